@@ -1,0 +1,331 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"strconv"
+)
+
+// Arch is a processor architecture whose system calls Pianola knows.
+type Arch uint8
+
+// The architectures, in the order of the columns of the tables.
+const (
+	AMD64 Arch = iota
+	ARM64
+	numArch
+)
+
+var archNames = [numArch]string{AMD64: "amd64", ARM64: "arm64"}
+
+func (a Arch) String() string { return archNames[a] }
+
+// HostArch is the architecture that this program runs on.
+var HostArch = func() Arch {
+	if runtime.GOARCH == "arm64" {
+		return ARM64
+	}
+	return AMD64
+}()
+
+// Canonical flags of open, the same on every platform (design, section 5).
+// Exactly one of the first three is set in a valid word.
+const (
+	RDONLY    = 1
+	WRONLY    = 2
+	RDWR      = 4
+	APPEND    = 8
+	TRUNC     = 16
+	CREAT     = 32
+	EXCL      = 64
+	DIRECTORY = 128
+	SYNC      = 256
+	LARGEFILE = 512
+	DSYNC     = 1024
+	DIRECT    = 2048
+	NONBLOCK  = 4096
+	CLOEXEC   = 8192
+	NOFOLLOW  = 16384
+	NOATIME   = 32768
+	PATH      = 65536
+	TMPFILE   = 131072
+	NOCTTY    = 262144
+	ASYNC     = 524288
+)
+
+// Flag is one bit, one field value or one enumerated value of a flag word.
+type Flag struct {
+	Name   string
+	Canon  uint64
+	Native [numArch]uint64
+	Mask   uint64 // the native bits that must equal Native; 0 stands for Native itself
+}
+
+// FlagSet translates one kind of flag word between a platform's bits, the
+// canonical bits and names. A canonical word fits in 32 bits; native bits that
+// the set doesn't know are kept in the upper 32, so that nothing is lost.
+type FlagSet struct {
+	Enum  bool   // the word is one value, not a union of bits
+	Zero  string // what strace prints for a word without bits, "0" if empty
+	Flags []Flag // flags that contain others stand before them
+}
+
+// same makes flags that have one value on every architecture, which is also
+// their canonical value.
+func same(names ...any) (flags []Flag) {
+	for i := 0; i < len(names); i += 2 {
+		v := uint64(names[i+1].(int))
+		flags = append(flags, Flag{Name: names[i].(string), Canon: v, Native: [numArch]uint64{v, v}})
+	}
+	return flags
+}
+
+// The words of flags. The native columns are amd64 and arm64, from
+// include/uapi/asm-generic/fcntl.h and arch/arm64/include/uapi/asm/fcntl.h.
+var (
+	OpenFlags = &FlagSet{Zero: "0", Flags: append([]Flag{
+		{Name: "O_RDONLY", Canon: RDONLY, Native: [numArch]uint64{0, 0}, Mask: 3},
+		{Name: "O_WRONLY", Canon: WRONLY, Native: [numArch]uint64{1, 1}, Mask: 3},
+		{Name: "O_RDWR", Canon: RDWR, Native: [numArch]uint64{2, 2}, Mask: 3},
+	}, descriptorFlags...)}
+
+	// PipeFlags are the flags of pipe2 and dup3: those of open without an
+	// access mode.
+	PipeFlags = &FlagSet{Flags: descriptorFlags}
+
+	descriptorFlags = []Flag{
+		{Name: "O_SYNC", Canon: SYNC, Native: [numArch]uint64{0o4010000, 0o4010000}},
+		{Name: "O_TMPFILE", Canon: TMPFILE, Native: [numArch]uint64{0o20200000, 0o20040000}},
+		{Name: "O_CREAT", Canon: CREAT, Native: [numArch]uint64{0o100, 0o100}},
+		{Name: "O_EXCL", Canon: EXCL, Native: [numArch]uint64{0o200, 0o200}},
+		{Name: "O_NOCTTY", Canon: NOCTTY, Native: [numArch]uint64{0o400, 0o400}},
+		{Name: "O_TRUNC", Canon: TRUNC, Native: [numArch]uint64{0o1000, 0o1000}},
+		{Name: "O_APPEND", Canon: APPEND, Native: [numArch]uint64{0o2000, 0o2000}},
+		{Name: "O_NONBLOCK", Canon: NONBLOCK, Native: [numArch]uint64{0o4000, 0o4000}},
+		{Name: "O_DSYNC", Canon: DSYNC, Native: [numArch]uint64{0o10000, 0o10000}},
+		{Name: "O_ASYNC", Canon: ASYNC, Native: [numArch]uint64{0o20000, 0o20000}},
+		{Name: "O_DIRECT", Canon: DIRECT, Native: [numArch]uint64{0o40000, 0o200000}},
+		{Name: "O_LARGEFILE", Canon: LARGEFILE, Native: [numArch]uint64{0o100000, 0o400000}},
+		{Name: "O_DIRECTORY", Canon: DIRECTORY, Native: [numArch]uint64{0o200000, 0o40000}},
+		{Name: "O_NOFOLLOW", Canon: NOFOLLOW, Native: [numArch]uint64{0o400000, 0o100000}},
+		{Name: "O_NOATIME", Canon: NOATIME, Native: [numArch]uint64{0o1000000, 0o1000000}},
+		{Name: "O_CLOEXEC", Canon: CLOEXEC, Native: [numArch]uint64{0o2000000, 0o2000000}},
+		{Name: "O_PATH", Canon: PATH, Native: [numArch]uint64{0o10000000, 0o10000000}},
+	}
+
+	AtFlags = &FlagSet{Flags: same("AT_SYMLINK_NOFOLLOW", AtSymlinkNofollow, "AT_REMOVEDIR", AtRemovedir, "AT_SYMLINK_FOLLOW", AtSymlinkFollow,
+		"AT_NO_AUTOMOUNT", 0x800, "AT_EMPTY_PATH", AtEmptyPath, "AT_STATX_FORCE_SYNC", 0x2000, "AT_STATX_DONT_SYNC", 0x4000)}
+
+	// AccessAtFlags are the flags of faccessat2, where AT_EACCESS has the
+	// value that AT_REMOVEDIR has for unlinkat.
+	AccessAtFlags = &FlagSet{Flags: same("AT_SYMLINK_NOFOLLOW", AtSymlinkNofollow, "AT_EACCESS", 0x200, "AT_EMPTY_PATH", AtEmptyPath)}
+
+	AccessMode = &FlagSet{Zero: "F_OK", Flags: same("R_OK", 4, "W_OK", 2, "X_OK", 1)}
+
+	StatxMask = &FlagSet{Flags: same("STATX_ALL", 0xfff, "STATX_BASIC_STATS", 0x7ff, "STATX_TYPE", 1, "STATX_MODE", 2, "STATX_NLINK", 4, "STATX_UID", 8,
+		"STATX_GID", 0x10, "STATX_ATIME", 0x20, "STATX_MTIME", 0x40, "STATX_CTIME", 0x80, "STATX_INO", 0x100, "STATX_SIZE", 0x200,
+		"STATX_BLOCKS", 0x400, "STATX_BTIME", 0x800, "STATX_MNT_ID", 0x1000, "STATX_DIOALIGN", 0x2000)}
+
+	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", 3, "SEEK_HOLE", 4)}
+
+	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", 1, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
+		"FALLOC_FL_COLLAPSE_RANGE", 8, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", 0x20, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
+
+	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", 4)}
+
+	ResolveFlags = &FlagSet{Flags: same("RESOLVE_NO_XDEV", 1, "RESOLVE_NO_MAGICLINKS", 2, "RESOLVE_NO_SYMLINKS", 4, "RESOLVE_BENEATH", 8,
+		"RESOLVE_IN_ROOT", 0x10, "RESOLVE_CACHED", 0x20)}
+
+	ReadWriteFlags = &FlagSet{Flags: same("RWF_HIPRI", 1, "RWF_DSYNC", 2, "RWF_SYNC", 4, "RWF_NOWAIT", 8, "RWF_APPEND", 0x10, "RWF_NOAPPEND", 0x20,
+		"RWF_ATOMIC", 0x40, "RWF_DONTCACHE", 0x80)}
+
+	FcntlCmd = &FlagSet{Enum: true, Flags: same("F_DUPFD", FDupfd, "F_GETFD", 1, "F_SETFD", FSetfd, "F_GETFL", 3, "F_SETFL", FSetfl, "F_GETLK", 5,
+		"F_SETLK", 6, "F_SETLKW", 7, "F_SETOWN", 8, "F_GETOWN", 9, "F_SETSIG", 10, "F_GETSIG", 11, "F_SETOWN_EX", 15, "F_GETOWN_EX", 16,
+		"F_OFD_GETLK", 36, "F_OFD_SETLK", 37, "F_OFD_SETLKW", 38, "F_SETLEASE", 1024, "F_GETLEASE", 1025, "F_NOTIFY", 1026,
+		"F_DUPFD_CLOEXEC", FDupfdCloexec, "F_SETPIPE_SZ", 1031, "F_GETPIPE_SZ", 1032, "F_ADD_SEALS", 1033, "F_GET_SEALS", 1034,
+		"F_GET_RW_HINT", 1035, "F_SET_RW_HINT", 1036, "F_GET_FILE_RW_HINT", 1037, "F_SET_FILE_RW_HINT", 1038)}
+
+	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
+
+	CloneFlags = &FlagSet{Flags: same("CLONE_VM", 0x100, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
+		"CLONE_PTRACE", 0x2000, "CLONE_VFORK", CloneVfork, "CLONE_PARENT", 0x8000, "CLONE_THREAD", CloneThread, "CLONE_NEWNS", 0x20000,
+		"CLONE_SYSVSEM", 0x40000, "CLONE_SETTLS", 0x80000, "CLONE_PARENT_SETTID", 0x100000, "CLONE_CHILD_CLEARTID", 0x200000,
+		"CLONE_DETACHED", 0x400000, "CLONE_UNTRACED", 0x800000, "CLONE_CHILD_SETTID", 0x1000000, "CLONE_NEWCGROUP", 0x2000000,
+		"CLONE_NEWUTS", 0x4000000, "CLONE_NEWIPC", 0x8000000, "CLONE_NEWUSER", 0x10000000, "CLONE_NEWPID", 0x20000000,
+		"CLONE_NEWNET", 0x40000000, "CLONE_IO", 0x80000000, "SIGCHLD", 17)}
+
+	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WCONTINUED", 8)}
+)
+
+// The single values that code decides by; canonical and native are the same.
+const (
+	AtFDCWD           = -100
+	AtSymlinkNofollow = 0x100
+	AtRemovedir       = 0x200
+	AtSymlinkFollow   = 0x400
+	AtEmptyPath       = 0x1000
+
+	SeekSet = 0
+	SeekCur = 1
+	SeekEnd = 2
+
+	FDupfd        = 0
+	FSetfd        = 2
+	FSetfl        = 4
+	FDupfdCloexec = 1030
+
+	RenameNoreplace   = 1
+	RenameExchange    = 2
+	CloseRangeCloexec = 4
+
+	CloneFS     = 0x200
+	CloneFiles  = 0x400
+	CloneVfork  = 0x4000
+	CloneThread = 0x10000
+)
+
+// FromNative returns the canonical word for a platform's word.
+func (s *FlagSet) FromNative(a Arch, native uint64) int64 {
+	if s.Enum {
+		for i := range s.Flags {
+			if s.Flags[i].Native[a] == native {
+				return int64(s.Flags[i].Canon)
+			}
+		}
+		return int64(native)
+	}
+	var canon uint64
+	rest := native
+	for i := range s.Flags {
+		f := &s.Flags[i]
+		mask := f.Mask
+		if mask == 0 {
+			mask = f.Native[a]
+		}
+		// A flag that contains an earlier one's bits must not count twice:
+		// O_SYNC takes the bit of O_DSYNC with it.
+		if native&mask == f.Native[a] && (f.Mask != 0 || rest&mask == mask) {
+			canon |= f.Canon
+			rest &^= mask
+		}
+	}
+	return int64(canon | rest<<32)
+}
+
+// ToNative returns the platform's word for a canonical word. It reports false
+// where the platform has no such flag.
+func (s *FlagSet) ToNative(a Arch, canon int64) (native uint64, ok bool) {
+	if s.Enum {
+		for i := range s.Flags {
+			if s.Flags[i].Canon == uint64(canon) {
+				return s.Flags[i].Native[a], true
+			}
+		}
+		return uint64(canon), false
+	}
+	rest := uint64(canon) & (1<<32 - 1)
+	for i := range s.Flags {
+		f := &s.Flags[i]
+		if rest&f.Canon == f.Canon {
+			native |= f.Native[a]
+			rest &^= f.Canon
+		}
+	}
+	return native | uint64(canon)>>32, rest == 0
+}
+
+// Append appends the names of a canonical word, joined by "|", as strace does.
+// What has no name is appended as a native number in hexadecimal.
+func (s *FlagSet) Append(dst []byte, canon int64) []byte {
+	if s.Enum {
+		for i := range s.Flags {
+			if s.Flags[i].Canon == uint64(canon) {
+				return append(dst, s.Flags[i].Name...)
+			}
+		}
+		return strconv.AppendInt(dst, canon, 10)
+	}
+	rest, n := uint64(canon)&(1<<32-1), len(dst)
+	for i := range s.Flags {
+		f := &s.Flags[i]
+		if rest&f.Canon == f.Canon {
+			rest &^= f.Canon
+			dst = append(append(dst, f.Name...), '|')
+		}
+	}
+	// A canonical bit that no flag has can only come from a foreign file; it
+	// is kept apart from native bits by a prefix of its own.
+	if rest != 0 {
+		dst = append(strconv.AppendUint(append(dst, "canon:0x"...), rest, 16), '|')
+	}
+	if u := uint64(canon) >> 32; u != 0 {
+		dst = append(strconv.AppendUint(append(dst, "0x"...), u, 16), '|')
+	}
+	if len(dst) > n {
+		return dst[:len(dst)-1]
+	}
+	if s.Zero != "" {
+		return append(dst, s.Zero...)
+	}
+	return append(dst, '0')
+}
+
+var errFlag = errors.New("unknown flag")
+
+// Parse returns the canonical word for names joined by "|". Numbers among them
+// are native bits.
+func (s *FlagSet) Parse(text []byte) (int64, error) {
+	if s.Enum {
+		for i := range s.Flags {
+			if s.Flags[i].Name == string(text) {
+				return int64(s.Flags[i].Canon), nil
+			}
+		}
+		v, err := strconv.ParseInt(string(text), 0, 64)
+		if err != nil {
+			return 0, errFlag
+		}
+		return v, nil
+	}
+	var canon uint64
+	for len(text) > 0 {
+		word, rest, more := bytes.Cut(text, []byte{'|'})
+		if more && len(rest) == 0 {
+			return 0, errFlag
+		}
+		v, err := s.parseWord(word)
+		if err != nil {
+			return 0, err
+		}
+		canon |= v
+		text = rest
+	}
+	return int64(canon), nil
+}
+
+func (s *FlagSet) parseWord(word []byte) (uint64, error) {
+	for i := range s.Flags {
+		if s.Flags[i].Name == string(word) {
+			return s.Flags[i].Canon, nil
+		}
+	}
+	if s.Zero != "" && s.Zero == string(word) {
+		return 0, nil
+	}
+	if hex, ok := bytes.CutPrefix(word, []byte("canon:0x")); ok {
+		v, err := strconv.ParseUint(string(hex), 16, 32)
+		if err != nil {
+			return 0, errFlag
+		}
+		return v, nil
+	}
+	if len(word) == 0 || word[0] < '0' || word[0] > '9' {
+		return 0, errFlag
+	}
+	v, err := strconv.ParseUint(string(word), 0, 32)
+	if err != nil {
+		return 0, errFlag
+	}
+	return v << 32, nil
+}

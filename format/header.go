@@ -1,0 +1,333 @@
+package format
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Header is what belongs to a whole recording or trace. Its text form, lines
+// of "# key: value", stands at the top of a script and, compressed, in a
+// compiled trace.
+type Header struct {
+	// Meta are the remarks that have no field of their own, in order. Keys
+	// can repeat.
+	Meta []Meta
+
+	// Threads is the thread table of a trace; thread n is Threads[n-1]. A
+	// script has none.
+	Threads []Thread
+
+	// Descriptors are those open before the first event, by process.
+	Descriptors []Descriptor
+
+	// Files is the fileset of a trace, parents before what they hold.
+	Files []File
+}
+
+// Meta is one "# key: value" line.
+type Meta struct{ Key, Value string }
+
+// Well-known keys of Meta.
+const (
+	MetaCommand   = "command"       // the recorded command
+	MetaStart     = "start"         // when it began, RFC 3339
+	MetaKernel    = "kernel"        // uname -r
+	MetaArch      = "arch"          // GOARCH
+	MetaLost      = "lost"          // events that the recorder could not keep
+	MetaCost      = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
+	MetaCwd       = "cwd"           // working directory at the start, quoted
+	MetaExit      = "exit"          // exit status of the command
+	MetaPaths     = "paths"         // tree or flat, of a trace
+	MetaLeftOut   = "left out"      // "OP=N …": events that compile left out
+	MetaReplay    = "replay"        // how a log came about; marks a script as a replay's log
+	MetaTool      = "recorder"      // which recorder made the script
+	MetaUnsettled = "not explained" // what compile could not account for
+)
+
+// Thread is a row of the thread table.
+type Thread struct {
+	Process int32 // number of the process, from 1
+	Parent  int32 // number of the thread that created it, 0 for none
+	Start   int64 // nanoseconds from the start of the recording to its creation
+}
+
+// Descriptor is a file descriptor that was open before the first event.
+type Descriptor struct {
+	Process int32 // trace: number of the process; script: its process id
+	FD      int32
+	Flags   int64 // canonical
+	Offset  int64
+	Path    string // absolute in a script, below the root in a trace; "pipe:[1]" and the like in a script
+}
+
+// FileType is the type of a file.
+type FileType uint8
+
+// The file types, by the names of DESIGN: reg, dir, lnk, fifo, sock, chr, blk.
+const (
+	TypeUnknown FileType = iota
+	TypeReg
+	TypeDir
+	TypeLnk
+	TypeFifo
+	TypeSock
+	TypeChr
+	TypeBlk
+)
+
+var typeNames = [...]string{"unknown", "reg", "dir", "lnk", "fifo", "sock", "chr", "blk"}
+
+func (t FileType) String() string { return typeNames[t] }
+
+// ParseFileType returns the type of that name, TypeUnknown for any other.
+func ParseFileType(name []byte) FileType {
+	for i, s := range typeNames {
+		if s == string(name) {
+			return FileType(i)
+		}
+	}
+	return TypeUnknown
+}
+
+// File is a member of the fileset: what must exist before a replay.
+type File struct {
+	Path   string // below the root, without a leading slash
+	Type   FileType
+	Mode   uint32 // permissions
+	Size   int64  // bytes; of a directory the bytes that getdents64 gave for it
+	Cached int64  // pages in the page cache before the start, -1 if not known
+	Sparse bool   // fewer blocks than the size needs
+	Target string // of a symbolic link
+	Link   string // hard link to this path of the fileset, if not empty
+}
+
+// Value returns the value of the last remark with that key.
+func (h *Header) Value(key string) (string, bool) {
+	for i := len(h.Meta) - 1; i >= 0; i-- {
+		if h.Meta[i].Key == key {
+			return h.Meta[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// Set replaces the remarks with that key by one.
+func (h *Header) Set(key, value string) {
+	for i := range h.Meta {
+		if h.Meta[i].Key == key {
+			h.Meta[i].Value = value
+			return
+		}
+	}
+	h.Meta = append(h.Meta, Meta{key, value})
+}
+
+// plain reports whether the thread table says nothing that a trace without one
+// would not: one thread of one process, there from the start.
+func (h *Header) plain() bool {
+	return len(h.Threads) == 0 || len(h.Threads) == 1 && h.Threads[0] == Thread{Process: 1}
+}
+
+// Append appends the header's lines. A header that says nothing has none.
+func (h *Header) Append(dst []byte) []byte {
+	for _, m := range h.Meta {
+		dst = AppendMeta(dst, m.Key, m.Value)
+	}
+	if !h.plain() {
+		for i, t := range h.Threads {
+			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d start=", i+1, t.Process, t.Parent)
+			dst = append(AppendSeconds(dst, t.Start), '\n')
+		}
+	}
+	for _, d := range h.Descriptors {
+		dst = fmt.Appendf(dst, "# fd: %d %d ", d.Process, d.FD)
+		dst = OpenFlags.Append(dst, d.Flags)
+		dst = fmt.Appendf(dst, " %d ", d.Offset)
+		dst = append(AppendQuoted(dst, []byte(d.Path)), '\n')
+	}
+	for i := range h.Files {
+		dst = h.Files[i].append(dst)
+	}
+	return dst
+}
+
+// AppendMeta appends one "# key: value" line. Control characters in the value
+// become spaces, for a line must stay a line.
+func AppendMeta(dst []byte, key, value string) []byte {
+	dst = append(append(dst, "# "...), key...)
+	dst = append(dst, ": "...)
+	for i := range len(value) {
+		if c := value[i]; c < ' ' || c == 0x7f {
+			dst = append(dst, ' ')
+		} else {
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '\n')
+}
+
+func (f *File) append(dst []byte) []byte {
+	dst = append(dst, "# file: "...)
+	dst = AppendQuoted(dst, []byte(f.Path))
+	dst = fmt.Appendf(dst, " %s mode=%#o size=%d cached=%d", f.Type, f.Mode, f.Size, f.Cached)
+	if f.Sparse {
+		dst = append(dst, " sparse"...)
+	}
+	if f.Target != "" {
+		dst = AppendQuoted(append(dst, " target="...), []byte(f.Target))
+	}
+	if f.Link != "" {
+		dst = AppendQuoted(append(dst, " link="...), []byte(f.Link))
+	}
+	return append(dst, '\n')
+}
+
+var errHeader = errors.New("malformed header line")
+
+// ParseLine adds what a "# key: value" line says. A line without a key is a
+// comment and says nothing.
+func (h *Header) ParseLine(line []byte) error {
+	line, ok := bytes.CutPrefix(line, []byte("#"))
+	if !ok {
+		return errHeader
+	}
+	key, value, ok := bytes.Cut(bytes.TrimLeft(line, " "), []byte(": "))
+	if !ok {
+		return nil
+	}
+	switch string(key) {
+	case "thread":
+		return h.parseThread(value)
+	case "fd":
+		return h.parseDescriptor(value)
+	case "file":
+		return h.parseFile(value)
+	}
+	h.Meta = append(h.Meta, Meta{string(key), string(value)})
+	return nil
+}
+
+func (h *Header) parseThread(value []byte) error {
+	s := scanner{rest: value}
+	n := s.int(10)
+	t := Thread{Process: int32(s.field("process", 31)), Parent: int32(s.field("parent", 31))}
+	s.literal("start=")
+	t.Start = s.seconds()
+	if err := s.end("thread"); err != nil {
+		return err
+	}
+	if n != int64(len(h.Threads)+1) {
+		return fmt.Errorf("%w: thread %d where thread %d is due", errHeader, n, len(h.Threads)+1)
+	}
+	h.Threads = append(h.Threads, t)
+	return nil
+}
+
+func (h *Header) parseDescriptor(value []byte) error {
+	s := scanner{rest: value}
+	d := Descriptor{Process: int32(s.int(31)), FD: int32(s.int(31))}
+	flags, err := OpenFlags.Parse(s.word())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errHeader, err)
+	}
+	d.Flags, d.Offset, d.Path = flags, s.int(63), s.quoted()
+	if err := s.end("fd"); err != nil {
+		return err
+	}
+	h.Descriptors = append(h.Descriptors, d)
+	return nil
+}
+
+func (h *Header) parseFile(value []byte) error {
+	s := scanner{rest: value}
+	f := File{Path: s.quoted()}
+	s.literal(" ")
+	f.Type = ParseFileType(s.word())
+	f.Mode = uint32(s.field("mode", 31))
+	f.Size, f.Cached = s.field("size", 63), s.field("cached", 63)
+	for len(s.rest) > 0 && !s.failed {
+		switch word, _, _ := bytes.Cut(s.rest, []byte("=")); string(word) {
+		case "target":
+			s.literal("target=")
+			f.Target = s.quoted()
+		case "link":
+			s.literal("link=")
+			f.Link = s.quoted()
+		default:
+			if string(s.word()) != "sparse" {
+				return fmt.Errorf("%w: file", errHeader)
+			}
+			f.Sparse = true
+			continue
+		}
+		s.skip(' ')
+	}
+	if err := s.end("file"); err != nil {
+		return err
+	}
+	if f.Type == TypeUnknown {
+		return fmt.Errorf("%w: file without a type", errHeader)
+	}
+	h.Files = append(h.Files, f)
+	return nil
+}
+
+// scanner takes a line apart from the left and remembers whether it failed.
+type scanner struct {
+	rest   []byte
+	failed bool
+}
+
+func (s *scanner) skip(c byte) {
+	if len(s.rest) > 0 && s.rest[0] == c {
+		s.rest = s.rest[1:]
+	}
+}
+
+func (s *scanner) word() []byte {
+	word, rest, _ := bytes.Cut(s.rest, []byte(" "))
+	s.rest = rest
+	return word
+}
+
+func (s *scanner) literal(text string) {
+	rest, ok := bytes.CutPrefix(s.rest, []byte(text))
+	s.rest, s.failed = rest, s.failed || !ok
+}
+
+// int reads a word as a number of at most so many bits and a sign.
+func (s *scanner) int(bits int) int64 {
+	return s.number(s.word(), bits)
+}
+
+func (s *scanner) number(word []byte, bits int) int64 {
+	v, err := strconv.ParseInt(string(word), 0, bits+1)
+	s.failed = s.failed || err != nil
+	return v
+}
+
+func (s *scanner) field(key string, bits int) int64 {
+	s.literal(key + "=")
+	return s.int(bits)
+}
+
+func (s *scanner) seconds() int64 {
+	v, err := ParseSeconds(s.word())
+	s.failed = s.failed || err != nil
+	return v
+}
+
+func (s *scanner) quoted() string {
+	v, rest, err := Unquote(nil, s.rest)
+	s.rest, s.failed = rest, s.failed || err != nil
+	return string(v)
+}
+
+func (s *scanner) end(what string) error {
+	if s.failed || len(s.rest) > 0 {
+		return fmt.Errorf("%w: %s", errHeader, what)
+	}
+	return nil
+}

@@ -1,0 +1,433 @@
+package format
+
+// Op is an operation: the number of its row in the table. The numbers are part
+// of the compiled trace, so rows are only ever appended.
+type Op uint16
+
+// The operations, in the order of the table. OpNone is not an operation.
+const (
+	OpNone Op = iota
+	OpOpen
+	OpOpenm
+	OpOpenat
+	OpOpenat2
+	OpCreat
+	OpClose
+	OpCloseRange
+	OpRead
+	OpWrite
+	OpPread64
+	OpPwrite64
+	OpReadv
+	OpWritev
+	OpPreadv
+	OpPwritev
+	OpPreadv2
+	OpPwritev2
+	OpLseek
+	OpFsync
+	OpFdatasync
+	OpFtruncate
+	OpTruncate
+	OpFallocate
+	OpStat
+	OpLstat
+	OpFstat
+	OpNewfstatat
+	OpStatx
+	OpFstatx
+	OpAccess
+	OpFaccessat
+	OpFaccessat2
+	OpGetdents64
+	OpMkdir
+	OpMkdirat
+	OpRmdir
+	OpUnlink
+	OpUnlinkat
+	OpRename
+	OpRenameat
+	OpRenameat2
+	OpLink
+	OpLinkat
+	OpSymlink
+	OpSymlinkat
+	OpReadlink
+	OpReadlinkat
+	OpChdir
+	OpFchdir
+	OpDup
+	OpDup2
+	OpDup3
+	OpFcntl
+	OpPipe
+	OpPipe2
+	OpClone
+	OpClone3
+	OpFork
+	OpVfork
+	OpExecve
+	OpExecveat
+	OpExit
+	OpExitGroup
+	OpWait4
+	numOps
+)
+
+// NumOps is one more than the highest operation: the length of an array that
+// is indexed by Op.
+const NumOps = int(numOps)
+
+// Class says what an operation is for; a profile adds up by it.
+type Class uint8
+
+// The classes. A profile calls open, close and metadata together "metadata".
+const (
+	ClassOpen Class = iota
+	ClassClose
+	ClassRead
+	ClassWrite
+	ClassSync
+	ClassMetadata
+	ClassMemory
+	ClassProcess
+	NumClasses
+)
+
+var classNames = [NumClasses]string{"open", "close", "read", "write", "sync", "metadata", "memory", "process"}
+
+func (c Class) String() string { return classNames[c] }
+
+// Kind is the type of an argument.
+type Kind uint8
+
+// The kinds of arguments. The comment says how a script prints them.
+const (
+	FD      Kind = iota // a descriptor, decimal
+	DirFD               // the directory that the path after it starts from; AT_FDCWD
+	FDPair              // two descriptors, the first in the lower 32 bits: [3, 4]
+	Path                // a name, quoted; NULL for none
+	Text                // a string that names nothing below the root, quoted
+	Flags               // a word of the argument's FlagSet: O_RDWR|O_CREAT
+	Mode                // permissions, octal
+	OptMode             // permissions that count only where flags hold O_CREAT or O_TMPFILE
+	Size                // bytes, decimal
+	Offset              // bytes, decimal, can be negative
+	Addr                // address in the application, hexadecimal; NULL
+	Count               // a number of things, decimal
+	Int                 // any other number, decimal
+)
+
+// IsString reports whether an argument of this kind stands in Event.Str.
+func (k Kind) IsString() bool { return k == Path || k == Text }
+
+// Arg describes one argument of an operation.
+type Arg struct {
+	Name  string
+	Kind  Kind
+	Flags *FlagSet // for the kind Flags
+}
+
+// Result says what the result of a successful call means, and so how far a
+// replay's must equal it.
+type Result uint8
+
+const (
+	ResultZero   Result = iota // 0: equal
+	ResultBytes                // bytes transferred, or an offset: equal
+	ResultFD                   // a descriptor: any will do
+	ResultThread               // a thread or process: not compared
+	ResultSome                 // equal by nature only in being zero or not (getdents64)
+	ResultAny                  // success is all that counts (readlink under other names)
+	ResultNone                 // the call does not return
+)
+
+// Effect says what a successful call does to the tables of a process.
+type Effect uint8
+
+const (
+	EffectNone       Effect = iota
+	EffectOpen              // the result is a new descriptor of the path
+	EffectClose             // closes the first argument, even where it fails
+	EffectCloseRange        // closes the descriptors from the first argument to the second
+	EffectDup               // the result is a copy of the first argument
+	EffectFcntl             // as EffectDup for F_DUPFD, and sets close-on-exec
+	EffectPipe              // makes two descriptors, in the first argument
+	EffectFork              // the result is a new thread or process, by the flags if it has any
+	EffectExec              // closes what is close-on-exec
+	EffectExit              // ends the thread
+	EffectExitGroup         // ends the process
+	EffectChdir             // sets the working directory
+	EffectWait              // the result is a process that has ended
+)
+
+// Info is a row of the table of operations.
+type Info struct {
+	Name   string
+	Class  Class
+	Args   []Arg
+	Result Result
+	Effect Effect
+
+	// Canon returns the operation that stands for e in a compiled trace,
+	// where directories of the *at calls are folded into paths. Arguments
+	// keep their names. A nil Canon means the operation itself, or that it
+	// never stands in a compiled trace if Dropped.
+	Canon func(e *Event) Op
+
+	// Dropped marks operations whose effect compile resolves completely
+	// (a changed working directory), so that nothing is left to replay.
+	Dropped bool
+
+	// Sys are the numbers of the system call, -1 where the architecture has
+	// none or the operation is not one system call.
+	Sys [numArch]int
+
+	// Synthetic marks, by bit, arguments that do not stand in the register
+	// of their position; the recorder reads them from memory.
+	Synthetic uint8
+}
+
+const none = -1
+
+func to(op Op) func(*Event) Op { return func(*Event) Op { return op } }
+
+func canonOpen(flagsArg int) func(*Event) Op {
+	return func(e *Event) Op {
+		if e.Args[flagsArg]&(CREAT|TMPFILE) != 0 {
+			return OpOpenm
+		}
+		return OpOpen
+	}
+}
+
+var (
+	argFD    = Arg{Name: "fd", Kind: FD}
+	argDir   = Arg{Name: "dirfd", Kind: DirFD}
+	argPath  = Arg{Name: "path", Kind: Path}
+	argOpen  = Arg{Name: "flags", Kind: Flags, Flags: OpenFlags}
+	argMode  = Arg{Name: "mode", Kind: Mode}
+	argOptMd = Arg{Name: "mode", Kind: OptMode}
+	argBuf   = Arg{Name: "buf", Kind: Addr}
+	argSize  = Arg{Name: "size", Kind: Size}
+	argOff   = Arg{Name: "offset", Kind: Offset}
+	argIov   = Arg{Name: "iov", Kind: Addr}
+	argCount = Arg{Name: "count", Kind: Count}
+	argRWF   = Arg{Name: "flags", Kind: Flags, Flags: ReadWriteFlags}
+	argAt    = Arg{Name: "flags", Kind: Flags, Flags: AtFlags}
+	argAcc   = Arg{Name: "mode", Kind: Flags, Flags: AccessMode}
+	argMask  = Arg{Name: "mask", Kind: Flags, Flags: StatxMask}
+	argOldD  = Arg{Name: "olddirfd", Kind: DirFD}
+	argOld   = Arg{Name: "old", Kind: Path}
+	argNewD  = Arg{Name: "newdirfd", Kind: DirFD}
+	argNew   = Arg{Name: "new", Kind: Path}
+	argRen   = Arg{Name: "flags", Kind: Flags, Flags: RenameFlags}
+	argClone = Arg{Name: "flags", Kind: Flags, Flags: CloneFlags}
+	argDup   = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
+)
+
+// table has one row per operation. System call numbers: arch/x86/entry/
+// syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux.
+var table = [numOps]Info{
+	OpOpen:       {Name: "open", Class: ClassOpen, Args: []Arg{argPath, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(1), Sys: [numArch]int{2, none}},
+	OpOpenm:      {Name: "openm", Class: ClassOpen, Args: []Arg{argPath, argOpen, argMode}, Result: ResultFD, Effect: EffectOpen, Sys: [numArch]int{none, none}},
+	OpOpenat:     {Name: "openat", Class: ClassOpen, Args: []Arg{argDir, argPath, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Sys: [numArch]int{257, 56}},
+	OpOpenat2:    {Name: "openat2", Class: ClassOpen, Args: []Arg{argDir, argPath, argOpen, argMode, {Name: "resolve", Kind: Flags, Flags: ResolveFlags}}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Sys: [numArch]int{437, 437}, Synthetic: 1<<2 | 1<<3 | 1<<4},
+	OpCreat:      {Name: "creat", Class: ClassOpen, Args: []Arg{argPath, argMode}, Result: ResultFD, Effect: EffectOpen, Canon: to(OpOpenm), Sys: [numArch]int{85, none}},
+	OpClose:      {Name: "close", Class: ClassClose, Args: []Arg{argFD}, Effect: EffectClose, Sys: [numArch]int{3, 57}},
+	OpCloseRange: {Name: "close_range", Class: ClassClose, Args: []Arg{{Name: "first", Kind: Count}, {Name: "last", Kind: Count}, {Name: "flags", Kind: Flags, Flags: CloseRangeFlags}}, Effect: EffectCloseRange, Sys: [numArch]int{436, 436}},
+
+	OpRead:     {Name: "read", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Sys: [numArch]int{0, 63}},
+	OpWrite:    {Name: "write", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Sys: [numArch]int{1, 64}},
+	OpPread64:  {Name: "pread64", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize, argOff}, Result: ResultBytes, Sys: [numArch]int{17, 67}},
+	OpPwrite64: {Name: "pwrite64", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize, argOff}, Result: ResultBytes, Sys: [numArch]int{18, 68}},
+	OpReadv:    {Name: "readv", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Sys: [numArch]int{19, 65}, Synthetic: 1 << 3},
+	OpWritev:   {Name: "writev", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Sys: [numArch]int{20, 66}, Synthetic: 1 << 3},
+	OpPreadv:   {Name: "preadv", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argOff, argSize}, Result: ResultBytes, Sys: [numArch]int{295, 69}, Synthetic: 1 << 4},
+	OpPwritev:  {Name: "pwritev", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argOff, argSize}, Result: ResultBytes, Sys: [numArch]int{296, 70}, Synthetic: 1 << 4},
+	OpPreadv2:  {Name: "preadv2", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Sys: [numArch]int{327, 286}, Synthetic: 1 << 4},
+	OpPwritev2: {Name: "pwritev2", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Sys: [numArch]int{328, 287}, Synthetic: 1 << 4},
+
+	OpLseek:     {Name: "lseek", Class: ClassMetadata, Args: []Arg{argFD, argOff, {Name: "whence", Kind: Flags, Flags: Whence}}, Result: ResultBytes, Sys: [numArch]int{8, 62}},
+	OpFsync:     {Name: "fsync", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{74, 82}},
+	OpFdatasync: {Name: "fdatasync", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{75, 83}},
+	OpFtruncate: {Name: "ftruncate", Class: ClassMetadata, Args: []Arg{argFD, argSize}, Sys: [numArch]int{77, 46}},
+	OpTruncate:  {Name: "truncate", Class: ClassMetadata, Args: []Arg{argPath, argSize}, Sys: [numArch]int{76, 45}},
+	OpFallocate: {Name: "fallocate", Class: ClassMetadata, Args: []Arg{argFD, {Name: "mode", Kind: Flags, Flags: FallocateMode}, argOff, argSize}, Sys: [numArch]int{285, 47}},
+
+	OpStat:       {Name: "stat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{4, none}},
+	OpLstat:      {Name: "lstat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{6, none}},
+	OpFstat:      {Name: "fstat", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Sys: [numArch]int{5, 80}},
+	OpNewfstatat: {Name: "newfstatat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argAt}, Canon: canonStat, Sys: [numArch]int{262, 79}},
+	OpStatx:      {Name: "statx", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt, argMask, argBuf}, Canon: canonStatx, Sys: [numArch]int{332, 291}},
+	OpFstatx:     {Name: "fstatx", Class: ClassMetadata, Args: []Arg{argFD, argAt, argMask, argBuf}, Sys: [numArch]int{none, none}},
+	OpAccess:     {Name: "access", Class: ClassMetadata, Args: []Arg{argPath, argAcc}, Sys: [numArch]int{21, none}},
+	OpFaccessat:  {Name: "faccessat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc}, Canon: to(OpAccess), Sys: [numArch]int{269, 48}},
+	OpFaccessat2: {Name: "faccessat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc, {Name: "flags", Kind: Flags, Flags: AccessAtFlags}}, Canon: to(OpAccess), Sys: [numArch]int{439, 439}},
+	OpGetdents64: {Name: "getdents64", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Sys: [numArch]int{217, 61}},
+
+	OpMkdir:      {Name: "mkdir", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Sys: [numArch]int{83, none}},
+	OpMkdirat:    {Name: "mkdirat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpMkdir), Sys: [numArch]int{258, 34}},
+	OpRmdir:      {Name: "rmdir", Class: ClassMetadata, Args: []Arg{argPath}, Sys: [numArch]int{84, none}},
+	OpUnlink:     {Name: "unlink", Class: ClassMetadata, Args: []Arg{argPath}, Sys: [numArch]int{87, none}},
+	OpUnlinkat:   {Name: "unlinkat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt}, Canon: canonUnlink, Sys: [numArch]int{263, 35}},
+	OpRename:     {Name: "rename", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Sys: [numArch]int{82, none}},
+	OpRenameat:   {Name: "renameat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew}, Canon: to(OpRename), Sys: [numArch]int{264, 38}},
+	OpRenameat2:  {Name: "renameat2", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argRen}, Canon: canonRename, Sys: [numArch]int{316, 276}},
+	OpLink:       {Name: "link", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Sys: [numArch]int{86, none}},
+	OpLinkat:     {Name: "linkat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argAt}, Canon: to(OpLink), Sys: [numArch]int{265, 37}},
+	OpSymlink:    {Name: "symlink", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argPath}, Sys: [numArch]int{88, none}},
+	OpSymlinkat:  {Name: "symlinkat", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argDir, argPath}, Canon: to(OpSymlink), Sys: [numArch]int{266, 36}},
+	OpReadlink:   {Name: "readlink", Class: ClassMetadata, Args: []Arg{argPath, argBuf, argSize}, Result: ResultAny, Sys: [numArch]int{89, none}},
+	OpReadlinkat: {Name: "readlinkat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argSize}, Result: ResultAny, Canon: to(OpReadlink), Sys: [numArch]int{267, 78}},
+	OpChdir:      {Name: "chdir", Class: ClassMetadata, Args: []Arg{argPath}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{80, 49}},
+	OpFchdir:     {Name: "fchdir", Class: ClassMetadata, Args: []Arg{argFD}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{81, 50}},
+
+	OpDup:   {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
+	OpDup2:  {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
+	OpDup3:  {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
+	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int}}, Result: ResultAny, Effect: EffectFcntl, Sys: [numArch]int{72, 25}},
+	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
+	OpPipe2: {Name: "pipe2", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}, argDup}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{293, 59}, Synthetic: 1 << 0},
+
+	OpClone:     {Name: "clone", Class: ClassProcess, Args: []Arg{argClone}, Result: ResultThread, Effect: EffectFork, Sys: [numArch]int{56, 220}},
+	OpClone3:    {Name: "clone3", Class: ClassProcess, Args: []Arg{argClone, argSize}, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{435, 435}, Synthetic: 1 << 0},
+	OpFork:      {Name: "fork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{57, none}},
+	OpVfork:     {Name: "vfork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{58, none}},
+	OpExecve:    {Name: "execve", Class: ClassProcess, Args: []Arg{argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}}, Effect: EffectExec, Sys: [numArch]int{59, 221}},
+	OpExecveat:  {Name: "execveat", Class: ClassProcess, Args: []Arg{argDir, argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}, argAt}, Effect: EffectExec, Canon: to(OpExecve), Sys: [numArch]int{322, 281}},
+	OpExit:      {Name: "exit", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExit, Sys: [numArch]int{60, 93}},
+	OpExitGroup: {Name: "exit_group", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExitGroup, Sys: [numArch]int{231, 94}},
+	OpWait4:     {Name: "wait4", Class: ClassProcess, Args: []Arg{{Name: "pid", Kind: Int}, {Name: "status", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr}}, Result: ResultThread, Effect: EffectWait, Sys: [numArch]int{61, 260}},
+}
+
+func canonStat(e *Event) Op {
+	switch {
+	case e.Args[3]&AtEmptyPath != 0 && len(e.Str[0]) == 0:
+		return OpFstat
+	case e.Args[3]&AtSymlinkNofollow != 0:
+		return OpLstat
+	}
+	return OpStat
+}
+
+func canonStatx(e *Event) Op {
+	// Since Linux 6.11 a NULL path means the same as an empty one.
+	if e.Args[2]&AtEmptyPath != 0 && len(e.Str[0]) == 0 {
+		return OpFstatx
+	}
+	return OpStatx
+}
+
+func canonUnlink(e *Event) Op {
+	if e.Args[2]&AtRemovedir != 0 {
+		return OpRmdir
+	}
+	return OpUnlink
+}
+
+func canonRename(e *Event) Op {
+	if e.Args[4] != 0 {
+		return OpRenameat2
+	}
+	return OpRename
+}
+
+// Valid reports whether op has a row in the table.
+func (op Op) Valid() bool { return op > OpNone && op < numOps }
+
+// Info returns the row of op, which must be valid. It must not be changed.
+func (op Op) Info() *Info { return &table[op] }
+
+func (op Op) String() string {
+	if !op.Valid() {
+		return "none"
+	}
+	return table[op].Name
+}
+
+var (
+	byName = func() map[string]Op {
+		m := make(map[string]Op, numOps)
+		for op := OpNone + 1; op < numOps; op++ {
+			m[table[op].Name] = op
+		}
+		// Spellings of other sources: strace on other architectures, and the
+		// older Pianola.
+		m["fstatat64"], m["_llseek"], m["_lseek"] = OpNewfstatat, OpLseek, OpLseek
+		m["pread"], m["pwrite"], m["getdents"] = OpPread64, OpPwrite64, OpGetdents64
+		return m
+	}()
+	bySys = func() (m [numArch][MaxSys]Op) {
+		for op := OpNone + 1; op < numOps; op++ {
+			for a, n := range table[op].Sys {
+				if n >= 0 {
+					m[a][n] = op
+				}
+			}
+		}
+		return m
+	}()
+)
+
+// MaxSys is one more than the highest system call number that the table can
+// hold.
+const MaxSys = 512
+
+// Lookup returns the operation of that name.
+func Lookup(name []byte) (Op, bool) {
+	op, ok := byName[string(name)]
+	return op, ok
+}
+
+// BySyscall returns the operation of a system call number, or OpNone.
+func BySyscall(a Arch, nr int) Op {
+	if nr < 0 || nr >= MaxSys {
+		return OpNone
+	}
+	return bySys[a][nr]
+}
+
+// ArgIndex returns the position of the argument of that name, or -1.
+func (i *Info) ArgIndex(name string) int {
+	for k := range i.Args {
+		if i.Args[k].Name == name {
+			return k
+		}
+	}
+	return -1
+}
+
+// StringIndex returns the place in Event.Str of the argument at position arg,
+// which must be a string.
+func (i *Info) StringIndex(arg int) (n int) {
+	for k := range arg {
+		if i.Args[k].Kind.IsString() {
+			n++
+		}
+	}
+	return n
+}
+
+// HasMode reports whether the mode of an opening call with these canonical
+// flags counts.
+func HasMode(flags int64) bool { return flags&(CREAT|TMPFILE) != 0 }
+
+// SameResult reports whether a replay's result means the same as the recorded
+// one: the same error, or success with what must be equal by the operation's
+// nature (design, section 8).
+func SameResult(op Op, recorded, got int64) bool {
+	if recorded == NoResult {
+		return true
+	}
+	if recorded < 0 || got < 0 {
+		return recorded == got
+	}
+	switch table[op].Result {
+	case ResultZero, ResultBytes:
+		return recorded == got
+	case ResultSome:
+		return (recorded == 0) == (got == 0)
+	}
+	return true
+}

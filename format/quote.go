@@ -1,0 +1,118 @@
+package format
+
+import "errors"
+
+var errQuote = errors.New("malformed string")
+
+// AppendQuoted appends s in quotes as strace escapes it: C escapes for the
+// common control characters, octal for every other byte that is not printable
+// ASCII. Any sequence of bytes survives AppendQuoted and Unquote.
+func AppendQuoted(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for i, c := range s {
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\v':
+			dst = append(dst, '\\', 'v')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		default:
+			if c >= ' ' && c < 0x7f {
+				dst = append(dst, c)
+				continue
+			}
+			// strace uses as few octal digits as the next byte allows.
+			dst = append(dst, '\\')
+			full := i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '7'
+			if full || c >= 0o100 {
+				dst = append(dst, '0'+c>>6)
+			}
+			if full || c >= 0o10 {
+				dst = append(dst, '0'+c>>3&7)
+			}
+			dst = append(dst, '0'+c&7)
+		}
+	}
+	return append(dst, '"')
+}
+
+// Unquote appends to dst the bytes of the quoted string at the front of src
+// and returns dst and what follows the closing quote. It takes every escape
+// that AppendQuoted and strace (-x, -xx) write.
+func Unquote(dst, src []byte) (value, rest []byte, err error) {
+	if len(src) == 0 || src[0] != '"' {
+		return dst, src, errQuote
+	}
+	for i := 1; i < len(src); {
+		c := src[i]
+		i++
+		if c == '"' {
+			return dst, src[i:], nil
+		}
+		if c != '\\' {
+			dst = append(dst, c)
+			continue
+		}
+		if i == len(src) {
+			break
+		}
+		c = src[i]
+		i++
+		switch {
+		case c == 'n':
+			dst = append(dst, '\n')
+		case c == 't':
+			dst = append(dst, '\t')
+		case c == 'r':
+			dst = append(dst, '\r')
+		case c == 'v':
+			dst = append(dst, '\v')
+		case c == 'f':
+			dst = append(dst, '\f')
+		case c == 'x':
+			v, n := 0, 0
+			for ; n < 2 && i < len(src) && hexDigit(src[i]) >= 0; n++ {
+				v = v<<4 | hexDigit(src[i])
+				i++
+			}
+			if n == 0 {
+				return dst, src, errQuote
+			}
+			dst = append(dst, byte(v))
+		case c >= '0' && c <= '7':
+			v := int(c - '0')
+			for n := 1; n < 3 && i < len(src) && src[i] >= '0' && src[i] <= '7'; n++ {
+				v = v<<3 | int(src[i]-'0')
+				i++
+			}
+			if v > 0xff {
+				return dst, src, errQuote
+			}
+			dst = append(dst, byte(v))
+		case c == '"' || c == '\\' || c == '\'' || c == '?':
+			dst = append(dst, c)
+		default:
+			return dst, src, errQuote
+		}
+	}
+	return dst, src, errQuote
+}
+
+func hexDigit(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
