@@ -140,11 +140,13 @@ var (
 	ReadWriteFlags = &FlagSet{Flags: same("RWF_HIPRI", 1, "RWF_DSYNC", 2, "RWF_SYNC", 4, "RWF_NOWAIT", 8, "RWF_APPEND", 0x10, "RWF_NOAPPEND", 0x20,
 		"RWF_ATOMIC", 0x40, "RWF_DONTCACHE", 0x80)}
 
-	FcntlCmd = &FlagSet{Enum: true, Flags: same("F_DUPFD", FDupfd, "F_GETFD", 1, "F_SETFD", FSetfd, "F_GETFL", 3, "F_SETFL", FSetfl, "F_GETLK", 5,
-		"F_SETLK", 6, "F_SETLKW", 7, "F_SETOWN", 8, "F_GETOWN", 9, "F_SETSIG", 10, "F_GETSIG", 11, "F_SETOWN_EX", 15, "F_GETOWN_EX", 16,
-		"F_OFD_GETLK", 36, "F_OFD_SETLK", 37, "F_OFD_SETLKW", 38, "F_SETLEASE", 1024, "F_GETLEASE", 1025, "F_NOTIFY", 1026,
+	FcntlCmd = &FlagSet{Enum: true, Flags: same("F_DUPFD", FDupfd, "F_GETFD", 1, "F_SETFD", FSetfd, "F_GETFL", 3, "F_SETFL", FSetfl, "F_GETLK", FGetlk,
+		"F_SETLK", FSetlk, "F_SETLKW", FSetlkw, "F_SETOWN", 8, "F_GETOWN", 9, "F_SETSIG", 10, "F_GETSIG", 11, "F_SETOWN_EX", 15, "F_GETOWN_EX", 16,
+		"F_OFD_GETLK", FOfdGetlk, "F_OFD_SETLK", FOfdSetlk, "F_OFD_SETLKW", FOfdSetlkw, "F_SETLEASE", 1024, "F_GETLEASE", 1025, "F_NOTIFY", 1026,
 		"F_DUPFD_CLOEXEC", FDupfdCloexec, "F_SETPIPE_SZ", 1031, "F_GETPIPE_SZ", 1032, "F_ADD_SEALS", 1033, "F_GET_SEALS", 1034,
 		"F_GET_RW_HINT", 1035, "F_SET_RW_HINT", 1036, "F_GET_FILE_RW_HINT", 1037, "F_SET_FILE_RW_HINT", 1038)}
+
+	LockType = &FlagSet{Enum: true, Flags: same("F_RDLCK", 0, "F_WRLCK", 1, "F_UNLCK", 2)}
 
 	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
 
@@ -173,6 +175,12 @@ const (
 	FDupfd        = 0
 	FSetfd        = 2
 	FSetfl        = 4
+	FGetlk        = 5
+	FSetlk        = 6
+	FSetlkw       = 7
+	FOfdGetlk     = 36
+	FOfdSetlk     = 37
+	FOfdSetlkw    = 38
 	FDupfdCloexec = 1030
 
 	RenameNoreplace   = 1

@@ -110,7 +110,7 @@ const (
 	Text                // a string that names nothing below the root, quoted
 	Flags               // a word of the argument's FlagSet: O_RDWR|O_CREAT
 	Mode                // permissions, octal
-	OptMode             // permissions that count only where flags hold O_CREAT or O_TMPFILE
+	OptMode             // permissions, left out where flags hold neither O_CREAT nor O_TMPFILE
 	Size                // bytes, decimal
 	Offset              // bytes, decimal, can be negative
 	Addr                // address in the application, hexadecimal; NULL
@@ -126,6 +126,7 @@ type Arg struct {
 	Name  string
 	Kind  Kind
 	Flags *FlagSet // for the kind Flags
+	Opt   bool     // left out of scripts where it and all arguments after it are 0
 }
 
 // Result says what the result of a successful call means, and so how far a
@@ -286,7 +287,8 @@ var table = [numOps]Info{
 	OpDup:   {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
 	OpDup2:  {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
 	OpDup3:  {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
-	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int}}, Result: ResultAny, Effect: EffectFcntl, Sys: [numArch]int{72, 25}},
+	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int},
+		{Name: "lock", Kind: Flags, Flags: LockType, Opt: true}, {Name: "start", Kind: Offset, Opt: true}, {Name: "len", Kind: Size, Opt: true}}, Result: ResultAny, Effect: EffectFcntl, Sys: [numArch]int{72, 25}, Synthetic: 1<<3 | 1<<4 | 1<<5},
 	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
 	OpPipe2: {Name: "pipe2", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}, argDup}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{293, 59}, Synthetic: 1 << 0},
 

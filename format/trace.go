@@ -1,0 +1,53 @@
+package format
+
+// Record is an event as a compiled trace holds it: of fixed size, without
+// pointers, ready to be replayed. Its operation is a canonical one. A string
+// argument is the number of the string in the trace's table, from 0, or -1 for
+// a NULL pointer. Argument addresses are places in the replay's own memory.
+type Record struct {
+	Op      Op
+	Compute int64 // nanoseconds from the end of the thread's previous event
+	Ret     int64 // as Event.Ret; of a clone the number of the new thread
+	Args    [MaxArgs]int64
+}
+
+// Trace is a compiled trace, opened and verified. Its methods may be called
+// concurrently; each reader belongs to one goroutine.
+type Trace interface {
+	// Header returns the metadata, the thread table, the descriptors that
+	// are open at the start and the fileset. It must not be changed.
+	Header() *Header
+
+	// Strings returns the table of strings. It must not be changed.
+	Strings() []string
+
+	// Len returns how many events a thread has. Threads count from 1.
+	Len(thread int32) int64
+
+	// Records returns a reader of a thread's records from its first.
+	Records(thread int32) RecordReader
+
+	// Durations returns a reader of the recorded durations of a thread's
+	// events, in nanoseconds or Unknown.
+	Durations(thread int32) DurationReader
+
+	// Waits returns what a thread's events wait for, in the order of events.
+	Waits(thread int32) ([]Wait, error)
+}
+
+// RecordReader reads records in batches; the end is io.EOF, with none read.
+type RecordReader interface {
+	Read(records []Record) (int, error)
+}
+
+// DurationReader reads durations in batches; the end is io.EOF, with none read.
+type DurationReader interface {
+	Read(nanos []int64) (int, error)
+}
+
+// Wait says that a thread's event, counted from 0, must not start before an
+// event of another thread has ended.
+type Wait struct {
+	Event int64
+	For   Edge
+}
