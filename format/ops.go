@@ -284,9 +284,9 @@ var table = [numOps]Info{
 	OpChdir:      {Name: "chdir", Class: ClassMetadata, Args: []Arg{argPath}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{80, 49}},
 	OpFchdir:     {Name: "fchdir", Class: ClassMetadata, Args: []Arg{argFD}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{81, 50}},
 
-	OpDup:   {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
-	OpDup2:  {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
-	OpDup3:  {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
+	OpDup:  {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
+	OpDup2: {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
+	OpDup3: {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
 	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int},
 		{Name: "lock", Kind: Flags, Flags: LockType, Opt: true}, {Name: "start", Kind: Offset, Opt: true}, {Name: "len", Kind: Size, Opt: true}}, Result: ResultAny, Effect: EffectFcntl, Sys: [numArch]int{72, 25}, Synthetic: 1<<3 | 1<<4 | 1<<5},
 	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
