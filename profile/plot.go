@@ -1,0 +1,148 @@
+package profile
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Series is one profile of a picture, with the name that the legend gives it.
+type Series struct {
+	Name    string
+	Profile *Profile
+}
+
+// The size of a picture, and the resolution of one that is made of pixels.
+const (
+	plotWidth    = 18 * vg.Centimeter
+	plotHeight   = 10 * vg.Centimeter
+	dotsPerInch  = 192
+	plotPoints   = 1000 // at most, per curve: about two per dot of the width
+	plotFontSize = 9
+)
+
+// categoryColors are those of Okabe and Ito, which most colour-blind readers
+// can tell apart.
+var categoryColors = [NumCategories]color.Color{
+	Reads:    color.NRGBA{0x00, 0x72, 0xb2, 0xff}, // blue
+	Writes:   color.NRGBA{0xd5, 0x5e, 0x00, 0xff}, // vermilion
+	Syncs:    color.NRGBA{0x00, 0x9e, 0x73, 0xff}, // bluish green
+	Metadata: color.NRGBA{0xcc, 0x79, 0xa7, 0xff}, // reddish purple
+}
+
+// seriesDashes are the lines of the first series, the second and so on; from
+// the last on they are all the same.
+var seriesDashes = [][]vg.Length{nil, {4, 2}, {1, 2}, {6, 2, 1, 2}}
+
+// Plot draws the cumulative time in each category against the elapsed time, as
+// ext says: "svg", or "png". The first series, the application, is drawn in
+// solid lines, those after it in broken ones of the same colours. Categories
+// without time are left out. The same series give the same bytes.
+func Plot(w io.Writer, ext string, series ...Series) error {
+	var c vg.CanvasWriterTo
+	switch ext {
+	case "svg":
+		c = vgsvg.New(plotWidth, plotHeight)
+	case "png":
+		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(dotsPerInch))}
+	default:
+		return fmt.Errorf("plot: unknown kind of picture %q, want svg or png", ext)
+	}
+	if err := drawProfiles(draw.New(c), series); err != nil {
+		return fmt.Errorf("plot: %w", err)
+	}
+	var b bytes.Buffer
+	if _, err := c.WriteTo(&b); err != nil {
+		return fmt.Errorf("plot: %w", err)
+	}
+	// Where the font is missing, one of the same widths must take its place.
+	picture := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	if _, err := w.Write(picture); err != nil {
+		return fmt.Errorf("plot: %w", err)
+	}
+	return nil
+}
+
+func drawProfiles(c draw.Canvas, series []Series) error {
+	var elapsed, spent int64
+	for _, s := range series {
+		elapsed = max(elapsed, s.Profile.RunTime)
+		for k := range s.Profile.Categories {
+			spent = max(spent, s.Profile.Categories[k].Nanos)
+		}
+	}
+	xUnit, yUnit := unitOf(seconds(elapsed)), unitOf(seconds(spent))
+
+	p := plot.New()
+	style(&p.X, "elapsed time ("+xUnit.name+")", seconds(elapsed)/xUnit.seconds)
+	style(&p.Y, "cumulative time in calls ("+yUnit.name+")", seconds(spent)/yUnit.seconds)
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
+	p.Add(grid)
+
+	// The legend stands beside the picture, for nobody knows which corner
+	// the curves leave free.
+	legend := plot.NewLegend()
+	legend.Top, legend.Left = true, true
+	legend.TextStyle.Font = plotFont()
+	legend.Padding = 3
+	for i, s := range series {
+		if i > 0 {
+			legend.Add("") // a gap
+		}
+		for k, curve := range s.Profile.Curves {
+			if len(curve) == 0 {
+				continue
+			}
+			line, err := plotter.NewLine(points(thin(curve, plotPoints), xUnit, yUnit))
+			if err != nil {
+				return err
+			}
+			line.Color, line.Width = categoryColors[k], 1
+			line.Dashes = seriesDashes[min(i, len(seriesDashes)-1)]
+			p.Add(line)
+			legend.Add(s.Name+" "+Category(k).String(), line)
+		}
+	}
+	box := legend.Rectangle(c)
+	const gap = 3 * vg.Millimeter
+	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-(box.Max.X-box.Min.X)-gap, -gap, 0, -gap))
+	p.Draw(draw.Crop(c, gap, -(box.Max.X-box.Min.X)-3*gap, gap, -gap))
+	return nil
+}
+
+func plotFont() font.Font {
+	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, plotFontSize)
+}
+
+// style lets an axis run from 0 to just beyond top, in the unit that its title
+// names.
+func style(a *plot.Axis, title string, top float64) {
+	a.Min, a.Max = 0, 1.02*top
+	if top == 0 {
+		a.Max = 1
+	}
+	a.Padding = 0
+	a.Label.Text = title
+	a.Label.Padding = 4
+	a.Label.TextStyle.Font = plotFont()
+	a.Tick.Label.Font = plotFont()
+	a.Tick.Length = 4
+}
+
+func points(c Curve, x, y unit) plotter.XYs {
+	xys := make(plotter.XYs, len(c))
+	for i, p := range c {
+		xys[i] = plotter.XY{X: seconds(p.Elapsed) / x.seconds, Y: seconds(p.Spent) / y.seconds}
+	}
+	return xys
+}

@@ -1,0 +1,172 @@
+package profile
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+func TestReadAddsUp(t *testing.T) {
+	p := read(t,
+		ev(format.OpExecve, 0, 100, 0),
+		ev(format.OpOpenat, 100, 10, 3),
+		ev(format.OpRead, 120, 20, 4096),
+		ev(format.OpPread64, 150, 30, 100),
+		ev(format.OpRead, 190, 5, -11), // EAGAIN
+		ev(format.OpWrite, 200, 40, 50),
+		ev(format.OpLseek, 245, 1, 4146), // an offset is no bytes transferred
+		ev(format.OpGetdents64, 247, 2, 480),
+		ev(format.OpFsync, 250, 300, 0),
+		ev(format.OpClose, 560, 4, 0),
+		format.Event{Op: format.OpRead, Start: 565e3, Dur: format.Unknown, Ret: format.NoResult},
+		format.Event{Op: format.OpExitGroup, Start: 570e3, Dur: format.Unknown, Ret: format.NoResult},
+	)
+	require.EqualValues(t, 570e3, p.RunTime)
+	require.Equal(t, Total{Calls: 12, Errors: 1, Unknown: 2, Bytes: 4246, Nanos: 512e3}, p.All)
+	require.Equal(t, [NumCategories]Total{
+		Reads:    {Calls: 4, Errors: 1, Unknown: 1, Bytes: 4196, Nanos: 55e3},
+		Writes:   {Calls: 1, Bytes: 50, Nanos: 40e3},
+		Syncs:    {Calls: 1, Nanos: 300e3},
+		Metadata: {Calls: 4, Nanos: 17e3},
+	}, p.Categories)
+	require.Equal(t, Total{Calls: 10, Errors: 1, Unknown: 1, Bytes: 4246, Nanos: 412e3}, p.IO())
+	require.Equal(t, Total{Calls: 3, Errors: 1, Unknown: 1, Bytes: 4096, Nanos: 25e3}, p.Ops[format.OpRead])
+}
+
+func TestEveryOperationHasItsCategory(t *testing.T) {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		p := read(t, ev(op, 0, 7, 0))
+		class := op.Info().Class
+		inside := class != format.ClassProcess && class != format.ClassMemory
+		require.Equal(t, inside, p.IO().Calls == 1, op.String())
+	}
+}
+
+func TestReadOfNothing(t *testing.T) {
+	p := read(t)
+	require.Equal(t, &Profile{}, p)
+}
+
+func TestOrderDoesNotMatter(t *testing.T) {
+	events := application(1, 1)
+	want := read(t, events...)
+	for i := range len(events) / 2 {
+		j := len(events) - 1 - i
+		events[i], events[j] = events[j], events[i]
+	}
+	require.Equal(t, want, read(t, events...))
+}
+
+func TestNegativeStartCountsFromTheStart(t *testing.T) {
+	p := read(t, ev(format.OpRead, -5, 20, 1))
+	require.EqualValues(t, 20e3, p.RunTime)
+	require.EqualValues(t, 20e3, p.Categories[Reads].Nanos)
+}
+
+func TestReadErrors(t *testing.T) {
+	broken := errors.New("trace.txt:17: malformed call")
+	_, err := Read(&reader{[]format.Event{ev(format.OpRead, 0, 1, 1)}, 1, broken})
+	require.Equal(t, broken, err)
+
+	for _, test := range []struct {
+		name   string
+		events []format.Event
+		want   string
+	}{
+		{"no operation", []format.Event{{}}, "event 1: unknown operation"},
+		{"an operation of the future", []format.Event{ev(format.OpRead, 0, 1, 1), {Op: format.Op(format.NumOps)}}, "event 2: unknown operation"},
+		{"late", []format.Event{{Op: format.OpRead, Start: math.MaxInt64}}, "event 1: time or size out of range"},
+		{"long", []format.Event{{Op: format.OpRead, Dur: math.MaxInt64}}, "event 1: time or size out of range"},
+		{"bytes overflow", []format.Event{{Op: format.OpRead, Ret: math.MaxInt64}, {Op: format.OpWrite, Ret: 1}}, "event 2: time or size out of range"},
+		{"time overflows", []format.Event{
+			{Op: format.OpRead, Dur: maxTime}, {Op: format.OpRead, Dur: maxTime}, {Op: format.OpExecve, Dur: maxTime}, {Op: format.OpWrite, Dur: maxTime},
+		}, "event 4: time or size out of range"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Read(&reader{test.events, 10, io.EOF})
+			require.EqualError(t, err, test.want)
+		})
+	}
+}
+
+func TestAddAllocatesNothing(t *testing.T) {
+	events := application(1, 1)
+	c := new(Collector)
+	require.Zero(t, testing.AllocsPerRun(3, func() {
+		if err := c.Write(events); err != nil {
+			t.Error(err)
+		}
+	}))
+}
+
+// FuzzCollector feeds events of 13 bytes: operation, start, duration; half of
+// the starts are shifted far out. Whatever they are, totals and curves agree.
+func FuzzCollector(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("\x08\x00\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00"))
+	f.Add([]byte("\x08\x00\x00\x00\x80\x10\x00\x00\x00\xff\x00\x00\x00\x09\x01\x00\x00\x00\x10\x00\x00\x00\xff\xff\xff\xff"))
+	f.Add([]byte("\x13\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x08\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var c Collector
+		var events []format.Event
+		for ; len(data) >= 13; data = data[13:] {
+			e := format.Event{
+				Op:    format.Op(data[0]),
+				Start: int64(int32(binary.LittleEndian.Uint32(data[1:]))),
+				Dur:   int64(int32(binary.LittleEndian.Uint32(data[5:]))),
+				Ret:   int64(int32(binary.LittleEndian.Uint32(data[9:]))),
+			}
+			if data[0]&1 != 0 {
+				e.Start <<= 29
+			}
+			events = append(events, e)
+		}
+		if err := c.Write(events); err != nil {
+			return
+		}
+		p := c.Profile()
+		var all Total
+		for op := range p.Ops {
+			all.add(&p.Ops[op])
+		}
+		require.Equal(t, p.All, all)
+		for k := range p.Curves {
+			checkCurve(t, p, Category(k))
+		}
+		Compare(p, p)
+	})
+}
+
+// repeating is a reader that gives the same batch n times.
+type repeating struct {
+	events []format.Event
+	n      int
+}
+
+func (r *repeating) Read(events []format.Event) (int, error) {
+	if r.n--; r.n < 0 {
+		return 0, io.EOF
+	}
+	n := copy(events, r.events)
+	for i := range r.events {
+		r.events[i].Start += 1e6
+	}
+	return n, nil
+}
+
+func (r *repeating) Header() *format.Header { return nil }
+
+func BenchmarkRead(b *testing.B) {
+	r := &repeating{events: application(1, 1)[2900:3156], n: b.N}
+	b.ReportAllocs()
+	if _, err := Read(r); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(b.N)*256/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}
