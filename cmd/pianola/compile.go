@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/compile"
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/format/script"
+)
+
+func compileCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:      "compile",
+		Usage:     "turn a script into a compiled trace",
+		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] TRACE.txt",
+		Description: "Reads a recording, or an intermediate script, and writes a portable, compressed trace:\n" +
+			"paths lie below the root of the replay, files that the application creates get temporary\n" +
+			"names, what is no file is left out, and times become compute.\n\n" +
+			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "o", Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
+			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
+			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
+			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
+			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
+		},
+		Action: runCompile,
+	})
+}
+
+func runCompile(c *cli.Context) error {
+	name, err := operand(c, "script")
+	if err != nil {
+		return err
+	}
+	o := compile.Options{Compensate: !c.Bool("no-compensate")}
+	switch c.String("paths") {
+	case "tree":
+	case "flat":
+		o.Paths = compile.Flat
+	default:
+		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
+	}
+	f, err := openInput(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if isTrace(f) {
+		return &hint{fmt.Errorf("%s: compiled already", name), "pianola print shows it as text"}
+	}
+	d, log, err := dialect(f, name)
+	if err != nil {
+		return err
+	}
+	if log {
+		return fmt.Errorf("%s: the log of a replay, not a recording", name)
+	}
+	o.Bare = d == script.Older
+
+	out := c.String("o")
+	if !c.IsSet("o") && c.IsSet("script") {
+		out = os.DevNull
+	}
+	dst, err := createOutput(out)
+	if err != nil {
+		return err
+	}
+	defer dst.abort()
+	dir := ""
+	tmp, err := spool(dir)
+	if err != nil {
+		return err
+	}
+	defer tmp.Close()
+	trace, err := spool(dir)
+	if err != nil {
+		return err
+	}
+	defer trace.Close()
+
+	// The trace is written aside first: the script is printed from it, and
+	// nothing appears under its name before all has gone well.
+	r := &compile.Report{}
+	if d == script.Intermediate {
+		src, err := scriptSource(f, name)()
+		if err != nil {
+			return err
+		}
+		if err := compile.Copy(src, bin.NewWriter(trace, tmp)); err != nil {
+			return err
+		}
+	} else if r, err = compile.Compile(scriptSource(f, name), bin.NewWriter(trace, tmp), o); err != nil {
+		return fmt.Errorf("%s: %w", name, withoutName(err))
+	}
+	if err := judge(c, name, f, r); err != nil {
+		return err
+	}
+	if _, err := trace.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.Copy(dst, trace); err != nil {
+		return err
+	}
+	if c.IsSet("script") {
+		t, err := traceOf(trace)
+		if err != nil {
+			return err
+		}
+		if err := writeOutput(c.String("script"), func(o *output) error { return printTrace(o, t) }); err != nil {
+			return err
+		}
+	}
+	if c.IsSet("report") {
+		err := writeOutput(c.String("report"), func(o *output) error { _, err := r.WriteTo(o); return err })
+		if err != nil {
+			return err
+		}
+	}
+	return dst.commit()
+}
+
+// withoutName keeps the place of a syntax error, which names the file itself,
+// from being named twice.
+func withoutName(err error) error {
+	if e, ok := errors.AsType[*script.SyntaxError](err); ok {
+		return errors.New(e.Place())
+	}
+	return err
+}
+
+// judge warns of what a trace can't make good, or refuses it.
+func judge(c *cli.Context, name string, f *os.File, r *compile.Report) error {
+	var faults []string
+	if r.Lost > 0 {
+		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
+	}
+	if r.Unexplained > 0 {
+		faults = append(faults, fmt.Sprintf("%d results are not explained by what was recorded", r.Unexplained))
+	}
+	if r.Orphans > 0 {
+		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
+	}
+	for _, s := range faults {
+		if c.Bool("strict") {
+			return fmt.Errorf("%s: %s", name, s)
+		}
+		fmt.Fprintf(os.Stderr, "pianola: compile: %s: warning: %s\n", name, s)
+	}
+	if len(faults) > 0 {
+		fmt.Fprintln(os.Stderr, "hint: --report - says more")
+	}
+	return nil
+}
+
+// printTrace prints a compiled trace as an intermediate script.
+func printTrace(w io.Writer, t *bin.Trace) error {
+	p := script.NewIntermediateWriter(w, t.Header())
+	if err := pump(t.Events(), p); err != nil {
+		return err
+	}
+	return p.Flush()
+}
+
+// pump copies all events.
+func pump(r format.Reader, w format.Writer) error {
+	batch := make([]format.Event, 512)
+	for {
+		n, err := r.Read(batch)
+		if n > 0 {
+			if err := w.Write(batch[:n]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

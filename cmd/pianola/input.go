@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"pianola/compile"
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/format/script"
+)
+
+// openTrace opens and verifies a compiled trace. The file is to be closed when
+// the trace is no longer used.
+func openTrace(name string) (*bin.Trace, *os.File, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := traceOf(f)
+	if err != nil {
+		f.Close()
+		err = fmt.Errorf("%s: %w", name, err)
+		if errors.Is(err, bin.ErrMagic) {
+			err = &hint{err, fmt.Sprintf("if it is a script, compile it first: pianola compile -o trace.bin %s", name)}
+		}
+		return nil, nil, err
+	}
+	return t, f, nil
+}
+
+func traceOf(f *os.File) (*bin.Trace, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return bin.Open(f, info.Size(), bin.DefaultLimit)
+}
+
+// openInput opens a file that must be a regular one, for it is read more than
+// once.
+func openInput(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s: no such file", name)
+		}
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, fmt.Errorf("%s: not a regular file", name)
+	}
+	return f, nil
+}
+
+// isTrace reports whether a file is a compiled trace.
+func isTrace(f *os.File) bool {
+	var prefix [16]byte
+	n, _ := f.ReadAt(prefix[:], 0)
+	return bin.IsTrace(prefix[:n])
+}
+
+// dialect finds out what kind of script a file is, and whether it is the log of
+// a replay.
+func dialect(f *os.File, name string) (d script.Dialect, log bool, err error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return 0, false, err
+	}
+	r := script.NewReader(f, name)
+	if _, err := r.Read(make([]format.Event, 1)); err != nil && !errors.Is(err, io.EOF) {
+		return 0, false, err
+	}
+	_, log = r.Header().Value(format.MetaReplay)
+	return r.Dialect(), log, nil
+}
+
+// scriptSource opens a script again and again for the passes of compile.
+func scriptSource(f *os.File, name string) compile.Source {
+	return func() (format.Reader, error) {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return nil, err
+		}
+		return script.NewReader(f, name), nil
+	}
+}
+
+// openRecording opens what a profile or a comparison can be made of: a script,
+// which is compiled on the way so that both sides hold the same kind of
+// events, a compiled trace, or the log of a replay. close is to be called when
+// the reader is no longer used.
+func openRecording(name string) (r format.Reader, close func() error, err error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if isTrace(f) {
+		t, err := traceOf(f)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return t.Events(), f.Close, nil
+	}
+	d, log, err := dialect(f, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if log || d == script.Intermediate {
+		r, err := scriptSource(f, name)()
+		return r, f.Close, err
+	}
+	tmp, err := spool("")
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := compileTo(tmp, scriptSource(f, name), compile.Options{Compensate: true}); err != nil {
+		tmp.Close()
+		return nil, nil, err
+	}
+	f.Close()
+	t, err := traceOf(tmp)
+	if err != nil {
+		tmp.Close()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t.Events(), tmp.Close, nil
+}
+
+// compileTo compiles a script into a compiled trace.
+func compileTo(w io.Writer, src compile.Source, o compile.Options) (*compile.Report, error) {
+	s, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return compile.Compile(src, bin.NewWriter(w, s), o)
+}

@@ -1,0 +1,131 @@
+// Command pianola records the I/O of an unmodified application, compiles the
+// recording into a benchmark, replays it anywhere, and compares the two.
+//
+// The parts never import one another; this package opens the codecs and hands
+// interfaces down. There is one file per subcommand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Exit statuses; those of record are its command's, or as a shell says them.
+const (
+	exitFailure = 1 // the work failed, or a comparison is outside its tolerance
+	exitUsage   = 2 // the command line makes no sense
+	exitRecord  = 125
+)
+
+// exitError ends the program with a status of its own. A nil err says nothing
+// more, because the output has said it already.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
+func (e *exitError) Unwrap() error { return e.err }
+
+// hint adds to an error what can be done about it.
+type hint struct {
+	error
+	text string
+}
+
+func (h *hint) Unwrap() error { return h.error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newApp().RunContext(ctx, os.Args)
+	os.Exit(report(err))
+}
+
+// report prints an error, as "pianola: command: place: what", lower case and
+// without a full stop, with a line that says what to do where there is one. It
+// returns the exit status.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	status := exitFailure
+	if e, ok := errors.AsType[*exitError](err); ok {
+		status = e.status
+		if e.err == nil {
+			return status
+		}
+	}
+	fmt.Fprintf(os.Stderr, "pianola: %v\n", err)
+	if h, ok := errors.AsType[*hint](err); ok {
+		fmt.Fprintf(os.Stderr, "hint: %s\n", h.text)
+	}
+	return status
+}
+
+func newApp() *cli.App {
+	return &cli.App{
+		Name:  "pianola",
+		Usage: "record, compile and replay the I/O of applications",
+		Description: "An application's system calls are recorded, compiled into a portable trace without its data,\n" +
+			"and replayed on any storage with the application's own timing.",
+		HideHelpCommand: true,
+		HideVersion:     true,
+		Commands: []*cli.Command{
+			recordCommand(), compileCommand(), replayCommand(), compareCommand(), printCommand(), doctorCommand(),
+		},
+		OnUsageError:   usageError,
+		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage(c, "no command %q", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+}
+
+// command completes a subcommand with what all have in common.
+func command(c *cli.Command) *cli.Command {
+	c.HideHelpCommand = true // "pianola record -- help" runs the command help
+	c.OnUsageError = usageError
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		err := action(ctx)
+		if err == nil {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
+	}
+	return c
+}
+
+func usageError(c *cli.Context, err error, _ bool) error {
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
+		err = fmt.Errorf("%s: %w", c.Command.Name, err)
+	}
+	return &exitError{exitUsage, &hint{err, "see pianola --help"}}
+}
+
+// usage is the error for a command line that makes no sense.
+func usage(c *cli.Context, form string, args ...any) error {
+	text := "see pianola --help"
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
+		text = "see pianola " + c.Command.Name + " --help"
+	}
+	return &exitError{exitUsage, &hint{fmt.Errorf(form, args...), text}}
+}
+
+// operand returns the only operand of a subcommand.
+func operand(c *cli.Context, what string) (string, error) {
+	if c.NArg() != 1 {
+		return "", usage(c, "want one %s, got %d operands", what, c.NArg())
+	}
+	return c.Args().First(), nil
+}

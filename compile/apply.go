@@ -1,0 +1,456 @@
+package compile
+
+import (
+	"math"
+	"strings"
+
+	"pianola/format"
+)
+
+// The errors that say something about what exists.
+const (
+	enoent    = -2
+	eintr     = -4
+	ebadf     = -9
+	efault    = -14
+	eexist    = -17
+	enotdir   = -20
+	eisdir    = -21
+	einval    = -22
+	enosys    = -38
+	enotempty = -39
+	restarted = -512 // and below: the kernel's own, shown to tracers only
+)
+
+// step is the event in hand with what its arguments lead to.
+type step struct {
+	e, out *format.Event
+	t      *thread
+	d      *descriptor // of the first argument, nil where it is none
+	at     [format.MaxStrings]*entry
+}
+
+// handlers say what a call's result means for files and names. They run for
+// calls on files of the trace only.
+var handlers [format.NumOps]func(*model, *step)
+
+func init() {
+	for op, h := range map[format.Op]func(*model, *step){
+		format.OpStat: (*model).looked, format.OpLstat: (*model).looked, format.OpStatx: (*model).looked, format.OpAccess: (*model).looked,
+		format.OpFstat: (*model).fstat, format.OpFstatx: (*model).fstat,
+		format.OpReadlink: (*model).readlink,
+		format.OpMkdir:    (*model).mkdir,
+		format.OpRmdir:    (*model).removed, format.OpUnlink: (*model).removed,
+		format.OpRename: (*model).rename, format.OpRenameat2: (*model).rename,
+		format.OpLink: (*model).link, format.OpSymlink: (*model).symlink,
+		format.OpTruncate: (*model).truncate, format.OpFtruncate: (*model).truncate,
+		format.OpFallocate: (*model).fallocate, format.OpLseek: (*model).lseek, format.OpGetdents64: (*model).getdents,
+		format.OpRead: (*model).read, format.OpReadv: (*model).read, format.OpPread64: (*model).read,
+		format.OpPreadv: (*model).read, format.OpPreadv2: (*model).read,
+		format.OpWrite: (*model).write, format.OpWritev: (*model).write, format.OpPwrite64: (*model).write,
+		format.OpPwritev: (*model).write, format.OpPwritev2: (*model).write,
+	} {
+		handlers[op] = h
+	}
+}
+
+// apply takes one event through the simulation and, in the last pass, into the
+// trace.
+func (m *model) apply(e *format.Event) error {
+	t := m.threads[e.TID]
+	if t == nil {
+		t = m.orphan(e.TID, e.Start)
+	}
+	var out format.Event
+	m.args.canonical(e, &out)
+	s := &step{e: e, out: &out, t: t}
+	m.order.begin(t)
+	m.order.after(t.born)
+	m.trail = m.trail[:0]
+
+	why := m.resolve(s)
+	if why == reasonNone && unrepeatable(e) {
+		why = reasonResult
+	}
+	if why == reasonNone {
+		m.order.named(m.trail)
+		if h := handlers[out.Op]; h != nil {
+			h(m, s)
+		}
+	}
+	why = m.effect(s, why)
+	if why == reasonNone && out.Op.Info().Dropped {
+		why = reasonTable
+	}
+	t.seen = m.order.seen
+	if why != reasonNone {
+		m.leaveOut(t, e, why)
+		return nil
+	}
+	return m.emit(t, e, &out)
+}
+
+// unrepeatable reports whether a replay can't bring about the event's result.
+func unrepeatable(e *format.Event) bool {
+	if e.Op.Info().Class == format.ClassProcess {
+		return false
+	}
+	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
+}
+
+// resolve finds what the event's paths and descriptor lead to, and maps the
+// paths. It returns why the event can't be in the trace, if it can't.
+func (m *model) resolve(s *step) reason {
+	info := s.out.Op.Info()
+	if len(info.Args) > 0 && info.Args[0].Kind == format.FD {
+		s.d = s.t.files.fds[int32(s.out.Args[0])]
+		if s.out.Op == format.OpClose {
+			if late := s.t.files.late[int32(s.out.Args[0])]; late != nil {
+				s.d = late
+			}
+		}
+		switch {
+		case s.d == nil:
+			return reasonUnknown
+		case s.d.file.node != nil && s.d.file.node.pseudo:
+			return reasonPseudo
+		case !s.d.file.isFile():
+			return reasonNoFile
+		}
+		m.order.after(s.d.opened)
+		s.d.used = m.order.use(s.d.used)
+		m.place(s)
+		return reasonNone
+	}
+	from := s.e.Op.Info()
+	n := 0
+	for i, a := range from.Args {
+		if a.Kind != format.Path {
+			continue
+		}
+		dir := s.t.dir.node
+		name := s.e.Str[from.StringIndex(i)]
+		if i > 0 && from.Args[i-1].Kind == format.DirFD && s.e.Args[i-1] != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
+			d := s.t.files.fds[int32(s.e.Args[i-1])]
+			if d == nil {
+				return reasonUnknown
+			}
+			if d.file.node == nil {
+				return reasonNoFile
+			}
+			dir = d.file.node
+		}
+		if len(name) == 0 {
+			return reasonPath
+		}
+		if v, ok := format.Note(s.e.Notes, "path"); ok && len(v) > 0 {
+			return reasonPath
+		}
+		at, trail := m.names.walk(dir, string(name), follows(s, a.Name), m.trail)
+		m.trail = trail
+		if at == nil {
+			return reasonPath
+		}
+		if at.node != nil && at.node.pseudo {
+			s.at[n] = at
+			return reasonPseudo
+		}
+		at.direct = true
+		s.at[n] = at
+		n++
+	}
+	m.mapStrings(s)
+	return reasonNone
+}
+
+// follows reports whether the call follows a link in the last component.
+func follows(s *step, arg string) bool {
+	switch s.out.Op {
+	case format.OpOpen, format.OpOpenm:
+		flags := s.out.Args[1]
+		return flags&format.NOFOLLOW == 0 && flags&(format.CREAT|format.EXCL) != format.CREAT|format.EXCL
+	case format.OpStat, format.OpTruncate, format.OpChdir, format.OpExecve:
+		return true
+	case format.OpStatx:
+		return s.out.Args[1]&format.AtSymlinkNofollow == 0
+	case format.OpAccess:
+		return s.e.Op != format.OpFaccessat2 || s.e.Args[3]&format.AtSymlinkNofollow == 0
+	case format.OpLink:
+		return arg == "old" && s.e.Op == format.OpLinkat && s.e.Args[4]&format.AtSymlinkFollow != 0
+	}
+	return false
+}
+
+// mapStrings sets the event's string arguments to names below the root.
+func (m *model) mapStrings(s *step) {
+	if m.out == nil {
+		return
+	}
+	n := 0
+	for i, a := range s.out.Op.Info().Args {
+		switch a.Kind {
+		case format.Path:
+			if at := s.at[n]; at != nil {
+				s.out.Str[s.out.Op.Info().StringIndex(i)] = m.text(m.names.mappedPath(at, m.options.Paths))
+			}
+			n++
+		case format.Text:
+			s.out.Str[s.out.Op.Info().StringIndex(i)] = m.text(m.target(s.at[0], string(s.e.Str[0])))
+		}
+	}
+}
+
+// target returns what a symbolic link at an entry must hold to lead, below the
+// root, to what the application's link led to.
+func (m *model) target(link *entry, text string) string {
+	if link == nil || link.dir == nil || text == "" {
+		return text
+	}
+	at, _ := m.names.walk(link.dir, text, false, nil)
+	if at == nil || at.node != nil && at.node.pseudo {
+		return text
+	}
+	return relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
+}
+
+// relative returns the path from the directory of a link to a name, both below
+// the root.
+func relative(link, name string) string {
+	from, to := strings.Split(link, "/"), strings.Split(name, "/")
+	from = from[:len(from)-1]
+	for len(from) > 0 && len(to) > 1 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	return strings.Repeat("../", len(from)) + strings.Join(to, "/")
+}
+
+// place sets where in the replay's memory the data of a read or write lie.
+func (m *model) place(s *step) {
+	c := s.out.Op.Info().Class
+	if c != format.ClassRead && c != format.ClassWrite || m.options.Bare {
+		return
+	}
+	from := s.e.Op.Info()
+	i := from.ArgIndex("buf")
+	if i < 0 {
+		return
+	}
+	if m.out == nil {
+		s.t.process.buffers.add(s.e.Args[i], s.e.Args[from.ArgIndex("size")])
+	} else {
+		s.out.Args[s.out.Op.Info().ArgIndex("buf")] = s.t.process.buffers.place(s.e.Args[i])
+	}
+}
+
+// effect does what the call does to descriptors, threads and directories,
+// whether or not it is in the trace. It can still find a reason to leave the
+// event out.
+func (m *model) effect(s *step, why reason) reason {
+	e, out, files := s.e, s.out, s.t.files
+	ok := e.Ret >= 0
+	switch out.Op.Info().Effect {
+	case format.EffectOpen:
+		return m.opened(s, why)
+	case format.EffectClose:
+		if e.Ret == ebadf {
+			return why
+		}
+		if d := files.close(int32(e.Args[0])); d != nil {
+			for _, p := range d.used {
+				m.order.after(p)
+			}
+		}
+	case format.EffectCloseRange:
+		if !ok {
+			return reasonTable
+		}
+		if !files.holdsFile(e.Args[0], e.Args[1]) {
+			why = reasonNoFile
+		}
+		for fd, d := range files.fds {
+			if int64(fd) < e.Args[0] || int64(fd) > e.Args[1] {
+				continue
+			}
+			if d.cloexec = true; out.Args[2]&format.CloseRangeCloexec == 0 {
+				delete(files.fds, fd)
+			}
+		}
+	case format.EffectDup:
+		if ok {
+			return m.dup(s, why, out.Op == format.OpDup3 && out.Args[2]&format.CLOEXEC != 0)
+		}
+	case format.EffectFcntl:
+		switch cmd := e.Args[1]; {
+		case ok && (cmd == format.FDupfd || cmd == format.FDupfdCloexec):
+			return m.dup(s, why, cmd == format.FDupfdCloexec)
+		case ok && cmd == format.FSetfd && files.fds[int32(e.Args[0])] != nil:
+			files.fds[int32(e.Args[0])].cloexec = e.Args[2]&1 != 0
+		case ok && cmd == format.FSetfl && s.d != nil:
+			native := format.OpenFlags.FromNative(format.HostArch, uint64(uint32(e.Args[2])))
+			s.d.file.append = native&format.APPEND != 0
+		}
+	case format.EffectPipe:
+		if ok {
+			cloexec := len(e.Op.Info().Args) > 1 && e.Args[1]&format.CLOEXEC != 0
+			for _, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
+				files.set(fd, &descriptor{file: &openFile{}, cloexec: cloexec})
+			}
+		}
+	case format.EffectFork:
+		if e.Ret > 0 {
+			m.fork(s.t, e, out)
+		}
+	case format.EffectExec:
+		if ok {
+			files.exec()
+		}
+		return reasonNone
+	case format.EffectExit, format.EffectExitGroup:
+		m.ended(s.t, e)
+	case format.EffectChdir:
+		if ok {
+			m.chdir(s)
+		}
+	case format.EffectWait:
+		m.waited(s)
+	}
+	return why
+}
+
+// waited orders a wait behind the end of the process it was for. What the call
+// took after that is not waiting, so it is moved into the compute that follows.
+func (m *model) waited(s *step) {
+	if s.e.Args[0] > 0 {
+		// The arguments name processes as the result does.
+		if s.out.Args[0] = 0; m.byPID[int32(s.e.Args[0])] != nil {
+			s.out.Args[0] = int64(m.byPID[int32(s.e.Args[0])].num)
+		}
+	}
+	p := m.byPID[int32(s.e.Ret)]
+	if s.e.Ret <= 0 || p == nil {
+		return
+	}
+	m.order.after(p.ended)
+	s.out.Ret = int64(p.num)
+	if s.e.Dur >= 0 {
+		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
+		s.out.Dur = s.e.Dur
+	}
+	if p.threads <= 0 {
+		delete(m.byPID, p.pid)
+	}
+}
+
+// opened puts the descriptor that an open made into the table.
+func (m *model) opened(s *step, why reason) reason {
+	e, flags, at := s.e, s.out.Args[1], s.at[0]
+	if e.Ret < 0 {
+		if why == reasonNone {
+			m.failed(s, at)
+		}
+		return why
+	}
+	d := &descriptor{file: &openFile{append: flags&format.APPEND != 0}, cloexec: flags&format.CLOEXEC != 0, opened: place{s.t.num, s.t.events}}
+	s.t.files.set(int32(e.Ret), d)
+	if at != nil && why == reasonPseudo {
+		d.file.node = at.node
+	}
+	if why != reasonNone {
+		d.opened = place{}
+		return why
+	}
+	f := noted(e.Notes)
+	switch f.typ {
+	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
+		d.opened = place{}
+		return reasonNoFile
+	}
+	switch {
+	case flags&format.TMPFILE != 0:
+		m.there(e, at)
+		d.file.node = &node{typ: format.TypeReg, created: true, cached: -1}
+		return why
+	case m.creates(e, at, flags, &f):
+		if at.state == present {
+			m.unexplained(e, at, "created although it was there")
+		}
+		m.order.renamed(at)
+		m.names.create(at, format.TypeReg)
+	default:
+		m.there(e, at)
+		m.order.named(s.at[:1])
+		m.learn(at, &f)
+	}
+	nd := at.node
+	d.file.node = nd
+	if flags&format.DIRECTORY != 0 && nd.typ == format.TypeUnknown {
+		nd.typ = format.TypeDir
+	}
+	if flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0 {
+		nd.now, nd.changed = 0, true
+		m.order.wrote(nd, 0, math.MaxInt64)
+	}
+	nd.listing = 0
+	return why
+}
+
+// creates reports whether a successful open made the file. The recorder says
+// so; without its notes a file that was not known to be there is taken to be
+// new where the flags allow it, as the original Pianola did.
+func (m *model) creates(e *format.Event, at *entry, flags int64, f *facts) bool {
+	switch {
+	case flags&format.CREAT == 0:
+		return false
+	case f.typ != format.TypeUnknown:
+		return f.fresh
+	}
+	return flags&format.EXCL != 0 || at.state != present
+}
+
+// dup puts a copy of a descriptor into the table.
+func (m *model) dup(s *step, why reason, cloexec bool) reason {
+	files, fd := s.t.files, int32(s.e.Ret)
+	src := files.fds[int32(s.e.Args[0])]
+	if s.e.Op != format.OpDup && s.e.Op != format.OpFcntl && s.e.Args[0] == s.e.Ret {
+		return why // onto itself
+	}
+	old := files.fds[fd]
+	switch {
+	case src == nil:
+		delete(files.fds, fd)
+	default:
+		d := &descriptor{file: src.file, cloexec: cloexec}
+		if why == reasonNone {
+			d.opened = place{s.t.num, s.t.events}
+		}
+		files.fds[fd] = d
+	}
+	if why != reasonNone && old != nil && old.file.isFile() && s.e.Op != format.OpDup {
+		// What is no file takes the place of a file: all that is left of
+		// the call is that the file is closed.
+		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{int64(fd)}}
+		return reasonNone
+	}
+	return why
+}
+
+// chdir sets the working directory.
+func (m *model) chdir(s *step) {
+	if s.out.Op == format.OpFchdir {
+		if d := s.t.files.fds[int32(s.e.Args[0])]; d != nil && d.file.node != nil {
+			s.t.dir.node = d.file.node
+		}
+		return
+	}
+	at := s.at[0]
+	if at == nil {
+		return
+	}
+	if at.node == nil || !at.node.pseudo {
+		m.there(s.e, at)
+		if at.node.typ == format.TypeUnknown {
+			at.node.typ = format.TypeDir
+		}
+	}
+	s.t.dir.node = at.node
+}

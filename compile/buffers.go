@@ -1,0 +1,79 @@
+package compile
+
+import "slices"
+
+// pageSize is the granularity at which buffers are told apart: what a replay
+// must reproduce is which pages are used again and which are fresh.
+const pageSize = 4096
+
+// maxRegions bounds the regions of one process; beyond it a new buffer shares
+// the nearest region's place. Applications have dozens.
+const maxRegions = 1 << 16
+
+// region is a run of pages in the application's memory and where it begins in
+// the replay's.
+type region struct {
+	from, to int64 // addresses, page-aligned, to exclusive
+	place    int64
+}
+
+// buffers lays out the memory that a process passed to reads and writes: runs
+// of pages in order of address, without the holes between them. The first page
+// is left free, so that place 0 can mean "no buffer".
+type buffers struct {
+	regions []region // sorted, disjoint
+}
+
+// add notes a buffer.
+func (b *buffers) add(addr, size int64) {
+	if addr <= 0 || size <= 0 || addr > 1<<57 || size > 1<<40 {
+		return
+	}
+	from, to := addr&^(pageSize-1), (addr+size+pageSize-1)&^(pageSize-1)
+	i, _ := slices.BinarySearchFunc(b.regions, from, func(r region, from int64) int { return cmp64(r.to, from) })
+	j := i
+	for j < len(b.regions) && b.regions[j].from <= to {
+		from, to = min(from, b.regions[j].from), max(to, b.regions[j].to)
+		j++
+	}
+	switch {
+	case j == i+1:
+		b.regions[i] = region{from: from, to: to}
+	case j > i:
+		b.regions = slices.Replace(b.regions, i, j, region{from: from, to: to})
+	case len(b.regions) < maxRegions:
+		b.regions = slices.Insert(b.regions, i, region{from: from, to: to})
+	}
+}
+
+// settle gives every region its place.
+func (b *buffers) settle() {
+	place := int64(pageSize)
+	for i := range b.regions {
+		r := &b.regions[i]
+		r.place = place
+		place += r.to - r.from
+	}
+}
+
+// place returns where a buffer lies in the replay's memory, 0 for none.
+func (b *buffers) place(addr int64) int64 {
+	if addr <= 0 || len(b.regions) == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(b.regions, addr, func(r region, addr int64) int { return cmp64(r.to, addr+1) })
+	if i == len(b.regions) || addr < b.regions[i].from {
+		return 0
+	}
+	return b.regions[i].place + addr - b.regions[i].from
+}
+
+func cmp64(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,66 @@
+package compile
+
+import "pianola/format"
+
+// argMap says from which argument of a source operation each argument of its
+// canonical form comes, -1 for none. Arguments keep their names.
+type argMap [format.MaxArgs]int8
+
+type opPair struct{ from, to format.Op }
+
+// argMaps holds the maps that were needed so far.
+type argMaps map[opPair]*argMap
+
+func (a argMaps) of(from, to format.Op) *argMap {
+	if m, ok := a[opPair{from, to}]; ok {
+		return m
+	}
+	m := new(argMap)
+	for i, arg := range to.Info().Args {
+		m[i] = int8(from.Info().ArgIndex(arg.Name))
+		if m[i] < 0 && arg.Kind == format.FD {
+			// fstat and the like through a path call: the directory is the file.
+			m[i] = int8(from.Info().ArgIndex("dirfd"))
+		}
+	}
+	a[opPair{from, to}] = m
+	return m
+}
+
+// canonical fills out with the canonical form of e. Paths are left to the
+// caller.
+func (a argMaps) canonical(e *format.Event, out *format.Event) {
+	op := e.Op
+	if canon := op.Info().Canon; canon != nil {
+		op = canon(e)
+	}
+	*out = format.Event{Op: op, Dur: e.Dur, Ret: e.Ret, Start: e.Start}
+	if op == e.Op {
+		out.Args = e.Args
+	} else {
+		m := a.of(e.Op, op)
+		for i := range op.Info().Args {
+			if m[i] >= 0 {
+				out.Args[i] = e.Args[m[i]]
+			}
+		}
+	}
+	// What the source says by its name alone (creat(2), fork(2), vfork(2)).
+	switch e.Op {
+	case format.OpCreat:
+		out.Args[1] = format.WRONLY | format.CREAT | format.TRUNC
+	case format.OpVfork:
+		out.Args[0] = format.CloneVfork | sigchld
+	case format.OpFork:
+		out.Args[0] = sigchld
+	}
+	// Addresses mean nothing elsewhere; those of data are filled in by apply.
+	for i, a := range op.Info().Args {
+		if a.Kind == format.Addr {
+			out.Args[i] = 0
+		}
+	}
+}
+
+// sigchld is the signal that fork makes a child send to its parent.
+const sigchld = 17

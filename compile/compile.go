@@ -1,0 +1,149 @@
+// Package compile turns a recording into a benchmark: it resolves every path,
+// maps it below the root, gives created files temporary names, leaves out what
+// is no file, finds what must exist before the first event and which event of
+// one thread must wait for which of another, and turns start times into
+// compute.
+//
+// The input is read at least twice. Each pass runs the same simulation of
+// threads, descriptor tables and the name space over the events; the first
+// finds out what the names and buffers will be, the last writes. A pass is
+// repeated where it learned that a name it had taken for a file is a symbolic
+// link. Memory grows with the number of names, threads and open descriptors,
+// not with the number of events.
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"pianola/format"
+)
+
+// Source opens the recording from its beginning, once for each pass.
+type Source func() (format.Reader, error)
+
+// Sink takes the compiled events and, at the end, the header of the trace.
+// Events carry the number of their thread in TID.
+type Sink interface {
+	format.Writer
+	Close(h *format.Header) error
+}
+
+// Options are the choices of a compilation.
+type Options struct {
+	Paths Paths // how paths are mapped below the root
+
+	// Compensate subtracts the recorder's own cost per event, where the
+	// recording says what it was.
+	Compensate bool
+
+	// Bare leaves durations and buffer addresses out of the trace. The older
+	// Pianola wrote 32-bit addresses, and durations that hold the time spent
+	// in logging ("May: Pianola", section 3), so its scripts are compiled so.
+	Bare bool
+}
+
+// maxPasses bounds how often a pass is repeated for newly learned links.
+const maxPasses = 8
+
+// batchSize is how many events are read or written at once.
+const batchSize = 512
+
+// Compile reads a recording, writes the trace to out and reports what it
+// changed. The report is valid even when err is not nil, as far as it got.
+func Compile(src Source, out Sink, o Options) (*Report, error) {
+	var (
+		links = map[string]string{}
+		p     *plan
+	)
+	for pass := 0; ; pass++ {
+		m := newModel(o, links, nil, nil)
+		if err := m.run(src); err != nil {
+			return &m.report, err
+		}
+		if !m.learned || pass == maxPasses {
+			p = m.plan()
+			break
+		}
+	}
+	m := newModel(o, links, p, out)
+	if err := m.run(src); err != nil {
+		return &m.report, err
+	}
+	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
+	if lost, ok := m.source.Value(format.MetaLost); ok {
+		m.report.Lost, _ = strconv.ParseInt(lost, 10, 64)
+	}
+	return &m.report, out.Close(m.header())
+}
+
+// Copy writes events that are compiled already, those of an intermediate
+// script or of a compiled trace, to out as they are.
+func Copy(r format.Reader, out Sink) error {
+	batch := make([]format.Event, batchSize)
+	for {
+		n, err := r.Read(batch)
+		if n > 0 {
+			if werr := out.Write(batch[:n]); werr != nil {
+				return werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out.Close(r.Header())
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// run takes the whole recording through the model.
+func (m *model) run(src Source) error {
+	r, err := src()
+	if err != nil {
+		return err
+	}
+	c := newCausal(r)
+	for {
+		e, err := c.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if !m.started {
+			m.start(r.Header(), e.TID)
+		}
+		if err := m.apply(e); err != nil {
+			return err
+		}
+	}
+	m.source = r.Header()
+	m.report.Orphans = c.orphans
+	if len(m.table) == 0 {
+		return errors.New("no events in the recording")
+	}
+	return m.flush()
+}
+
+// header returns the header of the trace.
+func (m *model) header() *format.Header {
+	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
+	for _, meta := range m.source.Meta {
+		switch meta.Key {
+		case format.MetaCwd, format.MetaCost: // spent: paths are resolved, the cost is subtracted
+		default:
+			h.Meta = append(h.Meta, meta)
+		}
+	}
+	if s := m.report.LeftOut.String(); s != "" {
+		h.Set(format.MetaLeftOut, s)
+	}
+	if n := m.report.Unexplained; n > 0 {
+		h.Set(format.MetaUnsettled, fmt.Sprint(n))
+	}
+	return h
+}

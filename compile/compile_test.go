@@ -1,0 +1,103 @@
+package compile_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+	"pianola/format/script"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// text is a Sink that collects the intermediate script of what it is given,
+// thread by thread.
+type text struct {
+	events []format.Event
+	header *format.Header
+}
+
+func (s *text) Write(events []format.Event) error {
+	for i := range events {
+		s.events = append(s.events, events[i].Clone())
+	}
+	return nil
+}
+
+func (s *text) Close(h *format.Header) error {
+	s.header = h
+	return nil
+}
+
+func (s *text) String() string {
+	var b bytes.Buffer
+	w := script.NewIntermediateWriter(&b, s.header)
+	if err := w.Write(s.events); err != nil {
+		return err.Error()
+	}
+	if err := w.Flush(); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// compiled compiles a script and returns its intermediate form.
+func compiled(t *testing.T, input string, o compile.Options) (*text, *compile.Report) {
+	t.Helper()
+	s := &text{}
+	r, err := compile.Compile(func() (format.Reader, error) {
+		return script.NewReader(strings.NewReader(input), "test.txt"), nil
+	}, s, o)
+	require.NoError(t, err)
+	return s, r
+}
+
+// The figures 3 and 4 of "May: Pianola".
+func TestPaper(t *testing.T) {
+	input, err := os.ReadFile("../testdata/paper.txt")
+	require.NoError(t, err)
+	want, err := os.ReadFile("../testdata/paper.golden")
+	require.NoError(t, err)
+	got, r := compiled(t, string(input), compile.Options{Paths: compile.Flat, Bare: true, Compensate: true})
+	require.Equal(t, string(want), got.String())
+	require.Equal(t, []compile.Substitution{
+		{Original: "/home/john/somefile.txt", Mapped: "pianola_tmp1"},
+		{Original: "/home/john/otherfile.txt", Mapped: "pianola_tmp2"},
+	}, r.Substitutions)
+	require.Zero(t, r.Unexplained)
+}
+
+// Each file of testdata is a script; its golden file holds the intermediate
+// script, and below it the report.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			input, err := os.ReadFile(name)
+			require.NoError(t, err)
+			var b bytes.Buffer
+			for _, paths := range []compile.Paths{compile.Tree, compile.Flat} {
+				s, r := compiled(t, string(input), compile.Options{Paths: paths, Compensate: true})
+				b.WriteString([]string{"== tree\n", "== flat\n"}[paths] + s.String() + "== report\n")
+				_, err = r.WriteTo(&b)
+				require.NoError(t, err)
+			}
+			golden := strings.TrimSuffix(name, ".txt") + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), b.String())
+		})
+	}
+}

@@ -1,0 +1,386 @@
+package compile
+
+import (
+	"math"
+	"strconv"
+
+	"pianola/format"
+)
+
+// facts are what the recorder's notes say of a file at an event.
+type facts struct {
+	typ    format.FileType
+	mode   uint32
+	size   int64 // -1 where not known
+	cached int64 // -1 where not known
+	sparse bool
+	fresh  bool // the event created it
+	target []byte
+}
+
+// noted reads the notes of an event.
+func noted(notes []byte) facts {
+	f := facts{size: -1, cached: -1}
+	if len(notes) == 0 {
+		return f
+	}
+	number := func(key string) int64 {
+		v, ok := format.Note(notes, key)
+		n, err := strconv.ParseInt(string(v), 0, 64)
+		if !ok || err != nil || n < 0 {
+			return -1
+		}
+		return n
+	}
+	if v, ok := format.Note(notes, "type"); ok {
+		f.typ = format.ParseFileType(v)
+	}
+	if n := number("mode"); n >= 0 {
+		f.mode = uint32(n) & 0o7777
+	}
+	f.size, f.cached = number("size"), number("cached")
+	_, f.sparse = format.Note(notes, "sparse")
+	_, f.fresh = format.Note(notes, "new")
+	if v, ok := format.Note(notes, "target"); ok {
+		f.target, _, _ = format.Unquote(nil, v)
+	}
+	return f
+}
+
+// there notes that a successful call found something at an entry.
+func (m *model) there(e *format.Event, at *entry) {
+	if !m.names.exists(at) {
+		m.unexplained(e, at, "there although nothing put it there")
+	}
+}
+
+// learn takes up what the notes say of the file at an entry as it was at the
+// start.
+func (m *model) learn(at *entry, f *facts) {
+	nd := at.node
+	if nd.created {
+		if nd.typ == format.TypeUnknown {
+			nd.typ = f.typ
+		}
+		return
+	}
+	switch {
+	case f.typ == format.TypeUnknown || nd.typ == f.typ:
+	case nd.typ == format.TypeUnknown, nd.typ == format.TypeLnk && nd.target == "":
+		nd.typ = f.typ
+	}
+	if nd.mode == 0 {
+		nd.mode = f.mode
+	}
+	if f.cached >= 0 && nd.cached < 0 {
+		nd.cached = f.cached
+	}
+	nd.sparse = nd.sparse || f.sparse
+	if f.size >= 0 && !nd.changed && nd.typ == format.TypeReg {
+		nd.size, nd.now, nd.sized = f.size, f.size, true
+	}
+}
+
+// failed learns from an error that an opening call, or one on a path, met.
+func (m *model) failed(s *step, at *entry) {
+	if at == nil || at.dir == nil {
+		return
+	}
+	switch s.e.Ret {
+	case enoent:
+		switch {
+		case at.state == present:
+			m.unexplained(s.e, at, "not there although nothing removed it")
+			m.names.gone(at)
+		case at.state == unknown && at.dir.at.state == present:
+			at.state = absent
+		}
+	case eexist:
+		m.names.exists(at)
+	case eisdir, enotempty:
+		m.names.exists(at)
+		at.node.typ = format.TypeDir
+		if s.e.Ret == enotempty && !at.node.created {
+			at.node.size = max(at.node.size, emptyListing+1)
+		}
+	case enotdir:
+		if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
+			m.names.exists(at)
+		} else if at = at.dir.at; at.dir != nil {
+			m.names.exists(at)
+		}
+		if at.node.typ == format.TypeUnknown {
+			at.node.typ = format.TypeReg
+		}
+	}
+}
+
+// emptyListing is what getdents64 returns for a directory with nothing but "."
+// and ".." in it (two records of 24 bytes, getdents64(2)).
+const emptyListing = 48
+
+// looked handles stat, lstat, statx and access.
+func (m *model) looked(s *step) {
+	at := s.at[0]
+	m.order.named(s.at[:1])
+	if s.e.Ret < 0 {
+		m.failed(s, at)
+		return
+	}
+	m.there(s.e, at)
+	f := noted(s.e.Notes)
+	m.learn(at, &f)
+}
+
+// fstat learns from a successful fstat.
+func (m *model) fstat(s *step) {
+	if s.e.Ret == 0 && s.d.file.node.at != nil {
+		f := noted(s.e.Notes)
+		m.learn(&entry{node: s.d.file.node}, &f)
+	}
+}
+
+// readlink learns what a link holds. Where the name was taken for something
+// else before, the pass is repeated with what was learned.
+func (m *model) readlink(s *step) {
+	at := s.at[0]
+	m.order.named(s.at[:1])
+	if s.e.Ret < 0 {
+		if s.e.Ret == einval {
+			m.names.exists(at)
+		}
+		m.failed(s, at)
+		return
+	}
+	known := at.state == present
+	m.there(s.e, at)
+	nd := at.node
+	f := noted(s.e.Notes)
+	if nd.created || nd.target != "" || len(f.target) == 0 {
+		if nd.typ == format.TypeUnknown {
+			nd.typ = format.TypeLnk
+		}
+		return
+	}
+	if known {
+		m.links[m.names.original(nd.first)] = string(f.target)
+		m.learned = true
+		return
+	}
+	nd.typ, nd.target = format.TypeLnk, string(f.target)
+}
+
+func (m *model) mkdir(s *step) {
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:1])
+		m.failed(s, s.at[0])
+		return
+	}
+	m.order.renamed(s.at[0])
+	m.names.create(s.at[0], format.TypeDir)
+}
+
+// removed handles unlink and rmdir.
+func (m *model) removed(s *step) {
+	at := s.at[0]
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:1])
+		m.failed(s, at)
+		return
+	}
+	m.there(s.e, at)
+	if s.out.Op == format.OpRmdir {
+		at.node.typ = format.TypeDir
+		m.order.after(at.node.change)
+	}
+	m.order.renamed(at)
+	m.names.gone(at)
+}
+
+func (m *model) rename(s *step) {
+	from, to := s.at[0], s.at[1]
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:])
+		m.failed(s, from)
+		return
+	}
+	m.there(s.e, from)
+	m.order.renamed(from)
+	m.order.renamed(to)
+	nd := from.node
+	if s.out.Op == format.OpRenameat2 && s.out.Args[2]&format.RenameExchange != 0 {
+		m.there(s.e, to)
+		other := to.node
+		m.names.put(to, nd)
+		m.names.put(from, other)
+		return
+	}
+	if from == to || nd == to.node {
+		return // rename(2): two names of one file stay as they are
+	}
+	m.names.gone(from)
+	m.names.put(to, nd)
+}
+
+func (m *model) link(s *step) {
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:])
+		if s.e.Ret == eexist {
+			m.failed(s, s.at[1])
+		} else {
+			m.failed(s, s.at[0])
+		}
+		return
+	}
+	m.there(s.e, s.at[0])
+	m.order.named(s.at[:1])
+	m.order.renamed(s.at[1])
+	m.names.put(s.at[1], s.at[0].node)
+}
+
+func (m *model) symlink(s *step) {
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:1])
+		m.failed(s, s.at[0])
+		return
+	}
+	m.order.renamed(s.at[0])
+	m.names.create(s.at[0], format.TypeLnk).target = string(s.e.Str[0])
+}
+
+// truncate handles truncate and ftruncate.
+func (m *model) truncate(s *step) {
+	nd := m.subject(s)
+	if nd == nil {
+		return
+	}
+	size := s.out.Args[1]
+	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
+	nd.now, nd.changed = size, true
+}
+
+func (m *model) fallocate(s *step) {
+	nd := m.subject(s)
+	if nd == nil {
+		return
+	}
+	off, size := s.out.Args[2], s.out.Args[3]
+	m.order.wrote(nd, off, end(off, size))
+	nd.now, nd.changed = max(nd.now, end(off, size)), true
+}
+
+// subject returns the file that a successful call on a path or a descriptor is
+// about, nil for a failed one.
+func (m *model) subject(s *step) *node {
+	if s.d != nil {
+		if s.e.Ret < 0 {
+			return nil
+		}
+		return s.d.file.node
+	}
+	m.order.named(s.at[:1])
+	if s.e.Ret < 0 {
+		m.failed(s, s.at[0])
+		return nil
+	}
+	m.there(s.e, s.at[0])
+	return s.at[0].node
+}
+
+func end(off, size int64) int64 {
+	if off > math.MaxInt64-size {
+		return math.MaxInt64
+	}
+	return off + size
+}
+
+func (m *model) lseek(s *step) {
+	f := s.d.file
+	m.order.after(f.moved)
+	f.moved = m.order.here
+	if s.e.Ret < 0 {
+		return
+	}
+	f.offset = s.e.Ret
+	f.node.listing = 0
+	if s.out.Args[2] == format.SeekEnd {
+		if size := s.e.Ret - s.out.Args[1]; size >= 0 {
+			m.raise(f.node, size)
+		}
+	}
+}
+
+func (m *model) getdents(s *step) {
+	f := s.d.file
+	m.order.after(f.moved)
+	f.moved = m.order.here
+	m.order.after(f.node.change)
+	if s.e.Ret < 0 {
+		return
+	}
+	if f.node.typ == format.TypeUnknown {
+		f.node.typ = format.TypeDir
+	}
+	if f.node.listing += s.e.Ret; s.e.Ret == 0 {
+		f.node.listing = 0
+	}
+	if !f.node.created {
+		f.node.size = max(f.node.size, f.node.listing)
+	}
+}
+
+// transfer returns the range of bytes that a read or write went over, and
+// moves the offset that it shares with others.
+func (m *model) transfer(s *step) (off int64) {
+	f := s.d.file
+	if i := s.out.Op.Info().ArgIndex("offset"); i >= 0 {
+		return s.out.Args[i]
+	}
+	m.order.after(f.moved)
+	f.moved = m.order.here
+	if off = f.offset; s.e.Ret > 0 {
+		f.offset = end(f.offset, s.e.Ret)
+	}
+	return off
+}
+
+func (m *model) read(s *step) {
+	off, nd := m.transfer(s), s.d.file.node
+	size := max(s.e.Ret, 1)
+	m.order.read(nd, off, end(off, size))
+	if s.e.Ret > 0 {
+		m.raise(nd, end(off, s.e.Ret))
+	}
+}
+
+func (m *model) write(s *step) {
+	nd := s.d.file.node
+	if s.d.file.append {
+		s.d.file.offset = nd.now
+	}
+	off := m.transfer(s)
+	if s.e.Ret > 0 {
+		m.order.wrote(nd, off, end(off, s.e.Ret))
+		if e := end(off, s.e.Ret); e > nd.now {
+			nd.now, nd.changed = e, true
+		}
+		if s.d.file.append {
+			s.d.file.offset = nd.now
+		}
+	}
+}
+
+// raise makes the file at the start at least as large as a successful call
+// proves it was.
+func (m *model) raise(nd *node, size int64) {
+	if nd.created || size <= nd.now {
+		return
+	}
+	if nd.sized {
+		m.report.Raised++
+	}
+	nd.now = size
+	if size > nd.size {
+		nd.size = size
+	}
+}

@@ -1,0 +1,185 @@
+package compile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pianola/format"
+)
+
+// model is the simulation that every pass runs: threads, descriptor tables and
+// the name space, as the events shape them.
+type model struct {
+	options Options
+	names   *names
+	links   map[string]string
+	learned bool // a link became known after its name had been used otherwise
+	report  Report
+
+	started   bool
+	source    *format.Header
+	threads   map[int32]*thread // alive, by kernel thread id
+	byPID     map[int32]*process
+	processes []*process
+	table     []format.Thread
+	home      *node // working directory at the start
+
+	descriptors     []format.Descriptor
+	inside, outside int64 // the recorder's cost per event, nanoseconds
+
+	args  argMaps
+	order order
+	trail []*entry
+
+	out   format.Writer // nil while finding out
+	batch []format.Event
+	arena []byte        // strings of the batch
+	edges []format.Edge // edges of the batch
+}
+
+func newModel(o Options, links map[string]string, p *plan, out format.Writer) *model {
+	return &model{
+		options: o, links: links, names: newNames(links, p), out: out,
+		threads: map[int32]*thread{}, byPID: map[int32]*process{}, args: argMaps{},
+	}
+}
+
+// start sets up the first thread from the script's header.
+func (m *model) start(h *format.Header, tid int32) {
+	m.started = true
+	m.home = m.names.root
+	if quoted, ok := h.Value(format.MetaCwd); ok {
+		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
+			m.home = m.directory(m.names.root, string(cwd))
+		}
+	}
+	if cost, ok := h.Value(format.MetaCost); ok && m.options.Compensate {
+		for _, word := range strings.Fields(cost) {
+			if v, ok := strings.CutPrefix(word, "inside="); ok {
+				m.inside, _ = strconv.ParseInt(v, 10, 32)
+			}
+			if v, ok := strings.CutPrefix(word, "outside="); ok {
+				m.outside, _ = strconv.ParseInt(v, 10, 32)
+			}
+		}
+	}
+	t := m.orphan(tid, 0)
+	for _, d := range h.Descriptors {
+		m.inherit(t, d)
+	}
+}
+
+// directory returns the node of a directory that must have been there.
+func (m *model) directory(from *node, path string) *node {
+	at, _ := m.names.walk(from, path, true, nil)
+	if at == nil {
+		return m.names.root
+	}
+	m.names.exists(at)
+	if at.node.typ == format.TypeUnknown {
+		at.node.typ = format.TypeDir
+	}
+	return at.node
+}
+
+// orphan adds a thread whose creation the recording does not show, as a
+// process of its own.
+func (m *model) orphan(tid int32, at int64) *thread {
+	t := m.newThread(tid, nil, m.newProcess(tid), at)
+	t.files, t.dir, t.last = newFileTable(), &workingDir{node: m.home}, at
+	return t
+}
+
+// inherit puts a descriptor that was open at the start into the table.
+func (m *model) inherit(t *thread, d format.Descriptor) {
+	f := &openFile{append: d.Flags&format.APPEND != 0, offset: d.Offset}
+	t.files.fds[d.FD] = &descriptor{file: f}
+	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
+		return
+	}
+	at, _ := m.names.walk(m.names.root, d.Path, true, nil)
+	if at == nil || at.node != nil && at.node.pseudo {
+		return
+	}
+	m.names.exists(at)
+	f.node, at.direct = at.node, true
+	// The command found the file open, so what it holds at the start is at
+	// least what lies before the offset.
+	m.raise(at.node, d.Offset)
+	m.descriptors = append(m.descriptors, format.Descriptor{
+		Process: t.process.num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
+		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
+	})
+}
+
+// leaveOut counts an event that is not in the trace. Its time becomes compute.
+func (m *model) leaveOut(t *thread, e *format.Event, why reason) {
+	m.report.LeftOut[e.Op]++
+	m.report.Reasons[why]++
+	t.cost += m.inside + m.outside
+}
+
+// emit puts an event into the trace.
+func (m *model) emit(t *thread, e, out *format.Event) error {
+	out.TID = t.num
+	out.Compute = max(e.Start-t.last-t.cost, 0)
+	t.last, t.cost = e.End(), m.outside
+	switch info := out.Op.Info(); {
+	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
+		// What such a call takes is time that the application doesn't spend
+		// in I/O, and a replay doesn't make the call: it is compute.
+		t.last, t.cost = e.Start, m.inside+m.outside
+		out.Dur = 0
+	case out.Dur >= 0:
+		out.Dur = max(out.Dur-m.inside, 0)
+	}
+	if m.options.Bare {
+		out.Dur = format.Unknown
+	}
+	t.now += out.Compute + max(out.Dur, 0)
+	t.events++
+	m.report.Events++
+	if m.out == nil {
+		return nil
+	}
+	n := len(m.edges)
+	m.edges = append(m.edges, m.order.edges...)
+	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
+	m.batch = append(m.batch, *out)
+	if len(m.batch) == batchSize {
+		return m.flush()
+	}
+	return nil
+}
+
+// text keeps a string until the batch is written.
+func (m *model) text(s string) []byte {
+	n := len(m.arena)
+	m.arena = append(m.arena, s...)
+	return m.arena[n:len(m.arena):len(m.arena)]
+}
+
+// flush writes the batch.
+func (m *model) flush() error {
+	if m.out == nil || len(m.batch) == 0 {
+		return nil
+	}
+	err := m.out.Write(m.batch)
+	m.batch, m.arena, m.edges = m.batch[:0], m.arena[:0], m.edges[:0]
+	return err
+}
+
+// unexplained counts a result that what the recording shows does not account
+// for, such as a file that another program made.
+func (m *model) unexplained(e *format.Event, at *entry, what string) {
+	m.report.Unexplained++
+	if len(m.report.Examples) < maxExamples {
+		name := "?"
+		if at != nil {
+			name = m.names.original(at)
+		}
+		m.report.Examples = append(m.report.Examples, fmt.Sprintf("%s %q in thread %d at %s s: %s",
+			e.Op, name, e.TID, format.AppendSeconds(nil, e.Start), what))
+	}
+}

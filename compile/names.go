@@ -1,0 +1,292 @@
+package compile
+
+import (
+	"strings"
+
+	"pianola/format"
+)
+
+// Paths says how paths are mapped below the root.
+type Paths uint8
+
+// The mappings of DESIGN, section 7.
+const (
+	Tree Paths = iota // keeps the directories; a created file gets a temporary name in its directory
+	Flat              // no directories: temporary names, base names, and standard directories as they are
+)
+
+// node is a file, directory or link: what a name leads to.
+type node struct {
+	typ     format.FileType
+	entries map[string]*entry // of a directory
+	at      *entry            // the entry under which it was last put; for a directory the only one
+	target  string            // of a symbolic link, "" where not known
+	pseudo  bool              // in a pseudo file system
+	created bool              // by the trace
+
+	// The file as it was at the start; meaningful only where !created.
+	first  *entry // where it was
+	mode   uint32
+	size   int64 // bytes, of a directory those that getdents64 returned
+	cached int64
+	sparse bool
+
+	sized   bool  // size was recorded, not inferred
+	now     int64 // size at this point of the simulation
+	changed bool  // the trace has changed its size, so now says nothing about size any more
+	listing int64 // bytes that getdents64 returned since the directory was at its start
+
+	written [writesKept]writeAt // newest writes, for ordering
+	nwrite  int
+	change  place // newest change of a directory's entries
+}
+
+// state is what the simulation knows of a name at this point.
+type state uint8
+
+const (
+	unknown state = iota
+	absent
+	present
+)
+
+// entry is one name in one directory, whether or not something is there.
+type entry struct {
+	id    int32
+	dir   *node // nil for the root
+	comp  string
+	node  *node
+	state state
+
+	existed bool  // something was there at the start
+	first   *node // what that was
+	direct  bool  // an event named it, not only a name below it
+	made    bool  // the trace created a file there
+	mapped  string
+
+	path    string // mapped path as of gen
+	gen     int
+	changed place   // newest creation, removal or renaming of the name
+	used    []place // uses since then, the newest of each thread
+}
+
+// names simulates the name space: everything that the events say about which
+// name led where. Entries are numbered in the order of first mention, which is
+// the same in every pass.
+type names struct {
+	root    *node
+	entries []*entry
+	links   map[string]string // absolute path → target of links that were there at the start
+	gen     int               // grows when a directory moves, so that cached paths are void
+	plan    *plan             // nil while it is being found out
+}
+
+func newNames(links map[string]string, p *plan) *names {
+	n := &names{links: links, plan: p}
+	top := &entry{state: present, existed: true}
+	n.root = &node{typ: format.TypeDir, entries: map[string]*entry{}, at: top, first: top, cached: -1}
+	top.node = n.root
+	return n
+}
+
+// lookup returns the entry of a name in a directory.
+func (n *names) lookup(dir *node, comp string) *entry {
+	if e, ok := dir.entries[comp]; ok {
+		return e
+	}
+	if dir.entries == nil {
+		dir.entries = map[string]*entry{}
+		if dir.typ == format.TypeUnknown {
+			dir.typ = format.TypeDir
+		}
+	}
+	comp = strings.Clone(comp)
+	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp}
+	if n.plan != nil {
+		e.mapped = n.plan.mapped[e.id]
+	}
+	n.entries = append(n.entries, e)
+	dir.entries[comp] = e
+	if dir.created {
+		// A directory that the trace made is empty but for what it put there.
+		e.state = absent
+	}
+	if n.pseudo(dir, comp) {
+		e.state, e.node = present, &node{pseudo: true, at: e, cached: -1}
+		return e
+	}
+	if len(n.links) > 0 {
+		if target, ok := n.links[n.original(e)]; ok {
+			n.exists(e)
+			e.node.typ, e.node.target = format.TypeLnk, target
+		}
+	}
+	return e
+}
+
+// pseudo reports whether a name lies in a file system that shows the kernel
+// and not storage. /dev/shm is a tmpfs with files like any other.
+func (n *names) pseudo(dir *node, comp string) bool {
+	if dir == n.root {
+		return comp == "proc" || comp == "sys" || comp == "dev"
+	}
+	return dir.pseudo && (comp != "shm" || dir.at.dir != n.root || dir.at.comp != "dev")
+}
+
+// exists notes that something is at e at this point. It returns false where
+// the simulation knew better: then something outside the recording put it
+// there.
+func (n *names) exists(e *entry) bool {
+	if e.state == present {
+		return true
+	}
+	fresh := e.state == unknown
+	if e.state = present; e.node == nil {
+		e.node = &node{at: e, cached: -1}
+	}
+	e.node.created = !fresh
+	if !fresh {
+		return false
+	}
+	e.existed, e.first, e.node.first = true, e.node, e
+	// Whatever holds it must have been there as well.
+	for at := e.dir.at; at.state == unknown; at = at.dir.at {
+		at.state, at.existed, at.first, at.node.typ = present, true, at.node, format.TypeDir
+	}
+	return true
+}
+
+// create notes that the trace made a new file or directory at e.
+func (n *names) create(e *entry, typ format.FileType) *node {
+	nd := &node{typ: typ, created: true, cached: -1}
+	if typ == format.TypeDir && e.node != nil && e.state != present {
+		// Names below it were asked for before it was there.
+		nd.entries = e.node.entries
+		for _, below := range nd.entries {
+			below.dir, below.state = nd, absent
+		}
+	}
+	n.put(e, nd)
+	return nd
+}
+
+// put notes that the trace put nd at e.
+func (n *names) put(e *entry, nd *node) {
+	e.node, e.state = nd, present
+	nd.at = e
+	if nd.typ == format.TypeDir {
+		n.gen++
+	} else if !e.existed {
+		e.made = true
+	}
+}
+
+// gone notes that nothing is at e any more.
+func (n *names) gone(e *entry) {
+	e.node, e.state = nil, absent
+}
+
+// original returns the absolute path of e as the application would name it.
+func (n *names) original(e *entry) string {
+	if e.dir == nil {
+		return "/"
+	}
+	if e.dir == n.root {
+		return "/" + e.comp
+	}
+	return n.original(e.dir.at) + "/" + e.comp
+}
+
+// mappedPath returns the path of e below the replay's root, as things stand
+// now.
+func (n *names) mappedPath(e *entry, p Paths) string {
+	if e.dir == nil {
+		return "."
+	}
+	if p == Flat {
+		return e.mapped
+	}
+	if e.gen != n.gen+1 {
+		e.path, e.gen = e.mapped, n.gen+1
+		if e.dir != n.root {
+			e.path = n.mappedPath(e.dir.at, p) + "/" + e.mapped
+		}
+	}
+	return e.path
+}
+
+// firstPath returns the mapped path of e as it was at the start.
+func (n *names) firstPath(e *entry, p Paths) (string, bool) {
+	if e.dir == nil {
+		return ".", true
+	}
+	if p == Flat {
+		return e.mapped, true
+	}
+	if e.dir == n.root {
+		return e.mapped, true
+	}
+	if e.dir.created || e.dir.first == nil {
+		return "", false
+	}
+	dir, ok := n.firstPath(e.dir.first, p)
+	return dir + "/" + e.mapped, ok
+}
+
+// maxFollow is the kernel's limit of symbolic links in one path
+// (path_resolution(7)).
+const maxFollow = 40
+
+// walk resolves a path from a directory and returns the entry it leads to, nil
+// for a path that leads nowhere (a loop). Links whose target is known are
+// followed, in the last component only if follow is set. The directories and
+// links on the way are appended to trail, for ordering.
+func (n *names) walk(from *node, path string, follow bool, trail []*entry) (*entry, []*entry) {
+	dir := from
+	if strings.HasPrefix(path, "/") {
+		dir = n.root
+	}
+	at := dir.at
+	for links := 0; path != ""; {
+		comp, rest, more := strings.Cut(path, "/")
+		path = rest
+		switch comp {
+		case "", ".":
+			continue
+		case "..":
+			if dir.at.dir != nil {
+				dir = dir.at.dir
+			}
+			at = dir.at
+			continue
+		}
+		at = n.lookup(dir, comp)
+		// A slash after the last component demands a directory, so it
+		// follows a link there too.
+		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
+			if links++; links > maxFollow {
+				return nil, trail
+			}
+			trail = append(trail, at)
+			if strings.HasPrefix(nd.target, "/") {
+				dir = n.root
+			}
+			at = dir.at
+			if path = nd.target; more {
+				path += "/" + rest
+			}
+			continue
+		}
+		if strings.Trim(path, "/.") == "" && !strings.Contains(path, "..") {
+			break
+		}
+		trail = append(trail, at)
+		if at.node == nil {
+			// Nothing is known to be here: stand in for it, so that names
+			// below have a place. The call's result says whether it exists.
+			at.node = &node{at: at, first: at, cached: -1, created: at.state == absent}
+		}
+		dir = at.node
+	}
+	return at, trail
+}

@@ -1,0 +1,111 @@
+package compile
+
+import "pianola/format"
+
+// place is an event of the trace: a thread and the position in it. The zero
+// place is none, for threads count from 1.
+type place struct {
+	thread int32
+	event  int64
+}
+
+// writesKept is how many writes of a file are remembered to find those that a
+// read of another thread depends on. Older ones are almost always ordered by
+// something else by then.
+const writesKept = 16
+
+// writeAt is a write that changed the bytes from off to end.
+type writeAt struct {
+	place    place
+	off, end int64
+}
+
+// order collects what the event in hand depends on. An edge is kept only where
+// the thread is not already behind the other by an earlier edge.
+type order struct {
+	edges []format.Edge
+	here  place
+	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
+}
+
+// begin starts the collection for the next event of t.
+func (o *order) begin(t *thread) {
+	o.edges = o.edges[:0]
+	o.here = place{t.num, t.events}
+	o.seen = t.seen
+}
+
+// after makes the event wait for p.
+func (o *order) after(p place) {
+	if p.thread == 0 || p.thread == o.here.thread {
+		return
+	}
+	for len(o.seen) <= int(p.thread) {
+		o.seen = append(o.seen, 0)
+	}
+	if o.seen[p.thread] > p.event {
+		return
+	}
+	o.seen[p.thread] = p.event + 1
+	for i := range o.edges {
+		if o.edges[i].Thread == p.thread {
+			o.edges[i].Event = p.event
+			return
+		}
+	}
+	o.edges = append(o.edges, format.Edge{Thread: p.thread, Event: p.event})
+}
+
+// use notes in a list of newest uses, one a thread, that the event uses a
+// resource.
+func (o *order) use(uses []place) []place {
+	for i := range uses {
+		if uses[i].thread == o.here.thread {
+			uses[i] = o.here
+			return uses
+		}
+	}
+	return append(uses, o.here)
+}
+
+// read makes the event wait for the writes of a file that it reads from.
+func (o *order) read(nd *node, off, end int64) {
+	for i := range nd.written {
+		if w := &nd.written[i]; w.off < end && off < w.end {
+			o.after(w.place)
+		}
+	}
+}
+
+// wrote notes that the event changes the bytes from off to end.
+func (o *order) wrote(nd *node, off, end int64) {
+	// A sequential writer needs one place only.
+	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
+	if last.place.thread == o.here.thread && last.end == off {
+		last.place, last.end = o.here, end
+		return
+	}
+	nd.written[nd.nwrite%writesKept] = writeAt{o.here, off, end}
+	nd.nwrite++
+}
+
+// named makes the event wait for whatever made the names that it passes
+// through, and notes that it uses them.
+func (o *order) named(trail []*entry) {
+	for _, e := range trail {
+		o.after(e.changed)
+		e.used = o.use(e.used)
+	}
+}
+
+// renamed makes the event, which changes the name, wait for all its uses.
+func (o *order) renamed(e *entry) {
+	for _, p := range e.used {
+		o.after(p)
+	}
+	o.after(e.changed)
+	e.changed, e.used = o.here, e.used[:0]
+	if e.dir != nil {
+		e.dir.change = o.here
+	}
+}

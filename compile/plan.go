@@ -1,0 +1,130 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"pianola/format"
+)
+
+// plan is what the passes that find out hand to the pass that writes.
+type plan struct {
+	mapped        []string // name of each entry: a component, or with Flat the whole path
+	buffers       []*buffers
+	files         []format.File
+	substitutions []Substitution
+}
+
+// tempPrefix begins the temporary names, as in the original Pianola.
+const tempPrefix = "pianola_tmp"
+
+// standard directories keep their paths with Flat, for their files are found
+// in the same place everywhere.
+var standard = map[string]bool{
+	"usr": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "bin": true, "sbin": true, "etc": true, "opt": true,
+}
+
+// The permissions of files whose own are not known.
+const (
+	defaultMode    = 0o644
+	defaultDirMode = 0o755
+)
+
+// plan settles the names, the layout of memory and the fileset.
+func (m *model) plan() *plan {
+	p := &plan{}
+	for _, proc := range m.processes {
+		proc.buffers.settle()
+		p.buffers = append(p.buffers, proc.buffers)
+	}
+	m.settleNames()
+	for i := 0; i < len(m.names.entries); i++ { // targets can add entries
+		m.addFile(p, m.names.entries[i])
+	}
+	for _, e := range m.names.entries {
+		p.mapped = append(p.mapped, e.mapped)
+		if e.node != nil && e.node.pseudo || !e.direct && !e.made {
+			continue
+		}
+		if e.mapped == e.comp && m.options.Paths == Tree {
+			continue
+		}
+		s := Substitution{m.names.original(e), m.names.mappedPath(e, m.options.Paths)}
+		if s.Original != "/"+s.Mapped {
+			p.substitutions = append(p.substitutions, s)
+		}
+	}
+	return p
+}
+
+// settleNames gives every entry its name below the root.
+func (m *model) settleNames() {
+	taken := map[string]bool{}
+	for _, e := range m.names.entries {
+		if strings.HasPrefix(e.comp, tempPrefix) {
+			taken[e.comp] = true
+		}
+	}
+	for s := range standard {
+		taken[s] = true
+	}
+	temps := 0
+	for _, e := range m.names.entries {
+		switch {
+		case e.made:
+			for temps++; taken[fmt.Sprint(tempPrefix, temps)]; temps++ {
+			}
+			e.mapped = fmt.Sprint(tempPrefix, temps)
+		case m.options.Paths == Flat && m.standard(e):
+			e.mapped = m.names.original(e)[1:]
+		case m.options.Paths == Flat && e.direct:
+			e.mapped = e.comp
+			for n := 2; taken[e.mapped]; n++ {
+				e.mapped = fmt.Sprintf("%s~%d", e.comp, n)
+			}
+			taken[e.mapped] = true
+		}
+	}
+	m.names.gen++
+}
+
+// standard reports whether an entry lies in a standard directory.
+func (m *model) standard(e *entry) bool {
+	for e.dir != m.names.root {
+		e = e.dir.at
+	}
+	return standard[e.comp]
+}
+
+// addFile adds what was at an entry at the start to the fileset.
+func (m *model) addFile(p *plan, e *entry) {
+	if !e.existed || e.first == nil || e.first.pseudo {
+		return
+	}
+	if m.options.Paths == Flat && !e.direct && !m.standard(e) {
+		return
+	}
+	path, ok := m.names.firstPath(e, m.options.Paths)
+	if !ok {
+		return
+	}
+	nd := e.first
+	f := format.File{Path: path, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
+	if f.Type == format.TypeUnknown {
+		if f.Type = format.TypeReg; len(nd.entries) > 0 {
+			f.Type = format.TypeDir
+		}
+	}
+	if f.Mode == 0 {
+		if f.Mode = defaultMode; f.Type == format.TypeDir {
+			f.Mode = defaultDirMode
+		}
+	}
+	if f.Type == format.TypeLnk {
+		f.Size = 0
+		if f.Target = "pianola_target"; nd.target != "" {
+			f.Target = m.target(e, nd.target)
+		}
+	}
+	p.files = append(p.files, f)
+}

@@ -1,0 +1,117 @@
+package compile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"pianola/format"
+)
+
+// Report says what a compilation changed.
+type Report struct {
+	Events        int64 // events in the trace
+	Threads       int   // threads in the trace
+	LeftOut       Counts
+	Reasons       [numReasons]int64 // why events were left out
+	Substitutions []Substitution
+	Lost          int64    // events that the recorder could not keep
+	Orphans       int      // threads whose creation the recording does not show
+	Unexplained   int64    // results that the recording does not account for
+	Examples      []string // the first of them
+	Raised        int64    // files whose size had to be raised for a read that succeeded
+}
+
+// Counts counts events by operation.
+type Counts [format.NumOps]int64
+
+// String returns "read=12 write=3", in the order of the table.
+func (c *Counts) String() string {
+	var b strings.Builder
+	for op, n := range c {
+		if n > 0 {
+			fmt.Fprintf(&b, " %s=%d", format.Op(op), n)
+		}
+	}
+	return strings.TrimPrefix(b.String(), " ")
+}
+
+// Total returns the sum over all operations.
+func (c *Counts) Total() (n int64) {
+	for _, v := range c {
+		n += v
+	}
+	return n
+}
+
+// Substitution is a name that the trace replaces by another.
+type Substitution struct {
+	Original string // absolute, as the application named it
+	Mapped   string // below the root
+}
+
+// reason says why an event is not in the trace.
+type reason uint8
+
+const (
+	reasonNone    reason = iota
+	reasonNoFile         // a terminal, socket, pipe or another descriptor that is no file
+	reasonPseudo         // a path in /proc, /sys or /dev
+	reasonUnknown        // a descriptor that the recording does not show being opened
+	reasonPath           // a path that the recorder could not read
+	reasonTable          // its effect on directories and descriptors is resolved
+	reasonResult         // interrupted, or an error that a replay can't bring about
+	numReasons
+)
+
+var reasonText = [numReasons]string{
+	reasonNoFile:  "no file (terminal, socket, pipe)",
+	reasonPseudo:  "pseudo file system (/proc, /sys, /dev)",
+	reasonUnknown: "descriptor of unknown origin",
+	reasonPath:    "unreadable path",
+	reasonTable:   "resolved by compile (chdir, pipe)",
+	reasonResult:  "interrupted or not reproducible",
+}
+
+// maxExamples bounds the examples of unexplained results that are kept.
+const maxExamples = 10
+
+// WriteTo writes the report as text, one fact a line.
+func (r *Report) WriteTo(w io.Writer) (int64, error) {
+	b := bufio.NewWriter(w)
+	var n int64
+	add := func(form string, args ...any) {
+		k, _ := fmt.Fprintf(b, form, args...)
+		n += int64(k)
+	}
+	add("events: %d\nthreads: %d\n", r.Events, r.Threads)
+	add("left out: %d", r.LeftOut.Total())
+	if s := r.LeftOut.String(); s != "" {
+		add(" (%s)", s)
+	}
+	add("\n")
+	for i, k := range r.Reasons {
+		if k > 0 {
+			add("  %d: %s\n", k, reasonText[i])
+		}
+	}
+	if r.Lost > 0 {
+		add("lost by the recorder: %d\n", r.Lost)
+	}
+	if r.Orphans > 0 {
+		add("threads of unknown origin: %d\n", r.Orphans)
+	}
+	if r.Raised > 0 {
+		add("files made larger for the reads they had: %d\n", r.Raised)
+	}
+	add("not explained: %d\n", r.Unexplained)
+	for _, s := range r.Examples {
+		add("  %s\n", s)
+	}
+	add("substitutions: %d\n", len(r.Substitutions))
+	for _, s := range r.Substitutions {
+		add("  %s -> %s\n", format.AppendQuoted(nil, []byte(s.Original)), format.AppendQuoted(nil, []byte(s.Mapped)))
+	}
+	return n, b.Flush()
+}

@@ -1,0 +1,175 @@
+package compile
+
+import (
+	"pianola/format"
+)
+
+// thread is a recorded thread that is alive at this point.
+type thread struct {
+	num     int32 // in the trace
+	process *process
+	files   *fileTable
+	dir     *workingDir
+	events  int64 // emitted so far
+
+	// Time, compensated for the recorder's cost, in nanoseconds.
+	now  int64 // on the trace's clock: when the newest emitted event ended
+	last int64 // on the recording's clock: from when compute counts
+	cost int64 // the recorder's cost since last, to be taken off
+
+	seen []int64 // see order
+	born place   // the event that created it, until its first event
+}
+
+// process is a recorded process. Threads can outlive it in the table by the
+// order of their exit lines.
+type process struct {
+	num     int32
+	pid     int32
+	threads int
+	buffers *buffers
+	ended   place // exit of its newest thread
+	endTime int64 // on the recording's clock
+}
+
+// workingDir is shared by threads that were cloned with CLONE_FS.
+type workingDir struct{ node *node }
+
+// fileTable is a table of descriptors, shared by threads that were cloned with
+// CLONE_FILES.
+type fileTable struct {
+	fds map[int32]*descriptor
+	// late holds descriptors that were given out anew before the line of the
+	// close that freed them: close frees its number before it returns.
+	late map[int32]*descriptor
+}
+
+// descriptor is one number in a table.
+type descriptor struct {
+	file    *openFile
+	cloexec bool
+	opened  place
+	used    []place
+}
+
+// openFile is an open file description. Its node is nil for what is no file.
+type openFile struct {
+	node   *node
+	append bool
+	offset int64
+	moved  place // newest event that moved the offset
+}
+
+// isFile reports whether the description leads to a file of the trace.
+func (f *openFile) isFile() bool { return f.node != nil && !f.node.pseudo }
+
+func newFileTable() *fileTable {
+	return &fileTable{fds: map[int32]*descriptor{}, late: map[int32]*descriptor{}}
+}
+
+// set puts a new descriptor in the table.
+func (t *fileTable) set(fd int32, d *descriptor) {
+	if old, ok := t.fds[fd]; ok {
+		t.late[fd] = old
+	}
+	t.fds[fd] = d
+}
+
+// close takes the descriptor out of the table that a close line means. It
+// returns nil where there is none.
+func (t *fileTable) close(fd int32) *descriptor {
+	if d, ok := t.late[fd]; ok {
+		delete(t.late, fd)
+		return d
+	}
+	d := t.fds[fd]
+	delete(t.fds, fd)
+	return d
+}
+
+// fork returns a copy of the table for a child. Descriptions are shared.
+func (t *fileTable) fork() *fileTable {
+	c := newFileTable()
+	for fd, d := range t.fds {
+		c.fds[fd] = &descriptor{file: d.file, cloexec: d.cloexec, opened: d.opened}
+	}
+	return c
+}
+
+// exec closes what is marked close-on-exec.
+func (t *fileTable) exec() {
+	for fd, d := range t.fds {
+		if d.cloexec {
+			delete(t.fds, fd)
+		}
+	}
+	clear(t.late)
+}
+
+// holdsFile reports whether a number from first to last leads to a file.
+func (t *fileTable) holdsFile(first, last int64) bool {
+	for fd, d := range t.fds {
+		if int64(fd) >= first && int64(fd) <= last && d.file.isFile() {
+			return true
+		}
+	}
+	return false
+}
+
+// newThread adds a thread to the model and to the trace's thread table.
+func (m *model) newThread(tid int32, parent *thread, proc *process, at int64) *thread {
+	t := &thread{num: int32(len(m.table) + 1), process: proc, now: at}
+	row := format.Thread{Process: proc.num, Start: at}
+	if parent != nil {
+		row.Parent = parent.num
+	}
+	m.table = append(m.table, row)
+	m.threads[tid] = t
+	proc.threads++
+	return t
+}
+
+func (m *model) newProcess(pid int32) *process {
+	p := &process{num: int32(len(m.processes) + 1), pid: pid}
+	if m.names.plan != nil {
+		p.buffers = m.names.plan.buffers[p.num-1]
+	} else {
+		p.buffers = &buffers{}
+	}
+	m.processes = append(m.processes, p)
+	m.byPID[pid] = p
+	return p
+}
+
+// fork adds the thread that a successful clone made.
+func (m *model) fork(t *thread, e, out *format.Event) {
+	flags, tid := out.Args[0], int32(e.Ret)
+	proc := t.process
+	if flags&format.CloneThread == 0 {
+		proc = m.newProcess(tid)
+	}
+	// The child runs from some moment during the call on.
+	child := m.newThread(tid, t, proc, t.now)
+	child.last = e.Start
+	child.files, child.dir = t.files, t.dir
+	if flags&format.CloneFiles == 0 {
+		child.files = t.files.fork()
+	}
+	if flags&format.CloneFS == 0 {
+		child.dir = &workingDir{node: t.dir.node}
+	}
+	child.seen = append(child.seen, t.seen...)
+	for len(child.seen) <= int(t.num) {
+		child.seen = append(child.seen, 0)
+	}
+	child.born = place{t.num, t.events}
+	out.Ret = int64(child.num)
+}
+
+// ended notes the end of a thread.
+func (m *model) ended(t *thread, e *format.Event) {
+	p := t.process
+	p.threads--
+	p.ended, p.endTime = place{t.num, t.events}, e.Start
+	delete(m.threads, e.TID)
+}
