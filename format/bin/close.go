@@ -1,0 +1,212 @@
+package bin
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"pianola/format"
+)
+
+// Close writes the trace. It closes neither the output nor the spool, which is
+// of no use afterwards. The thread table of h must hold every thread that has
+// events; without one the trace has a single thread.
+func (w *Writer) Close(h *format.Header) error {
+	if w.err != nil {
+		return w.err
+	}
+	err := w.close(h)
+	w.err, w.ids, w.threads = errClosed, nil, nil
+	return err
+}
+
+func (w *Writer) close(h *format.Header) error {
+	threads := w.sorted()
+	if err := check(threads, h); err != nil {
+		return err
+	}
+	if err := w.settle(threads); err != nil {
+		return err
+	}
+	parts, err := w.tables(h)
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		for i := range t.streams {
+			parts = append(parts, t.streams[i].parts...)
+		}
+	}
+	return w.assemble(parts)
+}
+
+func (w *Writer) sorted() []*thread {
+	var threads []*thread
+	for _, n := range slices.Sorted(maps.Keys(w.threads)) {
+		threads = append(threads, w.threads[n])
+	}
+	return threads
+}
+
+// check finds events of threads that do not exist, and waits for events that
+// do not.
+func check(threads []*thread, h *format.Header) error {
+	if err := checkThreads(h); err != nil {
+		return err
+	}
+	for _, t := range threads {
+		if t.awaited >= t.events {
+			return fmt.Errorf("an event waits for event %d of thread %d, which has %d", t.awaited, t.number, t.events)
+		}
+		if int(t.number) > max(len(h.Threads), 1) {
+			return fmt.Errorf("thread %d has events but no row in the thread table", t.number)
+		}
+	}
+	return nil
+}
+
+// settle finishes the last parts, and numbers strings by first use, thread
+// after thread, instead of by first use as the events came in.
+func (w *Writer) settle(threads []*thread) error {
+	if len(threads) > 1 { // of a single thread it is the same order
+		w.order = newOrder(w.strings)
+	}
+	for _, t := range threads {
+		if w.order != nil {
+			if err := w.renumber(t); err != nil {
+				return err
+			}
+		}
+		for k := kindRecords; k < numKinds; k++ {
+			if s := t.stream(k); s.early+len(s.rows) > 0 {
+				if err := w.finish(t, k); err != nil {
+					return err
+				}
+			}
+			t.stream(k).rows = nil
+		}
+	}
+	if w.order != nil {
+		w.strings = w.order.strings
+	}
+	return nil
+}
+
+// renumber rewrites the finished parts of t that hold strings under other
+// numbers than they will have.
+func (w *Writer) renumber(t *thread) error {
+	parts := t.stream(kindRecords).parts
+	for _, i := range t.named {
+		p := &parts[i]
+		rows, err := w.load(p)
+		if err != nil {
+			return err
+		}
+		if !w.order.renumber(rows) {
+			continue
+		}
+		if *p, err = w.store(*p, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tables stores the parts that belong to the whole trace.
+func (w *Writer) tables(h *format.Header) ([]part, error) {
+	text := h.Append(nil)
+	header, err := w.put(part{kind: kindHeader, count: int64(len(text))}, w.encoder.text(nil, text))
+	if err != nil {
+		return nil, err
+	}
+	var all []byte
+	sizes := make([]uint64, 0, len(w.strings))
+	for _, s := range w.strings {
+		sizes = append(sizes, uint64(len(s)))
+		all = append(all, s...)
+	}
+	lengths, err := w.store(part{kind: kindLengths, count: int64(len(sizes))}, sizes)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := w.put(part{kind: kindBytes, count: int64(len(all))}, w.encoder.text(nil, all))
+	if err != nil {
+		return nil, err
+	}
+	return []part{header, lengths, contents}, nil
+}
+
+// assemble writes the file.
+func (w *Writer) assemble(parts []part) error {
+	f := fixed{index: part{kind: kindIndex, offset: headerSize, count: int64(len(parts))}}
+	rows := make([]uint64, 0, len(parts)*kinds[kindIndex].width)
+	for i := range parts {
+		r := parts[i].row()
+		rows = append(rows, r[:]...)
+		f.index.offset += parts[i].length
+	}
+	index := w.encoder.rows(w.packed[:0], rows, kinds[kindIndex].width)
+	f.index.crc = checksum(index)
+	f.length = f.index.offset + int64(len(index))
+
+	out := bufio.NewWriterSize(w.out, 1<<16)
+	out.Write(f.append(nil)) // a bufio.Writer keeps its error until Flush
+	for i := range parts {
+		if _, err := io.Copy(out, io.NewSectionReader(w.spool, parts[i].offset, parts[i].length)); err != nil {
+			return fmt.Errorf("copy from spool: %w", err)
+		}
+	}
+	out.Write(index)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
+}
+
+// order numbers strings by the order in which they are asked for.
+type order struct {
+	old     []string
+	numbers []int64 // new number by old, -1 for none yet
+	strings []string
+}
+
+func newOrder(old []string) *order {
+	numbers := make([]int64, len(old))
+	for i := range numbers {
+		numbers[i] = -1
+	}
+	return &order{old: old, numbers: numbers, strings: make([]string, 0, len(old))}
+}
+
+// renumber changes the numbers of strings in rows of records, and reports
+// whether any differ.
+func (o *order) renumber(rows []uint64) (changed bool) {
+	for i := 0; i < len(rows); i += maxWidth {
+		for a, strings := 0, stringArgs[rows[i]]; strings != 0; a, strings = a+1, strings>>1 {
+			v := &rows[i+wordArgs+a]
+			if strings&1 == 0 || int64(*v) < 0 {
+				continue
+			}
+			n := &o.numbers[*v]
+			if *n < 0 {
+				*n = int64(len(o.strings))
+				o.strings = append(o.strings, o.old[*v])
+			}
+			changed = changed || uint64(*n) != *v
+			*v = uint64(*n)
+		}
+	}
+	return changed
+}
+
+// named reports whether any of the records has a string argument.
+func named(rows []uint64) bool {
+	for i := 0; i < len(rows); i += maxWidth {
+		if stringArgs[rows[i]] != 0 {
+			return true
+		}
+	}
+	return false
+}

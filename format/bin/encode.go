@@ -1,0 +1,168 @@
+package bin
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	modePlain = iota
+	modeDelta
+	numModes
+)
+
+// groupBytes is how many bytes of planes share a zstd frame at least. A long
+// plane gets a frame, and so an entropy table, of its own: bytes of different
+// planes are distributed differently. Short ones share the overhead.
+const groupBytes = 4096
+
+// encoder compresses parts. It is not safe for concurrent use.
+type encoder struct {
+	zstd          *zstd.Encoder
+	column, delta []uint64
+	planes        []byte
+}
+
+func newEncoder() *encoder {
+	// Planes are mostly noise of few symbols, without repetitions: the entropy
+	// of literals is where they shrink, and the default level does not try.
+	z, err := zstd.NewWriter(nil,
+		zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false),
+		zstd.WithSingleSegment(true),
+		zstd.WithAllLitEntropyCompression(true),
+		zstd.WithZeroFrames(true),
+		zstd.WithWindowSize(1<<20))
+	if err != nil {
+		panic("internal error: " + err.Error()) // options are constant
+	}
+	return &encoder{zstd: z}
+}
+
+// text appends a part of the text form.
+func (e *encoder) text(dst, text []byte) []byte { return e.zstd.EncodeAll(text, dst) }
+
+// rows appends a part of the form rows. The words of a row lie side by side.
+func (e *encoder) rows(dst []byte, rows []uint64, width int) []byte {
+	e.planes = e.planes[:0]
+	for w := range width {
+		e.column = e.column[:0]
+		for i := w; i < len(rows); i += width {
+			e.column = append(e.column, rows[i])
+		}
+		dst = e.word(dst)
+	}
+	if len(rows) == 0 {
+		return dst
+	}
+	n := len(rows) / width
+	group := (groupBytes + n - 1) / n * n
+	for p := e.planes; len(p) > 0; {
+		g := min(group, len(p))
+		dst = e.zstd.EncodeAll(p[:g], dst)
+		p = p[g:]
+	}
+	return dst
+}
+
+// word appends the description of e.column to dst, and its planes to e.planes.
+func (e *encoder) word(dst []byte) []byte {
+	mask := varying(e.column)
+	if mask != 0 {
+		start := e.difference()
+		dmask := varying(e.delta)
+		if dmask == 0 || cost(e.delta, dmask) < cost(e.column, mask) {
+			dst = append(dst, modeDelta)
+			dst = e.split(dst, e.delta, dmask)
+			return binary.AppendVarint(dst, int64(start))
+		}
+	}
+	dst = append(dst, modePlain)
+	return e.split(dst, e.column, mask)
+}
+
+// difference fills e.delta from e.column and returns the value before the
+// first. That value is chosen so that the first difference equals the second,
+// which makes an arithmetic progression a constant.
+func (e *encoder) difference() (start uint64) {
+	e.delta = append(e.delta[:0], 0)
+	for i, v := range e.column[1:] {
+		e.delta = append(e.delta, zigzag(v-e.column[i]))
+	}
+	if len(e.delta) > 1 {
+		e.delta[0] = e.delta[1]
+	}
+	return e.column[0] - unzigzag(e.delta[0])
+}
+
+// split appends the planes that mask names to e.planes, and mask and what the
+// other bytes hold to dst.
+func (e *encoder) split(dst []byte, column []uint64, mask uint8) []byte {
+	dst = append(dst, mask)
+	var base uint64
+	if len(column) > 0 {
+		base = column[0] &^ spread(mask)
+	}
+	for ; mask != 0; mask &= mask - 1 {
+		shift := 8 * bits.TrailingZeros8(mask)
+		for _, v := range column {
+			e.planes = append(e.planes, byte(v>>shift))
+		}
+	}
+	return binary.AppendVarint(dst, int64(base))
+}
+
+func zigzag(v uint64) uint64   { return v<<1 ^ uint64(int64(v)>>63) }
+func unzigzag(v uint64) uint64 { return v>>1 ^ -(v & 1) }
+
+// varying has a bit for each byte that is not the same in the whole column.
+func varying(column []uint64) (mask uint8) {
+	var diff uint64
+	for _, v := range column {
+		diff |= v ^ column[0]
+	}
+	for k := range 8 {
+		if byte(diff>>(8*k)) != 0 {
+			mask |= 1 << k
+		}
+	}
+	return mask
+}
+
+// spread turns a bit for each byte into the bits of these bytes.
+func spread(mask uint8) (word uint64) {
+	for k := range 8 {
+		if mask>>k&1 != 0 {
+			word |= 0xff << (8 * k)
+		}
+	}
+	return word
+}
+
+// cost estimates the compressed size of the planes in mask: their entropy,
+// byte by byte, in 1/256 of a bit. It counts in integers, for floating point
+// differs between architectures and the same trace must have the same bytes.
+func cost(column []uint64, mask uint8) (sum uint64) {
+	whole := log2(uint64(len(column)))
+	for ; mask != 0; mask &= mask - 1 {
+		shift := 8 * bits.TrailingZeros8(mask)
+		var counts [256]uint64
+		for _, v := range column {
+			counts[byte(v>>shift)]++
+		}
+		for _, n := range counts {
+			if n > 0 {
+				sum += n * (whole - log2(n))
+			}
+		}
+	}
+	return sum
+}
+
+// log2 is the logarithm in 1/256, with straight lines between powers of two.
+func log2(n uint64) uint64 {
+	k := bits.Len64(n) - 1
+	return uint64(k)<<8 + (n<<8>>k)&0xff
+}

@@ -1,0 +1,61 @@
+package bin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// memory is a Spool.
+type memory struct{ data []byte }
+
+func (m *memory) Write(b []byte) (int, error) {
+	m.data = append(m.data, b...)
+	return len(b), nil
+}
+
+func (m *memory) ReadAt(b []byte, offset int64) (int, error) {
+	return bytes.NewReader(m.data).ReadAt(b, offset)
+}
+
+// compiled returns the file that a Writer makes of events.
+func compiled(t testing.TB, h *format.Header, events []format.Event) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := NewWriter(&out, &memory{})
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Close(h))
+	return out.Bytes()
+}
+
+func opened(t testing.TB, file []byte) *Trace {
+	t.Helper()
+	tr, err := Open(bytes.NewReader(file), int64(len(file)), DefaultLimit)
+	require.NoError(t, err)
+	return tr
+}
+
+// every reads events to the end, or an error, in batches of n.
+func every(r format.Reader, n int) ([]format.Event, error) {
+	var all []format.Event
+	batch := make([]format.Event, n)
+	for {
+		k, err := r.Read(batch)
+		for i := range batch[:k] {
+			e := batch[i].Clone()
+			e.Notes = nil
+			all = append(all, e)
+		}
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+}

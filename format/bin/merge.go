@@ -1,0 +1,205 @@
+package bin
+
+import (
+	"container/heap"
+	"io"
+	"unsafe"
+
+	"pianola/format"
+)
+
+// Events returns a reader of the events of all threads, merged by their
+// recorded start: that of the thread, plus the compute and the durations
+// before the event. Of events that start at once the one of the thread with
+// the lower number comes first. TID is the thread's number.
+//
+// It holds buffers for the threads that have begun and not ended, which count
+// against the limit of the trace.
+func (t *Trace) Events() format.Reader {
+	m := &merged{trace: t, text: make([]byte, 0, 1<<10)}
+	for i := range t.threads {
+		if t.threads[i].events > 0 {
+			// A thread is opened, and given the start of its first event, when
+			// its turn has come.
+			m.heap = append(m.heap, turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
+		}
+	}
+	heap.Init(&m.heap)
+	return m
+}
+
+// merged implements format.Reader.
+type merged struct {
+	trace *Trace
+	heap  turns
+	text  []byte        // memory of the strings of a batch
+	edges []format.Edge // memory of the edges of a batch
+	err   error         // sticky
+}
+
+// turn is a thread that has events left.
+type turn struct {
+	start  int64 // of the next event, ns
+	thread int32
+	line   *line // nil before the first event
+}
+
+// line reads the events of a thread.
+type line struct {
+	records   records
+	durations durations
+	waits     waits
+	recs      [32]format.Record
+	durs      [32]int64
+	nrec, rec int // records in recs, and those of them that are used
+	ndur, dur int
+	event     int64       // position of the next
+	wait      format.Wait // the next; Event -1 if there are no more
+}
+
+func (m *merged) Header() *format.Header { return m.trace.header }
+
+// Read implements format.Reader. The strings and edges of the events are valid
+// until the next call.
+func (m *merged) Read(events []format.Event) (n int, err error) {
+	m.text, m.edges = m.text[:0], m.edges[:0]
+	for n < len(events) && m.err == nil {
+		var some bool
+		if some, m.err = m.next(&events[n]); some {
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, m.err
+	}
+	return n, nil
+}
+
+// next fills e with the next event, unless it only opens a thread.
+func (m *merged) next(e *format.Event) (filled bool, err error) {
+	if len(m.heap) == 0 {
+		return false, io.EOF
+	}
+	top := &m.heap[0]
+	if top.line == nil {
+		top.line, err = m.trace.line(top.thread)
+	} else {
+		filled = true
+		if err = m.event(e, top); err != nil {
+			return false, err
+		}
+		top.start = e.End()
+	}
+	if err == nil {
+		err = top.line.ready()
+	}
+	switch err {
+	case nil:
+		top.start += top.line.recs[top.line.rec].Compute
+		heap.Fix(&m.heap, 0)
+	case io.EOF:
+		top.line.close(m.trace)
+		heap.Pop(&m.heap)
+		err = nil
+	}
+	return filled, err
+}
+
+func (t *Trace) line(thread int32) (*line, error) {
+	if err := t.loader.budget.take(lineBytes, 1); err != nil {
+		return nil, err
+	}
+	s, l := t.thread(thread), &line{}
+	l.records.open(t, s.records)
+	l.durations.open(t, s.durations)
+	l.waits.start(t, thread)
+	return l, l.advance()
+}
+
+const lineBytes = int64(unsafe.Sizeof(line{}))
+
+// close gives the memory back once the records have come to their end.
+func (l *line) close(t *Trace) {
+	l.durations.fail(io.EOF)
+	l.waits.fail(io.EOF)
+	t.loader.budget.give(lineBytes)
+}
+
+// advance reads the next wait.
+func (l *line) advance() (err error) {
+	if l.wait, err = l.waits.next(); err == io.EOF {
+		l.wait.Event, err = -1, nil
+	}
+	return err
+}
+
+// ready makes sure that the next record and its duration are read.
+func (l *line) ready() (err error) {
+	if l.rec == l.nrec {
+		l.rec = 0
+		if l.nrec, err = l.records.Read(l.recs[:]); err != nil {
+			return err
+		}
+	}
+	if l.dur == l.ndur {
+		l.dur = 0
+		l.ndur, err = l.durations.Read(l.durs[:])
+	}
+	return err
+}
+
+// event fills e with the next event of a thread.
+func (m *merged) event(e *format.Event, t *turn) error {
+	l := t.line
+	r := &l.recs[l.rec]
+	*e = format.Event{
+		Op: r.Op, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Ret: r.Ret, Args: r.Args,
+	}
+	for a, k, bits := 0, 0, stringArgs[r.Op]; bits != 0; a, bits = a+1, bits>>1 {
+		if bits&1 == 0 {
+			continue
+		}
+		if id := r.Args[a]; id >= 0 {
+			from := len(m.text)
+			m.text = append(m.text, m.trace.strings[id]...)
+			e.Str[k] = m.text[from:len(m.text):len(m.text)]
+		}
+		e.Args[a] = 0
+		k++
+	}
+	from := len(m.edges)
+	for l.wait.Event == l.event {
+		m.edges = append(m.edges, l.wait.For)
+		if err := l.advance(); err != nil {
+			return err
+		}
+	}
+	if len(m.edges) > from {
+		e.Edges = m.edges[from:len(m.edges):len(m.edges)]
+	}
+	l.rec++
+	l.dur++
+	l.event++
+	return nil
+}
+
+// turns is a heap, the next event first.
+type turns []turn
+
+func (h turns) Len() int { return len(h) }
+
+func (h turns) Less(i, j int) bool {
+	return h[i].start < h[j].start || h[i].start == h[j].start && h[i].thread < h[j].thread
+}
+
+func (h turns) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *turns) Push(x any) { *h = append(*h, x.(turn)) }
+
+func (h *turns) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = turn{} // its buffers are garbage now
+	*h = (*h)[:last]
+	return t
+}

@@ -1,0 +1,287 @@
+package bin
+
+import (
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+var (
+	_ format.Trace  = (*Trace)(nil)
+	_ format.Writer = (*Writer)(nil)
+)
+
+// Header returns what belongs to the whole recording. It must not be changed.
+func (t *Trace) Header() *format.Header { return t.header }
+
+// Strings returns the table of strings. It must not be changed.
+func (t *Trace) Strings() []string { return t.strings }
+
+// Len returns how many events a thread has, 0 if there is no such thread.
+func (t *Trace) Len(thread int32) int64 { return t.thread(thread).events }
+
+func (t *Trace) thread(number int32) *streams {
+	if number < 1 || int(number) > len(t.threads) {
+		return &streams{}
+	}
+	return &t.threads[number-1]
+}
+
+// batch is how many rows are decoded at a time, so that a column stays in the
+// first-level cache.
+const batch = 256
+
+// cursor goes through the rows of one kind of one thread. Its buffers count
+// against the limit of the trace until it has met the end or an error.
+type cursor struct {
+	trace *Trace
+	parts []part // those not loaded yet
+	part  part   // the loaded one
+	frame frame
+	row   int64 // rows that have been read
+	err   error // sticky
+}
+
+func (c *cursor) open(t *Trace, parts []part) { c.trace, c.parts = t, parts }
+
+// ready makes sure that the frame holds a row that is not decoded, and reports
+// whether it has loaded the frame for that.
+func (c *cursor) ready() (loaded bool, err error) {
+	if c.err != nil || c.frame.left() > 0 {
+		return false, c.err
+	}
+	if len(c.parts) == 0 {
+		return false, c.fail(io.EOF)
+	}
+	c.part, c.parts = c.parts[0], c.parts[1:]
+	if err := c.frame.load(&c.trace.loader, &c.part); err != nil {
+		return false, c.fail(at(&c.part, err))
+	}
+	return true, nil
+}
+
+// fail ends the cursor and frees its buffers.
+func (c *cursor) fail(err error) error {
+	c.err = err
+	c.frame.free(&c.trace.loader)
+	return err
+}
+
+// malformed ends the cursor at a row whose contents make no sense.
+func (c *cursor) malformed(row int64, why string) error {
+	return c.fail(at(&c.part, fmt.Errorf("%w: row %d: %s", ErrMalformed, row, why)))
+}
+
+// records implements format.RecordReader.
+type records struct {
+	cursor
+	template [1]format.Record // the words that are the same in the whole part
+	varying  []int            // the other words
+	words    [maxWidth]int    // memory of varying
+	column   [batch]uint64
+}
+
+// Records returns a reader of a thread's records from its first. It returns
+// fewer records than asked for at the end of a part, which is when the next
+// one is decompressed: about 0.1 ms of work in every 8192 records.
+func (t *Trace) Records(thread int32) format.RecordReader {
+	r := &records{}
+	r.open(t, t.thread(thread).records)
+	return r
+}
+
+// Read implements format.RecordReader. It allocates only where a part needs
+// larger buffers than those before it.
+func (r *records) Read(out []format.Record) (int, error) {
+	if len(out) == 0 {
+		return 0, r.err
+	}
+	loaded, err := r.ready()
+	if err != nil {
+		return 0, err
+	}
+	if loaded {
+		r.prepare()
+	}
+	out = out[:min(len(out), r.frame.left())]
+	for done := 0; done < len(out); {
+		some := out[done:min(done+batch, len(out))]
+		r.fill(some)
+		good := r.check(some)
+		done += good
+		r.row += int64(good)
+		if r.err != nil {
+			if done == 0 {
+				return 0, r.err
+			}
+			return done, nil
+		}
+	}
+	return len(out), nil
+}
+
+// prepare tells the words that vary in a part from those that do not.
+func (r *records) prepare() {
+	r.varying = r.words[:0]
+	for w := range maxWidth {
+		v, ok := r.frame.constant(w)
+		if !ok {
+			r.varying = append(r.varying, w)
+		}
+		r.column[0] = v
+		scatter(r.template[:], w, r.column[:])
+	}
+}
+
+// fill decodes the next records, of which there are at most a batch.
+func (r *records) fill(out []format.Record) {
+	for i := range out {
+		out[i] = r.template[0]
+	}
+	for _, w := range r.varying {
+		r.frame.column(w, r.column[:len(out)])
+		scatter(out, w, r.column[:len(out)])
+	}
+	r.frame.next += len(out)
+}
+
+// scatter sets one word of each record.
+func scatter(out []format.Record, w int, column []uint64) {
+	column = column[:len(out)]
+	switch w {
+	case wordOp:
+		for i, v := range column {
+			// What does not fit must not pass for another operation.
+			if v >= uint64(format.NumOps) {
+				v = uint64(format.OpNone)
+			}
+			out[i].Op = format.Op(v)
+		}
+	case wordCompute:
+		for i, v := range column {
+			out[i].Compute = int64(v)
+		}
+	case wordRet:
+		for i, v := range column {
+			out[i].Ret = int64(v)
+		}
+	default:
+		for i, v := range column {
+			out[i].Args[w-wordArgs] = int64(v)
+		}
+	}
+}
+
+// check returns how many records are sound before the first that is not, if
+// there is one.
+func (r *records) check(out []format.Record) int {
+	strings := int64(len(r.trace.strings))
+	for i := range out {
+		rec := &out[i]
+		if !rec.Op.Valid() {
+			r.malformed(r.row+int64(i), "unknown operation")
+			return i
+		}
+		for a, bits := 0, stringArgs[rec.Op]; bits != 0; a, bits = a+1, bits>>1 {
+			if id := rec.Args[a]; bits&1 != 0 && (id < -1 || id >= strings) {
+				r.malformed(r.row+int64(i), fmt.Sprintf("string %d of %d", id, strings))
+				return i
+			}
+		}
+	}
+	return len(out)
+}
+
+// durations implements format.DurationReader.
+type durations struct {
+	cursor
+	column [batch]uint64
+}
+
+// Durations returns a reader of the recorded durations of a thread's events,
+// in nanoseconds or Unknown.
+func (t *Trace) Durations(thread int32) format.DurationReader {
+	d := &durations{}
+	d.open(t, t.thread(thread).durations)
+	return d
+}
+
+// Read implements format.DurationReader.
+func (d *durations) Read(out []int64) (int, error) {
+	if len(out) == 0 {
+		return 0, d.err
+	}
+	if _, err := d.ready(); err != nil {
+		return 0, err
+	}
+	n := min(len(out), d.frame.left(), batch)
+	column := d.column[:n]
+	d.frame.column(0, column)
+	d.frame.next += n
+	for i, v := range column {
+		if int64(v) < format.Unknown {
+			err := d.malformed(d.row, "negative duration")
+			if i == 0 {
+				return 0, err
+			}
+			return i, nil
+		}
+		out[i] = int64(v)
+		d.row++
+	}
+	return n, nil
+}
+
+// waits reads the waits of a thread one by one.
+type waits struct {
+	cursor
+	thread int32
+	last   int64 // event of the wait before
+}
+
+func (w *waits) start(t *Trace, thread int32) {
+	w.thread = thread
+	w.open(t, t.thread(thread).waits)
+}
+
+// next returns the next wait, or io.EOF.
+func (w *waits) next() (wait format.Wait, err error) {
+	if _, err := w.ready(); err != nil {
+		return wait, err
+	}
+	var row [3]uint64
+	w.frame.decode(row[:])
+	event, thread, other := int64(row[0]), int64(row[1]), int64(row[2])
+	switch {
+	case event < w.last || event >= w.trace.Len(w.thread):
+		return wait, w.malformed(w.row, fmt.Sprintf("event %d waits", event))
+	case thread < 1 || thread > int64(len(w.trace.threads)) || thread == int64(w.thread),
+		other < 0 || other >= w.trace.Len(int32(thread)):
+		return wait, w.malformed(w.row, fmt.Sprintf("event %d waits for event %d of thread %d", event, other, thread))
+	}
+	w.last = event
+	w.row++
+	return format.Wait{Event: event, For: format.Edge{Thread: int32(thread), Event: other}}, nil
+}
+
+// Waits returns what a thread's events wait for, in the order of events. The
+// memory is the caller's; Open has counted it against the limit once.
+func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
+	rows := t.thread(thread).waiting
+	if rows == 0 {
+		return nil, nil
+	}
+	all, r := make([]format.Wait, 0, rows), waits{}
+	r.start(t, thread)
+	for {
+		switch w, err := r.next(); err {
+		case nil:
+			all = append(all, w)
+		case io.EOF:
+			return all, nil
+		default:
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package bin
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// store compresses rows of the kind of p, whose count is set, to the spool and
+// returns p with its place there.
+func (w *Writer) store(p part, rows []uint64) (part, error) {
+	w.packed = w.encoder.rows(w.packed[:0], rows, kinds[p.kind].width)
+	return w.put(p, w.packed)
+}
+
+// put writes the bytes of a part to the spool and returns p with its place.
+func (w *Writer) put(p part, packed []byte) (part, error) {
+	p.offset, p.length, p.crc = w.spooled, int64(len(packed)), checksum(packed)
+	return p, w.write(packed)
+}
+
+func (w *Writer) write(b []byte) error {
+	n, err := w.spool.Write(b)
+	w.spooled += int64(n)
+	if err != nil {
+		return fmt.Errorf("write spool: %w", err)
+	}
+	return nil
+}
+
+// spill moves the rows of all threads to the spool. Where a part ends must not
+// depend on what other threads do, so rows go there as chunks, from which the
+// part is put together once it is complete. A chunk is followed by the place
+// of the chunk before it.
+func (w *Writer) spill() error {
+	for _, t := range w.threads {
+		for k := kindRecords; k < numKinds; k++ {
+			s := t.stream(k)
+			if n := len(s.rows) / kinds[k].width; n > 0 {
+				chunk, err := w.store(part{kind: k, count: int64(n)}, s.rows)
+				if err != nil {
+					return err
+				}
+				if err := w.write(appendLink(nil, &s.chain)); err != nil {
+					return err
+				}
+				s.chain, s.early = chunk, s.early+n
+			}
+			s.rows = nil
+		}
+	}
+	w.held = 0
+	return nil
+}
+
+const linkSize = 28
+
+func appendLink(dst []byte, p *part) []byte {
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.offset))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.length))
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(p.count))
+	return binary.LittleEndian.AppendUint32(dst, p.crc)
+}
+
+// follow replaces a chunk by the one before it.
+func (w *Writer) follow(p *part) error {
+	var b [linkSize]byte
+	if err := readAt(w.spool, b[:], p.offset+p.length); err != nil {
+		return err
+	}
+	p.offset = int64(binary.LittleEndian.Uint64(b[:]))
+	p.length = int64(binary.LittleEndian.Uint64(b[8:]))
+	p.count = int64(binary.LittleEndian.Uint64(b[16:]))
+	p.crc = binary.LittleEndian.Uint32(b[24:])
+	return nil
+}
+
+// gather returns the rows of a stream's unfinished part, those in the spool
+// included. They are valid until the next call of load or gather.
+func (w *Writer) gather(s *stream, k kind) ([]uint64, error) {
+	if s.early == 0 {
+		return s.rows, nil
+	}
+	at := s.early * kinds[k].width
+	w.rows = append(w.rows[:0], make([]uint64, at)...)
+	w.rows = append(w.rows, s.rows...)
+	for p := s.chain; at > 0; {
+		if err := w.frame.load(&w.loader, &p); err != nil {
+			return nil, fmt.Errorf("read spool: %w", err)
+		}
+		n := w.frame.rows * w.frame.width
+		if n == 0 || n > at {
+			return nil, fmt.Errorf("read spool: %w: %d rows", ErrMalformed, w.frame.rows)
+		}
+		at -= n
+		w.frame.decode(w.rows[at : at+n])
+		if err := w.follow(&p); err != nil {
+			return nil, fmt.Errorf("read spool: %w", err)
+		}
+	}
+	return w.rows, nil
+}
+
+// load returns the rows of a finished part.
+func (w *Writer) load(p *part) ([]uint64, error) {
+	if err := w.frame.load(&w.loader, p); err != nil {
+		return nil, fmt.Errorf("read spool: %w", err)
+	}
+	n := w.frame.rows * w.frame.width
+	w.rows = append(w.rows[:0], make([]uint64, n)...)
+	w.frame.decode(w.rows)
+	return w.rows, nil
+}
+
+// finish ends the part that a stream of t is gathering.
+func (w *Writer) finish(t *thread, k kind) error {
+	s := t.stream(k)
+	rows, err := w.gather(s, k)
+	if err != nil {
+		return err
+	}
+	if k == kindRecords {
+		if w.order != nil {
+			w.order.renumber(rows)
+		} else if named(rows) {
+			t.named = append(t.named, len(s.parts))
+		}
+	}
+	p, err := w.store(part{kind: k, thread: t.number, count: int64(len(rows) / kinds[k].width)}, rows)
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, p)
+	s.rows, s.chain, s.early = s.rows[:0], part{}, 0
+	return nil
+}

@@ -1,0 +1,96 @@
+package bin
+
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+
+	"pianola/format"
+)
+
+// headerLineBytes is more than a line of the header takes in memory besides its
+// text: a File is the largest thing a line can be, and a slice that grows
+// holds it up to 2.25 times.
+const headerLineBytes = 256
+
+// readHeader parses the header. A trace without a thread table has one thread.
+func (t *Trace) readHeader(p *part) error {
+	text, err := t.loader.text(p)
+	if err != nil {
+		return err
+	}
+	defer t.loader.budget.give(p.count)
+	h := &format.Header{}
+	for n, rest := 1, text; len(rest) > 0; n++ {
+		line, after, ended := bytes.Cut(rest, []byte("\n"))
+		if !ended {
+			return fmt.Errorf("%w: line %d does not end", ErrMalformed, n)
+		}
+		if err := t.loader.budget.take(int64(len(line))+headerLineBytes, 1); err != nil {
+			return err
+		}
+		if err := h.ParseLine(line); err != nil {
+			return fmt.Errorf("%w: line %d: %w", ErrMalformed, n, err)
+		}
+		rest = after
+	}
+	if len(h.Threads) == 0 {
+		h.Threads = []format.Thread{{Process: 1}}
+	}
+	t.header = h
+	return checkThreads(h)
+}
+
+// checkThreads finds processes and parents that do not exist.
+func checkThreads(h *format.Header) error {
+	threads := int32(max(len(h.Threads), 1))
+	for i, t := range h.Threads {
+		number := int32(i + 1)
+		if t.Process < 1 || t.Process > threads {
+			return fmt.Errorf("%w: thread %d is of process %d", ErrMalformed, number, t.Process)
+		}
+		if t.Parent < 0 || t.Parent > threads || t.Parent == number {
+			return fmt.Errorf("%w: thread %d was created by thread %d", ErrMalformed, number, t.Parent)
+		}
+	}
+	for _, d := range h.Descriptors {
+		if d.Process < 1 || d.Process > threads {
+			return fmt.Errorf("%w: descriptor %d is of process %d", ErrMalformed, d.FD, d.Process)
+		}
+	}
+	return nil
+}
+
+// readStrings makes the table of strings, which share one piece of memory.
+func (t *Trace) readStrings(lengths, contents *part) error {
+	var frame frame
+	if err := frame.load(&t.loader, lengths); err != nil {
+		return err
+	}
+	defer frame.free(&t.loader)
+	text, err := t.loader.text(contents)
+	if err != nil {
+		return fmt.Errorf("%s: %w", kinds[contents.kind].name, err)
+	}
+	defer t.loader.budget.give(contents.count)
+	if err := t.loader.budget.take(contents.count, 1); err != nil {
+		return err
+	}
+	all := string(text)
+	if err := t.loader.budget.take(lengths.count, int64(unsafe.Sizeof(""))); err != nil {
+		return err
+	}
+	t.strings = make([]string, lengths.count)
+	for i := range t.strings {
+		var n [1]uint64
+		frame.decode(n[:])
+		if n[0] > uint64(len(all)) {
+			return fmt.Errorf("%w: string %d ends after the last byte", ErrMalformed, i)
+		}
+		t.strings[i], all = all[:n[0]], all[n[0]:]
+	}
+	if len(all) > 0 {
+		return fmt.Errorf("%w: %d bytes belong to no string", ErrMalformed, len(all))
+	}
+	return nil
+}

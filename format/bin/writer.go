@@ -1,0 +1,176 @@
+package bin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"pianola/format"
+)
+
+// Spool holds what a Writer cannot write yet, in practice a temporary file. It
+// must be empty at first. The Writer does not close it.
+type Spool interface {
+	io.Writer
+	io.ReaderAt
+}
+
+// heldWords bounds the rows that a Writer holds in memory, in words: 64 MiB.
+// More go to the spool, however many threads they belong to.
+const heldWords = 8 << 20
+
+// Writer makes a compiled trace. It implements format.Writer.
+//
+// Events of a trace come with their thread's number in TID, canonical
+// operations, and Compute; Start and Notes are not kept. Events of one thread
+// come in their order, those of several threads in any interleaving: the same
+// bytes come out. Parts are compressed as they fill and go to the spool; Close
+// puts them in order. A Writer holds the distinct strings, up to 64 MiB of
+// rows, and about 40 bytes for every 8192 events of a thread.
+type Writer struct {
+	out     io.Writer
+	spool   Spool
+	spooled int64 // bytes in the spool
+	loader  loader
+	encoder *encoder
+	frame   frame
+	packed  []byte
+	rows    []uint64 // of a part that is put together from the spool
+
+	threads map[int32]*thread
+	last    *thread // of the event before
+	held    int     // words that the rows of all streams have room for
+	maxHeld int
+
+	ids     map[string]int // by first use as events come in
+	strings []string
+	order   *order // while closing, if numbers change
+
+	err error // sticky
+}
+
+// thread is what a Writer holds for each thread.
+type thread struct {
+	number  int32
+	streams [numKinds - kindRecords]stream
+	named   []int // indices of record parts that hold strings
+	events  int64
+	awaited int64 // last event that another thread waits for, -1 for none
+}
+
+func (t *thread) stream(k kind) *stream { return &t.streams[k-kindRecords] }
+
+// stream is the rows of one kind of one thread.
+type stream struct {
+	parts []part   // finished
+	chain part     // last chunk of the unfinished part in the spool, if any
+	early int      // rows in these chunks
+	rows  []uint64 // the rows after them
+}
+
+var errClosed = errors.New("write to a closed trace")
+
+// NewWriter returns a Writer of a trace to out, which gets nothing before
+// Close.
+func NewWriter(out io.Writer, spool Spool) *Writer {
+	return &Writer{
+		out: out, spool: spool,
+		loader:  newLoader(spool, math.MaxInt64),
+		encoder: newEncoder(),
+		threads: make(map[int32]*thread),
+		maxHeld: heldWords,
+		ids:     make(map[string]int),
+	}
+}
+
+// Write adds events. An error is final.
+func (w *Writer) Write(events []format.Event) error {
+	for i := range events {
+		if w.err != nil {
+			break
+		}
+		w.err = w.event(&events[i])
+	}
+	return w.err
+}
+
+func (w *Writer) event(e *format.Event) error {
+	if e.TID < 1 {
+		return fmt.Errorf("%d is no thread number", e.TID)
+	}
+	t := w.thread(e.TID)
+	switch {
+	case !e.Op.Valid():
+		return fmt.Errorf("thread %d, event %d: unknown operation %d", e.TID, t.events, e.Op)
+	case e.Dur < format.Unknown:
+		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
+	}
+	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordRet: uint64(e.Ret)}
+	texts, strings := 0, stringArgs[e.Op]
+	for i := range e.Op.Info().Args {
+		v := e.Args[i]
+		if strings>>i&1 != 0 {
+			v = w.id(e.Str[texts])
+			texts++
+		}
+		row[wordArgs+i] = uint64(v)
+	}
+	for _, edge := range e.Edges {
+		if edge.Thread < 1 || edge.Thread == e.TID || edge.Event < 0 {
+			return fmt.Errorf("thread %d, event %d: waits for event %d of thread %d", e.TID, t.events, edge.Event, edge.Thread)
+		}
+		other := w.thread(edge.Thread)
+		other.awaited = max(other.awaited, edge.Event)
+		if err := w.add(t, kindWaits, uint64(t.events), uint64(edge.Thread), uint64(edge.Event)); err != nil {
+			return err
+		}
+	}
+	t.events++
+	if err := w.add(t, kindRecords, row[:]...); err != nil {
+		return err
+	}
+	return w.add(t, kindDurations, uint64(e.Dur))
+}
+
+func (w *Writer) thread(number int32) *thread {
+	if w.last != nil && w.last.number == number {
+		return w.last
+	}
+	t := w.threads[number]
+	if t == nil {
+		t = &thread{number: number, awaited: -1}
+		w.threads[number] = t
+	}
+	w.last = t
+	return t
+}
+
+// id returns the number of a string, -1 for none.
+func (w *Writer) id(s []byte) int64 {
+	if s == nil {
+		return -1
+	}
+	id, ok := w.ids[string(s)]
+	if !ok {
+		id = len(w.strings)
+		w.strings = append(w.strings, string(s))
+		w.ids[w.strings[id]] = id
+	}
+	return int64(id)
+}
+
+// add appends a row to a stream of t.
+func (w *Writer) add(t *thread, k kind, row ...uint64) error {
+	s := t.stream(k)
+	room := cap(s.rows)
+	s.rows = append(s.rows, row...)
+	w.held += cap(s.rows) - room
+	if s.early+len(s.rows)/len(row) == rowsPerPart {
+		return w.finish(t, k)
+	}
+	if w.held > w.maxHeld {
+		return w.spill()
+	}
+	return nil
+}
