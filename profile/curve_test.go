@@ -21,8 +21,10 @@ func checkCurve(t *testing.T, p *Profile, k Category) {
 	require.Equal(t, Point{p.RunTime, total}, c[len(c)-1])
 	require.LessOrEqual(t, len(c), numBins+2)
 	for i := range c[1:] {
-		require.Less(t, c[i].Elapsed, c[i+1].Elapsed)
-		require.LessOrEqual(t, c[i].Spent, c[i+1].Spent)
+		// A plain test, for the fuzzer gets here often.
+		if a, b := c[i], c[i+1]; a.Elapsed >= b.Elapsed || a.Spent > b.Spent {
+			t.Fatalf("%v: %v is followed by %v", k, a, b)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -21,13 +22,16 @@ type Series struct {
 	Profile *Profile
 }
 
-// The size of a picture, and the resolution of one that is made of pixels.
+// The size of the part of a picture that holds the axes, and the resolution of
+// a picture that is made of pixels. The legend stands beside it.
 const (
-	plotWidth    = 18 * vg.Centimeter
-	plotHeight   = 10 * vg.Centimeter
+	axesWidth    = 14 * vg.Centimeter
+	axesHeight   = 10 * vg.Centimeter
+	margin       = 3 * vg.Millimeter
 	dotsPerInch  = 192
-	plotPoints   = 1000 // at most, per curve: about two per dot of the width
+	plotPoints   = 1000 // at most, per curve: about one per dot of the width
 	plotFontSize = 9
+	maxName      = 40 // characters of a series' name
 )
 
 // categoryColors are those of Okabe and Ito, which most colour-blind readers
@@ -48,18 +52,28 @@ var seriesDashes = [][]vg.Length{nil, {4, 2}, {1, 2}, {6, 2, 1, 2}}
 // solid lines, those after it in broken ones of the same colours. Categories
 // without time are left out. The same series give the same bytes.
 func Plot(w io.Writer, ext string, series ...Series) error {
+	axes, legend, err := build(series)
+	if err != nil {
+		return fmt.Errorf("plot: %w", err)
+	}
+	size := legend.Rectangle(draw.Canvas{}).Size()
+	width, height := axesWidth+size.X+2*margin, max(axesHeight, size.Y+3*margin)
+
 	var c vg.CanvasWriterTo
 	switch ext {
 	case "svg":
-		c = vgsvg.New(plotWidth, plotHeight)
+		c = vgsvg.New(width, height)
 	case "png":
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(dotsPerInch))}
+		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))}
 	default:
 		return fmt.Errorf("plot: unknown kind of picture %q, want svg or png", ext)
 	}
-	if err := drawProfiles(draw.New(c), series); err != nil {
-		return fmt.Errorf("plot: %w", err)
-	}
+	page := draw.New(c)
+	page.SetColor(color.White)
+	page.Fill(page.Path())
+	axes.Draw(draw.Crop(page, margin, axesWidth-width, height-axesHeight+margin, -margin))
+	legend.Draw(draw.Crop(page, axesWidth+margin, 0, 0, -margin))
+
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return fmt.Errorf("plot: %w", err)
@@ -72,7 +86,9 @@ func Plot(w io.Writer, ext string, series ...Series) error {
 	return nil
 }
 
-func drawProfiles(c draw.Canvas, series []Series) error {
+// build returns the axes with all curves, and their legend, which is drawn on
+// its own: nobody knows which corner of the axes the curves leave free.
+func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 	var elapsed, spent int64
 	for _, s := range series {
 		elapsed = max(elapsed, s.Profile.RunTime)
@@ -89,8 +105,6 @@ func drawProfiles(c draw.Canvas, series []Series) error {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)
 
-	// The legend stands beside the picture, for nobody knows which corner
-	// the curves leave free.
 	legend := plot.NewLegend()
 	legend.Top, legend.Left = true, true
 	legend.TextStyle.Font = plotFont()
@@ -105,19 +119,30 @@ func drawProfiles(c draw.Canvas, series []Series) error {
 			}
 			line, err := plotter.NewLine(points(thin(curve, plotPoints), xUnit, yUnit))
 			if err != nil {
-				return err
+				return nil, nil, err
 			}
 			line.Color, line.Width = categoryColors[k], 1
 			line.Dashes = seriesDashes[min(i, len(seriesDashes)-1)]
 			p.Add(line)
-			legend.Add(s.Name+" "+Category(k).String(), line)
+			legend.Add(legible(s.Name)+" "+Category(k).String(), line)
 		}
 	}
-	box := legend.Rectangle(c)
-	const gap = 3 * vg.Millimeter
-	legend.Draw(draw.Crop(c, c.Max.X-c.Min.X-(box.Max.X-box.Min.X)-gap, -gap, 0, -gap))
-	p.Draw(draw.Crop(c, gap, -(box.Max.X-box.Min.X)-3*gap, gap, -gap))
-	return nil
+	return p, &legend, nil
+}
+
+// legible shortens a name and replaces what can't be printed, and couldn't
+// stand in XML.
+func legible(name string) string {
+	runes := []rune(name)
+	if len(runes) > maxName {
+		runes = append(runes[:maxName-1], '…')
+	}
+	for i, r := range runes {
+		if !unicode.IsPrint(r) {
+			runes[i] = '?'
+		}
+	}
+	return string(runes)
 }
 
 func plotFont() font.Font {

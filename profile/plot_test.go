@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +18,8 @@ import (
 // picture is what the tests look for in an SVG.
 type picture struct {
 	texts []string
-	lines []string // path data of strokes in a category's colour
+	lines []string  // path data of strokes in a category's colour
+	ys    []float64 // of texts, upwards from the lower edge of the page unless rotated
 }
 
 func parseSVG(t *testing.T, svg []byte) (p picture) {
@@ -33,21 +35,28 @@ func parseSVG(t *testing.T, svg []byte) (p picture) {
 		switch e := token.(type) {
 		case xml.StartElement:
 			inText = e.Name.Local == "text"
-			var path, style string
+			var path, style, y string
 			for _, a := range e.Attr {
 				switch a.Name.Local {
 				case "d":
 					path = a.Value
 				case "style":
 					style = a.Value
+				case "y":
+					y = a.Value
 				}
+			}
+			if inText {
+				v, err := strconv.ParseFloat(y, 64)
+				require.NoError(t, err)
+				p.texts, p.ys = append(p.texts, ""), append(p.ys, -v)
 			}
 			if e.Name.Local == "path" && isCategoryColor(style) {
 				p.lines = append(p.lines, path)
 			}
 		case xml.CharData:
 			if inText {
-				p.texts = append(p.texts, string(e))
+				p.texts[len(p.texts)-1] += string(e)
 			}
 		case xml.EndElement:
 			inText = false
@@ -102,6 +111,26 @@ func TestPlotOfNothing(t *testing.T) {
 		var b bytes.Buffer
 		require.NoError(t, Plot(&b, "svg", series...))
 		require.Empty(t, parseSVG(t, b.Bytes()).lines)
+	}
+}
+
+func TestPlotOfManyReplays(t *testing.T) {
+	// The page grows with the legend, and no name breaks it.
+	p := read(t, application(1, 1)...)
+	series := []Series{{strings.Repeat("long", 1000), p}, {"a\x01\xff<b>&\"", p}}
+	for range 18 {
+		series = append(series, Series{"replay", p})
+	}
+	var b bytes.Buffer
+	require.NoError(t, Plot(&b, "svg", series...))
+	got := parseSVG(t, b.Bytes())
+	require.Len(t, got.lines, 2*4*len(series))
+	require.Contains(t, got.texts, strings.Repeat("long", 9)+"lon… read")
+	require.Contains(t, got.texts, "a?\uFFFD<b>&\" write")
+	for i, text := range got.texts {
+		if strings.HasPrefix(text, "replay") {
+			require.Positive(t, got.ys[i], "the legend lies on the page")
+		}
 	}
 }
 
