@@ -1,0 +1,56 @@
+# The targets are listed by `make help`. demo and test install what they need
+# by Debian package name, as root, and say what they install.
+
+GO       ?= go
+CLANG    ?= clang-19
+FUZZTIME ?= 60s
+export CGO_ENABLED = 0
+
+.PHONY: help build demo truth test race bench fuzz lint generate clean deps-demo deps-test
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+build: ## bin/pianola, a static binary
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/pianola ./cmd/pianola
+
+demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg
+	sh docs/demo.sh demo
+
+truth: deps-demo build ## the demo five times, application and replay in turn: medians
+	sh docs/truth.sh demo/truth
+
+test: deps-test build ## all tests
+	$(GO) vet ./...
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
+	$(GO) tool staticcheck ./...
+	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh docs/can-bpf.sh)} $(GO) test ./...
+	@command -v gcc >/dev/null && PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short ./... || echo "no gcc: -race is left out"
+
+race: ## the tests under the race detector
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+bench: deps-test ## benchmarks; compare runs with benchstat
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## every fuzz target for FUZZTIME
+	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
+	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) .); \
+	  done; done
+
+lint: ## vet, gofmt, staticcheck
+	$(GO) vet ./... && test -z "$$(gofmt -l .)" && $(GO) tool staticcheck ./...
+
+generate: ## the eBPF objects again, with clang-19; changes nothing on a clean tree
+	CLANG=$(CLANG) $(GO) generate ./...
+
+clean: ## remove what was built
+	rm -rf bin demo
+
+# Packages are installed only where a program is missing, and only by root.
+deps-demo:
+	@sh docs/need.sh sqlite3=sqlite3
+
+deps-test:
+	@sh docs/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio
