@@ -285,9 +285,12 @@ func (m *model) effect(s *step, why reason) reason {
 			return m.dup(s, why, cmd == format.FDupfdCloexec)
 		case ok && cmd == format.FSetfd && files.fds[int32(e.Args[0])] != nil:
 			files.fds[int32(e.Args[0])].cloexec = e.Args[2]&1 != 0
-		case ok && cmd == format.FSetfl && s.d != nil:
-			native := format.OpenFlags.FromNative(format.HostArch, uint64(uint32(e.Args[2])))
-			s.d.file.append = native&format.APPEND != 0
+		case cmd == format.FSetfl:
+			// The one flag word whose meaning hangs on another argument.
+			out.Args[2] = format.PipeFlags.FromNative(m.arch, uint64(uint32(e.Args[2])))
+			if ok && s.d != nil {
+				s.d.file.append = out.Args[2]&format.APPEND != 0
+			}
 		}
 	case format.EffectPipe:
 		if ok {

@@ -50,9 +50,9 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 	case format.OpCreat:
 		out.Args[1] = format.WRONLY | format.CREAT | format.TRUNC
 	case format.OpVfork:
-		out.Args[0] = format.CloneVfork | sigchld
+		out.Args[0] = format.CloneVfork | format.CloneSigchld
 	case format.OpFork:
-		out.Args[0] = sigchld
+		out.Args[0] = format.CloneSigchld
 	}
 	// Addresses mean nothing elsewhere; those of data are filled in by apply.
 	for i, a := range op.Info().Args {
@@ -61,6 +61,3 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 		}
 	}
 }
-
-// sigchld is the signal that fork makes a child send to its parent.
-const sigchld = 17

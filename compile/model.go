@@ -26,7 +26,8 @@ type model struct {
 	home      *node // working directory at the start
 
 	descriptors     []format.Descriptor
-	inside, outside int64 // the recorder's cost per event, nanoseconds
+	arch            format.Arch // of the recording
+	inside, outside int64       // the recorder's cost per event, nanoseconds
 
 	args  argMaps
 	order order
@@ -54,6 +55,8 @@ func (m *model) start(h *format.Header, tid int32) {
 			m.home = m.directory(m.names.root, string(cwd))
 		}
 	}
+	arch, _ := h.Value(format.MetaArch)
+	m.arch = format.ParseArch(arch)
 	if cost, ok := h.Value(format.MetaCost); ok && m.options.Compensate {
 		for _, word := range strings.Fields(cost) {
 			if v, ok := strings.CutPrefix(word, "inside="); ok {

@@ -57,7 +57,10 @@ func ErrnoNumber(name []byte) (int, bool) {
 // ErrnoText returns the message of an errno as strace prints it, with a
 // capital first letter.
 func ErrnoText(errno int) string {
-	if errno >= 512 {
+	switch {
+	case errno == 524:
+		return "Operation is not supported"
+	case errno >= 512:
 		return "To be restarted"
 	}
 	s := []byte(syscall.Errno(errno).Error())

@@ -21,6 +21,17 @@ var archNames = [numArch]string{AMD64: "amd64", ARM64: "arm64"}
 
 func (a Arch) String() string { return archNames[a] }
 
+// ParseArch returns the architecture of that name, as GOARCH has it, and
+// HostArch for any other.
+func ParseArch(name string) Arch {
+	for i, s := range archNames {
+		if s == name {
+			return Arch(i)
+		}
+	}
+	return HostArch
+}
+
 // HostArch is the architecture that this program runs on.
 var HostArch = func() Arch {
 	if runtime.GOARCH == "arm64" {
@@ -150,12 +161,18 @@ var (
 
 	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
 
-	CloneFlags = &FlagSet{Flags: same("CLONE_VM", 0x100, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
+	// CloneFlags has canonical bits of its own where Linux has the signal to
+	// the parent in the lowest byte, and flags above the 32nd bit.
+	CloneFlags = &FlagSet{Flags: append([]Flag{
+		{Name: "SIGCHLD", Canon: CloneSigchld, Native: [numArch]uint64{17, 17}, Mask: 0xff},
+		{Name: "CLONE_CLEAR_SIGHAND", Canon: 1, Native: [numArch]uint64{1 << 32, 1 << 32}},
+		{Name: "CLONE_INTO_CGROUP", Canon: 2, Native: [numArch]uint64{1 << 33, 1 << 33}},
+	}, same("CLONE_VM", 0x100, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
 		"CLONE_PTRACE", 0x2000, "CLONE_VFORK", CloneVfork, "CLONE_PARENT", 0x8000, "CLONE_THREAD", CloneThread, "CLONE_NEWNS", 0x20000,
 		"CLONE_SYSVSEM", 0x40000, "CLONE_SETTLS", 0x80000, "CLONE_PARENT_SETTID", 0x100000, "CLONE_CHILD_CLEARTID", 0x200000,
 		"CLONE_DETACHED", 0x400000, "CLONE_UNTRACED", 0x800000, "CLONE_CHILD_SETTID", 0x1000000, "CLONE_NEWCGROUP", 0x2000000,
 		"CLONE_NEWUTS", 0x4000000, "CLONE_NEWIPC", 0x8000000, "CLONE_NEWUSER", 0x10000000, "CLONE_NEWPID", 0x20000000,
-		"CLONE_NEWNET", 0x40000000, "CLONE_IO", 0x80000000, "SIGCHLD", 17)}
+		"CLONE_NEWNET", 0x40000000, "CLONE_IO", 0x80000000)...)}
 
 	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WCONTINUED", 8)}
 )
@@ -186,6 +203,9 @@ const (
 	RenameNoreplace   = 1
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
+
+	// CloneSigchld is canonical only: the signal to the parent is SIGCHLD.
+	CloneSigchld = 0x40
 
 	CloneFS     = 0x200
 	CloneFiles  = 0x400

@@ -305,7 +305,7 @@ var table = [numOps]Info{
 
 func canonStat(e *Event) Op {
 	switch {
-	case e.Args[3]&AtEmptyPath != 0 && len(e.Str[0]) == 0:
+	case e.Args[3]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD:
 		return OpFstat
 	case e.Args[3]&AtSymlinkNofollow != 0:
 		return OpLstat
@@ -315,7 +315,7 @@ func canonStat(e *Event) Op {
 
 func canonStatx(e *Event) Op {
 	// Since Linux 6.11 a NULL path means the same as an empty one.
-	if e.Args[2]&AtEmptyPath != 0 && len(e.Str[0]) == 0 {
+	if e.Args[2]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD {
 		return OpFstatx
 	}
 	return OpStatx

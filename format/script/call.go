@@ -1,0 +1,339 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+
+	"pianola/format"
+)
+
+// parseRecorded parses a line of the Recorded or the Older dialect.
+func (r *Reader) parseRecorded(e *format.Event) bool {
+	c := &r.cursor
+	c.spaces()
+	e.TID = 1
+	if r.dialect == Recorded {
+		brackets := c.take("[pid") // as strace writes to a terminal
+		c.spaces()
+		e.TID = c.thread()
+		if brackets {
+			c.expect(']')
+		}
+		c.spaces()
+	}
+	r.clock += c.seconds()
+	if r.clock < -maxNanos || r.clock > maxNanos {
+		c.fail("time out of range")
+	}
+	if c.peek() != ' ' {
+		c.fail("expected a space after the time")
+		return false
+	}
+	c.spaces()
+	e.Start = r.clock
+	switch c.peek() {
+	case '+':
+		return r.parseEnd(e)
+	case '-':
+		return r.parseSignal()
+	case '<':
+		if !r.resume(e) {
+			return false
+		}
+	default:
+		if r.suspend(e) {
+			return false
+		}
+	}
+	return r.parseCall(e)
+}
+
+// thread reads the id or the number of a thread.
+func (c *cursor) thread() int32 {
+	if !isDigit(c.peek()) {
+		c.fail("expected a thread id")
+	}
+	tid := c.int()
+	if tid < 0 || tid > 1<<31-1 {
+		c.fail("thread id out of range")
+	}
+	return int32(tid)
+}
+
+// parseCall parses "name(arguments) = result" and what follows.
+func (r *Reader) parseCall(e *format.Event) bool {
+	c := &r.cursor
+	name := c.name()
+	op, known := format.Lookup(name)
+	if c.peek() != '(' || len(name) == 0 || len(name) > 64 {
+		c.fail("expected a call")
+		return false
+	}
+	if !known {
+		r.skip(name)
+		return false
+	}
+	c.i++
+	e.Op = op
+	r.parseArgs(e)
+	c.expect(')')
+	r.parseResult(e)
+	if op == format.OpExit || op == format.OpExitGroup {
+		r.ended.add(e.TID)
+	}
+	return true
+}
+
+// parseArgs parses the arguments of a call, up to the closing parenthesis.
+func (r *Reader) parseArgs(e *format.Event) {
+	c, info := &r.cursor, e.Op.Info()
+	var done fields // what strace showed within a struct
+	first := true
+	for k := range info.Args {
+		if done.has(k) {
+			continue
+		}
+		if c.peek() == ')' {
+			if !canMiss(info, k) {
+				c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, info.Args[k].Name))
+			}
+			continue
+		}
+		if !first {
+			c.expect(',')
+			c.spaces()
+		}
+		first = false
+		done |= r.parseArg(e, info, k)
+		if c.msg != "" {
+			c.msg = fmt.Sprintf("%s: %s: %s", info.Name, info.Args[k].Name, c.msg)
+			return
+		}
+	}
+	// strace names the size of a struct that Pianola takes apart.
+	for done != 0 && c.peek() == ',' {
+		c.i++
+		c.value()
+	}
+	if c.peek() == ',' {
+		c.fail(info.Name + ": too many arguments")
+	}
+}
+
+// canMiss reports whether a call can end before its argument k: because it is
+// left out where it says nothing, because strace shows system calls only as
+// they are, or because fcntl takes one or not.
+func canMiss(info *format.Info, k int) bool {
+	a := &info.Args[k]
+	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0
+}
+
+// parseArg parses argument k, and returns which others it found on the way.
+func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
+	c := &r.cursor
+	switch info.Args[k].Kind {
+	case format.Path, format.Text:
+		e.Str[info.StringIndex(k)] = r.parseString()
+		return 0
+	case format.Addr:
+		return r.parseAddr(e, info, k)
+	case format.Flags:
+		if info.Synthetic != 0 || e.Op == format.OpClone {
+			if done, ok := r.parseStruct(e, info, k); ok {
+				return done
+			}
+		}
+	case format.Int:
+		if b := c.peek(); !isDigit(b) && b != '-' {
+			return r.parseSymbol(e, info, k)
+		}
+	}
+	r.parseNumber(e, info, k)
+	return 0
+}
+
+// parseNumber parses argument k, which is a number of some kind.
+func (r *Reader) parseNumber(e *format.Event, info *format.Info, k int) {
+	c, a, v := &r.cursor, &info.Args[k], &e.Args[k]
+	switch a.Kind {
+	case format.FD, format.DirFD:
+		if a.Kind == format.DirFD && c.take("AT_FDCWD") {
+			*v = format.AtFDCWD
+		} else {
+			*v = c.int()
+		}
+		c.annotation()
+	case format.FDPair:
+		*v = c.pair()
+	case format.Flags:
+		*v = r.parseFlags(a.Flags)
+		if e.Op == format.OpLseek {
+			r.parseOldLseek(e, k)
+		}
+	case format.Mode:
+		*v = c.mode()
+	case format.OptMode:
+		// The kernel ignores it where the flags do not ask for it.
+		if *v = c.mode(); !format.HasMode(e.Args[k-1]) {
+			*v = 0
+		}
+	default:
+		*v = c.int()
+		c.annotation()
+	}
+}
+
+// parseString parses a path or a text.
+func (r *Reader) parseString() []byte {
+	c := &r.cursor
+	switch b := c.peek(); {
+	case b == '"':
+		s := c.quoted(&r.arena)
+		if c.take("...") {
+			c.fail("string cut short, strace needs a larger -s")
+		}
+		return s
+	case r.dialect == Intermediate:
+		start := c.i
+		for c.i < len(c.b) && isBare(c.b[c.i]) {
+			c.i++
+		}
+		if s := c.b[start:c.i:c.i]; string(s) == "NULL" {
+			return nil
+		} else if len(s) > 0 {
+			return s
+		}
+	case c.take("NULL"):
+		return nil
+	case b == '0' && r.dialect == Recorded:
+		c.int() // strace shows the address of a string that cannot be read
+		return nil
+	}
+	c.fail("malformed string")
+	return nil
+}
+
+// parseFlags parses a flag word: names and native numbers in the Recorded
+// dialect, a canonical number in the others.
+func (r *Reader) parseFlags(set *format.FlagSet) int64 {
+	c := &r.cursor
+	if b := c.peek(); r.dialect != Recorded && (isDigit(b) || b == '-') {
+		return c.int()
+	}
+	start := c.i
+	for c.i < len(c.b) && !isFlagEnd[c.b[c.i]] {
+		c.i++
+	}
+	text := c.b[start:c.i]
+	if len(text) == 0 {
+		c.fail("expected flags")
+		return 0
+	}
+	v, err := set.Parse(text)
+	if err != nil {
+		if v, err = set.Parse(foreignFlags(text)); err != nil {
+			c.fail(fmt.Sprintf("%s in %s", err, text))
+		}
+	}
+	c.comment()
+	return v
+}
+
+var isFlagEnd = [256]bool{',': true, ')': true, '}': true, ' ': true}
+
+// parseOldLseek parses what the older Pianola says: the resulting offset before
+// the whence, and a result of 0. What has been read as the
+// whence is that offset.
+func (r *Reader) parseOldLseek(e *format.Event, k int) {
+	c := &r.cursor
+	if c.peek() != ',' || r.dialect == Intermediate {
+		return
+	}
+	result := e.Args[k]
+	c.i++
+	c.spaces()
+	if e.Args[k] = r.parseFlags(format.Whence); result > 0 {
+		e.Ret = result
+	}
+}
+
+// pair parses two descriptors.
+func (c *cursor) pair() int64 {
+	if c.peek() != '[' {
+		c.int() // the address, where the call failed
+		return 0
+	}
+	c.i++
+	first := c.descriptor()
+	c.expect(',')
+	c.spaces()
+	second := c.descriptor()
+	c.expect(']')
+	return second<<32 | first&(1<<32-1)
+}
+
+func (c *cursor) descriptor() int64 {
+	v := c.int()
+	if v != int64(int32(v)) {
+		c.fail("descriptor out of range")
+	}
+	c.annotation()
+	return v
+}
+
+// annotation skips what strace -y says about a number.
+func (c *cursor) annotation() {
+	if c.peek() == '<' {
+		c.upTo('>')
+	}
+}
+
+// parseResult parses "= result <duration> {notes}" to the end of the line.
+func (r *Reader) parseResult(e *format.Event) {
+	c := &r.cursor
+	c.spaces()
+	c.expect('=')
+	c.spaces()
+	old := e.Ret // of the older lseek
+	if c.peek() == '?' {
+		c.i++
+		e.Ret = format.NoResult
+	} else if e.Ret = c.int(); e.Ret == 0 {
+		e.Ret = old
+	}
+	c.annotation()
+	c.spaces()
+	if c.peek() == 'E' && (e.Ret == -1 || e.Ret == format.NoResult) {
+		name := c.name()
+		n, ok := format.ErrnoNumber(name)
+		if !ok {
+			c.fail("unknown error " + string(name))
+		}
+		e.Ret = -int64(n)
+		c.spaces()
+	}
+	if c.peek() == '(' {
+		text := c.b[c.i:]
+		if e.Ret == -1 && bytes.HasPrefix(text, []byte("(errno ")) {
+			c.i += len("(errno ")
+			e.Ret = -c.int()
+		}
+		c.upTo(')')
+		c.spaces()
+	}
+	if c.peek() == '<' {
+		c.i++
+		if e.Dur = c.seconds(); e.Dur < 0 {
+			c.fail("negative duration")
+		}
+		c.expect('>')
+		c.spaces()
+	}
+	if c.peek() == '{' {
+		e.Notes = c.braces()
+		c.spaces()
+	}
+	if c.i < len(c.b) {
+		c.fail("unexpected text after the result")
+	}
+}

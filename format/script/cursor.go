@@ -1,0 +1,309 @@
+package script
+
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+)
+
+// maxNanos bounds times and their sums, so that no sum of two overflows; it is
+// about 73 years.
+const maxNanos = 1 << 61
+
+// cursor takes a line apart from the left. After the first fault, which it
+// keeps, it stands at the end of the line, so that its user can go on and ask
+// once in the end.
+type cursor struct {
+	b   []byte
+	i   int
+	msg string
+}
+
+func (c *cursor) fail(msg string) {
+	if c.msg == "" {
+		c.msg = msg
+	}
+	c.i = len(c.b)
+}
+
+// peek returns the next byte, 0 at the end.
+func (c *cursor) peek() byte {
+	if c.i < len(c.b) {
+		return c.b[c.i]
+	}
+	return 0
+}
+
+func (c *cursor) spaces() {
+	for c.i < len(c.b) && (c.b[c.i] == ' ' || c.b[c.i] == '\t') {
+		c.i++
+	}
+}
+
+func (c *cursor) expect(b byte) {
+	if c.peek() == b && c.i < len(c.b) {
+		c.i++
+		return
+	}
+	c.fail("expected " + strconv.QuoteRune(rune(b)))
+}
+
+// take skips text if it comes next.
+func (c *cursor) take(text string) bool {
+	if len(c.b)-c.i >= len(text) && string(c.b[c.i:c.i+len(text)]) == text {
+		c.i += len(text)
+		return true
+	}
+	return false
+}
+
+// upTo skips everything up to and including the byte b.
+func (c *cursor) upTo(b byte) {
+	n := bytes.IndexByte(c.b[c.i:], b)
+	if n < 0 {
+		c.fail("expected " + strconv.QuoteRune(rune(b)))
+		return
+	}
+	c.i += n + 1
+}
+
+func isDigit(b byte) bool { return b-'0' <= 9 }
+
+func isName(b byte) bool {
+	return b|0x20 >= 'a' && b|0x20 <= 'z' || isDigit(b) || b == '_' || b == '?'
+}
+
+// name returns the letters, digits and underscores that come next.
+func (c *cursor) name() []byte {
+	start := c.i
+	for c.i < len(c.b) && isName(c.b[c.i]) {
+		c.i++
+	}
+	return c.b[start:c.i]
+}
+
+// int reads a decimal or hexadecimal number of 64 bits. Unsigned ones above
+// the range of int64 keep their bits: a size of -1 is 18446744073709551615.
+func (c *cursor) int() int64 {
+	b, i := c.b, c.i
+	negative := i < len(b) && b[i] == '-'
+	if negative {
+		i++
+	}
+	if i+1 < len(b) && b[i] == '0' && b[i+1] == 'x' {
+		return c.digits(i+2, 16, negative)
+	}
+	var v uint64
+	start := i
+	for ; i < len(b); i++ {
+		d := b[i] - '0'
+		if d > 9 {
+			break
+		}
+		v = v*10 + uint64(d)
+	}
+	if n := i - start; n == 0 || n > 19 {
+		return c.digits(start, 10, negative)
+	}
+	c.i = i
+	return c.signed(v, negative)
+}
+
+// mode reads permissions: octal with a leading 0, as strace writes them, or
+// decimal.
+func (c *cursor) mode() int64 {
+	if c.peek() == '0' && c.i+1 < len(c.b) && isDigit(c.b[c.i+1]) {
+		return c.digits(c.i+1, 8, false)
+	}
+	return c.int()
+}
+
+// digits reads the digits from position start on, of any base and length.
+func (c *cursor) digits(start, base int, negative bool) int64 {
+	i := start
+	var v uint64
+	overflow := false
+	for ; i < len(c.b); i++ {
+		d := digit(c.b[i])
+		if d >= base {
+			break
+		}
+		overflow = overflow || v > (1<<64-1-uint64(d))/uint64(base)
+		v = v*uint64(base) + uint64(d)
+	}
+	switch {
+	case i == start:
+		c.fail("malformed number")
+		return 0
+	case overflow:
+		c.fail("number out of range")
+		return 0
+	}
+	c.i = i
+	return c.signed(v, negative)
+}
+
+func digit(b byte) int {
+	switch {
+	case isDigit(b):
+		return int(b - '0')
+	case b|0x20 >= 'a' && b|0x20 <= 'f':
+		return int(b|0x20-'a') + 10
+	}
+	return 16
+}
+
+func (c *cursor) signed(v uint64, negative bool) int64 {
+	if !negative {
+		return int64(v)
+	}
+	if v > 1<<63 {
+		c.fail("number out of range")
+		return 0
+	}
+	return -int64(v)
+}
+
+var powers = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
+
+// seconds reads decimal seconds as nanoseconds. Digits after the ninth decimal
+// are dropped.
+func (c *cursor) seconds() int64 {
+	b, i := c.b, c.i
+	negative := i < len(b) && b[i] == '-'
+	if negative {
+		i++
+	}
+	start := i
+	var whole, part int64
+	for ; i < len(b) && isDigit(b[i]); i++ {
+		if whole = whole*10 + int64(b[i]-'0'); whole >= maxNanos/1_000_000_000 {
+			c.fail("time out of range")
+			return 0
+		}
+	}
+	ok := i > start
+	if i < len(b) && b[i] == '.' {
+		i++
+		first := i
+		for ; i < len(b) && isDigit(b[i]); i++ {
+			if i < first+9 {
+				part = part*10 + int64(b[i]-'0')
+			}
+		}
+		ok = ok && i > first
+		part *= powers[min(i-first, 9)]
+	}
+	if !ok {
+		c.fail("malformed time")
+		return 0
+	}
+	c.i = i
+	if negative {
+		return -(whole*1e9 + part)
+	}
+	return whole*1e9 + part
+}
+
+// quoted reads a string in quotes. It is part of the line if it holds no
+// escape, else it is appended to the arena.
+func (c *cursor) quoted(arena *[]byte) []byte {
+	if c.peek() == '"' {
+		start := c.i + 1
+		n := bytes.IndexByte(c.b[start:], '"')
+		if n >= 0 && bytes.IndexByte(c.b[start:start+n], '\\') < 0 {
+			c.i = start + n + 1
+			return c.b[start : start+n : start+n]
+		}
+	}
+	start := len(*arena)
+	text, rest, err := format.Unquote(*arena, c.b[c.i:])
+	if err != nil {
+		c.fail(err.Error())
+		return nil
+	}
+	*arena = text
+	c.i = len(c.b) - len(rest)
+	return text[start:len(text):len(text)]
+}
+
+// value skips one argument, whatever it is, up to the comma or the closing
+// bracket that ends it, and returns its text.
+func (c *cursor) value() []byte {
+	start, depth := c.i, 0
+	for c.i < len(c.b) {
+		switch c.b[c.i] {
+		case '"':
+			c.skipQuoted()
+			continue
+		case '<':
+			// What a descriptor stands for (strace -y) can hold anything.
+			if n := bytes.IndexByte(c.b[c.i:], '>'); n > 0 {
+				c.i += n
+			}
+		case '/':
+			if c.take("/*") {
+				if n := bytes.Index(c.b[c.i:], []byte("*/")); n >= 0 {
+					c.i += n + 2
+				}
+				continue
+			}
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			if depth == 0 {
+				return c.b[start:c.i]
+			}
+			depth--
+		case ',':
+			if depth == 0 {
+				return c.b[start:c.i]
+			}
+		}
+		c.i++
+	}
+	c.fail("unbalanced brackets")
+	return nil
+}
+
+func (c *cursor) skipQuoted() {
+	for c.i++; c.i < len(c.b); c.i++ {
+		switch c.b[c.i] {
+		case '"':
+			c.i++
+			return
+		case '\\':
+			c.i++
+		}
+	}
+	c.fail("string without an end")
+}
+
+// comment skips the remark that strace puts behind some numbers.
+func (c *cursor) comment() {
+	if c.take(" /*") {
+		if n := bytes.Index(c.b[c.i:], []byte("*/")); n >= 0 {
+			c.i += n + 2
+		}
+	}
+}
+
+// braces reads what stands between braces, in which quotes hide a closing one.
+func (c *cursor) braces() []byte {
+	c.expect('{')
+	start := c.i
+	for c.i < len(c.b) {
+		switch c.b[c.i] {
+		case '"':
+			c.skipQuoted()
+			continue
+		case '}':
+			c.i++
+			return c.b[start : c.i-1 : c.i-1]
+		}
+		c.i++
+	}
+	c.fail("notes without an end")
+	return nil
+}

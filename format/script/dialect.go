@@ -1,0 +1,86 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// Dialect is a way to write events as text.
+type Dialect uint8
+
+// The dialects. A Reader says Unrecognised until its first Read has returned,
+// and for ever of a source without events.
+const (
+	Unrecognised Dialect = iota
+	Recorded             // what record writes, and strace -f -r -T
+	Older                // the first Pianola: no thread ids, flags as canonical numbers
+	Intermediate         // the text form of a compiled trace
+)
+
+var dialectNames = [...]string{"unrecognised", "recorded", "older", "intermediate"}
+
+func (d Dialect) String() string { return dialectNames[d] }
+
+// version is the version of the text forms that this package writes, and the
+// newest that it reads.
+const version = 1
+
+const (
+	recordedLine     = "# pianola script 1\n"
+	intermediateLine = "# pianola intermediate 1\n"
+)
+
+// versionLine returns the dialect that a "# pianola … VERSION" line announces,
+// Unrecognised for any other comment.
+func versionLine(line []byte) (Dialect, error) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(line, []byte("#")), " ")
+	var d Dialect
+	var number []byte
+	if n, ok := bytes.CutPrefix(text, []byte("pianola script ")); ok {
+		d, number = Recorded, n
+	} else if n, ok := bytes.CutPrefix(text, []byte("pianola intermediate ")); ok {
+		d, number = Intermediate, n
+	} else {
+		return Unrecognised, nil
+	}
+	switch v, err := strconv.Atoi(string(bytes.TrimRight(number, " "))); {
+	case err != nil || v < 1:
+		return Unrecognised, fmt.Errorf("malformed version %q", number)
+	case v > version:
+		return Unrecognised, fmt.Errorf("version %d is newer than this program knows (%d)", v, version)
+	}
+	return d, nil
+}
+
+// recognise returns the dialect of an event's line by how it begins: an
+// optional thread, an optional time, the operation.
+func recognise(line []byte) Dialect {
+	c := cursor{b: line}
+	c.spaces()
+	if c.peek() == '[' {
+		return Recorded
+	}
+	digits := c.i
+	for isDigit(c.peek()) {
+		c.i++
+	}
+	switch c.peek() {
+	case '.', '-':
+		return Older
+	case ' ', '\t':
+		if c.i == digits {
+			return Unrecognised
+		}
+		c.spaces()
+		if isDigit(c.peek()) || c.peek() == '-' {
+			return Recorded
+		}
+	}
+	if len(c.name()) > 0 && c.peek() == ' ' {
+		if c.spaces(); c.peek() == '(' {
+			return Intermediate
+		}
+	}
+	return Unrecognised
+}

@@ -1,0 +1,126 @@
+package script
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// readAll returns copies of all events of a source, read in batches of size.
+func readAll(r *Reader, size int) (events []format.Event, err error) {
+	batch := make([]format.Event, size)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+	}
+}
+
+func parse(t testing.TB, text string) ([]format.Event, *Reader) {
+	t.Helper()
+	r := NewReader(strings.NewReader(text), "trace.txt")
+	events, err := readAll(r, 7)
+	require.NoError(t, err)
+	return events, r
+}
+
+func parseOne(t testing.TB, text string) format.Event {
+	t.Helper()
+	events, _ := parse(t, text)
+	require.Len(t, events, 1)
+	return events[0]
+}
+
+func printRecorded(t testing.TB, h *format.Header, events []format.Event) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := NewWriter(&out)
+	require.NoError(t, w.WriteHeader(h))
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Flush())
+	return out.String()
+}
+
+func printIntermediate(t testing.TB, h *format.Header, events []format.Event) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := NewIntermediateWriter(&out, h)
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Flush())
+	return out.String()
+}
+
+// randomEvent returns an event with arguments that the operation can have.
+func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
+	e := format.Event{Op: op, TID: 1 + rnd.Int32N(3), Dur: format.Unknown, Ret: number(rnd)}
+	if rnd.IntN(2) == 0 {
+		e.Dur = rnd.Int64N(3e9)
+	}
+	if rnd.IntN(4) == 0 {
+		e.Ret = -1 - rnd.Int64N(600)
+	}
+	info := op.Info()
+	str := 0
+	for k, a := range info.Args {
+		switch a.Kind {
+		case format.Path, format.Text:
+			e.Str[str] = randomString(rnd)
+			str++
+		case format.Flags:
+			// Of some kind of word, and of any bits.
+			e.Args[k] = a.Flags.FromNative(format.AMD64, uint64(rnd.Uint32()&rnd.Uint32()&rnd.Uint32()))
+			if rnd.IntN(4) == 0 {
+				e.Args[k] = int64(rnd.Uint64())
+			}
+		case format.OptMode:
+			if format.HasMode(e.Args[k-1]) {
+				e.Args[k] = rnd.Int64N(0o10000)
+			}
+		default:
+			e.Args[k] = number(rnd)
+		}
+	}
+	return e
+}
+
+func number(rnd *rand.Rand) int64 {
+	switch rnd.IntN(5) {
+	case 0:
+		return 0
+	case 1:
+		return format.AtFDCWD
+	case 2:
+		return int64(rnd.Uint64())
+	case 3:
+		return rnd.Int64N(100)
+	}
+	return rnd.Int64N(1 << 40)
+}
+
+func randomString(rnd *rand.Rand) []byte {
+	fixed := []string{"", "NULL", "NULLs", "?", "12", "-1.5", "0x1f", "0x", "0xg", "+", "a b", "a,b", "x)", "pianola_tmp1", "/etc/a.b+c-d", "\"", "\\", "}", "{", "#", "compute"}
+	switch rnd.IntN(4) {
+	case 0:
+		return nil
+	case 1:
+		b := make([]byte, rnd.IntN(20))
+		for i := range b {
+			b[i] = byte(rnd.Uint32())
+		}
+		return b
+	}
+	return []byte(fixed[rnd.IntN(len(fixed))])
+}

@@ -1,0 +1,175 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+
+	"pianola/format"
+)
+
+// MetaTrailing is the key of the remark "THREAD SECONDS" for compute that no
+// event follows.
+const MetaTrailing = "trailing compute"
+
+// threadClock is where a thread of an intermediate script has got to.
+type threadClock struct {
+	now     int64 // nanoseconds since the start of the recording
+	compute int64 // of the next event
+}
+
+// parseIntermediate parses a line of the Intermediate dialect.
+func (r *Reader) parseIntermediate(e *format.Event) bool {
+	c := &r.cursor
+	c.spaces()
+	e.TID = 1
+	if isDigit(c.peek()) {
+		e.TID = c.thread()
+		c.spaces()
+	}
+	t := r.thread(e.TID)
+	if t == nil {
+		c.fail(fmt.Sprintf("thread %d is not in the thread table", e.TID))
+		return false
+	}
+	name := c.name()
+	c.spaces()
+	if len(name) == 0 || c.peek() != '(' {
+		c.fail("expected an operation and its arguments in parentheses")
+		return false
+	}
+	c.i++
+	if string(name) == "compute" {
+		r.parseCompute(t)
+		return false
+	}
+	op, ok := format.Lookup(name)
+	if !ok {
+		c.fail("unknown operation " + string(name))
+		return false
+	}
+	e.Op = op
+	r.parseOperands(e)
+	c.spaces()
+	c.expect(')')
+	r.parseResult(e)
+	r.parseEdges(e)
+	e.Compute, t.compute = t.compute, 0
+	t.now += e.Compute
+	e.Start = t.now
+	if t.now += max(e.Dur, 0); t.now > maxNanos {
+		c.fail("time out of range")
+	}
+	return true
+}
+
+// thread returns the clock of a thread, nil if the header does not know it.
+func (r *Reader) thread(n int32) *threadClock {
+	known := max(1, len(r.header.Threads))
+	if n < 1 || int(n) > known {
+		return nil
+	}
+	for i := len(r.threads); i < known; i++ {
+		var t threadClock
+		if i < len(r.header.Threads) {
+			t.now = r.header.Threads[i].Start
+		}
+		r.threads = append(r.threads, t)
+	}
+	return &r.threads[n-1]
+}
+
+func (r *Reader) parseCompute(t *threadClock) {
+	c := &r.cursor
+	c.spaces()
+	nanos := c.seconds()
+	c.spaces()
+	c.expect(')')
+	c.spaces()
+	if c.i < len(c.b) {
+		c.fail("unexpected text after compute")
+	}
+	if nanos < 0 {
+		c.fail("negative compute")
+	}
+	if t.compute += nanos; t.now+t.compute > maxNanos {
+		c.fail("time out of range")
+	}
+}
+
+// parseOperands parses the arguments, up to the closing parenthesis.
+func (r *Reader) parseOperands(e *format.Event) {
+	c, info := &r.cursor, e.Op.Info()
+	for k := range info.Args {
+		a := &info.Args[k]
+		if a.Kind == format.Addr {
+			continue
+		}
+		c.spaces()
+		if c.peek() == ')' {
+			if !a.Opt && a.Kind != format.OptMode {
+				c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, a.Name))
+			}
+			continue
+		}
+		r.parseArg(e, info, k)
+		if c.msg != "" {
+			c.msg = fmt.Sprintf("%s: %s: %s", info.Name, a.Name, c.msg)
+			return
+		}
+	}
+	if c.spaces(); c.i < len(c.b) && c.peek() != ')' {
+		c.fail(info.Name + ": too many arguments")
+	}
+}
+
+// parseEdges takes from the notes what an event of a trace has fields for:
+// addresses by the name of the argument, and edges. The others stay notes,
+// with single spaces between them.
+func (r *Reader) parseEdges(e *format.Event) {
+	if len(e.Notes) == 0 {
+		return
+	}
+	info, firstNote, firstEdge := e.Op.Info(), len(r.arena), len(r.edges)
+	for notes := e.Notes; ; {
+		key, value, rest := format.CutNote(notes)
+		if key == nil {
+			break
+		}
+		word := bytes.TrimLeft(notes[:len(notes)-len(rest)], " ")
+		notes = rest
+		v := cursor{b: value}
+		if string(key) == "after" {
+			r.edges = append(r.edges, v.edge())
+		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
+			e.Args[k] = v.int()
+		} else {
+			if len(r.arena) > firstNote {
+				r.arena = append(r.arena, ' ')
+			}
+			r.arena = append(r.arena, word...)
+			continue
+		}
+		if v.msg != "" || v.i < len(value) {
+			r.cursor.fail(fmt.Sprintf("malformed note %s", word))
+			return
+		}
+	}
+	e.Notes = nil
+	if n := len(r.arena); n > firstNote {
+		e.Notes = r.arena[firstNote:n:n]
+	}
+	if n := len(r.edges); n > firstEdge {
+		e.Edges = r.edges[firstEdge:n:n]
+	}
+}
+
+// edge parses THREAD:EVENT.
+func (c *cursor) edge() format.Edge {
+	thread := c.thread()
+	c.expect(':')
+	event := c.int()
+	if thread < 1 || event < 0 {
+		c.fail("no such event")
+	}
+	return format.Edge{Thread: thread, Event: event}
+}

@@ -1,0 +1,140 @@
+package script
+
+import (
+	"strconv"
+
+	"pianola/format"
+)
+
+// failures holds what a script shows for a failed call, by errno.
+var failures = func() (t [1024]string) {
+	for n := range t {
+		if name := format.ErrnoName(n); name[0] == 'E' {
+			t[n] = "-1 " + name + " (" + format.ErrnoText(n) + ")"
+		}
+	}
+	return t
+}()
+
+// AppendEvent appends the line of an event in the Recorded dialect, with its
+// newline. Delta is in nanoseconds, from the start of the event on the
+// preceding line. The event's operation must be valid; addresses are printed
+// as arguments, Compute and Edges are not printed.
+func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
+	info := e.Op.Info()
+	dst = append(strconv.AppendInt(dst, int64(e.TID), 10), ' ')
+	dst = append(appendSeconds(dst, delta), ' ')
+	dst = append(append(dst, info.Name...), '(')
+	str := 0
+	for k := range numArgs(e, info) {
+		if k > 0 {
+			dst = append(dst, ',', ' ')
+		}
+		a, v := &info.Args[k], e.Args[k]
+		switch a.Kind {
+		case format.Path, format.Text:
+			if e.Str[str] == nil {
+				dst = append(dst, "NULL"...)
+			} else {
+				dst = format.AppendQuoted(dst, e.Str[str])
+			}
+			str++
+		case format.Flags:
+			dst = a.Flags.Append(dst, v)
+		case format.Mode, format.OptMode:
+			dst = appendMode(dst, v)
+		case format.Addr:
+			dst = appendAddr(dst, v)
+		default:
+			dst = appendNumber(dst, a.Kind, v)
+		}
+	}
+	dst = append(dst, ')')
+	dst = appendResult(dst, e)
+	if len(e.Notes) > 0 {
+		dst = append(append(append(dst, " {"...), e.Notes...), '}')
+	}
+	return append(dst, '\n')
+}
+
+// numArgs returns how many arguments are shown: those at the end that say
+// nothing are not.
+func numArgs(e *format.Event, info *format.Info) int {
+	n := len(info.Args)
+	for n > 0 {
+		switch a := &info.Args[n-1]; {
+		case a.Opt && e.Args[n-1] == 0:
+		case a.Kind == format.OptMode && !format.HasMode(e.Args[n-2]):
+		default:
+			return n
+		}
+		n--
+	}
+	return 0
+}
+
+// appendNumber appends an argument whose text is the same in all dialects.
+func appendNumber(dst []byte, kind format.Kind, v int64) []byte {
+	switch {
+	case kind == format.DirFD && v == format.AtFDCWD:
+		return append(dst, "AT_FDCWD"...)
+	case kind == format.FDPair:
+		dst = strconv.AppendInt(append(dst, '['), int64(int32(v)), 10)
+		dst = strconv.AppendInt(append(dst, ", "...), v>>32, 10)
+		return append(dst, ']')
+	}
+	return strconv.AppendInt(dst, v, 10)
+}
+
+// appendMode appends permissions as strace does: in octal, with a leading 0,
+// of three digits at least.
+func appendMode(dst []byte, v int64) []byte {
+	if uint64(v) < 0o10 {
+		dst = append(dst, '0')
+	}
+	return strconv.AppendUint(append(dst, '0'), uint64(v), 8)
+}
+
+func appendAddr(dst []byte, v int64) []byte {
+	if v == 0 {
+		return append(dst, "NULL"...)
+	}
+	return strconv.AppendUint(append(dst, "0x"...), uint64(v), 16)
+}
+
+// appendResult appends " = result <duration>".
+func appendResult(dst []byte, e *format.Event) []byte {
+	dst = append(dst, " = "...)
+	switch ret := e.Ret; {
+	case ret == format.NoResult:
+		dst = append(dst, '?')
+	case ret < 0 && ret > -int64(len(failures)) && failures[-ret] != "":
+		dst = append(dst, failures[-ret]...)
+	default:
+		dst = strconv.AppendInt(dst, ret, 10)
+	}
+	if e.Dur >= 0 {
+		dst = append(appendSeconds(append(dst, " <"...), e.Dur), '>')
+	}
+	return dst
+}
+
+// pairs holds the numbers from 00 to 99.
+var pairs = func() (t [200]byte) {
+	for i := range 100 {
+		t[2*i], t[2*i+1] = byte('0'+i/10), byte('0'+i%10)
+	}
+	return t
+}()
+
+// appendSeconds is format.AppendSeconds for times below a second, which nearly
+// all are.
+func appendSeconds(dst []byte, nanos int64) []byte {
+	if uint64(nanos) >= 1e9 {
+		return format.AppendSeconds(dst, nanos)
+	}
+	n := uint32(nanos)
+	a, b, c, d := n/1e7*2, n/1e5%100*2, n/1e3%100*2, n/10%100*2
+	return append(dst, '0', '.', pairs[a], pairs[a+1], pairs[b], pairs[b+1],
+		pairs[c], pairs[c+1], pairs[d], pairs[d+1], byte('0'+n%10))
+}

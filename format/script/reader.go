@@ -1,0 +1,232 @@
+package script
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+const (
+	// maxLine bounds a line, in bytes; two paths of PATH_MAX in octal escapes
+	// need 32 KiB.
+	maxLine = 256 << 10
+
+	// maxHeader bounds the "#" lines of one source together, in bytes.
+	maxHeader = 256 << 20
+
+	// maxNames bounds how many kinds of lines are told apart in Skipped.
+	maxNames = 4096
+)
+
+// SyntaxError says where a script is not one. Lines count from 1.
+type SyntaxError struct {
+	File string
+	Line int
+	Msg  string
+}
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
+
+// Reader reads a script of any dialect. It implements format.Reader: what Read
+// returns is borrowed until the next call. Memory is bounded by the longest
+// line, the "#" lines and the number of threads, whatever the source says.
+type Reader struct {
+	// Skipped counts the lines that hold no event, by the name of the unknown
+	// operation or of the signal. It must not be changed.
+	Skipped map[string]int64
+
+	r      io.Reader
+	name   string
+	header format.Header
+
+	// Internal state.
+	buf         []byte
+	start, end  int // what of buf has not been read yet
+	line        int
+	err         error // the next call of Read returns it
+	readErr     error // why r holds no more
+	dialect     Dialect
+	announced   bool // a version line has set the dialect
+	headerBytes int
+
+	cursor cursor
+	arena  []byte        // strings with escapes, and other text that is not in buf
+	edges  []format.Edge // of the events of one Read
+
+	clock   int64         // Recorded, Older: start of the event on the preceding line
+	calls   unfinished    // strace: calls that have begun
+	ended   ended         // strace: threads whose exit has been read
+	threads []threadClock // Intermediate: by thread number - 1
+}
+
+// NewReader returns a Reader of r. Errors call the source by name.
+func NewReader(r io.Reader, name string) *Reader {
+	return &Reader{Skipped: make(map[string]int64), r: r, name: name, buf: make([]byte, maxLine)}
+}
+
+// Dialect returns the dialect of the source, once the first Read has returned.
+func (r *Reader) Dialect() Dialect { return r.dialect }
+
+// Header implements format.Reader. An intermediate script that ends with
+// compute keeps it as remarks "trailing compute: THREAD SECONDS".
+func (r *Reader) Header() *format.Header { return &r.header }
+
+// Read implements format.Reader. Syntax errors are of type *SyntaxError. It
+// returns fewer events than it could at the end of what is buffered, because
+// strings without escapes are parts of the buffer.
+func (r *Reader) Read(events []format.Event) (int, error) {
+	if len(events) == 0 || r.err != nil {
+		return 0, r.err
+	}
+	r.arena, r.edges = r.arena[:0], r.edges[:0]
+	n := 0
+	for n < len(events) {
+		line, ok := r.nextLine(n == 0)
+		if !ok {
+			break
+		}
+		r.line++
+		filled, err := r.parseLine(line, &events[n])
+		if err != nil {
+			r.err = r.syntaxError(err)
+			break
+		}
+		if filled {
+			n++
+		}
+	}
+	if n > 0 {
+		return n, nil
+	}
+	return 0, r.err
+}
+
+// nextLine returns the next line without its end, and false where there is
+// none: in the buffer, or at all if it may be filled. Then r.err says why.
+func (r *Reader) nextLine(fill bool) ([]byte, bool) {
+	for {
+		if n := bytes.IndexByte(r.buf[r.start:r.end], '\n'); n >= 0 {
+			line := r.buf[r.start : r.start+n]
+			r.start += n + 1
+			return trimReturn(line), true
+		}
+		if !fill {
+			return nil, false
+		}
+		if r.readErr != nil {
+			break
+		}
+		r.fill()
+		if r.err != nil {
+			return nil, false
+		}
+	}
+	if r.readErr == io.EOF && r.start < r.end {
+		line := r.buf[r.start:r.end]
+		r.start = r.end
+		return trimReturn(line), true
+	}
+	if r.err = r.readErr; r.err == io.EOF {
+		r.finish()
+	} else {
+		r.err = fmt.Errorf("%s:%d: %w", r.name, r.line+1, r.err)
+	}
+	return nil, false
+}
+
+func trimReturn(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}) }
+
+// fill moves what has not been read to the front of the buffer and reads on.
+func (r *Reader) fill() {
+	copy(r.buf, r.buf[r.start:r.end])
+	r.start, r.end = 0, r.end-r.start
+	if r.end == len(r.buf) {
+		r.line++
+		r.err = r.syntaxError(fmt.Errorf("line longer than %d KiB", maxLine>>10))
+		return
+	}
+	for range 100 {
+		n, err := r.r.Read(r.buf[r.end:])
+		r.end += n
+		r.readErr = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.readErr = io.ErrNoProgress
+}
+
+func (r *Reader) syntaxError(err error) error {
+	msg := err.Error()
+	// Only the last line can lack its end.
+	if r.readErr == io.EOF && r.start == r.end && r.end > 0 && r.buf[r.end-1] != '\n' {
+		msg = "cut off in mid-line: " + msg
+	}
+	return &SyntaxError{File: r.name, Line: r.line, Msg: msg}
+}
+
+// parseLine reports whether the line held an event, which is then in e.
+func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error) {
+	switch {
+	case len(line) > 0 && line[0] == '#':
+		return false, r.parseHeader(line)
+	case len(bytes.TrimLeft(line, " \t")) == 0:
+		return false, nil
+	}
+	if r.dialect == Unrecognised {
+		if r.dialect = recognise(line); r.dialect == Unrecognised {
+			return false, errors.New("not an event: expected a time before the call, as strace -f -r -T prints it")
+		}
+	}
+	*e = format.Event{Dur: format.Unknown}
+	r.cursor = cursor{b: line}
+	if r.dialect == Intermediate {
+		filled = r.parseIntermediate(e)
+	} else {
+		filled = r.parseRecorded(e)
+	}
+	if r.cursor.msg != "" {
+		return false, errors.New(r.cursor.msg)
+	}
+	return filled, nil
+}
+
+func (r *Reader) parseHeader(line []byte) error {
+	if r.headerBytes += len(line); r.headerBytes > maxHeader {
+		return fmt.Errorf("header larger than %d MiB", maxHeader>>20)
+	}
+	d, err := versionLine(line)
+	if err != nil {
+		return err
+	}
+	if d == Unrecognised {
+		return r.header.ParseLine(line)
+	}
+	if r.dialect != Unrecognised && (r.dialect != d || !r.announced) {
+		return fmt.Errorf("script turns from %s to %s", r.dialect, d)
+	}
+	r.dialect, r.announced = d, true
+	return nil
+}
+
+// skip counts a line that holds no event.
+func (r *Reader) skip(name []byte) {
+	key := string(name)
+	if _, ok := r.Skipped[key]; !ok && len(r.Skipped) >= maxNames {
+		key = "other"
+	}
+	r.Skipped[key]++
+}
+
+// finish does what is due at the end of the source.
+func (r *Reader) finish() {
+	for i, t := range r.threads {
+		if t.compute != 0 {
+			value := format.AppendSeconds(fmt.Appendf(nil, "%d ", i+1), t.compute)
+			r.header.Meta = append(r.header.Meta, format.Meta{Key: MetaTrailing, Value: string(value)})
+		}
+	}
+}
