@@ -211,7 +211,7 @@ func (h *Header) ParseLine(line []byte) error {
 
 func (h *Header) parseThread(value []byte) error {
 	s := scanner{rest: value}
-	n := s.int(10)
+	n := s.int(31)
 	t := Thread{Process: int32(s.field("process", 31)), Parent: int32(s.field("parent", 31))}
 	s.literal("start=")
 	t.Start = s.seconds()
