@@ -35,10 +35,15 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 
 // WriteJSON writes the comparison and the verdict as one JSON document.
 func (c *Comparison) WriteJSON(w io.Writer, tolerance float64) error {
-	return writeJSON(w, struct {
+	return writeJSON(w, c.Document(tolerance))
+}
+
+// Document returns what WriteJSON writes, to be put into a larger document.
+func (c *Comparison) Document(tolerance float64) any {
+	return struct {
 		*Comparison
 		Verdict Verdict `json:"verdict"`
-	}{c, c.Judge(tolerance)})
+	}{c, c.Judge(tolerance)}
 }
 
 // longest returns the longest time of the table, in seconds.
@@ -124,7 +129,10 @@ func (p *Profile) WriteText(w io.Writer) error {
 }
 
 // WriteJSON writes the profile as one JSON document, without its curves.
-func (p *Profile) WriteJSON(w io.Writer) error {
+func (p *Profile) WriteJSON(w io.Writer) error { return writeJSON(w, p.Document()) }
+
+// Document returns what WriteJSON writes, to be put into a larger document.
+func (p *Profile) Document() any {
 	type named struct {
 		Name string `json:"name"`
 		Measure
@@ -145,7 +153,7 @@ func (p *Profile) WriteJSON(w io.Writer) error {
 		t := &p.Ops[op]
 		doc.Ops = append(doc.Ops, named{op.String(), measure(t, t.Nanos)})
 	}
-	return writeJSON(w, doc)
+	return doc
 }
 
 // byTime returns the operations that occurred, the longest first.
