@@ -1,0 +1,39 @@
+package script
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// FuzzReader demands that nothing panics, and that the events of whatever
+// parses are the same after printing and parsing them again.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte(olderScript))
+	f.Add([]byte("# pianola script 1\n# command: a\n7 0.5 openat(AT_FDCWD, \"\\377\", O_RDWR|O_CREAT, 0600) = -1 ENOENT (x) <0.5> {a=\"}\" b}\n"))
+	f.Add([]byte("# thread: 1 process=1 parent=0 start=0.0\n1 compute ( 0.5 )\n1 read ( 3 4 ) = 4 <0.1> {buf=0x1 after=1:2 x}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := NewReader(bytes.NewReader(text), "fuzz")
+		events, err := readAll(r, 3)
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+		}
+		if r.Dialect() == Intermediate {
+			if err == nil {
+				again(t, events, printIntermediate(t, r.Header(), events))
+			}
+			return
+		}
+		again(t, events, printRecorded(t, &format.Header{}, events))
+	})
+}
+
+func again(t *testing.T, events []format.Event, text string) {
+	t.Helper()
+	got, err := readAll(NewReader(bytes.NewReader([]byte(text)), "printed"), 100)
+	require.NoError(t, err, text)
+	require.Equal(t, events, got, text)
+}
