@@ -1,0 +1,66 @@
+package bin
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"pianola/format"
+)
+
+// mended corrects the checksums of a file as far as they can be found, so that
+// a fuzzer gets past them.
+func mended(file []byte) []byte {
+	if len(file) < headerSize {
+		return file
+	}
+	offset := binary.LittleEndian.Uint64(file[24:])
+	if offset <= uint64(len(file)) {
+		binary.LittleEndian.PutUint32(file[12:], checksum(file[offset:]))
+	}
+	binary.LittleEndian.PutUint64(file[16:], uint64(len(file)))
+	binary.LittleEndian.PutUint32(file[40:], checksum(file[:40]))
+	return file
+}
+
+// FuzzOpen opens and reads whatever comes; it must neither panic nor take more
+// memory than the limit, which an allocation of the wrong size would make
+// itself felt by.
+func FuzzOpen(f *testing.F) {
+	f.Add(small(f))
+	f.Add(compiled(f, &format.Header{}, nil))
+	f.Add(compiled(f, &format.Header{}, mixed(20)))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		_ = tasted(file, 16<<20, 10_000)
+		_ = tasted(mended(file), 16<<20, 10_000)
+	})
+}
+
+// FuzzParts makes a file whose checksums are right of any bytes: the input is
+// cut into parts by the lengths that stand in front of them.
+func FuzzParts(f *testing.F) {
+	seed := func(pieces ...piece) {
+		var b []byte
+		for _, p := range pieces {
+			b = append(b, byte(p.kind), byte(p.thread), byte(p.count), byte(len(p.packed)))
+			b = append(b, p.packed...)
+		}
+		f.Add(b)
+	}
+	head := text(kindHeader, "# thread: 1 process=1 parent=0 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n")
+	names, contents := table(kindLengths, 0, 4, 0, 2), text(kindBytes, "pathab")
+	seed(head, names, contents)
+	seed(head, names, contents,
+		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, 0, 0),
+		table(kindDurations, 1, 1, 2), table(kindWaits, 1, 1, 2, 0),
+		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 2, 0, 0, 0, 0), table(kindDurations, 2, 9))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var pieces []piece
+		for len(b) >= 4 {
+			p := piece{part: part{kind: kind(b[0]), thread: int32(int8(b[1])), count: int64(int8(b[2]))}}
+			n := min(int(b[3]), len(b)-4)
+			p.packed, b = b[4:4+n], b[4+n:]
+			pieces = append(pieces, p)
+		}
+		_ = tasted(craft(pieces...), 16<<20, 10_000)
+	})
+}

@@ -1,0 +1,122 @@
+package bin
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+func TestWriterRefuses(t *testing.T) {
+	two := []format.Thread{{Process: 1}, {Process: 1, Parent: 1}}
+	for _, c := range []struct {
+		name    string
+		events  []format.Event
+		threads []format.Thread
+		says    string
+	}{
+		{"thread 0", []format.Event{{Op: format.OpFsync}}, nil, "0 is no thread number"},
+		{"no operation", []format.Event{{TID: 1}}, nil, "thread 1, event 0: unknown operation 0"},
+		{"unknown operation", []format.Event{{TID: 1, Op: format.OpFsync}, {TID: 1, Op: 9999}}, nil, "thread 1, event 1: unknown operation 9999"},
+		{"duration", []format.Event{{TID: 1, Op: format.OpFsync, Dur: -2}}, nil, "thread 1, event 0: duration -2 ns"},
+		{"wait for itself", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 1}}}}, nil, "waits for event 0 of thread 1"},
+		{"wait for no thread", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 0}}}}, nil, "waits for event 0 of thread 0"},
+		{"wait for no event", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 2, Event: -1}}}}, two, "waits for event -1 of thread 2"},
+		{"wait for an event after the last", []format.Event{{TID: 2, Op: format.OpFsync}, {TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 2, Event: 1}}}}, two, "waits for event 1 of thread 2, which has 1"},
+		{"thread without a row", []format.Event{{TID: 2, Op: format.OpFsync}}, nil, "thread 2 has events but no row"},
+		{"parent", nil, []format.Thread{{Process: 1, Parent: 3}}, "created by thread 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := NewWriter(&out, &memory{})
+			err := w.Write(c.events)
+			if err == nil {
+				err = w.Close(&format.Header{Threads: c.threads})
+			}
+			require.ErrorContains(t, err, c.says)
+			require.Error(t, w.Write(nil), "an error is final")
+			require.Error(t, w.Close(&format.Header{}))
+			require.Zero(t, out.Len())
+		})
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// full is a Spool and an output that takes so many bytes.
+type full struct {
+	memory
+	room int
+}
+
+func (f *full) Write(b []byte) (int, error) {
+	if len(f.data)+len(b) > f.room {
+		return 0, errFull
+	}
+	return f.memory.Write(b)
+}
+
+func TestWriterReportsWhatItMeets(t *testing.T) {
+	events := mixed(2*rowsPerPart + 5)
+	var all memory
+	w := NewWriter(&all, &memory{})
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Close(&format.Header{}))
+	require.ErrorIs(t, w.Write(events[:1]), errClosed)
+	require.ErrorIs(t, w.Close(&format.Header{}), errClosed)
+
+	for room := 0; room < len(all.data)-500; room += len(all.data) / 7 {
+		w := NewWriter(io.Discard, &full{room: room})
+		err := w.Write(events)
+		if err == nil {
+			err = w.Close(&format.Header{})
+		}
+		require.ErrorIs(t, err, errFull)
+		require.ErrorContains(t, err, "write spool")
+
+		w = NewWriter(&full{room: room}, &memory{})
+		require.NoError(t, w.Write(events))
+		err = w.Close(&format.Header{})
+		require.ErrorIs(t, err, errFull)
+		require.NotErrorIs(t, w.Close(&format.Header{}), errFull)
+	}
+}
+
+// forgetful is a Spool that does not give back what it was given.
+type forgetful struct{ memory }
+
+func (f *forgetful) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := f.memory.ReadAt(b, offset)
+	if n > 0 {
+		b[0] ^= 1
+	}
+	return n, err
+}
+
+func TestWriterChecksItsSpool(t *testing.T) {
+	w := NewWriter(io.Discard, &forgetful{})
+	w.maxHeld = 1000
+	err := w.Write(mixed(rowsPerPart))
+	require.ErrorIs(t, err, ErrChecksum)
+	require.ErrorContains(t, err, "read spool")
+}
+
+func TestWriterKeepsNothingOfEvents(t *testing.T) {
+	events := mixed(100)
+	want := compiled(t, &format.Header{}, events)
+	var out bytes.Buffer
+	w := NewWriter(&out, &memory{})
+	for i := range events {
+		e := events[i].Clone()
+		require.NoError(t, w.Write([]format.Event{e}))
+		for _, s := range e.Str {
+			clear(s)
+		}
+	}
+	require.NoError(t, w.Close(&format.Header{}))
+	require.Equal(t, want, out.Bytes())
+}
