@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * All that depends on the processor: where the arguments of a system call
+ * stand, how a 32-bit call is told from a native one, and the layout of
+ * struct stat.
+ */
+#pragma once
+
+#include "kernel.h"
+
+#if defined(__TARGET_ARCH_x86)
+
+#define NR_EXIT 60
+#define STAT_MODE 24
+#define STAT_SIZE 48
+
+/* The registers keep the arguments until the call returns, except over execve. */
+INLINE void read_args(u64 args[6], const struct pt_regs *regs)
+{
+	args[0] = regs->di;
+	args[1] = regs->si;
+	args[2] = regs->dx;
+	args[3] = regs->r10;
+	args[4] = regs->r8;
+	args[5] = regs->r9;
+}
+
+/* Reports a call through the 32-bit table, whose numbers mean other calls:
+ * TS_COMPAT of arch/x86/include/asm/thread_info.h. */
+INLINE int is_compat(const struct task_struct *task)
+{
+	return task->thread_info.status & 2;
+}
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define NR_EXIT 93
+#define STAT_MODE 16
+#define STAT_SIZE 48
+
+/* The result takes the place of the first argument, which is kept apart. */
+INLINE void read_args(u64 args[6], const struct pt_regs *regs)
+{
+	args[0] = regs->orig_x0;
+	args[1] = regs->regs[1];
+	args[2] = regs->regs[2];
+	args[3] = regs->regs[3];
+	args[4] = regs->regs[4];
+	args[5] = regs->regs[5];
+}
+
+/* TIF_32BIT of arch/arm64/include/asm/thread_info.h. */
+INLINE int is_compat(const struct task_struct *task)
+{
+	return task->thread_info.flags & (1 << 22);
+}
+
+#else
+#error "unknown architecture"
+#endif
+
+/* The layouts below are the same on every 64-bit architecture. */
+#define STATX_MODE 28
+#define STATX_SIZE 40
+
+enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
+
+struct iovec {
+	u64 base;
+	u64 len;
+};
+
+struct open_how {
+	u64 flags;
+	u64 mode;
+	u64 resolve;
+};
+
+struct clone_args { /* the part that tells what is shared */
+	u64 flags;
+	u64 pidfd;
+	u64 child_tid;
+	u64 parent_tid;
+	u64 exit_signal;
+};
+
+struct flock {
+	s16 type;
+	s16 whence;
+	s64 start;
+	s64 len;
+};

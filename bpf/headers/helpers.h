@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * The few helpers of the kernel that the recorder calls, by their numbers in
+ * include/uapi/linux/bpf.h, and what it takes to define maps and programs.
+ */
+#pragma once
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define NULL ((void *)0)
+
+#define __uint(name, val) int(*name)[val]
+#define __type(name, val) typeof(val) *name
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Reads a field of a kernel structure through a pointer the verifier does not
+ * trust; zero where that fails. The offset is relocated at load. */
+#define FIELD(ptr, field)                                                                                              \
+	({                                                                                                             \
+		typeof((ptr)->field) v_ = {};                                                                          \
+		bpf_probe_read_kernel(&v_, sizeof(v_), __builtin_preserve_access_index(&(ptr)->field));                \
+		v_;                                                                                                    \
+	})
+
+enum {
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+	BPF_RB_NO_WAKEUP = 1,
+};
+
+struct bpf_pidns_info {
+	u32 pid;
+	u32 tgid;
+};
+
+struct task_struct;
+
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static long (*const bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
+static long (*const bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
+static long (*const bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
+static long (*const bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) = (void *)115;
+static long (*const bpf_get_ns_current_pid_tgid)(u64 dev, u64 ino, struct bpf_pidns_info *info, u32 size) = (void *)120;
+static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
+static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
+static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
+static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *init, u64 flags) = (void *)156;
+static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
+static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;

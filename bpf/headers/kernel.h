@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Those fields of kernel structures that the recorder reads. Their offsets are
+ * relocated at load against the BTF of the running kernel (CO-RE), so neither
+ * order nor gaps matter here.
+ */
+#pragma once
+
+#include "helpers.h"
+
+#define PATH_MAX 4096      /* include/uapi/linux/limits.h, the NUL included */
+#define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
+#define FMODE_CREATED 0x100000 /* include/linux/fs.h */
+
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block {
+	u32 s_dev; /* major << 20 | minor */
+};
+
+struct address_space {
+	unsigned long nrpages;
+};
+
+struct inode {
+	u16 i_mode;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+	unsigned long i_ino;
+	u32 i_nlink;
+	s64 i_size;
+	u64 i_blocks; /* of 512 bytes */
+};
+
+struct file {
+	u32 f_mode;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	u32 max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct bpf_local_storage;
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct thread_info {
+	unsigned long flags;
+#ifdef __TARGET_ARCH_x86
+	u32 status;
+#endif
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	s32 pid;
+	s32 tgid;
+	s32 exit_code;
+	struct files_struct *files;
+	struct bpf_local_storage *bpf_storage;
+};
+
+#ifdef __TARGET_ARCH_x86
+struct pt_regs {
+	unsigned long orig_ax, di, si, dx, r10, r8, r9;
+};
+#else
+struct pt_regs {
+	u64 regs[31];
+	u64 orig_x0;
+};
+#endif
+
+#pragma clang attribute pop

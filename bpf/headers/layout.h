@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What passes between the kernel and the recorder. bpf2go makes the Go types
+ * and constants from this file.
+ *
+ * The ring buffer holds two shapes of record:
+ *
+ *   plain   struct event
+ *   rich    struct event (FLAG_RICH), struct details, string 0, string 1
+ *
+ * Strings are details.len bytes long and follow one another without a gap.
+ */
+#pragma once
+
+#include "helpers.h"
+
+#define MAX_SYS 512
+#define MAX_STRINGS 2
+
+/* How a system call is recorded. */
+enum kind {
+	KIND_NONE = 0, /* not at all */
+	KIND_PLAIN,    /* its registers */
+	KIND_RICH,     /* its registers and strings, and nothing else */
+	KIND_OPEN,     /* also the file behind the resulting descriptor */
+	KIND_OPENAT2,  /* also struct open_how, into arguments 2 to 4 */
+	KIND_STAT,     /* also type, mode and size from struct stat */
+	KIND_STATX,    /* also type, mode and size from struct statx */
+	KIND_READLINK, /* also the target, as the string after the path */
+	KIND_IOVEC,    /* also the sum of the lengths, into an argument */
+	KIND_PIPE,     /* also the two descriptors, into argument 0 */
+	KIND_CLONE3,   /* also the flags, into argument 0 */
+
+	/* The arguments of these are taken at entry. */
+	KIND_AT_ENTRY,
+	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 3 to 5 */
+	KIND_EXEC,                  /* sent by sched_process_exec where it succeeds */
+	KIND_EXIT,                  /* sent at entry, for it never returns */
+};
+
+/* One system call's entry in the table of plans. */
+struct plan {
+	u8 kind;
+	u8 string[MAX_STRINGS]; /* register of the string, from 1; 0 for none */
+	u8 reg;                 /* register of the pointer, or the argument, that the kind needs; from 0 */
+};
+
+/* What is kept for each thread that is followed. */
+struct thread {
+	u64 start; /* nanoseconds; 0 outside of the calls that are recorded */
+	u32 nr;
+	u32 flags;
+	u32 tid; /* in the recorder's PID namespace; 0 until first needed */
+	u32 tgid;
+	u64 args[6]; /* where they must be taken at entry */
+};
+
+enum thread_flag {
+	THREAD_ALONE = 1,      /* its children are not followed */
+	THREAD_EXITED = 2,     /* it has called exit or exit_group */
+	THREAD_UNREADABLE = 4, /* what the arguments point to could not be read at entry */
+};
+
+enum flag {
+	FLAG_RICH = 1,
+	FLAG_STAT = 2,       /* details.mode and size are set */
+	FLAG_FILE = 4,       /* all of details is set */
+	FLAG_CREATED = 8,    /* the call created the file */
+	FLAG_TARGET = 16,    /* string 1 is what a symbolic link holds */
+	FLAG_UNREADABLE = 32, /* what an argument points to could not be read */
+	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
+	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
+	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
+};
+
+enum string_state {
+	STRING_NULL = 0, /* a NULL pointer, or no such string */
+	STRING_WHOLE,
+	STRING_CUT,      /* longer than any path can be */
+	STRING_UNREADABLE,
+};
+
+struct event {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 dur;   /* nanoseconds */
+	s64 ret;
+	u64 args[6];
+	u32 tid;
+	u32 tgid;
+	u32 nr;
+	u32 flags;
+};
+
+struct details {
+	u64 size;   /* bytes */
+	u64 blocks; /* of 512 bytes */
+	u64 cached; /* pages in the page cache */
+	u64 ino;
+	u32 dev; /* major << 20 | minor */
+	u32 nlink;
+	u32 mode; /* type and permissions */
+	u16 len[MAX_STRINGS];
+	u8 state[MAX_STRINGS];
+	u8 pad[6];
+};

@@ -1,0 +1,120 @@
+package record
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+)
+
+// Cost is what it costs the application that one event is recorded, in
+// nanoseconds.
+type Cost struct {
+	// Inside is how much longer the recorded duration is than the call takes
+	// without a recorder. It can be negative, for the application also pays
+	// for the way into the kernel and back, which is not recorded.
+	Inside int64
+
+	// Outside is what is added between the recorded durations.
+	Outside int64
+}
+
+// calibration measures a Cost on the calling thread, which must be locked: a
+// cheap system call in a loop, first free and then recorded. It takes some
+// milliseconds. The figures are medians, so that a round that was interrupted
+// does not count.
+type calibration struct {
+	fd   int   // of a regular file
+	free int64 // nanoseconds per call, not recorded
+}
+
+const (
+	calibrationRounds = 9
+	calibrationCalls  = 1000 // per round
+)
+
+// newCalibration measures the system call as it is without a recorder, and so
+// must come before the program is attached.
+func newCalibration() (*calibration, error) {
+	fd, err := unix.MemfdCreate("calibration", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("calibrate: %w", err)
+	}
+	c := &calibration{fd: fd}
+	var rounds [calibrationRounds]int64
+	for i := range rounds {
+		rounds[i] = c.round(calibrationCalls)
+	}
+	c.free = median(rounds[:])
+	return c, nil
+}
+
+func (c *calibration) close() { _ = unix.Close(c.fd) }
+
+// round returns how long a call takes, in nanoseconds.
+func (c *calibration) round(calls int) int64 {
+	start := time.Now()
+	for range calls {
+		_, _, _ = unix.RawSyscall(unix.SYS_LSEEK, uintptr(c.fd), 0, unix.SEEK_CUR)
+	}
+	return time.Since(start).Nanoseconds() / int64(calls)
+}
+
+// measure compares with calls that are recorded. The program must be attached;
+// the ring is left empty.
+func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
+	if err := r.FollowSelf(); err != nil {
+		return Cost{}, err
+	}
+	// The ring must hold a round, whatever its size.
+	calls := min(calibrationCalls, len(ring.data)/2/(ringHeader+bpf.EventBytes)/2)
+	var rounds [calibrationRounds]int64
+	durations := make([]int64, 0, calibrationRounds*calls)
+	var err error
+	for i := range rounds {
+		rounds[i] = c.round(calls)
+		if durations, err = readDurations(ring, durations); err != nil {
+			break
+		}
+	}
+	if uerr := r.UnfollowSelf(); err == nil {
+		err = uerr
+	}
+	if err == nil {
+		_, err = readDurations(ring, nil) // of what the thread did besides
+	}
+	if err != nil {
+		return Cost{}, err
+	}
+	inside := median(durations) - c.free
+	return Cost{Inside: inside, Outside: median(rounds[:]) - c.free - inside}, nil
+}
+
+// readDurations empties the ring and appends the durations of the calls.
+func readDurations(ring *ring, durations []int64) ([]int64, error) {
+	for {
+		record, err := ring.read()
+		if err != nil {
+			return nil, fmt.Errorf("calibrate: %w", err)
+		}
+		if record == nil {
+			ring.release()
+			return durations, nil
+		}
+		if e, _, _, ok := bpf.View(record); ok && e.Nr == unix.SYS_LSEEK {
+			durations = append(durations, int64(e.Dur))
+		}
+	}
+}
+
+// median sorts v and returns its middle, 0 for none.
+func median(v []int64) int64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}

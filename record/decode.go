@@ -1,0 +1,115 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"pianola/bpf"
+	"pianola/format"
+)
+
+// decoder turns records of the ring into events. What it knows of operations
+// it takes from their rows in the table.
+type decoder struct {
+	arch  format.Arch
+	start int64  // CLOCK_MONOTONIC of the event time 0, nanoseconds
+	notes []byte // of the events since reset
+}
+
+var errRecord = errors.New("malformed record")
+
+// reset takes back the memory of the notes of all events decoded before.
+func (d *decoder) reset() { d.notes = d.notes[:0] }
+
+// decode fills e from a record of the ring. Strings borrow from the record,
+// notes from the decoder.
+func (d *decoder) decode(record []byte, e *format.Event) error {
+	r, details, text, ok := bpf.View(record)
+	if !ok {
+		return errRecord
+	}
+	op := format.BySyscall(d.arch, int(r.Nr))
+	if op == format.OpNone {
+		return errRecord
+	}
+	info := op.Info()
+	*e = format.Event{Op: op, TID: int32(r.Tid), Start: int64(r.Start) - d.start, Dur: int64(r.Dur), Ret: r.Ret}
+	if info.Result == format.ResultNone {
+		e.Dur, e.Ret = format.Unknown, format.NoResult
+	}
+	for i := range info.Args {
+		e.Args[i] = d.arg(e, &info.Args[i], i, r.Args[i])
+	}
+	var second []byte
+	if details != nil {
+		n, m := int(details.Len[0]), int(details.Len[1])
+		e.Str[0] = str(text[:n], details.State[0])
+		second = str(text[n:n+m], details.State[1])
+		if r.Flags&bpf.FlagTarget == 0 {
+			e.Str[1], second = second, nil
+		}
+	}
+	if op == format.OpExecveat && r.Ret == 0 {
+		e.Str[0] = cutDescriptor(e.Str[0], e.Args[0])
+	}
+	e.Notes = d.note(info, r, details, second)
+	return nil
+}
+
+// arg returns the canonical form of a register. The kernel looks at the lower
+// half only of what is an int in C, and so the upper half says nothing.
+func (d *decoder) arg(e *format.Event, a *format.Arg, i int, raw uint64) int64 {
+	switch a.Kind {
+	case format.FD, format.DirFD:
+		return int64(int32(raw))
+	case format.Count:
+		return int64(uint32(raw))
+	case format.Int:
+		// Most are ints, but fcntl's can be an address.
+		if raw>>32 == 0 {
+			return int64(int32(raw))
+		}
+	case format.Flags:
+		return a.Flags.FromNative(d.arch, uint64(uint32(raw)))
+	case format.OptMode:
+		// Callers leave anything in the register that nobody reads.
+		if !format.HasMode(e.Args[i-1]) {
+			return 0
+		}
+		return int64(uint16(raw))
+	case format.Mode:
+		return int64(uint16(raw))
+	case format.Path, format.Text:
+		return 0
+	}
+	return int64(raw)
+}
+
+// str returns a string of a record: nil for a NULL pointer and for one that
+// could not be read, which a note then says.
+func str(s []byte, state uint8) []byte {
+	if state == bpf.StringWhole || state == bpf.StringCut {
+		return s
+	}
+	return nil
+}
+
+// cutDescriptor undoes what the kernel does to the name of a program that was
+// found from a directory's descriptor: /dev/fd/3/name, or /dev/fd/3 where the
+// descriptor is the program itself.
+func cutDescriptor(path []byte, dirfd int64) []byte {
+	if dirfd < 0 {
+		return path
+	}
+	var buf [32]byte
+	prefix := strconv.AppendInt(append(buf[:0], "/dev/fd/"...), dirfd, 10)
+	rest, ok := bytes.CutPrefix(path, prefix)
+	switch {
+	case ok && len(rest) == 0:
+		return rest
+	case ok && rest[0] == '/':
+		return rest[1:]
+	}
+	return path
+}
