@@ -183,19 +183,21 @@ func follows(s *step, arg string) bool {
 
 // mapStrings sets the event's string arguments to names below the root.
 func (m *model) mapStrings(s *step) {
-	if m.out == nil {
-		return
-	}
-	n := 0
-	for i, a := range s.out.Op.Info().Args {
-		switch a.Kind {
-		case format.Path:
-			if at := s.at[n]; at != nil {
-				s.out.Str[s.out.Op.Info().StringIndex(i)] = m.text(m.names.mappedPath(at, m.options.Paths))
-			}
+	info, n := s.out.Op.Info(), 0
+	for i, a := range info.Args {
+		var mapped string
+		switch {
+		case a.Kind == format.Text:
+			// In every pass, for looking a target up mentions names.
+			mapped = m.target(s.at[0], string(s.e.Str[0]))
+		case a.Kind != format.Path:
+			continue
+		case s.at[n] != nil && m.out != nil:
+			mapped = m.names.mappedPath(s.at[n], m.options.Paths)
 			n++
-		case format.Text:
-			s.out.Str[s.out.Op.Info().StringIndex(i)] = m.text(m.target(s.at[0], string(s.e.Str[0])))
+		}
+		if m.out != nil && mapped != "" {
+			s.out.Str[info.StringIndex(i)] = m.text(mapped)
 		}
 	}
 }

@@ -76,6 +76,9 @@ func Compile(src Source, out Sink, o Options) (*Report, error) {
 	if lost, ok := m.source.Value(format.MetaLost); ok {
 		m.report.Lost, _ = strconv.ParseInt(lost, 10, 64)
 	}
+	if m.names.strange {
+		return &m.report, errors.New("the recording changed while it was read")
+	}
 	return &m.report, out.Close(m.header())
 }
 

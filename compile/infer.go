@@ -92,8 +92,8 @@ func (m *model) failed(s *step, at *entry) {
 		case at.state == present:
 			m.unexplained(s.e, at, "not there although nothing removed it")
 			m.names.gone(at)
-		case at.state == unknown && at.dir.at.state == present:
-			at.state = absent
+		case at.state == unknown && !format.HasMode(s.out.Args[1]):
+			at.state = absent // O_CREAT misses the directory, not the file
 		}
 	case eexist:
 		m.names.exists(at)

@@ -123,10 +123,14 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason) {
 	t.cost += m.inside + m.outside
 }
 
+// compute returns the time between the thread's last event in the trace and e,
+// without what the recorder took of it.
+func (m *model) compute(t *thread, e *format.Event) int64 { return max(e.Start-t.last-t.cost, 0) }
+
 // emit puts an event into the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
-	out.Compute = max(e.Start-t.last-t.cost, 0)
+	out.Compute = m.compute(t, e)
 	t.last, t.cost = e.End(), m.outside
 	switch info := out.Op.Info(); {
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:

@@ -79,6 +79,7 @@ type names struct {
 	links   map[string]string // absolute path → target of links that were there at the start
 	gen     int               // grows when a directory moves, so that cached paths are void
 	plan    *plan             // nil while it is being found out
+	strange bool              // a name came up that was not there before: the input has changed
 }
 
 func newNames(links map[string]string, p *plan) *names {
@@ -96,14 +97,15 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	}
 	if dir.entries == nil {
 		dir.entries = map[string]*entry{}
-		if dir.typ == format.TypeUnknown {
-			dir.typ = format.TypeDir
-		}
 	}
 	comp = strings.Clone(comp)
 	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp}
 	if n.plan != nil {
-		e.mapped = n.plan.mapped[e.id]
+		if int(e.id) < len(n.plan.mapped) {
+			e.mapped = n.plan.mapped[e.id]
+		} else {
+			n.strange = true
+		}
 	}
 	n.entries = append(n.entries, e)
 	dir.entries[comp] = e
@@ -135,25 +137,28 @@ func (n *names) pseudo(dir *node, comp string) bool {
 
 // exists notes that something is at e at this point. It returns false where
 // the simulation knew better: then something outside the recording put it
-// there.
+// there. Where the trace never had to do with the name before, a replay does
+// best with having it from the start.
 func (n *names) exists(e *entry) bool {
 	if e.state == present {
 		return true
 	}
-	fresh := e.state == unknown
+	expected := e.state == unknown
 	if e.state = present; e.node == nil {
 		e.node = &node{at: e, cached: -1}
 	}
-	e.node.created = !fresh
-	if !fresh {
+	if !expected && (e.existed || e.made || e.dir.created) {
+		e.node.created = true
 		return false
 	}
+	e.node.created = false
 	e.existed, e.first, e.node.first = true, e.node, e
 	// Whatever holds it must have been there as well.
-	for at := e.dir.at; at.state == unknown; at = at.dir.at {
-		at.state, at.existed, at.first, at.node.typ = present, true, at.node, format.TypeDir
+	for at := e.dir.at; at.state != present && !at.existed && !at.made; at = at.dir.at {
+		at.state, at.existed, at.first = present, true, at.node
+		at.node.typ, at.node.created, at.node.first = format.TypeDir, false, at
 	}
-	return true
+	return expected
 }
 
 // create notes that the trace made a new file or directory at e.

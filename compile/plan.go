@@ -111,7 +111,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	nd := e.first
 	f := format.File{Path: path, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
 	if f.Type == format.TypeUnknown {
-		if f.Type = format.TypeReg; len(nd.entries) > 0 {
+		if f.Type = format.TypeReg; nd.holds() {
 			f.Type = format.TypeDir
 		}
 	}
@@ -127,4 +127,14 @@ func (m *model) addFile(p *plan, e *entry) {
 		}
 	}
 	p.files = append(p.files, f)
+}
+
+// holds reports whether a directory, if it is one, ever held anything.
+func (nd *node) holds() bool {
+	for _, e := range nd.entries {
+		if e.existed || e.made || e.state == present {
+			return true
+		}
+	}
+	return false
 }

@@ -59,7 +59,7 @@ const (
 	reasonNoFile         // a terminal, socket, pipe or another descriptor that is no file
 	reasonPseudo         // a path in /proc, /sys or /dev
 	reasonUnknown        // a descriptor that the recording does not show being opened
-	reasonPath           // a path that the recorder could not read
+	reasonPath           // a path that could not be read, or leads nowhere
 	reasonTable          // its effect on directories and descriptors is resolved
 	reasonResult         // interrupted, or an error that a replay can't bring about
 	numReasons
@@ -69,7 +69,7 @@ var reasonText = [numReasons]string{
 	reasonNoFile:  "no file (terminal, socket, pipe)",
 	reasonPseudo:  "pseudo file system (/proc, /sys, /dev)",
 	reasonUnknown: "descriptor of unknown origin",
-	reasonPath:    "unreadable path",
+	reasonPath:    "path unreadable or without end",
 	reasonTable:   "resolved by compile (chdir, pipe)",
 	reasonResult:  "interrupted or not reproducible",
 }

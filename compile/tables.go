@@ -149,7 +149,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 		proc = m.newProcess(tid)
 	}
 	// The child runs from some moment during the call on.
-	child := m.newThread(tid, t, proc, t.now)
+	child := m.newThread(tid, t, proc, t.now+m.compute(t, e))
 	child.last = e.Start
 	child.files, child.dir = t.files, t.dir
 	if flags&format.CloneFiles == 0 {
