@@ -1,0 +1,41 @@
+package replay
+
+import (
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// bell is what threads sleep on, outside Go: a futex that counts how often it
+// was rung.
+type bell struct{ rung atomic.Uint32 }
+
+const (
+	futexWaitBitset = 9 | 128 // FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG
+	futexWake       = 1 | 128 // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+	futexAnyBit     = 1<<32 - 1
+	wakeAll         = 1<<31 - 1
+)
+
+// wait sleeps until the bell is rung, unless it was rung since seq was read
+// from it, and at the longest until CLOCK_MONOTONIC reaches the time until, in
+// nanoseconds; 0 is for ever. It can return early for no reason. The caller is
+// not pinned: the call goes through the scheduler, so that a long sleep holds
+// nothing up that wants to stop all goroutines.
+func (b *bell) wait(seq uint32, until int64) {
+	var timeout *unix.Timespec
+	if until > 0 {
+		ts := unix.NsecToTimespec(until)
+		timeout = &ts
+	}
+	_, _, _ = syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rung)), futexWaitBitset,
+		uintptr(seq), uintptr(unsafe.Pointer(timeout)), 0, futexAnyBit)
+}
+
+// ring wakes all who wait.
+func (b *bell) ring() {
+	b.rung.Add(1)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rung)), futexWake, wakeAll, 0, 0, 0)
+}

@@ -1,0 +1,255 @@
+package replay
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// call plays one record and returns its result: that of the system call, or
+// -errno. The arguments stand in the order of the operation's row in package
+// format; nothing in them is trusted.
+type call func(*worker, *format.Record) int64
+
+// calls is the one table of what a replay can do. Only what stands here ever
+// runs. The operations that are missing are those that compile turns into
+// others, or resolves.
+var calls = [format.NumOps]call{
+	format.OpOpen:       callOpen,
+	format.OpOpenm:      callOpen,
+	format.OpClose:      callClose,
+	format.OpCloseRange: callCloseRange,
+
+	format.OpRead:     callRead,
+	format.OpWrite:    callWrite,
+	format.OpPread64:  callPread64,
+	format.OpPwrite64: callPwrite64,
+	format.OpReadv:    callReadv,
+	format.OpWritev:   callWritev,
+	format.OpPreadv:   callPreadv,
+	format.OpPwritev:  callPwritev,
+	format.OpPreadv2:  callPreadv2,
+	format.OpPwritev2: callPwritev2,
+
+	format.OpLseek:     callLseek,
+	format.OpFsync:     func(w *worker, r *format.Record) int64 { return w.onFD(unix.SYS_FSYNC, r) },
+	format.OpFdatasync: func(w *worker, r *format.Record) int64 { return w.onFD(unix.SYS_FDATASYNC, r) },
+	format.OpFtruncate: callFtruncate,
+	format.OpTruncate:  callTruncate,
+	format.OpFallocate: callFallocate,
+
+	format.OpStat:       callStat,
+	format.OpLstat:      callLstat,
+	format.OpFstat:      callFstat,
+	format.OpStatx:      callStatx,
+	format.OpFstatx:     callFstatx,
+	format.OpAccess:     callAccess,
+	format.OpGetdents64: callGetdents64,
+
+	format.OpMkdir:     callMkdir,
+	format.OpRmdir:     callRmdir,
+	format.OpUnlink:    callUnlink,
+	format.OpRename:    callRename,
+	format.OpRenameat2: callRenameat2,
+	format.OpLink:      callLink,
+	format.OpSymlink:   callSymlink,
+	format.OpReadlink:  callReadlink,
+
+	format.OpDup:   callDup,
+	format.OpDup2:  callDup2,
+	format.OpDup3:  callDup3,
+	format.OpFcntl: callFcntl,
+
+	format.OpClone:     callClone,
+	format.OpExecve:    callExecve,
+	format.OpExit:      callExit,
+	format.OpExitGroup: callExit,
+	format.OpWait4:     asRecorded,
+}
+
+const (
+	errBadFD   = -int64(unix.EBADF)
+	errInvalid = -int64(unix.EINVAL)
+	errFault   = -int64(unix.EFAULT)
+	errNoFD    = -int64(unix.EMFILE)
+)
+
+// asRecorded plays what takes no system call.
+func asRecorded(_ *worker, r *format.Record) int64 { return r.Ret }
+
+// lookup returns what a recorded descriptor stands for, 0 if nothing: then the
+// call has the result EBADF without being made, for the number could be that
+// of a descriptor of Pianola's own.
+func (w *worker) lookup(fd int64) slot {
+	if files := w.process.files.Load(); files != nil {
+		return files.get(fd)
+	}
+	return 0
+}
+
+// onFD makes a call whose only argument is a descriptor.
+func (w *worker) onFD(nr uintptr, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return raw3(nr, s.real(), 0, 0)
+}
+
+// transfer makes a call that moves size bytes between a descriptor and a
+// buffer at a place in m. A size that the region doesn't hold is moved by the
+// vector call to the same bytes again and again.
+func (w *worker) transfer(nr, vector uintptr, m region, r *format.Record, offset uintptr) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	if r.Args[2] < 0 {
+		return errInvalid
+	}
+	size := uint64(min(r.Args[2], maxTransfer))
+	if size <= uint64(len(m)) {
+		return raw6(nr, s.real(), m.at(uint64(r.Args[1]), size), uintptr(size), offset, 0, 0)
+	}
+	n := (size + uint64(len(m)) - 1) / uint64(len(m))
+	if n > maxSegments || !m.segments(&w.iov, 0, size, n) {
+		return errFault
+	}
+	return raw6(vector, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(n), offset, 0, 0)
+}
+
+func callRead(w *worker, r *format.Record) int64 {
+	return w.transfer(unix.SYS_READ, unix.SYS_READV, w.process.arena, r, 0)
+}
+
+func callPread64(w *worker, r *format.Record) int64 {
+	return w.transfer(unix.SYS_PREAD64, unix.SYS_PREADV, w.process.arena, r, uintptr(r.Args[3]))
+}
+
+func callWrite(w *worker, r *format.Record) int64 {
+	if !w.spend(r.Args[2]) {
+		return errNoSpace
+	}
+	return w.transfer(unix.SYS_WRITE, unix.SYS_WRITEV, w.e.pool, r, 0)
+}
+
+func callPwrite64(w *worker, r *format.Record) int64 {
+	if !w.spend(r.Args[2]) {
+		return errNoSpace
+	}
+	return w.transfer(unix.SYS_PWRITE64, unix.SYS_PWRITEV, w.e.pool, r, uintptr(r.Args[3]))
+}
+
+// vector makes a call that moves size bytes through count segments. How long
+// each was is not recorded; they are taken as equal.
+func (w *worker) vector(nr uintptr, m region, r *format.Record, size int64, offset, flags uintptr) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	count := r.Args[2]
+	if count < 0 || count > maxSegments || size < 0 {
+		return errInvalid
+	}
+	if !m.segments(&w.iov, uint64(r.Args[1]), uint64(min(size, maxTransfer)), uint64(count)) {
+		return errFault
+	}
+	// The offset is passed in two registers, of which a 64-bit kernel takes
+	// the first for all of it.
+	return raw6(nr, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(count), offset, 0, flags)
+}
+
+func callReadv(w *worker, r *format.Record) int64 {
+	return w.vector(unix.SYS_READV, w.process.arena, r, r.Args[3], 0, 0)
+}
+
+func callPreadv(w *worker, r *format.Record) int64 {
+	return w.vector(unix.SYS_PREADV, w.process.arena, r, r.Args[4], uintptr(r.Args[3]), 0)
+}
+
+func callPreadv2(w *worker, r *format.Record) int64 {
+	return w.vector(unix.SYS_PREADV2, w.process.arena, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
+}
+
+func callWritev(w *worker, r *format.Record) int64 {
+	if !w.spend(r.Args[3]) {
+		return errNoSpace
+	}
+	return w.vector(unix.SYS_WRITEV, w.e.pool, r, r.Args[3], 0, 0)
+}
+
+func callPwritev(w *worker, r *format.Record) int64 {
+	if !w.spend(r.Args[4]) {
+		return errNoSpace
+	}
+	return w.vector(unix.SYS_PWRITEV, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), 0)
+}
+
+func callPwritev2(w *worker, r *format.Record) int64 {
+	if !w.spend(r.Args[4]) {
+		return errNoSpace
+	}
+	return w.vector(unix.SYS_PWRITEV2, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
+}
+
+func callLseek(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return raw3(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
+}
+
+func callFtruncate(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	if !w.allowLength(r.Args[1]) {
+		return errNoSpace
+	}
+	return raw3(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
+}
+
+func callFallocate(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	const frees = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_COLLAPSE_RANGE
+	if r.Args[1]&frees == 0 && !w.spend(r.Args[3]) {
+		return errNoSpace
+	}
+	return raw6(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
+}
+
+func callFstat(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return raw3(unix.SYS_FSTAT, s.real(), w.scratchPointer(), 0)
+}
+
+func callFstatx(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	flags := r.Args[1]&statxFlags | unix.AT_EMPTY_PATH
+	return raw6(unix.SYS_STATX, s.real(), pointer(empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
+}
+
+func callGetdents64(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	if r.Args[2] < 0 {
+		return errInvalid
+	}
+	size := min(uint64(r.Args[2]), uint64(len(w.process.arena)))
+	return raw3(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
+}

@@ -1,0 +1,171 @@
+package replay
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Every operation that can stand in a compiled trace has a call, and no other.
+func TestCallsFollowTheTable(t *testing.T) {
+	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
+		info := op.Info()
+		want := !info.Dropped && info.Canon == nil
+		if info.Canon != nil {
+			// An operation can stand for itself, by its arguments.
+			var e format.Event
+			e.Op = op
+			e.Str[0] = []byte("x")
+			want = info.Canon(&e) == op || op == format.OpStatx || op == format.OpRenameat2
+		}
+		require.Equal(t, want, calls[op] != nil, op.String())
+	}
+}
+
+const enoent, eexist, ebadf, einval = -int(unix.ENOENT), -int(unix.EEXIST), -int(unix.EBADF), -int(unix.EINVAL)
+
+// Each operation has the result that the kernel gave the application.
+func TestResults(t *testing.T) {
+	const rdwr, rdonly, creat = format.RDWR, format.RDONLY, format.CREAT
+	type event struct {
+		op   format.Op
+		ret  int
+		args []any
+	}
+	ev := func(op format.Op, ret int, args ...any) event { return event{op, ret, args} }
+	tests := []struct {
+		name   string
+		events []event
+	}{
+		{"open and close", []event{
+			ev(format.OpOpen, 7, "d/f", rdwr), ev(format.OpClose, 0, 7), ev(format.OpClose, ebadf, 7),
+			ev(format.OpOpen, enoent, "d/none", rdonly), ev(format.OpOpenm, eexist, "d/f", rdwr|creat|format.EXCL, 0o600),
+			ev(format.OpOpenm, 3, "d/new", rdwr|creat|format.CLOEXEC, 0o640), ev(format.OpOpen, -int(unix.ELOOP), "l", rdonly|format.NOFOLLOW),
+			ev(format.OpOpen, 900, "d", rdonly|format.DIRECTORY), ev(format.OpOpenm, 4, "d", rdwr|format.TMPFILE|format.DIRECTORY, 0o600),
+		}},
+		{"close_range", []event{
+			ev(format.OpOpen, 3, "d/f", rdwr), ev(format.OpOpen, 5, "d/f", rdwr), ev(format.OpOpen, 9, "d/f", rdwr),
+			ev(format.OpCloseRange, 0, 4, 8, 0), ev(format.OpFstat, ebadf, 5, 0), ev(format.OpFstat, 0, 3, 0), ev(format.OpFstat, 0, 9, 0),
+			ev(format.OpCloseRange, 0, 3, 1<<31, format.CloseRangeCloexec), ev(format.OpExecve, 0, "d/f"), ev(format.OpFstat, ebadf, 9, 0),
+			ev(format.OpCloseRange, einval, 4, 3, 0),
+		}},
+		{"read and write", []event{
+			ev(format.OpOpen, 3, "d/f", rdwr),
+			ev(format.OpRead, 4096, 3, 4096, 4096), ev(format.OpRead, 904, 3, 0, 4096), ev(format.OpRead, 0, 3, 0, 4096),
+			ev(format.OpWrite, 100, 3, 16, 100), ev(format.OpPread64, 10, 3, 5, 10, 5090), ev(format.OpPwrite64, 3, 3, 0, 3, 0),
+			ev(format.OpLseek, 5100, 3, 0, format.SeekCur), ev(format.OpLseek, 10, 3, 10, format.SeekSet), ev(format.OpLseek, einval, 3, -1, format.SeekSet),
+			ev(format.OpReadv, 300, 3, 64, 3, 300), ev(format.OpWritev, 31, 3, 64, 4, 31), ev(format.OpPreadv, 7, 3, 0, 2, 0, 7),
+			ev(format.OpPwritev, 5, 3, 0, 1, 20, 5), ev(format.OpPreadv2, 8, 3, 0, 3, 0, 8, 0), ev(format.OpPwritev2, 8, 3, 0, 3, 0, 8, 2),
+			ev(format.OpReadv, 0, 3, 0, 0, 0), ev(format.OpReadv, einval, 3, 0, 1025, 10), ev(format.OpRead, einval, 3, 0, -1),
+			ev(format.OpFsync, 0, 3), ev(format.OpFdatasync, 0, 3), ev(format.OpFtruncate, 0, 3, 1000), ev(format.OpTruncate, 0, "l", 2000),
+			ev(format.OpLseek, 2000, 3, 0, format.SeekEnd), ev(format.OpFallocate, 0, 3, 0, 0, 8192), ev(format.OpLseek, 8192, 3, 0, format.SeekEnd),
+			ev(format.OpFtruncate, einval, 3, -1), ev(format.OpWrite, ebadf, 4, 0, 1), ev(format.OpPread64, ebadf, 1, 0, 1, 0),
+			// Larger than the pool that writes come from.
+			ev(format.OpPwrite64, 3*poolSize/2, 3, 0, 3*poolSize/2, 0), ev(format.OpPread64, 3*poolSize/2, 3, 0, 2*poolSize, 0),
+		}},
+		{"stat", []event{
+			ev(format.OpStat, 0, "d/f", 0), ev(format.OpStat, enoent, "dangling", 0), ev(format.OpLstat, 0, "dangling", 0), ev(format.OpStat, 0, ".", 0),
+			ev(format.OpStatx, 0, format.AtFDCWD, "l", 0, 0xfff, 0), ev(format.OpStatx, enoent, format.AtFDCWD, "dangling", 0, 0xfff, 0),
+			ev(format.OpStatx, 0, format.AtFDCWD, "dangling", format.AtSymlinkNofollow, 0xfff, 0), ev(format.OpStat, -int(unix.ENOTDIR), "d/f/x", 0),
+			ev(format.OpOpen, 3, "d", rdonly), ev(format.OpFstat, 0, 3, 0), ev(format.OpFstatx, 0, 3, format.AtEmptyPath, 0xfff, 0),
+			ev(format.OpAccess, 0, "l", 4), ev(format.OpAccess, enoent, "x", 0), ev(format.OpStat, -int(unix.EFAULT), -1, 0),
+			ev(format.OpStat, enoent, "", 0), ev(format.OpReadlink, 3, "l", 0, 100), ev(format.OpReadlink, einval, "d/f", 0, 100),
+			ev(format.OpReadlink, einval, "l", 0, 0),
+			ev(format.OpGetdents64, einval, 3, 0, 8), ev(format.OpGetdents64, 96, 3, 0, 32768), ev(format.OpGetdents64, 0, 3, 0, 32768),
+		}},
+		{"names", []event{
+			ev(format.OpMkdir, 0, "n", 0o700), ev(format.OpMkdir, eexist, "n", 0o700), ev(format.OpRename, 0, "d/f", "n/g"), ev(format.OpRename, enoent, "d/f", "n/g"),
+			ev(format.OpLink, 0, "n/g", "h"), ev(format.OpLink, eexist, "n/g", "h"), ev(format.OpSymlink, 0, "n/g", "s"), ev(format.OpStat, 0, "s", 0),
+			ev(format.OpRenameat2, eexist, format.AtFDCWD, "h", format.AtFDCWD, "s", format.RenameNoreplace),
+			ev(format.OpRenameat2, 0, format.AtFDCWD, "h", format.AtFDCWD, "s", format.RenameExchange), ev(format.OpReadlink, 3, "h", 0, 64),
+			ev(format.OpRenameat2, einval, format.AtFDCWD, "h", format.AtFDCWD, "w", 4),
+			ev(format.OpRmdir, -int(unix.ENOTEMPTY), "n"), ev(format.OpUnlink, 0, "n/g"), ev(format.OpRmdir, 0, "n"), ev(format.OpUnlink, -int(unix.EISDIR), "d"),
+			ev(format.OpUnlink, 0, "h"), ev(format.OpUnlink, enoent, "h"),
+		}},
+		{"dup", []event{
+			ev(format.OpOpen, 3, "d/f", rdwr|format.CLOEXEC), ev(format.OpDup, 4, 3), ev(format.OpDup2, 9, 3, 9), ev(format.OpDup3, 10, 3, 10, format.CLOEXEC),
+			ev(format.OpLseek, 77, 9, 77, format.SeekSet), ev(format.OpLseek, 77, 4, 0, format.SeekCur), ev(format.OpDup3, einval, 3, 3, 0),
+			ev(format.OpDup2, 3, 3, 3), ev(format.OpDup2, ebadf, 50, 50), ev(format.OpDup, ebadf, 51),
+			ev(format.OpFcntl, 20, 3, format.FDupfd, 20), ev(format.OpFcntl, 21, 3, format.FDupfdCloexec, 20), ev(format.OpFcntl, 1, 21, unix.F_GETFD, 0),
+			ev(format.OpExecve, enoent, "d/none"), ev(format.OpFstat, 0, 3, 0),
+			ev(format.OpExecve, 0, "d/f"), ev(format.OpFstat, ebadf, 3, 0), ev(format.OpFstat, 0, 4, 0), ev(format.OpFstat, 0, 9, 0), ev(format.OpFstat, ebadf, 10, 0),
+			ev(format.OpFstat, 0, 20, 0), ev(format.OpFstat, ebadf, 21, 0),
+			ev(format.OpFcntl, 0, 4, format.FSetfd, 1), ev(format.OpFcntl, 0, 20, format.FSetfd, 1), ev(format.OpFcntl, 0, 20, format.FSetfd, 0),
+			ev(format.OpExecve, 0, "d/f"), ev(format.OpFstat, ebadf, 4, 0), ev(format.OpFstat, 0, 20, 0),
+		}},
+		{"fcntl", []event{
+			ev(format.OpOpen, 3, "d/f", rdwr), ev(format.OpOpen, 4, "d/f", rdwr),
+			ev(format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10), ev(format.OpFcntl, -int(unix.EAGAIN), 4, format.FSetlk, 0, unix.F_WRLCK, 5, 10),
+			ev(format.OpFcntl, 0, 4, format.FSetlkw, 0, unix.F_RDLCK, 10, 10), ev(format.OpFcntl, 0, 4, format.FGetlk, 0, unix.F_WRLCK, 0, 0),
+			ev(format.OpFcntl, -int(unix.EDEADLK), 4, format.FSetlkw, 0, unix.F_WRLCK, 0, 0), ev(format.OpFcntl, einval, 4, format.FSetlk, 0, 9, 0, 0),
+			ev(format.OpFcntl, 0, 3, format.FSetfl, unix.O_APPEND|unix.O_ASYNC), ev(format.OpWrite, 1, 3, 0, 1), ev(format.OpLseek, 5001, 3, 0, format.SeekCur),
+			ev(format.OpFcntl, unix.O_APPEND, 3, unix.F_GETFL, 0), ev(format.OpFcntl, 0, 3, 8 /* F_SETOWN */, 1), ev(format.OpFcntl, ebadf, 5, unix.F_GETFL, 0),
+		}},
+		{"processes", []event{
+			ev(format.OpWait4, 99, 1, 0, 0, 0), ev(format.OpClone, -int(unix.EAGAIN), 0), ev(format.OpExitGroup, int(noResult), 0),
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+				r := newRoll(1)
+				r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+				r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
+				r.file(format.File{Path: "l", Type: format.TypeLnk, Target: "d/f"})
+				r.file(format.File{Path: "dangling", Type: format.TypeLnk, Target: "nothing"})
+				for _, e := range test.events {
+					ret := int64(e.ret)
+					if e.ret == noResult {
+						ret = format.NoResult
+					}
+					r.add(1, e.op, ret, e.args...)
+				}
+				before := openFiles(t)
+				_, res := play(t, r, bind)
+				faultless(t, r, res)
+				require.LessOrEqual(t, openFiles(t), before, "descriptors left open")
+			})
+		})
+	}
+}
+
+const noResult = 1 << 40
+
+// A trace may hold anything at all: no event of it may panic, hang, or reach a
+// descriptor that is not its own.
+func TestForeignArguments(t *testing.T) {
+	own, err := os.Create(filepath.Join(t.TempDir(), "own"))
+	require.NoError(t, err)
+	defer own.Close()
+	values := []int64{-1 << 63, -1, 0, 1, int64(own.Fd()), 1 << 31, 1 << 62, 1<<63 - 1}
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(1)
+		r.str("a")
+		r.str("../../a")
+		for op := range calls {
+			if calls[op] == nil || format.Op(op).Info().Class == format.ClassWrite {
+				continue
+			}
+			switch format.Op(op) {
+			case format.OpFtruncate, format.OpTruncate, format.OpFallocate:
+				continue // end the run, by their limit
+			}
+			for _, v := range values {
+				for k := range values {
+					rec := format.Record{Op: format.Op(op), Ret: v, Args: [format.MaxArgs]int64{v, v, v, v, v, v}}
+					rec.Args[k%format.MaxArgs] = values[len(values)-1-k]
+					r.threads[0].records = append(r.threads[0].records, rec)
+				}
+			}
+		}
+		_, res := play(t, r, bind)
+		require.Equal(t, r.Len(1), res.Executed)
+		_, err := own.WriteString("still open")
+		require.NoError(t, err)
+	})
+}

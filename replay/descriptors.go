@@ -1,0 +1,193 @@
+package replay
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// The calls that change what descriptors stand for.
+
+// opened enters a descriptor that a call has made under the number that the
+// recording has for it, which is returned for it. Where the recording has an
+// error there is no such number: the descriptor is closed.
+func (w *worker) opened(r *format.Record, fd int64, name int32, exec bool) int64 {
+	if fd < 0 {
+		return fd
+	}
+	s := newSlot(fd, name, exec)
+	files := w.process.files.Load()
+	if r.Ret < 0 || files == nil {
+		s.close()
+		return fd
+	}
+	if !files.set(r.Ret, s) {
+		return errNoFD
+	}
+	return r.Ret
+}
+
+func callClose(w *worker, r *format.Record) int64 {
+	files := w.process.files.Load()
+	if files == nil {
+		return errBadFD
+	}
+	return files.take(r.Args[0]).close()
+}
+
+func callCloseRange(w *worker, r *format.Record) int64 {
+	files := w.process.files.Load()
+	if files == nil || r.Args[0] < 0 || r.Args[1] < r.Args[0] {
+		return errInvalid
+	}
+	first, end := r.Args[0], min(r.Args[1], files.high.Load()-1)
+	for fd := first; fd <= end; fd++ {
+		if r.Args[2]&format.CloseRangeCloexec != 0 {
+			files.mark(fd, true)
+		} else if s := files.take(fd); s != 0 {
+			s.close()
+		}
+	}
+	return 0
+}
+
+// mark sets whether an exec closes a descriptor.
+func (t *table) mark(fd int64, exec bool) {
+	for t != nil {
+		s := t.get(fd)
+		if s == 0 {
+			return
+		}
+		to := s &^ slotExec
+		if exec {
+			to |= slotExec
+		}
+		if t.slots[fd].CompareAndSwap(int64(s), int64(to)) {
+			return
+		}
+	}
+}
+
+// dup duplicates the recorded descriptor of the first argument.
+func (w *worker) dup(r *format.Record, exec bool) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	fd := raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
+	return w.opened(r, fd, s.name(), exec)
+}
+
+func callDup(w *worker, r *format.Record) int64 { return w.dup(r, false) }
+
+func callDup2(w *worker, r *format.Record) int64 {
+	if r.Args[0] == r.Args[1] && r.Ret == r.Args[1] {
+		if w.lookup(r.Args[0]) == 0 {
+			return errBadFD
+		}
+		return r.Ret // changes nothing, not even close-on-exec
+	}
+	return w.dup(r, false)
+}
+
+func callDup3(w *worker, r *format.Record) int64 {
+	if r.Args[0] == r.Args[1] {
+		return errInvalid
+	}
+	return w.dup(r, r.Args[2]&format.CLOEXEC != 0)
+}
+
+// callFcntl plays the commands that concern files. The rest (owners, signals,
+// leases, pipes, seals, hints) has the recorded result: it would have an
+// effect on Pianola, or none.
+func callFcntl(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	switch cmd := r.Args[1]; cmd {
+	case format.FDupfd, format.FDupfdCloexec:
+		return w.dup(r, cmd == format.FDupfdCloexec)
+	case unix.F_GETFD:
+		if got := raw3(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
+			return got
+		}
+		return int64(s & slotExec)
+	case format.FSetfd:
+		w.process.files.Load().mark(r.Args[0], r.Args[2]&unix.FD_CLOEXEC != 0)
+		// The real descriptor stays close-on-exec whatever the recorded one.
+		return raw3(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
+	case unix.F_GETFL:
+		return raw3(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
+	case format.FSetfl:
+		const allowed = format.APPEND | format.NONBLOCK | format.DIRECT | format.NOATIME
+		flags := openFlags(format.OpenFlags.FromNative(w.e.arch, uint64(r.Args[2]))&allowed) &^ unix.O_CLOEXEC
+		return raw3(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
+	case format.FGetlk, format.FOfdGetlk:
+		return w.lock(s, unix.F_OFD_GETLK, r)
+	case format.FSetlk, format.FOfdSetlk:
+		return w.lock(s, unix.F_OFD_SETLK, r)
+	case format.FSetlkw, format.FOfdSetlkw:
+		return w.lockWait(s, r)
+	}
+	return r.Ret
+}
+
+// lock makes a call on a record lock. It is always one of the open file
+// description: an ordinary one would belong to Pianola's process, in which the
+// recorded processes could not exclude one another.
+func (w *worker) lock(s slot, cmd uintptr, r *format.Record) int64 {
+	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
+		return errInvalid
+	}
+	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: unix.SEEK_SET, Start: r.Args[4], Len: r.Args[5]}
+	return raw3(unix.SYS_FCNTL, s.real(), cmd, uintptr(unsafe.Pointer(&w.flock)))
+}
+
+// The waits between two tries for a lock, in nanoseconds, and how long one is
+// tried for while every other worker sleeps for an event or has ended.
+const (
+	firstTry   = 2_000
+	longestTry = 1_000_000
+	lastTry    = 100_000_000
+)
+
+// lockWait waits for a lock by trying, so that a stop ends it. The order of
+// the recording can have made this lock depend on one that comes later here:
+// when nobody is left who could give it back, the result is EDEADLK.
+func (w *worker) lockWait(s slot, r *format.Record) int64 {
+	defer w.locking.Store(false)
+	var stuckSince int64
+	for gap := int64(firstTry); ; gap = min(gap*2, longestTry) {
+		got := w.lock(s, unix.F_OFD_SETLK, r)
+		if got != -int64(unix.EAGAIN) && got != -int64(unix.EACCES) {
+			return got
+		}
+		if w.e.stopped.Load() {
+			return -int64(unix.EINTR)
+		}
+		w.locking.Store(true)
+		now := w.e.now()
+		switch {
+		case w.e.othersMove(w):
+			stuckSince = 0
+		case stuckSince == 0:
+			stuckSince = now
+		case now-stuckSince > lastTry:
+			return -int64(unix.EDEADLK)
+		}
+		w.sleepUntil(now + gap)
+	}
+}
+
+// othersMove reports whether any other worker is busy, or waits for time only.
+func (e *engine) othersMove(w *worker) bool {
+	for _, k := range e.workers {
+		if k != w && !k.locking.Load() && k.forThread.Load() == 0 && k.done.Load() != ended {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,302 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// engine is what the workers of a run share.
+type engine struct {
+	*clock
+	trace  format.Trace
+	timing Timing
+	speed  float64
+	strict bool
+	limits Limits
+	jail   bool        // guards are jails
+	arch   format.Arch // of the recording
+
+	workers   []*worker
+	processes map[int32]*process
+	texts     []string // the trace's strings, then the paths of open descriptors
+	names     []name   // the same for the kernel
+	pool      region   // what writes come from
+	tables    []region
+	logs      []log
+
+	start    int64 // when the first event may be due, by the clock
+	begin    chan struct{}
+	ready    sync.WaitGroup
+	running  sync.WaitGroup
+	spinners int32 // processors that waiting may keep busy
+
+	_        [64]byte
+	stopped  atomic.Bool
+	err      atomic.Pointer[error] // why, if it was no cancellation
+	_        [64]byte
+	spinning atomic.Int32
+	_        [64]byte
+	bytes    atomic.Int64 // that may still be written
+}
+
+// newEngine makes a run's workers, and all memory that they will use.
+func newEngine(t format.Trace, o *Options, g guard) (*engine, error) {
+	e := &engine{
+		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, strict: o.Strict, limits: o.Limits,
+		jail: g.jailed, arch: format.HostArch, processes: make(map[int32]*process), begin: make(chan struct{}),
+	}
+	h := t.Header()
+	if v, _ := h.Value(format.MetaArch); v != "" {
+		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
+			if a.String() == v {
+				e.arch = a
+			}
+		}
+	}
+	if err := e.makeNames(); err != nil {
+		return nil, err
+	}
+	threads := h.Threads
+	if len(threads) == 0 {
+		threads = []format.Thread{{Process: 1}}
+	}
+	if err := e.makeProcesses(threads); err != nil {
+		return nil, e.free(err)
+	}
+	lengths := make([]int64, len(threads))
+	for i := range threads {
+		lengths[i] = t.Len(int32(i + 1))
+	}
+	logs, err := newLogs(lengths, o.Limits.Memory/4)
+	if err != nil {
+		return nil, e.free(err)
+	}
+	e.logs = logs
+	for i, th := range threads {
+		e.workers = append(e.workers, e.newWorker(int32(i+1), e.processes[th.Process], g))
+		if th.Parent == 0 {
+			e.workers[i].recorded = max(th.Start, 0)
+		}
+	}
+	for i, th := range threads {
+		if th.Parent != 0 {
+			e.workers[i].parent = e.workers[th.Parent-1]
+			if e.timing == Schedule {
+				e.workers[i].recorded = max(th.Start, 0)
+			}
+		}
+	}
+	if err := e.makeWaits(); err != nil {
+		return nil, e.free(err)
+	}
+	return e, nil
+}
+
+func (e *engine) makeNames() error {
+	e.texts = append(e.texts, e.trace.Strings()...)
+	for _, d := range e.trace.Header().Descriptors {
+		e.texts = append(e.texts, d.Path)
+	}
+	e.names = make([]name, len(e.texts))
+	for i, s := range e.texts {
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("string %d of the trace, %q, holds a NUL byte", i, s)
+		}
+		e.names[i] = newName(s)
+	}
+	return nil
+}
+
+// makeProcesses makes a process for each number in the thread table. Of the
+// memory that may be used, a quarter is for tables, a half for arenas.
+func (e *engine) makeProcesses(threads []format.Thread) error {
+	for _, th := range threads {
+		p := e.processes[th.Process]
+		if p == nil {
+			p = &process{number: th.Process}
+			e.processes[th.Process] = p
+		}
+		p.threads.Add(1)
+	}
+	share := e.limits.Memory / int64(len(e.processes))
+	pool, err := newPool()
+	if err != nil {
+		return err
+	}
+	e.pool = pool
+	for _, p := range e.processes {
+		// A region is a power of two, so twice what is wanted may be mapped,
+		// but no more than that is ever touched.
+		slots, err := newRegion(min(2*8*e.limits.Descriptors, share/4))
+		if err != nil {
+			return err
+		}
+		e.tables = append(e.tables, slots)
+		p.own = newTable(slots, e.limits.Descriptors)
+		if p.arena, err = newRegion(share / 2); err != nil {
+			return err
+		}
+	}
+	for _, th := range threads {
+		if th.Parent == 0 {
+			p := e.processes[th.Process]
+			p.files.Store(p.own)
+		}
+	}
+	return nil
+}
+
+func (e *engine) newWorker(number int32, p *process, g guard) *worker {
+	w := &worker{
+		e: e, number: number, process: p, length: e.trace.Len(number), guard: g, log: &e.logs[number-1],
+		batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
+		differences: make([]Difference, 0, maxDifferences),
+	}
+	if e.timing == Schedule {
+		w.nanos = make([]int64, batchRecords)
+		w.durations = e.trace.Durations(number)
+	}
+	w.awaited.Store(nobody)
+	return w
+}
+
+// makeWaits reads what events wait for, and marks the threads waited for.
+func (e *engine) makeWaits() error {
+	for _, w := range e.workers {
+		waits, err := e.trace.Waits(w.number)
+		if err != nil {
+			return fmt.Errorf("read what thread %d waits for: %w", w.number, err)
+		}
+		before := int64(0)
+		for _, v := range waits {
+			k := v.For.Thread
+			if v.Event < before || k < 1 || int(k) > len(e.workers) || v.For.Event < 0 || v.For.Event >= e.workers[k-1].length {
+				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
+			}
+			before = v.Event
+			e.workers[k-1].watched = true
+		}
+		w.waits = append(waits[:len(waits):len(waits)], format.Wait{Event: math.MaxInt64})
+	}
+	return nil
+}
+
+// free returns memory that the collector doesn't know of, and err.
+func (e *engine) free(err error) error {
+	e.pool.free()
+	for _, m := range e.tables {
+		m.free()
+	}
+	for _, p := range e.processes {
+		p.arena.free()
+	}
+	return err
+}
+
+// fail stops the run because of an error, the first of which counts.
+func (e *engine) fail(err error) {
+	e.err.CompareAndSwap(nil, &err)
+	e.stop()
+}
+
+// stop ends the run: no worker begins another event, and all wake up.
+func (e *engine) stop() {
+	e.stopped.Store(true)
+	for _, w := range e.workers {
+		w.bell.ring()
+	}
+}
+
+// run lets the workers play and returns when all have ended.
+func (e *engine) run(ctx context.Context) error {
+	defer e.closeAll()
+	n := len(e.workers)
+
+	// Raw calls hold on to their processor slot, so that each worker needs
+	// one, and whoever stops them another.
+	slots := runtime.GOMAXPROCS(n + 4)
+	defer runtime.GOMAXPROCS(slots)
+	runtime.GC() // for there is none until the end
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+
+	processors := int32(runtime.NumCPU())
+	if e.spinners = processors; int32(n) > processors {
+		e.spinners = processors - 1
+	}
+	e.ready.Add(n)
+	e.running.Add(n)
+	for _, w := range e.workers {
+		go w.run()
+	}
+	e.ready.Wait()
+	release := context.AfterFunc(ctx, e.stop)
+	defer release()
+	if e.start = e.now(); e.timing != AFAP {
+		// Time for the threads to wake up, so that their first events are
+		// not late.
+		e.start += 200_000 + int64(n)*20_000
+	}
+	close(e.begin)
+	e.running.Wait()
+	if err := e.err.Load(); err != nil {
+		return *err
+	}
+	if e.stopped.Load() {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// closeAll closes the descriptors of processes that did not end.
+func (e *engine) closeAll() {
+	for _, p := range e.processes {
+		if files := p.files.Swap(nil); files != nil {
+			files.release()
+		}
+	}
+}
+
+// openDescriptors opens what the recorded processes had open at the start. The
+// calling thread is bound by g.
+func (e *engine) openDescriptors(g *guard) error {
+	first := len(e.trace.Strings())
+	descriptors := e.trace.Header().Descriptors
+	for i, d := range descriptors {
+		p := e.processes[d.Process]
+		if p == nil || p.files.Load() == nil {
+			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
+		}
+		flags := openFlags(d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC))
+		open := func() int64 { return g.open(&e.names[first+i], flags, 0) }
+		// The same place in the same file under two numbers is what ">log
+		// 2>&1" looks like: they move together.
+		for _, twin := range descriptors[:i] {
+			if s := p.own.get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
+				open = func() int64 { return raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
+				break
+			}
+		}
+		fd := open()
+		if fd >= 0 && d.Offset > 0 {
+			raw3(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
+		}
+		if fd < 0 {
+			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))
+		}
+		if !p.own.set(int64(d.FD), newSlot(fd, int32(first+i), d.Flags&format.CLOEXEC != 0)) {
+			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, ErrLimit)
+		}
+	}
+	return nil
+}

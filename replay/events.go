@@ -1,0 +1,193 @@
+package replay
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+// Events returns the replay's log: the executed events in order of completion,
+// with the thread's number for TID, canonical operations, and the times of the
+// replay. Descriptors are named as in the recording, so Ret of an opening call
+// that succeeded is the recorded number; all other results are the replay's
+// own. The trace is read again, so it must still be open. Each call returns a
+// reader of its own.
+func (r *Result) Events() format.Reader {
+	return &events{result: r, header: r.logHeader()}
+}
+
+// logHeader is the header of a log. As in any script, a process is named by
+// the id of its first thread.
+func (r *Result) logHeader() *format.Header {
+	from := r.trace.Header()
+	h := &format.Header{Meta: append([]format.Meta(nil), from.Meta...)}
+	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%v", r.Timing, r.Speed))
+	leader := make(map[int32]int32)
+	for i, t := range from.Threads {
+		if _, ok := leader[t.Process]; !ok {
+			leader[t.Process] = int32(i + 1)
+		}
+	}
+	for _, d := range from.Descriptors {
+		if n, ok := leader[d.Process]; ok {
+			d.Process = n
+		}
+		h.Descriptors = append(h.Descriptors, d)
+	}
+	return h
+}
+
+type events struct {
+	result  *Result
+	header  *format.Header
+	strings []string
+	cursors cursors // of threads that have events left; nil before the first Read
+	err     error
+}
+
+func (e *events) Header() *format.Header { return e.header }
+
+func (e *events) Read(batch []format.Event) (int, error) {
+	if e.err != nil {
+		return 0, e.err
+	}
+	if e.cursors == nil {
+		if e.err = e.open(); e.err != nil {
+			return 0, e.err
+		}
+	}
+	n := 0
+	for ; n < len(batch) && len(e.cursors) > 0; n++ {
+		c := e.cursors[0]
+		e.fill(&batch[n], c)
+		err := c.next()
+		switch {
+		case err == nil:
+			heap.Fix(&e.cursors, 0)
+		case errors.Is(err, io.EOF):
+			heap.Pop(&e.cursors)
+		default:
+			e.err = err
+			return n + 1, nil
+		}
+	}
+	if n == 0 && len(batch) > 0 {
+		e.err = io.EOF
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (e *events) open() error {
+	e.cursors = cursors{}
+	e.strings = e.result.trace.Strings()
+	for i := range e.result.logs {
+		c := &cursor{
+			thread:  int32(i + 1),
+			log:     &e.result.logs[i],
+			reader:  e.result.trace.Records(int32(i + 1)),
+			records: make([]format.Record, 256),
+			entries: make([]entry, 256),
+		}
+		err := c.next()
+		if errors.Is(err, io.EOF) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		e.cursors = append(e.cursors, c)
+	}
+	heap.Init(&e.cursors)
+	return nil
+}
+
+func (e *events) fill(ev *format.Event, c *cursor) {
+	r, done := &c.records[c.record], &c.entries[c.entry]
+	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Args: r.Args, Str: ev.Str}
+	k := 0
+	for i, a := range r.Op.Info().Args {
+		if !a.Kind.IsString() {
+			continue
+		}
+		ev.Args[i] = 0
+		ev.Str[k] = ev.Str[k][:0]
+		if n := r.Args[i]; n >= 0 && n < int64(len(e.strings)) {
+			ev.Str[k] = append(append(ev.Str[k], e.strings[n]...), 0)
+			ev.Str[k] = ev.Str[k][:len(ev.Str[k])-1] // never nil: that is a NULL pointer
+		} else {
+			ev.Str[k] = nil
+		}
+		k++
+	}
+	for ; k < format.MaxStrings; k++ {
+		ev.Str[k] = nil
+	}
+}
+
+// cursor is a place in one thread's records and entries.
+type cursor struct {
+	thread  int32
+	log     *log
+	reader  format.RecordReader
+	at      int64 // position of the next event
+	records []format.Record
+	entries []entry
+	record  int // the current ones, in their batches
+	entry   int
+	nrec    int
+	nent    int
+}
+
+// next goes to the next event; the end is io.EOF.
+func (c *cursor) next() error {
+	if c.at == c.log.len() {
+		return io.EOF
+	}
+	if c.record++; c.record >= c.nrec {
+		n, err := c.reader.Read(c.records)
+		if err != nil {
+			return fmt.Errorf("event %d of thread %d: %w", c.at, c.thread, noEOF(err))
+		}
+		c.record, c.nrec = 0, n
+	}
+	if c.entry++; c.entry >= c.nent {
+		n, err := c.log.read(c.at, c.entries)
+		if err != nil {
+			return noEOF(err)
+		}
+		c.entry, c.nent = 0, n
+	}
+	c.at++
+	return nil
+}
+
+// noEOF turns an end of file where more must follow into an error.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// cursors is a heap by the time of completion, and by thread where it is equal.
+type cursors []*cursor
+
+func (c cursors) Len() int { return len(c) }
+func (c cursors) Less(i, j int) bool {
+	a, b := c[i].end(), c[j].end()
+	return a < b || a == b && c[i].thread < c[j].thread
+}
+func (c cursors) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
+func (c *cursors) Push(x any)   { *c = append(*c, x.(*cursor)) }
+func (c *cursors) Pop() any {
+	old := *c
+	last := old[len(old)-1]
+	*c = old[:len(old)-1]
+	return last
+}
+
+func (c *cursor) end() int64 { return c.entries[c.entry].start + c.entries[c.entry].dur }

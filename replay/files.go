@@ -1,0 +1,170 @@
+package replay
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// slot is what a recorded descriptor stands for: the real descriptor plus one,
+// whether the recorded one is closed by an exec, and the number of the path it
+// was opened by. The zero slot stands for nothing.
+type slot int64
+
+const (
+	slotExec = 1  // close-on-exec in the recording; a real descriptor always is
+	slotReal = 1  // shift
+	slotName = 32 // shift
+	slotMask = 1<<31 - 1
+)
+
+func newSlot(real int64, name int32, exec bool) slot {
+	s := slot(real+1)<<slotReal | slot(name)<<slotName
+	if exec {
+		s |= slotExec
+	}
+	return s
+}
+
+func (s slot) real() uintptr { return uintptr(s>>slotReal&slotMask - 1) }
+func (s slot) name() int32   { return int32(s >> slotName) }
+func (s slot) exec() bool    { return s&slotExec != 0 }
+
+// table maps the descriptors of a process to real ones. Threads of the process
+// use it concurrently; what the recording did not order, it leaves to chance,
+// as the kernel does.
+type table struct {
+	slots []atomic.Int64
+	high  atomic.Int64 // above every descriptor that was ever in use
+	users atomic.Int32 // processes that share it (CLONE_FILES)
+}
+
+// newTable uses a region, which is zero, for the slots.
+func newTable(m region, length int64) *table {
+	t := &table{slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
+	t.users.Store(1)
+	return t
+}
+
+// get returns the slot of a recorded descriptor, 0 if it isn't open.
+func (t *table) get(fd int64) slot {
+	if uint64(fd) >= uint64(len(t.slots)) {
+		return 0
+	}
+	return slot(t.slots[fd].Load())
+}
+
+// set lets the recorded descriptor stand for s, and closes what it stood for.
+// It closes s instead and reports false if the number is out of bounds.
+func (t *table) set(fd int64, s slot) bool {
+	if uint64(fd) >= uint64(len(t.slots)) {
+		s.close()
+		return false
+	}
+	for h := t.high.Load(); h <= fd && !t.high.CompareAndSwap(h, fd+1); h = t.high.Load() {
+	}
+	slot(t.slots[fd].Swap(int64(s))).close()
+	return true
+}
+
+// take empties the slot of a recorded descriptor and returns what was in it.
+func (t *table) take(fd int64) slot {
+	if uint64(fd) >= uint64(len(t.slots)) {
+		return 0
+	}
+	return slot(t.slots[fd].Swap(0))
+}
+
+// close closes what a slot stood for, if anything.
+func (s slot) close() int64 {
+	if s == 0 {
+		return -int64(unix.EBADF)
+	}
+	return raw3(unix.SYS_CLOSE, s.real(), 0, 0)
+}
+
+// copyTo fills another table with duplicates, as fork does.
+func (t *table) copyTo(child *table) {
+	for fd := range t.high.Load() {
+		s := t.get(fd)
+		if s == 0 {
+			continue
+		}
+		if real := raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
+			child.set(fd, newSlot(real, s.name(), s.exec()))
+		}
+	}
+}
+
+// closeExec closes what an exec closes.
+func (t *table) closeExec() {
+	for fd := range t.high.Load() {
+		if s := t.get(fd); s.exec() && t.slots[fd].CompareAndSwap(int64(s), 0) {
+			s.close()
+		}
+	}
+}
+
+// release says that one process less uses the table; the last closes all.
+func (t *table) release() {
+	if t.users.Add(-1) > 0 {
+		return
+	}
+	for fd := range t.high.Load() {
+		if s := t.take(fd); s != 0 {
+			s.close()
+		}
+	}
+}
+
+// process is a recorded process, which its threads share.
+type process struct {
+	number  int32
+	own     *table                // its own, in use unless another's is shared
+	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
+	threads atomic.Int32          // that have not ended
+	arena   region                // where it reads to
+}
+
+// fork gives a new process its descriptors: the parent's table if they share
+// it, else a copy.
+func (p *process) fork(child *process, share bool) {
+	files := p.files.Load()
+	if files == nil || child.files.Load() != nil {
+		return
+	}
+	if share {
+		files.users.Add(1)
+		child.files.Store(files)
+		return
+	}
+	child.files.Store(child.own)
+	files.copyTo(child.own)
+}
+
+// exec does what a successful execve does: it ends sharing and closes what is
+// close-on-exec.
+func (p *process) exec() {
+	files := p.files.Load()
+	if files == nil {
+		return
+	}
+	if files != p.own {
+		files.copyTo(p.own)
+		p.files.Store(p.own)
+		files.release()
+	}
+	p.own.closeExec()
+}
+
+// leave says that a thread has ended. With the last one of the process go its
+// descriptors, and not with an exit_group before: other threads may be behind
+// in the replay with events that they had ended in the recording.
+func (p *process) leave() {
+	if p.threads.Add(-1) == 0 {
+		if files := p.files.Swap(nil); files != nil {
+			files.release()
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+func TestSlot(t *testing.T) {
+	for _, real := range []int64{0, 1, 1<<20 - 1} {
+		for _, name := range []int32{0, 7, 1<<31 - 1} {
+			for _, exec := range []bool{false, true} {
+				s := newSlot(real, name, exec)
+				require.NotZero(t, s)
+				require.Equal(t, uintptr(real), s.real())
+				require.Equal(t, name, s.name())
+				require.Equal(t, exec, s.exec())
+			}
+		}
+	}
+}
+
+// What a child's descriptors are, by the way it was made.
+func TestFork(t *testing.T) {
+	const ebadf = -int64(unix.EBADF)
+	tests := []struct {
+		name          string
+		flags         int
+		process       int32
+		parentsClosed int64 // fstat, in the child, of what the parent has closed since
+		childsOpened  int64 // fstat, in the parent, of what the child has opened
+	}{
+		{"fork", 17, 2, 0, ebadf},
+		{"vfork", format.CloneVfork | 0x100, 2, 0, ebadf},
+		{"shared files", format.CloneFiles, 2, ebadf, 0},
+		{"thread", format.CloneFiles | format.CloneThread, 1, ebadf, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoll(1)
+			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
+			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)
+			child := r.born(test.process, 1)
+			r.add(1, format.OpClone, int64(child), test.flags)
+			closed := r.add(1, format.OpClose, 0, 3)
+
+			r.wait(child, 1, closed)
+			r.add(child, format.OpFstat, test.parentsClosed, 3, 0)
+			if test.parentsClosed == 0 {
+				// The offset belongs to both.
+				r.add(child, format.OpLseek, 40, 3, 0, format.SeekCur)
+			}
+			opened := r.add(child, format.OpOpen, 8, "f", format.RDONLY)
+			r.wait(1, child, opened)
+			fstat := r.add(1, format.OpFstat, test.childsOpened, 8, 0)
+			r.wait(child, 1, fstat)
+			ended := r.add(child, format.OpExit, format.NoResult, 0)
+			r.wait(1, child, ended)
+			r.add(1, format.OpWait4, int64(child), -1, 0, 0, 0)
+			r.add(1, format.OpFstat, test.childsOpened, 8, 0)
+			r.add(1, format.OpExitGroup, format.NoResult, 0)
+			before := openFiles(t)
+			_, res := play(t, r, bindings[1].bind)
+			faultless(t, r, res)
+			require.LessOrEqual(t, openFiles(t), before)
+		})
+	}
+}
+
+// An exec in a process that shares its descriptors ends the sharing.
+func TestExecUnshares(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+	r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
+	r.add(1, format.OpOpen, 4, "f", format.RDWR)
+	child := r.born(2, 1)
+	r.add(1, format.OpClone, int64(child), format.CloneFiles)
+	exec := r.add(child, format.OpExecve, 0, "f")
+	r.add(child, format.OpFstat, -int64(unix.EBADF), 3, 0)
+	r.add(child, format.OpFstat, 0, 4, 0)
+	r.add(child, format.OpClose, 0, 4)
+	r.wait(1, child, exec+3)
+	r.add(1, format.OpFstat, 0, 3, 0)
+	r.add(1, format.OpFstat, 0, 4, 0)
+	_, res := play(t, r, bindings[1].bind)
+	faultless(t, r, res)
+}
+
+// A thread that is created twice, by another's clone, or that never was, is no
+// harm.
+func TestFalseClones(t *testing.T) {
+	r := newRoll(2)
+	child := r.born(1, 1)
+	for _, ret := range []int64{int64(child), int64(child), 2, 1, 77, -1} {
+		r.add(1, format.OpClone, ret, 0)
+		r.add(2, format.OpClone, ret, 0)
+	}
+	r.add(child, format.OpMkdir, 0, "once", 0o700)
+	_, res := play(t, r, bindings[1].bind)
+	faultless(t, r, res)
+}
+
+// Descriptors that were open before the first event.
+func TestDescriptorsAtTheStart(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(1)
+		r.file(format.File{Path: "log", Type: format.TypeReg, Mode: 0o644, Size: 30, Cached: -1})
+		r.header.Descriptors = []format.Descriptor{
+			{Process: 1, FD: 0, Flags: format.RDONLY, Path: "log"},
+			{Process: 1, FD: 1, Flags: format.WRONLY | format.TRUNC, Offset: 12, Path: "log"},
+			{Process: 1, FD: 2, Flags: format.WRONLY | format.TRUNC, Offset: 12, Path: "log"},
+		}
+		r.add(1, format.OpRead, 30, 0, 0, 100)
+		r.add(1, format.OpWrite, 5, 1, 0, 5)
+		r.add(1, format.OpLseek, 17, 2, 0, format.SeekCur)
+		_, res := play(t, r, bind)
+		faultless(t, r, res)
+
+		// A difference of a descriptor names its path.
+		r.add(1, format.OpRead, 99, 0, 0, 99)
+		_, res = play(t, r, bind)
+		require.Equal(t, []Difference{{Op: format.OpRead, Recorded: 99, Got: 0, Count: 1, Thread: 1, Event: 3, Path: "log"}}, res.Differences)
+		require.Zero(t, res.Failed)
+		require.EqualValues(t, 1, res.ByOp[format.OpRead].Differed)
+	})
+}

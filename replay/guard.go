@@ -1,0 +1,168 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// guard is a thread's way to name files, and the reason why none outside the
+// root is ever reached: not by "..", not by an absolute path, not by a
+// symbolic link, nor by one of the kernel's magic links.
+//
+// Where the thread may, it makes the root its own root directory, so that a
+// plain call costs what it cost the application. Elsewhere every path is
+// resolved by openat2 as if the root were the root directory: at first the
+// directory of the path, or the file if the call follows links, then the call
+// is made relative to that descriptor with a last component that holds no
+// slash. Both mean the same by "..", by a leading slash and by an absolute
+// link, so a trace has the same results in both.
+type guard struct {
+	root   uintptr      // descriptor of the root
+	jailed bool         // the root is the thread's root and working directory
+	how    unix.OpenHow // memory for openat2
+}
+
+// name is a path, ready for the kernel.
+type name struct{ full, parent, last *byte }
+
+// newName makes a name of a path. The path must hold no NUL byte.
+func newName(p string) name {
+	clean := strings.TrimRight(p, "/")
+	if clean == "" && p != "" {
+		clean = "/"
+	}
+	// A last component of this kind leads elsewhere by itself, so it must be
+	// resolved with the rest.
+	parent, last := clean, "."
+	if base := path.Base(clean); base != "." && base != ".." && base != "/" {
+		parent, last = strings.TrimSuffix(clean, base), base
+		if parent == "" {
+			parent = "."
+		}
+	}
+	if p == "" {
+		parent = ""
+	}
+	return name{cString(p), cString(parent), cString(last)}
+}
+
+func cString(s string) *byte {
+	b := make([]byte, len(s)+1)
+	copy(b, s)
+	return &b[0]
+}
+
+func (n *name) String() string { return unix.BytePtrToString(n.full) }
+
+var (
+	cwd   = ^uintptr(99) // AT_FDCWD
+	empty = cString("")
+)
+
+// enter binds the calling thread, which must be locked to its goroutine and
+// must not be used for anything else later. Its umask becomes 0: that of the
+// application is not recorded, and the root is closed to others anyway.
+func (g *guard) enter(jail bool) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("separate the working directory of a thread: %w", err)
+	}
+	unix.Umask(0)
+	g.jailed = jail
+	if !jail {
+		return nil
+	}
+	if err := unix.Fchdir(int(g.root)); err != nil {
+		return fmt.Errorf("change to the root: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("make the root a thread's root directory: %w", err)
+	}
+	return nil
+}
+
+// probe binds the calling thread in the better of the two ways that works.
+func (g *guard) probe() error {
+	err := g.enter(true)
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	n := newName(".")
+	fd := g.open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if fd < 0 {
+		return fmt.Errorf("openat2, which keeps a replay in its root (Linux 5.6): %w", syscall.Errno(-fd))
+	}
+	return g.enter(false)
+}
+
+// open opens a path; flags are native. It returns a descriptor or -errno.
+func (g *guard) open(n *name, flags, mode uintptr) int64 {
+	if flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) == 0 {
+		mode = 0
+	}
+	if g.jailed {
+		return raw6(unix.SYS_OPENAT, cwd, pointer(n.full), flags, mode, 0, 0)
+	}
+	return g.resolve(n.full, flags, mode)
+}
+
+// resolve opens a path by openat2. The kernel asks to try again if somebody
+// renamed a directory on the way.
+func (g *guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
+	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for range 16 {
+		fd = raw6(unix.SYS_OPENAT2, g.root, pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
+		if fd != -int64(unix.EAGAIN) {
+			break
+		}
+	}
+	return fd
+}
+
+// parent returns what a call that doesn't follow a link at the end of the path
+// takes: a directory, to be given to leave, and a name in it. The directory is
+// -errno if it can't be reached.
+func (g *guard) parent(n *name) (dir int64, last uintptr) {
+	if g.jailed {
+		return unix.AT_FDCWD, pointer(n.full)
+	}
+	return g.resolve(n.parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), pointer(n.last)
+}
+
+// target is like parent for a call that follows a link at the end; without a
+// jail the descriptor is the file's own, and the call gets AT_EMPTY_PATH.
+func (g *guard) target(n *name) (fd int64, last, flags uintptr) {
+	if g.jailed {
+		return unix.AT_FDCWD, pointer(n.full), 0
+	}
+	return g.resolve(n.full, unix.O_PATH|unix.O_CLOEXEC, 0), pointer(empty), unix.AT_EMPTY_PATH
+}
+
+// lost reports whether parent or target failed.
+func lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
+
+// leave closes what parent or target have opened.
+func (g *guard) leave(dir int64) {
+	if dir >= 0 {
+		raw3(unix.SYS_CLOSE, uintptr(dir), 0, 0)
+	}
+}
+
+func pointer(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// raw6 makes a system call of which the scheduler doesn't know, and returns its
+// result or -errno.
+func raw6(nr, a, b, c, d, e, f uintptr) int64 {
+	r, _, errno := syscall.RawSyscall6(nr, a, b, c, d, e, f)
+	if errno != 0 {
+		return -int64(errno)
+	}
+	return int64(r)
+}
+
+func raw3(nr, a, b, c uintptr) int64 { return raw6(nr, a, b, c, 0, 0, 0) }

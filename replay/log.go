@@ -1,0 +1,107 @@
+package replay
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"unsafe"
+)
+
+// entry is what the log keeps of an event; the rest stands in the trace.
+type entry struct {
+	start int64 // nanoseconds since the start of the replay
+	dur   int64 // nanoseconds
+	ret   int64
+}
+
+const entrySize = int64(unsafe.Sizeof(entry{}))
+
+// log holds the entries of one thread, those that didn't fit into memory in a
+// file that has no name. Its memory is there before the first event.
+type log struct {
+	entries []entry // the youngest; length in use, capacity fixed
+	spilled int64   // how many stand in the file
+	file    *os.File
+	offset  int64 // of the first in the file
+}
+
+// newLogs makes a log per thread, for so many events each, within a number of
+// bytes of memory.
+func newLogs(lengths []int64, memory int64) ([]log, error) {
+	var total int64
+	for _, n := range lengths {
+		total += n
+	}
+	room := memory / entrySize
+	logs := make([]log, len(lengths))
+	var file *os.File
+	if total > room {
+		f, err := os.CreateTemp("", "pianola-log-")
+		if err != nil {
+			return nil, fmt.Errorf("make the log's file: %w", err)
+		}
+		if err := os.Remove(f.Name()); err != nil {
+			return nil, fmt.Errorf("unlink the log's file: %w", err)
+		}
+		file = f
+	}
+	var offset int64
+	for i, n := range lengths {
+		l := &logs[i]
+		size := n
+		if file != nil {
+			size = min(n, max(room/int64(len(lengths)), 1))
+			l.file, l.offset = file, offset
+			offset += n * entrySize
+		}
+		l.entries = make([]entry, size)
+		// The first touch of a page takes longer than an event may.
+		for at := int64(0); at < size; at += pageSize / entrySize {
+			l.entries[at].dur = 0
+		}
+		l.entries = l.entries[:0]
+	}
+	return logs, nil
+}
+
+func (l *log) len() int64 { return l.spilled + int64(len(l.entries)) }
+
+// crowded reports whether a moment in which nothing is due should be used to
+// write entries out.
+func (l *log) crowded() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
+
+// full reports whether they must be written out before the next is added.
+func (l *log) full() bool { return len(l.entries) == cap(l.entries) }
+
+func (l *log) spill() error {
+	if l.file == nil {
+		return fmt.Errorf("write the log: more events than the trace's %d", cap(l.entries))
+	}
+	if _, err := l.file.WriteAt(bytesOf(l.entries), l.offset+l.spilled*entrySize); err != nil {
+		return fmt.Errorf("write the log: %w", err)
+	}
+	l.spilled += int64(len(l.entries))
+	l.entries = l.entries[:0]
+	return nil
+}
+
+// read fills entries with those from position i, and returns how many.
+func (l *log) read(i int64, entries []entry) (int, error) {
+	if i >= l.len() {
+		return 0, io.EOF
+	}
+	if i >= l.spilled {
+		return copy(entries, l.entries[i-l.spilled:]), nil
+	}
+	n := min(int64(len(entries)), l.spilled-i)
+	if _, err := l.file.ReadAt(bytesOf(entries[:n]), l.offset+i*entrySize); err != nil {
+		return 0, fmt.Errorf("read the log: %w", err)
+	}
+	return int(n), nil
+}
+
+// bytesOf shows entries as the memory they are; the file is never read by
+// another process.
+func bytesOf(entries []entry) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), int64(len(entries))*entrySize)
+}

@@ -1,0 +1,91 @@
+package replay
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// region is memory outside the Go heap, a power of two of bytes. A page of it
+// costs nothing until it is touched.
+type region []byte
+
+const pageSize = 4096 // what buffers keep their alignment to; no page is smaller
+
+// newRegion maps the largest region of at most so many bytes.
+func newRegion(size int64) (region, error) {
+	size = 1 << (bits.Len64(uint64(max(size, pageSize))) - 1)
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", size, err)
+	}
+	return b, nil
+}
+
+func (m region) free() {
+	if m != nil {
+		_ = unix.Munmap(m)
+	}
+}
+
+// at returns the address of size bytes at a place. A place beyond the end is
+// folded back, as is one from which size bytes would not fit; both keep their
+// position in the page, which direct I/O depends on, if it can be kept.
+func (m region) at(place, size uint64) uintptr {
+	last := uint64(len(m))
+	place &= last - 1
+	if place+size > last {
+		if place &= pageSize - 1; place+size > last {
+			place = 0
+		}
+	}
+	return uintptr(unsafe.Pointer(&m[0])) + uintptr(place)
+}
+
+// poolSize is that of the pool which writes come from.
+const poolSize = 4 << 20
+
+// newPool makes the source of what is written. It is filled, so that no write
+// faults its pages in, and random, so that storage cannot compress it away.
+// Reads go to an arena per process instead, whose pages are left alone until
+// the first read into them: that is where the application had its faults too.
+func newPool() (region, error) {
+	m, err := newRegion(poolSize)
+	if err == nil {
+		fillRandom(rand.NewChaCha8([32]byte{}), m)
+	}
+	return m, err
+}
+
+func fillRandom(source *rand.ChaCha8, b []byte) { _, _ = source.Read(b) }
+
+const (
+	maxTransfer = 0x7ffff000 // the kernel moves no more in one call
+	maxSegments = 1024       // UIO_MAXIOV
+)
+
+// segments spreads size bytes at a place over n segments of equal length, the
+// last of which takes the rest, and reports whether the region can hold them.
+func (m region) segments(iov *[maxSegments]unix.Iovec, place, size, n uint64) bool {
+	if n == 0 {
+		return true
+	}
+	each := size / n
+	if last := size - each*(n-1); last > uint64(len(m)) {
+		return false
+	}
+	for i := range n {
+		length := each
+		if i == n-1 {
+			length = size - each*(n-1)
+		}
+		// The kernel is given an address as it is given a number: the
+		// collector knows nothing of a region.
+		*(*uintptr)(unsafe.Pointer(&iov[i].Base)) = m.at(place+i*each, length)
+		iov[i].Len = length
+	}
+	return true
+}

@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Two threads hand a file back and forth, many rounds: each result depends on
+// the other having been there.
+func TestEdges(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(2)
+		const rounds = 3000
+		for i := range rounds {
+			if i > 0 {
+				r.wait(1, 2, int64(i-1))
+			}
+			r.add(1, format.OpMkdir, 0, "ball", 0o700)
+			r.wait(2, 1, int64(i))
+			r.add(2, format.OpRmdir, 0, "ball")
+		}
+		_, res := play(t, r, bind)
+		faultless(t, r, res)
+
+		// The log has them in the order in which they ended.
+		all := readAll(t, res.Events())
+		require.Len(t, all, 2*rounds)
+		for i, ev := range all {
+			require.Equal(t, int32(i%2+1), ev.TID, "event %d", i)
+			require.Equal(t, "ball", string(ev.Str[0]))
+		}
+	})
+}
+
+// More threads than processors wait for one another in a ring.
+func TestEdgesOfManyThreads(t *testing.T) {
+	const threads, rounds = 16, 50
+	r := newRoll(threads)
+	for i := range int64(rounds) {
+		for n := int32(1); n <= threads; n++ {
+			if n > 1 {
+				r.wait(n, n-1, i)
+			} else if i > 0 {
+				r.wait(1, threads, i-1)
+			}
+			if n%2 == 1 {
+				r.add(n, format.OpMkdir, 0, "x", 0o700)
+			} else {
+				r.add(n, format.OpRmdir, 0, "x")
+			}
+		}
+	}
+	_, res := play(t, r, bindings[1].bind)
+	faultless(t, r, res)
+	require.Positive(t, res.OrderWait)
+}
+
+func TestDeadlock(t *testing.T) {
+	tests := []struct {
+		name string
+		make func(*roll)
+		want string
+	}{
+		{"two", func(r *roll) {
+			r.add(1, format.OpMkdir, 0, "a", 0o700)
+			r.wait(1, 2, 0)
+			r.add(1, format.OpRmdir, 0, "a")
+			r.wait(2, 1, 1)
+			r.add(2, format.OpRmdir, 0, "b")
+		}, `event (1|0) of thread (1|2) and event (1|0) of thread (1|2) wait for each other`},
+		{"three", func(r *roll) {
+			for n := range int32(3) {
+				r.wait(n+1, (n+1)%3+1, 0)
+				r.add(n+1, format.OpRmdir, 0, "b")
+			}
+		}, `wait for each other`},
+		{"itself", func(r *roll) {
+			r.wait(1, 1, 0)
+			r.add(1, format.OpRmdir, 0, "b")
+			r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		}, `event 0 of thread 1 and event 0 of thread 1`},
+		{"child", func(r *roll) {
+			child := r.born(2, 1)
+			r.add(child, format.OpRmdir, 0, "b")
+			r.wait(1, child, 0)
+			r.add(1, format.OpClone, int64(child), 0)
+		}, `wait for each other`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoll(3)
+			test.make(r)
+			res, err := Run(context.Background(), r, Options{Root: t.TempDir(), Timing: AFAP})
+			require.Error(t, err)
+			require.Regexp(t, test.want, err)
+			require.True(t, res.Interrupted)
+		})
+	}
+}
+
+// A thread that ends sets free who waits for it, even for what it never did.
+func TestEndedThreadFreesOthers(t *testing.T) {
+	r := newRoll(1)
+	child := r.born(2, 1)
+	r.add(1, format.OpMkdir, 0, "a", 0o700)
+	r.add(child, format.OpFstat, -int64(unix.EBADF), 0, 0)
+	_, res := play(t, r, bindings[1].bind)
+	faultless(t, r, res)
+}
+
+func TestWaitsThatMakeNoSense(t *testing.T) {
+	for _, w := range []format.Wait{
+		{For: format.Edge{Thread: 0}}, {For: format.Edge{Thread: 3}}, {For: format.Edge{Thread: 2, Event: 5}},
+		{For: format.Edge{Thread: 2, Event: -1}}, {Event: -1, For: format.Edge{Thread: 2}},
+	} {
+		r := newRoll(2)
+		r.add(1, format.OpRmdir, 0, "b")
+		r.add(2, format.OpRmdir, 0, "b")
+		r.threads[0].waits = []format.Wait{w}
+		_, err := Run(context.Background(), r, Options{Root: t.TempDir()})
+		require.ErrorContains(t, err, "makes no sense")
+	}
+}
+
+// A cancelled context ends sleeps, waits for events and waits for locks.
+func TestCancel(t *testing.T) {
+	tests := []struct {
+		name string
+		make func(*roll)
+	}{
+		{"sleep", func(r *roll) {
+			r.add(1, format.OpRmdir, 0, "b")
+			r.last(1).Compute = math.MaxInt64 / 2
+		}},
+		{"edge", func(r *roll) {
+			r.add(1, format.OpRmdir, 0, "b")
+			r.last(1).Compute = int64(time.Hour)
+			r.wait(2, 1, 0)
+			r.add(2, format.OpRmdir, 0, "b")
+		}},
+		{"birth", func(r *roll) {
+			r.add(1, format.OpClone, 3)
+			r.last(1).Compute = int64(time.Hour)
+			r.add(r.born(1, 1), format.OpRmdir, 0, "b")
+		}},
+		{"lock", func(r *roll) {
+			r.file(format.File{Path: "f", Type: format.TypeReg})
+			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			r.add(1, format.OpOpen, 4, "f", format.RDWR)
+			r.add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 0)
+			r.add(1, format.OpFcntl, 0, 4, format.FSetlkw, 0, unix.F_WRLCK, 0, 0)
+			r.add(2, format.OpRmdir, 0, "b")
+			r.last(2).Compute = int64(time.Hour)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoll(2)
+			r.add(1, format.OpMkdir, 0, "a", 0o700)
+			test.make(r)
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			res, err := Run(ctx, r, Options{Root: t.TempDir()})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.True(t, res.Interrupted)
+			require.GreaterOrEqual(t, res.Executed, int64(1))
+			require.Len(t, readAll(t, res.Events()), int(res.Executed))
+		})
+	}
+}
+
+func TestCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg})
+	_, err := Run(ctx, r, Options{Root: t.TempDir()})
+	require.ErrorIs(t, err, context.Canceled)
+}

@@ -1,0 +1,230 @@
+package replay
+
+import (
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// The calls that name files by path. A compiled trace has no directory
+// descriptors any more, so those of the *at rows are not looked at.
+
+const (
+	// Modes lose the bits that lend an owner's rights: the files are not the
+	// application's.
+	modeMask = 0o1777
+
+	statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
+)
+
+// sysStat is the number of newfstatat, which has another name on arm64.
+var sysStat = uintptr(format.OpNewfstatat.Info().Sys[format.HostArch])
+
+// nativeOpen translates canonical flags of open by halves, ten bits each, for
+// FlagSet is too slow for the hot path.
+var nativeOpen = func() (t [2][1 << 10]uintptr) {
+	for half := range t {
+		for bits := range t[half] {
+			native, _ := format.OpenFlags.ToNative(format.HostArch, int64(bits)<<(10*half))
+			t[half][bits] = uintptr(native)
+		}
+	}
+	return t
+}()
+
+// openFlags returns native flags of open. Those without a canonical form are
+// dropped, and so is O_ASYNC, which sends signals.
+func openFlags(canon int64) uintptr {
+	canon &^= format.ASYNC
+	native := nativeOpen[0][canon&(1<<10-1)] | nativeOpen[1][canon>>10&(1<<10-1)]
+	if native&unix.O_PATH != 0 {
+		// openat ignores what makes no sense with O_PATH, openat2 does not.
+		native &= unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
+	}
+	return native | unix.O_CLOEXEC
+}
+
+// path returns the name that an argument stands for, nil for a NULL pointer.
+func (w *worker) path(arg int64) *name {
+	if uint64(arg) >= uint64(len(w.e.names)) {
+		return nil
+	}
+	return &w.e.names[arg]
+}
+
+func callOpen(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	fd := w.guard.open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&modeMask)
+	return w.opened(r, fd, int32(r.Args[0]), r.Args[1]&format.CLOEXEC != 0)
+}
+
+// byName makes a call of a directory and a last component, which doesn't follow a
+// link there.
+func (w *worker) byName(nr uintptr, arg int64, a, b uintptr) int64 {
+	n := w.path(arg)
+	if n == nil {
+		return errFault
+	}
+	dir, last := w.guard.parent(n)
+	if lost(dir) {
+		return dir
+	}
+	got := raw6(nr, uintptr(dir), last, a, b, 0, 0)
+	w.guard.leave(dir)
+	return got
+}
+
+// byNames makes a call of two such names.
+func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
+	n := w.path(from)
+	if n == nil {
+		return errFault
+	}
+	dir, last := w.guard.parent(n)
+	if lost(dir) {
+		return dir
+	}
+	defer w.guard.leave(dir)
+	m := w.path(to)
+	if m == nil {
+		return errFault
+	}
+	dir2, last2 := w.guard.parent(m)
+	if lost(dir2) {
+		return dir2
+	}
+	defer w.guard.leave(dir2)
+	return raw6(nr, uintptr(dir), last, uintptr(dir2), last2, flags, 0)
+}
+
+func callStat(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	fd, last, flags := w.guard.target(n)
+	if lost(fd) {
+		return fd
+	}
+	got := raw6(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0)
+	w.guard.leave(fd)
+	return got
+}
+
+func callLstat(w *worker, r *format.Record) int64 {
+	return w.byName(sysStat, r.Args[0], w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW)
+}
+
+func callStatx(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[1])
+	if n == nil {
+		return errFault
+	}
+	var dir int64
+	var last, extra uintptr
+	flags := uintptr(r.Args[2]) & statxFlags
+	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		dir, last = w.guard.parent(n)
+	} else {
+		dir, last, extra = w.guard.target(n)
+	}
+	if lost(dir) {
+		return dir
+	}
+	got := raw6(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0)
+	w.guard.leave(dir)
+	return got
+}
+
+func callAccess(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	fd, last, flags := w.guard.target(n)
+	if lost(fd) {
+		return fd
+	}
+	var got int64
+	if flags == 0 {
+		got = raw3(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
+	} else {
+		got = raw6(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0)
+	}
+	w.guard.leave(fd)
+	return got
+}
+
+func callTruncate(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	if !w.allowLength(r.Args[1]) {
+		return errNoSpace
+	}
+	if w.guard.jailed {
+		return raw3(unix.SYS_TRUNCATE, pointer(n.full), uintptr(r.Args[1]), 0)
+	}
+	fd := w.guard.open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if fd < 0 {
+		return fd
+	}
+	got := raw3(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
+	w.guard.leave(fd)
+	return got
+}
+
+func callMkdir(w *worker, r *format.Record) int64 {
+	return w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0)
+}
+
+func callRmdir(w *worker, r *format.Record) int64 {
+	return w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0)
+}
+
+func callUnlink(w *worker, r *format.Record) int64 {
+	return w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0)
+}
+
+func callRename(w *worker, r *format.Record) int64 {
+	return w.byNames(unix.SYS_RENAMEAT2, r.Args[0], r.Args[1], 0)
+}
+
+func callRenameat2(w *worker, r *format.Record) int64 {
+	// RENAME_WHITEOUT makes a device node, which no other operation can.
+	const allowed = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE
+	if r.Args[4]&^allowed != 0 {
+		return errInvalid
+	}
+	return w.byNames(unix.SYS_RENAMEAT2, r.Args[1], r.Args[3], uintptr(r.Args[4]))
+}
+
+func callLink(w *worker, r *format.Record) int64 {
+	return w.byNames(unix.SYS_LINKAT, r.Args[0], r.Args[1], 0)
+}
+
+func callSymlink(w *worker, r *format.Record) int64 {
+	target, n := w.path(r.Args[0]), w.path(r.Args[1])
+	if target == nil || n == nil {
+		return errFault
+	}
+	dir, last := w.guard.parent(n)
+	if lost(dir) {
+		return dir
+	}
+	got := raw3(unix.SYS_SYMLINKAT, pointer(target.full), uintptr(dir), last)
+	w.guard.leave(dir)
+	return got
+}
+
+func callReadlink(w *worker, r *format.Record) int64 {
+	size := min(r.Args[2], int64(len(w.scratch)))
+	if size <= 0 {
+		return errInvalid
+	}
+	return w.byName(unix.SYS_READLINKAT, r.Args[0], w.scratchPointer(), uintptr(size))
+}

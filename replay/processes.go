@@ -1,0 +1,44 @@
+package replay
+
+import "pianola/format"
+
+// The calls that begin, change and end processes. None of them is made: they
+// shape the descriptor tables, and let threads begin.
+
+// callClone lets the thread begin that the recorded call created. A number
+// that isn't that of a thread of this one's is left alone.
+func callClone(w *worker, r *format.Record) int64 {
+	if r.Ret < 1 || r.Ret > int64(len(w.e.workers)) {
+		return r.Ret
+	}
+	child := w.e.workers[r.Ret-1]
+	if child.parent != w || child.born.Load() {
+		return r.Ret
+	}
+	if child.process != w.process {
+		w.process.fork(child.process, r.Args[0]&format.CloneFiles != 0)
+	}
+	child.bear()
+	return r.Ret
+}
+
+func callExecve(w *worker, r *format.Record) int64 {
+	if r.Ret == 0 {
+		w.process.exec()
+	}
+	return r.Ret
+}
+
+// callExit plays exit and exit_group.
+func callExit(w *worker, r *format.Record) int64 {
+	w.exit()
+	return r.Ret
+}
+
+// exit says that the thread has ended, once.
+func (w *worker) exit() {
+	if !w.exited {
+		w.exited = true
+		w.process.leave()
+	}
+}

@@ -1,0 +1,157 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// running keeps runs from changing GOMAXPROCS under one another.
+var running sync.Mutex
+
+// Run prepares the root, replays a trace in it and removes what it made. The
+// trace must stay open as long as the Result's Events are read.
+//
+// A run that ends early, because ctx is done, a result differs in a strict
+// replay, a limit is met or the trace is damaged, returns an error and the
+// Result of what was executed. The Result is nil if nothing was begun.
+func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
+	return run(ctx, t, o, (*guard).probe)
+}
+
+// run binds the guards of its threads as bind does.
+func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (r *Result, err error) {
+	if o, err = o.complete(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	want, err := check(t, &o.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	running.Lock()
+	defer running.Unlock()
+
+	root, err := openRoot(o.Root, o.Keep)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	defer func() {
+		if e := root.close(); e != nil && err == nil {
+			err = fmt.Errorf("replay: %w", e)
+		}
+	}()
+	raiseDescriptors(o.Limits.Descriptors)
+
+	g := guard{root: root.dir.Fd()}
+	var e *engine
+	p := &preparation{
+		want: want, guard: &g, random: rand.NewChaCha8([32]byte{1}), progress: o.Progress,
+		files: t.Header().Files,
+	}
+	begin := time.Now()
+	err = onThread(func() error {
+		if err := bind(&g); err != nil {
+			return err
+		}
+		if err := p.run(ctx); err != nil {
+			return err
+		}
+		if e, err = newEngine(t, &o, g); err != nil {
+			return err
+		}
+		return e.openDescriptors(&g)
+	})
+	if err != nil {
+		if e != nil {
+			e.closeAll()
+			_ = e.free(nil)
+		}
+		return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
+	}
+	p.done.Elapsed = time.Since(begin)
+	e.bytes.Store(o.Limits.Bytes - want.bytes)
+	err = e.run(ctx)
+	_ = e.free(nil)
+	r = &Result{Timing: o.Timing, Speed: o.Speed, Prepared: p.done, trace: t, logs: e.logs}
+	r.collect(e.workers)
+	if err != nil {
+		err = fmt.Errorf("replay: %w", err)
+	}
+	return r, err
+}
+
+// onThread calls f on an operating-system thread that is thrown away after.
+func onThread(f func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		result <- f()
+	}()
+	return <-result
+}
+
+// raiseDescriptors lets the process open so many descriptors, and some for
+// itself, as far as it is allowed to.
+func raiseDescriptors(n int64) {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
+		l.Cur = min(l.Max, max(l.Cur, uint64(n)+64))
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
+	}
+}
+
+// wanted is what a trace asks for before it begins.
+type wanted struct {
+	bytes   int64            // that its files hold
+	fillers map[string]int64 // how many names a directory needs besides its own
+}
+
+// check verifies, before anything is written, what a trace asks for.
+func check(t format.Trace, l *Limits) (*wanted, error) {
+	h := t.Header()
+	if n := len(h.Threads); n > l.Threads {
+		return nil, fmt.Errorf("%d threads are more than %d: %w", n, l.Threads, ErrLimit)
+	}
+	for i, th := range h.Threads {
+		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
+			return nil, fmt.Errorf("thread %d: there is no thread %d to create it", i+1, th.Parent)
+		}
+	}
+	want := &wanted{fillers: make(map[string]int64)}
+	listed := make(map[string]int64)
+	for i := range h.Files {
+		f := &h.Files[i]
+		if !filepath.IsLocal(f.Path) || f.Link != "" && !filepath.IsLocal(f.Link) {
+			return nil, fmt.Errorf("file %q of the fileset lies outside the root", f.Path)
+		}
+		if f.Size < 0 || f.Size > l.Bytes-want.bytes {
+			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", l.Bytes, ErrLimit)
+		}
+		if f.Type == format.TypeReg && f.Link == "" && !f.Sparse {
+			want.bytes += f.Size
+		}
+		listed[filepath.Dir(f.Path)] += entryLength(filepath.Base(f.Path))
+	}
+	names := int64(len(h.Files))
+	for i := range h.Files {
+		if f := &h.Files[i]; f.Type == format.TypeDir {
+			own := listed[filepath.Clean(f.Path)] + 2*entryLength("..")
+			if n := (f.Size - own) / entryLength(fillerName(0)); n > 0 {
+				want.fillers[f.Path] = n
+				names += n
+			}
+		}
+		if names > l.Files {
+			return nil, fmt.Errorf("the fileset has more than %d files: %w", l.Files, ErrLimit)
+		}
+	}
+	return want, nil
+}

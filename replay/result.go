@@ -1,0 +1,159 @@
+package replay
+
+import (
+	"slices"
+	"time"
+
+	"pianola/format"
+)
+
+// Result is what a replay was like. A run that was interrupted has one too, of
+// what it executed until then.
+type Result struct {
+	Elapsed     time.Duration // from the start of the replay to the end of its last event
+	Interrupted bool          // some events were not executed
+
+	Executed int64 // events
+	Failed   int64 // that returned an error where the recording had none, or the other way round
+	Differed int64 // whose result does not mean the same as the recorded one; holds Failed
+	ByOp     [format.NumOps]OpResult
+
+	Lateness  Lateness
+	OrderWait time.Duration // that threads waited for events of others, added up
+
+	// LateReads counts batches of records that could not be read ahead, and
+	// so took time from the events.
+	LateReads int64
+
+	Prepared Prepared
+
+	// Differences are the kinds of differing results, the most frequent
+	// first. They are at most maxDifferences for each thread.
+	Differences []Difference
+
+	Timing Timing
+	Speed  float64
+
+	trace format.Trace
+	logs  []log
+}
+
+// OpResult is what became of one operation.
+type OpResult struct {
+	Executed int64
+	Failed   int64
+	Differed int64
+	Nanos    int64 // in the calls
+}
+
+// Difference is a kind of differing result, with its first example.
+type Difference struct {
+	Op       format.Op
+	Recorded int64 // result in the recording, as Event.Ret
+	Got      int64 // result in the replay
+	Count    int64
+
+	Thread int32
+	Event  int64  // position in the thread, from 0
+	Path   string // "" where none is known
+}
+
+// maxDifferences bounds the kinds that a thread tells apart; any more are
+// counted as differing only.
+const maxDifferences = 64
+
+// collect adds up what the workers counted.
+func (r *Result) collect(workers []*worker) {
+	late := new(histogram)
+	for _, w := range workers {
+		late.merge(&w.late)
+		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
+		r.OrderWait += time.Duration(w.orderWait)
+		r.LateReads += w.lateReads
+		r.Interrupted = r.Interrupted || w.event < w.length
+		for op := range w.byOp {
+			from, to := &w.byOp[op], &r.ByOp[op]
+			to.Executed += from.Executed
+			to.Failed += from.Failed
+			to.Differed += from.Differed
+			to.Nanos += from.Nanos
+		}
+		for i := range w.differences {
+			r.addDifference(&w.differences[i])
+		}
+	}
+	for i := range r.ByOp {
+		r.Executed += r.ByOp[i].Executed
+		r.Failed += r.ByOp[i].Failed
+		r.Differed += r.ByOp[i].Differed
+	}
+	r.Lateness = late.summary()
+	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return int(b.Count - a.Count) })
+}
+
+func (r *Result) addDifference(d *Difference) {
+	for i := range r.Differences {
+		if have := &r.Differences[i]; have.same(d.Op, d.Recorded, d.Got) {
+			have.Count += d.Count
+			return
+		}
+	}
+	r.Differences = append(r.Differences, *d)
+}
+
+func (d *Difference) same(op format.Op, recorded, got int64) bool {
+	return d.Op == op && d.Recorded == recorded && d.Got == got
+}
+
+// score compares an event's result with the recorded one, which is another
+// number, and notes a difference. It reports false if the run is to end.
+func (w *worker) score(r *format.Record, got int64) bool {
+	if r.Ret == format.NoResult {
+		return true
+	}
+	if (r.Ret < 0) != (got < 0) {
+		w.byOp[r.Op].Failed++
+	}
+	if format.SameResult(r.Op, r.Ret, got) {
+		return true
+	}
+	w.byOp[r.Op].Differed++
+	w.note(r, got)
+	if w.e.strict {
+		w.e.fail(w.differs(r, got))
+		return false
+	}
+	return true
+}
+
+func (w *worker) note(r *format.Record, got int64) {
+	for i := range w.differences {
+		if d := &w.differences[i]; d.same(r.Op, r.Ret, got) {
+			d.Count++
+			return
+		}
+	}
+	if len(w.differences) < cap(w.differences) {
+		w.differences = append(w.differences, Difference{
+			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1,
+			Thread: w.number, Event: w.event, Path: w.pathOf(r),
+		})
+	}
+}
+
+// pathOf returns the path that a record is about, by its first string or by
+// its descriptor. A descriptor that the event itself has closed has none.
+func (w *worker) pathOf(r *format.Record) string {
+	for i, a := range r.Op.Info().Args {
+		switch {
+		case a.Kind == format.Path && r.Args[i] >= 0 && r.Args[i] < int64(len(w.e.texts)):
+			return w.e.texts[r.Args[i]]
+		case a.Kind == format.FD:
+			if s := w.lookup(r.Args[i]); s != 0 {
+				return w.e.texts[s.name()]
+			}
+			return ""
+		}
+	}
+	return ""
+}

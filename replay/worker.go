@@ -1,0 +1,304 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+const (
+	batchRecords = 1024             // that a worker holds
+	lowRecords   = batchRecords / 2 // below which it uses a long gap to read on
+)
+
+// errNoSpace is the result of an event that would exceed Limits.Bytes; the run
+// ends with it.
+const errNoSpace = -int64(unix.ENOSPC)
+
+// worker replays one recorded thread. All of it belongs to its own goroutine,
+// but for progress.
+type worker struct {
+	progress
+
+	e       *engine
+	number  int32   // of the thread, from 1
+	parent  *worker // nil if the thread was there from the start
+	process *process
+	length  int64 // events that the thread has
+	guard   guard
+
+	// The records in hand, and in a schedule their recorded durations.
+	batch     []format.Record
+	nanos     []int64
+	at        int // the next one
+	filled    int
+	records   format.RecordReader
+	durations format.DurationReader
+	lateReads int64
+
+	event     int64         // position of the next event in the thread
+	waits     []format.Wait // ends with one that is never reached
+	wait      int           // the next one
+	watched   bool          // some thread waits for events of this one
+	due       int64         // when the last event would have ended, had none been late
+	end       int64         // when it did end
+	recorded  int64         // of a schedule: where in the recording the thread is
+	edgeAt    int64         // when the last wait for others ended
+	last      int64         // end of the last event since the start
+	allowance int64         // bytes that may be written before asking for more
+	exited    bool
+
+	orderWait   int64
+	late        histogram
+	byOp        [format.NumOps]OpResult
+	differences []Difference
+	log         *log
+
+	iov     [maxSegments]unix.Iovec
+	scratch [pageSize]byte // for results that nobody looks at: stat and the like
+	flock   unix.Flock_t
+}
+
+func (w *worker) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&w.scratch)) }
+
+// run is the life of the worker's goroutine. The thread under it ends with it,
+// for it cannot be freed from its jail.
+func (w *worker) run() {
+	runtime.LockOSThread()
+	defer w.e.running.Done()
+	err := w.prepare()
+	w.e.ready.Done()
+	if err != nil {
+		w.e.fail(fmt.Errorf("thread %d: %w", w.number, err))
+	}
+	<-w.e.begin
+	pin()
+	w.play()
+	w.exit()
+	w.finish()
+	unpin()
+}
+
+// prepare makes the thread ready for its first event.
+func (w *worker) prepare() error {
+	blockSignals()
+	fineTimers()
+	if err := w.guard.enter(w.e.jail); err != nil {
+		return err
+	}
+	if err := w.refill(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	w.lateReads = 0
+	return nil
+}
+
+// blockSignals leaves the program's signals to other threads, so that none
+// interrupts a call of this one. Faults can't be blocked.
+func blockSignals() {
+	all := unix.Sigset_t{}
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	for _, s := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT} {
+		all.Val[(s-1)/64] &^= 1 << (uint(s-1) % 64)
+	}
+	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
+}
+
+// play is the hot path.
+func (w *worker) play() {
+	e := w.e
+	w.end, w.due = e.start, e.start+e.scale(w.recorded)
+	if w.parent != nil {
+		if !w.awaitBirth() {
+			return
+		}
+		w.end = e.now()
+		w.due = w.end
+	}
+	for !e.stopped.Load() {
+		if w.at == w.filled && !w.more() {
+			return
+		}
+		if w.event == w.waits[w.wait].Event && !w.awaitEdges() {
+			return
+		}
+		r := &w.batch[w.at]
+		due, begin := w.pace(r)
+		if begin < due {
+			return // stopped
+		}
+		r = &w.batch[w.at] // reading ahead moves it
+		if int(r.Op) >= len(calls) || calls[r.Op] == nil {
+			e.fail(fmt.Errorf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op))
+			return
+		}
+		got := calls[r.Op](w, r)
+		end := e.now()
+
+		// The recorded durations are those of the calls alone, so the cost of
+		// measuring is taken off.
+		dur := max(end-begin-e.cost, 0)
+		w.end, w.due, w.last = end, due+dur, end-e.start
+		if e.timing != AFAP {
+			w.late.add(begin - due)
+		}
+		op := &w.byOp[r.Op]
+		op.Executed++
+		op.Nanos += dur
+		if w.log.full() && !w.spill() {
+			return
+		}
+		w.log.entries = append(w.log.entries, entry{begin - e.start, dur, got})
+		same := got == r.Ret || w.score(r, got)
+		w.at++
+		w.event++
+		if w.watched {
+			w.publish()
+		}
+		if !same {
+			return
+		}
+	}
+}
+
+// more reads the next batch, late, and reports whether there is one.
+func (w *worker) more() bool {
+	unpin()
+	err := w.refill()
+	pin()
+	w.end = w.e.now()
+	switch {
+	case err == nil:
+		return true
+	case !errors.Is(err, io.EOF):
+		w.e.fail(fmt.Errorf("read event %d of thread %d: %w", w.event, w.number, err))
+	case w.event != w.length:
+		w.e.fail(fmt.Errorf("read event %d of thread %d: %w", w.event, w.number, io.ErrUnexpectedEOF))
+	}
+	return false
+}
+
+// readAhead reads the next batch, and writes entries out, in a gap. Errors are
+// left to be met again when the batch is needed.
+func (w *worker) readAhead() {
+	unpin()
+	late := w.lateReads
+	_ = w.refill()
+	w.lateReads = late
+	if w.log.crowded() {
+		if err := w.log.spill(); err != nil {
+			w.e.fail(err)
+		}
+	}
+	pin()
+}
+
+// refill moves what is left of the batch to its front and reads more. The
+// error is io.EOF only if nothing at all is left.
+func (w *worker) refill() error {
+	left := copy(w.batch, w.batch[w.at:w.filled])
+	copy(w.nanos, w.nanos[min(w.at, len(w.nanos)):min(w.filled, len(w.nanos))])
+	w.at, w.filled = 0, left
+	w.lateReads++
+	n, err := w.records.Read(w.batch[left:])
+	if err == nil && w.durations != nil {
+		err = readDurations(w.durations, w.nanos[left:left+n])
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			w.lateReads--
+			if left > 0 {
+				return nil
+			}
+		}
+		return err
+	}
+	w.filled = left + n
+	return nil
+}
+
+func readDurations(from format.DurationReader, nanos []int64) error {
+	for len(nanos) > 0 {
+		n, err := from.Read(nanos)
+		if err != nil {
+			return fmt.Errorf("durations: %w", noEOF(err))
+		}
+		nanos = nanos[n:]
+	}
+	return nil
+}
+
+// spill writes the log's entries out where no gap was found to do it.
+func (w *worker) spill() bool {
+	unpin()
+	err := w.log.spill()
+	pin()
+	if err != nil {
+		w.e.fail(err)
+	}
+	return err == nil
+}
+
+// lease is how many bytes a worker asks for at once.
+const lease = 64 << 20
+
+// spend takes bytes from what the replay may write, and reports whether there
+// were so many left. If not, the run ends.
+func (w *worker) spend(n int64) bool {
+	n = max(n, 0)
+	if n <= w.allowance {
+		w.allowance -= n
+		return true
+	}
+	n -= w.allowance
+	w.allowance = 0
+	if w.e.take(n) {
+		if w.e.take(lease) {
+			w.allowance = lease
+		}
+		return true
+	}
+	w.e.fail(fmt.Errorf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit))
+	return false
+}
+
+// take takes bytes from those that all may still write, if there are so many.
+func (e *engine) take(n int64) bool {
+	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
+		if e.bytes.CompareAndSwap(have, have-n) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowLength reports whether a file may become so long. If not, the run ends.
+func (w *worker) allowLength(n int64) bool {
+	if n <= w.e.limits.Bytes {
+		return true
+	}
+	w.e.fail(fmt.Errorf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit))
+	return false
+}
+
+// differs is the error of a strict replay.
+func (w *worker) differs(r *format.Record, got int64) error {
+	return fmt.Errorf("event %d of thread %d: %s %q returned %s, recorded %s: %w",
+		w.event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
+}
+
+// result is a result as a script prints it.
+func result(v int64) string {
+	if v < 0 && v >= -format.MaxErrno {
+		return "-1 " + format.ErrnoName(int(-v))
+	}
+	return fmt.Sprint(v)
+}
