@@ -120,17 +120,18 @@ func (c *cursor) mode() int64 {
 }
 
 // digits reads the digits from position start on, of any base and length.
-func (c *cursor) digits(start, base int, negative bool) int64 {
-	i := start
+func (c *cursor) digits(start int, base uint64, negative bool) int64 {
+	i, limit := start, (1<<64-1)/base
 	var v uint64
 	overflow := false
 	for ; i < len(c.b); i++ {
-		d := digit(c.b[i])
+		d := uint64(digit[c.b[i]])
 		if d >= base {
 			break
 		}
-		overflow = overflow || v > (1<<64-1-uint64(d))/uint64(base)
-		v = v*uint64(base) + uint64(d)
+		next := v*base + d
+		overflow = overflow || v > limit || next < v
+		v = next
 	}
 	switch {
 	case i == start:
@@ -144,15 +145,20 @@ func (c *cursor) digits(start, base int, negative bool) int64 {
 	return c.signed(v, negative)
 }
 
-func digit(b byte) int {
-	switch {
-	case isDigit(b):
-		return int(b - '0')
-	case b|0x20 >= 'a' && b|0x20 <= 'f':
-		return int(b|0x20-'a') + 10
+// digit holds the value of a hexadecimal digit, 16 for any other byte.
+var digit = func() (t [256]uint8) {
+	for b := range t {
+		switch c := byte(b); {
+		case isDigit(c):
+			t[b] = c - '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			t[b] = (c | 0x20) - 'a' + 10
+		default:
+			t[b] = 16
+		}
 	}
-	return 16
-}
+	return t
+}()
 
 func (c *cursor) signed(v uint64, negative bool) int64 {
 	if !negative {

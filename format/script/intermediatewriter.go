@@ -134,7 +134,7 @@ func likeNumber(s []byte) bool {
 	hex := len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x'
 	digits := false
 	for i, b := range s {
-		if hex && i > 1 && digit(b) == 16 || !hex && !isDigit(b) && b != '+' && b != '-' && b != '.' {
+		if hex && i > 1 && digit[b] == 16 || !hex && !isDigit(b) && b != '+' && b != '-' && b != '.' {
 			return false
 		}
 		digits = digits || isDigit(b)

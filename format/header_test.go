@@ -1,0 +1,122 @@
+package format
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func parseHeader(text []byte) (*Header, error) {
+	var h Header
+	for line := range bytes.Lines(text) {
+		if err := h.ParseLine(bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
+			return nil, err
+		}
+	}
+	return &h, nil
+}
+
+func TestHeaderRoundTrip(t *testing.T) {
+	h := &Header{
+		Meta:    []Meta{{MetaCommand, "./app --n 10"}, {MetaCwd, `"/home/a b"`}, {"a key: of some", "value: too"}, {"empty", ""}, {MetaLost, "0"}},
+		Threads: []Thread{{Process: 1}, {Process: 2, Parent: 1, Start: 1_500_000_001}},
+		Descriptors: []Descriptor{
+			{Process: 1, FD: 0, Flags: RDONLY, Path: "pipe:[1]"},
+			{Process: 1, FD: 3, Flags: RDWR | APPEND, Offset: 1 << 40, Path: "a \"b\"\n"},
+		},
+		Files: []File{
+			{Path: "d", Type: TypeDir, Mode: 0o755, Size: 64, Cached: -1},
+			{Path: "d/f\xff", Type: TypeReg, Mode: 0o4600, Size: 1 << 50, Cached: 3, Sparse: true},
+			{Path: "d/l", Type: TypeLnk, Mode: 0o777, Target: "f x"},
+			{Path: "d/h", Type: TypeReg, Mode: 0, Link: "d/f\xff"},
+		},
+	}
+	text := h.Append(nil)
+	require.Equal(t, `# command: ./app --n 10
+# cwd: "/home/a b"
+# a key: of some: value: too
+# empty: 
+# lost: 0
+# thread: 1 process=1 parent=0 start=0.000000000
+# thread: 2 process=2 parent=1 start=1.500000001
+# fd: 1 0 O_RDONLY 0 "pipe:[1]"
+# fd: 1 3 O_RDWR|O_APPEND 1099511627776 "a \"b\"\n"
+# file: "d" dir mode=0755 size=64 cached=-1
+# file: "d/f\377" reg mode=04600 size=1125899906842624 cached=3 sparse
+# file: "d/l" lnk mode=0777 size=0 cached=0 target="f x"
+# file: "d/h" reg mode=0 size=0 cached=0 link="d/f\377"
+`, string(text))
+	got, err := parseHeader(text)
+	require.NoError(t, err)
+	// A key ends at the first colon.
+	h.Meta[2] = Meta{"a key", "of some: value: too"}
+	require.Equal(t, h, got)
+}
+
+func TestHeaderThatSaysNothing(t *testing.T) {
+	require.Empty(t, (&Header{}).Append(nil))
+	require.Empty(t, (&Header{Threads: []Thread{{Process: 1}}}).Append(nil))
+	require.NotEmpty(t, (&Header{Threads: []Thread{{Process: 1, Start: 1}}}).Append(nil))
+}
+
+func TestHeaderValues(t *testing.T) {
+	h := &Header{Meta: []Meta{{"a", "1"}, {"b", "2"}, {"a", "3"}}}
+	v, ok := h.Value("a")
+	require.True(t, ok)
+	require.Equal(t, "3", v)
+	_, ok = h.Value("c")
+	require.False(t, ok)
+	h.Set("c", "4")
+	h.Set("b", "5")
+	require.Equal(t, []Meta{{"a", "1"}, {"b", "5"}, {"a", "3"}, {"c", "4"}}, h.Meta)
+	require.Equal(t, "# k: a b c\n", string(AppendMeta(nil, "k", "a\nb\tc")))
+}
+
+func TestManyThreads(t *testing.T) {
+	h := &Header{Threads: make([]Thread, 5000)}
+	for i := range h.Threads {
+		h.Threads[i] = Thread{Process: int32(i + 1), Parent: int32(i)}
+	}
+	got, err := parseHeader(h.Append(nil))
+	require.NoError(t, err)
+	require.Equal(t, h, got)
+}
+
+func TestHeaderErrors(t *testing.T) {
+	for _, line := range []string{
+		"", "x", "# thread: ", "# thread: 2 process=1 parent=0 start=0.0", "# thread: 1 process=1 parent=0", "# thread: 1 process=x parent=0 start=0.0",
+		"# thread: 1 process=1 parent=0 start=0.0 x", "# thread: 1 process=4294967296 parent=0 start=0.0",
+		"# fd: 1 2", `# fd: 1 x O_RDONLY 0 "a"`, `# fd: 1 2 O_NOSUCH 0 "a"`, "# fd: 1 2 O_RDONLY 0 a", `# fd: 1 2 O_RDONLY 0 "a" b`,
+		"# file: ", `# file: "a"`, `# file: "a" door mode=0 size=0 cached=0`, `# file: "a" reg mode=0 size=x cached=0`,
+		`# file: "a" reg mode=0 size=0 cached=0 dense`, `# file: "a" reg mode=0 size=0 cached=0 target=x`, `# file: "a reg mode=0 size=0 cached=0`,
+	} {
+		var h Header
+		require.ErrorIs(t, h.ParseLine([]byte(line)), errHeader, line)
+		require.Equal(t, Header{}, h, line)
+	}
+	for _, line := range []string{"#", "# a remark", "#:", "# 10:30", "#!/bin/sh"} {
+		var h Header
+		require.NoError(t, h.ParseLine([]byte(line)), line)
+		require.Equal(t, Header{}, h, line)
+	}
+}
+
+// FuzzHeader demands that nothing panics, and that whatever parses is the same
+// after printing and parsing it again.
+func FuzzHeader(f *testing.F) {
+	f.Add([]byte("# command: ./app\n#a: b\n# thread: 1 process=1 parent=0 start=0.5\n"))
+	f.Add([]byte("# fd: 1 3 O_RDWR|O_APPEND 12 \"a \\\"b\\n\"\n"))
+	f.Add([]byte("# file: \"a\" reg mode=0644 size=1 cached=-1 sparse target=\"x\" link=\"y\"\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		h, err := parseHeader(text)
+		if err != nil {
+			require.ErrorIs(t, err, errHeader)
+			return
+		}
+		printed := h.Append(nil)
+		again, err := parseHeader(printed)
+		require.NoError(t, err, "%s", printed)
+		require.Equal(t, string(printed), string(again.Append(nil)))
+	})
+}
