@@ -95,10 +95,10 @@ func runCompile(c *cli.Context) error {
 			return err
 		}
 		if err := compile.Copy(src, bin.NewWriter(trace, tmp)); err != nil {
-			return err
+			return named(name, err)
 		}
 	} else if r, err = compile.Compile(scriptSource(f, name), bin.NewWriter(trace, tmp), o); err != nil {
-		return fmt.Errorf("%s: %w", name, withoutName(err))
+		return named(name, err)
 	}
 	if err := judge(c, name, f, r); err != nil {
 		return err
@@ -127,13 +127,13 @@ func runCompile(c *cli.Context) error {
 	return dst.commit()
 }
 
-// withoutName keeps the place of a syntax error, which names the file itself,
-// from being named twice.
-func withoutName(err error) error {
-	if e, ok := errors.AsType[*script.SyntaxError](err); ok {
-		return errors.New(e.Place())
+// named puts the name of a file before an error that doesn't say its place by
+// itself.
+func named(name string, err error) error {
+	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
+		return err
 	}
-	return err
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // judge warns of what a trace can't make good, or refuses it.

@@ -184,8 +184,8 @@ func (s *summary) print(w io.Writer) error {
 		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d\n",
 			d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
 	}
-	for _, kind := range r.Prepared.Substituted() {
-		fmt.Fprintf(w, "substituted: %s\n", kind)
+	if n := r.Prepared.Substituted; n > 0 {
+		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", n)
 	}
 	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
