@@ -245,8 +245,9 @@ func (h *Header) parseFile(value []byte) error {
 	f := File{Path: s.quoted()}
 	s.literal(" ")
 	f.Type = ParseFileType(s.word())
-	f.Mode = uint32(s.field("mode", 31))
-	f.Size, f.Cached = s.field("size", 63), s.field("cached", 63)
+	mode := s.field("mode", 31)
+	f.Mode, f.Size, f.Cached = uint32(mode), s.field("size", 63), s.field("cached", 63)
+	s.failed = s.failed || mode < 0 || f.Size < 0
 	for len(s.rest) > 0 && !s.failed {
 		switch word, _, _ := bytes.Cut(s.rest, []byte("=")); string(word) {
 		case "target":

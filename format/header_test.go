@@ -89,6 +89,7 @@ func TestHeaderErrors(t *testing.T) {
 		"# thread: 1 process=1 parent=0 start=0.0 x", "# thread: 1 process=4294967296 parent=0 start=0.0",
 		"# fd: 1 2", `# fd: 1 x O_RDONLY 0 "a"`, `# fd: 1 2 O_NOSUCH 0 "a"`, "# fd: 1 2 O_RDONLY 0 a", `# fd: 1 2 O_RDONLY 0 "a" b`,
 		"# file: ", `# file: "a"`, `# file: "a" door mode=0 size=0 cached=0`, `# file: "a" reg mode=0 size=x cached=0`,
+		`# file: "a" reg mode=-1 size=0 cached=0`, `# file: "a" reg mode=0 size=-1 cached=0`,
 		`# file: "a" reg mode=0 size=0 cached=0 dense`, `# file: "a" reg mode=0 size=0 cached=0 target=x`, `# file: "a reg mode=0 size=0 cached=0`,
 	} {
 		var h Header
