@@ -11,9 +11,12 @@ import (
 	"pianola/format"
 )
 
+// packer is shared, for to make one costs more than to use it.
+var packer = newEncoder()
+
 // pack returns a loader of one part of the form rows, and the part.
 func pack(rows []uint64, k kind) (loader, part) {
-	packed := newEncoder().rows(nil, rows, kinds[k].width)
+	packed := packer.rows(nil, rows, kinds[k].width)
 	p := part{kind: k, length: int64(len(packed)), count: int64(len(rows) / kinds[k].width), crc: checksum(packed)}
 	return newLoader(&memory{data: packed}, DefaultLimit), p
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"math"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,11 +142,11 @@ type piece struct {
 }
 
 func table(k kind, thread int32, rows ...uint64) piece {
-	return piece{part{kind: k, thread: thread, count: int64(len(rows) / kinds[k].width)}, newEncoder().rows(nil, rows, kinds[k].width)}
+	return piece{part{kind: k, thread: thread, count: int64(len(rows) / kinds[k].width)}, packer.rows(nil, rows, kinds[k].width)}
 }
 
 func text(k kind, s string) piece {
-	return piece{part{kind: k, count: int64(len(s))}, newEncoder().text(nil, []byte(s))}
+	return piece{part{kind: k, count: int64(len(s))}, packer.text(nil, []byte(s))}
 }
 
 // alike is a table of count rows that are all zero, whatever the count.
@@ -166,11 +168,18 @@ func craft(pieces ...piece) []byte {
 		rows = append(rows, r[:]...)
 		body = append(body, p.packed...)
 	}
-	index := newEncoder().rows(nil, rows, kinds[kindIndex].width)
+	index := packer.rows(nil, rows, kinds[kindIndex].width)
 	f.index.crc = checksum(index)
 	f.index.offset += int64(len(body))
 	f.length = f.index.offset + int64(len(index))
 	return slices.Concat(f.append(nil), body, index)
+}
+
+// allocated returns the bytes that the program has allocated since its start.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 func TestHostile(t *testing.T) {
@@ -251,7 +260,11 @@ func TestHostile(t *testing.T) {
 		{"planes that are no zstd", []piece{head, {part{kind: kindLengths, count: 1}, []byte{0, 1, 0, 1, 2, 3, 4}}, contents}, ErrMalformed, "magic number mismatch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := tasted(craft(c.pieces...), 16<<20, 1000)
+			const limit = 16 << 20
+			file := craft(c.pieces...)
+			before := allocated()
+			err := tasted(file, limit, 1000)
+			require.Less(t, allocated()-before, uint64(limit+2<<20))
 			if c.is == nil {
 				require.NoError(t, err)
 				return
@@ -315,6 +328,29 @@ func TestFaultComesAfterWhatIsSound(t *testing.T) {
 	events, err := every(tr.Events(), 100)
 	require.ErrorContains(t, err, "row 270")
 	require.Len(t, events, 270)
+}
+
+// What Open counts against the limit is no less than what it keeps.
+func TestOpenCountsWhatItKeeps(t *testing.T) {
+	h := &format.Header{}
+	var events []format.Event
+	for i := range 20_000 {
+		h.Threads = append(h.Threads, format.Thread{Process: 1})
+		h.Files = append(h.Files, format.File{Path: strconv.Itoa(i), Type: format.TypeReg})
+		events = append(events, format.Event{Op: format.OpUnlink, TID: int32(i + 1), Str: [format.MaxStrings][]byte{[]byte(h.Files[i].Path)}})
+	}
+	file := compiled(t, h, events)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tr := opened(t, file)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	used := tr.loader.budget.used.Load()
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), used+1<<20)
+	_, err := Open(bytes.NewReader(file), int64(len(file)), used-1)
+	require.ErrorIs(t, err, ErrLimit)
+	runtime.KeepAlive(tr)
 }
 
 // Readers take their buffers from the limit.
