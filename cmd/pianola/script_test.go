@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"pianola/internal/bpftest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pianola": main})
+}
+
+// Each script in testdata shows one behaviour of the command. Scripts whose
+// name begins with "record" need eBPF.
+func TestScripts(t *testing.T) {
+	for name, needsBPF := range map[string]bool{"record*": true, "[!r]*": false} {
+		files, err := filepath.Glob("testdata/script/" + name + ".txtar")
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		t.Run(name, func(t *testing.T) {
+			if needsBPF {
+				bpftest.Require(t)
+			}
+			shared, err := filepath.Abs("../../testdata")
+			require.NoError(t, err)
+			testscript.Run(t, testscript.Params{
+				Files: files,
+				Setup: func(e *testscript.Env) error {
+					e.Setenv("TESTDATA", shared)
+					return nil
+				},
+				Condition: func(cond string) (bool, error) {
+					_, err := exec.LookPath(cond)
+					return err == nil, nil
+				},
+				UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
+			})
+		})
+	}
+}
