@@ -245,14 +245,11 @@ func (c *cursor) value() []byte {
 			continue
 		case '<':
 			// What a descriptor stands for (strace -y) can hold anything.
-			if n := bytes.IndexByte(c.b[c.i:], '>'); n > 0 {
-				c.i += n
-			}
+			c.upTo('>')
+			continue
 		case '/':
 			if c.take("/*") {
-				if n := bytes.Index(c.b[c.i:], []byte("*/")); n >= 0 {
-					c.i += n + 2
-				}
+				c.commentEnd()
 				continue
 			}
 		case '(', '[', '{':
@@ -289,10 +286,17 @@ func (c *cursor) skipQuoted() {
 // comment skips the remark that strace puts behind some numbers.
 func (c *cursor) comment() {
 	if c.take(" /*") {
-		if n := bytes.Index(c.b[c.i:], []byte("*/")); n >= 0 {
-			c.i += n + 2
-		}
+		c.commentEnd()
 	}
+}
+
+func (c *cursor) commentEnd() {
+	n := bytes.Index(c.b[c.i:], []byte("*/"))
+	if n < 0 {
+		c.fail("comment without an end")
+		return
+	}
+	c.i += n + 2
 }
 
 // braces reads what stands between braces, in which quotes hide a closing one.

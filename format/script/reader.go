@@ -32,7 +32,8 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e
 
 // Reader reads a script of any dialect. It implements format.Reader: what Read
 // returns is borrowed until the next call. Memory is bounded by the longest
-// line, the "#" lines and the number of threads, whatever the source says.
+// line, the "#" lines and the number of threads, whatever the source says. The
+// last line may lack its newline if it is whole.
 type Reader struct {
 	// Skipped counts the lines that hold no event, by the name of the unknown
 	// operation or of the signal. It must not be changed.

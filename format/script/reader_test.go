@@ -23,7 +23,7 @@ func TestStrace(t *testing.T) {
 	require.NoError(t, err)
 	events, r := parse(t, string(text))
 	require.Equal(t, Recorded, r.Dialect())
-	require.Equal(t, map[string]int64{"brk": 1, "mmap": 1, "futex": 1, "SIGCHLD": 1, "write": 1}, r.Skipped)
+	require.Equal(t, map[string]int64{"brk": 1, "mmap": 1, "futex": 1, "SIGCHLD": 1, "write": 1, "poll": 1, "superseded": 1}, r.Skipped)
 	got := printRecorded(t, r.Header(), events)
 	if *update {
 		require.NoError(t, os.WriteFile("testdata/strace.golden", []byte(got), 0o666))
@@ -172,6 +172,12 @@ func TestErrors(t *testing.T) {
 		{"1 0.1 +++ killed by +++\n", "trace.txt:1: expected the name of a signal"},
 		{"1 0.1 --- SIGCHLD\n", "trace.txt:1: expected a signal"},
 		{"1 0.1 <... read\n", "trace.txt:1: expected a resumed call"},
+		{"1 0.1 <unfinished\n", "trace.txt:1: expected a call"},
+		{"1 0.1 -x\n", "trace.txt:1: expected a call"},
+		{"1 0.1 close(3<a) = 0\n", "trace.txt:1: close: fd: expected '>'"},
+		{"1 0.1 getdents64(3, 0x10 /* 5, 10) = 0\n", "trace.txt:1: getdents64: buf: comment without an end"},
+		{"1 0.1 read(3, [/* 5, 10) = 0\n", "trace.txt:1: read: buf: comment without an end"},
+		{"1 0.1 fcntl(3, F_SETFL, ) = 0\n", "trace.txt:1: fcntl: arg: malformed number"},
 		{"close ( 3 ) = 0\nnosuch ( 3 ) = 0\n", "trace.txt:2: unknown operation nosuch"},
 		{"close ( 3 ) = 0\n2 close ( 3 ) = 0\n", "trace.txt:2: thread 2 is not in the thread table"},
 		{"close ( 3 ) = 0\nclose 3\n", "trace.txt:2: expected an operation and its arguments in parentheses"},
@@ -183,6 +189,8 @@ func TestErrors(t *testing.T) {
 		{"compute ( 1.0 ) x\n", "trace.txt:1: unexpected text after compute"},
 		{"compute ( 2000000000.0 )\ncompute ( 2000000000.0 )\n", "trace.txt:2: time out of range"},
 		{"close ( 3 ) = 0 {after=1}\n", "trace.txt:1: malformed note after=1"},
+		{"close ( 3 ) = 0 {after=0:1}\n", "trace.txt:1: malformed note after=0:1"},
+		{"compute ( 2000000000.0 )\nclose ( 3 ) = 0 <2000000000.0>\n", "trace.txt:2: time out of range"},
 		{"read ( 3 4 ) = 0 {buf=y}\n", "trace.txt:1: malformed note buf=y"},
 		{"1 0.1 close(3) = 0\n1 0.1 close(3) ", "trace.txt:2: cut off in mid-line: expected '='"},
 		{"1 0.1 close(3) = 0\n1 0.", "trace.txt:2: cut off in mid-line: malformed time"},
@@ -221,6 +229,19 @@ func TestErrorAfterEvents(t *testing.T) {
 			require.Equal(t, err, again)
 		})
 	}
+}
+
+// TestUnfinishedIsBounded reads the beginnings of more and longer calls than a
+// Reader remembers.
+func TestUnfinishedIsBounded(t *testing.T) {
+	call := " 0.0 rmdir(\"" + strings.Repeat("x", maxLine-100) + " <unfinished ...>\n"
+	calls := maxUnfinished/len(call) + 2
+	lines := make([]io.Reader, 0, 2*calls)
+	for i := range calls {
+		lines = append(lines, strings.NewReader(fmt.Sprint(i+1)), strings.NewReader(call))
+	}
+	_, err := readAll(NewReader(io.MultiReader(lines...), "trace.txt"), 10)
+	require.ErrorContains(t, err, "too many unfinished calls")
 }
 
 func TestNoProgress(t *testing.T) {
