@@ -23,7 +23,7 @@ type engine struct {
 	speed  float64
 	strict bool
 	limits Limits
-	jail   bool        // guards are jails
+	guard  guard       // for each thread to copy and enter
 	arch   format.Arch // of the recording
 
 	workers   []*worker
@@ -49,57 +49,57 @@ type engine struct {
 	bytes    atomic.Int64 // that may still be written
 }
 
-// newEngine makes a run's workers, and all memory that they will use.
-func newEngine(t format.Trace, o *Options, g guard) (*engine, error) {
-	e := &engine{
+func newEngine(t format.Trace, o *Options) *engine {
+	return &engine{
 		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, strict: o.Strict, limits: o.Limits,
-		jail: g.jailed, arch: format.HostArch, processes: make(map[int32]*process), begin: make(chan struct{}),
+		arch: recordedOn(t.Header()), processes: make(map[int32]*process), begin: make(chan struct{}),
 	}
-	h := t.Header()
-	if v, _ := h.Value(format.MetaArch); v != "" {
-		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
-			if a.String() == v {
-				e.arch = a
-			}
+}
+
+// recordedOn returns the architecture of a recording, the host's if it isn't
+// said.
+func recordedOn(h *format.Header) format.Arch {
+	v, _ := h.Value(format.MetaArch)
+	for _, a := range []format.Arch{format.AMD64, format.ARM64} {
+		if a.String() == v {
+			return a
 		}
 	}
+	return format.HostArch
+}
+
+// build makes the workers and all memory that they will use, which free gives
+// back.
+func (e *engine) build() error {
 	if err := e.makeNames(); err != nil {
-		return nil, err
+		return err
 	}
-	threads := h.Threads
+	threads := e.trace.Header().Threads
 	if len(threads) == 0 {
 		threads = []format.Thread{{Process: 1}}
 	}
 	if err := e.makeProcesses(threads); err != nil {
-		return nil, e.free(err)
+		return err
 	}
 	lengths := make([]int64, len(threads))
 	for i := range threads {
-		lengths[i] = t.Len(int32(i + 1))
+		lengths[i] = e.trace.Len(int32(i + 1))
 	}
-	logs, err := newLogs(lengths, o.Limits.Memory/4)
-	if err != nil {
-		return nil, e.free(err)
-	}
-	e.logs = logs
-	for i, th := range threads {
-		e.workers = append(e.workers, e.newWorker(int32(i+1), e.processes[th.Process], g))
-		if th.Parent == 0 {
-			e.workers[i].recorded = max(th.Start, 0)
-		}
+	var err error
+	if e.logs, err = newLogs(lengths, e.limits.Memory/4); err != nil {
+		return err
 	}
 	for i, th := range threads {
+		e.workers = append(e.workers, e.newWorker(int32(i+1), e.processes[th.Process]))
+	}
+	for i, th := range threads {
+		w := e.workers[i]
+		w.recorded = max(th.Start, 0)
 		if th.Parent != 0 {
-			e.workers[i].parent = e.workers[th.Parent-1]
-			if e.timing == Schedule {
-				e.workers[i].recorded = max(th.Start, 0)
-			}
+			w.parent = e.workers[th.Parent-1]
 		}
 	}
-	if err := e.makeWaits(); err != nil {
-		return nil, e.free(err)
-	}
-	return e, nil
+	return e.makeWaits()
 }
 
 func (e *engine) makeNames() error {
@@ -156,9 +156,9 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	return nil
 }
 
-func (e *engine) newWorker(number int32, p *process, g guard) *worker {
+func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
-		e: e, number: number, process: p, length: e.trace.Len(number), guard: g, log: &e.logs[number-1],
+		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
 		batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
 		differences: make([]Difference, 0, maxDifferences),
 	}
@@ -191,8 +191,8 @@ func (e *engine) makeWaits() error {
 	return nil
 }
 
-// free returns memory that the collector doesn't know of, and err.
-func (e *engine) free(err error) error {
+// free gives memory back that the collector doesn't know of.
+func (e *engine) free() {
 	e.pool.free()
 	for _, m := range e.tables {
 		m.free()
@@ -200,7 +200,6 @@ func (e *engine) free(err error) error {
 	for _, p := range e.processes {
 		p.arena.free()
 	}
-	return err
 }
 
 // fail stops the run because of an error, the first of which counts.
@@ -237,6 +236,7 @@ func (e *engine) run(ctx context.Context) error {
 	e.ready.Add(n)
 	e.running.Add(n)
 	for _, w := range e.workers {
+		w.guard = e.guard
 		go w.run()
 	}
 	e.ready.Wait()
@@ -268,8 +268,8 @@ func (e *engine) closeAll() {
 }
 
 // openDescriptors opens what the recorded processes had open at the start. The
-// calling thread is bound by g.
-func (e *engine) openDescriptors(g *guard) error {
+// calling thread is bound by the guard.
+func (e *engine) openDescriptors() error {
 	first := len(e.trace.Strings())
 	descriptors := e.trace.Header().Descriptors
 	for i, d := range descriptors {
@@ -278,7 +278,7 @@ func (e *engine) openDescriptors(g *guard) error {
 			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
 		}
 		flags := openFlags(d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC))
-		open := func() int64 { return g.open(&e.names[first+i], flags, 0) }
+		open := func() int64 { return e.guard.open(&e.names[first+i], flags, 0) }
 		// The same place in the same file under two numbers is what ">log
 		// 2>&1" looks like: they move together.
 		for _, twin := range descriptors[:i] {

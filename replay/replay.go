@@ -18,7 +18,8 @@ import (
 var running sync.Mutex
 
 // Run prepares the root, replays a trace in it and removes what it made. The
-// trace must stay open as long as the Result's Events are read.
+// trace must stay open as long as the Result's Events are read, and its readers
+// must not open files by path: they are used where only the root is to be seen.
 //
 // A run that ends early, because ctx is done, a result differs in a strict
 // replay, a limit is met or the trace is damaged, returns an error and the
@@ -39,47 +40,44 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 	running.Lock()
 	defer running.Unlock()
 
+	e := newEngine(t, &o)
+	defer e.free()
+	if err := e.build(); err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
 	root, err := openRoot(o.Root, o.Keep)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	defer func() {
-		if e := root.close(); e != nil && err == nil {
-			err = fmt.Errorf("replay: %w", e)
+		if failed := root.close(); failed != nil && err == nil {
+			err = fmt.Errorf("replay: %w", failed)
 		}
 	}()
 	raiseDescriptors(o.Limits.Descriptors)
 
-	g := guard{root: root.dir.Fd()}
-	var e *engine
+	begin := time.Now()
 	p := &preparation{
-		want: want, guard: &g, random: rand.NewChaCha8([32]byte{1}), progress: o.Progress,
+		want: want, guard: &e.guard, random: rand.NewChaCha8([32]byte{1}), progress: o.Progress,
 		files: t.Header().Files,
 	}
-	begin := time.Now()
+	e.guard.root = root.dir.Fd()
 	err = onThread(func() error {
-		if err := bind(&g); err != nil {
+		if err := bind(&e.guard); err != nil {
 			return err
 		}
 		if err := p.run(ctx); err != nil {
 			return err
 		}
-		if e, err = newEngine(t, &o, g); err != nil {
-			return err
-		}
-		return e.openDescriptors(&g)
+		return e.openDescriptors()
 	})
 	if err != nil {
-		if e != nil {
-			e.closeAll()
-			_ = e.free(nil)
-		}
+		e.closeAll()
 		return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
 	}
 	p.done.Elapsed = time.Since(begin)
 	e.bytes.Store(o.Limits.Bytes - want.bytes)
 	err = e.run(ctx)
-	_ = e.free(nil)
 	r = &Result{Timing: o.Timing, Speed: o.Speed, Prepared: p.done, trace: t, logs: e.logs}
 	r.collect(e.workers)
 	if err != nil {

@@ -89,7 +89,7 @@ func (w *worker) run() {
 func (w *worker) prepare() error {
 	blockSignals()
 	fineTimers()
-	if err := w.guard.enter(w.e.jail); err != nil {
+	if err := w.guard.enter(w.guard.jailed); err != nil {
 		return err
 	}
 	if err := w.refill(); err != nil && !errors.Is(err, io.EOF) {

@@ -1,0 +1,149 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// A log that doesn't fit into its memory goes through a file and comes back
+// the same.
+func TestLogSpills(t *testing.T) {
+	r := newRoll(3)
+	const events = 20_000
+	for n := int32(1); n <= 3; n++ {
+		for range events {
+			r.add(n, format.OpRmdir, -int64(unix.ENOENT), "x")
+		}
+	}
+	// A quarter of the memory is the log's: the files are made.
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Memory: minMemory}})
+	require.NoError(t, err)
+	faultless(t, r, res)
+	for i := range res.logs {
+		require.Positive(t, res.logs[i].spilled)
+		require.EqualValues(t, events, res.logs[i].len())
+	}
+	all := readAll(t, res.Events())
+	require.Len(t, all, 3*events)
+	last := [4]int64{}
+	for i, ev := range all {
+		require.Equal(t, format.OpRmdir, ev.Op)
+		require.EqualValues(t, -int64(unix.ENOENT), ev.Ret)
+		require.GreaterOrEqual(t, ev.Start, last[ev.TID], "event %d", i)
+		last[ev.TID] = ev.Start
+		if i > 0 {
+			require.LessOrEqual(t, all[i-1].End(), ev.End())
+		}
+	}
+}
+
+func TestLogEntries(t *testing.T) {
+	for _, memory := range []int64{1 << 20, 8 * entrySize, 0} {
+		logs, err := newLogs([]int64{5, 0, 40}, memory)
+		require.NoError(t, err)
+		for n := range logs {
+			l := &logs[n]
+			for i := range []int64{5, 0, 40}[n] {
+				if l.full() {
+					require.NoError(t, l.spill())
+				}
+				l.entries = append(l.entries, entry{i, int64(n), i * i})
+			}
+		}
+		for n := range logs {
+			l := &logs[n]
+			for i := int64(0); i < l.len(); {
+				var batch [3]entry
+				got, err := l.read(i, batch[:])
+				require.NoError(t, err)
+				require.Positive(t, got)
+				for _, e := range batch[:got] {
+					require.Equal(t, entry{i, int64(n), i * i}, e)
+					i++
+				}
+			}
+		}
+		if memory == 1<<20 {
+			require.Error(t, logs[0].spill(), "more events than announced")
+		}
+	}
+}
+
+// What a log says of events beside their times.
+func TestEvents(t *testing.T) {
+	r := newRoll(1)
+	r.header.Set(format.MetaCommand, "app")
+	r.header.Threads[0].Process = 7
+	r.header.Descriptors = []format.Descriptor{{Process: 7, FD: 0, Flags: format.RDONLY, Path: "."}}
+	r.header.Files = []format.File{{Path: "f", Type: format.TypeReg, Mode: 0o644}}
+	r.add(1, format.OpOpen, 42, "f", format.RDONLY)
+	r.add(1, format.OpRename, 0, "f", "")
+	r.add(1, format.OpStat, 0, -1, 4096)
+	r.add(1, format.OpExit, format.NoResult, 3)
+	_, res := play(t, r, bindings[1].bind)
+	log := res.Events()
+	all := readAll(t, log)
+	require.Len(t, all, 4)
+	require.EqualValues(t, 42, all[0].Ret)
+	require.Equal(t, "f", string(all[0].Str[0]))
+	require.Nil(t, all[0].Str[1])
+	require.EqualValues(t, [format.MaxArgs]int64{0, format.RDONLY}, all[0].Args)
+	require.EqualValues(t, -int64(unix.ENOENT), all[1].Ret)
+	require.Equal(t, []byte{}, all[1].Str[1])
+	require.EqualValues(t, -int64(unix.EFAULT), all[2].Ret)
+	require.Nil(t, all[2].Str[0])
+	require.EqualValues(t, format.NoResult, all[3].Ret)
+
+	h := log.Header()
+	replay, ok := h.Value(format.MetaReplay)
+	require.True(t, ok)
+	require.Equal(t, "timing=afap speed=1", replay)
+	require.Equal(t, []format.Descriptor{{Process: 1, FD: 0, Flags: format.RDONLY, Path: "."}}, h.Descriptors)
+	_, ok = r.header.Value(format.MetaReplay)
+	require.False(t, ok, "the trace's own header is not touched")
+	require.Equal(t, all, readAll(t, res.Events()), "each reader begins anew")
+}
+
+func TestHistogram(t *testing.T) {
+	var h histogram
+	require.Equal(t, Lateness{}, h.summary())
+	for i := int64(-5); i <= 100_000; i++ {
+		h.add(i)
+	}
+	s := h.summary()
+	require.InEpsilon(t, 50_000, s.P50, 0.04)
+	require.InEpsilon(t, 99_000, s.P99, 0.04)
+	require.EqualValues(t, 100_000, s.Max)
+	h.add(1<<63 - 1)
+	require.EqualValues(t, 1<<63-1, h.summary().Max)
+
+	// Each bucket begins where the one before ends.
+	for b := 1; b < bucket(1<<63-1); b++ {
+		require.Equal(t, b, bucket(low(b)))
+		require.Equal(t, b-1, bucket(low(b)-1))
+	}
+}
+
+func TestRegion(t *testing.T) {
+	m, err := newRegion(3 * pageSize)
+	require.NoError(t, err)
+	defer m.free()
+	require.Len(t, m, 2*pageSize)
+	base := m.at(0, 0)
+	for _, test := range []struct{ place, size, want uint64 }{
+		{0, 2 * pageSize, 0}, {100, 10, 100}, {2*pageSize + 7, 10, 7}, {pageSize + 5, pageSize, 5}, {pageSize - 1, 2 * pageSize, 0},
+		{1<<64 - 1, 1, 2*pageSize - 1}, {1<<64 - 1, 2, pageSize - 1},
+	} {
+		got := m.at(test.place, test.size)
+		require.EqualValues(t, test.want, got-base, "%+v", test)
+	}
+	var iov [maxSegments]unix.Iovec
+	require.True(t, m.segments(&iov, 0, 10, 3))
+	require.Equal(t, []uint64{3, 3, 4}, []uint64{iov[0].Len, iov[1].Len, iov[2].Len})
+	require.False(t, m.segments(&iov, 0, 1<<20, 3), "a segment larger than the region")
+	require.True(t, m.segments(&iov, 0, 0, 0))
+}

@@ -1,0 +1,192 @@
+package replay
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+func TestPrepare(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(1)
+		const size = chunk + 12345
+		for _, f := range []format.File{
+			{Path: ".", Type: format.TypeDir},
+			{Path: "d", Type: format.TypeDir, Mode: 0o1555, Size: 10_000},
+			{Path: "d/full", Type: format.TypeReg, Mode: 0o4751, Size: size, Cached: 3},
+			{Path: "d/cold", Type: format.TypeReg, Mode: 0o600, Size: size},
+			{Path: "d/sparse", Type: format.TypeReg, Mode: 0o666, Size: 1 << 33, Sparse: true, Cached: -1},
+			{Path: "d/hard", Type: format.TypeReg, Link: "d/full", Size: size},
+			{Path: "soft", Type: format.TypeLnk, Target: "/any/where\n"},
+			{Path: "pipe", Type: format.TypeFifo, Mode: 0o644},
+			{Path: "disk", Type: format.TypeBlk, Mode: 0o600, Size: 1 << 20},
+		} {
+			r.file(f)
+		}
+		listed := r.add(1, format.OpOpen, 3, "d", format.RDONLY|format.DIRECTORY)
+		r.add(1, format.OpGetdents64, 9984, 3, 0, 32768)
+		dir, res := play(t, r, bind)
+		faultless(t, r, res)
+		require.InDelta(t, 10_000, readAll(t, res.Events())[listed+1].Ret, 40)
+
+		stat := func(name string) *syscall.Stat_t {
+			info, err := os.Lstat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			return info.Sys().(*syscall.Stat_t)
+		}
+		require.EqualValues(t, unix.S_IFDIR|0o1555, stat("d").Mode)
+		require.EqualValues(t, unix.S_IFREG|0o751, stat("d/full").Mode, "without set-user-id")
+		require.EqualValues(t, size, stat("d/full").Size)
+		require.GreaterOrEqual(t, stat("d/full").Blocks*512, int64(size))
+		require.Equal(t, stat("d/full").Ino, stat("d/hard").Ino)
+		require.EqualValues(t, 1<<33, stat("d/sparse").Size)
+		require.Zero(t, stat("d/sparse").Blocks)
+		require.EqualValues(t, unix.S_IFREG|0o644, stat("pipe").Mode)
+		require.Zero(t, stat("disk").Size)
+		target, err := os.Readlink(filepath.Join(dir, "soft"))
+		require.NoError(t, err)
+		require.Equal(t, "/any/where\n", target)
+
+		p := res.Prepared
+		require.Equal(t, []int64{9, 2 * size, 2}, []int64{p.Files, p.Bytes, p.Substituted})
+		require.Positive(t, p.Fillers)
+		full, err := os.ReadFile(filepath.Join(dir, "d/full"))
+		require.NoError(t, err)
+		require.NotEqual(t, full[:4096], full[chunk:chunk+4096], "blocks that a storage system can tell apart")
+	})
+}
+
+func TestProgress(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "a", Type: format.TypeReg, Size: chunk + 1})
+	r.file(format.File{Path: "b", Type: format.TypeReg, Size: 10})
+	var seen []int64
+	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Progress: func(done, total int64) {
+		require.EqualValues(t, chunk+11, total)
+		seen = append(seen, done)
+	}})
+	require.NoError(t, err)
+	require.Equal(t, []int64{chunk, chunk + 1, chunk + 11}, seen)
+}
+
+// Nothing is written for a trace that asks for too much or for nonsense.
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		name   string
+		limits Limits
+		file   format.File
+		want   string
+		limit  bool
+	}{
+		{"up", Limits{}, format.File{Path: "../x", Type: format.TypeReg}, "outside the root", false},
+		{"absolute", Limits{}, format.File{Path: "/x", Type: format.TypeReg}, "outside the root", false},
+		{"empty", Limits{}, format.File{Type: format.TypeReg}, "outside the root", false},
+		{"link", Limits{}, format.File{Path: "x", Type: format.TypeReg, Link: "../y"}, "outside the root", false},
+		{"size", Limits{Bytes: 99}, format.File{Path: "x", Type: format.TypeReg, Size: 100}, "99 bytes", true},
+		{"sparse", Limits{Bytes: 99}, format.File{Path: "x", Type: format.TypeReg, Size: 100, Sparse: true}, "99 bytes", true},
+		{"negative", Limits{}, format.File{Path: "x", Type: format.TypeReg, Size: -1}, "bytes", true},
+		{"directory", Limits{}, format.File{Path: "x", Type: format.TypeDir, Size: 1 << 39}, "files", true},
+		{"files", Limits{Files: 1}, format.File{Path: "x", Type: format.TypeReg}, "1 files", true},
+		{"threads", Limits{Threads: 1}, format.File{Path: "x", Type: format.TypeReg}, "2 threads", true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := newRoll(2)
+			r.file(format.File{Path: "ok", Type: format.TypeDir})
+			r.file(test.file)
+			dir := filepath.Join(t.TempDir(), "root")
+			res, err := Run(t.Context(), r, Options{Root: dir, Limits: test.limits})
+			require.ErrorContains(t, err, test.want)
+			if test.limit {
+				require.ErrorIs(t, err, ErrLimit)
+			}
+			require.Nil(t, res)
+			require.NoDirExists(t, dir)
+		})
+	}
+}
+
+func TestUnknownParent(t *testing.T) {
+	for _, parent := range []int32{-1, 1, 9} {
+		r := newRoll(1)
+		r.header.Threads[0].Parent = parent
+		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+		require.ErrorContains(t, err, "there is no thread")
+	}
+}
+
+func TestNUL(t *testing.T) {
+	r := newRoll(1)
+	r.str("a\x00b")
+	_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+	require.ErrorContains(t, err, "NUL")
+}
+
+func TestRoot(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+	r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o600, Size: 10})
+	r.add(1, format.OpMkdir, 0, "made", 0o755)
+	base := t.TempDir()
+	dir := filepath.Join(base, "a", "b")
+
+	// A new one goes, an old one stays, empty.
+	_, err := Run(t.Context(), r, Options{Root: dir})
+	require.NoError(t, err)
+	require.NoDirExists(t, dir)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	_, err = Run(t.Context(), r, Options{Root: dir})
+	require.NoError(t, err)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	// What is kept is there, and is emptied by the next replay.
+	for range 2 {
+		res, err := Run(t.Context(), r, Options{Root: dir, Keep: true})
+		require.NoError(t, err)
+		faultless(t, r, res)
+		require.DirExists(t, filepath.Join(dir, "made"))
+		require.FileExists(t, filepath.Join(dir, "d/f"))
+	}
+
+	// A directory of somebody else's is left alone.
+	foreign := filepath.Join(base, "foreign")
+	require.NoError(t, os.Mkdir(foreign, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "precious"), nil, 0o644))
+	_, err = Run(t.Context(), r, Options{Root: foreign})
+	require.ErrorIs(t, err, ErrRoot)
+	require.FileExists(t, filepath.Join(foreign, "precious"))
+	require.NoError(t, os.Symlink("precious", filepath.Join(foreign, marker)))
+	_, err = Run(t.Context(), r, Options{Root: foreign})
+	require.ErrorIs(t, err, ErrRoot)
+	_, err = Run(t.Context(), r, Options{Root: filepath.Join(foreign, "precious")})
+	require.ErrorIs(t, err, unix.ENOTDIR)
+
+	// One replay at a time.
+	lock, err := os.Open(dir)
+	require.NoError(t, err)
+	defer lock.Close()
+	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	_, err = Run(t.Context(), r, Options{Root: dir})
+	require.ErrorIs(t, err, unix.EWOULDBLOCK)
+}
+
+// A preparation that fails leaves nothing.
+func TestPreparationCleansUp(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg})
+	r.file(format.File{Path: "f", Type: format.TypeReg})
+	dir := filepath.Join(t.TempDir(), "root")
+	_, err := Run(t.Context(), r, Options{Root: dir})
+	require.ErrorIs(t, err, fs.ErrExist)
+	require.ErrorContains(t, err, `make reg "f"`)
+	require.NoDirExists(t, dir)
+}

@@ -1,0 +1,294 @@
+package replay
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+func TestOptions(t *testing.T) {
+	r := newRoll(1)
+	for _, test := range []struct {
+		want string
+		o    Options
+	}{
+		{"no root", Options{}},
+		{"speed -1", Options{Root: "x", Speed: -1}},
+		{"unknown timing", Options{Root: "x", Timing: 9}},
+		{"below 0", Options{Root: "x", Limits: Limits{Files: -1}}},
+		{"memory", Options{Root: "x", Limits: Limits{Memory: 4096}}},
+	} {
+		_, err := Run(t.Context(), r, test.o)
+		require.ErrorContains(t, err, test.want)
+	}
+	for _, timing := range []Timing{Compute, Schedule, AFAP} {
+		got, err := ParseTiming(timing.String())
+		require.NoError(t, err)
+		require.Equal(t, timing, got)
+	}
+	_, err := ParseTiming("soon")
+	require.ErrorContains(t, err, `"soon"`)
+}
+
+// An empty trace is a replay too.
+func TestNothing(t *testing.T) {
+	for _, r := range []*roll{newRoll(1), {threads: make([]part, 1)}} {
+		res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+		require.NoError(t, err)
+		require.Zero(t, res.Executed)
+		require.Empty(t, readAll(t, res.Events()))
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	r := newRoll(1)
+	r.add(1, format.OpMkdir, -int64(unix.EEXIST), "a", 0o700) // succeeds
+	r.add(1, format.OpMkdir, 0, "a", 0o700)                   // fails
+	r.add(1, format.OpMkdir, 0, "a", 0o700)
+	r.add(1, format.OpRmdir, -int64(unix.EPERM), "x") // another error
+	r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
+	r.add(1, format.OpReadlink, 5, "x", 0, 100)
+	_, res := play(t, r, bindings[1].bind)
+	require.EqualValues(t, []int64{6, 4, 5}, []int64{res.Executed, res.Failed, res.Differed})
+	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, Thread: 1, Event: 1, Path: "a"}, res.Differences[0])
+	require.Len(t, res.Differences, 4)
+	require.Equal(t, OpResult{Executed: 3, Failed: 3, Differed: 3, Nanos: res.ByOp[format.OpMkdir].Nanos}, res.ByOp[format.OpMkdir])
+	require.Positive(t, res.ByOp[format.OpMkdir].Nanos)
+
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Strict: true})
+	require.ErrorIs(t, err, ErrDiffers)
+	require.ErrorContains(t, err, `event 0 of thread 1: mkdir "a" returned 0, recorded -1 EEXIST`)
+	require.True(t, res.Interrupted)
+	require.EqualValues(t, 1, res.Executed)
+}
+
+// However many kinds of differences there are, few are told apart.
+func TestDifferencesAreBounded(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg})
+	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+	for i := range 10 * maxDifferences {
+		r.add(1, format.OpRead, int64(i+1), 3, 0, 1)
+	}
+	_, res := play(t, r, bindings[1].bind)
+	require.EqualValues(t, 10*maxDifferences, res.Differed)
+	require.Len(t, res.Differences, maxDifferences)
+}
+
+// What events write is bounded too, in whatever way they ask for it.
+func TestBytesLimit(t *testing.T) {
+	const bytes = 1 << 20
+	for _, test := range []struct {
+		op   format.Op
+		args []any
+	}{
+		{format.OpWrite, []any{3, 0, bytes}},
+		{format.OpPwrite64, []any{3, 0, 1 << 62, 0}},
+		{format.OpWritev, []any{3, 0, 2, bytes}},
+		{format.OpPwritev, []any{3, 0, 2, 0, bytes}},
+		{format.OpPwritev2, []any{3, 0, 2, 0, bytes, 0}},
+		{format.OpFallocate, []any{3, 0, 0, bytes}},
+		{format.OpFtruncate, []any{3, bytes + 1}},
+		{format.OpTruncate, []any{"f", bytes + 1}},
+	} {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.add(1, format.OpWrite, bytes-1, 3, 0, bytes-1)
+		r.add(1, test.op, 0, test.args...)
+		r.add(1, format.OpMkdir, 0, "never", 0o700)
+		dir := filepath.Join(t.TempDir(), "root")
+		res, err := Run(t.Context(), r, Options{Root: dir, Keep: true, Limits: Limits{Bytes: bytes}})
+		require.ErrorIs(t, err, ErrLimit, test.op.String())
+		require.EqualValues(t, 3, res.Executed)
+		require.NoDirExists(t, dir+"/never")
+		info, err := os.Stat(dir + "/f")
+		require.NoError(t, err)
+		require.LessOrEqual(t, info.Size(), int64(bytes))
+	}
+}
+
+// A descriptor above the limit is not kept open.
+func TestDescriptorLimit(t *testing.T) {
+	r := newRoll(1)
+	r.add(1, format.OpOpen, 64, ".", format.RDONLY)
+	r.add(1, format.OpDup2, 1<<40, 63, 1<<40)
+	r.add(1, format.OpFstat, -int64(unix.EBADF), 64, 0)
+	before := openFiles(t)
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Descriptors: 64}})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, res.Failed)
+	require.Equal(t, -int64(unix.EMFILE), res.Differences[0].Got)
+	require.LessOrEqual(t, openFiles(t), before)
+}
+
+func TestUnknownOperation(t *testing.T) {
+	for _, op := range []format.Op{0, format.OpChdir, format.OpOpenat, 60000} {
+		r := newRoll(1)
+		r.add(1, op, 0)
+		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+		require.ErrorContains(t, err, "can't be replayed")
+	}
+}
+
+// damaged is a trace whose records end in an error.
+type damaged struct {
+	*roll
+	err error
+}
+
+func (d damaged) Records(thread int32) format.RecordReader {
+	return &damagedReader{d.roll.Records(thread), d.err}
+}
+
+type damagedReader struct {
+	format.RecordReader
+	err error
+}
+
+func (r *damagedReader) Read(batch []format.Record) (int, error) {
+	n, err := r.RecordReader.Read(batch[:min(len(batch), 100)])
+	if errors.Is(err, io.EOF) {
+		return n, r.err
+	}
+	return n, err
+}
+
+func (d damaged) Len(int32) int64 { return 5000 }
+
+func TestDamagedTrace(t *testing.T) {
+	for _, fault := range []error{errors.New("checksum"), io.EOF} {
+		r := newRoll(1)
+		for range 3000 {
+			r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
+		}
+		want := fault
+		if errors.Is(fault, io.EOF) {
+			want = io.ErrUnexpectedEOF
+		}
+		res, err := Run(t.Context(), damaged{r, fault}, Options{Root: t.TempDir(), Timing: AFAP})
+		require.ErrorIs(t, err, want)
+		require.ErrorContains(t, err, "event 3000 of thread 1")
+		require.EqualValues(t, 3000, res.Executed)
+	}
+}
+
+// The recorded compute is spent, at the speed that is asked for, and an
+// overdue event takes its lateness from what follows.
+func TestTiming(t *testing.T) {
+	const events, gap = 40, int64(2 * time.Millisecond)
+	r := newRoll(2)
+	for n := int32(1); n <= 2; n++ {
+		for range events {
+			r.add(n, format.OpRmdir, -int64(unix.ENOENT), "x")
+			r.last(n).Compute = gap
+		}
+		for i := range r.threads[n-1].durations {
+			r.threads[n-1].durations[i] = gap / 2
+		}
+	}
+	r.header.Threads[1].Start = 3 * gap
+	for _, test := range []struct {
+		timing Timing
+		speed  float64
+		least  int64
+	}{
+		{Compute, 1, (events + 3) * gap},
+		{Compute, 4, (events + 3) * gap / 4},
+		{Schedule, 1, (events+3)*gap + (events-1)*gap/2},
+		{Schedule, 2, ((events+3)*gap + (events-1)*gap/2) / 2},
+		{AFAP, 1, 0},
+	} {
+		res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: test.timing, Speed: test.speed})
+		require.NoError(t, err)
+		faultless(t, r, res)
+		require.GreaterOrEqual(t, int64(res.Elapsed), test.least)
+		all := readAll(t, res.Events())
+		require.Len(t, all, 2*events)
+		for i := 1; i < len(all); i++ {
+			require.LessOrEqual(t, all[i-1].End(), all[i].End())
+		}
+		if test.timing == AFAP {
+			require.Zero(t, res.Lateness)
+		} else {
+			require.LessOrEqual(t, res.Lateness.P50, res.Lateness.P99)
+			require.LessOrEqual(t, res.Lateness.P99, res.Lateness.Max)
+			// No event begins before it is due.
+			require.GreaterOrEqual(t, all[0].Start, int64(float64(gap)/test.speed))
+		}
+	}
+}
+
+// Due times are reckoned from due times, so that being late doesn't add up.
+func TestLatenessIsCarriedOver(t *testing.T) {
+	e := &engine{clock: newClock(), speed: 1, spinners: 1}
+	w := &worker{e: e, batch: make([]format.Record, batchRecords)}
+	now := e.now()
+	w.due, w.end = now-10_000, now // the last event ended 10 µs late
+	due, begin := w.pace(&format.Record{Compute: 4_000})
+	require.Equal(t, now-6_000, due)
+	require.Equal(t, now, begin, "overdue: at once")
+
+	w.due = due
+	due, begin = w.pace(&format.Record{Compute: 300_000})
+	require.Equal(t, now+294_000, due, "the rest of the lateness is taken from the compute")
+	require.GreaterOrEqual(t, begin, due)
+
+	w.due, w.end, w.edgeAt = due, begin, begin
+	due, _ = w.pace(&format.Record{Compute: -5})
+	require.Equal(t, begin, due, "not before what it waited for")
+}
+
+// The hot path allocates nothing: a thousand events cost as much as many more.
+func TestNoAllocations(t *testing.T) {
+	trace := func(events int) *roll {
+		r := newRoll(2)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 8192})
+		for n := int32(1); n <= 2; n++ {
+			for i := range events / 10 {
+				if n == 2 {
+					r.wait(2, 1, int64(10*i))
+				}
+				r.add(n, format.OpOpen, 3, "f", format.RDWR)
+				r.add(n, format.OpRead, 100, 3, 0, 100)
+				r.add(n, format.OpPwritev, 100, 3, 0, 3, 0, 100)
+				r.add(n, format.OpFstat, 0, 3, 0)
+				r.add(n, format.OpDup, 4, 3)
+				r.add(n, format.OpClose, 0, 4)
+				r.add(n, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_RDLCK, 0, 10)
+				r.add(n, format.OpStat, 0, "f", 0)
+				r.add(n, format.OpRename, 0, "f", "f")
+				r.add(n, format.OpClose, 0, 3)
+				r.last(n).Compute = 30_000
+			}
+		}
+		for i := range r.threads { // threads have tables of their own
+			r.header.Threads[i].Process = int32(i + 1)
+		}
+		return r
+	}
+	count := func(r *roll, timing Timing) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: timing})
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err)
+		faultless(t, r, res)
+		return after.Mallocs - before.Mallocs
+	}
+	for _, timing := range []Timing{Compute, AFAP} {
+		few, many := trace(1000), trace(20_000)
+		count(few, timing) // what is allocated once
+		least := count(few, timing)
+		require.Less(t, count(many, timing), least+1000, "for 38 000 events more, %d", least)
+	}
+}
