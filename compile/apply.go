@@ -257,7 +257,7 @@ func (m *model) effect(s *step, why reason) reason {
 		if e.Ret == ebadf {
 			return why
 		}
-		if d := files.close(int32(e.Args[0])); d != nil {
+		if d := files.close(int32(e.Args[0]), m.order.here); d != nil {
 			for _, p := range d.used {
 				m.order.after(p)
 			}
@@ -275,6 +275,7 @@ func (m *model) effect(s *step, why reason) reason {
 			}
 			if d.cloexec = true; out.Args[2]&format.CloseRangeCloexec == 0 {
 				delete(files.fds, fd)
+				files.freed[fd] = m.order.here
 			}
 		}
 	case format.EffectDup:
@@ -356,7 +357,7 @@ func (m *model) opened(s *step, why reason) reason {
 		return why
 	}
 	d := &descriptor{file: &openFile{append: flags&format.APPEND != 0}, cloexec: flags&format.CLOEXEC != 0, opened: place{s.t.num, s.t.events}}
-	s.t.files.set(int32(e.Ret), d)
+	m.order.after(s.t.files.set(int32(e.Ret), d))
 	if at != nil && why == reasonPseudo {
 		d.file.node = at.node
 	}
@@ -429,6 +430,7 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 			d.opened = place{s.t.num, s.t.events}
 		}
 		files.fds[fd] = d
+		m.order.after(files.freed[fd])
 	}
 	if why != reasonNone && old != nil && old.file.isFile() && s.e.Op != format.OpDup {
 		// What is no file takes the place of a file: all that is left of

@@ -92,7 +92,7 @@ func (m *model) failed(s *step, at *entry) {
 		case at.state == present:
 			m.unexplained(s.e, at, "not there although nothing removed it")
 			m.names.gone(at)
-		case at.state == unknown && !format.HasMode(s.out.Args[1]):
+		case at.state == unknown && s.out.Op != format.OpOpenm:
 			at.state = absent // O_CREAT misses the directory, not the file
 		}
 	case eexist:
@@ -128,6 +128,10 @@ func (m *model) looked(s *step) {
 		return
 	}
 	m.there(s.e, at)
+	if s.out.Op == format.OpAccess {
+		bits := uint32(s.out.Args[1] & 7)
+		at.node.needs |= bits | bits<<3 | bits<<6 // R_OK, W_OK and X_OK are the bits of permissions
+	}
 	f := noted(s.e.Notes)
 	m.learn(at, &f)
 }

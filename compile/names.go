@@ -26,8 +26,9 @@ type node struct {
 
 	// The file as it was at the start; meaningful only where !created.
 	first  *entry // where it was
-	mode   uint32
-	size   int64 // bytes, of a directory those that getdents64 returned
+	mode   uint32 // permissions, 0 where not known
+	needs  uint32 // permissions that the trace proves, for where they are not known
+	size   int64  // bytes, of a directory those that getdents64 returned
 	cached int64
 	sparse bool
 
@@ -153,12 +154,17 @@ func (n *names) exists(e *entry) bool {
 	}
 	e.node.created = false
 	e.existed, e.first, e.node.first = true, e.node, e
-	// Whatever holds it must have been there as well.
+	n.heldBy(e)
+	return expected
+}
+
+// heldBy notes that whatever holds e was there too, if not by the trace then from
+// the start.
+func (n *names) heldBy(e *entry) {
 	for at := e.dir.at; at.state != present && !at.existed && !at.made; at = at.dir.at {
 		at.state, at.existed, at.first = present, true, at.node
 		at.node.typ, at.node.created, at.node.first = format.TypeDir, false, at
 	}
-	return expected
 }
 
 // create notes that the trace made a new file or directory at e.
@@ -179,6 +185,7 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 func (n *names) put(e *entry, nd *node) {
 	e.node, e.state = nd, present
 	nd.at = e
+	n.heldBy(e)
 	if nd.typ == format.TypeDir {
 		n.gen++
 	} else if !e.existed {

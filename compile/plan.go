@@ -119,6 +119,7 @@ func (m *model) addFile(p *plan, e *entry) {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
 			f.Mode = defaultDirMode
 		}
+		f.Mode |= nd.needs &^ 0o022 // never more than the default for others to write
 	}
 	if f.Type == format.TypeLnk {
 		f.Size = 0

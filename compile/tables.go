@@ -42,6 +42,9 @@ type fileTable struct {
 	// late holds descriptors that were given out anew before the line of the
 	// close that freed them: close frees its number before it returns.
 	late map[int32]*descriptor
+	// freed holds the newest event that closed each number: an open that was
+	// given the number must come after it.
+	freed map[int32]place
 }
 
 // descriptor is one number in a table.
@@ -64,20 +67,23 @@ type openFile struct {
 func (f *openFile) isFile() bool { return f.node != nil && !f.node.pseudo }
 
 func newFileTable() *fileTable {
-	return &fileTable{fds: map[int32]*descriptor{}, late: map[int32]*descriptor{}}
+	return &fileTable{fds: map[int32]*descriptor{}, late: map[int32]*descriptor{}, freed: map[int32]place{}}
 }
 
-// set puts a new descriptor in the table.
-func (t *fileTable) set(fd int32, d *descriptor) {
+// set puts a new descriptor in the table. It returns which event freed the
+// number.
+func (t *fileTable) set(fd int32, d *descriptor) place {
 	if old, ok := t.fds[fd]; ok {
 		t.late[fd] = old
 	}
 	t.fds[fd] = d
+	return t.freed[fd]
 }
 
 // close takes the descriptor out of the table that a close line means. It
 // returns nil where there is none.
-func (t *fileTable) close(fd int32) *descriptor {
+func (t *fileTable) close(fd int32, by place) *descriptor {
+	t.freed[fd] = by
 	if d, ok := t.late[fd]; ok {
 		delete(t.late, fd)
 		return d
