@@ -22,13 +22,14 @@ type budget struct {
 
 // take claims memory for count things of that many bytes.
 func (b *budget) take(count, size int64) error {
-	if count < 0 || count > b.limit/size || b.used.Add(count*size) > b.limit {
-		if count >= 0 && count <= b.limit/size {
-			b.used.Add(-count * size)
+	if count >= 0 && count <= b.limit/size {
+		bytes := count * size
+		if b.used.Add(bytes) <= b.limit {
+			return nil
 		}
-		return fmt.Errorf("%w of %d bytes", ErrLimit, b.limit)
+		b.used.Add(-bytes)
 	}
-	return nil
+	return fmt.Errorf("%w of %d bytes", ErrLimit, b.limit)
 }
 
 // give returns bytes that take claimed.
