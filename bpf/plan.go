@@ -2,9 +2,6 @@ package bpf
 
 import "pianola/format"
 
-// maxRegs is how many arguments a system call has.
-const maxRegs = 6
-
 // extras lists the operations for which the program does more than to note
 // registers and strings, and the argument whose register that needs.
 var extras = map[format.Op]struct {

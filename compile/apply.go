@@ -257,10 +257,13 @@ func (m *model) effect(s *step, why reason) reason {
 		if e.Ret == ebadf {
 			return why
 		}
-		if d := files.close(int32(e.Args[0]), m.order.here); d != nil {
+		if d := files.close(int32(e.Args[0])); d != nil {
 			for _, p := range d.used {
 				m.order.after(p)
 			}
+		}
+		if why == reasonNone {
+			files.freed[int32(e.Args[0])] = m.order.here
 		}
 	case format.EffectCloseRange:
 		if !ok {
@@ -275,7 +278,9 @@ func (m *model) effect(s *step, why reason) reason {
 			}
 			if d.cloexec = true; out.Args[2]&format.CloseRangeCloexec == 0 {
 				delete(files.fds, fd)
-				files.freed[fd] = m.order.here
+				if d.file.isFile() {
+					files.freed[fd] = m.order.here
+				}
 			}
 		}
 	case format.EffectDup:

@@ -42,8 +42,8 @@ type fileTable struct {
 	// late holds descriptors that were given out anew before the line of the
 	// close that freed them: close frees its number before it returns.
 	late map[int32]*descriptor
-	// freed holds the newest event that closed each number: an open that was
-	// given the number must come after it.
+	// freed holds the newest event of the trace that closed each number: an
+	// open that was given the number must come after it.
 	freed map[int32]place
 }
 
@@ -82,8 +82,7 @@ func (t *fileTable) set(fd int32, d *descriptor) place {
 
 // close takes the descriptor out of the table that a close line means. It
 // returns nil where there is none.
-func (t *fileTable) close(fd int32, by place) *descriptor {
-	t.freed[fd] = by
+func (t *fileTable) close(fd int32) *descriptor {
 	if d, ok := t.late[fd]; ok {
 		delete(t.late, fd)
 		return d

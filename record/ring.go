@@ -62,9 +62,6 @@ func newRing(consumer, producer *atomic.Uint64, data []byte) *ring {
 
 func (r *ring) close() error { return errors.Join(unix.Munmap(r.maps[0]), unix.Munmap(r.maps[1])) }
 
-// pending returns how many bytes wait to be read.
-func (r *ring) pending() uint64 { return r.producer.Load() - r.next }
-
 // read returns the next record, or nil where none is complete. It is the
 // ring's memory, valid until release.
 func (r *ring) read() ([]byte, error) {
