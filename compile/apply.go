@@ -82,8 +82,9 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
 	}
-	t.seen = m.order.seen
+	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
+		t.owed = append(t.owed, m.order.edges...)
 		m.leaveOut(t, e, why)
 		return nil
 	}

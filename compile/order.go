@@ -28,9 +28,10 @@ type order struct {
 	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
 }
 
-// begin starts the collection for the next event of t.
+// begin starts the collection for the next event of t. What events that were
+// left out since the last one depended on counts for it.
 func (o *order) begin(t *thread) {
-	o.edges = o.edges[:0]
+	o.edges = append(o.edges[:0], t.owed...)
 	o.here = place{t.num, t.events}
 	o.seen = t.seen
 }

@@ -17,8 +17,9 @@ type thread struct {
 	last int64 // on the recording's clock: from when compute counts
 	cost int64 // the recorder's cost since last, to be taken off
 
-	seen []int64 // see order
-	born place   // the event that created it, until its first event
+	seen []int64       // see order
+	owed []format.Edge // of events that were left out
+	born place         // the event that created it, until its first event
 }
 
 // process is a recorded process. Threads can outlive it in the table by the

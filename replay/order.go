@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"math"
 	"sync/atomic"
 )
@@ -126,8 +125,7 @@ func (w *worker) sleepFor(k *worker, event int64, b *bell, seq uint32) bool {
 	w.forThread.Store(k.number)
 	defer w.forThread.Store(0)
 	if w.deadlocked() {
-		w.e.fail(fmt.Errorf("event %d of thread %d and event %d of thread %d wait for each other",
-			w.event, w.number, k.done.Load(), k.number))
+		w.failf("event %d of thread %d and event %d of thread %d wait for each other", w.event, w.number, k.done.Load(), k.number)
 	}
 	if w.e.stopped.Load() {
 		return false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -137,7 +138,7 @@ func (w *worker) play() {
 		}
 		r = &w.batch[w.at] // reading ahead moves it
 		if int(r.Op) >= len(calls) || calls[r.Op] == nil {
-			e.fail(fmt.Errorf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op))
+			w.failf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op)
 			return
 		}
 		got := calls[r.Op](w, r)
@@ -179,9 +180,9 @@ func (w *worker) more() bool {
 	case err == nil:
 		return true
 	case !errors.Is(err, io.EOF):
-		w.e.fail(fmt.Errorf("read event %d of thread %d: %w", w.event, w.number, err))
+		w.failf("read event %d of thread %d: %w", w.event, w.number, err)
 	case w.event != w.length:
-		w.e.fail(fmt.Errorf("read event %d of thread %d: %w", w.event, w.number, io.ErrUnexpectedEOF))
+		w.failf("read event %d of thread %d: %w", w.event, w.number, io.ErrUnexpectedEOF)
 	}
 	return false
 }
@@ -266,7 +267,7 @@ func (w *worker) spend(n int64) bool {
 		}
 		return true
 	}
-	w.e.fail(fmt.Errorf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit))
+	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit)
 	return false
 }
 
@@ -285,20 +286,25 @@ func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.limits.Bytes {
 		return true
 	}
-	w.e.fail(fmt.Errorf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit))
+	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit)
 	return false
 }
 
-// differs is the error of a strict replay.
-func (w *worker) differs(r *format.Record, got int64) error {
-	return fmt.Errorf("event %d of thread %d: %s %q returned %s, recorded %s: %w",
-		w.event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
+// failf stops the run because of an error that is made while pinned. Making it
+// may have to wait for a lock of package fmt's.
+func (w *worker) failf(text string, args ...any) {
+	unpin()
+	err := fmt.Errorf(text, args...)
+	pin()
+	w.e.fail(err)
 }
 
-// result is a result as a script prints it.
-func result(v int64) string {
+// result prints as in a script.
+type result int64
+
+func (v result) String() string {
 	if v < 0 && v >= -format.MaxErrno {
 		return "-1 " + format.ErrnoName(int(-v))
 	}
-	return fmt.Sprint(v)
+	return strconv.FormatInt(int64(v), 10)
 }
