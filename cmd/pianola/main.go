@@ -98,28 +98,24 @@ func command(c *cli.Command) *cli.Command {
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		err := action(ctx)
-		if err == nil {
-			return nil
+		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == exitUsage {
+			return err
 		}
 		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
 	}
 	return c
 }
 
-func usageError(c *cli.Context, err error, _ bool) error {
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
-	}
-	return &exitError{exitUsage, &hint{err, "see pianola --help"}}
-}
+func usageError(c *cli.Context, err error, _ bool) error { return usage(c, "%w", err) }
 
 // usage is the error for a command line that makes no sense.
 func usage(c *cli.Context, form string, args ...any) error {
-	text := "see pianola --help"
+	err, text := fmt.Errorf(form, args...), "see pianola --help"
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
+		err = fmt.Errorf("%s: %w", c.Command.Name, err)
 		text = "see pianola " + c.Command.Name + " --help"
 	}
-	return &exitError{exitUsage, &hint{fmt.Errorf(form, args...), text}}
+	return &exitError{exitUsage, &hint{err, text}}
 }
 
 // operand returns the only operand of a subcommand.

@@ -37,9 +37,9 @@ func parse(t testing.TB, text string) ([]format.Event, *Reader) {
 	return events, r
 }
 
-func parseOne(t testing.TB, text string) format.Event {
+func parseOne(t testing.TB, line string) format.Event {
 	t.Helper()
-	events, _ := parse(t, text)
+	events, _ := parse(t, line+"\n")
 	require.Len(t, events, 1)
 	return events[0]
 }

@@ -91,6 +91,9 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		}
 		r.line++
 		filled, err := r.parseLine(line, &events[n])
+		if err == nil && filled && r.unended() && !complete(line) {
+			err = errNoNewline
+		}
 		if err != nil {
 			r.err = r.syntaxError(err)
 			break
@@ -160,10 +163,21 @@ func (r *Reader) fill() {
 	r.readErr = io.ErrNoProgress
 }
 
+var errNoNewline = errors.New("no newline after the last line, whose result may go on")
+
+// complete reports whether a line can't have gone on: it ends with a duration,
+// notes or the text of an error, and not with a number.
+func complete(line []byte) bool { return bytes.IndexByte([]byte(">})?+"), line[len(line)-1]) >= 0 }
+
+// unended reports whether the line just read has no end, as only the last one
+// can.
+func (r *Reader) unended() bool {
+	return r.readErr == io.EOF && r.start == r.end && r.end > 0 && r.buf[r.end-1] != '\n'
+}
+
 func (r *Reader) syntaxError(err error) error {
 	msg := err.Error()
-	// Only the last line can lack its end.
-	if r.readErr == io.EOF && r.start == r.end && r.end > 0 && r.buf[r.end-1] != '\n' {
+	if r.unended() {
 		msg = "cut off in mid-line: " + msg
 	}
 	return &SyntaxError{File: r.name, Line: r.line, Msg: msg}

@@ -47,8 +47,8 @@ func TestDialects(t *testing.T) {
 		{"recorded", "1 0.5 close(3) = 0\n", Recorded, 1},
 		{"recorded, backwards", "1 -0.5 close(3) = 0\n", Recorded, 1},
 		{"recorded, on a terminal", "[pid  4711]     0.5 close(3) = 0\n", Recorded, 1},
-		{"recorded, other line ends", "\r\n1 0.5 close(3) = 0\r\n1 0.5 close(3) = 0\r", Recorded, 2},
-		{"no end of line", "1 0.5 close(3) = 0", Recorded, 1},
+		{"recorded, other line ends", "\r\n1 0.5 close(3) = 0\r\n1 0.5 close(3) = 0\r\n", Recorded, 2},
+		{"no end of line", "1 0.5 close(3) = 0 <0.000001>", Recorded, 1},
 		{"older", "0.5 close(3) = 0\n", Older, 1},
 		{"older, padded", "     0.5 close(3) = 0\n", Older, 1},
 		{"intermediate, announced", "# pianola intermediate 1\nclose ( 3 ) = 0\n", Intermediate, 1},
@@ -193,6 +193,7 @@ func TestErrors(t *testing.T) {
 		{"compute ( 2000000000.0 )\nclose ( 3 ) = 0 <2000000000.0>\n", "trace.txt:2: time out of range"},
 		{"read ( 3 4 ) = 0 {buf=y}\n", "trace.txt:1: malformed note buf=y"},
 		{"1 0.1 close(3) = 0\n1 0.1 close(3) ", "trace.txt:2: cut off in mid-line: expected '='"},
+		{"1 0.1 close(3) = 0\n1 0.1 read(3, NULL, 10) = 1", "trace.txt:2: cut off in mid-line: no newline after the last line, whose result may go on"},
 		{"1 0.1 close(3) = 0\n1 0.", "trace.txt:2: cut off in mid-line: malformed time"},
 		{"close ( 3 ) = 0\nopenm ( a 54", "trace.txt:2: cut off in mid-line: openm: mode: malformed number"},
 	}
