@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// steady is a trace that repeats one record, without holding it so often.
+type steady struct {
+	*roll
+	record format.Record
+	n      int64
+}
+
+func (s steady) Len(int32) int64 { return s.n }
+func (s steady) Records(int32) format.RecordReader {
+	return &steadyReader{s.roll.Records(1), s.record, s.n}
+}
+
+type steadyReader struct {
+	first  format.RecordReader
+	record format.Record
+	left   int64
+}
+
+func (r *steadyReader) Read(batch []format.Record) (int, error) {
+	n, err := r.first.Read(batch)
+	if err == nil {
+		r.left -= int64(n)
+		return n, nil
+	}
+	if r.left == 0 {
+		return 0, err
+	}
+	n = int(min(r.left, int64(len(batch))))
+	for i := range batch[:n] {
+		batch[i] = r.record
+	}
+	r.left -= int64(n)
+	return n, nil
+}
+
+// cached is a trace of 4 KiB reads of a file in the page cache.
+func cached(n, compute int64) steady {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1 << 20, Cached: 256})
+	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+	read := format.Record{Op: format.OpPread64, Compute: compute, Ret: 4096, Args: [6]int64{3, 0, 4096, 8192}}
+	return steady{r, read, n}
+}
+
+func perform(b *testing.B, trace format.Trace, timing Timing) *Result {
+	res, err := Run(b.Context(), trace, Options{Root: b.TempDir(), Timing: timing})
+	require.NoError(b, err)
+	require.Zero(b, res.Differed)
+	return res
+}
+
+// BenchmarkRead compares reads as fast as possible with a loop that does
+// nothing else, and with one that measures them: the rate of each, in turns.
+func BenchmarkRead(b *testing.B) {
+	const n = 200_000
+	f, err := os.CreateTemp(b.TempDir(), "")
+	require.NoError(b, err)
+	defer f.Close()
+	_, err = f.Write(make([]byte, 1<<20))
+	require.NoError(b, err)
+	m, err := newRegion(1 << 20)
+	require.NoError(b, err)
+	defer m.free()
+	var bare, engine time.Duration
+	for b.Loop() {
+		fd, buf := f.Fd(), m.at(0, 4096)
+		begin := time.Now()
+		for range n {
+			_, _, _ = syscall.RawSyscall6(unix.SYS_PREAD64, fd, buf, 4096, 8192, 0, 0)
+		}
+		bare += time.Since(begin)
+		engine += perform(b, cached(n, 0), AFAP).Elapsed
+	}
+	rounds := float64(b.N * n)
+	b.ReportMetric(float64(bare.Nanoseconds())/rounds, "bare-ns/event")
+	b.ReportMetric(float64(engine.Nanoseconds())/rounds, "engine-ns/event")
+	b.ReportMetric(bare.Seconds()/engine.Seconds(), "of-bare-rate")
+	b.ReportMetric(0, "ns/op")
+}
+
+// BenchmarkEngine is the cost of an event beside its call: that of one which
+// makes none.
+func BenchmarkEngine(b *testing.B) {
+	for _, timing := range []Timing{AFAP, Compute} {
+		b.Run(timing.String(), func(b *testing.B) {
+			const n = 1_000_000
+			var engine time.Duration
+			for b.Loop() {
+				engine += perform(b, steady{newRoll(1), format.Record{Op: format.OpWait4, Ret: 1}, n}, timing).Elapsed
+			}
+			b.ReportMetric(float64(engine.Nanoseconds())/float64(b.N*n), "ns/event")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkLateness is how exactly events are issued at steady gaps.
+func BenchmarkLateness(b *testing.B) {
+	for _, gap := range []time.Duration{time.Millisecond, 100 * time.Microsecond, 20 * time.Microsecond} {
+		b.Run(fmt.Sprint(gap), func(b *testing.B) {
+			var p50, p99, worst, drift float64
+			n := int64(time.Second / gap / 2)
+			for b.Loop() {
+				res := perform(b, cached(n, int64(gap)), Compute)
+				p50 += float64(res.Lateness.P50)
+				p99 += float64(res.Lateness.P99)
+				worst = max(worst, float64(res.Lateness.Max))
+				ideal := (n-1)*int64(gap) + res.ByOp[format.OpPread64].Nanos + res.ByOp[format.OpOpen].Nanos
+				drift += 100 * float64(int64(res.Elapsed)-ideal) / float64(ideal)
+			}
+			b.ReportMetric(p50/float64(b.N), "p50-ns")
+			b.ReportMetric(p99/float64(b.N), "p99-ns")
+			b.ReportMetric(worst, "max-ns")
+			b.ReportMetric(drift/float64(b.N), "drift-%")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// BenchmarkEdge is how long it takes from the end of an event to the start of
+// one in another thread that waited for it.
+func BenchmarkEdge(b *testing.B) {
+	r := newRoll(2)
+	const rounds = 20_000
+	for i := range int64(rounds) {
+		if i > 0 {
+			r.wait(1, 2, i-1)
+		}
+		r.add(1, format.OpWait4, 1)
+		r.wait(2, 1, i)
+		r.add(2, format.OpWait4, 1)
+	}
+	var elapsed time.Duration
+	for b.Loop() {
+		elapsed += perform(b, r, AFAP).Elapsed
+	}
+	b.ReportMetric(float64(elapsed.Nanoseconds())/float64(2*b.N*rounds), "ns/edge")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,65 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// fuzzStrings are what fuzzed records name; the last is a link's target, too.
+var fuzzStrings = []string{"a", "d/b", "d", "..", "../secret", "d/../../secret", "l", "l/secret", "/", "", "/proc/self/fd/0", "../../../../../.."}
+
+// FuzzRun replays whatever three threads may hold. Nothing outside the root
+// changes, no descriptor stays open, and it comes to an end.
+//
+// A record is its operation, its result, and a byte for each argument.
+func FuzzRun(f *testing.F) {
+	f.Add([]byte{byte(format.OpOpenm), 3, 0, 36, 255, 0, 0, 0, byte(format.OpWrite), 1, 3, 0, 1, 0, 0, 0})
+	f.Add([]byte{byte(format.OpClone), 2, 0, 0, 0, 0, 0, 0, byte(format.OpSymlink), 0, 11, 1, 0, 0, 0, 0, byte(format.OpRename), 0, 4, 0, 0, 0, 0, 0})
+	f.Add([]byte{byte(format.OpFcntl), 0, 3, 7, 0, 1, 0, 0, byte(format.OpUnlink), 0, 5, 0, 0, 0, 0, 0, byte(format.OpExecve), 0, 0, 0, 0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		base := t.TempDir()
+		secret := filepath.Join(base, "secret")
+		require.NoError(t, os.WriteFile(secret, []byte("canary"), 0o600))
+		r := newRoll(1)
+		r.born(2, 1)
+		r.born(1, 2)
+		r.strings = fuzzStrings
+		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: base})
+		for n := 0; len(data) >= 8 && n < 1000; n++ {
+			word := binary.LittleEndian.Uint64(data)
+			rec := format.Record{Op: format.Op(word & 0xff), Ret: int64(int8(word >> 8))}
+			for i := range rec.Args {
+				rec.Args[i] = int64(int8(word >> (16 + 8*i)))
+			}
+			p := &r.threads[n%3]
+			if at := int64(len(p.records)); word>>56&3 == 3 && at > 0 && n%3 > 0 {
+				p.waits = append(p.waits, format.Wait{Event: at, For: format.Edge{Thread: 1, Event: at - 1}})
+			}
+			p.records = append(p.records, rec)
+			data = data[8:]
+		}
+		before := openFiles(t)
+		root := filepath.Join(base, "root")
+		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Limits: Limits{Bytes: 1 << 20}}, bindings[1].bind)
+		if err == nil {
+			require.False(t, res.Interrupted)
+		} else if !errors.Is(err, ErrLimit) {
+			require.ErrorContains(t, err, "can't be replayed")
+		}
+		require.LessOrEqual(t, openFiles(t), before)
+		got, err := os.ReadFile(secret)
+		require.NoError(t, err)
+		require.Equal(t, "canary", string(got))
+		left, err := os.ReadDir(base)
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+	})
+}
