@@ -35,12 +35,12 @@ func startError(command string, err error) *StartError {
 		status = 127
 	}
 	// The name stands in the message already.
-	var pe *fs.PathError
 	var ee *exec.Error
-	switch {
-	case errors.As(err, &ee):
+	if errors.As(err, &ee) {
 		err = ee.Err
-	case errors.As(err, &pe):
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
 		err = pe.Err
 	}
 	return &StartError{Command: command, Status: status, Err: err}

@@ -168,19 +168,20 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 
 // run records until the end.
 func (r *recording) run(ctx context.Context) (Result, error) {
-	stop, drained := make(chan struct{}), make(chan error, 1)
+	stop, drained := make(chan struct{}), make(chan struct{})
+	var drainErr error
 	go func() {
-		err := r.drain.run(stop)
-		if err != nil {
+		defer close(drained)
+		if drainErr = r.drain.run(stop); drainErr != nil {
 			// The command is not to pay for what nobody keeps.
-			err = errors.Join(err, r.program.Detach())
+			drainErr = errors.Join(drainErr, r.program.Detach())
 		}
-		drained <- err
 	}()
-	err := r.await(ctx)
+	err := r.await(ctx, drained)
 	err = errors.Join(err, r.program.Detach())
 	close(stop)
-	err = errors.Join(err, <-drained)
+	<-drained
+	err = errors.Join(drainErr, err)
 
 	r.result.Events = r.drain.events
 	lost, lerr := r.program.Lost()
@@ -194,8 +195,9 @@ func (r *recording) run(ctx context.Context) (Result, error) {
 // livePause is how often descendants that outlive the command are looked for.
 const livePause = 10 * time.Millisecond
 
-// await waits for the command, and then for its descendants.
-func (r *recording) await(ctx context.Context) error {
+// await waits for the command, and then for its descendants, unless they are
+// no longer recorded because draining has failed.
+func (r *recording) await(ctx context.Context, failed <-chan struct{}) error {
 	type end struct {
 		status unix.WaitStatus
 		err    error
@@ -234,6 +236,8 @@ func (r *recording) await(ctx context.Context) error {
 		}
 		select {
 		case <-r.signals.c:
+			return nil
+		case <-failed:
 			return nil
 		case <-ctx.Done():
 		case <-tick.C:

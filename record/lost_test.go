@@ -1,0 +1,68 @@
+package record
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// blocked is a Sink that takes no events before the command has ended, so that
+// the ring fills up.
+type blocked struct {
+	collect
+	in, out *os.File // a pipe that the command holds open
+	err     error
+}
+
+func (b *blocked) WriteHeader(h *format.Header) error {
+	// The command has been started by now, and has the pipe; when nobody
+	// else has it, its end is the command's.
+	if len(b.headers) == 0 {
+		b.err = b.out.Close()
+	}
+	return b.collect.WriteHeader(h)
+}
+
+func (b *blocked) Write(events []format.Event) error {
+	if b.err == nil {
+		_, b.err = io.Copy(io.Discard, b.in)
+	}
+	if b.err != nil {
+		return b.err
+	}
+	return b.collect.Write(events)
+}
+
+func TestLostEventsAreCounted(t *testing.T) {
+	const reads = 2000
+	o := shell(fmt.Sprintf("exec dd if=/dev/zero of=/dev/null bs=1 count=%d status=none 3>&1", reads))
+	var whole collect
+	r, _ := record(t, o, &whole)
+	require.Zero(t, r.Lost)
+	all := len(whole.of(format.OpRead))
+	require.GreaterOrEqual(t, all, reads)
+
+	var s blocked
+	var err error
+	s.in, s.out, err = os.Pipe()
+	require.NoError(t, err)
+	defer s.in.Close()
+	o.Stdout, o.RingBytes = s.out, os.Getpagesize()
+	r, _ = record(t, o, &s)
+
+	require.Greater(t, r.LostByOp["read"], int64(reads/2))
+	require.Equal(t, int64(all), int64(len(s.of(format.OpRead)))+r.LostByOp["read"], "nothing is lost in silence")
+	require.Equal(t, int64(len(s.events)), r.Events)
+	var sum int64
+	for _, n := range r.LostByOp {
+		sum += n
+	}
+	require.Equal(t, sum, r.Lost)
+	lost, _ := s.headers[1].Value(format.MetaLost)
+	require.Regexp(t, fmt.Sprintf(`^%d .*\bread=%d\b`, r.Lost, r.LostByOp["read"]), lost)
+}
