@@ -73,8 +73,10 @@ func Compile(src Source, out Sink, o Options) (*Report, error) {
 		return &m.report, err
 	}
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
-	if lost, ok := m.source.Value(format.MetaLost); ok {
-		m.report.Lost, _ = strconv.ParseInt(lost, 10, 64)
+	lost, ended := m.source.Value(format.MetaLost)
+	m.report.Lost, _ = strconv.ParseInt(lost, 10, 64)
+	if _, recorded := m.source.Value(format.MetaTool); recorded && !ended {
+		m.report.Endless = true
 	}
 	if m.names.strange {
 		return &m.report, errors.New("the recording changed while it was read")

@@ -17,6 +17,7 @@ type Report struct {
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
 	Lost          int64    // events that the recorder could not keep
+	Endless       bool     // the recorder was killed before it could write the end
 	Orphans       int      // threads whose creation the recording does not show
 	Unexplained   int64    // results that the recording does not account for
 	Examples      []string // the first of them
@@ -98,6 +99,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if r.Lost > 0 {
 		add("lost by the recorder: %d\n", r.Lost)
+	}
+	if r.Endless {
+		add("the recording has no end\n")
 	}
 	if r.Orphans > 0 {
 		add("threads of unknown origin: %d\n", r.Orphans)

@@ -139,6 +139,9 @@ func named(name string, err error) error {
 // judge warns of what a trace can't make good, or refuses it.
 func judge(c *cli.Context, name string, f *os.File, r *compile.Report) error {
 	var faults []string
+	if r.Endless {
+		faults = append(faults, "the recording has no end, as if the recorder had been killed")
+	}
 	if r.Lost > 0 {
 		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
 	}
