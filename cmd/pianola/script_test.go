@@ -35,12 +35,15 @@ func TestScripts(t *testing.T) {
 					e.Setenv("TESTDATA", shared)
 					return nil
 				},
-				Condition: func(cond string) (bool, error) {
-					_, err := exec.LookPath(cond)
-					return err == nil, nil
-				},
+				Condition:     installed,
 				UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 			})
 		})
 	}
+}
+
+// installed is the condition that a program is there.
+func installed(program string) (bool, error) {
+	_, err := exec.LookPath(program)
+	return err == nil, nil
 }

@@ -1,0 +1,57 @@
+// Package internal holds the test of the rules by which the parts import one
+// another, and helpers for tests.
+package internal
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// allowed says what each package of the house may import besides the standard
+// library. A package that is not listed may import nothing; a third party
+// lives in one room.
+var allowed = map[string][]string{
+	"pianola/format":           {},
+	"pianola/format/script":    {"pianola/format"},
+	"pianola/format/bin":       {"pianola/format", "github.com/klauspost/compress/"},
+	"pianola/bpf":              {"pianola/format", "github.com/cilium/ebpf", "golang.org/x/sys/"},
+	"pianola/record":           {"pianola/format", "pianola/bpf", "github.com/cilium/ebpf", "golang.org/x/sys/"},
+	"pianola/compile":          {"pianola/format"},
+	"pianola/replay":           {"pianola/format", "golang.org/x/sys/"},
+	"pianola/profile":          {"pianola/format", "gonum.org/v1/plot"},
+	"pianola/cmd/pianola":      {"pianola/", "github.com/urfave/cli/v2", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/internal":         {},
+	"pianola/internal/bpftest": {"pianola/", "github.com/cilium/ebpf", "golang.org/x/sys/", "github.com/stretchr/testify/"},
+}
+
+func TestImports(t *testing.T) {
+	cmd := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.GreaterOrEqual(t, len(lines), 8, "the packages of the house")
+	for _, line := range lines {
+		words := strings.Fields(line)
+		rules, ok := allowed[words[0]]
+		require.True(t, ok, "package %s has no rule", words[0])
+		for _, imported := range words[1:] {
+			if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") && first != "pianola" {
+				continue // standard library
+			}
+			require.True(t, permits(rules, imported), "%s must not import %s", words[0], imported)
+		}
+	}
+}
+
+func permits(rules []string, imported string) bool {
+	for _, rule := range rules {
+		if imported == rule || strings.HasSuffix(rule, "/") && strings.HasPrefix(imported, rule) || strings.HasPrefix(imported, rule+"/") && strings.Contains(rule, ".") {
+			return true
+		}
+	}
+	return false
+}
