@@ -1,22 +1,62 @@
 package bpf_test
 
 import (
-	"errors"
+	"os"
+	"os/exec"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
+	"pianola/internal/bpftest"
 )
 
-func TestLoad(t *testing.T) {
-	r, err := bpf.Load(4096)
-	var ve *ebpf.VerifierError
-	if errors.As(err, &ve) {
-		t.Logf("%+v", ve)
-	}
+func TestRecorder(t *testing.T) {
+	bpftest.Require(t)
+	r, err := bpf.Load(1 << 20)
 	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
 	require.NoError(t, r.Attach())
-	require.NoError(t, r.Close())
+
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer in.Close()
+	cmd := exec.Command("cat")
+	cmd.Stdin = in
+	require.NoError(t, cmd.Start())
+	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	require.NoError(t, err)
+	defer unix.Close(pidfd)
+	require.NoError(t, r.Follow(pidfd))
+	live, err := r.Live()
+	require.NoError(t, err)
+	require.Equal(t, int64(1), live)
+
+	require.NoError(t, out.Close())
+	require.NoError(t, cmd.Wait())
+	live, err = r.Live()
+	require.NoError(t, err)
+	require.Zero(t, live)
+	lost, err := r.Lost()
+	require.NoError(t, err)
+	require.Equal(t, bpf.Lost{BySyscall: map[int]uint64{}}, lost)
+}
+
+func TestLoadBadSize(t *testing.T) {
+	bpftest.Require(t)
+	_, err := bpf.Load(1000)
+	require.Error(t, err)
+	require.False(t, bpf.Denied(err))
+}
+
+func TestFollowNoProcess(t *testing.T) {
+	bpftest.Require(t)
+	r, err := bpf.Load(os.Getpagesize())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	require.ErrorContains(t, r.Follow(-1), "follow the process: ")
+	live, err := r.Live()
+	require.NoError(t, err)
+	require.Zero(t, live)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,8 +24,8 @@ const maxRingBytes = 1 << 30
 // Options say what to record.
 type Options struct {
 	Command []string // name, looked up in PATH, and arguments
-	Env     []string // nil: the own
-	Dir     string   // working directory, empty: the own
+	Env     []string // nil: the own, with PWD for Dir
+	Dir     string   // working directory, absolute; empty: the own
 
 	Stdin, Stdout, Stderr *os.File // nil: the own
 
@@ -78,6 +80,10 @@ func (o *Options) complete() error {
 	}
 	if o.Env == nil {
 		o.Env = os.Environ()
+		if o.Dir != "" {
+			o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, "PWD=") })
+			o.Env = append(o.Env, "PWD="+o.Dir)
+		}
 	}
 	for _, f := range []struct {
 		file **os.File

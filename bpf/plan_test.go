@@ -1,0 +1,100 @@
+package bpf
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+func TestPlans(t *testing.T) {
+	plan := func(kind recorderKind, reg, first, second uint8) recorderPlan {
+		return recorderPlan{Kind: uint8(kind), Reg: reg, String: [2]uint8{first, second}}
+	}
+	tests := []struct {
+		op   format.Op
+		want recorderPlan
+	}{
+		{format.OpPread64, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpRenameat2, plan(recorderKindKIND_RICH, 0, 2, 4)},
+		{format.OpSymlinkat, plan(recorderKindKIND_RICH, 0, 1, 3)},
+		{format.OpOpenat, plan(recorderKindKIND_OPEN, 0, 2, 0)},
+		{format.OpStatx, plan(recorderKindKIND_STATX, 4, 2, 0)},
+		{format.OpNewfstatat, plan(recorderKindKIND_STAT, 2, 2, 0)},
+		{format.OpReadlinkat, plan(recorderKindKIND_READLINK, 2, 2, 0)},
+		{format.OpWritev, plan(recorderKindKIND_IOVEC, 3, 0, 0)},
+		{format.OpPreadv2, plan(recorderKindKIND_IOVEC, 4, 0, 0)},
+	}
+	for _, test := range tests {
+		t.Run(test.op.String(), func(t *testing.T) { require.Equal(t, test.want, planOf(test.op)) })
+	}
+}
+
+// A row that is added to the table must be one that the program can record.
+func TestEveryRowHasAPlan(t *testing.T) {
+	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
+		info, p := op.Info(), planOf(op)
+		if info.Synthetic != 0 {
+			require.Contains(t, extras, op, "its arguments must be read from memory")
+		}
+		if info.Result == format.ResultNone {
+			require.Equal(t, uint8(recorderKindKIND_EXIT), p.Kind, "%s does not return", op)
+		}
+		if info.Effect == format.EffectExec {
+			require.Equal(t, uint8(recorderKindKIND_EXEC), p.Kind, "%s replaces its registers", op)
+		}
+		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
+			if nr := info.Sys[a]; nr >= 0 {
+				require.Equal(t, p, plans(a)[nr], "%s on %s", op, a)
+			}
+		}
+		if x := extras[op]; x.arg != "" {
+			require.GreaterOrEqual(t, info.ArgIndex(x.arg), 0, op)
+		}
+	}
+	require.Zero(t, plans(format.AMD64)[39], "getpid is no I/O")
+}
+
+// The Go types are made from the C ones; this proves that the compiler laid
+// them out as View reads them.
+func TestLayout(t *testing.T) {
+	spec, err := loadRecorder()
+	require.NoError(t, err)
+	var scratch *btf.Struct
+	require.NoError(t, spec.Types.TypeByName("scratch", &scratch))
+	offsets := map[string]uint32{}
+	for _, m := range scratch.Members {
+		offsets[m.Name] = m.Offset.Bytes()
+	}
+	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(EventBytes), "data": uint32(EventBytes + DetailsBytes)}, offsets)
+	require.Equal(t, 88, EventBytes)
+	require.Equal(t, 56, DetailsBytes)
+	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
+	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[recorderVarPlans].Size())
+}
+
+func TestView(t *testing.T) {
+	_, _, _, ok := View(make([]byte, EventBytes-1))
+	require.False(t, ok)
+	e, d, strings, ok := View(make([]byte, EventBytes))
+	require.True(t, ok)
+	require.NotNil(t, e)
+	require.Nil(t, d)
+	require.Empty(t, strings)
+
+	record := make([]byte, EventBytes+DetailsBytes+5)
+	e, _, _, ok = View(record)
+	require.True(t, ok)
+	e.Flags = FlagRich
+	_, d, strings, ok = View(record)
+	require.True(t, ok)
+	require.Len(t, strings, 5)
+	d.Len = [2]uint16{2, 3}
+	_, _, _, ok = View(record)
+	require.True(t, ok)
+	d.Len = [2]uint16{3, 3}
+	_, _, _, ok = View(record)
+	require.False(t, ok, "strings that the record does not hold")
+}

@@ -1,0 +1,158 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// bytesOf returns a record as the program in the kernel writes it.
+func bytesOf(tb testing.TB, e bpf.Event, d *bpf.Details, strings string) []byte {
+	var b bytes.Buffer
+	require.NoError(tb, binary.Write(&b, binary.NativeEndian, e))
+	if d != nil {
+		require.NoError(tb, binary.Write(&b, binary.NativeEndian, d))
+		b.WriteString(strings)
+	}
+	return b.Bytes()
+}
+
+func number(op format.Op) uint32 { return uint32(op.Info().Sys[format.AMD64]) }
+
+func decoderForTests() *decoder { return &decoder{arch: format.AMD64, start: 1000} }
+
+func TestDecode(t *testing.T) {
+	const garbage = 0xdeadbeef_00000000
+	minus := func(n int64) uint64 { return uint64(uint32(-n)) } // as a compiler leaves an int
+	tests := []struct {
+		name    string
+		event   bpf.Event
+		details *bpf.Details
+		strings string
+		want    string
+	}{
+		{"plain", bpf.Event{Nr: number(format.OpPread64), Ret: 512, Args: [6]uint64{garbage | 3, 0x7f00, 4096, 1 << 40}}, nil, "",
+			"7 0.000000500 pread64(3, 0x7f00, 4096, 1099511627776) = 512 <0.000000042>\n"},
+		{"negative int arguments", bpf.Event{Nr: number(format.OpWait4), Ret: -int64(unix.ECHILD), Args: [6]uint64{minus(1), 0, 1}}, nil, "",
+			"7 0.000000500 wait4(-1, NULL, WNOHANG, NULL) = -1 ECHILD (No child processes) <0.000000042>\n"},
+		{"a mode that nobody reads", bpf.Event{Flags: bpf.FlagRich, Nr: number(format.OpOpenat), Ret: -2, Args: [6]uint64{minus(100), 1, 0, 0o755}},
+			&bpf.Details{Len: [2]uint16{1}, State: [2]uint8{bpf.StringWhole}}, "a",
+			"7 0.000000500 openat(AT_FDCWD, \"a\", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000000042>\n"},
+		{"a created file", bpf.Event{Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile | bpf.FlagCreated, Nr: number(format.OpOpenat), Ret: 5,
+			Args: [6]uint64{minus(100), 1, 0o102, 0o600}},
+			&bpf.Details{Len: [2]uint16{1}, State: [2]uint8{bpf.StringWhole}, Mode: unix.S_IFREG | 0o600, Dev: 8<<20 | 17, Ino: 9, Nlink: 1}, "a",
+			"7 0.000000500 openat(AT_FDCWD, \"a\", O_RDWR|O_CREAT, 0600) = 5 <0.000000042> {type=reg mode=0600 size=0 cached=0 dev=8:17 ino=9 nlink=1 new}\n"},
+		{"a directory", bpf.Event{Flags: bpf.FlagRich | bpf.FlagStat, Nr: number(format.OpStat), Args: [6]uint64{1, 2}},
+			&bpf.Details{Len: [2]uint16{1}, State: [2]uint8{bpf.StringWhole}, Mode: unix.S_IFDIR | 0o1777, Size: 40}, "/",
+			"7 0.000000500 stat(\"/\", 0x2) = 0 <0.000000042> {type=dir mode=01777 size=40}\n"},
+		{"two strings, one cut", bpf.Event{Flags: bpf.FlagRich, Nr: number(format.OpRename), Ret: -36},
+			&bpf.Details{Len: [2]uint16{2, 3}, State: [2]uint8{bpf.StringWhole, bpf.StringCut}}, "abcde",
+			"7 0.000000500 rename(\"ab\", \"cde\") = -1 ENAMETOOLONG (File name too long) <0.000000042> {new=cut}\n"},
+		{"strings without memory", bpf.Event{Flags: bpf.FlagRich, Nr: number(format.OpRename), Ret: -14},
+			&bpf.Details{State: [2]uint8{bpf.StringUnreadable, bpf.StringNull}}, "",
+			"7 0.000000500 rename(NULL, NULL) = -1 EFAULT (Bad address) <0.000000042> {old=unreadable}\n"},
+		{"a link's target", bpf.Event{Flags: bpf.FlagRich | bpf.FlagTarget, Nr: number(format.OpReadlink), Ret: 3, Args: [6]uint64{1, 2, 100}},
+			&bpf.Details{Len: [2]uint16{1, 3}, State: [2]uint8{bpf.StringWhole, bpf.StringWhole}}, "lx\"y",
+			"7 0.000000500 readlink(\"l\", 0x2, 100) = 3 <0.000000042> {target=\"x\\\"y\"}\n"},
+		{"a program by descriptor", bpf.Event{Flags: bpf.FlagRich, Nr: number(format.OpExecveat), Args: [6]uint64{12}},
+			&bpf.Details{Len: [2]uint16{13}, State: [2]uint8{bpf.StringWhole}}, "/dev/fd/12/ls",
+			"7 0.000000500 execveat(12, \"ls\", NULL, NULL, 0) = 0 <0.000000042>\n"},
+		{"execve in a thread", bpf.Event{Flags: bpf.FlagRich | bpf.FlagRenumbered, Nr: number(format.OpExecve), Args: [6]uint64{5: 99}},
+			&bpf.Details{Len: [2]uint16{2}, State: [2]uint8{bpf.StringWhole}}, "ls",
+			"7 0.000000500 execve(\"ls\", NULL, NULL) = 0 <0.000000042> {was=99}\n"},
+		{"exit", bpf.Event{Nr: number(format.OpExit), Args: [6]uint64{minus(3)}}, nil, "",
+			"7 0.000000500 exit(-3) = ?\n"},
+		{"killed by a signal", bpf.Event{Flags: bpf.FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 11}}, nil, "",
+			"7 0.000000500 exit(0) = ? {signal=SIGSEGV}\n"},
+		{"killed by a signal without a name", bpf.Event{Flags: bpf.FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 40}}, nil, "",
+			"7 0.000000500 exit(0) = ? {signal=40}\n"},
+		{"arguments without memory", bpf.Event{Flags: bpf.FlagRich | bpf.FlagUnreadable, Nr: number(format.OpPipe), Ret: -14}, &bpf.Details{}, "",
+			"7 0.000000500 pipe([0, 0]) = -1 EFAULT (Bad address) <0.000000042> {args=unreadable}\n"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.event.Tid, test.event.Start, test.event.Dur = 7, 1500, 42
+			record := bytesOf(t, test.event, test.details, test.strings)
+			var e format.Event
+			require.NoError(t, decoderForTests().decode(record, &e))
+			require.Equal(t, test.want, string(script.AppendEvent(nil, &e, e.Start)))
+			for n := range record {
+				require.ErrorIs(t, decoderForTests().decode(record[:n], &e), errRecord, "cut at %d", n)
+			}
+		})
+	}
+}
+
+func TestDecodeUnknownSyscall(t *testing.T) {
+	var e format.Event
+	for _, nr := range []uint32{39, 511, 512, 1 << 31} {
+		require.ErrorIs(t, decoderForTests().decode(bytesOf(t, bpf.Event{Nr: nr}, nil, ""), &e), errRecord)
+	}
+}
+
+func TestDecodeKeepsNotesApart(t *testing.T) {
+	d := decoderForTests()
+	exit := bytesOf(t, bpf.Event{Nr: number(format.OpExit), Flags: bpf.FlagSignal, Args: [6]uint64{0, 9}}, nil, "")
+	events := make([]format.Event, 500)
+	for i := range events {
+		require.NoError(t, d.decode(exit, &events[i]))
+	}
+	for i := range events {
+		require.Equal(t, "signal=SIGKILL", string(events[i].Notes))
+	}
+}
+
+func TestDecodeAllocatesNothing(t *testing.T) {
+	d := decoderForTests()
+	records := [][]byte{
+		bytesOf(t, bpf.Event{Nr: number(format.OpRead)}, nil, ""),
+		bytesOf(t, bpf.Event{Nr: number(format.OpOpen), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
+			&bpf.Details{Len: [2]uint16{3}, State: [2]uint8{bpf.StringWhole}}, "abc"),
+		bytesOf(t, bpf.Event{Nr: number(format.OpExecveat), Flags: bpf.FlagRich},
+			&bpf.Details{Len: [2]uint16{9}, State: [2]uint8{bpf.StringWhole}}, "/dev/fd/0"),
+	}
+	var e format.Event
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		d.reset()
+		for _, r := range records {
+			if err := d.decode(r, &e); err != nil {
+				panic(err)
+			}
+		}
+	}))
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpRead)}, nil, ""))
+	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpOpenat), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
+		&bpf.Details{Len: [2]uint16{3}, State: [2]uint8{bpf.StringWhole}}, "abc"))
+	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpRename), Flags: 0xffff}, &bpf.Details{Len: [2]uint16{1, 65535}, State: [2]uint8{9, 2}}, strings.Repeat("x", 70000)))
+	f.Fuzz(func(t *testing.T, record []byte) {
+		var e format.Event
+		if decoderForTests().decode(bytes.Clone(record), &e) != nil {
+			return
+		}
+		require.True(t, e.Op.Valid())
+		require.NotContains(t, string(script.AppendEvent(nil, &e, 0)[:1]), "\n")
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	d := decoderForTests()
+	record := bytesOf(b, bpf.Event{Nr: number(format.OpPread64)}, nil, "")
+	var e format.Event
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.decode(record, &e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
