@@ -97,6 +97,7 @@ func (g *guard) probe() error {
 	if fd < 0 {
 		return fmt.Errorf("openat2, which keeps a replay in its root (Linux 5.6): %w", syscall.Errno(-fd))
 	}
+	g.leave(fd)
 	return g.enter(false)
 }
 

@@ -131,6 +131,7 @@ func TestProbe(t *testing.T) {
 	require.NoError(t, onThread(g.probe))
 	require.Equal(t, os.Geteuid() == 0, g.jailed)
 
+	before := openFiles(t)
 	require.NoError(t, onThread(func() error {
 		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 		var none [2]unix.CapUserData
@@ -140,6 +141,7 @@ func TestProbe(t *testing.T) {
 		return g.probe()
 	}))
 	require.False(t, g.jailed)
+	require.Equal(t, before, openFiles(t))
 }
 
 func TestName(t *testing.T) {

@@ -50,7 +50,7 @@ type Options struct {
 type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
-	Descriptors int64 // the highest recorded descriptor, and those really open at once: 64 Ki
+	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
 	Threads     int   // 1024
 	Memory      int64 // bytes of buffers, descriptor tables and the log: 1 GiB
 }

@@ -42,25 +42,27 @@ func TestEdges(t *testing.T) {
 
 // More threads than processors wait for one another in a ring.
 func TestEdgesOfManyThreads(t *testing.T) {
-	const threads, rounds = 16, 50
-	r := newRoll(threads)
-	for i := range int64(rounds) {
-		for n := int32(1); n <= threads; n++ {
-			if n > 1 {
-				r.wait(n, n-1, i)
-			} else if i > 0 {
-				r.wait(1, threads, i-1)
-			}
-			if n%2 == 1 {
-				r.add(n, format.OpMkdir, 0, "x", 0o700)
-			} else {
-				r.add(n, format.OpRmdir, 0, "x")
+	for _, threads := range []int32{16, 400} {
+		r := newRoll(int(threads))
+		rounds := int64(800 / threads)
+		for i := range rounds {
+			for n := int32(1); n <= threads; n++ {
+				if n > 1 {
+					r.wait(n, n-1, i)
+				} else if i > 0 {
+					r.wait(1, threads, i-1)
+				}
+				if n%2 == 1 {
+					r.add(n, format.OpMkdir, 0, "x", 0o700)
+				} else {
+					r.add(n, format.OpRmdir, 0, "x")
+				}
 			}
 		}
+		_, res := play(t, r, bindings[1].bind)
+		faultless(t, r, res)
+		require.Positive(t, res.OrderWait)
 	}
-	_, res := play(t, r, bindings[1].bind)
-	faultless(t, r, res)
-	require.Positive(t, res.OrderWait)
 }
 
 func TestDeadlock(t *testing.T) {

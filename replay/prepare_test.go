@@ -33,6 +33,7 @@ func TestPrepare(t *testing.T) {
 		listed := r.add(1, format.OpOpen, 3, "d", format.RDONLY|format.DIRECTORY)
 		r.add(1, format.OpGetdents64, 9984, 3, 0, 32768)
 		dir, res := play(t, r, bind)
+		t.Cleanup(func() { _ = os.Chmod(dir+"/d", 0o700) }) // to be removed by its owner
 		faultless(t, r, res)
 		require.InDelta(t, 10_000, readAll(t, res.Events())[listed+1].Ret, 40)
 
@@ -133,6 +134,9 @@ func TestRoot(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
 	r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o600, Size: 10})
+	r.file(format.File{Path: "closed", Type: format.TypeDir})
+	r.file(format.File{Path: "closed/in", Type: format.TypeDir})
+	r.file(format.File{Path: "closed/in/f", Type: format.TypeReg})
 	r.add(1, format.OpMkdir, 0, "made", 0o755)
 	base := t.TempDir()
 	dir := filepath.Join(base, "a", "b")
@@ -156,6 +160,8 @@ func TestRoot(t *testing.T) {
 		require.DirExists(t, filepath.Join(dir, "made"))
 		require.FileExists(t, filepath.Join(dir, "d/f"))
 	}
+	_, err = Run(t.Context(), r, Options{Root: dir})
+	require.NoError(t, err)
 
 	// A directory of somebody else's is left alone.
 	foreign := filepath.Join(base, "foreign")

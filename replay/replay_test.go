@@ -74,7 +74,7 @@ func TestDifferences(t *testing.T) {
 // However many kinds of differences there are, few are told apart.
 func TestDifferencesAreBounded(t *testing.T) {
 	r := newRoll(1)
-	r.file(format.File{Path: "f", Type: format.TypeReg})
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
 	r.add(1, format.OpOpen, 3, "f", format.RDONLY)
 	for i := range 10 * maxDifferences {
 		r.add(1, format.OpRead, int64(i+1), 3, 0, 1)

@@ -110,7 +110,12 @@ func (r *root) empty() error {
 		if name == marker {
 			continue
 		}
-		if err := inside.RemoveAll(name); err != nil {
+		err := inside.RemoveAll(name)
+		if errors.Is(err, fs.ErrPermission) {
+			openUp(inside, name)
+			err = inside.RemoveAll(name)
+		}
+		if err != nil {
 			return fmt.Errorf("empty the root: %w", err)
 		}
 	}
@@ -118,6 +123,16 @@ func (r *root) empty() error {
 		return fmt.Errorf("empty the root: %w", err)
 	}
 	return nil
+}
+
+// openUp lets the owner into directories that a trace has closed to him.
+func openUp(inside *os.Root, name string) {
+	_ = fs.WalkDir(inside.FS(), name, func(path string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = inside.Chmod(path, 0o700)
+		}
+		return nil
+	})
 }
 
 // close gives the root back, without what was made in it unless it is kept.
