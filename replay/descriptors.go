@@ -23,7 +23,11 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, exec bool) int64
 		s.close()
 		return fd
 	}
-	if !files.set(r.Ret, s) {
+	enter := files.set
+	if r.Op == format.OpDup2 || r.Op == format.OpDup3 {
+		enter = files.replace
+	}
+	if !enter(r.Ret, s) {
 		return errNoFD
 	}
 	return r.Ret
@@ -123,7 +127,7 @@ func callFcntl(w *worker, r *format.Record) int64 {
 		return raw3(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
 	case format.FSetfl:
 		const allowed = format.APPEND | format.NONBLOCK | format.DIRECT | format.NOATIME
-		flags := openFlags(format.OpenFlags.FromNative(w.e.arch, uint64(r.Args[2]))&allowed) &^ unix.O_CLOEXEC
+		flags := openFlags(r.Args[2]&allowed) &^ unix.O_CLOEXEC
 		return raw3(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
 	case format.FGetlk, format.FOfdGetlk:
 		return w.lock(s, unix.F_OFD_GETLK, r)

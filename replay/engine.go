@@ -23,8 +23,7 @@ type engine struct {
 	speed  float64
 	strict bool
 	limits Limits
-	guard  guard       // for each thread to copy and enter
-	arch   format.Arch // of the recording
+	guard  guard // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -52,20 +51,8 @@ type engine struct {
 func newEngine(t format.Trace, o *Options) *engine {
 	return &engine{
 		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, strict: o.Strict, limits: o.Limits,
-		arch: recordedOn(t.Header()), processes: make(map[int32]*process), begin: make(chan struct{}),
+		processes: make(map[int32]*process), begin: make(chan struct{}),
 	}
-}
-
-// recordedOn returns the architecture of a recording, the host's if it isn't
-// said.
-func recordedOn(h *format.Header) format.Arch {
-	v, _ := h.Value(format.MetaArch)
-	for _, a := range []format.Arch{format.AMD64, format.ARM64} {
-		if a.String() == v {
-			return a
-		}
-	}
-	return format.HostArch
 }
 
 // build makes the workers and all memory that they will use, which free gives

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -38,7 +39,21 @@ type table struct {
 	slots []atomic.Int64
 	high  atomic.Int64 // above every descriptor that was ever in use
 	users atomic.Int32 // processes that share it (CLONE_FILES)
+
+	// late holds descriptors whose number was given out anew before the
+	// event that closes them. A close frees its number before it returns, so
+	// in the recording, too, an open of another thread can end before it.
+	late struct {
+		sync.Mutex
+		n     atomic.Int32
+		fds   [maxLate]int64
+		slots [maxLate]slot
+	}
 }
+
+// maxLate bounds the closes that are late at one moment; each is a thread
+// between two events.
+const maxLate = 64
 
 // newTable uses a region, which is zero, for the slots.
 func newTable(m region, length int64) *table {
@@ -55,23 +70,73 @@ func (t *table) get(fd int64) slot {
 	return slot(t.slots[fd].Load())
 }
 
-// set lets the recorded descriptor stand for s, and closes what it stood for.
-// It closes s instead and reports false if the number is out of bounds.
+// replace lets the recorded descriptor stand for s, and closes what it stood
+// for. It closes s instead and reports false if the number is out of bounds.
+func (t *table) replace(fd int64, s slot) bool {
+	old, ok := t.swap(fd, s)
+	old.close()
+	return ok
+}
+
+// set lets a recorded descriptor stand for s that must have been free: what it
+// still stands for waits for its close.
 func (t *table) set(fd int64, s slot) bool {
+	old, ok := t.swap(fd, s)
+	if old != 0 && !t.keep(fd, old) {
+		old.close()
+	}
+	return ok
+}
+
+func (t *table) keep(fd int64, s slot) bool {
+	t.late.Lock()
+	defer t.late.Unlock()
+	n := t.late.n.Load()
+	if n == maxLate {
+		return false
+	}
+	t.late.fds[n], t.late.slots[n] = fd, s
+	t.late.n.Store(n + 1)
+	return true
+}
+
+// takeLate returns the oldest descriptor of that number that waits for its
+// close.
+func (t *table) takeLate(fd int64) (s slot) {
+	t.late.Lock()
+	defer t.late.Unlock()
+	n := int(t.late.n.Load())
+	for i := range n {
+		if t.late.fds[i] == fd {
+			s = t.late.slots[i]
+			copy(t.late.fds[i:n], t.late.fds[i+1:n])
+			copy(t.late.slots[i:n], t.late.slots[i+1:n])
+			t.late.n.Store(int32(n - 1))
+			break
+		}
+	}
+	return s
+}
+
+func (t *table) swap(fd int64, s slot) (old slot, ok bool) {
 	if uint64(fd) >= uint64(len(t.slots)) {
 		s.close()
-		return false
+		return 0, false
 	}
 	for h := t.high.Load(); h <= fd && !t.high.CompareAndSwap(h, fd+1); h = t.high.Load() {
 	}
-	slot(t.slots[fd].Swap(int64(s))).close()
-	return true
+	return slot(t.slots[fd].Swap(int64(s))), true
 }
 
 // take empties the slot of a recorded descriptor and returns what was in it.
 func (t *table) take(fd int64) slot {
 	if uint64(fd) >= uint64(len(t.slots)) {
 		return 0
+	}
+	if t.late.n.Load() > 0 {
+		if s := t.takeLate(fd); s != 0 {
+			return s
+		}
 	}
 	return slot(t.slots[fd].Swap(0))
 }
@@ -112,7 +177,7 @@ func (t *table) release() {
 		return
 	}
 	for fd := range t.high.Load() {
-		if s := t.take(fd); s != 0 {
+		for s := t.take(fd); s != 0; s = t.take(fd) {
 			s.close()
 		}
 	}

@@ -128,3 +128,35 @@ func TestDescriptorsAtTheStart(t *testing.T) {
 		require.EqualValues(t, 1, res.ByOp[format.OpRead].Differed)
 	})
 }
+
+// A close that comes after its number was given out anew closes the older
+// descriptor, as it did in the recording.
+func TestLateClose(t *testing.T) {
+	m, err := newRegion(4096)
+	require.NoError(t, err)
+	defer m.free()
+	files := newTable(m, 16)
+	open := func() slot {
+		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		return newSlot(int64(fd), 0, false)
+	}
+	isOpen := func(s slot) bool {
+		_, err := unix.FcntlInt(s.real(), unix.F_GETFD, 0)
+		return err == nil
+	}
+	first, second, third := open(), open(), open()
+	require.True(t, files.set(7, first))
+	require.True(t, files.set(7, second))
+	require.Equal(t, second, files.get(7))
+	require.Equal(t, first, files.take(7))
+	require.Zero(t, first.close())
+	require.Equal(t, second, files.get(7))
+	require.True(t, isOpen(second))
+	require.True(t, files.replace(7, third), "dup2 closes what it replaces")
+	require.False(t, isOpen(second))
+	require.True(t, files.set(7, open()))
+	files.release()
+	require.False(t, isOpen(third))
+	require.Zero(t, files.get(7))
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -40,6 +41,10 @@ type hint struct {
 }
 
 func (h *hint) Unwrap() error { return h.error }
+
+// The first thread stays this goroutine's: a replay confines its workers'
+// threads for good, and the first can't be thrown away.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
