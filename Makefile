@@ -15,16 +15,16 @@ build: ## bin/pianola, a static binary
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/pianola ./cmd/pianola
 
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg
-	sh docs/demo.sh demo
+	sh scripts/demo.sh demo
 
 truth: deps-demo build ## the demo five times, application and replay in turn: medians
-	sh docs/truth.sh demo/truth
+	sh scripts/truth.sh demo/truth
 
 test: deps-test build ## all tests
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) tool staticcheck ./...
-	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh docs/can-bpf.sh)} $(GO) test ./...
+	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} $(GO) test ./...
 	@command -v gcc >/dev/null && PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short ./... || echo "no gcc: -race is left out"
 
 race: ## the tests under the race detector
@@ -50,7 +50,7 @@ clean: ## remove what was built
 
 # Packages are installed only where a program is missing, and only by root.
 deps-demo:
-	@sh docs/need.sh sqlite3=sqlite3
+	@sh scripts/need.sh sqlite3=sqlite3
 
 deps-test:
-	@sh docs/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"strconv"
 	"unicode"
 
 	"gonum.org/v1/plot"
@@ -57,7 +58,8 @@ func Plot(w io.Writer, ext string, series ...Series) error {
 		return fmt.Errorf("plot: %w", err)
 	}
 	size := legend.Rectangle(draw.Canvas{}).Size()
-	width, height := axesWidth+size.X+2*margin, max(axesHeight, size.Y+3*margin)
+	// A viewer without the font takes another, which can be wider.
+	width, height := axesWidth+1.2*size.X+2*margin, max(axesHeight, size.Y+3*margin)
 
 	var c vg.CanvasWriterTo
 	switch ext {
@@ -162,6 +164,18 @@ func style(a *plot.Axis, title string, top float64) {
 	a.Label.TextStyle.Font = plotFont()
 	a.Tick.Label.Font = plotFont()
 	a.Tick.Length = 4
+	a.Tick.Marker = plot.TickerFunc(ticks)
+}
+
+// ticks are those of the library, with no more decimals than they need.
+func ticks(low, high float64) []plot.Tick {
+	marks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range marks {
+		if !marks[i].IsMinor() {
+			marks[i].Label = strconv.FormatFloat(marks[i].Value, 'g', 6, 64)
+		}
+	}
+	return marks
 }
 
 func points(c Curve, x, y unit) plotter.XYs {

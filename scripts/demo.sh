@@ -4,17 +4,17 @@
 set -eu
 dir=$1
 pianola=$(pwd)/bin/pianola
-sql=$(pwd)/docs/demo.sql
+sql=$(pwd)/scripts/demo.sql
 "$pianola" doctor || exit 1
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir"
 
-run() { echo "\$ $*"; "$@"; }
-run "$pianola" record -o trace.txt -- sqlite3 app.db ".read $sql"
-run "$pianola" compile -o trace.bin trace.txt
-run "$pianola" replay --log replay.log trace.bin
-run "$pianola" compare --tolerance 100% --plot profile.svg trace.txt replay.log
+run() { echo; echo "\$ pianola $*"; "$pianola" "$@"; }
+run record -o trace.txt -- sqlite3 app.db ".read $sql"
+run compile -o trace.bin trace.txt
+run replay --log replay.log trace.bin
+run compare --tolerance 100% --plot profile.svg trace.txt replay.log
 ls -l trace.txt trace.bin profile.svg | awk '{ print $5, $9 }'
 rm -f app.db
 echo "look at $dir/profile.svg"
