@@ -14,10 +14,6 @@ const (
 	DetailsBytes = int(unsafe.Sizeof(Details{}))
 )
 
-// MaxRecordBytes is the most that one record takes in the ring: two names with
-// their ends cut off and the ring's own 8 bytes.
-const MaxRecordBytes = 8 + EventBytes + DetailsBytes + 2*4096
-
 // The bits of Event.Flags.
 const (
 	FlagRich       = uint32(recorderFlagFLAG_RICH)       // Details and strings follow

@@ -70,7 +70,7 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 		return Cost{}, err
 	}
 	// The ring must hold a round, whatever its size.
-	calls := min(calibrationCalls, len(ring.data)/2/(ringHeader+bpf.EventBytes)/2)
+	calls := min(calibrationCalls, ring.size()/plainBytes/2)
 	var rounds [calibrationRounds]int64
 	durations := make([]int64, 0, calibrationRounds*calls)
 	var err error

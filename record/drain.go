@@ -23,11 +23,15 @@ type flusher interface{ Flush() error }
 const (
 	batchEvents = 1024
 
-	// The ring is looked at this often: soon again while events come, seldom
-	// while none do. A ring of the default size takes more than the longest
-	// pause to fill, at the highest rate that two processors have.
+	// The ring is looked at soon again while events come, and seldom while
+	// none do, so that an idle recorder costs next to nothing.
 	minPause = time.Millisecond
-	maxPause = 25 * time.Millisecond
+	maxPause = 50 * time.Millisecond
+
+	// A burst must not fill the ring during a pause. This is the time between
+	// events at the highest rate that many processors reach in one ring, with
+	// room to spare.
+	burstGap = 100 * time.Nanosecond
 
 	flushInterval = time.Second
 )
@@ -54,7 +58,7 @@ func newDrain(r *ring, s Sink, start int64) *drain {
 // run drains until stop is closed and then what is left.
 func (d *drain) run(stop <-chan struct{}) error {
 	d.flushed = time.Now()
-	pause := minPause
+	pause, longest := minPause, longestPause(d.ring.size())
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
@@ -65,7 +69,7 @@ func (d *drain) run(stop <-chan struct{}) error {
 		if n > 0 {
 			pause = minPause
 		} else {
-			pause = min(2*pause, maxPause)
+			pause = min(2*pause, longest)
 		}
 		if err := d.flush(); err != nil {
 			return err
@@ -78,6 +82,11 @@ func (d *drain) run(stop <-chan struct{}) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// longestPause returns how long a ring of so many bytes may be left alone.
+func longestPause(bytes int) time.Duration {
+	return min(max(time.Duration(bytes/plainBytes)*burstGap, minPause), maxPause)
 }
 
 // all drains until the ring is empty, and returns how many events it held.

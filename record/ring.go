@@ -9,6 +9,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
 )
 
 // ring reads a BPF ring buffer in place. The reader of cilium/ebpf copies each
@@ -36,6 +38,8 @@ const (
 	ringHeader  = 8
 	ringBusy    = 1 << 31
 	ringDiscard = 1 << 30
+
+	plainBytes = ringHeader + bpf.EventBytes // of a plain event, in the ring
 )
 
 var errRing = errors.New("malformed ring buffer")
@@ -61,6 +65,9 @@ func newRing(consumer, producer *atomic.Uint64, data []byte) *ring {
 }
 
 func (r *ring) close() error { return errors.Join(unix.Munmap(r.maps[0]), unix.Munmap(r.maps[1])) }
+
+// size returns how many bytes the ring holds.
+func (r *ring) size() int { return len(r.data) / 2 }
 
 // read returns the next record, or nil where none is complete. It is the
 // ring's memory, valid until release.

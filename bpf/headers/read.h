@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What is read from memory, the application's or the kernel's, into a record.
+ */
+#pragma once
+
+#include "arch.h"
+#include "layout.h"
+
+#define DATA_BYTES (UIO_MAXIOV * sizeof(struct iovec))
+
+/* A rich record while it is put together. */
+struct scratch {
+	struct event event;
+	struct details details;
+	u8 data[DATA_BYTES]; /* strings; before that, segments of a vector */
+};
+
+/* Reads a string of the application to data[at] and returns where it ends. */
+INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
+{
+	long n;
+
+	s->details.len[i] = 0;
+	if (!ptr) {
+		s->details.state[i] = STRING_NULL;
+		return at;
+	}
+	/* One byte more than a path can have, to tell a long one from a cut one. */
+	n = bpf_probe_read_user_str(s->data + at, PATH_MAX + 1, (void *)ptr);
+	if (n <= 0) {
+		s->details.state[i] = STRING_UNREADABLE;
+		return at;
+	}
+	s->details.state[i] = n > PATH_MAX ? STRING_CUT : STRING_WHOLE;
+	n = (n - 1) & 0x1fff;
+	s->details.len[i] = n;
+	return at + n;
+}
+
+/* Reads the n bytes that readlink gave. */
+INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
+{
+	if (n > PATH_MAX)
+		n = PATH_MAX;
+	if (bpf_probe_read_user(s->data + at, n, (void *)ptr))
+		return at;
+	s->details.len[1] = n;
+	s->details.state[1] = STRING_WHOLE;
+	s->event.flags |= FLAG_TARGET;
+	return at + n;
+}
+
+/* Describes the file behind a descriptor. Another thread may close it
+ * meanwhile; what is read then is old or odd, but never unsafe. */
+INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
+{
+	struct fdtable *fdt = task->files->fdt;
+	struct file *file = NULL;
+	struct inode *inode;
+
+	if (fd >= fdt->max_fds || bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd) || !file)
+		return;
+	inode = FIELD(file, f_inode);
+	if (!inode)
+		return;
+	s->details.mode = FIELD(inode, i_mode);
+	s->details.size = FIELD(inode, i_size);
+	s->details.blocks = FIELD(inode, i_blocks);
+	s->details.ino = FIELD(inode, i_ino);
+	s->details.nlink = FIELD(inode, i_nlink);
+	struct super_block *sb = FIELD(inode, i_sb);
+	s->details.dev = FIELD(sb, s_dev);
+	struct address_space *mapping = FIELD(inode, i_mapping);
+	s->details.cached = FIELD(mapping, nrpages);
+	s->event.flags |= FLAG_STAT | FLAG_FILE;
+	if (FIELD(file, f_mode) & FMODE_CREATED)
+		s->event.flags |= FLAG_CREATED;
+}
+
+INLINE void read_stat(struct scratch *s, u64 ptr)
+{
+	u32 mode;
+
+	if (bpf_probe_read_user(&mode, sizeof(mode), (void *)ptr + STAT_MODE) ||
+	    bpf_probe_read_user(&s->details.size, sizeof(s->details.size), (void *)ptr + STAT_SIZE))
+		return;
+	s->details.mode = mode;
+	s->event.flags |= FLAG_STAT;
+}
+
+INLINE void read_statx(struct scratch *s, u64 ptr)
+{
+	u16 mode;
+
+	if (bpf_probe_read_user(&mode, sizeof(mode), (void *)ptr + STATX_MODE) ||
+	    bpf_probe_read_user(&s->details.size, sizeof(s->details.size), (void *)ptr + STATX_SIZE))
+		return;
+	s->details.mode = mode;
+	s->event.flags |= FLAG_STAT;
+}
+
+/* Returns the bytes that n segments ask for, as far as a call can take them. */
+INLINE u64 sum_iovec(struct scratch *s, u64 ptr, u64 n)
+{
+	struct iovec *v = (struct iovec *)s->data;
+	u64 sum = 0;
+
+	if (n > UIO_MAXIOV)
+		return 0;
+	if (bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
+		s->event.flags |= FLAG_UNREADABLE;
+		return 0;
+	}
+	for (u32 i = 0; i < UIO_MAXIOV && i < n; i++)
+		sum += v[i].len;
+	return sum;
+}
+
+INLINE void read_open_how(struct event *e)
+{
+	struct open_how how = {};
+
+	/* Older and newer callers give other sizes; what is there is prefix. */
+	if (bpf_probe_read_user(&how, sizeof(how), (void *)e->args[2]))
+		e->flags |= FLAG_UNREADABLE;
+	e->args[2] = how.flags;
+	e->args[3] = how.mode;
+	e->args[4] = how.resolve;
+}
+
+INLINE void read_clone_args(struct event *e)
+{
+	struct clone_args args = {};
+
+	if (bpf_probe_read_user(&args, sizeof(args), (void *)e->args[0]))
+		e->flags |= FLAG_UNREADABLE;
+	e->args[0] = args.flags | args.exit_signal; /* one word, as clone has it */
+}
+
+INLINE void read_pipe(struct event *e)
+{
+	u64 fds = 0;
+
+	if (e->ret == 0 && bpf_probe_read_user(&fds, sizeof(fds), (void *)e->args[0]))
+		e->flags |= FLAG_UNREADABLE;
+	e->args[0] = fds;
+}
