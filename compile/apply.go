@@ -57,6 +57,10 @@ func init() {
 // apply takes one event through the simulation and, in the last pass, into the
 // trace.
 func (m *model) apply(e *format.Event) error {
+	if was := renamed(e); m.threads[was] != nil {
+		m.threads[e.TID] = m.threads[was]
+		delete(m.threads, was)
+	}
 	t := m.threads[e.TID]
 	if t == nil {
 		t = m.orphan(e.TID, e.Start)

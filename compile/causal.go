@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 
 	"pianola/format"
 )
@@ -69,6 +70,10 @@ func (c *causal) next() (*format.Event, error) {
 
 // admit reports whether e can go on now, and holds it back if not.
 func (c *causal) admit(e *format.Event) bool {
+	if was := renamed(e); c.alive[was] {
+		delete(c.alive, was)
+		c.alive[e.TID] = true
+	}
 	if !c.alive[e.TID] {
 		if len(c.alive) > 0 && c.heldNum < maxHeld {
 			c.held[e.TID] = append(c.held[e.TID], e.Clone())
@@ -111,4 +116,19 @@ func (c *causal) release() bool {
 	}
 	c.held, c.heldNum = map[int32][]format.Event{}, 0
 	return true
+}
+
+// renamed returns the id that a thread had before it became the only one of its
+// process by an exec, and took over the process's id (execve(2)). It is 0 for
+// any other event.
+func renamed(e *format.Event) int32 {
+	if e.Op.Info().Effect != format.EffectExec || len(e.Notes) == 0 {
+		return 0
+	}
+	v, ok := format.Note(e.Notes, "was")
+	tid, err := strconv.ParseInt(string(v), 10, 32)
+	if !ok || err != nil {
+		return 0
+	}
+	return int32(tid)
 }

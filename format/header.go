@@ -39,6 +39,7 @@ const (
 	MetaCost      = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
 	MetaCwd       = "cwd"           // working directory at the start, quoted
 	MetaExit      = "exit"          // exit status of the command
+	MetaElapsed   = "elapsed"       // its run time, seconds
 	MetaPaths     = "paths"         // tree or flat, of a trace
 	MetaLeftOut   = "left out"      // "OP=N …": events that compile left out
 	MetaReplay    = "replay"        // how a log came about; marks a script as a replay's log

@@ -46,13 +46,17 @@ func startError(command string, err error) *StartError {
 	return &StartError{Command: command, Status: status, Err: err}
 }
 
-// permission turns a refusal of the kernel into ErrPermission.
+// permission turns a refusal of the kernel into ErrPermission. To those who
+// lack a capability the kernel refuses in many ways, for libraries probe it.
 func permission(err error) error {
-	if err == nil || !bpf.Denied(err) {
-		return err
+	if err == nil {
+		return nil
 	}
 	if missing := missingCapabilities(); missing != "" {
-		return fmt.Errorf("%w: needs root or %s: %w", ErrPermission, missing, err)
+		return fmt.Errorf("%w: needs root or %s", ErrPermission, missing)
+	}
+	if !bpf.Denied(err) {
+		return err
 	}
 	return fmt.Errorf("%w: the kernel refuses eBPF programs, as in a container or under lockdown: %w", ErrPermission, err)
 }

@@ -16,9 +16,8 @@ import (
 	"pianola/format"
 )
 
-// metaElapsed is the time from the command's first instruction to its end, in
+// format.MetaElapsed is the time from the command's first instruction to its end, in
 // seconds.
-const metaElapsed = "elapsed"
 
 // startHeader is what is known before the command runs.
 func startHeader(o *Options, c *child, cost Cost) *format.Header {
@@ -47,7 +46,7 @@ func endHeader(r *Result) *format.Header {
 	}
 	h.Set(format.MetaLost, lost)
 	h.Set(format.MetaExit, strconv.Itoa(r.Status))
-	h.Set(metaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
+	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
 	return h
 }
 

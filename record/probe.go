@@ -45,7 +45,8 @@ func Probe() (Support, error) {
 	}
 	s.Kernel = unix.ByteSliceToString(uts.Release[:])
 
-	if missing := missingCapabilities(); missing != "" {
+	missing := missingCapabilities()
+	if missing != "" {
 		s.problem("permission", ErrPermission, "run as root or with "+missing)
 	}
 	for _, p := range []struct {
@@ -64,7 +65,7 @@ func Probe() (Support, error) {
 		err := p.try()
 		*p.ok = err == nil
 		switch {
-		case err == nil, bpf.Denied(err) && !s.OK(): // one hint for one cause
+		case err == nil, missing != "": // one hint for one cause
 		case bpf.Denied(err):
 			s.problem(p.what, permission(err), "run outside of the container, or give it CAP_BPF and CAP_PERFMON")
 		default:
