@@ -2,9 +2,9 @@
 # by Debian package name, as root, and say what they install.
 
 GO       ?= go
+export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
-export CGO_ENABLED = 0
 
 .PHONY: help build demo truth test race bench fuzz lint generate clean deps-demo deps-test
 
