@@ -174,7 +174,44 @@ var (
 		"CLONE_NEWUTS", 0x4000000, "CLONE_NEWIPC", 0x8000000, "CLONE_NEWUSER", 0x10000000, "CLONE_NEWPID", 0x20000000,
 		"CLONE_NEWNET", 0x40000000, "CLONE_IO", 0x80000000)...)}
 
-	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WCONTINUED", 8)}
+	SyncFileRangeFlags = &FlagSet{Flags: same("SYNC_FILE_RANGE_WAIT_BEFORE", 1, "SYNC_FILE_RANGE_WRITE", 2, "SYNC_FILE_RANGE_WAIT_AFTER", 4)}
+
+	MsyncFlags = &FlagSet{Flags: same("MS_ASYNC", 1, "MS_INVALIDATE", 2, "MS_SYNC", 4)}
+
+	FadviseAdvice = &FlagSet{Enum: true, Flags: same("POSIX_FADV_NORMAL", 0, "POSIX_FADV_RANDOM", 1, "POSIX_FADV_SEQUENTIAL", 2,
+		"POSIX_FADV_WILLNEED", 3, "POSIX_FADV_DONTNEED", 4, "POSIX_FADV_NOREUSE", 5)}
+
+	SpliceFlags = &FlagSet{Flags: same("SPLICE_F_MOVE", 1, "SPLICE_F_NONBLOCK", 2, "SPLICE_F_MORE", 4, "SPLICE_F_GIFT", 8)}
+
+	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", 2, "LOCK_NB", 4, "LOCK_UN", 8)}
+
+	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}
+
+	MemfdFlags = &FlagSet{Flags: same("MFD_CLOEXEC", MfdCloexec, "MFD_ALLOW_SEALING", 2, "MFD_HUGETLB", 4, "MFD_NOEXEC_SEAL", 8, "MFD_EXEC", 16)}
+
+	// IoctlRequest holds the requests that concern files, the only ones that
+	// are recorded (include/uapi/linux/fs.h, fiemap.h).
+	IoctlRequest = &FlagSet{Enum: true, Flags: same("FICLONE", Ficlone, "FICLONERANGE", Ficlonerange, "FIDEDUPERANGE", 0xc0189436,
+		"FS_IOC_GETFLAGS", FsIocGetflags, "FS_IOC_SETFLAGS", 0x40086602, "FS_IOC_FSGETXATTR", 0x801c581f, "FS_IOC_FSSETXATTR", 0x401c5820,
+		"FS_IOC_FIEMAP", 0xc020660b, "FS_IOC_GETVERSION", 0x80087601, "FS_IOC_SETVERSION", 0x40087602)}
+
+	WaitIDType = &FlagSet{Enum: true, Flags: same("P_ALL", 0, "P_PID", 1, "P_PGID", 2, "P_PIDFD", 3)}
+
+	MmapProt = &FlagSet{Zero: "PROT_NONE", Flags: same("PROT_READ", 1, "PROT_WRITE", 2, "PROT_EXEC", 4, "PROT_GROWSDOWN", 0x1000000, "PROT_GROWSUP", 0x2000000)}
+
+	MmapFlags = &FlagSet{Flags: same("MAP_SHARED_VALIDATE", 3, "MAP_SHARED", 1, "MAP_PRIVATE", 2, "MAP_FIXED", 0x10, "MAP_ANONYMOUS", MapAnonymous,
+		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", 0x4000,
+		"MAP_POPULATE", 0x8000, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
+
+	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", 4)}
+
+	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", 3, "MADV_DONTNEED", 4,
+		"MADV_FREE", 8, "MADV_REMOVE", 9, "MADV_DONTFORK", 10, "MADV_DOFORK", 11, "MADV_MERGEABLE", 12, "MADV_UNMERGEABLE", 13,
+		"MADV_HUGEPAGE", 14, "MADV_NOHUGEPAGE", 15, "MADV_DONTDUMP", 16, "MADV_DODUMP", 17, "MADV_WIPEONFORK", 18, "MADV_KEEPONFORK", 19,
+		"MADV_COLD", 20, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", 22, "MADV_POPULATE_WRITE", 23, "MADV_COLLAPSE", 25)}
+
+	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", 0x1000000,
+		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
 )
 
 // The single values that code decides by; canonical and native are the same.
@@ -203,6 +240,12 @@ const (
 	RenameNoreplace   = 1
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
+
+	MfdCloexec    = 1
+	MapAnonymous  = 0x20
+	Ficlone       = 0x40049409
+	Ficlonerange  = 0x4020940d
+	FsIocGetflags = 0x80086601
 
 	// CloneSigchld is canonical only: the signal to the parent is SIGCHLD.
 	CloneSigchld = 0x40

@@ -71,6 +71,60 @@ const (
 	OpExit
 	OpExitGroup
 	OpWait4
+	OpGetdents
+	OpSync
+	OpSyncfs
+	OpSyncFileRange
+	OpMsync
+	OpFadvise64
+	OpReadahead
+	OpCopyFileRange
+	OpSendfile
+	OpSplice
+	OpFlock
+	OpSetxattr
+	OpLsetxattr
+	OpFsetxattr
+	OpGetxattr
+	OpLgetxattr
+	OpFgetxattr
+	OpListxattr
+	OpLlistxattr
+	OpFlistxattr
+	OpRemovexattr
+	OpLremovexattr
+	OpFremovexattr
+	OpChmod
+	OpFchmod
+	OpFchmodat
+	OpFchmodat2
+	OpChown
+	OpFchown
+	OpLchown
+	OpFchownat
+	OpUtimens
+	OpFutimens
+	OpUtimensat
+	OpFutimesat
+	OpUtimes
+	OpUtime
+	OpMknod
+	OpMknodat
+	OpStatfs
+	OpFstatfs
+	OpMemfdCreate
+	OpNameToHandleAt
+	OpOpenByHandleAt
+	OpIoctl
+	OpWaitid
+	OpUnshare
+	OpSetns
+	OpChroot
+	OpBrk
+	OpMmap
+	OpMunmap
+	OpMremap
+	OpMadvise
 	numOps
 )
 
@@ -159,7 +213,9 @@ const (
 	EffectExit              // ends the thread
 	EffectExitGroup         // ends the process
 	EffectChdir             // sets the working directory
-	EffectWait              // the result is a process that has ended
+	EffectWait              // the result, or the argument "child", is a process that has ended
+	EffectChroot            // sets the root directory
+	EffectUnshare           // copies what the thread shares, by the flags
 )
 
 // Info is a row of the table of operations.
@@ -203,28 +259,37 @@ func canonOpen(flagsArg int) func(*Event) Op {
 }
 
 var (
-	argFD    = Arg{Name: "fd", Kind: FD}
-	argDir   = Arg{Name: "dirfd", Kind: DirFD}
-	argPath  = Arg{Name: "path", Kind: Path}
-	argOpen  = Arg{Name: "flags", Kind: Flags, Flags: OpenFlags}
-	argMode  = Arg{Name: "mode", Kind: Mode}
-	argOptMd = Arg{Name: "mode", Kind: OptMode}
-	argBuf   = Arg{Name: "buf", Kind: Addr}
-	argSize  = Arg{Name: "size", Kind: Size}
-	argOff   = Arg{Name: "offset", Kind: Offset}
-	argIov   = Arg{Name: "iov", Kind: Addr}
-	argCount = Arg{Name: "count", Kind: Count}
-	argRWF   = Arg{Name: "flags", Kind: Flags, Flags: ReadWriteFlags}
-	argAt    = Arg{Name: "flags", Kind: Flags, Flags: AtFlags}
-	argAcc   = Arg{Name: "mode", Kind: Flags, Flags: AccessMode}
-	argMask  = Arg{Name: "mask", Kind: Flags, Flags: StatxMask}
-	argOldD  = Arg{Name: "olddirfd", Kind: DirFD}
-	argOld   = Arg{Name: "old", Kind: Path}
-	argNewD  = Arg{Name: "newdirfd", Kind: DirFD}
-	argNew   = Arg{Name: "new", Kind: Path}
-	argRen   = Arg{Name: "flags", Kind: Flags, Flags: RenameFlags}
-	argClone = Arg{Name: "flags", Kind: Flags, Flags: CloneFlags}
-	argDup   = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
+	argFD     = Arg{Name: "fd", Kind: FD}
+	argDir    = Arg{Name: "dirfd", Kind: DirFD}
+	argPath   = Arg{Name: "path", Kind: Path}
+	argOpen   = Arg{Name: "flags", Kind: Flags, Flags: OpenFlags}
+	argMode   = Arg{Name: "mode", Kind: Mode}
+	argOptMd  = Arg{Name: "mode", Kind: OptMode}
+	argBuf    = Arg{Name: "buf", Kind: Addr}
+	argSize   = Arg{Name: "size", Kind: Size}
+	argOff    = Arg{Name: "offset", Kind: Offset}
+	argIov    = Arg{Name: "iov", Kind: Addr}
+	argCount  = Arg{Name: "count", Kind: Count}
+	argRWF    = Arg{Name: "flags", Kind: Flags, Flags: ReadWriteFlags}
+	argAt     = Arg{Name: "flags", Kind: Flags, Flags: AtFlags}
+	argAcc    = Arg{Name: "mode", Kind: Flags, Flags: AccessMode}
+	argMask   = Arg{Name: "mask", Kind: Flags, Flags: StatxMask}
+	argOldD   = Arg{Name: "olddirfd", Kind: DirFD}
+	argOld    = Arg{Name: "old", Kind: Path}
+	argNewD   = Arg{Name: "newdirfd", Kind: DirFD}
+	argNew    = Arg{Name: "new", Kind: Path}
+	argRen    = Arg{Name: "flags", Kind: Flags, Flags: RenameFlags}
+	argClone  = Arg{Name: "flags", Kind: Flags, Flags: CloneFlags}
+	argInOff  = Arg{Name: "inoffset", Kind: Offset}
+	argOutFD  = Arg{Name: "outfd", Kind: FD}
+	argOutOff = Arg{Name: "outoffset", Kind: Offset}
+	argXattr  = Arg{Name: "name", Kind: Text}
+	argValue  = Arg{Name: "value", Kind: Addr}
+	argXFlags = Arg{Name: "flags", Kind: Flags, Flags: XattrFlags}
+	argUID    = Arg{Name: "uid", Kind: Int}
+	argGID    = Arg{Name: "gid", Kind: Int}
+	argTimes  = Arg{Name: "times", Kind: Addr}
+	argDup    = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
 )
 
 // table has one row per operation. System call numbers: arch/x86/entry/
@@ -301,6 +366,75 @@ var table = [numOps]Info{
 	OpExit:      {Name: "exit", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExit, Sys: [numArch]int{60, 93}},
 	OpExitGroup: {Name: "exit_group", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExitGroup, Sys: [numArch]int{231, 94}},
 	OpWait4:     {Name: "wait4", Class: ClassProcess, Args: []Arg{{Name: "pid", Kind: Int}, {Name: "status", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr}}, Result: ResultThread, Effect: EffectWait, Sys: [numArch]int{61, 260}},
+
+	OpGetdents:      {Name: "getdents", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Canon: to(OpGetdents64), Sys: [numArch]int{78, none}},
+	OpSync:          {Name: "sync", Class: ClassSync, Sys: [numArch]int{162, 81}},
+	OpSyncfs:        {Name: "syncfs", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{306, 267}},
+	OpSyncFileRange: {Name: "sync_file_range", Class: ClassSync, Args: []Arg{argFD, argOff, argSize, {Name: "flags", Kind: Flags, Flags: SyncFileRangeFlags}}, Sys: [numArch]int{277, 84}},
+	OpMsync:         {Name: "msync", Class: ClassSync, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "flags", Kind: Flags, Flags: MsyncFlags}}, Sys: [numArch]int{26, 227}},
+	OpFadvise64:     {Name: "fadvise64", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize, {Name: "advice", Kind: Flags, Flags: FadviseAdvice}}, Sys: [numArch]int{221, 223}},
+	OpReadahead:     {Name: "readahead", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize}, Sys: [numArch]int{187, 213}},
+
+	// Offsets that the kernel takes through a pointer are recorded as they
+	// were before the call, -1 for a NULL pointer: then the descriptor's own.
+	OpCopyFileRange: {Name: "copy_file_range", Class: ClassWrite, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Count}}, Result: ResultBytes, Sys: [numArch]int{326, 285}, Synthetic: 1<<1 | 1<<3},
+	OpSendfile:      {Name: "sendfile", Class: ClassRead, Args: []Arg{argOutFD, argFD, argInOff, argSize}, Result: ResultBytes, Sys: [numArch]int{40, 71}, Synthetic: 1 << 2},
+	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
+	OpFlock:         {Name: "flock", Class: ClassMetadata, Args: []Arg{argFD, {Name: "operation", Kind: Flags, Flags: FlockOperation}}, Sys: [numArch]int{73, 32}},
+
+	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{188, 5}},
+	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{189, 6}},
+	OpFsetxattr:    {Name: "fsetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{190, 7}},
+	OpGetxattr:     {Name: "getxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{191, 8}},
+	OpLgetxattr:    {Name: "lgetxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{192, 9}},
+	OpFgetxattr:    {Name: "fgetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{193, 10}},
+	OpListxattr:    {Name: "listxattr", Class: ClassMetadata, Args: []Arg{argPath, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{194, 11}},
+	OpLlistxattr:   {Name: "llistxattr", Class: ClassMetadata, Args: []Arg{argPath, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{195, 12}},
+	OpFlistxattr:   {Name: "flistxattr", Class: ClassMetadata, Args: []Arg{argFD, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{196, 13}},
+	OpRemovexattr:  {Name: "removexattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr}, Sys: [numArch]int{197, 14}},
+	OpLremovexattr: {Name: "lremovexattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr}, Sys: [numArch]int{198, 15}},
+	OpFremovexattr: {Name: "fremovexattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr}, Sys: [numArch]int{199, 16}},
+
+	OpChmod:     {Name: "chmod", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Sys: [numArch]int{90, none}},
+	OpFchmod:    {Name: "fchmod", Class: ClassMetadata, Args: []Arg{argFD, argMode}, Sys: [numArch]int{91, 52}},
+	OpFchmodat:  {Name: "fchmodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpChmod), Sys: [numArch]int{268, 53}},
+	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: to(OpChmod), Sys: [numArch]int{452, 452}},
+	OpChown:     {Name: "chown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Sys: [numArch]int{92, none}},
+	OpFchown:    {Name: "fchown", Class: ClassMetadata, Args: []Arg{argFD, argUID, argGID}, Sys: [numArch]int{93, 55}},
+	OpLchown:    {Name: "lchown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Sys: [numArch]int{94, none}},
+	OpFchownat:  {Name: "fchownat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argUID, argGID, argAt}, Canon: canonChown, Sys: [numArch]int{260, 54}},
+	OpUtimens:   {Name: "utimens", Class: ClassMetadata, Args: []Arg{argPath, argTimes, argAt}, Sys: [numArch]int{none, none}},
+	OpFutimens:  {Name: "futimens", Class: ClassMetadata, Args: []Arg{argFD, argTimes}, Sys: [numArch]int{none, none}},
+	OpUtimensat: {Name: "utimensat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argTimes, argAt}, Canon: canonUtimens, Sys: [numArch]int{280, 88}},
+	OpFutimesat: {Name: "futimesat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argTimes}, Canon: canonUtimens, Sys: [numArch]int{261, none}},
+	OpUtimes:    {Name: "utimes", Class: ClassMetadata, Args: []Arg{argPath, argTimes}, Canon: to(OpUtimens), Sys: [numArch]int{235, none}},
+	OpUtime:     {Name: "utime", Class: ClassMetadata, Args: []Arg{argPath, argTimes}, Canon: to(OpUtimens), Sys: [numArch]int{132, none}},
+	OpMknod:     {Name: "mknod", Class: ClassMetadata, Args: []Arg{argPath, argMode, {Name: "dev", Kind: Count}}, Sys: [numArch]int{133, none}},
+	OpMknodat:   {Name: "mknodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, {Name: "dev", Kind: Count}}, Canon: to(OpMknod), Sys: [numArch]int{259, 33}},
+	OpStatfs:    {Name: "statfs", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{137, 43}},
+	OpFstatfs:   {Name: "fstatfs", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Sys: [numArch]int{138, 44}},
+
+	// What these open has no name, so a trace can't hold it.
+	OpMemfdCreate:    {Name: "memfd_create", Class: ClassOpen, Args: []Arg{{Name: "name", Kind: Text}, {Name: "flags", Kind: Flags, Flags: MemfdFlags}}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Sys: [numArch]int{319, 279}},
+	OpNameToHandleAt: {Name: "name_to_handle_at", Class: ClassMetadata, Args: []Arg{argDir, argPath, {Name: "handle", Kind: Addr}, {Name: "mount", Kind: Addr}, argAt}, Dropped: true, Sys: [numArch]int{303, 264}},
+	OpOpenByHandleAt: {Name: "open_by_handle_at", Class: ClassOpen, Args: []Arg{{Name: "mountfd", Kind: FD}, {Name: "handle", Kind: Addr}, argOpen}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Sys: [numArch]int{304, 265}},
+
+	// Only the requests of IoctlRequest are recorded. The descriptor to clone
+	// from is the argument, or stands with the range in the struct it points to.
+	OpIoctl: {Name: "ioctl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "request", Kind: Flags, Flags: IoctlRequest}, {Name: "arg", Kind: Int},
+		{Name: "inoffset", Kind: Offset, Opt: true}, {Name: "size", Kind: Size, Opt: true}, {Name: "outoffset", Kind: Offset, Opt: true}}, Result: ResultAny, Sys: [numArch]int{16, 29}, Synthetic: 1<<3 | 1<<4 | 1<<5},
+
+	OpWaitid: {Name: "waitid", Class: ClassProcess, Args: []Arg{{Name: "idtype", Kind: Flags, Flags: WaitIDType}, {Name: "pid", Kind: Int}, {Name: "info", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr},
+		{Name: "child", Kind: Int, Opt: true}}, Effect: EffectWait, Canon: to(OpWait4), Sys: [numArch]int{247, 95}, Synthetic: 1 << 5},
+	OpUnshare: {Name: "unshare", Class: ClassProcess, Args: []Arg{argClone}, Effect: EffectUnshare, Sys: [numArch]int{272, 97}},
+	OpSetns:   {Name: "setns", Class: ClassProcess, Args: []Arg{argFD, {Name: "type", Kind: Flags, Flags: CloneFlags}}, Dropped: true, Sys: [numArch]int{308, 268}},
+	OpChroot:  {Name: "chroot", Class: ClassMetadata, Args: []Arg{argPath}, Effect: EffectChroot, Dropped: true, Sys: [numArch]int{161, 51}},
+
+	OpBrk:     {Name: "brk", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}}, Result: ResultAny, Sys: [numArch]int{12, 214}},
+	OpMmap:    {Name: "mmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}, {Name: "flags", Kind: Flags, Flags: MmapFlags}, argFD, argOff}, Result: ResultAny, Sys: [numArch]int{9, 222}},
+	OpMunmap:  {Name: "munmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize}, Sys: [numArch]int{11, 215}},
+	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Sys: [numArch]int{25, 216}},
+	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Sys: [numArch]int{28, 233}},
 }
 
 func canonStat(e *Event) Op {
@@ -319,6 +453,25 @@ func canonStatx(e *Event) Op {
 		return OpFstatx
 	}
 	return OpStatx
+}
+
+func canonChown(e *Event) Op {
+	switch {
+	case e.Args[4]&AtEmptyPath != 0 && len(e.Str[0]) == 0 && e.Args[0] != AtFDCWD:
+		return OpFchown
+	case e.Args[4]&AtSymlinkNofollow != 0:
+		return OpLchown
+	}
+	return OpChown
+}
+
+// canonUtimens: a NULL path stands for the directory descriptor itself, which
+// is how futimens(3) works.
+func canonUtimens(e *Event) Op {
+	if e.Str[0] == nil && e.Args[0] != AtFDCWD {
+		return OpFutimens
+	}
+	return OpUtimens
 }
 
 func canonUnlink(e *Event) Op {
@@ -357,7 +510,7 @@ var (
 		// Spellings of other sources: strace on other architectures, and the
 		// older Pianola.
 		m["fstatat64"], m["_llseek"], m["_lseek"] = OpNewfstatat, OpLseek, OpLseek
-		m["pread"], m["pwrite"], m["getdents"] = OpPread64, OpPwrite64, OpGetdents64
+		m["pread"], m["pwrite"], m["sendfile64"], m["fadvise"] = OpPread64, OpPwrite64, OpSendfile, OpFadvise64
 		return m
 	}()
 	bySys = func() (m [numArch][MaxSys]Op) {
