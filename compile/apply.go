@@ -26,7 +26,8 @@ const (
 type step struct {
 	e, out *format.Event
 	t      *thread
-	d      *descriptor // of the first argument, nil where it is none
+	d      *descriptor // of the argument fd, nil where it is none
+	other  *descriptor // of the argument outfd, where it is a file
 	at     [format.MaxStrings]*entry
 }
 
@@ -37,6 +38,12 @@ var handlers [format.NumOps]func(*model, *step)
 func init() {
 	for op, h := range map[format.Op]func(*model, *step){
 		format.OpStat: (*model).looked, format.OpLstat: (*model).looked, format.OpStatx: (*model).looked, format.OpAccess: (*model).looked,
+		format.OpStatfs: (*model).looked, format.OpChmod: (*model).looked, format.OpChown: (*model).looked, format.OpLchown: (*model).looked,
+		format.OpUtimens: (*model).looked, format.OpNameToHandleAt: (*model).looked,
+		format.OpSetxattr: (*model).looked, format.OpLsetxattr: (*model).looked, format.OpGetxattr: (*model).looked, format.OpLgetxattr: (*model).looked,
+		format.OpListxattr: (*model).looked, format.OpLlistxattr: (*model).looked, format.OpRemovexattr: (*model).looked, format.OpLremovexattr: (*model).looked,
+		format.OpMknod:         (*model).mknod,
+		format.OpCopyFileRange: (*model).copied, format.OpSendfile: (*model).copied, format.OpSplice: (*model).copied, format.OpIoctl: (*model).cloned,
 		format.OpFstat: (*model).fstat, format.OpFstatx: (*model).fstat,
 		format.OpReadlink: (*model).readlink,
 		format.OpMkdir:    (*model).mkdir,
@@ -73,6 +80,9 @@ func (m *model) apply(e *format.Event) error {
 	m.trail = m.trail[:0]
 
 	why := m.resolve(s)
+	if out.Op == format.OpMsync {
+		why = reasonMapped
+	}
 	if why == reasonNone && unrepeatable(e) {
 		why = reasonResult
 	}
@@ -106,26 +116,12 @@ func unrepeatable(e *format.Event) bool {
 // resolve finds what the event's paths and descriptor lead to, and maps the
 // paths. It returns why the event can't be in the trace, if it can't.
 func (m *model) resolve(s *step) reason {
-	info := s.out.Op.Info()
-	if len(info.Args) > 0 && info.Args[0].Kind == format.FD {
-		s.d = s.t.files.fds[int32(s.out.Args[0])]
-		if s.out.Op == format.OpClose {
-			if late := s.t.files.late[int32(s.out.Args[0])]; late != nil {
-				s.d = late
-			}
+	if i := s.out.Op.Info().ArgIndex("fd"); i >= 0 {
+		why := m.resolveFDs(s, i)
+		if s.out.Op == format.OpMmap && why != reasonNone {
+			s.out.Args[i], why = -1, reasonNone // anonymous, or as good as that
 		}
-		switch {
-		case s.d == nil:
-			return reasonUnknown
-		case s.d.file.node != nil && s.d.file.node.pseudo:
-			return reasonPseudo
-		case !s.d.file.isFile():
-			return reasonNoFile
-		}
-		m.order.after(s.d.opened)
-		s.d.used = m.order.use(s.d.used)
-		m.place(s)
-		return reasonNone
+		return why
 	}
 	from := s.e.Op.Info()
 	n := 0
@@ -151,7 +147,7 @@ func (m *model) resolve(s *step) reason {
 		if v, ok := format.Note(s.e.Notes, "path"); ok && len(v) > 0 {
 			return reasonPath
 		}
-		at, trail := m.names.walk(dir, string(name), follows(s, a.Name), m.trail)
+		at, trail := m.names.walk(s.t.dir.root, dir, string(name), follows(s, a.Name), m.trail)
 		m.trail = trail
 		if at == nil {
 			return reasonPath
@@ -168,16 +164,73 @@ func (m *model) resolve(s *step) reason {
 	return reasonNone
 }
 
+// resolveFDs finds the descriptors of an event, the one at position i and the
+// one that it writes to. Of two, one that is a file is enough: the other is
+// marked as none by -1.
+func (m *model) resolveFDs(s *step, i int) reason {
+	d, why := m.descriptor(s, s.out.Args[i])
+	if k := s.out.Op.Info().ArgIndex("outfd"); k >= 0 {
+		other, no := m.descriptor(s, s.out.Args[k])
+		switch {
+		case why != reasonNone && no != reasonNone:
+			return why
+		case why != reasonNone:
+			s.out.Args[i] = -1
+		case no != reasonNone:
+			s.out.Args[k] = -1
+		}
+		s.d, s.other = d, other
+		return reasonNone
+	}
+	if s.d = d; why != reasonNone {
+		return why
+	}
+	if s.out.Op == format.OpIoctl && (s.out.Args[1] == format.Ficlone || s.out.Args[1] == format.Ficlonerange) {
+		if _, why := m.descriptor(s, s.out.Args[2]); why != reasonNone {
+			return why
+		}
+	}
+	m.place(s)
+	m.mapStrings(s)
+	return reasonNone
+}
+
+// descriptor returns what a number stands for, nil with a reason where it is no
+// file of the trace.
+func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
+	files := s.t.files
+	d := files.fds[int32(fd)]
+	if s.out.Op == format.OpClose && files.late[int32(fd)] != nil {
+		d = files.late[int32(fd)]
+	}
+	switch {
+	case d == nil:
+		return nil, reasonUnknown
+	case d.file.node != nil && d.file.node.pseudo:
+		return nil, reasonPseudo
+	case !d.file.isFile():
+		return nil, reasonNoFile
+	}
+	m.order.after(d.opened)
+	d.used = m.order.use(d.used)
+	return d, reasonNone
+}
+
 // follows reports whether the call follows a link in the last component.
 func follows(s *step, arg string) bool {
 	switch s.out.Op {
 	case format.OpOpen, format.OpOpenm:
 		flags := s.out.Args[1]
 		return flags&format.NOFOLLOW == 0 && flags&(format.CREAT|format.EXCL) != format.CREAT|format.EXCL
-	case format.OpStat, format.OpTruncate, format.OpChdir, format.OpExecve:
+	case format.OpStat, format.OpTruncate, format.OpChdir, format.OpChroot, format.OpExecve, format.OpStatfs,
+		format.OpSetxattr, format.OpGetxattr, format.OpListxattr, format.OpRemovexattr, format.OpChown:
 		return true
 	case format.OpStatx:
 		return s.out.Args[1]&format.AtSymlinkNofollow == 0
+	case format.OpUtimens:
+		return s.out.Args[2]&format.AtSymlinkNofollow == 0
+	case format.OpChmod:
+		return s.e.Op != format.OpFchmodat2 || s.e.Args[3]&format.AtSymlinkNofollow == 0
 	case format.OpAccess:
 		return s.e.Op != format.OpFaccessat2 || s.e.Args[3]&format.AtSymlinkNofollow == 0
 	case format.OpLink:
@@ -192,9 +245,11 @@ func (m *model) mapStrings(s *step) {
 	for i, a := range info.Args {
 		var mapped string
 		switch {
-		case a.Kind == format.Text:
+		case a.Kind == format.Text && a.Name == "target":
 			// In every pass, for looking a target up mentions names.
 			mapped = m.target(s.at[0], string(s.e.Str[0]))
+		case a.Kind == format.Text:
+			mapped = string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex(a.Name))])
 		case a.Kind != format.Path:
 			continue
 		case s.at[n] != nil && m.out != nil:
@@ -213,7 +268,7 @@ func (m *model) target(link *entry, text string) string {
 	if link == nil || link.dir == nil || text == "" {
 		return text
 	}
-	at, _ := m.names.walk(link.dir, text, false, nil)
+	at, _ := m.names.walk(m.names.root, link.dir, text, false, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
 		return text
 	}
@@ -329,6 +384,18 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 	case format.EffectWait:
 		m.waited(s)
+	case format.EffectChroot:
+		if at := s.at[0]; ok && at != nil {
+			m.there(e, at)
+			s.t.dir.root = at.node
+		}
+	case format.EffectUnshare:
+		if ok && out.Args[0]&format.CloneFiles != 0 {
+			s.t.files = files.fork()
+		}
+		if ok && out.Args[0]&(format.CloneFS|format.CloneNewns) != 0 {
+			s.t.dir = s.t.dir.fork()
+		}
 	}
 	return why
 }
@@ -336,14 +403,20 @@ func (m *model) effect(s *step, why reason) reason {
 // waited orders a wait behind the end of the process it was for. What the call
 // took after that is not waiting, so it is moved into the compute that follows.
 func (m *model) waited(s *step) {
-	if s.e.Args[0] > 0 {
-		// The arguments name processes as the result does.
-		if s.out.Args[0] = 0; m.byPID[int32(s.e.Args[0])] != nil {
-			s.out.Args[0] = int64(m.byPID[int32(s.e.Args[0])].num)
+	// The arguments and the result name processes by their numbers.
+	number := func(pid int64) int64 {
+		if p := m.byPID[int32(pid)]; pid > 0 && p != nil {
+			return int64(p.num)
 		}
+		return min(pid, 0)
 	}
-	p := m.byPID[int32(s.e.Ret)]
-	if s.e.Ret <= 0 || p == nil {
+	child := s.e.Ret
+	if s.e.Op == format.OpWaitid && s.e.Ret == 0 {
+		child = s.e.Args[5]
+	}
+	s.out.Args[0] = number(s.out.Args[0])
+	p := m.byPID[int32(child)]
+	if child <= 0 || p == nil {
 		return
 	}
 	m.order.after(p.ended)
@@ -360,6 +433,13 @@ func (m *model) waited(s *step) {
 // opened puts the descriptor that an open made into the table.
 func (m *model) opened(s *step, why reason) reason {
 	e, flags, at := s.e, s.out.Args[1], s.at[0]
+	if at == nil && why == reasonNone {
+		// memfd_create and the like: what they open has no name.
+		flags, why = 0, reasonNoFile
+		if s.out.Op == format.OpMemfdCreate && s.out.Args[1]&format.MfdCloexec != 0 || s.out.Args[2]&format.CLOEXEC != 0 {
+			flags = format.CLOEXEC
+		}
+	}
 	if e.Ret < 0 {
 		if why == reasonNone {
 			m.failed(s, at)

@@ -25,6 +25,8 @@ type causal struct {
 	n, i  int
 	err   error
 
+	started bool
+
 	alive   map[int32]bool
 	held    map[int32][]format.Event
 	heldNum int
@@ -51,6 +53,9 @@ func (c *causal) next() (*format.Event, error) {
 			if c.err == nil {
 				c.n, c.err = c.r.Read(c.batch)
 				c.i = 0
+				if !c.started {
+					c.begin()
+				}
 			}
 			if c.i < c.n {
 				continue
@@ -64,6 +69,16 @@ func (c *causal) next() (*format.Event, error) {
 		c.i++
 		if c.admit(e) {
 			return e, nil
+		}
+	}
+}
+
+// begin lets the threads go on that ran when the recording began.
+func (c *causal) begin() {
+	c.started = true
+	for _, p := range attached(c.r.Header()) {
+		for _, tid := range p.threads {
+			c.alive[tid] = true
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (m *model) header() *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
 	for _, meta := range m.source.Meta {
 		switch meta.Key {
-		case format.MetaCwd, format.MetaCost: // spent: paths are resolved, the cost is subtracted
+		case format.MetaCwd, format.MetaProcess, format.MetaCost: // spent: paths are resolved, the cost is subtracted
 		default:
 			h.Meta = append(h.Meta, meta)
 		}

@@ -174,6 +174,57 @@ func (m *model) readlink(s *step) {
 	nd.typ, nd.target = format.TypeLnk, string(f.target)
 }
 
+// copied handles the calls that move data between two descriptors.
+func (m *model) copied(s *step) {
+	info := s.out.Op.Info()
+	end1 := func(d *descriptor, arg string) (off int64, ok bool) {
+		if d == nil {
+			return 0, false
+		}
+		if i := info.ArgIndex(arg); i >= 0 && s.out.Args[i] >= 0 {
+			return s.out.Args[i], true
+		}
+		return m.advance(d.file, s.e.Ret), true
+	}
+	if off, ok := end1(s.d, "inoffset"); ok {
+		m.fetched(s.d.file.node, off, s.e.Ret)
+	}
+	if off, ok := end1(s.other, "outoffset"); ok {
+		m.stored(s.other.file.node, off, s.e.Ret)
+	}
+}
+
+// cloned handles the requests that clone ranges of files.
+func (m *model) cloned(s *step) {
+	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
+		return
+	}
+	src := s.t.files.fds[int32(s.out.Args[2])]
+	if src == nil || src.file.node == nil {
+		return
+	}
+	from, size, to := s.out.Args[3], s.out.Args[4], s.out.Args[5]
+	if size == 0 {
+		size = max(src.file.node.now-from, 0)
+	}
+	m.fetched(src.file.node, from, size)
+	m.stored(s.d.file.node, to, size)
+}
+
+func (m *model) mknod(s *step) {
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:1])
+		m.failed(s, s.at[0])
+		return
+	}
+	m.order.renamed(s.at[0])
+	typ := format.TypeReg
+	if kind := s.out.Args[1] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
+		typ = format.TypeFifo
+	}
+	m.names.create(s.at[0], typ)
+}
+
 func (m *model) mkdir(s *step) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
@@ -333,44 +384,57 @@ func (m *model) getdents(s *step) {
 	}
 }
 
-// transfer returns the range of bytes that a read or write went over, and
-// moves the offset that it shares with others.
-func (m *model) transfer(s *step) (off int64) {
-	f := s.d.file
-	if i := s.out.Op.Info().ArgIndex("offset"); i >= 0 {
-		return s.out.Args[i]
-	}
+// advance moves the offset that a description shares with others, and returns
+// where it was.
+func (m *model) advance(f *openFile, size int64) (off int64) {
 	m.order.after(f.moved)
 	f.moved = m.order.here
-	if off = f.offset; s.e.Ret > 0 {
-		f.offset = end(f.offset, s.e.Ret)
+	if off = f.offset; size > 0 {
+		f.offset = end(f.offset, size)
 	}
 	return off
 }
 
+// transfer returns where a read or write began, and moves the offset.
+func (m *model) transfer(s *step) (off int64) {
+	if i := s.out.Op.Info().ArgIndex("offset"); i >= 0 {
+		return s.out.Args[i]
+	}
+	return m.advance(s.d.file, s.e.Ret)
+}
+
 func (m *model) read(s *step) {
-	off, nd := m.transfer(s), s.d.file.node
-	size := max(s.e.Ret, 1)
-	m.order.read(nd, off, end(off, size))
-	if s.e.Ret > 0 {
-		m.raise(nd, end(off, s.e.Ret))
+	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret)
+}
+
+// fetched notes that so many bytes were read, or an error met.
+func (m *model) fetched(nd *node, off, size int64) {
+	// A read that found the end depends on what made it so.
+	m.order.read(nd, off, end(off, max(size, 1)))
+	if size > 0 {
+		m.raise(nd, end(off, size))
 	}
 }
 
 func (m *model) write(s *step) {
-	nd := s.d.file.node
-	if s.d.file.append {
-		s.d.file.offset = nd.now
+	f := s.d.file
+	if f.append {
+		f.offset = f.node.now
 	}
-	off := m.transfer(s)
-	if s.e.Ret > 0 {
-		m.order.wrote(nd, off, end(off, s.e.Ret))
-		if e := end(off, s.e.Ret); e > nd.now {
-			nd.now, nd.changed = e, true
-		}
-		if s.d.file.append {
-			s.d.file.offset = nd.now
-		}
+	m.stored(f.node, m.transfer(s), s.e.Ret)
+	if f.append {
+		f.offset = f.node.now
+	}
+}
+
+// stored notes that so many bytes were written, or an error met.
+func (m *model) stored(nd *node, off, size int64) {
+	if size <= 0 {
+		return
+	}
+	m.order.wrote(nd, off, end(off, size))
+	if e := end(off, size); e > nd.now {
+		nd.now, nd.changed = e, true
 	}
 }
 

@@ -67,6 +67,10 @@ func (m *model) start(h *format.Header, tid int32) {
 			}
 		}
 	}
+	if running := attached(h); len(running) > 0 {
+		m.resume(running, h)
+		return
+	}
 	t := m.orphan(tid, 0)
 	for _, d := range h.Descriptors {
 		m.inherit(t, d)
@@ -75,7 +79,7 @@ func (m *model) start(h *format.Header, tid int32) {
 
 // directory returns the node of a directory that must have been there.
 func (m *model) directory(from *node, path string) *node {
-	at, _ := m.names.walk(from, path, true, nil)
+	at, _ := m.names.walk(m.names.root, from, path, true, nil)
 	if at == nil {
 		return m.names.root
 	}
@@ -90,18 +94,18 @@ func (m *model) directory(from *node, path string) *node {
 // process of its own.
 func (m *model) orphan(tid int32, at int64) *thread {
 	t := m.newThread(tid, nil, m.newProcess(tid), at)
-	t.files, t.dir, t.last = newFileTable(), &workingDir{node: m.home}, at
+	t.files, t.dir, t.last = newFileTable(), &workingDir{node: m.home, root: m.names.root}, at
 	return t
 }
 
 // inherit puts a descriptor that was open at the start into the table.
 func (m *model) inherit(t *thread, d format.Descriptor) {
 	f := &openFile{append: d.Flags&format.APPEND != 0, offset: d.Offset}
-	t.files.fds[d.FD] = &descriptor{file: f}
+	t.files.fds[d.FD] = &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0}
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
 		return
 	}
-	at, _ := m.names.walk(m.names.root, d.Path, true, nil)
+	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, true, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
 		return
 	}
@@ -130,6 +134,9 @@ func (m *model) compute(t *thread, e *format.Event) int64 { return max(e.Start-t
 // emit puts an event into the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
+	if out.Op.Info().Class == format.ClassMemory && out.Ret > 0 {
+		out.Ret = 0 // an address, which means nothing elsewhere
+	}
 	out.Compute = m.compute(t, e)
 	t.last, t.cost = e.End(), m.outside
 	switch info := out.Op.Info(); {

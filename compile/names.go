@@ -249,14 +249,15 @@ func (n *names) firstPath(e *entry, p Paths) (string, bool) {
 // (path_resolution(7)).
 const maxFollow = 40
 
-// walk resolves a path from a directory and returns the entry it leads to, nil
-// for a path that leads nowhere (a loop). Links whose target is known are
+// walk resolves a path from a directory, below a root that ".." does not leave
+// (chroot(2)), and returns the entry it leads to, nil for a path that leads
+// nowhere (a loop). Links whose target is known are
 // followed, in the last component only if follow is set. The directories and
 // links on the way are appended to trail, for ordering.
-func (n *names) walk(from *node, path string, follow bool, trail []*entry) (*entry, []*entry) {
+func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, []*entry) {
 	dir := from
 	if strings.HasPrefix(path, "/") {
-		dir = n.root
+		dir = root
 	}
 	at := dir.at
 	for links := 0; path != ""; {
@@ -266,7 +267,7 @@ func (n *names) walk(from *node, path string, follow bool, trail []*entry) (*ent
 		case "", ".":
 			continue
 		case "..":
-			if dir.at.dir != nil {
+			if dir != root && dir.at.dir != nil {
 				dir = dir.at.dir
 			}
 			at = dir.at
@@ -281,7 +282,7 @@ func (n *names) walk(from *node, path string, follow bool, trail []*entry) (*ent
 			}
 			trail = append(trail, at)
 			if strings.HasPrefix(nd.target, "/") {
-				dir = n.root
+				dir = root
 			}
 			at = dir.at
 			if path = nd.target; more {

@@ -33,8 +33,9 @@ type process struct {
 	endTime int64 // on the recording's clock
 }
 
-// workingDir is shared by threads that were cloned with CLONE_FS.
-type workingDir struct{ node *node }
+// workingDir is shared by threads that were cloned with CLONE_FS, and so is
+// the root directory.
+type workingDir struct{ node, root *node }
 
 // fileTable is a table of descriptors, shared by threads that were cloned with
 // CLONE_FILES.
@@ -122,6 +123,8 @@ func (t *fileTable) holdsFile(first, last int64) bool {
 	return false
 }
 
+func (d *workingDir) fork() *workingDir { return &workingDir{node: d.node, root: d.root} }
+
 // newThread adds a thread to the model and to the trace's thread table.
 func (m *model) newThread(tid int32, parent *thread, proc *process, at int64) *thread {
 	t := &thread{num: int32(len(m.table) + 1), process: proc, now: at}
@@ -162,7 +165,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 		child.files = t.files.fork()
 	}
 	if flags&format.CloneFS == 0 {
-		child.dir = &workingDir{node: t.dir.node}
+		child.dir = t.dir.fork()
 	}
 	child.seen = append(child.seen, t.seen...)
 	for len(child.seen) <= int(t.num) {

@@ -38,6 +38,7 @@ const (
 	MetaLost      = "lost"          // events that the recorder could not keep
 	MetaCost      = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
 	MetaCwd       = "cwd"           // working directory at the start, quoted
+	MetaProcess   = "process"       // a process that the recorder was attached to
 	MetaExit      = "exit"          // exit status of the command
 	MetaElapsed   = "elapsed"       // its run time, seconds
 	MetaPaths     = "paths"         // tree or flat, of a trace
