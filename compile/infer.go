@@ -16,6 +16,7 @@ type facts struct {
 	sparse bool
 	fresh  bool // the event created it
 	target []byte
+	inode  string // device and inode of a file with more names than one
 }
 
 // noted reads the notes of an event.
@@ -41,6 +42,11 @@ func noted(notes []byte) facts {
 	f.size, f.cached = number("size"), number("cached")
 	_, f.sparse = format.Note(notes, "sparse")
 	_, f.fresh = format.Note(notes, "new")
+	if number("nlink") > 1 && f.typ == format.TypeReg {
+		dev, _ := format.Note(notes, "dev")
+		ino, _ := format.Note(notes, "ino")
+		f.inode = string(dev) + " " + string(ino)
+	}
 	if v, ok := format.Note(notes, "target"); ok {
 		f.target, _, _ = format.Unquote(nil, v)
 	}
@@ -76,6 +82,13 @@ func (m *model) learn(at *entry, f *facts) {
 		nd.cached = f.cached
 	}
 	nd.sparse = nd.sparse || f.sparse
+	if f.inode != "" && nd.first != nil {
+		if m.inodes[f.inode] == nil {
+			m.inodes[f.inode] = nd
+		} else if first := m.inodes[f.inode]; first != nd && !first.created {
+			nd.link = first
+		}
+	}
 	if f.size >= 0 && !nd.changed && nd.typ == format.TypeReg {
 		nd.size, nd.now, nd.sized = f.size, f.size, true
 	}
@@ -224,6 +237,38 @@ func (m *model) mknod(s *step) {
 	}
 	m.names.create(s.at[0], typ)
 }
+
+// attribute handles the calls on extended attributes, of a path or a
+// descriptor. What the trace reads before it has set it was there.
+func (m *model) attribute(s *step) {
+	nd := (*node)(nil)
+	if s.d != nil {
+		nd = s.d.file.node
+	} else if m.looked(s); s.at[0].state == present {
+		nd = s.at[0].node
+	}
+	if nd == nil || s.e.Ret < 0 {
+		return
+	}
+	name := string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex("name"))])
+	if nd.attrs == nil {
+		nd.attrs = map[string]int64{}
+	}
+	switch s.out.Op {
+	case format.OpGetxattr, format.OpLgetxattr, format.OpFgetxattr:
+		if _, known := nd.attrs[name]; !known && !nd.created {
+			nd.attrs[name] = s.e.Ret
+		}
+	default:
+		if _, known := nd.attrs[name]; !known {
+			nd.attrs[name] = notRead
+		}
+	}
+}
+
+// notRead is the size of an attribute that the trace did not read before it
+// set or removed it.
+const notRead = -1
 
 func (m *model) mkdir(s *step) {
 	if s.e.Ret < 0 {

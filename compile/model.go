@@ -21,6 +21,7 @@ type model struct {
 	source    *format.Header
 	threads   map[int32]*thread // alive, by kernel thread id
 	byPID     map[int32]*process
+	inodes    map[string]*node // files with more names than one
 	processes []*process
 	table     []format.Thread
 	home      *node // working directory at the start
@@ -42,7 +43,7 @@ type model struct {
 func newModel(o Options, links map[string]string, p *plan, out format.Writer) *model {
 	return &model{
 		options: o, links: links, names: newNames(links, p), out: out,
-		threads: map[int32]*thread{}, byPID: map[int32]*process{}, args: argMaps{},
+		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, args: argMaps{},
 	}
 }
 

@@ -32,7 +32,10 @@ type node struct {
 	cached int64
 	sparse bool
 
-	sized   bool  // size was recorded, not inferred
+	sized bool             // size was recorded, not inferred
+	link  *node            // the same file under another name at the start
+	attrs map[string]int64 // sizes of extended attributes, notRead for what the trace changed first
+
 	now     int64 // size at this point of the simulation
 	changed bool  // the trace has changed its size, so now says nothing about size any more
 	listing int64 // bytes that getdents64 returned since the directory was at its start

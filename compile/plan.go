@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -126,6 +128,14 @@ func (m *model) addFile(p *plan, e *entry) {
 		if f.Target = "pianola_target"; nd.target != "" {
 			f.Target = m.target(e, nd.target)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(nd.attrs)) {
+		if size := nd.attrs[name]; size != notRead {
+			f.Attrs = append(f.Attrs, format.Attr{Name: name, Size: size})
+		}
+	}
+	if nd.link != nil && nd.link.first != nil {
+		f.Link, _ = m.names.firstPath(nd.link.first, m.options.Paths)
 	}
 	p.files = append(p.files, f)
 }

@@ -168,7 +168,7 @@ var (
 		{Name: "CLONE_CLEAR_SIGHAND", Canon: 1, Native: [numArch]uint64{1 << 32, 1 << 32}},
 		{Name: "CLONE_INTO_CGROUP", Canon: 2, Native: [numArch]uint64{1 << 33, 1 << 33}},
 	}, same("CLONE_VM", 0x100, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
-		"CLONE_PTRACE", 0x2000, "CLONE_VFORK", CloneVfork, "CLONE_PARENT", 0x8000, "CLONE_THREAD", CloneThread, "CLONE_NEWNS", 0x20000,
+		"CLONE_PTRACE", 0x2000, "CLONE_VFORK", CloneVfork, "CLONE_PARENT", 0x8000, "CLONE_THREAD", CloneThread, "CLONE_NEWNS", CloneNewns,
 		"CLONE_SYSVSEM", 0x40000, "CLONE_SETTLS", 0x80000, "CLONE_PARENT_SETTID", 0x100000, "CLONE_CHILD_CLEARTID", 0x200000,
 		"CLONE_DETACHED", 0x400000, "CLONE_UNTRACED", 0x800000, "CLONE_CHILD_SETTID", 0x1000000, "CLONE_NEWCGROUP", 0x2000000,
 		"CLONE_NEWUTS", 0x4000000, "CLONE_NEWIPC", 0x8000000, "CLONE_NEWUSER", 0x10000000, "CLONE_NEWPID", 0x20000000,
@@ -254,6 +254,7 @@ const (
 	CloneFiles  = 0x400
 	CloneVfork  = 0x4000
 	CloneThread = 0x10000
+	CloneNewns  = 0x20000
 )
 
 // FromNative returns the canonical word for a platform's word.

@@ -103,6 +103,13 @@ type File struct {
 	Sparse bool   // fewer blocks than the size needs
 	Target string // of a symbolic link
 	Link   string // hard link to this path of the fileset, if not empty
+	Attrs  []Attr // extended attributes that the trace reads
+}
+
+// Attr is an extended attribute, whose value is not known, only its size.
+type Attr struct {
+	Name string
+	Size int64 // bytes
 }
 
 // Value returns the value of the last remark with that key.
@@ -183,6 +190,10 @@ func (f *File) append(dst []byte) []byte {
 	if f.Link != "" {
 		dst = AppendQuoted(append(dst, " link="...), []byte(f.Link))
 	}
+	for _, a := range f.Attrs {
+		dst = AppendQuoted(append(dst, " attr="...), []byte(a.Name))
+		dst = strconv.AppendInt(append(dst, ':'), a.Size, 10)
+	}
 	return append(dst, '\n')
 }
 
@@ -258,6 +269,14 @@ func (h *Header) parseFile(value []byte) error {
 		case "link":
 			s.literal("link=")
 			f.Link = s.quoted()
+		case "attr":
+			s.literal("attr=")
+			a := Attr{Name: s.quoted()}
+			s.literal(":")
+			a.Size = s.int(63)
+			s.failed = s.failed || a.Size < 0
+			f.Attrs = append(f.Attrs, a)
+			continue // the number took the space after it
 		default:
 			if string(s.word()) != "sparse" {
 				return fmt.Errorf("%w: file", errHeader)

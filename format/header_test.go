@@ -30,6 +30,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 			{Path: "d/f\xff", Type: TypeReg, Mode: 0o4600, Size: 1 << 50, Cached: 3, Sparse: true},
 			{Path: "d/l", Type: TypeLnk, Mode: 0o777, Target: "f x"},
 			{Path: "d/h", Type: TypeReg, Mode: 0, Link: "d/f\xff"},
+			{Path: "d/x", Type: TypeReg, Sparse: true, Attrs: []Attr{{Name: "user.a b", Size: 5}, {Name: "user.\n", Size: 0}}},
 		},
 	}
 	text := h.Append(nil)
@@ -46,6 +47,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 # file: "d/f\377" reg mode=04600 size=1125899906842624 cached=3 sparse
 # file: "d/l" lnk mode=0777 size=0 cached=0 target="f x"
 # file: "d/h" reg mode=0 size=0 cached=0 link="d/f\377"
+# file: "d/x" reg mode=0 size=0 cached=0 sparse attr="user.a b":5 attr="user.\n":0
 `, string(text))
 	got, err := parseHeader(text)
 	require.NoError(t, err)
