@@ -139,6 +139,7 @@ func (r *Recorder) Ring() *ebpf.Map { return r.objs.Ring }
 // Lost is what the program could not record.
 type Lost struct {
 	BySyscall  map[int]uint64 // events that found the ring full, by system call
+	ByCPU      []uint64       // the same by processor
 	Unfollowed uint64         // threads that could not be followed, for want of memory
 	Compat     uint64         // system calls through the 32-bit table
 	Recursed   uint64         // runs that the kernel left out, within another run on the same processor
@@ -152,9 +153,13 @@ func (r *Recorder) Lost() (Lost, error) {
 		if err := r.objs.Lost.Lookup(nr, &perCPU); err != nil {
 			return lost, fmt.Errorf("read the count of lost events: %w", err)
 		}
-		for _, n := range perCPU {
+		if lost.ByCPU == nil {
+			lost.ByCPU = make([]uint64, len(perCPU))
+		}
+		for cpu, n := range perCPU {
 			if n > 0 {
 				lost.BySyscall[int(nr)] += n
+				lost.ByCPU[cpu] += n
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func startChild(o *Options) (*child, error) {
 		Dir:   o.Dir,
 		Env:   o.Env,
 		Files: []uintptr{o.Stdin.Fd(), o.Stdout.Fd(), o.Stderr.Fd()},
-		Sys:   &syscall.SysProcAttr{Ptrace: true},
+		Sys:   &syscall.SysProcAttr{Ptrace: true, Credential: o.Credential},
 	})
 	if err != nil {
 		return nil, startError(o.Command[0], err)

@@ -44,6 +44,11 @@ func endHeader(r *Result) *format.Header {
 	for _, name := range slices.Sorted(maps.Keys(r.LostByOp)) {
 		lost += fmt.Sprintf(" %s=%d", name, r.LostByOp[name])
 	}
+	for cpu, n := range r.LostByCPU {
+		if n > 0 {
+			lost += fmt.Sprintf(" cpu%d=%d", cpu, n)
+		}
+	}
 	h.Set(format.MetaLost, lost)
 	h.Set(format.MetaExit, strconv.Itoa(r.Status))
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
@@ -121,6 +126,12 @@ func (r *Result) count(lost bpf.Lost) {
 	}
 	for nr, n := range lost.BySyscall {
 		add(format.BySyscall(format.HostArch, nr).String(), n)
+	}
+	if r.Lost > 0 {
+		r.LostByCPU = make([]int64, len(lost.ByCPU))
+		for cpu, n := range lost.ByCPU {
+			r.LostByCPU[cpu] = int64(n)
+		}
 	}
 	add("32-bit", lost.Compat)
 	add("threads", lost.Unfollowed)

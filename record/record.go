@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,10 @@ type Options struct {
 	Command []string // name, looked up in PATH, and arguments
 	Env     []string // nil: the own, with PWD for Dir
 	Dir     string   // working directory, absolute; empty: the own
+
+	// Credential is who the command runs as; nil: as the caller. It takes
+	// root.
+	Credential *syscall.Credential
 
 	Stdin, Stdout, Stderr *os.File // nil: the own
 
@@ -46,6 +51,10 @@ type Result struct {
 	// "recursion" for calls within the program's own work.
 	Lost     int64
 	LostByOp map[string]int64
+
+	// LostByCPU is the number of events, by processor, that found the ring
+	// full; nil where none did.
+	LostByCPU []int64
 
 	Cost Cost
 }
