@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"pianola/format"
 )
@@ -74,7 +75,8 @@ func Compile(src Source, out Sink, o Options) (*Report, error) {
 	}
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
 	lost, ended := m.source.Value(format.MetaLost)
-	m.report.Lost, _ = strconv.ParseInt(lost, 10, 64)
+	total, _, _ := strings.Cut(lost, " ") // by operation and processor comes after it
+	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
 	if _, recorded := m.source.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
 	}
