@@ -17,6 +17,7 @@ var allowed = map[string][]string{
 	"pianola/format":           {},
 	"pianola/format/script":    {"pianola/format"},
 	"pianola/format/bin":       {"pianola/format", "github.com/klauspost/compress/"},
+	"pianola/format/packed":    {"github.com/klauspost/compress/"},
 	"pianola/bpf":              {"pianola/format", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/record":           {"pianola/format", "pianola/bpf", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/compile":          {"pianola/format"},
