@@ -28,6 +28,7 @@ type step struct {
 	t      *thread
 	d      *descriptor // of the argument fd, nil where it is none
 	other  *descriptor // of the argument outfd, where it is a file
+	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
 }
 
@@ -88,6 +89,7 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && unrepeatable(e) {
 		why = reasonResult
 	}
+	wanted := m.wants(s, why)
 	if why == reasonNone {
 		m.order.named(m.trail)
 		if h := handlers[out.Op]; h != nil {
@@ -97,6 +99,9 @@ func (m *model) apply(e *format.Event) error {
 	why = m.effect(s, why)
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
+	}
+	if why == reasonNone && !wanted && !m.needed(s) {
+		why = reasonFilter
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
@@ -366,7 +371,7 @@ func (m *model) effect(s *step, why reason) reason {
 		if ok {
 			cloexec := len(e.Op.Info().Args) > 1 && e.Args[1]&format.CLOEXEC != 0
 			for _, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
-				files.set(fd, &descriptor{file: &openFile{}, cloexec: cloexec})
+				files.set(fd, &descriptor{file: m.newFile(0), cloexec: cloexec})
 			}
 		}
 	case format.EffectFork:
@@ -376,6 +381,7 @@ func (m *model) effect(s *step, why reason) reason {
 	case format.EffectExec:
 		if ok {
 			files.exec()
+			s.t.process.command = baseName(string(s.e.Str[0]))
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
@@ -448,7 +454,8 @@ func (m *model) opened(s *step, why reason) reason {
 		}
 		return why
 	}
-	d := &descriptor{file: &openFile{append: flags&format.APPEND != 0}, cloexec: flags&format.CLOEXEC != 0, opened: place{s.t.num, s.t.events}}
+	d := &descriptor{file: m.newFile(flags), cloexec: flags&format.CLOEXEC != 0, opened: place{s.t.num, s.t.events}}
+	s.made = d.file
 	m.order.after(s.t.files.set(int32(e.Ret), d))
 	if at != nil && why == reasonPseudo {
 		d.file.node = at.node
@@ -474,6 +481,7 @@ func (m *model) opened(s *step, why reason) reason {
 		}
 		m.order.renamed(at)
 		m.names.create(at, format.TypeReg)
+		m.used[d.file.id] = true // whatever a filter wants: names are made here
 	default:
 		m.there(e, at)
 		m.order.named(s.at[:1])

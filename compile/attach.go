@@ -12,6 +12,7 @@ type running struct {
 	pid       int32
 	threads   []int32
 	cwd, root string
+	command   string
 }
 
 // attached returns the processes that the recorder was attached to, from the
@@ -26,7 +27,7 @@ func attached(h *format.Header) (found []running) {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		p := running{pid: int32(pid), cwd: quotedNote(notes, "cwd"), root: quotedNote(notes, "root")}
+		p := running{pid: int32(pid), cwd: quotedNote(notes, "cwd"), root: quotedNote(notes, "root"), command: baseName(quotedNote(notes, "command"))}
 		list, _ := format.Note(notes, "threads")
 		for _, word := range bytes.Split(list, []byte(",")) {
 			if tid, err := strconv.ParseInt(string(word), 10, 32); err == nil && tid > 0 {
@@ -55,6 +56,7 @@ func (m *model) resume(processes []running, h *format.Header) {
 	first := map[int32]*thread{}
 	for _, r := range processes {
 		p := m.newProcess(r.pid)
+		p.command = r.command
 		files := newFileTable()
 		dir := &workingDir{root: m.names.root, node: m.names.root}
 		if r.root != "" {

@@ -40,6 +40,10 @@ type Options struct {
 	// recording says what it was.
 	Compensate bool
 
+	// Filter says which events stay in the trace, nil for all. Events that
+	// the others need stay in any case: see docs/compile.md.
+	Filter Filter
+
 	// Bare leaves durations and buffer addresses out of the trace. The older
 	// Pianola wrote 32-bit addresses, and durations that hold the time spent
 	// in logging ("May: Pianola", section 3), so its scripts are compiled so.

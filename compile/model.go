@@ -22,6 +22,8 @@ type model struct {
 	threads   map[int32]*thread // alive, by kernel thread id
 	byPID     map[int32]*process
 	inodes    map[string]*node // files with more names than one
+	files     int              // opened so far
+	used      map[int]bool     // by an event that the filter wants
 	processes []*process
 	table     []format.Thread
 	home      *node // working directory at the start
@@ -43,7 +45,7 @@ type model struct {
 func newModel(o Options, links map[string]string, p *plan, out format.Writer) *model {
 	return &model{
 		options: o, links: links, names: newNames(links, p), out: out,
-		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, args: argMaps{},
+		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 }
 
@@ -73,6 +75,9 @@ func (m *model) start(h *format.Header, tid int32) {
 		return
 	}
 	t := m.orphan(tid, 0)
+	command, _ := h.Value(format.MetaCommand)
+	command, _, _ = strings.Cut(command, " ")
+	t.process.command = baseName(command)
 	for _, d := range h.Descriptors {
 		m.inherit(t, d)
 	}
@@ -101,7 +106,8 @@ func (m *model) orphan(tid int32, at int64) *thread {
 
 // inherit puts a descriptor that was open at the start into the table.
 func (m *model) inherit(t *thread, d format.Descriptor) {
-	f := &openFile{append: d.Flags&format.APPEND != 0, offset: d.Offset}
+	f := m.newFile(d.Flags)
+	f.offset = d.Offset
 	t.files.fds[d.FD] = &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0}
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
 		return
@@ -119,6 +125,11 @@ func (m *model) inherit(t *thread, d format.Descriptor) {
 		Process: t.process.num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
 		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
 	})
+}
+
+func (m *model) newFile(flags int64) *openFile {
+	m.files++
+	return &openFile{id: m.files, append: flags&format.APPEND != 0}
 }
 
 // leaveOut counts an event that is not in the trace. Its time becomes compute.

@@ -15,6 +15,7 @@ type plan struct {
 	buffers       []*buffers
 	files         []format.File
 	substitutions []Substitution
+	used          map[int]bool // open files that an event uses which the filter wants
 }
 
 // tempPrefix begins the temporary names, as in the original Pianola.
@@ -34,7 +35,7 @@ const (
 
 // plan settles the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{}
+	p := &plan{used: m.used}
 	for _, proc := range m.processes {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)

@@ -63,6 +63,7 @@ const (
 	reasonPath           // a path that could not be read, or leads nowhere
 	reasonTable          // its effect on directories and descriptors is resolved
 	reasonResult         // interrupted, or an error that a replay can't bring about
+	reasonFilter         // the filter did not want it
 	reasonMapped         // mapped memory, which is not followed
 	numReasons
 )
@@ -73,6 +74,7 @@ var reasonText = [numReasons]string{
 	reasonUnknown: "descriptor of unknown origin",
 	reasonPath:    "path unreadable or without end",
 	reasonTable:   "resolved by compile (chdir, pipe)",
+	reasonFilter:  "filtered out",
 	reasonMapped:  "mapped memory",
 	reasonResult:  "interrupted or not reproducible",
 }

@@ -29,8 +29,9 @@ type process struct {
 	pid     int32
 	threads int
 	buffers *buffers
-	ended   place // exit of its newest thread
-	endTime int64 // on the recording's clock
+	command string // base name of its program
+	ended   place  // exit of its newest thread
+	endTime int64  // on the recording's clock
 }
 
 // workingDir is shared by threads that were cloned with CLONE_FS, and so is
@@ -59,6 +60,7 @@ type descriptor struct {
 
 // openFile is an open file description. Its node is nil for what is no file.
 type openFile struct {
+	id     int // in the order of opening, the same in every pass
 	node   *node
 	append bool
 	offset int64
@@ -156,6 +158,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 	proc := t.process
 	if flags&format.CloneThread == 0 {
 		proc = m.newProcess(tid)
+		proc.command = t.process.command
 	}
 	// The child runs from some moment during the call on.
 	child := m.newThread(tid, t, proc, t.now+m.compute(t, e))

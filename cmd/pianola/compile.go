@@ -18,7 +18,7 @@ func compileCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "compile",
 		Usage:     "turn a script into a compiled trace",
-		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] TRACE.txt",
+		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… TRACE.txt",
 		Description: "Reads a recording, or an intermediate script, and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, what is no file is left out, and times become compute.\n\n" +
@@ -28,6 +28,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
 		},
@@ -48,6 +49,15 @@ func runCompile(c *cli.Context) error {
 	default:
 		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
 	}
+	var filters []compile.Filter
+	for _, text := range c.StringSlice("filter") {
+		filter, err := compile.ParseFilter(text)
+		if err != nil {
+			return usage(c, "%w", err)
+		}
+		filters = append(filters, filter)
+	}
+	o.Filter = compile.All(filters...)
 	f, err := openInput(name)
 	if err != nil {
 		return err
@@ -64,6 +74,9 @@ func runCompile(c *cli.Context) error {
 		return fmt.Errorf("%s: the log of a replay, not a recording", name)
 	}
 	o.Bare = d == script.Older
+	if d == script.Intermediate && o.Filter != nil {
+		return fmt.Errorf("%s: an intermediate script can't be filtered; filter the recording", name)
+	}
 
 	out := c.String("o")
 	if !c.IsSet("o") && c.IsSet("script") {

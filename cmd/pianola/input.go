@@ -64,30 +64,6 @@ func isTrace(f *os.File) bool {
 	return bin.IsTrace(prefix[:n])
 }
 
-// dialect finds out what kind of script a file is, and whether it is the log of
-// a replay.
-func dialect(f *os.File, name string) (d script.Dialect, log bool, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return 0, false, err
-	}
-	r := script.NewReader(f, name)
-	if _, err := r.Read(make([]format.Event, 1)); err != nil && !errors.Is(err, io.EOF) {
-		return 0, false, err
-	}
-	_, log = r.Header().Value(format.MetaReplay)
-	return r.Dialect(), log, nil
-}
-
-// scriptSource opens a script again and again for the passes of compile.
-func scriptSource(f *os.File, name string) compile.Source {
-	return func() (format.Reader, error) {
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
-			return nil, err
-		}
-		return script.NewReader(f, name), nil
-	}
-}
-
 // openRecording opens what a profile or a comparison can be made of: a script,
 // which is compiled on the way so that both sides hold the same kind of
 // events, a compiled trace, or the log of a replay. close is to be called when

@@ -82,6 +82,8 @@ func newApp() *cli.App {
 			"and replayed on any storage with the application's own timing.",
 		HideHelpCommand: true,
 		HideVersion:     true,
+		// A filter holds commas.
+		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			recordCommand(), compileCommand(), replayCommand(), compareCommand(), printCommand(), doctorCommand(),
 		},

@@ -1,0 +1,413 @@
+package compile
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"pianola/format"
+)
+
+// Subject is what a filter can ask about an event.
+type Subject struct {
+	Thread   int32  // kernel thread id in the recording
+	Process  int32  // process id in the recording
+	Command  string // base name of the program that the process runs
+	Op       format.Op
+	Path     string // absolute, as the application named it; "" where there is none
+	Size     int64  // bytes asked for, -1 for operations without a size
+	Result   int64  // as Event.Ret
+	Duration int64  // nanoseconds, format.Unknown where the recording has none
+	Time     int64  // nanoseconds from the start of the recording
+}
+
+// Filter reports whether an event is to stay in the trace.
+type Filter func(*Subject) bool
+
+// FilterError says where in an expression what is wrong.
+type FilterError struct {
+	Text   string
+	Offset int // in bytes, from 0
+	Msg    string
+}
+
+func (e *FilterError) Error() string {
+	return fmt.Sprintf("filter %q: at byte %d: %s", e.Text, e.Offset, e.Msg)
+}
+
+// ParseFilter compiles an expression such as
+//
+//	class == read && size >= 64KiB && path ~ "*.db"
+//
+// to a filter. The fields are thread, process, command, op, class, path, size,
+// result, duration and time; result can be compared with an errno such as
+// ENOENT. Operators are == != < <= > >= and, for patterns of command and path,
+// ~ and !~, where * stands for anything and ? for one character; && || ! and
+// parentheses combine. Sizes take the units K, M, G (1000) and KiB, MiB, GiB,
+// durations and times those of Go (2.5ms, 10s). Strings with other characters than letters,
+// digits and ._/*?+-: stand in quotes. A comparison with a field that the event
+// does not have is false, and so is its negation by an operator, but not by "!".
+func ParseFilter(text string) (Filter, error) {
+	p := &filterParser{text: text}
+	p.next()
+	f, err := p.or()
+	if err == nil && p.token != "" {
+		err = p.fail("want && or || here, not " + strconv.Quote(p.token))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// All returns the filter that wants what all of them want, nil for none.
+func All(filters ...Filter) Filter {
+	if len(filters) == 0 {
+		return nil
+	}
+	return func(s *Subject) bool {
+		for _, f := range filters {
+			if !f(s) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// wants reports whether the filter wants an event that could be in the trace.
+func (m *model) wants(s *step, why reason) bool {
+	if m.options.Filter == nil {
+		return true
+	}
+	if why != reasonNone {
+		return false
+	}
+	e := s.e
+	subject := Subject{
+		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: -1,
+		Result: e.Ret, Duration: e.Dur, Time: e.Start,
+	}
+	if i := e.Op.Info().ArgIndex("size"); i >= 0 {
+		subject.Size = e.Args[i]
+	}
+	if s.at[0] != nil {
+		subject.Path = m.names.original(s.at[0])
+	} else if s.d != nil && s.d.file.node.at != nil {
+		subject.Path = m.names.original(s.d.file.node.at)
+	}
+	if !m.options.Filter(&subject) {
+		return false
+	}
+	for _, d := range []*descriptor{s.d, s.other} {
+		if d != nil {
+			m.used[d.file.id] = true
+		}
+	}
+	return true
+}
+
+// needed reports whether an event that the filter doesn't want is in the trace
+// because later ones need what it does: make processes, names, and the
+// descriptors of events that are wanted.
+func (m *model) needed(s *step) bool {
+	switch s.out.Op.Info().Effect {
+	case format.EffectOpen, format.EffectClose, format.EffectDup:
+		f := s.made
+		if s.d != nil {
+			f = s.d.file
+		}
+		return f != nil && (m.names.plan == nil || m.names.plan.used[f.id])
+	case format.EffectFcntl:
+		cmd := s.out.Args[1]
+		return (cmd == format.FDupfd || cmd == format.FDupfdCloexec) && (m.names.plan == nil || m.names.plan.used[s.d.file.id])
+	case format.EffectCloseRange:
+		return true
+	}
+	return s.out.Op.Info().Class == format.ClassProcess || s.e.Ret >= 0 && shapes[s.out.Op]
+}
+
+// shapes are the operations that make, remove or move names.
+var shapes = map[format.Op]bool{
+	format.OpMkdir: true, format.OpRmdir: true, format.OpUnlink: true, format.OpRename: true, format.OpRenameat2: true,
+	format.OpLink: true, format.OpSymlink: true, format.OpMknod: true,
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+type filterParser struct {
+	text   string
+	at     int // where the current token begins
+	end    int // where it ends
+	token  string
+	quoted bool
+	depth  int
+}
+
+// maxFilterDepth bounds the nesting of parentheses and negations.
+const maxFilterDepth = 100
+
+func (p *filterParser) fail(msg string) error {
+	return &FilterError{Text: p.text, Offset: p.at, Msg: msg}
+}
+
+// operators, longer ones before their beginnings.
+var filterOperators = []string{"&&", "||", "==", "!=", "!~", "<=", ">=", "<", ">", "~", "!", "(", ")"}
+
+func (p *filterParser) next() {
+	p.at, p.token, p.quoted = p.end, "", false
+	for p.at < len(p.text) && strings.IndexByte(" \t\n", p.text[p.at]) >= 0 {
+		p.at++
+	}
+	rest := p.text[p.at:]
+	p.end = p.at
+	if rest == "" {
+		return
+	}
+	for _, op := range filterOperators {
+		if strings.HasPrefix(rest, op) {
+			p.token, p.end = op, p.at+len(op)
+			return
+		}
+	}
+	if rest[0] == '"' {
+		if v, tail, err := format.Unquote(nil, []byte(rest)); err == nil {
+			p.token, p.quoted, p.end = string(v), true, len(p.text)-len(tail)
+			return
+		}
+	}
+	n := strings.IndexFunc(rest, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/*?+-:", r))
+	})
+	if n < 0 {
+		n = len(rest)
+	}
+	if n == 0 {
+		n = 1
+	}
+	p.token, p.end = rest[:n], p.at+n
+}
+
+func (p *filterParser) or() (Filter, error) {
+	f, err := p.and()
+	for err == nil && p.token == "||" && !p.quoted {
+		var g Filter
+		p.next()
+		if g, err = p.and(); err == nil {
+			left := f
+			f = func(s *Subject) bool { return left(s) || g(s) }
+		}
+	}
+	return f, err
+}
+
+func (p *filterParser) and() (Filter, error) {
+	f, err := p.not()
+	for err == nil && p.token == "&&" && !p.quoted {
+		var g Filter
+		p.next()
+		if g, err = p.not(); err == nil {
+			left := f
+			f = func(s *Subject) bool { return left(s) && g(s) }
+		}
+	}
+	return f, err
+}
+
+func (p *filterParser) not() (Filter, error) {
+	if p.depth++; p.depth > maxFilterDepth {
+		return nil, p.fail("nested too deeply")
+	}
+	defer func() { p.depth-- }()
+	switch {
+	case p.quoted:
+	case p.token == "!":
+		p.next()
+		f, err := p.not()
+		if err != nil {
+			return nil, err
+		}
+		return func(s *Subject) bool { return !f(s) }, nil
+	case p.token == "(":
+		p.next()
+		f, err := p.or()
+		if err != nil {
+			return nil, err
+		}
+		if p.token != ")" {
+			return nil, p.fail("want ) here")
+		}
+		p.next()
+		return f, nil
+	}
+	return p.comparison()
+}
+
+// field is something that a filter compares: a number or a text.
+type field struct {
+	number func(*Subject) (int64, bool)
+	text   func(*Subject) string
+	value  func(string) (int64, error) // of a number
+	check  func(string) error          // of a text
+}
+
+var fields = map[string]field{
+	"thread":  {number: func(s *Subject) (int64, bool) { return int64(s.Thread), true }, value: parseInt},
+	"process": {number: func(s *Subject) (int64, bool) { return int64(s.Process), true }, value: parseInt},
+	"size":    {number: func(s *Subject) (int64, bool) { return s.Size, s.Size >= 0 }, value: parseSize},
+	"result":  {number: func(s *Subject) (int64, bool) { return s.Result, s.Result != format.NoResult }, value: parseResult},
+	"duration": {number: func(s *Subject) (int64, bool) { return s.Duration, s.Duration != format.Unknown },
+		value: parseDuration},
+	"time":    {number: func(s *Subject) (int64, bool) { return s.Time, true }, value: parseDuration},
+	"command": {text: func(s *Subject) string { return s.Command }},
+	"path":    {text: func(s *Subject) string { return s.Path }},
+	"op": {text: func(s *Subject) string { return s.Op.String() }, check: func(v string) error {
+		if _, ok := format.Lookup([]byte(v)); !ok {
+			return fmt.Errorf("no operation %q", v)
+		}
+		return nil
+	}},
+	"class": {text: func(s *Subject) string { return s.Op.Info().Class.String() }, check: func(v string) error {
+		for c := range format.NumClasses {
+			if c.String() == v {
+				return nil
+			}
+		}
+		return fmt.Errorf("no class %q", v)
+	}},
+}
+
+func (p *filterParser) comparison() (Filter, error) {
+	name := p.token
+	f, ok := fields[name]
+	if !ok || p.quoted {
+		if name == "" {
+			return nil, p.fail("want a comparison here")
+		}
+		return nil, p.fail("no field " + strconv.Quote(name) + "; there are thread, process, command, op, class, path, size, result, duration and time")
+	}
+	p.next()
+	op := p.token
+	if p.quoted || strings.Index(" == != < <= > >= ~ !~ ", " "+op+" ") < 0 || op == "" {
+		return nil, p.fail("want == != < <= > >= ~ or !~ here")
+	}
+	if pattern := strings.HasSuffix(op, "~"); pattern && f.text == nil || !pattern && f.text != nil && op != "==" && op != "!=" {
+		return nil, p.fail(op + " does not go with " + name)
+	}
+	p.next()
+	if p.token == "" && !p.quoted {
+		return nil, p.fail("want a value here")
+	}
+	var cmp Filter
+	var err error
+	if f.text != nil {
+		cmp, err = f.compareText(op, p.token)
+	} else {
+		cmp, err = f.compareNumber(op, p.token)
+	}
+	if err != nil {
+		return nil, p.fail(err.Error())
+	}
+	p.next()
+	return cmp, nil
+}
+
+func (f field) compareText(op, value string) (Filter, error) {
+	if f.check != nil && !strings.HasSuffix(op, "~") {
+		if err := f.check(value); err != nil {
+			return nil, err
+		}
+	}
+	match := func(text string) bool { return glob(value, text) }
+	if !strings.HasSuffix(op, "~") {
+		match = func(text string) bool { return text == value }
+	}
+	want := op[0] != '!'
+	return func(s *Subject) bool {
+		text := f.text(s)
+		return text != "" && match(text) == want
+	}, nil
+}
+
+func (f field) compareNumber(op, value string) (Filter, error) {
+	v, err := f.value(value)
+	if err != nil {
+		return nil, err
+	}
+	test := map[string]func(a int64) bool{
+		"==": func(a int64) bool { return a == v }, "!=": func(a int64) bool { return a != v },
+		"<": func(a int64) bool { return a < v }, "<=": func(a int64) bool { return a <= v },
+		">": func(a int64) bool { return a > v }, ">=": func(a int64) bool { return a >= v },
+	}[op]
+	return func(s *Subject) bool {
+		a, ok := f.number(s)
+		return ok && test(a)
+	}, nil
+}
+
+// glob matches a pattern in which * stands for anything, slashes too, and ? for
+// one byte. It takes time linear in both but for the newest star.
+func glob(pattern, text string) bool {
+	p, t := 0, 0
+	star, mark := -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+func parseInt(s string) (int64, error) {
+	v, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number", s)
+	}
+	return v, nil
+}
+
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"", 1}}
+
+func parseSize(s string) (int64, error) {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(v*u.bytes > -1<<62 && v*u.bytes < 1<<62) {
+			break
+		}
+		return int64(v * u.bytes), nil
+	}
+	return 0, fmt.Errorf("%q is no size such as 4096, 64KiB or 1.5M", s)
+}
+
+func parseResult(s string) (int64, error) {
+	if n, ok := format.ErrnoNumber([]byte(s)); ok {
+		return int64(-n), nil
+	}
+	return parseInt(s)
+}
+
+func parseDuration(s string) (int64, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no time such as 10s, 2.5ms or 300us", s)
+	}
+	return int64(d), nil
+}

@@ -1,0 +1,85 @@
+package compile
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+func TestFilter(t *testing.T) {
+	read := &Subject{Thread: 11, Process: 10, Command: "sqlite3", Op: format.OpPread64, Path: "/srv/data/app.db", Size: 65536, Result: 65536, Duration: 2_500_000, Time: 3e9}
+	stat := &Subject{Thread: 10, Process: 10, Op: format.OpStat, Path: "/etc/nosuch", Size: -1, Result: -2, Duration: format.Unknown}
+	for _, c := range []struct {
+		text       string
+		read, stat bool
+	}{
+		{"class == read", true, false},
+		{"class != read", false, true},
+		{"op == pread64", true, false},
+		{"op == pread64 || op == stat", true, true},
+		{"op ~ p*", true, false},
+		{"thread == 11", true, false},
+		{"process == 10 && thread != 11", false, true},
+		{"command == sqlite3", true, false},
+		{"command != sqlite3", false, false},
+		{"! command == sqlite3", false, true},
+		{"path ~ *.db", true, false},
+		{`path ~ "/srv/*/app.d?"`, true, false},
+		{"path !~ /etc/*", true, false},
+		{"size >= 64KiB", true, false},
+		{"size < 64KiB", false, false},
+		{"size == 65.536K", true, false},
+		{"result == ENOENT", false, true},
+		{"result < 0", false, true},
+		{"duration > 2ms", true, false},
+		{"duration <= 2ms", false, false},
+		{"time >= 1s && time < 10s", true, false},
+		{"(class == read || class == metadata) && !(result == ENOENT)", true, false},
+		{"class==read&&size>1", true, false},
+		{"!!class == read", true, false},
+	} {
+		f, err := ParseFilter(c.text)
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.read, f(read), "read: %s", c.text)
+		require.Equal(t, c.stat, f(stat), "stat: %s", c.text)
+	}
+}
+
+func TestFilterErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         `filter "": at byte 0: want a comparison here`,
+		"size":                     `filter "size": at byte 4: want == != < <= > >= ~ or !~ here`,
+		"size >":                   `filter "size >": at byte 6: want a value here`,
+		"size > many":              `filter "size > many": at byte 7: "many" is no size such as 4096, 64KiB or 1.5M`,
+		"colour == red":            `filter "colour == red": at byte 0: no field "colour"; there are thread, process, command, op, class, path, size, result, duration and time`,
+		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
+		"class == io":              `filter "class == io": at byte 9: no class "io"`,
+		"path < x":                 `filter "path < x": at byte 5: < does not go with path`,
+		"size ~ 4*":                `filter "size ~ 4*": at byte 5: ~ does not go with size`,
+		"(size > 1":                `filter "(size > 1": at byte 9: want ) here`,
+		"size > 1 size < 2":        `filter "size > 1 size < 2": at byte 9: want && or || here, not "size"`,
+		"time > 3":                 `filter "time > 3": at byte 7: "3" is no time such as 10s, 2.5ms or 300us`,
+		"size > 1 &&":              `filter "size > 1 &&": at byte 11: want a comparison here`,
+		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is no size such as 4096, 64KiB or 1.5M`,
+	} {
+		_, err := ParseFilter(text)
+		require.EqualError(t, err, want)
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, s := range []string{"class == read && size >= 64KiB", `!(path ~ "*.db" || result == ENOENT)`, "((((", "time<1s", `op == "`} {
+		f.Add(s)
+	}
+	subject := &Subject{Command: "c", Op: format.OpRead, Path: "/p"}
+	f.Fuzz(func(t *testing.T, text string) {
+		filter, err := ParseFilter(text)
+		if err != nil {
+			require.IsType(t, &FilterError{}, err)
+			return
+		}
+		filter(subject)
+	})
+}
