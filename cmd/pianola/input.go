@@ -97,9 +97,13 @@ func openRecording(name string) (r format.Reader, close func() error, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := compileTo(tmp, scriptSource(f, name), compile.Options{Compensate: true}); err != nil {
+	report, err := compileTo(tmp, scriptSource(f, name), compile.Options{Compensate: true})
+	if err != nil {
 		tmp.Close()
 		return nil, nil, err
+	}
+	if report.Endless || report.Lost > 0 {
+		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording is not whole; pianola compile says more\n", name)
 	}
 	f.Close()
 	t, err := traceOf(tmp)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
-	"syscall"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/format/script"
 	"pianola/record"
 )
 
@@ -17,35 +20,56 @@ func recordCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "record",
 		Usage:     "run a command and record its I/O system calls",
-		UsageText: "pianola record [-o trace.txt] -- COMMAND [ARG…]",
+		UsageText: "pianola record [-o trace.txt] [--user NAME] [--ring MiB] -- COMMAND [ARG…]",
 		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
 			"recorded. The exit status is the command's; 125 where pianola failed, 126 where the command\n" +
-			"can't be executed, 127 where there is none.\n\n" +
+			"can't be executed, 127 where there is none. Under sudo the command runs as who called.\n\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`"},
+			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
+			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
 			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
 		},
 		Action: runRecord,
 	})
 }
 
+// maxRing is the largest buffer that a recorder takes, in MiB.
+const maxRing = 1024
+
 func runRecord(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return usage(c, "no command given")
 	}
-	if n := c.Int("ring"); n < 1 || n > 2048 {
-		return usage(c, "--ring: %d is not from 1 to 2048", n)
+	if n := c.Int("ring"); n < 1 || n > maxRing {
+		return usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
 	}
-	f, err := createScript(c.String("o"))
+	name := c.String("o")
+	if filepath.Ext(name) == ".gz" {
+		return usage(c, "-o: a script is compressed with zstd, in a file whose name ends in .zst")
+	}
+	who, err := findAccount(c.String("user"))
+	if err != nil {
+		return usage(c, "--user: %v", err)
+	}
+	out, err := createRecording(name)
 	if err != nil {
 		return &exitError{exitRecord, err}
 	}
-	// An interrupt is the command's affair; record passes on what concerns it.
-	r, err := record.Run(context.WithoutCancel(c.Context), record.Options{Command: c.Args().Slice(), RingBytes: c.Int("ring") << 20}, script.NewWriter(f))
-	if err := f.finish(err == nil); err != nil {
-		return &exitError{exitRecord, err}
+	o := record.Options{Command: c.Args().Slice(), RingBytes: c.Int("ring") << 20}
+	if who != nil {
+		o.Credential, o.Env = &who.credential, who.environment()
+		if out.file.fresh {
+			// Where the file can't be given away, it stays root's.
+			_ = out.file.Chown(int(o.Credential.Uid), int(o.Credential.Gid))
+		}
 	}
+	// An interrupt is the command's affair; record passes on what concerns it.
+	r, err := record.Run(context.WithoutCancel(c.Context), o, out)
+	if ferr := out.finish(err == nil); err == nil {
+		err = ferr
+	}
+	printLost(os.Stderr, &r, c.Int("ring"))
 	if start, ok := errors.AsType[*record.StartError](err); ok {
 		return &exitError{start.Status, err}
 	}
@@ -53,10 +77,10 @@ func runRecord(c *cli.Context) error {
 		if errors.Is(err, record.ErrPermission) {
 			err = &hint{err, "pianola doctor says what is missing"}
 		}
+		if r.Elapsed > 0 {
+			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)
+		}
 		return &exitError{exitRecord, err}
-	}
-	if r.Lost > 0 {
-		fmt.Fprintf(os.Stderr, "pianola: record: %d events lost, %d recorded\nhint: a larger buffer loses fewer: --ring %d\n", r.Lost, r.Events, c.Int("ring")*4)
 	}
 	if r.Status != 0 {
 		return &exitError{status: r.Status}
@@ -64,44 +88,27 @@ func runRecord(c *cli.Context) error {
 	return nil
 }
 
-// scriptFile is the output of a recording. It is written in place, so that a
-// killed recorder leaves what it had; but what stood in the file before is
-// only touched by the first write, when the command is running.
-type scriptFile struct {
-	*os.File
-	fresh   bool // there was no file before
-	written bool
-}
-
-func createScript(name string) (*scriptFile, error) {
-	if name == "-" {
-		// The command's own output goes there.
-		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
+// printLost says which events could not be recorded, and what helps.
+func printLost(w io.Writer, r *record.Result, ring int) {
+	if r.Lost == 0 {
+		return
 	}
-	_, err := os.Stat(name)
-	f, err2 := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
-	if err2 != nil {
-		return nil, err2
+	var ops []string
+	for _, op := range slices.Sorted(maps.Keys(r.LostByOp)) {
+		ops = append(ops, fmt.Sprintf("%s=%d", op, r.LostByOp[op]))
 	}
-	return &scriptFile{File: f, fresh: os.IsNotExist(err)}, nil
-}
-
-func (f *scriptFile) Write(p []byte) (int, error) {
-	if !f.written {
-		f.written = true
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			if err := f.Truncate(0); err != nil {
-				return 0, err
-			}
+	fmt.Fprintf(w, "pianola: record: %d events lost, %d recorded: %s\n", r.Lost, r.Events, strings.Join(ops, " "))
+	var processors []string
+	for cpu, n := range r.LostByCPU {
+		if n > 0 {
+			processors = append(processors, fmt.Sprintf("%d on processor %d", n, cpu))
 		}
 	}
-	return f.File.Write(p)
-}
-
-// finish closes the file, and removes it where it holds nothing of use.
-func (f *scriptFile) finish(ok bool) error {
-	if !ok && !f.written && f.fresh {
-		os.Remove(f.Name())
+	if len(processors) == 0 {
+		return // a larger buffer would not have helped
 	}
-	return f.Close()
+	fmt.Fprintf(w, "pianola: record: the buffer was full for %s\n", strings.Join(processors, ", "))
+	if ring < maxRing {
+		fmt.Fprintf(w, "hint: a larger buffer loses fewer: --ring %d\n", min(4*ring, maxRing))
+	}
 }

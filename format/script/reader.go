@@ -26,6 +26,7 @@ type SyntaxError struct {
 	File string
 	Line int
 	Msg  string
+	Cut  bool // it is the last line and lacks its end, so that more may be missing
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
@@ -177,10 +178,11 @@ func (r *Reader) unended() bool {
 
 func (r *Reader) syntaxError(err error) error {
 	msg := err.Error()
-	if r.unended() {
+	cut := r.unended()
+	if cut {
 		msg = "cut off in mid-line: " + msg
 	}
-	return &SyntaxError{File: r.name, Line: r.line, Msg: msg}
+	return &SyntaxError{File: r.name, Line: r.line, Msg: msg, Cut: cut}
 }
 
 // parseLine reports whether the line held an event, which is then in e.

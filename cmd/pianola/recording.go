@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"pianola/format"
+	"pianola/format/packed"
+	"pianola/format/script"
+)
+
+// recording is the script that record writes: as text, or compressed where the
+// name ends in .zst. It is a record.Sink. Flushed is in the file, and so
+// outlives the recorder, whatever becomes of that.
+type recording struct {
+	*script.Writer
+	file   *scriptFile
+	packed *packed.Writer // nil for text
+}
+
+func createRecording(name string) (*recording, error) {
+	f, err := createScript(name)
+	if err != nil {
+		return nil, err
+	}
+	r := &recording{file: f}
+	var w io.Writer = f
+	if filepath.Ext(name) == ".zst" {
+		r.packed = packed.NewWriter(f)
+		w = r.packed
+	}
+	f.lines = r.packed == nil
+	r.Writer = script.NewWriter(w)
+	return r, nil
+}
+
+// WriteHeader implements record.Sink.
+func (r *recording) WriteHeader(h *format.Header) error {
+	if err := r.Writer.WriteHeader(h); err != nil {
+		return err
+	}
+	return r.Flush()
+}
+
+// Flush puts everything so far into the file.
+func (r *recording) Flush() error {
+	if err := r.Writer.Flush(); err != nil || r.packed == nil {
+		return err
+	}
+	return r.packed.Flush()
+}
+
+// finish ends the file. If the recording has failed, what stands in it is left
+// as it is, and a file that holds nothing is removed.
+func (r *recording) finish(ok bool) error {
+	var err error
+	if ok && r.packed != nil {
+		err = r.packed.Close()
+	}
+	if ferr := r.file.finish(ok); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+// scriptFile is the output of a recording. It is written in place, so that a
+// killed recorder leaves what it had; but what stood in the file before is
+// only touched by the first write, when the command is about to run.
+type scriptFile struct {
+	*os.File
+	fresh   bool // there was no file before
+	lines   bool // it holds text
+	written int64
+	failed  bool
+}
+
+func createScript(name string) (*scriptFile, error) {
+	if name == "-" {
+		// The command's own output goes there.
+		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
+	}
+	_, err := os.Stat(name)
+	f, err2 := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
+	if err2 != nil {
+		return nil, err2
+	}
+	return &scriptFile{File: f, fresh: os.IsNotExist(err)}, nil
+}
+
+// Write implements io.Writer. The first failure is said at once, for the
+// command can run for long after it.
+func (f *scriptFile) Write(p []byte) (int, error) {
+	if f.written == 0 {
+		if err := f.cut(0); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.File.Write(p)
+	if err != nil && !f.failed {
+		f.failed = true
+		if f.lines {
+			// A disk that is full takes a part, which ends anywhere.
+			n = bytes.LastIndexByte(p[:n], '\n') + 1
+			_ = f.cut(f.written + int64(n)) // its reader can do without
+		}
+		fmt.Fprintf(os.Stderr, "pianola: record: %v; the command goes on, without being recorded\n", err)
+	}
+	f.written += int64(n)
+	return n, err
+}
+
+// cut leaves the first bytes only, of what is a regular file.
+func (f *scriptFile) cut(size int64) error {
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return f.Truncate(size)
+}
+
+// finish closes the file, and removes it where it holds nothing of use.
+func (f *scriptFile) finish(ok bool) error {
+	if !ok && f.written == 0 && f.fresh {
+		os.Remove(f.Name())
+	}
+	return f.Close()
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// account is who a command runs as.
+type account struct {
+	user.User
+	credential syscall.Credential
+	shell      string
+}
+
+// findAccount returns who the command runs as: the user of that name or number,
+// by default who called sudo. It is nil for the caller.
+func findAccount(name string) (*account, error) {
+	if name == "" && os.Geteuid() == 0 {
+		name = os.Getenv("SUDO_UID")
+	}
+	if name == "" || name == "root" || name == "0" {
+		if name != "" && os.Geteuid() != 0 {
+			return nil, fmt.Errorf("only root can run a command as root")
+		}
+		return nil, nil
+	}
+	a, err := lookUp(name)
+	if err != nil {
+		return nil, err
+	}
+	if uid := os.Geteuid(); uid != 0 {
+		if int(a.credential.Uid) == uid {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("only root can run a command as %s", a.Username)
+	}
+	return a, nil
+}
+
+// lookUp finds a user by name or number, with all groups.
+func lookUp(name string) (*account, error) {
+	// The files know most users. Where the network does, C's library is
+	// needed to ask it, which getent and id are linked to, and this is not.
+	line, err := exec.Command("getent", "passwd", "--", name).Output()
+	a := &account{}
+	if fields := strings.Split(strings.TrimSpace(string(line)), ":"); err == nil && len(fields) == 7 {
+		a.User = user.User{Username: fields[0], Uid: fields[2], Gid: fields[3], HomeDir: fields[5]}
+		a.shell = fields[6]
+	} else {
+		u, err := user.Lookup(name)
+		if _, numeric := strconv.Atoi(name); err != nil && numeric == nil {
+			u, err = user.LookupId(name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("no user %s", name)
+		}
+		a.User = *u
+	}
+	var groups []string
+	if out, err := exec.Command("id", "-G", "--", a.Username).Output(); err == nil {
+		groups = strings.Fields(string(out))
+	} else if groups, err = a.GroupIds(); err != nil {
+		return nil, fmt.Errorf("groups of %s: %w", a.Username, err)
+	}
+	for _, id := range groups {
+		n, err := strconv.ParseUint(id, 10, 32)
+		if err != nil {
+			return nil, fmt.Errorf("groups of %s: %w", a.Username, err)
+		}
+		a.credential.Groups = append(a.credential.Groups, uint32(n))
+	}
+	uid, err := strconv.ParseUint(a.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(a.Gid, 10, 32)
+	if err = cmp.Or(err, err2); err != nil {
+		return nil, fmt.Errorf("user %s: %w", a.Username, err)
+	}
+	a.credential.Uid, a.credential.Gid = uint32(uid), uint32(gid)
+	return a, nil
+}
+
+// environment returns the caller's with what names the user changed.
+func (a *account) environment() []string {
+	env := os.Environ()
+	for _, v := range []struct{ key, value string }{
+		{"HOME", a.HomeDir}, {"USER", a.Username}, {"LOGNAME", a.Username}, {"SHELL", a.shell},
+	} {
+		if v.value == "" {
+			continue
+		}
+		env = slices.DeleteFunc(env, func(s string) bool { return strings.HasPrefix(s, v.key+"=") })
+		env = append(env, v.key+"="+v.value)
+	}
+	return env
+}
