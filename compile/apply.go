@@ -256,7 +256,7 @@ func (m *model) mapStrings(s *step) {
 			// In every pass, for looking a target up mentions names.
 			mapped = m.target(s.at[0], string(s.e.Str[0]))
 		case a.Kind == format.Text:
-			mapped = string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex(a.Name))])
+			mapped = m.hideText(string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex(a.Name))]), true)
 		case a.Kind != format.Path:
 			continue
 		case s.at[n] != nil && m.out != nil:
@@ -273,11 +273,11 @@ func (m *model) mapStrings(s *step) {
 // root, to what the application's link led to.
 func (m *model) target(link *entry, text string) string {
 	if link == nil || link.dir == nil || text == "" {
-		return text
+		return m.hideText(text, false)
 	}
 	at, _ := m.names.walk(m.names.root, link.dir, text, false, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
-		return text
+		return m.hideText(text, false)
 	}
 	return relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
 }

@@ -44,6 +44,10 @@ type Options struct {
 	// the others need stay in any case: see docs/compile.md.
 	Filter Filter
 
+	// Key, of at least MinKey bytes, replaces names by keyed hashes and takes
+	// out of the trace what tells of the command, its user and the machine.
+	Key []byte
+
 	// Bare leaves durations and buffer addresses out of the trace. The older
 	// Pianola wrote 32-bit addresses, and durations that hold the time spent
 	// in logging ("May: Pianola", section 3), so its scripts are compiled so.
@@ -59,6 +63,9 @@ const batchSize = 512
 // Compile reads a recording, writes the trace to out and reports what it
 // changed. The report is valid even when err is not nil, as far as it got.
 func Compile(src Source, out Sink, o Options) (*Report, error) {
+	if o.Key != nil && len(o.Key) < MinKey {
+		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
+	}
 	var (
 		links = map[string]string{}
 		p     *plan
@@ -144,6 +151,9 @@ func (m *model) run(src Source) error {
 func (m *model) header() *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
 	for _, meta := range m.source.Meta {
+		if m.options.Key != nil && !kept[meta.Key] {
+			continue
+		}
 		switch meta.Key {
 		case format.MetaCwd, format.MetaProcess, format.MetaCost: // spent: paths are resolved, the cost is subtracted
 		default:

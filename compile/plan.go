@@ -41,6 +41,9 @@ func (m *model) plan() *plan {
 		p.buffers = append(p.buffers, proc.buffers)
 	}
 	m.settleNames()
+	if m.options.Key != nil {
+		m.hideNames()
+	}
 	for i := 0; i < len(m.names.entries); i++ { // targets can add entries
 		m.addFile(p, m.names.entries[i])
 	}
@@ -132,7 +135,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(nd.attrs)) {
 		if size := nd.attrs[name]; size != notRead {
-			f.Attrs = append(f.Attrs, format.Attr{Name: name, Size: size})
+			f.Attrs = append(f.Attrs, format.Attr{Name: m.hideText(name, true), Size: size})
 		}
 	}
 	if nd.link != nil && nd.link.first != nil {

@@ -29,6 +29,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
+			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
 		},
@@ -58,6 +59,14 @@ func runCompile(c *cli.Context) error {
 		filters = append(filters, filter)
 	}
 	o.Filter = compile.All(filters...)
+	if name := c.String("anonymize"); name != "" {
+		if o.Key, err = os.ReadFile(name); err == nil && len(o.Key) < compile.MinKey {
+			err = fmt.Errorf("%s: a key has at least %d bytes, not %d", name, compile.MinKey, len(o.Key))
+		}
+		if err != nil {
+			return &hint{err, "make a key: head -c 32 /dev/urandom >" + name}
+		}
+	}
 	f, err := openInput(name)
 	if err != nil {
 		return err
@@ -74,8 +83,8 @@ func runCompile(c *cli.Context) error {
 		return fmt.Errorf("%s: the log of a replay, not a recording", name)
 	}
 	o.Bare = d == script.Older
-	if d == script.Intermediate && o.Filter != nil {
-		return fmt.Errorf("%s: an intermediate script can't be filtered; filter the recording", name)
+	if d == script.Intermediate && (o.Filter != nil || o.Key != nil) {
+		return fmt.Errorf("%s: an intermediate script can't be filtered or anonymized, only the recording", name)
 	}
 
 	out := c.String("o")
