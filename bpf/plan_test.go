@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -17,7 +18,14 @@ func TestPlans(t *testing.T) {
 		op   format.Op
 		want recorderPlan
 	}{
-		{format.OpPread64, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpPread64, plan(recorderKindKIND_IO, 0, 0, 0)},
+		{format.OpLseek, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
+		{format.OpMmap, plan(recorderKindKIND_WIDE, 0, 0, 0)},
+		{format.OpSetxattr, plan(recorderKindKIND_RICH, 0, 1, 2)},
+		{format.OpFsetxattr, plan(recorderKindKIND_RICH, 0, 2, 0)},
+		{format.OpMemfdCreate, plan(recorderKindKIND_OPEN, 0, 1, 0)},
+		{format.OpSendfile, plan(recorderKindKIND_OFFSETS, 1<<2, 0, 0)},
+		{format.OpCopyFileRange, plan(recorderKindKIND_OFFSETS, 1<<1|1<<3, 0, 0)},
 		{format.OpRenameat2, plan(recorderKindKIND_RICH, 0, 2, 4)},
 		{format.OpSymlinkat, plan(recorderKindKIND_RICH, 0, 1, 3)},
 		{format.OpOpenat, plan(recorderKindKIND_OPEN, 0, 2, 0)},
@@ -47,14 +55,17 @@ func TestEveryRowHasAPlan(t *testing.T) {
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
-				require.Equal(t, p, plans(a)[nr], "%s on %s", op, a)
+				require.Equal(t, p, plans(a, true)[nr], "%s on %s", op, a)
 			}
 		}
 		if x := extras[op]; x.arg != "" {
 			require.GreaterOrEqual(t, info.ArgIndex(x.arg), 0, op)
 		}
 	}
-	require.Zero(t, plans(format.AMD64)[39], "getpid is no I/O")
+	require.Zero(t, plans(format.AMD64, true)[39], "getpid is no I/O")
+	require.Zero(t, plans(format.AMD64, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
+	require.NotZero(t, plans(format.AMD64, false)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
+	require.Less(t, len(format.IoctlRequest.Flags), maxIoctls)
 }
 
 // The Go types are made from the C ones; this proves that the compiler laid
@@ -69,6 +80,7 @@ func TestLayout(t *testing.T) {
 		offsets[m.Name] = m.Offset.Bytes()
 	}
 	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(EventBytes), "data": uint32(EventBytes + DetailsBytes)}, offsets)
+	require.Equal(t, 64, PlainBytes)
 	require.Equal(t, 88, EventBytes)
 	require.Equal(t, 56, DetailsBytes)
 	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
@@ -76,25 +88,43 @@ func TestLayout(t *testing.T) {
 }
 
 func TestView(t *testing.T) {
-	_, _, _, ok := View(make([]byte, EventBytes-1))
-	require.False(t, ok)
-	e, d, strings, ok := View(make([]byte, EventBytes))
-	require.True(t, ok)
-	require.NotNil(t, e)
-	require.Nil(t, d)
-	require.Empty(t, strings)
+	plain := Event{Start: 1, Dur: 1<<durBits - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, Tid: 5, Nr: 511, Flags: FlagKilled, Faults: 65535, Type: 15}
+	wide := plain
+	wide.Args[5], wide.Off = 6, 7
+	rich := wide
+	rich.Flags |= FlagRich
+	details := &Details{Ino: 8, Len: [2]uint16{2, 3}}
+	tests := []struct {
+		name    string
+		event   Event
+		details *Details
+		strings string
+		bytes   int
+	}{
+		{"plain", plain, nil, "", 64},
+		{"wide", wide, nil, "", 88},
+		{"rich", rich, details, "abcde", 88 + 56 + 5},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			record := AppendRecord(nil, &test.event, test.details, []byte(test.strings))
+			require.Len(t, record, test.bytes)
+			var e Event
+			d, strings, ok := View(record, &e)
+			require.True(t, ok)
+			require.Equal(t, test.event, e)
+			require.Equal(t, test.details, d)
+			require.Equal(t, test.strings, string(strings))
+			for n := range record {
+				_, _, ok := View(bytes.Clone(record[:n]), &e)
+				require.False(t, ok, "cut at %d", n)
+			}
+		})
+	}
+}
 
-	record := make([]byte, EventBytes+DetailsBytes+5)
-	e, _, _, ok = View(record)
-	require.True(t, ok)
-	e.Flags = FlagRich
-	_, d, strings, ok = View(record)
-	require.True(t, ok)
-	require.Len(t, strings, 5)
-	d.Len = [2]uint16{2, 3}
-	_, _, _, ok = View(record)
-	require.True(t, ok)
-	d.Len = [2]uint16{3, 3}
-	_, _, _, ok = View(record)
-	require.False(t, ok, "strings that the record does not hold")
+func TestViewRichWithoutDetails(t *testing.T) {
+	e := Event{Flags: FlagRich}
+	_, _, ok := View(AppendRecord(nil, &e, nil, nil), &e)
+	require.False(t, ok)
 }

@@ -75,10 +75,13 @@ func (m *model) apply(e *format.Event) error {
 	if t == nil {
 		t = m.orphan(e.TID, e.Start)
 	}
-	var out format.Event
-	m.args.canonical(e, &out)
-	s := &step{e: e, out: &out, t: t}
-	m.order.begin(t)
+	// The event is made in its place in the batch, which the next one takes
+	// if this one is left out.
+	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	m.args.canonical(e, out)
+	m.step = step{e: e, out: out, t: t}
+	s := &m.step
+	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born)
 	m.trail = m.trail[:0]
 
@@ -109,7 +112,7 @@ func (m *model) apply(e *format.Event) error {
 		m.leaveOut(t, e, why)
 		return nil
 	}
-	return m.emit(t, e, &out)
+	return m.emit(t, e, out)
 }
 
 // unrepeatable reports whether a replay can't bring about the event's result.
@@ -123,7 +126,7 @@ func unrepeatable(e *format.Event) bool {
 // resolve finds what the event's paths and descriptor lead to, and maps the
 // paths. It returns why the event can't be in the trace, if it can't.
 func (m *model) resolve(s *step) reason {
-	if i := s.out.Op.Info().ArgIndex("fd"); i >= 0 {
+	if i := layouts[s.out.Op].fd; i >= 0 {
 		why := m.resolveFDs(s, i)
 		if s.out.Op == format.OpMmap && why != reasonNone {
 			s.out.Args[i], why = -1, reasonNone // anonymous, or as good as that
@@ -176,7 +179,7 @@ func (m *model) resolve(s *step) reason {
 // marked as none by -1.
 func (m *model) resolveFDs(s *step, i int) reason {
 	d, why := m.descriptor(s, s.out.Args[i])
-	if k := s.out.Op.Info().ArgIndex("outfd"); k >= 0 {
+	if k := layouts[s.out.Op].outfd; k >= 0 {
 		other, no := m.descriptor(s, s.out.Args[k])
 		switch {
 		case why != reasonNone && no != reasonNone:
@@ -295,19 +298,14 @@ func relative(link, name string) string {
 
 // place sets where in the replay's memory the data of a read or write lie.
 func (m *model) place(s *step) {
-	c := s.out.Op.Info().Class
-	if c != format.ClassRead && c != format.ClassWrite || m.options.Bare {
-		return
-	}
-	from := s.e.Op.Info()
-	i := from.ArgIndex("buf")
-	if i < 0 {
+	c, i := s.out.Op.Info().Class, layouts[s.e.Op].buf
+	if c != format.ClassRead && c != format.ClassWrite || i < 0 || m.options.Bare {
 		return
 	}
 	if m.out == nil {
-		s.t.process.buffers.add(s.e.Args[i], s.e.Args[from.ArgIndex("size")])
+		s.t.process.buffers.add(s.e.Args[i], s.e.Args[layouts[s.e.Op].size])
 	} else {
-		s.out.Args[s.out.Op.Info().ArgIndex("buf")] = s.t.process.buffers.place(s.e.Args[i])
+		s.out.Args[layouts[s.out.Op].buf] = s.t.process.buffers.place(s.e.Args[i])
 	}
 }
 

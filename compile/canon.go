@@ -6,6 +6,27 @@ import "pianola/format"
 // canonical form comes, -1 for none. Arguments keep their names.
 type argMap [format.MaxArgs]int8
 
+// layout says where in a row the arguments stand that compile looks at, -1 for
+// none.
+type layout struct {
+	fd, outfd, buf, size, offset int
+	addrs                        [format.MaxArgs]bool // addresses
+}
+
+var layouts = func() (l [format.NumOps]layout) {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		info := op.Info()
+		l[op] = layout{
+			fd: info.ArgIndex("fd"), outfd: info.ArgIndex("outfd"), buf: info.ArgIndex("buf"),
+			size: info.ArgIndex("size"), offset: info.ArgIndex("offset"),
+		}
+		for i, a := range info.Args {
+			l[op].addrs[i] = a.Kind == format.Addr
+		}
+	}
+	return l
+}()
+
 type opPair struct{ from, to format.Op }
 
 // argMaps holds the maps that were needed so far.
@@ -34,10 +55,12 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 	if canon := op.Info().Canon; canon != nil {
 		op = canon(e)
 	}
-	*out = format.Event{Op: op, Dur: e.Dur, Ret: e.Ret, Start: e.Start}
+	out.Op, out.Dur, out.Ret, out.Start = op, e.Dur, e.Ret, e.Start
+	out.Str, out.Edges = [format.MaxStrings][]byte{}, nil
 	if op == e.Op {
 		out.Args = e.Args
 	} else {
+		out.Args = [format.MaxArgs]int64{}
 		m := a.of(e.Op, op)
 		for i := range op.Info().Args {
 			if m[i] >= 0 {
@@ -55,8 +78,8 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 		out.Args[0] = format.CloneSigchld
 	}
 	// Addresses mean nothing elsewhere; those of data are filled in by apply.
-	for i, a := range op.Info().Args {
-		if a.Kind == format.Addr {
+	for i, addr := range layouts[op].addrs {
+		if addr {
 			out.Args[i] = 0
 		}
 	}

@@ -89,7 +89,7 @@ func (m *model) wants(s *step, why reason) bool {
 		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: -1,
 		Result: e.Ret, Duration: e.Dur, Time: e.Start,
 	}
-	if i := e.Op.Info().ArgIndex("size"); i >= 0 {
+	if i := layouts[e.Op].size; i >= 0 {
 		subject.Size = e.Args[i]
 	}
 	if s.at[0] != nil {

@@ -442,7 +442,7 @@ func (m *model) advance(f *openFile, size int64) (off int64) {
 
 // transfer returns where a read or write began, and moves the offset.
 func (m *model) transfer(s *step) (off int64) {
-	if i := s.out.Op.Info().ArgIndex("offset"); i >= 0 {
+	if i := layouts[s.out.Op].offset; i >= 0 {
 		return s.out.Args[i]
 	}
 	return m.advance(s.d.file, s.e.Ret)

@@ -36,15 +36,16 @@ type model struct {
 	order order
 	trail []*entry
 
-	out   format.Writer // nil while finding out
-	batch []format.Event
-	arena []byte        // strings of the batch
-	edges []format.Edge // edges of the batch
+	out   format.Writer  // nil while finding out
+	step  step           // the event in hand
+	batch []format.Event // with room for one more
+	arena []byte         // strings of the batch
+	edges []format.Edge  // edges of the batch
 }
 
 func newModel(o Options, links map[string]string, p *plan, out format.Writer) *model {
 	return &model{
-		options: o, links: links, names: newNames(links, p), out: out,
+		options: o, links: links, names: newNames(links, p), out: out, batch: make([]format.Event, 0, batchSize+1),
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 }
@@ -172,7 +173,7 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	n := len(m.edges)
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
-	m.batch = append(m.batch, *out)
+	m.batch = m.batch[:len(m.batch)+1] // out is in its place already
 	if len(m.batch) == batchSize {
 		return m.flush()
 	}

@@ -25,12 +25,14 @@ type writeAt struct {
 type order struct {
 	edges []format.Edge
 	here  place
+	alone bool    // no other thread has been there yet, so whatever comes to be depends on all before it
 	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
 }
 
 // begin starts the collection for the next event of t. What events that were
 // left out since the last one depended on counts for it.
-func (o *order) begin(t *thread) {
+func (o *order) begin(t *thread, alone bool) {
+	o.alone = alone
 	o.edges = append(o.edges[:0], t.owed...)
 	o.here = place{t.num, t.events}
 	o.seen = t.seen
@@ -60,6 +62,9 @@ func (o *order) after(p place) {
 // use notes in a list of newest uses, one a thread, that the event uses a
 // resource.
 func (o *order) use(uses []place) []place {
+	if o.alone {
+		return uses
+	}
 	for i := range uses {
 		if uses[i].thread == o.here.thread {
 			uses[i] = o.here
@@ -71,6 +76,9 @@ func (o *order) use(uses []place) []place {
 
 // read makes the event wait for the writes of a file that it reads from.
 func (o *order) read(nd *node, off, end int64) {
+	if o.alone {
+		return
+	}
 	for i := range nd.written {
 		if w := &nd.written[i]; w.off < end && off < w.end {
 			o.after(w.place)
@@ -80,6 +88,9 @@ func (o *order) read(nd *node, off, end int64) {
 
 // wrote notes that the event changes the bytes from off to end.
 func (o *order) wrote(nd *node, off, end int64) {
+	if o.alone {
+		return
+	}
 	// A sequential writer needs one place only.
 	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
 	if last.place.thread == o.here.thread && last.end == off {
