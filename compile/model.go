@@ -141,8 +141,12 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason) {
 }
 
 // compute returns the time between the thread's last event in the trace and e,
-// without what the recorder took of it.
-func (m *model) compute(t *thread, e *format.Event) int64 { return max(e.Start-t.last-t.cost, 0) }
+// without what the recorder took of it. What it took beyond that time, as
+// happens where the cost of an event is less than its mean, is taken off later.
+func (m *model) compute(t *thread, e *format.Event) (compute, debt int64) {
+	compute = e.Start - t.last - t.cost
+	return max(compute, 0), max(-compute, 0)
+}
 
 // emit puts an event into the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
@@ -150,13 +154,14 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	if out.Op.Info().Class == format.ClassMemory && out.Ret > 0 {
 		out.Ret = 0 // an address, which means nothing elsewhere
 	}
-	out.Compute = m.compute(t, e)
-	t.last, t.cost = e.End(), m.outside
+	compute, debt := m.compute(t, e)
+	out.Compute = compute
+	t.last, t.cost = e.End(), debt+m.outside
 	switch info := out.Op.Info(); {
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// What such a call takes is time that the application doesn't spend
 		// in I/O, and a replay doesn't make the call: it is compute.
-		t.last, t.cost = e.Start, m.inside+m.outside
+		t.last, t.cost = e.Start, debt+m.inside+m.outside
 		out.Dur = 0
 	case out.Dur >= 0:
 		out.Dur = max(out.Dur-m.inside, 0)

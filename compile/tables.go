@@ -161,7 +161,8 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 		proc.command = t.process.command
 	}
 	// The child runs from some moment during the call on.
-	child := m.newThread(tid, t, proc, t.now+m.compute(t, e))
+	compute, _ := m.compute(t, e)
+	child := m.newThread(tid, t, proc, t.now+compute)
 	child.last = e.Start
 	child.files, child.dir = t.files, t.dir
 	if flags&format.CloneFiles == 0 {
