@@ -34,15 +34,13 @@ var calls = [format.NumOps]call{
 	format.OpPwritev2: callPwritev2,
 
 	format.OpLseek:     callLseek,
-	format.OpFsync:     func(w *worker, r *format.Record) int64 { return w.onFD(unix.SYS_FSYNC, r) },
-	format.OpFdatasync: func(w *worker, r *format.Record) int64 { return w.onFD(unix.SYS_FDATASYNC, r) },
 	format.OpFtruncate: callFtruncate,
 	format.OpTruncate:  callTruncate,
 	format.OpFallocate: callFallocate,
 
 	format.OpStat:       callStat,
 	format.OpLstat:      callLstat,
-	format.OpFstat:      callFstat,
+	format.OpFstat:      intoScratch(unix.SYS_FSTAT),
 	format.OpStatx:      callStatx,
 	format.OpFstatx:     callFstatx,
 	format.OpAccess:     callAccess,
@@ -67,6 +65,53 @@ var calls = [format.NumOps]call{
 	format.OpExit:      callExit,
 	format.OpExitGroup: callExit,
 	format.OpWait4:     asRecorded,
+	format.OpUnshare:   callUnshare,
+
+	format.OpFsync:         direct(unix.SYS_FSYNC),
+	format.OpFdatasync:     direct(unix.SYS_FDATASYNC),
+	format.OpSync:          callSync,
+	format.OpSyncfs:        direct(unix.SYS_SYNCFS),
+	format.OpSyncFileRange: direct(unix.SYS_SYNC_FILE_RANGE),
+	format.OpMsync:         asRecorded, // a trace has no mapped files
+	format.OpFadvise64:     direct(unix.SYS_FADVISE64),
+	format.OpReadahead:     direct(unix.SYS_READAHEAD),
+
+	format.OpCopyFileRange: callCopyFileRange,
+	format.OpSendfile:      callSendfile,
+	format.OpSplice:        callSplice,
+	format.OpFlock:         callFlock,
+
+	format.OpSetxattr:     setxattr(follow),
+	format.OpLsetxattr:    setxattr(noFollow),
+	format.OpFsetxattr:    setxattr(byFD),
+	format.OpGetxattr:     getxattr(follow),
+	format.OpLgetxattr:    getxattr(noFollow),
+	format.OpFgetxattr:    getxattr(byFD),
+	format.OpListxattr:    listxattr(follow),
+	format.OpLlistxattr:   listxattr(noFollow),
+	format.OpFlistxattr:   listxattr(byFD),
+	format.OpRemovexattr:  removexattr(follow),
+	format.OpLremovexattr: removexattr(noFollow),
+	format.OpFremovexattr: removexattr(byFD),
+
+	format.OpChmod:    callChmod,
+	format.OpFchmod:   callFchmod,
+	format.OpChown:    callChown,
+	format.OpFchown:   callFchown,
+	format.OpLchown:   callLchown,
+	format.OpUtimens:  callUtimens,
+	format.OpFutimens: callFutimens,
+	format.OpMknod:    callMknod,
+	format.OpStatfs:   callStatfs,
+	format.OpFstatfs:  intoScratch(unix.SYS_FSTATFS),
+	format.OpIoctl:    callIoctl,
+
+	// The application's memory is not the replay's.
+	format.OpBrk:     asRecorded,
+	format.OpMmap:    asRecorded,
+	format.OpMunmap:  asRecorded,
+	format.OpMremap:  asRecorded,
+	format.OpMadvise: asRecorded,
 }
 
 const (
@@ -89,13 +134,27 @@ func (w *worker) lookup(fd int64) slot {
 	return 0
 }
 
-// onFD makes a call whose only argument is a descriptor.
-func (w *worker) onFD(nr uintptr, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
+// direct makes a call of a descriptor and numbers, which mean the same in a
+// record. Those that the call doesn't have are not looked at.
+func direct(nr uintptr) call {
+	return func(w *worker, r *format.Record) int64 {
+		s := w.lookup(r.Args[0])
+		if s == 0 {
+			return errBadFD
+		}
+		return raw6(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 	}
-	return raw3(nr, s.real(), 0, 0)
+}
+
+// intoScratch makes a call that tells of a descriptor what nobody looks at.
+func intoScratch(nr uintptr) call {
+	return func(w *worker, r *format.Record) int64 {
+		s := w.lookup(r.Args[0])
+		if s == 0 {
+			return errBadFD
+		}
+		return raw3(nr, s.real(), w.scratchPointer(), 0)
+	}
 }
 
 // transfer makes a call that moves size bytes between a descriptor and a
@@ -225,14 +284,6 @@ func callFallocate(w *worker, r *format.Record) int64 {
 	return raw6(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 }
 
-func callFstat(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
-	return raw3(unix.SYS_FSTAT, s.real(), w.scratchPointer(), 0)
-}
-
 func callFstatx(w *worker, r *format.Record) int64 {
 	s := w.lookup(r.Args[0])
 	if s == 0 {
@@ -252,4 +303,10 @@ func callGetdents64(w *worker, r *format.Record) int64 {
 	}
 	size := min(uint64(r.Args[2]), uint64(len(w.process.arena)))
 	return raw3(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
+}
+
+// callSync writes out the root's file system only: that of the machine's
+// others would be changed by a replay, and waited for.
+func callSync(w *worker, _ *format.Record) int64 {
+	return raw3(unix.SYS_SYNCFS, w.guard.root, 0, 0)
 }

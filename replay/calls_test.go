@@ -32,29 +32,20 @@ const enoent, eexist, ebadf, einval = -int(unix.ENOENT), -int(unix.EEXIST), -int
 // Each operation has the result that the kernel gave the application.
 func TestResults(t *testing.T) {
 	const rdwr, rdonly, creat = format.RDWR, format.RDONLY, format.CREAT
-	type event struct {
-		op   format.Op
-		ret  int
-		args []any
-	}
-	ev := func(op format.Op, ret int, args ...any) event { return event{op, ret, args} }
-	tests := []struct {
-		name   string
-		events []event
-	}{
-		{"open and close", []event{
+	results(t, []resultTest{
+		{"open and close", []step{
 			ev(format.OpOpen, 7, "d/f", rdwr), ev(format.OpClose, 0, 7), ev(format.OpClose, ebadf, 7),
 			ev(format.OpOpen, enoent, "d/none", rdonly), ev(format.OpOpenm, eexist, "d/f", rdwr|creat|format.EXCL, 0o600),
 			ev(format.OpOpenm, 3, "d/new", rdwr|creat|format.CLOEXEC, 0o640), ev(format.OpOpen, -int(unix.ELOOP), "l", rdonly|format.NOFOLLOW),
 			ev(format.OpOpen, 900, "d", rdonly|format.DIRECTORY), ev(format.OpOpenm, 4, "d", rdwr|format.TMPFILE|format.DIRECTORY, 0o600),
 		}},
-		{"close_range", []event{
+		{"close_range", []step{
 			ev(format.OpOpen, 3, "d/f", rdwr), ev(format.OpOpen, 5, "d/f", rdwr), ev(format.OpOpen, 9, "d/f", rdwr),
 			ev(format.OpCloseRange, 0, 4, 8, 0), ev(format.OpFstat, ebadf, 5, 0), ev(format.OpFstat, 0, 3, 0), ev(format.OpFstat, 0, 9, 0),
 			ev(format.OpCloseRange, 0, 3, 1<<31, format.CloseRangeCloexec), ev(format.OpExecve, 0, "d/f"), ev(format.OpFstat, ebadf, 9, 0),
 			ev(format.OpCloseRange, einval, 4, 3, 0),
 		}},
-		{"read and write", []event{
+		{"read and write", []step{
 			ev(format.OpOpen, 3, "d/f", rdwr),
 			ev(format.OpRead, 4096, 3, 4096, 4096), ev(format.OpRead, 904, 3, 0, 4096), ev(format.OpRead, 0, 3, 0, 4096),
 			ev(format.OpWrite, 100, 3, 16, 100), ev(format.OpPread64, 10, 3, 5, 10, 5090), ev(format.OpPwrite64, 3, 3, 0, 3, 0),
@@ -68,7 +59,7 @@ func TestResults(t *testing.T) {
 			// Larger than the pool that writes come from.
 			ev(format.OpPwrite64, 3*poolSize/2, 3, 0, 3*poolSize/2, 0), ev(format.OpPread64, 3*poolSize/2, 3, 0, 2*poolSize, 0),
 		}},
-		{"stat", []event{
+		{"stat", []step{
 			ev(format.OpStat, 0, "d/f", 0), ev(format.OpStat, enoent, "dangling", 0), ev(format.OpLstat, 0, "dangling", 0), ev(format.OpStat, 0, ".", 0),
 			ev(format.OpStatx, 0, format.AtFDCWD, "l", 0, 0xfff, 0), ev(format.OpStatx, enoent, format.AtFDCWD, "dangling", 0, 0xfff, 0),
 			ev(format.OpStatx, 0, format.AtFDCWD, "dangling", format.AtSymlinkNofollow, 0xfff, 0), ev(format.OpStat, -int(unix.ENOTDIR), "d/f/x", 0),
@@ -78,7 +69,7 @@ func TestResults(t *testing.T) {
 			ev(format.OpReadlink, einval, "l", 0, 0),
 			ev(format.OpGetdents64, einval, 3, 0, 8), ev(format.OpGetdents64, 96, 3, 0, 32768), ev(format.OpGetdents64, 0, 3, 0, 32768),
 		}},
-		{"names", []event{
+		{"names", []step{
 			ev(format.OpMkdir, 0, "n", 0o700), ev(format.OpMkdir, eexist, "n", 0o700), ev(format.OpRename, 0, "d/f", "n/g"), ev(format.OpRename, enoent, "d/f", "n/g"),
 			ev(format.OpLink, 0, "n/g", "h"), ev(format.OpLink, eexist, "n/g", "h"), ev(format.OpSymlink, 0, "n/g", "s"), ev(format.OpStat, 0, "s", 0),
 			ev(format.OpRenameat2, eexist, format.AtFDCWD, "h", format.AtFDCWD, "s", format.RenameNoreplace),
@@ -87,7 +78,7 @@ func TestResults(t *testing.T) {
 			ev(format.OpRmdir, -int(unix.ENOTEMPTY), "n"), ev(format.OpUnlink, 0, "n/g"), ev(format.OpRmdir, 0, "n"), ev(format.OpUnlink, -int(unix.EISDIR), "d"),
 			ev(format.OpUnlink, 0, "h"), ev(format.OpUnlink, enoent, "h"),
 		}},
-		{"dup", []event{
+		{"dup", []step{
 			ev(format.OpOpen, 3, "d/f", rdwr|format.CLOEXEC), ev(format.OpDup, 4, 3), ev(format.OpDup2, 9, 3, 9), ev(format.OpDup3, 10, 3, 10, format.CLOEXEC),
 			ev(format.OpLseek, 77, 9, 77, format.SeekSet), ev(format.OpLseek, 77, 4, 0, format.SeekCur), ev(format.OpDup3, einval, 3, 3, 0),
 			ev(format.OpDup2, 3, 3, 3), ev(format.OpDup2, ebadf, 50, 50), ev(format.OpDup, ebadf, 51),
@@ -98,7 +89,7 @@ func TestResults(t *testing.T) {
 			ev(format.OpFcntl, 0, 4, format.FSetfd, 1), ev(format.OpFcntl, 0, 20, format.FSetfd, 1), ev(format.OpFcntl, 0, 20, format.FSetfd, 0),
 			ev(format.OpExecve, 0, "d/f"), ev(format.OpFstat, ebadf, 4, 0), ev(format.OpFstat, 0, 20, 0),
 		}},
-		{"fcntl", []event{
+		{"fcntl", []step{
 			ev(format.OpOpen, 3, "d/f", rdwr), ev(format.OpOpen, 4, "d/f", rdwr),
 			ev(format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10), ev(format.OpFcntl, -int(unix.EAGAIN), 4, format.FSetlk, 0, unix.F_WRLCK, 5, 10),
 			ev(format.OpFcntl, 0, 4, format.FSetlkw, 0, unix.F_RDLCK, 10, 10), ev(format.OpFcntl, 0, 4, format.FGetlk, 0, unix.F_WRLCK, 0, 0),
@@ -106,10 +97,30 @@ func TestResults(t *testing.T) {
 			ev(format.OpFcntl, 0, 3, format.FSetfl, format.APPEND|format.ASYNC), ev(format.OpWrite, 1, 3, 0, 1), ev(format.OpLseek, 5001, 3, 0, format.SeekCur),
 			ev(format.OpFcntl, unix.O_APPEND, 3, unix.F_GETFL, 0), ev(format.OpFcntl, 0, 3, 8 /* F_SETOWN */, 1), ev(format.OpFcntl, ebadf, 5, unix.F_GETFL, 0),
 		}},
-		{"processes", []event{
+		{"processes", []step{
 			ev(format.OpWait4, 99, 1, 0, 0, 0), ev(format.OpClone, -int(unix.EAGAIN), 0), ev(format.OpExitGroup, int(noResult), 0),
 		}},
-	}
+	})
+}
+
+// step is an event and the result that it had and must have again.
+type step struct {
+	op   format.Op
+	ret  int
+	args []any
+}
+
+func ev(op format.Op, ret int, args ...any) step { return step{op, ret, args} }
+
+type resultTest struct {
+	name   string
+	events []step
+}
+
+// results wants each event of the tests to have its result, in both ways of
+// keeping to the root, as any user. They start with a file d/f of 5000 bytes, a
+// link l to it, and a link to nothing.
+func results(t *testing.T, tests []resultTest) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			eachBinding(t, func(t *testing.T, bind func(*guard) error) {

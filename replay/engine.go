@@ -30,6 +30,7 @@ type engine struct {
 	texts     []string // the trace's strings, then the paths of open descriptors
 	names     []name   // the same for the kernel
 	pool      region   // what writes come from
+	sink      int      // descriptor of /dev/null, where bytes go that leave the trace's files
 	tables    []region
 	logs      []log
 
@@ -51,7 +52,7 @@ type engine struct {
 func newEngine(t format.Trace, o *Options) *engine {
 	return &engine{
 		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, strict: o.Strict, limits: o.Limits,
-		processes: make(map[int32]*process), begin: make(chan struct{}),
+		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}
 }
 
@@ -121,6 +122,9 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		return err
 	}
 	e.pool = pool
+	if e.sink, err = unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0); err != nil {
+		return fmt.Errorf("open /dev/null: %w", err)
+	}
 	for _, p := range e.processes {
 		// A region is a power of two, so twice what is wanted may be mapped,
 		// but no more than that is ever touched.
@@ -129,7 +133,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 			return err
 		}
 		e.tables = append(e.tables, slots)
-		p.own = newTable(slots, e.limits.Descriptors)
+		p.own.Store(newTable(slots, e.limits.Descriptors))
 		if p.arena, err = newRegion(share / 2); err != nil {
 			return err
 		}
@@ -137,7 +141,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	for _, th := range threads {
 		if th.Parent == 0 {
 			p := e.processes[th.Process]
-			p.files.Store(p.own)
+			p.files.Store(p.own.Load())
 		}
 	}
 	return nil
@@ -181,6 +185,9 @@ func (e *engine) makeWaits() error {
 // free gives memory back that the collector doesn't know of.
 func (e *engine) free() {
 	e.pool.free()
+	if e.sink >= 0 {
+		_ = unix.Close(e.sink)
+	}
 	for _, m := range e.tables {
 		m.free()
 	}
@@ -269,7 +276,7 @@ func (e *engine) openDescriptors() error {
 		// The same place in the same file under two numbers is what ">log
 		// 2>&1" looks like: they move together.
 		for _, twin := range descriptors[:i] {
-			if s := p.own.get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
+			if s := p.own.Load().get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
 				open = func() int64 { return raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
 				break
 			}
@@ -281,7 +288,7 @@ func (e *engine) openDescriptors() error {
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))
 		}
-		if !p.own.set(int64(d.FD), newSlot(fd, int32(first+i), d.Flags&format.CLOEXEC != 0)) {
+		if !p.own.Load().set(int64(d.FD), newSlot(fd, int32(first+i), d.Flags&format.CLOEXEC != 0)) {
 			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, ErrLimit)
 		}
 	}

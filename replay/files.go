@@ -186,7 +186,7 @@ func (t *table) release() {
 // process is a recorded process, which its threads share.
 type process struct {
 	number  int32
-	own     *table                // its own, in use unless another's is shared
+	own     atomic.Pointer[table] // its own, in use unless another's is shared
 	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
 	threads atomic.Int32          // that have not ended
 	arena   region                // where it reads to
@@ -204,23 +204,46 @@ func (p *process) fork(child *process, share bool) {
 		child.files.Store(files)
 		return
 	}
-	child.files.Store(child.own)
-	files.copyTo(child.own)
+	own := child.own.Load()
+	child.files.Store(own)
+	files.copyTo(own)
 }
 
 // exec does what a successful execve does: it ends sharing and closes what is
 // close-on-exec.
-func (p *process) exec() {
+func (e *engine) exec(p *process) {
+	if files := e.unshare(p); files != nil {
+		files.closeExec()
+	}
+}
+
+// unshare gives a process a table that no other uses, and returns it; nil if it
+// has none. All threads of the process keep one table, where the kernel would
+// give a thread one of its own.
+func (e *engine) unshare(p *process) *table {
 	files := p.files.Load()
-	if files == nil {
-		return
+	if files == nil || files.users.Load() == 1 {
+		return files
 	}
-	if files != p.own {
-		files.copyTo(p.own)
-		p.files.Store(p.own)
-		files.release()
+	if p.own.Load() == files {
+		// Others use the process's own: one of them keeps it, and lends its
+		// own, which it has no use for.
+		for _, q := range e.processes {
+			if q != p && q.files.Load() == files {
+				p.own.Store(q.own.Swap(files))
+				break
+			}
+		}
 	}
-	p.own.closeExec()
+	own := p.own.Load()
+	if own == files {
+		return files
+	}
+	own.users.Store(1)
+	files.copyTo(own)
+	p.files.Store(own)
+	files.release()
+	return own
 }
 
 // leave says that a thread has ended. With the last one of the process go its

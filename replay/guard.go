@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -25,8 +26,14 @@ import (
 type guard struct {
 	root   uintptr      // descriptor of the root
 	jailed bool         // the root is the thread's root and working directory
+	dev    uint64       // of the root
+	ino    uint64       // of the root
 	how    unix.OpenHow // memory for openat2
+	link   [len(ownFiles) + 20]byte
 }
+
+// ownFiles is where the kernel shows this process its descriptors.
+const ownFiles = "/proc/self/fd/"
 
 // name is a path, ready for the kernel.
 type name struct{ full, parent, last *byte }
@@ -74,6 +81,11 @@ func (g *guard) enter(jail bool) error {
 	}
 	unix.Umask(0)
 	g.jailed = jail
+	var s unix.Stat_t
+	if err := unix.Fstat(int(g.root), &s); err != nil {
+		return fmt.Errorf("stat the root: %w", err)
+	}
+	g.dev, g.ino = uint64(s.Dev), s.Ino
 	if !jail {
 		return nil
 	}
@@ -144,10 +156,33 @@ func (g *guard) target(n *name) (fd int64, last, flags uintptr) {
 	return g.resolve(n.full, unix.O_PATH|unix.O_CLOEXEC, 0), pointer(empty), unix.AT_EMPTY_PATH
 }
 
-// lost reports whether parent or target failed.
+// whole is like target for a call that takes neither a directory nor flags.
+// Without a jail its path is that of a descriptor in ownFiles, which the
+// kernel follows to the very file, a link too, and to no other.
+func (g *guard) whole(n *name, h how) file {
+	if g.jailed {
+		return file{arg: pointer(n.full), how: h, opened: unix.AT_FDCWD}
+	}
+	flags := uintptr(unix.O_PATH | unix.O_CLOEXEC)
+	if h == noFollow {
+		flags |= unix.O_NOFOLLOW
+	}
+	fd := g.resolve(n.full, flags, 0)
+	if fd < 0 {
+		return file{opened: fd}
+	}
+	path := strconv.AppendInt(append(g.link[:0], ownFiles...), fd, 10)
+	return file{arg: pointer(unsafe.SliceData(append(path, 0))), how: follow, opened: fd}
+}
+
+// isRoot reports whether a file is the root itself, whose mode no trace may
+// change: it keeps others out while the trace's files have any mode.
+func (g *guard) isRoot(s *unix.Stat_t) bool { return s.Ino == g.ino && uint64(s.Dev) == g.dev }
+
+// lost reports whether parent, target or whole failed.
 func lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// leave closes what parent or target have opened.
+// leave closes what parent, target or whole have opened.
 func (g *guard) leave(dir int64) {
 	if dir >= 0 {
 		raw3(unix.SYS_CLOSE, uintptr(dir), 0, 0)

@@ -63,7 +63,7 @@ func callOpen(w *worker, r *format.Record) int64 {
 
 // byName makes a call of a directory and a last component, which doesn't follow a
 // link there.
-func (w *worker) byName(nr uintptr, arg int64, a, b uintptr) int64 {
+func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	n := w.path(arg)
 	if n == nil {
 		return errFault
@@ -72,7 +72,7 @@ func (w *worker) byName(nr uintptr, arg int64, a, b uintptr) int64 {
 	if lost(dir) {
 		return dir
 	}
-	got := raw6(nr, uintptr(dir), last, a, b, 0, 0)
+	got := raw6(nr, uintptr(dir), last, a, b, c, 0)
 	w.guard.leave(dir)
 	return got
 }
@@ -115,7 +115,7 @@ func callStat(w *worker, r *format.Record) int64 {
 }
 
 func callLstat(w *worker, r *format.Record) int64 {
-	return w.byName(sysStat, r.Args[0], w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW)
+	return w.byName(sysStat, r.Args[0], w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW, 0)
 }
 
 func callStatx(w *worker, r *format.Record) int64 {
@@ -179,15 +179,15 @@ func callTruncate(w *worker, r *format.Record) int64 {
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0)
+	return w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0, 0)
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0)
+	return w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0)
 }
 
 func callUnlink(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0)
+	return w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0)
 }
 
 func callRename(w *worker, r *format.Record) int64 {
@@ -226,5 +226,5 @@ func callReadlink(w *worker, r *format.Record) int64 {
 	if size <= 0 {
 		return errInvalid
 	}
-	return w.byName(unix.SYS_READLINKAT, r.Args[0], w.scratchPointer(), uintptr(size))
+	return w.byName(unix.SYS_READLINKAT, r.Args[0], w.scratchPointer(), uintptr(size), 0)
 }

@@ -24,7 +24,16 @@ func callClone(w *worker, r *format.Record) int64 {
 
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
-		w.process.exec()
+		w.e.exec(w.process)
+	}
+	return r.Ret
+}
+
+// callUnshare separates tables of descriptors. What else can be unshared is
+// nothing that a replay has.
+func callUnshare(w *worker, r *format.Record) int64 {
+	if r.Ret == 0 && r.Args[0]&format.CloneFiles != 0 {
+		w.e.unshare(w.process)
 	}
 	return r.Ret
 }

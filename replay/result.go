@@ -143,7 +143,7 @@ func (w *worker) note(r *format.Record, got int64) {
 }
 
 // pathOf returns the path that a record is about, by its first string or by
-// its descriptor. A descriptor that the event itself has closed has none.
+// its first descriptor of a file. A descriptor that the event itself has closed has none.
 func (w *worker) pathOf(r *format.Record) string {
 	for i, a := range r.Op.Info().Args {
 		switch {
@@ -153,7 +153,6 @@ func (w *worker) pathOf(r *format.Record) string {
 			if s := w.lookup(r.Args[i]); s != 0 {
 				return w.e.texts[s.name()]
 			}
-			return ""
 		}
 	}
 	return ""

@@ -18,10 +18,6 @@ const (
 	lowRecords   = batchRecords / 2 // below which it uses a long gap to read on
 )
 
-// errNoSpace is the result of an event that would exceed Limits.Bytes; the run
-// ends with it.
-const errNoSpace = -int64(unix.ENOSPC)
-
 // worker replays one recorded thread. All of it belongs to its own goroutine,
 // but for progress.
 type worker struct {
@@ -61,9 +57,12 @@ type worker struct {
 	differences []Difference
 	log         *log
 
+	// What the kernel is given addresses of.
 	iov     [maxSegments]unix.Iovec
 	scratch [pageSize]byte // for results that nobody looks at: stat and the like
+	stat    unix.Stat_t
 	flock   unix.Flock_t
+	offsets [2]int64
 }
 
 func (w *worker) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&w.scratch)) }
@@ -246,48 +245,6 @@ func (w *worker) spill() bool {
 		w.e.fail(err)
 	}
 	return err == nil
-}
-
-// lease is how many bytes a worker asks for at once.
-const lease = 64 << 20
-
-// spend takes bytes from what the replay may write, and reports whether there
-// were so many left. If not, the run ends.
-func (w *worker) spend(n int64) bool {
-	n = max(n, 0)
-	if n <= w.allowance {
-		w.allowance -= n
-		return true
-	}
-	n -= w.allowance
-	w.allowance = 0
-	if w.e.take(n) {
-		if w.e.take(lease) {
-			w.allowance = lease
-		}
-		return true
-	}
-	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit)
-	return false
-}
-
-// take takes bytes from those that all may still write, if there are so many.
-func (e *engine) take(n int64) bool {
-	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
-		if e.bytes.CompareAndSwap(have, have-n) {
-			return true
-		}
-	}
-	return false
-}
-
-// allowLength reports whether a file may become so long. If not, the run ends.
-func (w *worker) allowLength(n int64) bool {
-	if n <= w.e.limits.Bytes {
-		return true
-	}
-	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit)
-	return false
 }
 
 // failf stops the run because of an error that is made while pinned. Making it

@@ -1,0 +1,113 @@
+package replay
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// The calls on extended attributes. Only those of the name space user are
+// changed: the others (security, system, trusted) grant rights, and a trace
+// can come from a stranger. Where one of those would be set or removed, or is
+// read, its value is read, which costs nearly the same, and the result is the
+// recorded one, for it is a matter of the machine, not of the files.
+
+// maxXattr is the most bytes of a value, or of a list of names.
+const maxXattr = 65536
+
+// variants are the numbers of a call by how its file is named.
+type variants [3]uintptr
+
+var (
+	setxattrs    = variants{follow: unix.SYS_SETXATTR, noFollow: unix.SYS_LSETXATTR, byFD: unix.SYS_FSETXATTR}
+	getxattrs    = variants{follow: unix.SYS_GETXATTR, noFollow: unix.SYS_LGETXATTR, byFD: unix.SYS_FGETXATTR}
+	listxattrs   = variants{follow: unix.SYS_LISTXATTR, noFollow: unix.SYS_LLISTXATTR, byFD: unix.SYS_FLISTXATTR}
+	removexattrs = variants{follow: unix.SYS_REMOVEXATTR, noFollow: unix.SYS_LREMOVEXATTR, byFD: unix.SYS_FREMOVEXATTR}
+)
+
+// onFile makes a call whose first argument is the record's file.
+func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintptr) int64 {
+	f := w.file(r.Args[0], h)
+	if lost(f.opened) {
+		return f.opened
+	}
+	got := raw6(nrs[f.how], f.arg, a, b, c, d, 0)
+	w.guard.leave(f.opened)
+	return got
+}
+
+// attribute returns the name of an attribute, nil for a NULL pointer, and
+// whether a trace may change it.
+func (w *worker) attribute(arg int64) (n *name, own bool) {
+	if n = w.path(arg); n == nil {
+		return nil, false
+	}
+	return n, strings.HasPrefix(w.e.texts[arg], "user.")
+}
+
+// foreign plays what must not be done to an attribute by asking how long its
+// value is.
+func (w *worker) foreign(h how, n *name, r *format.Record) int64 {
+	w.onFile(&getxattrs, h, r, pointer(n.full), 0, 0, 0)
+	return r.Ret
+}
+
+func setxattr(h how) call {
+	return func(w *worker, r *format.Record) int64 {
+		n, own := w.attribute(r.Args[1])
+		switch {
+		case n == nil:
+			return errFault
+		case !own:
+			return w.foreign(h, n, r)
+		case !w.spend(min(r.Args[3], maxXattr)):
+			return errNoSpace
+		}
+		// One byte too many has the result of any number of them.
+		size := min(uint64(r.Args[3]), maxXattr+1)
+		return w.onFile(&setxattrs, h, r, pointer(n.full), w.e.pool.at(uint64(r.Args[2]), size), uintptr(size), uintptr(r.Args[4]))
+	}
+}
+
+func getxattr(h how) call {
+	return func(w *worker, r *format.Record) int64 {
+		n, own := w.attribute(r.Args[1])
+		if n == nil {
+			return errFault
+		}
+		size := w.room(r.Args[3])
+		got := w.onFile(&getxattrs, h, r, pointer(n.full), w.process.arena.at(uint64(r.Args[2]), size), uintptr(size), 0)
+		if !own {
+			return r.Ret
+		}
+		return got
+	}
+}
+
+func listxattr(h how) call {
+	return func(w *worker, r *format.Record) int64 {
+		size := w.room(r.Args[2])
+		return w.onFile(&listxattrs, h, r, w.process.arena.at(uint64(r.Args[1]), size), uintptr(size), 0, 0)
+	}
+}
+
+func removexattr(h how) call {
+	return func(w *worker, r *format.Record) int64 {
+		n, own := w.attribute(r.Args[1])
+		switch {
+		case n == nil:
+			return errFault
+		case !own:
+			return w.foreign(h, n, r)
+		}
+		return w.onFile(&removexattrs, h, r, pointer(n.full), 0, 0, 0)
+	}
+}
+
+// room returns how much of a buffer of that size the kernel may fill. It
+// takes a size as unsigned, and none as more than maxXattr.
+func (w *worker) room(size int64) uint64 {
+	return min(uint64(size), maxXattr, uint64(len(w.process.arena)))
+}

@@ -1,0 +1,87 @@
+package replay
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// errNoSpace is the result of an event that would exceed Limits.Bytes; the run
+// ends with it.
+const errNoSpace = -int64(unix.ENOSPC)
+
+// lease is how many bytes a worker asks for at once.
+const lease = 64 << 20
+
+// spend takes bytes from what the replay may write, and reports whether there
+// were so many left. If not, the run ends.
+func (w *worker) spend(n int64) bool {
+	n = max(n, 0)
+	if n <= w.allowance {
+		w.allowance -= n
+		return true
+	}
+	n -= w.allowance
+	w.allowance = 0
+	if w.e.take(n) {
+		if w.e.take(lease) {
+			w.allowance = lease
+		}
+		return true
+	}
+	w.exceeded()
+	return false
+}
+
+// reserve takes bytes for a call that may write as many as n, and mostly writes
+// fewer: those that ask for all that there is. It returns how many the call may
+// write; what it leaves is to be given back by settle.
+func (w *worker) reserve(n int64) int64 {
+	n = min(max(n, 0), maxTransfer)
+	if n > w.allowance && w.e.take(n-w.allowance) {
+		w.allowance = n
+	}
+	if n > w.allowance {
+		w.allowance += max(w.e.bytes.Swap(0), 0)
+	}
+	n = min(n, w.allowance)
+	w.allowance -= n
+	return n
+}
+
+// settle gives back what a call has not written of what was reserved for it,
+// and returns the call's result. The run ends if the call was kept from writing
+// what it wanted to.
+func (w *worker) settle(wanted, reserved, got int64) int64 {
+	w.allowance += reserved - max(got, 0)
+	if w.allowance > lease {
+		w.e.bytes.Add(w.allowance - lease)
+		w.allowance = lease
+	}
+	if got == reserved && reserved < min(wanted, maxTransfer) {
+		w.exceeded()
+		return errNoSpace
+	}
+	return got
+}
+
+func (w *worker) exceeded() {
+	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit)
+}
+
+// take takes bytes from those that all may still write, if there are so many.
+func (e *engine) take(n int64) bool {
+	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
+		if e.bytes.CompareAndSwap(have, have-n) {
+			return true
+		}
+	}
+	return false
+}
+
+// allowLength reports whether a file may become so long. If not, the run ends.
+func (w *worker) allowLength(n int64) bool {
+	if n <= w.e.limits.Bytes {
+		return true
+	}
+	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit)
+	return false
+}

@@ -1,0 +1,117 @@
+package replay
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// The calls that move bytes between two descriptors within the kernel. One
+// side can be a pipe, a socket or a terminal, which no trace holds. What goes
+// there goes into a sink instead, and what comes from there comes from the
+// pool: as much as in the recording, for how much the other side had or took
+// then is no matter of storage.
+//
+// sendfile to the sink costs what splice into a pipe costs, and writing from
+// the pool four fifths of what splice from a pipe costs. A pipe of the
+// worker's own would have to be drained or filled within the event, which costs
+// more than it gains: a fifth too much, and a quarter of a pipe's events half
+// as long again.
+
+// noFile is the recorded number of a descriptor that is no file of the trace.
+const noFile = -1
+
+// place returns the address of an offset that the kernel takes by a pointer,
+// NULL for -1: then the descriptor's own counts.
+func (w *worker) place(i int, offset int64) uintptr {
+	if offset == -1 {
+		return 0
+	}
+	w.offsets[i] = offset
+	return uintptr(unsafe.Pointer(&w.offsets[i]))
+}
+
+func callCopyFileRange(w *worker, r *format.Record) int64 {
+	if r.Args[0] == noFile || r.Args[2] == noFile {
+		return r.Ret
+	}
+	in, out := w.lookup(r.Args[0]), w.lookup(r.Args[2])
+	if in == 0 || out == 0 {
+		return errBadFD
+	}
+	if r.Args[4] < 0 {
+		return errInvalid
+	}
+	n := w.reserve(r.Args[4])
+	got := raw6(unix.SYS_COPY_FILE_RANGE, in.real(), w.place(0, r.Args[1]), out.real(), w.place(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
+	return w.settle(r.Args[4], n, got)
+}
+
+func callSendfile(w *worker, r *format.Record) int64 {
+	if r.Args[1] == noFile {
+		return r.Ret
+	}
+	in := w.lookup(r.Args[1])
+	if r.Args[0] == noFile {
+		return w.drain(in, r.Args[2], r.Args[3], r.Ret)
+	}
+	out := w.lookup(r.Args[0])
+	if in == 0 || out == 0 {
+		return errBadFD
+	}
+	if r.Args[3] < 0 {
+		return errInvalid
+	}
+	n := w.reserve(r.Args[3])
+	got := raw6(unix.SYS_SENDFILE, out.real(), in.real(), w.place(0, r.Args[2]), uintptr(n), 0, 0)
+	return w.settle(r.Args[3], n, got)
+}
+
+func callSplice(w *worker, r *format.Record) int64 {
+	switch {
+	case r.Args[0] == noFile && r.Args[2] == noFile:
+		return r.Ret
+	case r.Args[2] == noFile:
+		return w.drain(w.lookup(r.Args[0]), r.Args[1], r.Args[4], r.Ret)
+	case r.Args[0] == noFile:
+		return w.pour(r.Args[2], r.Args[3], r.Ret)
+	case w.lookup(r.Args[0]) == 0 || w.lookup(r.Args[2]) == 0:
+		return errBadFD
+	}
+	return errInvalid // neither is a pipe
+}
+
+// drain moves bytes from a file into the sink: as many as the recorded result
+// says, or as were asked for where that is 0, the end of the file. A recorded
+// error can be the other side's, and is kept.
+func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
+	switch {
+	case in == 0:
+		return errBadFD
+	case recorded < 0:
+		return recorded
+	case recorded > 0:
+		size = recorded
+	}
+	size = min(max(size, 0), maxTransfer)
+	return raw6(unix.SYS_SENDFILE, uintptr(w.e.sink), in.real(), w.place(0, offset), uintptr(size), 0, 0)
+}
+
+// pour moves bytes from the pool into a file, as many as the recorded result
+// says. A recorded error is kept.
+func (w *worker) pour(fd, offset, recorded int64) int64 {
+	if recorded < 0 {
+		return recorded
+	}
+	n := w.reserve(recorded)
+	write := format.Record{Args: [format.MaxArgs]int64{fd, 0, n}}
+	var got int64
+	if offset == -1 {
+		got = w.transfer(unix.SYS_WRITE, unix.SYS_WRITEV, w.e.pool, &write, 0)
+	} else {
+		got = w.transfer(unix.SYS_PWRITE64, unix.SYS_PWRITEV, w.e.pool, &write, uintptr(offset))
+	}
+	return w.settle(recorded, n, got)
+}

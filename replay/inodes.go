@@ -1,0 +1,176 @@
+package replay
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// The calls that change what an inode says of its file, and those that ask
+// about its file system.
+
+// how says how a call names its file.
+type how uint8
+
+const (
+	follow   how = iota // by a path, through a link at its end
+	noFollow            // by a path, which may end in a link
+	byFD                // by a descriptor
+)
+
+// file is what a call takes that names a file as a whole.
+type file struct {
+	arg    uintptr // the path or the descriptor
+	how    how     // in which variant of the call
+	opened int64   // to be given to leave; -errno if there is no such file
+}
+
+// file returns what the file of an argument is to a call that has no variant
+// with a directory.
+func (w *worker) file(arg int64, h how) file {
+	if h == byFD {
+		s := w.lookup(arg)
+		if s == 0 {
+			return file{opened: errBadFD}
+		}
+		return file{arg: s.real(), how: byFD, opened: unix.AT_FDCWD}
+	}
+	n := w.path(arg)
+	if n == nil {
+		return file{opened: errFault}
+	}
+	return w.guard.whole(n, h)
+}
+
+func callChmod(w *worker, r *format.Record) int64 {
+	f := w.file(r.Args[0], follow)
+	if lost(f.opened) {
+		return f.opened
+	}
+	var got int64
+	if f.opened >= 0 {
+		got = raw3(unix.SYS_FSTAT, uintptr(f.opened), w.statPointer(), 0)
+	} else {
+		got = raw6(sysStat, cwd, f.arg, w.statPointer(), 0, 0, 0)
+	}
+	if got == 0 && !w.guard.isRoot(&w.stat) {
+		got = raw3(unix.SYS_FCHMODAT, cwd, f.arg, uintptr(r.Args[1])&modeMask)
+	}
+	w.guard.leave(f.opened)
+	return got
+}
+
+func callFchmod(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	if got := raw3(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
+		return got
+	}
+	return raw3(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&modeMask, 0)
+}
+
+func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat)) }
+
+// sameOwner is the user and the group that chown leaves as they are. No other
+// is ever given: files would change hands on a stranger's word.
+const sameOwner = ^uintptr(0)
+
+// owned returns the result of a call that gives a file nobody. Who may not
+// give it to another, which the recorded one would have done, is told so as in
+// the recording.
+func owned(r *format.Record, got int64) int64 {
+	if got == 0 && r.Ret == -int64(unix.EPERM) {
+		return r.Ret
+	}
+	return got
+}
+
+func callChown(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	fd, last, flags := w.guard.target(n)
+	if lost(fd) {
+		return fd
+	}
+	got := raw6(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)
+	w.guard.leave(fd)
+	return owned(r, got)
+}
+
+func callLchown(w *worker, r *format.Record) int64 {
+	return owned(r, w.byName(unix.SYS_FCHOWNAT, r.Args[0], sameOwner, sameOwner, unix.AT_SYMLINK_NOFOLLOW))
+}
+
+func callFchown(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return owned(r, raw3(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
+}
+
+// callUtimens sets both times to now; those of the recording are long past.
+func callUtimens(w *worker, r *format.Record) int64 {
+	if r.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		return w.byName(unix.SYS_UTIMENSAT, r.Args[0], 0, unix.AT_SYMLINK_NOFOLLOW, 0)
+	}
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	fd, last, flags := w.guard.target(n)
+	if lost(fd) {
+		return fd
+	}
+	got := raw6(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
+	w.guard.leave(fd)
+	return got
+}
+
+func callFutimens(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	return raw6(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
+}
+
+// callMknod makes an empty regular file of whatever would be a device, a pipe
+// or a socket: a device reaches beyond the root, and opening a pipe can block
+// for ever. Who was not allowed to make a device is not.
+func callMknod(w *worker, r *format.Record) int64 {
+	kind := r.Args[1] & unix.S_IFMT
+	switch kind {
+	case unix.S_IFCHR, unix.S_IFBLK:
+		if r.Ret == -int64(unix.EPERM) {
+			return r.Ret
+		}
+		kind = unix.S_IFREG
+	case unix.S_IFIFO, unix.S_IFSOCK:
+		kind = unix.S_IFREG
+	}
+	return w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&modeMask), 0, 0)
+}
+
+func callStatfs(w *worker, r *format.Record) int64 {
+	n := w.path(r.Args[0])
+	if n == nil {
+		return errFault
+	}
+	if w.guard.jailed {
+		return raw3(unix.SYS_STATFS, pointer(n.full), w.scratchPointer(), 0)
+	}
+	fd, _, _ := w.guard.target(n)
+	if lost(fd) {
+		return fd
+	}
+	got := raw3(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
+	w.guard.leave(fd)
+	return got
+}

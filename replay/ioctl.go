@@ -1,0 +1,114 @@
+package replay
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Requests that fill a struct: in a row, what to ask for and what it is asked
+// for instead of. Flags are never set: nobody could remove an immutable file
+// any more. Reading them costs nearly the same.
+var ioctlReads = []struct{ request, play int64 }{
+	{unix.FS_IOC_GETFLAGS, unix.FS_IOC_GETFLAGS},
+	{unix.FS_IOC_SETFLAGS, unix.FS_IOC_GETFLAGS},
+	{fsIocFsgetxattr, fsIocFsgetxattr},
+	{fsIocFssetxattr, fsIocFsgetxattr},
+	{fsIocGetversion, fsIocGetversion},
+	{fsIocSetversion, fsIocGetversion},
+}
+
+// Requests that package unix lacks, from include/uapi/linux/fs.h and fiemap.h.
+const (
+	fsIocFsgetxattr = 0x801c581f
+	fsIocFssetxattr = 0x401c5820
+	fsIocGetversion = 0x80087601
+	fsIocSetversion = 0x40087602
+	fsIocFiemap     = 0xc020660b
+
+	fiemapHeader = 32 // bytes of struct fiemap
+	fiemapExtent = 56 // and of a struct fiemap_extent after it
+)
+
+// callIoctl plays the requests that concern files. Any other has the recorded
+// result.
+func callIoctl(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	switch request := r.Args[1]; request {
+	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
+		return w.clone(s, r)
+	case fsIocFiemap:
+		w.fiemap()
+		return w.ioctl(s, request)
+	default:
+		for i := range ioctlReads {
+			if ioctlReads[i].request != request {
+				continue
+			}
+			got := w.ioctl(s, ioctlReads[i].play)
+			if got >= 0 && ioctlReads[i].play != request {
+				return r.Ret
+			}
+			return got
+		}
+	}
+	return r.Ret
+}
+
+// ioctl makes a call with the worker's scratch memory, in which every struct
+// of the requests has room.
+func (w *worker) ioctl(s slot, request int64) int64 {
+	return raw3(unix.SYS_IOCTL, s.real(), uintptr(request), w.scratchPointer())
+}
+
+// fiemap asks for the extents of a whole file, or for as many as have room.
+func (w *worker) fiemap() {
+	b := w.scratch[:fiemapHeader]
+	clear(b)
+	binary.NativeEndian.PutUint64(b[8:], 1<<64-1) // length
+	binary.NativeEndian.PutUint32(b[24:], (pageSize-fiemapHeader)/fiemapExtent)
+}
+
+// clone lets files share blocks. The other descriptor is the third argument.
+func (w *worker) clone(s slot, r *format.Record) int64 {
+	if r.Args[2] == noFile {
+		return r.Ret
+	}
+	other := w.lookup(r.Args[2])
+	if other == 0 {
+		return errBadFD
+	}
+	from, size, to := r.Args[3], r.Args[4], r.Args[5]
+	if r.Args[1] == unix.FICLONE {
+		return raw3(unix.SYS_IOCTL, s.real(), unix.FICLONE, other.real())
+	}
+	if from < 0 || size < 0 || to < 0 || to+size < 0 {
+		return errInvalid
+	}
+	put := func(at int, v int64) { binary.NativeEndian.PutUint64(w.scratch[at:], uint64(v)) }
+	if r.Args[1] == unix.FICLONERANGE {
+		// struct file_clone_range; a length of 0 reaches to the end.
+		if !w.allowLength(to + size) {
+			return errNoSpace
+		}
+		put(0, int64(other.real()))
+		put(8, from)
+		put(16, size)
+		put(24, to)
+		return w.ioctl(s, unix.FICLONERANGE)
+	}
+	// struct file_dedupe_range with one file_dedupe_range_info.
+	put(0, from)
+	put(8, size)
+	put(16, 1)
+	put(24, int64(other.real()))
+	put(32, to)
+	put(40, 0)
+	put(48, 0)
+	return w.ioctl(s, unix.FIDEDUPERANGE)
+}
