@@ -1,17 +1,44 @@
 package bpf
 
-import "unsafe"
+import (
+	"unsafe"
 
-// Event is what every record in the ring begins with.
-type Event = recorderEvent
+	"pianola/format"
+)
 
-// Details is what follows the Event in a rich record.
+// Event is what a record says of a system call, and what every recorder says
+// of one to package decode.
+type Event struct {
+	Start  uint64 // nanoseconds, CLOCK_MONOTONIC
+	Dur    uint64 // nanoseconds
+	Off    uint64 // nanoseconds that the thread was off the processor since its last event
+	Ret    int64
+	Args   [format.MaxArgs]uint64 // registers, or what the operation has in their place
+	Tid    uint32
+	Nr     uint32 // number of the system call
+	Flags  uint32
+	Faults uint32 // page faults within the call, of reads and writes
+	Type   uint32 // of the descriptor of reads and writes, as the upper four bits of a mode; 0 if not known
+}
+
+// Details is what a rich record has besides.
 type Details = recorderDetails
 
-// EventBytes and DetailsBytes are the sizes of the two parts.
+// Member is a thread that is followed, as Members tells of it.
+type Member = recorderMember
+
+// The sizes of records and of what they are made of: a plain record ends
+// within the event.
 const (
-	EventBytes   = int(unsafe.Sizeof(Event{}))
+	PlainBytes   = int(unsafe.Offsetof(recorderEvent{}.More))
+	EventBytes   = int(unsafe.Sizeof(recorderEvent{}))
 	DetailsBytes = int(unsafe.Sizeof(Details{}))
+)
+
+const (
+	durBits   = 48
+	typeShift = 12
+	flagWide  = uint32(recorderFlagFLAG_WIDE)
 )
 
 // The bits of Event.Flags.
@@ -39,25 +66,59 @@ const (
 func Major(dev uint32) uint32 { return dev >> 20 }
 func Minor(dev uint32) uint32 { return dev & (1<<20 - 1) }
 
-// View returns the parts of a record without copying them: d is nil and
-// strings empty for a plain one. It reports false for what is no record. All
-// results borrow from record, which must be aligned to 8 bytes, as the ring is.
-func View(record []byte) (e *Event, d *Details, strings []byte, ok bool) {
+// View takes a record apart: it fills e, and returns the details, nil for a
+// record that has none, and the strings. It reports false for what is no
+// record. The results borrow from record, which must be aligned to 8 bytes, as
+// the ring is; e does not.
+func View(record []byte, e *Event) (d *Details, strings []byte, ok bool) {
+	if len(record) < PlainBytes {
+		return nil, nil, false
+	}
+	// Only the fields of a plain record may be read before more is known.
+	raw := (*recorderEvent)(unsafe.Pointer(unsafe.SliceData(record)))
+	flags := uint32(raw.Flags)
+	*e = Event{Start: raw.Start, Dur: raw.Dur & (1<<durBits - 1), Faults: uint32(raw.Dur >> durBits), Ret: raw.Ret,
+		Tid: raw.Tid, Nr: uint32(raw.Nr), Flags: flags & (1<<typeShift - 1) &^ flagWide, Type: flags >> typeShift}
+	e.Args[0], e.Args[1], e.Args[2], e.Args[3] = raw.Args[0], raw.Args[1], raw.Args[2], raw.Args[3]
+	if flags&flagWide == 0 {
+		return nil, nil, flags&FlagRich == 0
+	}
 	if len(record) < EventBytes {
-		return nil, nil, nil, false
+		return nil, nil, false
 	}
-	e = (*Event)(unsafe.Pointer(unsafe.SliceData(record)))
+	e.Args[4], e.Args[5], e.Off = raw.More[0], raw.More[1], raw.Off
+	if flags&FlagRich == 0 {
+		return nil, nil, true
+	}
 	record = record[EventBytes:]
-	if e.Flags&FlagRich == 0 {
-		return e, nil, nil, true
-	}
 	if len(record) < DetailsBytes {
-		return nil, nil, nil, false
+		return nil, nil, false
 	}
 	d = (*Details)(unsafe.Pointer(unsafe.SliceData(record)))
 	strings = record[DetailsBytes:]
 	if int(d.Len[0])+int(d.Len[1]) > len(strings) {
-		return nil, nil, nil, false
+		return nil, nil, false
 	}
-	return e, d, strings, true
+	return d, strings, true
+}
+
+// AppendRecord appends the record that View takes for e and d. A nil d is a
+// record without details and strings.
+func AppendRecord(dst []byte, e *Event, d *Details, strings []byte) []byte {
+	raw := recorderEvent{Start: e.Start, Dur: e.Dur | uint64(e.Faults)<<durBits, Ret: e.Ret, Tid: e.Tid, Nr: uint16(e.Nr),
+		Flags: uint16(e.Flags | e.Type<<typeShift), Args: [4]uint64(e.Args[:4]), More: [2]uint64(e.Args[4:]), Off: e.Off}
+	bytes := PlainBytes
+	if d != nil || e.Off != 0 || e.Args[4] != 0 || e.Args[5] != 0 {
+		raw.Flags |= uint16(flagWide)
+		bytes = EventBytes
+	}
+	if d != nil {
+		raw.Flags |= uint16(FlagRich)
+	}
+	dst = append(dst, (*[EventBytes]byte)(unsafe.Pointer(&raw))[:bytes]...)
+	if d != nil {
+		dst = append(dst, (*[DetailsBytes]byte)(unsafe.Pointer(d))[:]...)
+		dst = append(dst, strings...)
+	}
+	return dst
 }

@@ -19,13 +19,17 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Set before the program is loaded. */
 const volatile struct plan plans[MAX_SYS];
-const volatile u64 pidns_dev; /* of the recorder's PID namespace */
-const volatile u64 pidns_ino;
+const volatile u32 ioctls[MAX_IOCTLS]; /* the requests that are recorded; 0 ends them */
+const volatile u32 pidns;              /* the recorder's PID namespace, by inode */
+const volatile u8 with_type;           /* note the type of the descriptor */
+const volatile u8 with_faults;         /* note page faults */
+const volatile u8 with_off;            /* note the time off the processor */
 
 /* Read while it runs. */
-s64 live;       /* births less deaths of followed threads */
+s64 live;       /* followed threads that have not ended */
 u64 unfollowed; /* new threads that could not be followed, for want of memory */
 u64 compat;     /* system calls of followed threads through the 32-bit table */
+u64 added;      /* threads that follow_tree has found */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -58,11 +62,27 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+/* Processes as a thread in a PID namespace within the recorder's sees them,
+ * and what the recorder calls them. For the results of wait4 and waitid. */
+struct inner {
+	u32 ns; /* inode */
+	u32 pid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct inner);
+	__type(value, u32);
+} inners SEC(".maps");
+
 /* For bpf2go, which makes Go only of the types that something uses. */
 const enum thread_flag *unused_thread_flag __attribute__((unused));
+const enum counted *unused_counted __attribute__((unused));
 const enum kind *unused_kind __attribute__((unused));
 const enum flag *unused_flag __attribute__((unused));
 const enum string_state *unused_string_state __attribute__((unused));
+const struct member *unused_member __attribute__((unused));
 
 INLINE struct thread *followed(struct task_struct *task)
 {
@@ -77,23 +97,79 @@ INLINE void count_lost(u32 nr)
 		(*n)++;
 }
 
-/* The ids are those that the application sees: a clone's result must be the
- * id of the thread it made. */
-INLINE void identify(struct thread *t, const struct task_struct *task)
+/* Reads the number and the namespace that a thread has at a depth of nested PID
+ * namespaces; reports whether it has one. */
+INLINE int read_upid(struct pid *pid, u32 depth, s32 *nr, u32 *ns)
 {
-	struct bpf_pidns_info id;
+	struct upid *u;
+
+	if (!pid || depth > FIELD(pid, level))
+		return 0;
+	u = (void *)__builtin_preserve_access_index(&pid->numbers[0]) + depth * sizeof(struct upid);
+	*nr = FIELD(u, nr);
+	struct pid_namespace *n = FIELD(u, ns);
+	*ns = FIELD(n, ns.inum);
+	return 1;
+}
+
+/* Returns what the recorder calls a thread, 0 where it cannot see it. In
+ * *innermost comes the thread's own namespace. */
+INLINE u32 number(struct task_struct *task, u32 *innermost)
+{
+	struct pid *pid = task->thread_pid;
+	u32 found = 0;
+
+	for (u32 depth = 0; depth < MAX_PID_NS_LEVEL; depth++) {
+		s32 nr;
+		u32 ns;
+
+		if (!read_upid(pid, depth, &nr, &ns))
+			break;
+		if (ns == pidns)
+			found = nr;
+		*innermost = ns;
+	}
+	return found;
+}
+
+/* Finds the id of a thread, once. */
+INLINE void identify(struct thread *t, struct task_struct *task)
+{
+	u32 ns = 0;
 
 	if (likely(t->tid))
 		return;
-	if (bpf_get_ns_current_pid_tgid(pidns_dev, pidns_ino, &id, sizeof(id))) {
-		id.pid = task->pid; /* of another namespace */
-		id.tgid = task->tgid;
-		/* One instruction must not read both from the stack and from
-		 * the task: keep the compiler from joining the two. */
-		asm volatile("" ::: "memory");
+	t->tid = number(task, &ns);
+	if (!t->tid)
+		t->tid = task->pid;
+	t->inner = ns == pidns ? 0 : ns;
+}
+
+/* Keeps the names that a new process has in namespaces within the recorder's. */
+INLINE void remember_inner(struct task_struct *task, u32 tid)
+{
+	struct pid *pid = task->thread_pid;
+
+	for (u32 depth = 1; depth < MAX_PID_NS_LEVEL; depth++) {
+		struct inner key = {};
+
+		if (!read_upid(pid, depth, (s32 *)&key.pid, &key.ns))
+			break;
+		if (key.ns != pidns)
+			bpf_map_update_elem(&inners, &key, &tid, 0);
 	}
-	t->tid = id.pid;
-	t->tgid = id.tgid;
+}
+
+/* Turns the number of a process in the thread's namespace into the recorder's. */
+INLINE u64 outer(const struct thread *t, u64 pid)
+{
+	struct inner key = {.ns = t->inner, .pid = pid};
+	u32 *found;
+
+	if (likely(!t->inner) || (s32)pid <= 0)
+		return pid;
+	found = bpf_map_lookup_elem(&inners, &key);
+	return found ? *found : pid;
 }
 
 INLINE void fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
@@ -102,9 +178,17 @@ INLINE void fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
 	e->dur = end - start;
 	e->ret = ret;
 	e->tid = t->tid;
-	e->tgid = t->tgid;
 	e->nr = t->nr;
 	e->flags = 0;
+}
+
+/* The same for records that have room for all that is known. */
+INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
+{
+	fill(e, t, start, end, ret);
+	e->flags = FLAG_WIDE;
+	e->off = t->off;
+	t->off = 0;
 }
 
 /* Sends the end of the current thread. */
@@ -116,11 +200,11 @@ INLINE void send_exit(struct thread *t, u64 now, u64 status, u32 flags, u64 sign
 		count_lost(t->nr);
 		return;
 	}
-	fill(e, t, now, now, 0);
-	__builtin_memset(e->args, 0, sizeof(e->args));
+	fill_wide(e, t, now, now, 0);
+	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
 	e->args[0] = status;
 	e->args[1] = signal;
-	e->flags = flags;
+	e->flags |= flags;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -131,11 +215,12 @@ INLINE int is_lock(u32 cmd)
 
 /* Takes what must be taken before the call changes it: execve replaces the
  * registers, F_GETLK the lock. */
-INLINE void take_args(struct thread *t, struct task_struct *task, struct pt_regs *regs, u8 kind)
+INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 {
 	struct flock lock = {};
 
-	read_args(t->args, regs);
+	read_four(t->args, regs);
+	read_more(t->args + 4, regs);
 	t->flags &= ~THREAD_UNREADABLE;
 	if (kind != KIND_FCNTL)
 		return;
@@ -146,12 +231,30 @@ INLINE void take_args(struct thread *t, struct task_struct *task, struct pt_regs
 	t->args[5] = lock.len;
 }
 
-SEC("tp_btf/sys_enter")
-int sys_enter(u64 *ctx)
+/* Reports whether an ioctl is one that concerns files. */
+INLINE int wanted(const struct pt_regs *regs)
+{
+	u64 args[4];
+
+	read_four(args, regs);
+	for (u32 i = 0; i < MAX_IOCTLS; i++) {
+		if (!ioctls[i])
+			break;
+		if (ioctls[i] == (u32)args[1])
+			return 1;
+	}
+	return 0;
+}
+
+INLINE u64 faults_of(const struct task_struct *task)
+{
+	return with_faults ? task->min_flt + task->maj_flt : 0;
+}
+
+/* A system call begins. */
+INLINE int enter(struct pt_regs *regs, u64 nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (void *)ctx[0];
-	u64 nr = ctx[1];
 	struct thread *t;
 	u8 kind;
 
@@ -159,26 +262,34 @@ int sys_enter(u64 *ctx)
 	 * before the first call of a helper that costs. */
 	if (!task->bpf_storage || nr >= MAX_SYS)
 		return 0;
+	if (unlikely(is_compat(task))) {
+		if (followed(task))
+			__sync_fetch_and_add(&compat, 1);
+		return 0;
+	}
 	kind = plans[nr].kind;
 	if (kind == KIND_NONE)
 		return 0;
 	t = followed(task);
 	if (!t)
 		return 0;
-	if (unlikely(is_compat(task))) {
-		__sync_fetch_and_add(&compat, 1);
-		return 0;
-	}
 	t->nr = nr;
 	identify(t, task);
-	if (unlikely(kind >= KIND_AT_ENTRY)) {
-		take_args(t, task, regs, kind);
+	if (unlikely(kind >= KIND_IOCTL)) {
+		if (kind == KIND_IOCTL) {
+			if (!wanted(regs))
+				return 0;
+		} else {
+			take_args(t, regs, kind);
+		}
 		if (kind == KIND_EXIT) {
 			t->flags |= THREAD_EXITED;
 			send_exit(t, bpf_ktime_get_ns(), t->args[0], 0, 0);
 			return 0;
 		}
 	}
+	if (kind == KIND_IO || kind == KIND_IOVEC)
+		t->faults = faults_of(task);
 	t->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -193,7 +304,35 @@ INLINE void send_rich(struct scratch *s, u32 at)
 		count_lost(s->event.nr);
 }
 
-INLINE void send_plain(struct thread *t, struct pt_regs *regs, u64 start, u64 end, s64 ret)
+/* Adds what is noted of reads and writes. */
+INLINE void note_io(struct event *e, const struct thread *t, struct task_struct *task)
+{
+	u64 faults = faults_of(task) - t->faults;
+
+	if (faults)
+		e->dur |= (faults > 0xffff ? 0xffff : faults) << DUR_BITS;
+	if (with_type)
+		e->flags |= read_type(task, e->args[0]) << TYPE_SHIFT;
+}
+
+INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		       u8 kind)
+{
+	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
+
+	if (unlikely(!e)) {
+		count_lost(t->nr);
+		return;
+	}
+	fill(e, t, start, end, ret);
+	read_four(e->args, regs);
+	if (likely(kind == KIND_IO))
+		note_io(e, t, task);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		      u8 kind)
 {
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
@@ -201,28 +340,30 @@ INLINE void send_plain(struct thread *t, struct pt_regs *regs, u64 start, u64 en
 		count_lost(t->nr);
 		return;
 	}
-	fill(e, t, start, end, ret);
-	read_args(e->args, regs);
+	if (kind == KIND_FORK && ret > 0 && t->child)
+		ret = t->child;
+	fill_wide(e, t, start, end, ret);
+	read_four(e->args, regs);
+	read_more(e->more, regs);
+	if (kind == KIND_IO)
+		note_io(e, t, task);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-INLINE u64 register_of(const struct event *e, u8 reg)
+INLINE u64 register_of(struct event *e, u8 reg)
 {
-	return e->args[reg < 6 ? reg : 0];
+	return *arg(e, reg < 6 ? reg : 0);
 }
 
-SEC("tp_btf/sys_exit")
-int sys_exit(u64 *ctx)
+/* A system call ends. */
+INLINE int leave(struct pt_regs *regs, s64 ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct pt_regs *regs = (void *)ctx[0];
-	s64 ret = ctx[1];
-	u32 slot = SLOT_EXIT, at = 0;
+	u32 slot = SLOT_EXIT, at = 0, nr, pid = 0;
 	struct scratch *s;
 	struct thread *t;
 	struct plan plan;
 	u64 start, end;
-	u32 nr;
 
 	if (!task->bpf_storage)
 		return 0;
@@ -237,22 +378,28 @@ int sys_exit(u64 *ctx)
 	if (nr >= MAX_SYS)
 		return 0; /* never, but the verifier cannot know */
 	plan = plans[nr];
-	if (likely(plan.kind == KIND_PLAIN)) {
-		send_plain(t, regs, start, end, ret);
+	if (likely(plan.kind <= KIND_IO && !(with_off && t->off))) {
+		send_plain(t, task, regs, start, end, ret, plan.kind);
+		return 0;
+	}
+	if (plan.kind <= KIND_FORK) {
+		send_wide(t, task, regs, start, end, ret, plan.kind);
 		return 0;
 	}
 
 	s = bpf_map_lookup_elem(&scratches, &slot);
 	if (!s)
 		return 0;
-	fill(&s->event, t, start, end, ret);
+	fill_wide(&s->event, t, start, end, ret);
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	if (plan.kind >= KIND_AT_ENTRY) {
-		__builtin_memcpy(s->event.args, t->args, sizeof(t->args));
+		__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
+		__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
 		if (t->flags & THREAD_UNREADABLE)
 			s->event.flags |= FLAG_UNREADABLE;
 	} else {
-		read_args(s->event.args, regs);
+		read_four(s->event.args, regs);
+		read_more(s->event.more, regs);
 	}
 
 	switch (plan.kind) {
@@ -273,13 +420,31 @@ int sys_exit(u64 *ctx)
 		break;
 	case KIND_IOVEC:
 		if (plan.reg < 6)
-			s->event.args[plan.reg] = sum_iovec(s, s->event.args[1], s->event.args[2]);
+			*arg(&s->event, plan.reg) = sum_iovec(s, s->event.args[1], s->event.args[2]);
+		note_io(&s->event, t, task);
+		break;
+	case KIND_OFFSETS:
+		read_offsets(&s->event, plan.reg);
+		break;
+	case KIND_IOCTL:
+		read_ioctl(&s->event);
 		break;
 	case KIND_PIPE:
 		read_pipe(&s->event);
 		break;
 	case KIND_CLONE3:
 		read_clone_args(&s->event);
+		if (ret > 0 && t->child)
+			s->event.ret = t->child;
+		break;
+	case KIND_WAIT:
+		s->event.ret = outer(t, ret);
+		break;
+	case KIND_WAITID:
+		if (ret == 0 && s->event.args[2] &&
+		    bpf_probe_read_user(&pid, sizeof(pid), (void *)s->event.args[2] + SIGINFO_PID))
+			s->event.flags |= FLAG_UNREADABLE;
+		s->event.more[1] = outer(t, pid);
 		break;
 	}
 
@@ -292,6 +457,12 @@ int sys_exit(u64 *ctx)
 	send_rich(s, at);
 	return 0;
 }
+
+SEC("tp_btf/sys_enter")
+int sys_enter(u64 *ctx) { return enter((void *)ctx[0], ctx[1]); }
+
+SEC("tp_btf/sys_exit")
+int sys_exit(u64 *ctx) { return leave((void *)ctx[0], ctx[1]); }
 
 /* An execve that succeeds is sent from here, where the kernel still holds the
  * name; the application's memory, and the name in it, is already gone. */
@@ -307,10 +478,7 @@ int process_exec(u64 *ctx)
 	long n;
 
 	t = followed(task);
-	if (!t || !t->start)
-		return 0;
-	s = bpf_map_lookup_elem(&scratches, &slot);
-	if (!s)
+	if (!t)
 		return 0;
 	start = t->start;
 	t->start = 0;
@@ -319,13 +487,19 @@ int process_exec(u64 *ctx)
 	before = t->tid;
 	t->tid = 0;
 	identify(t, task);
+	if (!start)
+		return 0;
 
-	fill(&s->event, t, start, bpf_ktime_get_ns(), 0);
+	s = bpf_map_lookup_elem(&scratches, &slot);
+	if (!s)
+		return 0;
+	fill_wide(&s->event, t, start, bpf_ktime_get_ns(), 0);
 	__builtin_memset(&s->details, 0, sizeof(s->details));
-	__builtin_memcpy(s->event.args, t->args, sizeof(t->args));
+	__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
+	__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
 	if (before != t->tid) {
 		s->event.flags |= FLAG_RENUMBERED;
-		s->event.args[5] = before;
+		s->event.more[1] = before;
 	}
 	n = bpf_probe_read_kernel_str(s->data, PATH_MAX + 1, bprm->filename);
 	n = n > 0 ? (n - 1) & 0x1fff : 0;
@@ -335,18 +509,38 @@ int process_exec(u64 *ctx)
 	return 0;
 }
 
+/* Begins to follow a task. Both the fork hook and follow_tree may find the
+ * same one, and it may end meanwhile; it counts as live once, and not after. */
+INLINE struct thread *follow(struct task_struct *task)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		__sync_fetch_and_add(&unfollowed, 1);
+	else if (__sync_val_compare_and_swap(&t->counted, COUNTED_NOT, COUNTED_LIVE) == COUNTED_NOT)
+		__sync_fetch_and_add(&live, 1);
+	return t;
+}
+
+INLINE void count_dead(struct thread *t)
+{
+	if (__sync_val_compare_and_swap(&t->counted, COUNTED_LIVE, COUNTED_DEAD) == COUNTED_LIVE)
+		__sync_fetch_and_add(&live, -1);
+}
+
 SEC("tp_btf/sched_process_fork")
 int process_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct thread *t = followed(parent);
+	u32 ns = 0;
 
 	if (!t || t->flags & THREAD_ALONE)
 		return 0;
-	if (bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE))
-		__sync_fetch_and_add(&live, 1);
-	else
-		__sync_fetch_and_add(&unfollowed, 1);
+	follow(child);
+	t->child = number(child, &ns);
+	if (unlikely(ns != pidns))
+		remember_inner(child, t->child);
 	return 0;
 }
 
@@ -355,7 +549,7 @@ int process_exit(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
 	struct thread *t = followed(task);
-	u32 code;
+	u32 code, flags;
 
 	if (!t || t->flags & THREAD_ALONE)
 		return 0;
@@ -363,10 +557,75 @@ int process_exit(u64 *ctx)
 		code = task->exit_code;
 		t->nr = NR_EXIT;
 		identify(t, task);
-		send_exit(t, bpf_ktime_get_ns(), code >> 8 & 0xff, code & 0x7f ? FLAG_SIGNAL : FLAG_KILLED, code & 0x7f);
+		flags = code & 0x7f ? FLAG_SIGNAL : is_compat(task) ? 0 : FLAG_KILLED;
+		send_exit(t, bpf_ktime_get_ns(), code >> 8 & 0xff, flags, code & 0x7f);
 	}
 	/* Last, so that whoever sees no thread alive finds all their events. */
-	__sync_fetch_and_add(&live, -1);
+	count_dead(t);
+	return 0;
+}
+
+/* Adds up the time that followed threads are off the processor. */
+SEC("tp_btf/sched_switch")
+int sched_switch(u64 *ctx)
+{
+	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+	struct thread *t;
+
+	if (prev->bpf_storage) {
+		t = followed(prev);
+		/* What passes within a recorded call is its duration. */
+		if (t && !t->start)
+			t->left = bpf_ktime_get_ns();
+	}
+	if (next->bpf_storage) {
+		t = followed(next);
+		if (t && t->left) {
+			t->off += bpf_ktime_get_ns() - t->left;
+			t->left = 0;
+		}
+	}
+	return 0;
+}
+
+/* Follows the threads of processes whose first thread is followed, and the
+ * children of threads that are, and tells of all that it finds followed. Run
+ * it until added no longer grows: then nobody is missing, for what is born
+ * later the fork hook sees. */
+SEC("iter/task")
+int follow_tree(u64 *ctx)
+{
+	struct bpf_iter_meta *meta = (void *)ctx[0];
+	struct task_struct *task = (void *)ctx[1];
+	struct member m = {};
+	struct thread *t;
+	u32 ns = 0;
+
+	if (!task)
+		return 0;
+	t = followed(task);
+	if (!t) {
+		struct thread *first = followed(task->group_leader), *parent = followed(task->real_parent);
+
+		if (!(first && !(first->flags & THREAD_ALONE)) && !(parent && !(parent->flags & THREAD_ALONE)))
+			return 0;
+		if (task->flags & PF_EXITING)
+			return 0;
+		t = follow(task);
+		if (!t)
+			return 0;
+		__sync_fetch_and_add(&added, 1);
+	}
+	if (t->flags & THREAD_ALONE)
+		return 0;
+	if (task->flags & PF_EXITING) {
+		count_dead(t); /* its end may have passed unseen */
+		return 0;
+	}
+	m.tid = number(task, &ns);
+	m.tgid = number(task->group_leader, &ns);
+	m.parent = number(task->real_parent->group_leader, &ns);
+	bpf_seq_write(meta->seq, &m, sizeof(m));
 	return 0;
 }
 

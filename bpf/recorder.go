@@ -1,11 +1,14 @@
 package bpf
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -17,42 +20,76 @@ import (
 // Recorder is the program, loaded into the kernel. Its methods may be called
 // concurrently, except Close.
 type Recorder struct {
-	objs     recorderObjects
+	coll     *ebpf.Collection
 	mu       sync.Mutex // of links
 	links    []link.Link
 	followed atomic.Int64 // by Follow; the program itself counts births and deaths
 }
 
-// Load loads the program with a ring of ringBytes, which must be a power of
-// two and a multiple of the page size. Nothing is recorded before Attach. An
-// error that is os.ErrPermission means that a capability is missing.
-func Load(ringBytes int) (*Recorder, error) {
+// Config says what to record besides the calls and their results.
+type Config struct {
+	// RingBytes is the size of the ring; a power of two and a multiple of
+	// the page size.
+	RingBytes int
+
+	Memory bool // operations on memory, too
+
+	// What is noted. Each costs a little; see docs/recording.md.
+	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
+	Faults bool // page faults taken in reads and writes
+	Off    bool // time off the processor between events
+}
+
+// Load loads the program. Nothing is recorded before Attach. An error that is
+// os.ErrPermission means that a capability is missing.
+func Load(c Config) (*Recorder, error) {
 	spec, err := loadRecorder()
 	if err != nil {
 		return nil, err
 	}
-	spec.Maps[recorderMapRing].MaxEntries = uint32(ringBytes)
-	if err := configure(spec); err != nil {
+	spec.Maps[recorderMapRing].MaxEntries = uint32(c.RingBytes)
+	if err := configure(spec, &c); err != nil {
 		return nil, err
 	}
+	if !c.Off {
+		delete(spec.Programs, recorderProgSchedSwitch)
+	}
 	r := &Recorder{}
-	if err := spec.LoadAndAssign(&r.objs, nil); err != nil {
+	if r.coll, err = ebpf.NewCollection(spec); err != nil {
 		return nil, fmt.Errorf("load the eBPF program: %w", err)
 	}
 	return r, nil
 }
 
+// attached are the programs that Attach attaches. Threads are told of before
+// their system calls are, and calls ended before calls begun: what is seen is
+// then never half of something.
+var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch,
+	recorderProgSysExit, recorderProgSysEnter}
+
+// programs returns those of attached that are loaded.
+func (r *Recorder) programs() (all []*ebpf.Program) {
+	for _, name := range attached {
+		if p := r.coll.Programs[name]; p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // configure sets what the program must know before it is loaded.
-func configure(spec *ebpf.CollectionSpec) error {
+func configure(spec *ebpf.CollectionSpec, c *Config) error {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
 	for name, value := range map[string]any{
-		recorderVarPlans: plans(format.HostArch),
-		// The kernel packs device numbers in another way than stat does.
-		recorderVarPidnsDev: uint64(unix.Major(ns.Dev))<<20 | uint64(unix.Minor(ns.Dev)),
-		recorderVarPidnsIno: ns.Ino,
+		recorderVarPlans:      plans(format.HostArch, c.Memory),
+		recorderVarIoctls:     requests(),
+		recorderVarPidns:      uint32(ns.Ino),
+		recorderVarWithType:   c.Type,
+		recorderVarWithFaults: c.Faults,
+		recorderVarWithOff:    c.Off,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
@@ -66,9 +103,7 @@ func configure(spec *ebpf.CollectionSpec) error {
 func (r *Recorder) Attach() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// Threads are told of before their system calls are, and calls ended
-	// before calls begun: what is seen is then never half of something.
-	for _, p := range []*ebpf.Program{r.objs.ProcessFork, r.objs.ProcessExec, r.objs.ProcessExit, r.objs.SysExit, r.objs.SysEnter} {
+	for _, p := range r.programs() {
 		l, err := link.AttachTracing(link.TracingOptions{Program: p})
 		if err != nil {
 			return fmt.Errorf("attach the eBPF program %s: %w", p, err)
@@ -92,25 +127,67 @@ func (r *Recorder) Detach() error {
 
 // Close detaches and frees everything.
 func (r *Recorder) Close() error {
-	return errors.Join(r.Detach(), r.objs.Close())
+	err := r.Detach()
+	r.coll.Close()
+	return err
 }
 
-// Follow begins to record the process of a pidfd, which must have one thread
-// and not end before Follow returns.
+// Follow begins to record the first thread of the process of a pidfd. It must
+// not end before Follow returns, unless FollowTree comes after.
 func (r *Recorder) Follow(pidfd int) error {
-	if err := r.objs.Threads.Put(int32(pidfd), &recorderThread{}); err != nil {
+	if err := r.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)}); err != nil {
 		return fmt.Errorf("follow the process: %w", err)
 	}
 	r.followed.Add(1)
 	return nil
 }
 
+// FollowTree begins to record all threads and descendants of the processes
+// that Follow was called for, and returns all threads that are followed then.
+// None is missed, whatever they do meanwhile. Attach must come before.
+func (r *Recorder) FollowTree() ([]Member, error) {
+	it, err := link.AttachIter(link.IterOptions{Program: r.coll.Programs[recorderProgFollowTree]})
+	if err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	defer it.Close()
+	added := r.coll.Variables[recorderVarAdded]
+	for {
+		var before, after uint64
+		err := added.Get(&before)
+		members, rerr := readMembers(it)
+		if err := errors.Join(err, rerr, added.Get(&after)); err != nil {
+			return nil, fmt.Errorf("list threads: %w", err)
+		}
+		if after == before {
+			return members, nil
+		}
+	}
+}
+
+func readMembers(it *link.Iter) ([]Member, error) {
+	f, err := it.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]Member, len(raw)/int(unsafe.Sizeof(Member{})))
+	if _, err := binary.Decode(raw, binary.NativeEndian, members); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
 // FollowSelf begins to record the calling thread, but not its children. The
 // caller must have locked it (runtime.LockOSThread).
-func (r *Recorder) FollowSelf() error { return run(r.objs.FollowSelf) }
+func (r *Recorder) FollowSelf() error { return run(r.coll.Programs[recorderProgFollowSelf]) }
 
 // UnfollowSelf undoes FollowSelf.
-func (r *Recorder) UnfollowSelf() error { return run(r.objs.UnfollowSelf) }
+func (r *Recorder) UnfollowSelf() error { return run(r.coll.Programs[recorderProgUnfollowSelf]) }
 
 func run(p *ebpf.Program) error {
 	status, err := p.Run(&ebpf.RunOptions{})
@@ -127,14 +204,14 @@ func run(p *ebpf.Program) error {
 // have not ended. When it is 0, all their events are in the ring.
 func (r *Recorder) Live() (int64, error) {
 	var born int64
-	if err := r.objs.Live.Get(&born); err != nil {
+	if err := r.coll.Variables[recorderVarLive].Get(&born); err != nil {
 		return 0, fmt.Errorf("read the count of threads: %w", err)
 	}
 	return r.followed.Load() + born, nil
 }
 
 // Ring returns the ring buffer. It belongs to the Recorder.
-func (r *Recorder) Ring() *ebpf.Map { return r.objs.Ring }
+func (r *Recorder) Ring() *ebpf.Map { return r.coll.Maps[recorderMapRing] }
 
 // Lost is what the program could not record.
 type Lost struct {
@@ -150,7 +227,7 @@ func (r *Recorder) Lost() (Lost, error) {
 	lost := Lost{BySyscall: make(map[int]uint64)}
 	var perCPU []uint64
 	for nr := range uint32(format.MaxSys) {
-		if err := r.objs.Lost.Lookup(nr, &perCPU); err != nil {
+		if err := r.coll.Maps[recorderMapLost].Lookup(nr, &perCPU); err != nil {
 			return lost, fmt.Errorf("read the count of lost events: %w", err)
 		}
 		if lost.ByCPU == nil {
@@ -163,10 +240,10 @@ func (r *Recorder) Lost() (Lost, error) {
 			}
 		}
 	}
-	if err := errors.Join(r.objs.Unfollowed.Get(&lost.Unfollowed), r.objs.Compat.Get(&lost.Compat)); err != nil {
+	if err := errors.Join(r.coll.Variables[recorderVarUnfollowed].Get(&lost.Unfollowed), r.coll.Variables[recorderVarCompat].Get(&lost.Compat)); err != nil {
 		return lost, fmt.Errorf("read the count of lost events: %w", err)
 	}
-	for _, p := range []*ebpf.Program{r.objs.SysEnter, r.objs.SysExit, r.objs.ProcessExec, r.objs.ProcessFork, r.objs.ProcessExit} {
+	for _, p := range r.programs() {
 		s, err := p.Stats()
 		if err != nil {
 			return lost, fmt.Errorf("read the count of lost events: %w", err)

@@ -13,6 +13,14 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type recorderCounted uint32
+
+const (
+	recorderCountedCOUNTED_NOT  recorderCounted = 0
+	recorderCountedCOUNTED_LIVE recorderCounted = 1
+	recorderCountedCOUNTED_DEAD recorderCounted = 2
+)
+
 type recorderDetails struct {
 	_      structs.HostLayout
 	Size   uint64
@@ -32,11 +40,12 @@ type recorderEvent struct {
 	Start uint64
 	Dur   uint64
 	Ret   int64
-	Args  [6]uint64
 	Tid   uint32
-	Tgid  uint32
-	Nr    uint32
-	Flags uint32
+	Nr    uint16
+	Flags uint16
+	Args  [4]uint64
+	More  [2]uint64
+	Off   uint64
 }
 
 type recorderFlag uint32
@@ -51,27 +60,49 @@ const (
 	recorderFlagFLAG_SIGNAL     recorderFlag = 64
 	recorderFlagFLAG_KILLED     recorderFlag = 128
 	recorderFlagFLAG_RENUMBERED recorderFlag = 256
+	recorderFlagFLAG_WIDE       recorderFlag = 512
 )
+
+type recorderInner struct {
+	_   structs.HostLayout
+	Ns  uint32
+	Pid uint32
+}
 
 type recorderKind uint32
 
 const (
 	recorderKindKIND_NONE     recorderKind = 0
 	recorderKindKIND_PLAIN    recorderKind = 1
-	recorderKindKIND_RICH     recorderKind = 2
-	recorderKindKIND_OPEN     recorderKind = 3
-	recorderKindKIND_OPENAT2  recorderKind = 4
-	recorderKindKIND_STAT     recorderKind = 5
-	recorderKindKIND_STATX    recorderKind = 6
-	recorderKindKIND_READLINK recorderKind = 7
-	recorderKindKIND_IOVEC    recorderKind = 8
-	recorderKindKIND_PIPE     recorderKind = 9
-	recorderKindKIND_CLONE3   recorderKind = 10
-	recorderKindKIND_AT_ENTRY recorderKind = 11
-	recorderKindKIND_FCNTL    recorderKind = 11
-	recorderKindKIND_EXEC     recorderKind = 12
-	recorderKindKIND_EXIT     recorderKind = 13
+	recorderKindKIND_IO       recorderKind = 2
+	recorderKindKIND_WIDE     recorderKind = 3
+	recorderKindKIND_FORK     recorderKind = 4
+	recorderKindKIND_RICH     recorderKind = 5
+	recorderKindKIND_OPEN     recorderKind = 6
+	recorderKindKIND_OPENAT2  recorderKind = 7
+	recorderKindKIND_STAT     recorderKind = 8
+	recorderKindKIND_STATX    recorderKind = 9
+	recorderKindKIND_READLINK recorderKind = 10
+	recorderKindKIND_IOVEC    recorderKind = 11
+	recorderKindKIND_OFFSETS  recorderKind = 12
+	recorderKindKIND_PIPE     recorderKind = 13
+	recorderKindKIND_CLONE3   recorderKind = 14
+	recorderKindKIND_WAIT     recorderKind = 15
+	recorderKindKIND_WAITID   recorderKind = 16
+	recorderKindKIND_IOCTL    recorderKind = 17
+	recorderKindKIND_AT_ENTRY recorderKind = 18
+	recorderKindKIND_FCNTL    recorderKind = 18
+	recorderKindKIND_EXEC     recorderKind = 19
+	recorderKindKIND_EXIT     recorderKind = 20
 )
+
+type recorderMember struct {
+	_      structs.HostLayout
+	Tgid   uint32
+	Tid    uint32
+	Parent uint32
+	Pad    uint32
+}
 
 type recorderPlan struct {
 	_      structs.HostLayout
@@ -97,13 +128,18 @@ const (
 )
 
 type recorderThread struct {
-	_     structs.HostLayout
-	Start uint64
-	Nr    uint32
-	Flags uint32
-	Tid   uint32
-	Tgid  uint32
-	Args  [6]uint64
+	_       structs.HostLayout
+	Start   uint64
+	Faults  uint64
+	Left    uint64
+	Off     uint64
+	Nr      uint32
+	Flags   uint32
+	Tid     uint32
+	Inner   uint32
+	Child   uint32
+	Counted uint32
+	Args    [6]uint64
 }
 
 type recorderThreadFlag uint32
@@ -118,27 +154,36 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	recorderMapInners            = "inners"
 	recorderMapLost              = "lost"
 	recorderMapRing              = "ring"
 	recorderMapScratches         = "scratches"
 	recorderMapThreads           = "threads"
 	recorderProgFollowSelf       = "follow_self"
+	recorderProgFollowTree       = "follow_tree"
 	recorderProgProcessExec      = "process_exec"
 	recorderProgProcessExit      = "process_exit"
 	recorderProgProcessFork      = "process_fork"
+	recorderProgSchedSwitch      = "sched_switch"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
 	recorderProgUnfollowSelf     = "unfollow_self"
+	recorderVarAdded             = "added"
 	recorderVarCompat            = "compat"
+	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
-	recorderVarPidnsDev          = "pidns_dev"
-	recorderVarPidnsIno          = "pidns_ino"
+	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
 	recorderVarUnfollowed        = "unfollowed"
+	recorderVarUnusedCounted     = "unused_counted"
 	recorderVarUnusedFlag        = "unused_flag"
 	recorderVarUnusedKind        = "unused_kind"
+	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
+	recorderVarWithFaults        = "with_faults"
+	recorderVarWithOff           = "with_off"
+	recorderVarWithType          = "with_type"
 )
 
 // loadRecorder returns the embedded CollectionSpec for recorder.
@@ -184,9 +229,11 @@ type recorderSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderProgramSpecs struct {
 	FollowSelf   *ebpf.ProgramSpec `ebpf:"follow_self"`
+	FollowTree   *ebpf.ProgramSpec `ebpf:"follow_tree"`
 	ProcessExec  *ebpf.ProgramSpec `ebpf:"process_exec"`
 	ProcessExit  *ebpf.ProgramSpec `ebpf:"process_exit"`
 	ProcessFork  *ebpf.ProgramSpec `ebpf:"process_fork"`
+	SchedSwitch  *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SysEnter     *ebpf.ProgramSpec `ebpf:"sys_enter"`
 	SysExit      *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	UnfollowSelf *ebpf.ProgramSpec `ebpf:"unfollow_self"`
@@ -196,6 +243,7 @@ type recorderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderMapSpecs struct {
+	Inners    *ebpf.MapSpec `ebpf:"inners"`
 	Lost      *ebpf.MapSpec `ebpf:"lost"`
 	Ring      *ebpf.MapSpec `ebpf:"ring"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
@@ -206,16 +254,22 @@ type recorderMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderVariableSpecs struct {
+	Added             *ebpf.VariableSpec `ebpf:"added"`
 	Compat            *ebpf.VariableSpec `ebpf:"compat"`
+	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
-	PidnsDev          *ebpf.VariableSpec `ebpf:"pidns_dev"`
-	PidnsIno          *ebpf.VariableSpec `ebpf:"pidns_ino"`
+	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
 	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
+	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
+	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
+	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
+	WithType          *ebpf.VariableSpec `ebpf:"with_type"`
 }
 
 // recorderObjects contains all objects after they have been loaded into the kernel.
@@ -238,6 +292,7 @@ func (o *recorderObjects) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderMaps struct {
+	Inners    *ebpf.Map `ebpf:"inners"`
 	Lost      *ebpf.Map `ebpf:"lost"`
 	Ring      *ebpf.Map `ebpf:"ring"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
@@ -246,6 +301,7 @@ type recorderMaps struct {
 
 func (m *recorderMaps) Close() error {
 	return _RecorderClose(
+		m.Inners,
 		m.Lost,
 		m.Ring,
 		m.Scratches,
@@ -257,16 +313,22 @@ func (m *recorderMaps) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderVariables struct {
+	Added             *ebpf.Variable `ebpf:"added"`
 	Compat            *ebpf.Variable `ebpf:"compat"`
+	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`
-	PidnsDev          *ebpf.Variable `ebpf:"pidns_dev"`
-	PidnsIno          *ebpf.Variable `ebpf:"pidns_ino"`
+	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
 	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
+	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
+	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
+	WithOff           *ebpf.Variable `ebpf:"with_off"`
+	WithType          *ebpf.Variable `ebpf:"with_type"`
 }
 
 // recorderPrograms contains all programs after they have been loaded into the kernel.
@@ -274,9 +336,11 @@ type recorderVariables struct {
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderPrograms struct {
 	FollowSelf   *ebpf.Program `ebpf:"follow_self"`
+	FollowTree   *ebpf.Program `ebpf:"follow_tree"`
 	ProcessExec  *ebpf.Program `ebpf:"process_exec"`
 	ProcessExit  *ebpf.Program `ebpf:"process_exit"`
 	ProcessFork  *ebpf.Program `ebpf:"process_fork"`
+	SchedSwitch  *ebpf.Program `ebpf:"sched_switch"`
 	SysEnter     *ebpf.Program `ebpf:"sys_enter"`
 	SysExit      *ebpf.Program `ebpf:"sys_exit"`
 	UnfollowSelf *ebpf.Program `ebpf:"unfollow_self"`
@@ -285,9 +349,11 @@ type recorderPrograms struct {
 func (p *recorderPrograms) Close() error {
 	return _RecorderClose(
 		p.FollowSelf,
+		p.FollowTree,
 		p.ProcessExec,
 		p.ProcessExit,
 		p.ProcessFork,
+		p.SchedSwitch,
 		p.SysEnter,
 		p.SysExit,
 		p.UnfollowSelf,

@@ -75,7 +75,7 @@ func readFree(tb testing.TB) float64 {
 }
 
 func readOther(tb testing.TB) float64 {
-	r, err := bpf.Load(os.Getpagesize())
+	r, err := bpf.Load(bpf.Config{RingBytes: os.Getpagesize()})
 	require.NoError(tb, err)
 	defer func() { require.NoError(tb, r.Close()) }()
 	require.NoError(tb, r.Attach())

@@ -104,7 +104,8 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			ring.release()
 			return durations, nil
 		}
-		if e, _, _, ok := bpf.View(record); ok && e.Nr == unix.SYS_LSEEK {
+		var e bpf.Event
+		if _, _, ok := bpf.View(record, &e); ok && e.Nr == unix.SYS_LSEEK {
 			durations = append(durations, int64(e.Dur))
 		}
 	}

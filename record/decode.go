@@ -15,6 +15,9 @@ type decoder struct {
 	arch  format.Arch
 	start int64  // CLOCK_MONOTONIC of the event time 0, nanoseconds
 	notes []byte // of the events since reset
+
+	devices devices
+	call    bpf.Event // the last
 }
 
 var errRecord = errors.New("malformed record")
@@ -25,10 +28,15 @@ func (d *decoder) reset() { d.notes = d.notes[:0] }
 // decode fills e from a record of the ring. Strings borrow from the record,
 // notes from the decoder.
 func (d *decoder) decode(record []byte, e *format.Event) error {
-	r, details, text, ok := bpf.View(record)
+	details, text, ok := bpf.View(record, &d.call)
 	if !ok {
 		return errRecord
 	}
+	return d.decodeCall(&d.call, details, text, e)
+}
+
+// decodeCall is decode for a record that has been taken apart.
+func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e *format.Event) error {
 	op := format.BySyscall(d.arch, int(r.Nr))
 	if op == format.OpNone {
 		return errRecord
@@ -66,8 +74,8 @@ func (d *decoder) arg(e *format.Event, a *format.Arg, i int, raw uint64) int64 {
 	case format.Count:
 		return int64(uint32(raw))
 	case format.Int:
-		// Most are ints, but fcntl's can be an address.
-		if raw>>32 == 0 {
+		// Most are ints, but what fcntl and ioctl take can be an address.
+		if raw>>32 == 0 || e.Op != format.OpFcntl && e.Op != format.OpIoctl {
 			return int64(int32(raw))
 		}
 	case format.Flags:

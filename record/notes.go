@@ -35,6 +35,16 @@ func (d *decoder) note(info *format.Info, r *bpf.Event, details *bpf.Details, ta
 	if r.Flags&bpf.FlagRenumbered != 0 {
 		d.number("was=", r.Args[5])
 	}
+	if r.Type != 0 && r.Type != unix.S_IFREG>>12 {
+		d.word("type=")
+		d.notes = append(d.notes, fileTypes[r.Type&0xf].String()...)
+	}
+	if r.Faults != 0 {
+		d.number("faults=", uint64(r.Faults))
+	}
+	if r.Off != 0 {
+		d.number("off=", r.Off)
+	}
 	if len(d.notes) == from {
 		return nil
 	}
@@ -75,9 +85,10 @@ func (d *decoder) noteFile(flags uint32, details *bpf.Details) {
 	if flags&bpf.FlagFile == 0 {
 		return
 	}
-	if kind == format.TypeReg {
+	if kind == format.TypeReg && details.Cached != UnknownCached {
 		d.number("cached=", details.Cached)
 	}
+	d.devices.add(details.Dev)
 	d.number("dev=", uint64(bpf.Major(details.Dev)))
 	d.notes = append(d.notes, ':')
 	d.notes = strconv.AppendUint(d.notes, uint64(bpf.Minor(details.Dev)), 10)
@@ -96,6 +107,9 @@ var pageBytes = uint64(os.Getpagesize())
 // sparse reports whether a file certainly has holes. A page in the cache may
 // be one that has no block yet because it has not been written back.
 func sparse(details *bpf.Details) bool {
+	if details.Cached == UnknownCached {
+		return details.Blocks*512 < details.Size
+	}
 	return details.Blocks*512+details.Cached*pageBytes < details.Size
 }
 

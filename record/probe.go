@@ -95,7 +95,7 @@ func measureCost() (_ Cost, err error) {
 		return Cost{}, err
 	}
 	defer c.close()
-	program, err := bpf.Load(os.Getpagesize())
+	program, err := bpf.Load(config(&Options{RingBytes: os.Getpagesize()}))
 	if err != nil {
 		return Cost{}, err
 	}

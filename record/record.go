@@ -37,6 +37,8 @@ type Options struct {
 	// RingBytes is the size of the buffer between the kernel and the
 	// recorder; rounded up to a power of two, 0 for DefaultRingBytes.
 	RingBytes int
+
+	Memory bool // also brk, mmap, munmap, mremap and madvise
 }
 
 // Result says how a recording went.
@@ -116,6 +118,11 @@ func (o *Options) complete() error {
 	return nil
 }
 
+// config says what the program in the kernel is to note.
+func config(o *Options) bpf.Config {
+	return bpf.Config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true}
+}
+
 // recording is a recording under way.
 type recording struct {
 	program *bpf.Recorder
@@ -150,7 +157,7 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 		return nil, err
 	}
 	defer calibration.close()
-	if r.program, err = bpf.Load(o.RingBytes); err != nil {
+	if r.program, err = bpf.Load(config(o)); err != nil {
 		return nil, permission(err)
 	}
 	if r.ring, err = openRing(r.program.Ring()); err != nil {

@@ -39,7 +39,7 @@ const (
 	ringBusy    = 1 << 31
 	ringDiscard = 1 << 30
 
-	plainBytes = ringHeader + bpf.EventBytes // of a plain event, in the ring
+	plainBytes = ringHeader + bpf.PlainBytes // of a plain event, in the ring
 )
 
 var errRing = errors.New("malformed ring buffer")

@@ -15,14 +15,18 @@
 #define STAT_SIZE 48
 
 /* The registers keep the arguments until the call returns, except over execve. */
-INLINE void read_args(u64 args[6], const struct pt_regs *regs)
+INLINE void read_four(u64 args[4], const struct pt_regs *regs)
 {
 	args[0] = regs->di;
 	args[1] = regs->si;
 	args[2] = regs->dx;
 	args[3] = regs->r10;
-	args[4] = regs->r8;
-	args[5] = regs->r9;
+}
+
+INLINE void read_more(u64 args[2], const struct pt_regs *regs)
+{
+	args[0] = regs->r8;
+	args[1] = regs->r9;
 }
 
 /* Reports a call through the 32-bit table, whose numbers mean other calls:
@@ -39,14 +43,18 @@ INLINE int is_compat(const struct task_struct *task)
 #define STAT_SIZE 48
 
 /* The result takes the place of the first argument, which is kept apart. */
-INLINE void read_args(u64 args[6], const struct pt_regs *regs)
+INLINE void read_four(u64 args[4], const struct pt_regs *regs)
 {
 	args[0] = regs->orig_x0;
 	args[1] = regs->regs[1];
 	args[2] = regs->regs[2];
 	args[3] = regs->regs[3];
-	args[4] = regs->regs[4];
-	args[5] = regs->regs[5];
+}
+
+INLINE void read_more(u64 args[2], const struct pt_regs *regs)
+{
+	args[0] = regs->regs[4];
+	args[1] = regs->regs[5];
 }
 
 /* TIF_32BIT of arch/arm64/include/asm/thread_info.h. */
@@ -60,8 +68,11 @@ INLINE int is_compat(const struct task_struct *task)
 #endif
 
 /* The layouts below are the same on every 64-bit architecture. */
+#define SIGINFO_PID 16
 #define STATX_MODE 28
 #define STATX_SIZE 40
+
+enum { FICLONERANGE = 0x4020940d, FIDEDUPERANGE = 0xc0189436 };
 
 enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
 
@@ -89,4 +100,21 @@ struct flock {
 	s16 whence;
 	s64 start;
 	s64 len;
+};
+
+struct file_clone_range {
+	s64 src_fd;
+	u64 src_offset;
+	u64 src_length;
+	u64 dest_offset;
+};
+
+struct file_dedupe_range { /* with the first of its destinations */
+	u64 src_offset;
+	u64 src_length;
+	u16 dest_count;
+	u16 reserved1;
+	u32 reserved2;
+	s64 dest_fd;
+	u64 dest_offset;
 };

@@ -12,8 +12,8 @@
 #define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
 
-#define S_IFMT 0170000
-#define S_IFREG 0100000
+#define PF_EXITING 4 /* include/linux/sched.h */
+#define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -55,6 +55,35 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct ns_common {
+	u32 inum;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	s32 nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	u32 level;
+	struct upid numbers[1]; /* level + 1 of them, the innermost last */
+};
+
+/* A place where a pointer stands, for what the verifier must let be read. */
+struct llist_node {
+	struct llist_node *next;
+};
+
 struct thread_info {
 	unsigned long flags;
 #ifdef __TARGET_ARCH_x86
@@ -67,6 +96,12 @@ struct task_struct {
 	s32 pid;
 	s32 tgid;
 	s32 exit_code;
+	u32 flags;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage;
 };

@@ -3,10 +3,11 @@
  * What passes between the kernel and the recorder. bpf2go makes the Go types
  * and constants from this file.
  *
- * The ring buffer holds two shapes of record:
+ * The ring buffer holds three shapes of record, told apart by event.flags:
  *
- *   plain   struct event
- *   rich    struct event (FLAG_RICH), struct details, string 0, string 1
+ *   plain   struct event up to more: 64 bytes, a line of the cache
+ *   wide    struct event (FLAG_WIDE)
+ *   rich    struct event (FLAG_WIDE | FLAG_RICH), struct details, string 0, string 1
  *
  * Strings are details.len bytes long and follow one another without a gap.
  */
@@ -15,12 +16,16 @@
 #include "helpers.h"
 
 #define MAX_SYS 512
+#define MAX_IOCTLS 16
 #define MAX_STRINGS 2
 
 /* How a system call is recorded. */
 enum kind {
 	KIND_NONE = 0, /* not at all */
-	KIND_PLAIN,    /* its registers */
+	KIND_PLAIN,    /* its first four registers */
+	KIND_IO,       /* the same, with the type of the descriptor in the first */
+	KIND_WIDE,     /* all its registers */
+	KIND_FORK,     /* all its registers; the result as the recorder sees it */
 	KIND_RICH,     /* its registers and strings, and nothing else */
 	KIND_OPEN,     /* also the file behind the resulting descriptor */
 	KIND_OPENAT2,  /* also struct open_how, into arguments 2 to 4 */
@@ -28,8 +33,12 @@ enum kind {
 	KIND_STATX,    /* also type, mode and size from struct statx */
 	KIND_READLINK, /* also the target, as the string after the path */
 	KIND_IOVEC,    /* also the sum of the lengths, into an argument */
+	KIND_OFFSETS,  /* also the offsets that arguments point to, as before the call */
 	KIND_PIPE,     /* also the two descriptors, into argument 0 */
 	KIND_CLONE3,   /* also the flags, into argument 0 */
+	KIND_WAIT,     /* the result as the recorder sees it */
+	KIND_WAITID,   /* also the process that has ended, into argument 5 */
+	KIND_IOCTL,    /* only the requests in ioctls; also ranges, into arguments 2 to 5 */
 
 	/* The arguments of these are taken at entry. */
 	KIND_AT_ENTRY,
@@ -42,17 +51,31 @@ enum kind {
 struct plan {
 	u8 kind;
 	u8 string[MAX_STRINGS]; /* register of the string, from 1; 0 for none */
-	u8 reg;                 /* register of the pointer, or the argument, that the kind needs; from 0 */
+	u8 reg;                 /* register of the pointer, or the argument, that the kind needs; from 0.
+				 * Of KIND_OFFSETS a bit for each */
 };
 
-/* What is kept for each thread that is followed. */
+/* What is kept for each thread that is followed. Who creates it sets nothing:
+ * all zeroes is a thread of which nothing is known yet. */
 struct thread {
-	u64 start; /* nanoseconds; 0 outside of the calls that are recorded */
+	u64 start;  /* nanoseconds; 0 outside of the calls that are recorded */
+	u64 faults; /* page faults when the call began */
+	u64 left;   /* nanoseconds; when it left the processor, 0 while it is there */
+	u64 off;    /* nanoseconds off the processor since its last event */
 	u32 nr;
 	u32 flags;
-	u32 tid; /* in the recorder's PID namespace; 0 until first needed */
-	u32 tgid;
+	u32 tid;    /* in the recorder's PID namespace; 0 until first needed */
+	u32 inner;  /* its own PID namespace where that is another one, by inode */
+	u32 child;  /* the last that it made, in the recorder's PID namespace */
+	u32 counted;
 	u64 args[6]; /* where they must be taken at entry */
+};
+
+/* The states of thread.counted, which only ever grows. */
+enum counted {
+	COUNTED_NOT = 0, /* in live */
+	COUNTED_LIVE,
+	COUNTED_DEAD,
 };
 
 enum thread_flag {
@@ -71,6 +94,7 @@ enum flag {
 	FLAG_SIGNAL = 64,    /* the thread was ended by the signal in argument 1 */
 	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
 	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
+	FLAG_WIDE = 512,       /* more and off are there */
 };
 
 enum string_state {
@@ -82,14 +106,19 @@ enum string_state {
 
 struct event {
 	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
-	u64 dur;   /* nanoseconds */
+	u64 dur;   /* nanoseconds in DUR_BITS; above them page faults, as many as fit */
 	s64 ret;
-	u64 args[6];
 	u32 tid;
-	u32 tgid;
-	u32 nr;
-	u32 flags;
+	u16 nr;
+	u16 flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
+	u64 args[4];
+	u64 more[2]; /* arguments 4 and 5 */
+	u64 off;     /* nanoseconds off the processor between the last event and this one */
 };
+
+#define PLAIN_BYTES __builtin_offsetof(struct event, more)
+
+enum { DUR_BITS = 48, TYPE_SHIFT = 12 };
 
 struct details {
 	u64 size;   /* bytes */
@@ -102,4 +131,12 @@ struct details {
 	u16 len[MAX_STRINGS];
 	u8 state[MAX_STRINGS];
 	u8 pad[6];
+};
+
+/* A thread that is followed, as the iterator tells of it. */
+struct member {
+	u32 tgid;
+	u32 tid;
+	u32 parent; /* process; 0 outside of the recorder's PID namespace */
+	u32 pad;
 };

@@ -16,6 +16,12 @@ struct scratch {
 	u8 data[DATA_BYTES]; /* strings; before that, segments of a vector */
 };
 
+/* The argument with number i of a record that is wide. */
+INLINE u64 *arg(struct event *e, u32 i)
+{
+	return i < 4 ? &e->args[i] : &e->more[(i - 4) & 1];
+}
+
 /* Reads a string of the application to data[at] and returns where it ends. */
 INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
 {
@@ -126,7 +132,7 @@ INLINE void read_open_how(struct event *e)
 		e->flags |= FLAG_UNREADABLE;
 	e->args[2] = how.flags;
 	e->args[3] = how.mode;
-	e->args[4] = how.resolve;
+	e->more[0] = how.resolve;
 }
 
 INLINE void read_clone_args(struct event *e)
@@ -145,4 +151,66 @@ INLINE void read_pipe(struct event *e)
 	if (e->ret == 0 && bpf_probe_read_user(&fds, sizeof(fds), (void *)e->args[0]))
 		e->flags |= FLAG_UNREADABLE;
 	e->args[0] = fds;
+}
+
+/* Replaces the pointers to offsets, a bit for each in which, by the offsets
+ * before the call. A call that moved bytes has moved the offsets with them. */
+INLINE void read_offsets(struct event *e, u32 which)
+{
+	for (u32 i = 1; i < 4; i++) {
+		u64 offset = 0, ptr = e->args[i];
+
+		if (!(which & 1 << i))
+			continue;
+		if (!ptr)
+			offset = -1;
+		else if (bpf_probe_read_user(&offset, sizeof(offset), (void *)ptr))
+			e->flags |= FLAG_UNREADABLE;
+		else if (e->ret > 0)
+			offset -= e->ret;
+		e->args[i] = offset;
+	}
+}
+
+/* The structs of ioctl hold a descriptor and a range. */
+INLINE void read_ioctl(struct event *e)
+{
+	struct file_clone_range clone = {};
+	struct file_dedupe_range dedupe = {};
+	u32 request = e->args[1];
+
+	e->args[3] = e->more[0] = e->more[1] = 0;
+	if (request == FICLONERANGE) {
+		if (bpf_probe_read_user(&clone, sizeof(clone), (void *)e->args[2])) {
+			e->flags |= FLAG_UNREADABLE;
+			return;
+		}
+		e->args[2] = (s32)clone.src_fd;
+		e->args[3] = clone.src_offset;
+		e->more[0] = clone.src_length;
+		e->more[1] = clone.dest_offset;
+	} else if (request == FIDEDUPERANGE) {
+		if (bpf_probe_read_user(&dedupe, sizeof(dedupe), (void *)e->args[2])) {
+			e->flags |= FLAG_UNREADABLE;
+			return;
+		}
+		e->args[2] = (s32)dedupe.dest_fd;
+		e->args[3] = dedupe.src_offset;
+		e->more[0] = dedupe.src_length;
+		e->more[1] = dedupe.dest_offset;
+	}
+}
+
+/* Returns the type of the file behind a descriptor, as in a mode; 0 if there
+ * is none. It takes a handful of loads and no helper. */
+INLINE u32 read_type(struct task_struct *task, u32 fd)
+{
+	struct fdtable *fdt = task->files->fdt;
+
+	if (fd >= fdt->max_fds)
+		return 0;
+	struct llist_node *slot = CAST(fdt->fd + fd, struct llist_node);
+	struct file *file = CAST(slot->next, struct file);
+
+	return file->f_inode->i_mode >> TYPE_SHIFT;
 }

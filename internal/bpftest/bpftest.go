@@ -15,7 +15,7 @@ const Variable = "PIANOLA_REQUIRE_BPF"
 
 // usable tries what every recording does.
 var usable = sync.OnceValue(func() error {
-	r, err := bpf.Load(os.Getpagesize())
+	r, err := bpf.Load(bpf.Config{RingBytes: os.Getpagesize()})
 	if err != nil {
 		return err
 	}
