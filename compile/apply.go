@@ -75,6 +75,9 @@ func (m *model) apply(e *format.Event) error {
 	if t == nil {
 		t = m.orphan(e.TID, e.Start)
 	}
+	if err := m.repair(t, e); err != nil {
+		return err
+	}
 	// The event is made in its place in the batch, which the next one takes
 	// if this one is left out.
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]

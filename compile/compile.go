@@ -54,7 +54,7 @@ type Options struct {
 	Bare bool
 }
 
-// maxPasses bounds how often a pass is repeated for newly learned links.
+// maxPasses bounds how often a pass is repeated for what it learned.
 const maxPasses = 8
 
 // batchSize is how many events are read or written at once.
@@ -67,20 +67,21 @@ func Compile(src Source, out Sink, o Options) (*Report, error) {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
 	}
 	var (
-		links = map[string]string{}
+		known = &lore{links: map[string]string{}, strays: map[stray]bool{}}
 		p     *plan
 	)
 	for pass := 0; ; pass++ {
-		m := newModel(o, links, nil, nil)
+		known.more = false
+		m := newModel(o, known, nil, nil)
 		if err := m.run(src); err != nil {
 			return &m.report, err
 		}
-		if !m.learned || pass == maxPasses {
+		if !known.more || pass == maxPasses {
 			p = m.plan()
 			break
 		}
 	}
-	m := newModel(o, links, p, out)
+	m := newModel(o, known, p, out)
 	if err := m.run(src); err != nil {
 		return &m.report, err
 	}

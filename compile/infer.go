@@ -180,8 +180,8 @@ func (m *model) readlink(s *step) {
 		return
 	}
 	if known {
-		m.links[m.names.original(nd.first)] = string(f.target)
-		m.learned = true
+		m.lore.links[m.names.original(nd.first)] = string(f.target)
+		m.lore.more = true
 		return
 	}
 	nd.typ, nd.target = format.TypeLnk, string(f.target)

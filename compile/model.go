@@ -13,8 +13,7 @@ import (
 type model struct {
 	options Options
 	names   *names
-	links   map[string]string
-	learned bool // a link became known after its name had been used otherwise
+	lore    *lore
 	report  Report
 
 	started   bool
@@ -43,9 +42,9 @@ type model struct {
 	edges []format.Edge  // edges of the batch
 }
 
-func newModel(o Options, links map[string]string, p *plan, out format.Writer) *model {
+func newModel(o Options, known *lore, p *plan, out format.Writer) *model {
 	return &model{
-		options: o, links: links, names: newNames(links, p), out: out, batch: make([]format.Event, 0, batchSize+1),
+		options: o, lore: known, names: newNames(known.links, p), out: out, batch: make([]format.Event, 0, batchSize+1),
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 }

@@ -21,6 +21,7 @@ type Report struct {
 	Orphans       int      // threads whose creation the recording does not show
 	Unexplained   int64    // results that the recording does not account for
 	Examples      []string // the first of them
+	Repaired      int64    // files that the recording does not show being opened, and that were used as files
 	Raised        int64    // files whose size had to be raised for a read that succeeded
 }
 
@@ -109,6 +110,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if r.Orphans > 0 {
 		add("threads of unknown origin: %d\n", r.Orphans)
+	}
+	if r.Repaired > 0 {
+		add("opened for descriptors of unknown origin: %d\n", r.Repaired)
 	}
 	if r.Raised > 0 {
 		add("files made larger for the reads they had: %d\n", r.Raised)

@@ -48,6 +48,8 @@ type fileTable struct {
 	// freed holds the newest event of the trace that closed each number: an
 	// open that was given the number must come after it.
 	freed map[int32]place
+	// closes counts how often each number was closed.
+	closes map[int32]int
 }
 
 // descriptor is one number in a table.
@@ -71,7 +73,7 @@ type openFile struct {
 func (f *openFile) isFile() bool { return f.node != nil && !f.node.pseudo }
 
 func newFileTable() *fileTable {
-	return &fileTable{fds: map[int32]*descriptor{}, late: map[int32]*descriptor{}, freed: map[int32]place{}}
+	return &fileTable{fds: map[int32]*descriptor{}, late: map[int32]*descriptor{}, freed: map[int32]place{}, closes: map[int32]int{}}
 }
 
 // set puts a new descriptor in the table. It returns which event freed the
@@ -92,6 +94,7 @@ func (t *fileTable) close(fd int32) *descriptor {
 		return d
 	}
 	d := t.fds[fd]
+	t.closes[fd]++
 	delete(t.fds, fd)
 	return d
 }

@@ -170,6 +170,12 @@ func judge(c *cli.Context, name string, f *os.File, r *compile.Report) error {
 	if r.Unexplained > 0 {
 		faults = append(faults, fmt.Sprintf("%d results are not explained by what was recorded", r.Unexplained))
 	}
+	if r.Repaired > 0 {
+		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never seen opened; files stand in for them", r.Repaired))
+	}
+	if r.Raised > 0 {
+		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
+	}
 	if r.Orphans > 0 {
 		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
 	}

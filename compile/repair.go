@@ -1,0 +1,55 @@
+package compile
+
+import (
+	"fmt"
+
+	"pianola/format"
+)
+
+// lore is what one pass learns and the next ones need from their beginning.
+type lore struct {
+	links  map[string]string // absolute path → target of links that were there at the start
+	strays map[stray]bool    // descriptors of unknown origin that are files
+	more   bool              // something was learned in this pass
+}
+
+// stray is a descriptor that the recording doesn't show being opened: because it
+// was open before and the source doesn't say so, or because events were lost.
+type stray struct {
+	process int32
+	fd      int32
+	closes  int // of that number before
+}
+
+// positional are the calls that succeed on files only, and so prove that a
+// descriptor of unknown origin is one.
+var positional = map[format.Op]bool{
+	format.OpPread64: true, format.OpPwrite64: true, format.OpPreadv: true, format.OpPwritev: true, format.OpPreadv2: true, format.OpPwritev2: true,
+	format.OpFtruncate: true, format.OpFallocate: true, format.OpFsync: true, format.OpFdatasync: true,
+}
+
+// repair opens a descriptor of unknown origin that is a file, before the event
+// that uses it first: what is read and written through it is I/O that a replay
+// must do. The file gets a name of its own.
+func (m *model) repair(t *thread, e *format.Event) error {
+	i := layouts[e.Op].fd
+	if i < 0 || e.Op.Info().Class == format.ClassMemory {
+		return nil
+	}
+	fd := int32(e.Args[i])
+	if fd < 0 || t.files.fds[fd] != nil {
+		return nil
+	}
+	s := stray{t.process.num, fd, t.files.closes[fd]}
+	if !m.lore.strays[s] {
+		if positional[e.Op] && e.Ret >= 0 {
+			m.lore.strays[s], m.lore.more = true, true
+		}
+		return nil
+	}
+	m.report.Repaired++
+	return m.apply(&format.Event{
+		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
+		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
+	})
+}
