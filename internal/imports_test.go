@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"pianola/compile":          {"pianola/format"},
 	"pianola/replay":           {"pianola/format", "golang.org/x/sys/"},
 	"pianola/profile":          {"pianola/format", "gonum.org/v1/plot"},
-	"pianola/cmd/pianola":      {"pianola/", "github.com/urfave/cli/v2", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/cmd/pianola":      {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/internal":         {},
 	"pianola/internal/bpftest": {"pianola/", "github.com/cilium/ebpf", "golang.org/x/sys/", "github.com/stretchr/testify/"},
 }

@@ -76,7 +76,10 @@ func runReplay(c *cli.Context) error {
 		}
 		defer log.abort()
 	}
+	prepared := newProgress("preparing files", -1)
+	o.Progress = prepared.set // while the fileset is built, never during the run
 	r, runErr := replay.Run(c.Context, t, o)
+	prepared.done()
 	if r == nil {
 		return fmt.Errorf("%s: %w", name, runErr)
 	}

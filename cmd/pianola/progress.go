@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// progress shows how far long work has come: on standard error if that is a
+// terminal, and nowhere else.
+type progress struct{ bar *progressbar.ProgressBar }
+
+// newProgress returns a display of work on so many bytes, or -1 for a number
+// that is not known yet. It appears only if the work takes a while.
+func newProgress(what string, total int64) *progress {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return &progress{}
+	}
+	return &progress{progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+// set shows how much of how much is done.
+func (p *progress) set(done, total int64) {
+	if p.bar != nil {
+		p.bar.ChangeMax64(total)
+		p.bar.Set64(done)
+	}
+}
+
+// done takes the display away.
+func (p *progress) done() {
+	if p.bar != nil {
+		p.bar.Finish()
+	}
+}
