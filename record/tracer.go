@@ -11,22 +11,24 @@ import (
 
 // What follows is for other tracers, which write the same script.
 
-// A Decoder turns records, laid out as in the ring of package bpf, into events.
-// It belongs to one goroutine.
+// A Decoder turns system calls, as package bpf describes them, into events. It
+// belongs to one goroutine.
 type Decoder struct{ d decoder }
 
 // NewDecoder returns a decoder of events whose time counts from start, in
-// nanoseconds of the clock of the records.
+// nanoseconds of the clock of the calls.
 func NewDecoder(start int64) *Decoder {
-	return &Decoder{decoder{arch: format.HostArch, start: start}}
+	return &Decoder{d: decoder{arch: format.HostArch, start: start}}
 }
 
 // Reset takes back the memory of the notes of all events decoded before.
 func (d *Decoder) Reset() { d.d.reset() }
 
-// Decode fills e from a record. Strings borrow from the record, notes from the
-// decoder.
-func (d *Decoder) Decode(record []byte, e *format.Event) error { return d.d.decode(record, e) }
+// Decode fills e from a call with its details and its strings. Strings of e
+// borrow from text, notes from the decoder.
+func (d *Decoder) Decode(call *bpf.Event, details *bpf.Details, text []byte, e *format.Event) error {
+	return d.d.decodeCall(call, details, text, e)
+}
 
 // UnknownCached stands in bpf.Details.Cached where the pages in the page cache
 // are not known.
@@ -43,7 +45,13 @@ func StartHeader(o *Options, pid int, tool string, cost Cost) *format.Header {
 }
 
 // EndHeader returns what is known after the command has ended.
-func EndHeader(r *Result) *format.Header { return endHeader(r) }
+func (d *Decoder) EndHeader(r *Result) *format.Header {
+	h := endHeader(r)
+	if fs := fileSystems(&d.d.devices); fs != "" {
+		h.Set(format.MetaFileSystems, fs)
+	}
+	return h
+}
 
 // Count fills in what has been lost.
 func (r *Result) Count(lost bpf.Lost) { r.count(lost) }

@@ -1,0 +1,151 @@
+package recordtest
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+	"pianola/record"
+)
+
+// Programs are commands of a shell that are good to compare, by name: what
+// they do does not hang on the moment. They run in an empty directory.
+var Programs = []struct{ Name, Script string }{
+	{"pipeline", "ls / | wc -l"},
+	{"names", "mkdir d; echo text > d/f; mv d/f d/g; ln -s g d/h; cat d/h nosuch; rm -r d"},
+	{"files", "dd if=/dev/zero of=f bs=4096 count=20 conv=fsync status=none; cp f g; truncate -s 7 g; stat g"},
+	{"git", "git init -q .; echo text > f; git add f; git -c user.name=n -c user.email=e@x -c core.fsync=all -c gc.auto=0 commit -q -m text"},
+	{"sqlite3", `sqlite3 f "CREATE TABLE t (a); INSERT INTO t VALUES (1); VACUUM"`},
+	{"tar", "mkdir d; echo 1 > d/1; echo 2 > d/2; tar cf f d; rm -r d; tar xf f"},
+	{"python3", `exec ` + python + ` -S -c "
+import os, threading
+def f(n):
+  for i in range(20):
+    fd = os.open('f%d' % n, os.O_RDWR | os.O_CREAT, 0o600)
+    os.pwrite(fd, b'x' * 100, i * 100)
+    os.writev(fd, [b'a', b'bc'])
+    os.close(fd)
+for n in range(4):
+  t = threading.Thread(target=f, args=(n,)); t.start(); t.join()
+fd, to = os.open('f0', os.O_RDWR), os.open('to', os.O_RDWR | os.O_CREAT)
+os.copy_file_range(fd, to, 50, 3, 4)
+os.sendfile(to, fd, 2, 60)
+os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+os.posix_fallocate(to, 0, 9999)
+os.chmod('to', 0o600); os.utime('to', (1, 2)); os.chown('to', -1, -1); os.mkfifo('p'); os.statvfs('to')
+os.memfd_create('m'); os.truncate('to', 77); os.link('to', 'l'); os.rename('l', 'k'); os.sync()
+try: os.setxattr('to', 'user.a', b'v'); os.getxattr('to', 'user.a'); os.listxattr('to'); os.removexattr('to', 'user.a')
+except OSError: pass
+"`},
+}
+
+// python is the interpreter itself: a wrapper of the name would do I/O of its
+// own.
+const python = "/usr/bin/python3"
+
+// byNature lists operations that two runs need not have alike: results that
+// are process ids, and waits that a signal can interrupt.
+var byNature = map[format.Op]bool{
+	format.OpClone: true, format.OpClone3: true, format.OpFork: true, format.OpVfork: true, format.OpWait4: true,
+}
+
+// Threads returns what each thread did, "operation strings = result", threads
+// in the order in which they were made.
+func Threads(events []format.Event) [][]string {
+	calls := map[int32][]string{}
+	order := []int32{events[0].TID}
+	for i := range events {
+		e := &events[i]
+		if e.Op.Info().Effect == format.EffectFork && e.Ret > 0 {
+			order = append(order, int32(e.Ret))
+		}
+		if !byNature[e.Op] && e.Op.Info().Class != format.ClassMemory {
+			calls[e.TID] = append(calls[e.TID], fmt.Sprintf("%s %s = %d", e.Op, e.Str, e.Ret))
+		}
+	}
+	threads := make([][]string, len(order))
+	for i, tid := range order {
+		threads[i] = calls[tid]
+	}
+	return threads
+}
+
+// ReadScript returns the events of a script.
+func ReadScript(tb testing.TB, path string) (events []format.Event) {
+	tb.Helper()
+	f, err := os.Open(path)
+	require.NoError(tb, err)
+	defer f.Close()
+	r := script.NewReader(f, path)
+	batch := make([]format.Event, 100)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return events
+		}
+		require.NoError(tb, err)
+	}
+}
+
+// SameAsStrace runs all Programs under a recorder and under strace, in the same
+// directory, and requires of both the same events of each thread, in number,
+// order and result.
+func SameAsStrace(t *testing.T, run func(*testing.T, record.Options, record.Sink)) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("no strace")
+	}
+	for _, p := range Programs {
+		t.Run(p.Name, func(t *testing.T) {
+			if _, err := exec.LookPath(p.Name); err != nil && p.Name != "pipeline" && p.Name != "names" && p.Name != "files" {
+				t.Skip("no " + p.Name)
+			}
+			base := t.TempDir()
+			work := filepath.Join(base, "work")
+			o := record.Options{Command: []string{"/bin/sh", "-c", p.Script}, Dir: work}
+			o.Env = append(os.Environ(), "PWD="+work, "PYTHONHASHSEED=0", "PYTHONDONTWRITEBYTECODE=1")
+			o.Stdin, err = os.Open(os.DevNull)
+			require.NoError(t, err)
+			defer o.Stdin.Close()
+			o.Stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+			require.NoError(t, err)
+			defer o.Stderr.Close()
+			// The same kind of output, for programs look at what they write to.
+			o.Stdout, err = os.Create(filepath.Join(base, "stdout"))
+			require.NoError(t, err)
+			defer o.Stdout.Close()
+
+			fresh := func() {
+				require.NoError(t, os.RemoveAll(work))
+				require.NoError(t, os.Mkdir(work, 0o700))
+				require.NoError(t, o.Stdout.Truncate(0))
+				_, err := o.Stdout.Seek(0, io.SeekStart)
+				require.NoError(t, err)
+			}
+			fresh()
+			var c Collect
+			run(t, o, &c)
+
+			fresh()
+			log := filepath.Join(base, "strace")
+			cmd := exec.Command(strace, append([]string{"-f", "-r", "-T", "-s", "8192", "-o", log}, o.Command...)...)
+			cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout = o.Dir, o.Env, o.Stdin, o.Stdout
+			if err := cmd.Run(); err != nil {
+				require.ErrorAs(t, err, new(*exec.ExitError), "it ran, and may have failed")
+			}
+			other := ReadScript(t, log)
+			require.Equal(t, format.OpExecve, other[0].Op)
+			require.Equal(t, Threads(other[1:]), Threads(c.Events), "all but the first execve, which starts the command")
+		})
+	}
+}

@@ -1,0 +1,23 @@
+// Package ptrace records without privileges: the same script as package record
+// makes with eBPF, at some microseconds an event instead of a fraction of one.
+//
+//	command → seccomp filter → ptrace stops → tracer → Decoder → Sink
+//
+// The filter stops the command at the system calls of the table only; all
+// others run as fast as ever. At each of those the tracer, one goroutine on a
+// thread of its own, reads what the call is given, lets it run, and reads what
+// came of it. It puts that together in the layout of package bpf, so that one
+// decoder makes the events and the notes of both tracers. A second goroutine
+// decodes, so that a slow disk does not hold up the command.
+//
+// A filter can't be taken off, and what it stops has no one to let it go on
+// without a tracer: its calls would fail with ENOSYS. So the command never
+// outlives its tracer: one that dies takes the command with it.
+//
+// The command must have its filter before its first instruction, but Go can't
+// run code between fork and exec. So Run starts this program again, and Main,
+// which every program that calls Run must call first of all, makes it the
+// command.
+//
+// Run may be called once at a time in a process, for it takes over its signals.
+package ptrace

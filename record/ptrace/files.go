@@ -1,0 +1,157 @@
+package ptrace
+
+import (
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+	"pianola/format"
+	"pianola/record"
+)
+
+func readStat(arg int) reader {
+	return func(_ *tracer, t *thread) {
+		var st unix.Stat_t
+		if readStruct(t.tid, t.args[arg], &st) {
+			t.details.Mode, t.details.Size = st.Mode, uint64(st.Size)
+			t.flags |= uint32(bpf.FlagStat)
+		}
+	}
+}
+
+func readStatx(arg int) reader {
+	return func(_ *tracer, t *thread) {
+		var st unix.Statx_t
+		if readStruct(t.tid, t.args[arg], &st) {
+			t.details.Mode, t.details.Size = uint32(st.Mode), st.Size
+			t.flags |= uint32(bpf.FlagStat)
+		}
+	}
+}
+
+// readTarget reads the bytes that readlink gave.
+func readTarget(arg int) reader {
+	return func(_ *tracer, t *thread) {
+		n := min(int(t.ret), unix.PathMax)
+		from := len(t.text)
+		t.text = append(t.text, zeroes[:n]...)
+		if readMemory(t.tid, t.args[arg], t.text[from:]) != n {
+			t.text = t.text[:from]
+			return
+		}
+		t.details.Len[1], t.details.State[1] = uint16(n), bpf.StringWhole
+		t.flags |= uint32(bpf.FlagTarget)
+	}
+}
+
+// readOpened describes the file behind the resulting descriptor.
+func readOpened(tr *tracer, t *thread) {
+	var st unix.Statx_t
+	name := append(procPath(tr.path[:0], t.tid, "/fd/", t.ret), 0)
+	at := format.AtFDCWD
+	_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(at), uintptr(unsafe.Pointer(&name[0])),
+		unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
+	if e != 0 {
+		return // it may be closed again
+	}
+	d := &t.details
+	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
+	d.Dev = st.Dev_major<<20 | st.Dev_minor
+	d.Cached = cachedPages(t.tid, t.ret, st.Mode)
+	t.flags |= uint32(bpf.FlagStat | bpf.FlagFile)
+	if t.absent {
+		t.flags |= uint32(bpf.FlagCreated)
+	}
+}
+
+// lookFor returns the reader that finds out whether the file is there that an
+// open may create. The arguments hold the directory, the name and the flags;
+// fixed is a directory below 0, flags are those of creat below 0.
+func lookFor(dir, path, flags int) reader {
+	return func(tr *tracer, t *thread) {
+		if flags >= 0 && t.args[flags]&unix.O_CREAT == 0 {
+			return
+		}
+		dirfd := int32(format.AtFDCWD)
+		if dir >= 0 {
+			dirfd = int32(t.args[dir])
+		}
+		t.absent = tr.isAbsent(t, dirfd)
+	}
+}
+
+// openHow is struct open_how.
+type openHow struct{ flags, mode, resolve uint64 }
+
+func readOpenHow(tr *tracer, t *thread) {
+	var how openHow
+	t.unreadable(readStruct(t.tid, t.args[2], &how))
+	t.args[2], t.args[3], t.args[4] = how.flags, how.mode, how.resolve
+	if how.flags&unix.O_CREAT != 0 {
+		t.absent = tr.isAbsent(t, int32(t.args[0]))
+	}
+}
+
+// isAbsent reports whether the name of a thread's call names nothing yet.
+func (tr *tracer) isAbsent(t *thread, dirfd int32) bool {
+	if t.details.State[0] != bpf.StringWhole {
+		return false
+	}
+	name := t.text[:t.details.Len[0]]
+	path := tr.path[:0]
+	switch {
+	case len(name) > 0 && name[0] == '/':
+		path = append(procPath(path, t.tid, "/root", -1), name...)
+	case dirfd == format.AtFDCWD:
+		path = append(append(procPath(path, t.tid, "/cwd", -1), '/'), name...)
+	default:
+		path = append(append(procPath(path, t.tid, "/fd/", int64(dirfd)), '/'), name...)
+	}
+	var st unix.Statx_t
+	path = append(path, 0)
+	at := format.AtFDCWD
+	_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(at), uintptr(unsafe.Pointer(&path[0])),
+		unix.AT_STATX_DONT_SYNC, 0, uintptr(unsafe.Pointer(&st)), 0)
+	return e == unix.ENOENT
+}
+
+// procPath appends /proc/TID and what, and a number unless that is below 0.
+func procPath(dst []byte, tid int32, what string, n int64) []byte {
+	dst = strconv.AppendInt(append(dst, "/proc/"...), int64(tid), 10)
+	dst = append(dst, what...)
+	if n >= 0 {
+		dst = strconv.AppendInt(dst, n, 10)
+	}
+	return dst
+}
+
+// cachedPages returns how many pages of a thread's file are in the page cache,
+// record.UnknownCached where the kernel does not say (before Linux 6.5).
+func cachedPages(tid int32, fd int64, mode uint16) uint64 {
+	if mode&unix.S_IFMT != unix.S_IFREG {
+		return record.UnknownCached
+	}
+	process, _, e := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), 0, 0)
+	if e != 0 {
+		// A thread that is not its process's first takes Linux 6.9.
+		process, _, e = unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), unix.PIDFD_THREAD, 0)
+	}
+	if e != 0 {
+		return record.UnknownCached
+	}
+	file, _, e := unix.RawSyscall(unix.SYS_PIDFD_GETFD, process, uintptr(fd), 0)
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, process, 0, 0)
+	if e != 0 {
+		return record.UnknownCached
+	}
+	var whole unix.CachestatRange
+	var stat unix.Cachestat_t
+	_, _, e = unix.RawSyscall6(unix.SYS_CACHESTAT, file, uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_CLOSE, file, 0, 0)
+	if e != 0 {
+		return record.UnknownCached
+	}
+	return stat.Cache
+}

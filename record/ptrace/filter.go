@@ -1,0 +1,129 @@
+package ptrace
+
+import (
+	"fmt"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+	"pianola/format"
+)
+
+// Places in struct seccomp_data. The lower half of an argument comes first on
+// both architectures.
+const (
+	dataNr       = 0
+	dataArch     = 4
+	dataArgument = 16 // the first; 8 bytes each
+)
+
+// What a stop of the filter says.
+const (
+	stopCall   = 1
+	stopCompat = 2 // a call through the table of another architecture
+)
+
+var auditArch = [...]uint32{format.AMD64: unix.AUDIT_ARCH_X86_64, format.ARM64: unix.AUDIT_ARCH_AARCH64}
+
+// action is what the filter does at a system call.
+type action uint8
+
+const (
+	pass      action = iota
+	stop             // always
+	stopIoctl        // where the request is one of the table
+)
+
+// wanted returns the action at the system call nr.
+func wanted(a format.Arch, nr int, memory bool) action {
+	op := format.BySyscall(a, nr)
+	switch {
+	case !bpf.Records(op, memory):
+		return pass
+	case op == format.OpIoctl:
+		return stopIoctl
+	}
+	return stop
+}
+
+// span is a run of system call numbers, up to the next one's first.
+type span struct {
+	first uint32
+	action
+}
+
+// filter returns the program that stops an application at the calls of the
+// table. It finds a number by halving, for it runs at each call that it stops;
+// for others the kernel remembers its answer.
+func filter(a format.Arch, memory bool) []unix.SockFilter {
+	spans := []span{{0, pass}}
+	for nr := range format.MaxSys + 1 {
+		if w := wanted(a, nr, memory); w != spans[len(spans)-1].action {
+			spans = append(spans, span{uint32(nr), w})
+		}
+	}
+	return append([]unix.SockFilter{
+		load(dataArch),
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: auditArch[a], Jt: 1},
+		give(unix.SECCOMP_RET_TRACE | stopCompat),
+		load(dataNr),
+	}, choose(a, spans)...)
+}
+
+// choose returns the code that finds the number's span.
+func choose(a format.Arch, spans []span) []unix.SockFilter {
+	if len(spans) == 1 {
+		return perform(a, spans[0].action)
+	}
+	middle := len(spans) / 2
+	below, above := choose(a, spans[:middle]), choose(a, spans[middle:])
+	code := []unix.SockFilter{{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: spans[middle].first, Jt: uint8(len(below))}}
+	return append(append(code, below...), above...)
+}
+
+// perform returns the code of an action.
+func perform(a format.Arch, w action) []unix.SockFilter {
+	switch w {
+	case pass:
+		return []unix.SockFilter{give(unix.SECCOMP_RET_ALLOW)}
+	case stop:
+		return []unix.SockFilter{give(unix.SECCOMP_RET_TRACE | stopCall)}
+	}
+	requests := format.IoctlRequest.Flags
+	code := []unix.SockFilter{load(dataArgument + 8)}
+	for i := range requests {
+		code = append(code, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(requests[i].Native[a]), Jt: uint8(len(requests) - i)})
+	}
+	return append(code, give(unix.SECCOMP_RET_ALLOW), give(unix.SECCOMP_RET_TRACE|stopCall))
+}
+
+func load(place uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: place}
+}
+
+func give(answer uint32) unix.SockFilter {
+	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: answer}
+}
+
+// install makes the filter that of the calling thread, which must be locked,
+// and of all that descends from it.
+func install(program []unix.SockFilter) error {
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	set := func() unix.Errno {
+		_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p)))
+		return e
+	}
+	e := set()
+	if e == unix.EACCES {
+		// Without privileges only those may who will never gain any.
+		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+			return fmt.Errorf("set no_new_privs: %w", err)
+		}
+		e = set()
+	}
+	if e != 0 {
+		return fmt.Errorf("install the seccomp filter: %w", e)
+	}
+	return nil
+}

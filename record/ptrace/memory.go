@@ -1,0 +1,79 @@
+package ptrace
+
+import (
+	"bytes"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+)
+
+var (
+	pageBytes = uint64(os.Getpagesize())
+	zeroes    [unix.PathMax]byte
+)
+
+// firstBytes is how much of a string is read at first: most are shorter.
+const firstBytes = 256
+
+// readString appends the string that an argument points to to the thread's
+// text, as string n.
+func (t *thread) readString(n int, address uint64) {
+	if address == 0 {
+		t.details.State[n] = bpf.StringNull
+		return
+	}
+	from, state := len(t.text), bpf.StringUnreadable
+	for size := uint64(firstBytes); ; size = pageBytes {
+		// No read goes beyond a page, for the next may not be there.
+		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.text)-from)))
+		if size == 0 {
+			state = bpf.StringCut
+			break
+		}
+		at := len(t.text)
+		t.text = append(t.text, zeroes[:size]...)
+		got := readMemory(t.tid, address, t.text[at:])
+		t.text = t.text[:at+got]
+		if end := bytes.IndexByte(t.text[at:], 0); end >= 0 {
+			t.text, state = t.text[:at+end], bpf.StringWhole
+			break
+		}
+		if uint64(got) < size {
+			t.text = t.text[:from]
+			break
+		}
+		address += size
+	}
+	t.details.State[n], t.details.Len[n] = state, uint16(len(t.text)-from)
+}
+
+// readSlice fills into from a thread's memory.
+func readSlice[T any](tid int32, address uint64, into []T) bool {
+	var one T
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(into))), len(into)*int(unsafe.Sizeof(one)))
+	return readMemory(tid, address, b) == len(b)
+}
+
+// readMemory reads from a thread's memory as much as there is of it, and
+// returns how many bytes that is.
+func readMemory(tid int32, address uint64, into []byte) int {
+	if len(into) == 0 {
+		return 0
+	}
+	local := unix.Iovec{Base: &into[0], Len: uint64(len(into))}
+	remote := unix.RemoteIovec{Base: uintptr(address), Len: len(into)}
+	n, _, e := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(tid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	if e != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+// readStruct fills *into from a thread's memory.
+func readStruct[T any](tid int32, address uint64, into *T) bool {
+	bytes := unsafe.Slice((*byte)(unsafe.Pointer(into)), unsafe.Sizeof(*into))
+	return address != 0 && readMemory(tid, address, bytes) == len(bytes)
+}

@@ -1,0 +1,225 @@
+package ptrace
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+	"pianola/record"
+)
+
+// Run runs the command and records it as record.Run does, and returns the same
+// errors. It differs in this:
+//
+//   - no events are lost, whatever Options.RingBytes is; only calls of 32-bit
+//     programs are counted as such;
+//   - pages in the page cache are noted from Linux 6.5 on;
+//   - what outlives the command can't go on without a tracer. It is recorded
+//     until it ends, and killed when a signal or ctx ends the recording.
+func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	if !hooked.Load() {
+		return record.Result{}, errors.New("internal error: ptrace.Main was not called")
+	}
+	if err := o.Complete(); err != nil {
+		return record.Result{}, err
+	}
+	type outcome struct {
+		result record.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		// The thread is not used again: the kernel kills what is left of the
+		// command with it.
+		runtime.LockOSThread()
+		r, err := trace(ctx, &o, s)
+		done <- outcome{r, err}
+	}()
+	end := <-done
+	return end.result, end.err
+}
+
+// trace is Run, on a thread of its own.
+func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Result, err error) {
+	records := newRecords(s)
+	tr := newTracer(records)
+	defer ignoreStops()()
+	if r.Cost, err = tr.start(o); err != nil {
+		return r, err
+	}
+	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), "ptrace", r.Cost)); err != nil {
+		return r, tr.abandon(err)
+	}
+	pidfd, err := unix.PidfdOpen(int(tr.command), 0)
+	if err != nil {
+		return r, tr.abandon(fmt.Errorf("open the command: %w", err))
+	}
+	defer unix.Close(pidfd)
+	signals := record.CatchSignals()
+	defer signals.Release()
+
+	stop, written, watched := make(chan struct{}), make(chan error, 1), make(chan struct{})
+	records.decoder = record.NewDecoder(0)
+	go func() { written <- records.run(stop) }()
+	go func() {
+		tr.watch(ctx, signals, pidfd, stop)
+		close(watched)
+	}()
+	tr.began = time.Now()
+	tr.resume(tr.threads[tr.command], 0)
+	err = tr.all()
+	close(stop)
+	<-watched
+	err = errors.Join(<-written, err)
+
+	r.Status, r.Elapsed, r.Events = record.ExitStatus(tr.status), tr.elapsed, records.events
+	if err != nil {
+		return r, err
+	}
+	r.Count(bpf.Lost{Compat: tr.compat})
+	return r, s.WriteHeader(records.decoder.EndHeader(&r))
+}
+
+// all handles stops until there is no thread left.
+func (tr *tracer) all() error {
+	for {
+		if more, err := tr.next(); !more {
+			return err
+		}
+	}
+}
+
+// watch passes signals on to the command, and ends what is left when one comes
+// after its end, or ctx does.
+func (tr *tracer) watch(ctx context.Context, s record.Signals, pidfd int, stop <-chan struct{}) {
+	ended := tr.ended
+	done := ctx.Done()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ended:
+			ended = nil
+		case <-done:
+			done = nil
+			tr.kill()
+		case n := <-s.C():
+			if ended == nil {
+				tr.kill()
+			} else if number, ok := n.(syscall.Signal); ok && s.Forwarded(n) {
+				_ = unix.PidfdSendSignal(pidfd, number, nil, 0) // it may have ended
+			}
+		}
+	}
+}
+
+// start starts the helper, has it measure, and leaves the command stopped
+// before its first instruction.
+func (tr *tracer) start(o *record.Options) (cost record.Cost, err error) {
+	name := o.Command[0]
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return cost, record.NewStartError(name, err)
+	}
+	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return cost, fmt.Errorf("start %s: %w", name, err)
+	}
+	own := os.NewFile(uintptr(sockets[0]), "helper")
+	defer own.Close()
+	memory := ""
+	if o.Memory {
+		memory = "memory"
+	}
+	pid, err := syscall.ForkExec("/proc/self/exe", append([]string{helperName, strconv.Itoa(sockets[1]), memory, path}, o.Command...), &syscall.ProcAttr{
+		Dir:   o.Dir,
+		Env:   o.Env,
+		Files: inherited(o, sockets[1]),
+		Sys:   &syscall.SysProcAttr{Credential: o.Credential},
+	})
+	unix.Close(sockets[1])
+	if err != nil {
+		return cost, record.NewStartError(name, err)
+	}
+	tr.command = int32(pid)
+	if err = tr.follow(own); err != nil {
+		return cost, tr.abandon(fmt.Errorf("start %s: %w", name, err))
+	}
+	for more := true; more && !tr.running && err == nil; {
+		more, err = tr.next()
+	}
+	if err != nil {
+		return cost, tr.abandon(err)
+	}
+	return tr.answer(name, own)
+}
+
+// follow traces the helper, once that has begun: its own exec would look like
+// that of the command.
+func (tr *tracer) follow(helper io.ReadWriter) error {
+	var word [1]byte
+	if _, err := io.ReadFull(helper, word[:]); err != nil {
+		return fmt.Errorf("the helper has ended: %w", err)
+	}
+	if err := seize(tr.command); err == unix.EPERM {
+		return fmt.Errorf("%w: the kernel refuses ptrace, as in a container or by kernel.yama.ptrace_scope", record.ErrPermission)
+	} else if err != nil {
+		return fmt.Errorf("trace the helper: %w", err)
+	}
+	tr.meet(tr.command)
+	_, err := helper.Write(word[:])
+	return err
+}
+
+// abandon ends a command that can't be recorded.
+func (tr *tracer) abandon(err error) error {
+	_ = unix.Kill(int(tr.command), unix.SIGKILL) // it may not be followed yet
+	tr.kill()
+	return errors.Join(err, tr.all())
+}
+
+// answer reads what the helper has measured, and why it could not become the
+// command.
+func (tr *tracer) answer(name string, helper io.Reader) (cost record.Cost, err error) {
+	var m measurement
+	if tr.running {
+		if err = binary.Read(helper, binary.NativeEndian, &m); err != nil {
+			return cost, tr.abandon(fmt.Errorf("start %s: %w", name, err))
+		}
+		return tr.cost(m), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(helper, 64))
+	if err != nil || len(text) < 8 {
+		return cost, fmt.Errorf("start %s: the helper has ended", name)
+	}
+	e := unix.Errno(binary.NativeEndian.Uint64(text[len(text)-8:]))
+	if len(text) == 8 {
+		return cost, fmt.Errorf("start %s: install the filter: %w", name, e)
+	}
+	return cost, record.NewStartError(name, e)
+}
+
+// inherited returns the files of the helper: its standard streams, the socket,
+// and what is inherited anyway, at the same numbers as here.
+func inherited(o *record.Options, socket int) []uintptr {
+	files := []uintptr{o.Stdin.Fd(), o.Stdout.Fd(), o.Stderr.Fd()}
+	for fd := len(files); fd < socket; fd++ {
+		keep := ^uintptr(0)
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			keep = uintptr(fd)
+		}
+		files = append(files, keep)
+	}
+	return append(files, uintptr(socket))
+}
