@@ -2,6 +2,7 @@ package compile
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"pianola/format"
@@ -157,7 +158,7 @@ func (m *model) resolve(s *step) reason {
 		if len(name) == 0 {
 			return reasonPath
 		}
-		if v, ok := format.Note(s.e.Notes, "path"); ok && len(v) > 0 {
+		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
 			return reasonPath
 		}
 		at, trail := m.names.walk(s.t.dir.root, dir, string(name), follows(s, a.Name), m.trail)
@@ -308,8 +309,23 @@ func (m *model) place(s *step) {
 	if m.out == nil {
 		s.t.process.buffers.add(s.e.Args[i], s.e.Args[layouts[s.e.Op].size])
 	} else {
-		s.out.Args[layouts[s.out.Op].buf] = s.t.process.buffers.place(s.e.Args[i])
+		place := s.t.process.buffers.place(s.e.Args[i])
+		if place != 0 && fresh(s.e) {
+			place |= format.FreshBuffer
+		}
+		s.out.Args[layouts[s.out.Op].buf] = place
 	}
+}
+
+// fresh reports whether a call took a page fault for most of the pages that it
+// moved data to or from.
+func fresh(e *format.Event) bool {
+	if len(e.Notes) == 0 || e.Ret <= 0 {
+		return false
+	}
+	v, ok := format.Note(e.Notes, "faults")
+	faults, err := strconv.ParseInt(string(v), 10, 32)
+	return ok && err == nil && faults*2 >= (e.Ret+pageSize-1)/pageSize
 }
 
 // effect does what the call does to descriptors, threads and directories,

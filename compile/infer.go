@@ -53,6 +53,23 @@ func noted(notes []byte) facts {
 	return f
 }
 
+// offProcessor returns how long the thread had been off the processor before an
+// event, in nanoseconds since the one before.
+func offProcessor(e *format.Event) int64 {
+	if len(e.Notes) == 0 {
+		return 0
+	}
+	v, ok := format.Note(e.Notes, "off")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
 // there notes that a successful call found something at an entry.
 func (m *model) there(e *format.Event, at *entry) {
 	if !m.names.exists(at) {

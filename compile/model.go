@@ -132,10 +132,19 @@ func (m *model) newFile(flags int64) *openFile {
 	return &openFile{id: m.files, append: flags&format.APPEND != 0}
 }
 
+// waited is how long a left-out call lasts that is taken to have waited and not
+// computed, in nanoseconds: a pipe or a socket that is ready is faster. A replay
+// can't sleep for shorter times anyway.
+const waited = 20_000
+
 // leaveOut counts an event that is not in the trace. Its time becomes compute.
 func (m *model) leaveOut(t *thread, e *format.Event, why reason) {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
+	t.off += offProcessor(e)
+	if e.Dur >= waited {
+		t.off += e.Dur
+	}
 	t.cost += m.inside + m.outside
 }
 
@@ -155,6 +164,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	}
 	compute, debt := m.compute(t, e)
 	out.Compute = compute
+	out.Off = min(t.off+offProcessor(e), compute)
+	t.off = 0
 	t.last, t.cost = e.End(), debt+m.outside
 	switch info := out.Op.Info(); {
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:

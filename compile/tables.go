@@ -16,6 +16,7 @@ type thread struct {
 	now  int64 // on the trace's clock: when the newest emitted event ended
 	last int64 // on the recording's clock: from when compute counts
 	cost int64 // the recorder's cost since last, to be taken off
+	off  int64 // time off the processor since last
 
 	seen []int64       // see order
 	owed []format.Edge // of events that were left out

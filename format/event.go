@@ -33,6 +33,7 @@ type Event struct {
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, Unknown where the source has none
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
+	Off     int64 // trace: nanoseconds of Compute that the thread was off the processor
 
 	Ret  int64 // result, a negative errno, or NoResult
 	Args [MaxArgs]int64

@@ -7,6 +7,7 @@ package format
 type Record struct {
 	Op      Op
 	Compute int64 // nanoseconds from the end of the thread's previous event
+	Off     int64 // nanoseconds of Compute that the thread was off the processor: it slept
 	Ret     int64 // as Event.Ret; of a clone the number of the new thread
 	Args    [MaxArgs]int64
 }
@@ -34,6 +35,12 @@ type Trace interface {
 	// Waits returns what a thread's events wait for, in the order of events.
 	Waits(thread int32) ([]Wait, error)
 }
+
+// FreshBuffer marks the buf argument of a read or write whose data lay in
+// memory that the application touched for the first time: the call also paid
+// for its pages. The lower bits are the place of the data in the replay's
+// memory.
+const FreshBuffer = 1 << 62
 
 // RecordReader reads records in batches; the end is io.EOF, with none read.
 type RecordReader interface {

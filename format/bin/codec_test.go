@@ -70,7 +70,7 @@ func TestColumns(t *testing.T) {
 func TestColumnsTakeNoSpaceWhereNothingVaries(t *testing.T) {
 	rows := make([]uint64, 0, rowsPerPart*maxWidth)
 	for i := range uint64(rowsPerPart) {
-		rows = append(rows, uint64(format.OpPread64), 20000, 4096, 3, 0, 4096, i*4096, 0, 0)
+		rows = append(rows, uint64(format.OpPread64), 20000, 0, 4096, 3, 0, 4096, i*4096, 0, 0)
 	}
 	_, p := pack(rows, kindRecords)
 	require.Less(t, p.length, int64(50))

@@ -186,11 +186,11 @@ func TestHostile(t *testing.T) {
 	const big = math.MaxInt64
 	head, lengths, contents := text(kindHeader, ""), table(kindLengths, 0, 4), text(kindBytes, "path")
 	records := func(words ...uint64) piece {
-		return table(kindRecords, 1, append(words, make([]uint64, 9-len(words))...)...)
+		return table(kindRecords, 1, append(words, make([]uint64, maxWidth-len(words))...)...)
 	}
 	fsync, duration := records(uint64(format.OpFsync)), table(kindDurations, 1, 5)
 	two := text(kindHeader, "# thread: 1 process=1 parent=0 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n")
-	second := []piece{table(kindRecords, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0), table(kindDurations, 2, 0)}
+	second := []piece{table(kindRecords, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0), table(kindDurations, 2, 0)}
 	waiting := func(row ...uint64) []piece {
 		return slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindWaits, 1, row...)}, second)
 	}
@@ -214,7 +214,7 @@ func TestHostile(t *testing.T) {
 		{"thread before the one before", slices.Concat([]piece{two, lengths, contents}, second, []piece{fsync, duration}), ErrMalformed, "part 5"},
 		{"durations before records", []piece{head, lengths, contents, duration, fsync}, ErrMalformed, "part 4"},
 		{"no such thread", slices.Concat([]piece{head, lengths, contents}, second), ErrMalformed, "thread 2 of 1"},
-		{"thread below 1", []piece{head, lengths, contents, table(kindRecords, -1, make([]uint64, 9)...)}, ErrMalformed, "part 3"},
+		{"thread below 1", []piece{head, lengths, contents, table(kindRecords, -1, make([]uint64, maxWidth)...)}, ErrMalformed, "part 3"},
 		{"empty part", []piece{head, lengths, contents, counted(fsync, 0), duration}, ErrMalformed, "part 3"},
 		{"long part", []piece{head, lengths, contents, counted(fsync, maxRows+1), duration}, ErrMalformed, "part 3"},
 		{"fewer durations than records", []piece{head, lengths, contents, fsync}, ErrMalformed, "0 durations of 1 events"},
@@ -243,8 +243,8 @@ func TestHostile(t *testing.T) {
 		{"no operation", []piece{head, lengths, contents, records(0), duration}, ErrMalformed, "row 0: unknown operation"},
 		{"operation after the last", []piece{head, lengths, contents, records(uint64(format.NumOps)), duration}, ErrMalformed, "row 0: unknown operation"},
 		{"operation of 64 bits", []piece{head, lengths, contents, records(1<<16 + uint64(format.OpFsync)), duration}, ErrMalformed, "row 0: unknown operation"},
-		{"string after the last", []piece{head, lengths, contents, records(uint64(format.OpUnlink), 0, 0, 1), duration}, ErrMalformed, "row 0: string 1 of 1"},
-		{"string below none", []piece{head, lengths, contents, records(uint64(format.OpRename), 0, 0, 0, 1<<64-2), duration}, ErrMalformed, "row 0: string -2 of 1"},
+		{"string after the last", []piece{head, lengths, contents, records(uint64(format.OpUnlink), 0, 0, 0, 1), duration}, ErrMalformed, "row 0: string 1 of 1"},
+		{"string below none", []piece{head, lengths, contents, records(uint64(format.OpRename), 0, 0, 0, 0, 1<<64-2), duration}, ErrMalformed, "row 0: string -2 of 1"},
 		{"duration", []piece{head, lengths, contents, fsync, table(kindDurations, 1, 1<<64-2)}, ErrMalformed, "row 0: negative duration"},
 		{"wait after the last event", waiting(1, 2, 0), ErrMalformed, "row 0: event 1 waits"},
 		{"wait of a negative event", waiting(1<<63, 2, 0), ErrMalformed, "waits"},
@@ -310,7 +310,7 @@ func TestFaultComesAfterWhatIsSound(t *testing.T) {
 		if i == 270 {
 			op = format.OpNone
 		}
-		rows = append(rows, uint64(op), 0, 0, 0, 0, 0, 0, 0, 0)
+		rows = append(rows, append([]uint64{uint64(op)}, make([]uint64, maxWidth-1)...)...)
 	}
 	file := craft(text(kindHeader, ""), table(kindLengths, 0), text(kindBytes, ""),
 		table(kindRecords, 1, rows...), table(kindDurations, 1, make([]uint64, 300)...))

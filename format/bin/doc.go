@@ -35,7 +35,7 @@
 //	header     text    the lines of format.Header
 //	lengths    rows 1  length of each string
 //	bytes      text    the strings, one after the other
-//	records    rows 9  operation, compute, result, six arguments
+//	records    rows 10 operation, compute, time off the processor, result, six arguments
 //	durations  rows 1  recorded duration, -1 for unknown
 //	waits      rows 3  event, and the thread and event it waits for
 //	index      rows 5  of each part: kind, thread, length, count, CRC-32C

@@ -49,9 +49,9 @@ func FuzzParts(f *testing.F) {
 	names, contents := table(kindLengths, 0, 4, 0, 2), text(kindBytes, "pathab")
 	seed(head, names, contents)
 	seed(head, names, contents,
-		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 30, 40, 50, 60, 70, 0, 0),
+		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 5, 30, 40, 50, 60, 70, 0, 0),
 		table(kindDurations, 1, 1, 2), table(kindWaits, 1, 1, 2, 0),
-		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 2, 0, 0, 0, 0), table(kindDurations, 2, 9))
+		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindDurations, 2, 9))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pieces []piece
 		for len(b) >= 4 {

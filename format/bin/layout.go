@@ -23,7 +23,7 @@ const (
 	// bounds the memory of a reader.
 	maxRows = 1 << 16
 
-	maxWidth = 9
+	maxWidth = 10
 )
 
 // Errors of Open and of the readers. They come wrapped, with the offset of the
@@ -65,7 +65,7 @@ var kinds = [...]struct {
 	kindHeader:    {"header", 0},
 	kindLengths:   {"lengths", 1},
 	kindBytes:     {"bytes", 0},
-	kindRecords:   {"records", 9},
+	kindRecords:   {"records", 10},
 	kindDurations: {"durations", 1},
 	kindWaits:     {"waits", 3},
 	kindIndex:     {"index", 5},
@@ -113,6 +113,7 @@ func update(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, 
 const (
 	wordOp = iota
 	wordCompute
+	wordOff
 	wordRet
 	wordArgs
 )

@@ -162,6 +162,10 @@ func scatter(out []format.Record, w int, column []uint64) {
 		for i, v := range column {
 			out[i].Compute = int64(v)
 		}
+	case wordOff:
+		for i, v := range column {
+			out[i].Off = int64(v)
+		}
 	case wordRet:
 		for i, v := range column {
 			out[i].Ret = int64(v)

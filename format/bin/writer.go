@@ -23,7 +23,7 @@ const heldWords = 8 << 20
 // Writer makes a compiled trace. It implements format.Writer.
 //
 // Events of a trace come with their thread's number in TID, canonical
-// operations, and Compute; Start and Notes are not kept. Events of one thread
+// operations, Compute and Off; Start and Notes are not kept. Events of one thread
 // come in their order, those of several threads in any interleaving: the same
 // bytes come out. Parts are compressed as they fill and go to the spool; Close
 // puts them in order. A Writer holds the distinct strings, up to 64 MiB of
@@ -106,7 +106,7 @@ func (w *Writer) event(e *format.Event) error {
 	case e.Dur < format.Unknown:
 		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
 	}
-	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordRet: uint64(e.Ret)}
+	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordOff: uint64(e.Off), wordRet: uint64(e.Ret)}
 	texts, strings := 0, stringArgs[e.Op]
 	for i := range e.Op.Info().Args {
 		v := e.Args[i]

@@ -15,6 +15,7 @@ const MetaTrailing = "trailing compute"
 type threadClock struct {
 	now     int64 // nanoseconds since the start of the recording
 	compute int64 // of the next event
+	off     int64 // of that, off the processor
 }
 
 // parseIntermediate parses a line of the Intermediate dialect.
@@ -54,6 +55,7 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	r.parseResult(e)
 	r.parseEdges(e)
 	e.Compute, t.compute = t.compute, 0
+	e.Off, t.off = t.off, 0
 	t.now += e.Compute
 	e.Start = t.now
 	if t.now += max(e.Dur, 0); t.now > maxNanos {
@@ -83,14 +85,23 @@ func (r *Reader) parseCompute(t *threadClock) {
 	c.spaces()
 	nanos := c.seconds()
 	c.spaces()
+	var off int64 // the second number is optional
+	if c.peek() != ')' {
+		off = c.seconds()
+		c.spaces()
+	}
 	c.expect(')')
 	c.spaces()
 	if c.i < len(c.b) {
 		c.fail("unexpected text after compute")
 	}
-	if nanos < 0 {
+	switch {
+	case nanos < 0 || off < 0:
 		c.fail("negative compute")
+	case off > nanos:
+		c.fail("more time off the processor than compute")
 	}
+	t.off += off
 	if t.compute += nanos; t.now+t.compute > maxNanos {
 		c.fail("time out of range")
 	}

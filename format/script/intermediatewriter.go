@@ -37,7 +37,11 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 		if e.Compute != 0 {
 			w.begin(e)
 			w.out.text = append(w.out.text, "compute ( "...)
-			w.out.text = append(appendSeconds(w.out.text, e.Compute), " )\n"...)
+			w.out.text = appendSeconds(w.out.text, e.Compute)
+			if e.Off != 0 {
+				w.out.text = appendSeconds(append(w.out.text, ' '), e.Off)
+			}
+			w.out.text = append(w.out.text, " )\n"...)
 		}
 		w.begin(e)
 		w.out.text = appendOperation(w.out.text, e)

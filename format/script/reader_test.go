@@ -132,8 +132,8 @@ func TestErrors(t *testing.T) {
 		{"# pianola script 1\n# pianola intermediate 1\n", "trace.txt:2: script turns from recorded to intermediate"},
 		{"0.1 close(3) = 0\n# pianola script 1\n", "trace.txt:2: script turns from older to recorded"},
 		{"# thread: x\n", "trace.txt:1: malformed header line: thread"},
-		{"hello\n", "trace.txt:1: not an event: expected a time before the call, as strace -f -r -T prints it"},
-		{"close(3) = 0\n", "trace.txt:1: not an event: expected a time before the call, as strace -f -r -T prints it"},
+		{"hello\n", "trace.txt:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
+		{"close(3)\n", "trace.txt:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
 		{"# a\n\n" + long + "\n", "trace.txt:3: line longer than 256 KiB"},
 		{long, "trace.txt:1: line longer than 256 KiB"},
 		{"1 0.1 close(3) = 0\n1 0.1 close(x) = 0\n", "trace.txt:2: close: fd: malformed number"},
@@ -152,8 +152,8 @@ func TestErrors(t *testing.T) {
 		{"1 0.1 close(3) = 0 {a=\"}\n", "trace.txt:1: string without an end"},
 		{"1 0. close(3) = 0\n", "trace.txt:1: malformed time"},
 		{"1 3000000000.0 close(3) = 0\n", "trace.txt:1: time out of range"},
-		{"1 2000000000.0 close(3) = 0\n1 2000000000.0 close(3) = 0\n", "trace.txt:2: time out of range"},
-		{"1 0.1close(3) = 0\n", "trace.txt:1: expected a space after the time"},
+		{"1 0.0 close(3) = 0\n1 2000000000.0 close(3) = 0\n1 2000000000.0 close(3) = 0\n", "trace.txt:3: time out of range"},
+		{"1 0.1 close(3) = 0\n1 0.1close(3) = 0\n", "trace.txt:2: expected a space after the time"},
 		{"1 0.1 close(3) = 0\nx 0.1 close(3) = 0\n", "trace.txt:2: expected a thread id"},
 		{"1 0.1 close(3) = 0\n4294967296 0.1 close(3) = 0\n", "trace.txt:2: thread id out of range"},
 		{"1 0.1 ???\n", "trace.txt:1: expected a call"},
@@ -186,6 +186,8 @@ func TestErrors(t *testing.T) {
 		{"rmdir ( ? ) = 0\n", "trace.txt:1: rmdir: path: malformed string"},
 		{"open ( a O_RDWR ) = 0\nopen ( a O_X ) = 0\n", "trace.txt:2: open: flags: unknown flag in O_X"},
 		{"compute ( -1.0 )\n", "trace.txt:1: negative compute"},
+		{"compute ( 1.0 -1.0 )\n", "trace.txt:1: negative compute"},
+		{"compute ( 1.0 2.0 )\n", "trace.txt:1: more time off the processor than compute"},
 		{"compute ( 1.0 ) x\n", "trace.txt:1: unexpected text after compute"},
 		{"compute ( 2000000000.0 )\ncompute ( 2000000000.0 )\n", "trace.txt:2: time out of range"},
 		{"close ( 3 ) = 0 {after=1}\n", "trace.txt:1: malformed note after=1"},
@@ -199,7 +201,7 @@ func TestErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		_, err := readAll(NewReader(strings.NewReader(tt.text), "trace.txt"), 10)
-		require.EqualError(t, err, tt.want)
+		require.EqualError(t, err, tt.want, "%.100q", tt.text)
 		var syntax *SyntaxError
 		require.ErrorAs(t, err, &syntax, tt.want)
 	}
