@@ -10,26 +10,7 @@ import (
 // parseRecorded parses a line of the Recorded or the Older dialect.
 func (r *Reader) parseRecorded(e *format.Event) bool {
 	c := &r.cursor
-	c.spaces()
-	e.TID = 1
-	if r.dialect == Recorded {
-		brackets := c.take("[pid") // as strace writes to a terminal
-		c.spaces()
-		e.TID = c.thread()
-		if brackets {
-			c.expect(']')
-		}
-		c.spaces()
-	}
-	r.clock += c.seconds()
-	if r.clock < -maxNanos || r.clock > maxNanos {
-		c.fail("time out of range")
-	}
-	if c.peek() != ' ' {
-		c.fail("expected a space after the time")
-		return false
-	}
-	c.spaces()
+	r.parseColumns(e)
 	e.Start = r.clock
 	switch c.peek() {
 	case '+':
@@ -74,10 +55,15 @@ func (r *Reader) parseCall(e *format.Event) bool {
 		return false
 	}
 	c.i++
+	if op == format.OpIoctl && r.dialect == Recorded && r.foreignRequest() {
+		r.skip(name)
+		return false
+	}
 	e.Op = op
 	r.parseArgs(e)
 	c.expect(')')
 	r.parseResult(e)
+	r.parentage(e)
 	if op == format.OpExit || op == format.OpExitGroup {
 		r.ended.add(e.TID)
 	}
@@ -122,10 +108,10 @@ func (r *Reader) parseArgs(e *format.Event) {
 
 // canMiss reports whether a call can end before its argument k: because it is
 // left out where it says nothing, because strace shows system calls only as
-// they are, or because fcntl takes one or not.
+// they are and no device of what is none, or because fcntl takes one or not.
 func canMiss(info *format.Info, k int) bool {
 	a := &info.Args[k]
-	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0
+	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0 || a.Name == "dev"
 }
 
 // parseArg parses argument k, and returns which others it found on the way.
@@ -138,10 +124,19 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 	case format.Addr:
 		return r.parseAddr(e, info, k)
 	case format.Flags:
+		if e.Op == format.OpIoctl && r.dialect == Recorded {
+			e.Args[k] = c.parseRequest()
+			return 0
+		}
 		if info.Synthetic != 0 || e.Op == format.OpClone {
 			if done, ok := r.parseStruct(e, info, k); ok {
 				return done
 			}
+		}
+	case format.Offset:
+		if info.Synthetic>>k&1 != 0 {
+			e.Args[k] = c.parsePointed()
+			return 0
 		}
 	case format.Int:
 		if b := c.peek(); !isDigit(b) && b != '-' {
@@ -157,7 +152,7 @@ func (r *Reader) parseNumber(e *format.Event, info *format.Info, k int) {
 	c, a, v := &r.cursor, &info.Args[k], &e.Args[k]
 	switch a.Kind {
 	case format.FD, format.DirFD:
-		if a.Kind == format.DirFD && c.take("AT_FDCWD") {
+		if c.take("AT_FDCWD") {
 			*v = format.AtFDCWD
 		} else {
 			*v = c.int()
@@ -171,12 +166,15 @@ func (r *Reader) parseNumber(e *format.Event, info *format.Info, k int) {
 			r.parseOldLseek(e, k)
 		}
 	case format.Mode:
-		*v = c.mode()
+		*v = c.fileMode()
 	case format.OptMode:
 		// The kernel ignores it where the flags do not ask for it.
 		if *v = c.mode(); !format.HasMode(e.Args[k-1]) {
 			*v = 0
 		}
+	case format.Count:
+		*v = c.device()
+		c.annotation()
 	default:
 		*v = c.int()
 		c.annotation()
@@ -279,13 +277,6 @@ func (c *cursor) descriptor() int64 {
 	}
 	c.annotation()
 	return v
-}
-
-// annotation skips what strace -y says about a number.
-func (c *cursor) annotation() {
-	if c.peek() == '<' {
-		c.upTo('>')
-	}
 }
 
 // parseResult parses "= result <duration> {notes}" to the end of the line.

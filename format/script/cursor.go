@@ -245,7 +245,7 @@ func (c *cursor) value() []byte {
 			continue
 		case '<':
 			// What a descriptor stands for (strace -y) can hold anything.
-			c.upTo('>')
+			c.annotation()
 			continue
 		case '/':
 			if c.take("/*") {

@@ -52,35 +52,3 @@ func versionLine(line []byte) (Dialect, error) {
 	}
 	return d, nil
 }
-
-// recognise returns the dialect of an event's line by how it begins: an
-// optional thread, an optional time, the operation.
-func recognise(line []byte) Dialect {
-	c := cursor{b: line}
-	c.spaces()
-	if c.peek() == '[' {
-		return Recorded
-	}
-	digits := c.i
-	for isDigit(c.peek()) {
-		c.i++
-	}
-	switch c.peek() {
-	case '.', '-':
-		return Older
-	case ' ', '\t':
-		if c.i == digits {
-			return Unrecognised
-		}
-		c.spaces()
-		if isDigit(c.peek()) || c.peek() == '-' {
-			return Recorded
-		}
-	}
-	if len(c.name()) > 0 && c.peek() == ' ' {
-		if c.spaces(); c.peek() == '(' {
-			return Intermediate
-		}
-	}
-	return Unrecognised
-}

@@ -18,7 +18,9 @@
 // the preceding line, of the first since the start of the recording; it can be
 // negative, for lines stand in order of completion. What strace -f -r -T
 // writes is this dialect too: structs and strings where Pianola has addresses,
-// calls that are finished on a later line, and the ends of processes.
+// calls that are finished on a later line, and the ends of processes. So is what
+// strace writes without these options, and with -t, -tt, -ttt, -n, -y and -yy
+// (see Stamp).
 //
 // A line that begins with "#" says something about the whole recording (see
 // format.Header.ParseLine). Arguments, their kinds and their order come from

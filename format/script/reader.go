@@ -14,6 +14,10 @@ const (
 	// need 32 KiB.
 	maxLine = 256 << 10
 
+	// firstBuffer is the size of a Reader's buffer before it has met a source
+	// that fills it, so that many small sources can be open at once.
+	firstBuffer = 16 << 10
+
 	// maxHeader bounds the "#" lines of one source together, in bytes.
 	maxHeader = 256 << 20
 
@@ -58,15 +62,20 @@ type Reader struct {
 	arena  []byte        // strings with escapes, and other text that is not in buf
 	edges  []format.Edge // of the events of one Read
 
-	clock   int64         // Recorded, Older: start of the event on the preceding line
-	calls   unfinished    // strace: calls that have begun
-	ended   ended         // strace: threads whose exit has been read
-	threads []threadClock // Intermediate: by thread number - 1
+	layout    layout        // Recorded: what stands before a call
+	clock     int64         // Recorded, Older: start of the event on the preceding line
+	origin    int64         // strace -t: the first time of day or of the epoch, nanoseconds
+	midnights int64         // strace -t: days since the first, nanoseconds
+	timed     bool          // origin is set
+	terminal  terminal      // strace without -o: whose line has no thread id
+	calls     unfinished    // strace: calls that have begun
+	ended     ended         // strace: threads whose exit has been read
+	threads   []threadClock // Intermediate: by thread number - 1
 }
 
 // NewReader returns a Reader of r. Errors call the source by name.
 func NewReader(r io.Reader, name string) *Reader {
-	return &Reader{Skipped: make(map[string]int64), r: r, name: name, buf: make([]byte, maxLine)}
+	return &Reader{Skipped: make(map[string]int64), r: r, name: name, buf: make([]byte, firstBuffer)}
 }
 
 // Dialect returns the dialect of the source, once the first Read has returned.
@@ -146,8 +155,12 @@ func trimReturn(line []byte) []byte { return bytes.TrimSuffix(line, []byte{'\r'}
 
 // fill moves what has not been read to the front of the buffer and reads on.
 func (r *Reader) fill() {
-	copy(r.buf, r.buf[r.start:r.end])
-	r.start, r.end = 0, r.end-r.start
+	to := r.buf
+	if r.end == len(r.buf) && len(r.buf) < maxLine {
+		to = make([]byte, 4*len(r.buf))
+	}
+	copy(to, r.buf[r.start:r.end])
+	r.buf, r.start, r.end = to, 0, r.end-r.start
 	if r.end == len(r.buf) {
 		r.line++
 		r.err = r.syntaxError(fmt.Errorf("line longer than %d KiB", maxLine>>10))
@@ -194,9 +207,15 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 		return false, nil
 	}
 	if r.dialect == Unrecognised {
-		if r.dialect = recognise(line); r.dialect == Unrecognised {
-			return false, errors.New("not an event: expected a time before the call, as strace -f -r -T prints it")
+		if isRemark(line) {
+			return false, r.remark(line)
 		}
+		if r.dialect, r.layout = recognise(line); r.dialect == Unrecognised {
+			return false, errors.New("not an event: expected a call and its result, as strace -f -r -T prints it")
+		}
+	}
+	if r.dialect == Recorded && !r.announced && isRemark(line) {
+		return false, r.remark(line)
 	}
 	*e = format.Event{Dur: format.Unknown}
 	r.cursor = cursor{b: line}

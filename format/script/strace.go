@@ -12,12 +12,15 @@ type fields uint8
 func (f fields) has(k int) bool { return f>>k&1 != 0 }
 
 // fieldNames are the arguments that strace shows as fields of other names.
-var fieldNames = map[string]string{"l_type": "lock", "l_start": "start", "l_len": "len"}
+var fieldNames = map[string]string{"l_type": "lock", "l_start": "start", "l_len": "len",
+	"src_fd": "arg", "dest_fd": "arg", "src_offset": "inoffset", "src_length": "size", "dest_offset": "outoffset"}
 
 // foreign are the names that strace has for flags of other names, for words
 // without bits, and for bits that the table does not know.
 var foreign = map[string]string{
 	"AT_STATX_SYNC_AS_STAT": "0", "FASYNC": "O_ASYNC", "O_ACCMODE": "0x3", "O_NDELAY": "O_NONBLOCK", "O_RSYNC": "O_SYNC",
+	"MAP_32BIT": "0x40", "MAP_FILE": "0", "MAP_DROPPABLE": "0x8", "MAP_UNINITIALIZED": "0x4000000",
+	"MADV_DONTNEED_LOCKED": "24", "MADV_HWPOISON": "100", "MADV_SOFT_OFFLINE": "101", "MADV_GUARD_INSTALL": "102", "MADV_GUARD_REMOVE": "103",
 	"WSTOPPED": "WUNTRACED", "__WNOTHREAD": "0x20000000", "__WALL": "0x40000000", "__WCLONE": "0x80000000",
 }
 
@@ -27,6 +30,8 @@ func foreignFlags(text []byte) []byte {
 	for i, w := range words {
 		if name, ok := foreign[string(w)]; ok {
 			words[i] = []byte(name)
+		} else if bits, ok := shifted(w); ok {
+			words[i] = bits
 		}
 	}
 	return bytes.Join(words, []byte{'|'})
@@ -71,6 +76,14 @@ func (r *Reader) parseFields(e *format.Event, info *format.Info) (done fields) {
 		}
 		k := info.ArgIndex(string(name))
 		switch {
+		case e.Op == format.OpIoctl && c.take("=[{"): // of the ranges the first
+			done |= r.parseFields(e, info)
+			c.expect('}')
+			for c.peek() == ',' {
+				c.i++
+				c.value()
+			}
+			c.expect(']')
 		case !c.take("="), k < 0, info.Args[k].Kind.IsString(), info.Args[k].Kind == format.Addr:
 			c.value()
 		default:
@@ -99,11 +112,14 @@ func (r *Reader) parseAddr(e *format.Event, info *format.Info, k int) (done fiel
 		text := c.value()
 		if len(text) == 0 {
 			c.fail("expected an address")
+			return 0
 		}
+		r.noteShown(e, info, text)
 		if size := info.ArgIndex("size"); size >= 0 && info.Synthetic>>size&1 != 0 {
 			e.Args[size] = sumLengths(text)
 			done |= 1 << size
 		}
+		done |= parseChild(e, info, text)
 	}
 	return done
 }
@@ -123,11 +139,11 @@ func sumLengths(text []byte) (sum int64) {
 	return sum
 }
 
-// parseSymbol parses what strace shows for the last argument of fcntl where it
-// is no number. What has no meaning for a replay counts as 0.
+// parseSymbol parses what strace shows for the last argument of fcntl or ioctl
+// where it is no number. What has no meaning for a replay counts as 0.
 func (r *Reader) parseSymbol(e *format.Event, info *format.Info, k int) fields {
 	c := &r.cursor
-	if e.Op != format.OpFcntl {
+	if e.Op != format.OpFcntl && e.Op != format.OpIoctl {
 		c.fail("malformed number")
 		return 0
 	}
@@ -187,6 +203,7 @@ func (r *Reader) parseEnd(e *format.Event) bool {
 	if !c.take(" +++") || c.i < len(c.b) {
 		c.fail("expected the end of a thread")
 	}
+	r.terminal.died(e.TID)
 	return !r.ended.remove(e.TID)
 }
 

@@ -30,7 +30,10 @@ type beginning struct {
 	text  []byte
 }
 
-var unfinishedMark = []byte(" <unfinished ...>")
+var (
+	unfinishedMark = []byte(" <unfinished ...>")
+	detachedMark   = []byte(" <detached ...>") // strace -p has left the thread in the call
+)
 
 // suspend reports whether the rest of the line is only the beginning of a
 // call, and keeps it.
@@ -39,6 +42,11 @@ func (r *Reader) suspend(e *format.Event) bool {
 	rest := c.b[c.i:]
 	if len(rest) == 0 || rest[len(rest)-1] != '>' && rest[len(rest)-1] != '?' {
 		return false
+	}
+	if bytes.HasSuffix(rest, detachedMark) {
+		name, _, _ := bytes.Cut(rest, []byte{'('})
+		r.skip(name)
+		return true
 	}
 	text, ok := bytes.CutSuffix(rest, unfinishedMark)
 	if !ok {

@@ -1,0 +1,84 @@
+package script
+
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+)
+
+// What strace shows of the memory that a call has filled says what Pianola's
+// recorder puts into notes.
+var fileTypes = map[string]format.FileType{
+	"S_IFREG": format.TypeReg, "S_IFDIR": format.TypeDir, "S_IFLNK": format.TypeLnk, "S_IFIFO": format.TypeFifo,
+	"S_IFSOCK": format.TypeSock, "S_IFCHR": format.TypeChr, "S_IFBLK": format.TypeBlk,
+}
+
+var modeBits = map[string]int64{"S_ISUID": 0o4000, "S_ISGID": 0o2000, "S_ISVTX": 0o1000}
+
+// noteShown turns what strace shows where the argument is an address into
+// notes: the struct that stat has filled, and the text of a link.
+func (r *Reader) noteShown(e *format.Event, info *format.Info, text []byte) {
+	switch {
+	case bytes.HasPrefix(text, []byte("{st")):
+		r.noteStat(e, text)
+	case text[0] == '"' && text[len(text)-1] == '"' && (e.Op == format.OpReadlink || e.Op == format.OpReadlinkat):
+		start := len(r.arena)
+		r.arena = append(append(r.arena, "target="...), text...)
+		e.Notes = r.arena[start:len(r.arena):len(r.arena)]
+	}
+}
+
+// noteStat reads {st_mode=S_IFREG|0644, st_size=123, …} or the same of statx.
+func (r *Reader) noteStat(e *format.Event, text []byte) {
+	c := cursor{b: text, i: 1}
+	var (
+		typ        format.FileType
+		mode, size int64 = 0, -1
+	)
+	for c.msg == "" && c.i < len(text) {
+		name := c.name()
+		if !c.take("=") {
+			break // "..."
+		}
+		switch value := c.value(); string(name) {
+		case "st_mode", "stx_mode":
+			typ, mode = fileMode(value)
+		case "st_size", "stx_size":
+			if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+				size = n
+			}
+		}
+		if c.peek() != ',' {
+			break
+		}
+		c.i++
+		c.spaces()
+	}
+	if typ == format.TypeUnknown {
+		return
+	}
+	start := len(r.arena)
+	r.arena = append(append(r.arena, "type="...), typ.String()...)
+	r.arena = strconv.AppendInt(append(r.arena, " mode=0"...), mode, 8)
+	if size >= 0 {
+		r.arena = strconv.AppendInt(append(r.arena, " size="...), size, 10)
+	}
+	e.Notes = r.arena[start:len(r.arena):len(r.arena)]
+}
+
+// fileMode reads S_IFDIR|S_ISVTX|0777.
+func fileMode(text []byte) (typ format.FileType, mode int64) {
+	for len(text) > 0 {
+		var word []byte
+		word, text, _ = bytes.Cut(text, []byte{'|'})
+		if t, ok := fileTypes[string(word)]; ok {
+			typ = t
+		} else if bit, ok := modeBits[string(word)]; ok {
+			mode |= bit
+		} else if n, err := strconv.ParseInt(string(word), 8, 32); err == nil && n >= 0 {
+			mode |= n
+		}
+	}
+	return typ, mode
+}
