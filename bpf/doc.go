@@ -3,20 +3,25 @@
 // told to follow, and of all their descendants, in a ring buffer; package
 // record reads them there.
 //
-// A record in the ring is in the byte order of the machine and begins with an
-// Event, 88 bytes:
+// A record in the ring is in the byte order of the machine and begins with
 //
-//	 0 Start   nanoseconds, CLOCK_MONOTONIC
-//	 8 Dur     nanoseconds
-//	16 Ret     result
-//	24 Args    six registers, or what the operation has in their place
-//	72 Tid     thread
-//	76 Tgid    process
-//	80 Nr      number of the system call
-//	84 Flags   what follows, and what else is known
+//	 0 start   nanoseconds, CLOCK_MONOTONIC
+//	 8 dur     nanoseconds; in the upper 16 bits page faults
+//	16 ret     result
+//	24 tid     thread
+//	28 nr      number of the system call, 16 bits
+//	30 flags   what follows, and what else is known; in the upper 4 bits the
+//	           type of the descriptor
+//	32 args    four registers, or what the operation has in their place
 //
-// A plain record ends here. A rich one (FlagRich) goes on with Details, 56
-// bytes, and then the bytes of up to two strings without anything between them.
+// A plain record ends here, with 64 bytes. A wide one goes on with
+//
+//	64 more    two more arguments
+//	80 off     nanoseconds off the processor before the call
+//
+// and a rich one, which is wide too, with Details, 56 bytes, and then the bytes
+// of up to two strings without anything between them. View takes all three
+// apart; AppendRecord puts them together, for tests and other recorders.
 //
 // Which system calls are recorded, and how, follows from the table of
 // operations in package format: see plan.go. The program needs Linux 5.17 with

@@ -10,71 +10,10 @@
  * Strings are read when the call ends, for then the kernel itself has just
  * read them and they are in memory. This program must never wait for a page.
  */
-#include "headers/arch.h"
-#include "headers/layout.h"
-#include "headers/read.h"
+#include "headers/send.h"
 
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
-
-/* Set before the program is loaded. */
-const volatile struct plan plans[MAX_SYS];
-const volatile u32 ioctls[MAX_IOCTLS]; /* the requests that are recorded; 0 ends them */
-const volatile u32 pidns;              /* the recorder's PID namespace, by inode */
-const volatile u8 with_type;           /* note the type of the descriptor */
-const volatile u8 with_faults;         /* note page faults */
-const volatile u8 with_off;            /* note the time off the processor */
-
-/* Read while it runs. */
-s64 live;       /* followed threads that have not ended */
-u64 unfollowed; /* new threads that could not be followed, for want of memory */
-u64 compat;     /* system calls of followed threads through the 32-bit table */
-u64 added;      /* threads that follow_tree has found */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread);
-} threads SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 20); /* bytes; set at load */
-} ring SEC(".maps");
-
-/* Records that found no room in the ring, by system call. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_SYS);
-	__type(key, u32);
-	__type(value, u64);
-} lost SEC(".maps");
-
-/* Rich records are put together here: one slot per program that makes some,
- * for one program never runs twice at once on a processor, but two may. */
-enum { SLOT_EXIT, SLOT_EXEC, NUM_SLOTS };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NUM_SLOTS);
-	__type(key, u32);
-	__type(value, struct scratch);
-} scratches SEC(".maps");
-
-/* Processes as a thread in a PID namespace within the recorder's sees them,
- * and what the recorder calls them. For the results of wait4 and waitid. */
-struct inner {
-	u32 ns; /* inode */
-	u32 pid;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct inner);
-	__type(value, u32);
-} inners SEC(".maps");
 
 /* For bpf2go, which makes Go only of the types that something uses. */
 const enum thread_flag *unused_thread_flag __attribute__((unused));
@@ -83,130 +22,6 @@ const enum kind *unused_kind __attribute__((unused));
 const enum flag *unused_flag __attribute__((unused));
 const enum string_state *unused_string_state __attribute__((unused));
 const struct member *unused_member __attribute__((unused));
-
-INLINE struct thread *followed(struct task_struct *task)
-{
-	return bpf_task_storage_get(&threads, task, NULL, 0);
-}
-
-INLINE void count_lost(u32 nr)
-{
-	u64 *n = bpf_map_lookup_elem(&lost, &nr);
-
-	if (n)
-		(*n)++;
-}
-
-/* Reads the number and the namespace that a thread has at a depth of nested PID
- * namespaces; reports whether it has one. */
-INLINE int read_upid(struct pid *pid, u32 depth, s32 *nr, u32 *ns)
-{
-	struct upid *u;
-
-	if (!pid || depth > FIELD(pid, level))
-		return 0;
-	u = (void *)__builtin_preserve_access_index(&pid->numbers[0]) + depth * sizeof(struct upid);
-	*nr = FIELD(u, nr);
-	struct pid_namespace *n = FIELD(u, ns);
-	*ns = FIELD(n, ns.inum);
-	return 1;
-}
-
-/* Returns what the recorder calls a thread, 0 where it cannot see it. In
- * *innermost comes the thread's own namespace. */
-INLINE u32 number(struct task_struct *task, u32 *innermost)
-{
-	struct pid *pid = task->thread_pid;
-	u32 found = 0;
-
-	for (u32 depth = 0; depth < MAX_PID_NS_LEVEL; depth++) {
-		s32 nr;
-		u32 ns;
-
-		if (!read_upid(pid, depth, &nr, &ns))
-			break;
-		if (ns == pidns)
-			found = nr;
-		*innermost = ns;
-	}
-	return found;
-}
-
-/* Finds the id of a thread, once. */
-INLINE void identify(struct thread *t, struct task_struct *task)
-{
-	u32 ns = 0;
-
-	if (likely(t->tid))
-		return;
-	t->tid = number(task, &ns);
-	if (!t->tid)
-		t->tid = task->pid;
-	t->inner = ns == pidns ? 0 : ns;
-}
-
-/* Keeps the names that a new process has in namespaces within the recorder's. */
-INLINE void remember_inner(struct task_struct *task, u32 tid)
-{
-	struct pid *pid = task->thread_pid;
-
-	for (u32 depth = 1; depth < MAX_PID_NS_LEVEL; depth++) {
-		struct inner key = {};
-
-		if (!read_upid(pid, depth, (s32 *)&key.pid, &key.ns))
-			break;
-		if (key.ns != pidns)
-			bpf_map_update_elem(&inners, &key, &tid, 0);
-	}
-}
-
-/* Turns the number of a process in the thread's namespace into the recorder's. */
-INLINE u64 outer(const struct thread *t, u64 pid)
-{
-	struct inner key = {.ns = t->inner, .pid = pid};
-	u32 *found;
-
-	if (likely(!t->inner) || (s32)pid <= 0)
-		return pid;
-	found = bpf_map_lookup_elem(&inners, &key);
-	return found ? *found : pid;
-}
-
-INLINE void fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
-{
-	e->start = start;
-	e->dur = end - start;
-	e->ret = ret;
-	e->tid = t->tid;
-	e->nr = t->nr;
-	e->flags = 0;
-}
-
-/* The same for records that have room for all that is known. */
-INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
-{
-	fill(e, t, start, end, ret);
-	e->flags = FLAG_WIDE;
-	e->off = t->off;
-	t->off = 0;
-}
-
-/* Sends the end of the current thread. */
-INLINE void send_exit(struct thread *t, u64 now, u64 status, u32 flags, u64 signal)
-{
-	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
-
-	if (!e) {
-		count_lost(t->nr);
-		return;
-	}
-	fill_wide(e, t, now, now, 0);
-	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
-	e->args[0] = status;
-	e->args[1] = signal;
-	e->flags |= flags;
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-}
 
 INLINE int is_lock(u32 cmd)
 {
@@ -244,11 +59,6 @@ INLINE int wanted(const struct pt_regs *regs)
 			return 1;
 	}
 	return 0;
-}
-
-INLINE u64 faults_of(const struct task_struct *task)
-{
-	return with_faults ? task->min_flt + task->maj_flt : 0;
 }
 
 /* A system call begins. */
@@ -292,62 +102,6 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		t->faults = faults_of(task);
 	t->start = bpf_ktime_get_ns();
 	return 0;
-}
-
-/* Sends a record with strings; at is where its strings end. */
-INLINE void send_rich(struct scratch *s, u32 at)
-{
-	s->event.flags |= FLAG_RICH;
-	if (at > sizeof(s->data))
-		return; /* never, but the verifier cannot know */
-	if (bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
-		count_lost(s->event.nr);
-}
-
-/* Adds what is noted of reads and writes. */
-INLINE void note_io(struct event *e, const struct thread *t, struct task_struct *task)
-{
-	u64 faults = faults_of(task) - t->faults;
-
-	if (faults)
-		e->dur |= (faults > 0xffff ? 0xffff : faults) << DUR_BITS;
-	if (with_type)
-		e->flags |= read_type(task, e->args[0]) << TYPE_SHIFT;
-}
-
-INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
-		       u8 kind)
-{
-	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
-
-	if (unlikely(!e)) {
-		count_lost(t->nr);
-		return;
-	}
-	fill(e, t, start, end, ret);
-	read_four(e->args, regs);
-	if (likely(kind == KIND_IO))
-		note_io(e, t, task);
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-}
-
-INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
-		      u8 kind)
-{
-	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
-
-	if (unlikely(!e)) {
-		count_lost(t->nr);
-		return;
-	}
-	if (kind == KIND_FORK && ret > 0 && t->child)
-		ret = t->child;
-	fill_wide(e, t, start, end, ret);
-	read_four(e->args, regs);
-	read_more(e->more, regs);
-	if (kind == KIND_IO)
-		note_io(e, t, task);
-	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
 INLINE u64 register_of(struct event *e, u8 reg)
@@ -507,25 +261,6 @@ int process_exec(u64 *ctx)
 	s->details.state[0] = n ? STRING_WHOLE : STRING_UNREADABLE;
 	send_rich(s, n);
 	return 0;
-}
-
-/* Begins to follow a task. Both the fork hook and follow_tree may find the
- * same one, and it may end meanwhile; it counts as live once, and not after. */
-INLINE struct thread *follow(struct task_struct *task)
-{
-	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (!t)
-		__sync_fetch_and_add(&unfollowed, 1);
-	else if (__sync_val_compare_and_swap(&t->counted, COUNTED_NOT, COUNTED_LIVE) == COUNTED_NOT)
-		__sync_fetch_and_add(&live, 1);
-	return t;
-}
-
-INLINE void count_dead(struct thread *t)
-{
-	if (__sync_val_compare_and_swap(&t->counted, COUNTED_LIVE, COUNTED_DEAD) == COUNTED_LIVE)
-		__sync_fetch_and_add(&live, -1);
 }
 
 SEC("tp_btf/sched_process_fork")

@@ -143,8 +143,9 @@ func (r *Recorder) Follow(pidfd int) error {
 }
 
 // FollowTree begins to record all threads and descendants of the processes
-// that Follow was called for, and returns all threads that are followed then.
-// None is missed, whatever they do meanwhile. Attach must come before.
+// that Follow was called for, and returns all threads that it found, some of
+// which may have ended since. None is missed, whatever they do meanwhile.
+// Attach must come before.
 func (r *Recorder) FollowTree() ([]Member, error) {
 	it, err := link.AttachIter(link.IterOptions{Program: r.coll.Programs[recorderProgFollowTree]})
 	if err != nil {
@@ -152,6 +153,8 @@ func (r *Recorder) FollowTree() ([]Member, error) {
 	}
 	defer it.Close()
 	added := r.coll.Variables[recorderVarAdded]
+	var all []Member
+	seen := map[Member]bool{}
 	for {
 		var before, after uint64
 		err := added.Get(&before)
@@ -159,8 +162,14 @@ func (r *Recorder) FollowTree() ([]Member, error) {
 		if err := errors.Join(err, rerr, added.Get(&after)); err != nil {
 			return nil, fmt.Errorf("list threads: %w", err)
 		}
+		for _, m := range members {
+			if !seen[m] {
+				seen[m] = true
+				all = append(all, m)
+			}
+		}
 		if after == before {
-			return members, nil
+			return all, nil
 		}
 	}
 }

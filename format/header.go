@@ -31,21 +31,23 @@ type Meta struct{ Key, Value string }
 
 // Well-known keys of Meta.
 const (
-	MetaCommand   = "command"       // the recorded command
-	MetaStart     = "start"         // when it began, RFC 3339
-	MetaKernel    = "kernel"        // uname -r
-	MetaArch      = "arch"          // GOARCH
-	MetaLost      = "lost"          // events that the recorder could not keep
-	MetaCost      = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
-	MetaCwd       = "cwd"           // working directory at the start, quoted
-	MetaProcess   = "process"       // a process that the recorder was attached to
-	MetaExit      = "exit"          // exit status of the command
-	MetaElapsed   = "elapsed"       // its run time, seconds
-	MetaPaths     = "paths"         // tree or flat, of a trace
-	MetaLeftOut   = "left out"      // "OP=N …": events that compile left out
-	MetaReplay    = "replay"        // how a log came about; marks a script as a replay's log
-	MetaTool      = "recorder"      // which recorder made the script
-	MetaUnsettled = "not explained" // what compile could not account for
+	MetaCommand     = "command"       // the recorded command
+	MetaStart       = "start"         // when it began, RFC 3339
+	MetaKernel      = "kernel"        // uname -r
+	MetaArch        = "arch"          // GOARCH
+	MetaLost        = "lost"          // events that the recorder could not keep
+	MetaCost        = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
+	MetaCwd         = "cwd"           // working directory at the start, quoted
+	MetaProcess     = "process"       // a process that the recorder was attached to
+	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened
+	MetaUnsupported = "unsupported"   // what the recorder met and can't record: 32-bit=CALLS
+	MetaExit        = "exit"          // exit status of the command
+	MetaElapsed     = "elapsed"       // its run time, seconds
+	MetaPaths       = "paths"         // tree or flat, of a trace
+	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
+	MetaReplay      = "replay"        // how a log came about; marks a script as a replay's log
+	MetaTool        = "recorder"      // which recorder made the script
+	MetaUnsettled   = "not explained" // what compile could not account for
 )
 
 // Thread is a row of the thread table.

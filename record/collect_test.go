@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 // collect is a Sink that keeps everything.
 type collect struct {
+	off     bool // keep the notes of time off the processor, which chance decides
 	headers []*format.Header
 	events  []format.Event
 }
@@ -26,9 +28,25 @@ func (c *collect) WriteHeader(h *format.Header) error {
 
 func (c *collect) Write(events []format.Event) error {
 	for i := range events {
-		c.events = append(c.events, events[i].Clone())
+		e := events[i].Clone()
+		if !c.off {
+			e.Notes = withoutOff(e.Notes)
+		}
+		c.events = append(c.events, e)
 	}
 	return nil
+}
+
+// withoutOff cuts the note off=NANOS, which is the last, from notes.
+func withoutOff(notes []byte) []byte {
+	i := bytes.LastIndex(notes, []byte("off="))
+	if i < 0 {
+		return notes
+	}
+	if notes = bytes.TrimSuffix(notes[:i], []byte(" ")); len(notes) == 0 {
+		return nil
+	}
+	return notes
 }
 
 // of returns the events of an operation, in order.

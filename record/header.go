@@ -21,8 +21,18 @@ import (
 
 // startHeader is what is known before the command runs.
 func startHeader(o *Options, c *child, cost Cost) *format.Header {
-	h := &format.Header{Descriptors: descriptors(c.pid)}
-	h.Set(format.MetaCommand, quoteCommand(o.Command))
+	h := commonHeader(o.Command, cost)
+	h.Descriptors = descriptors(c.pid)
+	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.pid)); err == nil {
+		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
+	}
+	return h
+}
+
+// commonHeader is what every recording begins with.
+func commonHeader(command []string, cost Cost) *format.Header {
+	h := &format.Header{}
+	h.Set(format.MetaCommand, quoteCommand(command))
 	h.Set(format.MetaStart, time.Now().Format(time.RFC3339Nano))
 	var uts unix.Utsname
 	if unix.Uname(&uts) == nil {
@@ -30,10 +40,22 @@ func startHeader(o *Options, c *child, cost Cost) *format.Header {
 	}
 	h.Set(format.MetaArch, runtime.GOARCH)
 	h.Set(format.MetaTool, "ebpf")
-	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.pid)); err == nil {
-		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
-	}
 	h.Set(format.MetaCost, fmt.Sprintf("inside=%d outside=%d", cost.Inside, cost.Outside))
+	return h
+}
+
+// endHeader is what is known after the recording has ended.
+func (r *recording) endHeader() *format.Header {
+	h := endHeader(&r.result)
+	if r.child == nil { // nobody waited for a command
+		h.Meta = slices.DeleteFunc(h.Meta, func(m format.Meta) bool { return m.Key == format.MetaExit })
+	}
+	if fs := fileSystems(&r.drain.decoder.devices); fs != "" {
+		h.Set(format.MetaFileSystems, fs)
+	}
+	if r.result.Compat > 0 {
+		h.Set(format.MetaUnsupported, fmt.Sprintf("32-bit=%d", r.result.Compat))
+	}
 	return h
 }
 
@@ -69,7 +91,7 @@ func quoteCommand(words []string) string {
 
 const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
 
-// descriptors returns what a stopped process has open, in order.
+// descriptors returns what a process has open, in order.
 func descriptors(pid int) []format.Descriptor {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	entries, err := os.ReadDir(dir + "fd")
@@ -134,6 +156,7 @@ func (r *Result) count(lost bpf.Lost) {
 		}
 	}
 	add("32-bit", lost.Compat)
+	r.Compat = int64(lost.Compat)
 	add("threads", lost.Unfollowed)
 	add("recursion", lost.Recursed)
 }

@@ -39,6 +39,10 @@ type Options struct {
 	RingBytes int
 
 	Memory bool // also brk, mmap, munmap, mremap and madvise
+
+	// Of Attach, which takes no command.
+	PID      int           // the process
+	Duration time.Duration // the recording ends then; 0: with the process
 }
 
 // Result says how a recording went.
@@ -57,6 +61,10 @@ type Result struct {
 	// LostByCPU is the number of events, by processor, that found the ring
 	// full; nil where none did.
 	LostByCPU []int64
+
+	// Compat is the number of system calls through the 32-bit table: programs
+	// of 32 bits ran, whose I/O is not recorded. They count as lost, too.
+	Compat int64
 
 	Cost Cost
 }
@@ -81,7 +89,7 @@ func Run(ctx context.Context, o Options, s Sink) (Result, error) {
 		return Result{}, err
 	}
 	defer r.close()
-	return r.run(ctx)
+	return r.run(ctx, r.await)
 }
 
 // complete fills in what has a default.
@@ -104,6 +112,11 @@ func (o *Options) complete() error {
 			*f.file = f.own
 		}
 	}
+	return o.completeRing()
+}
+
+// completeRing fills in the size of the ring.
+func (o *Options) completeRing() error {
 	if o.RingBytes == 0 {
 		o.RingBytes = DefaultRingBytes
 	}
@@ -151,22 +164,7 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 	// that the cost is measured on must be one.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-
-	calibration, err := newCalibration()
-	if err != nil {
-		return nil, err
-	}
-	defer calibration.close()
-	if r.program, err = bpf.Load(config(o)); err != nil {
-		return nil, permission(err)
-	}
-	if r.ring, err = openRing(r.program.Ring()); err != nil {
-		return nil, err
-	}
-	if err = r.program.Attach(); err != nil {
-		return nil, permission(err)
-	}
-	if r.result.Cost, err = calibration.measure(r.program, r.ring); err != nil {
+	if err = r.load(o); err != nil {
 		return nil, err
 	}
 	if r.child, err = startChild(o); err != nil {
@@ -179,17 +177,46 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 		return nil, err
 	}
 	r.signals = catchSignals()
-	r.began = time.Now()
-	var now unix.Timespec
-	if err = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return nil, fmt.Errorf("read the clock: %w", err)
+	if err = r.begin(); err != nil {
+		return nil, err
 	}
-	r.drain = newDrain(r.ring, s, now.Nano())
 	return r, r.child.release()
 }
 
-// run records until the end.
-func (r *recording) run(ctx context.Context) (Result, error) {
+// load loads the program, lets it run and measures what it costs. The calling
+// goroutine must be locked to its thread.
+func (r *recording) load(o *Options) error {
+	calibration, err := newCalibration()
+	if err != nil {
+		return err
+	}
+	defer calibration.close()
+	if r.program, err = bpf.Load(config(o)); err != nil {
+		return permission(err)
+	}
+	if r.ring, err = openRing(r.program.Ring()); err != nil {
+		return err
+	}
+	if err = r.program.Attach(); err != nil {
+		return permission(err)
+	}
+	r.result.Cost, err = calibration.measure(r.program, r.ring)
+	return err
+}
+
+// begin makes this moment the time 0 of the recording.
+func (r *recording) begin() error {
+	r.began = time.Now()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	r.drain = newDrain(r.ring, r.sink, now.Nano())
+	return nil
+}
+
+// run records until await returns. failed is closed when draining has failed.
+func (r *recording) run(ctx context.Context, await func(_ context.Context, failed <-chan struct{}) error) (Result, error) {
 	stop, drained := make(chan struct{}), make(chan struct{})
 	var drainErr error
 	go func() {
@@ -199,7 +226,7 @@ func (r *recording) run(ctx context.Context) (Result, error) {
 			drainErr = errors.Join(drainErr, r.program.Detach())
 		}
 	}()
-	err := r.await(ctx, drained)
+	err := await(ctx, drained)
 	err = errors.Join(err, r.program.Detach())
 	close(stop)
 	<-drained
@@ -211,7 +238,7 @@ func (r *recording) run(ctx context.Context) (Result, error) {
 		return r.result, err
 	}
 	r.result.count(lost)
-	return r.result, r.sink.WriteHeader(endHeader(&r.result))
+	return r.result, r.sink.WriteHeader(r.endHeader())
 }
 
 // livePause is how often descendants that outlive the command are looked for.

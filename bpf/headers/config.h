@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What is set before the program is loaded.
+ */
+#pragma once
+
+#include "layout.h"
+
+const volatile struct plan plans[MAX_SYS];
+const volatile u32 ioctls[MAX_IOCTLS]; /* the requests that are recorded; 0 ends them */
+const volatile u32 pidns;              /* the recorder's PID namespace, by inode */
+const volatile u8 with_type;           /* note the type of the descriptor */
+const volatile u8 with_faults;         /* note page faults */
+const volatile u8 with_off;            /* note the time off the processor */

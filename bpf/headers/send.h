@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What is sent, and the ring that it is sent through.
+ */
+#pragma once
+
+#include "read.h"
+#include "threads.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20); /* bytes; set at load */
+} ring SEC(".maps");
+
+/* Records that found no room in the ring, by system call. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_SYS);
+	__type(key, u32);
+	__type(value, u64);
+} lost SEC(".maps");
+
+/* Rich records are put together here: one slot per program that makes some,
+ * for one program never runs twice at once on a processor, but two may. */
+enum { SLOT_EXIT, SLOT_EXEC, NUM_SLOTS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NUM_SLOTS);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+INLINE void count_lost(u32 nr)
+{
+	u64 *n = bpf_map_lookup_elem(&lost, &nr);
+
+	if (n)
+		(*n)++;
+}
+
+INLINE void fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
+{
+	e->start = start;
+	e->dur = end - start;
+	e->ret = ret;
+	e->tid = t->tid;
+	e->nr = t->nr;
+	e->flags = 0;
+}
+
+/* The same for records that have room for all that is known. */
+INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
+{
+	fill(e, t, start, end, ret);
+	e->flags = FLAG_WIDE;
+	e->off = t->off;
+	t->off = 0;
+}
+
+/* Sends the end of the current thread. */
+INLINE void send_exit(struct thread *t, u64 now, u64 status, u32 flags, u64 signal)
+{
+	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+
+	if (!e) {
+		count_lost(t->nr);
+		return;
+	}
+	fill_wide(e, t, now, now, 0);
+	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
+	e->args[0] = status;
+	e->args[1] = signal;
+	e->flags |= flags;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+INLINE u64 faults_of(const struct task_struct *task)
+{
+	return with_faults ? task->min_flt + task->maj_flt : 0;
+}
+
+/* Sends a record with strings; at is where its strings end. */
+INLINE void send_rich(struct scratch *s, u32 at)
+{
+	s->event.flags |= FLAG_RICH;
+	if (at > sizeof(s->data))
+		return; /* never, but the verifier cannot know */
+	if (bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
+		count_lost(s->event.nr);
+}
+
+/* Adds what is noted of reads and writes. */
+INLINE void note_io(struct event *e, const struct thread *t, struct task_struct *task)
+{
+	u64 faults = faults_of(task) - t->faults;
+
+	if (faults)
+		e->dur |= (faults > 0xffff ? 0xffff : faults) << DUR_BITS;
+	if (with_type)
+		e->flags |= read_type(task, e->args[0]) << TYPE_SHIFT;
+}
+
+INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		       u8 kind)
+{
+	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
+
+	if (unlikely(!e)) {
+		count_lost(t->nr);
+		return;
+	}
+	fill(e, t, start, end, ret);
+	read_four(e->args, regs);
+	if (likely(kind == KIND_IO))
+		note_io(e, t, task);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		      u8 kind)
+{
+	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+
+	if (unlikely(!e)) {
+		count_lost(t->nr);
+		return;
+	}
+	if (kind == KIND_FORK && ret > 0 && t->child)
+		ret = t->child;
+	fill_wide(e, t, start, end, ret);
+	read_four(e->args, regs);
+	read_more(e->more, regs);
+	if (kind == KIND_IO)
+		note_io(e, t, task);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}

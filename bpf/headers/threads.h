@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * The threads that are followed, and what they are called. Ids are those of the
+ * recorder's PID namespace wherever a thread itself may be, so that a clone's
+ * result is the id of the thread that it made.
+ */
+#pragma once
+
+#include "config.h"
+#include "kernel.h"
+
+/* Read while it runs. */
+s64 live;       /* followed threads that have not ended */
+u64 unfollowed; /* new threads that could not be followed, for want of memory */
+u64 compat;     /* system calls of followed threads through the 32-bit table */
+u64 added;      /* threads that follow_tree has found */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Processes as a thread in a PID namespace within the recorder's sees them,
+ * and what the recorder calls them. For the results of wait4 and waitid. */
+struct inner {
+	u32 ns; /* inode */
+	u32 pid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct inner);
+	__type(value, u32);
+} inners SEC(".maps");
+
+INLINE struct thread *followed(struct task_struct *task)
+{
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
+/* Reads the number and the namespace that a thread has at a depth of nested PID
+ * namespaces; reports whether it has one. */
+INLINE int read_upid(struct pid *pid, u32 depth, s32 *nr, u32 *ns)
+{
+	struct upid *u;
+
+	if (!pid || depth > FIELD(pid, level))
+		return 0;
+	u = (void *)__builtin_preserve_access_index(&pid->numbers[0]) + depth * sizeof(struct upid);
+	*nr = FIELD(u, nr);
+	struct pid_namespace *n = FIELD(u, ns);
+	*ns = FIELD(n, ns.inum);
+	return 1;
+}
+
+/* Returns what the recorder calls a thread, 0 where it cannot see it. In
+ * *innermost comes the thread's own namespace. */
+INLINE u32 number(struct task_struct *task, u32 *innermost)
+{
+	struct pid *pid = task->thread_pid;
+	u32 found = 0;
+
+	for (u32 depth = 0; depth < MAX_PID_NS_LEVEL; depth++) {
+		s32 nr;
+		u32 ns;
+
+		if (!read_upid(pid, depth, &nr, &ns))
+			break;
+		if (ns == pidns)
+			found = nr;
+		*innermost = ns;
+	}
+	return found;
+}
+
+/* Finds the id of a thread, once. */
+INLINE void identify(struct thread *t, struct task_struct *task)
+{
+	u32 ns = 0;
+
+	if (likely(t->tid))
+		return;
+	t->tid = number(task, &ns);
+	if (!t->tid)
+		t->tid = task->pid;
+	t->inner = ns == pidns ? 0 : ns;
+}
+
+/* Keeps the names that a new process has in namespaces within the recorder's. */
+INLINE void remember_inner(struct task_struct *task, u32 tid)
+{
+	struct pid *pid = task->thread_pid;
+
+	for (u32 depth = 1; depth < MAX_PID_NS_LEVEL; depth++) {
+		struct inner key = {};
+
+		if (!read_upid(pid, depth, (s32 *)&key.pid, &key.ns))
+			break;
+		if (key.ns != pidns)
+			bpf_map_update_elem(&inners, &key, &tid, 0);
+	}
+}
+
+/* Turns the number of a process in the thread's namespace into the recorder's. */
+INLINE u64 outer(const struct thread *t, u64 pid)
+{
+	struct inner key = {.ns = t->inner, .pid = pid};
+	u32 *found;
+
+	if (likely(!t->inner) || (s32)pid <= 0)
+		return pid;
+	found = bpf_map_lookup_elem(&inners, &key);
+	return found ? *found : pid;
+}
+
+/* Begins to follow a task. Both the fork hook and follow_tree may find the
+ * same one, and it may end meanwhile; it counts as live once, and not after. */
+INLINE struct thread *follow(struct task_struct *task)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t)
+		__sync_fetch_and_add(&unfollowed, 1);
+	else if (__sync_val_compare_and_swap(&t->counted, COUNTED_NOT, COUNTED_LIVE) == COUNTED_NOT)
+		__sync_fetch_and_add(&live, 1);
+	return t;
+}
+
+INLINE void count_dead(struct thread *t)
+{
+	if (__sync_val_compare_and_swap(&t->counted, COUNTED_LIVE, COUNTED_DEAD) == COUNTED_LIVE)
+		__sync_fetch_and_add(&live, -1);
+}
