@@ -108,10 +108,11 @@ func (r *Reader) parseArgs(e *format.Event) {
 
 // canMiss reports whether a call can end before its argument k: because it is
 // left out where it says nothing, because strace shows system calls only as
-// they are and no device of what is none, or because fcntl takes one or not.
+// they are and arguments only where they count, or because fcntl takes one or
+// not.
 func canMiss(info *format.Info, k int) bool {
 	a := &info.Args[k]
-	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0 || a.Name == "dev"
+	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0 || maybe[a.Name]
 }
 
 // parseArg parses argument k, and returns which others it found on the way.
@@ -125,7 +126,7 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 		return r.parseAddr(e, info, k)
 	case format.Flags:
 		if e.Op == format.OpIoctl && r.dialect == Recorded {
-			e.Args[k] = c.parseRequest()
+			e.Args[k] = c.request()
 			return 0
 		}
 		if info.Synthetic != 0 || e.Op == format.OpClone {

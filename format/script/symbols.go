@@ -11,7 +11,8 @@ import (
 var orWord = []byte(" or ")
 
 // foreignRequest reports whether the ioctl whose arguments come next is one
-// that concerns no files, and so has no row.
+// that concerns no files, and so is not in the table. Pianola itself writes
+// what has no name in decimal.
 func (r *Reader) foreignRequest() bool {
 	c := r.cursor
 	c.value() // the descriptor
@@ -20,8 +21,9 @@ func (r *Reader) foreignRequest() bool {
 	}
 	c.i++
 	c.spaces()
-	_, ok := request(c.value())
-	return !ok && c.msg == ""
+	text := c.value()
+	_, ok := request(text)
+	return !ok && c.msg == "" && (len(text) == 0 || bytes.HasPrefix(text, []byte("0x")) || !isDigit(text[0]) && text[0] != '-')
 }
 
 // request returns the request of ioctl of one of the names in a text.
@@ -42,11 +44,21 @@ func request(text []byte) (int64, bool) {
 	return 0, false
 }
 
-// parseRequest parses a request that foreignRequest has let pass.
-func (c *cursor) parseRequest() int64 {
-	v, _ := request(c.value())
+// request parses a request that foreignRequest has let pass.
+func (c *cursor) request() int64 {
+	if b := c.peek(); isDigit(b) || b == '-' {
+		return c.int()
+	}
+	text := c.value()
+	v, ok := request(text)
+	if !ok {
+		c.fail("unknown request " + string(text))
+	}
 	return v
 }
+
+// maybe are the arguments that strace shows only where they count.
+var maybe = map[string]bool{"dev": true, "newaddr": true}
 
 // parsePointed parses an offset that the call takes through a pointer: NULL,
 // or [100], or [0] => [100] where the call has moved it.
