@@ -16,7 +16,9 @@ import (
 var allowed = map[string][]string{
 	"pianola/format":              {},
 	"pianola/format/script":       {"pianola/format"},
+	"pianola/format/foreign":      {"pianola/format", "pianola/format/script"},
 	"pianola/format/bin":          {"pianola/format", "github.com/klauspost/compress/"},
+	"pianola/format/export":       {"pianola/format", "pianola/format/script", "github.com/parquet-go/parquet-go"},
 	"pianola/format/packed":       {"github.com/klauspost/compress/"},
 	"pianola/bpf":                 {"pianola/format", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/record":              {"pianola/format", "pianola/bpf", "github.com/cilium/ebpf", "golang.org/x/sys/"},

@@ -1,0 +1,102 @@
+package export
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// Writer writes the events of a trace, in the order of their starts. The first
+// error of the underlying writer is returned by all later calls.
+type Writer interface {
+	format.Writer
+
+	// Close writes what is still missing. Without it the output is not
+	// whole. It does not close the underlying writer.
+	Close() error
+}
+
+// kinds are the formats, the default first.
+var kinds = []struct {
+	name string
+	open func(io.Writer, *format.Header) (Writer, error)
+}{
+	{"script", newScript},
+	{"fio", newFio},
+	{"fio2", newFio2},
+	{"fiofiles", newLayout},
+	{"strace", newStrace},
+	{"json", newJSON},
+	{"csv", newCSV},
+	{"parquet", newParquet},
+}
+
+// Kinds returns the names of the formats, the default first.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i := range kinds {
+		names[i] = kinds[i].name
+	}
+	return names
+}
+
+// New returns a Writer to w in the format of that name, for the trace that h
+// belongs to. The header must not change before Close.
+func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
+	for i := range kinds {
+		if kinds[i].name == kind {
+			return kinds[i].open(w, h)
+		}
+	}
+	return nil, fmt.Errorf("no format %q: want one of %s", kind, strings.Join(Kinds(), ", "))
+}
+
+// scriptWriter makes the intermediate script a Writer.
+type scriptWriter struct{ *script.IntermediateWriter }
+
+func newScript(w io.Writer, h *format.Header) (Writer, error) {
+	return scriptWriter{script.NewIntermediateWriter(w, h)}, nil
+}
+
+func (w scriptWriter) Close() error { return w.Flush() }
+
+// textSize is how much text is gathered before it is written, in bytes.
+const textSize = 64 << 10
+
+// text gathers lines. After an error it drops them.
+type text struct {
+	w   io.Writer
+	b   []byte
+	err error
+}
+
+func newText(w io.Writer) text { return text{w: w, b: make([]byte, 0, textSize+8<<10)} }
+
+// flushFull writes what is gathered if it is enough.
+func (t *text) flushFull() error {
+	if len(t.b) < textSize {
+		return t.err
+	}
+	return t.flush()
+}
+
+func (t *text) flush() error {
+	if t.err == nil && len(t.b) > 0 {
+		_, t.err = t.w.Write(t.b)
+	}
+	t.b = t.b[:0]
+	if cap(t.b) > 4*textSize { // a header can be large
+		t.b = make([]byte, 0, textSize+8<<10)
+	}
+	return t.err
+}
+
+func checkOp(e *format.Event) error {
+	if !e.Op.Valid() {
+		return fmt.Errorf("export: operation %d is not in the table", e.Op)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// sample returns a small trace with an instance of most that matters.
+func sample(t testing.TB) (*format.Header, []format.Event) {
+	t.Helper()
+	f, err := os.Open("testdata/trace.txt")
+	require.NoError(t, err)
+	defer f.Close()
+	return parsed(t, f)
+}
+
+// parsed returns the events of an intermediate script.
+func parsed(t testing.TB, source io.Reader) (*format.Header, []format.Event) {
+	t.Helper()
+	r := script.NewReader(source, "trace.txt")
+	var events []format.Event
+	batch := make([]format.Event, 16)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return r.Header(), events
+		}
+		require.NoError(t, err)
+	}
+}
+
+// exported returns what a format makes of events.
+func exported(t testing.TB, kind string, h *format.Header, events []format.Event) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := New(kind, &out, h)
+	require.NoError(t, err)
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func TestGolden(t *testing.T) {
+	h, events := sample(t)
+	for _, kind := range Kinds() {
+		if kind == "parquet" {
+			continue // see TestParquet
+		}
+		t.Run(kind, func(t *testing.T) {
+			got := exported(t, kind, h, events)
+			name := filepath.Join("testdata", "trace."+kind)
+			if *update {
+				require.NoError(t, os.WriteFile(name, got, 0o644))
+			}
+			want, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+}
+
+func TestUnknownKind(t *testing.T) {
+	_, err := New("xml", io.Discard, &format.Header{})
+	require.EqualError(t, err, `no format "xml": want one of script, fio, fio2, fiofiles, strace, json, csv, parquet`)
+}
+
+func TestUnknownOperation(t *testing.T) {
+	for _, kind := range Kinds() {
+		w, err := New(kind, io.Discard, &format.Header{})
+		require.NoError(t, err)
+		require.Error(t, w.Write([]format.Event{{Op: format.Op(format.NumOps)}}), kind)
+	}
+}
+
+// full is a disk with room for n more bytes.
+type full struct{ n int }
+
+var errFull = errors.New("no space left")
+
+func (f *full) Write(b []byte) (int, error) {
+	if len(b) > f.n {
+		n := f.n
+		f.n = 0
+		return n, errFull
+	}
+	f.n -= len(b)
+	return len(b), nil
+}
+
+// Wherever the output ends early, Close says so at the latest.
+func TestOutputEndsEarly(t *testing.T) {
+	h, events := sample(t)
+	for _, kind := range Kinds() {
+		whole := len(exported(t, kind, h, events))
+		for _, room := range []int{0, 1, whole / 2, whole - 1} {
+			w, err := New(kind, &full{room}, h)
+			require.NoError(t, err)
+			for i := range events {
+				if err := w.Write(events[i : i+1]); err != nil {
+					require.ErrorIs(t, err, errFull, kind)
+				}
+			}
+			require.ErrorIs(t, w.Close(), errFull, "%s with room for %d of %d bytes", kind, room, whole)
+		}
+	}
+}
+
+// An error in mid-stream is returned by Write, so that a long export ends
+// then.
+func TestErrorStays(t *testing.T) {
+	h, events := sample(t)
+	for _, kind := range Kinds() {
+		if kind == "fiofiles" {
+			continue // writes at the end only
+		}
+		w, err := New(kind, &full{1000}, h)
+		require.NoError(t, err)
+		var failed error
+		for i := 0; i < 40_000 && failed == nil; i++ {
+			failed = w.Write(events[1:6])
+		}
+		require.ErrorIs(t, failed, errFull, kind)
+		require.ErrorIs(t, w.Write(events), errFull, kind)
+		require.ErrorIs(t, w.Close(), errFull, kind)
+	}
+}
+
+func TestNoEvents(t *testing.T) {
+	for kind, want := range map[string]string{
+		"script": "", "fio": "fio version 3 iolog\n", "fio2": "fio version 2 iolog\n", "fiofiles": "#!/bin/sh\nset -eC # noclobber\n",
+		"strace": "", "json": "{}\n",
+		"csv": "thread,process,index,op,class,start,duration,compute,result,error,fd,path,path2,offset,size,flags,mode\r\n",
+	} {
+		require.Equal(t, want, string(exported(t, kind, &format.Header{}, nil)), kind)
+	}
+	require.NotEmpty(t, exported(t, "parquet", &format.Header{}, nil))
+}
+
+// The output is the same however events come in batches, and every time.
+func TestDeterministic(t *testing.T) {
+	h, events := sample(t)
+	for _, kind := range Kinds() {
+		var out bytes.Buffer
+		w, err := New(kind, &out, h)
+		require.NoError(t, err)
+		for i := range events {
+			require.NoError(t, w.Write(events[i:i+1]))
+		}
+		require.NoError(t, w.Close())
+		require.Equal(t, exported(t, kind, h, events), out.Bytes(), kind)
+	}
+}

@@ -1,0 +1,73 @@
+package export
+
+import (
+	"io"
+	"strconv"
+
+	"pianola/format"
+)
+
+// fioWriter writes an iolog that fio replays by --read_iolog.
+//
+// In version 3 a line begins with its time. The manual calls it relative to
+// the beginning; fio takes it for microseconds, waits for the difference to the
+// time of the line before, and takes 0 for no time at all: the first line has 1.
+// In version 2 waits stand between the lines. The manual says microseconds
+// since the last, fio waits until so many milliseconds since its own start.
+type fioWriter struct {
+	out     text
+	log     *iolog
+	version int
+	now     int64 // start of the event, ns
+	waited  int64 // version 2: ms
+}
+
+func newFio(w io.Writer, h *format.Header) (Writer, error)  { return openFio(w, h, 3), nil }
+func newFio2(w io.Writer, h *format.Header) (Writer, error) { return openFio(w, h, 2), nil }
+
+func openFio(w io.Writer, h *format.Header, version int) *fioWriter {
+	f := &fioWriter{out: newText(w), version: version}
+	f.out.b = strconv.AppendInt(append(f.out.b, "fio version "...), int64(version), 10)
+	f.out.b = append(f.out.b, " iolog\n"...)
+	f.log = newIolog(h, f.line)
+	f.log.files.start()
+	return f
+}
+
+func (f *fioWriter) Write(events []format.Event) error {
+	for i := range events {
+		f.now = max(f.now, events[i].Start) // fio knows no way back
+		if err := f.log.apply(&events[i]); err != nil {
+			return err
+		}
+		if err := f.out.flushFull(); err != nil {
+			return err
+		}
+	}
+	return f.out.err
+}
+
+func (f *fioWriter) Close() error {
+	if f.log.err != nil {
+		return f.log.err
+	}
+	return f.out.flush()
+}
+
+func (f *fioWriter) line(l *logged, action string, offset, bytes int64) {
+	b := f.out.b
+	if f.version == 3 {
+		b = append(strconv.AppendInt(b, f.now/1000+1, 10), ' ')
+	} else if ms := f.now / 1e6; ms > f.waited && action != "add" {
+		f.waited = ms
+		b = append(strconv.AppendInt(append(append(b, l.name...), " wait "...), ms, 10), " 0\n"...)
+	}
+	b = append(append(append(b, l.name...), ' '), action...)
+	switch action {
+	case "add", "open", "close":
+	default:
+		b = append(strconv.AppendInt(append(b, ' '), offset, 10), ' ')
+		b = strconv.AppendInt(b, bytes, 10)
+	}
+	f.out.b = append(b, '\n')
+}

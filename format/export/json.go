@@ -1,0 +1,253 @@
+package export
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"pianola/format"
+)
+
+// jsonWriter writes JSON Lines (ndjson): an object with the header, then an
+// object for each event. It has the columns that are not null, "args" with the
+// arguments that have no column, and "after" with the events of other threads,
+// [thread, index], that the event waited for.
+type jsonWriter struct {
+	out  text
+	row  *row
+	name []byte
+	set  []byte
+}
+
+func newJSON(w io.Writer, h *format.Header) (Writer, error) {
+	j := &jsonWriter{out: newText(w), row: newRow(h)}
+	j.header(h)
+	return j, nil
+}
+
+func (j *jsonWriter) Write(events []format.Event) error {
+	for i := range events {
+		e := &events[i]
+		if err := checkOp(e); err != nil {
+			return err
+		}
+		j.row.set(e)
+		j.open('{')
+		for k := range j.row.columns {
+			v := &j.row.columns[k]
+			if v.kind == null {
+				continue
+			}
+			j.key(columnNames[k])
+			switch v.kind {
+			case name:
+				j.name = appendName(j.name[:0], v.text)
+				j.string(j.name)
+			case word:
+				j.string(v.text)
+			default:
+				j.out.b = v.appendPlain(j.out.b)
+			}
+		}
+		j.args(e)
+		if len(e.Edges) > 0 {
+			j.key("after")
+			j.open('[')
+			for _, edge := range e.Edges {
+				j.comma()
+				j.out.b = strconv.AppendInt(append(j.out.b, '['), int64(edge.Thread), 10)
+				j.out.b = append(strconv.AppendInt(append(j.out.b, ','), edge.Event, 10), ']')
+			}
+			j.out.b = append(j.out.b, ']')
+		}
+		j.out.b = append(j.out.b, '}', '\n')
+		if err := j.out.flushFull(); err != nil {
+			return err
+		}
+	}
+	return j.out.err
+}
+
+func (j *jsonWriter) Close() error { return j.out.flush() }
+
+// args writes the arguments that have no column and are not 0.
+func (j *jsonWriter) args(e *format.Event) {
+	begun := false
+	str := 0
+	for k, a := range e.Op.Info().Args {
+		var s []byte
+		if a.Kind.IsString() {
+			s = e.Str[str]
+			str++
+		}
+		if j.row.shown>>k&1 != 0 || a.Kind == format.Path || !says(&a, e.Args[k], s) {
+			continue
+		}
+		if !begun {
+			begun = true
+			j.key("args")
+			j.open('{')
+		}
+		j.key(a.Name)
+		switch a.Kind {
+		case format.Text:
+			j.name = appendName(j.name[:0], s)
+			j.string(j.name)
+		case format.Flags:
+			j.set = a.Flags.Append(j.set[:0], e.Args[k])
+			j.string(j.set)
+		default:
+			j.out.b = strconv.AppendInt(j.out.b, e.Args[k], 10)
+		}
+	}
+	if begun {
+		j.out.b = append(j.out.b, '}')
+	}
+}
+
+// says reports whether an argument is more than the default: a number that
+// isn't 0, or one of a list.
+func says(a *format.Arg, v int64, text []byte) bool {
+	switch {
+	case a.Kind == format.Text:
+		return text != nil
+	case a.Kind == format.Flags && a.Flags.Enum && !a.Opt:
+		return true
+	case a.Kind == format.DirFD:
+		return v != format.AtFDCWD // what a path starts from anyway
+	}
+	return v != 0
+}
+
+// header writes what belongs to the whole trace. Of remarks that repeat, the
+// last counts.
+func (j *jsonWriter) header(h *format.Header) {
+	j.open('{')
+	last := make(map[string]int)
+	for i, m := range h.Meta {
+		last[snake(m.Key)] = i
+	}
+	for i, m := range h.Meta {
+		if key := snake(m.Key); last[key] == i {
+			j.text(key, m.Value)
+		}
+	}
+	j.list("threads", len(h.Threads), func(i int) {
+		t := &h.Threads[i]
+		j.int("process", int64(t.Process))
+		j.int("parent", int64(t.Parent))
+		j.key("start")
+		j.out.b = format.AppendSeconds(j.out.b, t.Start)
+	})
+	j.list("descriptors", len(h.Descriptors), func(i int) {
+		d := &h.Descriptors[i]
+		j.int("process", int64(d.Process))
+		j.int("fd", int64(d.FD))
+		j.key("flags")
+		j.string(format.OpenFlags.Append(nil, d.Flags))
+		j.int("offset", d.Offset)
+		j.text("path", d.Path)
+	})
+	j.list("files", len(h.Files), func(i int) { j.file(&h.Files[i]) })
+	j.out.b = append(j.out.b, '}', '\n')
+}
+
+func (j *jsonWriter) file(f *format.File) {
+	j.text("path", f.Path)
+	j.text("type", f.Type.String())
+	j.int("mode", int64(f.Mode))
+	j.int("size", f.Size)
+	if f.Cached >= 0 {
+		j.int("cached", f.Cached)
+	}
+	if f.Sparse {
+		j.key("sparse")
+		j.out.b = append(j.out.b, "true"...)
+	}
+	if f.Target != "" {
+		j.text("target", f.Target)
+	}
+	if f.Link != "" {
+		j.text("link", f.Link)
+	}
+	j.list("attrs", len(f.Attrs), func(i int) {
+		j.text("name", f.Attrs[i].Name)
+		j.int("size", f.Attrs[i].Size)
+	})
+}
+
+// list writes a list of objects, if there are any.
+func (j *jsonWriter) list(key string, n int, object func(int)) {
+	if n == 0 {
+		return
+	}
+	j.key(key)
+	j.open('[')
+	for i := range n {
+		j.comma()
+		j.open('{')
+		object(i)
+		j.out.b = append(j.out.b, '}')
+		_ = j.out.flushFull() // the error stays
+	}
+	j.out.b = append(j.out.b, ']')
+}
+
+func (j *jsonWriter) open(bracket byte) { j.out.b = append(j.out.b, bracket) }
+
+// comma separates from what stands before, if anything does.
+func (j *jsonWriter) comma() {
+	if n := len(j.out.b); n == 0 || j.out.b[n-1] != '{' && j.out.b[n-1] != '[' {
+		j.out.b = append(j.out.b, ',')
+	}
+}
+
+func (j *jsonWriter) key(name string) {
+	j.comma()
+	j.out.b = append(append(append(j.out.b, '"'), name...), '"', ':')
+}
+
+func (j *jsonWriter) int(key string, n int64) {
+	j.key(key)
+	j.out.b = strconv.AppendInt(j.out.b, n, 10)
+}
+
+func (j *jsonWriter) text(key, s string) {
+	j.key(key)
+	j.name = appendName(j.name[:0], []byte(s))
+	j.string(j.name)
+}
+
+// string appends valid UTF-8 as a JSON string.
+func (j *jsonWriter) string(s []byte) {
+	const hex = "0123456789abcdef"
+	j.out.b = append(j.out.b, '"')
+	for _, c := range s {
+		switch {
+		case c == '"' || c == '\\':
+			j.out.b = append(j.out.b, '\\', c)
+		case c == '\n':
+			j.out.b = append(j.out.b, '\\', 'n')
+		case c == '\t':
+			j.out.b = append(j.out.b, '\\', 't')
+		case c < ' ' || c == 0x7f:
+			j.out.b = append(j.out.b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			j.out.b = append(j.out.b, c)
+		}
+	}
+	j.out.b = append(j.out.b, '"')
+}
+
+// snake returns the key of a remark as other programs write keys.
+func snake(key string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r | 0x20
+		}
+		return '_'
+	}, key)
+}

@@ -1,0 +1,65 @@
+package export
+
+import (
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pianola/format"
+)
+
+// layout writes a shell script that makes, in the working directory, the files
+// of an iolog, because fio makes none before it replays one. The files have
+// the size that they had before the recorded run, or that the reads need, and
+// random bytes in real blocks. The script overwrites nothing.
+type layout struct {
+	out text
+	log *iolog
+}
+
+func newLayout(w io.Writer, h *format.Header) (Writer, error) {
+	l := &layout{out: newText(w), log: newIolog(h, func(*logged, string, int64, int64) {})}
+	l.log.files.start()
+	return l, nil
+}
+
+func (l *layout) Write(events []format.Event) error {
+	for i := range events {
+		if err := l.log.apply(&events[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *layout) Close() error {
+	if l.log.err != nil {
+		return l.log.err
+	}
+	l.out.b = append(l.out.b, "#!/bin/sh\nset -eC # noclobber\n"...)
+	dirs := make([]string, 0, len(l.log.dirs))
+	for dir := range l.log.dirs {
+		dirs = append(dirs, dir)
+	}
+	slices.Sort(dirs)
+	for _, dir := range dirs {
+		l.line("mkdir -p ", dir)
+	}
+	for _, f := range l.log.order {
+		command := ": >"
+		if f.size > 0 {
+			command = "head -c " + strconv.FormatInt(f.size, 10) + " /dev/urandom >"
+		}
+		l.line(command, f.name)
+	}
+	return l.out.flush()
+}
+
+// line writes a command and a name, quoted so that the shell takes it for one
+// word and no option.
+func (l *layout) line(command, name string) {
+	l.out.b = append(append(l.out.b, command...), "'./"...)
+	l.out.b = append(append(l.out.b, strings.ReplaceAll(name, "'", `'\''`)...), "'\n"...)
+	_ = l.out.flushFull() // the error stays
+}

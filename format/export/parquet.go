@@ -1,0 +1,152 @@
+package export
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"pianola/format"
+)
+
+// rowsPerGroup bounds a row group, which is held in memory until it is full;
+// with names of 60 bytes it takes about 20 MiB.
+const rowsPerGroup = 1 << 17
+
+// rowsPerWrite is how many rows are handed over at once.
+const rowsPerWrite = 256
+
+// schema is the columns of a table, in their order. Times are whole
+// nanoseconds, because a float64 of seconds holds fewer. Text is in
+// dictionaries; what grows from row to row is stored as differences.
+type schema struct {
+	Thread   int32  `parquet:"thread,dict,zstd"`
+	Process  int32  `parquet:"process,dict,zstd"`
+	Index    int64  `parquet:"index,delta,zstd"`
+	Op       string `parquet:"op,dict,zstd"`
+	Class    string `parquet:"class,dict,zstd"`
+	Start    int64  `parquet:"start_nanos,delta,zstd"`
+	Duration int64  `parquet:"duration_nanos,optional,delta,zstd"`
+	Compute  int64  `parquet:"compute_nanos,delta,zstd"`
+	Result   int64  `parquet:"result,optional,zstd"`
+	Error    string `parquet:"error,optional,dict,zstd"`
+	FD       int64  `parquet:"fd,optional,zstd"`
+	Path     string `parquet:"path,optional,dict,zstd"`
+	Path2    string `parquet:"path2,optional,dict,zstd"`
+	Offset   int64  `parquet:"offset,optional,zstd"`
+	Size     int64  `parquet:"size,optional,zstd"`
+	Flags    string `parquet:"flags,optional,dict,zstd"`
+	Mode     int64  `parquet:"mode,optional,zstd"`
+}
+
+// needed are the columns that are never null.
+const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colClass | 1<<colStart | 1<<colCompute
+
+// narrow are the columns of 32 bits.
+const narrow = 1<<colThread | 1<<colProcess
+
+// parquetWriter writes a Parquet file. The remarks of the header are its
+// metadata, under keys that begin with "pianola.".
+type parquetWriter struct {
+	out    *parquet.Writer
+	sink   *sticky
+	row    *row
+	rows   []parquet.Row
+	filled int
+	text   []byte // of the names in rows
+}
+
+func newParquet(w io.Writer, h *format.Header) (Writer, error) {
+	sink := &sticky{w: w}
+	p := &parquetWriter{sink: sink, row: newRow(h), rows: make([]parquet.Row, rowsPerWrite)}
+	for i := range p.rows {
+		p.rows[i] = make(parquet.Row, numColumns)
+	}
+	p.out = parquet.NewWriter(sink, parquet.SchemaOf(schema{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("pianola", "1", ""))
+	for _, m := range h.Meta {
+		p.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(appendName(nil, []byte(m.Value))))
+	}
+	p.out.SetKeyValueMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
+	return p, nil
+}
+
+func (p *parquetWriter) Write(events []format.Event) error {
+	for i := range events {
+		if err := checkOp(&events[i]); err != nil {
+			return err
+		}
+		p.row.set(&events[i])
+		p.add()
+		if p.filled == len(p.rows) {
+			if err := p.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return p.sink.err
+}
+
+// add copies the row, whose text is overwritten by the next.
+func (p *parquetWriter) add() {
+	to := p.rows[p.filled]
+	p.filled++
+	for k := range p.row.columns {
+		v, level := &p.row.columns[k], 1
+		if needed>>k&1 != 0 {
+			level = 0
+		}
+		var value parquet.Value
+		switch v.kind {
+		case null:
+			to[k] = parquet.NullValue().Level(0, 0, k)
+			continue
+		case number, seconds:
+			value = parquet.Int64Value(v.n)
+			if narrow>>k&1 != 0 {
+				value = parquet.Int32Value(int32(v.n))
+			}
+		default:
+			from := len(p.text)
+			p.text = appendName(p.text, v.text)
+			value = parquet.ByteArrayValue(p.text[from:len(p.text):len(p.text)])
+		}
+		to[k] = value.Level(0, level, k)
+	}
+}
+
+func (p *parquetWriter) flush() error {
+	if p.sink.err != nil {
+		return p.sink.err
+	}
+	_, err := p.out.WriteRows(p.rows[:p.filled])
+	p.filled, p.text = 0, p.text[:0]
+	return p.sink.first(err)
+}
+
+func (p *parquetWriter) Close() error {
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return p.sink.first(p.out.Close())
+}
+
+// sticky keeps the first error of a writer, and writes nothing after it.
+type sticky struct {
+	w   io.Writer
+	err error
+}
+
+func (s *sticky) Write(b []byte) (n int, err error) {
+	if s.err == nil {
+		n, s.err = s.w.Write(b)
+	}
+	return n, s.err
+}
+
+// first returns the first error: that of the writer below, or err.
+func (s *sticky) first(err error) error {
+	if s.err == nil {
+		s.err = err
+	}
+	return s.err
+}

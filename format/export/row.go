@@ -1,0 +1,193 @@
+package export
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"pianola/format"
+)
+
+// The columns of a table. A column that says nothing of an event is null.
+const (
+	colThread   = iota
+	colProcess  // 0 where the trace doesn't say
+	colIndex    // position of the event in its thread, from 0
+	colOp       // name of the operation
+	colClass    // open, close, read, write, sync, metadata, memory, process
+	colStart    // seconds, or nanoseconds in Parquet, since the start of the recording
+	colDuration // in the call, as start; null if not known
+	colCompute  // since the end of the thread's previous event, as start
+	colResult   // of a call that succeeded
+	colError    // name of the errno of a call that failed
+	colFD       // descriptor
+	colPath     // name that the call has, or the file that the descriptor leads to
+	colPath2    // new name, or the file that is written to from the first
+	colOffset   // bytes; of a read or write where it really began, whatever the call says
+	colSize     // bytes that were asked for
+	colFlags    // names joined by |
+	colMode     // permissions, decimal
+	numColumns
+)
+
+var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "result", "error",
+	"fd", "path", "path2", "offset", "size", "flags", "mode"}
+
+// kind is how a value is written.
+type kind uint8
+
+const (
+	null    kind = iota
+	number       // n
+	seconds      // n nanoseconds
+	word         // text that needs no escapes
+	name         // text of any bytes
+)
+
+var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, number, word,
+	number, name, name, number, number, word, number}
+
+// value is what stands in a column.
+type value struct {
+	kind kind
+	n    int64
+	text []byte // borrowed
+}
+
+// row is one event as a table shows it, overwritten by the next.
+type row struct {
+	columns [numColumns]value
+	shown   uint8 // arguments that have a column, by bit
+	files   *files
+	counts  []int64 // events by thread number
+	op      [format.NumOps][]byte
+	class   [format.NumClasses][]byte
+	errors  map[int64][]byte
+	flags   []byte // memory of colFlags
+	paths   [2][]byte
+}
+
+func newRow(h *format.Header) *row {
+	r := &row{files: newFiles(h), errors: make(map[int64][]byte), counts: make([]int64, len(h.Threads)+1)}
+	r.files.start()
+	for op := range r.op {
+		r.op[op] = []byte(format.Op(op).String())
+	}
+	for c := range r.class {
+		r.class[c] = []byte(format.Class(c).String())
+	}
+	return r
+}
+
+func (r *row) number(column int, n int64) { r.columns[column] = value{kind: columnKinds[column], n: n} }
+func (r *row) text(column int, text []byte) {
+	r.columns[column] = value{kind: columnKinds[column], text: text}
+}
+func (r *row) argument(column int, arg int8, e *format.Event) {
+	if arg >= 0 {
+		r.number(column, e.Args[arg])
+		r.shown |= 1 << arg
+	}
+}
+
+// set fills the row with an event.
+func (r *row) set(e *format.Event) {
+	r.columns, r.shown = [numColumns]value{}, 0
+	info, sh := e.Op.Info(), &shapes[e.Op]
+	r.number(colThread, int64(e.TID))
+	r.number(colProcess, int64(r.files.process(e.TID)))
+	r.number(colIndex, r.index(e.TID))
+	r.text(colOp, r.op[e.Op])
+	r.text(colClass, r.class[info.Class])
+	r.number(colStart, e.Start)
+	if e.Dur >= 0 {
+		r.number(colDuration, e.Dur)
+	}
+	r.number(colCompute, e.Compute)
+	switch {
+	case e.Failed():
+		r.text(colError, r.errno(-e.Ret))
+	case e.Ret != format.NoResult:
+		r.number(colResult, e.Ret)
+	}
+	r.argument(colFD, sh.fd, e)
+	r.argument(colOffset, sh.offset, e)
+	r.argument(colSize, sh.size, e)
+	if sh.mode >= 0 && (info.Args[sh.mode].Kind == format.Mode || format.HasMode(e.Args[sh.mode-1])) {
+		r.argument(colMode, sh.mode, e)
+	}
+	if sh.flags >= 0 {
+		r.flags = info.Args[sh.flags].Flags.Append(r.flags[:0], e.Args[sh.flags])
+		r.text(colFlags, r.flags)
+		r.shown |= 1 << sh.flags
+	}
+
+	s := r.files.apply(e)
+	if s.read.file != nil {
+		r.number(colOffset, s.read.offset)
+	} else if s.written.file != nil && s.outFile == nil {
+		r.number(colOffset, s.written.offset)
+	} else if r.columns[colOffset].n < 0 && sh.outOffset >= 0 {
+		r.columns[colOffset] = value{} // a NULL pointer
+	}
+	for i, column := range [...]int{colPath, colPath2} {
+		at := [...]*file{s.file, s.outFile}[i]
+		switch k := sh.paths[i]; {
+		case k >= 0 && e.Str[k] != nil:
+			r.text(column, e.Str[k])
+		case at != nil && (sh.fd >= 0 || i == 1):
+			r.paths[i] = append(r.paths[i][:0], at.path...)
+			r.text(column, r.paths[i])
+		}
+	}
+}
+
+func (r *row) index(thread int32) int64 {
+	if thread < 0 || int(thread) >= len(r.counts) {
+		thread = 0
+	}
+	n := r.counts[thread]
+	r.counts[thread]++
+	return n
+}
+
+func (r *row) errno(n int64) []byte {
+	text, ok := r.errors[n]
+	if !ok {
+		text = []byte(format.ErrnoName(int(n)))
+		r.errors[n] = text
+	}
+	return text
+}
+
+// appendName appends a name as valid UTF-8 (see the package comment).
+func appendName(dst, name []byte) []byte {
+	const hex = "0123456789abcdef"
+	for len(name) > 0 {
+		if c := name[0]; c < utf8.RuneSelf {
+			if c == '\\' {
+				dst = append(dst, '\\')
+			}
+			dst, name = append(dst, c), name[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(name)
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, '\\', 'x', hex[name[0]>>4], hex[name[0]&15])
+		} else {
+			dst = append(dst, name[:n]...)
+		}
+		name = name[n:]
+	}
+	return dst
+}
+
+// appendPlain appends a value that is no name.
+func (v *value) appendPlain(dst []byte) []byte {
+	switch v.kind {
+	case number:
+		return strconv.AppendInt(dst, v.n, 10)
+	case seconds:
+		return format.AppendSeconds(dst, v.n)
+	}
+	return append(dst, v.text...)
+}

@@ -1,0 +1,189 @@
+package export
+
+import (
+	"io"
+	"strconv"
+	"time"
+
+	"pianola/format"
+)
+
+// straceWriter writes what strace -f -ttt -T would have printed, with times in
+// nanoseconds as by --absolute-timestamps=precision:ns and
+// --syscall-times=ns. Process ids are numbers of threads, buffers are
+// addresses, and calls stand whole in the order of their starts, also where
+// strace would have cut them in two.
+type straceWriter struct {
+	out   text
+	start int64 // of the recording, ns since 1970
+}
+
+func newStrace(w io.Writer, h *format.Header) (Writer, error) {
+	s := &straceWriter{out: newText(w)}
+	if v, ok := h.Value(format.MetaStart); ok {
+		// Without a start, or with one that is none, times count from 0.
+		if t, err := time.Parse(time.RFC3339Nano, v); err == nil && t.Year() >= 1970 && t.Year() < 2200 {
+			s.start = t.UnixNano()
+		}
+	}
+	return s, nil
+}
+
+func (s *straceWriter) Write(events []format.Event) error {
+	for i := range events {
+		e := &events[i]
+		if err := checkOp(e); err != nil {
+			return err
+		}
+		b := append(strconv.AppendInt(s.out.b, int64(e.TID), 10), ' ')
+		b = append(format.AppendSeconds(b, s.start+e.Start), ' ')
+		b = append(appendCall(b, e), " = "...)
+		b = appendStraceResult(b, e)
+		if e.Dur >= 0 {
+			b = append(format.AppendSeconds(append(b, " <"...), e.Dur), '>')
+		}
+		s.out.b = append(b, '\n')
+		if err := s.out.flushFull(); err != nil {
+			return err
+		}
+	}
+	return s.out.err
+}
+
+func (s *straceWriter) Close() error { return s.out.flush() }
+
+func appendStraceResult(dst []byte, e *format.Event) []byte {
+	switch {
+	case e.Ret == format.NoResult:
+		return append(dst, '?')
+	case !e.Failed():
+		return strconv.AppendInt(dst, e.Ret, 10)
+	}
+	name := format.ErrnoName(int(-e.Ret))
+	if name[0] != 'E' {
+		return append(strconv.AppendInt(append(dst, "-1 (errno "...), -e.Ret, 10), ')')
+	}
+	dst = append(append(dst, "-1 "...), name...)
+	return append(append(append(dst, " ("...), format.ErrnoText(int(-e.Ret))...), ')')
+}
+
+// forms are the calls that strace shows otherwise than the table names them:
+// what is canonical only, and what it shows as structs. In a form a verb
+// stands for an argument, by its number.
+//
+//	%0      as its kind is shown
+//	%p0     an offset behind a pointer: [4096], NULL if negative
+var forms = [format.NumOps]string{
+	format.OpOpenm:         "open(%0, %1, %2)",
+	format.OpFstatx:        `statx(%0, "", %1, %2, %3)`,
+	format.OpUtimens:       "utimensat(AT_FDCWD, %0, %1, %2)",
+	format.OpFutimens:      "utimensat(%0, NULL, %1, 0)",
+	format.OpReadv:         "readv(%0, [{iov_base=%1, iov_len=%3}, ...], %2)",
+	format.OpWritev:        "writev(%0, [{iov_base=%1, iov_len=%3}, ...], %2)",
+	format.OpPreadv:        "preadv(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3)",
+	format.OpPwritev:       "pwritev(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3)",
+	format.OpPreadv2:       "preadv2(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3, %5)",
+	format.OpPwritev2:      "pwritev2(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3, %5)",
+	format.OpClone:         "clone(child_stack=NULL, flags=%0)",
+	format.OpCopyFileRange: "copy_file_range(%0, %p1, %2, %p3, %4, %5)",
+	format.OpSplice:        "splice(%0, %p1, %2, %p3, %4, %5)",
+	format.OpSendfile:      "sendfile(%0, %1, %p2, %3)",
+}
+
+// fcntlForms and ioctlForms are forms by the command, their second argument.
+var (
+	fcntlForms = map[int64]string{
+		1: "fcntl(%0, %1)", 3: "fcntl(%0, %1)",
+		format.FGetlk: lockForm, format.FSetlk: lockForm, format.FSetlkw: lockForm,
+		format.FOfdGetlk: lockForm, format.FOfdSetlk: lockForm, format.FOfdSetlkw: lockForm,
+	}
+	ioctlForms = map[int64]string{
+		format.Ficlone:      "ioctl(%0, %1, %2)",
+		format.Ficlonerange: "ioctl(%0, %1, {src_fd=%2, src_offset=%3, src_length=%4, dest_offset=%5})",
+	}
+)
+
+const lockForm = "fcntl(%0, %1, {l_type=%3, l_whence=SEEK_SET, l_start=%4, l_len=%5})"
+
+// formOf returns the form of a call, "" for that of the table.
+func formOf(e *format.Event) string {
+	switch e.Op {
+	case format.OpFcntl:
+		return fcntlForms[e.Args[1]]
+	case format.OpIoctl:
+		return ioctlForms[e.Args[1]]
+	}
+	return forms[e.Op]
+}
+
+// appendCall appends the name and the arguments of a call.
+func appendCall(dst []byte, e *format.Event) []byte {
+	info, form := e.Op.Info(), formOf(e)
+	if form == "" {
+		dst = append(append(dst, info.Name...), '(')
+		for k := range info.Args {
+			if info.Args[k].Kind == format.OptMode && !format.HasMode(e.Args[k-1]) {
+				continue
+			}
+			if e.Op == format.OpFcntl && k > 2 || e.Op == format.OpIoctl && k > 2 || e.Op == format.OpWaitid && k > 4 {
+				break // what the recorder adds
+			}
+			if k > 0 {
+				dst = append(dst, ", "...)
+			}
+			dst = appendArg(dst, e, k)
+		}
+		return append(dst, ')')
+	}
+	for i := 0; i < len(form); i++ {
+		if form[i] != '%' {
+			dst = append(dst, form[i])
+			continue
+		}
+		i++
+		if form[i] != 'p' {
+			dst = appendArg(dst, e, int(form[i]-'0'))
+			continue
+		}
+		i++
+		if v := e.Args[form[i]-'0']; v < 0 {
+			dst = append(dst, "NULL"...)
+		} else {
+			dst = append(strconv.AppendInt(append(dst, '['), v, 10), ']')
+		}
+	}
+	return dst
+}
+
+// appendArg appends an argument as its kind is shown.
+func appendArg(dst []byte, e *format.Event, k int) []byte {
+	info := e.Op.Info()
+	a, v := &info.Args[k], e.Args[k]
+	switch a.Kind {
+	case format.Path, format.Text:
+		if s := e.Str[info.StringIndex(k)]; s != nil {
+			return format.AppendQuoted(dst, s)
+		}
+		return append(dst, "NULL"...)
+	case format.Flags:
+		return a.Flags.Append(dst, v)
+	case format.Mode, format.OptMode:
+		if v < 0o10 && v >= 0 {
+			dst = append(dst, '0')
+		}
+		return strconv.AppendUint(append(dst, '0'), uint64(v), 8)
+	case format.Addr:
+		if v == 0 {
+			return append(dst, "NULL"...)
+		}
+		return strconv.AppendUint(append(dst, "0x"...), uint64(v), 16)
+	case format.DirFD:
+		if v == format.AtFDCWD {
+			return append(dst, "AT_FDCWD"...)
+		}
+	case format.FDPair:
+		dst = strconv.AppendInt(append(dst, '['), int64(int32(v)), 10)
+		return append(strconv.AppendInt(append(dst, ", "...), v>>32, 10), ']')
+	}
+	return strconv.AppendInt(dst, v, 10)
+}
