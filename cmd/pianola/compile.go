@@ -17,9 +17,10 @@ import (
 func compileCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "compile",
-		Usage:     "turn a script into a compiled trace",
-		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… TRACE.txt",
-		Description: "Reads a recording, or an intermediate script, and writes a portable, compressed trace:\n" +
+		Usage:     "turn a recording into a compiled trace",
+		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… RECORDING…",
+		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, and\n" +
+			"writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, what is no file is left out, and times become compute.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
@@ -30,6 +31,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
 			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
+			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
 		},
@@ -38,10 +40,8 @@ func compileCommand() *cli.Command {
 }
 
 func runCompile(c *cli.Context) error {
-	name, err := operand(c, "script")
-	if err != nil {
-		return err
-	}
+	var err error
+	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate")}
 	switch c.String("paths") {
 	case "tree":
@@ -67,23 +67,13 @@ func runCompile(c *cli.Context) error {
 			return &hint{err, "make a key: head -c 32 /dev/urandom >" + name}
 		}
 	}
-	f, err := openInput(name)
+	src, err := openOperands(c)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if isTrace(f) {
-		return &hint{fmt.Errorf("%s: compiled already", name), "pianola print shows it as text"}
-	}
-	d, log, err := dialect(f, name)
-	if err != nil {
-		return err
-	}
-	if log {
-		return fmt.Errorf("%s: the log of a replay, not a recording", name)
-	}
-	o.Bare = d == script.Older
-	if d == script.Intermediate && (o.Filter != nil || o.Key != nil) {
+	defer src.Close()
+	o.Bare = src.Dialect == script.Older
+	if src.Dialect == script.Intermediate && (o.Filter != nil || o.Key != nil) {
 		return fmt.Errorf("%s: an intermediate script can't be filtered or anonymized, only the recording", name)
 	}
 
@@ -111,18 +101,18 @@ func runCompile(c *cli.Context) error {
 	// The trace is written aside first: the script is printed from it, and
 	// nothing appears under its name before all has gone well.
 	r := &compile.Report{}
-	if d == script.Intermediate {
-		src, err := scriptSource(f, name)()
+	if src.Dialect == script.Intermediate {
+		events, err := src.open()
 		if err != nil {
 			return err
 		}
-		if err := compile.Copy(src, bin.NewWriter(trace, tmp)); err != nil {
+		if err := compile.Copy(events, bin.NewWriter(trace, tmp)); err != nil {
 			return named(name, err)
 		}
-	} else if r, err = compile.Compile(scriptSource(f, name), bin.NewWriter(trace, tmp), o); err != nil {
+	} else if r, err = compile.Compile(src.open, bin.NewWriter(trace, tmp), o); err != nil {
 		return named(name, err)
 	}
-	if err := judge(c, name, f, r); err != nil {
+	if err := judge(c, name, r); err != nil {
 		return err
 	}
 	if _, err := trace.Seek(0, io.SeekStart); err != nil {
@@ -159,7 +149,7 @@ func named(name string, err error) error {
 }
 
 // judge warns of what a trace can't make good, or refuses it.
-func judge(c *cli.Context, name string, f *os.File, r *compile.Report) error {
+func judge(c *cli.Context, name string, r *compile.Report) error {
 	var faults []string
 	if r.Endless {
 		faults = append(faults, "the recording has no end, as if the recorder had been killed")

@@ -10,6 +10,7 @@ import (
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/format/foreign"
 	"pianola/format/script"
 )
 
@@ -85,19 +86,21 @@ func openRecording(name string) (r format.Reader, close func() error, err error)
 		}
 		return t.Events(), f.Close, nil
 	}
-	d, log, err := dialect(f, name)
+	src, err := inspect(foreign.Options{}, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if log || d == script.Intermediate {
-		r, err := scriptSource(f, name)()
-		return r, f.Close, err
+	f.Close()
+	if src.Log || src.Dialect == script.Intermediate {
+		r, err := src.open()
+		return r, src.Close, err
 	}
+	defer src.Close()
 	tmp, err := spool("")
 	if err != nil {
 		return nil, nil, err
 	}
-	report, err := compileTo(tmp, scriptSource(f, name), compile.Options{Compensate: true})
+	report, err := compileTo(tmp, src.open, compile.Options{Compensate: true})
 	if err != nil {
 		tmp.Close()
 		return nil, nil, err
@@ -105,7 +108,6 @@ func openRecording(name string) (r format.Reader, close func() error, err error)
 	if report.Endless || report.Lost > 0 {
 		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording is not whole; pianola compile says more\n", name)
 	}
-	f.Close()
 	t, err := traceOf(tmp)
 	if err != nil {
 		tmp.Close()

@@ -2,74 +2,126 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 
-	"pianola/compile"
+	"github.com/urfave/cli/v2"
+
 	"pianola/format"
+	"pianola/format/foreign"
 	"pianola/format/packed"
 	"pianola/format/script"
 )
 
-// dialect finds out what kind of script a file is, and whether it is the log of
-// a replay.
-func dialect(f *os.File, name string) (d script.Dialect, log bool, err error) {
-	r, err := openScript(f, name)
+// sources is a recording in one or more files, compressed or not, in any of
+// the formats that package foreign knows.
+type sources struct {
+	*foreign.Recording
+	last *foreign.Reader
+}
+
+// inspect finds out what the files are. sources must be closed.
+func inspect(o foreign.Options, names ...string) (*sources, error) {
+	var files []foreign.File
+	for _, name := range names {
+		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name) }})
+	}
+	r, err := foreign.Inspect(files, o)
 	if err != nil {
-		return 0, false, err
-	}
-	defer r.packed.Close()
-	if _, err := r.Read(make([]format.Event, 1)); err != nil && !errors.Is(err, io.EOF) {
-		return 0, false, err
-	}
-	_, log = r.Header().Value(format.MetaReplay)
-	return r.Dialect(), log, nil
-}
-
-// scriptSource opens a script again and again for the passes of compile. A
-// reader is of no use any more once the next has been opened.
-func scriptSource(f *os.File, name string) compile.Source {
-	var last *source
-	return func() (format.Reader, error) {
-		if last != nil {
-			last.packed.Close()
-		}
-		var err error
-		if last, err = openScript(f, name); err != nil {
-			return nil, err
-		}
-		return last, nil
-	}
-}
-
-// source reads a script, compressed or not, and what a killed recorder left
-// behind: it ends before what is not whole. Compile warns of such a recording,
-// since it misses what a recorder writes last.
-type source struct {
-	*script.Reader
-	packed *packed.Reader
-}
-
-// openScript reads a file from its start.
-func openScript(f *os.File, name string) (*source, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	p := packed.NewReader(f)
-	return &source{script.NewReader(p, name), p}, nil
+	return &sources{Recording: r}, nil
 }
 
+// open opens the recording for a pass of compile. A reader is of no use any
+// more once the next has been opened.
+func (s *sources) open() (format.Reader, error) {
+	s.Close()
+	var err error
+	if s.last, err = s.Recording.Open(); err != nil {
+		return nil, err
+	}
+	return tolerant{s.last}, nil
+}
+
+// Close closes what the last pass read.
+func (s *sources) Close() error {
+	if s.last == nil {
+		return nil
+	}
+	err := s.last.Close()
+	s.last = nil
+	return err
+}
+
+// tolerant reads what a killed recorder left behind: it ends before what is
+// not whole. Compile warns of such a recording, since it misses what a
+// recorder writes last.
+type tolerant struct{ format.Reader }
+
 // Read implements format.Reader.
-func (s *source) Read(events []format.Event) (int, error) {
-	n, err := s.Reader.Read(events)
+func (t tolerant) Read(events []format.Event) (int, error) {
+	n, err := t.Reader.Read(events)
 	if err == nil || err == io.EOF {
 		return n, err
 	}
 	syntax, ok := errors.AsType[*script.SyntaxError](err)
 	if cut := ok && syntax.Cut || errors.Is(err, packed.ErrTruncated); cut {
-		if _, recorded := s.Header().Value(format.MetaTool); recorded {
+		if _, recorded := t.Header().Value(format.MetaTool); recorded {
 			err = io.EOF
 		}
 	}
 	return n, err
+}
+
+// packedFile is a file that may be compressed.
+type packedFile struct {
+	*packed.Reader
+	file *os.File
+}
+
+func openPacked(name string) (*packedFile, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
+	}
+	return &packedFile{packed.NewReader(f), f}, nil
+}
+
+// Close frees the memory and closes the file.
+func (p *packedFile) Close() error {
+	p.Reader.Close()
+	return p.file.Close()
+}
+
+// openOperands opens the recording that the operands of compile are.
+func openOperands(c *cli.Context) (*sources, error) {
+	if c.NArg() == 0 {
+		return nil, usage(c, "want a recording, got no operand")
+	}
+	var o foreign.Options
+	switch c.String("telemetry") {
+	case "read":
+	case "write":
+		o.Write = true
+	default:
+		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
+	}
+	for _, name := range c.Args().Slice() {
+		f, err := openInput(name)
+		if err != nil {
+			return nil, err
+		}
+		compiled := isTrace(f)
+		f.Close()
+		if compiled {
+			return nil, &hint{fmt.Errorf("%s: compiled already", name), "pianola print shows it as text"}
+		}
+	}
+	s, err := inspect(o, c.Args().Slice()...)
+	if err == nil && s.Log {
+		return nil, fmt.Errorf("%s: the log of a replay, not a recording", c.Args().First())
+	}
+	return s, err
 }

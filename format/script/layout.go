@@ -22,6 +22,7 @@ const (
 type layout struct {
 	bare  bool // no column of thread ids, at most "[pid 4711]" where strace writes to a terminal
 	stamp Stamp
+	nanos bool // relative times with nine decimals
 }
 
 const (
@@ -57,6 +58,7 @@ func recognise(line []byte) (Dialect, layout) {
 	start := c.i
 	switch stamp, decimals, ok := c.stamp(); {
 	case ok && (c.peek() == ' ' || c.peek() == '\t'):
+		l.nanos = stamp == Relative && decimals == 9
 		if l.stamp = stamp; l.bare && !named && stamp == Relative && decimals%3 != 0 {
 			return Older, layout{} // it writes eight decimals, strace 0, 3, 6 or 9
 		}
@@ -213,9 +215,10 @@ func (r *Reader) Stamp() Stamp { return r.layout.stamp }
 // have none.
 func (r *Reader) Origin() (nanos int64, ok bool) { return r.origin, r.timed }
 
-// Announced reports whether a version line says that the source is Pianola's
-// own, once the first Read has returned.
-func (r *Reader) Announced() bool { return r.announced }
+// Own reports whether the source is Pianola's own rather than strace's, once
+// the first Read has returned: a version line says so, or its times are relative
+// and have nine decimals.
+func (r *Reader) Own() bool { return r.announced || r.layout.nanos && !r.layout.bare }
 
 // annotation skips what strace -y says about a descriptor: 3</tmp/x>,
 // 0</dev/null<char 1:3>>, 4<TCP:[1.2.3.4:5->6.7.8.9:10]>, 5</tmp/y>(deleted).

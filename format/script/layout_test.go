@@ -43,7 +43,7 @@ func TestLayouts(t *testing.T) {
 			events, r := parse(t, tt.prefix[0]+open+"\n"+tt.prefix[1]+write+"\n"+tt.prefix[2]+exit+"\n"+tt.prefix[2]+"+++ exited with 0 +++\n")
 			require.Equal(t, Recorded, r.Dialect())
 			require.Equal(t, tt.stamp, r.Stamp())
-			require.False(t, r.Announced())
+			require.False(t, r.Own())
 			origin, ok := r.Origin()
 			require.Equal(t, tt.origin != 0, ok)
 			require.Equal(t, tt.origin, origin/1e9)

@@ -1,0 +1,169 @@
+package foreign
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// Kind is the format of a recording.
+type Kind uint8
+
+// The kinds.
+const (
+	Script Kind = iota // Pianola's own, of any dialect
+	Strace
+	FioV2
+	FioV3
+	Iozone
+	IOProf
+)
+
+var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// The remarks that this package adds to the header of what is not Pianola's.
+const (
+	MetaSource  = "source"  // the Kind
+	MetaUnknown = "unknown" // what the source does not say
+	MetaSkipped = "skipped" // "NAME=N …": lines of kinds that are not taken
+)
+
+// File is a source that can be read again and again.
+type File struct {
+	Name string // for messages; strace -ff ends it with the process id
+	Open func() (io.ReadCloser, error)
+}
+
+// Options are the choices of reading.
+type Options struct {
+	// Write takes iozone telemetry, which does not say, as that of writes.
+	Write bool
+}
+
+// Recording is a recording whose kind is known.
+type Recording struct {
+	Kind    Kind
+	Dialect script.Dialect // of scripts; Unrecognised where there is no event
+	Log     bool           // it is the log of a replay
+
+	files   []File
+	options Options
+	strace  survey
+	merge   []part // of several files
+}
+
+// maxFiles bounds the files of one recording; all are open at the same time.
+const maxFiles = 4096
+
+// Inspect finds out what the files are. Several must be of one recording:
+// those of strace -ff, or of IOProf.
+func Inspect(files []File, o Options) (*Recording, error) {
+	switch {
+	case len(files) == 0:
+		return nil, errors.New("no files")
+	case len(files) > maxFiles:
+		return nil, fmt.Errorf("more than %d files", maxFiles)
+	}
+	r := &Recording{files: files, options: o}
+	var err error
+	if r.Kind, err = r.recognise(files[0]); err != nil {
+		return nil, err
+	}
+	if r.Kind == Script {
+		if err := r.peek(); err != nil {
+			return nil, err
+		}
+	}
+	first := files[0]
+	if len(files) > 1 {
+		if first, err = r.align(); err != nil {
+			return nil, err
+		}
+	}
+	if r.Kind == Strace {
+		if r.strace, err = surveyFile(first); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// recognise returns the kind of a file, Script for whatever is of no other.
+func (r *Recording) recognise(f File) (Kind, error) {
+	src, err := f.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	b := bufio.NewReaderSize(src, 64<<10)
+	for first := true; ; first = false {
+		line, err := b.ReadSlice('\n')
+		if kind, ok := kindOf(bytes.TrimSpace(line), first); ok {
+			return kind, nil
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == bufio.ErrBufferFull {
+			return Script, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+}
+
+// kindOf returns the kind that a line shows, false for one that shows nothing.
+func kindOf(line []byte, first bool) (Kind, bool) {
+	switch {
+	case len(line) == 0 || line[0] == '#':
+		return 0, false
+	case first && bytes.HasPrefix(line, fioPrefix):
+		if bytes.Equal(line, fioV2Line) {
+			return FioV2, true
+		}
+		return FioV3, true // the parser says so of another version
+	case isIOProf(line):
+		return IOProf, true
+	case isTelemetry(line):
+		return Iozone, true
+	}
+	return Script, true
+}
+
+// peek reads the first event of a script.
+func (r *Recording) peek() error {
+	rd, err := openPart(r, r.files[0])
+	if err != nil {
+		return err
+	}
+	defer rd.Close()
+	if _, err := rd.Read(make([]format.Event, 1)); err != nil && err != io.EOF && !isCut(err) {
+		return err
+	}
+	s := rd.events.(*script.Reader)
+	_, r.Log = s.Header().Value(format.MetaReplay)
+	if r.Dialect = s.Dialect(); r.Dialect == script.Recorded && !s.Own() {
+		r.Kind = Strace
+	}
+	return nil
+}
+
+// isCut reports whether a source merely ends too early. Whether that matters
+// its reader must know.
+func isCut(err error) bool {
+	syntax, ok := errors.AsType[*script.SyntaxError](err)
+	return ok && syntax.Cut || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Open returns a reader from the beginning. It must be closed.
+func (r *Recording) Open() (*Reader, error) {
+	if len(r.files) > 1 {
+		return r.openMerged()
+	}
+	return openPart(r, r.files[0])
+}

@@ -1,0 +1,144 @@
+package foreign
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// survey is what a file of strace says of the time before its first line, all
+// over the file: the working directory, and with -y what stood behind the
+// descriptors that were open.
+type survey struct {
+	cwd         string
+	descriptors []format.Descriptor
+}
+
+// maxFD bounds the descriptors that a survey follows.
+const maxFD = 1 << 16
+
+// surveyFile reads a whole file.
+func surveyFile(f File) (survey, error) {
+	src, err := f.Open()
+	if err != nil {
+		return survey{}, err
+	}
+	defer src.Close()
+	s := surveyor{lines: lines{name: f.Name, r: src, buf: make([]byte, 4*maxLine), p: &iozone{}}}
+	if err := s.run(); err != nil {
+		return survey{}, err
+	}
+	return s.found, nil
+}
+
+type surveyor struct {
+	lines lines
+	found survey
+	moved bool // the working directory may have changed
+	seen  [maxFD]bool
+}
+
+func (s *surveyor) run() error {
+	for {
+		line, err := s.lines.nextLine()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			// The reader will meet it, too, and knows better what it is.
+			if _, ok := err.(*script.SyntaxError); ok {
+				return nil
+			}
+			return err
+		}
+		s.lines.line++
+		if !s.moved && s.found.cwd == "" {
+			s.directory(line)
+		}
+		s.descriptorsOf(line)
+	}
+}
+
+var (
+	atCwd  = []byte("AT_FDCWD<")
+	getcwd = []byte(`getcwd("`)
+	chdir  = []byte("chdir(") // fchdir, too
+)
+
+// directory finds out the working directory at the start: what -y says of the
+// first AT_FDCWD, or what the first getcwd returned, before any chdir.
+func (s *surveyor) directory(line []byte) {
+	if i := bytes.Index(line, atCwd); i >= 0 {
+		if path, _, ok := bytes.Cut(line[i+len(atCwd):], []byte{'>'}); ok && len(path) > 0 && path[0] == '/' {
+			s.found.cwd = unescape(path)
+			return
+		}
+	}
+	if i := bytes.Index(line, getcwd); i >= 0 {
+		path, rest, err := format.Unquote(nil, line[i+len(getcwd)-1:])
+		if err == nil && len(path) > 0 && path[0] == '/' && !bytes.HasPrefix(rest, []byte("...")) {
+			s.found.cwd = string(path)
+			return
+		}
+	}
+	s.moved = bytes.Contains(line, chdir)
+}
+
+// descriptorsOf takes up all N</path> of a line. A number that is an argument
+// before it was ever a result was open at the start.
+func (s *surveyor) descriptorsOf(line []byte) {
+	result := bytes.LastIndex(line, []byte(" = "))
+	quoted := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			i++
+		case c == '<' && !quoted && i > 0 && line[i-1] >= '0' && line[i-1] <= '9':
+			end := bytes.IndexByte(line[i:], '>')
+			if end < 0 {
+				return
+			}
+			first := i
+			for first > 0 && line[first-1] >= '0' && line[first-1] <= '9' {
+				first--
+			}
+			// After the result follows the duration: " <0.000010>".
+			fd, err := strconv.Atoi(string(line[first:i]))
+			if err == nil && fd < maxFD && !s.seen[fd] {
+				s.seen[fd] = true
+				before := byte(0)
+				if first > 0 {
+					before = line[first-1]
+				}
+				made := result >= 0 && i > result || before == '[' // pipe2([3<pipe:[1]>, 4<…>])
+				if !made && line[i+1] == '/' {
+					s.open(fd, line[i+1:i+end])
+				}
+			}
+			i += end
+		}
+	}
+}
+
+// open notes a descriptor that was open at the start.
+func (s *surveyor) open(fd int, path []byte) {
+	if n := bytes.IndexByte(path, '<'); n >= 0 { // /dev/null<char 1:3>
+		path = path[:n]
+	}
+	s.found.descriptors = append(s.found.descriptors, format.Descriptor{Process: 1, FD: int32(fd), Flags: format.RDWR, Path: unescape(path)})
+}
+
+// unescape undoes the escapes that strace puts into a path of -y.
+func unescape(path []byte) string {
+	text := append(append([]byte{'"'}, path...), '"')
+	if s, rest, err := format.Unquote(nil, text); err == nil && len(rest) == 0 {
+		return string(s)
+	}
+	return fmt.Sprintf("%s", path)
+}
