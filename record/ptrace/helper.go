@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -60,12 +61,13 @@ func become(args []string) int {
 	if !greet(socket) {
 		return 1 // the tracer is gone
 	}
+	env := environment()
 	m, err := measure(filter(format.HostArch, args[2] == "memory"))
 	if err == nil {
 		err = send(socket, m)
 	}
 	if err == nil {
-		err = syscall.Exec(args[3], args[helperWords:], os.Environ())
+		err = syscall.Exec(args[3], args[helperWords:], env)
 	}
 	var e syscall.Errno
 	if !errors.As(err, &e) {
@@ -73,6 +75,16 @@ func become(args []string) int {
 	}
 	_ = send(socket, int64(e))
 	return 1
+}
+
+// environment returns the environment as it was given; Go leaves out what
+// stands there twice.
+func environment() []string {
+	text, err := os.ReadFile("/proc/self/environ")
+	if err != nil {
+		return os.Environ()
+	}
+	return strings.FieldsFunc(string(text), func(c rune) bool { return c == 0 })
 }
 
 // greet says that this program is the helper now, and waits until it is traced.

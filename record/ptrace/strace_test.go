@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/bpftest"
 	"pianola/internal/recordtest"
 	"pianola/record"
 )
@@ -14,15 +13,6 @@ import (
 func TestSameAsStrace(t *testing.T) {
 	recordtest.SameAsStrace(t, func(t *testing.T, o record.Options, s record.Sink) {
 		r, err := Run(context.Background(), o, s)
-		require.NoError(t, err)
-		require.Zero(t, r.Lost)
-	})
-}
-
-func TestSameAsStraceOfBPF(t *testing.T) {
-	bpftest.Require(t)
-	recordtest.SameAsStrace(t, func(t *testing.T, o record.Options, s record.Sink) {
-		r, err := record.Run(context.Background(), o, s)
 		require.NoError(t, err)
 		require.Zero(t, r.Lost)
 	})
