@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
+
+	"pianola/record/ptrace"
 )
 
 // Exit statuses; those of record are its command's, or as a shell says them.
@@ -47,6 +49,7 @@ func (h *hint) Unwrap() error { return h.error }
 func init() { runtime.LockOSThread() }
 
 func main() {
+	ptrace.Main() // does not return where this process is to become a command
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newApp().RunContext(ctx, os.Args)

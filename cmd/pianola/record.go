@@ -14,32 +14,77 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/record"
+	"pianola/record/ptrace"
 )
 
 func recordCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:      "record",
-		Usage:     "run a command and record its I/O system calls",
-		UsageText: "pianola record [-o trace.txt] [--user NAME] [--ring MiB] -- COMMAND [ARG…]",
+		Name:  "record",
+		Usage: "record the I/O system calls of a command, or of a running process",
+		UsageText: "pianola record [-o trace.txt] [--user NAME] [--memory] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
+			"pianola record [-o trace.txt] --pid PID [--duration D] [--memory] [--ring MiB]",
 		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
 			"recorded. The exit status is the command's; 125 where pianola failed, 126 where the command\n" +
-			"can't be executed, 127 where there is none. Under sudo the command runs as who called.\n\n" +
+			"can't be executed, 127 where there is none. Under sudo the command runs as who called. Without\n" +
+			"the privileges that eBPF takes, --tracer auto records with ptrace, which costs microseconds a call.\n\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
+			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
+			&cli.DurationFlag{Name: "duration", Usage: "with --pid: end after `D`, such as 90s"},
+			&cli.BoolFlag{Name: "memory", Usage: "also record brk, mmap, munmap, mremap and madvise"},
+			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto, which is ptrace where eBPF is not possible"},
 			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
 		},
 		Action: runRecord,
 	})
 }
 
+// tracers are the ways to observe a command, by name.
+var tracers = map[string]func(context.Context, record.Options, *recording) (record.Result, error){
+	"ebpf": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
+		return record.Run(ctx, o, out)
+	},
+	"ptrace": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
+		return ptrace.Run(ctx, o, out)
+	},
+	"auto": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
+		r, err := record.Run(ctx, o, out)
+		// Nothing has been written before the command is about to run.
+		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.file.written > 0 || out.file.failed {
+			return r, err
+		}
+		fmt.Fprintf(os.Stderr, "pianola: record: %v; recording with ptrace instead, which slows the command down more\n", err)
+		return ptrace.Run(ctx, o, out)
+	},
+}
+
+func attachProcess(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
+	return record.Attach(ctx, o, out)
+}
+
 // maxRing is the largest buffer that a recorder takes, in MiB.
 const maxRing = 1024
 
 func runRecord(c *cli.Context) error {
-	if c.NArg() == 0 {
+	run, ok := tracers[c.String("tracer")]
+	attach := c.IsSet("pid")
+	switch {
+	case !ok:
+		return usage(c, "--tracer is auto, ebpf or ptrace, not %q", c.String("tracer"))
+	case !attach && c.NArg() == 0:
 		return usage(c, "no command given")
+	case !attach && c.IsSet("duration"):
+		return usage(c, "--duration is for --pid: a command has its own end")
+	case attach && (c.NArg() > 0 || c.IsSet("user")):
+		return usage(c, "--pid is for a process that runs already, with neither a command nor a user")
+	case attach && c.String("tracer") == "ptrace":
+		return usage(c, "--pid takes eBPF")
+	case c.Int("pid") < 0 || attach && c.Int("pid") == 0:
+		return usage(c, "--pid: %d is no process id", c.Int("pid"))
+	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
+		return usage(c, "--duration: %v is no time to record for", c.Duration("duration"))
 	}
 	if n := c.Int("ring"); n < 1 || n > maxRing {
 		return usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
@@ -56,7 +101,16 @@ func runRecord(c *cli.Context) error {
 	if err != nil {
 		return &exitError{exitRecord, err}
 	}
-	o := record.Options{Command: c.Args().Slice(), RingBytes: c.Int("ring") << 20}
+	o := record.Options{
+		Command:   c.Args().Slice(),
+		RingBytes: c.Int("ring") << 20,
+		Memory:    c.Bool("memory"),
+		PID:       c.Int("pid"),
+		Duration:  c.Duration("duration"),
+	}
+	if attach {
+		run = attachProcess
+	}
 	if who != nil {
 		o.Credential, o.Env = &who.credential, who.environment()
 		if out.file.fresh {
@@ -65,7 +119,7 @@ func runRecord(c *cli.Context) error {
 		}
 	}
 	// An interrupt is the command's affair; record passes on what concerns it.
-	r, err := record.Run(context.WithoutCancel(c.Context), o, out)
+	r, err := run(context.WithoutCancel(c.Context), o, out)
 	if ferr := out.finish(err == nil); err == nil {
 		err = ferr
 	}
@@ -77,7 +131,7 @@ func runRecord(c *cli.Context) error {
 		if errors.Is(err, record.ErrPermission) {
 			err = &hint{err, "pianola doctor says what is missing"}
 		}
-		if r.Elapsed > 0 {
+		if r.Elapsed > 0 && !attach {
 			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)
 		}
 		return &exitError{exitRecord, err}

@@ -226,3 +226,40 @@ func TestUser(t *testing.T) {
 		require.NoFileExists(t, filepath.Join(r.dir, "t.txt"))
 	})
 }
+
+// TestManyThreads: a thousand threads at once, each with calls of its own.
+func TestManyThreads(t *testing.T) {
+	const python = "/usr/bin/python3"
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("no python3")
+	}
+	const threads = 1000
+	r := startRecorder(t, "t.txt", "exec "+python+` -S -c '
+import os, threading
+threading.stack_size(65536)
+all = threading.Barrier(1000)
+def work(n):
+    all.wait()
+    os.mkdir("d%d" % n)
+    for i in range(20):
+        os.stat("d%d" % n)
+    all.wait()
+    os.rmdir("d%d" % n)
+each = [threading.Thread(target=work, args=(n,)) for n in range(1000)]
+for t in each: t.start()
+for t in each: t.join()
+print("done")'`)
+	r.says(t, "done")
+	require.Zero(t, r.status(t), r.said(t))
+	text := r.read(t, "t.txt")
+	require.Contains(t, text, "\n# lost: 0\n")
+	calls := map[string]int{} // by thread
+	for _, m := range regexp.MustCompile(`(?m)^(\d+) \S+ (?:mkdir|rmdir|stat|newfstatat)\((?:AT_FDCWD, )?"d\d+"`).FindAllStringSubmatch(text, -1) {
+		calls[m[1]]++
+	}
+	require.Len(t, calls, threads)
+	for tid, n := range calls {
+		require.Equal(t, 22, n, "thread %s", tid)
+	}
+	require.Empty(t, r.compile(t, "--strict", "t.txt"))
+}

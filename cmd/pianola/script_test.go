@@ -10,9 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/internal/bpftest"
+	"pianola/record/ptrace"
 )
 
 func TestMain(m *testing.M) {
+	ptrace.Main() // a command of a recorder without privileges begins in this program
 	testscript.Main(m, map[string]func(){"pianola": main})
 }
 
