@@ -48,8 +48,8 @@ func (w *worker) reserve(n int64) int64 {
 }
 
 // settle gives back what a call has not written of what was reserved for it,
-// and returns the call's result. The run ends if the call was kept from writing
-// what it wanted to.
+// and returns the call's result. The run ends if the call used all of
+// it and was let have less than it wanted.
 func (w *worker) settle(wanted, reserved, got int64) int64 {
 	w.allowance += reserved - max(got, 0)
 	if w.allowance > lease {

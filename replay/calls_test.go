@@ -180,3 +180,40 @@ func TestForeignArguments(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// Nor with descriptors that are its own: it runs to its end or meets a limit.
+func TestForeignArgumentsOfFiles(t *testing.T) {
+	values := []int64{-1 << 63, -1, 0, 1, 1 << 31, 1 << 62, 1<<63 - 1}
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		for op := range calls {
+			if calls[op] == nil || format.Op(op).Info().ArgIndex("fd") < 0 {
+				continue
+			}
+			r := newRoll(1)
+			r.str("f")
+			r.str("user.a")
+			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
+			r.add(1, format.OpOpen, 0, "f", format.RDWR)
+			r.add(1, format.OpOpen, 1, "f", format.RDWR)
+			for i := range format.MaxArgs {
+				for _, v := range values {
+					n := len(r.threads[0].records)
+					rec := format.Record{Op: format.Op(op), Ret: values[n%len(values)]}
+					for k := range rec.Args {
+						rec.Args[k] = int64((n >> k) & 1)
+					}
+					rec.Args[i] = v
+					r.threads[0].records = append(r.threads[0].records, rec)
+				}
+			}
+			before := openFiles(t)
+			res, err := run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 1 << 18}}, bind)
+			if err != nil {
+				require.ErrorIs(t, err, ErrLimit, format.Op(op).String())
+			} else {
+				require.Equal(t, r.Len(1), res.Executed)
+			}
+			require.LessOrEqual(t, openFiles(t), before, format.Op(op).String())
+		}
+	})
+}

@@ -65,9 +65,27 @@ func callSendfile(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	n := w.reserve(r.Args[3])
-	got := raw6(unix.SYS_SENDFILE, out.real(), in.real(), w.place(0, r.Args[2]), uintptr(n), 0, 0)
-	return w.settle(r.Args[3], n, got)
+	return w.settle(r.Args[3], n, w.send(out.real(), in.real(), w.place(0, r.Args[2]), n))
 }
+
+// send makes a call of sendfile, or several where it is about more bytes than
+// sendAtOnce. A file that is sent to its own end has no end: the kernel goes on
+// byte by byte, and a stop has to wait.
+func (w *worker) send(out, in, offset uintptr, n int64) (sent int64) {
+	for {
+		k := min(n-sent, sendAtOnce)
+		got := raw6(unix.SYS_SENDFILE, out, in, offset, uintptr(k), 0, 0)
+		if got < 0 && sent == 0 {
+			return got
+		}
+		sent += max(got, 0)
+		if got < k || sent == n || w.e.stopped.Load() {
+			return sent
+		}
+	}
+}
+
+const sendAtOnce = 1 << 20
 
 func callSplice(w *worker, r *format.Record) int64 {
 	switch {
@@ -96,7 +114,7 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 		size = recorded
 	}
 	size = min(max(size, 0), maxTransfer)
-	return raw6(unix.SYS_SENDFILE, uintptr(w.e.sink), in.real(), w.place(0, offset), uintptr(size), 0, 0)
+	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)
 }
 
 // pour moves bytes from the pool into a file, as many as the recorded result

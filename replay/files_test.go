@@ -90,6 +90,54 @@ func TestExecUnshares(t *testing.T) {
 	faultless(t, r, res)
 }
 
+// An unshare ends the sharing whoever made the table, and only for who does it.
+func TestUnshare(t *testing.T) {
+	const ebadf = -int64(unix.EBADF)
+	for _, byParent := range []bool{true, false} {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
+		r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)
+		child, other := r.born(2, 1), r.born(3, 1)
+		r.add(1, format.OpClone, int64(child), format.CloneFiles)
+		born := r.add(1, format.OpClone, int64(other), format.CloneFiles)
+		who, rest := int32(1), child
+		if !byParent {
+			who, rest = child, 1
+		}
+		if who != 1 {
+			r.wait(who, 1, born)
+		}
+		r.add(who, format.OpUnshare, 0, format.CloneFS) // leaves descriptors alone
+		r.add(who, format.OpOpen, 4, "f", format.RDONLY)
+		r.add(who, format.OpUnshare, 0, format.CloneFiles)
+		r.add(who, format.OpUnshare, 0, format.CloneFiles)
+		r.add(who, format.OpLseek, 40, 3, 0, format.SeekCur)
+		r.add(who, format.OpClose, 0, 3)
+		last := r.add(who, format.OpOpen, 5, "f", format.RDONLY)
+		r.wait(rest, who, last)
+		r.add(rest, format.OpFstat, 0, 3, 0)
+		r.add(rest, format.OpFstat, 0, 4, 0)
+		r.add(rest, format.OpFstat, ebadf, 5, 0)
+		last = r.add(rest, format.OpClose, 0, 4)
+		r.wait(other, rest, last)
+		r.add(other, format.OpFstat, 0, 3, 0)
+		r.add(other, format.OpFstat, ebadf, 4, 0)
+		// An exec of one that shares closes nothing for the other.
+		last = r.add(other, format.OpExecve, 0, "f")
+		r.add(other, format.OpFstat, ebadf, 3, 0)
+		r.wait(rest, other, last)
+		r.add(rest, format.OpFstat, 0, 3, 0)
+		last = r.add(rest, format.OpFstat, 0, 3, 0)
+		r.wait(who, rest, last)
+		r.add(who, format.OpFstat, 0, 4, 0)
+		before := openFiles(t)
+		_, res := play(t, r, bindings[1].bind)
+		faultless(t, r, res)
+		require.LessOrEqual(t, openFiles(t), before)
+	}
+}
+
 // A thread that is created twice, by another's clone, or that never was, is no
 // harm.
 func TestFalseClones(t *testing.T) {

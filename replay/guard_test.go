@@ -61,12 +61,27 @@ func TestGuard(t *testing.T) {
 			r.add(1, format.OpStatx, enoent, format.AtFDCWD, p, 0, 0xfff, 0)
 			r.add(1, format.OpAccess, enoent, p, 0)
 			r.add(1, format.OpTruncate, enoent, p, 0)
+			r.add(1, format.OpChmod, enoent, p, 0o777)
+			r.add(1, format.OpChown, enoent, p, 4711, 4711)
+			r.add(1, format.OpUtimens, enoent, p, 0, 0)
+			r.add(1, format.OpStatfs, enoent, p, 0)
+			r.add(1, format.OpSetxattr, enoent, p, "user.a", 0, 10, 0)
+			r.add(1, format.OpGetxattr, enoent, p, "user.a", 0, 10)
+			r.add(1, format.OpListxattr, enoent, p, 0, 10)
+			r.add(1, format.OpRemovexattr, enoent, p, "user.a")
+			r.add(1, format.OpSetxattr, 0, p, "trusted.a", 0, 10, 0)
 		}
 		for _, p := range []string{secret, "../secret", "in/../../secret", "/../secret", "in/outer/secret", "in/outer/../secret", "//" + secret} {
 			r.add(1, format.OpLstat, enoent, p, 0)
 			r.add(1, format.OpUnlink, enoent, p)
 			r.add(1, format.OpRmdir, enoent, p)
 			r.add(1, format.OpReadlink, enoent, p, 0, 100)
+			r.add(1, format.OpLchown, enoent, p, 4711, 4711)
+			r.add(1, format.OpUtimens, enoent, p, 0, format.AtSymlinkNofollow)
+			r.add(1, format.OpLsetxattr, enoent, p, "user.a", 0, 10, 0)
+			r.add(1, format.OpLgetxattr, enoent, p, "user.a", 0, 10)
+			r.add(1, format.OpLlistxattr, enoent, p, 0, 10)
+			r.add(1, format.OpLremovexattr, enoent, p, "user.a")
 			r.add(1, format.OpRename, enoent, p, "in/taken")
 			r.add(1, format.OpLink, enoent, p, "in/taken")
 			r.add(1, format.OpRenameat2, enoent, format.AtFDCWD, "in/up", format.AtFDCWD, p, format.RenameExchange)
@@ -81,6 +96,7 @@ func TestGuard(t *testing.T) {
 		}
 		r.add(1, format.OpOpenm, 5, "../made", format.RDWR|format.CREAT, 0o644)
 		r.add(1, format.OpWrite, 4, 5, 0, 4)
+		r.add(1, format.OpMknod, 0, "../node", unix.S_IFREG|0o644, 0)
 		r.add(1, format.OpRmdir, 0, "new")
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)
@@ -94,6 +110,7 @@ func TestGuard(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{base + "/dir", root, secret}, names)
 		require.FileExists(t, filepath.Join(root, "made"))
+		require.FileExists(t, filepath.Join(root, "node"))
 	})
 }
 

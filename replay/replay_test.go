@@ -89,22 +89,29 @@ func TestBytesLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, test := range []struct {
 		op   format.Op
+		ret  int64
 		args []any
 	}{
-		{format.OpWrite, []any{3, 0, bytes}},
-		{format.OpPwrite64, []any{3, 0, 1 << 62, 0}},
-		{format.OpWritev, []any{3, 0, 2, bytes}},
-		{format.OpPwritev, []any{3, 0, 2, 0, bytes}},
-		{format.OpPwritev2, []any{3, 0, 2, 0, bytes, 0}},
-		{format.OpFallocate, []any{3, 0, 0, bytes}},
-		{format.OpFtruncate, []any{3, bytes + 1}},
-		{format.OpTruncate, []any{"f", bytes + 1}},
+		{format.OpWrite, 0, []any{3, 0, bytes}},
+		{format.OpPwrite64, 0, []any{3, 0, 1 << 62, 0}},
+		{format.OpWritev, 0, []any{3, 0, 2, bytes}},
+		{format.OpPwritev, 0, []any{3, 0, 2, 0, bytes}},
+		{format.OpPwritev2, 0, []any{3, 0, 2, 0, bytes, 0}},
+		{format.OpFallocate, 0, []any{3, 0, 0, bytes}},
+		{format.OpFtruncate, 0, []any{3, bytes + 1}},
+		{format.OpTruncate, 0, []any{"f", bytes + 1}},
+		{format.OpCopyFileRange, 0, []any{3, 0, 3, bytes / 2, 10, 0}},
+		{format.OpSendfile, 0, []any{3, 3, 0, 1 << 62}},
+		{format.OpSplice, 10, []any{-1, -1, 3, -1, 10, 0}},
+		{format.OpSplice, 1 << 62, []any{-1, -1, 3, 0, 10, 0}},
+		{format.OpSetxattr, 0, []any{"f", "user.a", 0, 1000, 0}},
+		{format.OpFsetxattr, 0, []any{3, "user.a", 0, 1 << 62, 0}},
 	} {
 		r := newRoll(1)
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 1})
 		r.add(1, format.OpOpen, 3, "f", format.RDWR)
 		r.add(1, format.OpWrite, bytes-1, 3, 0, bytes-1)
-		r.add(1, test.op, 0, test.args...)
+		r.add(1, test.op, test.ret, test.args...)
 		r.add(1, format.OpMkdir, 0, "never", 0o700)
 		dir := filepath.Join(t.TempDir(), "root")
 		res, err := Run(t.Context(), r, Options{Root: dir, Keep: true, Limits: Limits{Bytes: bytes}})
@@ -254,9 +261,9 @@ func TestNoAllocations(t *testing.T) {
 		r := newRoll(2)
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 8192})
 		for n := int32(1); n <= 2; n++ {
-			for i := range events / 10 {
+			for i := range events / 20 {
 				if n == 2 {
-					r.wait(2, 1, int64(10*i))
+					r.wait(2, 1, int64(20*i))
 				}
 				r.add(n, format.OpOpen, 3, "f", format.RDWR)
 				r.add(n, format.OpRead, 100, 3, 0, 100)
@@ -267,6 +274,16 @@ func TestNoAllocations(t *testing.T) {
 				r.add(n, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_RDLCK, 0, 10)
 				r.add(n, format.OpStat, 0, "f", 0)
 				r.add(n, format.OpRename, 0, "f", "f")
+				r.add(n, format.OpSetxattr, 0, "f", "user.a", 0, 10, 0)
+				r.add(n, format.OpSplice, 10, -1, -1, 3, 0, 10, 0)
+				r.add(n, format.OpSendfile, 10, -1, 3, 0, 10)
+				r.add(n, format.OpCopyFileRange, 10, 3, 0, 3, 4096, 10, 0)
+				r.add(n, format.OpChmod, 0, "f", 0o644)
+				r.add(n, format.OpUtimens, 0, "f", 0, 0)
+				r.add(n, format.OpFlock, 0, 3, unix.LOCK_SH)
+				r.add(n, format.OpIoctl, 0, 3, unix.FICLONE, -1)
+				r.add(n, format.OpUnshare, 0, format.CloneFiles)
+				r.add(n, format.OpFadvise64, 0, 3, 0, 0, 0)
 				r.add(n, format.OpClose, 0, 3)
 				r.last(n).Compute = 30_000
 			}
