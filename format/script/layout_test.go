@@ -76,8 +76,8 @@ func TestLayoutErrors(t *testing.T) {
 // On a terminal, strace shows ids only while it follows more threads than one.
 func TestTerminal(t *testing.T) {
 	events, r := parse(t, `execve("/bin/sh", ["sh"], 0x7ffd /* 3 vars */) = 0
-strace: Process 4712 attached
-vfork( <unfinished ...>
+vfork(strace: Process 4712 attached
+ <unfinished ...>
 [pid  4712] close(3</tmp/x>(deleted))           = 0
 [pid  4711] <... vfork resumed>)        = 4712
 [pid  4711] close(4<TCP:[127.0.0.1:56818->127.0.0.1:5555]>) = 0

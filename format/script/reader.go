@@ -208,14 +208,21 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 	}
 	if r.dialect == Unrecognised {
 		if isRemark(line) {
-			return false, r.remark(line)
+			r.remark(line)
+			return false, nil
 		}
 		if r.dialect, r.layout = recognise(line); r.dialect == Unrecognised {
 			return false, errors.New("not an event: expected a call and its result, as strace -f -r -T prints it")
 		}
 	}
-	if r.dialect == Recorded && !r.announced && isRemark(line) {
-		return false, r.remark(line)
+	if r.dialect == Recorded && !r.announced {
+		if isRemark(line) {
+			r.remark(line)
+			return false, nil
+		}
+		if line = r.mend(line); line == nil {
+			return false, nil
+		}
 	}
 	*e = format.Event{Dur: format.Unknown}
 	r.cursor = cursor{b: line}

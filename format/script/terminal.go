@@ -22,6 +22,7 @@ type terminal struct {
 	main  int32          // the id of thread 1 when it is shown
 	alive map[int32]bool // threads that strace has attached to
 	gone  bool           // thread 1 has ended
+	torn  []byte         // the beginning of a call in which a remark came in between
 }
 
 // parseThread reads the thread of a line.
@@ -85,8 +86,35 @@ func isRemark(line []byte) bool {
 	return bytes.HasPrefix(line, straceRemark) || bytes.HasPrefix(line, processRemark)
 }
 
+var attachedMark = []byte(" attached")
+
+// mend joins a line that strace's own remark tore, and returns nil for its
+// first half:
+//
+//	vfork(strace: Process 4712 attached
+//	 <unfinished ...>
+func (r *Reader) mend(line []byte) []byte {
+	t := &r.terminal
+	if len(t.torn) > 0 {
+		start := len(r.arena)
+		r.arena = append(append(r.arena, t.torn...), line...)
+		t.torn = t.torn[:0]
+		return r.arena[start:len(r.arena):len(r.arena)]
+	}
+	if !r.layout.bare || !bytes.HasSuffix(line, attachedMark) {
+		return line
+	}
+	n := bytes.LastIndex(line, straceRemark)
+	if n <= 0 {
+		return line
+	}
+	t.torn = append(t.torn, line[:n]...)
+	r.remark(line[n:])
+	return nil
+}
+
 // remark takes up such a line.
-func (r *Reader) remark(line []byte) error {
+func (r *Reader) remark(line []byte) {
 	r.skip([]byte("remark"))
 	c := cursor{b: line}
 	if c.take("strace: Process ") && isDigit(c.peek()) {
@@ -94,5 +122,4 @@ func (r *Reader) remark(line []byte) error {
 			r.terminal.born(tid)
 		}
 	}
-	return nil
 }
