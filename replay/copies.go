@@ -14,11 +14,10 @@ import (
 // pool: as much as in the recording, for how much the other side had or took
 // then is no matter of storage.
 //
-// sendfile to the sink costs what splice into a pipe costs, and writing from
-// the pool four fifths of what splice from a pipe costs. A pipe of the
-// worker's own would have to be drained or filled within the event, which costs
-// more than it gains: a fifth too much, and a quarter of a pipe's events half
-// as long again.
+// sendfile to the sink costs what splice into a pipe costs. Writing from the
+// pool costs about 0.8 of what splice from a pipe costs, the rest being what
+// the kernel does for the pipe's buffers. A pipe of the worker's own would have
+// to be drained or filled within the event: 1.8 and 1.2 of those costs.
 
 // noFile is the recorded number of a descriptor that is no file of the trace.
 const noFile = -1
