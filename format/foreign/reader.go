@@ -94,6 +94,9 @@ func (r *Reader) Header() *format.Header {
 	} else if _, ok := h.Value(format.MetaCwd); !ok {
 		r.header.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(r.strace.cwd))))
 	}
+	if len(r.strace.descriptors) > 0 {
+		unknown = append(unknown, "flags and offsets of the descriptors at the start")
+	}
 	if len(unknown) > 0 {
 		r.header.Set(MetaUnknown, strings.Join(unknown, ", "))
 	}

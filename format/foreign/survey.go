@@ -2,7 +2,6 @@ package foreign
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strconv"
 
@@ -140,5 +139,5 @@ func unescape(path []byte) string {
 	if s, rest, err := format.Unquote(nil, text); err == nil && len(rest) == 0 {
 		return string(s)
 	}
-	return fmt.Sprintf("%s", path)
+	return string(path)
 }

@@ -1,0 +1,268 @@
+package foreign
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func text(name, content string) File {
+	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+}
+
+// readAll returns copies of all events, read in batches of size.
+func readAll(r format.Reader, size int) (events []format.Event, err error) {
+	batch := make([]format.Event, size)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+	}
+}
+
+// read reads a recording twice, in batches of different sizes.
+func read(o Options, files ...File) (*Recording, *format.Header, []format.Event, error) {
+	rec, err := Inspect(files, o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var last []format.Event
+	for _, size := range []int{1, 100} {
+		r, err := rec.Open()
+		if err != nil {
+			return rec, nil, nil, err
+		}
+		events, err := readAll(r, size)
+		h := *r.Header()
+		r.Close()
+		if err != nil || size == 100 {
+			if size == 100 && !equal(last, events) {
+				panic("batches of another size give other events")
+			}
+			return rec, &h, events, err
+		}
+		last = events
+	}
+	return rec, nil, last, nil
+}
+
+func equal(a, b []format.Event) bool {
+	return bytes.Equal(printed(&format.Header{}, a), printed(&format.Header{}, b))
+}
+
+// printed returns events as a script.
+func printed(h *format.Header, events []format.Event) []byte {
+	var out bytes.Buffer
+	w := script.NewWriter(&out)
+	w.WriteHeader(h)
+	w.Write(events)
+	w.Flush()
+	return out.Bytes()
+}
+
+// TestGolden reads a file of each kind.
+func TestGolden(t *testing.T) {
+	for name, kind := range map[string]Kind{
+		"fio2.log": FioV2, "fio3.log": FioV3, "iozone.txt": Iozone, "ioprof.log": IOProf,
+		"strace_y.txt": Strace, "strace_plain.txt": Strace,
+	} {
+		t.Run(name, func(t *testing.T) {
+			content, err := os.ReadFile(filepath.Join("testdata", name))
+			require.NoError(t, err)
+			rec, h, events, err := read(Options{}, text(name, string(content)))
+			require.NoError(t, err)
+			require.Equal(t, kind, rec.Kind)
+			golden(t, name, printed(h, events))
+		})
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", strings.TrimSuffix(name, filepath.Ext(name))+".golden")
+	if *update {
+		require.NoError(t, os.WriteFile(path, got, 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+func TestWrites(t *testing.T) {
+	_, _, events, err := read(Options{Write: true}, text("t", "0 10 1\n"))
+	require.NoError(t, err)
+	require.Equal(t, format.OpPwrite64, events[1].Op)
+	require.EqualValues(t, 1e6, events[1].Start)
+}
+
+func TestKinds(t *testing.T) {
+	for _, tt := range []struct {
+		name, content string
+		kind          Kind
+		dialect       script.Dialect
+		log           bool
+	}{
+		{"version line", "# pianola script 1\n1 0.5 close(3) = 0\n", Script, script.Recorded, false},
+		{"log", "# pianola script 1\n# replay: x\n1 0.5 close(3) = 0\n", Script, script.Recorded, true},
+		{"nine decimals", "1 0.500000000 close(3) = 0\n", Script, script.Recorded, false},
+		{"older", "0.50000000 close(3) = 0\n", Script, script.Older, false},
+		{"intermediate", "close ( 3 ) = 0\n", Script, script.Intermediate, false},
+		{"empty", "", Script, script.Unrecognised, false},
+		{"remarks only", "# a: b\n\n", Script, script.Unrecognised, false},
+		{"strace -f -r", "1 0.500000 close(3) = 0\n", Strace, script.Recorded, false},
+		{"strace", "close(3) = 0\n", Strace, script.Recorded, false},
+		{"fio", "fio version 2 iolog\n", FioV2, 0, false},
+		{"telemetry", "# offset length ms\n\n 1 2 3.5 \n", Iozone, 0, false},
+		{"IOProf", "Time:1:2:3\n", IOProf, 0, false},
+	} {
+		rec, err := Inspect([]File{text(tt.name, tt.content)}, Options{})
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.kind, rec.Kind, tt.name)
+		require.Equal(t, tt.dialect == 0, rec.Dialect == 0, tt.name)
+		require.Equal(t, tt.log, rec.Log, tt.name)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const head = "Time:1:2:3\nTpS:10\nPID:5\n"
+	long := strings.Repeat("x", maxLine+1)
+	for _, tt := range []struct{ content, want string }{
+		{"Dear Sir,\n", "f:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
+		{"fio version 1 iolog\n", `f:1: "fio version 1 iolog": only versions 2 and 3 of fio's iolog are known`},
+		{"fio version 2 iolog\n\na fly\n", `f:3: unknown action "fly"`},
+		{"fio version 2 iolog\na\n", "f:2: expected a file and an action"},
+		{"fio version 2 iolog\na add 5\n", "f:2: unexpected text after add"},
+		{"fio version 2 iolog\na read 0 5\n", `f:2: "a" is not open`},
+		{"fio version 2 iolog\na open\na read 0 x\n", "f:3: expected an offset and a length in bytes"},
+		{"fio version 2 iolog\na open\na read 0 9223372036854775808\n", "f:3: expected an offset and a length in bytes"},
+		{"fio version 2 iolog\na wait 9223372036854775807 0\n", "f:2: time out of range"},
+		{"fio version 3 iolog\nx a add\n", "f:2: malformed time, expected microseconds"},
+		{"fio version 3 iolog\n9223372036854775807 a add\n", "f:2: malformed time, expected microseconds"},
+		{"fio version 3 iolog\n1 a wait 5 0\n", "f:2: wait is not an action of version 3"},
+		{"fio version 2 iolog\n" + long + "\n", "f:2: line longer than 64 KiB"},
+		{"fio version 2 iolog\na open\na read 0 4", "f:3: cut off in mid-line: no newline after the last line, whose number may go on"},
+		{"fio version 2 iolog\na open\na rea", `f:3: cut off in mid-line: unknown action "rea"`},
+		{"1 2 3\n1 2\n", "f:2: expected offset, length and delay in milliseconds"},
+		{"1 2 -3\n", "f:1: expected a call"},
+		{"1 2 2000000000000000\n", "f:1: expected a call"},
+		{"Time:1:2:3\nopen:4:5:0:0:7:x\n", "f:2: a call before Time, TpS and PID"},
+		{"Time:1:2:3\nTpS:0\n", "f:2: malformed number of ticks in a second"},
+		{"Time:1:2:3\nPID:0\n", "f:2: malformed process id"},
+		{head + "Time:1\n", "f:4: malformed time, expected seconds, microseconds and ticks"},
+		{head + "open:2:5:0:0:7:x\n", "f:4: malformed call, expected NAME:START:END:RESULT:…:FD in ticks since Time"},
+		{head + "open:4:5:0:0:7\n", "f:4: open without a path"},
+		{head + "read:4:5:x:0:7\n", "f:4: malformed call, expected NAME:START:END:RESULT:…:FD"},
+		{head + "read:4:5:1:0:9999999999\n", "f:4: descriptor out of range"},
+		{head + "read:4:9223372036854775807:1:0:7\n", "f:4: time out of range"},
+	} {
+		_, _, _, err := read(Options{}, text("f", tt.content))
+		require.EqualError(t, err, tt.want, "%.80q", tt.content)
+		var syntax *script.SyntaxError
+		require.ErrorAs(t, err, &syntax)
+	}
+}
+
+// Faults of the source itself are not faults of its text.
+func TestSourceErrors(t *testing.T) {
+	broken := File{"f", func() (io.ReadCloser, error) {
+		return io.NopCloser(io.MultiReader(strings.NewReader("fio version 2 iolog\na op"), iotest.ErrReader(io.ErrClosedPipe))), nil
+	}}
+	_, _, _, err := read(Options{}, broken)
+	require.ErrorIs(t, err, io.ErrClosedPipe)
+	require.EqualError(t, err, "f:2: io: read/write on closed pipe")
+	missing := File{"f", func() (io.ReadCloser, error) { return nil, os.ErrNotExist }}
+	_, err = Inspect([]File{missing}, Options{})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = Inspect(nil, Options{})
+	require.EqualError(t, err, "no files")
+	_, err = Inspect(make([]File, maxFiles+1), Options{})
+	require.EqualError(t, err, "more than 4096 files")
+}
+
+// Calls that failed, or of which the log doesn't say enough, are counted.
+func TestIOProfSkips(t *testing.T) {
+	_, h, events, err := read(Options{}, text("f", "Time:1:2:3\nTpS:10\nPID:5\nopen:4:5:-1:0:-1:x\nfgets:5:6:1:0:3\nfgets:6:7:1:0:3\nlseek:7:8:100:0:3\n"))
+	require.NoError(t, err)
+	require.Len(t, events, 1)
+	require.Equal(t, format.Event{Op: format.OpLseek, TID: 5, Start: 4e8, Dur: 1e8, Ret: 100, Args: [6]int64{3, 100}}, events[0])
+	skipped, _ := h.Value(MetaSkipped)
+	require.Equal(t, "failed open=1 fgets=2", skipped)
+	_, ended := h.Value(format.MetaLost)
+	require.False(t, ended, "a log without an end must be found to be one")
+}
+
+// A descriptor is free again after its close, the lowest is given first.
+func TestFioDescriptors(t *testing.T) {
+	_, _, events, err := read(Options{}, text("f", "fio version 2 iolog\na open\na open\nb open\na close\na close\nc open\n"))
+	require.NoError(t, err)
+	var got []int64
+	for _, e := range events {
+		got = append(got, e.Ret, e.Args[0])
+	}
+	require.Equal(t, []int64{3, 0, 4, 0, 0, 3, 3, 0}, got)
+}
+
+func TestAllocations(t *testing.T) {
+	for name, s := range map[string]struct{ head, line string }{
+		"fio":    {"fio version 3 iolog\n0 a open\n", "12 a read 4096 4096\n"},
+		"iozone": {"", "4096 4096 0\n"},
+		"ioprof": {"Time:1:2:3\nTpS:10\nPID:5\n", "read:4:5:10:0:7\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec, err := Inspect([]File{text(name, s.head+strings.Repeat(s.line, 50000))}, Options{})
+			require.NoError(t, err)
+			r, err := rec.Open()
+			require.NoError(t, err)
+			defer r.Close()
+			batch := make([]format.Event, 500)
+			n, err := r.Read(batch)
+			require.NoError(t, err)
+			require.Equal(t, len(batch), n)
+			require.Zero(t, testing.AllocsPerRun(50, func() { n, err = r.Read(batch) }))
+			require.NoError(t, err)
+			require.Equal(t, len(batch), n)
+		})
+	}
+}
+
+// FuzzRead demands that nothing panics, and that what is read can be printed
+// and read again as a script.
+func FuzzRead(f *testing.F) {
+	for _, name := range []string{"fio2.log", "fio3.log", "iozone.txt", "ioprof.log", "strace_y.txt"} {
+		content, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(f, err)
+		f.Add(content)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		rec, h, events, err := read(Options{}, text("fuzz.7", string(content)))
+		if err != nil {
+			require.NotEmpty(t, err.Error())
+			return
+		}
+		if rec.Kind == Script {
+			return // of package script
+		}
+		again, err := readAll(script.NewReader(bytes.NewReader(printed(h, events)), "printed"), 10)
+		require.NoError(t, err)
+		require.Len(t, again, len(events))
+	})
+}
