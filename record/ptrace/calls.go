@@ -82,7 +82,7 @@ func (t *thread) unreadable(ok bool) {
 // segments is how many a vector can have (UIO_MAXIOV).
 const segments = 1024
 
-type segment struct{ base, len uint64 }
+type segment struct{ _, len uint64 } // struct iovec
 
 func sumSegments(total int) reader {
 	return func(tr *tracer, t *thread) {
@@ -103,8 +103,8 @@ func sumSegments(total int) reader {
 
 // flock is struct flock.
 type flock struct {
-	kind, whence int16
-	start, len   int64
+	kind, _    int16
+	start, len int64
 }
 
 func readLock(_ *tracer, t *thread) {

@@ -1,0 +1,88 @@
+package ptrace
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/bpf"
+	"pianola/format"
+)
+
+// answer runs a filter as the kernel does.
+func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]uint64) uint32 {
+	t.Helper()
+	var a uint32
+	for pc := 0; pc < len(program); pc++ {
+		switch in := program[pc]; in.Code {
+		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
+			switch {
+			case in.K == dataNr:
+				a = nr
+			case in.K == dataArch:
+				a = arch
+			default:
+				a = uint32(args[(in.K-dataArgument)/8])
+			}
+		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
+			if a == in.K {
+				pc += int(in.Jt)
+			} else {
+				pc += int(in.Jf)
+			}
+		case unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K:
+			if a >= in.K {
+				pc += int(in.Jt)
+			} else {
+				pc += int(in.Jf)
+			}
+		case unix.BPF_RET | unix.BPF_K:
+			return in.K
+		default:
+			t.Fatalf("instruction %#x", in.Code)
+		}
+	}
+	t.Fatal("no answer")
+	return 0
+}
+
+func TestFilter(t *testing.T) {
+	for _, arch := range []format.Arch{format.AMD64, format.ARM64} {
+		for _, memory := range []bool{false, true} {
+			program := filter(arch, memory)
+			require.Less(t, len(program), 4096, "what the kernel takes")
+			for nr := range 2 * format.MaxSys {
+				op := format.BySyscall(arch, nr)
+				want := uint32(unix.SECCOMP_RET_ALLOW)
+				if bpf.Records(op, memory) {
+					want = unix.SECCOMP_RET_TRACE | stopCall
+				}
+				args := [6]uint64{3, format.Ficlone}
+				require.Equal(t, want, answer(t, program, auditArch[arch], uint32(nr), args), "%s %d %s", arch, nr, op)
+				require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCompat), answer(t, program, unix.AUDIT_ARCH_I386, uint32(nr), args))
+			}
+			ioctl := uint32(format.OpIoctl.Info().Sys[arch])
+			for _, f := range format.IoctlRequest.Flags {
+				args := [6]uint64{3, 1<<32 | f.Native[arch]} // the kernel ignores the upper half
+				require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], ioctl, args), f.Name)
+			}
+			require.Equal(t, uint32(unix.SECCOMP_RET_ALLOW), answer(t, program, auditArch[arch], ioctl, [6]uint64{1, unix.TCGETS}))
+		}
+	}
+}
+
+func TestPlans(t *testing.T) {
+	for op, p := range extras {
+		if op.Info().Sys[format.HostArch] < 0 {
+			continue
+		}
+		require.True(t, p.atEntry != nil || p.atExit != nil || p.ends, op)
+	}
+	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
+		if info := op.Info(); info.Synthetic != 0 && info.Sys[format.HostArch] >= 0 {
+			p := plans[info.Sys[format.HostArch]]
+			require.True(t, p.atEntry != nil || p.atExit != nil, "%s: arguments that are not in registers", op)
+		}
+	}
+}

@@ -1,0 +1,303 @@
+package ptrace
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/internal/bpftest"
+	"pianola/internal/recordtest"
+	"pianola/record"
+)
+
+func shell(script string) record.Options {
+	return record.Options{Command: []string{"/bin/sh", "-c", script}}
+}
+
+// python returns options for a python3 program, and skips where there is none.
+func python(t *testing.T, lines ...string) record.Options {
+	t.Helper()
+	const path = "/usr/bin/python3" // a wrapper of the name would do I/O of its own
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("no python3")
+	}
+	return record.Options{Command: []string{path, "-S", "-c", strings.Join(lines, "\n")}}
+}
+
+// run records a command in a new directory, unless it has one.
+func run(t *testing.T, o record.Options, s record.Sink) record.Result {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	r, err := Run(context.Background(), o, s)
+	require.NoError(t, err)
+	require.Zero(t, r.Lost, r.LostByOp)
+	return r
+}
+
+func TestExitStatus(t *testing.T) {
+	tests := []struct {
+		name, script string
+		status       int
+		last         string // note of the last event
+	}{
+		{"success", "exit 0", 0, ""},
+		{"failure", "exit 7", 7, ""},
+		{"killed", "kill -KILL $$", 137, "signal=SIGKILL"},
+		{"terminated", "kill -TERM $$", 143, "signal=SIGTERM"},
+		{"caught", "trap 'exit 3' TERM; kill -TERM $$", 3, ""},
+		{"ignored", "trap '' TERM; kill -TERM $$; exit 4", 4, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var c recordtest.Collect
+			r := run(t, shell(test.script), &c)
+			require.Equal(t, test.status, r.Status)
+			require.Equal(t, int64(len(c.Events)), r.Events)
+			last := c.Events[len(c.Events)-1]
+			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
+			require.Equal(t, int64(format.NoResult), last.Ret)
+			require.Equal(t, test.last, string(last.Notes))
+		})
+	}
+}
+
+func TestStartError(t *testing.T) {
+	dir := t.TempDir()
+	plain, garbage, lost := filepath.Join(dir, "plain"), filepath.Join(dir, "garbage"), filepath.Join(dir, "lost")
+	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
+	require.NoError(t, os.WriteFile(garbage, []byte("neither ELF nor script"), 0o700))
+	require.NoError(t, os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700))
+	tests := []struct {
+		name, command string
+		status        int
+		message       string
+	}{
+		{"no such name", "no-such-command", 127, "start no-such-command: executable file not found in $PATH"},
+		{"no such path", "/no/such/command", 127, "start /no/such/command: no such file or directory"},
+		{"not executable", plain, 126, "start " + plain + ": permission denied"},
+		{"a directory", dir, 126, "start " + dir + ": is a directory"},
+		{"no program", garbage, 126, "start " + garbage + ": exec format error"},
+		{"no interpreter", lost, 127, "start " + lost + ": no such file or directory"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := Run(context.Background(), record.Options{Command: []string{test.command}}, &recordtest.Collect{})
+			var e *record.StartError
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, test.status, e.Status)
+			require.EqualError(t, err, test.message)
+		})
+	}
+}
+
+func TestHeaderAndStreams(t *testing.T) {
+	dir := t.TempDir()
+	in, err := os.Create(filepath.Join(dir, "in"))
+	require.NoError(t, err)
+	defer in.Close()
+	out, err := os.Create(filepath.Join(dir, "out"))
+	require.NoError(t, err)
+	defer out.Close()
+	_, err = in.WriteString("from the input\n")
+	require.NoError(t, err)
+	_, err = in.Seek(5, 0)
+	require.NoError(t, err)
+
+	var c recordtest.Collect
+	o := shell("cat; echo $VARIABLE; ls /proc/self/fd | wc -l; exit 3")
+	o.Dir, o.Stdin, o.Stdout, o.Env = dir, in, out, []string{"PATH=/usr/bin:/bin", "VARIABLE=1", "VARIABLE=2"}
+	r := run(t, o, &c)
+	require.Equal(t, 3, r.Status)
+	text, err := os.ReadFile(out.Name())
+	require.NoError(t, err)
+	require.Regexp(t, `^the input\n[12]\n\d+\n$`, string(text))
+
+	require.Len(t, c.Headers, 2)
+	tool, _ := c.Headers[0].Value(format.MetaTool)
+	require.Equal(t, "ptrace", tool)
+	cost, _ := c.Headers[0].Value(format.MetaCost)
+	require.Regexp(t, `^inside=-?\d+ outside=-?\d+$`, cost)
+	lost, _ := c.Headers[1].Value(format.MetaLost)
+	require.Equal(t, "0", lost)
+	var fds []int32
+	for _, d := range c.Headers[0].Descriptors {
+		fds = append(fds, d.FD)
+		if d.FD == 0 {
+			require.Equal(t, in.Name(), d.Path)
+			require.Equal(t, int64(5), d.Offset)
+			require.Equal(t, c.Events[0].TID, d.Process)
+		}
+		require.NotContains(t, d.Path, "socket:", "the helper's")
+	}
+	require.Subset(t, fds, []int32{0, 1, 2})
+}
+
+func TestThreads(t *testing.T) {
+	t.Run("an orphan", func(t *testing.T) {
+		var c recordtest.Collect
+		o := shell("(read line; echo $line > late) < gate & echo go > gate")
+		o.Dir = t.TempDir()
+		require.NoError(t, unix.Mkfifo(filepath.Join(o.Dir, "gate"), 0o600))
+		run(t, o, &c)
+		require.Len(t, c.Named(format.OpOpenat, "late"), 1, "what outlives the command is recorded too")
+	})
+	t.Run("killed", func(t *testing.T) {
+		var c recordtest.Collect
+		run(t, python(t, "import os, threading",
+			"r, w = os.pipe()",
+			"threading.Thread(target=os.read, args=(r, 1), daemon=True).start()",
+			"os._exit(5)"), &c)
+		exits := c.Of(format.OpExit)
+		require.Len(t, exits, 1)
+		require.Equal(t, "killed", string(exits[0].Notes))
+		require.Equal(t, int64(5), exits[0].Args[0])
+	})
+	t.Run("execve", func(t *testing.T) {
+		var c recordtest.Collect
+		run(t, python(t, "import os, threading",
+			"threading.Thread(target=os.execv, args=('/bin/true', ['true'])).start()",
+			"threading.Event().wait()"), &c)
+		e := c.Named(format.OpExecve, "/bin/true")
+		require.Len(t, e, 1)
+		require.Equal(t, c.Events[0].TID, e[0].TID, "the thread takes over the process's id")
+		require.NotEqual(t, "-", recordtest.Note(e[0], "was"))
+	})
+	t.Run("a thousand", func(t *testing.T) {
+		var c recordtest.Collect
+		run(t, python(t, "import os, threading",
+			"threading.stack_size(65536)",
+			"all = threading.Barrier(1000)",
+			"def f(n): all.wait(); os.access('/thread%d' % n, 0)",
+			"ts = [threading.Thread(target=f, args=(n,)) for n in range(1000)]",
+			"[t.start() for t in ts]; [t.join() for t in ts]"), &c)
+		threads := map[int32]bool{}
+		for _, e := range c.Of(format.OpAccess) {
+			if strings.HasPrefix(string(e.Str[0]), "/thread") {
+				threads[e.TID] = true
+			}
+		}
+		require.Len(t, threads, 1000)
+	})
+	t.Run("stopped and continued", func(t *testing.T) {
+		var c recordtest.Collect
+		r := run(t, python(t, "import os, signal, sys",
+			"p = os.fork()",
+			"if p == 0:",
+			"  os.kill(os.getpid(), signal.SIGSTOP)",
+			"  os.close(os.open('after', os.O_CREAT))",
+			"  os._exit(0)",
+			"_, s = os.waitpid(p, os.WUNTRACED)",
+			"if not os.WIFSTOPPED(s) or os.path.exists('after'): sys.exit(1)",
+			"os.kill(p, signal.SIGCONT)",
+			"_, s = os.waitpid(p, 0)",
+			"sys.exit(6 if s == 0 else 2)"), &c)
+		require.Equal(t, 6, r.Status)
+		require.Len(t, c.Named(format.OpOpenat, "after"), 1)
+	})
+}
+
+func TestCancelKillsAll(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	defer in.Close()
+	defer out.Close()
+	o := shell("cat & cat")
+	o.Stdin = in
+	r, err := Run(ctx, o, sinkFunc(func([]format.Event) error { cancel(); return nil }))
+	require.NoError(t, err)
+	require.Equal(t, 137, r.Status)
+}
+
+func TestSinkErrorLeavesTheCommandAlone(t *testing.T) {
+	full := errors.New("no space left")
+	o := shell("for i in 1 2 3; do cat /dev/null; done; echo text > f; exit 9")
+	o.Dir = t.TempDir()
+	r, err := Run(context.Background(), o, sinkFunc(func([]format.Event) error { return full }))
+	require.ErrorIs(t, err, full)
+	require.Equal(t, 9, r.Status)
+	text, err := os.ReadFile(filepath.Join(o.Dir, "f"))
+	require.NoError(t, err)
+	require.Equal(t, "text\n", string(text))
+}
+
+// sinkFunc is a Sink of a function that takes the events.
+type sinkFunc func([]format.Event) error
+
+func (f sinkFunc) Write(events []format.Event) error { return f(events) }
+func (f sinkFunc) WriteHeader(*format.Header) error  { return nil }
+
+// withoutSome drops the notes that only the program in the kernel can make.
+func withoutSome(notes []byte) string {
+	var kept []string
+	for rest := notes; len(rest) > 0; {
+		key, value, more := format.CutNote(rest)
+		rest = more
+		switch string(key) {
+		case "", "faults", "off", "ino", "cached":
+		case "type":
+			if len(kept) > 0 || strings.Contains(string(more), "mode=") {
+				kept = append(kept, "type="+string(value))
+			}
+		default:
+			kept = append(kept, string(key)+"="+string(value))
+		}
+	}
+	return strings.Join(kept, " ")
+}
+
+// TestSameNotes compares arguments and notes with those of the other recorder.
+func TestSameNotes(t *testing.T) {
+	bpftest.Require(t)
+	work := filepath.Join(t.TempDir(), "work")
+	record1 := func(run func(context.Context, record.Options, record.Sink) (record.Result, error)) (lines []string) {
+		require.NoError(t, os.RemoveAll(work))
+		require.NoError(t, os.Mkdir(work, 0o700))
+		o := python(t, "import os, fcntl, struct, ctypes",
+			"libc = ctypes.CDLL(None)",
+			"def t(f, *a):",
+			"  try: f(*a)",
+			"  except OSError: pass",
+			"f = os.open('file', os.O_RDWR | os.O_CREAT, 0o600); os.write(f, b'x' * 9999); os.truncate(f, 1 << 20)",
+			"os.close(os.open('file', os.O_RDWR | os.O_CREAT)); d = os.open('.', 0); os.close(os.open('new', os.O_CREAT | os.O_WRONLY, dir_fd=d))",
+			"os.symlink('a \"target\"', 'link'); os.readlink('link'); os.lstat('link'); os.stat('file'); os.open('link', os.O_PATH | os.O_NOFOLLOW)",
+			"os.symlink('there', 'dangling'); os.open('dangling', os.O_CREAT | os.O_WRONLY); os.open(os.getcwd() + '/abs', os.O_CREAT | os.O_EXCL)",
+			"t(os.open, '.', os.O_TMPFILE | os.O_RDWR); os.open('/dev/zero', 0)",
+			"t(os.rename, b'x' * 4095, b'y' * 5000); libc.access(ctypes.c_void_p(8), 0); libc.access(None, 0)",
+			"os.writev(f, [b'x' * n for n in range(1, 301)]); os.preadv(f, [bytearray(10), bytearray(20)], 5)",
+			"fcntl.lockf(f, fcntl.LOCK_EX, 100, 7); fcntl.fcntl(f, fcntl.F_GETLK, struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 11, 12, 0))",
+			"libc.syscall(437, -100, b'how', ctypes.create_string_buffer(struct.pack('QQQ', os.O_CREAT | os.O_WRONLY, 0o640, 8)), 24)",
+			"r, w = os.pipe(); t(os.copy_file_range, f, d, 9, 5, 6); os.sendfile(w, f, 3, 10); os.splice(f, w, 7, 5)",
+			"t(fcntl.ioctl, f, 0x40049409, 77); t(fcntl.ioctl, f, 0x4020940d, struct.pack('qQQQ', 1, 2, 3, 4)); t(fcntl.ioctl, f, 1, 2)",
+			"t(os.setxattr, 'file', 'user.name', b'v'); os.memfd_create('m'); os.utime(f); os.chown('file', -1, -1)")
+		o.Dir = work
+		o.Env = []string{"PATH=/usr/bin:/bin"}
+		var c recordtest.Collect
+		_, err := run(context.Background(), o, &c)
+		require.NoError(t, err)
+		for i := range c.Events {
+			e := &c.Events[i]
+			line := e.Op.String()
+			for k, a := range e.Op.Info().Args {
+				if v := e.Args[k]; a.Kind != format.Addr && (a.Kind != format.Int || v>>32 == 0) {
+					line += " " + string(format.AppendQuoted(nil, []byte(a.Name))) + "=" + itoa(v)
+				}
+			}
+			lines = append(lines, line+" "+string(e.Str[0])+" "+string(e.Str[1])+" "+withoutSome(e.Notes))
+		}
+		return lines
+	}
+	other := record1(record.Run)
+	require.Equal(t, other, record1(Run))
+}
+
+func itoa(v int64) string { return string(format.AppendSeconds(nil, v)) }
