@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -61,6 +62,17 @@ func Load(c Config) (*Recorder, error) {
 	return r, nil
 }
 
+// canCast reports whether the kernel has what the type of a descriptor is read
+// with; without it, that note is left out.
+func canCast() bool {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return false
+	}
+	var f *btf.Func
+	return kernel.TypeByName("bpf_rdonly_cast", &f) == nil
+}
+
 // attached are the programs that Attach attaches. Threads are told of before
 // their system calls are, and calls ended before calls begun: what is seen is
 // then never half of something.
@@ -87,7 +99,7 @@ func configure(spec *ebpf.CollectionSpec, c *Config) error {
 		recorderVarPlans:      plans(format.HostArch, c.Memory),
 		recorderVarIoctls:     requests(),
 		recorderVarPidns:      uint32(ns.Ino),
-		recorderVarWithType:   c.Type,
+		recorderVarWithType:   c.Type && canCast(),
 		recorderVarWithFaults: c.Faults,
 		recorderVarWithOff:    c.Off,
 	} {

@@ -24,6 +24,22 @@ var Programs = []struct{ Name, Script string }{
 	{"files", "dd if=/dev/zero of=f bs=4096 count=20 conv=fsync status=none; cp f g; truncate -s 7 g; stat g"},
 	{"git", "git init -q .; echo text > f; git add f; git -c user.name=n -c user.email=e@x -c core.fsync=all -c gc.auto=0 commit -q -m text"},
 	{"sqlite3", `sqlite3 f "CREATE TABLE t (a); INSERT INTO t VALUES (1); VACUUM"`},
+	{"cp", `echo text > a; cp --reflink=auto a b; cp --reflink=never a c; chmod 600 a; touch b; mkfifo p; exec ` + python + ` -S -c "
+import os, fcntl
+f = os.open('a', os.O_RDWR); g = os.open('c', os.O_RDWR)
+for call in (lambda: os.setxattr('a', 'user.x', b'v'), lambda: os.getxattr('a', 'user.x'), lambda: os.getxattr(f, 'user.none'),
+             lambda: os.listxattr('a'), lambda: os.removexattr('a', 'user.x')):
+  try: call()
+  except OSError: pass
+os.copy_file_range(f, g, 3, 1, 1)
+os.copy_file_range(f, g, 2)
+os.sendfile(g, f, 1, 3)
+os.posix_fadvise(f, 0, 4, os.POSIX_FADV_WILLNEED)
+os.chmod('c', 0o640); os.utime('c', (1, 2)); os.utime(f, (3, 4)); os.mkfifo('q', 0o600)
+os.close(os.memfd_create('memory'))
+fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+os.statvfs('a'); os.chown('a', -1, -1); os.truncate('c', 1); os.sync()
+"`},
 	{"tar", "mkdir d; echo 1 > d/1; echo 2 > d/2; tar cf f d; rm -r d; tar xf f"},
 	{"python3", `exec ` + python + ` -S -c "
 import os, threading
