@@ -44,7 +44,7 @@ func (j *jsonWriter) Write(events []format.Event) error {
 				j.name = appendName(j.name[:0], v.text)
 				j.string(j.name)
 			case word:
-				j.string(v.text)
+				j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
 			default:
 				j.out.b = v.appendPlain(j.out.b)
 			}
@@ -221,22 +221,23 @@ func (j *jsonWriter) text(key, s string) {
 // string appends valid UTF-8 as a JSON string.
 func (j *jsonWriter) string(s []byte) {
 	const hex = "0123456789abcdef"
-	j.out.b = append(j.out.b, '"')
-	for _, c := range s {
-		switch {
-		case c == '"' || c == '\\':
-			j.out.b = append(j.out.b, '\\', c)
-		case c == '\n':
-			j.out.b = append(j.out.b, '\\', 'n')
-		case c == '\t':
-			j.out.b = append(j.out.b, '\\', 't')
-		case c < ' ' || c == 0x7f:
-			j.out.b = append(j.out.b, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	dst, done := append(j.out.b, '"'), 0
+	for i, c := range s {
+		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		done = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
 		default:
-			j.out.b = append(j.out.b, c)
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	j.out.b = append(j.out.b, '"')
+	j.out.b = append(append(dst, s[done:]...), '"')
 }
 
 // snake returns the key of a remark as other programs write keys.

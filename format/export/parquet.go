@@ -28,6 +28,7 @@ type schema struct {
 	Start    int64  `parquet:"start_nanos,delta,zstd"`
 	Duration int64  `parquet:"duration_nanos,optional,delta,zstd"`
 	Compute  int64  `parquet:"compute_nanos,delta,zstd"`
+	OffCPU   int64  `parquet:"off_cpu_nanos,delta,zstd"`
 	Result   int64  `parquet:"result,optional,zstd"`
 	Error    string `parquet:"error,optional,dict,zstd"`
 	FD       int64  `parquet:"fd,optional,zstd"`
@@ -40,7 +41,7 @@ type schema struct {
 }
 
 // needed are the columns that are never null.
-const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colClass | 1<<colStart | 1<<colCompute
+const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colClass | 1<<colStart | 1<<colCompute | 1<<colOffCPU
 
 // narrow are the columns of 32 bits.
 const narrow = 1<<colThread | 1<<colProcess

@@ -17,6 +17,7 @@ const (
 	colStart    // seconds, or nanoseconds in Parquet, since the start of the recording
 	colDuration // in the call, as start; null if not known
 	colCompute  // since the end of the thread's previous event, as start
+	colOffCPU   // of compute, the time that the thread was off the processor, as start
 	colResult   // of a call that succeeded
 	colError    // name of the errno of a call that failed
 	colFD       // descriptor
@@ -29,7 +30,7 @@ const (
 	numColumns
 )
 
-var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "result", "error",
+var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu", "result", "error",
 	"fd", "path", "path2", "offset", "size", "flags", "mode"}
 
 // kind is how a value is written.
@@ -43,7 +44,7 @@ const (
 	name         // text of any bytes
 )
 
-var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, number, word,
+var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds, number, word,
 	number, name, name, number, number, word, number}
 
 // value is what stands in a column.
@@ -103,6 +104,7 @@ func (r *row) set(e *format.Event) {
 		r.number(colDuration, e.Dur)
 	}
 	r.number(colCompute, e.Compute)
+	r.number(colOffCPU, e.Off)
 	switch {
 	case e.Failed():
 		r.text(colError, r.errno(-e.Ret))
@@ -187,7 +189,19 @@ func (v *value) appendPlain(dst []byte) []byte {
 	case number:
 		return strconv.AppendInt(dst, v.n, 10)
 	case seconds:
-		return format.AppendSeconds(dst, v.n)
+		return appendSeconds(dst, v.n)
 	}
 	return append(dst, v.text...)
+}
+
+// appendSeconds is format.AppendSeconds, in less time for a table full of times.
+func appendSeconds(dst []byte, nanos int64) []byte {
+	if nanos < 0 {
+		return format.AppendSeconds(dst, nanos)
+	}
+	dst = strconv.AppendInt(dst, nanos/1e9, 10)
+	point := len(dst)
+	dst = strconv.AppendInt(dst, 1e9+nanos%1e9, 10) // the 1 keeps the zeros, and gives way to the point
+	dst[point] = '.'
+	return dst
 }

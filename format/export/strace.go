@@ -8,6 +8,10 @@ import (
 	"pianola/format"
 )
 
+// unknownStart is where times count from in a trace without a start: the
+// year 2000. Small numbers would be taken for relative times.
+const unknownStart = 946684800e9
+
 // straceWriter writes what strace -f -ttt -T would have printed, with times in
 // nanoseconds as by --absolute-timestamps=precision:ns and
 // --syscall-times=ns. Process ids are numbers of threads, buffers are
@@ -19,10 +23,9 @@ type straceWriter struct {
 }
 
 func newStrace(w io.Writer, h *format.Header) (Writer, error) {
-	s := &straceWriter{out: newText(w)}
+	s := &straceWriter{out: newText(w), start: unknownStart}
 	if v, ok := h.Value(format.MetaStart); ok {
-		// Without a start, or with one that is none, times count from 0.
-		if t, err := time.Parse(time.RFC3339Nano, v); err == nil && t.Year() >= 1970 && t.Year() < 2200 {
+		if t, err := time.Parse(time.RFC3339Nano, v); err == nil && t.Year() >= 2000 && t.Year() < 2200 {
 			s.start = t.UnixNano()
 		}
 	}
@@ -36,11 +39,11 @@ func (s *straceWriter) Write(events []format.Event) error {
 			return err
 		}
 		b := append(strconv.AppendInt(s.out.b, int64(e.TID), 10), ' ')
-		b = append(format.AppendSeconds(b, s.start+e.Start), ' ')
+		b = append(appendSeconds(b, s.start+e.Start), ' ')
 		b = append(appendCall(b, e), " = "...)
 		b = appendStraceResult(b, e)
 		if e.Dur >= 0 {
-			b = append(format.AppendSeconds(append(b, " <"...), e.Dur), '>')
+			b = append(appendSeconds(append(b, " <"...), e.Dur), '>')
 		}
 		s.out.b = append(b, '\n')
 		if err := s.out.flushFull(); err != nil {

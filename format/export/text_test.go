@@ -1,0 +1,169 @@
+package export
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// unescape undoes appendName.
+func unescape(text string) ([]byte, error) {
+	var name []byte
+	digit := func(c byte) byte {
+		if c >= 'a' {
+			return c - 'a' + 10
+		}
+		return c - '0'
+	}
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] != '\\':
+			name = append(name, text[i])
+		case i+1 < len(text) && text[i+1] == '\\':
+			name = append(name, '\\')
+			i++
+		case i+3 < len(text) && text[i+1] == 'x':
+			name = append(name, digit(text[i+2])<<4|digit(text[i+3]))
+			i += 3
+		default:
+			return nil, errors.New("a single backslash")
+		}
+	}
+	return name, nil
+}
+
+// FuzzNames holds that any name survives in JSON, CSV and Parquet.
+func FuzzNames(f *testing.F) {
+	for _, name := range []string{"", "a", "a,b", `a"b`, "a\nb\r\n", `a\b`, `\xff`, "\xff", "a\xc3", "ö€😀", "\xed\xa0\x80", "\x00\x01\x7f", "'", "\u2028", "\ufeff"} {
+		f.Add([]byte(name))
+	}
+	f.Fuzz(func(t *testing.T, name []byte) {
+		text := appendName(nil, name)
+		require.True(t, utf8.Valid(text))
+		back, err := unescape(string(text))
+		require.NoError(t, err)
+		require.Equal(t, string(name), string(back))
+
+		h := &format.Header{Threads: []format.Thread{{Process: 1}}}
+		events := []format.Event{{Op: format.OpUnlink, TID: 1, Str: [2][]byte{append([]byte{}, name...)}}}
+		dec := json.NewDecoder(bytes.NewReader(exported(t, "json", h, events)))
+		require.NoError(t, dec.Decode(&struct{}{}))
+		var line struct{ Path string }
+		require.NoError(t, dec.Decode(&line))
+		require.Equal(t, string(text), line.Path)
+
+		// encoding/csv takes the CR before a newline away, even in quotes.
+		rows, err := csv.NewReader(bytes.NewReader(exported(t, "csv", h, events))).ReadAll()
+		require.NoError(t, err)
+		require.Len(t, rows, 2)
+		require.Equal(t, string(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))), rows[1][colPath])
+	})
+}
+
+func TestAppendSeconds(t *testing.T) {
+	for _, nanos := range []int64{0, 1, 999_999_999, 1e9, 1234567890123456789, -1, -1e9, math.MaxInt64, math.MinInt64} {
+		require.Equal(t, string(format.AppendSeconds(nil, nanos)), string(appendSeconds(nil, nanos)))
+	}
+}
+
+// The columns of CSV and JSON hold the same.
+func TestJSONAndCSVAgree(t *testing.T) {
+	h, events := sample(t)
+	rows, err := csv.NewReader(bytes.NewReader(exported(t, "csv", h, events))).ReadAll()
+	require.NoError(t, err)
+	require.Equal(t, columnNames[:], rows[0])
+	dec := json.NewDecoder(bytes.NewReader(exported(t, "json", h, events)))
+	dec.UseNumber()
+	var header struct {
+		Command string
+		Files   []struct{ Path string }
+	}
+	require.NoError(t, dec.Decode(&header))
+	require.Equal(t, `sh -c 'make "all"'`, header.Command)
+	require.Len(t, header.Files, len(h.Files))
+	for i := range events {
+		var object map[string]any
+		require.NoError(t, dec.Decode(&object))
+		for k, column := range columnNames {
+			switch v := object[column].(type) {
+			case nil:
+				require.Empty(t, rows[i+1][k])
+			case json.Number:
+				require.Equal(t, rows[i+1][k], v.String())
+			default:
+				require.Equal(t, rows[i+1][k], v)
+			}
+		}
+	}
+	require.ErrorIs(t, dec.Decode(&struct{}{}), io.EOF)
+}
+
+// A Parquet file holds what the CSV holds, and the remarks.
+func TestParquet(t *testing.T) {
+	h, events := sample(t)
+	text := exported(t, "parquet", h, events)
+	rows, err := csv.NewReader(bytes.NewReader(exported(t, "csv", h, events))).ReadAll()
+	require.NoError(t, err)
+	file, err := parquet.OpenFile(bytes.NewReader(text), int64(len(text)))
+	require.NoError(t, err)
+	command, ok := file.Lookup("pianola.command")
+	require.True(t, ok)
+	require.Equal(t, `sh -c 'make "all"'`, command)
+	require.EqualValues(t, len(events), file.NumRows())
+
+	var names []string
+	for _, column := range file.Root().Columns() {
+		names = append(names, column.Name())
+		require.Equal(t, "ZSTD", column.Compression().String())
+	}
+	require.Equal(t, []string{"thread", "process", "index", "op", "class", "start_nanos", "duration_nanos", "compute_nanos", "off_cpu_nanos", "result",
+		"error", "fd", "path", "path2", "offset", "size", "flags", "mode"}, names)
+	r := parquet.NewReader(file)
+	defer r.Close()
+	got := make([]parquet.Row, 1)
+	for i := range events {
+		n, err := r.ReadRows(got)
+		require.Equal(t, 1, n, "%v", err)
+		for k, v := range got[0] {
+			want := rows[i+1][k]
+			switch {
+			case v.IsNull():
+				require.Empty(t, want)
+			case columnKinds[k] == seconds:
+				require.Equal(t, want, string(format.AppendSeconds(nil, v.Int64())))
+			default:
+				require.Equal(t, want, v.String())
+			}
+		}
+	}
+}
+
+// Row groups are bounded, whatever is written at once.
+func TestParquetRowGroups(t *testing.T) {
+	h, events := sample(t)
+	var out bytes.Buffer
+	w, err := New("parquet", &out, h)
+	require.NoError(t, err)
+	n := 0
+	for ; n < 2*rowsPerGroup; n += 5 {
+		require.NoError(t, w.Write(events[1:6]))
+	}
+	require.NoError(t, w.Close())
+	file, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
+	require.NoError(t, err)
+	require.EqualValues(t, n, file.NumRows())
+	require.Len(t, file.RowGroups(), 3)
+	for _, g := range file.RowGroups() {
+		require.LessOrEqual(t, g.NumRows(), int64(rowsPerGroup))
+	}
+}
