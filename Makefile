@@ -30,8 +30,9 @@ test: deps-test build ## all tests
 race: ## the tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-bench: deps-test ## benchmarks; compare runs with benchstat
+bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, beside strace and bpftrace
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	sh scripts/bench-record.sh demo/bench
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"pianola/replay":              {"pianola/format", "golang.org/x/sys/"},
 	"pianola/profile":             {"pianola/format", "gonum.org/v1/plot"},
 	"pianola/cmd/pianola":         {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/scripts/load":        {},
 	"pianola/internal":            {},
 	"pianola/internal/recordtest": {"pianola/", "github.com/stretchr/testify/"},
 	"pianola/internal/bpftest":    {"pianola/", "github.com/cilium/ebpf", "golang.org/x/sys/", "github.com/stretchr/testify/"},

@@ -63,6 +63,12 @@ func TestLostEventsAreCounted(t *testing.T) {
 		sum += n
 	}
 	require.Equal(t, sum, r.Lost)
+	var byCPU int64
+	for _, n := range r.LostByCPU {
+		byCPU += n
+	}
+	require.Equal(t, r.Lost, byCPU, "all of them found the ring full")
 	lost, _ := s.headers[1].Value(format.MetaLost)
 	require.Regexp(t, fmt.Sprintf(`^%d .*\bread=%d\b`, r.Lost, r.LostByOp["read"]), lost)
+	require.Regexp(t, ` cpu\d+=\d+`, lost)
 }

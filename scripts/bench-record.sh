@@ -1,0 +1,163 @@
+#!/bin/sh
+# bench-record.sh DIR [ROUNDS]: what recording costs, beside other tracers, in
+# one run: what is compared takes turns, so that all meet the same machine, and
+# medians are shown. All that it makes stands in DIR. Takes root, some minutes,
+# and a machine with nothing else to do. A tracer or program that is missing is
+# left out.
+set -eu
+dir=$1
+rounds=${2-5}
+here=$(pwd)
+pianola=$here/bin/pianola
+sql=$here/scripts/demo.sql
+rm -rf "$dir"
+mkdir -p "$dir"
+go build -o "$dir/load" ./scripts/load
+cd "$dir"
+dir=$(pwd)
+export TMPDIR="$dir"
+has() { command -v "$1" >/dev/null 2>&1; }
+now() { date +%s%N; }
+took() { a=$(now); "$@" >/dev/null 2>err || { cat err >&2; exit 1; }; b=$(now); echo $((b - a)); }
+note() { echo "$1 $2 $3" >>figures; } # what, how, number
+
+# bpftrace takes a path, follows by the name of the program, and needs tracefs,
+# which it gets for itself alone where it isn't mounted.
+through() { # ACTION COMMAND…
+	action=$1 program=$(command -v "$2")
+	shift 2
+	cat >trace.bt <<B
+tracepoint:raw_syscalls:sys_enter /comm == "${program##*/}"/ { @start[tid] = nsecs; }
+tracepoint:raw_syscalls:sys_exit /comm == "${program##*/}" && @start[tid]/ { $action }
+B
+	unshare -m sh -c '
+		[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
+		exec bpftrace -o bpftrace.out -c "$1" trace.bt' sh "$program $*"
+}
+printing() { through 'printf("%d %d %d %d\n", tid, args->id, nsecs - @start[tid], args->ret);' "$@"; }
+counting() { through '@calls[args->id] = count();' "$@"; }
+recorded() { "$pianola" record -o trace.txt -- "$@"; }
+packed() { "$pianola" record -o trace.txt.zst -- "$@"; }
+traced() { strace -f -r -T -o strace.out "$@"; }
+# The program is attached, but follows another process.
+others() {
+	"$pianola" record -o others.txt -- sh -c 'echo >attached; read x <over' 2>others.err &
+	recorder=$!
+	while [ ! -s attached ]; do sleep 0.01; done
+	"$@"
+	echo >over
+	wait $recorder
+	rm attached
+}
+mkfifo over
+
+# --- what a call costs more ---
+n=300000
+slow=20000 # calls where each takes many microseconds
+load() { # HOW CALLS KIND
+	how=$1 calls=$2
+	case $how in nothing) set -- "$dir/load" ;; *) set -- "$how" "$dir/load" ;; esac
+	"$@" "$kind" 1 "$calls" 2>err | awk 'NF == 2 && $1 + 0 > 0 { print $1 }'
+}
+blocks() { # HOW CALLS: dd makes two calls a block; its own clock says what they took
+	calls=$2
+	case $1 in nothing) set -- dd ;; *) set -- "$1" dd ;; esac
+	"$@" if=/dev/zero of=/dev/null bs=1 count="$calls" 2>&1 | tr , '\n' | awk -v n="$calls" '/ s$/ { print $1 * 1e9 / n / 2 }'
+}
+each="nothing recorded packed others"
+has strace && each="$each traced"
+has bpftrace && each="$each printing counting"
+for i in $(seq "$rounds"); do
+	for how in $each; do
+		calls=$n
+		case $how in traced | printing) calls=$slow ;; esac
+		kind=pread
+		note pread $how "$(load $how $calls)"
+		note dd $how "$(blocks $how $calls)"
+		kind=getppid
+		note unrecorded $how "$(load $how $calls)"
+	done
+done
+
+# --- a million events a second, for ten seconds, from two threads ---
+"$pianola" record -o million.txt -- ./load paced 2 1000000 10 >million.out 2>million.err &
+recorder=$!
+peak=0
+while kill -0 $recorder 2>/dev/null; do
+	v=$(awk '/VmHWM/ { print $2 }' /proc/$recorder/status 2>/dev/null || true)
+	[ -n "$v" ] && peak=$v
+	sleep 0.2
+done
+wait $recorder || true
+echo "$peak" >million.peak
+
+# --- run times ---
+mkdir src gcc
+for i in $(seq 3000); do echo "file $i" >"src/$i.txt"; done
+if has git; then
+	git init -q src
+	git -C src add .
+	git -C src -c user.name=a -c user.email=a@b commit -q -m all
+fi
+for i in 1 2 3 4 5 6; do
+	{ echo '#include <stdio.h>'; echo '#include <stdlib.h>'; echo '#include <string.h>'; for k in $(seq 400); do echo "int f${i}_$k(int x) { return printf(\"%d\", x * $k); }"; done; } >gcc/f$i.c
+done
+# gcc is one recording of a whole build.
+cat >build.sh <<'B'
+for k in 1 2 3 4 5 6; do gcc -O1 -c -o gcc/f$k.o gcc/f$k.c; done
+B
+app() { what=$1; shift; case $what in
+	sqlite3) rm -f app.db; "$@" sqlite3 app.db ".read $sql" ;;
+	git) rm -rf clone; "$@" git clone -q src clone ;;
+	gcc) "$@" sh build.sh ;;
+	fio) "$@" fio --name=a --filename=fio.dat --rw=randwrite --bs=4k --size=32m --ioengine=psync --fsync=8 --io_size=8m ;;
+	esac; }
+plain() { "$@"; }
+for what in sqlite3 git gcc fio; do
+	has $what || continue
+	app $what plain >/dev/null 2>&1 # warms up
+	for i in $(seq "$rounds"); do
+		note "run:$what" nothing "$(took app $what plain)"
+		note "run:$what" recorded "$(took app $what recorded)"
+		note "elapsed:$what" recorded "$(awk '/^# elapsed/ { print $3 * 1e9 }' trace.txt)"
+	done
+done
+for i in $(seq "$rounds"); do
+	note start nothing "$(took true)"
+	note start recorded "$(took recorded true)"
+done
+
+# --- the tables ---
+awk -v lost="$(awk '/^# lost/ { $1 = $2 = ""; print }' million.txt)" -v rate="$(awk '{ print $2 }' million.out)" \
+	-v peak="$(cat million.peak)" -v events="$(grep -c pread64 million.txt)" '
+function sorted(k,    v, n, i, j, t) {
+	n = split(all[k], v, " ")
+	for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+	low = v[1]; high = v[n]
+	return v[int((n + 1) / 2)] + 0
+}
+function cell(what, how) { return (what, how) in all ? sprintf("%+.0f", sorted(what SUBSEP how) - base[what]) : "-" }
+{ all[$1, $2] = all[$1, $2] " " $3 }
+END {
+	split("pread dd unrecorded", whats, " ")
+	for (i = 1; i <= 3; i++) base[whats[i]] = sorted(whats[i] SUBSEP "nothing")
+	printf "%-34s %10s %10s %18s\n", "ns a call", "pread 4 KiB", "dd bs=1", "call not recorded"
+	printf "%-34s %10.0f %10.0f %18.0f\n", "nothing", base["pread"], base["dd"], base["unrecorded"]
+	m = split("recorded=pianola record;packed=pianola record, compressed;others=pianola record of another process;traced=strace -f -r -T -o FILE;printing=bpftrace, printing;counting=bpftrace, counting", rows, ";")
+	for (i = 1; i <= m; i++) {
+		split(rows[i], r, "=")
+		printf "%-34s %10s %10s %18s\n", r[2], cell("pread", r[1]), cell("dd", r[1]), cell("unrecorded", r[1])
+	}
+	printf "\na million events a second for ten seconds from two threads: %s a second reached, %s recorded, lost%s, peak RSS %.0f MiB\n", rate, events, lost, peak / 1024
+	printf "\n%-10s %12s %20s %12s %20s %8s %12s\n", "run time", "without, s", "", "recorded, s", "", "", "command, s"
+	m = split("sqlite3 git gcc fio", rows, " ")
+	for (i = 1; i <= m; i++) {
+		if (!(("run:" rows[i], "nothing") in all)) continue
+		a = sorted("run:" rows[i] SUBSEP "nothing"); al = low; ah = high
+		b = sorted("elapsed:" rows[i] SUBSEP "recorded"); bl = low; bh = high
+		c = sorted("run:" rows[i] SUBSEP "recorded")
+		printf "%-10s %12.3f %9.3f to %6.3f %12.3f %9.3f to %6.3f %+7.1f%% %12.3f\n", rows[i], a / 1e9, al / 1e9, ah / 1e9, b / 1e9, bl / 1e9, bh / 1e9, (b / a - 1) * 100, c / 1e9
+	}
+	a = sorted("start" SUBSEP "nothing"); b = sorted("start" SUBSEP "recorded")
+	printf "\nrecord -- true: %.0f ms more than true\n", (b - a) / 1e6
+}' figures
