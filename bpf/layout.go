@@ -74,8 +74,10 @@ func View(record []byte, e *Event) (d *Details, strings []byte, ok bool) {
 	if len(record) < PlainBytes {
 		return nil, nil, false
 	}
-	// Only the fields of a plain record may be read before more is known.
-	raw := (*recorderEvent)(unsafe.Pointer(unsafe.SliceData(record)))
+	// A plain record is shorter than the type, so no pointer may say that it
+	// is one.
+	var raw recorderEvent
+	copy((*[EventBytes]byte)(unsafe.Pointer(&raw))[:], record)
 	flags := uint32(raw.Flags)
 	*e = Event{Start: raw.Start, Dur: raw.Dur & (1<<durBits - 1), Faults: uint32(raw.Dur >> durBits), Ret: raw.Ret,
 		Tid: raw.Tid, Nr: uint32(raw.Nr), Flags: flags & (1<<typeShift - 1) &^ flagWide, Type: flags >> typeShift}
