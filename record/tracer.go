@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,9 @@ func (d *Decoder) EndHeader(r *Result) *format.Header {
 	h := endHeader(r)
 	if fs := fileSystems(&d.d.devices); fs != "" {
 		h.Set(format.MetaFileSystems, fs)
+	}
+	if r.Compat > 0 {
+		h.Set(format.MetaUnsupported, fmt.Sprintf("32-bit=%d", r.Compat))
 	}
 	return h
 }

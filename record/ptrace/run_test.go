@@ -205,6 +205,28 @@ func TestThreads(t *testing.T) {
 	})
 }
 
+// TestCompat makes one call of 32 bits: getpid through int 0x80.
+func TestCompat(t *testing.T) {
+	if format.HostArch != format.AMD64 {
+		t.Skip("of amd64 only")
+	}
+	var c recordtest.Collect
+	o := python(t, "import ctypes, mmap, os",
+		"m = mmap.mmap(-1, 4096, prot=7); m.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')",
+		"f = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))",
+		"os._exit(9 if f() == os.getpid() else 1)")
+	o.Dir = t.TempDir()
+	r, err := Run(context.Background(), o, &c)
+	require.NoError(t, err)
+	if r.Status == 139 {
+		t.Skip("the kernel takes no calls of 32 bits")
+	}
+	require.Equal(t, 9, r.Status)
+	require.Equal(t, map[string]int64{"32-bit": 1}, r.LostByOp)
+	unsupported, _ := c.Headers[1].Value(format.MetaUnsupported)
+	require.Equal(t, "32-bit=1", unsupported)
+}
+
 func TestCancelKillsAll(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	in, out, err := os.Pipe()
@@ -243,7 +265,7 @@ func withoutSome(notes []byte) string {
 		key, value, more := format.CutNote(rest)
 		rest = more
 		switch string(key) {
-		case "", "faults", "off", "ino", "cached":
+		case "", "faults", "off", "ino":
 		case "type":
 			if len(kept) > 0 || strings.Contains(string(more), "mode=") {
 				kept = append(kept, "type="+string(value))
