@@ -28,7 +28,8 @@ type fio struct {
 	clock   int64 // nanoseconds since the start
 	files   names
 	fds     []int32 // by number of the file, 0 where it is not open
-	free    []bool  // descriptors from firstFD that are in use and free again
+	free    []bool  // by descriptor - firstFD: it was in use and is free again
+	low     int     // none before it is free
 }
 
 // firstFD is the first descriptor that is given to a file, as an application
@@ -142,21 +143,22 @@ func (p *fio) manage(e *format.Event, action string, file int) bool {
 		return true
 	}
 	e.Op, e.Args[0] = format.OpClose, int64(p.fds[file])
-	p.free[p.fds[file]-firstFD] = true
+	i := int(p.fds[file] - firstFD)
+	p.free[i], p.low = true, min(p.low, i)
 	p.fds[file] = 0
 	return true
 }
 
 // take returns the lowest free descriptor.
 func (p *fio) take() int32 {
-	for i, free := range p.free {
-		if free {
-			p.free[i] = false
-			return int32(i + firstFD)
-		}
+	for p.low < len(p.free) && !p.free[p.low] {
+		p.low++
 	}
-	p.free = append(p.free, false)
-	return int32(len(p.free) - 1 + firstFD)
+	if p.low == len(p.free) {
+		p.free = append(p.free, false)
+	}
+	p.free[p.low] = false
+	return int32(p.low + firstFD)
 }
 
 // transfer makes the event of an action on an open file.

@@ -60,17 +60,27 @@ func (l *lines) fill() {
 	l.ended = io.ErrNoProgress
 }
 
-// field takes the first of the words that sep separates off a line.
+// field takes the first of the words that sep separates off a line. A space
+// stands for any number of spaces and tabs.
 func field(line []byte, sep byte) (word, rest []byte) {
 	if sep == ' ' {
-		line = bytes.TrimLeft(line, " \t")
-		if n := bytes.IndexAny(line, " \t"); n >= 0 {
-			return line[:n], bytes.TrimLeft(line[n:], " \t")
+		start := blanks(line, 0)
+		end := start
+		for end < len(line) && line[end] != ' ' && line[end] != '\t' {
+			end++
 		}
-		return line, nil
+		return line[start:end], line[blanks(line, end):]
 	}
 	word, rest, _ = bytes.Cut(line, []byte{sep})
 	return word, rest
+}
+
+// blanks returns the position after the spaces and tabs at position i.
+func blanks(line []byte, i int) int {
+	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
+		i++
+	}
+	return i
 }
 
 // number parses decimal digits, at most 63 bits of them.
