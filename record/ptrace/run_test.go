@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -323,3 +325,23 @@ func TestSameNotes(t *testing.T) {
 }
 
 func itoa(v int64) string { return string(format.AppendSeconds(nil, v)) }
+
+func TestNothingIsAllocatedPerEvent(t *testing.T) {
+	mallocs := func(reads int) uint64 {
+		exe, err := os.Executable()
+		require.NoError(t, err)
+		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		defer null.Close()
+		o := record.Options{Command: []string{exe}, Stdout: null, Env: append(os.Environ(), childVariable+"="+strconv.Itoa(reads))}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := run(t, o, sinkFunc(func([]format.Event) error { return nil }))
+		runtime.ReadMemStats(&after)
+		require.GreaterOrEqual(t, r.Events, int64(reads))
+		return after.Mallocs - before.Mallocs
+	}
+	const more = 20_000
+	few := mallocs(1)
+	require.Less(t, mallocs(more), few+more/10, "what a child that lives longer costs, and a writer that wakes up")
+}
