@@ -137,6 +137,12 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		if p.arena, err = newRegion(share / 2); err != nil {
 			return err
 		}
+		bits, err := newRegion(int64(len(p.arena)/pageSize/8 + 1))
+		if err != nil {
+			return err
+		}
+		e.tables = append(e.tables, bits)
+		p.touched = newTouched(bits, p.arena)
 	}
 	for _, th := range threads {
 		if th.Parent == 0 {

@@ -190,6 +190,7 @@ type process struct {
 	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
 	threads atomic.Int32          // that have not ended
 	arena   region                // where it reads to
+	touched touched               // pages of the arena
 }
 
 // fork gives a new process its descriptors: the parent's table if they share

@@ -7,6 +7,10 @@ const (
 	// to sleep would take longer.
 	shortSpin = 5_000
 
+	// warmUp is how long is spun at most, of the time that the application
+	// computed for before a call.
+	warmUp = 1_000_000
+
 	// refillGap is the shortest gap in which records are read ahead: reading
 	// and decompressing a batch takes less.
 	refillGap = 200_000
@@ -36,20 +40,25 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	if now = w.end; now >= due {
 		return due, now
 	}
-	return due, w.waitUntil(due)
+	// The application computed for some of the time. A processor that slept
+	// all of it would be slower at the call: its caches are cold and it has to
+	// wake up.
+	awake := min(w.e.scale(r.Compute-r.Off), warmUp)
+	return due, w.waitUntil(due, max(awake, w.e.margin))
 }
 
 // waitUntil returns the time at which it found that due had come, or that the
-// run had stopped. It sleeps while due is far and spins when it is near.
-func (w *worker) waitUntil(due int64) int64 {
+// run had stopped. It sleeps while due is further than near and then spins,
+// times in nanoseconds.
+func (w *worker) waitUntil(due, near int64) int64 {
 	e := w.e
 	now := e.now()
 	if left := w.filled - w.at; due-now > refillGap && left < lowRecords && w.event+int64(left) < w.length {
 		w.readAhead()
 		now = e.now()
 	}
-	if due-now > e.margin {
-		now = w.sleepUntil(due - e.margin)
+	if due-now > near {
+		now = w.sleepUntil(due - near)
 	}
 	for now < due && !e.stopped.Load() {
 		// With fewer processors than waiting threads a spinning one would

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -57,6 +58,9 @@ func (p *preparation) run(ctx context.Context) error {
 		}
 		if err := p.build(ctx, f); err != nil {
 			return fmt.Errorf("make %s %q: %w", f.Type, f.Path, err)
+		}
+		if len(f.Attrs) > 0 && f.Link == "" && f.Type != format.TypeLnk {
+			p.setAttributes(f)
 		}
 		p.done.Files++
 	}
@@ -195,6 +199,29 @@ func (p *preparation) setMode(f *format.File) error {
 	defer p.guard.leave(fd)
 	return failure(raw3(unix.SYS_FCHMOD, uintptr(fd), uintptr(f.Mode&modeMask), 0))
 }
+
+// setAttributes gives a file the extended attributes that the trace reads, with
+// random values of their sizes. As the calls of a trace it sets those of users
+// only. Where that fails the reads will differ, which is counted.
+func (p *preparation) setAttributes(f *format.File) {
+	n := newName(f.Path)
+	fd := p.guard.open(&n, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if fd < 0 {
+		return
+	}
+	defer p.guard.leave(fd)
+	for _, a := range f.Attrs {
+		if !strings.HasPrefix(a.Name, "user.") || a.Size > maxAttribute || a.Size < 0 {
+			continue
+		}
+		value := p.buffer[:a.Size]
+		fillRandom(p.random, value)
+		_ = unix.Fsetxattr(int(fd), a.Name, value, 0)
+	}
+}
+
+// maxAttribute is the largest value of an attribute (XATTR_SIZE_MAX).
+const maxAttribute = 64 << 10
 
 // chill drops a file from the page cache. The kernel takes it as advice, and a
 // file that its owner may not read is left warm, so there is no error.

@@ -131,6 +131,9 @@ func (w *worker) play() {
 			return
 		}
 		r := &w.batch[w.at]
+		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
+			w.readyPages(r)
+		}
 		due, begin := w.pace(r)
 		if begin < due {
 			return // stopped

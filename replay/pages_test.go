@@ -1,0 +1,74 @@
+package replay
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+func TestTouched(t *testing.T) {
+	arena, err := newRegion(1 << 20)
+	require.NoError(t, err)
+	defer arena.free()
+	bits, err := newRegion(4096)
+	require.NoError(t, err)
+	defer bits.free()
+	pages := newTouched(bits, arena)
+	require.Len(t, pages, 8)
+	check := func(first, last uint64, wantAll, wantAny bool) {
+		t.Helper()
+		all, any := pages.mark(first, last)
+		require.Equal(t, wantAll, all)
+		require.Equal(t, wantAny, any)
+	}
+	check(3, 3, false, false)
+	check(3, 3, true, true)
+	check(2, 4, false, true)
+	check(2, 4, true, true)
+	check(30, 70, false, false)
+	check(31, 64, true, true)
+	check(71, 71, false, false)
+	check(0, 255, false, true)
+	check(0, 255, true, true)
+}
+
+// resident tells which of the first n pages of an arena have memory.
+func resident(t *testing.T, arena region, n int) []bool {
+	t.Helper()
+	state := make([]byte, n)
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&arena[0])), uintptr(n*pageSize), uintptr(unsafe.Pointer(&state[0])))
+	require.Zero(t, errno)
+	out := make([]bool, n)
+	for i, s := range state {
+		out[i] = s&1 != 0
+	}
+	return out
+}
+
+// A read goes to pages that are in the state in which the application's were.
+func TestReadyPages(t *testing.T) {
+	arena, err := newRegion(1 << 20)
+	require.NoError(t, err)
+	defer arena.free()
+	bits, err := newRegion(4096)
+	require.NoError(t, err)
+	defer bits.free()
+	w := &worker{e: &engine{clock: newClock()}, process: &process{arena: arena, touched: newTouched(bits, arena)}}
+	read := func(place, size int64) *format.Record {
+		return &format.Record{Op: format.OpRead, Args: [format.MaxArgs]int64{3, place, size}}
+	}
+	w.readyPages(read(pageSize, pageSize))
+	require.Equal(t, []bool{false, true, false, false}, resident(t, arena, 4), "touched where the application's were")
+	w.readyPages(read(2*pageSize|format.FreshBuffer, 2*pageSize))
+	require.Equal(t, []bool{false, true, false, false}, resident(t, arena, 4), "untouched where they were fresh")
+	w.readyPages(read(pageSize|format.FreshBuffer, pageSize))
+	require.Equal(t, []bool{false, false, false, false}, resident(t, arena, 4), "fresh again")
+	w.readyPages(read(100, 2*pageSize))
+	require.Equal(t, []bool{true, true, true, false}, resident(t, arena, 4))
+	w.readyPages(read(0, -1))
+	w.readyPages(read(-1, 1<<40))
+}
