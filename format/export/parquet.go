@@ -49,7 +49,7 @@ const narrow = 1<<colThread | 1<<colProcess
 // parquetWriter writes a Parquet file. The remarks of the header are its
 // metadata, under keys that begin with "pianola.".
 type parquetWriter struct {
-	out    *parquet.Writer
+	out    *parquet.GenericWriter[any]
 	sink   *sticky
 	row    *row
 	rows   []parquet.Row
@@ -63,7 +63,7 @@ func newParquet(w io.Writer, h *format.Header) (Writer, error) {
 	for i := range p.rows {
 		p.rows[i] = make(parquet.Row, numColumns)
 	}
-	p.out = parquet.NewWriter(sink, parquet.SchemaOf(schema{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("pianola", "1", ""))
+	p.out = parquet.NewGenericWriter[any](sink, parquet.SchemaOf(schema{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("pianola", "1", ""))
 	for _, m := range h.Meta {
 		p.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(appendName(nil, []byte(m.Value))))
 	}
