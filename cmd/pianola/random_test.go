@@ -1,0 +1,337 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/internal/bpftest"
+)
+
+// randomWork makes the test binary a program that does random work on files:
+// its value is the seed.
+const randomWork = "PIANOLA_RANDOM_WORK"
+
+func init() {
+	if text := os.Getenv(randomWork); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			panic(err)
+		}
+		work(seed)
+		os.Exit(0)
+	}
+}
+
+// Whatever a program does with names, descriptors, threads and processes, a
+// replay meets the results that it met, in both mappings, and as fast as
+// possible too, where nothing but the edges keeps threads in order.
+func TestRandom(t *testing.T) {
+	bpftest.Require(t)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for _, seed := range randomSeeds(t) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			dir := t.TempDir()
+			run := func(args ...string) {
+				c := exec.Command("pianola", args...)
+				c.Dir = dir
+				out, err := c.CombinedOutput()
+				require.NoError(t, err, "%s\n%s", strings.Join(args, " "), out)
+			}
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "w"), 0o755))
+			run("record", "-o", "trace.txt", "--", "env", fmt.Sprint(randomWork, "=", seed), program)
+			for _, paths := range []string{"tree", "flat"} {
+				run("compile", "--strict", "--paths", paths, "-o", paths+".bin", "trace.txt")
+				for _, timing := range []string{"compute", "afap"} {
+					run("replay", "--strict", "--timing", timing, paths+".bin")
+				}
+			}
+		})
+	}
+}
+
+// randomSeeds are those of every run, or the range "from-to" in the
+// environment, for a longer search.
+func randomSeeds(t *testing.T) (seeds []uint64) {
+	from, to := uint64(1), uint64(6)
+	if text := os.Getenv("PIANOLA_RANDOM_SEEDS"); text != "" {
+		_, err := fmt.Sscanf(text, "%d-%d", &from, &to)
+		require.NoError(t, err)
+	}
+	for ; from <= to; from++ {
+		seeds = append(seeds, from)
+	}
+	return seeds
+}
+
+// worker is a thread of the random program.
+type worker struct {
+	rng  *rand.Rand
+	fds  *[]int // of the process; guarded by the turn
+	dirs *[]int
+}
+
+// turn is a pipe that holds one byte. Who has it may make a call, so that no
+// two calls overlap, in whatever process, and each result follows from the
+// calls before. The recording shows nothing of it, for a pipe is no file.
+var turn [2]int
+
+// work is the random program: processes with threads, in the directory w.
+func work(seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	depth := 0
+	if text := os.Getenv(randomWork + "_CHILD"); text != "" {
+		depth = 1
+		turn = [2]int{3, 4}
+	} else {
+		must(os.Chdir("w"))
+		must(syscall.Pipe(turn[:]))
+		give()
+	}
+	var children []*exec.Cmd
+	for i := range rng.IntN(3) {
+		if depth > 0 || mix&mixThreads == 0 {
+			break
+		}
+		program, err := os.Executable()
+		must(err)
+		c := exec.Command(program)
+		c.Env = append(os.Environ(), fmt.Sprint(randomWork, "=", seed*10+uint64(i)), randomWork+"_CHILD=1")
+		c.ExtraFiles = []*os.File{os.NewFile(uintptr(turn[0]), "turn"), os.NewFile(uintptr(turn[1]), "turn")}
+		c.Stderr = os.Stderr
+		take()
+		must(c.Start())
+		give()
+		children = append(children, c)
+	}
+	var (
+		wg        sync.WaitGroup
+		fds, dirs []int
+	)
+	threads := 1
+	if mix&mixThreads != 0 {
+		threads += rng.IntN(3)
+	}
+	for i := range threads {
+		wg.Go(func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with its work
+			w := &worker{rand.New(rand.NewPCG(seed, uint64(i+2))), &fds, &dirs}
+			for range 150 {
+				take()
+				w.step()
+				give()
+			}
+		})
+	}
+	wg.Wait()
+	for _, c := range children {
+		must(c.Wait())
+	}
+}
+
+func take() {
+	var b [1]byte
+	for {
+		if n, err := syscall.Read(turn[0], b[:]); n == 1 || err != syscall.EINTR {
+			must(err)
+			return
+		}
+	}
+}
+
+func give() {
+	_, err := syscall.Write(turn[1], []byte{0})
+	must(err)
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "random work:", err)
+		os.Exit(1)
+	}
+}
+
+// name returns a path, among few, so that calls meet.
+func (w *worker) name() string {
+	parts := []string{"a", "b", "c", "d", "e"}
+	p := parts[w.rng.IntN(5)]
+	for w.rng.IntN(3) == 0 && mix&mixNested != 0 {
+		k := w.rng.IntN(12)
+		switch {
+		case k == 0 && mix&mixDots != 0:
+			p += "/.."
+		case k == 1 && mix&mixDots != 0:
+			p += "/."
+		default:
+			p += "/" + parts[w.rng.IntN(5)]
+		}
+	}
+	switch w.rng.IntN(16) {
+	case 0:
+		p = "../w/" + p
+	case 1:
+		p = "./" + p
+	case 2:
+		if mix&mixSlashes != 0 {
+			p += "/"
+		}
+	}
+	return p
+}
+
+func (w *worker) fd() int {
+	if len(*w.fds) == 0 {
+		return -1
+	}
+	return (*w.fds)[w.rng.IntN(len(*w.fds))]
+}
+
+func (w *worker) dir() int {
+	const cwd = -100 // AT_FDCWD
+	if mix&mixDirFDs == 0 || len(*w.dirs) == 0 || w.rng.IntN(3) > 0 {
+		return cwd
+	}
+	return (*w.dirs)[w.rng.IntN(len(*w.dirs))]
+}
+
+func (w *worker) keep(fd int, err error, flags int) {
+	switch {
+	case err != nil:
+	case flags&syscall.O_DIRECTORY != 0:
+		*w.dirs = append(*w.dirs, fd)
+	default:
+		*w.fds = append(*w.fds, fd)
+	}
+}
+
+func (w *worker) forget(fd int) {
+	for _, list := range []*[]int{w.fds, w.dirs} {
+		for i := 0; i < len(*list); i++ {
+			if (*list)[i] == fd {
+				*list = append((*list)[:i], (*list)[i+1:]...)
+				i--
+			}
+		}
+	}
+}
+
+// path calls a system call on a path with up to three more arguments.
+func path(nr uintptr, dirfd int, name string, args ...uintptr) (int, error) {
+	p, err := syscall.BytePtrFromString(name)
+	must(err)
+	args = append(args, 0, 0, 0)
+	r, _, e := syscall.Syscall6(nr, uintptr(dirfd), uintptr(unsafe.Pointer(p)), args[0], args[1], args[2], 0)
+	if e != 0 {
+		return -1, e
+	}
+	return int(r), nil
+}
+
+// step makes one call, whose result is nobody's business but the replay's.
+func (w *worker) step() {
+	var (
+		r   = w.rng
+		buf [256]byte
+		n   = r.IntN(len(buf))
+		st  syscall.Stat_t
+	)
+	switch k := r.IntN(32); k {
+	case 0, 1, 2, 3, 4, 5:
+		flags := []int{syscall.O_RDONLY, syscall.O_RDWR, syscall.O_WRONLY, syscall.O_RDWR | syscall.O_CREAT, syscall.O_RDWR | syscall.O_CREAT, syscall.O_WRONLY | syscall.O_CREAT | syscall.O_EXCL,
+			syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC, syscall.O_RDWR | syscall.O_CREAT | syscall.O_APPEND, syscall.O_RDONLY | syscall.O_DIRECTORY, syscall.O_RDONLY | syscall.O_NOFOLLOW}[r.IntN(10)]
+		fd, err := path(syscall.SYS_OPENAT, w.dir(), w.name(), uintptr(flags|syscall.O_CLOEXEC), 0o640)
+		w.keep(fd, err, flags)
+	case 6, 7:
+		syscall.Write(w.fd(), buf[:n])
+	case 8:
+		syscall.Pwrite(w.fd(), buf[:n], int64(r.IntN(2000)))
+	case 9, 10:
+		syscall.Read(w.fd(), buf[:n])
+	case 11:
+		syscall.Pread(w.fd(), buf[:n], int64(r.IntN(2000)))
+	case 12:
+		syscall.Seek(w.fd(), int64(r.IntN(1000)), r.IntN(3))
+	case 13:
+		syscall.Ftruncate(w.fd(), int64(r.IntN(1000)))
+	case 14, 15:
+		fd := w.fd()
+		if len(*w.dirs) > 4 {
+			fd = (*w.dirs)[0]
+		}
+		if fd >= 0 {
+			w.forget(fd)
+			syscall.Close(fd)
+		}
+	case 16, 17:
+		path(syscall.SYS_NEWFSTATAT, w.dir(), w.name(), uintptr(unsafe.Pointer(&st)), uintptr(r.IntN(2)*0x100)) // AT_SYMLINK_NOFOLLOW
+	case 18, 19:
+		path(syscall.SYS_MKDIRAT, w.dir(), w.name(), 0o750)
+	case 20:
+		path(syscall.SYS_UNLINKAT, w.dir(), w.name(), 0x200) // AT_REMOVEDIR
+	case 21, 22:
+		path(syscall.SYS_UNLINKAT, w.dir(), w.name(), 0)
+	case 23, 24, 25, 26:
+		to, err := syscall.BytePtrFromString(w.name())
+		must(err)
+		nr, flags := uintptr(316), uintptr(max(r.IntN(4)-1, 0)) // renameat2: none, none, NOREPLACE, EXCHANGE
+		if mix&mixExchange == 0 {
+			flags = 0
+		}
+		if k == 26 {
+			nr, flags = syscall.SYS_LINKAT, 0
+		}
+		path(nr, w.dir(), w.name(), uintptr(w.dir()), uintptr(unsafe.Pointer(to)), flags)
+	case 27:
+		if mix&mixSymlinks == 0 {
+			break
+		}
+		if err := syscall.Symlink(w.name(), w.name()); err != nil {
+			break // as good a result as any
+		}
+	case 28:
+		syscall.Readlink(w.name(), buf[:])
+	case 29:
+		fd, err := syscall.Dup(w.fd())
+		w.keep(fd, err, 0)
+	case 30:
+		syscall.Fstat(w.fd(), &st)
+		if fd := w.fd(); fd >= 0 {
+			other := w.fd()
+			syscall.Dup3(fd, other, 0)
+		}
+	case 31:
+		syscall.Truncate(w.name(), int64(r.IntN(500)))
+		syscall.Access(w.name(), 4)
+	}
+}
+
+// What the program does beyond plain calls of one thread, by bit.
+const (
+	mixDots     = 1 << iota // "..", and "." within a path
+	mixSlashes              // a slash at the end
+	mixNested               // names in directories
+	mixSymlinks             // symbolic links
+	mixDirFDs               // calls relative to a directory's descriptor
+	mixExchange             // RENAME_NOREPLACE and RENAME_EXCHANGE
+	mixThreads              // threads and processes
+)
+
+// mix is what the environment says, for a longer search, or what replays true.
+var mix = func() int {
+	if n, err := strconv.Atoi(os.Getenv("PIANOLA_RANDOM_MIX")); err == nil {
+		return n
+	}
+	return 0
+}()

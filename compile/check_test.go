@@ -1,0 +1,216 @@
+package compile_test
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// checker is a Sink that holds what it is given against what every trace must
+// be, whatever the script was. The first breach is kept.
+type checker struct {
+	paths  compile.Paths
+	counts []int64 // events so far, per thread
+	events []format.Event
+	header *format.Header
+	fault  error
+}
+
+func (c *checker) breach(form string, args ...any) {
+	if c.fault == nil {
+		c.fault = fmt.Errorf(form, args...)
+	}
+}
+
+// Write checks that numbers are valid, that edges lead to what was emitted
+// before (so that they have no cycles), and that names stay below the root.
+func (c *checker) Write(events []format.Event) error {
+	for i := range events {
+		e := &events[i]
+		if e.TID < 1 {
+			c.breach("%s: thread %d", e.Op, e.TID)
+			continue
+		}
+		for len(c.counts) <= int(e.TID) {
+			c.counts = append(c.counts, 0)
+		}
+		for _, g := range e.Edges {
+			switch {
+			case g.Thread == e.TID:
+				c.breach("%s of thread %d waits for its own thread", e.Op, e.TID)
+			case g.Thread < 1 || int(g.Thread) >= len(c.counts) || g.Event < 0 || g.Event >= c.counts[g.Thread]:
+				c.breach("%s, event %d of thread %d, waits for event %d of thread %d, which does not precede it", e.Op, c.counts[e.TID], e.TID, g.Event, g.Thread)
+			}
+		}
+		if e.Compute < 0 {
+			c.breach("%s: compute %d", e.Op, e.Compute)
+		}
+		if e.Dur < format.Unknown {
+			c.breach("%s: duration %d", e.Op, e.Dur)
+		}
+		info := e.Op.Info()
+		if info.Dropped || info.Canon != nil && info.Canon(e) != e.Op {
+			c.breach("%s is not canonical", e.Op)
+		}
+		for k, a := range info.Args {
+			if a.Kind != format.Path || e.Str[info.StringIndex(k)] == nil {
+				continue
+			}
+			if p := string(e.Str[info.StringIndex(k)]); !below(p) {
+				c.breach("%s: path %q", e.Op, p)
+			}
+		}
+		c.counts[e.TID]++
+		c.events = append(c.events, e.Clone())
+	}
+	return nil
+}
+
+// below reports whether a path is a plain one below the root.
+func below(p string) bool {
+	return p == "." || p != "" && p[0] != '/' && path.Clean(p) == p && !strings.HasPrefix(p, "../") && p != ".." && !strings.Contains(p, "\x00")
+}
+
+// Close checks the header: dense numbers, parents before children, and a
+// fileset that can be built in its order.
+func (c *checker) Close(h *format.Header) error {
+	c.header = h
+	if len(c.counts) > len(h.Threads)+1 {
+		c.breach("thread %d is not in the table of %d", len(c.counts)-1, len(h.Threads))
+	}
+	processes := int32(0)
+	for i, t := range h.Threads {
+		if t.Parent < 0 || t.Parent > int32(i) || t.Start < 0 || t.Process < 1 || t.Process > processes+1 {
+			c.breach("thread %d: %+v", i+1, t)
+		}
+		processes = max(processes, t.Process)
+	}
+	dirs, seen := map[string]bool{".": true}, map[string]bool{}
+	for _, f := range h.Files {
+		switch {
+		case !below(f.Path):
+			c.breach("file %q", f.Path)
+		case seen[f.Path]:
+			c.breach("file %q twice", f.Path)
+		case !dirs[path.Dir(f.Path)]:
+			c.breach("file %q before its directory", f.Path)
+		case f.Size < 0 || f.Cached < -1 || f.Type == format.TypeUnknown:
+			c.breach("file %+v", f)
+		case f.Link != "" && !seen[f.Link]:
+			c.breach("file %q is a link to %q, which is not there", f.Path, f.Link)
+		}
+		seen[f.Path] = true
+		if f.Type == format.TypeDir {
+			dirs[f.Path] = true
+		}
+	}
+	for _, d := range h.Descriptors {
+		if !below(d.Path) || !seen[d.Path] && d.Path != "." {
+			c.breach("descriptor %+v", d)
+		}
+	}
+	return nil
+}
+
+// names replays the names of the trace in the order of emission, and checks
+// that what a call found was there. It gives up where the results contradict
+// one another: no file system has behaved like that.
+func (c *checker) names() {
+	if c.fault != nil || c.paths == compile.Flat {
+		return
+	}
+	at := map[string]bool{".": true} // is it a directory
+	for _, f := range c.header.Files {
+		at[f.Path] = f.Type == format.TypeDir
+	}
+	there := func(p string) bool { _, ok := at[p]; return ok }
+	empty := func(p string) bool {
+		for q := range at {
+			if strings.HasPrefix(q, p+"/") || p == "." && q != "." {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range c.events {
+		e := &c.events[i]
+		if e.Ret < 0 {
+			continue
+		}
+		one, two := string(e.Str[0]), string(e.Str[1])
+		switch e.Op {
+		case format.OpOpen, format.OpStat, format.OpLstat, format.OpStatx, format.OpAccess, format.OpTruncate, format.OpReadlink:
+			if !there(one) {
+				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
+				return
+			}
+		case format.OpOpenm:
+			if e.Args[1]&format.TMPFILE == 0 {
+				if there(one) {
+					continue
+				}
+				if !at[path.Dir(one)] {
+					return
+				}
+				at[one] = false
+			} else if !there(one) {
+				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
+			}
+		case format.OpMkdir, format.OpSymlink, format.OpMknod:
+			if e.Op == format.OpSymlink {
+				one = two
+			}
+			if there(one) || !at[path.Dir(one)] {
+				return
+			}
+			at[one] = e.Op == format.OpMkdir
+		case format.OpUnlink, format.OpRmdir:
+			if !there(one) {
+				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
+				return
+			}
+			if at[one] != (e.Op == format.OpRmdir) || !empty(one) || one == "." {
+				return
+			}
+			delete(at, one)
+		case format.OpLink:
+			if !there(one) {
+				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
+				return
+			}
+			if at[one] || there(two) || !at[path.Dir(two)] {
+				return
+			}
+			at[two] = false
+		case format.OpRename:
+			if !there(one) {
+				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
+				return
+			}
+			if one == two || !at[one] && strings.HasPrefix(one, two) {
+				return
+			}
+			if !at[path.Dir(two)] || strings.HasPrefix(two+"/", one+"/") || one == "." ||
+				there(two) && (at[one] != at[two] || !empty(two)) || strings.HasPrefix(one, two+"/") {
+				return
+			}
+			for q, dir := range at {
+				if q == one || strings.HasPrefix(q, one+"/") {
+					delete(at, q)
+					at["\x00"+two+q[len(one):]] = dir
+				}
+			}
+			for q, dir := range at {
+				if q[0] == 0 {
+					delete(at, q)
+					at[q[1:]] = dir
+				}
+			}
+		case format.OpRenameat2: // exchanges and the like: too rare to model
+			return
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package compile_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// The order table of docs/compile.md, row by row. Thread 10 makes thread 11
+// first; the last call of the case waits for the events that want names, in
+// the form thread:event. An event of thread 11 that is its first waits for the
+// clone, 1:0, too.
+func TestOrderTable(t *testing.T) {
+	for _, c := range []struct {
+		row, what string
+		calls     []string
+		want      string
+	}{
+		{"thread", "first event", []string{`11 stat("/w/a", 0x1) = 0`}, "1:0"},
+		{"thread", "second event", []string{`11 stat("/w/a", 0x1) = 0`, `11 stat("/w/a", 0x1) = 0`}, ""},
+		{"thread", "wait4", []string{`10 clone(SIGCHLD) = 12`, `12 stat("/w/a", 0x1) = 0`, `12 exit_group(0) = ?`, `11 stat("/w/b", 0x1) = 0`, `11 wait4(12, NULL, 0, NULL) = 12`}, "3:1"},
+		{"descriptor", "use after open", []string{`10 open("/w/a", O_RDWR) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 fstat(3, 0x1) = 0`}, "1:1"},
+		{"descriptor", "close after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 close(3) = 0`}, "2:0"},
+		{"descriptor", "number again after close", []string{`10 open("/w/a", O_RDWR) = 3`, `10 close(3) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, "1:2"},
+		{"descriptor", "not of another process", []string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 stat("/w/b", 0x1) = 0`, `12 open("/w/b", O_RDWR) = 3`}, ""},
+		{"shared offset", "read after read", []string{`10 open("/w/a", O_RDWR) = 3`, `10 read(3, 0x1, 9) = 9`, `11 stat("/w/b", 0x1) = 0`, `11 read(3, 0x1, 9) = 9`}, "1:2"},
+		{"shared offset", "seek after read", []string{`10 open("/w/a", O_RDWR) = 3`, `10 read(3, 0x1, 9) = 9`, `11 stat("/w/b", 0x1) = 0`, `11 lseek(3, 0, SEEK_SET) = 0`}, "1:2"},
+		{"shared offset", "of a copy", []string{`10 open("/w/a", O_RDWR) = 3`, `10 dup(3) = 4`, `10 read(3, 0x1, 9) = 9`, `11 stat("/w/b", 0x1) = 0`, `11 read(4, 0x1, 9) = 9`}, "1:3"},
+		{"shared offset", "pread has its own", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 pread64(3, 0x1, 9, 0) = 9`, `11 pread64(3, 0x1, 9, 0) = 9`}, ""},
+		{"name", "use after creation", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 stat("/w/d", 0x1) = 0`}, "1:1"},
+		{"name", "use after creation above", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 stat("/w/d/x", 0x1) = -1 ENOENT (x)`}, "1:1"},
+		{"name", "failed use after removal", []string{`10 unlink("/w/a") = 0`, `11 stat("/w/b", 0x1) = 0`, `11 stat("/w/a", 0x1) = -1 ENOENT (x)`}, "1:1"},
+		{"name", "removal after use", []string{`11 stat("/w/a", 0x1) = 0`, `10 unlink("/w/a") = 0`}, "2:0"},
+		{"name", "creation after failed use", []string{`11 stat("/w/a", 0x1) = -1 ENOENT (x)`, `10 open("/w/a", O_RDWR|O_CREAT|O_EXCL, 0600) = 3`}, "2:0"},
+		{"name", "renaming after use below", []string{`11 stat("/w/d/x", 0x1) = 0`, `10 rename("/w/d", "/w/e") = 0`}, "2:0"},
+		{"name", "use of the new name", []string{`10 rename("/w/a", "/w/b") = 0`, `11 stat("/w/c", 0x1) = 0`, `11 open("/w/b", O_RDONLY) = 3`}, "1:1"},
+		{"name", "free where nothing changed", []string{`10 stat("/w/a", 0x1) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 stat("/w/a", 0x1) = 0`}, ""},
+		{"bytes", "read after write", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 100) = 9`, `11 pread64(3, 0x1, 9, 100) = 9`}, "1:2"},
+		{"bytes", "read after truncation", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 ftruncate(3, 50) = 0`, `11 pread64(3, 0x1, 9, 100) = 0`}, "1:2"},
+		{"bytes", "read of others", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 100) = 9`, `11 pread64(3, 0x1, 9, 0) = 9`}, ""},
+		{"directory", "listing after change", []string{`11 open("/w", O_RDONLY|O_DIRECTORY) = 3`, `10 mkdir("/w/d", 0700) = 0`, `11 getdents64(3, 0x1, 4096) = 72`}, "1:1"},
+		{"directory", "removal after change", []string{`11 unlink("/w/d/x") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
+		{"directory", "removal after two changes", []string{`11 unlink("/w/d/x") = 0`, `10 unlink("/w/d/y") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
+		{"left out", "hands on what it depended on", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 chdir("/w/d/.") = 0`, `11 chdir("/w/d/e") = 0`, `11 stat("/w/b", 0x1) = 0`}, "1:1"},
+	} {
+		t.Run(c.row+"/"+c.what, func(t *testing.T) {
+			require.Equal(t, c.want, waits(t, c.calls))
+		})
+	}
+}
+
+// waits compiles the calls, and returns what the last event waits for.
+func waits(t *testing.T, calls []string) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("# pianola script 1\n10 0.000010000 clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = 11 <0.000001000>\n")
+	for _, call := range calls {
+		tid, call, _ := strings.Cut(call, " ")
+		if strings.HasSuffix(call, "= ?") {
+			fmt.Fprintf(&b, "%s 0.000010000 %s\n", tid, call)
+		} else {
+			fmt.Fprintf(&b, "%s 0.000010000 %s <0.000001000>\n", tid, call)
+		}
+	}
+	s, _ := compiled(t, b.String(), compile.Options{})
+	require.NotEmpty(t, s.events)
+	return edges(s.events[len(s.events)-1].Edges)
+}
+
+func edges(list []format.Edge) string {
+	var words []string
+	for _, g := range list {
+		words = append(words, fmt.Sprintf("%d:%d", g.Thread, g.Event))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,154 @@
+package compile_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// check compiles from src with both mappings, twice each, and demands that
+// the traces keep the rules and are the same both times.
+func check(t *testing.T, src compile.Source) {
+	t.Helper()
+	for _, paths := range []compile.Paths{compile.Tree, compile.Flat} {
+		c := &checker{paths: paths}
+		r, err := compile.Compile(src, c, compile.Options{Paths: paths, Compensate: true})
+		require.NotNil(t, r)
+		if err != nil {
+			continue
+		}
+		if r.Unexplained == 0 {
+			c.names()
+		}
+		require.NoError(t, c.fault, "mapping %d\n%s", paths, (&text{events: c.events, header: c.header}).String())
+		again := &checker{paths: paths}
+		_, err = compile.Compile(src, again, compile.Options{Paths: paths, Compensate: true})
+		require.NoError(t, err)
+		require.Equal(t, c.header, again.header)
+		require.Equal(t, c.events, again.events)
+	}
+}
+
+// FuzzCompile compiles whatever the reader takes for a script.
+func FuzzCompile(f *testing.F) {
+	f.Add([]byte("1 0.1 open(\"/w/a\", O_RDWR|O_CREAT, 0600) = 3 <0.1>\n1 0.1 rename(\"/w/a\", \"/w/b\") = 0 <0.1>\n"))
+	f.Add([]byte("# cwd: \"/w\"\n1 0.1 clone(SIGCHLD) = 2 <0.1>\n2 0.1 stat(\"../../x\", 0x1) = 0 <0.1>\n2 0.1 exit(0) = ?\n2 0.1 exit(0) = ?\n"))
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(f, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte("# cost: inside=-50 outside=2147483647\n-1 0.1 close(-3) = 0 <0.1>\n0 0.1 lseek(2147483648, 9223372036854775807, SEEK_END) = 9223372036854775807 <0.1>\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1<<14 {
+			t.Skip("longer than needed to show a fault")
+		}
+		check(t, func() (format.Reader, error) { return script.NewReader(bytes.NewReader(text), "fuzz"), nil })
+	})
+}
+
+// listed is a Reader of events in memory.
+type listed struct {
+	events []format.Event
+	header format.Header
+	n      int
+}
+
+func (l *listed) Header() *format.Header { return &l.header }
+
+func (l *listed) Read(events []format.Event) (int, error) {
+	if l.n == len(l.events) {
+		return 0, io.EOF
+	}
+	n := copy(events, l.events[l.n:])
+	l.n += n
+	return n, nil
+}
+
+// The words of which FuzzCalls makes recordings: few, so that calls meet.
+var (
+	fuzzPaths = []string{"/", "a", "b", "a/x", "b/x", "a/b/c", "/w/a", "../w/b", "a/../b", "a/.", "b/", "/usr/lib/a", "/proc/a", "/dev/shm/a", "..", ".", "", "l", "l/x", "/w/l", "pianola_tmp1", "a//x/../../l"}
+	fuzzRets  = []int64{0, 0, 0, 0, 0, 0, 3, 4, 5, 6, 7, 1, 10, 4096, 1 << 62, -1, -2, -2, -4, -9, -13, -17, -17, -20, -21, -22, -39, -40, format.NoResult, -512}
+	fuzzArgs  = []int64{0, 1, 2, 3, 3, 4, 5, 6, 7, format.AtFDCWD, format.RDWR, format.RDONLY, format.WRONLY | format.CREAT, format.RDWR | format.CREAT | format.EXCL, format.RDWR | format.TMPFILE,
+		format.RDONLY | format.DIRECTORY, format.RDWR | format.TRUNC, format.APPEND | format.WRONLY, 100, 4096, -1, 1 << 62, -1 << 63, 1<<63 - 1, format.CloneThread | format.CloneFiles, format.CloneFiles, format.CloneVfork, format.CloneFS, 5<<32 | 4, format.CLOEXEC}
+	fuzzNotes = []string{"", "", "type=reg size=0 new", "type=reg mode=0644 size=5000 cached=1", "type=dir mode=0755 size=4096", "type=lnk", `target="a"`, `target="../w/l"`, `target="/proc/x"`, "type=fifo", "type=reg size=3 nlink=2 dev=1 ino=7", "was=2", "was=3", "path=cut"}
+)
+
+// called makes a recording from bytes: eight for each event.
+func called(data []byte) *listed {
+	l := &listed{}
+	l.header.Set(format.MetaCwd, `"/w"`)
+	l.header.Set(format.MetaCost, "inside=10 outside=20")
+	pick := func(b byte, n int) int { return int(b) % n }
+	now := int64(0)
+	for len(data) >= 8 && len(l.events) < 200 {
+		op := format.Op(1 + pick(data[0], format.NumOps-1))
+		e := format.Event{Op: op, TID: int32(1 + pick(data[1]>>4, 5)), Ret: fuzzRets[pick(data[2], len(fuzzRets))]}
+		now += int64(data[1]&15) * 10
+		e.Start, e.Dur = now, int64(data[3]>>2)*5-1
+		n := 0
+		for i, a := range op.Info().Args {
+			b := data[3+(i+1)%5] + byte(i)
+			if a.Kind.IsString() {
+				e.Str[n] = []byte(fuzzPaths[pick(b, len(fuzzPaths))])
+				n++
+			} else {
+				e.Args[i] = fuzzArgs[pick(b, len(fuzzArgs))]
+			}
+		}
+		e.Notes = []byte(fuzzNotes[pick(data[7], len(fuzzNotes))])
+		l.events = append(l.events, e)
+		data = data[8:]
+	}
+	return l
+}
+
+// FuzzCalls compiles recordings of calls on few names, descriptors and
+// threads, with whatever results.
+func FuzzCalls(f *testing.F) {
+	for seed := uint64(2); seed <= 20; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		data := make([]byte, 8*12)
+		for i := range data {
+			data[i] = byte(rng.Uint32())
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		l := called(data)
+		if len(l.events) == 0 {
+			return
+		}
+		defer func() {
+			if t.Failed() {
+				t.Log(scriptOf(l))
+			}
+		}()
+		check(t, func() (format.Reader, error) { return &listed{events: l.events, header: l.header}, nil })
+	})
+}
+
+// scriptOf prints a recording, for a fault that is to be looked at.
+func scriptOf(l *listed) string {
+	var b strings.Builder
+	w := script.NewWriter(&b)
+	err := errors.Join(w.WriteHeader(&l.header), w.Write(l.events), w.Flush())
+	if err != nil {
+		return strconv.Quote(err.Error())
+	}
+	return b.String()
+}
