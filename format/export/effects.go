@@ -246,7 +246,7 @@ func (f *files) copied(t *table) *table {
 // own gives a thread a table that no other shares.
 func (f *files) own(thread int32) *table {
 	t, i := f.table(thread), int(thread)-1
-	if t.threads > 1 && i < len(f.tables) {
+	if t.threads > 1 && i >= 0 && i < len(f.tables) {
 		t.threads--
 		t = f.copied(t)
 		t.threads = 1

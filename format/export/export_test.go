@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -164,4 +165,47 @@ func TestDeterministic(t *testing.T) {
 		require.NoError(t, w.Close())
 		require.Equal(t, exported(t, kind, h, events), out.Bytes(), kind)
 	}
+}
+
+// A trace may come from a stranger: no events make a Writer panic.
+func TestAnyEvents(t *testing.T) {
+	h := &format.Header{
+		Threads:     []format.Thread{{Process: 1}, {Process: 1, Parent: 1}, {Process: 2, Parent: 9}},
+		Descriptors: []format.Descriptor{{Process: 7, FD: -1, Offset: -1}},
+		Files:       []format.File{{Path: "a", Link: "a"}, {Path: "b", Type: format.TypeDir, Size: -1}},
+	}
+	for _, kind := range Kinds() {
+		rnd := rand.New(rand.NewPCG(3, 3))
+		w, err := New(kind, io.Discard, h)
+		require.NoError(t, err)
+		failures := 0
+		for range 20_000 {
+			e := format.Event{Op: format.Op(1 + rnd.IntN(format.NumOps-1)), TID: rnd.Int32N(6) - 1, Start: anyNumber(rnd), Dur: anyNumber(rnd), Ret: anyNumber(rnd)}
+			for k := range e.Args {
+				e.Args[k] = anyNumber(rnd)
+			}
+			for k := range e.Str {
+				if n := rnd.IntN(4); n > 0 {
+					e.Str[k] = []byte("a/b/"[:n])
+				}
+			}
+			if w.Write([]format.Event{e}) != nil {
+				failures++
+			}
+		}
+		if err := w.Close(); kind != "fio" && kind != "fio2" && kind != "fiofiles" { // which must refuse names
+			require.NoError(t, err)
+			require.Zero(t, failures)
+		}
+	}
+}
+
+func anyNumber(rnd *rand.Rand) int64 {
+	switch rnd.IntN(3) {
+	case 0:
+		return rnd.Int64N(8) - 2
+	case 1:
+		return int64(rnd.Uint64())
+	}
+	return rnd.Int64N(1 << 20)
 }

@@ -158,3 +158,16 @@ func TestFioNames(t *testing.T) {
 	}
 	require.Equal(t, []string{"a%20b", "a%2520b", "%2D", "dir/%09%0A", long, "%~1", "%~2", "%~3", "ö\xff", "dir/%~tmp", "dir/%~tmp%~2"}, names)
 }
+
+// A layout that no disk holds is refused, as by a replay.
+func TestLayoutIsBounded(t *testing.T) {
+	h := &format.Header{Threads: []format.Thread{{Process: 1}}, Files: []format.File{{Path: "x", Type: format.TypeReg, Size: 1}}}
+	events := []format.Event{
+		{Op: format.OpOpen, TID: 1, Ret: 3, Args: [6]int64{0, format.RDONLY}, Str: [2][]byte{[]byte("x")}},
+		{Op: format.OpPread64, TID: 1, Ret: 1, Args: [6]int64{3, 0, 1, 1 << 60}},
+	}
+	w, err := New("fiofiles", &strings.Builder{}, h)
+	require.NoError(t, err)
+	require.NoError(t, w.Write(events))
+	require.EqualError(t, w.Close(), "x: files of more than 1 TiB")
+}

@@ -38,9 +38,9 @@ type logged struct {
 // maxLogName is how long a name can be in an iolog: fio reads no more.
 const maxLogName = 255
 
-// maxTransfer bounds one read or write, in bytes: fio has 32 bits for it, and
-// a buffer of that size.
-const maxTransfer = 1 << 30
+// maxTransfer bounds one read or write, in bytes: Linux moves no more by one
+// call (MAX_RW_COUNT).
+const maxTransfer = 0x7ffff000
 
 func newIolog(h *format.Header, emit func(*logged, string, int64, int64)) *iolog {
 	l := &iolog{files: newFiles(h), emit: emit, names: make(map[string]*logged), dirs: make(map[string]bool)}
@@ -81,16 +81,13 @@ func (l *iolog) move(action string, m moved) {
 		return
 	}
 	to := l.logged(m.file)
+	m.bytes = min(m.bytes, maxTransfer)
 	end := m.offset + m.bytes
 	if action == "read" && end > to.end {
 		to.size = max(to.size, end)
 	}
 	to.end = max(to.end, end)
-	for m.bytes > 0 {
-		n := min(m.bytes, maxTransfer)
-		l.emit(to, action, m.offset, n)
-		m.offset, m.bytes = m.offset+n, m.bytes-n
-	}
+	l.emit(to, action, m.offset, m.bytes)
 }
 
 // logged returns what a file is in the log.

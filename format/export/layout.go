@@ -1,6 +1,7 @@
 package export
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -17,6 +18,9 @@ type layout struct {
 	out text
 	log *iolog
 }
+
+// maxLayout bounds the files of a layout together, in bytes, as a replay's.
+const maxLayout = 1 << 40
 
 func newLayout(w io.Writer, h *format.Header) (Writer, error) {
 	l := &layout{out: newText(w), log: newIolog(h, func(*logged, string, int64, int64) {})}
@@ -36,6 +40,12 @@ func (l *layout) Write(events []format.Event) error {
 func (l *layout) Close() error {
 	if l.log.err != nil {
 		return l.log.err
+	}
+	room := int64(maxLayout)
+	for _, f := range l.log.order {
+		if room -= f.size; f.size < 0 || room < 0 {
+			return fmt.Errorf("%s: files of more than %d TiB", f.name, maxLayout>>40)
+		}
 	}
 	l.out.b = append(l.out.b, "#!/bin/sh\nset -eC # noclobber\n"...)
 	dirs := make([]string, 0, len(l.log.dirs))
