@@ -199,7 +199,7 @@ func (m *model) resolveFDs(s *step, i int) reason {
 	if s.d = d; why != reasonNone {
 		return why
 	}
-	if s.out.Op == format.OpIoctl && (s.out.Args[1] == format.Ficlone || s.out.Args[1] == format.Ficlonerange) {
+	if s.out.Op == format.OpIoctl && (s.out.Args[1] == format.Ficlone || s.out.Args[1] == format.Ficlonerange || s.out.Args[1] == format.Fideduperange) {
 		if _, why := m.descriptor(s, s.out.Args[2]); why != reasonNone {
 			return why
 		}

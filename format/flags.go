@@ -191,7 +191,7 @@ var (
 
 	// IoctlRequest holds the requests that concern files, the only ones that
 	// are recorded (include/uapi/linux/fs.h, fiemap.h).
-	IoctlRequest = &FlagSet{Enum: true, Flags: same("FICLONE", Ficlone, "FICLONERANGE", Ficlonerange, "FIDEDUPERANGE", 0xc0189436,
+	IoctlRequest = &FlagSet{Enum: true, Flags: same("FICLONE", Ficlone, "FICLONERANGE", Ficlonerange, "FIDEDUPERANGE", Fideduperange,
 		"FS_IOC_GETFLAGS", FsIocGetflags, "FS_IOC_SETFLAGS", 0x40086602, "FS_IOC_FSGETXATTR", 0x801c581f, "FS_IOC_FSSETXATTR", 0x401c5820,
 		"FS_IOC_FIEMAP", 0xc020660b, "FS_IOC_GETVERSION", 0x80087601, "FS_IOC_SETVERSION", 0x40087602)}
 
@@ -245,6 +245,7 @@ const (
 	MapAnonymous  = 0x20
 	Ficlone       = 0x40049409
 	Ficlonerange  = 0x4020940d
+	Fideduperange = 0xc0189436
 	FsIocGetflags = 0x80086601
 
 	// CloneSigchld is canonical only: the signal to the parent is SIGCHLD.
