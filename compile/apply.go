@@ -96,6 +96,10 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && unrepeatable(e) {
 		why = reasonResult
 	}
+	if why == reasonNone && impossible(s) {
+		why = reasonResult
+		m.unexplained(e, s.at[0], "not possible")
+	}
 	wanted := m.wants(s, why)
 	if why == reasonNone {
 		m.order.named(m.trail)
@@ -161,6 +165,9 @@ func (m *model) resolve(s *step) reason {
 		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
 			return reasonPath
 		}
+		if name[0] != '/' {
+			dir = m.below(dir)
+		}
 		at, trail := m.names.walk(s.t.dir.root, dir, string(name), follows(s, a.Name), m.trail)
 		m.trail = trail
 		if at == nil {
@@ -176,6 +183,21 @@ func (m *model) resolve(s *step) reason {
 	}
 	m.mapStrings(s)
 	return reasonNone
+}
+
+// below prepares for a path that begins in a directory: what the directories
+// above it were called when it was found matters as much as the path.
+func (m *model) below(dir *node) *node {
+	if dir.at.node != dir {
+		// It has been removed, and its name can be another's by now.
+		return m.names.nowhere()
+	}
+	if !m.order.alone {
+		for at := dir.at; at.dir != nil; at = at.dir.at {
+			m.trail = append(m.trail, at)
+		}
+	}
+	return dir
 }
 
 // resolveFDs finds the descriptors of an event, the one at position i and the
@@ -342,9 +364,7 @@ func (m *model) effect(s *step, why reason) reason {
 			return why
 		}
 		if d := files.close(int32(e.Args[0])); d != nil {
-			for _, p := range d.used {
-				m.order.after(p)
-			}
+			m.order.afterAll(d.used)
 		}
 		if why == reasonNone {
 			files.freed[int32(e.Args[0])] = m.order.here
@@ -467,6 +487,7 @@ func (m *model) opened(s *step, why reason) reason {
 	}
 	if e.Ret < 0 {
 		if why == reasonNone {
+			m.order.named(s.at[:1])
 			m.failed(s, at)
 		}
 		return why
@@ -491,6 +512,8 @@ func (m *model) opened(s *step, why reason) reason {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
 		d.file.node = &node{typ: format.TypeReg, created: true, cached: -1}
+		// It has no name; an entry that no lookup finds stands for one.
+		d.file.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: present, node: d.file.node}
 		return why
 	case m.creates(e, at, flags, &f):
 		if at.state == present {
@@ -498,7 +521,9 @@ func (m *model) opened(s *step, why reason) reason {
 		}
 		m.order.renamed(at)
 		m.names.create(at, format.TypeReg)
-		m.used[d.file.id] = true // whatever a filter wants: names are made here
+		if m.options.Filter != nil {
+			m.used[d.file.id] = true // whatever it wants: names are made here
+		}
 	default:
 		m.there(e, at)
 		m.order.named(s.at[:1])
@@ -512,6 +537,7 @@ func (m *model) opened(s *step, why reason) reason {
 	if flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0 {
 		nd.now, nd.changed = 0, true
 		m.order.wrote(nd, 0, math.MaxInt64)
+		m.order.sized(nd, true)
 	}
 	nd.listing = 0
 	return why
@@ -548,6 +574,13 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 		}
 		files.fds[fd] = d
 		m.order.after(files.freed[fd])
+		if old != nil {
+			m.order.after(old.opened)
+			m.order.afterAll(old.used)
+		}
+		if why == reasonNone {
+			files.freed[fd] = m.order.here
+		}
 	}
 	if why != reasonNone && old != nil && old.file.isFile() && s.e.Op != format.OpDup {
 		// What is no file takes the place of a file: all that is left of
@@ -577,4 +610,40 @@ func (m *model) chdir(s *step) {
 		}
 	}
 	s.t.dir.node = at.node
+}
+
+// impossible reports whether no file system can have behaved like that: changed
+// its root, made a second name of a directory, or put one into itself. The
+// simulation would not survive it.
+func impossible(s *step) bool {
+	if s.e.Ret < 0 {
+		return false
+	}
+	switch s.out.Op {
+	case format.OpOpenm:
+		return s.at[0].dir == nil && s.out.Args[1]&format.TMPFILE == 0
+	case format.OpRename, format.OpRenameat2, format.OpLink:
+		if s.out.Op == format.OpLink && s.at[0].node != nil && s.at[0].node.typ == format.TypeDir {
+			return true
+		}
+		for _, at := range s.at {
+			if at.dir == nil {
+				return true
+			}
+		}
+		return within(s.at[1], s.at[0].node) || s.out.Op == format.OpRenameat2 && within(s.at[0], s.at[1].node)
+	case format.OpRmdir, format.OpUnlink, format.OpMkdir, format.OpSymlink, format.OpMknod:
+		return s.at[0].dir == nil
+	}
+	return false
+}
+
+// within reports whether an entry lies below a directory.
+func within(e *entry, dir *node) bool {
+	for ; e.dir != nil; e = e.dir.at {
+		if e.dir == dir {
+			return true
+		}
+	}
+	return false
 }

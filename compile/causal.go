@@ -30,8 +30,8 @@ type causal struct {
 	alive   map[int32]bool
 	held    map[int32][]format.Event
 	heldNum int
-	ready   []format.Event
-	orphans int // threads whose creation the recording does not show
+	ready   [][]format.Event // events let go, the next to be taken in the last queue
+	orphans int              // threads whose creation the recording does not show
 }
 
 func newCausal(r format.Reader) *causal {
@@ -41,11 +41,15 @@ func newCausal(r format.Reader) *causal {
 // next returns the next event, valid until the next call.
 func (c *causal) next() (*format.Event, error) {
 	for {
-		if len(c.ready) > 0 {
-			e := &c.ready[0]
-			c.ready = c.ready[1:]
-			if c.admit(e) {
-				return e, nil
+		if n := len(c.ready); n > 0 {
+			queue := c.ready[n-1]
+			if len(queue) == 0 {
+				c.ready = c.ready[:n-1]
+				continue
+			}
+			c.ready[n-1] = queue[1:]
+			if c.admit(&queue[0]) {
+				return &queue[0], nil
 			}
 			continue
 		}
@@ -105,7 +109,9 @@ func (c *causal) admit(e *format.Event) bool {
 		if e.Ret > 0 {
 			child := int32(e.Ret)
 			c.alive[child] = true
-			c.ready = append(c.held[child], c.ready...)
+			if len(c.held[child]) > 0 {
+				c.ready = append(c.ready, c.held[child])
+			}
 			c.heldNum -= len(c.held[child])
 			delete(c.held, child)
 		}
@@ -124,10 +130,10 @@ func (c *causal) release() bool {
 	if len(c.held) == 0 {
 		return false
 	}
-	for _, tid := range slices.Sorted(maps.Keys(c.held)) {
+	for _, tid := range slices.Backward(slices.Sorted(maps.Keys(c.held))) {
 		c.alive[tid] = true
 		c.orphans++
-		c.ready = append(c.ready, c.held[tid]...)
+		c.ready = append(c.ready, c.held[tid])
 	}
 	c.held, c.heldNum = map[int32][]format.Event{}, 0
 	return true

@@ -46,6 +46,15 @@ func TestOrderTable(t *testing.T) {
 		{"directory", "listing after change", []string{`11 open("/w", O_RDONLY|O_DIRECTORY) = 3`, `10 mkdir("/w/d", 0700) = 0`, `11 getdents64(3, 0x1, 4096) = 72`}, "1:1"},
 		{"directory", "removal after change", []string{`11 unlink("/w/d/x") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
 		{"directory", "removal after two changes", []string{`11 unlink("/w/d/x") = 0`, `10 unlink("/w/d/y") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
+		{"name", "failed open after removal", []string{`10 unlink("/w/a") = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`}, "1:1"},
+		{"name", "creation after failed open", []string{`11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`, `10 mkdir("/w/a", 0700) = 0`}, "2:0"},
+		{"name", "use below a descriptor's directory", []string{`10 mkdir("/w/d", 0700) = 0`, `10 open("/w/d", O_RDONLY|O_DIRECTORY) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 openat(3, "x", O_RDWR|O_CREAT, 0600) = 4`}, "1:1"},
+		{"descriptor", "dup2 over it after use", []string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 4`, `11 pread64(3, 0x1, 9, 0) = 9`, `10 dup2(4, 3) = 3`}, "2:0"},
+		{"bytes", "truncation after read", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 9`, `10 ftruncate(3, 0) = 0`}, "2:0"},
+		{"bytes", "growth after a read found the end", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`}, "2:0"},
+		{"bytes", "seek from the end after a write", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`, `11 lseek(3, 0, SEEK_END) = 9`}, "1:2"},
+		{"directory", "failed removal after change", []string{`10 mkdir("/w/d", 0700) = 0`, `10 mkdir("/w/d/x", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 rmdir("/w/d") = -1 ENOTEMPTY (x)`}, "1:2"},
+		{"left out", "is waited for by nobody (filter, chdir, EINTR)", []string{`10 open("/w/a", O_RDONLY) = 3`, `11 read(3, 0x1, 3) = -1 EINTR (x)`, `10 close(3) = 0`}, ""},
 		{"left out", "hands on what it depended on", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 chdir("/w/d/.") = 0`, `11 chdir("/w/d/e") = 0`, `11 stat("/w/b", 0x1) = 0`}, "1:1"},
 	} {
 		t.Run(c.row+"/"+c.what, func(t *testing.T) {

@@ -289,7 +289,7 @@ func (p *filterParser) comparison() (Filter, error) {
 	}
 	p.next()
 	op := p.token
-	if p.quoted || strings.Index(" == != < <= > >= ~ !~ ", " "+op+" ") < 0 || op == "" {
+	if p.quoted || !strings.Contains(" == != < <= > >= ~ !~ ", " "+op+" ") || op == "" {
 		return nil, p.fail("want == != < <= > >= ~ or !~ here")
 	}
 	if pattern := strings.HasSuffix(op, "~"); pattern && f.text == nil || !pattern && f.text != nil && op != "==" && op != "!=" {

@@ -116,9 +116,28 @@ func (m *model) failed(s *step, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
+	if to := s.at[1]; to != nil && at == s.at[0] {
+		// Of two names the error can be about the second, or the directory
+		// that is to hold it.
+		switch s.e.Ret {
+		case eexist, enotempty, eisdir:
+			at = to
+		case enoent:
+			if at.state == present && to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir) {
+				return
+			}
+		case enotdir:
+			return
+		}
+	}
+	if at.dir == nil {
+		return
+	}
 	switch s.e.Ret {
 	case enoent:
 		switch {
+		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
+			// It leads to nothing, which is how the replay's link is made.
 		case at.state == present:
 			m.unexplained(s.e, at, "not there although nothing removed it")
 			m.names.gone(at)
@@ -126,9 +145,9 @@ func (m *model) failed(s *step, at *entry) {
 			at.state = absent // O_CREAT misses the directory, not the file
 		}
 	case eexist:
-		m.names.exists(at)
+		m.there(s.e, at)
 	case eisdir, enotempty:
-		m.names.exists(at)
+		m.there(s.e, at)
 		at.node.typ = format.TypeDir
 		if s.e.Ret == enotempty && !at.node.created {
 			at.node.size = max(at.node.size, emptyListing+1)
@@ -136,7 +155,18 @@ func (m *model) failed(s *step, at *entry) {
 	case enotdir:
 		if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
 			m.names.exists(at)
-		} else if at = at.dir.at; at.dir != nil {
+		} else {
+			// Some name on the way is no directory: the last, unless another
+			// is known not to be one, or this one to be one.
+			at = at.dir.at
+			for up := at; up.dir != nil; up = up.dir.at {
+				if up.state == present && up.node.typ != format.TypeDir && up.node.typ != format.TypeUnknown {
+					return
+				}
+			}
+			if at.dir == nil || at.state == present && (at.node.typ == format.TypeDir || at.node.holds()) {
+				return
+			}
 			m.names.exists(at)
 		}
 		if at.node.typ == format.TypeUnknown {
@@ -217,7 +247,7 @@ func (m *model) copied(s *step) {
 		return m.advance(d.file, s.e.Ret), true
 	}
 	if off, ok := end1(s.d, "inoffset"); ok {
-		m.fetched(s.d.file.node, off, s.e.Ret)
+		m.fetched(s.d.file.node, off, s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
 	}
 	if off, ok := end1(s.other, "outoffset"); ok {
 		m.stored(s.other.file.node, off, s.e.Ret)
@@ -237,7 +267,7 @@ func (m *model) cloned(s *step) {
 	if size == 0 {
 		size = max(src.file.node.now-from, 0)
 	}
-	m.fetched(src.file.node, from, size)
+	m.fetched(src.file.node, from, size, false)
 	m.stored(s.d.file.node, to, size)
 }
 
@@ -302,13 +332,17 @@ func (m *model) removed(s *step) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
+		if at.node != nil && s.out.Op == format.OpRmdir {
+			m.order.afterAll(at.node.changes)
+			at.node.kept = m.order.use(at.node.kept)
+		}
 		m.failed(s, at)
 		return
 	}
 	m.there(s.e, at)
 	if s.out.Op == format.OpRmdir {
 		at.node.typ = format.TypeDir
-		m.order.after(at.node.change)
+		m.order.afterAll(at.node.changes)
 	}
 	m.order.renamed(at)
 	m.names.gone(at)
@@ -325,7 +359,7 @@ func (m *model) rename(s *step) {
 	m.order.renamed(from)
 	m.order.renamed(to)
 	nd := from.node
-	if s.out.Op == format.OpRenameat2 && s.out.Args[2]&format.RenameExchange != 0 {
+	if s.out.Op == format.OpRenameat2 && s.out.Args[4]&format.RenameExchange != 0 {
 		m.there(s.e, to)
 		other := to.node
 		m.names.put(to, nd)
@@ -373,6 +407,7 @@ func (m *model) truncate(s *step) {
 	}
 	size := s.out.Args[1]
 	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
+	m.order.sized(nd, true)
 	nd.now, nd.changed = size, true
 }
 
@@ -384,6 +419,7 @@ func (m *model) fallocate(s *step) {
 	off, size := s.out.Args[2], s.out.Args[3]
 	m.order.wrote(nd, off, end(off, size))
 	nd.now, nd.changed = max(nd.now, end(off, size)), true
+	m.order.sized(nd, false)
 }
 
 // subject returns the file that a successful call on a path or a descriptor is
@@ -424,6 +460,8 @@ func (m *model) lseek(s *step) {
 		if size := s.e.Ret - s.out.Args[1]; size >= 0 {
 			m.raise(f.node, size)
 		}
+		m.order.after(f.node.resized)
+		f.node.ends = m.order.use(f.node.ends)
 	}
 }
 
@@ -431,7 +469,7 @@ func (m *model) getdents(s *step) {
 	f := s.d.file
 	m.order.after(f.moved)
 	f.moved = m.order.here
-	m.order.after(f.node.change)
+	m.order.afterAll(f.node.changes)
 	if s.e.Ret < 0 {
 		return
 	}
@@ -466,13 +504,19 @@ func (m *model) transfer(s *step) (off int64) {
 }
 
 func (m *model) read(s *step) {
-	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret)
+	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
 }
 
-// fetched notes that so many bytes were read, or an error met.
-func (m *model) fetched(nd *node, off, size int64) {
+// fetched notes that so many bytes were read, or an error met; short says that
+// the read found the end of the file.
+func (m *model) fetched(nd *node, off, size int64, short bool) {
 	// A read that found the end depends on what made it so.
 	m.order.read(nd, off, end(off, max(size, 1)))
+	nd.reads = m.order.use(nd.reads)
+	if short {
+		m.order.after(nd.resized)
+		nd.ends = m.order.use(nd.ends)
+	}
 	if size > 0 {
 		m.raise(nd, end(off, size))
 	}
@@ -483,7 +527,11 @@ func (m *model) write(s *step) {
 	if f.append {
 		f.offset = f.node.now
 	}
-	m.stored(f.node, m.transfer(s), s.e.Ret)
+	off := m.transfer(s)
+	if f.append {
+		off = f.node.now // of pwrite, too: pwrite(2), bugs
+	}
+	m.stored(f.node, off, s.e.Ret)
 	if f.append {
 		f.offset = f.node.now
 	}
@@ -496,6 +544,7 @@ func (m *model) stored(nd *node, off, size int64) {
 	}
 	m.order.wrote(nd, off, end(off, size))
 	if e := end(off, size); e > nd.now {
+		m.order.sized(nd, false)
 		nd.now, nd.changed = e, true
 	}
 }

@@ -181,6 +181,10 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	}
 	t.now += out.Compute + max(out.Dur, 0)
 	t.events++
+	for len(m.order.count) <= int(t.num) {
+		m.order.count = append(m.order.count, 0)
+	}
+	m.order.count[t.num] = t.events
 	m.report.Events++
 	if m.out == nil {
 		return nil

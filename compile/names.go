@@ -22,6 +22,7 @@ type node struct {
 	at      *entry            // the entry under which it was last put; for a directory the only one
 	target  string            // of a symbolic link, "" where not known
 	pseudo  bool              // in a pseudo file system
+	shown   bool              // but holds a name that is not
 	created bool              // by the trace
 
 	// The file as it was at the start; meaningful only where !created.
@@ -40,9 +41,14 @@ type node struct {
 	changed bool  // the trace has changed its size, so now says nothing about size any more
 	listing int64 // bytes that getdents64 returned since the directory was at its start
 
-	written [writesKept]writeAt // newest writes, for ordering
+	// For ordering. Of what can be many, the newest of each thread.
+	written *[writesKept]writeAt // newest writes, nil for none
 	nwrite  int
-	change  place // newest change of a directory's entries
+	resized place   // newest change of the size
+	reads   []place // since it became smaller
+	ends    []place // reads that found the end, and seeks to it, since it changed
+	changes []place // of a directory's entries
+	kept    []place // failures to remove a directory
 }
 
 // state is what the simulation knows of a name at this point.
@@ -117,6 +123,11 @@ func (n *names) lookup(dir *node, comp string) *entry {
 		// A directory that the trace made is empty but for what it put there.
 		e.state = absent
 	}
+	if comp == "shm" && dir.pseudo && dir.at.dir == n.root {
+		// What is below /dev is not shown to a replay, but for this.
+		dir.shown, dir.typ, dir.first = true, format.TypeDir, dir.at
+		dir.at.existed, dir.at.first = true, dir
+	}
 	if n.pseudo(dir, comp) {
 		e.state, e.node = present, &node{pseudo: true, at: e, cached: -1}
 		return e
@@ -128,6 +139,15 @@ func (n *names) lookup(dir *node, comp string) *entry {
 		}
 	}
 	return e
+}
+
+// nowhere returns a directory that is never there.
+func (n *names) nowhere() *node {
+	e := n.lookup(n.root, "pianola_gone")
+	if e.node == nil {
+		e.state, e.node = absent, &node{at: e, first: e, cached: -1, created: true}
+	}
+	return e.node
 }
 
 // pseudo reports whether a name lies in a file system that shows the kernel
@@ -165,6 +185,9 @@ func (n *names) exists(e *entry) bool {
 // the start.
 func (n *names) heldBy(e *entry) {
 	for at := e.dir.at; at.state != present && !at.existed && !at.made; at = at.dir.at {
+		if at.node == nil {
+			at.node = e.dir
+		}
 		at.state, at.existed, at.first = present, true, at.node
 		at.node.typ, at.node.created, at.node.first = format.TypeDir, false, at
 	}
@@ -270,7 +293,10 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		case "", ".":
 			continue
 		case "..":
-			if dir != root && dir.at.dir != nil {
+			switch {
+			case at.state == absent:
+				dir = n.nowhere() // the kernel goes through it, too
+			case dir != root && dir.at.dir != nil:
 				dir = dir.at.dir
 			}
 			at = dir.at

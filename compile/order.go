@@ -26,8 +26,13 @@ type order struct {
 	edges []format.Edge
 	here  place
 	alone bool    // no other thread has been there yet, so whatever comes to be depends on all before it
+	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
 }
+
+// maxSeen bounds the threads that a thread remembers to be behind, since all of
+// them can remember all. Edges to later ones can be there twice.
+const maxSeen = 1024
 
 // begin starts the collection for the next event of t. What events that were
 // left out since the last one depended on counts for it.
@@ -40,16 +45,22 @@ func (o *order) begin(t *thread, alone bool) {
 
 // after makes the event wait for p.
 func (o *order) after(p place) {
-	if p.thread == 0 || p.thread == o.here.thread {
+	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) {
 		return
 	}
-	for len(o.seen) <= int(p.thread) {
-		o.seen = append(o.seen, 0)
-	}
-	if o.seen[p.thread] > p.event {
+	// An event that was left out stands for the one before it.
+	if p.event = min(p.event, o.count[p.thread]-1); p.event < 0 {
 		return
 	}
-	o.seen[p.thread] = p.event + 1
+	if p.thread < maxSeen {
+		for len(o.seen) <= int(p.thread) {
+			o.seen = append(o.seen, 0)
+		}
+		if o.seen[p.thread] > p.event {
+			return
+		}
+		o.seen[p.thread] = p.event + 1
+	}
 	for i := range o.edges {
 		if o.edges[i].Thread == p.thread {
 			o.edges[i].Event = p.event
@@ -59,15 +70,24 @@ func (o *order) after(p place) {
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Event: p.event})
 }
 
+// afterAll makes the event wait for each of them.
+func (o *order) afterAll(places []place) {
+	for _, p := range places {
+		o.after(p)
+	}
+}
+
 // use notes in a list of newest uses, one a thread, that the event uses a
 // resource.
 func (o *order) use(uses []place) []place {
 	if o.alone {
 		return uses
 	}
-	for i := range uses {
+	// The newest user stands last, for it is mostly the next one, too.
+	for i := len(uses) - 1; i >= 0; i-- {
 		if uses[i].thread == o.here.thread {
-			uses[i] = o.here
+			copy(uses[i:], uses[i+1:])
+			uses[len(uses)-1] = o.here
 			return uses
 		}
 	}
@@ -77,6 +97,9 @@ func (o *order) use(uses []place) []place {
 // read makes the event wait for the writes of a file that it reads from.
 func (o *order) read(nd *node, off, end int64) {
 	if o.alone {
+		return
+	}
+	if nd.written == nil {
 		return
 	}
 	for i := range nd.written {
@@ -90,6 +113,9 @@ func (o *order) read(nd *node, off, end int64) {
 func (o *order) wrote(nd *node, off, end int64) {
 	if o.alone {
 		return
+	}
+	if nd.written == nil {
+		nd.written = new([writesKept]writeAt)
 	}
 	// A sequential writer needs one place only.
 	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
@@ -112,12 +138,24 @@ func (o *order) named(trail []*entry) {
 
 // renamed makes the event, which changes the name, wait for all its uses.
 func (o *order) renamed(e *entry) {
-	for _, p := range e.used {
-		o.after(p)
-	}
+	o.afterAll(e.used)
 	o.after(e.changed)
 	e.changed, e.used = o.here, e.used[:0]
 	if e.dir != nil {
-		e.dir.change = o.here
+		o.afterAll(e.dir.kept)
+		e.dir.changes = o.use(e.dir.changes)
 	}
+}
+
+// sized makes the event, which changes the size of a file, wait for what
+// depends on the size as it was.
+func (o *order) sized(nd *node, smaller bool) {
+	o.after(nd.resized)
+	o.afterAll(nd.ends)
+	nd.ends = nd.ends[:0]
+	if smaller {
+		o.afterAll(nd.reads)
+		nd.reads = nd.reads[:0]
+	}
+	nd.resized = o.here
 }

@@ -74,7 +74,7 @@ func (m *model) settleNames() {
 	for s := range standard {
 		taken[s] = true
 	}
-	temps := 0
+	temps, next := 0, map[string]int{}
 	for _, e := range m.names.entries {
 		switch {
 		case e.made:
@@ -84,9 +84,9 @@ func (m *model) settleNames() {
 		case m.options.Paths == Flat && m.standard(e):
 			e.mapped = m.names.original(e)[1:]
 		case m.options.Paths == Flat && e.direct:
-			e.mapped = e.comp
-			for n := 2; taken[e.mapped]; n++ {
-				e.mapped = fmt.Sprintf("%s~%d", e.comp, n)
+			for e.mapped = e.comp; taken[e.mapped]; {
+				next[e.comp]++
+				e.mapped = fmt.Sprintf("%s~%d", e.comp, next[e.comp]+1)
 			}
 			taken[e.mapped] = true
 		}
@@ -104,7 +104,7 @@ func (m *model) standard(e *entry) bool {
 
 // addFile adds what was at an entry at the start to the fileset.
 func (m *model) addFile(p *plan, e *entry) {
-	if !e.existed || e.first == nil || e.first.pseudo {
+	if !e.existed || e.first == nil || e.first.pseudo && !e.first.shown {
 		return
 	}
 	if m.options.Paths == Flat && !e.direct && !m.standard(e) {
@@ -116,10 +116,11 @@ func (m *model) addFile(p *plan, e *entry) {
 	}
 	nd := e.first
 	f := format.File{Path: path, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
+	if nd.holds() {
+		f.Type = format.TypeDir
+	}
 	if f.Type == format.TypeUnknown {
-		if f.Type = format.TypeReg; nd.holds() {
-			f.Type = format.TypeDir
-		}
+		f.Type = format.TypeReg
 	}
 	if f.Mode == 0 {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
@@ -138,7 +139,7 @@ func (m *model) addFile(p *plan, e *entry) {
 			f.Attrs = append(f.Attrs, format.Attr{Name: m.hideText(name, true), Size: size})
 		}
 	}
-	if nd.link != nil && nd.link.first != nil {
+	if nd.link != nil && nd.link.first != nil && nd.link.first.id < e.id {
 		f.Link, _ = m.names.firstPath(nd.link.first, m.options.Paths)
 	}
 	p.files = append(p.files, f)

@@ -176,9 +176,6 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 		child.dir = t.dir.fork()
 	}
 	child.seen = append(child.seen, t.seen...)
-	for len(child.seen) <= int(t.num) {
-		child.seen = append(child.seen, 0)
-	}
 	child.born = place{t.num, t.events}
 	out.Ret = int64(child.num)
 }
