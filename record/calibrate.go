@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -22,12 +23,14 @@ type Cost struct {
 	Outside int64
 }
 
-// calibration measures a Cost on the calling thread, which must be locked: a
-// cheap system call in a loop, first free and then recorded. It takes some
-// milliseconds. The figures are medians, so that a round that was interrupted
+// calibration measures a Cost on the calling thread, which must be locked: reads
+// of a page from the page cache in a loop, first free and then recorded. A call
+// that moves no data would show less, for it leaves the recorder's lines in the
+// processor's caches. It takes some milliseconds. The figures are medians, so that a round that was interrupted
 // does not count.
 type calibration struct {
-	fd   int   // of a regular file
+	fd   int // of a regular file of a page
+	page []byte
 	free int64 // nanoseconds per call, not recorded
 }
 
@@ -43,7 +46,11 @@ func newCalibration() (*calibration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	c := &calibration{fd: fd}
+	c := &calibration{fd: fd, page: make([]byte, 4096)}
+	if _, err := unix.Write(fd, c.page); err != nil {
+		c.close()
+		return nil, fmt.Errorf("calibrate: %w", err)
+	}
 	var rounds [calibrationRounds]int64
 	for i := range rounds {
 		rounds[i] = c.round(calibrationCalls)
@@ -58,7 +65,7 @@ func (c *calibration) close() { _ = unix.Close(c.fd) }
 func (c *calibration) round(calls int) int64 {
 	start := time.Now()
 	for range calls {
-		_, _, _ = unix.RawSyscall(unix.SYS_LSEEK, uintptr(c.fd), 0, unix.SEEK_CUR)
+		_, _, _ = unix.RawSyscall6(unix.SYS_PREAD64, uintptr(c.fd), uintptr(unsafe.Pointer(&c.page[0])), uintptr(len(c.page)), 0, 0, 0)
 	}
 	return time.Since(start).Nanoseconds() / int64(calls)
 }
@@ -105,7 +112,7 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			return durations, nil
 		}
 		var e bpf.Event
-		if _, _, ok := bpf.View(record, &e); ok && e.Nr == unix.SYS_LSEEK {
+		if _, _, ok := bpf.View(record, &e); ok && e.Nr == unix.SYS_PREAD64 {
 			durations = append(durations, int64(e.Dur))
 		}
 	}
