@@ -112,6 +112,13 @@ func runCompile(c *cli.Context) error {
 	} else if r, err = compile.Compile(src.open, bin.NewWriter(trace, tmp), o); err != nil {
 		return named(name, err)
 	}
+	// The report comes first, for it says why a recording is refused.
+	if c.IsSet("report") {
+		err := writeOutput(c.String("report"), func(o *output) error { _, err := r.WriteTo(o); return err })
+		if err != nil {
+			return err
+		}
+	}
 	if err := judge(c, name, r); err != nil {
 		return err
 	}
@@ -127,12 +134,6 @@ func runCompile(c *cli.Context) error {
 			return err
 		}
 		if err := writeOutput(c.String("script"), func(o *output) error { return printTrace(o, t) }); err != nil {
-			return err
-		}
-	}
-	if c.IsSet("report") {
-		err := writeOutput(c.String("report"), func(o *output) error { _, err := r.WriteTo(o); return err })
-		if err != nil {
 			return err
 		}
 	}
