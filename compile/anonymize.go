@@ -75,7 +75,7 @@ func (m *model) hideNames() {
 		default:
 			comps := strings.Split(e.mapped, "/")
 			for i, comp := range comps {
-				if !known[comp] || len(comps) == 1 {
+				if !known[comp] || len(comps) == 1 && !m.standard(e) {
 					comps[i] = anonymous(m.options.Key, comp)
 				}
 			}

@@ -74,7 +74,7 @@ func (m *model) apply(e *format.Event) error {
 	}
 	t := m.threads[e.TID]
 	if t == nil {
-		t = m.orphan(e.TID, e.Start)
+		t = m.orphan(e.TID, max(e.Start, 0))
 	}
 	if err := m.repair(t, e); err != nil {
 		return err

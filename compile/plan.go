@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ func (m *model) plan() *plan {
 	for i := 0; i < len(m.names.entries); i++ { // targets can add entries
 		m.addFile(p, m.names.entries[i])
 	}
+	p.files = withParents(p.files)
 	for _, e := range m.names.entries {
 		p.mapped = append(p.mapped, e.mapped)
 		if e.node != nil && e.node.pseudo || !e.direct && !e.made {
@@ -110,12 +112,12 @@ func (m *model) addFile(p *plan, e *entry) {
 	if m.options.Paths == Flat && !e.direct && !m.standard(e) {
 		return
 	}
-	path, ok := m.names.firstPath(e, m.options.Paths)
+	name, ok := m.names.firstPath(e, m.options.Paths)
 	if !ok {
 		return
 	}
 	nd := e.first
-	f := format.File{Path: path, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
+	f := format.File{Path: name, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
 	if nd.holds() {
 		f.Type = format.TypeDir
 	}
@@ -143,6 +145,27 @@ func (m *model) addFile(p *plan, e *entry) {
 		f.Link, _ = m.names.firstPath(nd.link.first, m.options.Paths)
 	}
 	p.files = append(p.files, f)
+}
+
+// withParents adds the directories that files lie in and that are missing, as
+// happens where a directory came to lie in a standard one with Flat.
+func withParents(files []format.File) []format.File {
+	there := make(map[string]bool, len(files))
+	whole := make([]format.File, 0, len(files))
+	var add func(f format.File)
+	add = func(f format.File) {
+		if dir := path.Dir(f.Path); dir != "." && !there[dir] {
+			add(format.File{Path: dir, Type: format.TypeDir, Mode: defaultDirMode, Cached: -1})
+		}
+		there[f.Path] = true
+		whole = append(whole, f)
+	}
+	for _, f := range files {
+		if !there[f.Path] {
+			add(f)
+		}
+	}
+	return whole
 }
 
 // holds reports whether a directory, if it is one, ever held anything.

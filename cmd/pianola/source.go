@@ -19,25 +19,40 @@ import (
 type sources struct {
 	*foreign.Recording
 	last *foreign.Reader
+
+	shown *progress // of the pass
+	done  int64     // bytes read in this pass
+	total int64     // bytes of all files
 }
 
 // inspect finds out what the files are. sources must be closed.
 func inspect(o foreign.Options, names ...string) (*sources, error) {
+	s := &sources{shown: newProgress("reading", -1)}
 	var files []foreign.File
 	for _, name := range names {
-		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name) }})
+		if info, err := os.Stat(name); err == nil {
+			s.total += info.Size()
+		}
+		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
 	}
-	r, err := foreign.Inspect(files, o)
-	if err != nil {
+	var err error
+	if s.Recording, err = foreign.Inspect(files, o); err != nil {
 		return nil, err
 	}
-	return &sources{Recording: r}, nil
+	return s, nil
+}
+
+// count shows how far a pass has come.
+func (s *sources) count(n int) {
+	s.done += int64(n)
+	s.shown.set(s.done, s.total)
 }
 
 // open opens the recording for a pass of compile. A reader is of no use any
 // more once the next has been opened.
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
+	s.done = 0
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err
@@ -47,6 +62,7 @@ func (s *sources) open() (format.Reader, error) {
 
 // Close closes what the last pass read.
 func (s *sources) Close() error {
+	s.shown.done()
 	if s.last == nil {
 		return nil
 	}
@@ -81,12 +97,26 @@ type packedFile struct {
 	file *os.File
 }
 
-func openPacked(name string) (*packedFile, error) {
+// openPacked tells read how many bytes of the file were read, each time.
+func openPacked(name string, read func(int)) (*packedFile, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
-	return &packedFile{packed.NewReader(f), f}, nil
+	return &packedFile{packed.NewReader(&counter{f, read}), f}, nil
+}
+
+// counter tells how much is read.
+type counter struct {
+	io.Reader
+	read func(int)
+}
+
+// Read implements io.Reader.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read(n)
+	return n, err
 }
 
 // Close frees the memory and closes the file.

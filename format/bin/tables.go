@@ -49,7 +49,7 @@ func checkThreads(h *format.Header) error {
 		if t.Process < 1 || t.Process > threads {
 			return fmt.Errorf("%w: thread %d is of process %d", ErrMalformed, number, t.Process)
 		}
-		if t.Parent < 0 || t.Parent > threads || t.Parent == number {
+		if t.Parent < 0 || t.Parent >= number { // threads are numbered as they are created, so there are no cycles
 			return fmt.Errorf("%w: thread %d was created by thread %d", ErrMalformed, number, t.Parent)
 		}
 	}
