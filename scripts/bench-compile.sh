@@ -50,7 +50,7 @@ PY
 echo "script of $lines lines, $(stat -c %s script.txt) bytes; one processor, the best of three"
 time_of "pianola compile" trace.bin "$pianola" compile -o trace.bin script.txt
 time_of "zstd -3" script.zst zstd -3 -q -f --single-thread -o script.zst script.txt
-time_of "gzip" script.gz gzip -k -f script.txt
+time_of "gzip" script.txt.gz gzip -k -f script.txt
 rm -f script.*
 
 [ "$(id -u)" = 0 ] || exit 0
