@@ -1,113 +1,11 @@
 package compile
 
-import (
-	"math"
-	"strconv"
-
-	"pianola/format"
-)
-
-// facts are what the recorder's notes say of a file at an event.
-type facts struct {
-	typ    format.FileType
-	mode   uint32
-	size   int64 // -1 where not known
-	cached int64 // -1 where not known
-	sparse bool
-	fresh  bool // the event created it
-	target []byte
-	inode  string // device and inode of a file with more names than one
-}
-
-// noted reads the notes of an event.
-func noted(notes []byte) facts {
-	f := facts{size: -1, cached: -1}
-	if len(notes) == 0 {
-		return f
-	}
-	number := func(key string) int64 {
-		v, ok := format.Note(notes, key)
-		n, err := strconv.ParseInt(string(v), 0, 64)
-		if !ok || err != nil || n < 0 {
-			return -1
-		}
-		return n
-	}
-	if v, ok := format.Note(notes, "type"); ok {
-		f.typ = format.ParseFileType(v)
-	}
-	if n := number("mode"); n >= 0 {
-		f.mode = uint32(n) & 0o7777
-	}
-	f.size, f.cached = number("size"), number("cached")
-	_, f.sparse = format.Note(notes, "sparse")
-	_, f.fresh = format.Note(notes, "new")
-	if number("nlink") > 1 && f.typ == format.TypeReg {
-		dev, _ := format.Note(notes, "dev")
-		ino, _ := format.Note(notes, "ino")
-		f.inode = string(dev) + " " + string(ino)
-	}
-	if v, ok := format.Note(notes, "target"); ok {
-		f.target, _, _ = format.Unquote(nil, v)
-	}
-	return f
-}
-
-// offProcessor returns how long the thread had been off the processor before an
-// event, in nanoseconds since the one before.
-func offProcessor(e *format.Event) int64 {
-	if len(e.Notes) == 0 {
-		return 0
-	}
-	v, ok := format.Note(e.Notes, "off")
-	if !ok {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(n, 0)
-}
+import "pianola/format"
 
 // there notes that a successful call found something at an entry.
 func (m *model) there(e *format.Event, at *entry) {
 	if !m.names.exists(at) {
 		m.unexplained(e, at, "there although nothing put it there")
-	}
-}
-
-// learn takes up what the notes say of the file at an entry as it was at the
-// start.
-func (m *model) learn(at *entry, f *facts) {
-	nd := at.node
-	if nd.created {
-		if nd.typ == format.TypeUnknown {
-			nd.typ = f.typ
-		}
-		return
-	}
-	switch {
-	case f.typ == format.TypeUnknown || nd.typ == f.typ:
-	case nd.typ == format.TypeUnknown, nd.typ == format.TypeLnk && nd.target == "":
-		nd.typ = f.typ
-	}
-	if nd.mode == 0 {
-		nd.mode = f.mode
-	}
-	if f.cached >= 0 && nd.cached < 0 {
-		nd.cached = f.cached
-	}
-	nd.sparse = nd.sparse || f.sparse
-	if f.inode != "" && nd.first != nil {
-		if m.inodes[f.inode] == nil {
-			m.inodes[f.inode] = nd
-		} else if first := m.inodes[f.inode]; first != nd && !first.created {
-			nd.link = first
-		}
-	}
-	if f.size >= 0 && !nd.changed && nd.typ == format.TypeReg {
-		nd.size, nd.now, nd.sized = f.size, f.size, true
 	}
 }
 
@@ -196,14 +94,6 @@ func (m *model) looked(s *step) {
 	m.learn(at, &f)
 }
 
-// fstat learns from a successful fstat.
-func (m *model) fstat(s *step) {
-	if s.e.Ret == 0 && s.d.file.node.at != nil {
-		f := noted(s.e.Notes)
-		m.learn(&entry{node: s.d.file.node}, &f)
-	}
-}
-
 // readlink learns what a link holds. Where the name was taken for something
 // else before, the pass is repeated with what was learned.
 func (m *model) readlink(s *step) {
@@ -232,43 +122,6 @@ func (m *model) readlink(s *step) {
 		return
 	}
 	nd.typ, nd.target = format.TypeLnk, string(f.target)
-}
-
-// copied handles the calls that move data between two descriptors.
-func (m *model) copied(s *step) {
-	info := s.out.Op.Info()
-	end1 := func(d *descriptor, arg string) (off int64, ok bool) {
-		if d == nil {
-			return 0, false
-		}
-		if i := info.ArgIndex(arg); i >= 0 && s.out.Args[i] >= 0 {
-			return s.out.Args[i], true
-		}
-		return m.advance(d.file, s.e.Ret), true
-	}
-	if off, ok := end1(s.d, "inoffset"); ok {
-		m.fetched(s.d.file.node, off, s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
-	}
-	if off, ok := end1(s.other, "outoffset"); ok {
-		m.stored(s.other.file.node, off, s.e.Ret)
-	}
-}
-
-// cloned handles the requests that clone ranges of files.
-func (m *model) cloned(s *step) {
-	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
-		return
-	}
-	src := s.t.files.fds[int32(s.out.Args[2])]
-	if src == nil || src.file.node == nil {
-		return
-	}
-	from, size, to := s.out.Args[3], s.out.Args[4], s.out.Args[5]
-	if size == 0 {
-		size = max(src.file.node.now-from, 0)
-	}
-	m.fetched(src.file.node, from, size, false)
-	m.stored(s.d.file.node, to, size)
 }
 
 func (m *model) mknod(s *step) {
@@ -399,29 +252,6 @@ func (m *model) symlink(s *step) {
 	m.names.create(s.at[0], format.TypeLnk).target = string(s.e.Str[0])
 }
 
-// truncate handles truncate and ftruncate.
-func (m *model) truncate(s *step) {
-	nd := m.subject(s)
-	if nd == nil {
-		return
-	}
-	size := s.out.Args[1]
-	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
-	m.order.sized(nd, true)
-	nd.now, nd.changed = size, true
-}
-
-func (m *model) fallocate(s *step) {
-	nd := m.subject(s)
-	if nd == nil {
-		return
-	}
-	off, size := s.out.Args[2], s.out.Args[3]
-	m.order.wrote(nd, off, end(off, size))
-	nd.now, nd.changed = max(nd.now, end(off, size)), true
-	m.order.sized(nd, false)
-}
-
 // subject returns the file that a successful call on a path or a descriptor is
 // about, nil for a failed one.
 func (m *model) subject(s *step) *node {
@@ -440,31 +270,6 @@ func (m *model) subject(s *step) *node {
 	return s.at[0].node
 }
 
-func end(off, size int64) int64 {
-	if off > math.MaxInt64-size {
-		return math.MaxInt64
-	}
-	return off + size
-}
-
-func (m *model) lseek(s *step) {
-	f := s.d.file
-	m.order.after(f.moved)
-	f.moved = m.order.here
-	if s.e.Ret < 0 {
-		return
-	}
-	f.offset = s.e.Ret
-	f.node.listing = 0
-	if s.out.Args[2] == format.SeekEnd {
-		if size := s.e.Ret - s.out.Args[1]; size >= 0 {
-			m.raise(f.node, size)
-		}
-		m.order.after(f.node.resized)
-		f.node.ends = m.order.use(f.node.ends)
-	}
-}
-
 func (m *model) getdents(s *step) {
 	f := s.d.file
 	m.order.after(f.moved)
@@ -481,85 +286,5 @@ func (m *model) getdents(s *step) {
 	}
 	if !f.node.created {
 		f.node.size = max(f.node.size, f.node.listing)
-	}
-}
-
-// advance moves the offset that a description shares with others, and returns
-// where it was.
-func (m *model) advance(f *openFile, size int64) (off int64) {
-	m.order.after(f.moved)
-	f.moved = m.order.here
-	if off = f.offset; size > 0 {
-		f.offset = end(f.offset, size)
-	}
-	return off
-}
-
-// transfer returns where a read or write began, and moves the offset.
-func (m *model) transfer(s *step) (off int64) {
-	if i := layouts[s.out.Op].offset; i >= 0 {
-		return s.out.Args[i]
-	}
-	return m.advance(s.d.file, s.e.Ret)
-}
-
-func (m *model) read(s *step) {
-	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
-}
-
-// fetched notes that so many bytes were read, or an error met; short says that
-// the read found the end of the file.
-func (m *model) fetched(nd *node, off, size int64, short bool) {
-	// A read that found the end depends on what made it so.
-	m.order.read(nd, off, end(off, max(size, 1)))
-	nd.reads = m.order.use(nd.reads)
-	if short {
-		m.order.after(nd.resized)
-		nd.ends = m.order.use(nd.ends)
-	}
-	if size > 0 {
-		m.raise(nd, end(off, size))
-	}
-}
-
-func (m *model) write(s *step) {
-	f := s.d.file
-	if f.append {
-		f.offset = f.node.now
-	}
-	off := m.transfer(s)
-	if f.append {
-		off = f.node.now // of pwrite, too: pwrite(2), bugs
-	}
-	m.stored(f.node, off, s.e.Ret)
-	if f.append {
-		f.offset = f.node.now
-	}
-}
-
-// stored notes that so many bytes were written, or an error met.
-func (m *model) stored(nd *node, off, size int64) {
-	if size <= 0 {
-		return
-	}
-	m.order.wrote(nd, off, end(off, size))
-	if e := end(off, size); e > nd.now {
-		m.order.sized(nd, false)
-		nd.now, nd.changed = e, true
-	}
-}
-
-// raise makes the file at the start at least as large as a successful call
-// proves it was.
-func (m *model) raise(nd *node, size int64) {
-	if nd.created || size <= nd.now {
-		return
-	}
-	if nd.sized {
-		m.report.Raised++
-	}
-	nd.now = size
-	if size > nd.size {
-		nd.size = size
 	}
 }

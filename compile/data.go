@@ -1,0 +1,172 @@
+package compile
+
+import (
+	"math"
+
+	"pianola/format"
+)
+
+// copied handles the calls that move data between two descriptors.
+func (m *model) copied(s *step) {
+	info := s.out.Op.Info()
+	end1 := func(d *descriptor, arg string) (off int64, ok bool) {
+		if d == nil {
+			return 0, false
+		}
+		if i := info.ArgIndex(arg); i >= 0 && s.out.Args[i] >= 0 {
+			return s.out.Args[i], true
+		}
+		return m.advance(d.file, s.e.Ret), true
+	}
+	if off, ok := end1(s.d, "inoffset"); ok {
+		m.fetched(s.d.file.node, off, s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
+	}
+	if off, ok := end1(s.other, "outoffset"); ok {
+		m.stored(s.other.file.node, off, s.e.Ret)
+	}
+}
+
+// cloned handles the requests that clone ranges of files.
+func (m *model) cloned(s *step) {
+	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
+		return
+	}
+	src := s.t.files.fds[int32(s.out.Args[2])]
+	if src == nil || src.file.node == nil {
+		return
+	}
+	from, size, to := s.out.Args[3], s.out.Args[4], s.out.Args[5]
+	if size == 0 {
+		size = max(src.file.node.now-from, 0)
+	}
+	m.fetched(src.file.node, from, size, false)
+	m.stored(s.d.file.node, to, size)
+}
+
+// truncate handles truncate and ftruncate.
+func (m *model) truncate(s *step) {
+	nd := m.subject(s)
+	if nd == nil {
+		return
+	}
+	size := s.out.Args[1]
+	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
+	m.order.sized(nd, true)
+	nd.now, nd.changed = size, true
+}
+
+func (m *model) fallocate(s *step) {
+	nd := m.subject(s)
+	if nd == nil {
+		return
+	}
+	off, size := s.out.Args[2], s.out.Args[3]
+	m.order.wrote(nd, off, end(off, size))
+	nd.now, nd.changed = max(nd.now, end(off, size)), true
+	m.order.sized(nd, false)
+}
+
+func end(off, size int64) int64 {
+	if off > math.MaxInt64-size {
+		return math.MaxInt64
+	}
+	return off + size
+}
+
+func (m *model) lseek(s *step) {
+	f := s.d.file
+	m.order.after(f.moved)
+	f.moved = m.order.here
+	if s.e.Ret < 0 {
+		return
+	}
+	f.offset = s.e.Ret
+	f.node.listing = 0
+	if s.out.Args[2] == format.SeekEnd {
+		if size := s.e.Ret - s.out.Args[1]; size >= 0 {
+			m.raise(f.node, size)
+		}
+		m.order.after(f.node.resized)
+		f.node.ends = m.order.use(f.node.ends)
+	}
+}
+
+// advance moves the offset that a description shares with others, and returns
+// where it was.
+func (m *model) advance(f *openFile, size int64) (off int64) {
+	m.order.after(f.moved)
+	f.moved = m.order.here
+	if off = f.offset; size > 0 {
+		f.offset = end(f.offset, size)
+	}
+	return off
+}
+
+// transfer returns where a read or write began, and moves the offset.
+func (m *model) transfer(s *step) (off int64) {
+	if i := layouts[s.out.Op].offset; i >= 0 {
+		return s.out.Args[i]
+	}
+	return m.advance(s.d.file, s.e.Ret)
+}
+
+func (m *model) read(s *step) {
+	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
+}
+
+// fetched notes that so many bytes were read, or an error met; short says that
+// the read found the end of the file.
+func (m *model) fetched(nd *node, off, size int64, short bool) {
+	// A read that found the end depends on what made it so.
+	m.order.read(nd, off, end(off, max(size, 1)))
+	nd.reads = m.order.use(nd.reads)
+	if short {
+		m.order.after(nd.resized)
+		nd.ends = m.order.use(nd.ends)
+	}
+	if size > 0 {
+		m.raise(nd, end(off, size))
+	}
+}
+
+func (m *model) write(s *step) {
+	f := s.d.file
+	if f.append {
+		f.offset = f.node.now
+	}
+	off := m.transfer(s)
+	if f.append {
+		off = f.node.now // of pwrite, too: pwrite(2), bugs
+	}
+	m.stored(f.node, off, s.e.Ret)
+	if f.append {
+		f.offset = f.node.now
+	}
+}
+
+// stored notes that so many bytes were written, or an error met.
+func (m *model) stored(nd *node, off, size int64) {
+	if size <= 0 {
+		return
+	}
+	m.order.wrote(nd, off, end(off, size))
+	if e := end(off, size); e > nd.now {
+		m.order.sized(nd, false)
+		nd.now, nd.changed = e, true
+	}
+}
+
+// raise makes the file at the start at least as large as a successful call
+// proves it was.
+func (m *model) raise(nd *node, size int64) {
+	if nd.created || size <= nd.now {
+		return
+	}
+	if nd.sized {
+		m.report.Raised++
+	}
+	nd.now = size
+	if size > nd.size {
+		nd.size = size
+	}
+}

@@ -1,0 +1,67 @@
+package compile
+
+import (
+	"strings"
+
+	"pianola/format"
+)
+
+// wants reports whether the filter wants an event that could be in the trace.
+func (m *model) wants(s *step, why reason) bool {
+	if m.options.Filter == nil {
+		return true
+	}
+	if why != reasonNone {
+		return false
+	}
+	e := s.e
+	subject := Subject{
+		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: -1,
+		Result: e.Ret, Duration: e.Dur, Time: e.Start,
+	}
+	if i := layouts[e.Op].size; i >= 0 {
+		subject.Size = e.Args[i]
+	}
+	if s.at[0] != nil {
+		subject.Path = m.names.original(s.at[0])
+	} else if s.d != nil && s.d.file.node.at != nil {
+		subject.Path = m.names.original(s.d.file.node.at)
+	}
+	if !m.options.Filter(&subject) {
+		return false
+	}
+	for _, d := range []*descriptor{s.d, s.other} {
+		if d != nil {
+			m.used[d.file.id] = true
+		}
+	}
+	return true
+}
+
+// needed reports whether an event that the filter doesn't want is in the trace
+// because later ones need what it does: make processes, names, and the
+// descriptors of events that are wanted.
+func (m *model) needed(s *step) bool {
+	switch s.out.Op.Info().Effect {
+	case format.EffectOpen, format.EffectClose, format.EffectDup:
+		f := s.made
+		if s.d != nil {
+			f = s.d.file
+		}
+		return f != nil && (m.names.plan == nil || m.names.plan.used[f.id])
+	case format.EffectFcntl:
+		cmd := s.out.Args[1]
+		return (cmd == format.FDupfd || cmd == format.FDupfdCloexec) && (m.names.plan == nil || m.names.plan.used[s.d.file.id])
+	case format.EffectCloseRange:
+		return true
+	}
+	return s.out.Op.Info().Class == format.ClassProcess || s.e.Ret >= 0 && shapes[s.out.Op]
+}
+
+// shapes are the operations that make, remove or move names.
+var shapes = map[format.Op]bool{
+	format.OpMkdir: true, format.OpRmdir: true, format.OpUnlink: true, format.OpRename: true, format.OpRenameat2: true,
+	format.OpLink: true, format.OpSymlink: true, format.OpMknod: true,
+}
+
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
