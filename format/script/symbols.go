@@ -72,7 +72,9 @@ func (c *cursor) parsePointed() int64 {
 	c.i++
 	v := c.int()
 	c.expect(']')
-	if c.take(" => ") {
+	// A call that was resumed here has lost the space.
+	if c.spaces(); c.take("=>") {
+		c.spaces()
 		c.value()
 	}
 	return v

@@ -61,3 +61,17 @@ func TestForeignRequests(t *testing.T) {
 	require.Len(t, events, 1)
 	require.Equal(t, map[string]int64{"ioctl": 3}, r.Skipped)
 }
+
+// A call that another thread interrupts in the middle of an offset.
+func TestPointedOffsetOfAResumedCall(t *testing.T) {
+	events, _ := parse(t, `100 0.000010 sendfile(8, 7, [5] <unfinished ...>
+101 0.000010 close(3) = 0 <0.000001>
+100 0.000010 <... sendfile resumed> => [105], 4096) = 100 <0.000020>
+100 0.000010 sendfile(8, 7, [5] <unfinished ...>
+100 0.000010 <... sendfile resumed>, 4096) = 0 <0.000020>
+`)
+	require.Len(t, events, 3)
+	for _, i := range []int{1, 2} {
+		require.Equal(t, [format.MaxArgs]int64{8, 7, 5, 4096}, events[i].Args)
+	}
+}
