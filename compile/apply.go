@@ -25,6 +25,7 @@ type step struct {
 	other  *descriptor // of the argument outfd, where it is a file
 	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
+	slash  [format.MaxStrings]bool // the path ends with a slash: it demands a directory
 }
 
 // handlers say what a call's result means for files and names. They run for
@@ -99,6 +100,11 @@ func (m *model) apply(e *format.Event) error {
 		m.order.named(m.trail)
 		if h := handlers[out.Op]; h != nil {
 			h(m, s)
+		}
+	}
+	for i, at := range s.at {
+		if s.slash[i] && e.Ret >= 0 && at.node != nil && at.node.typ == format.TypeUnknown {
+			at.node.typ = format.TypeDir
 		}
 	}
 	why = m.effect(s, why)

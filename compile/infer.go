@@ -14,6 +14,9 @@ func (m *model) failed(s *step, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
+	if (s.slash[0] || s.slash[1]) && s.e.Ret != enoent {
+		return // it is about the slash
+	}
 	if to := s.at[1]; to != nil && at == s.at[0] {
 		// Of two names the error can be about the second, or the directory
 		// that is to hold it.
@@ -21,7 +24,8 @@ func (m *model) failed(s *step, at *entry) {
 		case eexist, enotempty, eisdir:
 			at = to
 		case enoent:
-			if at.state == present && to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir) {
+			missing := to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir)
+			if at.state == present && (missing || exchanges(s) && to.state != present) {
 				return
 			}
 		case enotdir:
@@ -212,7 +216,7 @@ func (m *model) rename(s *step) {
 	m.order.renamed(from)
 	m.order.renamed(to)
 	nd := from.node
-	if s.out.Op == format.OpRenameat2 && s.out.Args[4]&format.RenameExchange != 0 {
+	if exchanges(s) {
 		m.there(s.e, to)
 		other := to.node
 		m.names.put(to, nd)
@@ -224,6 +228,11 @@ func (m *model) rename(s *step) {
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)
+}
+
+// exchanges reports whether a renaming swaps two names, which both must exist.
+func exchanges(s *step) bool {
+	return s.out.Op == format.OpRenameat2 && s.out.Args[4]&format.RenameExchange != 0
 }
 
 func (m *model) link(s *step) {

@@ -54,7 +54,7 @@ func (m *model) resolve(s *step) reason {
 			return reasonPseudo
 		}
 		at.direct = true
-		s.at[n] = at
+		s.at[n], s.slash[n] = at, name[len(name)-1] == '/' && at.dir != nil
 		n++
 	}
 	m.mapStrings(s)
@@ -165,7 +165,9 @@ func (m *model) mapStrings(s *step) {
 		case a.Kind != format.Path:
 			continue
 		case s.at[n] != nil && m.out != nil:
-			mapped = m.names.mappedPath(s.at[n], m.options.Paths)
+			if mapped = m.names.mappedPath(s.at[n], m.options.Paths); s.slash[n] {
+				mapped += "/"
+			}
 			n++
 		}
 		if m.out != nil && mapped != "" {
