@@ -26,8 +26,8 @@ type Cost struct {
 // calibration measures a Cost on the calling thread, which must be locked: reads
 // of a page from the page cache in a loop, first free and then recorded. A call
 // that moves no data would show less, for it leaves the recorder's lines in the
-// processor's caches. It takes some milliseconds. The figures are medians, so that a round that was interrupted
-// does not count.
+// processor's caches. It takes some milliseconds. The figures are lower
+// quartiles, so that rounds that were interrupted do not count.
 type calibration struct {
 	fd   int // of a regular file of a page
 	page []byte
@@ -55,7 +55,7 @@ func newCalibration() (*calibration, error) {
 	for i := range rounds {
 		rounds[i] = c.round(calibrationCalls)
 	}
-	c.free = median(rounds[:])
+	c.free = quick(rounds[:])
 	return c, nil
 }
 
@@ -96,8 +96,9 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	inside := median(durations) - c.free
-	return Cost{Inside: inside, Outside: median(rounds[:]) - c.free - inside}, nil
+	inside := quick(durations) - c.free
+	// A machine that was busy before and is not now makes less than nothing of it.
+	return Cost{Inside: inside, Outside: max(quick(rounds[:])-c.free-inside, -inside)}, nil
 }
 
 // readDurations empties the ring and appends the durations of the calls.
@@ -116,6 +117,16 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			durations = append(durations, int64(e.Dur))
 		}
 	}
+}
+
+// quick sorts v and returns its lower quartile, 0 for none: what other work on
+// the machine adds is nearly always more and never less.
+func quick(v []int64) int64 {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	return v[len(v)/4]
 }
 
 // median sorts v and returns its middle, 0 for none.
