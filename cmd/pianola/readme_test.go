@@ -28,6 +28,9 @@ func TestReadme(t *testing.T) {
 			if !ok || strings.HasPrefix(command, "make ") {
 				continue // make calls this test
 			}
+			if strings.HasPrefix(command, "pianola compare ") {
+				command += " || [ $? = 1 ]" // a verdict, which hangs on the machine
+			}
 			script += fmt.Sprintf("exec sh -c '%s'\n", strings.ReplaceAll(command, "'", "''"))
 			commands++
 		}
