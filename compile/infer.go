@@ -128,18 +128,32 @@ func (m *model) readlink(s *step) {
 	nd.typ, nd.target = format.TypeLnk, string(f.target)
 }
 
-func (m *model) mknod(s *step) {
+// makes handles a call that makes something new of a type, and returns it; nil
+// for one that failed.
+func (m *model) makes(s *step, typ format.FileType) *node {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
 		m.failed(s, s.at[0])
-		return
+		return nil
 	}
 	m.order.renamed(s.at[0])
+	return m.names.create(s.at[0], typ)
+}
+
+func (m *model) mkdir(s *step) { m.makes(s, format.TypeDir) }
+
+func (m *model) symlink(s *step) {
+	if nd := m.makes(s, format.TypeLnk); nd != nil {
+		nd.target = string(s.e.Str[0])
+	}
+}
+
+func (m *model) mknod(s *step) {
 	typ := format.TypeReg
 	if kind := s.out.Args[1] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
 		typ = format.TypeFifo
 	}
-	m.names.create(s.at[0], typ)
+	m.makes(s, typ)
 }
 
 // attribute handles the calls on extended attributes, of a path or a
@@ -154,7 +168,7 @@ func (m *model) attribute(s *step) {
 	if nd == nil || s.e.Ret < 0 {
 		return
 	}
-	name := string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex("name"))])
+	name := stringArg(s.e, "name")
 	if nd.attrs == nil {
 		nd.attrs = map[string]int64{}
 	}
@@ -173,16 +187,6 @@ func (m *model) attribute(s *step) {
 // notRead is the size of an attribute that the trace did not read before it
 // set or removed it.
 const notRead = -1
-
-func (m *model) mkdir(s *step) {
-	if s.e.Ret < 0 {
-		m.order.named(s.at[:1])
-		m.failed(s, s.at[0])
-		return
-	}
-	m.order.renamed(s.at[0])
-	m.names.create(s.at[0], format.TypeDir)
-}
 
 // removed handles unlink and rmdir.
 func (m *model) removed(s *step) {
@@ -238,27 +242,13 @@ func exchanges(s *step) bool {
 func (m *model) link(s *step) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
-		if s.e.Ret == eexist {
-			m.failed(s, s.at[1])
-		} else {
-			m.failed(s, s.at[0])
-		}
+		m.failed(s, s.at[0])
 		return
 	}
 	m.there(s.e, s.at[0])
 	m.order.named(s.at[:1])
 	m.order.renamed(s.at[1])
 	m.names.put(s.at[1], s.at[0].node)
-}
-
-func (m *model) symlink(s *step) {
-	if s.e.Ret < 0 {
-		m.order.named(s.at[:1])
-		m.failed(s, s.at[0])
-		return
-	}
-	m.order.renamed(s.at[0])
-	m.names.create(s.at[0], format.TypeLnk).target = string(s.e.Str[0])
 }
 
 // subject returns the file that a successful call on a path or a descriptor is

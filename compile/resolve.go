@@ -161,7 +161,7 @@ func (m *model) mapStrings(s *step) {
 			// In every pass, for looking a target up mentions names.
 			mapped = m.target(s.at[0], string(s.e.Str[0]))
 		case a.Kind == format.Text:
-			mapped = m.hideText(string(s.e.Str[s.e.Op.Info().StringIndex(s.e.Op.Info().ArgIndex(a.Name))]), true)
+			mapped = m.hideText(stringArg(s.e, a.Name), true)
 		case a.Kind != format.Path:
 			continue
 		case s.at[n] != nil && m.out != nil:
@@ -174,6 +174,12 @@ func (m *model) mapStrings(s *step) {
 			s.out.Str[info.StringIndex(i)] = m.text(mapped)
 		}
 	}
+}
+
+// stringArg returns the string argument of that name.
+func stringArg(e *format.Event, name string) string {
+	info := e.Op.Info()
+	return string(e.Str[info.StringIndex(info.ArgIndex(name))])
 }
 
 // target returns what a symbolic link at an entry must hold to lead, below the
