@@ -33,7 +33,7 @@ func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintp
 	if lost(f.opened) {
 		return f.opened
 	}
-	got := raw6(nrs[f.how], f.arg, a, b, c, d, 0)
+	got := w.sys(nrs[f.how], f.arg, a, b, c, d, 0)
 	w.guard.leave(f.opened)
 	return got
 }

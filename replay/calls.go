@@ -114,6 +114,20 @@ var calls = [format.NumOps]call{
 	format.OpMadvise: asRecorded,
 }
 
+// nullCalls are those of Null: none is made, but threads are still born.
+var nullCalls = func() (null [format.NumOps]call) {
+	for op, c := range calls {
+		switch {
+		case c == nil:
+		case format.Op(op).Info().Class == format.ClassProcess:
+			null[op] = c
+		default:
+			null[op] = asRecorded
+		}
+	}
+	return null
+}()
+
 const (
 	errBadFD   = -int64(unix.EBADF)
 	errInvalid = -int64(unix.EINVAL)
@@ -142,7 +156,7 @@ func direct(nr uintptr) call {
 		if s == 0 {
 			return errBadFD
 		}
-		return raw6(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
+		return w.sys(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 	}
 }
 
@@ -153,7 +167,7 @@ func intoScratch(nr uintptr) call {
 		if s == 0 {
 			return errBadFD
 		}
-		return raw3(nr, s.real(), w.scratchPointer(), 0)
+		return w.sys.call(nr, s.real(), w.scratchPointer(), 0)
 	}
 }
 
@@ -170,13 +184,13 @@ func (w *worker) transfer(nr, vector uintptr, m region, r *format.Record, offset
 	}
 	size := uint64(min(r.Args[2], maxTransfer))
 	if size <= uint64(len(m)) {
-		return raw6(nr, s.real(), m.at(uint64(r.Args[1]), size), uintptr(size), offset, 0, 0)
+		return w.sys(nr, s.real(), m.at(uint64(r.Args[1]), size), uintptr(size), offset, 0, 0)
 	}
 	n := (size + uint64(len(m)) - 1) / uint64(len(m))
 	if n > maxSegments || !m.segments(&w.iov, 0, size, n) {
 		return errFault
 	}
-	return raw6(vector, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(n), offset, 0, 0)
+	return w.sys(vector, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(n), offset, 0, 0)
 }
 
 func callRead(w *worker, r *format.Record) int64 {
@@ -217,7 +231,7 @@ func (w *worker) vector(nr uintptr, m region, r *format.Record, size int64, offs
 	}
 	// The offset is passed in two registers, of which a 64-bit kernel takes
 	// the first for all of it.
-	return raw6(nr, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(count), offset, 0, flags)
+	return w.sys(nr, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(count), offset, 0, flags)
 }
 
 func callReadv(w *worker, r *format.Record) int64 {
@@ -258,7 +272,7 @@ func callLseek(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	return raw3(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
+	return w.sys.call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
 }
 
 func callFtruncate(w *worker, r *format.Record) int64 {
@@ -269,7 +283,7 @@ func callFtruncate(w *worker, r *format.Record) int64 {
 	if !w.allowLength(r.Args[1]) {
 		return errNoSpace
 	}
-	return raw3(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
+	return w.sys.call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
 }
 
 func callFallocate(w *worker, r *format.Record) int64 {
@@ -281,7 +295,7 @@ func callFallocate(w *worker, r *format.Record) int64 {
 	if r.Args[1]&frees == 0 && !w.spend(r.Args[3]) {
 		return errNoSpace
 	}
-	return raw6(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
+	return w.sys(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 }
 
 func callFstatx(w *worker, r *format.Record) int64 {
@@ -290,7 +304,7 @@ func callFstatx(w *worker, r *format.Record) int64 {
 		return errBadFD
 	}
 	flags := r.Args[1]&statxFlags | unix.AT_EMPTY_PATH
-	return raw6(unix.SYS_STATX, s.real(), pointer(empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
+	return w.sys(unix.SYS_STATX, s.real(), pointer(empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
 }
 
 func callGetdents64(w *worker, r *format.Record) int64 {
@@ -302,11 +316,11 @@ func callGetdents64(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	size := min(uint64(r.Args[2]), uint64(len(w.process.arena)))
-	return raw3(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
+	return w.sys.call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }
 
 // callSync writes out the root's file system only: that of the machine's
 // others would be changed by a replay, and waited for.
 func callSync(w *worker, _ *format.Record) int64 {
-	return raw3(unix.SYS_SYNCFS, w.guard.root, 0, 0)
+	return w.sys.call(unix.SYS_SYNCFS, w.guard.root, 0, 0)
 }

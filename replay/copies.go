@@ -44,7 +44,7 @@ func callCopyFileRange(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	n := w.reserve(r.Args[4])
-	got := raw6(unix.SYS_COPY_FILE_RANGE, in.real(), w.place(0, r.Args[1]), out.real(), w.place(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
+	got := w.sys(unix.SYS_COPY_FILE_RANGE, in.real(), w.place(0, r.Args[1]), out.real(), w.place(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
 	return w.settle(r.Args[4], n, got)
 }
 
@@ -73,7 +73,7 @@ func callSendfile(w *worker, r *format.Record) int64 {
 func (w *worker) send(out, in, offset uintptr, n int64) (sent int64) {
 	for {
 		k := min(n-sent, sendAtOnce)
-		got := raw6(unix.SYS_SENDFILE, out, in, offset, uintptr(k), 0, 0)
+		got := w.sys(unix.SYS_SENDFILE, out, in, offset, uintptr(k), 0, 0)
 		if got < 0 && sent == 0 {
 			return got
 		}

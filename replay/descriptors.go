@@ -18,7 +18,7 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, exec bool) int64
 	s := newSlot(fd, name, exec)
 	files := w.process.files.Load()
 	if r.Ret < 0 || files == nil {
-		s.close()
+		s.close(w.sys)
 		return fd
 	}
 	enter := files.set
@@ -36,7 +36,7 @@ func callClose(w *worker, r *format.Record) int64 {
 	if files == nil {
 		return errBadFD
 	}
-	return files.take(r.Args[0]).close()
+	return files.take(r.Args[0]).close(w.sys)
 }
 
 func callCloseRange(w *worker, r *format.Record) int64 {
@@ -49,7 +49,7 @@ func callCloseRange(w *worker, r *format.Record) int64 {
 		if r.Args[2]&format.CloseRangeCloexec != 0 {
 			files.mark(fd, true)
 		} else if s := files.take(fd); s != 0 {
-			s.close()
+			s.close(w.sys)
 		}
 	}
 	return 0
@@ -78,7 +78,7 @@ func (w *worker) dup(r *format.Record, exec bool) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	fd := raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
+	fd := w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
 	return w.opened(r, fd, s.name(), exec)
 }
 
@@ -113,20 +113,20 @@ func callFcntl(w *worker, r *format.Record) int64 {
 	case format.FDupfd, format.FDupfdCloexec:
 		return w.dup(r, cmd == format.FDupfdCloexec)
 	case unix.F_GETFD:
-		if got := raw3(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
+		if got := w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
 			return got
 		}
 		return int64(s & slotExec)
 	case format.FSetfd:
 		w.process.files.Load().mark(r.Args[0], r.Args[2]&unix.FD_CLOEXEC != 0)
 		// The real descriptor stays close-on-exec whatever the recorded one.
-		return raw3(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
+		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
 	case unix.F_GETFL:
-		return raw3(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
+		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
 	case format.FSetfl:
 		const allowed = format.APPEND | format.NONBLOCK | format.DIRECT | format.NOATIME
 		flags := openFlags(r.Args[2]&allowed) &^ unix.O_CLOEXEC
-		return raw3(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
+		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
 	case format.FGetlk, format.FOfdGetlk:
 		return w.lock(s, unix.F_OFD_GETLK, r)
 	case format.FSetlk, format.FOfdSetlk:

@@ -21,18 +21,22 @@ type engine struct {
 	trace  format.Trace
 	timing Timing
 	speed  float64
+	wait   Wait
+	order  Order
 	strict bool
 	limits Limits
+	calls  *[format.NumOps]call
 	guard  guard // for each thread to copy and enter
 
-	workers   []*worker
-	processes map[int32]*process
-	texts     []string // the trace's strings, then the paths of open descriptors
-	names     []name   // the same for the kernel
-	pool      region   // what writes come from
-	sink      int      // descriptor of /dev/null, where bytes go that leave the trace's files
-	tables    []region
-	logs      []log
+	workers         []*worker
+	processes       map[int32]*process
+	texts           []string // the trace's strings, then the paths of open descriptors
+	names           []name   // the same for the kernel
+	pool            region   // what writes come from
+	compressibility int      // of the pool, in per cent
+	sink            int      // descriptor of /dev/null, where bytes go that leave the trace's files
+	tables          []region
+	logs            []log
 
 	start    int64 // when the first event may be due, by the clock
 	begin    chan struct{}
@@ -50,10 +54,15 @@ type engine struct {
 }
 
 func newEngine(t format.Trace, o *Options) *engine {
-	return &engine{
-		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, strict: o.Strict, limits: o.Limits,
+	e := &engine{
+		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
+		limits: o.Limits, calls: &calls, guard: guard{sys: linux}, compressibility: o.Compressibility,
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}
+	if o.Backend == Null {
+		e.calls = &nullCalls
+	}
+	return e
 }
 
 // build makes the workers and all memory that they will use, which free gives
@@ -117,7 +126,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		p.threads.Add(1)
 	}
 	share := e.limits.Memory / int64(len(e.processes))
-	pool, err := newPool()
+	pool, err := newPool(e.compressibility)
 	if err != nil {
 		return err
 	}
@@ -133,7 +142,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 			return err
 		}
 		e.tables = append(e.tables, slots)
-		p.own.Store(newTable(slots, e.limits.Descriptors))
+		p.own.Store(newTable(e.guard.sys, slots, e.limits.Descriptors))
 		if p.arena, err = newRegion(share / 2); err != nil {
 			return err
 		}
@@ -156,7 +165,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
+		sys: e.guard.sys, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
 		differences: make([]Difference, 0, maxDifferences),
 	}
 	if e.timing == Schedule {
@@ -167,7 +176,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 	return w
 }
 
-// makeWaits reads what events wait for, and marks the threads waited for.
+// makeWaits finds what events wait for, and marks the threads waited for.
 func (e *engine) makeWaits() error {
 	for _, w := range e.workers {
 		waits, err := e.trace.Waits(w.number)
@@ -181,9 +190,24 @@ func (e *engine) makeWaits() error {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
-			e.workers[k-1].watched = true
 		}
-		w.waits = append(waits[:len(waits):len(waits)], format.Wait{Event: math.MaxInt64})
+		w.waits = waits
+	}
+	switch e.order {
+	case Thread:
+		for _, w := range e.workers {
+			w.waits = nil
+		}
+	case Total:
+		if err := e.orderAll(); err != nil {
+			return err
+		}
+	}
+	for _, w := range e.workers {
+		for _, v := range w.waits {
+			e.workers[v.For.Thread-1].watched = true
+		}
+		w.waits = append(w.waits[:len(w.waits):len(w.waits)], format.Wait{Event: math.MaxInt64})
 	}
 	return nil
 }
@@ -229,10 +253,7 @@ func (e *engine) run(ctx context.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 
-	processors := int32(runtime.NumCPU())
-	if e.spinners = processors; int32(n) > processors {
-		e.spinners = processors - 1
-	}
+	e.spinners = mayWaitAwake(e.wait, n, runtime.NumCPU())
 	e.ready.Add(n)
 	e.running.Add(n)
 	for _, w := range e.workers {
@@ -256,6 +277,20 @@ func (e *engine) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// mayWaitAwake returns how many workers may wait awake at a time. With more
+// workers than processors one processor is left to those that have work.
+func mayWaitAwake(wait Wait, workers, processors int) int32 {
+	switch {
+	case wait == Spin:
+		return math.MaxInt32
+	case wait == Sleep:
+		return 0
+	case workers > processors:
+		return int32(processors - 1)
+	}
+	return int32(processors)
 }
 
 // closeAll closes the descriptors of processes that did not end.
@@ -283,13 +318,13 @@ func (e *engine) openDescriptors() error {
 		// 2>&1" looks like: they move together.
 		for _, twin := range descriptors[:i] {
 			if s := p.own.Load().get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
-				open = func() int64 { return raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
+				open = func() int64 { return e.guard.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
 				break
 			}
 		}
 		fd := open()
 		if fd >= 0 && d.Offset > 0 {
-			raw3(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
+			e.guard.sys.call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
 		}
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))

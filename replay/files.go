@@ -36,6 +36,7 @@ func (s slot) exec() bool    { return s&slotExec != 0 }
 // use it concurrently; what the recording did not order, it leaves to chance,
 // as the kernel does.
 type table struct {
+	sys   kernel
 	slots []atomic.Int64
 	high  atomic.Int64 // above every descriptor that was ever in use
 	users atomic.Int32 // processes that share it (CLONE_FILES)
@@ -56,8 +57,8 @@ type table struct {
 const maxLate = 64
 
 // newTable uses a region, which is zero, for the slots.
-func newTable(m region, length int64) *table {
-	t := &table{slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
+func newTable(sys kernel, m region, length int64) *table {
+	t := &table{sys: sys, slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
 	t.users.Store(1)
 	return t
 }
@@ -74,7 +75,7 @@ func (t *table) get(fd int64) slot {
 // for. It closes s instead and reports false if the number is out of bounds.
 func (t *table) replace(fd int64, s slot) bool {
 	old, ok := t.swap(fd, s)
-	old.close()
+	old.close(t.sys)
 	return ok
 }
 
@@ -83,7 +84,7 @@ func (t *table) replace(fd int64, s slot) bool {
 func (t *table) set(fd int64, s slot) bool {
 	old, ok := t.swap(fd, s)
 	if old != 0 && !t.keep(fd, old) {
-		old.close()
+		old.close(t.sys)
 	}
 	return ok
 }
@@ -120,7 +121,7 @@ func (t *table) takeLate(fd int64) (s slot) {
 
 func (t *table) swap(fd int64, s slot) (old slot, ok bool) {
 	if uint64(fd) >= uint64(len(t.slots)) {
-		s.close()
+		s.close(t.sys)
 		return 0, false
 	}
 	for h := t.high.Load(); h <= fd && !t.high.CompareAndSwap(h, fd+1); h = t.high.Load() {
@@ -142,11 +143,11 @@ func (t *table) take(fd int64) slot {
 }
 
 // close closes what a slot stood for, if anything.
-func (s slot) close() int64 {
+func (s slot) close(sys kernel) int64 {
 	if s == 0 {
 		return -int64(unix.EBADF)
 	}
-	return raw3(unix.SYS_CLOSE, s.real(), 0, 0)
+	return sys.call(unix.SYS_CLOSE, s.real(), 0, 0)
 }
 
 // copyTo fills another table with duplicates, as fork does.
@@ -156,7 +157,7 @@ func (t *table) copyTo(child *table) {
 		if s == 0 {
 			continue
 		}
-		if real := raw3(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
+		if real := t.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
 			child.set(fd, newSlot(real, s.name(), s.exec()))
 		}
 	}
@@ -166,7 +167,7 @@ func (t *table) copyTo(child *table) {
 func (t *table) closeExec() {
 	for fd := range t.high.Load() {
 		if s := t.get(fd); s.exec() && t.slots[fd].CompareAndSwap(int64(s), 0) {
-			s.close()
+			s.close(t.sys)
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (t *table) release() {
 	}
 	for fd := range t.high.Load() {
 		for s := t.take(fd); s != 0; s = t.take(fd) {
-			s.close()
+			s.close(t.sys)
 		}
 	}
 }

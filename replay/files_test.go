@@ -183,7 +183,7 @@ func TestLateClose(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	files := newTable(m, 16)
+	files := newTable(linux, m, 16)
 	open := func() slot {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestLateClose(t *testing.T) {
 	require.True(t, files.set(7, second))
 	require.Equal(t, second, files.get(7))
 	require.Equal(t, first, files.take(7))
-	require.Zero(t, first.close())
+	require.Zero(t, first.close(linux))
 	require.Equal(t, second, files.get(7))
 	require.True(t, isOpen(second))
 	require.True(t, files.replace(7, third), "dup2 closes what it replaces")

@@ -24,6 +24,7 @@ import (
 // slash. Both mean the same by "..", by a leading slash and by an absolute
 // link, so a trace has the same results in both.
 type guard struct {
+	sys    kernel       // what answers the calls
 	root   uintptr      // descriptor of the root
 	jailed bool         // the root is the thread's root and working directory
 	dev    uint64       // of the root
@@ -119,7 +120,7 @@ func (g *guard) open(n *name, flags, mode uintptr) int64 {
 		mode = 0
 	}
 	if g.jailed {
-		return raw6(unix.SYS_OPENAT, cwd, pointer(n.full), flags, mode, 0, 0)
+		return g.sys(unix.SYS_OPENAT, cwd, pointer(n.full), flags, mode, 0, 0)
 	}
 	return g.resolve(n.full, flags, mode)
 }
@@ -129,7 +130,7 @@ func (g *guard) open(n *name, flags, mode uintptr) int64 {
 func (g *guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
 	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for range 16 {
-		fd = raw6(unix.SYS_OPENAT2, g.root, pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
+		fd = g.sys(unix.SYS_OPENAT2, g.root, pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 		if fd != -int64(unix.EAGAIN) {
 			break
 		}
@@ -185,20 +186,8 @@ func lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 // leave closes what parent, target or whole have opened.
 func (g *guard) leave(dir int64) {
 	if dir >= 0 {
-		raw3(unix.SYS_CLOSE, uintptr(dir), 0, 0)
+		g.sys.call(unix.SYS_CLOSE, uintptr(dir), 0, 0)
 	}
 }
 
 func pointer(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }
-
-// raw6 makes a system call of which the scheduler doesn't know, and returns its
-// result or -errno.
-func raw6(nr, a, b, c, d, e, f uintptr) int64 {
-	r, _, errno := syscall.RawSyscall6(nr, a, b, c, d, e, f)
-	if errno != 0 {
-		return -int64(errno)
-	}
-	return int64(r)
-}
-
-func raw3(nr, a, b, c uintptr) int64 { return raw6(nr, a, b, c, 0, 0, 0) }

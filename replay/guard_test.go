@@ -144,7 +144,7 @@ func TestProbe(t *testing.T) {
 	dir, err := os.Open(t.TempDir())
 	require.NoError(t, err)
 	defer dir.Close()
-	g := guard{root: dir.Fd()}
+	g := guard{sys: linux, root: dir.Fd()}
 	require.NoError(t, onThread(g.probe))
 	require.Equal(t, os.Geteuid() == 0, g.jailed)
 

@@ -51,12 +51,12 @@ func callChmod(w *worker, r *format.Record) int64 {
 	}
 	var got int64
 	if f.opened >= 0 {
-		got = raw3(unix.SYS_FSTAT, uintptr(f.opened), w.statPointer(), 0)
+		got = w.sys.call(unix.SYS_FSTAT, uintptr(f.opened), w.statPointer(), 0)
 	} else {
-		got = raw6(sysStat, cwd, f.arg, w.statPointer(), 0, 0, 0)
+		got = w.sys(sysStat, cwd, f.arg, w.statPointer(), 0, 0, 0)
 	}
 	if got == 0 && !w.guard.isRoot(&w.stat) {
-		got = raw3(unix.SYS_FCHMODAT, cwd, f.arg, uintptr(r.Args[1])&modeMask)
+		got = w.sys.call(unix.SYS_FCHMODAT, cwd, f.arg, uintptr(r.Args[1])&modeMask)
 	}
 	w.guard.leave(f.opened)
 	return got
@@ -67,10 +67,10 @@ func callFchmod(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	if got := raw3(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
+	if got := w.sys.call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
 		return got
 	}
-	return raw3(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&modeMask, 0)
+	return w.sys.call(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&modeMask, 0)
 }
 
 func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat)) }
@@ -98,7 +98,7 @@ func callChown(w *worker, r *format.Record) int64 {
 	if lost(fd) {
 		return fd
 	}
-	got := raw6(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)
+	got := w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)
 	w.guard.leave(fd)
 	return owned(r, got)
 }
@@ -112,7 +112,7 @@ func callFchown(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	return owned(r, raw3(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
+	return owned(r, w.sys.call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
 }
 
 // callUtimens sets both times to now; those of the recording are long past.
@@ -128,7 +128,7 @@ func callUtimens(w *worker, r *format.Record) int64 {
 	if lost(fd) {
 		return fd
 	}
-	got := raw6(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
+	got := w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
 	w.guard.leave(fd)
 	return got
 }
@@ -138,7 +138,7 @@ func callFutimens(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	return raw6(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
+	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 
 // callMknod makes an empty regular file of whatever would be a device, a pipe
@@ -164,13 +164,13 @@ func callStatfs(w *worker, r *format.Record) int64 {
 		return errFault
 	}
 	if w.guard.jailed {
-		return raw3(unix.SYS_STATFS, pointer(n.full), w.scratchPointer(), 0)
+		return w.sys.call(unix.SYS_STATFS, pointer(n.full), w.scratchPointer(), 0)
 	}
 	fd, _, _ := w.guard.target(n)
 	if lost(fd) {
 		return fd
 	}
-	got := raw3(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
+	got := w.sys.call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
 	w.guard.leave(fd)
 	return got
 }

@@ -38,7 +38,7 @@ func TestIoctl(t *testing.T) {
 	read := func(request uintptr) int {
 		var b [pageSize]byte
 		b[8] = 1
-		return int(raw3(unix.SYS_IOCTL, uintptr(fds[0]), request, uintptr(unsafe.Pointer(&b))))
+		return int(kernel(linux).call(unix.SYS_IOCTL, uintptr(fds[0]), request, uintptr(unsafe.Pointer(&b))))
 	}
 	results(t, []resultTest{
 		{"clone", []step{

@@ -49,18 +49,32 @@ func (m region) at(place, size uint64) uintptr {
 const poolSize = 4 << 20
 
 // newPool makes the source of what is written. It is filled, so that no write
-// faults its pages in, and random, so that storage cannot compress it away.
+// faults its pages in, and as random as storage is not to compress it away.
 // Reads go to an arena per process instead, whose pages are left alone until
 // the first read into them: that is where the application had its faults too.
-func newPool() (region, error) {
+func newPool(compressibility int) (region, error) {
 	m, err := newRegion(poolSize)
 	if err == nil {
-		fillRandom(rand.NewChaCha8([32]byte{}), m)
+		fill(rand.NewChaCha8([32]byte{}), m, compressibility)
 	}
 	return m, err
 }
 
-func fillRandom(source *rand.ChaCha8, b []byte) { _, _ = source.Read(b) }
+// grain is what fill works by: small enough that each block of a file system
+// is as compressible as the whole.
+const grain = 1024
+
+// fill fills memory with random bytes, but for zeroes where so many per cent
+// are to be compressible.
+func fill(source *rand.ChaCha8, b []byte, compressibility int) {
+	for len(b) > 0 {
+		n := min(len(b), grain)
+		random := n * (100 - compressibility) / 100
+		_, _ = source.Read(b[:random]) // never fails
+		clear(b[random:n])
+		b = b[n:]
+	}
+}
 
 const (
 	maxTransfer = 0x7ffff000 // the kernel moves no more in one call

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // Timing says when an event is due.
@@ -16,28 +18,86 @@ const (
 	AFAP                   // at once: as fast as possible
 )
 
-var timingNames = [...]string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
+// Wait says how a worker waits for an event to be due.
+type Wait uint8
 
-func (t Timing) String() string { return timingNames[t] }
+// The ways to wait.
+const (
+	Auto  Wait = iota // asleep while there is time for it, then spinning where a processor is free
+	Spin              // spinning, whatever it takes from others
+	Sleep             // asleep, as late as that wakes it up
+)
+
+// Order says what an event waits for of other threads, besides the event that
+// creates its own. The names are those of ROOT (Weiss et al., "ROOT: Replaying
+// Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
+type Order uint8
+
+// The orders.
+const (
+	Resource Order = iota // those that made or last used what it uses, as compile found
+	Thread                // none: each thread keeps its own order only
+	Total                 // all that had ended in the recording before it began
+)
+
+// Backend is what plays the events.
+type Backend uint8
+
+// The backends.
+const (
+	Posix Backend = iota // the kernel, on files below the root
+	Null                 // nothing: each event has its recorded result at once
+)
+
+var (
+	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
+	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
+	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
+	backendNames = []string{Posix: "posix", Null: "null"}
+)
+
+func (t Timing) String() string  { return timingNames[t] }
+func (w Wait) String() string    { return waitNames[w] }
+func (o Order) String() string   { return orderNames[o] }
+func (b Backend) String() string { return backendNames[b] }
 
 // ParseTiming returns the timing of that name.
-func ParseTiming(name string) (Timing, error) {
-	for i, s := range timingNames {
-		if s == name {
-			return Timing(i), nil
-		}
-	}
-	return 0, fmt.Errorf("unknown timing %q: want compute, schedule or afap", name)
+func ParseTiming(name string) (Timing, error) { return choose[Timing]("timing", timingNames, name) }
+
+// ParseWait returns the way to wait of that name.
+func ParseWait(name string) (Wait, error) { return choose[Wait]("way to wait", waitNames, name) }
+
+// ParseOrder returns the order of that name.
+func ParseOrder(name string) (Order, error) { return choose[Order]("order", orderNames, name) }
+
+// ParseBackend returns the backend of that name.
+func ParseBackend(name string) (Backend, error) {
+	return choose[Backend]("backend", backendNames, name)
 }
 
-// Options say how to replay. Only Root is needed.
+func choose[T ~uint8](what string, names []string, name string) (T, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return 0, fmt.Errorf("unknown %s %q: want %s", what, name, strings.Join(names, ", "))
+	}
+	return T(i), nil
+}
+
+// Options say how to replay. Only Root is needed, and that not by Null.
 type Options struct {
-	Root   string  // directory to work in; made if missing
-	Timing Timing  // when events are due
-	Speed  float64 // scales compute: 2 is twice as fast; 0 stands for 1
-	Strict bool    // end at the first result that differs
-	Keep   bool    // leave what was made below the root
-	Limits Limits  // what a trace may use
+	Root    string  // directory to work in; made if missing
+	Backend Backend // what plays the events
+	Timing  Timing  // when events are due
+	Wait    Wait    // how that is waited for
+	Order   Order   // what an event waits for of other threads
+	Speed   float64 // scales compute: 2 is twice as fast; 0 stands for 1
+	Strict  bool    // end at the first result that differs
+	Keep    bool    // leave what was made below the root
+	Limits  Limits  // what a trace may use
+
+	// Compressibility is how much of what is written, and of the fileset, a
+	// compressor can take away, in per cent.
+	Compressibility int
 
 	// Progress, if not nil, is told how many bytes of the fileset exist, and
 	// how many are wanted. It is called from one goroutine at a time.
@@ -79,10 +139,12 @@ func (o Options) complete() (Options, error) {
 	orDefault(&l.Memory, defaults.Memory)
 	orDefault(&o.Speed, 1)
 	switch {
-	case o.Root == "":
+	case o.Root == "" && o.Backend != Null:
 		return o, errors.New("no root given")
-	case int(o.Timing) >= len(timingNames):
-		return o, fmt.Errorf("unknown timing %d", o.Timing)
+	case o.Compressibility < 0 || o.Compressibility > 100:
+		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
+	case int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
+		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
 	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0:

@@ -44,7 +44,11 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	// all of it would be slower at the call: its caches are cold and it has to
 	// wake up.
 	awake := min(w.e.scale(r.Compute-r.Off), warmUp)
-	return due, w.waitUntil(due, max(awake, w.e.margin))
+	near := max(awake, w.e.margin)
+	if w.e.wait == Sleep {
+		near = 0
+	}
+	return due, w.waitUntil(due, near)
 }
 
 // waitUntil returns the time at which it found that due had come, or that the
@@ -57,7 +61,7 @@ func (w *worker) waitUntil(due, near int64) int64 {
 		w.readAhead()
 		now = e.now()
 	}
-	if due-now > near {
+	if due-now > near && e.wait != Spin {
 		now = w.sleepUntil(due - near)
 	}
 	for now < due && !e.stopped.Load() {

@@ -64,7 +64,7 @@ func (w *worker) readyPages(r *format.Record) {
 		if !any {
 			return
 		}
-		raw3(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED)
+		linux(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED, 0, 0, 0)
 	case all:
 		return
 	default:

@@ -72,7 +72,7 @@ func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	if lost(dir) {
 		return dir
 	}
-	got := raw6(nr, uintptr(dir), last, a, b, c, 0)
+	got := w.sys(nr, uintptr(dir), last, a, b, c, 0)
 	w.guard.leave(dir)
 	return got
 }
@@ -97,7 +97,7 @@ func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
 		return dir2
 	}
 	defer w.guard.leave(dir2)
-	return raw6(nr, uintptr(dir), last, uintptr(dir2), last2, flags, 0)
+	return w.sys(nr, uintptr(dir), last, uintptr(dir2), last2, flags, 0)
 }
 
 func callStat(w *worker, r *format.Record) int64 {
@@ -109,7 +109,7 @@ func callStat(w *worker, r *format.Record) int64 {
 	if lost(fd) {
 		return fd
 	}
-	got := raw6(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0)
+	got := w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0)
 	w.guard.leave(fd)
 	return got
 }
@@ -134,7 +134,7 @@ func callStatx(w *worker, r *format.Record) int64 {
 	if lost(dir) {
 		return dir
 	}
-	got := raw6(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0)
+	got := w.sys(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0)
 	w.guard.leave(dir)
 	return got
 }
@@ -150,9 +150,9 @@ func callAccess(w *worker, r *format.Record) int64 {
 	}
 	var got int64
 	if flags == 0 {
-		got = raw3(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
+		got = w.sys.call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
 	} else {
-		got = raw6(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0)
+		got = w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0)
 	}
 	w.guard.leave(fd)
 	return got
@@ -167,13 +167,13 @@ func callTruncate(w *worker, r *format.Record) int64 {
 		return errNoSpace
 	}
 	if w.guard.jailed {
-		return raw3(unix.SYS_TRUNCATE, pointer(n.full), uintptr(r.Args[1]), 0)
+		return w.sys.call(unix.SYS_TRUNCATE, pointer(n.full), uintptr(r.Args[1]), 0)
 	}
 	fd := w.guard.open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if fd < 0 {
 		return fd
 	}
-	got := raw3(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
+	got := w.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
 	w.guard.leave(fd)
 	return got
 }
@@ -216,7 +216,7 @@ func callSymlink(w *worker, r *format.Record) int64 {
 	if lost(dir) {
 		return dir
 	}
-	got := raw3(unix.SYS_SYMLINKAT, pointer(target.full), uintptr(dir), last)
+	got := w.sys.call(unix.SYS_SYMLINKAT, pointer(target.full), uintptr(dir), last)
 	w.guard.leave(dir)
 	return got
 }

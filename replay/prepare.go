@@ -32,6 +32,8 @@ type preparation struct {
 	random   *rand.ChaCha8
 	progress func(done, total int64)
 
+	compressibility int // of what files hold, in per cent
+
 	done   Prepared
 	buffer []byte
 }
@@ -114,11 +116,11 @@ func (p *preparation) build(ctx context.Context, f *format.File) error {
 			return unix.Errno(-dir2)
 		}
 		defer p.guard.leave(dir2)
-		return failure(raw6(unix.SYS_LINKAT, uintptr(dir2), last2, uintptr(dir), last, 0, 0))
+		return failure(p.guard.sys(unix.SYS_LINKAT, uintptr(dir2), last2, uintptr(dir), last, 0, 0))
 	case f.Type == format.TypeDir:
 		if filepath.Clean(f.Path) != "." {
 			if err := p.at(&n, func(dir int64, last uintptr) int64 {
-				return raw3(unix.SYS_MKDIRAT, uintptr(dir), last, 0o700)
+				return p.guard.sys.call(unix.SYS_MKDIRAT, uintptr(dir), last, 0o700)
 			}); err != nil {
 				return err
 			}
@@ -127,7 +129,7 @@ func (p *preparation) build(ctx context.Context, f *format.File) error {
 	case f.Type == format.TypeLnk:
 		target := cString(f.Target)
 		return p.at(&n, func(dir int64, last uintptr) int64 {
-			return raw3(unix.SYS_SYMLINKAT, pointer(target), uintptr(dir), last)
+			return p.guard.sys.call(unix.SYS_SYMLINKAT, pointer(target), uintptr(dir), last)
 		})
 	case f.Type != format.TypeReg:
 		p.done.Substituted++
@@ -155,15 +157,15 @@ func (p *preparation) write(ctx context.Context, path string, mode uint32, size 
 	}
 	defer p.guard.leave(fd)
 	if sparse {
-		return failure(raw3(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
+		return failure(p.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
 	}
 	for size > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		b := p.buffer[:min(size, chunk)]
-		fillRandom(p.random, b)
-		got := raw3(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		fill(p.random, b, p.compressibility)
+		got := p.guard.sys.call(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		if got < 0 {
 			return unix.Errno(-got)
 		}
@@ -197,7 +199,7 @@ func (p *preparation) setMode(f *format.File) error {
 		return unix.Errno(-fd)
 	}
 	defer p.guard.leave(fd)
-	return failure(raw3(unix.SYS_FCHMOD, uintptr(fd), uintptr(f.Mode&modeMask), 0))
+	return failure(p.guard.sys.call(unix.SYS_FCHMOD, uintptr(fd), uintptr(f.Mode&modeMask), 0))
 }
 
 // setAttributes gives a file the extended attributes that the trace reads, with
@@ -215,7 +217,7 @@ func (p *preparation) setAttributes(f *format.File) {
 			continue
 		}
 		value := p.buffer[:a.Size]
-		fillRandom(p.random, value)
+		fill(p.random, value, 0)
 		_ = unix.Fsetxattr(int(fd), a.Name, value, 0)
 	}
 }
@@ -228,7 +230,7 @@ const maxAttribute = 64 << 10
 func (p *preparation) chill(f *format.File) {
 	n := newName(f.Path)
 	if fd := p.guard.open(&n, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); fd >= 0 {
-		raw6(unix.SYS_FADVISE64, uintptr(fd), 0, 0, unix.FADV_DONTNEED, 0, 0)
+		p.guard.sys(unix.SYS_FADVISE64, uintptr(fd), 0, 0, unix.FADV_DONTNEED, 0, 0)
 		p.guard.leave(fd)
 	}
 }

@@ -29,8 +29,9 @@ func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 }
 
 // run binds the guards of its threads as bind does.
-func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (r *Result, err error) {
-	if o, err = o.complete(); err != nil {
+func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (r *Result, outcome error) {
+	o, err := o.complete()
+	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	want, err := check(t, &o.Limits)
@@ -45,24 +46,40 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 	if err := e.build(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	root, err := openRoot(o.Root, o.Keep)
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
-	}
-	defer func() {
-		if failed := root.close(); failed != nil && err == nil {
-			err = fmt.Errorf("replay: %w", failed)
-		}
-	}()
 	raiseDescriptors(o.Limits.Descriptors)
+	r = &Result{Timing: o.Timing, Speed: o.Speed, trace: t, logs: e.logs}
+	if o.Backend != Null {
+		root, err := openRoot(o.Root, o.Keep)
+		if err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+		defer func() {
+			if failed := root.close(); failed != nil && outcome == nil {
+				outcome = fmt.Errorf("replay: %w", failed)
+			}
+		}()
+		e.guard.root = root.dir.Fd()
+		if r.Prepared, err = e.prepare(ctx, want, &o, bind); err != nil {
+			e.closeAll()
+			return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
+		}
+	}
+	e.bytes.Store(o.Limits.Bytes - want.bytes)
+	if err = e.run(ctx); err != nil {
+		err = fmt.Errorf("replay: %w", err)
+	}
+	r.collect(e.workers)
+	return r, err
+}
 
+// prepare builds what must exist before the first event.
+func (e *engine) prepare(ctx context.Context, want *wanted, o *Options, bind func(*guard) error) (Prepared, error) {
 	begin := time.Now()
 	p := &preparation{
 		want: want, guard: &e.guard, random: rand.NewChaCha8([32]byte{1}), progress: o.Progress,
-		files: t.Header().Files,
+		files: e.trace.Header().Files, compressibility: o.Compressibility,
 	}
-	e.guard.root = root.dir.Fd()
-	err = onThread(func() error {
+	err := onThread(func() error {
 		if err := bind(&e.guard); err != nil {
 			return err
 		}
@@ -71,19 +88,8 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 		}
 		return e.openDescriptors()
 	})
-	if err != nil {
-		e.closeAll()
-		return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
-	}
 	p.done.Elapsed = time.Since(begin)
-	e.bytes.Store(o.Limits.Bytes - want.bytes)
-	err = e.run(ctx)
-	r = &Result{Timing: o.Timing, Speed: o.Speed, Prepared: p.done, trace: t, logs: e.logs}
-	r.collect(e.workers)
-	if err != nil {
-		err = fmt.Errorf("replay: %w", err)
-	}
-	return r, err
+	return p.done, err
 }
 
 // onThread calls f on an operating-system thread that is thrown away after.

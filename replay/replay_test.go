@@ -23,20 +23,23 @@ func TestOptions(t *testing.T) {
 	}{
 		{"no root", Options{}},
 		{"speed -1", Options{Root: "x", Speed: -1}},
-		{"unknown timing", Options{Root: "x", Timing: 9}},
+		{"not one of its names", Options{Root: "x", Timing: 9}},
+		{"not one of its names", Options{Root: "x", Backend: 9}},
+		{"compressibility 101", Options{Root: "x", Compressibility: 101}},
 		{"below 0", Options{Root: "x", Limits: Limits{Files: -1}}},
 		{"memory", Options{Root: "x", Limits: Limits{Memory: 4096}}},
 	} {
 		_, err := Run(t.Context(), r, test.o)
 		require.ErrorContains(t, err, test.want)
 	}
-	for _, timing := range []Timing{Compute, Schedule, AFAP} {
-		got, err := ParseTiming(timing.String())
+	for i, name := range timingNames {
+		got, err := ParseTiming(name)
 		require.NoError(t, err)
-		require.Equal(t, timing, got)
+		require.Equal(t, Timing(i), got)
+		require.Equal(t, name, got.String())
 	}
-	_, err := ParseTiming("soon")
-	require.ErrorContains(t, err, `"soon"`)
+	_, err := ParseOrder("whatever")
+	require.EqualError(t, err, `unknown order "whatever": want resource, thread, total`)
 }
 
 // An empty trace is a replay too.

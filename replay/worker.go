@@ -29,6 +29,7 @@ type worker struct {
 	process *process
 	length  int64 // events that the thread has
 	guard   guard
+	sys     kernel // what the calls are made of
 
 	// The records in hand, and in a schedule their recorded durations.
 	batch     []format.Record
@@ -139,11 +140,11 @@ func (w *worker) play() {
 			return // stopped
 		}
 		r = &w.batch[w.at] // reading ahead moves it
-		if int(r.Op) >= len(calls) || calls[r.Op] == nil {
+		if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil {
 			w.failf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op)
 			return
 		}
-		got := calls[r.Op](w, r)
+		got := e.calls[r.Op](w, r)
 		end := e.now()
 
 		// The recorded durations are those of the calls alone, so the cost of

@@ -1,0 +1,150 @@
+package replay
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// at adds an event that took from one nanosecond of the recording to another.
+func (t *roll) at(thread int32, from, to int64) {
+	n := t.add(thread, format.OpWait4, 0)
+	p := &t.threads[thread-1]
+	p.records[n].Compute, p.durations[n] = from, to-from
+	for i := range n {
+		p.records[n].Compute -= p.records[i].Compute + p.durations[i]
+	}
+}
+
+// totalOrder builds an engine, which is not run.
+func totalOrder(t *testing.T, r *roll, limits Limits) (*engine, error) {
+	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete()
+	require.NoError(t, err)
+	e := newEngine(r, &o)
+	t.Cleanup(e.free)
+	return e, e.build()
+}
+
+func TestTotal(t *testing.T) {
+	r := newRoll(3)
+	r.at(1, 0, 10)
+	r.at(2, 5, 15)
+	r.at(3, 12, 30)
+	r.wait(1, 3, 0) // against the order of time: left out
+	r.at(1, 20, 25)
+	r.wait(2, 1, 1)
+	r.at(2, 22, 50)
+	e, err := totalOrder(t, r, Limits{})
+	require.NoError(t, err)
+	waits := func(thread int) []format.Wait {
+		w := e.workers[thread-1].waits
+		return w[:len(w)-1]
+	}
+	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: 2, Event: 0}}}, waits(1))
+	require.Equal(t, []format.Wait{
+		{Event: 1, For: format.Edge{Thread: 1, Event: 0}},
+		{Event: 1, For: format.Edge{Thread: 1, Event: 1}}, // found by compile, although they overlap
+	}, waits(2))
+	require.Equal(t, []format.Wait{{Event: 0, For: format.Edge{Thread: 1, Event: 0}}}, waits(3))
+}
+
+// Whatever overlaps, the waits are those of the definition, but for the ones
+// that others imply; and a replay keeps to them.
+func TestTotalIsWhatItSays(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		const threads, events = 5, 40
+		r := newRoll(threads)
+		var from, to [threads][events]int64
+		for n := range threads {
+			now := random.Int64N(20)
+			for i := range events {
+				from[n][i] = now
+				to[n][i] = now + random.Int64N(30)
+				r.at(int32(n+1), from[n][i], to[n][i])
+				now = to[n][i] + random.Int64N(20)
+			}
+		}
+		e, err := totalOrder(t, r, Limits{})
+		require.NoError(t, err)
+		// follows[n][i][k] is how many events of k that event waits for, by
+		// edges and by those of what it waits for.
+		var follows [threads][events][threads]int64
+		var fill func(n, i int)
+		done := map[[2]int]bool{}
+		fill = func(n, i int) {
+			if done[[2]int{n, i}] {
+				return
+			}
+			done[[2]int{n, i}] = true
+			f := &follows[n][i]
+			take := func(k, j int) {
+				fill(k, j)
+				for m := range f {
+					f[m] = max(f[m], follows[k][j][m])
+				}
+				f[k] = max(f[k], int64(j+1))
+			}
+			if i > 0 {
+				take(n, i-1)
+			}
+			for _, v := range e.workers[n].waits {
+				if v.Event == int64(i) {
+					take(int(v.For.Thread-1), int(v.For.Event))
+				}
+			}
+		}
+		for n := range threads {
+			for i := range events {
+				fill(n, i)
+				for k := range threads {
+					want := int64(0)
+					for j := range events {
+						if to[k][j] < from[n][i] || k == n && j < i {
+							want = int64(j + 1)
+						}
+					}
+					require.GreaterOrEqual(t, follows[n][i][k], want, "event %d of thread %d, of thread %d", i, n, k)
+				}
+			}
+		}
+
+		res, err := Run(t.Context(), r, Options{Backend: Null, Order: Total, Timing: AFAP})
+		require.NoError(t, err)
+		faultless(t, r, res)
+	}
+}
+
+// Waits of a total order count as memory.
+func TestTotalIsBounded(t *testing.T) {
+	r := newRoll(2)
+	for i := range int64(20_000) {
+		r.at(1, 4*i, 4*i+1)
+		r.at(2, 4*i+2, 4*i+3)
+	}
+	_, err := totalOrder(t, r, Limits{Memory: minMemory})
+	require.ErrorIs(t, err, ErrLimit)
+	_, err = totalOrder(t, r, Limits{})
+	require.NoError(t, err)
+}
+
+// Threads that keep only their own order wait for nothing of one another, not
+// even where they would for ever; but they are born first.
+func TestThreadOrder(t *testing.T) {
+	r := newRoll(1)
+	child := r.born(1, 1)
+	r.wait(1, child, 0)
+	r.add(1, format.OpClone, int64(child), format.CloneFiles)
+	r.add(child, format.OpWait4, 0)
+	o := Options{Backend: Null, Timing: AFAP}
+	_, err := Run(t.Context(), r, o)
+	require.ErrorContains(t, err, "wait for each other")
+	o.Order = Thread
+	res, err := Run(t.Context(), r, o)
+	require.NoError(t, err)
+	faultless(t, r, res)
+	require.Equal(t, format.OpClone, readAll(t, res.Events())[0].Op)
+}
