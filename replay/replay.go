@@ -47,7 +47,7 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	raiseDescriptors(o.Limits.Descriptors)
-	r = &Result{Timing: o.Timing, Speed: o.Speed, trace: t, logs: e.logs}
+	r = &Result{Options: o, trace: t, logs: e.logs}
 	if o.Backend != Null {
 		root, err := openRoot(o.Root, o.Keep)
 		if err != nil {

@@ -31,8 +31,7 @@ type Result struct {
 	// first. They are at most maxDifferences for each thread.
 	Differences []Difference
 
-	Timing Timing
-	Speed  float64
+	Options Options // as they were used, defaults filled in
 
 	trace format.Trace
 	logs  []log

@@ -21,9 +21,10 @@ import (
 
 func replayCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:      "replay",
-		Usage:     "replay a compiled trace",
-		UsageText: "pianola replay [--root DIR] [--timing compute|schedule|afap] [--speed X] [--log FILE] [--strict] [--keep] [--json] TRACE.bin",
+		Name:  "replay",
+		Usage: "replay a compiled trace",
+		UsageText: "pianola replay [--root DIR] [--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
+			"[--order resource|thread|total] [--backend posix|null] [--compressibility PERCENT] [--log FILE] [--strict] [--keep] [--json] TRACE.bin",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
 			"Without --root a directory is made in the working directory, and removed at the end.\n\n" +
@@ -32,6 +33,10 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is made if missing"},
 			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (after the thread's last), schedule (at its recorded time), afap (at once)"},
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
+			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
+			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), null (nobody, which measures the engine)"},
+			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
 			&cli.StringFlag{Name: "log", Usage: "write what was replayed to `FILE`, as a script"},
 			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
 			&cli.BoolFlag{Name: "keep", Usage: "leave the files below the root"},
@@ -46,19 +51,16 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	o := replay.Options{Root: c.String("root"), Speed: c.Float64("speed"), Strict: c.Bool("strict"), Keep: c.Bool("keep")}
-	if o.Timing, err = replay.ParseTiming(c.String("timing")); err != nil {
-		return usage(c, "--timing: %v", err)
-	}
-	if !(o.Speed > 0) {
-		return usage(c, "--speed: %v is not above 0", o.Speed)
+	o, err := replayOptions(c)
+	if err != nil {
+		return err
 	}
 	t, f, err := openTrace(name)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if o.Root == "" {
+	if o.Root == "" && o.Backend == replay.Posix {
 		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
 			return err
 		}
@@ -84,7 +86,7 @@ func runReplay(c *cli.Context) error {
 		return fmt.Errorf("%s: %w", name, runErr)
 	}
 	if log != nil {
-		if err := writeLog(log, t, r); err != nil {
+		if err := writeLog(log, r); err != nil {
 			return err
 		}
 		if err := log.commit(); err != nil {
@@ -109,19 +111,49 @@ func runReplay(c *cli.Context) error {
 	return err
 }
 
-// writeLog writes what was replayed as a script.
-func writeLog(w io.Writer, t format.Trace, r *replay.Result) error {
-	p := script.NewWriter(w)
-	h := &format.Header{}
-	if command, ok := t.Header().Value(format.MetaCommand); ok {
-		h.Set(format.MetaCommand, command)
+// replayOptions reads the command line.
+func replayOptions(c *cli.Context) (o replay.Options, err error) {
+	o = replay.Options{
+		Root: c.String("root"), Speed: c.Float64("speed"), Strict: c.Bool("strict"), Keep: c.Bool("keep"),
+		Compressibility: c.Int("compressibility"),
 	}
-	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g executed=%d failed=%d differed=%d interrupted=%t",
-		r.Timing, r.Speed, r.Executed, r.Failed, r.Differed, r.Interrupted))
+	if o.Timing, err = replay.ParseTiming(c.String("timing")); err != nil {
+		return o, usage(c, "--timing: %v", err)
+	}
+	if o.Wait, err = replay.ParseWait(c.String("wait")); err != nil {
+		return o, usage(c, "--wait: %v", err)
+	}
+	if o.Order, err = replay.ParseOrder(c.String("order")); err != nil {
+		return o, usage(c, "--order: %v", err)
+	}
+	if o.Backend, err = replay.ParseBackend(c.String("backend")); err != nil {
+		return o, usage(c, "--backend: %v", err)
+	}
+	switch {
+	case !(o.Speed > 0):
+		return o, usage(c, "--speed: %v is not above 0", o.Speed)
+	case o.Compressibility < 0 || o.Compressibility > 100:
+		return o, usage(c, "--compressibility: %d is not from 0 to 100", o.Compressibility)
+	case o.Root != "" && o.Backend != replay.Posix:
+		return o, usage(c, "--root: the backend %s has no use for it", o.Backend)
+	}
+	return o, nil
+}
+
+// writeLog writes what was replayed as a script.
+func writeLog(w io.Writer, r *replay.Result) error {
+	p := script.NewWriter(w)
+	events := r.Events()
+	h := &format.Header{}
+	for _, key := range []string{format.MetaCommand, format.MetaReplay} {
+		if v, ok := events.Header().Value(key); ok {
+			h.Set(key, v)
+		}
+	}
 	if err := p.WriteHeader(h); err != nil {
 		return err
 	}
-	if err := pump(r.Events(), p); err != nil {
+	if err := pump(events, p); err != nil {
 		return err
 	}
 	return p.Flush()
