@@ -125,6 +125,8 @@ const (
 	OpMunmap
 	OpMremap
 	OpMadvise
+	OpPipeRead
+	OpPipeWrite
 	numOps
 )
 
@@ -216,6 +218,7 @@ const (
 	EffectWait              // the result, or the argument "child", is a process that has ended
 	EffectChroot            // sets the root directory
 	EffectUnshare           // copies what the thread shares, by the flags
+	EffectPipeline          // compile made the event: a thread waits here for another at a pipe, or is waited for
 )
 
 // Info is a row of the table of operations.
@@ -290,6 +293,7 @@ var (
 	argGID    = Arg{Name: "gid", Kind: Int}
 	argTimes  = Arg{Name: "times", Kind: Addr}
 	argDup    = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
+	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were made
 )
 
 // table has one row per operation. System call numbers: arch/x86/entry/
@@ -435,6 +439,12 @@ var table = [numOps]Info{
 	OpMunmap:  {Name: "munmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize}, Sys: [numArch]int{11, 215}},
 	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Sys: [numArch]int{25, 216}},
 	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Sys: [numArch]int{28, 233}},
+
+	// What is left in a trace of the calls on a pipe that waited for one
+	// another: an event without a call. Its duration is the waiting, for what
+	// its edges lead to. A close counts as a write.
+	OpPipeRead:  {Name: "pipe_read", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+	OpPipeWrite: {Name: "pipe_write", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 }
 
 func canonStat(e *Event) Op {

@@ -66,6 +66,8 @@ var calls = [format.NumOps]call{
 	format.OpExitGroup: callExit,
 	format.OpWait4:     asRecorded,
 	format.OpUnshare:   callUnshare,
+	format.OpPipeRead:  asRecorded, // waits by its edges
+	format.OpPipeWrite: asRecorded,
 
 	format.OpFsync:         direct(unix.SYS_FSYNC),
 	format.OpFdatasync:     direct(unix.SYS_FDATASYNC),
