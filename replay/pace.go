@@ -92,7 +92,7 @@ func (w *worker) sleepUntil(t int64) int64 {
 			break
 		}
 		unpin()
-		w.bell.wait(seq, e.mono+t)
+		w.bell.wait(seq, e.deadline(t))
 		pin()
 		now = e.now()
 	}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package replay
+
+const hasTicks = false
+
+func ticks() uint64 { return 0 }
