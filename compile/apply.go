@@ -55,6 +55,8 @@ func init() {
 		format.OpPreadv: (*model).read, format.OpPreadv2: (*model).read,
 		format.OpWrite: (*model).write, format.OpWritev: (*model).write, format.OpPwrite64: (*model).write,
 		format.OpPwritev: (*model).write, format.OpPwritev2: (*model).write,
+		format.OpBrk: (*model).brk, format.OpMmap: (*model).mmap, format.OpMunmap: (*model).unmapped,
+		format.OpMremap: (*model).mremap, format.OpMadvise: (*model).unmapped,
 	} {
 		handlers[op] = h
 	}

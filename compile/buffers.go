@@ -10,6 +10,12 @@ const pageSize = 4096
 // the nearest region's place. Applications have dozens.
 const maxRegions = 1 << 16
 
+// The bounds of what can be a buffer, which leave room for sums.
+const (
+	maxAddr   = 1 << 57 // no address space is larger
+	maxBuffer = 1 << 40 // bytes
+)
+
 // region is a run of pages in the application's memory and where it begins in
 // the replay's.
 type region struct {
@@ -17,23 +23,28 @@ type region struct {
 	place    int64
 }
 
-// buffers lays out the memory that a process passed to reads and writes: runs
-// of pages in order of address, without the holes between them. The first page
-// is left free, so that place 0 can mean "no buffer".
+// buffers lays out the memory that a process passed to reads and writes, and
+// what it was given by memory calls where those were recorded: runs of pages in
+// order of address, without the holes between them. The first page is left
+// free, so that place 0 can mean "no buffer".
 type buffers struct {
-	regions []region // sorted, disjoint
+	regions []region // sorted, with holes between them
+	size    int64    // of all regions
+	settled bool     // regions have places and don't change
 }
 
 // add notes a buffer.
 func (b *buffers) add(addr, size int64) {
-	if addr <= 0 || size <= 0 || addr > 1<<57 || size > 1<<40 {
+	if b.settled || addr <= 0 || size <= 0 || addr > maxAddr || size > maxBuffer {
 		return
 	}
 	from, to := addr&^(pageSize-1), (addr+size+pageSize-1)&^(pageSize-1)
 	i, _ := slices.BinarySearchFunc(b.regions, from, func(r region, from int64) int { return cmp64(r.to, from) })
 	j := i
+	before := int64(0)
 	for j < len(b.regions) && b.regions[j].from <= to {
 		from, to = min(from, b.regions[j].from), max(to, b.regions[j].to)
+		before += b.regions[j].to - b.regions[j].from
 		j++
 	}
 	switch {
@@ -43,7 +54,10 @@ func (b *buffers) add(addr, size int64) {
 		b.regions = slices.Replace(b.regions, i, j, region{from: from, to: to})
 	case len(b.regions) < maxRegions:
 		b.regions = slices.Insert(b.regions, i, region{from: from, to: to})
+	default:
+		return
 	}
+	b.size += to - from - before
 }
 
 // settle gives every region its place.
@@ -54,6 +68,7 @@ func (b *buffers) settle() {
 		r.place = place
 		place += r.to - r.from
 	}
+	b.settled = true
 }
 
 // place returns where a buffer lies in the replay's memory, 0 for none.
@@ -66,6 +81,29 @@ func (b *buffers) place(addr int64) int64 {
 		return 0
 	}
 	return b.regions[i].place + addr - b.regions[i].from
+}
+
+// find returns the region that all of size bytes at an address lie in, nil if
+// there is none. Of no bytes the address can be the region's end, too.
+func (b *buffers) find(addr, size int64) *region {
+	if addr <= 0 || size < 0 || addr > maxAddr || size > maxBuffer {
+		return nil
+	}
+	i, _ := slices.BinarySearchFunc(b.regions, addr, func(r region, addr int64) int { return cmp64(r.to, addr) })
+	if i == len(b.regions) || addr < b.regions[i].from || addr+size > b.regions[i].to {
+		return nil
+	}
+	return &b.regions[i]
+}
+
+// placeOf returns where size bytes at an address lie in the replay's memory, 0
+// where not all of them do.
+func (b *buffers) placeOf(addr, size int64) int64 {
+	r := b.find(addr, size)
+	if r == nil {
+		return 0
+	}
+	return r.place + addr - r.from
 }
 
 func cmp64(a, b int64) int {

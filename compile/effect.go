@@ -74,7 +74,7 @@ func (m *model) effect(s *step, why reason) reason {
 	case format.EffectExec:
 		if ok {
 			files.exec()
-			s.t.process.command = baseName(string(s.e.Str[0]))
+			s.t.process.command, s.t.process.brk = baseName(string(s.e.Str[0])), 0
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:

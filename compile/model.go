@@ -159,9 +159,6 @@ func (m *model) compute(t *thread, e *format.Event) (compute, debt int64) {
 // emit puts an event into the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
-	if out.Op.Info().Class == format.ClassMemory && out.Ret > 0 {
-		out.Ret = 0 // an address, which means nothing elsewhere
-	}
 	compute, debt := m.compute(t, e)
 	out.Compute = compute
 	out.Off = min(t.off+offProcessor(e), compute)

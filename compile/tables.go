@@ -30,6 +30,7 @@ type process struct {
 	pid     int32
 	threads int
 	buffers *buffers
+	brk     int64  // address of its break, 0 if not known
 	command string // base name of its program
 	ended   place  // exit of its newest thread
 	endTime int64  // on the recording's clock
@@ -162,7 +163,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 	proc := t.process
 	if flags&format.CloneThread == 0 {
 		proc = m.newProcess(tid)
-		proc.command = t.process.command
+		proc.command, proc.brk = t.process.command, t.process.brk
 	}
 	// The child runs from some moment during the call on.
 	compute, _ := m.compute(t, e)

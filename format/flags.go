@@ -197,18 +197,18 @@ var (
 
 	WaitIDType = &FlagSet{Enum: true, Flags: same("P_ALL", 0, "P_PID", 1, "P_PGID", 2, "P_PIDFD", 3)}
 
-	MmapProt = &FlagSet{Zero: "PROT_NONE", Flags: same("PROT_READ", 1, "PROT_WRITE", 2, "PROT_EXEC", 4, "PROT_GROWSDOWN", 0x1000000, "PROT_GROWSUP", 0x2000000)}
+	MmapProt = &FlagSet{Zero: "PROT_NONE", Flags: same("PROT_READ", 1, "PROT_WRITE", ProtWrite, "PROT_EXEC", 4, "PROT_GROWSDOWN", 0x1000000, "PROT_GROWSUP", 0x2000000)}
 
-	MmapFlags = &FlagSet{Flags: same("MAP_SHARED_VALIDATE", 3, "MAP_SHARED", 1, "MAP_PRIVATE", 2, "MAP_FIXED", 0x10, "MAP_ANONYMOUS", MapAnonymous,
-		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", 0x4000,
-		"MAP_POPULATE", 0x8000, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
+	MmapFlags = &FlagSet{Flags: same("MAP_SHARED_VALIDATE", 3, "MAP_SHARED", MapShared, "MAP_PRIVATE", 2, "MAP_FIXED", 0x10, "MAP_ANONYMOUS", MapAnonymous,
+		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", MapNoreserve,
+		"MAP_POPULATE", MapPopulate, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
 
-	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", 4)}
+	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", MremapDontunmap)}
 
-	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", 3, "MADV_DONTNEED", 4,
-		"MADV_FREE", 8, "MADV_REMOVE", 9, "MADV_DONTFORK", 10, "MADV_DOFORK", 11, "MADV_MERGEABLE", 12, "MADV_UNMERGEABLE", 13,
+	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", MadvWillneed, "MADV_DONTNEED", MadvDontneed,
+		"MADV_FREE", MadvFree, "MADV_REMOVE", 9, "MADV_DONTFORK", 10, "MADV_DOFORK", 11, "MADV_MERGEABLE", 12, "MADV_UNMERGEABLE", 13,
 		"MADV_HUGEPAGE", 14, "MADV_NOHUGEPAGE", 15, "MADV_DONTDUMP", 16, "MADV_DODUMP", 17, "MADV_WIPEONFORK", 18, "MADV_KEEPONFORK", 19,
-		"MADV_COLD", 20, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", 22, "MADV_POPULATE_WRITE", 23, "MADV_COLLAPSE", 25)}
+		"MADV_COLD", MadvCold, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", MadvPopulateRead, "MADV_POPULATE_WRITE", MadvPopulateWrite, "MADV_COLLAPSE", 25)}
 
 	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", 0x1000000,
 		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
@@ -242,11 +242,25 @@ const (
 	CloseRangeCloexec = 4
 
 	MfdCloexec    = 1
-	MapAnonymous  = 0x20
 	Ficlone       = 0x40049409
 	Ficlonerange  = 0x4020940d
 	Fideduperange = 0xc0189436
 	FsIocGetflags = 0x80086601
+
+	ProtWrite    = 2
+	MapShared    = 1
+	MapAnonymous = 0x20
+	MapNoreserve = 0x4000
+	MapPopulate  = 0x8000
+
+	MremapDontunmap = 4
+
+	MadvWillneed      = 3
+	MadvDontneed      = 4
+	MadvFree          = 8
+	MadvCold          = 20
+	MadvPopulateRead  = 22
+	MadvPopulateWrite = 23
 
 	// CloneSigchld is canonical only: the signal to the parent is SIGCHLD.
 	CloneSigchld = 0x40
