@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
 
-.PHONY: help build demo truth test race bench fuzz lint generate clean deps-demo deps-test
+.PHONY: help build demo truth test race bench fuzz lint generate clean deps-demo deps-truth deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -17,8 +17,8 @@ build: ## bin/pianola, a static binary
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg
 	sh scripts/demo.sh demo
 
-truth: deps-demo build ## the demo five times, application and replay in turn: medians
-	sh scripts/truth.sh demo/truth
+truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
+	sh scripts/truth.sh demo/truth $(APPS)
 
 test: deps-test build ## all tests
 	$(GO) vet ./...
@@ -54,6 +54,9 @@ clean: ## remove what was built
 # Packages are installed only where a program is missing, and only by root.
 deps-demo:
 	@sh scripts/need.sh sqlite3=sqlite3
+
+deps-truth:
+	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio
