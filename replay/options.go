@@ -87,21 +87,23 @@ func choose[T ~uint8](what string, names []string, name string) (T, error) {
 type Options struct {
 	Root    string  // directory to work in; made if missing
 	Backend Backend // what plays the events
+	Prepare Prepare // what is done about the fileset
+	Cache   Cache   // how much of it is in the page cache at the start
 	Timing  Timing  // when events are due
 	Wait    Wait    // how that is waited for
 	Order   Order   // what an event waits for of other threads
 	Speed   float64 // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool    // end at the first result that differs
-	Keep    bool    // leave what was made below the root
+	Keep    bool    // leave what was made below the root, as is done where there was something before
 	Limits  Limits  // what a trace may use
 
 	// Compressibility is how much of what is written, and of the fileset, a
 	// compressor can take away, in per cent.
 	Compressibility int
 
-	// Progress, if not nil, is told how many bytes of the fileset exist, and
-	// how many are wanted. It is called from one goroutine at a time.
-	Progress func(done, total int64)
+	// Progress, if not nil, is told how far the preparation has come. It is
+	// called often, and from one goroutine at a time.
+	Progress func(Progress)
 }
 
 // Limits bound what a trace may use, for it can come from a stranger. They are
@@ -143,7 +145,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("no root given")
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
+	case int(o.Prepare) >= len(prepareNames) || int(o.Cache) >= len(cacheNames) || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

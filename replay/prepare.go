@@ -2,10 +2,10 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
-	"strings"
+	"runtime"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -14,231 +14,255 @@ import (
 	"pianola/format"
 )
 
-// Prepared says what was built before a replay.
+// Prepare says what is done about the fileset before a replay.
+type Prepare uint8
+
+// The ways to prepare.
+const (
+	PrepareAuto   Prepare = iota // what fits is kept, all else built or removed
+	PrepareAlways                // everything is built anew
+	PrepareNever                 // what is there is taken as it is
+	PrepareOnly                  // as PrepareAuto, but nothing is replayed, and the root is kept
+)
+
+var prepareNames = []string{PrepareAuto: "auto", PrepareAlways: "always", PrepareNever: "never", PrepareOnly: "only"}
+
+func (p Prepare) String() string { return prepareNames[p] }
+
+// ParsePrepare returns the way to prepare of that name.
+func ParsePrepare(name string) (Prepare, error) {
+	return choose[Prepare]("way to prepare", prepareNames, name)
+}
+
+// Prepared says what was done before a replay.
 type Prepared struct {
-	Files       int64 // of the fileset, of any type
-	Bytes       int64 // written into them
-	Fillers     int64 // empty files that give directories their size
-	Substituted int64 // pipes, sockets and devices, for which stand empty files
+	Files       int64  // of the fileset, of any type, that are there
+	Kept        int64  // of these, and of fillers, that were there before, if only to be cut or completed
+	Removed     int64  // names that were there, with all below them, and had to go
+	Missing     int64  // files of the fileset that are not there: PrepareNever
+	Example     string // one of them
+	Bytes       int64  // written into files
+	Fillers     int64  // empty files that give directories their size
+	Substituted int64  // pipes, sockets and devices, for which stand empty files
 	Elapsed     time.Duration
 }
 
-// preparation builds a fileset. Its thread is bound by its guard: a fileset is
-// no more to be trusted than events are.
-type preparation struct {
-	files    []format.File
-	want     *wanted
-	guard    *guard
-	random   *rand.ChaCha8
-	progress func(done, total int64)
-
-	compressibility int // of what files hold, in per cent
-
-	done   Prepared
-	buffer []byte
+// Progress says how far a preparation has come.
+type Progress struct {
+	Files, AllFiles int64 // fillers too
+	Bytes, AllBytes int64 // written, and to be written
 }
 
-// chunk is how much of a file is written at once.
-const chunk = 1 << 20
+// preparation builds a fileset, or restores it.
+type preparation struct {
+	mode            Prepare
+	cache           Cache
+	compressibility int // of what files hold, in per cent
+	root            *root
+	set             *fileset
+	crew            *crew
+	claimed         sync.Map // inodes of more than one name that are a file of the fileset
 
-// fillerName is the name of a file that only lengthens a directory. They are
-// of one length, so that the number of them gives the directory's.
-func fillerName(i int64) string { return fmt.Sprintf(".pianola_fill_%08d", i) }
+	mu       sync.Mutex // of what follows
+	done     Prepared
+	state    Progress
+	progress func(Progress)
+}
 
-// entryLength returns how many bytes getdents64 returns for a name.
-func entryLength(name string) int64 { return int64(19+len(name)+1+7) &^ 7 }
+// hands is how many threads prepare. Small files wait for the file system more
+// than for a processor, and more so if it lies beyond a network.
+func hands() int { return min(max(4, 2*runtime.NumCPU()), 32) }
 
-func (p *preparation) run(ctx context.Context) error {
-	if err := p.fits(); err != nil {
-		return err
+// prepare brings about what must exist before the first event, and opens the
+// descriptors that are open then.
+func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options, bind func(*guard) error) (Prepared, error) {
+	begin := time.Now()
+	set, err := newFileset(e.trace.Header().Files, want.fillers)
+	if err != nil {
+		return Prepared{}, err
 	}
-	p.buffer = make([]byte, chunk)
-	for i := range p.files {
-		f := &p.files[i]
-		if err := ctx.Err(); err != nil {
+	p := &preparation{
+		mode: o.Prepare, cache: o.Cache, compressibility: o.Compressibility, root: r, set: set, progress: o.Progress,
+	}
+	if p.crew, err = newCrew(hands(), e.guard, bind); err != nil {
+		return Prepared{}, err
+	}
+	defer p.crew.dismiss()
+	if err := p.run(ctx); err != nil {
+		return Prepared{}, err
+	}
+	// The workers' guards are copies of one that is bound, and one thread, to
+	// be thrown away, that opens for them.
+	err = onThread(func() error {
+		if err := bind(&e.guard); err != nil || o.Prepare == PrepareOnly {
 			return err
 		}
-		if err := p.build(ctx, f); err != nil {
-			return fmt.Errorf("make %s %q: %w", f.Type, f.Path, err)
-		}
-		if len(f.Attrs) > 0 && f.Link == "" && f.Type != format.TypeLnk {
-			p.setAttributes(f)
-		}
-		p.done.Files++
-	}
-	// Permissions last: a directory may forbid to put anything into it.
-	for i := len(p.files) - 1; i >= 0; i-- {
-		if f := &p.files[i]; f.Type == format.TypeDir && filepath.Clean(f.Path) != "." {
-			if err := p.setMode(f); err != nil {
-				return fmt.Errorf("set the mode of %q: %w", f.Path, err)
-			}
-		}
-	}
-	if p.done.Files == 0 {
-		return nil
-	}
-	// A page can only be dropped from the cache once it has been written.
-	if err := unix.Syncfs(int(p.guard.root)); err != nil {
-		return fmt.Errorf("sync: %w", err)
-	}
-	for i := range p.files {
-		if f := &p.files[i]; f.Type == format.TypeReg && f.Cached == 0 && f.Size > 0 {
-			p.chill(f)
-		}
-	}
-	return nil
+		return e.openDescriptors()
+	})
+	p.done.Elapsed = time.Since(begin)
+	return p.done, err
 }
 
-// fits compares what is to be written with what is free.
-func (p *preparation) fits() error {
-	var s unix.Statfs_t
-	if err := unix.Fstatfs(int(p.guard.root), &s); err != nil {
-		return fmt.Errorf("find out how much space is free: %w", err)
-	}
-	if free := s.Bavail * uint64(s.Bsize); uint64(p.want.bytes) > free {
-		return fmt.Errorf("the fileset needs %d bytes, %d are free: %w", p.want.bytes, free, unix.ENOSPC)
-	}
-	return nil
-}
-
-func (p *preparation) build(ctx context.Context, f *format.File) error {
-	n := newName(f.Path)
-	switch {
-	case f.Link != "":
-		old := newName(f.Link)
-		dir, last := p.guard.parent(&n)
-		if lost(dir) {
-			return unix.Errno(-dir)
+func (p *preparation) run(ctx context.Context) error {
+	if p.mode == PrepareNever {
+		if err := p.look(ctx); err != nil {
+			return err
 		}
-		defer p.guard.leave(dir)
-		dir2, last2 := p.guard.parent(&old)
-		if lost(dir2) {
-			return unix.Errno(-dir2)
-		}
-		defer p.guard.leave(dir2)
-		return failure(p.guard.sys(unix.SYS_LINKAT, uintptr(dir2), last2, uintptr(dir), last, 0, 0))
-	case f.Type == format.TypeDir:
-		if filepath.Clean(f.Path) != "." {
-			if err := p.at(&n, func(dir int64, last uintptr) int64 {
-				return p.guard.sys.call(unix.SYS_MKDIRAT, uintptr(dir), last, 0o700)
-			}); err != nil {
+	} else {
+		if !p.root.fresh {
+			if err := p.restore(ctx); err != nil {
 				return err
 			}
 		}
-		return p.fill(ctx, f)
-	case f.Type == format.TypeLnk:
-		target := cString(f.Target)
-		return p.at(&n, func(dir int64, last uintptr) int64 {
-			return p.guard.sys.call(unix.SYS_SYMLINKAT, pointer(target), uintptr(dir), last)
-		})
-	case f.Type != format.TypeReg:
-		p.done.Substituted++
-		return p.write(ctx, f.Path, f.Mode, 0, false)
-	}
-	return p.write(ctx, f.Path, f.Mode, f.Size, f.Sparse)
-}
-
-// at makes a call that takes a directory and a name in it.
-func (p *preparation) at(n *name, call func(dir int64, last uintptr) int64) error {
-	dir, last := p.guard.parent(n)
-	if lost(dir) {
-		return unix.Errno(-dir)
-	}
-	defer p.guard.leave(dir)
-	return failure(call(dir, last))
-}
-
-// write makes a regular file with blocks of random bytes, or without blocks.
-func (p *preparation) write(ctx context.Context, path string, mode uint32, size int64, sparse bool) error {
-	n := newName(path)
-	fd := p.guard.open(&n, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, uintptr(mode)&modeMask)
-	if fd < 0 {
-		return unix.Errno(-fd)
-	}
-	defer p.guard.leave(fd)
-	if sparse {
-		return failure(p.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
-	}
-	for size > 0 {
-		if err := ctx.Err(); err != nil {
+		if err := p.one(ctx, p.fits); err != nil {
 			return err
 		}
-		b := p.buffer[:min(size, chunk)]
-		fill(p.random, b, p.compressibility)
-		got := p.guard.sys.call(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
-		if got < 0 {
-			return unix.Errno(-got)
+	}
+	p.done.Kept = p.there()
+	if p.mode != PrepareNever {
+		if err := p.build(ctx); err != nil {
+			return err
 		}
-		size -= got
-		p.done.Bytes += got
-		if p.progress != nil {
-			p.progress(p.done.Bytes, p.want.bytes)
-		}
+	}
+	p.count()
+	if len(p.set.names) == 1 {
+		return nil
+	}
+	// What is written later than now would be written during the replay, and
+	// only then could its pages be dropped from the cache.
+	if err := p.one(ctx, syncAll); err != nil {
+		return err
+	}
+	if p.cache == CacheAsIs {
+		return nil
+	}
+	return p.crew.each(ctx, p.set.files, func(h *hand, it *item) error { return p.setCache(ctx, h, it) })
+}
+
+// one does something on one thread of the crew.
+func (p *preparation) one(ctx context.Context, do func(*hand, *item) error) error {
+	return p.crew.each(ctx, p.set.dirs[0], do)
+}
+
+func syncAll(h *hand, _ *item) error {
+	if err := failure(h.guard.sys.call(unix.SYS_SYNCFS, h.guard.root, 0, 0)); err != nil {
+		return fmt.Errorf("sync: %w", err)
 	}
 	return nil
 }
 
-// fill gives a directory as many more names as listing it must return.
-func (p *preparation) fill(ctx context.Context, f *format.File) error {
-	for i := range p.want.fillers[f.Path] {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := p.write(ctx, filepath.Join(f.Path, fillerName(i)), 0o600, 0, false); err != nil {
-			return err
-		}
-		p.done.Fillers++
+// fits compares what is to be built with what is free, before anything is
+// written.
+func (p *preparation) fits(h *hand, _ *item) error {
+	var s unix.Statfs_t
+	if err := failure(h.guard.sys.call(unix.SYS_FSTATFS, h.guard.root, uintptr(unsafe.Pointer(&s)), 0)); err != nil {
+		return fmt.Errorf("find out how much space is free: %w", err)
 	}
-	return nil
-}
-
-func (p *preparation) setMode(f *format.File) error {
-	n := newName(f.Path)
-	fd := p.guard.open(&n, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if fd < 0 {
-		return unix.Errno(-fd)
-	}
-	defer p.guard.leave(fd)
-	return failure(p.guard.sys.call(unix.SYS_FCHMOD, uintptr(fd), uintptr(f.Mode&modeMask), 0))
-}
-
-// setAttributes gives a file the extended attributes that the trace reads, with
-// random values of their sizes. As the calls of a trace it sets those of users
-// only. Where that fails the reads will differ, which is counted.
-func (p *preparation) setAttributes(f *format.File) {
-	n := newName(f.Path)
-	fd := p.guard.open(&n, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if fd < 0 {
-		return
-	}
-	defer p.guard.leave(fd)
-	for _, a := range f.Attrs {
-		if !strings.HasPrefix(a.Name, "user.") || a.Size > maxAttribute || a.Size < 0 {
+	block := max(s.Frsize, 1)
+	var files, blocks int64
+	for _, it := range p.set.names {
+		if it.there || it.target != nil || it.parent == nil {
+			if it.there && it.have < it.length() {
+				p.state.AllBytes += it.length() - it.have
+				blocks += (it.length() - it.have + block - 1) / block
+			}
 			continue
 		}
-		value := p.buffer[:a.Size]
-		fill(p.random, value, 0)
-		_ = unix.Fsetxattr(int(fd), a.Name, value, 0)
+		files++
+		if it.Type == format.TypeDir {
+			blocks++
+		} else if !it.Sparse {
+			p.state.AllBytes += it.length()
+			blocks += (it.length() + block - 1) / block
+		}
 	}
-}
-
-// maxAttribute is the largest value of an attribute (XATTR_SIZE_MAX).
-const maxAttribute = 64 << 10
-
-// chill drops a file from the page cache. The kernel takes it as advice, and a
-// file that its owner may not read is left warm, so there is no error.
-func (p *preparation) chill(f *format.File) {
-	n := newName(f.Path)
-	if fd := p.guard.open(&n, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); fd >= 0 {
-		p.guard.sys(unix.SYS_FADVISE64, uintptr(fd), 0, 0, unix.FADV_DONTNEED, 0, 0)
-		p.guard.leave(fd)
-	}
-}
-
-// failure makes an error of a system call's result.
-func failure(got int64) error {
-	if got < 0 {
-		return unix.Errno(-got)
+	p.state.AllFiles = int64(len(p.set.names)) - 1
+	// A file system that makes inodes when it needs them counts none.
+	if uint64(blocks) > s.Bavail || s.Files > 0 && uint64(files) > s.Ffree {
+		return fmt.Errorf("the fileset needs %d bytes and %d files more, %d bytes and %d files are free: %w",
+			blocks*block, files, s.Bavail*uint64(block), s.Ffree, unix.ENOSPC)
 	}
 	return nil
+}
+
+// look finds out what is there, and changes nothing.
+func (p *preparation) look(ctx context.Context) error {
+	look := func(h *hand, it *item) error {
+		_, err := h.stat(it.path)
+		if it.there = err == nil; it.there || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+			return nil
+		}
+		return fmt.Errorf("look for %q: %w", it.path, err)
+	}
+	for _, items := range append(p.set.dirs, p.set.files, p.set.links) {
+		if err := p.crew.each(ctx, items, look); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// there returns how many names of the fileset exist.
+func (p *preparation) there() (n int64) {
+	for _, it := range p.set.names {
+		if it.there && it.parent != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// count counts what the fileset consists of by now.
+func (p *preparation) count() {
+	d := &p.done
+	for path, it := range p.set.names {
+		switch {
+		case it.parent == nil:
+		case !it.there:
+			if d.Missing++; d.Example == "" || path < d.Example {
+				d.Example = path
+			}
+		case it.File == &filler:
+			d.Fillers++
+		default:
+			d.Files++
+			if it.target == nil && it.Type != format.TypeReg && it.Type != format.TypeDir && it.Type != format.TypeLnk {
+				d.Substituted++
+			}
+		}
+	}
+}
+
+// remove removes what stands under a name, with all below it.
+func (p *preparation) remove(path string) error {
+	p.mu.Lock()
+	p.done.Removed++
+	p.mu.Unlock()
+	return p.root.remove(path)
+}
+
+// made notes that an item exists.
+func (p *preparation) made(it *item) {
+	it.there = true
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if it.parent != nil {
+		p.state.Files++
+	}
+	p.tell()
+}
+
+// wrote notes that so many bytes more were written.
+func (p *preparation) wrote(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done.Bytes += bytes
+	p.state.Bytes += bytes
+	p.tell()
+}
+
+func (p *preparation) tell() {
+	if p.progress != nil {
+		p.progress(p.state)
+	}
 }

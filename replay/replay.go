@@ -3,11 +3,9 @@ package replay
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,7 +21,8 @@ var running sync.Mutex
 //
 // A run that ends early, because ctx is done, a result differs in a strict
 // replay, a limit is met or the trace is damaged, returns an error and the
-// Result of what was executed. The Result is nil if nothing was begun.
+// Result of what was executed. The Result is nil if nothing was begun. With
+// PrepareOnly it says what was prepared.
 func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 	return run(ctx, t, o, (*guard).probe)
 }
@@ -49,7 +48,7 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 	raiseDescriptors(o.Limits.Descriptors)
 	r = &Result{Options: o, trace: t, logs: e.logs}
 	if o.Backend != Null {
-		root, err := openRoot(o.Root, o.Keep)
+		root, err := openRoot(&o)
 		if err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
@@ -59,9 +58,12 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 			}
 		}()
 		e.guard.root = root.dir.Fd()
-		if r.Prepared, err = e.prepare(ctx, want, &o, bind); err != nil {
+		if r.Prepared, err = e.prepare(ctx, root, want, &o, bind); err != nil || o.Prepare == PrepareOnly {
 			e.closeAll()
-			return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
+			if err != nil {
+				return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
+			}
+			return r, nil
 		}
 	}
 	e.bytes.Store(o.Limits.Bytes - want.bytes)
@@ -70,26 +72,6 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error
 	}
 	r.collect(e.workers)
 	return r, err
-}
-
-// prepare builds what must exist before the first event.
-func (e *engine) prepare(ctx context.Context, want *wanted, o *Options, bind func(*guard) error) (Prepared, error) {
-	begin := time.Now()
-	p := &preparation{
-		want: want, guard: &e.guard, random: rand.NewChaCha8([32]byte{1}), progress: o.Progress,
-		files: e.trace.Header().Files, compressibility: o.Compressibility,
-	}
-	err := onThread(func() error {
-		if err := bind(&e.guard); err != nil {
-			return err
-		}
-		if err := p.run(ctx); err != nil {
-			return err
-		}
-		return e.openDescriptors()
-	})
-	p.done.Elapsed = time.Since(begin)
-	return p.done, err
 }
 
 // onThread calls f on an operating-system thread that is thrown away after.

@@ -23,14 +23,18 @@ var ErrRoot = errors.New("not empty and not made by pianola")
 type root struct {
 	path    string
 	dir     *os.File // locked, so that no other replay uses it
+	inside  *os.Root // the same, for operations that don't leave it
 	created bool     // by this run
-	keep    bool
+	fresh   bool     // there is nothing in it but the marker
+	keep    bool     // what is in it at the end
 }
 
-// openRoot makes the root, or takes one that is empty, or empties one that an
-// earlier replay has left.
-func openRoot(path string, keep bool) (*root, error) {
-	r := &root{path: path, keep: keep}
+// openRoot makes the root, or takes one that is empty, or one that an earlier
+// replay has left, which is emptied if nothing of it is to be used, and kept in
+// any case.
+func openRoot(o *Options) (*root, error) {
+	path := o.Root
+	r := &root{path: path, keep: o.Keep || o.Prepare == PrepareOnly}
 	// Modes are as the trace has them, so the root itself is closed to others.
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -45,14 +49,24 @@ func openRoot(path string, keep bool) (*root, error) {
 	if r.dir, err = os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
-	if err := r.claim(); err != nil {
+	// By the descriptor, for the path may be another directory's by now.
+	if r.inside, err = os.OpenRoot(fmt.Sprintf("%s%d", ownFiles, r.dir.Fd())); err != nil {
 		_ = r.dir.Close()
+		return nil, fmt.Errorf("open the root: %w", err)
+	}
+	if err := r.claim(o); err != nil {
+		r.release()
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *root) claim() error {
+func (r *root) release() {
+	_ = r.inside.Close()
+	_ = r.dir.Close()
+}
+
+func (r *root) claim(o *Options) error {
 	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("lock the root %s, which another replay may use: %w", r.path, err)
 	}
@@ -60,44 +74,46 @@ func (r *root) claim() error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list the root: %w", err)
 	}
-	inside, err := r.inside()
-	if err != nil {
-		return err
-	}
-	defer inside.Close()
-	if len(names) > 0 {
-		if info, err := inside.Lstat(marker); err != nil || !info.Mode().IsRegular() {
+	// What is in the root may be kept only if it can be compressed as well as
+	// what would be written: the marker says how well.
+	mark := fmt.Sprintf("compressibility %d\n", o.Compressibility)
+	r.fresh = len(names) == 0
+	if !r.fresh {
+		if info, err := r.inside.Lstat(marker); err != nil || !info.Mode().IsRegular() {
 			return fmt.Errorf("root %s: %w", r.path, ErrRoot)
+		}
+		r.keep = true
+		if o.Prepare == PrepareNever || o.Prepare != PrepareAlways && r.marked(mark) {
+			return nil
 		}
 		if err := r.empty(); err != nil {
 			return err
 		}
+		r.fresh = true
 	}
-	if err := inside.WriteFile(marker, nil, 0o600); err != nil {
+	if err := r.inside.WriteFile(marker, []byte(mark), 0o600); err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
 	return nil
 }
 
-// inside opens the root for operations that don't leave it.
-func (r *root) inside() (*os.Root, error) {
-	// By the descriptor, for the path may be another directory's by now.
-	inside, err := os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", r.dir.Fd()))
+// marked reports whether the marker, in which a replay may have written too,
+// says just that.
+func (r *root) marked(mark string) bool {
+	f, err := r.inside.Open(marker)
 	if err != nil {
-		return nil, fmt.Errorf("open the root: %w", err)
+		return false
 	}
-	return inside, nil
+	defer f.Close()
+	b := make([]byte, len(mark)+1)
+	n, err := io.ReadFull(f, b)
+	return errors.Is(err, io.ErrUnexpectedEOF) && string(b[:n]) == mark
 }
 
 // empty removes all that lies in the root, the marker last: a root that was
 // emptied by half is still known.
 func (r *root) empty() error {
-	inside, err := r.inside()
-	if err != nil {
-		return err
-	}
-	defer inside.Close()
-	dir, err := inside.Open(".")
+	dir, err := r.inside.Open(".")
 	if err != nil {
 		return fmt.Errorf("list the root: %w", err)
 	}
@@ -110,17 +126,23 @@ func (r *root) empty() error {
 		if name == marker {
 			continue
 		}
-		err := inside.RemoveAll(name)
-		if errors.Is(err, fs.ErrPermission) {
-			openUp(inside, name)
-			err = inside.RemoveAll(name)
-		}
-		if err != nil {
-			return fmt.Errorf("empty the root: %w", err)
+		if err := r.remove(name); err != nil {
+			return err
 		}
 	}
-	if err := inside.RemoveAll(marker); err != nil {
-		return fmt.Errorf("empty the root: %w", err)
+	return r.remove(marker)
+}
+
+// remove removes what stands under a name below the root, with all below it.
+// It may be called concurrently.
+func (r *root) remove(name string) error {
+	err := r.inside.RemoveAll(name)
+	if errors.Is(err, fs.ErrPermission) {
+		openUp(r.inside, name)
+		err = r.inside.RemoveAll(name)
+	}
+	if err != nil {
+		return fmt.Errorf("remove from the root: %w", err)
 	}
 	return nil
 }
@@ -137,7 +159,7 @@ func openUp(inside *os.Root, name string) {
 
 // close gives the root back, without what was made in it unless it is kept.
 func (r *root) close() error {
-	defer r.dir.Close()
+	defer r.release()
 	if r.keep {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -32,6 +33,13 @@ func (p *progress) set(done, total int64) {
 	if p.bar != nil {
 		p.bar.ChangeMax64(total)
 		p.bar.Set64(done)
+	}
+}
+
+// describe says more about the work.
+func (p *progress) describe(form string, args ...any) {
+	if p.bar != nil {
+		p.bar.Describe(fmt.Sprintf(form, args...))
 	}
 }
 

@@ -23,7 +23,8 @@ func replayCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "replay",
 		Usage: "replay a compiled trace",
-		UsageText: "pianola replay [--root DIR] [--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
+		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
+			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
 			"[--order resource|thread|total] [--backend posix|null] [--compressibility PERCENT] [--log FILE] [--strict] [--keep] [--json] TRACE.bin",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
@@ -31,6 +32,8 @@ func replayCommand() *cli.Command {
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is made if missing"},
+			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "`WHAT` to build of the files: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, and replay nothing)"},
+			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "`HOW` the page cache is before the start: recorded (as the application found it), warm, cold, asis"},
 			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (after the thread's last), schedule (at its recorded time), afap (at once)"},
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
@@ -39,7 +42,7 @@ func replayCommand() *cli.Command {
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
 			&cli.StringFlag{Name: "log", Usage: "write what was replayed to `FILE`, as a script"},
 			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
-			&cli.BoolFlag{Name: "keep", Usage: "leave the files below the root"},
+			&cli.BoolFlag{Name: "keep", Usage: "leave the files below the root; those that were there before are left in any case"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 		},
 		Action: runReplay,
@@ -64,7 +67,7 @@ func runReplay(c *cli.Context) error {
 		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
 			return err
 		}
-		if o.Keep {
+		if o.Keep || o.Prepare == replay.PrepareOnly {
 			fmt.Fprintf(os.Stderr, "pianola: replay: keeping %s\n", o.Root)
 		} else {
 			defer os.Remove(o.Root) // what is in it the replay removes itself
@@ -79,11 +82,16 @@ func runReplay(c *cli.Context) error {
 		defer log.abort()
 	}
 	prepared := newProgress("preparing files", -1)
-	o.Progress = prepared.set // while the fileset is built, never during the run
+	o.Progress = showPreparation(prepared) // never during the run
 	r, runErr := replay.Run(c.Context, t, o)
 	prepared.done()
-	if r == nil {
-		return fmt.Errorf("%s: %w", name, runErr)
+	switch {
+	case r == nil && errors.Is(runErr, context.Canceled):
+		return &exitError{status: 130}
+	case r == nil:
+		return fmt.Errorf("%s: %w", name, withHint(runErr))
+	case o.Prepare == replay.PrepareOnly:
+		return errors.Join(runErr, printPrepared(c, &r.Prepared))
 	}
 	if log != nil {
 		if err := writeLog(log, r); err != nil {
@@ -128,6 +136,9 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	}
 	if o.Backend, err = replay.ParseBackend(c.String("backend")); err != nil {
 		return o, usage(c, "--backend: %v", err)
+	}
+	if err := prepareOptions(c, &o); err != nil {
+		return o, err
 	}
 	switch {
 	case !(o.Speed > 0):
@@ -219,9 +230,7 @@ func (s *summary) print(w io.Writer) error {
 		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d\n",
 			d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
 	}
-	if n := r.Prepared.Substituted; n > 0 {
-		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", n)
-	}
+	printLacks(w, &r.Prepared)
 	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		micros(r.Lateness.P50), micros(r.Lateness.P99), micros(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
@@ -252,6 +261,7 @@ type replayDocument struct {
 	LatenessSeconds  map[string]float64      `json:"lateness_seconds"`
 	OrderWaitSeconds float64                 `json:"order_wait_seconds"`
 	LateDecodes      int64                   `json:"late_decodes"`
+	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // not of an interrupted run
@@ -283,6 +293,7 @@ func (s *summary) document() *replayDocument {
 		LatenessSeconds:  map[string]float64{"p50": seconds(r.Lateness.P50), "p99": seconds(r.Lateness.P99), "max": seconds(r.Lateness.Max)},
 		OrderWaitSeconds: r.OrderWait.Seconds(),
 		LateDecodes:      r.LateReads,
+		Prepared:         documentPrepared(&r.Prepared),
 		Differences:      []differenceDocument{},
 		Profile:          s.replayed.Document(),
 	}

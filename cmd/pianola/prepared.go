@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/replay"
+)
+
+// prepareOptions reads what the command line says about the fileset.
+func prepareOptions(c *cli.Context, o *replay.Options) (err error) {
+	if o.Prepare, err = replay.ParsePrepare(c.String("prepare")); err != nil {
+		return usage(c, "--prepare: %v", err)
+	}
+	if o.Cache, err = replay.ParseCache(c.String("cache")); err != nil {
+		return usage(c, "--cache: %v", err)
+	}
+	switch {
+	case o.Prepare == replay.PrepareNever && o.Root == "":
+		return usage(c, "--prepare never: no --root that was prepared")
+	case o.Prepare == replay.PrepareOnly && o.Backend != replay.Posix:
+		return usage(c, "--prepare only: the backend %s has no files", o.Backend)
+	case o.Prepare == replay.PrepareOnly && c.IsSet("log"):
+		return usage(c, "--log: nothing is replayed")
+	}
+	return nil
+}
+
+// showPreparation returns what shows a preparation in a display of progress.
+func showPreparation(d *progress) func(replay.Progress) {
+	return func(p replay.Progress) {
+		d.describe("preparing files: %d of %d", p.Files, p.AllFiles)
+		if p.AllBytes > 0 {
+			d.set(p.Bytes, p.AllBytes)
+		}
+	}
+}
+
+// withHint says what can be done where a root can't be used.
+func withHint(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return &hint{err, "--root chooses a directory on another file system"}
+	case errors.Is(err, replay.ErrRoot):
+		return &hint{err, "--root takes a directory that is empty, missing, or was made by a replay"}
+	}
+	return err
+}
+
+// printPrepared says what a preparation that no replay follows did.
+func printPrepared(c *cli.Context, p *replay.Prepared) error {
+	if c.Bool("json") {
+		return printJSON(map[string]any{"prepared": documentPrepared(p)})
+	}
+	fmt.Printf("prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
+		p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))
+	printLacks(os.Stdout, p)
+	return nil
+}
+
+// printLacks says in what the files of a replay were not the application's.
+func printLacks(w io.Writer, p *replay.Prepared) {
+	if p.Substituted > 0 {
+		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", p.Substituted)
+	}
+	if p.Missing > 0 {
+		fmt.Fprintf(w, "missing: %d files of the fileset; first %q\n", p.Missing, p.Example)
+	}
+}
+
+type preparedDocument struct {
+	ElapsedSeconds float64 `json:"elapsed_seconds"`
+	Files          int64   `json:"files"`
+	Fillers        int64   `json:"fillers"`
+	Kept           int64   `json:"kept"`
+	Removed        int64   `json:"removed"`
+	Missing        int64   `json:"missing"`
+	Substituted    int64   `json:"substituted"`
+	BytesWritten   int64   `json:"bytes_written"`
+}
+
+func documentPrepared(p *replay.Prepared) preparedDocument {
+	return preparedDocument{p.Elapsed.Seconds(), p.Files, p.Fillers, p.Kept, p.Removed, p.Missing, p.Substituted, p.Bytes}
+}

@@ -1,0 +1,177 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// chunk is how much of a file is written or read at once.
+const chunk = 1 << 20
+
+// build makes what is not there: directories before what lies in them, hard
+// links after their files, and permissions of directories last, for these may
+// forbid to put anything into them.
+func (p *preparation) build(ctx context.Context) error {
+	for _, level := range p.set.dirs {
+		if err := p.crew.each(ctx, level, p.makeDir); err != nil {
+			return err
+		}
+	}
+	makeFile := func(h *hand, it *item) error { return p.makeFile(ctx, h, it) }
+	if err := p.crew.each(ctx, p.set.files, makeFile); err != nil {
+		return err
+	}
+	if err := p.crew.each(ctx, p.set.links, p.makeLink); err != nil {
+		return err
+	}
+	for i := len(p.set.dirs) - 1; i > 0; i-- {
+		if err := p.crew.each(ctx, p.set.dirs[i], p.closeDir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened is the mode of a directory as long as it is worked in.
+func opened(f *format.File) uint32 { return f.Mode&modeMask | 0o700 }
+
+func (p *preparation) makeDir(h *hand, it *item) error {
+	if !it.there && it.parent != nil {
+		err := h.at(it.path, func(dir int64, last uintptr) int64 {
+			return h.guard.sys.call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(opened(it.File)))
+		})
+		if err != nil {
+			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
+		}
+	}
+	if !it.there && len(it.Attrs) > 0 {
+		if fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
+			h.setAttributes(fd, it)
+			h.guard.leave(fd)
+		}
+	}
+	p.made(it)
+	return nil
+}
+
+func (p *preparation) closeDir(h *hand, it *item) error {
+	if mode := it.Mode & modeMask; mode != opened(it.File) {
+		return h.chmod(it.path, mode)
+	}
+	return nil
+}
+
+func (p *preparation) makeFile(ctx context.Context, h *hand, it *item) error {
+	var err error
+	switch {
+	case it.there && it.have == it.length():
+	case it.Type == format.TypeLnk:
+		target := cString(it.Target)
+		err = h.at(it.path, func(dir int64, last uintptr) int64 {
+			return h.guard.sys.call(unix.SYS_SYMLINKAT, pointer(target), uintptr(dir), last)
+		})
+	default:
+		err = p.write(ctx, h, it)
+	}
+	if err != nil {
+		return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
+	}
+	p.made(it)
+	return nil
+}
+
+func (p *preparation) makeLink(h *hand, it *item) error {
+	if !it.there {
+		old := newName(it.target.path)
+		from, last := h.guard.parent(&old)
+		err := failure(min(from, 0))
+		if !lost(from) {
+			err = h.at(it.path, func(dir int64, name uintptr) int64 {
+				return h.guard.sys(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
+			})
+			h.guard.leave(from)
+		}
+		if err != nil {
+			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
+		}
+	}
+	p.made(it)
+	return nil
+}
+
+// write makes a regular file with blocks of random bytes, or without blocks,
+// or completes one.
+func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
+	flags := uintptr(unix.O_WRONLY)
+	if !it.there {
+		flags |= unix.O_CREAT | unix.O_EXCL
+	}
+	fd, err := h.open(it.path, flags, uintptr(it.Mode)&modeMask)
+	if err != nil {
+		return err
+	}
+	defer h.guard.leave(fd)
+	if !it.there {
+		h.setAttributes(fd, it)
+	}
+	from, size := it.have, it.length()
+	if it.Sparse {
+		return failure(h.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
+	}
+	if size-from > chunk {
+		// Its blocks are set aside as a whole: they lie together, and if they
+		// are not to be had, that is known now. The length follows what is
+		// written, so that a file cut short is seen to be.
+		err := failure(h.guard.sys(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+			return err
+		}
+	}
+	for from < size {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b := h.buffer[:min(size-from, chunk)]
+		fill(h.random, b, p.compressibility)
+		got := h.guard.sys(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		switch {
+		case got == -int64(unix.EINTR):
+			continue
+		case got < 0:
+			return unix.Errno(-got)
+		}
+		from += got
+		p.wrote(got)
+	}
+	return nil
+}
+
+// setAttributes gives a file the extended attributes that the trace reads, with
+// random values of their sizes, where it hasn't them. As the calls of a trace
+// it sets those of users only. Where that fails the reads will differ, which is
+// counted.
+func (h *hand) setAttributes(fd int64, it *item) {
+	for _, a := range it.Attrs {
+		if !settable(&a) {
+			continue
+		}
+		name := cString(a.Name)
+		if h.guard.sys(unix.SYS_FGETXATTR, uintptr(fd), pointer(name), 0, 0, 0, 0) == a.Size {
+			continue
+		}
+		value := h.buffer[:max(a.Size, 1)]
+		fill(h.random, value, 0)
+		h.guard.sys(unix.SYS_FSETXATTR, uintptr(fd), pointer(name), uintptr(unsafe.Pointer(&value[0])), uintptr(a.Size), 0, 0)
+	}
+}
+
+func settable(a *format.Attr) bool {
+	return strings.HasPrefix(a.Name, "user.") && strings.IndexByte(a.Name, 0) < 0 && a.Size >= 0 && a.Size <= maxXattr
+}

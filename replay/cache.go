@@ -1,0 +1,79 @@
+package replay
+
+import (
+	"context"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Cache says how much of the fileset is in the page cache when a replay
+// begins.
+type Cache uint8
+
+// The states of the page cache.
+const (
+	CacheRecorded Cache = iota // as many pages of each file as at its first open, if that is known
+	CacheWarm                  // all
+	CacheCold                  // nothing
+	CacheAsIs                  // what the preparation happens to leave
+)
+
+var cacheNames = []string{CacheRecorded: "recorded", CacheWarm: "warm", CacheCold: "cold", CacheAsIs: "asis"}
+
+func (c Cache) String() string { return cacheNames[c] }
+
+// ParseCache returns the state of the page cache of that name.
+func ParseCache(name string) (Cache, error) { return choose[Cache]("cache", cacheNames, name) }
+
+// pages returns how many pages of a file are to be in the page cache, and
+// false where that is left as it is.
+func (c Cache) pages(f *format.File) (int64, bool) {
+	all := (f.Size + pageSize - 1) / pageSize
+	switch {
+	case c == CacheCold:
+		return 0, true
+	case c == CacheWarm:
+		return all, true
+	case c == CacheRecorded && f.Cached >= 0:
+		return min(f.Cached, all), true
+	}
+	return 0, false
+}
+
+// setCache brings so many pages of a file into the page cache, and drops the
+// others. Which they were the recording doesn't say: they are taken from the
+// start. The file must have been synced, since a page can only be dropped once
+// it was written. The kernel takes all this as advice, and a file that its
+// owner may not read is left as it is, so there is no error but that of ctx.
+func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
+	pages, known := p.cache.pages(it.File)
+	if !known || !it.there || it.length() == 0 {
+		return nil
+	}
+	fd, err := h.open(it.path, unix.O_RDONLY, 0)
+	if err != nil {
+		return nil
+	}
+	defer h.guard.leave(fd)
+	advise := func(advice uintptr) { h.guard.sys(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
+	want := pages * pageSize
+	if want < it.Size {
+		advise(unix.FADV_DONTNEED)
+		advise(unix.FADV_RANDOM) // no page more is read than asked for
+	}
+	for from := int64(0); from < want; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		b := h.buffer[:min(want-from, chunk)]
+		got := h.guard.sys(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		if got <= 0 {
+			return nil
+		}
+		from += got
+	}
+	return nil
+}

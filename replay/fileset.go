@@ -1,0 +1,123 @@
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// item is a name below the root that must exist before a replay.
+type item struct {
+	*format.File        // what it is; all fillers share one
+	path         string // clean
+	parent       *item  // its directory; nil for the root
+	target       *item  // of a hard link: the file that it is another name of
+
+	there bool  // exists, with type, mode and attributes as they should be
+	have  int64 // bytes from the start that exists already and are kept
+}
+
+// length returns how many bytes a file is to hold. What stands for a pipe, a
+// socket or a device is empty.
+func (it *item) length() int64 {
+	if it.Type == format.TypeReg {
+		return it.Size
+	}
+	return 0
+}
+
+// fileset is what must exist before a replay, in the order of making it.
+type fileset struct {
+	dirs  [][]*item // by depth; the root is alone in the first
+	files []*item   // what is neither a directory nor a hard link, fillers too
+	links []*item
+	names map[string]*item
+}
+
+// filler is what all fillers are.
+var filler = format.File{Type: format.TypeReg, Mode: 0o600, Cached: -1}
+
+// newFileset puts a fileset in order. Every directory must be listed, but for
+// the root, no name twice, and a hard link after what it is a link to: so no
+// symbolic link of the fileset ever lies on the way to a file of it.
+func newFileset(files []format.File, fillers map[string]int64) (*fileset, error) {
+	root := &item{File: &format.File{Path: ".", Type: format.TypeDir}, path: "."}
+	s := &fileset{dirs: [][]*item{{root}}, names: map[string]*item{".": root}}
+	add := func(it *item) error {
+		if s.names[it.path] != nil || it.path == marker {
+			return fmt.Errorf("make %s %q: %w", it.Type, it.path, unix.EEXIST)
+		}
+		s.names[it.path] = it
+		return nil
+	}
+	for i := range files {
+		f := &files[i]
+		it := &item{File: f, path: filepath.Clean(f.Path)}
+		if it.path == "." {
+			if f.Type != format.TypeDir {
+				return nil, fmt.Errorf("make %s %q: %w", f.Type, f.Path, unix.EEXIST)
+			}
+			root.File = f
+			continue
+		}
+		if err := add(it); err != nil {
+			return nil, err
+		}
+		switch {
+		case f.Link != "":
+			if it.target = s.names[filepath.Clean(f.Link)]; it.target == nil || it.target.Type == format.TypeDir {
+				return nil, fmt.Errorf("make %s %q: no file %q to link to: %w", f.Type, f.Path, f.Link, unix.ENOENT)
+			}
+			if it.target.target != nil {
+				it.target = it.target.target
+			}
+			s.links = append(s.links, it)
+		case f.Type == format.TypeDir:
+			depth := strings.Count(it.path, "/") + 1
+			for len(s.dirs) <= depth {
+				s.dirs = append(s.dirs, nil)
+			}
+			s.dirs[depth] = append(s.dirs[depth], it)
+		default:
+			s.files = append(s.files, it)
+		}
+	}
+	for path, n := range fillers {
+		for i := range n {
+			it := &item{File: &filler, path: filepath.Join(path, fillerName(i))}
+			if err := add(it); err != nil {
+				return nil, err
+			}
+			s.files = append(s.files, it)
+		}
+	}
+	for _, it := range s.names {
+		if it == root {
+			continue
+		}
+		it.parent = s.names[filepath.Dir(it.path)]
+		if it.parent == nil || it.parent.Type != format.TypeDir {
+			return nil, fmt.Errorf("make %s %q: no directory %q: %w", it.Type, it.path, filepath.Dir(it.path), unix.ENOENT)
+		}
+	}
+	// Long files first, so that none of them is begun when all else is done.
+	// The others keep their order, in which they will lie near one another.
+	slices.SortStableFunc(s.files, func(a, b *item) int { return cmp.Compare(b.length()/long, a.length()/long) })
+	return s, nil
+}
+
+// long is the length from which on a file is made before shorter ones.
+const long = 64 << 20
+
+// fillerName is the name of a file that only lengthens a directory. They are
+// of one length, so that the number of them gives the directory's.
+func fillerName(i int64) string { return fmt.Sprintf(".pianola_fill_%08d", i) }
+
+// entryLength returns how many bytes getdents64 returns for a name.
+func entryLength(name string) int64 { return int64(19+len(name)+1+7) &^ 7 }

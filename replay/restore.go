@@ -1,0 +1,207 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// restore brings what an earlier replay or preparation has left to the state
+// of the fileset, as far as nothing is to be made for it: what is too much is
+// removed, modes and attributes are set, files that are too long are cut, and
+// what is not what it should be goes, to be built anew. The file system itself
+// says what fits, so it does not matter where an earlier preparation stopped.
+// Directories come first, from the top, so that a link which a replay has put
+// in the place of one is gone before anything is looked for below.
+func (p *preparation) restore(ctx context.Context) error {
+	for _, level := range p.set.dirs {
+		if err := p.crew.each(ctx, level, p.restoreDir); err != nil {
+			return err
+		}
+	}
+	if err := p.crew.each(ctx, p.set.files, p.restoreFile); err != nil {
+		return err
+	}
+	return p.crew.each(ctx, p.set.links, p.restoreLink)
+}
+
+func (p *preparation) restoreDir(h *hand, it *item) error {
+	if it.parent != nil {
+		st, err := p.find(h, it)
+		if st == nil {
+			return err
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return p.remove(it.path)
+		}
+		if mode := opened(it.File); uint32(st.Mode)&^unix.S_IFMT != mode {
+			if err := h.chmod(it.path, mode); err != nil {
+				return err
+			}
+		}
+	}
+	fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	dir := os.NewFile(uintptr(fd), it.path)
+	defer dir.Close()
+	if it.parent != nil { // the attributes of the root are not Pianola's
+		h.removeAttributes(fd, it)
+	}
+	h.setAttributes(fd, it)
+	it.there = true
+	for {
+		names, err := dir.Readdirnames(1024)
+		for _, name := range names {
+			path := filepath.Join(it.path, name)
+			if p.set.names[path] != nil || path == marker {
+				continue
+			}
+			if err := p.remove(path); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// find returns what stands at the place of an item; nil if nothing does.
+func (p *preparation) find(h *hand, it *item) (*unix.Statx_t, error) {
+	if !it.parent.there {
+		return nil, nil
+	}
+	st, err := h.stat(it.path)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+func (p *preparation) restoreFile(h *hand, it *item) error {
+	st, err := p.find(h, it)
+	if st == nil {
+		return err
+	}
+	if it.Type == format.TypeLnk {
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && p.claim(st) && h.pointsTo(it)
+	} else {
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.claim(st) && h.restoreRegular(it, st)
+	}
+	if !it.there {
+		it.have = 0
+		return p.remove(it.path)
+	}
+	return nil
+}
+
+func (p *preparation) restoreLink(h *hand, it *item) error {
+	st, err := p.find(h, it)
+	if st == nil {
+		return err
+	}
+	if it.target.there {
+		to, err := h.stat(it.target.path)
+		if err != nil {
+			return err
+		}
+		it.there = st.Ino == to.Ino && st.Mode&unix.S_IFMT != unix.S_IFDIR
+	}
+	if !it.there {
+		return p.remove(it.path)
+	}
+	return nil
+}
+
+// claim reports whether no other file of the fileset is the same file: a
+// replay may have put a link in the place of one.
+func (p *preparation) claim(st *unix.Statx_t) bool {
+	if st.Nlink < 2 {
+		return true
+	}
+	_, taken := p.claimed.LoadOrStore(st.Ino, true)
+	return !taken
+}
+
+func (h *hand) pointsTo(it *item) bool {
+	target := h.buffer[:unix.PathMax]
+	n := int64(0)
+	err := h.at(it.path, func(dir int64, last uintptr) int64 {
+		n = h.guard.sys(unix.SYS_READLINKAT, uintptr(dir), last, uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
+		return n
+	})
+	return err == nil && string(target[:n]) == it.Target
+}
+
+// restoreRegular restores a regular file. It reports false if the file must be
+// made anew.
+func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
+	if mode := it.Mode & modeMask; uint32(st.Mode)&^unix.S_IFMT != mode && h.chmod(it.path, mode) != nil {
+		return false
+	}
+	fd, err := h.open(it.path, unix.O_RDWR, 0)
+	if errors.Is(err, unix.EACCES) {
+		fd, err = h.open(it.path, unix.O_RDONLY, 0)
+	}
+	if err != nil {
+		return false
+	}
+	defer h.guard.leave(fd)
+	h.removeAttributes(fd, it)
+	h.setAttributes(fd, it)
+
+	size := it.length()
+	whole, end := h.blocks(fd, st)
+	if it.Sparse {
+		it.have = size
+		return int64(st.Size) == size && end == 0 || h.truncate(fd, 0) && h.truncate(fd, size)
+	}
+	it.have = min(whole, size)
+	// Blocks beyond the end, set aside by fallocate, go by cutting it there.
+	cluster := max(int64(st.Blksize), 1)
+	if int64(st.Size) != it.have || end > (it.have+cluster-1)/cluster*cluster {
+		return h.truncate(fd, it.have)
+	}
+	return true
+}
+
+func (h *hand) truncate(fd, size int64) bool {
+	return h.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
+}
+
+// removeAttributes removes the attributes of users that an item has not.
+func (h *hand) removeAttributes(fd int64, it *item) {
+	list := h.buffer[:maxXattr]
+	n := h.guard.sys.call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
+	if n <= 0 {
+		return
+	}
+next:
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(list[:n]), "\x00"), "\x00") {
+		if !strings.HasPrefix(name, "user.") {
+			continue
+		}
+		for i := range it.Attrs {
+			if it.Attrs[i].Name == name {
+				continue next
+			}
+		}
+		h.guard.sys.call(unix.SYS_FREMOVEXATTR, uintptr(fd), pointer(cString(name)), 0)
+	}
+}
