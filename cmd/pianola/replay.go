@@ -188,15 +188,18 @@ type eventSource interface {
 }
 
 func summarise(t eventSource, r *replay.Result) (*summary, error) {
-	app, err := profile.Read(t.Events())
-	if err != nil {
-		return nil, err
-	}
 	rep, err := profile.Read(r.Events())
 	if err != nil {
 		return nil, err
 	}
-	s := &summary{result: r, replayed: rep, comparison: profile.Compare(app, rep), leftOut: map[format.Op]int64{}}
+	s := &summary{result: r, replayed: rep, leftOut: map[format.Op]int64{}}
+	if !r.Interrupted { // a part compares with nothing, and whoever stopped it waits
+		app, err := profile.Read(t.Events())
+		if err != nil {
+			return nil, err
+		}
+		s.comparison = profile.Compare(app, rep)
+	}
 	text, _ := t.Header().Value(format.MetaLeftOut)
 	for _, word := range strings.Fields(text) { // "read=12 write=3"
 		name, number, _ := strings.Cut(word, "=")
