@@ -16,6 +16,11 @@ type entry struct {
 
 const entrySize = int64(unsafe.Sizeof(entry{}))
 
+// spillEntries is how many entries are held where not all fit: the worker stops
+// while they are written, half of them in less than the gap that is used for
+// it. With more it stops as long in all, but noticeably at a time.
+const spillEntries = 8192
+
 // log holds the entries of one thread, those that didn't fit into memory in a
 // file that has no name. Its memory is there before the first event.
 type log struct {
@@ -50,7 +55,7 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 		l := &logs[i]
 		size := n
 		if file != nil {
-			size = min(n, max(room/int64(len(lengths)), 1))
+			size = min(n, max(room/int64(len(lengths)), 1), spillEntries)
 			l.file, l.offset = file, offset
 			offset += n * entrySize
 		}
