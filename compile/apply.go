@@ -76,6 +76,10 @@ func (m *model) apply(e *format.Event) error {
 	if err := m.repair(t, e); err != nil {
 		return err
 	}
+	wait, on, err := m.awaited()
+	if err != nil {
+		return err
+	}
 	// The event is made in its place in the batch, which the next one takes
 	// if this one is left out.
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]
@@ -109,6 +113,7 @@ func (m *model) apply(e *format.Event) error {
 			at.node.typ = format.TypeDir
 		}
 	}
+	m.piped(s)
 	why = m.effect(s, why)
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
@@ -116,13 +121,21 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && !wanted && !m.needed(s) {
 		why = reasonFilter
 	}
+	if why == reasonNone {
+		m.order.after(on)
+	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
 		t.owed = append(t.owed, m.order.edges...)
-		m.leaveOut(t, e, why)
-		return nil
+		err = m.leaveOut(t, e, why, wait, on)
+	} else {
+		if p := m.pipe.pointOf(m.line); p != nil {
+			p.at = m.order.here
+		}
+		err = m.emit(t, e, out)
 	}
-	return m.emit(t, e, out)
+	t.idle = e.End()
+	return err
 }
 
 // unrepeatable reports whether a replay can't bring about the event's result.

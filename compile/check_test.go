@@ -52,6 +52,9 @@ func (c *checker) Write(events []format.Event) error {
 			c.breach("%s: duration %d", e.Op, e.Dur)
 		}
 		info := e.Op.Info()
+		if info.Effect == format.EffectPipeline && (e.Ret != 0 || e.Args[0] < 1) {
+			c.breach("%s(%d) = %d", e.Op, e.Args[0], e.Ret)
+		}
 		if info.Dropped || info.Canon != nil && info.Canon(e) != e.Op {
 			c.breach("%s is not canonical", e.Op)
 		}

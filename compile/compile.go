@@ -136,6 +136,7 @@ func (m *model) run(src Source) error {
 		if !m.started {
 			m.start(r.Header(), e.TID)
 		}
+		m.line++
 		if err := m.apply(e); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 		if d := files.close(int32(e.Args[0])); d != nil {
 			m.order.afterAll(d.used)
+			m.unfed(s, d)
 		}
 		if why == reasonNone {
 			files.freed[int32(e.Args[0])] = m.order.here
@@ -38,6 +39,7 @@ func (m *model) effect(s *step, why reason) reason {
 			}
 			if d.cloexec = true; out.Args[2]&format.CloseRangeCloexec == 0 {
 				delete(files.fds, fd)
+				m.unfed(s, d)
 				if d.file.isFile() {
 					files.freed[fd] = m.order.here
 				}
@@ -63,8 +65,11 @@ func (m *model) effect(s *step, why reason) reason {
 	case format.EffectPipe:
 		if ok {
 			cloexec := len(e.Op.Info().Args) > 1 && e.Args[1]&format.CLOEXEC != 0
-			for _, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
-				files.set(fd, &descriptor{file: m.newFile(0), cloexec: cloexec})
+			p := m.newPipe()
+			for i, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
+				f := m.newFile(0)
+				f.pipe, f.feeds = p, i == 1
+				files.set(fd, &descriptor{file: f, cloexec: cloexec})
 			}
 		}
 	case format.EffectFork:
@@ -73,12 +78,21 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 	case format.EffectExec:
 		if ok {
+			for _, d := range files.fds {
+				if d.cloexec {
+					m.unfed(s, d)
+				}
+			}
 			files.exec()
 			s.t.process.command, s.t.process.brk = baseName(string(s.e.Str[0])), 0
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
-		m.ended(s.t, e)
+		if m.ended(s.t, e); out.Op == format.OpExitGroup || s.t.process.threads <= 0 {
+			for _, d := range files.fds {
+				m.unfed(s, d)
+			}
+		}
 	case format.EffectChdir:
 		if ok {
 			m.chdir(s)
@@ -97,6 +111,8 @@ func (m *model) effect(s *step, why reason) reason {
 		if ok && out.Args[0]&(format.CloneFS|format.CloneNewns) != 0 {
 			s.t.dir = s.t.dir.fork()
 		}
+	case format.EffectPipeline:
+		return reasonTable // of a replay's log
 	}
 	return why
 }
@@ -162,6 +178,9 @@ func (m *model) opened(s *step, why reason) reason {
 	switch f.typ {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
 		d.opened = place{}
+		if f.typ == format.TypeFifo && at != nil {
+			d.file.pipe, d.file.feeds = m.namedPipe(at), flags&(format.WRONLY|format.RDWR) != 0
+		}
 		return reasonNoFile
 	}
 	switch {
@@ -220,6 +239,7 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 		return why // onto itself
 	}
 	old := files.fds[fd]
+	m.unfed(s, old)
 	switch {
 	case src == nil:
 		delete(files.fds, fd)

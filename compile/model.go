@@ -26,6 +26,12 @@ type model struct {
 	processes []*process
 	table     []format.Thread
 	home      *node // working directory at the start
+	line      int64 // of the event in hand, counted in the order of the simulation
+
+	pipes     int32         // made so far
+	pipeNames map[any]*pipe // see namedPipe
+	pipeWaits []pipeWait    // found out
+	pipe      pipeEvents
 
 	descriptors     []format.Descriptor
 	arch            format.Arch // of the recording
@@ -43,10 +49,14 @@ type model struct {
 }
 
 func newModel(o Options, known *lore, p *plan, out format.Writer) *model {
-	return &model{
-		options: o, lore: known, names: newNames(known.links, p), out: out, batch: make([]format.Event, 0, batchSize+1),
+	m := &model{
+		options: o, lore: known, names: newNames(known.links, p), out: out, batch: make([]format.Event, 0, batchSize+1), pipeNames: map[any]*pipe{},
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
+	if p != nil {
+		m.pipe.plan, m.report.Unwaited = p.pipes, p.pipes.unwaited
+	}
+	return m
 }
 
 // start sets up the first thread from the script's header.
@@ -100,7 +110,7 @@ func (m *model) directory(from *node, path string) *node {
 // process of its own.
 func (m *model) orphan(tid int32, at int64) *thread {
 	t := m.newThread(tid, nil, m.newProcess(tid), at)
-	t.files, t.dir, t.last = newFileTable(), &workingDir{node: m.home, root: m.names.root}, at
+	t.files, t.dir, t.last, t.idle = newFileTable(), &workingDir{node: m.home, root: m.names.root}, at, at
 	return t
 }
 
@@ -108,6 +118,7 @@ func (m *model) orphan(tid int32, at int64) *thread {
 func (m *model) inherit(t *thread, d format.Descriptor) {
 	f := m.newFile(d.Flags)
 	f.offset = d.Offset
+	m.inheritPipe(f, &d)
 	t.files.fds[d.FD] = &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0}
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
 		return
@@ -137,15 +148,18 @@ func (m *model) newFile(flags int64) *openFile {
 // can't sleep for shorter times anyway.
 const waited = 20_000
 
-// leaveOut counts an event that is not in the trace. Its time becomes compute.
-func (m *model) leaveOut(t *thread, e *format.Event, why reason) {
+// leaveOut counts an event that is not in the trace. Its time becomes compute,
+// but for that in which it waited at a pipe.
+func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on place) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
 	t.off += offProcessor(e)
-	if e.Dur >= waited {
-		t.off += e.Dur
+	err := m.leavePipe(t, e, w, on)
+	if rest := min(e.Dur, e.End()-t.last); rest >= waited {
+		t.off += rest
 	}
 	t.cost += m.inside + m.outside
+	return err
 }
 
 // compute returns the time between the thread's last event in the trace and e,
@@ -165,6 +179,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	t.off = 0
 	t.last, t.cost = e.End(), debt+m.outside
 	switch info := out.Op.Info(); {
+	case info.Effect == format.EffectPipeline:
+		t.cost = debt // see leaveOut
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// What such a call takes is time that the application doesn't spend
 		// in I/O, and a replay doesn't make the call: it is compute.

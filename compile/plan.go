@@ -16,6 +16,7 @@ type plan struct {
 	buffers       []*buffers
 	files         []format.File
 	substitutions []Substitution
+	pipes         *pipePlan
 	used          map[int]bool // open files that an event uses which the filter wants
 }
 
@@ -36,7 +37,7 @@ const (
 
 // plan settles the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{used: m.used}
+	p := &plan{used: m.used, pipes: m.planPipes()}
 	for _, proc := range m.processes {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)

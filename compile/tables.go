@@ -17,6 +17,7 @@ type thread struct {
 	last int64 // on the recording's clock: from when compute counts
 	cost int64 // the recorder's cost since last, to be taken off
 	off  int64 // time off the processor since last
+	idle int64 // on the recording's clock: when the newest event ended, in the trace or not
 
 	seen []int64       // see order
 	owed []format.Edge // of events that were left out
@@ -69,6 +70,8 @@ type openFile struct {
 	append bool
 	offset int64
 	moved  place // newest event that moved the offset
+	pipe   *pipe // nil for what is none
+	feeds  bool  // an end of the pipe to write to
 }
 
 // isFile reports whether the description leads to a file of the trace.
@@ -168,7 +171,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 	// The child runs from some moment during the call on.
 	compute, _ := m.compute(t, e)
 	child := m.newThread(tid, t, proc, t.now+compute)
-	child.last = e.Start
+	child.last, child.idle = e.Start, e.Start
 	child.files, child.dir = t.files, t.dir
 	if flags&format.CloneFiles == 0 {
 		child.files = t.files.fork()

@@ -58,6 +58,7 @@ func timed(seed uint64) *timedRecording {
 	calls := []string{
 		`openat(AT_FDCWD, "/w/a", O_RDONLY) = 3`, `read(3, 0x1000, 10) = 10`, `close(3) = 0`, `stat("/w/b", 0x1) = -1 ENOENT (x)`,
 		`read(0, 0x1000, 10) = 10`, `chdir("/w") = 0`, `openat(AT_FDCWD, "/proc/self/maps", O_RDONLY) = 5`, `pipe2([8, 9], 0) = 0`, // left out
+		`write(9, 0x1000, 10) = 10`, `read(8, 0x1000, 10) = 10`, // in part, where they wait
 		`read(3, 0x1000, 10) = -1 EINTR (x)`, `wait4(-1, NULL, WNOHANG, NULL) = 0`, `clone`,
 	}
 	last := int64(0)

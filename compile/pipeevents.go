@@ -1,0 +1,113 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+
+	"pianola/format"
+)
+
+// pipeEvents hands the last pass what the plan says of each line.
+type pipeEvents struct {
+	plan        *pipePlan // nil while finding out
+	wait, point int       // the next ones
+}
+
+// waitOf returns what the line waits for, nil for nothing. Lines must come in
+// order.
+func (p *pipeEvents) waitOf(line int64) *pipeWait {
+	if p.plan == nil {
+		return nil
+	}
+	for p.wait < len(p.plan.waits) && p.plan.waits[p.wait].line < line {
+		p.wait++
+	}
+	if p.wait < len(p.plan.waits) && p.plan.waits[p.wait].line == line {
+		return &p.plan.waits[p.wait]
+	}
+	return nil
+}
+
+// pointOf returns the point that the line is, nil for none. Lines must come in
+// order.
+func (p *pipeEvents) pointOf(line int64) *pipePoint {
+	if p.plan == nil {
+		return nil
+	}
+	for p.point < len(p.plan.points) && p.plan.points[p.point].line < line {
+		p.point++
+	}
+	if p.point < len(p.plan.points) && p.plan.points[p.point].line == line {
+		return &p.plan.points[p.point]
+	}
+	return nil
+}
+
+// find returns the point of a line that is waited for.
+func (p *pipePlan) find(line int64) *pipePoint {
+	i, _ := slices.BinarySearchFunc(p.points, line, func(a pipePoint, line int64) int { return cmp.Compare(a.line, line) })
+	return &p.points[i]
+}
+
+// awaited returns what the line in hand waits for, nil for nothing, and the
+// event of that. A write whose line is still to come is emitted first, as of
+// when it began: its thread has been in it since its last line.
+func (m *model) awaited() (*pipeWait, place, error) {
+	w := m.pipe.waitOf(m.line)
+	if w == nil {
+		return nil, place{}, nil
+	}
+	on := m.pipe.plan.find(w.on.line)
+	if on.at.thread == 0 {
+		t := m.threads[w.on.tid]
+		if t == nil || t.num != w.on.thread {
+			return nil, place{}, nil
+		}
+		var err error
+		if on.at, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, place{}); err != nil {
+			return nil, place{}, err
+		}
+	}
+	return w, on.at, nil
+}
+
+// leavePipe emits what is left of a call on a pipe that waited, or that was
+// waited for. What it took apart from waiting is compute.
+func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on place) (err error) {
+	op := format.OpPipeWrite
+	if e.Op.Info().Class == format.ClassRead {
+		op = format.OpPipeRead
+	}
+	p := m.pipe.pointOf(m.line)
+	if p != nil && p.at.thread == 0 && (w == nil || op == format.OpPipeWrite) {
+		if p.at, err = m.emitPipe(t, op, p.pipe, e.Start, 0, place{}); err != nil {
+			return err
+		}
+	}
+	if w == nil {
+		return nil
+	}
+	start := e.Start
+	if w.on.start <= start { // it waited before the call, in poll(2) or the like
+		start = max(t.idle, w.on.start-offProcessor(e))
+		t.off = max(t.off-(w.on.start-start), 0)
+	}
+	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
+	if p != nil && p.at.thread == 0 {
+		p.at = at
+	}
+	return err
+}
+
+// emitPipe puts an event into the trace that makes no call: from start on the
+// thread waits for an event of another, if that is one, for so many
+// nanoseconds.
+func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on place) (place, error) {
+	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	*out = format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
+	m.order.begin(t, false)
+	m.order.after(t.born)
+	m.order.after(on)
+	t.seen, t.owed = m.order.seen, t.owed[:0]
+	return m.order.here, m.emit(t, out, out)
+}

@@ -1,0 +1,239 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"pianola/format"
+)
+
+const (
+	// pipeKept is how many writes of a pipe are told apart until they are
+	// read, and how many reads until their writes are met. A pipe of the usual
+	// size holds fewer pages than that.
+	pipeKept = 256
+
+	// maxPipeWaits bounds the memory that waits take, to about 20 MiB. What
+	// later ones took stays compute.
+	maxPipeWaits = 1 << 18
+
+	// wakeUp is how long a thread is taken to stay off the processor, at most,
+	// after what it waited for has come, in nanoseconds.
+	wakeUp = 1_000_000
+)
+
+// pipe is a pipe of the recording, or a FIFO. Bytes are known by how many were
+// written before them.
+//
+// Lines stand in order of completion: of a write that is larger than the pipe
+// the first bytes are read before its line comes. Which call waited for which
+// is therefore found out in one pass, and the next one emits the write where it
+// is first waited for, with the time at which it began.
+type pipe struct {
+	num      int32
+	put, got int64    // bytes written and read so far
+	writes   []put    // not read yet, the oldest first
+	ahead    []got    // reads whose writes are not met yet, the oldest first
+	read     pipeCall // the newest
+	closed   pipeCall // the newest that closed an end to write to
+}
+
+// pipeCall is a call on a pipe. The zero call is none, for threads count from 1.
+type pipeCall struct {
+	line, start int64
+	tid, thread int32 // the kernel's id, and the number in the trace
+}
+
+// put is a write of the bytes up to end. Where too many are kept the newest
+// stands for those after it.
+type put struct {
+	call pipeCall
+	end  int64
+}
+
+// got is a read of the bytes from first to last, with what says whether it
+// waited.
+type got struct {
+	call        pipeCall
+	end         int64 // of the call
+	idle, off   int64 // since when the thread was in no call, and for how long of that off the processor
+	first, last int64
+}
+
+// pipeWait says that the call on a line waited for another thread's.
+type pipeWait struct {
+	line int64
+	on   pipeCall
+	pipe int32
+}
+
+// pipePoint is a line that is waited for, and its event in the trace.
+type pipePoint struct {
+	line int64
+	pipe int32
+	at   place
+}
+
+// pipePlan is what one pass found out about waiting, and the last one emits.
+type pipePlan struct {
+	waits  []pipeWait  // by line, at most one for each
+	points []pipePoint // by line
+
+	unwaited int64 // waits that were too many to be kept
+}
+
+// newPipe returns the next pipe.
+func (m *model) newPipe() *pipe {
+	m.pipes++
+	return &pipe{num: m.pipes}
+}
+
+// namedPipe returns the pipe that goes by a name: an entry, or what /proc
+// calls an inherited descriptor.
+func (m *model) namedPipe(name any) *pipe {
+	p := m.pipeNames[name]
+	if p == nil {
+		p = m.newPipe()
+		m.pipeNames[name] = p
+	}
+	return p
+}
+
+// inheritPipe notes which pipe a descriptor that was open at the start leads to.
+func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
+	if strings.HasPrefix(d.Path, "pipe:[") {
+		f.pipe, f.feeds = m.namedPipe(d.Path), d.Flags&format.WRONLY != 0
+	}
+}
+
+// piped follows the bytes that the event in hand moves through pipes.
+func (m *model) piped(s *step) {
+	at := &layouts[s.e.Op]
+	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 || at.fd < 0 {
+		return
+	}
+	switch class := s.e.Op.Info().Class; {
+	case class == format.ClassRead:
+		m.took(s, s.t.files.pipe(s.e.Args[at.fd]))
+		if at.outfd >= 0 {
+			m.fed(s, s.t.files.pipe(s.e.Args[at.outfd]))
+		}
+	case class == format.ClassWrite && at.outfd < 0:
+		m.fed(s, s.t.files.pipe(s.e.Args[at.fd]))
+	}
+}
+
+// pipe returns the pipe that a number leads to, nil for none.
+func (t *fileTable) pipe(fd int64) *pipe {
+	if d := t.fds[int32(fd)]; d != nil {
+		return d.file.pipe
+	}
+	return nil
+}
+
+func (m *model) pipeCall(s *step) pipeCall {
+	return pipeCall{m.line, s.e.Start, s.e.TID, s.t.num}
+}
+
+// fed notes a write to a pipe.
+func (m *model) fed(s *step, p *pipe) {
+	if p == nil || s.e.Ret == 0 || s.e.Ret > maxPipeCall {
+		return
+	}
+	c := m.pipeCall(s)
+	for len(p.ahead) > 0 && p.ahead[0].first < p.put+s.e.Ret {
+		r := p.ahead[0]
+		p.ahead = p.ahead[1:]
+		if r.end < c.start {
+			// It can't have read these bytes: others have come from a
+			// process that was not recorded.
+			p.put = max(p.put, r.last)
+			continue
+		}
+		m.waits(p, &r, c)
+	}
+	if p.put += s.e.Ret; p.put > p.got {
+		if n := len(p.writes); n < pipeKept {
+			p.writes = append(p.writes, put{c, p.put})
+		} else {
+			p.writes[n-1].end = p.put
+		}
+	}
+	// Whether the pipe was full is not known. A write that lasted and saw
+	// another thread begin a read will have waited for that.
+	if s.e.Dur >= waited {
+		m.waits(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
+	}
+}
+
+// took notes a read of a pipe.
+func (m *model) took(s *step, p *pipe) {
+	if p == nil || s.e.Ret > maxPipeCall {
+		return
+	}
+	r := got{call: m.pipeCall(s), end: s.e.End(), idle: s.t.idle, off: offProcessor(s.e), first: p.got, last: p.got + s.e.Ret}
+	if p.read, p.got = r.call, r.last; s.e.Ret == 0 {
+		m.waits(p, &r, p.closed)
+		return
+	}
+	if r.first >= p.put {
+		if len(p.ahead) == pipeKept {
+			p.put = max(p.put, p.ahead[0].last)
+			p.ahead = p.ahead[1:]
+		}
+		p.ahead = append(p.ahead, r)
+		return
+	}
+	drop := func(end int64) {
+		for len(p.writes) > 0 && p.writes[0].end <= end {
+			p.writes = p.writes[1:]
+		}
+	}
+	if drop(r.first); len(p.writes) > 0 {
+		m.waits(p, &r, p.writes[0].call)
+	}
+	drop(r.last)
+}
+
+// maxPipeCall is more than a call can move: MAX_RW_COUNT of Linux is below it.
+const maxPipeCall = 1 << 31
+
+// waits notes that r waited for a call of another thread, if it did: if that
+// began while r lasted; or before, while the thread was off the processor as
+// one is that waits in poll(2) or the like and reads then.
+func (m *model) waits(p *pipe, r *got, on pipeCall) {
+	switch {
+	case on.thread == 0 || on.thread == r.call.thread || on.start > r.end:
+		return
+	case on.start > r.call.start:
+	case r.off < waited || on.start <= r.idle || r.off > on.start-r.idle+wakeUp:
+		return
+	}
+	if len(m.pipeWaits) == maxPipeWaits {
+		m.report.Unwaited++
+		return
+	}
+	m.pipeWaits = append(m.pipeWaits, pipeWait{r.call.line, on, p.num})
+}
+
+// unfed notes that a descriptor of an end to write to was closed by the event
+// in hand: a read that found the end has waited for the last of these.
+func (m *model) unfed(s *step, d *descriptor) {
+	if d != nil && d.file.feeds {
+		d.file.pipe.closed = m.pipeCall(s)
+	}
+}
+
+// planPipes settles which lines wait, and which are waited for.
+func (m *model) planPipes() *pipePlan {
+	p := &pipePlan{waits: m.pipeWaits, unwaited: m.report.Unwaited}
+	slices.SortStableFunc(p.waits, func(a, b pipeWait) int { return cmp.Compare(a.line, b.line) })
+	p.waits = slices.CompactFunc(p.waits, func(a, b pipeWait) bool { return a.line == b.line })
+	for i := range p.waits {
+		p.points = append(p.points, pipePoint{line: p.waits[i].on.line, pipe: p.waits[i].pipe})
+	}
+	slices.SortStableFunc(p.points, func(a, b pipePoint) int { return cmp.Compare(a.line, b.line) })
+	p.points = slices.CompactFunc(p.points, func(a, b pipePoint) bool { return a.line == b.line })
+	return p
+}
