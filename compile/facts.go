@@ -91,7 +91,7 @@ func (m *model) learn(at *entry, f *facts) {
 		nd.cached = f.cached
 	}
 	nd.sparse = nd.sparse || f.sparse
-	if f.inode != "" && nd.first != nil {
+	if f.inode != "" && nd.first != nil && nd.typ == format.TypeReg {
 		if m.inodes[f.inode] == nil {
 			m.inodes[f.inode] = nd
 		} else if first := m.inodes[f.inode]; first != nd && !first.created {
