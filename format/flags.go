@@ -203,9 +203,9 @@ var (
 		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", MapNoreserve,
 		"MAP_POPULATE", MapPopulate, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
 
-	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", MremapDontunmap)}
+	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", 4)}
 
-	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", MadvWillneed, "MADV_DONTNEED", MadvDontneed,
+	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", 3, "MADV_DONTNEED", MadvDontneed,
 		"MADV_FREE", MadvFree, "MADV_REMOVE", 9, "MADV_DONTFORK", 10, "MADV_DOFORK", 11, "MADV_MERGEABLE", 12, "MADV_UNMERGEABLE", 13,
 		"MADV_HUGEPAGE", 14, "MADV_NOHUGEPAGE", 15, "MADV_DONTDUMP", 16, "MADV_DODUMP", 17, "MADV_WIPEONFORK", 18, "MADV_KEEPONFORK", 19,
 		"MADV_COLD", MadvCold, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", MadvPopulateRead, "MADV_POPULATE_WRITE", MadvPopulateWrite, "MADV_COLLAPSE", 25)}
@@ -253,9 +253,6 @@ const (
 	MapNoreserve = 0x4000
 	MapPopulate  = 0x8000
 
-	MremapDontunmap = 4
-
-	MadvWillneed      = 3
 	MadvDontneed      = 4
 	MadvFree          = 8
 	MadvCold          = 20

@@ -108,12 +108,11 @@ var calls = [format.NumOps]call{
 	format.OpFstatfs:  intoScratch(unix.SYS_FSTATFS),
 	format.OpIoctl:    callIoctl,
 
-	// The application's memory is not the replay's.
-	format.OpBrk:     asRecorded,
-	format.OpMmap:    asRecorded,
-	format.OpMunmap:  asRecorded,
-	format.OpMremap:  asRecorded,
-	format.OpMadvise: asRecorded,
+	format.OpBrk:     callBrk,
+	format.OpMmap:    callMmap,
+	format.OpMunmap:  callMunmap,
+	format.OpMremap:  callMremap,
+	format.OpMadvise: callMadvise,
 }
 
 // nullCalls are those of Null: none is made, but threads are still born.

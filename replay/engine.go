@@ -24,6 +24,7 @@ type engine struct {
 	wait   Wait
 	order  Order
 	strict bool
+	memory bool
 	limits Limits
 	calls  *[format.NumOps]call
 	guard  guard // for each thread to copy and enter
@@ -51,12 +52,15 @@ type engine struct {
 	spinning atomic.Int32
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
+	_        [64]byte
+	touching atomic.Bool  // some worker touches memory
+	held     atomic.Int64 // pages of arenas that are touched, if memory is played
 }
 
 func newEngine(t format.Trace, o *Options) *engine {
 	e := &engine{
 		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
-		limits: o.Limits, calls: &calls, guard: guard{sys: linux}, compressibility: o.Compressibility,
+		memory: o.Memory, limits: o.Limits, calls: &calls, guard: guard{sys: linux}, compressibility: o.Compressibility,
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}
 	if o.Backend == Null {
@@ -151,7 +155,12 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 			return err
 		}
 		e.tables = append(e.tables, bits)
-		p.touched = newTouched(bits, p.arena)
+		p.touched = newPageSet(bits, p.arena)
+		if e.memory {
+			if err := e.newFootprint(p); err != nil {
+				return err
+			}
+		}
 	}
 	for _, th := range threads {
 		if th.Parent == 0 {
@@ -166,7 +175,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
 		sys: e.guard.sys, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
-		differences: make([]Difference, 0, maxDifferences),
+		differences: make([]Difference, 0, maxDifferences), touchNanos: firstTouch,
 	}
 	if e.timing == Schedule {
 		w.nanos = make([]int64, batchRecords)

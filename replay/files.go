@@ -191,7 +191,9 @@ type process struct {
 	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
 	threads atomic.Int32          // that have not ended
 	arena   region                // where it reads to
-	touched touched               // pages of the arena
+	touched pageSet               // pages of the arena
+
+	footprint *footprint // nil where memory calls are played as recorded
 }
 
 // fork gives a new process its descriptors: the parent's table if they share
@@ -250,11 +252,14 @@ func (e *engine) unshare(p *process) *table {
 
 // leave says that a thread has ended. With the last one of the process go its
 // descriptors, and not with an exit_group before: other threads may be behind
-// in the replay with events that they had ended in the recording.
-func (p *process) leave() {
-	if p.threads.Add(-1) == 0 {
+// in the replay with events that they had ended in the recording. It reports
+// whether this was the last.
+func (p *process) leave() (last bool) {
+	last = p.threads.Add(-1) == 0
+	if last {
 		if files := p.files.Swap(nil); files != nil {
 			files.release()
 		}
 	}
+	return last
 }

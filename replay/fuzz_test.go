@@ -48,7 +48,7 @@ func FuzzRun(f *testing.F) {
 		}
 		before := openFiles(t)
 		root := filepath.Join(base, "root")
-		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Limits: Limits{Bytes: 1 << 20}}, bindings[1].bind)
+		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Memory: true, Limits: Limits{Bytes: 1 << 20}}, bindings[1].bind)
 		if err == nil {
 			require.False(t, res.Interrupted)
 		} else if !errors.Is(err, ErrLimit) {

@@ -95,6 +95,7 @@ type Options struct {
 	Speed   float64 // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool    // end at the first result that differs
 	Keep    bool    // leave what was made below the root, as is done where there was something before
+	Memory  bool    // play memory calls too, and touch the memory in compute, as far as Limits.Memory reaches
 	Limits  Limits  // what a trace may use
 
 	// Compressibility is how much of what is written, and of the fileset, a

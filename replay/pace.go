@@ -61,6 +61,9 @@ func (w *worker) waitUntil(due, near int64) int64 {
 		w.readAhead()
 		now = e.now()
 	}
+	if e.memory {
+		now = w.touch(now, due)
+	}
 	if due-now > near && e.wait != Spin {
 		now = w.sleepUntil(due - near)
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -17,34 +18,49 @@ import (
 // intoArena are the operations whose buf argument is a place in the arena.
 var intoArena = [format.NumOps]bool{format.OpRead: true, format.OpPread64: true}
 
-// touched has a bit for each page of an arena that has been touched.
-type touched []atomic.Uint32
+// pageSet has a bit for each page of an arena.
+type pageSet []atomic.Uint32
 
-// newTouched uses a region, which is zero, for the bits of an arena.
-func newTouched(m, arena region) touched {
+// newPageSet uses a region, which is zero, for the bits of an arena.
+func newPageSet(m, arena region) pageSet {
 	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&m[0])), len(m)/4)[:max(len(arena)/pageSize/32, 1)]
 }
 
-// mark sets the bits of pages from first to last and reports whether all of
-// them, and whether any, were set before.
-func (t touched) mark(first, last uint64) (all, any bool) {
-	all = true
+// mark sets the bits of pages from first to last and reports how many were not
+// set before, and whether any was.
+func (t pageSet) mark(first, last uint64) (added int, any bool) {
 	for i := first / 32; i <= last/32; i++ {
-		bits := ^uint32(0)
-		if i == first/32 {
-			bits &= ^uint32(0) << (first % 32)
-		}
-		if i == last/32 {
-			bits &= ^uint32(0) >> (31 - last%32)
-		}
+		word := wordOf(i, first, last)
 		old := t[i].Load()
-		any = any || old&bits != 0
-		if old&bits != bits {
-			t[i].Or(bits)
-			all = false
+		any = any || old&word != 0
+		if old&word != word {
+			added += bits.OnesCount32(word &^ t[i].Or(word))
 		}
 	}
-	return all, any
+	return added, any
+}
+
+// clear clears the bits of pages from first to last and returns how many were
+// set.
+func (t pageSet) clear(first, last uint64) (removed int) {
+	for i := first / 32; i <= last/32; i++ {
+		if word := wordOf(i, first, last); t[i].Load()&word != 0 {
+			removed += bits.OnesCount32(word & t[i].And(^word))
+		}
+	}
+	return removed
+}
+
+// wordOf returns the bits of word i that stand for pages from first to last.
+func wordOf(i, first, last uint64) uint32 {
+	word := ^uint32(0)
+	if i == first/32 {
+		word &= ^uint32(0) << (first % 32)
+	}
+	if i == last/32 {
+		word &= ^uint32(0) >> (31 - last%32)
+	}
+	return word
 }
 
 // readyPages brings the pages that a read goes to into the state in which the
@@ -57,7 +73,10 @@ func (w *worker) readyPages(r *format.Record) {
 	}
 	from := uint64(arena.at(uint64(r.Args[1]), uint64(r.Args[2])) - uintptr(unsafe.Pointer(&arena[0])))
 	first, last := from/pageSize, (from+uint64(r.Args[2])-1)/pageSize
-	all, any := w.process.touched.mark(first, last)
+	added, any := w.process.touched.mark(first, last)
+	if added > 0 && w.process.footprint != nil {
+		w.hold(added)
+	}
 	pages := arena[first*pageSize : (last+1)*pageSize]
 	switch {
 	case r.Args[1]&format.FreshBuffer != 0:
@@ -65,7 +84,7 @@ func (w *worker) readyPages(r *format.Record) {
 			return
 		}
 		linux(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED, 0, 0, 0)
-	case all:
+	case added == 0:
 		return
 	default:
 		for i := 0; i < len(pages); i += pageSize {

@@ -10,30 +10,35 @@ import (
 	"pianola/format"
 )
 
-func TestTouched(t *testing.T) {
+func TestPageSet(t *testing.T) {
 	arena, err := newRegion(1 << 20)
 	require.NoError(t, err)
 	defer arena.free()
 	bits, err := newRegion(4096)
 	require.NoError(t, err)
 	defer bits.free()
-	pages := newTouched(bits, arena)
+	pages := newPageSet(bits, arena)
 	require.Len(t, pages, 8)
-	check := func(first, last uint64, wantAll, wantAny bool) {
+	check := func(first, last uint64, wantAdded int, wantAny bool) {
 		t.Helper()
-		all, any := pages.mark(first, last)
-		require.Equal(t, wantAll, all)
+		added, any := pages.mark(first, last)
+		require.Equal(t, wantAdded, added)
 		require.Equal(t, wantAny, any)
 	}
-	check(3, 3, false, false)
-	check(3, 3, true, true)
-	check(2, 4, false, true)
-	check(2, 4, true, true)
-	check(30, 70, false, false)
-	check(31, 64, true, true)
-	check(71, 71, false, false)
-	check(0, 255, false, true)
-	check(0, 255, true, true)
+	check(3, 3, 1, false)
+	check(3, 3, 0, true)
+	check(2, 4, 2, true)
+	check(2, 4, 0, true)
+	check(30, 70, 41, false)
+	check(31, 64, 0, true)
+	check(71, 71, 1, false)
+	check(0, 255, 256-3-41-1, true)
+	check(0, 255, 0, true)
+	require.Equal(t, 41, pages.clear(30, 70))
+	require.Zero(t, pages.clear(31, 64))
+	check(29, 71, 41, true)
+	require.Equal(t, 256, pages.clear(0, 255))
+	check(0, 255, 256, false)
 }
 
 // resident tells which of the first n pages of an arena have memory.
@@ -57,7 +62,7 @@ func TestReadyPages(t *testing.T) {
 	bits, err := newRegion(4096)
 	require.NoError(t, err)
 	defer bits.free()
-	w := &worker{e: &engine{clock: newClock()}, process: &process{arena: arena, touched: newTouched(bits, arena)}}
+	w := &worker{e: &engine{clock: newClock()}, process: &process{arena: arena, touched: newPageSet(bits, arena)}}
 	read := func(place, size int64) *format.Record {
 		return &format.Record{Op: format.OpRead, Args: [format.MaxArgs]int64{3, place, size}}
 	}

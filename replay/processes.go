@@ -3,7 +3,7 @@ package replay
 import "pianola/format"
 
 // The calls that begin, change and end processes. None of them is made: they
-// shape the descriptor tables, and let threads begin.
+// shape the descriptor tables, let threads begin and end a process's memory.
 
 // callClone lets the thread begin that the recorded call created. A number
 // that isn't that of a thread of this one's is left alone.
@@ -25,6 +25,7 @@ func callClone(w *worker, r *format.Record) int64 {
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
 		w.e.exec(w.process)
+		w.giveAllBack()
 	}
 	return r.Ret
 }
@@ -48,6 +49,8 @@ func callExit(w *worker, r *format.Record) int64 {
 func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true
-		w.process.leave()
+		if w.process.leave() {
+			w.giveAllBack()
+		}
 	}
 }

@@ -25,6 +25,10 @@ type Result struct {
 	// so took time from the events.
 	LateReads int64
 
+	// MemoryBytes is the most of the application's memory that was touched at
+	// a time, by reads as well. It is 0 without Options.Memory.
+	MemoryBytes int64
+
 	Prepared Prepared
 
 	// Differences are the kinds of differing results, the most frequent
@@ -69,6 +73,7 @@ func (r *Result) collect(workers []*worker) {
 		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
 		r.OrderWait += time.Duration(w.orderWait)
 		r.LateReads += w.lateReads
+		r.MemoryBytes = max(r.MemoryBytes, w.mostHeld*pageSize)
 		r.Interrupted = r.Interrupted || w.event < w.length
 		for op := range w.byOp {
 			from, to := &w.byOp[op], &r.ByOp[op]

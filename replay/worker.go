@@ -52,6 +52,9 @@ type worker struct {
 	allowance int64         // bytes that may be written before asking for more
 	exited    bool
 
+	touchNanos int64 // how long a page of memory took to touch, of late
+	mostHeld   int64 // pages of all processes that were touched at a time, as seen here
+
 	orderWait   int64
 	late        histogram
 	byOp        [format.NumOps]OpResult

@@ -1,0 +1,163 @@
+package replay
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// An application's memory takes from what the kernel has for the page cache. So
+// with Options.Memory what it mapped is mapped in its process's arena, and
+// touched in the compute before events, as in section 4.1 of "May: Pianola". In
+// which order the application touched it, and how much of it, is not recorded.
+//
+// Touching is a guess, and what is recorded of a read is not: a read into pages
+// that were fresh makes them fresh again (readyPages), and pages that a read
+// touched are not touched once more.
+
+// footprint is what a process has mapped in its arena. Its threads use it
+// concurrently; they can leave a page touched that another gives back at that
+// moment, which does no harm.
+type footprint struct {
+	mapped  pageSet
+	changes atomic.Int64 // how often pages were mapped
+	done    atomic.Int64 // changes when no page was left to be touched
+
+	next int // in words of mapped, where to look for one; of whoever holds engine.touching
+}
+
+// newFootprint uses a region for the pages that a process maps in its arena.
+func (e *engine) newFootprint(p *process) error {
+	bits, err := newRegion(int64(len(p.arena)/pageSize/8 + 1))
+	if err != nil {
+		return fmt.Errorf("memory of process %d: %w", p.number, err)
+	}
+	e.tables = append(e.tables, bits)
+	p.footprint = &footprint{mapped: newPageSet(bits, p.arena)}
+	return nil
+}
+
+// stride is how far apart the bytes are that are touched, as in "May: Pianola".
+const stride = 1024
+
+// firstTouch is what touching a page is taken to take before that is known:
+// more than it does, in nanoseconds.
+const firstTouch = 20_000
+
+// touch touches pages of the process's memory while there is time, and returns
+// the time. It ends when what is left is no longer than the longest that a page
+// has taken of late, for a page can be a huge one, or have to be made free.
+// One worker of all does so at a time: no more of them are awake than if it had
+// an event to play.
+func (w *worker) touch(now, due int64) int64 {
+	e, f := w.e, w.process.footprint
+	changes := f.changes.Load()
+	if f.done.Load() == changes {
+		return now
+	}
+	if due-now <= w.touchNanos {
+		w.touchNanos -= w.touchNanos / 16
+		return now
+	}
+	if !e.touching.CompareAndSwap(false, true) {
+		return now
+	}
+	defer e.touching.Store(false)
+	for clean := 0; clean < len(f.mapped); {
+		page, ok := f.take(w.process.touched)
+		if !ok {
+			if clean++; clean%256 != 0 {
+				continue
+			}
+		} else {
+			clean = 0
+			at := w.process.arena[page*pageSize:][:pageSize]
+			for i := 0; i < pageSize; i += stride {
+				at[i] = 0
+			}
+			w.hold(1)
+		}
+		before := now
+		now = e.now()
+		w.touchNanos = max(w.touchNanos-w.touchNanos/1024, now-before)
+		if due-now <= w.touchNanos || e.stopped.Load() {
+			return now
+		}
+	}
+	f.done.Store(changes)
+	return e.now()
+}
+
+// take looks through the next 32 pages for one that is mapped and not touched,
+// and marks it as touched.
+func (f *footprint) take(touched pageSet) (page int, ok bool) {
+	i := f.next
+	left := f.mapped[i].Load() &^ touched[i].Load()
+	if left == 0 {
+		if f.next++; f.next == len(f.mapped) {
+			f.next = 0
+		}
+		return 0, false
+	}
+	bit := left & -left
+	if touched[i].Or(bit)&bit != 0 {
+		return 0, false
+	}
+	return i*32 + bits.TrailingZeros32(bit), true
+}
+
+// hold counts pages that have been touched, or given back if n is below 0.
+func (w *worker) hold(n int) {
+	if held := w.e.held.Add(int64(n)); held > w.mostHeld {
+		w.mostHeld = held
+	}
+}
+
+// mapPages maps pages from one to before another in the arena, anew where they
+// were mapped before. It returns 0 or -errno; the run ends with an error, for
+// it may have left a hole in the arena.
+func (w *worker) mapPages(from, to uint64, populate bool) int64 {
+	if from >= to {
+		return 0
+	}
+	p := w.process
+	w.hold(-p.touched.clear(from, to-1))
+	flags := uintptr(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED | unix.MAP_NORESERVE)
+	if populate {
+		flags |= unix.MAP_POPULATE
+	}
+	if addr, size := p.arena.inKernel(from, to); size > 0 {
+		if got := linux(unix.SYS_MMAP, addr, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0); got < 0 {
+			w.failf("event %d of thread %d: map %d bytes: %w", w.event, w.number, size, unix.Errno(-got))
+			return got
+		}
+	}
+	if populate {
+		added, _ := p.touched.mark(from, to-1)
+		w.hold(added)
+	}
+	p.footprint.mapped.mark(from, to-1)
+	p.footprint.changes.Add(1)
+	return 0
+}
+
+// giveBack gives the kernel pages from one to before another. The arena keeps
+// their addresses, so that nothing else comes to lie there.
+func (w *worker) giveBack(from, to uint64) int64 {
+	if from >= to {
+		return 0
+	}
+	p := w.process
+	p.footprint.mapped.clear(from, to-1)
+	w.hold(-p.touched.clear(from, to-1))
+	return p.arena.advise(from, to, unix.MADV_DONTNEED)
+}
+
+// giveAllBack ends a process's memory, as its exec or end does.
+func (w *worker) giveAllBack() {
+	if w.process.footprint != nil {
+		w.giveBack(0, uint64(len(w.process.arena)/pageSize))
+	}
+}

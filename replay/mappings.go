@@ -1,0 +1,120 @@
+package replay
+
+import "pianola/format"
+
+// The calls that shape a process's memory, played in its arena with
+// Options.Memory and else as recorded. Their addresses are places, 0 where
+// compile gave none. Nothing is ever mapped but private memory, whatever the
+// application mapped, and in no place but the arena; what lies beyond it is
+// left out.
+
+func callMmap(w *worker, r *format.Record) int64 {
+	if w.process.footprint == nil || r.Ret <= 0 {
+		return r.Ret
+	}
+	from, to := w.process.arena.span(r.Ret, r.Args[1])
+	if !format.OwnPages(r.Args[2], r.Args[3]) {
+		return w.asMapped(w.giveBack(from, to), r)
+	}
+	return w.asMapped(w.mapPages(from, to, r.Args[3]&format.MapPopulate != 0), r)
+}
+
+// asMapped returns the recorded result, which is an address, if there is no
+// error.
+func (w *worker) asMapped(got int64, r *format.Record) int64 {
+	if got < 0 {
+		return got
+	}
+	return r.Ret
+}
+
+// callBrk plays brk, of which a record has the break before and after.
+func callBrk(w *worker, r *format.Record) int64 {
+	before, after := r.Args[0], r.Ret
+	if w.process.footprint == nil || before <= 0 || after <= 0 {
+		return after
+	}
+	if after < before {
+		from, to := w.process.arena.span(after, before-after)
+		return w.asMapped(w.giveBack(from, to), r)
+	}
+	from, to := w.process.arena.span(before, after-before)
+	return w.asMapped(w.mapPages(from, to, false), r)
+}
+
+func callMunmap(w *worker, r *format.Record) int64 {
+	if w.process.footprint == nil || r.Ret < 0 {
+		return r.Ret
+	}
+	from, to := w.process.arena.span(r.Args[0], r.Args[1])
+	return w.giveBack(from, to)
+}
+
+// callMremap plays mremap. Pages that would move are given back, and others
+// mapped for them, which takes as long: to move them would leave a hole in the
+// arena.
+func callMremap(w *worker, r *format.Record) int64 {
+	if w.process.footprint == nil || r.Ret <= 0 {
+		return r.Ret
+	}
+	arena, old, oldSize, size := w.process.arena, r.Args[0], max(r.Args[1], 0), max(r.Args[2], 0)
+	var got int64
+	switch {
+	case r.Ret != old:
+		from, to := arena.span(old, oldSize)
+		if got = w.giveBack(from, to); got == 0 {
+			from, to = arena.span(r.Ret, size)
+			got = w.mapPages(from, to, false)
+		}
+	case size > oldSize:
+		from, to := arena.tail(old, oldSize, size)
+		got = w.mapPages(from, to, false)
+	default:
+		from, to := arena.tail(old, size, oldSize)
+		got = w.giveBack(from, to)
+	}
+	return w.asMapped(got, r)
+}
+
+// advice is what is done about a value of madvise.
+type advice struct {
+	told      bool // the kernel is given it
+	unmaps    bool // the application wants no more of the pages: they are not touched
+	drops     bool // they are gone at once
+	populates bool // they are there at once
+}
+
+// adviceTable holds what madvise is played for. What is missing would change
+// the arena's mapping or write to the machine's swap, and is played as
+// recorded.
+var adviceTable = [...]advice{
+	format.MadvDontneed:      {told: true, unmaps: true, drops: true},
+	format.MadvFree:          {told: true, unmaps: true},
+	format.MadvCold:          {told: true},
+	format.MadvPopulateRead:  {told: true},
+	format.MadvPopulateWrite: {told: true, populates: true},
+}
+
+func callMadvise(w *worker, r *format.Record) int64 {
+	p, value := w.process, r.Args[2]
+	if p.footprint == nil || r.Ret < 0 || value < 0 || value >= int64(len(adviceTable)) {
+		return r.Ret
+	}
+	a := &adviceTable[value]
+	from, to := p.arena.span(r.Args[0], r.Args[1])
+	if from >= to || !a.told {
+		return r.Ret
+	}
+	if a.unmaps {
+		p.footprint.mapped.clear(from, to-1)
+	}
+	if a.drops {
+		w.hold(-p.touched.clear(from, to-1))
+	}
+	got := p.arena.advise(from, to, uintptr(value))
+	if a.populates && got == 0 {
+		added, _ := p.touched.mark(from, to-1)
+		w.hold(added)
+	}
+	return got
+}
