@@ -138,6 +138,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	if e.sink, err = unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0); err != nil {
 		return fmt.Errorf("open /dev/null: %w", err)
 	}
+	makeRoom(e.sink)
 	for _, p := range e.processes {
 		// A region is a power of two, so twice what is wanted may be mapped,
 		// but no more than that is ever touched.
