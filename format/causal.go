@@ -1,0 +1,165 @@
+package format
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"slices"
+)
+
+// maxHeld bounds the events of not yet created threads that are held back. A
+// child runs ahead of the line of its parent's clone by what the parent needs
+// to return from it, so far fewer are met in practice.
+const maxHeld = 1 << 18
+
+// causalBatch is how many events a Causal reads at once.
+const causalBatch = 512
+
+// Causal yields the events of a Reader one by one, in an order in which a
+// thread is created before its first event. A script's lines stand in order of
+// completion, so a child's first lines can precede the line of the clone that
+// made it; they are held back until it comes.
+type Causal struct {
+	Orphans int // threads so far whose creation the recording does not show
+
+	r       Reader
+	batch   []Event
+	n, i    int
+	err     error
+	started bool
+
+	alive   map[int32]bool
+	last    int32 // a thread that is alive, 0 for none; most events are of the same as the one before
+	held    map[int32][]Event
+	heldNum int
+	ready   [][]Event // events let go, the next to be taken in the last queue
+}
+
+// NewCausal returns a Causal that reads r.
+func NewCausal(r Reader) *Causal {
+	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]Event{}}
+}
+
+// Next returns the next event, valid until the next call. At the end it
+// returns io.EOF, after the threads whose creation never came. Other errors are
+// those of the Reader.
+func (c *Causal) Next() (*Event, error) {
+	for {
+		if n := len(c.ready); n > 0 {
+			queue := c.ready[n-1]
+			if len(queue) == 0 {
+				c.ready = c.ready[:n-1]
+				continue
+			}
+			c.ready[n-1] = queue[1:]
+			if c.admit(&queue[0]) {
+				return &queue[0], nil
+			}
+			continue
+		}
+		if c.i == c.n {
+			if c.err == nil {
+				c.n, c.err = c.r.Read(c.batch)
+				c.i = 0
+				if !c.started {
+					c.begin()
+				}
+			}
+			if c.i < c.n {
+				continue
+			}
+			if c.err != nil && (!errors.Is(c.err, io.EOF) || !c.release()) {
+				return nil, c.err
+			}
+			continue
+		}
+		e := &c.batch[c.i]
+		c.i++
+		if c.admit(e) {
+			return e, nil
+		}
+	}
+}
+
+// begin lets the threads go on that ran when the recording began.
+func (c *Causal) begin() {
+	c.started = true
+	h := c.r.Header()
+	for _, p := range h.Running() {
+		for _, tid := range p.Threads {
+			c.alive[tid] = true
+		}
+	}
+	for i, t := range h.Threads {
+		if t.Parent == 0 {
+			c.alive[int32(i+1)] = true
+		}
+	}
+}
+
+// admit reports whether e can go on now, and holds it back if not.
+func (c *Causal) admit(e *Event) bool {
+	if !e.Op.Valid() {
+		return true // whoever takes it says so
+	}
+	if was := e.Renamed(); c.alive[was] {
+		delete(c.alive, was)
+		c.alive[e.TID] = true
+		c.last = 0
+	}
+	if e.TID != c.last || e.TID == 0 {
+		if !c.alive[e.TID] && !c.begins(e) {
+			return false
+		}
+		c.last = e.TID
+	}
+	switch e.Op.Info().Effect {
+	case EffectFork:
+		if e.Ret > 0 {
+			child := int32(e.Ret)
+			c.alive[child] = true
+			if len(c.held[child]) > 0 {
+				c.ready = append(c.ready, c.held[child])
+			}
+			c.heldNum -= len(c.held[child])
+			delete(c.held, child)
+		}
+	case EffectExit, EffectExitGroup:
+		// The map must not become empty: that stands for the very start.
+		if len(c.alive) > 1 {
+			delete(c.alive, e.TID)
+			c.last = 0
+		}
+	}
+	return true
+}
+
+// begins reports whether e can be the first event of a thread whose creation
+// has not come, and holds it back if not.
+func (c *Causal) begins(e *Event) bool {
+	if len(c.alive) > 0 {
+		if c.heldNum < maxHeld {
+			c.held[e.TID] = append(c.held[e.TID], e.Clone())
+			c.heldNum++
+			return false
+		}
+		c.Orphans++
+	}
+	c.alive[e.TID] = true
+	return true
+}
+
+// release lets the threads go on whose creation never came. It reports whether
+// there were any.
+func (c *Causal) release() bool {
+	if len(c.held) == 0 {
+		return false
+	}
+	for _, tid := range slices.Backward(slices.Sorted(maps.Keys(c.held))) {
+		c.alive[tid] = true
+		c.Orphans++
+		c.ready = append(c.ready, c.held[tid])
+	}
+	c.held, c.heldNum = map[int32][]Event{}, 0
+	return true
+}

@@ -1,0 +1,85 @@
+package format
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// batches is a Reader that gives one batch by each call, and then err.
+type batches struct {
+	header Header
+	rest   [][]Event
+	err    error
+}
+
+func (b *batches) Header() *Header { return &b.header }
+
+func (b *batches) Read(events []Event) (int, error) {
+	if len(b.rest) == 0 {
+		return 0, b.err
+	}
+	n := copy(events, b.rest[0])
+	b.rest = b.rest[1:]
+	return n, nil
+}
+
+func TestCausal(t *testing.T) {
+	one := func(tid int32) Event { return Event{Op: OpRead, TID: tid} }
+	clone := func(tid int32, child int64) Event { return Event{Op: OpClone, TID: tid, Ret: child} }
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		name    string
+		header  Header
+		events  [][]Event
+		err     error
+		want    []int32
+		orphans int
+	}{
+		{name: "in order", events: [][]Event{{one(1), clone(1, 2), one(2), one(1)}}, want: []int32{1, 1, 2, 1}},
+		{name: "the child is ahead", events: [][]Event{{one(1), one(2), one(2)}, {clone(1, 2), one(1), one(2)}}, want: []int32{1, 1, 2, 2, 1, 2}},
+		{name: "its child too", events: [][]Event{{one(1), one(3), clone(2, 3), one(2), clone(1, 2), one(1)}}, want: []int32{1, 1, 2, 3, 2, 1}},
+		{name: "never made", events: [][]Event{{one(1), one(9), one(1)}}, want: []int32{1, 1, 9}, orphans: 1},
+		{name: "ran before", header: Header{Meta: []Meta{{MetaProcess, "7 threads=7,9"}}}, events: [][]Event{{one(9), one(7)}}, want: []int32{9, 7}},
+		{name: "a thread table", header: Header{Threads: []Thread{{Process: 1}, {Process: 2}, {Process: 1, Parent: 1}}},
+			events: [][]Event{{one(2), one(3), clone(1, 3)}}, want: []int32{2, 1, 3}},
+		{name: "an id again", events: [][]Event{{one(1), clone(1, 2), {Op: OpExit, TID: 2, Ret: NoResult}, one(2), clone(1, 2)}}, want: []int32{1, 1, 2, 1, 2}},
+		{name: "exec takes over the id", events: [][]Event{{one(1), clone(1, 2), {Op: OpExecve, TID: 1, Notes: []byte("was=2")}, one(1)}}, want: []int32{1, 1, 1, 1}},
+		{name: "an operation of the future", events: [][]Event{{one(1), {Op: Op(NumOps), TID: 5}}}, want: []int32{1, 5}},
+		{name: "an error", events: [][]Event{{one(1), one(2)}}, err: broken, want: []int32{1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.err == nil {
+				test.err = io.EOF
+			}
+			c := NewCausal(&batches{test.header, test.events, test.err})
+			var got []int32
+			for {
+				e, err := c.Next()
+				if err != nil {
+					require.Equal(t, test.err, err)
+					break
+				}
+				got = append(got, e.TID)
+			}
+			require.Equal(t, test.want, got)
+			require.Equal(t, test.orphans, c.Orphans)
+		})
+	}
+}
+
+func TestRunning(t *testing.T) {
+	h := Header{Meta: []Meta{
+		{MetaProcess, `12 parent=1 threads=12,13 cwd="/a b" root="/" command="/bin/x"`},
+		{MetaProcess, "14"},
+		{MetaProcess, "no number"},
+		{MetaProcess, "-3 threads=4"},
+		{MetaCommand, "15"},
+	}}
+	require.Equal(t, []Running{
+		{Process: 12, Threads: []int32{12, 13}, Cwd: "/a b", Root: "/", Command: "/bin/x"},
+		{Process: 14, Threads: []int32{14}},
+	}, h.Running())
+}

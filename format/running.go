@@ -1,0 +1,66 @@
+package format
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Running is a process that ran already when the recording began, because the
+// recorder was attached to it.
+type Running struct {
+	Process   int32   // its id
+	Threads   []int32 // their ids, at least one
+	Cwd, Root string  // absolute, empty where they are not known
+	Command   string  // path of the program, empty where it is not known
+}
+
+// Running returns the processes that ran already, from the remarks
+// "PID parent=PPID threads=TID,… cwd="…" root="…"".
+func (h *Header) Running() (found []Running) {
+	for _, remark := range h.Meta {
+		if remark.Key != MetaProcess {
+			continue
+		}
+		number, notes, _ := bytes.Cut([]byte(remark.Value), []byte(" "))
+		pid, err := strconv.ParseInt(string(number), 10, 32)
+		if err != nil || pid <= 0 {
+			continue
+		}
+		p := Running{Process: int32(pid), Cwd: quotedNote(notes, "cwd"), Root: quotedNote(notes, "root"), Command: quotedNote(notes, "command")}
+		list, _ := Note(notes, "threads")
+		for _, word := range bytes.Split(list, []byte(",")) {
+			if tid, err := strconv.ParseInt(string(word), 10, 32); err == nil && tid > 0 {
+				p.Threads = append(p.Threads, int32(tid))
+			}
+		}
+		if len(p.Threads) == 0 {
+			p.Threads = []int32{p.Process}
+		}
+		found = append(found, p)
+	}
+	return found
+}
+
+func quotedNote(notes []byte, key string) string {
+	v, _ := Note(notes, key)
+	s, _, err := Unquote(nil, v)
+	if err != nil {
+		return ""
+	}
+	return string(s)
+}
+
+// Renamed returns the id that a thread had before it became the only one of its
+// process by an exec, and took over the process's id (execve(2)). It is 0 for
+// any other event.
+func (e *Event) Renamed() int32 {
+	if len(e.Notes) == 0 || e.Op.Info().Effect != EffectExec {
+		return 0
+	}
+	v, ok := Note(e.Notes, "was")
+	tid, err := strconv.ParseInt(string(v), 10, 32)
+	if !ok || err != nil {
+		return 0
+	}
+	return int32(tid)
+}
