@@ -36,10 +36,10 @@ func ParsePrepare(name string) (Prepare, error) {
 
 // Prepared says what was done before a replay.
 type Prepared struct {
-	Files       int64  // of the fileset, of any type, that are there
+	Files       int64  // of the fileset, of any type
 	Kept        int64  // of these, and of fillers, that were there before, if only to be cut or completed
 	Removed     int64  // names that were there, with all below them, and had to go
-	Missing     int64  // files of the fileset that are not there: PrepareNever
+	Missing     int64  // of these, and of fillers, that are not there: PrepareNever
 	Example     string // one of them
 	Bytes       int64  // written into files
 	Fillers     int64  // empty files that give directories their size

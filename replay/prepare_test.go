@@ -64,6 +64,105 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
+func TestPrepareOptions(t *testing.T) {
+	for _, want := range []Prepare{PrepareAuto, PrepareAlways, PrepareNever, PrepareOnly} {
+		got, err := ParsePrepare(want.String())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, want := range []Cache{CacheRecorded, CacheWarm, CacheCold, CacheAsIs} {
+		got, err := ParseCache(want.String())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := ParsePrepare("maybe")
+	require.ErrorContains(t, err, `"maybe": want auto, always, never, only`)
+	_, err = ParseCache("hot")
+	require.ErrorContains(t, err, `"hot": want recorded, warm, cold, asis`)
+}
+
+func TestPrepareModes(t *testing.T) {
+	r := kept()
+	r.add(1, format.OpMkdir, 0, "made", 0o755)
+	dir := filepath.Join(t.TempDir(), "root")
+	t.Cleanup(func() { _ = os.Chmod(dir+"/d/e", 0o700) })
+	play := func(how Prepare) *Result {
+		res, err := Run(t.Context(), r, Options{Root: dir, Prepare: how})
+		require.NoError(t, err)
+		return res
+	}
+	inode := func() uint64 {
+		info, err := os.Stat(dir + "/d/a")
+		require.NoError(t, err)
+		return info.Sys().(*syscall.Stat_t).Ino
+	}
+	// What is not made is missing (37 are fillers), and the root is as it was: not there.
+	res := play(PrepareNever)
+	require.Equal(t, Prepared{Missing: 10 + 37, Example: "d", Elapsed: res.Prepared.Elapsed}, res.Prepared)
+	require.EqualValues(t, 1, res.Executed)
+	require.NoDirExists(t, dir)
+
+	// Nothing is replayed, and what was built is kept.
+	res = play(PrepareOnly)
+	require.Zero(t, res.Executed)
+	require.EqualValues(t, 10, res.Prepared.Files)
+	require.NoDirExists(t, dir+"/made")
+	before, first := states(t, dir), inode()
+	require.NoError(t, os.Remove(dir+"/d/b"))
+	require.NoError(t, os.Truncate(dir+"/d/a", 7))
+	res = play(PrepareNever)
+	require.EqualValues(t, 1, res.Prepared.Missing)
+	require.Equal(t, "d/b", res.Prepared.Example)
+	info, err := os.Stat(dir + "/d/a")
+	require.NoError(t, err)
+	require.EqualValues(t, 7, info.Size())
+	require.DirExists(t, dir+"/made")
+
+	play(PrepareOnly)
+	require.Equal(t, before, states(t, dir))
+	require.Equal(t, first, inode())
+	held, err := os.Open(dir + "/d/a") // so that its inode is not used again
+	require.NoError(t, err)
+	defer held.Close()
+	res = play(PrepareAlways)
+	require.Zero(t, res.Prepared.Kept)
+	require.NotEqual(t, first, inode())
+
+	// What is written into files that are not built leaves them mixed.
+	_, err = Run(t.Context(), r, Options{Root: dir, Prepare: PrepareNever, Compressibility: 50})
+	require.NoError(t, err)
+	require.Zero(t, play(PrepareAuto).Prepared.Kept)
+}
+
+// A full disk is refused before it is filled.
+func TestFullDisk(t *testing.T) {
+	for _, test := range []struct {
+		name, size string
+		file       format.File
+		want       string
+	}{
+		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 bytes and 1 files"},
+		{"inodes", "nr_inodes=20", format.File{Path: "d", Type: format.TypeDir, Size: 1000}, "files are free"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			disk := t.TempDir()
+			if err := unix.Mount("tmpfs", disk, "tmpfs", 0, test.size); err != nil {
+				t.Skipf("mount: %v", err)
+			}
+			// A thread of the preparation, bound to it, may still be ending.
+			t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
+			r := newRoll(1)
+			r.file(test.file)
+			var dirty bool
+			_, err := Run(t.Context(), r, Options{Root: disk + "/root", Progress: func(Progress) { dirty = true }})
+			require.ErrorIs(t, err, unix.ENOSPC)
+			require.ErrorContains(t, err, test.want)
+			require.False(t, dirty)
+			require.NoDirExists(t, disk+"/root")
+		})
+	}
+}
+
 func TestProgress(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "a", Type: format.TypeReg, Size: chunk + 1})
@@ -153,16 +252,20 @@ func TestRoot(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	// What is kept is there, and is emptied by the next replay.
-	for range 2 {
-		res, err := Run(t.Context(), r, Options{Root: dir, Keep: true})
+	// What is kept is there, and stays for any number of replays.
+	t.Cleanup(func() {
+		inside, err := os.OpenRoot(dir)
+		require.NoError(t, err)
+		defer inside.Close()
+		openUp(inside, ".")
+	})
+	for i := range 3 {
+		res, err := Run(t.Context(), r, Options{Root: dir, Keep: i == 0})
 		require.NoError(t, err)
 		faultless(t, r, res)
 		require.DirExists(t, filepath.Join(dir, "made"))
 		require.FileExists(t, filepath.Join(dir, "d/f"))
 	}
-	_, err = Run(t.Context(), r, Options{Root: dir})
-	require.NoError(t, err)
 
 	// A directory of somebody else's is left alone.
 	foreign := filepath.Join(base, "foreign")

@@ -83,13 +83,17 @@ func (r *root) claim(o *Options) error {
 			return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 		}
 		r.keep = true
-		if o.Prepare == PrepareNever || o.Prepare != PrepareAlways && r.marked(mark) {
+		switch same := r.marked(mark); {
+		case same && o.Prepare != PrepareAlways:
 			return nil
+		case o.Prepare == PrepareNever:
+			mark = "compressibility mixed\n" // as soon as something is written
+		default:
+			if err := r.empty(); err != nil {
+				return err
+			}
+			r.fresh = true
 		}
-		if err := r.empty(); err != nil {
-			return err
-		}
-		r.fresh = true
 	}
 	if err := r.inside.WriteFile(marker, []byte(mark), 0o600); err != nil {
 		return fmt.Errorf("mark the root: %w", err)

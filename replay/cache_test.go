@@ -1,0 +1,69 @@
+package replay
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// cachedPages counts the pages of a file that are in the page cache.
+func cachedPages(t *testing.T, name string) (n int) {
+	t.Helper()
+	f, err := os.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	info, err := f.Stat()
+	require.NoError(t, err)
+	size := int(info.Size())
+	m, err := unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
+	require.NoError(t, err)
+	defer unix.Munmap(m)
+	pages := make([]byte, (size+pageSize-1)/pageSize)
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&m[0])), uintptr(size), uintptr(unsafe.Pointer(&pages[0])))
+	require.Zero(t, errno)
+	for _, p := range pages {
+		n += int(p & 1)
+	}
+	return n
+}
+
+func TestCache(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	var s unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &s))
+	if s.Type == unix.TMPFS_MAGIC || os.Getpagesize() != pageSize {
+		t.Skip("needs files that can leave the page cache, and pages as recorded")
+	}
+	const pages = 300
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(1)
+		for name, cached := range map[string]int64{"none": 0, "some": 17, "all": pages + 1, "unknown": -1} {
+			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})
+		}
+		// The first builds them, the second finds them as the one before has left them.
+		for _, test := range []struct {
+			cache                    Cache
+			none, some, all, unknown int
+		}{
+			{CacheRecorded, 0, 17, pages, pages},
+			{CacheCold, 0, 0, 0, 0},
+			{CacheRecorded, 0, 17, pages, 0},
+			{CacheWarm, pages, pages, pages, pages},
+			{CacheRecorded, 0, 17, pages, pages},
+			{CacheAsIs, 0, 17, pages, pages},
+		} {
+			_, err := run(t.Context(), r, Options{Root: dir, Cache: test.cache, Prepare: PrepareOnly}, bind)
+			require.NoError(t, err)
+			in := func(name string) int { return cachedPages(t, filepath.Join(dir, name)) }
+			require.Equal(t, []int{test.none, test.some, test.all, test.unknown}, []int{in("none"), in("some"), in("all"), in("unknown")}, test.cache.String())
+		}
+		require.NoError(t, os.RemoveAll(dir))
+	})
+}
