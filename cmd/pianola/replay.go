@@ -25,7 +25,8 @@ func replayCommand() *cli.Command {
 		Usage: "replay a compiled trace",
 		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
-			"[--order resource|thread|total] [--backend posix|null] [--compressibility PERCENT] [--log FILE] [--strict] [--keep] [--json] TRACE.bin",
+			"[--order resource|thread|total] [--backend posix|null] [--compressibility PERCENT] [--memory]\n" +
+			"[--log FILE] [--strict] [--keep] [--json] TRACE.bin",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
 			"Without --root a directory is made in the working directory, and removed at the end.\n\n" +
@@ -40,6 +41,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), null (nobody, which measures the engine)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
+			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
 			&cli.StringFlag{Name: "log", Usage: "write what was replayed to `FILE`, as a script"},
 			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
 			&cli.BoolFlag{Name: "keep", Usage: "leave the files below the root; those that were there before are left in any case"},
@@ -122,7 +124,7 @@ func runReplay(c *cli.Context) error {
 // replayOptions reads the command line.
 func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	o = replay.Options{
-		Root: c.String("root"), Speed: c.Float64("speed"), Strict: c.Bool("strict"), Keep: c.Bool("keep"),
+		Root: c.String("root"), Speed: c.Float64("speed"), Strict: c.Bool("strict"), Keep: c.Bool("keep"), Memory: c.Bool("memory"),
 		Compressibility: c.Int("compressibility"),
 	}
 	if o.Timing, err = replay.ParseTiming(c.String("timing")); err != nil {
@@ -237,6 +239,9 @@ func (s *summary) print(w io.Writer) error {
 	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		micros(r.Lateness.P50), micros(r.Lateness.P99), micros(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	if r.Options.Memory {
+		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)
+	}
 	if r.Interrupted {
 		fmt.Fprintln(w, "interrupted: not all events were replayed")
 		return nil
@@ -264,6 +269,7 @@ type replayDocument struct {
 	LatenessSeconds  map[string]float64      `json:"lateness_seconds"`
 	OrderWaitSeconds float64                 `json:"order_wait_seconds"`
 	LateDecodes      int64                   `json:"late_decodes"`
+	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
 	Profile          any                     `json:"profile"`
@@ -296,6 +302,7 @@ func (s *summary) document() *replayDocument {
 		LatenessSeconds:  map[string]float64{"p50": seconds(r.Lateness.P50), "p99": seconds(r.Lateness.P99), "max": seconds(r.Lateness.Max)},
 		OrderWaitSeconds: r.OrderWait.Seconds(),
 		LateDecodes:      r.LateReads,
+		MemoryBytes:      r.MemoryBytes,
 		Prepared:         documentPrepared(&r.Prepared),
 		Differences:      []differenceDocument{},
 		Profile:          s.replayed.Document(),
