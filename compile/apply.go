@@ -65,7 +65,7 @@ func init() {
 // apply takes one event through the simulation and, in the last pass, into the
 // trace.
 func (m *model) apply(e *format.Event) error {
-	if was := renamed(e); m.threads[was] != nil {
+	if was := e.Renamed(); m.threads[was] != nil {
 		m.threads[e.TID] = m.threads[was]
 		delete(m.threads, was)
 	}

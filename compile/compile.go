@@ -124,9 +124,9 @@ func (m *model) run(src Source) error {
 	if err != nil {
 		return err
 	}
-	c := newCausal(r)
+	c := format.NewCausal(r)
 	for {
-		e, err := c.next()
+		e, err := c.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -142,7 +142,7 @@ func (m *model) run(src Source) error {
 		}
 	}
 	m.source = r.Header()
-	m.report.Orphans = c.orphans
+	m.report.Orphans = c.Orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")
 	}

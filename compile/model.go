@@ -80,7 +80,7 @@ func (m *model) start(h *format.Header, tid int32) {
 			}
 		}
 	}
-	if running := attached(h); len(running) > 0 {
+	if running := h.Running(); len(running) > 0 {
 		m.resume(running, h)
 		return
 	}
