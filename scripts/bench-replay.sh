@@ -2,10 +2,11 @@
 # bench-replay.sh DIR [ROUNDS [EVENTS]]: how fast and how punctual a replay is,
 # seen from outside, beside C loops of the same reads and fio: what is compared
 # takes turns, so that all meet the same machine, and medians are shown with the
-# least and the most. Then a day at speed, a trace of EVENTS (50 million), and
-# interruptions. All that it makes stands in DIR, at most 70 bytes an event.
-# Takes root, some minutes, and a machine with nothing else to do. Without fio
-# its row is left out, without bpftrace issue times are those of the log.
+# least and the most. Then a day at speed, a trace of EVENTS (50 million; it
+# must take more than a second) and interruptions. All that it makes stands in
+# DIR, at most 70 bytes an event. Takes root, some minutes, and a machine with
+# nothing else to do. Without fio its rows are left out, without bpftrace issue
+# times are those of the replay's log.
 set -eu
 dir=$1
 rounds=${2-5}
@@ -77,8 +78,8 @@ watched() { # COMMAND…
 		exec bpftrace -o times.out -e "$1" -c "$2"' sh "$probe" "$*" >out.json 2>err || { cat err >&2; exit 1; }
 	awk -F'[][, :]+' '/^@at/ { print "at", $2, $3, $4 } /^@spent/ { print "spent", $2, $3 }' times.out >times
 }
-logged() { # COMMAND…: the times that the replay itself noted
-	"$@" --log times.log >out.json
+logged() { # OPTION… TRACE: the times that the replay itself noted
+	"$pianola" replay --log times.log "$@" >out.json
 	awk '/^#/ { next } { now += $2 * 1e9 } $3 ~ /^pread64/ { print "at", $1, n[$1] + 0, now; n[$1]++; split($NF, d, /[<>]/); spent[$1] += d[2] * 1e9 }
 		END { for (t in spent) print "spent", t, spent[t] }' times.log >times
 }
@@ -116,7 +117,7 @@ lateness() {
 replayed() { # WHAT TIMING GAP CALLS
 	case $by in
 	bpftrace) watched "$pianola" replay --timing "$2" --json "$1.bin" ;;
-	*) logged "$pianola" replay --timing "$2" --json "$1.bin" ;;
+	*) logged --timing "$2" --json "$1.bin" ;;
 	esac
 	lateness "$1" "$2" "$3" "$4"
 	for p in p50 p99 max; do note "$1" "$2.own.$p" "$(figure $p | awk '{ print $1 * 1e6 }')"; done
