@@ -11,11 +11,11 @@ import (
 // opened enters a descriptor that a call has made under the number that the
 // recording has for it, which is returned for it. Where the recording has an
 // error there is no such number: the descriptor is closed.
-func (w *worker) opened(r *format.Record, fd int64, name int32, exec bool) int64 {
+func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int64 {
 	if fd < 0 {
 		return fd
 	}
-	s := newSlot(fd, name, exec)
+	s := newSlot(fd, name, marks)
 	files := w.process.files.Load()
 	if r.Ret < 0 || files == nil {
 		s.close(w.sys)
@@ -72,14 +72,19 @@ func (t *table) mark(fd int64, exec bool) {
 	}
 }
 
-// dup duplicates the recorded descriptor of the first argument.
+// dup duplicates the recorded descriptor of the first argument. Whether an exec
+// closes it is the copy's own.
 func (w *worker) dup(r *format.Record, exec bool) int64 {
 	s := w.lookup(r.Args[0])
 	if s == 0 {
 		return errBadFD
 	}
 	fd := w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
-	return w.opened(r, fd, s.name(), exec)
+	marks := s.marks() &^ slotExec
+	if exec {
+		marks |= slotExec
+	}
+	return w.opened(r, fd, s.name(), marks)
 }
 
 func callDup(w *worker, r *format.Record) int64 { return w.dup(r, false) }

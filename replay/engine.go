@@ -60,7 +60,7 @@ type engine struct {
 func newEngine(t format.Trace, o *Options) *engine {
 	e := &engine{
 		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
-		memory: o.Memory, limits: o.Limits, calls: &calls, guard: guard{sys: linux}, compressibility: o.Compressibility,
+		memory: o.Memory, limits: o.Limits, calls: &calls, guard: guard{sys: linux, strict: o.Landlock}, compressibility: o.Compressibility,
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}
 	if o.Backend == Null {
@@ -224,6 +224,9 @@ func (e *engine) makeWaits() error {
 
 // free gives memory back that the collector doesn't know of.
 func (e *engine) free() {
+	if e.guard.rules > 0 {
+		_ = unix.Close(e.guard.rules)
+	}
 	e.pool.free()
 	if e.sink >= 0 {
 		_ = unix.Close(e.sink)
@@ -339,7 +342,7 @@ func (e *engine) openDescriptors() error {
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))
 		}
-		if !p.own.Load().set(int64(d.FD), newSlot(fd, int32(first+i), d.Flags&format.CLOEXEC != 0)) {
+		if !p.own.Load().set(int64(d.FD), newSlot(fd, int32(first+i), openMarks(d.Flags))) {
 			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, ErrLimit)
 		}
 	}

@@ -6,31 +6,43 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/format"
 )
 
 // slot is what a recorded descriptor stands for: the real descriptor plus one,
-// whether the recorded one is closed by an exec, and the number of the path it
-// was opened by. The zero slot stands for nothing.
+// marks, and the number of the path it was opened by. The zero slot stands for
+// nothing.
 type slot int64
 
 const (
-	slotExec = 1  // close-on-exec in the recording; a real descriptor always is
-	slotReal = 1  // shift
-	slotName = 32 // shift
-	slotMask = 1<<31 - 1
+	slotExec  = 1 << 0 // mark: close-on-exec in the recording; a real descriptor always is
+	slotWrite = 1 << 1 // mark: opened for writing, so that it is no directory
+	slotReal  = 2      // shift
+	slotName  = 32     // shift
+	slotMask  = 1<<30 - 1
 )
 
-func newSlot(real int64, name int32, exec bool) slot {
-	s := slot(real+1)<<slotReal | slot(name)<<slotName
-	if exec {
-		s |= slotExec
+func newSlot(real int64, name int32, marks slot) slot {
+	return slot(real+1)<<slotReal | slot(name)<<slotName | marks
+}
+
+// openMarks returns the marks of a descriptor that was opened with canonical
+// flags.
+func openMarks(flags int64) (marks slot) {
+	if flags&format.CLOEXEC != 0 {
+		marks |= slotExec
 	}
-	return s
+	if flags&(format.WRONLY|format.RDWR) != 0 {
+		marks |= slotWrite
+	}
+	return marks
 }
 
 func (s slot) real() uintptr { return uintptr(s>>slotReal&slotMask - 1) }
 func (s slot) name() int32   { return int32(s >> slotName) }
 func (s slot) exec() bool    { return s&slotExec != 0 }
+func (s slot) marks() slot   { return s & (slotExec | slotWrite) }
 
 // table maps the descriptors of a process to real ones. Threads of the process
 // use it concurrently; what the recording did not order, it leaves to chance,
@@ -158,7 +170,7 @@ func (t *table) copyTo(child *table) {
 			continue
 		}
 		if real := t.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
-			child.set(fd, newSlot(real, s.name(), s.exec()))
+			child.set(fd, newSlot(real, s.name(), s.marks()))
 		}
 	}
 }

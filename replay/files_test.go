@@ -12,12 +12,13 @@ import (
 func TestSlot(t *testing.T) {
 	for _, real := range []int64{0, 1, 1<<20 - 1} {
 		for _, name := range []int32{0, 7, 1<<31 - 1} {
-			for _, exec := range []bool{false, true} {
-				s := newSlot(real, name, exec)
+			for _, marks := range []slot{0, slotExec, slotWrite, slotExec | slotWrite} {
+				s := newSlot(real, name, marks)
 				require.NotZero(t, s)
 				require.Equal(t, uintptr(real), s.real())
 				require.Equal(t, name, s.name())
-				require.Equal(t, exec, s.exec())
+				require.Equal(t, marks, s.marks())
+				require.Equal(t, marks&slotExec != 0, s.exec())
 			}
 		}
 	}
@@ -187,7 +188,7 @@ func TestLateClose(t *testing.T) {
 	open := func() slot {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		require.NoError(t, err)
-		return newSlot(int64(fd), 0, false)
+		return newSlot(int64(fd), 0, 0)
 	}
 	isOpen := func(s slot) bool {
 		_, err := unix.FcntlInt(s.real(), unix.F_GETFD, 0)

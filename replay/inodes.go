@@ -67,8 +67,10 @@ func callFchmod(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	if got := w.sys.call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
-		return got
+	if s.marks()&slotWrite == 0 {
+		if got := w.sys.call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
+			return got
+		}
 	}
 	return w.sys.call(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&modeMask, 0)
 }

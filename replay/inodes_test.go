@@ -129,3 +129,36 @@ func TestFlockWaits(t *testing.T) {
 	require.NoError(t, err)
 	faultless(t, r, res)
 }
+
+// What is open for writing is no directory, and so not the root: nobody needs
+// to ask. That holds for copies of the descriptor, too.
+func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
+	m, err := newRegion(pageSize)
+	require.NoError(t, err)
+	defer m.free()
+	var made []uintptr
+	ask := kernel(func(nr, a, b, c, d, e, f uintptr) int64 {
+		made = append(made, nr)
+		return 9
+	})
+	p := &process{}
+	p.files.Store(newTable(ask, m, 16))
+	w := &worker{sys: ask, process: p, e: &engine{names: []name{newName("f")}}, guard: guard{sys: ask, ino: 1}}
+	open := func(fd, flags int64) {
+		require.Equal(t, fd, w.opened(&format.Record{Op: format.OpOpen, Ret: fd}, 9, 0, openMarks(flags)))
+	}
+	open(3, format.RDONLY)
+	open(4, format.WRONLY|format.CREAT)
+	open(5, format.RDWR|format.CLOEXEC)
+	require.EqualValues(t, 6, w.dup(&format.Record{Op: format.OpDup, Ret: 6, Args: [format.MaxArgs]int64{5}}, false))
+	for fd, want := range map[int64][]uintptr{
+		3: {unix.SYS_FSTAT, unix.SYS_FCHMOD},
+		4: {unix.SYS_FCHMOD},
+		5: {unix.SYS_FCHMOD},
+		6: {unix.SYS_FCHMOD},
+	} {
+		made = nil
+		callFchmod(w, &format.Record{Op: format.OpFchmod, Args: [format.MaxArgs]int64{fd, 0o644}})
+		require.Equal(t, want, made, "descriptor %d", fd)
+	}
+}

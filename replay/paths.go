@@ -58,7 +58,7 @@ func callOpen(w *worker, r *format.Record) int64 {
 		return errFault
 	}
 	fd := w.guard.open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&modeMask)
-	return w.opened(r, fd, int32(r.Args[0]), r.Args[1]&format.CLOEXEC != 0)
+	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
 
 // byName makes a call of a directory and a last component, which doesn't follow a
