@@ -18,16 +18,17 @@ import (
 // engine is what the workers of a run share.
 type engine struct {
 	*clock
-	trace  format.Trace
-	timing Timing
-	speed  float64
-	wait   Wait
-	order  Order
-	strict bool
-	memory bool
-	limits Limits
-	calls  *[format.NumOps]call
-	guard  guard // for each thread to copy and enter
+	trace   format.Trace
+	backend Backend
+	timing  Timing
+	speed   float64
+	wait    Wait
+	order   Order
+	strict  bool
+	memory  bool
+	limits  Limits
+	calls   *[format.NumOps]call
+	guard   guard // for each thread to copy and enter
 
 	workers         []*worker
 	processes       map[int32]*process
@@ -59,7 +60,7 @@ type engine struct {
 
 func newEngine(t format.Trace, o *Options) *engine {
 	e := &engine{
-		clock: newClock(), trace: t, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
+		clock: newClock(), trace: t, backend: o.Backend, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
 		memory: o.Memory, limits: o.Limits, calls: &calls, guard: guard{sys: linux, strict: o.Landlock}, compressibility: o.Compressibility,
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}

@@ -29,6 +29,8 @@ type guard struct {
 	jailed bool         // the root is the thread's root and working directory
 	dev    uint64       // of the root
 	ino    uint64       // of the root
+	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
+	strict bool         // the thread is to obey them in a jail, too
 	how    unix.OpenHow // memory for openat2
 	link   [len(ownFiles) + 20]byte
 }
@@ -87,16 +89,34 @@ func (g *guard) enter(jail bool) error {
 		return fmt.Errorf("stat the root: %w", err)
 	}
 	g.dev, g.ino = uint64(s.Dev), s.Ino
-	if !jail {
+	if jail {
+		if err := unix.Fchdir(int(g.root)); err != nil {
+			return fmt.Errorf("change to the root: %w", err)
+		}
+		if err := unix.Chroot("."); err != nil {
+			return fmt.Errorf("make the root a thread's root directory: %w", err)
+		}
+	}
+	return g.confine()
+}
+
+// confine has Landlock on top of what keeps paths below the root. In a jail it
+// has to be asked for: there is no way out, and an open would cost 0.7 µs more,
+// a third.
+func (g *guard) confine() (err error) {
+	if g.jailed && !g.strict {
 		return nil
 	}
-	if err := unix.Fchdir(int(g.root)); err != nil {
-		return fmt.Errorf("change to the root: %w", err)
+	if g.rules == 0 {
+		g.rules, err = newRules(g.root)
+		if errors.Is(err, errors.ErrUnsupported) && !g.strict {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err := unix.Chroot("."); err != nil {
-		return fmt.Errorf("make the root a thread's root directory: %w", err)
-	}
-	return nil
+	return obey(g.rules)
 }
 
 // probe binds the calling thread in the better of the two ways that works.

@@ -98,6 +98,11 @@ type Options struct {
 	Memory  bool    // play memory calls too, and touch the memory in compute, as far as Limits.Memory reaches
 	Limits  Limits  // what a trace may use
 
+	// Landlock confines the threads that play a trace by that as well. Where
+	// they cannot have the root as their root directory they are in any case,
+	// if the kernel has it.
+	Landlock bool
+
 	// Compressibility is how much of what is written, and of the fileset, a
 	// compressor can take away, in per cent.
 	Compressibility int

@@ -93,8 +93,10 @@ func (w *worker) run() {
 func (w *worker) prepare() error {
 	blockSignals()
 	fineTimers()
-	if err := w.guard.enter(w.guard.jailed); err != nil {
-		return err
+	if w.e.backend == Posix {
+		if err := w.guard.enter(w.guard.jailed); err != nil {
+			return err
+		}
 	}
 	if err := w.refill(); err != nil && !errors.Is(err, io.EOF) {
 		return err

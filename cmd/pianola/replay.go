@@ -40,6 +40,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), null (nobody, which measures the engine)"},
+			&cli.BoolFlag{Name: "landlock", Usage: "confine what plays the trace by Landlock, too (0.7 µs an open)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
 			&cli.StringFlag{Name: "log", Usage: "write what was replayed to `FILE`, as a script"},
@@ -125,7 +126,7 @@ func runReplay(c *cli.Context) error {
 func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	o = replay.Options{
 		Root: c.String("root"), Speed: c.Float64("speed"), Strict: c.Bool("strict"), Keep: c.Bool("keep"), Memory: c.Bool("memory"),
-		Compressibility: c.Int("compressibility"),
+		Compressibility: c.Int("compressibility"), Landlock: c.Bool("landlock"),
 	}
 	if o.Timing, err = replay.ParseTiming(c.String("timing")); err != nil {
 		return o, usage(c, "--timing: %v", err)
@@ -200,7 +201,7 @@ func summarise(t eventSource, r *replay.Result) (*summary, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.comparison = profile.Compare(app, rep)
+		s.comparison = profile.Compare([]*profile.Profile{app}, []*profile.Profile{rep})
 	}
 	text, _ := t.Header().Value(format.MetaLeftOut)
 	for _, word := range strings.Fields(text) { // "read=12 write=3"
