@@ -112,7 +112,7 @@ func (m *model) effect(s *step, why reason) reason {
 			s.t.dir = s.t.dir.fork()
 		}
 	case format.EffectPipeline:
-		return reasonTable // of a replay's log
+		return reasonTable // only compile makes them
 	}
 	return why
 }

@@ -40,6 +40,29 @@ func TestEdges(t *testing.T) {
 	})
 }
 
+// A read of a pipe waits for a slow writer by its edge, and for nothing where the
+// writer is there already; neither is a call.
+func TestPipeEdges(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(2)
+		for i := range int64(20) {
+			r.add(1, format.OpMkdir, 0, "ball", 0o700)
+			r.last(1).Compute = i * int64(100*time.Microsecond)
+			written := r.add(1, format.OpPipeWrite, 0, 7)
+			r.wait(2, 1, written)
+			r.add(2, format.OpPipeRead, 0, 7)
+			r.add(2, format.OpRmdir, 0, "ball")
+			read := r.add(2, format.OpPipeWrite, 0, 8)
+			r.wait(1, 2, read)
+			r.add(1, format.OpPipeRead, 0, 8)
+		}
+		_, res := play(t, r, bind)
+		faultless(t, r, res)
+		require.Positive(t, res.OrderWait)
+		require.Equal(t, int64(40), res.ByOp[format.OpPipeRead].Executed)
+	})
+}
+
 // More threads than processors wait for one another in a ring.
 func TestEdgesOfManyThreads(t *testing.T) {
 	for _, threads := range []int32{16, 400} {

@@ -38,6 +38,9 @@ func (s *straceWriter) Write(events []format.Event) error {
 		if err := checkOp(e); err != nil {
 			return err
 		}
+		if e.Op.Info().Effect == format.EffectPipeline {
+			continue // no call
+		}
 		b := append(strconv.AppendInt(s.out.b, int64(e.TID), 10), ' ')
 		b = append(appendSeconds(b, s.start+e.Start), ' ')
 		b = append(appendCall(b, e), " = "...)
