@@ -59,6 +59,19 @@ type Difference struct {
 	Thread int32
 	Event  int64  // position in the thread, from 0
 	Path   string // "" where none is known
+	Reason string // what is known of why; "" if nothing
+}
+
+// refusedDirect is the reason where an open wanted what not all file systems
+// have. The others answer with what open(2) says of it.
+const refusedDirect = "the file system refuses O_DIRECT"
+
+// reason returns why a result can differ.
+func reason(r *format.Record, got int64) string {
+	if (r.Op == format.OpOpen || r.Op == format.OpOpenm) && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
+		return refusedDirect
+	}
+	return ""
 }
 
 // maxDifferences bounds the kinds that a thread tells apart; any more are
@@ -141,7 +154,7 @@ func (w *worker) note(r *format.Record, got int64) {
 	if len(w.differences) < cap(w.differences) {
 		w.differences = append(w.differences, Difference{
 			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1,
-			Thread: w.number, Event: w.event, Path: w.pathOf(r),
+			Thread: w.number, Event: w.event, Path: w.pathOf(r), Reason: reason(r, got),
 		})
 	}
 }

@@ -233,8 +233,12 @@ func (s *summary) print(w io.Writer) error {
 		return err
 	}
 	for _, d := range r.Differences {
-		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d\n",
+		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d",
 			d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
+		if d.Reason != "" {
+			fmt.Fprintf(w, ": %s", d.Reason)
+		}
+		fmt.Fprintln(w)
 	}
 	printLacks(w, &r.Prepared)
 	micros := func(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
@@ -292,6 +296,7 @@ type differenceDocument struct {
 	Count     int64  `json:"count"`
 	Thread    int32  `json:"thread"`
 	Event     int64  `json:"event"`
+	Reason    string `json:"reason,omitempty"`
 }
 
 func (s *summary) document() *replayDocument {
@@ -316,7 +321,7 @@ func (s *summary) document() *replayDocument {
 		}
 	}
 	for _, f := range r.Differences {
-		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), f.Path, f.Recorded, f.Got, f.Count, f.Thread, f.Event})
+		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), f.Path, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Reason})
 	}
 	if !r.Interrupted {
 		d.Comparison = s.comparison.Document(toleranceOfReplay)
