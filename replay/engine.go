@@ -55,7 +55,7 @@ type engine struct {
 	bytes    atomic.Int64 // that may still be written
 	_        [64]byte
 	touching atomic.Bool  // some worker touches memory
-	held     atomic.Int64 // pages of arenas that are touched, if memory is played
+	held     atomic.Int64 // pages of all processes that are touched, if memory is played
 }
 
 func newEngine(t format.Trace, o *Options) *engine {
@@ -149,19 +149,8 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		}
 		e.tables = append(e.tables, slots)
 		p.own.Store(newTable(e.guard.sys, slots, e.limits.Descriptors))
-		if p.arena, err = newRegion(share / 2); err != nil {
+		if err := e.makeSpace(p, share/2); err != nil {
 			return err
-		}
-		bits, err := newRegion(int64(len(p.arena)/pageSize/8 + 1))
-		if err != nil {
-			return err
-		}
-		e.tables = append(e.tables, bits)
-		p.touched = newPageSet(bits, p.arena)
-		if e.memory {
-			if err := e.newFootprint(p); err != nil {
-				return err
-			}
 		}
 	}
 	for _, th := range threads {
@@ -236,7 +225,7 @@ func (e *engine) free() {
 		m.free()
 	}
 	for _, p := range e.processes {
-		p.arena.free()
+		p.space.free()
 	}
 }
 

@@ -203,7 +203,8 @@ type process struct {
 	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
 	threads atomic.Int32          // that have not ended
 	arena   region                // where it reads to
-	touched pageSet               // pages of the arena
+	space   region                // the arena and, for what the application maps, room behind it
+	touched pageSet               // pages of the space
 
 	footprint *footprint // nil where memory calls are played as recorded
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"math/bits"
 	"sync/atomic"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // An application's memory takes from what the kernel has for the page cache. So
-// with Options.Memory what it mapped is mapped in its process's arena, and
+// with Options.Memory what it mapped is mapped in its process's space, and
 // touched in the compute before events, as in section 4.1 of "May: Pianola". In
 // which order the application touched it, and how much of it, is not recorded.
 //
@@ -17,7 +16,7 @@ import (
 // that were fresh makes them fresh again (readyPages), and pages that a read
 // touched are not touched once more.
 
-// footprint is what a process has mapped in its arena. Its threads use it
+// footprint is what a process has mapped in its space. Its threads use it
 // concurrently; they can leave a page touched that another gives back at that
 // moment, which does no harm.
 type footprint struct {
@@ -28,15 +27,30 @@ type footprint struct {
 	next int // in words of mapped, where to look for one; of whoever holds engine.touching
 }
 
-// newFootprint uses a region for the pages that a process maps in its arena.
-func (e *engine) newFootprint(p *process) error {
-	bits, err := newRegion(int64(len(p.arena)/pageSize/8 + 1))
-	if err != nil {
-		return fmt.Errorf("memory of process %d: %w", p.number, err)
+// makeSpace makes the memory of a process, with an arena of so many bytes. What
+// the application mapped can take as much in one process as in all: address
+// space is no memory.
+func (e *engine) makeSpace(p *process, arena int64) (err error) {
+	size := arena
+	if e.memory {
+		size = e.limits.Memory / 2
 	}
-	e.tables = append(e.tables, bits)
-	p.footprint = &footprint{mapped: newPageSet(bits, p.arena)}
-	return nil
+	if p.space, err = newRegion(size); err != nil {
+		return err
+	}
+	p.arena = p.space[:1<<(bits.Len64(uint64(max(arena, pageSize)))-1)]
+	if p.touched, err = e.newPageSet(p.space); err != nil || !e.memory {
+		return err
+	}
+	mapped, err := e.newPageSet(p.space)
+	p.footprint = &footprint{mapped: mapped}
+	return err
+}
+
+// mayHold reports whether so many pages more can be touched by guess. Reads can
+// go beyond that, as far as the arenas reach.
+func (e *engine) mayHold(pages uint64) bool {
+	return e.held.Load()+int64(pages) <= e.limits.Memory/2/pageSize
 }
 
 // stride is how far apart the bytes are that are touched, as in "May: Pianola".
@@ -61,7 +75,7 @@ func (w *worker) touch(now, due int64) int64 {
 		w.touchNanos -= w.touchNanos / 16
 		return now
 	}
-	if !e.touching.CompareAndSwap(false, true) {
+	if !e.mayHold(1) || !e.touching.CompareAndSwap(false, true) {
 		return now
 	}
 	defer e.touching.Store(false)
@@ -73,7 +87,7 @@ func (w *worker) touch(now, due int64) int64 {
 			}
 		} else {
 			clean = 0
-			at := w.process.arena[page*pageSize:][:pageSize]
+			at := w.process.space[page*pageSize:][:pageSize]
 			for i := 0; i < pageSize; i += stride {
 				at[i] = 0
 			}
@@ -82,7 +96,7 @@ func (w *worker) touch(now, due int64) int64 {
 		before := now
 		now = e.now()
 		w.touchNanos = max(w.touchNanos-w.touchNanos/1024, now-before)
-		if due-now <= w.touchNanos || e.stopped.Load() {
+		if due-now <= w.touchNanos || !e.mayHold(1) || e.stopped.Load() {
 			return now
 		}
 	}
@@ -115,9 +129,9 @@ func (w *worker) hold(n int) {
 	}
 }
 
-// mapPages maps pages from one to before another in the arena, anew where they
-// were mapped before. It returns 0 or -errno; the run ends with an error, for
-// it may have left a hole in the arena.
+// mapPages maps pages from one to before another, anew where they were mapped
+// before. It returns 0 or -errno; the run ends with an error, for it may have
+// left a hole in the space.
 func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	if from >= to {
 		return 0
@@ -125,10 +139,10 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	p := w.process
 	w.hold(-p.touched.clear(from, to-1))
 	flags := uintptr(unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED | unix.MAP_NORESERVE)
-	if populate {
+	if populate = populate && w.e.mayHold(to-from); populate {
 		flags |= unix.MAP_POPULATE
 	}
-	if addr, size := p.arena.inKernel(from, to); size > 0 {
+	if addr, size := p.space.inKernel(from, to); size > 0 {
 		if got := linux(unix.SYS_MMAP, addr, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0); got < 0 {
 			w.failf("event %d of thread %d: map %d bytes: %w", w.event, w.number, size, unix.Errno(-got))
 			return got
@@ -143,7 +157,7 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	return 0
 }
 
-// giveBack gives the kernel pages from one to before another. The arena keeps
+// giveBack gives the kernel pages from one to before another. The space keeps
 // their addresses, so that nothing else comes to lie there.
 func (w *worker) giveBack(from, to uint64) int64 {
 	if from >= to {
@@ -152,12 +166,12 @@ func (w *worker) giveBack(from, to uint64) int64 {
 	p := w.process
 	p.footprint.mapped.clear(from, to-1)
 	w.hold(-p.touched.clear(from, to-1))
-	return p.arena.advise(from, to, unix.MADV_DONTNEED)
+	return p.space.advise(from, to, unix.MADV_DONTNEED)
 }
 
 // giveAllBack ends a process's memory, as its exec or end does.
 func (w *worker) giveAllBack() {
 	if w.process.footprint != nil {
-		w.giveBack(0, uint64(len(w.process.arena)/pageSize))
+		w.giveBack(0, uint64(len(w.process.space)/pageSize))
 	}
 }

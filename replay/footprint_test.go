@@ -16,22 +16,21 @@ import (
 
 const own = 3 // PROT_READ|PROT_WRITE
 
-// newMapper returns a worker of a process whose memory is played, in an arena
+// newMapper returns a worker of a process whose memory is played, in a space
 // that lies in the middle of a region, and that region.
 func newMapper(t *testing.T) (*worker, region) {
 	t.Helper()
-	whole, err := newRegion(4 << 20)
-	require.NoError(t, err)
-	t.Cleanup(whole.free)
+	e := &engine{clock: newClock(), memory: true, limits: Limits{Memory: 8 << 20}, sink: -1}
+	p := &process{}
+	require.NoError(t, e.makeSpace(p, 1<<20))
+	whole := p.space
 	_ = unix.Madvise(whole, unix.MADV_NOHUGEPAGE) // fails where there are none
-	bits, err := newRegion(4096)
-	require.NoError(t, err)
-	t.Cleanup(bits.free)
-	e := &engine{clock: newClock(), memory: true}
-	p := &process{arena: whole[1<<20:][:1<<20]}
-	p.touched = newPageSet(bits, p.arena)
-	require.NoError(t, e.newFootprint(p))
-	t.Cleanup(func() { e.tables[0].free() })
+	p.space = whole[1<<20:][:1<<20]
+	p.arena = p.space
+	t.Cleanup(func() {
+		whole.free()
+		e.free()
+	})
 	return &worker{e: e, process: p, touchNanos: firstTouch}, whole
 }
 
@@ -45,17 +44,17 @@ func (w *worker) do(op format.Op, ret int64, args ...int64) int64 {
 // touchAll touches as if there were no end of time.
 func (w *worker) touchAll() { w.touch(w.e.now(), math.MaxInt64) }
 
-// has tells where the first pages of the arena have memory: from the first
+// has wants memory in these pages of the space and in no others: from the first
 // page named to before the second, and so on.
 func has(t *testing.T, w *worker, spans ...int) {
 	t.Helper()
-	want := make([]bool, len(w.process.arena)/pageSize)
+	want := make([]bool, len(w.process.space)/pageSize)
 	for i := 0; i < len(spans); i += 2 {
 		for k := spans[i]; k < spans[i+1]; k++ {
 			want[k] = true
 		}
 	}
-	require.Equal(t, want, resident(t, w.process.arena, len(want)))
+	require.Equal(t, want, resident(t, w.process.space, len(want)))
 }
 
 func TestMmap(t *testing.T) {
@@ -158,7 +157,7 @@ func TestReadsAndTouches(t *testing.T) {
 	require.Equal(t, int64(4), w.e.held.Load())
 }
 
-// Whatever a trace says, nothing happens but in the arena, and the arena stays
+// Whatever a trace says, nothing happens but in the space, and the space stays
 // whole.
 func TestForgedMemory(t *testing.T) {
 	w, whole := newMapper(t)
@@ -188,8 +187,8 @@ func TestForgedMemory(t *testing.T) {
 	same := bytes.Repeat([]byte{0xaa}, 1<<20)
 	require.Equal(t, same, []byte(whole[:1<<20]))
 	require.Equal(t, same, []byte(whole[2<<20:3<<20]))
-	for i := range w.process.arena {
-		w.process.arena[i]++ // faults where it is no memory
+	for i := range w.process.space {
+		w.process.space[i]++ // faults where it is no memory
 	}
 }
 
@@ -220,13 +219,35 @@ func TestMemoryOfProcesses(t *testing.T) {
 	require.Equal(t, int64(1<<20+1<<19), playMemory(t, r, Options{Timing: AFAP}).MemoryBytes)
 }
 
-// What a trace maps is bounded by the memory that a replay may use.
+// What a trace maps is bounded by the memory that a replay may use, for all
+// processes together.
 func TestMemoryBounded(t *testing.T) {
+	const populate = 0x22 | format.MapPopulate
 	r := newRoll(1)
-	r.add(1, format.OpMmap, pageSize, 0, 1<<40, own, 0x22|format.MapPopulate, -1, 0)
+	child := r.born(2, 1)
+	r.add(1, format.OpMmap, pageSize, 0, 1<<40, own, populate, -1, 0)
+	mapped := r.add(1, format.OpClone, 2, 0)
+	r.wait(child, 1, mapped)
+	r.add(child, format.OpMmap, pageSize, 0, 2*pageSize, own, populate, -1, 0)
+	r.add(child, format.OpMadvise, 0, pageSize, 2*pageSize, format.MadvPopulateWrite)
+	r.add(child, format.OpMmap, 4*pageSize, 0, pageSize, own, populate, -1, 0)
+	ended := r.add(child, format.OpExitGroup, format.NoResult, 0)
+	r.wait(1, child, ended)
 	r.add(1, format.OpMunmap, 0, pageSize, 1<<40)
 	res := playMemory(t, r, Options{Timing: AFAP, Limits: Limits{Memory: 8 << 20}})
-	require.Equal(t, int64(4<<20-pageSize), res.MemoryBytes)
+	require.Equal(t, int64(4<<20), res.MemoryBytes)
+}
+
+// The touching ends where the bound is.
+func TestTouchedBounded(t *testing.T) {
+	w, _ := newMapper(t)
+	w.e.limits.Memory = 2 * 5 * pageSize
+	w.do(format.OpMmap, pageSize, 0, 16*pageSize, own, 0x22)
+	w.touchAll()
+	has(t, w, 1, 6)
+	w.do(format.OpMunmap, 0, pageSize, 2*pageSize)
+	w.touchAll()
+	has(t, w, 3, 8)
 }
 
 // Without the option memory calls are bookkeeping.

@@ -2,17 +2,17 @@ package replay
 
 import "pianola/format"
 
-// The calls that shape a process's memory, played in its arena with
+// The calls that shape a process's memory, played in its space with
 // Options.Memory and else as recorded. Their addresses are places, 0 where
 // compile gave none. Nothing is ever mapped but private memory, whatever the
-// application mapped, and in no place but the arena; what lies beyond it is
+// application mapped, and in no place but the space; what lies beyond it is
 // left out.
 
 func callMmap(w *worker, r *format.Record) int64 {
 	if w.process.footprint == nil || r.Ret <= 0 {
 		return r.Ret
 	}
-	from, to := w.process.arena.span(r.Ret, r.Args[1])
+	from, to := w.process.space.span(r.Ret, r.Args[1])
 	if !format.OwnPages(r.Args[2], r.Args[3]) {
 		return w.asMapped(w.giveBack(from, to), r)
 	}
@@ -35,10 +35,10 @@ func callBrk(w *worker, r *format.Record) int64 {
 		return after
 	}
 	if after < before {
-		from, to := w.process.arena.span(after, before-after)
+		from, to := w.process.space.span(after, before-after)
 		return w.asMapped(w.giveBack(from, to), r)
 	}
-	from, to := w.process.arena.span(before, after-before)
+	from, to := w.process.space.span(before, after-before)
 	return w.asMapped(w.mapPages(from, to, false), r)
 }
 
@@ -46,31 +46,30 @@ func callMunmap(w *worker, r *format.Record) int64 {
 	if w.process.footprint == nil || r.Ret < 0 {
 		return r.Ret
 	}
-	from, to := w.process.arena.span(r.Args[0], r.Args[1])
+	from, to := w.process.space.span(r.Args[0], r.Args[1])
 	return w.giveBack(from, to)
 }
 
 // callMremap plays mremap. Pages that would move are given back, and others
-// mapped for them, which takes as long: to move them would leave a hole in the
-// arena.
+// mapped for them: to move them would leave a hole in the space.
 func callMremap(w *worker, r *format.Record) int64 {
 	if w.process.footprint == nil || r.Ret <= 0 {
 		return r.Ret
 	}
-	arena, old, oldSize, size := w.process.arena, r.Args[0], max(r.Args[1], 0), max(r.Args[2], 0)
+	space, old, oldSize, size := w.process.space, r.Args[0], max(r.Args[1], 0), max(r.Args[2], 0)
 	var got int64
 	switch {
 	case r.Ret != old:
-		from, to := arena.span(old, oldSize)
+		from, to := space.span(old, oldSize)
 		if got = w.giveBack(from, to); got == 0 {
-			from, to = arena.span(r.Ret, size)
+			from, to = space.span(r.Ret, size)
 			got = w.mapPages(from, to, false)
 		}
 	case size > oldSize:
-		from, to := arena.tail(old, oldSize, size)
+		from, to := space.tail(old, oldSize, size)
 		got = w.mapPages(from, to, false)
 	default:
-		from, to := arena.tail(old, size, oldSize)
+		from, to := space.tail(old, size, oldSize)
 		got = w.giveBack(from, to)
 	}
 	return w.asMapped(got, r)
@@ -85,7 +84,7 @@ type advice struct {
 }
 
 // adviceTable holds what madvise is played for. What is missing would change
-// the arena's mapping or write to the machine's swap, and is played as
+// the space's mapping or write to the machine's swap, and is played as
 // recorded.
 var adviceTable = [...]advice{
 	format.MadvDontneed:      {told: true, unmaps: true, drops: true},
@@ -101,8 +100,8 @@ func callMadvise(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	a := &adviceTable[value]
-	from, to := p.arena.span(r.Args[0], r.Args[1])
-	if from >= to || !a.told {
+	from, to := p.space.span(r.Args[0], r.Args[1])
+	if from >= to || !a.told || a.populates && !w.e.mayHold(to-from) {
 		return r.Ret
 	}
 	if a.unmaps {
@@ -111,7 +110,7 @@ func callMadvise(w *worker, r *format.Record) int64 {
 	if a.drops {
 		w.hold(-p.touched.clear(from, to-1))
 	}
-	got := p.arena.advise(from, to, uintptr(value))
+	got := p.space.advise(from, to, uintptr(value))
 	if a.populates && got == 0 {
 		added, _ := p.touched.mark(from, to-1)
 		w.hold(added)

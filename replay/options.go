@@ -95,7 +95,7 @@ type Options struct {
 	Speed   float64 // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool    // end at the first result that differs
 	Keep    bool    // leave what was made below the root, as is done where there was something before
-	Memory  bool    // play memory calls too, and touch the memory in compute, as far as Limits.Memory reaches
+	Memory  bool    // play memory calls too, and touch in compute what they map, half of Limits.Memory at most
 	Limits  Limits  // what a trace may use
 
 	// Landlock confines the threads that play a trace by that as well. Where
@@ -120,7 +120,7 @@ type Limits struct {
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
 	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
 	Threads     int   // 1024
-	Memory      int64 // bytes of buffers, descriptor tables and the log: 1 GiB
+	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
 }
 
 var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Memory: 1 << 30}

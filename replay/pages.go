@@ -18,12 +18,18 @@ import (
 // intoArena are the operations whose buf argument is a place in the arena.
 var intoArena = [format.NumOps]bool{format.OpRead: true, format.OpPread64: true}
 
-// pageSet has a bit for each page of an arena.
+// pageSet has a bit for each page of a region.
 type pageSet []atomic.Uint32
 
-// newPageSet uses a region, which is zero, for the bits of an arena.
-func newPageSet(m, arena region) pageSet {
-	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&m[0])), len(m)/4)[:max(len(arena)/pageSize/32, 1)]
+// newPageSet makes the empty set of pages of a region.
+func (e *engine) newPageSet(m region) (pageSet, error) {
+	n := max(len(m)/pageSize/32, 1)
+	words, err := newRegion(int64(4 * n)) // a power of two, as n is
+	if err != nil {
+		return nil, err
+	}
+	e.tables = append(e.tables, words)
+	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&words[0])), n), nil
 }
 
 // mark sets the bits of pages from first to last and reports how many were not

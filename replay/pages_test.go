@@ -11,13 +11,10 @@ import (
 )
 
 func TestPageSet(t *testing.T) {
-	arena, err := newRegion(1 << 20)
+	e := &engine{}
+	defer e.free()
+	pages, err := e.newPageSet(make(region, 1<<20))
 	require.NoError(t, err)
-	defer arena.free()
-	bits, err := newRegion(4096)
-	require.NoError(t, err)
-	defer bits.free()
-	pages := newPageSet(bits, arena)
 	require.Len(t, pages, 8)
 	check := func(first, last uint64, wantAdded int, wantAny bool) {
 		t.Helper()
@@ -56,13 +53,11 @@ func resident(t *testing.T, arena region, n int) []bool {
 
 // A read goes to pages that are in the state in which the application's were.
 func TestReadyPages(t *testing.T) {
-	arena, err := newRegion(1 << 20)
-	require.NoError(t, err)
-	defer arena.free()
-	bits, err := newRegion(4096)
-	require.NoError(t, err)
-	defer bits.free()
-	w := &worker{e: &engine{clock: newClock()}, process: &process{arena: arena, touched: newPageSet(bits, arena)}}
+	e := &engine{clock: newClock(), limits: defaults, processes: map[int32]*process{1: {}}}
+	defer e.free()
+	w := &worker{e: e, process: e.processes[1]}
+	require.NoError(t, e.makeSpace(w.process, 1<<20))
+	arena := w.process.arena
 	read := func(place, size int64) *format.Record {
 		return &format.Record{Op: format.OpRead, Args: [format.MaxArgs]int64{3, place, size}}
 	}
