@@ -76,6 +76,9 @@ func (m *model) apply(e *format.Event) error {
 	if err := m.repair(t, e); err != nil {
 		return err
 	}
+	if err := m.appear(t, e); err != nil {
+		return err
+	}
 	wait, on, err := m.awaited()
 	if err != nil {
 		return err

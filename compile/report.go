@@ -22,6 +22,7 @@ type Report struct {
 	Unexplained   int64    // results that the recording does not account for
 	Examples      []string // the first of them
 	Repaired      int64    // files that the recording does not show being opened, and that were used as files
+	Sockets       int64    // names that appeared as those of sockets do
 	Unwaited      int64    // waits at pipes that are compute, because there are too many
 	Raised        int64    // files whose size had to be raised for a read that succeeded
 }
@@ -114,6 +115,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if r.Repaired > 0 {
 		add("opened for descriptors of unknown origin: %d\n", r.Repaired)
+	}
+	if r.Sockets > 0 {
+		add("names that appeared as those of sockets do: %d\n", r.Sockets)
 	}
 	if r.Unwaited > 0 {
 		add("waits at pipes left to compute: %d\n", r.Unwaited)

@@ -1,0 +1,50 @@
+package compile
+
+import "pianola/format"
+
+// nameless are the calls on a name that say nothing of what it leads to. They
+// are what programs do to a socket, besides connecting to it.
+var nameless = map[format.Op]bool{
+	format.OpChmod: true, format.OpFchmodat: true, format.OpFchmodat2: true, format.OpUnlink: true, format.OpUnlinkat: true,
+	format.OpChown: true, format.OpLchown: true, format.OpFchownat: true,
+}
+
+// socketMode is the mode that mknod makes a socket by: S_IFSOCK and all
+// permissions.
+const socketMode = 0o140777
+
+// appear makes a socket before the event, if that succeeds on a name of which
+// the recording showed that it led nowhere. Of all calls that make names, bind
+// is the one that is not recorded, so that what appeared is a socket: its
+// owner binds it and sets its mode then, and removes it at the end.
+func (m *model) appear(t *thread, e *format.Event) error {
+	if e.Ret < 0 || !nameless[e.Op] {
+		return nil
+	}
+	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	m.args.canonical(e, out)
+	s := step{e: e, out: out, t: t}
+	m.order.begin(t, len(m.table) == 1)
+	m.trail = m.trail[:0]
+	if m.resolve(&s) != reasonNone || out.Op == format.OpRmdir {
+		return nil
+	}
+	at := s.at[0]
+	if at.state != absent || s.slash[0] || at.dir == nil || at.dir.at.state == absent || at.dir.at.node != at.dir {
+		return nil
+	}
+	m.report.Sockets++
+	m.order.after(t.born)
+	m.order.named(m.trail)
+	m.order.renamed(at)
+	m.names.create(at, format.TypeSock)
+	made := format.Event{Op: format.OpMknod, TID: e.TID, Start: e.Start}
+	*out = made
+	if out.Args[1] = socketMode; m.out != nil {
+		out.Str[0] = m.text(m.names.mappedPath(at, m.options.Paths))
+	}
+	t.seen, t.owed = m.order.seen, t.owed[:0]
+	err := m.emit(t, &made, out)
+	t.cost -= m.outside // nobody recorded it
+	return err
+}
