@@ -9,7 +9,7 @@
 // finds out what the names and buffers will be, the last writes. A pass is
 // repeated where it learned that a name it had taken for a file is a symbolic
 // link. Memory grows with the number of names, threads and open descriptors,
-// not with the number of events.
+// and to a bound with that of waits at pipes, not with the number of events.
 package compile
 
 import (
