@@ -1,34 +1,41 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"pianola/format"
 )
 
 // noiseShare is the part of the application's run time below which a category
 // is noise: see Comparison.Judge.
 const noiseShare = 0.01
 
-// RunTimeRow is the name of the row that compares the run times.
-const RunTimeRow = "run_time"
+// ElapsedRow is the name of the row that compares the run times.
+const ElapsedRow = "elapsed"
 
-// Comparison sets an application beside one or more replays of it. Times are
-// in seconds. Its JSON form has snake_case keys and leaves out what is not
-// known.
+// Comparison sets runs of an application beside runs of its replay, or of
+// whatever else is to be compared with it. Times are in seconds. Where there
+// are several runs of a side, its figures are medians.
 type Comparison struct {
-	Replays    int     `json:"replays"`
-	NoiseFloor float64 `json:"noise_floor_seconds"`
-	Rows       []Row   `json:"rows"` // the categories in their order, then RunTimeRow
+	Rows       []Row     // the categories in their order, then ElapsedRow
+	Operations []Row     // those that occurred, those that differ most first; without intervals
+	Distance   *Distance // of all I/O, from the typical run of the application; nil where either side has no time
+	NoiseFloor float64   // see Judge
+
+	applications, replays []*Profile
 }
 
-// Row compares one category, or the run times.
+// Row compares one category, one operation, or the run times.
 type Row struct {
-	Name        string    `json:"name"`
-	Application Measure   `json:"application"`
-	Replay      Measure   `json:"replay"`                 // of several replays the medians
-	Range       *Range    `json:"replay_range,omitempty"` // of several replays; nil for one
-	Ratio       *float64  `json:"ratio,omitempty"`        // replay/application; nil where either is not known or the application's is 0
-	Distance    *Distance `json:"distance,omitempty"`     // of several replays the medians; nil for the run time and where either has no time
+	Name        string
+	Application Measure
+	Replay      Measure
+	Ratio       *float64  // replay/application; nil where either is not known or the application's is 0
+	Interval    *Interval // of Ratio; nil where both sides are one run, and where a time of the application is 0
+	Finding     Finding   // "" where there is no Ratio
+	Distance    *Distance // as that of the Comparison, of a category; nil for others
 }
 
 // Measure is one side of a row. In the row of the run time calls, errors and
@@ -41,37 +48,76 @@ type Measure struct {
 	Unknown int64    `json:"calls_without_duration,omitempty"` // not in Seconds
 }
 
-// Range is the spread of the replays around their median, in seconds.
-type Range struct {
-	Min float64 `json:"min_seconds"`
-	Max float64 `json:"max_seconds"`
-}
+// Finding says whether the sides of a row differ by more than chance explains.
+type Finding string
 
-// Compare compares replays with the application they replay.
-func Compare(app *Profile, replays ...*Profile) *Comparison {
-	c := &Comparison{Replays: len(replays), NoiseFloor: noiseShare * seconds(app.RunTime)}
-	for k := range NumCategories {
-		c.Rows = append(c.Rows, compareRow(k.String(), app, replays, func(p *Profile) side {
-			return side{measure(&p.Categories[k], p.Categories[k].Nanos), p.Curves[k]}
-		}))
-	}
-	c.Rows = append(c.Rows, compareRow(RunTimeRow, app, replays, func(p *Profile) side {
-		sum := p.IO()
-		m := measure(&sum, p.RunTime)
-		// Start times alone tell the run time, to the last call's start.
-		m.Seconds = nil
-		if p.RunTime > 0 {
-			m.Seconds = new(seconds(p.RunTime))
+// The findings. NoDifference does not say that there is none: the interval says
+// how large it may be.
+const (
+	Differs      Finding = "differs" // the interval leaves out 1
+	NoDifference Finding = "no_difference_found"
+	TooFewRuns   Finding = "too_few_runs_to_tell" // of either side fewer than MinRuns
+)
+
+// Compare compares runs of an application with runs of its replay, no more than
+// MaxRuns of each.
+func Compare(applications, replays []*Profile) *Comparison {
+	c := &Comparison{applications: applications, replays: replays}
+	typical := Typical(applications)
+	distance := func(of func(*Profile) Curve) *Distance {
+		if typical == nil {
+			return nil
 		}
-		return side{Measure: m}
-	}))
+		return medianDistance(of(typical), replays, of)
+	}
+	for k := range NumCategories + 1 {
+		name := ElapsedRow
+		if k < NumCategories {
+			name = k.String()
+		}
+		row := c.row(name, func(p *Profile) Measure { return p.measure(k) })
+		if k < NumCategories {
+			row.Distance = distance(func(p *Profile) Curve { return p.Curves[k] })
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	c.Distance = distance((*Profile).ioCurve)
+	if elapsed := c.elapsed().Application.Seconds; elapsed != nil {
+		c.NoiseFloor = noiseShare * *elapsed
+	}
+	c.compareOperations()
 	return c
 }
 
-// side is what one profile brings to a row.
-type side struct {
-	Measure
-	curve Curve
+func (c *Comparison) compareOperations() {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		row := c.row(op.String(), func(p *Profile) Measure { return measure(&p.Ops[op], p.Ops[op].Nanos) })
+		if row.Application.Calls+row.Replay.Calls > 0 {
+			row.Interval, row.Finding = nil, ""
+			c.Operations = append(c.Operations, row)
+		}
+	}
+	slices.SortStableFunc(c.Operations, func(a, b Row) int {
+		return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
+	})
+}
+
+// elapsed returns the row of the run time.
+func (c *Comparison) elapsed() *Row { return &c.Rows[NumCategories] }
+
+// measure returns the figures of a category or, for NumCategories, of the run.
+func (p *Profile) measure(k Category) Measure {
+	if k < NumCategories {
+		return measure(&p.Categories[k], p.Categories[k].Nanos)
+	}
+	sum := p.IO()
+	m := measure(&sum, p.RunTime)
+	// Start times alone tell the run time, to the last call's start.
+	m.Seconds = nil
+	if p.RunTime > 0 {
+		m.Seconds = new(seconds(p.RunTime))
+	}
+	return m
 }
 
 func measure(t *Total, nanos int64) Measure {
@@ -82,42 +128,57 @@ func measure(t *Total, nanos int64) Measure {
 	return m
 }
 
-func compareRow(name string, app *Profile, replays []*Profile, of func(*Profile) side) Row {
-	var (
-		a                            = of(app)
-		times, largest, mean         []float64
-		calls, errs, bytes, unknowns []int64
-	)
-	for _, p := range replays {
-		r := of(p)
-		if r.Seconds != nil {
-			times = append(times, *r.Seconds)
+func (c *Comparison) row(name string, of func(*Profile) Measure) Row {
+	a, aTimes := medians(c.applications, of)
+	r, rTimes := medians(c.replays, of)
+	row := Row{Name: name, Application: a, Replay: r}
+	if a.Seconds == nil || *a.Seconds == 0 || r.Seconds == nil {
+		return row
+	}
+	row.Ratio = new(*r.Seconds / *a.Seconds)
+	enough := min(len(aTimes), len(rTimes)) >= MinRuns
+	if !enough {
+		row.Finding = TooFewRuns
+	}
+	if aTimes[0] > 0 && max(len(aTimes), len(rTimes)) > 1 {
+		row.Interval = new(ratioInterval(aTimes, rTimes, rowError))
+		switch {
+		case !enough:
+		case row.Interval.Low > 1 || row.Interval.High < 1:
+			row.Finding = Differs
+		default:
+			row.Finding = NoDifference
 		}
-		calls, errs = append(calls, r.Calls), append(errs, r.Errors)
-		bytes, unknowns = append(bytes, r.Bytes), append(unknowns, r.Unknown)
-		if len(a.curve) > 0 && len(r.curve) > 0 {
-			d := distance(a.curve, r.curve)
-			largest, mean = append(largest, d.Max), append(mean, d.Mean)
-		}
-	}
-	row := Row{
-		Name:        name,
-		Application: a.Measure,
-		Replay:      Measure{Calls: median(calls), Errors: median(errs), Bytes: median(bytes), Unknown: median(unknowns)},
-	}
-	if len(times) > 0 {
-		row.Replay.Seconds = new(median(times))
-	}
-	if len(times) > 1 {
-		row.Range = &Range{slices.Min(times), slices.Max(times)}
-	}
-	if app, replay := row.Application.Seconds, row.Replay.Seconds; app != nil && *app > 0 && replay != nil {
-		row.Ratio = new(*replay / *app)
-	}
-	if len(largest) > 0 {
-		row.Distance = &Distance{Max: median(largest), Mean: median(mean)}
 	}
 	return row
+}
+
+// difference returns by how many seconds the replay is slower; 0 if that is not
+// known.
+func (r *Row) difference() float64 {
+	if r.Application.Seconds == nil || r.Replay.Seconds == nil {
+		return 0
+	}
+	return *r.Replay.Seconds - *r.Application.Seconds
+}
+
+// medians returns the median of each figure, and the known times in rising
+// order.
+func medians(profiles []*Profile, of func(*Profile) Measure) (m Measure, times []float64) {
+	var calls, errs, bytes, unknowns []int64
+	for _, p := range profiles {
+		one := of(p)
+		if one.Seconds != nil {
+			times = append(times, *one.Seconds)
+		}
+		calls, errs = append(calls, one.Calls), append(errs, one.Errors)
+		bytes, unknowns = append(bytes, one.Bytes), append(unknowns, one.Unknown)
+	}
+	m = Measure{Calls: median(calls), Errors: median(errs), Bytes: median(bytes), Unknown: median(unknowns)}
+	if len(times) > 0 {
+		m.Seconds = new(median(times))
+	}
+	return m, times
 }
 
 // median returns the median of v, which it sorts, and 0 for none.
@@ -130,51 +191,15 @@ func median[T int64 | float64](v []T) T {
 	return low + (high-low)/2
 }
 
-func seconds(nanos int64) float64 { return float64(nanos) / 1e9 }
-
-// Verdict says whether replays are near enough to their application, and which
-// rows, by name, led to that.
-type Verdict struct {
-	Tolerance float64  `json:"tolerance"`
-	Within    bool     `json:"within"`
-	Outside   []string `json:"outside"`           // rows that differ by more
-	Noise     []string `json:"below_noise_floor"` // rows too short to be judged
-	Unknown   []string `json:"unknown"`           // rows whose time one of the sides does not tell
-}
-
-// Judge says whether each row's replay time differs from the application's by
-// no more than the tolerance, a part of the application's time (0.1 is 10 %).
-//
-// A category without calls on both sides has nothing to judge, and two kinds of
-// rows do not count. A category whose time is below the noise
-// floor on both sides, 1 % of the application's run time, does not: a few calls
-// that find a cache in another state can double it, and the run would hardly
-// differ. A row whose time is not known cannot. The run time always counts; if
-// it is not known, nothing is within any tolerance.
-func (c *Comparison) Judge(tolerance float64) Verdict {
-	v := Verdict{Tolerance: tolerance, Outside: []string{}, Noise: []string{}, Unknown: []string{}}
-	known := false
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		app, replay := r.Application.Seconds, r.Replay.Seconds
-		switch {
-		case app == nil || replay == nil:
-			v.Unknown = append(v.Unknown, r.Name)
-			continue
-		case r.Name != RunTimeRow && r.Application.Calls == 0 && r.Replay.Calls == 0:
-			continue
-		case r.Name != RunTimeRow && max(*app, *replay) < c.NoiseFloor:
-			v.Noise = append(v.Noise, r.Name)
-			continue
-		// 1.1 is within 10 % of 1, though the floats' difference is not.
-		case math.Abs(*replay-*app) > tolerance**app*(1+1e-9):
-			v.Outside = append(v.Outside, r.Name)
-		}
-		known = known || r.Name == RunTimeRow
+// Typical returns the run of the median run time, of an even number the shorter
+// of the two in the middle, and nil for none. It is the run to draw.
+func Typical(profiles []*Profile) *Profile {
+	if len(profiles) == 0 {
+		return nil
 	}
-	v.Within = known && len(v.Outside) == 0
-	return v
+	sorted := slices.Clone(profiles)
+	slices.SortStableFunc(sorted, func(a, b *Profile) int { return cmp.Compare(a.RunTime, b.RunTime) })
+	return sorted[(len(sorted)-1)/2]
 }
 
-// Within reports whether Judge finds nothing outside the tolerance.
-func (c *Comparison) Within(tolerance float64) bool { return c.Judge(tolerance).Within }
+func seconds(nanos int64) float64 { return float64(nanos) / 1e9 }

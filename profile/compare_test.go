@@ -2,7 +2,11 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
+	"math"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,11 +35,13 @@ func made(t *testing.T, millis ...int64) *Profile {
 	return read(t, events...)
 }
 
+// compare compares one run of an application with replays.
+func compare(app *Profile, replays ...*Profile) *Comparison { return Compare([]*Profile{app}, replays) }
+
 func TestCompare(t *testing.T) {
 	app := read(t, ev(format.OpRead, 0, 200, 100), ev(format.OpWrite, 500, 100, 10), ev(format.OpExitGroup, 1000, 0, 0))
 	replay := read(t, ev(format.OpRead, 0, 150, 90), ev(format.OpRead, 200, 150, -5), ev(format.OpFsync, 600, 50, 0), ev(format.OpExitGroup, 900, 0, 0))
-	c := Compare(app, replay)
-	require.Equal(t, 1, c.Replays)
+	c := compare(app, replay)
 	require.InDelta(t, 10e-6, c.NoiseFloor, 1e-12)
 	require.Len(t, c.Rows, 5)
 
@@ -44,7 +50,8 @@ func TestCompare(t *testing.T) {
 	require.Equal(t, Measure{Seconds: new(200e-6), Calls: 1, Bytes: 100}, row.Application)
 	require.Equal(t, Measure{Seconds: new(300e-6), Calls: 2, Errors: 1, Bytes: 90}, row.Replay)
 	require.InDelta(t, 1.5, *row.Ratio, 1e-12)
-	require.Nil(t, row.Range)
+	require.Nil(t, row.Interval)
+	require.Equal(t, TooFewRuns, row.Finding)
 	// The application is done at 0.2 of its time; the replay has then spent
 	// half and goes on at 0.222 to the end of its reads at 0.389.
 	require.InDelta(t, 0.5, row.Distance.Max, 0.001)
@@ -59,22 +66,182 @@ func TestCompare(t *testing.T) {
 	require.Nil(t, row.Ratio, "a ratio to nothing is none")
 
 	row = c.Rows[NumCategories]
-	require.Equal(t, RunTimeRow, row.Name)
+	require.Equal(t, ElapsedRow, row.Name)
 	require.Equal(t, Measure{Seconds: new(1e-3), Calls: 2, Bytes: 110}, row.Application)
 	require.InDelta(t, 0.9, *row.Ratio, 1e-12)
 }
 
 func TestCompareSeveralReplays(t *testing.T) {
 	app := made(t, 100, 0, 0, 0, 1000)
-	c := Compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000), made(t, 105, 0, 0, 0, 900))
+	c := compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000), made(t, 105, 0, 0, 0, 900))
 	require.InDelta(t, 1.05, *c.Rows[Reads].Ratio, 1e-12)
-	require.Equal(t, &Range{0.1, 0.13}, c.Rows[Reads].Range)
+	require.Equal(t, &Interval{1, 1.3}, c.Rows[Reads].Interval)
 	require.InDelta(t, 1, *c.Rows[NumCategories].Ratio, 1e-12)
 	require.True(t, c.Within(0.06))
 	require.False(t, c.Within(0.04))
 
-	c = Compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000))
+	c = compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000))
 	require.InDelta(t, 1.15, *c.Rows[Reads].Ratio, 1e-12, "the median of two is their mean")
+}
+
+// recording is a made-up run, on a machine whose speed drifts by 1 % from run
+// to run, whose calls take from half to one and a half times as long as usual,
+// and which stalls at times. One in ten reads takes slow times as long.
+func recording(t *testing.T, rnd *rand.Rand, slow float64) *Profile {
+	t.Helper()
+	ops := []struct {
+		op    format.Op
+		nanos float64
+	}{{format.OpRead, 2e6}, {format.OpRead, 1e6}, {format.OpPwrite64, 1e6}, {format.OpNewfstatat, 0.2e6}, {format.OpFdatasync, 4e6}}
+	var (
+		events []format.Event
+		now    int64
+		speed  = math.Exp(0.01 * rnd.NormFloat64())
+	)
+	for i := range 2000 {
+		o := ops[i%len(ops)]
+		nanos := o.nanos * speed * (0.5 + rnd.Float64())
+		if rnd.IntN(500) == 0 {
+			nanos += 5e6
+		}
+		if o.op == format.OpRead && rnd.IntN(10) == 0 {
+			nanos *= slow
+		}
+		events = append(events, format.Event{Op: o.op, TID: 1, Start: now, Dur: int64(nanos), Ret: 4096})
+		now += int64(nanos) + 100e3
+	}
+	return read(t, events...)
+}
+
+// differing returns the rows that differ in ten draws of ten runs each.
+func differing(t *testing.T, slow float64) (draws [10][]string) {
+	rnd := rand.New(rand.NewPCG(11, 12))
+	for i := range draws {
+		var a, b []*Profile
+		for range 10 {
+			a, b = append(a, recording(t, rnd, 1)), append(b, recording(t, rnd, slow))
+		}
+		for _, row := range Compare(a, b).Rows {
+			require.NotEqual(t, TooFewRuns, row.Finding)
+			if row.Finding == Differs {
+				draws[i] = append(draws[i], row.Name)
+			}
+		}
+	}
+	return draws
+}
+
+func TestCompareWithItselfFindsNothing(t *testing.T) {
+	found := 0
+	for _, rows := range differing(t, 1) {
+		if len(rows) > 0 {
+			found++
+		}
+	}
+	require.LessOrEqual(t, found, 1)
+}
+
+func TestCompareFindsSlowReads(t *testing.T) {
+	for i, rows := range differing(t, 1.5) {
+		require.Contains(t, rows, "read", "draw %d", i)
+	}
+}
+
+func TestFindings(t *testing.T) {
+	// runs are of these milliseconds of reads in a run of twice the time.
+	runs := func(millis ...int64) (p []*Profile) {
+		for _, ms := range millis {
+			p = append(p, made(t, ms, 0, 0, 0, 2*ms))
+		}
+		return p
+	}
+	for _, test := range []struct {
+		name        string
+		app, replay []*Profile
+		want        Finding
+		says        string
+	}{
+		{"slower", runs(98, 99, 100, 100, 101, 102), runs(108, 109, 110, 110, 111, 112), Differs,
+			"slower: the replays took 10 % more time than the application, "},
+		{"faster", runs(98, 99, 100, 100, 101, 102), runs(88, 89, 90, 90, 91, 92), Differs,
+			"faster: the replays took 10 % less time than the application, "},
+		{"no difference", runs(98, 99, 100, 100, 101, 102), runs(101, 100, 99, 98, 100, 103), NoDifference,
+			"no difference in run time found: the replays took 0.9"},
+		{"five are too few", runs(98, 99, 100, 101, 102), runs(208, 209, 210, 210, 211, 212), TooFewRuns,
+			"the replays took 2.100 times as long as the application; medians of 5 and 6 runs cannot tell that from noise"},
+		{"one recording", runs(100), runs(208, 209, 210, 211, 212), TooFewRuns,
+			"the replays took 2.100 times as long as the application; medians of 1 and 5 runs cannot"},
+		{"one of each", runs(100), runs(110), TooFewRuns,
+			"the replay took 1.100 times as long as the application; one run of each cannot"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := Compare(test.app, test.replay)
+			require.Equal(t, test.want, c.Rows[Reads].Finding)
+			require.Equal(t, test.want, c.elapsed().Finding)
+			require.Contains(t, c.conclusion(), test.says)
+			require.Empty(t, c.Rows[Writes].Finding)
+		})
+	}
+}
+
+// The medians decide; an interval that reaches across the tolerance is told.
+func TestJudgeIntervals(t *testing.T) {
+	app := []*Profile{}
+	for range MinRuns {
+		app = append(app, made(t, 500, 0, 0, 0, 1000))
+	}
+	for _, test := range []struct {
+		name               string
+		reads              [MinRuns]int64
+		outside, undecided bool
+	}{
+		{"inside", [...]int64{510, 520, 530, 535, 540, 545}, false, false},
+		{"inside but for one", [...]int64{510, 520, 530, 535, 540, 600}, false, true},
+		{"outside but for one", [...]int64{510, 560, 565, 570, 580, 600}, true, true},
+		{"outside", [...]int64{560, 565, 570, 580, 590, 600}, true, false},
+		{"outside below", [...]int64{400, 410, 415, 420, 430, 440}, true, false},
+		{"both sides", [...]int64{400, 410, 490, 510, 590, 600}, false, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var replays []*Profile
+			for _, ms := range test.reads {
+				replays = append(replays, made(t, ms, 0, 0, 0, 1000))
+			}
+			v := Compare(app, replays).Judge(0.1)
+			require.Equal(t, !test.outside, v.Within)
+			require.Equal(t, test.outside, slices.Contains(v.Outside, "read"))
+			require.Equal(t, test.undecided, slices.Contains(v.Undecided, "read"))
+		})
+	}
+}
+
+func TestTypical(t *testing.T) {
+	a, b, c := made(t, 0, 0, 0, 0, 3), made(t, 0, 0, 0, 0, 1), made(t, 0, 0, 0, 0, 2)
+	require.Same(t, c, Typical([]*Profile{a, b, c}))
+	require.Same(t, b, Typical([]*Profile{a, b}))
+	require.Nil(t, Typical(nil))
+}
+
+func TestDistanceOfAllIO(t *testing.T) {
+	app := read(t, ev(format.OpRead, 0, 100, 0), ev(format.OpWrite, 100, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
+	swapped := read(t, ev(format.OpWrite, 0, 100, 0), ev(format.OpRead, 100, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
+	late := read(t, ev(format.OpRead, 200, 100, 0), ev(format.OpWrite, 300, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
+	require.Equal(t, &Distance{}, compare(app, swapped).Distance)
+	require.InDelta(t, 1, compare(app, late).Distance.Max, 0.001)
+	require.InDelta(t, 0.5, compare(app, late).Distance.Mean, 0.001)
+	require.InDelta(t, 0.5, compare(app, late, app).Distance.Max, 0.001)
+	require.Nil(t, compare(app, made(t, 0, 0, 0, 0, 1)).Distance)
+}
+
+func TestOperationsThatDifferMostComeFirst(t *testing.T) {
+	c := compare(read(t, application(1, 1)...), read(t, application(2, 1.1)...))
+	require.Len(t, c.Operations, 7)
+	require.True(t, slices.IsSortedFunc(c.Operations, func(a, b Row) int {
+		return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
+	}))
+	for _, row := range c.Operations {
+		require.Empty(t, row.Finding)
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -87,17 +254,17 @@ func TestJudge(t *testing.T) {
 	}{
 		{"equal", app, app, true, nil, []string{"metadata"}, nil},
 		{"just inside", app, []int64{550, 180, 0, 5, 1100}, true, nil, []string{"metadata"}, nil},
-		{"just outside", app, []int64{551, 179, 0, 5, 1101}, false, []string{"read", "write", "run_time"}, []string{"metadata"}, nil},
-		{"faster is as bad as slower", app, []int64{500, 200, 0, 5, 800}, false, []string{"run_time"}, []string{"metadata"}, nil},
+		{"just outside", app, []int64{551, 179, 0, 5, 1101}, false, []string{"read", "write", "elapsed"}, []string{"metadata"}, nil},
+		{"faster is as bad as slower", app, []int64{500, 200, 0, 5, 800}, false, []string{"elapsed"}, []string{"metadata"}, nil},
 		{"below the floor nothing counts", app, []int64{500, 200, 9, 1, 1000}, true, nil, []string{"sync", "metadata"}, nil},
 		{"above the floor it does", app, []int64{500, 200, 10, 20, 1000}, false, []string{"sync", "metadata"}, nil, nil},
 		{"vanished", app, []int64{500, 0, 0, 5, 1000}, false, []string{"write"}, []string{"metadata"}, nil},
 		{"times unknown", app, []int64{-1, 200, 0, 5, 1000}, true, nil, []string{"metadata"}, []string{"read"}},
-		{"run time unknown", app, []int64{-1, -1, 0, -1, 0}, false, nil, nil, []string{"read", "write", "metadata", "run_time"}},
-		{"nothing", []int64{0, 0, 0, 0, 0}, []int64{0, 0, 0, 0, 0}, false, nil, nil, []string{"run_time"}},
+		{"run time unknown", app, []int64{-1, -1, 0, -1, 0}, false, nil, nil, []string{"read", "write", "metadata", "elapsed"}},
+		{"nothing", []int64{0, 0, 0, 0, 0}, []int64{0, 0, 0, 0, 0}, false, nil, nil, []string{"elapsed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := Compare(made(t, test.app...), made(t, test.replay...))
+			c := compare(made(t, test.app...), made(t, test.replay...))
 			v := c.Judge(0.1)
 			require.Equal(t, test.within, v.Within)
 			require.Equal(t, test.within, c.Within(0.1))
@@ -109,7 +276,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestCompareWithoutReplays(t *testing.T) {
-	c := Compare(made(t, 1, 2, 3, 4, 10))
+	c := compare(made(t, 1, 2, 3, 4, 10))
 	require.False(t, c.Within(1))
 	require.Len(t, c.Judge(1).Unknown, len(c.Rows))
 }
@@ -118,14 +285,25 @@ func TestReports(t *testing.T) {
 	app, other := read(t, application(1, 1)...), read(t, application(2, 1.1)...)
 	unknown := read(t, ev(format.OpRead, 0, 9000, 4096), ev(format.OpClose, 9500, 0, -9),
 		format.Event{Op: format.OpWrite, Start: 1e7, Dur: format.Unknown, Ret: 7})
+	var apps, others []*Profile
+	for i := range uint64(MinRuns) {
+		apps = append(apps, read(t, application(i, 1+float64(i)/100)...))
+		others = append(others, read(t, application(i+10, 1.05+float64(i)/100)...))
+	}
+	groups := Compare(apps, others)
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"compare.txt":     func(b *bytes.Buffer) error { return Compare(app, other).WriteText(b, 0.1) },
-		"compare.json":    func(b *bytes.Buffer) error { return Compare(app, other).WriteJSON(b, 0.1) },
-		"replays.txt":     func(b *bytes.Buffer) error { return Compare(app, app, other).WriteText(b, 0.07) },
-		"replays.json":    func(b *bytes.Buffer) error { return Compare(app, app, other).WriteJSON(b, 0.07) },
-		"unknown.txt":     func(b *bytes.Buffer) error { return Compare(unknown, unknown).WriteText(b, 0.1) },
-		"unknown.json":    func(b *bytes.Buffer) error { return Compare(unknown, unknown).WriteJSON(b, 0.1) },
-		"nothing.txt":     func(b *bytes.Buffer) error { return Compare(app).WriteText(b, 0.1) },
+		"groups.txt":      func(b *bytes.Buffer) error { return groups.WriteText(b, 0.06) },
+		"groups.json":     func(b *bytes.Buffer) error { return groups.WriteJSON(b, 0.06) },
+		"groups.csv":      func(b *bytes.Buffer) error { return groups.WriteCSV(b) },
+		"unknown.csv":     func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteCSV(b) },
+		"benchstat.txt":   func(b *bytes.Buffer) error { return compare(unknown, app, other).WriteBenchstat(b) },
+		"compare.txt":     func(b *bytes.Buffer) error { return compare(app, other).WriteText(b, 0.1) },
+		"compare.json":    func(b *bytes.Buffer) error { return compare(app, other).WriteJSON(b, 0.1) },
+		"replays.txt":     func(b *bytes.Buffer) error { return compare(app, app, other).WriteText(b, 0.07) },
+		"replays.json":    func(b *bytes.Buffer) error { return compare(app, app, other).WriteJSON(b, 0.07) },
+		"unknown.txt":     func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteText(b, 0.1) },
+		"unknown.json":    func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteJSON(b, 0.1) },
+		"nothing.txt":     func(b *bytes.Buffer) error { return compare(app).WriteText(b, 0.1) },
 		"profile.txt":     func(b *bytes.Buffer) error { return unknown.WriteText(b) },
 		"profile.json":    func(b *bytes.Buffer) error { return unknown.WriteJSON(b) },
 		"application.txt": func(b *bytes.Buffer) error { return app.WriteText(b) },
@@ -140,9 +318,11 @@ func TestReports(t *testing.T) {
 
 func TestReportErrors(t *testing.T) {
 	p := made(t, 1, 2, 3, 4, 10)
-	c := Compare(p, p)
+	c := compare(p, p)
 	require.ErrorIs(t, c.WriteText(brokenWriter{}, 0.1), os.ErrClosed)
 	require.ErrorIs(t, c.WriteJSON(brokenWriter{}, 0.1), os.ErrClosed)
+	require.ErrorIs(t, c.WriteCSV(brokenWriter{}), os.ErrClosed)
+	require.ErrorIs(t, c.WriteBenchstat(brokenWriter{}), os.ErrClosed)
 	require.ErrorIs(t, p.WriteText(brokenWriter{}), os.ErrClosed)
 	require.ErrorIs(t, p.WriteJSON(brokenWriter{}), os.ErrClosed)
 }

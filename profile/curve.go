@@ -1,7 +1,5 @@
 package profile
 
-import "math"
-
 // Curve is the cumulative time spent in one category against the elapsed time.
 // Elapsed rises strictly, Spent never falls; the first point is the origin and
 // the last the run time with the category's total. Between points the curve is
@@ -84,60 +82,4 @@ func (tl *timeline) curve(k Category, runTime, total int64) Curve {
 		c = append(c, Point{t, sum.calls*t + sum.moment})
 	}
 	return append(c, Point{runTime, total})
-}
-
-// Distance tells how far two cumulative profiles of one category lie apart.
-// Both curves are scaled to run from (0, 0) to (1, 1), the elapsed time by its
-// run time and the time spent by its total, so that the distance tells whether
-// the time was spent in the same parts of the run, and nothing else: a replay
-// that is slower throughout has the distance 0, and the ratio says the rest.
-// Both numbers lie between 0 and 1 and are rounded to six decimals, which is
-// finer than the curves are.
-type Distance struct {
-	Max  float64 `json:"max"`  // largest vertical distance
-	Mean float64 `json:"mean"` // area between the curves
-}
-
-// distance compares two curves that have points.
-func distance(a, b Curve) Distance {
-	var (
-		d        Distance
-		x0, gap0 float64 // where the last step ended
-	)
-	for i, j := 1, 1; i < len(a) && j < len(b); {
-		xa, xb := a.x(i), b.x(j)
-		x := min(xa, xb)
-		gap := a.y(i, x) - b.y(j, x)
-		d.Max = max(d.Max, gap, -gap)
-		d.Mean += (x - x0) * meanAbs(gap0, gap)
-		x0, gap0 = x, gap
-		if xa == x {
-			i++
-		}
-		if xb == x {
-			j++
-		}
-	}
-	return Distance{Max: math.Round(d.Max*1e6) / 1e6, Mean: math.Round(d.Mean*1e6) / 1e6}
-}
-
-// x returns the scaled elapsed time of point i.
-func (c Curve) x(i int) float64 {
-	return float64(c[i].Elapsed) / float64(c[len(c)-1].Elapsed)
-}
-
-// y returns the scaled time spent at the scaled time x, which lies between the
-// points i-1 and i.
-func (c Curve) y(i int, x float64) float64 {
-	x0, x1 := c.x(i-1), c.x(i)
-	y0, y1 := float64(c[i-1].Spent), float64(c[i].Spent)
-	return (y0 + (y1-y0)*(x-x0)/(x1-x0)) / float64(c[len(c)-1].Spent)
-}
-
-// meanAbs returns the mean of |v| while v goes straight from p to q.
-func meanAbs(p, q float64) float64 {
-	if p*q >= 0 {
-		return (max(p, -p) + max(q, -q)) / 2
-	}
-	return (p*p + q*q) / (2 * (max(p, -p) + max(q, -q)))
 }

@@ -139,7 +139,7 @@ func FuzzCollector(f *testing.F) {
 		for k := range p.Curves {
 			checkCurve(t, p, Category(k))
 		}
-		Compare(p, p)
+		compare(p, p)
 	})
 }
 

@@ -214,26 +214,25 @@ tell() {
 import json, re, statistics, sys
 app, rounds = sys.argv[1], range(1, int(sys.argv[2]) + 1)
 read = lambda name: [open(name.replace("N", str(i))).read() for i in rounds]
-compared = [json.loads(x)["rows"] for x in read("compareN.json")]
+compared = [json.loads(x) for x in read("compareN.json")]
 replays = [json.loads(x) for x in read("replayN.json")]
 plain = [float(x) for x in read("plainN")]
 recorded = [float(x) for x in read("recordedN")]
 unexplained = [int(re.search(r"^not explained: (\d+)", x, re.M)[1]) for x in read("reportN.txt")]
 median = statistics.median
-side = lambda rows, k, who: rows[k][who].get("seconds") or 0
-run = len(compared[0]) - 1
-replay = [side(rows, run, "replay") for rows in compared]
+side = lambda c, row, who: c[who].get(row + "_seconds") or 0
+replay = [side(c, "elapsed", "replay") for c in compared]
 print(f"\n{app}: run time {median(plain):.3f} s plain ({min(plain):.3f} to {max(plain):.3f}), {median(recorded):.3f} s recorded, "
-      f"{median(side(rows, run, 'application') for rows in compared):.3f} s compiled, {median(replay):.3f} s replayed ({median(replay) / median(plain):.3f} of plain)")
+      f"{median(side(c, 'elapsed', 'application') for c in compared):.3f} s compiled, {median(replay):.3f} s replayed ({median(replay) / median(plain):.3f} of plain)")
 print(f"{median(r['events']['executed'] for r in replays):.0f} events, {max(r['events']['failed'] for r in replays)} failed, "
       f"{max(r['events']['differed'] for r in replays)} differed, {max(unexplained)} not explained; "
       f"waited for order {median(r['order_wait_seconds'] for r in replays):.3f} s, late decodes {median(r['late_decodes'] for r in replays):.0f}")
 print(f"{'':10} {'application s':>13} {'replay s':>10} {'ratio':>7}  ratios of the rounds")
-for k, row in enumerate(compared[0]):
-    each = sorted(side(rows, k, "replay") / side(rows, k, "application") for rows in compared if side(rows, k, "application"))
+for row in "read", "write", "sync", "metadata", "elapsed":
+    each = sorted(side(c, row, "replay") / side(c, row, "application") for c in compared if side(c, row, "application"))
     if each:
-        a, b = (median(side(rows, k, who) for rows in compared) for who in ("application", "replay"))
-        print(f"{row['name']:10} {a:13.4f} {b:10.4f} {median(each):7.3f}  " + " ".join(f"{x:.3f}" for x in each))
+        a, b = (median(side(c, row, who) for c in compared) for who in ("application", "replay"))
+        print(f"{row:10} {a:13.4f} {b:10.4f} {median(each):7.3f}  " + " ".join(f"{x:.3f}" for x in each))
 PY
 }
 

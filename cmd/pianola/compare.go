@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,26 +14,50 @@ import (
 	"pianola/profile"
 )
 
+// comparisonForms are the forms in which a comparison is printed, the default
+// first.
+var comparisonForms = []struct {
+	name  string
+	write func(c *profile.Comparison, w io.Writer, tolerance float64) error
+}{
+	{"text", (*profile.Comparison).WriteText},
+	{"json", (*profile.Comparison).WriteJSON},
+	{"csv", func(c *profile.Comparison, w io.Writer, _ float64) error { return c.WriteCSV(w) }},
+	{"benchstat", func(c *profile.Comparison, w io.Writer, _ float64) error { return c.WriteBenchstat(w) }},
+}
+
 func compareCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:      "compare",
-		Usage:     "say how true replays are to the application",
-		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--json] APPLICATION REPLAY…",
+		Name:  "compare",
+		Usage: "say how true replays are to the application, or which of two is faster",
+		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--format text|json|csv|benchstat] APPLICATION REPLAY…\n" +
+			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…",
 		Description: "Each operand is a script, a compiled trace or the log of a replay. The exit status is 1\n" +
-			"where a time differs by more than the tolerance.\n\n" +
-			"Example: pianola compare --plot profile.svg trace.txt replay.log",
+			"where a time differs by more than the tolerance. With six runs of each side or more the\n" +
+			"text says which differences are noise; see docs/compare.md.\n\n" +
+			"Example: pianola compare --plot profile.svg trace.txt replay.log\n" +
+			"Example: pianola compare --application ext4-1.log --application ext4-2.log xfs-1.log xfs-2.log",
 		Flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
 			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1"},
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles into `FILE`.svg or .png"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 		},
 		Action: runCompare,
 	})
 }
 
 func runCompare(c *cli.Context) error {
-	if c.NArg() < 2 {
+	applications, replays := c.StringSlice("application"), c.Args().Slice()
+	if len(applications) == 0 && len(replays) > 0 {
+		applications, replays = replays[:1], replays[1:]
+	}
+	if len(replays) == 0 {
 		return usage(c, "want a recording of the application and at least one replay")
+	}
+	if n := max(len(applications), len(replays)); n > profile.MaxRuns {
+		return usage(c, "%d runs of one side are more than %d", n, profile.MaxRuns)
 	}
 	tolerance, err := parseTolerance(c.String("tolerance"))
 	if err != nil {
@@ -42,38 +67,64 @@ func runCompare(c *cli.Context) error {
 	if err := checkPlot(plot); err != nil {
 		return usage(c, "--plot: %v", err)
 	}
-	var series []profile.Series
-	var profiles []*profile.Profile
-	for i, name := range c.Args().Slice() {
-		p, err := readProfile(name)
+	write, err := comparisonForm(c)
+	if err != nil {
+		return err
+	}
+	a, err := readProfiles(applications)
+	if err != nil {
+		return err
+	}
+	r, err := readProfiles(replays)
+	if err != nil {
+		return err
+	}
+	if plot != "" {
+		err := writePlot(plot,
+			profile.Series{Name: "application", Profile: profile.Typical(a)},
+			profile.Series{Name: "replay", Profile: profile.Typical(r)})
 		if err != nil {
 			return err
 		}
-		label := "application"
-		if i > 0 {
-			label = "replay"
+	}
+	result := profile.Compare(a, r)
+	if err := write(result, os.Stdout, tolerance); err != nil {
+		return err
+	}
+	if !result.Within(tolerance) {
+		return &exitError{status: exitFailure}
+	}
+	return nil
+}
+
+// comparisonForm returns what prints the form that the command line asks for.
+func comparisonForm(c *cli.Context) (func(*profile.Comparison, io.Writer, float64) error, error) {
+	name := c.String("format")
+	if c.Bool("json") {
+		if c.IsSet("format") && name != "json" {
+			return nil, usage(c, "--json and --format %s exclude each other", name)
 		}
-		if i > 1 || c.NArg() > 2 && i > 0 {
-			label = fmt.Sprintf("replay %d", i)
+		name = "json"
+	}
+	var names []string
+	for _, form := range comparisonForms {
+		if form.name == name {
+			return form.write, nil
 		}
-		series = append(series, profile.Series{Name: label, Profile: p})
+		names = append(names, form.name)
+	}
+	return nil, usage(c, "--format is one of %s, not %q", strings.Join(names, ", "), name)
+}
+
+func readProfiles(names []string) (profiles []*profile.Profile, err error) {
+	for _, name := range names {
+		p, err := readProfile(name)
+		if err != nil {
+			return nil, err
+		}
 		profiles = append(profiles, p)
 	}
-	result := profile.Compare(profiles[0], profiles[1:]...)
-	if plot != "" {
-		if err := writePlot(plot, series...); err != nil {
-			return err
-		}
-	}
-	if c.Bool("json") {
-		err = result.WriteJSON(os.Stdout, tolerance)
-	} else {
-		err = result.WriteText(os.Stdout, tolerance)
-	}
-	if err == nil && !result.Within(tolerance) {
-		err = &exitError{status: exitFailure}
-	}
-	return err
+	return profiles, nil
 }
 
 func readProfile(name string) (*profile.Profile, error) {

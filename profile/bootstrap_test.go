@@ -1,0 +1,163 @@
+package profile
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// everyResample calls f with each of the n^n samples that can be drawn from v.
+func everyResample(v []float64, f func([]float64)) {
+	pick, sample := make([]int, len(v)), make([]float64, len(v))
+	for {
+		for i, k := range pick {
+			sample[i] = v[k]
+		}
+		f(sample)
+		i := 0
+		for ; i < len(pick); i++ {
+			if pick[i]++; pick[i] < len(v) {
+				break
+			}
+			pick[i] = 0
+		}
+		if i == len(pick) {
+			return
+		}
+	}
+}
+
+func TestResampledMediansAreThoseOfAllSamples(t *testing.T) {
+	for _, v := range [][]float64{{3}, {1, 2}, {1, 2, 7}, {1, 2, 7, 30}, {1, 2, 7, 30, 31}, {2, 2, 7, 7, 31}, {1, 2, 7, 30, 31, 99}} {
+		want, total := map[float64]float64{}, 0.0
+		everyResample(v, func(s []float64) {
+			want[median(slices.Clone(s))]++
+			total++
+		})
+		got := map[float64]float64{}
+		medians := resampledMedians(v)
+		for i, m := range medians {
+			got[m.value] += m.probability
+			require.True(t, i == 0 || medians[i-1].value <= m.value)
+		}
+		require.Len(t, got, len(want), "%v", v)
+		for value, n := range want {
+			require.InDelta(t, n/total, got[value], 1e-12, "%v: %v", v, value)
+		}
+	}
+}
+
+func TestResampledMediansAddUpToOne(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for n := 1; n < 400; n += 1 + n/10 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = rnd.Float64()
+		}
+		slices.Sort(v)
+		sum := 0.0
+		for _, m := range resampledMedians(v) {
+			require.GreaterOrEqual(t, m.probability, 0.0)
+			sum += m.probability
+		}
+		require.InDelta(t, 1, sum, 1e-9, "%d runs", n)
+	}
+}
+
+// The interval is what drawing would yield, if it went on for ever.
+func TestRatioIntervalIsThatOfDrawing(t *testing.T) {
+	app, replay := []float64{8, 9, 10, 10.5, 11, 14}, []float64{10, 11, 12, 12.5, 13}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	draw := func(v []float64) float64 {
+		s := make([]float64, len(v))
+		for i := range s {
+			s[i] = v[rnd.IntN(len(v))]
+		}
+		return median(s)
+	}
+	got := ratioInterval(app, replay, 0.1)
+	const draws = 40000
+	low, high := 0, 0
+	for range draws {
+		r := draw(replay) / draw(app)
+		if r < got.Low {
+			low++
+		}
+		if r > got.High {
+			high++
+		}
+	}
+	require.LessOrEqual(t, float64(low)/draws, 0.055)
+	require.LessOrEqual(t, float64(high)/draws, 0.055)
+	require.Greater(t, float64(low)/draws, 0.01)
+	require.Greater(t, float64(high)/draws, 0.01)
+}
+
+func TestRatioInterval(t *testing.T) {
+	for _, test := range []struct {
+		name        string
+		app, replay []float64
+		want        Interval
+	}{
+		{"one run of each", []float64{2}, []float64{3}, Interval{1.5, 1.5}},
+		{"all the same", []float64{2, 2, 2, 2, 2}, []float64{3, 3, 3, 3, 3}, Interval{1.5, 1.5}},
+		{"two of each reach from end to end", []float64{2, 4}, []float64{4, 6}, Interval{1, 3}},
+		{"one recording", []float64{2}, []float64{1, 2, 3, 4, 5}, Interval{0.5, 2.5}},
+		{"nothing done in a replay", []float64{2}, []float64{0, 2}, Interval{0, 1}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			require.Equal(t, test.want, ratioInterval(test.app, test.replay, rowError))
+		})
+	}
+}
+
+// Of comparisons of a machine with itself, not more than promised find a
+// difference, whatever its noise is like; and an interval of more runs is
+// narrower.
+func TestRatioIntervalKeepsItsPromise(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	const draws = 20000 // runs a side, of all comparisons together
+	for _, test := range []struct {
+		name  string
+		noise func() float64
+	}{
+		{"even", func() float64 { return math.Exp(0.02 * rnd.NormFloat64()) }},
+		{"skewed", func() float64 { return 1 + 0.1*rnd.ExpFloat64() }},
+		{"two speeds", func() float64 { return math.Exp(0.01*rnd.NormFloat64()) * float64(5+rnd.IntN(2)) }},
+		{"slow at times", func() float64 {
+			if rnd.IntN(10) == 0 {
+				return 1.5
+			}
+			return 1 + 0.05*rnd.Float64()
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sample := func(n int) []float64 {
+				v := make([]float64, n)
+				for i := range v {
+					v[i] = test.noise()
+				}
+				slices.Sort(v)
+				return v
+			}
+			width := math.Inf(1)
+			for _, n := range []int{MinRuns, 10, 20} {
+				missed, sum := 0, 0.0
+				for range draws / n {
+					i := ratioInterval(sample(n), sample(n), rowError)
+					sum += (i.High - i.Low) / (draws / float64(n))
+					if i.Low > 1 || i.High < 1 {
+						missed++
+					}
+				}
+				allowed := rowError * draws / float64(n)
+				require.LessOrEqual(t, float64(missed), allowed+3*math.Sqrt(allowed), "%d runs", n)
+				require.Less(t, sum, width)
+				width = sum
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package profile
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+)
+
+// WriteCSV writes the comparison as a table: its rows, of kind "total", and the
+// operations. Cells of what is not known are empty.
+func (c *Comparison) WriteCSV(w io.Writer) error {
+	cw := csv.NewWriter(w)
+	cw.Write([]string{"kind", "name", "application_seconds", "replay_seconds", "ratio", "interval_low", "interval_high", "finding",
+		"application_calls", "replay_calls", "application_errors", "replay_errors", "application_bytes", "replay_bytes"})
+	for _, group := range []struct {
+		kind string
+		rows []Row
+	}{{"total", c.Rows}, {"operation", c.Operations}} {
+		for i := range group.rows {
+			cw.Write(append([]string{group.kind}, group.rows[i].fields()...))
+		}
+	}
+	cw.Flush()
+	return cw.Error()
+}
+
+func (r *Row) fields() []string {
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	var low, high *float64
+	if r.Interval != nil {
+		low, high = &r.Interval.Low, &r.Interval.High
+	}
+	a, p := &r.Application, &r.Replay
+	return []string{
+		r.Name, number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
+		count(a.Calls), count(p.Calls), count(a.Errors), count(p.Errors), count(a.Bytes), count(p.Bytes),
+	}
+}

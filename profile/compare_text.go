@@ -1,0 +1,176 @@
+package profile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// differMost is the number of operations that the text shows.
+const differMost = 5
+
+// WriteText writes the comparison as a table, the operations that differ most,
+// and below them which side is faster, and the verdict.
+func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
+	unit := unitOf(c.longest())
+	several := max(len(c.applications), len(c.replays)) > 1
+	head := []string{"", "application " + unit.name, "replay " + unit.name, "ratio", "distance"}
+	if several {
+		head = append(head, "interval", "finding")
+	} else {
+		head = append(head, "calls", "replay calls", "bytes", "replay bytes")
+	}
+	rows := [][]string{head}
+	for i := range c.Rows {
+		rows = append(rows, c.Rows[i].cells(unit, several))
+	}
+	var b bytes.Buffer
+	writeTable(&b, rows)
+	if rows := c.mostDifferent(unit); len(rows) > 1 {
+		b.WriteByte('\n')
+		writeTable(&b, rows)
+	}
+	b.WriteByte('\n')
+	if c.Distance != nil {
+		fmt.Fprintf(&b, "distance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
+	}
+	b.WriteString(c.conclusion())
+	b.WriteString(c.verdict(c.Judge(tolerance), unit))
+	b.WriteByte('\n')
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// longest returns the longest time of the table, in seconds.
+func (c *Comparison) longest() (longest float64) {
+	for i := range c.Rows {
+		for _, m := range []Measure{c.Rows[i].Application, c.Rows[i].Replay} {
+			if m.Seconds != nil {
+				longest = max(longest, *m.Seconds)
+			}
+		}
+	}
+	return longest
+}
+
+// cells returns a line of the table: where there are several runs of a side,
+// what they tell of noise is worth more than calls and bytes, which hardly vary.
+func (r *Row) cells(u unit, several bool) []string {
+	a, p := &r.Application, &r.Replay
+	far := noCell
+	if r.Distance != nil {
+		far = fixed(r.Distance.Max, 3)
+	}
+	cells := []string{label(r.Name), u.optional(a.Seconds), u.optional(p.Seconds), r.ratio(), far}
+	if !several {
+		return append(cells, count(a.Calls), count(p.Calls), count(a.Bytes), count(p.Bytes))
+	}
+	interval, finding := noCell, noCell
+	if r.Interval != nil {
+		interval = fixed(r.Interval.Low, 3) + " to " + fixed(r.Interval.High, 3)
+	}
+	if r.Finding != "" {
+		finding = strings.ReplaceAll(string(r.Finding), "_", " ")
+	}
+	return append(cells, interval, finding)
+}
+
+func (r *Row) ratio() string {
+	if r.Ratio == nil {
+		return noCell
+	}
+	return fixed(*r.Ratio, 3)
+}
+
+// mostDifferent returns the table of the operations whose times differ most.
+func (c *Comparison) mostDifferent(u unit) [][]string {
+	rows := [][]string{{"differ most", "application " + u.name, "replay " + u.name, "ratio", "difference", "calls", "replay calls"}}
+	for i := range c.Operations[:min(differMost, len(c.Operations))] {
+		r := &c.Operations[i]
+		d := r.difference()
+		if d == 0 {
+			break
+		}
+		sign := "+"
+		if d < 0 {
+			sign = "-"
+		}
+		rows = append(rows, []string{r.Name, u.optional(r.Application.Seconds), u.optional(r.Replay.Seconds), r.ratio(),
+			sign + u.format(math.Abs(d)), count(r.Application.Calls), count(r.Replay.Calls)})
+	}
+	return rows
+}
+
+// conclusion says in a line which side is faster, by how much, and how sure
+// that is; nothing where the run times do not tell.
+func (c *Comparison) conclusion() string {
+	r := c.elapsed()
+	if r.Ratio == nil {
+		return ""
+	}
+	who, runs := "the replay", "one run of each"
+	if a, n := len(c.applications), len(c.replays); max(a, n) > 1 {
+		runs = fmt.Sprintf("medians of %d and %d runs", a, n)
+		if n > 1 {
+			who = "the replays"
+		}
+	}
+	sure := percent(Confidence) + " confidence"
+	switch {
+	case r.Finding == Differs && *r.Ratio < 1:
+		return fmt.Sprintf("faster: %s took %s less time than the application, %s to %s less with %s; %s\n",
+			who, percent(1-*r.Ratio), percent(1-r.Interval.High), percent(1-r.Interval.Low), sure, runs)
+	case r.Finding == Differs:
+		return fmt.Sprintf("slower: %s took %s more time than the application, %s to %s more with %s; %s\n",
+			who, percent(*r.Ratio-1), percent(r.Interval.Low-1), percent(r.Interval.High-1), sure, runs)
+	case r.Finding == NoDifference:
+		return fmt.Sprintf("no difference in run time found: %s took %.3f to %.3f times as long as the application with %s; %s\n",
+			who, r.Interval.Low, r.Interval.High, sure, runs)
+	}
+	return fmt.Sprintf("%s took %.3f times as long as the application; %s cannot tell that from noise, %d of each can\n",
+		who, *r.Ratio, runs, MinRuns)
+}
+
+func (c *Comparison) verdict(v Verdict, u unit) string {
+	var b strings.Builder
+	switch {
+	case v.Within:
+		b.WriteString("within " + percent(v.Tolerance))
+	case len(v.Outside) == 0:
+		b.WriteString("cannot be judged")
+	default:
+		b.WriteString("outside " + percent(v.Tolerance) + ": " + labels(v.Outside))
+	}
+	if len(v.Undecided) > 0 {
+		b.WriteString("; more runs may turn that: " + labels(v.Undecided))
+	}
+	if len(v.Noise) > 0 {
+		b.WriteString("; too short to be judged, below " + u.format(c.NoiseFloor) + " " + u.name + ": " + labels(v.Noise))
+	}
+	if len(v.Unknown) > 0 {
+		b.WriteString("; not known: " + labels(v.Unknown))
+	}
+	return b.String()
+}
+
+// percent prints a part as a percentage of up to three digits.
+func percent(part float64) string { return strconv.FormatFloat(part*100, 'g', 3, 64) + " %" }
+
+// label returns the name of a row as a reader of text would write it.
+func label(name string) string {
+	if name == ElapsedRow {
+		return "run time"
+	}
+	return name
+}
+
+func labels(names []string) string {
+	words := make([]string, len(names))
+	for i, name := range names {
+		words[i] = label(name)
+	}
+	return strings.Join(words, ", ")
+}

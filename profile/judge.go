@@ -1,0 +1,64 @@
+package profile
+
+import "math"
+
+// Verdict says whether replays are near enough to their application, and which
+// rows, by name, led to that.
+type Verdict struct {
+	Tolerance float64  `json:"tolerance"`
+	Within    bool     `json:"within_tolerance"`
+	Outside   []string `json:"outside"`           // rows that differ by more
+	Undecided []string `json:"undecided"`         // rows whose interval lies on both sides of the tolerance
+	Noise     []string `json:"below_noise_floor"` // rows too short to be judged
+	Unknown   []string `json:"unknown"`           // rows whose time one of the sides does not tell
+}
+
+// Judge says whether each row's replay time differs from the application's by
+// no more than the tolerance, a part of the application's time (0.1 is 10 %).
+//
+// The medians decide, whatever the number of runs. Where there are runs enough
+// to tell noise, a row whose interval does not lie on the same side as a whole
+// is undecided, too: more runs may turn it.
+//
+// A category without calls on both sides has nothing to judge, and two kinds of
+// rows do not count. A category whose time is below the noise
+// floor on both sides, 1 % of the application's run time, does not: a few calls
+// that find a cache in another state can double it, and the run would hardly
+// differ. A row whose time is not known cannot. The run time always counts; if
+// it is not known, nothing is within any tolerance.
+func (c *Comparison) Judge(tolerance float64) Verdict {
+	v := Verdict{Tolerance: tolerance, Outside: []string{}, Undecided: []string{}, Noise: []string{}, Unknown: []string{}}
+	known := false
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		app, replay := r.Application.Seconds, r.Replay.Seconds
+		switch {
+		case app == nil || replay == nil:
+			v.Unknown = append(v.Unknown, r.Name)
+			continue
+		case r.Name != ElapsedRow && r.Application.Calls == 0 && r.Replay.Calls == 0:
+			continue
+		case r.Name != ElapsedRow && max(*app, *replay) < c.NoiseFloor:
+			v.Noise = append(v.Noise, r.Name)
+			continue
+		}
+		// 1.1 is within 10 % of 1, though the floats' difference is not.
+		limit := tolerance * (1 + 1e-9)
+		if math.Abs(*replay-*app) > limit**app {
+			v.Outside = append(v.Outside, r.Name)
+		}
+		if r.Finding == Differs || r.Finding == NoDifference {
+			inside := func(ratio float64) bool { return math.Abs(ratio-1) <= limit }
+			reaches := r.Interval.Low <= 1+limit && r.Interval.High >= 1-limit // into the tolerance
+			if reaches && !(inside(r.Interval.Low) && inside(r.Interval.High)) {
+				v.Undecided = append(v.Undecided, r.Name)
+			}
+		}
+		known = known || r.Name == ElapsedRow
+	}
+	v.Within = known && len(v.Outside) == 0
+	return v
+}
+
+// Within reports whether Judge finds nothing outside the tolerance.
+func (c *Comparison) Within(tolerance float64) bool { return c.Judge(tolerance).Within }
