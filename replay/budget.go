@@ -64,7 +64,7 @@ func (w *worker) settle(wanted, reserved, got int64) int64 {
 }
 
 func (w *worker) exceeded() {
-	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.limits.Bytes, ErrLimit)
+	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, ErrLimit)
 }
 
 // take takes bytes from those that all may still write, if there are so many.
@@ -79,7 +79,7 @@ func (e *engine) take(n int64) bool {
 
 // allowLength reports whether a file may become so long. If not, the run ends.
 func (w *worker) allowLength(n int64) bool {
-	if n <= w.e.limits.Bytes {
+	if n <= w.e.Limits.Bytes {
 		return true
 	}
 	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit)

@@ -68,7 +68,7 @@ func TestCopiesWithinTheLimit(t *testing.T) {
 
 // What is reserved and not used goes back, to the others too.
 func TestReserve(t *testing.T) {
-	e := &engine{}
+	e := &engine{stage: &stage{}}
 	a, b := &worker{e: e}, &worker{e: e}
 	e.bytes.Store(4 << 30)
 	n := a.reserve(1 << 62)

@@ -1,11 +1,9 @@
 package replay
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"runtime"
-	"runtime/debug"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,42 +13,30 @@ import (
 	"pianola/format"
 )
 
-// engine is what the workers of a run share.
+// engine plays one trace: it is what the workers of it share.
 type engine struct {
-	*clock
-	trace   format.Trace
-	backend Backend
-	timing  Timing
-	speed   float64
-	wait    Wait
-	order   Order
-	strict  bool
-	memory  bool
-	limits  Limits
-	calls   *[format.NumOps]call
-	guard   guard // for each thread to copy and enter
+	*stage
+	Options
+	name  string // of one of several traces
+	trace format.Trace
+	calls *[format.NumOps]call
+	root  *root // nil where the backend needs none
+	guard guard // for each thread to copy and enter
 
-	workers         []*worker
-	processes       map[int32]*process
-	texts           []string // the trace's strings, then the paths of open descriptors
-	names           []name   // the same for the kernel
-	pool            region   // what writes come from
-	compressibility int      // of the pool, in per cent
-	sink            int      // descriptor of /dev/null, where bytes go that leave the trace's files
-	tables          []region
-	logs            []log
+	workers   []*worker
+	processes map[int32]*process
+	texts     []string // the trace's strings, then the paths of open descriptors
+	names     []name   // the same for the kernel
+	pool      region   // what writes come from
+	sink      int      // descriptor of /dev/null, where bytes go that leave the trace's files
+	tables    []region
+	logs      []log
 
-	start    int64 // when the first event may be due, by the clock
-	begin    chan struct{}
-	ready    sync.WaitGroup
-	running  sync.WaitGroup
-	spinners int32 // processors that waiting may keep busy
+	start   int64 // when the first event may be due, by the clock
+	begin   chan struct{}
+	ready   sync.WaitGroup
+	running sync.WaitGroup
 
-	_        [64]byte
-	stopped  atomic.Bool
-	err      atomic.Pointer[error] // why, if it was no cancellation
-	_        [64]byte
-	spinning atomic.Int32
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
 	_        [64]byte
@@ -58,10 +44,10 @@ type engine struct {
 	held     atomic.Int64 // pages of all processes that are touched, if memory is played
 }
 
-func newEngine(t format.Trace, o *Options) *engine {
+func newEngine(s *stage, p Part, o Options) *engine {
+	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
-		clock: newClock(), trace: t, backend: o.Backend, timing: o.Timing, speed: o.Speed, wait: o.Wait, order: o.Order, strict: o.Strict,
-		memory: o.Memory, limits: o.Limits, calls: &calls, guard: guard{sys: linux, strict: o.Landlock}, compressibility: o.Compressibility,
+		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: guard{sys: linux, strict: o.Landlock},
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
 	}
 	if o.Backend == Null {
@@ -88,7 +74,7 @@ func (e *engine) build() error {
 		lengths[i] = e.trace.Len(int32(i + 1))
 	}
 	var err error
-	if e.logs, err = newLogs(lengths, e.limits.Memory/4); err != nil {
+	if e.logs, err = newLogs(lengths, e.Limits.Memory/4); err != nil {
 		return err
 	}
 	for i, th := range threads {
@@ -130,8 +116,8 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		}
 		p.threads.Add(1)
 	}
-	share := e.limits.Memory / int64(len(e.processes))
-	pool, err := newPool(e.compressibility)
+	share := e.Limits.Memory / int64(len(e.processes))
+	pool, err := newPool(e.Compressibility)
 	if err != nil {
 		return err
 	}
@@ -143,12 +129,12 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	for _, p := range e.processes {
 		// A region is a power of two, so twice what is wanted may be mapped,
 		// but no more than that is ever touched.
-		slots, err := newRegion(min(2*8*e.limits.Descriptors, share/4))
+		slots, err := newRegion(min(2*8*e.Limits.Descriptors, share/4))
 		if err != nil {
 			return err
 		}
 		e.tables = append(e.tables, slots)
-		p.own.Store(newTable(e.guard.sys, slots, e.limits.Descriptors))
+		p.own.Store(newTable(e.guard.sys, slots, e.Limits.Descriptors))
 		if err := e.makeSpace(p, share/2); err != nil {
 			return err
 		}
@@ -168,7 +154,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 		sys: e.guard.sys, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
 		differences: make([]Difference, 0, maxDifferences), touchNanos: firstTouch,
 	}
-	if e.timing == Schedule {
+	if e.Timing == Schedule {
 		w.nanos = make([]int64, batchRecords)
 		w.durations = e.trace.Durations(number)
 	}
@@ -193,7 +179,7 @@ func (e *engine) makeWaits() error {
 		}
 		w.waits = waits
 	}
-	switch e.order {
+	switch e.Order {
 	case Thread:
 		for _, w := range e.workers {
 			w.waits = nil
@@ -212,8 +198,10 @@ func (e *engine) makeWaits() error {
 	return nil
 }
 
-// free gives memory back that the collector doesn't know of.
-func (e *engine) free() {
+// free closes what is still open, gives memory back that the collector doesn't
+// know of, and removes from the root what is not to be kept.
+func (e *engine) free() error {
+	e.closeAll()
 	if e.guard.rules > 0 {
 		_ = unix.Close(e.guard.rules)
 	}
@@ -225,75 +213,40 @@ func (e *engine) free() {
 		m.free()
 	}
 	for _, p := range e.processes {
-		p.space.free()
+		p.arena.free()
 	}
+	if e.root == nil {
+		return nil
+	}
+	return e.root.close()
 }
 
-// fail stops the run because of an error, the first of which counts.
+// fail stops the run because of an error. It is for pinned workers, so it
+// doesn't print the name.
 func (e *engine) fail(err error) {
-	e.err.CompareAndSwap(nil, &err)
-	e.stop()
-}
-
-// stop ends the run: no worker begins another event, and all wake up.
-func (e *engine) stop() {
-	e.stopped.Store(true)
-	for _, w := range e.workers {
-		w.bell.ring()
+	if e.name != "" {
+		err = &partError{e.name, err}
 	}
+	e.stage.fail(err)
 }
 
-// run lets the workers play and returns when all have ended.
-func (e *engine) run(ctx context.Context) error {
-	defer e.closeAll()
-	n := len(e.workers)
+type partError struct {
+	name string
+	error
+}
 
-	// Raw calls hold on to their processor slot, so that each worker needs
-	// one, and whoever stops them another.
-	slots := runtime.GOMAXPROCS(n + 4)
-	defer runtime.GOMAXPROCS(slots)
-	runtime.GC() // for there is none until the end
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+func (e *partError) Error() string { return e.name + ": " + e.error.Error() }
+func (e *partError) Unwrap() error { return e.error }
 
-	e.spinners = mayWaitAwake(e.wait, n, runtime.NumCPU())
-	e.ready.Add(n)
-	e.running.Add(n)
+// get starts the workers, which are ready when it returns.
+func (e *engine) get() {
+	e.ready.Add(len(e.workers))
+	e.running.Add(len(e.workers))
 	for _, w := range e.workers {
 		w.guard = e.guard
 		go w.run()
 	}
 	e.ready.Wait()
-	release := context.AfterFunc(ctx, e.stop)
-	defer release()
-	if e.start = e.now(); e.timing != AFAP {
-		// Time for the threads to wake up, so that their first events are
-		// not late.
-		e.start += 200_000 + int64(n)*20_000
-	}
-	close(e.begin)
-	e.running.Wait()
-	if err := e.err.Load(); err != nil {
-		return *err
-	}
-	if e.stopped.Load() {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
-// mayWaitAwake returns how many workers may wait awake at a time. With more
-// workers than processors one processor is left to those that have work.
-func mayWaitAwake(wait Wait, workers, processors int) int32 {
-	switch {
-	case wait == Spin:
-		return math.MaxInt32
-	case wait == Sleep:
-		return 0
-	case workers > processors:
-		return int32(processors - 1)
-	}
-	return int32(processors)
 }
 
 // closeAll closes the descriptors of processes that did not end.

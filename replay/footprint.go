@@ -32,14 +32,14 @@ type footprint struct {
 // space is no memory.
 func (e *engine) makeSpace(p *process, arena int64) (err error) {
 	size := arena
-	if e.memory {
-		size = e.limits.Memory / 2
+	if e.Memory {
+		size = e.Limits.Memory / 2
 	}
 	if p.space, err = newRegion(size); err != nil {
 		return err
 	}
 	p.arena = p.space[:1<<(bits.Len64(uint64(max(arena, pageSize)))-1)]
-	if p.touched, err = e.newPageSet(p.space); err != nil || !e.memory {
+	if p.touched, err = e.newPageSet(p.space); err != nil || !e.Memory {
 		return err
 	}
 	mapped, err := e.newPageSet(p.space)
@@ -50,7 +50,7 @@ func (e *engine) makeSpace(p *process, arena int64) (err error) {
 // mayHold reports whether so many pages more can be touched by guess. Reads can
 // go beyond that, as far as the arenas reach.
 func (e *engine) mayHold(pages uint64) bool {
-	return e.held.Load()+int64(pages) <= e.limits.Memory/2/pageSize
+	return e.held.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
 
 // stride is how far apart the bytes are that are touched, as in "May: Pianola".

@@ -20,7 +20,7 @@ const own = 3 // PROT_READ|PROT_WRITE
 // that lies in the middle of a region, and that region.
 func newMapper(t *testing.T) (*worker, region) {
 	t.Helper()
-	e := &engine{clock: newClock(), memory: true, limits: Limits{Memory: 8 << 20}, sink: -1}
+	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Memory: true, Limits: Limits{Memory: 8 << 20}}, sink: -1}
 	p := &process{}
 	require.NoError(t, e.makeSpace(p, 1<<20))
 	whole := p.space
@@ -29,7 +29,7 @@ func newMapper(t *testing.T) (*worker, region) {
 	p.arena = p.space
 	t.Cleanup(func() {
 		whole.free()
-		e.free()
+		require.NoError(t, e.free())
 	})
 	return &worker{e: e, process: p, touchNanos: firstTouch}, whole
 }
@@ -241,7 +241,7 @@ func TestMemoryBounded(t *testing.T) {
 // The touching ends where the bound is.
 func TestTouchedBounded(t *testing.T) {
 	w, _ := newMapper(t)
-	w.e.limits.Memory = 2 * 5 * pageSize
+	w.e.Limits.Memory = 2 * 5 * pageSize
 	w.do(format.OpMmap, pageSize, 0, 16*pageSize, own, 0x22)
 	w.touchAll()
 	has(t, w, 1, 6)

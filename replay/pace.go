@@ -22,7 +22,7 @@ const (
 // What an event was late by is taken from the compute that follows, because
 // the next due time is reckoned from this one's, not from when it was issued.
 func (w *worker) pace(r *format.Record) (due, now int64) {
-	switch w.e.timing {
+	switch w.e.Timing {
 	case AFAP:
 		return w.end, w.end
 	case Schedule:
@@ -45,7 +45,7 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	// wake up.
 	awake := min(w.e.scale(r.Compute-r.Off), warmUp)
 	near := max(awake, w.e.margin)
-	if w.e.wait == Sleep {
+	if w.e.Wait == Sleep {
 		near = 0
 	}
 	return due, w.waitUntil(due, near)
@@ -61,10 +61,10 @@ func (w *worker) waitUntil(due, near int64) int64 {
 		w.readAhead()
 		now = e.now()
 	}
-	if e.memory {
+	if e.Memory {
 		now = w.touch(now, due)
 	}
-	if due-now > near && e.wait != Spin {
+	if due-now > near && e.Wait != Spin {
 		now = w.sleepUntil(due - near)
 	}
 	for now < due && !e.stopped.Load() {
@@ -102,21 +102,10 @@ func (w *worker) sleepUntil(t int64) int64 {
 	return now
 }
 
-// claimSpin asks for one of the processors that may be spent on waiting.
-func (e *engine) claimSpin() bool {
-	if e.spinning.Add(1) <= e.spinners {
-		return true
-	}
-	e.spinning.Add(-1)
-	return false
-}
-
-func (e *engine) releaseSpin() { e.spinning.Add(-1) }
-
 // scale returns recorded nanoseconds at the replay's speed.
 func (e *engine) scale(nanos int64) int64 {
-	if e.speed == 1 {
+	if e.Speed == 1 {
 		return nanos
 	}
-	return int64(float64(nanos) / e.speed)
+	return int64(float64(nanos) / e.Speed)
 }

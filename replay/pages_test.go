@@ -11,7 +11,7 @@ import (
 )
 
 func TestPageSet(t *testing.T) {
-	e := &engine{}
+	e := &engine{stage: &stage{}}
 	defer e.free()
 	pages, err := e.newPageSet(make(region, 1<<20))
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func resident(t *testing.T, arena region, n int) []bool {
 
 // A read goes to pages that are in the state in which the application's were.
 func TestReadyPages(t *testing.T) {
-	e := &engine{clock: newClock(), limits: defaults, processes: map[int32]*process{1: {}}}
+	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}, processes: map[int32]*process{1: {}}}
 	defer e.free()
 	w := &worker{e: e, process: e.processes[1]}
 	require.NoError(t, e.makeSpace(w.process, 1<<20))

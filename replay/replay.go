@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -28,50 +29,96 @@ func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 }
 
 // run binds the guards of its threads as bind does.
-func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (r *Result, outcome error) {
-	o, err := o.complete()
-	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (*Result, error) {
+	results, err := runAll(ctx, []Part{{Trace: t}}, o, bind)
+	if results == nil {
+		return nil, err
 	}
-	want, err := check(t, &o.Limits)
+	return results[0], err
+}
+
+// Part is one of several traces that are replayed at a time.
+type Part struct {
+	Name  string // of its directory below the root, of which it is the root
+	Trace format.Trace
+}
+
+// RunAll replays traces side by side, from one moment on, each in a directory of
+// its own and with a Result of its own. Limits are those of each. The first that
+// fails stops the others. Otherwise it is as Run.
+func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
+	names := make(map[string]bool)
+	for _, p := range parts {
+		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name {
+			return nil, fmt.Errorf("replay: %q is no name for a directory, or there twice", p.Name)
+		}
+		names[p.Name] = true
+	}
+	if o.Backend == Posix && o.Root != "" {
+		if err := os.Mkdir(o.Root, 0o700); err == nil {
+			defer os.Remove(o.Root) // unless parts of it are kept
+		}
+	}
+	return runAll(ctx, parts, o, (*guard).probe)
+}
+
+func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) error) (results []*Result, outcome error) {
+	o, err := o.complete()
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	running.Lock()
 	defer running.Unlock()
+	raiseDescriptors(o.Limits.Descriptors)
 
-	e := newEngine(t, &o)
-	defer e.free()
+	s := &stage{clock: newClock()}
+	defer func() {
+		for _, e := range s.engines {
+			if err := e.free(); err != nil && outcome == nil {
+				outcome = fmt.Errorf("replay: %w", err)
+			}
+		}
+	}()
+	for _, p := range parts {
+		e := newEngine(s, p, o)
+		s.engines = append(s.engines, e)
+		r, err := e.setUp(ctx, bind)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	if o.Prepare == PrepareOnly {
+		return results, nil
+	}
+	outcome = s.play(ctx, o.Wait)
+	for i, e := range s.engines {
+		results[i].collect(e.workers)
+	}
+	return results, outcome
+}
+
+// setUp does all that comes before the first event.
+func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, error) {
+	want, err := check(e.trace, &e.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
 	if err := e.build(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	raiseDescriptors(o.Limits.Descriptors)
-	r = &Result{Options: o, trace: t, logs: e.logs}
-	if o.Backend != Null {
-		root, err := openRoot(&o)
-		if err != nil {
+	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
+	if e.Backend != Null {
+		if e.root, err = openRoot(&e.Options); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
-		defer func() {
-			if failed := root.close(); failed != nil && outcome == nil {
-				outcome = fmt.Errorf("replay: %w", failed)
-			}
-		}()
-		e.guard.root = root.dir.Fd()
-		if r.Prepared, err = e.prepare(ctx, root, want, &o, bind); err != nil || o.Prepare == PrepareOnly {
-			e.closeAll()
-			if err != nil {
-				return nil, fmt.Errorf("prepare %s: %w", o.Root, err)
-			}
-			return r, nil
+		e.guard.root = e.root.dir.Fd()
+		if r.Prepared, err = e.prepare(ctx, e.root, want, &e.Options, bind); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", e.Root, err)
 		}
 	}
-	e.bytes.Store(o.Limits.Bytes - want.bytes)
-	if err = e.run(ctx); err != nil {
-		err = fmt.Errorf("replay: %w", err)
-	}
-	r.collect(e.workers)
-	return r, err
+	e.bytes.Store(e.Limits.Bytes - want.bytes)
+	return r, nil
 }
 
 // onThread calls f on an operating-system thread that is thrown away after.

@@ -136,7 +136,7 @@ func (w *worker) score(r *format.Record, got int64) bool {
 	}
 	w.byOp[r.Op].Differed++
 	w.note(r, got)
-	if w.e.strict {
+	if w.e.Strict {
 		w.failf("event %d of thread %d: %s %q returned %v, recorded %v: %w",
 			w.event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
 		return false

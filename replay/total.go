@@ -44,7 +44,7 @@ const maxWaits = 4
 // threads. All edges lead from an earlier end to a later one, so there is no
 // ring.
 func (e *engine) orderAll() error {
-	room := e.limits.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{}))
+	room := e.Limits.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{}))
 	found := make([][]format.Wait, len(e.workers))
 	var all moments
 	for _, w := range e.workers {
@@ -86,7 +86,7 @@ func (e *engine) orderAll() error {
 			}
 		}
 		if room < 0 {
-			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.limits.Memory, ErrLimit)
+			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Limits.Memory, ErrLimit)
 		}
 		ended[m.w.number-1] = m.event + 1
 		m.lastFrom, m.lastTo, m.in = m.from, m.to, false

@@ -23,8 +23,8 @@ func (t *roll) at(thread int32, from, to int64) {
 func totalOrder(t *testing.T, r *roll, limits Limits) (*engine, error) {
 	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete()
 	require.NoError(t, err)
-	e := newEngine(r, &o)
-	t.Cleanup(e.free)
+	e := newEngine(&stage{clock: newClock()}, Part{Trace: r}, o)
+	t.Cleanup(func() { require.NoError(t, e.free()) })
 	return e, e.build()
 }
 

@@ -93,7 +93,7 @@ func (w *worker) run() {
 func (w *worker) prepare() error {
 	blockSignals()
 	fineTimers()
-	if w.e.backend == Posix {
+	if w.e.Backend == Posix {
 		if err := w.guard.enter(w.guard.jailed); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (w *worker) play() {
 		// measuring is taken off.
 		dur := max(end-begin-e.cost, 0)
 		w.end, w.due, w.last = end, due+dur, end-e.start
-		if e.timing != AFAP {
+		if e.Timing != AFAP {
 			w.late.add(begin - due)
 		}
 		op := &w.byOp[r.Op]

@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+)
+
+// stage is what all traces that are replayed at a time share of the machine.
+type stage struct {
+	*clock
+	engines  []*engine
+	spinners int32 // processors that waiting may keep busy
+
+	_        [64]byte
+	stopped  atomic.Bool
+	err      atomic.Pointer[error] // why, if it was no cancellation
+	_        [64]byte
+	spinning atomic.Int32
+	_        [64]byte
+}
+
+// play lets the workers of all engines play, from one moment on, and returns
+// when all have ended, and the first error of any.
+func (s *stage) play(ctx context.Context, wait Wait) error {
+	n := 0
+	for _, e := range s.engines {
+		n += len(e.workers)
+	}
+	// Raw calls hold on to their processor slot, so that each worker needs
+	// one, and whoever stops them another.
+	slots := runtime.GOMAXPROCS(n + 4)
+	defer runtime.GOMAXPROCS(slots)
+	runtime.GC() // for there is none until the end
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+
+	s.spinners = mayWaitAwake(wait, n, runtime.NumCPU())
+	for _, e := range s.engines {
+		e.get()
+	}
+	release := context.AfterFunc(ctx, s.stop)
+	defer release()
+	start := s.now()
+	for _, e := range s.engines {
+		if e.start = start; e.Timing != AFAP {
+			// Time for the threads to wake up, so that their first events
+			// are not late.
+			e.start += 200_000 + int64(n)*20_000
+		}
+	}
+	for _, e := range s.engines {
+		close(e.begin)
+	}
+	for _, e := range s.engines {
+		e.running.Wait()
+		e.closeAll()
+	}
+	switch err := s.err.Load(); {
+	case err != nil:
+		return fmt.Errorf("replay: %w", *err)
+	case s.stopped.Load():
+		return fmt.Errorf("replay: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// fail stops the run because of an error, the first of which counts.
+func (s *stage) fail(err error) {
+	s.err.CompareAndSwap(nil, &err)
+	s.stop()
+}
+
+// stop ends the run: no worker begins another event, and all wake up.
+func (s *stage) stop() {
+	s.stopped.Store(true)
+	for _, e := range s.engines {
+		for _, w := range e.workers {
+			w.bell.ring()
+		}
+	}
+}
+
+// mayWaitAwake returns how many workers may wait awake at a time. With more
+// workers than processors one processor is left to those that have work.
+func mayWaitAwake(wait Wait, workers, processors int) int32 {
+	switch {
+	case wait == Spin:
+		return math.MaxInt32
+	case wait == Sleep:
+		return 0
+	case workers > processors:
+		return int32(processors - 1)
+	}
+	return int32(processors)
+}
+
+// claimSpin asks for one of the processors that may be spent on waiting.
+func (s *stage) claimSpin() bool {
+	if s.spinning.Add(1) <= s.spinners {
+		return true
+	}
+	s.spinning.Add(-1)
+	return false
+}
+
+func (s *stage) releaseSpin() { s.spinning.Add(-1) }

@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Several traces are replayed each in a directory of its own.
+func TestRunAll(t *testing.T) {
+	trace := func() *roll {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Size: 10, Mode: 0o600})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.add(1, format.OpMkdir, 0, "d", 0o700)
+		r.last(1).Compute = int64(time.Millisecond)
+		return r
+	}
+	a, b := trace(), trace()
+	root := filepath.Join(t.TempDir(), "root")
+	results, err := RunAll(t.Context(), []Part{{"a", a}, {"b", b}}, Options{Root: root, Keep: true})
+	require.NoError(t, err)
+	require.Len(t, results, 2)
+	faultless(t, a, results[0])
+	faultless(t, b, results[1])
+	require.DirExists(t, root+"/a/d")
+	require.DirExists(t, root+"/b/d")
+
+	results, err = RunAll(t.Context(), []Part{{"a", a}, {"b", b}}, Options{Root: root + "2"})
+	require.NoError(t, err)
+	require.Len(t, results, 2)
+	require.NoDirExists(t, root+"2")
+
+	for _, name := range []string{"../a", "", "a", "x/y", ".."} {
+		_, err = RunAll(t.Context(), []Part{{"a", a}, {name, b}}, Options{Root: root + "2"})
+		require.ErrorContains(t, err, "no name for a directory")
+	}
+	_, err = os.Stat(root + "2")
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// The first that fails stops the others, and the error says which it was.
+func TestRunAllFails(t *testing.T) {
+	endless := newRoll(1)
+	endless.add(1, format.OpMkdir, 0, "d", 0o700)
+	endless.last(1).Compute = math.MaxInt64 / 2
+	wrong := newRoll(1)
+	wrong.add(1, format.OpRmdir, 0, "missing")
+	results, err := RunAll(t.Context(), []Part{{"endless", endless}, {"wrong", wrong}}, Options{Root: t.TempDir() + "/root", Strict: true})
+	require.ErrorIs(t, err, ErrDiffers)
+	require.ErrorContains(t, err, "wrong: event 0")
+	require.Zero(t, results[0].Executed)
+	require.True(t, results[0].Interrupted)
+	require.Equal(t, int64(1), results[1].Executed)
+	require.Equal(t, -int64(unix.ENOENT), results[1].Differences[0].Got)
+}
