@@ -51,7 +51,7 @@ func (m *model) truncate(s *step) {
 	}
 	size := s.out.Args[1]
 	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
-	m.order.sized(nd, true)
+	m.order.sized(nd, size, true)
 	nd.now, nd.changed = size, true
 }
 
@@ -62,8 +62,8 @@ func (m *model) fallocate(s *step) {
 	}
 	off, size := s.out.Args[2], s.out.Args[3]
 	m.order.wrote(nd, off, end(off, size))
+	m.order.sized(nd, end(off, size), false)
 	nd.now, nd.changed = max(nd.now, end(off, size)), true
-	m.order.sized(nd, false)
 }
 
 func end(off, size int64) int64 {
@@ -150,10 +150,13 @@ func (m *model) stored(nd *node, off, size int64) {
 		return
 	}
 	m.order.wrote(nd, off, end(off, size))
-	if e := end(off, size); e > nd.now {
-		m.order.sized(nd, false)
-		nd.now, nd.changed = e, true
+	e := end(off, size)
+	if e <= nd.now {
+		m.order.within(nd, e)
+		return
 	}
+	m.order.sized(nd, e, false)
+	nd.now, nd.changed = e, true
 }
 
 // raise makes the file at the start at least as large as a successful call

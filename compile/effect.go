@@ -210,9 +210,9 @@ func (m *model) opened(s *step, why reason) reason {
 		nd.typ = format.TypeDir
 	}
 	if flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0 {
-		nd.now, nd.changed = 0, true
 		m.order.wrote(nd, 0, math.MaxInt64)
-		m.order.sized(nd, true)
+		m.order.sized(nd, 0, true)
+		nd.now, nd.changed = 0, true
 	}
 	nd.listing = 0
 	return why

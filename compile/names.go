@@ -44,7 +44,9 @@ type node struct {
 	// For ordering. Of what can be many, the newest of each thread.
 	written *[writesKept]writeAt // newest writes, nil for none
 	nwrite  int
-	resized place   // newest change of the size
+	resized place                // newest change of the size
+	grown   *[growthsKept]growth // newest growths, nil for none
+	ngrown  int
 	reads   []place // since it became smaller
 	ends    []place // reads that found the end, and seeks to it, since it changed
 	changes []place // of a directory's entries

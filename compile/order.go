@@ -20,6 +20,17 @@ type writeAt struct {
 	off, end int64
 }
 
+// growthsKept bounds the growths of a file that a write within its size can be
+// ordered behind. Each growth follows the one before, so older ones matter only
+// to a thread that lags far behind.
+const growthsKept = 16
+
+// growth is an event that made a file larger than before.
+type growth struct {
+	place  place
+	before int64
+}
+
 // order collects what the event in hand depends on. An edge is kept only where
 // the thread is not already behind the other by an earlier edge.
 type order struct {
@@ -147,9 +158,9 @@ func (o *order) renamed(e *entry) {
 	}
 }
 
-// sized makes the event, which changes the size of a file, wait for what
-// depends on the size as it was.
-func (o *order) sized(nd *node, smaller bool) {
+// sized makes the event, which is about to change the size of a file, wait for
+// what depends on the size as it was. One that can make it smaller says so.
+func (o *order) sized(nd *node, size int64, smaller bool) {
 	o.after(nd.resized)
 	o.afterAll(nd.ends)
 	nd.ends = nd.ends[:0]
@@ -158,4 +169,23 @@ func (o *order) sized(nd *node, smaller bool) {
 		nd.reads = nd.reads[:0]
 	}
 	nd.resized = o.here
+	if !o.alone && size > nd.now {
+		if nd.grown == nil {
+			nd.grown = new([growthsKept]growth)
+		}
+		nd.grown[nd.ngrown%growthsKept] = growth{o.here, nd.now}
+		nd.ngrown++
+	}
+}
+
+// within makes the event, which writes up to an offset that the file reaches,
+// wait for the growth that made it reach so far: ahead of it, the write would
+// make the file larger itself, and too early.
+func (o *order) within(nd *node, end int64) {
+	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
+		if g := nd.grown[i%growthsKept]; g.before < end {
+			o.after(g.place)
+			return
+		}
+	}
 }
