@@ -53,7 +53,19 @@ func withHint(err error) error {
 	return err
 }
 
-// printPrepared says what a preparation that no replay follows did.
+// printPrepared says what preparations that no replay follows did.
+func (set playedSet) printPrepared(c *cli.Context) error {
+	for _, p := range set {
+		if len(set) > 1 && !c.Bool("json") {
+			fmt.Printf("%s: ", p.file)
+		}
+		if err := printPrepared(c, &p.runs[0].result.Prepared); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func printPrepared(c *cli.Context, p *replay.Prepared) error {
 	if c.Bool("json") {
 		return printJSON(map[string]any{"prepared": documentPrepared(p)})

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"pianola/format"
+	"pianola/profile"
+	"pianola/replay"
+)
+
+// summary is what replay says of one run.
+type summary struct {
+	result   *replay.Result
+	leftOut  map[format.Op]int64
+	replayed *profile.Profile
+}
+
+// toleranceOfReplay is the tolerance of the verdict that replay prints; compare
+// has an option for it.
+const toleranceOfReplay = 0.1
+
+func (p *played) summarise(r *replay.Result) (*summary, error) {
+	rep, err := profile.Read(r.Events())
+	if err != nil {
+		return nil, err
+	}
+	s := &summary{result: r, replayed: rep, leftOut: map[format.Op]int64{}}
+	if p.app == nil && !r.Interrupted { // a part compares with nothing, and whoever stopped it waits
+		if p.app, err = profile.Read(p.trace.Events()); err != nil {
+			return nil, err
+		}
+	}
+	text, _ := p.trace.Header().Value(format.MetaLeftOut)
+	for _, word := range strings.Fields(text) { // "read=12 write=3"
+		name, number, _ := strings.Cut(word, "=")
+		if op, ok := format.Lookup([]byte(name)); ok {
+			s.leftOut[op], _ = strconv.ParseInt(number, 10, 64)
+		}
+	}
+	return s, nil
+}
+
+// compare compares the whole runs with the application; nil if there are none.
+func (p *played) compare() *profile.Comparison {
+	var whole []*profile.Profile
+	for _, s := range p.runs {
+		if !s.result.Interrupted {
+			whole = append(whole, s.replayed)
+		}
+	}
+	if whole == nil {
+		return nil
+	}
+	return profile.Compare([]*profile.Profile{p.app}, whole)
+}
+
+// print prints of one run what became of each operation; of several a line
+// each, and the comparison of all.
+func (set playedSet) print(w io.Writer) error {
+	for i, p := range set {
+		if len(set) > 1 {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s:\n", p.file)
+		}
+		if err := p.print(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *played) print(w io.Writer) error {
+	if len(p.runs) == 1 {
+		if err := p.runs[0].print(w); err != nil {
+			return err
+		}
+	} else if err := p.printRuns(w); err != nil {
+		return err
+	}
+	if c := p.compare(); c != nil {
+		fmt.Fprintln(w)
+		return c.WriteText(w, toleranceOfReplay)
+	}
+	return nil
+}
+
+func (p *played) printRuns(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(tw, "run\telapsed s\texecuted\tfailed\tdiffered\tlateness p50\tp99\tmax\twaited for others\t\n")
+	for i, s := range p.runs {
+		r := s.result
+		fmt.Fprintf(tw, "%d\t%.6f\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t\n", i+1, r.Elapsed.Seconds(), r.Executed, r.Failed, r.Differed,
+			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for i, s := range p.runs {
+		if len(s.result.Differences) > 0 || s.result.Interrupted {
+			fmt.Fprintf(w, "run %d:\n", i+1)
+			s.printDifferences(w)
+		}
+	}
+	return nil
+}
+
+// tens prints nanoseconds to the ten.
+func tens(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
+
+func (s *summary) print(w io.Writer) error {
+	r := s.result
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(tw, "operation\texecuted\tfiltered out\tfailed\tdiffered\t\n")
+	row := func(name string, executed, left, failed, differed int64) {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t\n", name, executed, left, failed, differed)
+	}
+	var left int64
+	for i := range r.ByOp {
+		op := format.Op(i)
+		if n := &r.ByOp[i]; n.Executed > 0 || s.leftOut[op] > 0 {
+			row(op.String(), n.Executed, s.leftOut[op], n.Failed, n.Differed)
+			left += s.leftOut[op]
+		}
+	}
+	row("all", r.Executed, left, r.Failed, r.Differed)
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	s.printDifferences(w)
+	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
+		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	if r.Options.Memory {
+		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)
+	}
+	return nil
+}
+
+// printDifferences says in what a run was not as the recording.
+func (s *summary) printDifferences(w io.Writer) {
+	for _, d := range s.result.Differences {
+		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d",
+			d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
+		if d.Reason != "" {
+			fmt.Fprintf(w, ": %s", d.Reason)
+		}
+		fmt.Fprintln(w)
+	}
+	printLacks(w, &s.result.Prepared)
+	if s.result.Interrupted {
+		fmt.Fprintln(w, "interrupted: not all events were replayed")
+	}
+}
+
+func resultText(ret int64) string {
+	switch {
+	case ret == format.NoResult:
+		return "?"
+	case ret < 0:
+		return format.ErrnoName(int(-ret))
+	}
+	return fmt.Sprint(ret)
+}
+
+// document is what replay --json prints: of one run of one trace its own
+// document, else a list of traces with their runs, compared all together.
+func (set playedSet) document() any {
+	type trace struct {
+		Trace      string            `json:"trace"`
+		Runs       []*replayDocument `json:"runs"`
+		Comparison any               `json:"comparison,omitempty"`
+	}
+	var traces []trace
+	for _, p := range set {
+		t := trace{Trace: p.file}
+		for _, s := range p.runs {
+			t.Runs = append(t.Runs, s.document())
+		}
+		if c := p.compare(); c != nil {
+			t.Comparison = c.Document(toleranceOfReplay)
+		}
+		traces = append(traces, t)
+	}
+	if len(traces) == 1 && len(traces[0].Runs) == 1 {
+		d := traces[0].Runs[0]
+		d.Comparison = traces[0].Comparison
+		return d
+	}
+	return map[string]any{"traces": traces}
+}
+
+// The document of one run.
+type replayDocument struct {
+	ElapsedSeconds   float64                 `json:"elapsed_seconds"`
+	Interrupted      bool                    `json:"interrupted"`
+	Events           eventCounts             `json:"events"`
+	ByOperation      map[string]*eventCounts `json:"by_operation"`
+	LatenessSeconds  map[string]float64      `json:"lateness_seconds"`
+	OrderWaitSeconds float64                 `json:"order_wait_seconds"`
+	LateDecodes      int64                   `json:"late_decodes"`
+	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
+	Prepared         preparedDocument        `json:"prepared"`
+	Differences      []differenceDocument    `json:"differences"`
+	Profile          any                     `json:"profile"`
+	Comparison       any                     `json:"comparison,omitempty"` // not of an interrupted run, nor of one of several
+}
+
+type eventCounts struct {
+	Executed int64 `json:"executed"`
+	Filtered int64 `json:"filtered"`
+	Failed   int64 `json:"failed"`
+	Differed int64 `json:"differed"`
+}
+
+type differenceDocument struct {
+	Operation string `json:"operation"`
+	Path      string `json:"path"`
+	Recorded  int64  `json:"recorded"`
+	Got       int64  `json:"got"`
+	Count     int64  `json:"count"`
+	Thread    int32  `json:"thread"`
+	Event     int64  `json:"event"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+func (s *summary) document() *replayDocument {
+	r := s.result
+	d := &replayDocument{
+		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
+		Events:           eventCounts{Executed: r.Executed, Failed: r.Failed, Differed: r.Differed},
+		ByOperation:      map[string]*eventCounts{},
+		LatenessSeconds:  map[string]float64{"p50": seconds(r.Lateness.P50), "p99": seconds(r.Lateness.P99), "max": seconds(r.Lateness.Max)},
+		OrderWaitSeconds: r.OrderWait.Seconds(),
+		LateDecodes:      r.LateReads,
+		MemoryBytes:      r.MemoryBytes,
+		Prepared:         documentPrepared(&r.Prepared),
+		Differences:      []differenceDocument{},
+		Profile:          s.replayed.Document(),
+	}
+	for i := range r.ByOp {
+		op, n := format.Op(i), &r.ByOp[i]
+		if n.Executed > 0 || s.leftOut[op] > 0 {
+			d.ByOperation[op.String()] = &eventCounts{n.Executed, s.leftOut[op], n.Failed, n.Differed}
+			d.Events.Filtered += s.leftOut[op]
+		}
+	}
+	for _, f := range r.Differences {
+		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), f.Path, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Reason})
+	}
+	return d
+}
+
+func seconds(nanos int64) float64 { return time.Duration(nanos).Seconds() }
