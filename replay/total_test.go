@@ -146,5 +146,4 @@ func TestThreadOrder(t *testing.T) {
 	res, err := Run(t.Context(), r, o)
 	require.NoError(t, err)
 	faultless(t, r, res)
-	require.Equal(t, format.OpClone, readAll(t, res.Events())[0].Op)
 }
