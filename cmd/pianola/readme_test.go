@@ -38,5 +38,5 @@ func TestReadme(t *testing.T) {
 	require.NotZero(t, commands)
 	name := filepath.Join(t.TempDir(), "readme.txtar")
 	require.NoError(t, os.WriteFile(name, []byte(script), 0o644))
-	testscript.Run(t, testscript.Params{Files: []string{name}, Condition: installed})
+	testscript.Run(t, testscript.Params{Files: []string{name}, Condition: condition})
 }
