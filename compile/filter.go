@@ -195,7 +195,7 @@ type field struct {
 var fields = map[string]field{
 	"thread":  {number: func(s *Subject) (int64, bool) { return int64(s.Thread), true }, value: parseInt},
 	"process": {number: func(s *Subject) (int64, bool) { return int64(s.Process), true }, value: parseInt},
-	"size":    {number: func(s *Subject) (int64, bool) { return s.Size, s.Size >= 0 }, value: parseSize},
+	"size":    {number: func(s *Subject) (int64, bool) { return s.Size, s.Size >= 0 }, value: format.ParseSize},
 	"result":  {number: func(s *Subject) (int64, bool) { return s.Result, s.Result != format.NoResult }, value: parseResult},
 	"duration": {number: func(s *Subject) (int64, bool) { return s.Duration, s.Duration != format.Unknown },
 		value: parseDuration},
@@ -315,26 +315,6 @@ func parseInt(s string) (int64, error) {
 		return 0, fmt.Errorf("%q is no number", s)
 	}
 	return v, nil
-}
-
-var sizeUnits = []struct {
-	name  string
-	bytes float64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"", 1}}
-
-func parseSize(s string) (int64, error) {
-	for _, u := range sizeUnits {
-		number, ok := strings.CutSuffix(s, u.name)
-		if !ok {
-			continue
-		}
-		v, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(v*u.bytes > -1<<62 && v*u.bytes < 1<<62) {
-			break
-		}
-		return int64(v * u.bytes), nil
-	}
-	return 0, fmt.Errorf("%q is no size such as 4096, 64KiB or 1.5M", s)
 }
 
 func parseResult(s string) (int64, error) {

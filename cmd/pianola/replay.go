@@ -25,7 +25,7 @@ func replayCommand() *cli.Command {
 		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
 			"[--order resource|thread|total] [--backend posix|null] [--compressibility PERCENT] [--memory]\n" +
-			"[--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
+			"[--limit NAME=VALUE]… [--landlock] [--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
 			"Without --root a directory is made in the working directory, and removed at the end. Several\n" +
@@ -40,6 +40,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), null (nobody, which measures the engine)"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes, descriptors, threads, memory"},
 			&cli.BoolFlag{Name: "landlock", Usage: "confine what plays the trace by Landlock, too (0.7 µs an open)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
@@ -234,6 +235,11 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o.Backend, err = replay.ParseBackend(c.String("backend")); err != nil {
 		return o, usage(c, "--backend: %v", err)
 	}
+	for _, text := range c.StringSlice("limit") {
+		if err := setLimit(&o.Limits, text); err != nil {
+			return o, usage(c, "--limit: %v", err)
+		}
+	}
 	if err := prepareOptions(c, &o); err != nil {
 		return o, err
 	}
@@ -248,6 +254,33 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 		return o, usage(c, "--root: the backend %s has no use for it", o.Backend)
 	}
 	return o, nil
+}
+
+// setLimit sets the limit that a text such as bytes=10GiB names.
+func setLimit(l *replay.Limits, text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	n, err := format.ParseSize(value)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", text, err)
+	case n <= 0:
+		return fmt.Errorf("%s: not above 0", text)
+	}
+	switch name {
+	case "files":
+		l.Files = n
+	case "bytes":
+		l.Bytes = n
+	case "descriptors":
+		l.Descriptors = n
+	case "threads":
+		l.Threads = int(n)
+	case "memory":
+		l.Memory = n
+	default:
+		return fmt.Errorf("%s: there is files, bytes, descriptors, threads and memory", text)
+	}
+	return nil
 }
 
 // writeLog writes what was replayed as a script.

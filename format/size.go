@@ -1,0 +1,31 @@
+package format
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+var sizeUnits = []struct {
+	name  string
+	bytes float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
+}
+
+// ParseSize reads a number of bytes as people write it: 4096, 64KiB, 1.5M.
+func ParseSize(s string) (int64, error) {
+	for _, u := range sizeUnits {
+		number, ok := strings.CutSuffix(s, u.name)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		if err != nil || !(v*u.bytes > -1<<62 && v*u.bytes < 1<<62) {
+			break
+		}
+		return int64(v * u.bytes), nil
+	}
+	return 0, fmt.Errorf("%q is no size such as 4096, 64KiB or 1.5M", s)
+}

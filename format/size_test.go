@@ -1,0 +1,19 @@
+package format
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseSize(t *testing.T) {
+	for s, want := range map[string]int64{"0": 0, "4096": 4096, "64KiB": 65536, "1.5M": 1_500_000, "2TiB": 2 << 40, "-1": -1} {
+		got, err := ParseSize(s)
+		require.NoError(t, err)
+		require.Equal(t, want, got, s)
+	}
+	for _, s := range []string{"", "KiB", "1 KiB", "1kb", "NaN", "Inf", "9999999TiB", "x"} {
+		_, err := ParseSize(s)
+		require.ErrorContains(t, err, "is no size", s)
+	}
+}
