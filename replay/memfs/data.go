@@ -1,0 +1,286 @@
+package memfs
+
+import (
+	"math"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	maxTransfer = 0x7ffff000 // MAX_RW_COUNT
+	maxSegments = 1024       // UIO_MAXIOV
+
+	// ownOffset, for the offset of a call, is that of the open file.
+	ownOffset = -1
+)
+
+// readAt copies what a file holds, or zeroes where it holds nothing, to an
+// address. The range lies within the file, whose lock is held.
+func (fs *FS) readAt(n *inode, to uintptr, size, from int64) {
+	for size > 0 {
+		offset := from % pageSize
+		k := min(size, pageSize-offset)
+		if p := fs.find(&n.tree, from/pageSize); p >= firstPage {
+			move(to, fs.address(p, offset), k)
+		} else {
+			zero(to, k)
+		}
+		to, from, size = to+uintptr(k), from+k, size-k
+	}
+}
+
+// writeAt copies from an address into a file, whose lock is held for writing,
+// and returns how many bytes there was memory for.
+func (fs *FS) writeAt(n *inode, from uintptr, size, to int64) (done int64) {
+	for done < size {
+		offset := to % pageSize
+		k := min(size-done, pageSize-offset)
+		p := fs.pageToWrite(n, to/pageSize, k < pageSize)
+		if p == hole {
+			break
+		}
+		move(fs.address(p, offset), from, k)
+		from, to, done = from+uintptr(k), to+k, done+k
+	}
+	if done > 0 && to > n.size.Load() {
+		n.size.Store(to)
+	}
+	return done
+}
+
+// pageToWrite returns a page of a file, made if it isn't there, and with zeroes
+// if they matter; hole if there is no memory.
+func (fs *FS) pageToWrite(n *inode, page int64, zero bool) uint32 {
+	e := fs.entry(&n.tree, page)
+	switch {
+	case e == nil:
+		return hole
+	case *e >= firstPage:
+		return *e
+	case *e == hole:
+		if !fs.pay(pageSize) {
+			return hole
+		}
+		n.tree.pages++
+	}
+	*e = fs.take(zero)
+	return *e
+}
+
+// segments are where a call's bytes lie.
+type segments struct {
+	vector []unix.Iovec
+	size   int64      // of all, or as much as a call can move
+	err    unix.Errno // what is wrong with them
+}
+
+// single makes a segment of a buffer.
+func single(v *[1]unix.Iovec, address, size uintptr) segments {
+	v[0] = unix.Iovec{Base: pointer[byte](address), Len: uint64(min(size, maxTransfer))}
+	return segments{vector: v[:], size: int64(v[0].Len)}
+}
+
+// several returns the segments that lie at an address.
+func several(address, count uintptr) (s segments) {
+	if count > maxSegments {
+		return segments{err: unix.EINVAL}
+	}
+	if count > 0 {
+		s.vector = unsafe.Slice(pointer[unix.Iovec](address), count)
+	}
+	for i := range s.vector {
+		n := s.vector[i].Len
+		if n > math.MaxInt64 {
+			return segments{err: unix.EINVAL}
+		}
+		s.size = min(s.size+int64(min(n, maxTransfer)), maxTransfer)
+	}
+	if s.size == 0 {
+		s.vector = nil // nothing else is looked at
+	}
+	return s
+}
+
+// transferFlags says what is wrong with the RWF_ flags of a call.
+func transferFlags(flags uintptr) unix.Errno {
+	const both, known = unix.RWF_APPEND | unix.RWF_NOAPPEND, unix.RWF_SUPPORTED &^ unix.RWF_ATOMIC
+	switch {
+	case flags&^known != 0:
+		return unix.EOPNOTSUPP
+	case flags&both == both:
+		return unix.EINVAL
+	}
+	return 0
+}
+
+// input plays the calls that read.
+func (fs *FS) input(fd uintptr, s segments, offset int64, flags uintptr) int64 {
+	f := fs.open(fd)
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	got := fs.inputFrom(f, &s, offset, flags)
+	fs.put(f)
+	return got
+}
+
+func (fs *FS) inputFrom(f *file, s *segments, offset int64, flags uintptr) int64 {
+	n := f.node
+	switch {
+	case !f.readable():
+		return no(unix.EBADF)
+	case s.err != 0:
+		return no(s.err)
+	case len(s.vector) == 0:
+		return 0
+	case transferFlags(flags) != 0:
+		return no(transferFlags(flags))
+	case n.isDir():
+		return no(unix.EISDIR)
+	}
+	own := offset == ownOffset
+	if own {
+		f.at.lock()
+		offset = f.offset
+	}
+	got := no(unix.EINVAL)
+	if offset+s.size >= 0 {
+		n.lock.rlock()
+		got = max(min(s.size, n.size.Load()-offset), 0)
+		for left, i := got, 0; left > 0; i++ {
+			k := min(left, int64(s.vector[i].Len))
+			fs.readAt(n, uintptr(unsafe.Pointer(s.vector[i].Base)), k, offset)
+			offset, left = offset+k, left-k
+		}
+		n.lock.runlock()
+	}
+	if own {
+		f.offset = offset
+		f.at.unlock()
+	}
+	return got
+}
+
+// output plays the calls that write.
+func (fs *FS) output(fd uintptr, s segments, offset int64, flags uintptr) int64 {
+	f := fs.open(fd)
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	got := fs.outputTo(f, &s, offset, flags)
+	fs.put(f)
+	return got
+}
+
+func (fs *FS) outputTo(f *file, s *segments, offset int64, flags uintptr) int64 {
+	switch {
+	case !f.writable():
+		return no(unix.EBADF)
+	case s.err != 0:
+		return no(s.err)
+	case len(s.vector) == 0:
+		return 0
+	case transferFlags(flags) != 0:
+		return no(transferFlags(flags))
+	case s.size == 0:
+		return 0
+	}
+	own := offset == ownOffset
+	if own {
+		f.at.lock()
+		offset = f.offset
+	}
+	n := f.node
+	n.lock.lock()
+	if f.is(unix.O_APPEND) && flags&unix.RWF_NOAPPEND == 0 || flags&unix.RWF_APPEND != 0 {
+		offset = n.size.Load()
+	}
+	got := fs.outputAt(n, s, offset)
+	n.lock.unlock()
+	if own {
+		f.offset = offset + max(got, 0)
+		f.at.unlock()
+	}
+	return got
+}
+
+// outputAt writes segments to a file, whose lock is held.
+func (fs *FS) outputAt(n *inode, s *segments, offset int64) (done int64) {
+	switch {
+	case offset+s.size < 0:
+		return no(unix.EINVAL)
+	case offset >= maxBytes:
+		return no(unix.EFBIG)
+	}
+	size := min(s.size, maxBytes-offset)
+	for i := 0; done < size; i++ {
+		k := min(size-done, int64(s.vector[i].Len))
+		got := fs.writeAt(n, uintptr(unsafe.Pointer(s.vector[i].Base)), k, offset+done)
+		done += got
+		if got < k {
+			break
+		}
+	}
+	if done == 0 {
+		return no(unix.ENOSPC)
+	}
+	return done
+}
+
+func (fs *FS) read(a args) int64 {
+	var v [1]unix.Iovec
+	return fs.input(a[0], single(&v, a[1], a[2]), ownOffset, 0)
+}
+
+func (fs *FS) pread(a args) int64 {
+	if int64(a[3]) < 0 {
+		return no(unix.EINVAL)
+	}
+	var v [1]unix.Iovec
+	return fs.input(a[0], single(&v, a[1], a[2]), int64(a[3]), 0)
+}
+
+func (fs *FS) write(a args) int64 {
+	var v [1]unix.Iovec
+	return fs.output(a[0], single(&v, a[1], a[2]), ownOffset, 0)
+}
+
+func (fs *FS) pwrite(a args) int64 {
+	if int64(a[3]) < 0 {
+		return no(unix.EINVAL)
+	}
+	var v [1]unix.Iovec
+	return fs.output(a[0], single(&v, a[1], a[2]), int64(a[3]), 0)
+}
+
+func (fs *FS) readv(a args) int64  { return fs.input(a[0], several(a[1], a[2]), ownOffset, 0) }
+func (fs *FS) writev(a args) int64 { return fs.output(a[0], several(a[1], a[2]), ownOffset, 0) }
+
+func (fs *FS) preadv(a args) int64 {
+	if int64(a[3]) < 0 {
+		return no(unix.EINVAL)
+	}
+	return fs.input(a[0], several(a[1], a[2]), int64(a[3]), 0)
+}
+
+func (fs *FS) pwritev(a args) int64 {
+	if int64(a[3]) < 0 {
+		return no(unix.EINVAL)
+	}
+	return fs.output(a[0], several(a[1], a[2]), int64(a[3]), 0)
+}
+
+func (fs *FS) preadv2(a args) int64 {
+	if int64(a[3]) < ownOffset {
+		return no(unix.EINVAL)
+	}
+	return fs.input(a[0], several(a[1], a[2]), int64(a[3]), a[5])
+}
+
+func (fs *FS) pwritev2(a args) int64 {
+	if int64(a[3]) < ownOffset {
+		return no(unix.EINVAL)
+	}
+	return fs.output(a[0], several(a[1], a[2]), int64(a[3]), a[5])
+}

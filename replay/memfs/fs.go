@@ -1,0 +1,213 @@
+package memfs
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"unsafe" // also for go:linkname
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of a file, as those of ext4.
+const (
+	maxPages = math.MaxUint32
+	maxBytes = maxPages * pageSize
+)
+
+// FS is a file system. It is empty but for its root directory.
+type FS struct {
+	names    lock // of table, of which entries lie where, and of freeEntries
+	numbers  lock // of giving out and taking back descriptors
+	objects  lock // of freeInodes, freeFiles and lastInode
+	memory        // its lock is the last
+	table    names
+	root     *inode
+	uid, gid uint32
+
+	descriptors descriptors
+
+	freeEntries *entry
+	freeInodes  *inode
+	freeFiles   *file
+	lastInode   uint64
+}
+
+// New makes a file system that takes no more than so many bytes of memory. It
+// must be closed.
+func New(limit int64) (*FS, error) {
+	fs := &FS{table: newNames(), uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
+	if err := fs.memory.open(limit); err != nil {
+		return nil, fmt.Errorf("memfs: %w", err)
+	}
+	root := fs.newInode(unix.S_IFDIR | 0o700)
+	if root == nil {
+		return nil, fmt.Errorf("memfs: %d bytes are too few", limit)
+	}
+	root.parent = root
+	root.links.Store(2)
+	fs.root = root
+	return fs, nil
+}
+
+// Close gives the memory back. No call may be at work or follow.
+func (fs *FS) Close() error {
+	if err := unix.Munmap(fs.mapping); err != nil {
+		return fmt.Errorf("memfs: unmap: %w", err)
+	}
+	return nil
+}
+
+// args are those of a system call.
+type args [6]uintptr
+
+// calls are the system calls that there are, by number.
+var calls = [512]func(*FS, args) int64{
+	unix.SYS_OPENAT: (*FS).openat,
+	unix.SYS_CLOSE:  (*FS).close,
+	unix.SYS_FCNTL:  (*FS).fcntl,
+	unix.SYS_FLOCK:  (*FS).flock,
+
+	unix.SYS_READ:     (*FS).read,
+	unix.SYS_PREAD64:  (*FS).pread,
+	unix.SYS_READV:    (*FS).readv,
+	unix.SYS_PREADV:   (*FS).preadv,
+	unix.SYS_PREADV2:  (*FS).preadv2,
+	unix.SYS_WRITE:    (*FS).write,
+	unix.SYS_PWRITE64: (*FS).pwrite,
+	unix.SYS_WRITEV:   (*FS).writev,
+	unix.SYS_PWRITEV:  (*FS).pwritev,
+	unix.SYS_PWRITEV2: (*FS).pwritev2,
+
+	unix.SYS_COPY_FILE_RANGE: (*FS).copyFileRange,
+	unix.SYS_SENDFILE:        (*FS).sendfile,
+
+	unix.SYS_LSEEK:     (*FS).lseek,
+	unix.SYS_FTRUNCATE: (*FS).ftruncate,
+	unix.SYS_TRUNCATE:  (*FS).truncate,
+	unix.SYS_FALLOCATE: (*FS).fallocate,
+	unix.SYS_IOCTL:     (*FS).ioctl,
+
+	unix.SYS_FSYNC:           (*FS).sync,
+	unix.SYS_FDATASYNC:       (*FS).sync,
+	unix.SYS_SYNCFS:          (*FS).sync,
+	unix.SYS_SYNC_FILE_RANGE: (*FS).syncFileRange,
+	unix.SYS_FADVISE64:       (*FS).fadvise,
+	unix.SYS_READAHEAD:       (*FS).readahead,
+
+	unix.SYS_FSTAT:      (*FS).fstat,
+	unix.SYS_NEWFSTATAT: (*FS).fstatat,
+	unix.SYS_STATX:      (*FS).statx,
+	unix.SYS_FACCESSAT:  (*FS).faccessat,
+	unix.SYS_FACCESSAT2: (*FS).faccessat2,
+	unix.SYS_STATFS:     (*FS).statfs,
+	unix.SYS_FSTATFS:    (*FS).fstatfs,
+	unix.SYS_GETDENTS64: (*FS).getdents,
+	unix.SYS_READLINKAT: (*FS).readlinkat,
+
+	unix.SYS_MKDIRAT:   (*FS).mkdirat,
+	unix.SYS_MKNODAT:   (*FS).mknodat,
+	unix.SYS_SYMLINKAT: (*FS).symlinkat,
+	unix.SYS_LINKAT:    (*FS).linkat,
+	unix.SYS_UNLINKAT:  (*FS).unlinkat,
+	unix.SYS_RENAMEAT:  (*FS).renameat,
+	unix.SYS_RENAMEAT2: (*FS).renameat2,
+
+	unix.SYS_FCHMOD:    (*FS).fchmod,
+	unix.SYS_FCHMODAT:  (*FS).fchmodat,
+	unix.SYS_FCHOWN:    (*FS).fchown,
+	unix.SYS_FCHOWNAT:  (*FS).fchownat,
+	unix.SYS_UTIMENSAT: (*FS).utimensat,
+
+	unix.SYS_SETXATTR:     (*FS).setxattr,
+	unix.SYS_LSETXATTR:    (*FS).lsetxattr,
+	unix.SYS_FSETXATTR:    (*FS).fsetxattr,
+	unix.SYS_GETXATTR:     (*FS).getxattr,
+	unix.SYS_LGETXATTR:    (*FS).lgetxattr,
+	unix.SYS_FGETXATTR:    (*FS).fgetxattr,
+	unix.SYS_LISTXATTR:    (*FS).listxattr,
+	unix.SYS_LLISTXATTR:   (*FS).llistxattr,
+	unix.SYS_FLISTXATTR:   (*FS).flistxattr,
+	unix.SYS_REMOVEXATTR:  (*FS).removexattr,
+	unix.SYS_LREMOVEXATTR: (*FS).lremovexattr,
+	unix.SYS_FREMOVEXATTR: (*FS).fremovexattr,
+}
+
+// Call answers a system call as Linux would, with a result or -errno. A call
+// that isn't known is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
+// and never lead out of it. Descriptors are numbers from FirstDescriptor on,
+// which no descriptor of the kernel's reaches.
+func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
+	if nr >= uintptr(len(calls)) || calls[nr] == nil {
+		return no(unix.ENOSYS)
+	}
+	// Pinned, so that who holds a lock can't be stopped while others wait for
+	// it where they can't be stopped.
+	pin()
+	got := calls[nr](fs, args{a, b, c, d, e, f})
+	unpin()
+	return got
+}
+
+//go:linkname pin runtime.procPin
+func pin() int
+
+//go:linkname unpin runtime.procUnpin
+func unpin()
+
+// no is the result of a call that fails, 0 of one that doesn't.
+func no(err unix.Errno) int64 { return -int64(err) }
+
+// pointer makes an argument what it was.
+func pointer[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
+
+// memoryAt is what lies at an address.
+func memoryAt(address uintptr, n int64) []byte { return unsafe.Slice(pointer[byte](address), n) }
+
+// move copies bytes, of which the ranges may overlap. What a caller reads into,
+// or writes from, two of its threads may use at a time; that is for the caller
+// to keep in order.
+//
+//go:norace
+func move(to, from uintptr, n int64) { copy(memoryAt(to, n), memoryAt(from, n)) }
+
+// copyOut copies bytes to an address, with what is said of move. It returns what
+// follows them.
+//
+//go:norace
+func copyOut(to uintptr, from []byte) uintptr {
+	copy(memoryAt(to, int64(len(from))), from)
+	return to + uintptr(len(from))
+}
+
+// zero clears bytes, with what is said of move.
+//
+//go:norace
+func zero(at uintptr, n int64) { clear(memoryAt(at, n)) }
+
+// store writes an object to an address, with what is said of move.
+//
+//go:norace
+func store[T any](at uintptr, v *T) { *pointer[T](at) = *v }
+
+// text returns a string of fewer bytes than max, as it lies at an address.
+func text(at uintptr, max int64) ([]byte, unix.Errno) {
+	if at == 0 {
+		return nil, unix.EFAULT
+	}
+	for n := int64(0); n < max; n++ {
+		if *pointer[byte](at + uintptr(n)) == 0 {
+			return memoryAt(at, n), 0
+		}
+	}
+	return nil, unix.ENAMETOOLONG
+}
+
+// path returns a path that lies at an address.
+func path(at uintptr) ([]byte, unix.Errno) {
+	p, err := text(at, maxPath)
+	if err == 0 && len(p) == 0 {
+		err = unix.ENOENT
+	}
+	return p, err
+}

@@ -1,0 +1,104 @@
+package memfs
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Requests that package unix lacks, from include/uapi/linux/fs.h and fiemap.h.
+const (
+	fsIocFsgetxattr = 0x801c581f
+	fsIocGetversion = 0x80087601
+	fsIocFiemap     = 0xc020660b
+)
+
+// told is how many bytes of zeroes the answers to requests have that only tell
+// of flags: of these files there are none.
+var told = []struct {
+	request uint32
+	size    int64
+}{
+	{unix.FS_IOC_GETFLAGS, 4},
+	{fsIocGetversion, 4},
+	{fsIocFsgetxattr, 28},
+}
+
+func (fs *FS) ioctl(a args) int64 {
+	f := fs.open(a[0])
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	defer fs.put(f)
+	switch request := uint32(a[1]); request {
+	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
+		return no(unix.EOPNOTSUPP)
+	case fsIocFiemap:
+		return fs.fiemap(f.node, a[2])
+	default:
+		for _, t := range told {
+			if t.request == request {
+				zero(a[2], t.size)
+				return 0
+			}
+		}
+	}
+	return no(unix.ENOTTY)
+}
+
+// fiemap is a struct fiemap, which room for extents follows.
+type fiemap struct {
+	start, length uint64
+	flags, mapped uint32
+	room          uint32 // for so many extents
+	_             uint32
+}
+
+// extent is a struct fiemap_extent.
+type extent struct {
+	logical, physical, length uint64
+	_                         [2]uint64
+	flags                     uint32
+	_                         [3]uint32
+}
+
+const (
+	fiemapSync = 1
+	extentLast = 1
+)
+
+// fiemap tells where data lie in a file; where in memory is nobody's concern.
+func (fs *FS) fiemap(n *inode, address uintptr) int64 {
+	m := pointer[fiemap](address)
+	switch {
+	case m.flags&^fiemapSync != 0 || !n.isReg():
+		return no(unix.EOPNOTSUPP)
+	case m.length == 0:
+		return no(unix.EINVAL)
+	}
+	n.lock.rlock()
+	defer n.lock.runlock()
+	at, end := m.start/pageSize, min(m.length, maxBytes)
+	if m.start > maxBytes {
+		return no(unix.EFBIG)
+	}
+	end = (m.start + end + pageSize - 1) / pageSize
+	m.mapped = 0
+	for {
+		first := fs.data(&n.tree, int64(at))
+		if first < 0 || uint64(first) >= end || m.room > 0 && m.mapped == m.room {
+			return 0
+		}
+		past := fs.gap(&n.tree, first)
+		if m.room > 0 {
+			x := extent{logical: uint64(first) * pageSize, length: uint64(past-first) * pageSize}
+			x.physical = x.logical
+			if fs.data(&n.tree, past) < 0 {
+				x.flags = extentLast
+			}
+			store(address+unsafe.Sizeof(*m)+uintptr(m.mapped)*unsafe.Sizeof(x), &x)
+		}
+		m.mapped++
+		at = uint64(past)
+	}
+}

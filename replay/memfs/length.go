@@ -1,0 +1,249 @@
+package memfs
+
+import (
+	"golang.org/x/sys/unix"
+)
+
+// setSize makes a file shorter or longer. Its lock is held.
+func (fs *FS) setSize(n *inode, size int64) {
+	if size < n.size.Load() {
+		fs.cut(&n.tree, (size+pageSize-1)/pageSize, maxPages)
+		fs.clear(n, size, (size+pageSize-1)/pageSize*pageSize)
+	}
+	n.size.Store(size)
+	n.stamp(modified, changed)
+}
+
+// clear writes zeroes over the part of a range that lies in a page, if there is
+// one.
+func (fs *FS) clear(n *inode, from, to int64) {
+	if p := fs.find(&n.tree, from/pageSize); p >= firstPage && from < to {
+		zero(fs.address(p, from%pageSize), to-from)
+	}
+}
+
+// punch makes a hole: pages go, and what lies in others is cleared.
+func (fs *FS) punch(n *inode, from, to int64) {
+	first, end := (from+pageSize-1)/pageSize, to/pageSize
+	if first > end { // within a page
+		fs.clear(n, from, to)
+		return
+	}
+	fs.clear(n, from, first*pageSize)
+	fs.clear(n, end*pageSize, to)
+	fs.cut(&n.tree, first, end)
+}
+
+// reserve pays for the pages of a range that are holes, so that writing to
+// them can't fail.
+func (fs *FS) reserve(n *inode, from, to int64) unix.Errno {
+	for page := from / pageSize; page*pageSize < to; page++ {
+		e := fs.entry(&n.tree, page)
+		if e == nil || *e == hole && !fs.pay(pageSize) {
+			return unix.ENOSPC
+		}
+		if *e == hole {
+			*e = unwritten
+			n.tree.pages++
+		}
+	}
+	return 0
+}
+
+func (fs *FS) ftruncate(a args) int64 {
+	size := int64(a[1])
+	if size < 0 {
+		return no(unix.EINVAL)
+	}
+	f := fs.open(a[0])
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	defer fs.put(f)
+	if !f.writable() {
+		return no(unix.EINVAL)
+	}
+	return fs.truncateTo(f.node, size)
+}
+
+func (fs *FS) truncate(a args) int64 {
+	if int64(a[1]) < 0 {
+		return no(unix.EINVAL)
+	}
+	n, err := fs.lookup(cwd, a[0], 0)
+	if err != 0 {
+		return no(err)
+	}
+	defer fs.unref(n)
+	if n.isDir() {
+		return no(unix.EISDIR)
+	}
+	return fs.truncateTo(n, int64(a[1]))
+}
+
+// cwd is AT_FDCWD.
+const cwd = ^uintptr(99)
+
+func (fs *FS) truncateTo(n *inode, size int64) int64 {
+	if size > maxBytes {
+		return no(unix.EFBIG)
+	}
+	n.lock.lock()
+	fs.setSize(n, size)
+	n.lock.unlock()
+	return 0
+}
+
+func (fs *FS) fallocate(a args) int64 {
+	f := fs.open(a[0])
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	defer fs.put(f)
+	mode, from, size := a[1], int64(a[2]), int64(a[3])
+	kept := mode&unix.FALLOC_FL_KEEP_SIZE != 0
+	what := mode &^ unix.FALLOC_FL_KEEP_SIZE
+	if from < 0 || size <= 0 {
+		return no(unix.EINVAL)
+	}
+	switch what {
+	case unix.FALLOC_FL_ALLOCATE_RANGE, unix.FALLOC_FL_ZERO_RANGE, unix.FALLOC_FL_UNSHARE_RANGE:
+	case unix.FALLOC_FL_PUNCH_HOLE:
+		if !kept {
+			return no(unix.EOPNOTSUPP)
+		}
+	case unix.FALLOC_FL_COLLAPSE_RANGE, unix.FALLOC_FL_INSERT_RANGE, unix.FALLOC_FL_WRITE_ZEROES:
+		if kept {
+			return no(unix.EOPNOTSUPP)
+		}
+	default:
+		return no(unix.EOPNOTSUPP)
+	}
+	if !f.writable() {
+		return no(unix.EBADF)
+	}
+	if from+size < 0 || from+size > maxBytes {
+		return no(unix.EFBIG)
+	}
+	if what&(unix.FALLOC_FL_UNSHARE_RANGE|unix.FALLOC_FL_WRITE_ZEROES) != 0 {
+		return no(unix.EOPNOTSUPP) // as ext4 says
+	}
+	n := f.node
+	n.lock.lock()
+	defer n.lock.unlock()
+	n.stamp(modified, changed)
+	switch what {
+	case unix.FALLOC_FL_PUNCH_HOLE:
+		fs.punch(n, from, from+size)
+		return 0
+	case unix.FALLOC_FL_COLLAPSE_RANGE:
+		return no(fs.collapse(n, from, size))
+	case unix.FALLOC_FL_INSERT_RANGE:
+		return no(fs.insert(n, from, size))
+	case unix.FALLOC_FL_ZERO_RANGE:
+		fs.punch(n, from, from+size)
+	}
+	if err := fs.reserve(n, from, from+size); err != 0 {
+		return no(err)
+	}
+	if !kept && from+size > n.size.Load() {
+		n.size.Store(from + size)
+	}
+	return 0
+}
+
+// collapse takes a range out of a file.
+func (fs *FS) collapse(n *inode, from, size int64) unix.Errno {
+	old := n.size.Load()
+	if from%pageSize != 0 || size%pageSize != 0 || from+size >= old {
+		return unix.EINVAL
+	}
+	fs.cut(&n.tree, from/pageSize, (from+size)/pageSize)
+	if !fs.shift(&n.tree, (from+size)/pageSize, -size/pageSize) {
+		return unix.ENOSPC
+	}
+	n.size.Store(old - size)
+	return 0
+}
+
+// insert puts a hole into a file.
+func (fs *FS) insert(n *inode, from, size int64) unix.Errno {
+	old := n.size.Load()
+	switch {
+	case from%pageSize != 0 || size%pageSize != 0:
+		return unix.EINVAL
+	case size > maxBytes-old:
+		return unix.EFBIG
+	case from >= old:
+		return unix.EINVAL
+	}
+	// What was set aside beyond the end would not fit any more.
+	fs.cut(&n.tree, maxPages-size/pageSize, maxPages)
+	if !fs.shift(&n.tree, from/pageSize, size/pageSize) {
+		return unix.ENOSPC
+	}
+	n.size.Store(old + size)
+	return 0
+}
+
+func (fs *FS) lseek(a args) int64 {
+	f := fs.open(a[0])
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	defer fs.put(f)
+	f.at.lock()
+	defer f.at.unlock()
+	n, to := f.node, int64(a[1])
+	size := n.size.Load()
+	if n.isDir() {
+		fs.names.rlock()
+		size = int64(len(n.entries)) + dots
+		fs.names.runlock()
+	}
+	switch a[2] {
+	case unix.SEEK_SET:
+	case unix.SEEK_CUR:
+		to += f.offset
+	case unix.SEEK_END:
+		to += size
+	case unix.SEEK_DATA, unix.SEEK_HOLE:
+		if to < 0 || to >= size {
+			return no(unix.ENXIO)
+		}
+		n.lock.rlock()
+		to = fs.seek(n, to, a[2] == unix.SEEK_DATA)
+		n.lock.runlock()
+		if to < 0 {
+			return to
+		}
+	default:
+		return no(unix.EINVAL)
+	}
+	if to < 0 || to > maxBytes {
+		return no(unix.EINVAL)
+	}
+	f.offset = to
+	return to
+}
+
+// seek returns where the next data begin, or the next hole, of which one is at
+// the end.
+func (fs *FS) seek(n *inode, from int64, data bool) int64 {
+	size := n.size.Load()
+	if n.isDir() {
+		if data {
+			return from
+		}
+		return size
+	}
+	page := fs.gap(&n.tree, from/pageSize)
+	if data {
+		page = fs.data(&n.tree, from/pageSize)
+	}
+	at := max(page*pageSize, from)
+	if page < 0 || data && at >= size {
+		return no(unix.ENXIO)
+	}
+	return min(at, size)
+}

@@ -1,0 +1,101 @@
+package memfs
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// pageSize is that of pages of data and of the nodes of trees.
+const pageSize = 4096
+
+// What an entry of a tree is if it is not the number of a page or a node.
+const (
+	hole      = 0 // nothing
+	unwritten = 1 // a page that is paid for, but not there before it is written
+	firstPage = 2
+)
+
+// memory is the pages of a file system, and what is left of its budget. A page
+// must be paid for before it is taken.
+type memory struct {
+	mapping []byte
+	base    uintptr
+	left    atomic.Int64 // bytes
+
+	lock  lock
+	free  uint32 // the first page that was given back; each holds the next
+	fresh uint32 // the first that was never taken, so holds zeroes
+}
+
+// maxLimit is what page numbers can tell apart.
+const maxLimit = (math.MaxUint32 - firstPage) * pageSize
+
+func (m *memory) open(limit int64) error {
+	limit = min(limit, maxLimit)
+	size := firstPage*pageSize + limit/pageSize*pageSize
+	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return fmt.Errorf("map %d bytes: %w", size, err)
+	}
+	// Where the kernel has huge pages, far fewer faults.
+	_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
+	m.mapping, m.base, m.fresh = b, uintptr(unsafe.Pointer(&b[0])), firstPage
+	m.left.Store(limit)
+	return nil
+}
+
+// pay takes bytes from the budget and reports whether there were so many.
+func (m *memory) pay(n int64) bool {
+	for have := m.left.Load(); have >= n; have = m.left.Load() {
+		if m.left.CompareAndSwap(have, have-n) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *memory) refund(n int64) { m.left.Add(n) }
+
+// take returns a page that was paid for. It holds zeroes if it is to.
+func (m *memory) take(zero bool) uint32 {
+	m.lock.lock()
+	p := m.free
+	if p == 0 {
+		p = m.fresh
+		m.fresh++
+		zero = false
+	} else {
+		m.free = *(*uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
+	}
+	m.lock.unlock()
+	if zero {
+		clear(m.page(p))
+	}
+	return p
+}
+
+// give gives a page back, whose price is refunded by the caller.
+func (m *memory) give(p uint32) {
+	next := (*uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
+	m.lock.lock()
+	*next, m.free = m.free, p
+	m.lock.unlock()
+}
+
+func (m *memory) page(p uint32) []byte {
+	return m.mapping[int64(p)*pageSize : (int64(p)+1)*pageSize]
+}
+
+// address returns that of a place in a page.
+func (m *memory) address(p uint32, offset int64) uintptr {
+	return m.base + uintptr(p)*pageSize + uintptr(offset)
+}
+
+// node returns what lies in a page of a tree.
+func (m *memory) node(p uint32) *[fan]uint32 {
+	return (*[fan]uint32)(unsafe.Pointer(&m.mapping[int64(p)*pageSize]))
+}
