@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -299,4 +300,31 @@ func TestPreparationCleansUp(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrExist)
 	require.ErrorContains(t, err, `make reg "f"`)
 	require.NoDirExists(t, dir)
+}
+
+// No folio of the page cache is to be larger than a piece.
+func TestPrepareWritesPieces(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		r := newRoll(1)
+		const size = 5*piece + 99
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: size, Cached: size / pageSize})
+		var written, large atomic.Int64
+		dir, _ := play(t, r, func(g *guard) error {
+			g.sys = func(nr, a, b, c, d, e, f uintptr) int64 {
+				if nr == unix.SYS_PWRITE64 {
+					written.Add(int64(c))
+					if c > piece {
+						large.Add(1)
+					}
+				}
+				return linux(nr, a, b, c, d, e, f)
+			}
+			return bind(g)
+		})
+		info, err := os.Stat(filepath.Join(dir, "f"))
+		require.NoError(t, err)
+		require.EqualValues(t, size, info.Size())
+		require.EqualValues(t, size, written.Load())
+		require.Zero(t, large.Load())
+	})
 }
