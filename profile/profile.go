@@ -1,23 +1,19 @@
 // Package profile adds recordings up and compares them.
 //
-// A Profile holds totals by operation and, for each category of I/O, the
-// cumulative time against the elapsed time. Compare sets the profile of an
+// A Profile holds totals by operation, file, thread and process, for each
+// category of I/O the cumulative time against the elapsed time, and how sizes,
+// offsets and durations are distributed. Compare sets the profile of an
 // application beside those of its replays; Plot draws them.
 //
 //	Reader → Read → Profile → Compare → Comparison → WriteText, WriteJSON
-//	                      └─→ Plot
+//	                      ├─→ Plot
+//	                      └─→ Report → WriteText, WriteCSV
 //
 // The package takes events from a format.Reader only and knows no files. Its
 // results are read-only once returned and may be used concurrently.
 package profile
 
-import (
-	"errors"
-	"fmt"
-	"io"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // Category is a kind of I/O, as a profile adds it up.
 type Category uint8
@@ -83,6 +79,19 @@ type Profile struct {
 	Categories [NumCategories]Total
 	Ops        [format.NumOps]Total
 	Curves     [NumCategories]Curve
+
+	Latency      [NumCategories]*Latency // nil where no call has a duration
+	OpLatency    [format.NumOps]*Latency // the same
+	Sizes        [2][]SizeClass          // of Reads and Writes
+	Intervals    Intervals
+	Times        Times   // of all threads
+	Concurrency  []int64 // nanoseconds in which so many threads were in I/O at once, for 0, 1 and so on; the last may be 64 or more
+	Files        []File  // those in which the most time was spent first
+	OtherFiles   File    // what was done to more files than are told apart
+	NoFile       Usage   // calls that are about no file
+	Threads      []Thread
+	OtherThreads Thread // those beyond the ones that are told apart, together
+	Processes    []Process
 }
 
 // IO returns the sum of the categories.
@@ -91,102 +100,4 @@ func (p *Profile) IO() (sum Total) {
 		sum.add(&p.Categories[k])
 	}
 	return sum
-}
-
-// Read adds up all events of r. Its memory does not depend on their number.
-// The errors of r are returned as they are, for they say where they arose.
-func Read(r format.Reader) (*Profile, error) {
-	var (
-		c      Collector
-		events [256]format.Event
-	)
-	for {
-		n, err := r.Read(events[:])
-		if werr := c.Write(events[:n]); werr != nil {
-			return nil, werr
-		}
-		if err == io.EOF {
-			return c.Profile(), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// Collector is a format.Writer that adds events up, in any order. The zero
-// value is ready; it is about 256 KiB large and must not be copied once used.
-type Collector struct {
-	runTime int64
-	all     Total
-	ops     [format.NumOps]Total
-	time    timeline
-}
-
-var _ format.Writer = (*Collector)(nil)
-
-var (
-	errOp    = errors.New("unknown operation")
-	errRange = errors.New("time or size out of range")
-)
-
-// maxTime bounds start and duration, in nanoseconds (73 years), so that a sum
-// of two never overflows.
-const maxTime = 1 << 61
-
-// Write adds events. An event that starts before the recording counts as
-// starting with it.
-func (c *Collector) Write(events []format.Event) error {
-	for i := range events {
-		if err := c.add(&events[i]); err != nil {
-			return fmt.Errorf("event %d: %w", c.all.Calls+1, err)
-		}
-	}
-	return nil
-}
-
-func (c *Collector) add(e *format.Event) error {
-	if !e.Op.Valid() {
-		return errOp
-	}
-	start, dur := max(e.Start, 0), max(e.Dur, 0)
-	if start > maxTime || dur > maxTime {
-		return errRange
-	}
-	category := opCategory[e.Op]
-	one := Total{Calls: 1, Nanos: dur}
-	if e.Failed() {
-		one.Errors = 1
-	}
-	if e.Dur < 0 {
-		one.Unknown = 1
-	}
-	if category <= Writes {
-		one.Bytes = max(e.Ret, 0)
-	}
-	// The sum over all events overflows before any part of it does.
-	if c.all.Nanos+one.Nanos < 0 || c.all.Bytes+one.Bytes < 0 {
-		return errRange
-	}
-	c.all.add(&one)
-	c.ops[e.Op].add(&one)
-	c.runTime = max(c.runTime, start+dur)
-	if category != noCategory && dur > 0 {
-		c.time.add(category, start, start+dur)
-	}
-	return nil
-}
-
-// Profile returns the profile of the events so far.
-func (c *Collector) Profile() *Profile {
-	p := &Profile{RunTime: c.runTime, All: c.all, Ops: c.ops}
-	for op := range p.Ops {
-		if k := opCategory[op]; k != noCategory {
-			p.Categories[k].add(&p.Ops[op])
-		}
-	}
-	for k := range p.Curves {
-		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
-	}
-	return p
 }

@@ -1,0 +1,63 @@
+package profile
+
+// Access says how a file was read, or how it was written. Only calls that moved
+// bytes count.
+//
+// A call is sequential where it begins at the byte where the descriptor's last
+// one of the same direction ended. It is strided where it is not sequential,
+// and begins as far from the beginning of the last one as that did from the
+// beginning of the one before. It is random where it is neither. The first of
+// each descriptor is none of the three.
+type Access struct {
+	Moves      int64 // calls that moved bytes
+	Sequential int64
+	Strided    int64
+	Random     int64
+	Sizes      []Frequent // bytes asked for, of up to four sizes, the most frequent first
+	Strides    []Frequent // bytes from beginning to beginning, of strided calls
+}
+
+// SequentialShare returns the part of the calls that are sequential, of those
+// that follow another, and false where there are none.
+func (a *Access) SequentialShare() (float64, bool) {
+	n := a.Sequential + a.Strided + a.Random
+	if n == 0 {
+		return 0, false
+	}
+	return float64(a.Sequential) / float64(n), true
+}
+
+// accesses counts what an Access tells.
+type accesses struct {
+	moves, sequential, strided, random int64
+	sizes, strides                     frequent
+}
+
+// run is where one direction of a descriptor has got to.
+type run struct {
+	begin, end int64 // of the last call, bytes
+	stride     int64 // from the beginning of the one before
+	calls      uint8 // 0, 1, or 2 for more
+}
+
+// count adds a call that moved the bytes from begin to end.
+func (a *accesses) count(r *run, begin, end, asked int64) {
+	a.moves++
+	a.sizes.add(asked)
+	stride := begin - r.begin
+	switch {
+	case r.calls == 0:
+	case begin == r.end:
+		a.sequential++
+	case r.calls > 1 && stride == r.stride:
+		a.strided++
+		a.strides.add(stride)
+	default:
+		a.random++
+	}
+	*r = run{begin, end, stride, min(r.calls+1, 2)}
+}
+
+func (a *accesses) access() Access {
+	return Access{a.moves, a.sequential, a.strided, a.random, a.sizes.list(), a.strides.list()}
+}

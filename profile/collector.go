@@ -1,0 +1,190 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+// Read adds up all events of r. Its memory is bounded, however many they are.
+// The errors of r are returned as they are, for they say where they arose.
+func Read(r format.Reader) (*Profile, error) {
+	var c Collector
+	if err := c.Read(r); err != nil {
+		return nil, err
+	}
+	return c.Profile(), nil
+}
+
+// Collector is a format.Writer that adds events up. Totals, curves and
+// distributions of sizes and durations don't hang on the order of the events;
+// files, threads and accesses are found out from events in the order in which
+// Read takes them. The zero value is ready; a Collector is large and must not be copied once used.
+type Collector struct {
+	// Interval is the length of the intervals, in nanoseconds; 0 chooses one
+	// from the run time. It becomes ten times as long where there would be
+	// more than 32768 of them.
+	Interval int64
+
+	// Internal state.
+	runTime   int64
+	all       Total
+	ops       [format.NumOps]Total
+	time      timeline
+	latencies [format.NumOps]latency
+	sizes     [2]sizes
+	intervals sliced
+	atOnce    concurrency
+	noFile    Usage
+	tracker   *tracker // nil before the first event
+}
+
+var _ format.Writer = (*Collector)(nil)
+
+var (
+	errOp    = errors.New("unknown operation")
+	errRange = errors.New("time or size out of range")
+)
+
+// maxTime bounds start and duration, in nanoseconds (73 years), so that a sum
+// of two never overflows.
+const maxTime = 1 << 61
+
+// call is an event as it is counted.
+type call struct {
+	category   Category
+	total      Total
+	start, end int64
+}
+
+// Read adds all events of r.
+func (c *Collector) Read(r format.Reader) error {
+	ordered := format.NewCausal(r)
+	for {
+		e, err := ordered.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if c.tracker == nil {
+			c.tracker = newTracker(r.Header())
+		}
+		if err := c.add(e); err != nil {
+			return c.fault(err)
+		}
+	}
+}
+
+// Write adds events. An event that starts before the recording counts as
+// starting with it.
+func (c *Collector) Write(events []format.Event) error {
+	for i := range events {
+		if err := c.add(&events[i]); err != nil {
+			return c.fault(err)
+		}
+	}
+	return nil
+}
+
+func (c *Collector) fault(err error) error { return fmt.Errorf("event %d: %w", c.all.Calls+1, err) }
+
+func (c *Collector) add(e *format.Event) error {
+	if !e.Op.Valid() {
+		return errOp
+	}
+	start, dur := max(e.Start, 0), max(e.Dur, 0)
+	if start > maxTime || dur > maxTime {
+		return errRange
+	}
+	one := call{opCategory[e.Op], Total{Calls: 1, Nanos: dur}, start, start + dur}
+	if e.Failed() {
+		one.total.Errors = 1
+	}
+	if e.Dur < 0 {
+		one.total.Unknown = 1
+	}
+	if one.category <= Writes {
+		one.total.Bytes = max(e.Ret, 0)
+	}
+	// The sum over all events overflows before any part of it does.
+	if c.all.Nanos+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {
+		return errRange
+	}
+	if c.tracker == nil {
+		c.tracker = newTracker(&format.Header{})
+	}
+	c.all.add(&one.total)
+	c.ops[e.Op].add(&one.total)
+	c.runTime = max(c.runTime, one.end)
+	if e.Dur >= 0 {
+		c.latencies[e.Op].count(dur)
+	}
+	c.follow(&one, e)
+	return nil
+}
+
+// follow counts a call for what it is about and for who made it.
+func (c *Collector) follow(one *call, e *format.Event) {
+	t := c.tracker.thread(e, one.start)
+	f, d := c.tracker.about(t, e)
+	t.count(one, e)
+	if f != nil {
+		f.usage.count(one)
+	} else {
+		c.noFile.count(one)
+	}
+	if one.category <= Writes {
+		c.sizes[one.category].count(asked(&shapes[e.Op], e), &one.total)
+		if e.Ret > 0 && d != nil {
+			c.tracker.move(one, e, d)
+		}
+	}
+	if one.category != noCategory {
+		if c.intervals.width == 0 {
+			c.intervals.width = max(c.Interval, 1)
+		}
+		c.intervals.count(one, f)
+		if one.end > one.start {
+			c.time.add(one.category, one.start, one.end)
+			c.atOnce.add(one.start, one.end)
+		}
+	}
+	c.tracker.apply(t, one, e, f, d)
+}
+
+// Profile returns the profile of the events so far.
+func (c *Collector) Profile() *Profile {
+	p := &Profile{RunTime: c.runTime, All: c.all, Ops: c.ops, NoFile: c.noFile}
+	var latencies [NumCategories]latency
+	for op := range p.Ops {
+		p.OpLatency[op] = c.latencies[op].distribution()
+		if k := opCategory[op]; k != noCategory {
+			p.Categories[k].add(&p.Ops[op])
+			latencies[k].merge(&c.latencies[op])
+		}
+	}
+	for k := range p.Curves {
+		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
+		p.Latency[k] = latencies[k].distribution()
+	}
+	for k := range p.Sizes {
+		p.Sizes[k] = c.sizes[k].classes()
+	}
+	p.Concurrency = c.atOnce.nanos(c.runTime)
+	if c.tracker == nil {
+		return p
+	}
+	var place []int
+	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
+	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
+	p.Intervals = c.intervals.intervals(c.runTime, c.Interval == 0, place)
+	for i := range p.Threads {
+		p.Times.add(&p.Threads[i].Times)
+	}
+	p.Times.add(&p.OtherThreads.Times)
+	return p
+}

@@ -1,0 +1,87 @@
+package profile
+
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+)
+
+// appendPath appends the path that a name leads to from a directory: absolute
+// where one of them is. It is taken word by word, so that symbolic links count
+// as what they are called.
+func appendPath(dst []byte, dir string, name []byte) []byte {
+	if len(name) > 0 && name[0] == '/' {
+		dir = ""
+	}
+	start := len(dst)
+	dst = append(dst, dir...)
+	if len(dir) > 0 {
+		dst = append(dst, '/')
+	}
+	dst = append(dst, name...)
+	return dst[:start+len(clean(dst[start:]))]
+}
+
+// clean takes empty words, "." and ".." out of a path, in place.
+func clean(path []byte) []byte {
+	if plain(path) {
+		return path
+	}
+	rooted := len(path) > 0 && path[0] == '/'
+	n := 0
+	if rooted {
+		n = 1
+	}
+	first := n // where the first word stands
+	for rest := path; len(rest) > 0; {
+		word, after, _ := bytes.Cut(rest, []byte("/"))
+		rest = after
+		switch {
+		case len(word) == 0 || string(word) == ".":
+		case string(word) == "..":
+			n = max(bytes.LastIndexByte(path[:n], '/'), first)
+		default:
+			if n > first {
+				path[n] = '/'
+				n++
+			}
+			n += copy(path[n:], word)
+		}
+	}
+	if n == 0 {
+		return append(path[:0], '.')
+	}
+	return path[:n]
+}
+
+// plain reports whether clean has nothing to do, as for nearly all paths. It
+// can take one for worse than it is: "/.git".
+func plain(path []byte) bool {
+	return len(path) > 0 && path[len(path)-1] != '/' && path[0] != '.' &&
+		!bytes.Contains(path, []byte("//")) && !bytes.Contains(path, []byte("/."))
+}
+
+// unknownName returns what stands for a descriptor of which the recording
+// doesn't say how it came about.
+func unknownName(dst []byte, fd int64, notes []byte) []byte {
+	if len(notes) > 0 {
+		if v, ok := format.Note(notes, "type"); ok {
+			switch string(v) {
+			case "sock":
+				return append(dst, "socket"...)
+			case "fifo":
+				return append(dst, "pipe"...)
+			}
+		}
+	}
+	switch fd {
+	case 0:
+		return append(dst, "stdin"...)
+	case 1:
+		return append(dst, "stdout"...)
+	case 2:
+		return append(dst, "stderr"...)
+	}
+	return strconv.AppendInt(append(dst, "fd "...), fd, 10)
+}
