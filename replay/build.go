@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"strings"
@@ -146,7 +147,7 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 			return err
 		}
 		b := h.buffer[:min(size-from, piece)]
-		fill(h.random, b, p.compressibility)
+		p.vary(h, b)
 		got := h.guard.sys(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		switch {
 		case got == -int64(unix.EINTR):
@@ -158,6 +159,18 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 		p.wrote(got)
 	}
 	return nil
+}
+
+// vary fills memory with blocks of which no two are alike, of this or any other
+// call, so that no storage keeps one for many: those of the pool, changed by
+// something random. To draw all of it takes longer than many a disk to write it.
+func (p *preparation) vary(h *hand, b []byte) {
+	var key [grain]byte
+	fill(h.random, key[:], p.compressibility)
+	from := p.pool[h.random.Uint64()%uint64(len(p.pool)/piece)*piece:]
+	for i := 0; i < len(b); i += grain {
+		subtle.XORBytes(b[i:], from[i:min(i+grain, len(b))], key[:])
+	}
 }
 
 // setAttributes gives a file the extended attributes that the trace reads, with

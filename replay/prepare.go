@@ -58,6 +58,7 @@ type preparation struct {
 	mode            Prepare
 	cache           Cache
 	compressibility int // of what files hold, in per cent
+	pool            region
 	root            *root
 	set             *fileset
 	crew            *crew
@@ -82,7 +83,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 		return Prepared{}, err
 	}
 	p := &preparation{
-		mode: o.Prepare, cache: o.Cache, compressibility: o.Compressibility, root: r, set: set, progress: o.Progress,
+		mode: o.Prepare, cache: o.Cache, compressibility: o.Compressibility, pool: e.pool, root: r, set: set, progress: o.Progress,
 	}
 	if p.crew, err = newCrew(hands(), e.guard, bind); err != nil {
 		return Prepared{}, err

@@ -1,6 +1,9 @@
 package replay
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -327,4 +330,39 @@ func TestPrepareWritesPieces(t *testing.T) {
 		require.EqualValues(t, size, written.Load())
 		require.Zero(t, large.Load())
 	})
+}
+
+// No block is there twice, and each is as compressible as it is to be.
+func TestContents(t *testing.T) {
+	for _, percent := range []int{0, 50} {
+		r := newRoll(1)
+		const size = 5 << 20 // more than the pool
+		for _, name := range []string{"a", "b"} {
+			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o644, Size: size})
+		}
+		for i := range 100 {
+			r.file(format.File{Path: fmt.Sprint("small", i), Type: format.TypeReg, Mode: 0o644, Size: 1000})
+		}
+		dir := filepath.Join(t.TempDir(), "root")
+		_, err := Run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly, Compressibility: percent})
+		require.NoError(t, err)
+		seen := map[string]bool{}
+		var all, packed bytes.Buffer
+		for _, f := range r.header.Files {
+			b, err := os.ReadFile(filepath.Join(dir, f.Path))
+			require.NoError(t, err)
+			require.Len(t, b, int(f.Size))
+			all.Write(b)
+			for i := 0; i < len(b); i += 512 {
+				block := string(b[i:min(i+512, len(b))])
+				require.False(t, seen[block] && percent == 0)
+				seen[block] = true
+			}
+		}
+		w := gzip.NewWriter(&packed)
+		_, err = w.Write(all.Bytes())
+		require.NoError(t, err)
+		require.NoError(t, w.Close())
+		require.InDelta(t, 100-percent, packed.Len()*100/all.Len(), 5)
+	}
 }
