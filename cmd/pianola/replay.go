@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -198,6 +199,9 @@ func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
 		results, runErr = replay.RunAll(c.Context, parts, o)
 	}
 	prepared.done()
+	if c.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // the log can be long: a second one ends that too
+	}
 	for i, r := range results {
 		p := set[i]
 		if p.logs != nil && o.Prepare != replay.PrepareOnly {
