@@ -30,11 +30,12 @@ test: deps-test build ## all tests
 race: ## the tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, what compile makes and how true to time replay is, beside other tools
+bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, what compile makes, how true to time replay is and how long its files take, beside other tools
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	sh scripts/bench-record.sh demo/bench
 	sh scripts/bench-compile.sh demo/compile
 	sh scripts/bench-replay.sh demo/replay
+	sh scripts/bench-prepare.sh demo/prepare
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
