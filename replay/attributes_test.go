@@ -48,14 +48,14 @@ func TestAttributes(t *testing.T) {
 // Attributes are written with as many random bytes, and those that would grant
 // rights not at all.
 func TestAttributesOfFiles(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 		for _, name := range []string{"user.a", "security.capability", "security.x", "trusted.x", "system.posix_acl_access", "user"} {
 			r.add(1, format.OpSetxattr, 0, "f", name, 0, 20, 0)
 			r.add(1, format.OpLsetxattr, 0, "f", name, 0, 20, 0)
 		}
-		dir, res := play(t, r, bind)
+		dir, res := p.play(t, r)
 		faultless(t, r, res)
 		b := make([]byte, 1000)
 		n, err := unix.Listxattr(filepath.Join(dir, "f"), b)

@@ -123,7 +123,7 @@ type resultTest struct {
 func results(t *testing.T, tests []resultTest) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+			eachBackend(t, func(t *testing.T, p player) {
 				r := newRoll(1)
 				r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
 				r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
@@ -137,7 +137,7 @@ func results(t *testing.T, tests []resultTest) {
 					r.add(1, e.op, ret, e.args...)
 				}
 				before := openFiles(t)
-				_, res := play(t, r, bind)
+				_, res := p.play(t, r)
 				faultless(t, r, res)
 				require.LessOrEqual(t, openFiles(t), before, "descriptors left open")
 			})
@@ -154,7 +154,7 @@ func TestForeignArguments(t *testing.T) {
 	require.NoError(t, err)
 	defer own.Close()
 	values := []int64{-1 << 63, -1, 0, 1, int64(own.Fd()), 1 << 31, 1 << 62, 1<<63 - 1}
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		r.str("a")
 		r.str("../../a")
@@ -174,7 +174,7 @@ func TestForeignArguments(t *testing.T) {
 				}
 			}
 		}
-		_, res := play(t, r, bind)
+		_, res := p.play(t, r)
 		require.Equal(t, r.Len(1), res.Executed)
 		_, err := own.WriteString("still open")
 		require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestForeignArguments(t *testing.T) {
 // Nor with descriptors that are its own: it runs to its end or meets a limit.
 func TestForeignArgumentsOfFiles(t *testing.T) {
 	values := []int64{-1 << 63, -1, 0, 1, 1 << 31, 1 << 62, 1<<63 - 1}
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		for op := range calls {
 			if calls[op] == nil || format.Op(op).Info().ArgIndex("fd") < 0 {
 				continue
@@ -207,7 +207,7 @@ func TestForeignArgumentsOfFiles(t *testing.T) {
 				}
 			}
 			before := openFiles(t)
-			res, err := run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 1 << 18}}, bind)
+			res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 1 << 18}})
 			if err != nil {
 				require.ErrorIs(t, err, ErrLimit, format.Op(op).String())
 			} else {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/memfs"
 )
 
 // engine plays one trace: it is what the workers of it share.
@@ -20,8 +21,9 @@ type engine struct {
 	name  string // of one of several traces
 	trace format.Trace
 	calls *[format.NumOps]call
-	root  *root // nil where the backend needs none
-	guard guard // for each thread to copy and enter
+	root  *root     // nil where the backend needs none
+	files *memfs.FS // of Memory
+	guard guard     // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -215,10 +217,16 @@ func (e *engine) free() error {
 	for _, p := range e.processes {
 		p.arena.free()
 	}
-	if e.root == nil {
-		return nil
+	switch {
+	case e.root != nil:
+		return e.root.close()
+	case e.files != nil:
+		if e.left != nil {
+			e.left(e.guard.sys)
+		}
+		return e.files.Close()
 	}
-	return e.root.close()
+	return nil
 }
 
 // fail stops the run because of an error. It is for pinned workers, so it

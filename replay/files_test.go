@@ -155,7 +155,7 @@ func TestFalseClones(t *testing.T) {
 
 // Descriptors that were open before the first event.
 func TestDescriptorsAtTheStart(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		r.file(format.File{Path: "log", Type: format.TypeReg, Mode: 0o644, Size: 30, Cached: -1})
 		r.header.Descriptors = []format.Descriptor{
@@ -166,12 +166,12 @@ func TestDescriptorsAtTheStart(t *testing.T) {
 		r.add(1, format.OpRead, 30, 0, 0, 100)
 		r.add(1, format.OpWrite, 5, 1, 0, 5)
 		r.add(1, format.OpLseek, 17, 2, 0, format.SeekCur)
-		_, res := play(t, r, bind)
+		_, res := p.play(t, r)
 		faultless(t, r, res)
 
 		// A difference of a descriptor names its path.
 		r.add(1, format.OpRead, 99, 0, 0, 99)
-		_, res = play(t, r, bind)
+		_, res = p.play(t, r)
 		require.Equal(t, []Difference{{Op: format.OpRead, Recorded: 99, Got: 0, Count: 1, Thread: 1, Event: 3, Path: "log"}}, res.Differences)
 		require.Zero(t, res.Failed)
 		require.EqualValues(t, 1, res.ByOp[format.OpRead].Differed)

@@ -22,9 +22,11 @@ import (
 // directory of the path, or the file if the call follows links, then the call
 // is made relative to that descriptor with a last component that holds no
 // slash. Both mean the same by "..", by a leading slash and by an absolute
-// link, so a trace has the same results in both.
+// link, so a trace has the same results in both. A backend that has nothing but
+// the root is a jail of itself.
 type guard struct {
 	sys    kernel       // what answers the calls
+	memory bool         // it has nothing but what lies below the root
 	root   uintptr      // descriptor of the root
 	jailed bool         // the root is the thread's root and working directory
 	dev    uint64       // of the root
@@ -32,6 +34,7 @@ type guard struct {
 	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
 	strict bool         // the thread is to obey them in a jail, too
 	how    unix.OpenHow // memory for openat2
+	stat   unix.Stat_t  // and for fstat
 	link   [len(ownFiles) + 20]byte
 }
 
@@ -62,6 +65,11 @@ func newName(p string) name {
 	return name{cString(p), cString(parent), cString(last)}
 }
 
+// cString makes a string for the kernel. It is not to be inlined: that would
+// let it lie in the goroutine's stack, which moves when a backend within Go
+// needs more of it.
+//
+//go:noinline
 func cString(s string) *byte {
 	b := make([]byte, len(s)+1)
 	copy(b, s)
@@ -79,16 +87,18 @@ var (
 // must not be used for anything else later. Its umask becomes 0: that of the
 // application is not recorded, and the root is closed to others anyway.
 func (g *guard) enter(jail bool) error {
+	if g.memory {
+		g.jailed = true
+		return g.know()
+	}
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("separate the working directory of a thread: %w", err)
 	}
 	unix.Umask(0)
 	g.jailed = jail
-	var s unix.Stat_t
-	if err := unix.Fstat(int(g.root), &s); err != nil {
-		return fmt.Errorf("stat the root: %w", err)
+	if err := g.know(); err != nil {
+		return err
 	}
-	g.dev, g.ino = uint64(s.Dev), s.Ino
 	if jail {
 		if err := unix.Fchdir(int(g.root)); err != nil {
 			return fmt.Errorf("change to the root: %w", err)
@@ -98,6 +108,15 @@ func (g *guard) enter(jail bool) error {
 		}
 	}
 	return g.confine()
+}
+
+// know finds out which file the root is.
+func (g *guard) know() error {
+	if err := failure(g.sys.call(unix.SYS_FSTAT, g.root, uintptr(unsafe.Pointer(&g.stat)), 0)); err != nil {
+		return fmt.Errorf("stat the root: %w", err)
+	}
+	g.dev, g.ino = uint64(g.stat.Dev), g.stat.Ino
+	return nil
 }
 
 // confine has Landlock on top of what keeps paths below the root. In a jail it

@@ -38,7 +38,7 @@ func unharmed(t *testing.T, base string, before os.FileInfo) {
 // No way leads out of the root: each that would names nothing, or something
 // inside.
 func TestGuard(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		base, secret := outside(t)
 		r := newRoll(1)
 		r.file(format.File{Path: "in", Type: format.TypeDir, Mode: 0o755})
@@ -102,7 +102,7 @@ func TestGuard(t *testing.T) {
 		require.NoError(t, err)
 
 		root := filepath.Join(base, "root")
-		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Keep: true}, bind)
+		res, err := p.run(t.Context(), t, r, Options{Root: root, Timing: AFAP, Keep: true})
 		require.NoError(t, err)
 		faultless(t, r, res)
 		unharmed(t, base, info)
@@ -116,7 +116,7 @@ func TestGuard(t *testing.T) {
 
 // A fileset is no more trusted than events: it can't be built outside.
 func TestGuardedPreparation(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		base, secret := outside(t)
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestGuardedPreparation(t *testing.T) {
 			r := newRoll(1)
 			r.file(format.File{Path: "out", Type: format.TypeLnk, Target: base})
 			r.file(f)
-			_, err := run(t.Context(), r, Options{Root: filepath.Join(base, "root")}, bind)
+			_, err := p.run(t.Context(), t, r, Options{Root: filepath.Join(base, "root")})
 			require.ErrorIs(t, err, unix.ENOENT)
 			require.NoDirExists(t, filepath.Join(base, "root"))
 		}

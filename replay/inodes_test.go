@@ -62,7 +62,7 @@ func TestInodes(t *testing.T) {
 // What a trace can't do to inodes: lend an owner's rights, give files away,
 // make what isn't a file, and let others into the root.
 func TestInodesStayHarmless(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 		r.file(format.File{Path: "up", Type: format.TypeLnk, Target: ".."})
@@ -76,7 +76,7 @@ func TestInodesStayHarmless(t *testing.T) {
 			r.add(1, format.OpChmod, 0, p, 0)
 		}
 		r.add(1, format.OpChmod, 0, "d", 0) // and yet it is removed in the end
-		dir, res := play(t, r, bind)
+		dir, res := p.play(t, r)
 		faultless(t, r, res)
 		stat := func(name string) *syscall.Stat_t {
 			info, err := os.Lstat(filepath.Join(dir, name))
@@ -91,7 +91,7 @@ func TestInodesStayHarmless(t *testing.T) {
 
 		again := filepath.Join(t.TempDir(), "root")
 		for _, dir := range []string{dir, again} {
-			res, err := run(t.Context(), r, Options{Root: dir, Timing: AFAP}, bind)
+			res, err := p.run(t.Context(), t, r, Options{Root: dir, Timing: AFAP})
 			require.NoError(t, err)
 			faultless(t, r, res)
 		}

@@ -58,7 +58,7 @@ func TestIoctl(t *testing.T) {
 
 // Flags are never set: an immutable file could not be removed.
 func TestIoctlSetsNothing(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o644)
 		for _, request := range []int{unix.FS_IOC_SETFLAGS, fsIocFssetxattr, fsIocSetversion} {
@@ -66,7 +66,7 @@ func TestIoctlSetsNothing(t *testing.T) {
 		}
 		r.add(1, format.OpWrite, 1, 3, 0, 1)
 		r.add(1, format.OpUnlink, 0, "f")
-		_, res := play(t, r, bind)
+		_, res := p.play(t, r)
 		faultless(t, r, res)
 	})
 }

@@ -45,15 +45,16 @@ type Backend uint8
 
 // The backends.
 const (
-	Posix Backend = iota // the kernel, on files below the root
-	Null                 // nothing: each event has its recorded result at once
+	Posix  Backend = iota // the kernel, on files below the root
+	Null                  // nothing: each event has its recorded result at once
+	Memory                // a file system in the memory of this process
 )
 
 var (
 	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
 	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
 	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
-	backendNames = []string{Posix: "posix", Null: "null"}
+	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory"}
 )
 
 func (t Timing) String() string  { return timingNames[t] }
@@ -83,7 +84,7 @@ func choose[T ~uint8](what string, names []string, name string) (T, error) {
 	return T(i), nil
 }
 
-// Options say how to replay. Only Root is needed, and that not by Null.
+// Options say how to replay. Only Root is needed, and that by Posix only.
 type Options struct {
 	Root    string  // directory to work in; made if missing
 	Backend Backend // what plays the events
@@ -110,6 +111,8 @@ type Options struct {
 	// Progress, if not nil, is told how far the preparation has come. It is
 	// called often, and from one goroutine at a time.
 	Progress func(Progress)
+
+	left func(kernel) // told what files in memory are left in, before they go
 }
 
 // Limits bound what a trace may use, for it can come from a stranger. They are
@@ -147,8 +150,10 @@ func (o Options) complete() (Options, error) {
 	orDefault(&l.Memory, defaults.Memory)
 	orDefault(&o.Speed, 1)
 	switch {
-	case o.Root == "" && o.Backend != Null:
+	case o.Root == "" && o.Backend == Posix:
 		return o, errors.New("no root given")
+	case o.Backend == Memory && (o.Keep || o.Prepare == PrepareOnly || o.Prepare == PrepareNever):
+		return o, errors.New("files in memory are made for each replay, and can't be kept")
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case int(o.Prepare) >= len(prepareNames) || int(o.Cache) >= len(cacheNames) || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):

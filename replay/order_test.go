@@ -16,7 +16,7 @@ import (
 // Two threads hand a file back and forth, many rounds: each result depends on
 // the other having been there.
 func TestEdges(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(2)
 		const rounds = 1000
 		for i := range rounds {
@@ -27,7 +27,7 @@ func TestEdges(t *testing.T) {
 			r.wait(2, 1, int64(i))
 			r.add(2, format.OpRmdir, 0, "ball")
 		}
-		_, res := play(t, r, bind)
+		_, res := p.play(t, r)
 		faultless(t, r, res)
 
 		// The log has them in the order in which they ended.
@@ -43,7 +43,7 @@ func TestEdges(t *testing.T) {
 // A read of a pipe waits for a slow writer by its edge, and for nothing where the
 // writer is there already; neither is a call.
 func TestPipeEdges(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(2)
 		for i := range int64(20) {
 			r.add(1, format.OpMkdir, 0, "ball", 0o700)
@@ -56,7 +56,7 @@ func TestPipeEdges(t *testing.T) {
 			r.wait(1, 2, read)
 			r.add(1, format.OpPipeRead, 0, 8)
 		}
-		_, res := play(t, r, bind)
+		_, res := p.play(t, r)
 		faultless(t, r, res)
 		require.Positive(t, res.OrderWait)
 		require.Equal(t, int64(40), res.ByOp[format.OpPipeRead].Executed)

@@ -155,8 +155,9 @@ func syncAll(h *hand, _ *item) error {
 // fits compares what is to be built with what is free, before anything is
 // written.
 func (p *preparation) fits(h *hand, _ *item) error {
-	var s unix.Statfs_t
-	if err := failure(h.guard.sys.call(unix.SYS_FSTATFS, h.guard.root, uintptr(unsafe.Pointer(&s)), 0)); err != nil {
+	// In the buffer, for a backend within Go can't write to this stack.
+	s := (*unix.Statfs_t)(unsafe.Pointer(&h.buffer[0]))
+	if err := failure(h.guard.sys.call(unix.SYS_FSTATFS, h.guard.root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
 		return fmt.Errorf("find out how much space is free: %w", err)
 	}
 	block := max(s.Frsize, 1)

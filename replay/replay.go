@@ -104,17 +104,26 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
+	if e.Backend == Memory {
+		if err := e.openMemory(); err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+	}
 	if err := e.build(); err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
-	if e.Backend != Null {
+	where, at := "memory", &root{fresh: true}
+	if e.Backend == Posix {
 		if e.root, err = openRoot(&e.Options); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 		e.guard.root = e.root.dir.Fd()
-		if r.Prepared, err = e.prepare(ctx, e.root, want, &e.Options, bind); err != nil {
-			return nil, fmt.Errorf("prepare %s: %w", e.Root, err)
+		where, at = e.Root, e.root
+	}
+	if e.Backend != Null {
+		if r.Prepared, err = e.prepare(ctx, at, want, &e.Options, bind); err != nil {
+			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
 	e.bytes.Store(e.Limits.Bytes - want.bytes)

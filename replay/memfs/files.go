@@ -32,7 +32,7 @@ func (f *file) writable() bool {
 
 // FirstDescriptor is the smallest number of a descriptor: above what Linux lets
 // a process have.
-const FirstDescriptor = 1 << 30
+const FirstDescriptor = 1 << 29
 
 // descriptors says which open file a number stands for.
 type descriptors struct {

@@ -1,0 +1,52 @@
+package replay
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/memfs"
+)
+
+// openMemory lets a file system in memory answer the calls, whose root is
+// the root. Of the memory that is there a quarter is left for what else needs
+// some.
+func (e *engine) openMemory() error {
+	available, err := availableMemory()
+	if err != nil {
+		return err
+	}
+	if e.files, err = memfs.New(available / 4 * 3); err != nil {
+		return err
+	}
+	e.guard.sys = e.files.Call
+	e.guard.memory = true
+	root := cString("/")
+	fd := e.guard.sys(unix.SYS_OPENAT, cwd, pointer(root), unix.O_RDONLY|unix.O_DIRECTORY, 0, 0, 0)
+	e.guard.root = uintptr(fd)
+	e.Cache = CacheAsIs // all of it is in memory
+	return failure(fd)
+}
+
+// availableMemory returns how many bytes can be used without anything being
+// swapped out.
+func availableMemory() (int64, error) {
+	const field = "MemAvailable:"
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+	}
+	_, after, _ := bytes.Cut(b, []byte(field))
+	words := bytes.Fields(after)
+	if len(words) == 0 {
+		return 0, fmt.Errorf("find out how much memory is free: no %s in /proc/meminfo", field)
+	}
+	kib, err := strconv.ParseInt(string(words[0]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+	}
+	return kib << 10, nil
+}
