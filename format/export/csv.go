@@ -32,7 +32,7 @@ func (c *csvWriter) Write(events []format.Event) error {
 				c.out.b = append(c.out.b, ',')
 			}
 			if v := &c.row.columns[k]; v.kind == name {
-				c.name = appendName(c.name[:0], v.text)
+				c.name = format.AppendName(c.name[:0], v.text)
 				c.out.b = appendField(c.out.b, c.name)
 			} else {
 				c.out.b = v.appendPlain(c.out.b)

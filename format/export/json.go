@@ -41,7 +41,7 @@ func (j *jsonWriter) Write(events []format.Event) error {
 			j.key(columnNames[k])
 			switch v.kind {
 			case name:
-				j.name = appendName(j.name[:0], v.text)
+				j.name = format.AppendName(j.name[:0], v.text)
 				j.string(j.name)
 			case word:
 				j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
@@ -91,7 +91,7 @@ func (j *jsonWriter) args(e *format.Event) {
 		j.key(a.Name)
 		switch a.Kind {
 		case format.Text:
-			j.name = appendName(j.name[:0], s)
+			j.name = format.AppendName(j.name[:0], s)
 			j.string(j.name)
 		case format.Flags:
 			j.set = a.Flags.Append(j.set[:0], e.Args[k])
@@ -214,7 +214,7 @@ func (j *jsonWriter) int(key string, n int64) {
 
 func (j *jsonWriter) text(key, s string) {
 	j.key(key)
-	j.name = appendName(j.name[:0], []byte(s))
+	j.name = format.AppendName(j.name[:0], []byte(s))
 	j.string(j.name)
 }
 

@@ -65,7 +65,7 @@ func newParquet(w io.Writer, h *format.Header) (Writer, error) {
 	}
 	p.out = parquet.NewGenericWriter[any](sink, parquet.SchemaOf(schema{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("pianola", "1", ""))
 	for _, m := range h.Meta {
-		p.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(appendName(nil, []byte(m.Value))))
+		p.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
 	}
 	p.out.SetKeyValueMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
 	return p, nil
@@ -108,7 +108,7 @@ func (p *parquetWriter) add() {
 			}
 		default:
 			from := len(p.text)
-			p.text = appendName(p.text, v.text)
+			p.text = format.AppendName(p.text, v.text)
 			value = parquet.ByteArrayValue(p.text[from:len(p.text):len(p.text)])
 		}
 		to[k] = value.Level(0, level, k)

@@ -2,7 +2,6 @@ package export
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"pianola/format"
 )
@@ -159,28 +158,6 @@ func (r *row) errno(n int64) []byte {
 		r.errors[n] = text
 	}
 	return text
-}
-
-// appendName appends a name as valid UTF-8 (see the package comment).
-func appendName(dst, name []byte) []byte {
-	const hex = "0123456789abcdef"
-	for len(name) > 0 {
-		if c := name[0]; c < utf8.RuneSelf {
-			if c == '\\' {
-				dst = append(dst, '\\')
-			}
-			dst, name = append(dst, c), name[1:]
-			continue
-		}
-		r, n := utf8.DecodeRune(name)
-		if r == utf8.RuneError && n == 1 {
-			dst = append(dst, '\\', 'x', hex[name[0]>>4], hex[name[0]&15])
-		} else {
-			dst = append(dst, name[:n]...)
-		}
-		name = name[n:]
-	}
-	return dst
 }
 
 // appendPlain appends a value that is no name.

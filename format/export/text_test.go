@@ -16,7 +16,7 @@ import (
 	"pianola/format"
 )
 
-// unescape undoes appendName.
+// unescape undoes format.AppendName.
 func unescape(text string) ([]byte, error) {
 	var name []byte
 	digit := func(c byte) byte {
@@ -48,7 +48,7 @@ func FuzzNames(f *testing.F) {
 		f.Add([]byte(name))
 	}
 	f.Fuzz(func(t *testing.T, name []byte) {
-		text := appendName(nil, name)
+		text := format.AppendName(nil, name)
 		require.True(t, utf8.Valid(text))
 		back, err := unescape(string(text))
 		require.NoError(t, err)

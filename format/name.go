@@ -1,0 +1,27 @@
+package format
+
+import "unicode/utf8"
+
+// AppendName appends a name as valid UTF-8, for formats that hold text while
+// names are bytes. A backslash is doubled, and a byte that is not part of valid
+// UTF-8 is \xNN: every name survives, and nearly every name is unchanged.
+func AppendName(dst, name []byte) []byte {
+	const hex = "0123456789abcdef"
+	for len(name) > 0 {
+		if c := name[0]; c < utf8.RuneSelf {
+			if c == '\\' {
+				dst = append(dst, '\\')
+			}
+			dst, name = append(dst, c), name[1:]
+			continue
+		}
+		r, n := utf8.DecodeRune(name)
+		if r == utf8.RuneError && n == 1 {
+			dst = append(dst, '\\', 'x', hex[name[0]>>4], hex[name[0]&15])
+		} else {
+			dst = append(dst, name[:n]...)
+		}
+		name = name[n:]
+	}
+	return dst
+}
