@@ -61,3 +61,11 @@ func (a *accesses) count(r *run, begin, end, asked int64) {
 func (a *accesses) access() Access {
 	return Access{a.moves, a.sequential, a.strided, a.random, a.sizes.list(), a.strides.list()}
 }
+
+// merge adds how another file was used, but for the sizes and the strides.
+func (a *Access) merge(o *Access) {
+	a.Moves += o.Moves
+	a.Sequential += o.Sequential
+	a.Strided += o.Strided
+	a.Random += o.Random
+}

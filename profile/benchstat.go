@@ -20,13 +20,24 @@ func (c *Comparison) WriteBenchstat(w io.Writer) error {
 		runs []*Profile
 	}{{"application", c.applications}, {"replay", c.replays}} {
 		for _, p := range side.runs {
-			for k, name := range benchmarkNames {
-				m := p.measure(Category(k))
-				if m.Seconds != nil && *m.Seconds > 0 {
-					fmt.Fprintf(b, "Benchmark%s/side=%s 1 %.0f ns/op %d calls/op %d bytes/op\n", name, side.name, *m.Seconds*1e9, m.Calls, m.Bytes)
-				}
-			}
+			p.writeBenchmarks(b, "/side="+side.name)
 		}
 	}
 	return b.Flush()
+}
+
+// WriteBenchstat writes the same of one profile.
+func (p *Profile) WriteBenchstat(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	p.writeBenchmarks(b, "")
+	return b.Flush()
+}
+
+func (p *Profile) writeBenchmarks(b *bufio.Writer, suffix string) {
+	for k, name := range benchmarkNames {
+		m := p.measure(Category(k))
+		if m.Seconds != nil && *m.Seconds > 0 {
+			fmt.Fprintf(b, "Benchmark%s%s 1 %.0f ns/op %d calls/op %d bytes/op\n", name, suffix, *m.Seconds*1e9, m.Calls, m.Bytes)
+		}
+	}
 }

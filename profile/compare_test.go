@@ -304,9 +304,9 @@ func TestReports(t *testing.T) {
 		"unknown.txt":     func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteText(b, 0.1) },
 		"unknown.json":    func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteJSON(b, 0.1) },
 		"nothing.txt":     func(b *bytes.Buffer) error { return compare(app).WriteText(b, 0.1) },
-		"profile.txt":     func(b *bytes.Buffer) error { return unknown.WriteText(b) },
+		"profile.txt":     func(b *bytes.Buffer) error { return unknown.WriteText(b, false) },
 		"profile.json":    func(b *bytes.Buffer) error { return unknown.WriteJSON(b) },
-		"application.txt": func(b *bytes.Buffer) error { return app.WriteText(b) },
+		"application.txt": func(b *bytes.Buffer) error { return app.WriteText(b, false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -323,7 +323,7 @@ func TestReportErrors(t *testing.T) {
 	require.ErrorIs(t, c.WriteJSON(brokenWriter{}, 0.1), os.ErrClosed)
 	require.ErrorIs(t, c.WriteCSV(brokenWriter{}), os.ErrClosed)
 	require.ErrorIs(t, c.WriteBenchstat(brokenWriter{}), os.ErrClosed)
-	require.ErrorIs(t, p.WriteText(brokenWriter{}), os.ErrClosed)
+	require.ErrorIs(t, p.WriteText(brokenWriter{}, true), os.ErrClosed)
 	require.ErrorIs(t, p.WriteJSON(brokenWriter{}), os.ErrClosed)
 }
 

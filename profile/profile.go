@@ -7,7 +7,7 @@
 //
 //	Reader → Read → Profile → Compare → Comparison → WriteText, WriteJSON
 //	                      ├─→ Plot
-//	                      └─→ Report → WriteText, WriteCSV
+//	                      └─→ Table → WriteText, WriteCSV
 //
 // The package takes events from a format.Reader only and knows no files. Its
 // results are read-only once returned and may be used concurrently.
@@ -90,7 +90,7 @@ type Profile struct {
 	OtherFiles   File    // what was done to more files than are told apart
 	NoFile       Usage   // calls that are about no file
 	Threads      []Thread
-	OtherThreads Thread // those beyond the ones that are told apart, together
+	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
 }
 

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"io"
@@ -10,48 +9,35 @@ import (
 	"pianola/format"
 )
 
-// WriteText writes the profile: the categories, then the operations that
-// occurred, the longest first.
-func (p *Profile) WriteText(w io.Writer) error {
-	unit := unitOf(max(seconds(p.RunTime), seconds(p.IO().Nanos)))
-	rows := [][]string{{"", unit.name, "calls", "errors", "bytes"}}
-	line := func(name string, t *Total) {
-		m := measure(t, t.Nanos)
-		rows = append(rows, []string{name, unit.optional(m.Seconds), count(t.Calls), count(t.Errors), count(t.Bytes)})
-	}
-	for k := range p.Categories {
-		line(Category(k).String(), &p.Categories[k])
-	}
-	rows = append(rows, []string{"run time", unit.format(seconds(p.RunTime))}, nil)
-	for _, op := range p.byTime() {
-		line(op.String(), &p.Ops[op])
-	}
-	var b bytes.Buffer
-	writeTable(&b, rows)
-	if p.All.Unknown > 0 {
-		b.WriteString("\ncalls without a duration, which are not in the times: " + count(p.All.Unknown) + "\n")
-	}
-	_, err := w.Write(b.Bytes())
-	return err
+// WriteJSON writes the profile as one JSON document: totals, times, latencies,
+// accesses and all tables. Curves and heat maps are left out.
+func (p *Profile) WriteJSON(w io.Writer) error { return writeJSON(w, p.FullDocument()) }
+
+// summary is the document that others can hold.
+type summary struct {
+	RunTime    float64 `json:"run_time_seconds"`
+	Events     int64   `json:"events"`
+	Failed     int64   `json:"failed_events"`
+	Unknown    int64   `json:"events_without_duration"`
+	Categories []named `json:"categories"`
+	Ops        []named `json:"operations"`
 }
 
-// WriteJSON writes the profile as one JSON document, without its curves.
-func (p *Profile) WriteJSON(w io.Writer) error { return writeJSON(w, p.Document()) }
+// named is a total with a name.
+type named struct {
+	Name string `json:"name"`
+	Measure
+}
 
-// Document returns what WriteJSON writes, to be put into a larger document.
+// Document returns the totals by category and operation, to be put into a larger
+// document.
 func (p *Profile) Document() any {
-	type named struct {
-		Name string `json:"name"`
-		Measure
-	}
-	doc := struct {
-		RunTime    float64 `json:"run_time_seconds"`
-		Events     int64   `json:"events"`
-		Failed     int64   `json:"failed_events"`
-		Unknown    int64   `json:"events_without_duration"`
-		Categories []named `json:"categories"`
-		Ops        []named `json:"operations"`
-	}{seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
+	doc := p.summary()
+	return &doc
+}
+
+func (p *Profile) summary() summary {
+	doc := summary{seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
 	for k := range p.Categories {
 		t := &p.Categories[k]
 		doc.Categories = append(doc.Categories, named{Category(k).String(), measure(t, t.Nanos)})

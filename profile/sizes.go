@@ -26,14 +26,19 @@ func (s *sizes) classes() (out []SizeClass) {
 		if len(out) == 0 && s[i].Calls == 0 {
 			continue
 		}
-		c := SizeClass{To: 1, Total: s[i]}
-		if i > 0 {
-			c.From, c.To = 1<<(i-1), 1<<i
-		}
-		if i == len(s)-1 {
-			c.To = 1<<63 - 1
-		}
-		out = append(out, c)
+		from, to := classBounds(i)
+		out = append(out, SizeClass{from, to, s[i]})
 	}
 	return out
+}
+
+// classBounds returns the first size of a class, and the first beyond it.
+func classBounds(n int) (from, to int64) {
+	switch n {
+	case 0:
+		return 0, 1
+	case 63:
+		return 1 << 62, 1<<63 - 1
+	}
+	return 1 << (n - 1), 1 << n
 }

@@ -50,6 +50,10 @@ const (
 	maxCommand = 256
 )
 
+// othersTID is the id of the thread that stands for those that are not told
+// apart.
+const othersTID = -1
+
 // thread is a thread that is alive, as far as the recording tells.
 type thread struct {
 	tid     int32
@@ -84,7 +88,7 @@ type threads struct {
 
 func newThreads(known []format.Thread) threads {
 	stray := &thread{process: &process{row: &Process{}}, table: &table{}, dir: &workDir{}}
-	return threads{known: known, alive: make(map[int32]*thread), numbered: make(map[int32]*process), stray: stray}
+	return threads{known: known, alive: make(map[int32]*thread), numbered: make(map[int32]*process), stray: stray, others: Thread{TID: othersTID}}
 }
 
 // find returns a thread that is alive, and nil for one that isn't.
@@ -200,7 +204,7 @@ func offProcessor(e *format.Event) int64 {
 	if !ok {
 		return max(e.Off, 0)
 	}
-	return number(v)
+	return digits(v)
 }
 
 // snapshot returns the threads and the processes that did something, those that

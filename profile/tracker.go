@@ -270,7 +270,7 @@ func (tr *tracker) opened(t *thread, sh *shape, e *format.Event, f *file) {
 	d := tr.open(f)
 	if d.append = flags&format.APPEND != 0; d.append {
 		if size, ok := format.Note(e.Notes, "size"); ok {
-			f.length = max(f.length, number(size))
+			f.length = max(f.length, digits(size))
 		}
 	}
 	tr.set(t.table, e.Ret, d, flags&format.CLOEXEC != 0 || e.Op == format.OpMemfdCreate && e.Args[1]&format.MfdCloexec != 0)
@@ -333,9 +333,9 @@ func (tr *tracker) heat(c *call, f *file, begin, end int64) {
 	f.heat.add(c.category, c.start, begin, end)
 }
 
-// number returns a number of a note, 0 for what is none.
-func number(digits []byte) (n int64) {
-	for _, d := range digits {
+// digits returns a number of a note, 0 for what is none.
+func digits(text []byte) (n int64) {
+	for _, d := range text {
 		if d < '0' || d > '9' || n > maxOffset {
 			return 0
 		}

@@ -1,0 +1,94 @@
+package profile
+
+// document is the whole JSON document of a profile. Times are in seconds.
+type document struct {
+	summary
+	Times       timesDocument     `json:"thread_time"`
+	Concurrency []float64         `json:"io_concurrency_seconds"` // for 0 threads in I/O at once, for 1, and so on
+	Latency     []latencyDocument `json:"latency_by_category"`
+	OpLatency   []latencyDocument `json:"latency_by_operation"`
+	Access      []accessDocument  `json:"access"`
+	Interval    float64           `json:"interval_seconds"`
+	Files       *Table            `json:"files"`
+	Directories *Table            `json:"directories"`
+	Processes   *Table            `json:"processes"`
+	Threads     *Table            `json:"threads"`
+	Sizes       *Table            `json:"sizes"`
+	Intervals   *Table            `json:"intervals"`
+}
+
+type timesDocument struct {
+	IO      float64 `json:"io_seconds"`
+	Compute float64 `json:"compute_seconds"`
+	Waiting float64 `json:"waiting_seconds"`
+	Other   float64 `json:"other_seconds"`
+}
+
+type latencyDocument struct {
+	Name  string        `json:"name"`
+	Calls int64         `json:"calls"`
+	Min   float64       `json:"min_seconds"`
+	P50   float64       `json:"p50_seconds"`
+	P90   float64       `json:"p90_seconds"`
+	P99   float64       `json:"p99_seconds"`
+	P999  float64       `json:"p999_seconds"`
+	Max   float64       `json:"max_seconds"`
+	Bars  []barDocument `json:"bars"`
+}
+
+type barDocument struct {
+	From  float64 `json:"from_seconds"`
+	To    float64 `json:"to_seconds"`
+	Calls int64   `json:"calls"`
+}
+
+type accessDocument struct {
+	Name       string `json:"name"`
+	Moves      int64  `json:"calls"`
+	Sequential int64  `json:"sequential"`
+	Strided    int64  `json:"strided"`
+	Random     int64  `json:"random"`
+}
+
+// FullDocument returns what WriteJSON writes, to be put into a larger document.
+func (p *Profile) FullDocument() any {
+	table := func(view string) *Table {
+		t, err := p.Table(view)
+		if err != nil {
+			panic("internal error: " + err.Error())
+		}
+		return t
+	}
+	d := &document{
+		summary: p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
+		Times:       timesDocument{seconds(p.Times.IO), seconds(p.Times.Compute), seconds(p.Times.Waiting), seconds(p.Times.Other)},
+		Concurrency: []float64{},
+		Interval:    seconds(p.Intervals.Nanos),
+		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
+		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
+	}
+	for _, nanos := range p.Concurrency {
+		d.Concurrency = append(d.Concurrency, seconds(nanos))
+	}
+	for k, l := range p.Latency {
+		d.Latency = appendLatency(d.Latency, Category(k).String(), l)
+	}
+	for _, op := range p.byTime() {
+		d.OpLatency = appendLatency(d.OpLatency, op.String(), p.OpLatency[op])
+	}
+	for k, a := range p.Access() {
+		d.Access = append(d.Access, accessDocument{Category(k).String(), a.Moves, a.Sequential, a.Strided, a.Random})
+	}
+	return d
+}
+
+func appendLatency(list []latencyDocument, name string, l *Latency) []latencyDocument {
+	if l == nil {
+		return list
+	}
+	doc := latencyDocument{name, l.Calls, seconds(l.Min), seconds(l.P50), seconds(l.P90), seconds(l.P99), seconds(l.P999), seconds(l.Max), nil}
+	for _, b := range l.Bars {
+		doc.Bars = append(doc.Bars, barDocument{seconds(b.From), seconds(b.To), b.Calls})
+	}
+	return append(list, doc)
+}

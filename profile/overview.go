@@ -1,0 +1,326 @@
+package profile
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// The overview shows so many rows of its tables, so that it fits a screen.
+const (
+	topFiles      = 20
+	topOperations = 8
+	topThreads    = 5
+	nameWidth     = 44 // characters of a file's name
+	barsWidth     = 60 // characters of the bars over time
+)
+
+// WriteText writes an overview: how long the run was, how much was read and
+// written, which operations, files and threads took the time, and what the rest
+// of it was. With all set every table is shown whole.
+func (p *Profile) WriteText(w io.Writer, all bool) error {
+	var b bytes.Buffer
+	o := overview{Profile: p, b: &b, all: all}
+	for _, part := range []func(){o.head, o.categories, o.time, o.course, o.access, o.operations, o.files, o.owners} {
+		part()
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// overview writes the parts of an overview.
+type overview struct {
+	*Profile
+	b   *bytes.Buffer
+	all bool
+}
+
+func (o *overview) line(form string, args ...any) { fmt.Fprintf(o.b, form+"\n", args...) }
+
+// table writes a table below an empty line.
+func (o *overview) table(rows [][]string) {
+	o.b.WriteByte('\n')
+	writeTable(o.b, rows)
+}
+
+// top returns how many rows of n are shown.
+func (o *overview) top(n, limit int) int {
+	if o.all {
+		return n
+	}
+	return min(n, limit)
+}
+
+func (o *overview) head() {
+	o.line("%s, %s of %s, %s, %d with an error", inUnit(o.RunTime), plural(len(o.Threads), "thread"),
+		plural(len(o.Processes), "process"), plural(int(o.All.Calls), "call"), o.All.Errors)
+	if o.All.Unknown > 0 {
+		o.line("calls without a duration, which are not in the times: %d", o.All.Unknown)
+	}
+}
+
+func (o *overview) categories() {
+	u := unitOf(seconds(o.IO().Nanos))
+	rows := [][]string{{"", u.name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
+	io := o.IO()
+	for k := range o.Categories {
+		t := &o.Categories[k]
+		seconds := t.seconds()
+		row := []string{Category(k).String(), duration.show(&seconds, u), part(t.Nanos, io.Nanos), count(t.Calls), count(t.Errors), noCell, noCell, noCell, noCell, noCell}
+		if Category(k) <= Writes {
+			row[5], row[6] = scaled(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
+		}
+		if l := o.Latency[k]; l != nil && o.Categories[k].Calls > 0 {
+			for i, n := range []int64{l.P50, l.P99, l.Max} {
+				row[7+i] = fixed(float64(n)/1e3, 1)
+			}
+		}
+		rows = append(rows, row)
+	}
+	o.table(rows)
+}
+
+func (o *overview) time() {
+	t := &o.Times
+	o.b.WriteByte('\n')
+	o.line("time of threads: %s: I/O %s, compute %s, waiting %s, other calls %s", inUnit(t.Sum()),
+		part(t.IO, t.Sum()), part(t.Compute, t.Sum()), part(t.Waiting, t.Sum()), part(t.Other, t.Sum()))
+	if len(o.Concurrency) == 0 {
+		return
+	}
+	var levels []string
+	for n, nanos := range o.Concurrency {
+		if nanos > 0 {
+			levels = append(levels, fmt.Sprintf("%d for %s (%s)", n, inUnit(nanos), part(nanos, o.RunTime)))
+		}
+	}
+	const shown = 6
+	if len(levels) > shown && !o.all {
+		levels = append(levels[:shown], "…")
+	}
+	o.line("threads in I/O at once: %s", strings.Join(levels, ", "))
+}
+
+// course shows how much was read and written over time, as bars.
+func (o *overview) course() {
+	for k, name := range []string{"read", "written"} {
+		if o.Categories[k].Bytes == 0 {
+			continue
+		}
+		bars, most, nanos := o.bars(Category(k))
+		o.line("%-8s%s  at most %s/s, each %s", name, bars, scaled(float64(most)*1e9/float64(nanos)), inUnit(nanos))
+	}
+}
+
+// bars draws the bytes of the intervals, several in a bar if there are too many
+// of them, and returns the bytes and the length of the highest bar.
+func (o *overview) bars(k Category) (bars string, most, nanos int64) {
+	list := o.Intervals.List
+	each := (len(list) + barsWidth - 1) / barsWidth
+	sums := make([]int64, (len(list)+each-1)/each)
+	for i := range list {
+		sums[i/each] += list[i].Categories[k].Bytes
+		most = max(most, sums[i/each])
+	}
+	const levels = "▁▂▃▄▅▆▇█"
+	var b strings.Builder
+	for _, n := range sums {
+		if n == 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		at := int(float64(n) / float64(most) * 7.999)
+		b.WriteString(levels[at*len("█"):][:len("█")])
+	}
+	return b.String(), most, o.Intervals.Nanos * int64(each)
+}
+
+func (o *overview) access() {
+	sum := o.Access()
+	for k, name := range []string{"reads", "writes"} {
+		a := &sum[k]
+		n := a.Sequential + a.Strided + a.Random
+		if a.Moves == 0 {
+			continue
+		}
+		o.line("%-8s%s sequential, %s strided, %s random%s", name, part(a.Sequential, n), part(a.Strided, n), part(a.Random, n), o.sizes(Category(k)))
+	}
+}
+
+// sizes says which size class most calls of a category are in. Those of a source
+// that doesn't tell sizes ask for nothing.
+func (o *overview) sizes(k Category) string {
+	var best SizeClass
+	for _, c := range o.Sizes[k] {
+		if c.Calls > best.Calls {
+			best = c
+		}
+	}
+	if best.From == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of the sizes are %d to %d bytes", part(best.Calls, o.Categories[k].Calls), best.From, best.To-1)
+}
+
+func (o *overview) operations() {
+	t, _ := o.Table("operation")
+	u := t.unit()
+	rows := [][]string{{"operation", u.name, "calls", "errors", "bytes", "p50 µs", "p99 µs", "max µs"}}
+	list := o.Profile.operations()
+	for _, op := range list[:o.top(len(list), topOperations)] {
+		seconds := op.Total.seconds()
+		row := []string{op.op.String(), duration.show(&seconds, u), count(op.Calls), count(op.Errors), scaled(float64(op.Bytes)), noCell, noCell, noCell}
+		if op.latency != nil {
+			for i, n := range []int64{op.latency.P50, op.latency.P99, op.latency.Max} {
+				row[5+i] = fixed(float64(n)/1e3, 1)
+			}
+		}
+		rows = append(rows, row)
+	}
+	o.table(rows)
+	o.more(len(list), len(rows)-1, "operations", "operation")
+}
+
+// more says that rows are left out.
+func (o *overview) more(all, shown int, what, view string) {
+	if all > shown {
+		o.line("… of %d %s; --by %s --all shows them", all, what, view)
+	}
+}
+
+func (o *overview) files() {
+	list := o.Profile.files()
+	if len(list) == 0 {
+		return
+	}
+	var longest, last int64
+	for i := range list {
+		io := list[i].IO()
+		longest, last = max(longest, io.Nanos), max(last, list[i].Last)
+	}
+	u, since := unitOf(seconds(longest)), unitOf(seconds(last))
+	rows := [][]string{{"file", u.name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.name, "last"}}
+	for i := range list[:o.top(len(list), topFiles)] {
+		f := &list[i]
+		io := f.IO()
+		total := io.seconds()
+		rows = append(rows, []string{
+			shortened(f.Name, o.all), duration.show(&total, u), count(f.Categories[Reads].Calls), count(f.Categories[Writes].Calls),
+			scaled(float64(f.Categories[Reads].Bytes)), scaled(float64(f.Categories[Writes].Bytes)), f.sequential(),
+			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.format(seconds(f.First)), since.format(seconds(f.Last)),
+		})
+	}
+	o.table(rows)
+	o.more(len(list), len(rows)-1, "files", "file")
+}
+
+// sequential returns the sequential share of reads and writes together.
+func (f *File) sequential() string {
+	sum := f.Access[Reads]
+	sum.merge(&f.Access[Writes])
+	v := sum.shares()
+	return share.show(&v, unit{})
+}
+
+// owners shows processes and threads where there are more than one.
+func (o *overview) owners() {
+	if len(o.Processes) > 1 {
+		rows := ownerRows("process", o.Processes[:o.top(len(o.Processes), topThreads)], func(p *Process) (string, *Usage, *Times) {
+			return shortened(fmt.Sprintf("%d %s", p.ID, p.Command), o.all), &p.Usage, &p.Times
+		})
+		o.table(rows)
+		o.more(len(o.Processes), len(rows)-1, "processes", "process")
+	}
+	if list := o.Profile.threads(); len(list) > 1 {
+		rows := ownerRows("thread", list[:o.top(len(list), topThreads)], func(t *Thread) (string, *Usage, *Times) {
+			return threadName(t), &t.Usage, &t.Times
+		})
+		o.table(rows)
+		o.more(len(list), len(rows)-1, "threads", "thread")
+	}
+}
+
+func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times)) [][]string {
+	var longest int64
+	for i := range list {
+		_, _, times := of(&list[i])
+		longest = max(longest, times.Sum())
+	}
+	u := unitOf(seconds(longest))
+	rows := [][]string{{what, "I/O " + u.name, "compute", "waiting", "other", "calls", "read", "written", "first", "last"}}
+	for i := range list {
+		name, usage, times := of(&list[i])
+		row := []string{name}
+		for _, nanos := range []int64{times.IO, times.Compute, times.Waiting, times.Other} {
+			row = append(row, u.format(seconds(nanos)))
+		}
+		all := usage.All()
+		rows = append(rows, append(row, count(all.Calls), scaled(float64(usage.Categories[Reads].Bytes)),
+			scaled(float64(usage.Categories[Writes].Bytes)), u.format(seconds(usage.First)), u.format(seconds(usage.Last))))
+	}
+	return rows
+}
+
+// shortened takes out the middle of a name that is too long, whose end says the
+// most.
+func shortened(name string, whole bool) string {
+	name = shown(name)
+	n := utf8.RuneCountInString(name)
+	if whole || n <= nameWidth {
+		return name
+	}
+	runes := []rune(name)
+	const head = nameWidth / 4
+	return string(runes[:head]) + "…" + string(runes[n-(nameWidth-head-1):])
+}
+
+// inUnit prints a time in the unit that suits it.
+func inUnit(nanos int64) string {
+	u := unitOf(seconds(nanos))
+	return u.format(seconds(nanos)) + " " + u.name
+}
+
+// part prints a part of a whole.
+func part(n, of int64) string {
+	if of <= 0 {
+		return noCell
+	}
+	return fixed(100*float64(n)/float64(of), 1) + " %"
+}
+
+func rate(bytes, nanos int64) string {
+	if nanos <= 0 {
+		return noCell
+	}
+	return scaled(float64(bytes) * 1e9 / float64(nanos))
+}
+
+// scaled prints bytes with three digits and a decimal prefix: 88.1 MB.
+func scaled(bytes float64) string {
+	const prefixes = " kMGTPE"
+	i := 0
+	for ; bytes >= 999.5 && i < len(prefixes)-1; i++ {
+		bytes /= 1000
+	}
+	switch {
+	case i == 0:
+		return fixed(bytes, 0) + " B"
+	case bytes < 9.995:
+		return fixed(bytes, 2) + " " + prefixes[i:i+1] + "B"
+	case bytes < 99.95:
+		return fixed(bytes, 1) + " " + prefixes[i:i+1] + "B"
+	}
+	return fixed(bytes, 0) + " " + prefixes[i:i+1] + "B"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,59 @@
+package profile
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+	"strings"
+
+	"pianola/format"
+)
+
+// WriteCSV writes the table for programs: seconds with nine decimals, shares as
+// parts of 1, frequent numbers as "4096:17 512:3", names as "a|b". Cells of what
+// is not known are empty.
+func (t *Table) WriteCSV(w io.Writer) error {
+	cw := csv.NewWriter(w)
+	line := make([]string, len(t.columns))
+	for i, h := range t.columns {
+		line[i] = h.name
+	}
+	cw.Write(line)
+	for _, row := range t.rows {
+		for i := range row {
+			line[i] = t.columns[i].kind.csv(&row[i])
+		}
+		cw.Write(line)
+	}
+	cw.Flush()
+	return cw.Error()
+}
+
+func (k kind) csv(v *value) string {
+	if !v.known {
+		return ""
+	}
+	switch k {
+	case number:
+		return count(v.n)
+	case duration:
+		return string(format.AppendSeconds(nil, v.n))
+	case share:
+		return strconv.FormatFloat(v.f, 'f', 6, 64)
+	case frequents:
+		var all []string
+		for _, f := range v.list {
+			all = append(all, count(f.Value)+":"+count(f.Calls))
+		}
+		return strings.Join(all, " ")
+	case nameList:
+		var all []string
+		for _, name := range v.names {
+			all = append(all, plainText(name))
+		}
+		return strings.Join(all, "|")
+	}
+	return plainText(v.s)
+}
+
+func plainText(name string) string { return string(format.AppendName(nil, []byte(name))) }

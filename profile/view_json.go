@@ -1,0 +1,72 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"pianola/format"
+)
+
+// MarshalJSON writes an array with an object for each row. What is not known is
+// left out. Names are those of format.AppendName.
+func (t *Table) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, row := range t.rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '{')
+		for k := range row {
+			if !row[k].known {
+				continue
+			}
+			if b[len(b)-1] != '{' {
+				b = append(b, ',')
+			}
+			b = append(strconv.AppendQuote(b, t.columns[k].name), ':')
+			b = t.columns[k].kind.appendJSON(b, &row[k])
+		}
+		b = append(b, '}')
+	}
+	return append(b, ']'), nil
+}
+
+func (k kind) appendJSON(b []byte, v *value) []byte {
+	switch k {
+	case number:
+		return strconv.AppendInt(b, v.n, 10)
+	case duration:
+		return format.AppendSeconds(b, v.n)
+	case share:
+		return strconv.AppendFloat(b, v.f, 'f', 6, 64)
+	case frequents:
+		b = append(b, '[')
+		for i, f := range v.list {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = strconv.AppendInt(append(b, `{"value":`...), f.Value, 10)
+			b = append(strconv.AppendInt(append(b, `,"calls":`...), f.Calls, 10), '}')
+		}
+		return append(b, ']')
+	case nameList:
+		b = append(b, '[')
+		for i, name := range v.names {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(b, name)
+		}
+		return append(b, ']')
+	}
+	return appendString(b, v.s)
+}
+
+func appendString(b []byte, name string) []byte {
+	text, err := json.Marshal(plainText(name))
+	if err != nil {
+		panic("internal error: " + err.Error()) // a string can always be written
+	}
+	return append(b, bytes.TrimSpace(text)...)
+}

@@ -1,0 +1,88 @@
+package profile
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// viewed is a profile that has something of everything.
+func viewed(t *testing.T) *Profile {
+	c := Collector{Interval: 100e3}
+	require.NoError(t, c.Write([]format.Event{
+		on(format.OpOpenat, 1, 0, 5, 3, "/w/data\xff\n", format.AtFDCWD),
+		on(format.OpRead, 1, 10, 20, 4096, "", 3, 0, 4096),
+		on(format.OpRead, 1, 40, 30, 4096, "", 3, 0, 4096),
+		on(format.OpClone, 1, 75, 5, 2, "", format.CloneThread|format.CloneFiles),
+		on(format.OpOpenat, 2, 90, 5, 4, `/w/o\ut`, format.AtFDCWD),
+		on(format.OpWrite, 2, 100, 150, 512, "", 4, 0, 512),
+		on(format.OpWrite, 2, 260, 10, 100, "", 4, 0, 100),
+		on(format.OpRead, 1, 120, 100, 0, "", 3, 0, 4096),
+		on(format.OpFsync, 2, 300, 500, 0, "", 4),
+		{Op: format.OpStat, TID: 1, Start: 810e3, Dur: format.Unknown, Ret: -2, Str: [2][]byte{[]byte("/etc/none")}},
+		on(format.OpExitGroup, 1, 820, 0, format.NoResult, ""),
+	}))
+	return c.Profile()
+}
+
+func TestViews(t *testing.T) {
+	p := viewed(t)
+	var text, csv bytes.Buffer
+	for _, name := range Views() {
+		table, err := p.Table(name)
+		require.NoError(t, err)
+		text.WriteString("by " + name + "\n")
+		require.NoError(t, table.WriteText(&text))
+		csv.WriteString("by " + name + "\n")
+		require.NoError(t, table.WriteCSV(&csv))
+	}
+	golden(t, "views.txt", text.Bytes())
+	golden(t, "views.csv", csv.Bytes())
+	var b bytes.Buffer
+	require.NoError(t, p.WriteText(&b, true))
+	golden(t, "view.txt", b.Bytes())
+	b.Reset()
+	require.NoError(t, p.WriteJSON(&b))
+	golden(t, "view.json", b.Bytes())
+	require.True(t, json.Valid(b.Bytes()))
+	b.Reset()
+	require.NoError(t, p.WriteBenchstat(&b))
+	golden(t, "view.benchstat", b.Bytes())
+}
+
+func TestSort(t *testing.T) {
+	p := viewed(t)
+	for _, test := range []struct{ view, key, first, last string }{
+		{"file", "name", "(no file)", "/w/o\\ut"},
+		{"file", "time", "/w/o\\ut", "/etc/none"},
+		{"file", "reads", "/w/data\xff\n", "(no file)"},
+		{"file", "write_sizes", "/w/o\\ut", "(no file)"},
+		{"file", "sequential_reads", "/w/data\xff\n", "(no file)"},
+		{"operation", "calls", "read", "exit_group"},
+	} {
+		table, err := p.Table(test.view)
+		require.NoError(t, err)
+		require.NoError(t, table.Sort(test.key))
+		require.Equal(t, test.first, table.rows[0][0].s, test.key)
+		require.Equal(t, test.last, table.rows[len(table.rows)-1][0].s, test.key)
+	}
+	table, err := p.Table("size")
+	require.NoError(t, err)
+	require.EqualError(t, table.Sort("name"), `no column "name": want one of from, below, reads, bytes_read, read_seconds, writes, bytes_written, write_seconds`)
+	require.Equal(t, 7, table.Cut(1))
+	require.Len(t, table.rows, 1)
+	_, err = p.Table("colour")
+	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, interval`)
+}
+
+func TestScaled(t *testing.T) {
+	for bytes, want := range map[float64]string{
+		0: "0 B", 999: "999 B", 1000: "1.00 kB", 9994: "9.99 kB", 9996: "10.0 kB", 99_960: "100 kB", 999_600: "1.00 MB", 88_121_491: "88.1 MB", 9e18: "9.00 EB",
+	} {
+		require.Equal(t, want, scaled(bytes))
+	}
+}
