@@ -57,25 +57,35 @@ func withHint(err error) error {
 
 // printPrepared says what preparations that no replay follows did.
 func (set playedSet) printPrepared(c *cli.Context) error {
-	for _, p := range set {
-		if len(set) > 1 && !c.Bool("json") {
-			fmt.Printf("%s: ", p.file)
-		}
-		if err := printPrepared(c, &p.runs[0].result.Prepared); err != nil {
-			return err
-		}
+	type document struct {
+		Trace    string           `json:"trace,omitempty"` // where there are several
+		Prepared preparedDocument `json:"prepared"`
 	}
-	return nil
-}
-
-func printPrepared(c *cli.Context, p *replay.Prepared) error {
-	if c.Bool("json") {
-		return printJSON(map[string]any{"prepared": documentPrepared(p)})
+	var documents []document
+	for _, played := range set {
+		p := &played.runs[0].result.Prepared
+		d := document{Prepared: documentPrepared(p)}
+		if len(set) > 1 {
+			d.Trace = played.file
+		}
+		documents = append(documents, d)
+		if c.Bool("json") {
+			continue
+		}
+		if d.Trace != "" {
+			fmt.Printf("%s: ", d.Trace)
+		}
+		fmt.Printf("prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
+			p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))
+		printLacks(os.Stdout, p)
 	}
-	fmt.Printf("prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
-		p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))
-	printLacks(os.Stdout, p)
-	return nil
+	switch {
+	case !c.Bool("json"):
+		return nil
+	case len(documents) == 1:
+		return printJSON(documents[0])
+	}
+	return printJSON(map[string]any{"traces": documents})
 }
 
 // printLacks says in what the files of a replay were not the application's.
