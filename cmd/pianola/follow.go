@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"pianola/format"
+	"pianola/format/packed"
+	"pianola/format/script"
+	"pianola/profile"
+)
+
+const (
+	// followPoll is how often a file is looked at that has not grown, and
+	// followShow how often the profile is shown.
+	followPoll = 100 * time.Millisecond
+	followShow = time.Second
+)
+
+// followProfile shows the profile of a script that is being written, until its
+// recorder has ended it or the user has had enough. Where the output is no
+// terminal the profile is printed once, at the end.
+func followProfile(c *cli.Context, o *profileReport) error {
+	name := c.Args().First()
+	f, err := openInput(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	collector := &profile.Collector{Interval: o.interval}
+	series := func() []profile.Series {
+		return []profile.Series{{Name: name, Profile: collector.Profile()}}
+	}
+	t := &tail{ctx: c.Context, file: f, next: time.Now().Add(followShow)}
+	if o.form == "text" && term.IsTerminal(int(os.Stdout.Fd())) {
+		t.show = func() error { return showScreen(func(w io.Writer) error { return o.write(w, series()) }) }
+	}
+	unpacked := packed.NewReader(t)
+	defer unpacked.Close()
+	r := script.NewReader(unpacked, name)
+	t.ended = func() bool {
+		_, ok := r.Header().Value(format.MetaLost)
+		return ok
+	}
+	if err := collector.Read(tolerant{r}); err != nil {
+		return err
+	}
+	if o.plot != "" {
+		if err := writePlot(o.plot, series()...); err != nil {
+			return err
+		}
+	}
+	if t.show != nil {
+		return t.show()
+	}
+	return o.write(os.Stdout, series())
+}
+
+// showScreen replaces what a terminal shows by what is written. What does not
+// fit is cut off, so that the top stays where it is.
+func showScreen(write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	width, height, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		width, height = 80, 24
+	}
+	out := []byte("\x1b[H\x1b[2J") // home, clear
+	for i, line := range bytes.Split(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n")) {
+		if i == height-1 {
+			break
+		}
+		out = append(append(out, cutLine(line, width)...), '\n')
+	}
+	_, err = os.Stdout.Write(out)
+	return err
+}
+
+// cutLine returns the first characters of a line.
+func cutLine(line []byte, width int) []byte {
+	runes := bytes.Runes(line)
+	return []byte(string(runes[:min(len(runes), width)]))
+}
+
+// tail reads a file that grows. At its end it waits for more, until ended says
+// that no more comes or the context is done; then it returns io.EOF. From time
+// to time it calls show, between two reads.
+type tail struct {
+	ctx   context.Context
+	file  *os.File
+	ended func() bool
+	show  func() error // can be nil
+	next  time.Time    // when to show
+}
+
+// Read implements io.Reader.
+func (t *tail) Read(p []byte) (int, error) {
+	for t.ctx.Err() == nil {
+		if now := time.Now(); t.show != nil && now.After(t.next) {
+			t.next = now.Add(followShow)
+			if err := t.show(); err != nil {
+				return 0, err
+			}
+		}
+		n, err := t.file.Read(p)
+		if n > 0 || err != nil && err != io.EOF {
+			return n, err
+		}
+		if t.ended() {
+			return 0, io.EOF
+		}
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(followPoll):
+		}
+	}
+	return 0, io.EOF
+}

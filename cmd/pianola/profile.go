@@ -1,0 +1,249 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/format/foreign"
+	"pianola/profile"
+)
+
+// profileForms are the forms in which a profile is printed, the default first.
+var profileForms = []string{"text", "json", "csv", "benchstat"}
+
+func profileCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:  "profile",
+		Usage: "say where the time goes: operations, files, threads",
+		UsageText: "pianola profile [--all] [--by " + strings.Join(profile.Views(), "|") + "] [--sort COLUMN] [--top N] [--interval D]\n" +
+			"                [--format " + strings.Join(profileForms, "|") + "] [--plot FILE] TRACE…\n" +
+			"pianola profile --follow [option]… SCRIPT",
+		Description: "Each operand is a script, a compiled trace or the log of a replay; several are profiled one\n" +
+			"after the other. Times are those of the recording, the recorder's own included. See\n" +
+			"docs/profile.md for what each figure means.\n\n" +
+			"Example: pianola profile trace.txt\n" +
+			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Usage: "show all rows"},
+			&cli.StringFlag{Name: "by", Usage: "print only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
+			&cli.StringFlag{Name: "sort", Usage: "sort that table by `COLUMN`, as CSV names it; time for seconds"},
+			&cli.IntFlag{Name: "top", Value: 20, Usage: "show `N` rows of that table"},
+			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, as 1s (default: chosen from its length)"},
+			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
+			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
+		},
+		Action: runProfile,
+	})
+}
+
+// profileReport is what the command line asks for.
+type profileReport struct {
+	form, by, sort string
+	top            int // rows of a table, 0 for all
+	interval       int64
+	plot           string
+}
+
+func runProfile(c *cli.Context) error {
+	o, err := profileOptions(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("follow") {
+		return followProfile(c, o)
+	}
+	var series []profile.Series
+	for _, name := range c.Args().Slice() {
+		collector := &profile.Collector{Interval: o.interval}
+		if err := collect(collector, name); err != nil {
+			return err
+		}
+		series = append(series, profile.Series{Name: name, Profile: collector.Profile()})
+	}
+	if o.plot != "" {
+		if err := writePlot(o.plot, series...); err != nil {
+			return err
+		}
+	}
+	return o.write(os.Stdout, series)
+}
+
+// profileOptions checks the command line.
+func profileOptions(c *cli.Context) (*profileReport, error) {
+	o := &profileReport{
+		form: c.String("format"), by: c.String("by"), sort: c.String("sort"), top: c.Int("top"),
+		interval: c.Duration("interval").Nanoseconds(), plot: c.String("plot"),
+	}
+	switch {
+	case c.NArg() == 0:
+		return nil, usage(c, "want a recording, got no operand")
+	case c.Bool("follow") && c.NArg() > 1:
+		return nil, usage(c, "--follow takes one script, got %d operands", c.NArg())
+	case c.Bool("json") && c.IsSet("format") && o.form != "json":
+		return nil, usage(c, "--json and --format %s exclude each other", o.form)
+	case !slices.Contains(profileForms, o.form):
+		return nil, usage(c, "--format is one of %s, not %q", strings.Join(profileForms, ", "), o.form)
+	case o.by != "" && !slices.Contains(profile.Views(), o.by):
+		return nil, usage(c, "--by is one of %s, not %q", strings.Join(profile.Views(), ", "), o.by)
+	case c.IsSet("top") && o.top < 1:
+		return nil, usage(c, "--top is a number of rows from 1, not %d", o.top)
+	case c.IsSet("interval") && c.Duration("interval") < time.Microsecond:
+		return nil, usage(c, "--interval is at least 1µs, not %v", c.Duration("interval"))
+	}
+	if err := checkPlot(o.plot); err != nil {
+		return nil, usage(c, "--plot: %v", err)
+	}
+	if c.Bool("json") {
+		o.form = "json"
+	}
+	// Whoever names a column or a number of rows wants a table.
+	if o.by == "" && (o.sort != "" || c.IsSet("top") || o.form == "csv") {
+		o.by = profile.Views()[0]
+	}
+	if c.Bool("all") || o.form != "text" && !c.IsSet("top") {
+		o.top = 0
+	}
+	if o.by != "" && o.sort != "" {
+		t, err := new(profile.Profile).Table(o.by)
+		if err == nil {
+			err = t.Sort(o.sort)
+		}
+		if err != nil {
+			return nil, usage(c, "--sort: %v", err)
+		}
+	}
+	return o, nil
+}
+
+// collect adds up a recording, as it is: nothing is subtracted, and nothing
+// left out.
+func collect(c *profile.Collector, name string) error {
+	f, err := openInput(name)
+	if err != nil {
+		return err
+	}
+	if isTrace(f) {
+		defer f.Close()
+		t, err := traceOf(f)
+		if err == nil {
+			err = c.Read(t.Events())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	}
+	f.Close()
+	src, err := inspect(foreign.Options{}, name)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	r, err := src.open()
+	if err != nil {
+		return err
+	}
+	if err := c.Read(r); err != nil {
+		return err
+	}
+	warnLost(name, r.Header())
+	return nil
+}
+
+// warnLost says where a recording is known to miss something.
+func warnLost(name string, h *format.Header) {
+	_, recorded := h.Value(format.MetaTool)
+	lost, ended := h.Value(format.MetaLost)
+	switch n, _, _ := strings.Cut(lost, " "); {
+	case recorded && !ended:
+		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording has no end\n", name)
+	case ended && n != "0":
+		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recorder lost %s events\n", name, n)
+	}
+}
+
+// write prints profiles: text one after the other, under their names where
+// there are several.
+func (o *profileReport) write(w io.Writer, series []profile.Series) error {
+	if o.form == "json" {
+		return o.writeJSON(series)
+	}
+	for i, s := range series {
+		if o.form == "text" && len(series) > 1 {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintf(w, "%s:\n", s.Name)
+		}
+		if err := o.writeOne(w, s.Profile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *profileReport) writeOne(w io.Writer, p *profile.Profile) error {
+	switch {
+	case o.form == "benchstat":
+		return p.WriteBenchstat(w)
+	case o.by == "":
+		return p.WriteText(w, o.top == 0)
+	}
+	t, all, err := o.table(p)
+	if err != nil {
+		return err
+	}
+	if o.form == "csv" {
+		return t.WriteCSV(w)
+	}
+	if err := t.WriteText(w); err != nil {
+		return err
+	}
+	if o.top > 0 && all > o.top {
+		_, err = fmt.Fprintf(w, "… of %d rows; --all shows them\n", all)
+	}
+	return err
+}
+
+// table returns the table that was asked for, and how many rows it has in all.
+func (o *profileReport) table(p *profile.Profile) (t *profile.Table, all int, err error) {
+	if t, err = p.Table(o.by); err != nil {
+		return nil, 0, err
+	}
+	if o.sort != "" {
+		err = t.Sort(o.sort)
+	}
+	if o.top > 0 {
+		all = t.Cut(o.top)
+	}
+	return t, all, err
+}
+
+// writeJSON prints one document: of one profile that of it, of several an array.
+func (o *profileReport) writeJSON(series []profile.Series) error {
+	docs := []any{}
+	for _, s := range series {
+		if o.by == "" {
+			docs = append(docs, s.Profile.FullDocument())
+			continue
+		}
+		t, _, err := o.table(s.Profile)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, t)
+	}
+	if len(docs) == 1 {
+		return printJSON(docs[0])
+	}
+	return printJSON(docs)
+}
