@@ -31,6 +31,7 @@ type guard struct {
 	jailed bool         // the root is the thread's root and working directory
 	dev    uint64       // of the root
 	ino    uint64       // of the root
+	mode   uint32       // of the root
 	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
 	strict bool         // the thread is to obey them in a jail, too
 	how    unix.OpenHow // memory for openat2
@@ -115,7 +116,7 @@ func (g *guard) know() error {
 	if err := failure(g.sys.call(unix.SYS_FSTAT, g.root, uintptr(unsafe.Pointer(&g.stat)), 0)); err != nil {
 		return fmt.Errorf("stat the root: %w", err)
 	}
-	g.dev, g.ino = uint64(g.stat.Dev), g.stat.Ino
+	g.dev, g.ino, g.mode = uint64(g.stat.Dev), g.stat.Ino, g.stat.Mode
 	return nil
 }
 
@@ -218,6 +219,15 @@ func (g *guard) whole(n *name, h how) file {
 // isRoot reports whether a file is the root itself, whose mode no trace may
 // change: it keeps others out while the trace's files have any mode.
 func (g *guard) isRoot(s *unix.Stat_t) bool { return s.Ino == g.ino && uint64(s.Dev) == g.dev }
+
+// keepMode gives the root its mode back where a thread has changed it: between
+// isRoot and the call that the answer was for, another can have led a link
+// to the root. Without a jail both were about one descriptor.
+func (g *guard) keepMode() {
+	if g.jailed && g.sys.call(unix.SYS_FSTAT, g.root, uintptr(unsafe.Pointer(&g.stat)), 0) == 0 && g.stat.Mode != g.mode {
+		g.sys.call(unix.SYS_FCHMOD, g.root, uintptr(g.mode&^unix.S_IFMT), 0)
+	}
+}
 
 // lost reports whether parent, target or whole failed.
 func lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }

@@ -57,6 +57,7 @@ func callChmod(w *worker, r *format.Record) int64 {
 	}
 	if got == 0 && !w.guard.isRoot(&w.stat) {
 		got = w.sys.call(unix.SYS_FCHMODAT, cwd, f.arg, uintptr(r.Args[1])&modeMask)
+		w.guard.keepMode()
 	}
 	w.guard.leave(f.opened)
 	return got

@@ -162,3 +162,22 @@ func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 		require.Equal(t, want, made, "descriptor %d", fd)
 	}
 }
+
+// A link that comes to lead to the root while its mode is being changed changes
+// nothing about the root.
+func TestRootKeepsItsMode(t *testing.T) {
+	eachBackend(t, func(t *testing.T, p player) {
+		r := newRoll(2)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r.file(format.File{Path: "self", Type: format.TypeLnk, Target: "."})
+		for range 5000 {
+			r.add(1, format.OpRenameat2, 0, format.AtFDCWD, "f", format.AtFDCWD, "self", format.RenameExchange)
+			r.add(2, format.OpChmod, 0, "f", 0o777)
+		}
+		dir, res := p.play(t, r)
+		faultless(t, r, res)
+		var s unix.Stat_t
+		require.NoError(t, unix.Stat(dir, &s))
+		require.EqualValues(t, unix.S_IFDIR|0o700, s.Mode)
+	})
+}
