@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"encoding/binary"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,4 +145,115 @@ func (x *exporter) copy(path, to string, size int64) {
 	}
 	require.NoError(x, f.Close())
 	require.Zero(x, x.sys.call(unix.SYS_CLOSE, fd, 0, 0))
+}
+
+// Whatever a trace does, in memory it has the results that it has on disk, event
+// by event. What file systems differ in is left out: requests, what is set
+// aside, the alignment of direct I/O, offsets in directories, long
+// attributes, and writes that must not wait.
+func TestSameInMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("in memory nothing is denied")
+	}
+	var ops []format.Op
+	for op := range calls {
+		switch op := format.Op(op); {
+		case calls[op] == nil || op.Info().Class == format.ClassProcess || op.Info().Class == format.ClassMemory ||
+			op == format.OpIoctl || op == format.OpFallocate || op == format.OpGetdents64:
+		case op == format.OpOpen || op == format.OpOpenm:
+			ops = append(ops, op, op, op, op, op)
+		default:
+			ops = append(ops, op)
+		}
+	}
+	values := []int64{-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 8, 32, 36, 100, 4096, 4097, 12288, 70_000}
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(3, seed))
+		r := newRoll(1)
+		r.strings = append(fuzzStrings[:len(fuzzStrings):len(fuzzStrings)], "user.a", "user.b", "d/c", "n")
+		r.file(format.File{Path: "a", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})
+		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
+		r.file(format.File{Path: "d/b", Type: format.TypeReg, Mode: 0o600, Size: 70_000, Cached: -1})
+		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: "d/"})
+		for range 500 {
+			rec := format.Record{Op: ops[random.IntN(len(ops))], Ret: int64(random.IntN(9) - 1)}
+			for i, arg := range rec.Op.Info().Args {
+				switch {
+				case arg.Kind.IsString():
+					rec.Args[i] = int64(random.IntN(len(r.strings)))
+				case arg.Kind == format.FD:
+					rec.Args[i] = int64(random.IntN(9))
+				case arg.Kind == format.Flags && i == 1:
+					few := random.Int64N(1 << 20)
+					rec.Args[i] = few & random.Int64N(1<<20) &^ format.DIRECT
+				default:
+					rec.Args[i] = values[random.IntN(len(values))]
+				}
+			}
+			switch rec.Op {
+			case format.OpLseek:
+				rec.Args[2] = format.SeekSet
+			case format.OpSetxattr, format.OpLsetxattr, format.OpFsetxattr:
+				rec.Args[3] = min(rec.Args[3], 100)
+			case format.OpPwritev2:
+				rec.Args[5] &^= unix.RWF_NOWAIT
+			}
+			r.threads[0].records = append(r.threads[0].records, rec)
+		}
+		dir := t.TempDir()
+		onDisk, err := Run(t.Context(), r, Options{Root: dir, Timing: AFAP})
+		require.NoError(t, err)
+		inMemory, err := Run(t.Context(), r, Options{Backend: Memory, Timing: AFAP})
+		require.NoError(t, err)
+		want, got := readAll(t, onDisk.Events()), readAll(t, inMemory.Events())
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.True(t, format.SameResult(want[i].Op, want[i].Ret, got[i].Ret), "seed %d, event %d: %v, in memory %d", seed, i, want[i], got[i].Ret)
+		}
+	}
+}
+
+// BenchmarkMemory is what an event costs in memory and on tmpfs: reads and
+// writes of 4 KiB, of one page of a file and all over it, and opens.
+func BenchmarkMemory(b *testing.B) {
+	const n, size, page = 200_000, 64 << 20, 4096
+	const tmpfs = "/dev/shm"
+	random := rand.New(rand.NewPCG(1, 2))
+	one := func() int { return 2 * page }
+	any := func() int { return random.IntN(size/page) * page }
+	for _, bench := range []struct {
+		name string
+		op   format.Op
+		at   func() int
+	}{
+		{"read page", format.OpPread64, one}, {"write page", format.OpPwrite64, one}, {"read file", format.OpPread64, any}, {"write file", format.OpPwrite64, any}, {"open", format.OpOpen, nil},
+	} {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: size, Cached: size / page})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		for range n {
+			if bench.op == format.OpOpen {
+				r.add(1, format.OpOpen, 4, "f", format.RDONLY)
+				r.add(1, format.OpClose, 0, 4)
+			} else {
+				r.add(1, bench.op, page, 3, 0, page, bench.at())
+			}
+		}
+		for _, backend := range []Backend{Memory, Posix} {
+			b.Run(bench.name+"/"+backend.String(), func(b *testing.B) {
+				var elapsed float64
+				for b.Loop() {
+					root, err := os.MkdirTemp(tmpfs, "")
+					require.NoError(b, err)
+					res, err := Run(b.Context(), r, Options{Root: root, Backend: backend, Timing: AFAP})
+					require.NoError(b, err)
+					require.NoError(b, os.Remove(root))
+					require.Zero(b, res.Differed)
+					elapsed += float64(res.Elapsed) / float64(res.Executed)
+				}
+				b.ReportMetric(elapsed/float64(b.N), "ns/event")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
 }

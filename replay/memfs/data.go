@@ -136,6 +136,8 @@ func (fs *FS) inputFrom(f *file, s *segments, offset int64, flags uintptr) int64
 		return 0
 	case transferFlags(flags) != 0:
 		return no(transferFlags(flags))
+	case n.isDir() && flags&^unix.RWF_HIPRI != 0:
+		return no(unix.EOPNOTSUPP)
 	case n.isDir():
 		return no(unix.EISDIR)
 	}
