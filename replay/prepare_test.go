@@ -18,7 +18,7 @@ import (
 )
 
 func TestPrepare(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
 		const size = chunk + 12345
 		for _, f := range []format.File{
@@ -36,7 +36,7 @@ func TestPrepare(t *testing.T) {
 		}
 		listed := r.add(1, format.OpOpen, 3, "d", format.RDONLY|format.DIRECTORY)
 		r.add(1, format.OpGetdents64, 9984, 3, 0, 32768)
-		dir, res := play(t, r, bind)
+		dir, res := p.play(t, r)
 		t.Cleanup(func() { _ = os.Chmod(dir+"/d", 0o700) }) // to be removed by its owner
 		faultless(t, r, res)
 		require.InDelta(t, 10_000, readAll(t, res.Events())[listed+1].Ret, 40)
@@ -59,9 +59,9 @@ func TestPrepare(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "/any/where\n", target)
 
-		p := res.Prepared
-		require.Equal(t, []int64{8, 2 * size, 2}, []int64{p.Files, p.Bytes, p.Substituted})
-		require.Positive(t, p.Fillers)
+		done := res.Prepared
+		require.Equal(t, []int64{8, 2 * size, 2}, []int64{done.Files, done.Bytes, done.Substituted})
+		require.Positive(t, done.Fillers)
 		full, err := os.ReadFile(filepath.Join(dir, "d/full"))
 		require.NoError(t, err)
 		require.NotEqual(t, full[:4096], full[chunk:chunk+4096], "blocks that a storage system can tell apart")
