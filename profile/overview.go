@@ -224,7 +224,8 @@ func (f *File) sequential() string {
 	return share.show(&v, unit{})
 }
 
-// owners shows processes and threads where there are more than one.
+// owners shows processes where there are more than one, and threads where there
+// are more than processes.
 func (o *overview) owners() {
 	if len(o.Processes) > 1 {
 		rows := ownerRows("process", o.Processes[:o.top(len(o.Processes), topThreads)], func(p *Process) (string, *Usage, *Times) {
@@ -233,7 +234,7 @@ func (o *overview) owners() {
 		o.table(rows)
 		o.more(len(o.Processes), len(rows)-1, "processes", "process")
 	}
-	if list := o.Profile.threads(); len(list) > 1 {
+	if list := o.Profile.threads(); len(list) > max(len(o.Processes), 1) {
 		rows := ownerRows("thread", list[:o.top(len(list), topThreads)], func(t *Thread) (string, *Usage, *Times) {
 			return threadName(t), &t.Usage, &t.Times
 		})
