@@ -25,7 +25,8 @@ type step struct {
 	other  *descriptor // of the argument outfd, where it is a file
 	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
-	slash  [format.MaxStrings]bool // the path ends with a slash: it demands a directory
+	from   [format.MaxStrings]*entry // the directory that a relative path begins in
+	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
 }
 
 // handlers say what a call's result means for files and names. They run for

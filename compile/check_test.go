@@ -16,6 +16,7 @@ type checker struct {
 	counts []int64 // events so far, per thread
 	events []format.Event
 	header *format.Header
+	begins map[string]bool // directories that paths begin in
 	fault  error
 }
 
@@ -62,7 +63,15 @@ func (c *checker) Write(events []format.Event) error {
 			if a.Kind != format.Path || e.Str[info.StringIndex(k)] == nil {
 				continue
 			}
-			if p := string(e.Str[info.StringIndex(k)]); !below(p) {
+			p := string(e.Str[info.StringIndex(k)])
+			if dir, rest, split := strings.Cut(p, "//"); split {
+				if c.begins == nil {
+					c.begins = map[string]bool{}
+				}
+				c.begins[dir] = true
+				p = dir + "/" + rest
+			}
+			if !below(p) {
 				c.breach("%s: path %q", e.Op, p)
 			}
 		}
@@ -111,6 +120,11 @@ func (c *checker) Close(h *format.Header) error {
 			dirs[f.Path] = true
 		}
 	}
+	for dir := range c.begins {
+		if !dirs[dir] {
+			c.breach("a path begins in %q, which is not there", dir)
+		}
+	}
 	for _, d := range h.Descriptors {
 		if !below(d.Path) || !seen[d.Path] && d.Path != "." {
 			c.breach("descriptor %+v", d)
@@ -144,7 +158,13 @@ func (c *checker) names() {
 		if e.Ret < 0 {
 			continue
 		}
-		one, two := strings.TrimSuffix(string(e.Str[0]), "/"), strings.TrimSuffix(string(e.Str[1]), "/")
+		one, two := path.Clean(string(e.Str[0])), path.Clean(string(e.Str[1]))
+		for dir := range c.begins {
+			if !at[dir] {
+				c.breach("event %d: a path begins in %q, which is gone by now", i, dir)
+				return
+			}
+		}
 		switch e.Op {
 		case format.OpOpen, format.OpStat, format.OpLstat, format.OpStatx, format.OpAccess, format.OpTruncate, format.OpReadlink:
 			if !there(one) {

@@ -74,6 +74,7 @@ type entry struct {
 	first   *node // what that was
 	direct  bool  // an event named it, not only a name below it
 	made    bool  // the trace created a file there
+	moved   bool  // what is there has changed since the start
 	mapped  string
 
 	path    string // mapped path as of gen
@@ -211,7 +212,7 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 
 // put notes that the trace put nd at e.
 func (n *names) put(e *entry, nd *node) {
-	e.node, e.state = nd, present
+	e.node, e.state, e.moved = nd, present, true
 	nd.at = e
 	n.heldBy(e)
 	if nd.typ == format.TypeDir {
@@ -223,7 +224,18 @@ func (n *names) put(e *entry, nd *node) {
 
 // gone notes that nothing is at e any more.
 func (n *names) gone(e *entry) {
-	e.node, e.state = nil, absent
+	e.node, e.state, e.moved = nil, absent, true
+}
+
+// stays reports whether a directory is the same, under the same path, from the
+// start to the end.
+func (n *names) stays(e *entry) bool {
+	for ; e.dir != nil; e = e.dir.at {
+		if !e.existed || e.moved {
+			return false
+		}
+	}
+	return true
 }
 
 // original returns the absolute path of e as the application would name it.

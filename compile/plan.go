@@ -13,6 +13,7 @@ import (
 // plan is what the passes that find out hand to the pass that writes.
 type plan struct {
 	mapped        []string // name of each entry: a component, or with Flat the whole path
+	stays         []bool   // of each entry, as names.stays says it
 	buffers       []*buffers
 	files         []format.File
 	substitutions []Substitution
@@ -52,6 +53,7 @@ func (m *model) plan() *plan {
 	p.files = withParents(p.files)
 	for _, e := range m.names.entries {
 		p.mapped = append(p.mapped, e.mapped)
+		p.stays = append(p.stays, m.names.stays(e))
 		if e.node != nil && e.node.pseudo || !e.direct && !e.made {
 			continue
 		}

@@ -43,6 +43,7 @@ func (m *model) resolve(s *step) reason {
 		}
 		if name[0] != '/' {
 			dir = m.below(dir)
+			s.from[n] = dir.at
 		}
 		at, trail := m.names.walk(s.t.dir.root, dir, string(name), follows(s, a.Name), m.trail)
 		m.trail = trail
@@ -165,7 +166,11 @@ func (m *model) mapStrings(s *step) {
 		case a.Kind != format.Path:
 			continue
 		case s.at[n] != nil && m.out != nil:
-			if mapped = m.names.mappedPath(s.at[n], m.options.Paths); s.slash[n] {
+			mapped = m.names.mappedPath(s.at[n], m.options.Paths)
+			if dir, rest := m.relativeTo(s.from[n], mapped); rest != "" {
+				mapped = dir + "//" + rest
+			}
+			if s.slash[n] {
 				mapped += "/"
 			}
 			n++
@@ -174,6 +179,21 @@ func (m *model) mapStrings(s *step) {
 			s.out.Str[info.StringIndex(i)] = m.text(mapped)
 		}
 	}
+}
+
+// relativeTo splits a mapped path where the application's path began: what the
+// kernel looks up costs time by the component. A replay has such a directory
+// open from the start, so it must stay what it is. The rest is empty for a path
+// that isn't to be split.
+func (m *model) relativeTo(from *entry, mapped string) (dir, rest string) {
+	if from == nil || from.dir == nil || m.options.Paths == Flat || !m.names.plan.stays[from.id] {
+		return "", ""
+	}
+	dir = m.names.mappedPath(from, m.options.Paths)
+	if rest, ok := strings.CutPrefix(mapped, dir+"/"); ok {
+		return dir, rest
+	}
+	return "", ""
 }
 
 // stringArg returns the string argument of that name.
