@@ -62,7 +62,7 @@ func (p *preparation) makeDir(h *hand, it *item) error {
 	if !it.there && len(it.Attrs) > 0 {
 		if fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
 			h.setAttributes(fd, it)
-			h.guard.leave(fd)
+			h.guard.shut(fd)
 		}
 	}
 	p.made(it)
@@ -125,7 +125,7 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 	if err != nil {
 		return err
 	}
-	defer h.guard.leave(fd)
+	defer h.guard.shut(fd)
 	if !it.there {
 		h.setAttributes(fd, it)
 	}

@@ -57,7 +57,7 @@ func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
 	if err != nil {
 		return nil
 	}
-	defer h.guard.leave(fd)
+	defer h.guard.shut(fd)
 	advise := func(advice uintptr) { h.guard.sys(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
 	want := pages * pageSize
 	if want < it.Size {

@@ -104,7 +104,7 @@ func (h *hand) at(path string, call func(dir int64, last uintptr) int64) error {
 }
 
 // open opens a file, but follows no link to it. The descriptor is to be given
-// to guard.leave.
+// to guard.shut.
 func (h *hand) open(path string, flags, mode uintptr) (int64, error) {
 	n := newName(path)
 	fd := h.guard.open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)

@@ -27,10 +27,11 @@ type engine struct {
 
 	workers   []*worker
 	processes map[int32]*process
-	texts     []string // the trace's strings, then the paths of open descriptors
-	names     []name   // the same for the kernel
-	pool      region   // what writes come from
-	sink      int      // descriptor of /dev/null, where bytes go that leave the trace's files
+	texts     []string         // the trace's strings, then the paths of open descriptors
+	names     []name           // the same for the kernel
+	begins    map[string]int64 // descriptors of directories that paths begin in
+	pool      region           // what writes come from
+	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files
 	tables    []region
 	logs      []log
 
@@ -50,7 +51,7 @@ func newEngine(s *stage, p Part, o Options) *engine {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
 		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: guard{sys: linux, strict: o.Landlock},
-		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1,
+		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, begins: make(map[string]int64),
 	}
 	if o.Backend == Null {
 		e.calls = &nullCalls
@@ -204,6 +205,7 @@ func (e *engine) makeWaits() error {
 // know of, and removes from the root what is not to be kept.
 func (e *engine) free() error {
 	e.closeAll()
+	e.closeBegins()
 	if e.guard.rules > 0 {
 		_ = unix.Close(e.guard.rules)
 	}

@@ -43,7 +43,14 @@ type guard struct {
 const ownFiles = "/proc/self/fd/"
 
 // name is a path, ready for the kernel.
-type name struct{ full, parent, last *byte }
+type name struct {
+	full, parent, last *byte
+
+	// A jail's way to it: from a directory that is open, as the application's
+	// path began in its working directory, or with the whole path from the root.
+	dir  uintptr
+	rest *byte
+}
 
 // newName makes a name of a path. The path must hold no NUL byte.
 func newName(p string) name {
@@ -63,7 +70,8 @@ func newName(p string) name {
 	if p == "" {
 		parent = ""
 	}
-	return name{cString(p), cString(parent), cString(last)}
+	full := cString(p)
+	return name{full: full, parent: cString(parent), last: cString(last), dir: cwd, rest: full}
 }
 
 // cString makes a string for the kernel. It is not to be inlined: that would
@@ -150,7 +158,7 @@ func (g *guard) probe() error {
 	if fd < 0 {
 		return fmt.Errorf("openat2, which keeps a replay in its root (Linux 5.6): %w", syscall.Errno(-fd))
 	}
-	g.leave(fd)
+	g.shut(fd)
 	return g.enter(false)
 }
 
@@ -160,7 +168,7 @@ func (g *guard) open(n *name, flags, mode uintptr) int64 {
 		mode = 0
 	}
 	if g.jailed {
-		return g.sys(unix.SYS_OPENAT, cwd, pointer(n.full), flags, mode, 0, 0)
+		return g.sys(unix.SYS_OPENAT, n.dir, pointer(n.rest), flags, mode, 0, 0)
 	}
 	return g.resolve(n.full, flags, mode)
 }
@@ -183,7 +191,7 @@ func (g *guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
 // -errno if it can't be reached.
 func (g *guard) parent(n *name) (dir int64, last uintptr) {
 	if g.jailed {
-		return unix.AT_FDCWD, pointer(n.full)
+		return int64(n.dir), pointer(n.rest)
 	}
 	return g.resolve(n.parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), pointer(n.last)
 }
@@ -192,7 +200,7 @@ func (g *guard) parent(n *name) (dir int64, last uintptr) {
 // jail the descriptor is the file's own, and the call gets AT_EMPTY_PATH.
 func (g *guard) target(n *name) (fd int64, last, flags uintptr) {
 	if g.jailed {
-		return unix.AT_FDCWD, pointer(n.full), 0
+		return int64(n.dir), pointer(n.rest), 0
 	}
 	return g.resolve(n.full, unix.O_PATH|unix.O_CLOEXEC, 0), pointer(empty), unix.AT_EMPTY_PATH
 }
@@ -232,11 +240,14 @@ func (g *guard) keepMode() {
 // lost reports whether parent, target or whole failed.
 func lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// leave closes what parent, target or whole have opened.
+// leave closes what parent, target or whole have opened: in a jail nothing.
 func (g *guard) leave(dir int64) {
-	if dir >= 0 {
-		g.sys.call(unix.SYS_CLOSE, uintptr(dir), 0, 0)
+	if !g.jailed && dir >= 0 {
+		g.shut(dir)
 	}
 }
+
+// shut closes what open has opened.
+func (g *guard) shut(fd int64) { g.sys.call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 func pointer(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }

@@ -174,7 +174,7 @@ func callTruncate(w *worker, r *format.Record) int64 {
 		return fd
 	}
 	got := w.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
-	w.guard.leave(fd)
+	w.guard.shut(fd)
 	return got
 }
 

@@ -98,6 +98,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 		if err := bind(&e.guard); err != nil || o.Prepare == PrepareOnly {
 			return err
 		}
+		e.openBegins()
 		return e.openDescriptors()
 	})
 	p.done.Elapsed = time.Since(begin)

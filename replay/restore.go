@@ -162,7 +162,7 @@ func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
 	if err != nil {
 		return false
 	}
-	defer h.guard.leave(fd)
+	defer h.guard.shut(fd)
 	h.removeAttributes(fd, it)
 	h.setAttributes(fd, it)
 

@@ -1,0 +1,46 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// A path that begins in a directory leads where the whole path does, and one
+// that only looks like it is taken as a whole.
+func TestBegins(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		const enoent = -int64(unix.ENOENT)
+		r := newRoll(1)
+		r.file(format.File{Path: "a", Type: format.TypeDir, Mode: 0o755})
+		r.file(format.File{Path: "a/b", Type: format.TypeDir, Mode: 0o755})
+		r.file(format.File{Path: "a/b/f", Type: format.TypeReg, Mode: 0o600, Size: 1})
+		r.add(1, format.OpOpen, 3, "a/b//f", format.RDONLY)
+		r.add(1, format.OpStat, 0, "a//b/f", 0)
+		r.add(1, format.OpChmod, 0, "a/b//f", 0o644)
+		r.add(1, format.OpTruncate, 0, "a/b//f", 10)
+		r.add(1, format.OpRename, 0, "a/b//f", "a//g")
+		r.add(1, format.OpLink, 0, "a//g", "a/b//f")
+		r.add(1, format.OpSymlink, 0, "b/f", "a//s")
+		r.add(1, format.OpOpen, 4, "a//s", format.RDWR)
+		r.add(1, format.OpUnlink, 0, "a/b//f")
+		r.add(1, format.OpMkdir, 0, "a//b/new", 0o700)
+		r.add(1, format.OpRmdir, 0, "a//b/new/")
+		for _, p := range []string{"none//g", "//none", "a//", "a///none", "a//../../a/none", "a//none"} {
+			want := enoent
+			if p == "a//" {
+				want = 0
+			}
+			r.add(1, format.OpStat, want, p, 0)
+		}
+		r.add(1, format.OpStat, 0, "a///g", 0)
+		r.add(1, format.OpStat, 0, "a//../../a/g", 0)
+		before := openFiles(t)
+		_, res := play(t, r, bind)
+		faultless(t, r, res)
+		require.Equal(t, before, openFiles(t))
+	})
+}
