@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 
@@ -129,20 +130,20 @@ func (f *files) change(e *format.Event, d *description) {
 			d.file.length = e.Args[1]
 		}
 	case format.OpTruncate:
-		f.lookup(e.Str[0]).length = e.Args[1]
+		f.lookup(plain(e.Str[0])).length = e.Args[1]
 	case format.OpFallocate:
 		if d != nil && e.Args[1]&fallocKeepSize == 0 {
 			d.file.length = max(d.file.length, e.Args[2]+e.Args[3])
 		}
 	case format.OpMkdir:
-		f.lookup(e.Str[0]).dir = true
+		f.lookup(plain(e.Str[0])).dir = true
 	case format.OpUnlink, format.OpRmdir:
-		f.forget(string(e.Str[0]))
+		f.forget(string(plain(e.Str[0])))
 	case format.OpRename, format.OpRenameat2:
 		exchange := e.Op == format.OpRenameat2 && e.Args[4]&format.RenameExchange != 0
-		f.rename(string(e.Str[0]), string(e.Str[1]), exchange)
+		f.rename(string(plain(e.Str[0])), string(plain(e.Str[1])), exchange)
 	case format.OpLink:
-		f.name(string(e.Str[1]), f.lookup(e.Str[0]))
+		f.name(string(plain(e.Str[1])), f.lookup(plain(e.Str[0])))
 	}
 }
 
@@ -150,9 +151,9 @@ func (f *files) change(e *format.Event, d *description) {
 func (f *files) open(t *table, e *format.Event, flags int64) *file {
 	var at *file
 	if flags&format.TMPFILE != 0 {
-		at = &file{path: string(e.Str[0]) + "/"} // it has no name of its own
+		at = &file{path: string(plain(e.Str[0])) + "/"} // it has no name of its own
 	} else {
-		at = f.lookup(e.Str[0])
+		at = f.lookup(plain(e.Str[0]))
 	}
 	if flags&(format.DIRECTORY|format.TMPFILE) == format.DIRECTORY {
 		at.dir = true
@@ -272,4 +273,14 @@ func (f *files) exit(i int32) {
 			f.drop(d)
 		}
 	}
+}
+
+// plain returns a path of a compiled trace without the mark of where it began
+// in the application (docs/compile.md).
+func plain(path []byte) []byte {
+	i := bytes.Index(path, []byte("//"))
+	if i < 0 {
+		return path
+	}
+	return append(append(make([]byte, 0, len(path)), path[:i]...), path[i+1:]...)
 }
