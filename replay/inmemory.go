@@ -31,6 +31,9 @@ func (e *engine) openMemory() error {
 	return failure(fd)
 }
 
+// ahead is how much memory is made ready for what a trace writes.
+const ahead = 64 << 20
+
 // availableMemory returns how many bytes can be used without anything being
 // swapped out.
 func availableMemory() (int64, error) {

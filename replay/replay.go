@@ -126,6 +126,9 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
+	if e.files != nil {
+		e.files.Populate(ahead)
+	}
 	e.bytes.Store(e.Limits.Bytes - want.bytes)
 	return r, nil
 }

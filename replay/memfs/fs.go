@@ -50,6 +50,10 @@ func New(limit int64) (*FS, error) {
 	return fs, nil
 }
 
+// Populate prepares for so many bytes to be written, where that much is left:
+// memory that was never used costs its first user about 0.3 ms for 2 MiB.
+func (fs *FS) Populate(n int64) { fs.populate(min(n, fs.left.Load())) }
+
 // Close gives the memory back. No call may be at work or follow.
 func (fs *FS) Close() error {
 	if err := unix.Munmap(fs.mapping); err != nil {

@@ -97,6 +97,22 @@ func TestRecycling(t *testing.T) {
 	require.LessOrEqual(t, cap(fs.descriptors.free), 8)
 }
 
+// Memory that is there ahead is like any other.
+func TestPopulate(t *testing.T) {
+	fs, m := newFS(t, 1<<20)
+	left := fs.left.Load()
+	for _, n := range []int64{0, 1, 64 << 10, 1 << 40} {
+		fs.Populate(n)
+	}
+	require.Equal(t, left, fs.left.Load())
+	fd := m.create(t, "f", 0)
+	b, from := m.room(2 * pageSize)
+	b[0] = 'x'
+	require.EqualValues(t, 1, m.do(unix.SYS_PWRITE64, fd, from, 1, pageSize))
+	require.EqualValues(t, pageSize+1, m.do(unix.SYS_PREAD64, fd, from, 2*pageSize, 0))
+	require.Equal(t, strings.Repeat("\x00", pageSize)+"x", string(b[:pageSize+1]))
+}
+
 // The paths that a replay takes most often allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	fs, m := newFS(t, 1<<20)
