@@ -9,12 +9,13 @@
 //	json      JSON Lines, the header first
 //	csv       a table, as in RFC 4180
 //	parquet   a table for DuckDB, Spark and the like
+//	perfetto  a timeline for Perfetto and chrome://tracing
 //
 // All are Writers of one domain type. Tables have the columns of row.go. What
 // descriptors and names lead to is followed by files.go, so that every read and
 // write has an absolute offset and a file.
 //
-// JSON, CSV and Parquet hold text, names are bytes. In all three a backslash in
+// JSON, CSV, Parquet and timelines hold text, names are bytes. In all of them a backslash in
 // a name is doubled, and a byte that is not part of valid UTF-8 is \xNN: every
 // name survives, and nearly every name is unchanged.
 //

@@ -32,6 +32,7 @@ var kinds = []struct {
 	{"json", newJSON},
 	{"csv", newCSV},
 	{"parquet", newParquet},
+	{"perfetto", newPerfetto},
 }
 
 // Kinds returns the names of the formats, the default first.

@@ -34,19 +34,8 @@ func (j *jsonWriter) Write(events []format.Event) error {
 		j.row.set(e)
 		j.open('{')
 		for k := range j.row.columns {
-			v := &j.row.columns[k]
-			if v.kind == null {
-				continue
-			}
-			j.key(columnNames[k])
-			switch v.kind {
-			case name:
-				j.name = format.AppendName(j.name[:0], v.text)
-				j.string(j.name)
-			case word:
-				j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
-			default:
-				j.out.b = v.appendPlain(j.out.b)
+			if v := &j.row.columns[k]; v.kind != null {
+				j.column(k, v)
 			}
 		}
 		j.args(e)
@@ -69,6 +58,20 @@ func (j *jsonWriter) Write(events []format.Event) error {
 }
 
 func (j *jsonWriter) Close() error { return j.out.flush() }
+
+// column writes a column that is not null.
+func (j *jsonWriter) column(k int, v *value) {
+	j.key(columnNames[k])
+	switch v.kind {
+	case name:
+		j.name = format.AppendName(j.name[:0], v.text)
+		j.string(j.name)
+	case word:
+		j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
+	default:
+		j.out.b = v.appendPlain(j.out.b)
+	}
+}
 
 // args writes the arguments that have no column and are not 0.
 func (j *jsonWriter) args(e *format.Event) {
