@@ -15,8 +15,8 @@
 // Any number of threads may call at the same time. They never wait in Go:
 // locks are futexes (lock.go), a thread that holds one is pinned to its
 // processor slot, and a read or a write allocates nothing. Locks are taken in
-// the order in which they stand in FS, then that of an open file's offset, then
-// that of inodes, by address, then those of the pages and of the free lists.
+// this order: that of an open file's offset, that of names, those of inodes, by
+// address; while one of the others is held none is asked for.
 //
 // What differs from Linux: nobody is denied anything, as if all were root's;
 // files are regular ones, directories and symbolic links; reads and writes

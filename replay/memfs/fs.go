@@ -17,10 +17,10 @@ const (
 
 // FS is a file system. It is empty but for its root directory.
 type FS struct {
-	names    lock // of table, of which entries lie where, and of freeEntries
-	numbers  lock // of giving out and taking back descriptors
-	objects  lock // of freeInodes, freeFiles and lastInode
-	memory        // its lock is the last
+	names   lock // of table, of which entries lie where, and of freeEntries
+	numbers lock // of giving out and taking back descriptors
+	objects lock // of freeInodes, freeFiles and lastInode
+	memory
 	table    names
 	root     *inode
 	uid, gid uint32
