@@ -165,6 +165,9 @@ func (m *model) header() *format.Header {
 	if s := m.report.LeftOut.String(); s != "" {
 		h.Set(format.MetaLeftOut, s)
 	}
+	if m.sharing > 0 {
+		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
+	}
 	if n := m.report.Unexplained; n > 0 {
 		h.Set(format.MetaUnsettled, fmt.Sprint(n))
 	}

@@ -3,6 +3,7 @@ package compile_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,5 +100,15 @@ func TestGolden(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, string(want), b.String())
 		})
+	}
+}
+
+// Processes that share descriptors are announced; threads are not.
+func TestSharing(t *testing.T) {
+	const fork = "# pianola script 1\n1 0.000000001 clone(%s) = 2 <0.000000001>\n2 0.000000001 exit(0) = ?\n"
+	for flags, want := range map[string]string{"CLONE_FILES|SIGCHLD": "1", "CLONE_FILES|CLONE_THREAD": "", "SIGCHLD": ""} {
+		s, _ := compiled(t, fmt.Sprintf(fork, flags), compile.Options{})
+		got, _ := s.header.Value(format.MetaSharing)
+		require.Equal(t, want, got, flags)
 	}
 }

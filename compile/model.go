@@ -25,6 +25,7 @@ type model struct {
 	used      map[int]bool     // by an event that the filter wants
 	processes []*process
 	table     []format.Thread
+	sharing   int   // processes that share another's table of descriptors
 	home      *node // working directory at the start
 	line      int64 // of the event in hand, counted in the order of the simulation
 

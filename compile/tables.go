@@ -173,8 +173,11 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 	child := m.newThread(tid, t, proc, t.now+compute)
 	child.last, child.idle = e.Start, e.Start
 	child.files, child.dir = t.files, t.dir
-	if flags&format.CloneFiles == 0 {
+	switch {
+	case flags&format.CloneFiles == 0:
 		child.files = t.files.fork()
+	case flags&format.CloneThread == 0:
+		m.sharing++
 	}
 	if flags&format.CloneFS == 0 {
 		child.dir = t.dir.fork()

@@ -48,6 +48,7 @@ const (
 	MetaReplay      = "replay"        // how a log came about; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnsettled   = "not explained" // what compile could not account for
+	MetaSharing     = "sharing"       // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
 )
 
 // Thread is a row of the thread table.

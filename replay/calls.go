@@ -129,6 +129,16 @@ var nullCalls = func() (null [format.NumOps]call) {
 	return null
 }()
 
+// bookkeeping are the operations that are played by the replay's own means.
+// What that takes is taken from the compute that follows, in which the trace has
+// the time of the application's calls.
+var bookkeeping = func() (b [format.NumOps]bool) {
+	for op := range calls {
+		b[op] = calls[op] != nil && format.Op(op).Info().Class == format.ClassProcess
+	}
+	return b
+}()
+
 const (
 	errBadFD   = -int64(unix.EBADF)
 	errInvalid = -int64(unix.EINVAL)

@@ -90,6 +90,7 @@ func (e *engine) build() error {
 			w.parent = e.workers[th.Parent-1]
 		}
 	}
+	e.separate()
 	return e.makeWaits()
 }
 
@@ -268,9 +269,10 @@ func (e *engine) closeAll() {
 	}
 }
 
-// openDescriptors opens what the recorded processes had open at the start. The
-// calling thread is bound by the guard.
-func (e *engine) openDescriptors() error {
+// openDescriptors opens what recorded processes had open at the start: one of
+// them, whose thread this is, or nil for all that have no table to themselves.
+// The calling thread is bound by the guard.
+func (e *engine) openDescriptors(g *guard, only *process) error {
 	first := len(e.trace.Strings())
 	descriptors := e.trace.Header().Descriptors
 	for i, d := range descriptors {
@@ -278,19 +280,22 @@ func (e *engine) openDescriptors() error {
 		if p == nil || p.files.Load() == nil {
 			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
 		}
+		if p != only && (only != nil || p.private) {
+			continue
+		}
 		flags := openFlags(d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC))
-		open := func() int64 { return e.guard.open(&e.names[first+i], flags, 0) }
+		open := func() int64 { return g.open(&e.names[first+i], flags, 0) }
 		// The same place in the same file under two numbers is what ">log
 		// 2>&1" looks like: they move together.
 		for _, twin := range descriptors[:i] {
 			if s := p.own.Load().get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
-				open = func() int64 { return e.guard.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
+				open = func() int64 { return g.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
 				break
 			}
 		}
 		fd := open()
 		if fd >= 0 && d.Offset > 0 {
-			e.guard.sys.call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
+			g.sys.call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
 		}
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))

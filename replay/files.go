@@ -202,6 +202,7 @@ type process struct {
 	own     atomic.Pointer[table] // its own, in use unless another's is shared
 	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
 	threads atomic.Int32          // that have not ended
+	private bool                  // its one thread has a table of the kernel's to itself
 	arena   region                // where it reads to
 	space   region                // the arena and, for what the application maps, room behind it
 	touched pageSet               // pages of the space

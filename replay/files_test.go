@@ -42,6 +42,9 @@ func TestFork(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRoll(1)
+			if test.flags&format.CloneFiles != 0 && test.process != 1 {
+				r.header.Set(format.MetaSharing, "1")
+			}
 			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
 			r.add(1, format.OpOpen, 3, "f", format.RDWR)
 			r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)
@@ -75,6 +78,7 @@ func TestFork(t *testing.T) {
 // An exec in a process that shares its descriptors ends the sharing.
 func TestExecUnshares(t *testing.T) {
 	r := newRoll(1)
+	r.header.Set(format.MetaSharing, "1")
 	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 	r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
 	r.add(1, format.OpOpen, 4, "f", format.RDWR)
@@ -96,6 +100,7 @@ func TestUnshare(t *testing.T) {
 	const ebadf = -int64(unix.EBADF)
 	for _, byParent := range []bool{true, false} {
 		r := newRoll(1)
+		r.header.Set(format.MetaSharing, "2")
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
 		r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
 		r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)

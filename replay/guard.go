@@ -39,8 +39,8 @@ type guard struct {
 	link   [len(ownFiles) + 20]byte
 }
 
-// ownFiles is where the kernel shows this process its descriptors.
-const ownFiles = "/proc/self/fd/"
+// ownFiles is where the kernel shows a thread its descriptors (proc(5)).
+const ownFiles = "/proc/thread-self/fd/"
 
 // name is a path, ready for the kernel.
 type name struct {

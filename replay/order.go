@@ -19,6 +19,7 @@ type progress struct {
 	forEvent  atomic.Int64
 
 	born    atomic.Bool // its creating event has been executed
+	endowed atomic.Bool // it has the descriptors that its process was born with
 	locking atomic.Bool // it waits for a record lock
 	_       [64]byte
 }

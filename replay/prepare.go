@@ -99,7 +99,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 			return err
 		}
 		e.openBegins()
-		return e.openDescriptors()
+		return e.openDescriptors(&e.guard, nil)
 	})
 	p.done.Elapsed = time.Since(begin)
 	return p.done, err

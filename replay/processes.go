@@ -15,8 +15,13 @@ func callClone(w *worker, r *format.Record) int64 {
 	if child.parent != w || child.born.Load() {
 		return r.Ret
 	}
+	share := r.Args[0]&format.CloneFiles != 0
 	if child.process != w.process {
-		w.process.fork(child.process, r.Args[0]&format.CloneFiles != 0)
+		if w.process.private || child.process.private {
+			w.handOver(child, share)
+			return r.Ret
+		}
+		w.process.fork(child.process, share)
 	}
 	child.bear()
 	return r.Ret

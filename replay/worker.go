@@ -25,7 +25,9 @@ type worker struct {
 
 	e       *engine
 	number  int32   // of the thread, from 1
+	tid     int     // of its thread
 	parent  *worker // nil if the thread was there from the start
+	donor   *worker // whose descriptors it fetches when it is born, if any
 	process *process
 	length  int64 // events that the thread has
 	guard   guard
@@ -98,6 +100,15 @@ func (w *worker) prepare() error {
 			return err
 		}
 	}
+	w.tid = unix.Gettid()
+	if w.process.private {
+		if err := w.leaveTable(); err != nil {
+			return err
+		}
+		if err := w.e.openDescriptors(&w.guard, w.process); err != nil {
+			return err
+		}
+	}
 	if err := w.refill(); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -126,6 +137,7 @@ func (w *worker) play() {
 		if !w.awaitBirth() {
 			return
 		}
+		w.inherit()
 		w.end = e.now()
 		w.due = w.end
 	}
@@ -156,6 +168,9 @@ func (w *worker) play() {
 		// measuring is taken off.
 		dur := max(end-begin-e.cost, 0)
 		w.end, w.due, w.last = end, due+dur, end-e.start
+		if bookkeeping[r.Op] {
+			w.due = due
+		}
 		if e.Timing != AFAP {
 			w.late.add(begin - due)
 		}

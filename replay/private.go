@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// A process of one thread has a table of descriptors to itself, and the kernel
+// finds a file in it without counting who uses it: that is 50 to 100 ns of each
+// call. All threads of a program share one table, so the thread that plays such a
+// process leaves it and has its own, in which it opens and closes all that the
+// process does.
+//
+// A fork then has to carry descriptors from one table to another. The child's
+// thread fetches them while the parent waits, as it would in fork.
+
+// pidfdThread is PIDFD_THREAD (Linux 6.9): a descriptor of a thread, not of its
+// process.
+const pidfdThread = unix.O_EXCL
+
+// separate decides which processes get a table of their own.
+func (e *engine) separate() {
+	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || e.Backend != Posix {
+		return
+	}
+	if len(e.processes) > 1 && !threadsCanFetch() {
+		return
+	}
+	for _, p := range e.processes {
+		p.private = p.threads.Load() == 1
+	}
+}
+
+// threadsCanFetch reports whether a thread can take descriptors from another's
+// table.
+func threadsCanFetch() bool {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	fd, err := unix.PidfdOpen(unix.Gettid(), pidfdThread)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(fd)
+	return true
+}
+
+// leaveTable gives the worker's thread, before the start, a table that only it
+// uses. What other processes have open is closed in it: the last close of a file
+// gives back its locks and its space.
+func (w *worker) leaveTable() error {
+	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
+		return fmt.Errorf("separate the descriptors of a process: %w", err)
+	}
+	for _, p := range w.e.processes {
+		files := p.files.Load()
+		if p.private || files == nil {
+			continue
+		}
+		for fd := range files.high.Load() {
+			if s := files.get(fd); s != 0 {
+				s.close(w.sys)
+			}
+		}
+	}
+	return nil
+}
+
+// handOver lets the child's thread, which is born by it, fetch the descriptors
+// that the worker's process has, and waits until it has them.
+func (w *worker) handOver(child *worker, share bool) {
+	if share {
+		w.failf("event %d of thread %d makes a process that shares descriptors, which the trace's header doesn't say", w.event, w.number)
+		return
+	}
+	if w.process.files.Load() == nil || child.process.files.Load() != nil {
+		child.bear()
+		return
+	}
+	child.donor = w
+	child.bear()
+	for !child.endowed.Load() && !w.e.stopped.Load() {
+		seq := child.bell.rung.Load()
+		if child.endowed.Load() || w.e.stopped.Load() {
+			return
+		}
+		unpin()
+		child.bell.wait(seq, 0)
+		pin()
+	}
+}
+
+// inherit fetches the descriptors of the process that forked this one.
+func (w *worker) inherit() {
+	from := w.donor
+	if from == nil {
+		return
+	}
+	files, own := from.process.files.Load(), w.process.own.Load()
+	thread := w.sys.call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
+	for fd := range files.high.Load() {
+		s := files.get(fd)
+		if s == 0 {
+			continue
+		}
+		if real := w.sys.call(unix.SYS_PIDFD_GETFD, uintptr(thread), s.real(), 0); real >= 0 {
+			own.set(fd, newSlot(real, s.name(), s.marks()))
+		}
+	}
+	if thread >= 0 {
+		w.sys.call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
+	}
+	w.process.files.Store(own)
+	w.endowed.Store(true)
+	w.bell.ring()
+}
