@@ -20,10 +20,13 @@ func appendPath(dst []byte, dir string, name []byte) []byte {
 		dst = append(dst, '/')
 	}
 	dst = append(dst, name...)
+	if len(dst) == start {
+		return append(dst, '.')
+	}
 	return dst[:start+len(clean(dst[start:]))]
 }
 
-// clean takes empty words, "." and ".." out of a path, in place.
+// clean takes empty words, "." and ".." out of a path that is not empty, in place.
 func clean(path []byte) []byte {
 	if plain(path) {
 		return path

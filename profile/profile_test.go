@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"reflect"
@@ -184,4 +185,36 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)*256/b.Elapsed().Seconds()/1e6, "Mevents/s")
+}
+
+// BenchmarkFiles is what a program costs that opens many files: four threads,
+// 2000 files, nine reads and writes to an open and a close.
+func BenchmarkFiles(b *testing.B) {
+	var events []format.Event
+	now := int64(0)
+	for i := range int64(2000) {
+		tid, fd := int32(1+i%4), 3+i%50
+		call := func(op format.Op, ret int64, args ...int64) {
+			now++
+			events = append(events, on(op, tid, 3*now, 2, ret, "", args...))
+		}
+		call(format.OpOpenat, fd, format.AtFDCWD)
+		events[len(events)-1].Str[0] = fmt.Appendf(nil, "/data/file%d", i)
+		for k := range int64(9) {
+			call(format.OpPread64, 4096, fd, 0, 4096, k*k%5*4096)
+		}
+		call(format.OpClose, 0, fd)
+	}
+	span := events[len(events)-1].End()
+	var c Collector
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Write(events); err != nil {
+			b.Fatal(err)
+		}
+		for i := range events {
+			events[i].Start += span
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(events)), "ns/event")
 }

@@ -57,10 +57,13 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		}
 	}
 	if t.show != nil {
-		return t.show()
+		os.Stdout.WriteString(clearScreen) // the whole profile takes the place of the last view
 	}
 	return o.write(os.Stdout, series())
 }
+
+// clearScreen moves a terminal's cursor home and clears what it shows.
+const clearScreen = "\x1b[H\x1b[2J"
 
 // showScreen replaces what a terminal shows by what is written. What does not
 // fit is cut off, so that the top stays where it is.
@@ -73,7 +76,7 @@ func showScreen(write func(io.Writer) error) error {
 	if err != nil {
 		width, height = 80, 24
 	}
-	out := []byte("\x1b[H\x1b[2J") // home, clear
+	out := []byte(clearScreen)
 	for i, line := range bytes.Split(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n")) {
 		if i == height-1 {
 			break
