@@ -258,10 +258,8 @@ func TestRoot(t *testing.T) {
 
 	// What is kept is there, and stays for any number of replays.
 	t.Cleanup(func() {
-		inside, err := os.OpenRoot(dir)
-		require.NoError(t, err)
-		defer inside.Close()
-		openUp(inside, ".")
+		_ = os.Chmod(dir+"/closed", 0o700)
+		_ = os.Chmod(dir+"/closed/in", 0o700)
 	})
 	for i := range 3 {
 		res, err := Run(t.Context(), r, Options{Root: dir, Keep: i == 0})

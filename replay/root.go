@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,11 +23,12 @@ var ErrRoot = errors.New("not empty and not made by pianola")
 // root is the directory of a replay.
 type root struct {
 	path    string
-	dir     *os.File // locked, so that no other replay uses it
-	inside  *os.Root // the same, for operations that don't leave it
-	created bool     // by this run
-	fresh   bool     // there is nothing in it but the marker
-	keep    bool     // what is in it at the end
+	dir     *os.File     // locked, so that no other replay uses it
+	inside  *os.Root     // the same, for operations that don't leave it
+	created bool         // by this run
+	fresh   bool         // there is nothing in it but the marker
+	keep    bool         // what is in it at the end
+	lifts   atomic.Int64 // directories that were moved up to be removed
 }
 
 // openRoot makes the root, or takes one that is empty, or one that an earlier
@@ -137,30 +139,6 @@ func (r *root) empty() error {
 	return r.remove(marker)
 }
 
-// remove removes what stands under a name below the root, with all below it.
-// It may be called concurrently.
-func (r *root) remove(name string) error {
-	err := r.inside.RemoveAll(name)
-	if errors.Is(err, fs.ErrPermission) {
-		openUp(r.inside, name)
-		err = r.inside.RemoveAll(name)
-	}
-	if err != nil {
-		return fmt.Errorf("remove from the root: %w", err)
-	}
-	return nil
-}
-
-// openUp lets the owner into directories that a trace has closed to him.
-func openUp(inside *os.Root, name string) {
-	_ = fs.WalkDir(inside.FS(), name, func(path string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = inside.Chmod(path, 0o700)
-		}
-		return nil
-	})
-}
-
 // close gives the root back, without what was made in it unless it is kept.
 func (r *root) close() error {
 	defer r.release()
@@ -171,9 +149,22 @@ func (r *root) close() error {
 		return err
 	}
 	if r.created {
-		if err := os.Remove(r.path); err != nil {
+		if err := r.leave(); err != nil {
 			return fmt.Errorf("remove the root: %w", err)
 		}
 	}
 	return nil
+}
+
+// leave removes the empty root, unless something else stands at its path by
+// now.
+func (r *root) leave() error {
+	here, err := os.Lstat(r.path)
+	if err != nil {
+		return err
+	}
+	if own, err := r.dir.Stat(); err != nil || !os.SameFile(here, own) {
+		return fmt.Errorf("%s is another file by now", r.path)
+	}
+	return unix.Rmdir(r.path)
 }
