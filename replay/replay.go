@@ -49,14 +49,14 @@ type Part struct {
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
-		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name {
+		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." {
 			return nil, fmt.Errorf("replay: %q is no name for a directory, or there twice", p.Name)
 		}
 		names[p.Name] = true
 	}
 	if o.Backend == Posix && o.Root != "" {
 		if err := os.Mkdir(o.Root, 0o700); err == nil {
-			defer os.Remove(o.Root) // unless parts of it are kept
+			defer unix.Rmdir(o.Root) // unless parts of it are kept
 		}
 	}
 	return runAll(ctx, parts, o, (*guard).probe)
@@ -115,7 +115,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
 	where, at := "memory", &root{fresh: true}
 	if e.Backend == Posix {
-		if e.root, err = openRoot(&e.Options); err != nil {
+		if e.root, err = openRoot(&e.Options, e.name != ""); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 		e.guard.root = e.root.dir.Fd()

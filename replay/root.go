@@ -33,8 +33,9 @@ type root struct {
 
 // openRoot makes the root, or takes one that is empty, or one that an earlier
 // replay has left, which is emptied if nothing of it is to be used, and kept in
-// any case.
-func openRoot(o *Options) (*root, error) {
+// any case. The root of one of several traces lies in a directory that an
+// earlier trace may have had for itself, so it is never what a link leads to.
+func openRoot(o *Options, within bool) (*root, error) {
 	path := o.Root
 	r := &root{path: path, keep: o.Keep || o.Prepare == PrepareOnly}
 	// Modes are as the trace has them, so the root itself is closed to others.
@@ -48,7 +49,11 @@ func openRoot(o *Options) (*root, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("make the root: %w", err)
 	}
-	if r.dir, err = os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0); err != nil {
+	flags := os.O_RDONLY | unix.O_DIRECTORY
+	if within {
+		flags |= unix.O_NOFOLLOW
+	}
+	if r.dir, err = os.OpenFile(path, flags, 0); err != nil {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
 	// By the descriptor, for the path may be another directory's by now.

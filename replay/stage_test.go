@@ -38,12 +38,31 @@ func TestRunAll(t *testing.T) {
 	require.Len(t, results, 2)
 	require.NoDirExists(t, root+"2")
 
-	for _, name := range []string{"../a", "", "a", "x/y", ".."} {
+	for _, name := range []string{"../a", "", "a", "x/y", "..", "."} {
 		_, err = RunAll(t.Context(), []Part{{"a", a}, {name, b}}, Options{Root: root + "2"})
 		require.ErrorContains(t, err, "no name for a directory")
 	}
 	_, err = os.Stat(root + "2")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// A link that an earlier trace has left where a root is to be is not followed,
+// to whatever it leads.
+func TestRunAllFollowsNoLink(t *testing.T) {
+	base, secret := outside(t)
+	info, err := os.Lstat(secret)
+	require.NoError(t, err)
+	root := filepath.Join(base, "root")
+	r := newRoll(1)
+	r.add(1, format.OpSymlink, 0, "../dir", "a")
+	_, err = Run(t.Context(), r, Options{Root: root, Keep: true})
+	require.NoError(t, err)
+	_, err = RunAll(t.Context(), []Part{{"a", r}, {"b", r}}, Options{Root: root})
+	require.ErrorIs(t, err, unix.ENOTDIR)
+	left, err := os.ReadDir(filepath.Join(base, "dir"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	unharmed(t, base, info)
 }
 
 // The first that fails stops the others, and the error says which it was.

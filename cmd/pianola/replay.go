@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/format/bin"
@@ -75,7 +76,7 @@ func runReplay(c *cli.Context) error {
 		if o.Keep || o.Prepare == replay.PrepareOnly {
 			fmt.Fprintf(os.Stderr, "pianola: replay: keeping %s\n", o.Root)
 		} else {
-			defer os.Remove(o.Root) // what is in it the replay removes itself
+			defer unix.Rmdir(o.Root) // what is in it the replay removes itself
 		}
 	}
 	var runErr error
