@@ -6,9 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxBegins bounds the directories that are open for paths to begin in; an
-// application has few working directories. Other paths are looked up whole.
-const maxBegins = 256
+// maxBegins bounds the directories that are open for paths to begin in, as does
+// a quarter of the descriptors that the process may have. Other paths are looked
+// up whole. An application has few working directories, but what walks a tree
+// by descriptors, as tar and find do, begins paths in each directory.
+const maxBegins = 1 << 14
 
 // openBegins opens the directories in which the application's relative paths
 // began, which // tells in a path (docs/compile.md). The kernel looks a path up
@@ -18,6 +20,11 @@ func (e *engine) openBegins() {
 	if !e.guard.jailed || e.Backend != Posix {
 		return
 	}
+	most := maxBegins
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		most = int(min(maxBegins, limit.Cur/4))
+	}
 	for i, text := range e.texts {
 		dir, rest, ok := strings.Cut(text, "//")
 		if !ok || dir == "" || rest == "" || rest[0] == '/' {
@@ -25,7 +32,7 @@ func (e *engine) openBegins() {
 		}
 		fd, known := e.begins[dir]
 		if !known {
-			if len(e.begins) == maxBegins {
+			if len(e.begins) == most {
 				continue
 			}
 			n := newName(dir)
