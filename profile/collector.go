@@ -145,7 +145,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	}
 	if one.category != noCategory {
 		if c.intervals.width == 0 {
-			c.intervals.width = max(c.Interval, 1)
+			c.intervals = newSliced(max(c.Interval, 0))
 		}
 		c.intervals.count(one, f)
 		if one.end > one.start {
@@ -181,7 +181,7 @@ func (c *Collector) Profile() *Profile {
 	var place []int
 	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
 	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
-	p.Intervals = c.intervals.intervals(c.runTime, c.Interval == 0, place)
+	p.Intervals = c.intervals.intervals(c.runTime, c.Interval <= 0, place)
 	for i := range p.Threads {
 		p.Times.add(&p.Threads[i].Times)
 	}

@@ -27,8 +27,11 @@ func (v *Span) IO() (sum Total) {
 }
 
 const (
-	// maxSlices bounds the number of slices, 10 MiB of them.
-	maxSlices = 1 << 15
+	// maxSlices bounds the number of slices, 12 MiB of them, and chosenSlices
+	// where their length is not given: so many do for intervals of any length
+	// that can be chosen.
+	maxSlices    = 1 << 15
+	chosenSlices = 1 << 12
 
 	// sliceFiles is how many files a slice tells apart.
 	sliceFiles = 32
@@ -43,6 +46,7 @@ const (
 // added together: so lengths stay numbers that people like.
 type sliced struct {
 	width   int64 // nanoseconds
+	most    int64 // slices
 	widened int64 // how often
 	slices  []slice
 }
@@ -56,9 +60,17 @@ type slice struct {
 	more    bool
 }
 
+// newSliced returns slices of a length, 0 for a choice.
+func newSliced(nanos int64) sliced {
+	if nanos == 0 {
+		return sliced{width: 1, most: chosenSlices}
+	}
+	return sliced{width: nanos, most: maxSlices}
+}
+
 // count adds a call on a file, which can be nil.
 func (s *sliced) count(c *call, f *file) {
-	for c.end/s.width >= maxSlices {
+	for c.end/s.width >= s.most {
 		s.widen()
 	}
 	from, to := c.start/s.width, c.end/s.width
