@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 	"unsafe"
@@ -26,8 +27,10 @@ type Cost struct {
 // calibration measures a Cost on the calling thread, which must be locked: reads
 // of a page from the page cache in a loop, first free and then recorded. A call
 // that moves no data would show less, for it leaves the recorder's lines in the
-// processor's caches. It takes some milliseconds. The figures are lower
-// quartiles, so that rounds that were interrupted do not count.
+// processor's caches. It takes some milliseconds. The figures are those of the
+// quickest round of each: other work on the machine, and be it on the other
+// half of the same core, adds to a round and never takes away, and of many short
+// ones some meet none.
 type calibration struct {
 	fd   int // of a regular file of a page
 	page []byte
@@ -35,8 +38,8 @@ type calibration struct {
 }
 
 const (
-	calibrationRounds = 9
-	calibrationCalls  = 1000 // per round
+	calibrationRounds = 150
+	calibrationCalls  = 100 // per round
 )
 
 // newCalibration measures the system call as it is without a recorder, and so
@@ -55,7 +58,7 @@ func newCalibration() (*calibration, error) {
 	for i := range rounds {
 		rounds[i] = c.round(calibrationCalls)
 	}
-	c.free = quick(rounds[:])
+	c.free = slices.Min(rounds[:])
 	return c, nil
 }
 
@@ -78,14 +81,15 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 	}
 	// The ring must hold a round, whatever its size.
 	calls := min(calibrationCalls, ring.size()/plainBytes/2)
-	var rounds [calibrationRounds]int64
-	durations := make([]int64, 0, calibrationRounds*calls)
+	whole, inner := int64(math.MaxInt64), int64(math.MaxInt64)
+	durations := make([]int64, 0, calls)
 	var err error
-	for i := range rounds {
-		rounds[i] = c.round(calls)
-		if durations, err = readDurations(ring, durations); err != nil {
+	for range calibrationRounds {
+		took := c.round(calls)
+		if durations, err = readDurations(ring, durations[:0]); err != nil {
 			break
 		}
+		whole, inner = min(whole, took), min(inner, median(durations))
 	}
 	if uerr := r.UnfollowSelf(); err == nil {
 		err = uerr
@@ -96,9 +100,9 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 	if err != nil {
 		return Cost{}, err
 	}
-	inside := quick(durations) - c.free
+	inside := inner - c.free
 	// A machine that was busy before and is not now makes less than nothing of it.
-	return Cost{Inside: inside, Outside: max(quick(rounds[:])-c.free-inside, -inside)}, nil
+	return Cost{Inside: inside, Outside: max(whole-c.free-inside, -inside)}, nil
 }
 
 // readDurations empties the ring and appends the durations of the calls.
@@ -117,16 +121,6 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			durations = append(durations, int64(e.Dur))
 		}
 	}
-}
-
-// quick sorts v and returns its lower quartile, 0 for none: what other work on
-// the machine adds is nearly always more and never less.
-func quick(v []int64) int64 {
-	if len(v) == 0 {
-		return 0
-	}
-	slices.Sort(v)
-	return v[len(v)/4]
 }
 
 // median sorts v and returns its middle, 0 for none.
