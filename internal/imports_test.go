@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"pianola/replay":              {"pianola/format", "pianola/replay/memfs", "golang.org/x/sys/"},
 	"pianola/replay/memfs":        {"golang.org/x/sys/"},
 	"pianola/profile":             {"pianola/format", "github.com/HdrHistogram/hdrhistogram-go", "gonum.org/v1/plot"},
+	"pianola/profile/page":        {"pianola/format", "pianola/profile"},
 	"pianola/cmd/pianola":         {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/scripts/load":        {},
 	"pianola/internal":            {},

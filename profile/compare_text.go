@@ -44,6 +44,12 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 	return err
 }
 
+// Summary returns the verdict, and which side is faster, in a line each; the
+// second is empty where the run times do not tell.
+func (c *Comparison) Summary(tolerance float64) (verdict, conclusion string) {
+	return c.verdict(c.Judge(tolerance), unitOf(c.longest())), strings.TrimSuffix(c.conclusion(), "\n")
+}
+
 // longest returns the longest time of the table, in seconds.
 func (c *Comparison) longest() (longest float64) {
 	for i := range c.Rows {

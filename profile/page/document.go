@@ -1,0 +1,186 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+
+	"pianola/format"
+	"pianola/profile"
+)
+
+// document is the data of a page. Times are in nanoseconds, but for the
+// tables and the comparison, which are those of the JSON output: in seconds.
+type document struct {
+	Command    string         `json:"command"`
+	Runs       []run          `json:"runs"`
+	Curves     curves         `json:"curves"`
+	Rates      rates          `json:"rates"`
+	Comparison *comparisonDoc `json:"comparison,omitempty"`
+}
+
+type comparisonDoc struct {
+	Verdict    string `json:"verdict"`
+	Conclusion string `json:"conclusion"`
+	Figures    any    `json:"figures"` // of profile.Comparison.Document
+}
+
+type run struct {
+	Name        string           `json:"name"`
+	Facts       []fact           `json:"facts"`
+	RunTime     int64            `json:"run_time"`
+	All         total            `json:"all"`
+	Categories  []total          `json:"categories"`
+	Times       profile.Times    `json:"times"`
+	Threads     int              `json:"threads"`
+	Processes   int              `json:"processes"`
+	Files       int              `json:"files"`
+	Latency     []latency        `json:"latency"`
+	Sizes       [2][]size        `json:"sizes"` // of reads and writes
+	Concurrency []int64          `json:"concurrency"`
+	Heat        []heat           `json:"heat"`
+	Tables      map[string]table `json:"tables"`
+}
+
+// fact is a line about a recording.
+type fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+type total struct {
+	Calls  int64 `json:"calls"`
+	Errors int64 `json:"errors"`
+	Bytes  int64 `json:"bytes"`
+	Nanos  int64 `json:"nanos"`
+	Known  bool  `json:"known"` // a duration is known of a call, or there is none
+}
+
+type latency struct {
+	Op    string     `json:"op"`
+	Calls int64      `json:"calls"`
+	Nanos int64      `json:"nanos"`
+	Bars  [][3]int64 `json:"bars"` // first and last nanosecond, calls
+}
+
+type size struct {
+	From  int64 `json:"from"`
+	Calls int64 `json:"calls"`
+	Bytes int64 `json:"bytes"`
+}
+
+// maxOps is how many operations have a distribution in the page.
+const maxOps = 12
+
+// facts are the remarks of a recording that the page shows.
+var facts = []struct{ key, name string }{
+	{format.MetaReplay, "replay"},
+	{format.MetaStart, "recorded"},
+	{format.MetaKernel, "kernel"},
+	{format.MetaArch, "architecture"},
+	{format.MetaFileSystems, "file systems"},
+	{format.MetaCwd, "working directory"},
+	{format.MetaTool, "recorder"},
+	{format.MetaCost, "recorder's cost per event, ns"},
+	{format.MetaLost, "events lost"},
+	{format.MetaLeftOut, "left out by compile"},
+	{format.MetaExit, "exit status"},
+}
+
+func newDocument(runs []Run, c *Comparison) (*document, error) {
+	d := &document{}
+	var profiles []*profile.Profile
+	for i := range runs {
+		one, err := newRun(&runs[i])
+		if err != nil {
+			return nil, err
+		}
+		d.Runs = append(d.Runs, one)
+		profiles = append(profiles, runs[i].Profile)
+		if command, ok := runs[i].value(format.MetaCommand); ok && d.Command == "" {
+			d.Command = plain(command)
+		}
+	}
+	d.Curves, d.Rates = newCurves(profiles), newRates(profiles)
+	if c != nil {
+		verdict, conclusion := c.Summary(c.Tolerance)
+		d.Comparison = &comparisonDoc{verdict, conclusion, c.Document(c.Tolerance)}
+	}
+	return d, nil
+}
+
+func (r *Run) value(key string) (string, bool) {
+	h := format.Header{Meta: r.Meta}
+	return h.Value(key)
+}
+
+func (d *document) title() string {
+	what := "profile"
+	if d.Comparison != nil {
+		what = "comparison"
+	}
+	if d.Command == "" {
+		return "Pianola " + what
+	}
+	return d.Command + " – Pianola " + what
+}
+
+func newRun(r *Run) (run, error) {
+	p := r.Profile
+	out := run{
+		Name: plain(r.Name), Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
+		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
+		Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
+	}
+	for _, f := range facts {
+		if v, ok := r.value(f.key); ok {
+			out.Facts = append(out.Facts, fact{f.name, plain(v)})
+		}
+	}
+	for k := range p.Categories {
+		out.Categories = append(out.Categories, newTotal(&p.Categories[k]))
+	}
+	for k := range p.Sizes {
+		out.Sizes[k] = []size{}
+		for _, c := range p.Sizes[k] {
+			out.Sizes[k] = append(out.Sizes[k], size{c.From, c.Calls, c.Bytes})
+		}
+	}
+	for op, l := range p.OpLatency {
+		if l != nil {
+			out.Latency = append(out.Latency, newLatency(format.Op(op).String(), p.Ops[op].Nanos, l))
+		}
+	}
+	slices.SortStableFunc(out.Latency, func(a, b latency) int { return cmp.Compare(b.Nanos, a.Nanos) })
+	out.Latency = out.Latency[:min(maxOps, len(out.Latency))]
+	var err error
+	out.Tables, err = newTables(p)
+	return out, err
+}
+
+func newTotal(t *profile.Total) total {
+	return total{t.Calls, t.Errors, t.Bytes, t.Nanos, t.Calls == 0 || t.Unknown < t.Calls}
+}
+
+func newLatency(name string, nanos int64, l *profile.Latency) latency {
+	out := latency{Op: name, Calls: l.Calls, Nanos: nanos}
+	for _, b := range l.Bars {
+		out.Bars = append(out.Bars, [3]int64{b.From, b.To, b.Calls})
+	}
+	return out
+}
+
+// maxText bounds what the page shows of a remark, in bytes.
+const maxText = 1 << 12
+
+// plain returns a text of strangers as valid UTF-8 of bounded length.
+func plain(s string) string {
+	cut := len(s) > maxText
+	if cut {
+		s = s[:maxText]
+	}
+	b := format.AppendName(nil, []byte(s))
+	if cut {
+		b = append(b, "…"...)
+	}
+	return string(b)
+}

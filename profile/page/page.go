@@ -1,0 +1,109 @@
+// Package page writes a profile, or a comparison, as one HTML page that opens
+// from disk: the style, the scripts and the data stand in it, and it asks
+// nothing of any network.
+//
+//	Run, Comparison → document (JSON) → page.html + page.css + *.js → charts and tables in the browser
+//
+// The page is bounded, however long a recording was: curves and rates have a
+// fixed number of points, tables end after those rows that took the most time,
+// and say so.
+//
+// Names and commands come from strangers. They reach the page as data that a
+// script puts into text nodes, and the page's policy lets nothing run or load
+// but what was written here.
+package page
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"sync"
+
+	"pianola/format"
+	"pianola/profile"
+)
+
+// Run is one side of a page.
+type Run struct {
+	Name    string        // what the page calls it: "application"
+	Meta    []format.Meta // the remarks of its recording
+	Profile *profile.Profile
+}
+
+// Comparison is what a page says of two runs.
+type Comparison struct {
+	*profile.Comparison
+	Tolerance float64 // a part of 1
+}
+
+//go:embed page.html page.css script uplot/uPlot.iife.min.js uplot/uPlot.min.css
+var files embed.FS
+
+// parts are the files that are put together into the page, in their order.
+var (
+	styles  = []string{"uplot/uPlot.min.css", "page.css"}
+	scripts = []string{
+		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/chart.js",
+		"script/bars.js", "script/heat.js", "script/table.js", "script/compare.js", "script/page.js",
+	}
+)
+
+// frame is the page without its data.
+type frame struct {
+	*template.Template
+	Style  template.CSS
+	Script template.JS
+	Policy string
+}
+
+var load = sync.OnceValue(func() *frame {
+	style, script := joined(styles), joined(scripts)
+	return &frame{
+		Template: template.Must(template.ParseFS(files, "page.html")),
+		Style:    template.CSS(style),
+		Script:   template.JS(script),
+		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; " +
+			"style-src " + hash(style) + "; script-src " + hash(script),
+	}
+})
+
+func joined(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		text, err := files.ReadFile(name)
+		if err != nil {
+			panic("internal error: " + err.Error()) // it is embedded
+		}
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// hash returns the name of an inline text in a policy.
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Write writes a page about one run or about several, the first of which is
+// the application where they are compared. c is nil where they are not.
+func Write(w io.Writer, runs []Run, c *Comparison) error {
+	doc, err := newDocument(runs, c)
+	if err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	f := load()
+	if err := f.Execute(w, struct {
+		*frame
+		Title string
+		Data  *document
+	}{f, doc.title(), doc}); err != nil {
+		return fmt.Errorf("page: %w", err)
+	}
+	return nil
+}
