@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/profile"
+	"pianola/profile/page"
 )
 
 // comparisonForms are the forms in which a comparison is printed, the default
@@ -30,7 +32,7 @@ func compareCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "compare",
 		Usage: "say how true replays are to the application, or which of two is faster",
-		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--format text|json|csv|benchstat] APPLICATION REPLAY…\n" +
+		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--html FILE] [--format text|json|csv|benchstat] APPLICATION REPLAY…\n" +
 			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…",
 		Description: "Each operand is a script, a compiled trace or the log of a replay. The exit status is 1\n" +
 			"where a time differs by more than the tolerance. With six runs of each side or more the\n" +
@@ -41,6 +43,7 @@ func compareCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
 			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, which opens from disk"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 		},
@@ -71,14 +74,15 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	a, err := readProfiles(applications)
+	aRuns, err := readRuns("application", applications)
 	if err != nil {
 		return err
 	}
-	r, err := readProfiles(replays)
+	rRuns, err := readRuns("replay", replays)
 	if err != nil {
 		return err
 	}
+	a, r := profilesOf(aRuns), profilesOf(rRuns)
 	if plot != "" {
 		err := writePlot(plot,
 			profile.Series{Name: "application", Profile: profile.Typical(a)},
@@ -88,6 +92,12 @@ func runCompare(c *cli.Context) error {
 		}
 	}
 	result := profile.Compare(a, r)
+	if html := c.String("html"); html != "" {
+		runs := []page.Run{typical(aRuns), typical(rRuns)}
+		if err := writePage(html, runs, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
+			return err
+		}
+	}
 	if err := write(result, os.Stdout, tolerance); err != nil {
 		return err
 	}
@@ -116,24 +126,34 @@ func comparisonForm(c *cli.Context) (func(*profile.Comparison, io.Writer, float6
 	return nil, usage(c, "--format is one of %s, not %q", strings.Join(names, ", "), name)
 }
 
-func readProfiles(names []string) (profiles []*profile.Profile, err error) {
+// readRuns reads the recordings of one side.
+func readRuns(side string, names []string) (runs []page.Run, err error) {
 	for _, name := range names {
-		p, err := readProfile(name)
+		r, done, err := openRecording(name)
 		if err != nil {
 			return nil, err
 		}
-		profiles = append(profiles, p)
+		p, err := profile.Read(r)
+		done()
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, page.Run{Name: side, Meta: r.Header().Meta, Profile: p})
 	}
-	return profiles, nil
+	return runs, nil
 }
 
-func readProfile(name string) (*profile.Profile, error) {
-	r, done, err := openRecording(name)
-	if err != nil {
-		return nil, err
+func profilesOf(runs []page.Run) (profiles []*profile.Profile) {
+	for i := range runs {
+		profiles = append(profiles, runs[i].Profile)
 	}
-	defer done()
-	return profile.Read(r)
+	return profiles
+}
+
+// typical returns the run to draw.
+func typical(runs []page.Run) page.Run {
+	profiles := profilesOf(runs)
+	return runs[slices.Index(profiles, profile.Typical(profiles))]
 }
 
 func checkPlot(name string) error {
@@ -150,6 +170,10 @@ func writePlot(name string, series ...profile.Series) error {
 	return writeOutput(name, func(o *output) error {
 		return profile.Plot(o, strings.TrimPrefix(filepath.Ext(name), "."), series...)
 	})
+}
+
+func writePage(name string, runs []page.Run, c *page.Comparison) error {
+	return writeOutput(name, func(o *output) error { return page.Write(o, runs, c) })
 }
 
 // parseTolerance reads "10%" or "0.1".

@@ -13,6 +13,7 @@ import (
 	"pianola/format"
 	"pianola/format/foreign"
 	"pianola/profile"
+	"pianola/profile/page"
 )
 
 // profileForms are the forms in which a profile is printed, the default first.
@@ -23,7 +24,7 @@ func profileCommand() *cli.Command {
 		Name:  "profile",
 		Usage: "say where the time goes: operations, files, threads",
 		UsageText: "pianola profile [--all] [--by " + strings.Join(profile.Views(), "|") + "] [--sort COLUMN] [--top N] [--interval D]\n" +
-			"                [--format " + strings.Join(profileForms, "|") + "] [--plot FILE] TRACE…\n" +
+			"                [--format " + strings.Join(profileForms, "|") + "] [--plot FILE] [--html FILE] TRACE…\n" +
 			"pianola profile --follow [option]… SCRIPT",
 		Description: "Each operand is a script, a compiled trace or the log of a replay; several are profiled one\n" +
 			"after the other. Times are those of the recording, the recorder's own included. See\n" +
@@ -39,6 +40,7 @@ func profileCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables into `FILE`, which opens from disk"},
 			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
 		},
 		Action: runProfile,
@@ -50,7 +52,7 @@ type profileReport struct {
 	form, by, sort string
 	top            int // rows of a table, 0 for all
 	interval       int64
-	plot           string
+	plot, html     string
 }
 
 func runProfile(c *cli.Context) error {
@@ -62,15 +64,24 @@ func runProfile(c *cli.Context) error {
 		return followProfile(c, o)
 	}
 	var series []profile.Series
+	var runs []page.Run
 	for _, name := range c.Args().Slice() {
 		collector := &profile.Collector{Interval: o.interval}
-		if err := collect(collector, name); err != nil {
+		meta, err := collect(collector, name)
+		if err != nil {
 			return err
 		}
-		series = append(series, profile.Series{Name: name, Profile: collector.Profile()})
+		p := collector.Profile()
+		series = append(series, profile.Series{Name: name, Profile: p})
+		runs = append(runs, page.Run{Name: name, Meta: meta, Profile: p})
 	}
 	if o.plot != "" {
 		if err := writePlot(o.plot, series...); err != nil {
+			return err
+		}
+	}
+	if o.html != "" {
+		if err := writePage(o.html, runs, nil); err != nil {
 			return err
 		}
 	}
@@ -81,13 +92,15 @@ func runProfile(c *cli.Context) error {
 func profileOptions(c *cli.Context) (*profileReport, error) {
 	o := &profileReport{
 		form: c.String("format"), by: c.String("by"), sort: c.String("sort"), top: c.Int("top"),
-		interval: c.Duration("interval").Nanoseconds(), plot: c.String("plot"),
+		interval: c.Duration("interval").Nanoseconds(), plot: c.String("plot"), html: c.String("html"),
 	}
 	switch {
 	case c.NArg() == 0:
 		return nil, usage(c, "want a recording, got no operand")
 	case c.Bool("follow") && c.NArg() > 1:
 		return nil, usage(c, "--follow takes one script, got %d operands", c.NArg())
+	case c.Bool("follow") && c.IsSet("html"):
+		return nil, usage(c, "--follow and --html exclude each other")
 	case c.Bool("json") && c.IsSet("format") && o.form != "json":
 		return nil, usage(c, "--json and --format %s exclude each other", o.form)
 	case !slices.Contains(profileForms, o.form):
@@ -125,38 +138,39 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 }
 
 // collect adds up a recording, as it is: nothing is subtracted, and nothing
-// left out.
-func collect(c *profile.Collector, name string) error {
+// left out. It returns the recording's remarks.
+func collect(c *profile.Collector, name string) ([]format.Meta, error) {
 	f, err := openInput(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if isTrace(f) {
 		defer f.Close()
 		t, err := traceOf(f)
-		if err == nil {
-			err = c.Read(t.Events())
-		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		return nil
+		r := t.Events()
+		if err := c.Read(r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		return r.Header().Meta, nil
 	}
 	f.Close()
 	src, err := inspect(foreign.Options{}, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer src.Close()
 	r, err := src.open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.Read(r); err != nil {
-		return err
+		return nil, err
 	}
 	warnLost(name, r.Header())
-	return nil
+	return r.Header().Meta, nil
 }
 
 // warnLost says where a recording is known to miss something.
