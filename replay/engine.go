@@ -102,7 +102,7 @@ func (e *engine) makeNames() error {
 	e.names = make([]name, len(e.texts))
 	for i, s := range e.texts {
 		if strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("string %d of the trace, %q, holds a NUL byte", i, s)
+			return fmt.Errorf("string %d of the trace, %.40q, holds a NUL byte", i, s)
 		}
 		e.names[i] = newName(s)
 	}
@@ -274,8 +274,8 @@ func (e *engine) closeAll() {
 // The calling thread is bound by the guard.
 func (e *engine) openDescriptors(g *guard, only *process) error {
 	first := len(e.trace.Strings())
-	descriptors := e.trace.Header().Descriptors
-	for i, d := range descriptors {
+	opened := make(map[format.Descriptor]slot) // by all but the number
+	for i, d := range e.trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
 			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
@@ -283,26 +283,29 @@ func (e *engine) openDescriptors(g *guard, only *process) error {
 		if p != only && (only != nil || p.private) {
 			continue
 		}
-		flags := openFlags(d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC))
-		open := func() int64 { return g.open(&e.names[first+i], flags, 0) }
+		if p.own.Load().get(int64(d.FD)) != 0 {
+			return fmt.Errorf("descriptor %d of process %d is there twice", d.FD, d.Process)
+		}
 		// The same place in the same file under two numbers is what ">log
 		// 2>&1" looks like: they move together.
-		for _, twin := range descriptors[:i] {
-			if s := p.own.Load().get(int64(twin.FD)); s != 0 && twin.Process == d.Process && twin.Path == d.Path && twin.Flags == d.Flags && twin.Offset == d.Offset {
-				open = func() int64 { return g.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0) }
-				break
-			}
+		place, fd := d, int64(0)
+		place.FD = 0
+		if twin, ok := opened[place]; ok {
+			fd = g.sys.call(unix.SYS_FCNTL, twin.real(), unix.F_DUPFD_CLOEXEC, 0)
+		} else {
+			fd = g.open(&e.names[first+i], openFlags(d.Flags&^(format.CREAT|format.EXCL|format.TRUNC)), 0)
 		}
-		fd := open()
 		if fd >= 0 && d.Offset > 0 {
 			g.sys.call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
 		}
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))
 		}
-		if !p.own.Load().set(int64(d.FD), newSlot(fd, int32(first+i), openMarks(d.Flags))) {
+		s := newSlot(fd, int32(first+i), openMarks(d.Flags))
+		if !p.own.Load().set(int64(d.FD), s) {
 			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, ErrLimit)
 		}
+		opened[place] = s
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -199,6 +200,10 @@ func TestCheck(t *testing.T) {
 		{"negative", Limits{}, format.File{Path: "x", Type: format.TypeReg, Size: -1}, "bytes", true},
 		{"directory", Limits{}, format.File{Path: "x", Type: format.TypeDir, Size: 1 << 39}, "files", true},
 		{"files", Limits{Files: 1}, format.File{Path: "x", Type: format.TypeReg}, "1 files", true},
+		{"attributes", Limits{Bytes: 99}, format.File{Path: "x", Type: format.TypeReg, Attrs: []format.Attr{{Name: "user.a", Size: 100}}}, "99 bytes", true},
+		{"long path", Limits{}, format.File{Path: strings.Repeat("x/", 2048), Type: format.TypeReg}, "longer than 4095 bytes", false},
+		{"long target", Limits{}, format.File{Path: "x", Type: format.TypeLnk, Target: strings.Repeat("x", 4096)}, "longer than 4095 bytes", false},
+		{"NUL", Limits{}, format.File{Path: "x\x00y", Type: format.TypeReg}, "holds a NUL byte", false},
 		{"threads", Limits{Threads: 1}, format.File{Path: "x", Type: format.TypeReg}, "2 threads", true},
 	}
 	for _, test := range tests {
@@ -216,6 +221,33 @@ func TestCheck(t *testing.T) {
 			require.NoDirExists(t, dir)
 		})
 	}
+}
+
+// What a trace names takes memory, and what it plays takes room for the log,
+// before anything is played.
+func TestCheckMemory(t *testing.T) {
+	for name, fill := range map[string]func(*roll){
+		"long names":  func(r *roll) { r.str(strings.Repeat("x", minMemory/6)) },
+		"many names":  func(r *roll) { r.strings = make([]string, minMemory/2/nameBytes+1) },
+		"descriptors": func(r *roll) { r.header.Descriptors = []format.Descriptor{{Path: strings.Repeat("x", minMemory/6)}} },
+		"events":      func(r *roll) { r.threads[0].records = make([]format.Record, minMemory/4/entrySize+1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoll(1)
+			fill(r)
+			_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Memory: minMemory, Bytes: 1000}})
+			require.ErrorIs(t, err, ErrLimit)
+		})
+	}
+}
+
+func TestDescriptorTwice(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
+	d := format.Descriptor{Process: 1, FD: 3, Path: "f"}
+	r.header.Descriptors = []format.Descriptor{d, d}
+	_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+	require.ErrorContains(t, err, "descriptor 3 of process 1 is there twice")
 }
 
 func TestUnknownParent(t *testing.T) {
