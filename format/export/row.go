@@ -134,7 +134,7 @@ func (r *row) set(e *format.Event) {
 		at := [...]*file{s.file, s.outFile}[i]
 		switch k := sh.paths[i]; {
 		case k >= 0 && e.Str[k] != nil:
-			r.text(column, e.Str[k])
+			r.text(column, plain(e.Str[k]))
 		case at != nil && (sh.fd >= 0 || i == 1):
 			r.paths[i] = append(r.paths[i][:0], at.path...)
 			r.text(column, r.paths[i])

@@ -168,6 +168,9 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 	switch a.Kind {
 	case format.Path, format.Text:
 		if s := e.Str[info.StringIndex(k)]; s != nil {
+			if a.Kind == format.Path {
+				s = plain(s)
+			}
 			return format.AppendQuoted(dst, s)
 		}
 		return append(dst, "NULL"...)
