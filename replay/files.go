@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -57,7 +56,7 @@ type table struct {
 	// event that closes them. A close frees its number before it returns, so
 	// in the recording, too, an open of another thread can end before it.
 	late struct {
-		sync.Mutex
+		lock
 		n     atomic.Int32
 		fds   [maxLate]int64
 		slots [maxLate]slot
@@ -102,8 +101,8 @@ func (t *table) set(fd int64, s slot) bool {
 }
 
 func (t *table) keep(fd int64, s slot) bool {
-	t.late.Lock()
-	defer t.late.Unlock()
+	t.late.take()
+	defer t.late.give()
 	n := t.late.n.Load()
 	if n == maxLate {
 		return false
@@ -116,8 +115,8 @@ func (t *table) keep(fd int64, s slot) bool {
 // takeLate returns the oldest descriptor of that number that waits for its
 // close.
 func (t *table) takeLate(fd int64) (s slot) {
-	t.late.Lock()
-	defer t.late.Unlock()
+	t.late.take()
+	defer t.late.give()
 	n := int(t.late.n.Load())
 	for i := range n {
 		if t.late.fds[i] == fd {
