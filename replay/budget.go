@@ -31,6 +31,19 @@ func (w *worker) spend(n int64) bool {
 	return false
 }
 
+// block is what a file system gives a file at a time, at the least.
+const block = 4096
+
+// spendAt is spend for a call that says where in a file it writes: a single byte
+// can take a block there.
+func (w *worker) spendAt(n int64) bool {
+	return w.spend((min(n, 1<<62) + block - 1) &^ (block - 1))
+}
+
+// spendMove is spend for a call that moves the place where a file is written
+// next, which can then be a block of its own.
+func (w *worker) spendMove() bool { return w.spend(block) }
+
 // reserve takes bytes for a call that may write as many as n, and mostly writes
 // fewer: those that ask for all that there is. It returns how many the call may
 // write; what it leaves is to be given back by settle.

@@ -220,7 +220,7 @@ func callWrite(w *worker, r *format.Record) int64 {
 }
 
 func callPwrite64(w *worker, r *format.Record) int64 {
-	if !w.spend(r.Args[2]) {
+	if !w.spendAt(r.Args[2]) {
 		return errNoSpace
 	}
 	return w.transfer(unix.SYS_PWRITE64, unix.SYS_PWRITEV, w.e.pool, r, uintptr(r.Args[3]))
@@ -265,14 +265,14 @@ func callWritev(w *worker, r *format.Record) int64 {
 }
 
 func callPwritev(w *worker, r *format.Record) int64 {
-	if !w.spend(r.Args[4]) {
+	if !w.spendAt(r.Args[4]) {
 		return errNoSpace
 	}
 	return w.vector(unix.SYS_PWRITEV, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), 0)
 }
 
 func callPwritev2(w *worker, r *format.Record) int64 {
-	if !w.spend(r.Args[4]) {
+	if !w.spendAt(r.Args[4]) {
 		return errNoSpace
 	}
 	return w.vector(unix.SYS_PWRITEV2, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
@@ -283,6 +283,9 @@ func callLseek(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
+	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
+		return errNoSpace
+	}
 	return w.sys.call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
 }
 
@@ -291,7 +294,7 @@ func callFtruncate(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	if !w.allowLength(r.Args[1]) {
+	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
 	return w.sys.call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
@@ -303,7 +306,7 @@ func callFallocate(w *worker, r *format.Record) int64 {
 		return errBadFD
 	}
 	const frees = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_COLLAPSE_RANGE
-	if r.Args[1]&frees == 0 && !w.spend(r.Args[3]) {
+	if r.Args[1]&frees == 0 && !w.spendAt(r.Args[3]) {
 		return errNoSpace
 	}
 	return w.sys(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)

@@ -43,6 +43,9 @@ func callCopyFileRange(w *worker, r *format.Record) int64 {
 	if r.Args[4] < 0 {
 		return errInvalid
 	}
+	if r.Args[3] != -1 && !w.spendMove() {
+		return errNoSpace
+	}
 	n := w.reserve(r.Args[4])
 	got := w.sys(unix.SYS_COPY_FILE_RANGE, in.real(), w.place(0, r.Args[1]), out.real(), w.place(1, r.Args[3]), uintptr(n), uintptr(r.Args[5]))
 	return w.settle(r.Args[4], n, got)
@@ -121,6 +124,9 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 func (w *worker) pour(fd, offset, recorded int64) int64 {
 	if recorded < 0 {
 		return recorded
+	}
+	if offset != -1 && !w.spendMove() {
+		return errNoSpace
 	}
 	n := w.reserve(recorded)
 	write := format.Record{Args: [format.MaxArgs]int64{fd, 0, n}}

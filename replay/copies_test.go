@@ -45,7 +45,7 @@ func TestCopies(t *testing.T) {
 }
 
 // A call that asks for all that there is takes no more from the limit than it
-// wrote, but cannot be told from one that was cut short by using all of it.
+// wrote, and a block for the place, but cannot be told from one that was cut short by using all of it.
 func TestCopiesWithinTheLimit(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 10})
@@ -58,12 +58,51 @@ func TestCopiesWithinTheLimit(t *testing.T) {
 	run := func(bytes int64) (*Result, error) {
 		return Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: bytes}})
 	}
-	res, err := run(10 + 1001)
+	const all = 10 + 100*10 + 50*block
+	res, err := run(all + 1)
 	require.NoError(t, err)
 	faultless(t, r, res)
-	res, err = run(10 + 1000)
+	res, err = run(all)
 	require.ErrorIs(t, err, ErrLimit)
 	require.EqualValues(t, len(r.threads[0].records), res.Executed, "the last one ends the run")
+}
+
+// A byte in a block of its own counts as the block, however it gets there.
+func TestBlocksCount(t *testing.T) {
+	for name, way := range map[string]func(r *roll, at int){
+		"pwrite": func(r *roll, at int) { r.add(1, format.OpPwrite64, 1, 3, 0, 1, at) },
+		"lseek": func(r *roll, at int) {
+			r.add(1, format.OpLseek, int64(at), 3, at, unix.SEEK_SET)
+			r.add(1, format.OpWrite, 1, 3, 0, 1)
+		},
+		"ftruncate": func(r *roll, at int) {
+			r.add(1, format.OpFtruncate, 0, 3, at)
+			r.add(1, format.OpWrite, 1, 4, 0, 1)
+		},
+		"truncate": func(r *roll, at int) {
+			r.add(1, format.OpTruncate, 0, "f", at)
+			r.add(1, format.OpWrite, 1, 4, 0, 1)
+		},
+		"fallocate":       func(r *roll, at int) { r.add(1, format.OpFallocate, 0, 3, 0, at, 1) },
+		"copy_file_range": func(r *roll, at int) { r.add(1, format.OpCopyFileRange, 1, 5, 0, 3, at, 1, 0) },
+		"splice":          func(r *roll, at int) { r.add(1, format.OpSplice, 1, -1, -1, 3, at, 1, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoll(1)
+			r.file(format.File{Path: "g", Type: format.TypeReg, Mode: 0o600, Size: 1})
+			r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+			r.add(1, format.OpOpen, 4, "f", format.WRONLY|format.APPEND)
+			r.add(1, format.OpOpen, 5, "g", format.RDONLY)
+			for i := range 100 {
+				way(r, i*block)
+			}
+			res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 101 * (block + 2)}})
+			require.NoError(t, err)
+			faultless(t, r, res)
+			_, err = Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 99 * block}})
+			require.ErrorIs(t, err, ErrLimit)
+		})
+	}
 }
 
 // What is reserved and not used goes back, to the others too.

@@ -163,7 +163,7 @@ func callTruncate(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	if !w.allowLength(r.Args[1]) {
+	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
 	if w.guard.jailed {
