@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
 
-.PHONY: help build demo truth test race bench fuzz lint generate clean deps-demo deps-truth deps-test
+.PHONY: help build demo pictures truth test race bench fuzz lint generate clean deps-demo deps-truth deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -14,8 +14,12 @@ help: ## list the targets
 build: ## bin/pianola, a static binary
 	$(GO) build -trimpath -ldflags '-s -w' -o bin/pianola ./cmd/pianola
 
-demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg
+demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
+
+pictures: demo ## the pictures of the page in docs/, of the demo
+	@sh scripts/need.sh chromium=chromium
+	sh scripts/pictures.sh demo docs
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
 	sh scripts/truth.sh demo/truth $(APPS)
@@ -24,7 +28,8 @@ test: deps-test build ## all tests
 	$(GO) vet ./...
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) tool staticcheck ./...
-	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} $(GO) test ./...
+	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
+	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test ./...
 	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short ./...; else echo "no gcc: -race is left out"; fi
 
 race: ## the tests under the race detector
@@ -60,4 +65,4 @@ deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio chromium=chromium

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"pianola/profile/page":        {"pianola/format", "pianola/profile"},
 	"pianola/cmd/pianola":         {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/scripts/load":        {},
+	"pianola/scripts/pictures":    {"github.com/chromedp/"},
 	"pianola/internal":            {},
 	"pianola/internal/recordtest": {"pianola/", "github.com/stretchr/testify/"},
 	"pianola/internal/bpftest":    {"pianola/", "github.com/cilium/ebpf", "golang.org/x/sys/", "github.com/stretchr/testify/"},

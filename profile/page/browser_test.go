@@ -27,6 +27,9 @@ import (
 // fails where PIANOLA_REQUIRE_BROWSER=1 says that there must be one.
 func requireBrowser(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("short")
+	}
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if program, err := exec.LookPath(name); err == nil {
 			return program

@@ -29,7 +29,9 @@ function newFigure(what) {
 function chart(what) {
   const parts = newFigure(what);
   const shown = what.series.map(s => !s.hidden);
+  const height = what.height || 260;
   let plot = null;
+  parts.box.style.minHeight = height + 'px'; // nothing moves when it is drawn
 
   const buttons = what.series.map((s, i) => {
     const mark = element('span', {class: 'mark'});
@@ -91,7 +93,7 @@ function chart(what) {
     if (plot) plot.destroy();
     const width = Math.max(parts.box.clientWidth, 200);
     plot = new uPlot({
-      width, height: what.height || 260,
+      width, height,
       padding: [8, 26, 0, 0],
       legend: {show: false},
       cursor: {

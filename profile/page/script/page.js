@@ -113,7 +113,7 @@ function rateCharts(data) {
     return {series, data: [x, ...ys]};
   };
   const xText = v => `from ${seconds(v)}`;
-  const note = `In intervals of ${brief(seconds(width))}, counted where a call began.`;
+  const note = `In intervals of ${brief(seconds(width))}, counted where a call began; the last may be cut short.`;
   return [
     [[['read', 'read', 'read'], ['written', 'written', 'write']], 'Throughput', rate, v => ticks(byteUnits)(v).map(t => t === '0' ? t : t + '/s')],
     [[['calls', 'calls', 'sync']], 'Calls per second', v => amount(v) + '/s', ticks(countUnits)],
@@ -259,6 +259,7 @@ function build() {
   const facts = factsOf(data);
   if (facts) main.append(facts);
   main.prepend(contents(main));
+  document.getElementById(location.hash.slice(1))?.scrollIntoView();
   main.dataset.ready = 'true';
 }
 

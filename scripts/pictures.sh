@@ -1,0 +1,9 @@
+#!/bin/sh
+# pictures.sh DEMO DIR: takes pictures of the page about the demo that stands in
+# DEMO. The directory of this clone is shown as another.
+set -eu
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+sed "s,$(pwd),/home/user/pianola,g" "$1/trace.txt" >"$tmp/trace.txt"
+bin/pianola profile --html "$tmp/page.html" "$tmp/trace.txt" >"$tmp/profile.txt"
+go run ./scripts/pictures "$tmp/page.html" "$2"
