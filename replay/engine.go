@@ -43,6 +43,8 @@ type engine struct {
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
 	_        [64]byte
+	unmade   atomic.Int64 // names that may still be made
+	census   census       // of those that there are
 	touching atomic.Bool  // some worker touches memory
 	held     atomic.Int64 // pages of all processes that are touched, if memory is played
 }
@@ -138,7 +140,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 			return err
 		}
 		e.tables = append(e.tables, slots)
-		p.own.Store(newTable(e.guard.sys, slots, e.Limits.Descriptors))
+		p.own.Store(newTable(e.guard.sys, slots, e.Limits.descriptorsOf(len(e.processes))))
 		if err := e.makeSpace(p, share/2); err != nil {
 			return err
 		}

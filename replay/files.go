@@ -67,6 +67,15 @@ type table struct {
 // between two events.
 const maxLate = 64
 
+// mostDescriptors bounds those of all processes together, for what is open takes
+// memory of the kernel's.
+const mostDescriptors = 1 << 20
+
+// descriptorsOf returns how many descriptors each of so many processes may have.
+func (l *Limits) descriptorsOf(processes int) int64 {
+	return min(l.Descriptors, max(l.Descriptors, mostDescriptors)/int64(processes))
+}
+
 // newTable uses a region, which is zero, for the slots.
 func newTable(sys kernel, m region, length int64) *table {
 	t := &table{sys: sys, slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}

@@ -158,7 +158,7 @@ func callMknod(w *worker, r *format.Record) int64 {
 	case unix.S_IFIFO, unix.S_IFSOCK:
 		kind = unix.S_IFREG
 	}
-	return w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&modeMask), 0, 0)
+	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&modeMask), 0, 0))
 }
 
 func callStatfs(w *worker, r *format.Record) int64 {

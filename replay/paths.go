@@ -58,6 +58,9 @@ func callOpen(w *worker, r *format.Record) int64 {
 		return errFault
 	}
 	fd := w.guard.open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&modeMask)
+	if r.Args[1]&format.CREAT != 0 {
+		w.made(fd)
+	}
 	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
 
@@ -179,15 +182,15 @@ func callTruncate(w *worker, r *format.Record) int64 {
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0, 0)
+	return w.made(w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0, 0))
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0)
+	return w.gone(w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0))
 }
 
 func callUnlink(w *worker, r *format.Record) int64 {
-	return w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0)
+	return w.gone(w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0))
 }
 
 func callRename(w *worker, r *format.Record) int64 {
@@ -204,7 +207,7 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 }
 
 func callLink(w *worker, r *format.Record) int64 {
-	return w.byNames(unix.SYS_LINKAT, r.Args[0], r.Args[1], 0)
+	return w.made(w.byNames(unix.SYS_LINKAT, r.Args[0], r.Args[1], 0))
 }
 
 func callSymlink(w *worker, r *format.Record) int64 {
@@ -218,7 +221,7 @@ func callSymlink(w *worker, r *format.Record) int64 {
 	}
 	got := w.sys.call(unix.SYS_SYMLINKAT, pointer(target.full), uintptr(dir), last)
 	w.guard.leave(dir)
-	return got
+	return w.made(got)
 }
 
 func callReadlink(w *worker, r *format.Record) int64 {

@@ -130,6 +130,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 		e.files.Populate(ahead)
 	}
 	e.bytes.Store(e.Limits.Bytes - want.bytes)
+	e.unmade.Store(e.Limits.Files - want.files)
 	return r, nil
 }
 

@@ -1,0 +1,110 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/binary"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names that events make count as files, and those that they remove count no
+// more. Whether an open with O_CREAT made its file, and whether a rename took the
+// place of another name, is not known: what is counted is the most that there can
+// be. When that is the limit, the names that there are get counted.
+
+// made counts a name that a call has made, or may have, and returns the call's
+// result. The run ends if there are too many.
+func (w *worker) made(got int64) int64 {
+	if got >= 0 && w.e.unmade.Add(-1) < 0 {
+		w.recount()
+	}
+	return got
+}
+
+// gone is made for a call that has removed a name.
+func (w *worker) gone(got int64) int64 {
+	if got >= 0 {
+		w.e.unmade.Add(1)
+	}
+	return got
+}
+
+// recount counts the names that there are. What is made meanwhile may count
+// twice.
+func (w *worker) recount() {
+	e := w.e
+	unpin()
+	c := &e.census
+	c.Lock()
+	before := e.unmade.Load()
+	if before < 0 {
+		c.worker, c.left = w, e.Limits.Files
+		c.visit(w.guard.root, dot, 0)
+		e.unmade.Add(c.left - before)
+	}
+	c.Unlock()
+	pin()
+	if e.unmade.Load() < 0 && !e.stopped.Load() {
+		w.failf("event %d of thread %d makes one of more than %d files: %w", w.event, w.number, e.Limits.Files, ErrLimit)
+	}
+}
+
+// maxCensus is how many directories deep names are counted. Each has a
+// descriptor open.
+const maxCensus = 256
+
+// census counts names. The collector is off, so its memory is used again.
+type census struct {
+	sync.Mutex
+	*worker
+	left    int64 // names that there may be besides those counted; below 0 it ends
+	buffers [maxCensus][]byte
+}
+
+var dot = cString(".")
+
+// visit counts what stands in a directory, and below it. What it can't look into
+// holds too many.
+func (c *census) visit(at uintptr, name *byte, depth int) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd := c.sys(unix.SYS_OPENAT, at, pointer(name), flags, 0, 0, 0)
+	switch {
+	case fd == -int64(unix.ENOENT) || fd == -int64(unix.ENOTDIR) || fd == -int64(unix.ELOOP):
+		return // something else by now
+	case fd < 0 || depth == maxCensus:
+		c.left = -1
+	}
+	if fd < 0 {
+		return
+	}
+	defer c.sys.call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	if depth < maxCensus && c.buffers[depth] == nil {
+		c.buffers[depth] = make([]byte, pageSize)
+	}
+	for c.left >= 0 && !c.e.stopped.Load() {
+		b := c.buffers[depth]
+		n := c.sys.call(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		if n <= 0 {
+			return
+		}
+		for b = b[:n]; len(b) > 0 && c.left >= 0; b = b[binary.NativeEndian.Uint16(b[16:]):] {
+			c.entry(uintptr(fd), b, depth)
+		}
+	}
+}
+
+// entry counts a struct linux_dirent64: 8 bytes of inode, 8 of offset, 2 of
+// length, 1 of type, and the name.
+func (c *census) entry(dir uintptr, b []byte, depth int) {
+	name := b[19:]
+	name = name[:bytes.IndexByte(name, 0)]
+	if string(name) == "." || string(name) == ".." || depth == 0 && string(name) == marker {
+		return
+	}
+	c.left--
+	if b[18] == unix.DT_DIR || b[18] == unix.DT_UNKNOWN {
+		c.visit(dir, &name[0], depth+1)
+	}
+}

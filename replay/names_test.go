@@ -1,0 +1,105 @@
+package replay
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// No more files are there than may be, however they are made, and those of the
+// fileset count.
+func TestFilesLimit(t *testing.T) {
+	const most = 100
+	for name, way := range map[string]func(r *roll, i int){
+		"openm":   func(r *roll, i int) { r.add(1, format.OpOpenm, 3, fmt.Sprint(i), format.RDWR|format.CREAT, 0o600) },
+		"mknod":   func(r *roll, i int) { r.add(1, format.OpMknod, 0, fmt.Sprint(i), unix.S_IFREG|0o600, 0) },
+		"mkdir":   func(r *roll, i int) { r.add(1, format.OpMkdir, 0, fmt.Sprint(i), 0o700) },
+		"link":    func(r *roll, i int) { r.add(1, format.OpLink, 0, "d/f", fmt.Sprint(i)) },
+		"symlink": func(r *roll, i int) { r.add(1, format.OpSymlink, 0, "d/f", fmt.Sprint(i)) },
+		"deep": func(r *roll, i int) {
+			r.add(1, format.OpMkdir, 0, fmt.Sprint(i), 0o700)
+			r.add(1, format.OpRename, 0, "d", fmt.Sprint(i, "/d"))
+			r.add(1, format.OpRename, 0, fmt.Sprint(i), "d")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachBackend(t, func(t *testing.T, p player) {
+				r := newRoll(1)
+				r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o700})
+				r.file(format.File{Path: "d/f", Type: format.TypeReg, Mode: 0o600})
+				for i := range most - 2 {
+					way(r, i)
+				}
+				o := Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Files: most}}
+				res, err := p.run(t.Context(), t, r, o)
+				require.NoError(t, err)
+				faultless(t, r, res)
+				way(r, most)
+				_, err = p.run(t.Context(), t, r, o)
+				require.ErrorIs(t, err, ErrLimit)
+			})
+		})
+	}
+}
+
+// What goes makes room, and so does what the count can't know to have gone, or
+// not to have been made.
+func TestFilesComeAndGo(t *testing.T) {
+	eachBackend(t, func(t *testing.T, p player) {
+		r := newRoll(1)
+		for range 200 {
+			r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+			r.add(1, format.OpClose, 0, 3)
+			r.add(1, format.OpMkdir, 0, "d", 0o700)
+			r.add(1, format.OpMkdir, 0, "d/d", 0o700)
+			r.add(1, format.OpRename, 0, "f", "d/f")
+			r.add(1, format.OpOpenm, 3, "g", format.RDWR|format.CREAT, 0o600)
+			r.add(1, format.OpClose, 0, 3)
+			r.add(1, format.OpRename, 0, "g", "d/f")
+			r.add(1, format.OpUnlink, 0, "d/f")
+			r.add(1, format.OpRmdir, 0, "d/d")
+			r.add(1, format.OpRmdir, 0, "d")
+		}
+		res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Files: 4}})
+		require.NoError(t, err)
+		faultless(t, r, res)
+	})
+}
+
+// What lies too deep to be counted, or is closed to who counts, is too much.
+func TestCensusEnds(t *testing.T) {
+	r := newRoot(t)
+	bury(t, r.path+"/d", maxCensus/2)
+	e := &engine{stage: &stage{}}
+	w := &worker{e: e, sys: linux}
+	left := func(limit int64) int64 {
+		c := &census{worker: w, left: limit}
+		c.visit(r.dir.Fd(), dot, 0)
+		return c.left
+	}
+	require.Zero(t, left(maxCensus))
+	require.Negative(t, left(maxCensus-1))
+	bury(t, r.path+"/e", maxCensus+1)
+	require.Negative(t, left(1<<40))
+	require.NoError(t, r.remove("e"))
+	require.NoError(t, os.Symlink(".", r.path+"/l"))
+	require.EqualValues(t, 1, left(maxCensus+2))
+	e.stopped.Store(true)
+	require.EqualValues(t, 10, left(10))
+}
+
+func TestDescriptorsOf(t *testing.T) {
+	for _, test := range []struct {
+		limit     int64
+		processes int
+		want      int64
+	}{{1 << 16, 1, 1 << 16}, {1 << 16, 16, 1 << 16}, {1 << 16, 1024, 1024}, {64, 1024, 64}, {1 << 21, 2, 1 << 20}} {
+		l := Limits{Descriptors: test.limit}
+		require.Equal(t, test.want, l.descriptorsOf(test.processes))
+	}
+}
