@@ -27,6 +27,9 @@ import (
 	"pianola/profile"
 )
 
+// MaxRuns is how many runs a page can hold.
+const MaxRuns = 8
+
 // Run is one side of a page.
 type Run struct {
 	Name    string        // what the page calls it: "application"

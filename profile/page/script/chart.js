@@ -2,6 +2,10 @@
 
 const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3]]; // of the first run, the second and so on
 
+function dashOf(run) {
+  return Math.min(run, dashes.length - 1);
+}
+
 // newFigure makes what stands around a chart: a title, buttons that show and
 // hide its lines, a line that tells the values at the cursor, and the figures
 // as a table. what: {title, heading, note, controls, summary, details, table:
@@ -136,6 +140,7 @@ function observe(box, draw) {
   }).observe(box);
   redraws.push(() => {
     if (box.isConnected && box.clientWidth > 0) draw();
+    return box.isConnected;
   });
 }
 

@@ -79,13 +79,13 @@ function curveChart(data) {
   const ys = [];
   data.curves.spent.forEach((spent, i) => spent.forEach((y, k) => {
     if (!y) return;
-    series.push({label: named(data, i, categories[k]), color: categories[k], dash: i});
+    series.push({label: named(data, i, categories[k]), color: categories[k], dash: dashOf(i)});
     ys.push(y.map(n => n === null ? null : n / 1e9));
   }));
   const table = [x, ...ys];
   return chart({
     title: 'Cumulative I/O profile',
-    note: 'Time spent in calls so far, by all threads together, against elapsed time. ' + (data.runs.length > 1 ? 'Broken lines are the replay’s. ' : '') +
+    note: 'Time spent in calls so far, by all threads together, against elapsed time. ' + (data.comparison ? 'Broken lines are the replay’s. ' : data.runs.length > 1 ? 'Broken lines are those of the recordings after the first. ' : '') +
       'Drag over the chart to see a part of it, double-click to go back.',
     summary: series.map((s, i) => `${s.label} ends at ${seconds(ys[i].findLast(v => v !== null))}`).join(', ') + '.',
     series, data: table, show: seconds, xText: seconds, height: 340, sync: 'time',
@@ -107,7 +107,7 @@ function rateCharts(data) {
     const ys = [];
     data.rates.runs.forEach((run, i) => list.forEach(([key, label, name]) => {
       if (!run[key].some(v => v > 0)) return;
-      series.push({label: named(data, i, label), color: name, dash: i, stepped: true, fill: i === 0});
+      series.push({label: named(data, i, label), color: name, dash: dashOf(i), stepped: true, fill: i === 0});
       ys.push(steps(run[key]));
     }));
     return {series, data: [x, ...ys]};
@@ -207,21 +207,25 @@ function sizeFigure(run) {
   return holder;
 }
 
-function concurrencyFigure(data) {
-  const levels = Math.max(...data.runs.map(r => (r.concurrency || []).length));
+// concurrencyFigure is of one run, or of two side by side.
+function concurrencyFigure(runs) {
+  const levels = Math.max(...runs.map(r => (r.concurrency || []).length));
   if (levels < 2) return null;
-  const shares = data.runs.map(r => Array.from({length: levels}, (_, i) => ((r.concurrency || [])[i] || 0) / Math.max(r.run_time, 1)));
+  const shares = runs.map(r => Array.from({length: levels}, (_, i) => ((r.concurrency || [])[i] || 0) / Math.max(r.run_time, 1)));
   return barChart({
     title: 'I/O concurrency', note: 'The part of the run time in which so many threads were in I/O at once.',
     className: 'threads at once', classes: Array.from({length: levels}, (_, i) => i === 64 ? '64+' : String(i)),
-    data: shares, series: data.runs.slice(0, 2).map((r, i) => ({label: data.runs.length > 1 ? r.name : 'share of run time', color: i === 0 ? 'sync' : 'sixth'})),
+    data: shares, series: runs.map((r, i) => ({label: runs.length > 1 ? r.name : 'share of run time', color: i === 0 ? 'sync' : 'sixth'})),
     show: percent, summary: `No thread was in I/O for ${percent(shares[0][0])} of the run time; at most ${levels - 1} were at once.`,
     y: {ticks: values => values.map(percent)},
   }).figure;
 }
 
-function detailsOf(run) {
-  const box = element('div', {class: 'run'});
+// detailsOf returns the sections of one run.
+function detailsOf(run, withConcurrency) {
+  const box = element('div', {});
+  const concurrency = withConcurrency ? concurrencyFigure([run]) : null;
+  if (concurrency) box.append(card('concurrency', concurrency));
   if (run.heat.length > 0) box.append(card('heat', heatFigure(run)));
   if (run.latency.length > 0) box.append(card('latency', latencyFigure(run)));
   const sizes = sizeFigure(run);
@@ -246,11 +250,11 @@ function build() {
   const rates = rateCharts(data);
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates));
   if (data.comparison) main.append(differSection(data.comparison.figures));
-  const concurrency = concurrencyFigure(data);
+  const concurrency = data.comparison ? concurrencyFigure(data.runs) : null;
   if (concurrency) main.append(card('concurrency', concurrency));
 
   const holder = element('div', {});
-  const show = i => holder.replaceChildren(detailsOf(data.runs[i]));
+  const show = i => holder.replaceChildren(detailsOf(data.runs[i], !data.comparison));
   if (data.runs.length > 1) {
     main.append(element('div', {class: 'controls which'}, select('Show the details of', data.runs.map((r, i) => [i, r.name]), show)));
   }

@@ -1,5 +1,6 @@
-// Charts are drawn again when the theme changes; redraws holds how.
-const redraws = [];
+// Charts are drawn again when the theme changes; redraws holds how. A function
+// that returns false is of a chart that is gone.
+let redraws = [];
 const systemDark = matchMedia('(prefers-color-scheme: dark)');
 let chosen = null; // 'light' or 'dark' once a reader has chosen
 
@@ -11,7 +12,7 @@ function setTheme(theme) {
   if (theme === document.documentElement.dataset.theme) return;
   document.documentElement.dataset.theme = theme;
   document.getElementById('theme').setAttribute('aria-pressed', String(theme === 'dark'));
-  for (const redraw of redraws) redraw();
+  redraws = redraws.filter(redraw => redraw());
 }
 
 function ownTheme() {
