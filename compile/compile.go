@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pianola/filter"
 	"pianola/format"
 )
 
@@ -42,7 +43,7 @@ type Options struct {
 
 	// Filter says which events stay in the trace, nil for all. Events that
 	// the others need stay in any case: see docs/compile.md.
-	Filter Filter
+	Filter filter.Filter
 
 	// Key, of at least MinKey bytes, replaces names by keyed hashes and takes
 	// out of the trace what tells of the command, its user and the machine.

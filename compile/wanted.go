@@ -3,6 +3,7 @@ package compile
 import (
 	"strings"
 
+	"pianola/filter"
 	"pianola/format"
 )
 
@@ -15,7 +16,7 @@ func (m *model) wants(s *step, why reason) bool {
 		return false
 	}
 	e := s.e
-	subject := Subject{
+	subject := filter.Subject{
 		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: -1,
 		Result: e.Ret, Duration: e.Dur, Time: e.Start,
 	}

@@ -9,16 +9,20 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
+	"pianola/filter"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/transform"
 )
 
 func compileCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:      "compile",
-		Usage:     "turn a recording into a compiled trace",
-		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… RECORDING…",
+		Name:  "compile",
+		Usage: "turn a recording into a compiled trace",
+		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]…\n" +
+			"       [--with NAME[=ARG]]… RECORDING…\n" +
+			"pianola compile --list",
 		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, and\n" +
 			"writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
@@ -30,6 +34,8 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
+			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first; may be repeated; see docs/laboratory.md"},
+			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
@@ -40,7 +46,9 @@ func compileCommand() *cli.Command {
 }
 
 func runCompile(c *cli.Context) error {
-	var err error
+	if c.Bool("list") {
+		return listTransforms(os.Stdout)
+	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate")}
 	switch c.String("paths") {
@@ -50,15 +58,19 @@ func runCompile(c *cli.Context) error {
 	default:
 		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
 	}
-	var filters []compile.Filter
+	var wanted []filter.Filter
 	for _, text := range c.StringSlice("filter") {
-		filter, err := compile.ParseFilter(text)
+		f, err := filter.Parse(text)
 		if err != nil {
 			return usage(c, "%w", err)
 		}
-		filters = append(filters, filter)
+		wanted = append(wanted, f)
 	}
-	o.Filter = compile.All(filters...)
+	o.Filter = filter.All(wanted...)
+	with, err := parseTransforms(c)
+	if err != nil {
+		return err
+	}
 	if name := c.String("anonymize"); name != "" {
 		if o.Key, err = os.ReadFile(name); err == nil && len(o.Key) < compile.MinKey {
 			err = fmt.Errorf("%s: a key has at least %d bytes, not %d", name, compile.MinKey, len(o.Key))
@@ -73,9 +85,11 @@ func runCompile(c *cli.Context) error {
 	}
 	defer src.Close()
 	o.Bare = src.Dialect == script.Older
-	if src.Dialect == script.Intermediate && (o.Filter != nil || o.Key != nil) {
-		return fmt.Errorf("%s: an intermediate script can't be filtered or anonymized, only the recording", name)
+	if src.Dialect == script.Intermediate && (o.Filter != nil || o.Key != nil || len(with) > 0) {
+		return fmt.Errorf("%s: an intermediate script can't be filtered, transformed or anonymized, only the recording", name)
 	}
+	chain := transform.NewChain(src.open, with...)
+	defer chain.Close()
 
 	out := c.String("o")
 	if !c.IsSet("o") && c.IsSet("script") {
@@ -109,7 +123,7 @@ func runCompile(c *cli.Context) error {
 		if err := compile.Copy(events, bin.NewWriter(trace, tmp)); err != nil {
 			return named(name, err)
 		}
-	} else if r, err = compile.Compile(src.open, bin.NewWriter(trace, tmp), o); err != nil {
+	} else if r, err = compile.Compile(chain.Open, bin.NewWriter(trace, tmp), o); err != nil {
 		return named(name, err)
 	}
 	// The report comes first, for it says why a recording is refused.

@@ -1,4 +1,4 @@
-package compile
+package filter
 
 import (
 	"testing"
@@ -40,14 +40,14 @@ func TestFilter(t *testing.T) {
 		{"class==read&&size>1", true, false},
 		{"!!class == read", true, false},
 	} {
-		f, err := ParseFilter(c.text)
+		f, err := Parse(c.text)
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.read, f(read), "read: %s", c.text)
 		require.Equal(t, c.stat, f(stat), "stat: %s", c.text)
 	}
 }
 
-func TestFilterErrors(t *testing.T) {
+func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         `filter "": at byte 0: want a comparison here`,
 		"size":                     `filter "size": at byte 4: want == != < <= > >= ~ or !~ here`,
@@ -64,7 +64,7 @@ func TestFilterErrors(t *testing.T) {
 		"size > 1 &&":              `filter "size > 1 &&": at byte 11: want a comparison here`,
 		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is no size such as 4096, 64KiB or 1.5M`,
 	} {
-		_, err := ParseFilter(text)
+		_, err := Parse(text)
 		require.EqualError(t, err, want)
 	}
 }
@@ -75,11 +75,11 @@ func FuzzFilter(f *testing.F) {
 	}
 	subject := &Subject{Command: "c", Op: format.OpRead, Path: "/p"}
 	f.Fuzz(func(t *testing.T, text string) {
-		filter, err := ParseFilter(text)
+		wants, err := Parse(text)
 		if err != nil {
-			require.IsType(t, &FilterError{}, err)
+			require.IsType(t, &Error{}, err)
 			return
 		}
-		filter(subject)
+		wants(subject)
 	})
 }

@@ -1,4 +1,6 @@
-package compile
+// Package filter is the language that says which events are meant: of a
+// compilation, and of the transforms that keep or drop some.
+package filter
 
 import (
 	"fmt"
@@ -22,21 +24,21 @@ type Subject struct {
 	Time     int64  // nanoseconds from the start of the recording
 }
 
-// Filter reports whether an event is to stay in the trace.
+// Filter reports whether an event is meant.
 type Filter func(*Subject) bool
 
-// FilterError says where in an expression what is wrong.
-type FilterError struct {
+// Error says where in an expression what is wrong.
+type Error struct {
 	Text   string
 	Offset int // in bytes, from 0
 	Msg    string
 }
 
-func (e *FilterError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("filter %q: at byte %d: %s", e.Text, e.Offset, e.Msg)
 }
 
-// ParseFilter compiles an expression such as
+// Parse compiles an expression such as
 //
 //	class == read && size >= 64KiB && path ~ "*.db"
 //
@@ -48,8 +50,8 @@ func (e *FilterError) Error() string {
 // durations and times those of Go (2.5ms, 10s). Strings with other characters than letters,
 // digits and ._/*?+-: stand in quotes. A comparison with a field that the event
 // does not have is false, and so is its negation by an operator, but not by "!".
-func ParseFilter(text string) (Filter, error) {
-	p := &filterParser{text: text}
+func Parse(text string) (Filter, error) {
+	p := &parser{text: text}
 	p.next()
 	f, err := p.or()
 	if err == nil && p.token != "" {
@@ -76,7 +78,7 @@ func All(filters ...Filter) Filter {
 	}
 }
 
-type filterParser struct {
+type parser struct {
 	text   string
 	at     int // where the current token begins
 	end    int // where it ends
@@ -85,17 +87,17 @@ type filterParser struct {
 	depth  int
 }
 
-// maxFilterDepth bounds the nesting of parentheses and negations.
-const maxFilterDepth = 100
+// maxDepth bounds the nesting of parentheses and negations.
+const maxDepth = 100
 
-func (p *filterParser) fail(msg string) error {
-	return &FilterError{Text: p.text, Offset: p.at, Msg: msg}
+func (p *parser) fail(msg string) error {
+	return &Error{Text: p.text, Offset: p.at, Msg: msg}
 }
 
 // operators, longer ones before their beginnings.
-var filterOperators = []string{"&&", "||", "==", "!=", "!~", "<=", ">=", "<", ">", "~", "!", "(", ")"}
+var operators = []string{"&&", "||", "==", "!=", "!~", "<=", ">=", "<", ">", "~", "!", "(", ")"}
 
-func (p *filterParser) next() {
+func (p *parser) next() {
 	p.at, p.token, p.quoted = p.end, "", false
 	for p.at < len(p.text) && strings.IndexByte(" \t\n", p.text[p.at]) >= 0 {
 		p.at++
@@ -105,7 +107,7 @@ func (p *filterParser) next() {
 	if rest == "" {
 		return
 	}
-	for _, op := range filterOperators {
+	for _, op := range operators {
 		if strings.HasPrefix(rest, op) {
 			p.token, p.end = op, p.at+len(op)
 			return
@@ -129,7 +131,7 @@ func (p *filterParser) next() {
 	p.token, p.end = rest[:n], p.at+n
 }
 
-func (p *filterParser) or() (Filter, error) {
+func (p *parser) or() (Filter, error) {
 	f, err := p.and()
 	for err == nil && p.token == "||" && !p.quoted {
 		var g Filter
@@ -142,7 +144,7 @@ func (p *filterParser) or() (Filter, error) {
 	return f, err
 }
 
-func (p *filterParser) and() (Filter, error) {
+func (p *parser) and() (Filter, error) {
 	f, err := p.not()
 	for err == nil && p.token == "&&" && !p.quoted {
 		var g Filter
@@ -155,8 +157,8 @@ func (p *filterParser) and() (Filter, error) {
 	return f, err
 }
 
-func (p *filterParser) not() (Filter, error) {
-	if p.depth++; p.depth > maxFilterDepth {
+func (p *parser) not() (Filter, error) {
+	if p.depth++; p.depth > maxDepth {
 		return nil, p.fail("nested too deeply")
 	}
 	defer func() { p.depth-- }()
@@ -218,7 +220,7 @@ var fields = map[string]field{
 	}},
 }
 
-func (p *filterParser) comparison() (Filter, error) {
+func (p *parser) comparison() (Filter, error) {
 	name := p.token
 	f, ok := fields[name]
 	if !ok || p.quoted {

@@ -1,0 +1,54 @@
+package transform
+
+import (
+	"fmt"
+
+	"pianola/format"
+)
+
+func init() {
+	Register(Transform{
+		Name: "sync", Arg: "=none|fdatasync|fsync",
+		Doc:   "takes out what makes data durable, or makes fsync fdatasync, or fdatasync fsync",
+		Keeps: "all but durability",
+		New:   newSync,
+	})
+}
+
+// newSync: none also takes O_SYNC and O_DSYNC off, and the flags of single
+// writes. The other two leave sync and syncfs alone, which are about more than
+// a file.
+func newSync(arg string) (Func, error) {
+	from, to := format.OpFsync, format.OpFdatasync
+	switch arg {
+	case "none":
+		return newEach(func() func(*format.Event) bool { return unsynced }), nil
+	case "fdatasync":
+	case "fsync":
+		from, to = to, from
+	default:
+		return nil, fmt.Errorf("want none, fdatasync or fsync, not %q", arg)
+	}
+	return newEach(func() func(*format.Event) bool {
+		return func(e *format.Event) bool {
+			if e.Op == from {
+				e.Op = to
+			}
+			return true
+		}
+	}), nil
+}
+
+// unsynced takes from an event what makes data durable. A sync that failed goes
+// as well.
+func unsynced(e *format.Event) bool {
+	switch at := openFlags[e.Op]; {
+	case e.Op.Info().Class == format.ClassSync && e.Op != format.OpMsync:
+		return false
+	case at >= 0:
+		e.Args[at] &^= format.SYNC | format.DSYNC
+	case e.Op == format.OpPwritev2:
+		e.Args[5] &^= rwfDsync | rwfSync
+	}
+	return true
+}
