@@ -99,6 +99,8 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		return nil, usage(c, "want a recording, got no operand")
 	case c.Bool("follow") && c.NArg() > 1:
 		return nil, usage(c, "--follow takes one script, got %d operands", c.NArg())
+	case c.IsSet("html") && c.NArg() > page.MaxRuns:
+		return nil, usage(c, "--html shows at most %d recordings, got %d", page.MaxRuns, c.NArg())
 	case c.Bool("follow") && c.IsSet("html"):
 		return nil, usage(c, "--follow and --html exclude each other")
 	case c.Bool("json") && c.IsSet("format") && o.form != "json":
