@@ -129,7 +129,7 @@ function heatFigure(run) {
     c.font = '12px ' + color('font');
     c.textBaseline = 'top';
     c.textAlign = 'center';
-    const times = niceSteps(end, Math.max(Math.floor(frame.width / 90), 1), false);
+    const times = niceSteps(end, Math.max(Math.floor(frame.width / 70), 2), false);
     ticks(timeUnits)(times).forEach((text, i) => c.fillText(text, Math.min(x(times[i]), width - 22), frame.top + frame.height + 10));
     c.textBaseline = 'middle';
     c.textAlign = 'right';
