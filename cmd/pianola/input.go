@@ -14,14 +14,14 @@ import (
 	"pianola/format/script"
 )
 
-// openTrace opens and verifies a compiled trace. The file is to be closed when
-// the trace is no longer used.
-func openTrace(name string) (*bin.Trace, *os.File, error) {
+// openTrace opens and verifies a compiled trace, which may take so many bytes of
+// memory. The file is to be closed when the trace is no longer used.
+func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := traceOf(f)
+	t, err := traceWithin(f, limit)
 	if err != nil {
 		f.Close()
 		err = fmt.Errorf("%s: %w", name, err)
@@ -33,12 +33,14 @@ func openTrace(name string) (*bin.Trace, *os.File, error) {
 	return t, f, nil
 }
 
-func traceOf(f *os.File) (*bin.Trace, error) {
+func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, bin.DefaultLimit) }
+
+func traceWithin(f *os.File, limit int64) (*bin.Trace, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return bin.Open(f, info.Size(), bin.DefaultLimit)
+	return bin.Open(f, info.Size(), limit)
 }
 
 // openInput opens a file that must be a regular one, for it is read more than

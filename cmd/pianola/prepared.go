@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format/bin"
 	"pianola/replay"
 )
 
@@ -47,7 +48,7 @@ func withHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return &hint{err, "--root chooses a directory on another file system"}
-	case errors.Is(err, replay.ErrLimit):
+	case errors.Is(err, replay.ErrLimit), errors.Is(err, bin.ErrLimit):
 		return &hint{err, "--limit NAME=VALUE raises it, if the trace is to be trusted"}
 	case errors.Is(err, replay.ErrRoot):
 		return &hint{err, "--root takes a directory that is empty, missing, or was made by a replay"}

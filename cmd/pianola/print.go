@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"pianola/format/bin"
 	"pianola/format/export"
 )
 
@@ -42,7 +43,7 @@ func runPrint(c *cli.Context) error {
 	if kind == "parquet" && out == "-" && term.IsTerminal(int(os.Stdout.Fd())) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
-	t, f, err := openTrace(name)
+	t, f, err := openTrace(name, bin.DefaultLimit)
 	if err != nil {
 		return err
 	}

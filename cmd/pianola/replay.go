@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := openPlayed(c)
+	set, err := openPlayed(c, cmp.Or(o.Limits.Memory, bin.DefaultLimit))
 	defer set.close()
 	if err != nil {
 		return err
@@ -124,13 +125,14 @@ type played struct {
 type playedSet []*played
 
 // openPlayed opens the traces of the command line, and the files for their
-// logs: a replay whose log can't be written is run in vain.
-func openPlayed(c *cli.Context) (set playedSet, err error) {
+// logs: a replay whose log can't be written is run in vain. Each trace may take so
+// many bytes of memory.
+func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file)
+		t, f, err := openTrace(file, memory)
 		if err != nil {
-			return set, err
+			return set, withHint(err)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 		if names[name]++; names[name] > 1 {
