@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
 
-.PHONY: help build demo pictures truth test race bench fuzz lint generate clean deps-demo deps-truth deps-test
+.PHONY: help build demo pictures truth storage test race bench fuzz lint generate clean deps-demo deps-truth deps-storage deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -23,6 +23,9 @@ pictures: demo ## the pictures of the page in docs/, of the demo
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
 	sh scripts/truth.sh demo/truth $(APPS)
+
+storage: deps-storage build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
+	sh scripts/storage.sh demo/storage $(APPS)
 
 test: deps-test build ## all tests
 	$(GO) vet ./...
@@ -63,6 +66,9 @@ deps-demo:
 
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
+
+deps-storage: deps-truth
+	@sh scripts/need.sh mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs losetup=mount
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio chromium=chromium

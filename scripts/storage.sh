@@ -1,0 +1,248 @@
+#!/bin/sh
+# storage.sh DIR [APP…]: what a recording is worth on other storage. Records each
+# application once, in DIR, from files that are not in the page cache, and then
+#
+#   - replays it, with --strict, on ext4, xfs and btrfs in images below DIR, and
+#     on tmpfs: are all results the recorded ones?
+#   - runs it, and replays its recording, ROUNDS times in turn on a device that
+#     the kernel slows down: how far is the run time of the replay from that of
+#     the application there, and how far is the recorded one?
+#
+# The application's run time there is not known to the replay in any way. Needs
+# root. PIANOLA is the program to be tried, bin/pianola by default.
+# docs/fidelity.md says how to read the figures.
+set -eu
+rounds=${ROUNDS-5}
+# limits APP: what the slow device does in a second, in bytes and requests, so
+# that the application takes clearly longer: gcc reads little, python3 syncs once.
+limits() {
+	case $1 in
+	sqlite3) echo "rbps=104857600 wbps=104857600 riops=5000 wiops=5000" ;;
+	gcc) echo "rbps=20971520 wbps=10485760 riops=20 wiops=1500" ;;
+	python3) echo "rbps=20971520 wbps=1048576 riops=1500 wiops=1500" ;;
+	*) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1500" ;;
+	esac
+}
+# timing APP: the clients of the server send at their times, however long the
+# server takes (pgbench -R).
+timing() { case $1 in postgres) echo schedule ;; *) echo compute ;; esac; }
+dir=$1
+shift
+pianola=${PIANOLA-$(pwd)/bin/pianola}
+sql=$(pwd)/scripts/demo.sql
+. scripts/apps.sh
+[ $# -gt 0 ] || set -- $all
+known "$@"
+[ "$(id -u)" = 0 ] || { echo "storage.sh: only root can mount and slow down a device" >&2; exit 1; }
+mkdir -p "$dir"
+cd "$dir"
+dir=$(pwd)
+export LC_ALL=C HOME="$dir" # where nobody has settings
+
+# --- a file system in an image, with no page cache below it, and its throttle ---
+
+# put_up FS: a new file system at $dir/mnt. Its loop device goes when it is
+# unmounted.
+put_up() {
+	mkdir -p "$dir/mnt"
+	if [ $1 = tmpfs ]; then
+		mount -t tmpfs tmpfs "$dir/mnt"
+		return
+	fi
+	rm -f "$dir/image"
+	truncate -s 4G "$dir/image"
+	case $1 in
+	ext4) mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$dir/image" ;;
+	*) mkfs.$1 -q "$dir/image" >/dev/null ;;
+	esac
+	device=$(losetup --direct-io=on --find --show "$dir/image")
+	mount -t $1 "$device" "$dir/mnt" || { losetup -d "$device"; return 1; }
+	losetup -d "$device"
+}
+take_down() {
+	mountpoint -q "$dir/mnt" 2>/dev/null || return 0
+	umount "$dir/mnt"
+	rm -f "$dir/image"
+}
+
+# throttle LIMITS: what the device may do from now on. With cgroups of version 1
+# the limits are those of the root group, which are met by what writes back and
+# by the journal as well. Version 2 has no limits there, so that a journal
+# is only slowed as far as it is the writer's.
+v1=/sys/fs/cgroup/blkio
+v2=/sys/fs/cgroup
+throttle() {
+	number=$(lsblk -dnro MAJ:MIN "$device")
+	if [ -e $v1/blkio.throttle.read_bps_device ]; then
+		for limit in $1; do
+			case $limit in
+			rbps=*) file=read_bps ;;
+			wbps=*) file=write_bps ;;
+			riops=*) file=read_iops ;;
+			wiops=*) file=write_iops ;;
+			esac
+			value=${limit#*=}
+			[ "$value" != max ] || value=0
+			echo "$number $value" >$v1/blkio.throttle.${file}_device
+		done
+	else
+		echo "$number $1" >$v2/pianola-storage/io.max
+	fi
+}
+release() { throttle "rbps=max wbps=max riops=max wiops=max"; }
+
+# enter makes the limits hold for this script and all that it starts.
+enter() {
+	if [ -e $v1/blkio.throttle.read_bps_device ]; then
+		home=$v1$(sed -n 's/^[0-9]*:blkio://p' /proc/self/cgroup)
+		echo $$ >$v1/cgroup.procs
+	elif grep -qw io $v2/cgroup.controllers 2>/dev/null; then
+		home=$v2$(sed -n 's/^0:://p' /proc/self/cgroup)
+		echo "+io +memory" >$v2/cgroup.subtree_control
+		mkdir -p $v2/pianola-storage
+		echo $$ >$v2/pianola-storage/cgroup.procs
+	else
+		echo "storage.sh: no cgroup can slow a device down: neither blkio of version 1 nor io of version 2 is here" >&2
+		return 1
+	fi
+}
+
+tidy() {
+	[ $? = 0 ] || echo "storage.sh: ended early, with ${app-nothing}; its run.out in $dir is the last that was said" >&2
+	cd "$dir"
+	[ -z "${slow-}" ] || release || :
+	take_down || :
+	if [ -n "${home-}" ]; then
+		echo $$ >"$home/cgroup.procs" || :
+		[ ! -d $v2/pianola-storage ] || rmdir $v2/pianola-storage || :
+	fi
+	rm -rf "$dir"/*/app "$dir/image" "$dir/mnt"
+}
+trap tidy EXIT
+trap 'exit 130' INT TERM HUP
+
+# --- one run ---
+
+# cold drops what the page cache holds of the files below the working directory.
+# What it holds of the file system itself stays, as it does before a replay.
+cold() {
+	sync -f .
+	find . -type f -print0 | python3 -c '
+import os, sys
+for name in sys.stdin.buffer.read().split(b"\0")[:-1]:
+    fd = os.open(name, os.O_RDONLY)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)'
+}
+
+# fresh APP: what a run begins with. What the last one left is put aside: ext4
+# looks at the inodes that were removed within the last minutes when it makes a
+# file.
+aside=0
+fresh() {
+	[ ! -e work ] || mv work "left$((aside += 1))"
+	fresh_$1
+	cold
+}
+recorded() { "$pianola" record ${user:+--user "$user"} -o ../trace.txt -- "$@"; }
+
+# told APP WHAT SECONDS…: a line of the file that the tables are made of.
+told() { echo "$@" >>"$dir/figures"; }
+of() { python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+e = r["events"]
+print(e["executed"], e["failed"], e["differed"], r["elapsed_seconds"])' "$1"; }
+
+# record APP: its recording, compiled.
+record() {
+	rm -rf "$dir/$1"
+	mkdir -p "$dir/$1/app"
+	cd "$dir/$1/app"
+	user=
+	seed_$1
+	users="${users-} $1=$user"
+	fresh $1
+	run_$1 plain >../run.out 2>&1 # warms up the programs
+	fresh $1
+	run_$1 recorded >../run.out 2>../record.err || { cat ../record.err >&2; exit 1; }
+	cd ..
+	told $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
+	"$pianola" compile --report report.txt -o trace.bin trace.txt 2>compile.err || { cat compile.err >&2; exit 1; }
+}
+
+# elsewhere FS APP: its replay on a file system.
+elsewhere() {
+	cd "$dir/$2"
+	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json 2>$1.err || cat $1.err >&2
+	told $2 $1 "$(of $1.json)"
+}
+
+# slowed APP: it and its replay in turn on the slow device.
+slowed() {
+	cd "$dir/$1/app"
+	rm -rf work left*
+	cp -a "$dir/$1/app" "$dir/mnt/$1"
+	cd "$dir/mnt/$1"
+	user=$(echo "$users" | tr ' ' '\n' | sed -n "s/^$1=//p")
+	for i in $(seq "$rounds"); do
+		fresh $1
+		throttle "$(limits $1)"
+		a=$(now)
+		run_$1 plain >"$dir/$1/run.out" 2>&1
+		b=$(now)
+		release
+		told $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
+		sync -f .
+		"$pianola" replay --prepare only --root root$i "$dir/$1/trace.bin" >/dev/null
+		throttle "$(limits $1)"
+		"$pianola" replay --timing "$(timing $1)" --prepare never --root root$i --keep --json --log "$dir/$1/slow$i.log" "$dir/$1/trace.bin" >"$dir/$1/slow$i.json" || [ $? = 1 ]
+		release
+		told $1 slow "$(of "$dir/$1/slow$i.json")"
+		sync -f .
+	done
+	cd "$dir"
+	rm -rf "$dir/mnt/$1"
+}
+
+# --- all of them ---
+: >"$dir/figures"
+apps=
+for app in "$@"; do
+	here $app || continue
+	record $app
+	apps="$apps $app"
+done
+for fs in ext4 xfs btrfs tmpfs; do
+	put_up $fs
+	for app in $apps; do elsewhere $fs $app; done
+	cd "$dir"
+	take_down
+done
+enter
+put_up ext4
+slow=1
+for app in $apps; do slowed $app; done
+
+python3 - "$dir/figures" $apps <<'PY'
+import statistics, sys
+rows, apps = [line.split() for line in open(sys.argv[1])], sys.argv[2:]
+of = lambda app, what: [list(map(float, r[2:])) for r in rows if r[:2] == [app, what]]
+systems = "ext4", "xfs", "btrfs", "tmpfs"
+print("\nThe recordings replayed on other file systems: failed and differing events, run time")
+print(f"{'':10}{'events':>8}{'recorded':>11}" + "".join(f"{fs:>17}" for fs in systems))
+for app in apps:
+    played = [of(app, fs)[0] for fs in systems]
+    print(f"{app:10}{max(x[0] for x in played):8.0f}{of(app, 'recorded')[0][0]:9.3f} s"
+          + "".join(f"{x[1]:5.0f}{x[2]:4.0f}{x[3]:6.2f} s" for x in played))
+print(f"\nOn the slow device: medians, and how far each prediction is from the application there")
+print(f"{'':10}{'application':>12}{'replay':>10}{'recorded':>10}{'replay off':>12}{'recorded off':>14}  differing   rounds of application; of replay")
+off = []
+for app in apps:
+    there, replays = [x[0] for x in of(app, "application")], of(app, "slow")
+    a, r, n = statistics.median(there), statistics.median(x[3] for x in replays), of(app, "recorded")[0][0]
+    off.append((abs(r / a - 1), abs(n / a - 1)))
+    print(f"{app:10}{a:10.3f} s{r:8.3f} s{n:8.3f} s{r / a - 1:12.1%}{n / a - 1:14.1%}{max(x[2] for x in replays):10.0f}    "
+          + " ".join(f"{x:.2f}" for x in there) + "; " + " ".join(f"{x[3]:.2f}" for x in replays))
+if off:
+    print(f"mean error: {statistics.mean(x for x, _ in off):.1%} by replay, {statistics.mean(x for _, x in off):.1%} by taking the recorded run time")
+PY
