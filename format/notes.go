@@ -37,3 +37,19 @@ func Note(notes []byte, key string) (value []byte, ok bool) {
 	}
 	return nil, false
 }
+
+// maxNoteNumber bounds the numbers of notes, so that a sum of two never
+// overflows.
+const maxNoteNumber = 1 << 61
+
+// NoteNumber returns the value of the first note with that key, and false where
+// it is none of the numbers from 0 to 2⁶¹.
+func NoteNumber(notes []byte, key string) (n int64, ok bool) {
+	value, _ := Note(notes, key)
+	for _, d := range value {
+		if n = 10*n + int64(d-'0'); d < '0' || d > '9' || n > maxNoteNumber {
+			return 0, false
+		}
+	}
+	return n, len(value) > 0
+}

@@ -129,8 +129,9 @@ func (c *Collector) add(e *format.Event) error {
 
 // follow counts a call for what it is about and for who made it.
 func (c *Collector) follow(one *call, e *format.Event) {
-	t := c.tracker.thread(e, one.start)
-	f, d := c.tracker.about(t, e)
+	by := c.tracker.Thread(e)
+	about, d := c.tracker.About(by, e)
+	t, f := c.tracker.threads.of(by), c.tracker.files.of(about)
 	t.count(one, e)
 	if f != nil {
 		f.usage.count(one)
@@ -138,7 +139,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		c.noFile.count(one)
 	}
 	if one.category <= Writes {
-		c.sizes[one.category].count(asked(&shapes[e.Op], e), &one.total)
+		c.sizes[one.category].count(asked(e), &one.total)
 		if e.Ret > 0 && d != nil {
 			c.tracker.move(one, e, d)
 		}
@@ -153,7 +154,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 			c.atOnce.add(one.start, one.end)
 		}
 	}
-	c.tracker.apply(t, one, e, f, d)
+	c.tracker.Apply(by, e, about, d)
 }
 
 // Profile returns the profile of the events so far.

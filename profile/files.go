@@ -1,5 +1,7 @@
 package profile
 
+import "pianola/format/follow"
+
 // File is what was done to one name: every call that has the name, or a
 // descriptor that it was opened as. A file that is renamed goes on under the
 // name by which it was opened, for a name that is used again and again for
@@ -14,12 +16,8 @@ type File struct {
 	Heat   *Heat     // nil where nothing was moved, and where others took more time
 }
 
-const (
-	// maxFiles bounds the files that are told apart, and maxNames their names,
-	// in bytes.
-	maxFiles = 1 << 16
-	maxNames = 32 << 20
-)
+// maxFiles bounds the files that are told apart.
+const maxFiles = follow.MaxFiles
 
 // file is a File as it is gathered.
 type file struct {
@@ -27,7 +25,6 @@ type file struct {
 	name     string
 	usage    Usage
 	accesses [2]accesses
-	length   int64 // bytes, as far as the recording tells
 	touched  int64 // see sliced
 	weight   int64 // time in calls that moved bytes, nanoseconds, and the number of calls
 	heat     *heat
@@ -36,30 +33,28 @@ type file struct {
 // othersID is the id of the file that stands for those that are not told apart.
 const othersID = 0
 
-// files finds files by their names.
+// files holds what is counted of files.
 type files struct {
-	byName map[string]*file
-	all    []*file // by id; the first stands for all others
-	bytes  int     // of names
+	all []*file // by id; the first stands for all others
 }
 
-func newFiles() files {
-	return files{byName: make(map[string]*file), all: []*file{{id: othersID}}}
-}
+func newFiles() files { return files{[]*file{{id: othersID}}} }
 
-// of returns the file of a name.
-func (fs *files) of(name []byte) *file {
-	if f := fs.byName[string(name)]; f != nil {
-		return f
+// of returns what is counted of a file, nil for none.
+func (fs *files) of(f *follow.File) *file {
+	switch {
+	case f == nil:
+		return nil
+	case f.Data != nil:
+		return f.Data.(*file)
+	case f.ID == follow.Others:
+		f.Data = fs.all[othersID]
+	default:
+		one := &file{id: int32(len(fs.all)), name: f.Name}
+		fs.all = append(fs.all, one)
+		f.Data = one
 	}
-	if len(fs.all) > maxFiles || fs.bytes+len(name) > maxNames {
-		return fs.all[othersID]
-	}
-	f := &file{id: int32(len(fs.all)), name: string(name)}
-	fs.bytes += len(name)
-	fs.byName[f.name] = f
-	fs.all = append(fs.all, f)
-	return f
+	return f.Data.(*file)
 }
 
 // snapshot returns the files that something was done to, the one that took the

@@ -223,25 +223,4 @@ func TestMoreThreadsThanAreToldApart(t *testing.T) {
 	require.Len(t, p.Threads, maxThreads)
 	require.EqualValues(t, 20, p.OtherThreads.All().Calls)
 	require.EqualValues(t, p.All.Nanos, p.Times.IO)
-	require.Empty(t, c.tracker.alive)
-	require.Zero(t, c.tracker.slots)
-}
-
-func TestPaths(t *testing.T) {
-	for _, test := range []struct{ dir, name, want string }{
-		{"/w", "a", "/w/a"},
-		{"/w", "/a/b", "/a/b"},
-		{"/w", "../../..", "/"},
-		{"/w", "./a/./b//c/", "/w/a/b/c"},
-		{"/w", ".git", "/w/.git"},
-		{"", "a/../b", "b"},
-		{"", "..", "."},
-		{"", "a", "a"},
-		{"", "", "."},
-		{"/", "a", "/a"},
-		{"/w", "", "/w"},
-		{"/w", "..a/b..", "/w/..a/b.."},
-	} {
-		require.Equal(t, test.want, string(appendPath(nil, test.dir, []byte(test.name))), "%q in %q", test.name, test.dir)
-	}
 }

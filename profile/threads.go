@@ -1,6 +1,9 @@
 package profile
 
-import "pianola/format"
+import (
+	"pianola/format"
+	"pianola/format/follow"
+)
 
 // Times cut the time of a thread, from its creation to the end of its last
 // call, into what it was spent with, in nanoseconds. Of several threads they
@@ -39,137 +42,55 @@ type Process struct {
 	Times Times
 }
 
-const (
-	// maxThreads bounds the threads that are told apart, from the beginning.
-	maxThreads = 1 << 14
-
-	// maxAlive bounds the threads that are followed at a time.
-	maxAlive = 1 << 15
-
-	// maxCommand cuts commands off, in bytes.
-	maxCommand = 256
-)
+// maxThreads bounds the threads that are told apart, from the beginning.
+const maxThreads = 1 << 14
 
 // othersTID is the id of the thread that stands for those that are not told
 // apart.
 const othersTID = -1
 
-// thread is a thread that is alive, as far as the recording tells.
+// thread is what is counted of a thread.
 type thread struct {
-	tid     int32
-	row     *Thread // what it did; those beyond maxThreads share one
-	process *process
-	place   int // in process.threads
-	table   *table
-	dir     *workDir
-	last    int64 // end of its last call, or its creation
+	row  *Thread // what it did; those beyond maxThreads share one
+	last int64   // end of its last call, or its creation
 }
 
-// process is a process that has threads.
-type process struct {
-	row     *Process
-	threads []*thread
-}
-
-// workDir is a working directory. Threads can share it.
-type workDir struct{ path string }
-
-// threads follows threads and processes.
+// threads counts threads and processes.
 type threads struct {
-	known    []format.Thread // of a trace: what its header says
-	alive    map[int32]*thread
-	numbered map[int32]*process // of a trace
-	current  *thread            // that of the last event, if it is alive
-	stray    *thread            // stands for those beyond maxAlive
-	rows     []*Thread
-	owners   []*Process // of rows
-	others   Thread     // stands for those beyond maxThreads
+	rows   []*Thread
+	owners []*follow.Process // of rows
+	others Thread            // stands for those beyond maxThreads
+	stray  thread            // stands for those that are not followed
 }
 
-func newThreads(known []format.Thread) threads {
-	stray := &thread{process: &process{row: &Process{}}, table: &table{}, dir: &workDir{}}
-	return threads{known: known, alive: make(map[int32]*thread), numbered: make(map[int32]*process), stray: stray, others: Thread{TID: othersTID}}
+func newThreads() threads {
+	return threads{others: Thread{TID: othersTID}}
 }
 
-// find returns a thread that is alive, and nil for one that isn't.
-func (ts *threads) find(e *format.Event) *thread {
-	if t := ts.current; t != nil && t.tid == e.TID && len(e.Notes) == 0 {
-		return t
-	}
-	if was := e.Renamed(); was != e.TID && ts.alive[was] != nil {
-		t := ts.alive[was]
-		delete(ts.alive, was)
-		t.tid = e.TID
-		ts.alive[e.TID] = t
-	}
-	ts.current = ts.alive[e.TID]
-	return ts.current
-}
-
-// add adds a thread to a process.
-func (ts *threads) add(tid int32, p *process, created int64) *thread {
-	if len(ts.alive) >= maxAlive {
-		ts.stray.row, ts.stray.last = &ts.others, created
-		return ts.stray
-	}
-	t := &thread{tid: tid, row: &ts.others, process: p, place: len(p.threads), last: created}
-	if len(ts.rows) < maxThreads {
-		t.row = &Thread{TID: tid, Process: p.row.ID}
-		ts.rows, ts.owners = append(ts.rows, t.row), append(ts.owners, p.row)
-		p.row.Threads++
-	}
-	p.threads = append(p.threads, t)
-	ts.alive[tid] = t
-	return t
-}
-
-// remove takes a thread away that has ended.
-func (ts *threads) remove(t *thread) {
-	if t == ts.stray {
+// added gives a row to a thread that has come to be.
+func (ts *threads) added(t *follow.Thread) {
+	counted := &thread{row: &ts.others, last: t.Created}
+	t.Data = counted
+	if len(ts.rows) >= maxThreads {
 		return
 	}
-	if ts.alive[t.tid] == t {
-		delete(ts.alive, t.tid)
+	owner, ok := t.Process.Data.(*Process)
+	if !ok {
+		owner = &Process{ID: t.Process.ID}
+		t.Process.Data = owner
 	}
-	if ts.current == t {
-		ts.current = nil
-	}
-	of := t.process.threads
-	last := of[len(of)-1]
-	of[t.place], last.place = last, t.place
-	of[len(of)-1] = nil
-	t.process.threads = of[:len(of)-1]
+	owner.Threads++
+	counted.row = &Thread{TID: t.TID, Process: owner.ID}
+	ts.rows, ts.owners = append(ts.rows, counted.row), append(ts.owners, t.Process)
 }
 
-// newProcess returns the process of a thread that no other of it made: a new
-// one, but that of its number in a trace.
-func (ts *threads) newProcess(tid int32, command string) *process {
-	i := int(tid) - 1
-	if i < 0 || i >= len(ts.known) {
-		return &process{row: &Process{ID: tid, Command: cutCommand(command)}}
+// of returns what is counted of a thread.
+func (ts *threads) of(t *follow.Thread) *thread {
+	if counted, ok := t.Data.(*thread); ok {
+		return counted
 	}
-	id := ts.known[i].Process
-	p := ts.numbered[id]
-	if p == nil {
-		p = &process{row: &Process{ID: id, Command: cutCommand(command)}}
-		ts.numbered[id] = p
-	}
-	return p
-}
-
-func cutCommand(command string) string { return command[:min(len(command), maxCommand)] }
-
-// created returns when a thread was made whose first event is at start, and of
-// which the recording doesn't show how it was made. The first thread is there
-// from the beginning.
-func (ts *threads) created(tid int32, start int64) int64 {
-	if i := int(tid) - 1; i >= 0 && i < len(ts.known) {
-		return min(max(ts.known[i].Start, 0), start)
-	}
-	if len(ts.rows) == 0 {
-		return 0
-	}
-	return start
+	ts.stray = thread{&ts.others, t.Created}
+	return &ts.stray
 }
 
 // count adds a call to what a thread did, and says what the time since its
@@ -200,17 +121,16 @@ func offProcessor(e *format.Event) int64 {
 	if len(e.Notes) == 0 {
 		return max(e.Off, 0)
 	}
-	v, ok := format.Note(e.Notes, "off")
-	if !ok {
-		return max(e.Off, 0)
+	if off, ok := format.NoteNumber(e.Notes, "off"); ok {
+		return off
 	}
-	return digits(v)
+	return max(e.Off, 0)
 }
 
 // snapshot returns the threads and the processes that did something, those that
 // did I/O for the longest first.
 func (ts *threads) snapshot() (list []Thread, others Thread, processes []Process) {
-	place := make(map[*Process]int)
+	place := make(map[*follow.Process]int)
 	for i, row := range ts.rows {
 		if row.empty() {
 			continue
@@ -221,7 +141,9 @@ func (ts *threads) snapshot() (list []Thread, others Thread, processes []Process
 		if !ok {
 			at = len(processes)
 			place[owner] = at
-			processes = append(processes, *owner)
+			p := *owner.Data.(*Process)
+			p.Command = owner.Command
+			processes = append(processes, p)
 		}
 		processes[at].merge(&row.Usage)
 		processes[at].Times.add(&row.Times)

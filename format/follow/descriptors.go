@@ -1,26 +1,37 @@
-package profile
+package follow
 
 import "pianola/format"
 
-// description is an open file description. Descriptors of several tables can
+// Description is an open file description. Descriptors of several tables can
 // lead to it.
-type description struct {
-	file   *file
-	refs   int32
-	append bool
-	offset int64
-	runs   [2]run // of Reads and Writes
-	next   *description
+type Description struct {
+	File   *File
+	Flags  int64 // canonical, those of the open and what fcntl made of them
+	Offset int64 // bytes, as far as the recording tells
+	Serial int64 // counts descriptions from 1, so that one that is used again can be told from what it was
+
+	// Data belongs to who follows. It stays when the description is used
+	// again for another.
+	Data any
+
+	refs int32
+	next *Description
 }
+
+// Append reports whether writes go to the end of the file.
+func (d *Description) Append() bool { return d.Flags&format.APPEND != 0 }
+
+// settable are the flags that fcntl can change.
+const settable = format.APPEND | format.ASYNC | format.DIRECT | format.NOATIME | format.NONBLOCK
 
 // slot is what a descriptor leads to.
 type slot struct {
-	*description // nil where the descriptor is not open
+	*Description // nil where the descriptor is not open
 	cloexec      bool
 }
 
-// table is a table of descriptors.
-type table struct {
+// Table is a table of descriptors.
+type Table struct {
 	slots []slot // by number
 	// late holds descriptors whose number was given out anew before the event
 	// that closes them: close frees its number before it returns.
@@ -30,47 +41,50 @@ type table struct {
 
 // descriptors gives out tables and descriptions.
 type descriptors struct {
-	slots int          // of all tables
-	free  *description // those that nothing leads to any more
+	arch   format.Arch  // that of the flags that fcntl sets
+	slots  int          // of all tables
+	opened int64        // descriptions so far
+	free   *Description // those that nothing leads to any more
 }
 
 // maxSlots bounds the slots of all tables together, 16 MiB of them. What finds
 // no room is not followed.
 const maxSlots = 1 << 20
 
-// at returns what a descriptor leads to, nil if that is not known.
-func (t *table) at(fd int64) *description {
+// At returns what a descriptor leads to, nil if that is not known.
+func (t *Table) At(fd int64) *Description {
 	if fd < 0 || fd >= int64(len(t.slots)) {
 		return nil
 	}
-	return t.slots[fd].description
+	return t.slots[fd].Description
 }
 
 // open returns a description of a file, which must be put into a table.
-func (ds *descriptors) open(f *file) *description {
+func (ds *descriptors) open(f *File) *Description {
+	ds.opened++
 	d := ds.free
 	if d == nil {
-		d = new(description)
+		d = new(Description)
 	} else {
 		ds.free = d.next
 	}
-	*d = description{file: f}
+	*d = Description{File: f, Serial: ds.opened, Data: d.Data}
 	return d
 }
 
 // set makes a descriptor lead somewhere.
-func (ds *descriptors) set(t *table, fd int64, d *description, cloexec bool) {
+func (ds *descriptors) set(t *Table, fd int64, d *Description, cloexec bool) {
 	d.refs++
 	if fd >= int64(len(t.slots)) && !ds.grow(t, fd) || fd < 0 {
 		ds.drop(d)
 		return
 	}
-	if old := t.slots[fd]; old.description != nil {
+	if old := t.slots[fd]; old.Description != nil {
 		if t.late == nil {
 			t.late = make(map[int32]slot)
 		}
-		if older := t.late[int32(fd)]; older.description != nil {
-			ds.drop(older.description)
+		if older := t.late[int32(fd)]; older.Description != nil {
+			ds.drop(older.Description)
 		}
 		t.late[int32(fd)] = old
 	}
@@ -78,7 +92,7 @@ func (ds *descriptors) set(t *table, fd int64, d *description, cloexec bool) {
 }
 
 // grow makes room for a number, and reports whether it may.
-func (ds *descriptors) grow(t *table, fd int64) bool {
+func (ds *descriptors) grow(t *Table, fd int64) bool {
 	n := max(64, len(t.slots))
 	for fd >= int64(n) && n < maxSlots {
 		n *= 2
@@ -92,17 +106,17 @@ func (ds *descriptors) grow(t *table, fd int64) bool {
 }
 
 // closing returns what a close of the descriptor is about.
-func (t *table) closing(fd int64) *description {
-	if s := t.late[int32(fd)]; s.description != nil && int64(int32(fd)) == fd {
-		return s.description
+func (t *Table) closing(fd int64) *Description {
+	if s := t.late[int32(fd)]; s.Description != nil && int64(int32(fd)) == fd {
+		return s.Description
 	}
-	return t.at(fd)
+	return t.At(fd)
 }
 
-func (ds *descriptors) close(t *table, fd int64) {
+func (ds *descriptors) close(t *Table, fd int64) {
 	if d := t.closing(fd); d == nil {
 		return
-	} else if d != t.at(fd) {
+	} else if d != t.At(fd) {
 		delete(t.late, int32(fd))
 		ds.drop(d)
 	} else {
@@ -111,37 +125,37 @@ func (ds *descriptors) close(t *table, fd int64) {
 	}
 }
 
-func (ds *descriptors) drop(d *description) {
+func (ds *descriptors) drop(d *Description) {
 	if d.refs--; d.refs == 0 {
-		d.file = nil
+		d.File = nil
 		d.next, ds.free = ds.free, d
 	}
 }
 
 // closeRange closes descriptors, or marks them to be closed by an exec.
-func (ds *descriptors) closeRange(t *table, first, last int64, cloexec bool) {
+func (ds *descriptors) closeRange(t *Table, first, last int64, cloexec bool) {
 	for fd := max(first, 0); fd <= last && fd < int64(len(t.slots)); fd++ {
 		s := &t.slots[fd]
-		if s.description == nil {
+		if s.Description == nil {
 			continue
 		}
 		if s.cloexec = true; !cloexec {
-			ds.drop(s.description)
+			ds.drop(s.Description)
 			*s = slot{}
 		}
 	}
 }
 
 // fork returns a copy of a table.
-func (ds *descriptors) fork(t *table) *table {
-	c := &table{users: 1}
+func (ds *descriptors) fork(t *Table) *Table {
+	c := &Table{users: 1}
 	if ds.slots+len(t.slots) > maxSlots {
 		return c
 	}
 	ds.slots += len(t.slots)
 	c.slots = append(c.slots, t.slots...)
 	for _, s := range c.slots {
-		if s.description != nil {
+		if s.Description != nil {
 			s.refs++
 		}
 	}
@@ -149,7 +163,7 @@ func (ds *descriptors) fork(t *table) *table {
 }
 
 // own returns a table that its thread shares with no other.
-func (ds *descriptors) own(t *table) *table {
+func (ds *descriptors) own(t *Table) *Table {
 	if t.users <= 1 {
 		return t
 	}
@@ -158,27 +172,27 @@ func (ds *descriptors) own(t *table) *table {
 }
 
 // exec closes what is close-on-exec.
-func (ds *descriptors) exec(t *table) {
+func (ds *descriptors) exec(t *Table) {
 	for fd := range t.slots {
-		if s := t.slots[fd]; s.description != nil && s.cloexec {
-			ds.drop(s.description)
+		if s := t.slots[fd]; s.Description != nil && s.cloexec {
+			ds.drop(s.Description)
 			t.slots[fd] = slot{}
 		}
 	}
 }
 
 // leave ends the use of a table by a thread.
-func (ds *descriptors) leave(t *table) {
+func (ds *descriptors) leave(t *Table) {
 	if t.users--; t.users > 0 {
 		return
 	}
 	for _, s := range t.slots {
-		if s.description != nil {
-			ds.drop(s.description)
+		if s.Description != nil {
+			ds.drop(s.Description)
 		}
 	}
 	for _, s := range t.late {
-		ds.drop(s.description)
+		ds.drop(s.Description)
 	}
 	ds.slots -= len(t.slots)
 	t.slots, t.late = nil, nil
@@ -186,7 +200,7 @@ func (ds *descriptors) leave(t *table) {
 
 // copyTo makes a descriptor lead where d does. What it led to before is closed
 // if the call says so.
-func (ds *descriptors) copyTo(t *table, e *format.Event, d *description) {
+func (ds *descriptors) copyTo(t *Table, e *format.Event, d *Description) {
 	cloexec := false
 	switch e.Op {
 	case format.OpDup3:
@@ -196,7 +210,7 @@ func (ds *descriptors) copyTo(t *table, e *format.Event, d *description) {
 		if e.Args[0] == e.Args[1] {
 			return
 		}
-		if old := t.at(e.Ret); old != nil {
+		if old := t.At(e.Ret); old != nil {
 			t.slots[e.Ret] = slot{}
 			ds.drop(old)
 		}
@@ -206,8 +220,7 @@ func (ds *descriptors) copyTo(t *table, e *format.Event, d *description) {
 			t.slots[fd].cloexec = e.Args[2]&1 != 0
 			return
 		case format.FSetfl:
-			// The argument is a native word; O_APPEND is the same everywhere.
-			d.append = format.OpenFlags.FromNative(format.AMD64, uint64(e.Args[2]))&format.APPEND != 0
+			d.Flags = d.Flags&^settable | format.PipeFlags.FromNative(ds.arch, uint64(uint32(e.Args[2])))&settable
 			return
 		case format.FDupfdCloexec:
 			cloexec = true

@@ -1,0 +1,92 @@
+package follow
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// follow takes events through a Follower of a recording whose working directory
+// is /w, and returns it.
+func follow(events ...format.Event) *Follower {
+	fl := New(&format.Header{Meta: []format.Meta{{Key: format.MetaCwd, Value: `"/w"`}}})
+	for i := range events {
+		e := &events[i]
+		t := fl.Thread(e)
+		f, d := fl.About(t, e)
+		if class := e.Op.Info().Class; d != nil && e.Ret > 0 && (class == format.ClassRead || class == format.ClassWrite) {
+			fl.Move(e, d)
+		}
+		fl.Apply(t, e, f, d)
+	}
+	return fl
+}
+
+func args(a ...int64) (all [format.MaxArgs]int64) {
+	copy(all[:], a)
+	return all
+}
+
+func name(s string) [format.MaxStrings][]byte { return [format.MaxStrings][]byte{[]byte(s)} }
+
+func TestDescriptions(t *testing.T) {
+	fl := follow(
+		format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3, Notes: []byte("size=100")},
+		format.Event{Op: format.OpRead, TID: 1, Args: args(3, 0, 10), Ret: 10},
+		format.Event{Op: format.OpDup, TID: 1, Args: args(3), Ret: 4},
+		format.Event{Op: format.OpPwrite64, TID: 1, Args: args(4, 0, 50, 80), Ret: 50},
+		format.Event{Op: format.OpFcntl, TID: 1, Args: args(4, format.FSetfl, 0o2000), Ret: 0},
+	)
+	table := fl.Thread(&format.Event{Op: format.OpRead, TID: 1}).Table
+	d := table.At(3)
+	require.Same(t, d, table.At(4))
+	require.Equal(t, "/w/a", d.File.Name)
+	require.EqualValues(t, 10, d.Offset)
+	require.EqualValues(t, 130, d.File.Length)
+	require.True(t, d.Append())
+	require.EqualValues(t, format.RDWR|format.APPEND, d.Flags)
+	require.Nil(t, table.At(5))
+}
+
+// A description that is used again has another serial number and the data of
+// the one before.
+func TestDescriptionsAreUsedAgain(t *testing.T) {
+	open := format.Event{Op: format.OpCreat, TID: 1, Str: name("a"), Ret: 3}
+	fl := follow(open)
+	thread := fl.Thread(&open)
+	d := thread.Table.At(3)
+	require.EqualValues(t, format.WRONLY|format.CREAT|format.TRUNC, d.Flags)
+	serial := d.Serial
+	d.Data = "mine"
+	for _, e := range []format.Event{{Op: format.OpClose, TID: 1, Args: args(3)}, open} {
+		f, d := fl.About(thread, &e)
+		fl.Apply(thread, &e, f, d)
+	}
+	require.Same(t, d, thread.Table.At(3))
+	require.Greater(t, d.Serial, serial)
+	require.Equal(t, "mine", d.Data)
+}
+
+func TestNothingIsLeftOfThreadsThatEnded(t *testing.T) {
+	var events []format.Event
+	for i := range int32(MaxThreads + 10) {
+		events = append(events,
+			format.Event{Op: format.OpRead, TID: i + 1, Args: args(3), Ret: 5},
+			format.Event{Op: format.OpExit, TID: i + 1, Ret: format.NoResult})
+	}
+	fl := follow(events...)
+	require.Empty(t, fl.alive)
+	require.Zero(t, fl.slots)
+}
+
+func TestMoreThreadsThanAreFollowed(t *testing.T) {
+	fl := New(&format.Header{})
+	added := 0
+	fl.Added = func(*Thread) { added++ }
+	for i := range int32(MaxThreads + 10) {
+		fl.Thread(&format.Event{Op: format.OpRead, TID: i + 1})
+	}
+	require.Equal(t, MaxThreads, added)
+}
