@@ -69,6 +69,23 @@ func offProcessor(e *format.Event) int64 {
 	return max(n, 0)
 }
 
+// maxCut bounds the time that one event can be cut by, in nanoseconds (36 years).
+const maxCut = 1 << 60
+
+// cutBefore returns how much shorter than recorded the time before an event is
+// to be, in nanoseconds, because a transform says so. Less than 0 is longer.
+func cutBefore(e *format.Event) int64 {
+	if len(e.Notes) == 0 {
+		return 0
+	}
+	v, _ := format.Note(e.Notes, "cut")
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return min(max(n, -maxCut), maxCut)
+}
+
 // learn takes up what the notes say of the file at an entry as it was at the
 // start.
 func (m *model) learn(at *entry, f *facts) {

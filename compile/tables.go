@@ -15,7 +15,7 @@ type thread struct {
 	// Time, compensated for the recorder's cost, in nanoseconds.
 	now  int64 // on the trace's clock: when the newest emitted event ended
 	last int64 // on the recording's clock: from when compute counts
-	cost int64 // the recorder's cost since last, to be taken off
+	cost int64 // the recorder's cost since last, to be taken off, and what transforms cut
 	off  int64 // time off the processor since last
 	idle int64 // on the recording's clock: when the newest event ended, in the trace or not
 

@@ -91,3 +91,21 @@ func timed(seed uint64) *timedRecording {
 	}
 	return r
 }
+
+// What a transform cut off the time before an event is not computed, wherever
+// the event goes; what it could not be cut off there is cut off later.
+func TestCut(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+1 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000> {cut=400}
+1 0.000003000 read(0, 0x1000, 10) = 10 <0.000001000> {cut=500}
+1 0.000003000 stat("/w/a", 0x1) = 0 <0.000001000> {cut=-100}
+1 0.000002000 stat("/w/a", 0x1) = 0 <0.000001000> {cut=3000}
+1 0.000005000 stat("/w/a", 0x1) = 0 <0.000001000>
+1 0.000005000 stat("/w/a", 0x1) = 0 <0.000001000> {cut=9999999999999999999}
+`, compile.Options{})
+	var computes []int64
+	for _, e := range s.events {
+		computes = append(computes, e.Compute)
+	}
+	require.Equal(t, []int64{600, 5000 - 500 + 100, 0, 2000, 4000}, computes)
+}
