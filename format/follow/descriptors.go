@@ -73,10 +73,10 @@ func (ds *descriptors) open(f *File) *Description {
 }
 
 // set makes a descriptor lead somewhere.
-func (ds *descriptors) set(t *Table, fd int64, d *Description, cloexec bool) {
+func (fl *Follower) set(t *Table, fd int64, d *Description, cloexec bool) {
 	d.refs++
-	if fd >= int64(len(t.slots)) && !ds.grow(t, fd) || fd < 0 {
-		ds.drop(d)
+	if fd >= int64(len(t.slots)) && !fl.grow(t, fd) || fd < 0 {
+		fl.drop(d)
 		return
 	}
 	if old := t.slots[fd]; old.Description != nil {
@@ -84,7 +84,7 @@ func (ds *descriptors) set(t *Table, fd int64, d *Description, cloexec bool) {
 			t.late = make(map[int32]slot)
 		}
 		if older := t.late[int32(fd)]; older.Description != nil {
-			ds.drop(older.Description)
+			fl.drop(older.Description)
 		}
 		t.late[int32(fd)] = old
 	}
@@ -113,34 +113,37 @@ func (t *Table) closing(fd int64) *Description {
 	return t.At(fd)
 }
 
-func (ds *descriptors) close(t *Table, fd int64) {
+func (fl *Follower) close(t *Table, fd int64) {
 	if d := t.closing(fd); d == nil {
 		return
 	} else if d != t.At(fd) {
 		delete(t.late, int32(fd))
-		ds.drop(d)
+		fl.drop(d)
 	} else {
 		t.slots[fd] = slot{}
-		ds.drop(d)
+		fl.drop(d)
 	}
 }
 
-func (ds *descriptors) drop(d *Description) {
+func (fl *Follower) drop(d *Description) {
 	if d.refs--; d.refs == 0 {
+		if fl.Dropped != nil {
+			fl.Dropped(d)
+		}
 		d.File = nil
-		d.next, ds.free = ds.free, d
+		d.next, fl.free = fl.free, d
 	}
 }
 
 // closeRange closes descriptors, or marks them to be closed by an exec.
-func (ds *descriptors) closeRange(t *Table, first, last int64, cloexec bool) {
+func (fl *Follower) closeRange(t *Table, first, last int64, cloexec bool) {
 	for fd := max(first, 0); fd <= last && fd < int64(len(t.slots)); fd++ {
 		s := &t.slots[fd]
 		if s.Description == nil {
 			continue
 		}
 		if s.cloexec = true; !cloexec {
-			ds.drop(s.Description)
+			fl.drop(s.Description)
 			*s = slot{}
 		}
 	}
@@ -172,35 +175,35 @@ func (ds *descriptors) own(t *Table) *Table {
 }
 
 // exec closes what is close-on-exec.
-func (ds *descriptors) exec(t *Table) {
+func (fl *Follower) exec(t *Table) {
 	for fd := range t.slots {
 		if s := t.slots[fd]; s.Description != nil && s.cloexec {
-			ds.drop(s.Description)
+			fl.drop(s.Description)
 			t.slots[fd] = slot{}
 		}
 	}
 }
 
 // leave ends the use of a table by a thread.
-func (ds *descriptors) leave(t *Table) {
+func (fl *Follower) leave(t *Table) {
 	if t.users--; t.users > 0 {
 		return
 	}
 	for _, s := range t.slots {
 		if s.Description != nil {
-			ds.drop(s.Description)
+			fl.drop(s.Description)
 		}
 	}
 	for _, s := range t.late {
-		ds.drop(s.Description)
+		fl.drop(s.Description)
 	}
-	ds.slots -= len(t.slots)
+	fl.slots -= len(t.slots)
 	t.slots, t.late = nil, nil
 }
 
 // copyTo makes a descriptor lead where d does. What it led to before is closed
 // if the call says so.
-func (ds *descriptors) copyTo(t *Table, e *format.Event, d *Description) {
+func (fl *Follower) copyTo(t *Table, e *format.Event, d *Description) {
 	cloexec := false
 	switch e.Op {
 	case format.OpDup3:
@@ -212,7 +215,7 @@ func (ds *descriptors) copyTo(t *Table, e *format.Event, d *Description) {
 		}
 		if old := t.At(e.Ret); old != nil {
 			t.slots[e.Ret] = slot{}
-			ds.drop(old)
+			fl.drop(old)
 		}
 	case format.OpFcntl:
 		switch fd := e.Args[0]; e.Args[1] {
@@ -220,7 +223,7 @@ func (ds *descriptors) copyTo(t *Table, e *format.Event, d *Description) {
 			t.slots[fd].cloexec = e.Args[2]&1 != 0
 			return
 		case format.FSetfl:
-			d.Flags = d.Flags&^settable | format.PipeFlags.FromNative(ds.arch, uint64(uint32(e.Args[2])))&settable
+			d.Flags = d.Flags&^settable | format.PipeFlags.FromNative(fl.arch, uint64(uint32(e.Args[2])))&settable
 			return
 		case format.FDupfdCloexec:
 			cloexec = true
@@ -229,5 +232,5 @@ func (ds *descriptors) copyTo(t *Table, e *format.Event, d *Description) {
 			return
 		}
 	}
-	ds.set(t, e.Ret, d, cloexec)
+	fl.set(t, e.Ret, d, cloexec)
 }

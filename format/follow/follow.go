@@ -25,6 +25,10 @@ type Follower struct {
 	// event. It can be nil.
 	Added func(*Thread)
 
+	// Dropped is called for each description that no descriptor leads to any
+	// more, as it was. It can be nil.
+	Dropped func(*Description)
+
 	threads
 	descriptors
 	files
@@ -153,6 +157,26 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 
 // ebadf is the error of a descriptor that is not open.
 const ebadf = 9
+
+// Path returns where the string argument at place i of e.Str, which is a path,
+// leads: absolute where the working directory is known, symbolic links taken by
+// their names. It is overwritten by the next call of any method. The path is
+// that of the directory where the argument is empty or NULL.
+func (fl *Follower) Path(t *Thread, e *format.Event, i int) []byte {
+	sh := Shape{DirFD: -1}
+	for k, n := 0, 0; k < len(e.Op.Info().Args); k++ {
+		switch kind := e.Op.Info().Args[k].Kind; {
+		case kind == format.DirFD:
+			sh.DirFD = int8(k)
+		case kind.IsString() && n == i:
+			return fl.resolve(t, &sh, e, e.Str[i])
+		case kind.IsString():
+			n++
+			sh.DirFD = -1
+		}
+	}
+	return nil
+}
 
 // resolve returns the path of a name, which is overwritten by the next.
 func (fl *Follower) resolve(t *Thread, sh *Shape, e *format.Event, name []byte) []byte {
