@@ -163,6 +163,9 @@ func (m *model) header() *format.Header {
 			h.Meta = append(h.Meta, meta)
 		}
 	}
+	if m.options.Paths == Flat && !m.options.Bare { // an older script has no remarks
+		h.Set(format.MetaPaths, format.PathsFlat)
+	}
 	if s := m.report.LeftOut.String(); s != "" {
 		h.Set(format.MetaLeftOut, s)
 	}

@@ -43,13 +43,16 @@ const (
 	MetaUnsupported = "unsupported"   // what the recorder met and can't record: 32-bit=CALLS
 	MetaExit        = "exit"          // exit status of the command
 	MetaElapsed     = "elapsed"       // its run time, seconds
-	MetaPaths       = "paths"         // tree or flat, of a trace
+	MetaPaths       = "paths"         // PathsFlat, of a trace whose paths have lost their directories
 	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
 	MetaReplay      = "replay"        // how a log came about; marks a script as a replay's log
 	MetaTool        = "recorder"      // which recorder made the script
 	MetaUnsettled   = "not explained" // what compile could not account for
 	MetaSharing     = "sharing"       // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
 )
+
+// PathsFlat is the value of MetaPaths.
+const PathsFlat = "flat"
 
 // Thread is a row of the thread table.
 type Thread struct {
