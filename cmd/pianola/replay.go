@@ -296,8 +296,8 @@ func setLimit(l *replay.Limits, text string) error {
 func writeLog(w io.Writer, r *replay.Result) error {
 	p := script.NewWriter(w)
 	events := r.Events()
-	h := &format.Header{}
-	for _, key := range []string{format.MetaCommand, format.MetaReplay} {
+	h := &format.Header{Descriptors: events.Header().Descriptors}
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaReplay} {
 		if v, ok := events.Header().Value(key); ok {
 			h.Set(key, v)
 		}
