@@ -20,16 +20,20 @@ const ElapsedRow = "elapsed"
 // are several runs of a side, its figures are medians.
 type Comparison struct {
 	Rows       []Row     // the categories in their order, then ElapsedRow
-	Operations []Row     // those that occurred, those that differ most first; without intervals
+	Operations []Row     // those that occurred, those that differ most first, and after them what is no I/O; without intervals
+	Files      []Row     // no more than keptFiles, those that differ most first; without intervals
+	Paired     *float64  // part of the time in files, of both sides, in names that both have; nil where there is no time
 	Distance   *Distance // of all I/O, from the typical run of the application; nil where either side has no time
 	NoiseFloor float64   // see Judge
 
 	applications, replays []*Profile
 }
 
-// Row compares one category, one operation, or the run times.
+// Row compares one category, one operation, one file, or the run times.
 type Row struct {
 	Name        string
+	Original    string // of a file: see NameFiles
+	Category    string // of an operation, empty where it is no I/O
 	Application Measure
 	Replay      Measure
 	Ratio       *float64  // replay/application; nil where either is not known or the application's is 0
@@ -86,20 +90,35 @@ func Compare(applications, replays []*Profile) *Comparison {
 		c.NoiseFloor = noiseShare * *elapsed
 	}
 	c.compareOperations()
+	c.compareFiles()
 	return c
 }
 
+// compareOperations compares operation by operation. Those that are no I/O come
+// last: a replay has no processes to wait for and nothing to execute, so they
+// differ by nature.
 func (c *Comparison) compareOperations() {
+	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
-		row := c.row(op.String(), func(p *Profile) Measure { return measure(&p.Ops[op], p.Ops[op].Nanos) })
-		if row.Application.Calls+row.Replay.Calls > 0 {
-			row.Interval, row.Finding = nil, ""
+		of := func(p *Profile) Measure { return measure(&p.Ops[op], p.Ops[op].Nanos) }
+		row, _, _ := newRow(op.String(), measures(c.applications, of), measures(c.replays, of))
+		switch {
+		case row.Application.Calls+row.Replay.Calls == 0:
+		case opCategory[op] == noCategory:
+			others = append(others, row)
+		default:
+			row.Category = opCategory[op].String()
 			c.Operations = append(c.Operations, row)
 		}
 	}
-	slices.SortStableFunc(c.Operations, func(a, b Row) int {
-		return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
-	})
+	slices.SortStableFunc(c.Operations, byDifference)
+	slices.SortStableFunc(others, byDifference)
+	c.Operations = append(c.Operations, others...)
+}
+
+// byDifference orders rows by how much their times differ, the most first.
+func byDifference(a, b Row) int {
+	return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
 }
 
 // elapsed returns the row of the run time.
@@ -128,14 +147,12 @@ func measure(t *Total, nanos int64) Measure {
 	return m
 }
 
+// row compares the figures of all runs, and says how sure the ratio is.
 func (c *Comparison) row(name string, of func(*Profile) Measure) Row {
-	a, aTimes := medians(c.applications, of)
-	r, rTimes := medians(c.replays, of)
-	row := Row{Name: name, Application: a, Replay: r}
-	if a.Seconds == nil || *a.Seconds == 0 || r.Seconds == nil {
+	row, aTimes, rTimes := newRow(name, measures(c.applications, of), measures(c.replays, of))
+	if row.Ratio == nil {
 		return row
 	}
-	row.Ratio = new(*r.Seconds / *a.Seconds)
 	enough := min(len(aTimes), len(rTimes)) >= MinRuns
 	if !enough {
 		row.Finding = TooFewRuns
@@ -153,6 +170,18 @@ func (c *Comparison) row(name string, of func(*Profile) Measure) Row {
 	return row
 }
 
+// newRow returns a row of medians, and the known times of either side in
+// rising order.
+func newRow(name string, applications, replays []Measure) (row Row, aTimes, rTimes []float64) {
+	row.Name = name
+	row.Application, aTimes = medians(applications)
+	row.Replay, rTimes = medians(replays)
+	if a, r := row.Application.Seconds, row.Replay.Seconds; a != nil && *a != 0 && r != nil {
+		row.Ratio = new(*r / *a)
+	}
+	return row, aTimes, rTimes
+}
+
 // difference returns by how many seconds the replay is slower; 0 if that is not
 // known.
 func (r *Row) difference() float64 {
@@ -162,12 +191,19 @@ func (r *Row) difference() float64 {
 	return *r.Replay.Seconds - *r.Application.Seconds
 }
 
+// measures returns the figures of each run.
+func measures(profiles []*Profile, of func(*Profile) Measure) (runs []Measure) {
+	for _, p := range profiles {
+		runs = append(runs, of(p))
+	}
+	return runs
+}
+
 // medians returns the median of each figure, and the known times in rising
 // order.
-func medians(profiles []*Profile, of func(*Profile) Measure) (m Measure, times []float64) {
+func medians(runs []Measure) (m Measure, times []float64) {
 	var calls, errs, bytes, unknowns []int64
-	for _, p := range profiles {
-		one := of(p)
+	for _, one := range runs {
 		if one.Seconds != nil {
 			times = append(times, *one.Seconds)
 		}

@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// WriteCSV writes the comparison as a table: its rows, of kind "total", and the
-// operations. Cells of what is not known are empty.
+// WriteCSV writes the comparison as a table: its rows, of kind "total", the
+// operations and the files. Cells of what is not known are empty.
 func (c *Comparison) WriteCSV(w io.Writer) error {
 	cw := csv.NewWriter(w)
 	cw.Write([]string{"kind", "name", "application_seconds", "replay_seconds", "ratio", "interval_low", "interval_high", "finding",
-		"application_calls", "replay_calls", "application_errors", "replay_errors", "application_bytes", "replay_bytes"})
+		"application_calls", "replay_calls", "application_errors", "replay_errors", "application_bytes", "replay_bytes", "original"})
 	for _, group := range []struct {
 		kind string
 		rows []Row
-	}{{"total", c.Rows}, {"operation", c.Operations}} {
+	}{{"total", c.Rows}, {"operation", c.Operations}, {"file", c.Files}} {
 		for i := range group.rows {
 			cw.Write(append([]string{group.kind}, group.rows[i].fields()...))
 		}
@@ -37,7 +37,7 @@ func (r *Row) fields() []string {
 	}
 	a, p := &r.Application, &r.Replay
 	return []string{
-		r.Name, number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
-		count(a.Calls), count(p.Calls), count(a.Errors), count(p.Errors), count(a.Bytes), count(p.Bytes),
+		plainText(r.Name), number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
+		count(a.Calls), count(p.Calls), count(a.Errors), count(p.Errors), count(a.Bytes), count(p.Bytes), plainText(r.Original),
 	}
 }

@@ -23,6 +23,8 @@ func (c *Comparison) Document(tolerance float64) any {
 		NoiseFloor: c.NoiseFloor,
 		Verdict:    c.Judge(tolerance),
 		Operations: []operationDocument{},
+		Files:      []fileDocument{},
+		Paired:     c.Paired,
 	}
 	if max(len(c.applications), len(c.replays)) > 1 {
 		d.Confidence = Confidence
@@ -44,7 +46,11 @@ func (c *Comparison) Document(tolerance float64) any {
 	}
 	for i := range c.Operations {
 		r := &c.Operations[i]
-		d.Operations = append(d.Operations, operationDocument{r.Name, r.Application, r.Replay, r.Ratio})
+		d.Operations = append(d.Operations, operationDocument{r.Name, r.Category, r.sides()})
+	}
+	for i := range c.Files {
+		r := &c.Files[i]
+		d.Files = append(d.Files, fileDocument{plainText(r.Name), plainText(r.Original), r.sides()})
 	}
 	return d
 }
@@ -60,7 +66,9 @@ type comparisonDocument struct {
 	Distance    *distanceDocument    `json:"profile_distance,omitempty"`
 	NoiseFloor  float64              `json:"noise_floor_seconds"`
 	Verdict
-	Operations []operationDocument `json:"operations"` // those that differ most first
+	Operations []operationDocument `json:"operations"` // those that differ most first, as Files are
+	Files      []fileDocument      `json:"files"`
+	Paired     *float64            `json:"files_paired,omitempty"`
 }
 
 // sideDocument holds the medians of one side.
@@ -100,8 +108,22 @@ type distanceDocument struct {
 }
 
 type operationDocument struct {
-	Name        string   `json:"name"`
+	Name     string `json:"name"`
+	Category string `json:"category,omitempty"`
+	sidesDocument
+}
+
+// fileDocument names a file as JSON and CSV name files: see format.AppendName.
+type fileDocument struct {
+	Name     string `json:"name"`
+	Original string `json:"original,omitempty"`
+	sidesDocument
+}
+
+type sidesDocument struct {
 	Application Measure  `json:"application"`
 	Replay      Measure  `json:"replay"`
 	Ratio       *float64 `json:"ratio,omitempty"`
 }
+
+func (r *Row) sides() sidesDocument { return sidesDocument{r.Application, r.Replay, r.Ratio} }

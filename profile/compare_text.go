@@ -2,18 +2,20 @@ package profile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// differMost is the number of operations that the text shows.
+// differMost is the number of operations, and of files, that the text shows.
 const differMost = 5
 
-// WriteText writes the comparison as a table, the operations that differ most,
-// and below them which side is faster, and the verdict.
+// WriteText writes the comparison as a table, the operations and the files that
+// differ most, and below them which side is faster, and the verdict.
 func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 	unit := unitOf(c.longest())
 	several := max(len(c.applications), len(c.replays)) > 1
@@ -29,9 +31,10 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 	}
 	var b bytes.Buffer
 	writeTable(&b, rows)
-	if rows := c.mostDifferent(unit); len(rows) > 1 {
-		b.WriteByte('\n')
-		writeTable(&b, rows)
+	mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
+	mostDifferent(&b, "files that differ most", unit, c.Files)
+	if c.Paired != nil && *c.Paired < fewPaired {
+		b.WriteString("few files have the same name on both sides: compare with the compiled trace that was replayed\n")
 	}
 	b.WriteByte('\n')
 	if c.Distance != nil {
@@ -91,11 +94,24 @@ func (r *Row) ratio() string {
 	return fixed(*r.Ratio, 3)
 }
 
-// mostDifferent returns the table of the operations whose times differ most.
-func (c *Comparison) mostDifferent(u unit) [][]string {
-	rows := [][]string{{"differ most", "application " + u.name, "replay " + u.name, "ratio", "difference", "calls", "replay calls"}}
-	for i := range c.Operations[:min(differMost, len(c.Operations))] {
-		r := &c.Operations[i]
+// fewPaired is the part of the time in files below which their names do not fit.
+const fewPaired = 0.5
+
+// ioOperations returns the operations that are I/O.
+func (c *Comparison) ioOperations() []Row {
+	end := slices.IndexFunc(c.Operations, func(r Row) bool { return r.Category == "" })
+	if end < 0 {
+		end = len(c.Operations)
+	}
+	return c.Operations[:end]
+}
+
+// mostDifferent writes a table of the first rows whose times differ, if there
+// are any.
+func mostDifferent(b *bytes.Buffer, what string, u unit, list []Row) {
+	rows := [][]string{{what, "application " + u.name, "replay " + u.name, "ratio", "difference", "calls", "replay calls"}}
+	for i := range list[:min(differMost, len(list))] {
+		r := &list[i]
 		d := r.difference()
 		if d == 0 {
 			break
@@ -104,10 +120,13 @@ func (c *Comparison) mostDifferent(u unit) [][]string {
 		if d < 0 {
 			sign = "-"
 		}
-		rows = append(rows, []string{r.Name, u.optional(r.Application.Seconds), u.optional(r.Replay.Seconds), r.ratio(),
-			sign + u.format(math.Abs(d)), count(r.Application.Calls), count(r.Replay.Calls)})
+		rows = append(rows, []string{shortened(cmp.Or(r.Original, r.Name), false), u.optional(r.Application.Seconds), u.optional(r.Replay.Seconds),
+			r.ratio(), sign + u.format(math.Abs(d)), count(r.Application.Calls), count(r.Replay.Calls)})
 	}
-	return rows
+	if len(rows) > 1 {
+		b.WriteByte('\n')
+		writeTable(b, rows)
+	}
 }
 
 // conclusion says in a line which side is faster, by how much, and how sure

@@ -74,15 +74,11 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	aRuns, err := readRuns("application", applications)
+	runs, originals, err := readSides([2][]string{applications, replays})
 	if err != nil {
 		return err
 	}
-	rRuns, err := readRuns("replay", replays)
-	if err != nil {
-		return err
-	}
-	a, r := profilesOf(aRuns), profilesOf(rRuns)
+	a, r := profilesOf(runs[0]), profilesOf(runs[1])
 	if plot != "" {
 		err := writePlot(plot,
 			profile.Series{Name: "application", Profile: profile.Typical(a)},
@@ -92,9 +88,10 @@ func runCompare(c *cli.Context) error {
 		}
 	}
 	result := profile.Compare(a, r)
+	result.NameFiles(originals.of)
 	if html := c.String("html"); html != "" {
-		runs := []page.Run{typical(aRuns), typical(rRuns)}
-		if err := writePage(html, runs, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
+		typicals := []page.Run{typical(runs[0]), typical(runs[1])}
+		if err := writePage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
 			return err
 		}
 	}
@@ -124,23 +121,6 @@ func comparisonForm(c *cli.Context) (func(*profile.Comparison, io.Writer, float6
 		names = append(names, form.name)
 	}
 	return nil, usage(c, "--format is one of %s, not %q", strings.Join(names, ", "), name)
-}
-
-// readRuns reads the recordings of one side.
-func readRuns(side string, names []string) (runs []page.Run, err error) {
-	for _, name := range names {
-		r, done, err := openRecording(name)
-		if err != nil {
-			return nil, err
-		}
-		p, err := profile.Read(r)
-		done()
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, page.Run{Name: side, Meta: r.Header().Meta, Profile: p})
-	}
-	return runs, nil
 }
 
 func profilesOf(runs []page.Run) (profiles []*profile.Profile) {

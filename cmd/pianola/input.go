@@ -8,10 +8,7 @@ import (
 	"os"
 
 	"pianola/compile"
-	"pianola/format"
 	"pianola/format/bin"
-	"pianola/format/foreign"
-	"pianola/format/script"
 )
 
 // openTrace opens and verifies a compiled trace, which may take so many bytes of
@@ -65,57 +62,6 @@ func isTrace(f *os.File) bool {
 	var prefix [16]byte
 	n, _ := f.ReadAt(prefix[:], 0)
 	return bin.IsTrace(prefix[:n])
-}
-
-// openRecording opens what a profile or a comparison can be made of: a script,
-// which is compiled on the way so that both sides hold the same kind of
-// events, a compiled trace, or the log of a replay. close is to be called when
-// the reader is no longer used.
-func openRecording(name string) (r format.Reader, close func() error, err error) {
-	f, err := openInput(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
-	if isTrace(f) {
-		t, err := traceOf(f)
-		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
-		}
-		return t.Events(), f.Close, nil
-	}
-	src, err := inspect(foreign.Options{}, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	f.Close()
-	if src.Log || src.Dialect == script.Intermediate {
-		r, err := src.open()
-		return r, src.Close, err
-	}
-	defer src.Close()
-	tmp, err := spool("")
-	if err != nil {
-		return nil, nil, err
-	}
-	report, err := compileTo(tmp, src.open, compile.Options{Compensate: true})
-	if err != nil {
-		tmp.Close()
-		return nil, nil, err
-	}
-	if report.Endless || report.Lost > 0 {
-		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording is not whole; pianola compile says more\n", name)
-	}
-	t, err := traceOf(tmp)
-	if err != nil {
-		tmp.Close()
-		return nil, nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return t.Events(), tmp.Close, nil
 }
 
 // compileTo compiles a script into a compiled trace.

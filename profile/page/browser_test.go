@@ -162,6 +162,13 @@ func TestBrowser(t *testing.T) {
 	}
 	require.Contains(t, value[string](t, p, `document.querySelector('#file [role="status"]').textContent`), "match")
 
+	// Those that differ most sort as well.
+	names = column(t, p, "differ-files", 0)
+	require.Len(t, names, 12)
+	require.Equal(t, strings.ReplaceAll("/data/"+evil, "\xff", `\xff`), names[0])
+	p.do(t, chromedp.Click(chromedp.CSS(`#differ-files th[data-key="name"] button`)))
+	require.True(t, slices.IsSorted(column(t, p, "differ-files", 0)))
+
 	// The theme changes with the button, and the charts with the theme.
 	before := value[string](t, p, `getComputedStyle(document.body).backgroundColor`)
 	p.do(t, chromedp.Click(chromedp.CSS(`#theme`)))

@@ -27,15 +27,25 @@ function verdictSections(c) {
   ];
 }
 
-// differSection lists the operations by how much their times differ.
-function differSection(f) {
-  const operations = f.operations.map(o => ({
+// differSections list the operations that are I/O, and the files, by how much
+// their times differ.
+function differSections(f) {
+  const operations = f.operations.filter(o => o.category);
+  const files = f.files.map(row => ({...row, name: row.original ?? row.name}));
+  return [
+    differTable({id: 'differ', title: 'Operations that differ most'}, 'operation', operations),
+    files.length > 0 ? differTable({id: 'differ-files', title: 'Files that differ most'}, 'file', files) : null,
+  ].filter(s => s);
+}
+
+function differTable(what, label, list) {
+  const rows = list.map(o => ({
     name: o.name, application: o.application.seconds, replay: o.replay.seconds, ratio: o.ratio,
     difference: o.application.seconds === undefined || o.replay.seconds === undefined ? undefined : o.replay.seconds - o.application.seconds,
     size: Math.abs((o.replay.seconds ?? 0) - (o.application.seconds ?? 0)), calls: o.application.calls, replays: o.replay.calls,
   }));
-  return newTable({id: 'differ', title: 'Operations that differ most', all: operations.length, by: 'size'}, [
-    {key: 'name', label: 'operation', kind: 'words'},
+  return newTable({...what, all: rows.length, by: 'size'}, [
+    {key: 'name', label, kind: 'words'},
     {key: 'application', label: 'application', kind: 'seconds'},
     {key: 'replay', label: 'replay', kind: 'seconds'},
     {key: 'difference', label: 'difference', kind: 'signed'},
@@ -43,7 +53,7 @@ function differSection(f) {
     {key: 'calls', label: 'calls', kind: 'number'},
     {key: 'replays', label: 'replay calls', kind: 'number'},
     {key: 'size', label: 'size of difference', kind: 'seconds', extra: true},
-  ], operations);
+  ], rows);
 }
 
 // ratioCell says a ratio, and by a mark whether it is inside the tolerance.

@@ -249,7 +249,7 @@ function build() {
   main.append(card('profile', curveChart(data)));
   const rates = rateCharts(data);
   if (rates.length > 0) main.append(element('section', {id: 'rates', class: 'pair', 'aria-label': 'Rates'}, ...rates));
-  if (data.comparison) main.append(differSection(data.comparison.figures));
+  if (data.comparison) main.append(...differSections(data.comparison.figures));
   const concurrency = data.comparison ? concurrencyFigure(data.runs) : null;
   if (concurrency) main.append(card('concurrency', concurrency));
 

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"pianola/compile"
+	"pianola/format"
+	"pianola/format/foreign"
+	"pianola/format/script"
+	"pianola/profile"
+	"pianola/profile/page"
+)
+
+// sideNames are the sides of a comparison.
+var sideNames = [2]string{"application", "replay"}
+
+// readSides reads the recordings of both sides of a comparison. Scripts are
+// compiled on the way, so that both sides hold the same kind of events. They
+// come last, for their paths are to be mapped as those of the traces and logs
+// that they are compared with.
+func readSides(names [2][]string) (runs [2][]page.Run, renamed originals, err error) {
+	paths := compile.Tree
+	for side := range names {
+		runs[side] = make([]page.Run, len(names[side]))
+	}
+	for _, scripts := range []bool{false, true} {
+		for side := range names {
+			for i, name := range names[side] {
+				s, err := isScript(name)
+				if err != nil {
+					return runs, nil, err
+				}
+				if s != scripts {
+					continue
+				}
+				if s && renamed == nil {
+					renamed = originals{}
+				}
+				if runs[side][i], err = readRun(sideNames[side], name, paths, renamed); err != nil {
+					return runs, nil, err
+				}
+				h := format.Header{Meta: runs[side][i].Meta}
+				if v, _ := h.Value(format.MetaPaths); v == format.PathsFlat {
+					paths = compile.Flat
+				}
+			}
+		}
+	}
+	return runs, renamed, nil
+}
+
+// readRun reads one recording of a side.
+func readRun(side, name string, paths compile.Paths, renamed originals) (run page.Run, err error) {
+	r, done, err := openRecording(name, paths, renamed)
+	if err != nil {
+		return run, err
+	}
+	defer done()
+	p, err := profile.Read(r)
+	if err != nil {
+		return run, err
+	}
+	return page.Run{Name: side, Meta: r.Header().Meta, Profile: p}, nil
+}
+
+// isScript reports whether a recording is a script that has to be compiled:
+// neither a compiled trace nor an intermediate script nor the log of a replay.
+func isScript(name string) (bool, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if isTrace(f) {
+		return false, nil
+	}
+	src, err := inspect(foreign.Options{}, name)
+	if err != nil {
+		return false, err
+	}
+	defer src.Close()
+	return !src.Log && src.Dialect != script.Intermediate, nil
+}
+
+// openRecording opens what a comparison can be made of. Of a script that is
+// compiled on the way renamed is told what its files are called. close is to
+// be called when the reader is no longer used.
+func openRecording(name string, paths compile.Paths, renamed originals) (r format.Reader, close func() error, err error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if isTrace(f) {
+		return eventsOf(f, name)
+	}
+	f.Close()
+	src, err := inspect(foreign.Options{}, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if src.Log || src.Dialect == script.Intermediate {
+		r, err := src.open()
+		return r, src.Close, err
+	}
+	defer src.Close()
+	tmp, err := spool("")
+	if err != nil {
+		return nil, nil, err
+	}
+	report, err := compileTo(tmp, src.open, compile.Options{Compensate: true, Paths: paths})
+	if err != nil {
+		tmp.Close()
+		return nil, nil, err
+	}
+	if report.Endless || report.Lost > 0 {
+		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording is not whole; pianola compile says more\n", name)
+	}
+	renamed.add(report.Substitutions)
+	return eventsOf(tmp, name)
+}
+
+// eventsOf returns the events of a compiled trace, which it closes if it can't.
+func eventsOf(f *os.File, name string) (r format.Reader, close func() error, err error) {
+	t, err := traceOf(f)
+	if err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t.Events(), f.Close, nil
+}
+
+// originals are the absolute paths by which applications call files, by the
+// names that a trace has for them where these differ by more than the root.
+type originals map[string]string
+
+// add adds the names of a recording. Those of the first recording count.
+func (o originals) add(list []compile.Substitution) {
+	for _, s := range list {
+		if _, ok := o[s.Mapped]; !ok {
+			o[s.Mapped] = s.Original
+		}
+	}
+}
+
+// of returns the absolute path for a name of a trace: that of the nearest
+// directory that is known by another one, and what stands below it. It is
+// empty where no recording was compiled.
+func (o originals) of(name string) string {
+	if o == nil {
+		return ""
+	}
+	for dir := name; dir != ""; dir = dir[:max(strings.LastIndexByte(dir, '/'), 0)] {
+		if original, ok := o[dir]; ok {
+			return original + name[len(dir):]
+		}
+	}
+	return "/" + strings.TrimPrefix(name, ".")
+}

@@ -1,0 +1,74 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// keptFiles is how many files a comparison holds.
+const keptFiles = 20
+
+// compareFiles compares file by file, by their names: those of a compiled trace
+// are those of its replays. A file that a run does not have counts as zero in
+// it. Files that a profile does not tell apart are left out.
+func (c *Comparison) compareFiles() {
+	if len(c.applications) == 0 || len(c.replays) == 0 {
+		return
+	}
+	zero := Measure{Seconds: new(0.0)}
+	byName := make(map[string]*[2][]Measure)
+	for side, profiles := range [2][]*Profile{c.applications, c.replays} {
+		for run, p := range profiles {
+			for i := range p.Files {
+				f := &p.Files[i]
+				io := f.IO()
+				if io.Calls == 0 {
+					continue
+				}
+				sides := byName[f.Name]
+				if sides == nil {
+					sides = &[2][]Measure{slices.Repeat([]Measure{zero}, len(c.applications)), slices.Repeat([]Measure{zero}, len(c.replays))}
+					byName[f.Name] = sides
+				}
+				sides[side][run] = measure(&io, io.Nanos)
+			}
+		}
+	}
+	for name, sides := range byName {
+		row, _, _ := newRow(name, sides[0], sides[1])
+		c.Files = append(c.Files, row)
+	}
+	slices.SortFunc(c.Files, func(a, b Row) int { return cmp.Or(byDifference(a, b), cmp.Compare(a.Name, b.Name)) })
+	c.Paired = paired(c.Files)
+	c.Files = slices.Clone(c.Files[:min(keptFiles, len(c.Files))])
+}
+
+// paired returns which part of the time of all rows is in those that both
+// sides have.
+func paired(rows []Row) *float64 {
+	var all, both float64
+	for i := range rows {
+		r := &rows[i]
+		for _, m := range []*Measure{&r.Application, &r.Replay} {
+			if m.Seconds == nil {
+				continue
+			}
+			all += *m.Seconds
+			if r.Application.Calls > 0 && r.Replay.Calls > 0 {
+				both += *m.Seconds
+			}
+		}
+	}
+	if all == 0 {
+		return nil
+	}
+	return new(both / all)
+}
+
+// NameFiles says by which names the application called the files that a trace
+// calls otherwise. original returns the empty string where that is not known.
+func (c *Comparison) NameFiles(original func(name string) string) {
+	for i := range c.Files {
+		c.Files[i].Original = original(c.Files[i].Name)
+	}
+}
