@@ -44,7 +44,7 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 			w.out.text = append(w.out.text, " )\n"...)
 		}
 		w.begin(e)
-		w.out.text = appendOperation(w.out.text, e)
+		w.out.text = AppendOperation(w.out.text, e)
 		if err := w.out.flushFull(); err != nil {
 			return err
 		}
@@ -62,8 +62,10 @@ func (w *IntermediateWriter) begin(e *format.Event) {
 	}
 }
 
-// appendOperation appends an event without its compute, with a newline.
-func appendOperation(dst []byte, e *format.Event) []byte {
+// AppendOperation appends the line of an event in the Intermediate dialect,
+// without its thread and its compute, with a newline. The event's operation must
+// be valid.
+func AppendOperation(dst []byte, e *format.Event) []byte {
 	info := e.Op.Info()
 	dst = append(append(dst, info.Name...), " ( "...)
 	str := 0

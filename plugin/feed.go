@@ -1,0 +1,97 @@
+package plugin
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+const batchSize = 512
+
+// atNote is the key of a note that says which event of the trace a line is:
+// THREAD:EVENT, as edges name it.
+const atNote = "at"
+
+// feed gives a trace to a program. The events of a trace of several threads get
+// notes by which they are known again. They are counted, and what they wait for
+// is kept, which may be read once the feed has ended.
+type feed struct {
+	in      format.Reader
+	to      *process
+	several bool // there are several threads
+	fed     []atomic.Int64
+	waits   [][]format.Wait
+	err     error // of the trace
+	done    chan struct{}
+}
+
+func newFeed(in format.Reader, to *process) *feed {
+	f := &feed{in: in, to: to, done: make(chan struct{})}
+	if n := len(in.Header().Threads); n > 1 {
+		f.several = true
+		f.fed, f.waits = make([]atomic.Int64, n), make([][]format.Wait, n)
+	}
+	return f
+}
+
+// run is the life of a goroutine. It ends when the program reads no more.
+func (f *feed) run() {
+	defer close(f.done)
+	defer f.to.closeInput()
+	if f.err = f.all(); errors.Is(f.err, unix.EPIPE) {
+		f.err = nil
+	}
+	if f.err != nil {
+		f.to.kill()
+	}
+}
+
+// Write implements io.Writer. A program may let wait as long as it writes
+// itself, which is for its reader to see.
+func (f *feed) Write(b []byte) (int, error) { return len(b), f.to.write(b, 0) }
+
+func (f *feed) all() error {
+	w := script.NewIntermediateWriter(f, f.in.Header())
+	batch := make([]format.Event, batchSize)
+	var notes []byte
+	for {
+		n, err := f.in.Read(batch)
+		notes = notes[:0]
+		for i := range batch[:n] {
+			if f.several {
+				notes = f.mark(&batch[i], notes)
+			}
+		}
+		if werr := w.Write(batch[:n]); werr != nil {
+			return werr
+		}
+		if errors.Is(err, io.EOF) {
+			return w.Flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// mark notes in an event which one it is. The memory of the note is what it
+// returns.
+func (f *feed) mark(e *format.Event, memory []byte) []byte {
+	thread := e.TID - 1
+	event := f.fed[thread].Add(1) - 1
+	for _, edge := range e.Edges {
+		f.waits[thread] = append(f.waits[thread], format.Wait{Event: event, For: edge})
+	}
+	from := len(memory)
+	memory = append(memory, atNote+"="...)
+	memory = strconv.AppendInt(memory, int64(e.TID), 10)
+	memory = strconv.AppendInt(append(memory, ':'), event, 10)
+	e.Notes = memory[from:len(memory):len(memory)]
+	return memory
+}

@@ -1,0 +1,263 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// Output is a program that plays events: it is given a line of an intermediate
+// script for each, without compute and edges, with the recorded result, and
+// answers with a line that holds the result. In a trace of several threads the
+// thread's number stands before each line, and before each answer; answers of
+// different threads may come in any order.
+//
+// All threads share one program, for what they share is in it: files,
+// descriptors, offsets.
+type Output struct {
+	run     *process
+	strings []string
+	several bool
+	threads []asker
+
+	writing sync.Mutex
+	turn    chan struct{} // holds one token, of who reads for all
+
+	// Of who has the token.
+	buf        []byte
+	start, end int
+	err        error // why there are no more answers
+}
+
+// asker is a thread. What it needs for an event is there before the first.
+type asker struct {
+	line   []byte
+	text   [format.MaxStrings][]byte
+	event  format.Event
+	asked  atomic.Bool
+	answer chan int64
+}
+
+const (
+	maxAnswer = 4 << 10 // bytes
+	lineSize  = 1 << 10 // bytes of a line and of a string that take no memory anew
+)
+
+// Output runs the program for a trace. It must be closed.
+func (p *Program) Output(ctx context.Context, t format.Trace) (*Output, error) {
+	r, err := p.start(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	h := t.Header()
+	n := max(1, len(h.Threads))
+	o := &Output{
+		run: r, strings: t.Strings(), several: n > 1, threads: make([]asker, n),
+		turn: make(chan struct{}, 1), buf: make([]byte, maxAnswer),
+	}
+	o.turn <- struct{}{}
+	for i := range o.threads {
+		a := &o.threads[i]
+		a.answer, a.line = make(chan int64, 1), make([]byte, 0, lineSize)
+		for k := range a.text {
+			a.text[k] = make([]byte, 0, lineSize)
+		}
+	}
+	if err := script.NewIntermediateWriter(o, h).Flush(); err != nil {
+		r.closeInput()
+		return nil, r.end(err)
+	}
+	return o, nil
+}
+
+// Write gives the program text.
+func (o *Output) Write(b []byte) (int, error) { return len(b), o.run.write(b, o.run.Timeout) }
+
+// Play lets the program play an event of a thread and returns its result or
+// -errno. Each thread may call it, one call at a time. After an error the output
+// is of no use any more.
+func (o *Output) Play(thread int32, r *format.Record) (int64, error) {
+	a := &o.threads[thread-1]
+	a.fill(thread, r, o.strings, o.several)
+	a.asked.Store(true)
+	o.writing.Lock()
+	_, err := o.Write(a.line)
+	o.writing.Unlock()
+	if errors.Is(err, errHangs) {
+		<-o.turn
+		o.fail(err)
+		o.turn <- struct{}{}
+	}
+	// If the program has ended, what it wrote says more than the error.
+	select {
+	case got := <-a.answer:
+		return got, nil
+	case <-o.turn:
+		defer func() { o.turn <- struct{}{} }()
+		return o.read(a)
+	}
+}
+
+// fill makes the line of an event.
+func (a *asker) fill(thread int32, r *format.Record, strings []string, several bool) {
+	e := &a.event
+	*e = format.Event{Op: r.Op, TID: thread, Dur: format.Unknown, Ret: r.Ret, Args: r.Args}
+	text := 0
+	for i, arg := range r.Op.Info().Args {
+		switch {
+		case arg.Kind == format.Addr:
+			e.Args[i] = 0
+		case arg.Kind.IsString():
+			if n := r.Args[i]; n >= 0 && n < int64(len(strings)) {
+				a.text[text] = append(a.text[text][:0], strings[n]...)
+				e.Str[text] = a.text[text]
+			}
+			text++
+		}
+	}
+	a.line = a.line[:0]
+	if several {
+		a.line = append(strconv.AppendInt(a.line, int64(thread), 10), ' ')
+	}
+	a.line = script.AppendOperation(a.line, e)
+}
+
+// read reads answers until that of a thread is there. The caller has the token.
+func (o *Output) read(a *asker) (int64, error) {
+	for {
+		select {
+		case got := <-a.answer:
+			return got, nil
+		default:
+		}
+		if o.err != nil {
+			return 0, o.err
+		}
+		if err := o.next(); err != nil {
+			o.fail(err)
+		}
+	}
+}
+
+// next takes an answer to its thread.
+func (o *Output) next() error {
+	for {
+		if n := bytes.IndexByte(o.buf[o.start:o.end], '\n'); n >= 0 {
+			line := o.buf[o.start : o.start+n]
+			o.start += n + 1
+			return o.take(line)
+		}
+		if o.start > 0 {
+			o.end = copy(o.buf, o.buf[o.start:o.end])
+			o.start = 0
+		}
+		if o.end == len(o.buf) {
+			return fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+		}
+		n, err := o.run.Read(o.buf[o.end:])
+		o.end += n
+		if err != nil {
+			return err
+		}
+	}
+}
+
+var errAnswer = errors.New("want a number, -1 and the name of an error, or ?")
+
+// take takes an answer, without its newline, to its thread.
+func (o *Output) take(line []byte) error {
+	thread := int64(1)
+	rest := bytes.TrimSpace(line)
+	if o.several {
+		first, after, _ := bytes.Cut(rest, []byte(" "))
+		thread, rest = number(first), bytes.TrimSpace(after)
+	}
+	if thread < 1 || thread > int64(len(o.threads)) {
+		return fmt.Errorf("answer %.100q: want the number of a thread before the result", line)
+	}
+	got, ok := result(rest)
+	if !ok {
+		return fmt.Errorf("answer %.100q: %w", line, errAnswer)
+	}
+	a := &o.threads[thread-1]
+	if !a.asked.CompareAndSwap(true, false) {
+		return fmt.Errorf("answer %.100q, and nothing was asked", line)
+	}
+	a.answer <- got
+	return nil
+}
+
+// result parses a result as scripts have it: 17, ?, -1 ENOENT, with or without
+// a text in parentheses.
+func result(b []byte) (int64, bool) {
+	if len(b) == 1 && b[0] == '?' {
+		return format.NoResult, true
+	}
+	first, rest, _ := bytes.Cut(b, []byte(" "))
+	if rest = bytes.TrimSpace(rest); len(rest) > 0 {
+		name, text, _ := bytes.Cut(rest, []byte(" "))
+		errno, ok := format.ErrnoNumber(name)
+		return -int64(errno), ok && string(first) == "-1" && (len(text) == 0 || text[0] == '(' && text[len(text)-1] == ')')
+	}
+	if len(first) > 0 && first[0] == '-' {
+		errno := number(first[1:])
+		return -errno, errno > 0 && errno <= format.MaxErrno
+	}
+	v := number(first)
+	return v, v >= 0
+}
+
+// fail ends the program because of a fault. The caller has the token.
+func (o *Output) fail(fault error) {
+	if o.err != nil {
+		return
+	}
+	if errors.Is(fault, io.EOF) {
+		fault = errors.New("closed its output before the replay had ended")
+	}
+	o.err = o.stop(fault)
+}
+
+// stop lets the program end, and returns what is wrong with it.
+func (o *Output) stop(fault error) error {
+	if fault != nil && !o.run.eof {
+		o.run.kill()
+	}
+	o.run.closing.Store(true)
+	o.writing.Lock()
+	o.run.closeInput()
+	o.writing.Unlock()
+	return o.run.end(o.run.named(fault))
+}
+
+var errClosed = errors.New("the output is closed")
+
+// Close lets the program read the end of its input and waits until it has ended,
+// which it must have without a failure. No call of Play may be under way.
+func (o *Output) Close() error {
+	<-o.turn
+	defer func() { o.turn <- struct{}{} }()
+	if o.err != nil {
+		return o.err
+	}
+	o.err = errClosed
+	o.writing.Lock()
+	o.run.closeInput()
+	o.writing.Unlock()
+	var fault error
+	for fault == nil {
+		fault = o.next()
+	}
+	if errors.Is(fault, io.EOF) {
+		fault = nil
+	}
+	return o.stop(fault)
+}

@@ -1,0 +1,175 @@
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+
+	"pianola/format"
+)
+
+// places says where the events of a trace are among the lines that a program
+// made of it. survey takes all lines, then settle, then mend takes them again.
+type places struct {
+	feed *feed
+
+	// By thread and event of the trace: one more than the position of the last
+	// line that is that event, 0 where there is none. After settle the event
+	// before stands for one that is gone, with the mark standIn.
+	last [][]uint32
+
+	lines []int64       // by thread: those so far
+	next  []int         // by thread: what of feed.waits has been looked at
+	edges []format.Edge // memory of the edges of a batch
+}
+
+const (
+	standIn  = 1 << 31
+	maxLines = standIn - 1 // of a thread
+)
+
+func newPlaces(f *feed) *places {
+	n := len(f.fed)
+	return &places{feed: f, last: make([][]uint32, n), lines: make([]int64, n), next: make([]int, n)}
+}
+
+// at returns which event of its thread a line is, -1 if it is none.
+func (p *places) at(e *format.Event) (int64, error) {
+	note, ok := format.Note(e.Notes, atNote)
+	if !ok {
+		return -1, nil
+	}
+	thread, event, _ := bytes.Cut(note, []byte(":"))
+	switch at := number(event); {
+	case at < 0:
+		return -1, fmt.Errorf("malformed note at=%s", note)
+	case number(thread) != int64(e.TID):
+		return -1, fmt.Errorf("at=%s in a line of thread %d", note, e.TID)
+	case at >= p.feed.fed[e.TID-1].Load():
+		return -1, fmt.Errorf("at=%s: no such event", note)
+	default:
+		return at, nil
+	}
+}
+
+// number returns the value of decimal digits, -1 if they are none.
+func number(digits []byte) (v int64) {
+	if len(digits) == 0 || len(digits) > 18 {
+		return -1
+	}
+	for _, b := range digits {
+		if b < '0' || b > '9' {
+			return -1
+		}
+		v = v*10 + int64(b-'0')
+	}
+	return v
+}
+
+// survey notes where events have got to.
+func (p *places) survey(events []format.Event) error {
+	for i := range events {
+		e := &events[i]
+		k := int(e.TID) - 1
+		if k >= len(p.last) {
+			continue // a thread of the program's own
+		}
+		if p.lines[k]++; p.lines[k] > maxLines {
+			return fmt.Errorf("thread %d has more than %d events", e.TID, int64(maxLines))
+		}
+		at, err := p.at(e)
+		if err != nil {
+			return err
+		}
+		if at < 0 {
+			continue
+		}
+		for int64(len(p.last[k])) <= at {
+			p.last[k] = append(p.last[k], 0)
+		}
+		p.last[k][at] = uint32(p.lines[k])
+	}
+	return nil
+}
+
+// settle ends the survey.
+func (p *places) settle() {
+	for _, last := range p.last {
+		var before uint32
+		for i := range last {
+			if last[i] == 0 {
+				last[i] = before | standIn
+			}
+			before = last[i] &^ standIn
+		}
+	}
+}
+
+// mend gives events the edges that they have among the lines. Their memory is
+// valid until the next call.
+func (p *places) mend(events []format.Event) error {
+	p.edges = p.edges[:0]
+	for i := range events {
+		e := &events[i]
+		from := len(p.edges)
+		for _, edge := range e.Edges {
+			if edge, ok := p.of(edge); ok {
+				p.edges = append(p.edges, edge)
+			}
+		}
+		if int(e.TID) <= len(p.last) {
+			at, err := p.at(e)
+			if err != nil {
+				return err
+			}
+			if at >= 0 {
+				p.inherit(e.TID, at, from)
+			}
+		}
+		e.Edges = nil
+		if n := len(p.edges); n > from {
+			e.Edges = p.edges[from:n:n]
+		}
+	}
+	return nil
+}
+
+// of returns what an edge of the trace has become, false if nothing is left
+// that could be waited for.
+func (p *places) of(e format.Edge) (format.Edge, bool) {
+	k := int(e.Thread) - 1
+	if k >= len(p.last) {
+		return e, true
+	}
+	last := p.last[k]
+	if len(last) == 0 {
+		return e, false
+	}
+	line := last[min(e.Event, int64(len(last)-1))] &^ standIn
+	return format.Edge{Thread: e.Thread, Event: int64(line) - 1}, line > 0
+}
+
+// inherit adds to the edges from a position on what the events before one waited
+// for that are gone.
+func (p *places) inherit(thread int32, at int64, from int) {
+	k := thread - 1
+	waits := p.feed.waits[k]
+	for ; p.next[k] < len(waits) && waits[p.next[k]].Event <= at; p.next[k]++ {
+		w := waits[p.next[k]]
+		if w.Event < at && p.last[k][w.Event]&standIn != 0 {
+			if edge, ok := p.of(w.For); ok {
+				p.wait(edge, from)
+			}
+		}
+	}
+}
+
+// wait adds an edge to those from a position on, unless one says as much.
+func (p *places) wait(edge format.Edge, from int) {
+	for i := from; i < len(p.edges); i++ {
+		if e := &p.edges[i]; e.Thread == edge.Thread {
+			e.Event = max(e.Event, edge.Event)
+			return
+		}
+	}
+	p.edges = append(p.edges, edge)
+}

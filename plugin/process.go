@@ -1,0 +1,257 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is a program that runs. One goroutine at a time reads what it writes,
+// another one can write what it reads. Both wait in the kernel, not in Go's
+// poller, for that would wake them by way of another thread.
+type process struct {
+	*Program
+	ctx   context.Context
+	cmd   *exec.Cmd
+	in    int          // what the program reads, -1 for nothing
+	out   int          // what it writes
+	taken atomic.Int64 // bytes that it has read, or the pipe has taken
+	lines int64        // that it wrote
+	eof   bool         // it has closed its output
+	said  *tail
+	calm  func() bool // ends the watch over ctx
+
+	closing atomic.Bool // nobody is to wait for it to read any more
+
+	mu     sync.Mutex
+	reaped bool          // its number may be another's
+	ended  chan struct{} // closed once it was reaped
+	status error
+}
+
+// errHangs is what reading and writing fail with where the program has done
+// neither for as long as it may.
+var errHangs = errors.New("no progress")
+
+// start runs the program until it ends or ctx is done. end is to be called in
+// any case, after closeInput.
+func (p *Program) start(ctx context.Context, fed bool) (*process, error) {
+	r := &process{Program: p, ctx: ctx, in: -1, out: -1, ended: make(chan struct{})}
+	r.cmd = exec.Command(p.args[0], p.args[1:]...)
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	theirs, err := r.connect(fed)
+	if err == nil {
+		err = r.cmd.Start()
+	}
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		r.closeInput()
+		r.close()
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
+	r.calm = context.AfterFunc(ctx, r.kill)
+	go r.said.read(p.Stderr)
+	go r.reap()
+	return r, nil
+}
+
+// connect makes the pipes, and returns those ends that are the program's.
+func (r *process) connect(fed bool) (theirs []*os.File, err error) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	r.said, r.cmd.Stderr, theirs = newTail(from), to, append(theirs, to)
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return theirs, os.NewSyscallError("pipe2", err)
+	}
+	to = os.NewFile(uintptr(fds[1]), "stdout")
+	r.out, r.cmd.Stdout, theirs = fds[0], to, append(theirs, to)
+	if !fed {
+		return theirs, nil
+	}
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return theirs, os.NewSyscallError("pipe2", err)
+	}
+	from = os.NewFile(uintptr(fds[0]), "stdin")
+	r.in, r.cmd.Stdin, theirs = fds[1], from, append(theirs, from)
+	return theirs, unix.SetNonblock(r.in, true)
+}
+
+// closeInput lets the program read the end. It is for who writes.
+func (r *process) closeInput() {
+	if r.in >= 0 {
+		_ = unix.Close(r.in)
+		r.in = -1
+	}
+}
+
+func (r *process) close() {
+	if r.out >= 0 {
+		_ = unix.Close(r.out)
+	}
+	if r.said != nil {
+		r.said.close()
+	}
+}
+
+// reap waits for the program's end and kills what it leaves behind. Until it is
+// reaped no other group can have its number.
+func (r *process) reap() {
+	for unix.Waitid(unix.P_PID, r.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	r.kill()
+	r.mu.Lock()
+	r.status = r.cmd.Wait()
+	r.reaped = true
+	r.mu.Unlock()
+	r.calm()
+	close(r.ended)
+}
+
+// kill kills the program and its children.
+func (r *process) kill() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.reaped {
+		_ = unix.Kill(-r.cmd.Process.Pid, unix.SIGKILL)
+	}
+}
+
+// look is how often a wait looks for what a pipe doesn't tell: that a child which
+// left the group keeps it open.
+const look = time.Second
+
+// ready waits until a pipe is ready, and fails with errHangs after so long in
+// which the program has read nothing; 0 is for ever.
+func (r *process) ready(fd int, events int16, timeout time.Duration) error {
+	pipe := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	slice := look
+	if timeout > 0 {
+		slice = min(slice, timeout)
+	}
+	taken, idle := r.taken.Load(), time.Duration(0)
+	for {
+		n, err := unix.Poll(pipe, int(max(slice.Milliseconds(), 1)))
+		switch now := r.taken.Load(); {
+		case err == unix.EINTR:
+		case err != nil:
+			return os.NewSyscallError("poll", err)
+		case n > 0:
+			return nil
+		case r.ctx.Err() != nil:
+			return r.ctx.Err()
+		case events == unix.POLLOUT && (r.closing.Load() || r.hasEnded()):
+			return unix.EPIPE
+		case now != taken:
+			taken, idle = now, 0
+		default:
+			if idle += slice; timeout > 0 && idle >= timeout {
+				return errHangs
+			}
+		}
+	}
+}
+
+func (r *process) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Read implements io.Reader.
+func (r *process) Read(b []byte) (int, error) {
+	if err := r.ready(r.out, unix.POLLIN, r.Timeout); err != nil {
+		return 0, err
+	}
+	for {
+		switch n, err := unix.Read(r.out, b); {
+		case err == unix.EINTR:
+		case err != nil:
+			return 0, os.NewSyscallError("read", err)
+		case n == 0 && len(b) > 0:
+			r.eof = true
+			return 0, io.EOF
+		default:
+			r.lines += int64(bytes.Count(b[:n], []byte{'\n'}))
+			return n, nil
+		}
+	}
+}
+
+// write gives all of b to the program, which may let so much time pass between
+// two readings.
+func (r *process) write(b []byte, timeout time.Duration) error {
+	for len(b) > 0 {
+		switch n, err := unix.Write(r.in, b); err {
+		case nil:
+			r.taken.Add(int64(n))
+			b = b[n:]
+		case unix.EINTR:
+		case unix.EAGAIN:
+			if err := r.ready(r.in, unix.POLLOUT, timeout); err != nil {
+				return err
+			}
+		default:
+			return os.NewSyscallError("write", err)
+		}
+	}
+	return nil
+}
+
+// end waits for the program's end and returns why it is of no use: ctx is done,
+// it has failed, or there is a fault in what it wrote.
+func (r *process) end(fault error) error {
+	defer r.close()
+	if fault != nil && !r.eof {
+		r.kill()
+	}
+	var late <-chan time.Time
+	if r.Timeout > 0 {
+		timer := time.NewTimer(r.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-r.ended:
+	case <-late:
+		r.kill()
+		<-r.ended
+		if fault == nil {
+			fault = fmt.Errorf("%s: closed its output, but did not end within %v", r, r.Timeout)
+		}
+		r.eof = false
+	}
+	last := r.said.last()
+	switch {
+	case r.ctx.Err() != nil:
+		return context.Cause(r.ctx)
+	case errors.Is(fault, errHangs):
+		fault = fmt.Errorf("%s: after %d lines: no progress for %v", r, r.lines, r.Timeout)
+	case r.status != nil && (fault == nil || r.eof):
+		// What broke off when the program died is not what is wrong.
+		fault = fmt.Errorf("%s: after %d lines: %w", r, r.lines, r.status)
+	case fault == nil:
+		return nil
+	}
+	if last != "" {
+		fault = fmt.Errorf("%w; its last line on stderr: %s", fault, last)
+	}
+	return fault
+}

@@ -1,0 +1,45 @@
+package plugin
+
+import (
+	"errors"
+	"strings"
+)
+
+// words takes a command line apart as a shell does, but for what a shell puts
+// in the place of variables and patterns: spaces separate words, a backslash or
+// quotes take the meaning from what they stand before or around, and within
+// double quotes a backslash does so before a double quote or a backslash only.
+func words(line string) (list []string, err error) {
+	var word strings.Builder
+	begun, quote := false, byte(0)
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case quote == '\'' && c != quote:
+			word.WriteByte(c)
+		case c == quote:
+			quote = 0
+		case c == '\\' && i+1 < len(line) && (quote == 0 || line[i+1] == '"' || line[i+1] == '\\'):
+			i++
+			begun = true
+			word.WriteByte(line[i])
+		case quote == 0 && (c == '\'' || c == '"'):
+			begun, quote = true, c
+		case quote == 0 && strings.IndexByte(" \t\n", c) >= 0:
+			if begun {
+				list = append(list, word.String())
+			}
+			begun = false
+			word.Reset()
+		default:
+			begun = true
+			word.WriteByte(c)
+		}
+	}
+	if quote != 0 {
+		return nil, errors.New("a quote is not closed")
+	}
+	if begun {
+		list = append(list, word.String())
+	}
+	return list, nil
+}
