@@ -18,12 +18,13 @@ import (
 type engine struct {
 	*stage
 	Options
-	name  string // of one of several traces
-	trace format.Trace
-	calls *[format.NumOps]call
-	root  *root     // nil where the backend needs none
-	files *memfs.FS // of Memory
-	guard guard     // for each thread to copy and enter
+	name   string // of one of several traces
+	trace  format.Trace
+	calls  *[format.NumOps]call
+	root   *root     // nil where the backend needs none
+	files  *memfs.FS // of Memory
+	output Output    // of External
+	guard  guard     // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -58,6 +59,8 @@ func newEngine(s *stage, p Part, o Options) *engine {
 	if o.Backend == Null {
 		e.calls = &nullCalls
 	}
+	case External:
+		e.calls = &externalCalls
 	return e
 }
 
@@ -224,6 +227,8 @@ func (e *engine) free() error {
 	}
 	switch {
 	case e.root != nil:
+	case e.output != nil:
+		return e.output.Close()
 		return e.root.close()
 	case e.files != nil:
 		if e.left != nil {

@@ -48,13 +48,14 @@ const (
 	Posix  Backend = iota // the kernel, on files below the root
 	Null                  // nothing: each event has its recorded result at once
 	Memory                // a file system in the memory of this process
+	External              // Options.Output
 )
 
 var (
 	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
 	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
 	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
-	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory"}
+	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory", External: "exec"}
 )
 
 func (t Timing) String() string  { return timingNames[t] }
@@ -108,6 +109,8 @@ type Options struct {
 	// compressor can take away, in per cent.
 	Compressibility int
 
+	Output OpenOutput // of External
+
 	// Progress, if not nil, is told how far the preparation has come. It is
 	// called often, and from one goroutine at a time.
 	Progress func(Progress)
@@ -152,6 +155,8 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case o.Root == "" && o.Backend == Posix:
 		return o, errors.New("no root given")
+	case (o.Output != nil) != (o.Backend == External):
+		return o, fmt.Errorf("the backend %s, and no other, plays to an output", External)
 	case o.Backend == Memory && (o.Keep || o.Prepare == PrepareOnly || o.Prepare == PrepareNever):
 		return o, errors.New("files in memory are made for each replay, and can't be kept")
 	case o.Compressibility < 0 || o.Compressibility > 100:

@@ -121,7 +121,11 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 		e.guard.root = e.root.dir.Fd()
 		where, at = e.Root, e.root
 	}
-	if e.Backend != Null {
+	if e.Output != nil {
+		if e.output, err = e.Output(ctx, e.trace); err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+	} else if e.Backend != Null {
 		if r.Prepared, err = e.prepare(ctx, at, want, &e.Options, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}

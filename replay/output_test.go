@@ -1,0 +1,104 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// answers is an Output that keeps what it was given.
+type answers struct {
+	mu     sync.Mutex
+	played [][2]int64 // thread and operation
+	answer func(r *format.Record) (int64, error)
+	closed error
+}
+
+func (a *answers) Play(thread int32, r *format.Record) (int64, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.played = append(a.played, [2]int64{int64(thread), int64(r.Op)})
+	return a.answer(r)
+}
+
+func (a *answers) Close() error { return a.closed }
+
+func (a *answers) options() Options {
+	return Options{Backend: External, Timing: AFAP, Output: func(context.Context, format.Trace) (Output, error) { return a, nil }}
+}
+
+// twoThreads opens a file, creates a thread that reads and waits for what it
+// read.
+func twoThreads() *roll {
+	r := newRoll(1)
+	r.add(1, format.OpOpen, 3, "a", 1)
+	second := r.born(1, 1)
+	r.add(1, format.OpClone, int64(second), format.CloneFiles|format.CloneThread)
+	read := r.add(second, format.OpRead, 10, 3, 0, 10)
+	r.add(second, format.OpExit, format.NoResult, 0)
+	r.wait(1, second, read)
+	r.add(1, format.OpClose, 0, 3)
+	return r
+}
+
+func TestOutput(t *testing.T) {
+	a := &answers{answer: func(r *format.Record) (int64, error) {
+		switch r.Op {
+		case format.OpOpen:
+			return 99, nil // a descriptor of its own
+		case format.OpRead:
+			return 7, nil
+		}
+		return r.Ret, nil
+	}}
+	res, err := Run(t.Context(), twoThreads(), a.options())
+	require.NoError(t, err)
+	require.EqualValues(t, []int64{5, 0, 1}, []int64{res.Executed, res.Failed, res.Differed})
+	require.EqualValues(t, 7, res.Differences[0].Got)
+	require.Len(t, a.played, 5)
+	require.Equal(t, [2]int64{1, int64(format.OpOpen)}, a.played[0])
+	require.Equal(t, [2]int64{1, int64(format.OpClone)}, a.played[1])
+	events := readAll(t, res.Events())
+	require.EqualValues(t, 3, events[0].Ret)
+	meta, _ := res.Events().Header().Value(format.MetaReplay)
+	require.Contains(t, meta, "backend=exec")
+}
+
+func TestOutputFails(t *testing.T) {
+	broken := errors.New("broken")
+	a := &answers{answer: func(r *format.Record) (int64, error) {
+		if r.Op == format.OpRead {
+			return 0, broken
+		}
+		return r.Ret, nil
+	}}
+	res, err := Run(t.Context(), twoThreads(), a.options())
+	require.ErrorIs(t, err, broken)
+	require.ErrorContains(t, err, "replay: event 0 of thread 2: broken")
+	require.True(t, res.Interrupted)
+
+	a = &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }, closed: broken}
+	res, err = Run(t.Context(), twoThreads(), a.options())
+	require.EqualError(t, err, "replay: broken")
+	require.False(t, res.Interrupted)
+
+	o := a.options()
+	o.Output = func(context.Context, format.Trace) (Output, error) { return nil, broken }
+	res, err = Run(t.Context(), twoThreads(), o)
+	require.EqualError(t, err, "replay: broken")
+	require.Nil(t, res)
+}
+
+func TestOutputOptions(t *testing.T) {
+	_, err := Run(t.Context(), newRoll(1), Options{Backend: External})
+	require.ErrorContains(t, err, "the backend exec, and no other, plays to an output")
+	o := (&answers{}).options()
+	o.Backend = Null
+	_, err = Run(t.Context(), newRoll(1), o)
+	require.ErrorContains(t, err, "the backend exec, and no other, plays to an output")
+}
