@@ -56,11 +56,12 @@ func newEngine(s *stage, p Part, o Options) *engine {
 		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: guard{sys: linux, strict: o.Landlock},
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, begins: make(map[string]int64),
 	}
-	if o.Backend == Null {
+	switch o.Backend {
+	case Null:
 		e.calls = &nullCalls
-	}
 	case External:
 		e.calls = &externalCalls
+	}
 	return e
 }
 
@@ -226,9 +227,9 @@ func (e *engine) free() error {
 		p.arena.free()
 	}
 	switch {
-	case e.root != nil:
 	case e.output != nil:
 		return e.output.Close()
+	case e.root != nil:
 		return e.root.close()
 	case e.files != nil:
 		if e.left != nil {
