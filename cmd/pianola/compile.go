@@ -13,6 +13,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/pattern"
 	"pianola/transform"
 )
 
@@ -23,8 +24,8 @@ func compileCommand() *cli.Command {
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]…\n" +
 			"       [--with NAME[=ARG]]… RECORDING…\n" +
 			"pianola compile --list",
-		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, and\n" +
-			"writes a portable, compressed trace:\n" +
+		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
+			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, what is no file is left out, and times become compute.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
@@ -158,6 +159,9 @@ func runCompile(c *cli.Context) error {
 // itself.
 func named(name string, err error) error {
 	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
+		return err
+	}
+	if _, ok := errors.AsType[*pattern.Error](err); ok {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)

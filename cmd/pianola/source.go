@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -12,22 +13,29 @@ import (
 	"pianola/format/foreign"
 	"pianola/format/packed"
 	"pianola/format/script"
+	"pianola/pattern"
+	"pianola/plugin"
 )
 
 // sources is a recording in one or more files, compressed or not, in any of
-// the formats that package foreign knows.
+// the formats that package foreign knows, or a pattern.
 type sources struct {
 	*foreign.Recording
-	last *foreign.Reader
+	last    *foreign.Reader
+	pattern *pattern.Pattern // nil for a recording
+
+	generated *os.File // by a program, nil for none
 
 	shown *progress // of the pass
 	done  int64     // bytes read in this pass
 	total int64     // bytes of all files
 }
 
+func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
+
 // inspect finds out what the files are. sources must be closed.
 func inspect(o foreign.Options, names ...string) (*sources, error) {
-	s := &sources{shown: newProgress("reading", -1)}
+	s := newSources()
 	var files []foreign.File
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -36,10 +44,34 @@ func inspect(o foreign.Options, names ...string) (*sources, error) {
 		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
 	}
 	var err error
+	if len(files) == 1 {
+		if s.pattern, err = openPattern(files[0]); err != nil {
+			return nil, err
+		}
+	}
+	if s.pattern != nil {
+		s.Recording = &foreign.Recording{}
+		return s, nil
+	}
 	if s.Recording, err = foreign.Inspect(files, o); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// openPattern returns the pattern that a file is, nil where it is none.
+func openPattern(f foreign.File) (*pattern.Pattern, error) {
+	src, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	b := bufio.NewReaderSize(src, 64<<10)
+	// What can't be read is for foreign to say.
+	if head, _ := b.Peek(b.Size()); !pattern.Is(head) {
+		return nil, nil
+	}
+	return pattern.Parse(b, f.Name)
 }
 
 // count shows how far a pass has come.
@@ -53,6 +85,9 @@ func (s *sources) count(n int) {
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
 	s.done = 0
+	if s.pattern != nil {
+		return s.pattern.Reader(), nil
+	}
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err
@@ -94,7 +129,7 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 // packedFile is a file that may be compressed.
 type packedFile struct {
 	*packed.Reader
-	file *os.File
+	file io.Closer
 }
 
 // openPacked tells read how many bytes of the file were read, each time.
@@ -103,7 +138,11 @@ func openPacked(name string, read func(int)) (*packedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &packedFile{packed.NewReader(&counter{f, read}), f}, nil
+	return newPackedFile(f, read), nil
+}
+
+func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
+	return &packedFile{packed.NewReader(&counter{f, read}), f}
 }
 
 // counter tells how much is read.
@@ -137,6 +176,9 @@ func openOperands(c *cli.Context) (*sources, error) {
 		o.Write = true
 	default:
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
+	}
+	if plugin.Is(c.Args().First()) {
+		return generate(c, o)
 	}
 	for _, name := range c.Args().Slice() {
 		f, err := openInput(name)

@@ -1,0 +1,427 @@
+package pattern
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// grouped is the text of a pattern of one group.
+func grouped(head, steps string) string {
+	return "pattern: 1\n" + head + "groups:\n- steps:\n  " + strings.ReplaceAll(steps, "\n", "\n  ") + "\n"
+}
+
+// play returns at most so many events of a pattern.
+func play(text string, most int) (*format.Header, []format.Event, error) {
+	p, err := Parse(strings.NewReader(text), "w.yaml")
+	if err != nil {
+		return nil, nil, err
+	}
+	r := p.Reader()
+	var events []format.Event
+	batch := make([]format.Event, 7)
+	for len(events) < most {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if errors.Is(err, io.EOF) {
+			return r.Header(), events, nil
+		}
+		if err != nil {
+			return r.Header(), events, err
+		}
+	}
+	return r.Header(), events, nil
+}
+
+// printed returns the events of a pattern as a script, without its remarks.
+func printed(t *testing.T, text string) string {
+	t.Helper()
+	_, events, err := play(text, 10000)
+	require.NoError(t, err)
+	var b bytes.Buffer
+	w := script.NewWriter(&b)
+	require.NoError(t, w.Write(events))
+	require.NoError(t, w.Flush())
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// The calls and results of each step.
+func TestSteps(t *testing.T) {
+	head := "directories: [d]\nfiles: [{path: \"f{i}\", count: 2, size: 10000}]\n"
+	for steps, want := range map[string]string{
+		"- open: f0\n- read: {size: 4096, count: 4}\n- close": `
+openat(AT_FDCWD, "f0", O_RDWR) = 3 {type=reg mode=0644 size=10000}
+read(3, 0x10000000000, 4096) = 4096
+read(3, 0x10000000000, 4096) = 4096
+read(3, 0x10000000000, 4096) = 1808
+read(3, 0x10000000000, 4096) = 0
+close(3) = 0`,
+		"- open: {path: n, access: write, flags: [create, exclusive, sync], as: a}\n- open: {path: n, as: b}\n- write: {file: a, size: 1KiB, start: 1K}\n- fstat: b\n- close: a\n- open: {path: n, as: c, flags: truncate}\n- fsync: c\n- fdatasync: c": `
+openat(AT_FDCWD, "n", O_WRONLY|O_SYNC|O_CREAT|O_EXCL, 0644) = 3 {type=reg mode=0644 size=0 new}
+openat(AT_FDCWD, "n", O_RDWR) = 4 {type=reg mode=0644 size=0}
+pwrite64(3, 0x10000000000, 1024, 1000) = 1024
+fstat(4, 0x10000000000) = 0 {type=reg mode=0644 size=2024}
+close(3) = 0
+openat(AT_FDCWD, "n", O_RDWR|O_TRUNC) = 3 {type=reg mode=0644 size=0}
+fsync(3) = 0
+fdatasync(3) = 0`,
+		"- open: {path: f0, flags: append}\n- write: {size: 10}\n- write: {size: 10, start: 0}\n- seek: {to: -20, from: end}\n- read: {size: 30, vector: 3}\n- seek: {to: 5}\n- seek: {to: 5, from: current}\n- read: {size: 8, start: 1, vector: 4, total: 12}": `
+openat(AT_FDCWD, "f0", O_RDWR|O_APPEND) = 3 {type=reg mode=0644 size=10000}
+write(3, 0x10000000000, 10) = 10
+pwrite64(3, 0x10000000000, 10, 0) = 10
+lseek(3, -20, SEEK_END) = 10000
+readv(3, 0x10000000000, 3, 30) = 20
+lseek(3, 5, SEEK_SET) = 5
+lseek(3, 5, SEEK_CUR) = 10
+preadv(3, 0x10000000000, 4, 1, 8) = 8
+preadv(3, 0x10000000000, 4, 9, 4) = 4`,
+		"- open: f1\n- write: {size: 100, order: strided, start: 50, stride: 1K, count: 3}\n- read: {size: 4K, order: reverse}\n- truncate: {size: 5}\n- truncate: {path: f1, size: 7}\n- truncate: {path: no}\n- fallocate: {size: 10, start: 10}\n- fallocate: {size: 10, start: 100, mode: punch}\n- read: {size: 100, start: 0}": `
+openat(AT_FDCWD, "f1", O_RDWR) = 3 {type=reg mode=0644 size=10000}
+pwrite64(3, 0x10000000000, 100, 50) = 100
+pwrite64(3, 0x10000000000, 100, 1050) = 100
+pwrite64(3, 0x10000000000, 100, 2050) = 100
+pread64(3, 0x10000000000, 4000, 4000) = 4000
+pread64(3, 0x10000000000, 4000, 0) = 4000
+ftruncate(3, 5) = 0
+truncate("f1", 7) = 0
+truncate("no", 0) = -1 ENOENT (No such file or directory)
+fallocate(3, 0, 10, 10) = 0
+fallocate(3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 100, 10) = 0
+pread64(3, 0x10000000000, 100, 0) = 20`,
+		"- mkdir: d\n- mkdir: d/e\n- mkdir: no/e\n- rename: {from: f0, to: d/e/x}\n- rmdir: d/e\n- rmdir: f1\n- unlink: d\n- unlink: f0\n- rename: {from: d, to: d/e/y}\n- rename: {from: d/e, to: f1}\n- rename: {from: f1, to: d}\n- rename: {from: f1, to: d/e/x}\n- rename: {from: d/e/x, to: d/e/x}\n- stat: d\n- stat: d/e/x\n- stat: f1/x\n- unlink: d/e/x\n- rename: {from: d/e, to: g}\n- rmdir: g\n- readdir: d": `
+mkdirat(AT_FDCWD, "d", 0755) = -1 EEXIST (File exists)
+mkdirat(AT_FDCWD, "d/e", 0755) = 0
+mkdirat(AT_FDCWD, "no/e", 0755) = -1 ENOENT (No such file or directory)
+renameat(AT_FDCWD, "f0", AT_FDCWD, "d/e/x") = 0
+unlinkat(AT_FDCWD, "d/e", AT_REMOVEDIR) = -1 ENOTEMPTY (Directory not empty)
+unlinkat(AT_FDCWD, "f1", AT_REMOVEDIR) = -1 ENOTDIR (Not a directory)
+unlinkat(AT_FDCWD, "d", 0) = -1 EISDIR (Is a directory)
+unlinkat(AT_FDCWD, "f0", 0) = -1 ENOENT (No such file or directory)
+renameat(AT_FDCWD, "d", AT_FDCWD, "d/e/y") = -1 EINVAL (Invalid argument)
+renameat(AT_FDCWD, "d/e", AT_FDCWD, "f1") = -1 ENOTDIR (Not a directory)
+renameat(AT_FDCWD, "f1", AT_FDCWD, "d") = -1 EISDIR (Is a directory)
+renameat(AT_FDCWD, "f1", AT_FDCWD, "d/e/x") = 0
+renameat(AT_FDCWD, "d/e/x", AT_FDCWD, "d/e/x") = 0
+newfstatat(AT_FDCWD, "d", 0x10000000000, 0) = 0 {type=dir mode=0755}
+newfstatat(AT_FDCWD, "d/e/x", 0x10000000000, 0) = 0 {type=reg mode=0644 size=10000}
+newfstatat(AT_FDCWD, "f1/x", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
+unlinkat(AT_FDCWD, "d/e/x", 0) = 0
+renameat(AT_FDCWD, "d/e", AT_FDCWD, "g") = 0
+unlinkat(AT_FDCWD, "g", AT_REMOVEDIR) = 0
+openat(AT_FDCWD, "d", O_RDONLY|O_DIRECTORY) = 3 {type=dir mode=0755}
+getdents64(3, 0x10000000000, 32768) = 48
+getdents64(3, 0x10000000000, 32768) = 0
+close(3) = 0`,
+		"- let: {value: 3, as: n}\n- repeat:\n    times: n\n    as: i\n    steps:\n    - if: {condition: i % 2 == 0 || n < 2, steps: [stat: \"x{i * 10}\"]}\n- repeat: {times: 0, steps: [stat: never]}\n- stat: \"{min(7, n)}{max(7, n)}{-(2 - n)}{(1 + 2) * 3 >= 9 && 2 != 3}{choose(5: 4)}{6..6}{7 / 2}\"": `
+newfstatat(AT_FDCWD, "x0", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
+newfstatat(AT_FDCWD, "x20", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
+newfstatat(AT_FDCWD, "3711463", 0x10000000000, 0) = -1 ENOENT (No such file or directory)`,
+	} {
+		text := printed(t, grouped(head, steps))
+		var b strings.Builder
+		for line := range strings.Lines(text) {
+			b.WriteString("\n" + strings.TrimPrefix(strings.TrimSpace(line), "1 0.000000000 "))
+		}
+		require.Equal(t, want+"\nexit_group(0) = ?", b.String(), steps)
+	}
+}
+
+// Only what the pattern asks for takes time.
+func TestTime(t *testing.T) {
+	require.Equal(t, `1 0.000000000 newfstatat(AT_FDCWD, "a", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
+1 1.500000000 newfstatat(AT_FDCWD, "b", 0x10000000000, 0) = -1 ENOENT (No such file or directory) {off=500000000}
+1 0.000000000 openat(AT_FDCWD, "f", O_RDWR|O_CREAT, 0644) = 3 {type=reg mode=0644 size=0 new}
+1 0.000001000 write(3, 0x10000000000, 1) = 1
+1 0.000001000 write(3, 0x10000000000, 1) = 1
+1 0.000000000 exit_group(0) = ?
+`, printed(t, grouped("", "- stat: a\n- compute: 1s\n- sleep: 500ms\n- stat: b\n- open: {path: f, flags: create}\n- write: {size: 1, count: 2, compute: 1us}\n")))
+}
+
+// Shuffled offsets come once each in every pass, random ones lie in the range,
+// both on their grid, and what is drawn hangs on the seed.
+func TestOffsets(t *testing.T) {
+	offsets := func(seed int, steps string) (offs []int64) {
+		_, events, err := play(grouped(fmt.Sprintf("seed: %d\nfiles: [{path: f, size: 1000K}]\n", seed), "- open: f\n"+steps), 10000)
+		require.NoError(t, err)
+		for _, e := range events {
+			if e.Op == format.OpPread64 {
+				require.Equal(t, e.Args[2], e.Ret)
+				offs = append(offs, e.Args[3])
+			}
+		}
+		return offs
+	}
+	shuffled := offsets(1, "- read: {size: 1000, order: shuffled, start: 500K, count: 1000}\n")
+	require.Len(t, shuffled, 1000)
+	require.NotEqual(t, shuffled[:500], shuffled[500:])
+	for pass := range slices.Chunk(shuffled, 500) {
+		require.False(t, slices.IsSorted(pass))
+		pass = slices.Sorted(slices.Values(pass))
+		for i, off := range pass {
+			require.Equal(t, 500_000+int64(i)*1000, off)
+		}
+	}
+	random := offsets(1, "- read: {size: 1..3000, order: random, align: 500, start: 100, range: 100K, count: 1000}\n")
+	require.Len(t, random, 1000)
+	for _, off := range random {
+		require.Zero(t, (off-100)%500)
+		require.GreaterOrEqual(t, off, int64(100))
+		require.Less(t, off, int64(100_100))
+	}
+	require.Greater(t, len(slices.Compact(slices.Sorted(slices.Values(random)))), 150)
+	require.Equal(t, random, offsets(1, "- read: {size: 1..3000, order: random, align: 500, start: 100, range: 100K, count: 1000}\n"))
+	require.NotEqual(t, random, offsets(2, "- read: {size: 1..3000, order: random, align: 500, start: 100, range: 100K, count: 1000}\n"))
+}
+
+func TestPermuted(t *testing.T) {
+	for n := range uint64(70) {
+		seen := map[uint64]bool{}
+		for k := range n + 1 {
+			seen[permuted(k, n+1, 99)] = true
+		}
+		require.Len(t, seen, int(n+1))
+	}
+}
+
+// Numbers are drawn with the frequencies that are asked for.
+func TestDraws(t *testing.T) {
+	const times = 20000
+	_, events, err := play(grouped("", fmt.Sprintf(`- mix:
+    times: %d
+    of:
+    - {weight: 70, steps: [stat: "a{choose(30: 1, 10: 2)}"]}
+    - {weight: 30, steps: [stat: "{exponential(1000)}", rmdir: "{normal(1000, 100)}", unlink: "{10..19}"]}
+`, times)), 3*times)
+	require.NoError(t, err)
+	count := map[string]float64{}
+	for _, e := range events {
+		name := string(e.Str[0])
+		var n float64
+		if _, err := fmt.Sscan(name, &n); err == nil {
+			name = e.Op.String() + fmt.Sprint(e.Args[2] == format.AtRemovedir)
+			count["sum "+name] += n
+		}
+		count[name]++
+	}
+	require.InEpsilon(t, times*0.7*0.75, count["a1"], 0.05)
+	require.InEpsilon(t, times*0.7*0.25, count["a2"], 0.05)
+	require.InEpsilon(t, times*0.3, count["newfstatatfalse"], 0.05)
+	require.InEpsilon(t, 1000, count["sum newfstatatfalse"]/count["newfstatatfalse"], 0.1)
+	require.InEpsilon(t, 1000, count["sum unlinkattrue"]/count["unlinkattrue"], 0.01)
+	require.InEpsilon(t, 14.5, count["sum unlinkatfalse"]/count["unlinkatfalse"], 0.05)
+}
+
+// Each fault is told with its line.
+func TestErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      `1: an empty pattern`,
+		"pattern: 2\ngroups:\n": `2: "groups" takes a list`,
+		"pattern: 2\ngroups: [{steps: [close]}]\n": `1: "2" is 2, not from 1 to 1`,
+		"pattern: 1\n":                   `1: "groups" is missing`,
+		"- 1\n":                          `1: expected keys: pattern, name, seed, directories, files, groups`,
+		"pattern: 1\nfoo: 1\n":           `2: unknown key "foo", expected one of pattern, name, seed, directories, files, groups`,
+		"pattern: 1\nseed: 1\nseed: 2\n": `3: "seed" is there twice`,
+		"pattern: [1\n":                  `1: did not find expected ',' or ']'`,
+		"pattern: 1\ngroups: &a []\n":    `2: anchors and aliases are not taken`,
+		"pattern: 1\nname: \"a\\nb\"\n":  `2: "name" takes one line`,
+		"pattern: 1\nname: {a: b}\n":     `2: "name" takes one value`,
+		"pattern: 1\ngroups: [{steps: [close]}]\n---\na: 1\n":                                              `3: a second document`,
+		"pattern: 1\ngroups: [{processes: 5000, steps: [close]}]\n":                                        `2: "5000" is 5000, not from 1 to 4096`,
+		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [sync]}]":                                `2: unknown step "sync"`,
+		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [close]}]":                               `2: more than 4096 threads in all`,
+		"pattern: 1\nfiles:\n- {path: a}\n- {path: \"{0 * i}\", count: 2}\ngroups: [{steps: [stat: a]}]\n": `4: "0": it is there twice`,
+		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a name goes through a file`,
+		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name is relative to where a replay works`,
+		"pattern: 1\nfiles: [{path: \"{i}\", count: 1M}]\ngroups: [{steps: [stat: a]}]\n":                  `2: "1M": "1M" is no whole number`,
+	} {
+		_, _, err := play(text, 10)
+		require.EqualError(t, err, "w.yaml:"+want, text)
+	}
+	for steps, want := range map[string]string{
+		"- {open: f, close: f}":             `a step has one key, its kind, not 2; begin each with a dash`,
+		"- [open]":                          `expected a step`,
+		"- open":                            `"path" is missing`,
+		"- open: {path: f, flags: [creat]}": `"flags" is one of append, create, direct, dsync, exclusive, noatime, sync, truncate, not "creat"`,
+		"- open: {path: f, access: read, flags: truncate}":            `a file that is opened for reading is neither appended to nor truncated`,
+		"- open: {path: f, as: 1f}":                                   `"1f": a name has letters, digits and underscores, and begins with a letter`,
+		"- open: f":                                                   `open "f": no such file; list it in files, or create it`,
+		"- open: {path: d/f, flags: create}":                          `open "d/f": no such directory; make it with mkdir, or list it in directories`,
+		"- open: g\n- open: g":                                        `"f" is open`,
+		"- open: {path: g, flags: exclusive}":                         `open "g": it is there already, against the flag exclusive`,
+		"- close: g":                                                  `no step of the group opens a file as "g"`,
+		"- if: {condition: 0, steps: [open: g]}\n- close":             `"f" is not open`,
+		"- stat: ../a":                                                `"../a": no part of a name is empty, "." or ".."`,
+		"- stat: \"a{b\"":                                             `"a{b": a brace is not closed`,
+		"- stat: \"a}b\"":                                             `"a}b": a brace that nothing opens`,
+		"- stat: \"{b}\"":                                             `"b": "b" is no variable here`,
+		"- stat: \"{0-1}\"":                                           `"0-1" is -1, not from 0 to 1125899906842624`,
+		"- stat: \"{1/0}\"":                                           `"1/0": division by zero`,
+		"- stat: \"{9223372036854775807+1}\"":                         `"9223372036854775807+1": out of range`,
+		"- stat: \"{4611686018427387904*2}\"":                         `"4611686018427387904*2": out of range`,
+		"- stat: \"{2..1}\"":                                          `"2..1": nothing from 2 to 1`,
+		"- stat: \"{1 2}\"":                                           `"1 2": unexpected "2"`,
+		"- stat: \"{(1}\"":                                            `"(1": a parenthesis is not closed`,
+		"- stat: \"{1+}\"":                                            `"1+": it ends where a number is expected`,
+		"- stat: \"{min(1)}\"":                                        `"min(1)": min takes 2 values`,
+		"- stat: \"{f(1)}\"":                                          `"f(1)": "f" is no function`,
+		"- stat: \"{choose(0: 1)}\"":                                  `"choose(0: 1)": choose takes WEIGHT: VALUE, …`,
+		"- compute: 10":                                               `"10": a time has a unit: ns, us, ms, s, m, h`,
+		"- compute: 0\n- compute: 5 + 1..9":                           `"5 + 1..9": a time has a unit: ns, us, ms, s, m, h`,
+		"- compute: 10KiB":                                            `"10KiB": "10KiB" is no time such as 10ms or 1.5s`,
+		"- sleep: 20000h * 10000":                                     `"20000h * 10000": out of range`,
+		"- open: g\n- read: {size: 4, ofset: 1}":                      `unknown key "ofset", expected one of file, size, count, total, order, start, range, stride, align, vector, compute`,
+		"- open: g\n- read":                                           `"size" is missing`,
+		"- open: g\n- read: {size: 2GiB}":                             `"2GiB" is 2147483648, not from 1 to 1073741824`,
+		"- open: g\n- read: {size: 1, count: 1, total: 1}":            `count and total exclude each other`,
+		"- open: g\n- read: {size: 1, order: strided}":                `a stride belongs to the order strided, and is needed for that`,
+		"- open: g\n- read: {size: 1, align: 1}":                      `align belongs to the order random`,
+		"- open: g\n- read: {size: 1, range: 1}":                      `a range belongs to the orders random, shuffled and reverse`,
+		"- open: g\n- write: {size: 8, order: shuffled}":              `a range of 4 bytes holds none of 8`,
+		"- open: g\n- write: {size: 8, order: random}":                `a range of 4 bytes holds none of 8`,
+		"- open: {path: g, flags: direct}\n- write: {size: 8}":        `direct I/O is of multiples of 512 bytes, not 8 at 0`,
+		"- open: g\n- write: {size: 8, start: 1024TiB}":               `a file has at most 1125899906842624 bytes`,
+		"- open: g\n- seek: {to: -1}":                                 `"f" is at -1, before the beginning or too far`,
+		"- repeat: {times: 1000000000000, steps: [compute: 1ns]}":     `a million steps in turn without a call`,
+		"- repeat: {times: 1000000000001, steps: [close]}\n- open: g": `"1000000000001" is 1000000000001, not from 0 to 1000000000000`,
+		"- repeat: {times: 2, as: i, steps: [{let: {value: 1, as: b}}]}\n- stat: \"{b}\"": `"b": "b" is no variable here`,
+		"- readdir: g": `readdir "g": no such directory`,
+		"- " + strings.Repeat("repeat: {times: 1, steps: [", 40) + "close" + strings.Repeat("]}", 40): `more than 32 steps within one another`,
+	} {
+		_, _, err := play(grouped("files: [{path: g, size: 4}]\n", steps), 10)
+		require.ErrorAs(t, err, new(*Error), steps)
+		_, got, _ := strings.Cut(err.Error(), ":")
+		line, got, _ := strings.Cut(got, ": ")
+		require.Equal(t, want, got, steps)
+		require.Contains(t, []string{"5", "6"}, line, steps)
+	}
+}
+
+// A barrier that not all come to is an error, and so are too many.
+func TestBarrierErrors(t *testing.T) {
+	_, _, err := play("pattern: 1\ngroups:\n- threads: 4\n  steps:\n  - if: {condition: rank > 0, steps: [barrier]}\n", 100)
+	require.EqualError(t, err, "w.yaml:5: a barrier of 4 threads that only 3 come to")
+	_, events, err := play("pattern: 1\ngroups:\n- threads: 1024\n  steps:\n  - repeat: {times: 1000, steps: [barrier: group]}\n", 1<<20)
+	require.EqualError(t, err, "w.yaml:5: threads wait at barriers more than 262144 times, as a barrier of n threads makes them do 2n times")
+	require.Less(t, len(events), 1<<20)
+}
+
+// Memory does not grow with the number of operations.
+func TestStreams(t *testing.T) {
+	p, err := Parse(strings.NewReader("pattern: 1\nfiles: [{path: f, size: 1GiB}]\ngroups:\n- threads: 4\n  steps:\n  - open: f\n  - read: {size: 4KiB, order: shuffled, count: 1000000000}\n"), "w.yaml")
+	require.NoError(t, err)
+	r := p.Reader()
+	batch := make([]format.Event, 512)
+	read := func() {
+		n, err := r.Read(batch)
+		require.NoError(t, err)
+		require.NotZero(t, n)
+	}
+	for range 10 {
+		read()
+	}
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, read), 1.0)
+}
+
+// The examples make the calls that their first lines say.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../docs/patterns/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		_, events, err := play(string(text), 1<<20)
+		require.NoError(t, err)
+		calls, moved := map[string]int64{}, map[string]int64{}
+		for _, e := range events {
+			if e.Dur >= 0 && (e.Op == format.OpRead || e.Op == format.OpWrite) {
+				continue // of a barrier
+			}
+			calls[e.Op.String()]++
+			if e.Op.Info().Result == format.ResultBytes {
+				moved[e.Op.String()] += e.Ret
+			}
+		}
+		said := 0
+		for line := range strings.Lines(string(text)) {
+			for prefix, got := range map[string]map[string]int64{"# calls: ": calls, "# bytes: ": moved} {
+				list, ok := strings.CutPrefix(line, prefix)
+				for _, word := range strings.Fields(list) {
+					if !ok {
+						break
+					}
+					op, number, _ := strings.Cut(word, "=")
+					require.Equal(t, number, fmt.Sprint(got[op]), "%s: %s of %s", name, prefix, op)
+					said++
+				}
+			}
+		}
+		require.NotZero(t, said, name)
+		t.Log(name, calls, moved)
+	}
+}
+
+func TestIs(t *testing.T) {
+	for text, want := range map[string]bool{
+		"pattern: 1\n": true, "# c\n\n---\npattern: 1": true, "# pianola script 1\n": false, "": false, "name: x\npattern: 1\n": false, "4096 8192 20\n": false,
+	} {
+		require.Equal(t, want, Is([]byte(text)), text)
+	}
+}
+
+// FuzzParse demands that nothing panics or runs away, and that what a pattern
+// makes can be printed and read again as a script.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("../docs/patterns/*.yaml")
+	require.NoError(f, err)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(f, err)
+		f.Add(string(text))
+	}
+	f.Add(grouped("", "- stat: \"{normal(1, 2) % 3}\"\n"))
+	f.Fuzz(func(t *testing.T, text string) {
+		h, events, err := play(text, 1000)
+		if err != nil {
+			require.ErrorAs(t, err, new(*Error))
+		}
+		if h == nil {
+			return
+		}
+		var b bytes.Buffer
+		w := script.NewWriter(&b)
+		require.NoError(t, w.WriteHeader(h))
+		require.NoError(t, w.Write(events))
+		require.NoError(t, w.Flush())
+		again := 0
+		batch := make([]format.Event, 64)
+		for r := script.NewReader(&b, "printed"); ; {
+			n, err := r.Read(batch)
+			again += n
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+		}
+		require.Equal(t, len(events), again)
+	})
+}
