@@ -161,6 +161,16 @@ func (r *root) close() error {
 	return nil
 }
 
+// Clear removes what replays have left in a root, of which the directory stays.
+func Clear(path string) error {
+	r, err := openRoot(&Options{Root: path}, false)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	r.keep = false
+	return r.close()
+}
+
 // leave removes the empty root, unless something else stands at its path by
 // now.
 func (r *root) leave() error {
