@@ -113,15 +113,11 @@ func (r *Run) value(key string) (string, bool) {
 	return h.Value(key)
 }
 
-func (d *document) title() string {
-	what := "profile"
+func (d *document) kind() string {
 	if d.Comparison != nil {
-		what = "comparison"
+		return "comparison"
 	}
-	if d.Command == "" {
-		return "Pianola " + what
-	}
-	return d.Command + " – Pianola " + what
+	return "profile"
 }
 
 func newRun(r *Run) (run, error) {

@@ -1,6 +1,6 @@
-// Package page writes a profile, or a comparison, as one HTML page that opens
-// from disk: the style, the scripts and the data stand in it, and it asks
-// nothing of any network.
+// Package page writes a profile, a comparison, or what a laboratory found, as
+// one HTML page that opens from disk: the style, the scripts and the data stand
+// in it, and it asks nothing of any network.
 //
 //	Run, Comparison → document (JSON) → page.html + page.css + *.js → charts and tables in the browser
 //
@@ -46,13 +46,14 @@ type Comparison struct {
 //go:embed page.html page.css script uplot/uPlot.iife.min.js uplot/uPlot.min.css
 var files embed.FS
 
-// parts are the files that are put together into the page, in their order.
+// parts are the files that are put together into a page, in their order.
 var (
 	styles  = []string{"uplot/uPlot.min.css", "page.css"}
 	scripts = []string{
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/chart.js",
 		"script/bars.js", "script/heat.js", "script/table.js", "script/compare.js", "script/page.js",
 	}
+	labScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/table.js", "script/lab.js"}
 )
 
 // frame is the page without its data.
@@ -63,7 +64,12 @@ type frame struct {
 	Policy string
 }
 
-var load = sync.OnceValue(func() *frame {
+var (
+	load    = sync.OnceValue(func() *frame { return newFrame(scripts) })
+	loadLab = sync.OnceValue(func() *frame { return newFrame(labScripts) })
+)
+
+func newFrame(scripts []string) *frame {
 	style, script := joined(styles), joined(scripts)
 	return &frame{
 		Template: template.Must(template.ParseFS(files, "page.html")),
@@ -72,7 +78,7 @@ var load = sync.OnceValue(func() *frame {
 		Policy: "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; " +
 			"style-src " + hash(style) + "; script-src " + hash(script),
 	}
-})
+}
 
 func joined(names []string) string {
 	var b strings.Builder
@@ -100,12 +106,20 @@ func Write(w io.Writer, runs []Run, c *Comparison) error {
 	if err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
-	f := load()
+	return load().write(w, doc.kind(), doc.Command, doc)
+}
+
+// write writes a page of a kind about a command, "" where that is not known.
+func (f *frame) write(w io.Writer, kind, command string, data any) error {
+	title := "Pianola " + kind
+	if command != "" {
+		title = command + " – " + title
+	}
 	if err := f.Execute(w, struct {
 		*frame
-		Title string
-		Data  *document
-	}{f, doc.title(), doc}); err != nil {
+		Title, Kind, Command string
+		Data                 any
+	}{f, title, kind, command, data}); err != nil {
 		return fmt.Errorf("page: %w", err)
 	}
 	return nil

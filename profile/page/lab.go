@@ -1,0 +1,27 @@
+package page
+
+import (
+	"io"
+
+	"pianola/format"
+	"pianola/profile"
+)
+
+// Lab is what a page says of an experiment.
+type Lab struct {
+	Meta       []format.Meta // the remarks of the recording
+	Conclusion string        // in a line
+	Figures    any           // of lab.Report.Document
+}
+
+// WriteLab writes a page about an experiment.
+func WriteLab(w io.Writer, l *Lab) error {
+	h := format.Header{Meta: l.Meta}
+	command, _ := h.Value(format.MetaCommand)
+	command = plain(command)
+	return loadLab().write(w, "laboratory", command, map[string]any{
+		"conclusion": l.Conclusion,
+		"confidence": profile.Confidence,
+		"figures":    l.Figures,
+	})
+}

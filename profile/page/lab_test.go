@@ -1,0 +1,62 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// figures is a document as that of lab.Report.
+const figures = `{
+  "trace": "trace.txt", "options": {"cache": "cold"}, "interrupted": false, "confidence": 0.95, "min_runs": 6,
+  "application": {"elapsed_seconds": 1.1, "read_seconds": 0.5},
+  "baseline": {"name": "baseline", "steps": [], "runs": 6, "elapsed_seconds": 1, "read_seconds": 0.5, "run_seconds": [1], "failed": 0, "differed": 0, "breaks_results": false},
+  "candidates": [
+    {"name": "prefetch=4", "steps": ["prefetch=4"], "runs": 6, "elapsed_seconds": 0.6, "read_seconds": 0.1, "run_seconds": [0.6], "failed": 0, "differed": 0, "breaks_results": false,
+     "gain": 0.4, "gain_low": 0.35, "gain_high": 0.45, "ratio": {"elapsed": 0.6, "read": 0.2}, "interval_low": {"elapsed": 0.55, "read": 0.1}, "interval_high": {"elapsed": 0.65, "read": 0.3},
+     "finding": {"elapsed": "differs", "read": "differs"}},
+    {"name": "drop=write", "steps": ["drop=write"], "runs": 6, "elapsed_seconds": 0.3, "read_seconds": 0.1, "run_seconds": [0.3], "failed": 0, "differed": 2, "breaks_results": true,
+     "example": "2 × write: </script><script>alert(1)</script>", "gain": 0.7, "ratio": {"elapsed": 0.3}, "interval_low": {}, "interval_high": {}, "finding": {"elapsed": "differs"}},
+    {"name": "backend=memory", "steps": ["backend=memory"], "runs": 0, "run_seconds": [], "failed": 0, "differed": 0, "breaks_results": false, "error": "limit exceeded"}
+  ]
+}`
+
+func labPage(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, WriteLab(&b, &Lab{
+		Meta:       []format.Meta{{Key: format.MetaCommand, Value: "app " + evil}},
+		Conclusion: "most gained: prefetch=4",
+		Figures:    json.RawMessage(figures),
+	}))
+	return b.Bytes()
+}
+
+func TestLab(t *testing.T) {
+	html := string(labPage(t))
+	require.Contains(t, html, "Pianola</span> laboratory")
+	require.NotContains(t, html, "uPlot", "what no chart needs is left out")
+	require.NotContains(t, html, "<script>alert")
+	require.NotRegexp(t, `(?i)(src|href)="?https?:`, html)
+	require.ErrorIs(t, WriteLab(brokenWriter{}, &Lab{}), errBroken)
+}
+
+func TestBrowserLab(t *testing.T) {
+	for _, width := range []int64{1280, 320} {
+		p := open(t, labPage(t), width, 900)
+		require.Contains(t, value[string](t, p, `document.querySelector('.verdict.within').textContent`), "Most gained: prefetch=4")
+		require.Equal(t, []string{"drop=write", "prefetch=4", "baseline", "backend=memory"}, column(t, p, "candidates", 0))
+		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('#times li')].map(e => e.textContent)`), 5)
+		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('.between')].map(e => e.style.width)`), 1)
+		choose(t, p, `#times select`, "read")
+		require.Contains(t, value[string](t, p, `document.querySelector('#times').textContent`), "100.0\u202fms")
+		require.Contains(t, value[string](t, p, `document.querySelector('#candidates').textContent`), "given up: limit exceeded")
+		p.do(t, chromedp.Click(chromedp.CSS(`#candidates th[data-key="elapsed"] button`)))
+		require.LessOrEqual(t, value[int64](t, p, `document.documentElement.scrollWidth`), width)
+	}
+}
