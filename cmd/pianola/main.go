@@ -88,7 +88,7 @@ func newApp() *cli.App {
 		// A filter holds commas.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), printCommand(), doctorCommand(),
+			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), labCommand(), printCommand(), doctorCommand(),
 		},
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits

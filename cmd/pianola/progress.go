@@ -49,3 +49,25 @@ func (p *progress) done() {
 		p.bar.Finish()
 	}
 }
+
+// newSteps returns a display of work in so many steps, with the time that is
+// left.
+func newSteps(what string, total int) *progress {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return &progress{}
+	}
+	return &progress{progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+// step shows that one more step is done.
+func (p *progress) step() {
+	if p.bar != nil {
+		p.bar.Add(1)
+	}
+}

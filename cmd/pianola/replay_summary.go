@@ -145,17 +145,21 @@ func (s *summary) print(w io.Writer) error {
 // printDifferences says in what a run was not as the recording.
 func (s *summary) printDifferences(w io.Writer) {
 	for _, d := range s.result.Differences {
-		fmt.Fprintf(w, "differed: %d × %s: recorded %s, got %s; first %q, event %d of thread %d",
-			d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
-		if d.Reason != "" {
-			fmt.Fprintf(w, ": %s", d.Reason)
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, "differed:", differenceText(&d))
 	}
 	printLacks(w, &s.result.Prepared)
 	if s.result.Interrupted {
 		fmt.Fprintln(w, "interrupted: not all events were replayed")
 	}
+}
+
+func differenceText(d *replay.Difference) string {
+	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %q, event %d of thread %d",
+		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
+	if d.Reason != "" {
+		text += ": " + d.Reason
+	}
+	return text
 }
 
 func resultText(ret int64) string {

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/lab"
+	"pianola/profile"
+	"pianola/profile/page"
+	"pianola/replay"
+	"pianola/transform"
+)
+
+func labCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:  "lab",
+		Usage: "find out which changes of an application's I/O, or of its storage, are a gain",
+		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root DIR]… [--keep]\n" +
+			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--compressibility PERCENT]\n" +
+			"[--memory] [--landlock] [--limit NAME=VALUE]… [--json] [--html FILE]",
+		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
+			"times. A candidate is a transform (pianola compile --list), an option of replay, as\n" +
+			"backend=memory, or several joined by +. With --grid arguments are lists, and all combinations\n" +
+			"of all are tried. A compiled trace can be given where no candidate is a transform.\n\n" +
+			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
+			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB --json",
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringSliceFlag{Name: "try", Usage: "a candidate, `NAME[=ARG]`, several joined by +; repeatable"},
+			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try for lists, as 2,4,8, and try all combinations of all"},
+			&cli.IntFlag{Name: "runs", Value: profile.MinRuns, Usage: "replay each `N` times"},
+			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, for the baseline, too; repeatable"},
+			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, which is made if missing; several are compared"},
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables into `FILE`, which opens from disk"},
+		}),
+		Action: runLab,
+	})
+}
+
+func runLab(c *cli.Context) error {
+	operands, err := interspersed(c)
+	if err != nil {
+		return err
+	}
+	if len(operands) != 1 {
+		return usage(c, "want one recording or compiled trace, got %d operands", len(operands))
+	}
+	if n := c.Int("runs"); n < 1 || n > profile.MaxRuns {
+		return usage(c, "--runs: %d is not from 1 to %d", n, profile.MaxRuns)
+	}
+	candidates, err := lab.Parse(c.StringSlice("try"), c.Bool("grid"), isStep)
+	if err != nil {
+		return usage(c, "--try: %w", err)
+	}
+	if len(c.StringSlice("try")) == 0 {
+		candidates = nil
+		if len(c.StringSlice("root")) < 2 {
+			return usage(c, "want something to compare: --try, or several --root")
+		}
+	}
+	for _, text := range c.StringSlice("with") {
+		if err := checkTransform(c, "with", text); err != nil {
+			return err
+		}
+	}
+	l := &laboratory{runs: c.Int("runs"), memory: bin.DefaultLimit}
+	if err := l.plan(c, append([]lab.Candidate{nil}, candidates...)); err != nil {
+		return err
+	}
+	l.report.Trace = operands[0]
+	traces, err := openLabTraces(operands[0])
+	if err != nil {
+		return err
+	}
+	defer traces.close()
+	if err := l.compile(traces, c.StringSlice("with")); err != nil {
+		return err
+	}
+	roots, err := openLabRoots(l, c.Bool("keep"))
+	defer roots.close()
+	if err != nil {
+		return err
+	}
+	runErr := l.run(c.Context)
+	if c.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // removing files can take long: a second one ends that too
+	}
+	if l.report.Trials[0].Runs() == 0 {
+		return interrupted(runErr)
+	}
+	if html := c.String("html"); html != "" {
+		if err := writeOutput(html, func(o *output) error {
+			return page.WriteLab(o, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()})
+		}); err != nil {
+			return err
+		}
+	}
+	write := l.report.WriteText
+	if c.Bool("json") {
+		write = l.report.WriteJSON
+	}
+	if err := write(os.Stdout); err != nil {
+		return err
+	}
+	return interrupted(runErr)
+}
+
+// isStep reports whether a name is one of what a candidate can be made of.
+func isStep(name string) bool {
+	return setting(name) != nil || slices.ContainsFunc(transform.All(), func(t transform.Transform) bool {
+		return t.Name == name || t.Name == name+":"
+	})
+}
+
+// laboratory is an experiment while it goes on.
+type laboratory struct {
+	runs   int
+	memory int64 // bytes that a trace may take
+	report lab.Report
+	meta   []format.Meta
+	trials []*labTrial // those of the report, in the same places
+}
+
+// labTrial is how a trial is replayed.
+type labTrial struct {
+	*lab.Trial
+	options    replay.Options
+	transforms []string
+	trace      *os.File
+}
+
+// plan finds out what is to be replayed: each candidate on each root, or once
+// where its backend has none.
+func (l *laboratory) plan(c *cli.Context, candidates []lab.Candidate) error {
+	o, named, err := baselineOptions(c)
+	if err != nil {
+		return err
+	}
+	l.report.Options = named
+	l.memory = cmp.Or(o.Limits.Memory, l.memory)
+	roots := c.StringSlice("root")
+	for i, root := range roots {
+		if root == "" || slices.Contains(roots[:i], root) {
+			return usage(c, "--root: %q is no directory, or there twice", root)
+		}
+	}
+	if len(roots) == 0 {
+		roots = []string{""} // one is made
+	}
+	for _, root := range roots {
+		for _, candidate := range candidates {
+			t := &labTrial{options: o}
+			for _, step := range candidate {
+				name, arg := lab.Cut(step)
+				set := setting(name)
+				if set == nil {
+					if err := checkTransform(c, "try", step); err != nil {
+						return err
+					}
+					t.transforms = append(t.transforms, step)
+				} else if err := set(&t.options, arg); err != nil {
+					return usage(c, "--try: %s: %w", step, err)
+				}
+			}
+			t.Trial = &lab.Trial{Candidate: candidate, Root: root}
+			if t.options.Backend != replay.Posix {
+				if root != roots[0] {
+					continue
+				}
+				t.Root = ""
+			}
+			l.trials = append(l.trials, t)
+			l.report.Trials = append(l.report.Trials, t.Trial)
+		}
+	}
+	return nil
+}
+
+// checkTransform says before anything is replayed what is wrong with a step
+// that a flag holds.
+func checkTransform(c *cli.Context, flag, step string) error {
+	_, err := transform.Parse(step)
+	if err == nil {
+		return nil
+	}
+	text := "pianola compile --list shows the transforms, pianola replay --help the options"
+	if name, _ := lab.Cut(step); isStep(name) && !c.Bool("grid") {
+		text = "--grid takes lists"
+	}
+	return &exitError{exitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
+}
+
+// compile makes the traces, and reads from the baseline's what the application
+// was like.
+func (l *laboratory) compile(traces *labTraces, with []string) (err error) {
+	for _, t := range l.trials {
+		if t.trace, err = traces.of(slices.Concat(with, t.transforms)); err != nil {
+			return fmt.Errorf("%s: %w", t.Candidate, err)
+		}
+	}
+	t, err := traceWithin(l.trials[0].trace, l.memory)
+	if err != nil {
+		return withHint(named(traces.name, err))
+	}
+	l.meta = t.Header().Meta
+	l.report.Application, err = profile.Read(t.Events())
+	return err
+}
+
+// run replays all trials in rounds. It ends early, with what was measured until
+// then, if ctx is done or the baseline can't be replayed; any other trial that
+// can't is given up.
+func (l *laboratory) run(ctx context.Context) error {
+	shown := newSteps("replaying", l.runs*len(l.trials))
+	defer shown.done()
+	for round := range l.runs {
+		for _, i := range lab.Order(len(l.trials), round) {
+			t := l.trials[i]
+			shown.describe("run %d of %d: %s %s", round+1, l.runs, t.Candidate, t.Root)
+			if t.Err == nil {
+				err := l.replay(ctx, t)
+				if ctx.Err() != nil || err != nil && i == 0 {
+					l.report.Interrupted = true
+					return cmp.Or(ctx.Err(), err)
+				}
+				t.Err = err
+			}
+			shown.step()
+		}
+	}
+	return nil
+}
+
+// replay runs a trial once. Of a run that fails nothing is kept.
+func (l *laboratory) replay(ctx context.Context, t *labTrial) error {
+	trace, err := traceWithin(t.trace, l.memory)
+	if err != nil {
+		return err
+	}
+	r, err := replay.Run(ctx, trace, t.options)
+	if err != nil {
+		return err
+	}
+	p, err := profile.Read(r.Events())
+	if err != nil {
+		return err
+	}
+	example := ""
+	if len(r.Differences) > 0 {
+		example = differenceText(&r.Differences[0])
+	}
+	t.Add(p, r.Failed, r.Differed, example)
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"pianola/replay"
+)
+
+// labRoots are the directories of a laboratory. What is in them stays from run
+// to run, so that only what a run has changed is to be restored.
+type labRoots struct {
+	clear  []string // to be emptied at the end
+	remove []string // and removed
+}
+
+// openLabRoots gives each trial that needs one its root.
+func openLabRoots(l *laboratory, keep bool) (*labRoots, error) {
+	r, made := &labRoots{}, ""
+	seen := map[string]bool{}
+	for _, t := range l.trials {
+		if t.options.Backend != replay.Posix {
+			continue
+		}
+		root := t.Root
+		if root == "" {
+			if made == "" {
+				var err error
+				if made, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
+					return r, err
+				}
+				r.remove = append(r.remove, made)
+			}
+			root = made
+		}
+		t.options.Root, t.options.Keep = root, true
+		if seen[root] {
+			continue
+		}
+		seen[root] = true
+		names, err := os.ReadDir(root)
+		switch {
+		case err == nil && len(names) > 0: // an earlier replay's, or no root at all
+		case err == nil:
+			r.clear = append(r.clear, root)
+		case errors.Is(err, fs.ErrNotExist):
+			r.clear, r.remove = append(r.clear, root), append(r.remove, root)
+		default:
+			return r, err
+		}
+	}
+	if keep {
+		if made != "" {
+			fmt.Fprintf(os.Stderr, "pianola: lab: keeping %s\n", made)
+		}
+		*r = labRoots{}
+	}
+	return r, nil
+}
+
+func (r *labRoots) close() {
+	for _, root := range r.clear {
+		if err := replay.Clear(root); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(os.Stderr, "pianola: lab: %v\n", err)
+		}
+	}
+	for _, root := range r.remove {
+		os.Remove(root) // an empty directory, or what is no more ours
+	}
+}

@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxCandidates bounds what a grid can ask for.
+const MaxCandidates = 256
+
+// Baseline is the name of the candidate without steps.
+const Baseline = "baseline"
+
+// Candidate is what is done to the baseline, step by step, each as NAME,
+// NAME=ARG or NAME:ARG.
+type Candidate []string
+
+func (c Candidate) String() string {
+	if len(c) == 0 {
+		return Baseline
+	}
+	return strings.Join(c, "+")
+}
+
+// Parse returns the candidates that the texts ask for. A text holds one or more
+// steps, joined by "+"; known tells the names of steps, so that an argument can
+// hold a "+", too.
+//
+// In a grid the argument of each step is a list, 2,4,8, and the candidates are
+// all combinations of one of each, the first step changing slowest. Commas
+// within quotes or parentheses part nothing.
+func Parse(texts []string, grid bool, known func(name string) bool) ([]Candidate, error) {
+	var all []Candidate
+	if grid {
+		all = []Candidate{nil}
+	}
+	for _, text := range texts {
+		steps := splitSteps(text, known)
+		if !grid {
+			all = append(all, steps)
+			continue
+		}
+		for _, step := range steps {
+			values := splitList(step)
+			if len(all)*len(values) > MaxCandidates {
+				return nil, fmt.Errorf("a grid of more than %d candidates", MaxCandidates)
+			}
+			var crossed []Candidate
+			for _, c := range all {
+				for _, v := range values {
+					crossed = append(crossed, append(slices.Clone(c), v))
+				}
+			}
+			all = crossed
+		}
+	}
+	if len(all) > MaxCandidates {
+		return nil, fmt.Errorf("more than %d candidates", MaxCandidates)
+	}
+	seen := map[string]bool{Baseline: true}
+	for _, c := range all {
+		switch {
+		case slices.Contains(c, ""):
+			return nil, fmt.Errorf("%q has an empty step", c)
+		case seen[c.String()]:
+			return nil, fmt.Errorf("%q is there twice", c)
+		}
+		seen[c.String()] = true
+	}
+	return all, nil
+}
+
+// Cut returns the name of a step and its argument.
+func Cut(step string) (name, arg string) {
+	if i := strings.IndexAny(step, "=:"); i >= 0 {
+		return step[:i], step[i+1:]
+	}
+	return step, ""
+}
+
+// splitSteps cuts a text at every "+" that the name of a step follows. What
+// else begins with a letter is a name that is not known; the caller will say so.
+func splitSteps(text string, known func(string) bool) (steps Candidate) {
+	begin := 0
+	for i := range len(text) {
+		if text[i] != '+' {
+			continue
+		}
+		next, _, _ := strings.Cut(text[i+1:], "+")
+		if name, _ := Cut(next); known(name) || !strings.ContainsAny(text[begin:i], "=:") {
+			steps = append(steps, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(steps, text[begin:])
+}
+
+// splitList returns a step with each of the arguments that it lists.
+func splitList(step string) (steps []string) {
+	at := strings.IndexAny(step, "=:") + 1
+	if at == 0 {
+		return []string{step}
+	}
+	head, list := step[:at], step[at:]
+	depth, quoted, begin := 0, false, 0
+	for i := range len(list) {
+		switch c := list[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case c == ',' && depth == 0:
+			steps = append(steps, head+list[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(steps, head+list[begin:])
+}

@@ -1,0 +1,107 @@
+package lab
+
+import (
+	"slices"
+
+	"pianola/profile"
+)
+
+// Report is what an experiment found out.
+type Report struct {
+	Trace       string
+	Options     []Option         // with which all was replayed, but for what candidates change
+	Application *profile.Profile // as it was recorded; nil where that is not told
+	Trials      []*Trial         // the first of them the baseline to which all are compared
+	Interrupted bool             // some runs are missing
+}
+
+// Option is how something is set.
+type Option struct{ Name, Value string }
+
+// row is a trial, compared.
+type row struct {
+	*Trial
+	against *profile.Comparison // with the first baseline; nil for that itself
+	own     *profile.Comparison // with the baseline on the same root; nil where that is the first, or this
+	breaks  bool
+}
+
+// rows returns the trials: the baseline, then the others, by gain in run time.
+// Those that break results come after those that don't, and those without runs
+// last.
+func (r *Report) rows() []row {
+	first := r.Trials[0]
+	rows := []row{{Trial: first}}
+	for _, t := range r.Trials[1:] {
+		one := row{Trial: t, against: compared(first, t), breaks: t.breaks(first)}
+		if b := r.baselineOf(t); b != nil {
+			one.own, one.breaks = compared(b, t), t.breaks(b)
+		}
+		rows = append(rows, one)
+	}
+	slices.SortStableFunc(rows[1:], func(a, b row) int {
+		if a.rank() != b.rank() {
+			return a.rank() - b.rank()
+		}
+		switch x, y := a.ratio(), b.ratio(); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	return rows
+}
+
+// baselineOf returns the baseline on the root of a trial, where it is not the
+// first one, nor the trial.
+func (r *Report) baselineOf(t *Trial) *Trial {
+	for _, b := range r.Trials[1:] {
+		if len(b.Candidate) == 0 && b.Root == t.Root && b != t {
+			return b
+		}
+	}
+	return nil
+}
+
+func compared(baseline, t *Trial) *profile.Comparison {
+	if len(baseline.profiles) == 0 || len(t.profiles) == 0 {
+		return nil
+	}
+	return profile.Compare(baseline.profiles, t.profiles)
+}
+
+func (r *row) rank() int {
+	switch {
+	case r.against == nil || r.Err != nil:
+		return 2
+	case r.breaks:
+		return 1
+	}
+	return 0
+}
+
+// ratio returns the run time as a part of the baseline's, 0 if it is not known.
+func (r *row) ratio() float64 {
+	if r.against == nil {
+		return 0
+	}
+	if v := r.against.Rows[profile.NumCategories].Ratio; v != nil {
+		return *v
+	}
+	return 0
+}
+
+// measures are the rows of a comparison, in the order in which they are told.
+var measures = []struct {
+	name string // as a reader of text knows it
+	row  profile.Category
+}{
+	{"run time", profile.NumCategories}, {"read", profile.Reads}, {"write", profile.Writes}, {"sync", profile.Syncs}, {"metadata", profile.Metadata},
+}
+
+// alone returns what a trial's runs say by themselves.
+func (t *Trial) alone() *profile.Comparison {
+	return profile.Compare(t.profiles, t.profiles)
+}

@@ -1,0 +1,195 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"pianola/profile"
+)
+
+// none stands in a table for what is not known.
+const none = "–"
+
+// WriteText writes a table of each measure that there is something to say of,
+// those who gain most first, and below them which candidates are none.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	rows := r.rows()
+	for _, m := range measures {
+		if m.row == profile.NumCategories || r.occurs(m.row) {
+			if b.Len() > 0 {
+				b.WriteByte('\n')
+			}
+			r.writeMeasure(&b, rows, m.name, m.row)
+		}
+	}
+	b.WriteByte('\n')
+	for i := range rows {
+		switch t := &rows[i]; {
+		case t.Err != nil:
+			fmt.Fprintf(&b, "%s: given up: %v\n", r.label(t.Trial), t.Err)
+		case t.breaks:
+			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.label(t.Trial), t.example)
+		case i == 0 && t.Differed() > 0:
+			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), t.example)
+		}
+	}
+	if c := r.conclusion(rows); c != "" {
+		fmt.Fprintln(&b, c)
+	}
+	if r.Interrupted {
+		b.WriteString("interrupted: not all was replayed\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// occurs reports whether a trial has calls of a category.
+func (r *Report) occurs(k profile.Category) bool {
+	for _, t := range r.Trials {
+		for _, p := range t.profiles {
+			if p.Categories[k].Calls > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// roots reports whether storage systems are compared.
+func (r *Report) roots() bool {
+	for _, t := range r.Trials {
+		if t.Root != "" && t.Root != r.Trials[0].Root {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Report) label(t *Trial) string {
+	if r.roots() && t.Root != "" {
+		return t.Candidate.String() + " on " + t.Root
+	}
+	return t.Candidate.String()
+}
+
+func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k profile.Category) {
+	total := k == profile.NumCategories
+	roots := total && r.roots()
+	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	head := []string{name, "seconds", "ratio", "interval", "finding"}
+	if total {
+		head = append(head, "gain")
+	}
+	if roots {
+		head = append(head, "of its root", "interval")
+	}
+	if total {
+		head = append(head, "runs", "failed", "differed")
+	}
+	fmt.Fprintln(table, strings.Join(head, "\t"))
+	if r.Application != nil && len(rows[0].profiles) > 0 {
+		c := profile.Compare(rows[0].profiles, []*profile.Profile{r.Application})
+		cells := []string{"application", seconds(c.Rows[k].Replay.Seconds), ratio(&c.Rows[k])}
+		for len(cells) < len(head) {
+			cells = append(cells, none)
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	for i := range rows {
+		t := &rows[i]
+		cells := []string{r.label(t.Trial), none, none, none, none}
+		switch {
+		case t.against != nil:
+			v := &t.against.Rows[k]
+			cells = []string{cells[0], seconds(v.Replay.Seconds), ratio(v), interval(v), finding(v)}
+		case len(t.profiles) > 0:
+			cells[1] = seconds(t.alone().Rows[k].Replay.Seconds)
+		}
+		if total {
+			cells = append(cells, t.gain())
+		}
+		if roots {
+			own := []string{none, none}
+			if t.own != nil {
+				v := &t.own.Rows[k]
+				own = []string{ratio(v), interval(v)}
+			}
+			cells = append(cells, own...)
+		}
+		if total {
+			cells = append(cells, fmt.Sprint(len(t.profiles)), fmt.Sprint(t.Failed()), fmt.Sprint(t.Differed()))
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	table.Flush() // into memory
+}
+
+// gain prints by how much less time a trial took than the baseline.
+func (r *row) gain() string {
+	if r.ratio() == 0 {
+		return none
+	}
+	return fmt.Sprintf("%+.1f %%", 100*(1-r.ratio()))
+}
+
+func seconds(v *float64) string {
+	if v == nil {
+		return none
+	}
+	return fmt.Sprintf("%.6f", *v)
+}
+
+func ratio(r *profile.Row) string {
+	if r.Ratio == nil {
+		return none
+	}
+	return fmt.Sprintf("%.3f", *r.Ratio)
+}
+
+func interval(r *profile.Row) string {
+	if r.Interval == nil {
+		return none
+	}
+	return fmt.Sprintf("%.3f to %.3f", r.Interval.Low, r.Interval.High)
+}
+
+func finding(r *profile.Row) string {
+	if r.Finding == "" {
+		return none
+	}
+	return strings.ReplaceAll(string(r.Finding), "_", " ")
+}
+
+// Conclusion names in a line the candidate that gains most, if one does; "" if
+// there is none.
+func (r *Report) Conclusion() string { return r.conclusion(r.rows()) }
+
+func (r *Report) conclusion(rows []row) string {
+	if len(rows) == 1 {
+		return ""
+	}
+	if rows[1].rank() > 0 {
+		return "no candidate has the results of the baseline"
+	}
+	for i := range rows[1:] {
+		t := &rows[1+i]
+		if t.rank() > 0 {
+			break
+		}
+		v := &t.against.Rows[profile.NumCategories]
+		switch {
+		case v.Finding == profile.TooFewRuns:
+			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", profile.MinRuns)
+		case v.Finding == profile.Differs && *v.Ratio < 1:
+			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence", r.label(t.Trial),
+				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(profile.Confidence))
+		}
+	}
+	return "no candidate is found to gain"
+}
+
+// percent prints a part of 1.
+func percent(part float64) string { return fmt.Sprintf("%.3g %%", part*100) }
