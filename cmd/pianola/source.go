@@ -14,7 +14,6 @@ import (
 	"pianola/format/packed"
 	"pianola/format/script"
 	"pianola/pattern"
-	"pianola/plugin"
 )
 
 // sources is a recording in one or more files, compressed or not, in any of
@@ -24,18 +23,14 @@ type sources struct {
 	last    *foreign.Reader
 	pattern *pattern.Pattern // nil for a recording
 
-	generated *os.File // by a program, nil for none
-
 	shown *progress // of the pass
 	done  int64     // bytes read in this pass
 	total int64     // bytes of all files
 }
 
-func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
-
 // inspect finds out what the files are. sources must be closed.
 func inspect(o foreign.Options, names ...string) (*sources, error) {
-	s := newSources()
+	s := &sources{shown: newProgress("reading", -1)}
 	var files []foreign.File
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -129,7 +124,7 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 // packedFile is a file that may be compressed.
 type packedFile struct {
 	*packed.Reader
-	file io.Closer
+	file *os.File
 }
 
 // openPacked tells read how many bytes of the file were read, each time.
@@ -138,11 +133,7 @@ func openPacked(name string, read func(int)) (*packedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPackedFile(f, read), nil
-}
-
-func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
-	return &packedFile{packed.NewReader(&counter{f, read}), f}
+	return &packedFile{packed.NewReader(&counter{f, read}), f}, nil
 }
 
 // counter tells how much is read.
@@ -176,9 +167,6 @@ func openOperands(c *cli.Context) (*sources, error) {
 		o.Write = true
 	default:
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
-	}
-	if plugin.Is(c.Args().First()) {
-		return generate(c, o)
 	}
 	for _, name := range c.Args().Slice() {
 		f, err := openInput(name)
