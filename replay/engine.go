@@ -224,7 +224,7 @@ func (e *engine) free() error {
 		m.free()
 	}
 	for _, p := range e.processes {
-		p.arena.free()
+		p.space.free()
 	}
 	switch {
 	case e.output != nil:

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -67,4 +68,38 @@ func TestLandlockInReplay(t *testing.T) {
 	res, err := Run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Landlock: true, Timing: AFAP})
 	require.NoError(t, err)
 	faultless(t, r, res)
+}
+
+// What a replay takes of the process it gives back: rules, and the memory that
+// is set aside for the application's.
+func TestRunGivesBack(t *testing.T) {
+	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+		const memory = 8 << 30
+		rules := func() (n int) {
+			links, err := filepath.Glob(ownFiles + "*")
+			require.NoError(t, err)
+			for _, link := range links {
+				if to, err := os.Readlink(link); err == nil && to == "anon_inode:[landlock-ruleset]" {
+					n++
+				}
+			}
+			return n
+		}
+		mapped := func() (pages int) {
+			text, err := os.ReadFile("/proc/self/statm")
+			require.NoError(t, err)
+			_, err = fmt.Sscan(string(text), &pages)
+			require.NoError(t, err)
+			return pages
+		}
+		r := newRoll(1)
+		r.born(2, 1)
+		rulesBefore, mappedBefore := rules(), mapped()
+		for range 3 {
+			_, err := run(t.Context(), r, Options{Root: t.TempDir(), Memory: true, Limits: Limits{Memory: memory}}, bind)
+			require.NoError(t, err)
+		}
+		require.Equal(t, rulesBefore, rules())
+		require.Less(t, mapped()-mappedBefore, memory/2/os.Getpagesize())
+	})
 }

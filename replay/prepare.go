@@ -85,6 +85,10 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 	p := &preparation{
 		mode: o.Prepare, cache: o.Cache, compressibility: o.Compressibility, pool: e.pool, root: r, set: set, progress: o.Progress,
 	}
+	// All guards are copies of one that is bound: its rules are made once.
+	if err := onThread(func() error { return bind(&e.guard) }); err != nil {
+		return Prepared{}, err
+	}
 	if p.crew, err = newCrew(hands(), e.guard, bind); err != nil {
 		return Prepared{}, err
 	}
@@ -92,8 +96,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 	if err := p.run(ctx); err != nil {
 		return Prepared{}, err
 	}
-	// The workers' guards are copies of one that is bound, and one thread, to
-	// be thrown away, that opens for them.
+	// One thread, to be thrown away, opens for the workers.
 	err = onThread(func() error {
 		if err := bind(&e.guard); err != nil || o.Prepare == PrepareOnly {
 			return err
