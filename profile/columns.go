@@ -137,12 +137,12 @@ var operationColumns = []column[operation]{
 	{heading{"errors", number}, func(o *operation) value { return integer(o.Errors) }},
 	{heading{"bytes", number}, func(o *operation) value { return integer(o.Bytes) }},
 	{heading{"seconds", duration}, func(o *operation) value { return o.Total.seconds() }},
-	{heading{"min_seconds", duration}, quantile(func(l *Latency) int64 { return l.Min })},
-	{heading{"p50_seconds", duration}, quantile(func(l *Latency) int64 { return l.P50 })},
-	{heading{"p90_seconds", duration}, quantile(func(l *Latency) int64 { return l.P90 })},
-	{heading{"p99_seconds", duration}, quantile(func(l *Latency) int64 { return l.P99 })},
-	{heading{"p999_seconds", duration}, quantile(func(l *Latency) int64 { return l.P999 })},
-	{heading{"max_seconds", duration}, quantile(func(l *Latency) int64 { return l.Max })},
+	{heading{"min_seconds", latencies}, quantile(func(l *Latency) int64 { return l.Min })},
+	{heading{"p50_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P50 })},
+	{heading{"p90_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P90 })},
+	{heading{"p99_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P99 })},
+	{heading{"p999_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P999 })},
+	{heading{"max_seconds", latencies}, quantile(func(l *Latency) int64 { return l.Max })},
 }
 
 // sizeRow is a row of the table by size: a class of reads and of writes.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"pianola/format"
 )
 
 // The overview shows so many rows of its tables, so that it fits a screen.
@@ -56,8 +58,9 @@ func (o *overview) top(n, limit int) int {
 func (o *overview) head() {
 	o.line("%s, %s of %s, %s, %d with an error", inUnit(o.RunTime), plural(len(o.Threads), "thread"),
 		plural(len(o.Processes), "process"), plural(int(o.All.Calls), "call"), o.All.Errors)
-	if o.All.Unknown > 0 {
-		o.line("calls without a duration, which are not in the times: %d", o.All.Unknown)
+	// No exit returns, so it has none.
+	if n := o.All.Unknown - o.Ops[format.OpExit].Unknown - o.Ops[format.OpExitGroup].Unknown; n > 0 {
+		o.line("calls without a duration, which are not in the times: %d", n)
 	}
 }
 
@@ -74,7 +77,7 @@ func (o *overview) categories() {
 		}
 		if l := o.Latency[k]; l != nil && o.Categories[k].Calls > 0 {
 			for i, n := range []int64{l.P50, l.P99, l.Max} {
-				row[7+i] = fixed(float64(n)/1e3, 1)
+				row[7+i] = micros(n)
 			}
 		}
 		rows = append(rows, row)
@@ -145,7 +148,16 @@ func (o *overview) access() {
 		if a.Moves == 0 {
 			continue
 		}
-		o.line("%-8s%s sequential, %s strided, %s random%s", name, part(a.Sequential, n), part(a.Strided, n), part(a.Random, n), o.sizes(Category(k)))
+		var facts []string
+		if n > 0 {
+			facts = append(facts, fmt.Sprintf("%s sequential, %s strided, %s random", part(a.Sequential, n), part(a.Strided, n), part(a.Random, n)))
+		}
+		if sizes := o.sizes(Category(k)); sizes != "" {
+			facts = append(facts, sizes)
+		}
+		if len(facts) > 0 {
+			o.line("%-8s%s", name, strings.Join(facts, "; "))
+		}
 	}
 }
 
@@ -161,7 +173,7 @@ func (o *overview) sizes(k Category) string {
 	if best.From == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of the sizes are %d to %d bytes", part(best.Calls, o.Categories[k].Calls), best.From, best.To-1)
+	return fmt.Sprintf("%s of the sizes are %d to %d bytes", part(best.Calls, o.Categories[k].Calls), best.From, best.To-1)
 }
 
 func (o *overview) operations() {
@@ -174,7 +186,7 @@ func (o *overview) operations() {
 		row := []string{op.op.String(), duration.show(&seconds, u), count(op.Calls), count(op.Errors), scaled(float64(op.Bytes)), noCell, noCell, noCell}
 		if op.latency != nil {
 			for i, n := range []int64{op.latency.P50, op.latency.P99, op.latency.Max} {
-				row[5+i] = fixed(float64(n)/1e3, 1)
+				row[5+i] = micros(n)
 			}
 		}
 		rows = append(rows, row)

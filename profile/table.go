@@ -49,9 +49,19 @@ func fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', 
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
 
+// micros prints the duration of a call: with fixed decimals, so that a column
+// of them can be compared at a glance.
+func micros(nanos int64) string { return fixed(float64(nanos)/1e3, 1) }
+
 // writeTable writes rows with their first cells aligned to the left and all
-// others to the right. text/tabwriter aligns all columns to one side.
+// others to the right.
 func writeTable(b *bytes.Buffer, rows [][]string) {
+	writeAligned(b, rows, func(column int) bool { return column == 0 })
+}
+
+// writeAligned writes rows, those columns aligned to the left of which left
+// says so. text/tabwriter aligns all columns to one side.
+func writeAligned(b *bytes.Buffer, rows [][]string, left func(column int) bool) {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -64,15 +74,15 @@ func writeTable(b *bytes.Buffer, rows [][]string) {
 	for _, row := range rows {
 		for i, cell := range row {
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			switch {
-			case i == 0 && len(row) > 1:
-				b.WriteString(cell + pad)
-			case i == 0:
-				b.WriteString(cell)
-			default:
-				b.WriteString("  " + pad + cell)
+			if i > 0 {
+				b.WriteString("  ")
 			}
+			if left(i) {
+				cell, pad = pad, cell
+			}
+			b.WriteString(pad + cell)
 		}
+		b.Truncate(len(bytes.TrimRight(b.Bytes(), " ")))
 		b.WriteByte('\n')
 	}
 }

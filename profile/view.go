@@ -27,6 +27,7 @@ const (
 	words     kind = iota // s
 	number                // n
 	duration              // n nanoseconds
+	latencies             // the same, of one call
 	share                 // f of 1
 	frequents             // list
 	nameList              // names; text and CSV have their number

@@ -36,7 +36,7 @@ func (k kind) csv(v *value) string {
 	switch k {
 	case number:
 		return count(v.n)
-	case duration:
+	case duration, latencies:
 		return string(format.AppendSeconds(nil, v.n))
 	case share:
 		return strconv.FormatFloat(v.f, 'f', 6, 64)

@@ -36,7 +36,7 @@ func (k kind) appendJSON(b []byte, v *value) []byte {
 	switch k {
 	case number:
 		return strconv.AppendInt(b, v.n, 10)
-	case duration:
+	case duration, latencies:
 		return format.AppendSeconds(b, v.n)
 	case share:
 		return strconv.AppendFloat(b, v.f, 'f', 6, 64)

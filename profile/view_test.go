@@ -3,6 +3,7 @@ package profile
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +53,19 @@ func TestViews(t *testing.T) {
 	b.Reset()
 	require.NoError(t, p.WriteBenchstat(&b))
 	golden(t, "view.benchstat", b.Bytes())
+}
+
+func TestCallsWithoutDuration(t *testing.T) {
+	exit := format.Event{Op: format.OpExitGroup, Dur: format.Unknown, Ret: format.NoResult}
+	read1 := format.Event{Op: format.OpRead, Dur: format.Unknown, Ret: 1}
+	for _, test := range []struct {
+		events []format.Event
+		says   bool
+	}{{[]format.Event{exit}, false}, {[]format.Event{read1, exit}, true}} {
+		var b bytes.Buffer
+		require.NoError(t, read(t, test.events...).WriteText(&b, false))
+		require.Equal(t, test.says, strings.Contains(b.String(), "calls without a duration, which are not in the times: 1\n"))
+	}
 }
 
 func TestSort(t *testing.T) {

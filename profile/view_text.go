@@ -10,11 +10,15 @@ import (
 	"pianola/format"
 )
 
-// WriteText writes the table for people: times in one unit, shares in per cent,
-// of sizes the most frequent one, of names the first.
+// WriteText writes the table for people: times in one unit, those of single
+// calls in microseconds, shares in per cent, of sizes the most frequent one, of
+// names the first.
 func (t *Table) WriteText(w io.Writer) error {
 	var b bytes.Buffer
-	writeTable(&b, t.cells())
+	writeAligned(&b, t.cells(), func(column int) bool {
+		k := t.columns[column].kind
+		return column == 0 || k == words || k == nameList
+	})
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -24,8 +28,11 @@ func (t *Table) cells() [][]string {
 	head := make([]string, len(t.columns))
 	for i, h := range t.columns {
 		head[i] = strings.ReplaceAll(h.name, "_", " ")
-		if h.kind == duration {
+		switch h.kind {
+		case duration:
 			head[i] = strings.TrimSuffix(head[i], "seconds") + unit.name
+		case latencies:
+			head[i] = strings.TrimSuffix(head[i], "seconds") + "µs"
 		}
 	}
 	cells := [][]string{head}
@@ -39,7 +46,7 @@ func (t *Table) cells() [][]string {
 	return cells
 }
 
-// unit returns the unit of all times of the table.
+// unit returns the unit of all times of the table but those of single calls.
 func (t *Table) unit() unit {
 	longest := int64(0)
 	for i, h := range t.columns {
@@ -61,6 +68,8 @@ func (k kind) show(v *value, u unit) string {
 		return count(v.n)
 	case duration:
 		return u.format(seconds(v.n))
+	case latencies:
+		return micros(v.n)
 	case share:
 		return percent(v.f)
 	case frequents:
