@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -33,6 +34,9 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		return err
 	}
 	defer f.Close()
+	if isTrace(f) {
+		return fmt.Errorf("%s: a compiled trace, which is not written to any more: leave out --follow", name)
+	}
 	collector := &profile.Collector{Interval: o.interval}
 	series := func() []profile.Series {
 		return []profile.Series{{Name: name, Profile: collector.Profile()}}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -30,6 +32,9 @@ func createOutput(name string) (*output, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
 	if err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			err = at.Err // its path is that of a temporary file
+		}
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
 	return &output{bufio.NewWriter(f), name, f}, nil

@@ -36,7 +36,7 @@ func profileCommand() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "print only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
 			&cli.StringFlag{Name: "sort", Usage: "sort that table by `COLUMN`, as CSV names it; time for seconds"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "show `N` rows of that table"},
-			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, as 1s (default: chosen from its length)"},
+			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, as 1s", DefaultText: "chosen from its length"},
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
@@ -109,6 +109,8 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 		return nil, usage(c, "--format is one of %s, not %q", strings.Join(profileForms, ", "), o.form)
 	case o.by != "" && !slices.Contains(profile.Views(), o.by):
 		return nil, usage(c, "--by is one of %s, not %q", strings.Join(profile.Views(), ", "), o.by)
+	case c.Bool("all") && c.IsSet("top"):
+		return nil, usage(c, "--all and --top exclude each other")
 	case c.IsSet("top") && o.top < 1:
 		return nil, usage(c, "--top is a number of rows from 1, not %d", o.top)
 	case c.IsSet("interval") && c.Duration("interval") < time.Microsecond:
