@@ -22,7 +22,7 @@ func compileCommand() *cli.Command {
 		Name:  "compile",
 		Usage: "turn a recording into a compiled trace",
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]…\n" +
-			"       [--with NAME[=ARG]]… RECORDING…\n" +
+			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|exec:PROGRAM\n" +
 			"pianola compile --list",
 		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
 			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
@@ -35,8 +35,9 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
 			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
-			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first; may be repeated; see docs/laboratory.md"},
+			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, or the trace through the program exec:PROGRAM; may be repeated; see docs/laboratory.md and docs/plugins"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
+			pluginTimeout(),
 			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
@@ -68,7 +69,7 @@ func runCompile(c *cli.Context) error {
 		wanted = append(wanted, f)
 	}
 	o.Filter = filter.All(wanted...)
-	with, err := parseTransforms(c)
+	with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func runCompile(c *cli.Context) error {
 	}
 	src, err := openOperands(c)
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	defer src.Close()
 	o.Bare = src.Dialect == script.Older
@@ -111,7 +112,7 @@ func runCompile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer trace.Close()
+	defer func() { trace.Close() }() // the last of those made of it
 
 	// The trace is written aside first: the script is printed from it, and
 	// nothing appears under its name before all has gone well.
@@ -136,6 +137,9 @@ func runCompile(c *cli.Context) error {
 	}
 	if err := judge(c, name, r); err != nil {
 		return err
+	}
+	if trace, err = through(c.Context, trace, programs); err != nil {
+		return interrupted(err)
 	}
 	if _, err := trace.Seek(0, io.SeekStart); err != nil {
 		return err

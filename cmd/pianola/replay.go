@@ -27,7 +27,7 @@ func replayCommand() *cli.Command {
 		Usage: "replay compiled traces",
 		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
-			"[--order resource|thread|total] [--backend posix|memory|null] [--compressibility PERCENT] [--memory]\n" +
+			"[--order resource|thread|total] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
 			"[--limit NAME=VALUE]… [--landlock] [--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
@@ -42,7 +42,8 @@ func replayCommand() *cli.Command {
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), memory (a file system in the memory of this process), null (nobody, which measures the engine)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), memory (a file system in the memory of this process), null (nobody, which measures the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
+			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes, descriptors, threads, memory"},
 			&cli.BoolFlag{Name: "landlock", Usage: "confine what plays the trace by Landlock, too (0.7 µs an open)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
@@ -239,8 +240,8 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o.Order, err = replay.ParseOrder(c.String("order")); err != nil {
 		return o, usage(c, "--order: %v", err)
 	}
-	if o.Backend, err = replay.ParseBackend(c.String("backend")); err != nil {
-		return o, usage(c, "--backend: %v", err)
+	if err := parseBackend(c, &o); err != nil {
+		return o, err
 	}
 	for _, text := range c.StringSlice("limit") {
 		if err := setLimit(&o.Limits, text); err != nil {

@@ -14,6 +14,7 @@ import (
 	"pianola/format/packed"
 	"pianola/format/script"
 	"pianola/pattern"
+	"pianola/plugin"
 )
 
 // sources is a recording in one or more files, compressed or not, in any of
@@ -28,9 +29,11 @@ type sources struct {
 	total int64     // bytes of all files
 }
 
+func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
+
 // inspect finds out what the files are. sources must be closed.
 func inspect(o foreign.Options, names ...string) (*sources, error) {
-	s := &sources{shown: newProgress("reading", -1)}
+	s := newSources()
 	var files []foreign.File
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
@@ -38,7 +41,11 @@ func inspect(o foreign.Options, names ...string) (*sources, error) {
 		}
 		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
 	}
-	var err error
+	return s.look(o, files)
+}
+
+// look finds out what the files are.
+func (s *sources) look(o foreign.Options, files []foreign.File) (_ *sources, err error) {
 	if len(files) == 1 {
 		if s.pattern, err = openPattern(files[0]); err != nil {
 			return nil, err
@@ -124,7 +131,7 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 // packedFile is a file that may be compressed.
 type packedFile struct {
 	*packed.Reader
-	file *os.File
+	file io.Closer
 }
 
 // openPacked tells read how many bytes of the file were read, each time.
@@ -133,7 +140,11 @@ func openPacked(name string, read func(int)) (*packedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &packedFile{packed.NewReader(&counter{f, read}), f}, nil
+	return newPackedFile(f, read), nil
+}
+
+func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
+	return &packedFile{packed.NewReader(&counter{f, read}), f}
 }
 
 // counter tells how much is read.
@@ -167,6 +178,9 @@ func openOperands(c *cli.Context) (*sources, error) {
 		o.Write = true
 	default:
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
+	}
+	if plugin.Is(c.Args().First()) {
+		return generate(c, o)
 	}
 	for _, name := range c.Args().Slice() {
 		f, err := openInput(name)

@@ -7,19 +7,25 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/plugin"
 	"pianola/transform"
 )
 
-// parseTransforms returns the transforms that --with asks for, in their order.
-func parseTransforms(c *cli.Context) (with []transform.Func, err error) {
-	for _, text := range c.StringSlice("with") {
+// parseTransforms returns the transforms and then the programs that --with asks
+// for, in their order.
+func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.Program, err error) {
+	names, programs, err := splitPrograms(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, text := range names {
 		f, err := transform.Parse(text)
 		if err != nil {
-			return nil, &exitError{exitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
+			return nil, nil, &exitError{exitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
 		}
 		with = append(with, f)
 	}
-	return with, nil
+	return with, programs, nil
 }
 
 // listTransforms prints a line for each transform.
@@ -28,5 +34,6 @@ func listTransforms(w io.Writer) error {
 	for _, t := range transform.All() {
 		fmt.Fprintf(table, "%s%s\t%s; keeps %s\n", t.Name, t.Arg, t.Doc, t.Keeps)
 	}
+	fmt.Fprintf(table, "%sPROGRAM\twhat a program makes of the compiled trace (docs/plugins); keeps what the program keeps\n", plugin.Prefix)
 	return table.Flush()
 }

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/format/foreign"
+	"pianola/plugin"
+	"pianola/replay"
+)
+
+// pluginTimeout is the flag of all commands that run plug-ins.
+func pluginTimeout() cli.Flag {
+	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "end a plug-in (exec:PROGRAM) that makes no progress for `D`; 0 for never"}
+}
+
+// parseProgram returns the program of a text exec:PROGRAM.
+func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
+	p, err := plugin.Parse(text)
+	if err != nil {
+		return nil, usage(c, "%w", err)
+	}
+	p.Stderr = os.Stderr
+	if p.Timeout = c.Duration("plugin-timeout"); p.Timeout < 0 {
+		return nil, usage(c, "--plugin-timeout: %v is below 0", p.Timeout)
+	}
+	return p, nil
+}
+
+// generate runs the program that the only operand of compile is, and returns
+// what it wrote as a recording.
+func generate(c *cli.Context, o foreign.Options) (*sources, error) {
+	name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
+	if err != nil {
+		return nil, err
+	}
+	p, err := parseProgram(c, name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	// The collector closes it once no pass can open it any more.
+	if err := p.Generate(c.Context, f); err != nil {
+		return nil, err
+	}
+	s := newSources()
+	if s.total, err = f.Seek(0, io.SeekCurrent); err != nil {
+		return nil, err
+	}
+	open := func() (io.ReadCloser, error) {
+		return newPackedFile(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.count), nil
+	}
+	return s.look(o, []foreign.File{{Name: name, Open: open}})
+}
+
+// through puts a compiled trace through programs, one after the other, and
+// returns what they made of it. The trace is closed.
+func through(ctx context.Context, trace *os.File, programs []*plugin.Program) (*os.File, error) {
+	for _, p := range programs {
+		next, err := throughOne(ctx, trace, p)
+		trace.Close()
+		if err != nil {
+			return nil, err
+		}
+		trace = next
+	}
+	return trace, nil
+}
+
+func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.File, error) {
+	t, err := traceOf(trace)
+	if err != nil {
+		return nil, err
+	}
+	text, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	parts, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	defer parts.Close()
+	next, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Filter(ctx, t.Events(), text, bin.NewWriter(next, parts)); err != nil {
+		next.Close()
+		return nil, err
+	}
+	return next, nil
+}
+
+// parseBackend reads what plays the events: a backend by its name, or a program.
+func parseBackend(c *cli.Context, o *replay.Options) (err error) {
+	name := c.String("backend")
+	if !plugin.Is(name) {
+		if o.Backend, err = replay.ParseBackend(name); err != nil {
+			return usage(c, "--backend: %v", err)
+		}
+		if o.Backend == replay.External {
+			return usage(c, "--backend: %s names no program", name)
+		}
+		return nil
+	}
+	p, err := parseProgram(c, name)
+	if err != nil {
+		return err
+	}
+	o.Backend = replay.External
+	o.Output = func(ctx context.Context, t format.Trace) (replay.Output, error) {
+		out, err := p.Output(ctx, t)
+		if err != nil {
+			return nil, err // and no Output, not one that is a nil pointer
+		}
+		return out, nil
+	}
+	return nil
+}
+
+// splitPrograms takes the programs off what --with asks for. They work on what is
+// compiled, so nothing else can come after one.
+func splitPrograms(c *cli.Context) (names []string, programs []*plugin.Program, err error) {
+	for _, text := range c.StringSlice("with") {
+		switch {
+		case plugin.Is(text):
+			p, err := parseProgram(c, text)
+			if err != nil {
+				return nil, nil, err
+			}
+			programs = append(programs, p)
+		case len(programs) > 0:
+			return nil, nil, usage(c, "--with %s: comes before %s, which works on the compiled trace", text, programs[0])
+		default:
+			names = append(names, text)
+		}
+	}
+	return names, programs, nil
+}
