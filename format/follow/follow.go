@@ -38,6 +38,8 @@ type Follower struct {
 	initial []format.Descriptor // open at the start
 	running []format.Running    // not taken up yet
 	path    []byte              // memory
+
+	replayed bool // a replay's log, in which no thread ends another
 }
 
 // maxOffset bounds the offsets that are followed, in bytes.
@@ -48,6 +50,7 @@ const maxOffset = 1 << 61
 func New(h *format.Header) *Follower {
 	f := &Follower{threads: newThreads(h.Threads), files: newFiles(), initial: h.Descriptors, running: h.Running()}
 	f.command, _ = h.Value(format.MetaCommand)
+	_, f.replayed = h.Value(format.MetaReplay)
 	arch, _ := h.Value(format.MetaArch)
 	f.arch = format.ParseArch(arch)
 	if quoted, ok := h.Value(format.MetaCwd); ok {
@@ -232,6 +235,10 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 		fl.end(t)
 		return
 	case format.EffectExitGroup:
+		if fl.replayed {
+			fl.end(t)
+			return
+		}
 		for i := len(t.Process.threads) - 1; i >= 0 && t != fl.stray; i-- {
 			fl.end(t.Process.threads[i])
 		}

@@ -90,3 +90,31 @@ func TestMoreThreadsThanAreFollowed(t *testing.T) {
 	}
 	require.Equal(t, MaxThreads, added)
 }
+
+// In an application exit_group ends all threads of the process. In a replay
+// others can be behind, and go on.
+func TestExitGroup(t *testing.T) {
+	events := []format.Event{
+		{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("/a"), Ret: 3},
+		{Op: format.OpClone, TID: 1, Args: args(format.CloneThread | format.CloneFiles), Ret: 2},
+		{Op: format.OpExitGroup, TID: 1, Ret: format.NoResult},
+	}
+	for _, test := range []struct {
+		replay bool
+		want   string
+	}{{false, "fd 3"}, {true, "/a"}} {
+		h := &format.Header{}
+		if test.replay {
+			h.Set(format.MetaReplay, "timing=afap")
+		}
+		fl := New(h)
+		for i := range events {
+			thread := fl.Thread(&events[i])
+			f, d := fl.About(thread, &events[i])
+			fl.Apply(thread, &events[i], f, d)
+		}
+		next := &format.Event{Op: format.OpFsync, TID: 2, Args: args(3)}
+		f, _ := fl.About(fl.Thread(next), next)
+		require.Equal(t, test.want, f.Name)
+	}
+}
