@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
 
-.PHONY: help build demo pictures truth storage test race bench fuzz lint generate clean deps-demo deps-truth deps-storage deps-test
+.PHONY: help build demo pictures hdf5 truth storage test race bench fuzz lint generate clean deps-demo deps-hdf5 deps-truth deps-storage deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -20,6 +20,9 @@ demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves dem
 pictures: demo ## the pictures of the page in docs/, of the demo
 	@sh scripts/need.sh chromium=chromium
 	sh scripts/pictures.sh demo docs
+
+hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
+	sh scripts/hdf5.sh demo/hdf5
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
 	sh scripts/truth.sh demo/truth $(APPS)
@@ -64,6 +67,9 @@ clean: ## remove what was built
 deps-demo:
 	@sh scripts/need.sh sqlite3=sqlite3
 
+deps-hdf5:
+	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
@@ -71,4 +77,4 @@ deps-storage: deps-truth
 	@sh scripts/need.sh mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs losetup=mount
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio chromium=chromium
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium
