@@ -16,7 +16,7 @@
 // steps.go, with their tags:
 //
 //	key      its name
-//	unit     of a number: bytes, time, count where there is none
+//	unit     of a number: bytes, time, none for other numbers
 //	of       the words that it takes
 //	default  what stands for it where it is missing; a key without one and
 //	         without "optional" is needed

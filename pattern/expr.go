@@ -64,7 +64,7 @@ func (n *number) compile(s *scope) error {
 
 // constant returns the value of an expression without variables, which must
 // lie between two others.
-func (n *number) constant(low, high int64) (int64, error) {
+func (n number) constant(low, high int64) (int64, error) {
 	if err := n.compile(&scope{}); err != nil {
 		return 0, err
 	}
@@ -286,7 +286,7 @@ func (p *parser) operand() (expr, error) {
 	if p.rest == "" {
 		return nil, errors.New("it ends where a number is expected")
 	}
-	if c := p.rest[0]; c >= '0' && c <= '9' {
+	if isDigit(p.rest[0]) {
 		return p.literal()
 	}
 	n := nameLength(p.rest)
@@ -314,19 +314,19 @@ func (p *parser) literal() (expr, error) {
 	p.rest = p.rest[n:]
 	value, err := strconv.ParseInt(word, 10, 64)
 	p.united = p.united || err != nil
-	if err != nil {
-		switch p.unit {
-		case "bytes":
-			value, err = format.ParseSize(word)
-		case "time":
-			var d time.Duration
-			d, err = time.ParseDuration(word)
-			value = int64(d)
+	switch {
+	case err == nil:
+		return func(*env) int64 { return value }, nil
+	case p.unit == "time":
+		var d time.Duration
+		if d, err = time.ParseDuration(word); err != nil {
+			return nil, fmt.Errorf("%q is no time such as 10ms or 1.5s", word)
 		}
-	}
-	if err != nil {
-		what := map[string]string{"bytes": "no size such as 4096, 64KiB or 1.5M", "time": "no time such as 10ms or 1.5s", "": "no whole number"}
-		return nil, fmt.Errorf("%q is %s", word, what[p.unit])
+		value = int64(d)
+	default:
+		if value, err = format.ParseSize(word); err != nil || isDigit(word[n-1]) {
+			return nil, fmt.Errorf("%q is no number such as 4096, 64KiB or 1.5M", word)
+		}
 	}
 	return func(*env) int64 { return value }, nil
 }
@@ -366,7 +366,7 @@ func (p *parser) choose() (expr, error) {
 	for {
 		p.space()
 		n := 0
-		for n < len(p.rest) && p.rest[n] >= '0' && p.rest[n] <= '9' {
+		for n < len(p.rest) && isDigit(p.rest[n]) {
 			n++
 		}
 		weight, err := strconv.ParseUint(p.rest[:n], 10, 32)
@@ -397,8 +397,10 @@ func (p *parser) choose() (expr, error) {
 	}, nil
 }
 
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
 func isAlnum(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 // nameLength returns the length of the name that a text begins with.

@@ -249,9 +249,10 @@ func TestErrors(t *testing.T) {
 		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [sync]}]":                                `2: unknown step "sync"`,
 		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [close]}]":                               `2: more than 4096 threads in all`,
 		"pattern: 1\nfiles:\n- {path: a}\n- {path: \"{0 * i}\", count: 2}\ngroups: [{steps: [stat: a]}]\n": `4: "0": it is there twice`,
+		"pattern: 1\ndirectories: [{path: a, size: 1}]\ngroups: [{steps: [stat: a]}]\n":                    `2: a directory has no size`,
 		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a name goes through a file`,
 		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name is relative to where a replay works`,
-		"pattern: 1\nfiles: [{path: \"{i}\", count: 1M}]\ngroups: [{steps: [stat: a]}]\n":                  `2: "1M": "1M" is no whole number`,
+		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is no number such as 4096, 64KiB or 1.5M`,
 	} {
 		_, _, err := play(text, 10)
 		require.EqualError(t, err, "w.yaml:"+want, text)
@@ -378,6 +379,18 @@ func TestExamples(t *testing.T) {
 		require.NotZero(t, said, name)
 		t.Log(name, calls, moved)
 	}
+}
+
+// The example of the documentation is one.
+func TestReadme(t *testing.T) {
+	page, err := os.ReadFile("../docs/patterns/README.md")
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, found := strings.Cut(text, "```")
+	require.True(t, found)
+	_, events, err := play(text, 1<<20)
+	require.NoError(t, err)
+	require.Greater(t, len(events), 40_000)
 }
 
 func TestIs(t *testing.T) {

@@ -30,9 +30,11 @@ func (p *Pattern) resolve() error {
 	if _, err := p.doc.Seed.constant(0, 1<<62); err != nil {
 		return err
 	}
-	for _, entries := range [][]entry{p.doc.Directories, p.doc.Files} {
-		for i := range entries {
-			if err := entries[i].resolve(); err != nil {
+	for i, entries := range [][]entry{p.doc.Directories, p.doc.Files} {
+		for j := range entries {
+			if e := &entries[j]; i == 0 && e.Size.text != "0" {
+				return fault(e.Line, "a directory has no size")
+			} else if err := e.resolve(); err != nil {
 				return err
 			}
 		}

@@ -15,7 +15,7 @@ type entry struct {
 	Line  int
 	Path  template `key:"path" doc:"the name; {i} is its number, from 0"`
 	Count number   `key:"count" default:"1" doc:"how many there are"`
-	Size  number   `key:"size" unit:"bytes" default:"0" doc:"of each file"`
+	Size  number   `key:"size" unit:"bytes" default:"0" doc:"of each; directories have none"`
 }
 
 // group is a number of threads that run the same steps.

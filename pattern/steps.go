@@ -128,12 +128,12 @@ type alternative struct {
 
 // when is the step if.
 type when struct {
-	Condition number `key:"condition" unit:"bytes" doc:"holds where it is not 0"`
+	Condition number `key:"condition" doc:"holds where it is not 0"`
 	Steps     []step `key:"steps" doc:"what is done then"`
 }
 
 // let is the step of that name.
 type let struct {
-	Value number   `key:"value" unit:"bytes" doc:"drawn once, here"`
+	Value number   `key:"value" doc:"drawn once, here"`
 	As    variable `key:"as" doc:"its name"`
 }
