@@ -13,6 +13,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/lab"
+	"pianola/plugin"
 	"pianola/profile"
 	"pianola/profile/page"
 	"pianola/replay"
@@ -27,7 +28,7 @@ func labCommand() *cli.Command {
 			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--compressibility PERCENT]\n" +
 			"[--memory] [--landlock] [--limit NAME=VALUE]… [--json] [--html FILE]",
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
-			"times. A candidate is a transform (pianola compile --list), an option of replay, as\n" +
+			"times. A candidate is a transform or program (pianola compile --list), an option of replay, as\n" +
 			"backend=memory, or several joined by +. With --grid arguments are lists, and all combinations\n" +
 			"of all are tried. A compiled trace can be given where no candidate is a transform.\n\n" +
 			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
@@ -38,6 +39,7 @@ func labCommand() *cli.Command {
 			&cli.IntFlag{Name: "runs", Value: profile.MinRuns, Usage: "replay each `N` times"},
 			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, for the baseline, too; repeatable"},
 			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, which is made if missing; several are compared"},
+			pluginTimeout(),
 		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables into `FILE`, which opens from disk"},
@@ -67,23 +69,18 @@ func runLab(c *cli.Context) error {
 			return usage(c, "want something to compare: --try, or several --root")
 		}
 	}
-	for _, text := range c.StringSlice("with") {
-		if err := checkTransform(c, "with", text); err != nil {
-			return err
-		}
-	}
 	l := &laboratory{runs: c.Int("runs"), memory: bin.DefaultLimit}
 	if err := l.plan(c, append([]lab.Candidate{nil}, candidates...)); err != nil {
 		return err
 	}
 	l.report.Trace = operands[0]
-	traces, err := openLabTraces(operands[0])
+	traces, err := openLabTraces(c.Context, operands[0])
 	if err != nil {
 		return err
 	}
 	defer traces.close()
-	if err := l.compile(traces, c.StringSlice("with")); err != nil {
-		return err
+	if err := l.compile(traces); err != nil {
+		return interrupted(err)
 	}
 	roots, err := openLabRoots(l, c.Bool("keep"))
 	defer roots.close()
@@ -116,7 +113,7 @@ func runLab(c *cli.Context) error {
 
 // isStep reports whether a name is one of what a candidate can be made of.
 func isStep(name string) bool {
-	return setting(name) != nil || slices.ContainsFunc(transform.All(), func(t transform.Transform) bool {
+	return setting(name) != nil || plugin.Is(name+":") || slices.ContainsFunc(transform.All(), func(t transform.Transform) bool {
 		return t.Name == name || t.Name == name+":"
 	})
 }
@@ -135,6 +132,7 @@ type labTrial struct {
 	*lab.Trial
 	options    replay.Options
 	transforms []string
+	programs   []*plugin.Program
 	trace      *os.File
 }
 
@@ -158,20 +156,13 @@ func (l *laboratory) plan(c *cli.Context, candidates []lab.Candidate) error {
 	}
 	for _, root := range roots {
 		for _, candidate := range candidates {
-			t := &labTrial{options: o}
-			for _, step := range candidate {
-				name, arg := lab.Cut(step)
-				set := setting(name)
-				if set == nil {
-					if err := checkTransform(c, "try", step); err != nil {
-						return err
-					}
-					t.transforms = append(t.transforms, step)
-				} else if err := set(&t.options, arg); err != nil {
-					return usage(c, "--try: %s: %w", step, err)
-				}
+			t := &labTrial{options: o, Trial: &lab.Trial{Candidate: candidate, Root: root}}
+			if err := t.plan(c, "with", c.StringSlice("with")); err != nil {
+				return err
 			}
-			t.Trial = &lab.Trial{Candidate: candidate, Root: root}
+			if err := t.plan(c, "try", candidate); err != nil {
+				return err
+			}
 			if t.options.Backend != replay.Posix {
 				if root != roots[0] {
 					continue
@@ -180,6 +171,33 @@ func (l *laboratory) plan(c *cli.Context, candidates []lab.Candidate) error {
 			}
 			l.trials = append(l.trials, t)
 			l.report.Trials = append(l.report.Trials, t.Trial)
+		}
+	}
+	return nil
+}
+
+// plan adds the steps that a flag holds. Options are for candidates only: those
+// of all have flags of their own.
+func (t *labTrial) plan(c *cli.Context, flag string, steps []string) error {
+	for _, step := range steps {
+		name, arg := lab.Cut(step)
+		set := setting(name)
+		switch {
+		case plugin.Is(step):
+			p, err := parseProgram(c, step)
+			if err != nil {
+				return err
+			}
+			t.programs = append(t.programs, p)
+		case set == nil || flag != "try":
+			if err := checkTransform(c, flag, step); err != nil {
+				return err
+			}
+			t.transforms = append(t.transforms, step)
+		default:
+			if err := set(&t.options, arg); err != nil {
+				return usage(c, "--%s: %s: %w", flag, step, err)
+			}
 		}
 	}
 	return nil
@@ -201,9 +219,9 @@ func checkTransform(c *cli.Context, flag, step string) error {
 
 // compile makes the traces, and reads from the baseline's what the application
 // was like.
-func (l *laboratory) compile(traces *labTraces, with []string) (err error) {
+func (l *laboratory) compile(traces *labTraces) (err error) {
 	for _, t := range l.trials {
-		if t.trace, err = traces.of(slices.Concat(with, t.transforms)); err != nil {
+		if t.trace, err = traces.of(t.transforms, t.programs); err != nil {
 			return fmt.Errorf("%s: %w", t.Candidate, err)
 		}
 	}

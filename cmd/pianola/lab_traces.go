@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -9,51 +10,71 @@ import (
 	"pianola/format/bin"
 	"pianola/format/foreign"
 	"pianola/format/script"
+	"pianola/plugin"
 	"pianola/transform"
 )
 
-// labTraces compiles what candidates replay, each set of transforms once, into
-// temporary files.
+// labTraces compiles what candidates replay, each set of transforms and programs
+// once, into temporary files.
 type labTraces struct {
+	ctx      context.Context
 	name     string
-	compiled *os.File // the operand, where it is a compiled trace
+	compiled bool     // the operand is a compiled trace
 	src      *sources // the operand, where it is not
 	done     map[string]*os.File
 }
 
-func openLabTraces(name string) (*labTraces, error) {
-	t := &labTraces{name: name, done: map[string]*os.File{}}
+func openLabTraces(ctx context.Context, name string) (*labTraces, error) {
+	t := &labTraces{ctx: ctx, name: name, done: map[string]*os.File{}}
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err
 	}
-	if isTrace(f) {
-		t.compiled = f
-		t.done[""] = f
+	t.compiled = isTrace(f)
+	f.Close()
+	if t.compiled {
 		return t, nil
 	}
-	f.Close()
 	if t.src, err = inspect(foreign.Options{}, name); err == nil && t.src.Log {
 		err = fmt.Errorf("%s: the log of a replay, not a recording", name)
 	}
 	return t, err
 }
 
-// of returns the compiled trace of the recording behind transforms. It is the
-// labTraces', which close closes.
-func (t *labTraces) of(with []string) (*os.File, error) {
+// of returns the compiled trace of the recording behind transforms, and then
+// behind programs. It is the labTraces', which close closes.
+func (t *labTraces) of(with []string, programs []*plugin.Program) (*os.File, error) {
 	key := strings.Join(with, "+")
+	for _, p := range programs {
+		key += "+" + p.String()
+	}
 	if f, ok := t.done[key]; ok {
 		return f, nil
 	}
-	if t.src == nil || t.src.Dialect == script.Intermediate && len(with) > 0 {
-		return nil, &hint{fmt.Errorf("%s: %s takes a recording, and this is compiled", t.name, key), "give the script that record wrote"}
+	f, err := t.behind(with)
+	if err != nil {
+		return nil, err
+	}
+	if f, err = through(t.ctx, f, programs); err != nil {
+		return nil, err
+	}
+	t.done[key] = f
+	return f, nil
+}
+
+// behind returns the compiled trace of the recording behind transforms.
+func (t *labTraces) behind(with []string) (*os.File, error) {
+	if (t.compiled || t.src.Dialect == script.Intermediate) && len(with) > 0 {
+		return nil, &hint{fmt.Errorf("%s: %s takes a recording, and this is compiled", t.name, strings.Join(with, "+")), "give the script that record wrote"}
+	}
+	if t.compiled {
+		return openInput(t.name)
 	}
 	var funcs []transform.Func
 	for _, text := range with {
 		f, err := transform.Parse(text)
 		if err != nil {
-			return nil, &hint{err, "pianola compile --list shows the transforms"}
+			return nil, err
 		}
 		funcs = append(funcs, f)
 	}
@@ -65,7 +86,6 @@ func (t *labTraces) of(with []string) (*os.File, error) {
 		f.Close()
 		return nil, named(t.name, err)
 	}
-	t.done[key] = f
 	return f, nil
 }
 
