@@ -7,38 +7,77 @@ import (
 	"pianola/format"
 )
 
-// carry holds, by thread, the nanoseconds that a thread was off the processor
-// before events that were taken out since its last one that stayed.
-type carry map[int32]int64
+// carry holds, by thread, what its next event is to say of the time before it.
+type carry map[int32]owed
+
+// owed is in nanoseconds.
+type owed struct {
+	off int64 // the thread was off the processor before events that are gone
+	cut int64 // the time is to be shorter than recorded
+}
 
 // take notes what an event that is taken out says.
 func (c carry) take(e *format.Event) {
-	if off := offProcessor(e); off > 0 {
-		c[e.TID] += min(off, math.MaxInt64-c[e.TID])
+	off, cut := offProcessor(e), cutBefore(e)
+	if off == 0 && cut == 0 {
+		return
+	}
+	o := c[e.TID]
+	c[e.TID] = owed{sum(o.off, off), sum(o.cut, cut)}
+}
+
+// cut cuts the time before a thread's next event, in nanoseconds.
+func (c carry) cut(thread int32, nanos int64) {
+	if nanos != 0 {
+		o := c[thread]
+		o.cut = sum(o.cut, nanos)
+		c[thread] = o
 	}
 }
 
-// give adds what was noted to the thread's next event.
+// give lets the thread's next event say what was noted.
 func (c carry) give(e *format.Event) {
-	if len(c) == 0 || c[e.TID] == 0 {
+	if len(c) == 0 {
 		return
 	}
-	off := c[e.TID]
+	o, ok := c[e.TID]
+	if !ok {
+		return
+	}
 	delete(c, e.TID)
-	off += min(offProcessor(e), math.MaxInt64-off)
-	e.Notes = setNote(e.Notes, "off", strconv.AppendInt(nil, off, 10))
+	if o.off > 0 {
+		e.Notes = setNote(e.Notes, "off", sum(o.off, offProcessor(e)))
+	}
+	if o.cut != 0 {
+		e.Notes = setNote(e.Notes, "cut", sum(o.cut, cutBefore(e)))
+	}
+}
+
+// sum returns a sum, or what is nearest to it.
+func sum(a, b int64) int64 {
+	if b > 0 {
+		return a + min(b, math.MaxInt64-max(a, 0))
+	}
+	return a + max(b, math.MinInt64-min(a, 0))
 }
 
 // offProcessor returns how long the thread had been off the processor before an
 // event, in nanoseconds since the one before.
 func offProcessor(e *format.Event) int64 {
-	v, ok := format.Note(e.Notes, "off")
-	if !ok {
+	off, _ := format.NoteNumber(e.Notes, "off")
+	return off
+}
+
+// cutBefore returns how much shorter than recorded the time before an event is
+// to be, in nanoseconds.
+func cutBefore(e *format.Event) int64 {
+	if len(e.Notes) == 0 {
 		return 0
 	}
+	v, _ := format.Note(e.Notes, "cut")
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return max(n, 0)
+	return n
 }

@@ -2,13 +2,14 @@ package transform
 
 import (
 	"bytes"
+	"strconv"
 
 	"pianola/format"
 )
 
 // setNote returns a copy of notes in which a key has a value.
-func setNote(notes []byte, key string, value []byte) []byte {
-	out := make([]byte, 0, len(notes)+len(key)+len(value)+2)
+func setNote(notes []byte, key string, value int64) []byte {
+	out := make([]byte, 0, len(notes)+len(key)+24)
 	for {
 		notes = bytes.TrimLeft(notes, " ")
 		k, _, rest := format.CutNote(notes)
@@ -21,5 +22,5 @@ func setNote(notes []byte, key string, value []byte) []byte {
 		notes = rest
 	}
 	out = append(append(out, key...), '=')
-	return append(out, value...)
+	return strconv.AppendInt(out, value, 10)
 }

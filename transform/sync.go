@@ -22,33 +22,31 @@ func newSync(arg string) (Func, error) {
 	from, to := format.OpFsync, format.OpFdatasync
 	switch arg {
 	case "none":
-		return newEach(func() func(*format.Event) bool { return unsynced }), nil
+		return newEach(always(unsynced)), nil
 	case "fdatasync":
 	case "fsync":
 		from, to = to, from
 	default:
 		return nil, fmt.Errorf("want none, fdatasync or fsync, not %q", arg)
 	}
-	return newEach(func() func(*format.Event) bool {
-		return func(e *format.Event) bool {
-			if e.Op == from {
-				e.Op = to
-			}
-			return true
+	return newEach(always(func(_ *format.Header, e *format.Event) verdict {
+		if e.Op == from {
+			e.Op = to
 		}
-	}), nil
+		return kept
+	})), nil
 }
 
-// unsynced takes from an event what makes data durable. A sync that failed goes
-// as well.
-func unsynced(e *format.Event) bool {
+// unsynced takes from an event what makes data durable. A sync goes with the time
+// that it took, also where it failed.
+func unsynced(_ *format.Header, e *format.Event) verdict {
 	switch at := openFlags[e.Op]; {
 	case e.Op.Info().Class == format.ClassSync && e.Op != format.OpMsync:
-		return false
+		return spared
 	case at >= 0:
 		e.Args[at] &^= format.SYNC | format.DSYNC
 	case e.Op == format.OpPwritev2:
 		e.Args[5] &^= rwfDsync | rwfSync
 	}
-	return true
+	return kept
 }

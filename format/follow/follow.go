@@ -329,6 +329,9 @@ func (fl *Follower) opened(t *Thread, sh *Shape, e *format.Event, f *File) {
 	}
 	d := fl.open(f)
 	d.Flags = flags
+	if kind, ok := format.Note(e.Notes, "type"); ok {
+		d.Type = format.ParseFileType(kind)
+	}
 	fl.set(t.Table, e.Ret, d, flags&format.CLOEXEC != 0 || e.Op == format.OpMemfdCreate && e.Args[1]&format.MfdCloexec != 0)
 }
 

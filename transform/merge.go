@@ -1,0 +1,254 @@
+package transform
+
+import (
+	"slices"
+
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+// plain holds, for the calls that move bytes between a file and memory, the
+// call that does the same with one buffer; 0 for all others.
+var plain = [format.NumOps]format.Op{
+	format.OpRead: format.OpRead, format.OpReadv: format.OpRead,
+	format.OpWrite: format.OpWrite, format.OpWritev: format.OpWrite,
+	format.OpPread64: format.OpPread64, format.OpPreadv: format.OpPread64, format.OpPreadv2: format.OpPread64,
+	format.OpPwrite64: format.OpPwrite64, format.OpPwritev: format.OpPwrite64, format.OpPwritev2: format.OpPwrite64,
+}
+
+// vector holds the call that does the same as a plain one with several buffers.
+var vector = map[format.Op]format.Op{
+	format.OpRead: format.OpReadv, format.OpWrite: format.OpWritev, format.OpPread64: format.OpPreadv, format.OpPwrite64: format.OpPwritev,
+}
+
+const (
+	// maxRuns bounds the runs that are followed at a time.
+	maxRuns = 256
+
+	maxTransfer = 0x7ffff000 // bytes that the kernel moves in one call at most
+	maxSegments = 1024       // that it takes in one call at most
+)
+
+// run is a run of reads, or of writes, that become one call.
+type run struct {
+	at    identity
+	tid   int32
+	by    *follow.Process
+	first format.Event // without notes
+	fd    int64
+	op    format.Op // plain
+	from  int64     // offset of the first byte in the file
+	next  int64     // and of that behind the last
+	asked int64     // bytes
+	moved int64     // bytes
+	count int64     // of buffers
+	calls int64
+	dur   int64  // nanoseconds
+	known bool   // dur is that of all
+	head  *entry // of reads: the first, which waits for the others
+}
+
+func (r *run) writes() bool { return r.op == format.OpWrite || r.op == format.OpPwrite64 }
+
+// merger merges adjacent reads and adjacent writes of a thread through a
+// descriptor. A run of reads becomes a read in the place of its first: reading
+// ahead. A run of writes becomes a write in the place where a buffer must be
+// written out: where it is full, or before a call that would tell the
+// difference.
+type merger struct {
+	names
+	size     int64 // bytes of a merged call at most
+	segments int64 // buffers of a merged call at most
+	vectored bool
+	runs     []*run
+	last     map[int32]int64 // when the newest event of a thread ended
+}
+
+func newMerger(size, segments int64, vectored bool) Func {
+	return newStaged(lookAhead, func() stage {
+		return &merger{size: size, segments: segments, vectored: vectored, last: map[int32]int64{}}
+	})
+}
+
+// event implements stage.
+func (m *merger) event(s *staged, e *format.Event) error {
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	op := m.merges(e, d)
+	switch {
+	case op != 0:
+		m.add(s, e, t, d, op)
+	case m.absorbs(s, e, d):
+	default:
+		for _, r := range slices.Clone(m.runs) {
+			if m.touches(e, t, f, d, r) {
+				m.close(s, r, e)
+			}
+		}
+		en := s.push(e)
+		if e.Ret > 0 && d != nil && plain[e.Op] != 0 {
+			s.Move(e, d)
+		}
+		m.last[e.TID] = en.End()
+	}
+	s.Apply(t, e, f, d)
+	m.learn(t, e, d)
+	if info := e.Op.Info(); info.Effect == format.EffectExit || info.Effect == format.EffectExitGroup {
+		delete(m.last, e.TID)
+	}
+	return nil
+}
+
+// merges returns the plain operation of a call that may become part of a run, 0
+// for any other.
+func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
+	op, sh := plain[e.Op], &follow.Shapes[e.Op]
+	switch {
+	case op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0:
+		return 0
+	case e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2:
+		if e.Args[5] != 0 || e.Args[3] < 0 {
+			return 0
+		}
+	}
+	if op == format.OpWrite || op == format.OpPwrite64 {
+		if e.Ret != e.Args[sh.Size] || d.Flags&(format.SYNC|format.DSYNC) != 0 || d.Append() && op == format.OpPwrite64 {
+			return 0
+		}
+	}
+	return op
+}
+
+// add makes an event that merges part of the run of its descriptor, or begins
+// one with it.
+func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Description, op format.Op) {
+	sh, count := &follow.Shapes[e.Op], int64(1)
+	if i := e.Op.Info().ArgIndex("count"); i >= 0 {
+		count = e.Args[i]
+	}
+	asked, at := e.Args[sh.Size], m.identity(d)
+	from, to, ok := s.Move(e, d)
+	writes := op == format.OpWrite || op == format.OpPwrite64
+	var r *run
+	for _, o := range slices.Clone(m.runs) {
+		switch {
+		case !m.same(o.at, at) || !writes && !o.writes() && o.at.serial != d.Serial:
+		case ok && o.at.serial == d.Serial && o.tid == e.TID && o.fd == e.Args[sh.FD] && o.op == op && o.next == from &&
+			o.asked+asked <= m.size && o.count+count <= m.segments && count > 0:
+			r = o
+		default:
+			m.close(s, o, e)
+		}
+	}
+	if r == nil && (!ok || asked >= m.size || count >= m.segments || count < 1) {
+		m.last[e.TID] = s.push(e).End()
+		return
+	}
+	if r == nil {
+		if len(m.runs) == maxRuns {
+			m.close(s, m.runs[0], e)
+		}
+		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.Args[sh.FD], op: op, from: from, known: true}
+		r.first.Notes = nil
+		m.runs = append(m.runs, r)
+	}
+	en := s.push(e)
+	if en.gone = writes || r.head != nil; en.gone {
+		en.spent = max(e.Dur, 0)
+	} else {
+		r.head, en.held = en, true
+	}
+	r.next, r.asked, r.moved, r.count, r.calls = to, r.asked+asked, r.moved+e.Ret, r.count+count, r.calls+1
+	r.dur, r.known = sum(r.dur, max(e.Dur, 0)), r.known && e.Dur >= 0
+	if r.asked == m.size || r.count == m.segments || r.moved < r.asked {
+		m.close(s, r, e)
+	}
+	m.last[e.TID] = e.End()
+}
+
+// absorbs takes a seek out that leads where the run of its descriptor is
+// anyway, and reports whether it did.
+func (m *merger) absorbs(s *staged, e *format.Event, d *follow.Description) bool {
+	if e.Op != format.OpLseek || d == nil || e.Args[2] != format.SeekSet && e.Args[2] != format.SeekCur {
+		return false
+	}
+	for _, r := range m.runs {
+		if r.at.serial == d.Serial && r.tid == e.TID && r.next == e.Ret && (r.op == format.OpRead || r.op == format.OpWrite && !d.Append()) {
+			en := s.push(e)
+			en.gone, en.spent = true, max(e.Dur, 0)
+			m.last[e.TID] = e.End()
+			return true
+		}
+	}
+	return false
+}
+
+// close ends a run. e is the event that demands it, nil at the end.
+func (m *merger) close(s *staged, r *run, e *format.Event) {
+	i := slices.Index(m.runs, r)
+	if i < 0 {
+		return
+	}
+	m.runs = slices.Delete(m.runs, i, i+1)
+	if r.head != nil {
+		r.head.held = false
+		if r.calls > 1 {
+			was := max(r.head.Dur, 0)
+			m.shape(&r.head.Event, r)
+			r.head.spent = was - max(r.head.Dur, 0)
+		}
+		return
+	}
+	merged := r.first
+	merged.Start = m.last[r.tid]
+	if e != nil && e.TID == r.tid {
+		merged.Start = max(e.Start, merged.Start)
+	}
+	if r.calls > 1 {
+		m.shape(&merged, r)
+	}
+	s.push(&merged).spent = -max(merged.Dur, 0)
+}
+
+// shape makes an event the call of a run.
+func (m *merger) shape(e *format.Event, r *run) {
+	buf := e.Args[1]
+	e.Op, e.Args, e.Ret, e.Dur = r.op, [format.MaxArgs]int64{}, r.moved, r.dur
+	if !r.known {
+		e.Dur = format.Unknown
+	}
+	if m.vectored && r.count > 1 {
+		e.Op = vector[r.op]
+	}
+	for i, a := range e.Op.Info().Args {
+		switch a.Name {
+		case "fd":
+			e.Args[i] = r.fd
+		case "buf", "iov":
+			e.Args[i] = buf
+		case "count":
+			e.Args[i] = r.count
+		case "size":
+			e.Args[i] = r.asked
+		case "offset":
+			e.Args[i] = r.from
+		}
+	}
+}
+
+// decide implements stage.
+func (m *merger) decide(s *staged, first *entry) {
+	for _, r := range m.runs {
+		if r.head == first {
+			m.close(s, r, nil)
+			return
+		}
+	}
+}
+
+// end implements stage.
+func (m *merger) end(s *staged) {
+	for len(m.runs) > 0 {
+		m.close(s, m.runs[0], nil)
+	}
+}

@@ -1,0 +1,128 @@
+package transform
+
+import (
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+// identity says which file an open file description is of. Recorders note the
+// device and the inode; without them a name stands for the file, until a call
+// gives a file another name.
+type identity struct {
+	serial int64 // of the description
+	file   *follow.File
+	inode  string // "" where it is not known
+}
+
+// names tells whether two descriptions can be of one file.
+type names struct {
+	tangled bool // names no longer tell
+	mapped  []identity
+}
+
+// maxMapped bounds the mapped files that are told apart. Where there are more,
+// all count as mapped.
+const maxMapped = 1024
+
+// identity returns the identity of a description.
+func (n *names) identity(d *follow.Description) identity {
+	if id, ok := d.Data.(*identity); ok && id.serial == d.Serial {
+		return *id
+	}
+	return identity{serial: d.Serial, file: d.File}
+}
+
+// same reports whether two identities can be of one file.
+func (n *names) same(a, b identity) bool {
+	switch {
+	case a.serial == b.serial:
+		return true
+	case a.inode != "" && b.inode != "":
+		return a.inode == b.inode
+	}
+	return n.tangled || a.file == b.file
+}
+
+// isMapped reports whether the file of a description can have been mapped into
+// memory that is shared with it.
+func (n *names) isMapped(d *follow.Description) bool {
+	if len(n.mapped) == maxMapped {
+		return true
+	}
+	if len(n.mapped) == 0 {
+		return false
+	}
+	at := n.identity(d)
+	for _, m := range n.mapped {
+		if n.same(m, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// learn takes up what an event says of the identity of files, once it has been
+// applied. d is the description that it was about.
+func (n *names) learn(t *follow.Thread, e *format.Event, d *follow.Description) {
+	if e.Failed() {
+		return
+	}
+	switch e.Op {
+	case format.OpRename, format.OpRenameat, format.OpRenameat2, format.OpLink, format.OpLinkat, format.OpSymlink, format.OpSymlinkat:
+		n.tangled = true
+	case format.OpMmap:
+		if d != nil && e.Args[3]&format.MapAnonymous == 0 && len(n.mapped) < maxMapped && !n.isMapped(d) {
+			n.mapped = append(n.mapped, n.identity(d))
+		}
+	}
+	if e.Op.Info().Effect != format.EffectOpen {
+		return
+	}
+	if d := t.Table.At(e.Ret); d != nil {
+		if id, ok := d.Data.(*identity); ok {
+			*id = identity{d.Serial, d.File, inode(e)}
+		} else {
+			d.Data = &identity{d.Serial, d.File, inode(e)}
+		}
+	}
+}
+
+// inode returns the device and the inode that an open noted.
+func inode(e *format.Event) string {
+	dev, _ := format.Note(e.Notes, "dev")
+	ino, ok := format.Note(e.Notes, "ino")
+	if !ok {
+		return ""
+	}
+	return string(dev) + " " + string(ino)
+}
+
+// touches reports whether an event must find a run done: it asks for what the
+// run changes, changes what the run asks for, or ends what the run needs.
+func (n *names) touches(e *format.Event, t *follow.Thread, f *follow.File, d *follow.Description, r *run) bool {
+	info := e.Op.Info()
+	switch e.Op {
+	case format.OpSync, format.OpSyncfs:
+		return r.writes()
+	case format.OpTruncate, format.OpIoctl:
+		return true // by a name that can be any file's, or about two files
+	}
+	if info.ArgIndex("outfd") >= 0 {
+		return true
+	}
+	switch info.Effect {
+	case format.EffectFork:
+		if i := info.ArgIndex("flags"); i >= 0 && e.Args[i]&format.CloneThread != 0 {
+			return false
+		}
+		fallthrough
+	case format.EffectCloseRange, format.EffectDup, format.EffectExec, format.EffectExit, format.EffectExitGroup, format.EffectUnshare:
+		return t.Process == r.by
+	case format.EffectOpen:
+		return f != nil && n.same(r.at, identity{file: f, inode: inode(e)})
+	}
+	if d != nil {
+		return n.same(r.at, n.identity(d))
+	}
+	return f != nil && f == r.at.file
+}

@@ -1,0 +1,94 @@
+package transform
+
+import "pianola/format"
+
+// entry is an event in a queue, with the memory of its strings and notes.
+type entry struct {
+	format.Event
+	held  bool  // its stage has not decided yet
+	gone  bool  // taken out: what is left of it is the time before it
+	spent int64 // nanoseconds by which the time after it is cut; less than 0 for an event that was put in
+
+	prev, next *entry
+	memory     []byte
+}
+
+// queue holds the events that are to go on.
+type queue struct {
+	first, last *entry
+	length      int
+	free        *entry
+}
+
+// push puts a copy of an event at the end.
+func (q *queue) push(e *format.Event) *entry { return q.insert(q.last, e) }
+
+// insert puts a copy of an event behind an entry, first of all where that is nil.
+func (q *queue) insert(after *entry, e *format.Event) *entry {
+	en := q.free
+	if en == nil {
+		en = new(entry)
+	} else {
+		q.free = en.next
+	}
+	*en = entry{Event: *e, memory: en.memory[:0], prev: after}
+	en.keep()
+	if after == nil {
+		en.next, q.first = q.first, en
+	} else {
+		en.next, after.next = after.next, en
+	}
+	if en.next == nil {
+		q.last = en
+	} else {
+		en.next.prev = en
+	}
+	q.length++
+	return en
+}
+
+// keep copies what the event has borrowed.
+func (en *entry) keep() {
+	n := len(en.Notes)
+	for _, s := range en.Str {
+		n += len(s)
+	}
+	if cap(en.memory) < n {
+		en.memory = make([]byte, 0, n)
+	}
+	for i, s := range en.Str {
+		if s != nil {
+			en.Str[i] = en.copied(s)
+		}
+	}
+	if len(en.Notes) > 0 {
+		en.Notes = en.copied(en.Notes)
+	}
+	en.Edges = nil // a recording has none
+}
+
+func (en *entry) copied(text []byte) []byte {
+	n := len(en.memory)
+	en.memory = append(en.memory, text...)
+	return en.memory[n:len(en.memory):len(en.memory)]
+}
+
+// pop takes the first entry off.
+func (q *queue) pop() *entry {
+	en := q.first
+	if q.first = en.next; q.first == nil {
+		q.last = nil
+	} else {
+		q.first.prev = nil
+	}
+	en.next = nil
+	q.length--
+	return en
+}
+
+// recycle gives the memory of entries back.
+func (q *queue) recycle(entries []*entry) {
+	for _, en := range entries {
+		en.next, q.free = q.free, en
+	}
+}

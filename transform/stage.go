@@ -1,0 +1,107 @@
+package transform
+
+import (
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+// lookAhead is how many events a stage that looks ahead holds back at most.
+const lookAhead = 4096
+
+// stage is what a transform does that looks ahead, or makes several events of
+// one.
+type stage interface {
+	// event takes the next event, which is valid during the call, and puts
+	// what is to go on into the queue.
+	event(s *staged, e *format.Event) error
+
+	// decide is called where the queue is full and its first event is held,
+	// and must let it go.
+	decide(s *staged, first *entry)
+
+	// end is called after the last event, and must hold no event back.
+	end(s *staged)
+}
+
+// staged is a reader that takes events through a stage.
+type staged struct {
+	*follow.Follower // from the first event on
+	queue
+
+	events  *format.Causal
+	source  format.Reader
+	stage   stage
+	limit   int // how long the queue may become
+	carried carry
+	given   []*entry // whose memory the events of the last Read use
+	err     error    // once there are no more events
+}
+
+// newStaged returns a Func of a stage, which make returns anew for each pass.
+func newStaged(limit int, make func() stage) Func {
+	return func(r format.Reader) (format.Reader, error) {
+		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit, carried: carry{}}, nil
+	}
+}
+
+// Header implements format.Reader.
+func (s *staged) Header() *format.Header { return s.source.Header() }
+
+// Read implements format.Reader.
+func (s *staged) Read(events []format.Event) (int, error) {
+	s.recycle(s.given)
+	s.given = s.given[:0]
+	n := 0
+	for n < len(events) {
+		if en := s.next(); en != nil {
+			if en.gone {
+				s.carried.take(&en.Event)
+			} else {
+				s.carried.give(&en.Event)
+				events[n] = en.Event
+				n++
+			}
+			s.carried.cut(en.TID, en.spent)
+			s.given = append(s.given, en)
+			continue
+		}
+		if s.err != nil {
+			break
+		}
+		s.advance()
+	}
+	if n == 0 {
+		return 0, s.err
+	}
+	return n, nil
+}
+
+// next takes the first event off the queue, nil where it is to wait.
+func (s *staged) next() *entry {
+	if s.first == nil || s.err == nil && s.length <= s.limit {
+		return nil
+	}
+	if s.first.held {
+		s.stage.decide(s, s.first)
+	}
+	return s.pop()
+}
+
+// advance reads one event.
+func (s *staged) advance() {
+	e, err := s.events.Next()
+	if err == nil {
+		if s.Follower == nil {
+			s.Follower = follow.New(s.source.Header())
+		}
+		if e.Op.Valid() {
+			err = s.stage.event(s, e)
+		} else {
+			s.push(e) // compile says what it makes of it
+		}
+	}
+	if err != nil {
+		s.err = err
+		s.stage.end(s)
+	}
+}
