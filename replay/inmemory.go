@@ -13,13 +13,13 @@ import (
 
 // openMemory lets a file system in memory answer the calls, whose root is
 // the root. Of the memory that is there a quarter is left for what else needs
-// some.
+// some; the traces of a run share the rest.
 func (e *engine) openMemory() error {
 	available, err := availableMemory()
 	if err != nil {
 		return err
 	}
-	if e.files, err = memfs.New(available / 4 * 3); err != nil {
+	if e.files, err = memfs.New(available / 4 * 3 / int64(e.parts)); err != nil {
 		return err
 	}
 	e.guard.sys = e.files.Call

@@ -71,7 +71,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) erro
 	defer running.Unlock()
 	raiseDescriptors(o.Limits.Descriptors)
 
-	s := &stage{clock: newClock()}
+	s := &stage{clock: newClock(), parts: len(parts)}
 	defer func() {
 		for _, e := range s.engines {
 			if err := e.free(); err != nil && outcome == nil {

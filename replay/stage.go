@@ -12,8 +12,9 @@ import (
 // stage is what all traces that are replayed at a time share of the machine.
 type stage struct {
 	*clock
-	engines  []*engine
-	spinners int32 // processors that waiting may keep busy
+	parts    int       // traces
+	engines  []*engine // those of them that are set up
+	spinners int32     // processors that waiting may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool
