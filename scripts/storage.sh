@@ -18,7 +18,7 @@ rounds=${ROUNDS-5}
 limits() {
 	case $1 in
 	sqlite3) echo "rbps=104857600 wbps=104857600 riops=5000 wiops=5000" ;;
-	gcc) echo "rbps=20971520 wbps=10485760 riops=20 wiops=1500" ;;
+	gcc) echo "rbps=20971520 wbps=10485760 riops=10 wiops=1500" ;;
 	python3) echo "rbps=20971520 wbps=1048576 riops=1500 wiops=1500" ;;
 	*) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1500" ;;
 	esac
@@ -158,6 +158,7 @@ record() {
 	rm -rf "$dir/$1"
 	mkdir -p "$dir/$1/app"
 	cd "$dir/$1/app"
+	export TMPDIR="$dir/$1/app" # its temporary files are on the same device, too
 	user=
 	seed_$1
 	users="${users-} $1=$user"
@@ -183,6 +184,7 @@ slowed() {
 	rm -rf work left*
 	cp -a "$dir/$1/app" "$dir/mnt/$1"
 	cd "$dir/mnt/$1"
+	export TMPDIR="$dir/mnt/$1"
 	user=$(echo "$users" | tr ' ' '\n' | sed -n "s/^$1=//p")
 	for i in $(seq "$rounds"); do
 		fresh $1
@@ -193,9 +195,11 @@ slowed() {
 		release
 		told $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
 		sync -f .
+		# The page cache is set before the throttle is, which would keep what was
+		# asked for on the way, and have it spoil the first events.
 		"$pianola" replay --prepare only --root root$i "$dir/$1/trace.bin" >/dev/null
 		throttle "$(limits $1)"
-		"$pianola" replay --timing "$(timing $1)" --prepare never --root root$i --keep --json --log "$dir/$1/slow$i.log" "$dir/$1/trace.bin" >"$dir/$1/slow$i.json" || [ $? = 1 ]
+		"$pianola" replay --timing "$(timing $1)" --prepare never --cache asis --root root$i --keep --json --log "$dir/$1/slow$i.log" "$dir/$1/trace.bin" >"$dir/$1/slow$i.json" || [ $? = 1 ]
 		release
 		told $1 slow "$(of "$dir/$1/slow$i.json")"
 		sync -f .
