@@ -249,7 +249,7 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	}
 	switch sh := &Shapes[e.Op]; e.Op.Info().Effect {
 	case format.EffectNone:
-		fl.change(e, f, d)
+		fl.change(t, e, f, d)
 	case format.EffectOpen:
 		fl.opened(t, sh, e, f)
 	case format.EffectCloseRange:
@@ -286,8 +286,14 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 }
 
 // change follows the calls that change offsets and lengths.
-func (fl *Follower) change(e *format.Event, f *File, d *Description) {
+func (fl *Follower) change(t *Thread, e *format.Event, f *File, d *Description) {
 	switch e.Op {
+	case format.OpCopyFileRange:
+		fl.advance(t, e, 0, 1) // Move is about the other one
+	case format.OpSendfile:
+		fl.advance(t, e, 0, -1)
+	case format.OpSplice:
+		fl.advance(t, e, 2, 3)
 	case format.OpLseek:
 		if d != nil {
 			d.Offset = e.Ret
@@ -296,6 +302,24 @@ func (fl *Follower) change(e *format.Event, f *File, d *Description) {
 		if f != nil {
 			f.Length = e.Args[1]
 		}
+	}
+}
+
+// advance follows the other descriptor of a call that moves bytes between two:
+// that at an argument, with its offset at another.
+func (fl *Follower) advance(t *Thread, e *format.Event, fd, offset int) {
+	d := t.Table.At(e.Args[fd])
+	if d == nil || e.Ret <= 0 || e.Ret > maxOffset {
+		return
+	}
+	from := d.Offset
+	if offset >= 0 && e.Args[offset] >= 0 {
+		from = e.Args[offset]
+	} else if d.Offset = from + e.Ret; d.Offset > maxOffset {
+		d.Offset = from
+	}
+	if e.Op != format.OpCopyFileRange && from >= 0 && from <= maxOffset {
+		d.File.Length = max(d.File.Length, from+e.Ret)
 	}
 }
 

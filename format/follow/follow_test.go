@@ -118,3 +118,27 @@ func TestExitGroup(t *testing.T) {
 		require.Equal(t, test.want, f.Name)
 	}
 }
+
+// A call between two descriptors moves both offsets, where it is not given any.
+func TestCallsBetweenDescriptors(t *testing.T) {
+	open := func(file string, fd int64) format.Event {
+		return format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name(file), Ret: fd}
+	}
+	for _, test := range []struct {
+		event    format.Event
+		in, out  int64
+		outBytes int64
+	}{
+		{format.Event{Op: format.OpCopyFileRange, Args: args(3, -1, 4, -1, 100), Ret: 70}, 70, 70, 70},
+		{format.Event{Op: format.OpCopyFileRange, Args: args(3, 10, 4, 20, 100), Ret: 70}, 0, 0, 90},
+		{format.Event{Op: format.OpSendfile, Args: args(4, 3, -1, 100), Ret: 70}, 70, 70, 70},
+		{format.Event{Op: format.OpSendfile, Args: args(4, 3, 10, 100), Ret: 70}, 0, 70, 70},
+		{format.Event{Op: format.OpSplice, Args: args(3, -1, 4, 20, 100), Ret: 70}, 70, 0, 90},
+		{format.Event{Op: format.OpCopyFileRange, Args: args(3, -1, 4, -1, 100), Ret: -5}, 0, 0, 0},
+	} {
+		test.event.TID = 1
+		fl := follow(open("a", 3), open("b", 4), test.event)
+		table := fl.Thread(&test.event).Table
+		require.Equal(t, []int64{test.in, test.out, test.outBytes}, []int64{table.At(3).Offset, table.At(4).Offset, table.At(4).File.Length}, "%v", test.event)
+	}
+}
