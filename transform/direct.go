@@ -52,9 +52,7 @@ func (direct) event(s *staged, e *format.Event) error {
 		if want != d.Flags && isFile(d) {
 			s.switchTo(e, d, want)
 		}
-		if e.Ret > 0 {
-			s.Move(e, d)
-		}
+		s.move(e, d)
 		if en := s.push(e); aligned {
 			en.Args[1] &^= alignment - 1
 		}

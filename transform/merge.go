@@ -86,9 +86,7 @@ func (m *merger) event(s *staged, e *format.Event) error {
 			}
 		}
 		en := s.push(e)
-		if e.Ret > 0 && d != nil && plain[e.Op] != 0 {
-			s.Move(e, d)
-		}
+		s.move(e, d)
 		m.last[e.TID] = en.End()
 	}
 	s.Apply(t, e, f, d)
@@ -127,7 +125,7 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 		count = e.Args[i]
 	}
 	asked, at := e.Args[sh.Size], m.identity(d)
-	from, to, ok := s.Move(e, d)
+	from, to, ok := s.move(e, d)
 	writes := op == format.OpWrite || op == format.OpPwrite64
 	var r *run
 	for _, o := range slices.Clone(m.runs) {

@@ -1,6 +1,9 @@
 package transform
 
-import "pianola/format"
+import (
+	"pianola/format"
+	"pianola/format/follow"
+)
 
 // entry is an event in a queue, with the memory of its strings and notes.
 type entry struct {
@@ -8,6 +11,9 @@ type entry struct {
 	held  bool  // its stage has not decided yet
 	gone  bool  // taken out: what is left of it is the time before it
 	spent int64 // nanoseconds by which the time after it is cut; less than 0 for an event that was put in
+
+	injected bool          // put in by the stage
+	table    *follow.Table // of the thread, where the stage asks for it
 
 	prev, next *entry
 	memory     []byte

@@ -23,6 +23,14 @@ type stage interface {
 	end(s *staged)
 }
 
+// continued is a stage that puts what it makes of one event into the queue a few
+// at a time.
+type continued interface {
+	// more goes on with the newest event, and reports whether there was
+	// something left to do.
+	more(s *staged) bool
+}
+
 // staged is a reader that takes events through a stage.
 type staged struct {
 	*follow.Follower // from the first event on
@@ -87,8 +95,11 @@ func (s *staged) next() *entry {
 	return s.pop()
 }
 
-// advance reads one event.
+// advance reads one event, or goes on with the one that was read.
 func (s *staged) advance() {
+	if c, ok := s.stage.(continued); ok && c.more(s) {
+		return
+	}
 	e, err := s.events.Next()
 	if err == nil {
 		if s.Follower == nil {
@@ -104,4 +115,14 @@ func (s *staged) advance() {
 		s.err = err
 		s.stage.end(s)
 	}
+}
+
+// move returns which bytes of its file an event moves, and follows that, if it
+// moves some.
+func (s *staged) move(e *format.Event, d *follow.Description) (from, to int64, ok bool) {
+	class := e.Op.Info().Class
+	if d == nil || e.Ret <= 0 || class != format.ClassRead && class != format.ClassWrite {
+		return 0, 0, false
+	}
+	return s.Move(e, d)
 }

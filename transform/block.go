@@ -1,0 +1,177 @@
+package transform
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+func init() {
+	Register(Transform{
+		Name: "block", Arg: "=SIZE[,pad]",
+		Doc:   "splits reads and writes at multiples of SIZE; with pad each becomes one of whole blocks, as far as the file is long",
+		Keeps: "everything but that a call is one; with pad the sizes of files, neither holes nor contents",
+		New: func(arg string) (Func, error) {
+			text, how, padded := strings.Cut(arg, ",")
+			size, err := parseSize(text)
+			if err != nil {
+				return nil, err
+			}
+			if padded && how != "pad" {
+				return nil, fmt.Errorf("want pad after the comma, not %q", how)
+			}
+			return newStaged(0, func() stage { return &block{size: size, pad: padded} }), nil
+		},
+	})
+}
+
+// block makes calls of blocks, one at a time, so that a large call takes no more
+// memory than a small one.
+type block struct {
+	size int64
+	pad  bool
+
+	// renamed says that names have come to lead to other files, so that how
+	// long a file is can't be told any more.
+	renamed bool
+
+	call  format.Event // that is being split, without notes
+	at    int64        // offset in the file of what comes next
+	from  int64        // offset of the first byte
+	to    int64        // offset behind the last byte that was moved
+	asked int64        // offset behind the last byte that was asked for
+	known int64        // the length of the file
+	whole bool         // it is to be one of whole blocks
+	reads bool         // the descriptor can be read, which a block that is written in part is first
+	busy  bool
+}
+
+// event implements stage.
+func (b *block) event(s *staged, e *format.Event) error {
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	switch {
+	case e.Failed():
+	case e.Op.Info().Effect == format.EffectOpen:
+		// The recording says how long the file is, or nothing can.
+		_, sized := format.NoteNumber(e.Notes, "size")
+		b.renamed = b.renamed || !sized && (openFlags[e.Op] < 0 || e.Args[openFlags[e.Op]]&format.TRUNC == 0)
+	case renames[e.Op]:
+		b.renamed = true
+	}
+	split := d != nil && plain[e.Op] != 0 && e.Ret > 0 && isFile(d) && !((e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2) && e.Args[5] != 0)
+	known := int64(0)
+	if split && !b.renamed {
+		known = d.File.Length
+	}
+	from, to, ok := s.move(e, d)
+	split = split && ok
+	switch {
+	case split && b.pads(d),
+		split && from/b.size != (from+e.Args[follow.Shapes[e.Op].Size]-1)/b.size:
+		b.begin(e, d, from, to, known)
+		b.more(s)
+	default:
+		s.push(e)
+	}
+	s.Apply(t, e, f, d)
+	return nil
+}
+
+// pads reports whether calls on a description are to be of whole blocks. Where
+// it appends, nobody knows the offset for certain.
+func (b *block) pads(d *follow.Description) bool { return b.pad && !d.Append() }
+
+// renames are the calls by which names come to lead to other files.
+var renames = [format.NumOps]bool{
+	format.OpRename: true, format.OpRenameat: true, format.OpRenameat2: true, format.OpLink: true, format.OpLinkat: true,
+	format.OpSymlink: true, format.OpSymlinkat: true, format.OpUnlink: true, format.OpUnlinkat: true,
+	format.OpFallocate: true, format.OpCopyFileRange: true, format.OpSendfile: true, format.OpSplice: true, format.OpIoctl: true,
+}
+
+// begin begins to split a call.
+func (b *block) begin(e *format.Event, d *follow.Description, from, to, known int64) {
+	b.call, b.busy = *e, true
+	b.from, b.at, b.to, b.known = from, from, to, known
+	b.asked = from + e.Args[follow.Shapes[e.Op].Size]
+	b.whole = b.pads(d)
+	b.reads = d.Flags&format.RDWR != 0
+}
+
+// more implements continued.
+func (b *block) more(s *staged) bool {
+	if !b.busy {
+		return false
+	}
+	op := plain[b.call.Op]
+	first := b.at - b.at%b.size
+	end := min(first+b.size, b.asked)
+	moved := min(end, b.to)
+	piece := format.Event{Op: op, TID: b.call.TID, Start: b.call.Start, Dur: format.Unknown, Ret: moved - b.at}
+	if b.call.Dur >= 0 {
+		piece.Start += share(b.call.Dur, b.at-b.from, b.to-b.from)
+		piece.Dur = b.call.Start + share(b.call.Dur, moved-b.from, b.to-b.from) - piece.Start
+	}
+	if b.at == b.from {
+		piece.Notes = b.call.Notes
+	}
+	piece.Args = [format.MaxArgs]int64{b.call.Args[follow.Shapes[b.call.Op].FD], b.call.Args[1] + b.at - b.from, end - b.at}
+	last := moved < end || end == b.asked
+	switch {
+	case b.whole:
+		b.padded(s, &piece, first, end, moved, last)
+	default:
+		if op == format.OpPread64 || op == format.OpPwrite64 {
+			piece.Args[3] = b.at
+		}
+		s.push(&piece)
+	}
+	b.at = end
+	if b.busy = !last; last {
+		b.call = format.Event{}
+	}
+	return true
+}
+
+// padded puts a call on a whole block into the queue, and what has to come
+// before and after it.
+func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, last bool) {
+	whole := max(moved, min(first+b.size, b.known))
+	extra := format.Event{TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
+	old := min(first+b.size, b.known) - first
+	if plain[b.call.Op] == format.OpRead || plain[b.call.Op] == format.OpPread64 {
+		piece.Op, piece.Ret = format.OpPread64, whole-first
+		if moved < end {
+			piece.Ret = moved - first // the end of the file
+		}
+		end = max(end, whole)
+	} else {
+		if b.reads && old > 0 && (b.at > first || end < first+old) {
+			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
+			s.push(&extra)
+		}
+		piece.Op, piece.Ret = format.OpPwrite64, whole-first
+		end = whole
+	}
+	piece.Args[2], piece.Args[3] = end-first, first
+	s.push(piece)
+	if op := plain[b.call.Op]; last && (op == format.OpRead || op == format.OpWrite) {
+		extra.Op, extra.Ret, extra.Start = format.OpLseek, b.to, piece.End()
+		extra.Args = [format.MaxArgs]int64{piece.Args[0], b.to, format.SeekSet}
+		s.push(&extra)
+	}
+}
+
+// share returns a part of a duration: that of so many bytes of all.
+func share(nanos, bytes, all int64) int64 {
+	high, low := bits.Mul64(uint64(nanos), uint64(bytes))
+	part, _ := bits.Div64(high, low, uint64(all))
+	return int64(part)
+}
+
+func (b *block) decide(*staged, *entry) {}
+
+func (b *block) end(*staged) {}

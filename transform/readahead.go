@@ -1,0 +1,72 @@
+package transform
+
+import (
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+func init() {
+	Register(Transform{
+		Name: "readahead", Arg: "=SIZE",
+		Doc:   "asks (readahead) for the next SIZE bytes where a file is read on in sequence and less than half of them is left",
+		Keeps: "everything",
+		New: func(arg string) (Func, error) {
+			size, err := parseSize(arg)
+			if err != nil {
+				return nil, err
+			}
+			return newStaged(0, func() stage { return readahead(size) }), nil
+		},
+	})
+}
+
+// readahead is how much is asked for at a time, in bytes.
+type readahead int64
+
+// reading is how far a description has got with reading in sequence.
+type reading struct {
+	serial int64
+	next   int64 // offset behind the last read
+	ahead  int64 // offset up to which was asked for
+}
+
+// event implements stage.
+func (size readahead) event(s *staged, e *format.Event) error {
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	en := s.push(e)
+	if from, to, ok := s.move(e, d); ok && isFile(d) && e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 {
+		size.read(s, en, d, from, to)
+	}
+	s.Apply(t, e, f, d)
+	return nil
+}
+
+// read asks for what comes behind a read, right after it.
+func (size readahead) read(s *staged, en *entry, d *follow.Description, from, to int64) {
+	r, ok := d.Data.(*reading)
+	if !ok {
+		r = new(reading)
+		d.Data = r
+	}
+	if r.serial != d.Serial {
+		*r = reading{serial: d.Serial, next: 0}
+	}
+	sequential := from == r.next
+	r.next = to
+	if !sequential {
+		r.ahead = 0
+		return
+	}
+	if r.ahead = max(r.ahead, to); r.ahead-to >= int64(size)/2 {
+		return
+	}
+	ask := format.Event{Op: format.OpReadahead, TID: en.TID, Start: en.End(), Dur: format.Unknown}
+	ask.Args = [format.MaxArgs]int64{en.Args[follow.Shapes[en.Op].FD], r.ahead, to + int64(size) - r.ahead}
+	r.ahead = to + int64(size)
+	s.push(&ask)
+}
+
+func (readahead) decide(*staged, *entry) {}
+
+func (readahead) end(*staged) {}
