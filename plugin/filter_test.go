@@ -19,7 +19,7 @@ import (
 )
 
 // shell returns a program that is a command of the shell.
-func shell(t *testing.T, command string) *Program {
+func shell(t testing.TB, command string) *Program {
 	t.Helper()
 	p, err := Parse("exec:sh -c '" + strings.ReplaceAll(command, "'", `'\''`) + "' PLUGIN")
 	require.NoError(t, err)

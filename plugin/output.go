@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/format/script"
@@ -71,10 +74,16 @@ func (p *Program) Output(ctx context.Context, t format.Trace) (*Output, error) {
 			a.text[k] = make([]byte, 0, lineSize)
 		}
 	}
-	if err := script.NewIntermediateWriter(o, h).Flush(); err != nil {
-		r.closeInput()
-		return nil, r.end(err)
+	w := script.NewIntermediateWriter(o, h)
+	if len(h.Append(nil)) == 0 {
+		_, err = io.WriteString(o, script.IntermediateLine)
 	}
+	// Why a program reads no more is found out where an answer is wanted.
+	if err = cmp.Or(err, w.Flush()); err != nil && !errors.Is(err, unix.EPIPE) {
+		r.closeInput()
+		return nil, r.end(p.named(err))
+	}
+	r.awaitRead()
 	return o, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,9 +34,19 @@ func trace(threads int) *texts {
 
 func output(t testing.TB, ctx context.Context, command string, threads int) *Output {
 	t.Helper()
-	p, err := Parse("exec:sh -c '" + strings.ReplaceAll(command, "'", `'\''`) + "'")
-	require.NoError(t, err)
-	p.text = "exec:test"
+	return run(t, ctx, shell(t, command), threads)
+}
+
+// impatient is output of a program that may take 100 ms for nothing.
+func impatient(t *testing.T, command string) *Output {
+	t.Helper()
+	p := shell(t, command)
+	p.Timeout = 100 * time.Millisecond
+	return run(t, t.Context(), p, 1)
+}
+
+func run(t testing.TB, ctx context.Context, p *Program, threads int) *Output {
+	t.Helper()
 	o, err := p.Output(ctx, trace(threads))
 	require.NoError(t, err)
 	t.Cleanup(func() { o.Close() })
@@ -59,7 +68,7 @@ func TestOutputLines(t *testing.T) {
 		threads int
 		want    string
 	}{
-		{1, "openm ( \"a b\" 36 384 ) = 3\npread64 ( 3 4096 8192 ) = 4096\nrename ( c NULL ) = -1 ENOENT (No such file or directory)\nexit ( 0 ) = ?\n"},
+		{1, "# pianola intermediate 1\nopenm ( \"a b\" 36 384 ) = 3\npread64 ( 3 4096 8192 ) = 4096\nrename ( c NULL ) = -1 ENOENT (No such file or directory)\nexit ( 0 ) = ?\n"},
 		{2, "# pianola intermediate 1\n# thread: 1 process=1 parent=0 start=0.000000000\n# thread: 2 process=1 parent=0 start=0.000000000\n" +
 			"2 openm ( \"a b\" 36 384 ) = 3\n2 pread64 ( 3 4096 8192 ) = 4096\n2 rename ( c NULL ) = -1 ENOENT (No such file or directory)\n2 exit ( 0 ) = ?\n"},
 	} {
@@ -81,14 +90,14 @@ func TestOutputAnswers(t *testing.T) {
 	for answer, want := range map[string]int64{
 		"0": 0, "17": 17, " 17 ": 17, "17\\r": 17, "?": format.NoResult, "-2": -2, "-1 ENOENT": -2, "-1 EIO (Input/output error)": -5,
 	} {
-		o := output(t, t.Context(), "read x; printf -- \""+answer+"\\n\"; cat", 1)
+		o := output(t, t.Context(), "read header; read x; printf -- \""+answer+"\\n\"; cat", 1)
 		got, err := o.Play(1, pread)
 		require.NoError(t, err, answer)
 		require.Equal(t, want, got, answer)
 		require.NoError(t, o.Close())
 	}
 	for _, answer := range []string{"", "x", "1 2", "-", "-1 ENOSUCH", "-2 ENOENT", "-4096", "-1 EIO x", "-1 EIO (", "9999999999999999999", "0x10"} {
-		o := output(t, t.Context(), "read x; echo \""+answer+"\"; echo sorry >&2; cat", 1)
+		o := output(t, t.Context(), "read header; read x; echo \""+answer+"\"; echo sorry >&2; cat", 1)
 		_, err := o.Play(1, pread)
 		require.ErrorIs(t, err, errAnswer, answer)
 		require.ErrorContains(t, err, fmt.Sprintf("exec:test: answer %q: ", answer))
@@ -100,17 +109,16 @@ func TestOutputAnswers(t *testing.T) {
 
 func TestOutputErrors(t *testing.T) {
 	for _, test := range []struct{ name, command, want string }{
-		{"dies", "read x; echo why >&2; exit 3", "exec:test: after 0 lines: exit status 3; its last line on stderr: why"},
+		{"dies", "read header; read x; echo why >&2; exit 3", "exec:test: after 0 lines: exit status 3; its last line on stderr: why"},
 		{"ends", "read x", "exec:test: closed its output before the replay had ended"},
-		{"hangs", "read x; echo busy >&2; sleep 1000", "exec:test: after 0 lines: no progress for 100ms; its last line on stderr: busy"},
+		{"hangs", "read header; read x; echo busy >&2; sleep 1000", "exec:test: after 0 lines: no progress for 100ms; its last line on stderr: busy"},
 		{"reads nothing", "sleep 1000", "exec:test: after 0 lines: no progress for 100ms"},
-		{"closes its output", "read x; exec >&-; sleep 1000", "exec:test: closed its output before the replay had ended"},
-		{"has no end of an answer", "read x; seq -s- 1 4000; cat", "exec:test: an answer of more than 4096 bytes"},
-		{"answers another thread", "read x; echo 2 1; cat", `exec:test: answer "2 1": want the number of a thread before the result`},
+		{"closes its output", "read header; read x; exec >&-; sleep 1000", "exec:test: closed its output before the replay had ended"},
+		{"has no end of an answer", "read header; read x; seq -s- 1 4000; cat", "exec:test: an answer of more than 4096 bytes"},
+		{"answers another thread", "read header; read x; echo 2 1; cat", `exec:test: answer "2 1": want the number of a thread before the result`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := output(t, t.Context(), test.command, 1)
-			o.run.Timeout = 100 * time.Millisecond
+			o := impatient(t, test.command)
 			if test.name == "answers another thread" {
 				o.several = true
 			}
@@ -128,8 +136,7 @@ func TestOutputIsClosed(t *testing.T) {
 		{"not at all", echo + "; sleep 1000", "exec:test: after 1 lines: no progress for 100ms"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := output(t, t.Context(), test.command, 1)
-			o.run.Timeout = 100 * time.Millisecond
+			o := impatient(t, test.command)
 			_, err := o.Play(1, pread)
 			require.NoError(t, err)
 			if err = o.Close(); test.want == "" {
@@ -143,7 +150,7 @@ func TestOutputIsClosed(t *testing.T) {
 
 func TestOutputIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := output(t, ctx, "sleep 1000", 2)
+	o := output(t, ctx, "cat >/dev/null", 2)
 	o.run.Timeout = 0
 	time.AfterFunc(10*time.Millisecond, cancel)
 	var all sync.WaitGroup
@@ -192,7 +199,7 @@ func TestOutputAnswersInAnyOrder(t *testing.T) {
 }
 
 func TestPlayAllocatesNothing(t *testing.T) {
-	o := output(t, t.Context(), "while read x; do echo 4096; done", 1)
+	o := output(t, t.Context(), "read header; while read x; do echo 4096; done", 1)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if _, err := o.Play(1, pread); err != nil {
 			panic(err)
@@ -201,4 +208,19 @@ func TestPlayAllocatesNothing(t *testing.T) {
 			panic(err)
 		}
 	}))
+}
+
+// What a program dies of is said even if it has read nothing.
+func TestOutputThatReadsNothing(t *testing.T) {
+	p, err := Parse("exec:sh -c 'echo why >&2; exit 3'")
+	require.NoError(t, err)
+	long := trace(2)
+	for i := range 10_000 {
+		long.header.Files = append(long.header.Files, format.File{Path: fmt.Sprint("a long name ", i), Type: format.TypeReg})
+	}
+	o, err := p.Output(t.Context(), long)
+	require.NoError(t, err)
+	_, err = o.Play(1, pread)
+	require.ErrorContains(t, err, ": after 0 lines: exit status 3; its last line on stderr: why")
+	require.Equal(t, err, o.Close())
 }

@@ -215,6 +215,17 @@ func (r *process) write(b []byte, timeout time.Duration) error {
 	return nil
 }
 
+// awaitRead waits until the program has read what it was given, as one does that
+// has started, but no longer than it may make no progress.
+func (r *process) awaitRead() {
+	for begin := time.Now(); (r.Timeout == 0 || time.Since(begin) < r.Timeout) && r.ctx.Err() == nil && !r.hasEnded(); {
+		if left, err := unix.IoctlGetInt(r.in, unix.TIOCINQ); err != nil || left == 0 {
+			return
+		}
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
 // end waits for the program's end and returns why it is of no use: ctx is done,
 // it has failed, or there is a fault in what it wrote.
 func (r *process) end(fault error) error {

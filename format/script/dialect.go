@@ -26,10 +26,11 @@ func (d Dialect) String() string { return dialectNames[d] }
 // newest that it reads.
 const version = 1
 
-const (
-	recordedLine     = "# pianola script 1\n"
-	intermediateLine = "# pianola intermediate 1\n"
-)
+const recordedLine = "# pianola script 1\n"
+
+// IntermediateLine is the line that an intermediate script with a header begins
+// with.
+const IntermediateLine = "# pianola intermediate 1\n"
 
 // versionLine returns the dialect that a "# pianola … VERSION" line announces,
 // Unrecognised for any other comment.

@@ -20,7 +20,7 @@ type IntermediateWriter struct {
 func NewIntermediateWriter(w io.Writer, h *format.Header) *IntermediateWriter {
 	i := &IntermediateWriter{out: newBuffer(w), threads: len(h.Threads) > 1}
 	if len(h.Append(nil)) > 0 {
-		i.out.text = append(i.out.text, intermediateLine...)
+		i.out.text = append(i.out.text, IntermediateLine...)
 		_ = i.out.header(h) // the error stays and comes back from Write and Flush
 	}
 	return i
