@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"pianola/profile/page":        {"pianola/format", "pianola/profile"},
 	"pianola/lab":                 {"pianola/profile"},
 	"pianola/cmd/pianola":         {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/docs/plugins/log":    {},
 	"pianola/scripts/load":        {},
 	"pianola/scripts/pictures":    {"github.com/chromedp/"},
 	"pianola/internal":            {},

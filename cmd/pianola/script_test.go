@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	all, err := filepath.Glob("testdata/script/*.txtar")
 	require.NoError(t, err)
+	goEnv := goEnv(t)
 	groups := map[string][]string{}
 	for _, file := range all {
 		name := "others"
@@ -45,6 +47,9 @@ func TestScripts(t *testing.T) {
 				Files: files,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("TESTDATA", shared)
+					for _, key := range []string{"GOCACHE", "GOMODCACHE"} {
+						e.Setenv(key, goEnv[key])
+					}
 					return nil
 				},
 				Condition:     condition,
@@ -52,6 +57,15 @@ func TestScripts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// goEnv returns where go keeps what it has built and fetched, which scripts that
+// build programs share: they have a home of their own.
+func goEnv(t *testing.T) (env map[string]string) {
+	out, err := exec.Command("go", "env", "-json").Output()
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(out, &env))
+	return env
 }
 
 // condition is that a program is there, or, by the name fadvise, that files can
