@@ -4,16 +4,18 @@
 
 What makes processes stays, and so does what the rank's descriptors come from: what the
 rank's process and those that it descends from open, copy and close. The time of what goes
-is compute.
+is compute, and so is what the rank waited at a pipe for one that goes.
 """
 
 import re
 import sys
 
 LIVES = {"clone", "execve", "exit", "exit_group", "wait4", "unshare"}
+PIPES = {"pipe_read", "pipe_write"}
 DESCRIPTORS = {"open", "openm", "close", "close_range", "dup", "dup2", "dup3", "fcntl"}
 
 EVENT = re.compile(r"(?:(\d+) )?(\w+) \(")
+AFTER = re.compile(r"after=(\d+):")
 DURATION = re.compile(r" <([0-9.]+)>(?: \{[^\"]*\})?$")
 THREAD = re.compile(r"# thread: (\d+) process=(\d+) parent=(\d+)")
 
@@ -38,6 +40,10 @@ def family():
     return found
 
 
+def stays(thread):
+    return (process[thread] if kind == "process" else thread) == number
+
+
 kin = None
 for line in sys.stdin:
     if line.startswith("#"):
@@ -50,8 +56,11 @@ for line in sys.stdin:
         kin = family()
     prefix, operation = EVENT.match(line).groups()
     t = int(prefix or 1)
-    mine = (process[t] if kind == "process" else t) == number
     near = process[t] in kin
+    mine = stays(t)
+    if operation in PIPES and mine:
+        waited_for = [int(u) for u in AFTER.findall(line)]
+        mine = not waited_for or any(map(stays, waited_for))
     if mine or operation in LIVES or near and operation in DESCRIPTORS | {"compute"}:
         sys.stdout.write(line)
     elif near and (m := DURATION.search(line)):
