@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/cli"
 	"pianola/format"
 )
 
@@ -272,7 +273,7 @@ func (c *cage) greedy(t *testing.T, g *greed, args ...string) {
 		require.Equal(t, h.events, o.executed, o.said)
 	} else {
 		require.Contains(t, o.said, g.says)
-		require.Equal(t, exitFailure, o.status)
+		require.Equal(t, cli.ExitFailure, o.status)
 	}
 	c.unharmed(t)
 }

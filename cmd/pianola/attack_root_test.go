@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/cli"
 	"pianola/format"
 )
 
@@ -182,7 +183,7 @@ func TestAttackFileset(t *testing.T) {
 			c.trace(t, "a.bin", h)
 			c.forget(t)
 			o := c.replay(t, "--root", c.root, "a.bin")
-			require.Equal(t, exitFailure, o.status, "%+v", files)
+			require.Equal(t, cli.ExitFailure, o.status, "%+v", files)
 			c.unharmed(t)
 		}
 	})
@@ -195,7 +196,7 @@ func TestAttackSeveral(t *testing.T) {
 		c := newCage(t, u)
 		nothing := func() *hostile { h := newHostile(1); h.create(1, "made", 5); return h }
 		c.trace(t, "b.bin", nothing())
-		names := map[string]int{"..bin": exitFailure, "...bin": exitFailure, ".bin": exitFailure, ".pianola-root.bin": 0, "-.bin": 0, "a\nb.bin": 0}
+		names := map[string]int{"..bin": cli.ExitFailure, "...bin": cli.ExitFailure, ".bin": cli.ExitFailure, ".pianola-root.bin": 0, "-.bin": 0, "a\nb.bin": 0}
 		for name := range names {
 			c.trace(t, name, nothing())
 		}
@@ -217,7 +218,7 @@ func TestAttackSeveral(t *testing.T) {
 		require.Zero(t, o.status, o.said)
 		for range 2 {
 			o = c.replay(t, "--root", c.root, "b.bin", "left.bin")
-			require.Equal(t, exitFailure, o.status)
+			require.Equal(t, cli.ExitFailure, o.status)
 			require.Contains(t, o.said, "not a directory")
 			c.unharmed(t)
 		}
@@ -240,7 +241,7 @@ func TestAttackWhileItRuns(t *testing.T) {
 		c.shown(t, cmd, said, root+"/shown")
 
 		o := c.replay(t, "--root", root, "a.bin")
-		require.Equal(t, exitFailure, o.status)
+		require.Equal(t, cli.ExitFailure, o.status)
 		require.Contains(t, o.said, "another replay may use")
 
 		require.NoError(t, os.Rename(root, c.root+"/moved"))

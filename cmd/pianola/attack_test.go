@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/cli"
 	"pianola/format"
 )
 
@@ -175,7 +176,7 @@ func TestAttackDescriptors(t *testing.T) {
 			c.trace(t, "a.bin", h)
 			c.forget(t)
 			o := c.replay(t, "--root", c.root, "a.bin")
-			require.Equal(t, exitFailure, o.status, "%+v", d)
+			require.Equal(t, cli.ExitFailure, o.status, "%+v", d)
 			require.Contains(t, o.said, fmt.Sprintf("descriptor %d of process 1", d.FD))
 			c.unharmed(t)
 		}

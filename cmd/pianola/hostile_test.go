@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/cli"
 	"pianola/format"
 	"pianola/format/bin"
 )
@@ -312,7 +313,7 @@ func (c *cage) ended(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer) outcome {
 		o.executed, err = strconv.ParseInt(m[1], 10, 64)
 		require.NoError(t, err)
 	}
-	require.Contains(t, []int{0, exitFailure, 130}, o.status, o.said)
+	require.Contains(t, []int{0, cli.ExitFailure, 130}, o.status, o.said)
 	require.NotContains(t, o.said, "goroutine ")
 	require.NotContains(t, o.said, "internal error")
 	require.LessOrEqual(t, o.memory, max(mostMemory, ownMemory(t)))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/cli"
 	"pianola/internal/bpftest"
 )
 
@@ -221,7 +222,7 @@ func TestUser(t *testing.T) {
 	}
 	t.Run("who is that", func(t *testing.T) {
 		r := startRecorder(t, "t.txt", "true", "--user", "no-such-user")
-		require.Equal(t, exitUsage, r.status(t))
+		require.Equal(t, cli.ExitUsage, r.status(t))
 		require.Contains(t, r.said(t), "pianola: record: --user: no user no-such-user")
 		require.NoFileExists(t, filepath.Join(r.dir, "t.txt"))
 	})

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 	for _, text := range names {
 		f, err := transform.Parse(text)
 		if err != nil {
-			return nil, nil, &exitError{exitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
+			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
 		}
 		with = append(with, f)
 	}

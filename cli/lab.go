@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"cmp"
@@ -214,7 +214,7 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	if name, _ := lab.Cut(step); isStep(name) && !c.Bool("grid") {
 		text = "--grid takes lists"
 	}
-	return &exitError{exitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
+	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
 }
 
 // compile makes the traces, and reads from the baseline's what the application

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -60,7 +60,7 @@ func runDoctor(c *cli.Context) error {
 		printFindings(os.Stdout, findings)
 	}
 	if err == nil && !ok {
-		err = &exitError{status: exitFailure}
+		err = &exitError{status: ExitFailure}
 	}
 	return err
 }

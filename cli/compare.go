@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -99,7 +99,7 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	if !result.Within(tolerance) {
-		return &exitError{status: exitFailure}
+		return &exitError{status: ExitFailure}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -99,7 +99,7 @@ func runRecord(c *cli.Context) error {
 	}
 	out, err := createRecording(name)
 	if err != nil {
-		return &exitError{exitRecord, err}
+		return &exitError{ExitRecord, err}
 	}
 	o := record.Options{
 		Command:   c.Args().Slice(),
@@ -134,7 +134,7 @@ func runRecord(c *cli.Context) error {
 		if r.Elapsed > 0 && !attach {
 			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)
 		}
-		return &exitError{exitRecord, err}
+		return &exitError{ExitRecord, err}
 	}
 	if r.Status != 0 {
 		return &exitError{status: r.Status}

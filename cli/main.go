@@ -1,0 +1,144 @@
+// Package cli is the command pianola, for its own main package and for others
+// that have more transforms than it has:
+//
+//	func main() {
+//		transform.Register(transform.Transform{Name: "mine", New: …})
+//		cli.Main()
+//	}
+//
+// The parts never import one another; this package opens the codecs and hands
+// interfaces down. There is one file per subcommand.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/record/ptrace"
+)
+
+// Exit statuses; those of record are its command's, or as a shell says them.
+const (
+	ExitFailure = 1 // the work failed, or a comparison is outside its tolerance
+	ExitUsage   = 2 // the command line makes no sense
+	ExitRecord  = 125
+)
+
+// exitError ends the program with a status of its own. A nil err says nothing
+// more, because the output has said it already.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return fmt.Sprint(e.err) }
+func (e *exitError) Unwrap() error { return e.err }
+
+// hint adds to an error what can be done about it.
+type hint struct {
+	error
+	text string
+}
+
+func (h *hint) Unwrap() error { return h.error }
+
+// The first thread stays this goroutine's: a replay confines its workers'
+// threads for good, and the first can't be thrown away.
+func init() { runtime.LockOSThread() }
+
+// Main runs the command that os.Args holds, and ends the process. It is to be
+// called by main, first of all or after what is registered.
+func Main() {
+	ptrace.Main() // does not return where this process is to become a command
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newApp().RunContext(ctx, os.Args)
+	os.Exit(report(err))
+}
+
+// report prints an error, as "pianola: command: place: what", lower case and
+// without a full stop, with a line that says what to do where there is one. It
+// returns the exit status.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	status := ExitFailure
+	if e, ok := errors.AsType[*exitError](err); ok {
+		status = e.status
+		if e.err == nil {
+			return status
+		}
+	}
+	fmt.Fprintf(os.Stderr, "pianola: %v\n", err)
+	if h, ok := errors.AsType[*hint](err); ok {
+		fmt.Fprintf(os.Stderr, "hint: %s\n", h.text)
+	}
+	return status
+}
+
+func newApp() *cli.App {
+	return &cli.App{
+		Name:  "pianola",
+		Usage: "record, compile and replay the I/O of applications",
+		Description: "An application's system calls are recorded, compiled into a portable trace without its data,\n" +
+			"and replayed on any storage with the application's own timing.",
+		HideHelpCommand: true,
+		HideVersion:     true,
+		// A filter holds commas.
+		DisableSliceFlagSeparator: true,
+		Commands: []*cli.Command{
+			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), labCommand(), printCommand(), doctorCommand(),
+		},
+		OnUsageError:   usageError,
+		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usage(c, "no command %q", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+}
+
+// command completes a subcommand with what all have in common.
+func command(c *cli.Command) *cli.Command {
+	c.HideHelpCommand = true // "pianola record -- help" runs the command help
+	c.OnUsageError = usageError
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		err := action(ctx)
+		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
+			return err
+		}
+		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
+	}
+	return c
+}
+
+func usageError(c *cli.Context, err error, _ bool) error { return usage(c, "%w", err) }
+
+// usage is the error for a command line that makes no sense.
+func usage(c *cli.Context, form string, args ...any) error {
+	err, text := fmt.Errorf(form, args...), "see pianola --help"
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
+		err = fmt.Errorf("%s: %w", c.Command.Name, err)
+		text = "see pianola " + c.Command.Name + " --help"
+	}
+	return &exitError{ExitUsage, &hint{err, text}}
+}
+
+// operand returns the only operand of a subcommand.
+func operand(c *cli.Context, what string) (string, error) {
+	if c.NArg() != 1 {
+		return "", usage(c, "want one %s, got %d operands", what, c.NArg())
+	}
+	return c.Args().First(), nil
+}
