@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"pianola/format"
@@ -56,12 +57,26 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 			p.announce(s, en, from, to)
 		}
 		known.add(from, to)
+	} else if from, to, ok := announced(e, d); ok {
+		recentOf(d.File).add(from, to)
 	}
 	s.Apply(t, e, f, d)
 	if e.Op.Info().Effect != format.EffectNone {
 		en.table = t.Table // exec and unshare give the thread another
 	}
 	return nil
+}
+
+// announced returns the range that the application announces by an event itself.
+func announced(e *format.Event, d *follow.Description) (from, to int64, ok bool) {
+	if d == nil || e.Failed() || e.Op != format.OpReadahead && (e.Op != format.OpFadvise64 || e.Args[3] != willNeed) {
+		return 0, 0, false
+	}
+	from, to = e.Args[1], sum(e.Args[1], e.Args[2])
+	if e.Op == format.OpFadvise64 && e.Args[2] == 0 {
+		to = math.MaxInt64 // the rest of the file
+	}
+	return from, to, isFile(d) && 0 <= from && from < to
 }
 
 // announce puts the advice for a read into the queue, which the read ends.
