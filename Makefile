@@ -6,7 +6,7 @@ export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
 
-.PHONY: help build demo pictures hdf5 truth storage test race bench fuzz lint generate clean deps-demo deps-hdf5 deps-truth deps-storage deps-test
+.PHONY: help build demo pictures hdf5 feign truth storage test race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -23,6 +23,9 @@ pictures: demo ## the pictures of the page in docs/, of the demo
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
+
+feign: deps-feign build ## what the laboratory predicts beside programs that were changed; EXPERIMENTS="prefetch rank" for some
+	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
 	sh scripts/truth.sh demo/truth $(APPS)
@@ -69,6 +72,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-feign:
+	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
 
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql

@@ -1,0 +1,167 @@
+//go:build ignore
+
+// slowdisk mounts a directory with one file, "image", whose bytes are those of
+// STORE, and each read of which takes MS milliseconds, however many are on their
+// way: a loop device on it is a disk with that access time. A cgroup's throttle
+// can't make one, since it bounds the rate of requests and lets those through
+// that come after a pause.
+//
+//	slowdisk STORE MS DIRECTORY
+//
+// It speaks the protocol of fuse(4), ends when the directory is unmounted, and
+// needs root. Reads and writes go to STORE through the page cache.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILE_NODE = 2, MAX_WRITE = 128 << 10, THREADS = 32 };
+
+static int channel, store;
+static long delay; // nanoseconds
+
+static void attributes(struct fuse_attr *a, uint64_t node)
+{
+	struct stat s;
+	fstat(store, &s);
+	a->ino = node;
+	a->nlink = 1;
+	a->mode = node == FILE_NODE ? S_IFREG | 0600 : S_IFDIR | 0700;
+	a->size = node == FILE_NODE ? s.st_size : 0;
+	a->blksize = 4096;
+}
+
+static void answer(uint64_t unique, int error, void *data, size_t size)
+{
+	struct fuse_out_header h = {sizeof h + size, -error, unique};
+	struct iovec v[2] = {{&h, sizeof h}, {data, size}};
+	if (writev(channel, v, 2) < 0 && errno != ENOENT && errno != ENODEV)
+		perror("slowdisk");
+}
+
+static void wait_until(struct timespec t)
+{
+	t.tv_nsec += delay;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+static void serve(struct fuse_in_header *h, char *data)
+{
+	static const struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_readahead = MAX_WRITE, .max_write = MAX_WRITE,
+		.flags = FUSE_ASYNC_READ | FUSE_ASYNC_DIO | FUSE_BIG_WRITES, .max_background = THREADS, .congestion_threshold = THREADS, .time_gran = 1,
+	};
+	static const struct fuse_open_out opened = {.open_flags = FOPEN_DIRECT_IO};
+	union {
+		struct fuse_init_out init;
+		struct fuse_open_out open;
+		struct fuse_entry_out entry;
+		struct fuse_attr_out attr;
+		struct fuse_write_out write;
+		struct fuse_statfs_out statfs;
+	} out = {0};
+	struct fuse_read_in *r = (void *)data;
+	struct fuse_write_in *w = (void *)data;
+	struct timespec came;
+	char *bytes;
+	long n;
+
+	switch (h->opcode) {
+	case FUSE_INIT:
+		out.init = init;
+		answer(h->unique, 0, &out, sizeof out.init);
+		break;
+	case FUSE_LOOKUP:
+		out.entry.nodeid = FILE_NODE;
+		attributes(&out.entry.attr, FILE_NODE);
+		answer(h->unique, strcmp(data, "image") ? ENOENT : 0, &out, strcmp(data, "image") ? 0 : sizeof out.entry);
+		break;
+	case FUSE_GETATTR:
+		attributes(&out.attr.attr, h->nodeid);
+		answer(h->unique, 0, &out, sizeof out.attr);
+		break;
+	case FUSE_OPEN:
+		out.open = opened;
+		answer(h->unique, 0, &out, sizeof out.open);
+		break;
+	case FUSE_READ:
+		clock_gettime(CLOCK_MONOTONIC, &came);
+		if ((bytes = malloc(r->size)) == NULL) {
+			answer(h->unique, ENOMEM, NULL, 0);
+			break;
+		}
+		n = pread(store, bytes, r->size, r->offset);
+		wait_until(came);
+		answer(h->unique, n < 0 ? EIO : 0, bytes, n < 0 ? 0 : n);
+		free(bytes);
+		break;
+	case FUSE_WRITE:
+		n = pwrite(store, data + sizeof *w, w->size, w->offset);
+		out.write.size = n < 0 ? 0 : n;
+		answer(h->unique, n < 0 ? EIO : 0, &out, n < 0 ? 0 : sizeof out.write);
+		break;
+	case FUSE_STATFS:
+		answer(h->unique, 0, &out, sizeof out.statfs);
+		break;
+	case FUSE_FLUSH:
+	case FUSE_FSYNC:
+	case FUSE_RELEASE:
+		answer(h->unique, 0, NULL, 0);
+		break;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+		break; // these are not answered
+	default:
+		answer(h->unique, ENOSYS, NULL, 0);
+	}
+}
+
+static void *server(void *unused)
+{
+	size_t size = MAX_WRITE + 4096;
+	char *request = malloc(size);
+	(void)unused;
+	for (;;) {
+		ssize_t n = request ? read(channel, request, size) : -1;
+		if (n < 0 && errno != EINTR && errno != ENOENT && errno != EAGAIN)
+			exit(errno == ENODEV ? 0 : 1); // ENODEV: it was unmounted
+		if (n > 0)
+			serve((void *)request, request + sizeof(struct fuse_in_header));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	char options[100];
+	pthread_t t;
+	if (argc != 4 || (delay = atof(argv[2]) * 1e6) < 0) {
+		fprintf(stderr, "slowdisk: want STORE MS DIRECTORY\n");
+		return 2;
+	}
+	store = open(argv[1], O_RDWR);
+	channel = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=0,group_id=0,max_read=%d", channel, MAX_WRITE);
+	if (store < 0 || channel < 0 || mount("slowdisk", argv[3], "fuse.slowdisk", MS_NOSUID | MS_NODEV, options) < 0) {
+		perror("slowdisk");
+		return 1;
+	}
+	for (int i = 1; i < THREADS; i++)
+		if (pthread_create(&t, NULL, server, NULL))
+			return 1;
+	server(NULL);
+	return 0;
+}
