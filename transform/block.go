@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
 
@@ -34,11 +35,11 @@ type block struct {
 	size int64
 	pad  bool
 
-	// renamed says that names have come to lead to other files, so that how
-	// long a file is can't be told any more.
-	renamed bool
+	// lost says that how long files are can't be told any more, since there
+	// were calls that are not followed.
+	lost bool
 
-	call  format.Event // that is being split, without notes
+	call  format.Event // that is being split
 	at    int64        // offset in the file of what comes next
 	from  int64        // offset of the first byte
 	to    int64        // offset behind the last byte that was moved
@@ -58,22 +59,23 @@ func (b *block) event(s *staged, e *format.Event) error {
 	case e.Op.Info().Effect == format.EffectOpen:
 		// The recording says how long the file is, or nothing can.
 		_, sized := format.NoteNumber(e.Notes, "size")
-		b.renamed = b.renamed || !sized && (openFlags[e.Op] < 0 || e.Args[openFlags[e.Op]]&format.TRUNC == 0)
-	case renames[e.Op]:
-		b.renamed = true
+		b.lost = b.lost || !sized && (openFlags[e.Op] < 0 || e.Args[openFlags[e.Op]]&format.TRUNC == 0)
+	case unfollowed[e.Op]:
+		b.lost = true
 	}
 	split := d != nil && plain[e.Op] != 0 && e.Ret > 0 && isFile(d) && !((e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2) && e.Args[5] != 0)
 	known := int64(0)
-	if split && !b.renamed {
+	if split && !b.lost {
 		known = d.File.Length
 	}
 	from, to, ok := s.move(e, d)
 	split = split && ok
 	switch {
 	case split && b.pads(d),
-		split && from/b.size != (from+e.Args[follow.Shapes[e.Op].Size]-1)/b.size:
+		split && from/b.size != (from+min(e.Args[follow.Shapes[e.Op].Size], math.MaxInt64-from)-1)/b.size:
 		b.begin(e, d, from, to, known)
 		b.more(s)
+		b.call.Notes = nil // they are borrowed
 	default:
 		s.push(e)
 	}
@@ -85,8 +87,9 @@ func (b *block) event(s *staged, e *format.Event) error {
 // it appends, nobody knows the offset for certain.
 func (b *block) pads(d *follow.Description) bool { return b.pad && !d.Append() }
 
-// renames are the calls by which names come to lead to other files.
-var renames = [format.NumOps]bool{
+// unfollowed are the calls by which names come to lead to other files, or files
+// become longer than is followed.
+var unfollowed = [format.NumOps]bool{
 	format.OpRename: true, format.OpRenameat: true, format.OpRenameat2: true, format.OpLink: true, format.OpLinkat: true,
 	format.OpSymlink: true, format.OpSymlinkat: true, format.OpUnlink: true, format.OpUnlinkat: true,
 	format.OpFallocate: true, format.OpCopyFileRange: true, format.OpSendfile: true, format.OpSplice: true, format.OpIoctl: true,
@@ -96,7 +99,7 @@ var renames = [format.NumOps]bool{
 func (b *block) begin(e *format.Event, d *follow.Description, from, to, known int64) {
 	b.call, b.busy = *e, true
 	b.from, b.at, b.to, b.known = from, from, to, known
-	b.asked = from + e.Args[follow.Shapes[e.Op].Size]
+	b.asked = from + min(e.Args[follow.Shapes[e.Op].Size], math.MaxInt64-from)
 	b.whole = b.pads(d)
 	b.reads = d.Flags&format.RDWR != 0
 }
@@ -144,10 +147,9 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	old := min(first+b.size, b.known) - first
 	if plain[b.call.Op] == format.OpRead || plain[b.call.Op] == format.OpPread64 {
 		piece.Op, piece.Ret = format.OpPread64, whole-first
-		if moved < end {
-			piece.Ret = moved - first // the end of the file
+		if end = max(end, whole); moved < end && whole == moved {
+			end = first + b.size // the file ends in the block
 		}
-		end = max(end, whole)
 	} else {
 		if b.reads && old > 0 && (b.at > first || end < first+old) {
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}

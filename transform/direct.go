@@ -46,14 +46,14 @@ func (direct) event(s *staged, e *format.Event) error {
 		// into segments of any length.
 		aligned := plain[e.Op] == e.Op && (from|e.Args[sh.Size])%alignment == 0 && !appends
 		want := d.Flags &^ format.DIRECT
-		if aligned && isFile(d) {
+		if aligned {
 			want |= format.DIRECT
 		}
 		if want != d.Flags && isFile(d) {
 			s.switchTo(e, d, want)
 		}
 		s.move(e, d)
-		if en := s.push(e); aligned {
+		if en := s.push(e); d.Flags&format.DIRECT != 0 {
 			en.Args[1] &^= alignment - 1
 		}
 	default:

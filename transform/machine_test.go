@@ -138,6 +138,9 @@ func (m *machine) do(e *format.Event) int64 {
 			return -9
 		}
 		number := m.lowest(e)
+		if e.Ret > 0 {
+			number = e.Ret
+		}
 		if e.Op == format.OpDup2 {
 			number = a[1]
 			if number == a[0] {
@@ -150,7 +153,7 @@ func (m *machine) do(e *format.Event) int64 {
 		o.refs++
 		m.table(e)[number] = o
 		return number
-	case format.OpClone:
+	case format.OpClone, format.OpFork:
 		child := int32(e.Ret)
 		if child == 0 {
 			child = int32(len(m.of) + 1)

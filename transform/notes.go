@@ -7,9 +7,14 @@ import (
 	"pianola/format"
 )
 
-// setNote returns a copy of notes in which a key has a value.
+// setNote returns a copy of notes in which a key has a number as its value.
 func setNote(notes []byte, key string, value int64) []byte {
-	out := make([]byte, 0, len(notes)+len(key)+24)
+	return setNoteText(notes, key, strconv.AppendInt(nil, value, 10))
+}
+
+// setNoteText returns a copy of notes in which a key has a value.
+func setNoteText(notes []byte, key string, value []byte) []byte {
+	out := make([]byte, 0, len(notes)+len(key)+len(value)+2)
 	for {
 		notes = bytes.TrimLeft(notes, " ")
 		k, _, rest := format.CutNote(notes)
@@ -22,5 +27,5 @@ func setNote(notes []byte, key string, value int64) []byte {
 		notes = rest
 	}
 	out = append(append(out, key...), '=')
-	return strconv.AppendInt(out, value, 10)
+	return append(out, value...)
 }

@@ -22,7 +22,7 @@ type program struct {
 // recorded returns the recording of a random program: a few threads, of which
 // one is a process of its own, and what they do to a few files.
 func recorded(t *testing.T, seed uint64, aligned bool) (events []format.Event, after *machine) {
-	p := &program{machine: newMachine(t), rng: rand.New(rand.NewPCG(seed, 7)), streams: map[*open]int64{}, threads: []int32{1}}
+	p := &program{machine: newMachine(t), rng: newRand(seed), streams: map[*open]int64{}, threads: []int32{1}}
 	p.notes = p.rng.IntN(3) > 0
 	p.aligned = aligned
 	p.populate("")
@@ -37,6 +37,8 @@ func recorded(t *testing.T, seed uint64, aligned bool) (events []format.Event, a
 	}
 	return p.events, p.machine
 }
+
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // record does what an event says and keeps it.
 func (p *program) record(e format.Event) int64 {

@@ -12,6 +12,7 @@ type entry struct {
 	gone  bool  // taken out: what is left of it is the time before it
 	spent int64 // nanoseconds by which the time after it is cut; less than 0 for an event that was put in
 
+	waits    *use          // for which the event is held
 	injected bool          // put in by the stage
 	table    *follow.Table // of the thread, where the stage asks for it
 

@@ -31,6 +31,12 @@ type continued interface {
 	more(s *staged) bool
 }
 
+// headed is a stage that changes what belongs to the whole recording.
+type headed interface {
+	// header returns what is to stand for h, which it leaves as it is.
+	header(h *format.Header) *format.Header
+}
+
 // staged is a reader that takes events through a stage.
 type staged struct {
 	*follow.Follower // from the first event on
@@ -53,7 +59,12 @@ func newStaged(limit int, make func() stage) Func {
 }
 
 // Header implements format.Reader.
-func (s *staged) Header() *format.Header { return s.source.Header() }
+func (s *staged) Header() *format.Header {
+	if h, ok := s.stage.(headed); ok {
+		return h.header(s.source.Header())
+	}
+	return s.source.Header()
+}
 
 // Read implements format.Reader.
 func (s *staged) Read(events []format.Event) (int, error) {

@@ -1,0 +1,126 @@
+package transform
+
+import (
+	"fmt"
+	"strings"
+
+	"pianola/format"
+)
+
+func init() {
+	Register(Transform{
+		Name: "clone", Arg: "=N",
+		Doc:   "lets N copies of the application run at once, the second and later on files of their own below /copy2, /copy3, …",
+		Keeps: "everything, of each copy",
+		New: func(arg string) (Func, error) {
+			n, err := parseCount(arg, maxCopies)
+			if err != nil {
+				return nil, err
+			}
+			return newStaged(0, func() stage { return newClone(n) }), nil
+		},
+	})
+}
+
+// clone makes copies of each event, in the place of the event.
+type clone struct {
+	moves []move // of the copies, nil for the first, which is the application
+	first int32  // thread id, 0 before the first event
+}
+
+func newClone(n int) *clone {
+	c := &clone{moves: make([]move, n)}
+	for k := range c.moves[1:] {
+		dir := below("/", fmt.Sprintf("/copy%d", k+2))
+		c.moves[k+1] = func(p string) string {
+			if isPseudo(p) {
+				return p
+			}
+			return dir(p)
+		}
+	}
+	return c
+}
+
+// event implements stage.
+func (c *clone) event(s *staged, e *format.Event) error {
+	if c.first == 0 {
+		c.first = e.TID
+	}
+	if err := ids(0).check(e); err != nil {
+		return err
+	}
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	for k, m := range c.moves {
+		en := s.push(e)
+		if m != nil {
+			m.rename(s, t, en, e)
+			ids(k).rename(&en.Event)
+			ids(k).apart(&en.Event)
+		}
+	}
+	s.move(e, d)
+	s.Apply(t, e, f, d)
+	return nil
+}
+
+func (*clone) decide(*staged, *entry) {}
+
+func (*clone) end(*staged) {}
+
+// header implements headed. The processes that no event makes are there from
+// the start, so that each has its working directory and its descriptors.
+func (c *clone) header(h *format.Header) *format.Header {
+	if c.first == 0 {
+		return h
+	}
+	out := *h
+	out.Meta, out.Descriptors = nil, nil
+	for _, meta := range h.Meta {
+		if meta.Key != format.MetaProcess {
+			out.Meta = append(out.Meta, meta)
+		}
+	}
+	there, alone := h.Running(), false
+	if alone = len(there) == 0; alone {
+		there = []format.Running{c.command(h)}
+	}
+	for k, m := range c.moves {
+		if m == nil {
+			m = func(p string) string { return p }
+		}
+		for _, p := range there {
+			p.Process, p.Cwd = int32(ids(k).of(int64(p.Process))), m.absolute(p.Cwd)
+			p.Threads = append([]int32(nil), p.Threads...)
+			for i, tid := range p.Threads {
+				p.Threads[i] = int32(ids(k).of(int64(tid)))
+			}
+			out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: running(p)})
+		}
+		for _, d := range h.Descriptors {
+			if alone {
+				d.Process = c.first
+			}
+			d.Process, d.Path = int32(ids(k).of(int64(d.Process))), m.absolute(d.Path)
+			if rest, ok := strings.CutPrefix(d.Path, "pipe:["); ok && k > 0 {
+				d.Path = fmt.Sprintf("pipe:[%d:%s", k+1, rest)
+			}
+			out.Descriptors = append(out.Descriptors, d)
+		}
+	}
+	return &out
+}
+
+// command returns the process that the recorded command is.
+func (c *clone) command(h *format.Header) format.Running {
+	p := format.Running{Process: c.first, Threads: []int32{c.first}}
+	if quoted, ok := h.Value(format.MetaCwd); ok {
+		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
+			p.Cwd = string(cwd)
+		}
+	}
+	command, _ := h.Value(format.MetaCommand)
+	p.Command, _, _ = strings.Cut(command, " ")
+	return p
+}

@@ -1,0 +1,63 @@
+package transform
+
+import (
+	"fmt"
+	"strconv"
+
+	"pianola/format"
+)
+
+// idBits is how many bits the ids of threads have at most; the kernel gives out
+// none above.
+const idBits = 22
+
+// maxCopies bounds how often an application can be there.
+const maxCopies = 256
+
+// ids gives the threads of one copy of an application ids of their own.
+type ids int32
+
+// of returns the id of the copy's thread, and what is no id as it is.
+func (k ids) of(id int64) int64 {
+	if id <= 0 {
+		return id
+	}
+	return id + int64(k)<<idBits
+}
+
+// check reports ids that leave no room for copies.
+func (k ids) check(e *format.Event) error {
+	if e.TID > 1<<idBits || e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
+		return fmt.Errorf("thread %d makes thread %d: ids above %d can't be told from those of copies", e.TID, e.Ret, 1<<idBits)
+	}
+	return nil
+}
+
+// rename gives the ids of an event to those of the copy.
+func (k ids) rename(e *format.Event) {
+	if k == 0 || !e.Op.Valid() {
+		return
+	}
+	e.TID = int32(k.of(int64(e.TID)))
+	switch info := e.Op.Info(); {
+	case info.Effect == format.EffectFork:
+		e.Ret = k.of(e.Ret)
+	case e.Op == format.OpWait4:
+		e.Args[0], e.Ret = k.of(e.Args[0]), k.of(e.Ret)
+	case e.Op == format.OpWaitid:
+		e.Args[1], e.Args[5] = k.of(e.Args[1]), k.of(e.Args[5])
+	}
+	if len(e.Notes) == 0 {
+		return
+	}
+	if was := e.Renamed(); was > 0 {
+		e.Notes = setNote(e.Notes, "was", k.of(int64(was)))
+	}
+}
+
+// apart makes the inodes that an event notes those of other files.
+func (k ids) apart(e *format.Event) {
+	if dev, ok := format.Note(e.Notes, "dev"); ok && k > 0 {
+		e.Notes = setNoteText(e.Notes, "dev", strconv.AppendInt(append(append([]byte(nil), dev...), ':'), int64(k), 10))
+	}
+}

@@ -1,0 +1,224 @@
+package transform
+
+import (
+	"path"
+	"strings"
+
+	"pianola/filter"
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+func init() {
+	const keeps = "what the events that stay do to names and descriptors; not what the others read and wrote"
+	Register(Transform{
+		Name: "only", Arg: "=EXPR",
+		Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
+		Keeps: keeps,
+		New:   func(arg string) (Func, error) { return newOnly(arg, true) },
+	})
+	Register(Transform{
+		Name: "drop", Arg: "=EXPR",
+		Doc:   "takes out the events of which the filter (docs/compile.md) is true, but for what the others need",
+		Keeps: keeps,
+		New:   func(arg string) (Func, error) { return newOnly(arg, false) },
+	})
+}
+
+// longAhead is how many events are held back to find out whether a descriptor
+// is of use to an event that stays.
+const longAhead = 1 << 16
+
+func newOnly(text string, want bool) (Func, error) {
+	meant, err := filter.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return newStaged(longAhead, func() stage { return &only{meant: meant, want: want} }), nil
+}
+
+// only takes events out.
+type only struct {
+	meant filter.Filter
+	want  bool
+	ready bool
+}
+
+// use is what became known of an open file description.
+type use struct {
+	serial int64
+	wanted bool     // an event that stays uses it
+	held   []*entry // that are to stay if one does
+}
+
+// event implements stage.
+func (o *only) event(s *staged, e *format.Event) error {
+	if !o.ready {
+		o.ready, s.Dropped = true, unused
+	}
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	en, u := s.push(e), useOf(d)
+	opens := e.Op.Info().Effect == format.EffectOpen && !e.Failed()
+	wanted := o.wants(t, e, f)
+	switch {
+	case wanted, needed(e), bound(e) && u != nil && u.wanted, replaces(t, e):
+		useAll(t, e)
+	case opens:
+	case bound(e) && u != nil:
+		u.hold(en)
+	default:
+		en.gone = true
+	}
+	s.move(e, d)
+	s.Apply(t, e, f, d)
+	if opens {
+		useAll(t, e) // a directory that the name begins in
+		if u = useOf(t.Table.At(e.Ret)); wanted || creates(e) {
+			u.want()
+		}
+		if !wanted {
+			u.hold(en)
+		}
+	}
+	return nil
+}
+
+// useAll notes that an event that stays uses its descriptors.
+func useAll(t *follow.Thread, e *format.Event) {
+	for i, a := range e.Op.Info().Args {
+		if a.Kind == format.FD || a.Kind == format.DirFD {
+			useOf(t.Table.At(e.Args[i])).want()
+		}
+	}
+}
+
+// bound reports whether an event that nobody wants stays if its descriptor is
+// used by one that stays.
+func bound(e *format.Event) bool {
+	switch e.Op.Info().Effect {
+	case format.EffectClose, format.EffectDup:
+		return true
+	case format.EffectFcntl:
+		return e.Args[1] == format.FSetfd || e.Args[1] == format.FSetfl || e.Args[1] == format.FDupfd || e.Args[1] == format.FDupfdCloexec
+	}
+	return false
+}
+
+// replaces reports whether an event closes a descriptor that is used, because
+// another takes its number.
+func replaces(t *follow.Thread, e *format.Event) bool {
+	if e.Op != format.OpDup2 && e.Op != format.OpDup3 || e.Failed() || e.Args[0] == e.Args[1] {
+		return false
+	}
+	u := useOf(t.Table.At(e.Args[1]))
+	return u != nil && u.wanted
+}
+
+// wants reports whether an event is to stay for its own sake.
+func (o *only) wants(t *follow.Thread, e *format.Event, f *follow.File) bool {
+	command, _, _ := strings.Cut(t.Process.Command, " ")
+	subject := filter.Subject{
+		Thread: e.TID, Process: t.Process.ID, Op: e.Op, Size: -1, Result: e.Ret, Duration: e.Dur, Time: e.Start,
+	}
+	if command != "" {
+		subject.Command = path.Base(command)
+	}
+	if i := follow.Shapes[e.Op].Size; i >= 0 {
+		subject.Size = e.Args[i]
+	}
+	if f != nil && strings.HasPrefix(f.Name, "/") {
+		subject.Path = f.Name
+	}
+	return o.meant(&subject) == o.want
+}
+
+// creates reports whether an open made its file: such a name is there for all.
+func creates(e *format.Event) bool {
+	at := openFlags[e.Op]
+	if e.Op != format.OpCreat && (at < 0 || e.Args[at]&format.CREAT == 0) {
+		return false
+	}
+	if _, noted := format.Note(e.Notes, "type"); !noted {
+		return true
+	}
+	_, fresh := format.Note(e.Notes, "new")
+	return fresh
+}
+
+// needed reports whether an event stays although nobody wants it: it makes
+// processes, or makes, removes or moves names, or sets where names begin.
+func needed(e *format.Event) bool {
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectNone:
+		return !e.Failed() && (changesNames[e.Op] || info.Class == format.ClassProcess)
+	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
+		return false
+	}
+	return true
+}
+
+// changesNames are the operations that make, remove or move names.
+var changesNames = [format.NumOps]bool{
+	format.OpMkdir: true, format.OpMkdirat: true, format.OpRmdir: true, format.OpUnlink: true, format.OpUnlinkat: true,
+	format.OpRename: true, format.OpRenameat: true, format.OpRenameat2: true, format.OpLink: true, format.OpLinkat: true,
+	format.OpSymlink: true, format.OpSymlinkat: true, format.OpMknod: true, format.OpMknodat: true,
+}
+
+// useOf returns what is known of a description, nil for none.
+func useOf(d *follow.Description) *use {
+	if d == nil {
+		return nil
+	}
+	u, ok := d.Data.(*use)
+	if !ok {
+		u = new(use)
+		d.Data = u
+	}
+	if u.serial != d.Serial {
+		*u = use{serial: d.Serial, held: u.held[:0]}
+	}
+	return u
+}
+
+// want lets the events go that waited for one that stays.
+func (u *use) want() {
+	if u == nil {
+		return
+	}
+	u.wanted = true
+	for _, en := range u.held {
+		en.held, en.waits = false, nil
+	}
+	u.held = u.held[:0]
+}
+
+// hold lets an event stay if another of the description does.
+func (u *use) hold(en *entry) {
+	if u != nil && !u.wanted {
+		en.held, en.waits = true, u
+		u.held = append(u.held, en)
+	}
+}
+
+// unused takes the events out that waited for one that stays, for there can't
+// be one any more.
+func unused(d *follow.Description) {
+	u := useOf(d)
+	for _, en := range u.held {
+		en.held, en.gone, en.waits = false, true, nil
+	}
+	u.held = u.held[:0]
+}
+
+// decide implements stage. What is not known to be of no use stays.
+func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
+
+// end implements stage. What nobody used is of no use.
+func (o *only) end(s *staged) {
+	for en := s.first; en != nil; en = en.next {
+		if en.held {
+			en.held, en.gone = false, true
+		}
+	}
+}

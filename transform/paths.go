@@ -1,0 +1,92 @@
+package transform
+
+import (
+	"path"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+// move says where a file is to lie: it takes an absolute path without . and ..
+// and returns such.
+type move func(path string) string
+
+// rename gives an event the names that its files are to have. s follows the
+// event as it was. Where a name is relative it stays so, if it leads there.
+func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) {
+	info, n, dir := was.Op.Info(), 0, -1
+	for i, a := range info.Args {
+		switch {
+		case a.Kind == format.DirFD:
+			dir = i
+		case a.Kind == format.Path:
+			if name := was.Str[n]; len(name) > 0 {
+				en.Str[n] = m.name(s, t, was, n, dir)
+			}
+			n, dir = n+1, -1
+		case a.Kind == format.Text:
+			if was.Op.Info().Class == format.ClassMetadata && a.Name == "target" {
+				en.Str[n] = []byte(m.absolute(string(was.Str[n])))
+			}
+			n++
+		}
+	}
+	if v, ok := format.Note(was.Notes, "target"); ok {
+		if target, _, err := format.Unquote(nil, v); err == nil {
+			en.Notes = setNoteText(en.Notes, "target", format.AppendQuoted(nil, []byte(m.absolute(string(target)))))
+		}
+	}
+}
+
+// name returns the name that string n of an event is to be. dir is the place of
+// the descriptor that it is relative to, -1 for the working directory.
+func (m move) name(s *staged, t *follow.Thread, was *format.Event, n, dir int) []byte {
+	name := was.Str[n]
+	to := string(s.Path(t, was, n))
+	if !strings.HasPrefix(to, "/") {
+		return name // from a directory that is not known
+	}
+	moved := m(to)
+	if name[0] != '/' {
+		from := t.Dir()
+		if dir >= 0 && was.Args[dir] != format.AtFDCWD {
+			from = t.Table.At(was.Args[dir]).File.Name
+		}
+		if path.Join(m(path.Clean(from)), string(name)) == moved {
+			return name
+		}
+	} else if moved == to {
+		return name
+	}
+	if strings.HasSuffix(string(name), "/") && moved != "/" {
+		moved += "/" // it demands a directory
+	}
+	return []byte(moved)
+}
+
+// absolute moves a path if it is absolute.
+func (m move) absolute(p string) string {
+	if !strings.HasPrefix(p, "/") {
+		return p
+	}
+	to := path.Clean(p)
+	if moved := m(to); moved != to {
+		return moved
+	}
+	return p
+}
+
+// below returns the move of all that lies below a directory to another.
+func below(from, to string) move {
+	return func(p string) string {
+		rest, ok := strings.CutPrefix(p, from)
+		switch {
+		case !ok || from != "/" && rest != "" && rest[0] != '/':
+			return p
+		case from == "/":
+			rest = p
+		}
+		return path.Join(to, rest)
+	}
+}

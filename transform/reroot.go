@@ -1,0 +1,93 @@
+package transform
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	"pianola/format"
+)
+
+func init() {
+	Register(Transform{
+		Name: "reroot", Arg: "=OLD:NEW",
+		Doc:   "gives what lies below the directory OLD names below NEW; both are absolute",
+		Keeps: "everything but these names",
+		New: func(arg string) (Func, error) {
+			from, to, ok := strings.Cut(arg, ":/")
+			if to = "/" + to; !ok || !strings.HasPrefix(from, "/") || strings.Contains(arg, "\x00") {
+				return nil, fmt.Errorf("want two absolute paths with a colon between, not %q", arg)
+			}
+			m := below(path.Clean(from), path.Clean(to))
+			return newStaged(0, func() stage { return m }), nil
+		},
+	})
+}
+
+// event implements stage.
+func (m move) event(s *staged, e *format.Event) error {
+	t := s.Thread(e)
+	f, d := s.About(t, e)
+	m.rename(s, t, s.push(e), e)
+	s.move(e, d)
+	s.Apply(t, e, f, d)
+	return nil
+}
+
+func (move) decide(*staged, *entry) {}
+
+func (move) end(*staged) {}
+
+// header implements headed.
+func (m move) header(h *format.Header) *format.Header {
+	out := *h
+	out.Meta, out.Descriptors = nil, nil
+	for _, meta := range h.Meta {
+		switch meta.Key {
+		case format.MetaCwd:
+			meta.Value = m.quoted(meta.Value)
+		case format.MetaProcess:
+			continue
+		}
+		out.Meta = append(out.Meta, meta)
+	}
+	for _, p := range h.Running() {
+		p.Cwd = m.absolute(p.Cwd)
+		out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: running(p)})
+	}
+	for _, d := range h.Descriptors {
+		d.Path = m.absolute(d.Path)
+		out.Descriptors = append(out.Descriptors, d)
+	}
+	return &out
+}
+
+// quoted moves a quoted path.
+func (m move) quoted(text string) string {
+	p, _, err := format.Unquote(nil, []byte(text))
+	if err != nil {
+		return text
+	}
+	return string(format.AppendQuoted(nil, []byte(m.absolute(string(p)))))
+}
+
+// running returns the remark that says what format.Header.Running returns.
+func running(p format.Running) string {
+	text := strconv.AppendInt(nil, int64(p.Process), 10)
+	for i, tid := range p.Threads {
+		if i == 0 {
+			text = append(text, " threads="...)
+		} else {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, int64(tid), 10)
+	}
+	for _, one := range []struct{ key, value string }{{"cwd", p.Cwd}, {"root", p.Root}, {"command", p.Command}} {
+		if one.value != "" {
+			text = append(append(append(text, ' '), one.key...), '=')
+			text = format.AppendQuoted(text, []byte(one.value))
+		}
+	}
+	return string(text)
+}

@@ -1,0 +1,227 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/follow"
+)
+
+func init() {
+	Register(Transform{
+		Name: "sessions", Arg: "=N",
+		Doc:   "lets the application run N times, one after the other, on the same files; what it made is removed in between",
+		Keeps: "everything of the first run, and of the others where the first one leaves what was there before as it was",
+		New: func(arg string) (Func, error) {
+			n, err := parseCount(arg, maxCopies)
+			if err != nil {
+				return nil, err
+			}
+			return func(r format.Reader) (format.Reader, error) {
+				again, ok := r.(Rewinder)
+				if !ok {
+					return nil, errors.New("sessions: the recording can't be read more than once")
+				}
+				return &sessions{first: again, runs: n, log: &runLog{parent: int32(n) << idBits}}, nil
+			}, nil
+		},
+	})
+}
+
+// sessions reads a recording again and again.
+type sessions struct {
+	first Rewinder
+	runs  int
+	run   int // the one that is read, from 1
+	now   *staged
+	log   *runLog
+}
+
+// runLog is what one run leaves to the next.
+type runLog struct {
+	parent int32 // the thread that begins the runs and waits for them, as a shell would
+	begin  int64 // of the run in hand, nanoseconds
+	last   bool  // it is the last
+}
+
+// Header implements format.Reader.
+func (r *sessions) Header() *format.Header { return r.first.Header() }
+
+// Read implements format.Reader.
+func (r *sessions) Read(events []format.Event) (int, error) {
+	for {
+		if r.now == nil {
+			source := format.Reader(r.first)
+			if r.run > 0 {
+				var err error
+				if source, err = r.first.Again(); err != nil {
+					return 0, err
+				}
+			}
+			r.log.last = r.run == r.runs-1
+			one := &session{runLog: r.log, ids: ids(r.run), made: map[string]bool{}}
+			r.now = &staged{events: format.NewCausal(source), source: source, stage: one, carried: carry{}}
+			r.run++
+		}
+		n, err := r.now.Read(events)
+		if err != io.EOF || r.log.last {
+			return n, err
+		}
+		r.now = nil
+	}
+}
+
+// session is one run. Its threads have ids of their own, so that each run is a
+// process of its own.
+type session struct {
+	*runLog
+	ids
+	root    int32           // its first thread, as recorded; 0 before the first event
+	process *follow.Process // of that
+	ended   bool            // the recording shows how that ended
+	until   int64           // when the newest event ended, nanoseconds
+
+	// made holds the names that the run made and that are there, and whether
+	// they are directories.
+	made map[string]bool
+}
+
+// maxMade bounds the names that are remembered.
+const maxMade = 1 << 16
+
+// event implements stage.
+func (r *session) event(s *staged, e *format.Event) error {
+	t := s.Thread(e)
+	if r.root == 0 {
+		if len(s.Header().Running()) > 0 {
+			return errors.New("sessions: the recorder was attached to a process that ran already, so its beginning is missing")
+		}
+		r.root, r.process, r.until = e.TID, t.Process, r.begin
+		s.push(&format.Event{Op: format.OpFork, TID: r.parent, Start: r.begin, Dur: format.Unknown, Ret: r.of(int64(r.root))})
+	}
+	if err := r.check(e); err != nil {
+		return fmt.Errorf("sessions: %w", err)
+	}
+	f, d := s.About(t, e)
+	en := s.push(e)
+	en.Start = sum(r.begin, e.Start)
+	r.rename(&en.Event)
+	r.until = max(r.until, en.End())
+	switch e.Op.Info().Effect {
+	case format.EffectExit:
+		r.ended = r.ended || e.TID == r.root
+	case format.EffectExitGroup:
+		r.ended = r.ended || t.Process == r.process
+	}
+	if !e.Failed() && !r.last {
+		r.remember(s, t, f, e)
+	}
+	s.move(e, d)
+	s.Apply(t, e, f, d)
+	return nil
+}
+
+// remember notes which names an event makes, moves and removes.
+func (r *session) remember(s *staged, t *follow.Thread, f *follow.File, e *format.Event) {
+	var paths []string
+	for i, n := 0, 0; i < len(e.Op.Info().Args); i++ {
+		a := e.Op.Info().Args[i]
+		if a.Kind == format.Path && (changesNames[e.Op] || e.Op.Info().Effect == format.EffectOpen) {
+			paths = append(paths, string(s.Path(t, e, n)))
+		}
+		if a.Kind.IsString() {
+			n++
+		}
+	}
+	known := f != nil && f.Data != nil
+	if f != nil {
+		f.Data = r // the name has been there
+	}
+	if len(paths) == 0 {
+		return
+	}
+	name := paths[len(paths)-1]
+	switch e.Op {
+	case format.OpUnlink, format.OpUnlinkat, format.OpRmdir:
+		delete(r.made, name)
+	case format.OpRename, format.OpRenameat, format.OpRenameat2:
+		r.renamed(paths[0], name)
+	case format.OpMkdir, format.OpMkdirat:
+		r.make(name, true)
+	case format.OpLink, format.OpLinkat, format.OpSymlink, format.OpSymlinkat, format.OpMknod, format.OpMknodat:
+		r.make(name, false)
+	default:
+		_, noted := format.Note(e.Notes, "type")
+		unnamed := openFlags[e.Op] >= 0 && e.Args[openFlags[e.Op]]&format.TMPFILE != 0
+		if creates(e) && (noted || !known) && !unnamed {
+			r.make(name, false)
+		}
+	}
+}
+
+func (r *session) make(name string, dir bool) {
+	if len(r.made) < maxMade && strings.HasPrefix(name, "/") && !isPseudo(name) {
+		r.made[name] = dir
+	}
+}
+
+// renamed moves a name that was made, with all below it. A name that was there
+// before stays known as that, whatever goes by it now.
+func (r *session) renamed(from, to string) {
+	dir, ok := r.made[from]
+	if !ok {
+		return
+	}
+	delete(r.made, from)
+	r.make(to, dir)
+	if !dir {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.made)) {
+		if rest, below := strings.CutPrefix(name, from+"/"); below {
+			is := r.made[name]
+			delete(r.made, name)
+			r.make(to+"/"+rest, is)
+		}
+	}
+}
+
+func (*session) decide(*staged, *entry) {}
+
+// end implements stage.
+func (r *session) end(s *staged) {
+	if r.root == 0 || s.err != io.EOF {
+		return
+	}
+	id := r.of(int64(r.root))
+	if !r.ended {
+		s.push(&format.Event{Op: format.OpExitGroup, TID: int32(id), Start: r.until, Dur: format.Unknown, Ret: format.NoResult})
+	}
+	s.push(&format.Event{Op: format.OpWait4, TID: r.parent, Start: r.begin, Dur: r.until - r.begin, Ret: id, Args: [format.MaxArgs]int64{id}})
+	r.begin = r.until
+	after := format.Event{TID: r.parent, Start: r.until, Dur: format.Unknown}
+	if r.last {
+		after.Op, after.Ret = format.OpExitGroup, format.NoResult
+		s.push(&after)
+		return
+	}
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(r.made))) {
+		if after.Op = format.OpUnlink; r.made[name] {
+			after.Op = format.OpRmdir
+		}
+		after.Str[0] = []byte(name)
+		s.push(&after)
+	}
+	after.Op, after.Str[0] = format.OpLseek, nil
+	for _, d := range s.Header().Descriptors {
+		if strings.HasPrefix(d.Path, "/") && !isPseudo(d.Path) {
+			after.Args, after.Ret = [format.MaxArgs]int64{int64(d.FD), d.Offset, format.SeekSet}, d.Offset
+			s.push(&after)
+		}
+	}
+}
