@@ -55,6 +55,9 @@ func (m *model) truncate(s *step) {
 	nd.now, nd.changed = size, true
 }
 
+// fallocKeepSize is FALLOC_FL_KEEP_SIZE.
+const fallocKeepSize = 1
+
 func (m *model) fallocate(s *step) {
 	nd := m.subject(s)
 	if nd == nil {
@@ -62,6 +65,9 @@ func (m *model) fallocate(s *step) {
 	}
 	off, size := s.out.Args[2], s.out.Args[3]
 	m.order.wrote(nd, off, end(off, size))
+	if s.out.Args[1]&fallocKeepSize != 0 {
+		return
+	}
 	m.order.sized(nd, end(off, size), false)
 	nd.now, nd.changed = max(nd.now, end(off, size)), true
 }
@@ -125,6 +131,7 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 		nd.ends = m.order.use(nd.ends)
 	}
 	if size > 0 {
+		m.order.within(nd, end(off, size))
 		m.raise(nd, end(off, size))
 	}
 }
@@ -153,6 +160,7 @@ func (m *model) stored(nd *node, off, size int64) {
 	e := end(off, size)
 	if e <= nd.now {
 		m.order.within(nd, e)
+		nd.reads = m.order.use(nd.reads)
 		return
 	}
 	m.order.sized(nd, e, false)

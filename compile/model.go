@@ -69,6 +69,7 @@ func (m *model) start(h *format.Header, tid int32) {
 			m.home = m.directory(m.names.root, string(cwd))
 		}
 	}
+	m.given(h.Files)
 	arch, _ := h.Value(format.MetaArch)
 	m.arch = format.ParseArch(arch)
 	if cost, ok := h.Value(format.MetaCost); ok && m.options.Compensate {

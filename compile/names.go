@@ -47,7 +47,7 @@ type node struct {
 	resized place                // newest change of the size
 	grown   *[growthsKept]growth // newest growths, nil for none
 	ngrown  int
-	reads   []place // since it became smaller
+	reads   []place // and writes within the size, since it became smaller
 	ends    []place // reads that found the end, and seeks to it, since it changed
 	changes []place // of a directory's entries
 	kept    []place // failures to remove a directory

@@ -178,9 +178,9 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 	}
 }
 
-// within makes the event, which writes up to an offset that the file reaches,
-// wait for the growth that made it reach so far: ahead of it, the write would
-// make the file larger itself, and too early.
+// within makes the event, which reads or writes up to an offset that the file
+// reaches, wait for the growth that made it reach so far: ahead of it, a read
+// would find the end, and a write make the file larger itself, too early.
 func (o *order) within(nd *node, end int64) {
 	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
 		if g := nd.grown[i%growthsKept]; g.before < end {

@@ -1,0 +1,34 @@
+package compile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// What the header names exists before, whether or not a call shows it, and is
+// all that a replay needs to fail as recorded.
+func TestGiven(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+# file: "w/d" dir mode=0700 size=0 cached=-1
+# file: "w/a" reg mode=0600 size=4096 cached=1
+# file: "w/unused" reg mode=0644 size=5 cached=-1 sparse
+# file: "w/link" lnk mode=0777 size=0 cached=-1 target="a"
+# file: "proc/1" reg mode=0644 size=0 cached=-1
+10 0.000010000 rename("/w/a", "/w/d") = -1 EISDIR (x) <0.000001000>
+10 0.000010000 mkdir("/w/d", 0700) = -1 EEXIST (x) <0.000001000>
+10 0.000010000 open("/w/a", O_RDONLY) = 3 <0.000001000> {type=reg mode=0600 size=4096}
+10 0.000010000 unlink("/w/a") = 0 <0.000001000>
+10 0.000010000 stat("/w/a", 0x1) = -1 ENOENT (x) <0.000001000>
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, []format.File{
+		{Path: "w", Type: format.TypeDir, Mode: 0o755, Cached: -1},
+		{Path: "w/d", Type: format.TypeDir, Mode: 0o700, Cached: -1},
+		{Path: "w/a", Type: format.TypeReg, Mode: 0o600, Size: 4096, Cached: 1},
+		{Path: "w/unused", Type: format.TypeReg, Mode: 0o644, Size: 5, Cached: -1, Sparse: true},
+	}, s.header.Files)
+}
