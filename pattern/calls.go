@@ -31,10 +31,12 @@ func (a *open) run(t *thread, line int) error {
 		return fault(line, "%q is open", a.As)
 	}
 	tree := t.reader.tree
-	dir, base, n, errno := tree.find(path)
+	dir, base, n, err := tree.find(path)
 	fresh := n == nil
 	switch {
-	case errno != 0:
+	case err != nil:
+		return fault(line, "open %q: %v", path, err)
+	case dir == nil:
 		return fault(line, "open %q: no such directory; make it with mkdir, or list it in directories", path)
 	case fresh && flags&format.CREAT == 0:
 		return fault(line, "open %q: no such file; list it in files, or create it", path)
@@ -44,7 +46,7 @@ func (a *open) run(t *thread, line int) error {
 			return fault(line, "%v", err)
 		}
 	case n.dir:
-		return fault(line, "open %q: a directory", path)
+		return fault(line, "open %q: %v", path, errDir)
 	case flags&format.EXCL != 0:
 		return fault(line, "open %q: it is there already, against the flag exclusive", path)
 	}
@@ -150,7 +152,7 @@ func (a *truncate) run(t *thread, line int) error {
 		return err
 	}
 	if n != nil && n.dir {
-		ret = eisdir
+		return fault(line, "truncate %q: %v", path, errDir)
 	} else if n != nil {
 		n.size = size
 	}
@@ -197,7 +199,10 @@ func (t *thread) look(p *template) (path []byte, n *node, ret int64, err error) 
 	if path, err = t.path(p); err != nil {
 		return nil, nil, 0, err
 	}
-	if _, _, n, ret = t.reader.tree.find(path); n == nil && ret == 0 {
+	if _, _, n, err = t.reader.tree.find(path); err != nil {
+		return nil, nil, 0, fault(p.line, "%q: %v", path, err)
+	}
+	if n == nil {
 		ret = enoent
 	}
 	return path, n, ret, nil
@@ -247,37 +252,41 @@ func (a *mkdir) run(t *thread, line int) error {
 	if err != nil {
 		return err
 	}
-	dir, base, n, ret := t.reader.tree.find(path)
+	dir, base, n, err := t.reader.tree.find(path)
+	ret := int64(0)
 	switch {
-	case ret != 0:
+	case err != nil:
+	case dir == nil:
+		ret = enoent
 	case n != nil:
 		ret = eexist
 	default:
-		if err := t.reader.tree.add(dir, base, &node{dir: true}); err != nil {
-			return fault(line, "%v", err)
-		}
+		err = t.reader.tree.add(dir, base, &node{dir: true})
+	}
+	if err != nil {
+		return fault(line, "mkdir %q: %v", path, err)
 	}
 	t.call(format.OpMkdirat, ret, format.AtFDCWD, 0, dirMode).Str[0] = path
 	return nil
 }
 
-func (a *remove) run(t *thread, _ int) error {
+func (a *remove) run(t *thread, line int) error {
 	path, n, ret, err := t.look(&a.Path)
 	if err != nil {
 		return err
 	}
-	flags := int64(0)
+	flags, name := int64(0), "unlink"
 	if a.dir {
-		flags = format.AtRemovedir
+		flags, name = format.AtRemovedir, "rmdir"
 	}
 	switch {
 	case n == nil:
 	case !a.dir && n.dir:
-		ret = eisdir
+		return fault(line, "%s %q: %v", name, path, errDir)
 	case a.dir && !n.dir:
-		ret = enotdir
+		return fault(line, "%s %q: %v", name, path, errThrough)
 	case len(n.children) > 0:
-		ret = enotempty
+		return fault(line, "%s %q: %v", name, path, errFull)
 	default:
 		dir, base, _, _ := t.reader.tree.find(path)
 		t.reader.tree.remove(dir, base)
@@ -297,7 +306,7 @@ func (a *rename) run(t *thread, line int) error {
 	}
 	ret, err := t.reader.tree.rename(from, to)
 	if err != nil {
-		return fault(line, "%v", err)
+		return fault(line, "rename %q to %q: %v", from, to, err)
 	}
 	t.call(format.OpRenameat, ret, format.AtFDCWD, 0, format.AtFDCWD).Str = [format.MaxStrings][]byte{from, to}
 	return nil

@@ -107,26 +107,24 @@ truncate("no", 0) = -1 ENOENT (No such file or directory)
 fallocate(3, 0, 10, 10) = 0
 fallocate(3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 100, 10) = 0
 pread64(3, 0x10000000000, 100, 0) = 20`,
-		"- mkdir: d\n- mkdir: d/e\n- mkdir: no/e\n- rename: {from: f0, to: d/e/x}\n- rmdir: d/e\n- rmdir: f1\n- unlink: d\n- unlink: f0\n- rename: {from: d, to: d/e/y}\n- rename: {from: d/e, to: f1}\n- rename: {from: f1, to: d}\n- rename: {from: f1, to: d/e/x}\n- rename: {from: d/e/x, to: d/e/x}\n- stat: d\n- stat: d/e/x\n- stat: f1/x\n- unlink: d/e/x\n- rename: {from: d/e, to: g}\n- rmdir: g\n- readdir: d": `
+		"- mkdir: d\n- mkdir: d/e\n- mkdir: no/e\n- rename: {from: f0, to: d/e/x}\n- unlink: f0\n- rename: {from: f0, to: f1}\n- rename: {from: f1, to: no/f1}\n- rename: {from: f1, to: d/e/x}\n- rename: {from: d/e/x, to: d/e/x}\n- stat: d\n- stat: d/e/x\n- stat: no/x\n- unlink: d/e/x\n- mkdir: g\n- rename: {from: d/e, to: g}\n- rmdir: g\n- rmdir: g\n- readdir: d": `
 mkdirat(AT_FDCWD, "d", 0755) = -1 EEXIST (File exists)
 mkdirat(AT_FDCWD, "d/e", 0755) = 0
 mkdirat(AT_FDCWD, "no/e", 0755) = -1 ENOENT (No such file or directory)
 renameat(AT_FDCWD, "f0", AT_FDCWD, "d/e/x") = 0
-unlinkat(AT_FDCWD, "d/e", AT_REMOVEDIR) = -1 ENOTEMPTY (Directory not empty)
-unlinkat(AT_FDCWD, "f1", AT_REMOVEDIR) = -1 ENOTDIR (Not a directory)
-unlinkat(AT_FDCWD, "d", 0) = -1 EISDIR (Is a directory)
 unlinkat(AT_FDCWD, "f0", 0) = -1 ENOENT (No such file or directory)
-renameat(AT_FDCWD, "d", AT_FDCWD, "d/e/y") = -1 EINVAL (Invalid argument)
-renameat(AT_FDCWD, "d/e", AT_FDCWD, "f1") = -1 ENOTDIR (Not a directory)
-renameat(AT_FDCWD, "f1", AT_FDCWD, "d") = -1 EISDIR (Is a directory)
+renameat(AT_FDCWD, "f0", AT_FDCWD, "f1") = -1 ENOENT (No such file or directory)
+renameat(AT_FDCWD, "f1", AT_FDCWD, "no/f1") = -1 ENOENT (No such file or directory)
 renameat(AT_FDCWD, "f1", AT_FDCWD, "d/e/x") = 0
 renameat(AT_FDCWD, "d/e/x", AT_FDCWD, "d/e/x") = 0
 newfstatat(AT_FDCWD, "d", 0x10000000000, 0) = 0 {type=dir mode=0755}
 newfstatat(AT_FDCWD, "d/e/x", 0x10000000000, 0) = 0 {type=reg mode=0644 size=10000}
-newfstatat(AT_FDCWD, "f1/x", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
+newfstatat(AT_FDCWD, "no/x", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
 unlinkat(AT_FDCWD, "d/e/x", 0) = 0
+mkdirat(AT_FDCWD, "g", 0755) = 0
 renameat(AT_FDCWD, "d/e", AT_FDCWD, "g") = 0
 unlinkat(AT_FDCWD, "g", AT_REMOVEDIR) = 0
+unlinkat(AT_FDCWD, "g", AT_REMOVEDIR) = -1 ENOENT (No such file or directory)
 openat(AT_FDCWD, "d", O_RDONLY|O_DIRECTORY) = 3 {type=dir mode=0755}
 getdents64(3, 0x10000000000, 32768) = 48
 getdents64(3, 0x10000000000, 32768) = 0
@@ -250,7 +248,7 @@ func TestErrors(t *testing.T) {
 		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [close]}]":                               `2: more than 4096 threads in all`,
 		"pattern: 1\nfiles:\n- {path: a}\n- {path: \"{0 * i}\", count: 2}\ngroups: [{steps: [stat: a]}]\n": `4: "0": it is there twice`,
 		"pattern: 1\ndirectories: [{path: a, size: 1}]\ngroups: [{steps: [stat: a]}]\n":                    `2: a directory has no size`,
-		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a name goes through a file`,
+		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a file where a directory is meant`,
 		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name is relative to where a replay works`,
 		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is no number such as 4096, 64KiB or 1.5M`,
 	} {
@@ -304,6 +302,18 @@ func TestErrors(t *testing.T) {
 		"- repeat: {times: 1000000000000, steps: [compute: 1ns]}":     `a million steps in turn without a call`,
 		"- repeat: {times: 1000000000001, steps: [close]}\n- open: g": `"1000000000001" is 1000000000001, not from 0 to 1000000000000`,
 		"- repeat: {times: 2, as: i, steps: [{let: {value: 1, as: b}}]}\n- stat: \"{b}\"": `"b": "b" is no variable here`,
+		"- open: g/x":                              `open "g/x": a file where a directory is meant`,
+		"- stat: g/x":                              `"g/x": a file where a directory is meant`,
+		"- mkdir: g/x":                             `mkdir "g/x": a file where a directory is meant`,
+		"- rmdir: g":                               `rmdir "g": a file where a directory is meant`,
+		"- mkdir: d\n- unlink: d":                  `unlink "d": a directory`,
+		"- mkdir: d\n- truncate: {path: d}":        `truncate "d": a directory`,
+		"- mkdir: d\n- open: d":                    `open "d": a directory`,
+		"- mkdir: d\n- rename: {from: d, to: d/e}": `rename "d" to "d/e": a directory can't get into itself`,
+		"- mkdir: d\n- rename: {from: d, to: g}":   `rename "d" to "g": a file where a directory is meant`,
+		"- mkdir: d\n- rename: {from: g, to: d}":   `rename "g" to "d": a directory`,
+		"- if: {condition: 1, steps: [mkdir: d, rename: {from: g, to: d/g}, rmdir: d]}":                           `rmdir "d": a directory that is not empty`,
+		"- if: {condition: 1, steps: [mkdir: d, mkdir: e, rename: {from: g, to: d/g}, rename: {from: e, to: d}]}": `rename "e" to "d": a directory that is not empty`,
 		"- readdir: g": `readdir "g": no such directory`,
 		"- " + strings.Repeat("repeat: {times: 1, steps: [", 40) + "close" + strings.Repeat("]}", 40): `more than 32 steps within one another`,
 	} {

@@ -167,6 +167,11 @@ func (r *Reader) files() error {
 				if err != nil {
 					return fault(e.Line, "%q: %v", name, err)
 				}
+				f := format.File{Path: string(name), Type: format.TypeReg, Mode: fileMode, Size: size, Cached: -1}
+				if n.dir {
+					f.Type, f.Mode = format.TypeDir, dirMode
+				}
+				r.h.Files = append(r.h.Files, f)
 			}
 		}
 	}

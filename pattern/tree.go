@@ -5,14 +5,12 @@ import (
 	"errors"
 )
 
-// The errors that calls on names meet, as results.
+// The errors that calls on names can meet, as results. Others are errors of
+// the pattern: no benchmark means them, and from a call that failed compile
+// does not learn all that the pattern knows.
 const (
-	enoent    = -2
-	eexist    = -17
-	enotdir   = -20
-	eisdir    = -21
-	einval    = -22
-	enotempty = -39
+	enoent = -2
+	eexist = -17
 )
 
 // node is a file or directory.
@@ -31,7 +29,13 @@ type tree struct {
 	count int // files and directories
 }
 
-var errFiles = errors.New("more than a million files and directories at one time")
+var (
+	errFiles   = errors.New("more than a million files and directories at one time")
+	errThrough = errors.New("a file where a directory is meant")
+	errDir     = errors.New("a directory")
+	errFull    = errors.New("a directory that is not empty")
+	errWithin  = errors.New("a directory can't get into itself")
+)
 
 func newTree() *tree { return &tree{root: &node{dir: true, children: map[string]*node{}}} }
 
@@ -57,20 +61,19 @@ func errPath(path []byte) error {
 }
 
 // find returns the directory that holds a name, the last part of it, and what
-// goes by it, nil for nothing. Where there is no such directory the result is
-// an error number.
-func (t *tree) find(path []byte) (dir *node, base []byte, found *node, errno int64) {
+// goes by it, nil for nothing. Where there is no such directory that is nil.
+func (t *tree) find(path []byte) (dir *node, base []byte, found *node, err error) {
 	dir = t.root
 	for {
 		part, rest, more := bytes.Cut(path, []byte("/"))
 		found = dir.children[string(part)]
 		switch {
 		case !more:
-			return dir, part, found, 0
+			return dir, part, found, nil
 		case found == nil:
-			return nil, nil, nil, enoent
+			return nil, nil, nil, nil
 		case !found.dir:
-			return nil, nil, nil, enotdir
+			return nil, nil, nil, errThrough
 		}
 		dir, path = found, rest
 	}
@@ -105,17 +108,17 @@ func (t *tree) ready(path []byte, n *node) error {
 		if c != '/' {
 			continue
 		}
-		dir, base, found, errno := t.find(path[:i])
-		if errno == 0 && found == nil {
+		dir, base, found, err := t.find(path[:i])
+		if err == nil && found == nil {
 			if err := t.add(dir, base, &node{dir: true}); err != nil {
 				return err
 			}
 		}
 	}
-	dir, base, found, errno := t.find(path)
+	dir, base, found, err := t.find(path)
 	switch {
-	case errno != 0:
-		return errors.New("a name goes through a file")
+	case err != nil:
+		return err
 	case found != nil && (!found.dir || !n.dir):
 		return errors.New("it is there twice")
 	case found != nil:
@@ -137,28 +140,24 @@ func below(n, dir *node) bool {
 // rename moves a node and returns the result of the call. What was there by
 // the new name is gone.
 func (t *tree) rename(from, to []byte) (ret int64, err error) {
-	oldDir, oldBase, old, errno := t.find(from)
-	if errno != 0 {
-		return errno, nil
+	oldDir, oldBase, old, err := t.find(from)
+	if err != nil || old == nil {
+		return enoent, err
 	}
-	newDir, newBase, was, errno := t.find(to)
+	newDir, newBase, was, err := t.find(to)
 	switch {
-	case errno != 0:
-		return errno, nil
-	case old == nil:
-		return enoent, nil
+	case err != nil || newDir == nil:
+		return enoent, err
 	case old == was:
 		return 0, nil
 	case below(newDir, old):
-		return einval, nil
-	case was != nil && below(oldDir, was):
-		return enotempty, nil
+		return 0, errWithin
 	case was != nil && old.dir && !was.dir:
-		return enotdir, nil
+		return 0, errThrough
 	case was != nil && !old.dir && was.dir:
-		return eisdir, nil
+		return 0, errDir
 	case was != nil && len(was.children) > 0:
-		return enotempty, nil
+		return 0, errFull
 	case was != nil:
 		t.remove(newDir, newBase)
 	}
