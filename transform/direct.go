@@ -16,7 +16,7 @@ func init() {
 		Name:  "buffered",
 		Doc:   "takes O_DIRECT off",
 		Keeps: "everything",
-		New:   func(string) (Func, error) { return newEach(always(buffered)), nil },
+		New:   func(string) (Func, error) { return Each(buffered), nil },
 	})
 }
 
@@ -84,7 +84,7 @@ func (direct) decide(*staged, *entry) {}
 func (direct) end(*staged) {}
 
 // buffered takes O_DIRECT off an event that sets it.
-func buffered(h *format.Header, e *format.Event) verdict {
+func buffered(h *format.Header, e *format.Event) Verdict {
 	if at := openFlags[e.Op]; at >= 0 {
 		e.Args[at] &^= format.DIRECT
 	}
@@ -94,5 +94,5 @@ func buffered(h *format.Header, e *format.Event) verdict {
 		native, _ := format.PipeFlags.ToNative(format.ParseArch(arch), flags&^format.DIRECT)
 		e.Args[2] = int64(native)
 	}
-	return kept
+	return Keep
 }

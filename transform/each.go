@@ -2,33 +2,32 @@ package transform
 
 import "pianola/format"
 
-// verdict says what becomes of an event.
-type verdict uint8
+// Verdict says what becomes of an event.
+type Verdict uint8
 
+// The verdicts.
 const (
-	kept    verdict = iota
-	dropped         // taken out; its time becomes compute
-	spared          // taken out, and its time with it
+	Keep  Verdict = iota
+	Drop          // take it out; its time becomes compute
+	Spare         // take it out, and its time with it
 )
 
 // each is a reader that looks at one event at a time: it changes it in place,
 // or takes it out.
 type each struct {
 	format.Reader
-	change  func(h *format.Header, e *format.Event) verdict
+	change  func(h *format.Header, e *format.Event) Verdict
 	carried carry
 }
 
-// newEach returns a Func of change, which make returns anew for each pass.
-func newEach(make func() func(*format.Header, *format.Event) verdict) Func {
+// Each returns a transform that looks at one event at a time. It may change the
+// event in place, but not its thread, its times and what its strings and notes
+// lie in; the header is that of the recording, as far as it is known. change must
+// not remember anything, for it is used in every pass.
+func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	return func(r format.Reader) (format.Reader, error) {
-		return &each{Reader: r, change: make(), carried: carry{}}, nil
+		return &each{Reader: r, change: change, carried: carry{}}, nil
 	}
-}
-
-// always is the make of a change that remembers nothing.
-func always(change func(*format.Header, *format.Event) verdict) func() func(*format.Header, *format.Event) verdict {
-	return func() func(*format.Header, *format.Event) verdict { return change }
 }
 
 // Read implements format.Reader.
@@ -37,18 +36,18 @@ func (r *each) Read(events []format.Event) (int, error) {
 		n, err := r.Reader.Read(events)
 		stay := 0
 		for i := range n {
-			e, v := &events[i], kept
+			e, v := &events[i], Keep
 			if e.Op.Valid() {
 				v = r.change(r.Header(), e)
 			}
-			if v == kept {
+			if v == Keep {
 				r.carried.give(e)
 				events[stay], events[i] = events[i], events[stay]
 				stay++
 				continue
 			}
 			r.carried.take(e)
-			if v == spared {
+			if v == Spare {
 				r.carried.cut(e.TID, max(e.Dur, 0))
 			}
 		}

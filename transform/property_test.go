@@ -50,7 +50,7 @@ func programs(t *testing.T) int {
 	if testing.Short() {
 		return 20
 	}
-	return 150
+	return 60
 }
 
 // run does what events say. Each must have the result that it says.

@@ -22,31 +22,31 @@ func newSync(arg string) (Func, error) {
 	from, to := format.OpFsync, format.OpFdatasync
 	switch arg {
 	case "none":
-		return newEach(always(unsynced)), nil
+		return Each(unsynced), nil
 	case "fdatasync":
 	case "fsync":
 		from, to = to, from
 	default:
 		return nil, fmt.Errorf("want none, fdatasync or fsync, not %q", arg)
 	}
-	return newEach(always(func(_ *format.Header, e *format.Event) verdict {
+	return Each(func(_ *format.Header, e *format.Event) Verdict {
 		if e.Op == from {
 			e.Op = to
 		}
-		return kept
-	})), nil
+		return Keep
+	}), nil
 }
 
 // unsynced takes from an event what makes data durable. A sync goes with the time
 // that it took, also where it failed.
-func unsynced(_ *format.Header, e *format.Event) verdict {
+func unsynced(_ *format.Header, e *format.Event) Verdict {
 	switch at := openFlags[e.Op]; {
 	case e.Op.Info().Class == format.ClassSync && e.Op != format.OpMsync:
-		return spared
+		return Spare
 	case at >= 0:
 		e.Args[at] &^= format.SYNC | format.DSYNC
 	case e.Op == format.OpPwritev2:
 		e.Args[5] &^= rwfDsync | rwfSync
 	}
-	return kept
+	return Keep
 }
