@@ -52,6 +52,7 @@ func compareCommand() *cli.Command {
 }
 
 func runCompare(c *cli.Context) error {
+	defer endOn(c.Context)()
 	applications, replays := c.StringSlice("application"), c.Args().Slice()
 	if len(applications) == 0 && len(replays) > 0 {
 		applications, replays = replays[:1], replays[1:]

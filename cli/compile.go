@@ -14,6 +14,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/script"
 	"pianola/pattern"
+	"pianola/plugin"
 	"pianola/transform"
 )
 
@@ -80,6 +81,9 @@ func runCompile(c *cli.Context) error {
 		if err != nil {
 			return &hint{err, "make a key: head -c 32 /dev/urandom >" + name}
 		}
+	}
+	if len(programs) == 0 && !plugin.Is(c.Args().First()) { // which are to be ended as well
+		defer endOn(c.Context)()
 	}
 	src, err := openOperands(c)
 	if err != nil {

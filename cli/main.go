@@ -29,6 +29,8 @@ const (
 	ExitFailure = 1 // the work failed, or a comparison is outside its tolerance
 	ExitUsage   = 2 // the command line makes no sense
 	ExitRecord  = 125
+
+	exitInterrupted = 130 // 128 + SIGINT, as a shell says it
 )
 
 // exitError ends the program with a status of its own. A nil err says nothing

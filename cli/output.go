@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // output is a file that appears under its name only when it is complete, so
@@ -37,7 +39,25 @@ func createOutput(name string) (*output, error) {
 		}
 		return nil, fmt.Errorf("create %s: %w", name, err)
 	}
-	return &output{bufio.NewWriter(f), name, f}, nil
+	o := &output{bufio.NewWriter(f), name, f}
+	unfinished.Store(f.Name(), true)
+	return o, nil
+}
+
+// unfinished holds the names of files that have not appeared yet.
+var unfinished sync.Map
+
+// endOn ends the program, as an interrupt does without a handler, once ctx is
+// done, and removes what is half-written. It is for commands that only read and
+// write files; what it returns is to be called at their end.
+func endOn(ctx context.Context) (release func() bool) {
+	return context.AfterFunc(ctx, func() {
+		unfinished.Range(func(name, _ any) bool {
+			_ = os.Remove(name.(string))
+			return true
+		})
+		os.Exit(exitInterrupted)
+	})
 }
 
 // commit makes the file appear.

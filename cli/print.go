@@ -32,6 +32,7 @@ func printCommand() *cli.Command {
 }
 
 func runPrint(c *cli.Context) error {
+	defer endOn(c.Context)()
 	name, err := operand(c, "compiled trace")
 	if err != nil {
 		return err

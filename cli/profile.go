@@ -63,6 +63,7 @@ func runProfile(c *cli.Context) error {
 	if c.Bool("follow") {
 		return followProfile(c, o)
 	}
+	defer endOn(c.Context)()
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {

@@ -107,7 +107,7 @@ func runReplay(c *cli.Context) error {
 // interrupted returns what a replay ends with that ended early.
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return &exitError{status: 130} // 128 + SIGINT, as a shell says it
+		return &exitError{status: exitInterrupted}
 	}
 	return withHint(err)
 }
