@@ -45,10 +45,10 @@ type Backend uint8
 
 // The backends.
 const (
-	Posix  Backend = iota // the kernel, on files below the root
-	Null                  // nothing: each event has its recorded result at once
-	Memory                // a file system in the memory of this process
-	External              // Options.Output
+	Posix    Backend = iota // the kernel, on files below the root
+	Null                    // nothing: each event has its recorded result at once
+	Memory                  // a file system in the memory of this process
+	External                // Options.Output
 )
 
 var (

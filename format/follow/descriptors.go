@@ -6,10 +6,10 @@ import "pianola/format"
 // lead to it.
 type Description struct {
 	File   *File
-	Flags  int64 // canonical, those of the open and what fcntl made of them; 0 for what was not opened by a name
+	Flags  int64           // canonical, those of the open and what fcntl made of them; 0 for what was not opened by a name
 	Type   format.FileType // as noted at the open
-	Offset int64 // bytes, as far as the recording tells
-	Serial int64 // counts descriptions from 1, so that one that is used again can be told from what it was
+	Offset int64           // bytes, as far as the recording tells
+	Serial int64           // counts descriptions from 1, so that one that is used again can be told from what it was
 
 	// Data belongs to who follows. It stays when the description is used
 	// again for another.
