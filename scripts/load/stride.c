@@ -51,11 +51,11 @@ static void run(int fd, long reads, double compute, long ahead)
 		check(lseek(fd, SKIP, SEEK_CUR) >= 0, "lseek");
 		double from = now();
 		check(read(fd, buf, SIZE) == SIZE, "read");
-		double to = now();
-		spent += to - from;
+		spent += now() - from;
 		if (ahead > 0 && i + ahead < reads)
 			announce(fd, i + ahead);
-		while (now() < to + compute)
+		double until = now() + compute;
+		while (now() < until)
 			;
 	}
 	printf("%.9f %.9f\n", spent, now() - start);
