@@ -22,11 +22,13 @@ func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) 
 			dir = i
 		case a.Kind == format.Path:
 			if name := was.Str[n]; len(name) > 0 {
-				en.Str[n] = m.name(s, t, was, n, dir)
+				if moved := m.name(s, t, was, n, dir); moved != nil {
+					en.Str[n] = moved
+				}
 			}
 			n, dir = n+1, -1
 		case a.Kind == format.Text:
-			if was.Op.Info().Class == format.ClassMetadata && a.Name == "target" {
+			if a.Name == "target" && was.Str[n] != nil {
 				en.Str[n] = []byte(m.absolute(string(was.Str[n])))
 			}
 			n++
@@ -39,13 +41,14 @@ func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) 
 	}
 }
 
-// name returns the name that string n of an event is to be. dir is the place of
-// the descriptor that it is relative to, -1 for the working directory.
+// name returns the name that string n of an event is to be, nil where that is
+// what it was. dir is the place of the descriptor that it is relative to, -1 for
+// the working directory.
 func (m move) name(s *staged, t *follow.Thread, was *format.Event, n, dir int) []byte {
 	name := was.Str[n]
 	to := string(s.Path(t, was, n))
 	if !strings.HasPrefix(to, "/") {
-		return name // from a directory that is not known
+		return nil // from a directory that is not known
 	}
 	moved := m(to)
 	if name[0] != '/' {
@@ -54,10 +57,10 @@ func (m move) name(s *staged, t *follow.Thread, was *format.Event, n, dir int) [
 			from = t.Table.At(was.Args[dir]).File.Name
 		}
 		if path.Join(m(path.Clean(from)), string(name)) == moved {
-			return name
+			return nil
 		}
 	} else if moved == to {
-		return name
+		return nil
 	}
 	if strings.HasSuffix(string(name), "/") && moved != "/" {
 		moved += "/" // it demands a directory

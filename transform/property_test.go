@@ -19,7 +19,7 @@ func TestMeaningIsKept(t *testing.T) {
 		{},
 		{"coalesce=1"}, {"coalesce=300"}, {"coalesce=4KiB"}, {"coalesce=1MiB"},
 		{"vectored"}, {"vectored=3"},
-		{"direct"}, {"buffered"}, {"direct", "buffered"},
+		{"direct"}, {"buffered"}, {"direct", "buffered"}, {"reroot=/nowhere:/v"},
 		{"prefetch"}, {"prefetch=1"}, {"prefetch=20"}, {"prefetch=50us"}, {"readahead=64KiB"},
 		{"block=4KiB"}, {"block=100"},
 		{"sync=none"}, {"sync=fdatasync"}, {"sync=fsync"},
