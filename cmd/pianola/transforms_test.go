@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// Every command of docs/transforms.md prints what stands below it there. The
+// files that it is about are those that the page shows by cat.
+func TestTransformsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/transforms.md")
+	require.NoError(t, err)
+	commands, files := "", ""
+	for i, block := range strings.Split(string(page), "```console\n$ ")[1:] {
+		block, _, closed := strings.Cut(block, "```")
+		require.True(t, closed, "a console block has no end")
+		command, output, _ := strings.Cut(block, "\n")
+		if name, shown := strings.CutPrefix(command, "cat "); shown {
+			files += fmt.Sprintf("-- %s --\n%s", name, output)
+			continue
+		}
+		commands += fmt.Sprintf("exec sh -c '%s'\ncmp stdout want%d\n", strings.ReplaceAll(command, "'", "''"), i)
+		files += fmt.Sprintf("-- want%d --\n%s", i, output)
+	}
+	require.NotEmpty(t, commands)
+	name := filepath.Join(t.TempDir(), "transforms.txtar")
+	require.NoError(t, os.WriteFile(name, []byte(commands+files), 0o644))
+	testscript.Run(t, testscript.Params{Files: []string{name}, Condition: condition})
+}
