@@ -54,7 +54,7 @@ bench: deps-test build ## benchmarks, to be compared with benchstat; then what r
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
 	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
-	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) .); \
+	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
 	  done; done
 
 lint: ## vet, gofmt, staticcheck

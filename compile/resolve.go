@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,7 @@ func (m *model) resolve(s *step) reason {
 			}
 			dir = d.file.node
 		}
-		if len(name) == 0 {
+		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
 			return reasonPath
 		}
 		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
