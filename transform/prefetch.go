@@ -3,6 +3,7 @@ package transform
 import (
 	"fmt"
 	"math"
+	"sort"
 	"time"
 
 	"pianola/format"
@@ -32,7 +33,7 @@ func newPrefetch(arg string) (Func, error) {
 			return nil, fmt.Errorf("%q is neither a number of events from 1 to %d nor a time such as 20ms", arg, lookAhead)
 		}
 	}
-	return newStaged(lookAhead, func() stage { own := p; return &own }), nil
+	return newStaged(lookAhead, func() stage { return &prefetch{events: p.events, time: p.time} }), nil
 }
 
 const willNeed = 3 // of format.FadviseAdvice
@@ -43,26 +44,55 @@ const willNeed = 3 // of format.FadviseAdvice
 type prefetch struct {
 	events int   // of the thread from the advice to the read
 	time   int64 // nanoseconds from the advice to the read, 0 for as many events
+
+	// givers are the queued events that may make a descriptor what it is for
+	// later ones, and their tables.
+	givers []giver
 }
+
+type giver struct {
+	mark
+	table *follow.Table
+}
+
+// mark is an event in the queue, as long as its number is not below that of the
+// queue's first.
+type mark struct {
+	*entry
+	number int64
+	end    int64 // of the event, nanoseconds
+}
+
+// trail is what a thread has in the queue, but for advice.
+type trail struct{ marks []mark }
 
 // event implements stage.
 func (p *prefetch) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	f, d := s.About(t, e)
 	en := s.push(e)
-	en.table = t.Table
+	tr, ok := t.Data.(*trail)
+	if !ok {
+		tr = new(trail)
+		t.Data = tr
+	}
+	here := mark{en, en.number, e.End()}
+	tr.marks = append(tr.marks[firstFrom(tr.marks, s.first.number):], here)
 	if from, to, ok := s.move(e, d); ok && isFile(d) {
 		known := recentOf(d.File)
 		if e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 && !known.hold(from, to) {
-			p.announce(s, en, from, to)
+			p.announce(s, t, tr, from, to)
 		}
 		known.add(from, to)
 	} else if from, to, ok := announced(e, d); ok {
 		recentOf(d.File).add(from, to)
 	}
 	s.Apply(t, e, f, d)
-	if e.Op.Info().Effect != format.EffectNone {
-		en.table = t.Table // exec and unshare give the thread another
+	if e.Op.Info().Effect != format.EffectNone && !e.Failed() {
+		p.givers = append(p.givers, giver{here, t.Table})
+		if half := len(p.givers) / 2; p.givers[half].number < s.first.number {
+			p.givers = append(p.givers[:0], p.givers[half:]...)
+		}
 	}
 	return nil
 }
@@ -79,51 +109,59 @@ func announced(e *format.Event, d *follow.Description) (from, to int64, ok bool)
 	return from, to, isFile(d) && 0 <= from && from < to
 }
 
-// announce puts the advice for a read into the queue, which the read ends.
-func (p *prefetch) announce(s *staged, read *entry, from, to int64) {
+// firstFrom returns the first of some marks whose number is not below one.
+func firstFrom(marks []mark, number int64) int {
+	return sort.Search(len(marks), func(i int) bool { return marks[i].number >= number })
+}
+
+// announce puts the advice for a thread's newest event into the queue.
+func (p *prefetch) announce(s *staged, t *follow.Thread, tr *trail, from, to int64) {
+	here := len(tr.marks) - 1
+	read := tr.marks[here].entry
 	fd := read.Args[follow.Shapes[read.Op].FD]
-	var after, next *entry // what the advice goes behind, and the thread's event after that
-	later := read
-	for en, n := read.prev, 0; en != nil && n < p.events; en = en.prev {
-		if en.TID == read.TID && !en.injected {
-			after, next = en, later
-			later = en
-			n++
-			if p.time > 0 && en.End() <= read.Start-p.time {
-				break
-			}
-		}
-		if en.gives(fd, read) {
-			break
-		}
+	earliest := firstFrom(tr.marks, p.given(s, t, fd))
+	at := max(here-p.events, earliest)
+	if p.time > 0 {
+		later := sort.Search(here, func(i int) bool { return tr.marks[i].end > read.Start-p.time })
+		at = max(later-1, earliest)
 	}
-	if after == nil || next == read && p.events > 1 && p.time == 0 {
+	if at >= here || at == here-1 && p.events > 1 && p.time == 0 {
 		return // there is nothing that it could hide behind
 	}
+	after, next := tr.marks[at].entry, tr.marks[at+1].entry
 	advice := format.Event{Op: format.OpFadvise64, TID: read.TID, Start: after.End(), Dur: format.Unknown}
 	if p.time > 0 {
 		advice.Start = min(max(advice.Start, read.Start-p.time), max(next.Start, advice.Start))
 	}
 	advice.Args = [format.MaxArgs]int64{fd, from, to - from, willNeed}
-	for after.next != nil && after.next.injected && after.next.TID == read.TID {
-		after = after.next // what was announced first comes first
+	behind := after
+	if after.advice != nil {
+		behind = after.advice // what was announced first comes first
 	}
-	s.insert(after, &advice).injected = true
+	after.advice = s.insert(behind, &advice)
+}
+
+// given returns the number of the event from which on a descriptor is for a
+// thread what it is now, as far as the queue goes back.
+func (p *prefetch) given(s *staged, t *follow.Thread, fd int64) int64 {
+	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
+		if g := &p.givers[i]; g.gives(fd, t) {
+			return g.number
+		}
+	}
+	return s.first.number
 }
 
 // gives reports whether an event may have made a descriptor what it is for a
-// later one, or the thread of that.
-func (en *entry) gives(fd int64, later *entry) bool {
-	if en.Failed() {
-		return false
-	}
-	switch en.Op.Info().Effect {
+// thread, or the thread.
+func (g *giver) gives(fd int64, t *follow.Thread) bool {
+	switch g.Op.Info().Effect {
 	case format.EffectOpen, format.EffectDup, format.EffectFcntl:
-		return en.Ret == fd && en.table == later.table
+		return g.Ret == fd && g.table == t.Table
 	case format.EffectFork:
-		return en.Ret == int64(later.TID)
+		return g.Ret == int64(t.TID)
 	case format.EffectExec, format.EffectUnshare, format.EffectCloseRange:
-		return en.TID == later.TID
+		return g.TID == t.TID
 	}
 	return false
 }

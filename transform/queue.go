@@ -1,9 +1,6 @@
 package transform
 
-import (
-	"pianola/format"
-	"pianola/format/follow"
-)
+import "pianola/format"
 
 // entry is an event in a queue, with the memory of its strings and notes.
 type entry struct {
@@ -12,10 +9,10 @@ type entry struct {
 	gone  bool  // taken out: what is left of it is the time before it
 	spent int64 // nanoseconds by which the time after it is cut; less than 0 for an event that was put in
 
-	waits    *use          // for which the event is held
-	injected bool          // put in by the stage
-	table    *follow.Table // of the thread, where the stage asks for it
+	waits  *use   // for which the event is held
+	advice *entry // the last that was put in behind the event
 
+	number     int64 // in the order of events; that of the event before it for one that was put in
 	prev, next *entry
 	memory     []byte
 }
@@ -24,11 +21,17 @@ type entry struct {
 type queue struct {
 	first, last *entry
 	length      int
+	pushed      int64
 	free        *entry
 }
 
 // push puts a copy of an event at the end.
-func (q *queue) push(e *format.Event) *entry { return q.insert(q.last, e) }
+func (q *queue) push(e *format.Event) *entry {
+	en := q.insert(q.last, e)
+	q.pushed++
+	en.number = q.pushed
+	return en
+}
 
 // insert puts a copy of an event behind an entry, first of all where that is nil.
 func (q *queue) insert(after *entry, e *format.Event) *entry {
@@ -43,6 +46,7 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 	if after == nil {
 		en.next, q.first = q.first, en
 	} else {
+		en.number = after.number
 		en.next, after.next = after.next, en
 	}
 	if en.next == nil {
