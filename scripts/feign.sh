@@ -123,7 +123,7 @@ for i, what in enumerate(("in reads", "run time")):
         line = f"{what:10}{text:26}{a:10.4f} s{r:9.4f} s"
         if ahead:
             real, predicted = 1 - a / median("application", 0, i), 1 - r / median("replay", 0, i)
-            off = f"{predicted / real - 1:+.1%}" if real >= 0.05 else "-"  # the rounds differ by as much
+            off = f"{predicted / real - 1:+.1%}" if real >= 0.1 else "-"  # the rounds differ by as much
             line += f"{real:11.1%}{predicted:11.1%}{off:>9}"
         print(line)
 print()
