@@ -37,6 +37,7 @@ type model struct {
 	descriptors     []format.Descriptor
 	arch            format.Arch // of the recording
 	inside, outside int64       // the recorder's cost per event, nanoseconds
+	rich            int64       // and what format.Op.Rich adds to that outside
 
 	args  argMaps
 	order order
@@ -79,6 +80,9 @@ func (m *model) start(h *format.Header, tid int32) {
 			}
 			if v, ok := strings.CutPrefix(word, "outside="); ok {
 				m.outside, _ = strconv.ParseInt(v, 10, 32)
+			}
+			if v, ok := strings.CutPrefix(word, "rich="); ok {
+				m.rich, _ = strconv.ParseInt(v, 10, 32)
 			}
 		}
 	}
@@ -160,8 +164,16 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	if rest := min(e.Dur, e.End()-t.last); rest >= waited {
 		t.off += rest
 	}
-	t.cost += m.inside + m.outside
+	t.cost += m.inside + m.outsideOf(e.Op)
 	return err
+}
+
+// outsideOf returns what an event cost the application outside of its duration.
+func (m *model) outsideOf(op format.Op) int64 {
+	if op.Rich() {
+		return m.outside + m.rich
+	}
+	return m.outside
 }
 
 // compute returns the time between the thread's last event in the trace and e,
@@ -179,14 +191,14 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.Compute = compute
 	out.Off = min(t.off+offProcessor(e), compute)
 	t.off = 0
-	t.last, t.cost = e.End(), debt+m.outside
+	t.last, t.cost = e.End(), debt+m.outsideOf(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// What such a call takes is time that the application doesn't spend
 		// in I/O, and a replay doesn't make the call: it is compute.
-		t.last, t.cost = e.Start, debt+m.inside+m.outside
+		t.last, t.cost = e.Start, debt+m.inside+m.outsideOf(e.Op)
 		out.Dur = 0
 	case out.Dur >= 0:
 		out.Dur = max(out.Dur-m.inside, 0)

@@ -36,7 +36,7 @@ const (
 	MetaKernel      = "kernel"        // uname -r
 	MetaArch        = "arch"          // GOARCH
 	MetaLost        = "lost"          // events that the recorder could not keep
-	MetaCost        = "cost"          // "inside=NANOS outside=NANOS": the recorder's own time per event
+	MetaCost        = "cost"          // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
 	MetaCwd         = "cwd"           // working directory at the start, quoted
 	MetaProcess     = "process"       // a process that the recorder was attached to
 	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened

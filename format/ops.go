@@ -498,6 +498,20 @@ func canonRename(e *Event) Op {
 	return OpRename
 }
 
+// Rich reports whether a recorder reads more of a call than its registers, names
+// and what the kernel knows of a file, which costs the application more.
+func (op Op) Rich() bool { return op.Valid() && rich[op] }
+
+var rich = func() (rich [NumOps]bool) {
+	for op := range rich {
+		rich[op] = table[op].Class == ClassOpen || Op(op) == OpFstat
+		for _, a := range table[op].Args {
+			rich[op] = rich[op] || a.Kind.IsString()
+		}
+	}
+	return rich
+}()
+
 // Valid reports whether op has a row in the table.
 func (op Op) Valid() bool { return op > OpNone && op < numOps }
 

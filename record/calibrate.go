@@ -22,6 +22,10 @@ type Cost struct {
 
 	// Outside is what is added between the recorded durations.
 	Outside int64
+
+	// Rich is what is added to that where more than registers is recorded
+	// (format.Op.Rich).
+	Rich int64
 }
 
 // calibration measures a Cost on the calling thread, which must be locked: reads
@@ -32,9 +36,10 @@ type Cost struct {
 // half of the same core, adds to a round and never takes away, and of many short
 // ones some meet none.
 type calibration struct {
-	fd   int // of a regular file of a page
-	page []byte
-	free int64 // nanoseconds per call, not recorded
+	fd       int // of a regular file of a page
+	page     []byte
+	free     int64 // nanoseconds per call, not recorded
+	freeRich int64 // the same of a call that is recorded with what it returned
 }
 
 const (
@@ -54,21 +59,21 @@ func newCalibration() (*calibration, error) {
 		c.close()
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	var rounds [calibrationRounds]int64
-	for i := range rounds {
-		rounds[i] = c.round(calibrationCalls)
+	c.free, c.freeRich = math.MaxInt64, math.MaxInt64
+	for range calibrationRounds {
+		c.free = min(c.free, c.round(unix.SYS_PREAD64, calibrationCalls))
+		c.freeRich = min(c.freeRich, c.round(unix.SYS_FSTAT, calibrationCalls))
 	}
-	c.free = slices.Min(rounds[:])
 	return c, nil
 }
 
 func (c *calibration) close() { _ = unix.Close(c.fd) }
 
-// round returns how long a call takes, in nanoseconds.
-func (c *calibration) round(calls int) int64 {
+// round returns how long a call of a number takes, in nanoseconds.
+func (c *calibration) round(nr uintptr, calls int) int64 {
 	start := time.Now()
 	for range calls {
-		_, _, _ = unix.RawSyscall6(unix.SYS_PREAD64, uintptr(c.fd), uintptr(unsafe.Pointer(&c.page[0])), uintptr(len(c.page)), 0, 0, 0)
+		_, _, _ = unix.RawSyscall6(nr, uintptr(c.fd), uintptr(unsafe.Pointer(&c.page[0])), uintptr(len(c.page)), 0, 0, 0)
 	}
 	return time.Since(start).Nanoseconds() / int64(calls)
 }
@@ -80,16 +85,20 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 		return Cost{}, err
 	}
 	// The ring must hold a round, whatever its size.
-	calls := min(calibrationCalls, ring.size()/plainBytes/2)
-	whole, inner := int64(math.MaxInt64), int64(math.MaxInt64)
+	calls := min(calibrationCalls, ring.size()/richBytes/2)
+	whole, wholeRich, inner := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
 	durations := make([]int64, 0, calls)
 	var err error
 	for range calibrationRounds {
-		took := c.round(calls)
+		took := c.round(unix.SYS_PREAD64, calls)
 		if durations, err = readDurations(ring, durations[:0]); err != nil {
 			break
 		}
 		whole, inner = min(whole, took), min(inner, median(durations))
+		wholeRich = min(wholeRich, c.round(unix.SYS_FSTAT, calls))
+		if _, err = readDurations(ring, nil); err != nil {
+			break
+		}
 	}
 	if uerr := r.UnfollowSelf(); err == nil {
 		err = uerr
@@ -102,7 +111,8 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 	}
 	inside := inner - c.free
 	// A machine that was busy before and is not now makes less than nothing of it.
-	return Cost{Inside: inside, Outside: max(whole-c.free-inside, -inside)}, nil
+	added := max(whole-c.free, 0)
+	return Cost{Inside: inside, Outside: added - inside, Rich: max(wholeRich-c.freeRich-added, 0)}, nil
 }
 
 // readDurations empties the ring and appends the durations of the calls.

@@ -40,7 +40,7 @@ func commonHeader(command []string, cost Cost) *format.Header {
 	}
 	h.Set(format.MetaArch, runtime.GOARCH)
 	h.Set(format.MetaTool, "ebpf")
-	h.Set(format.MetaCost, fmt.Sprintf("inside=%d outside=%d", cost.Inside, cost.Outside))
+	h.Set(format.MetaCost, fmt.Sprintf("inside=%d outside=%d rich=%d", cost.Inside, cost.Outside, cost.Rich))
 	return h
 }
 

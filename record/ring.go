@@ -39,7 +39,8 @@ const (
 	ringBusy    = 1 << 31
 	ringDiscard = 1 << 30
 
-	plainBytes = ringHeader + bpf.PlainBytes // of a plain event, in the ring
+	plainBytes = ringHeader + bpf.PlainBytes                    // of a plain event, in the ring
+	richBytes  = ringHeader + bpf.EventBytes + bpf.DetailsBytes // of a rich one without strings
 )
 
 var errRing = errors.New("malformed ring buffer")
