@@ -127,7 +127,7 @@ func TestHeaderAndStreams(t *testing.T) {
 	tool, _ := c.Headers[0].Value(format.MetaTool)
 	require.Equal(t, "ptrace", tool)
 	cost, _ := c.Headers[0].Value(format.MetaCost)
-	require.Regexp(t, `^inside=-?\d+ outside=-?\d+$`, cost)
+	require.Regexp(t, `^inside=-?\d+ outside=-?\d+ rich=0$`, cost)
 	lost, _ := c.Headers[1].Value(format.MetaLost)
 	require.Equal(t, "0", lost)
 	var fds []int32
