@@ -49,6 +49,7 @@ bench: deps-test build ## benchmarks, to be compared with benchstat; then what r
 	sh scripts/bench-record.sh demo/bench
 	sh scripts/bench-compile.sh demo/compile
 	sh scripts/bench-replay.sh demo/replay
+	sh scripts/bench-cache.sh demo/cache
 	sh scripts/bench-prepare.sh demo/prepare
 
 fuzz: ## every fuzz target for FUZZTIME
