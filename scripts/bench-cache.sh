@@ -17,7 +17,7 @@ for i in 1 2 3 4 5; do
 	dd if=cold iflag=nocache count=0 status=none # drops it
 	"$pianola" record -o trace.txt -- sh -c 'dd if=warm of=/dev/null bs=64k status=none; dd if=cold of=/dev/null bs=64k status=none'
 	"$pianola" compile -o trace.bin trace.txt
-	"$pianola" replay --cache recorded --strict --log replay.log trace.bin >replay.out
+	"$pianola" replay --root root --keep --cache recorded --strict --log replay.log trace.bin >replay.out
 	for who in trace.bin replay.log; do
 		"$pianola" profile --json "$who" >$who.$i.json
 	done
