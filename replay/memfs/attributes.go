@@ -71,6 +71,20 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 // finder is one of these.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
+// bearer finds the file whose attribute a call is about, to be given to unref.
+// refused is what is said of a symbolic link.
+func (fs *FS) bearer(find finder, arg uintptr, name []byte, refused unix.Errno) (*inode, unix.Errno) {
+	n, err := find(fs, arg)
+	if err != 0 {
+		return nil, err
+	}
+	if err := n.mayHave(name, refused); err != 0 {
+		fs.unref(n)
+		return nil, err
+	}
+	return n, 0
+}
+
 func (fs *FS) setxattr(a args) int64  { return fs.setAttribute((*FS).byPath, a) }
 func (fs *FS) lsetxattr(a args) int64 { return fs.setAttribute((*FS).byLink, a) }
 func (fs *FS) fsetxattr(a args) int64 { return fs.setAttribute((*FS).byDescriptor, a) }
@@ -86,14 +100,11 @@ func (fs *FS) setAttribute(find finder, a args) int64 {
 	case a[3] > maxXattr:
 		return no(unix.E2BIG)
 	}
-	n, err := find(fs, a[0])
+	n, err := fs.bearer(find, a[0], name, unix.EPERM)
 	if err != 0 {
 		return no(err)
 	}
 	defer fs.unref(n)
-	if err := n.mayHave(name, unix.EPERM); err != 0 {
-		return no(err)
-	}
 	n.lock.lock()
 	defer n.lock.unlock()
 	return no(fs.assign(n, name, a[2], int64(a[3]), uint32(a[4])))
@@ -137,14 +148,11 @@ func (fs *FS) getAttribute(find finder, a args) int64 {
 	if err != 0 {
 		return no(err)
 	}
-	n, err := find(fs, a[0])
+	n, err := fs.bearer(find, a[0], name, unix.ENODATA)
 	if err != 0 {
 		return no(err)
 	}
 	defer fs.unref(n)
-	if err := n.mayHave(name, unix.ENODATA); err != 0 {
-		return no(err)
-	}
 	n.lock.rlock()
 	defer n.lock.runlock()
 	i := n.attribute(name)
@@ -204,14 +212,11 @@ func (fs *FS) removeAttribute(find finder, a args) int64 {
 	if err != 0 {
 		return no(err)
 	}
-	n, err := find(fs, a[0])
+	n, err := fs.bearer(find, a[0], name, unix.EPERM)
 	if err != 0 {
 		return no(err)
 	}
 	defer fs.unref(n)
-	if err := n.mayHave(name, unix.EPERM); err != 0 {
-		return no(err)
-	}
 	n.lock.lock()
 	defer n.lock.unlock()
 	i := n.attribute(name)
