@@ -115,20 +115,6 @@ var calls = [format.NumOps]call{
 	format.OpMadvise: callMadvise,
 }
 
-// nullCalls are those of Null: none is made, but threads are still born.
-var nullCalls = func() (null [format.NumOps]call) {
-	for op, c := range calls {
-		switch {
-		case c == nil:
-		case format.Op(op).Info().Class == format.ClassProcess:
-			null[op] = c
-		default:
-			null[op] = asRecorded
-		}
-	}
-	return null
-}()
-
 // bookkeeping are the operations that are played by the replay's own means.
 // What that takes is taken from the compute that follows, in which the trace has
 // the time of the application's calls.
@@ -137,6 +123,20 @@ var bookkeeping = func() (b [format.NumOps]bool) {
 		b[op] = calls[op] != nil && format.Op(op).Info().Class == format.ClassProcess
 	}
 	return b
+}()
+
+// nullCalls are those of Null: none is made, but threads are still born.
+var nullCalls = func() (null [format.NumOps]call) {
+	for op, c := range calls {
+		switch {
+		case c == nil:
+		case bookkeeping[op]:
+			null[op] = c
+		default:
+			null[op] = asRecorded
+		}
+	}
+	return null
 }()
 
 const (
