@@ -76,14 +76,14 @@ func hands() int { return min(max(4, 2*runtime.NumCPU()), 32) }
 
 // prepare brings about what must exist before the first event, and opens the
 // descriptors that are open then.
-func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options, bind func(*guard) error) (Prepared, error) {
+func (e *engine) prepare(ctx context.Context, r *root, want *wanted, bind func(*guard) error) (Prepared, error) {
 	begin := time.Now()
 	set, err := newFileset(e.trace.Header().Files, want.fillers)
 	if err != nil {
 		return Prepared{}, err
 	}
 	p := &preparation{
-		mode: o.Prepare, cache: o.Cache, compressibility: o.Compressibility, pool: e.pool, root: r, set: set, progress: o.Progress,
+		mode: e.Prepare, cache: e.Cache, compressibility: e.Compressibility, pool: e.pool, root: r, set: set, progress: e.Progress,
 	}
 	// All guards are copies of one that is bound: its rules are made once.
 	if err := onThread(func() error { return bind(&e.guard) }); err != nil {
@@ -98,7 +98,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, o *Options,
 	}
 	// One thread, to be thrown away, opens for the workers.
 	err = onThread(func() error {
-		if err := bind(&e.guard); err != nil || o.Prepare == PrepareOnly {
+		if err := bind(&e.guard); err != nil || e.Prepare == PrepareOnly {
 			return err
 		}
 		e.openBegins()

@@ -126,7 +126,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 	} else if e.Backend != Null {
-		if r.Prepared, err = e.prepare(ctx, at, want, &e.Options, bind); err != nil {
+		if r.Prepared, err = e.prepare(ctx, at, want, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
