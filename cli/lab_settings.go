@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -19,7 +18,7 @@ var settings = []struct {
 	name string
 	set  func(o *replay.Options, value string) error
 }{
-	{"backend", func(o *replay.Options, v string) (err error) { o.Backend, err = parseOwnBackend(v); return err }},
+	{"backend", func(o *replay.Options, v string) error { return o.SetBackend(v) }},
 	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = replay.ParseCache(v); return err }},
 	{"timing", func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
 	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
@@ -28,16 +27,6 @@ var settings = []struct {
 	{"compressibility", func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
 	{"memory", func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
 	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
-}
-
-// parseOwnBackend reads a backend that is no program's: what one takes is the
-// program's own time.
-func parseOwnBackend(text string) (replay.Backend, error) {
-	b, err := replay.ParseBackend(text)
-	if err == nil && b == replay.External {
-		err = errors.New("a laboratory times no programs")
-	}
-	return b, err
 }
 
 // parseSpeed reads what compute is divided by.

@@ -1,8 +1,10 @@
 // Package cli is the command pianola, for its own main package and for others
-// that have more transforms than it has:
+// that have more transforms, formats of recordings or backends than it has:
 //
 //	func main() {
 //		transform.Register(transform.Transform{Name: "mine", New: …})
+//		foreign.Register(foreign.Format{Name: "theirs", Is: …, Open: …})
+//		replay.Register("simulated", open)
 //		cli.Main()
 //	}
 //

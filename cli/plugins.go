@@ -102,14 +102,11 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 }
 
 // parseBackend reads what plays the events: a backend by its name, or a program.
-func parseBackend(c *cli.Context, o *replay.Options) (err error) {
+func parseBackend(c *cli.Context, o *replay.Options) error {
 	name := c.String("backend")
 	if !plugin.Is(name) {
-		if o.Backend, err = replay.ParseBackend(name); err != nil {
+		if err := o.SetBackend(name); err != nil {
 			return usage(c, "--backend: %v", err)
-		}
-		if o.Backend == replay.External {
-			return usage(c, "--backend: %s names no program", name)
 		}
 		return nil
 	}

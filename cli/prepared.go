@@ -26,7 +26,7 @@ func prepareOptions(c *cli.Context, o *replay.Options) (err error) {
 	case o.Prepare == replay.PrepareNever && o.Root == "":
 		return usage(c, "--prepare never: no --root that was prepared")
 	case o.Prepare == replay.PrepareOnly && o.Backend != replay.Posix:
-		return usage(c, "--prepare only: the backend %s has no files", o.Backend)
+		return usage(c, "--prepare only: the backend %s has no files", c.String("backend"))
 	case o.Prepare == replay.PrepareOnly && c.IsSet("log"):
 		return usage(c, "--log: nothing is replayed")
 	}

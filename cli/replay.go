@@ -259,9 +259,9 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, usage(c, "--compressibility: %d is not from 0 to 100", o.Compressibility)
 	case o.Root != "" && o.Backend != replay.Posix:
-		return o, usage(c, "--root: the backend %s has no use for it", o.Backend)
+		return o, usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	case o.Keep && o.Backend != replay.Posix:
-		return o, usage(c, "--keep: the backend %s leaves no files", o.Backend)
+		return o, usage(c, "--keep: the backend %s leaves no files", c.String("backend"))
 	}
 	return o, nil
 }

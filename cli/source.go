@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +16,25 @@ import (
 	"pianola/plugin"
 )
 
+// A pattern is a format of recordings like any other.
+func init() {
+	foreign.Register(foreign.Format{
+		Name: "pattern", Is: pattern.Is,
+		Open: func(r io.Reader, name string) (format.Reader, error) {
+			p, err := pattern.Parse(r, name)
+			if err != nil {
+				return nil, err
+			}
+			return p.Reader(), nil
+		},
+	})
+}
+
 // sources is a recording in one or more files, compressed or not, in any of
-// the formats that package foreign knows, or a pattern.
+// the formats that package foreign knows.
 type sources struct {
 	*foreign.Recording
-	last    *foreign.Reader
-	pattern *pattern.Pattern // nil for a recording
+	last *foreign.Reader
 
 	shown *progress // of the pass
 	done  int64     // bytes read in this pass
@@ -46,34 +58,10 @@ func inspect(o foreign.Options, names ...string) (*sources, error) {
 
 // look finds out what the files are.
 func (s *sources) look(o foreign.Options, files []foreign.File) (_ *sources, err error) {
-	if len(files) == 1 {
-		if s.pattern, err = openPattern(files[0]); err != nil {
-			return nil, err
-		}
-	}
-	if s.pattern != nil {
-		s.Recording = &foreign.Recording{}
-		return s, nil
-	}
 	if s.Recording, err = foreign.Inspect(files, o); err != nil {
 		return nil, err
 	}
 	return s, nil
-}
-
-// openPattern returns the pattern that a file is, nil where it is none.
-func openPattern(f foreign.File) (*pattern.Pattern, error) {
-	src, err := f.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	b := bufio.NewReaderSize(src, 64<<10)
-	// What can't be read is for foreign to say.
-	if head, _ := b.Peek(b.Size()); !pattern.Is(head) {
-		return nil, nil
-	}
-	return pattern.Parse(b, f.Name)
 }
 
 // count shows how far a pass has come.
@@ -87,9 +75,6 @@ func (s *sources) count(n int) {
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
 	s.done = 0
-	if s.pattern != nil {
-		return s.pattern.Reader(), nil
-	}
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"pianola/lab":                 {"pianola/profile"},
 	"pianola/cli":                 {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":         {"pianola/cli"},
-	"pianola/docs/plugins/go":     {"pianola/cli", "pianola/format", "pianola/transform"},
+	"pianola/docs/plugins/go":     {"pianola/cli", "pianola/format", "pianola/format/foreign", "pianola/replay", "pianola/transform"},
 	"pianola/docs/plugins/log":    {},
 	"pianola/scripts/load":        {},
 	"pianola/scripts/pictures":    {"github.com/chromedp/"},

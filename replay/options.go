@@ -55,7 +55,7 @@ var (
 	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
 	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
 	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
-	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory", External: "exec"}
+	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory", External: "external"}
 )
 
 func (t Timing) String() string  { return timingNames[t] }
@@ -71,11 +71,6 @@ func ParseWait(name string) (Wait, error) { return choose[Wait]("way to wait", w
 
 // ParseOrder returns the order of that name.
 func ParseOrder(name string) (Order, error) { return choose[Order]("order", orderNames, name) }
-
-// ParseBackend returns the backend of that name.
-func ParseBackend(name string) (Backend, error) {
-	return choose[Backend]("backend", backendNames, name)
-}
 
 func choose[T ~uint8](what string, names []string, name string) (T, error) {
 	i := slices.Index(names, name)

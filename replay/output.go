@@ -3,6 +3,10 @@ package replay
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	"pianola/format"
 )
@@ -23,6 +27,43 @@ type Output interface {
 // OpenOutput makes the Output of a trace. Calls of Play must return soon after
 // ctx is done.
 type OpenOutput func(ctx context.Context, t format.Trace) (Output, error)
+
+var registry struct {
+	sync.Mutex
+	outputs map[string]OpenOutput
+}
+
+// Register makes an Output a backend that SetBackend knows by a name. It panics
+// where the name is taken or no command line can hold it. It may be called
+// concurrently.
+func Register(name string, open OpenOutput) {
+	registry.Lock()
+	defer registry.Unlock()
+	switch _, taken := registry.outputs[name]; {
+	case taken || slices.Contains(backendNames, name):
+		panic("replay: backend " + name + " is registered twice")
+	case name == "" || open == nil || strings.ContainsAny(name, "=:+,"):
+		panic(fmt.Sprintf("replay: backend %q can't be registered", name))
+	}
+	if registry.outputs == nil {
+		registry.outputs = make(map[string]OpenOutput)
+	}
+	registry.outputs[name] = open
+}
+
+// SetBackend sets Backend, and Output where the name is a registered one.
+func (o *Options) SetBackend(name string) (err error) {
+	registry.Lock()
+	defer registry.Unlock()
+	if open, ok := registry.outputs[name]; ok {
+		o.Backend, o.Output = External, open
+		return nil
+	}
+	names := append(slices.Clone(backendNames[:External]), slices.Sorted(maps.Keys(registry.outputs))...)
+	o.Output = nil
+	o.Backend, err = choose[Backend]("backend", names, name)
+	return err
+}
 
 // externalCalls are those of External: all events are handed over, and threads
 // are born besides.

@@ -66,7 +66,7 @@ func TestOutput(t *testing.T) {
 	events := readAll(t, res.Events())
 	require.EqualValues(t, 3, events[0].Ret)
 	meta, _ := res.Events().Header().Value(format.MetaReplay)
-	require.Contains(t, meta, "backend=exec")
+	require.Contains(t, meta, "backend=external")
 }
 
 func TestOutputFails(t *testing.T) {
@@ -96,9 +96,30 @@ func TestOutputFails(t *testing.T) {
 
 func TestOutputOptions(t *testing.T) {
 	_, err := Run(t.Context(), newRoll(1), Options{Backend: External})
-	require.ErrorContains(t, err, "the backend exec, and no other, plays to an output")
+	require.ErrorContains(t, err, "the backend external, and no other, plays to an output")
 	o := (&answers{}).options()
 	o.Backend = Null
 	_, err = Run(t.Context(), newRoll(1), o)
-	require.ErrorContains(t, err, "the backend exec, and no other, plays to an output")
+	require.ErrorContains(t, err, "the backend external, and no other, plays to an output")
+}
+
+func TestRegister(t *testing.T) {
+	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
+	Register("answers", a.options().Output)
+	var o Options
+	require.EqualError(t, o.SetBackend("answer"), `unknown backend "answer": want posix, null, memory, answers`)
+	require.EqualError(t, o.SetBackend("external"), `unknown backend "external": want posix, null, memory, answers`)
+	require.NoError(t, o.SetBackend("answers"))
+	require.Equal(t, External, o.Backend)
+	res, err := Run(t.Context(), twoThreads(), o)
+	require.NoError(t, err)
+	require.Zero(t, res.Failed)
+	require.NoError(t, o.SetBackend("null"))
+	require.Equal(t, Null, o.Backend)
+	require.Nil(t, o.Output)
+
+	for _, name := range []string{"answers", "posix", "external", "", "exec:x", "a=b", "a,b"} {
+		require.Panics(t, func() { Register(name, a.options().Output) }, name)
+	}
+	require.Panics(t, func() { Register("nothing", nil) })
 }

@@ -34,6 +34,14 @@ func openPart(r *Recording, f File) (*Reader, error) {
 		rd.events = script.NewReader(src, f.Name)
 	case Strace:
 		rd.events, rd.strace = script.NewReader(src, f.Name), &r.strace
+	case Registered:
+		if rd.events, err = r.Format.Open(src, f.Name); err != nil {
+			src.Close()
+			return nil, err
+		}
+		if c, ok := rd.events.(io.Closer); ok {
+			rd.closers = append(rd.closers, c)
+		}
 	default:
 		rd.events = newLines(src, f.Name, newParser(r))
 	}
@@ -106,7 +114,7 @@ func (r *Reader) Header() *format.Header {
 // Close closes the files.
 func (r *Reader) Close() error {
 	var err error
-	for _, c := range r.closers {
+	for _, c := range slices.Backward(r.closers) {
 		err = errors.Join(err, c.Close())
 	}
 	r.closers = nil

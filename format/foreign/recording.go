@@ -22,9 +22,10 @@ const (
 	FioV3
 	Iozone
 	IOProf
+	Registered // by Register
 )
 
-var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log"}
+var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log", "a registered format"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -52,6 +53,7 @@ type Recording struct {
 	Kind    Kind
 	Dialect script.Dialect // of scripts; Unrecognised where there is no event
 	Log     bool           // it is the log of a replay
+	Format  *Format        // of the kind Registered; nil of others
 
 	files   []File
 	options Options
@@ -73,7 +75,7 @@ func Inspect(files []File, o Options) (*Recording, error) {
 	}
 	r := &Recording{files: files, options: o}
 	var err error
-	if r.Kind, err = r.recognise(files[0]); err != nil {
+	if r.Kind, r.Format, err = recognise(files[0]); err != nil {
 		return nil, err
 	}
 	if r.Kind == Script {
@@ -95,24 +97,30 @@ func Inspect(files []File, o Options) (*Recording, error) {
 	return r, nil
 }
 
-// recognise returns the kind of a file, Script for whatever is of no other.
-func (r *Recording) recognise(f File) (Kind, error) {
+// recognise returns the kind of a file, Script for whatever is of no other, and
+// the format of a Registered one.
+func recognise(f File) (Kind, *Format, error) {
 	src, err := f.Open()
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer src.Close()
-	b := bufio.NewReaderSize(src, 64<<10)
+	b := bufio.NewReaderSize(src, headSize)
+	// What can't be read is an error below.
+	head, _ := b.Peek(headSize)
+	if known := registered(head); known != nil {
+		return Registered, known, nil
+	}
 	for first := true; ; first = false {
 		line, err := b.ReadSlice('\n')
 		if kind, ok := kindOf(bytes.TrimSpace(line), first); ok {
-			return kind, nil
+			return kind, nil, nil
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == bufio.ErrBufferFull {
-			return Script, nil
+			return Script, nil, nil
 		}
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", f.Name, err)
+			return 0, nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"pianola/format"
+	"pianola/replay"
+)
+
+// slowSync is a disk on which a sync takes 5 ms and nothing else takes any
+// time.
+type slowSync struct{}
+
+func openSlowSync(context.Context, format.Trace) (replay.Output, error) { return slowSync{}, nil }
+
+// Play implements replay.Output.
+func (slowSync) Play(_ int32, r *format.Record) (int64, error) {
+	if r.Op.Info().Class == format.ClassSync {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return r.Ret, nil
+}
+
+// Close implements replay.Output.
+func (slowSync) Close() error { return nil }
