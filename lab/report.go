@@ -103,5 +103,5 @@ var measures = []struct {
 
 // alone returns what a trial's runs say by themselves.
 func (t *Trial) alone() *profile.Comparison {
-	return profile.Compare(t.profiles, t.profiles)
+	return profile.Compare(nil, t.profiles)
 }
