@@ -102,7 +102,7 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && unrepeatable(e) {
 		why = reasonResult
 	}
-	if why == reasonNone && impossible(s) {
+	if why == reasonNone && impossible(s, m.trail) {
 		why = reasonResult
 		m.unexplained(e, s.at[0], "not possible")
 	}
@@ -151,18 +151,26 @@ func unrepeatable(e *format.Event) bool {
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
-// impossible reports whether no file system can have behaved like that: changed
-// its root, made a second name of a directory, or put one into itself. The
-// simulation would not survive it.
-func impossible(s *step) bool {
+// impossible reports whether no file system can have behaved like that: found
+// something in a file, changed its root, made a second name of a directory, or
+// put one into itself. The simulation would not survive it. Passed are the names
+// on the way.
+func impossible(s *step, passed []*entry) bool {
 	if s.e.Ret < 0 {
 		return false
+	}
+	for _, way := range [][]*entry{s.from[:], passed} {
+		for _, e := range way {
+			if e != nil && e.node != nil && e.node.isLeaf() {
+				return true
+			}
+		}
 	}
 	switch s.out.Op {
 	case format.OpOpenm:
 		return s.at[0].dir == nil && s.out.Args[1]&format.TMPFILE == 0
 	case format.OpRename, format.OpRenameat2, format.OpLink:
-		if s.out.Op == format.OpLink && s.at[0].node != nil && s.at[0].node.typ == format.TypeDir {
+		if s.out.Op == format.OpLink && s.at[0].node != nil && s.at[0].node.kind() == format.TypeDir {
 			return true
 		}
 		for _, at := range s.at {

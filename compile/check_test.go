@@ -140,10 +140,14 @@ func (c *checker) names() {
 	if c.fault != nil || c.paths == compile.Flat {
 		return
 	}
-	at := map[string]bool{".": true} // is it a directory
+	type file struct{ dir bool }
+	at := map[string]*file{".": {true}} // names of one file lead to the same
 	for _, f := range c.header.Files {
-		at[f.Path] = f.Type == format.TypeDir
+		if at[f.Path] = at[f.Link]; f.Link == "" {
+			at[f.Path] = &file{f.Type == format.TypeDir}
+		}
 	}
+	isDir := func(p string) bool { f := at[p]; return f != nil && f.dir }
 	there := func(p string) bool { _, ok := at[p]; return ok }
 	empty := func(p string) bool {
 		for q := range at {
@@ -160,7 +164,7 @@ func (c *checker) names() {
 		}
 		one, two := path.Clean(string(e.Str[0])), path.Clean(string(e.Str[1]))
 		for dir := range c.begins {
-			if !at[dir] {
+			if !isDir(dir) {
 				c.breach("event %d: a path begins in %q, which is gone by now", i, dir)
 				return
 			}
@@ -176,10 +180,10 @@ func (c *checker) names() {
 				if there(one) {
 					continue
 				}
-				if !at[path.Dir(one)] {
+				if !isDir(path.Dir(one)) {
 					return
 				}
-				at[one] = false
+				at[one] = &file{}
 			} else if !there(one) {
 				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
 			}
@@ -187,16 +191,16 @@ func (c *checker) names() {
 			if e.Op == format.OpSymlink {
 				one = two
 			}
-			if there(one) || !at[path.Dir(one)] {
+			if there(one) || !isDir(path.Dir(one)) {
 				return
 			}
-			at[one] = e.Op == format.OpMkdir
+			at[one] = &file{e.Op == format.OpMkdir}
 		case format.OpUnlink, format.OpRmdir:
 			if !there(one) {
 				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
 				return
 			}
-			if at[one] != (e.Op == format.OpRmdir) || !empty(one) || one == "." {
+			if isDir(one) != (e.Op == format.OpRmdir) || !empty(one) || one == "." {
 				return
 			}
 			delete(at, one)
@@ -205,32 +209,35 @@ func (c *checker) names() {
 				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
 				return
 			}
-			if at[one] || there(two) || !at[path.Dir(two)] {
+			if isDir(one) || there(two) || !isDir(path.Dir(two)) {
 				return
 			}
-			at[two] = false
+			at[two] = at[one]
 		case format.OpRename:
 			if !there(one) {
 				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
 				return
 			}
-			if one == two || !at[one] && strings.HasPrefix(one, two) {
+			if at[one] == at[two] {
+				continue // two names of one file stay as they are
+			}
+			if !isDir(one) && strings.HasPrefix(one, two) {
 				return
 			}
-			if !at[path.Dir(two)] || strings.HasPrefix(two+"/", one+"/") || one == "." ||
-				there(two) && (at[one] != at[two] || !empty(two)) || strings.HasPrefix(one, two+"/") {
+			if !isDir(path.Dir(two)) || strings.HasPrefix(two+"/", one+"/") || one == "." ||
+				there(two) && (isDir(one) != isDir(two) || !empty(two)) || strings.HasPrefix(one, two+"/") {
 				return
 			}
-			for q, dir := range at {
+			for q, f := range at {
 				if q == one || strings.HasPrefix(q, one+"/") {
 					delete(at, q)
-					at["\x00"+two+q[len(one):]] = dir
+					at["\x00"+two+q[len(one):]] = f
 				}
 			}
-			for q, dir := range at {
+			for q, f := range at {
 				if q[0] == 0 {
 					delete(at, q)
-					at[q[1:]] = dir
+					at[q[1:]] = f
 				}
 			}
 		case format.OpRenameat2: // exchanges and the like: too rare to model

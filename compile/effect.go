@@ -187,14 +187,11 @@ func (m *model) opened(s *step, why reason) reason {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
 		d.file.node = &node{typ: format.TypeReg, created: true, cached: -1}
-		// It has no name; an entry that no lookup finds stands for one.
-		d.file.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: present, node: d.file.node}
+		// It has no name: as of a file that was removed, its entry leads to nothing.
+		d.file.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
 		return why
 	case m.creates(e, at, flags, &f):
-		if at.state == present {
-			m.unexplained(e, at, "created although it was there")
-		}
-		m.order.renamed(at)
+		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
 		if m.options.Filter != nil {
 			m.used[d.file.id] = true // whatever it wants: names are made here

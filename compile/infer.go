@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // there notes that a successful call found something at an entry.
 func (m *model) there(e *format.Event, at *entry) {
@@ -55,26 +59,36 @@ func (m *model) failed(s *step, at *entry) {
 			at.node.size = max(at.node.size, emptyListing+1)
 		}
 	case enotdir:
-		if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
-			m.names.exists(at)
-		} else {
-			// Some name on the way is no directory: the last, unless another
-			// is known not to be one, or this one to be one.
-			at = at.dir.at
-			for up := at; up.dir != nil; up = up.dir.at {
-				if up.state == present && up.node.typ != format.TypeDir && up.node.typ != format.TypeUnknown {
-					return
-				}
-			}
-			if at.dir == nil || at.state == present && (at.node.typ == format.TypeDir || at.node.holds()) {
-				return
-			}
-			m.names.exists(at)
-		}
-		if at.node.typ == format.TypeUnknown {
-			at.node.typ = format.TypeReg
+		m.noDirectory(s, at)
+	}
+}
+
+// noDirectory learns from ENOTDIR that a name which the call passed through, or
+// the last if that was to be a directory, is none: the last that can be, unless
+// another is known to be none.
+func (m *model) noDirectory(s *step, at *entry) {
+	on := m.trail
+	if s.from[0] != nil {
+		on = append([]*entry{s.from[0]}, on...)
+	}
+	if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
+		on = append(slices.Clip(on), at)
+	}
+	var last *entry
+	for _, e := range on {
+		switch {
+		case e.state == unknown, e.state == present && e.node.typ == format.TypeUnknown && !e.node.holds():
+			last = e
+		case e.state == present && e.node.typ != format.TypeDir && e.node.typ != format.TypeUnknown && (e == at || e.node.target == ""):
+			return
 		}
 	}
+	if last == nil {
+		m.unexplained(s.e, at, "no directory although all on the way are")
+		return
+	}
+	m.names.exists(last)
+	last.node.typ = format.TypeReg
 }
 
 // emptyListing is what getdents64 returns for a directory with nothing but "."
@@ -136,8 +150,17 @@ func (m *model) makes(s *step, typ format.FileType) *node {
 		m.failed(s, s.at[0])
 		return nil
 	}
-	m.order.renamed(s.at[0])
+	m.newAt(s, s.at[0])
 	return m.names.create(s.at[0], typ)
+}
+
+// newAt notes that the event made a name of which it was not to be expected
+// that it is there.
+func (m *model) newAt(s *step, at *entry) {
+	if at.state == present {
+		m.unexplained(s.e, at, "created although it was there")
+	}
+	m.order.renamed(at)
 }
 
 func (m *model) mkdir(s *step) { m.makes(s, format.TypeDir) }
@@ -247,8 +270,12 @@ func (m *model) link(s *step) {
 	}
 	m.there(s.e, s.at[0])
 	m.order.named(s.at[:1])
-	m.order.renamed(s.at[1])
-	m.names.put(s.at[1], s.at[0].node)
+	m.newAt(s, s.at[1])
+	nd := s.at[0].node
+	if nd.typ == format.TypeUnknown {
+		nd.typ = format.TypeReg // of directories there are no links
+	}
+	m.names.put(s.at[1], nd)
 }
 
 // subject returns the file that a successful call on a path or a descriptor is

@@ -25,8 +25,9 @@ type node struct {
 	shown   bool              // but holds a name that is not
 	created bool              // by the trace
 
+	first *entry // where it was at the start or, if created, came to be
+
 	// The file as it was at the start; meaningful only where !created.
-	first  *entry // where it was
 	mode   uint32 // permissions, 0 where not known
 	needs  uint32 // permissions that the trace proves, for where they are not known
 	size   int64  // bytes, of a directory those that getdents64 returned
@@ -51,6 +52,34 @@ type node struct {
 	ends    []place // reads that found the end, and seeks to it, since it changed
 	changes []place // of a directory's entries
 	kept    []place // failures to remove a directory
+}
+
+// kind returns the type that the trace takes the file to have: what ever held
+// something is a directory, and what nothing is known of a file.
+func (nd *node) kind() format.FileType {
+	switch {
+	case nd.holds():
+		return format.TypeDir
+	case nd.typ == format.TypeUnknown:
+		return format.TypeReg
+	}
+	return nd.typ
+}
+
+// isLeaf reports whether the file is known to be none that can hold others. What
+// a link leads to that is not known can.
+func (nd *node) isLeaf() bool {
+	return nd.typ != format.TypeUnknown && nd.typ != format.TypeDir && nd.typ != format.TypeLnk
+}
+
+// holds reports whether a directory, if it is one, ever held anything.
+func (nd *node) holds() bool {
+	for _, e := range nd.entries {
+		if e.existed || e.made || e.state == present {
+			return true
+		}
+	}
+	return false
 }
 
 // state is what the simulation knows of a name at this point.
@@ -172,7 +201,7 @@ func (n *names) exists(e *entry) bool {
 	}
 	expected := e.state == unknown
 	if e.state = present; e.node == nil {
-		e.node = &node{at: e, cached: -1}
+		e.node = &node{at: e, first: e, cached: -1}
 	}
 	if !expected && (e.existed || e.made || e.dir.created) {
 		e.node.created = true
@@ -198,16 +227,28 @@ func (n *names) heldBy(e *entry) {
 
 // create notes that the trace made a new file or directory at e.
 func (n *names) create(e *entry, typ format.FileType) *node {
-	nd := &node{typ: typ, created: true, cached: -1}
+	nd := &node{typ: typ, first: e, created: true, cached: -1}
 	if typ == format.TypeDir && e.node != nil && e.state != present {
 		// Names below it were asked for before it was there.
 		nd.entries = e.node.entries
 		for _, below := range nd.entries {
-			below.dir, below.state = nd, absent
+			below.dir = nd
 		}
+		nd.clear()
 	}
 	n.put(e, nd)
 	return nd
+}
+
+// clear notes that a directory which the trace made is empty, and so is what
+// stands in for those below it.
+func (nd *node) clear() {
+	nd.created = true
+	for _, e := range nd.entries {
+		if e.state = absent; e.node != nil {
+			e.node.clear()
+		}
+	}
 }
 
 // put notes that the trace put nd at e.
@@ -215,9 +256,10 @@ func (n *names) put(e *entry, nd *node) {
 	e.node, e.state, e.moved = nd, present, true
 	nd.at = e
 	n.heldBy(e)
-	if nd.typ == format.TypeDir {
+	if nd.entries != nil {
 		n.gen++
-	} else if !e.existed {
+	}
+	if nd.typ != format.TypeDir && !e.existed {
 		e.made = true
 	}
 }
@@ -227,9 +269,12 @@ func (n *names) gone(e *entry) {
 	e.node, e.state, e.moved = nil, absent, true
 }
 
-// stays reports whether a directory is the same, under the same path, from the
-// start to the end.
+// stays reports whether an entry is a directory, and the same under the same
+// path from the start to the end.
 func (n *names) stays(e *entry) bool {
+	if e.first == nil || e.first.kind() != format.TypeDir {
+		return false
+	}
 	for ; e.dir != nil; e = e.dir.at {
 		if !e.existed || e.moved {
 			return false

@@ -99,9 +99,13 @@ func (m *model) settleNames() {
 	m.names.gen++
 }
 
-// standard reports whether an entry lies in a standard directory.
+// standard reports whether an entry lies in a standard directory, and always
+// lay there.
 func (m *model) standard(e *entry) bool {
 	for e.dir != m.names.root {
+		if e.dir.at != e.dir.first {
+			return false
+		}
 		e = e.dir.at
 	}
 	return standard[e.comp]
@@ -120,13 +124,7 @@ func (m *model) addFile(p *plan, e *entry) {
 		return
 	}
 	nd := e.first
-	f := format.File{Path: name, Type: nd.typ, Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
-	if nd.holds() {
-		f.Type = format.TypeDir
-	}
-	if f.Type == format.TypeUnknown {
-		f.Type = format.TypeReg
-	}
+	f := format.File{Path: name, Type: nd.kind(), Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse}
 	if f.Mode == 0 {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
 			f.Mode = defaultDirMode
@@ -169,14 +167,4 @@ func withParents(files []format.File) []format.File {
 		}
 	}
 	return whole
-}
-
-// holds reports whether a directory, if it is one, ever held anything.
-func (nd *node) holds() bool {
-	for _, e := range nd.entries {
-		if e.existed || e.made || e.state == present {
-			return true
-		}
-	}
-	return false
 }
