@@ -54,6 +54,7 @@ type trialDocument struct {
 	Name  string   `json:"name"`
 	Steps []string `json:"steps"`
 	Root  string   `json:"root,omitempty"`
+	Same  bool     `json:"unchanged"` // the trace
 	Runs  int      `json:"runs"`
 	profile.SecondsByRow
 	RunSeconds []float64 `json:"run_seconds"` // of each run, in their order
@@ -80,7 +81,7 @@ type Against struct {
 
 func newTrialDocument(r *row) trialDocument {
 	t := trialDocument{
-		Name: r.Candidate.String(), Steps: append([]string{}, r.Candidate...), Root: r.Root, Runs: len(r.profiles), RunSeconds: []float64{},
+		Name: r.Candidate.String(), Steps: append([]string{}, r.Candidate...), Root: r.Root, Same: r.Unchanged, Runs: len(r.profiles), RunSeconds: []float64{},
 		Failed: r.Failed(), Differed: r.Differed(), Breaks: r.breaks, Example: r.example,
 		Against: newAgainst(r.against), OnRoot: newAgainst(r.own),
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,7 +90,8 @@ most gained: prefetch=4+cache=cold took 49.9 % less time than the baseline, 49.6
 }
 
 func TestConclusion(t *testing.T) {
-	base := trial("", 6, 1000, 500, 20)
+	base, faster, broken := trial("", 6, 1000, 500, 20), trial("", 6, 500, 50, 20, "a"), &Trial{Candidate: Candidate{"b"}}
+	broken.Add(run(10, 1, 1), 1, 0, "1 × open")
 	for _, c := range []struct {
 		name   string
 		trials []*Trial
@@ -99,7 +101,11 @@ func TestConclusion(t *testing.T) {
 		{"few runs", []*Trial{trial("", 5, 500, 50, 20, "a")}, "too few runs to tell a gain from noise: 6 of each can"},
 		{"slower", []*Trial{trial("", 6, 1500, 50, 20, "a")}, "no candidate is found to gain"},
 		{"the same", []*Trial{trial("", 6, 1000, 500, 20, "a")}, "no candidate is found to gain"},
-		{"without runs", []*Trial{trial("", 0, 0, 0, 0, "a")}, "no candidate has the results of the baseline"},
+		{"without runs", []*Trial{trial("", 0, 0, 0, 0, "a")}, "no candidate was replayed"},
+		{"broken", []*Trial{broken, trial("", 0, 0, 0, 0, "a")}, "no candidate has the results of the baseline"},
+		{"ten", slices.Repeat([]*Trial{faster}, 10), "most gained: a took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence"},
+		{"many", slices.Repeat([]*Trial{faster}, 64), "most gained: a took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence" +
+			"; of 64 that change nothing one gains by chance in up to 27 % of experiments, so try it again by itself"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := &Report{Trials: append([]*Trial{base}, c.trials...)}
@@ -117,6 +123,42 @@ func TestBreaks(t *testing.T) {
 	out := text(t, &Report{Trials: []*Trial{base, same, more}})
 	require.Contains(t, out, "\nbaseline: 3 × read\nb: breaks results: 1 × open\n")
 	require.NotContains(t, out, "a: breaks")
+}
+
+// A root on which the baseline itself breaks results has no candidate that
+// doesn't, though all break the same.
+func TestBrokenRoot(t *testing.T) {
+	full := func(millis int64, steps ...string) *Trial {
+		f := &Trial{Candidate: steps, Root: "/full"}
+		for i := range int64(6) {
+			f.Add(run(millis+i, 1, 1), 22, 22, "22 × write: recorded 4096, got ENOSPC")
+		}
+		return f
+	}
+	r := &Report{Trials: []*Trial{trial("/a", 6, 1000, 500, 20), trial("/a", 6, 900, 400, 20, "a"), full(100), full(90, "a")}}
+	out := text(t, r)
+	require.Contains(t, out, "baseline on /full: breaks results: 22 × write")
+	require.Contains(t, out, "a on /full: breaks results: 22 × write")
+	require.Contains(t, out, "most gained: a on /a took 9.9")
+}
+
+// What a candidate did not change is said, and no name breaks the table.
+func TestUnchanged(t *testing.T) {
+	same := trial("", 6, 1000, 500, 20, "exec:sed -e '\n\ts/a/b/'")
+	same.Unchanged = true
+	r := &Report{Trials: []*Trial{trial("", 6, 1000, 500, 20), same}}
+	require.Contains(t, text(t, r), "\nexec:sed -e '  s/a/b/': the trace is that of the baseline\n")
+	var d document
+	require.NoError(t, json.Unmarshal(written(t, r), &d))
+	require.True(t, d.Candidates[0].Same)
+	require.False(t, d.Baseline.Same)
+}
+
+// A pattern has no application.
+func TestWithoutApplication(t *testing.T) {
+	r := &Report{Application: &profile.Profile{}, Trials: []*Trial{trial("", 1, 1000, 500, 20)}}
+	r.Application.Categories[profile.Reads] = profile.Total{Calls: 3, Unknown: 3}
+	require.NotRegexp(t, `(?m)^application +–`, text(t, r))
 }
 
 // Of several roots each trial is set against the first baseline, and against

@@ -3,8 +3,10 @@ package lab
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"pianola/profile"
 )
@@ -34,6 +36,8 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.label(t.Trial), t.example)
 		case i == 0 && t.Differed() > 0:
 			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), t.example)
+		case t.Unchanged:
+			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.label(t.Trial))
 		}
 	}
 	if c := r.conclusion(rows); c != "" {
@@ -68,11 +72,18 @@ func (r *Report) roots() bool {
 	return false
 }
 
+// label names a trial in one cell of one line.
 func (r *Report) label(t *Trial) string {
+	name := t.Candidate.String()
 	if r.roots() && t.Root != "" {
-		return t.Candidate.String() + " on " + t.Root
+		name += " on " + t.Root
 	}
-	return t.Candidate.String()
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return ' '
+		}
+		return c
+	}, name)
 }
 
 func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k profile.Category) {
@@ -92,11 +103,13 @@ func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k pro
 	fmt.Fprintln(table, strings.Join(head, "\t"))
 	if r.Application != nil && len(rows[0].profiles) > 0 {
 		c := profile.Compare(rows[0].profiles, []*profile.Profile{r.Application})
-		cells := []string{"application", seconds(c.Rows[k].Replay.Seconds), ratio(&c.Rows[k])}
-		for len(cells) < len(head) {
-			cells = append(cells, none)
+		if v := &c.Rows[k]; v.Replay.Seconds != nil { // a pattern has none
+			cells := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
+			for len(cells) < len(head) {
+				cells = append(cells, none)
+			}
+			fmt.Fprintln(table, strings.Join(cells, "\t"))
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	for i := range rows {
 		t := &rows[i]
@@ -171,24 +184,42 @@ func (r *Report) conclusion(rows []row) string {
 	if len(rows) == 1 {
 		return ""
 	}
-	if rows[1].rank() > 0 {
-		return "no candidate has the results of the baseline"
-	}
+	n := 0 // candidates to choose from
 	for i := range rows[1:] {
-		t := &rows[1+i]
-		if t.rank() > 0 {
-			break
+		if rows[1+i].rank() == 0 {
+			n++
 		}
+	}
+	switch {
+	case n == 0 && rows[1].rank() == 1:
+		return "no candidate has the results of the baseline"
+	case n == 0:
+		return "no candidate was replayed"
+	}
+	for i := range rows[1 : 1+n] {
+		t := &rows[1+i]
 		v := &t.against.Rows[profile.NumCategories]
 		switch {
 		case v.Finding == profile.TooFewRuns:
 			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", profile.MinRuns)
 		case v.Finding == profile.Differs && *v.Ratio < 1:
-			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence", r.label(t.Trial),
-				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(profile.Confidence))
+			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence%s", r.label(t.Trial),
+				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(profile.Confidence), caution(n))
 		}
 	}
 	return "no candidate is found to gain"
+}
+
+// caution says how often the best of n candidates is one by chance, where that
+// is more than a candidate's own confidence allows. The candidates share their
+// baseline, so it is a bound.
+func caution(n int) string {
+	const each = (1 - profile.Confidence) / float64(profile.NumCategories+1) / 2 // of the run time, on the side of a gain
+	chance := 1 - math.Pow(1-each, float64(n))
+	if chance <= 1-profile.Confidence {
+		return ""
+	}
+	return fmt.Sprintf("; of %d that change nothing one gains by chance in up to %.0f %% of experiments, so try it again by itself", n, 100*chance)
 }
 
 // percent prints a part of 1.

@@ -11,6 +11,7 @@ type Trial struct {
 	Candidate Candidate
 	Root      string // "" where the backend has none
 	Err       error  // why it was given up; nil if it was not
+	Unchanged bool   // its steps were to change the trace, and left it as the baseline's
 
 	failed, differed []int64 // events of each run
 	example          string  // of an event that differed, "" if none did
