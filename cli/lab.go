@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -73,7 +74,17 @@ func runLab(c *cli.Context) error {
 	if err := l.plan(c, append([]lab.Candidate{nil}, candidates...)); err != nil {
 		return err
 	}
+	if len(l.trials) == 1 {
+		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
+	}
 	l.report.Trace = operands[0]
+	var dst *output // refused before anything is measured
+	if name := c.String("html"); name != "" {
+		if dst, err = createOutput(name); err != nil {
+			return err
+		}
+		defer dst.abort()
+	}
 	traces, err := openLabTraces(c.Context, operands[0])
 	if err != nil {
 		return err
@@ -94,19 +105,20 @@ func runLab(c *cli.Context) error {
 	if l.report.Trials[0].Runs() == 0 {
 		return interrupted(runErr)
 	}
-	if html := c.String("html"); html != "" {
-		if err := writeOutput(html, func(o *output) error {
-			return page.WriteLab(o, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()})
-		}); err != nil {
-			return err
-		}
-	}
 	write := l.report.WriteText
 	if c.Bool("json") {
 		write = l.report.WriteJSON
 	}
 	if err := write(os.Stdout); err != nil {
 		return err
+	}
+	if dst != nil {
+		if err := page.WriteLab(dst, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()}); err != nil {
+			return err
+		}
+		if err := dst.commit(); err != nil {
+			return err
+		}
 	}
 	return interrupted(runErr)
 }
@@ -211,8 +223,13 @@ func checkTransform(c *cli.Context, flag, step string) error {
 		return nil
 	}
 	text := "pianola compile --list shows the transforms, pianola replay --help the options"
-	if name, _ := lab.Cut(step); isStep(name) && !c.Bool("grid") {
+	switch name, arg := lab.Cut(step); {
+	case flag == "with" && setting(name) != nil:
+		text = fmt.Sprintf("--%s %s sets it for all", name, arg)
+	case !c.Bool("grid") && strings.Contains(arg, ","):
 		text = "--grid takes lists"
+	case strings.Contains(arg, "+"):
+		text = "what follows a + is a step only where it begins with a name; " + text
 	}
 	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
 }
@@ -222,7 +239,12 @@ func checkTransform(c *cli.Context, flag, step string) error {
 func (l *laboratory) compile(traces *labTraces) (err error) {
 	for _, t := range l.trials {
 		if t.trace, err = traces.of(t.transforms, t.programs); err != nil {
-			return fmt.Errorf("%s: %w", t.Candidate, err)
+			return err
+		}
+		if baseline := l.trials[0].trace; t.trace != baseline {
+			if t.Unchanged, err = equal(baseline, t.trace); err != nil {
+				return err
+			}
 		}
 	}
 	t, err := traceWithin(l.trials[0].trace, l.memory)

@@ -29,7 +29,7 @@ func openLabRoots(l *laboratory, keep bool) (*labRoots, error) {
 			if made == "" {
 				var err error
 				if made, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
-					return r, err
+					return r, &hint{err, "--root chooses another directory"}
 				}
 				r.remove = append(r.remove, made)
 			}
@@ -62,7 +62,10 @@ func openLabRoots(l *laboratory, keep bool) (*labRoots, error) {
 
 func (r *labRoots) close() {
 	for _, root := range r.clear {
-		if err := replay.Clear(root); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if names, err := os.ReadDir(root); err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
+			continue // nothing was ever made in it
+		}
+		if err := replay.Clear(root); err != nil {
 			fmt.Fprintf(os.Stderr, "pianola: lab: %v\n", err)
 		}
 	}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -84,12 +86,17 @@ func (t *labTraces) behind(with []string) (*os.File, error) {
 	}
 	if err := t.compile(f, funcs); err != nil {
 		f.Close()
-		return nil, named(t.name, err)
+		err = named(t.name, err)
+		if len(with) > 0 {
+			err = fmt.Errorf("%s: %w", strings.Join(with, "+"), err)
+		}
+		return nil, err
 	}
 	return f, nil
 }
 
 func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
+	defer endOn(t.ctx)() // nothing is there yet that would have to go
 	defer t.src.Close()
 	if t.src.Dialect == script.Intermediate {
 		strings, err := spool("")
@@ -110,6 +117,33 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		fmt.Fprintf(os.Stderr, "pianola: lab: %s: warning: the recording is not whole; pianola compile says more\n", t.name)
 	}
 	return err
+}
+
+// equal reports whether two traces are the same to the byte.
+func equal(a, b *os.File) (bool, error) {
+	x, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Stat()
+	if err != nil || x.Size() != y.Size() {
+		return false, err
+	}
+	const piece = 1 << 16
+	p, q := make([]byte, piece), make([]byte, piece)
+	for at := int64(0); at < x.Size(); at += piece {
+		n, err := a.ReadAt(p, at)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if m, err := b.ReadAt(q[:n], at); m < n {
+			return false, err
+		}
+		if !bytes.Equal(p[:n], q[:n]) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func (t *labTraces) close() {
