@@ -15,9 +15,6 @@ var openFlags = map[string]int64{
 	"noatime": format.NOATIME, "sync": format.SYNC, "truncate": format.TRUNC,
 }
 
-// maxFDs bounds the descriptors of a process.
-const maxFDs = 1 << 16
-
 func (a *open) run(t *thread, line int) error {
 	flags := openFlags[string(a.Access)]
 	for _, f := range a.Flags {
@@ -56,6 +53,9 @@ func (a *open) run(t *thread, line int) error {
 	d := &descriptor{fd: t.process.take(), node: n, append: flags&format.APPEND != 0, direct: flags&format.DIRECT != 0}
 	if d.fd >= maxFDs {
 		return fault(line, "a process has more than %d files open", maxFDs)
+	}
+	if t.reader.open > maxOpen {
+		return fault(line, "%v", errOpen)
 	}
 	t.handles[a.As] = d
 	t.openat(path, flags, d.fd, t.attributes(n, fresh))

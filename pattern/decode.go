@@ -54,7 +54,7 @@ func fill(n *yaml.Node, v reflect.Value, nesting int) error {
 			f, ok := field(typ, key.Value)
 			switch {
 			case !ok:
-				return fault(key.Line, "unknown key %q, expected one of %s", key.Value, strings.Join(keys(typ), ", "))
+				return fault(key.Line, "unknown key %.100q, expected one of %s", key.Value, strings.Join(keys(typ), ", "))
 			case given[key.Value]:
 				return fault(key.Line, "%q is there twice", key.Value)
 			}
@@ -163,7 +163,7 @@ func set(n *yaml.Node, v reflect.Value, f reflect.StructField, nesting int) erro
 	switch v.Interface().(type) {
 	case handle, variable:
 		if !isName(n.Value) {
-			return fault(n.Line, "%q: a name has letters, digits and underscores, and begins with a letter", n.Value)
+			return fault(n.Line, "%.100q: a name has letters, digits and underscores, and begins with a letter", n.Value)
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func setWord(n *yaml.Node, p *word, f reflect.StructField) error {
 		return err
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(all, n.Value) {
-		return fault(n.Line, "%q is one of %s, not %q", f.Tag.Get("key"), strings.Join(all, ", "), n.Value)
+		return fault(n.Line, "%q is one of %s, not %.100q", f.Tag.Get("key"), strings.Join(all, ", "), n.Value)
 	}
 	*p = word(n.Value)
 	return nil
@@ -215,7 +215,7 @@ func fillStep(n *yaml.Node, s *step, nesting int) error {
 	}
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name.Value })
 	if i < 0 {
-		return fault(name.Line, "unknown step %q", name.Value)
+		return fault(name.Line, "unknown step %.100q", name.Value)
 	}
 	s.line, s.action = name.Line, kinds[i].make()
 	return fill(value, reflect.ValueOf(s.action).Elem(), nesting)

@@ -57,7 +57,7 @@ func (n *number) compile(s *scope) error {
 		err = errors.New("a time has a unit: ns, us, ms, s, m, h")
 	}
 	if err != nil {
-		return fault(n.line, "%q: %v", n.text, err)
+		return fault(n.line, "%.100q: %v", n.text, err)
 	}
 	return nil
 }

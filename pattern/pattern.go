@@ -24,6 +24,8 @@ const (
 	maxVars     = 1000              // variables of one group
 	maxWaits    = 1 << 18           // that compile finds at pipes: a barrier of n threads takes 2n
 	maxIdle     = 1 << 20           // steps in turn that make no event
+	maxFDs      = 1 << 16           // descriptors of a process
+	maxOpen     = 1 << 20           // of all processes
 	version     = 1                 // of the language
 )
 
@@ -48,6 +50,7 @@ type Pattern struct {
 // Is reports whether a text that begins like this is a pattern: its first line
 // that is no comment begins with "pattern:".
 func Is(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\ufeff")) // the mark of some editors
 	for line := range bytes.Lines(head) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && string(line) != "---" {
 			return bytes.HasPrefix(line, []byte("pattern:"))

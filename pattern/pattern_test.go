@@ -326,6 +326,37 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// What a short text asks for is bounded before it takes memory, and what is
+// said of a long one is short.
+func TestBounds(t *testing.T) {
+	for text, want := range map[string]string{
+		"pattern: 1\ndirectories:\n- {path: d, count: 1048576}\n- d\ngroups: [{steps: [stat: a]}]\n": "4: more than a million files and directories at one time",
+		"pattern: 1\ngroups:\n" + strings.Repeat("- {processes: 2, steps: [barrier: group]}\n", 400):                         "330: more than a million descriptors at one time, with those that processes have from the first",
+	} {
+		_, _, err := play(text, 1<<20)
+		require.EqualError(t, err, "w.yaml:"+want)
+	}
+	long := strings.Repeat("1", 100_000)
+	for _, steps := range []string{long, "- " + long, "- stat: {" + long + ": 1}", "- stat: " + long, "- stat: \"{" + long + "\"", "- stat: \"}" + long + "\"", "- stat: \"{" + long + "}\"", "- open: {path: a, as: " + long + "}", "- barrier: " + long} {
+		_, _, err := play(grouped("", steps), 10)
+		require.Error(t, err)
+		require.Less(t, len(err.Error()), 1000)
+	}
+}
+
+// A process that has ended has no descriptors.
+func TestDescriptorsOfTheEnded(t *testing.T) {
+	p, err := Parse(strings.NewReader("pattern: 1\ngroups:\n- processes: 3\n  threads: 2\n  steps:\n  - open: {path: a, flags: create}\n  - barrier\n"), "w.yaml")
+	require.NoError(t, err)
+	r := p.Reader()
+	batch := make([]format.Event, 7)
+	for err == nil {
+		_, err = r.Read(batch)
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Zero(t, r.open)
+}
+
 // A barrier that not all come to is an error, and so are too many.
 func TestBarrierErrors(t *testing.T) {
 	_, _, err := play("pattern: 1\ngroups:\n- threads: 4\n  steps:\n  - if: {condition: rank > 0, steps: [barrier]}\n", 100)
@@ -391,21 +422,33 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// The example of the documentation is one.
+// The examples of the documentation are some, and do what it says.
 func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../docs/patterns/README.md")
 	require.NoError(t, err)
-	_, text, _ := strings.Cut(string(page), "```yaml\n")
-	text, _, found := strings.Cut(text, "```")
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	text, rest, found := strings.Cut(rest, "```")
 	require.True(t, found)
 	_, events, err := play(text, 1<<20)
 	require.NoError(t, err)
 	require.Greater(t, len(events), 40_000)
+	_, rest, _ = strings.Cut(rest, "```yaml\n")
+	text, _, found = strings.Cut(rest, "```")
+	require.True(t, found)
+	_, events, err = play(grouped("files: [{path: f, size: 100MiB}]\n", "- open: f\n"+strings.TrimSpace(text)), 1<<20)
+	require.NoError(t, err)
+	hot := 0
+	for _, e := range events {
+		if e.Op == format.OpPread64 && e.Args[3] < 1000*4096 {
+			hot++
+		}
+	}
+	require.InEpsilon(t, 8000, hot, 0.05)
 }
 
 func TestIs(t *testing.T) {
 	for text, want := range map[string]bool{
-		"pattern: 1\n": true, "# c\n\n---\npattern: 1": true, "# pianola script 1\n": false, "": false, "name: x\npattern: 1\n": false, "4096 8192 20\n": false,
+		"pattern: 1\n": true, "# c\n\n---\npattern: 1": true, "# pianola script 1\n": false, "": false, "name: x\npattern: 1\n": false, "\ufeffpattern: 1\n": true, "4096 8192 20\n": false,
 	} {
 		require.Equal(t, want, Is([]byte(text)), text)
 	}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 
 	"pianola/format"
@@ -47,6 +48,7 @@ type Reader struct {
 	made    []*process
 	tid     int32 // the newest
 	waits   int64 // at pipes
+	open    int   // descriptors of all processes
 
 	queue []format.Event // made in one go
 	read  int            // of queue
@@ -60,6 +62,7 @@ type process struct {
 	end     int64  // of the newest one, nanoseconds
 	used    []bool // descriptors, from firstFD
 	low     int    // none below is free
+	open    *int   // descriptors of all processes
 }
 
 // Reader returns a reader of the events that the pattern asks for.
@@ -101,7 +104,7 @@ func (r *Reader) begin() error {
 		return err
 	}
 	r.domains = make([]*domain, 1+len(r.pattern.doc.Groups))
-	r.main = r.newThread(&process{}, -1)
+	r.main = r.newThread(&process{open: &r.open}, -1)
 	r.main.process.pid = r.main.tid
 	type place struct{ processes, threads int64 }
 	places := make([]place, len(r.pattern.doc.Groups))
@@ -133,6 +136,9 @@ func (r *Reader) begin() error {
 	for i, at := range places {
 		for process := range at.processes {
 			leader := r.fork()
+			if r.open > maxOpen {
+				return fault(r.pattern.doc.Groups[i].Line, "%v", errOpen)
+			}
 			r.join(leader, i, process, 0, at.processes, at.threads)
 			for thread := int64(1); thread < at.threads; thread++ {
 				r.join(r.clone(leader), i, process, thread, at.processes, at.threads)
@@ -146,6 +152,7 @@ func (r *Reader) begin() error {
 func (r *Reader) files() error {
 	v := env{vars: make([]int64, 1), rng: newRand(r.seed(), 0)}
 	var name []byte
+	made := 0
 	for i, entries := range [][]entry{r.pattern.doc.Directories, r.pattern.doc.Files} {
 		for _, e := range entries {
 			count, err := e.Count.constant(1, maxFiles)
@@ -153,6 +160,9 @@ func (r *Reader) files() error {
 				return err
 			}
 			for v.vars[0] = range count {
+				if made++; made > maxFiles {
+					return fault(e.Line, "%v", errFiles)
+				}
 				if name, err = e.Path.expand(name[:0], &v); err != nil {
 					return err
 				}
@@ -165,7 +175,10 @@ func (r *Reader) files() error {
 					err = r.tree.ready(name, n)
 				}
 				if err != nil {
-					return fault(e.Line, "%q: %v", name, err)
+					return fault(e.Line, "%.100q: %v", name, err)
+				}
+				if n.parent == nil {
+					continue // a directory that was there already
 				}
 				f := format.File{Path: string(name), Type: format.TypeReg, Mode: fileMode, Size: size, Cached: -1}
 				if n.dir {
@@ -198,7 +211,8 @@ const (
 
 // fork makes a process with what main has open.
 func (r *Reader) fork() *thread {
-	p := &process{used: append([]bool(nil), r.main.process.used...), low: r.main.process.low}
+	p := &process{used: slices.Clone(r.main.process.used), low: r.main.process.low, open: &r.open}
+	r.open += len(p.used) // main closes nothing
 	t := r.newThread(p, 0)
 	p.pid = t.tid
 	r.made = append(r.made, p)
@@ -305,6 +319,7 @@ func (p *process) take() int64 {
 		p.used = append(p.used, false)
 	}
 	p.used[p.low] = true
+	*p.open++
 	return int64(firstFD + p.low)
 }
 
@@ -312,6 +327,16 @@ func (p *process) take() int64 {
 func (p *process) free(fd int64) {
 	i := int(fd - firstFD)
 	p.used[i], p.low = false, min(p.low, i)
+	*p.open--
+}
+
+// closeAll gives all descriptors back.
+func (p *process) closeAll() {
+	for i, used := range p.used {
+		if used {
+			p.free(int64(firstFD + i))
+		}
+	}
 }
 
 // ready are the threads that can go on: the one that is behind in time first,

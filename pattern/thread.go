@@ -53,7 +53,10 @@ type descriptor struct {
 	direct bool
 }
 
-var errIdle = errors.New("a million steps in turn without a call")
+var (
+	errIdle = errors.New("a million steps in turn without a call")
+	errOpen = errors.New("more than a million descriptors at one time, with those that processes have from the first")
+)
 
 // play goes on until an event was made, or the thread waits or has ended.
 func (t *thread) play() error {
@@ -101,6 +104,7 @@ func (t *thread) exit() {
 	op := format.OpExit
 	if t.process.threads--; t.process.threads == 0 {
 		op = format.OpExitGroup
+		t.process.closeAll()
 	}
 	t.event(format.Event{Op: op, Ret: format.NoResult, Dur: format.Unknown})
 	t.state, t.process.end = ended, max(t.process.end, t.clock)
@@ -150,7 +154,7 @@ func (t *thread) path(p *template) ([]byte, error) {
 		return nil, err
 	}
 	if err := errPath(t.name); err != nil {
-		return nil, fault(p.line, "%q: %v", t.name, err)
+		return nil, fault(p.line, "%.100q: %v", t.name, err)
 	}
 	return t.reader.text(t.name), nil
 }
