@@ -331,7 +331,7 @@ func TestErrors(t *testing.T) {
 func TestBounds(t *testing.T) {
 	for text, want := range map[string]string{
 		"pattern: 1\ndirectories:\n- {path: d, count: 1048576}\n- d\ngroups: [{steps: [stat: a]}]\n": "4: more than a million files and directories at one time",
-		"pattern: 1\ngroups:\n" + strings.Repeat("- {processes: 2, steps: [barrier: group]}\n", 400):                         "330: more than a million descriptors at one time, with those that processes have from the first",
+		"pattern: 1\ngroups:\n" + strings.Repeat("- {processes: 2, steps: [barrier: group]}\n", 400): "330: more than a million descriptors at one time, with those that processes have from the first",
 	} {
 		_, _, err := play(text, 1<<20)
 		require.EqualError(t, err, "w.yaml:"+want)
