@@ -103,12 +103,14 @@ func splitList(step string) (steps []string) {
 		return []string{step}
 	}
 	head, list := step[:at], step[at:]
-	depth, quoted, begin := 0, false, 0
+	depth, quote, begin := 0, byte(0), 0 // quote is the one that is open
 	for i := range len(list) {
 		switch c := list[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
+		case c == quote:
+			quote = 0
+		case quote != 0:
+		case c == '"' || c == '\'':
+			quote = c
 		case c == '(':
 			depth++
 		case c == ')':

@@ -34,6 +34,8 @@ func TestParse(t *testing.T) {
 		{"a grid of one axis", "prefetch=2,4,8", true, "prefetch=2 prefetch=4 prefetch=8", ""},
 		{"a step without argument in a grid", "prefetch backend=null,memory", true, "[prefetch backend=null] [prefetch backend=memory]", ""},
 		{"commas that part nothing", `only="a,b",(c,d),e`, true, `only="a,b" only=(c,d) only=e`, ""},
+		{"quotes of a program", `only='"a,',b only="it's,",c`, true,
+			`[only='"a,' only="it's,"] [only='"a,' only=c] [only=b only="it's,"] [only=b only=c]`, ""},
 		{"twice", "prefetch=4 prefetch=4", false, "", `"prefetch=4" is there twice`},
 		{"twice in a grid", "prefetch=4,4", true, "", `"prefetch=4" is there twice`},
 		{"the baseline", "baseline", false, "", `"baseline" is there twice`},
