@@ -34,13 +34,22 @@ tidy() {
 	status=$?
 	cd "$dir"
 	[ $status = 0 ] || echo "feign.sh: ended early; what was measured until then is in $dir" >&2
-	for name in mnt fuse; do
-		! mountpoint -q $name 2>/dev/null || umount $name || :
-	done
+	release mnt || :
+	release fuse || :
 	rm -rf store mnt fuse ./*/root ./*/app
 }
 trap tidy EXIT
 trap 'exit 130' INT TERM HUP
+
+# release DIRECTORY: unmounts it, which the loop device, or what looks at new
+# devices, can hold up for a moment.
+release() {
+	for _ in $(seq 100); do
+		mountpoint -q "$1" 2>/dev/null || return 0
+		umount "$1" 2>/dev/null || sleep 0.1
+	done
+	umount "$1"
+}
 
 # turn ROOT FILE OPTION…: one replay of the baseline and of each candidate.
 turn() {
@@ -93,10 +102,10 @@ slow() {
 	mount "$device" mnt || { losetup -d "$device"; return 1; }
 	losetup -d "$device" # when it is unmounted
 	stride mnt/app mnt/root slow
-	umount mnt
-	umount fuse
-	wait $!
 	show_stride "15 ms a read" slow
+	release mnt
+	release fuse
+	wait $!
 }
 
 # show_stride DISK DIRECTORY: medians, and how far the predicted gain is off.

@@ -4,17 +4,19 @@
 # program that writes and reads TIMES of them, five times, and takes the
 # recording of the median run time; then the laboratory replays that RUNS times
 # on a root in DIR, and as often in memory, in turn. All that it makes stands in
-# DIR. Takes h5cc (libhdf5-dev) and the rights to record.
+# DIR. PIANOLA is the program to be tried, bin/pianola by default. Takes h5cc
+# (libhdf5-dev) and the rights to record.
 set -eu
 dir=$1
 times=${2-300}
 runs=${3-10}
-pianola=$(pwd)/bin/pianola
+pianola=${PIANOLA-$(pwd)/bin/pianola}
+source=$(cd "$(dirname "$0")/.." && pwd)
 rm -rf "$dir"
 mkdir -p "$dir"
-h5cc -O2 -o "$dir/datasets" testdata/hdf5/datasets.c
-rm -f datasets.o
 cd "$dir"
+h5cc -O2 -o datasets "$source/testdata/hdf5/datasets.c"
+rm -f datasets.o
 
 for n in 10 50 100; do
 	for i in 1 2 3 4 5; do
