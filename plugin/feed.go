@@ -27,6 +27,7 @@ type feed struct {
 	several bool // there are several threads
 	fed     []atomic.Int64
 	waits   [][]format.Wait
+	whole   bool  // the program was given all
 	err     error // of the trace
 	done    chan struct{}
 }
@@ -72,6 +73,7 @@ func (f *feed) all() error {
 			return werr
 		}
 		if errors.Is(err, io.EOF) {
+			f.whole = true
 			return w.Flush()
 		}
 		if err != nil {

@@ -23,7 +23,7 @@ type Sink interface {
 //
 // In a trace of several threads each line has a note at=THREAD:EVENT. Edges of
 // what comes back name events by these numbers, whatever was put in or taken out
-// before them:
+// before them. No other note is known, and none of an event that isn't there.
 //
 //   - Of a line that is there several times the last is waited for.
 //   - For what was taken out the line before it is waited for, of its thread.
@@ -39,7 +39,7 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	f := newFeed(in, r)
 	go f.run()
 	places := newPlaces(f)
-	_, fault := p.read(io.TeeReader(r, spool), places.survey)
+	_, fault := p.read(ctx, io.TeeReader(r, spool), places.survey)
 	err = r.end(fault)
 	<-f.done
 	switch {
@@ -52,7 +52,7 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	h, err := p.read(spool, func(events []format.Event) error {
+	h, err := p.read(ctx, spool, func(events []format.Event) error {
 		if err := places.mend(events); err != nil {
 			return err
 		}
@@ -64,12 +64,16 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	return err
 }
 
-// read reads an intermediate script to its end and returns its header.
-func (p *Program) read(from io.Reader, each func([]format.Event) error) (*format.Header, error) {
+// read reads an intermediate script to its end, unless ctx is done before, and
+// returns its header.
+func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.Event) error) (*format.Header, error) {
 	r := script.NewReader(from, p.text)
 	batch := make([]format.Event, batchSize)
 	some := false
 	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		n, err := r.Read(batch)
 		if d := r.Dialect(); n > 0 && d != script.Intermediate {
 			return nil, fmt.Errorf("%s: wrote a script of the %s dialect, not an intermediate one", p, d)

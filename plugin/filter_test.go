@@ -165,6 +165,10 @@ func TestFilterErrors(t *testing.T) {
 		{"makes numbers up without end", "sed 's/at=1:2/at=1:999999999999/'", "exec:test: at=1:999999999999: no such event"},
 		{"moves numbers", "sed 's/at=1:2/at=2:0/'", "exec:test: at=2:0 in a line of thread 1"},
 		{"spoils numbers", "sed 's/at=1:2/at=1/'", "exec:test: malformed note at=1"},
+		{"waits for what is not there", "sed 's/after=1:3/after=1:6/'", "exec:test: after=1:6: no such event"},
+		{"numbers a thread of its own", "awk '/1 open/ { print \"# thread: 3 process=2 parent=0 start=0\" } { print } END { print \"3 sync ( ) = 0 {at=3:0}\" }'", "exec:test: at=3:0: no such event"},
+		{"has a note of its own", "sed 's/after=/aftr=/'", "exec:test: unknown note in {aftr=1:1 at=2:0}"},
+		{"has a note twice", "sed 's/at=1:2/at=1:2 at=1:2/'", "exec:test: unknown note in {at=1:2 at=1:2}"},
 		{"hangs", "sleep 1000", "exec:test: after 0 lines: no progress for 100ms"},
 		{"hangs later", "head -n 4; echo stuck >&2; sleep 1000", "exec:test: after 4 lines: no progress for 100ms; its last line on stderr: stuck"},
 		{"does not end", "cat; exec >&-; sleep 1000", "exec:test: closed its output, but did not end within 100ms"},
@@ -186,6 +190,38 @@ func TestFilterErrors(t *testing.T) {
 	_, err = filter(t, t.Context(), p, single)
 	require.ErrorContains(t, err, "exec:/nonexistent/program: ")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// One thread has no numbers to be known by.
+func TestFilterOneThread(t *testing.T) {
+	for note, want := range map[string]string{"at=1:0": "exec:test: at=1:0: no such event", "by=me": "exec:test: unknown note in {by=me}"} {
+		_, err := filter(t, t.Context(), shell(t, "echo 'sync ( ) = 0 {"+note+"}'"), single)
+		require.EqualError(t, err, want)
+	}
+}
+
+// stopping is a Sink that stops what it belongs to.
+type stopping struct {
+	printed
+	stop context.CancelFunc
+}
+
+func (s *stopping) Write(events []format.Event) error {
+	s.stop()
+	return s.printed.Write(events)
+}
+
+// An interrupt ends the second reading, too.
+func TestFilterIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	spool, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer spool.Close()
+	out := &stopping{stop: cancel}
+	err = shell(t, "seq 10000 | sed 's/.*/sync ( ) = 0/'").Filter(ctx, read(t, single), spool, out)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, out.events, batchSize)
 }
 
 // What a program leaves behind is killed, if it ends and if it is told to.

@@ -32,19 +32,22 @@ func newPlaces(f *feed) *places {
 	return &places{feed: f, last: make([][]uint32, n), lines: make([]int64, n), next: make([]int, n)}
 }
 
-// at returns which event of its thread a line is, -1 if it is none.
+// at returns which event of its thread a line is, -1 if it is none. No other
+// note is known, for a trace would lose it.
 func (p *places) at(e *format.Event) (int64, error) {
-	note, ok := format.Note(e.Notes, atNote)
-	if !ok {
+	if len(e.Notes) == 0 {
 		return -1, nil
 	}
+	key, note, rest := format.CutNote(e.Notes)
 	thread, event, _ := bytes.Cut(note, []byte(":"))
 	switch at := number(event); {
+	case string(key) != atNote || len(rest) > 0:
+		return -1, fmt.Errorf("unknown note in {%.100s}", e.Notes)
 	case at < 0:
 		return -1, fmt.Errorf("malformed note at=%s", note)
 	case number(thread) != int64(e.TID):
 		return -1, fmt.Errorf("at=%s in a line of thread %d", note, e.TID)
-	case at >= p.feed.fed[e.TID-1].Load():
+	case int(e.TID) > len(p.feed.fed) || at >= p.feed.fed[e.TID-1].Load():
 		return -1, fmt.Errorf("at=%s: no such event", note)
 	default:
 		return at, nil
@@ -69,16 +72,16 @@ func number(digits []byte) (v int64) {
 func (p *places) survey(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
+		at, err := p.at(e)
+		if err != nil {
+			return err
+		}
 		k := int(e.TID) - 1
 		if k >= len(p.last) {
 			continue // a thread of the program's own
 		}
 		if p.lines[k]++; p.lines[k] > maxLines {
 			return fmt.Errorf("thread %d has more than %d events", e.TID, int64(maxLines))
-		}
-		at, err := p.at(e)
-		if err != nil {
-			return err
 		}
 		if at < 0 {
 			continue
@@ -112,6 +115,9 @@ func (p *places) mend(events []format.Event) error {
 		e := &events[i]
 		from := len(p.edges)
 		for _, edge := range e.Edges {
+			if !p.known(edge) {
+				return fmt.Errorf("after=%d:%d: no such event", edge.Thread, edge.Event)
+			}
 			if edge, ok := p.of(edge); ok {
 				p.edges = append(p.edges, edge)
 			}
@@ -131,6 +137,13 @@ func (p *places) mend(events []format.Event) error {
 		}
 	}
 	return nil
+}
+
+// known reports whether an edge names an event of the trace, as far as the
+// program was given it, or of a thread of the program's own.
+func (p *places) known(e format.Edge) bool {
+	k := int(e.Thread) - 1
+	return k >= len(p.last) || !p.feed.whole || e.Event < p.feed.fed[k].Load()
 }
 
 // of returns what an edge of the trace has become, false if nothing is left
