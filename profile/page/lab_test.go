@@ -22,7 +22,9 @@ const figures = `{
      "finding": {"elapsed": "differs", "read": "differs"}},
     {"name": "drop=write", "steps": ["drop=write"], "runs": 6, "elapsed_seconds": 0.3, "read_seconds": 0.1, "run_seconds": [0.3], "failed": 0, "differed": 2, "breaks_results": true,
      "example": "2 × write: </script><script>alert(1)</script>", "gain": 0.7, "ratio": {"elapsed": 0.3}, "interval_low": {}, "interval_high": {}, "finding": {"elapsed": "differs"}},
-    {"name": "backend=memory", "steps": ["backend=memory"], "runs": 0, "run_seconds": [], "failed": 0, "differed": 0, "breaks_results": false, "error": "limit exceeded"}
+    {"name": "backend=memory", "steps": ["backend=memory"], "runs": 0, "run_seconds": [], "failed": 0, "differed": 0, "breaks_results": false, "error": "limit exceeded"},
+    {"name": "sync=none", "steps": ["sync=none"], "unchanged": true, "runs": 6, "elapsed_seconds": 1, "read_seconds": 0.5, "run_seconds": [1], "failed": 0, "differed": 0, "breaks_results": false,
+     "gain": 0, "ratio": {"elapsed": 1}, "interval_low": {}, "interval_high": {}, "finding": {"elapsed": "no_difference_found"}}
   ]
 }`
 
@@ -50,9 +52,11 @@ func TestBrowserLab(t *testing.T) {
 	for _, width := range []int64{1280, 320} {
 		p := open(t, labPage(t), width, 900)
 		require.Contains(t, value[string](t, p, `document.querySelector('.verdict.within').textContent`), "Most gained: prefetch=4")
-		require.Equal(t, []string{"drop=write", "prefetch=4", "baseline", "backend=memory"}, column(t, p, "candidates", 0))
-		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('#times li')].map(e => e.textContent)`), 5)
+		require.Equal(t, []string{"drop=write", "prefetch=4", "sync=none", "baseline", "backend=memory"}, column(t, p, "candidates", 0))
+		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('#times li')].map(e => e.textContent)`), 6)
 		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('.between')].map(e => e.style.width)`), 1)
+		require.Greater(t, value[int64](t, p, `Math.round(document.querySelector('.track').getBoundingClientRect().width)`), width/4, "a bar can be seen")
+		require.Equal(t, []string{"breaks results: 2 × write: </script><script>alert(1)</script>", "–", "the trace is that of the baseline", "–", "given up: limit exceeded"}, column(t, p, "candidates", 5))
 		choose(t, p, `#times select`, "read")
 		require.Contains(t, value[string](t, p, `document.querySelector('#times').textContent`), "100.0\u202fms")
 		require.Contains(t, value[string](t, p, `document.querySelector('#candidates').textContent`), "given up: limit exceeded")

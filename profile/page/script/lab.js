@@ -47,7 +47,7 @@ function rowOf(t, roots) {
   const row = {
     name: labelOf(t, roots), gain: t.gain, low: t.gain_low, high: t.gain_high, runs: t.runs, failed: t.failed, differed: t.differed,
     finding: ((t.finding || {}).elapsed || '').replaceAll('_', ' ') || undefined,
-    verdict: t.error ? 'given up: ' + t.error : t.breaks_results ? 'breaks results: ' + t.example : undefined,
+    verdict: t.error ? 'given up: ' + t.error : t.breaks_results ? 'breaks results: ' + t.example : t.unchanged ? 'the trace is that of the baseline' : undefined,
     own: (t.on_root || {}).gain,
   };
   for (const [key] of measures) {
@@ -69,19 +69,20 @@ function build() {
   const conclusion = data.conclusion.charAt(0).toUpperCase() + data.conclusion.slice(1);
   main.append(element('p', {class: 'verdict ' + (gains ? 'within' : 'outside')}, element('strong', {}, conclusion), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
   main.append(barSection(d, d.application ? [{name: 'application', ...d.application}, ...all] : all, roots));
+  const rows = all.map(t => rowOf(t, roots));
   main.append(newTable({id: 'candidates', title: 'Candidates', all: all.length, by: 'gain'}, [
     {key: 'name', label: 'candidate', kind: 'words'},
     {key: 'gain', label: 'gain', kind: 'share'},
     {key: 'low', label: `at least (${percent(data.confidence)})`, kind: 'share'},
     {key: 'high', label: 'at most', kind: 'share'},
     {key: 'finding', label: 'finding', kind: 'words'},
+    ...(rows.some(r => r.verdict) ? [{key: 'verdict', label: 'remark', kind: 'words'}] : []), // beside the gain that it puts right
     ...(roots ? [{key: 'own', label: 'gain on its root', kind: 'share'}] : []),
     ...measures.flatMap(([key, label]) => [{key, label, kind: 'seconds'}, {key: key + 'Ratio', label: label + ' ratio', kind: 'ratio', extra: true}]),
     {key: 'runs', label: 'runs', kind: 'number', extra: true},
     {key: 'failed', label: 'failed', kind: 'number'},
     {key: 'differed', label: 'differed', kind: 'number'},
-    {key: 'verdict', label: 'remark', kind: 'words'},
-  ], all.map(t => rowOf(t, roots))));
+  ], rows));
   main.dataset.ready = 'true';
 }
 
