@@ -63,7 +63,7 @@ func (b *block) event(s *staged, e *format.Event) error {
 	case unfollowed[e.Op]:
 		b.lost = true
 	}
-	split := d != nil && plain[e.Op] != 0 && e.Ret > 0 && isFile(d) && !((e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2) && e.Args[5] != 0)
+	split := d != nil && plainOf(e) != 0 && e.Ret > 0 && isFile(d) && (d.Flags&format.DIRECT == 0 || b.size%sector == 0)
 	known := int64(0)
 	if split && !b.lost {
 		known = d.File.Length
@@ -83,9 +83,15 @@ func (b *block) event(s *staged, e *format.Event) error {
 	return nil
 }
 
+// sector is what O_DIRECT demands multiples of at least, in bytes.
+const sector = 512
+
 // pads reports whether calls on a description are to be of whole blocks. Where
-// it appends, nobody knows the offset for certain.
-func (b *block) pads(d *follow.Description) bool { return b.pad && !d.Append() }
+// it appends, nobody knows the offset for certain; with O_DIRECT a block can't end
+// where the file does.
+func (b *block) pads(d *follow.Description) bool {
+	return b.pad && d.Flags&(format.APPEND|format.DIRECT) == 0
+}
 
 // unfollowed are the calls by which names come to lead to other files, or files
 // become longer than is followed.
@@ -100,6 +106,9 @@ func (b *block) begin(e *format.Event, d *follow.Description, from, to, known in
 	b.call, b.busy = *e, true
 	b.from, b.at, b.to, b.known = from, from, to, known
 	b.asked = from + min(e.Args[follow.Shapes[e.Op].Size], math.MaxInt64-from)
+	if d.Flags&format.DIRECT != 0 {
+		b.call.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
+	}
 	b.whole = b.pads(d)
 	b.reads = d.Flags&format.RDWR != 0
 }
@@ -109,7 +118,7 @@ func (b *block) more(s *staged) bool {
 	if !b.busy {
 		return false
 	}
-	op := plain[b.call.Op]
+	op := plainOf(&b.call)
 	first := b.at - b.at%b.size
 	end := min(first+b.size, b.asked)
 	moved := min(end, b.to)
@@ -130,7 +139,7 @@ func (b *block) more(s *staged) bool {
 		if op == format.OpPread64 || op == format.OpPwrite64 {
 			piece.Args[3] = b.at
 		}
-		s.push(&piece)
+		b.push(s, &piece)
 	}
 	b.at = end
 	if b.busy = !last; last {
@@ -145,7 +154,8 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	whole := max(moved, min(first+b.size, b.known))
 	extra := format.Event{TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
 	old := min(first+b.size, b.known) - first
-	if plain[b.call.Op] == format.OpRead || plain[b.call.Op] == format.OpPread64 {
+	was := piece.Op
+	if was == format.OpRead || was == format.OpPread64 {
 		piece.Op, piece.Ret = format.OpPread64, whole-first
 		if end = max(end, whole); moved < end && whole == moved {
 			end = first + b.size // the file ends in the block
@@ -153,19 +163,24 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	} else {
 		if b.reads && old > 0 && (b.at > first || end < first+old) {
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
-			s.push(&extra)
+			moveTime(piece, &extra)
+			s.put(&extra)
+			extra.Notes = nil
 		}
 		piece.Op, piece.Ret = format.OpPwrite64, whole-first
 		end = whole
 	}
 	piece.Args[2], piece.Args[3] = end-first, first
-	s.push(piece)
-	if op := plain[b.call.Op]; last && (op == format.OpRead || op == format.OpWrite) {
+	b.push(s, piece)
+	if last && (was == format.OpRead || was == format.OpWrite) {
 		extra.Op, extra.Ret, extra.Start = format.OpLseek, b.to, piece.End()
 		extra.Args = [format.MaxArgs]int64{piece.Args[0], b.to, format.SeekSet}
-		s.push(&extra)
+		s.put(&extra)
 	}
 }
+
+// push puts a piece into the queue. The first stands for the call.
+func (b *block) push(s *staged, piece *format.Event) { s.push(piece).made = b.at > b.from }
 
 // share returns a part of a duration: that of so many bytes of all.
 func share(nanos, bytes, all int64) int64 {

@@ -8,7 +8,10 @@ import (
 )
 
 // carry holds, by thread, what its next event is to say of the time before it.
-type carry map[int32]owed
+type carry struct {
+	cost
+	owed map[int32]owed // nil before the first event
+}
 
 // owed is in nanoseconds.
 type owed struct {
@@ -16,35 +19,43 @@ type owed struct {
 	cut int64 // the time is to be shorter than recorded
 }
 
-// take notes what an event that is taken out says.
-func (c carry) take(e *format.Event) {
-	off, cut := offProcessor(e), cutBefore(e)
-	if off == 0 && cut == 0 {
-		return
+// begin takes up the header of the recording, at the first event.
+func (c *carry) begin(h *format.Header) {
+	if c.owed == nil {
+		c.cost, c.owed = costOf(h), make(map[int32]owed)
 	}
-	o := c[e.TID]
-	c[e.TID] = owed{sum(o.off, off), sum(o.cut, cut)}
+}
+
+// take notes what an event that is taken out says, and cuts what it took of the
+// recorder's time and, where the verdict is Spare, of the thread's.
+func (c *carry) take(e *format.Event, v Verdict) {
+	cut := c.inside
+	if v == Spare {
+		cut = max(e.Dur, 0)
+	}
+	c.note(e.TID, offProcessor(e), sum(cutBefore(e), sum(cut, c.around(e.Op))))
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.
-func (c carry) cut(thread int32, nanos int64) {
-	if nanos != 0 {
-		o := c[thread]
-		o.cut = sum(o.cut, nanos)
-		c[thread] = o
+func (c *carry) cut(thread int32, nanos int64) { c.note(thread, 0, nanos) }
+
+func (c *carry) note(thread int32, off, cut int64) {
+	if off != 0 || cut != 0 {
+		o := c.owed[thread]
+		c.owed[thread] = owed{sum(o.off, off), sum(o.cut, cut)}
 	}
 }
 
 // give lets the thread's next event say what was noted.
-func (c carry) give(e *format.Event) {
-	if len(c) == 0 {
+func (c *carry) give(e *format.Event) {
+	if len(c.owed) == 0 {
 		return
 	}
-	o, ok := c[e.TID]
+	o, ok := c.owed[e.TID]
 	if !ok {
 		return
 	}
-	delete(c, e.TID)
+	delete(c.owed, e.TID)
 	if o.off > 0 {
 		e.Notes = setNote(e.Notes, "off", sum(o.off, offProcessor(e)))
 	}

@@ -30,10 +30,19 @@ type direct struct{}
 func (direct) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	f, d := s.About(t, e)
-	sh := &follow.Shapes[e.Op]
-	class := e.Op.Info().Class
+	sh, info := &follow.Shapes[e.Op], e.Op.Info()
+	class := info.Class
+	moves := (class == format.ClassRead || class == format.ClassWrite) && e.Ret != format.NoResult
 	switch {
-	case d != nil && (class == format.ClassRead || class == format.ClassWrite) && e.Ret != format.NoResult:
+	case moves && info.ArgIndex("outfd") >= 0:
+		for i, a := range info.Args {
+			if a.Kind == format.FD {
+				s.direct(e, e.Args[i], t.Table.At(e.Args[i]), false)
+			}
+		}
+		s.move(e, d)
+		s.push(e)
+	case moves && d != nil:
 		from := d.Offset
 		if sh.Offset >= 0 && e.Args[sh.Offset] >= 0 {
 			from = e.Args[sh.Offset]
@@ -42,16 +51,9 @@ func (direct) event(s *staged, e *format.Event) error {
 		if appends {
 			from = d.File.Length
 		}
-		// Of two descriptors only one is followed here; a vector can be cut
-		// into segments of any length.
+		// A vector can be cut into segments of any length.
 		aligned := plain[e.Op] == e.Op && (from|e.Args[sh.Size])%alignment == 0 && !appends
-		want := d.Flags &^ format.DIRECT
-		if aligned {
-			want |= format.DIRECT
-		}
-		if want != d.Flags && isFile(d) {
-			s.switchTo(e, d, want)
-		}
+		s.direct(e, e.Args[sh.FD], d, aligned)
 		s.move(e, d)
 		if en := s.push(e); d.Flags&format.DIRECT != 0 {
 			en.Args[1] &^= alignment - 1
@@ -68,15 +70,19 @@ func (direct) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// switchTo puts a call in front of an event that gives its descriptor other
-// flags.
-func (s *staged) switchTo(e *format.Event, d *follow.Description, flags int64) {
+// direct puts a call in front of an event, where it takes one, that gives O_DIRECT
+// to a descriptor of its, or takes it off.
+func (s *staged) direct(e *format.Event, fd int64, d *follow.Description, on bool) {
+	if d == nil || !isFile(d) || on == (d.Flags&format.DIRECT != 0) {
+		return
+	}
+	d.Flags ^= format.DIRECT
 	arch, _ := s.Header().Value(format.MetaArch)
-	native, _ := format.PipeFlags.ToNative(format.ParseArch(arch), flags&(format.APPEND|format.ASYNC|format.DIRECT|format.NOATIME|format.NONBLOCK))
+	native, _ := format.PipeFlags.ToNative(format.ParseArch(arch), d.Flags&(format.APPEND|format.ASYNC|format.DIRECT|format.NOATIME|format.NONBLOCK))
 	set := format.Event{Op: format.OpFcntl, TID: e.TID, Start: e.Start, Dur: format.Unknown}
-	set.Args[0], set.Args[1], set.Args[2] = e.Args[follow.Shapes[e.Op].FD], format.FSetfl, int64(native)
-	s.push(&set)
-	d.Flags = flags
+	set.Args[0], set.Args[1], set.Args[2] = fd, format.FSetfl, int64(native)
+	moveTime(e, &set)
+	s.put(&set)
 }
 
 func (direct) decide(*staged, *entry) {}

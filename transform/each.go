@@ -26,7 +26,7 @@ type each struct {
 // not remember anything, for it is used in every pass.
 func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	return func(r format.Reader) (format.Reader, error) {
-		return &each{Reader: r, change: change, carried: carry{}}, nil
+		return &each{Reader: r, change: change}, nil
 	}
 }
 
@@ -34,6 +34,7 @@ func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 func (r *each) Read(events []format.Event) (int, error) {
 	for {
 		n, err := r.Reader.Read(events)
+		r.carried.begin(r.Header())
 		stay := 0
 		for i := range n {
 			e, v := &events[i], Keep
@@ -46,10 +47,7 @@ func (r *each) Read(events []format.Event) (int, error) {
 				stay++
 				continue
 			}
-			r.carried.take(e)
-			if v == Spare {
-				r.carried.cut(e.TID, max(e.Dur, 0))
-			}
+			r.carried.take(e, v)
 		}
 		if stay > 0 || err != nil || n == 0 {
 			return stay, err

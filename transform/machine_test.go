@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/format/follow"
 	"pianola/replay/memfs"
 )
 
@@ -35,8 +36,38 @@ type machine struct {
 
 // open is an open file description.
 type open struct {
-	fd   int64 // in the file system
-	refs int
+	fd     int64 // in the file system
+	refs   int
+	direct bool
+}
+
+// refuses reports whether O_DIRECT does not allow a call, nor calls between two
+// descriptors. The segments of a vector are taken to be aligned.
+func (m *machine) refuses(e *format.Event) bool {
+	sh, info := &follow.Shapes[e.Op], e.Op.Info()
+	if info.Class != format.ClassRead && info.Class != format.ClassWrite || e.Args[sh.Size] == 0 {
+		return false
+	}
+	direct := false
+	for i, a := range info.Args {
+		o := m.table(e)[e.Args[i]]
+		direct = direct || a.Kind == format.FD && o != nil && o.direct
+	}
+	if !direct || info.ArgIndex("outfd") >= 0 {
+		return direct
+	}
+	mode := m.call(unix.SYS_FCNTL, m.at(e, e.Args[sh.FD]), unix.F_GETFL, 0) & unix.O_ACCMODE
+	if mode == unix.O_WRONLY && info.Class == format.ClassRead || mode == unix.O_RDONLY && info.Class == format.ClassWrite {
+		return false // for another reason
+	}
+	at := m.call(unix.SYS_LSEEK, m.at(e, e.Args[sh.FD]), 0, unix.SEEK_CUR)
+	if sh.Offset >= 0 && e.Args[sh.Offset] >= 0 {
+		at = e.Args[sh.Offset]
+	}
+	if plain[e.Op] == e.Op {
+		at |= e.Args[1]
+	}
+	return (at|e.Args[sh.Size])%alignment != 0
 }
 
 func newMachine(t *testing.T) *machine {
@@ -104,13 +135,16 @@ func (m *machine) do(e *format.Event) int64 {
 	a := e.Args
 	buffer := int64(uintptr(unsafe.Pointer(&m.memory[0])))
 	fill := func(address, size int64) int64 {
-		if m.aligned && size%alignment == 0 {
+		if o := m.table(e)[a[0]]; m.aligned && size%alignment == 0 || o != nil && o.direct {
 			address &^= alignment - 1
 		}
 		for i := range size {
 			m.memory[i] = label(address + i)
 		}
 		return buffer
+	}
+	if m.refuses(e) {
+		return -22
 	}
 	switch e.Op {
 	case format.OpOpenat:
@@ -124,7 +158,7 @@ func (m *machine) do(e *format.Event) int64 {
 			number = e.Ret
 		}
 		require.Nil(m.t, m.table(e)[number], "%v", e)
-		m.table(e)[number] = &open{fd, 1}
+		m.table(e)[number] = &open{fd: fd, refs: 1, direct: a[2]&format.DIRECT != 0}
 		return number
 	case format.OpClose:
 		if m.table(e)[a[0]] == nil {
@@ -132,7 +166,14 @@ func (m *machine) do(e *format.Event) int64 {
 		}
 		m.drop(e, a[0])
 		return 0
-	case format.OpDup, format.OpDup2:
+	case format.OpCloseRange:
+		for fd := range m.table(e) {
+			if a[0] <= fd && fd <= a[1] {
+				m.drop(e, fd)
+			}
+		}
+		return 0
+	case format.OpDup, format.OpDup2, format.OpDup3:
 		o := m.table(e)[a[0]]
 		if o == nil {
 			return -9
@@ -141,9 +182,12 @@ func (m *machine) do(e *format.Event) int64 {
 		if e.Ret > 0 {
 			number = e.Ret
 		}
-		if e.Op == format.OpDup2 {
+		if e.Op == format.OpDup2 || e.Op == format.OpDup3 {
 			number = a[1]
 			if number == a[0] {
+				if e.Op == format.OpDup3 {
+					return -22
+				}
 				return number
 			}
 			if m.table(e)[number] != nil {
@@ -206,7 +250,25 @@ func (m *machine) do(e *format.Event) int64 {
 		return m.call(unix.SYS_FADVISE64, m.at(e, a[0]), a[1], a[2], a[3])
 	case format.OpReadahead:
 		return m.call(unix.SYS_READAHEAD, m.at(e, a[0]), a[1], a[2])
+	case format.OpPreadv2:
+		if a[3] == -1 {
+			return m.call(unix.SYS_READ, m.at(e, a[0]), buffer, a[4])
+		}
+		return m.call(unix.SYS_PREAD64, m.at(e, a[0]), buffer, a[4], a[3])
+	case format.OpPwritev2:
+		if a[3] == -1 {
+			return m.call(unix.SYS_WRITE, m.at(e, a[0]), fill(a[1], a[4]), a[4])
+		}
+		return m.call(unix.SYS_PWRITE64, m.at(e, a[0]), fill(a[1], a[4]), a[4], a[3])
+	case format.OpSendfile:
+		return m.call(unix.SYS_SENDFILE, m.at(e, a[0]), m.at(e, a[1]), 0, a[3])
 	case format.OpFcntl:
+		if o := m.table(e)[a[0]]; o != nil && a[1] == format.FSetfl {
+			flags := format.PipeFlags.FromNative(format.HostArch, uint64(uint32(a[2])))
+			o.direct = flags&format.DIRECT != 0
+			native, _ := format.PipeFlags.ToNative(format.HostArch, flags&^format.DIRECT)
+			a[2] = int64(native)
+		}
 		return m.call(unix.SYS_FCNTL, m.at(e, a[0]), a[1], a[2])
 	case format.OpFtruncate:
 		return m.call(unix.SYS_FTRUNCATE, m.at(e, a[0]), a[1])

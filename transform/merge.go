@@ -7,6 +7,23 @@ import (
 	"pianola/format/follow"
 )
 
+// plainOf returns the call that does the same as one that moves bytes between a
+// file and memory, but with one buffer; 0 for all others.
+func plainOf(e *format.Event) format.Op {
+	op := plain[e.Op]
+	if e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2 {
+		switch {
+		case e.Args[5] != 0: // flags
+			return 0
+		case e.Args[3] == -1 && op == format.OpPread64:
+			return format.OpRead
+		case e.Args[3] == -1:
+			return format.OpWrite
+		}
+	}
+	return op
+}
+
 // plain holds, for the calls that move bytes between a file and memory, the
 // call that does the same with one buffer; 0 for all others.
 var plain = [format.NumOps]format.Op{
@@ -100,14 +117,9 @@ func (m *merger) event(s *staged, e *format.Event) error {
 // merges returns the plain operation of a call that may become part of a run, 0
 // for any other.
 func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
-	op, sh := plain[e.Op], &follow.Shapes[e.Op]
-	switch {
-	case op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0:
+	op, sh := plainOf(e), &follow.Shapes[e.Op]
+	if op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0 {
 		return 0
-	case e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2:
-		if e.Args[5] != 0 || e.Args[3] < 0 {
-			return 0
-		}
 	}
 	if op == format.OpWrite || op == format.OpPwrite64 {
 		if e.Ret != e.Args[sh.Size] || d.Flags&(format.SYNC|format.DSYNC) != 0 || d.Append() && op == format.OpPwrite64 {
@@ -148,11 +160,14 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 		}
 		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.Args[sh.FD], op: op, from: from, known: true}
 		r.first.Notes = nil
+		if d.Flags&format.DIRECT != 0 {
+			r.first.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
+		}
 		m.runs = append(m.runs, r)
 	}
 	en := s.push(e)
-	if en.gone = writes || r.head != nil; en.gone {
-		en.spent = max(e.Dur, 0)
+	if writes || r.head != nil {
+		en.verdict = Spare
 	} else {
 		r.head, en.held = en, true
 	}
@@ -172,8 +187,7 @@ func (m *merger) absorbs(s *staged, e *format.Event, d *follow.Description) bool
 	}
 	for _, r := range m.runs {
 		if r.at.serial == d.Serial && r.tid == e.TID && r.next == e.Ret && (r.op == format.OpRead || r.op == format.OpWrite && !d.Append()) {
-			en := s.push(e)
-			en.gone, en.spent = true, max(e.Dur, 0)
+			s.push(e).verdict = Spare
 			m.last[e.TID] = e.End()
 			return true
 		}
@@ -192,6 +206,7 @@ func (m *merger) close(s *staged, r *run, e *format.Event) {
 		r.head.held = false
 		if r.calls > 1 {
 			was := max(r.head.Dur, 0)
+			r.head.Args[1] = r.first.Args[1]
 			m.shape(&r.head.Event, r)
 			r.head.spent = was - max(r.head.Dur, 0)
 		}
@@ -205,7 +220,7 @@ func (m *merger) close(s *staged, r *run, e *format.Event) {
 	if r.calls > 1 {
 		m.shape(&merged, r)
 	}
-	s.push(&merged).spent = -max(merged.Dur, 0)
+	s.put(&merged).spent = -max(merged.Dur, 0)
 }
 
 // shape makes an event the call of a run.

@@ -104,6 +104,10 @@ func (n *names) touches(e *format.Event, t *follow.Thread, f *follow.File, d *fo
 	switch e.Op {
 	case format.OpSync, format.OpSyncfs:
 		return r.writes()
+	case format.OpFadvise64, format.OpReadahead:
+		if !r.writes() {
+			return false
+		}
 	case format.OpTruncate, format.OpIoctl:
 		return true // by a name that can be any file's, or about two files
 	}

@@ -63,12 +63,13 @@ func (o *only) event(s *staged, e *format.Event) error {
 	wanted := o.wants(t, e, f)
 	switch {
 	case wanted, needed(e), bound(e) && u != nil && u.wanted, replaces(t, e):
+		u.want() // what a close closes can have lost its number
 		useAll(t, e)
 	case opens:
 	case bound(e) && u != nil:
 		u.hold(en)
 	default:
-		en.gone = true
+		en.verdict = Drop
 	}
 	s.move(e, d)
 	s.Apply(t, e, f, d)
@@ -206,7 +207,7 @@ func (u *use) hold(en *entry) {
 func unused(d *follow.Description) {
 	u := useOf(d)
 	for _, en := range u.held {
-		en.held, en.gone, en.waits = false, true, nil
+		en.held, en.verdict, en.waits = false, Drop, nil
 	}
 	u.held = u.held[:0]
 }
@@ -218,7 +219,7 @@ func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 func (o *only) end(s *staged) {
 	for en := s.first; en != nil; en = en.next {
 		if en.held {
-			en.held, en.gone = false, true
+			en.held, en.verdict = false, Drop
 		}
 	}
 }

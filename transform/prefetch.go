@@ -60,11 +60,17 @@ type giver struct {
 type mark struct {
 	*entry
 	number int64
-	end    int64 // of the event, nanoseconds
+	end    int64 // of the event, nanoseconds, without what was cut of the thread's time
 }
 
+// start returns when the event starts, in the time of end.
+func (m mark) start() int64 { return m.end - max(m.Dur, 0) }
+
 // trail is what a thread has in the queue, but for advice.
-type trail struct{ marks []mark }
+type trail struct {
+	marks []mark
+	cut   int64 // of all events so far, nanoseconds
+}
 
 // event implements stage.
 func (p *prefetch) event(s *staged, e *format.Event) error {
@@ -76,7 +82,8 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 		tr = new(trail)
 		t.Data = tr
 	}
-	here := mark{en, en.number, e.End()}
+	tr.cut = sum(tr.cut, cutBefore(e))
+	here := mark{en, en.number, sum(e.End(), -max(tr.cut, -math.MaxInt64))}
 	tr.marks = append(tr.marks[firstFrom(tr.marks, s.first.number):], here)
 	if from, to, ok := s.move(e, d); ok && isFile(d) {
 		known := recentOf(d.File)
@@ -120,25 +127,26 @@ func (p *prefetch) announce(s *staged, t *follow.Thread, tr *trail, from, to int
 	read := tr.marks[here].entry
 	fd := read.Args[follow.Shapes[read.Op].FD]
 	earliest := firstFrom(tr.marks, p.given(s, t, fd))
-	at := max(here-p.events, earliest)
+	at, due := max(here-p.events, earliest), tr.marks[here].start()-p.time
 	if p.time > 0 {
-		later := sort.Search(here, func(i int) bool { return tr.marks[i].end > read.Start-p.time })
+		later := sort.Search(here, func(i int) bool { return tr.marks[i].end > due })
 		at = max(later-1, earliest)
 	}
 	if at >= here || at == here-1 && p.events > 1 && p.time == 0 {
 		return // there is nothing that it could hide behind
 	}
-	after, next := tr.marks[at].entry, tr.marks[at+1].entry
+	after, next := tr.marks[at], tr.marks[at+1]
 	advice := format.Event{Op: format.OpFadvise64, TID: read.TID, Start: after.End(), Dur: format.Unknown}
 	if p.time > 0 {
-		advice.Start = min(max(advice.Start, read.Start-p.time), max(next.Start, advice.Start))
+		advice.Start += max(min(due, next.start())-after.end, 0)
 	}
 	advice.Args = [format.MaxArgs]int64{fd, from, to - from, willNeed}
-	behind := after
+	behind := after.entry
 	if after.advice != nil {
 		behind = after.advice // what was announced first comes first
 	}
 	after.advice = s.insert(behind, &advice)
+	after.advice.made = true
 }
 
 // given returns the number of the event from which on a descriptor is for a

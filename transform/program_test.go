@@ -14,6 +14,7 @@ type program struct {
 	*machine
 	rng     *rand.Rand
 	notes   bool // the recorder notes what it knows of files
+	direct  bool // files are opened with O_DIRECT, too
 	clock   int64
 	events  []format.Event
 	streams map[*open]int64 // where the next buffer of a description lies
@@ -25,7 +26,7 @@ type program struct {
 func recorded(t *testing.T, seed uint64, aligned bool) (events []format.Event, after *machine) {
 	p := &program{machine: newMachine(t), rng: newRand(seed), streams: map[*open]int64{}, threads: []int32{1}}
 	p.notes = p.rng.IntN(3) > 0
-	p.aligned = aligned
+	p.aligned, p.direct = aligned, p.rng.IntN(3) == 0
 	p.populate("")
 	for range 60 + p.rng.IntN(200) {
 		p.step()
@@ -78,6 +79,9 @@ func (p *program) step() {
 				flags |= extra
 			}
 		}
+		if p.direct && flags&format.APPEND == 0 && p.rng.IntN(3) == 0 {
+			flags |= format.DIRECT
+		}
 		e.Op, e.Str[0] = format.OpOpenat, name()
 		e.Args = [format.MaxArgs]int64{format.AtFDCWD, 0, flags, 0o644}
 		p.record(e)
@@ -88,7 +92,7 @@ func (p *program) step() {
 	off := p.pick([]int64{0, 1, 100, 4096, 8192, 9000, 20000, p.rng.Int64N(40000)})
 	switch k := p.rng.IntN(100); {
 	case k < 30: // several in turn
-		op := []format.Op{format.OpRead, format.OpWrite, format.OpWrite, format.OpPread64, format.OpPwrite64}[p.rng.IntN(5)]
+		op := []format.Op{format.OpRead, format.OpWrite, format.OpWrite, format.OpPread64, format.OpPwrite64, format.OpPreadv2, format.OpPwritev2}[p.rng.IntN(7)]
 		for range 1 + p.rng.IntN(8) {
 			n := p.transfer(tid, op, fd, size, off)
 			if n < 0 {
@@ -100,7 +104,7 @@ func (p *program) step() {
 			}
 		}
 	case k < 50:
-		p.transfer(tid, []format.Op{format.OpRead, format.OpWrite, format.OpPread64, format.OpPwrite64, format.OpReadv, format.OpWritev, format.OpPreadv, format.OpPwritev}[p.rng.IntN(8)], fd, size, off)
+		p.transfer(tid, []format.Op{format.OpRead, format.OpWrite, format.OpPread64, format.OpPwrite64, format.OpReadv, format.OpWritev, format.OpPreadv, format.OpPwritev, format.OpPreadv2, format.OpPwritev2}[p.rng.IntN(10)], fd, size, off)
 	case k < 60:
 		e.Op, e.Args = format.OpLseek, [format.MaxArgs]int64{fd, off, format.SeekSet}
 		switch p.rng.IntN(3) {
@@ -126,7 +130,7 @@ func (p *program) step() {
 		e.Op, e.Args = format.OpDup, [format.MaxArgs]int64{fd}
 		p.record(e)
 	case k < 81:
-		e.Op, e.Args = format.OpDup2, [format.MaxArgs]int64{fd, 3 + p.rng.Int64N(8)}
+		e.Op, e.Args = []format.Op{format.OpDup2, format.OpDup3}[p.rng.IntN(2)], [format.MaxArgs]int64{fd, 3 + p.rng.Int64N(8)}
 		p.record(e)
 	case k < 84:
 		e.Op, e.Str = format.OpRename, [format.MaxStrings][]byte{name(), name()}
@@ -145,6 +149,17 @@ func (p *program) step() {
 		p.record(e)
 	case k < 97:
 		e.Op, e.Args = format.OpCopyFileRange, [format.MaxArgs]int64{fd, -1, p.pick(fds), -1, size}
+		if from := p.pick(fds); p.table(&e)[from] != p.table(&e)[fd] { // which share their offset
+			e.Op, e.Args = format.OpSendfile, [format.MaxArgs]int64{fd, from, -1, size}
+		}
+		if !p.refuses(&e) {
+			p.record(e)
+		}
+	case k < 98:
+		e.Op, e.Args = format.OpFadvise64, [format.MaxArgs]int64{fd, off, size, p.rng.Int64N(6)}
+		if p.rng.IntN(4) == 0 {
+			e.Op, e.Args = format.OpCloseRange, [format.MaxArgs]int64{fd, fd + p.rng.Int64N(3)}
+		}
 		p.record(e)
 	case len(p.threads) < 4:
 		e.Op, e.Args[0] = format.OpClone, p.pick([]int64{0, format.CloneThread | format.CloneFiles | format.CloneFS})
@@ -161,16 +176,33 @@ func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
 		p.streams[o] = int64(len(p.streams)+1) << 32
 	}
 	buf := p.streams[o]
+	if o.direct {
+		size, off = (size+alignment-1)&^(alignment-1), off&^(alignment-1)
+		if plain[op] != op {
+			buf += 40 // a vector lies anywhere
+		}
+	}
 	switch op {
 	case format.OpReadv, format.OpWritev:
 		e.Args = [format.MaxArgs]int64{fd, buf, 2, size}
 	case format.OpPreadv, format.OpPwritev:
 		e.Args = [format.MaxArgs]int64{fd, buf, 2, off, size}
+	case format.OpPreadv2, format.OpPwritev2:
+		e.Args = [format.MaxArgs]int64{fd, buf, 2, off, size}
+		switch p.rng.IntN(4) {
+		case 0, 1:
+			e.Args[3] = -1
+		case 2:
+			e.Args[5] = rwfDsync
+		}
 	default:
 		e.Args = [format.MaxArgs]int64{fd, buf, size, off}
 	}
 	if op == format.OpRead || op == format.OpWrite {
 		e.Args[3] = 0
+	}
+	if p.refuses(&e) {
+		return -1
 	}
 	n := p.record(e)
 	if e.Op.Info().Class == format.ClassWrite && n > 0 {

@@ -5,9 +5,10 @@ import "pianola/format"
 // entry is an event in a queue, with the memory of its strings and notes.
 type entry struct {
 	format.Event
-	held  bool  // its stage has not decided yet
-	gone  bool  // taken out: what is left of it is the time before it
-	spent int64 // nanoseconds by which the time after it is cut; less than 0 for an event that was put in
+	held    bool    // its stage has not decided yet
+	verdict Verdict // of what is taken out only the time is left
+	made    bool    // put in: nobody recorded it
+	spent   int64   // nanoseconds by which the time after it is cut
 
 	waits  *use   // for which the event is held
 	advice *entry // the last that was put in behind the event
@@ -30,6 +31,13 @@ func (q *queue) push(e *format.Event) *entry {
 	en := q.insert(q.last, e)
 	q.pushed++
 	en.number = q.pushed
+	return en
+}
+
+// put puts an event at the end that nobody recorded.
+func (q *queue) put(e *format.Event) *entry {
+	en := q.push(e)
+	en.made = true
 	return en
 }
 

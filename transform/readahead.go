@@ -64,7 +64,7 @@ func (size readahead) read(s *staged, en *entry, d *follow.Description, from, to
 	ask := format.Event{Op: format.OpReadahead, TID: en.TID, Start: en.End(), Dur: format.Unknown}
 	ask.Args = [format.MaxArgs]int64{en.Args[follow.Shapes[en.Op].FD], r.ahead, to + int64(size) - r.ahead}
 	r.ahead = to + int64(size)
-	s.push(&ask)
+	s.put(&ask)
 }
 
 func (readahead) decide(*staged, *entry) {}

@@ -31,27 +31,36 @@ func newScale(arg string) (Func, error) {
 // scale is the factor.
 type scale float64
 
-// event implements stage.
+// paced is what compile makes of a thread's time as it was recorded, in
+// nanoseconds.
+type paced struct {
+	last  int64 // end of the newest event
+	taken int64 // by the recorder since
+	debt  int64 // what was taken or cut besides of time that was not there
+}
+
+// event implements stage. What compile takes off besides is left to it.
 func (x scale) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
-	last, met := t.Data.(*int64)
+	p, met := t.Data.(*paced)
 	if !met {
-		created := t.Created
-		last = &created
-		t.Data = last
+		p = &paced{last: t.Created}
+		t.Data = p
 	}
 	en := s.push(e)
-	if gap := e.Start - *last; gap > 0 {
-		en.Notes = setNote(en.Notes, "cut", sum(x.of(cutBefore(e)), gap-x.of(gap)))
-		if off := offProcessor(e); off > 0 {
-			en.Notes = setNote(en.Notes, "off", x.of(off))
-		}
+	gap, was := e.Start-p.last-p.taken, max(cutBefore(e), -math.MaxInt64)
+	compute := sum(gap-p.debt, -was)
+	p.debt = max(-compute, 0)
+	if cut := gap - x.of(max(compute, 0)); cut != was {
+		en.Notes = setNote(en.Notes, "cut", cut)
 	}
+	if off := offProcessor(e); off > 0 {
+		en.Notes = setNote(en.Notes, "off", x.of(off))
+	}
+	p.last, p.taken = e.End(), s.carried.around(e.Op)
 	// What a call takes that makes or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {
-		*last = e.Start
-	} else {
-		*last = e.End()
+		p.last, p.taken = e.Start, p.taken+s.carried.inside
 	}
 	f, d := s.About(t, e)
 	s.Apply(t, e, f, d)

@@ -65,7 +65,7 @@ func (r *sessions) Read(events []format.Event) (int, error) {
 			}
 			r.log.last = r.run == r.runs-1
 			one := &session{runLog: r.log, ids: ids(r.run), made: map[string]bool{}}
-			r.now = &staged{events: format.NewCausal(source), source: source, stage: one, carried: carry{}}
+			r.now = &staged{events: format.NewCausal(source), source: source, stage: one}
 			r.run++
 		}
 		n, err := r.now.Read(events)

@@ -54,7 +54,7 @@ type staged struct {
 // newStaged returns a Func of a stage, which make returns anew for each pass.
 func newStaged(limit int, make func() stage) Func {
 	return func(r format.Reader) (format.Reader, error) {
-		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit, carried: carry{}}, nil
+		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit}, nil
 	}
 }
 
@@ -73,12 +73,15 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	n := 0
 	for n < len(events) {
 		if en := s.next(); en != nil {
-			if en.gone {
-				s.carried.take(&en.Event)
+			if en.verdict != Keep {
+				s.carried.take(&en.Event, en.verdict)
 			} else {
 				s.carried.give(&en.Event)
 				events[n] = en.Event
 				n++
+			}
+			if en.made {
+				en.spent -= s.carried.around(en.Op)
 			}
 			s.carried.cut(en.TID, en.spent)
 			s.given = append(s.given, en)
@@ -115,6 +118,7 @@ func (s *staged) advance() {
 	if err == nil {
 		if s.Follower == nil {
 			s.Follower = follow.New(s.source.Header())
+			s.carried.begin(s.source.Header())
 		}
 		if e.Op.Valid() {
 			err = s.stage.event(s, e)

@@ -1,0 +1,122 @@
+package transform
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// recordingCost is what the recorder says of itself where time is tested.
+var recordingCost = cost{inside: 30, outside: 300, rich: 200}
+
+// spent is what compile makes of a thread's time, in nanoseconds.
+type spent struct {
+	compute int64
+	debt    int64 // what is still to be taken off it
+	calls   int64 // their durations
+	last    int64
+	taken   int64
+}
+
+// timesOf returns what compile makes of the time of each thread.
+func timesOf(events []format.Event) map[int32]*spent {
+	all := map[int32]*spent{}
+	at := func(thread int32, start int64) *spent {
+		if all[thread] == nil {
+			all[thread] = &spent{last: start}
+		}
+		return all[thread]
+	}
+	at(events[0].TID, 0)
+	for i := range events {
+		e := &events[i]
+		s := at(e.TID, e.Start)
+		compute := e.Start - s.last - s.taken - s.debt - cutBefore(e)
+		s.compute, s.debt = s.compute+max(compute, 0), max(-compute, 0)
+		s.last, s.taken = e.End(), recordingCost.around(e.Op)
+		switch info := e.Op.Info(); {
+		case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
+			s.last, s.taken = e.Start, s.taken+recordingCost.inside
+		default:
+			s.calls += max(e.Dur, 0)
+		}
+		if e.Op.Info().Effect == format.EffectFork {
+			at(int32(e.Ret), e.Start)
+		}
+	}
+	return all
+}
+
+// What threads compute stays what it was: what the recorder took of their time
+// goes and comes with the calls that are taken out and put in.
+func TestComputeIsKept(t *testing.T) {
+	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
+	for _, test := range []struct {
+		with []string
+		x    float64
+	}{
+		{[]string{"prefetch"}, 1}, {[]string{"prefetch=50us"}, 1}, {[]string{"readahead=64KiB"}, 1},
+		{[]string{"coalesce=300"}, 1}, {[]string{"coalesce=1MiB"}, 1}, {[]string{"vectored"}, 1},
+		{[]string{"block=100"}, 1}, {[]string{"block=4KiB,pad"}, 1}, {[]string{"direct"}, 1}, {[]string{"buffered"}, 1}, {[]string{"sync=none"}, 1},
+		{[]string{"scale-compute=0"}, 0}, {[]string{"scale-compute=0.3"}, 0.3}, {[]string{"scale-compute=4"}, 4},
+		{[]string{"coalesce=1MiB", "scale-compute=2"}, 2}, {[]string{"scale-compute=2", "coalesce=1MiB", "direct"}, 2},
+		{[]string{"sync=none", "prefetch=50us", "block=100"}, 1},
+	} {
+		t.Run(fmt.Sprint(test.with), func(t *testing.T) {
+			for seed := range uint64(programs(t)) {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					events := ended(recorded(t, seed, false))
+					out, _ := transformed(t, h, events, test.with...)
+					is := timesOf(out)
+					for thread, was := range timesOf(events) {
+						// A nanosecond of each event can be lost to rounding.
+						require.InDelta(t, test.x*float64(was.compute-was.debt), is[thread].compute-is[thread].debt, float64(len(events))+test.x*float64(was.debt),
+							"thread %d", thread)
+					}
+				})
+			}
+		})
+	}
+}
+
+// The time of what is dropped becomes compute, but for what the recorder took.
+func TestTimeIsKept(t *testing.T) {
+	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
+	for _, with := range []string{"drop=class == read", "only=class == write", "drop=op == fsync"} {
+		t.Run(with, func(t *testing.T) {
+			for seed := range uint64(programs(t)) {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					events := ended(recorded(t, seed, false))
+					out, _ := transformed(t, h, events, with)
+					is, gone := timesOf(out), map[int32]int64{}
+					for _, e := range events {
+						gone[e.TID]++
+					}
+					for _, e := range out {
+						gone[e.TID]--
+					}
+					for thread, was := range timesOf(events) {
+						require.Equal(t, was.compute-was.debt+was.calls-gone[thread]*recordingCost.inside, is[thread].compute-is[thread].debt+is[thread].calls,
+							"thread %d", thread)
+					}
+				})
+			}
+		})
+	}
+}
+
+// ended lets each thread of a recording end by itself.
+func ended(events []format.Event, after *machine) []format.Event {
+	last := events[len(events)-1].End()
+	for events[len(events)-1].Op == format.OpExitGroup {
+		events = events[:len(events)-1]
+	}
+	for thread := int32(len(after.of)); thread > 0; thread-- {
+		last += 5000
+		events = append(events, format.Event{Op: format.OpExit, TID: thread, Start: last})
+	}
+	return events
+}
