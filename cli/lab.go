@@ -91,7 +91,7 @@ func runLab(c *cli.Context) error {
 	}
 	defer traces.close()
 	if err := l.compile(traces); err != nil {
-		return interrupted(err)
+		return compileHint(err)
 	}
 	roots, err := openLabRoots(l, c.Bool("keep"))
 	defer roots.close()
