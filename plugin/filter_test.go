@@ -172,12 +172,13 @@ func TestFilterErrors(t *testing.T) {
 		{"hangs", "sleep 1000", "exec:test: after 0 lines: no progress for 100ms"},
 		{"hangs later", "head -n 4; echo stuck >&2; sleep 1000", "exec:test: after 4 lines: no progress for 100ms; its last line on stderr: stuck"},
 		{"does not end", "cat; exec >&-; sleep 1000", "exec:test: closed its output, but did not end within 100ms"},
-		{"leaves a child that holds on", "f=$(mktemp); setsid sh -c 'rm $0; sleep 3' $f & while [ -e $f ]; do :; done; cat", "exec:test: after 11 lines: no progress for 100ms"},
+		{"leaves a child that holds on", "f=$(mktemp); setsid sh -c 'rm $0; sleep 3' $f & while [ -e $f ]; do :; done; cat", "exec:test: after 11 lines: it has ended, but a child that left its process group keeps its output open"},
+		{"fails and leaves one", "f=$(mktemp); setsid sh -c 'rm $0; sleep 3' $f & while [ -e $f ]; do :; done; cat; exit 3", "exec:test: after 11 lines: exit status 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := shell(t, test.command)
 			p.Timeout = 10 * time.Second
-			if strings.Contains(test.want, "100ms") {
+			if strings.Contains(test.want, "100ms") || strings.Contains(test.command, "setsid") {
 				p.Timeout = 100 * time.Millisecond
 			}
 			_, err := filter(t, t.Context(), p, threads)

@@ -230,6 +230,7 @@ func (r *process) awaitRead() {
 // it has failed, or there is a fault in what it wrote.
 func (r *process) end(fault error) error {
 	defer r.close()
+	hangs, alone := errors.Is(fault, errHangs), r.hasEnded()
 	if fault != nil && !r.eof {
 		r.kill()
 	}
@@ -253,11 +254,13 @@ func (r *process) end(fault error) error {
 	switch {
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
-	case errors.Is(fault, errHangs):
-		fault = fmt.Errorf("%s: after %d lines: no progress for %v", r, r.lines, r.Timeout)
-	case r.status != nil && (fault == nil || r.eof):
+	case r.status != nil && (fault == nil || r.eof || hangs && alone):
 		// What broke off when the program died is not what is wrong.
 		fault = fmt.Errorf("%s: after %d lines: %w", r, r.lines, r.status)
+	case hangs && alone:
+		fault = fmt.Errorf("%s: after %d lines: it has ended, but a child that left its process group keeps its output open", r, r.lines)
+	case hangs:
+		fault = fmt.Errorf("%s: after %d lines: no progress for %v", r, r.lines, r.Timeout)
 	case fault == nil:
 		return nil
 	}
