@@ -75,8 +75,9 @@ func (c *clone) header(h *format.Header) *format.Header {
 	if c.first == 0 {
 		return h
 	}
+	h = begun(h)
 	out := *h
-	out.Meta, out.Descriptors = nil, nil
+	out.Meta, out.Descriptors, out.Files = nil, nil, nil
 	for _, meta := range h.Meta {
 		if meta.Key != format.MetaProcess {
 			out.Meta = append(out.Meta, meta)
@@ -98,6 +99,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 			}
 			out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: running(p)})
 		}
+		out.Files = append(out.Files, m.files(h.Files)...)
 		for _, d := range h.Descriptors {
 			if alone {
 				d.Process = c.first

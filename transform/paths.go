@@ -2,6 +2,7 @@ package transform
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -78,6 +79,27 @@ func (m move) absolute(p string) string {
 		return moved
 	}
 	return p
+}
+
+// files returns the files that must exist, where they are to lie.
+func (m move) files(files []format.File) []format.File {
+	var out []format.File
+	for _, f := range files {
+		f.Path = strings.TrimPrefix(m("/"+f.Path), "/")
+		out = append(out, f)
+	}
+	return out
+}
+
+// begun returns a header that says where the application began: at the root, as
+// compile takes it, where the recording doesn't say.
+func begun(h *format.Header) *format.Header {
+	if _, ok := h.Value(format.MetaCwd); ok {
+		return h
+	}
+	out := *h
+	out.Meta = append(slices.Clone(h.Meta), format.Meta{Key: format.MetaCwd, Value: `"/"`})
+	return &out
 }
 
 // below returns the move of all that lies below a directory to another.

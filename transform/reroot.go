@@ -41,8 +41,9 @@ func (move) end(*staged) {}
 
 // header implements headed.
 func (m move) header(h *format.Header) *format.Header {
+	h = begun(h)
 	out := *h
-	out.Meta, out.Descriptors = nil, nil
+	out.Meta, out.Descriptors, out.Files = nil, nil, m.files(h.Files)
 	for _, meta := range h.Meta {
 		switch meta.Key {
 		case format.MetaCwd:

@@ -117,7 +117,7 @@ func (s *staged) advance() {
 	e, err := s.events.Next()
 	if err == nil {
 		if s.Follower == nil {
-			s.Follower = follow.New(s.source.Header())
+			s.Follower = follow.New(begun(s.source.Header()))
 			s.carried.begin(s.source.Header())
 		}
 		if e.Op.Valid() {
