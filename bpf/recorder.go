@@ -62,8 +62,8 @@ func Load(c Config) (*Recorder, error) {
 	return r, nil
 }
 
-// canCast reports whether the kernel has what the type of a descriptor is read
-// with; without it, that note is left out.
+// canCast reports whether the kernel has bpf_rdonly_cast. Without it the type of
+// a descriptor is not noted, and a file is described by helpers that cost more.
 func canCast() bool {
 	kernel, err := btf.LoadKernelSpec()
 	if err != nil {
@@ -95,11 +95,13 @@ func configure(spec *ebpf.CollectionSpec, c *Config) error {
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
+	cast := canCast()
 	for name, value := range map[string]any{
 		recorderVarPlans:      plans(format.HostArch, c.Memory),
 		recorderVarIoctls:     requests(),
 		recorderVarPidns:      uint32(ns.Ino),
-		recorderVarWithType:   c.Type && canCast(),
+		recorderVarCanCast:    cast,
+		recorderVarWithType:   c.Type && cast,
 		recorderVarWithFaults: c.Faults,
 		recorderVarWithOff:    c.Off,
 	} {

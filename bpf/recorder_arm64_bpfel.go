@@ -79,9 +79,10 @@ const (
 	recorderKindKIND_FORK     recorderKind = 4
 	recorderKindKIND_RICH     recorderKind = 5
 	recorderKindKIND_OPEN     recorderKind = 6
-	recorderKindKIND_OPENAT2  recorderKind = 7
-	recorderKindKIND_STAT     recorderKind = 8
-	recorderKindKIND_STATX    recorderKind = 9
+	recorderKindKIND_STAT     recorderKind = 7
+	recorderKindKIND_STATX    recorderKind = 8
+	recorderKindKIND_BRIEF    recorderKind = 8
+	recorderKindKIND_OPENAT2  recorderKind = 9
 	recorderKindKIND_READLINK recorderKind = 10
 	recorderKindKIND_IOVEC    recorderKind = 11
 	recorderKindKIND_OFFSETS  recorderKind = 12
@@ -169,6 +170,7 @@ const (
 	recorderProgSysExit          = "sys_exit"
 	recorderProgUnfollowSelf     = "unfollow_self"
 	recorderVarAdded             = "added"
+	recorderVarCanCast           = "can_cast"
 	recorderVarCompat            = "compat"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
@@ -255,6 +257,7 @@ type recorderMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
+	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
 	Compat            *ebpf.VariableSpec `ebpf:"compat"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
@@ -314,6 +317,7 @@ func (m *recorderMaps) Close() error {
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
+	CanCast           *ebpf.Variable `ebpf:"can_cast"`
 	Compat            *ebpf.Variable `ebpf:"compat"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`

@@ -39,7 +39,7 @@ type calibration struct {
 	fd       int // of a regular file of a page
 	page     []byte
 	free     int64 // nanoseconds per call, not recorded
-	freeRich int64 // the same of a call that is recorded with what it returned
+	freeRich int64 // the same of a call that is recorded with a name and what it returned
 }
 
 const (
@@ -61,19 +61,31 @@ func newCalibration() (*calibration, error) {
 	}
 	c.free, c.freeRich = math.MaxInt64, math.MaxInt64
 	for range calibrationRounds {
-		c.free = min(c.free, c.round(unix.SYS_PREAD64, calibrationCalls))
-		c.freeRich = min(c.freeRich, c.round(unix.SYS_FSTAT, calibrationCalls))
+		c.free = min(c.free, c.plain(calibrationCalls))
+		c.freeRich = min(c.freeRich, c.rich(calibrationCalls))
 	}
 	return c, nil
 }
 
 func (c *calibration) close() { _ = unix.Close(c.fd) }
 
-// round returns how long a call of a number takes, in nanoseconds.
-func (c *calibration) round(nr uintptr, calls int) int64 {
+// plain returns how long a call takes whose registers are recorded, in
+// nanoseconds.
+func (c *calibration) plain(calls int) int64 {
+	return round(calls, unix.SYS_PREAD64, uintptr(c.fd), unsafe.Pointer(&c.page[0]), uintptr(len(c.page)), 0, nil)
+}
+
+// rich does the same of a call with a name, of which there is more.
+func (c *calibration) rich(calls int) int64 {
+	return round(calls, unix.SYS_STATX, uintptr(c.fd), unsafe.Pointer(&root[0]), 0, unix.STATX_BASIC_STATS, unsafe.Pointer(&c.page[0]))
+}
+
+var root = [...]byte{'/', 0}
+
+func round(calls int, nr, a uintptr, b unsafe.Pointer, c, d uintptr, e unsafe.Pointer) int64 {
 	start := time.Now()
 	for range calls {
-		_, _, _ = unix.RawSyscall6(nr, uintptr(c.fd), uintptr(unsafe.Pointer(&c.page[0])), uintptr(len(c.page)), 0, 0, 0)
+		_, _, _ = unix.RawSyscall6(nr, a, uintptr(b), c, d, uintptr(e), 0)
 	}
 	return time.Since(start).Nanoseconds() / int64(calls)
 }
@@ -90,12 +102,12 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 	durations := make([]int64, 0, calls)
 	var err error
 	for range calibrationRounds {
-		took := c.round(unix.SYS_PREAD64, calls)
+		took := c.plain(calls)
 		if durations, err = readDurations(ring, durations[:0]); err != nil {
 			break
 		}
 		whole, inner = min(whole, took), min(inner, median(durations))
-		wholeRich = min(wholeRich, c.round(unix.SYS_FSTAT, calls))
+		wholeRich = min(wholeRich, c.rich(calls))
 		if _, err = readDurations(ring, nil); err != nil {
 			break
 		}

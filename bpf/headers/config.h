@@ -9,6 +9,11 @@
 const volatile struct plan plans[MAX_SYS];
 const volatile u32 ioctls[MAX_IOCTLS]; /* the requests that are recorded; 0 ends them */
 const volatile u32 pidns;              /* the recorder's PID namespace, by inode */
-const volatile u8 with_type;           /* note the type of the descriptor */
+const volatile u8 can_cast;            /* the kernel has bpf_rdonly_cast */
+const volatile u8 with_type;           /* note the type of the descriptor; only if can_cast */
 const volatile u8 with_faults;         /* note page faults */
 const volatile u8 with_off;            /* note the time off the processor */
+
+/* Reads a field of a kernel structure, as FIELD does and as cheaply as the
+ * kernel can. */
+#define LOAD(ptr, field) (can_cast ? CAST(ptr, typeof(*(ptr)))->field : FIELD(ptr, field))

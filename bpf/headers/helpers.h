@@ -63,6 +63,7 @@ static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, u32 s
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
 static void (*const bpf_ringbuf_submit)(void *data, u64 flags) = (void *)132;
+static void (*const bpf_ringbuf_discard)(void *data, u64 flags) = (void *)133;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *init, u64 flags) = (void *)156;
 static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;

@@ -9,7 +9,8 @@
  *   wide    struct event (FLAG_WIDE)
  *   rich    struct event (FLAG_WIDE | FLAG_RICH), struct details, string 0, string 1
  *
- * Strings are details.len bytes long and follow one another without a gap.
+ * Strings are details.len bytes long and follow one another without a gap. What
+ * stands after them says nothing.
  */
 #pragma once
 
@@ -28,9 +29,10 @@ enum kind {
 	KIND_FORK,     /* all its registers; the result as the recorder sees it */
 	KIND_RICH,     /* its registers and strings, and nothing else */
 	KIND_OPEN,     /* also the file behind the resulting descriptor */
-	KIND_OPENAT2,  /* also struct open_how, into arguments 2 to 4 */
 	KIND_STAT,     /* also type, mode and size from struct stat */
 	KIND_STATX,    /* also type, mode and size from struct statx */
+	KIND_BRIEF = KIND_STATX, /* up to here a record can be put together in the ring */
+	KIND_OPENAT2,  /* as KIND_OPEN; also struct open_how, into arguments 2 to 4 */
 	KIND_READLINK, /* also the target, as the string after the path */
 	KIND_IOVEC,    /* also the sum of the lengths, into an argument */
 	KIND_OFFSETS,  /* also the offsets that arguments point to, as before the call */

@@ -5,7 +5,10 @@
 #pragma once
 
 #include "arch.h"
-#include "layout.h"
+#include "config.h"
+
+/* What a record has room for that is put together in the ring: most names. */
+#define NAME_BYTES 64
 
 #define DATA_BYTES (UIO_MAXIOV * sizeof(struct iovec))
 
@@ -44,6 +47,22 @@ INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
 	return at + n;
 }
 
+/* Reads a string of the application that is shorter than NAME_BYTES to data;
+ * reports false for a longer one. */
+INLINE int read_name(struct scratch *s, u64 ptr)
+{
+	long n;
+
+	if (!ptr)
+		return 1; /* STRING_NULL */
+	n = bpf_probe_read_user_str(s->data, NAME_BYTES, (void *)ptr);
+	if (n == NAME_BYTES)
+		return 0;
+	s->details.state[0] = n > 0 ? STRING_WHOLE : STRING_UNREADABLE;
+	s->details.len[0] = n > 0 ? n - 1 : 0;
+	return 1;
+}
+
 /* Reads the n bytes that readlink gave. */
 INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
 {
@@ -62,47 +81,66 @@ INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
 INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
 {
 	struct fdtable *fdt = task->files->fdt;
-	struct file *file = NULL;
+	struct address_space *mapping;
+	struct super_block *sb;
 	struct inode *inode;
+	struct file *file;
 
-	if (fd >= fdt->max_fds || bpf_probe_read_kernel(&file, sizeof(file), fdt->fd + fd) || !file)
+	if (fd >= fdt->max_fds)
 		return;
-	inode = FIELD(file, f_inode);
+	file = (void *)LOAD((struct llist_node *)(fdt->fd + fd), next);
+	if (!file)
+		return;
+	inode = LOAD(file, f_inode);
 	if (!inode)
 		return;
-	s->details.mode = FIELD(inode, i_mode);
-	s->details.size = FIELD(inode, i_size);
-	s->details.blocks = FIELD(inode, i_blocks);
-	s->details.ino = FIELD(inode, i_ino);
-	s->details.nlink = FIELD(inode, i_nlink);
-	struct super_block *sb = FIELD(inode, i_sb);
-	s->details.dev = FIELD(sb, s_dev);
-	struct address_space *mapping = FIELD(inode, i_mapping);
-	s->details.cached = FIELD(mapping, nrpages);
+	s->details.mode = LOAD(inode, i_mode);
+	s->details.size = LOAD(inode, i_size);
+	s->details.blocks = LOAD(inode, i_blocks);
+	s->details.ino = LOAD(inode, i_ino);
+	s->details.nlink = LOAD(inode, i_nlink);
+	sb = LOAD(inode, i_sb);
+	s->details.dev = LOAD(sb, s_dev);
+	mapping = LOAD(inode, i_mapping);
+	s->details.cached = LOAD(mapping, nrpages);
 	s->event.flags |= FLAG_STAT | FLAG_FILE;
-	if (FIELD(file, f_mode) & FMODE_CREATED)
+	if (LOAD(file, f_mode) & FMODE_CREATED)
 		s->event.flags |= FLAG_CREATED;
 }
 
+/* What is read of the two structs at once: a helper costs more than the bytes
+ * between. */
+struct stat_part {
+	u32 mode;
+	u8 between[STAT_SIZE - STAT_MODE - sizeof(u32)];
+	u64 size;
+} __attribute__((packed));
+
+struct statx_part {
+	u16 mode;
+	u8 between[STATX_SIZE - STATX_MODE - sizeof(u16)];
+	u64 size;
+} __attribute__((packed));
+
 INLINE void read_stat(struct scratch *s, u64 ptr)
 {
-	u32 mode;
+	struct stat_part part;
 
-	if (bpf_probe_read_user(&mode, sizeof(mode), (void *)ptr + STAT_MODE) ||
-	    bpf_probe_read_user(&s->details.size, sizeof(s->details.size), (void *)ptr + STAT_SIZE))
+	if (bpf_probe_read_user(&part, sizeof(part), (void *)ptr + STAT_MODE))
 		return;
-	s->details.mode = mode;
+	s->details.mode = part.mode;
+	s->details.size = part.size;
 	s->event.flags |= FLAG_STAT;
 }
 
 INLINE void read_statx(struct scratch *s, u64 ptr)
 {
-	u16 mode;
+	struct statx_part part;
 
-	if (bpf_probe_read_user(&mode, sizeof(mode), (void *)ptr + STATX_MODE) ||
-	    bpf_probe_read_user(&s->details.size, sizeof(s->details.size), (void *)ptr + STATX_SIZE))
+	if (bpf_probe_read_user(&part, sizeof(part), (void *)ptr + STATX_MODE))
 		return;
-	s->details.mode = mode;
+	s->details.mode = part.mode;
+	s->details.size = part.size;
 	s->event.flags |= FLAG_STAT;
 }
 
