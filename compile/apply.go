@@ -8,6 +8,7 @@ const (
 	eintr     = -4
 	ebadf     = -9
 	efault    = -14
+	ebusy     = -16
 	eexist    = -17
 	enotdir   = -20
 	eisdir    = -21
@@ -26,7 +27,7 @@ type step struct {
 	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory that a relative path begins in
-	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
+	slash  [format.MaxStrings]bool   // the path ends with a slash, or "/.": it demands a directory
 }
 
 // handlers say what a call's result means for files and names. They run for
@@ -99,7 +100,7 @@ func (m *model) apply(e *format.Event) error {
 	if out.Op == format.OpMsync {
 		why = reasonMapped
 	}
-	if why == reasonNone && unrepeatable(e) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && impossible(s, m.trail) {
@@ -109,6 +110,9 @@ func (m *model) apply(e *format.Event) error {
 	wanted := m.wants(s, why)
 	if why == reasonNone {
 		m.order.named(m.trail)
+		if e.Ret >= 0 {
+			m.passed(s)
+		}
 		if h := handlers[out.Op]; h != nil {
 			h(m, s)
 		}
@@ -151,15 +155,27 @@ func unrepeatable(e *format.Event) bool {
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
+// dotted reports whether a call failed because of what no name below the root
+// shows: that a path to be removed or renamed ended in "." or "..", or led to a
+// mount point.
+func dotted(s *step) bool {
+	switch s.out.Op {
+	case format.OpRename, format.OpRenameat2, format.OpUnlink:
+		return s.e.Ret == ebusy
+	case format.OpRmdir:
+		return s.e.Ret == ebusy || s.e.Ret == einval
+	}
+	return false
+}
+
 // impossible reports whether no file system can have behaved like that: found
 // something in a file, changed its root, made a second name of a directory, or
-// put one into itself. The simulation would not survive it. Passed are the names
-// on the way.
-func impossible(s *step, passed []*entry) bool {
+// put one into itself. The simulation would not survive it.
+func impossible(s *step, trail []*entry) bool {
 	if s.e.Ret < 0 {
 		return false
 	}
-	for _, way := range [][]*entry{s.from[:], passed} {
+	for _, way := range [][]*entry{s.from[:], trail} {
 		for _, e := range way {
 			if e != nil && e.node != nil && e.node.isLeaf() {
 				return true

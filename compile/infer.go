@@ -18,8 +18,13 @@ func (m *model) failed(s *step, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
-	if (s.slash[0] || s.slash[1]) && s.e.Ret != enoent {
-		return // it is about the slash
+	if s.slash[0] || s.slash[1] {
+		if new, ok := newName[s.out.Op]; s.e.Ret != enoent || ok && s.slash[new] && s.out.Op != format.OpMkdir && s.out.Op != format.OpRename {
+			return // it is about the slash: with one only a directory can be made, or renamed
+		}
+	}
+	if s.e.Ret == enoent && m.missedOnWay(s) {
+		return
 	}
 	if to := s.at[1]; to != nil && at == s.at[0] {
 		// Of two names the error can be about the second, or the directory
@@ -63,6 +68,53 @@ func (m *model) failed(s *step, at *entry) {
 	}
 }
 
+// newName says which path of a call is that of a name which needn't be there.
+var newName = map[format.Op]int{
+	format.OpOpenm: 0, format.OpMkdir: 0, format.OpMknod: 0, format.OpSymlink: 0,
+	format.OpLink: 1, format.OpRename: 1, format.OpRenameat2: 1,
+}
+
+// missedOnWay learns from ENOENT that a name which a path passes through, and
+// leaves again by "..", is not there, if what the path leads to is. It reports
+// whether that was it.
+func (m *model) missedOnWay(s *step) bool {
+	for i, at := range s.at {
+		if at == nil {
+			continue
+		}
+		if k, ok := newName[s.out.Op]; ok && k == i && at.dir != nil && !exchanges(s) {
+			at = at.dir.at
+		}
+		if at.node != nil && at.node.typ == format.TypeLnk {
+			return false // it leads to nothing
+		}
+		for ; at.dir != nil; at = at.dir.at {
+			if at.state != present {
+				return false
+			}
+		}
+	}
+	for _, e := range slices.Backward(m.trail) {
+		if e.state == unknown {
+			e.state = absent
+			m.resolveAgain(s)
+			return true
+		}
+	}
+	return false
+}
+
+// passed learns from a success that the names which paths passed through and left
+// again by ".." are directories.
+func (m *model) passed(s *step) {
+	for _, e := range m.trail {
+		if e.state == unknown && !within(s.at[0], e.node) && (s.at[1] == nil || !within(s.at[1], e.node)) {
+			m.names.exists(e)
+			e.node.typ = format.TypeDir
+		}
+	}
+}
+
 // noDirectory learns from ENOTDIR that a name which the call passed through, or
 // the last if that was to be a directory, is none: the last that can be, unless
 // another is known to be none.
@@ -74,7 +126,7 @@ func (m *model) noDirectory(s *step, at *entry) {
 	if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
 		on = append(slices.Clip(on), at)
 	}
-	var last *entry
+	last := (*entry)(nil)
 	for _, e := range on {
 		switch {
 		case e.state == unknown, e.state == present && e.node.typ == format.TypeUnknown && !e.node.holds():
@@ -89,6 +141,9 @@ func (m *model) noDirectory(s *step, at *entry) {
 	}
 	m.names.exists(last)
 	last.node.typ = format.TypeReg
+	if last != at {
+		m.resolveAgain(s)
+	}
 }
 
 // emptyListing is what getdents64 returns for a directory with nothing but "."

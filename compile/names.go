@@ -151,7 +151,7 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	}
 	n.entries = append(n.entries, e)
 	dir.entries[comp] = e
-	if dir.created {
+	if dir.created || dir.isLeaf() {
 		// A directory that the trace made is empty but for what it put there.
 		e.state = absent
 	}
@@ -173,9 +173,12 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	return e
 }
 
+// goneName is the name of what is never there.
+const goneName = "pianola_gone"
+
 // nowhere returns a directory that is never there.
 func (n *names) nowhere() *node {
-	e := n.lookup(n.root, "pianola_gone")
+	e := n.lookup(n.root, goneName)
 	if e.node == nil {
 		e.state, e.node = absent, &node{at: e, first: e, cached: -1, created: true}
 	}
@@ -349,16 +352,19 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		comp, rest, more := strings.Cut(path, "/")
 		path = rest
 		switch comp {
-		case "", ".":
+		case "":
 			continue
-		case "..":
-			switch {
-			case at.state == absent:
-				dir = n.nowhere() // the kernel goes through it, too
-			case dir != root && dir.at.dir != nil:
-				dir = dir.at.dir
+		case ".", "..":
+			if at.state == absent || at.node != nil && at.node.isLeaf() {
+				comp = goneName // the kernel goes through it, too, so the path ends below
+				break
 			}
-			at = dir.at
+			if comp == ".." {
+				if dir != root && dir.at.dir != nil {
+					dir = dir.at.dir
+				}
+				at = dir.at
+			}
 			continue
 		}
 		at = n.lookup(dir, comp)
@@ -378,7 +384,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			}
 			continue
 		}
-		if strings.Trim(path, "/.") == "" && !strings.Contains(path, "..") {
+		if strings.Trim(path, "/") == "" {
 			break
 		}
 		trail = append(trail, at)

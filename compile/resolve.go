@@ -42,11 +42,12 @@ func (m *model) resolve(s *step) reason {
 		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
 			return reasonPath
 		}
+		way := string(name)
 		if name[0] != '/' {
-			dir = m.below(dir)
+			dir, way = m.below(dir, way)
 			s.from[n] = dir.at
 		}
-		at, trail := m.names.walk(s.t.dir.root, dir, string(name), follows(s, a.Name), m.trail)
+		at, trail := m.names.walk(s.t.dir.root, dir, way, follows(s, a.Name), m.trail)
 		m.trail = trail
 		if at == nil {
 			return reasonPath
@@ -56,26 +57,40 @@ func (m *model) resolve(s *step) reason {
 			return reasonPseudo
 		}
 		at.direct = true
-		s.at[n], s.slash[n] = at, name[len(name)-1] == '/' && at.dir != nil
+		s.at[n], s.slash[n] = at, at.dir != nil && (name[len(name)-1] == '/' || bytes.HasSuffix(name, []byte("/.")))
 		n++
 	}
 	m.mapStrings(s)
 	return reasonNone
 }
 
-// below prepares for a path that begins in a directory: what the directories
-// above it were called when it was found matters as much as the path.
-func (m *model) below(dir *node) *node {
-	if dir.at.node != dir {
-		// It has been removed, and its name can be another's by now.
-		return m.names.nowhere()
+// resolveAgain resolves the event's paths by what its own result taught: a path
+// that leaves what is no directory by ".." leads nowhere.
+func (m *model) resolveAgain(s *step) {
+	m.trail = m.trail[:0]
+	m.resolve(s)
+	m.order.named(m.trail)
+}
+
+// below prepares for a path that begins in a directory, and returns where it
+// does and what is left of it: what the directories above it were called when it
+// was found matters as much as the path.
+func (m *model) below(dir *node, name string) (*node, string) {
+	for dir.at.node != dir {
+		// It has been removed, and its name can be another's by now. All that
+		// is left of it is the way up.
+		rest, up := strings.CutPrefix(name, "..")
+		if !up || rest != "" && rest[0] != '/' || dir.isLeaf() {
+			return m.names.nowhere(), name
+		}
+		dir, name = dir.at.dir, strings.TrimLeft(rest, "/")
 	}
 	if !m.order.alone {
 		for at := dir.at; at.dir != nil; at = at.dir.at {
 			m.trail = append(m.trail, at)
 		}
 	}
-	return dir
+	return dir, name
 }
 
 // resolveFDs finds the descriptors of an event, the one at position i and the
