@@ -55,7 +55,13 @@ func TestRandom(t *testing.T) {
 			for _, paths := range []string{"tree", "flat"} {
 				run("compile", "--strict", "--paths", paths, "-o", paths+".bin", "trace.txt")
 				for _, timing := range []string{"compute", "afap"} {
-					run("replay", "--strict", "--timing", timing, paths+".bin")
+					if paths == "flat" && mix&(mixNested|mixDirFDs) != 0 {
+						// Of the directories that are missing, full or within one
+						// another flat has none, so some results differ.
+						run("replay", "--timing", timing, paths+".bin")
+					} else {
+						run("replay", "--strict", "--timing", timing, paths+".bin")
+					}
 				}
 			}
 		})
