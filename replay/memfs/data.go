@@ -11,8 +11,8 @@ const (
 	maxTransfer = 0x7ffff000 // MAX_RW_COUNT
 	maxSegments = 1024       // UIO_MAXIOV
 
-	// ownOffset, for the offset of a call, is that of the open file.
-	ownOffset = -1
+	ownOffset = -1 // for the offset of a call, is that of the open file
+	noOffset  = -2 // is none that a file can have
 )
 
 // readAt copies what a file holds, or zeroes where it holds nothing, to an
@@ -114,21 +114,25 @@ func transferFlags(flags uintptr) unix.Errno {
 	return 0
 }
 
-// input plays the calls that read.
-func (fs *FS) input(fd uintptr, s segments, offset int64, flags uintptr) int64 {
+// transfer plays the calls that read or write.
+func (fs *FS) transfer(fd uintptr, s segments, offset int64, flags uintptr, write bool) int64 {
+	if offset == noOffset {
+		return no(unix.EINVAL)
+	}
 	f := fs.open(fd)
 	if f == nil {
 		return no(unix.EBADF)
 	}
-	got := fs.inputFrom(f, &s, offset, flags)
+	got := fs.transferOf(f, &s, offset, flags, write)
 	fs.put(f)
 	return got
 }
 
-func (fs *FS) inputFrom(f *file, s *segments, offset int64, flags uintptr) int64 {
+// transferOf reads from an open file or writes to it.
+func (fs *FS) transferOf(f *file, s *segments, offset int64, flags uintptr, write bool) int64 {
 	n := f.node
 	switch {
-	case !f.readable():
+	case write && !f.writable(), !write && !f.readable():
 		return no(unix.EBADF)
 	case s.err != 0:
 		return no(s.err)
@@ -140,69 +144,46 @@ func (fs *FS) inputFrom(f *file, s *segments, offset int64, flags uintptr) int64
 		return no(unix.EOPNOTSUPP)
 	case n.isDir():
 		return no(unix.EISDIR)
+	case write && s.size == 0:
+		return 0
 	}
 	own := offset == ownOffset
 	if own {
 		f.at.lock()
 		offset = f.offset
 	}
-	got := no(unix.EINVAL)
-	if offset+s.size >= 0 {
-		n.lock.rlock()
-		got = max(min(s.size, n.size.Load()-offset), 0)
-		for left, i := got, 0; left > 0; i++ {
-			k := min(left, int64(s.vector[i].Len))
-			fs.readAt(n, uintptr(unsafe.Pointer(s.vector[i].Base)), k, offset)
-			offset, left = offset+k, left-k
+	var got int64
+	if write {
+		n.lock.lock()
+		if f.is(unix.O_APPEND) && flags&unix.RWF_NOAPPEND == 0 || flags&unix.RWF_APPEND != 0 {
+			offset = n.size.Load()
 		}
+		got = fs.outputAt(n, s, offset)
+		n.lock.unlock()
+	} else {
+		n.lock.rlock()
+		got = fs.inputAt(n, s, offset)
 		n.lock.runlock()
 	}
 	if own {
-		f.offset = offset
+		if got >= 0 {
+			f.offset = offset + got
+		}
 		f.at.unlock()
 	}
 	return got
 }
 
-// output plays the calls that write.
-func (fs *FS) output(fd uintptr, s segments, offset int64, flags uintptr) int64 {
-	f := fs.open(fd)
-	if f == nil {
-		return no(unix.EBADF)
+// inputAt reads segments from a file, whose lock is held.
+func (fs *FS) inputAt(n *inode, s *segments, offset int64) int64 {
+	if offset+s.size < 0 {
+		return no(unix.EINVAL)
 	}
-	got := fs.outputTo(f, &s, offset, flags)
-	fs.put(f)
-	return got
-}
-
-func (fs *FS) outputTo(f *file, s *segments, offset int64, flags uintptr) int64 {
-	switch {
-	case !f.writable():
-		return no(unix.EBADF)
-	case s.err != 0:
-		return no(s.err)
-	case len(s.vector) == 0:
-		return 0
-	case transferFlags(flags) != 0:
-		return no(transferFlags(flags))
-	case s.size == 0:
-		return 0
-	}
-	own := offset == ownOffset
-	if own {
-		f.at.lock()
-		offset = f.offset
-	}
-	n := f.node
-	n.lock.lock()
-	if f.is(unix.O_APPEND) && flags&unix.RWF_NOAPPEND == 0 || flags&unix.RWF_APPEND != 0 {
-		offset = n.size.Load()
-	}
-	got := fs.outputAt(n, s, offset)
-	n.lock.unlock()
-	if own {
-		f.offset = offset + max(got, 0)
-		f.at.unlock()
+	got := max(min(s.size, n.size.Load()-offset), 0)
+	for left, i := got, 0; left > 0; i++ {
+		k := min(left, int64(s.vector[i].Len))
+		fs.readAt(n, uintptr(unsafe.Pointer(s.vector[i].Base)), k, offset)
+		offset, left = offset+k, left-k
 	}
 	return got
 }
@@ -230,59 +211,40 @@ func (fs *FS) outputAt(n *inode, s *segments, offset int64) (done int64) {
 	return done
 }
 
-func (fs *FS) read(a args) int64 {
+// one moves the bytes of one buffer.
+func (fs *FS) one(a args, offset int64, write bool) int64 {
 	var v [1]unix.Iovec
-	return fs.input(a[0], single(&v, a[1], a[2]), ownOffset, 0)
+	return fs.transfer(a[0], single(&v, a[1], a[2]), offset, 0, write)
 }
 
-func (fs *FS) pread(a args) int64 {
-	if int64(a[3]) < 0 {
-		return no(unix.EINVAL)
+// several moves the bytes of a vector of buffers.
+func (fs *FS) several(a args, offset int64, flags uintptr, write bool) int64 {
+	return fs.transfer(a[0], several(a[1], a[2]), offset, flags, write)
+}
+
+// given returns the offset that an argument gives.
+func given(a uintptr) int64 {
+	if int64(a) < 0 {
+		return noOffset
 	}
-	var v [1]unix.Iovec
-	return fs.input(a[0], single(&v, a[1], a[2]), int64(a[3]), 0)
+	return int64(a)
 }
 
-func (fs *FS) write(a args) int64 {
-	var v [1]unix.Iovec
-	return fs.output(a[0], single(&v, a[1], a[2]), ownOffset, 0)
-}
-
-func (fs *FS) pwrite(a args) int64 {
-	if int64(a[3]) < 0 {
-		return no(unix.EINVAL)
+// givenOrOwn is given for calls in which -1 is the open file's own offset.
+func givenOrOwn(a uintptr) int64 {
+	if int64(a) == -1 {
+		return ownOffset
 	}
-	var v [1]unix.Iovec
-	return fs.output(a[0], single(&v, a[1], a[2]), int64(a[3]), 0)
+	return given(a)
 }
 
-func (fs *FS) readv(a args) int64  { return fs.input(a[0], several(a[1], a[2]), ownOffset, 0) }
-func (fs *FS) writev(a args) int64 { return fs.output(a[0], several(a[1], a[2]), ownOffset, 0) }
-
-func (fs *FS) preadv(a args) int64 {
-	if int64(a[3]) < 0 {
-		return no(unix.EINVAL)
-	}
-	return fs.input(a[0], several(a[1], a[2]), int64(a[3]), 0)
-}
-
-func (fs *FS) pwritev(a args) int64 {
-	if int64(a[3]) < 0 {
-		return no(unix.EINVAL)
-	}
-	return fs.output(a[0], several(a[1], a[2]), int64(a[3]), 0)
-}
-
-func (fs *FS) preadv2(a args) int64 {
-	if int64(a[3]) < ownOffset {
-		return no(unix.EINVAL)
-	}
-	return fs.input(a[0], several(a[1], a[2]), int64(a[3]), a[5])
-}
-
-func (fs *FS) pwritev2(a args) int64 {
-	if int64(a[3]) < ownOffset {
-		return no(unix.EINVAL)
-	}
-	return fs.output(a[0], several(a[1], a[2]), int64(a[3]), a[5])
-}
+func (fs *FS) read(a args) int64     { return fs.one(a, ownOffset, false) }
+func (fs *FS) write(a args) int64    { return fs.one(a, ownOffset, true) }
+func (fs *FS) pread(a args) int64    { return fs.one(a, given(a[3]), false) }
+func (fs *FS) pwrite(a args) int64   { return fs.one(a, given(a[3]), true) }
+func (fs *FS) readv(a args) int64    { return fs.several(a, ownOffset, 0, false) }
+func (fs *FS) writev(a args) int64   { return fs.several(a, ownOffset, 0, true) }
+func (fs *FS) preadv(a args) int64   { return fs.several(a, given(a[3]), 0, false) }
+func (fs *FS) pwritev(a args) int64  { return fs.several(a, given(a[3]), 0, true) }
+func (fs *FS) preadv2(a args) int64  { return fs.several(a, givenOrOwn(a[3]), a[5], false) }
+func (fs *FS) pwritev2(a args) int64 { return fs.several(a, givenOrOwn(a[3]), a[5], true) }

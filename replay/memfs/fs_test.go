@@ -71,6 +71,19 @@ func TestFull(t *testing.T) {
 	require.Equal(t, left, fs.left.Load())
 }
 
+// A write that fails leaves the offset where it was, also where it would have
+// gone to the end.
+func TestOffsetAfterFailure(t *testing.T) {
+	_, m := newFS(t, 1<<20)
+	fd := m.create(t, "f", 10)
+	require.Zero(t, m.do(unix.SYS_FTRUNCATE, fd, maxBytes))
+	end := uintptr(m.do(unix.SYS_OPENAT, at, m.text("f"), unix.O_RDWR|unix.O_APPEND))
+	_, from := m.room(pageSize)
+	require.EqualValues(t, 4, m.do(unix.SYS_READ, end, from, 4))
+	require.Equal(t, no(unix.EFBIG), m.do(unix.SYS_WRITE, end, from, 4))
+	require.EqualValues(t, 4, m.do(unix.SYS_LSEEK, end, 0, unix.SEEK_CUR))
+}
+
 // Names, files and pages that come and go take no memory.
 func TestRecycling(t *testing.T) {
 	fs, m := newFS(t, 1<<20)
