@@ -138,7 +138,7 @@ func (m *model) apply(e *format.Event) error {
 		t.owed = append(t.owed, m.order.edges...)
 		err = m.leaveOut(t, e, why, wait, on)
 	} else {
-		if p := m.pipe.pointOf(m.line); p != nil {
+		if p := m.pipe.points.of(m.line); p != nil {
 			p.at = m.order.here
 		}
 		err = m.emit(t, e, out)

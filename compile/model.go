@@ -56,7 +56,7 @@ func newModel(o Options, known *lore, p *plan, out format.Writer) *model {
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 	if p != nil {
-		m.pipe.plan, m.report.Unwaited = p.pipes, p.pipes.unwaited
+		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
 	}
 	return m
 }

@@ -9,39 +9,28 @@ import (
 
 // pipeEvents hands the last pass what the plan says of each line.
 type pipeEvents struct {
-	plan        *pipePlan // nil while finding out
-	wait, point int       // the next ones
+	plan   *pipePlan // nil while finding out
+	waits  lines[pipeWait]
+	points lines[pipePoint]
 }
 
-// waitOf returns what the line waits for, nil for nothing. Lines must come in
-// order.
-func (p *pipeEvents) waitOf(line int64) *pipeWait {
-	if p.plan == nil {
+// lines are the lines to come of which there is something to say, in order.
+type lines[T interface{ number() int64 }] []T
+
+// of returns what there is to say of a line, nil for nothing. Lines must be
+// asked for in order.
+func (l *lines[T]) of(line int64) *T {
+	for len(*l) > 0 && (*l)[0].number() < line {
+		*l = (*l)[1:]
+	}
+	if len(*l) == 0 || (*l)[0].number() != line {
 		return nil
 	}
-	for p.wait < len(p.plan.waits) && p.plan.waits[p.wait].line < line {
-		p.wait++
-	}
-	if p.wait < len(p.plan.waits) && p.plan.waits[p.wait].line == line {
-		return &p.plan.waits[p.wait]
-	}
-	return nil
+	return &(*l)[0]
 }
 
-// pointOf returns the point that the line is, nil for none. Lines must come in
-// order.
-func (p *pipeEvents) pointOf(line int64) *pipePoint {
-	if p.plan == nil {
-		return nil
-	}
-	for p.point < len(p.plan.points) && p.plan.points[p.point].line < line {
-		p.point++
-	}
-	if p.point < len(p.plan.points) && p.plan.points[p.point].line == line {
-		return &p.plan.points[p.point]
-	}
-	return nil
-}
+func (w pipeWait) number() int64  { return w.line }
+func (p pipePoint) number() int64 { return p.line }
 
 // find returns the point of a line that is waited for.
 func (p *pipePlan) find(line int64) *pipePoint {
@@ -53,7 +42,7 @@ func (p *pipePlan) find(line int64) *pipePoint {
 // event of that. A write whose line is still to come is emitted first, as of
 // when it began: its thread has been in it since its last line.
 func (m *model) awaited() (*pipeWait, place, error) {
-	w := m.pipe.waitOf(m.line)
+	w := m.pipe.waits.of(m.line)
 	if w == nil {
 		return nil, place{}, nil
 	}
@@ -78,7 +67,7 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on place) (er
 	if e.Op.Info().Class == format.ClassRead {
 		op = format.OpPipeRead
 	}
-	p := m.pipe.pointOf(m.line)
+	p := m.pipe.points.of(m.line)
 	if p != nil && p.at.thread == 0 && (w == nil || op == format.OpPipeWrite) {
 		if p.at, err = m.emitPipe(t, op, p.pipe, e.Start, 0, place{}); err != nil {
 			return err
