@@ -29,6 +29,7 @@ type guard struct {
 	memory bool         // it has nothing but what lies below the root
 	root   uintptr      // descriptor of the root
 	jailed bool         // the root is the thread's root and working directory
+	proc   bool         // ownFiles was there at first
 	dev    uint64       // of the root
 	ino    uint64       // of the root
 	mode   uint32       // of the root
@@ -100,11 +101,14 @@ func (g *guard) enter(jail bool) error {
 		g.jailed = true
 		return g.know()
 	}
-	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+	// Only a jail needs it: without, the umask is 0 for all threads until the end
+	// of the run. Containers forbid unshare altogether.
+	if err := unix.Unshare(unix.CLONE_FS); err != nil && (jail || !refused(err)) {
 		return fmt.Errorf("separate the working directory of a thread: %w", err)
 	}
 	unix.Umask(0)
 	g.jailed = jail
+	g.proc = unix.Access(ownFiles, unix.F_OK) == nil
 	if err := g.know(); err != nil {
 		return err
 	}
@@ -150,17 +154,22 @@ func (g *guard) confine() (err error) {
 // probe binds the calling thread in the better of the two ways that works.
 func (g *guard) probe() error {
 	err := g.enter(true)
-	if !errors.Is(err, unix.EPERM) {
+	if !refused(err) {
 		return err
 	}
+	g.jailed = false
 	n := newName(".")
 	fd := g.open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if fd < 0 {
-		return fmt.Errorf("openat2, which keeps a replay in its root (Linux 5.6): %w", syscall.Errno(-fd))
+		return fmt.Errorf("a thread may have no root directory of its own (%w), and openat2 (Linux 5.6), which keeps a replay in its root without, fails: %w", err, syscall.Errno(-fd))
 	}
 	g.shut(fd)
 	return g.enter(false)
 }
+
+// refused reports whether the kernel doesn't let the caller do something: by
+// its rights, or by a filter, which can answer ENOSYS as well.
+func refused(err error) bool { return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) }
 
 // open opens a path; flags are native. It returns a descriptor or -errno.
 func (g *guard) open(n *name, flags, mode uintptr) int64 {

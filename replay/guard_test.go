@@ -1,10 +1,12 @@
 package replay
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -159,6 +161,74 @@ func TestProbe(t *testing.T) {
 	}))
 	require.False(t, g.jailed)
 	require.Equal(t, before, openFiles(t))
+}
+
+// What a container's filter refuses, with either error, is done without where it
+// can be, and else said.
+func TestProbeFiltered(t *testing.T) {
+	dir, err := os.Open(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	n := newName("..")
+	for _, answer := range []unix.Errno{unix.EPERM, unix.ENOSYS} {
+		for _, test := range []struct {
+			name   string
+			denied []uint32
+			works  bool
+		}{
+			{"chroot", []uint32{unix.SYS_CHROOT}, true},
+			{"unshare", []uint32{unix.SYS_UNSHARE}, true},
+			{"unshare and chroot", []uint32{unix.SYS_UNSHARE, unix.SYS_CHROOT}, true},
+			{"chroot and openat2", []uint32{unix.SYS_CHROOT, unix.SYS_OPENAT2}, false},
+			{"unshare and openat2", []uint32{unix.SYS_UNSHARE, unix.SYS_OPENAT2}, false},
+		} {
+			t.Run(test.name+" "+unix.ErrnoName(answer), func(t *testing.T) {
+				defer unix.Umask(umask())
+				g := guard{sys: linux, root: dir.Fd()}
+				err := onThread(func() error {
+					if err := deny(answer, test.denied); err != nil {
+						return err
+					}
+					if err := g.probe(); err != nil {
+						return err
+					}
+					var st unix.Stat_t
+					fd := g.open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
+					if fd < 0 {
+						return unix.Errno(-fd)
+					}
+					defer g.shut(fd)
+					if err := unix.Fstat(int(fd), &st); err != nil || !g.isRoot(&st) {
+						return errors.Join(err, errors.New("out of the root"))
+					}
+					return nil
+				})
+				if !test.works {
+					require.ErrorIs(t, err, answer)
+					require.ErrorContains(t, err, "openat2 (Linux 5.6), which keeps a replay in its root")
+					return
+				}
+				require.NoError(t, err)
+				require.False(t, g.jailed)
+			})
+		}
+	}
+}
+
+// deny lets a filter answer system calls of the calling thread with an error.
+func deny(answer unix.Errno, numbers []uint32) error {
+	const returns, equals = unix.BPF_RET | unix.BPF_K, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
+	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
+	for _, nr := range numbers {
+		program = append(program, unix.SockFilter{Code: equals, Jf: 1, K: nr},
+			unix.SockFilter{Code: returns, K: unix.SECCOMP_RET_ERRNO | uint32(answer)})
+	}
+	program = append(program, unix.SockFilter{Code: returns, K: unix.SECCOMP_RET_ALLOW})
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
 }
 
 func TestName(t *testing.T) {

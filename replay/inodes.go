@@ -41,7 +41,11 @@ func (w *worker) file(arg int64, h how) file {
 	if n == nil {
 		return file{opened: errFault}
 	}
-	return w.guard.whole(n, h)
+	f := w.guard.whole(n, h)
+	if !lost(f.opened) && !w.guard.jailed && !w.guard.proc {
+		w.failf("event %d of thread %d names a file in a way that takes /proc where a thread has no root directory of its own: mount it, or replay as root", w.event, w.number)
+	}
+	return f
 }
 
 func callChmod(w *worker, r *format.Record) int64 {

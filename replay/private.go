@@ -27,7 +27,8 @@ func (e *engine) separate() {
 	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || e.Backend != Posix {
 		return
 	}
-	if len(e.processes) > 1 && !threadsCanFetch() {
+	// Containers forbid unshare, even if it does nothing.
+	if unix.Unshare(0) != nil || len(e.processes) > 1 && !threadsCanFetch() {
 		return
 	}
 	for _, p := range e.processes {
@@ -36,15 +37,21 @@ func (e *engine) separate() {
 }
 
 // threadsCanFetch reports whether a thread can take descriptors from another's
-// table.
+// table. The kernel may know no descriptors of threads, and a container may
+// forbid one of the two calls.
 func threadsCanFetch() bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	fd, err := unix.PidfdOpen(unix.Gettid(), pidfdThread)
+	thread, err := unix.PidfdOpen(unix.Gettid(), pidfdThread)
 	if err != nil {
 		return false
 	}
-	_ = unix.Close(fd)
+	defer unix.Close(thread)
+	twin, err := unix.PidfdGetfd(thread, thread, 0)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(twin)
 	return true
 }
 

@@ -63,3 +63,21 @@ func TestUnannouncedSharing(t *testing.T) {
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP})
 	require.ErrorContains(t, err, "makes a process that shares descriptors")
 }
+
+// Where a filter forbids what a table of one's own takes, processes share one.
+func TestPrivateFiltered(t *testing.T) {
+	for _, denied := range []uint32{unix.SYS_UNSHARE, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_GETFD} {
+		e := &engine{processes: map[int32]*process{1: {}, 2: {}}, trace: newRoll(1)}
+		for _, p := range e.processes {
+			p.threads.Store(1)
+		}
+		private := func() bool { return e.processes[1].private || e.processes[2].private }
+		require.NoError(t, onThread(func() error {
+			defer e.separate()
+			return deny(unix.EPERM, []uint32{denied})
+		}))
+		require.False(t, private())
+		e.separate()
+		require.True(t, private())
+	}
+}

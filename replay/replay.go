@@ -70,6 +70,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) erro
 	running.Lock()
 	defer running.Unlock()
 	raiseDescriptors(o.Limits.Descriptors)
+	defer unix.Umask(umask())
 
 	s := &stage{clock: newClock(), parts: len(parts)}
 	defer func() {
@@ -146,6 +147,14 @@ func onThread(f func() error) error {
 		result <- f()
 	}()
 	return <-result
+}
+
+// umask returns the process's, which guard.enter may change for all threads.
+// Only a change tells it.
+func umask() int {
+	mask := unix.Umask(0o077)
+	unix.Umask(mask)
+	return mask
 }
 
 // raiseDescriptors lets the process open so many descriptors, and some for
