@@ -103,6 +103,21 @@ func callSplice(w *worker, r *format.Record) int64 {
 	return errInvalid // neither is a pipe
 }
 
+// openSink opens /dev/null, or returns -1: few traces need it, and a bare root
+// directory has none, or a file of that name.
+func openSink() int {
+	fd, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(1, 3) {
+		_ = unix.Close(fd)
+		return -1
+	}
+	return fd
+}
+
 // drain moves bytes from a file into the sink: as many as the recorded result
 // says, or as were asked for where that is 0, the end of the file. A recorded
 // error can be the other side's, and is kept.
@@ -116,6 +131,10 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 		size = recorded
 	}
 	size = min(max(size, 0), maxTransfer)
+	if w.e.sink < 0 {
+		w.failf("event %d of thread %d moves bytes out of the trace's files, which takes /dev/null: here it is missing or no such device", w.event, w.number)
+		return errInvalid
+	}
 	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)
 }
 

@@ -32,7 +32,7 @@ type engine struct {
 	names     []name           // the same for the kernel
 	begins    map[string]int64 // descriptors of directories that paths begin in
 	pool      region           // what writes come from
-	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files
+	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
 	tables    []region
 	logs      []log
 
@@ -132,10 +132,8 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		return err
 	}
 	e.pool = pool
-	if e.sink, err = unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0); err != nil {
-		return fmt.Errorf("open /dev/null: %w", err)
-	}
-	makeRoom(e.sink)
+	e.sink = openSink()
+	makeRoom()
 	for _, p := range e.processes {
 		// A region is a power of two, so twice what is wanted may be mapped,
 		// but no more than that is ever touched.

@@ -2,7 +2,9 @@ package replay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 
@@ -35,10 +37,13 @@ func (e *engine) openMemory() error {
 const ahead = 64 << 20
 
 // availableMemory returns how many bytes can be used without anything being
-// swapped out.
+// swapped out; without /proc, those that nothing uses, not even the page cache.
 func availableMemory() (int64, error) {
 	const field = "MemAvailable:"
 	b, err := os.ReadFile("/proc/meminfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return freeMemory()
+	}
 	if err != nil {
 		return 0, fmt.Errorf("find out how much memory is free: %w", err)
 	}
@@ -52,4 +57,12 @@ func availableMemory() (int64, error) {
 		return 0, fmt.Errorf("find out how much memory is free: %w", err)
 	}
 	return kib << 10, nil
+}
+
+func freeMemory() (int64, error) {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+	}
+	return int64(uint64(s.Freeram) * uint64(s.Unit)), nil
 }

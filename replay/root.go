@@ -56,10 +56,13 @@ func openRoot(o *Options, within bool) (*root, error) {
 	if r.dir, err = os.OpenFile(path, flags, 0); err != nil {
 		return nil, fmt.Errorf("open the root: %w", err)
 	}
-	// By the descriptor, for the path may be another directory's by now.
-	if r.inside, err = os.OpenRoot(fmt.Sprintf("%s%d", ownFiles, r.dir.Fd())); err != nil {
+	if r.inside, err = os.OpenRoot(path); err != nil {
 		_ = r.dir.Close()
 		return nil, fmt.Errorf("open the root: %w", err)
+	}
+	if err := r.same(); err != nil {
+		r.release()
+		return nil, err
 	}
 	if err := r.claim(o); err != nil {
 		r.release()
@@ -71,6 +74,24 @@ func openRoot(o *Options, within bool) (*root, error) {
 func (r *root) release() {
 	_ = r.inside.Close()
 	_ = r.dir.Close()
+}
+
+// same verifies that dir and inside are one directory: between the two opens the
+// path may have become another's, or a link where none may be followed. The
+// kernel's name for a descriptor would lead to it as well, but takes /proc.
+func (r *root) same() error {
+	dir, err := r.dir.Stat()
+	if err != nil {
+		return fmt.Errorf("stat the root: %w", err)
+	}
+	inside, err := r.inside.Stat(".")
+	if err != nil {
+		return fmt.Errorf("stat the root: %w", err)
+	}
+	if !os.SameFile(dir, inside) {
+		return fmt.Errorf("open the root: %s is another directory by now", r.path)
+	}
+	return nil
 }
 
 func (r *root) claim(o *Options) error {
