@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/record"
+	"pianola/record/ptrace"
 	"pianola/replay"
 )
 
@@ -23,7 +26,7 @@ func doctorCommand() *cli.Command {
 		Usage:     "say whether this machine and user can record and replay",
 		UsageText: "pianola doctor [--json]",
 		Description: "Tries everything that recording and replaying need, and says what to do where something is\n" +
-			"missing. The exit status is 1 then.\n\n" +
+			"missing. The exit status is 1 then. Where eBPF is not possible, recording with ptrace is tried.\n\n" +
 			"Example: pianola doctor",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
 		Action: runDoctor,
@@ -32,24 +35,25 @@ func doctorCommand() *cli.Command {
 
 // finding is one line of the doctor's.
 type finding struct {
-	What  string `json:"what"`
-	OK    bool   `json:"ok"`
-	Found string `json:"found,omitempty"`
-	Hint  string `json:"hint,omitempty"`
+	What     string `json:"what"`
+	OK       bool   `json:"ok"`
+	Optional bool   `json:"optional,omitempty"` // there is another way
+	Found    string `json:"found,omitempty"`
+	Hint     string `json:"hint,omitempty"`
 }
 
 func runDoctor(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return usage(c, "want no operands")
 	}
-	findings, err := recorderFindings()
+	findings, err := recorderFindings(c.Context)
 	if err != nil {
 		return err
 	}
 	findings = append(findings, replayFinding(c.Context))
 	ok := true
 	for _, f := range findings {
-		ok = ok && f.OK
+		ok = ok && (f.OK || f.Optional)
 	}
 	if c.Bool("json") {
 		err = printJSON(struct {
@@ -68,7 +72,10 @@ func runDoctor(c *cli.Context) error {
 func printFindings(w io.Writer, findings []finding) {
 	for _, f := range findings {
 		mark := "ok"
-		if !f.OK {
+		switch {
+		case f.Optional:
+			mark = "without"
+		case !f.OK:
 			mark = "missing"
 		}
 		fmt.Fprintf(w, "%-8s %s", mark, f.What)
@@ -82,7 +89,9 @@ func printFindings(w io.Writer, findings []finding) {
 	}
 }
 
-func recorderFindings() ([]finding, error) {
+// recorderFindings tries eBPF, and where that is not possible ptrace, as record
+// does.
+func recorderFindings(ctx context.Context) ([]finding, error) {
 	s, err := record.Probe()
 	if err != nil {
 		return nil, err
@@ -91,12 +100,76 @@ func recorderFindings() ([]finding, error) {
 		return []finding{{What: "record", OK: true, Found: fmt.Sprintf(
 			"Linux %s; an event costs the application %d ns", s.Kernel, s.Cost.Inside+s.Cost.Outside)}}, nil
 	}
-	var found []finding
-	for _, p := range s.Problems {
-		found = append(found, finding{What: "record: " + p.What, Found: p.Err.Error(), Hint: p.Hint})
+	cost, err := tryPtrace(ctx)
+	problems := s.Problems
+	if dirs := unmounted(); dirs != "" { // one hint for one cause
+		problems = []record.Problem{{What: "kernel file systems", Err: errors.New(dirs + " not mounted"), Hint: "mount " + dirs}}
 	}
-	return found, nil
+	var found []finding
+	for _, p := range problems {
+		found = append(found, finding{What: "record with eBPF: " + p.What, Optional: err == nil, Found: p.Err.Error(), Hint: p.Hint})
+	}
+	f := finding{What: "record with ptrace", OK: err == nil}
+	if err != nil {
+		f.Found, f.Hint = err.Error(), ptraceHint(err)
+	} else {
+		f.Found = fmt.Sprintf("Linux %s; an event costs the application %.0f µs", s.Kernel, float64(cost.Inside+cost.Outside)/1e3)
+	}
+	return append(found, f), nil
 }
+
+// unmounted names the file systems of the kernel that eBPF takes and that are
+// not there.
+func unmounted() string {
+	var dirs []string
+	for _, name := range []string{"/proc/self", "/sys/kernel"} {
+		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			dirs = append(dirs, filepath.Dir(name))
+		}
+	}
+	return strings.Join(dirs, " and ")
+}
+
+// self is this program, which is there where no other is.
+const self = "/proc/self/exe"
+
+// ptraceHint says what may help where recording with ptrace has failed.
+func ptraceHint(err error) string {
+	if _, gone := os.Stat(self); gone != nil {
+		return "mount /proc"
+	}
+	if errors.Is(err, record.ErrPermission) {
+		return "set kernel.yama.ptrace_scope to 1, or give the container CAP_SYS_PTRACE"
+	}
+	return "use Linux 5.3 or newer, and a container that allows ptrace and seccomp"
+}
+
+// tryPtrace records this program, which prints its help into a pipe that has
+// room for all of it.
+func tryPtrace(ctx context.Context) (record.Cost, error) {
+	in, out, err := os.Pipe()
+	if err != nil {
+		return record.Cost{}, err
+	}
+	defer in.Close()
+	defer out.Close()
+	var seen counted
+	r, err := ptrace.Run(ctx, record.Options{Command: []string{self, "--help"}, Stdout: out, Stderr: out}, &seen)
+	if err == nil && seen == 0 {
+		err = fmt.Errorf("no event of a command that ended with status %d", r.Status)
+	}
+	return r.Cost, err
+}
+
+// counted takes a recording of which only the number of events matters.
+type counted int
+
+func (n *counted) Write(events []format.Event) error {
+	*n += counted(len(events))
+	return nil
+}
+
+func (n *counted) WriteHeader(*format.Header) error { return nil }
 
 // checkup is replayed by the doctor.
 const checkup = `# pianola script 1
@@ -116,8 +189,10 @@ func replayFinding(ctx context.Context) finding {
 	r, err := tryReplay(ctx)
 	switch {
 	case err != nil:
-		f.Found = err.Error()
-		f.Hint = "choose a working directory that can be written to, and Linux 5.6 or newer"
+		f.Found, f.Hint = err.Error(), "use Linux 5.8 or newer, and a container that allows chroot or openat2"
+		if h, ok := errors.AsType[*hint](err); ok {
+			f.Hint = h.text
+		}
 	case r.Differed > 0:
 		f.Found = fmt.Sprintf("%d of %d results differ", r.Differed, r.Executed)
 		f.Hint = "try a working directory on another file system"
@@ -129,7 +204,12 @@ func replayFinding(ctx context.Context) finding {
 }
 
 func tryReplay(ctx context.Context) (*replay.Result, error) {
-	trace, err := spool("")
+	dir, err := os.MkdirTemp(".", "pianola-doctor-")
+	if err != nil {
+		return nil, &hint{err, "choose a working directory that can be written to"}
+	}
+	defer os.RemoveAll(dir)
+	trace, err := spool(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -137,17 +217,12 @@ func tryReplay(ctx context.Context) (*replay.Result, error) {
 	_, err = compileTo(trace, func() (format.Reader, error) {
 		return script.NewReader(strings.NewReader(checkup), "checkup"), nil
 	}, compile.Options{})
-	if err != nil {
-		return nil, err
+	if err != nil { // only for want of a temporary file
+		return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
 	}
 	t, err := traceOf(trace)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(".", "pianola-doctor-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
 	return replay.Run(ctx, t, replay.Options{Root: filepath.Join(dir, "root")})
 }

@@ -68,10 +68,14 @@ func goEnv(t *testing.T) (env map[string]string) {
 	return env
 }
 
-// condition is that a program is there, or, by the name fadvise, that files can
-// leave the page cache: those of a tmpfs can't.
+// condition is that a program is there, or, by the name root, who runs the tests,
+// or, by the name fadvise, that files can leave the page cache: those of a tmpfs
+// can't.
 func condition(what string) (bool, error) {
-	if what == "fadvise" {
+	switch what {
+	case "root":
+		return os.Geteuid() == 0, nil
+	case "fadvise":
 		var s unix.Statfs_t
 		err := unix.Statfs(os.TempDir(), &s)
 		return s.Type != unix.TMPFS_MAGIC, err
