@@ -14,7 +14,6 @@ import (
 	"pianola/format/bin"
 	"pianola/format/script"
 	"pianola/pattern"
-	"pianola/plugin"
 	"pianola/transform"
 )
 
@@ -82,12 +81,10 @@ func runCompile(c *cli.Context) error {
 			return &hint{err, "make a key: head -c 32 /dev/urandom >" + name}
 		}
 	}
-	if len(programs) == 0 && !plugin.Is(c.Args().First()) { // which are to be ended as well
-		defer endOn(c.Context)()
-	}
+	defer endOn(c.Context)()
 	src, err := openOperands(c)
 	if err != nil {
-		return interrupted(err)
+		return compileHint(err)
 	}
 	defer src.Close()
 	o.Bare = src.Dialect == script.Older
@@ -106,13 +103,12 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	defer dst.abort()
-	dir := ""
-	tmp, err := spool(dir)
+	tmp, err := spool("")
 	if err != nil {
 		return err
 	}
 	defer tmp.Close()
-	trace, err := spool(dir)
+	trace, err := spool("")
 	if err != nil {
 		return err
 	}
@@ -127,10 +123,10 @@ func runCompile(c *cli.Context) error {
 			return err
 		}
 		if err := compile.Copy(events, bin.NewWriter(trace, tmp)); err != nil {
-			return named(name, err)
+			return compileHint(named(name, err))
 		}
 	} else if r, err = compile.Compile(chain.Open, bin.NewWriter(trace, tmp), o); err != nil {
-		return named(name, err)
+		return compileHint(named(name, err))
 	}
 	// The report comes first, for it says why a recording is refused.
 	if c.IsSet("report") {
@@ -143,7 +139,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	if trace, err = through(c.Context, trace, programs); err != nil {
-		return interrupted(err)
+		return compileHint(err)
 	}
 	if _, err := trace.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -48,10 +48,11 @@ func createOutput(name string) (*output, error) {
 var unfinished sync.Map
 
 // endOn ends the program, as an interrupt does without a handler, once ctx is
-// done, and removes what is half-written. It is for commands that only read and
-// write files; what it returns is to be called at their end.
+// done and no plug-in runs, and removes what is half-written. It is for commands
+// that only read and write files; what it returns is to be called at their end.
 func endOn(ctx context.Context) (release func() bool) {
 	return context.AfterFunc(ctx, func() {
+		running.Lock()
 		unfinished.Range(func(name, _ any) bool {
 			_ = os.Remove(name.(string))
 			return true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -32,6 +33,10 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	return p, nil
 }
 
+// running is held for reading while a plug-in runs that an interrupt ends: the
+// process must not end before it.
+var running sync.RWMutex
+
 // generate runs the program that the only operand of compile is, and returns
 // what it wrote as a recording.
 func generate(c *cli.Context, o foreign.Options) (*sources, error) {
@@ -48,7 +53,10 @@ func generate(c *cli.Context, o foreign.Options) (*sources, error) {
 		return nil, err
 	}
 	// The collector closes it once no pass can open it any more.
-	if err := p.Generate(c.Context, f); err != nil {
+	running.RLock()
+	err = p.Generate(c.Context, f)
+	running.RUnlock()
+	if err != nil {
 		return nil, err
 	}
 	s := newSources()
@@ -94,7 +102,10 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Filter(ctx, t.Events(), text, bin.NewWriter(next, parts)); err != nil {
+	running.RLock()
+	err = p.Filter(ctx, t.Events(), text, bin.NewWriter(next, parts))
+	running.RUnlock()
+	if err != nil {
 		next.Close()
 		return nil, err
 	}

@@ -100,11 +100,18 @@ func Compile(src Source, out Sink, o Options) (*Report, error) {
 }
 
 // Copy writes events that are compiled already, those of an intermediate
-// script or of a compiled trace, to out as they are.
+// script or of a compiled trace, to out as they are. A note that a trace can't
+// hold is an error: it may be a misspelt edge.
 func Copy(r format.Reader, out Sink) error {
 	batch := make([]format.Event, batchSize)
-	for {
+	for copied := 0; ; {
 		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			if notes := batch[i].Notes; len(notes) > 0 {
+				return fmt.Errorf("event %d: unknown note in {%.100s}", copied+i+1, notes)
+			}
+		}
+		copied += n
 		if n > 0 {
 			if werr := out.Write(batch[:n]); werr != nil {
 				return werr
