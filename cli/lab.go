@@ -85,9 +85,9 @@ func runLab(c *cli.Context) error {
 		}
 		defer dst.abort()
 	}
-	traces, err := openLabTraces(c.Context, operands[0])
+	traces, err := openLabTraces(c, operands[0])
 	if err != nil {
-		return err
+		return compileHint(err)
 	}
 	defer traces.close()
 	if err := l.compile(traces); err != nil {

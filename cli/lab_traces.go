@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/urfave/cli/v2"
+
 	"pianola/compile"
 	"pianola/format/bin"
 	"pianola/format/foreign"
@@ -28,8 +30,12 @@ type labTraces struct {
 	done     map[string]*os.File
 }
 
-func openLabTraces(ctx context.Context, name string) (*labTraces, error) {
-	t := &labTraces{ctx: ctx, name: name, done: map[string]*os.File{}}
+func openLabTraces(c *cli.Context, name string) (t *labTraces, err error) {
+	t = &labTraces{ctx: c.Context, name: name, done: map[string]*os.File{}}
+	if plugin.Is(name) {
+		t.src, err = generate(c, name, foreign.Options{})
+		return t, err
+	}
 	f, err := openInput(name)
 	if err != nil {
 		return nil, err

@@ -37,13 +37,9 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 // process must not end before it.
 var running sync.RWMutex
 
-// generate runs the program that the only operand of compile is, and returns
-// what it wrote as a recording.
-func generate(c *cli.Context, o foreign.Options) (*sources, error) {
-	name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
-	if err != nil {
-		return nil, err
-	}
+// generate runs the program that an operand is, and returns what it wrote as a
+// recording.
+func generate(c *cli.Context, name string, o foreign.Options) (*sources, error) {
 	p, err := parseProgram(c, name)
 	if err != nil {
 		return nil, err

@@ -165,7 +165,11 @@ func openOperands(c *cli.Context) (*sources, error) {
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
 	}
 	if plugin.Is(c.Args().First()) {
-		return generate(c, o)
+		name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
+		if err != nil {
+			return nil, err
+		}
+		return generate(c, name, o)
 	}
 	for _, name := range c.Args().Slice() {
 		f, err := openInput(name)
