@@ -27,7 +27,7 @@ type step struct {
 	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory that a relative path begins in
-	slash  [format.MaxStrings]bool   // the path ends with a slash, or "/.": it demands a directory
+	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
 }
 
 // handlers say what a call's result means for files and names. They run for

@@ -393,7 +393,12 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			// below have a place. The call's result says whether it exists.
 			at.node = &node{at: at, first: at, cached: -1, created: at.state == absent}
 		}
-		dir = at.node
+		if dir = at.node; dir.at != at {
+			// Of the names of a file it is this one that something is looked for
+			// below, in vain. Another can be gone.
+			dir.at = at
+			n.gen++
+		}
 	}
 	return at, trail
 }

@@ -43,6 +43,10 @@ func (m *model) resolve(s *step) reason {
 			return reasonPath
 		}
 		way := string(name)
+		if shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old") {
+			// It is the name that counts: a slash makes no link lead elsewhere.
+			way = way[:1] + strings.TrimRight(way[1:], "/")
+		}
 		if name[0] != '/' {
 			dir, way = m.below(dir, way)
 			s.from[n] = dir.at
@@ -57,7 +61,7 @@ func (m *model) resolve(s *step) reason {
 			return reasonPseudo
 		}
 		at.direct = true
-		s.at[n], s.slash[n] = at, at.dir != nil && (name[len(name)-1] == '/' || bytes.HasSuffix(name, []byte("/.")))
+		s.at[n], s.slash[n] = at, name[len(name)-1] == '/' && at.dir != nil
 		n++
 	}
 	m.mapStrings(s)
