@@ -85,7 +85,10 @@ type table struct {
 	threads int
 }
 
-// files follows what the descriptors and names of a trace lead to.
+// files follows what the descriptors and names of a trace lead to. It isn't
+// format/follow's, which takes a file for its name and forgets what is beyond its
+// bounds, since in an iolog a file must stay the same through renamings and
+// links, and every one must be told.
 type files struct {
 	header  *format.Header
 	names   map[string]*file
