@@ -57,12 +57,14 @@ type trialDocument struct {
 	Same  bool     `json:"unchanged"` // the trace
 	Runs  int      `json:"runs"`
 	profile.SecondsByRow
-	RunSeconds []float64 `json:"run_seconds"` // of each run, in their order
-	Failed     int64     `json:"failed"`      // events of a run, at most
-	Differed   int64     `json:"differed"`
-	Breaks     bool      `json:"breaks_results"`
-	Example    string    `json:"example,omitempty"`
-	Error      string    `json:"error,omitempty"` // for which it was given up
+	Calls      profile.ByRow[int64] `json:"calls"` // elapsed: of all rows
+	Bytes      profile.ByRow[int64] `json:"bytes"`
+	RunSeconds []float64            `json:"run_seconds"` // of each run, in their order
+	Failed     int64                `json:"failed"`      // events of a run, at most
+	Differed   int64                `json:"differed"`
+	Breaks     bool                 `json:"breaks_results"`
+	Example    string               `json:"example,omitempty"`
+	Error      string               `json:"error,omitempty"` // for which it was given up
 	*Against
 	OnRoot *Against `json:"on_root,omitempty"` // against the baseline there
 }
@@ -92,7 +94,9 @@ func newTrialDocument(r *row) trialDocument {
 		for _, p := range r.profiles {
 			t.RunSeconds = append(t.RunSeconds, float64(p.RunTime)/1e9)
 		}
-		t.SecondsByRow = r.alone().ReplaySeconds()
+		alone := r.alone()
+		t.SecondsByRow = alone.ReplaySeconds()
+		t.Calls, t.Bytes = alone.ReplayCounts()
 	}
 	return t
 }

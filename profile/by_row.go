@@ -33,6 +33,11 @@ func (c *Comparison) ReplaySeconds() SecondsByRow {
 	return SecondsByRow(byRow(c, func(r *Row) *float64 { return r.Replay.Seconds }))
 }
 
+// ReplayCounts returns the calls and bytes of the replay.
+func (c *Comparison) ReplayCounts() (calls, bytes ByRow[int64]) {
+	return byRow(c, func(r *Row) *int64 { return &r.Replay.Calls }), byRow(c, func(r *Row) *int64 { return &r.Replay.Bytes })
+}
+
 // Ratios returns the ratios of the medians.
 func (c *Comparison) Ratios() ByRow[float64] {
 	return byRow(c, func(r *Row) *float64 { return r.Ratio })

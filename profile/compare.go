@@ -38,7 +38,7 @@ type Row struct {
 	Replay      Measure
 	Ratio       *float64  // replay/application; nil where either is not known or the application's is 0
 	Interval    *Interval // of Ratio; nil where both sides are one run, and where a time of the application is 0
-	Finding     Finding   // "" where there is no Ratio
+	Finding     Finding   // "" where there is no Ratio, or runs enough but no Interval
 	Distance    *Distance // as that of the Comparison, of a category; nil for others
 }
 
