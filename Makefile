@@ -12,7 +12,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## bin/pianola, a static binary
-	$(GO) build -trimpath -ldflags '-s -w' -o bin/pianola ./cmd/pianola
+	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o bin/pianola ./cmd/pianola
 
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo

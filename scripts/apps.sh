@@ -43,7 +43,7 @@ tree() {
 # --- sqlite3: the demo, transactions and temporary files ---
 seed_sqlite3() { :; }
 fresh_sqlite3() { mkdir work; }
-run_sqlite3() { "$@" sqlite3 work/app.db ".read $sql"; }
+run_sqlite3() { "$@" sqlite3 work/app.db ".read '$sql'"; }
 
 # --- git: clone, checkout, status and gc of a repository of 30 commits ---
 seed_git() {

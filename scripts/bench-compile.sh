@@ -70,7 +70,7 @@ real() {
 	stat -c %s "$name.bin" | awk -v n="$name" -v e="$events" '{ printf "%-10s %8d events %9d bytes %6.2f an event, %5.1f:1\n", n, e, $1, $1 / e, e * 88 / $1 }'
 }
 echo "real recordings, and their ratio to uncompressed records and durations"
-real sqlite3 sqlite3 app.db ".read $sql"
+real sqlite3 sqlite3 app.db ".read '$sql'"
 real git sh -c 'cd tree && git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x'
 real gcc gcc -O1 -o hello hello.c
 real tar tar cf tree.tar tree

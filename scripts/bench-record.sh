@@ -107,7 +107,7 @@ cat >build.sh <<'B'
 for k in 1 2 3 4 5 6; do gcc -O1 -c -o gcc/f$k.o gcc/f$k.c; done
 B
 app() { what=$1; shift; case $what in
-	sqlite3) rm -f app.db; "$@" sqlite3 app.db ".read $sql" ;;
+	sqlite3) rm -f app.db; "$@" sqlite3 app.db ".read '$sql'" ;;
 	git) rm -rf clone; "$@" git clone -q src clone ;;
 	gcc) "$@" sh build.sh ;;
 	fio) "$@" fio --name=a --filename=fio.dat --rw=randwrite --bs=4k --size=32m --ioengine=psync --fsync=8 --io_size=8m ;;

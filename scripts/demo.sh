@@ -11,7 +11,7 @@ mkdir -p "$dir"
 cd "$dir"
 
 run() { echo; echo "\$ pianola $*"; "$pianola" "$@"; }
-run record -o trace.txt -- sqlite3 app.db ".read $sql"
+run record -o trace.txt -- sqlite3 app.db ".read '$sql'"
 run compile -o trace.bin trace.txt
 run replay --log replay.log trace.bin
 run compare --plot profile.svg --html profile.html trace.txt replay.log || [ $? = 1 ] # 1 is a verdict
