@@ -5,6 +5,9 @@ GO       ?= go
 export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
 FUZZTIME ?= 60s
+# Of a package's tests: on a slow or busy machine those of the command take more
+# than the 10 minutes that are usual.
+TIMEOUT  ?= 60m
 
 .PHONY: help build demo pictures hdf5 feign truth storage test race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
 
@@ -38,11 +41,11 @@ test: deps-test build ## all tests
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) tool staticcheck ./...
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
-	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test ./...
-	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short ./...; else echo "no gcc: -race is left out"; fi
+	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -timeout $(TIMEOUT) ./...
+	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...; else echo "no gcc: -race is left out"; fi
 
 race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
 
 bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, what compile makes, how true to time replay is and how long its files take, beside other tools
 	$(GO) test -run '^$$' -bench . -benchmem ./...

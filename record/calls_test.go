@@ -291,7 +291,7 @@ func TestOtherNamespaces(t *testing.T) {
 		t.Skip("no unshare")
 	}
 	var c collect
-	r, out := record(t, Options{Command: []string{"/usr/bin/unshare", "--pid", "--mount", "--fork", "/bin/sh", "-c",
+	r, out := record(t, Options{Command: []string{"/usr/bin/unshare", "--pid", "--mount", "--propagation", "unchanged", "--fork", "/bin/sh", "-c",
 		"echo $$; (/bin/true; :); /bin/true; :"}}, &c)
 	require.Zero(t, r.Status)
 	require.Equal(t, "1\n", out, "a namespace of its own")

@@ -29,6 +29,12 @@ func TestMissingCapabilities(t *testing.T) {
 func TestPermission(t *testing.T) {
 	err := permission(fmt.Errorf("load: %w", os.ErrPermission))
 	require.ErrorIs(t, err, ErrPermission)
+	if missing := missingCapabilities(); missing != "" {
+		require.ErrorContains(t, err, missing)
+		err = permission(errors.New("a library's"))
+		require.ErrorIs(t, err, ErrPermission)
+		return
+	}
 	require.ErrorIs(t, err, os.ErrPermission)
 	other := errors.New("other")
 	require.Equal(t, other, permission(other))
