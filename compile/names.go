@@ -337,17 +337,23 @@ func (n *names) firstPath(e *entry, p Paths) (string, bool) {
 // (path_resolution(7)).
 const maxFollow = 40
 
+// way is what a path led through.
+type way struct {
+	trail []*entry // directories and links
+	slash bool     // it ended with a slash, if only in the target of a link
+}
+
 // walk resolves a path from a directory, below a root that ".." does not leave
 // (chroot(2)), and returns the entry it leads to, nil for a path that leads
-// nowhere (a loop). Links whose target is known are
-// followed, in the last component only if follow is set. The directories and
-// links on the way are appended to trail, for ordering.
-func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, []*entry) {
+// nowhere (a loop). Links whose target is known are followed, in the last
+// component only if follow is set. The directories and links on the way are
+// appended to trail, for ordering.
+func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, way) {
 	dir := from
 	if strings.HasPrefix(path, "/") {
 		dir = root
 	}
-	at := dir.at
+	at, slash := dir.at, strings.HasSuffix(path, "/")
 	for links := 0; path != ""; {
 		comp, rest, more := strings.Cut(path, "/")
 		path = rest
@@ -372,7 +378,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		// follows a link there too.
 		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
 			if links++; links > maxFollow {
-				return nil, trail
+				return nil, way{trail, false}
 			}
 			trail = append(trail, at)
 			if strings.HasPrefix(nd.target, "/") {
@@ -381,6 +387,8 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			at = dir.at
 			if path = nd.target; more {
 				path += "/" + rest
+			} else {
+				slash = strings.HasSuffix(path, "/")
 			}
 			continue
 		}
@@ -400,5 +408,5 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			n.gen++
 		}
 	}
-	return at, trail
+	return at, way{trail, slash}
 }

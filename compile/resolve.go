@@ -42,17 +42,17 @@ func (m *model) resolve(s *step) reason {
 		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
 			return reasonPath
 		}
-		way := string(name)
+		path := string(name)
 		if shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old") {
 			// It is the name that counts: a slash makes no link lead elsewhere.
-			way = way[:1] + strings.TrimRight(way[1:], "/")
+			path = path[:1] + strings.TrimRight(path[1:], "/")
 		}
 		if name[0] != '/' {
-			dir, way = m.below(dir, way)
+			dir, path = m.below(dir, path)
 			s.from[n] = dir.at
 		}
-		at, trail := m.names.walk(s.t.dir.root, dir, way, follows(s, a.Name), m.trail)
-		m.trail = trail
+		at, way := m.names.walk(s.t.dir.root, dir, path, follows(s, a.Name), m.trail)
+		m.trail = way.trail
 		if at == nil {
 			return reasonPath
 		}
@@ -61,7 +61,7 @@ func (m *model) resolve(s *step) reason {
 			return reasonPseudo
 		}
 		at.direct = true
-		s.at[n], s.slash[n] = at, name[len(name)-1] == '/' && at.dir != nil
+		s.at[n], s.slash[n] = at, (way.slash || name[len(name)-1] == '/') && at.dir != nil
 		n++
 	}
 	m.mapStrings(s)
