@@ -146,10 +146,10 @@ func ptraceHint(err error) string {
 
 // tryPtrace records this program, which prints its help into a pipe that has
 // room for all of it.
-func tryPtrace(ctx context.Context) (record.Cost, error) {
+func tryPtrace(ctx context.Context) (format.Cost, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
-		return record.Cost{}, err
+		return format.Cost{}, err
 	}
 	defer in.Close()
 	defer out.Close()

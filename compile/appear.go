@@ -45,6 +45,6 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	err := m.emit(t, &made, out)
-	t.cost -= m.outsideOf(made.Op) // nobody recorded it
+	t.cost -= m.cost.Around(made.Op) // nobody recorded it
 	return err
 }

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"pianola/format"
@@ -34,10 +33,9 @@ type model struct {
 	pipeWaits []pipeWait    // found out
 	pipe      pipeEvents
 
-	descriptors     []format.Descriptor
-	arch            format.Arch // of the recording
-	inside, outside int64       // the recorder's cost per event, nanoseconds
-	rich            int64       // and what format.Op.Rich adds to that outside
+	descriptors []format.Descriptor
+	arch        format.Arch // of the recording
+	cost        format.Cost // to be subtracted
 
 	args  argMaps
 	order order
@@ -73,18 +71,8 @@ func (m *model) start(h *format.Header, tid int32) {
 	m.given(h.Files)
 	arch, _ := h.Value(format.MetaArch)
 	m.arch = format.ParseArch(arch)
-	if cost, ok := h.Value(format.MetaCost); ok && m.options.Compensate {
-		for _, word := range strings.Fields(cost) {
-			if v, ok := strings.CutPrefix(word, "inside="); ok {
-				m.inside, _ = strconv.ParseInt(v, 10, 32)
-			}
-			if v, ok := strings.CutPrefix(word, "outside="); ok {
-				m.outside, _ = strconv.ParseInt(v, 10, 32)
-			}
-			if v, ok := strings.CutPrefix(word, "rich="); ok {
-				m.rich, _ = strconv.ParseInt(v, 10, 32)
-			}
-		}
+	if m.options.Compensate {
+		m.cost = h.Cost()
 	}
 	if running := h.Running(); len(running) > 0 {
 		m.resume(running, h)
@@ -164,16 +152,8 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	if rest := min(e.Dur, e.End()-t.last); rest >= waited {
 		t.off += rest
 	}
-	t.cost += m.inside + m.outsideOf(e.Op)
+	t.cost += m.cost.Inside + m.cost.Around(e.Op)
 	return err
-}
-
-// outsideOf returns what an event cost the application outside of its duration.
-func (m *model) outsideOf(op format.Op) int64 {
-	if op.Rich() {
-		return m.outside + m.rich
-	}
-	return m.outside
 }
 
 // compute returns the time between the thread's last event in the trace and e,
@@ -191,17 +171,17 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.Compute = compute
 	out.Off = min(t.off+offProcessor(e), compute)
 	t.off = 0
-	t.last, t.cost = e.End(), debt+m.outsideOf(e.Op)
+	t.last, t.cost = e.End(), debt+m.cost.Around(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// What such a call takes is time that the application doesn't spend
 		// in I/O, and a replay doesn't make the call: it is compute.
-		t.last, t.cost = e.Start, debt+m.inside+m.outsideOf(e.Op)
+		t.last, t.cost = e.Start, debt+m.cost.Inside+m.cost.Around(e.Op)
 		out.Dur = 0
 	case out.Dur >= 0:
-		out.Dur = max(out.Dur-m.inside, 0)
+		out.Dur = max(out.Dur-m.cost.Inside, 0)
 	}
 	if m.options.Bare {
 		out.Dur = format.Unknown

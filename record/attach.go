@@ -139,7 +139,7 @@ func processes(members []bpf.Member) []process {
 }
 
 // attachHeader is what is known when the recorder has attached.
-func attachHeader(pid int, all []process, cost Cost) (*format.Header, error) {
+func attachHeader(pid int, all []process, cost format.Cost) (*format.Header, error) {
 	h := commonHeader(commandLine(pid), cost)
 	for _, p := range all {
 		if _, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid)); errors.Is(err, os.ErrPermission) {

@@ -10,25 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
+	"pianola/format"
 )
 
-// Cost is what it costs the application that one event is recorded, in
-// nanoseconds.
-type Cost struct {
-	// Inside is how much longer the recorded duration is than the call takes
-	// without a recorder. It can be negative, for the application also pays
-	// for the way into the kernel and back, which is not recorded.
-	Inside int64
-
-	// Outside is what is added between the recorded durations.
-	Outside int64
-
-	// Rich is what is added to that where more than registers is recorded
-	// (format.Op.Rich).
-	Rich int64
-}
-
-// calibration measures a Cost on the calling thread, which must be locked: reads
+// calibration measures a format.Cost on the calling thread, which must be locked: reads
 // of a page from the page cache in a loop, first free and then recorded. A call
 // that moves no data would show less, for it leaves the recorder's lines in the
 // processor's caches. It takes some milliseconds. The figures are those of the
@@ -92,9 +77,9 @@ func round(calls int, nr, a uintptr, b unsafe.Pointer, c, d uintptr, e unsafe.Po
 
 // measure compares with calls that are recorded. The program must be attached;
 // the ring is left empty.
-func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
+func (c *calibration) measure(r *bpf.Recorder, ring *ring) (format.Cost, error) {
 	if err := r.FollowSelf(); err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	// The ring must hold a round, whatever its size.
 	calls := min(calibrationCalls, ring.size()/richBytes/2)
@@ -119,12 +104,12 @@ func (c *calibration) measure(r *bpf.Recorder, ring *ring) (Cost, error) {
 		_, err = readDurations(ring, nil) // of what the thread did besides
 	}
 	if err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	inside := inner - c.free
 	// A machine that was busy before and is not now makes less than nothing of it.
 	added := max(whole-c.free, 0)
-	return Cost{Inside: inside, Outside: added - inside, Rich: max(wholeRich-c.freeRich-added, 0)}, nil
+	return format.Cost{Inside: inside, Outside: added - inside, Rich: max(wholeRich-c.freeRich-added, 0)}, nil
 }
 
 // readDurations empties the ring and appends the durations of the calls.

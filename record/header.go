@@ -20,7 +20,7 @@ import (
 // seconds.
 
 // startHeader is what is known before the command runs.
-func startHeader(o *Options, c *child, cost Cost) *format.Header {
+func startHeader(o *Options, c *child, cost format.Cost) *format.Header {
 	h := commonHeader(o.Command, cost)
 	h.Descriptors = descriptors(c.pid)
 	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.pid)); err == nil {
@@ -30,7 +30,7 @@ func startHeader(o *Options, c *child, cost Cost) *format.Header {
 }
 
 // commonHeader is what every recording begins with.
-func commonHeader(command []string, cost Cost) *format.Header {
+func commonHeader(command []string, cost format.Cost) *format.Header {
 	h := &format.Header{}
 	h.Set(format.MetaCommand, quoteCommand(command))
 	h.Set(format.MetaStart, time.Now().Format(time.RFC3339Nano))
@@ -40,7 +40,7 @@ func commonHeader(command []string, cost Cost) *format.Header {
 	}
 	h.Set(format.MetaArch, runtime.GOARCH)
 	h.Set(format.MetaTool, "ebpf")
-	h.Set(format.MetaCost, fmt.Sprintf("inside=%d outside=%d rich=%d", cost.Inside, cost.Outside, cost.Rich))
+	h.Set(format.MetaCost, cost.String())
 	return h
 }
 

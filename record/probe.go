@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
+	"pianola/format"
 )
 
 // Support says whether this machine can record, and what stands in the way.
@@ -19,8 +20,8 @@ type Support struct {
 	BTF         bool   // the kernel describes its own types
 	RingBuffer  bool
 	TaskStorage bool
-	Programs    bool // the program loads and attaches
-	Cost        Cost // measured, where everything else is there
+	Programs    bool        // the program loads and attaches
+	Cost        format.Cost // measured, where everything else is there
 
 	Problems []Problem
 }
@@ -87,26 +88,26 @@ func (s *Support) try() error {
 }
 
 // measureCost measures what recording costs, with a program of its own.
-func measureCost() (_ Cost, err error) {
+func measureCost() (_ format.Cost, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c, err := newCalibration()
 	if err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	defer c.close()
 	program, err := bpf.Load(config(&Options{RingBytes: os.Getpagesize()}))
 	if err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
 	ring, err := openRing(program.Ring())
 	if err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	defer func() { err = errors.Join(err, ring.close()) }()
 	if err := program.Attach(); err != nil {
-		return Cost{}, err
+		return format.Cost{}, err
 	}
 	return c.measure(program, ring)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
+	"pianola/format"
 )
 
 // DefaultRingBytes is the size of the ring buffer where Options say none: 700
@@ -66,7 +67,7 @@ type Result struct {
 	// of 32 bits ran, whose I/O is not recorded. They count as lost, too.
 	Compat int64
 
-	Cost Cost
+	Cost format.Cost
 }
 
 // Run runs the command and records it, with all its descendants, to s. It

@@ -39,7 +39,7 @@ const UnknownCached = ^uint64(0)
 func (o *Options) Complete() error { return o.complete() }
 
 // StartHeader returns what is known before the command, which is stopped, runs.
-func StartHeader(o *Options, pid int, tool string, cost Cost) *format.Header {
+func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Header {
 	h := startHeader(o, &child{pid: pid, pidfd: -1}, cost)
 	h.Set(format.MetaTool, tool)
 	return h

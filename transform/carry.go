@@ -9,7 +9,7 @@ import (
 
 // carry holds, by thread, what its next event is to say of the time before it.
 type carry struct {
-	cost
+	cost format.Cost
 	owed map[int32]owed // nil before the first event
 }
 
@@ -22,18 +22,18 @@ type owed struct {
 // begin takes up the header of the recording, at the first event.
 func (c *carry) begin(h *format.Header) {
 	if c.owed == nil {
-		c.cost, c.owed = costOf(h), make(map[int32]owed)
+		c.cost, c.owed = h.Cost(), make(map[int32]owed)
 	}
 }
 
 // take notes what an event that is taken out says, and cuts what it took of the
 // recorder's time and, where the verdict is Spare, of the thread's.
 func (c *carry) take(e *format.Event, v Verdict) {
-	cut := c.inside
+	cut := c.cost.Inside
 	if v == Spare {
 		cut = max(e.Dur, 0)
 	}
-	c.note(e.TID, offProcessor(e), sum(cutBefore(e), sum(cut, c.around(e.Op))))
+	c.note(e.TID, offProcessor(e), sum(cutBefore(e), sum(cut, c.cost.Around(e.Op))))
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.

@@ -57,10 +57,10 @@ func (x scale) event(s *staged, e *format.Event) error {
 	if off := offProcessor(e); off > 0 {
 		en.Notes = setNote(en.Notes, "off", x.of(off))
 	}
-	p.last, p.taken = e.End(), s.carried.around(e.Op)
+	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
 	// What a call takes that makes or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {
-		p.last, p.taken = e.Start, p.taken+s.carried.inside
+		p.last, p.taken = e.Start, p.taken+s.carried.cost.Inside
 	}
 	f, d := s.About(t, e)
 	s.Apply(t, e, f, d)

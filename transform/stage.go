@@ -81,7 +81,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 				n++
 			}
 			if en.made {
-				en.spent -= s.carried.around(en.Op)
+				en.spent -= s.carried.cost.Around(en.Op)
 			}
 			s.carried.cut(en.TID, en.spent)
 			s.given = append(s.given, en)

@@ -10,7 +10,7 @@ import (
 )
 
 // recordingCost is what the recorder says of itself where time is tested.
-var recordingCost = cost{inside: 30, outside: 300, rich: 200}
+var recordingCost = format.Cost{Inside: 30, Outside: 300, Rich: 200}
 
 // spent is what compile makes of a thread's time, in nanoseconds.
 type spent struct {
@@ -36,10 +36,10 @@ func timesOf(events []format.Event) map[int32]*spent {
 		s := at(e.TID, e.Start)
 		compute := e.Start - s.last - s.taken - s.debt - cutBefore(e)
 		s.compute, s.debt = s.compute+max(compute, 0), max(-compute, 0)
-		s.last, s.taken = e.End(), recordingCost.around(e.Op)
+		s.last, s.taken = e.End(), recordingCost.Around(e.Op)
 		switch info := e.Op.Info(); {
 		case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
-			s.last, s.taken = e.Start, s.taken+recordingCost.inside
+			s.last, s.taken = e.Start, s.taken+recordingCost.Inside
 		default:
 			s.calls += max(e.Dur, 0)
 		}
@@ -99,7 +99,7 @@ func TestTimeIsKept(t *testing.T) {
 						gone[e.TID]--
 					}
 					for thread, was := range timesOf(events) {
-						require.Equal(t, was.compute-was.debt+was.calls-gone[thread]*recordingCost.inside, is[thread].compute-is[thread].debt+is[thread].calls,
+						require.Equal(t, was.compute-was.debt+was.calls-gone[thread]*recordingCost.Inside, is[thread].compute-is[thread].debt+is[thread].calls,
 							"thread %d", thread)
 					}
 				})

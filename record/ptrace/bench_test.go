@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/format"
 	"pianola/format/script"
 	"pianola/record"
 )
@@ -63,7 +64,7 @@ func readWith(tb testing.TB, command ...string) float64 {
 	return nanosPerRead(tb, output)
 }
 
-func readTraced(tb testing.TB) (float64, record.Cost) {
+func readTraced(tb testing.TB) (float64, format.Cost) {
 	in, out, err := os.Pipe()
 	require.NoError(tb, err)
 	defer in.Close()

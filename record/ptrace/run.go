@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/bpf"
+	"pianola/format"
 	"pianola/record"
 )
 
@@ -126,7 +127,7 @@ func (tr *tracer) watch(ctx context.Context, s record.Signals, pidfd int, stop <
 
 // start starts the helper, has it measure, and leaves the command stopped
 // before its first instruction.
-func (tr *tracer) start(o *record.Options) (cost record.Cost, err error) {
+func (tr *tracer) start(o *record.Options) (cost format.Cost, err error) {
 	name := o.Command[0]
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -191,7 +192,7 @@ func (tr *tracer) abandon(err error) error {
 
 // answer reads what the helper has measured, and why it could not become the
 // command.
-func (tr *tracer) answer(name string, helper io.Reader) (cost record.Cost, err error) {
+func (tr *tracer) answer(name string, helper io.Reader) (cost format.Cost, err error) {
 	var m measurement
 	if tr.running {
 		if err = binary.Read(helper, binary.NativeEndian, &m); err != nil {

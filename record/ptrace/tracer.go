@@ -315,12 +315,12 @@ func (tr *tracer) measured(op format.Op, nanos int64) {
 
 // cost returns what an event costs, from what the helper measured, and has the
 // tracer go on in the cheaper way.
-func (tr *tracer) cost(m measurement) record.Cost {
+func (tr *tracer) cost(m measurement) format.Cost {
 	tr.awake = m.Awake <= m.Asleep
 	total, way := m.Awake, 0
 	if !tr.awake {
 		total, way = m.Asleep, 1
 	}
 	inside := record.Median(tr.durations[way]) - m.Free
-	return record.Cost{Inside: inside, Outside: total - m.Free - inside}
+	return format.Cost{Inside: inside, Outside: total - m.Free - inside}
 }
