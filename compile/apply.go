@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"bytes"
+
+	"pianola/format"
+)
 
 // The errors that say something about what exists.
 const (
@@ -160,7 +164,11 @@ func unrepeatable(e *format.Event) bool {
 // mount point.
 func dotted(s *step) bool {
 	switch s.out.Op {
-	case format.OpRename, format.OpRenameat2, format.OpUnlink:
+	case format.OpRename, format.OpRenameat2:
+		to := s.e.Str[1]
+		last := to[bytes.LastIndexByte(to, '/')+1:]
+		return s.e.Ret == ebusy || s.e.Ret == eexist && (string(last) == "." || string(last) == "..")
+	case format.OpUnlink:
 		return s.e.Ret == ebusy
 	case format.OpRmdir:
 		return s.e.Ret == ebusy || s.e.Ret == einval

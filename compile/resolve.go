@@ -43,15 +43,16 @@ func (m *model) resolve(s *step) reason {
 			return reasonPath
 		}
 		path := string(name)
-		if shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old") {
+		follow, slash := follows(s, a.Name), name[len(name)-1] == '/'
+		if slash && (s.out.Op == format.OpOpenm || shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old")) {
 			// It is the name that counts: a slash makes no link lead elsewhere.
-			path = path[:1] + strings.TrimRight(path[1:], "/")
+			path, follow = path[:1]+strings.TrimRight(path[1:], "/"), false
 		}
 		if name[0] != '/' {
 			dir, path = m.below(dir, path)
 			s.from[n] = dir.at
 		}
-		at, way := m.names.walk(s.t.dir.root, dir, path, follows(s, a.Name), m.trail)
+		at, way := m.names.walk(s.t.dir.root, dir, path, follow, m.trail)
 		m.trail = way.trail
 		if at == nil {
 			return reasonPath
@@ -61,7 +62,7 @@ func (m *model) resolve(s *step) reason {
 			return reasonPseudo
 		}
 		at.direct = true
-		s.at[n], s.slash[n] = at, (way.slash || name[len(name)-1] == '/') && at.dir != nil
+		s.at[n], s.slash[n] = at, (way.slash || slash) && at.dir != nil
 		n++
 	}
 	m.mapStrings(s)
