@@ -17,12 +17,13 @@ import (
 )
 
 // Programs are commands of a shell that are good to compare, by name: what
-// they do does not hang on the moment. They run in an empty directory.
+// they do does not hang on the moment, so that git has no file as young as its
+// index, into which it looks again. They run in an empty directory.
 var Programs = []struct{ Name, Script string }{
 	{"pipeline", "ls / | wc -l"},
 	{"names", "mkdir d; echo text > d/f; mv d/f d/g; ln -s g d/h; cat d/h nosuch; rm -r d"},
 	{"files", "dd if=/dev/zero of=f bs=4096 count=20 conv=fsync status=none; cp f g; truncate -s 7 g; stat g"},
-	{"git", "git init -q .; echo text > f; git add f; git -c user.name=n -c user.email=e@x -c core.fsync=all -c gc.auto=0 commit -q -m text"},
+	{"git", "git init -q .; echo text > f; touch -d 2001-01-01 f; git add f; git -c user.name=n -c user.email=e@x -c core.fsync=all -c gc.auto=0 commit -q -m text"},
 	{"sqlite3", `sqlite3 f "CREATE TABLE t (a); INSERT INTO t VALUES (1); VACUUM"`},
 	{"cp", `echo text > a; cp --reflink=auto a b; cp --reflink=never a c; chmod 600 a; touch b; mkfifo p; exec ` + python + ` -S -c "
 import os, fcntl
