@@ -17,7 +17,7 @@ type File struct {
 }
 
 // maxFiles bounds the files that are told apart.
-const maxFiles = follow.MaxFiles
+const maxFiles = 1 << 16
 
 // file is a File as it is gathered.
 type file struct {

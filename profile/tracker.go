@@ -14,7 +14,7 @@ type tracker struct {
 }
 
 func newTracker(h *format.Header) *tracker {
-	tr := &tracker{Follower: follow.New(h), threads: newThreads(), files: newFiles()}
+	tr := &tracker{Follower: follow.New(h, maxFiles), threads: newThreads(), files: newFiles()}
 	tr.Added = tr.threads.added
 	return tr
 }

@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"fmt"
+
 	"pianola/format"
 	"pianola/format/follow"
 )
@@ -117,11 +119,13 @@ func (s *staged) advance() {
 	e, err := s.events.Next()
 	if err == nil {
 		if s.Follower == nil {
-			s.Follower = follow.New(begun(s.source.Header()))
+			s.Follower = follow.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
 		if e.Op.Valid() {
-			err = s.stage.event(s, e)
+			if err = s.stage.event(s, e); err == nil && s.Full() {
+				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*follow.NameBytes>>20)
+			}
 		} else {
 			s.push(e) // compile says what it makes of it
 		}
@@ -131,6 +135,10 @@ func (s *staged) advance() {
 		s.stage.end(s)
 	}
 }
+
+// maxFiles bounds the files that are followed, as many as a replay takes by
+// default. With more of them a transform would pass some by.
+const maxFiles = 1 << 20
 
 // move returns which bytes of its file an event moves, and follows that, if it
 // moves some.

@@ -9,12 +9,8 @@ type File struct {
 	Data   any    // belongs to who follows
 }
 
-const (
-	// MaxFiles bounds the files that are told apart, besides the one that
-	// stands for all others, and maxNames their names, in bytes.
-	MaxFiles = 1 << 16
-	maxNames = 32 << 20
-)
+// NameBytes bounds the names of files, in bytes for each file that is told apart.
+const NameBytes = 512
 
 // Others is the id of the file that stands for those that are not told apart.
 const Others = 0
@@ -23,19 +19,25 @@ const Others = 0
 type files struct {
 	byName map[string]*File
 	others *File
-	bytes  int // of names
+	max    int
+	bytes  int  // of names
+	full   bool // others stands for some
 }
 
-func newFiles() files {
-	return files{byName: make(map[string]*File), others: &File{ID: Others}}
+func newFiles(max int) files {
+	return files{byName: make(map[string]*File), others: &File{ID: Others}, max: max}
 }
+
+// Full reports whether there were more files than are told apart.
+func (fs *files) Full() bool { return fs.full }
 
 // of returns the file of a name.
 func (fs *files) of(name []byte) *File {
 	if f := fs.byName[string(name)]; f != nil {
 		return f
 	}
-	if len(fs.byName) >= MaxFiles || fs.bytes+len(name) > maxNames {
+	if len(fs.byName) >= fs.max || fs.bytes+len(name) > NameBytes*fs.max {
+		fs.full = true
 		return fs.others
 	}
 	f := &File{ID: int32(len(fs.byName) + 1), Name: string(name)}

@@ -46,9 +46,10 @@ type Follower struct {
 const maxOffset = 1 << 61
 
 // New returns a Follower of the recording with that header, as it is before the
-// first event.
-func New(h *format.Header) *Follower {
-	f := &Follower{threads: newThreads(h.Threads), files: newFiles(), initial: h.Descriptors, running: h.Running()}
+// first event. It tells so many files apart, besides the one that stands for all
+// others.
+func New(h *format.Header, files int) *Follower {
+	f := &Follower{threads: newThreads(h.Threads), files: newFiles(files), initial: h.Descriptors, running: h.Running()}
 	f.command, _ = h.Value(format.MetaCommand)
 	_, f.replayed = h.Value(format.MetaReplay)
 	arch, _ := h.Value(format.MetaArch)

@@ -11,7 +11,7 @@ import (
 // follow takes events through a Follower of a recording whose working directory
 // is /w, and returns it.
 func follow(events ...format.Event) *Follower {
-	fl := New(&format.Header{Meta: []format.Meta{{Key: format.MetaCwd, Value: `"/w"`}}})
+	fl := New(&format.Header{Meta: []format.Meta{{Key: format.MetaCwd, Value: `"/w"`}}}, 100)
 	for i := range events {
 		e := &events[i]
 		t := fl.Thread(e)
@@ -82,7 +82,7 @@ func TestNothingIsLeftOfThreadsThatEnded(t *testing.T) {
 }
 
 func TestMoreThreadsThanAreFollowed(t *testing.T) {
-	fl := New(&format.Header{})
+	fl := New(&format.Header{}, 100)
 	added := 0
 	fl.Added = func(*Thread) { added++ }
 	for i := range int32(MaxThreads + 10) {
@@ -107,7 +107,7 @@ func TestExitGroup(t *testing.T) {
 		if test.replay {
 			h.Set(format.MetaReplay, "timing=afap")
 		}
-		fl := New(h)
+		fl := New(h, 100)
 		for i := range events {
 			thread := fl.Thread(&events[i])
 			f, d := fl.About(thread, &events[i])
@@ -141,4 +141,19 @@ func TestCallsBetweenDescriptors(t *testing.T) {
 		table := fl.Thread(&test.event).Table
 		require.Equal(t, []int64{test.in, test.out, test.outBytes}, []int64{table.At(3).Offset, table.At(4).Offset, table.At(4).File.Length}, "%v", test.event)
 	}
+}
+
+func TestFull(t *testing.T) {
+	fl := New(&format.Header{}, 2)
+	open := func(name string) *File {
+		e := &format.Event{TID: 1, Op: format.OpOpen, Ret: 3, Str: [format.MaxStrings][]byte{[]byte(name)}}
+		f, _ := fl.About(fl.Thread(e), e)
+		return f
+	}
+	require.Equal(t, "/a", open("/a").Name)
+	require.Equal(t, "/b", open("/b").Name)
+	require.Equal(t, "/a", open("/a").Name)
+	require.False(t, fl.Full())
+	require.EqualValues(t, Others, open("/c").ID)
+	require.True(t, fl.Full())
 }
