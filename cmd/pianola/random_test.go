@@ -43,7 +43,7 @@ func TestRandom(t *testing.T) {
 	require.NoError(t, err)
 	for _, seed := range randomSeeds(t) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			dir := t.TempDir()
+			dir, mix := t.TempDir(), mixOf(seed)
 			run := func(args ...string) {
 				c := exec.Command("pianola", args...)
 				c.Dir = dir
@@ -51,7 +51,7 @@ func TestRandom(t *testing.T) {
 				require.NoError(t, err, "%s\n%s", strings.Join(args, " "), out)
 			}
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "w"), 0o755))
-			run("record", "-o", "trace.txt", "--", "env", fmt.Sprint(randomWork, "=", seed), program)
+			run("record", "-o", "trace.txt", "--", "env", fmt.Sprint(randomWork, "=", seed), fmt.Sprint(randomMix, "=", mix), program)
 			for _, paths := range []string{"tree", "flat"} {
 				run("compile", "--strict", "--paths", paths, "-o", paths+".bin", "trace.txt")
 				for _, timing := range []string{"compute", "afap"} {
@@ -334,10 +334,18 @@ const (
 	mixThreads              // threads and processes
 )
 
-// mix is what the environment says, for a longer search, or what replays true.
-var mix = func() int {
-	if n, err := strconv.Atoi(os.Getenv("PIANOLA_RANDOM_MIX")); err == nil {
-		return n
+// randomMix is the variable that says what the program does.
+const randomMix = "PIANOLA_RANDOM_MIX"
+
+// mix is what this program does.
+var mix, _ = strconv.Atoi(os.Getenv(randomMix))
+
+// mixOf returns what the program of a seed is to do: what the environment says,
+// for a longer search, or in turn threads alone and all but threads, which a
+// seed brings about again.
+func mixOf(seed uint64) int {
+	if os.Getenv(randomMix) != "" {
+		return mix
 	}
-	return 0
-}()
+	return [2]int{mixThreads, mixThreads - 1}[seed%2] // it is the highest bit
+}
