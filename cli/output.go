@@ -103,6 +103,9 @@ func writeOutput(name string, write func(o *output) error) error {
 // is room for the output as well.
 func spool(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".pianola-spool-*")
+	if err != nil && dir == "" {
+		return nil, &hint{err, "TMPDIR names a directory to write to"}
+	}
 	if err != nil {
 		return nil, err
 	}

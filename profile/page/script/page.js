@@ -30,7 +30,7 @@ function tilesOf(run) {
     tile('Written', bytes(write.bytes), inCalls(write)),
     tile('Sync', known(sync), `${count(sync.calls)} calls`),
     tile('Metadata', known(metadata), `${count(metadata.calls)} calls, ${count(run.files)} files`),
-    tile('Events', count(run.all.calls), `${count(run.all.errors)} failed`));
+    tile('Events', count(run.all.calls), `${count(run.all.errors)} with an error`));
 }
 
 // timesOf shows what the time of a run's threads was spent with.
