@@ -214,3 +214,23 @@ func TestLateClose(t *testing.T) {
 	require.False(t, isOpen(third))
 	require.Zero(t, files.get(7))
 }
+
+// What is closed when a process ends is not in the time of its last call, as it
+// isn't in a recording.
+func TestExitTakesNoTime(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+	for fd := range 100 {
+		r.add(1, format.OpOpen, int64(3+fd), "f", format.RDONLY)
+	}
+	r.add(1, format.OpExitGroup, format.NoResult, 0)
+	_, res := play(t, r, bindings[1].bind)
+	faultless(t, r, res)
+	events := make([]format.Event, 200)
+	n, err := res.Events().Read(events)
+	require.NoError(t, err)
+	last := events[n-1]
+	require.Equal(t, format.OpExitGroup, last.Op)
+	require.Zero(t, last.Dur)
+	require.EqualValues(t, last.Start, res.Elapsed)
+}
