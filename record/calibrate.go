@@ -13,46 +13,96 @@ import (
 	"pianola/format"
 )
 
-// calibration measures a format.Cost on the calling thread, which must be locked: reads
-// of a page from the page cache in a loop, first free and then recorded. A call
-// that moves no data would show less, for it leaves the recorder's lines in the
-// processor's caches. It takes some milliseconds. The figures are those of the
-// quickest round of each: other work on the machine, and be it on the other
-// half of the same core, adds to a round and never takes away, and of many short
-// ones some meet none.
+// calibration measures a format.Cost on the calling thread, which must be locked:
+// reads of a page from the page cache in a loop, free and recorded in turn. A
+// call that moves no data would show less, for it leaves the recorder's lines in
+// the processor's caches. The figures are those of the quickest round of each:
+// other work on the machine, and be it on the other half of the same core, adds
+// to a round and never takes away, and of many short ones some meet none. They
+// take turns, for the processor itself is quicker at one moment than at another.
 type calibration struct {
-	fd       int // of a regular file of a page
-	page     []byte
-	free     int64 // nanoseconds per call, not recorded
-	freeRich int64 // the same of a call that is recorded with a name and what it returned
+	fd   int // of a regular file of a page
+	page []byte
+
+	// The quickest of each, in nanoseconds per call.
+	free, freeRich   int64 // not recorded; rich is with a name and what the call returned
+	whole, wholeRich int64 // recorded
+	inner            int64 // what was recorded as the duration
 }
 
 const (
-	calibrationRounds = 150
+	calibrationTurns  = 5   // each takes 10 to 20 ms, mostly to attach the program again
+	calibrationRounds = 30  // of each kind in a turn
 	calibrationCalls  = 100 // per round
 )
 
-// newCalibration measures the system call as it is without a recorder, and so
-// must come before the program is attached.
-func newCalibration() (*calibration, error) {
+// calibrate measures what an event costs. It attaches the program, and leaves the
+// ring empty.
+func calibrate(r *bpf.Recorder, ring *ring) (format.Cost, error) {
 	fd, err := unix.MemfdCreate("calibration", unix.MFD_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
+		return format.Cost{}, fmt.Errorf("calibrate: %w", err)
 	}
-	c := &calibration{fd: fd, page: make([]byte, 4096)}
+	defer unix.Close(fd)
+	const never = math.MaxInt64
+	c := &calibration{fd: fd, page: make([]byte, 4096), free: never, freeRich: never, whole: never, wholeRich: never, inner: never}
 	if _, err := unix.Write(fd, c.page); err != nil {
-		c.close()
-		return nil, fmt.Errorf("calibrate: %w", err)
+		return format.Cost{}, fmt.Errorf("calibrate: %w", err)
 	}
-	c.free, c.freeRich = math.MaxInt64, math.MaxInt64
-	for range calibrationRounds {
-		c.free = min(c.free, c.plain(calibrationCalls))
-		c.freeRich = min(c.freeRich, c.rich(calibrationCalls))
+	// The ring must hold a round, whatever its size.
+	calls := min(calibrationCalls, ring.size()/richBytes/2)
+	for range calibrationTurns {
+		if err := r.Detach(); err != nil {
+			return format.Cost{}, err
+		}
+		c.beFree(calls)
+		if err := r.Attach(); err != nil {
+			return format.Cost{}, err
+		}
+		if err := c.beRecorded(calls, r, ring); err != nil {
+			return format.Cost{}, err
+		}
 	}
-	return c, nil
+	inside := c.inner - c.free
+	// A machine that was busy before and is not now makes less than nothing of it.
+	added := max(c.whole-c.free, 0)
+	return format.Cost{Inside: inside, Outside: added - inside, Rich: max(c.wholeRich-c.freeRich-added, 0)}, nil
 }
 
-func (c *calibration) close() { _ = unix.Close(c.fd) }
+// beFree does a turn of calls that are not recorded.
+func (c *calibration) beFree(calls int) {
+	for range calibrationRounds {
+		c.free = min(c.free, c.plain(calls))
+		c.freeRich = min(c.freeRich, c.rich(calls))
+	}
+}
+
+// beRecorded does a turn of calls that are.
+func (c *calibration) beRecorded(calls int, r *bpf.Recorder, ring *ring) error {
+	if err := r.FollowSelf(); err != nil {
+		return err
+	}
+	durations := make([]int64, 0, calls)
+	var err error
+	for range calibrationRounds {
+		took := c.plain(calls)
+		if durations, err = readDurations(ring, durations[:0]); err != nil {
+			break
+		}
+		c.whole, c.inner = min(c.whole, took), min(c.inner, median(durations))
+		c.wholeRich = min(c.wholeRich, c.rich(calls))
+		if _, err = readDurations(ring, nil); err != nil {
+			break
+		}
+	}
+	if uerr := r.UnfollowSelf(); err == nil {
+		err = uerr
+	}
+	if err == nil {
+		_, err = readDurations(ring, nil) // of what the thread did besides
+	}
+	return err
+}
 
 // plain returns how long a call takes whose registers are recorded, in
 // nanoseconds.
@@ -73,43 +123,6 @@ func round(calls int, nr, a uintptr, b unsafe.Pointer, c, d uintptr, e unsafe.Po
 		_, _, _ = unix.RawSyscall6(nr, a, uintptr(b), c, d, uintptr(e), 0)
 	}
 	return time.Since(start).Nanoseconds() / int64(calls)
-}
-
-// measure compares with calls that are recorded. The program must be attached;
-// the ring is left empty.
-func (c *calibration) measure(r *bpf.Recorder, ring *ring) (format.Cost, error) {
-	if err := r.FollowSelf(); err != nil {
-		return format.Cost{}, err
-	}
-	// The ring must hold a round, whatever its size.
-	calls := min(calibrationCalls, ring.size()/richBytes/2)
-	whole, wholeRich, inner := int64(math.MaxInt64), int64(math.MaxInt64), int64(math.MaxInt64)
-	durations := make([]int64, 0, calls)
-	var err error
-	for range calibrationRounds {
-		took := c.plain(calls)
-		if durations, err = readDurations(ring, durations[:0]); err != nil {
-			break
-		}
-		whole, inner = min(whole, took), min(inner, median(durations))
-		wholeRich = min(wholeRich, c.rich(calls))
-		if _, err = readDurations(ring, nil); err != nil {
-			break
-		}
-	}
-	if uerr := r.UnfollowSelf(); err == nil {
-		err = uerr
-	}
-	if err == nil {
-		_, err = readDurations(ring, nil) // of what the thread did besides
-	}
-	if err != nil {
-		return format.Cost{}, err
-	}
-	inside := inner - c.free
-	// A machine that was busy before and is not now makes less than nothing of it.
-	added := max(whole-c.free, 0)
-	return format.Cost{Inside: inside, Outside: added - inside, Rich: max(wholeRich-c.freeRich-added, 0)}, nil
 }
 
 // readDurations empties the ring and appends the durations of the calls.

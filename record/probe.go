@@ -91,11 +91,6 @@ func (s *Support) try() error {
 func measureCost() (_ format.Cost, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	c, err := newCalibration()
-	if err != nil {
-		return format.Cost{}, err
-	}
-	defer c.close()
 	program, err := bpf.Load(config(&Options{RingBytes: os.Getpagesize()}))
 	if err != nil {
 		return format.Cost{}, err
@@ -106,8 +101,5 @@ func measureCost() (_ format.Cost, err error) {
 		return format.Cost{}, err
 	}
 	defer func() { err = errors.Join(err, ring.close()) }()
-	if err := program.Attach(); err != nil {
-		return format.Cost{}, err
-	}
-	return c.measure(program, ring)
+	return calibrate(program, ring)
 }

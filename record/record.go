@@ -186,23 +186,15 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 
 // load loads the program, lets it run and measures what it costs. The calling
 // goroutine must be locked to its thread.
-func (r *recording) load(o *Options) error {
-	calibration, err := newCalibration()
-	if err != nil {
-		return err
-	}
-	defer calibration.close()
+func (r *recording) load(o *Options) (err error) {
 	if r.program, err = bpf.Load(config(o)); err != nil {
 		return permission(err)
 	}
 	if r.ring, err = openRing(r.program.Ring()); err != nil {
 		return err
 	}
-	if err = r.program.Attach(); err != nil {
-		return permission(err)
-	}
-	r.result.Cost, err = calibration.measure(r.program, r.ring)
-	return err
+	r.result.Cost, err = calibrate(r.program, r.ring)
+	return permission(err)
 }
 
 // begin makes this moment the time 0 of the recording.
