@@ -109,13 +109,19 @@ INLINE u64 register_of(struct event *e, u8 reg)
 	return *arg(e, reg < 6 ? reg : 0);
 }
 
-/* Fills a record of one of the kinds up to KIND_BRIEF but for its string, and
- * returns where that is. */
-INLINE u64 describe(struct scratch *s, struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start,
-		    u64 end, s64 ret, const struct plan *plan)
+/* Sends a record of one of the kinds up to KIND_BRIEF with one string at most,
+ * which is put together in the ring: that is quicker than to copy it there.
+ * Reports false, with nothing sent, where the string is too long for that. */
+INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		      const struct plan *plan)
 {
-	u64 args[8] = {}; /* as many as three bits can number */
+	u64 args[8] = {}, off = t->off; /* as many as three bits can number */
+	struct scratch *s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
 
+	if (unlikely(!s)) {
+		count_lost(t->nr);
+		return 1;
+	}
 	fill_wide(&s->event, t, start, end, ret);
 	s->event.flags |= FLAG_RICH;
 	__builtin_memset(&s->details, 0, sizeof(s->details));
@@ -129,37 +135,9 @@ INLINE u64 describe(struct scratch *s, struct thread *t, struct task_struct *tas
 		read_stat(s, args[plan->reg & 7]);
 	else if (plan->kind == KIND_STATX && ret == 0)
 		read_statx(s, args[plan->reg & 7]);
-	return args[(plan->string[0] - 1) & 7];
-}
-
-/* Sends a record of one of these kinds with one string at most, which is put
- * together in the ring: that is quicker than to copy it there. Reports false,
- * with nothing sent, where the string is too long for that. */
-INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
-		      const struct plan *plan)
-{
-	u64 off = t->off, name;
-	struct scratch *s;
-
-	if (!plan->string[0]) {
-		s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data), 0);
-		if (unlikely(!s)) {
-			count_lost(t->nr);
-			return 1;
-		}
-		describe(s, t, task, regs, start, end, ret, plan);
-		bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
-		return 1;
-	}
-	s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
-	if (unlikely(!s)) {
-		count_lost(t->nr);
-		return 1;
-	}
-	name = describe(s, t, task, regs, start, end, ret, plan);
-	if (unlikely(!read_name(s, name))) {
-		t->off = off;
+	if (plan->string[0] && !read_name(s, args[(plan->string[0] - 1) & 7])) {
 		bpf_ringbuf_discard(s, BPF_RB_NO_WAKEUP);
+		t->off = off;
 		return 0;
 	}
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
