@@ -134,18 +134,19 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && !wanted && !m.needed(s) {
 		why = reasonFilter
 	}
-	if why == reasonNone {
-		m.order.after(on)
+	if why == reasonNone && on != nil {
+		m.order.after(on.at)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
 		t.owed = append(t.owed, m.order.edges...)
 		err = m.leaveOut(t, e, why, wait, on)
 	} else {
-		if p := m.pipe.points.of(m.line); p != nil {
-			p.at = m.order.here
-		}
+		at := m.order.here
 		err = m.emit(t, e, out)
+		if p := m.pipe.points.of(m.line); p != nil {
+			p.at, p.now = at, t.now-max(out.Dur, 0)
+		}
 	}
 	t.idle = e.End()
 	return err

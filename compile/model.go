@@ -144,7 +144,7 @@ const waited = 20_000
 
 // leaveOut counts an event that is not in the trace. Its time becomes compute,
 // but for that in which it waited at a pipe.
-func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on place) error {
+func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
 	t.off += offProcessor(e)

@@ -41,35 +41,35 @@ func (p *pipePlan) find(line int64) *pipePoint {
 // awaited returns what the line in hand waits for, nil for nothing, and the
 // event of that. A write whose line is still to come is emitted first, as of
 // when it began: its thread has been in it since its last line.
-func (m *model) awaited() (*pipeWait, place, error) {
+func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 	w := m.pipe.waits.of(m.line)
 	if w == nil {
-		return nil, place{}, nil
+		return nil, nil, nil
 	}
 	on := m.pipe.plan.find(w.on.line)
 	if on.at.thread == 0 {
 		t := m.threads[w.on.tid]
 		if t == nil || t.num != w.on.thread {
-			return nil, place{}, nil
+			return nil, nil, nil
 		}
 		var err error
-		if on.at, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, place{}); err != nil {
-			return nil, place{}, err
+		if on.at, on.now, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, nil); err != nil {
+			return nil, nil, err
 		}
 	}
-	return w, on.at, nil
+	return w, on, nil
 }
 
 // leavePipe emits what is left of a call on a pipe that waited, or that was
 // waited for. What it took apart from waiting is compute.
-func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on place) (err error) {
+func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint) (err error) {
 	op := format.OpPipeWrite
 	if e.Op.Info().Class == format.ClassRead {
 		op = format.OpPipeRead
 	}
 	p := m.pipe.points.of(m.line)
 	if p != nil && p.at.thread == 0 && (w == nil || op == format.OpPipeWrite) {
-		if p.at, err = m.emitPipe(t, op, p.pipe, e.Start, 0, place{}); err != nil {
+		if p.at, p.now, err = m.emitPipe(t, op, p.pipe, e.Start, 0, nil); err != nil {
 			return err
 		}
 	}
@@ -81,22 +81,29 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on place) (er
 		start = max(t.idle, w.on.start-offProcessor(e))
 		t.off = max(t.off-(w.on.start-start), 0)
 	}
-	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
+	at, now, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
 	if p != nil && p.at.thread == 0 {
-		p.at = at
+		p.at, p.now = at, now
 	}
 	return err
 }
 
 // emitPipe puts an event into the trace that makes no call: from start on the
-// thread waits for an event of another, if that is one, for so many
-// nanoseconds.
-func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on place) (place, error) {
+// thread waits for an event of another, if there is one, for so many
+// nanoseconds. It returns the event, and when on the trace's clock it has waited.
+func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) (place, int64, error) {
+	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]
-	*out = format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
+	*out = e
 	m.order.begin(t, false)
 	m.order.after(t.born)
-	m.order.after(on)
+	if on != nil {
+		m.order.after(on.at)
+		compute, _ := m.compute(t, &e)
+		out.Dur = waiting(t.now+compute, on.now, nanos)
+	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
-	return m.order.here, m.emit(t, out, out)
+	at := m.order.here
+	err := m.emit(t, &e, out)
+	return at, t.now, err
 }

@@ -35,6 +35,7 @@ type process struct {
 	command string // base name of its program
 	ended   place  // exit of its newest thread
 	endTime int64  // on the recording's clock
+	endNow  int64  // the same on the trace's clock
 }
 
 // workingDir is shared by threads that were cloned with CLONE_FS, and so is
@@ -191,6 +192,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 func (m *model) ended(t *thread, e *format.Event) {
 	p := t.process
 	p.threads--
-	p.ended, p.endTime = place{t.num, t.events}, e.Start
+	compute, _ := m.compute(t, e)
+	p.ended, p.endTime, p.endNow = place{t.num, t.events}, e.Start, t.now+compute
 	delete(m.threads, e.TID)
 }

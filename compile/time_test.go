@@ -9,21 +9,27 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
+	"pianola/format"
 )
 
 // What a thread of the trace computes and what its events take add up to the
 // time that the thread was there, less what the recorder took, whatever was
-// left out of the trace on the way.
+// left out of the trace on the way. Who waits for another waits less, or more, by
+// what the recorder took of that one.
 func TestTimeAddsUp(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, compensate := range []bool{false, true} {
 			r := timed(seed)
 			s, _ := compiled(t, r.text.String(), compile.Options{Compensate: compensate})
-			sums := make([]int64, len(s.header.Threads)+1)
+			sums, waited := make([]int64, len(s.header.Threads)+1), make([]bool, len(s.header.Threads)+1)
 			for _, e := range s.events {
 				sums[e.TID] += e.Compute + max(e.Dur, 0)
+				waited[e.TID] = waited[e.TID] || e.Op == format.OpPipeRead && len(e.Edges) > 0
 			}
 			for i, th := range r.threads {
+				if compensate && waited[i+1] {
+					continue
+				}
 				want := th.end - th.start
 				if compensate {
 					// The last event's outside falls into a compute that never comes.
@@ -108,4 +114,33 @@ func TestCut(t *testing.T) {
 		computes = append(computes, e.Compute)
 	}
 	require.Equal(t, []int64{600, 5000 - 500 + 100, 0, 2000, 4000}, computes)
+}
+
+// Where one thread waits for another, both go on at the time that the other
+// would have had without a recorder.
+func TestWaitsAreCompensated(t *testing.T) {
+	const calls, gap = 1000, 10_000 // of the child, and nanoseconds from one to the next
+	for _, c := range []struct{ name, pipe, end, wait string }{
+		{"a process", "", "11 0.000010000 exit_group(0) = ?\n", "wait4(11, NULL, 0, NULL) = 11"},
+		{"a pipe", "10 0.000001000 pipe2([3, 4], 0) = 0 <0.000001000>\n", "11 0.000010000 write(4, 0x1, 10) = 10 <0.000001000>\n", "read(3, 0x1, 10) = 10"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "# pianola script 1\n# cost: inside=100 outside=900\n" + c.pipe +
+				"10 0.000010000 clone(SIGCHLD) = 11 <0.000001000>\n" +
+				`11 0.000010000 openat(AT_FDCWD, "/w/a", O_RDONLY) = 5 <0.000001000> {type=reg size=9}` + "\n" +
+				strings.Repeat("11 0.000010000 fstat(5, 0x1) = 0 <0.000001000> {type=reg size=9}\n", calls) + c.end
+			// The parent waits from 5 µs after its clone until the child lets it go on.
+			waited := float64((calls+2)*gap-5_000) / 1e9
+			text += fmt.Sprintf("10 -%.9f %s <%.9f>\n", waited, c.wait, waited) +
+				fmt.Sprintf(`10 %.9f stat("/w/a", 0x1) = 0 <0.000001000> {type=reg size=9}`+"\n", waited+20e-6)
+			s, _ := compiled(t, text, compile.Options{Compensate: true})
+			end := []int64{0, s.header.Threads[0].Start, s.header.Threads[1].Start}
+			child := end[2]
+			for _, e := range s.events {
+				end[e.TID] += e.Compute + max(e.Dur, 0)
+			}
+			require.InDelta(t, child+calls*(gap-1_000), end[2], 25_000)
+			require.InDelta(t, end[2]+20_000, end[1], 5_000)
+		})
+	}
 }
