@@ -8,14 +8,14 @@
 #              whose reads some are announced
 #   slow       the same recording and program on a disk that takes 15 ms for a
 #              read, however short; needs root and /dev/fuse
-#   coalesce   TIMES (10) checkpoints as HDF5 writes them, through buffers
+#   coalesce   TIMES (40) checkpoints as HDF5 writes them, through buffers
 #   rank       four processes, of which one does the I/O, and that one alone
 #   generator  two reads that nobody recorded
 #
 # PIANOLA is the program to be tried, bin/pianola by default. Takes cc, python3
 # and the rights to record. docs/laboratory.md says how to read the figures.
 set -eu
-rounds=${ROUNDS-5} reads=${READS-200} times=${TIMES-10}
+rounds=${ROUNDS-5} reads=${READS-200} times=${TIMES-40}
 dir=$1
 shift
 [ $# -gt 0 ] || set -- prefetch slow coalesce rank generator
