@@ -48,26 +48,45 @@ func ratioInterval(app, replay []float64, errorRate float64) Interval {
 // outcome is one value that a random one can have.
 type outcome struct{ value, probability float64 }
 
+// negligible is the probability below which a median is left out. Of n runs
+// there are no more than n(n+1)/2 medians, so those left out have together less
+// than 5.1e-15 of MaxRuns, which is less than adding up the others rounds; the
+// bounds of an interval are where the sum passes rowError/2, 0.005. An even
+// number of runs, whose medians may lie between any two of them, keeps some
+// thousands of half a million.
+const negligible = 1e-20
+
 // resampledMedians returns the medians that samples of len(v), drawn from v
-// with replacement, can have, in rising order. v is sorted.
+// with replacement, can have, in rising order, but for negligible ones. v is
+// sorted.
 func resampledMedians(v []float64) (medians []outcome) {
 	n := len(v)
 	half := (n + 1) / 2
 	// middle is the number of ways to deal an even sample into halves.
 	middle := math.Exp(logFactorial(n) - 2*logFactorial(half))
 	power := func(k int) float64 { return math.Pow(float64(k)/float64(n), float64(half)) }
+	below := 0.0 // the probability that it is before v[i]
 	for i := range n {
 		// The lower of the two in the middle, or the one in the middle, is v[i].
-		p := atLeast(n, half, i+1) - atLeast(n, half, i)
+		upTo := atLeast(n, half, i+1)
+		p := upTo - below
+		below = upTo
 		if n%2 == 0 {
-			// The lower half ends with v[i], and the upper begins with v[j].
+			// The lower half ends with v[i], and the upper begins with v[j]: the
+			// farther from v[i], the less likely.
 			low := middle * (power(i+1) - power(i))
 			for j := i + 1; j < n; j++ {
-				medians = append(medians, outcome{v[i] + (v[j]-v[i])/2, low * (power(n-j) - power(n-j-1))})
+				between := low * (power(n-j) - power(n-j-1))
+				if between < negligible {
+					break
+				}
+				medians = append(medians, outcome{v[i] + (v[j]-v[i])/2, between})
 			}
 			p -= low * power(n-i-1)
 		}
-		medians = append(medians, outcome{v[i], max(p, 0)})
+		if p >= negligible {
+			medians = append(medians, outcome{v[i], p})
+		}
 	}
 	slices.SortFunc(medians, func(a, b outcome) int {
 		switch {
@@ -82,17 +101,21 @@ func resampledMedians(v []float64) (medians []outcome) {
 }
 
 // atLeast returns the probability that of n drawn from n with replacement at
-// least k are among the first m.
+// least k, which are half of them or more, are among the first m.
 func atLeast(n, k, m int) (p float64) {
-	switch m {
-	case 0:
+	switch {
+	case m == 0:
 		return 0
-	case n:
-		return 1
+	case 2*m > n: // what is near 1 is told by how much it falls short of it
+		return 1 - atLeast(n, n-k+1, n-m)
 	}
 	in, out := math.Log(float64(m)/float64(n)), math.Log(float64(n-m)/float64(n))
-	for i := k; i <= n; i++ {
-		p += math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) + float64(i)*in + float64(n-i)*out)
+	for i := k; i <= n; i++ { // the more than expected, the less likely
+		exactly := math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) + float64(i)*in + float64(n-i)*out)
+		if exactly < negligible {
+			break
+		}
+		p += exactly
 	}
 	return p
 }

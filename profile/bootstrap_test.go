@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -65,6 +66,59 @@ func TestResampledMediansAddUpToOne(t *testing.T) {
 		}
 		require.InDelta(t, 1, sum, 1e-9, "%d runs", n)
 	}
+}
+
+// allMedians is resampledMedians with nothing left out.
+func allMedians(v []float64) (medians []outcome) {
+	n := len(v)
+	half := (n + 1) / 2
+	upTo := func(m int) (p float64) { // the probability that at least half of the sample are among the first m
+		if m == 0 || m == n {
+			return float64(m / n)
+		}
+		in, out := math.Log(float64(m)/float64(n)), math.Log(float64(n-m)/float64(n))
+		for i := half; i <= n; i++ {
+			p += math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) + float64(i)*in + float64(n-i)*out)
+		}
+		return p
+	}
+	middle := math.Exp(logFactorial(n) - 2*logFactorial(half))
+	power := func(k int) float64 { return math.Pow(float64(k)/float64(n), float64(half)) }
+	for i := range n {
+		p := upTo(i+1) - upTo(i)
+		if n%2 == 0 {
+			low := middle * (power(i+1) - power(i))
+			for j := i + 1; j < n; j++ {
+				medians = append(medians, outcome{v[i] + (v[j]-v[i])/2, low * (power(n-j) - power(n-j-1))})
+			}
+			p -= low * power(n-i-1)
+		}
+		medians = append(medians, outcome{v[i], max(p, 0)})
+	}
+	slices.SortFunc(medians, func(a, b outcome) int { return cmp.Compare(a.value, b.value) })
+	return medians
+}
+
+// What is left out moves no interval, and is nearly all that there is of many
+// runs.
+func TestNegligibleMedians(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(9, 10))
+	sample := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = 1 + 0.1*rnd.ExpFloat64()
+		}
+		slices.Sort(v)
+		return v
+	}
+	for _, n := range [][2]int{{1, 2}, {6, 6}, {7, 10}, {50, 51}, {100, 100}, {333, 400}, {MaxRuns - 1, 6}, {MaxRuns, 1}, {6, MaxRuns}} {
+		app, replay := sample(n[0]), sample(n[1])
+		a, r := allMedians(app), allMedians(replay)
+		got := ratioInterval(app, replay, rowError)
+		require.InEpsilon(t, ratioQuantile(a, r, rowError/2), got.Low, 1e-12, "%d and %d runs", n[0], n[1])
+		require.InEpsilon(t, ratioQuantile(a, r, 1-rowError/2), got.High, 1e-12, "%d and %d runs", n[0], n[1])
+	}
+	require.Less(t, len(resampledMedians(sample(MaxRuns))), 20*MaxRuns)
 }
 
 // The interval is what drawing would yield, if it went on for ever.
