@@ -90,13 +90,12 @@ func newTrialDocument(r *row) trialDocument {
 	if r.Err != nil {
 		t.Error = r.Err.Error()
 	}
-	if len(r.profiles) > 0 {
-		for _, p := range r.profiles {
-			t.RunSeconds = append(t.RunSeconds, float64(p.RunTime)/1e9)
-		}
-		alone := r.alone()
-		t.SecondsByRow = alone.ReplaySeconds()
-		t.Calls, t.Bytes = alone.ReplayCounts()
+	for _, p := range r.profiles {
+		t.RunSeconds = append(t.RunSeconds, float64(p.RunTime)/1e9)
+	}
+	if r.alone != nil {
+		t.SecondsByRow = r.alone.ReplaySeconds()
+		t.Calls, t.Bytes = r.alone.ReplayCounts()
 	}
 	return t
 }

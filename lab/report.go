@@ -6,13 +6,16 @@ import (
 	"pianola/profile"
 )
 
-// Report is what an experiment found out.
+// Report is what an experiment found out. Its trials are compared when it is
+// first told of, in whatever form, and once: it may not change after that.
 type Report struct {
 	Trace       string
 	Options     []Option         // with which all was replayed, but for what candidates change
 	Application *profile.Profile // as it was recorded; nil where that is not told
 	Trials      []*Trial         // the first of them the baseline to which all are compared
 	Interrupted bool             // some runs are missing
+
+	compared []row // see rows; nil before it is told of
 }
 
 // Option is how something is set.
@@ -23,6 +26,7 @@ type row struct {
 	*Trial
 	against *profile.Comparison // with the first baseline; nil for that itself
 	own     *profile.Comparison // with the baseline on the same root; nil where that is the first, or this
+	alone   *profile.Comparison // what its runs say by themselves; nil without runs
 	breaks  bool
 }
 
@@ -30,10 +34,17 @@ type row struct {
 // Those that break results come after those that don't, and those without runs
 // last.
 func (r *Report) rows() []row {
+	if r.compared == nil {
+		r.compared = r.compare()
+	}
+	return r.compared
+}
+
+func (r *Report) compare() []row {
 	first := r.Trials[0]
-	rows := []row{{Trial: first}}
+	rows := []row{{Trial: first, alone: alone(first)}}
 	for _, t := range r.Trials[1:] {
-		one := row{Trial: t, against: compared(first, t), breaks: t.breaks(first)}
+		one := row{Trial: t, against: compared(first, t), alone: alone(t), breaks: t.breaks(first)}
 		if b := r.baselineOf(t); b != nil {
 			one.own = compared(b, t)
 			one.breaks = one.breaks || t.breaks(b) // a root can break more than its own baseline shows
@@ -102,7 +113,10 @@ var measures = []struct {
 	{"run time", profile.NumCategories}, {"read", profile.Reads}, {"write", profile.Writes}, {"sync", profile.Syncs}, {"metadata", profile.Metadata},
 }
 
-// alone returns what a trial's runs say by themselves.
-func (t *Trial) alone() *profile.Comparison {
+// alone returns what a trial's runs say by themselves, nil without runs.
+func alone(t *Trial) *profile.Comparison {
+	if len(t.profiles) == 0 {
+		return nil
+	}
 	return profile.Compare(nil, t.profiles)
 }

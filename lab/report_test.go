@@ -220,6 +220,17 @@ func TestJSON(t *testing.T) {
 	require.Nil(t, stopped.Elapsed)
 }
 
+// However often a report is told, it is compared once.
+func TestComparedOnce(t *testing.T) {
+	r := report()
+	text(t, r)
+	one := r.rows()[1].against
+	written(t, r)
+	r.Conclusion()
+	require.NotNil(t, one)
+	require.Same(t, one, r.rows()[1].against)
+}
+
 // What a trial keeps of a run doesn't grow with the run.
 func TestKept(t *testing.T) {
 	trial := &Trial{}

@@ -19,12 +19,16 @@ const none = "–"
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rows := r.rows()
+	var application *profile.Comparison // with the baseline
+	if r.Application != nil && rows[0].alone != nil {
+		application = profile.Compare(rows[0].profiles, []*profile.Profile{r.Application})
+	}
 	for _, m := range measures {
 		if m.row == profile.NumCategories || r.occurs(m.row) {
 			if b.Len() > 0 {
 				b.WriteByte('\n')
 			}
-			r.writeMeasure(&b, rows, m.name, m.row)
+			r.writeMeasure(&b, rows, application, m.name, m.row)
 		}
 	}
 	b.WriteByte('\n')
@@ -86,7 +90,7 @@ func (r *Report) label(t *Trial) string {
 	}, name)
 }
 
-func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k profile.Category) {
+func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *profile.Comparison, name string, k profile.Category) {
 	total := k == profile.NumCategories
 	roots := total && r.roots()
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
@@ -101,9 +105,8 @@ func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k pro
 		head = append(head, "runs", "failed", "differed")
 	}
 	fmt.Fprintln(table, strings.Join(head, "\t"))
-	if r.Application != nil && len(rows[0].profiles) > 0 {
-		c := profile.Compare(rows[0].profiles, []*profile.Profile{r.Application})
-		if v := &c.Rows[k]; v.Replay.Seconds != nil { // a pattern has none
+	if application != nil {
+		if v := &application.Rows[k]; v.Replay.Seconds != nil { // a pattern has none
 			cells := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
 			for len(cells) < len(head) {
 				cells = append(cells, none)
@@ -118,8 +121,8 @@ func (r *Report) writeMeasure(b *strings.Builder, rows []row, name string, k pro
 		case t.against != nil:
 			v := &t.against.Rows[k]
 			cells = []string{cells[0], seconds(v.Replay.Seconds), ratio(v), interval(v), finding(v)}
-		case len(t.profiles) > 0:
-			cells[1] = seconds(t.alone().Rows[k].Replay.Seconds)
+		case t.alone != nil:
+			cells[1] = seconds(t.alone.Rows[k].Replay.Seconds)
 		}
 		if total {
 			cells = append(cells, t.gain())
