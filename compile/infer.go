@@ -271,9 +271,8 @@ func (m *model) removed(s *step) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
-		if at.node != nil && s.out.Op == format.OpRmdir {
-			m.order.afterAll(at.node.changes)
-			at.node.kept = m.order.use(at.node.kept)
+		if s.out.Op == format.OpRmdir {
+			m.order.held(at)
 		}
 		m.failed(s, at)
 		return
@@ -291,6 +290,9 @@ func (m *model) rename(s *step) {
 	from, to := s.at[0], s.at[1]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
+		if s.e.Ret == enotempty {
+			m.order.held(to)
+		}
 		m.failed(s, from)
 		return
 	}

@@ -158,6 +158,15 @@ func (o *order) renamed(e *entry) {
 	}
 }
 
+// held makes the event, which failed to remove a directory or to put something
+// in its place, wait for the changes in it, and those to come for the event.
+func (o *order) held(e *entry) {
+	if e.node != nil {
+		o.afterAll(e.node.changes)
+		e.node.kept = o.use(e.node.kept)
+	}
+}
+
 // sized makes the event, which is about to change the size of a file, wait for
 // what depends on the size as it was. One that can make it smaller says so.
 func (o *order) sized(nd *node, size int64, smaller bool) {
