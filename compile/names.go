@@ -51,7 +51,7 @@ type node struct {
 	reads   []place // and writes within the size, since it became smaller
 	ends    []place // reads that found the end, and seeks to it, since it changed
 	changes []place // of a directory's entries
-	kept    []place // failures to remove a directory
+	kept    []place // failures to remove a directory, or to put something in its place
 }
 
 // kind returns the type that the trace takes the file to have: what ever held
@@ -183,6 +183,12 @@ func (n *names) nowhere() *node {
 		e.state, e.node = absent, &node{at: e, first: e, cached: -1, created: true}
 	}
 	return e.node
+}
+
+// isNowhere reports whether a directory is the one that is never there.
+func (n *names) isNowhere(dir *node) bool {
+	e := n.root.entries[goneName]
+	return e != nil && e.node == dir
 }
 
 // pseudo reports whether a name lies in a file system that shows the kernel

@@ -45,12 +45,18 @@ func (m *model) resolve(s *step) reason {
 		path := string(name)
 		follow, slash := follows(s, a.Name), name[len(name)-1] == '/'
 		if slash && (s.out.Op == format.OpOpenm || shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old")) {
-			// It is the name that counts: a slash makes no link lead elsewhere.
+			// It is the name that counts: a slash makes no link lead elsewhere. It
+			// keeps O_CREAT from making something, but after "." and "..", where
+			// O_EXCL is what does.
 			path, follow = path[:1]+strings.TrimRight(path[1:], "/"), false
+			slash = s.out.Op != format.OpOpenm || !dots(path)
 		}
 		if name[0] != '/' {
 			dir, path = m.below(dir, path)
 			s.from[n] = dir.at
+			if m.names.isNowhere(dir) && s.e.Ret != enoent {
+				return reasonResult // a replay has no directory that is gone, and still open
+			}
 		}
 		at, way := m.names.walk(s.t.dir.root, dir, path, follow, m.trail)
 		m.trail = way.trail
@@ -75,6 +81,12 @@ func (m *model) resolveAgain(s *step) {
 	m.trail = m.trail[:0]
 	m.resolve(s)
 	m.order.named(m.trail)
+}
+
+// dots reports whether a path ends in "." or "..".
+func dots(path string) bool {
+	last := path[strings.LastIndexByte(path, '/')+1:]
+	return last == "." || last == ".."
 }
 
 // below prepares for a path that begins in a directory, and returns where it
