@@ -32,6 +32,7 @@ type step struct {
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory that a relative path begins in
 	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
+	joined bool                      // it waited, and only that long, for a process that has ended
 }
 
 // handlers say what a call's result means for files and names. They run for

@@ -140,22 +140,12 @@ func (m *model) waited(s *step) {
 	s.out.Ret = int64(p.num)
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
-		compute, _ := m.compute(s.t, s.e)
-		s.out.Dur = waiting(s.t.now+compute, p.endNow, s.e.Dur)
+		// What recording cost the process is not in it.
+		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e), 0), true
 	}
 	if p.threads <= 0 {
 		delete(m.byPID, p.pid)
 	}
-}
-
-// waiting returns how long a thread waits from one moment to another on the
-// trace's clock, where it waited for so many nanoseconds in the recording. What
-// recording cost those that it waited for is not in it.
-func waiting(from, to, recorded int64) int64 {
-	if recorded <= 0 {
-		return recorded
-	}
-	return max(to-from, 0)
 }
 
 // opened puts the descriptor that an open made into the table.

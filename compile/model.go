@@ -164,6 +164,12 @@ func (m *model) compute(t *thread, e *format.Event) (compute, debt int64) {
 	return max(compute, 0), max(-compute, 0)
 }
 
+// clock returns when e begins on the trace's clock.
+func (m *model) clock(t *thread, e *format.Event) int64 {
+	compute, _ := m.compute(t, e)
+	return t.now + compute
+}
+
 // emit puts an event into the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
@@ -175,6 +181,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
+	case info.Effect == format.EffectWait && m.step.joined:
+		t.cost += m.cost.Inside // taken after the end of what it waited for
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
 		// What such a call takes is time that the application doesn't spend
 		// in I/O, and a replay doesn't make the call: it is compute.

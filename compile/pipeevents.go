@@ -53,9 +53,10 @@ func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 			return nil, nil, nil
 		}
 		var err error
-		if on.at, on.now, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, nil); err != nil {
+		if on.at, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, nil); err != nil {
 			return nil, nil, err
 		}
+		on.now = t.now
 	}
 	return w, on, nil
 }
@@ -69,29 +70,34 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 	}
 	p := m.pipe.points.of(m.line)
 	if p != nil && p.at.thread == 0 && (w == nil || op == format.OpPipeWrite) {
-		if p.at, p.now, err = m.emitPipe(t, op, p.pipe, e.Start, 0, nil); err != nil {
+		if p.at, err = m.emitPipe(t, op, p.pipe, e.Start, 0, nil); err != nil {
 			return err
 		}
+		p.now = t.now
 	}
 	if w == nil {
 		return nil
 	}
-	start := e.Start
-	if w.on.start <= start { // it waited before the call, in poll(2) or the like
+	start, before := e.Start, w.on.start <= e.Start
+	if before { // it waited before the call, in poll(2) or the like
 		start = max(t.idle, w.on.start-offProcessor(e))
 		t.off = max(t.off-(w.on.start-start), 0)
 	}
-	at, now, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
+	begin := m.clock(t, e)
+	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
+	if before {
+		begin = m.clock(t, e)
+	}
 	if p != nil && p.at.thread == 0 {
-		p.at, p.now = at, now
+		p.at, p.now = at, begin
 	}
 	return err
 }
 
 // emitPipe puts an event into the trace that makes no call: from start on the
 // thread waits for an event of another, if there is one, for so many
-// nanoseconds. It returns the event, and when on the trace's clock it has waited.
-func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) (place, int64, error) {
+// nanoseconds. It returns the event.
+func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) (place, error) {
 	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]
 	*out = e
@@ -99,11 +105,10 @@ func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64
 	m.order.after(t.born)
 	if on != nil {
 		m.order.after(on.at)
-		compute, _ := m.compute(t, &e)
-		out.Dur = waiting(t.now+compute, on.now, nanos)
+		// What recording cost those that it waited for is not in it.
+		out.Dur = max(on.now-m.clock(t, &e), 0)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	at := m.order.here
-	err := m.emit(t, &e, out)
-	return at, t.now, err
+	return at, m.emit(t, &e, out)
 }

@@ -73,7 +73,7 @@ type pipePoint struct {
 	line int64
 	pipe int32
 	at   place
-	now  int64 // when that begins on the trace's clock, once it is emitted
+	now  int64 // when the call began, on the trace's clock; set with at
 }
 
 // pipePlan is what one pass found out about waiting, and the last one emits.

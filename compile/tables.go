@@ -170,8 +170,7 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 		proc.command, proc.brk = t.process.command, t.process.brk
 	}
 	// The child runs from some moment during the call on.
-	compute, _ := m.compute(t, e)
-	child := m.newThread(tid, t, proc, t.now+compute)
+	child := m.newThread(tid, t, proc, m.clock(t, e))
 	child.last, child.idle = e.Start, e.Start
 	child.files, child.dir = t.files, t.dir
 	switch {
@@ -192,7 +191,6 @@ func (m *model) fork(t *thread, e, out *format.Event) {
 func (m *model) ended(t *thread, e *format.Event) {
 	p := t.process
 	p.threads--
-	compute, _ := m.compute(t, e)
-	p.ended, p.endTime, p.endNow = place{t.num, t.events}, e.Start, t.now+compute
+	p.ended, p.endTime, p.endNow = place{t.num, t.events}, e.Start, m.clock(t, e)
 	delete(m.threads, e.TID)
 }

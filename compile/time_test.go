@@ -144,3 +144,53 @@ func TestWaitsAreCompensated(t *testing.T) {
 		})
 	}
 }
+
+// A wait ends, on the trace's clock, when what it waited for does or begins,
+// wherever recording cost most.
+func TestWaitsEndInTime(t *testing.T) {
+	type call struct {
+		tid, start, dur int64 // microseconds
+		text            string
+	}
+	open := call{11, 20, 1, `openat(AT_FDCWD, "/w/a", O_RDONLY) = 5 <%s> {type=reg size=9}`}
+	var busy []call
+	for i := range int64(50) {
+		busy = append(busy, call{10, 20 + 2*i, 1, `stat("/w/a", 0x1) = 0 <%s> {type=reg size=9}`})
+	}
+	for _, c := range []struct {
+		name, cost string
+		calls      []call
+		op         format.Op
+		want       int64 // nanoseconds
+	}{
+		{"until the end, not less by what its own recording took", "inside=100 outside=0", []call{
+			open, {11, 100, -1, "exit_group(0) = ?"}, {10, 30, 80, "wait4(11, NULL, 0, NULL) = 11 <%s>"},
+		}, format.OpWait4, 70_000},
+		{"for what had ended in the recording, where it was quicker without", "inside=0 outside=1000", append(busy,
+			call{11, 110, -1, "exit_group(0) = ?"}, call{10, 120, 1, "wait4(11, NULL, 0, NULL) = 11 <%s>"},
+		), format.OpWait4, 41_000},
+		{"for a read that waited before the call", "inside=0 outside=0", []call{
+			open, {10, 100, 1, "write(4, 0x1, 10) = 10 <%s>"}, {11, 200, 1, "read(3, 0x1, 10) = 10 <%s> {off=79000}"},
+			{10, 150, 60, "write(4, 0x1, 10) = 10 <%s>"},
+		}, format.OpPipeWrite, 50_000},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text, last := "# pianola script 1\n# cost: "+c.cost+"\n", int64(0)
+			for _, e := range append([]call{{10, 1, 1, "pipe2([3, 4], 0) = 0 <%s>"}, {10, 10, 1, "clone(SIGCHLD) = 11 <%s>"}}, c.calls...) {
+				if e.dur >= 0 {
+					e.text = fmt.Sprintf(e.text, format.AppendSeconds(nil, e.dur*1000))
+				}
+				text += fmt.Sprintf("%d %s %s\n", e.tid, format.AppendSeconds(nil, (e.start-last)*1000), e.text)
+				last = e.start
+			}
+			s, _ := compiled(t, text, compile.Options{Compensate: true})
+			longest := int64(-1)
+			for _, e := range s.events {
+				if e.Op == c.op {
+					longest = max(longest, e.Dur)
+				}
+			}
+			require.Equal(t, c.want, longest, text)
+		})
+	}
+}
