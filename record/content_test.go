@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +87,44 @@ func TestPaths(t *testing.T) {
 	require.Len(t, bad, 2)
 	require.Nil(t, bad[0].Notes)
 	require.Equal(t, "path=unreadable", string(bad[1].Notes))
+}
+
+// Records of one name are made in two ways, by its length, and both say the same.
+func TestNamesOfAllLengths(t *testing.T) {
+	lengths := []int{0, 1, 61, 62, 63, 64, 65, 66, 127, 128, 255}
+	c := collect{off: true}
+	o := python(t, "import ctypes, mmap, os, time",
+		"os.umask(0)",
+		"libc, page = ctypes.CDLL(None), mmap.PAGESIZE",
+		"m = mmap.mmap(-1, 2 * page); at = ctypes.addressof(ctypes.c_char.from_buffer(m))",
+		"libc.mprotect(ctypes.c_void_p(at + page), page, 0)",
+		fmt.Sprintf("for n in %s:", strings.ReplaceAll(fmt.Sprint(lengths), " ", ", ")),
+		"  m[page - n - 1:page] = b'x' * n + bytes(1)", // up to the end of what can be read
+		"  name = ctypes.c_void_p(at + page - n - 1)",
+		"  libc.open(name, os.O_RDWR | os.O_CREAT, 0o640)",
+		"  time.sleep(0.001)",
+		"  libc.access(name, 0)",
+		"  m[page - n - 1:page] = b'y' * (n + 1)", // without an end
+		"  libc.access(name, 0)")
+	o.Dir = t.TempDir()
+	record(t, o, &c)
+	checked := c.of(format.OpAccess)
+	checked = checked[len(checked)-2*len(lengths):] // before come the interpreter's own
+	for i, n := range lengths {
+		name := strings.Repeat("x", n)
+		whole, endless := checked[2*i], checked[2*i+1]
+		require.Equal(t, name, string(whole.Str[0]))
+		off, err := strconv.ParseInt(note(whole, "off"), 10, 64)
+		require.NoError(t, err, "the time asleep, for %d bytes", n)
+		require.Greater(t, off, int64(5e5), "most of what it slept")
+		require.Nil(t, endless.Str[0])
+		require.Equal(t, "path=unreadable", string(withoutOff(endless.Notes)))
+		require.Equal(t, -int64(unix.EFAULT), endless.Ret)
+		if n > 0 {
+			opened := c.one(t, format.OpOpenat, name)
+			require.Equal(t, "reg 0640 0", note(opened, "type")+" "+note(opened, "mode")+" "+note(opened, "size"))
+		}
+	}
 }
 
 func pythonBytes(s string) string {

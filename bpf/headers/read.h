@@ -47,8 +47,8 @@ INLINE u32 read_string(struct scratch *s, u32 at, u32 i, u64 ptr)
 	return at + n;
 }
 
-/* Reads a string of the application that is shorter than NAME_BYTES to data;
- * reports false for a longer one. */
+/* Reads a string of the application to data; reports false for one that may not
+ * be whole, since it and its end fill all NAME_BYTES. */
 INLINE int read_name(struct scratch *s, u64 ptr)
 {
 	long n;
