@@ -149,7 +149,11 @@ func (r *Recorder) Close() error {
 // Follow begins to record the first thread of the process of a pidfd. It must
 // not end before Follow returns, unless FollowTree comes after.
 func (r *Recorder) Follow(pidfd int) error {
-	if err := r.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)}); err != nil {
+	err := r.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)})
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		err = os.ErrProcessDone // it has been reaped as well
+	}
+	if err != nil {
 		return fmt.Errorf("follow the process: %w", err)
 	}
 	r.followed.Add(1)

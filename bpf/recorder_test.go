@@ -60,6 +60,15 @@ func TestFollowNoProcess(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	require.ErrorContains(t, r.Follow(-1), "follow the process: ")
+
+	command := exec.Command("true")
+	require.NoError(t, command.Start())
+	pidfd, err := unix.PidfdOpen(command.Process.Pid, 0)
+	require.NoError(t, err)
+	defer unix.Close(pidfd)
+	require.NoError(t, command.Wait())
+	require.ErrorIs(t, r.Follow(pidfd), os.ErrProcessDone)
+
 	live, err := r.Live()
 	require.NoError(t, err)
 	require.Zero(t, live)
