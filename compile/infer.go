@@ -19,7 +19,7 @@ func (m *model) failed(s *step, at *entry) {
 		return
 	}
 	if s.slash[0] || s.slash[1] {
-		if new, ok := newName[s.out.Op]; s.e.Ret != enoent || ok && s.slash[new] && s.out.Op != format.OpMkdir && s.out.Op != format.OpRename {
+		if new, ok := newName[s.out.Op]; s.e.Ret != enoent || ok && s.slash[new] && s.out.Op != format.OpMkdir && s.out.Op != format.OpRename && s.out.Op != format.OpRenameat2 {
 			return // it is about the slash: with one only a directory can be made, or renamed
 		}
 	}

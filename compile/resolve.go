@@ -45,11 +45,11 @@ func (m *model) resolve(s *step) reason {
 		path := string(name)
 		follow, slash := follows(s, a.Name), name[len(name)-1] == '/'
 		if slash && (s.out.Op == format.OpOpenm || shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old")) {
-			// It is the name that counts: a slash makes no link lead elsewhere. It
-			// keeps O_CREAT from making something, but after "." and "..", where
-			// O_EXCL is what does.
+			// It is the name that counts: a slash makes no link lead elsewhere. After
+			// "." and ".." it says nothing; elsewhere it is what fails O_CREAT, even
+			// where O_EXCL would.
 			path, follow = path[:1]+strings.TrimRight(path[1:], "/"), false
-			slash = s.out.Op != format.OpOpenm || !dots(path)
+			slash = !dots(path)
 		}
 		if name[0] != '/' {
 			dir, path = m.below(dir, path)
