@@ -34,6 +34,10 @@ const (
 	calibrationTurns  = 5   // each takes 10 to 20 ms, mostly to attach the program again
 	calibrationRounds = 30  // of each kind in a turn
 	calibrationCalls  = 100 // per round
+
+	// A busy machine takes longer; after this time there are no more turns
+	// than the two that it takes to see one beside the other.
+	calibrationTime = 150 * time.Millisecond
 )
 
 // calibrate measures what an event costs. It attaches the program, and leaves the
@@ -51,7 +55,11 @@ func calibrate(r *bpf.Recorder, ring *ring) (format.Cost, error) {
 	}
 	// The ring must hold a round, whatever its size.
 	calls := min(calibrationCalls, ring.size()/richBytes/2)
-	for range calibrationTurns {
+	begin := time.Now()
+	for turn := range calibrationTurns {
+		if turn >= 2 && time.Since(begin) > calibrationTime {
+			break
+		}
 		if err := r.Detach(); err != nil {
 			return format.Cost{}, err
 		}
