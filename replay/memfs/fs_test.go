@@ -2,6 +2,8 @@ package memfs
 
 import (
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -231,6 +233,7 @@ func TestListWhileChanging(t *testing.T) {
 
 // Threads that call all at once leave a whole file system.
 func TestConcurrency(t *testing.T) {
+	asInReplay(t, 8)
 	fs, _ := newFS(t, 16<<20)
 	left := fs.left.Load()
 	var wait sync.WaitGroup
@@ -263,8 +266,18 @@ func TestConcurrency(t *testing.T) {
 	require.Equal(t, left, fs.left.Load())
 }
 
+// asInReplay lets so many goroutines wait for locks at a time: see lock.
+func asInReplay(t *testing.T, n int) {
+	procs, percent := runtime.GOMAXPROCS(n+2), debug.SetGCPercent(-1)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(procs)
+		debug.SetGCPercent(percent)
+	})
+}
+
 // A lock excludes, and wakes who sleeps for it.
 func TestLock(t *testing.T) {
+	asInReplay(t, 8)
 	var l lock
 	var wait sync.WaitGroup
 	count := 0
