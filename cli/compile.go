@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -169,6 +170,15 @@ func named(name string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// compileHint says what can be done where traces can't be made: there is no root
+// yet.
+func compileHint(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return &hint{err, "TMPDIR names a directory on another file system"}
+	}
+	return interrupted(err)
 }
 
 // judge warns of what a trace can't make good, or refuses it.

@@ -3,12 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -125,15 +123,6 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		fmt.Fprintf(os.Stderr, "pianola: lab: %s: warning: the recording is not whole; pianola compile says more\n", t.name)
 	}
 	return err
-}
-
-// compileHint says what can be done where traces can't be made: there is no root
-// yet.
-func compileHint(err error) error {
-	if errors.Is(err, syscall.ENOSPC) {
-		return &hint{err, "TMPDIR names a directory on another file system"}
-	}
-	return interrupted(err)
 }
 
 // equal reports whether two traces are the same to the byte.

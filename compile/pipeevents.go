@@ -83,7 +83,7 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 		start = max(t.idle, w.on.start-offProcessor(e))
 		t.off = max(t.off-(w.on.start-start), 0)
 	}
-	begin := m.clock(t, e)
+	begin := m.clock(t, e) // of the call: behind what it waited before
 	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
 	if before {
 		begin = m.clock(t, e)
