@@ -16,6 +16,10 @@ const maxBegins = 1 << 14
 // began, which // tells in a path (docs/compile.md). The kernel looks a path up
 // by the component, so each then costs what it cost the application. The calling
 // thread is bound by the guard; without a jail all paths begin at the root.
+//
+// Another process can move such a directory out of the root. The descriptors
+// belong to the jail's own mount, which is what keeps ".." from leading on
+// there.
 func (e *engine) openBegins() {
 	if !e.guard.jailed || e.Backend != Posix {
 		return

@@ -211,9 +211,7 @@ func (e *engine) makeWaits() error {
 func (e *engine) free() error {
 	e.closeAll()
 	e.closeBegins()
-	if e.guard.rules > 0 {
-		_ = unix.Close(e.guard.rules)
-	}
+	e.guard.close()
 	e.pool.free()
 	if e.sink >= 0 {
 		_ = unix.Close(e.sink)

@@ -136,7 +136,7 @@ func eachBinding(t *testing.T, test func(t *testing.T, bind func(*guard) error))
 	for _, b := range bindings {
 		t.Run(b.name, func(t *testing.T) {
 			if b.name == "jail" && os.Geteuid() != 0 {
-				t.Skip("needs CAP_SYS_CHROOT")
+				t.Skip("needs CAP_SYS_CHROOT and CAP_SYS_ADMIN")
 			}
 			test(t, b.bind)
 		})

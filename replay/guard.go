@@ -17,17 +17,22 @@ import (
 // symbolic link, nor by one of the kernel's magic links.
 //
 // Where the thread may, it makes the root its own root directory, so that a
-// plain call costs what it cost the application. Elsewhere every path is
-// resolved by openat2 as if the root were the root directory: at first the
-// directory of the path, or the file if the call follows links, then the call
-// is made relative to that descriptor with a last component that holds no
-// slash. Both mean the same by "..", by a leading slash and by an absolute
+// plain call costs what it cost the application. That root directory is a mount
+// of its own (a detached clone, open_tree(2)): a directory that another process
+// moves out of the root would otherwise lead up to the whole file system, for
+// ".." ends at the root directory only for what lies below it. From outside of
+// its mount the kernel finds no way up at all (path_connected in fs/namei.c).
+// Elsewhere every path is resolved by openat2 as if the root were the root
+// directory: at first the directory of the path, or the file if the call follows
+// links, then the call is made relative to that descriptor with a last component
+// that holds no slash. Both mean the same by "..", by a leading slash and by an absolute
 // link, so a trace has the same results in both. A backend that has nothing but
 // the root is a jail of itself.
 type guard struct {
 	sys    kernel       // what answers the calls
 	memory bool         // it has nothing but what lies below the root
 	root   uintptr      // descriptor of the root
+	mount  int          // and of a mount of it that only replays see; 0 until it is made
 	jailed bool         // the root is the thread's root and working directory
 	proc   bool         // ownFiles was there at first
 	dev    uint64       // of the root
@@ -113,7 +118,10 @@ func (g *guard) enter(jail bool) error {
 		return err
 	}
 	if jail {
-		if err := unix.Fchdir(int(g.root)); err != nil {
+		if err := g.detach(); err != nil {
+			return err
+		}
+		if err := unix.Fchdir(g.mount); err != nil {
 			return fmt.Errorf("change to the root: %w", err)
 		}
 		if err := unix.Chroot("."); err != nil {
@@ -121,6 +129,29 @@ func (g *guard) enter(jail bool) error {
 		}
 	}
 	return g.confine()
+}
+
+// detach makes the mount. All threads of a replay enter the same one: the kernel
+// renames and links nothing from one mount to another.
+func (g *guard) detach() error {
+	if g.mount != 0 {
+		return nil
+	}
+	fd, err := unix.OpenTree(int(g.root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("mount the root for the replay alone: %w", err)
+	}
+	g.mount = fd
+	return nil
+}
+
+// close gives back what the guards of a replay share.
+func (g *guard) close() {
+	for _, fd := range []int{g.mount, g.rules} {
+		if fd > 0 {
+			_ = unix.Close(fd)
+		}
+	}
 }
 
 // know finds out which file the root is.
@@ -161,15 +192,18 @@ func (g *guard) probe() error {
 	n := newName(".")
 	fd := g.open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if fd < 0 {
-		return fmt.Errorf("a thread may have no root directory of its own (%w), and openat2 (Linux 5.6), which keeps a replay in its root without, fails: %w", err, syscall.Errno(-fd))
+		return fmt.Errorf("a thread can have no root directory of its own (%w), and openat2 (Linux 5.6), which keeps a replay in its root without, fails: %w", err, syscall.Errno(-fd))
 	}
 	g.shut(fd)
 	return g.enter(false)
 }
 
 // refused reports whether the kernel doesn't let the caller do something: by
-// its rights, or by a filter, which can answer ENOSYS as well.
-func refused(err error) bool { return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) }
+// its rights, by a filter, which can answer ENOSYS as well, or since the mount
+// that the root lies in may not be cloned (EINVAL, MS_UNBINDABLE).
+func refused(err error) bool {
+	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
+}
 
 // open opens a path; flags are native. It returns a descriptor or -errno.
 func (g *guard) open(n *name, flags, mode uintptr) int64 {

@@ -149,6 +149,7 @@ func TestProbe(t *testing.T) {
 	g := guard{sys: linux, root: dir.Fd()}
 	require.NoError(t, onThread(g.probe))
 	require.Equal(t, os.Geteuid() == 0, g.jailed)
+	defer g.close()
 
 	before := openFiles(t)
 	require.NoError(t, onThread(func() error {
@@ -178,6 +179,7 @@ func TestProbeFiltered(t *testing.T) {
 		}{
 			{"chroot", []uint32{unix.SYS_CHROOT}, true},
 			{"unshare", []uint32{unix.SYS_UNSHARE}, true},
+			{"open_tree", []uint32{unix.SYS_OPEN_TREE}, true},
 			{"unshare and chroot", []uint32{unix.SYS_UNSHARE, unix.SYS_CHROOT}, true},
 			{"chroot and openat2", []uint32{unix.SYS_CHROOT, unix.SYS_OPENAT2}, false},
 			{"unshare and openat2", []uint32{unix.SYS_UNSHARE, unix.SYS_OPENAT2}, false},

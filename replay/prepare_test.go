@@ -320,7 +320,7 @@ func TestRoot(t *testing.T) {
 	defer lock.Close()
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	_, err = Run(t.Context(), r, Options{Root: dir})
-	require.ErrorIs(t, err, unix.EWOULDBLOCK)
+	require.ErrorIs(t, err, ErrShared)
 }
 
 // A preparation that fails leaves nothing.

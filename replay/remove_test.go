@@ -13,7 +13,7 @@ import (
 // newRoot makes a root for a test to fill.
 func newRoot(t *testing.T) *root {
 	t.Helper()
-	r, err := openRoot(&Options{Root: filepath.Join(t.TempDir(), "root")}, false)
+	r, err := openRoot(&Options{Root: filepath.Join(t.TempDir(), "root")}, nil)
 	require.NoError(t, err)
 	t.Cleanup(r.release)
 	return r

@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -49,15 +48,10 @@ type Part struct {
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
-		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." {
+		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == marker {
 			return nil, fmt.Errorf("replay: %q is no name for a directory, or there twice", p.Name)
 		}
 		names[p.Name] = true
-	}
-	if o.Backend == Posix && o.Root != "" {
-		if err := os.Mkdir(o.Root, 0o700); err == nil {
-			defer unix.Rmdir(o.Root) // unless parts of it are kept
-		}
 	}
 	return runAll(ctx, parts, o, (*guard).probe)
 }
@@ -73,6 +67,16 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) erro
 	defer unix.Umask(umask())
 
 	s := &stage{clock: newClock(), parts: len(parts)}
+	if o.Backend == Posix && parts[0].Name != "" {
+		if s.parent, err = openParent(&o); err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
+		defer func() {
+			if err := s.parent.closeParent(); err != nil && outcome == nil {
+				outcome = fmt.Errorf("replay: %w", err)
+			}
+		}()
+	}
 	defer func() {
 		for _, e := range s.engines {
 			if err := e.free(); err != nil && outcome == nil {
@@ -116,7 +120,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
 	where, at := "memory", &root{fresh: true}
 	if e.Backend == Posix {
-		if e.root, err = openRoot(&e.Options, e.name != ""); err != nil {
+		if e.root, err = openRoot(&e.Options, e.parent); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 		e.guard.root = e.root.dir.Fd()

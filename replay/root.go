@@ -16,26 +16,65 @@ import (
 // lies in such a directory is ever removed.
 const marker = ".pianola-root"
 
-// ErrRoot is wrapped by the error of a replay in a directory that holds files
-// which are not Pianola's.
-var ErrRoot = errors.New("not empty and not made by pianola")
+// several is what the marker of a directory says that holds the roots of several
+// traces. In any other root it says what the files hold.
+const several = "several traces\n"
+
+// The errors of a directory that can't be a root.
+var (
+	// ErrRoot is wrapped where it holds files which are not Pianola's.
+	ErrRoot = errors.New("not empty and not made by pianola")
+
+	// ErrShared is wrapped where another replay has a part in it: a trace that
+	// moves directories about must not meet another trace's files.
+	ErrShared = errors.New("another replay has a part in it")
+)
 
 // root is the directory of a replay.
 type root struct {
 	path    string
 	dir     *os.File     // locked, so that no other replay uses it
-	inside  *os.Root     // the same, for operations that don't leave it
+	above   []*os.File   // the directories that it lies in, locked against use as a root
+	inside  *os.Root     // the same as dir, for operations that don't leave it
 	created bool         // by this run
 	fresh   bool         // there is nothing in it but the marker
 	keep    bool         // what is in it at the end
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
 
-// openRoot makes the root, or takes one that is empty, or one that an earlier
-// replay has left, which is emptied if nothing of it is to be used, and kept in
-// any case. The root of one of several traces lies in a directory that an
-// earlier trace may have had for itself, so it is never what a link leads to.
-func openRoot(o *Options, within bool) (*root, error) {
+// openRoot makes the root of a trace, or takes one that is empty, or one that an
+// earlier replay has left, which is emptied if nothing of it is to be used, and
+// kept in any case. The root of one of several traces lies in parent, which holds
+// the lock on what is above; parent is nil for a trace that is replayed alone.
+func openRoot(o *Options, parent *root) (*root, error) {
+	r, err := lockRoot(o, parent)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.claim(o); err != nil {
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// openParent is openRoot for the directory that holds the roots of several
+// traces.
+func openParent(o *Options) (*root, error) {
+	r, err := lockRoot(o, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.claimParent(); err != nil {
+		r.release()
+		return nil, err
+	}
+	return r, nil
+}
+
+// lockRoot makes or opens a root, and locks it and the directories above it. The
+// root of one of several traces is never what a link leads to.
+func lockRoot(o *Options, parent *root) (*root, error) {
 	path := o.Root
 	r := &root{path: path, keep: o.Keep || o.Prepare == PrepareOnly}
 	// Modes are as the trace has them, so the root itself is closed to others.
@@ -50,7 +89,7 @@ func openRoot(o *Options, within bool) (*root, error) {
 		return nil, fmt.Errorf("make the root: %w", err)
 	}
 	flags := os.O_RDONLY | unix.O_DIRECTORY
-	if within {
+	if parent != nil {
 		flags |= unix.O_NOFOLLOW
 	}
 	if r.dir, err = os.OpenFile(path, flags, 0); err != nil {
@@ -64,14 +103,82 @@ func openRoot(o *Options, within bool) (*root, error) {
 		r.release()
 		return nil, err
 	}
-	if err := r.claim(o); err != nil {
+	if err := r.lock(parent); err != nil {
 		r.release()
 		return nil, err
 	}
 	return r, nil
 }
 
+// lock takes the root for this replay alone, and sees to it that no directory
+// above it is, or becomes, the root of another. Each of those gets a shared lock,
+// which keeps replays out and lets other replays lie beside this one; a marker
+// tells of a root that was kept. A trace can remove the marker, but not the lock.
+func (r *root) lock(parent *root) error {
+	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("root %s is in use, or holds one that is: %w", r.path, ErrShared)
+		}
+		return fmt.Errorf("lock the root %s: %w", r.path, err)
+	}
+	here := r.dir
+	for {
+		up, err := openAbove(here)
+		if err != nil {
+			return fmt.Errorf("open a directory above the root: %w", err)
+		}
+		switch same, err := sameFile(here, up); {
+		case err != nil:
+			up.Close()
+			return fmt.Errorf("stat a directory above the root: %w", err)
+		case same:
+			return up.Close()
+		}
+		r.above = append(r.above, up)
+		if parent != nil {
+			if same, err := sameFile(up, parent.dir); err != nil || !same {
+				return fmt.Errorf("open the root: %s is another directory by now", r.path)
+			}
+			return nil
+		}
+		// Where flock is refused for another reason, no replay could have its root.
+		if err := unix.Flock(int(up.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("root %s lies in a directory that is the root of another replay, or locked: %w", r.path, ErrShared)
+		}
+		var st unix.Stat_t
+		if err := unix.Fstatat(int(up.Fd()), marker, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+			return fmt.Errorf("root %s lies in a directory that is the root of another replay: %w", r.path, ErrShared)
+		}
+		here = up
+	}
+}
+
+// openAbove opens the directory that a directory lies in. One that may be passed
+// but not read can have no lock; it is no root of this user's.
+func openAbove(dir *os.File) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		fd, err = unix.Openat(int(dir.Fd()), "..", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), ".."), nil
+}
+
+func sameFile(a, b *os.File) (bool, error) {
+	one, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	other, err := b.Stat()
+	return err == nil && os.SameFile(one, other), err
+}
+
 func (r *root) release() {
+	for _, dir := range r.above {
+		_ = dir.Close()
+	}
 	_ = r.inside.Close()
 	_ = r.dir.Close()
 }
@@ -80,38 +187,45 @@ func (r *root) release() {
 // path may have become another's, or a link where none may be followed. The
 // kernel's name for a descriptor would lead to it as well, but takes /proc.
 func (r *root) same() error {
-	dir, err := r.dir.Stat()
+	inside, err := r.inside.Open(".")
 	if err != nil {
 		return fmt.Errorf("stat the root: %w", err)
 	}
-	inside, err := r.inside.Stat(".")
-	if err != nil {
-		return fmt.Errorf("stat the root: %w", err)
-	}
-	if !os.SameFile(dir, inside) {
+	defer inside.Close()
+	if same, err := sameFile(r.dir, inside); err != nil || !same {
 		return fmt.Errorf("open the root: %s is another directory by now", r.path)
 	}
 	return nil
 }
 
-func (r *root) claim(o *Options) error {
-	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("lock the root %s, which another replay may use: %w", r.path, err)
-	}
+// look finds out whether the root is empty or has the marker.
+func (r *root) look() error {
 	names, err := r.dir.Readdirnames(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list the root: %w", err)
 	}
+	if r.fresh = len(names) == 0; r.fresh {
+		return nil
+	}
+	if info, err := r.inside.Lstat(marker); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
+	}
+	r.keep = true
+	return nil
+}
+
+// claim brings the root of a trace to where it can be prepared.
+func (r *root) claim(o *Options) error {
+	if err := r.look(); err != nil {
+		return err
+	}
 	// What is in the root may be kept only if it can be compressed as well as
 	// what would be written: the marker says how well.
 	mark := fmt.Sprintf("compressibility %d\n", o.Compressibility)
-	r.fresh = len(names) == 0
 	if !r.fresh {
-		if info, err := r.inside.Lstat(marker); err != nil || !info.Mode().IsRegular() {
-			return fmt.Errorf("root %s: %w", r.path, ErrRoot)
-		}
-		r.keep = true
 		switch same := r.marked(mark); {
+		case r.marked(several):
+			return fmt.Errorf("root %s holds what several traces left: %w", r.path, ErrShared)
 		case same && o.Prepare != PrepareAlways:
 			return nil
 		case o.Prepare == PrepareNever:
@@ -123,7 +237,25 @@ func (r *root) claim(o *Options) error {
 			r.fresh = true
 		}
 	}
-	if err := r.inside.WriteFile(marker, []byte(mark), 0o600); err != nil {
+	return r.mark(mark)
+}
+
+// claimParent brings a directory to where it can hold the roots of several
+// traces. It stays if anything was in it, as they do.
+func (r *root) claimParent() error {
+	switch err := r.look(); {
+	case err != nil:
+		return err
+	case r.fresh:
+		return r.mark(several)
+	case !r.marked(several):
+		return fmt.Errorf("root %s holds what a single trace left: %w", r.path, ErrShared)
+	}
+	return nil
+}
+
+func (r *root) mark(text string) error {
+	if err := r.inside.WriteFile(marker, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
 	return nil
@@ -182,10 +314,30 @@ func (r *root) close() error {
 	return nil
 }
 
+// closeParent gives back the directory of several roots, of which those are gone
+// that are not kept.
+func (r *root) closeParent() error {
+	names, err := r.inside.Open(".")
+	if err != nil {
+		r.release()
+		return fmt.Errorf("list the root: %w", err)
+	}
+	left, err := names.Readdirnames(2)
+	_ = names.Close()
+	if err == nil && len(left) > 1 {
+		r.keep = true // a root that could not be removed, or whatever was put there
+	}
+	return r.close()
+}
+
 // Clear removes what replays have left in a root, of which the directory stays.
 func Clear(path string) error {
-	r, err := openRoot(&Options{Root: path}, false)
+	r, err := lockRoot(&Options{Root: path}, nil)
 	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
+	if err := r.look(); err != nil {
+		r.release()
 		return fmt.Errorf("replay: %w", err)
 	}
 	r.keep = false

@@ -14,6 +14,7 @@ type stage struct {
 	*clock
 	parts    int       // traces
 	engines  []*engine // those of them that are set up
+	parent   *root     // of their roots, nil where there is one trace or no root
 	spinners int32     // processors that waiting may keep busy
 
 	_        [64]byte

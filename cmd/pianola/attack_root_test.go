@@ -101,6 +101,40 @@ func TestAttackEndless(t *testing.T) {
 	}
 }
 
+// TestAttackNested has two replays in nested roots: one that moves directories
+// about, and one whose paths begin in them.
+func TestAttackNested(t *testing.T) {
+	eachWay(t, func(t *testing.T, u attacker) {
+		c := newCage(t, u)
+		outer := newHostile(1)
+		outer.file(format.File{Path: "sub", Type: format.TypeDir, Mode: 0o777})
+		outer.add(1, format.OpUnlink, 0, ".pianola-root")
+		outer.sleep(1, "shown")
+		inner := newHostile(1)
+		inner.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o777})
+		inner.create(1, "d//../../../secret", 5)
+		c.trace(t, "outer.bin", outer)
+		c.trace(t, "inner.bin", inner)
+		c.forget(t)
+		refused := func(root, trace string) {
+			o := c.replay(t, "--root", root, trace)
+			require.Equal(t, cli.ExitFailure, o.status, o.said)
+			require.Contains(t, o.said, "another replay has a part in it")
+			c.unharmed(t)
+		}
+		cmd, said := c.command(t, "--root", c.root, "--keep", "outer.bin")
+		require.NoError(t, cmd.Start())
+		c.shown(t, cmd, said, c.root+"/shown")
+		refused(c.root+"/sub", "inner.bin")
+		refused(c.root+"/new", "inner.bin")
+		require.NoError(t, cmd.Process.Signal(unix.SIGINT))
+		o := c.ended(t, cmd, said)
+		require.Equal(t, 130, o.status, o.said)
+		require.NoError(t, os.WriteFile(c.root+"/.pianola-root", nil, 0o600))
+		refused(c.root+"/sub", "inner.bin")
+	})
+}
+
 // TestAttackRoot leaves in the root what the next replay could stumble over, in
 // the place of everything that it prepares, in one way after the other.
 func TestAttackRoot(t *testing.T) {
@@ -196,7 +230,7 @@ func TestAttackSeveral(t *testing.T) {
 		c := newCage(t, u)
 		nothing := func() *hostile { h := newHostile(1); h.create(1, "made", 5); return h }
 		c.trace(t, "b.bin", nothing())
-		names := map[string]int{"..bin": cli.ExitFailure, "...bin": cli.ExitFailure, ".bin": cli.ExitFailure, ".pianola-root.bin": 0, "-.bin": 0, "a\nb.bin": 0}
+		names := map[string]int{"..bin": cli.ExitFailure, "...bin": cli.ExitFailure, ".bin": cli.ExitFailure, ".pianola-root.bin": cli.ExitFailure, "-.bin": 0, "a\nb.bin": 0}
 		for name := range names {
 			c.trace(t, name, nothing())
 		}
@@ -216,11 +250,12 @@ func TestAttackSeveral(t *testing.T) {
 		}
 		o := c.replay(t, "--root", c.root, "--keep", "left.bin")
 		require.Zero(t, o.status, o.said)
-		for range 2 {
+		for _, want := range []string{"another replay has a part in it", "not a directory"} {
 			o = c.replay(t, "--root", c.root, "b.bin", "left.bin")
 			require.Equal(t, cli.ExitFailure, o.status)
-			require.Contains(t, o.said, "not a directory")
+			require.Contains(t, o.said, want)
 			c.unharmed(t)
+			require.NoError(t, os.WriteFile(c.root+"/.pianola-root", []byte("several traces\n"), 0o600)) // as a trace can
 		}
 	})
 }
@@ -242,7 +277,7 @@ func TestAttackWhileItRuns(t *testing.T) {
 
 		o := c.replay(t, "--root", root, "a.bin")
 		require.Equal(t, cli.ExitFailure, o.status)
-		require.Contains(t, o.said, "another replay may use")
+		require.Contains(t, o.said, "another replay has a part in it")
 
 		require.NoError(t, os.Rename(root, c.root+"/moved"))
 		require.NoError(t, os.Symlink(c.base+"/dir", root))
