@@ -80,7 +80,7 @@ func (m *model) apply(e *format.Event) error {
 	if t == nil {
 		t = m.orphan(e.TID, max(e.Start, 0))
 	}
-	t.cost = min(max(t.cost+cutBefore(e), -maxCut), maxCut)
+	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
 	if err := m.repair(t, e); err != nil {
 		return err
 	}

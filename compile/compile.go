@@ -107,8 +107,8 @@ func Copy(r format.Reader, out Sink) error {
 	for copied := 0; ; {
 		n, err := r.Read(batch)
 		for i := range batch[:n] {
-			if notes := batch[i].Notes; len(notes) > 0 {
-				return fmt.Errorf("event %d: unknown note in {%.100s}", copied+i+1, notes)
+			if notes := batch[i].Notes; notes != nil {
+				return fmt.Errorf("event %d: unknown note in {%.100s}", copied+i+1, notes.Text)
 			}
 		}
 		copied += n

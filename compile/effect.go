@@ -175,11 +175,11 @@ func (m *model) opened(s *step, why reason) reason {
 		d.opened = place{}
 		return why
 	}
-	f := noted(e.Notes)
-	switch f.typ {
+	n := noted(e)
+	switch n.Type {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
 		d.opened = place{}
-		if f.typ == format.TypeFifo && at != nil {
+		if n.Type == format.TypeFifo && at != nil {
 			d.file.pipe, d.file.feeds = m.namedPipe(at), flags&(format.WRONLY|format.RDWR) != 0
 		}
 		return reasonNoFile
@@ -191,7 +191,7 @@ func (m *model) opened(s *step, why reason) reason {
 		// It has no name: as of a file that was removed, its entry leads to nothing.
 		d.file.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
 		return why
-	case m.creates(e, at, flags, &f):
+	case m.creates(e, at, flags):
 		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
 		if m.options.Filter != nil {
@@ -200,7 +200,7 @@ func (m *model) opened(s *step, why reason) reason {
 	default:
 		m.there(e, at)
 		m.order.named(s.at[:1])
-		m.learn(at, &f)
+		m.learn(at, n)
 	}
 	nd := at.node
 	d.file.node = nd
@@ -219,12 +219,12 @@ func (m *model) opened(s *step, why reason) reason {
 // creates reports whether a successful open made the file. The recorder says
 // so; without its notes a file that was not known to be there is taken to be
 // new where the flags allow it, as the original Pianola did.
-func (m *model) creates(e *format.Event, at *entry, flags int64, f *facts) bool {
+func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 	switch {
 	case flags&format.CREAT == 0:
 		return false
-	case f.typ != format.TypeUnknown:
-		return f.fresh
+	case e.FileType() != format.TypeUnknown:
+		return e.Notes.Known(format.NotedNew)
 	}
 	return flags&format.EXCL != 0 || at.state != present
 }

@@ -85,7 +85,7 @@ var (
 	fuzzRets  = []int64{0, 0, 0, 0, 0, 0, 3, 4, 5, 6, 7, 1, 10, 4096, 1 << 62, -1, -2, -2, -4, -9, -13, -17, -17, -20, -21, -22, -39, -40, format.NoResult, -512}
 	fuzzArgs  = []int64{0, 1, 2, 3, 3, 4, 5, 6, 7, format.AtFDCWD, format.RDWR, format.RDONLY, format.WRONLY | format.CREAT, format.RDWR | format.CREAT | format.EXCL, format.RDWR | format.TMPFILE,
 		format.RDONLY | format.DIRECTORY, format.RDWR | format.TRUNC, format.APPEND | format.WRONLY, 100, 4096, -1, 1 << 62, -1 << 63, 1<<63 - 1, format.CloneThread | format.CloneFiles, format.CloneFiles, format.CloneVfork, format.CloneFS, 5<<32 | 4, format.CLOEXEC}
-	fuzzNotes = []string{"", "", "type=reg size=0 new", "type=reg mode=0644 size=5000 cached=1", "type=dir mode=0755 size=4096", "type=lnk", `target="a"`, `target="../w/l"`, `target="/proc/x"`, "type=fifo", "type=reg size=3 nlink=2 dev=1 ino=7", "was=2", "was=3", "path=cut"}
+	fuzzNotes = []string{"", "", "type=reg size=0 new", "type=reg mode=0644 size=5000 cached=1", "type=dir mode=0755 size=4096", "type=lnk", `target="a"`, `target="../w/l"`, `target="/proc/x"`, "type=fifo", "type=reg size=3 nlink=2 dev=8:1 ino=7", "was=2", "was=3", "path=cut"}
 )
 
 // called makes a recording from bytes: eight for each event.
@@ -110,7 +110,7 @@ func called(data []byte) *listed {
 				e.Args[i] = fuzzArgs[pick(b, len(fuzzArgs))]
 			}
 		}
-		e.Notes = []byte(fuzzNotes[pick(data[7], len(fuzzNotes))])
+		script.SetNotes(&e, fuzzNotes[pick(data[7], len(fuzzNotes))])
 		l.events = append(l.events, e)
 		data = data[8:]
 	}

@@ -16,6 +16,22 @@ func (m *model) given(files []format.File) {
 			continue
 		}
 		at.direct = true
-		m.learn(at, &facts{typ: f.Type, mode: f.Mode, size: f.Size, cached: f.Cached, sparse: f.Sparse})
+		m.learn(at, notesOf(f))
 	}
+}
+
+// notesOf returns what a recorder would have noted of a file. A size or a number
+// of cached pages below 0 is not known.
+func notesOf(f *format.File) *format.Notes {
+	n := &format.Notes{Has: format.NotedType | format.NotedMode, Type: f.Type, Mode: f.Mode, Size: f.Size, Cached: f.Cached}
+	if f.Size >= 0 {
+		n.Has |= format.NotedSize
+	}
+	if f.Cached >= 0 {
+		n.Has |= format.NotedCached
+	}
+	if f.Sparse {
+		n.Has |= format.NotedSparse
+	}
+	return n
 }

@@ -163,8 +163,7 @@ func (m *model) looked(s *step) {
 		bits := uint32(s.out.Args[1] & 7)
 		at.node.needs |= bits | bits<<3 | bits<<6 // R_OK, W_OK and X_OK are the bits of permissions
 	}
-	f := noted(s.e.Notes)
-	m.learn(at, &f)
+	m.learn(at, noted(s.e))
 }
 
 // readlink learns what a link holds. Where the name was taken for something
@@ -182,19 +181,19 @@ func (m *model) readlink(s *step) {
 	known := at.state == present
 	m.there(s.e, at)
 	nd := at.node
-	f := noted(s.e.Notes)
-	if nd.created || nd.target != "" || len(f.target) == 0 {
+	target := string(noted(s.e).Target)
+	if nd.created || nd.target != "" || target == "" {
 		if nd.typ == format.TypeUnknown {
 			nd.typ = format.TypeLnk
 		}
 		return
 	}
 	if known {
-		m.lore.links[m.names.original(nd.first)] = string(f.target)
+		m.lore.links[m.names.original(nd.first)] = target
 		m.lore.more = true
 		return
 	}
-	nd.typ, nd.target = format.TypeLnk, string(f.target)
+	nd.typ, nd.target = format.TypeLnk, target
 }
 
 // makes handles a call that makes something new of a type, and returns it; nil

@@ -19,9 +19,9 @@ type model struct {
 	source    *format.Header
 	threads   map[int32]*thread // alive, by kernel thread id
 	byPID     map[int32]*process
-	inodes    map[string]*node // files with more names than one
-	files     int              // opened so far
-	used      map[int]bool     // by an event that the filter wants
+	inodes    map[inode]*node // files with more names than one
+	files     int             // opened so far
+	used      map[int]bool    // by an event that the filter wants
 	processes []*process
 	table     []format.Thread
 	sharing   int   // processes that share another's table of descriptors
@@ -51,7 +51,7 @@ type model struct {
 func newModel(o Options, known *lore, p *plan, out format.Writer) *model {
 	m := &model{
 		options: o, lore: known, names: newNames(known.links, p), out: out, batch: make([]format.Event, 0, batchSize+1), pipeNames: map[any]*pipe{},
-		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[string]*node{}, used: map[int]bool{}, args: argMaps{},
+		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[inode]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 	if p != nil {
 		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
@@ -147,7 +147,7 @@ const waited = 20_000
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
-	t.off += offProcessor(e)
+	t.off += e.Off
 	err := m.leavePipe(t, e, w, on)
 	if rest := min(e.Dur, e.End()-t.last); rest >= waited {
 		t.off += rest
@@ -175,7 +175,7 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
 	compute, debt := m.compute(t, e)
 	out.Compute = compute
-	out.Off = min(t.off+offProcessor(e), compute)
+	out.Off = min(t.off+e.Off, compute)
 	t.off = 0
 	t.last, t.cost = e.End(), debt+m.cost.Around(e.Op)
 	switch info := out.Op.Info(); {

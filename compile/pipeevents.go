@@ -80,7 +80,7 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 	}
 	start, before := e.Start, w.on.start <= e.Start
 	if before { // it waited before the call, in poll(2) or the like
-		start = max(t.idle, w.on.start-offProcessor(e))
+		start = max(t.idle, w.on.start-e.Off)
 		t.off = max(t.off-(w.on.start-start), 0)
 	}
 	begin := m.clock(t, e) // of the call: behind what it waited before

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 
 	"pianola/format"
@@ -39,7 +38,7 @@ func (m *model) resolve(s *step) reason {
 		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
 			return reasonPath
 		}
-		if _, spoilt := format.Note(s.e.Notes, a.Name); spoilt { // "path=cut"
+		if s.e.Notes != nil && s.e.Notes.Strings[from.StringIndex(i)] != format.StringWhole {
 			return reasonPath
 		}
 		path := string(name)
@@ -279,10 +278,5 @@ func (m *model) place(s *step) {
 // fresh reports whether a call took a page fault for most of the pages that it
 // moved data to or from.
 func fresh(e *format.Event) bool {
-	if len(e.Notes) == 0 || e.Ret <= 0 {
-		return false
-	}
-	v, ok := format.Note(e.Notes, "faults")
-	faults, err := strconv.ParseInt(string(v), 10, 32)
-	return ok && err == nil && faults*2 >= (e.Ret+pageSize-1)/pageSize
+	return e.Ret > 0 && e.Faults*2 >= (e.Ret+pageSize-1)/pageSize
 }

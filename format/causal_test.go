@@ -46,7 +46,7 @@ func TestCausal(t *testing.T) {
 		{name: "a thread table", header: Header{Threads: []Thread{{Process: 1}, {Process: 2}, {Process: 1, Parent: 1}}},
 			events: [][]Event{{one(2), one(3), clone(1, 3)}}, want: []int32{2, 1, 3}},
 		{name: "an id again", events: [][]Event{{one(1), clone(1, 2), {Op: OpExit, TID: 2, Ret: NoResult}, one(2), clone(1, 2)}}, want: []int32{1, 1, 2, 1, 2}},
-		{name: "exec takes over the id", events: [][]Event{{one(1), clone(1, 2), {Op: OpExecve, TID: 1, Notes: []byte("was=2")}, one(1)}}, want: []int32{1, 1, 1, 1}},
+		{name: "exec takes over the id", events: [][]Event{{one(1), clone(1, 2), {Op: OpExecve, TID: 1, Notes: &Notes{Has: NotedWas, Was: 2}}, one(1)}}, want: []int32{1, 1, 1, 1}},
 		{name: "an operation of the future", events: [][]Event{{one(1), {Op: Op(NumOps), TID: 5}}}, want: []int32{1, 5}},
 		{name: "an error", events: [][]Event{{one(1), one(2)}}, err: broken, want: []int32{1}},
 	} {

@@ -33,13 +33,15 @@ type Event struct {
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, Unknown where the source has none
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
-	Off     int64 // trace: nanoseconds of Compute that the thread was off the processor
+	Off     int64 // nanoseconds since the end of the thread's previous event that it was off the processor
+	Cut     int64 // script: nanoseconds by which a transform made the time before the event shorter than recorded; less than 0: longer
+	Faults  int64 // script: page faults taken inside the call
 
 	Ret  int64 // result, a negative errno, or NoResult
 	Args [MaxArgs]int64
 	Str  [MaxStrings][]byte
 
-	Notes []byte // script: what stood between braces, without them
+	Notes *Notes // what a recorder noted besides, nil for nothing
 	Edges []Edge // trace: events of other threads that must have ended before this one starts
 }
 
@@ -66,7 +68,7 @@ func (e *Event) Clone() Event {
 			c.Str[i] = append([]byte{}, s...)
 		}
 	}
-	c.Notes = append([]byte(nil), e.Notes...)
+	c.Notes = e.Notes.clone()
 	c.Edges = append([]Edge(nil), e.Edges...)
 	return c
 }

@@ -1,55 +1,99 @@
 package format
 
-import "bytes"
+// Notes are what a recorder knew of an event and the call did not say. They are
+// borrowed as an event's strings are.
+type Notes struct {
+	Has Noted // which of the fields below, in the order of the constants, are known
 
-// CutNote takes the first note off the text between an event's braces: "key=value"
-// or a bare word, separated by spaces. A double quote in a value hides spaces
-// until the next one that no backslash escapes. All results are parts of notes;
-// a nil key says that there are no more.
-func CutNote(notes []byte) (key, value, rest []byte) {
-	notes = bytes.TrimLeft(notes, " ")
-	if len(notes) == 0 {
-		return nil, nil, nil
-	}
-	end, quoted := 0, false
-	for ; end < len(notes) && (quoted || notes[end] != ' '); end++ {
-		switch {
-		case notes[end] == '"':
-			quoted = !quoted
-		case notes[end] == '\\' && quoted && end+1 < len(notes):
-			end++
-		}
-	}
-	key, value, _ = bytes.Cut(notes[:end], []byte("="))
-	return key, value, notes[end:]
+	// Of the file that a call opened or asked about, as it was when the call
+	// returned. Type can also be that of a descriptor which is no regular file.
+	Type   FileType
+	Mode   uint32 // permissions
+	Size   int64  // bytes
+	Cached int64  // pages in the page cache
+	Dev    Device
+	Ino    uint64
+	Links  int64  // names of the file
+	Target []byte // what the symbolic link holds
+
+	Signal int32 // that ended the process
+	Was    int32 // id of the thread before it became the only one of its process (execve(2))
+
+	Strings [MaxStrings]StringState // of the event's
+
+	Text []byte // notes of which only the text is known, as they stood in a script
 }
 
-// Note returns the value of the first note with that key in the text between
-// an event's braces. A bare word has an empty value; a quoted value keeps its
-// quotes (see Unquote). The value is part of notes.
-func Note(notes []byte, key string) (value []byte, ok bool) {
-	for len(notes) > 0 {
-		k, v, rest := CutNote(notes)
-		if k != nil && string(k) == key {
-			return v, true
-		}
-		notes = rest
-	}
-	return nil, false
+// Noted is a set of notes.
+type Noted uint16
+
+// The notes. The last four are facts without a value.
+const (
+	NotedType Noted = 1 << iota
+	NotedMode
+	NotedSize
+	NotedCached
+	NotedDev
+	NotedIno
+	NotedLinks
+	NotedTarget
+	NotedSignal
+	NotedWas
+	NotedSparse     // the file has fewer blocks than its size needs
+	NotedNew        // the call created the file
+	NotedUnreadable // the recorder could not read what the arguments point to
+	NotedKilled     // the process ended by a signal that the recorder did not see
+)
+
+// Device is the device that a file lies on.
+type Device struct {
+	Major, Minor uint32
+	Copy         int32 // counts copies of the application that a transform made, each with files of its own
 }
 
-// maxNoteNumber bounds the numbers of notes, so that a sum of two never
-// overflows.
-const maxNoteNumber = 1 << 61
+// StringState says how much of a string a recorder could read.
+type StringState uint8
 
-// NoteNumber returns the value of the first note with that key, and false where
-// it is none of the numbers from 0 to 2⁶¹.
-func NoteNumber(notes []byte, key string) (n int64, ok bool) {
-	value, _ := Note(notes, key)
-	for _, d := range value {
-		if n = 10*n + int64(d-'0'); d < '0' || d > '9' || n > maxNoteNumber {
-			return 0, false
-		}
+const (
+	StringWhole StringState = iota
+	StringCut               // its beginning only
+	StringUnreadable
+)
+
+// MaxNote bounds the numbers of notes, so that a sum of two never overflows.
+const MaxNote = 1 << 61
+
+// Known reports whether all of some notes are known. Of a nil Notes none is.
+func (n *Notes) Known(which Noted) bool { return n != nil && n.Has&which == which }
+
+// FileType returns the noted type of a file or descriptor, TypeUnknown where
+// there is none.
+func (e *Event) FileType() FileType {
+	if e.Notes == nil {
+		return TypeUnknown
 	}
-	return n, len(value) > 0
+	return e.Notes.Type
+}
+
+// Renamed returns the id that a thread had before it became the only one of its
+// process by an exec, and took over the process's id (execve(2)). It is 0 for
+// any other event.
+func (e *Event) Renamed() int32 {
+	if e.Notes == nil || e.Op.Info().Effect != EffectExec {
+		return 0
+	}
+	return e.Notes.Was
+}
+
+// clone returns a copy that shares no memory with n.
+func (n *Notes) clone() *Notes {
+	if n == nil {
+		return nil
+	}
+	c := *n
+	if n.Target != nil {
+		c.Target = append([]byte{}, n.Target...)
+	}
+	c.Text = append([]byte(nil), n.Text...)
+	return &c
 }

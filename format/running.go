@@ -49,18 +49,3 @@ func quotedNote(notes []byte, key string) string {
 	}
 	return string(s)
 }
-
-// Renamed returns the id that a thread had before it became the only one of its
-// process by an exec, and took over the process's id (execve(2)). It is 0 for
-// any other event.
-func (e *Event) Renamed() int32 {
-	if len(e.Notes) == 0 || e.Op.Info().Effect != EffectExec {
-		return 0
-	}
-	v, ok := Note(e.Notes, "was")
-	tid, err := strconv.ParseInt(string(v), 10, 32)
-	if !ok || err != nil {
-		return 0
-	}
-	return int32(tid)
-}

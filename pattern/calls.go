@@ -63,7 +63,7 @@ func (a *open) run(t *thread, line int) error {
 }
 
 // openat puts a successful open into the queue.
-func (t *thread) openat(path []byte, flags, fd int64, notes []byte) {
+func (t *thread) openat(path []byte, flags, fd int64, notes *format.Notes) {
 	e := format.Event{Op: format.OpOpenat, Dur: format.Unknown, Ret: fd, Args: [format.MaxArgs]int64{format.AtFDCWD, 0, flags}, Notes: notes}
 	e.Str[0] = path
 	if flags&format.CREAT != 0 {
@@ -73,14 +73,13 @@ func (t *thread) openat(path []byte, flags, fd int64, notes []byte) {
 }
 
 // attributes returns the notes that say what a file is.
-func (t *thread) attributes(n *node, fresh bool) []byte {
-	r := t.reader
+func (t *thread) attributes(n *node, fresh bool) *format.Notes {
 	if n.dir {
-		return r.text([]byte("type=dir mode=0755"))
+		return &format.Notes{Has: format.NotedType | format.NotedMode, Type: format.TypeDir, Mode: 0o755}
 	}
-	notes := r.noted(r.text([]byte("type=reg mode=0644")), r.note("size=", n.size))
+	notes := &format.Notes{Has: format.NotedType | format.NotedMode | format.NotedSize, Type: format.TypeReg, Mode: 0o644, Size: n.size}
 	if fresh {
-		notes = r.noted(notes, []byte("new"))
+		notes.Has |= format.NotedNew
 	}
 	return notes
 }

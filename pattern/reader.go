@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 
 	"pianola/format"
 )
@@ -287,26 +286,6 @@ func (r *Reader) finish() {
 func (r *Reader) text(s []byte) []byte {
 	n := len(r.arena)
 	r.arena = append(r.arena, s...)
-	return r.arena[n:len(r.arena):len(r.arena)]
-}
-
-// note keeps a note with a number.
-func (r *Reader) note(key string, value int64) []byte {
-	n := len(r.arena)
-	r.arena = strconv.AppendInt(append(r.arena, key...), value, 10)
-	return r.arena[n:len(r.arena):len(r.arena)]
-}
-
-// noted adds notes to those of an event.
-func (r *Reader) noted(a, b []byte) []byte {
-	switch {
-	case len(a) == 0:
-		return b
-	case len(b) == 0:
-		return a
-	}
-	n := len(r.arena)
-	r.arena = append(append(append(r.arena, a...), ' '), b...)
 	return r.arena[n:len(r.arena):len(r.arena)]
 }
 

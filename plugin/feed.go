@@ -60,13 +60,12 @@ func (f *feed) Write(b []byte) (int, error) { return len(b), f.to.write(b, 0) }
 func (f *feed) all() error {
 	w := script.NewIntermediateWriter(f, f.in.Header())
 	batch := make([]format.Event, batchSize)
-	var notes []byte
+	notes := make([]format.Notes, batchSize)
 	for {
 		n, err := f.in.Read(batch)
-		notes = notes[:0]
 		for i := range batch[:n] {
 			if f.several {
-				notes = f.mark(&batch[i], notes)
+				f.mark(&batch[i], &notes[i])
 			}
 		}
 		if werr := w.Write(batch[:n]); werr != nil {
@@ -82,18 +81,15 @@ func (f *feed) all() error {
 	}
 }
 
-// mark notes in an event which one it is. The memory of the note is what it
-// returns.
-func (f *feed) mark(e *format.Event, memory []byte) []byte {
+// mark notes in an event which one it is, in memory that it uses again.
+func (f *feed) mark(e *format.Event, notes *format.Notes) {
 	thread := e.TID - 1
 	event := f.fed[thread].Add(1) - 1
 	for _, edge := range e.Edges {
 		f.waits[thread] = append(f.waits[thread], format.Wait{Event: event, For: edge})
 	}
-	from := len(memory)
-	memory = append(memory, atNote+"="...)
-	memory = strconv.AppendInt(memory, int64(e.TID), 10)
-	memory = strconv.AppendInt(append(memory, ':'), event, 10)
-	e.Notes = memory[from:len(memory):len(memory)]
-	return memory
+	text := append(notes.Text[:0], atNote+"="...)
+	text = strconv.AppendInt(text, int64(e.TID), 10)
+	notes.Text = strconv.AppendInt(append(text, ':'), event, 10)
+	e.Notes = notes
 }

@@ -50,7 +50,7 @@ func FuzzLines(f *testing.F) {
 			for _, at := range lines {
 				e := format.Event{Op: format.OpSync, TID: int32(k + 1), Edges: []format.Edge{{Thread: int32(2 - k), Event: int64(at)}}}
 				if at != 255 {
-					e.Notes = fmt.Appendf(nil, "at=%d:%d", e.TID, at)
+					e.Notes = &format.Notes{Text: fmt.Appendf(nil, "at=%d:%d", e.TID, at)}
 				}
 				events = append(events, e)
 			}

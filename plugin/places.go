@@ -35,14 +35,14 @@ func newPlaces(f *feed) *places {
 // at returns which event of its thread a line is, -1 if it is none. No other
 // note is known, for a trace would lose it.
 func (p *places) at(e *format.Event) (int64, error) {
-	if len(e.Notes) == 0 {
+	if e.Notes == nil {
 		return -1, nil
 	}
-	key, note, rest := format.CutNote(e.Notes)
+	key, note, rest := format.CutNote(e.Notes.Text)
 	thread, event, _ := bytes.Cut(note, []byte(":"))
 	switch at := number(event); {
 	case string(key) != atNote || len(rest) > 0:
-		return -1, fmt.Errorf("unknown note in {%.100s}", e.Notes)
+		return -1, fmt.Errorf("unknown note in {%.100s}", e.Notes.Text)
 	case at < 0:
 		return -1, fmt.Errorf("malformed note at=%s", note)
 	case number(thread) != int64(e.TID):

@@ -102,7 +102,7 @@ func TestDescriptorsLeadToFiles(t *testing.T) {
 			on(read, 1, 0, 2, 2, "", 0), on(write, 1, 4, 1, 3, "", 1), on(write, 1, 8, 0, 3, "", 2),
 		}, "/in 1 2 0; pipe:[7] 1 0 3; stderr 1 0 3"},
 		{"no files", script, []format.Event{
-			{Op: read, TID: 1, Args: [6]int64{5}, Ret: 1, Notes: []byte("type=sock")}, on(format.OpMemfdCreate, 1, 2, 1, 3, "m"), on(write, 1, 4, 5, 9, "", 3),
+			{Op: read, TID: 1, Args: [6]int64{5}, Ret: 1, Notes: &format.Notes{Has: format.NotedType, Type: format.TypeSock}}, on(format.OpMemfdCreate, 1, 2, 1, 3, "m"), on(write, 1, 4, 5, 9, "", 3),
 			on(format.OpPipe, 1, 12, 1, 0, "", 6|7<<32), on(write, 1, 14, 2, 1, "", 7), on(format.OpSync, 1, 20, 1, 0, ""),
 		}, "memfd:m 1 0 9; pipe 1 0 1; socket 1 1 0"},
 		{"two descriptors", script, []format.Event{
@@ -128,7 +128,7 @@ func TestDescriptorsLeadToFiles(t *testing.T) {
 
 func TestThreadsAndProcesses(t *testing.T) {
 	off := on(format.OpRead, 1, 100, 10, 1, "", 3)
-	off.Notes = []byte("off=30000")
+	off.Off = 30000
 	p := readWith(t, format.Header{Meta: []format.Meta{{Key: format.MetaCommand, Value: "app x"}}},
 		on(format.OpRead, 1, 10, 10, 1, "", 3),
 		on(format.OpClone, 1, 20, 10, 2, "", format.CloneThread|format.CloneFiles),
@@ -191,7 +191,7 @@ func TestAccess(t *testing.T) {
 // Appends go to the end of the file, wherever the descriptor is.
 func TestAppends(t *testing.T) {
 	open := on(format.OpOpenat, 1, 0, 1, 3, "/a", format.AtFDCWD, 0, format.APPEND|format.WRONLY)
-	open.Notes = []byte("type=reg size=8192")
+	open.Notes = &format.Notes{Has: format.NotedType | format.NotedSize, Type: format.TypeReg, Size: 8192}
 	p := readWith(t, format.Header{}, open, on(format.OpWrite, 1, 2, 1, 4096, "", 3, 0, 4096))
 	require.Equal(t, &Heat{ColumnNanos: p.Files[0].Heat.ColumnNanos, RowBytes: 4096, Columns: p.Files[0].Heat.Columns, Rows: 3,
 		Read: make([]int64, 3*p.Files[0].Heat.Columns), Written: p.Files[0].Heat.Written}, p.Files[0].Heat)

@@ -1,7 +1,6 @@
 package profile
 
 import (
-	"encoding/binary"
 	"io"
 	"testing"
 
@@ -33,7 +32,8 @@ func FuzzFollow(f *testing.F) {
 				}
 			}
 			if data[7]&1 != 0 {
-				e.Notes = binary.AppendUvarint([]byte("off=7 was=1 size=5 type=sock x="), uint64(data[6]))
+				e.Off = 7
+				e.Notes = &format.Notes{Has: format.NotedWas | format.NotedSize | format.NotedType, Was: 1, Size: int64(data[6]), Type: format.TypeSock}
 			}
 			events = append(events, e)
 		}

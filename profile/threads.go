@@ -98,7 +98,7 @@ func (ts *threads) of(t *follow.Thread) *thread {
 func (t *thread) count(c *call, e *format.Event) {
 	times := &t.row.Times
 	if gap := c.start - t.last; gap > 0 {
-		off := min(offProcessor(e), gap)
+		off := min(max(e.Off, 0), gap)
 		times.Waiting += off
 		times.Compute += gap - off
 	}
@@ -113,18 +113,6 @@ func (t *thread) count(c *call, e *format.Event) {
 		times.Other += c.total.Nanos
 	}
 	t.row.count(c)
-}
-
-// offProcessor returns how long the thread was off the processor since its
-// last event, 0 where the recording doesn't say.
-func offProcessor(e *format.Event) int64 {
-	if len(e.Notes) == 0 {
-		return max(e.Off, 0)
-	}
-	if off, ok := format.NoteNumber(e.Notes, "off"); ok {
-		return off
-	}
-	return max(e.Off, 0)
 }
 
 // snapshot returns the threads and the processes that did something, those that

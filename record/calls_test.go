@@ -11,6 +11,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/notetest"
 )
 
 // lines returns the calls of an operation as a script has them, from the
@@ -56,7 +57,7 @@ func TestOffsetsAreThoseBeforeTheCall(t *testing.T) {
 		fmt.Sprintf("sendfile(-1, %d, 5, 1) = -1 EBADF (Bad file descriptor)", a),
 		fmt.Sprintf("sendfile(%d, %d, 0, 1) = -1 EFAULT (Bad address)", b, a),
 	}, c.lines(format.OpSendfile))
-	require.Equal(t, "args=unreadable", string(c.of(format.OpSendfile)[3].Notes))
+	require.Equal(t, "args=unreadable", notetest.Text(c.of(format.OpSendfile)[3]))
 	require.Equal(t, []string{fmt.Sprintf("splice(%d, 9990, %d, -1, 77, 0) = 10", a, w)}, c.lines(format.OpSplice))
 }
 
@@ -144,7 +145,7 @@ func TestAttributes(t *testing.T) {
 	} {
 		require.Regexp(t, `(?m)^`+want, calls)
 	}
-	require.Equal(t, "reg", note(c.of(format.OpMemfdCreate)[0], "type"))
+	require.Equal(t, "reg", notetest.Value(c.of(format.OpMemfdCreate)[0], "type"))
 }
 
 func TestMemory(t *testing.T) {
@@ -209,20 +210,20 @@ func TestInputOutputNotes(t *testing.T) {
 		"os.close(os.open('/dev/zero', 0))")
 	o.Dir = t.TempDir()
 	record(t, o, &c)
-	require.Equal(t, "-", note(c.of(format.OpPwrite64)[0], "type"), "files are the rule")
+	require.Equal(t, "-", notetest.Value(c.of(format.OpPwrite64)[0], "type"), "files are the rule")
 	vectors := append(c.of(format.OpPreadv), c.of(format.OpPreadv2)...)
 	require.Len(t, vectors, 1)
-	require.Regexp(t, `^\d+$`, note(vectors[0], "faults"), "the buffer was fresh")
+	require.Regexp(t, `^\d+$`, notetest.Value(vectors[0], "faults"), "the buffer was fresh")
 	var read, wrote bool
 	for _, e := range c.events {
-		if note(e, "type") != "fifo" {
+		if notetest.Value(e, "type") != "fifo" {
 			continue
 		}
 		read = read || e.Op == format.OpRead && e.Args[2] == 1
 		if e.Op == format.OpWrite && e.Args[2] == 1 {
 			wrote = true
 			var off int64
-			_, err := fmt.Sscan(note(e, "off"), &off)
+			_, err := fmt.Sscan(notetest.Value(e, "off"), &off)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, off, int64(15e6), "it slept before it wrote")
 		}

@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"slices"
@@ -30,23 +29,11 @@ func (c *collect) Write(events []format.Event) error {
 	for i := range events {
 		e := events[i].Clone()
 		if !c.off {
-			e.Notes = withoutOff(e.Notes)
+			e.Off = 0
 		}
 		c.events = append(c.events, e)
 	}
 	return nil
-}
-
-// withoutOff cuts the note off=NANOS, which is the last, from notes.
-func withoutOff(notes []byte) []byte {
-	i := bytes.LastIndex(notes, []byte("off="))
-	if i < 0 {
-		return notes
-	}
-	if notes = bytes.TrimSuffix(notes[:i], []byte(" ")); len(notes) == 0 {
-		return nil
-	}
-	return notes
 }
 
 // of returns the events of an operation, in order.
@@ -114,12 +101,4 @@ func python(t *testing.T, lines ...string) Options {
 	}
 	t.Skip("no python3")
 	return Options{}
-}
-
-func note(e format.Event, key string) string {
-	v, ok := format.Note(e.Notes, key)
-	if !ok {
-		return "-"
-	}
-	return string(v)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/notetest"
 )
 
 func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }
@@ -33,22 +34,22 @@ func TestOpenNotes(t *testing.T) {
 
 	e := c.one(t, format.OpOpenat, "old")
 	require.Equal(t, fmt.Sprintf("type=reg mode=0640 size=5000 cached=%d dev=%d:%d ino=%d nlink=1",
-		(5000+os.Getpagesize()-1)/os.Getpagesize(), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino), string(e.Notes))
+		(5000+os.Getpagesize()-1)/os.Getpagesize(), unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino), notetest.Text(e))
 	require.Equal(t, int64(format.AtFDCWD), e.Args[0])
 	require.Equal(t, int64(format.RDONLY), e.Args[2])
 
 	e = c.one(t, format.OpOpenat, "holes")
-	require.Equal(t, "1073741824", note(e, "size"))
-	require.Equal(t, "", note(e, "sparse"))
+	require.Equal(t, "1073741824", notetest.Value(e, "size"))
+	require.Equal(t, "", notetest.Value(e, "sparse"))
 
 	created := c.named(0, "new")
 	require.Len(t, created, 2)
-	require.Equal(t, "", note(created[0], "new"))
-	require.Equal(t, "0600", note(created[0], "mode"), "as the umask left it")
+	require.Equal(t, "", notetest.Value(created[0], "new"))
+	require.Equal(t, "0600", notetest.Value(created[0], "mode"), "as the umask left it")
 	require.Equal(t, int64(0o666), created[0].Args[3], "as the call asked for it")
-	require.Equal(t, "-", note(created[1], "new"))
+	require.Equal(t, "-", notetest.Value(created[1], "new"))
 
-	require.Equal(t, "chr", note(c.one(t, format.OpOpenat, "/dev/zero"), "type"))
+	require.Equal(t, "chr", notetest.Value(c.one(t, format.OpOpenat, "/dev/zero"), "type"))
 	e = c.one(t, format.OpOpenat, "nosuch")
 	require.Equal(t, -int64(unix.ENOENT), e.Ret)
 	require.Nil(t, e.Notes)
@@ -75,7 +76,7 @@ func TestPaths(t *testing.T) {
 	require.Nil(t, c.one(t, format.OpRename, long).Notes)
 	require.Nil(t, c.one(t, format.OpRename, strings.Repeat("x", 4095)).Notes, "the longest path there is")
 	e := c.one(t, format.OpRename, cut[:4096])
-	require.Equal(t, "old=cut", string(e.Notes))
+	require.Equal(t, "old=cut", notetest.Text(e))
 	require.Equal(t, -int64(unix.ENAMETOOLONG), e.Ret)
 
 	var bad []format.Event
@@ -86,7 +87,7 @@ func TestPaths(t *testing.T) {
 	}
 	require.Len(t, bad, 2)
 	require.Nil(t, bad[0].Notes)
-	require.Equal(t, "path=unreadable", string(bad[1].Notes))
+	require.Equal(t, "path=unreadable", notetest.Text(bad[1]))
 }
 
 // Records of one name are made in two ways, by its length, and both say the same.
@@ -114,15 +115,15 @@ func TestNamesOfAllLengths(t *testing.T) {
 		name := strings.Repeat("x", n)
 		whole, endless := checked[2*i], checked[2*i+1]
 		require.Equal(t, name, string(whole.Str[0]))
-		off, err := strconv.ParseInt(note(whole, "off"), 10, 64)
+		off, err := strconv.ParseInt(notetest.Value(whole, "off"), 10, 64)
 		require.NoError(t, err, "the time asleep, for %d bytes", n)
 		require.Greater(t, off, int64(5e5), "most of what it slept")
 		require.Nil(t, endless.Str[0])
-		require.Equal(t, "path=unreadable", string(withoutOff(endless.Notes)))
+		require.Equal(t, "path=unreadable", notetest.Text(endless))
 		require.Equal(t, -int64(unix.EFAULT), endless.Ret)
 		if n > 0 {
 			opened := c.one(t, format.OpOpenat, name)
-			require.Equal(t, "reg 0640 0", note(opened, "type")+" "+note(opened, "mode")+" "+note(opened, "size"))
+			require.Equal(t, "reg 0640 0", notetest.Value(opened, "type")+" "+notetest.Value(opened, "mode")+" "+notetest.Value(opened, "size"))
 		}
 	}
 }
@@ -147,15 +148,15 @@ func TestLinksAndStat(t *testing.T) {
 	record(t, o, &c)
 
 	e := c.one(t, format.OpReadlink, "link")
-	require.Equal(t, `target="to \"there\""`, string(e.Notes))
+	require.Equal(t, `target="to \"there\""`, notetest.Text(e))
 	require.Nil(t, e.Str[1])
 	var found int
 	for _, e := range c.events {
 		switch {
-		case string(e.Notes) == "type=reg mode=0604 size=77":
+		case notetest.Text(e) == "type=reg mode=0604 size=77":
 			found++
 		case string(e.Str[0]) == "link" && e.Op != format.OpReadlink:
-			require.Equal(t, "type=lnk mode=0777 size=10", string(e.Notes))
+			require.Equal(t, "type=lnk mode=0777 size=10", notetest.Text(e))
 			found++
 		}
 	}
@@ -205,7 +206,7 @@ func TestSyntheticArguments(t *testing.T) {
 	e = c.one(t, format.OpOpenat2, "how")
 	require.Equal(t, d, e.Ret)
 	require.Equal(t, []int64{format.CREAT | format.WRONLY, 0o640, 8}, e.Args[2:5])
-	require.Equal(t, "", note(e, "new"))
+	require.Equal(t, "", notetest.Value(e, "new"))
 }
 
 func TestExecve(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // it takes from their rows in the table.
 type decoder struct {
 	arch  format.Arch
-	start int64  // CLOCK_MONOTONIC of the event time 0, nanoseconds
-	notes []byte // of the events since reset
+	start int64          // CLOCK_MONOTONIC of the event time 0, nanoseconds
+	notes []format.Notes // of the events since reset
 
 	devices devices
 	call    bpf.Event // the last
@@ -61,7 +61,7 @@ func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e 
 	if op == format.OpExecveat && r.Ret == 0 {
 		e.Str[0] = cutDescriptor(e.Str[0], e.Args[0])
 	}
-	e.Notes = d.note(info, r, details, second)
+	d.note(e, r, details, second)
 	return nil
 }
 

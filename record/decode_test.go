@@ -11,6 +11,7 @@ import (
 	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/notetest"
 )
 
 // bytesOf returns a record as the program in the kernel writes it.
@@ -122,7 +123,7 @@ func TestDecodeKeepsNotesApart(t *testing.T) {
 		require.NoError(t, d.decode(exit, &events[i]))
 	}
 	for i := range events {
-		require.Equal(t, "signal=SIGKILL", string(events[i].Notes))
+		require.Equal(t, "signal=SIGKILL", notetest.Text(events[i]))
 	}
 }
 

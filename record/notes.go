@@ -2,7 +2,6 @@ package record
 
 import (
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -10,95 +9,74 @@ import (
 	"pianola/format"
 )
 
-// note returns what the kernel knew and the call did not say; nil for nothing.
-// Notes of earlier events stay where they are when the buffer grows.
-func (d *decoder) note(info *format.Info, r *bpf.Event, details *bpf.Details, target []byte) []byte {
-	from := len(d.notes)
+// note gives an event what the kernel knew and the call did not say. target is
+// what a link holds.
+func (d *decoder) note(e *format.Event, r *bpf.Event, details *bpf.Details, target []byte) {
+	e.Faults, e.Off = int64(r.Faults), int64(r.Off)
+	var n format.Notes
 	if details != nil {
-		d.noteStrings(info, details)
-		d.noteFile(r.Flags, details)
+		noteStrings(&n, details)
+		d.noteFile(&n, r.Flags, details)
 	}
 	if r.Flags&bpf.FlagTarget != 0 {
-		d.word("target=")
-		d.notes = format.AppendQuoted(d.notes, target)
+		n.Target, n.Has = target, n.Has|format.NotedTarget
 	}
 	if r.Flags&bpf.FlagUnreadable != 0 {
-		d.word("args=unreadable")
+		n.Has |= format.NotedUnreadable
 	}
 	if r.Flags&bpf.FlagSignal != 0 {
-		d.word("signal=")
-		d.notes = appendSignal(d.notes, r.Args[1])
+		n.Signal, n.Has = int32(r.Args[1]), n.Has|format.NotedSignal
 	}
 	if r.Flags&bpf.FlagKilled != 0 {
-		d.word("killed")
+		n.Has |= format.NotedKilled
 	}
 	if r.Flags&bpf.FlagRenumbered != 0 {
-		d.number("was=", r.Args[5])
+		n.Was, n.Has = int32(r.Args[5]), n.Has|format.NotedWas
 	}
-	if r.Type != 0 && r.Type != unix.S_IFREG>>12 {
-		d.word("type=")
-		d.notes = append(d.notes, fileTypes[r.Type&0xf].String()...)
+	if r.Type != 0 && r.Type != unix.S_IFREG>>12 && !n.Known(format.NotedType) {
+		n.Type, n.Has = fileTypes[r.Type&0xf], n.Has|format.NotedType
 	}
-	if r.Faults != 0 {
-		d.number("faults=", uint64(r.Faults))
+	if n.Has != 0 || n.Strings != [format.MaxStrings]format.StringState{} {
+		d.notes = append(d.notes, n)
+		e.Notes = &d.notes[len(d.notes)-1]
 	}
-	if r.Off != 0 {
-		d.number("off=", r.Off)
-	}
-	if len(d.notes) == from {
-		return nil
-	}
-	return d.notes[from+1 : len(d.notes) : len(d.notes)] // +1: words begin with a space
 }
 
-// noteStrings says of a string that it is not what the call was given.
-func (d *decoder) noteStrings(info *format.Info, details *bpf.Details) {
-	n := 0
-	for i := range info.Args {
-		if !info.Args[i].Kind.IsString() {
-			continue
-		}
-		switch details.State[n] {
+// noteStrings says of strings that they are not what the call was given.
+func noteStrings(n *format.Notes, details *bpf.Details) {
+	for i, state := range details.State {
+		switch state {
 		case bpf.StringCut:
-			d.word(info.Args[i].Name)
-			d.notes = append(d.notes, "=cut"...)
+			n.Strings[i] = format.StringCut
 		case bpf.StringUnreadable:
-			d.word(info.Args[i].Name)
-			d.notes = append(d.notes, "=unreadable"...)
+			n.Strings[i] = format.StringUnreadable
 		}
-		n++
 	}
 }
 
 // noteFile describes the file that a call opened or asked about, as it was
 // when the call returned.
-func (d *decoder) noteFile(flags uint32, details *bpf.Details) {
+func (d *decoder) noteFile(n *format.Notes, flags uint32, details *bpf.Details) {
 	if flags&bpf.FlagStat == 0 {
 		return
 	}
-	kind := fileTypes[details.Mode>>12&0xf]
-	d.word("type=")
-	d.notes = append(d.notes, kind.String()...)
-	d.word("mode=0")
-	d.notes = strconv.AppendUint(d.notes, uint64(details.Mode&0o7777), 8)
-	d.number("size=", details.Size)
+	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], uint32(details.Mode)&0o7777, int64(details.Size)
+	n.Has |= format.NotedType | format.NotedMode | format.NotedSize
 	if flags&bpf.FlagFile == 0 {
 		return
 	}
-	if kind == format.TypeReg && details.Cached != UnknownCached {
-		d.number("cached=", details.Cached)
+	if n.Type == format.TypeReg && details.Cached != UnknownCached {
+		n.Cached, n.Has = int64(details.Cached), n.Has|format.NotedCached
 	}
 	d.devices.add(details.Dev)
-	d.number("dev=", uint64(bpf.Major(details.Dev)))
-	d.notes = append(d.notes, ':')
-	d.notes = strconv.AppendUint(d.notes, uint64(bpf.Minor(details.Dev)), 10)
-	d.number("ino=", details.Ino)
-	d.number("nlink=", uint64(details.Nlink))
-	if kind == format.TypeReg && sparse(details) {
-		d.word("sparse")
+	n.Dev = format.Device{Major: uint32(bpf.Major(details.Dev)), Minor: uint32(bpf.Minor(details.Dev))}
+	n.Ino, n.Links = details.Ino, int64(details.Nlink)
+	n.Has |= format.NotedDev | format.NotedIno | format.NotedLinks
+	if n.Type == format.TypeReg && sparse(details) {
+		n.Has |= format.NotedSparse
 	}
 	if flags&bpf.FlagCreated != 0 {
-		d.word("new")
+		n.Has |= format.NotedNew
 	}
 }
 
@@ -122,22 +100,4 @@ var fileTypes = [16]format.FileType{
 	unix.S_IFSOCK >> 12: format.TypeSock,
 	unix.S_IFCHR >> 12:  format.TypeChr,
 	unix.S_IFBLK >> 12:  format.TypeBlk,
-}
-
-func (d *decoder) word(text string) {
-	d.notes = append(append(d.notes, ' '), text...)
-}
-
-func (d *decoder) number(key string, v uint64) {
-	d.word(key)
-	d.notes = strconv.AppendUint(d.notes, v, 10)
-}
-
-// appendSignal appends SIGKILL and the like, or the number of a signal that
-// has no name.
-func appendSignal(dst []byte, n uint64) []byte {
-	if name := unix.SignalName(unix.Signal(n)); name != "" {
-		return append(dst, name...)
-	}
-	return strconv.AppendUint(dst, n, 10)
 }

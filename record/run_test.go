@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/bpftest"
+	"pianola/internal/notetest"
 )
 
 func TestExitStatus(t *testing.T) {
@@ -36,7 +37,7 @@ func TestExitStatus(t *testing.T) {
 			last := c.events[len(c.events)-1]
 			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
 			require.Equal(t, int64(format.NoResult), last.Ret)
-			require.Equal(t, test.last, string(last.Notes))
+			require.Equal(t, test.last, notetest.Text(last))
 			if test.last == "" {
 				require.Equal(t, int64(test.status), last.Args[0])
 			}
@@ -181,7 +182,7 @@ func TestDescendantsAndThreads(t *testing.T) {
 			"os._exit(5)"), &c)
 		exits := c.of(format.OpExit)
 		require.Len(t, exits, 1)
-		require.Equal(t, "killed", string(exits[0].Notes))
+		require.Equal(t, "killed", notetest.Text(exits[0]))
 		require.Equal(t, int64(5), exits[0].Args[0])
 	})
 	t.Run("execve in a thread", func(t *testing.T) {
@@ -191,7 +192,7 @@ func TestDescendantsAndThreads(t *testing.T) {
 			"threading.Event().wait()"), &c)
 		e := c.one(t, format.OpExecve, "/bin/true")
 		require.Equal(t, c.events[0].TID, e.TID, "the thread takes over the process's id")
-		require.NotEqual(t, "-", note(e, "was"))
+		require.NotEqual(t, "-", notetest.Value(e, "was"))
 	})
 }
 

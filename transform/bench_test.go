@@ -22,7 +22,10 @@ type reads struct {
 func newReads(n int) *reads {
 	r := &reads{left: n}
 	open := format.Event{Op: format.OpOpen, TID: 1, Dur: 500, Ret: 3, Args: [format.MaxArgs]int64{1: format.RDONLY}}
-	open.Str[0], open.Notes = []byte("/data/file"), []byte("type=reg size=1099511627776 dev=1 ino=2")
+	open.Str[0], open.Notes = []byte("/data/file"), &format.Notes{
+		Has:  format.NotedType | format.NotedSize | format.NotedDev | format.NotedIno,
+		Type: format.TypeReg, Size: 1 << 40, Dev: format.Device{Minor: 1}, Ino: 2,
+	}
 	for i := range r.batch {
 		r.batch[i] = format.Event{Op: format.OpPread64, TID: 1, Dur: 500, Ret: 4096, Args: [format.MaxArgs]int64{3, 0x1000, 4096, int64(i*7919%100_000) << 13}}
 	}

@@ -58,7 +58,7 @@ func (b *block) event(s *staged, e *format.Event) error {
 	case e.Failed():
 	case e.Op.Info().Effect == format.EffectOpen:
 		// The recording says how long the file is, or nothing can.
-		_, sized := format.NoteNumber(e.Notes, "size")
+		sized := e.Notes.Known(format.NotedSize)
 		b.lost = b.lost || !sized && (openFlags[e.Op] < 0 || e.Args[openFlags[e.Op]]&format.TRUNC == 0)
 	case unfollowed[e.Op]:
 		b.lost = true
@@ -128,7 +128,7 @@ func (b *block) more(s *staged) bool {
 		piece.Dur = b.call.Start + share(b.call.Dur, moved-b.from, b.to-b.from) - piece.Start
 	}
 	if b.at == b.from {
-		piece.Notes = b.call.Notes
+		piece.Off, piece.Cut, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Faults, b.call.Notes
 	}
 	piece.Args = [format.MaxArgs]int64{b.call.Args[follow.Shapes[b.call.Op].FD], b.call.Args[1] + b.at - b.from, end - b.at}
 	last := moved < end || end == b.asked
@@ -165,7 +165,7 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
 			moveTime(piece, &extra)
 			s.put(&extra)
-			extra.Notes = nil
+			extra.Off, extra.Cut = 0, 0
 		}
 		piece.Op, piece.Ret = format.OpPwrite64, whole-first
 		end = whole

@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math"
-	"strconv"
 
 	"pianola/format"
 )
@@ -33,7 +32,7 @@ func (c *carry) take(e *format.Event, v Verdict) {
 	if v == Spare {
 		cut = max(e.Dur, 0)
 	}
-	c.note(e.TID, offProcessor(e), sum(cutBefore(e), sum(cut, c.cost.Around(e.Op))))
+	c.note(e.TID, e.Off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.
@@ -56,12 +55,7 @@ func (c *carry) give(e *format.Event) {
 		return
 	}
 	delete(c.owed, e.TID)
-	if o.off > 0 {
-		e.Notes = setNote(e.Notes, "off", sum(o.off, offProcessor(e)))
-	}
-	if o.cut != 0 {
-		e.Notes = setNote(e.Notes, "cut", sum(o.cut, cutBefore(e)))
-	}
+	e.Off, e.Cut = sum(e.Off, o.off), sum(e.Cut, o.cut)
 }
 
 // sum returns a sum, or what is nearest to it.
@@ -70,25 +64,4 @@ func sum(a, b int64) int64 {
 		return a + min(b, math.MaxInt64-max(a, 0))
 	}
 	return a + max(b, math.MinInt64-min(a, 0))
-}
-
-// offProcessor returns how long the thread had been off the processor before an
-// event, in nanoseconds since the one before.
-func offProcessor(e *format.Event) int64 {
-	off, _ := format.NoteNumber(e.Notes, "off")
-	return off
-}
-
-// cutBefore returns how much shorter than recorded the time before an event is
-// to be, in nanoseconds.
-func cutBefore(e *format.Event) int64 {
-	if len(e.Notes) == 0 {
-		return 0
-	}
-	v, _ := format.Note(e.Notes, "cut")
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

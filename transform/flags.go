@@ -33,8 +33,8 @@ const (
 // opensFile reports whether an open that succeeded is known to have opened a
 // regular file: the recording says so, or the flags demand it.
 func opensFile(e *format.Event, flags int64) bool {
-	if v, ok := format.Note(e.Notes, "type"); ok {
-		return format.ParseFileType(v) == format.TypeReg && flags&format.PATH == 0
+	if typ := e.FileType(); typ != format.TypeUnknown {
+		return typ == format.TypeReg && flags&format.PATH == 0
 	}
 	return flags&(format.CREAT|format.TRUNC) != 0 && flags&format.PATH == 0
 }

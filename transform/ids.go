@@ -2,7 +2,6 @@ package transform
 
 import (
 	"fmt"
-	"strconv"
 
 	"pianola/format"
 )
@@ -47,17 +46,18 @@ func (k ids) rename(e *format.Event) {
 	case e.Op == format.OpWaitid:
 		e.Args[1], e.Args[5] = k.of(e.Args[1]), k.of(e.Args[5])
 	}
-	if len(e.Notes) == 0 {
-		return
-	}
 	if was := e.Renamed(); was > 0 {
-		e.Notes = setNote(e.Notes, "was", k.of(int64(was)))
+		n := *e.Notes
+		n.Was = int32(k.of(int64(was)))
+		e.Notes = &n
 	}
 }
 
 // apart makes the inodes that an event notes those of other files.
 func (k ids) apart(e *format.Event) {
-	if dev, ok := format.Note(e.Notes, "dev"); ok && k > 0 {
-		e.Notes = setNoteText(e.Notes, "dev", strconv.AppendInt(append(append([]byte(nil), dev...), ':'), int64(k), 10))
+	if k > 0 && e.Notes.Known(format.NotedDev) {
+		n := *e.Notes
+		n.Dev.Copy = int32(k)
+		e.Notes = &n
 	}
 }

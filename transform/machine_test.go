@@ -303,14 +303,17 @@ func (m *machine) do(e *format.Event) int64 {
 }
 
 // noted returns what a recorder notes at an open.
-func (m *machine) noted(e *format.Event, fresh bool) []byte {
+func (m *machine) noted(e *format.Event, fresh bool) *format.Notes {
 	var st unix.Stat_t
 	require.Zero(m.t, m.call(unix.SYS_FSTAT, m.at(e, e.Ret), int64(uintptr(unsafe.Pointer(&st)))))
-	text := fmt.Appendf(nil, "type=reg mode=0644 size=%d cached=0 dev=8:1 ino=%d nlink=%d", st.Size, st.Ino, st.Nlink)
-	if fresh {
-		text = append(text, " new"...)
+	n := &format.Notes{
+		Has:  format.NotedType | format.NotedMode | format.NotedSize | format.NotedCached | format.NotedDev | format.NotedIno | format.NotedLinks,
+		Type: format.TypeReg, Mode: 0o644, Size: st.Size, Dev: format.Device{Major: 8, Minor: 1}, Ino: st.Ino, Links: int64(st.Nlink),
 	}
-	return text
+	if fresh {
+		n.Has |= format.NotedNew
+	}
+	return n
 }
 
 // look says what a file is: its size, where data and holes lie, and its

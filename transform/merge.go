@@ -159,7 +159,7 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 			m.close(s, m.runs[0], e)
 		}
 		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.Args[sh.FD], op: op, from: from, known: true}
-		r.first.Notes = nil
+		r.first.Off, r.first.Cut, r.first.Faults, r.first.Notes = 0, 0, 0, nil
 		if d.Flags&format.DIRECT != 0 {
 			r.first.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
 		}

@@ -11,7 +11,7 @@ import (
 type identity struct {
 	serial int64 // of the description
 	file   *follow.File
-	inode  string // "" where it is not known
+	inode  inode // the zero one where it is not known
 }
 
 // names tells whether two descriptions can be of one file.
@@ -37,7 +37,7 @@ func (n *names) same(a, b identity) bool {
 	switch {
 	case a.serial == b.serial:
 		return true
-	case a.inode != "" && b.inode != "":
+	case a.inode != inode{} && b.inode != inode{}:
 		return a.inode == b.inode
 	}
 	return n.tangled || a.file == b.file
@@ -80,21 +80,26 @@ func (n *names) learn(t *follow.Thread, e *format.Event, d *follow.Description) 
 	}
 	if d := t.Table.At(e.Ret); d != nil {
 		if id, ok := d.Data.(*identity); ok {
-			*id = identity{d.Serial, d.File, inode(e)}
+			*id = identity{d.Serial, d.File, inodeOf(e)}
 		} else {
-			d.Data = &identity{d.Serial, d.File, inode(e)}
+			d.Data = &identity{d.Serial, d.File, inodeOf(e)}
 		}
 	}
 }
 
-// inode returns the device and the inode that an open noted.
-func inode(e *format.Event) string {
-	dev, _ := format.Note(e.Notes, "dev")
-	ino, ok := format.Note(e.Notes, "ino")
-	if !ok {
-		return ""
+// inode tells files apart whatever they are called. The zero inode is that of a
+// file of which nothing is noted.
+type inode struct {
+	dev format.Device
+	ino uint64
+}
+
+// inodeOf returns the inode that an open noted.
+func inodeOf(e *format.Event) inode {
+	if !e.Notes.Known(format.NotedDev | format.NotedIno) {
+		return inode{}
 	}
-	return string(dev) + " " + string(ino)
+	return inode{e.Notes.Dev, e.Notes.Ino}
 }
 
 // touches reports whether an event must find a run done: it asks for what the
@@ -123,7 +128,7 @@ func (n *names) touches(e *format.Event, t *follow.Thread, f *follow.File, d *fo
 	case format.EffectCloseRange, format.EffectDup, format.EffectExec, format.EffectExit, format.EffectExitGroup, format.EffectUnshare:
 		return t.Process == r.by
 	case format.EffectOpen:
-		return f != nil && n.same(r.at, identity{file: f, inode: inode(e)})
+		return f != nil && n.same(r.at, identity{file: f, inode: inodeOf(e)})
 	}
 	if d != nil {
 		return n.same(r.at, n.identity(d))

@@ -140,11 +140,7 @@ func creates(e *format.Event) bool {
 	if e.Op != format.OpCreat && (at < 0 || e.Args[at]&format.CREAT == 0) {
 		return false
 	}
-	if _, noted := format.Note(e.Notes, "type"); !noted {
-		return true
-	}
-	_, fresh := format.Note(e.Notes, "new")
-	return fresh
+	return e.FileType() == format.TypeUnknown || e.Notes.Known(format.NotedNew)
 }
 
 // needed reports whether an event stays although nobody wants it: it makes

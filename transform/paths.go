@@ -35,10 +35,8 @@ func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) 
 			n++
 		}
 	}
-	if v, ok := format.Note(was.Notes, "target"); ok {
-		if target, _, err := format.Unquote(nil, v); err == nil {
-			en.Notes = setNoteText(en.Notes, "target", format.AppendQuoted(nil, []byte(m.absolute(string(target)))))
-		}
+	if was.Notes.Known(format.NotedTarget) {
+		en.notes.Target = []byte(m.absolute(string(was.Notes.Target)))
 	}
 }
 

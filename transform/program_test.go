@@ -222,8 +222,11 @@ type memoryReader struct {
 
 func (r *memoryReader) Read(events []format.Event) (int, error) {
 	for _, e := range r.lent {
-		for _, s := range [][]byte{e.Str[0], e.Str[1], e.Notes} {
+		for _, s := range [][]byte{e.Str[0], e.Str[1]} {
 			copy(s, bytes.Repeat([]byte{'?'}, len(s)))
+		}
+		if e.Notes != nil {
+			*e.Notes = format.Notes{}
 		}
 	}
 	r.lent = r.lent[:0]

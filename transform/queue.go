@@ -16,6 +16,7 @@ type entry struct {
 	number     int64 // in the order of events; that of the event before it for one that was put in
 	prev, next *entry
 	memory     []byte
+	notes      format.Notes // of the event, where it has any
 }
 
 // queue holds the events that are to go on.
@@ -68,7 +69,10 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 
 // keep copies what the event has borrowed.
 func (en *entry) keep() {
-	n := len(en.Notes)
+	n := 0
+	if en.Notes != nil {
+		n = len(en.Notes.Target) + len(en.Notes.Text)
+	}
 	for _, s := range en.Str {
 		n += len(s)
 	}
@@ -80,8 +84,10 @@ func (en *entry) keep() {
 			en.Str[i] = en.copied(s)
 		}
 	}
-	if len(en.Notes) > 0 {
-		en.Notes = en.copied(en.Notes)
+	if en.Notes != nil {
+		en.notes = *en.Notes
+		en.notes.Target, en.notes.Text = en.copied(en.Notes.Target), en.copied(en.Notes.Text)
+		en.Notes = &en.notes
 	}
 	en.Edges = nil // a recording has none
 }

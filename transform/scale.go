@@ -48,15 +48,13 @@ func (x scale) event(s *staged, e *format.Event) error {
 		t.Data = p
 	}
 	en := s.push(e)
-	gap, was := e.Start-p.last-p.taken, max(cutBefore(e), -math.MaxInt64)
+	gap, was := e.Start-p.last-p.taken, max(e.Cut, -math.MaxInt64)
 	compute := sum(gap-p.debt, -was)
 	p.debt = max(-compute, 0)
 	if cut := gap - x.of(max(compute, 0)); cut != was {
-		en.Notes = setNote(en.Notes, "cut", cut)
+		en.Cut = cut
 	}
-	if off := offProcessor(e); off > 0 {
-		en.Notes = setNote(en.Notes, "off", x.of(off))
-	}
+	en.Off = x.of(e.Off)
 	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
 	// What a call takes that makes or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {

@@ -156,7 +156,7 @@ func (r *session) remember(s *staged, t *follow.Thread, f *follow.File, e *forma
 	case format.OpLink, format.OpLinkat, format.OpSymlink, format.OpSymlinkat, format.OpMknod, format.OpMknodat:
 		r.make(name, false)
 	default:
-		_, noted := format.Note(e.Notes, "type")
+		noted := e.FileType() != format.TypeUnknown
 		unnamed := openFlags[e.Op] >= 0 && e.Args[openFlags[e.Op]]&format.TMPFILE != 0
 		if creates(e) && (noted || !known) && !unnamed {
 			r.make(name, false)

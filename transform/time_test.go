@@ -34,7 +34,7 @@ func timesOf(events []format.Event) map[int32]*spent {
 	for i := range events {
 		e := &events[i]
 		s := at(e.TID, e.Start)
-		compute := e.Start - s.last - s.taken - s.debt - cutBefore(e)
+		compute := e.Start - s.last - s.taken - s.debt - e.Cut
 		s.compute, s.debt = s.compute+max(compute, 0), max(-compute, 0)
 		s.last, s.taken = e.End(), recordingCost.Around(e.Op)
 		switch info := e.Op.Info(); {

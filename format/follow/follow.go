@@ -149,7 +149,7 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 		d = t.Table.closing(fd)
 	}
 	if d == nil {
-		fl.path = unknownName(fl.path[:0], fd, e.Notes)
+		fl.path = unknownName(fl.path[:0], fd, e.FileType())
 		f := fl.of(fl.path)
 		fl.set(t.Table, fd, fl.open(f), false)
 		if d = t.Table.At(fd); d == nil {
@@ -343,20 +343,16 @@ func (fl *Follower) opened(t *Thread, sh *Shape, e *format.Event, f *File) {
 		fl.path = append(append(fl.path[:0], f.Name...), "/(unnamed)"...)
 		f = fl.of(fl.path)
 	}
-	size, sized := format.NoteNumber(e.Notes, "size")
-	switch {
+	switch sized := e.Notes.Known(format.NotedSize); {
 	case flags&format.TRUNC != 0:
 		f.Length = 0
 	case sized && flags&format.APPEND != 0:
-		f.Length = max(f.Length, size)
+		f.Length = max(f.Length, e.Notes.Size)
 	case sized:
-		f.Length = size
+		f.Length = e.Notes.Size
 	}
 	d := fl.open(f)
-	d.Flags = flags
-	if kind, ok := format.Note(e.Notes, "type"); ok {
-		d.Type = format.ParseFileType(kind)
-	}
+	d.Flags, d.Type = flags, e.FileType()
 	fl.set(t.Table, e.Ret, d, flags&format.CLOEXEC != 0 || e.Op == format.OpMemfdCreate && e.Args[1]&format.MfdCloexec != 0)
 }
 

@@ -33,7 +33,7 @@ func name(s string) [format.MaxStrings][]byte { return [format.MaxStrings][]byte
 
 func TestDescriptions(t *testing.T) {
 	fl := follow(
-		format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3, Notes: []byte("size=100")},
+		format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3, Notes: &format.Notes{Has: format.NotedSize, Size: 100}},
 		format.Event{Op: format.OpRead, TID: 1, Args: args(3, 0, 10), Ret: 10},
 		format.Event{Op: format.OpDup, TID: 1, Args: args(3), Ret: 4},
 		format.Event{Op: format.OpPwrite64, TID: 1, Args: args(4, 0, 50, 80), Ret: 50},

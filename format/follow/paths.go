@@ -67,16 +67,12 @@ func plain(path []byte) bool {
 
 // unknownName returns what stands for a descriptor of which the recording
 // doesn't say how it came about.
-func unknownName(dst []byte, fd int64, notes []byte) []byte {
-	if len(notes) > 0 {
-		if v, ok := format.Note(notes, "type"); ok {
-			switch string(v) {
-			case "sock":
-				return append(dst, "socket"...)
-			case "fifo":
-				return append(dst, "pipe"...)
-			}
-		}
+func unknownName(dst []byte, fd int64, typ format.FileType) []byte {
+	switch typ {
+	case format.TypeSock:
+		return append(dst, "socket"...)
+	case format.TypeFifo:
+		return append(dst, "pipe"...)
 	}
 	switch fd {
 	case 0:

@@ -54,7 +54,7 @@ func newThreads(known []format.Thread) threads {
 
 // find returns a thread that is alive, and nil for one that isn't.
 func (ts *threads) find(e *format.Event) *Thread {
-	if t := ts.current; t != nil && t.TID == e.TID && len(e.Notes) == 0 {
+	if t := ts.current; t != nil && t.TID == e.TID && e.Notes == nil {
 		return t
 	}
 	if was := e.Renamed(); was != e.TID && ts.alive[was] != nil {

@@ -322,7 +322,12 @@ func (r *Reader) parseResult(e *format.Event) {
 		c.spaces()
 	}
 	if c.peek() == '{' {
-		e.Notes = c.braces()
+		text := c.braces()
+		if r.dialect == Intermediate {
+			r.parseEdges(e, text)
+		} else {
+			r.parseNotes(e, text)
+		}
 		c.spaces()
 	}
 	if c.i < len(c.b) {

@@ -53,7 +53,6 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	c.spaces()
 	c.expect(')')
 	r.parseResult(e)
-	r.parseEdges(e)
 	e.Compute, t.compute = t.compute, 0
 	e.Off, t.off = t.off, 0
 	t.now += e.Compute
@@ -133,31 +132,24 @@ func (r *Reader) parseOperands(e *format.Event) {
 	}
 }
 
-// parseEdges takes from the notes what an event of a trace has fields for:
-// addresses by the name of the argument, and edges. The others stay notes,
-// with single spaces between them.
-func (r *Reader) parseEdges(e *format.Event) {
-	if len(e.Notes) == 0 {
-		return
-	}
-	info, firstNote, firstEdge := e.Op.Info(), len(r.arena), len(r.edges)
-	for notes := e.Notes; ; {
-		key, value, rest := format.CutNote(notes)
+// parseEdges reads the notes of an event of a trace: addresses by the name of the
+// argument, and edges. The others stay text.
+func (r *Reader) parseEdges(e *format.Event, text []byte) {
+	info, firstText, firstEdge := e.Op.Info(), len(r.arena), len(r.edges)
+	for {
+		key, value, rest := format.CutNote(text)
 		if key == nil {
 			break
 		}
-		word := bytes.TrimLeft(notes[:len(notes)-len(rest)], " ")
-		notes = rest
+		word := bytes.TrimLeft(text[:len(text)-len(rest)], " ")
+		text = rest
 		v := cursor{b: value}
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
 		} else {
-			if len(r.arena) > firstNote {
-				r.arena = append(r.arena, ' ')
-			}
-			r.arena = append(r.arena, word...)
+			r.keepNote(word, firstText)
 			continue
 		}
 		if v.msg != "" || v.i < len(value) {
@@ -165,10 +157,7 @@ func (r *Reader) parseEdges(e *format.Event) {
 			return
 		}
 	}
-	e.Notes = nil
-	if n := len(r.arena); n > firstNote {
-		e.Notes = r.arena[firstNote:n:n]
-	}
+	r.textNotes(e, firstText)
 	if n := len(r.edges); n > firstEdge {
 		e.Edges = r.edges[firstEdge:n:n]
 	}

@@ -83,11 +83,11 @@ func AppendOperation(dst []byte, e *format.Event) []byte {
 	}
 	dst = append(dst, ')')
 	dst = appendResult(dst, e)
-	return append(appendNotes(dst, e, info), '\n')
+	return append(appendEdges(dst, e, info), '\n')
 }
 
-// appendNotes appends the addresses, the edges and the other notes of e.
-func appendNotes(dst []byte, e *format.Event, info *format.Info) []byte {
+// appendEdges appends the addresses, the edges and the text notes of e.
+func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	start := len(dst)
 	for k := range info.Args {
 		if a := &info.Args[k]; a.Kind == format.Addr && e.Args[k] != 0 {
@@ -99,17 +99,10 @@ func appendNotes(dst []byte, e *format.Event, info *format.Info) []byte {
 		dst = strconv.AppendInt(append(dst, " after="...), int64(edge.Thread), 10)
 		dst = strconv.AppendInt(append(dst, ':'), edge.Event, 10)
 	}
-	if len(e.Notes) > 0 {
-		dst = append(append(dst, ' '), e.Notes...)
+	if e.Notes != nil && len(e.Notes.Text) > 0 {
+		dst = append(append(dst, ' '), e.Notes.Text...)
 	}
-	if len(dst) == start {
-		return dst
-	}
-	// The first note's space gives way to " {".
-	dst = append(dst, 0, '}')
-	copy(dst[start+2:], dst[start+1:len(dst)-2])
-	dst[start+1] = '{'
-	return dst
+	return inBraces(dst, start)
 }
 
 // isBare says which bytes a string without quotes consists of.

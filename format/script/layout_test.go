@@ -110,6 +110,6 @@ func TestShown(t *testing.T) {
 		{`read(3, "abc", 4095) = 3`, ""},
 	} {
 		e := parseOne(t, "7 "+tt.line)
-		require.Equal(t, tt.notes, string(e.Notes), tt.line)
+		require.Equal(t, tt.notes, printed(&e), tt.line)
 	}
 }

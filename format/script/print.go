@@ -51,9 +51,8 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	}
 	dst = append(dst, ')')
 	dst = appendResult(dst, e)
-	if len(e.Notes) > 0 {
-		dst = append(append(append(dst, " {"...), e.Notes...), '}')
-	}
+	start := len(dst)
+	dst = inBraces(appendNotes(dst, e), start)
 	return append(dst, '\n')
 }
 

@@ -61,6 +61,7 @@ type Reader struct {
 	cursor cursor
 	arena  []byte        // strings with escapes, and other text that is not in buf
 	edges  []format.Edge // of the events of one Read
+	notes  []format.Notes
 
 	layout    layout        // Recorded: what stands before a call
 	clock     int64         // Recorded, Older: start of the event on the preceding line
@@ -92,7 +93,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	if len(events) == 0 || r.err != nil {
 		return 0, r.err
 	}
-	r.arena, r.edges = r.arena[:0], r.edges[:0]
+	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
 	n := 0
 	for n < len(events) {
 		line, ok := r.nextLine(n == 0)

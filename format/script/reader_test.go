@@ -89,7 +89,7 @@ func TestArguments(t *testing.T) {
 		{"vector that is not there", "1 0.0 readv(3, 0x7ffe, 2) = -14", format.Event{Op: format.OpReadv, TID: 1, Args: [6]int64{3, 0x7ffe, 2}, Ret: -14}},
 		{"unknown argument of fcntl", "1 0.0 fcntl(3, F_ADD_SEALS, F_SEAL_SEAL|F_SEAL_GROW) = 0", format.Event{Op: format.OpFcntl, TID: 1, Args: [6]int64{3, 1033}}},
 		{"more decimals than nanoseconds", "1 0.0000000019 close(3) = 0 <0.1234567899>", format.Event{Op: format.OpClose, TID: 1, Start: 1, Dur: 123456789, Args: [6]int64{3}}},
-		{"notes", `1 0.0 close(3) = 0 { a="}" b }`, format.Event{Op: format.OpClose, TID: 1, Args: [6]int64{3}, Notes: []byte(` a="}" b `)}},
+		{"notes", `1 0.0 close(3) = 0 { a="}" b }`, format.Event{Op: format.OpClose, TID: 1, Args: [6]int64{3}, Notes: &format.Notes{Text: []byte(`a="}" b`)}}},
 		{"no notes", "1 0.0 close(3) = 0 {}", format.Event{Op: format.OpClose, TID: 1, Args: [6]int64{3}}},
 		{"death", "1 0.0 +++ killed by SIGSEGV +++", format.Event{Op: format.OpExit, TID: 1, Ret: format.NoResult, Args: [6]int64{139}}},
 		{"death by an unknown signal", "1 0.0 +++ killed by SIGRT_3 +++", format.Event{Op: format.OpExit, TID: 1, Ret: format.NoResult, Args: [6]int64{128}}},
@@ -97,7 +97,7 @@ func TestArguments(t *testing.T) {
 		{"intermediate, spaces", "  rename  (  a   \"b c\"  )  =  0  ", format.Event{Op: format.OpRename, TID: 1, Str: [2][]byte{[]byte("a"), []byte("b c")}}},
 		{"intermediate, bare names", "rename ( NULLs 12 ) = 0", format.Event{Op: format.OpRename, TID: 1, Str: [2][]byte{[]byte("NULLs"), []byte("12")}}},
 		{"intermediate, notes in any order", "read ( 3 4 ) = 0 { x=1  after=1:2 buf=0x10 y }", format.Event{Op: format.OpRead, TID: 1, Args: [6]int64{3, 16, 4},
-			Edges: []format.Edge{{Thread: 1, Event: 2}}, Notes: []byte("x=1 y")}},
+			Edges: []format.Edge{{Thread: 1, Event: 2}}, Notes: &format.Notes{Text: []byte("x=1 y")}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestEveryOperationRecorded(t *testing.T) {
 				e := randomEvent(rnd, op)
 				e.Start = rnd.Int64N(1e13)
 				if rnd.IntN(2) == 0 {
-					e.Notes = []byte(`size=0 name="a } b" new`)
+					SetNotes(&e, `size=0 name="a } b" new off=5 cut=-7 faults=2 type=dir mode=0755 dev=8:1 ino=18446744073709551615 cached=3 nlink=2 sparse target="a\"b" args=unreadable signal=SIGKILL killed was=7`)
 				}
 				events = append(events, e)
 			}
@@ -46,7 +46,7 @@ func TestEveryOperationIntermediate(t *testing.T) {
 					e.Edges = append(e.Edges, format.Edge{Thread: 1 + rnd.Int32N(3), Event: rnd.Int64N(1000)})
 				}
 				if rnd.IntN(2) == 0 {
-					e.Notes = []byte(`size=0 name="a } b" new`)
+					e.Notes = &format.Notes{Text: []byte(`size=0 name="a } b" new`)}
 				}
 				events = append(events, e)
 			}

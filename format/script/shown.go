@@ -23,9 +23,7 @@ func (r *Reader) noteShown(e *format.Event, info *format.Info, text []byte) {
 	case bytes.HasPrefix(text, []byte("{st")):
 		r.noteStat(e, text)
 	case text[0] == '"' && text[len(text)-1] == '"' && (e.Op == format.OpReadlink || e.Op == format.OpReadlinkat):
-		start := len(r.arena)
-		r.arena = append(append(r.arena, "target="...), text...)
-		e.Notes = r.arena[start:len(r.arena):len(r.arena)]
+		r.parseNote(e, []byte("target"), text)
 	}
 }
 
@@ -58,13 +56,11 @@ func (r *Reader) noteStat(e *format.Event, text []byte) {
 	if typ == format.TypeUnknown {
 		return
 	}
-	start := len(r.arena)
-	r.arena = append(append(r.arena, "type="...), typ.String()...)
-	r.arena = strconv.AppendInt(append(r.arena, " mode=0"...), mode, 8)
+	n := r.noted(e)
+	n.Type, n.Mode, n.Has = typ, uint32(mode)&0o7777, n.Has|format.NotedType|format.NotedMode
 	if size >= 0 {
-		r.arena = strconv.AppendInt(append(r.arena, " size="...), size, 10)
+		n.Size, n.Has = size, n.Has|format.NotedSize
 	}
-	e.Notes = r.arena[start:len(r.arena):len(r.arena)]
 }
 
 // fileMode reads S_IFDIR|S_ISVTX|0777.

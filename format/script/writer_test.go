@@ -92,8 +92,8 @@ func TestAppendEvent(t *testing.T) {
 		want  string
 	}{
 		{"open with a mode", format.Event{Op: format.OpOpenat, TID: 4711, Ret: 7, Dur: 120800,
-			Args: [6]int64{format.AtFDCWD, 0, format.RDWR | format.CREAT, 0o600}, Str: [2][]byte{[]byte("/a b")}, Notes: []byte("size=0 type=reg new")}, 102840,
-			`4711 0.000102840 openat(AT_FDCWD, "/a b", O_RDWR|O_CREAT, 0600) = 7 <0.000120800> {size=0 type=reg new}`},
+			Args: [6]int64{format.AtFDCWD, 0, format.RDWR | format.CREAT, 0o600}, Str: [2][]byte{[]byte("/a b")}, Notes: &format.Notes{Has: format.NotedSize | format.NotedType | format.NotedNew, Type: format.TypeReg}}, 102840,
+			`4711 0.000102840 openat(AT_FDCWD, "/a b", O_RDWR|O_CREAT, 0600) = 7 <0.000120800> {type=reg size=0 new}`},
 		{"open without, failed", format.Event{Op: format.OpOpenat, TID: 1, Ret: -2, Dur: 0,
 			Args: [6]int64{5, 0, format.RDONLY}, Str: [2][]byte{[]byte("nosuch\xff")}}, -5,
 			`1 -0.000000005 openat(5, "nosuch\377", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000000000>`},
@@ -131,7 +131,7 @@ func TestIntermediateNotes(t *testing.T) {
 	events := []format.Event{
 		{Op: format.OpRead, TID: 1, Ret: 3, Dur: 5, Compute: 10, Start: 10, Args: [6]int64{3, 0x1000, 3}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Dur: format.Unknown, Str: [2][]byte{[]byte("12"), []byte("b c")},
-			Edges: []format.Edge{{Thread: 1, Event: 0}, {Thread: 1, Event: 9}}, Notes: []byte("new")},
+			Edges: []format.Edge{{Thread: 1, Event: 0}, {Thread: 1, Event: 9}}, Notes: &format.Notes{Text: []byte("new")}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Ret: -14, Dur: format.Unknown, Str: [2][]byte{nil, []byte("NULL")}},
 	}
 	text := printIntermediate(t, h, events)

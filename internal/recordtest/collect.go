@@ -42,12 +42,3 @@ func (c *Collect) Of(op format.Op) (events []format.Event) {
 func (c *Collect) Named(op format.Op, name string) []format.Event {
 	return slices.DeleteFunc(c.Of(op), func(e format.Event) bool { return e.Str[0] == nil || string(e.Str[0]) != name })
 }
-
-// Note returns the value of a note of an event, "-" where there is none.
-func Note(e format.Event, key string) string {
-	v, ok := format.Note(e.Notes, key)
-	if !ok {
-		return "-"
-	}
-	return string(v)
-}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/notetest"
 	"pianola/internal/recordtest"
 )
 
@@ -43,7 +44,7 @@ func TestWithoutPrivileges(t *testing.T) {
 	require.Equal(t, "65534\nNoNewPrivs:\t1\n", string(text))
 	var opened int
 	for _, e := range recordtest.ReadScript(t, filepath.Join(dir, "script")) {
-		if string(e.Str[0]) == "id" && e.Op == format.OpOpenat && recordtest.Note(e, "type") == "reg" {
+		if string(e.Str[0]) == "id" && e.Op == format.OpOpenat && notetest.Value(e, "type") == "reg" {
 			opened++
 		}
 	}

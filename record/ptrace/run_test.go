@@ -15,6 +15,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/bpftest"
+	"pianola/internal/notetest"
 	"pianola/internal/recordtest"
 	"pianola/record"
 )
@@ -67,7 +68,7 @@ func TestExitStatus(t *testing.T) {
 			last := c.Events[len(c.Events)-1]
 			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
 			require.Equal(t, int64(format.NoResult), last.Ret)
-			require.Equal(t, test.last, string(last.Notes))
+			require.Equal(t, test.last, notetest.Text(last))
 		})
 	}
 }
@@ -160,7 +161,7 @@ func TestThreads(t *testing.T) {
 			"os._exit(5)"), &c)
 		exits := c.Of(format.OpExit)
 		require.Len(t, exits, 1)
-		require.Equal(t, "killed", string(exits[0].Notes))
+		require.Equal(t, "killed", notetest.Text(exits[0]))
 		require.Equal(t, int64(5), exits[0].Args[0])
 	})
 	t.Run("execve", func(t *testing.T) {
@@ -171,7 +172,7 @@ func TestThreads(t *testing.T) {
 		e := c.Named(format.OpExecve, "/bin/true")
 		require.Len(t, e, 1)
 		require.Equal(t, c.Events[0].TID, e[0].TID, "the thread takes over the process's id")
-		require.NotEqual(t, "-", recordtest.Note(e[0], "was"))
+		require.NotEqual(t, "-", notetest.Value(e[0], "was"))
 	})
 	t.Run("a thousand", func(t *testing.T) {
 		var c recordtest.Collect
@@ -261,9 +262,9 @@ func (f sinkFunc) Write(events []format.Event) error { return f(events) }
 func (f sinkFunc) WriteHeader(*format.Header) error  { return nil }
 
 // withoutSome drops the notes that only the program in the kernel can make.
-func withoutSome(notes []byte) string {
+func withoutSome(notes string) string {
 	var kept []string
-	for rest := notes; len(rest) > 0; {
+	for rest := []byte(notes); len(rest) > 0; {
 		key, value, more := format.CutNote(rest)
 		rest = more
 		switch string(key) {
@@ -316,7 +317,7 @@ func TestSameNotes(t *testing.T) {
 					line += " " + string(format.AppendQuoted(nil, []byte(a.Name))) + "=" + itoa(v)
 				}
 			}
-			lines = append(lines, line+" "+string(e.Str[0])+" "+string(e.Str[1])+" "+withoutSome(e.Notes))
+			lines = append(lines, line+" "+string(e.Str[0])+" "+string(e.Str[1])+" "+withoutSome(notetest.Text(*e)))
 		}
 		return lines
 	}

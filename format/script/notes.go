@@ -1,0 +1,337 @@
+package script
+
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+)
+
+// Notes stand between braces after a call: "key=value" or a bare word. This file
+// is where their text is read and written; everywhere else they are fields of an
+// event. A note that is not in the table, has a value that is none, or stands
+// there for the second time, stays text.
+
+// note is a row of the table of notes: how the value is read into an event, and
+// printed. The key is the word before "=", or the whole word where there is no
+// value.
+type note struct {
+	key    string
+	noted  format.Noted                       // says in Event.Notes that it is known
+	field  func(*format.Event) *int64         // or else the field of the event, 0 where it is not known
+	parse  func(*format.Event, []byte) bool   // nil for a bare word; changes nothing where it returns false
+	append func([]byte, *format.Event) []byte // the value
+}
+
+// notes holds all notes in the order in which they are printed.
+var notes = []note{
+	{key: "type", noted: format.NotedType, parse: parseType, append: func(dst []byte, e *format.Event) []byte { return append(dst, e.Notes.Type.String()...) }},
+	{key: "mode", noted: format.NotedMode, parse: parseMode, append: func(dst []byte, e *format.Event) []byte {
+		return strconv.AppendUint(append(dst, '0'), uint64(e.Notes.Mode), 8)
+	}},
+	numeric("size", format.NotedSize, func(e *format.Event) *int64 { return &e.Notes.Size }),
+	numeric("cached", format.NotedCached, func(e *format.Event) *int64 { return &e.Notes.Cached }),
+	{key: "dev", noted: format.NotedDev, parse: parseDevice, append: appendDevice},
+	{key: "ino", noted: format.NotedIno, parse: parseInode, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendUint(dst, e.Notes.Ino, 10) }},
+	numeric("nlink", format.NotedLinks, func(e *format.Event) *int64 { return &e.Notes.Links }),
+	{key: "sparse", noted: format.NotedSparse},
+	{key: "new", noted: format.NotedNew},
+	{key: "target", noted: format.NotedTarget, parse: parseTarget, append: func(dst []byte, e *format.Event) []byte { return format.AppendQuoted(dst, e.Notes.Target) }},
+	{key: "args", noted: format.NotedUnreadable, parse: func(_ *format.Event, value []byte) bool { return string(value) == unreadable },
+		append: func(dst []byte, _ *format.Event) []byte { return append(dst, unreadable...) }},
+	{key: "signal", noted: format.NotedSignal, parse: parseSignal, append: func(dst []byte, e *format.Event) []byte { return append(dst, format.SignalName(e.Notes.Signal)...) }},
+	{key: "killed", noted: format.NotedKilled},
+	{key: "was", noted: format.NotedWas, parse: parseWas, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, int64(e.Notes.Was), 10) }},
+	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
+	numeric("off", 0, func(e *format.Event) *int64 { return &e.Off }),
+	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, e.Cut, 10) }},
+}
+
+// The values of a note whose key is the name of a string argument: how much of
+// it could be read.
+const (
+	cut        = "cut"
+	unreadable = "unreadable"
+)
+
+// numeric is the row of a number from 0 to format.MaxNote.
+func numeric(key string, noted format.Noted, field func(*format.Event) *int64) note {
+	n := note{key: key, noted: noted,
+		parse: func(e *format.Event, value []byte) bool {
+			n, ok := decimal(value)
+			if ok {
+				*field(e) = n
+			}
+			return ok
+		},
+		append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, *field(e), 10) },
+	}
+	if noted == 0 {
+		n.field = field
+	}
+	return n
+}
+
+// known reports whether an event has the note.
+func (n *note) known(e *format.Event) bool {
+	if n.noted == 0 {
+		return *n.field(e) != 0
+	}
+	return e.Notes.Known(n.noted)
+}
+
+// SetNotes gives an event the notes of a text, as it stands between the braces
+// of a script. The event shares no memory with it.
+func SetNotes(e *format.Event, text string) {
+	r := Reader{}
+	r.parseNotes(e, []byte(text))
+}
+
+// parseNotes gives an event the notes of a text, from which it borrows.
+func (r *Reader) parseNotes(e *format.Event, text []byte) {
+	first := len(r.arena)
+	for {
+		key, value, rest := format.CutNote(text)
+		if key == nil {
+			break
+		}
+		if !r.parseNote(e, key, value) {
+			r.keepNote(text[:len(text)-len(rest)], first)
+		}
+		text = rest
+	}
+	r.textNotes(e, first)
+}
+
+// keepNote adds a note to the text that begins at a place of the arena.
+func (r *Reader) keepNote(word []byte, first int) {
+	if len(r.arena) > first {
+		r.arena = append(r.arena, ' ')
+	}
+	r.arena = append(r.arena, bytes.TrimLeft(word, " ")...)
+}
+
+// textNotes gives an event what was added to the arena since a place as text.
+func (r *Reader) textNotes(e *format.Event, first int) {
+	if n := len(r.arena); n > first {
+		r.noted(e).Text = r.arena[first:n:n]
+	}
+}
+
+// noted returns the notes of an event, which it makes if there are none.
+func (r *Reader) noted(e *format.Event) *format.Notes {
+	if e.Notes == nil {
+		r.notes = append(r.notes, format.Notes{})
+		e.Notes = &r.notes[len(r.notes)-1]
+	}
+	return e.Notes
+}
+
+// parseNote reads one note, and reports whether an event has a field for it.
+func (r *Reader) parseNote(e *format.Event, key, value []byte) bool {
+	for i := range notes {
+		n := &notes[i]
+		if n.key != string(key) {
+			continue
+		}
+		if n.known(e) {
+			return false
+		}
+		if n.noted != 0 {
+			r.noted(e)
+		}
+		if n.parse == nil && value != nil || n.parse != nil && !n.parse(e, value) {
+			return false
+		}
+		if n.noted != 0 {
+			e.Notes.Has |= n.noted
+		}
+		return true
+	}
+	state := format.StringWhole
+	switch string(value) {
+	case cut:
+		state = format.StringCut
+	case unreadable:
+		state = format.StringUnreadable
+	default:
+		return false
+	}
+	info := e.Op.Info()
+	k := info.ArgIndex(string(key))
+	if k < 0 || !info.Args[k].Kind.IsString() {
+		return false
+	}
+	of := &r.noted(e).Strings[info.StringIndex(k)]
+	if *of != format.StringWhole {
+		return false
+	}
+	*of = state
+	return true
+}
+
+// appendNotes appends the notes of an event, each after a space.
+func appendNotes(dst []byte, e *format.Event) []byte {
+	if e.Notes == nil && e.Faults == 0 && e.Off == 0 && e.Cut == 0 {
+		return dst
+	}
+	if e.Notes != nil && e.Notes.Strings != [format.MaxStrings]format.StringState{} {
+		dst = appendStates(dst, e)
+	}
+	for i := range notes {
+		n := &notes[i]
+		if !n.known(e) {
+			continue
+		}
+		dst = append(append(dst, ' '), n.key...)
+		if n.append != nil {
+			dst = n.append(append(dst, '='), e)
+		}
+	}
+	if e.Notes != nil && len(e.Notes.Text) > 0 {
+		dst = append(append(dst, ' '), e.Notes.Text...)
+	}
+	return dst
+}
+
+func appendStates(dst []byte, e *format.Event) []byte {
+	str := 0
+	for _, a := range e.Op.Info().Args {
+		if !a.Kind.IsString() {
+			continue
+		}
+		switch e.Notes.Strings[str] {
+		case format.StringCut:
+			dst = append(append(append(dst, ' '), a.Name...), "="+cut...)
+		case format.StringUnreadable:
+			dst = append(append(append(dst, ' '), a.Name...), "="+unreadable...)
+		}
+		str++
+	}
+	return dst
+}
+
+// inBraces puts what was appended since a place, each note after a space, between
+// braces after another.
+func inBraces(dst []byte, start int) []byte {
+	if len(dst) == start {
+		return dst
+	}
+	dst = append(dst, 0, '}')
+	copy(dst[start+2:], dst[start+1:len(dst)-2])
+	dst[start+1] = '{'
+	return dst
+}
+
+// decimal returns the value of decimal digits, and false where it is none of the
+// numbers from 0 to format.MaxNote.
+func decimal(digits []byte) (n int64, ok bool) {
+	for _, d := range digits {
+		if n = 10*n + int64(d-'0'); d < '0' || d > '9' || n > format.MaxNote {
+			return 0, false
+		}
+	}
+	return n, len(digits) > 0
+}
+
+func parseType(e *format.Event, value []byte) bool {
+	e.Notes.Type = format.ParseFileType(value)
+	return e.Notes.Type != format.TypeUnknown
+}
+
+func parseMode(e *format.Event, value []byte) bool {
+	n, err := strconv.ParseUint(string(value), 8, 12)
+	if err != nil {
+		return false
+	}
+	e.Notes.Mode = uint32(n)
+	return true
+}
+
+// parseDevice reads MAJOR:MINOR, and after another colon the copy of the
+// application that the file belongs to.
+func parseDevice(e *format.Event, value []byte) bool {
+	var n [3]int64
+	c := cursor{b: value}
+	for i := range n {
+		if i == 2 && c.i == len(c.b) {
+			break
+		}
+		if i > 0 && !c.take(":") {
+			return false
+		}
+		start := c.i
+		for c.i < len(c.b) && c.b[c.i] != ':' {
+			c.i++
+		}
+		v, ok := decimal(c.b[start:c.i])
+		if !ok || v > 1<<31-1 || i == 2 && v == 0 {
+			return false
+		}
+		n[i] = v
+	}
+	if c.i < len(c.b) {
+		return false
+	}
+	e.Notes.Dev = format.Device{Major: uint32(n[0]), Minor: uint32(n[1]), Copy: int32(n[2])}
+	return true
+}
+
+func appendDevice(dst []byte, e *format.Event) []byte {
+	d := &e.Notes.Dev
+	dst = strconv.AppendUint(dst, uint64(d.Major), 10)
+	dst = strconv.AppendUint(append(dst, ':'), uint64(d.Minor), 10)
+	if d.Copy != 0 {
+		dst = strconv.AppendInt(append(dst, ':'), int64(d.Copy), 10)
+	}
+	return dst
+}
+
+func parseInode(e *format.Event, value []byte) bool {
+	n, err := strconv.ParseUint(string(value), 10, 64)
+	if err != nil {
+		return false
+	}
+	e.Notes.Ino = n
+	return true
+}
+
+// parseTarget reads a quoted text, which is borrowed where it has no escapes.
+func parseTarget(e *format.Event, value []byte) bool {
+	if n := len(value); n >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && bytes.IndexByte(value[1:], '"') == n-2 {
+		e.Notes.Target = value[1 : n-1 : n-1]
+		return true
+	}
+	text, rest, err := format.Unquote([]byte{}, value)
+	if err != nil || len(rest) > 0 {
+		return false
+	}
+	e.Notes.Target = text
+	return true
+}
+
+func parseSignal(e *format.Event, value []byte) bool {
+	n, ok := format.ParseSignal(string(value))
+	if ok {
+		e.Notes.Signal = n
+	}
+	return ok
+}
+
+func parseWas(e *format.Event, value []byte) bool {
+	n, err := strconv.ParseInt(string(value), 10, 32)
+	if err != nil || n <= 0 {
+		return false
+	}
+	e.Notes.Was = int32(n)
+	return true
+}
+
+func parseCut(e *format.Event, value []byte) bool {
+	n, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil || n > format.MaxNote || n < -format.MaxNote {
+		return false
+	}
+	e.Cut = n
+	return true
+}
