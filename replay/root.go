@@ -124,6 +124,9 @@ func (r *root) lock(parent *root) error {
 	here := r.dir
 	for {
 		up, err := openAbove(here)
+		if errors.Is(err, unix.EACCES) {
+			return nil // what this user can't pass is no root of this user's
+		}
 		if err != nil {
 			return fmt.Errorf("open a directory above the root: %w", err)
 		}
