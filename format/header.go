@@ -26,7 +26,7 @@ type Header struct {
 	Files []File
 }
 
-// Meta is one "# key: value" line.
+// Meta is one "# key: value" line. The key is printable ASCII.
 type Meta struct{ Key, Value string }
 
 // Well-known keys of Meta.
@@ -168,18 +168,11 @@ func (h *Header) Append(dst []byte) []byte {
 	return dst
 }
 
-// AppendMeta appends one "# key: value" line. Control characters in the value
-// become spaces, for a line must stay a line.
+// AppendMeta appends one "# key: value" line. The value is written by
+// AppendVisible, for a line must stay a line.
 func AppendMeta(dst []byte, key, value string) []byte {
 	dst = append(append(dst, "# "...), key...)
-	dst = append(dst, ": "...)
-	for i := range len(value) {
-		if c := value[i]; c < ' ' || c == 0x7f {
-			dst = append(dst, ' ')
-		} else {
-			dst = append(dst, c)
-		}
-	}
+	dst = AppendVisible(append(dst, ": "...), []byte(value))
 	return append(dst, '\n')
 }
 
@@ -206,7 +199,7 @@ func (f *File) append(dst []byte) []byte {
 var errHeader = errors.New("malformed header line")
 
 // ParseLine adds what a "# key: value" line says. A line without a key is a
-// comment and says nothing.
+// comment and says nothing. A key that is not printable ASCII is an error.
 func (h *Header) ParseLine(line []byte) error {
 	line, ok := bytes.CutPrefix(line, []byte("#"))
 	if !ok {
@@ -223,6 +216,11 @@ func (h *Header) ParseLine(line []byte) error {
 		return h.parseDescriptor(value)
 	case "file":
 		return h.parseFile(value)
+	}
+	for _, c := range key {
+		if c < ' ' || c >= 0x7f {
+			return fmt.Errorf("%w: the key %s is not printable ASCII", errHeader, AppendQuoted(nil, key))
+		}
 	}
 	h.Meta = append(h.Meta, Meta{string(key), string(value)})
 	return nil

@@ -72,7 +72,19 @@ func TestHeaderValues(t *testing.T) {
 	h.Set("c", "4")
 	h.Set("b", "5")
 	require.Equal(t, []Meta{{"a", "1"}, {"b", "5"}, {"a", "3"}, {"c", "4"}}, h.Meta)
-	require.Equal(t, "# k: a b c\n", string(AppendMeta(nil, "k", "a\nb\tc")))
+	require.Equal(t, "# k: a\\nb\\tc\n", string(AppendMeta(nil, "k", "a\nb\tc")))
+}
+
+func TestKeysArePrintable(t *testing.T) {
+	for _, key := range []string{"a\x1b[2J", "a\tb", "\x7f", "\u202etxt", "clé", "\x9b"} {
+		h := &Header{}
+		require.ErrorContains(t, h.ParseLine([]byte("# "+key+": value")), "not printable ASCII", "%q", key)
+		require.Empty(t, h.Meta)
+	}
+	h := &Header{}
+	require.NoError(t, h.ParseLine([]byte("# file ~systems!: \u202e")))
+	require.Equal(t, []Meta{{"file ~systems!", "\u202e"}}, h.Meta)
+	require.Equal(t, "# file ~systems!: \\342\\200\\256\n", string(h.Append(nil)))
 }
 
 func TestManyThreads(t *testing.T) {

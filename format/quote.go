@@ -10,37 +10,44 @@ var errQuote = errors.New("malformed string")
 func AppendQuoted(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for i, c := range s {
-		switch c {
-		case '"', '\\':
+		switch {
+		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\v':
-			dst = append(dst, '\\', 'v')
-		case '\f':
-			dst = append(dst, '\\', 'f')
+		case c >= ' ' && c < 0x7f:
+			dst = append(dst, c)
 		default:
-			if c >= ' ' && c < 0x7f {
-				dst = append(dst, c)
-				continue
-			}
-			// strace uses as few octal digits as the next byte allows.
-			dst = append(dst, '\\')
-			full := i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '7'
-			if full || c >= 0o100 {
-				dst = append(dst, '0'+c>>6)
-			}
-			if full || c >= 0o10 {
-				dst = append(dst, '0'+c>>3&7)
-			}
-			dst = append(dst, '0'+c&7)
+			dst = appendEscape(dst, s[i:])
 		}
 	}
 	return append(dst, '"')
+}
+
+// appendEscape appends the escape of the first byte of s, in octal unless C has
+// a letter for it.
+func appendEscape(dst, s []byte) []byte {
+	dst = append(dst, '\\')
+	switch s[0] {
+	case '\n':
+		return append(dst, 'n')
+	case '\t':
+		return append(dst, 't')
+	case '\r':
+		return append(dst, 'r')
+	case '\v':
+		return append(dst, 'v')
+	case '\f':
+		return append(dst, 'f')
+	}
+	// strace uses as few octal digits as the next byte allows.
+	c := s[0]
+	full := len(s) > 1 && s[1] >= '0' && s[1] <= '7'
+	if full || c >= 0o100 {
+		dst = append(dst, '0'+c>>6)
+	}
+	if full || c >= 0o10 {
+		dst = append(dst, '0'+c>>3&7)
+	}
+	return append(dst, '0'+c&7)
 }
 
 // Unquote appends to dst the bytes of the quoted string at the front of src

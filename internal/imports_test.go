@@ -33,7 +33,7 @@ var allowed = map[string][]string{
 	"pianola/pattern":             {"pianola/format", "go.yaml.in/yaml/v3"},
 	"pianola/profile":             {"pianola/format", "pianola/format/follow", "github.com/HdrHistogram/hdrhistogram-go", "gonum.org/v1/plot"},
 	"pianola/profile/page":        {"pianola/format", "pianola/profile"},
-	"pianola/lab":                 {"pianola/profile"},
+	"pianola/lab":                 {"pianola/format", "pianola/profile"},
 	"pianola/cli":                 {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":         {"pianola/cli"},
 	"pianola/docs/plugins/go":     {"pianola/cli", "pianola/format", "pianola/format/foreign", "pianola/replay", "pianola/transform"},

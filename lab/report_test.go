@@ -147,7 +147,7 @@ func TestUnchanged(t *testing.T) {
 	same := trial("", 6, 1000, 500, 20, "exec:sed -e '\n\ts/a/b/'")
 	same.Unchanged = true
 	r := &Report{Trials: []*Trial{trial("", 6, 1000, 500, 20), same}}
-	require.Contains(t, text(t, r), "\nexec:sed -e '  s/a/b/': the trace is that of the baseline\n")
+	require.Contains(t, text(t, r), "\nexec:sed -e '\\n\\ts/a/b/': the trace is that of the baseline\n")
 	var d document
 	require.NoError(t, json.Unmarshal(written(t, r), &d))
 	require.True(t, d.Candidates[0].Same)

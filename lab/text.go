@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
+	"pianola/format"
 	"pianola/profile"
 )
 
@@ -35,11 +35,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	for i := range rows {
 		switch t := &rows[i]; {
 		case t.Err != nil:
-			fmt.Fprintf(&b, "%s: given up: %v\n", r.label(t.Trial), t.Err)
+			fmt.Fprintf(&b, "%s: given up: %s\n", r.label(t.Trial), format.Visible(t.Err.Error()))
 		case t.breaks:
-			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.label(t.Trial), t.example)
+			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.label(t.Trial), format.Visible(t.example))
 		case i == 0 && t.Differed() > 0:
-			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), t.example)
+			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), format.Visible(t.example))
 		case t.Unchanged:
 			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.label(t.Trial))
 		}
@@ -82,12 +82,7 @@ func (r *Report) label(t *Trial) string {
 	if r.roots() && t.Root != "" {
 		name += " on " + t.Root
 	}
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return ' '
-		}
-		return c
-	}, name)
+	return format.Visible(name)
 }
 
 func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *profile.Comparison, name string, k profile.Category) {

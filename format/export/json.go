@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"pianola/format"
 )
@@ -221,23 +222,28 @@ func (j *jsonWriter) text(key, s string) {
 	j.string(j.name)
 }
 
-// string appends valid UTF-8 as a JSON string.
+// string appends valid UTF-8 as a JSON string, with escapes for what is hidden.
 func (j *jsonWriter) string(s []byte) {
-	const hex = "0123456789abcdef"
 	dst, done := append(j.out.b, '"'), 0
-	for i, c := range s {
-		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+	for i := 0; i < len(s); {
+		r, n := rune(s[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(s[i:])
+		}
+		if r != '"' && r != '\\' && !format.Hidden(r) {
+			i += n
 			continue
 		}
 		dst = append(dst, s[done:i]...)
-		done = i + 1
-		switch c {
+		i += n
+		done = i
+		switch r {
 		case '"', '\\':
-			dst = append(dst, '\\', c)
+			dst = append(dst, '\\', byte(r))
 		case '\n':
 			dst = append(dst, '\\', 'n')
 		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			dst = format.AppendJSONEscape(dst, r)
 		}
 	}
 	j.out.b = append(append(dst, s[done:]...), '"')

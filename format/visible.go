@@ -1,0 +1,156 @@
+package format
+
+import (
+	"io"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Hidden reports whether a character acts on a terminal instead of being shown
+// by it: a control character of C0 or C1, or one that sets the direction of text.
+func Hidden(r rune) bool {
+	return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r)
+}
+
+// AppendVisible appends text of unknown origin with escapes, those of
+// AppendQuoted, for hidden characters and for bytes that are not UTF-8. Newlines
+// and tabs are hidden too: the result is one line. A backslash stays as it is, so
+// the result of AppendVisible does not change by AppendVisible.
+func AppendVisible(dst, text []byte) []byte {
+	for len(text) > 0 {
+		n := plainPrefix(text)
+		dst = append(dst, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			break
+		}
+		_, n = utf8.DecodeRune(text)
+		for range n {
+			dst = appendEscape(dst, text)
+			text = text[1:]
+		}
+	}
+	return dst
+}
+
+// Visible is AppendVisible for strings.
+func Visible(text string) string {
+	if plainPrefix(text) == len(text) {
+		return text
+	}
+	return string(AppendVisible(nil, []byte(text)))
+}
+
+// plainPrefix returns how many bytes at the front need no escape.
+func plainPrefix[T []byte | string](text T) int {
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if c < ' ' || c == 0x7f {
+				return i
+			}
+			i++
+			continue
+		}
+		end := min(i+utf8.UTFMax, len(text))
+		r, n := utf8.DecodeRuneInString(string(text[i:end]))
+		if r == utf8.RuneError && n == 1 || Hidden(r) {
+			return i
+		}
+		i += n
+	}
+	return len(text)
+}
+
+// Notation is how a VisibleWriter writes hidden characters.
+type Notation uint8
+
+// The notations.
+const (
+	// TextNotation is that of AppendVisible; newlines and tabs stay.
+	TextNotation Notation = iota
+	// CSVNotation is that of AppendVisible; the ends of lines outside quotes stay.
+	CSVNotation
+	// JSONNotation is \uXXXX, which means the same to a reader of JSON; newlines
+	// and tabs stay.
+	JSONNotation
+)
+
+// VisibleWriter writes text so that no hidden character reaches the writer below
+// it. The parts of a character may come in several writes; the beginning of one
+// that never ends is dropped.
+type VisibleWriter struct {
+	w        io.Writer
+	notation Notation
+	quoted   bool   // CSV: inside quotes
+	begun    []byte // a character whose end has not come yet
+	out      []byte // reused
+}
+
+// NewVisibleWriter returns a writer to w.
+func NewVisibleWriter(w io.Writer, n Notation) *VisibleWriter {
+	return &VisibleWriter{w: w, notation: n}
+}
+
+// Write implements io.Writer. After an error of the writer below, which may have
+// taken a part, n is 0.
+func (v *VisibleWriter) Write(p []byte) (n int, err error) {
+	text := p
+	if len(v.begun) > 0 {
+		text = append(v.begun, p...)
+	}
+	v.out = v.out[:0]
+	for len(text) > 0 {
+		if c := text[0]; c < utf8.RuneSelf {
+			v.quoted = v.quoted != (c == '"')
+			if c < ' ' && !v.structural(c) || c == 0x7f {
+				v.escape(text, 1)
+			} else {
+				v.out = append(v.out, c)
+			}
+			text = text[1:]
+			continue
+		}
+		if !utf8.FullRune(text) {
+			break
+		}
+		r, n := utf8.DecodeRune(text)
+		if r == utf8.RuneError && n == 1 || Hidden(r) {
+			v.escape(text, n)
+		} else {
+			v.out = append(v.out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	v.begun = append(v.begun[:0], text...)
+	if _, err := v.w.Write(v.out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// structural reports whether a control character is one of the format itself.
+func (v *VisibleWriter) structural(c byte) bool {
+	if v.notation == CSVNotation {
+		return !v.quoted && (c == '\n' || c == '\r')
+	}
+	return c == '\n' || c == '\t'
+}
+
+// escape writes the character of n bytes at the front of text.
+func (v *VisibleWriter) escape(text []byte, n int) {
+	if v.notation == JSONNotation {
+		r, _ := utf8.DecodeRune(text)
+		v.out = AppendJSONEscape(v.out, r)
+		return
+	}
+	for range n {
+		v.out = appendEscape(v.out, text)
+		text = text[1:]
+	}
+}
+
+// AppendJSONEscape appends a character below U+10000, as all hidden ones are, as
+// \uXXXX.
+func AppendJSONEscape(dst []byte, r rune) []byte {
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+}
