@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,12 +15,14 @@ import (
 	"pianola/profile/page"
 )
 
-// comparisonForms are the forms in which a comparison is printed, the default
-// first.
-var comparisonForms = []struct {
+// comparisonForm is a form in which a comparison is printed.
+type comparisonForm struct {
 	name  string
 	write func(c *profile.Comparison, w io.Writer, tolerance float64) error
-}{
+}
+
+// comparisonForms are all, the default first.
+var comparisonForms = []comparisonForm{
 	{"text", (*profile.Comparison).WriteText},
 	{"json", (*profile.Comparison).WriteJSON},
 	{"csv", func(c *profile.Comparison, w io.Writer, _ float64) error { return c.WriteCSV(w) }},
@@ -41,7 +42,7 @@ func compareCommand() *cli.Command {
 			"Example: pianola compare --application ext4-1.log --application ext4-2.log xfs-1.log xfs-2.log",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
-			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1"},
+			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1; values from 1 on are per cent"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, which opens from disk"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
@@ -67,36 +68,41 @@ func runCompare(c *cli.Context) error {
 	if err != nil {
 		return usage(c, "--tolerance: %v", err)
 	}
-	plot := c.String("plot")
-	if err := checkPlot(plot); err != nil {
+	if err := checkPlot(c.String("plot")); err != nil {
 		return usage(c, "--plot: %v", err)
 	}
-	write, err := comparisonForm(c)
+	form, err := comparisonFormOf(c)
 	if err != nil {
 		return err
 	}
+	plot, err := createIf(c.String("plot"), public)
+	if err != nil {
+		return err
+	}
+	defer plot.abort()
+	html, err := createIf(c.String("html"), public)
+	if err != nil {
+		return err
+	}
+	defer html.abort()
 	runs, originals, err := readSides([2][]string{applications, replays})
 	if err != nil {
 		return err
 	}
 	a, r := profilesOf(runs[0]), profilesOf(runs[1])
-	if plot != "" {
-		err := writePlot(plot,
-			profile.Series{Name: "application", Profile: profile.Typical(a)},
-			profile.Series{Name: "replay", Profile: profile.Typical(r)})
-		if err != nil {
-			return err
-		}
+	err = putPlot(plot,
+		profile.Series{Name: "application", Profile: profile.Typical(a)},
+		profile.Series{Name: "replay", Profile: profile.Typical(r)})
+	if err != nil {
+		return err
 	}
 	result := profile.Compare(a, r)
 	result.NameFiles(originals.of)
-	if html := c.String("html"); html != "" {
-		typicals := []page.Run{typical(runs[0]), typical(runs[1])}
-		if err := writePage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
-			return err
-		}
+	typicals := []page.Run{typical(runs[0]), typical(runs[1])}
+	if err := putPage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
+		return err
 	}
-	if err := write(result, os.Stdout, tolerance); err != nil {
+	if err := form.write(result, stdout(form.name), tolerance); err != nil {
 		return err
 	}
 	if !result.Within(tolerance) {
@@ -105,8 +111,8 @@ func runCompare(c *cli.Context) error {
 	return nil
 }
 
-// comparisonForm returns what prints the form that the command line asks for.
-func comparisonForm(c *cli.Context) (func(*profile.Comparison, io.Writer, float64) error, error) {
+// comparisonFormOf returns the form that the command line asks for.
+func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
 	name := c.String("format")
 	if c.Bool("json") {
 		if c.IsSet("format") && name != "json" {
@@ -115,9 +121,10 @@ func comparisonForm(c *cli.Context) (func(*profile.Comparison, io.Writer, float6
 		name = "json"
 	}
 	var names []string
-	for _, form := range comparisonForms {
+	for i := range comparisonForms {
+		form := &comparisonForms[i]
 		if form.name == name {
-			return form.write, nil
+			return form, nil
 		}
 		names = append(names, form.name)
 	}
@@ -147,32 +154,35 @@ func checkPlot(name string) error {
 	return fmt.Errorf("%q ends neither in .svg nor in .png", name)
 }
 
-func writePlot(name string, series ...profile.Series) error {
-	return writeOutput(name, func(o *output) error {
-		return profile.Plot(o, strings.TrimPrefix(filepath.Ext(name), "."), series...)
+func putPlot(o *output, series ...profile.Series) error {
+	return o.put(func(w io.Writer) error {
+		return profile.Plot(w, strings.TrimPrefix(filepath.Ext(o.asked), "."), series...)
 	})
 }
 
-func writePage(name string, runs []page.Run, c *page.Comparison) error {
-	return writeOutput(name, func(o *output) error { return page.Write(o, runs, c) })
+func putPage(o *output, runs []page.Run, c *page.Comparison) error {
+	return o.put(func(w io.Writer) error { return page.Write(w, runs, c) })
 }
 
-// parseTolerance reads "10%" or "0.1".
+// parseTolerance reads "10%", "10" or "0.1", which are the same: a number from 1
+// on is per cent.
 func parseTolerance(s string) (float64, error) {
 	number, percent := strings.CutSuffix(s, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(v >= 0) || v > 1e6 {
-		return 0, fmt.Errorf("%q is no part such as 10%% or 0.1", s)
+		return 0, fmt.Errorf("%q is no part such as 10%%, 10 or 0.1", s)
 	}
-	if percent {
+	if percent || v >= 1 {
 		v /= 100
 	}
 	return v, nil
 }
 
 // printJSON prints one document on standard output.
-func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+func printJSON(v any) error { return writeJSON(stdout("json"), v) }
+
+func writeJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -50,7 +50,7 @@ func compileCommand() *cli.Command {
 
 func runCompile(c *cli.Context) error {
 	if c.Bool("list") {
-		return listTransforms(os.Stdout)
+		return listTransforms(stdout("text"))
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate")}
@@ -75,7 +75,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	if name := c.String("anonymize"); name != "" {
-		if o.Key, err = os.ReadFile(name); err == nil && len(o.Key) < compile.MinKey {
+		if o.Key, err = readInput(name); err == nil && len(o.Key) < compile.MinKey {
 			err = fmt.Errorf("%s: a key has at least %d bytes, not %d", name, compile.MinKey, len(o.Key))
 		}
 		if err != nil {
@@ -99,11 +99,21 @@ func runCompile(c *cli.Context) error {
 	if !c.IsSet("o") && c.IsSet("script") {
 		out = os.DevNull
 	}
-	dst, err := createOutput(out)
+	dst, err := createOutput(out, private)
 	if err != nil {
 		return err
 	}
 	defer dst.abort()
+	text, err := createIf(c.String("script"), private) // it is the trace in another form
+	if err != nil {
+		return err
+	}
+	defer text.abort()
+	report, err := createIf(c.String("report"), public)
+	if err != nil {
+		return err
+	}
+	defer report.abort()
 	tmp, err := spool("")
 	if err != nil {
 		return err
@@ -130,11 +140,8 @@ func runCompile(c *cli.Context) error {
 		return compileHint(named(name, err))
 	}
 	// The report comes first, for it says why a recording is refused.
-	if c.IsSet("report") {
-		err := writeOutput(c.String("report"), func(o *output) error { _, err := r.WriteTo(o); return err })
-		if err != nil {
-			return err
-		}
+	if err := report.put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); err != nil {
+		return err
 	}
 	if err := judge(c, name, r); err != nil {
 		return err
@@ -148,14 +155,15 @@ func runCompile(c *cli.Context) error {
 	if _, err := io.Copy(dst, trace); err != nil {
 		return err
 	}
-	if c.IsSet("script") {
+	err = text.put(func(w io.Writer) error {
 		t, err := traceOf(trace)
 		if err != nil {
 			return err
 		}
-		if err := writeOutput(c.String("script"), func(o *output) error { return printTrace(o, t) }); err != nil {
-			return err
-		}
+		return printTrace(w, t)
+	})
+	if err != nil {
+		return err
 	}
 	return dst.commit()
 }
@@ -206,10 +214,10 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		if c.Bool("strict") {
 			return fmt.Errorf("%s: %s", name, s)
 		}
-		fmt.Fprintf(os.Stderr, "pianola: compile: %s: warning: %s\n", name, s)
+		warn("compile: %s: warning: %s", name, s)
 	}
 	if len(faults) > 0 {
-		fmt.Fprintln(os.Stderr, "hint: --report - says more")
+		suggest("--report - says more")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func runDoctor(c *cli.Context) error {
 			Findings []finding `json:"findings"`
 		}{ok, findings})
 	} else {
-		printFindings(os.Stdout, findings)
+		printFindings(stdout("text"), findings)
 	}
 	if err == nil && !ok {
 		err = &exitError{status: ExitFailure}

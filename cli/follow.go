@@ -37,12 +37,17 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if isTrace(f) {
 		return fmt.Errorf("%s: a compiled trace, which is not written to any more: leave out --follow", name)
 	}
+	plot, err := createIf(o.plot, public)
+	if err != nil {
+		return err
+	}
+	defer plot.abort()
 	collector := &profile.Collector{Interval: o.interval}
 	series := func() []profile.Series {
 		return []profile.Series{{Name: name, Profile: collector.Profile()}}
 	}
 	t := &tail{ctx: c.Context, file: f, next: time.Now().Add(followShow)}
-	if o.form == "text" && term.IsTerminal(int(os.Stdout.Fd())) {
+	if o.form == "text" && isScreen(os.Stdout) {
 		t.show = func() error { return showScreen(func(w io.Writer) error { return o.write(w, series()) }) }
 	}
 	unpacked := packed.NewReader(t)
@@ -55,15 +60,13 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if err := collector.Read(tolerant{r}); err != nil {
 		return err
 	}
-	if o.plot != "" {
-		if err := writePlot(o.plot, series()...); err != nil {
-			return err
-		}
+	if err := putPlot(plot, series()...); err != nil {
+		return err
 	}
 	if t.show != nil {
 		os.Stdout.WriteString(clearScreen) // the whole profile takes the place of the last view
 	}
-	return o.write(os.Stdout, series())
+	return o.write(stdout(o.form), series())
 }
 
 // clearScreen moves a terminal's cursor home and clears what it shows.
@@ -73,7 +76,7 @@ const clearScreen = "\x1b[H\x1b[2J"
 // fit is cut off, so that the top stays where it is.
 func showScreen(write func(io.Writer) error) error {
 	var b bytes.Buffer
-	if err := write(&b); err != nil {
+	if err := write(visibly(&b)); err != nil {
 		return err
 	}
 	width, height, err := term.GetSize(int(os.Stdout.Fd()))

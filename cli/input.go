@@ -50,11 +50,26 @@ func openInput(name string) (*os.File, error) {
 		}
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		f.Close()
 		return nil, fmt.Errorf("%s: not a regular file", name)
 	}
+	if err := files.input(name, info); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return f, nil
+}
+
+// readInput reads a small file, which may be a pipe.
+func readInput(name string) ([]byte, error) {
+	if info, err := os.Stat(name); err == nil {
+		if err := files.input(name, info); err != nil {
+			return nil, err
+		}
+	}
+	return os.ReadFile(name)
 }
 
 // isTrace reports whether a file is a compiled trace.

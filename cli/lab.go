@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -78,13 +79,11 @@ func runLab(c *cli.Context) error {
 		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
 	l.report.Trace = operands[0]
-	var dst *output // refused before anything is measured
-	if name := c.String("html"); name != "" {
-		if dst, err = createOutput(name); err != nil {
-			return err
-		}
-		defer dst.abort()
+	html, err := createIf(c.String("html"), public) // refused before anything is measured
+	if err != nil {
+		return err
 	}
+	defer html.abort()
 	traces, err := openLabTraces(c, operands[0])
 	if err != nil {
 		return compileHint(err)
@@ -105,20 +104,18 @@ func runLab(c *cli.Context) error {
 	if l.report.Trials[0].Runs() == 0 {
 		return interrupted(runErr)
 	}
-	write := l.report.WriteText
+	write, form := l.report.WriteText, "text"
 	if c.Bool("json") {
-		write = l.report.WriteJSON
+		write, form = l.report.WriteJSON, "json"
 	}
-	if err := write(os.Stdout); err != nil {
+	if err := write(stdout(form)); err != nil {
 		return err
 	}
-	if dst != nil {
-		if err := page.WriteLab(dst, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()}); err != nil {
-			return err
-		}
-		if err := dst.commit(); err != nil {
-			return err
-		}
+	err = html.put(func(w io.Writer) error {
+		return page.WriteLab(w, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()})
+	})
+	if err != nil {
+		return err
 	}
 	return interrupted(runErr)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
@@ -53,7 +52,7 @@ func openLabRoots(l *laboratory, keep bool) (*labRoots, error) {
 	}
 	if keep {
 		if made != "" {
-			fmt.Fprintf(os.Stderr, "pianola: lab: keeping %s\n", made)
+			warn("lab: keeping %s", made)
 		}
 		*r = labRoots{}
 	}
@@ -66,7 +65,7 @@ func (r *labRoots) close() {
 			continue // nothing was ever made in it
 		}
 		if err := replay.Clear(root); err != nil {
-			fmt.Fprintf(os.Stderr, "pianola: lab: %v\n", err)
+			warn("lab: %v", err)
 		}
 	}
 	for _, root := range r.remove {

@@ -120,7 +120,7 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 	defer chain.Close()
 	r, err := compileTo(f, chain.Open, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && len(t.done) == 0 && (r.Endless || r.Lost > 0) {
-		fmt.Fprintf(os.Stderr, "pianola: lab: %s: warning: the recording is not whole; pianola compile says more\n", t.name)
+		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
 	}
 	return err
 }

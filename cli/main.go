@@ -81,9 +81,9 @@ func report(err error) int {
 			return status
 		}
 	}
-	fmt.Fprintf(os.Stderr, "pianola: %v\n", err)
+	warn("%v", err)
 	if h, ok := errors.AsType[*hint](err); ok {
-		fmt.Fprintf(os.Stderr, "hint: %s\n", h.text)
+		suggest(h.text)
 	}
 	return status
 }
@@ -118,7 +118,11 @@ func command(c *cli.Command) *cli.Command {
 	c.OnUsageError = usageError
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
+		files.forget()
 		err := action(ctx)
+		if same, ok := errors.AsType[*sameFileError](err); ok {
+			return usage(ctx, "%w", same)
+		}
 		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
 			return err
 		}

@@ -3,45 +3,97 @@ package cli
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"pianola/format"
+)
+
+// The permissions of outputs that replace nothing, from which the umask takes
+// away.
+const (
+	private fs.FileMode = 0o600 // recordings, traces and logs: they hold command lines and the names of files
+	public  fs.FileMode = 0o666
 )
 
 // output is a file that appears under its name only when it is complete, so
 // that a failure leaves nothing half-written behind. The name "-" stands for
-// standard output.
+// standard output. A nil output is one that nobody asked for.
 type output struct {
 	*bufio.Writer
-	name string
-	file *os.File
+	asked string // the name that was asked for
+	name  string // "-" for what is written in place
+	file  *os.File
 }
 
-func createOutput(name string) (*output, error) {
-	if name == "-" {
-		return &output{bufio.NewWriter(os.Stdout), name, os.Stdout}, nil
-	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+// createOutput begins an output. What it replaces passes its permissions on to it.
+func createOutput(name string, mode fs.FileMode) (*output, error) {
+	old, err := files.output(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "-":
+		return inPlace(name, os.Stdout), nil
+	case old != nil && !old.Mode().IsRegular():
 		// A device or a pipe is written to in place; nothing can replace it.
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
-		return &output{bufio.NewWriter(f), "-", f}, nil
+		return inPlace(name, f), nil
+	case old != nil:
+		mode = private // until it has those of old
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
+	f, err := createBeside(name, mode)
 	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			err = at.Err // its path is that of a temporary file
-		}
-		return nil, fmt.Errorf("create %s: %w", name, err)
+		return nil, fmt.Errorf("create %s: %w", name, cause(err)) // without the path of the temporary file
 	}
-	o := &output{bufio.NewWriter(f), name, f}
+	o := &output{bufio.NewWriter(f), name, name, f}
 	unfinished.Store(f.Name(), true)
+	if old != nil {
+		if err := f.Chmod(old.Mode().Perm()); err != nil {
+			o.abort()
+			return nil, err
+		}
+	}
 	return o, nil
+}
+
+// createIf begins an output that may not be asked for, by an empty name.
+func createIf(name string, mode fs.FileMode) (*output, error) {
+	if name == "" {
+		return nil, nil
+	}
+	return createOutput(name, mode)
+}
+
+// inPlace returns the output that a file is already.
+func inPlace(name string, f *os.File) *output {
+	return &output{bufio.NewWriter(onScreen(f, format.TextNotation)), name, "-", f}
+}
+
+// holdsCSV says of an output of which nothing is written yet that it is CSV.
+func (o *output) holdsCSV() { o.Reset(onScreen(o.file, format.CSVNotation)) }
+
+// createBeside makes a file with a name of its own in the directory of another.
+// The kernel applies the umask, which os.CreateTemp leaves no choice of mode for.
+func createBeside(name string, mode fs.FileMode) (*os.File, error) {
+	temporary := "." + filepath.Base(name) + "." + rand.Text()[:10]
+	return os.OpenFile(filepath.Join(filepath.Dir(name), temporary), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+}
+
+// cause returns what is wrong, without the path that an error names.
+func cause(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
 }
 
 // unfinished holds the names of files that have not appeared yet.
@@ -69,9 +121,6 @@ func (o *output) commit() error {
 	if o.name == "-" {
 		return nil
 	}
-	if err := o.file.Chmod(0o644); err != nil {
-		return err
-	}
 	if err := o.file.Close(); err != nil {
 		return err
 	}
@@ -80,19 +129,17 @@ func (o *output) commit() error {
 
 // abort removes what was written, unless it was committed.
 func (o *output) abort() {
-	if o.name != "-" {
+	if o != nil && o.name != "-" {
 		o.file.Close()
 		os.Remove(o.file.Name())
 	}
 }
 
-// writeOutput writes a whole file by a function.
-func writeOutput(name string, write func(o *output) error) error {
-	o, err := createOutput(name)
-	if err != nil {
-		return err
+// put writes the whole output by a function, and makes it appear.
+func (o *output) put(write func(w io.Writer) error) error {
+	if o == nil {
+		return nil
 	}
-	defer o.abort()
 	if err := write(o); err != nil {
 		return err
 	}

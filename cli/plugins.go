@@ -26,7 +26,10 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	if err != nil {
 		return nil, usage(c, "%w", err)
 	}
-	p.Stderr = os.Stderr
+	if err := files.words(p.Args()); err != nil {
+		return nil, err
+	}
+	p.Stderr = visibly(os.Stderr)
 	if p.Timeout = c.Duration("plugin-timeout"); p.Timeout < 0 {
 		return nil, usage(c, "--plugin-timeout: %v is below 0", p.Timeout)
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format"
 	"pianola/format/bin"
 	"pianola/replay"
 )
@@ -65,6 +65,7 @@ func (set playedSet) printPrepared(c *cli.Context) error {
 		Prepared preparedDocument `json:"prepared"`
 	}
 	var documents []document
+	w := stdout("text")
 	for _, played := range set {
 		p := &played.runs[0].result.Prepared
 		d := document{Prepared: documentPrepared(p)}
@@ -76,11 +77,11 @@ func (set playedSet) printPrepared(c *cli.Context) error {
 			continue
 		}
 		if d.Trace != "" {
-			fmt.Printf("%s: ", d.Trace)
+			fmt.Fprintf(w, "%s: ", format.Visible(d.Trace))
 		}
-		fmt.Printf("prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
+		fmt.Fprintf(w, "prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
 			p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))
-		printLacks(os.Stdout, p)
+		printLacks(w, p)
 	}
 	switch {
 	case !c.Bool("json"):

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"pianola/format/bin"
 	"pianola/format/export"
@@ -41,7 +41,7 @@ func runPrint(c *cli.Context) error {
 	if !slices.Contains(export.Kinds(), kind) {
 		return usage(c, "--format is one of %s, not %q", strings.Join(export.Kinds(), ", "), kind)
 	}
-	if kind == "parquet" && out == "-" && term.IsTerminal(int(os.Stdout.Fd())) {
+	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
 	t, f, err := openTrace(name, bin.DefaultLimit)
@@ -49,8 +49,16 @@ func runPrint(c *cli.Context) error {
 		return err
 	}
 	defer f.Close()
-	return writeOutput(out, func(o *output) error {
-		w, err := export.New(kind, o, t.Header())
+	dst, err := createOutput(out, public)
+	if err != nil {
+		return err
+	}
+	defer dst.abort()
+	if kind == "csv" {
+		dst.holdsCSV()
+	}
+	return dst.put(func(to io.Writer) error {
+		w, err := export.New(kind, to, t.Header())
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +63,16 @@ func runProfile(c *cli.Context) error {
 		return followProfile(c, o)
 	}
 	defer endOn(c.Context)()
+	plot, err := createIf(o.plot, public)
+	if err != nil {
+		return err
+	}
+	defer plot.abort()
+	html, err := createIf(o.html, public)
+	if err != nil {
+		return err
+	}
+	defer html.abort()
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
@@ -76,17 +85,13 @@ func runProfile(c *cli.Context) error {
 		series = append(series, profile.Series{Name: name, Profile: p})
 		runs = append(runs, page.Run{Name: name, Meta: meta, Profile: p})
 	}
-	if o.plot != "" {
-		if err := writePlot(o.plot, series...); err != nil {
-			return err
-		}
+	if err := putPlot(plot, series...); err != nil {
+		return err
 	}
-	if o.html != "" {
-		if err := writePage(o.html, runs, nil); err != nil {
-			return err
-		}
+	if err := putPage(html, runs, nil); err != nil {
+		return err
 	}
-	return o.write(os.Stdout, series)
+	return o.write(stdout(o.form), series)
 }
 
 // profileOptions checks the command line.
@@ -184,9 +189,9 @@ func warnLost(name string, h *format.Header) {
 	lost, ended := h.Value(format.MetaLost)
 	switch n, _, _ := strings.Cut(lost, " "); {
 	case recorded && !ended:
-		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording has no end\n", name)
+		warn("%s: warning: the recording has no end", name)
 	case ended && n != "0":
-		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recorder lost %s events\n", name, n)
+		warn("%s: warning: the recorder lost %s events", name, n)
 	}
 }
 
@@ -194,14 +199,14 @@ func warnLost(name string, h *format.Header) {
 // there are several.
 func (o *profileReport) write(w io.Writer, series []profile.Series) error {
 	if o.form == "json" {
-		return o.writeJSON(series)
+		return o.writeJSON(w, series)
 	}
 	for i, s := range series {
 		if o.form == "text" && len(series) > 1 {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s:\n", s.Name)
+			fmt.Fprintf(w, "%s:\n", format.Visible(s.Name))
 		}
 		if err := o.writeOne(w, s.Profile); err != nil {
 			return err
@@ -248,7 +253,7 @@ func (o *profileReport) table(p *profile.Profile) (t *profile.Table, all int, er
 }
 
 // writeJSON prints one document: of one profile that of it, of several an array.
-func (o *profileReport) writeJSON(series []profile.Series) error {
+func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 	docs := []any{}
 	for _, s := range series {
 		if o.by == "" {
@@ -262,7 +267,7 @@ func (o *profileReport) writeJSON(series []profile.Series) error {
 		docs = append(docs, t)
 	}
 	if len(docs) == 1 {
-		return printJSON(docs[0])
+		return writeJSON(w, docs[0])
 	}
-	return printJSON(docs)
+	return writeJSON(w, docs)
 }

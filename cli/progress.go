@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
+
+	"pianola/format"
 )
 
 // progress shows how far long work has come: on standard error if that is a
@@ -16,7 +17,7 @@ type progress struct{ bar *progressbar.ProgressBar }
 // newProgress returns a display of work on so many bytes, or -1 for a number
 // that is not known yet. It appears only if the work takes a while.
 func newProgress(what string, total int64) *progress {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
+	if !isScreen(os.Stderr) {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions64(total,
@@ -39,7 +40,7 @@ func (p *progress) set(done, total int64) {
 // describe says more about the work.
 func (p *progress) describe(form string, args ...any) {
 	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf(form, args...))
+		p.bar.Describe(format.Visible(fmt.Sprintf(form, args...)))
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *progress) done() {
 // newSteps returns a display of work in so many steps, with the time that is
 // left.
 func newSteps(what string, total int) *progress {
-	if !term.IsTerminal(int(os.Stderr.Fd())) {
+	if !isScreen(os.Stderr) {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions(total,

@@ -55,7 +55,7 @@ var tracers = map[string]func(context.Context, record.Options, *recording) (reco
 		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.file.written > 0 || out.file.failed {
 			return r, err
 		}
-		fmt.Fprintf(os.Stderr, "pianola: record: %v; recording with ptrace instead, which slows the command down more\n", err)
+		warn("record: %v; recording with ptrace instead, which slows the command down more", err)
 		return ptrace.Run(ctx, o, out)
 	},
 }
@@ -97,8 +97,14 @@ func runRecord(c *cli.Context) error {
 	if err != nil {
 		return usage(c, "--user: %v", err)
 	}
-	out, err := createRecording(name)
+	if err := files.words(c.Args().Slice()); err != nil {
+		return err
+	}
+	out, err := createRecording(name, who != nil)
 	if err != nil {
+		if _, ok := errors.AsType[*sameFileError](err); ok {
+			return err
+		}
 		return &exitError{ExitRecord, err}
 	}
 	o := record.Options{

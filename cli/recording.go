@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,8 +24,9 @@ type recording struct {
 	packed *packed.Writer // nil for text
 }
 
-func createRecording(name string) (*recording, error) {
-	f, err := createScript(name)
+// createRecording begins a recording; see createScript.
+func createRecording(name string, forAnother bool) (*recording, error) {
+	f, err := createScript(name, forAnother)
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +81,39 @@ type scriptFile struct {
 	failed  bool
 }
 
-func createScript(name string) (*scriptFile, error) {
+// createScript opens the output of a recording, which may be made for a user who
+// is not the caller: what may lie there then is a link of his to a file that only
+// the caller may write.
+func createScript(name string, forAnother bool) (*scriptFile, error) {
 	if name == "-" {
 		// The command's own output goes there.
 		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
 	}
-	_, err := os.Stat(name)
-	f, err2 := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_CLOEXEC, 0o644)
-	if err2 != nil {
-		return nil, err2
+	if _, err := files.output(name); err != nil {
+		return nil, err
 	}
-	return &scriptFile{File: f, fresh: os.IsNotExist(err)}, nil
+	const flags = os.O_WRONLY | syscall.O_CLOEXEC
+	f, err := os.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, private)
+	if err == nil {
+		return &scriptFile{File: f, fresh: true}, nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	follow := 0
+	if forAnother {
+		follow = syscall.O_NOFOLLOW
+	}
+	f, err = os.OpenFile(name, flags|follow, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: a symbolic link to nothing", name)
+	case forAnother && errors.Is(err, syscall.ELOOP):
+		return nil, &hint{fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "-o takes the name of the file itself"}
+	case err != nil:
+		return nil, err
+	}
+	return &scriptFile{File: f}, nil
 }
 
 // Write implements io.Writer. The first failure is said at once, for the
@@ -107,7 +132,7 @@ func (f *scriptFile) Write(p []byte) (int, error) {
 			n = bytes.LastIndexByte(p[:n], '\n') + 1
 			_ = f.cut(f.written + int64(n)) // its reader can do without
 		}
-		fmt.Fprintf(os.Stderr, "pianola: record: %v; the command goes on, without being recorded\n", err)
+		warn("record: %v; the command goes on, without being recorded", err)
 	}
 	f.written += int64(n)
 	return n, err
@@ -123,8 +148,18 @@ func (f *scriptFile) cut(size int64) error {
 
 // finish closes the file, and removes it where it holds nothing of use.
 func (f *scriptFile) finish(ok bool) error {
-	if !ok && f.written == 0 && f.fresh {
+	if !ok && f.written == 0 && f.fresh && f.named() {
 		os.Remove(f.Name())
 	}
 	return f.Close()
+}
+
+// named reports whether the file still has the name by which it was made.
+func (f *scriptFile) named() bool {
+	made, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Lstat(f.Name())
+	return err == nil && os.SameFile(made, there)
 }

@@ -76,7 +76,7 @@ func runReplay(c *cli.Context) error {
 			return err
 		}
 		if o.Keep || o.Prepare == replay.PrepareOnly {
-			fmt.Fprintf(os.Stderr, "pianola: replay: keeping %s\n", o.Root)
+			warn("replay: keeping %s", o.Root)
 		} else {
 			defer unix.Rmdir(o.Root) // what is in it the replay removes itself
 		}
@@ -96,7 +96,7 @@ func runReplay(c *cli.Context) error {
 	if c.Bool("json") {
 		err = printJSON(set.document())
 	} else {
-		err = set.print(os.Stdout)
+		err = set.print(stdout("text"))
 	}
 	if runErr != nil {
 		return interrupted(runErr)
@@ -145,7 +145,7 @@ func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
 			if !c.IsSet("log") {
 				break
 			}
-			log, err := createOutput(logName(c, name, run))
+			log, err := createOutput(logName(c, name, run), private)
 			if err != nil {
 				return set, err
 			}

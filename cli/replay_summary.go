@@ -67,7 +67,7 @@ func (set playedSet) print(w io.Writer) error {
 			if i > 0 {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintf(w, "%s:\n", p.file)
+			fmt.Fprintf(w, "%s:\n", format.Visible(p.file))
 		}
 		if err := p.print(w); err != nil {
 			return err

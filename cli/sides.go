@@ -115,7 +115,7 @@ func openRecording(name string, paths compile.Paths, renamed originals) (r forma
 		return nil, nil, err
 	}
 	if report.Endless || report.Lost > 0 {
-		fmt.Fprintf(os.Stderr, "pianola: %s: warning: the recording is not whole; pianola compile says more\n", name)
+		warn("%s: warning: the recording is not whole; pianola compile says more", name)
 	}
 	renamed.add(report.Substitutions)
 	return eventsOf(tmp, name)

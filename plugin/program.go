@@ -50,6 +50,9 @@ func Parse(text string) (*Program, error) {
 // String returns what the program was asked for by.
 func (p *Program) String() string { return p.text }
 
+// Args returns the program and its arguments. They must not be changed.
+func (p *Program) Args() []string { return p.args }
+
 // Generate runs the program without an input and copies what it writes to w.
 func (p *Program) Generate(ctx context.Context, w io.Writer) error {
 	r, err := p.start(ctx, false)

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// files are those that the command reads and writes. An output that is an input
+// or another output would destroy it, whatever names lead there. Everything
+// that opens a file claims it here, and all outputs are claimed before the first
+// appears, so such a command ends before it has written anything.
+var files claims
+
+type claims struct {
+	sync.Mutex
+	inputs, outputs []claim
+}
+
+// claim is a file and the name by which the command line calls it.
+type claim struct {
+	name string
+	info fs.FileInfo // nil where there is no such file yet
+	dir  fs.FileInfo // of an output that is to be made: where, and
+	base string      // by which name
+}
+
+// sameFileError is the error of a command line that names a file as an output
+// and once more.
+type sameFileError struct{ output, other, as string }
+
+func (e *sameFileError) Error() string {
+	if e.output == e.other {
+		return fmt.Sprintf("%s: both an output and an %s", e.output, e.as)
+	}
+	return fmt.Sprintf("%s: the output is the same file as the %s %s", e.output, e.as, e.other)
+}
+
+// forget begins a new command.
+func (c *claims) forget() {
+	c.Lock()
+	defer c.Unlock()
+	c.inputs, c.outputs = nil, nil
+}
+
+// input claims a file that is read.
+func (c *claims) input(name string, info fs.FileInfo) error {
+	c.Lock()
+	defer c.Unlock()
+	if !info.Mode().IsRegular() {
+		return nil
+	}
+	for _, o := range c.outputs {
+		if o.info != nil && os.SameFile(o.info, info) {
+			return &sameFileError{o.name, name, "input"}
+		}
+	}
+	for _, i := range c.inputs {
+		if i.name == name && os.SameFile(i.info, info) {
+			return nil // read once more
+		}
+	}
+	c.inputs = append(c.inputs, claim{name: name, info: info})
+	return nil
+}
+
+// words claims those words of a command line of another program that name files.
+func (c *claims) words(words []string) error {
+	for _, word := range words {
+		if info, err := os.Stat(word); err == nil {
+			if err := c.input(word, info); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// output claims a file that is to be written, and says what stands under its
+// name now; that is nil for nothing. The name "-" is standard output, where several
+// outputs can follow one another, and the only one that may be written twice
+// apart from what is no regular file.
+func (c *claims) output(name string) (fs.FileInfo, error) {
+	c.Lock()
+	defer c.Unlock()
+	o := claim{name: name}
+	if name == "-" {
+		info, err := os.Stdout.Stat()
+		if err != nil {
+			return nil, err
+		}
+		o.info = info
+	} else if info, err := os.Stat(name); err == nil {
+		o.info = info
+	} else if o.dir, err = os.Stat(filepath.Dir(name)); err != nil {
+		return nil, fmt.Errorf("create %s: %w", name, cause(err))
+	} else {
+		o.base = filepath.Base(name)
+	}
+	if o.info != nil && !o.info.Mode().IsRegular() {
+		return o.info, nil
+	}
+	for _, i := range c.inputs {
+		if o.info != nil && os.SameFile(o.info, i.info) {
+			return nil, &sameFileError{name, i.name, "input"}
+		}
+	}
+	for _, other := range c.outputs {
+		if o.same(&other) && !(name == "-" && other.name == "-") {
+			return nil, &sameFileError{name, other.name, "output"}
+		}
+	}
+	c.outputs = append(c.outputs, o)
+	return o.info, nil
+}
+
+// same reports whether two outputs are one file, or are going to be.
+func (o *claim) same(other *claim) bool {
+	if o.info == nil || other.info == nil {
+		return o.info == nil && other.info == nil && o.base == other.base && os.SameFile(o.dir, other.dir)
+	}
+	return os.SameFile(o.info, other.info)
+}
