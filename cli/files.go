@@ -32,8 +32,11 @@ type claim struct {
 type sameFileError struct{ output, other, as string }
 
 func (e *sameFileError) Error() string {
-	if e.output == e.other {
-		return fmt.Sprintf("%s: both an output and an %s", e.output, e.as)
+	switch {
+	case e.output == e.other && e.as == "input":
+		return e.output + ": both an input and an output"
+	case e.output == e.other:
+		return e.output + ": two outputs in one file"
 	}
 	return fmt.Sprintf("%s: the output is the same file as the %s %s", e.output, e.as, e.other)
 }

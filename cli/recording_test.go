@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// TestScriptFile: which file a recording writes to, and what is left of one that
+// fails before its first event.
+func TestScriptFile(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		make       func(t *testing.T, name string)
+		forAnother bool
+		err        string
+		left       string // what stands under the name after a failure, "none" for nothing
+	}{
+		{"new", func(*testing.T, string) {}, false, "", "none"},
+		{"new for another", func(*testing.T, string) {}, true, "", "none"},
+		{"old", write, false, "", "old"},
+		{"old for another", write, true, "", "old"},
+		{"link", link, false, "", "old"},
+		{"link for another", link, true, "a symbolic link, which is not followed for another user", "old"},
+		{"link to nothing", dangle, false, "a symbolic link to nothing", "none"},
+		{"link to nothing for another", dangle, true, "a symbolic link, which is not followed", "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files.forget()
+			name := filepath.Join(t.TempDir(), "t.txt")
+			c.make(t, name)
+			f, err := createScript(name, c.forAnother)
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+			} else {
+				require.NoError(t, err)
+				require.NoError(t, f.finish(false))
+			}
+			text, err := os.ReadFile(name)
+			if c.left == "none" {
+				require.ErrorIs(t, err, os.ErrNotExist)
+			} else {
+				require.Equal(t, c.left, string(text))
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name string) { require.NoError(t, os.WriteFile(name, []byte("old"), 0o640)) }
+
+func link(t *testing.T, name string) {
+	write(t, name+".old")
+	dangle(t, name)
+}
+
+func dangle(t *testing.T, name string) { require.NoError(t, os.Symlink(name+".old", name)) }
+
+// What took the place of a new script is not removed with it.
+func TestScriptFileRenamed(t *testing.T) {
+	files.forget()
+	name := filepath.Join(t.TempDir(), "t.txt")
+	f, err := createScript(name, false)
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(name, name+".away"))
+	write(t, name)
+	require.NoError(t, f.finish(false))
+	require.FileExists(t, name)
+}
+
+func TestScriptFileMode(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	files.forget()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "old"))
+	for name, mode := range map[string]uint32{"old": 0o640, "new": 0o600} {
+		f, err := createScript(filepath.Join(dir, name), false)
+		require.NoError(t, err)
+		_, err = f.Write([]byte("text\n"))
+		require.NoError(t, err)
+		require.NoError(t, f.finish(true))
+		info, err := os.Stat(f.Name())
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Sys().(*syscall.Stat_t).Mode&0o777, name)
+	}
+}
