@@ -5,9 +5,9 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 	"time"
+
+	"pianola/format"
 )
 
 const (
@@ -48,8 +48,7 @@ func (t *tail) read(to io.Writer) {
 func (t *tail) last() string {
 	_ = t.from.SetReadDeadline(time.Now().Add(grace))
 	<-t.done
-	quoted := strconv.Quote(strings.ToValidUTF8(string(t.line), "?"))
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	return format.Visible(string(t.line))
 }
 
 func (t *tail) close() { t.from.Close() }

@@ -217,6 +217,7 @@ func TestUser(t *testing.T) {
 			info, err := os.Stat(filepath.Join(r.dir, "t.txt"))
 			require.NoError(t, err)
 			require.Equal(t, test.owner, info.Sys().(*syscall.Stat_t).Uid)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
 			require.Contains(t, r.read(t, "t.txt"), "\n# lost: 0\n")
 		})
 	}
