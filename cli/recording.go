@@ -92,8 +92,8 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	if _, err := files.output(name); err != nil {
 		return nil, err
 	}
-	const flags = os.O_WRONLY | syscall.O_CLOEXEC
-	f, err := os.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, private)
+	const flags = os.O_WRONLY | os.O_CREATE | syscall.O_CLOEXEC
+	f, err := os.OpenFile(name, flags|os.O_EXCL, private)
 	if err == nil {
 		return &scriptFile{File: f, fresh: true}, nil
 	}
@@ -103,11 +103,12 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	follow := 0
 	if forAnother {
 		follow = syscall.O_NOFOLLOW
-	}
-	f, err = os.OpenFile(name, flags|follow, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	} else if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: a symbolic link to nothing", name)
+	}
+	// O_CREATE makes the kernel look whose file it is in /tmp (protected_regular).
+	f, err = os.OpenFile(name, flags|follow, private)
+	switch {
 	case forAnother && errors.Is(err, syscall.ELOOP):
 		return nil, &hint{fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "-o takes the name of the file itself"}
 	case err != nil:
