@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"pianola/scripts/pictures":    {"github.com/chromedp/"},
 	"pianola/internal":            {},
 	"pianola/internal/recordtest": {"pianola/", "github.com/stretchr/testify/"},
+	"pianola/internal/notetest":   {"pianola/format", "pianola/format/script"},
 	"pianola/internal/bpftest":    {"pianola/", "github.com/cilium/ebpf", "golang.org/x/sys/", "github.com/stretchr/testify/"},
 }
 
