@@ -2,52 +2,25 @@ package bpf
 
 import "pianola/format"
 
-// extras lists the operations for which the program does more than to note
-// registers and strings, and the argument whose register that needs.
-var extras = map[format.Op]struct {
-	kind recorderKind
-	arg  string
-}{
-	format.OpOpen:       {recorderKindKIND_OPEN, ""},
-	format.OpOpenat:     {recorderKindKIND_OPEN, ""},
-	format.OpOpenat2:    {recorderKindKIND_OPENAT2, ""},
-	format.OpCreat:      {recorderKindKIND_OPEN, ""},
-	format.OpReadv:      {recorderKindKIND_IOVEC, "size"},
-	format.OpWritev:     {recorderKindKIND_IOVEC, "size"},
-	format.OpPreadv:     {recorderKindKIND_IOVEC, "size"},
-	format.OpPwritev:    {recorderKindKIND_IOVEC, "size"},
-	format.OpPreadv2:    {recorderKindKIND_IOVEC, "size"},
-	format.OpPwritev2:   {recorderKindKIND_IOVEC, "size"},
-	format.OpStat:       {recorderKindKIND_STAT, "buf"},
-	format.OpLstat:      {recorderKindKIND_STAT, "buf"},
-	format.OpFstat:      {recorderKindKIND_STAT, "buf"},
-	format.OpNewfstatat: {recorderKindKIND_STAT, "buf"},
-	format.OpStatx:      {recorderKindKIND_STATX, "buf"},
-	format.OpReadlink:   {recorderKindKIND_READLINK, "buf"},
-	format.OpReadlinkat: {recorderKindKIND_READLINK, "buf"},
-	format.OpFcntl:      {recorderKindKIND_FCNTL, ""},
-	format.OpPipe:       {recorderKindKIND_PIPE, ""},
-	format.OpPipe2:      {recorderKindKIND_PIPE, ""},
-	format.OpClone:      {recorderKindKIND_FORK, ""},
-	format.OpFork:       {recorderKindKIND_FORK, ""},
-	format.OpVfork:      {recorderKindKIND_FORK, ""},
-	format.OpClone3:     {recorderKindKIND_CLONE3, ""},
-	format.OpWait4:      {recorderKindKIND_WAIT, ""},
-	format.OpWaitid:     {recorderKindKIND_WAITID, ""},
-	format.OpIoctl:      {recorderKindKIND_IOCTL, ""},
-
-	format.OpCopyFileRange: {recorderKindKIND_OFFSETS, ""},
-	format.OpSendfile:      {recorderKindKIND_OFFSETS, ""},
-	format.OpSplice:        {recorderKindKIND_OFFSETS, ""},
-
-	// What these open has no name that the call says.
-	format.OpMemfdCreate:    {recorderKindKIND_OPEN, ""},
-	format.OpOpenByHandleAt: {recorderKindKIND_OPEN, ""},
-
-	format.OpExecve:    {recorderKindKIND_EXEC, ""},
-	format.OpExecveat:  {recorderKindKIND_EXEC, ""},
-	format.OpExit:      {recorderKindKIND_EXIT, ""},
-	format.OpExitGroup: {recorderKindKIND_EXIT, ""},
+// kinds are those of the calls of which the program reads more than registers
+// and strings.
+var kinds = [format.NumReads]recorderKind{
+	format.ReadOpened:    recorderKindKIND_OPEN,
+	format.ReadOpenHow:   recorderKindKIND_OPENAT2,
+	format.ReadIovec:     recorderKindKIND_IOVEC,
+	format.ReadStat:      recorderKindKIND_STAT,
+	format.ReadStatx:     recorderKindKIND_STATX,
+	format.ReadTarget:    recorderKindKIND_READLINK,
+	format.ReadLock:      recorderKindKIND_FCNTL,
+	format.ReadPipe:      recorderKindKIND_PIPE,
+	format.ReadFork:      recorderKindKIND_FORK,
+	format.ReadCloneArgs: recorderKindKIND_CLONE3,
+	format.ReadWaited:    recorderKindKIND_WAIT,
+	format.ReadChild:     recorderKindKIND_WAITID,
+	format.ReadRange:     recorderKindKIND_IOCTL,
+	format.ReadOffsets:   recorderKindKIND_OFFSETS,
+	format.ReadExec:      recorderKindKIND_EXEC,
+	format.ReadExit:      recorderKindKIND_EXIT,
 }
 
 // plans returns what the program does for each system call of an architecture.
@@ -83,14 +56,16 @@ func planOf(op format.Op) recorderPlan {
 			n++
 		}
 	}
-	if x, ok := extras[op]; ok {
-		p.Kind = uint8(x.kind)
-		if x.arg != "" {
-			p.Reg = uint8(info.ArgIndex(x.arg))
-		}
-		if x.kind == recorderKindKIND_OFFSETS {
-			p.Reg = info.Synthetic // a bit for each argument
-		}
+	if info.Reads != format.ReadNothing {
+		p.Kind = uint8(kinds[info.Reads])
+	}
+	switch info.Reads {
+	case format.ReadIovec:
+		p.Reg = uint8(info.At.Size)
+	case format.ReadStat, format.ReadStatx, format.ReadTarget:
+		p.Reg = uint8(info.At.Buf)
+	case format.ReadOffsets:
+		p.Reg = info.Synthetic // a bit for each argument
 	}
 	return p
 }

@@ -2,11 +2,11 @@ package compile
 
 import "pianola/format"
 
-// nameless are the calls on a name that say nothing of what it leads to. They
-// are what programs do to a socket, besides connecting to it.
-var nameless = map[format.Op]bool{
-	format.OpChmod: true, format.OpFchmodat: true, format.OpFchmodat2: true, format.OpUnlink: true, format.OpUnlinkat: true,
-	format.OpChown: true, format.OpLchown: true, format.OpFchownat: true,
+// nameless reports whether an event is a call on a name that says nothing of what
+// it leads to. Such is what programs do to a socket, besides connecting to it.
+func nameless(e *format.Event) bool {
+	info := e.Op.Info()
+	return (info.Effect == format.EffectChmod || info.Effect == format.EffectUnlink) && info.At.Paths[0].Arg >= 0
 }
 
 // socketMode is the mode that mknod makes a socket by: S_IFSOCK and all
@@ -18,7 +18,7 @@ const socketMode = 0o140777
 // is the one that is not recorded, so that what appeared is a socket: its
 // owner binds it and sets its mode then, and removes it at the end.
 func (m *model) appear(t *thread, e *format.Event) error {
-	if e.Ret < 0 || !nameless[e.Op] {
+	if e.Ret < 0 || !nameless(e) {
 		return nil
 	}
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]
@@ -26,7 +26,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	s := step{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
-	if m.resolve(&s) != reasonNone || out.Op == format.OpRmdir {
+	if m.resolve(&s) != reasonNone || out.Op.Info().Effect == format.EffectRmdir {
 		return nil
 	}
 	at := s.at[0]

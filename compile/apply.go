@@ -35,37 +35,22 @@ type step struct {
 	joined bool                      // it waited, and only that long, for a process that has ended
 }
 
-// handlers say what a call's result means for files and names. They run for
-// calls on files of the trace only.
-var handlers [format.NumOps]func(*model, *step)
+// handlers say what a call's result means for files and names, by its effect.
+// They run for calls on files of the trace only.
+var handlers [format.NumEffects]func(*model, *step)
 
 func init() {
-	for op, h := range map[format.Op]func(*model, *step){
-		format.OpStat: (*model).looked, format.OpLstat: (*model).looked, format.OpStatx: (*model).looked, format.OpAccess: (*model).looked,
-		format.OpStatfs: (*model).looked, format.OpChmod: (*model).looked, format.OpChown: (*model).looked, format.OpLchown: (*model).looked,
-		format.OpUtimens: (*model).looked, format.OpNameToHandleAt: (*model).looked,
-		format.OpListxattr: (*model).looked, format.OpLlistxattr: (*model).looked,
-		format.OpSetxattr: (*model).attribute, format.OpLsetxattr: (*model).attribute, format.OpFsetxattr: (*model).attribute,
-		format.OpGetxattr: (*model).attribute, format.OpLgetxattr: (*model).attribute, format.OpFgetxattr: (*model).attribute,
-		format.OpRemovexattr: (*model).attribute, format.OpLremovexattr: (*model).attribute, format.OpFremovexattr: (*model).attribute,
-		format.OpMknod:         (*model).mknod,
-		format.OpCopyFileRange: (*model).copied, format.OpSendfile: (*model).copied, format.OpSplice: (*model).copied, format.OpIoctl: (*model).cloned,
-		format.OpFstat: (*model).fstat, format.OpFstatx: (*model).fstat,
-		format.OpReadlink: (*model).readlink,
-		format.OpMkdir:    (*model).mkdir,
-		format.OpRmdir:    (*model).removed, format.OpUnlink: (*model).removed,
-		format.OpRename: (*model).rename, format.OpRenameat2: (*model).rename,
-		format.OpLink: (*model).link, format.OpSymlink: (*model).symlink,
-		format.OpTruncate: (*model).truncate, format.OpFtruncate: (*model).truncate,
-		format.OpFallocate: (*model).fallocate, format.OpLseek: (*model).lseek, format.OpGetdents64: (*model).getdents,
-		format.OpRead: (*model).read, format.OpReadv: (*model).read, format.OpPread64: (*model).read,
-		format.OpPreadv: (*model).read, format.OpPreadv2: (*model).read,
-		format.OpWrite: (*model).write, format.OpWritev: (*model).write, format.OpPwrite64: (*model).write,
-		format.OpPwritev: (*model).write, format.OpPwritev2: (*model).write,
-		format.OpBrk: (*model).brk, format.OpMmap: (*model).mmap, format.OpMunmap: (*model).unmapped,
-		format.OpMremap: (*model).mremap, format.OpMadvise: (*model).unmapped,
-	} {
-		handlers[op] = h
+	handlers = [format.NumEffects]func(*model, *step){
+		format.EffectNone: (*model).looked, format.EffectChmod: (*model).looked, format.EffectStat: (*model).stat,
+		format.EffectSetAttr: (*model).attribute, format.EffectGetAttr: (*model).attribute,
+		format.EffectReadlink: (*model).readlink, format.EffectList: (*model).getdents,
+		format.EffectMkdir: (*model).mkdir, format.EffectMknod: (*model).mknod, format.EffectSymlink: (*model).symlink,
+		format.EffectLink: (*model).link, format.EffectRename: (*model).rename,
+		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
+		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
+		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
+		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
+		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
 	}
 }
 
@@ -102,7 +87,7 @@ func (m *model) apply(e *format.Event) error {
 	m.trail = m.trail[:0]
 
 	why := m.resolve(s)
-	if out.Op == format.OpMsync {
+	if out.Op.Info().Effect == format.EffectSyncMapped {
 		why = reasonMapped
 	}
 	if why == reasonNone && (unrepeatable(e) || dotted(s)) {
@@ -118,7 +103,7 @@ func (m *model) apply(e *format.Event) error {
 		if e.Ret >= 0 {
 			m.passed(s)
 		}
-		if h := handlers[out.Op]; h != nil {
+		if h := handlers[out.Op.Info().Effect]; h != nil {
 			h(m, s)
 		}
 	}
@@ -165,14 +150,14 @@ func unrepeatable(e *format.Event) bool {
 // shows: that a path to be removed or renamed ended in "." or "..", or led to a
 // mount point.
 func dotted(s *step) bool {
-	switch s.out.Op {
-	case format.OpRename, format.OpRenameat2:
-		to := s.e.Str[1]
+	switch s.out.Op.Info().Effect {
+	case format.EffectRename:
+		to := s.e.Path(1)
 		last := to[bytes.LastIndexByte(to, '/')+1:]
 		return s.e.Ret == ebusy || s.e.Ret == eexist && (string(last) == "." || string(last) == "..")
-	case format.OpUnlink:
+	case format.EffectUnlink:
 		return s.e.Ret == ebusy
-	case format.OpRmdir:
+	case format.EffectRmdir:
 		return s.e.Ret == ebusy || s.e.Ret == einval
 	}
 	return false
@@ -192,21 +177,17 @@ func impossible(s *step, trail []*entry) bool {
 			}
 		}
 	}
-	switch s.out.Op {
-	case format.OpOpenm:
-		return s.at[0].dir == nil && s.out.Args[1]&format.TMPFILE == 0
-	case format.OpRename, format.OpRenameat2, format.OpLink:
-		if s.out.Op == format.OpLink && s.at[0].node != nil && s.at[0].node.kind() == format.TypeDir {
+	for n, at := range s.at {
+		if (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
 			return true
 		}
-		for _, at := range s.at {
-			if at.dir == nil {
-				return true
-			}
-		}
-		return within(s.at[1], s.at[0].node) || s.out.Op == format.OpRenameat2 && within(s.at[0], s.at[1].node)
-	case format.OpRmdir, format.OpUnlink, format.OpMkdir, format.OpSymlink, format.OpMknod:
-		return s.at[0].dir == nil
+	}
+	switch s.out.Op.Info().Effect {
+	case format.EffectLink:
+		old := s.at[0]
+		return old.dir == nil || old.node != nil && old.node.kind() == format.TypeDir || within(s.at[1], old.node)
+	case format.EffectRename:
+		return within(s.at[1], s.at[0].node) || s.out.Exchanges() && within(s.at[0], s.at[1].node)
 	}
 	return false
 }

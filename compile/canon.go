@@ -6,27 +6,6 @@ import "pianola/format"
 // canonical form comes, -1 for none. Arguments keep their names.
 type argMap [format.MaxArgs]int8
 
-// layout says where in a row the arguments stand that compile looks at, -1 for
-// none.
-type layout struct {
-	fd, outfd, buf, size, offset int
-	addrs                        [format.MaxArgs]bool // addresses
-}
-
-var layouts = func() (l [format.NumOps]layout) {
-	for op := format.OpNone + 1; op.Valid(); op++ {
-		info := op.Info()
-		l[op] = layout{
-			fd: info.ArgIndex("fd"), outfd: info.ArgIndex("outfd"), buf: info.ArgIndex("buf"),
-			size: info.ArgIndex("size"), offset: info.ArgIndex("offset"),
-		}
-		for i, a := range info.Args {
-			l[op].addrs[i] = a.Kind == format.Addr
-		}
-	}
-	return l
-}()
-
 type opPair struct{ from, to format.Op }
 
 // argMaps holds the maps that were needed so far.
@@ -68,18 +47,13 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 			}
 		}
 	}
-	// What the source says by its name alone (creat(2), fork(2), vfork(2)).
-	switch e.Op {
-	case format.OpCreat:
-		out.Args[1] = format.WRONLY | format.CREAT | format.TRUNC
-	case format.OpVfork:
-		out.Args[0] = format.CloneVfork | format.CloneSigchld
-	case format.OpFork:
-		out.Args[0] = format.CloneSigchld
+	at := &op.Info().At
+	if implied := e.Op.Info().Implied; implied != 0 {
+		out.Args[at.Flags] = implied
 	}
 	// Addresses mean nothing elsewhere; those of data are filled in by apply.
-	for i, addr := range layouts[op].addrs {
-		if addr {
+	for i, addrs := 0, at.Addrs; addrs != 0; i, addrs = i+1, addrs>>1 {
+		if addrs&1 != 0 {
 			out.Args[i] = 0
 		}
 	}

@@ -8,21 +8,17 @@ import (
 
 // copied handles the calls that move data between two descriptors.
 func (m *model) copied(s *step) {
-	info := s.out.Op.Info()
-	end1 := func(d *descriptor, arg string) (off int64, ok bool) {
-		if d == nil {
-			return 0, false
+	began := func(d *descriptor, off int64) int64 {
+		if off >= 0 {
+			return off
 		}
-		if i := info.ArgIndex(arg); i >= 0 && s.out.Args[i] >= 0 {
-			return s.out.Args[i], true
-		}
-		return m.advance(d.file, s.e.Ret), true
+		return m.advance(d.file, s.e.Ret)
 	}
-	if off, ok := end1(s.d, "inoffset"); ok {
-		m.fetched(s.d.file.node, off, s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
+	if s.d != nil {
+		m.fetched(s.d.file.node, began(s.d, s.out.Offset()), s.e.Ret, s.e.Ret < s.e.Size())
 	}
-	if off, ok := end1(s.other, "outoffset"); ok {
-		m.stored(s.other.file.node, off, s.e.Ret)
+	if s.other != nil {
+		m.stored(s.other.file.node, began(s.other, s.out.OutOffset()), s.e.Ret)
 	}
 }
 
@@ -35,7 +31,7 @@ func (m *model) cloned(s *step) {
 	if src == nil || src.file.node == nil {
 		return
 	}
-	from, size, to := s.out.Args[3], s.out.Args[4], s.out.Args[5]
+	from, size, to := s.out.Offset(), s.out.Size(), s.out.OutOffset()
 	if size == 0 {
 		size = max(src.file.node.now-from, 0)
 	}
@@ -49,23 +45,20 @@ func (m *model) truncate(s *step) {
 	if nd == nil {
 		return
 	}
-	size := s.out.Args[1]
+	size := s.out.Size()
 	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
 	m.order.sized(nd, size, true)
 	nd.now, nd.changed = size, true
 }
-
-// fallocKeepSize is FALLOC_FL_KEEP_SIZE.
-const fallocKeepSize = 1
 
 func (m *model) fallocate(s *step) {
 	nd := m.subject(s)
 	if nd == nil {
 		return
 	}
-	off, size := s.out.Args[2], s.out.Args[3]
+	off, size := s.out.Offset(), s.out.Size()
 	m.order.wrote(nd, off, end(off, size))
-	if s.out.Args[1]&fallocKeepSize != 0 {
+	if s.out.Word(format.FallocateMode)&format.FallocKeepSize != 0 {
 		return
 	}
 	m.order.sized(nd, end(off, size), false)
@@ -88,8 +81,8 @@ func (m *model) lseek(s *step) {
 	}
 	f.offset = s.e.Ret
 	f.node.listing = 0
-	if s.out.Args[2] == format.SeekEnd {
-		if size := s.e.Ret - s.out.Args[1]; size >= 0 {
+	if s.out.Word(format.Whence) == format.SeekEnd {
+		if size := s.e.Ret - s.out.Offset(); size >= 0 {
 			m.raise(f.node, size)
 		}
 		m.order.after(f.node.resized)
@@ -110,14 +103,14 @@ func (m *model) advance(f *openFile, size int64) (off int64) {
 
 // transfer returns where a read or write began, and moves the offset.
 func (m *model) transfer(s *step) (off int64) {
-	if i := layouts[s.out.Op].offset; i >= 0 {
-		return s.out.Args[i]
+	if s.out.Op.Info().At.Offset >= 0 {
+		return s.out.Offset()
 	}
 	return m.advance(s.d.file, s.e.Ret)
 }
 
 func (m *model) read(s *step) {
-	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Args[layouts[s.e.Op].size])
+	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Size())
 }
 
 // fetched notes that so many bytes were read, or an error met; short says that

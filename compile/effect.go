@@ -47,29 +47,25 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 	case format.EffectDup:
 		if ok {
-			return m.dup(s, why, out.Op == format.OpDup3 && out.Args[2]&format.CLOEXEC != 0)
+			return m.dup(s, why)
 		}
 	case format.EffectFcntl:
 		switch cmd := e.Args[1]; {
-		case ok && (cmd == format.FDupfd || cmd == format.FDupfdCloexec):
-			return m.dup(s, why, cmd == format.FDupfdCloexec)
-		case ok && cmd == format.FSetfd && files.fds[int32(e.Args[0])] != nil:
+		case !ok:
+		case e.Copies():
+			return m.dup(s, why)
+		case cmd == format.FSetfd && files.fds[int32(e.Args[0])] != nil:
 			files.fds[int32(e.Args[0])].cloexec = e.Args[2]&1 != 0
-		case cmd == format.FSetfl:
-			// The one flag word whose meaning hangs on another argument.
-			out.Args[2] = format.PipeFlags.FromNative(m.arch, uint64(uint32(e.Args[2])))
-			if ok && s.d != nil {
-				s.d.file.append = out.Args[2]&format.APPEND != 0
-			}
+		case cmd == format.FSetfl && s.d != nil:
+			s.d.file.append = e.Args[2]&format.APPEND != 0
 		}
 	case format.EffectPipe:
 		if ok {
-			cloexec := len(e.Op.Info().Args) > 1 && e.Args[1]&format.CLOEXEC != 0
 			p := m.newPipe()
 			for i, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
 				f := m.newFile(0)
 				f.pipe, f.feeds = p, i == 1
-				files.set(fd, &descriptor{file: f, cloexec: cloexec})
+				files.set(fd, &descriptor{file: f, cloexec: e.Cloexec()})
 			}
 		}
 	case format.EffectFork:
@@ -88,7 +84,7 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
-		if m.ended(s.t, e); out.Op == format.OpExitGroup || s.t.process.threads <= 0 {
+		if m.ended(s.t, e); out.Op.Info().Effect == format.EffectExitGroup || s.t.process.threads <= 0 {
 			for _, d := range files.fds {
 				m.unfed(s, d)
 			}
@@ -127,10 +123,7 @@ func (m *model) waited(s *step) {
 		}
 		return min(pid, 0)
 	}
-	child := s.e.Ret
-	if s.e.Op == format.OpWaitid && s.e.Ret == 0 {
-		child = s.e.Args[5]
-	}
+	child := s.e.Child()
 	s.out.Args[0] = number(s.out.Args[0])
 	p := m.byPID[int32(child)]
 	if child <= 0 || p == nil {
@@ -150,13 +143,9 @@ func (m *model) waited(s *step) {
 
 // opened puts the descriptor that an open made into the table.
 func (m *model) opened(s *step, why reason) reason {
-	e, flags, at := s.e, s.out.Args[1], s.at[0]
+	e, flags, at := s.e, s.out.OpenFlags(), s.at[0]
 	if at == nil && why == reasonNone {
-		// memfd_create and the like: what they open has no name.
-		flags, why = 0, reasonNoFile
-		if s.out.Op == format.OpMemfdCreate && s.out.Args[1]&format.MfdCloexec != 0 || s.out.Args[2]&format.CLOEXEC != 0 {
-			flags = format.CLOEXEC
-		}
+		flags, why = 0, reasonNoFile // memfd_create and the like: what they open has no name
 	}
 	if e.Ret < 0 {
 		if why == reasonNone {
@@ -165,7 +154,7 @@ func (m *model) opened(s *step, why reason) reason {
 		}
 		return why
 	}
-	d := &descriptor{file: m.newFile(flags), cloexec: flags&format.CLOEXEC != 0, opened: place{s.t.num, s.t.events}}
+	d := &descriptor{file: m.newFile(flags), cloexec: s.out.Cloexec(), opened: place{s.t.num, s.t.events}}
 	s.made = d.file
 	m.order.after(s.t.files.set(int32(e.Ret), d))
 	if at != nil && why == reasonPseudo {
@@ -230,10 +219,11 @@ func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 }
 
 // dup puts a copy of a descriptor into the table.
-func (m *model) dup(s *step, why reason, cloexec bool) reason {
+func (m *model) dup(s *step, why reason) reason {
 	files, fd := s.t.files, int32(s.e.Ret)
 	src := files.fds[int32(s.e.Args[0])]
-	if s.e.Op != format.OpDup && s.e.Op != format.OpFcntl && s.e.Args[0] == s.e.Ret {
+	replaces := s.e.NewFD() >= 0
+	if replaces && s.e.FD() == s.e.Ret {
 		return why // onto itself
 	}
 	old := files.fds[fd]
@@ -242,7 +232,7 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 	case src == nil:
 		delete(files.fds, fd)
 	default:
-		d := &descriptor{file: src.file, cloexec: cloexec}
+		d := &descriptor{file: src.file, cloexec: s.e.Cloexec()}
 		if why == reasonNone {
 			d.opened = place{s.t.num, s.t.events}
 		}
@@ -256,7 +246,7 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 			files.freed[fd] = m.order.here
 		}
 	}
-	if why != reasonNone && old != nil && old.file.isFile() && s.e.Op != format.OpDup {
+	if why != reasonNone && old != nil && old.file.isFile() && replaces {
 		// What is no file takes the place of a file: all that is left of
 		// the call is that the file is closed.
 		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{int64(fd)}}
@@ -267,8 +257,8 @@ func (m *model) dup(s *step, why reason, cloexec bool) reason {
 
 // chdir sets the working directory.
 func (m *model) chdir(s *step) {
-	if s.out.Op == format.OpFchdir {
-		if d := s.t.files.fds[int32(s.e.Args[0])]; d != nil && d.file.node != nil {
+	if s.out.Op.Info().At.FD >= 0 {
+		if d := s.t.files.fds[int32(s.e.FD())]; d != nil && d.file.node != nil {
 			s.t.dir.node = d.file.node
 		}
 		return

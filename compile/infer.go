@@ -19,7 +19,9 @@ func (m *model) failed(s *step, at *entry) {
 		return
 	}
 	if s.slash[0] || s.slash[1] {
-		if new, ok := newName[s.out.Op]; s.e.Ret != enoent || ok && s.slash[new] && s.out.Op != format.OpMkdir && s.out.Op != format.OpRename && s.out.Op != format.OpRenameat2 {
+		effect := s.out.Op.Info().Effect
+		directory := effect == format.EffectMkdir || effect == format.EffectRename
+		if s.e.Ret != enoent || !directory && (s.slash[0] && s.out.Creates(0) || s.slash[1] && s.out.Creates(1)) {
 			return // it is about the slash: with one only a directory can be made, or renamed
 		}
 	}
@@ -34,7 +36,7 @@ func (m *model) failed(s *step, at *entry) {
 			at = to
 		case enoent:
 			missing := to.dir != nil && (to.dir.at.state != present || to.dir.at.node != to.dir)
-			if at.state == present && (missing || exchanges(s) && to.state != present) {
+			if at.state == present && (missing || s.out.Exchanges() && to.state != present) {
 				return
 			}
 		case enotdir:
@@ -52,7 +54,7 @@ func (m *model) failed(s *step, at *entry) {
 		case at.state == present:
 			m.unexplained(s.e, at, "not there although nothing removed it")
 			m.names.gone(at)
-		case at.state == unknown && s.out.Op != format.OpOpenm:
+		case at.state == unknown && !format.HasMode(s.out.OpenFlags()):
 			at.state = absent // O_CREAT misses the directory, not the file
 		}
 	case eexist:
@@ -68,12 +70,6 @@ func (m *model) failed(s *step, at *entry) {
 	}
 }
 
-// newName says which path of a call is that of a name which needn't be there.
-var newName = map[format.Op]int{
-	format.OpOpenm: 0, format.OpMkdir: 0, format.OpMknod: 0, format.OpSymlink: 0,
-	format.OpLink: 1, format.OpRename: 1, format.OpRenameat2: 1,
-}
-
 // missedOnWay learns from ENOENT that a name which a path passes through, and
 // leaves again by "..", is not there, if what the path leads to is. It reports
 // whether that was it.
@@ -82,8 +78,8 @@ func (m *model) missedOnWay(s *step) bool {
 		if at == nil {
 			continue
 		}
-		if k, ok := newName[s.out.Op]; ok && k == i && at.dir != nil && !exchanges(s) {
-			at = at.dir.at
+		if s.out.Creates(i) && at.dir != nil && !s.out.Exchanges() {
+			at = at.dir.at // the name needn't be there
 		}
 		if at.node != nil && at.node.typ == format.TypeLnk {
 			return false // it leads to nothing
@@ -123,7 +119,8 @@ func (m *model) noDirectory(s *step, at *entry) {
 	if s.from[0] != nil {
 		on = append([]*entry{s.from[0]}, on...)
 	}
-	if s.out.Op == format.OpRmdir || s.out.Op == format.OpOpen && s.out.Args[1]&format.DIRECTORY != 0 {
+	flags := s.out.OpenFlags()
+	if s.out.Op.Info().Effect == format.EffectRmdir || flags&format.DIRECTORY != 0 && !format.HasMode(flags) {
 		on = append(slices.Clip(on), at)
 	}
 	last := (*entry)(nil)
@@ -150,17 +147,28 @@ func (m *model) noDirectory(s *step, at *entry) {
 // and ".." in it (two records of 24 bytes, getdents64(2)).
 const emptyListing = 48
 
-// looked handles stat, lstat, statx and access.
+func (m *model) stat(s *step) {
+	if s.d != nil {
+		m.fstat(s)
+	} else {
+		m.looked(s)
+	}
+}
+
+// looked handles the calls that tell of what a path leads to, or change it in a
+// way that is not followed.
 func (m *model) looked(s *step) {
 	at := s.at[0]
+	if at == nil {
+		return
+	}
 	m.order.named(s.at[:1])
 	if s.e.Ret < 0 {
 		m.failed(s, at)
 		return
 	}
 	m.there(s.e, at)
-	if s.out.Op == format.OpAccess {
-		bits := uint32(s.out.Args[1] & 7)
+	if bits := uint32(s.out.Word(format.AccessMode) & 7); bits != 0 {
 		at.node.needs |= bits | bits<<3 | bits<<6 // R_OK, W_OK and X_OK are the bits of permissions
 	}
 	m.learn(at, noted(s.e))
@@ -227,7 +235,7 @@ func (m *model) symlink(s *step) {
 
 func (m *model) mknod(s *step) {
 	typ := format.TypeReg
-	if kind := s.out.Args[1] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
+	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
 		typ = format.TypeFifo
 	}
 	m.makes(s, typ)
@@ -245,19 +253,17 @@ func (m *model) attribute(s *step) {
 	if nd == nil || s.e.Ret < 0 {
 		return
 	}
-	name := stringArg(s.e, "name")
+	info := s.out.Op.Info()
+	name := string(s.e.Str[info.At.Text])
 	if nd.attrs == nil {
 		nd.attrs = map[string]int64{}
 	}
-	switch s.out.Op {
-	case format.OpGetxattr, format.OpLgetxattr, format.OpFgetxattr:
-		if _, known := nd.attrs[name]; !known && !nd.created {
-			nd.attrs[name] = s.e.Ret
-		}
-	default:
-		if _, known := nd.attrs[name]; !known {
-			nd.attrs[name] = notRead
-		}
+	switch _, known := nd.attrs[name]; {
+	case known:
+	case info.Effect == format.EffectSetAttr:
+		nd.attrs[name] = notRead
+	case !nd.created:
+		nd.attrs[name] = s.e.Ret
 	}
 }
 
@@ -270,14 +276,14 @@ func (m *model) removed(s *step) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
-		if s.out.Op == format.OpRmdir {
+		if s.out.Op.Info().Effect == format.EffectRmdir {
 			m.order.held(at)
 		}
 		m.failed(s, at)
 		return
 	}
 	m.there(s.e, at)
-	if s.out.Op == format.OpRmdir {
+	if s.out.Op.Info().Effect == format.EffectRmdir {
 		at.node.typ = format.TypeDir
 		m.order.afterAll(at.node.changes)
 	}
@@ -299,7 +305,7 @@ func (m *model) rename(s *step) {
 	m.order.renamed(from)
 	m.order.renamed(to)
 	nd := from.node
-	if exchanges(s) {
+	if s.out.Exchanges() {
 		m.there(s.e, to)
 		other := to.node
 		m.names.put(to, nd)
@@ -311,11 +317,6 @@ func (m *model) rename(s *step) {
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)
-}
-
-// exchanges reports whether a renaming swaps two names, which both must exist.
-func exchanges(s *step) bool {
-	return s.out.Op == format.OpRenameat2 && s.out.Args[4]&format.RenameExchange != 0
 }
 
 func (m *model) link(s *step) {

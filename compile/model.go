@@ -34,7 +34,6 @@ type model struct {
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
-	arch        format.Arch // of the recording
 	cost        format.Cost // to be subtracted
 
 	args  argMaps
@@ -69,8 +68,6 @@ func (m *model) start(h *format.Header, tid int32) {
 		}
 	}
 	m.given(h.Files)
-	arch, _ := h.Value(format.MetaArch)
-	m.arch = format.ParseArch(arch)
 	if m.options.Compensate {
 		m.cost = h.Cost()
 	}

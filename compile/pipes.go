@@ -110,18 +110,15 @@ func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
 
 // piped follows the bytes that the event in hand moves through pipes.
 func (m *model) piped(s *step) {
-	at := &layouts[s.e.Op]
-	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 || at.fd < 0 {
+	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
-	switch class := s.e.Op.Info().Class; {
-	case class == format.ClassRead:
-		m.took(s, s.t.files.pipe(s.e.Args[at.fd]))
-		if at.outfd >= 0 {
-			m.fed(s, s.t.files.pipe(s.e.Args[at.outfd]))
-		}
-	case class == format.ClassWrite && at.outfd < 0:
-		m.fed(s, s.t.files.pipe(s.e.Args[at.fd]))
+	switch info := s.e.Op.Info(); {
+	case info.Class == format.ClassRead:
+		m.took(s, s.t.files.pipe(s.e.FD()))
+		m.fed(s, s.t.files.pipe(s.e.OutFD()))
+	case info.Effect == format.EffectWrite:
+		m.fed(s, s.t.files.pipe(s.e.FD()))
 	}
 }
 

@@ -21,28 +21,17 @@ type stray struct {
 	closes  int // of that number before
 }
 
-// positional are the calls that succeed on files only, and so prove that a
-// descriptor of unknown origin is one.
-var positional = map[format.Op]bool{
-	format.OpPread64: true, format.OpPwrite64: true, format.OpPreadv: true, format.OpPwritev: true, format.OpPreadv2: true, format.OpPwritev2: true,
-	format.OpFtruncate: true, format.OpFallocate: true, format.OpFsync: true, format.OpFdatasync: true,
-}
-
 // repair opens a descriptor of unknown origin that is a file, before the event
 // that uses it first: what is read and written through it is I/O that a replay
 // must do. The file gets a name of its own.
 func (m *model) repair(t *thread, e *format.Event) error {
-	i := layouts[e.Op].fd
-	if i < 0 || e.Op.Info().Class == format.ClassMemory {
-		return nil
-	}
-	fd := int32(e.Args[i])
-	if fd < 0 || t.files.fds[fd] != nil {
+	info, fd := e.Op.Info(), int32(e.FD())
+	if info.Class == format.ClassMemory || fd < 0 || t.files.fds[fd] != nil {
 		return nil
 	}
 	s := stray{t.process.num, fd, t.files.closes[fd]}
 	if !m.lore.strays[s] {
-		if positional[e.Op] && e.Ret >= 0 {
+		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 {
 			m.lore.strays[s], m.lore.more = true, true
 		}
 		return nil

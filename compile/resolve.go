@@ -10,23 +10,22 @@ import (
 // resolve finds what the event's paths and descriptor lead to, and maps the
 // paths. It returns why the event can't be in the trace, if it can't.
 func (m *model) resolve(s *step) reason {
-	if i := layouts[s.out.Op].fd; i >= 0 {
-		why := m.resolveFDs(s, i)
-		if s.out.Op == format.OpMmap && why != reasonNone {
-			s.out.Args[i], why = -1, reasonNone // anonymous, or as good as that
+	if info := s.out.Op.Info(); info.At.FD >= 0 {
+		why := m.resolveFDs(s)
+		if info.Effect == format.EffectMap && why != reasonNone {
+			s.out.Args[info.At.FD], why = -1, reasonNone // anonymous, or as good as that
 		}
 		return why
 	}
 	from := s.e.Op.Info()
-	n := 0
-	for i, a := range from.Args {
-		if a.Kind != format.Path {
-			continue
+	for n, p := range from.At.Paths {
+		if p.Arg < 0 {
+			break
 		}
 		dir := s.t.dir.node
-		name := s.e.Str[from.StringIndex(i)]
-		if i > 0 && from.Args[i-1].Kind == format.DirFD && s.e.Args[i-1] != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
-			d := s.t.files.fds[int32(s.e.Args[i-1])]
+		name := s.e.Path(n)
+		if fd := s.e.Dir(n); fd != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
+			d := s.t.files.fds[int32(fd)]
 			if d == nil {
 				return reasonUnknown
 			}
@@ -38,12 +37,12 @@ func (m *model) resolve(s *step) reason {
 		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
 			return reasonPath
 		}
-		if s.e.Notes != nil && s.e.Notes.Strings[from.StringIndex(i)] != format.StringWhole {
+		if s.e.Notes != nil && s.e.Notes.Strings[p.Str] != format.StringWhole {
 			return reasonPath
 		}
 		path := string(name)
-		follow, slash := follows(s, a.Name), name[len(name)-1] == '/'
-		if slash && (s.out.Op == format.OpOpenm || shapes[s.out.Op] && (s.out.Op != format.OpLink || a.Name != "old")) {
+		follow, slash := s.e.Follows(n), name[len(name)-1] == '/'
+		if slash && (s.e.Creates(n) || s.e.Removes(n)) {
 			// It is the name that counts: a slash makes no link lead elsewhere. After
 			// "." and ".." it says nothing; elsewhere it is what fails O_CREAT, even
 			// where O_EXCL would.
@@ -68,7 +67,6 @@ func (m *model) resolve(s *step) reason {
 		}
 		at.direct = true
 		s.at[n], s.slash[n] = at, (way.slash || slash) && at.dir != nil
-		n++
 	}
 	m.mapStrings(s)
 	return reasonNone
@@ -109,20 +107,21 @@ func (m *model) below(dir *node, name string) (*node, string) {
 	return dir, name
 }
 
-// resolveFDs finds the descriptors of an event, the one at position i and the
+// resolveFDs finds the descriptors of an event, the one that it is about and the
 // one that it writes to. Of two, one that is a file is enough: the other is
 // marked as none by -1.
-func (m *model) resolveFDs(s *step, i int) reason {
-	d, why := m.descriptor(s, s.out.Args[i])
-	if k := layouts[s.out.Op].outfd; k >= 0 {
-		other, no := m.descriptor(s, s.out.Args[k])
+func (m *model) resolveFDs(s *step) reason {
+	at := &s.out.Op.Info().At
+	d, why := m.descriptor(s, s.out.FD())
+	if at.OutFD >= 0 {
+		other, no := m.descriptor(s, s.out.OutFD())
 		switch {
 		case why != reasonNone && no != reasonNone:
 			return why
 		case why != reasonNone:
-			s.out.Args[i] = -1
+			s.out.Args[at.FD] = -1
 		case no != reasonNone:
-			s.out.Args[k] = -1
+			s.out.Args[at.OutFD] = -1
 		}
 		s.d, s.other = d, other
 		return reasonNone
@@ -130,7 +129,8 @@ func (m *model) resolveFDs(s *step, i int) reason {
 	if s.d = d; why != reasonNone {
 		return why
 	}
-	if s.out.Op == format.OpIoctl && (s.out.Args[1] == format.Ficlone || s.out.Args[1] == format.Ficlonerange || s.out.Args[1] == format.Fideduperange) {
+	switch s.out.Word(format.IoctlRequest) {
+	case format.Ficlone, format.Ficlonerange, format.Fideduperange:
 		if _, why := m.descriptor(s, s.out.Args[2]); why != reasonNone {
 			return why
 		}
@@ -145,7 +145,7 @@ func (m *model) resolveFDs(s *step, i int) reason {
 func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
 	files := s.t.files
 	d := files.fds[int32(fd)]
-	if s.out.Op == format.OpClose && files.late[int32(fd)] != nil {
+	if s.out.Op.Info().Effect == format.EffectClose && files.late[int32(fd)] != nil {
 		d = files.late[int32(fd)]
 	}
 	switch {
@@ -161,54 +161,33 @@ func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
 	return d, reasonNone
 }
 
-// follows reports whether the call follows a link in the last component.
-func follows(s *step, arg string) bool {
-	switch s.out.Op {
-	case format.OpOpen, format.OpOpenm:
-		flags := s.out.Args[1]
-		return flags&format.NOFOLLOW == 0 && flags&(format.CREAT|format.EXCL) != format.CREAT|format.EXCL
-	case format.OpStat, format.OpTruncate, format.OpChdir, format.OpChroot, format.OpExecve, format.OpStatfs,
-		format.OpSetxattr, format.OpGetxattr, format.OpListxattr, format.OpRemovexattr, format.OpChown:
-		return true
-	case format.OpStatx:
-		return s.out.Args[1]&format.AtSymlinkNofollow == 0
-	case format.OpUtimens:
-		return s.out.Args[2]&format.AtSymlinkNofollow == 0
-	case format.OpChmod:
-		return s.e.Op != format.OpFchmodat2 || s.e.Args[3]&format.AtSymlinkNofollow == 0
-	case format.OpAccess:
-		return s.e.Op != format.OpFaccessat2 || s.e.Args[3]&format.AtSymlinkNofollow == 0
-	case format.OpLink:
-		return arg == "old" && s.e.Op == format.OpLinkat && s.e.Args[4]&format.AtSymlinkFollow != 0
-	}
-	return false
-}
-
 // mapStrings sets the event's string arguments to names below the root.
 func (m *model) mapStrings(s *step) {
-	info, n := s.out.Op.Info(), 0
-	for i, a := range info.Args {
-		var mapped string
-		switch {
-		case a.Kind == format.Text && a.Name == "target":
-			// In every pass, for looking a target up mentions names.
-			mapped = m.target(s.at[0], string(s.e.Str[0]))
-		case a.Kind == format.Text:
-			mapped = m.hideText(stringArg(s.e, a.Name), true)
-		case a.Kind != format.Path:
-			continue
-		case s.at[n] != nil && m.out != nil:
-			mapped = m.names.mappedPath(s.at[n], m.options.Paths)
-			if dir, rest := m.relativeTo(s.from[n], mapped); rest != "" {
-				mapped = dir + "//" + rest
-			}
-			if s.slash[n] {
-				mapped += "/"
-			}
-			n++
+	info := s.out.Op.Info()
+	if info.At.Text >= 0 {
+		text, mapped := string(s.e.Str[s.e.Op.Info().At.Text]), ""
+		if info.Effect == format.EffectSymlink {
+			mapped = m.target(s.at[0], text) // in every pass, for looking a target up mentions names
+		} else {
+			mapped = m.hideText(text, true)
 		}
 		if m.out != nil && mapped != "" {
-			s.out.Str[info.StringIndex(i)] = m.text(mapped)
+			s.out.Str[info.At.Text] = m.text(mapped)
+		}
+	}
+	for n, p := range info.At.Paths {
+		if p.Arg < 0 || s.at[n] == nil || m.out == nil {
+			continue
+		}
+		mapped := m.names.mappedPath(s.at[n], m.options.Paths)
+		if dir, rest := m.relativeTo(s.from[n], mapped); rest != "" {
+			mapped = dir + "//" + rest
+		}
+		if s.slash[n] {
+			mapped += "/"
+		}
+		if mapped != "" {
+			s.out.Str[p.Str] = m.text(mapped)
 		}
 	}
 }
@@ -226,12 +205,6 @@ func (m *model) relativeTo(from *entry, mapped string) (dir, rest string) {
 		return dir, rest
 	}
 	return "", ""
-}
-
-// stringArg returns the string argument of that name.
-func stringArg(e *format.Event, name string) string {
-	info := e.Op.Info()
-	return string(e.Str[info.StringIndex(info.ArgIndex(name))])
 }
 
 // target returns what a symbolic link at an entry must hold to lead, below the
@@ -260,18 +233,19 @@ func relative(link, name string) string {
 
 // place sets where in the replay's memory the data of a read or write lie.
 func (m *model) place(s *step) {
-	c, i := s.out.Op.Info().Class, layouts[s.e.Op].buf
-	if c != format.ClassRead && c != format.ClassWrite || i < 0 || m.options.Bare {
+	info := s.e.Op.Info()
+	i := info.At.Buf
+	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || i < 0 || m.options.Bare {
 		return
 	}
 	if m.out == nil {
-		s.t.process.buffers.add(s.e.Args[i], s.e.Args[layouts[s.e.Op].size])
+		s.t.process.buffers.add(s.e.Args[i], s.e.Size())
 	} else {
 		place := s.t.process.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {
 			place |= format.FreshBuffer
 		}
-		s.out.Args[layouts[s.out.Op].buf] = place
+		s.out.Args[s.out.Op.Info().At.Buf] = place
 	}
 }
 

@@ -17,11 +17,8 @@ func (m *model) wants(s *step, why reason) bool {
 	}
 	e := s.e
 	subject := filter.Subject{
-		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: -1,
+		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: e.Size(),
 		Result: e.Ret, Duration: e.Dur, Time: e.Start,
-	}
-	if i := layouts[e.Op].size; i >= 0 {
-		subject.Size = e.Args[i]
 	}
 	if s.at[0] != nil {
 		subject.Path = m.names.original(s.at[0])
@@ -43,7 +40,8 @@ func (m *model) wants(s *step, why reason) bool {
 // because later ones need what it does: make processes, names, and the
 // descriptors of events that are wanted.
 func (m *model) needed(s *step) bool {
-	switch s.out.Op.Info().Effect {
+	info := s.out.Op.Info()
+	switch info.Effect {
 	case format.EffectOpen, format.EffectClose, format.EffectDup:
 		f := s.made
 		if s.d != nil {
@@ -51,18 +49,11 @@ func (m *model) needed(s *step) bool {
 		}
 		return f != nil && (m.names.plan == nil || m.names.plan.used[f.id])
 	case format.EffectFcntl:
-		cmd := s.out.Args[1]
-		return (cmd == format.FDupfd || cmd == format.FDupfdCloexec) && (m.names.plan == nil || m.names.plan.used[s.d.file.id])
+		return s.out.Copies() && (m.names.plan == nil || m.names.plan.used[s.d.file.id])
 	case format.EffectCloseRange:
 		return true
 	}
-	return s.out.Op.Info().Class == format.ClassProcess || s.e.Ret >= 0 && shapes[s.out.Op]
-}
-
-// shapes are the operations that make, remove or move names.
-var shapes = map[format.Op]bool{
-	format.OpMkdir: true, format.OpRmdir: true, format.OpUnlink: true, format.OpRename: true, format.OpRenameat2: true,
-	format.OpLink: true, format.OpSymlink: true, format.OpMknod: true,
+	return info.Class == format.ClassProcess || s.e.Ret >= 0 && info.Effect.ChangesNames()
 }
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

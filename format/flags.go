@@ -77,9 +77,10 @@ type Flag struct {
 // canonical bits and names. A canonical word fits in 32 bits; native bits that
 // the set doesn't know are kept in the upper 32, so that nothing is lost.
 type FlagSet struct {
-	Enum  bool   // the word is one value, not a union of bits
-	Zero  string // what strace prints for a word without bits, "0" if empty
-	Flags []Flag // flags that contain others stand before them
+	Enum    bool   // the word is one value, not a union of bits
+	Zero    string // what strace prints for a word without bits, "0" if empty
+	Cloexec int64  // canonical bit by which a new descriptor is closed by an exec, 0 for none
+	Flags   []Flag // flags that contain others stand before them
 }
 
 // same makes flags that have one value on every architecture, which is also
@@ -95,7 +96,7 @@ func same(names ...any) (flags []Flag) {
 // The words of flags. The native columns are amd64 and arm64, from
 // include/uapi/asm-generic/fcntl.h and arch/arm64/include/uapi/asm/fcntl.h.
 var (
-	OpenFlags = &FlagSet{Zero: "0", Flags: append([]Flag{
+	OpenFlags = &FlagSet{Zero: "0", Cloexec: CLOEXEC, Flags: append([]Flag{
 		{Name: "O_RDONLY", Canon: RDONLY, Native: [numArch]uint64{0, 0}, Mask: 3},
 		{Name: "O_WRONLY", Canon: WRONLY, Native: [numArch]uint64{1, 1}, Mask: 3},
 		{Name: "O_RDWR", Canon: RDWR, Native: [numArch]uint64{2, 2}, Mask: 3},
@@ -103,7 +104,7 @@ var (
 
 	// PipeFlags are the flags of pipe2 and dup3: those of open without an
 	// access mode.
-	PipeFlags = &FlagSet{Flags: descriptorFlags}
+	PipeFlags = &FlagSet{Cloexec: CLOEXEC, Flags: descriptorFlags}
 
 	descriptorFlags = []Flag{
 		{Name: "O_SYNC", Canon: SYNC, Native: [numArch]uint64{0o4010000, 0o4010000}},
@@ -140,7 +141,7 @@ var (
 
 	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", 3, "SEEK_HOLE", 4)}
 
-	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", 1, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
+	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
 		"FALLOC_FL_COLLAPSE_RANGE", 8, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", 0x20, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
 
 	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", 4)}
@@ -148,7 +149,7 @@ var (
 	ResolveFlags = &FlagSet{Flags: same("RESOLVE_NO_XDEV", 1, "RESOLVE_NO_MAGICLINKS", 2, "RESOLVE_NO_SYMLINKS", 4, "RESOLVE_BENEATH", 8,
 		"RESOLVE_IN_ROOT", 0x10, "RESOLVE_CACHED", 0x20)}
 
-	ReadWriteFlags = &FlagSet{Flags: same("RWF_HIPRI", 1, "RWF_DSYNC", 2, "RWF_SYNC", 4, "RWF_NOWAIT", 8, "RWF_APPEND", 0x10, "RWF_NOAPPEND", 0x20,
+	ReadWriteFlags = &FlagSet{Flags: same("RWF_HIPRI", 1, "RWF_DSYNC", RwfDsync, "RWF_SYNC", RwfSync, "RWF_NOWAIT", 8, "RWF_APPEND", RwfAppend, "RWF_NOAPPEND", 0x20,
 		"RWF_ATOMIC", 0x40, "RWF_DONTCACHE", 0x80)}
 
 	FcntlCmd = &FlagSet{Enum: true, Flags: same("F_DUPFD", FDupfd, "F_GETFD", 1, "F_SETFD", FSetfd, "F_GETFL", 3, "F_SETFL", FSetfl, "F_GETLK", FGetlk,
@@ -187,7 +188,7 @@ var (
 
 	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}
 
-	MemfdFlags = &FlagSet{Flags: same("MFD_CLOEXEC", MfdCloexec, "MFD_ALLOW_SEALING", 2, "MFD_HUGETLB", 4, "MFD_NOEXEC_SEAL", 8, "MFD_EXEC", 16)}
+	MemfdFlags = &FlagSet{Cloexec: MfdCloexec, Flags: same("MFD_CLOEXEC", MfdCloexec, "MFD_ALLOW_SEALING", 2, "MFD_HUGETLB", 4, "MFD_NOEXEC_SEAL", 8, "MFD_EXEC", 16)}
 
 	// IoctlRequest holds the requests that concern files, the only ones that
 	// are recorded (include/uapi/linux/fs.h, fiemap.h).
@@ -240,6 +241,12 @@ const (
 	RenameNoreplace   = 1
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
+
+	FallocKeepSize = 1
+
+	RwfDsync  = 2
+	RwfSync   = 4
+	RwfAppend = 0x10
 
 	MfdCloexec    = 1
 	Ficlone       = 0x40049409

@@ -181,8 +181,14 @@ func (k Kind) IsString() bool { return k == Path || k == Text }
 type Arg struct {
 	Name  string
 	Kind  Kind
+	Role  Role     // of paths and descriptors
 	Flags *FlagSet // for the kind Flags
-	Opt   bool     // left out of scripts where it and all arguments after it are 0
+
+	// On has the flag sets of an argument that is a word of flags only where
+	// the argument before it has a certain value (fcntl's under F_SETFL).
+	On map[int64]*FlagSet
+
+	Opt bool // left out of scripts where it and all arguments after it are 0
 }
 
 // Result says what the result of a successful call means, and so how far a
@@ -199,28 +205,6 @@ const (
 	ResultNone                 // the call does not return
 )
 
-// Effect says what a successful call does to the tables of a process.
-type Effect uint8
-
-const (
-	EffectNone       Effect = iota
-	EffectOpen              // the result is a new descriptor of the path
-	EffectClose             // closes the first argument, even where it fails
-	EffectCloseRange        // closes the descriptors from the first argument to the second
-	EffectDup               // the result is a copy of the first argument
-	EffectFcntl             // as EffectDup for F_DUPFD, and sets close-on-exec
-	EffectPipe              // makes two descriptors, in the first argument
-	EffectFork              // the result is a new thread or process, by the flags if it has any
-	EffectExec              // closes what is close-on-exec
-	EffectExit              // ends the thread
-	EffectExitGroup         // ends the process
-	EffectChdir             // sets the working directory
-	EffectWait              // the result, or the argument "child", is a process that has ended
-	EffectChroot            // sets the root directory
-	EffectUnshare           // copies what the thread shares, by the flags
-	EffectPipeline          // compile made the event: a thread waits here for another at a pipe, or is waited for
-)
-
 // Info is a row of the table of operations.
 type Info struct {
 	Name   string
@@ -228,6 +212,10 @@ type Info struct {
 	Args   []Arg
 	Result Result
 	Effect Effect
+	Reads  Reads // what a recorder reads of a call, besides registers and strings
+
+	// Implied are the flags of an operation whose name says them (creat, fork).
+	Implied int64
 
 	// Canon returns the operation that stands for e in a compiled trace,
 	// where directories of the *at calls are folded into paths. Arguments
@@ -246,6 +234,14 @@ type Info struct {
 	// Synthetic marks, by bit, arguments that do not stand in the register
 	// of their position; the recorder reads them from memory.
 	Synthetic uint8
+
+	// Strace is how strace shows an operation that is no system call of its
+	// own, with %0 for the first argument; "" where the row says it.
+	Strace string
+
+	// At says where the arguments stand by what they are for. It follows from
+	// Args.
+	At Layout
 }
 
 const none = -1
@@ -263,8 +259,14 @@ func canonOpen(flagsArg int) func(*Event) Op {
 
 var (
 	argFD     = Arg{Name: "fd", Kind: FD}
+	argFile   = Arg{Name: "fd", Kind: FD, Role: RoleFile}
+	argNewFD  = Arg{Name: "newfd", Kind: Count}
 	argDir    = Arg{Name: "dirfd", Kind: DirFD}
 	argPath   = Arg{Name: "path", Kind: Path}
+	argName   = Arg{Name: "path", Kind: Path, Role: RoleName}
+	argOpened = Arg{Name: "path", Kind: Path, Role: RoleOpen}
+	argMade   = Arg{Name: "path", Kind: Path, Role: RoleCreate}
+	argGone   = Arg{Name: "path", Kind: Path, Role: RoleRemove}
 	argOpen   = Arg{Name: "flags", Kind: Flags, Flags: OpenFlags}
 	argMode   = Arg{Name: "mode", Kind: Mode}
 	argOptMd  = Arg{Name: "mode", Kind: OptMode}
@@ -278,9 +280,10 @@ var (
 	argAcc    = Arg{Name: "mode", Kind: Flags, Flags: AccessMode}
 	argMask   = Arg{Name: "mask", Kind: Flags, Flags: StatxMask}
 	argOldD   = Arg{Name: "olddirfd", Kind: DirFD}
-	argOld    = Arg{Name: "old", Kind: Path}
+	argOld    = Arg{Name: "old", Kind: Path, Role: RoleName}
+	argFrom   = Arg{Name: "old", Kind: Path, Role: RoleRemove}
 	argNewD   = Arg{Name: "newdirfd", Kind: DirFD}
-	argNew    = Arg{Name: "new", Kind: Path}
+	argNew    = Arg{Name: "new", Kind: Path, Role: RoleCreate}
 	argRen    = Arg{Name: "flags", Kind: Flags, Flags: RenameFlags}
 	argClone  = Arg{Name: "flags", Kind: Flags, Flags: CloneFlags}
 	argInOff  = Arg{Name: "inoffset", Kind: Offset}
@@ -298,154 +301,154 @@ var (
 
 // table has one row per operation. System call numbers: arch/x86/entry/
 // syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux.
-var table = [numOps]Info{
-	OpOpen:       {Name: "open", Class: ClassOpen, Args: []Arg{argPath, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(1), Sys: [numArch]int{2, none}},
-	OpOpenm:      {Name: "openm", Class: ClassOpen, Args: []Arg{argPath, argOpen, argMode}, Result: ResultFD, Effect: EffectOpen, Sys: [numArch]int{none, none}},
-	OpOpenat:     {Name: "openat", Class: ClassOpen, Args: []Arg{argDir, argPath, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Sys: [numArch]int{257, 56}},
-	OpOpenat2:    {Name: "openat2", Class: ClassOpen, Args: []Arg{argDir, argPath, argOpen, argMode, {Name: "resolve", Kind: Flags, Flags: ResolveFlags}}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Sys: [numArch]int{437, 437}, Synthetic: 1<<2 | 1<<3 | 1<<4},
-	OpCreat:      {Name: "creat", Class: ClassOpen, Args: []Arg{argPath, argMode}, Result: ResultFD, Effect: EffectOpen, Canon: to(OpOpenm), Sys: [numArch]int{85, none}},
+var table = laidOut([numOps]Info{
+	OpOpen:       {Name: "open", Class: ClassOpen, Args: []Arg{argOpened, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(1), Reads: ReadOpened, Sys: [numArch]int{2, none}},
+	OpOpenm:      {Name: "openm", Class: ClassOpen, Args: []Arg{argOpened, argOpen, argMode}, Result: ResultFD, Effect: EffectOpen, Strace: "open(%0, %1, %2)", Sys: [numArch]int{none, none}},
+	OpOpenat:     {Name: "openat", Class: ClassOpen, Args: []Arg{argDir, argOpened, argOpen, argOptMd}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Reads: ReadOpened, Sys: [numArch]int{257, 56}},
+	OpOpenat2:    {Name: "openat2", Class: ClassOpen, Args: []Arg{argDir, argOpened, argOpen, argMode, {Name: "resolve", Kind: Flags, Flags: ResolveFlags}}, Result: ResultFD, Effect: EffectOpen, Canon: canonOpen(2), Reads: ReadOpenHow, Sys: [numArch]int{437, 437}, Synthetic: 1<<2 | 1<<3 | 1<<4},
+	OpCreat:      {Name: "creat", Class: ClassOpen, Args: []Arg{argOpened, argMode}, Result: ResultFD, Effect: EffectOpen, Canon: to(OpOpenm), Reads: ReadOpened, Implied: WRONLY | CREAT | TRUNC, Sys: [numArch]int{85, none}},
 	OpClose:      {Name: "close", Class: ClassClose, Args: []Arg{argFD}, Effect: EffectClose, Sys: [numArch]int{3, 57}},
 	OpCloseRange: {Name: "close_range", Class: ClassClose, Args: []Arg{{Name: "first", Kind: Count}, {Name: "last", Kind: Count}, {Name: "flags", Kind: Flags, Flags: CloseRangeFlags}}, Effect: EffectCloseRange, Sys: [numArch]int{436, 436}},
 
-	OpRead:     {Name: "read", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Sys: [numArch]int{0, 63}},
-	OpWrite:    {Name: "write", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Sys: [numArch]int{1, 64}},
-	OpPread64:  {Name: "pread64", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize, argOff}, Result: ResultBytes, Sys: [numArch]int{17, 67}},
-	OpPwrite64: {Name: "pwrite64", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize, argOff}, Result: ResultBytes, Sys: [numArch]int{18, 68}},
-	OpReadv:    {Name: "readv", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Sys: [numArch]int{19, 65}, Synthetic: 1 << 3},
-	OpWritev:   {Name: "writev", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Sys: [numArch]int{20, 66}, Synthetic: 1 << 3},
-	OpPreadv:   {Name: "preadv", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argOff, argSize}, Result: ResultBytes, Sys: [numArch]int{295, 69}, Synthetic: 1 << 4},
-	OpPwritev:  {Name: "pwritev", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argOff, argSize}, Result: ResultBytes, Sys: [numArch]int{296, 70}, Synthetic: 1 << 4},
-	OpPreadv2:  {Name: "preadv2", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Sys: [numArch]int{327, 286}, Synthetic: 1 << 4},
-	OpPwritev2: {Name: "pwritev2", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Sys: [numArch]int{328, 287}, Synthetic: 1 << 4},
+	OpRead:     {Name: "read", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Effect: EffectRead, Sys: [numArch]int{0, 63}},
+	OpWrite:    {Name: "write", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize}, Result: ResultBytes, Effect: EffectWrite, Sys: [numArch]int{1, 64}},
+	OpPread64:  {Name: "pread64", Class: ClassRead, Args: []Arg{argFile, argBuf, argSize, argOff}, Result: ResultBytes, Effect: EffectRead, Sys: [numArch]int{17, 67}},
+	OpPwrite64: {Name: "pwrite64", Class: ClassWrite, Args: []Arg{argFile, argBuf, argSize, argOff}, Result: ResultBytes, Effect: EffectWrite, Sys: [numArch]int{18, 68}},
+	OpReadv:    {Name: "readv", Class: ClassRead, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Effect: EffectRead, Reads: ReadIovec, Sys: [numArch]int{19, 65}, Synthetic: 1 << 3},
+	OpWritev:   {Name: "writev", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, argSize}, Result: ResultBytes, Effect: EffectWrite, Reads: ReadIovec, Sys: [numArch]int{20, 66}, Synthetic: 1 << 3},
+	OpPreadv:   {Name: "preadv", Class: ClassRead, Args: []Arg{argFile, argIov, argCount, argOff, argSize}, Result: ResultBytes, Effect: EffectRead, Reads: ReadIovec, Sys: [numArch]int{295, 69}, Synthetic: 1 << 4},
+	OpPwritev:  {Name: "pwritev", Class: ClassWrite, Args: []Arg{argFile, argIov, argCount, argOff, argSize}, Result: ResultBytes, Effect: EffectWrite, Reads: ReadIovec, Sys: [numArch]int{296, 70}, Synthetic: 1 << 4},
+	OpPreadv2:  {Name: "preadv2", Class: ClassRead, Args: []Arg{argFile, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Effect: EffectRead, Reads: ReadIovec, Sys: [numArch]int{327, 286}, Synthetic: 1 << 4},
+	OpPwritev2: {Name: "pwritev2", Class: ClassWrite, Args: []Arg{argFile, argIov, argCount, argOff, argSize, argRWF}, Result: ResultBytes, Effect: EffectWrite, Reads: ReadIovec, Sys: [numArch]int{328, 287}, Synthetic: 1 << 4},
 
-	OpLseek:     {Name: "lseek", Class: ClassMetadata, Args: []Arg{argFD, argOff, {Name: "whence", Kind: Flags, Flags: Whence}}, Result: ResultBytes, Sys: [numArch]int{8, 62}},
-	OpFsync:     {Name: "fsync", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{74, 82}},
-	OpFdatasync: {Name: "fdatasync", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{75, 83}},
-	OpFtruncate: {Name: "ftruncate", Class: ClassMetadata, Args: []Arg{argFD, argSize}, Sys: [numArch]int{77, 46}},
-	OpTruncate:  {Name: "truncate", Class: ClassMetadata, Args: []Arg{argPath, argSize}, Sys: [numArch]int{76, 45}},
-	OpFallocate: {Name: "fallocate", Class: ClassMetadata, Args: []Arg{argFD, {Name: "mode", Kind: Flags, Flags: FallocateMode}, argOff, argSize}, Sys: [numArch]int{285, 47}},
+	OpLseek:     {Name: "lseek", Class: ClassMetadata, Args: []Arg{argFD, argOff, {Name: "whence", Kind: Flags, Flags: Whence}}, Result: ResultBytes, Effect: EffectSeek, Sys: [numArch]int{8, 62}},
+	OpFsync:     {Name: "fsync", Class: ClassSync, Args: []Arg{argFile}, Effect: EffectSync, Sys: [numArch]int{74, 82}},
+	OpFdatasync: {Name: "fdatasync", Class: ClassSync, Args: []Arg{argFile}, Effect: EffectSync, Sys: [numArch]int{75, 83}},
+	OpFtruncate: {Name: "ftruncate", Class: ClassMetadata, Args: []Arg{argFile, argSize}, Effect: EffectTruncate, Sys: [numArch]int{77, 46}},
+	OpTruncate:  {Name: "truncate", Class: ClassMetadata, Args: []Arg{argPath, argSize}, Effect: EffectTruncate, Sys: [numArch]int{76, 45}},
+	OpFallocate: {Name: "fallocate", Class: ClassMetadata, Args: []Arg{argFile, {Name: "mode", Kind: Flags, Flags: FallocateMode}, argOff, argSize}, Effect: EffectAllocate, Sys: [numArch]int{285, 47}},
 
-	OpStat:       {Name: "stat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{4, none}},
-	OpLstat:      {Name: "lstat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{6, none}},
-	OpFstat:      {Name: "fstat", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Sys: [numArch]int{5, 80}},
-	OpNewfstatat: {Name: "newfstatat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argAt}, Canon: canonStat, Sys: [numArch]int{262, 79}},
-	OpStatx:      {Name: "statx", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt, argMask, argBuf}, Canon: canonStatx, Sys: [numArch]int{332, 291}},
-	OpFstatx:     {Name: "fstatx", Class: ClassMetadata, Args: []Arg{argFD, argAt, argMask, argBuf}, Sys: [numArch]int{none, none}},
+	OpStat:       {Name: "stat", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{4, none}},
+	OpLstat:      {Name: "lstat", Class: ClassMetadata, Args: []Arg{argName, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{6, none}},
+	OpFstat:      {Name: "fstat", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{5, 80}},
+	OpNewfstatat: {Name: "newfstatat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argAt}, Canon: canonStat, Effect: EffectStat, Reads: ReadStat, Sys: [numArch]int{262, 79}},
+	OpStatx:      {Name: "statx", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt, argMask, argBuf}, Canon: canonStatx, Effect: EffectStat, Reads: ReadStatx, Sys: [numArch]int{332, 291}},
+	OpFstatx:     {Name: "fstatx", Class: ClassMetadata, Args: []Arg{argFD, argAt, argMask, argBuf}, Effect: EffectStat, Strace: `statx(%0, "", %1, %2, %3)`, Sys: [numArch]int{none, none}},
 	OpAccess:     {Name: "access", Class: ClassMetadata, Args: []Arg{argPath, argAcc}, Sys: [numArch]int{21, none}},
 	OpFaccessat:  {Name: "faccessat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc}, Canon: to(OpAccess), Sys: [numArch]int{269, 48}},
 	OpFaccessat2: {Name: "faccessat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc, {Name: "flags", Kind: Flags, Flags: AccessAtFlags}}, Canon: to(OpAccess), Sys: [numArch]int{439, 439}},
-	OpGetdents64: {Name: "getdents64", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Sys: [numArch]int{217, 61}},
+	OpGetdents64: {Name: "getdents64", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Effect: EffectList, Sys: [numArch]int{217, 61}},
 
-	OpMkdir:      {Name: "mkdir", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Sys: [numArch]int{83, none}},
-	OpMkdirat:    {Name: "mkdirat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpMkdir), Sys: [numArch]int{258, 34}},
-	OpRmdir:      {Name: "rmdir", Class: ClassMetadata, Args: []Arg{argPath}, Sys: [numArch]int{84, none}},
-	OpUnlink:     {Name: "unlink", Class: ClassMetadata, Args: []Arg{argPath}, Sys: [numArch]int{87, none}},
-	OpUnlinkat:   {Name: "unlinkat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAt}, Canon: canonUnlink, Sys: [numArch]int{263, 35}},
-	OpRename:     {Name: "rename", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Sys: [numArch]int{82, none}},
-	OpRenameat:   {Name: "renameat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew}, Canon: to(OpRename), Sys: [numArch]int{264, 38}},
-	OpRenameat2:  {Name: "renameat2", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argRen}, Canon: canonRename, Sys: [numArch]int{316, 276}},
-	OpLink:       {Name: "link", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Sys: [numArch]int{86, none}},
-	OpLinkat:     {Name: "linkat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argAt}, Canon: to(OpLink), Sys: [numArch]int{265, 37}},
-	OpSymlink:    {Name: "symlink", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argPath}, Sys: [numArch]int{88, none}},
-	OpSymlinkat:  {Name: "symlinkat", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argDir, argPath}, Canon: to(OpSymlink), Sys: [numArch]int{266, 36}},
-	OpReadlink:   {Name: "readlink", Class: ClassMetadata, Args: []Arg{argPath, argBuf, argSize}, Result: ResultAny, Sys: [numArch]int{89, none}},
-	OpReadlinkat: {Name: "readlinkat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argBuf, argSize}, Result: ResultAny, Canon: to(OpReadlink), Sys: [numArch]int{267, 78}},
+	OpMkdir:      {Name: "mkdir", Class: ClassMetadata, Args: []Arg{argMade, argMode}, Effect: EffectMkdir, Sys: [numArch]int{83, none}},
+	OpMkdirat:    {Name: "mkdirat", Class: ClassMetadata, Args: []Arg{argDir, argMade, argMode}, Canon: to(OpMkdir), Effect: EffectMkdir, Sys: [numArch]int{258, 34}},
+	OpRmdir:      {Name: "rmdir", Class: ClassMetadata, Args: []Arg{argGone}, Effect: EffectRmdir, Sys: [numArch]int{84, none}},
+	OpUnlink:     {Name: "unlink", Class: ClassMetadata, Args: []Arg{argGone}, Effect: EffectUnlink, Sys: [numArch]int{87, none}},
+	OpUnlinkat:   {Name: "unlinkat", Class: ClassMetadata, Args: []Arg{argDir, argGone, argAt}, Canon: canonUnlink, Effect: EffectUnlink, Sys: [numArch]int{263, 35}},
+	OpRename:     {Name: "rename", Class: ClassMetadata, Args: []Arg{argFrom, argNew}, Effect: EffectRename, Sys: [numArch]int{82, none}},
+	OpRenameat:   {Name: "renameat", Class: ClassMetadata, Args: []Arg{argOldD, argFrom, argNewD, argNew}, Canon: to(OpRename), Effect: EffectRename, Sys: [numArch]int{264, 38}},
+	OpRenameat2:  {Name: "renameat2", Class: ClassMetadata, Args: []Arg{argOldD, argFrom, argNewD, argNew, argRen}, Canon: canonRename, Effect: EffectRename, Sys: [numArch]int{316, 276}},
+	OpLink:       {Name: "link", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Effect: EffectLink, Sys: [numArch]int{86, none}},
+	OpLinkat:     {Name: "linkat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argAt}, Canon: to(OpLink), Effect: EffectLink, Sys: [numArch]int{265, 37}},
+	OpSymlink:    {Name: "symlink", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argMade}, Effect: EffectSymlink, Sys: [numArch]int{88, none}},
+	OpSymlinkat:  {Name: "symlinkat", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argDir, argMade}, Canon: to(OpSymlink), Effect: EffectSymlink, Sys: [numArch]int{266, 36}},
+	OpReadlink:   {Name: "readlink", Class: ClassMetadata, Args: []Arg{argName, argBuf, argSize}, Result: ResultAny, Effect: EffectReadlink, Reads: ReadTarget, Sys: [numArch]int{89, none}},
+	OpReadlinkat: {Name: "readlinkat", Class: ClassMetadata, Args: []Arg{argDir, argName, argBuf, argSize}, Result: ResultAny, Canon: to(OpReadlink), Effect: EffectReadlink, Reads: ReadTarget, Sys: [numArch]int{267, 78}},
 	OpChdir:      {Name: "chdir", Class: ClassMetadata, Args: []Arg{argPath}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{80, 49}},
 	OpFchdir:     {Name: "fchdir", Class: ClassMetadata, Args: []Arg{argFD}, Effect: EffectChdir, Dropped: true, Sys: [numArch]int{81, 50}},
 
 	OpDup:  {Name: "dup", Class: ClassMetadata, Args: []Arg{argFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{32, 23}},
-	OpDup2: {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
-	OpDup3: {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, {Name: "newfd", Kind: Count}, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
-	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int},
-		{Name: "lock", Kind: Flags, Flags: LockType, Opt: true}, {Name: "start", Kind: Offset, Opt: true}, {Name: "len", Kind: Size, Opt: true}}, Result: ResultAny, Effect: EffectFcntl, Sys: [numArch]int{72, 25}, Synthetic: 1<<3 | 1<<4 | 1<<5},
-	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
-	OpPipe2: {Name: "pipe2", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}, argDup}, Effect: EffectPipe, Dropped: true, Sys: [numArch]int{293, 59}, Synthetic: 1 << 0},
+	OpDup2: {Name: "dup2", Class: ClassMetadata, Args: []Arg{argFD, argNewFD}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{33, none}},
+	OpDup3: {Name: "dup3", Class: ClassMetadata, Args: []Arg{argFD, argNewFD, argDup}, Result: ResultFD, Effect: EffectDup, Sys: [numArch]int{292, 24}},
+	OpFcntl: {Name: "fcntl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "cmd", Kind: Flags, Flags: FcntlCmd}, {Name: "arg", Kind: Int, On: map[int64]*FlagSet{FSetfl: OpenFlags}},
+		{Name: "lock", Kind: Flags, Flags: LockType, Opt: true}, {Name: "start", Kind: Offset, Opt: true}, {Name: "len", Kind: Size, Opt: true}}, Result: ResultAny, Effect: EffectFcntl, Reads: ReadLock, Sys: [numArch]int{72, 25}, Synthetic: 1<<3 | 1<<4 | 1<<5},
+	OpPipe:  {Name: "pipe", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}}, Effect: EffectPipe, Dropped: true, Reads: ReadPipe, Sys: [numArch]int{22, none}, Synthetic: 1 << 0},
+	OpPipe2: {Name: "pipe2", Class: ClassMetadata, Args: []Arg{{Name: "fds", Kind: FDPair}, argDup}, Effect: EffectPipe, Dropped: true, Reads: ReadPipe, Sys: [numArch]int{293, 59}, Synthetic: 1 << 0},
 
-	OpClone:     {Name: "clone", Class: ClassProcess, Args: []Arg{argClone}, Result: ResultThread, Effect: EffectFork, Sys: [numArch]int{56, 220}},
-	OpClone3:    {Name: "clone3", Class: ClassProcess, Args: []Arg{argClone, argSize}, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{435, 435}, Synthetic: 1 << 0},
-	OpFork:      {Name: "fork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{57, none}},
-	OpVfork:     {Name: "vfork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Sys: [numArch]int{58, none}},
-	OpExecve:    {Name: "execve", Class: ClassProcess, Args: []Arg{argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}}, Effect: EffectExec, Sys: [numArch]int{59, 221}},
-	OpExecveat:  {Name: "execveat", Class: ClassProcess, Args: []Arg{argDir, argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}, argAt}, Effect: EffectExec, Canon: to(OpExecve), Sys: [numArch]int{322, 281}},
-	OpExit:      {Name: "exit", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExit, Sys: [numArch]int{60, 93}},
-	OpExitGroup: {Name: "exit_group", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExitGroup, Sys: [numArch]int{231, 94}},
-	OpWait4:     {Name: "wait4", Class: ClassProcess, Args: []Arg{{Name: "pid", Kind: Int}, {Name: "status", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr}}, Result: ResultThread, Effect: EffectWait, Sys: [numArch]int{61, 260}},
+	OpClone:     {Name: "clone", Class: ClassProcess, Args: []Arg{argClone}, Result: ResultThread, Effect: EffectFork, Reads: ReadFork, Strace: "clone(child_stack=NULL, flags=%0)", Sys: [numArch]int{56, 220}},
+	OpClone3:    {Name: "clone3", Class: ClassProcess, Args: []Arg{argClone, argSize}, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Reads: ReadCloneArgs, Sys: [numArch]int{435, 435}, Synthetic: 1 << 0},
+	OpFork:      {Name: "fork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Reads: ReadFork, Implied: CloneSigchld, Sys: [numArch]int{57, none}},
+	OpVfork:     {Name: "vfork", Class: ClassProcess, Result: ResultThread, Effect: EffectFork, Canon: to(OpClone), Reads: ReadFork, Implied: CloneVfork | CloneSigchld, Sys: [numArch]int{58, none}},
+	OpExecve:    {Name: "execve", Class: ClassProcess, Args: []Arg{argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}}, Effect: EffectExec, Reads: ReadExec, Sys: [numArch]int{59, 221}},
+	OpExecveat:  {Name: "execveat", Class: ClassProcess, Args: []Arg{argDir, argPath, {Name: "argv", Kind: Addr}, {Name: "envp", Kind: Addr}, argAt}, Effect: EffectExec, Canon: to(OpExecve), Reads: ReadExec, Sys: [numArch]int{322, 281}},
+	OpExit:      {Name: "exit", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExit, Reads: ReadExit, Sys: [numArch]int{60, 93}},
+	OpExitGroup: {Name: "exit_group", Class: ClassProcess, Args: []Arg{{Name: "status", Kind: Int}}, Result: ResultNone, Effect: EffectExitGroup, Reads: ReadExit, Sys: [numArch]int{231, 94}},
+	OpWait4:     {Name: "wait4", Class: ClassProcess, Args: []Arg{{Name: "pid", Kind: Int}, {Name: "status", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr}}, Result: ResultThread, Effect: EffectWait, Reads: ReadWaited, Sys: [numArch]int{61, 260}},
 
-	OpGetdents:      {Name: "getdents", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Canon: to(OpGetdents64), Sys: [numArch]int{78, none}},
-	OpSync:          {Name: "sync", Class: ClassSync, Sys: [numArch]int{162, 81}},
-	OpSyncfs:        {Name: "syncfs", Class: ClassSync, Args: []Arg{argFD}, Sys: [numArch]int{306, 267}},
-	OpSyncFileRange: {Name: "sync_file_range", Class: ClassSync, Args: []Arg{argFD, argOff, argSize, {Name: "flags", Kind: Flags, Flags: SyncFileRangeFlags}}, Sys: [numArch]int{277, 84}},
-	OpMsync:         {Name: "msync", Class: ClassSync, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "flags", Kind: Flags, Flags: MsyncFlags}}, Sys: [numArch]int{26, 227}},
-	OpFadvise64:     {Name: "fadvise64", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize, {Name: "advice", Kind: Flags, Flags: FadviseAdvice}}, Sys: [numArch]int{221, 223}},
-	OpReadahead:     {Name: "readahead", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize}, Sys: [numArch]int{187, 213}},
+	OpGetdents:      {Name: "getdents", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Canon: to(OpGetdents64), Effect: EffectList, Sys: [numArch]int{78, none}},
+	OpSync:          {Name: "sync", Class: ClassSync, Effect: EffectSyncAll, Sys: [numArch]int{162, 81}},
+	OpSyncfs:        {Name: "syncfs", Class: ClassSync, Args: []Arg{argFD}, Effect: EffectSyncAll, Sys: [numArch]int{306, 267}},
+	OpSyncFileRange: {Name: "sync_file_range", Class: ClassSync, Args: []Arg{argFD, argOff, argSize, {Name: "flags", Kind: Flags, Flags: SyncFileRangeFlags}}, Effect: EffectSync, Sys: [numArch]int{277, 84}},
+	OpMsync:         {Name: "msync", Class: ClassSync, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "flags", Kind: Flags, Flags: MsyncFlags}}, Effect: EffectSyncMapped, Sys: [numArch]int{26, 227}},
+	OpFadvise64:     {Name: "fadvise64", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize, {Name: "advice", Kind: Flags, Flags: FadviseAdvice}}, Effect: EffectAdvise, Sys: [numArch]int{221, 223}},
+	OpReadahead:     {Name: "readahead", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize}, Effect: EffectAdvise, Sys: [numArch]int{187, 213}},
 
 	// Offsets that the kernel takes through a pointer are recorded as they
 	// were before the call, -1 for a NULL pointer: then the descriptor's own.
-	OpCopyFileRange: {Name: "copy_file_range", Class: ClassWrite, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Count}}, Result: ResultBytes, Sys: [numArch]int{326, 285}, Synthetic: 1<<1 | 1<<3},
-	OpSendfile:      {Name: "sendfile", Class: ClassRead, Args: []Arg{argOutFD, argFD, argInOff, argSize}, Result: ResultBytes, Sys: [numArch]int{40, 71}, Synthetic: 1 << 2},
-	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
+	OpCopyFileRange: {Name: "copy_file_range", Class: ClassWrite, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Count}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{326, 285}, Synthetic: 1<<1 | 1<<3},
+	OpSendfile:      {Name: "sendfile", Class: ClassRead, Args: []Arg{argOutFD, argFD, argInOff, argSize}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{40, 71}, Synthetic: 1 << 2},
+	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
 	OpFlock:         {Name: "flock", Class: ClassMetadata, Args: []Arg{argFD, {Name: "operation", Kind: Flags, Flags: FlockOperation}}, Sys: [numArch]int{73, 32}},
 
-	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{188, 5}},
-	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{189, 6}},
-	OpFsetxattr:    {Name: "fsetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize, argXFlags}, Sys: [numArch]int{190, 7}},
-	OpGetxattr:     {Name: "getxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{191, 8}},
-	OpLgetxattr:    {Name: "lgetxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{192, 9}},
-	OpFgetxattr:    {Name: "fgetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize}, Result: ResultBytes, Sys: [numArch]int{193, 10}},
+	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{188, 5}},
+	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{189, 6}},
+	OpFsetxattr:    {Name: "fsetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{190, 7}},
+	OpGetxattr:     {Name: "getxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{191, 8}},
+	OpLgetxattr:    {Name: "lgetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{192, 9}},
+	OpFgetxattr:    {Name: "fgetxattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr, argValue, argSize}, Result: ResultBytes, Effect: EffectGetAttr, Sys: [numArch]int{193, 10}},
 	OpListxattr:    {Name: "listxattr", Class: ClassMetadata, Args: []Arg{argPath, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{194, 11}},
-	OpLlistxattr:   {Name: "llistxattr", Class: ClassMetadata, Args: []Arg{argPath, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{195, 12}},
+	OpLlistxattr:   {Name: "llistxattr", Class: ClassMetadata, Args: []Arg{argName, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{195, 12}},
 	OpFlistxattr:   {Name: "flistxattr", Class: ClassMetadata, Args: []Arg{argFD, argValue, argSize}, Result: ResultAny, Sys: [numArch]int{196, 13}},
-	OpRemovexattr:  {Name: "removexattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr}, Sys: [numArch]int{197, 14}},
-	OpLremovexattr: {Name: "lremovexattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr}, Sys: [numArch]int{198, 15}},
-	OpFremovexattr: {Name: "fremovexattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr}, Sys: [numArch]int{199, 16}},
+	OpRemovexattr:  {Name: "removexattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr}, Effect: EffectSetAttr, Sys: [numArch]int{197, 14}},
+	OpLremovexattr: {Name: "lremovexattr", Class: ClassMetadata, Args: []Arg{argName, argXattr}, Effect: EffectSetAttr, Sys: [numArch]int{198, 15}},
+	OpFremovexattr: {Name: "fremovexattr", Class: ClassMetadata, Args: []Arg{argFD, argXattr}, Effect: EffectSetAttr, Sys: [numArch]int{199, 16}},
 
-	OpChmod:     {Name: "chmod", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Sys: [numArch]int{90, none}},
-	OpFchmod:    {Name: "fchmod", Class: ClassMetadata, Args: []Arg{argFD, argMode}, Sys: [numArch]int{91, 52}},
-	OpFchmodat:  {Name: "fchmodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpChmod), Sys: [numArch]int{268, 53}},
-	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: to(OpChmod), Sys: [numArch]int{452, 452}},
-	OpChown:     {Name: "chown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Sys: [numArch]int{92, none}},
-	OpFchown:    {Name: "fchown", Class: ClassMetadata, Args: []Arg{argFD, argUID, argGID}, Sys: [numArch]int{93, 55}},
-	OpLchown:    {Name: "lchown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Sys: [numArch]int{94, none}},
-	OpFchownat:  {Name: "fchownat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argUID, argGID, argAt}, Canon: canonChown, Sys: [numArch]int{260, 54}},
-	OpUtimens:   {Name: "utimens", Class: ClassMetadata, Args: []Arg{argPath, argTimes, argAt}, Sys: [numArch]int{none, none}},
-	OpFutimens:  {Name: "futimens", Class: ClassMetadata, Args: []Arg{argFD, argTimes}, Sys: [numArch]int{none, none}},
+	OpChmod:     {Name: "chmod", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Effect: EffectChmod, Sys: [numArch]int{90, none}},
+	OpFchmod:    {Name: "fchmod", Class: ClassMetadata, Args: []Arg{argFD, argMode}, Effect: EffectChmod, Sys: [numArch]int{91, 52}},
+	OpFchmodat:  {Name: "fchmodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpChmod), Effect: EffectChmod, Sys: [numArch]int{268, 53}},
+	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: to(OpChmod), Effect: EffectChmod, Sys: [numArch]int{452, 452}},
+	OpChown:     {Name: "chown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{92, none}},
+	OpFchown:    {Name: "fchown", Class: ClassMetadata, Args: []Arg{argFD, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{93, 55}},
+	OpLchown:    {Name: "lchown", Class: ClassMetadata, Args: []Arg{argName, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{94, none}},
+	OpFchownat:  {Name: "fchownat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argUID, argGID, argAt}, Canon: canonChown, Effect: EffectChmod, Sys: [numArch]int{260, 54}},
+	OpUtimens:   {Name: "utimens", Class: ClassMetadata, Args: []Arg{argPath, argTimes, argAt}, Strace: "utimensat(AT_FDCWD, %0, %1, %2)", Sys: [numArch]int{none, none}},
+	OpFutimens:  {Name: "futimens", Class: ClassMetadata, Args: []Arg{argFD, argTimes}, Strace: "utimensat(%0, NULL, %1, 0)", Sys: [numArch]int{none, none}},
 	OpUtimensat: {Name: "utimensat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argTimes, argAt}, Canon: canonUtimens, Sys: [numArch]int{280, 88}},
 	OpFutimesat: {Name: "futimesat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argTimes}, Canon: canonUtimens, Sys: [numArch]int{261, none}},
 	OpUtimes:    {Name: "utimes", Class: ClassMetadata, Args: []Arg{argPath, argTimes}, Canon: to(OpUtimens), Sys: [numArch]int{235, none}},
 	OpUtime:     {Name: "utime", Class: ClassMetadata, Args: []Arg{argPath, argTimes}, Canon: to(OpUtimens), Sys: [numArch]int{132, none}},
-	OpMknod:     {Name: "mknod", Class: ClassMetadata, Args: []Arg{argPath, argMode, {Name: "dev", Kind: Count}}, Sys: [numArch]int{133, none}},
-	OpMknodat:   {Name: "mknodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, {Name: "dev", Kind: Count}}, Canon: to(OpMknod), Sys: [numArch]int{259, 33}},
+	OpMknod:     {Name: "mknod", Class: ClassMetadata, Args: []Arg{argMade, argMode, {Name: "dev", Kind: Count}}, Effect: EffectMknod, Sys: [numArch]int{133, none}},
+	OpMknodat:   {Name: "mknodat", Class: ClassMetadata, Args: []Arg{argDir, argMade, argMode, {Name: "dev", Kind: Count}}, Canon: to(OpMknod), Effect: EffectMknod, Sys: [numArch]int{259, 33}},
 	OpStatfs:    {Name: "statfs", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{137, 43}},
 	OpFstatfs:   {Name: "fstatfs", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Sys: [numArch]int{138, 44}},
 
 	// What these open has no name, so a trace can't hold it.
-	OpMemfdCreate:    {Name: "memfd_create", Class: ClassOpen, Args: []Arg{{Name: "name", Kind: Text}, {Name: "flags", Kind: Flags, Flags: MemfdFlags}}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Sys: [numArch]int{319, 279}},
-	OpNameToHandleAt: {Name: "name_to_handle_at", Class: ClassMetadata, Args: []Arg{argDir, argPath, {Name: "handle", Kind: Addr}, {Name: "mount", Kind: Addr}, argAt}, Dropped: true, Sys: [numArch]int{303, 264}},
-	OpOpenByHandleAt: {Name: "open_by_handle_at", Class: ClassOpen, Args: []Arg{{Name: "mountfd", Kind: FD}, {Name: "handle", Kind: Addr}, argOpen}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Sys: [numArch]int{304, 265}},
+	OpMemfdCreate:    {Name: "memfd_create", Class: ClassOpen, Args: []Arg{{Name: "name", Kind: Text}, {Name: "flags", Kind: Flags, Flags: MemfdFlags}}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Reads: ReadOpened, Sys: [numArch]int{319, 279}},
+	OpNameToHandleAt: {Name: "name_to_handle_at", Class: ClassMetadata, Args: []Arg{argDir, argName, {Name: "handle", Kind: Addr}, {Name: "mount", Kind: Addr}, argAt}, Dropped: true, Sys: [numArch]int{303, 264}},
+	OpOpenByHandleAt: {Name: "open_by_handle_at", Class: ClassOpen, Args: []Arg{{Name: "mountfd", Kind: FD}, {Name: "handle", Kind: Addr}, argOpen}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Reads: ReadOpened, Sys: [numArch]int{304, 265}},
 
 	// Only the requests of IoctlRequest are recorded. The descriptor to clone
 	// from is the argument, or stands with the range in the struct it points to.
 	OpIoctl: {Name: "ioctl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "request", Kind: Flags, Flags: IoctlRequest}, {Name: "arg", Kind: Int},
-		{Name: "inoffset", Kind: Offset, Opt: true}, {Name: "size", Kind: Size, Opt: true}, {Name: "outoffset", Kind: Offset, Opt: true}}, Result: ResultAny, Sys: [numArch]int{16, 29}, Synthetic: 1<<3 | 1<<4 | 1<<5},
+		{Name: "inoffset", Kind: Offset, Opt: true}, {Name: "size", Kind: Size, Opt: true}, {Name: "outoffset", Kind: Offset, Opt: true}}, Result: ResultAny, Effect: EffectRange, Reads: ReadRange, Sys: [numArch]int{16, 29}, Synthetic: 1<<3 | 1<<4 | 1<<5},
 
 	OpWaitid: {Name: "waitid", Class: ClassProcess, Args: []Arg{{Name: "idtype", Kind: Flags, Flags: WaitIDType}, {Name: "pid", Kind: Int}, {Name: "info", Kind: Addr}, {Name: "options", Kind: Flags, Flags: WaitOptions}, {Name: "rusage", Kind: Addr},
-		{Name: "child", Kind: Int, Opt: true}}, Effect: EffectWait, Canon: to(OpWait4), Sys: [numArch]int{247, 95}, Synthetic: 1 << 5},
+		{Name: "child", Kind: Int, Opt: true}}, Effect: EffectWait, Canon: to(OpWait4), Reads: ReadChild, Sys: [numArch]int{247, 95}, Synthetic: 1 << 5},
 	OpUnshare: {Name: "unshare", Class: ClassProcess, Args: []Arg{argClone}, Effect: EffectUnshare, Sys: [numArch]int{272, 97}},
 	OpSetns:   {Name: "setns", Class: ClassProcess, Args: []Arg{argFD, {Name: "type", Kind: Flags, Flags: CloneFlags}}, Dropped: true, Sys: [numArch]int{308, 268}},
 	OpChroot:  {Name: "chroot", Class: ClassMetadata, Args: []Arg{argPath}, Effect: EffectChroot, Dropped: true, Sys: [numArch]int{161, 51}},
 
-	OpBrk:     {Name: "brk", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}}, Result: ResultAny, Sys: [numArch]int{12, 214}},
-	OpMmap:    {Name: "mmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}, {Name: "flags", Kind: Flags, Flags: MmapFlags}, argFD, argOff}, Result: ResultAny, Sys: [numArch]int{9, 222}},
-	OpMunmap:  {Name: "munmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize}, Sys: [numArch]int{11, 215}},
-	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Sys: [numArch]int{25, 216}},
-	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Sys: [numArch]int{28, 233}},
+	OpBrk:     {Name: "brk", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}}, Result: ResultAny, Effect: EffectBrk, Sys: [numArch]int{12, 214}},
+	OpMmap:    {Name: "mmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}, {Name: "flags", Kind: Flags, Flags: MmapFlags}, argFD, argOff}, Result: ResultAny, Effect: EffectMap, Sys: [numArch]int{9, 222}},
+	OpMunmap:  {Name: "munmap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize}, Effect: EffectUnmap, Sys: [numArch]int{11, 215}},
+	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Effect: EffectRemap, Sys: [numArch]int{25, 216}},
+	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Effect: EffectUnmap, Sys: [numArch]int{28, 233}},
 
 	// What is left in a trace of the calls on a pipe that waited for one
 	// another: an event without a call. Its duration is the waiting, for what
 	// its edges lead to. A close counts as a write.
 	OpPipeRead:  {Name: "pipe_read", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 	OpPipeWrite: {Name: "pipe_write", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
-}
+})
 
 func canonStat(e *Event) Op {
 	switch {
@@ -504,10 +507,8 @@ func (op Op) Rich() bool { return op.Valid() && rich[op] }
 
 var rich = func() (rich [NumOps]bool) {
 	for op := range rich {
-		rich[op] = table[op].Class == ClassOpen || Op(op) == OpFstat
-		for _, a := range table[op].Args {
-			rich[op] = rich[op] || a.Kind.IsString()
-		}
+		info := &table[op]
+		rich[op] = info.Class == ClassOpen || info.Reads == ReadStat || info.At.Strings != 0
 	}
 	return rich
 }()

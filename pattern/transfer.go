@@ -142,12 +142,6 @@ func (m *moving) offset(t *thread, size int64) (off int64, err error) {
 	return off, nil
 }
 
-// The operations of a transfer: write, placed, vectored.
-var transfers = [2][2][2]format.Op{
-	{{format.OpRead, format.OpReadv}, {format.OpPread64, format.OpPreadv}},
-	{{format.OpWrite, format.OpWritev}, {format.OpPwrite64, format.OpPwritev}},
-}
-
 // call makes one call, and does what it does to the file.
 func (m *moving) call(t *thread, size, off, segments int64) error {
 	d, at := m.file, off
@@ -162,14 +156,15 @@ func (m *moving) call(t *thread, size, off, segments int64) error {
 	case segments > size:
 		segments = size
 	}
-	ret := size
+	ret, class := size, format.ClassRead
 	if m.write {
+		class = format.ClassWrite
 		d.node.size = max(d.node.size, at+size)
 	} else {
 		ret = max(min(size, d.node.size-off), 0)
 	}
 	vectored := segments > 1
-	op := transfers[truth(m.write)][truth(m.placed)][truth(vectored)]
+	op := format.Transfer(class, m.placed, vectored)
 	switch {
 	case m.placed && vectored:
 		t.call(op, ret, d.fd, t.buffer, segments, off, size)

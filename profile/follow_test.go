@@ -191,8 +191,15 @@ func TestAccess(t *testing.T) {
 // Appends go to the end of the file, wherever the descriptor is.
 func TestAppends(t *testing.T) {
 	open := on(format.OpOpenat, 1, 0, 1, 3, "/a", format.AtFDCWD, 0, format.APPEND|format.WRONLY)
+	testAppends(t, open)
+	open.Args[2] = format.WRONLY
+	testAppends(t, open, on(format.OpFcntl, 1, 1, 1, 0, "", 3, format.FSetfl, format.WRONLY|format.APPEND))
+}
+
+func testAppends(t *testing.T, open format.Event, more ...format.Event) {
 	open.Notes = &format.Notes{Has: format.NotedType | format.NotedSize, Type: format.TypeReg, Size: 8192}
-	p := readWith(t, format.Header{}, open, on(format.OpWrite, 1, 2, 1, 4096, "", 3, 0, 4096))
+	events := append([]format.Event{open}, more...)
+	p := readWith(t, format.Header{}, append(events, on(format.OpWrite, 1, 2, 1, 4096, "", 3, 0, 4096))...)
 	require.Equal(t, &Heat{ColumnNanos: p.Files[0].Heat.ColumnNanos, RowBytes: 4096, Columns: p.Files[0].Heat.Columns, Rows: 3,
 		Read: make([]int64, 3*p.Files[0].Heat.Columns), Written: p.Files[0].Heat.Written}, p.Files[0].Heat)
 	last := p.Files[0].Heat.Written

@@ -46,11 +46,10 @@ func (tr *tracker) move(c *call, e *format.Event, d *follow.Description) {
 
 // asked returns how many bytes a read or a write asked for.
 func asked(e *format.Event) int64 {
-	size := follow.Shapes[e.Op].Size
-	if size < 0 {
+	if e.Op.Info().At.Size < 0 {
 		return max(e.Ret, 0)
 	}
-	return max(e.Args[size], 0)
+	return max(e.Size(), 0)
 }
 
 // heat puts a move into the file's heat map, if it has one.

@@ -47,7 +47,7 @@ func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e 
 		e.Dur, e.Ret = format.Unknown, format.NoResult
 	}
 	for i := range info.Args {
-		e.Args[i] = d.arg(e, &info.Args[i], i, r.Args[i])
+		e.Args[i] = d.arg(e, info, i, r.Args[i])
 	}
 	var second []byte
 	if details != nil {
@@ -58,8 +58,8 @@ func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e 
 			e.Str[1], second = second, nil
 		}
 	}
-	if op == format.OpExecveat && r.Ret == 0 {
-		e.Str[0] = cutDescriptor(e.Str[0], e.Args[0])
+	if info.Effect == format.EffectExec && r.Ret == 0 {
+		e.Str[0] = cutDescriptor(e.Str[0], e.Dir(0))
 	}
 	d.note(e, r, details, second)
 	return nil
@@ -67,19 +67,20 @@ func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e 
 
 // arg returns the canonical form of a register. The kernel looks at the lower
 // half only of what is an int in C, and so the upper half says nothing.
-func (d *decoder) arg(e *format.Event, a *format.Arg, i int, raw uint64) int64 {
-	switch a.Kind {
+func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int64 {
+	if set := info.FlagsOf(e, i); set != nil {
+		return set.FromNative(d.arch, uint64(uint32(raw)))
+	}
+	switch info.Args[i].Kind {
 	case format.FD, format.DirFD:
 		return int64(int32(raw))
 	case format.Count:
 		return int64(uint32(raw))
 	case format.Int:
 		// Most are ints, but what fcntl and ioctl take can be an address.
-		if raw>>32 == 0 || e.Op != format.OpFcntl && e.Op != format.OpIoctl {
+		if raw>>32 == 0 || info.Reads != format.ReadLock && info.Reads != format.ReadRange {
 			return int64(int32(raw))
 		}
-	case format.Flags:
-		return a.Flags.FromNative(d.arch, uint64(uint32(raw)))
 	case format.OptMode:
 		// Callers leave anything in the register that nobody reads.
 		if !format.HasMode(e.Args[i-1]) {

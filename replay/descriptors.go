@@ -22,7 +22,7 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int6
 		return fd
 	}
 	enter := files.set
-	if r.Op == format.OpDup2 || r.Op == format.OpDup3 {
+	if r.Op.Info().At.NewFD >= 0 {
 		enter = files.replace
 	}
 	if !enter(r.Ret, s) {

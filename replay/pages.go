@@ -16,7 +16,13 @@ import (
 // where the application's memory was, touched where it was not.
 
 // intoArena are the operations whose buf argument is a place in the arena.
-var intoArena = [format.NumOps]bool{format.OpRead: true, format.OpPread64: true}
+var intoArena = func() (into [format.NumOps]bool) {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		info := op.Info()
+		into[op] = info.Effect == format.EffectRead && info.At.Buf >= 0
+	}
+	return into
+}()
 
 // pageSet has a bit for each page of a region.
 type pageSet []atomic.Uint32

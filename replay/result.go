@@ -68,7 +68,7 @@ const refusedDirect = "the file system refuses O_DIRECT"
 
 // reason returns why a result can differ.
 func reason(r *format.Record, got int64) string {
-	if (r.Op == format.OpOpen || r.Op == format.OpOpenm) && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
+	if r.Op.Info().Effect == format.EffectOpen && got == errInvalid && r.Args[1]&format.DIRECT != 0 {
 		return refusedDirect
 	}
 	return ""

@@ -59,8 +59,8 @@ func (b *block) event(s *staged, e *format.Event) error {
 	case e.Op.Info().Effect == format.EffectOpen:
 		// The recording says how long the file is, or nothing can.
 		sized := e.Notes.Known(format.NotedSize)
-		b.lost = b.lost || !sized && (openFlags[e.Op] < 0 || e.Args[openFlags[e.Op]]&format.TRUNC == 0)
-	case unfollowed[e.Op]:
+		b.lost = b.lost || !sized && e.OpenFlags()&format.TRUNC == 0
+	case unfollowed(e.Op.Info().Effect):
 		b.lost = true
 	}
 	split := d != nil && plainOf(e) != 0 && e.Ret > 0 && isFile(d) && (d.Flags&format.DIRECT == 0 || b.size%sector == 0)
@@ -72,7 +72,7 @@ func (b *block) event(s *staged, e *format.Event) error {
 	split = split && ok
 	switch {
 	case split && b.pads(d),
-		split && from/b.size != (from+min(e.Args[follow.Shapes[e.Op].Size], math.MaxInt64-from)-1)/b.size:
+		split && from/b.size != (from+min(e.Size(), math.MaxInt64-from)-1)/b.size:
 		b.begin(e, d, from, to, known)
 		b.more(s)
 		b.call.Notes = nil // they are borrowed
@@ -93,19 +93,22 @@ func (b *block) pads(d *follow.Description) bool {
 	return b.pad && d.Flags&(format.APPEND|format.DIRECT) == 0
 }
 
-// unfollowed are the calls by which names come to lead to other files, or files
-// become longer than is followed.
-var unfollowed = [format.NumOps]bool{
-	format.OpRename: true, format.OpRenameat: true, format.OpRenameat2: true, format.OpLink: true, format.OpLinkat: true,
-	format.OpSymlink: true, format.OpSymlinkat: true, format.OpUnlink: true, format.OpUnlinkat: true,
-	format.OpFallocate: true, format.OpCopyFileRange: true, format.OpSendfile: true, format.OpSplice: true, format.OpIoctl: true,
+// unfollowed reports whether by such calls names come to lead to other files, or
+// files become longer than is followed.
+func unfollowed(effect format.Effect) bool {
+	switch effect {
+	case format.EffectRename, format.EffectLink, format.EffectSymlink, format.EffectUnlink,
+		format.EffectAllocate, format.EffectCopy, format.EffectRange:
+		return true
+	}
+	return false
 }
 
 // begin begins to split a call.
 func (b *block) begin(e *format.Event, d *follow.Description, from, to, known int64) {
 	b.call, b.busy = *e, true
 	b.from, b.at, b.to, b.known = from, from, to, known
-	b.asked = from + min(e.Args[follow.Shapes[e.Op].Size], math.MaxInt64-from)
+	b.asked = from + min(e.Size(), math.MaxInt64-from)
 	if d.Flags&format.DIRECT != 0 {
 		b.call.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
 	}
@@ -130,14 +133,14 @@ func (b *block) more(s *staged) bool {
 	if b.at == b.from {
 		piece.Off, piece.Cut, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Faults, b.call.Notes
 	}
-	piece.Args = [format.MaxArgs]int64{b.call.Args[follow.Shapes[b.call.Op].FD], b.call.Args[1] + b.at - b.from, end - b.at}
+	piece.Args = [format.MaxArgs]int64{b.call.FD(), b.call.Args[1] + b.at - b.from, end - b.at}
 	last := moved < end || end == b.asked
 	switch {
 	case b.whole:
 		b.padded(s, &piece, first, end, moved, last)
 	default:
-		if op == format.OpPread64 || op == format.OpPwrite64 {
-			piece.Args[3] = b.at
+		if at := op.Info().At.Offset; at >= 0 {
+			piece.Args[at] = b.at
 		}
 		b.push(s, &piece)
 	}
@@ -155,7 +158,7 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	extra := format.Event{TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
 	old := min(first+b.size, b.known) - first
 	was := piece.Op
-	if was == format.OpRead || was == format.OpPread64 {
+	if was.Info().Class == format.ClassRead {
 		piece.Op, piece.Ret = format.OpPread64, whole-first
 		if end = max(end, whole); moved < end && whole == moved {
 			end = first + b.size // the file ends in the block
@@ -172,7 +175,7 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	}
 	piece.Args[2], piece.Args[3] = end-first, first
 	b.push(s, piece)
-	if last && (was == format.OpRead || was == format.OpWrite) {
+	if last && was.Info().At.Offset < 0 {
 		extra.Op, extra.Ret, extra.Start = format.OpLseek, b.to, piece.End()
 		extra.Args = [format.MaxArgs]int64{piece.Args[0], b.to, format.SeekSet}
 		s.put(&extra)

@@ -30,11 +30,11 @@ type direct struct{}
 func (direct) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	f, d := s.About(t, e)
-	sh, info := &follow.Shapes[e.Op], e.Op.Info()
+	info := e.Op.Info()
 	class := info.Class
 	moves := (class == format.ClassRead || class == format.ClassWrite) && e.Ret != format.NoResult
 	switch {
-	case moves && info.ArgIndex("outfd") >= 0:
+	case moves && info.Effect == format.EffectCopy:
 		for i, a := range info.Args {
 			if a.Kind == format.FD {
 				s.direct(e, e.Args[i], t.Table.At(e.Args[i]), false)
@@ -43,24 +43,24 @@ func (direct) event(s *staged, e *format.Event) error {
 		s.move(e, d)
 		s.push(e)
 	case moves && d != nil:
-		from := d.Offset
-		if sh.Offset >= 0 && e.Args[sh.Offset] >= 0 {
-			from = e.Args[sh.Offset]
+		from := e.Offset()
+		if from < 0 {
+			from = d.Offset
 		}
 		appends := class == format.ClassWrite && d.Append()
 		if appends {
 			from = d.File.Length
 		}
 		// A vector can be cut into segments of any length.
-		aligned := plain[e.Op] == e.Op && (from|e.Args[sh.Size])%alignment == 0 && !appends
-		s.direct(e, e.Args[sh.FD], d, aligned)
+		aligned := info.At.Buf >= 0 && (from|e.Size())%alignment == 0 && !appends
+		s.direct(e, e.FD(), d, aligned)
 		s.move(e, d)
 		if en := s.push(e); d.Flags&format.DIRECT != 0 {
 			en.Args[1] &^= alignment - 1
 		}
 	default:
 		en := s.push(e)
-		if at := openFlags[e.Op]; at >= 0 && !e.Failed() && opensFile(e, e.Args[at]) {
+		if at := info.At.OpenFlags; at >= 0 && !e.Failed() && opensFile(e, e.OpenFlags()) {
 			en.Args[at] |= format.DIRECT
 		}
 		s.Apply(t, &en.Event, f, d)
@@ -77,10 +77,8 @@ func (s *staged) direct(e *format.Event, fd int64, d *follow.Description, on boo
 		return
 	}
 	d.Flags ^= format.DIRECT
-	arch, _ := s.Header().Value(format.MetaArch)
-	native, _ := format.PipeFlags.ToNative(format.ParseArch(arch), d.Flags&(format.APPEND|format.ASYNC|format.DIRECT|format.NOATIME|format.NONBLOCK))
 	set := format.Event{Op: format.OpFcntl, TID: e.TID, Start: e.Start, Dur: format.Unknown}
-	set.Args[0], set.Args[1], set.Args[2] = fd, format.FSetfl, int64(native)
+	set.Args[0], set.Args[1], set.Args[2] = fd, format.FSetfl, d.Flags&settable
 	moveTime(e, &set)
 	s.put(&set)
 }
@@ -89,16 +87,18 @@ func (direct) decide(*staged, *entry) {}
 
 func (direct) end(*staged) {}
 
+// settable is what a word of flags for F_SETFL says: the access mode, which
+// stays, and the flags that can be changed.
+const settable = format.RDONLY | format.WRONLY | format.RDWR |
+	format.APPEND | format.ASYNC | format.DIRECT | format.NOATIME | format.NONBLOCK
+
 // buffered takes O_DIRECT off an event that sets it.
-func buffered(h *format.Header, e *format.Event) Verdict {
-	if at := openFlags[e.Op]; at >= 0 {
-		e.Args[at] &^= format.DIRECT
-	}
-	if e.Op == format.OpFcntl && e.Args[1] == format.FSetfl {
-		arch, _ := h.Value(format.MetaArch)
-		flags := format.PipeFlags.FromNative(format.ParseArch(arch), uint64(uint32(e.Args[2])))
-		native, _ := format.PipeFlags.ToNative(format.ParseArch(arch), flags&^format.DIRECT)
-		e.Args[2] = int64(native)
+func buffered(_ *format.Header, e *format.Event) Verdict {
+	info := e.Op.Info()
+	for k := range info.Args {
+		if info.FlagsOf(e, k) == format.OpenFlags {
+			e.Args[k] &^= format.DIRECT
+		}
 	}
 	return Keep
 }

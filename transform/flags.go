@@ -7,29 +7,6 @@ import (
 	"pianola/format/follow"
 )
 
-// openFlags holds where the flags of open stand among the arguments of an
-// operation, -1 where there are none.
-var openFlags = func() (at [format.NumOps]int) {
-	for op := range at {
-		at[op] = -1
-		if format.Op(op).Valid() {
-			for i, a := range format.Op(op).Info().Args {
-				if a.Flags == format.OpenFlags {
-					at[op] = i
-				}
-			}
-		}
-	}
-	return at
-}()
-
-// Values of format.ReadWriteFlags.
-const (
-	rwfDsync  = 2
-	rwfSync   = 4
-	rwfAppend = 0x10
-)
-
 // opensFile reports whether an open that succeeded is known to have opened a
 // regular file: the recording says so, or the flags demand it.
 func opensFile(e *format.Event, flags int64) bool {

@@ -38,13 +38,16 @@ func (k ids) rename(e *format.Event) {
 		return
 	}
 	e.TID = int32(k.of(int64(e.TID)))
-	switch info := e.Op.Info(); {
-	case info.Effect == format.EffectFork:
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectFork:
 		e.Ret = k.of(e.Ret)
-	case e.Op == format.OpWait4:
-		e.Args[0], e.Ret = k.of(e.Args[0]), k.of(e.Ret)
-	case e.Op == format.OpWaitid:
-		e.Args[1], e.Args[5] = k.of(e.Args[1]), k.of(e.Args[5])
+	case format.EffectWait:
+		child := &e.Ret
+		if info.At.Child >= 0 {
+			child = &e.Args[info.At.Child]
+		}
+		pid := &e.Args[info.At.PID]
+		*pid, *child = k.of(*pid), k.of(*child)
 	}
 	if was := e.Renamed(); was > 0 {
 		n := *e.Notes

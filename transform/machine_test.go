@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/format/follow"
 	"pianola/replay/memfs"
 )
 
@@ -44,8 +43,8 @@ type open struct {
 // refuses reports whether O_DIRECT does not allow a call, nor calls between two
 // descriptors. The segments of a vector are taken to be aligned.
 func (m *machine) refuses(e *format.Event) bool {
-	sh, info := &follow.Shapes[e.Op], e.Op.Info()
-	if info.Class != format.ClassRead && info.Class != format.ClassWrite || e.Args[sh.Size] == 0 {
+	info := e.Op.Info()
+	if info.Class != format.ClassRead && info.Class != format.ClassWrite || e.Size() == 0 {
 		return false
 	}
 	direct := false
@@ -53,21 +52,21 @@ func (m *machine) refuses(e *format.Event) bool {
 		o := m.table(e)[e.Args[i]]
 		direct = direct || a.Kind == format.FD && o != nil && o.direct
 	}
-	if !direct || info.ArgIndex("outfd") >= 0 {
+	if !direct || info.At.OutFD >= 0 {
 		return direct
 	}
-	mode := m.call(unix.SYS_FCNTL, m.at(e, e.Args[sh.FD]), unix.F_GETFL, 0) & unix.O_ACCMODE
+	mode := m.call(unix.SYS_FCNTL, m.at(e, e.FD()), unix.F_GETFL, 0) & unix.O_ACCMODE
 	if mode == unix.O_WRONLY && info.Class == format.ClassRead || mode == unix.O_RDONLY && info.Class == format.ClassWrite {
 		return false // for another reason
 	}
-	at := m.call(unix.SYS_LSEEK, m.at(e, e.Args[sh.FD]), 0, unix.SEEK_CUR)
-	if sh.Offset >= 0 && e.Args[sh.Offset] >= 0 {
-		at = e.Args[sh.Offset]
+	at := m.call(unix.SYS_LSEEK, m.at(e, e.FD()), 0, unix.SEEK_CUR)
+	if e.Offset() >= 0 {
+		at = e.Offset()
 	}
-	if plain[e.Op] == e.Op {
+	if info.At.Buf >= 0 {
 		at |= e.Args[1]
 	}
-	return (at|e.Args[sh.Size])%alignment != 0
+	return (at|e.Size())%alignment != 0
 }
 
 func newMachine(t *testing.T) *machine {
@@ -264,9 +263,8 @@ func (m *machine) do(e *format.Event) int64 {
 		return m.call(unix.SYS_SENDFILE, m.at(e, a[0]), m.at(e, a[1]), 0, a[3])
 	case format.OpFcntl:
 		if o := m.table(e)[a[0]]; o != nil && a[1] == format.FSetfl {
-			flags := format.PipeFlags.FromNative(format.HostArch, uint64(uint32(a[2])))
-			o.direct = flags&format.DIRECT != 0
-			native, _ := format.PipeFlags.ToNative(format.HostArch, flags&^format.DIRECT)
+			o.direct = a[2]&format.DIRECT != 0
+			native, _ := format.OpenFlags.ToNative(format.HostArch, a[2]&^format.DIRECT)
 			a[2] = int64(native)
 		}
 		return m.call(unix.SYS_FCNTL, m.at(e, a[0]), a[1], a[2])

@@ -10,32 +10,11 @@ import (
 // plainOf returns the call that does the same as one that moves bytes between a
 // file and memory, but with one buffer; 0 for all others.
 func plainOf(e *format.Event) format.Op {
-	op := plain[e.Op]
-	if e.Op == format.OpPreadv2 || e.Op == format.OpPwritev2 {
-		switch {
-		case e.Args[5] != 0: // flags
-			return 0
-		case e.Args[3] == -1 && op == format.OpPread64:
-			return format.OpRead
-		case e.Args[3] == -1:
-			return format.OpWrite
-		}
+	info := e.Op.Info()
+	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || e.Word(format.ReadWriteFlags) != 0 {
+		return 0
 	}
-	return op
-}
-
-// plain holds, for the calls that move bytes between a file and memory, the
-// call that does the same with one buffer; 0 for all others.
-var plain = [format.NumOps]format.Op{
-	format.OpRead: format.OpRead, format.OpReadv: format.OpRead,
-	format.OpWrite: format.OpWrite, format.OpWritev: format.OpWrite,
-	format.OpPread64: format.OpPread64, format.OpPreadv: format.OpPread64, format.OpPreadv2: format.OpPread64,
-	format.OpPwrite64: format.OpPwrite64, format.OpPwritev: format.OpPwrite64, format.OpPwritev2: format.OpPwrite64,
-}
-
-// vector holds the call that does the same as a plain one with several buffers.
-var vector = map[format.Op]format.Op{
-	format.OpRead: format.OpReadv, format.OpWrite: format.OpWritev, format.OpPread64: format.OpPreadv, format.OpPwrite64: format.OpPwritev,
+	return format.Transfer(info.Class, info.At.Offset >= 0 && e.Offset() != -1, false)
 }
 
 const (
@@ -65,7 +44,7 @@ type run struct {
 	head  *entry // of reads: the first, which waits for the others
 }
 
-func (r *run) writes() bool { return r.op == format.OpWrite || r.op == format.OpPwrite64 }
+func (r *run) writes() bool { return r.op.Info().Class == format.ClassWrite }
 
 // merger merges adjacent reads and adjacent writes of a thread through a
 // descriptor. A run of reads becomes a read in the place of its first: reading
@@ -117,12 +96,12 @@ func (m *merger) event(s *staged, e *format.Event) error {
 // merges returns the plain operation of a call that may become part of a run, 0
 // for any other.
 func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
-	op, sh := plainOf(e), &follow.Shapes[e.Op]
+	op := plainOf(e)
 	if op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0 {
 		return 0
 	}
-	if op == format.OpWrite || op == format.OpPwrite64 {
-		if e.Ret != e.Args[sh.Size] || d.Flags&(format.SYNC|format.DSYNC) != 0 || d.Append() && op == format.OpPwrite64 {
+	if info := op.Info(); info.Class == format.ClassWrite {
+		if e.Ret != e.Size() || d.Flags&(format.SYNC|format.DSYNC) != 0 || d.Append() && info.At.Offset >= 0 {
 			return 0
 		}
 	}
@@ -132,18 +111,14 @@ func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
 // add makes an event that merges part of the run of its descriptor, or begins
 // one with it.
 func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Description, op format.Op) {
-	sh, count := &follow.Shapes[e.Op], int64(1)
-	if i := e.Op.Info().ArgIndex("count"); i >= 0 {
-		count = e.Args[i]
-	}
-	asked, at := e.Args[sh.Size], m.identity(d)
+	count, asked, at := e.Count(), e.Size(), m.identity(d)
 	from, to, ok := s.move(e, d)
-	writes := op == format.OpWrite || op == format.OpPwrite64
+	writes := op.Info().Class == format.ClassWrite
 	var r *run
 	for _, o := range slices.Clone(m.runs) {
 		switch {
 		case !m.same(o.at, at) || !writes && !o.writes() && o.at.serial != d.Serial:
-		case ok && o.at.serial == d.Serial && o.tid == e.TID && o.fd == e.Args[sh.FD] && o.op == op && o.next == from &&
+		case ok && o.at.serial == d.Serial && o.tid == e.TID && o.fd == e.FD() && o.op == op && o.next == from &&
 			o.asked+asked <= m.size && o.count+count <= m.segments && count > 0:
 			r = o
 		default:
@@ -158,7 +133,7 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 		if len(m.runs) == maxRuns {
 			m.close(s, m.runs[0], e)
 		}
-		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.Args[sh.FD], op: op, from: from, known: true}
+		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.FD(), op: op, from: from, known: true}
 		r.first.Off, r.first.Cut, r.first.Faults, r.first.Notes = 0, 0, 0, nil
 		if d.Flags&format.DIRECT != 0 {
 			r.first.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
@@ -182,11 +157,12 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 // absorbs takes a seek out that leads where the run of its descriptor is
 // anyway, and reports whether it did.
 func (m *merger) absorbs(s *staged, e *format.Event, d *follow.Description) bool {
-	if e.Op != format.OpLseek || d == nil || e.Args[2] != format.SeekSet && e.Args[2] != format.SeekCur {
+	whence := e.Word(format.Whence)
+	if e.Op.Info().Effect != format.EffectSeek || d == nil || whence != format.SeekSet && whence != format.SeekCur {
 		return false
 	}
 	for _, r := range m.runs {
-		if r.at.serial == d.Serial && r.tid == e.TID && r.next == e.Ret && (r.op == format.OpRead || r.op == format.OpWrite && !d.Append()) {
+		if r.at.serial == d.Serial && r.tid == e.TID && r.next == e.Ret && r.op.Info().At.Offset < 0 && !(r.writes() && d.Append()) {
 			s.push(e).verdict = Spare
 			m.last[e.TID] = e.End()
 			return true
@@ -231,20 +207,15 @@ func (m *merger) shape(e *format.Event, r *run) {
 		e.Dur = format.Unknown
 	}
 	if m.vectored && r.count > 1 {
-		e.Op = vector[r.op]
+		e.Op = format.Transfer(r.op.Info().Class, r.op.Info().At.Offset >= 0, true)
 	}
-	for i, a := range e.Op.Info().Args {
-		switch a.Name {
-		case "fd":
-			e.Args[i] = r.fd
-		case "buf", "iov":
-			e.Args[i] = buf
-		case "count":
-			e.Args[i] = r.count
-		case "size":
-			e.Args[i] = r.asked
-		case "offset":
-			e.Args[i] = r.from
+	at := &e.Op.Info().At
+	for _, arg := range [...]struct {
+		at    int8
+		value int64
+	}{{at.FD, r.fd}, {max(at.Buf, at.Vector), buf}, {at.Count, r.count}, {at.Size, r.asked}, {at.Offset, r.from}} {
+		if arg.at >= 0 {
+			e.Args[arg.at] = arg.value
 		}
 	}
 }

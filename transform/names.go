@@ -67,18 +67,18 @@ func (n *names) learn(t *follow.Thread, e *format.Event, d *follow.Description) 
 	if e.Failed() {
 		return
 	}
-	switch e.Op {
-	case format.OpRename, format.OpRenameat, format.OpRenameat2, format.OpLink, format.OpLinkat, format.OpSymlink, format.OpSymlinkat:
+	switch e.Op.Info().Effect {
+	case format.EffectRename, format.EffectLink, format.EffectSymlink:
 		n.tangled = true
-	case format.OpMmap:
-		if d != nil && e.Args[3]&format.MapAnonymous == 0 && len(n.mapped) < maxMapped && !n.isMapped(d) {
+	case format.EffectMap:
+		if d != nil && e.Word(format.MmapFlags)&format.MapAnonymous == 0 && len(n.mapped) < maxMapped && !n.isMapped(d) {
 			n.mapped = append(n.mapped, n.identity(d))
 		}
-	}
-	if e.Op.Info().Effect != format.EffectOpen {
-		return
-	}
-	if d := t.Table.At(e.Ret); d != nil {
+	case format.EffectOpen:
+		d := t.Table.At(e.Ret)
+		if d == nil {
+			return
+		}
 		if id, ok := d.Data.(*identity); ok {
 			*id = identity{d.Serial, d.File, inodeOf(e)}
 		} else {
@@ -105,23 +105,21 @@ func inodeOf(e *format.Event) inode {
 // touches reports whether an event must find a run done: it asks for what the
 // run changes, changes what the run asks for, or ends what the run needs.
 func (n *names) touches(e *format.Event, t *follow.Thread, f *follow.File, d *follow.Description, r *run) bool {
-	info := e.Op.Info()
-	switch e.Op {
-	case format.OpSync, format.OpSyncfs:
+	switch e.Op.Info().Effect {
+	case format.EffectSyncAll:
 		return r.writes()
-	case format.OpFadvise64, format.OpReadahead:
+	case format.EffectAdvise:
 		if !r.writes() {
 			return false
 		}
-	case format.OpTruncate, format.OpIoctl:
-		return true // by a name that can be any file's, or about two files
-	}
-	if info.ArgIndex("outfd") >= 0 {
-		return true
-	}
-	switch info.Effect {
+	case format.EffectCopy, format.EffectRange:
+		return true // about two files
+	case format.EffectTruncate:
+		if d == nil {
+			return true // by a name that can be any file's
+		}
 	case format.EffectFork:
-		if i := info.ArgIndex("flags"); i >= 0 && e.Args[i]&format.CloneThread != 0 {
+		if e.CloneFlags()&format.CloneThread != 0 {
 			return false
 		}
 		fallthrough

@@ -101,7 +101,7 @@ func bound(e *format.Event) bool {
 	case format.EffectClose, format.EffectDup:
 		return true
 	case format.EffectFcntl:
-		return e.Args[1] == format.FSetfd || e.Args[1] == format.FSetfl || e.Args[1] == format.FDupfd || e.Args[1] == format.FDupfdCloexec
+		return e.Copies() || e.Args[1] == format.FSetfd || e.Args[1] == format.FSetfl
 	}
 	return false
 }
@@ -109,10 +109,10 @@ func bound(e *format.Event) bool {
 // replaces reports whether an event closes a descriptor that is used, because
 // another takes its number.
 func replaces(t *follow.Thread, e *format.Event) bool {
-	if e.Op != format.OpDup2 && e.Op != format.OpDup3 || e.Failed() || e.Args[0] == e.Args[1] {
+	if e.NewFD() < 0 || e.Failed() || e.NewFD() == e.FD() {
 		return false
 	}
-	u := useOf(t.Table.At(e.Args[1]))
+	u := useOf(t.Table.At(e.NewFD()))
 	return u != nil && u.wanted
 }
 
@@ -120,13 +120,10 @@ func replaces(t *follow.Thread, e *format.Event) bool {
 func (o *only) wants(t *follow.Thread, e *format.Event, f *follow.File) bool {
 	command, _, _ := strings.Cut(t.Process.Command, " ")
 	subject := filter.Subject{
-		Thread: e.TID, Process: t.Process.ID, Op: e.Op, Size: -1, Result: e.Ret, Duration: e.Dur, Time: e.Start,
+		Thread: e.TID, Process: t.Process.ID, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start,
 	}
 	if command != "" {
 		subject.Command = path.Base(command)
-	}
-	if i := follow.Shapes[e.Op].Size; i >= 0 {
-		subject.Size = e.Args[i]
 	}
 	if f != nil && strings.HasPrefix(f.Name, "/") {
 		subject.Path = f.Name
@@ -136,8 +133,7 @@ func (o *only) wants(t *follow.Thread, e *format.Event, f *follow.File) bool {
 
 // creates reports whether an open made its file: such a name is there for all.
 func creates(e *format.Event) bool {
-	at := openFlags[e.Op]
-	if e.Op != format.OpCreat && (at < 0 || e.Args[at]&format.CREAT == 0) {
+	if e.OpenFlags()&format.CREAT == 0 {
 		return false
 	}
 	return e.FileType() == format.TypeUnknown || e.Notes.Known(format.NotedNew)
@@ -147,19 +143,11 @@ func creates(e *format.Event) bool {
 // processes, or makes, removes or moves names, or sets where names begin.
 func needed(e *format.Event) bool {
 	switch info := e.Op.Info(); info.Effect {
-	case format.EffectNone:
-		return !e.Failed() && (changesNames[e.Op] || info.Class == format.ClassProcess)
 	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
 		return false
+	default:
+		return info.Effect.ChangesTables() || !e.Failed() && (info.Effect.ChangesNames() || info.Class == format.ClassProcess)
 	}
-	return true
-}
-
-// changesNames are the operations that make, remove or move names.
-var changesNames = [format.NumOps]bool{
-	format.OpMkdir: true, format.OpMkdirat: true, format.OpRmdir: true, format.OpUnlink: true, format.OpUnlinkat: true,
-	format.OpRename: true, format.OpRenameat: true, format.OpRenameat2: true, format.OpLink: true, format.OpLinkat: true,
-	format.OpSymlink: true, format.OpSymlinkat: true, format.OpMknod: true, format.OpMknodat: true,
 }
 
 // useOf returns what is known of a description, nil for none.

@@ -16,35 +16,27 @@ type move func(path string) string
 // rename gives an event the names that its files are to have. s follows the
 // event as it was. Where a name is relative it stays so, if it leads there.
 func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) {
-	info, n, dir := was.Op.Info(), 0, -1
-	for i, a := range info.Args {
-		switch {
-		case a.Kind == format.DirFD:
-			dir = i
-		case a.Kind == format.Path:
-			if name := was.Str[n]; len(name) > 0 {
-				if moved := m.name(s, t, was, n, dir); moved != nil {
-					en.Str[n] = moved
-				}
-			}
-			n, dir = n+1, -1
-		case a.Kind == format.Text:
-			if a.Name == "target" && was.Str[n] != nil {
-				en.Str[n] = []byte(m.absolute(string(was.Str[n])))
-			}
-			n++
+	info := was.Op.Info()
+	for n, p := range info.At.Paths {
+		if len(was.Path(n)) == 0 {
+			continue
 		}
+		if moved := m.name(s, t, was, n); moved != nil {
+			en.Str[p.Str] = moved
+		}
+	}
+	if at := info.At.Text; info.Effect == format.EffectSymlink && was.Str[at] != nil {
+		en.Str[at] = []byte(m.absolute(string(was.Str[at])))
 	}
 	if was.Notes.Known(format.NotedTarget) {
 		en.notes.Target = []byte(m.absolute(string(was.Notes.Target)))
 	}
 }
 
-// name returns the name that string n of an event is to be, nil where that is
-// what it was. dir is the place of the descriptor that it is relative to, -1 for
-// the working directory.
-func (m move) name(s *staged, t *follow.Thread, was *format.Event, n, dir int) []byte {
-	name := was.Str[n]
+// name returns the name that the n-th path of an event is to be, nil where that
+// is what it was.
+func (m move) name(s *staged, t *follow.Thread, was *format.Event, n int) []byte {
+	name := was.Path(n)
 	to := string(s.Path(t, was, n))
 	if !strings.HasPrefix(to, "/") {
 		return nil // from a directory that is not known
@@ -52,8 +44,8 @@ func (m move) name(s *staged, t *follow.Thread, was *format.Event, n, dir int) [
 	moved := m(to)
 	if name[0] != '/' {
 		from := t.Dir()
-		if dir >= 0 && was.Args[dir] != format.AtFDCWD {
-			from = t.Table.At(was.Args[dir]).File.Name
+		if fd := was.Dir(n); fd != format.AtFDCWD {
+			from = t.Table.At(fd).File.Name
 		}
 		if path.Join(m(path.Clean(from)), string(name)) == moved {
 			return nil

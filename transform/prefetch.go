@@ -95,7 +95,7 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 		recentOf(d.File).add(from, to)
 	}
 	s.Apply(t, e, f, d)
-	if e.Op.Info().Effect != format.EffectNone && !e.Failed() {
+	if e.Op.Info().Effect.ChangesTables() && !e.Failed() {
 		p.givers = append(p.givers, giver{here, t.Table})
 		if half := len(p.givers) / 2; p.givers[half].number < s.first.number {
 			p.givers = append(p.givers[:0], p.givers[half:]...)
@@ -106,11 +106,11 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 
 // announced returns the range that the application announces by an event itself.
 func announced(e *format.Event, d *follow.Description) (from, to int64, ok bool) {
-	if d == nil || e.Failed() || e.Op != format.OpReadahead && (e.Op != format.OpFadvise64 || e.Args[3] != willNeed) {
+	if d == nil || e.Failed() || e.Op != format.OpReadahead && (e.Word(format.FadviseAdvice) != willNeed) {
 		return 0, 0, false
 	}
-	from, to = e.Args[1], sum(e.Args[1], e.Args[2])
-	if e.Op == format.OpFadvise64 && e.Args[2] == 0 {
+	from, to = e.Offset(), sum(e.Offset(), e.Size())
+	if e.Op == format.OpFadvise64 && e.Size() == 0 {
 		to = math.MaxInt64 // the rest of the file
 	}
 	return from, to, isFile(d) && 0 <= from && from < to
@@ -125,7 +125,7 @@ func firstFrom(marks []mark, number int64) int {
 func (p *prefetch) announce(s *staged, t *follow.Thread, tr *trail, from, to int64) {
 	here := len(tr.marks) - 1
 	read := tr.marks[here].entry
-	fd := read.Args[follow.Shapes[read.Op].FD]
+	fd := read.FD()
 	earliest := firstFrom(tr.marks, p.given(s, t, fd))
 	at, due := max(here-p.events, earliest), tr.marks[here].start()-p.time
 	if p.time > 0 {

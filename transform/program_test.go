@@ -178,7 +178,7 @@ func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
 	buf := p.streams[o]
 	if o.direct {
 		size, off = (size+alignment-1)&^(alignment-1), off&^(alignment-1)
-		if plain[op] != op {
+		if op.Info().At.Vector >= 0 {
 			buf += 40 // a vector lies anywhere
 		}
 	}
@@ -193,7 +193,7 @@ func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
 		case 0, 1:
 			e.Args[3] = -1
 		case 2:
-			e.Args[5] = rwfDsync
+			e.Args[5] = format.RwfDsync
 		}
 	default:
 		e.Args = [format.MaxArgs]int64{fd, buf, size, off}

@@ -62,7 +62,7 @@ func (size readahead) read(s *staged, en *entry, d *follow.Description, from, to
 		return
 	}
 	ask := format.Event{Op: format.OpReadahead, TID: en.TID, Start: en.End(), Dur: format.Unknown}
-	ask.Args = [format.MaxArgs]int64{en.Args[follow.Shapes[en.Op].FD], r.ahead, to + int64(size) - r.ahead}
+	ask.Args = [format.MaxArgs]int64{en.FD(), r.ahead, to + int64(size) - r.ahead}
 	r.ahead = to + int64(size)
 	s.put(&ask)
 }

@@ -128,38 +128,24 @@ func (r *session) event(s *staged, e *format.Event) error {
 
 // remember notes which names an event makes, moves and removes.
 func (r *session) remember(s *staged, t *follow.Thread, f *follow.File, e *format.Event) {
-	var paths []string
-	for i, n := 0, 0; i < len(e.Op.Info().Args); i++ {
-		a := e.Op.Info().Args[i]
-		if a.Kind == format.Path && (changesNames[e.Op] || e.Op.Info().Effect == format.EffectOpen) {
-			paths = append(paths, string(s.Path(t, e, n)))
-		}
-		if a.Kind.IsString() {
-			n++
-		}
-	}
 	known := f != nil && f.Data != nil
 	if f != nil {
 		f.Data = r // the name has been there
 	}
-	if len(paths) == 0 {
-		return
-	}
-	name := paths[len(paths)-1]
-	switch e.Op {
-	case format.OpUnlink, format.OpUnlinkat, format.OpRmdir:
-		delete(r.made, name)
-	case format.OpRename, format.OpRenameat, format.OpRenameat2:
-		r.renamed(paths[0], name)
-	case format.OpMkdir, format.OpMkdirat:
-		r.make(name, true)
-	case format.OpLink, format.OpLinkat, format.OpSymlink, format.OpSymlinkat, format.OpMknod, format.OpMknodat:
-		r.make(name, false)
-	default:
+	path := func(n int) string { return string(s.Path(t, e, n)) }
+	switch effect := e.Op.Info().Effect; effect {
+	case format.EffectUnlink, format.EffectRmdir:
+		delete(r.made, path(0))
+	case format.EffectRename:
+		r.renamed(path(0), path(1))
+	case format.EffectMkdir, format.EffectSymlink, format.EffectMknod:
+		r.make(path(0), effect == format.EffectMkdir)
+	case format.EffectLink:
+		r.make(path(1), false)
+	case format.EffectOpen:
 		noted := e.FileType() != format.TypeUnknown
-		unnamed := openFlags[e.Op] >= 0 && e.Args[openFlags[e.Op]]&format.TMPFILE != 0
-		if creates(e) && (noted || !known) && !unnamed {
-			r.make(name, false)
+		if creates(e) && (noted || !known) && e.OpenFlags()&format.TMPFILE == 0 {
+			r.make(path(0), false)
 		}
 	}
 }

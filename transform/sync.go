@@ -40,13 +40,17 @@ func newSync(arg string) (Func, error) {
 // unsynced takes from an event what makes data durable. A sync goes with the time
 // that it took, also where it failed.
 func unsynced(_ *format.Header, e *format.Event) Verdict {
-	switch at := openFlags[e.Op]; {
-	case e.Op.Info().Class == format.ClassSync && e.Op != format.OpMsync:
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectSync, format.EffectSyncAll:
 		return Spare
-	case at >= 0:
-		e.Args[at] &^= format.SYNC | format.DSYNC
-	case e.Op == format.OpPwritev2:
-		e.Args[5] &^= rwfDsync | rwfSync
+	case format.EffectOpen:
+		if at := info.At.OpenFlags; at >= 0 {
+			e.Args[at] &^= format.SYNC | format.DSYNC
+		}
+	case format.EffectWrite:
+		if at := info.At.Flags; at >= 0 {
+			e.Args[at] &^= format.RwfDsync | format.RwfSync
+		}
 	}
 	return Keep
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"strings"
-
-	"pianola/format"
 )
 
 const (
@@ -117,15 +115,3 @@ const (
 	wordRet
 	wordArgs
 )
-
-// stringArgs has, by operation, a bit for each argument that is a string.
-var stringArgs = func() (m [format.NumOps]uint8) {
-	for op := format.OpNone + 1; op.Valid(); op++ {
-		for i, a := range op.Info().Args {
-			if a.Kind.IsString() {
-				m[op] |= 1 << i
-			}
-		}
-	}
-	return m
-}()

@@ -10,36 +10,31 @@ import (
 
 // apply returns what an event is about, and follows what it does.
 func (f *files) apply(e *format.Event) (s step) {
-	sh := &shapes[e.Op]
 	t := f.table(e.TID)
-	in, out := t.at(e, sh.fd), t.at(e, sh.outFD)
+	in, out := t.at(e, e.FD()), t.at(e, e.OutFD())
 	s.file, s.outFile = in.of(), out.of()
-	switch class := e.Op.Info().Class; {
-	case e.Ret == format.NoResult || e.Failed():
-		// Only close does something nevertheless, and exit never returns.
-		if e.Op != format.OpClose && e.Op != format.OpExit && e.Op != format.OpExitGroup {
+	effect := e.Op.Info().Effect
+	if e.Ret == format.NoResult || e.Failed() {
+		switch effect { // Only close does something nevertheless, and exit never returns.
+		case format.EffectClose, format.EffectExit, format.EffectExitGroup:
+		default:
 			return s
 		}
-	case sh.outFD >= 0:
-		s.read = in.move(e, sh.offset, false)
-		s.written = out.move(e, sh.outOffset, true)
-		return s
-	case class == format.ClassRead:
-		s.read = in.move(e, sh.offset, false)
-		return s
-	case class == format.ClassWrite:
-		s.written = in.move(e, sh.offset, true)
-		return s
 	}
-	switch e.Op.Info().Effect {
-	case format.EffectNone:
-		f.change(e, in)
+	switch effect {
+	case format.EffectRead:
+		s.read = in.move(e, e.Offset(), false)
+	case format.EffectWrite:
+		s.written = in.move(e, e.Offset(), true)
+	case format.EffectCopy:
+		s.read = in.move(e, e.Offset(), false)
+		s.written = out.move(e, e.OutOffset(), true)
 	case format.EffectOpen:
-		if sh.paths[0] >= 0 && sh.flags >= 0 {
-			s.file = f.open(t, e, e.Args[sh.flags])
+		if e.Path(0) != nil {
+			s.file = f.open(t, e, e.OpenFlags())
 		}
 	case format.EffectClose:
-		f.close(t, int32(e.Args[0]))
+		f.close(t, int32(e.FD()))
 	case format.EffectCloseRange:
 		f.closeRange(t, e)
 	case format.EffectDup, format.EffectFcntl:
@@ -65,20 +60,18 @@ func (f *files) apply(e *format.Event) (s step) {
 		for _, i := range f.members[f.process(e.TID)] {
 			f.exit(i)
 		}
+	default:
+		f.change(e, in)
 	}
 	return s
 }
 
-// at returns what the descriptor at an argument leads to.
-func (t *table) at(e *format.Event, arg int8) *description {
-	if arg < 0 {
-		return nil
-	}
-	fd := int32(e.Args[arg])
-	if d, ok := t.late[fd]; ok && e.Op == format.OpClose {
+// at returns what a descriptor of an event leads to.
+func (t *table) at(e *format.Event, fd int64) *description {
+	if d, ok := t.late[int32(fd)]; ok && e.Op.Info().Effect == format.EffectClose {
 		return d.description
 	}
-	return t.fds[fd].description
+	return t.fds[int32(fd)].description
 }
 
 func (d *description) of() *file {
@@ -90,16 +83,16 @@ func (d *description) of() *file {
 
 // move moves as many bytes as the result, which is no error, says. At the end
 // of a file these are none.
-func (d *description) move(e *format.Event, offsetArg int8, write bool) moved {
+func (d *description) move(e *format.Event, offset int64, write bool) moved {
 	if d == nil {
 		return moved{}
 	}
 	m := moved{file: d.file, offset: d.offset, bytes: e.Ret}
-	given := offsetArg >= 0 && e.Args[offsetArg] >= 0
+	given := offset >= 0
 	if given {
-		m.offset = e.Args[offsetArg]
+		m.offset = offset
 	}
-	if write && (d.append || e.Op == format.OpPwritev2 && e.Args[5]&rwfAppend != 0) {
+	if write && (d.append || e.Word(format.ReadWriteFlags)&format.RwfAppend != 0) {
 		m.offset = d.file.length
 	}
 	if !given {
@@ -111,39 +104,32 @@ func (d *description) move(e *format.Event, offsetArg int8, write bool) moved {
 	return m
 }
 
-// rwfAppend and fallocKeepSize are values of format.ReadWriteFlags and
-// format.FallocateMode.
-const (
-	rwfAppend      = 0x10
-	fallocKeepSize = 1
-)
-
 // change follows the calls that change offsets, sizes and names.
 func (f *files) change(e *format.Event, d *description) {
-	switch e.Op {
-	case format.OpLseek:
+	path, to := plain(e.Path(0)), plain(e.Path(1))
+	switch e.Op.Info().Effect {
+	case format.EffectSeek:
 		if d != nil {
 			d.offset = e.Ret
 		}
-	case format.OpFtruncate:
-		if d != nil {
-			d.file.length = e.Args[1]
+	case format.EffectTruncate:
+		if path != nil {
+			f.lookup(path).length = e.Size()
+		} else if d != nil {
+			d.file.length = e.Size()
 		}
-	case format.OpTruncate:
-		f.lookup(plain(e.Str[0])).length = e.Args[1]
-	case format.OpFallocate:
-		if d != nil && e.Args[1]&fallocKeepSize == 0 {
-			d.file.length = max(d.file.length, e.Args[2]+e.Args[3])
+	case format.EffectAllocate:
+		if d != nil && e.Word(format.FallocateMode)&format.FallocKeepSize == 0 {
+			d.file.length = max(d.file.length, e.Offset()+e.Size())
 		}
-	case format.OpMkdir:
-		f.lookup(plain(e.Str[0])).dir = true
-	case format.OpUnlink, format.OpRmdir:
-		f.forget(string(plain(e.Str[0])))
-	case format.OpRename, format.OpRenameat2:
-		exchange := e.Op == format.OpRenameat2 && e.Args[4]&format.RenameExchange != 0
-		f.rename(string(plain(e.Str[0])), string(plain(e.Str[1])), exchange)
-	case format.OpLink:
-		f.name(string(plain(e.Str[1])), f.lookup(plain(e.Str[0])))
+	case format.EffectMkdir:
+		f.lookup(path).dir = true
+	case format.EffectUnlink, format.EffectRmdir:
+		f.forget(string(path))
+	case format.EffectRename:
+		f.rename(string(path), string(to), e.Exchanges())
+	case format.EffectLink:
+		f.name(string(to), f.lookup(path))
 	}
 }
 
@@ -162,7 +148,7 @@ func (f *files) open(t *table, e *format.Event, flags int64) *file {
 		at.length = 0
 	}
 	d := &description{file: at, append: flags&format.APPEND != 0, bare: flags&format.PATH != 0}
-	f.set(t, int32(e.Ret), descriptor{d, flags&format.CLOEXEC != 0})
+	f.set(t, int32(e.Ret), descriptor{d, e.Cloexec()})
 	return at
 }
 
@@ -187,34 +173,21 @@ func (f *files) dup(t *table, e *format.Event, from *description) {
 	if from == nil {
 		return
 	}
-	cloexec := false
-	switch e.Op {
-	case format.OpDup3:
-		cloexec = e.Args[2]&format.CLOEXEC != 0
-		fallthrough
-	case format.OpDup2:
-		if e.Args[0] == e.Args[1] {
-			return
-		}
-		f.close(t, int32(e.Args[1]))
-	case format.OpFcntl:
-		fd := int32(e.Args[0])
+	switch {
+	case !e.Copies():
 		switch e.Args[1] {
 		case format.FSetfd:
-			t.fds[fd] = descriptor{from, e.Args[2]&1 != 0}
-			return
+			t.fds[int32(e.FD())] = descriptor{from, e.Args[2]&1 != 0}
 		case format.FSetfl:
-			// The argument is a native word; O_APPEND is the same everywhere.
-			from.append = format.OpenFlags.FromNative(format.AMD64, uint64(e.Args[2]))&format.APPEND != 0
-			return
-		case format.FDupfdCloexec:
-			cloexec = true
-		case format.FDupfd:
-		default:
-			return
+			from.append = e.Args[2]&format.APPEND != 0
 		}
+		return
+	case e.NewFD() == e.FD():
+		return
+	case e.NewFD() >= 0:
+		f.close(t, int32(e.NewFD()))
 	}
-	f.set(t, int32(e.Ret), descriptor{from, cloexec})
+	f.set(t, int32(e.Ret), descriptor{from, e.Cloexec()})
 }
 
 // fork gives the thread that a clone made its table.
@@ -223,8 +196,7 @@ func (f *files) fork(t *table, e *format.Event) {
 	if i < 0 || i >= int64(len(f.tables)) || f.tables[i] != nil {
 		return
 	}
-	shared := e.Op.Info().ArgIndex("flags") == 0 && e.Args[0]&format.CloneFiles != 0
-	if !shared {
+	if e.CloneFlags()&format.CloneFiles == 0 {
 		t = f.copied(t)
 	}
 	t.threads++

@@ -209,3 +209,17 @@ func anyNumber(rnd *rand.Rand) int64 {
 	}
 	return rnd.Int64N(1 << 20)
 }
+
+// A descriptor that fcntl makes append writes to the end of the file, and strace
+// shows the flags.
+func TestAppendBySetFlags(t *testing.T) {
+	h, events := parsed(t, bytes.NewReader([]byte("openm ( a 34 420 ) = 3\nwrite ( 3 100 ) = 100\nfcntl ( 3 4 10 ) = 0\nlseek ( 3 0 0 ) = 0\nwrite ( 3 7 ) = 7\n")))
+	f := newFiles(h)
+	f.start()
+	var last step
+	for i := range events {
+		last = f.apply(&events[i])
+	}
+	require.Equal(t, int64(100), last.written.offset)
+	require.Contains(t, string(exported(t, "strace", h, events)), "fcntl(3, F_SETFL, O_WRONLY|O_APPEND) = 0")
+}

@@ -6,53 +6,6 @@ import (
 	"pianola/format"
 )
 
-// shape says where the arguments of an operation stand that matter to a table
-// or to fio, -1 for none.
-type shape struct {
-	fd, outFD, offset, outOffset, size, flags, mode int8
-	paths                                           [2]int8 // places in Event.Str
-}
-
-// shapes holds the shape of every operation, by the names and kinds of its
-// arguments.
-var shapes = func() (t [format.NumOps]shape) {
-	for op := range t {
-		s := shape{-1, -1, -1, -1, -1, -1, -1, [2]int8{-1, -1}}
-		if !format.Op(op).Valid() {
-			t[op] = s
-			continue
-		}
-		str, paths := int8(0), 0
-		for k, a := range format.Op(op).Info().Args {
-			at := int8(k)
-			switch {
-			case a.Kind == format.Path:
-				s.paths[paths] = str
-				paths++
-			case a.Name == "fd":
-				s.fd = at
-			case a.Name == "outfd":
-				s.outFD = at
-			case a.Name == "offset", a.Name == "inoffset":
-				s.offset = at
-			case a.Name == "outoffset":
-				s.outOffset = at
-			case a.Name == "size":
-				s.size = at
-			case a.Kind == format.Flags && a.Name == "flags":
-				s.flags = at
-			case a.Kind == format.Mode, a.Kind == format.OptMode:
-				s.mode = at
-			}
-			if a.Kind.IsString() {
-				str++
-			}
-		}
-		t[op] = s
-	}
-	return t
-}()
-
 // file is a file of the trace, whatever it is called at the moment.
 type file struct {
 	path   string // its last name

@@ -92,7 +92,8 @@ func (r *row) argument(column int, arg int8, e *format.Event) {
 // set fills the row with an event.
 func (r *row) set(e *format.Event) {
 	r.columns, r.shown = [numColumns]value{}, 0
-	info, sh := e.Op.Info(), &shapes[e.Op]
+	info := e.Op.Info()
+	at := &info.At
 	r.number(colThread, int64(e.TID))
 	r.number(colProcess, int64(r.files.process(e.TID)))
 	r.number(colIndex, r.index(e.TID))
@@ -110,16 +111,16 @@ func (r *row) set(e *format.Event) {
 	case e.Ret != format.NoResult:
 		r.number(colResult, e.Ret)
 	}
-	r.argument(colFD, sh.fd, e)
-	r.argument(colOffset, sh.offset, e)
-	r.argument(colSize, sh.size, e)
-	if sh.mode >= 0 && (info.Args[sh.mode].Kind == format.Mode || format.HasMode(e.Args[sh.mode-1])) {
-		r.argument(colMode, sh.mode, e)
+	r.argument(colFD, at.FD, e)
+	r.argument(colOffset, at.Offset, e)
+	r.argument(colSize, at.Size, e)
+	if k := at.Mode; k >= 0 && (info.Args[k].Kind == format.Mode || format.HasMode(e.Args[k-1])) {
+		r.argument(colMode, k, e)
 	}
-	if sh.flags >= 0 {
-		r.flags = info.Args[sh.flags].Flags.Append(r.flags[:0], e.Args[sh.flags])
+	if k := at.Flags; k >= 0 {
+		r.flags = info.Args[k].Flags.Append(r.flags[:0], e.Args[k])
 		r.text(colFlags, r.flags)
-		r.shown |= 1 << sh.flags
+		r.shown |= 1 << k
 	}
 
 	s := r.files.apply(e)
@@ -127,16 +128,16 @@ func (r *row) set(e *format.Event) {
 		r.number(colOffset, s.read.offset)
 	} else if s.written.file != nil && s.outFile == nil {
 		r.number(colOffset, s.written.offset)
-	} else if r.columns[colOffset].n < 0 && sh.outOffset >= 0 {
+	} else if r.columns[colOffset].n < 0 && at.OutOffset >= 0 {
 		r.columns[colOffset] = value{} // a NULL pointer
 	}
 	for i, column := range [...]int{colPath, colPath2} {
-		at := [...]*file{s.file, s.outFile}[i]
-		switch k := sh.paths[i]; {
-		case k >= 0 && e.Str[k] != nil:
-			r.text(column, plain(e.Str[k]))
-		case at != nil && (sh.fd >= 0 || i == 1):
-			r.paths[i] = append(r.paths[i][:0], at.path...)
+		leads := [...]*file{s.file, s.outFile}[i]
+		switch path := e.Path(i); {
+		case path != nil:
+			r.text(column, plain(path))
+		case leads != nil && (at.FD >= 0 || i == 1):
+			r.paths[i] = append(r.paths[i][:0], leads.path...)
 			r.text(column, r.paths[i])
 		}
 	}

@@ -73,30 +73,8 @@ func appendStraceResult(dst []byte, e *format.Event) []byte {
 	return append(append(append(dst, " ("...), format.ErrnoText(int(-e.Ret))...), ')')
 }
 
-// forms are the calls that strace shows otherwise than the table names them:
-// what is canonical only, and what it shows as structs. In a form a verb
-// stands for an argument, by its number.
-//
-//	%0      as its kind is shown
-//	%p0     an offset behind a pointer: [4096], NULL if negative
-var forms = [format.NumOps]string{
-	format.OpOpenm:         "open(%0, %1, %2)",
-	format.OpFstatx:        `statx(%0, "", %1, %2, %3)`,
-	format.OpUtimens:       "utimensat(AT_FDCWD, %0, %1, %2)",
-	format.OpFutimens:      "utimensat(%0, NULL, %1, 0)",
-	format.OpReadv:         "readv(%0, [{iov_base=%1, iov_len=%3}, ...], %2)",
-	format.OpWritev:        "writev(%0, [{iov_base=%1, iov_len=%3}, ...], %2)",
-	format.OpPreadv:        "preadv(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3)",
-	format.OpPwritev:       "pwritev(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3)",
-	format.OpPreadv2:       "preadv2(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3, %5)",
-	format.OpPwritev2:      "pwritev2(%0, [{iov_base=%1, iov_len=%4}, ...], %2, %3, %5)",
-	format.OpClone:         "clone(child_stack=NULL, flags=%0)",
-	format.OpCopyFileRange: "copy_file_range(%0, %p1, %2, %p3, %4, %5)",
-	format.OpSplice:        "splice(%0, %p1, %2, %p3, %4, %5)",
-	format.OpSendfile:      "sendfile(%0, %1, %p2, %3)",
-}
-
-// fcntlForms and ioctlForms are forms by the command, their second argument.
+// fcntlForms and ioctlForms are how strace shows calls, by the command, which is
+// their second argument. %0 stands for the first argument.
 var (
 	fcntlForms = map[int64]string{
 		1: "fcntl(%0, %1)", 3: "fcntl(%0, %1)",
@@ -111,35 +89,23 @@ var (
 
 const lockForm = "fcntl(%0, %1, {l_type=%3, l_whence=SEEK_SET, l_start=%4, l_len=%5})"
 
-// formOf returns the form of a call, "" for that of the table.
+// formOf returns the form of a call, "" for that of its row.
 func formOf(e *format.Event) string {
-	switch e.Op {
-	case format.OpFcntl:
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectFcntl:
 		return fcntlForms[e.Args[1]]
-	case format.OpIoctl:
+	case format.EffectRange:
 		return ioctlForms[e.Args[1]]
+	default:
+		return info.Strace
 	}
-	return forms[e.Op]
 }
 
 // appendCall appends the name and the arguments of a call.
 func appendCall(dst []byte, e *format.Event) []byte {
-	info, form := e.Op.Info(), formOf(e)
+	form := formOf(e)
 	if form == "" {
-		dst = append(append(dst, info.Name...), '(')
-		for k := range info.Args {
-			if info.Args[k].Kind == format.OptMode && !format.HasMode(e.Args[k-1]) {
-				continue
-			}
-			if e.Op == format.OpFcntl && k > 2 || e.Op == format.OpIoctl && k > 2 || e.Op == format.OpWaitid && k > 4 {
-				break // what the recorder adds
-			}
-			if k > 0 {
-				dst = append(dst, ", "...)
-			}
-			dst = appendArg(dst, e, k)
-		}
-		return append(dst, ')')
+		return appendRow(dst, e)
 	}
 	for i := 0; i < len(form); i++ {
 		if form[i] != '%' {
@@ -147,18 +113,37 @@ func appendCall(dst []byte, e *format.Event) []byte {
 			continue
 		}
 		i++
-		if form[i] != 'p' {
-			dst = appendArg(dst, e, int(form[i]-'0'))
-			continue
-		}
-		i++
-		if v := e.Args[form[i]-'0']; v < 0 {
-			dst = append(dst, "NULL"...)
-		} else {
-			dst = append(strconv.AppendInt(append(dst, '['), v, 10), ']')
-		}
+		dst = appendArg(dst, e, int(form[i]-'0'))
 	}
 	return dst
+}
+
+// appendRow appends a call as its row says: without what the recorder adds. A
+// vector holds the size, which strace shows in its first element.
+func appendRow(dst []byte, e *format.Event) []byte {
+	info := e.Op.Info()
+	dst = append(append(dst, info.Name...), '(')
+	for k := range info.Args {
+		a, read := &info.Args[k], info.Synthetic>>k&1 != 0
+		switch {
+		case a.Opt, a.Kind == format.OptMode && !format.HasMode(e.Args[k-1]), a.Kind == format.Size && read:
+			continue
+		case k > 0:
+			dst = append(dst, ", "...)
+		}
+		switch v := e.Args[k]; {
+		case int8(k) == info.At.Vector:
+			dst = appendArg(append(dst, "[{iov_base="...), e, k)
+			dst = append(strconv.AppendInt(append(dst, ", iov_len="...), e.Size(), 10), "}, ...]"...)
+		case a.Kind == format.Offset && read && v < 0:
+			dst = append(dst, "NULL"...)
+		case a.Kind == format.Offset && read:
+			dst = append(strconv.AppendInt(append(dst, '['), v, 10), ']')
+		default:
+			dst = appendArg(dst, e, k)
+		}
+	}
+	return append(dst, ')')
 }
 
 // appendArg appends an argument as its kind is shown.
@@ -189,6 +174,10 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 	case format.DirFD:
 		if v == format.AtFDCWD {
 			return append(dst, "AT_FDCWD"...)
+		}
+	case format.Int:
+		if set := info.FlagsOf(e, k); set != nil {
+			return set.Append(dst, v)
 		}
 	case format.FDPair:
 		dst = strconv.AppendInt(append(dst, '['), int64(int32(v)), 10)

@@ -74,6 +74,9 @@ func random(rnd *rand.Rand, op format.Op) format.Event {
 			e.Args[k] = format.AtFDCWD
 		case format.FD, format.Count, format.Int:
 			e.Args[k] = rnd.Int64N(1 << 20)
+			if set := op.Info().FlagsOf(&e, k); set != nil {
+				e.Args[k] = set.FromNative(format.HostArch, uint64(e.Args[k]))
+			}
 		default:
 			if !a.Opt {
 				e.Args[k] = rnd.Int64N(1 << 40)

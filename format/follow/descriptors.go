@@ -42,7 +42,6 @@ type Table struct {
 
 // descriptors gives out tables and descriptions.
 type descriptors struct {
-	arch   format.Arch  // that of the flags that fcntl sets
 	slots  int          // of all tables
 	opened int64        // descriptions so far
 	free   *Description // those that nothing leads to any more
@@ -205,33 +204,22 @@ func (fl *Follower) leave(t *Table) {
 // copyTo makes a descriptor lead where d does. What it led to before is closed
 // if the call says so.
 func (fl *Follower) copyTo(t *Table, e *format.Event, d *Description) {
-	cloexec := false
-	switch e.Op {
-	case format.OpDup3:
-		cloexec = e.Args[2]&format.CLOEXEC != 0
-		fallthrough
-	case format.OpDup2:
-		if e.Args[0] == e.Args[1] {
-			return
+	switch fd := e.FD(); {
+	case !e.Copies():
+		switch e.Args[1] {
+		case format.FSetfd:
+			t.slots[fd].cloexec = e.Args[2]&1 != 0
+		case format.FSetfl:
+			d.Flags = d.Flags&^settable | e.Args[2]&settable
 		}
+		return
+	case e.NewFD() == fd:
+		return
+	case e.NewFD() >= 0:
 		if old := t.At(e.Ret); old != nil {
 			t.slots[e.Ret] = slot{}
 			fl.drop(old)
 		}
-	case format.OpFcntl:
-		switch fd := e.Args[0]; e.Args[1] {
-		case format.FSetfd:
-			t.slots[fd].cloexec = e.Args[2]&1 != 0
-			return
-		case format.FSetfl:
-			d.Flags = d.Flags&^settable | format.PipeFlags.FromNative(fl.arch, uint64(uint32(e.Args[2])))&settable
-			return
-		case format.FDupfdCloexec:
-			cloexec = true
-		case format.FDupfd:
-		default:
-			return
-		}
 	}
-	fl.set(t, e.Ret, d, cloexec)
+	fl.set(t, e.Ret, d, e.Cloexec())
 }

@@ -52,8 +52,6 @@ func New(h *format.Header, files int) *Follower {
 	f := &Follower{threads: newThreads(h.Threads), files: newFiles(files), initial: h.Descriptors, running: h.Running()}
 	f.command, _ = h.Value(format.MetaCommand)
 	_, f.replayed = h.Value(format.MetaReplay)
-	arch, _ := h.Value(format.MetaArch)
-	f.arch = format.ParseArch(arch)
 	if quoted, ok := h.Value(format.MetaCwd); ok {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
 			f.home = string(cwd)
@@ -127,25 +125,22 @@ func (fl *Follower) Thread(e *format.Event) *Thread {
 // About returns the file that a call is about, and its description if it is
 // open. Both are nil for a call that is about none.
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
-	sh := &Shapes[e.Op]
-	fd := int64(-1)
-	if sh.FD >= 0 {
-		fd = e.Args[sh.FD]
-	}
-	if sh.Path >= 0 {
-		name := e.Str[sh.Path]
-		if len(name) > 0 || sh.DirFD < 0 && name != nil {
-			return fl.of(fl.resolve(t, sh, e, name)), nil
+	info := e.Op.Info()
+	fd, _ := subject(e)
+	if p := info.At.Paths[0]; p.Arg >= 0 {
+		name := e.Path(0)
+		if len(name) > 0 || p.Dir < 0 && name != nil {
+			return fl.of(fl.Path(t, e, 0)), nil
 		}
-		if sh.DirFD >= 0 {
-			fd = e.Args[sh.DirFD]
+		if p.Dir >= 0 {
+			fd = e.Args[p.Dir]
 		}
 	}
 	if fd < 0 || e.Ret == -ebadf {
 		return nil, nil
 	}
 	d := t.Table.At(fd)
-	if e.Op == format.OpClose {
+	if info.Effect == format.EffectClose {
 		d = t.Table.closing(fd)
 	}
 	if d == nil {
@@ -162,37 +157,30 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 // ebadf is the error of a descriptor that is not open.
 const ebadf = 9
 
-// Path returns where the string argument at place i of e.Str, which is a path,
-// leads: absolute where the working directory is known, symbolic links taken by
-// their names. It is overwritten by the next call of any method. The path is
-// that of the directory where the argument is empty or NULL.
-func (fl *Follower) Path(t *Thread, e *format.Event, i int) []byte {
-	sh := Shape{DirFD: -1}
-	for k, n := 0, 0; k < len(e.Op.Info().Args); k++ {
-		switch kind := e.Op.Info().Args[k].Kind; {
-		case kind == format.DirFD:
-			sh.DirFD = int8(k)
-		case kind.IsString() && n == i:
-			return fl.resolve(t, &sh, e, e.Str[i])
-		case kind.IsString():
-			n++
-			sh.DirFD = -1
-		}
+// subject returns the descriptor that an event is about, and the offset in its
+// file: of two descriptors that of the event's category, which is read from, or
+// written to.
+func subject(e *format.Event) (fd, offset int64) {
+	if info := e.Op.Info(); info.At.OutFD >= 0 && info.Class == format.ClassWrite {
+		return e.OutFD(), e.OutOffset()
 	}
-	return nil
+	return e.FD(), e.Offset()
 }
 
-// resolve returns the path of a name, which is overwritten by the next.
-func (fl *Follower) resolve(t *Thread, sh *Shape, e *format.Event, name []byte) []byte {
+// Path returns where the n-th path of an event, from 0, leads: absolute where
+// the working directory is known, symbolic links taken by their names. It is
+// overwritten by the next call of any method. The path is that of the directory
+// where the argument is empty or NULL.
+func (fl *Follower) Path(t *Thread, e *format.Event, n int) []byte {
 	dir := t.dir.path
-	if sh.DirFD >= 0 && e.Args[sh.DirFD] != format.AtFDCWD {
-		if d := t.Table.At(e.Args[sh.DirFD]); d != nil {
+	if fd := e.Dir(n); fd != format.AtFDCWD {
+		if d := t.Table.At(fd); d != nil {
 			dir = d.File.Name
 		} else {
 			dir = "?"
 		}
 	}
-	fl.path = appendPath(fl.path[:0], dir, name)
+	fl.path = appendPath(fl.path[:0], dir, e.Path(n))
 	return fl.path
 }
 
@@ -200,10 +188,11 @@ func (fl *Follower) resolve(t *Thread, sh *Shape, e *format.Event, name []byte) 
 // follows the offset and the length. It reports false where that is beyond what
 // is followed.
 func (fl *Follower) Move(e *format.Event, d *Description) (from, to int64, ok bool) {
-	sh, n := &Shapes[e.Op], e.Ret
-	from, given := d.Offset, false
-	if sh.Offset >= 0 && e.Args[sh.Offset] >= 0 {
-		from, given = e.Args[sh.Offset], true
+	n := e.Ret
+	_, from = subject(e)
+	given := from >= 0
+	if !given {
+		from = d.Offset
 	}
 	writes := e.Op.Info().Class == format.ClassWrite
 	if writes && d.Append() {
@@ -248,11 +237,9 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	if e.Failed() || e.Ret == format.NoResult {
 		return
 	}
-	switch sh := &Shapes[e.Op]; e.Op.Info().Effect {
-	case format.EffectNone:
-		fl.change(t, e, f, d)
+	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen:
-		fl.opened(t, sh, e, f)
+		fl.opened(t, e, f)
 	case format.EffectCloseRange:
 		fl.closeRange(t.Table, e.Args[0], e.Args[1], e.Args[2]&format.CloseRangeCloexec != 0)
 	case format.EffectDup, format.EffectFcntl:
@@ -260,12 +247,11 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 			fl.copyTo(t.Table, e, d)
 		}
 	case format.EffectPipe:
-		cloexec := sh.Flags >= 0 && e.Args[sh.Flags]&format.CLOEXEC != 0
 		for _, fd := range [2]int64{int64(int32(e.Args[0])), e.Args[0] >> 32} {
-			fl.set(t.Table, fd, fl.open(fl.of([]byte("pipe"))), cloexec)
+			fl.set(t.Table, fd, fl.open(fl.of([]byte("pipe"))), e.Cloexec())
 		}
 	case format.EffectFork:
-		fl.fork(t, sh, e)
+		fl.fork(t, e)
 	case format.EffectExec:
 		t.Table = fl.own(t.Table)
 		fl.exec(t.Table)
@@ -283,61 +269,49 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 		if f != nil && len(f.Name) > 0 {
 			t.dir.path = f.Name
 		}
-	}
-}
-
-// change follows the calls that change offsets and lengths.
-func (fl *Follower) change(t *Thread, e *format.Event, f *File, d *Description) {
-	switch e.Op {
-	case format.OpCopyFileRange:
-		fl.advance(t, e, 0, 1) // Move is about the other one
-	case format.OpSendfile:
-		fl.advance(t, e, 0, -1)
-	case format.OpSplice:
-		fl.advance(t, e, 2, 3)
-	case format.OpLseek:
+	case format.EffectCopy: // Move is about the other descriptor
+		if info.Class == format.ClassWrite {
+			fl.advance(t.Table.At(e.FD()), e.Offset(), e.Ret)
+		} else if to := t.Table.At(e.OutFD()); to != nil {
+			if from := fl.advance(to, e.OutOffset(), e.Ret); from >= 0 && from <= maxOffset {
+				to.File.Length = max(to.File.Length, from+e.Ret)
+			}
+		}
+	case format.EffectSeek:
 		if d != nil {
 			d.Offset = e.Ret
 		}
-	case format.OpFtruncate, format.OpTruncate:
+	case format.EffectTruncate:
 		if f != nil {
-			f.Length = e.Args[1]
+			f.Length = e.Size()
 		}
 	}
 }
 
-// advance follows the other descriptor of a call that moves bytes between two:
-// that at an argument, with its offset at another.
-func (fl *Follower) advance(t *Thread, e *format.Event, fd, offset int) {
-	d := t.Table.At(e.Args[fd])
-	if d == nil || e.Ret <= 0 || e.Ret > maxOffset {
-		return
+// advance returns where a move of bytes began, below 0 where that is not known,
+// and moves the offset of the description where the call gave none.
+func (fl *Follower) advance(d *Description, offset, bytes int64) (from int64) {
+	if d == nil || bytes <= 0 || bytes > maxOffset {
+		return -1
 	}
-	from := d.Offset
-	if offset >= 0 && e.Args[offset] >= 0 {
-		from = e.Args[offset]
-	} else if d.Offset = from + e.Ret; d.Offset > maxOffset {
+	if offset >= 0 {
+		return offset
+	}
+	from = d.Offset
+	if d.Offset = from + bytes; d.Offset > maxOffset {
 		d.Offset = from
 	}
-	if e.Op != format.OpCopyFileRange && from >= 0 && from <= maxOffset {
-		d.File.Length = max(d.File.Length, from+e.Ret)
-	}
+	return from
 }
 
 // opened puts the descriptor that an open made into the table.
-func (fl *Follower) opened(t *Thread, sh *Shape, e *format.Event, f *File) {
-	flags := int64(0)
+func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
+	flags, at := e.OpenFlags(), &e.Op.Info().At
 	switch {
-	case e.Op == format.OpCreat:
-		flags = format.WRONLY | format.CREAT | format.TRUNC
-	case sh.Flags >= 0 && e.Op != format.OpMemfdCreate:
-		flags = e.Args[sh.Flags]
-	}
-	switch {
-	case sh.Text >= 0: // memfd_create: a name that leads nowhere
-		fl.path = append(append(fl.path[:0], "memfd:"...), e.Str[sh.Text]...)
+	case at.Text >= 0: // memfd_create: a name that leads nowhere
+		fl.path = append(append(fl.path[:0], "memfd:"...), e.Str[at.Text]...)
 		f = fl.of(fl.path)
-	case sh.Path < 0 || f == nil: // open_by_handle_at
+	case f == nil: // open_by_handle_at
 		f = fl.of([]byte("by handle"))
 	case flags&format.TMPFILE != 0: // a file without a name in the directory f
 		fl.path = append(append(fl.path[:0], f.Name...), "/(unnamed)"...)
@@ -353,11 +327,11 @@ func (fl *Follower) opened(t *Thread, sh *Shape, e *format.Event, f *File) {
 	}
 	d := fl.open(f)
 	d.Flags, d.Type = flags, e.FileType()
-	fl.set(t.Table, e.Ret, d, flags&format.CLOEXEC != 0 || e.Op == format.OpMemfdCreate && e.Args[1]&format.MfdCloexec != 0)
+	fl.set(t.Table, e.Ret, d, e.Cloexec())
 }
 
 // fork adds the thread that a call made.
-func (fl *Follower) fork(t *Thread, sh *Shape, e *format.Event) {
+func (fl *Follower) fork(t *Thread, e *format.Event) {
 	if e.Ret <= 0 || e.Ret > math.MaxInt32 {
 		return
 	}
@@ -367,10 +341,7 @@ func (fl *Follower) fork(t *Thread, sh *Shape, e *format.Event) {
 	} else if old != nil {
 		fl.end(old) // its end is not in the recording
 	}
-	flags := int64(0)
-	if sh.Flags >= 0 {
-		flags = e.Args[sh.Flags]
-	}
+	flags := e.CloneFlags()
 	p := t.Process
 	if flags&format.CloneThread == 0 {
 		p = fl.newProcess(child, p.Command)

@@ -37,7 +37,7 @@ func TestDescriptions(t *testing.T) {
 		format.Event{Op: format.OpRead, TID: 1, Args: args(3, 0, 10), Ret: 10},
 		format.Event{Op: format.OpDup, TID: 1, Args: args(3), Ret: 4},
 		format.Event{Op: format.OpPwrite64, TID: 1, Args: args(4, 0, 50, 80), Ret: 50},
-		format.Event{Op: format.OpFcntl, TID: 1, Args: args(4, format.FSetfl, 0o2000), Ret: 0},
+		format.Event{Op: format.OpFcntl, TID: 1, Args: args(4, format.FSetfl, format.WRONLY|format.APPEND), Ret: 0},
 	)
 	table := fl.Thread(&format.Event{Op: format.OpRead, TID: 1}).Table
 	d := table.At(3)

@@ -140,6 +140,10 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 			return 0
 		}
 	case format.Int:
+		if set := info.FlagsOf(e, k); set != nil && r.dialect != Intermediate {
+			e.Args[k] = r.parseWord(set)
+			return 0
+		}
 		if b := c.peek(); !isDigit(b) && b != '-' {
 			return r.parseSymbol(e, info, k)
 		}
@@ -236,6 +240,22 @@ func (r *Reader) parseFlags(set *format.FlagSet) int64 {
 	}
 	c.comment()
 	return v
+}
+
+// parseWord parses an argument that is a word of flags in this call and a number
+// in others. A number is the native word, as strace shows the argument where it
+// does not know better, and Pianola did before.
+func (r *Reader) parseWord(set *format.FlagSet) int64 {
+	c := &r.cursor
+	arch, _ := r.header.Value(format.MetaArch)
+	a, native := format.ParseArch(arch), uint64(0)
+	if b := c.peek(); isDigit(b) || b == '-' {
+		native = uint64(c.int())
+		c.comment()
+	} else {
+		native, _ = set.ToNative(a, r.parseFlags(set))
+	}
+	return set.FromNative(a, uint64(uint32(native)))
 }
 
 var isFlagEnd = [256]bool{',': true, ')': true, '}': true, ' ': true}

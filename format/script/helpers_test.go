@@ -85,12 +85,20 @@ func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
 			if rnd.IntN(4) == 0 {
 				e.Args[k] = int64(rnd.Uint64())
 			}
+			if k+1 < len(info.Args) && rnd.IntN(2) == 0 {
+				for v := range info.Args[k+1].On {
+					e.Args[k] = v
+				}
+			}
 		case format.OptMode:
 			if format.HasMode(e.Args[k-1]) {
 				e.Args[k] = rnd.Int64N(0o10000)
 			}
 		default:
 			e.Args[k] = number(rnd)
+			if set := info.FlagsOf(&e, k); set != nil {
+				e.Args[k] = set.FromNative(format.HostArch, uint64(uint32(e.Args[k])))
+			}
 		}
 	}
 	return e

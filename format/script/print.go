@@ -46,6 +46,10 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 		case format.Addr:
 			dst = appendAddr(dst, v)
 		default:
+			if set := info.FlagsOf(e, k); set != nil {
+				dst = set.Append(dst, v)
+				continue
+			}
 			dst = appendNumber(dst, a.Kind, v)
 		}
 	}

@@ -177,7 +177,7 @@ func TestErrors(t *testing.T) {
 		{"1 0.1 close(3<a) = 0\n", "trace.txt:1: close: fd: expected '>'"},
 		{"1 0.1 getdents64(3, 0x10 /* 5, 10) = 0\n", "trace.txt:1: getdents64: buf: comment without an end"},
 		{"1 0.1 read(3, [/* 5, 10) = 0\n", "trace.txt:1: read: buf: comment without an end"},
-		{"1 0.1 fcntl(3, F_SETFL, ) = 0\n", "trace.txt:1: fcntl: arg: malformed number"},
+		{"1 0.1 fcntl(3, F_SETFL, ) = 0\n", "trace.txt:1: fcntl: arg: expected flags"},
 		{"close ( 3 ) = 0\nnosuch ( 3 ) = 0\n", "trace.txt:2: unknown operation nosuch"},
 		{"close ( 3 ) = 0\n2 close ( 3 ) = 0\n", "trace.txt:2: thread 2 is not in the thread table"},
 		{"close ( 3 ) = 0\nclose 3\n", "trace.txt:2: expected an operation and its arguments in parentheses"},
@@ -269,4 +269,29 @@ func TestSkippedIsBounded(t *testing.T) {
 		sum += n
 	}
 	require.Equal(t, int64(2*maxNames), sum)
+}
+
+// The argument of F_SETFL is a word of flags. Older scripts, and strace where it
+// does not know better, have the native number.
+func TestFlagsOfFcntl(t *testing.T) {
+	const appends = format.WRONLY | format.APPEND
+	tests := []struct {
+		lines, shown string
+		want         int64
+	}{
+		{"1 0.1 fcntl(3, F_SETFL, O_WRONLY|O_APPEND) = 0\n", "O_WRONLY|O_APPEND", appends},
+		{"1 0.1 fcntl(3, F_SETFL, 0x401 /* flags */) = 0\n", "O_WRONLY|O_APPEND", appends},
+		{"# arch: amd64\n1 0.1 fcntl(3, F_SETFL, 1025) = 0\n", "O_WRONLY|O_APPEND", appends},
+		{"# arch: amd64\n1 0.1 fcntl(3, F_SETFL, 0x4000) = 0\n", "O_RDONLY|O_DIRECT", format.RDONLY | format.DIRECT},
+		{"# arch: arm64\n1 0.1 fcntl(3, F_SETFL, 0x10000) = 0\n", "O_RDONLY|O_DIRECT", format.RDONLY | format.DIRECT},
+		{"1 0.1 fcntl(3, F_SETFL, O_APPEND) = 0\n", "O_RDONLY|O_APPEND", format.RDONLY | format.APPEND},
+		{"1 0.1 fcntl(3, F_SETFD, 1025) = 0\n", "1025", 1025},
+		{"fcntl ( 3 4 10 ) = 0\n", "O_WRONLY|O_APPEND", appends},
+	}
+	for _, test := range tests {
+		events, _ := parse(t, test.lines)
+		require.Len(t, events, 1, test.lines)
+		require.Equal(t, test.want, events[0].Args[2], test.lines)
+		require.Contains(t, string(AppendEvent(nil, &events[0], 0)), ", "+test.shown+") = 0", test.lines)
+	}
 }

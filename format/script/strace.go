@@ -154,15 +154,6 @@ func (r *Reader) parseSymbol(e *format.Event, info *format.Info, k int) fields {
 	switch text := c.value(); {
 	case string(text) == "FD_CLOEXEC":
 		e.Args[k] = 1
-	case bytes.HasPrefix(text, []byte("O_")):
-		// The argument is a native word, as the recorder sees it; strace does
-		// not say of which architecture.
-		flags, err := format.OpenFlags.Parse(foreignFlags(text))
-		if err != nil {
-			c.fail(err.Error() + " in " + string(text))
-		}
-		native, _ := format.OpenFlags.ToNative(format.AMD64, flags)
-		e.Args[k] = int64(native)
 	case len(text) == 0:
 		c.fail("malformed number")
 	}

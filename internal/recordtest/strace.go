@@ -68,11 +68,9 @@ except OSError: pass
 // own.
 const python = "/usr/bin/python3"
 
-// byNature lists operations that two runs need not have alike: results that
-// are process ids, and waits that a signal can interrupt.
-var byNature = map[format.Op]bool{
-	format.OpClone: true, format.OpClone3: true, format.OpFork: true, format.OpVfork: true, format.OpWait4: true,
-}
+// byNature reports whether two runs need not have an operation alike: its result
+// is a process id, and a signal can interrupt its wait.
+func byNature(info *format.Info) bool { return info.Result == format.ResultThread }
 
 // random is what programs choose anew each time: names of temporary files.
 var random = regexp.MustCompile(`(tmp_obj_|\.git/t|etilqs_)[A-Za-z0-9]+`)
@@ -84,10 +82,11 @@ func Threads(events []format.Event) [][]string {
 	order := []int32{events[0].TID}
 	for i := range events {
 		e := &events[i]
-		if e.Op.Info().Effect == format.EffectFork && e.Ret > 0 {
+		info := e.Op.Info()
+		if info.Effect == format.EffectFork && e.Ret > 0 {
 			order = append(order, int32(e.Ret))
 		}
-		if !byNature[e.Op] && e.Op.Info().Class != format.ClassMemory {
+		if !byNature(info) && info.Class != format.ClassMemory {
 			calls[e.TID] = append(calls[e.TID], random.ReplaceAllString(fmt.Sprintf("%s %s = %d", e.Op, e.Str, e.Ret), "$1*"))
 		}
 	}

@@ -18,39 +18,22 @@ type plan struct {
 	ends    bool   // it never returns
 }
 
-// extras lists the operations of which more is read than registers and
-// strings. Strings are read from the row.
-var extras = map[format.Op]plan{
-	format.OpOpen:           {atEntry: lookFor(format.AtFDCWD, 0, 1), atExit: readOpened},
-	format.OpOpenat:         {atEntry: lookFor(0, 1, 2), atExit: readOpened},
-	format.OpOpenat2:        {atEntry: readOpenHow, atExit: readOpened},
-	format.OpCreat:          {atEntry: lookFor(format.AtFDCWD, 0, -1), atExit: readOpened},
-	format.OpOpenByHandleAt: {atExit: readOpened},
-	format.OpMemfdCreate:    {atExit: readOpened},
-	format.OpReadv:          {atEntry: sumSegments(3)},
-	format.OpWritev:         {atEntry: sumSegments(3)},
-	format.OpPreadv:         {atEntry: sumSegments(4)},
-	format.OpPwritev:        {atEntry: sumSegments(4)},
-	format.OpPreadv2:        {atEntry: sumSegments(4)},
-	format.OpPwritev2:       {atEntry: sumSegments(4)},
-	format.OpStat:           {atExit: readStat(1)},
-	format.OpLstat:          {atExit: readStat(1)},
-	format.OpFstat:          {atExit: readStat(1)},
-	format.OpNewfstatat:     {atExit: readStat(2)},
-	format.OpStatx:          {atExit: readStatx(4)},
-	format.OpReadlink:       {atExit: readTarget(1)},
-	format.OpReadlinkat:     {atExit: readTarget(2)},
-	format.OpFcntl:          {atEntry: readLock},
-	format.OpPipe:           {atExit: readPair},
-	format.OpPipe2:          {atExit: readPair},
-	format.OpClone3:         {atEntry: readCloneArgs},
-	format.OpCopyFileRange:  {atEntry: readOffsets(1, 3)},
-	format.OpSplice:         {atEntry: readOffsets(1, 3)},
-	format.OpSendfile:       {atEntry: readOffsets(2)},
-	format.OpIoctl:          {atEntry: readRange},
-	format.OpWaitid:         {atExit: readChild},
-	format.OpExit:           {ends: true},
-	format.OpExitGroup:      {ends: true},
+// readers say what is read of a call besides registers and strings, by the
+// column of the table. What is missing takes no more than those.
+var readers = [format.NumReads]func(*plan, *format.Layout){
+	format.ReadOpened:    func(p *plan, at *format.Layout) { p.atEntry, p.atExit = lookFor(at), readOpened },
+	format.ReadOpenHow:   func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readOpenHow, readOpened },
+	format.ReadIovec:     func(p *plan, at *format.Layout) { p.atEntry = sumSegments(at.Size) },
+	format.ReadStat:      func(p *plan, at *format.Layout) { p.atExit = readStat(at.Buf) },
+	format.ReadStatx:     func(p *plan, at *format.Layout) { p.atExit = readStatx(at.Buf) },
+	format.ReadTarget:    func(p *plan, at *format.Layout) { p.atExit = readTarget(at.Buf) },
+	format.ReadLock:      func(p *plan, _ *format.Layout) { p.atEntry = readLock },
+	format.ReadPipe:      func(p *plan, _ *format.Layout) { p.atExit = readPair },
+	format.ReadCloneArgs: func(p *plan, _ *format.Layout) { p.atEntry = readCloneArgs },
+	format.ReadOffsets:   func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
+	format.ReadRange:     func(p *plan, _ *format.Layout) { p.atEntry = readRange },
+	format.ReadChild:     func(p *plan, _ *format.Layout) { p.atExit = readChild },
+	format.ReadExit:      func(p *plan, _ *format.Layout) { p.ends = true },
 }
 
 // plans are by the number of the system call.
@@ -60,14 +43,17 @@ var plans = func() (all [format.MaxSys]plan) {
 		if op == format.OpNone {
 			continue
 		}
-		p, n := extras[op], 0
-		for i, a := range op.Info().Args {
+		info, n := op.Info(), 0
+		p := plan{op: op}
+		for i, a := range info.Args {
 			if a.Kind.IsString() {
 				p.args[n] = uint8(i + 1)
 				n++
 			}
 		}
-		p.op = op
+		if more := readers[info.Reads]; more != nil {
+			more(&p, &info.At)
+		}
 		all[nr] = p
 	}
 	return all
@@ -84,7 +70,7 @@ const segments = 1024
 
 type segment struct{ _, len uint64 } // struct iovec
 
-func sumSegments(total int) reader {
+func sumSegments(total int8) reader {
 	return func(tr *tracer, t *thread) {
 		v := tr.segments[:min(t.args[2], segments)]
 		t.args[total] = 0
@@ -128,11 +114,14 @@ func readCloneArgs(_ *tracer, t *thread) {
 	t.args[0] = a.flags | a.exitSignal // one word, as clone has it
 }
 
-// readOffsets reads the offsets that some arguments point to, -1 for a NULL
-// pointer.
-func readOffsets(args ...int) reader {
+// readOffsets reads the offsets that some arguments, a bit for each, point to, -1
+// for a NULL pointer.
+func readOffsets(args uint8) reader {
 	return func(_ *tracer, t *thread) {
-		for _, i := range args {
+		for i := range t.args {
+			if args>>i&1 == 0 {
+				continue
+			}
 			offset := int64(-1)
 			if t.args[i] != 0 {
 				t.unreadable(readStruct(t.tid, t.args[i], &offset))
@@ -154,7 +143,7 @@ func readRange(_ *tracer, t *thread) {
 		}
 		t.unreadable(readStruct(t.tid, pointer, &r))
 		t.args[2], t.args[3], t.args[4], t.args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
-	case fideduperange:
+	case format.Fideduperange:
 		var r struct {
 			offset, length uint64
 			_              uint64 // how many follow
@@ -165,8 +154,6 @@ func readRange(_ *tracer, t *thread) {
 		t.args[2], t.args[3], t.args[4], t.args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
 	}
 }
-
-const fideduperange = 0xc0189436
 
 // readChild reads the process that waitid found.
 func readChild(_ *tracer, t *thread) {

@@ -11,7 +11,7 @@ import (
 	"pianola/record"
 )
 
-func readStat(arg int) reader {
+func readStat(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Stat_t
 		if readStruct(t.tid, t.args[arg], &st) {
@@ -21,7 +21,7 @@ func readStat(arg int) reader {
 	}
 }
 
-func readStatx(arg int) reader {
+func readStatx(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Statx_t
 		if readStruct(t.tid, t.args[arg], &st) {
@@ -32,7 +32,7 @@ func readStatx(arg int) reader {
 }
 
 // readTarget reads the bytes that readlink gave.
-func readTarget(arg int) reader {
+func readTarget(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		n := min(int(t.ret), unix.PathMax)
 		from := len(t.text)
@@ -67,16 +67,19 @@ func readOpened(tr *tracer, t *thread) {
 }
 
 // lookFor returns the reader that finds out whether the file is there that an
-// open may create. The arguments hold the directory, the name and the flags;
-// fixed is a directory below 0, flags are those of creat below 0.
-func lookFor(dir, path, flags int) reader {
+// open may create; nil where it opens no path.
+func lookFor(at *format.Layout) reader {
+	path := at.Paths[0]
+	if path.Arg < 0 {
+		return nil
+	}
 	return func(tr *tracer, t *thread) {
-		if flags >= 0 && t.args[flags]&unix.O_CREAT == 0 {
+		if at.OpenFlags >= 0 && t.args[at.OpenFlags]&unix.O_CREAT == 0 {
 			return
 		}
 		dirfd := int32(format.AtFDCWD)
-		if dir >= 0 {
-			dirfd = int32(t.args[dir])
+		if path.Dir >= 0 {
+			dirfd = int32(t.args[path.Dir])
 		}
 		t.absent = tr.isAbsent(t, dirfd)
 	}

@@ -41,7 +41,7 @@ func wanted(a format.Arch, nr int, memory bool) action {
 	switch {
 	case !bpf.Records(op, memory):
 		return pass
-	case op == format.OpIoctl:
+	case op.Info().Reads == format.ReadRange:
 		return stopIoctl
 	}
 	return stop

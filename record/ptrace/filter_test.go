@@ -73,16 +73,15 @@ func TestFilter(t *testing.T) {
 }
 
 func TestPlans(t *testing.T) {
-	for op, p := range extras {
-		if op.Info().Sys[format.HostArch] < 0 {
+	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
+		info := op.Info()
+		if info.Sys[format.HostArch] < 0 {
 			continue
 		}
-		require.True(t, p.atEntry != nil || p.atExit != nil || p.ends, op)
-	}
-	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
-		if info := op.Info(); info.Synthetic != 0 && info.Sys[format.HostArch] >= 0 {
-			p := plans[info.Sys[format.HostArch]]
-			require.True(t, p.atEntry != nil || p.atExit != nil, "%s: arguments that are not in registers", op)
-		}
+		p := plans[info.Sys[format.HostArch]]
+		reads := p.atEntry != nil || p.atExit != nil
+		require.Equal(t, readers[info.Reads] != nil, reads || p.ends, op)
+		require.True(t, reads || info.Synthetic == 0, "%s: arguments that are not in registers", op)
+		require.Equal(t, info.Result == format.ResultNone, p.ends, op)
 	}
 }

@@ -1,0 +1,287 @@
+package format
+
+// Role says what a call does with an argument that is a path or a descriptor.
+type Role uint8
+
+// The roles.
+const (
+	RoleFollow Role = iota // a path: what it leads to, with a link at its end followed unless the flags say AT_SYMLINK_NOFOLLOW
+	RoleName               // a path: the name itself, with a link at its end followed only if the flags say AT_SYMLINK_FOLLOW
+	RoleOpen               // a path: what it leads to, or a new file, by the flags of open
+	RoleCreate             // a path: the name that the call makes
+	RoleRemove             // a path: the name that the call removes
+	RoleFile               // a descriptor: a successful call proves that it is one of a file
+)
+
+// Layout says where in Event.Args the arguments of an operation stand, by what
+// they are for; -1 for none.
+type Layout struct {
+	FD        int8 // descriptor that the call is about, or reads from
+	OutFD     int8 // descriptor that it writes to, besides
+	NewFD     int8 // number that the resulting descriptor is to have
+	Offset    int8 // in the file of FD, in bytes; an argument below 0 stands for the descriptor's own
+	OutOffset int8 // the same of OutFD
+	Size      int8 // bytes
+	Buf       int8 // address of one buffer
+	Vector    int8 // address of several
+	Count     int8 // of buffers
+	Flags     int8 // word of flags of whatever set
+	OpenFlags int8 // of OpenFlags
+	AtFlags   int8 // of AtFlags or AccessAtFlags
+	Mode      int8 // permissions
+	PID       int8 // process that is waited for
+	Child     int8 // process that was found, where it is not the result
+	Text      int8 // place in Event.Str of the first text
+
+	Paths   [MaxStrings]PathPlace // in their order; Arg is -1 for none
+	Strings uint8                 // a bit for each argument that stands in Event.Str
+	Addrs   uint8                 // a bit for each address
+}
+
+// PathPlace says where a path stands.
+type PathPlace struct {
+	Arg int8 // position of the argument
+	Str int8 // place in Event.Str
+	Dir int8 // position of the descriptor of the directory that it starts from, -1 for none
+}
+
+// laidOut fills in the layouts.
+func laidOut(rows [numOps]Info) [numOps]Info {
+	for op := range rows {
+		rows[op].At = layoutOf(rows[op].Args)
+	}
+	return rows
+}
+
+func layoutOf(args []Arg) Layout {
+	at := Layout{
+		FD: -1, OutFD: -1, NewFD: -1, Offset: -1, OutOffset: -1, Size: -1, Buf: -1, Vector: -1, Count: -1, Flags: -1,
+		OpenFlags: -1, AtFlags: -1, Mode: -1, PID: -1, Child: -1, Text: -1, Paths: [MaxStrings]PathPlace{{-1, -1, -1}, {-1, -1, -1}},
+	}
+	named := map[string]*int8{
+		"fd": &at.FD, "outfd": &at.OutFD, "newfd": &at.NewFD, "offset": &at.Offset, "inoffset": &at.Offset, "outoffset": &at.OutOffset,
+		"size": &at.Size, "buf": &at.Buf, "iov": &at.Vector, "count": &at.Count, "pid": &at.PID, "child": &at.Child,
+	}
+	str, paths := int8(0), 0
+	for i, a := range args {
+		k := int8(i)
+		if place := named[a.Name]; place != nil {
+			*place = k
+		}
+		switch a.Kind {
+		case Path:
+			at.Paths[paths] = PathPlace{Arg: k, Str: str, Dir: -1}
+			if i > 0 && args[i-1].Kind == DirFD {
+				at.Paths[paths].Dir = k - 1
+			}
+			paths++
+		case Text:
+			if at.Text < 0 {
+				at.Text = str
+			}
+		case Mode, OptMode:
+			at.Mode = k
+		case Addr:
+			at.Addrs |= 1 << i
+		case Flags:
+			if a.Name == "flags" {
+				at.Flags = k
+			}
+			switch a.Flags {
+			case OpenFlags:
+				at.OpenFlags = k
+			case AtFlags, AccessAtFlags:
+				at.AtFlags = k
+			}
+		}
+		if a.Kind.IsString() {
+			at.Strings |= 1 << i
+			str++
+		}
+	}
+	return at
+}
+
+// FlagsOf returns the set of which argument k of the event is a word, nil where
+// it is none.
+func (i *Info) FlagsOf(e *Event, k int) *FlagSet {
+	a := &i.Args[k]
+	if a.On == nil {
+		return a.Flags
+	}
+	return a.On[e.Args[k-1]]
+}
+
+// Transfer returns the first operation of a class, ClassRead or ClassWrite, that
+// moves bytes between a file and memory: at an offset of its own or that of the
+// descriptor, with several buffers or one.
+func Transfer(class Class, positioned, vectored bool) Op {
+	return transfers[index(class == ClassWrite)][index(positioned)][index(vectored)]
+}
+
+var transfers = func() (all [2][2][2]Op) {
+	for op := numOps - 1; op > OpNone; op-- {
+		if info := &table[op]; info.Effect == EffectRead || info.Effect == EffectWrite {
+			all[index(info.Effect == EffectWrite)][index(info.At.Offset >= 0)][index(info.At.Vector >= 0)] = op
+		}
+	}
+	return all
+}()
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// at returns the argument at a position, other where there is none.
+func (e *Event) at(k int8, other int64) int64 {
+	if k < 0 {
+		return other
+	}
+	return e.Args[k]
+}
+
+// FD returns the descriptor that the call is about, or reads from; -1 for none.
+func (e *Event) FD() int64 { return e.at(table[e.Op].At.FD, -1) }
+
+// OutFD returns the descriptor that the call writes to besides, -1 for none.
+func (e *Event) OutFD() int64 { return e.at(table[e.Op].At.OutFD, -1) }
+
+// NewFD returns the number that the resulting descriptor is to have, -1 for any.
+func (e *Event) NewFD() int64 { return e.at(table[e.Op].At.NewFD, -1) }
+
+// Offset returns the offset in the file of FD, in bytes; below 0 for that of the
+// descriptor.
+func (e *Event) Offset() int64 { return e.at(table[e.Op].At.Offset, -1) }
+
+// OutOffset returns the offset in the file of OutFD, in bytes; below 0 for that
+// of the descriptor.
+func (e *Event) OutOffset() int64 { return e.at(table[e.Op].At.OutOffset, -1) }
+
+// Size returns the bytes that the call is about, -1 for none.
+func (e *Event) Size() int64 { return e.at(table[e.Op].At.Size, -1) }
+
+// Count returns how many buffers the call has: 1 where it has no vector.
+func (e *Event) Count() int64 { return e.at(table[e.Op].At.Count, 1) }
+
+// OpenFlags returns the flags of a call that opens, 0 for others and where it
+// has none.
+func (e *Event) OpenFlags() int64 {
+	info := &table[e.Op]
+	if info.Effect != EffectOpen {
+		return 0
+	}
+	return e.at(info.At.OpenFlags, info.Implied)
+}
+
+// CloneFlags returns the flags of a call that makes a thread or a process, 0 for
+// others.
+func (e *Event) CloneFlags() int64 {
+	info := &table[e.Op]
+	if info.Effect != EffectFork {
+		return 0
+	}
+	return e.at(info.At.Flags, info.Implied)
+}
+
+// Word returns the argument that is a word of a set, 0 for none.
+func (e *Event) Word(set *FlagSet) int64 {
+	args := table[e.Op].Args
+	for k := range args {
+		if args[k].Flags == set {
+			return e.Args[k]
+		}
+	}
+	return 0
+}
+
+// Cloexec reports whether the descriptor that the call makes is closed by an
+// exec.
+func (e *Event) Cloexec() bool {
+	info := &table[e.Op]
+	if info.Effect == EffectFcntl {
+		return e.Args[1] == FDupfdCloexec
+	}
+	k := info.At.Flags
+	return k >= 0 && e.Args[k]&info.Args[k].Flags.Cloexec != 0
+}
+
+// Copies reports whether the call copies a descriptor, if it succeeds.
+func (e *Event) Copies() bool {
+	switch table[e.Op].Effect {
+	case EffectDup:
+		return true
+	case EffectFcntl:
+		return e.Args[1] == FDupfd || e.Args[1] == FDupfdCloexec
+	}
+	return false
+}
+
+// Exchanges reports whether the call swaps two names.
+func (e *Event) Exchanges() bool {
+	return table[e.Op].Effect == EffectRename && e.Word(RenameFlags)&RenameExchange != 0
+}
+
+// Child returns the process of which a wait tells, or the thread that a fork
+// made; 0 for none, a negative errno where the call failed.
+func (e *Event) Child() int64 {
+	if k := table[e.Op].At.Child; k >= 0 && e.Ret == 0 {
+		return e.Args[k]
+	}
+	return e.Ret
+}
+
+// Path returns the path at a position in Layout.Paths, nil for none.
+func (e *Event) Path(n int) []byte {
+	p := &table[e.Op].At.Paths[n]
+	if p.Str < 0 {
+		return nil
+	}
+	return e.Str[p.Str]
+}
+
+// Dir returns the descriptor of the directory that the path at a position in
+// Layout.Paths starts from, AT_FDCWD where it has none.
+func (e *Event) Dir(n int) int64 { return e.at(table[e.Op].At.Paths[n].Dir, AtFDCWD) }
+
+// Follows reports whether the call follows a symbolic link at the end of the
+// path at a position in Layout.Paths.
+func (e *Event) Follows(n int) bool {
+	info := &table[e.Op]
+	k := info.At.Paths[n].Arg
+	if k < 0 {
+		return false
+	}
+	switch flags := e.at(info.At.AtFlags, 0); info.Args[k].Role {
+	case RoleFollow:
+		return flags&AtSymlinkNofollow == 0
+	case RoleName:
+		return flags&AtSymlinkFollow != 0
+	case RoleOpen:
+		flags = e.OpenFlags()
+		return flags&NOFOLLOW == 0 && flags&(CREAT|EXCL) != CREAT|EXCL
+	}
+	return false
+}
+
+// Creates reports whether the path at a position in Layout.Paths is one that the
+// call makes, or that an open may make.
+func (e *Event) Creates(n int) bool {
+	info := &table[e.Op]
+	k := info.At.Paths[n].Arg
+	if k < 0 {
+		return false
+	}
+	role := info.Args[k].Role
+	return role == RoleCreate || role == RoleOpen && HasMode(e.OpenFlags())
+}
+
+// Removes reports whether the path at a position in Layout.Paths is one that the
+// call removes.
+func (e *Event) Removes(n int) bool {
+	info := &table[e.Op]
+	k := info.At.Paths[n].Arg
+	return k >= 0 && info.Args[k].Role == RoleRemove
+}
