@@ -127,27 +127,35 @@ func (r *Reader) noted(e *format.Event) *format.Notes {
 	return e.Notes
 }
 
-// parseNote reads one note, and reports whether an event has a field for it.
+// parseNote reads one note, and reports whether an event has a field for it. Of
+// rename(2) an argument has the name of a note.
 func (r *Reader) parseNote(e *format.Event, key, value []byte) bool {
 	for i := range notes {
-		n := &notes[i]
-		if n.key != string(key) {
-			continue
+		if notes[i].key == string(key) {
+			return r.parseRow(e, &notes[i], value) || r.parseState(e, key, value)
 		}
-		if n.known(e) {
-			return false
-		}
-		if n.noted != 0 {
-			r.noted(e)
-		}
-		if n.parse == nil && value != nil || n.parse != nil && !n.parse(e, value) {
-			return false
-		}
-		if n.noted != 0 {
-			e.Notes.Has |= n.noted
-		}
-		return true
 	}
+	return r.parseState(e, key, value)
+}
+
+func (r *Reader) parseRow(e *format.Event, n *note, value []byte) bool {
+	if n.known(e) || n.parse == nil && value != nil {
+		return false
+	}
+	if n.noted != 0 {
+		r.noted(e)
+	}
+	if n.parse != nil && !n.parse(e, value) {
+		return false
+	}
+	if n.noted != 0 {
+		e.Notes.Has |= n.noted
+	}
+	return true
+}
+
+// parseState reads how much of a string could be read.
+func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 	state := format.StringWhole
 	switch string(value) {
 	case cut:

@@ -28,6 +28,15 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// An argument of rename is called as a note is.
+func TestNotesOfNew(t *testing.T) {
+	e := format.Event{Op: format.OpRename}
+	SetNotes(&e, "old=cut new=unreadable new")
+	require.Equal(t, "old=cut new=unreadable new", printed(&e))
+	require.Equal(t, [format.MaxStrings]format.StringState{format.StringCut, format.StringUnreadable}, e.Notes.Strings)
+	require.True(t, e.Notes.Known(format.NotedNew))
+}
+
 // What is no note, or no value of it, stays text.
 func TestTextNotes(t *testing.T) {
 	for _, text := range []string{
