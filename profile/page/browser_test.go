@@ -40,6 +40,10 @@ func requireBrowser(t *testing.T) string {
 	return ""
 }
 
+// browserLimit is what a page gets for its whole test, which takes seconds: only
+// where something is broken does it take so long, on however busy a machine.
+const browserLimit = 5 * time.Minute
+
 // tab is a page in a browser, and what it complained of.
 type tab struct {
 	context.Context
@@ -56,12 +60,12 @@ func open(t *testing.T, html []byte, width, height int64) *tab {
 	require.NoError(t, os.WriteFile(file, html, 0o600))
 
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()))
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(browserLimit))
 	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
 	ctx, closeTab := chromedp.NewContext(allocator)
 	t.Cleanup(closeTab)
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, browserLimit)
 	t.Cleanup(cancel)
 
 	p := &tab{Context: ctx}
@@ -145,16 +149,16 @@ func TestBrowser(t *testing.T) {
 	// Tables sort by the buttons in their heads, and filter.
 	names := column(t, p, "file", 0)
 	require.Len(t, names, 12)
-	p.do(t, chromedp.Click(chromedp.CSS(`#file th[data-key="name"] button`)))
+	p.click(t, `#file th[data-key="name"] button`)
 	require.Equal(t, "ascending", value[string](t, p, `document.querySelector('#file th[data-key="name"]').ariaSort`))
 	sorted := column(t, p, "file", 0)
 	require.True(t, slices.IsSorted(sorted))
 	require.NotEqual(t, names, sorted)
-	p.do(t, chromedp.Click(chromedp.CSS(`#file th[data-key="name"] button`)))
+	p.click(t, `#file th[data-key="name"] button`)
 	require.True(t, slices.IsSortedFunc(column(t, p, "file", 0), func(a, b string) int { return strings.Compare(b, a) }))
-	p.do(t, chromedp.Click(chromedp.CSS(`#file th[data-key="seconds"] button`)))
+	p.click(t, `#file th[data-key="seconds"] button`)
 	require.Equal(t, names, column(t, p, "file", 0), "the longest first again")
-	p.do(t, chromedp.Click(chromedp.CSS(`#file .more`)))
+	p.click(t, `#file .more`)
 	require.Len(t, column(t, p, "file", 0), 32)
 	p.do(t, chromedp.SendKeys(chromedp.CSS(`#file input[type="search"]`), "A/PART 0"))
 	for _, name := range column(t, p, "file", 0) {
@@ -166,12 +170,12 @@ func TestBrowser(t *testing.T) {
 	names = column(t, p, "differ-files", 0)
 	require.Len(t, names, 12)
 	require.Equal(t, strings.ReplaceAll("/data/"+evil, "\xff", `\xff`), names[0])
-	p.do(t, chromedp.Click(chromedp.CSS(`#differ-files th[data-key="name"] button`)))
+	p.click(t, `#differ-files th[data-key="name"] button`)
 	require.True(t, slices.IsSorted(column(t, p, "differ-files", 0)))
 
 	// The theme changes with the button, and the charts with the theme.
 	before := value[string](t, p, `getComputedStyle(document.body).backgroundColor`)
-	p.do(t, chromedp.Click(chromedp.CSS(`#theme`)))
+	p.click(t, `#theme`)
 	require.Equal(t, "true", value[string](t, p, `document.getElementById('theme').ariaPressed`))
 	require.NotEqual(t, before, value[string](t, p, `getComputedStyle(document.body).backgroundColor`))
 	p.drawn(t)
@@ -181,10 +185,11 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, value[string](t, p, `document.querySelector('#profile output').textContent`), "replay write")
 	p.do(t, chromedp.Focus(chromedp.CSS(`#heat .chart`)), chromedp.KeyEvent(kb.ArrowRight))
 	require.Contains(t, value[string](t, p, `document.querySelector('#heat output').textContent`), "offset 0")
-	p.do(t, chromedp.Click(chromedp.CSS(`#profile summary`)), chromedp.WaitVisible(chromedp.CSS(`#profile details table`)))
+	p.click(t, `#profile summary`)
+	p.shows(t, `#profile details table`)
 
 	// A line can be hidden, another run and another file shown.
-	p.do(t, chromedp.Click(chromedp.CSS(`#profile .legend button`)))
+	p.click(t, `#profile .legend button`)
 	require.Equal(t, "false", value[string](t, p, `document.querySelector('#profile .legend button').ariaPressed`))
 	choose(t, p, `.which select`, "1")
 	choose(t, p, `#heat select`, "3")
@@ -210,11 +215,27 @@ func TestBrowserPhone(t *testing.T) {
 	for _, width := range []int64{320, 390} {
 		p := open(t, write(t, runs, c), width, 800)
 		p.drawn(t)
-		p.do(t, chromedp.Click(chromedp.CSS(`#file input[type="checkbox"]`)), chromedp.Click(chromedp.CSS(`#profile summary`)))
+		p.click(t, `#file input[type="checkbox"]`)
+		p.click(t, `#profile summary`)
+		p.shows(t, `#profile details table`)
 		require.Empty(t, value[[]string](t, p, fmt.Sprintf(`[...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll table, .hidden, .chart *, option') &&
 			e.getBoundingClientRect().right > %d).map(e => e.outerHTML.slice(0, 200))`, width)))
 		require.LessOrEqual(t, value[int64](t, p, `document.documentElement.scrollWidth`), width)
 	}
+}
+
+// click clicks on the first element that matches. The event goes to the element
+// itself: a place on the screen can be another element's by the time that a
+// click gets there, while charts are laid out.
+func (p *tab) click(t *testing.T, selector string) {
+	t.Helper()
+	value[bool](t, p, fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector))
+}
+
+// shows waits until an element that matches takes place in the layout.
+func (p *tab) shows(t *testing.T, selector string) {
+	t.Helper()
+	p.until(t, fmt.Sprintf(`document.querySelector(%q)?.getClientRects().length > 0`, selector), "nothing to be seen of "+selector)
 }
 
 // choose takes another of the choices of the first element that matches.
@@ -231,6 +252,13 @@ func choose(t *testing.T, p *tab, selector, choice string) {
 // drawn waits until all canvases show something.
 func (p *tab) drawn(t *testing.T) {
 	t.Helper()
-	_, err := chromedp.Run(p, chromedp.Poll[bool](`!`+areBlank+`.includes(true)`))
-	require.NoError(t, err, "canvases that stay blank")
+	p.until(t, `!`+areBlank+`.includes(true)`, "canvases that stay blank")
+}
+
+// until waits until an expression is true. It leaves the page time between two
+// looks, for to look can take longer than to draw.
+func (p *tab) until(t *testing.T, expression, fault string) {
+	t.Helper()
+	_, err := chromedp.Run(p, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(0)))
+	require.NoError(t, err, fault)
 }

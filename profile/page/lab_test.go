@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
@@ -60,7 +59,7 @@ func TestBrowserLab(t *testing.T) {
 		choose(t, p, `#times select`, "read")
 		require.Contains(t, value[string](t, p, `document.querySelector('#times').textContent`), "100.0\u202fms")
 		require.Contains(t, value[string](t, p, `document.querySelector('#candidates').textContent`), "given up: limit exceeded")
-		p.do(t, chromedp.Click(chromedp.CSS(`#candidates th[data-key="elapsed"] button`)))
+		p.click(t, `#candidates th[data-key="elapsed"] button`)
 		require.LessOrEqual(t, value[int64](t, p, `document.documentElement.scrollWidth`), width)
 	}
 }
