@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -37,11 +38,11 @@ func output(t testing.TB, ctx context.Context, command string, threads int) *Out
 	return run(t, ctx, shell(t, command), threads)
 }
 
-// impatient is output of a program that may take 100 ms for nothing.
-func impatient(t *testing.T, command string) *Output {
+// failing is output of a program that is to end with an error.
+func failing(t *testing.T, command string) *Output {
 	t.Helper()
 	p := shell(t, command)
-	p.Timeout = 100 * time.Millisecond
+	p.Timeout = patience(command)
 	return run(t, t.Context(), p, 1)
 }
 
@@ -111,14 +112,15 @@ func TestOutputErrors(t *testing.T) {
 	for _, test := range []struct{ name, command, want string }{
 		{"dies", "read header; read x; echo why >&2; exit 3", "exec:test: after 0 lines: exit status 3; its last line on stderr: why"},
 		{"ends", "read x", "exec:test: closed its output before the replay had ended"},
-		{"hangs", "read header; read x; echo busy >&2; sleep 1000", "exec:test: after 0 lines: no progress for 100ms; its last line on stderr: busy"},
-		{"reads nothing", "sleep 1000", "exec:test: after 0 lines: no progress for 100ms"},
+		{"hangs", "read header; read x; echo busy >&2; sleep 1000", "exec:test: after 0 lines: no progress for 2s; its last line on stderr: busy"},
+		{"reads nothing", "sleep 1000", "exec:test: after 0 lines: no progress for 2s"},
 		{"closes its output", "read header; read x; exec >&-; sleep 1000", "exec:test: closed its output before the replay had ended"},
 		{"has no end of an answer", "read header; read x; seq -s- 1 4000; cat", "exec:test: an answer of more than 4096 bytes"},
 		{"answers another thread", "read header; read x; echo 2 1; cat", `exec:test: answer "2 1": want the number of a thread before the result`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := impatient(t, test.command)
+			t.Parallel()
+			o := failing(t, test.command)
 			if test.name == "answers another thread" {
 				o.several = true
 			}
@@ -133,10 +135,11 @@ func TestOutputIsClosed(t *testing.T) {
 		{"well", echo, ""},
 		{"with a failure", echo + "; echo why >&2; exit 3", "exec:test: after 1 lines: exit status 3; its last line on stderr: why"},
 		{"with an answer too many", echo + "; echo 7", `exec:test: answer "7", and nothing was asked`},
-		{"not at all", echo + "; sleep 1000", "exec:test: after 1 lines: no progress for 100ms"},
+		{"not at all", echo + "; sleep 1000", "exec:test: after 1 lines: no progress for 2s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := impatient(t, test.command)
+			t.Parallel()
+			o := failing(t, test.command)
 			_, err := o.Play(1, pread)
 			require.NoError(t, err)
 			if err = o.Close(); test.want == "" {
@@ -150,9 +153,15 @@ func TestOutputIsClosed(t *testing.T) {
 
 func TestOutputIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	o := output(t, ctx, "cat >/dev/null", 2)
+	file := filepath.Join(t.TempDir(), "lines")
+	o := output(t, ctx, "tee "+file+" >/dev/null", 2)
 	o.run.Timeout = 0
-	time.AfterFunc(10*time.Millisecond, cancel)
+	go func() {
+		defer cancel()
+		for text, err := os.ReadFile(file); err != nil || bytes.Count(text, []byte("pread64")) < 2; text, err = os.ReadFile(file) {
+			time.Sleep(time.Millisecond)
+		}
+	}()
 	var all sync.WaitGroup
 	for n := range int32(2) {
 		all.Go(func() {
