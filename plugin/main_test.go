@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"bufio"
+	"flag"
 	"os"
 	"testing"
 
@@ -14,6 +15,10 @@ const answer = "PIANOLA_TEST_ANSWER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(answer) == "" {
+		// Tests that are parallel wait for time to pass, and use no processor.
+		if err := flag.Set("test.parallel", "16"); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	lines := bufio.NewScanner(os.Stdin)
