@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/internal/bpftest"
 )
@@ -284,7 +285,8 @@ func (w *worker) step() {
 			syscall.Close(fd)
 		}
 	case 16, 17:
-		path(syscall.SYS_NEWFSTATAT, w.dir(), w.name(), uintptr(unsafe.Pointer(&st)), uintptr(r.IntN(2)*0x100)) // AT_SYMLINK_NOFOLLOW
+		dir, name := w.dir(), w.name()
+		unix.Fstatat(dir, name, new(unix.Stat_t), r.IntN(2)*unix.AT_SYMLINK_NOFOLLOW)
 	case 18, 19:
 		path(syscall.SYS_MKDIRAT, w.dir(), w.name(), 0o750)
 	case 20:
@@ -294,7 +296,7 @@ func (w *worker) step() {
 	case 23, 24, 25, 26:
 		to, err := syscall.BytePtrFromString(w.name())
 		must(err)
-		nr, flags := uintptr(316), uintptr(max(r.IntN(4)-1, 0)) // renameat2: none, none, NOREPLACE, EXCHANGE
+		nr, flags := uintptr(unix.SYS_RENAMEAT2), uintptr(max(r.IntN(4)-1, 0)) // none, none, NOREPLACE, EXCHANGE
 		if mix&mixExchange == 0 {
 			flags = 0
 		}
