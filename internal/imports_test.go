@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"pianola/cmd/pianola":         {"pianola/cli"},
 	"pianola/docs/plugins/go":     {"pianola/cli", "pianola/format", "pianola/format/foreign", "pianola/replay", "pianola/transform"},
 	"pianola/docs/plugins/log":    {},
+	"pianola/scripts":             {},
 	"pianola/scripts/load":        {},
 	"pianola/scripts/pictures":    {"github.com/chromedp/"},
 	"pianola/internal":            {},

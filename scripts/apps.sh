@@ -1,5 +1,5 @@
 # apps.sh: the applications that scripts try replays with, to be sourced with
-# LC_ALL=C and HOME where nobody has settings. sql is the file of the demo.
+# lib.sh, LC_ALL=C and HOME where nobody has settings. sql is the file of the demo.
 #
 # An application is three functions that stand in a directory of its own: seed_APP
 # makes, once, what it starts from; fresh_APP puts that into the directory work,
@@ -7,14 +7,13 @@
 # runs as is in user. What was seeded can be copied and runs elsewhere.
 all="sqlite3 git tar gcc python3 fio postgres"
 user=
-has() { command -v "$1" >/dev/null 2>&1; }
 now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
 
 # known APP…: ends the script where one of them is none.
 known() {
 	for app in "$@"; do
-		case " $all " in *" $app "*) ;; *) echo "$0: no application $app; there are: $all" >&2; exit 2 ;; esac
+		case " $all " in *" $app "*) ;; *) fail 2 "no application $app; there are: $all" ;; esac
 	done
 }
 
@@ -187,8 +186,11 @@ C
 fresh_postgres() { cp -a src work; }
 run_postgres() {
 	"$@" "$server/postgres" -D work -k "$(pwd)" >server.out 2>&1 &
-	until "$server/pg_isready" -q -h "$(pwd)" -U postgres; do sleep 0.02; done
-	"$server/pgbench" -h "$(pwd)" -U postgres -n -c 2 -t 200 -R 200 postgres >pgbench.out 2>&1
+	until "$server/pg_isready" -q -h "$(pwd)" -U postgres; do
+		kill -0 $! || { cat server.out >&2; return 1; }
+		sleep 0.02
+	done
+	"$server/pgbench" -h "$(pwd)" -U postgres -n -c 2 -t 200 -R 200 postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
 	as_postgres "$server/pg_ctl" -D work -m fast -W stop >/dev/null
 	wait $!
 }

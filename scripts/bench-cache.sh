@@ -3,6 +3,7 @@
 # times that they had? dd reads a file of 100 MB that is in the page cache and
 # one that is not, is recorded and replayed, five times in turn; medians.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 rm -rf "$dir"
@@ -13,6 +14,7 @@ for f in warm cold; do
 done
 sync
 for i in 1 2 3 4 5; do
+	at "round $i of 5"
 	cat warm >/dev/null
 	dd if=cold iflag=nocache count=0 status=none # drops it
 	"$pianola" record -o trace.txt -- sh -c 'dd if=warm of=/dev/null bs=64k status=none; dd if=cold of=/dev/null bs=64k status=none'
@@ -22,6 +24,7 @@ for i in 1 2 3 4 5; do
 		"$pianola" profile --json "$who" >$who.$i.json
 	done
 done
+at "the table"
 python3 - <<'PY'
 import json, os, statistics
 def seconds(name, which):

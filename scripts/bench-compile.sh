@@ -3,6 +3,7 @@
 # beside zstd and gzip of the same script; then the same for recordings of real
 # programs. All that it makes stands in DIR. Recording takes root.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 lines=${2-10000000}
 pianola=$(pwd)/bin/pianola
@@ -29,6 +30,7 @@ awk -v n="$lines" 'BEGIN {
 # time_of NAME OUTPUT COMMAND…: seconds of processor time, peak memory, bytes.
 time_of() {
 	name=$1 out=$2
+	at "$name"
 	shift 2
 	GOMAXPROCS=1 python3 - "$name" "$out" "$lines" "$@" <<'PY'
 import os, resource, subprocess, sys, time
@@ -63,9 +65,11 @@ printf '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n' >hell
 real() {
 	name=$1
 	shift
-	"$pianola" record -o "$name.txt" -- "$@" >/dev/null 2>&1
-	"$pianola" compile -o "$name.bin" "$name.txt" 2>/dev/null
-	events=$("$pianola" compile -o "$name.bin" --report - "$name.txt" 2>/dev/null | sed -n 's/^events: //p')
+	at "$name: recording"
+	into run.out "$pianola" record -o "$name.txt" -- "$@"
+	at "$name: compile"
+	into compile.out "$pianola" compile -o "$name.bin" --report report "$name.txt"
+	events=$(sed -n 's/^events: //p' report)
 	# A record takes 80 bytes and a duration 8.
 	stat -c %s "$name.bin" | awk -v n="$name" -v e="$events" '{ printf "%-10s %8d events %9d bytes %6.2f an event, %5.1f:1\n", n, e, $1, $1 / e, e * 88 / $1 }'
 }

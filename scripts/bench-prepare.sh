@@ -5,6 +5,7 @@
 # GiB. They take turns, and each ends with a sync; medians are shown. All that it
 # makes stands in DIR, which needs room for the long file twice.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 files=${2-100000}
 gib=${3-10}
@@ -17,8 +18,9 @@ now() { date +%s%N; }
 took() { # WHAT HOW COMMAND…
 	what=$1 how=$2
 	shift 2
+	at "$what, $how, round $round"
 	a=$(now)
-	"$@" >out 2>err || { cat err >&2; exit 1; }
+	into out "$@"
 	sync -f .
 	echo "$what $how $(($(now) - a))" >>figures
 }
@@ -32,7 +34,8 @@ trace() { # NAME FILES BYTES: of each file none, or from 0 to twice so many
 		}
 		print "open ( nothing 1 ) = -1 ENOENT"
 	}' >"$1.txt"
-	"$pianola" compile -o "$1.bin" "$1.txt" 2>/dev/null
+	at "compile of $1"
+	into compile.out "$pianola" compile -o "$1.bin" "$1.txt"
 }
 layout() { # FILES BYTES
 	fio --name=a --directory=fio --nrfiles="$1" --filesize="$2" --rw=read --bs=1m --create_only=1 --openfiles=100
@@ -50,8 +53,8 @@ for what in small empty long; do
 		rm -rf copy
 		mkdir fio
 		case $what in
-		small) ! command -v fio >/dev/null || took $what fio layout "$files" 16k ;;
-		long) ! command -v fio >/dev/null || took $what fio layout 1 "${gib}g" ;;
+		small) ! has fio || took $what fio layout "$files" 16k ;;
+		long) ! has fio || took $what fio layout 1 "${gib}g" ;;
 		esac
 		rm -rf root fio
 		sync -f .

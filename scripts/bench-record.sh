@@ -5,6 +5,7 @@
 # and a machine with nothing else to do. A tracer or program that is missing is
 # left out.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 rounds=${2-5}
 here=$(pwd)
@@ -16,10 +17,19 @@ go build -o "$dir/load" ./scripts/load
 cd "$dir"
 dir=$(pwd)
 export TMPDIR="$dir"
-has() { command -v "$1" >/dev/null 2>&1; }
 now() { date +%s%N; }
-took() { a=$(now); "$@" >/dev/null 2>err || { cat err >&2; exit 1; }; b=$(now); echo $((b - a)); }
-note() { echo "$1 $2 $3" >>figures; } # what, how, number
+took() { # ROW COLUMN COMMAND…
+	row=$1 column=$2
+	shift 2
+	at "$row, $column"
+	a=$(now)
+	into out "$@"
+	note "$row" "$column" $(($(now) - a))
+}
+note() { # WHAT HOW NUMBER
+	[ -n "$3" ] || fail 1 "$1, $2: no figure"
+	echo "$1 $2 $3" >>figures
+}
 
 # bpftrace takes a path, follows by the name of the program, and needs tracefs,
 # which it gets for itself alone where it isn't mounted.
@@ -43,7 +53,10 @@ traced() { strace -f -r -T -o strace.out "$@"; }
 others() {
 	"$pianola" record -o others.txt -- sh -c 'echo >attached; read x <over' 2>others.err &
 	recorder=$!
-	while [ ! -s attached ]; do sleep 0.01; done
+	while [ ! -s attached ]; do
+		kill -0 $recorder || { cat others.err >&2; return 1; }
+		sleep 0.01
+	done
 	"$@"
 	echo >over
 	wait $recorder
@@ -54,32 +67,33 @@ mkfifo over
 # --- what a call costs more ---
 n=300000
 slow=20000 # calls where each takes many microseconds
-load() { # HOW CALLS KIND
-	how=$1 calls=$2
-	case $how in nothing) set -- "$dir/load" ;; *) set -- "$how" "$dir/load" ;; esac
-	"$@" "$kind" 1 "$calls" 2>err | awk 'NF == 2 && $1 + 0 > 0 { print $1 }'
+plain() { "$@"; }
+load() { # ROW HOW CALLS KIND
+	at "$1, $2"
+	into out "$2" "$dir/load" "$4" 1 "$3"
+	note "$1" "$2" "$(awk 'NF == 2 && $1 + 0 > 0 { print $1 }' out)"
 }
-blocks() { # HOW CALLS: dd makes two calls a block; its own clock says what they took
-	calls=$2
-	case $1 in nothing) set -- dd ;; *) set -- "$1" dd ;; esac
-	"$@" if=/dev/zero of=/dev/null bs=1 count="$calls" 2>&1 | tr , '\n' | awk -v n="$calls" '/ s$/ { print $1 * 1e9 / n / 2 }'
+blocks() { # ROW HOW CALLS: dd makes two calls a block; its own clock says what they took
+	at "$1, $2"
+	into out "$2" dd if=/dev/zero of=/dev/null bs=1 count="$3"
+	note "$1" "$2" "$(tr , '\n' <out | awk -v n="$3" '/ s$/ { print $1 * 1e9 / n / 2 }')"
 }
-each="nothing recorded packed others"
+each="plain recorded packed others"
 has strace && each="$each traced"
 has bpftrace && each="$each printing counting"
 for i in $(seq "$rounds"); do
 	for how in $each; do
 		calls=$n
 		case $how in traced | printing) calls=$slow ;; esac
-		kind=pread
-		note pread $how "$(load $how $calls)"
-		note dd $how "$(blocks $how $calls)"
-		kind=getppid
-		note unrecorded $how "$(load $how $calls)"
+		load pread $how $calls pread
+		blocks dd $how $calls
+		load unrecorded $how $calls getppid
 	done
 done
 
 # --- a million events a second, for ten seconds, from two threads ---
+at "a million events a second"
+log=$dir/million.err
 "$pianola" record -o million.txt -- ./load paced 2 1000000 10 >million.out 2>million.err &
 recorder=$!
 peak=0
@@ -88,7 +102,7 @@ while kill -0 $recorder 2>/dev/null; do
 	[ -n "$v" ] && peak=$v
 	sleep 0.2
 done
-wait $recorder || true
+wait $recorder
 echo "$peak" >million.peak
 
 # --- run times ---
@@ -104,7 +118,7 @@ for i in 1 2 3 4 5 6; do
 done
 # gcc is one recording of a whole build.
 cat >build.sh <<'B'
-for k in 1 2 3 4 5 6; do gcc -O1 -c -o gcc/f$k.o gcc/f$k.c; done
+for k in 1 2 3 4 5 6; do gcc -O1 -c -o gcc/f$k.o gcc/f$k.c || exit; done
 B
 app() { what=$1; shift; case $what in
 	sqlite3) rm -f app.db; "$@" sqlite3 app.db ".read '$sql'" ;;
@@ -112,22 +126,23 @@ app() { what=$1; shift; case $what in
 	gcc) "$@" sh build.sh ;;
 	fio) "$@" fio --name=a --filename=fio.dat --rw=randwrite --bs=4k --size=32m --ioengine=psync --fsync=8 --io_size=8m ;;
 	esac; }
-plain() { "$@"; }
 for what in sqlite3 git gcc fio; do
 	has $what || continue
-	app $what plain >/dev/null 2>&1 # warms up
+	at "$what: the run that warms up"
+	into out app $what plain
 	for i in $(seq "$rounds"); do
-		note "run:$what" nothing "$(took app $what plain)"
-		note "run:$what" recorded "$(took app $what recorded)"
+		took "run:$what" plain app $what plain
+		took "run:$what" recorded app $what recorded
 		note "elapsed:$what" recorded "$(awk '/^# elapsed/ { print $3 * 1e9 }' trace.txt)"
 	done
 done
 for i in $(seq "$rounds"); do
-	note start nothing "$(took true)"
-	note start recorded "$(took recorded true)"
+	took start plain true
+	took start recorded recorded true
 done
 
 # --- the tables ---
+at "the tables"
 awk -v lost="$(awk '/^# lost/ { $1 = $2 = ""; print }' million.txt)" -v rate="$(awk '{ print $2 }' million.out)" \
 	-v peak="$(cat million.peak)" -v events="$(grep -c pread64 million.txt)" '
 function sorted(k,    v, n, i, j, t) {
@@ -140,7 +155,7 @@ function cell(what, how) { return (what, how) in all ? sprintf("%+.0f", sorted(w
 { all[$1, $2] = all[$1, $2] " " $3 }
 END {
 	split("pread dd unrecorded", whats, " ")
-	for (i = 1; i <= 3; i++) base[whats[i]] = sorted(whats[i] SUBSEP "nothing")
+	for (i = 1; i <= 3; i++) base[whats[i]] = sorted(whats[i] SUBSEP "plain")
 	printf "%-34s %10s %10s %18s\n", "ns a call", "pread 4 KiB", "dd bs=1", "call not recorded"
 	printf "%-34s %10.0f %10.0f %18.0f\n", "nothing", base["pread"], base["dd"], base["unrecorded"]
 	m = split("recorded=pianola record;packed=pianola record, compressed;others=pianola record of another process;traced=strace -f -r -T -o FILE;printing=bpftrace, printing;counting=bpftrace, counting", rows, ";")
@@ -152,12 +167,12 @@ END {
 	printf "\n%-10s %12s %20s %12s %20s %8s %12s\n", "run time", "without, s", "", "recorded, s", "", "", "command, s"
 	m = split("sqlite3 git gcc fio", rows, " ")
 	for (i = 1; i <= m; i++) {
-		if (!(("run:" rows[i], "nothing") in all)) continue
-		a = sorted("run:" rows[i] SUBSEP "nothing"); al = low; ah = high
+		if (!(("run:" rows[i], "plain") in all)) continue
+		a = sorted("run:" rows[i] SUBSEP "plain"); al = low; ah = high
 		b = sorted("elapsed:" rows[i] SUBSEP "recorded"); bl = low; bh = high
 		c = sorted("run:" rows[i] SUBSEP "recorded")
 		printf "%-10s %12.3f %9.3f to %6.3f %12.3f %9.3f to %6.3f %+7.1f%% %12.3f\n", rows[i], a / 1e9, al / 1e9, ah / 1e9, b / 1e9, bl / 1e9, bh / 1e9, (b / a - 1) * 100, c / 1e9
 	}
-	a = sorted("start" SUBSEP "nothing"); b = sorted("start" SUBSEP "recorded")
+	a = sorted("start" SUBSEP "plain"); b = sorted("start" SUBSEP "recorded")
 	printf "\nrecord -- true: %.0f ms more than true\n", (b - a) / 1e6
 }' figures

@@ -8,6 +8,7 @@
 # nothing else to do. Without fio its rows are left out, without bpftrace issue
 # times are those of the replay's log.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 rounds=${2-5}
 events=${3-50000000}
@@ -19,7 +20,6 @@ gcc -O2 -pthread -o "$dir/pread" scripts/load/pread.c
 cd "$dir"
 dir=$(pwd)
 export TMPDIR="$dir"
-has() { command -v "$1" >/dev/null 2>&1; }
 now() { date +%s%N; }
 note() { echo "$@" >>figures; } # what, how, number
 head -c 1048576 /dev/urandom >f
@@ -37,6 +37,7 @@ trace() {
 				printf "%d pread64 ( %d 4096 %d ) = 4096\n", t, t + 2, i % 256 * 4096
 			}
 	}' >"$1.txt"
+	at "compile of $1"
 	"$pianola" compile -o "$1.bin" "$1.txt"
 	rm "$1.txt"
 }
@@ -55,6 +56,7 @@ fio_rate() { # HOW OPTION…
 	rate "$how" "$(awk -F'[:,]' '/"runtime"/ { print $2 / 1000; exit }' out.json)"
 }
 for i in $(seq "$rounds"); do
+	at "as fast as possible, round $i"
 	rate bare "$(./pread bare f $calls)"
 	rate clock "$(./pread clock f $calls)"
 	"$pianola" replay --timing afap --json afap.bin >out.json
@@ -73,9 +75,10 @@ done
 probe='tracepoint:syscalls:sys_enter_pread64 /pid == cpid && args->count == 4096/ { $t = nsecs; @at[tid, @n[tid]++] = $t; @in[tid] = $t; }
 tracepoint:syscalls:sys_exit_pread64 /@in[tid]/ { @spent[tid] += nsecs - @in[tid]; @in[tid] = 0; }'
 watched() { # COMMAND…
+	log=$dir/err
 	BPFTRACE_MAP_KEYS_MAX=1000000 BPFTRACE_MAX_MAP_KEYS=1000000 unshare -m sh -c '
 		[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
-		exec bpftrace -o times.out -e "$1" -c "$2"' sh "$probe" "$*" >out.json 2>err || { cat err >&2; exit 1; }
+		exec bpftrace -o times.out -e "$1" -c "$2" 2>err' sh "$probe" "$*" >out.json
 	awk -F'[][, :]+' '/^@at/ { print "at", $2, $3, $4 } /^@spent/ { print "spent", $2, $3 }' times.out >times
 }
 logged() { # OPTION… TRACE: the times that the replay itself noted
@@ -115,6 +118,7 @@ lateness() {
 	note "$1" "$2.max" "$(tail -n 1 late)"
 }
 replayed() { # WHAT TIMING GAP CALLS
+	at "$1, --timing $2"
 	case $by in
 	bpftrace) watched "$pianola" replay --timing "$2" --json "$1.bin" ;;
 	*) logged --timing "$2" --json "$1.bin" ;;
@@ -124,6 +128,7 @@ replayed() { # WHAT TIMING GAP CALLS
 }
 looped() { # WHAT HOW GAP CALLS THREADS
 	[ $by = bpftrace ] || return 0
+	at "$1, C loop, $2"
 	watched "$dir/pread" "$2" "$dir/f" $(($4 / $5)) "$3" "$5"
 	lateness "$1" "$2" "$3" "$4"
 }
@@ -150,6 +155,7 @@ for i in $(seq "$rounds"); do
 done
 
 # --- a day in three seconds ---
+at "a day"
 trace day 1 86400 1000000000
 for i in $(seq "$rounds"); do
 	"$pianola" replay --timing schedule --speed 28800 --json day.bin >out.json
@@ -158,6 +164,7 @@ for i in $(seq "$rounds"); do
 done
 
 # --- a large trace ---
+at "a large trace"
 # A million events with offsets and compute of all kinds, again and again.
 awk 'BEGIN {
 	seed = 1
@@ -199,21 +206,25 @@ note large command "$(((b - a) / 1000000))"
 # it is in mid-run; its log must be one that compare reads.
 interrupted() {
 	name=$1
+	at "an interruption of $name"
 	shift
 	rm -rf root
 	"$pianola" replay --root root --log "$name.log" --json "$@" "$name.bin" >out.json &
 	pid=$!
-	while [ ! -s root/f ]; do sleep 0.01; done
+	while [ ! -s root/f ]; do
+		kill -0 $pid
+		sleep 0.01
+	done
 	sleep 1
 	a=$(now)
 	kill -INT $pid
 	status=0
 	wait $pid || status=$?
 	b=$(now)
-	grep -q '"interrupted": true' out.json && [ $status = 130 ] || { echo "$name: not interrupted, status $status" >&2; exit 1; }
+	grep -q '"interrupted": true' out.json && [ $status = 130 ] || fail 1 "$name: not interrupted, status $status"
 	status=0
 	"$pianola" compare "$name.bin" "$name.log" >compare.out || status=$?
-	[ $status -le 1 ] && [ "$(grep -c '^[0-9]' "$name.log")" = "$(figure executed)" ] || { echo "$name.log is not whole" >&2; exit 1; }
+	[ $status -le 1 ] && [ "$(grep -c '^[0-9]' "$name.log")" = "$(figure executed)" ] || fail 1 "$name.log is not whole"
 	note "$name" interrupted $(((b - a) / 1000000))
 	note "$name" part "$(figure executed)"
 	rm -f "$name.log"
@@ -226,6 +237,7 @@ done
 rm -f large.bin
 
 # --- the tables ---
+at "the tables"
 awk -v by=$by '
 function sorted(k,    v, n, i, j, t) {
 	n = split(all[k], v, " ")

@@ -2,15 +2,17 @@
 # demo.sh DIR: takes sqlite3 through the whole pipeline: record, compile, replay,
 # compare. All that it makes stands in DIR.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
-pianola=$(pwd)/bin/pianola
+pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
-"$pianola" doctor || exit 1
+at "pianola doctor"
+"$pianola" doctor
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir"
 
-run() { echo; echo "\$ pianola $*"; "$pianola" "$@"; }
+run() { at "pianola $1"; echo; echo "\$ pianola $*"; "$pianola" "$@"; }
 run record -o trace.txt -- sqlite3 app.db ".read '$sql'"
 run compile -o trace.bin trace.txt
 run replay --log replay.log trace.bin

@@ -15,6 +15,7 @@
 # PIANOLA is the program to be tried, bin/pianola by default. Takes cc, python3
 # and the rights to record. docs/laboratory.md says how to read the figures.
 set -eu
+. "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-5} reads=${READS-200} times=${TIMES-40}
 dir=$1
 shift
@@ -31,15 +32,11 @@ cp "$source/docs/plugins/telemetry.awk" "$source/docs/plugins/rank.py" .
 export LC_ALL=C
 
 tidy() {
-	status=$?
 	cd "$dir"
-	[ $status = 0 ] || echo "feign.sh: ended early; what was measured until then is in $dir" >&2
 	release mnt || :
 	release fuse || :
 	rm -rf store mnt fuse ./*/root ./*/app
 }
-trap tidy EXIT
-trap 'exit 130' INT TERM HUP
 
 # release DIRECTORY: unmounts it, which the loop device, or what looks at new
 # devices, can hold up for a moment.
@@ -216,8 +213,9 @@ generator() {
 }
 
 for experiment in "$@"; do
+	at "$experiment"
 	case $experiment in
 	prefetch | slow | coalesce | rank | generator) $experiment ;;
-	*) echo "feign.sh: no experiment $experiment" >&2 && exit 2 ;;
+	*) fail 2 "no experiment $experiment" ;;
 	esac
 done

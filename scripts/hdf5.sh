@@ -7,6 +7,7 @@
 # DIR. PIANOLA is the program to be tried, bin/pianola by default. Takes h5cc
 # (libhdf5-dev) and the rights to record.
 set -eu
+. "$(dirname "$0")/lib.sh"
 dir=$1
 times=${2-300}
 runs=${3-10}
@@ -19,11 +20,13 @@ h5cc -O2 -o datasets "$source/testdata/hdf5/datasets.c"
 rm -f datasets.o
 
 for n in 10 50 100; do
+	at "datasets of ${n}x$n"
 	for i in 1 2 3 4 5; do
 		"$pianola" record -o "$n-$i.txt" -- ./datasets app.h5 "$n" "$times"
 		rm app.h5
 		"$pianola" profile --json "$n-$i.txt" | awk -v i="$i" -F'[:,]' '/"run_time_seconds"/ { print $2 + 0, i; exit }'
-	done | sort -n | { sed -n 3p; } >typical
+	done >times
+	sort -n times | sed -n 3p >typical
 	read -r _ i <typical
 	mv "$n-$i.txt" "$n.txt"
 	rm -f "$n"-?.txt

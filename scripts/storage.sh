@@ -12,6 +12,7 @@
 # root. PIANOLA is the program to be tried, bin/pianola by default.
 # docs/fidelity.md says how to read the figures.
 set -eu
+. "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-5}
 # limits APP: what the slow device does in a second, in bytes and requests, so
 # that the application takes clearly longer: gcc reads little, python3 syncs once.
@@ -33,7 +34,7 @@ sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
 [ $# -gt 0 ] || set -- $all
 known "$@"
-[ "$(id -u)" = 0 ] || { echo "storage.sh: only root can mount and slow down a device" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || fail 1 "only root can mount and slow down a device"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
@@ -102,13 +103,11 @@ enter() {
 		mkdir -p $v2/pianola-storage
 		echo $$ >$v2/pianola-storage/cgroup.procs
 	else
-		echo "storage.sh: no cgroup can slow a device down: neither blkio of version 1 nor io of version 2 is here" >&2
-		return 1
+		fail 1 "no cgroup can slow a device down: neither blkio of version 1 nor io of version 2 is here"
 	fi
 }
 
 tidy() {
-	[ $? = 0 ] || echo "storage.sh: ended early, with ${app-nothing}; its run.out in $dir is the last that was said" >&2
 	cd "$dir"
 	[ -z "${slow-}" ] || release || :
 	take_down || :
@@ -118,8 +117,6 @@ tidy() {
 	fi
 	rm -rf "$dir"/*/app "$dir/image" "$dir/mnt"
 }
-trap tidy EXIT
-trap 'exit 130' INT TERM HUP
 
 # --- one run ---
 
@@ -163,18 +160,18 @@ record() {
 	seed_$1
 	users="${users-} $1=$user"
 	fresh $1
-	run_$1 plain >../run.out 2>&1 # warms up the programs
+	into ../run.out run_$1 plain # warms up the programs
 	fresh $1
-	run_$1 recorded >../run.out 2>../record.err || { cat ../record.err >&2; exit 1; }
+	into ../run.out run_$1 recorded
 	cd ..
 	told $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
-	"$pianola" compile --report report.txt -o trace.bin trace.txt 2>compile.err || { cat compile.err >&2; exit 1; }
+	into compile.out "$pianola" compile --report report.txt -o trace.bin trace.txt
 }
 
 # elsewhere FS APP: its replay on a file system.
 elsewhere() {
 	cd "$dir/$2"
-	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json 2>$1.err || cat $1.err >&2
+	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json || [ $? = 1 ]
 	told $2 $1 "$(of $1.json)"
 }
 
@@ -190,7 +187,7 @@ slowed() {
 		fresh $1
 		throttle "$(limits $1)"
 		a=$(now)
-		run_$1 plain >"$dir/$1/run.out" 2>&1
+		into "$dir/$1/run.out" run_$1 plain
 		b=$(now)
 		release
 		told $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
@@ -213,19 +210,29 @@ slowed() {
 apps=
 for app in "$@"; do
 	here $app || continue
+	at "$app: recording"
 	record $app
 	apps="$apps $app"
 done
 for fs in ext4 xfs btrfs tmpfs; do
+	at "$fs"
 	put_up $fs
-	for app in $apps; do elsewhere $fs $app; done
+	for app in $apps; do
+		at "$app on $fs"
+		elsewhere $fs $app
+	done
 	cd "$dir"
 	take_down
 done
+at "the slow device"
 enter
 put_up ext4
 slow=1
-for app in $apps; do slowed $app; done
+for app in $apps; do
+	at "$app on the slow device"
+	slowed $app
+done
+at "the tables"
 
 python3 - "$dir/figures" $apps <<'PY'
 import statistics, sys

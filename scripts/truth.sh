@@ -6,6 +6,7 @@
 # makes stands in DIR/APP. PIANOLA is the program to be tried, bin/pianola by
 # default. docs/fidelity.md says how to read the figures.
 set -eu
+. "$(dirname "$0")/lib.sh"
 rounds=5
 dir=$1
 shift
@@ -29,8 +30,7 @@ fresh() {
 	fresh_$1
 	sync
 }
-tidy() { cd "$dir" && rm -rf */work */left* */root*; }
-trap tidy EXIT
+tidy() { cd "$dir" && rm -rf ./*/work ./*/left* ./*/root*; }
 
 # tell APP: the medians of its rounds.
 tell() {
@@ -66,19 +66,25 @@ for app in "$@"; do
 	rm -rf "$dir/$app"
 	mkdir "$dir/$app"
 	cd "$dir/$app"
+	at "$app: its files"
 	seed_$app
+	at "$app: the run that warms up"
 	fresh $app
-	run_$app plain >run.out 2>&1 # warms up
+	into run.out run_$app plain
 	for i in $(seq $rounds); do
+		at "$app: run $i of $rounds"
 		fresh $app
-		a=$(now); run_$app plain >run.out 2>&1; b=$(now)
+		a=$(now); into run.out run_$app plain; b=$(now)
 		echo "$a $b" | awk '{ print $2 - $1 }' >plain$i
+		at "$app: recording $i of $rounds"
 		fresh $app
-		run_$app recorded >run.out 2>record.err || { cat record.err >&2; exit 1; }
+		into run.out run_$app recorded
 		awk '/^# elapsed:/ { print $3 }' trace$i.txt >recorded$i
-		"$pianola" compile --report report$i.txt -o trace$i.bin trace$i.txt 2>compile.err || { cat compile.err >&2; exit 1; }
+		at "$app: compile, replay and compare, $i of $rounds"
+		into compile.out "$pianola" compile --report report$i.txt -o trace$i.bin trace$i.txt
 		"$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json || [ $? = 1 ]
 		"$pianola" compare --json --tolerance 1000% trace$i.bin replay$i.log >compare$i.json
 	done
+	at "$app: its table"
 	tell $app
 done

@@ -1,0 +1,72 @@
+// Package scripts tests the scripts of this directory.
+package scripts
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// silent is a program that fails and doesn't say why.
+const silent = "#!/bin/sh\nexit 3\n"
+
+// broken runs a script where a program is another one, and returns what it says
+// on its standard error. The script must fail.
+func broken(t *testing.T, program, text string, command ...string) string {
+	t.Helper()
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, program), []byte(text), 0o755))
+	cmd := exec.Command("sh", command...)
+	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PIANOLA=true")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	var failure *exec.ExitError
+	require.ErrorAs(t, cmd.Run(), &failure, stderr.String())
+	return stderr.String()
+}
+
+// No script fails in silence, whatever it is that fails.
+func TestNoScriptIsSilent(t *testing.T) {
+	names, err := filepath.Glob("*.sh")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		switch name {
+		case "lib.sh", "apps.sh", "need.sh", "can-bpf.sh": // which are sourced, or only look
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			program := "mkdir"
+			if name == "pictures.sh" {
+				program = "mktemp"
+			}
+			said := broken(t, program, silent, "scripts/"+name, filepath.Join(t.TempDir(), "out"), "python3")
+			require.Regexp(t, `(?m)^`+name+`: (ended early, with status 3, at: |only root can )`, said)
+		})
+	}
+}
+
+// What a program said into a log is shown when it fails.
+func TestLogIsShown(t *testing.T) {
+	const python = `#!/bin/sh
+[ "$1" = -c ] && { echo "$0"; exit; } # is asked where it is
+echo 'this is why' >&2
+exit 7
+`
+	said := broken(t, "python3", python, "scripts/truth.sh", filepath.Join(t.TempDir(), "out"), "python3")
+	require.Regexp(t, `^truth.sh: ended early, with status 7, at: python3: the run that warms up
+truth.sh: the end of /.*/out/python3/run.out:
+this is why
+$`, said)
+}
+
+// What is wrong with a command line is said once.
+func TestUsage(t *testing.T) {
+	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres\n",
+		broken(t, "nothing", silent, "scripts/truth.sh", t.TempDir(), "nosuch"))
+}
