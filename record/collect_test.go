@@ -64,9 +64,19 @@ func (c *collect) one(t *testing.T, op format.Op, name string) format.Event {
 	return events[0]
 }
 
-// record records a command in a new directory, which it returns with what was
-// written to standard output.
+// record is recordAlways, unless tests are to be short: to attach takes long, and
+// what is in one recording more says nothing about concurrency.
 func record(t *testing.T, o Options, s Sink) (Result, string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("short: one recording of many")
+	}
+	return recordAlways(t, o, s)
+}
+
+// recordAlways records a command in a new directory, and returns what was written
+// to standard output, too.
+func recordAlways(t *testing.T, o Options, s Sink) (Result, string) {
 	t.Helper()
 	bpftest.Require(t)
 	if o.Dir == "" {

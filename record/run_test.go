@@ -17,6 +17,9 @@ import (
 )
 
 func TestExitStatus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	tests := []struct {
 		name, script string
 		status       int
@@ -46,6 +49,9 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestStartError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	bpftest.Require(t)
 	dir := t.TempDir()
 	plain, garbage := filepath.Join(dir, "plain"), filepath.Join(dir, "garbage")
@@ -138,7 +144,7 @@ func TestHeader(t *testing.T) {
 func TestDescendantsAndThreads(t *testing.T) {
 	t.Run("a pipeline", func(t *testing.T) {
 		var c collect
-		record(t, shell("echo one | cat; (exec cat /dev/null)"), &c)
+		recordAlways(t, shell("echo one | cat; (exec cat /dev/null)"), &c)
 		parents := map[int32]bool{c.events[0].TID: true}
 		threads := map[int32]bool{}
 		for _, e := range c.events {
@@ -155,13 +161,13 @@ func TestDescendantsAndThreads(t *testing.T) {
 		o := shell("(read line; echo $line > late) < gate & echo go > gate")
 		o.Dir = t.TempDir()
 		require.NoError(t, mkfifo(filepath.Join(o.Dir, "gate")))
-		record(t, o, &c)
+		recordAlways(t, o, &c)
 		require.Equal(t, "go\n", readFile(t, o.Dir, "late"))
 		require.Equal(t, int64(3), c.one(t, format.OpOpenat, "late").Ret, "what outlives the command is recorded too")
 	})
 	t.Run("threads", func(t *testing.T) {
 		var c collect
-		record(t, python(t, "import os, threading",
+		recordAlways(t, python(t, "import os, threading",
 			"def f(n): os.access('/thread%d' % n, 0)",
 			"ts = [threading.Thread(target=f, args=(n,)) for n in range(4)]",
 			"[t.start() for t in ts]; [t.join() for t in ts]"), &c)
@@ -176,7 +182,7 @@ func TestDescendantsAndThreads(t *testing.T) {
 	})
 	t.Run("killed threads", func(t *testing.T) {
 		var c collect
-		record(t, python(t, "import os, threading",
+		recordAlways(t, python(t, "import os, threading",
 			"r, w = os.pipe()",
 			"threading.Thread(target=os.read, args=(r, 1), daemon=True).start()",
 			"os._exit(5)"), &c)
@@ -187,7 +193,7 @@ func TestDescendantsAndThreads(t *testing.T) {
 	})
 	t.Run("execve in a thread", func(t *testing.T) {
 		var c collect
-		record(t, python(t, "import os, threading",
+		recordAlways(t, python(t, "import os, threading",
 			"threading.Thread(target=os.execv, args=('/bin/true', ['true'])).start()",
 			"threading.Event().wait()"), &c)
 		e := c.one(t, format.OpExecve, "/bin/true")

@@ -152,6 +152,9 @@ func (x *exporter) copy(path, to string, size int64) {
 // aside, the alignment of direct I/O, offsets in directories, long
 // attributes, and writes that must not wait.
 func TestSameInMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	if os.Geteuid() != 0 {
 		t.Skip("in memory nothing is denied")
 	}

@@ -183,6 +183,9 @@ func TestForeignArguments(t *testing.T) {
 
 // Nor with descriptors that are its own: it runs to its end or meets a limit.
 func TestForeignArgumentsOfFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	values := []int64{-1 << 63, -1, 0, 1, 1 << 31, 1 << 62, 1<<63 - 1}
 	eachBackend(t, func(t *testing.T, p player) {
 		for op := range calls {

@@ -13,6 +13,9 @@ import (
 )
 
 func TestInodes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	const eperm, nofollow = -int(unix.EPERM), format.AtSymlinkNofollow
 	results(t, []resultTest{
 		{"chmod", []step{

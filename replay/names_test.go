@@ -14,6 +14,9 @@ import (
 // No more files are there than may be, however they are made, and those of the
 // fileset count.
 func TestFilesLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	const most = 100
 	for name, way := range map[string]func(r *roll, i int){
 		"openm":   func(r *roll, i int) { r.add(1, format.OpOpenm, 3, fmt.Sprint(i), format.RDWR|format.CREAT, 0o600) },

@@ -364,6 +364,9 @@ func TestPrepareWritesPieces(t *testing.T) {
 
 // No block is there twice, and each is as compressible as it is to be.
 func TestContents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	for _, percent := range []int{0, 50} {
 		r := newRoll(1)
 		const size = 5 << 20 // more than the pool

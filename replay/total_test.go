@@ -54,6 +54,9 @@ func TestTotal(t *testing.T) {
 // Whatever overlaps, the waits are those of the definition, but for the ones
 // that others imply; and a replay keeps to them.
 func TestTotalIsWhatItSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		const threads, events = 5, 40
@@ -120,6 +123,9 @@ func TestTotalIsWhatItSays(t *testing.T) {
 
 // Waits of a total order count as memory.
 func TestTotalIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: nothing of it is concurrent")
+	}
 	r := newRoll(2)
 	for i := range int64(20_000) {
 		r.at(1, 4*i, 4*i+1)

@@ -238,6 +238,9 @@ var greedy = []greed{
 // limits, of disk and memory, and each ends by itself. What one leaves the next
 // begins with.
 func TestAttackLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	eachWay(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		for _, g := range greedy {

@@ -138,6 +138,9 @@ func TestAttackNested(t *testing.T) {
 // TestAttackRoot leaves in the root what the next replay could stumble over, in
 // the place of everything that it prepares, in one way after the other.
 func TestAttackRoot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	eachWay(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		left := newHostile(1)
@@ -194,6 +197,9 @@ func TestAttackRoot(t *testing.T) {
 // TestAttackFileset prepares files through links of the fileset itself, twice
 // under one name, and with links to what is no file of it.
 func TestAttackFileset(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	eachWay(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		for _, files := range [][]format.File{
@@ -226,6 +232,9 @@ func TestAttackFileset(t *testing.T) {
 // TestAttackSeveral gives several traces names that lead elsewhere, and a root
 // in which an earlier trace has left links where theirs are to be.
 func TestAttackSeveral(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	eachWay(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		nothing := func() *hostile { h := newHostile(1); h.create(1, "made", 5); return h }

@@ -36,6 +36,9 @@ func (c *cage) waysOut(h *hostile) (paths []string) {
 // TestAttackPaths plays each operation of the table with each path that may lead
 // out, in each of its arguments.
 func TestAttackPaths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	numbers := []int64{0, -1, 3, 1, 0o6777, math.MinInt64, format.AtFDCWD}
 	texts := []string{"taken", "in/up", "user.a", "security.capability", "in"}
 	eachUser(t, func(t *testing.T, u attacker) {
@@ -138,6 +141,9 @@ func TestAttackRace(t *testing.T) {
 
 // TestAttackDescriptors names descriptors that are Pianola's own.
 func TestAttackDescriptors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: one thread at a time")
+	}
 	eachUser(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		h := newHostile(1)

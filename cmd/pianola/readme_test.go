@@ -16,6 +16,9 @@ import (
 // Every "$ command" of a console block of the README is run, in order and in
 // one directory, and must succeed.
 func TestReadme(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it records a whole program")
+	}
 	bpftest.Require(t)
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)

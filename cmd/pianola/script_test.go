@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"pianola": main})
 }
 
+// long are the scripts that take seconds. They are left out where tests are to be
+// short.
+var long = []string{
+	"compare_groups", "compile_with", "import_strace_live", "lab_feign", "lab_hdf5", "plugin_disk", "plugin_go", "plugin_rank",
+	"record_gcc", "record_git", "record_hdf5", "record_python3", "record_sqlite3", "record_tar", "record_zst",
+}
+
 // Each script in testdata shows one behaviour of the command. Scripts whose
 // name begins with "record" need eBPF.
 func TestScripts(t *testing.T) {
@@ -28,7 +36,13 @@ func TestScripts(t *testing.T) {
 	require.NoError(t, err)
 	goEnv := goEnv(t)
 	groups := map[string][]string{}
+	for _, name := range long {
+		require.Contains(t, all, "testdata/script/"+name+".txtar")
+	}
 	for _, file := range all {
+		if testing.Short() && slices.Contains(long, strings.TrimSuffix(filepath.Base(file), ".txtar")) {
+			continue
+		}
 		name := "others"
 		if strings.HasPrefix(filepath.Base(file), "record") {
 			name = "record"
