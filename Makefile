@@ -8,11 +8,14 @@ FUZZTIME ?= 60s
 # Of a package's tests: on a slow or busy machine those of the command take more
 # than the 10 minutes that are usual.
 TIMEOUT  ?= 60m
+# The packages that have threads of their own, and the command, which has all.
+RACE     ?= ./cmd/pianola ./plugin ./record/... ./replay/...
+SHORT    ?= -short
 
-.PHONY: help build demo pictures hdf5 feign truth storage test race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
+.PHONY: help build demo pictures hdf5 feign truth storage test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## bin/pianola, a static binary
 	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o bin/pianola ./cmd/pianola
@@ -36,16 +39,16 @@ truth: deps-truth build ## applications five times, plain, recorded and replayed
 storage: deps-storage build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)
 
-test: deps-test build ## all tests
-	$(GO) vet ./...
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "gofmt: the files above are not formatted"; exit 1; }
-	$(GO) tool staticcheck ./...
+test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
 	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -timeout $(TIMEOUT) ./...
-	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= CGO_ENABLED=1 $(GO) test -race -short -timeout $(TIMEOUT) ./...; else echo "no gcc: -race is left out"; fi
+	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= $(MAKE) --no-print-directory race; else echo "no gcc: -race is left out"; fi
 
-race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -timeout $(TIMEOUT) ./...
+check: lint ## in two minutes: what lint finds, and the short tests
+	$(GO) test -short -timeout $(TIMEOUT) ./...
+
+race: ## short tests of what has threads, under the race detector; RACE=./... SHORT= for all tests
+	CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
 bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, what compile makes, how true to time replay is and how long its files take, beside other tools
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -61,8 +64,13 @@ fuzz: ## every fuzz target for FUZZTIME
 	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
 	  done; done
 
-lint: ## vet, gofmt, staticcheck
-	$(GO) vet ./... && test -z "$$(gofmt -l .)" && $(GO) tool staticcheck ./...
+lint: ## vet, gofmt, staticcheck, tidy requirements, vet for arm64, and whether generated files are up to date
+	$(GO) vet ./...
+	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) tool staticcheck ./...
+	GOARCH=arm64 $(GO) vet ./...
+	@sh scripts/generated.sh $(CLANG)
 
 generate: ## the eBPF objects again, with clang-19; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...

@@ -22,7 +22,7 @@ func broken(t *testing.T, program, text string, command ...string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, program), []byte(text), 0o755))
 	cmd := exec.Command("sh", command...)
 	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PIANOLA=true")
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "PIANOLA=true", "GO=go")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	var failure *exec.ExitError
@@ -41,11 +41,14 @@ func TestNoScriptIsSilent(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			program := "mkdir"
-			if name == "pictures.sh" {
+			program, first := "mkdir", filepath.Join(t.TempDir(), "out")
+			switch name {
+			case "pictures.sh":
 				program = "mktemp"
+			case "generated.sh":
+				program, first = "go", "sh"
 			}
-			said := broken(t, program, silent, "scripts/"+name, filepath.Join(t.TempDir(), "out"), "python3")
+			said := broken(t, program, silent, "scripts/"+name, first, "python3")
 			require.Regexp(t, `(?m)^`+name+`: (ended early, with status 3, at: |only root can )`, said)
 		})
 	}
