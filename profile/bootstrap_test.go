@@ -172,6 +172,9 @@ func TestRatioInterval(t *testing.T) {
 // difference, whatever its noise is like; and an interval of more runs is
 // narrower.
 func TestRatioIntervalKeepsItsPromise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many samples")
+	}
 	rnd := rand.New(rand.NewPCG(7, 8))
 	const draws = 20000 // runs a side, of all comparisons together
 	for _, test := range []struct {

@@ -132,6 +132,9 @@ func differing(t *testing.T, slow float64) (draws [10][]string) {
 }
 
 func TestCompareWithItselfFindsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many samples")
+	}
 	found := 0
 	for _, rows := range differing(t, 1) {
 		if len(rows) > 0 {
@@ -142,6 +145,9 @@ func TestCompareWithItselfFindsNothing(t *testing.T) {
 }
 
 func TestCompareFindsSlowReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many samples")
+	}
 	for i, rows := range differing(t, 1.5) {
 		require.Contains(t, rows, "read", "draw %d", i)
 	}

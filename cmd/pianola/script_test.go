@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 // long are the scripts that take seconds. They are left out where tests are to be
 // short.
 var long = []string{
-	"compare_groups", "compile_with", "import_strace_live", "lab_feign", "lab_hdf5", "plugin_disk", "plugin_go", "plugin_rank",
+	"compare_groups", "compile_with", "import_strace_live", "lab", "lab_feign", "lab_hdf5", "plugin_disk", "plugin_go", "plugin_rank",
 	"record_gcc", "record_git", "record_hdf5", "record_python3", "record_sqlite3", "record_tar", "record_zst",
 }
 

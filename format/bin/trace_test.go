@@ -323,6 +323,9 @@ func TestManyReadersAtOnce(t *testing.T) {
 }
 
 func TestManyThreads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many threads")
+	}
 	const threads, each = 100_000, 4
 	h := &format.Header{}
 	for i := range int32(threads) {

@@ -65,6 +65,9 @@ func TestFioReplaysSample(t *testing.T) {
 }
 
 func TestFioReplaysAny(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: many runs of fio")
+	}
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			h, events, want := workload(rand.New(rand.NewPCG(seed, 7)), 3000)
