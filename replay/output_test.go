@@ -105,6 +105,7 @@ func TestOutputOptions(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
+	t.Cleanup(func() { delete(registry.outputs, "answers") })
 	Register("answers", a.options().Output)
 	var o Options
 	require.EqualError(t, o.SetBackend("answer"), `unknown backend "answer": want posix, null, memory, answers`)

@@ -43,6 +43,7 @@ func (c closing) Close() error { *c.closed++; return nil }
 func TestRegister(t *testing.T) {
 	var closed int
 	f := counted(&closed)
+	t.Cleanup(func() { registry.formats = nil })
 	Register(f)
 	require.Panics(t, func() { Register(f) })
 	f.Name = ""
