@@ -178,12 +178,15 @@ func sameFile(a, b *os.File) (bool, error) {
 	return err == nil && os.SameFile(one, other), err
 }
 
+// release gives up the root. Locks are undone, for to close is not enough: threads
+// of the replay that had descriptor tables of their own can hold copies for a
+// moment longer.
 func (r *root) release() {
-	for _, dir := range r.above {
+	for _, dir := range append(r.above, r.dir) {
+		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
 	}
 	_ = r.inside.Close()
-	_ = r.dir.Close()
 }
 
 // same verifies that dir and inside are one directory: between the two opens the
