@@ -55,7 +55,7 @@ func (r *Reader) parseCall(e *format.Event) bool {
 		return false
 	}
 	c.i++
-	if op == format.OpIoctl && r.dialect == Recorded && r.foreignRequest() {
+	if op.Info().Reads == format.ReadRange && r.dialect == Recorded && r.foreignRequest() {
 		r.skip(name)
 		return false
 	}
@@ -64,7 +64,7 @@ func (r *Reader) parseCall(e *format.Event) bool {
 	c.expect(')')
 	r.parseResult(e)
 	r.parentage(e)
-	if op == format.OpExit || op == format.OpExitGroup {
+	if op.Info().Result == format.ResultNone {
 		r.ended.add(e.TID)
 	}
 	return true
@@ -125,11 +125,11 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 	case format.Addr:
 		return r.parseAddr(e, info, k)
 	case format.Flags:
-		if e.Op == format.OpIoctl && r.dialect == Recorded {
+		if info.Reads == format.ReadRange && r.dialect == Recorded {
 			e.Args[k] = c.request()
 			return 0
 		}
-		if info.Synthetic != 0 || e.Op == format.OpClone {
+		if info.Synthetic != 0 || info.Effect == format.EffectFork {
 			if done, ok := r.parseStruct(e, info, k); ok {
 				return done
 			}
@@ -167,7 +167,7 @@ func (r *Reader) parseNumber(e *format.Event, info *format.Info, k int) {
 		*v = c.pair()
 	case format.Flags:
 		*v = r.parseFlags(a.Flags)
-		if e.Op == format.OpLseek {
+		if info.Effect == format.EffectSeek {
 			r.parseOldLseek(e, k)
 		}
 	case format.Mode:

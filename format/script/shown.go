@@ -22,7 +22,7 @@ func (r *Reader) noteShown(e *format.Event, info *format.Info, text []byte) {
 	switch {
 	case bytes.HasPrefix(text, []byte("{st")):
 		r.noteStat(e, text)
-	case text[0] == '"' && text[len(text)-1] == '"' && (e.Op == format.OpReadlink || e.Op == format.OpReadlinkat):
+	case text[0] == '"' && text[len(text)-1] == '"' && info.Effect == format.EffectReadlink:
 		r.parseNote(e, []byte("target"), text)
 	}
 }

@@ -76,7 +76,7 @@ func (r *Reader) parseFields(e *format.Event, info *format.Info) (done fields) {
 		}
 		k := info.ArgIndex(string(name))
 		switch {
-		case e.Op == format.OpIoctl && c.take("=[{"): // of the ranges the first
+		case info.Reads == format.ReadRange && c.take("=[{"): // of the ranges the first
 			done |= r.parseFields(e, info)
 			c.expect('}')
 			for c.peek() == ',' {
@@ -115,7 +115,7 @@ func (r *Reader) parseAddr(e *format.Event, info *format.Info, k int) (done fiel
 			return 0
 		}
 		r.noteShown(e, info, text)
-		if size := info.ArgIndex("size"); size >= 0 && info.Synthetic>>size&1 != 0 {
+		if size := info.At.Size; size >= 0 && info.Synthetic>>size&1 != 0 {
 			e.Args[size] = sumLengths(text)
 			done |= 1 << size
 		}
@@ -143,7 +143,7 @@ func sumLengths(text []byte) (sum int64) {
 // where it is no number. What has no meaning for a replay counts as 0.
 func (r *Reader) parseSymbol(e *format.Event, info *format.Info, k int) fields {
 	c := &r.cursor
-	if e.Op != format.OpFcntl && e.Op != format.OpIoctl {
+	if info.Reads != format.ReadLock && info.Reads != format.ReadRange {
 		c.fail("malformed number")
 		return 0
 	}

@@ -121,7 +121,7 @@ var pidField = []byte("si_pid=")
 // parseChild takes the process that waitid found from what strace shows of its
 // siginfo.
 func parseChild(e *format.Event, info *format.Info, text []byte) (done fields) {
-	child := info.ArgIndex("child")
+	child := info.At.Child
 	if child < 0 {
 		return 0
 	}
