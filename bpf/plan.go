@@ -19,6 +19,7 @@ var kinds = [format.NumReads]recorderKind{
 	format.ReadChild:     recorderKindKIND_WAITID,
 	format.ReadRange:     recorderKindKIND_IOCTL,
 	format.ReadOffsets:   recorderKindKIND_OFFSETS,
+	format.ReadAddress:   recorderKindKIND_ADDRESS,
 	format.ReadExec:      recorderKindKIND_EXEC,
 	format.ReadExit:      recorderKindKIND_EXIT,
 }
@@ -64,6 +65,8 @@ func planOf(op format.Op) recorderPlan {
 		p.Reg = uint8(info.At.Size)
 	case format.ReadStat, format.ReadStatx, format.ReadTarget:
 		p.Reg = uint8(info.At.Buf)
+	case format.ReadAddress:
+		p.Reg, p.String = uint8(info.At.Paths[0].Arg), [format.MaxStrings]uint8{} // the path is in what that points to
 	case format.ReadOffsets:
 		p.Reg = info.Synthetic // a bit for each argument
 	}

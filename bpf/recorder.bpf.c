@@ -176,6 +176,13 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		return 0;
 	}
 
+	if (plan.kind == KIND_ADDRESS) {
+		u64 args[4];
+
+		read_four(args, regs);
+		if (!has_path(args[1], args[2]))
+			return 0;
+	}
 	if (plan.kind <= KIND_BRIEF && !plan.string[1] && send_brief(t, task, regs, start, end, ret, &plan))
 		return 0;
 
@@ -217,6 +224,9 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		break;
 	case KIND_OFFSETS:
 		read_offsets(&s->event, plan.reg);
+		break;
+	case KIND_ADDRESS:
+		at = read_address(s, s->event.args[1], s->event.args[2]);
 		break;
 	case KIND_IOCTL:
 		read_ioctl(&s->event);

@@ -90,11 +90,12 @@ const (
 	recorderKindKIND_CLONE3   recorderKind = 14
 	recorderKindKIND_WAIT     recorderKind = 15
 	recorderKindKIND_WAITID   recorderKind = 16
-	recorderKindKIND_IOCTL    recorderKind = 17
-	recorderKindKIND_AT_ENTRY recorderKind = 18
-	recorderKindKIND_FCNTL    recorderKind = 18
-	recorderKindKIND_EXEC     recorderKind = 19
-	recorderKindKIND_EXIT     recorderKind = 20
+	recorderKindKIND_ADDRESS  recorderKind = 17
+	recorderKindKIND_IOCTL    recorderKind = 18
+	recorderKindKIND_AT_ENTRY recorderKind = 19
+	recorderKindKIND_FCNTL    recorderKind = 19
+	recorderKindKIND_EXEC     recorderKind = 20
+	recorderKindKIND_EXIT     recorderKind = 21
 )
 
 type recorderMember struct {

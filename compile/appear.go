@@ -15,10 +15,10 @@ const socketMode = 0o140777
 
 // appear makes a socket before the event, if that succeeds on a name of which
 // the recording showed that it led nowhere. Of all calls that make names, bind
-// is the one that is not recorded, so that what appeared is a socket: its
-// owner binds it and sets its mode then, and removes it at the end.
+// is the one that older recordings and imports lack, so that what appeared is a
+// socket: its owner binds it and sets its mode then, and removes it at the end.
 func (m *model) appear(t *thread, e *format.Event) error {
-	if e.Ret < 0 || !nameless(e) {
+	if e.Ret < 0 || m.binds || !nameless(e) {
 		return nil
 	}
 	out := &m.batch[:len(m.batch)+1][len(m.batch)]

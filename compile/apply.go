@@ -14,11 +14,13 @@ const (
 	efault    = -14
 	ebusy     = -16
 	eexist    = -17
+	inUse     = -98 // EADDRINUSE, a bind's EEXIST
 	enotdir   = -20
 	eisdir    = -21
 	einval    = -22
 	enosys    = -38
 	enotempty = -39
+	notSock   = -88  // ENOTSOCK
 	restarted = -512 // and below: the kernel's own, shown to tracers only
 )
 
@@ -44,7 +46,7 @@ func init() {
 		format.EffectNone: (*model).looked, format.EffectChmod: (*model).looked, format.EffectStat: (*model).stat,
 		format.EffectSetAttr: (*model).attribute, format.EffectGetAttr: (*model).attribute,
 		format.EffectReadlink: (*model).readlink, format.EffectList: (*model).getdents,
-		format.EffectMkdir: (*model).mkdir, format.EffectMknod: (*model).mknod, format.EffectSymlink: (*model).symlink,
+		format.EffectMkdir: (*model).mkdir, format.EffectMknod: (*model).mknod, format.EffectBind: (*model).bind, format.EffectSymlink: (*model).symlink,
 		format.EffectLink: (*model).link, format.EffectRename: (*model).rename,
 		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
 		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
@@ -140,8 +142,11 @@ func (m *model) apply(e *format.Event) error {
 
 // unrepeatable reports whether a replay can't bring about the event's result.
 func unrepeatable(e *format.Event) bool {
-	if e.Op.Info().Class == format.ClassProcess {
+	switch info := e.Op.Info(); {
+	case info.Class == format.ClassProcess:
 		return false
+	case info.Effect == format.EffectBind && (e.Ret == einval || e.Ret == ebadf || e.Ret == notSock):
+		return true // it is about the socket, which a replay has not
 	}
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }

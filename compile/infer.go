@@ -57,7 +57,7 @@ func (m *model) failed(s *step, at *entry) {
 		case at.state == unknown && !format.HasMode(s.out.OpenFlags()):
 			at.state = absent // O_CREAT misses the directory, not the file
 		}
-	case eexist:
+	case eexist, inUse:
 		m.there(s.e, at)
 	case eisdir, enotempty:
 		m.there(s.e, at)
@@ -226,6 +226,11 @@ func (m *model) newAt(s *step, at *entry) {
 }
 
 func (m *model) mkdir(s *step) { m.makes(s, format.TypeDir) }
+
+func (m *model) bind(s *step) {
+	m.binds = true
+	m.makes(s, format.TypeSock)
+}
 
 func (m *model) symlink(s *step) {
 	if nd := m.makes(s, format.TypeLnk); nd != nil {

@@ -26,6 +26,7 @@ type model struct {
 	table     []format.Thread
 	sharing   int   // processes that share another's table of descriptors
 	home      *node // working directory at the start
+	binds     bool  // the recording has binds, so that what appears is no socket
 	line      int64 // of the event in hand, counted in the order of the simulation
 
 	pipes     int32         // made so far

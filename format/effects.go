@@ -44,6 +44,7 @@ const (
 
 	EffectMkdir   // makes the path a directory
 	EffectMknod   // makes the path what the mode says
+	EffectBind    // makes the path a socket; EADDRINUSE where it is there
 	EffectSymlink // makes the path a symbolic link
 	EffectLink    // makes the second path a name of what the first leads to
 	EffectRename  // moves a name from the first path to the second, by the flags the other way as well
@@ -87,6 +88,7 @@ const (
 	ReadChild           // the same, from the siginfo that the kernel filled
 	ReadRange           // the descriptor and the range of an ioctl; others than IoctlRequest are not recorded
 	ReadOffsets         // the offsets that synthetic arguments point to, before the call
+	ReadAddress         // the path of a socket's address; others than paths are not recorded
 	ReadExec            // the name of the program, which replaces the registers
 	ReadExit            // nothing after the call, which does not return
 	NumReads

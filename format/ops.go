@@ -127,6 +127,7 @@ const (
 	OpMadvise
 	OpPipeRead
 	OpPipeWrite
+	OpBind
 	numOps
 )
 
@@ -236,7 +237,8 @@ type Info struct {
 	Synthetic uint8
 
 	// Strace is how strace shows an operation that is no system call of its
-	// own, with %0 for the first argument; "" where the row says it.
+	// own, or has its arguments in a struct, with %0 for the first argument;
+	// "" where the row says it.
 	Strace string
 
 	// At says where the arguments stand by what they are for. It follows from
@@ -448,6 +450,9 @@ var table = laidOut([numOps]Info{
 	// its edges lead to. A close counts as a write.
 	OpPipeRead:  {Name: "pipe_read", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 	OpPipeWrite: {Name: "pipe_write", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
+
+	// Only binds to a path are recorded, those of UNIX sockets.
+	OpBind: {Name: "bind", Class: ClassMetadata, Args: []Arg{{Name: "socket", Kind: FD}, argMade, {Name: "length", Kind: Count}}, Effect: EffectBind, Reads: ReadAddress, Sys: [numArch]int{49, 200}, Strace: "bind(%0, {sa_family=AF_UNIX, sun_path=%1}, %2)"},
 })
 
 func canonStat(e *Event) Op {

@@ -94,4 +94,5 @@ var sysNumbers = map[string]int{
 	"munmap":            unix.SYS_MUNMAP,
 	"mremap":            unix.SYS_MREMAP,
 	"madvise":           unix.SYS_MADVISE,
+	"bind":              unix.SYS_BIND,
 }

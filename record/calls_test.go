@@ -93,6 +93,38 @@ func TestIoctlOnlyOfFiles(t *testing.T) {
 	}, calls[1:])
 }
 
+func TestBindOnlyToPaths(t *testing.T) {
+	var c collect
+	o := python(t, "import _socket, ctypes, struct",
+		"def bind(family, address):",
+		"  s = _socket.socket(family, _socket.SOCK_DGRAM)",
+		"  try: s.bind(address)",
+		"  except OSError: pass",
+		"for address in 's', 's', 'no/s', b'\\0abstract', '', 'n' * 107: bind(_socket.AF_UNIX, address)",
+		"bind(_socket.AF_INET, ('127.0.0.1', 0))",
+		"libc = ctypes.CDLL(None)",
+		"def raw(address): libc.bind(_socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM).detach(), address, len(address))",
+		"raw(struct.pack('H', 1) + b'unended')",
+		"raw(struct.pack('H', 1) + b'm' * 108)",
+		"raw(struct.pack('H', 1) + b'm' * 109)",
+		"libc.bind(0, ctypes.c_void_p(1), 110)")
+	o.Dir = t.TempDir()
+	record(t, o, &c)
+	var calls []string
+	for _, line := range c.lines(format.OpBind) {
+		_, line, _ = strings.Cut(line, ", ") // the socket
+		calls = append(calls, line)
+	}
+	require.Equal(t, []string{
+		`"s", 4) = 0`,
+		`"s", 4) = -1 EADDRINUSE (Address already in use)`,
+		`"no/s", 7) = -1 ENOENT (No such file or directory)`,
+		`"` + strings.Repeat("n", 107) + `", 110) = 0`,
+		`"unended", 9) = 0`,
+		`"` + strings.Repeat("m", 108) + `", 110) = 0`,
+	}, calls)
+}
+
 func TestAttributes(t *testing.T) {
 	var c collect
 	o := python(t, "import os, ctypes",

@@ -104,6 +104,7 @@ var calls = [format.NumOps]call{
 	format.OpUtimens:  callUtimens,
 	format.OpFutimens: callFutimens,
 	format.OpMknod:    callMknod,
+	format.OpBind:     callBind,
 	format.OpStatfs:   callStatfs,
 	format.OpFstatfs:  intoScratch(unix.SYS_FSTATFS),
 	format.OpIoctl:    callIoctl,

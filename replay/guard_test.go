@@ -99,6 +99,7 @@ func TestGuard(t *testing.T) {
 		r.add(1, format.OpOpenm, 5, "../made", format.RDWR|format.CREAT, 0o644)
 		r.add(1, format.OpWrite, 4, 5, 0, 4)
 		r.add(1, format.OpMknod, 0, "../node", unix.S_IFREG|0o644, 0)
+		r.add(1, format.OpBind, 0, 3, "../socket", 110)
 		r.add(1, format.OpRmdir, 0, "new")
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)

@@ -165,6 +165,18 @@ func callMknod(w *worker, r *format.Record) int64 {
 	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&modeMask), 0, 0))
 }
 
+// callBind makes the name that a socket was bound to, of an empty file as mknod
+// does for a socket: nobody can connect to it, and how long a socket's own path
+// may be does not matter. The kernel says of a name that is there that the address
+// is in use.
+func callBind(w *worker, r *format.Record) int64 {
+	got := w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o777, 0, 0))
+	if got == -int64(unix.EEXIST) {
+		return -int64(unix.EADDRINUSE)
+	}
+	return got
+}
+
 func callStatfs(w *worker, r *format.Record) int64 {
 	n := w.path(r.Args[0])
 	if n == nil {

@@ -40,6 +40,8 @@ func TestInodes(t *testing.T) {
 			ev(format.OpMknod, 0, "fifo", unix.S_IFIFO|0o600, 0), ev(format.OpOpen, 3, "fifo", format.RDONLY), ev(format.OpMknod, 0, "sock", unix.S_IFSOCK|0o600, 0),
 			ev(format.OpMknod, eperm, "dir", unix.S_IFDIR|0o600, 0), ev(format.OpMknod, einval, "lnk", unix.S_IFLNK|0o600, 0), ev(format.OpMknod, enoent, "none/a", 0, 0),
 			ev(format.OpUnlink, 0, "fifo"), ev(format.OpMknod, efault, -1, 0, 0),
+			ev(format.OpBind, 0, 900, "bound", 110), ev(format.OpBind, -int(unix.EADDRINUSE), 900, "bound", 110), ev(format.OpLstat, 0, "bound", 0),
+			ev(format.OpBind, enoent, 900, "none/a", 110), ev(format.OpBind, efault, 900, -1, 110), ev(format.OpUnlink, 0, "bound"),
 		}},
 		{"file systems", []step{
 			ev(format.OpOpen, 3, "d/f", format.RDWR), ev(format.OpStatfs, 0, "l", 0), ev(format.OpStatfs, enoent, "dangling", 0), ev(format.OpStatfs, efault, -1, 0),

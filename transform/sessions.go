@@ -138,7 +138,7 @@ func (r *session) remember(s *staged, t *follow.Thread, f *follow.File, e *forma
 		delete(r.made, path(0))
 	case format.EffectRename:
 		r.renamed(path(0), path(1))
-	case format.EffectMkdir, format.EffectSymlink, format.EffectMknod:
+	case format.EffectMkdir, format.EffectSymlink, format.EffectMknod, format.EffectBind:
 		r.make(path(0), effect == format.EffectMkdir)
 	case format.EffectLink:
 		r.make(path(1), false)

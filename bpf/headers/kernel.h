@@ -10,6 +10,8 @@
 
 #define PATH_MAX 4096      /* include/uapi/linux/limits.h, the NUL included */
 #define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
+#define AF_UNIX 1          /* include/linux/socket.h */
+#define UNIX_PATH_MAX 108  /* include/uapi/linux/un.h */
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
 
 #define PF_EXITING 4 /* include/linux/sched.h */

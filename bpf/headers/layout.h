@@ -40,6 +40,7 @@ enum kind {
 	KIND_CLONE3,   /* also the flags, into argument 0 */
 	KIND_WAIT,     /* the result as the recorder sees it */
 	KIND_WAITID,   /* also the process that has ended, into argument 5 */
+	KIND_ADDRESS,  /* only those of UNIX sockets with a path, which is the string; its length is argument 2 */
 	KIND_IOCTL,    /* only the requests in ioctls; also ranges, into arguments 2 to 5 */
 
 	/* The arguments of these are taken at entry. */

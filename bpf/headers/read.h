@@ -76,6 +76,32 @@ INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
 	return at + n;
 }
 
+/* Reports whether an address, at ptr, is that of a UNIX socket with a path: not
+ * an abstract name, nor one that the kernel is to choose. */
+INLINE int has_path(u64 ptr, u32 len)
+{
+	struct {
+		u16 family;
+		u8 path[2];
+	} start = {};
+
+	return len > sizeof(start.family) && len <= sizeof(start.family) + UNIX_PATH_MAX &&
+	       !bpf_probe_read_user(&start, sizeof(start.family) + 1, (void *)ptr) && start.family == AF_UNIX && start.path[0];
+}
+
+/* Reads the path of such an address to data and returns where it ends: at a zero
+ * byte, or with the address. */
+INLINE u32 read_address(struct scratch *s, u64 ptr, u32 len)
+{
+	u32 room = (len - sizeof(u16)) & 0x7f;
+	long n = bpf_probe_read_user_str(s->data, room + 1, (void *)ptr + sizeof(u16));
+
+	s->details.state[0] = n > 0 ? STRING_WHOLE : STRING_UNREADABLE;
+	n = n > 0 ? (n - 1) & 0x7f : 0;
+	s->details.len[0] = n;
+	return n;
+}
+
 /* Describes the file behind a descriptor. Another thread may close it
  * meanwhile; what is read then is old or odd, but never unsafe. */
 INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)

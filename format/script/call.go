@@ -55,7 +55,7 @@ func (r *Reader) parseCall(e *format.Event) bool {
 		return false
 	}
 	c.i++
-	if op.Info().Reads == format.ReadRange && r.dialect == Recorded && r.foreignRequest() {
+	if reads := op.Info().Reads; r.dialect == Recorded && (reads == format.ReadRange && r.foreignRequest() || reads == format.ReadAddress && r.foreignAddress()) {
 		r.skip(name)
 		return false
 	}
@@ -120,7 +120,11 @@ func (r *Reader) parseArg(e *format.Event, info *format.Info, k int) fields {
 	c := &r.cursor
 	switch info.Args[k].Kind {
 	case format.Path, format.Text:
+		address := info.Reads == format.ReadAddress && takeAddress(c)
 		e.Str[info.StringIndex(k)] = r.parseString()
+		if address {
+			c.expect('}')
+		}
 		return 0
 	case format.Addr:
 		return r.parseAddr(e, info, k)

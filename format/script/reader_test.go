@@ -295,3 +295,25 @@ func TestFlagsOfFcntl(t *testing.T) {
 		require.Contains(t, string(AppendEvent(nil, &events[0], 0)), ", "+test.shown+") = 0", test.lines)
 	}
 }
+
+// Of binds only those to a path are events.
+func TestBind(t *testing.T) {
+	events, r := parse(t, `1 0.1 bind(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110) = 0
+1 0.1 bind(3</tmp/y>, {sa_family=AF_LOCAL, sun_path="x"}, 110) = -1 EADDRINUSE (Address already in use)
+1 0.1 bind(3, {sa_family=AF_UNIX, sun_path=@"abstract"}, 20) = 0
+1 0.1 bind(3, {sa_family=AF_UNIX}, 2) = 0
+1 0.1 bind(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("0.0.0.0")}, 16) = 0
+1 0.1 bind(3, 0x7ffe0000, 16) = -1 EFAULT (Bad address)
+1 0.1 bind(3, "own", 110) = 0
+`)
+	var got []string
+	for i := range events {
+		got = append(got, string(AppendEvent(nil, &events[i], 0)))
+	}
+	require.Equal(t, []string{
+		"1 0.000000000 bind(3, \"/run/x\", 110) = 0\n",
+		"1 0.000000000 bind(3, \"x\", 110) = -1 EADDRINUSE (Address already in use)\n",
+		"1 0.000000000 bind(3, \"own\", 110) = 0\n",
+	}, got)
+	require.EqualValues(t, 4, r.Skipped["bind"])
+}

@@ -10,6 +10,26 @@ import (
 // orWord stands between the names that strace knows for one request of ioctl.
 var orWord = []byte(" or ")
 
+// foreignAddress reports whether the bind whose arguments come next is not one to
+// a path.
+func (r *Reader) foreignAddress() bool {
+	c := r.cursor
+	c.value() // the descriptor
+	if !c.take(",") {
+		return false
+	}
+	c.spaces()
+	if c.peek() == '{' {
+		return !takeAddress(&c) || c.peek() != '"'
+	}
+	return c.take("0x") // which can't be read
+}
+
+// takeAddress skips what strace shows before the path of a socket's address.
+func takeAddress(c *cursor) bool {
+	return c.take("{sa_family=AF_UNIX, sun_path=") || c.take("{sa_family=AF_LOCAL, sun_path=") || c.take("{sa_family=AF_FILE, sun_path=")
+}
+
 // foreignRequest reports whether the ioctl whose arguments come next is one
 // that concerns no files, and so is not in the table. Pianola itself writes
 // what has no name in decimal.

@@ -40,6 +40,10 @@ os.chmod('c', 0o640); os.utime('c', (1, 2)); os.utime(f, (3, 4)); os.mkfifo('q',
 os.close(os.memfd_create('memory'))
 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
 os.statvfs('a'); os.chown('a', -1, -1); os.truncate('c', 1); os.sync()
+import _socket
+for family, address in (1, 's'), (1, 's'), (1, 'no/s'), (1, b'\\0abstract'), (1, ''), (1, 'n' * 107), (2, ('127.0.0.1', 0)):
+  try: _socket.socket(family, 1).bind(address)
+  except OSError: pass
 "`},
 	{"tar", "mkdir d; echo 1 > d/1; echo 2 > d/2; tar cf f d; rm -r d; tar xf f"},
 	{"python3", `exec ` + python + ` -S -c "

@@ -1,6 +1,11 @@
 package ptrace
 
 import (
+	"bytes"
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
 	"pianola/bpf"
 	"pianola/format"
 )
@@ -33,6 +38,7 @@ var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadOffsets:   func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
 	format.ReadRange:     func(p *plan, _ *format.Layout) { p.atEntry = readRange },
 	format.ReadChild:     func(p *plan, _ *format.Layout) { p.atExit = readChild },
+	format.ReadAddress:   func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
 	format.ReadExit:      func(p *plan, _ *format.Layout) { p.ends = true },
 }
 
@@ -129,6 +135,22 @@ func readOffsets(args uint8) reader {
 			t.args[i] = uint64(offset)
 		}
 	}
+}
+
+// readAddress reads the path of the address of a UNIX socket. Any other address
+// is not recorded: one of another family, an abstract name, or one that the
+// kernel is to choose.
+func readAddress(_ *tracer, t *thread) {
+	var address [unix.SizeofSockaddrUnix]byte
+	n := uint32(t.args[2])
+	if n <= 2 || n > uint32(len(address)) || !readSlice(t.tid, t.args[1], address[:n]) ||
+		binary.NativeEndian.Uint16(address[:]) != unix.AF_UNIX || address[2] == 0 {
+		t.foreign = true
+		return
+	}
+	path, _, _ := bytes.Cut(address[2:n], []byte{0})
+	t.text = append(t.text, path...)
+	t.details.State[0], t.details.Len[0] = bpf.StringWhole, uint16(len(path))
 }
 
 // readRange reads what an ioctl is given that clones: a descriptor and a range.

@@ -19,6 +19,8 @@ type thread struct {
 	exited bool // its end has been recorded
 	absent bool // the name that the call opens is not there yet
 
+	foreign bool // the call is none that is recorded
+
 	// The call.
 	nr      uint32
 	flags   uint32
@@ -203,7 +205,7 @@ func (tr *tracer) enter(t *thread) {
 	}
 	p := &plans[nr]
 	t.nr, t.flags, t.args, t.ret = uint32(nr), 0, tr.info.args, 0
-	t.absent, t.child, t.text, t.details = false, 0, t.text[:0], bpf.Details{}
+	t.absent, t.foreign, t.child, t.text, t.details = false, false, 0, t.text[:0], bpf.Details{}
 	for n, arg := range p.args {
 		if arg != 0 {
 			t.readString(n, t.args[arg-1])
@@ -211,6 +213,10 @@ func (tr *tracer) enter(t *thread) {
 	}
 	if p.atEntry != nil {
 		p.atEntry(tr, t)
+	}
+	if t.foreign {
+		tr.resume(t, 0)
+		return
 	}
 	t.start = tr.now()
 	if p.ends {
