@@ -124,6 +124,7 @@ func TestAttackRace(t *testing.T) {
 				h.add(thread, format.OpMkdir, 0, p+"3", 0o777)
 				h.add(thread, format.OpRmdir, 0, p+"3")
 				h.add(thread, format.OpMknod, 0, p+"4", unix.S_IFCHR|0o666, 0x0103)
+				h.add(thread, format.OpBind, 0, 3, p+"7", 110)
 				h.add(thread, format.OpSymlink, 0, c.base, p+"5")
 				h.add(thread, format.OpLink, 0, "way/../secret", p+"6")
 			}
