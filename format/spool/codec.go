@@ -1,0 +1,239 @@
+package spool
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"slices"
+
+	"pianola/format"
+)
+
+// What an event has besides numbers.
+const (
+	hasStr = 1 << (16 + iota)
+	hasTimes
+	hasNotes
+	hasEdges
+)
+
+// The numbers of an event.
+const (
+	numThread = iota
+	numStart
+	numDur
+	numRet
+	numArgs
+	numbers = numArgs + format.MaxArgs
+
+	firstLength = 24 // bit of the first number's length in the head
+	firstOfOp   = numDur
+)
+
+// slack is how many bytes behind a chunk are read or written by the way, so that
+// a number of any length is one access to memory.
+const slack = 8
+
+// masks are the bytes that count of a number of each length.
+var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1, 1<<64 - 1}
+
+// codec is what an encoder and a decoder remember of the events before in the
+// same chunk. The zero codec begins a chunk.
+type codec struct {
+	thread, start int64
+	last          [format.NumOps][numbers - firstOfOp]int64 // of the newest event of each operation
+}
+
+// append appends an event, whose operation must be less than format.NumOps. It
+// overwrites up to slack bytes behind.
+func (c *codec) append(dst []byte, e *format.Event) []byte {
+	const most = 8 + numbers*8 + slack
+	if cap(dst)-len(dst) < most {
+		dst = slices.Grow(dst, most)
+	}
+	start, last := len(dst), &c.last[e.Op]
+	v := [numbers]int64{int64(e.TID) - c.thread, e.Start - c.start, e.Dur - last[0], e.Ret - last[1]}
+	c.thread, c.start, last[0], last[1] = int64(e.TID), e.Start, e.Dur, e.Ret
+	for k, a := range e.Args {
+		v[numArgs+k] = a - last[2+k]
+		last[2+k] = a
+	}
+	b, head, at := dst[start:start+most], uint64(e.Op), 8
+	for k := range v {
+		z := zigzag(v[k])
+		n := (bits.Len64(z) + 7) / 8
+		binary.LittleEndian.PutUint64(b[at:], z)
+		at += n
+		head |= uint64(n) << (firstLength + 4*k)
+	}
+	dst = dst[:start+at]
+	if e.Str[0] != nil || e.Str[1] != nil {
+		head |= hasStr
+		for _, s := range e.Str {
+			dst = appendBytes(dst, s)
+		}
+	}
+	if e.Compute|e.Off|e.Cut|e.Faults != 0 {
+		head |= hasTimes
+		for _, v := range [...]int64{e.Compute, e.Off, e.Cut, e.Faults} {
+			dst = binary.AppendVarint(dst, v)
+		}
+	}
+	if e.Notes != nil {
+		head |= hasNotes
+		dst = appendNotes(dst, e.Notes)
+	}
+	if len(e.Edges) > 0 {
+		head |= hasEdges
+		dst = binary.AppendUvarint(dst, uint64(len(e.Edges)))
+		for _, edge := range e.Edges {
+			dst = binary.AppendVarint(dst, int64(edge.Thread))
+			dst = binary.AppendVarint(dst, edge.Event)
+		}
+	}
+	binary.LittleEndian.PutUint64(dst[start:], head)
+	return dst
+}
+
+// appendNotes appends all fields of n; those of most notes are 0.
+func appendNotes(dst []byte, n *format.Notes) []byte {
+	for _, v := range [...]int64{
+		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
+		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Was), int64(n.Strings[0]), int64(n.Strings[1]),
+	} {
+		dst = binary.AppendVarint(dst, v)
+	}
+	return appendBytes(appendBytes(dst, n.Target), n.Text)
+}
+
+// note returns the notes that appendNotes appended.
+func (d *decoder) note() *format.Notes {
+	d.notes = append(d.notes, format.Notes{
+		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(),
+		Dev: format.Device{Major: uint32(d.varint()), Minor: uint32(d.varint()), Copy: int32(d.varint())},
+		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Was: int32(d.varint()),
+		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
+		Target:  d.bytes(), Text: d.bytes(),
+	})
+	return &d.notes[len(d.notes)-1]
+}
+
+func zigzag(v int64) uint64   { return uint64(v<<1 ^ v>>63) }
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+func appendBytes(dst, b []byte) []byte {
+	if b == nil {
+		return append(dst, 0)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(b))+1), b...)
+}
+
+// errDamaged says that a file did not keep what was written to it.
+var errDamaged = errors.New("events that were kept in a temporary file are damaged")
+
+// decoder takes the events off a chunk.
+type decoder struct {
+	codec
+	src   []byte // the chunk, with slack
+	at    int    // where the next event begins
+	bad   bool   // the chunk is damaged
+	notes []format.Notes
+	edges []format.Edge
+}
+
+// begin begins a chunk, which has slack bytes behind its end.
+func (d *decoder) begin(src []byte) { d.codec, d.src, d.at = codec{}, src, 0 }
+
+// more reports whether there are more events in the chunk.
+func (d *decoder) more() bool { return d.at < len(d.src)-slack }
+
+// next fills e. Its strings are parts of the chunk, its notes and edges of
+// d.notes and d.edges.
+func (d *decoder) next(e *format.Event) {
+	at := d.at + 8
+	head := binary.LittleEndian.Uint64(d.src[d.at:])
+	op := int(uint16(head))
+	if op >= format.NumOps {
+		d.fail()
+		return
+	}
+	var v [numbers]int64
+	lengths := head >> firstLength
+	for k := range v {
+		if at > len(d.src)-8 {
+			d.fail()
+			return
+		}
+		n := lengths & 15
+		v[k] = unzigzag(binary.LittleEndian.Uint64(d.src[at:]) & masks[n])
+		lengths >>= 4
+		at += int(n)
+	}
+	last := &d.last[op]
+	for k := range last {
+		last[k] += v[firstOfOp+k]
+	}
+	d.thread += v[numThread]
+	d.start += v[numStart]
+	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
+	e.Args = [format.MaxArgs]int64(last[2:])
+	e.Compute, e.Off, e.Cut, e.Faults = 0, 0, 0, 0
+	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges) != 0 {
+		d.rest(e, head)
+	}
+	if d.at > len(d.src)-slack {
+		d.fail()
+	}
+}
+
+// rest fills what is no number.
+func (d *decoder) rest(e *format.Event, head uint64) {
+	if head&hasStr != 0 {
+		for i := range e.Str {
+			e.Str[i] = d.bytes()
+		}
+	}
+	if head&hasTimes != 0 {
+		e.Compute, e.Off, e.Cut, e.Faults = d.varint(), d.varint(), d.varint(), d.varint()
+	}
+	if head&hasNotes != 0 {
+		e.Notes = d.note()
+	}
+	if head&hasEdges != 0 {
+		first := len(d.edges)
+		for n := d.uvarint(); n > 0 && !d.bad; n-- {
+			d.edges = append(d.edges, format.Edge{Thread: int32(d.varint()), Event: d.varint()})
+		}
+		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
+	}
+}
+
+// fail says that the chunk is damaged, and ends it.
+func (d *decoder) fail() { d.bad, d.at = true, len(d.src) }
+
+func (d *decoder) varint() int64 { return unzigzag(d.uvarint()) }
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.src[d.at:])
+	if n <= 0 {
+		d.fail()
+		return 0
+	}
+	d.at += n
+	return v
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if n == 0 {
+		return nil
+	}
+	if n--; n > uint64(len(d.src)-d.at) {
+		d.fail()
+		return nil
+	}
+	b := d.src[d.at : d.at+int(n) : d.at+int(n)]
+	d.at += int(n)
+	return b
+}

@@ -1,0 +1,18 @@
+// Package spool keeps the events of a recording between the passes of one
+// program, so that its text is parsed once. [Spool] takes them from one
+// goroutine and gives them to others, which may begin before the last has come.
+//
+// The form is private to the process: nothing that it writes outlives it. Events
+// lie in chunks of about 64 KiB, each of which is decoded by itself. The first
+// chunks stay in memory, the others go to a file. Numbers are little-endian:
+//
+//	head     8 bytes, bits: 0 to 15 operation, 16 to 23 what else there is (the
+//	         constants), 24 to 63 the lengths of the numbers, 4 bits each
+//	numbers  each as long as head says, 0 to 8 bytes: thread and start, as the difference
+//	         to the event before; duration, result and arguments, as that to the event
+//	         before of the same operation. Differences are in zigzag form.
+//	strings  of each: uvarint, its length plus one, or 0 for none; its bytes; with hasStr
+//	times    compute, off, cut and faults: varints; with hasTimes
+//	notes    the fields: varints; target and text: as strings; with hasNotes
+//	edges    uvarint, their number, then thread and event of each: varints; with hasEdges
+package spool
