@@ -64,6 +64,7 @@ type Reader struct {
 	notes  []format.Notes
 
 	layout    layout        // Recorded: what stands before a call
+	recent    [16]format.Op // that operation has returned
 	clock     int64         // Recorded, Older: start of the event on the preceding line
 	origin    int64         // strace -t: the first time of day or of the epoch, nanoseconds
 	midnights int64         // strace -t: days since the first, nanoseconds
@@ -201,6 +202,9 @@ func (r *Reader) syntaxError(err error) error {
 
 // parseLine reports whether the line held an event, which is then in e.
 func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error) {
+	if r.dialect == Recorded && !r.layout.bare && r.layout.stamp == Relative && r.parsePlain(line, e) {
+		return true, nil
+	}
 	switch {
 	case len(line) > 0 && line[0] == '#':
 		return false, r.parseHeader(line)

@@ -1,0 +1,195 @@
+package script
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"pianola/format"
+)
+
+// Most lines of most scripts are calls whose arguments are all numbers, printed
+// as record prints them:
+//
+//	4711 0.000021000 pread64(3, 0x7f0000001000, 4096, 8192) = 4096 <0.000001000>
+//
+// They are parsed here at a glance. Whatever is unusual is left to parseLine,
+// which understands these lines as well, and the same way.
+
+// plainArgs has, by operation, how many arguments a call of it has if all are
+// plain numbers, else 0.
+var plainArgs = func() (n [format.NumOps]uint8) {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		info, plain := op.Info(), true
+		for _, a := range info.Args {
+			switch a.Kind {
+			case format.FD, format.Addr, format.Size, format.Offset, format.Count, format.Int:
+			default:
+				plain = false
+			}
+		}
+		// Their text is more than a number, or a line means more than its event.
+		if info.Synthetic == 0 && (info.Effect == format.EffectNone || info.Effect == format.EffectClose) && plain {
+			n[op] = uint8(len(info.Args))
+		}
+	}
+	return n
+}()
+
+// maxPlain is the most digits that are taken of a decimal number: any such
+// number is one of 63 bits.
+const maxPlain = 18
+
+// parsePlain parses a line of the Recorded dialect, of calls behind a thread
+// and a relative time, and moves the clock. It reports false, and has done
+// nothing but to e, where it leaves the line to others.
+func (r *Reader) parsePlain(b []byte, e *format.Event) bool {
+	tid, i := plainDecimal(b, 0)
+	if i == 0 || i > 9 {
+		return false
+	}
+	start, i := plainSeconds(b, i, ' ')
+	clock := r.clock + start
+	if i == 0 || clock > maxNanos || i >= len(b) || b[i] != ' ' {
+		return false
+	}
+	i++
+	first := i
+	for i < len(b) && isName(b[i]) {
+		i++
+	}
+	if i == len(b) || b[i] != '(' {
+		return false
+	}
+	op := r.operation(b[first:i])
+	args := int(plainArgs[op])
+	if args == 0 {
+		return false
+	}
+	*e = format.Event{Op: op, TID: int32(tid), Start: clock}
+	for k := range args {
+		if k > 0 {
+			if i+1 >= len(b) || b[i] != ',' {
+				return false
+			}
+			i++
+		}
+		i++ // the bracket or the space
+		var end int
+		if i+1 < len(b) && b[i] == '0' && b[i+1] == 'x' {
+			e.Args[k], end = plainHex(b, i+2)
+		} else {
+			e.Args[k], end = plainDecimal(b, i)
+		}
+		if end == 0 || k > 0 && b[i-1] != ' ' {
+			return false
+		}
+		i = end
+	}
+	const is = ") = "
+	if len(b)-i < len(is) || string(b[i:i+len(is)]) != is {
+		return false
+	}
+	if e.Ret, i = plainDecimal(b, i+len(is)); i == 0 || i == len(b) || b[i] != ' ' {
+		return false
+	}
+	if e.Dur, i = plainSeconds(b, i+1, '<'); i == 0 || i == len(b) || b[i] != '>' {
+		return false
+	}
+	if i++; i < len(b) {
+		notes := len(b) - i - len(" {}")
+		if notes < 0 || b[i] != ' ' || b[i+1] != '{' {
+			return false
+		}
+		text := b[i+2 : len(b)-1 : len(b)-1]
+		if bytes.IndexByte(b[i:], '}') != notes+2 || bytes.IndexByte(text, '"') >= 0 {
+			return false
+		}
+		r.parseNotes(e, text)
+	}
+	r.clock = clock
+	return true
+}
+
+// operation returns the operation of that name, OpNone if there is none. It
+// remembers some, by the lengths of their names.
+func (r *Reader) operation(name []byte) format.Op {
+	known := &r.recent[len(name)%len(r.recent)]
+	if string(name) != known.String() || *known == format.OpNone {
+		*known, _ = format.Lookup(name)
+	}
+	return *known
+}
+
+// plainDecimal returns the number at b[i:] and where it ends, 0 where there is none
+// of at most maxPlain digits.
+func plainDecimal(b []byte, i int) (v int64, end int) {
+	first := i
+	for i < len(b) && isDigit(b[i]) {
+		v = 10*v + int64(b[i]-'0')
+		i++
+	}
+	if n := i - first; n == 0 || n > maxPlain {
+		return 0, 0
+	}
+	return v, i
+}
+
+// plainHex is the same for a hexadecimal number.
+func plainHex(b []byte, i int) (v int64, end int) {
+	first := i
+	for i < len(b) {
+		d := digit[b[i]]
+		if d == 16 {
+			break
+		}
+		v = v<<4 | int64(d)
+		i++
+	}
+	if n := i - first; n == 0 || n > 16 {
+		return 0, 0
+	}
+	return v, i
+}
+
+// plainSeconds reads a time behind a byte, with up to nine decimals, as
+// nanoseconds, and returns where it ends, 0 where there is none.
+func plainSeconds(b []byte, i int, before byte) (nanos int64, end int) {
+	if i >= len(b) || b[i] != before {
+		return 0, 0
+	}
+	first := i + 1
+	whole, i := plainDecimal(b, first)
+	if i == 0 || i-first > 9 || i == len(b) || b[i] != '.' {
+		return 0, 0
+	}
+	i++
+	first = i
+	var part int64
+	if len(b)-i > 8 {
+		if v, ok := eightDigits(binary.LittleEndian.Uint64(b[i:])); ok {
+			part = int64(v)
+			i += 8
+		}
+	}
+	for ; i < len(b) && isDigit(b[i]) && i < first+9; i++ {
+		part = 10*part + int64(b[i]-'0')
+	}
+	if i == first {
+		return 0, 0
+	}
+	return whole*1e9 + part*powers[i-first], i
+}
+
+// eightDigits returns the number that eight digits stand for, the first in the
+// lowest byte, and false where not all are digits. It adds up pairs, pairs of
+// pairs, and so on, all at once.
+func eightDigits(v uint64) (n uint64, ok bool) {
+	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	if v&high != zeros || (v+0x0606060606060606)&high != zeros {
+		return 0, false
+	}
+	v -= zeros
+	v = v*10 + v>>8
+	const pair = 0x000000ff000000ff
+	return (v&pair*(100+1_000_000<<32) + v>>16&pair*(1+10_000<<32)) >> 32, true
+}
