@@ -94,8 +94,8 @@ func TestCost(t *testing.T) {
 	for i := range two {
 		two[i] = uint64(i&1) << 8
 	}
-	require.Zero(t, cost(same, 1))
-	require.EqualValues(t, 512*256, cost(two, 2)) // a bit each
+	require.Zero(t, cost(same, 1, math.MaxUint64))
+	require.EqualValues(t, 512*256, cost(two, 2, math.MaxUint64)) // a bit each
 }
 
 func FuzzRows(f *testing.F) {

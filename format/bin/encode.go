@@ -2,7 +2,9 @@ package bin
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -46,18 +48,17 @@ func (e *encoder) text(dst, text []byte) []byte { return e.zstd.EncodeAll(text, 
 
 // rows appends a part of the form rows. The words of a row lie side by side.
 func (e *encoder) rows(dst []byte, rows []uint64, width int) []byte {
-	e.planes = e.planes[:0]
+	n := len(rows) / width
+	e.planes, e.column = e.planes[:0], slices.Grow(e.column[:0], n)[:n]
 	for w := range width {
-		e.column = e.column[:0]
-		for i := w; i < len(rows); i += width {
-			e.column = append(e.column, rows[i])
+		for i := range e.column {
+			e.column[i] = rows[i*width+w]
 		}
 		dst = e.word(dst)
 	}
 	if len(rows) == 0 {
 		return dst
 	}
-	n := len(rows) / width
 	group := (groupBytes + n - 1) / n * n
 	for p := e.planes; len(p) > 0; {
 		g := min(group, len(p))
@@ -73,7 +74,7 @@ func (e *encoder) word(dst []byte) []byte {
 	if mask != 0 {
 		start := e.difference()
 		dmask := varying(e.delta)
-		if dmask == 0 || cost(e.delta, dmask) < cost(e.column, mask) {
+		if dmask == 0 || e.cheaper(dmask, mask) {
 			dst = append(dst, modeDelta)
 			dst = e.split(dst, e.delta, dmask)
 			return binary.AppendVarint(dst, int64(start))
@@ -87,9 +88,11 @@ func (e *encoder) word(dst []byte) []byte {
 // first. That value is chosen so that the first difference equals the second,
 // which makes an arithmetic progression a constant.
 func (e *encoder) difference() (start uint64) {
-	e.delta = append(e.delta[:0], 0)
-	for i, v := range e.column[1:] {
-		e.delta = append(e.delta, zigzag(v-e.column[i]))
+	n := len(e.column)
+	e.delta = slices.Grow(e.delta[:0], n)[:n]
+	last := e.column[0]
+	for i, v := range e.column {
+		e.delta[i], last = zigzag(v-last), v
 	}
 	if len(e.delta) > 1 {
 		e.delta[0] = e.delta[1]
@@ -107,8 +110,11 @@ func (e *encoder) split(dst []byte, column []uint64, mask uint8) []byte {
 	}
 	for ; mask != 0; mask &= mask - 1 {
 		shift := 8 * bits.TrailingZeros8(mask)
-		for _, v := range column {
-			e.planes = append(e.planes, byte(v>>shift))
+		n := len(e.planes)
+		e.planes = slices.Grow(e.planes, len(column))[:n+len(column)]
+		plane := e.planes[n:]
+		for i, v := range column {
+			plane[i] = byte(v >> (shift & 63))
 		}
 	}
 	return binary.AppendVarint(dst, int64(base))
@@ -141,18 +147,35 @@ func spread(mask uint8) (word uint64) {
 	return word
 }
 
+// cheaper reports whether the planes of e.delta cost less than those of e.column.
+func (e *encoder) cheaper(delta, plain uint8) bool {
+	limit := cost(e.column, plain, math.MaxUint64)
+	return cost(e.delta, delta, limit) < limit
+}
+
 // cost estimates the compressed size of the planes in mask: their entropy,
 // byte by byte, in 1/256 of a bit. It counts in integers, for floating point
 // differs between architectures and the same trace must have the same bytes.
-func cost(column []uint64, mask uint8) (sum uint64) {
+// Above the limit it is not exact.
+func cost(column []uint64, mask uint8, limit uint64) (sum uint64) {
 	whole := log2(uint64(len(column)))
-	for ; mask != 0; mask &= mask - 1 {
+	for ; mask != 0 && sum < limit; mask &= mask - 1 {
 		shift := 8 * bits.TrailingZeros8(mask)
-		var counts [256]uint64
-		for _, v := range column {
-			counts[byte(v>>shift)]++
+		// Counts of one byte that stands in many rows must not wait for each
+		// other.
+		var counts [4][256]uint32
+		rest := column
+		for ; len(rest) >= 4; rest = rest[4:] {
+			counts[0][byte(rest[0]>>(shift&63))]++
+			counts[1][byte(rest[1]>>(shift&63))]++
+			counts[2][byte(rest[2]>>(shift&63))]++
+			counts[3][byte(rest[3]>>(shift&63))]++
 		}
-		for _, n := range counts {
+		for _, v := range rest {
+			counts[0][byte(v>>(shift&63))]++
+		}
+		for b := range 256 {
+			n := uint64(counts[0][b]) + uint64(counts[1][b]) + uint64(counts[2][b]) + uint64(counts[3][b])
 			if n > 0 {
 				sum += n * (whole - log2(n))
 			}

@@ -166,7 +166,7 @@ func (w *Writer) add(t *thread, k kind, row ...uint64) error {
 	room := cap(s.rows)
 	s.rows = append(s.rows, row...)
 	w.held += cap(s.rows) - room
-	if s.early+len(s.rows)/len(row) == rowsPerPart {
+	if s.early*len(row)+len(s.rows) == rowsPerPart*len(row) {
 		return w.finish(t, k)
 	}
 	if w.held > w.maxHeld {
