@@ -114,45 +114,53 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	defer report.abort()
-	tmp, err := spool("")
-	if err != nil {
-		return err
-	}
-	defer tmp.Close()
-	trace, err := spool("")
-	if err != nil {
-		return err
-	}
-	defer func() { trace.Close() }() // the last of those made of it
 
-	// The trace is written aside first: the script is printed from it, and
-	// nothing appears under its name before all has gone well.
-	r := &compile.Report{}
-	if src.Dialect == script.Intermediate {
-		events, err := src.open()
-		if err != nil {
+	// A trace that is read again is written aside, unless the output can be read.
+	trace, aside := dst.file, len(programs) > 0 || text != nil && dst.name == "-"
+	var w io.Writer = dst
+	if aside {
+		if trace, err = spool(""); err != nil {
 			return err
 		}
-		if err := compile.Copy(events, bin.NewWriter(trace, tmp)); err != nil {
-			return compileHint(named(name, err))
+		defer func() { trace.Close() }() // the last of those made of it
+		w = trace
+	}
+	// The report comes before the trace, for it says why a recording is refused.
+	var refused error
+	o.Accept = func(r *compile.Report) error {
+		if refused = report.put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); refused == nil {
+			refused = judge(c, name, r)
 		}
-	} else if r, err = compile.Compile(chain.Open, bin.NewWriter(trace, tmp), o); err != nil {
+		return refused
+	}
+	events, err := chain.Open()
+	switch {
+	case err != nil:
+	case src.Dialect == script.Intermediate:
+		if err = copyTo(w, events); err == nil {
+			err = o.Accept(&compile.Report{})
+		}
+	default:
+		_, err = compileTo(w, events, o)
+	}
+	if refused != nil {
+		return refused
+	}
+	if err != nil {
 		return compileHint(named(name, err))
 	}
-	// The report comes first, for it says why a recording is refused.
-	if err := report.put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); err != nil {
-		return err
+	if aside {
+		if trace, err = through(c.Context, trace, programs); err != nil {
+			return compileHint(err)
+		}
+		if _, err := trace.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.Copy(dst, trace); err != nil {
+			return err
+		}
 	}
-	if err := judge(c, name, r); err != nil {
-		return err
-	}
-	if trace, err = through(c.Context, trace, programs); err != nil {
-		return compileHint(err)
-	}
-	if _, err := trace.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	if _, err := io.Copy(dst, trace); err != nil {
+	if err := dst.Flush(); err != nil {
 		return err
 	}
 	err = text.put(func(w io.Writer) error {

@@ -214,9 +214,7 @@ func tryReplay(ctx context.Context) (*replay.Result, error) {
 		return nil, err
 	}
 	defer trace.Close()
-	_, err = compileTo(trace, func() (format.Reader, error) {
-		return script.NewReader(strings.NewReader(checkup), "checkup"), nil
-	}, compile.Options{})
+	_, err = compileTo(trace, script.NewReader(strings.NewReader(checkup), "checkup"), compile.Options{})
 	if err != nil { // only for want of a temporary file
 		return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
 	}

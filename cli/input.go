@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"pianola/compile"
+	"pianola/format"
 	"pianola/format/bin"
 )
 
@@ -79,12 +80,27 @@ func isTrace(f *os.File) bool {
 	return bin.IsTrace(prefix[:n])
 }
 
-// compileTo compiles a script into a compiled trace.
-func compileTo(w io.Writer, src compile.Source, o compile.Options) (*compile.Report, error) {
-	s, err := spool("")
+// compileTo compiles a recording into a compiled trace.
+func compileTo(w io.Writer, src format.Reader, o compile.Options) (*compile.Report, error) {
+	events, err := spool("")
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	return compile.Compile(src, bin.NewWriter(w, s), o)
+	defer events.Close()
+	parts, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	defer parts.Close()
+	return compile.Compile(src, events, bin.NewWriter(w, parts), o)
+}
+
+// copyTo writes an intermediate script as a compiled trace.
+func copyTo(w io.Writer, src format.Reader) error {
+	parts, err := spool("")
+	if err != nil {
+		return err
+	}
+	defer parts.Close()
+	return compile.Copy(src, bin.NewWriter(w, parts))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
-	"pianola/format/bin"
 	"pianola/format/foreign"
 	"pianola/format/script"
 	"pianola/plugin"
@@ -105,20 +104,19 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 	defer endOn(t.ctx)() // nothing is there yet that would have to go
 	defer t.src.Close()
 	if t.src.Dialect == script.Intermediate {
-		strings, err := spool("")
-		if err != nil {
-			return err
-		}
-		defer strings.Close()
 		events, err := t.src.open()
 		if err != nil {
 			return err
 		}
-		return compile.Copy(events, bin.NewWriter(f, strings))
+		return copyTo(f, events)
 	}
 	chain := transform.NewChain(t.src.open, funcs...)
 	defer chain.Close()
-	r, err := compileTo(f, chain.Open, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
+	events, err := chain.Open()
+	if err != nil {
+		return err
+	}
+	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && len(t.done) == 0 && (r.Endless || r.Lost > 0) {
 		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
 	}

@@ -105,11 +105,15 @@ func openRecording(name string, paths compile.Paths, renamed originals) (r forma
 		return r, src.Close, err
 	}
 	defer src.Close()
+	events, err := src.open()
+	if err != nil {
+		return nil, nil, err
+	}
 	tmp, err := spool("")
 	if err != nil {
 		return nil, nil, err
 	}
-	report, err := compileTo(tmp, src.open, compile.Options{Compensate: true, Paths: paths})
+	report, err := compileTo(tmp, events, compile.Options{Compensate: true, Paths: paths})
 	if err != nil {
 		tmp.Close()
 		return nil, nil, err

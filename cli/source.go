@@ -36,8 +36,8 @@ type sources struct {
 	*foreign.Recording
 	last *foreign.Reader
 
-	shown *progress // of the pass
-	done  int64     // bytes read in this pass
+	shown *progress // of what was opened last
+	done  int64     // bytes of it that were read
 	total int64     // bytes of all files
 }
 
@@ -64,14 +64,14 @@ func (s *sources) look(o foreign.Options, files []foreign.File) (_ *sources, err
 	return s, nil
 }
 
-// count shows how far a pass has come.
+// count shows how far the reading has come.
 func (s *sources) count(n int) {
 	s.done += int64(n)
 	s.shown.set(s.done, s.total)
 }
 
-// open opens the recording for a pass of compile. A reader is of no use any
-// more once the next has been opened.
+// open opens the recording from its beginning. A reader is of no use any more
+// once the next has been opened.
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
 	s.done = 0
@@ -82,7 +82,7 @@ func (s *sources) open() (format.Reader, error) {
 	return tolerant{s.last}, nil
 }
 
-// Close closes what the last pass read.
+// Close closes what was opened last.
 func (s *sources) Close() error {
 	s.shown.done()
 	if s.last == nil {

@@ -75,6 +75,6 @@ func TestAnonymize(t *testing.T) {
 	}
 	require.Regexp(t, `home/[a-z2-7]{13}/[a-z2-7]{13}/[a-z2-7]{13}/[a-z2-7]{13}\.TXT`, text, "known names below hidden ones are hidden")
 
-	_, err := compile.Compile(nil, nil, compile.Options{Key: []byte("short")})
+	_, err := compile.Compile(nil, nil, nil, compile.Options{Key: []byte("short")})
 	require.EqualError(t, err, fmt.Sprintf("the key has 5 bytes, fewer than %d", compile.MinKey))
 }

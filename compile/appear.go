@@ -21,7 +21,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	if e.Ret < 0 || m.binds || !nameless(e) {
 		return nil
 	}
-	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
 	s := step{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)

@@ -28,7 +28,8 @@ const (
 type step struct {
 	e, out *format.Event
 	t      *thread
-	d      *descriptor // of the argument fd, nil where it is none
+	first  *descriptor // what the argument fd of e stands for, nil where it is not looked up yet
+	d      *descriptor // the same, nil where it is no file of the trace
 	other  *descriptor // of the argument outfd, where it is a file
 	made   *openFile   // what an open made
 	at     [format.MaxStrings]*entry
@@ -59,16 +60,10 @@ func init() {
 // apply takes one event through the simulation and, in the last pass, into the
 // trace.
 func (m *model) apply(e *format.Event) error {
-	if was := e.Renamed(); m.threads[was] != nil {
-		m.threads[e.TID] = m.threads[was]
-		delete(m.threads, was)
-	}
-	t := m.threads[e.TID]
-	if t == nil {
-		t = m.orphan(e.TID, max(e.Start, 0))
-	}
+	t := m.threadOf(e)
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
-	if err := m.repair(t, e); err != nil {
+	d, err := m.repair(t, e)
+	if err != nil {
 		return err
 	}
 	if err := m.appear(t, e); err != nil {
@@ -80,9 +75,9 @@ func (m *model) apply(e *format.Event) error {
 	}
 	// The event is made in its place in the batch, which the next one takes
 	// if this one is left out.
-	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
-	m.step = step{e: e, out: out, t: t}
+	m.step = step{e: e, out: out, t: t, first: d}
 	s := &m.step
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born)
@@ -140,6 +135,28 @@ func (m *model) apply(e *format.Event) error {
 	return err
 }
 
+// threadOf returns the thread of an event. Most events are of the same as the one
+// before, which is remembered until a call that can change the table.
+func (m *model) threadOf(e *format.Event) *thread {
+	if e.Op.Info().Class == format.ClassProcess {
+		m.newest = nil
+		if was := e.Renamed(); was != 0 && m.threads[was] != nil {
+			m.threads[e.TID] = m.threads[was]
+			delete(m.threads, was)
+		}
+	} else if m.newest != nil && m.newestTID == e.TID {
+		return m.newest
+	}
+	t := m.threads[e.TID]
+	if t == nil {
+		t = m.orphan(e.TID, max(e.Start, 0))
+	}
+	if e.Op.Info().Class != format.ClassProcess {
+		m.newest, m.newestTID = t, e.TID
+	}
+	return t
+}
+
 // unrepeatable reports whether a replay can't bring about the event's result.
 func unrepeatable(e *format.Event) bool {
 	switch info := e.Op.Info(); {
@@ -172,8 +189,8 @@ func dotted(s *step) bool {
 // something in a file, changed its root, made a second name of a directory, or
 // put one into itself. The simulation would not survive it.
 func impossible(s *step, trail []*entry) bool {
-	if s.e.Ret < 0 {
-		return false
+	if s.e.Ret < 0 || s.at[0] == nil {
+		return false // it made nothing, or passed no names
 	}
 	for _, way := range [][]*entry{s.from[:], trail} {
 		for _, e := range way {

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/compile"
-	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
 )
@@ -39,21 +38,13 @@ func database(lines int) []byte {
 	return b.Bytes()
 }
 
-type spool struct{ bytes.Buffer }
-
-func (s *spool) ReadAt(p []byte, off int64) (int, error) {
-	return bytes.NewReader(s.Bytes()).ReadAt(p, off)
-}
-
-// BenchmarkCompile compiles 1 Mi lines to a trace, all passes included.
+// BenchmarkCompile compiles 1 Mi lines to a trace.
 func BenchmarkCompile(b *testing.B) {
 	const lines = 1 << 20
 	input := database(lines)
 	b.SetBytes(int64(len(input)))
 	for b.Loop() {
-		_, err := compile.Compile(func() (format.Reader, error) {
-			return script.NewReader(bytes.NewReader(input), "bench"), nil
-		}, bin.NewWriter(io.Discard, &spool{}), compile.Options{Compensate: true})
+		_, err := compile.Compile(script.NewReader(bytes.NewReader(input), "bench"), &memory{}, bin.NewWriter(io.Discard, &memory{}), compile.Options{Compensate: true})
 		require.NoError(b, err)
 	}
 	b.ReportMetric(lines*float64(b.N)/b.Elapsed().Seconds(), "lines/s")

@@ -30,6 +30,7 @@ type region struct {
 type buffers struct {
 	regions []region // sorted, with holes between them
 	size    int64    // of all regions
+	newest  int      // the region of the buffer before, mostly that of the next
 	settled bool     // regions have places and don't change
 }
 
@@ -39,6 +40,9 @@ func (b *buffers) add(addr, size int64) {
 		return
 	}
 	from, to := addr&^(pageSize-1), (addr+size+pageSize-1)&^(pageSize-1)
+	if b.newest < len(b.regions) && b.regions[b.newest].from <= from && to <= b.regions[b.newest].to {
+		return
+	}
 	i, _ := slices.BinarySearchFunc(b.regions, from, func(r region, from int64) int { return cmp64(r.to, from) })
 	j := i
 	before := int64(0)
@@ -57,6 +61,7 @@ func (b *buffers) add(addr, size int64) {
 	default:
 		return
 	}
+	b.newest = i
 	b.size += to - from - before
 }
 
@@ -76,9 +81,13 @@ func (b *buffers) place(addr int64) int64 {
 	if addr <= 0 || len(b.regions) == 0 {
 		return 0
 	}
-	i, _ := slices.BinarySearchFunc(b.regions, addr, func(r region, addr int64) int { return cmp64(r.to, addr+1) })
-	if i == len(b.regions) || addr < b.regions[i].from {
-		return 0
+	i := b.newest
+	if i >= len(b.regions) || addr < b.regions[i].from || addr >= b.regions[i].to {
+		i, _ = slices.BinarySearchFunc(b.regions, addr, func(r region, addr int64) int { return cmp64(r.to, addr+1) })
+		if i == len(b.regions) || addr < b.regions[i].from {
+			return 0
+		}
+		b.newest = i
 	}
 	return b.regions[i].place + addr - b.regions[i].from
 }

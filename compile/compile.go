@@ -4,10 +4,12 @@
 // one thread must wait for which of another, and turns start times into
 // compute.
 //
-// The input is read at least twice. Each pass runs the same simulation of
-// threads, descriptor tables and the name space over the events; the first
-// finds out what the names and buffers will be, the last writes. A pass is
-// repeated where it learned that a name it had taken for a file is a symbolic
+// The input is read once, by a goroutine of its own, which puts the events in
+// causal order and keeps them in a spool. At least two passes read the spool,
+// the first while it grows. Each runs the same simulation of threads,
+// descriptor tables and the name space over the events; the first finds out what
+// the names and buffers will be, the last writes, by another goroutine. A pass
+// is repeated where it learned that a name it had taken for a file is a symbolic
 // link. Memory grows with the number of names, threads and open descriptors,
 // and to a bound with that of waits at pipes, not with the number of events.
 package compile
@@ -21,13 +23,12 @@ import (
 
 	"pianola/filter"
 	"pianola/format"
+	"pianola/format/spool"
 )
 
-// Source opens the recording from its beginning, once for each pass.
-type Source func() (format.Reader, error)
-
 // Sink takes the compiled events and, at the end, the header of the trace.
-// Events carry the number of their thread in TID.
+// Events carry the number of their thread in TID. Calls come from one goroutine
+// at a time, but not all from the same.
 type Sink interface {
 	format.Writer
 	Close(h *format.Header) error
@@ -49,6 +50,10 @@ type Options struct {
 	// out of the trace what tells of the command, its user and the machine.
 	Key []byte
 
+	// Accept is called with the report before out is closed, nil for never: an
+	// error is that of Compile, and out is not closed.
+	Accept func(*Report) error
+
 	// Bare leaves durations and buffer addresses out of the trace. The older
 	// Pianola wrote 32-bit addresses, and durations that hold the time spent
 	// in logging ("May: Pianola", section 3), so its scripts are compiled so.
@@ -62,41 +67,51 @@ const maxPasses = 8
 const batchSize = 512
 
 // Compile reads a recording, writes the trace to out and reports what it
-// changed. The report is valid even when err is not nil, as far as it got.
-func Compile(src Source, out Sink, o Options) (*Report, error) {
+// changed. Events that do not fit into memory stand in tmp until it returns; it
+// closes neither. src is read by another goroutine, which has ended when Compile
+// returns. The report is valid even when err is not nil, as far as it got.
+func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, error) {
 	if o.Key != nil && len(o.Key) < MinKey {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
 	}
+	in := take(src, tmp)
+	defer in.stop()
 	var (
 		known = &lore{links: map[string]string{}, strays: map[stray]bool{}}
 		p     *plan
 	)
-	for pass := 0; ; pass++ {
-		known.more = false
+	for pass := 0; p == nil; pass++ {
+		known.more, known.closed = false, pass == maxPasses
 		m := newModel(o, known, nil, nil)
-		if err := m.run(src); err != nil {
+		if err := m.run(in); err != nil {
 			return &m.report, err
 		}
-		if !known.more || pass == maxPasses {
+		if !known.more {
 			p = m.plan()
-			break
 		}
 	}
-	m := newModel(o, known, p, out)
-	if err := m.run(src); err != nil {
+	w := newWriter(out)
+	m := newModel(o, known, p, w)
+	err := m.run(in)
+	if fault := w.end(); fault != nil {
+		err = fault
+	}
+	if err != nil {
 		return &m.report, err
 	}
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
-	lost, ended := m.source.Value(format.MetaLost)
+	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // by operation and processor comes after it
 	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
-	if _, recorded := m.source.Value(format.MetaTool); recorded && !ended {
+	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
 	}
-	if m.names.strange {
-		return &m.report, errors.New("the recording changed while it was read")
+	if o.Accept != nil {
+		if err := o.Accept(&m.report); err != nil {
+			return &m.report, err
+		}
 	}
-	return &m.report, out.Close(m.header())
+	return &m.report, out.Close(m.header(in.last))
 }
 
 // Copy writes events that are compiled already, those of an intermediate
@@ -127,40 +142,41 @@ func Copy(r format.Reader, out Sink) error {
 }
 
 // run takes the whole recording through the model.
-func (m *model) run(src Source) error {
-	r, err := src()
-	if err != nil {
-		return err
-	}
-	c := format.NewCausal(r)
+func (m *model) run(in *intake) error {
+	r, batch := in.events.Reader(), make([]format.Event, readBatch)
 	for {
-		e, err := c.Next()
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			if !m.started {
+				m.start(in.first, batch[i].TID)
+			}
+			m.line++
+			if err := m.apply(&batch[i]); err != nil {
+				return err
+			}
+		}
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return err
 		}
-		if !m.started {
-			m.start(r.Header(), e.TID)
-		}
-		m.line++
-		if err := m.apply(e); err != nil {
-			return err
-		}
 	}
-	m.source = r.Header()
-	m.report.Orphans = c.Orphans
+	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")
 	}
 	return m.flush()
 }
 
-// header returns the header of the trace.
-func (m *model) header() *format.Header {
+// readBatch is how many events a pass reads at once: few enough for the cache
+// of a processor.
+const readBatch = 64
+
+// header returns the header of the trace, of a recording with such a header.
+func (m *model) header(source *format.Header) *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
-	for _, meta := range m.source.Meta {
+	for _, meta := range source.Meta {
 		if m.options.Key != nil && !kept[meta.Key] {
 			continue
 		}

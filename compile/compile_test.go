@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,13 +50,30 @@ func (s *text) String() string {
 	return b.String()
 }
 
+// memory is a temporary file in memory.
+type memory struct {
+	mu   sync.Mutex
+	data []byte
+}
+
+func (m *memory) Write(p []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.data = append(m.data, p...)
+	return len(p), nil
+}
+
+func (m *memory) ReadAt(p []byte, off int64) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return bytes.NewReader(m.data).ReadAt(p, off)
+}
+
 // compiled compiles a script and returns its intermediate form.
 func compiled(t *testing.T, input string, o compile.Options) (*text, *compile.Report) {
 	t.Helper()
 	s := &text{}
-	r, err := compile.Compile(func() (format.Reader, error) {
-		return script.NewReader(strings.NewReader(input), "test.txt"), nil
-	}, s, o)
+	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, s, o)
 	require.NoError(t, err)
 	return s, r
 }

@@ -196,6 +196,10 @@ func (m *model) readlink(s *step) {
 		}
 		return
 	}
+	if known && m.lore.closed {
+		m.unexplained(s.e, at, "a link although it was used as what it leads to")
+		return
+	}
 	if known {
 		m.lore.links[m.names.original(nd.first)] = target
 		m.lore.more = true

@@ -16,8 +16,9 @@ type model struct {
 	report  Report
 
 	started   bool
-	source    *format.Header
 	threads   map[int32]*thread // alive, by kernel thread id
+	newest    *thread           // see threadOf
+	newestTID int32
 	byPID     map[int32]*process
 	inodes    map[inode]*node // files with more names than one
 	files     int             // opened so far
@@ -41,16 +42,14 @@ type model struct {
 	order order
 	trail []*entry
 
-	out   format.Writer  // nil while finding out
-	step  step           // the event in hand
-	batch []format.Event // with room for one more
-	arena []byte         // strings of the batch
-	edges []format.Edge  // edges of the batch
+	out  *writer // nil while finding out
+	step step    // the event in hand
+	batch
 }
 
-func newModel(o Options, known *lore, p *plan, out format.Writer) *model {
+func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
-		options: o, lore: known, names: newNames(known.links, p), out: out, batch: make([]format.Event, 0, batchSize+1), pipeNames: map[any]*pipe{},
+		options: o, lore: known, names: newNames(known.links, p), out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[inode]*node{}, used: map[int]bool{}, args: argMaps{},
 	}
 	if p != nil {
@@ -205,8 +204,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	n := len(m.edges)
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
-	m.batch = m.batch[:len(m.batch)+1] // out is in its place already
-	if len(m.batch) == batchSize {
+	m.events = m.events[:len(m.events)+1] // out is in its place already
+	if len(m.events) == batchSize {
 		return m.flush()
 	}
 	return nil
@@ -219,13 +218,11 @@ func (m *model) text(s string) []byte {
 	return m.arena[n:len(m.arena):len(m.arena)]
 }
 
-// flush writes the batch.
-func (m *model) flush() error {
-	if m.out == nil || len(m.batch) == 0 {
-		return nil
+// flush hands the batch to the writer.
+func (m *model) flush() (err error) {
+	if m.out != nil && len(m.batch.events) > 0 {
+		m.batch, err = m.out.write(m.batch)
 	}
-	err := m.out.Write(m.batch)
-	m.batch, m.arena, m.edges = m.batch[:0], m.arena[:0], m.edges[:0]
 	return err
 }
 

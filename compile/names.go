@@ -121,7 +121,6 @@ type names struct {
 	links   map[string]string // absolute path → target of links that were there at the start
 	gen     int               // grows when a directory moves, so that cached paths are void
 	plan    *plan             // nil while it is being found out
-	strange bool              // a name came up that was not there before: the input has changed
 }
 
 func newNames(links map[string]string, p *plan) *names {
@@ -143,11 +142,7 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	comp = strings.Clone(comp)
 	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp}
 	if n.plan != nil {
-		if int(e.id) < len(n.plan.mapped) {
-			e.mapped = n.plan.mapped[e.id]
-		} else {
-			n.strange = true
-		}
+		e.mapped = n.plan.mapped[e.id] // the last pass meets the names of the one before
 	}
 	n.entries = append(n.entries, e)
 	dir.entries[comp] = e

@@ -99,7 +99,7 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 // nanoseconds. It returns the event.
 func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) (place, error) {
 	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
-	out := &m.batch[:len(m.batch)+1][len(m.batch)]
+	out := &m.events[:len(m.events)+1][len(m.events)]
 	*out = e
 	m.order.begin(t, false)
 	m.order.after(t.born)

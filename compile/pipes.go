@@ -113,6 +113,9 @@ func (m *model) piped(s *step) {
 	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
+	if s.first != nil && s.first.file.pipe == nil && s.e.Op.Info().At.OutFD < 0 {
+		return // as of most
+	}
 	switch info := s.e.Op.Info(); {
 	case info.Class == format.ClassRead:
 		m.took(s, s.t.files.pipe(s.e.FD()))

@@ -11,6 +11,7 @@ type lore struct {
 	links  map[string]string // absolute path → target of links that were there at the start
 	strays map[stray]bool    // descriptors of unknown origin that are files
 	more   bool              // something was learned in this pass
+	closed bool              // nothing is learned any more, so that the last pass meets the names of the one before
 }
 
 // stray is a descriptor that the recording doesn't show being opened: because it
@@ -23,22 +24,27 @@ type stray struct {
 
 // repair opens a descriptor of unknown origin that is a file, before the event
 // that uses it first: what is read and written through it is I/O that a replay
-// must do. The file gets a name of its own.
-func (m *model) repair(t *thread, e *format.Event) error {
+// must do. The file gets a name of its own. It returns what the event's
+// descriptor stands for, nil if nothing or if it has none.
+func (m *model) repair(t *thread, e *format.Event) (*descriptor, error) {
 	info, fd := e.Op.Info(), int32(e.FD())
-	if info.Class == format.ClassMemory || fd < 0 || t.files.fds[fd] != nil {
-		return nil
+	if info.Class == format.ClassMemory || fd < 0 {
+		return nil, nil
+	}
+	if d := t.files.fds[fd]; d != nil {
+		return d, nil
 	}
 	s := stray{t.process.num, fd, t.files.closes[fd]}
 	if !m.lore.strays[s] {
-		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 {
+		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.lore.closed {
 			m.lore.strays[s], m.lore.more = true, true
 		}
-		return nil
+		return nil, nil
 	}
 	m.report.Repaired++
-	return m.apply(&format.Event{
+	err := m.apply(&format.Event{
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
 		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
 	})
+	return t.files.fds[fd], err
 }

@@ -144,7 +144,10 @@ func (m *model) resolveFDs(s *step) reason {
 // file of the trace.
 func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
 	files := s.t.files
-	d := files.fds[int32(fd)]
+	d := s.first
+	if d == nil || int32(fd) != int32(s.e.FD()) {
+		d = files.fds[int32(fd)]
+	}
 	if s.out.Op.Info().Effect == format.EffectClose && files.late[int32(fd)] != nil {
 		d = files.late[int32(fd)]
 	}

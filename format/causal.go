@@ -102,7 +102,7 @@ func (c *Causal) admit(e *Event) bool {
 	if !e.Op.Valid() {
 		return true // whoever takes it says so
 	}
-	if was := e.Renamed(); c.alive[was] {
+	if was := e.Renamed(); was != 0 && c.alive[was] {
 		delete(c.alive, was)
 		c.alive[e.TID] = true
 		c.last = 0

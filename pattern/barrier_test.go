@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
@@ -92,8 +93,11 @@ func TestBarriers(t *testing.T) {
 		p, err := Parse(strings.NewReader(text), "w.yaml")
 		require.NoError(t, err)
 		f := &follower{t: t, follows: map[int32][]map[int32]int64{}, newest: map[int64]map[int32]int64{}, compute: map[int32]int64{}}
-		_, err = compile.Compile(func() (format.Reader, error) { return p.Reader(), nil }, f, compile.Options{})
+		tmp, err := os.CreateTemp(t.TempDir(), "")
 		require.NoError(t, err)
+		_, err = compile.Compile(p.Reader(), tmp, f, compile.Options{})
+		require.NoError(t, err)
+		require.NoError(t, tmp.Close())
 		require.GreaterOrEqual(t, len(f.checks), threads*phases)
 		for _, c := range f.checks {
 			if c.phase == 0 {
