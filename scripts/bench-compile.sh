@@ -1,16 +1,55 @@
 #!/bin/sh
 # bench-compile.sh DIR [LINES]: how fast compile is and how small what it makes,
-# beside zstd and gzip of the same script; then the same for recordings of real
-# programs. All that it makes stands in DIR. Recording takes root.
+# beside zstd and gzip of the same script, and beside gzip -1 in alternating runs;
+# then the same for recordings of real programs. All that it makes stands in DIR.
+# LINES=0 leaves out the first and the last. Recording takes root.
 set -eu
 . "$(dirname "$0")/lib.sh"
 dir=$1
 lines=${2-10000000}
 pianola=$(pwd)/bin/pianola
 sql=$(pwd)/scripts/demo.sql
+demo=$(pwd)/demo/trace.txt # of make demo, if there is one
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$dir"
+
+# beside_gzip NAME SCRIPT: medians of five alternating runs of gzip -1 and of
+# compile, on one processor and on two.
+beside_gzip() {
+	python3 - "$1" "$2" "$pianola" <<'PY'
+import os, resource, statistics, subprocess, sys, time
+name, script, pianola = sys.argv[1:]
+def run(command, cpus):
+    t = time.time()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    _, status, usage = os.wait4(child.pid, 0)
+    if status != 0:
+        sys.exit(f"{command}: status {status}")
+    return time.time() - t, usage.ru_utime + usage.ru_stime, usage.ru_maxrss // 1024
+available = sorted(os.sched_getaffinity(0))
+for n in sorted({1, min(2, len(available))}):
+    gzip, compiled = [], []
+    for _ in range(5):
+        gzip.append(run(["gzip", "-1", "-c", script], available[:n]))
+        compiled.append(run([pianola, "compile", "-o", "beside.bin", script], available[:n]))
+    wall, cpu = ([statistics.median(r[k] for r in runs) for runs in (gzip, compiled)] for k in (0, 1))
+    print(f"{name:8} {n} cpu  gzip -1 {wall[0]:6.2f} s ({cpu[0]:5.2f} s cpu)  compile {wall[1]:6.2f} s ({cpu[1]:5.2f} s cpu)"
+          f"  ratio {wall[1] / wall[0]:5.2f} ({cpu[1] / cpu[0]:5.2f} cpu)  {max(r[2] for r in compiled):4} MiB")
+PY
+}
+awk 'BEGIN {
+	print "# pianola script 1\n# cwd: \"/srv\""
+	print "1000 0.000021000 openat(AT_FDCWD, \"db\", O_RDWR|O_CLOEXEC) = 3 <0.000004000> {type=reg mode=0644 size=16384000 cached=0}"
+	srand(1)
+	for (i = 0; i < 1000000; i++)
+		printf "1000 0.000021000 pread64(3, 0x7f0000001000, 4096, %d) = 4096 <0.000001000>\n", int(rand() * 4000) * 4096
+}' >reads.txt
+echo "beside gzip -1 of the same script: medians of five alternating runs"
+beside_gzip reads reads.txt
+[ ! -f "$demo" ] || beside_gzip demo "$demo"
+rm -f reads.txt beside.bin
+[ "$lines" != 0 ] || exit 0
 
 # As a database does it: reads and writes of pages, some syncs, files opened anew.
 awk -v n="$lines" 'BEGIN {

@@ -60,6 +60,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	}
 	b, head, at := dst[start:start+most], uint64(e.Op), 8
 	for k := range v {
+		if v[k] == 0 {
+			continue // as most are
+		}
 		z := zigzag(v[k])
 		n := (bits.Len64(z) + 7) / 8
 		binary.LittleEndian.PutUint64(b[at:], z)
@@ -157,24 +160,26 @@ func (d *decoder) next(e *format.Event) {
 		d.fail()
 		return
 	}
-	var v [numbers]int64
-	lengths := head >> firstLength
-	for k := range v {
+	last := &d.last[op]
+	for lengths := head >> firstLength; lengths != 0; {
+		k := bits.TrailingZeros64(lengths) / 4
+		n := lengths >> (4 * k) & 15
+		lengths &^= 15 << (4 * k)
 		if at > len(d.src)-8 {
 			d.fail()
 			return
 		}
-		n := lengths & 15
-		v[k] = unzigzag(binary.LittleEndian.Uint64(d.src[at:]) & masks[n])
-		lengths >>= 4
+		v := unzigzag(binary.LittleEndian.Uint64(d.src[at:]) & masks[n])
 		at += int(n)
+		switch k {
+		case numThread:
+			d.thread += v
+		case numStart:
+			d.start += v
+		default:
+			last[k-firstOfOp] += v
+		}
 	}
-	last := &d.last[op]
-	for k := range last {
-		last[k] += v[firstOfOp+k]
-	}
-	d.thread += v[numThread]
-	d.start += v[numStart]
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Off, e.Cut, e.Faults = 0, 0, 0, 0
