@@ -180,6 +180,10 @@ func (d *decoder) next(e *format.Event) {
 			last[k-firstOfOp] += v
 		}
 	}
+	if at > len(d.src)-slack {
+		d.fail()
+		return
+	}
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Off, e.Cut, e.Faults = 0, 0, 0, 0
