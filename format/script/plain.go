@@ -27,8 +27,11 @@ var plainArgs = func() (n [format.NumOps]uint8) {
 				plain = false
 			}
 		}
-		// Their text is more than a number, or a line means more than its event.
-		if info.Synthetic == 0 && (info.Effect == format.EffectNone || info.Effect == format.EffectClose) && plain {
+		switch info.Effect {
+		case format.EffectFork, format.EffectExit, format.EffectExitGroup:
+			plain = false // the line means more than its event
+		}
+		if plain && info.Synthetic == 0 {
 			n[op] = uint8(len(info.Args))
 		}
 	}
