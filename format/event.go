@@ -30,6 +30,10 @@ type Event struct {
 	Op  Op
 	TID int32 // script: the kernel's thread id; trace: the thread's number, from 1
 
+	// Line is where the event stands in the file that it was read from, from 1,
+	// for messages; 0 where that is not known.
+	Line int64
+
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, Unknown where the source has none
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script

@@ -109,6 +109,6 @@ func shown(e format.Event) format.Event {
 			e.Args[k] = 0
 		}
 	}
-	e.Notes = nil
+	e.Notes, e.Line = nil, 0
 	return e
 }

@@ -203,7 +203,7 @@ func TestIOProfSkips(t *testing.T) {
 	_, h, events, err := read(Options{}, text("f", "Time:1:2:3\nTpS:10\nPID:5\nopen:4:5:-1:0:-1:x\nfgets:5:6:1:0:3\nfgets:6:7:1:0:3\nlseek:7:8:100:0:3\n"))
 	require.NoError(t, err)
 	require.Len(t, events, 1)
-	require.Equal(t, format.Event{Op: format.OpLseek, TID: 5, Start: 4e8, Dur: 1e8, Ret: 100, Args: [6]int64{3, 100}}, events[0])
+	require.Equal(t, format.Event{Op: format.OpLseek, TID: 5, Line: 7, Start: 4e8, Dur: 1e8, Ret: 100, Args: [6]int64{3, 100}}, events[0])
 	skipped, _ := h.Value(MetaSkipped)
 	require.Equal(t, "failed open=1 fgets=2", skipped)
 	_, ended := h.Value(format.MetaLost)

@@ -165,6 +165,7 @@ func (s *source) fill() (err error) {
 	for i := range s.batch[:s.n] {
 		e := &s.batch[i]
 		e.Start += s.begin
+		e.Line = 0 // of one file of several
 		if s.tid != 0 {
 			e.TID = s.tid
 		}

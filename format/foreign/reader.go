@@ -184,6 +184,9 @@ func (l *lines) Read(events []format.Event) (int, error) {
 		if l.queue, err = l.p.parse(l.queue[:0], line); err != nil {
 			l.err = l.fault(err)
 		}
+		for i := range l.queue {
+			l.queue[i].Line = int64(l.line)
+		}
 	}
 	if n > 0 {
 		return n, nil

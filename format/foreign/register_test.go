@@ -60,7 +60,7 @@ func TestRegister(t *testing.T) {
 		events := make([]format.Event, 8)
 		n, err := rd.Read(events)
 		require.NoError(t, err)
-		require.Equal(t, []format.Event{{Op: format.OpRead, Ret: 10}, {Op: format.OpRead, Ret: 20}}, events[:n])
+		require.Equal(t, []format.Event{{Op: format.OpRead, Line: 2, Ret: 10}, {Op: format.OpRead, Line: 3, Ret: 20}}, events[:n])
 		_, err = rd.Read(events)
 		require.EqualError(t, err, "a:4: no number")
 		require.NoError(t, rd.Close())

@@ -12,13 +12,16 @@ import (
 	"pianola/format"
 )
 
-// readAll returns copies of all events of a source, read in batches of size.
+// readAll returns copies of all events of a source, read in batches of size. They
+// lack their lines, so that those of different texts can be compared.
 func readAll(r *Reader, size int) (events []format.Event, err error) {
 	batch := make([]format.Event, size)
 	for {
 		n, err := r.Read(batch)
 		for i := range batch[:n] {
-			events = append(events, batch[i].Clone())
+			e := batch[i].Clone()
+			e.Line = 0
+			events = append(events, e)
 		}
 		if err == io.EOF {
 			return events, nil

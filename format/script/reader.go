@@ -229,7 +229,7 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 			return false, nil
 		}
 	}
-	*e = format.Event{Dur: format.Unknown}
+	*e = format.Event{Dur: format.Unknown, Line: int64(r.line)}
 	r.cursor = cursor{b: line}
 	if r.dialect == Intermediate {
 		filled = r.parseIntermediate(e)

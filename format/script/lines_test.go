@@ -1,0 +1,29 @@
+package script
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// An event has the line that it stands on; a call of strace's that goes on later,
+// the line on which it ends.
+func TestLines(t *testing.T) {
+	r := NewReader(strings.NewReader("# pianola script 1\n\n1 0.1 close(3) = 0 <0.1>\n# remark: x\n1 0.1 close(4) = 0 <0.1>\n"), "trace.txt")
+	events := make([]format.Event, 4)
+	n, err := r.Read(events)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.EqualValues(t, 3, events[0].Line)
+	require.EqualValues(t, 5, events[1].Line)
+
+	r = NewReader(strings.NewReader("1 0.1 read(3,  <unfinished ...>\n2 0.1 close(4) = 0 <0.1>\n1 0.1 <... read resumed>0x1, 10) = 10 <0.1>\n"), "trace.txt")
+	n, err = r.Read(events)
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.EqualValues(t, 2, events[0].Line)
+	require.EqualValues(t, 3, events[1].Line)
+}
