@@ -1,6 +1,10 @@
 package follow
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // Description is an open file description. Descriptors of several tables can
 // lead to it.
@@ -31,9 +35,16 @@ type slot struct {
 	cloexec      bool
 }
 
+// slots are the descriptors of a table, by number. A table and the copies of it
+// that forks make share them until one changes something.
+type slots struct {
+	list   []slot
+	tables int // that share it
+}
+
 // Table is a table of descriptors.
 type Table struct {
-	slots []slot // by number
+	slots *slots // nil for none
 	// late holds descriptors whose number was given out anew before the event
 	// that closes them: close frees its number before it returns.
 	late  map[int32]slot
@@ -42,7 +53,7 @@ type Table struct {
 
 // descriptors gives out tables and descriptions.
 type descriptors struct {
-	slots  int          // of all tables
+	slots  int          // of all tables, those that are shared counted once
 	opened int64        // descriptions so far
 	free   *Description // those that nothing leads to any more
 }
@@ -53,10 +64,40 @@ const maxSlots = 1 << 20
 
 // At returns what a descriptor leads to, nil if that is not known.
 func (t *Table) At(fd int64) *Description {
-	if fd < 0 || fd >= int64(len(t.slots)) {
+	if s := t.all(); fd >= 0 && fd < int64(len(s)) {
+		return s[fd].Description
+	}
+	return nil
+}
+
+// all returns the descriptors, which are not to be changed.
+func (t *Table) all() []slot {
+	if t.slots == nil {
 		return nil
 	}
-	return t.slots[fd].Description
+	return t.slots.list
+}
+
+// own returns the descriptors, to be changed. Where there is no room for a copy
+// the table becomes empty.
+func (ds *descriptors) own(t *Table) []slot {
+	s := t.slots
+	if s == nil || s.tables == 1 {
+		return t.all()
+	}
+	s.tables--
+	t.slots = nil
+	if ds.slots+len(s.list) > maxSlots {
+		return nil
+	}
+	ds.slots += len(s.list)
+	t.slots = &slots{list: slices.Clone(s.list), tables: 1}
+	for _, s := range t.slots.list {
+		if s.Description != nil {
+			s.refs++
+		}
+	}
+	return t.slots.list
 }
 
 // open returns a description of a file, which must be put into a table.
@@ -75,11 +116,13 @@ func (ds *descriptors) open(f *File) *Description {
 // set makes a descriptor lead somewhere.
 func (fl *Follower) set(t *Table, fd int64, d *Description, cloexec bool) {
 	d.refs++
-	if fd >= int64(len(t.slots)) && !fl.grow(t, fd) || fd < 0 {
+	list := fl.own(t)
+	if fd >= int64(len(list)) && !fl.grow(t, fd) || fd < 0 {
 		fl.drop(d)
 		return
 	}
-	if old := t.slots[fd]; old.Description != nil {
+	list = t.slots.list
+	if old := list[fd]; old.Description != nil {
 		if t.late == nil {
 			t.late = make(map[int32]slot)
 		}
@@ -88,20 +131,21 @@ func (fl *Follower) set(t *Table, fd int64, d *Description, cloexec bool) {
 		}
 		t.late[int32(fd)] = old
 	}
-	t.slots[fd] = slot{d, cloexec}
+	list[fd] = slot{d, cloexec}
 }
 
-// grow makes room for a number, and reports whether it may.
+// grow makes room for a number in a table of its own, and reports whether it may.
 func (ds *descriptors) grow(t *Table, fd int64) bool {
-	n := max(64, len(t.slots))
+	list := t.all()
+	n := max(64, len(list))
 	for fd >= int64(n) && n < maxSlots {
 		n *= 2
 	}
-	if fd >= int64(n) || ds.slots+n-len(t.slots) > maxSlots {
+	if fd >= int64(n) || ds.slots+n-len(list) > maxSlots {
 		return false
 	}
-	ds.slots += n - len(t.slots)
-	t.slots = append(t.slots, make([]slot, n-len(t.slots))...)
+	ds.slots += n - len(list)
+	t.slots = &slots{list: append(list, make([]slot, n-len(list))...), tables: 1}
 	return true
 }
 
@@ -120,8 +164,10 @@ func (fl *Follower) close(t *Table, fd int64) {
 		delete(t.late, int32(fd))
 		fl.drop(d)
 	} else {
-		t.slots[fd] = slot{}
-		fl.drop(d)
+		if list := fl.own(t); list != nil {
+			list[fd] = slot{}
+			fl.drop(d)
+		}
 	}
 }
 
@@ -137,8 +183,9 @@ func (fl *Follower) drop(d *Description) {
 
 // closeRange closes descriptors, or marks them to be closed by an exec.
 func (fl *Follower) closeRange(t *Table, first, last int64, cloexec bool) {
-	for fd := max(first, 0); fd <= last && fd < int64(len(t.slots)); fd++ {
-		s := &t.slots[fd]
+	list := fl.own(t)
+	for fd := max(first, 0); fd <= last && fd < int64(len(list)); fd++ {
+		s := &list[fd]
 		if s.Description == nil {
 			continue
 		}
@@ -150,36 +197,34 @@ func (fl *Follower) closeRange(t *Table, first, last int64, cloexec bool) {
 }
 
 // fork returns a copy of a table.
-func (ds *descriptors) fork(t *Table) *Table {
-	c := &Table{users: 1}
-	if ds.slots+len(t.slots) > maxSlots {
-		return c
-	}
-	ds.slots += len(t.slots)
-	c.slots = append(c.slots, t.slots...)
-	for _, s := range c.slots {
-		if s.Description != nil {
-			s.refs++
-		}
+func fork(t *Table) *Table {
+	c := &Table{slots: t.slots, users: 1}
+	if t.slots != nil {
+		t.slots.tables++
 	}
 	return c
 }
 
-// own returns a table that its thread shares with no other.
-func (ds *descriptors) own(t *Table) *Table {
+// alone returns a table that its thread shares with no other.
+func alone(t *Table) *Table {
 	if t.users <= 1 {
 		return t
 	}
 	t.users--
-	return ds.fork(t)
+	return fork(t)
 }
 
 // exec closes what is close-on-exec.
 func (fl *Follower) exec(t *Table) {
-	for fd := range t.slots {
-		if s := t.slots[fd]; s.Description != nil && s.cloexec {
+	closes := func(s slot) bool { return s.Description != nil && s.cloexec }
+	if !slices.ContainsFunc(t.all(), closes) {
+		return
+	}
+	list := fl.own(t)
+	for fd, s := range list {
+		if closes(s) {
 			fl.drop(s.Description)
-			t.slots[fd] = slot{}
+			list[fd] = slot{}
 		}
 	}
 }
@@ -189,15 +234,19 @@ func (fl *Follower) leave(t *Table) {
 	if t.users--; t.users > 0 {
 		return
 	}
-	for _, s := range t.slots {
-		if s.Description != nil {
-			fl.drop(s.Description)
+	if s := t.slots; s != nil {
+		if s.tables--; s.tables == 0 {
+			for _, s := range s.list {
+				if s.Description != nil {
+					fl.drop(s.Description)
+				}
+			}
+			fl.slots -= len(s.list)
 		}
 	}
 	for _, s := range t.late {
 		fl.drop(s.Description)
 	}
-	fl.slots -= len(t.slots)
 	t.slots, t.late = nil, nil
 }
 
@@ -208,7 +257,9 @@ func (fl *Follower) copyTo(t *Table, e *format.Event, d *Description) {
 	case !e.Copies():
 		switch e.Args[1] {
 		case format.FSetfd:
-			t.slots[fd].cloexec = e.Args[2]&1 != 0
+			if list := fl.own(t); list != nil {
+				list[fd].cloexec = e.Args[2]&1 != 0
+			}
 		case format.FSetfl:
 			d.Flags = d.Flags&^settable | e.Args[2]&settable
 		}
@@ -217,8 +268,10 @@ func (fl *Follower) copyTo(t *Table, e *format.Event, d *Description) {
 		return
 	case e.NewFD() >= 0:
 		if old := t.At(e.Ret); old != nil {
-			t.slots[e.Ret] = slot{}
-			fl.drop(old)
+			if list := fl.own(t); list != nil {
+				list[e.Ret] = slot{}
+				fl.drop(old)
+			}
 		}
 	}
 	fl.set(t, e.Ret, d, e.Cloexec())

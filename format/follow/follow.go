@@ -253,14 +253,14 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	case format.EffectFork:
 		fl.fork(t, e)
 	case format.EffectExec:
-		t.Table = fl.own(t.Table)
+		t.Table = alone(t.Table)
 		fl.exec(t.Table)
 		if f != nil {
 			t.Process.Command = cutCommand(f.Name)
 		}
 	case format.EffectUnshare:
 		if e.Args[0]&format.CloneFiles != 0 {
-			t.Table = fl.own(t.Table)
+			t.Table = alone(t.Table)
 		}
 		if e.Args[0]&(format.CloneFS|format.CloneNewns) != 0 {
 			t.dir = &workDir{t.dir.path}
@@ -351,7 +351,7 @@ func (fl *Follower) fork(t *Thread, e *format.Event) {
 		return
 	}
 	if n.Table = t.Table; flags&format.CloneFiles == 0 {
-		n.Table = fl.descriptors.fork(t.Table)
+		n.Table = fork(t.Table)
 	} else {
 		n.Table.users++
 	}

@@ -81,6 +81,39 @@ func TestNothingIsLeftOfThreadsThatEnded(t *testing.T) {
 	require.Zero(t, fl.slots)
 }
 
+// Forks share a table until one changes something, which the others don't see.
+func TestForksShareTables(t *testing.T) {
+	events := []format.Event{
+		{Op: format.OpCreat, TID: 1, Str: name("a"), Ret: 3},
+		{Op: format.OpDup2, TID: 1, Args: args(3, 1000), Ret: 1000},
+	}
+	const forks = 5000
+	for i := range int32(forks) {
+		events = append(events, format.Event{Op: format.OpFork, TID: i + 1, Ret: int64(i + 2)})
+	}
+	fl := follow(events...)
+	require.Equal(t, 1024, fl.slots)
+	last := &format.Event{Op: format.OpClose, TID: forks + 1, Args: args(3)}
+	thread := fl.Thread(last)
+	f, d := fl.About(thread, last)
+	require.Equal(t, "/w/a", f.Name)
+	fl.Apply(thread, last, f, d)
+	require.Nil(t, thread.Table.At(3))
+	require.NotNil(t, thread.Table.At(1000))
+	require.Equal(t, 2048, fl.slots)
+	require.NotNil(t, fl.Thread(&events[0]).Table.At(3))
+
+	dropped := 0
+	fl.Dropped = func(*Description) { dropped++ }
+	for i := range int32(forks + 1) {
+		require.Zero(t, dropped)
+		exit := &format.Event{Op: format.OpExit, TID: i + 1, Ret: format.NoResult}
+		fl.Apply(fl.Thread(exit), exit, nil, nil)
+	}
+	require.Equal(t, 1, dropped, "the last table that led to it is gone")
+	require.Zero(t, fl.slots)
+}
+
 func TestMoreThreadsThanAreFollowed(t *testing.T) {
 	fl := New(&format.Header{}, 100)
 	added := 0
