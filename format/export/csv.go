@@ -23,10 +23,9 @@ func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 
 func (c *csvWriter) Write(events []format.Event) error {
 	for i := range events {
-		if err := checkOp(&events[i]); err != nil {
+		if err := c.row.set(&events[i]); err != nil {
 			return err
 		}
-		c.row.set(&events[i])
 		for k := range c.row.columns {
 			if k > 0 {
 				c.out.b = append(c.out.b, ',')

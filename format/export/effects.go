@@ -43,9 +43,9 @@ func (f *files) apply(e *format.Event) (s step) {
 		f.fork(t, e)
 	case format.EffectExec:
 		t = f.own(e.TID)
-		for _, fd := range numbers(t.fds) {
-			if d := t.fds[fd]; d.cloexec {
-				delete(t.fds, fd)
+		for _, fd := range numbers(t.of) {
+			if d := t.of[fd]; d.cloexec {
+				delete(f.change(t), fd)
 				f.drop(d)
 			}
 		}
@@ -61,7 +61,7 @@ func (f *files) apply(e *format.Event) (s step) {
 			f.exit(i)
 		}
 	default:
-		f.change(e, in)
+		f.alter(e, in)
 	}
 	return s
 }
@@ -71,7 +71,7 @@ func (t *table) at(e *format.Event, fd int64) *description {
 	if d, ok := t.late[int32(fd)]; ok && e.Op.Info().Effect == format.EffectClose {
 		return d.description
 	}
-	return t.fds[int32(fd)].description
+	return t.of[int32(fd)].description
 }
 
 func (d *description) of() *file {
@@ -104,8 +104,8 @@ func (d *description) move(e *format.Event, offset int64, write bool) moved {
 	return m
 }
 
-// change follows the calls that change offsets, sizes and names.
-func (f *files) change(e *format.Event, d *description) {
+// alter follows the calls that change offsets, sizes and names.
+func (f *files) alter(e *format.Event, d *description) {
 	path, to := plain(e.Path(0)), plain(e.Path(1))
 	switch e.Op.Info().Effect {
 	case format.EffectSeek:
@@ -153,19 +153,20 @@ func (f *files) open(t *table, e *format.Event, flags int64) *file {
 }
 
 func (f *files) closeRange(t *table, e *format.Event) {
-	for _, fd := range numbers(t.fds) {
-		d := t.fds[fd]
+	for _, fd := range numbers(t.of) {
+		d := t.of[fd]
 		if int64(fd) < e.Args[0] || int64(fd) > e.Args[1] {
 			continue
 		}
 		if e.Args[2]&format.CloseRangeCloexec != 0 {
 			d.cloexec = true
-			t.fds[fd] = d
+			f.change(t)[fd] = d
 		} else {
-			delete(t.fds, fd)
+			delete(f.change(t), fd)
 			f.drop(d)
 		}
 	}
+	t.fds = newTable().fds
 }
 
 // dup copies a descriptor, or changes its flags.
@@ -177,7 +178,7 @@ func (f *files) dup(t *table, e *format.Event, from *description) {
 	case !e.Copies():
 		switch e.Args[1] {
 		case format.FSetfd:
-			t.fds[int32(e.FD())] = descriptor{from, e.Args[2]&1 != 0}
+			f.change(t)[int32(e.FD())] = descriptor{from, e.Args[2]&1 != 0}
 		case format.FSetfl:
 			from.append = e.Args[2]&format.APPEND != 0
 		}
@@ -197,7 +198,7 @@ func (f *files) fork(t *table, e *format.Event) {
 		return
 	}
 	if e.CloneFlags()&format.CloneFiles == 0 {
-		t = f.copied(t)
+		t = copied(t)
 	}
 	t.threads++
 	f.tables[i] = t
@@ -207,13 +208,22 @@ func (f *files) fork(t *table, e *format.Event) {
 // trace gives the same output.
 func numbers(fds map[int32]descriptor) []int32 { return slices.Sorted(maps.Keys(fds)) }
 
-func (f *files) copied(t *table) *table {
-	c := newTable()
-	for fd, d := range t.fds {
-		c.fds[fd] = d
-		f.take(d)
+// copied returns a copy of a table.
+func copied(t *table) *table {
+	t.fds.tables++
+	return &table{fds: t.fds}
+}
+
+// change returns the descriptors of a table, to be changed.
+func (f *files) change(t *table) map[int32]descriptor {
+	if t.fds.tables > 1 {
+		t.fds.tables--
+		t.fds = &fds{of: maps.Clone(t.of), tables: 1}
+		for _, d := range t.of {
+			f.take(d)
+		}
 	}
-	return c
+	return t.of
 }
 
 // own gives a thread a table that no other shares.
@@ -221,7 +231,7 @@ func (f *files) own(thread int32) *table {
 	t, i := f.table(thread), int(thread)-1
 	if t.threads > 1 && i >= 0 && i < len(f.tables) {
 		t.threads--
-		t = f.copied(t)
+		t = copied(t)
 		t.threads = 1
 		f.tables[i] = t
 	}
@@ -238,10 +248,14 @@ func (f *files) exit(i int32) {
 	if t.threads--; t.threads > 0 {
 		return
 	}
-	for _, fds := range []map[int32]descriptor{t.late, t.fds} {
-		for _, fd := range numbers(fds) {
-			d := fds[fd]
-			delete(fds, fd)
+	left := []map[int32]descriptor{t.late}
+	if t.fds.tables--; t.fds.tables == 0 {
+		left = append(left, t.of)
+	}
+	for _, of := range left {
+		for _, fd := range numbers(of) {
+			d := of[fd]
+			delete(of, fd)
 			f.drop(d)
 		}
 	}

@@ -1,10 +1,70 @@
 package export
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pianola/format"
 )
+
+// Forks share a table until one changes something, and a file is closed with the
+// last descriptor that leads to it, whose table that may be.
+func TestForksShareTables(t *testing.T) {
+	const threads = 100
+	h := &format.Header{}
+	for i := range int32(threads) {
+		h.Threads = append(h.Threads, format.Thread{Parent: i, Process: i + 1})
+	}
+	f := newFiles(h)
+	closed := 0
+	f.closed = func(*file) { closed++ }
+	f.start()
+	f.apply(&format.Event{Op: format.OpOpen, TID: 1, Str: [2][]byte{[]byte("a")}, Ret: 3})
+	for i := range int32(threads - 1) {
+		f.apply(&format.Event{Op: format.OpClone, TID: i + 1, Ret: int64(i + 2)})
+	}
+	first := f.tables[0].fds
+	require.Equal(t, threads, first.tables)
+	for _, table := range f.tables {
+		require.Same(t, first, table.fds)
+	}
+	f.apply(&format.Event{Op: format.OpClose, TID: threads, Args: [6]int64{3}})
+	require.Empty(t, f.tables[threads-1].of)
+	require.Len(t, first.of, 1)
+	for i := range int32(threads - 1) { // the last has closed its own
+		require.Zero(t, closed)
+		f.apply(&format.Event{Op: format.OpExit, TID: i + 1, Ret: format.NoResult})
+	}
+	require.Equal(t, 1, closed)
+}
+
+// Names that get longer as directories are renamed are bounded.
+func TestNamesAreBounded(t *testing.T) {
+	f := newFiles(&format.Header{})
+	f.most = 1 << 20
+	for i := range 100 {
+		f.name(fmt.Sprintf("d/%d", i), &file{})
+	}
+	f.lookup([]byte("d")).dir = true
+	for i, name := 0, "d"; ; i++ {
+		e := &format.Event{Op: format.OpRename, TID: 1, Str: [2][]byte{[]byte(name), []byte("x" + strings.Repeat("y", 100*i))}}
+		name = string(e.Str[1])
+		f.apply(e)
+		held := int64(0)
+		for path := range f.names {
+			held += nameBytes + int64(len(path))
+		}
+		if err := f.full(e); err != nil {
+			require.ErrorContains(t, err, "more than 1 MiB of memory")
+			require.Less(t, held, f.most+nameBytes+int64(len(name)+10), "no more than one name above it")
+			return
+		}
+		require.Equal(t, held, f.bytes)
+	}
+}
 
 func TestPlain(t *testing.T) {
 	for path, want := range map[string]string{"a/b": "a/b", "a//b/c": "a/b/c", "": "", "a//b/": "a/b/"} {

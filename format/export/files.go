@@ -1,7 +1,9 @@
 package export
 
 import (
+	"fmt"
 	"strings"
+	"unsafe"
 
 	"pianola/format"
 )
@@ -29,9 +31,16 @@ type descriptor struct {
 	cloexec bool
 }
 
+// fds are the descriptors of a table, by number. A table and the copies of it that
+// forks make share them until one changes something.
+type fds struct {
+	of     map[int32]descriptor
+	tables int // that share it
+}
+
 // table is a table of descriptors, and how many threads share it.
 type table struct {
-	fds map[int32]descriptor
+	*fds
 	// late holds descriptors whose number was given out anew before the event
 	// that closes them: close frees its number before it returns.
 	late    map[int32]descriptor
@@ -46,6 +55,8 @@ type files struct {
 	header  *format.Header
 	names   map[string]*file
 	tables  []*table          // by thread number - 1, nil before the first event
+	bytes   int64             // that names take
+	most    int64             // that they may
 	initial map[int32]*table  // of the processes that no event makes
 	members map[int32][]int32 // threads by process
 
@@ -69,9 +80,16 @@ type moved struct {
 	bytes  int64
 }
 
+// maxNames bounds the memory that the names of files take, in bytes. A trace with
+// few names can make many long ones of them by renaming directories.
+const maxNames = 1 << 30
+
+// nameBytes is what a name takes besides itself.
+const nameBytes = int64(unsafe.Sizeof(file{})) + 64
+
 func newFiles(h *format.Header) *files {
 	f := &files{
-		header: h, names: make(map[string]*file), tables: make([]*table, len(h.Threads)),
+		header: h, names: make(map[string]*file), most: maxNames, tables: make([]*table, len(h.Threads)),
 		initial: make(map[int32]*table), members: make(map[int32][]int32),
 	}
 	for i := range h.Files {
@@ -111,7 +129,7 @@ func (f *files) beginning(process int32) *table {
 	return t
 }
 
-func newTable() *table { return &table{fds: make(map[int32]descriptor)} }
+func newTable() *table { return &table{fds: &fds{of: make(map[int32]descriptor), tables: 1}} }
 
 // table returns the table of a thread.
 func (f *files) table(thread int32) *table {
@@ -138,14 +156,24 @@ func (f *files) process(thread int32) int32 {
 // name makes a path lead to a file.
 func (f *files) name(path string, to *file) {
 	f.forget(path)
+	f.bytes += nameBytes + int64(len(path))
 	f.names[path] = to
 	to.links++
 	to.path = path
 }
 
+// full returns an error where names take more memory than they may.
+func (f *files) full(e *format.Event) error {
+	if f.bytes <= f.most {
+		return nil
+	}
+	return fmt.Errorf("%s of thread %d at %s s: the names of files take more than %d MiB of memory", e.Op, e.TID, format.AppendSeconds(nil, e.Start), f.most>>20)
+}
+
 func (f *files) forget(path string) {
 	if was := f.names[path]; was != nil {
 		was.links--
+		f.bytes -= nameBytes + int64(len(path))
 		delete(f.names, path)
 	}
 }
@@ -162,7 +190,8 @@ func (f *files) lookup(path []byte) *file {
 
 // set puts a descriptor in a table.
 func (f *files) set(t *table, fd int32, d descriptor) {
-	if old, ok := t.fds[fd]; ok {
+	list := f.change(t)
+	if old, ok := list[fd]; ok {
 		if t.late == nil {
 			t.late = make(map[int32]descriptor)
 		}
@@ -171,7 +200,7 @@ func (f *files) set(t *table, fd int32, d descriptor) {
 		}
 		t.late[fd] = old
 	}
-	t.fds[fd] = d
+	list[fd] = d
 	f.take(d)
 }
 
@@ -200,8 +229,8 @@ func (f *files) close(t *table, fd int32) {
 	if d, ok := t.late[fd]; ok {
 		delete(t.late, fd)
 		f.drop(d)
-	} else if d, ok := t.fds[fd]; ok {
-		delete(t.fds, fd)
+	} else if d, ok := t.of[fd]; ok {
+		delete(f.change(t), fd)
 		f.drop(d)
 	}
 }
@@ -229,15 +258,22 @@ func (f *files) rename(from, to string, exchange bool) {
 	}
 	var moves []move
 	for path, at := range f.names {
+		moved := ""
 		if rest, ok := strings.CutPrefix(path, from+"/"); ok {
-			moves = append(moves, move{to + "/" + rest, at})
-			f.forget(path)
+			moved = to + "/" + rest
 		} else if rest, ok := strings.CutPrefix(path, to+"/"); ok && exchange {
-			moves = append(moves, move{from + "/" + rest, at})
-			f.forget(path)
+			moved = from + "/" + rest
+		} else {
+			continue
+		}
+		f.forget(path)
+		moves = append(moves, move{moved, at})
+		if f.bytes += int64(len(moved)); f.bytes > f.most {
+			return // the caller finds it full
 		}
 	}
 	for _, m := range moves {
+		f.bytes -= int64(len(m.path))
 		f.name(m.path, m.file)
 	}
 }

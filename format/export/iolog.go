@@ -63,6 +63,9 @@ func (l *iolog) apply(e *format.Event) error {
 		return err
 	}
 	s := l.files.apply(e)
+	if err := l.files.full(e); err != nil {
+		return err
+	}
 	l.move("read", s.read)
 	l.move("write", s.written)
 	if s.file != nil && !s.file.dir && s.file.opens > 0 && e.Ret == 0 {

@@ -29,10 +29,9 @@ func newJSON(w io.Writer, h *format.Header) (Writer, error) {
 func (j *jsonWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
-		if err := checkOp(e); err != nil {
+		if err := j.row.set(e); err != nil {
 			return err
 		}
-		j.row.set(e)
 		j.open('{')
 		for k := range j.row.columns {
 			if v := &j.row.columns[k]; v.kind != null {

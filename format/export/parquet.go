@@ -73,10 +73,9 @@ func newParquet(w io.Writer, h *format.Header) (Writer, error) {
 
 func (p *parquetWriter) Write(events []format.Event) error {
 	for i := range events {
-		if err := checkOp(&events[i]); err != nil {
+		if err := p.row.set(&events[i]); err != nil {
 			return err
 		}
-		p.row.set(&events[i])
 		p.add()
 		if p.filled == len(p.rows) {
 			if err := p.flush(); err != nil {

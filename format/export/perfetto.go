@@ -86,10 +86,9 @@ func (p *perfetto) micros(key string, nanos int64) {
 func (p *perfetto) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
-		if err := checkOp(e); err != nil {
+		if err := p.row.set(e); err != nil {
 			return err
 		}
-		p.row.set(e)
 		start := max(e.Start, 0)
 		p.count(e, start)
 		p.slice(e, start)

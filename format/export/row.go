@@ -90,7 +90,10 @@ func (r *row) argument(column int, arg int8, e *format.Event) {
 }
 
 // set fills the row with an event.
-func (r *row) set(e *format.Event) {
+func (r *row) set(e *format.Event) error {
+	if err := checkOp(e); err != nil {
+		return err
+	}
 	r.columns, r.shown = [numColumns]value{}, 0
 	info := e.Op.Info()
 	at := &info.At
@@ -141,6 +144,7 @@ func (r *row) set(e *format.Event) {
 			r.text(column, r.paths[i])
 		}
 	}
+	return r.files.full(e)
 }
 
 func (r *row) index(thread int32) int64 {
