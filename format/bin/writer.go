@@ -29,6 +29,11 @@ const heldWords = 8 << 20
 // puts them in order. A Writer holds the distinct strings, up to 64 MiB of
 // rows, and about 40 bytes for every 8192 events of a thread.
 type Writer struct {
+	// Limit is how many bytes of memory the distinct strings may take, 0 for any
+	// number. More are ErrLimit.
+	Limit int64
+
+	// Internal state.
 	out     io.Writer
 	spool   Spool
 	spooled int64 // bytes in the spool
@@ -45,6 +50,7 @@ type Writer struct {
 
 	ids     map[string]int // by first use as events come in
 	strings []string
+	text    int64  // bytes that they take
 	order   *order // while closing, if numbers change
 
 	err error // sticky
@@ -116,6 +122,9 @@ func (w *Writer) event(e *format.Event) error {
 		}
 		row[wordArgs+i] = uint64(v)
 	}
+	if w.Limit > 0 && w.text > w.Limit {
+		return fmt.Errorf("thread %d, event %d: the table of strings %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
+	}
 	for _, edge := range e.Edges {
 		if edge.Thread < 1 || edge.Thread == e.TID || edge.Event < 0 {
 			return fmt.Errorf("thread %d, event %d: waits for event %d of thread %d", e.TID, t.events, edge.Event, edge.Thread)
@@ -156,9 +165,14 @@ func (w *Writer) id(s []byte) int64 {
 		id = len(w.strings)
 		w.strings = append(w.strings, string(s))
 		w.ids[w.strings[id]] = id
+		w.text += stringBytes + int64(len(s))
 	}
 	return int64(id)
 }
+
+// stringBytes is what a distinct string takes besides itself: in the table, which
+// can be as large again while it grows, and in the map.
+const stringBytes = 96
 
 // add appends a row to a stream of t.
 func (w *Writer) add(t *thread, k kind, row ...uint64) error {

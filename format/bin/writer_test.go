@@ -3,6 +3,7 @@ package bin
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -103,6 +104,23 @@ func TestWriterChecksItsSpool(t *testing.T) {
 	err := w.Write(mixed(rowsPerPart))
 	require.ErrorIs(t, err, ErrChecksum)
 	require.ErrorContains(t, err, "read spool")
+}
+
+// The distinct strings are bounded, not how often they come.
+func TestWriterLimit(t *testing.T) {
+	w := NewWriter(io.Discard, &memory{})
+	w.Limit = 10 * (stringBytes + 4)
+	written := 0
+	for ; written < 100; written++ {
+		name := []byte(fmt.Sprintf("f%03d", written))
+		e := format.Event{Op: format.OpStat, TID: 1, Str: [format.MaxStrings][]byte{name}}
+		if err := w.Write([]format.Event{e, e}); err != nil {
+			require.ErrorIs(t, err, ErrLimit)
+			require.EqualError(t, err, "thread 1, event 20: the table of strings needs more memory than the limit of 1000 bytes")
+			break
+		}
+	}
+	require.Equal(t, 10, written)
 }
 
 func TestWriterKeepsNothingOfEvents(t *testing.T) {
