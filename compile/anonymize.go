@@ -69,6 +69,7 @@ func (m *model) hideNames() {
 		shown := known[e.comp] && !hidden[e.dir.at]
 		hidden[e] = !shown
 		switch {
+		case e.comp == longName: // which would no longer be too long
 		case e.made || shown && m.options.Paths == Tree:
 		case m.options.Paths == Tree:
 			e.mapped = anonymous(m.options.Key, e.comp)
@@ -82,7 +83,6 @@ func (m *model) hideNames() {
 			e.mapped = strings.Join(comps, "/")
 		}
 	}
-	m.names.gen++
 }
 
 // hideText returns what stands for a text that is no path below the root: the

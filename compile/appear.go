@@ -26,7 +26,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	s := step{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
-	if m.resolve(&s) != reasonNone || out.Op.Info().Effect == format.EffectRmdir {
+	if m.resolve(&s) != reasonNone || s.deep || out.Op.Info().Effect == format.EffectRmdir {
 		return nil
 	}
 	at := s.at[0]
@@ -41,7 +41,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	made := format.Event{Op: format.OpMknod, TID: e.TID, Start: e.Start}
 	*out = made
 	if out.Args[1] = socketMode; m.out != nil {
-		out.Str[0] = m.text(m.names.mappedPath(at, m.options.Paths))
+		out.Str[0] = m.path(at, nil, false)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	err := m.emit(t, &made, out)

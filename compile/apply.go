@@ -8,20 +8,21 @@ import (
 
 // The errors that say something about what exists.
 const (
-	enoent    = -2
-	eintr     = -4
-	ebadf     = -9
-	efault    = -14
-	ebusy     = -16
-	eexist    = -17
-	inUse     = -98 // EADDRINUSE, a bind's EEXIST
-	enotdir   = -20
-	eisdir    = -21
-	einval    = -22
-	enosys    = -38
-	enotempty = -39
-	notSock   = -88  // ENOTSOCK
-	restarted = -512 // and below: the kernel's own, shown to tracers only
+	enoent       = -2
+	eintr        = -4
+	ebadf        = -9
+	efault       = -14
+	ebusy        = -16
+	eexist       = -17
+	inUse        = -98 // EADDRINUSE, a bind's EEXIST
+	enotdir      = -20
+	eisdir       = -21
+	einval       = -22
+	enametoolong = -36
+	enosys       = -38
+	enotempty    = -39
+	notSock      = -88  // ENOTSOCK
+	restarted    = -512 // and below: the kernel's own, shown to tracers only
 )
 
 // step is the event in hand with what its arguments lead to.
@@ -35,6 +36,7 @@ type step struct {
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory that a relative path begins in
 	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
+	deep   bool                      // a path is too long from the root
 	joined bool                      // it waited, and only that long, for a process that has ended
 }
 
@@ -78,6 +80,7 @@ func (m *model) apply(e *format.Event) error {
 	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
 	m.step = step{e: e, out: out, t: t, first: d}
+	used := len(m.arena)
 	s := &m.step
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born)
@@ -93,6 +96,9 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonNone && impossible(s, m.trail) {
 		why = reasonResult
 		m.unexplained(e, s.at[0], "not possible")
+	}
+	if why == reasonLong && e.Ret >= 0 {
+		m.unexplained(e, nil, "succeeded on a name that is too long")
 	}
 	wanted := m.wants(s, why)
 	if why == reasonNone {
@@ -111,6 +117,9 @@ func (m *model) apply(e *format.Event) error {
 	}
 	m.piped(s)
 	why = m.effect(s, why)
+	if why == reasonNone && s.deep {
+		why = reasonDeep
+	}
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
 	}
@@ -122,7 +131,10 @@ func (m *model) apply(e *format.Event) error {
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {
+		m.arena = m.arena[:used]
+		room := cap(t.owed)
 		t.owed = append(t.owed, m.order.edges...)
+		m.budget.take(forOrder, edgeBytes*(cap(t.owed)-room))
 		err = m.leaveOut(t, e, why, wait, on)
 	} else {
 		at := m.order.here
@@ -132,6 +144,9 @@ func (m *model) apply(e *format.Event) error {
 		}
 	}
 	t.idle = e.End()
+	if err == nil {
+		err = m.afford(e)
+	}
 	return err
 }
 

@@ -8,7 +8,7 @@ func (m *model) resume(processes []format.Running, h *format.Header) {
 	for _, r := range processes {
 		p := m.newProcess(r.Process)
 		p.command = baseName(r.Command)
-		files := newFileTable()
+		files := newFileTable(m.budget)
 		dir := &workingDir{root: m.names.root, node: m.names.root}
 		if r.Root != "" {
 			dir.root = m.directory(m.names.root, r.Root)

@@ -54,6 +54,12 @@ type Options struct {
 	// error is that of Compile, and out is not closed.
 	Accept func(*Report) error
 
+	// Memory is how many bytes the names, files, threads, descriptors and what
+	// is kept of them may take, 0 for DefaultMemory. A recording that needs more
+	// is a LimitError. Besides, there are what the Sink holds and what the Go
+	// runtime adds.
+	Memory int64
+
 	// Bare leaves durations and buffer addresses out of the trace. The older
 	// Pianola wrote 32-bit addresses, and durations that hold the time spent
 	// in logging ("May: Pianola", section 3), so its scripts are compiled so.
@@ -77,7 +83,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	in := take(src, tmp)
 	defer in.stop()
 	var (
-		known = &lore{links: map[string]string{}, strays: map[stray]bool{}}
+		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {

@@ -27,7 +27,7 @@ func (m *model) cloned(s *step) {
 	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
 		return
 	}
-	src := s.t.files.fds[int32(s.out.Args[2])]
+	src := s.t.files.at(int32(s.out.Args[2]))
 	if src == nil || src.file.node == nil {
 		return
 	}

@@ -24,7 +24,7 @@ func (m *model) effect(s *step, why reason) reason {
 			m.unfed(s, d)
 		}
 		if why == reasonNone {
-			files.freed[int32(e.Args[0])] = m.order.here
+			files.free(int32(e.Args[0]), m.order.here)
 		}
 	case format.EffectCloseRange:
 		if !ok {
@@ -33,15 +33,16 @@ func (m *model) effect(s *step, why reason) reason {
 		if !files.holdsFile(e.Args[0], e.Args[1]) {
 			why = reasonNoFile
 		}
-		for fd, d := range files.fds {
-			if int64(fd) < e.Args[0] || int64(fd) > e.Args[1] {
-				continue
-			}
-			if d.cloexec = true; out.Args[2]&format.CloseRangeCloexec == 0 {
-				delete(files.fds, fd)
+		for fd, d := range files.all {
+			switch {
+			case int64(fd) < e.Args[0] || int64(fd) > e.Args[1]:
+			case out.Args[2]&format.CloseRangeCloexec != 0:
+				files.own(fd).cloexec = true
+			default:
+				files.put(fd, nil)
 				m.unfed(s, d)
 				if d.file.isFile() {
-					files.freed[fd] = m.order.here
+					files.free(fd, m.order.here)
 				}
 			}
 		}
@@ -54,8 +55,10 @@ func (m *model) effect(s *step, why reason) reason {
 		case !ok:
 		case e.Copies():
 			return m.dup(s, why)
-		case cmd == format.FSetfd && files.fds[int32(e.Args[0])] != nil:
-			files.fds[int32(e.Args[0])].cloexec = e.Args[2]&1 != 0
+		case cmd == format.FSetfd:
+			if d := files.own(int32(e.Args[0])); d != nil {
+				d.cloexec = e.Args[2]&1 != 0
+			}
 		case cmd == format.FSetfl && s.d != nil:
 			s.d.file.append = e.Args[2]&format.APPEND != 0
 		}
@@ -74,7 +77,7 @@ func (m *model) effect(s *step, why reason) reason {
 		}
 	case format.EffectExec:
 		if ok {
-			for _, d := range files.fds {
+			for _, d := range files.all {
 				if d.cloexec {
 					m.unfed(s, d)
 				}
@@ -85,7 +88,7 @@ func (m *model) effect(s *step, why reason) reason {
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
 		if m.ended(s.t, e); out.Op.Info().Effect == format.EffectExitGroup || s.t.process.threads <= 0 {
-			for _, d := range files.fds {
+			for _, d := range files.all {
 				m.unfed(s, d)
 			}
 		}
@@ -155,7 +158,7 @@ func (m *model) opened(s *step, why reason) reason {
 		return why
 	}
 	d := &descriptor{file: m.newFile(flags), cloexec: s.out.Cloexec(), opened: place{s.t.num, s.t.events}}
-	s.made = d.file
+	s.made, d.file.deep = d.file, s.deep
 	m.order.after(s.t.files.set(int32(e.Ret), d))
 	if at != nil && why == reasonPseudo {
 		d.file.node = at.node
@@ -184,7 +187,7 @@ func (m *model) opened(s *step, why reason) reason {
 		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
 		if m.options.Filter != nil {
-			m.used[d.file.id] = true // whatever it wants: names are made here
+			m.use(d.file) // whatever it wants: names are made here
 		}
 	default:
 		m.there(e, at)
@@ -221,29 +224,29 @@ func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 // dup puts a copy of a descriptor into the table.
 func (m *model) dup(s *step, why reason) reason {
 	files, fd := s.t.files, int32(s.e.Ret)
-	src := files.fds[int32(s.e.Args[0])]
+	src := files.at(int32(s.e.Args[0]))
 	replaces := s.e.NewFD() >= 0
 	if replaces && s.e.FD() == s.e.Ret {
 		return why // onto itself
 	}
-	old := files.fds[fd]
+	old := files.own(fd)
 	m.unfed(s, old)
 	switch {
 	case src == nil:
-		delete(files.fds, fd)
+		files.put(fd, nil)
 	default:
 		d := &descriptor{file: src.file, cloexec: s.e.Cloexec()}
 		if why == reasonNone {
 			d.opened = place{s.t.num, s.t.events}
 		}
-		files.fds[fd] = d
+		files.put(fd, d)
 		m.order.after(files.freed[fd])
 		if old != nil {
 			m.order.after(old.opened)
 			m.order.afterAll(old.used)
 		}
 		if why == reasonNone {
-			files.freed[fd] = m.order.here
+			files.free(fd, m.order.here)
 		}
 	}
 	if why != reasonNone && old != nil && old.file.isFile() && replaces {
@@ -258,7 +261,7 @@ func (m *model) dup(s *step, why reason) reason {
 // chdir sets the working directory.
 func (m *model) chdir(s *step) {
 	if s.out.Op.Info().At.FD >= 0 {
-		if d := s.t.files.fds[int32(s.e.FD())]; d != nil && d.file.node != nil {
+		if d := s.t.files.at(int32(s.e.FD())); d != nil && d.file.node != nil {
 			s.t.dir.node = d.file.node
 		}
 		return

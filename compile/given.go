@@ -15,7 +15,7 @@ func (m *model) given(files []format.File) {
 		if at == nil || at.dir == nil || at.node != nil && at.node.pseudo || !m.names.exists(at) {
 			continue
 		}
-		at.direct = true
+		m.names.mention(at)
 		m.learn(at, notesOf(f))
 	}
 }

@@ -190,6 +190,9 @@ func (m *model) readlink(s *step) {
 	m.there(s.e, at)
 	nd := at.node
 	target := string(noted(s.e).Target)
+	if len(target) > maxPath {
+		target = "" // no link holds it
+	}
 	if nd.created || nd.target != "" || target == "" {
 		if nd.typ == format.TypeUnknown {
 			nd.typ = format.TypeLnk
@@ -201,11 +204,21 @@ func (m *model) readlink(s *step) {
 		return
 	}
 	if known {
-		m.lore.links[m.names.original(nd.first)] = target
-		m.lore.more = true
+		m.learnLink(m.names.original(nd.first), target)
 		return
 	}
 	nd.typ, nd.target = format.TypeLnk, target
+}
+
+// learnLink notes for the next pass that a symbolic link was there at the start.
+func (m *model) learnLink(name, target string) {
+	l := m.lore
+	if _, known := l.links[name]; !known {
+		bytes := len(name) + len(target) + 2*inMap
+		l.bytes += bytes
+		m.budget.take(forNames, bytes)
+	}
+	l.links[name], l.named[baseName(name)], l.more = target, true, true
 }
 
 // makes handles a call that makes something new of a type, and returns it; nil
@@ -271,8 +284,10 @@ func (m *model) attribute(s *step) {
 	case known:
 	case info.Effect == format.EffectSetAttr:
 		nd.attrs[name] = notRead
+		m.budget.take(forFiles, attrBytes+len(name))
 	case !nd.created:
 		nd.attrs[name] = s.e.Ret
+		m.budget.take(forFiles, attrBytes+len(name))
 	}
 }
 

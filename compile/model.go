@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 // the name space, as the events shape them.
 type model struct {
 	options Options
+	budget  *budget
 	names   *names
 	lore    *lore
 	report  Report
@@ -49,9 +51,17 @@ type model struct {
 
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
-		options: o, lore: known, names: newNames(known.links, p), out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
+		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
 		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[inode]*node{}, used: map[int]bool{}, args: argMaps{},
+		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
+	m.budget.room = m.budget.limit
+	m.order.budget = m.budget
+	texts := 1 // in the trace
+	if o.Paths == Flat || o.Key != nil {
+		texts += 2 // in a Substitution
+	}
+	m.names = newNames(known, p, texts, m.budget)
 	if p != nil {
 		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
 	}
@@ -101,7 +111,7 @@ func (m *model) directory(from *node, path string) *node {
 // process of its own.
 func (m *model) orphan(tid int32, at int64) *thread {
 	t := m.newThread(tid, nil, m.newProcess(tid), at)
-	t.files, t.dir, t.last, t.idle = newFileTable(), &workingDir{node: m.home, root: m.names.root}, at, at
+	t.files, t.dir, t.last, t.idle = newFileTable(m.budget), &workingDir{node: m.home, root: m.names.root}, at, at
 	return t
 }
 
@@ -110,7 +120,7 @@ func (m *model) inherit(t *thread, d format.Descriptor) {
 	f := m.newFile(d.Flags)
 	f.offset = d.Offset
 	m.inheritPipe(f, &d)
-	t.files.fds[d.FD] = &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0}
+	t.files.put(d.FD, &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0})
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
 		return
 	}
@@ -119,7 +129,8 @@ func (m *model) inherit(t *thread, d format.Descriptor) {
 		return
 	}
 	m.names.exists(at)
-	f.node, at.direct = at.node, true
+	f.node = at.node
+	m.names.mention(at)
 	// The command found the file open, so what it holds at the start is at
 	// least what lies before the offset.
 	m.raise(at.node, d.Offset)
@@ -205,11 +216,18 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
 	m.events = m.events[:len(m.events)+1] // out is in its place already
-	if len(m.events) == batchSize {
+	if len(m.events) == batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena {
 		return m.flush()
 	}
 	return nil
 }
+
+// The bounds of what a batch holds before it is written early, besides what its
+// newest event does.
+const (
+	maxEdges = 1 << 16
+	maxArena = 1 << 20 // bytes
+)
 
 // text keeps a string until the batch is written.
 func (m *model) text(s string) []byte {

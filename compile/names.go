@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -18,12 +20,12 @@ const (
 // node is a file, directory or link: what a name leads to.
 type node struct {
 	typ     format.FileType
-	entries map[string]*entry // of a directory
-	at      *entry            // the entry under which it was last put; for a directory the only one
-	target  string            // of a symbolic link, "" where not known
-	pseudo  bool              // in a pseudo file system
-	shown   bool              // but holds a name that is not
-	created bool              // by the trace
+	entries children // of a directory
+	at      *entry   // the entry under which it was last put; for a directory the only one
+	target  string   // of a symbolic link, "" where not known
+	pseudo  bool     // in a pseudo file system
+	shown   bool     // but holds a name that is not
+	created bool     // by the trace
 
 	first *entry // where it was at the start or, if created, came to be
 
@@ -74,7 +76,7 @@ func (nd *node) isLeaf() bool {
 
 // holds reports whether a directory, if it is one, ever held anything.
 func (nd *node) holds() bool {
-	for _, e := range nd.entries {
+	for _, e := range nd.entries.list {
 		if e.existed || e.made || e.state == present {
 			return true
 		}
@@ -105,11 +107,45 @@ type entry struct {
 	made    bool  // the trace created a file there
 	moved   bool  // what is there has changed since the start
 	mapped  string
+	far     int32 // bytes of its path as of its first mention
 
-	path    string // mapped path as of gen
-	gen     int
 	changed place   // newest creation, removal or renaming of the name
 	used    []place // uses since then, the newest of each thread
+}
+
+// children are the entries of a directory, in the order of first mention. Of most
+// directories a recording mentions few.
+type children struct {
+	list   []*entry
+	byName map[string]*entry // of more than fewEntries
+}
+
+const fewEntries = 8
+
+// find returns the entry of a name, nil for none.
+func (c *children) find(comp string) *entry {
+	if c.byName != nil {
+		return c.byName[comp]
+	}
+	for _, e := range c.list {
+		if e.comp == comp {
+			return e
+		}
+	}
+	return nil
+}
+
+func (c *children) add(e *entry) {
+	c.list = append(c.list, e)
+	switch {
+	case c.byName != nil:
+		c.byName[e.comp] = e
+	case len(c.list) > fewEntries:
+		c.byName = make(map[string]*entry, 2*fewEntries)
+		for _, e := range c.list {
+			c.byName[e.comp] = e
+		}
+	}
 }
 
 // names simulates the name space: everything that the events say about which
@@ -118,34 +154,36 @@ type entry struct {
 type names struct {
 	root    *node
 	entries []*entry
-	links   map[string]string // absolute path → target of links that were there at the start
-	gen     int               // grows when a directory moves, so that cached paths are void
-	plan    *plan             // nil while it is being found out
+	lore    *lore
+	plan    *plan // nil while it is being found out
+	texts   int   // of the names that events had, how often their paths are kept
+	budget  *budget
+
+	up      []*entry // memory of climb
+	scratch []byte   // memory of paths
 }
 
-func newNames(links map[string]string, p *plan) *names {
-	n := &names{links: links, plan: p}
+func newNames(known *lore, p *plan, texts int, b *budget) *names {
+	n := &names{lore: known, plan: p, texts: texts, budget: b}
 	top := &entry{state: present, existed: true}
-	n.root = &node{typ: format.TypeDir, entries: map[string]*entry{}, at: top, first: top, cached: -1}
+	n.root = &node{typ: format.TypeDir, at: top, first: top, cached: -1}
 	top.node = n.root
 	return n
 }
 
 // lookup returns the entry of a name in a directory.
 func (n *names) lookup(dir *node, comp string) *entry {
-	if e, ok := dir.entries[comp]; ok {
+	if e := dir.entries.find(comp); e != nil {
 		return e
 	}
-	if dir.entries == nil {
-		dir.entries = map[string]*entry{}
-	}
 	comp = strings.Clone(comp)
-	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp}
+	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp, far: dir.at.far + 1 + int32(len(comp))}
+	n.budget.take(forNames, nameBytes+len(comp))
 	if n.plan != nil {
 		e.mapped = n.plan.mapped[e.id] // the last pass meets the names of the one before
 	}
 	n.entries = append(n.entries, e)
-	dir.entries[comp] = e
+	dir.entries.add(e)
 	if dir.created || dir.isLeaf() {
 		// A directory that the trace made is empty but for what it put there.
 		e.state = absent
@@ -159,8 +197,9 @@ func (n *names) lookup(dir *node, comp string) *entry {
 		e.state, e.node = present, &node{pseudo: true, at: e, cached: -1}
 		return e
 	}
-	if len(n.links) > 0 {
-		if target, ok := n.links[n.original(e)]; ok {
+	if n.lore.named[comp] {
+		n.scratch = n.appendOriginal(n.scratch[:0], e)
+		if target, ok := n.lore.links[string(n.scratch)]; ok {
 			n.exists(e)
 			e.node.typ, e.node.target = format.TypeLnk, target
 		}
@@ -182,7 +221,7 @@ func (n *names) nowhere() *node {
 
 // isNowhere reports whether a directory is the one that is never there.
 func (n *names) isNowhere(dir *node) bool {
-	e := n.root.entries[goneName]
+	e := n.root.entries.find(goneName)
 	return e != nil && e.node == dir
 }
 
@@ -212,9 +251,26 @@ func (n *names) exists(e *entry) bool {
 		return false
 	}
 	e.node.created = false
-	e.existed, e.first, e.node.first = true, e.node, e
+	n.existed(e)
+	e.first, e.node.first = e.node, e
 	n.heldBy(e)
 	return expected
+}
+
+// existed notes that something was at an entry at the start.
+func (n *names) existed(e *entry) {
+	if !e.existed {
+		e.existed = true
+		n.budget.take(forFiles, e.fileBytes())
+	}
+}
+
+// mention notes that an event named an entry, not only a name below it.
+func (n *names) mention(e *entry) {
+	if !e.direct {
+		e.direct = true
+		n.budget.take(forNames, textBytes+n.texts*int(e.far))
+	}
 }
 
 // heldBy notes that whatever holds e was there too, if not by the trace then from
@@ -224,7 +280,8 @@ func (n *names) heldBy(e *entry) {
 		if at.node == nil {
 			at.node = e.dir
 		}
-		at.state, at.existed, at.first = present, true, at.node
+		n.existed(at)
+		at.state, at.first = present, at.node
 		at.node.typ, at.node.created, at.node.first = format.TypeDir, false, at
 	}
 }
@@ -235,7 +292,7 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 	if typ == format.TypeDir && e.node != nil && e.state != present {
 		// Names below it were asked for before it was there.
 		nd.entries = e.node.entries
-		for _, below := range nd.entries {
+		for _, below := range nd.entries.list {
 			below.dir = nd
 		}
 		nd.clear()
@@ -248,7 +305,7 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 // stands in for those below it.
 func (nd *node) clear() {
 	nd.created = true
-	for _, e := range nd.entries {
+	for _, e := range nd.entries.list {
 		if e.state = absent; e.node != nil {
 			e.node.clear()
 		}
@@ -260,11 +317,9 @@ func (n *names) put(e *entry, nd *node) {
 	e.node, e.state, e.moved = nd, present, true
 	nd.at = e
 	n.heldBy(e)
-	if nd.entries != nil {
-		n.gen++
-	}
-	if nd.typ != format.TypeDir && !e.existed {
+	if nd.typ != format.TypeDir && !e.existed && !e.made {
 		e.made = true
+		n.budget.take(forNames, substitutionBytes+2*int(e.far))
 	}
 }
 
@@ -287,56 +342,129 @@ func (n *names) stays(e *entry) bool {
 	return true
 }
 
+// climb returns the entries from e up to the one below the root, as things stand
+// now. They are overwritten by the next call.
+func (n *names) climb(e *entry) []*entry {
+	n.up = n.up[:0]
+	for ; e.dir != nil; e = e.dir.at {
+		n.up = append(n.up, e)
+	}
+	return n.up
+}
+
+// appendOriginal appends the absolute path of e as the application would name it.
+func (n *names) appendOriginal(dst []byte, e *entry) []byte {
+	if e.dir == nil {
+		return append(dst, '/')
+	}
+	for _, e := range slices.Backward(n.climb(e)) {
+		dst = append(append(dst, '/'), e.comp...)
+	}
+	return dst
+}
+
 // original returns the absolute path of e as the application would name it.
 func (n *names) original(e *entry) string {
-	if e.dir == nil {
-		return "/"
-	}
-	if e.dir == n.root {
-		return "/" + e.comp
-	}
-	return n.original(e.dir.at) + "/" + e.comp
+	n.scratch = n.appendOriginal(n.scratch[:0], e)
+	return string(n.scratch)
 }
 
-// mappedPath returns the path of e below the replay's root, as things stand
-// now.
-func (n *names) mappedPath(e *entry, p Paths) string {
-	if e.dir == nil {
-		return "."
-	}
-	if p == Flat {
-		return e.mapped
-	}
-	if e.gen != n.gen+1 {
-		e.path, e.gen = e.mapped, n.gen+1
-		if e.dir != n.root {
-			e.path = n.mappedPath(e.dir.at, p) + "/" + e.mapped
+// tooFar reports whether the absolute path of e is longer than any that a call
+// can be given.
+func (n *names) tooFar(e *entry) bool {
+	for size := 0; e.dir != nil; e = e.dir.at {
+		if size += 1 + len(e.comp); size > maxPath {
+			return true
 		}
 	}
-	return e.path
+	return false
 }
 
-// firstPath returns the mapped path of e as it was at the start.
+// appendMapped appends the path of e below the replay's root, as things stand
+// now.
+func (n *names) appendMapped(dst []byte, e *entry, p Paths) []byte {
+	switch {
+	case e.dir == nil:
+		return append(dst, '.')
+	case p == Flat:
+		return append(dst, e.mapped...)
+	}
+	return appendNames(dst, n.climb(e))
+}
+
+// appendNames appends the mapped names of entries, the last first.
+func appendNames(dst []byte, up []*entry) []byte {
+	for i, e := range slices.Backward(up) {
+		dst = append(dst, e.mapped...)
+		if i > 0 {
+			dst = append(dst, '/')
+		}
+	}
+	return dst
+}
+
+// mappedPath returns what appendMapped appends.
+func (n *names) mappedPath(e *entry, p Paths) string {
+	n.scratch = n.appendMapped(n.scratch[:0], e, p)
+	return string(n.scratch)
+}
+
+// firstPath returns the mapped path of e as it was at the start, and false where
+// there was none.
 func (n *names) firstPath(e *entry, p Paths) (string, bool) {
-	if e.dir == nil {
-		return ".", true
+	if e.dir == nil || p == Flat {
+		return n.mappedPath(e, p), true
 	}
-	if p == Flat {
-		return e.mapped, true
+	n.up = append(n.up[:0], e)
+	for e.dir != n.root {
+		if e.dir.created || e.dir.first == nil {
+			return "", false
+		}
+		e = e.dir.first
+		n.up = append(n.up, e)
 	}
-	if e.dir == n.root {
-		return e.mapped, true
-	}
-	if e.dir.created || e.dir.first == nil {
-		return "", false
-	}
-	dir, ok := n.firstPath(e.dir.first, p)
-	return dir + "/" + e.mapped, ok
+	n.scratch = appendNames(n.scratch[:0], n.up)
+	return string(n.scratch), true
 }
 
 // maxFollow is the kernel's limit of symbolic links in one path
 // (path_resolution(7)).
 const maxFollow = 40
+
+// The kernel's limits of names (path_resolution(7)).
+const (
+	maxPath = 4095 // PATH_MAX without the byte that ends a path
+	maxName = 255  // NAME_MAX
+)
+
+// maxDepth bounds the paths that directories which lie beyond maxPath are
+// followed to, in bytes: by a relative name one gets there.
+const maxDepth = 1 << 16
+
+// longName is the name that stands for what is too long: of one byte more than
+// there may be.
+var longName = "pianola_long" + strings.Repeat("_", maxName+1-len("pianola_long"))
+
+// long returns the entry that stands for a path that is too long.
+func (n *names) long() *entry { return n.lookup(n.root, longName) }
+
+// tooLong returns where in a path the first component begins that is longer than
+// a name can be, -1 for none.
+func tooLong(path []byte) int {
+	if len(path) <= maxName {
+		return -1
+	}
+	for start := 0; ; {
+		end := bytes.IndexByte(path[start:], '/')
+		switch {
+		case end > maxName, end < 0 && len(path)-start > maxName:
+			return start
+		case end < 0:
+			return -1
+		}
+		start += end + 1
+	}
+}
 
 // way is what a path led through.
 type way struct {
@@ -346,7 +474,7 @@ type way struct {
 
 // walk resolves a path from a directory, below a root that ".." does not leave
 // (chroot(2)), and returns the entry it leads to, nil for a path that leads
-// nowhere (a loop). Links whose target is known are followed, in the last
+// nowhere (a loop, or out of bounds). Links whose target is known are followed, in the last
 // component only if follow is set. The directories and links on the way are
 // appended to trail, for ordering.
 func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, way) {
@@ -374,11 +502,14 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			}
 			continue
 		}
+		if dir.at.far > maxDepth || len(comp) > maxName && comp != longName {
+			return nil, way{trail, false}
+		}
 		at = n.lookup(dir, comp)
 		// A slash after the last component demands a directory, so it
 		// follows a link there too.
 		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
-			if links++; links > maxFollow {
+			if links++; links > maxFollow || len(nd.target) > maxPath {
 				return nil, way{trail, false}
 			}
 			trail = append(trail, at)
@@ -402,12 +533,10 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			// below have a place. The call's result says whether it exists.
 			at.node = &node{at: at, first: at, cached: -1, created: at.state == absent}
 		}
-		if dir = at.node; dir.at != at {
-			// Of the names of a file it is this one that something is looked for
-			// below, in vain. Another can be gone.
-			dir.at = at
-			n.gen++
-		}
+		// Of the names of a file it is this one that something is looked for
+		// below, in vain. Another can be gone.
+		dir = at.node
+		dir.at = at
 	}
 	return at, way{trail, slash}
 }

@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"unsafe"
+
+	"pianola/format"
+)
 
 // place is an event of the trace: a thread and the position in it. The zero
 // place is none, for threads count from 1.
@@ -39,6 +43,8 @@ type order struct {
 	alone bool    // no other thread has been there yet, so whatever comes to be depends on all before it
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
+
+	budget *budget
 }
 
 // maxSeen bounds the threads that a thread remembers to be behind, since all of
@@ -64,8 +70,10 @@ func (o *order) after(p place) {
 		return
 	}
 	if p.thread < maxSeen {
-		for len(o.seen) <= int(p.thread) {
-			o.seen = append(o.seen, 0)
+		if n := int(p.thread) + 1 - len(o.seen); n > 0 {
+			room := cap(o.seen)
+			o.seen = append(o.seen, make([]int64, n)...)
+			o.budget.take(forOrder, 8*(cap(o.seen)-room))
 		}
 		if o.seen[p.thread] > p.event {
 			return
@@ -102,7 +110,10 @@ func (o *order) use(uses []place) []place {
 			return uses
 		}
 	}
-	return append(uses, o.here)
+	room := cap(uses)
+	uses = append(uses, o.here)
+	o.budget.take(forOrder, placeBytes*(cap(uses)-room))
+	return uses
 }
 
 // read makes the event wait for the writes of a file that it reads from.
@@ -127,6 +138,7 @@ func (o *order) wrote(nd *node, off, end int64) {
 	}
 	if nd.written == nil {
 		nd.written = new([writesKept]writeAt)
+		o.budget.take(forOrder, int(unsafe.Sizeof(*nd.written)))
 	}
 	// A sequential writer needs one place only.
 	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
@@ -181,6 +193,7 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 	if !o.alone && size > nd.now {
 		if nd.grown == nil {
 			nd.grown = new([growthsKept]growth)
+			o.budget.take(forOrder, int(unsafe.Sizeof(*nd.grown)))
 		}
 		nd.grown[nd.ngrown%growthsKept] = growth{o.here, nd.now}
 		nd.ngrown++

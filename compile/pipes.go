@@ -87,6 +87,7 @@ type pipePlan struct {
 // newPipe returns the next pipe.
 func (m *model) newPipe() *pipe {
 	m.pipes++
+	m.budget.take(forDescriptors, inMap+pipeBytes)
 	return &pipe{num: m.pipes}
 }
 
@@ -127,7 +128,7 @@ func (m *model) piped(s *step) {
 
 // pipe returns the pipe that a number leads to, nil for none.
 func (t *fileTable) pipe(fd int64) *pipe {
-	if d := t.fds[int32(fd)]; d != nil {
+	if d := t.at(int32(fd)); d != nil {
 		return d.file.pipe
 	}
 	return nil

@@ -86,7 +86,7 @@ func (m *model) settleNames() {
 			for temps++; taken[fmt.Sprint(tempPrefix, temps)]; temps++ {
 			}
 			e.mapped = fmt.Sprint(tempPrefix, temps)
-		case m.options.Paths == Flat && m.standard(e):
+		case m.options.Paths == Flat && (e.direct || e.existed) && m.standard(e):
 			e.mapped = m.names.original(e)[1:]
 		case m.options.Paths == Flat && e.direct:
 			for e.mapped = e.comp; taken[e.mapped]; {
@@ -96,7 +96,6 @@ func (m *model) settleNames() {
 			taken[e.mapped] = true
 		}
 	}
-	m.names.gen++
 }
 
 // standard reports whether an entry lies in a standard directory, and always
@@ -120,7 +119,7 @@ func (m *model) addFile(p *plan, e *entry) {
 		return
 	}
 	name, ok := m.names.firstPath(e, m.options.Paths)
-	if !ok {
+	if !ok || len(name) > maxPath {
 		return
 	}
 	nd := e.first

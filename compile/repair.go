@@ -12,6 +12,8 @@ type lore struct {
 	strays map[stray]bool    // descriptors of unknown origin that are files
 	more   bool              // something was learned in this pass
 	closed bool              // nothing is learned any more, so that the last pass meets the names of the one before
+	named  map[string]bool   // last components of links
+	bytes  int               // that all of it takes
 }
 
 // stray is a descriptor that the recording doesn't show being opened: because it
@@ -31,13 +33,15 @@ func (m *model) repair(t *thread, e *format.Event) (*descriptor, error) {
 	if info.Class == format.ClassMemory || fd < 0 {
 		return nil, nil
 	}
-	if d := t.files.fds[fd]; d != nil {
+	if d := t.files.at(fd); d != nil {
 		return d, nil
 	}
 	s := stray{t.process.num, fd, t.files.closes[fd]}
 	if !m.lore.strays[s] {
 		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.lore.closed {
 			m.lore.strays[s], m.lore.more = true, true
+			m.lore.bytes += inMap
+			m.budget.take(forNames, inMap)
 		}
 		return nil, nil
 	}
@@ -46,5 +50,5 @@ func (m *model) repair(t *thread, e *format.Event) (*descriptor, error) {
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
 		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
 	})
-	return t.files.fds[fd], err
+	return t.files.at(fd), err
 }

@@ -67,6 +67,8 @@ const (
 	reasonTable          // its effect on directories and descriptors is resolved
 	reasonResult         // interrupted, or an error that a replay can't bring about
 	reasonFilter         // the filter did not want it
+	reasonLong           // a name that no call takes
+	reasonDeep           // a name by which a replay, that begins at its root, can't get there
 	reasonMapped         // mapped memory, which is not followed
 	numReasons
 )
@@ -78,6 +80,8 @@ var reasonText = [numReasons]string{
 	reasonPath:    "path unreadable or without end",
 	reasonTable:   "resolved by compile (chdir, pipe)",
 	reasonFilter:  "filtered out",
+	reasonLong:    "name or path longer than the kernel takes",
+	reasonDeep:    "path from the root longer than the kernel takes",
 	reasonMapped:  "mapped memory",
 	reasonResult:  "interrupted or not reproducible",
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -25,7 +26,7 @@ func (m *model) resolve(s *step) reason {
 		dir := s.t.dir.node
 		name := s.e.Path(n)
 		if fd := s.e.Dir(n); fd != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
-			d := s.t.files.fds[int32(fd)]
+			d := s.t.files.at(int32(fd))
 			if d == nil {
 				return reasonUnknown
 			}
@@ -37,8 +38,24 @@ func (m *model) resolve(s *step) reason {
 		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
 			return reasonPath
 		}
-		if s.e.Notes != nil && s.e.Notes.Strings[p.Str] != format.StringWhole {
+		// A recorder cuts what is too long.
+		state := noted(s.e).Strings[p.Str]
+		if state != format.StringWhole && (state != format.StringCut || s.e.Ret != enametoolong) {
 			return reasonPath
+		}
+		if from.Effect == format.EffectSymlink && len(s.e.Str[from.At.Text]) > maxPath && s.e.Ret >= 0 {
+			return reasonLong
+		}
+		if long := tooLong(name); long >= 0 || len(name) > maxPath || state == format.StringCut {
+			switch {
+			case s.e.Ret == enametoolong:
+				s.at[n] = m.names.long()
+				m.names.mention(s.at[n])
+				continue
+			case s.e.Ret >= 0 || len(name) > maxPath:
+				return reasonLong
+			}
+			name = append(name[:long:long], longName...) // the call failed before it
 		}
 		path := string(name)
 		follow, slash := s.e.Follows(n), name[len(name)-1] == '/'
@@ -65,7 +82,11 @@ func (m *model) resolve(s *step) reason {
 			s.at[n] = at
 			return reasonPseudo
 		}
-		at.direct = true
+		if m.names.tooFar(at) {
+			s.deep = true
+		} else {
+			m.names.mention(at)
+		}
 		s.at[n], s.slash[n] = at, (way.slash || slash) && at.dir != nil
 	}
 	m.mapStrings(s)
@@ -146,7 +167,7 @@ func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
 	files := s.t.files
 	d := s.first
 	if d == nil || int32(fd) != int32(s.e.FD()) {
-		d = files.fds[int32(fd)]
+		d = files.at(int32(fd))
 	}
 	if s.out.Op.Info().Effect == format.EffectClose && files.late[int32(fd)] != nil {
 		d = files.late[int32(fd)]
@@ -156,11 +177,18 @@ func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
 		return nil, reasonUnknown
 	case d.file.node != nil && d.file.node.pseudo:
 		return nil, reasonPseudo
+	case d.file.deep:
+		return nil, reasonDeep
 	case !d.file.isFile():
 		return nil, reasonNoFile
 	}
 	m.order.after(d.opened)
-	d.used = m.order.use(d.used)
+	if !m.order.alone {
+		if d != files.late[int32(fd)] {
+			d = files.own(int32(fd))
+		}
+		d.used = m.order.use(d.used)
+	}
 	return d, reasonNone
 }
 
@@ -179,40 +207,47 @@ func (m *model) mapStrings(s *step) {
 		}
 	}
 	for n, p := range info.At.Paths {
-		if p.Arg < 0 || s.at[n] == nil || m.out == nil {
-			continue
-		}
-		mapped := m.names.mappedPath(s.at[n], m.options.Paths)
-		if dir, rest := m.relativeTo(s.from[n], mapped); rest != "" {
-			mapped = dir + "//" + rest
-		}
-		if s.slash[n] {
-			mapped += "/"
-		}
-		if mapped != "" {
-			s.out.Str[p.Str] = m.text(mapped)
+		if p.Arg >= 0 && s.at[n] != nil && m.out != nil && !s.deep {
+			s.out.Str[p.Str] = m.path(s.at[n], s.from[n], s.slash[n])
 		}
 	}
 }
 
-// relativeTo splits a mapped path where the application's path began: what the
-// kernel looks up costs time by the component. A replay has such a directory
-// open from the start, so it must stay what it is. The rest is empty for a path
-// that isn't to be split.
-func (m *model) relativeTo(from *entry, mapped string) (dir, rest string) {
+// path keeps the mapped path of an entry until the batch is written, marked where
+// the application's began if that was in a directory, and ended as that was.
+func (m *model) path(at, from *entry, slash bool) []byte {
+	start := len(m.arena)
+	m.arena = m.names.appendMapped(m.arena, at, m.options.Paths)
+	if n := m.relativeTo(from, m.arena[start:]); n > 0 {
+		m.arena = slices.Insert(m.arena, start+n, '/')
+	}
+	if slash {
+		m.arena = append(m.arena, '/')
+	}
+	return m.arena[start:len(m.arena):len(m.arena)]
+}
+
+// relativeTo returns where a mapped path is to be split because the application's
+// path began there: what the kernel looks up costs time by the component. A replay
+// has such a directory open from the start, so it must stay what it is. It returns
+// 0 for a path that isn't to be split.
+func (m *model) relativeTo(from *entry, mapped []byte) int {
 	if from == nil || from.dir == nil || m.options.Paths == Flat || !m.names.plan.stays[from.id] {
-		return "", ""
+		return 0
 	}
-	dir = m.names.mappedPath(from, m.options.Paths)
-	if rest, ok := strings.CutPrefix(mapped, dir+"/"); ok {
-		return dir, rest
+	m.names.scratch = m.names.appendMapped(m.names.scratch[:0], from, m.options.Paths)
+	if n := len(m.names.scratch); len(mapped) > n+1 && mapped[n] == '/' && bytes.HasPrefix(mapped, m.names.scratch) {
+		return n
 	}
-	return "", ""
+	return 0
 }
 
 // target returns what a symbolic link at an entry must hold to lead, below the
 // root, to what the application's link led to.
 func (m *model) target(link *entry, text string) string {
+	if len(text) > maxPath {
+		return strings.Repeat(longName, maxPath/len(longName)+1) // no link can hold it
+	}
 	if link == nil || link.dir == nil || text == "" {
 		return m.hideText(text, false)
 	}
@@ -242,7 +277,10 @@ func (m *model) place(s *step) {
 		return
 	}
 	if m.out == nil {
-		s.t.process.buffers.add(s.e.Args[i], s.e.Size())
+		b := s.t.process.buffers
+		before := len(b.regions)
+		b.add(s.e.Args[i], s.e.Size())
+		m.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	} else {
 		place := s.t.process.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {

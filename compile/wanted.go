@@ -30,10 +30,18 @@ func (m *model) wants(s *step, why reason) bool {
 	}
 	for _, d := range []*descriptor{s.d, s.other} {
 		if d != nil {
-			m.used[d.file.id] = true
+			m.use(d.file)
 		}
 	}
 	return true
+}
+
+// use notes that the trace needs an open file.
+func (m *model) use(f *openFile) {
+	if !m.used[f.id] {
+		m.used[f.id] = true
+		m.budget.take(forDescriptors, inMap)
+	}
 }
 
 // needed reports whether an event that the filter doesn't want is in the trace

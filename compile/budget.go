@@ -1,0 +1,197 @@
+package compile
+
+import (
+	"fmt"
+	"unsafe"
+
+	"pianola/format"
+)
+
+// DefaultMemory is how many bytes of memory a compilation takes by default: 1 GiB.
+const DefaultMemory = 1 << 30
+
+// LimitError says that a recording needs more memory than Options.Memory.
+type LimitError struct {
+	Line  int64  // of the recording, of the event that was too much; 0 where it is not known
+	What  string // takes most of it
+	Limit int64  // bytes
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("the recording takes more than %s of memory, most of it for %s", size(e.Limit), e.What)
+}
+
+// size returns a number of bytes as people write it.
+func size(bytes int64) string {
+	for _, u := range []struct {
+		shift int
+		name  string
+	}{{30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+		if bytes > 0 && bytes&(1<<u.shift-1) == 0 {
+			return fmt.Sprintf("%d %s", bytes>>u.shift, u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
+// purpose is what memory is taken for.
+type purpose uint8
+
+const (
+	forNames purpose = iota
+	forFiles
+	forThreads
+	forDescriptors
+	forOrder
+	forBuffers
+	numPurposes
+)
+
+var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "what threads wait for", "buffers"}
+
+// budget counts the memory that a model takes. What is taken is added up; what
+// the model lets go is found out by looking, when the sum passes the limit
+// (model.holds), so that nothing needs to be given back.
+type budget struct {
+	limit int64
+	total int64 // of taken
+	room  int64 // the total at which to look again
+	taken [numPurposes]int64
+}
+
+func (b *budget) take(for_ purpose, bytes int) {
+	b.taken[for_] += int64(bytes)
+	b.total += int64(bytes)
+}
+
+// afford returns an error where the model holds more than the limit, by the
+// event in hand.
+func (m *model) afford(e *format.Event) error {
+	b := m.budget
+	if b.total <= b.room {
+		return nil
+	}
+	b.taken, b.total = m.holds(), 0
+	most := purpose(0)
+	for p, bytes := range b.taken {
+		b.total += bytes
+		if bytes > b.taken[most] {
+			most = purpose(p)
+		}
+	}
+	if b.total > b.limit {
+		return &LimitError{Line: e.Line, What: purposeNames[most], Limit: b.limit}
+	}
+	b.room = max(b.limit, b.total+b.limit/8) // a part of it, so that looking costs little
+	return nil
+}
+
+// What things take, in bytes, with their share of the maps and lists that hold
+// them.
+const (
+	inMap  = 48  // a key and a value, at most 16 bytes each, of a map that is three fifths full
+	newMap = 256 // a map with one group of entries
+
+	nameBytes         = int(unsafe.Sizeof(entry{})+unsafe.Sizeof(node{})) + inMap + 56 // of an entry, in its directory and the plan
+	fileBytes         = int(unsafe.Sizeof(format.File{})) * 2
+	substitutionBytes = int(unsafe.Sizeof(Substitution{})) * 2
+	textBytes         = 64 // of a string in the trace
+	threadBytes       = int(unsafe.Sizeof(thread{})+unsafe.Sizeof(workingDir{})) + inMap
+	threadRowBytes    = int(unsafe.Sizeof(format.Thread{})) + 8
+	processBytes      = int(unsafe.Sizeof(process{})+unsafe.Sizeof(buffers{})) + inMap + 16
+	tableBytes        = int(unsafe.Sizeof(fileTable{})) + 2*newMap
+	pageBytes         = int(unsafe.Sizeof(page{}))
+	descriptorBytes   = int(unsafe.Sizeof(descriptor{}) + unsafe.Sizeof(openFile{}) + unsafe.Sizeof(node{}) + unsafe.Sizeof(entry{}))
+	pipeBytes         = int(unsafe.Sizeof(pipe{}))
+	placeBytes        = int(unsafe.Sizeof(place{}))
+	edgeBytes         = int(unsafe.Sizeof(format.Edge{}))
+	attrBytes         = inMap + newMap/4 + int(unsafe.Sizeof(format.Attr{}))*2
+	regionBytes       = int(unsafe.Sizeof(region{})) * 2
+)
+
+// holds returns what the model takes at this point.
+func (m *model) holds() (held [numPurposes]int64) {
+	add := func(p purpose, bytes int) { held[p] += int64(bytes) }
+	for _, e := range m.names.entries {
+		add(forNames, nameBytes+len(e.comp))
+		if e.existed {
+			add(forFiles, e.fileBytes())
+		}
+		if e.direct {
+			add(forNames, textBytes+m.names.texts*int(e.far))
+		}
+		if e.made {
+			add(forNames, substitutionBytes+2*int(e.far))
+		}
+		add(forOrder, placeBytes*cap(e.used))
+		if nd := e.node; nd != nil && nd.at == e {
+			nd.hold(add)
+		}
+		if nd := e.first; nd != nil && nd != e.node && nd.at != nil && nd.at.node != nd {
+			nd.hold(add) // renamed over or removed
+		}
+	}
+	add(forNames, m.lore.bytes)
+	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
+	for _, p := range m.processes {
+		add(forBuffers, len(p.buffers.regions)*regionBytes)
+	}
+	counted := map[any]bool{} // tables, and what they share
+	for _, t := range m.threads {
+		add(forThreads, threadBytes)
+		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed))
+		t.files.hold(counted, add)
+	}
+	add(forDescriptors, len(m.used)*inMap+len(m.pipeNames)*(inMap+pipeBytes))
+	return held
+}
+
+// fileBytes is what the file that was at an entry at the start takes.
+func (e *entry) fileBytes() int {
+	if e.far > maxPath+1 {
+		return 0 // it is not in the trace
+	}
+	return fileBytes + int(e.far)
+}
+
+// hold adds what a node takes besides itself.
+func (nd *node) hold(add func(purpose, int)) {
+	for name := range nd.attrs {
+		add(forFiles, attrBytes+len(name))
+	}
+	if nd.written != nil {
+		add(forOrder, int(unsafe.Sizeof(*nd.written)))
+	}
+	if nd.grown != nil {
+		add(forOrder, int(unsafe.Sizeof(*nd.grown)))
+	}
+	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
+}
+
+// hold adds what a table takes, but for what is counted already.
+func (t *fileTable) hold(counted map[any]bool, add func(purpose, int)) {
+	first := func(what any) bool {
+		before := counted[what]
+		counted[what] = true
+		return !before
+	}
+	if first(t) {
+		add(forDescriptors, tableBytes+(len(t.late)+len(t.freed)+len(t.closes))*inMap)
+	}
+	if !first(t.pages) {
+		return
+	}
+	add(forDescriptors, len(t.of)*inMap)
+	for _, p := range t.pages.all {
+		if !first(p) {
+			continue
+		}
+		add(forDescriptors, pageBytes)
+		for _, d := range p.fds {
+			if d != nil {
+				add(forDescriptors, descriptorBytes)
+				add(forOrder, placeBytes*cap(d.used))
+			}
+		}
+	}
+}
