@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +23,7 @@ func compileCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "compile",
 		Usage: "turn a recording into a compiled trace",
-		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]…\n" +
+		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
 			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|exec:PROGRAM\n" +
 			"pianola compile --list",
 		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
@@ -39,6 +40,7 @@ func compileCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, or the trace through the program exec:PROGRAM; may be repeated; see docs/transforms.md and docs/plugins"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
+			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory, 1GiB unless given"},
 			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
@@ -60,6 +62,16 @@ func runCompile(c *cli.Context) error {
 		o.Paths = compile.Flat
 	default:
 		return usage(c, "--paths is tree or flat, not %q", c.String("paths"))
+	}
+	for _, text := range c.StringSlice("limit") {
+		name, n, err := parseLimit(text)
+		if err == nil && name != "memory" {
+			err = fmt.Errorf("%s: there is memory", text)
+		}
+		if err != nil {
+			return usage(c, "--limit: %v", err)
+		}
+		o.Memory = n
 	}
 	var wanted []filter.Filter
 	for _, text := range c.StringSlice("filter") {
@@ -137,7 +149,7 @@ func runCompile(c *cli.Context) error {
 	switch {
 	case err != nil:
 	case src.Dialect == script.Intermediate:
-		if err = copyTo(w, events); err == nil {
+		if err = copyTo(w, events, o.Memory); err == nil {
 			err = o.Accept(&compile.Report{})
 		}
 	default:
@@ -164,7 +176,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	err = text.put(func(w io.Writer) error {
-		t, err := traceOf(trace)
+		t, err := traceWithin(trace, cmp.Or(o.Memory, bin.DefaultLimit))
 		if err != nil {
 			return err
 		}
@@ -185,6 +197,9 @@ func named(name string, err error) error {
 	if _, ok := errors.AsType[*pattern.Error](err); ok {
 		return err
 	}
+	if limit, ok := errors.AsType[*compile.LimitError](err); ok && limit.Line > 0 {
+		return fmt.Errorf("%s:%d: %w", name, limit.Line, err)
+	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
@@ -193,6 +208,9 @@ func named(name string, err error) error {
 func compileHint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
 		return &hint{err, "TMPDIR names a directory on another file system"}
+	}
+	if _, ok := errors.AsType[*compile.LimitError](err); ok || errors.Is(err, bin.ErrLimit) {
+		return &hint{err, "pianola compile --limit memory=SIZE allows more"}
 	}
 	return interrupted(err)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -92,15 +93,24 @@ func compileTo(w io.Writer, src format.Reader, o compile.Options) (*compile.Repo
 		return nil, err
 	}
 	defer parts.Close()
-	return compile.Compile(src, events, bin.NewWriter(w, parts), o)
+	return compile.Compile(src, events, traceWriter(w, parts, o.Memory), o)
 }
 
-// copyTo writes an intermediate script as a compiled trace.
-func copyTo(w io.Writer, src format.Reader) error {
+// copyTo writes an intermediate script as a compiled trace, whose strings take so
+// many bytes of memory, 0 for what a reader takes by default.
+func copyTo(w io.Writer, src format.Reader, limit int64) error {
 	parts, err := spool("")
 	if err != nil {
 		return err
 	}
 	defer parts.Close()
-	return compile.Copy(src, bin.NewWriter(w, parts))
+	return compile.Copy(src, traceWriter(w, parts, limit))
+}
+
+// traceWriter returns a writer of a compiled trace whose strings take so many
+// bytes of memory, 0 for what a reader takes by default.
+func traceWriter(w io.Writer, s bin.Spool, limit int64) *bin.Writer {
+	t := bin.NewWriter(w, s)
+	t.Limit = cmp.Or(limit, bin.DefaultLimit)
+	return t
 }

@@ -108,7 +108,7 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		if err != nil {
 			return err
 		}
-		return copyTo(f, events)
+		return copyTo(f, events, 0)
 	}
 	chain := transform.NewChain(t.src.open, funcs...)
 	defer chain.Close()
@@ -117,6 +117,7 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		return err
 	}
 	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
+	err = compileHint(named(t.name, err))
 	if err == nil && len(t.done) == 0 && (r.Endless || r.Lost > 0) {
 		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
 	}

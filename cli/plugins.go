@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format"
-	"pianola/format/bin"
 	"pianola/format/foreign"
 	"pianola/plugin"
 	"pianola/replay"
@@ -102,7 +101,7 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 		return nil, err
 	}
 	running.RLock()
-	err = p.Filter(ctx, t.Events(), text, bin.NewWriter(next, parts))
+	err = p.Filter(ctx, t.Events(), text, traceWriter(next, parts, 0))
 	running.RUnlock()
 	if err != nil {
 		next.Close()

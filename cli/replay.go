@@ -266,15 +266,23 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	return o, nil
 }
 
+// parseLimit reads a limit, a text such as bytes=10GiB.
+func parseLimit(text string) (name string, n int64, err error) {
+	name, value, _ := strings.Cut(text, "=")
+	switch n, err = format.ParseSize(value); {
+	case err != nil:
+		return "", 0, fmt.Errorf("%s: %w", text, err)
+	case n <= 0:
+		return "", 0, fmt.Errorf("%s: not above 0", text)
+	}
+	return name, n, nil
+}
+
 // setLimit sets the limit that a text such as bytes=10GiB names.
 func setLimit(l *replay.Limits, text string) error {
-	name, value, _ := strings.Cut(text, "=")
-	n, err := format.ParseSize(value)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", text, err)
-	case n <= 0:
-		return fmt.Errorf("%s: not above 0", text)
+	name, n, err := parseLimit(text)
+	if err != nil {
+		return err
 	}
 	switch name {
 	case "files":

@@ -116,7 +116,7 @@ func openRecording(name string, paths compile.Paths, renamed originals) (r forma
 	report, err := compileTo(tmp, events, compile.Options{Compensate: true, Paths: paths})
 	if err != nil {
 		tmp.Close()
-		return nil, nil, err
+		return nil, nil, compileHint(named(name, err))
 	}
 	if report.Endless || report.Lost > 0 {
 		warn("%s: warning: the recording is not whole; pianola compile says more", name)

@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,6 +18,14 @@ type nothing struct{}
 
 func (nothing) Write([]format.Event) error { return nil }
 func (nothing) Close(*format.Header) error { return nil }
+
+// spare returns an empty file.
+func spare(t *testing.T) *os.File {
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
 
 // simulated runs a script through a model that finds out, and checks that at
 // each event no less was counted than the model holds.
@@ -82,7 +91,7 @@ func TestBudgetGrowsWithInput(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			known := &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
 			m := newModel(Options{}, known, nil, nil)
-			require.NoError(t, m.run(func() (format.Reader, error) { return script.NewReader(strings.NewReader(test.text), "test.txt"), nil }))
+			require.NoError(t, m.run(take(script.NewReader(strings.NewReader(test.text), "test.txt"), spare(t))))
 			held := int64(0)
 			for _, bytes := range m.holds() {
 				held += bytes
@@ -152,7 +161,7 @@ func TestLimit(t *testing.T) {
 			if what == "what threads wait for" {
 				limit = 1 << 20
 			}
-			_, err := Compile(func() (format.Reader, error) { return script.NewReader(strings.NewReader(text), "test.txt"), nil }, nothing{}, Options{Memory: limit})
+			_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: limit})
 			var refused *LimitError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, what, refused.What)
@@ -161,7 +170,7 @@ func TestLimit(t *testing.T) {
 
 			// All before that line is no more than the limit.
 			before := strings.Join(strings.SplitAfter(text, "\n")[:refused.Line-1], "")
-			_, err = Compile(func() (format.Reader, error) { return script.NewReader(strings.NewReader(before), "test.txt"), nil }, nothing{}, Options{Memory: limit})
+			_, err = Compile(script.NewReader(strings.NewReader(before), "test.txt"), spare(t), nothing{}, Options{Memory: limit})
 			require.NoError(t, err)
 		})
 	}
@@ -180,7 +189,7 @@ func TestLimitOfWhatIsHeld(t *testing.T) {
 		}
 		return "1 0.1 close(3) = 0 <0.1>\n"
 	})
-	report, err := Compile(func() (format.Reader, error) { return script.NewReader(strings.NewReader(text), "test.txt"), nil }, nothing{}, Options{Memory: 2 << 20})
+	report, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: 2 << 20})
 	require.NoError(t, err)
 	require.Equal(t, 2501, report.Threads)
 	m := simulated(t, repeated(1, func(int) string { return "1 0.1 getpid() = 1 <0.1>\n" }), Options{})

@@ -111,6 +111,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 			break
 		}
 		if filled {
+			events[n].Line = int64(r.line)
 			n++
 		}
 	}
@@ -229,7 +230,7 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 			return false, nil
 		}
 	}
-	*e = format.Event{Dur: format.Unknown, Line: int64(r.line)}
+	*e = format.Event{Dur: format.Unknown}
 	r.cursor = cursor{b: line}
 	if r.dialect == Intermediate {
 		filled = r.parseIntermediate(e)

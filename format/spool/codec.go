@@ -15,6 +15,7 @@ const (
 	hasTimes
 	hasNotes
 	hasEdges
+	hasLine
 )
 
 // The numbers of an event.
@@ -41,6 +42,7 @@ var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 
 // same chunk. The zero codec begins a chunk.
 type codec struct {
 	thread, start int64
+	line          int64
 	last          [format.NumOps][numbers - firstOfOp]int64 // of the newest event of each operation
 }
 
@@ -94,6 +96,11 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = binary.AppendVarint(dst, edge.Event)
 		}
 	}
+	if e.Line != c.line+1 {
+		head |= hasLine
+		dst = binary.AppendVarint(dst, e.Line)
+	}
+	c.line = e.Line
 	binary.LittleEndian.PutUint64(dst[start:], head)
 	return dst
 }
@@ -188,9 +195,11 @@ func (d *decoder) next(e *format.Event) {
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Off, e.Cut, e.Faults = 0, 0, 0, 0
 	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges) != 0 {
+	d.line++
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine) != 0 {
 		d.rest(e, head)
 	}
+	e.Line = d.line
 	if d.at > len(d.src)-slack {
 		d.fail()
 	}
@@ -215,6 +224,9 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 			d.edges = append(d.edges, format.Edge{Thread: int32(d.varint()), Event: d.varint()})
 		}
 		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
+	}
+	if head&hasLine != 0 {
+		d.line = d.varint()
 	}
 }
 

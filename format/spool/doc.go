@@ -15,4 +15,5 @@
 //	times    compute, off, cut and faults: varints; with hasTimes
 //	notes    the fields: varints; target and text: as strings; with hasNotes
 //	edges    uvarint, their number, then thread and event of each: varints; with hasEdges
+//	line     varint; with hasLine, else one more than that of the event before
 package spool

@@ -68,6 +68,7 @@ func made(data []byte) (events []format.Event) {
 			}
 		}
 		if what&32 != 0 {
+			e.Line = number()
 			e.Compute, e.Off, e.Cut, e.Faults = number(), number(), number(), number()
 		}
 		if what&64 != 0 {
