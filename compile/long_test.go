@@ -64,6 +64,13 @@ func TestLongNameNotReached(t *testing.T) {
 	}
 	require.Len(t, got.header.Files, 2)
 	require.Zero(t, r.Unexplained)
+
+	// Without directories it is a name that isn't there.
+	got, _ = compiled(t, `# pianola script 1
+1 0.1 stat("/w/none/`+strings.Repeat("n", 300)+`/x", 0x1) = -1 ENOENT (No such file or directory) <0.1>
+`, compile.Options{Paths: compile.Flat})
+	require.Equal(t, "pianola_gone", string(got.events[0].Str[0]))
+	require.Empty(t, got.header.Files)
 }
 
 // No call succeeds on a name that is too long: it is left out, and reported.

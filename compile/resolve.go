@@ -55,7 +55,11 @@ func (m *model) resolve(s *step) reason {
 			case s.e.Ret >= 0 || len(name) > maxPath:
 				return reasonLong
 			}
-			name = append(name[:long:long], longName...) // the call failed before it
+			standIn := longName // the call failed before it
+			if m.options.Paths == Flat {
+				standIn = goneName // there is no before
+			}
+			name = append(name[:long:long], standIn...)
 		}
 		path := string(name)
 		follow, slash := s.e.Follows(n), name[len(name)-1] == '/'
