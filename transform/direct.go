@@ -94,10 +94,14 @@ const settable = format.RDONLY | format.WRONLY | format.RDWR |
 
 // buffered takes O_DIRECT off an event that sets it.
 func buffered(_ *format.Header, e *format.Event) Verdict {
-	info := e.Op.Info()
-	for k := range info.Args {
-		if info.FlagsOf(e, k) == format.OpenFlags {
-			e.Args[k] &^= format.DIRECT
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectOpen:
+		if at := info.At.OpenFlags; at >= 0 {
+			e.Args[at] &^= format.DIRECT
+		}
+	case format.EffectFcntl:
+		if e.Args[1] == format.FSetfl {
+			e.Args[2] &^= format.DIRECT
 		}
 	}
 	return Keep

@@ -11,7 +11,10 @@ import (
 // file and memory, but with one buffer; 0 for all others.
 func plainOf(e *format.Event) format.Op {
 	info := e.Op.Info()
-	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || e.Word(format.ReadWriteFlags) != 0 {
+	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite {
+		return 0
+	}
+	if k := info.At.Flags; k >= 0 && e.Args[k] != 0 {
 		return 0
 	}
 	return format.Transfer(info.Class, info.At.Offset >= 0 && e.Offset() != -1, false)
