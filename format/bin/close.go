@@ -184,7 +184,7 @@ func newOrder(old []string) *order {
 // whether any differ.
 func (o *order) renumber(rows []uint64) (changed bool) {
 	for i := 0; i < len(rows); i += maxWidth {
-		for a, strings := 0, format.Op(rows[i]).Info().At.Strings; strings != 0; a, strings = a+1, strings>>1 {
+		for a, strings := 0, stringArgs[rows[i]]; strings != 0; a, strings = a+1, strings>>1 {
 			v := &rows[i+wordArgs+a]
 			if strings&1 == 0 || int64(*v) < 0 {
 				continue
@@ -204,7 +204,7 @@ func (o *order) renumber(rows []uint64) (changed bool) {
 // named reports whether any of the records has a string argument.
 func named(rows []uint64) bool {
 	for i := 0; i < len(rows); i += maxWidth {
-		if format.Op(rows[i]).Info().At.Strings != 0 {
+		if stringArgs[rows[i]] != 0 {
 			return true
 		}
 	}

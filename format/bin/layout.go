@@ -5,6 +5,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"strings"
+
+	"pianola/format"
 )
 
 const (
@@ -115,3 +117,12 @@ const (
 	wordRet
 	wordArgs
 )
+
+// stringArgs is Layout.Strings of each operation, close together: readers look
+// there for every record.
+var stringArgs = func() (m [format.NumOps]uint8) {
+	for op := range m {
+		m[op] = format.Op(op).Info().At.Strings
+	}
+	return m
+}()

@@ -155,7 +155,7 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	*e = format.Event{
 		Op: r.Op, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Off: r.Off, Ret: r.Ret, Args: r.Args,
 	}
-	for a, k, bits := 0, 0, r.Op.Info().At.Strings; bits != 0; a, bits = a+1, bits>>1 {
+	for a, k, bits := 0, 0, stringArgs[r.Op]; bits != 0; a, bits = a+1, bits>>1 {
 		if bits&1 == 0 {
 			continue
 		}

@@ -187,7 +187,7 @@ func (r *records) check(out []format.Record) int {
 			r.malformed(r.row+int64(i), "unknown operation")
 			return i
 		}
-		for a, bits := 0, rec.Op.Info().At.Strings; bits != 0; a, bits = a+1, bits>>1 {
+		for a, bits := 0, stringArgs[rec.Op]; bits != 0; a, bits = a+1, bits>>1 {
 			if id := rec.Args[a]; bits&1 != 0 && (id < -1 || id >= strings) {
 				r.malformed(r.row+int64(i), fmt.Sprintf("string %d of %d", id, strings))
 				return i

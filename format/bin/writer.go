@@ -113,7 +113,7 @@ func (w *Writer) event(e *format.Event) error {
 		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
 	}
 	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordOff: uint64(e.Off), wordRet: uint64(e.Ret)}
-	texts, strings := 0, e.Op.Info().At.Strings
+	texts, strings := 0, stringArgs[e.Op]
 	for i := range e.Op.Info().Args {
 		v := e.Args[i]
 		if strings>>i&1 != 0 {
