@@ -82,6 +82,8 @@ func (r *Reader) parseArgs(e *format.Event) {
 		if c.peek() == ')' {
 			if !canMiss(info, k) {
 				c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, info.Args[k].Name))
+			} else if set := info.FlagsOf(e, k); set != nil && info.Args[k].Kind == format.Int {
+				e.Args[k] = set.FromNative(r.arch(), 0)
 			}
 			continue
 		}
@@ -251,8 +253,7 @@ func (r *Reader) parseFlags(set *format.FlagSet) int64 {
 // does not know better, and Pianola did before.
 func (r *Reader) parseWord(set *format.FlagSet) int64 {
 	c := &r.cursor
-	arch, _ := r.header.Value(format.MetaArch)
-	a, native := format.ParseArch(arch), uint64(0)
+	a, native := r.arch(), uint64(0)
 	if b := c.peek(); isDigit(b) || b == '-' {
 		native = uint64(c.int())
 		c.comment()
@@ -263,6 +264,12 @@ func (r *Reader) parseWord(set *format.FlagSet) int64 {
 }
 
 var isFlagEnd = [256]bool{',': true, ')': true, '}': true, ' ': true}
+
+// arch returns the architecture of the recording.
+func (r *Reader) arch() format.Arch {
+	name, _ := r.header.Value(format.MetaArch)
+	return format.ParseArch(name)
+}
 
 // parseOldLseek parses what the older Pianola says: the resulting offset before
 // the whence, and a result of 0. What has been read as the
