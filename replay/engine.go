@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/memfs"
+	"pianola/memfs"
 )
 
 // engine plays one trace: it is what the workers of it share.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/replay/memfs"
+	"pianola/memfs"
 )
 
 // openMemory lets a file system in memory answer the calls, whose root is

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/memfs"
+	"pianola/memfs"
 )
 
 // machine does what events say, in a file system in memory. Each byte of the
