@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"pianola/replay"
+	"pianola/replay/sandbox"
 )
 
 // labRoots are the directories of a laboratory. What is in them stays from run
@@ -64,7 +65,7 @@ func (r *labRoots) close() {
 		if names, err := os.ReadDir(root); err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
 			continue // nothing was ever made in it
 		}
-		if err := replay.Clear(root); err != nil {
+		if err := sandbox.Clear(root); err != nil {
 			warn("lab: %v", err)
 		}
 	}

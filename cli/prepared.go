@@ -12,6 +12,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/replay"
+	"pianola/replay/sandbox"
 )
 
 // prepareOptions reads what the command line says about the fileset.
@@ -50,9 +51,9 @@ func withHint(err error) error {
 		return &hint{err, "--root chooses a directory on another file system"}
 	case errors.Is(err, replay.ErrLimit), errors.Is(err, bin.ErrLimit):
 		return &hint{err, "--limit NAME=VALUE raises it, if the trace is to be trusted"}
-	case errors.Is(err, replay.ErrShared):
+	case errors.Is(err, sandbox.ErrShared):
 		return &hint{err, "--root takes a directory beside the roots of other replays; several traces replayed at once share one, a single trace has its own"}
-	case errors.Is(err, replay.ErrRoot):
+	case errors.Is(err, sandbox.ErrRoot):
 		return &hint{err, "--root takes a directory that is empty, missing, or was made by a replay"}
 	}
 	return err

@@ -1,21 +1,16 @@
 package replay
 
 import (
-	"strings"
-
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
-// The calls on extended attributes. Only those of the name space user are
-// changed: the others (security, system, trusted) grant rights, and a trace
-// can come from a stranger. Where one of those would be set or removed, or is
-// read, its value is read, which costs nearly the same, and the result is the
-// recorded one, for it is a matter of the machine, not of the files.
-
-// maxXattr is the most bytes of a value, or of a list of names.
-const maxXattr = 65536
+// The calls on extended attributes. Where one that a trace may not change would
+// be set or removed, or is read, its value is read, which costs nearly the same,
+// and the result is the recorded one, for it is a matter of the machine, not of
+// the files.
 
 // variants are the numbers of a call by how its file is named.
 type variants [3]uintptr
@@ -30,27 +25,27 @@ var (
 // onFile makes a call whose first argument is the record's file.
 func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintptr) int64 {
 	f := w.file(r.Args[0], h)
-	if lost(f.opened) {
+	if sandbox.Lost(f.opened) {
 		return f.opened
 	}
 	got := w.sys(nrs[f.how], f.arg, a, b, c, d, 0)
-	w.guard.leave(f.opened)
+	w.guard.Leave(f.opened)
 	return got
 }
 
 // attribute returns the name of an attribute, nil for a NULL pointer, and
 // whether a trace may change it.
-func (w *worker) attribute(arg int64) (n *name, own bool) {
+func (w *worker) attribute(arg int64) (n *sandbox.Name, own bool) {
 	if n = w.path(arg); n == nil {
 		return nil, false
 	}
-	return n, strings.HasPrefix(w.e.texts[arg], "user.")
+	return n, sandbox.MayChange(w.e.texts[arg])
 }
 
 // foreign plays what must not be done to an attribute by asking how long its
 // value is.
-func (w *worker) foreign(h how, n *name, r *format.Record) int64 {
-	w.onFile(&getxattrs, h, r, pointer(n.full), 0, 0, 0)
+func (w *worker) foreign(h how, n *sandbox.Name, r *format.Record) int64 {
+	w.onFile(&getxattrs, h, r, n.Full(), 0, 0, 0)
 	return r.Ret
 }
 
@@ -62,12 +57,12 @@ func setxattr(h how) call {
 			return errFault
 		case !own:
 			return w.foreign(h, n, r)
-		case !w.spend(min(r.Args[3], maxXattr)):
+		case !w.spend(min(r.Args[3], sandbox.MaxAttribute)):
 			return errNoSpace
 		}
 		// One byte too many has the result of any number of them.
-		size := min(uint64(r.Args[3]), maxXattr+1)
-		return w.onFile(&setxattrs, h, r, pointer(n.full), w.e.pool.at(uint64(r.Args[2]), size), uintptr(size), uintptr(r.Args[4]))
+		size := min(uint64(r.Args[3]), sandbox.MaxAttribute+1)
+		return w.onFile(&setxattrs, h, r, n.Full(), w.e.pool.at(uint64(r.Args[2]), size), uintptr(size), uintptr(r.Args[4]))
 	}
 }
 
@@ -78,7 +73,7 @@ func getxattr(h how) call {
 			return errFault
 		}
 		size := w.room(r.Args[3])
-		got := w.onFile(&getxattrs, h, r, pointer(n.full), w.process.arena.at(uint64(r.Args[2]), size), uintptr(size), 0)
+		got := w.onFile(&getxattrs, h, r, n.Full(), w.process.arena.at(uint64(r.Args[2]), size), uintptr(size), 0)
 		if !own {
 			return r.Ret
 		}
@@ -102,12 +97,12 @@ func removexattr(h how) call {
 		case !own:
 			return w.foreign(h, n, r)
 		}
-		return w.onFile(&removexattrs, h, r, pointer(n.full), 0, 0, 0)
+		return w.onFile(&removexattrs, h, r, n.Full(), 0, 0, 0)
 	}
 }
 
 // room returns how much of a buffer of that size the kernel may fill. It
-// takes a size as unsigned, and none as more than maxXattr.
+// takes a size as unsigned, and none as more than sandbox.MaxAttribute.
 func (w *worker) room(size int64) uint64 {
-	return min(uint64(size), maxXattr, uint64(len(w.process.arena)))
+	return min(uint64(size), sandbox.MaxAttribute, uint64(len(w.process.arena)))
 }

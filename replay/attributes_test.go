@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 const enodata, e2big, erange, efault = -int(unix.ENODATA), -int(unix.E2BIG), -int(unix.ERANGE), -int(unix.EFAULT)
@@ -21,7 +22,7 @@ func TestAttributes(t *testing.T) {
 			ev(format.OpLgetxattr, enodata, "l", "user.a", 0, 100), ev(format.OpLgetxattr, 100, "d/f", "user.a", 0, 100),
 			ev(format.OpLsetxattr, -int(unix.EPERM), "l", "user.a", 0, 1, 0), ev(format.OpLsetxattr, 0, "d/f", "user.b", 0, 0, 0),
 			ev(format.OpSetxattr, eexist, "l", "user.a", 0, 1, unix.XATTR_CREATE), ev(format.OpSetxattr, enodata, "l", "user.c", 0, 1, unix.XATTR_REPLACE),
-			ev(format.OpSetxattr, e2big, "l", "user.a", 0, maxXattr+1, 0), ev(format.OpSetxattr, e2big, "l", "user.a", 0, -1, 0),
+			ev(format.OpSetxattr, e2big, "l", "user.a", 0, sandbox.MaxAttribute+1, 0), ev(format.OpSetxattr, e2big, "l", "user.a", 0, -1, 0),
 			ev(format.OpSetxattr, einval, "l", "user.", 0, 1, 0), ev(format.OpSetxattr, erange, "l", "user."+strings.Repeat("x", 251), 0, 1, 0),
 			ev(format.OpSetxattr, efault, "l", -1, 0, 1, 0), ev(format.OpSetxattr, efault, -1, "user.a", 0, 1, 0), ev(format.OpSetxattr, enoent, "dangling", "user.a", 0, 1, 0),
 			ev(format.OpListxattr, 14, "l", 0, 100), ev(format.OpLlistxattr, 14, "d/f", 0, 0), ev(format.OpListxattr, enoent, "none", 0, 0), ev(format.OpListxattr, erange, "l", 0, 3),

@@ -14,19 +14,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // player is what can play a trace: the kernel, with a way to keep threads in
 // the root, or memory.
 type player struct {
 	backend Backend
-	bind    func(*guard) error
+	bind    func(*sandbox.Guard) error
 }
 
 // eachBackend runs a test with all of them, as far as the rights reach.
 func eachBackend(t *testing.T, test func(t *testing.T, p player)) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) { test(t, player{Posix, bind}) })
-	t.Run("memory", func(t *testing.T) { test(t, player{Memory, (*guard).probe}) })
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) { test(t, player{Posix, bind}) })
+	t.Run("memory", func(t *testing.T) { test(t, player{Memory, (*sandbox.Guard).Probe}) })
 }
 
 // run is run, after which what is kept lies in the root even if it was in
@@ -34,7 +35,7 @@ func eachBackend(t *testing.T, test func(t *testing.T, p player)) {
 func (p player) run(ctx context.Context, t *testing.T, r format.Trace, o Options) (*Result, error) {
 	if o.Backend = p.backend; o.Backend == Memory && o.Keep {
 		o.Keep = false
-		o.left = func(sys kernel) { export(t, sys, o.Root) }
+		o.left = func(sys sandbox.Kernel) { export(t, sys, o.Root) }
 	}
 	return run(ctx, r, o, p.bind)
 }
@@ -51,13 +52,13 @@ func (p player) play(t *testing.T, r *roll) (string, *Result) {
 // exporter copies what lies in memory to a directory.
 type exporter struct {
 	*testing.T
-	sys    kernel
+	sys    sandbox.Kernel
 	to     string
 	buffer []byte
 	links  map[uint64]string // by inode
 }
 
-func export(t *testing.T, sys kernel, to string) {
+func export(t *testing.T, sys sandbox.Kernel, to string) {
 	x := &exporter{t, sys, to, make([]byte, 1<<20), make(map[uint64]string)}
 	require.NoError(t, os.MkdirAll(to, 0o700))
 	x.export(".")
@@ -67,7 +68,7 @@ func export(t *testing.T, sys kernel, to string) {
 func (x *exporter) call(nr uintptr, path string, rest ...uintptr) int64 {
 	a := [4]uintptr{}
 	copy(a[:], rest)
-	got := x.sys(nr, cwd, pointer(cString("/"+path)), a[0], a[1], a[2], a[3])
+	got := x.sys(nr, sandbox.CWD, sandbox.Pointer(sandbox.CString("/"+path)), a[0], a[1], a[2], a[3])
 	require.GreaterOrEqual(x, got, int64(0), path)
 	return got
 }
@@ -99,21 +100,21 @@ func (x *exporter) export(path string) {
 		x.copy(path, to, s.Size)
 	}
 	fd := uintptr(x.call(unix.SYS_OPENAT, path, unix.O_RDONLY))
-	n := x.sys.call(unix.SYS_FLISTXATTR, fd, x.address(), uintptr(len(x.buffer)))
+	n := x.sys.Call(unix.SYS_FLISTXATTR, fd, x.address(), uintptr(len(x.buffer)))
 	for _, name := range strings.FieldsFunc(string(x.buffer[:n]), func(r rune) bool { return r == 0 }) {
-		n := x.sys(unix.SYS_FGETXATTR, fd, pointer(cString(name)), x.address(), uintptr(len(x.buffer)), 0, 0)
+		n := x.sys(unix.SYS_FGETXATTR, fd, sandbox.Pointer(sandbox.CString(name)), x.address(), uintptr(len(x.buffer)), 0, 0)
 		require.NoError(x, unix.Setxattr(to, name, x.buffer[:n], 0))
 	}
-	require.Zero(x, x.sys.call(unix.SYS_CLOSE, fd, 0, 0))
+	require.Zero(x, x.sys.Call(unix.SYS_CLOSE, fd, 0, 0))
 	require.NoError(x, os.Chmod(to, os.FileMode(s.Mode&0o777)|os.FileMode(s.Mode&unix.S_ISVTX)<<11))
 }
 
 func (x *exporter) list(path string) (names []string) {
 	fd := uintptr(x.call(unix.SYS_OPENAT, path, unix.O_RDONLY|unix.O_DIRECTORY))
 	for {
-		n := x.sys.call(unix.SYS_GETDENTS64, fd, x.address(), uintptr(len(x.buffer)))
+		n := x.sys.Call(unix.SYS_GETDENTS64, fd, x.address(), uintptr(len(x.buffer)))
 		if n == 0 {
-			require.Zero(x, x.sys.call(unix.SYS_CLOSE, fd, 0, 0))
+			require.Zero(x, x.sys.Call(unix.SYS_CLOSE, fd, 0, 0))
 			return names
 		}
 		require.Positive(x, n)
@@ -132,11 +133,11 @@ func (x *exporter) copy(path, to string, size int64) {
 	require.NoError(x, err)
 	require.NoError(x, f.Truncate(size))
 	for at := int64(0); at < size; {
-		begin := x.sys.call(unix.SYS_LSEEK, fd, uintptr(at), unix.SEEK_DATA)
+		begin := x.sys.Call(unix.SYS_LSEEK, fd, uintptr(at), unix.SEEK_DATA)
 		if begin == -int64(unix.ENXIO) {
 			break
 		}
-		end := x.sys.call(unix.SYS_LSEEK, fd, uintptr(begin), unix.SEEK_HOLE)
+		end := x.sys.Call(unix.SYS_LSEEK, fd, uintptr(begin), unix.SEEK_HOLE)
 		n := x.sys(unix.SYS_PREAD64, fd, x.address(), uintptr(min(end-begin, int64(len(x.buffer)))), uintptr(begin), 0, 0)
 		require.Positive(x, n)
 		_, err := f.WriteAt(x.buffer[:n], begin)
@@ -144,7 +145,7 @@ func (x *exporter) copy(path, to string, size int64) {
 		at = begin + n
 	}
 	require.NoError(x, f.Close())
-	require.Zero(x, x.sys.call(unix.SYS_CLOSE, fd, 0, 0))
+	require.Zero(x, x.sys.Call(unix.SYS_CLOSE, fd, 0, 0))
 }
 
 // Whatever a trace does, in memory it has the results that it has on disk, event

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // maxBegins bounds the directories that are open for paths to begin in, as does
@@ -21,7 +23,7 @@ const maxBegins = 1 << 14
 // belong to the jail's own mount, which is what keeps ".." from leading on
 // there.
 func (e *engine) openBegins() {
-	if !e.guard.jailed || e.Backend != Posix {
+	if !e.guard.Jailed() || e.Backend != Posix {
 		return
 	}
 	most := maxBegins
@@ -39,12 +41,12 @@ func (e *engine) openBegins() {
 			if len(e.begins) == most {
 				continue
 			}
-			n := newName(dir)
-			fd = e.guard.open(&n, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			n := sandbox.NewName(dir)
+			fd = e.guard.Open(&n, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			e.begins[dir] = fd
 		}
 		if fd >= 0 {
-			e.names[i].dir, e.names[i].rest = uintptr(fd), cString(rest)
+			e.names[i].StartAt(uintptr(fd), rest)
 		}
 	}
 }
@@ -52,7 +54,7 @@ func (e *engine) openBegins() {
 func (e *engine) closeBegins() {
 	for _, fd := range e.begins {
 		if fd >= 0 {
-			e.guard.shut(fd)
+			e.guard.Shut(fd)
 		}
 	}
 }

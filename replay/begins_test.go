@@ -7,12 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 // A path that begins in a directory leads where the whole path does, and one
 // that only looks like it is taken as a whole.
 func TestBegins(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		const enoent = -int64(unix.ENOENT)
 		r := newRoll(1)
 		r.file(format.File{Path: "a", Type: format.TypeDir, Mode: 0o755})
@@ -38,9 +40,9 @@ func TestBegins(t *testing.T) {
 		}
 		r.add(1, format.OpStat, 0, "a///g", 0)
 		r.add(1, format.OpStat, 0, "a//../../a/g", 0)
-		before := openFiles(t)
+		before := roottest.OpenFiles(t)
 		_, res := play(t, r, bind)
 		faultless(t, r, res)
-		require.Equal(t, before, openFiles(t))
+		require.Equal(t, before, roottest.OpenFiles(t))
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // chunk is how much of a file is read at once.
@@ -48,12 +49,12 @@ func (p *preparation) build(ctx context.Context) error {
 }
 
 // opened is the mode of a directory as long as it is worked in.
-func opened(f *format.File) uint32 { return f.Mode&modeMask | 0o700 }
+func opened(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
 
 func (p *preparation) makeDir(h *hand, it *item) error {
 	if !it.there && it.parent != nil {
 		err := h.at(it.path, func(dir int64, last uintptr) int64 {
-			return h.guard.sys.call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(opened(it.File)))
+			return h.guard.Kernel.Call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(opened(it.File)))
 		})
 		if err != nil {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
@@ -62,7 +63,7 @@ func (p *preparation) makeDir(h *hand, it *item) error {
 	if !it.there && len(it.Attrs) > 0 {
 		if fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
 			h.setAttributes(fd, it)
-			h.guard.shut(fd)
+			h.guard.Shut(fd)
 		}
 	}
 	p.made(it)
@@ -70,7 +71,7 @@ func (p *preparation) makeDir(h *hand, it *item) error {
 }
 
 func (p *preparation) closeDir(h *hand, it *item) error {
-	if mode := it.Mode & modeMask; mode != opened(it.File) {
+	if mode := it.Mode & sandbox.ModeMask; mode != opened(it.File) {
 		return h.chmod(it.path, mode)
 	}
 	return nil
@@ -81,9 +82,9 @@ func (p *preparation) makeFile(ctx context.Context, h *hand, it *item) error {
 	switch {
 	case it.there && it.have == it.length():
 	case it.Type == format.TypeLnk:
-		target := cString(it.Target)
+		target := sandbox.CString(it.Target)
 		err = h.at(it.path, func(dir int64, last uintptr) int64 {
-			return h.guard.sys.call(unix.SYS_SYMLINKAT, pointer(target), uintptr(dir), last)
+			return h.guard.Kernel.Call(unix.SYS_SYMLINKAT, sandbox.Pointer(target), uintptr(dir), last)
 		})
 	default:
 		err = p.write(ctx, h, it)
@@ -97,14 +98,14 @@ func (p *preparation) makeFile(ctx context.Context, h *hand, it *item) error {
 
 func (p *preparation) makeLink(h *hand, it *item) error {
 	if !it.there {
-		old := newName(it.target.path)
-		from, last := h.guard.parent(&old)
-		err := failure(min(from, 0))
-		if !lost(from) {
+		old := sandbox.NewName(it.target.path)
+		from, last := h.guard.Parent(&old)
+		err := sandbox.Error(min(from, 0))
+		if !sandbox.Lost(from) {
 			err = h.at(it.path, func(dir int64, name uintptr) int64 {
-				return h.guard.sys(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
+				return h.guard.Kernel(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
 			})
-			h.guard.leave(from)
+			h.guard.Leave(from)
 		}
 		if err != nil {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
@@ -121,23 +122,23 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 	if !it.there {
 		flags |= unix.O_CREAT | unix.O_EXCL
 	}
-	fd, err := h.open(it.path, flags, uintptr(it.Mode)&modeMask)
+	fd, err := h.open(it.path, flags, uintptr(it.Mode)&sandbox.ModeMask)
 	if err != nil {
 		return err
 	}
-	defer h.guard.shut(fd)
+	defer h.guard.Shut(fd)
 	if !it.there {
 		h.setAttributes(fd, it)
 	}
 	from, size := it.have, it.length()
 	if it.Sparse {
-		return failure(h.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
+		return sandbox.Error(h.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
 	}
 	if size-from > chunk {
 		// Its blocks are set aside as a whole: they lie together, and if they
 		// are not to be had, that is known now. The length follows what is
 		// written, so that a file cut short is seen to be.
-		err := failure(h.guard.sys(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
+		err := sandbox.Error(h.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
 			return err
 		}
@@ -148,7 +149,7 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 		}
 		b := h.buffer[:min(size-from, piece)]
 		p.vary(h, b)
-		got := h.guard.sys(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		got := h.guard.Kernel(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		switch {
 		case got == -int64(unix.EINTR):
 			continue
@@ -182,16 +183,16 @@ func (h *hand) setAttributes(fd int64, it *item) {
 		if !settable(&a) {
 			continue
 		}
-		name := cString(a.Name)
-		if h.guard.sys(unix.SYS_FGETXATTR, uintptr(fd), pointer(name), 0, 0, 0, 0) == a.Size {
+		name := sandbox.CString(a.Name)
+		if h.guard.Kernel(unix.SYS_FGETXATTR, uintptr(fd), sandbox.Pointer(name), 0, 0, 0, 0) == a.Size {
 			continue
 		}
 		value := h.buffer[:max(a.Size, 1)]
 		fill(h.random, value, 0)
-		h.guard.sys(unix.SYS_FSETXATTR, uintptr(fd), pointer(name), uintptr(unsafe.Pointer(&value[0])), uintptr(a.Size), 0, 0)
+		h.guard.Kernel(unix.SYS_FSETXATTR, uintptr(fd), sandbox.Pointer(name), uintptr(unsafe.Pointer(&value[0])), uintptr(a.Size), 0, 0)
 	}
 }
 
 func settable(a *format.Attr) bool {
-	return strings.HasPrefix(a.Name, "user.") && strings.IndexByte(a.Name, 0) < 0 && a.Size >= 0 && a.Size <= maxXattr
+	return sandbox.MayChange(a.Name) && strings.IndexByte(a.Name, 0) < 0 && a.Size >= 0 && a.Size <= sandbox.MaxAttribute
 }

@@ -57,8 +57,8 @@ func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
 	if err != nil {
 		return nil
 	}
-	defer h.guard.shut(fd)
-	advise := func(advice uintptr) { h.guard.sys(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
+	defer h.guard.Shut(fd)
+	advise := func(advice uintptr) { h.guard.Kernel(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
 	want := pages * pageSize
 	if want < it.Size {
 		advise(unix.FADV_DONTNEED)
@@ -69,7 +69,7 @@ func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
 			return err
 		}
 		b := h.buffer[:min(want-from, chunk)]
-		got := h.guard.sys(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		got := h.guard.Kernel(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		if got <= 0 {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // cachedPages counts the pages of a file that are in the page cache.
@@ -42,7 +43,7 @@ func TestCache(t *testing.T) {
 		t.Skip("needs files that can leave the page cache, and pages as recorded")
 	}
 	const pages = 300
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		r := newRoll(1)
 		for name, cached := range map[string]int64{"none": 0, "some": 17, "all": pages + 1, "unknown": -1} {
 			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})

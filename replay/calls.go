@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // call plays one record and returns its result: that of the system call, or
@@ -179,7 +180,7 @@ func intoScratch(nr uintptr) call {
 		if s == 0 {
 			return errBadFD
 		}
-		return w.sys.call(nr, s.real(), w.scratchPointer(), 0)
+		return w.sys.Call(nr, s.real(), w.scratchPointer(), 0)
 	}
 }
 
@@ -287,7 +288,7 @@ func callLseek(w *worker, r *format.Record) int64 {
 	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
 		return errNoSpace
 	}
-	return w.sys.call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
+	return w.sys.Call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
 }
 
 func callFtruncate(w *worker, r *format.Record) int64 {
@@ -298,7 +299,7 @@ func callFtruncate(w *worker, r *format.Record) int64 {
 	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
-	return w.sys.call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
+	return w.sys.Call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
 }
 
 func callFallocate(w *worker, r *format.Record) int64 {
@@ -319,7 +320,7 @@ func callFstatx(w *worker, r *format.Record) int64 {
 		return errBadFD
 	}
 	flags := r.Args[1]&statxFlags | unix.AT_EMPTY_PATH
-	return w.sys(unix.SYS_STATX, s.real(), pointer(empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
+	return w.sys(unix.SYS_STATX, s.real(), sandbox.Pointer(sandbox.Empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
 }
 
 func callGetdents64(w *worker, r *format.Record) int64 {
@@ -331,11 +332,11 @@ func callGetdents64(w *worker, r *format.Record) int64 {
 		return errInvalid
 	}
 	size := min(uint64(r.Args[2]), uint64(len(w.process.arena)))
-	return w.sys.call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
+	return w.sys.Call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }
 
 // callSync writes out the root's file system only: that of the machine's
 // others would be changed by a replay, and waited for.
 func callSync(w *worker, _ *format.Record) int64 {
-	return w.sys.call(unix.SYS_SYNCFS, w.guard.root, 0, 0)
+	return w.sys.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)
 }

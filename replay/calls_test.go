@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
 )
 
 // Every operation that can stand in a compiled trace has a call, and no other.
@@ -136,10 +137,10 @@ func results(t *testing.T, tests []resultTest) {
 					}
 					r.add(1, e.op, ret, e.args...)
 				}
-				before := openFiles(t)
+				before := roottest.OpenFiles(t)
 				_, res := p.play(t, r)
 				faultless(t, r, res)
-				require.LessOrEqual(t, openFiles(t), before, "descriptors left open")
+				require.LessOrEqual(t, roottest.OpenFiles(t), before, "descriptors left open")
 			})
 		})
 	}
@@ -209,14 +210,14 @@ func TestForeignArgumentsOfFiles(t *testing.T) {
 					r.threads[0].records = append(r.threads[0].records, rec)
 				}
 			}
-			before := openFiles(t)
+			before := roottest.OpenFiles(t)
 			res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Bytes: 1 << 18}})
 			if err != nil {
 				require.ErrorIs(t, err, ErrLimit, format.Op(op).String())
 			} else {
 				require.Equal(t, r.Len(1), res.Executed)
 			}
-			require.LessOrEqual(t, openFiles(t), before, format.Op(op).String())
+			require.LessOrEqual(t, roottest.OpenFiles(t), before, format.Op(op).String())
 		}
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // crew is the threads that prepare a fileset. Each is bound by a guard: a
@@ -22,14 +24,14 @@ type crew struct {
 
 // hand is one thread of a crew and what it works with.
 type hand struct {
-	guard  guard
+	guard  sandbox.Guard
 	random *rand.ChaCha8
 	buffer []byte // chunk bytes
 }
 
 // newCrew starts threads with guards like the one given, which bind binds. The
 // crew must be dismissed.
-func newCrew(n int, g guard, bind func(*guard) error) (*crew, error) {
+func newCrew(n int, g sandbox.Guard, bind func(*sandbox.Guard) error) (*crew, error) {
 	// Calls of the guard hold on to their processor slot.
 	c := &crew{jobs: make(chan func(*hand)), hands: n, slots: runtime.GOMAXPROCS(n + 2)}
 	bound := make(chan error)
@@ -94,46 +96,38 @@ func (c *crew) each(ctx context.Context, items []*item, do func(*hand, *item) er
 
 // at makes a call that takes a directory and a name in it.
 func (h *hand) at(path string, call func(dir int64, last uintptr) int64) error {
-	n := newName(path)
-	dir, last := h.guard.parent(&n)
-	if lost(dir) {
+	n := sandbox.NewName(path)
+	dir, last := h.guard.Parent(&n)
+	if sandbox.Lost(dir) {
 		return unix.Errno(-dir)
 	}
-	defer h.guard.leave(dir)
-	return failure(call(dir, last))
+	defer h.guard.Leave(dir)
+	return sandbox.Error(call(dir, last))
 }
 
 // open opens a file, but follows no link to it. The descriptor is to be given
 // to guard.shut.
 func (h *hand) open(path string, flags, mode uintptr) (int64, error) {
-	n := newName(path)
-	fd := h.guard.open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	return fd, failure(fd)
+	n := sandbox.NewName(path)
+	fd := h.guard.Open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	return fd, sandbox.Error(fd)
 }
 
 // stat returns what a name stands for itself, be it a link.
 func (h *hand) stat(path string) (*unix.Statx_t, error) {
 	st := new(unix.Statx_t)
 	return st, h.at(path, func(dir int64, last uintptr) int64 {
-		return h.guard.sys(unix.SYS_STATX, uintptr(dir), last, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(st)), 0)
+		return h.guard.Kernel(unix.SYS_STATX, uintptr(dir), last, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(st)), 0)
 	})
 }
 
 // chmod changes the permissions of what is no symbolic link.
 func (h *hand) chmod(path string, mode uint32) error {
 	err := h.at(path, func(dir int64, last uintptr) int64 {
-		return h.guard.sys.call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))
+		return h.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))
 	})
 	if err != nil {
 		return fmt.Errorf("set the mode of %q: %w", path, err)
-	}
-	return nil
-}
-
-// failure makes an error of a system call's result.
-func failure(got int64) error {
-	if got < 0 {
-		return unix.Errno(-got)
 	}
 	return nil
 }

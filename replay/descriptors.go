@@ -79,7 +79,7 @@ func (w *worker) dup(r *format.Record, exec bool) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	fd := w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
+	fd := w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
 	marks := s.marks() &^ slotExec
 	if exec {
 		marks |= slotExec
@@ -118,20 +118,20 @@ func callFcntl(w *worker, r *format.Record) int64 {
 	case format.FDupfd, format.FDupfdCloexec:
 		return w.dup(r, cmd == format.FDupfdCloexec)
 	case unix.F_GETFD:
-		if got := w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
+		if got := w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFD, 0); got < 0 {
 			return got
 		}
 		return int64(s & slotExec)
 	case format.FSetfd:
 		w.process.files.Load().mark(r.Args[0], r.Args[2]&unix.FD_CLOEXEC != 0)
 		// The real descriptor stays close-on-exec whatever the recorded one.
-		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
+		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
 	case unix.F_GETFL:
-		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
+		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
 	case format.FSetfl:
 		const allowed = format.APPEND | format.NONBLOCK | format.DIRECT | format.NOATIME
 		flags := openFlags(r.Args[2]&allowed) &^ unix.O_CLOEXEC
-		return w.sys.call(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
+		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
 	case format.FGetlk, format.FOfdGetlk:
 		return w.lock(s, unix.F_OFD_GETLK, r)
 	case format.FSetlk, format.FOfdSetlk:

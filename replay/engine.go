@@ -12,6 +12,7 @@ import (
 
 	"pianola/format"
 	"pianola/memfs"
+	"pianola/replay/sandbox"
 )
 
 // engine plays one trace: it is what the workers of it share.
@@ -21,15 +22,15 @@ type engine struct {
 	name   string // of one of several traces
 	trace  format.Trace
 	calls  *[format.NumOps]call
-	root   *root     // nil where the backend needs none
-	files  *memfs.FS // of Memory
-	output Output    // of External
-	guard  guard     // for each thread to copy and enter
+	root   *sandbox.Root // nil where the backend needs none
+	files  *memfs.FS     // of Memory
+	output Output        // of External
+	guard  sandbox.Guard // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
 	texts     []string         // the trace's strings, then the paths of open descriptors
-	names     []name           // the same for the kernel
+	names     []sandbox.Name   // the same for the kernel
 	begins    map[string]int64 // descriptors of directories that paths begin in
 	pool      region           // what writes come from
 	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
@@ -53,7 +54,7 @@ type engine struct {
 func newEngine(s *stage, p Part, o Options) *engine {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
-		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: guard{sys: linux, strict: o.Landlock},
+		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, begins: make(map[string]int64),
 	}
 	switch o.Backend {
@@ -105,12 +106,12 @@ func (e *engine) makeNames() error {
 	for _, d := range e.trace.Header().Descriptors {
 		e.texts = append(e.texts, d.Path)
 	}
-	e.names = make([]name, len(e.texts))
+	e.names = make([]sandbox.Name, len(e.texts))
 	for i, s := range e.texts {
 		if strings.IndexByte(s, 0) >= 0 {
 			return fmt.Errorf("string %d of the trace, %.40q, holds a NUL byte", i, s)
 		}
-		e.names[i] = newName(s)
+		e.names[i] = sandbox.NewName(s)
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 			return err
 		}
 		e.tables = append(e.tables, slots)
-		p.own.Store(newTable(e.guard.sys, slots, e.Limits.descriptorsOf(len(e.processes))))
+		p.own.Store(newTable(e.guard.Kernel, slots, e.Limits.descriptorsOf(len(e.processes))))
 		if err := e.makeSpace(p, share/2); err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		sys: e.guard.sys, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
+		sys: e.guard.Kernel, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
 		differences: make([]Difference, 0, maxDifferences), touchNanos: firstTouch,
 	}
 	if e.Timing == Schedule {
@@ -211,7 +212,7 @@ func (e *engine) makeWaits() error {
 func (e *engine) free() error {
 	e.closeAll()
 	e.closeBegins()
-	e.guard.close()
+	e.guard.Close()
 	e.pool.free()
 	if e.sink >= 0 {
 		_ = unix.Close(e.sink)
@@ -226,10 +227,10 @@ func (e *engine) free() error {
 	case e.output != nil:
 		return e.output.Close()
 	case e.root != nil:
-		return e.root.close()
+		return e.root.Close()
 	case e.files != nil:
 		if e.left != nil {
-			e.left(e.guard.sys)
+			e.left(e.guard.Kernel)
 		}
 		return e.files.Close()
 	}
@@ -276,7 +277,7 @@ func (e *engine) closeAll() {
 // openDescriptors opens what recorded processes had open at the start: one of
 // them, whose thread this is, or nil for all that have no table to themselves.
 // The calling thread is bound by the guard.
-func (e *engine) openDescriptors(g *guard, only *process) error {
+func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	first := len(e.trace.Strings())
 	opened := make(map[format.Descriptor]slot) // by all but the number
 	for i, d := range e.trace.Header().Descriptors {
@@ -295,12 +296,12 @@ func (e *engine) openDescriptors(g *guard, only *process) error {
 		place, fd := d, int64(0)
 		place.FD = 0
 		if twin, ok := opened[place]; ok {
-			fd = g.sys.call(unix.SYS_FCNTL, twin.real(), unix.F_DUPFD_CLOEXEC, 0)
+			fd = g.Kernel.Call(unix.SYS_FCNTL, twin.real(), unix.F_DUPFD_CLOEXEC, 0)
 		} else {
-			fd = g.open(&e.names[first+i], openFlags(d.Flags&^(format.CREAT|format.EXCL|format.TRUNC)), 0)
+			fd = g.Open(&e.names[first+i], openFlags(d.Flags&^(format.CREAT|format.EXCL|format.TRUNC)), 0)
 		}
 		if fd >= 0 && d.Offset > 0 {
-			g.sys.call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
+			g.Kernel.Call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
 		}
 		if fd < 0 {
 			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))

@@ -34,7 +34,7 @@ func (h *hand) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
 		binary.NativeEndian.PutUint64(b[8:], uint64(math.MaxInt64-end))
 		binary.NativeEndian.PutUint32(b[16:], fiemapSync)
 		binary.NativeEndian.PutUint32(b[24:], fiemapExtents)
-		if h.guard.sys.call(unix.SYS_IOCTL, uintptr(fd), fsIocFiemap, uintptr(unsafe.Pointer(&b[0]))) < 0 {
+		if h.guard.Kernel.Call(unix.SYS_IOCTL, uintptr(fd), fsIocFiemap, uintptr(unsafe.Pointer(&b[0]))) < 0 {
 			if end = int64(st.Blocks) * 512; end >= int64(st.Size) {
 				whole = int64(st.Size)
 			}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 // roll is a compiled trace in memory.
@@ -122,30 +122,19 @@ func (t *roll) wait(thread, other int32, event int64) {
 
 func (t *roll) file(f format.File) { t.header.Files = append(t.header.Files, f) }
 
-// bindings are the two ways to keep a thread in its root.
-var bindings = []struct {
-	name string
-	bind func(*guard) error
-}{
-	{"jail", func(g *guard) error { return g.enter(true) }},
-	{"openat2", func(g *guard) error { return g.enter(false) }},
+// eachBinding runs a test in both ways to keep a thread in its root.
+func eachBinding(t *testing.T, test func(t *testing.T, bind func(*sandbox.Guard) error)) {
+	roottest.EachBinding(t, func(t *testing.T, jail bool) {
+		test(t, func(g *sandbox.Guard) error { return g.Enter(jail) })
+	})
 }
 
-// eachBinding runs a test in both ways, as far as the rights reach.
-func eachBinding(t *testing.T, test func(t *testing.T, bind func(*guard) error)) {
-	for _, b := range bindings {
-		t.Run(b.name, func(t *testing.T) {
-			if b.name == "jail" && os.Geteuid() != 0 {
-				t.Skip("needs CAP_SYS_CHROOT and CAP_SYS_ADMIN")
-			}
-			test(t, b.bind)
-		})
-	}
-}
+// byOpenat2 is the way that takes no rights.
+func byOpenat2(g *sandbox.Guard) error { return g.Enter(false) }
 
 // play replays as fast as possible in a new root, wants no error, and returns
 // the root, which is kept, and the result.
-func play(t *testing.T, r *roll, bind func(*guard) error) (string, *Result) {
+func play(t *testing.T, r *roll, bind func(*sandbox.Guard) error) (string, *Result) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "root")
 	res, err := run(context.Background(), r, Options{Root: dir, Timing: AFAP, Keep: true}, bind)
@@ -180,19 +169,4 @@ func readAll(t *testing.T, r format.Reader) (all []format.Event) {
 		}
 		require.NoError(t, err)
 	}
-}
-
-// openFiles counts the descriptors of this process.
-func openFiles(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	n := 0
-	for _, e := range entries {
-		// The Go runtime makes epoll and pid descriptors when it likes.
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && !strings.HasPrefix(to, "anon_inode:") {
-			n++
-		}
-	}
-	return n
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // slot is what a recorded descriptor stands for: the real descriptor plus one,
@@ -47,7 +48,7 @@ func (s slot) marks() slot   { return s & (slotExec | slotWrite) }
 // use it concurrently; what the recording did not order, it leaves to chance,
 // as the kernel does.
 type table struct {
-	sys   kernel
+	sys   sandbox.Kernel
 	slots []atomic.Int64
 	high  atomic.Int64 // above every descriptor that was ever in use
 	users atomic.Int32 // processes that share it (CLONE_FILES)
@@ -77,7 +78,7 @@ func (l *Limits) descriptorsOf(processes int) int64 {
 }
 
 // newTable uses a region, which is zero, for the slots.
-func newTable(sys kernel, m region, length int64) *table {
+func newTable(sys sandbox.Kernel, m region, length int64) *table {
 	t := &table{sys: sys, slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
 	t.users.Store(1)
 	return t
@@ -163,11 +164,11 @@ func (t *table) take(fd int64) slot {
 }
 
 // close closes what a slot stood for, if anything.
-func (s slot) close(sys kernel) int64 {
+func (s slot) close(sys sandbox.Kernel) int64 {
 	if s == 0 {
 		return -int64(unix.EBADF)
 	}
-	return sys.call(unix.SYS_CLOSE, s.real(), 0, 0)
+	return sys.Call(unix.SYS_CLOSE, s.real(), 0, 0)
 }
 
 // copyTo fills another table with duplicates, as fork does.
@@ -177,7 +178,7 @@ func (t *table) copyTo(child *table) {
 		if s == 0 {
 			continue
 		}
-		if real := t.sys.call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
+		if real := t.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0); real >= 0 {
 			child.set(fd, newSlot(real, s.name(), s.marks()))
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 func TestSlot(t *testing.T) {
@@ -67,10 +69,10 @@ func TestFork(t *testing.T) {
 			r.add(1, format.OpWait4, int64(child), -1, 0, 0, 0)
 			r.add(1, format.OpFstat, test.childsOpened, 8, 0)
 			r.add(1, format.OpExitGroup, format.NoResult, 0)
-			before := openFiles(t)
-			_, res := play(t, r, bindings[1].bind)
+			before := roottest.OpenFiles(t)
+			_, res := play(t, r, byOpenat2)
 			faultless(t, r, res)
-			require.LessOrEqual(t, openFiles(t), before)
+			require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		})
 	}
 }
@@ -91,7 +93,7 @@ func TestExecUnshares(t *testing.T) {
 	r.wait(1, child, exec+3)
 	r.add(1, format.OpFstat, 0, 3, 0)
 	r.add(1, format.OpFstat, 0, 4, 0)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 }
 
@@ -137,10 +139,10 @@ func TestUnshare(t *testing.T) {
 		last = r.add(rest, format.OpFstat, 0, 3, 0)
 		r.wait(who, rest, last)
 		r.add(who, format.OpFstat, 0, 4, 0)
-		before := openFiles(t)
-		_, res := play(t, r, bindings[1].bind)
+		before := roottest.OpenFiles(t)
+		_, res := play(t, r, byOpenat2)
 		faultless(t, r, res)
-		require.LessOrEqual(t, openFiles(t), before)
+		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 	}
 }
 
@@ -154,7 +156,7 @@ func TestFalseClones(t *testing.T) {
 		r.add(2, format.OpClone, ret, 0)
 	}
 	r.add(child, format.OpMkdir, 0, "once", 0o700)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 }
 
@@ -189,7 +191,7 @@ func TestLateClose(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	files := newTable(linux, m, 16)
+	files := newTable(sandbox.Linux, m, 16)
 	open := func() slot {
 		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		require.NoError(t, err)
@@ -204,7 +206,7 @@ func TestLateClose(t *testing.T) {
 	require.True(t, files.set(7, second))
 	require.Equal(t, second, files.get(7))
 	require.Equal(t, first, files.take(7))
-	require.Zero(t, first.close(linux))
+	require.Zero(t, first.close(sandbox.Linux))
 	require.Equal(t, second, files.get(7))
 	require.True(t, isOpen(second))
 	require.True(t, files.replace(7, third), "dup2 closes what it replaces")
@@ -224,7 +226,7 @@ func TestExitTakesNoTime(t *testing.T) {
 		r.add(1, format.OpOpen, int64(3+fd), "f", format.RDONLY)
 	}
 	r.add(1, format.OpExitGroup, format.NoResult, 0)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 	events := make([]format.Event, 200)
 	n, err := res.Events().Read(events)

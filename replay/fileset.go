@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // item is a name below the root that must exist before a replay.
@@ -50,7 +51,7 @@ func newFileset(files []format.File, fillers map[string]int64) (*fileset, error)
 	root := &item{File: &format.File{Path: ".", Type: format.TypeDir}, path: "."}
 	s := &fileset{dirs: [][]*item{{root}}, names: map[string]*item{".": root}}
 	add := func(it *item) error {
-		if s.names[it.path] != nil || it.path == marker {
+		if s.names[it.path] != nil || it.path == sandbox.Marker {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, unix.EEXIST)
 		}
 		s.names[it.path] = it

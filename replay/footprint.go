@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // An application's memory takes from what the kernel has for the page cache. So
@@ -143,7 +145,7 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 		flags |= unix.MAP_POPULATE
 	}
 	if addr, size := p.space.inKernel(from, to); size > 0 {
-		if got := linux(unix.SYS_MMAP, addr, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0); got < 0 {
+		if got := sandbox.Linux(unix.SYS_MMAP, addr, size, unix.PROT_READ|unix.PROT_WRITE, flags, ^uintptr(0), 0); got < 0 {
 			w.failf("event %d of thread %d: map %d bytes: %w", w.event, w.number, size, unix.Errno(-got))
 			return got
 		}

@@ -255,7 +255,7 @@ func TestMemoryNotPlayed(t *testing.T) {
 	r := newRoll(1)
 	r.add(1, format.OpMmap, pageSize, 0, 1<<20, own, 0x22|format.MapPopulate, -1, 0)
 	r.add(1, format.OpMunmap, -22, pageSize, 1<<20)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 	require.Zero(t, res.MemoryBytes)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/roottest"
 )
 
 // fuzzStrings are what fuzzed records name; the last is a link's target, too.
@@ -46,15 +47,15 @@ func FuzzRun(f *testing.F) {
 			p.records = append(p.records, rec)
 			data = data[8:]
 		}
-		before := openFiles(t)
+		before := roottest.OpenFiles(t)
 		root := filepath.Join(base, "root")
-		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Memory: true, Limits: Limits{Bytes: 1 << 20}}, bindings[1].bind)
+		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Memory: true, Limits: Limits{Bytes: 1 << 20}}, byOpenat2)
 		if err == nil {
 			require.False(t, res.Interrupted)
 		} else if !errors.Is(err, ErrLimit) {
 			require.Regexp(t, "can't be replayed|makes a process that shares descriptors", err.Error())
 		}
-		require.LessOrEqual(t, openFiles(t), before)
+		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		got, err := os.ReadFile(secret)
 		require.NoError(t, err)
 		require.Equal(t, "canary", string(got))

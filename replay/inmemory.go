@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/memfs"
+	"pianola/replay/sandbox"
 )
 
 // openMemory lets a file system in memory answer the calls, whose root is
@@ -24,13 +25,13 @@ func (e *engine) openMemory() error {
 	if e.files, err = memfs.New(available / 4 * 3 / int64(e.parts)); err != nil {
 		return err
 	}
-	e.guard.sys = e.files.Call
-	e.guard.memory = true
-	root := cString("/")
-	fd := e.guard.sys(unix.SYS_OPENAT, cwd, pointer(root), unix.O_RDONLY|unix.O_DIRECTORY, 0, 0, 0)
-	e.guard.root = uintptr(fd)
+	e.guard.Kernel = e.files.Call
+	e.guard.Alone = true
+	root := sandbox.CString("/")
+	fd := e.guard.Kernel(unix.SYS_OPENAT, sandbox.CWD, sandbox.Pointer(root), unix.O_RDONLY|unix.O_DIRECTORY, 0, 0, 0)
+	e.guard.Root = uintptr(fd)
 	e.Cache = CacheAsIs // all of it is in memory
-	return failure(fd)
+	return sandbox.Error(fd)
 }
 
 // ahead is how much memory is made ready for what a trace writes.

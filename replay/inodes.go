@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // The calls that change what an inode says of its file, and those that ask
@@ -41,8 +42,12 @@ func (w *worker) file(arg int64, h how) file {
 	if n == nil {
 		return file{opened: errFault}
 	}
-	f := w.guard.whole(n, h)
-	if !lost(f.opened) && !w.guard.jailed && !w.guard.proc {
+	f := file{how: noFollow}
+	var follows bool
+	if f.opened, f.arg, follows = w.guard.Whole(n, h == follow); follows {
+		f.how = follow
+	}
+	if !sandbox.Lost(f.opened) && w.guard.LacksProc() {
 		w.failf("event %d of thread %d names a file in a way that takes /proc where a thread has no root directory of its own: mount it, or replay as root", w.event, w.number)
 	}
 	return f
@@ -50,20 +55,20 @@ func (w *worker) file(arg int64, h how) file {
 
 func callChmod(w *worker, r *format.Record) int64 {
 	f := w.file(r.Args[0], follow)
-	if lost(f.opened) {
+	if sandbox.Lost(f.opened) {
 		return f.opened
 	}
 	var got int64
 	if f.opened >= 0 {
-		got = w.sys.call(unix.SYS_FSTAT, uintptr(f.opened), w.statPointer(), 0)
+		got = w.sys.Call(unix.SYS_FSTAT, uintptr(f.opened), w.statPointer(), 0)
 	} else {
-		got = w.sys(sysStat, cwd, f.arg, w.statPointer(), 0, 0, 0)
+		got = w.sys(sysStat, sandbox.CWD, f.arg, w.statPointer(), 0, 0, 0)
 	}
-	if got == 0 && !w.guard.isRoot(&w.stat) {
-		got = w.sys.call(unix.SYS_FCHMODAT, cwd, f.arg, uintptr(r.Args[1])&modeMask)
-		w.guard.keepMode()
+	if got == 0 && !w.guard.IsRoot(&w.stat) {
+		got = w.sys.Call(unix.SYS_FCHMODAT, sandbox.CWD, f.arg, uintptr(r.Args[1])&sandbox.ModeMask)
+		w.guard.KeepMode()
 	}
-	w.guard.leave(f.opened)
+	w.guard.Leave(f.opened)
 	return got
 }
 
@@ -73,11 +78,11 @@ func callFchmod(w *worker, r *format.Record) int64 {
 		return errBadFD
 	}
 	if s.marks()&slotWrite == 0 {
-		if got := w.sys.call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.isRoot(&w.stat) {
+		if got := w.sys.Call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.IsRoot(&w.stat) {
 			return got
 		}
 	}
-	return w.sys.call(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&modeMask, 0)
+	return w.sys.Call(unix.SYS_FCHMOD, s.real(), uintptr(r.Args[1])&sandbox.ModeMask, 0)
 }
 
 func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat)) }
@@ -101,12 +106,12 @@ func callChown(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	fd, last, flags := w.guard.target(n)
-	if lost(fd) {
+	fd, last, flags := w.guard.Target(n)
+	if sandbox.Lost(fd) {
 		return fd
 	}
 	got := w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)
-	w.guard.leave(fd)
+	w.guard.Leave(fd)
 	return owned(r, got)
 }
 
@@ -119,7 +124,7 @@ func callFchown(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	return owned(r, w.sys.call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
+	return owned(r, w.sys.Call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
 }
 
 // callUtimens sets both times to now; those of the recording are long past.
@@ -131,12 +136,12 @@ func callUtimens(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	fd, last, flags := w.guard.target(n)
-	if lost(fd) {
+	fd, last, flags := w.guard.Target(n)
+	if sandbox.Lost(fd) {
 		return fd
 	}
 	got := w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
-	w.guard.leave(fd)
+	w.guard.Leave(fd)
 	return got
 }
 
@@ -162,7 +167,7 @@ func callMknod(w *worker, r *format.Record) int64 {
 	case unix.S_IFIFO, unix.S_IFSOCK:
 		kind = unix.S_IFREG
 	}
-	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&modeMask), 0, 0))
+	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask), 0, 0))
 }
 
 // callBind makes the name that a socket was bound to, of an empty file as mknod
@@ -182,14 +187,14 @@ func callStatfs(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	if w.guard.jailed {
-		return w.sys.call(unix.SYS_STATFS, pointer(n.full), w.scratchPointer(), 0)
+	if w.guard.Jailed() {
+		return w.sys.Call(unix.SYS_STATFS, n.Full(), w.scratchPointer(), 0)
 	}
-	fd, _, _ := w.guard.target(n)
-	if lost(fd) {
+	fd, _, _ := w.guard.Target(n)
+	if sandbox.Lost(fd) {
 		return fd
 	}
-	got := w.sys.call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
-	w.guard.leave(fd)
+	got := w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
+	w.guard.Leave(fd)
 	return got
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 func TestInodes(t *testing.T) {
@@ -141,14 +142,21 @@ func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 	m, err := newRegion(pageSize)
 	require.NoError(t, err)
 	defer m.free()
+	dir, err := os.Open(t.TempDir())
+	require.NoError(t, err)
+	defer dir.Close()
+	g := sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}
+	require.NoError(t, sandbox.OnThread(func() error { return g.Enter(false) }))
+	defer g.Close()
 	var made []uintptr
-	ask := kernel(func(nr, a, b, c, d, e, f uintptr) int64 {
+	ask := sandbox.Kernel(func(nr, a, b, c, d, e, f uintptr) int64 {
 		made = append(made, nr)
 		return 9
 	})
+	g.Kernel = ask
 	p := &process{}
 	p.files.Store(newTable(ask, m, 16))
-	w := &worker{sys: ask, process: p, e: &engine{names: []name{newName("f")}}, guard: guard{sys: ask, ino: 1}}
+	w := &worker{sys: ask, process: p, e: &engine{names: []sandbox.Name{sandbox.NewName("f")}}, guard: g}
 	open := func(fd, flags int64) {
 		require.Equal(t, fd, w.opened(&format.Record{Op: format.OpOpen, Ret: fd}, 9, 0, openMarks(flags)))
 	}

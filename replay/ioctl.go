@@ -63,7 +63,7 @@ func callIoctl(w *worker, r *format.Record) int64 {
 // ioctl makes a call with the worker's scratch memory, in which every struct
 // of the requests has room.
 func (w *worker) ioctl(s slot, request int64) int64 {
-	return w.sys.call(unix.SYS_IOCTL, s.real(), uintptr(request), w.scratchPointer())
+	return w.sys.Call(unix.SYS_IOCTL, s.real(), uintptr(request), w.scratchPointer())
 }
 
 // fiemap asks for the extents of a whole file, or for as many as have room.
@@ -85,7 +85,7 @@ func (w *worker) clone(s slot, r *format.Record) int64 {
 	}
 	from, size, to := r.Args[3], r.Args[4], r.Args[5]
 	if r.Args[1] == unix.FICLONE {
-		return w.sys.call(unix.SYS_IOCTL, s.real(), unix.FICLONE, other.real())
+		return w.sys.Call(unix.SYS_IOCTL, s.real(), unix.FICLONE, other.real())
 	}
 	if from < 0 || size < 0 || to < 0 || to+size < 0 {
 		return errInvalid

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // Requests have the results that they have outside of a replay, on whatever
@@ -38,7 +39,7 @@ func TestIoctl(t *testing.T) {
 	read := func(request uintptr) int {
 		var b [pageSize]byte
 		b[8] = 1
-		return int(kernel(linux).call(unix.SYS_IOCTL, uintptr(fds[0]), request, uintptr(unsafe.Pointer(&b))))
+		return int(sandbox.Kernel(sandbox.Linux).Call(unix.SYS_IOCTL, uintptr(fds[0]), request, uintptr(unsafe.Pointer(&b))))
 	}
 	results(t, []resultTest{
 		{"clone", []step{

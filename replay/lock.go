@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // lock is for pinned workers, which must not wait in Go, and for what is done at
@@ -12,7 +14,7 @@ type lock struct{ taken atomic.Bool }
 
 func (l *lock) take() {
 	for !l.taken.CompareAndSwap(false, true) {
-		linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0)
+		sandbox.Linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0)
 	}
 }
 

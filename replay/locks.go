@@ -16,7 +16,7 @@ func (w *worker) lock(s slot, cmd uintptr, r *format.Record) int64 {
 		return errInvalid
 	}
 	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: unix.SEEK_SET, Start: r.Args[4], Len: r.Args[5]}
-	return w.sys.call(unix.SYS_FCNTL, s.real(), cmd, uintptr(unsafe.Pointer(&w.flock)))
+	return w.sys.Call(unix.SYS_FCNTL, s.real(), cmd, uintptr(unsafe.Pointer(&w.flock)))
 }
 
 // callFlock plays flock, whose locks are those of open file descriptions by
@@ -41,7 +41,7 @@ func callFlock(w *worker, r *format.Record) int64 {
 // tryLock makes the call of a record that asks for a lock, without waiting.
 func (w *worker) tryLock(s slot, r *format.Record) int64 {
 	if r.Op == format.OpFlock {
-		return w.sys.call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
+		return w.sys.Call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
 	}
 	return w.lock(s, unix.F_OFD_SETLK, r)
 }

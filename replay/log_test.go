@@ -84,7 +84,7 @@ func TestEvents(t *testing.T) {
 	r.add(1, format.OpRename, 0, "f", "")
 	r.add(1, format.OpStat, 0, -1, 4096)
 	r.add(1, format.OpExit, format.NoResult, 3)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	log := res.Events()
 	all := readAll(t, log)
 	require.Len(t, all, 4)

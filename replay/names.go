@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // Names that events make count as files, and those that they remove count no
@@ -41,7 +43,7 @@ func (w *worker) recount() {
 	before := e.unmade.Load()
 	if before < 0 {
 		c.worker, c.left = w, e.Limits.Files
-		c.visit(w.guard.root, dot, 0)
+		c.visit(w.guard.Root, dot, 0)
 		e.unmade.Add(c.left - before)
 	}
 	c.Unlock()
@@ -63,13 +65,13 @@ type census struct {
 	buffers [maxCensus][]byte
 }
 
-var dot = cString(".")
+var dot = sandbox.CString(".")
 
 // visit counts what stands in a directory, and below it. What it can't look into
 // holds too many.
 func (c *census) visit(at uintptr, name *byte, depth int) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	fd := c.sys(unix.SYS_OPENAT, at, pointer(name), flags, 0, 0, 0)
+	fd := c.sys(unix.SYS_OPENAT, at, sandbox.Pointer(name), flags, 0, 0, 0)
 	switch {
 	case fd == -int64(unix.ENOENT) || fd == -int64(unix.ENOTDIR) || fd == -int64(unix.ELOOP):
 		return // something else by now
@@ -79,13 +81,13 @@ func (c *census) visit(at uintptr, name *byte, depth int) {
 	if fd < 0 {
 		return
 	}
-	defer c.sys.call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	defer c.sys.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 	if depth < maxCensus && c.buffers[depth] == nil {
 		c.buffers[depth] = make([]byte, pageSize)
 	}
 	for c.left >= 0 && !c.e.stopped.Load() {
 		b := c.buffers[depth]
-		n := c.sys.call(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		n := c.sys.Call(unix.SYS_GETDENTS64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		if n <= 0 {
 			return
 		}
@@ -100,7 +102,7 @@ func (c *census) visit(at uintptr, name *byte, depth int) {
 func (c *census) entry(dir uintptr, b []byte, depth int) {
 	name := b[19:]
 	name = name[:bytes.IndexByte(name, 0)]
-	if string(name) == "." || string(name) == ".." || depth == 0 && string(name) == marker {
+	if string(name) == "." || string(name) == ".." || depth == 0 && string(name) == sandbox.Marker {
 		return
 	}
 	c.left--

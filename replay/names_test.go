@@ -3,12 +3,15 @@ package replay
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 // No more files are there than may be, however they are made, and those of the
@@ -76,21 +79,25 @@ func TestFilesComeAndGo(t *testing.T) {
 
 // What lies too deep to be counted, or is closed to who counts, is too much.
 func TestCensusEnds(t *testing.T) {
-	r := newRoot(t)
-	bury(t, r.path+"/d", maxCensus/2)
+	path := filepath.Join(t.TempDir(), "root")
+	r, err := sandbox.OpenRoot(path, nil)
+	require.NoError(t, err)
+	require.NoError(t, r.Mark("x"))
+	defer func() { require.NoError(t, r.Close()) }()
+	roottest.Bury(t, path+"/d", maxCensus/2)
 	e := &engine{stage: &stage{}}
-	w := &worker{e: e, sys: linux}
+	w := &worker{e: e, sys: sandbox.Linux}
 	left := func(limit int64) int64 {
 		c := &census{worker: w, left: limit}
-		c.visit(r.dir.Fd(), dot, 0)
+		c.visit(r.FD(), dot, 0)
 		return c.left
 	}
 	require.Zero(t, left(maxCensus))
 	require.Negative(t, left(maxCensus-1))
-	bury(t, r.path+"/e", maxCensus+1)
+	roottest.Bury(t, path+"/e", maxCensus+1)
 	require.Negative(t, left(1<<40))
-	require.NoError(t, r.remove("e"))
-	require.NoError(t, os.Symlink(".", r.path+"/l"))
+	require.NoError(t, r.Remove("e"))
+	require.NoError(t, os.Symlink(".", path+"/l"))
 	require.EqualValues(t, 1, left(maxCensus+2))
 	e.stopped.Store(true)
 	require.EqualValues(t, 10, left(10))

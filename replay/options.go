@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"pianola/replay/sandbox"
 )
 
 // Timing says when an event is due.
@@ -110,7 +112,7 @@ type Options struct {
 	// called often, and from one goroutine at a time.
 	Progress func(Progress)
 
-	left func(kernel) // told what files in memory are left in, before they go
+	left func(sandbox.Kernel) // told what files in memory are left in, before they go
 }
 
 // Limits bound what a trace may use, for it can come from a stranger. They are

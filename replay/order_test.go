@@ -82,7 +82,7 @@ func TestEdgesOfManyThreads(t *testing.T) {
 				}
 			}
 		}
-		_, res := play(t, r, bindings[1].bind)
+		_, res := play(t, r, byOpenat2)
 		faultless(t, r, res)
 		require.Positive(t, res.OrderWait)
 	}
@@ -137,7 +137,7 @@ func TestEndedThreadFreesOthers(t *testing.T) {
 	child := r.born(2, 1)
 	r.add(1, format.OpMkdir, 0, "a", 0o700)
 	r.add(child, format.OpFstat, -int64(unix.EBADF), 0, 0)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	faultless(t, r, res)
 }
 

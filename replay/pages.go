@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // A read into memory that was never touched pays for the pages as well, about
@@ -95,7 +96,7 @@ func (w *worker) readyPages(r *format.Record) {
 		if !any {
 			return
 		}
-		linux(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED, 0, 0, 0)
+		sandbox.Linux(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&pages[0])), uintptr(len(pages)), unix.MADV_DONTNEED, 0, 0, 0)
 	case added == 0:
 		return
 	default:

@@ -4,18 +4,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // The calls that name files by path. A compiled trace has no directory
 // descriptors any more, so those of the *at rows are not looked at.
 
-const (
-	// Modes lose the bits that lend an owner's rights: the files are not the
-	// application's.
-	modeMask = 0o1777
-
-	statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
-)
+const statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
 
 // sysStat is the number of newfstatat, which has another name on arm64.
 var sysStat = uintptr(format.OpNewfstatat.Info().Sys[format.HostArch])
@@ -45,7 +40,7 @@ func openFlags(canon int64) uintptr {
 }
 
 // path returns the name that an argument stands for, nil for a NULL pointer.
-func (w *worker) path(arg int64) *name {
+func (w *worker) path(arg int64) *sandbox.Name {
 	if uint64(arg) >= uint64(len(w.e.names)) {
 		return nil
 	}
@@ -57,7 +52,7 @@ func callOpen(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	fd := w.guard.open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&modeMask)
+	fd := w.guard.Open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&sandbox.ModeMask)
 	if r.Args[1]&format.CREAT != 0 {
 		w.made(fd)
 	}
@@ -71,12 +66,12 @@ func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	if n == nil {
 		return errFault
 	}
-	dir, last := w.guard.parent(n)
-	if lost(dir) {
+	dir, last := w.guard.Parent(n)
+	if sandbox.Lost(dir) {
 		return dir
 	}
 	got := w.sys(nr, uintptr(dir), last, a, b, c, 0)
-	w.guard.leave(dir)
+	w.guard.Leave(dir)
 	return got
 }
 
@@ -86,20 +81,20 @@ func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
 	if n == nil {
 		return errFault
 	}
-	dir, last := w.guard.parent(n)
-	if lost(dir) {
+	dir, last := w.guard.Parent(n)
+	if sandbox.Lost(dir) {
 		return dir
 	}
-	defer w.guard.leave(dir)
+	defer w.guard.Leave(dir)
 	m := w.path(to)
 	if m == nil {
 		return errFault
 	}
-	dir2, last2 := w.guard.parent(m)
-	if lost(dir2) {
+	dir2, last2 := w.guard.Parent(m)
+	if sandbox.Lost(dir2) {
 		return dir2
 	}
-	defer w.guard.leave(dir2)
+	defer w.guard.Leave(dir2)
 	return w.sys(nr, uintptr(dir), last, uintptr(dir2), last2, flags, 0)
 }
 
@@ -108,12 +103,12 @@ func callStat(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	fd, last, flags := w.guard.target(n)
-	if lost(fd) {
+	fd, last, flags := w.guard.Target(n)
+	if sandbox.Lost(fd) {
 		return fd
 	}
 	got := w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0)
-	w.guard.leave(fd)
+	w.guard.Leave(fd)
 	return got
 }
 
@@ -130,15 +125,15 @@ func callStatx(w *worker, r *format.Record) int64 {
 	var last, extra uintptr
 	flags := uintptr(r.Args[2]) & statxFlags
 	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		dir, last = w.guard.parent(n)
+		dir, last = w.guard.Parent(n)
 	} else {
-		dir, last, extra = w.guard.target(n)
+		dir, last, extra = w.guard.Target(n)
 	}
-	if lost(dir) {
+	if sandbox.Lost(dir) {
 		return dir
 	}
 	got := w.sys(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0)
-	w.guard.leave(dir)
+	w.guard.Leave(dir)
 	return got
 }
 
@@ -147,17 +142,17 @@ func callAccess(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	fd, last, flags := w.guard.target(n)
-	if lost(fd) {
+	fd, last, flags := w.guard.Target(n)
+	if sandbox.Lost(fd) {
 		return fd
 	}
 	var got int64
 	if flags == 0 {
-		got = w.sys.call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
+		got = w.sys.Call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
 	} else {
 		got = w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0)
 	}
-	w.guard.leave(fd)
+	w.guard.Leave(fd)
 	return got
 }
 
@@ -169,20 +164,20 @@ func callTruncate(w *worker, r *format.Record) int64 {
 	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
-	if w.guard.jailed {
-		return w.sys.call(unix.SYS_TRUNCATE, pointer(n.full), uintptr(r.Args[1]), 0)
+	if w.guard.Jailed() {
+		return w.sys.Call(unix.SYS_TRUNCATE, n.Full(), uintptr(r.Args[1]), 0)
 	}
-	fd := w.guard.open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	fd := w.guard.Open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if fd < 0 {
 		return fd
 	}
-	got := w.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
-	w.guard.shut(fd)
+	got := w.sys.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
+	w.guard.Shut(fd)
 	return got
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.made(w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&modeMask, 0, 0))
+	return w.made(w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0))
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
@@ -215,12 +210,12 @@ func callSymlink(w *worker, r *format.Record) int64 {
 	if target == nil || n == nil {
 		return errFault
 	}
-	dir, last := w.guard.parent(n)
-	if lost(dir) {
+	dir, last := w.guard.Parent(n)
+	if sandbox.Lost(dir) {
 		return dir
 	}
-	got := w.sys.call(unix.SYS_SYMLINKAT, pointer(target.full), uintptr(dir), last)
-	w.guard.leave(dir)
+	got := w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)
+	w.guard.Leave(dir)
 	return w.made(got)
 }
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // Prepare says what is done about the fileset before a replay.
@@ -59,7 +60,7 @@ type preparation struct {
 	cache           Cache
 	compressibility int // of what files hold, in per cent
 	pool            region
-	root            *root
+	root            *sandbox.Root
 	set             *fileset
 	crew            *crew
 	claimed         sync.Map // inodes of more than one name that are a file of the fileset
@@ -76,17 +77,17 @@ func hands() int { return min(max(4, 2*runtime.NumCPU()), 32) }
 
 // prepare brings about what must exist before the first event, and opens the
 // descriptors that are open then.
-func (e *engine) prepare(ctx context.Context, r *root, want *wanted, bind func(*guard) error) (Prepared, error) {
+func (e *engine) prepare(ctx context.Context, want *wanted, bind func(*sandbox.Guard) error) (Prepared, error) {
 	begin := time.Now()
 	set, err := newFileset(e.trace.Header().Files, want.fillers)
 	if err != nil {
 		return Prepared{}, err
 	}
 	p := &preparation{
-		mode: e.Prepare, cache: e.Cache, compressibility: e.Compressibility, pool: e.pool, root: r, set: set, progress: e.Progress,
+		mode: e.Prepare, cache: e.Cache, compressibility: e.Compressibility, pool: e.pool, root: e.root, set: set, progress: e.Progress,
 	}
 	// All guards are copies of one that is bound: its rules are made once.
-	if err := onThread(func() error { return bind(&e.guard) }); err != nil {
+	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
 		return Prepared{}, err
 	}
 	if p.crew, err = newCrew(hands(), e.guard, bind); err != nil {
@@ -97,7 +98,7 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, bind func(*
 		return Prepared{}, err
 	}
 	// One thread, to be thrown away, opens for the workers.
-	err = onThread(func() error {
+	err = sandbox.OnThread(func() error {
 		if err := bind(&e.guard); err != nil || e.Prepare == PrepareOnly {
 			return err
 		}
@@ -108,13 +109,34 @@ func (e *engine) prepare(ctx context.Context, r *root, want *wanted, bind func(*
 	return p.done, err
 }
 
+// claim brings a root to where a fileset can be prepared in it: what an earlier
+// replay has left is removed unless some of it can be used.
+func claim(r *sandbox.Root, how Prepare, compressibility int) error {
+	// It can only if it is as compressible as what would be written: the marker
+	// says how much it is.
+	mark := fmt.Sprintf("compressibility %d\n", compressibility)
+	if !r.Fresh() {
+		switch same := r.Marked(mark); {
+		case same && how != PrepareAlways:
+			return nil
+		case how == PrepareNever:
+			mark = "compressibility mixed\n" // as soon as something is written
+		default:
+			if err := r.Empty(); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Mark(mark)
+}
+
 func (p *preparation) run(ctx context.Context) error {
 	if p.mode == PrepareNever {
 		if err := p.look(ctx); err != nil {
 			return err
 		}
 	} else {
-		if !p.root.fresh {
+		if p.root != nil && !p.root.Fresh() {
 			if err := p.restore(ctx); err != nil {
 				return err
 			}
@@ -150,7 +172,7 @@ func (p *preparation) one(ctx context.Context, do func(*hand, *item) error) erro
 }
 
 func syncAll(h *hand, _ *item) error {
-	if err := failure(h.guard.sys.call(unix.SYS_SYNCFS, h.guard.root, 0, 0)); err != nil {
+	if err := sandbox.Error(h.guard.Kernel.Call(unix.SYS_SYNCFS, h.guard.Root, 0, 0)); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	return nil
@@ -161,7 +183,7 @@ func syncAll(h *hand, _ *item) error {
 func (p *preparation) fits(h *hand, _ *item) error {
 	// In the buffer, for a backend within Go can't write to this stack.
 	s := (*unix.Statfs_t)(unsafe.Pointer(&h.buffer[0]))
-	if err := failure(h.guard.sys.call(unix.SYS_FSTATFS, h.guard.root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
+	if err := sandbox.Error(h.guard.Kernel.Call(unix.SYS_FSTATFS, h.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
 		return fmt.Errorf("find out how much space is free: %w", err)
 	}
 	block := max(s.Frsize, 1)
@@ -244,7 +266,7 @@ func (p *preparation) remove(path string) error {
 	p.mu.Lock()
 	p.done.Removed++
 	p.mu.Unlock()
-	return p.root.remove(path)
+	return p.root.Remove(path)
 }
 
 // made notes that an item exists.

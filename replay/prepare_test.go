@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 func TestPrepare(t *testing.T) {
@@ -306,11 +307,11 @@ func TestRoot(t *testing.T) {
 	require.NoError(t, os.Mkdir(foreign, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, "precious"), nil, 0o644))
 	_, err = Run(t.Context(), r, Options{Root: foreign})
-	require.ErrorIs(t, err, ErrRoot)
+	require.ErrorIs(t, err, sandbox.ErrRoot)
 	require.FileExists(t, filepath.Join(foreign, "precious"))
-	require.NoError(t, os.Symlink("precious", filepath.Join(foreign, marker)))
+	require.NoError(t, os.Symlink("precious", filepath.Join(foreign, sandbox.Marker)))
 	_, err = Run(t.Context(), r, Options{Root: foreign})
-	require.ErrorIs(t, err, ErrRoot)
+	require.ErrorIs(t, err, sandbox.ErrRoot)
 	_, err = Run(t.Context(), r, Options{Root: filepath.Join(foreign, "precious")})
 	require.ErrorIs(t, err, unix.ENOTDIR)
 
@@ -320,7 +321,7 @@ func TestRoot(t *testing.T) {
 	defer lock.Close()
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	_, err = Run(t.Context(), r, Options{Root: dir})
-	require.ErrorIs(t, err, ErrShared)
+	require.ErrorIs(t, err, sandbox.ErrShared)
 }
 
 // A preparation that fails leaves nothing.
@@ -337,20 +338,20 @@ func TestPreparationCleansUp(t *testing.T) {
 
 // No folio of the page cache is to be larger than a piece.
 func TestPrepareWritesPieces(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		r := newRoll(1)
 		const size = 5*piece + 99
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: size, Cached: size / pageSize})
 		var written, large atomic.Int64
-		dir, _ := play(t, r, func(g *guard) error {
-			g.sys = func(nr, a, b, c, d, e, f uintptr) int64 {
+		dir, _ := play(t, r, func(g *sandbox.Guard) error {
+			g.Kernel = func(nr, a, b, c, d, e, f uintptr) int64 {
 				if nr == unix.SYS_PWRITE64 {
 					written.Add(int64(c))
 					if c > piece {
 						large.Add(1)
 					}
 				}
-				return linux(nr, a, b, c, d, e, f)
+				return sandbox.Linux(nr, a, b, c, d, e, f)
 			}
 			return bind(g)
 		})

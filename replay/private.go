@@ -107,18 +107,18 @@ func (w *worker) inherit() {
 		return
 	}
 	files, own := from.process.files.Load(), w.process.own.Load()
-	thread := w.sys.call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
+	thread := w.sys.Call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
 	for fd := range files.high.Load() {
 		s := files.get(fd)
 		if s == 0 {
 			continue
 		}
-		if real := w.sys.call(unix.SYS_PIDFD_GETFD, uintptr(thread), s.real(), 0); real >= 0 {
+		if real := w.sys.Call(unix.SYS_PIDFD_GETFD, uintptr(thread), s.real(), 0); real >= 0 {
 			own.set(fd, newSlot(real, s.name(), s.marks()))
 		}
 	}
 	if thread >= 0 {
-		w.sys.call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
+		w.sys.Call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
 	}
 	w.process.files.Store(own)
 	w.endowed.Store(true)

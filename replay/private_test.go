@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 // Descriptors come to a process from a parent with and without a table of its
@@ -46,10 +48,10 @@ func TestPrivate(t *testing.T) {
 		r.add(grandchild, format.OpFlock, 0, 4, unix.LOCK_EX|unix.LOCK_NB)
 		r.add(grandchild, format.OpLseek, 40, 0, 0, format.SeekCur)
 
-		before := openFiles(t)
-		_, res := play(t, r, bindings[1].bind)
+		before := roottest.OpenFiles(t)
+		_, res := play(t, r, byOpenat2)
 		faultless(t, r, res)
-		require.LessOrEqual(t, openFiles(t), before)
+		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 	}
 }
 
@@ -72,9 +74,9 @@ func TestPrivateFiltered(t *testing.T) {
 			p.threads.Store(1)
 		}
 		private := func() bool { return e.processes[1].private || e.processes[2].private }
-		require.NoError(t, onThread(func() error {
+		require.NoError(t, sandbox.OnThread(func() error {
 			defer e.separate()
-			return deny(unix.EPERM, []uint32{denied})
+			return roottest.Deny(unix.EPERM, []uint32{denied})
 		}))
 		require.False(t, private())
 		e.separate()

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // running keeps runs from changing GOMAXPROCS under one another.
@@ -24,11 +24,11 @@ var running sync.Mutex
 // Result of what was executed. The Result is nil if nothing was begun. With
 // PrepareOnly it says what was prepared.
 func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
-	return run(ctx, t, o, (*guard).probe)
+	return run(ctx, t, o, (*sandbox.Guard).Probe)
 }
 
 // run binds the guards of its threads as bind does.
-func run(ctx context.Context, t format.Trace, o Options, bind func(*guard) error) (*Result, error) {
+func run(ctx context.Context, t format.Trace, o Options, bind func(*sandbox.Guard) error) (*Result, error) {
 	results, err := runAll(ctx, []Part{{Trace: t}}, o, bind)
 	if results == nil {
 		return nil, err
@@ -48,15 +48,15 @@ type Part struct {
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
-		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == marker {
+		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
 			return nil, fmt.Errorf("replay: %q is no name for a directory, or there twice", p.Name)
 		}
 		names[p.Name] = true
 	}
-	return runAll(ctx, parts, o, (*guard).probe)
+	return runAll(ctx, parts, o, (*sandbox.Guard).Probe)
 }
 
-func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) error) (results []*Result, outcome error) {
+func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Guard) error) (results []*Result, outcome error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -64,15 +64,15 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) erro
 	running.Lock()
 	defer running.Unlock()
 	raiseDescriptors(o.Limits.Descriptors)
-	defer unix.Umask(umask())
+	defer unix.Umask(sandbox.Umask())
 
 	s := &stage{clock: newClock(), parts: len(parts)}
 	if o.Backend == Posix && parts[0].Name != "" {
-		if s.parent, err = openParent(&o); err != nil {
+		if s.parent, err = sandbox.OpenParent(o.Root); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 		defer func() {
-			if err := s.parent.closeParent(); err != nil && outcome == nil {
+			if err := s.parent.Close(); err != nil && outcome == nil {
 				outcome = fmt.Errorf("replay: %w", err)
 			}
 		}()
@@ -104,7 +104,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*guard) erro
 }
 
 // setUp does all that comes before the first event.
-func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, error) {
+func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*Result, error) {
 	want, err := check(e.trace, &e.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -118,20 +118,19 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 		return nil, fmt.Errorf("replay: %w", err)
 	}
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
-	where, at := "memory", &root{fresh: true}
+	where := "memory"
 	if e.Backend == Posix {
-		if e.root, err = openRoot(&e.Options, e.parent); err != nil {
+		if err := e.openRoot(); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
-		e.guard.root = e.root.dir.Fd()
-		where, at = e.Root, e.root
+		where = e.Root
 	}
 	if e.Output != nil {
 		if e.output, err = e.Output(ctx, e.trace); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 	} else if e.Backend != Null {
-		if r.Prepared, err = e.prepare(ctx, at, want, bind); err != nil {
+		if r.Prepared, err = e.prepare(ctx, want, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
@@ -143,22 +142,16 @@ func (e *engine) setUp(ctx context.Context, bind func(*guard) error) (*Result, e
 	return r, nil
 }
 
-// onThread calls f on an operating-system thread that is thrown away after.
-func onThread(f func() error) error {
-	result := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		result <- f()
-	}()
-	return <-result
-}
-
-// umask returns the process's, which guard.enter may change for all threads.
-// Only a change tells it.
-func umask() int {
-	mask := unix.Umask(0o077)
-	unix.Umask(mask)
-	return mask
+// openRoot opens the root and brings it to where it can be prepared.
+func (e *engine) openRoot() (err error) {
+	if e.root, err = sandbox.OpenRoot(e.Root, e.parent); err != nil {
+		return err
+	}
+	if e.Keep || e.Prepare == PrepareOnly {
+		e.root.Keep()
+	}
+	e.guard.Root = e.root.FD()
+	return claim(e.root, e.Prepare, e.Compressibility)
 }
 
 // raiseDescriptors lets the process open so many descriptors, and some for

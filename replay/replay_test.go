@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
 )
 
 func TestOptions(t *testing.T) {
@@ -60,7 +61,7 @@ func TestDifferences(t *testing.T) {
 	r.add(1, format.OpRmdir, -int64(unix.EPERM), "x") // another error
 	r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
 	r.add(1, format.OpReadlink, 5, "x", 0, 100)
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, []int64{6, 4, 5}, []int64{res.Executed, res.Failed, res.Differed})
 	require.Equal(t, Difference{Op: format.OpMkdir, Recorded: 0, Got: -int64(unix.EEXIST), Count: 2, Thread: 1, Event: 1, Path: "a"}, res.Differences[0])
 	require.Len(t, res.Differences, 4)
@@ -82,7 +83,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	for i := range 10 * maxDifferences {
 		r.add(1, format.OpRead, int64(i+1), 3, 0, 1)
 	}
-	_, res := play(t, r, bindings[1].bind)
+	_, res := play(t, r, byOpenat2)
 	require.EqualValues(t, 10*maxDifferences, res.Differed)
 	require.Len(t, res.Differences, maxDifferences)
 }
@@ -133,12 +134,12 @@ func TestDescriptorLimit(t *testing.T) {
 	r.add(1, format.OpOpen, 64, ".", format.RDONLY)
 	r.add(1, format.OpDup2, 1<<40, 63, 1<<40)
 	r.add(1, format.OpFstat, -int64(unix.EBADF), 64, 0)
-	before := openFiles(t)
+	before := roottest.OpenFiles(t)
 	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Limits: Limits{Descriptors: 64}})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Failed)
 	require.Equal(t, -int64(unix.EMFILE), res.Differences[0].Got)
-	require.LessOrEqual(t, openFiles(t), before)
+	require.LessOrEqual(t, roottest.OpenFiles(t), before)
 }
 
 func TestUnknownOperation(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // restore brings what an earlier replay or preparation has left to the state
@@ -63,7 +64,7 @@ func (p *preparation) restoreDir(h *hand, it *item) error {
 		names, err := dir.Readdirnames(1024)
 		for _, name := range names {
 			path := filepath.Join(it.path, name)
-			if p.set.names[path] != nil || path == marker {
+			if p.set.names[path] != nil || path == sandbox.Marker {
 				continue
 			}
 			if err := p.remove(path); err != nil {
@@ -143,7 +144,7 @@ func (h *hand) pointsTo(it *item) bool {
 	target := h.buffer[:unix.PathMax]
 	n := int64(0)
 	err := h.at(it.path, func(dir int64, last uintptr) int64 {
-		n = h.guard.sys(unix.SYS_READLINKAT, uintptr(dir), last, uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
+		n = h.guard.Kernel(unix.SYS_READLINKAT, uintptr(dir), last, uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
 		return n
 	})
 	return err == nil && string(target[:n]) == it.Target
@@ -152,7 +153,7 @@ func (h *hand) pointsTo(it *item) bool {
 // restoreRegular restores a regular file. It reports false if the file must be
 // made anew.
 func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
-	if mode := it.Mode & modeMask; uint32(st.Mode)&^unix.S_IFMT != mode && h.chmod(it.path, mode) != nil {
+	if mode := it.Mode & sandbox.ModeMask; uint32(st.Mode)&^unix.S_IFMT != mode && h.chmod(it.path, mode) != nil {
 		return false
 	}
 	fd, err := h.open(it.path, unix.O_RDWR, 0)
@@ -162,7 +163,7 @@ func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
 	if err != nil {
 		return false
 	}
-	defer h.guard.shut(fd)
+	defer h.guard.Shut(fd)
 	h.removeAttributes(fd, it)
 	h.setAttributes(fd, it)
 
@@ -182,19 +183,19 @@ func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
 }
 
 func (h *hand) truncate(fd, size int64) bool {
-	return h.guard.sys.call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
+	return h.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
 }
 
 // removeAttributes removes the attributes of users that an item has not.
 func (h *hand) removeAttributes(fd int64, it *item) {
-	list := h.buffer[:maxXattr]
-	n := h.guard.sys.call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
+	list := h.buffer[:sandbox.MaxAttribute]
+	n := h.guard.Kernel.Call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
 	if n <= 0 {
 		return
 	}
 next:
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list[:n]), "\x00"), "\x00") {
-		if !strings.HasPrefix(name, "user.") {
+		if !sandbox.MayChange(name) {
 			continue
 		}
 		for i := range it.Attrs {
@@ -202,6 +203,6 @@ next:
 				continue next
 			}
 		}
-		h.guard.sys.call(unix.SYS_FREMOVEXATTR, uintptr(fd), pointer(cString(name)), 0)
+		h.guard.Kernel.Call(unix.SYS_FREMOVEXATTR, uintptr(fd), sandbox.Pointer(sandbox.CString(name)), 0)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
+	"pianola/replay/sandbox"
 )
 
 // states returns what can be told apart of all that lies in a directory, but
@@ -30,7 +32,7 @@ func states(t *testing.T, dir string) []string {
 		st := info.Sys().(*syscall.Stat_t)
 		line := fmt.Sprintf("%s %v", name, info.Mode())
 		switch {
-		case name == "/"+marker:
+		case name == "/"+sandbox.Marker:
 			return nil
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)
@@ -42,7 +44,7 @@ func states(t *testing.T, dir string) []string {
 			}
 			f, err := os.Open(path)
 			require.NoError(t, err)
-			h := &hand{guard: guard{sys: linux}, buffer: make([]byte, chunk)}
+			h := &hand{guard: sandbox.Guard{Kernel: sandbox.Linux}, buffer: make([]byte, chunk)}
 			whole, end := h.blocks(int64(f.Fd()), &unix.Statx_t{Size: uint64(st.Size), Blocks: uint64(st.Blocks)})
 			require.NoError(t, f.Close())
 			line += fmt.Sprintf(" size=%d whole=%d end=%d is=%s", st.Size, whole, end, first[st.Ino])
@@ -183,11 +185,11 @@ func TestRestore(t *testing.T) {
 			return nil
 		}},
 		{"compressible", 2*size + 10, func(in func(string) string) error {
-			return os.WriteFile(in(marker), []byte("compressibility 50\n"), 0o600)
+			return os.WriteFile(in(sandbox.Marker), []byte("compressibility 50\n"), 0o600)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+			eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 				dir := filepath.Join(t.TempDir(), "root")
 				t.Cleanup(func() { _ = os.Chmod(dir+"/d/e", 0o700) })
 				res, err := run(t.Context(), kept(), Options{Root: dir, Keep: true}, bind)
@@ -227,8 +229,8 @@ func allocate(name string, mode uint32, from, length int64) error {
 
 // A link that was left in the place of a directory leads nowhere.
 func TestRestoreStaysInside(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
-		base, secret := outside(t)
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
+		base, secret := roottest.Outside(t)
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)
 		r := newRoll(1)
@@ -244,13 +246,13 @@ func TestRestoreStaysInside(t *testing.T) {
 			_, err = run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
 			require.NoError(t, err)
 			require.DirExists(t, dir+"/d/dir")
-			unharmed(t, base, info)
+			roottest.Unharmed(t, base, info)
 		}
 		require.NoError(t, os.RemoveAll(dir+"/d/secret"))
 		require.NoError(t, os.Symlink(secret, dir+"/d/secret"))
 		_, err = run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
 		require.NoError(t, err)
-		unharmed(t, base, info)
+		roottest.Unharmed(t, base, info)
 		names, err := filepath.Glob(base + "/*")
 		require.NoError(t, err)
 		require.Equal(t, []string{base + "/dir", dir, secret}, names)
@@ -259,7 +261,7 @@ func TestRestoreStaysInside(t *testing.T) {
 
 // What was stopped in the middle is completed by the next.
 func TestInterruptedPreparation(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*guard) error) {
+	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		r := newRoll(1)
 		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o555})
 		const size = 20*chunk + 1

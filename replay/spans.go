@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // span returns the pages, from one to before another, of size bytes at a place,
@@ -46,5 +48,5 @@ func (m region) advise(from, to uint64, advice uintptr) int64 {
 	if size == 0 {
 		return 0
 	}
-	return linux(unix.SYS_MADVISE, addr, size, advice, 0, 0, 0)
+	return sandbox.Linux(unix.SYS_MADVISE, addr, size, advice, 0, 0, 0)
 }

@@ -7,15 +7,17 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+
+	"pianola/replay/sandbox"
 )
 
 // stage is what all traces that are replayed at a time share of the machine.
 type stage struct {
 	*clock
-	parts    int       // traces
-	engines  []*engine // those of them that are set up
-	parent   *root     // of their roots, nil where there is one trace or no root
-	spinners int32     // processors that waiting may keep busy
+	parts    int           // traces
+	engines  []*engine     // those of them that are set up
+	parent   *sandbox.Root // of their roots, nil where there is one trace or no root
+	spinners int32         // processors that waiting may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool

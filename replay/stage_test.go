@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/roottest"
 )
 
 // Several traces are replayed each in a directory of its own.
@@ -48,7 +49,7 @@ func TestRunAll(t *testing.T) {
 
 // A link that stands where a root is to be is not followed, to whatever it leads.
 func TestRunAllFollowsNoLink(t *testing.T) {
-	base, secret := outside(t)
+	base, secret := roottest.Outside(t)
 	info, err := os.Lstat(secret)
 	require.NoError(t, err)
 	root := filepath.Join(base, "root")
@@ -63,7 +64,7 @@ func TestRunAllFollowsNoLink(t *testing.T) {
 	left, err := os.ReadDir(filepath.Join(base, "dir"))
 	require.NoError(t, err)
 	require.Empty(t, left)
-	unharmed(t, base, info)
+	roottest.Unharmed(t, base, info)
 }
 
 // The first that fails stops the others, and the error says which it was.

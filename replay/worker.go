@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 const (
@@ -30,8 +31,8 @@ type worker struct {
 	donor   *worker // whose descriptors it fetches when it is born, if any
 	process *process
 	length  int64 // events that the thread has
-	guard   guard
-	sys     kernel // what the calls are made of
+	guard   sandbox.Guard
+	sys     sandbox.Kernel // what the calls are made of
 
 	// The records in hand, and in a schedule their recorded durations.
 	batch     []format.Record
@@ -96,7 +97,7 @@ func (w *worker) prepare() error {
 	blockSignals()
 	fineTimers()
 	if w.e.Backend == Posix {
-		if err := w.guard.enter(w.guard.jailed); err != nil {
+		if err := w.guard.Enter(w.guard.Jailed()); err != nil {
 			return err
 		}
 	}

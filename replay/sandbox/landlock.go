@@ -1,4 +1,4 @@
-package replay
+package sandbox
 
 import (
 	"errors"
@@ -38,19 +38,19 @@ const (
 // all threads of a process for good, and those that write the log or remove the
 // root afterwards must stay free.
 func newRules(root uintptr) (int, error) {
-	version := linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0)
+	version := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0)
 	if version < 2 {
 		return 0, fmt.Errorf("this kernel has no Landlock (Linux 5.19): %w", errors.ErrUnsupported)
 	}
 	handled := landlockAccess[min(version, int64(len(landlockAccess)-1))]
 	// The fields up to Scoped; an older kernel wants the rest to be 0.
 	size := unsafe.Offsetof(handled.Scoped) + unsafe.Sizeof(handled.Scoped)
-	rules := linux(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0, 0, 0, 0)
+	rules := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0, 0, 0, 0)
 	if rules < 0 {
 		return 0, fmt.Errorf("make rules for Landlock: %w", unix.Errno(-rules))
 	}
 	beneath := unix.LandlockPathBeneathAttr{Allowed_access: allowedAccess & handled.Handled_access_fs, Parent_fd: int32(root)}
-	if got := linux(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); got < 0 {
+	if got := Linux(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); got < 0 {
 		_ = unix.Close(int(rules))
 		return 0, fmt.Errorf("add the root to the rules for Landlock: %w", unix.Errno(-got))
 	}
@@ -62,7 +62,7 @@ func obey(rules int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("renounce privileges for Landlock: %w", err)
 	}
-	if got := linux(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0, 0, 0, 0); got < 0 {
+	if got := Linux(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0, 0, 0, 0); got < 0 {
 		return fmt.Errorf("confine a thread by Landlock: %w", unix.Errno(-got))
 	}
 	return nil

@@ -1,4 +1,4 @@
-package replay
+package sandbox
 
 import (
 	"errors"
@@ -20,10 +20,10 @@ const maxDescent = 64
 // the root until they are removed, by the next replay if this one is killed.
 const lifted = ".pianola-lifted-"
 
-// remove removes what stands under a name below the root, with all below it,
+// Remove removes what stands under a name below the root, with all below it,
 // whatever modes a trace has given to the directories. It may be called
 // concurrently.
-func (r *root) remove(name string) error {
+func (r *Root) Remove(name string) error {
 	dir, err := r.inside.Open(filepath.Dir(name))
 	if err != nil {
 		return fmt.Errorf("remove from the root: %w", err)
@@ -44,7 +44,7 @@ func (r *root) remove(name string) error {
 
 // removal is the removal of one name.
 type removal struct {
-	root   *root
+	root   *Root
 	lifted []string // names in the root, to be removed too
 }
 

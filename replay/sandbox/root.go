@@ -1,4 +1,4 @@
-package replay
+package sandbox
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// marker is the file by which a root is known to be Pianola's own. Only what
+// Marker is the file by which a root is known to be Pianola's own. Only what
 // lies in such a directory is ever removed.
-const marker = ".pianola-root"
+const Marker = ".pianola-root"
 
 // several is what the marker of a directory says that holds the roots of several
 // traces. In any other root it says what the files hold.
@@ -30,53 +30,67 @@ var (
 	ErrShared = errors.New("another replay has a part in it")
 )
 
-// root is the directory of a replay.
-type root struct {
+// Root is the directory of a replay. It is used by one goroutine at a time, but
+// for Remove.
+type Root struct {
 	path    string
 	dir     *os.File     // locked, so that no other replay uses it
 	above   []*os.File   // the directories that it lies in, locked against use as a root
 	inside  *os.Root     // the same as dir, for operations that don't leave it
 	created bool         // by this run
 	fresh   bool         // there is nothing in it but the marker
+	own     bool         // it has had the marker: what is in it is Pianola's
 	keep    bool         // what is in it at the end
+	parent  bool         // it holds the roots of several traces
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
 
-// openRoot makes the root of a trace, or takes one that is empty, or one that an
-// earlier replay has left, which is emptied if nothing of it is to be used, and
-// kept in any case. The root of one of several traces lies in parent, which holds
-// the lock on what is above; parent is nil for a trace that is replayed alone.
-func openRoot(o *Options, parent *root) (*root, error) {
-	r, err := lockRoot(o, parent)
+// OpenRoot makes a root, or takes one that is empty, or one that an earlier
+// replay has left. Where the root is one of several that are used at a time it
+// lies in parent, which holds the lock on what is above; else parent is nil. The
+// root must be closed. Close keeps what an earlier replay has left, and a
+// directory that OpenRoot has not made.
+func OpenRoot(path string, parent *Root) (*Root, error) {
+	r, err := lockRoot(path, parent)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.claim(o); err != nil {
+	if err = r.look(); err == nil && !r.fresh && r.Marked(several) {
+		err = fmt.Errorf("root %s holds what several traces left: %w", r.path, ErrShared)
+	}
+	if err != nil {
 		r.release()
 		return nil, err
 	}
 	return r, nil
 }
 
-// openParent is openRoot for the directory that holds the roots of several
-// traces.
-func openParent(o *Options) (*root, error) {
-	r, err := lockRoot(o, nil)
+// OpenParent is OpenRoot for the directory that holds several roots. They must
+// be closed before it.
+func OpenParent(path string) (*Root, error) {
+	r, err := lockRoot(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.claimParent(); err != nil {
+	switch err = r.look(); {
+	case err != nil:
+	case r.fresh:
+		err = r.Mark(several)
+	case !r.Marked(several):
+		err = fmt.Errorf("root %s holds what a single trace left: %w", r.path, ErrShared)
+	}
+	if err != nil {
 		r.release()
 		return nil, err
 	}
+	r.parent = true
 	return r, nil
 }
 
 // lockRoot makes or opens a root, and locks it and the directories above it. The
 // root of one of several traces is never what a link leads to.
-func lockRoot(o *Options, parent *root) (*root, error) {
-	path := o.Root
-	r := &root{path: path, keep: o.Keep || o.Prepare == PrepareOnly}
+func lockRoot(path string, parent *Root) (*Root, error) {
+	r := &Root{path: path}
 	// Modes are as the trace has them, so the root itself is closed to others.
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,7 +128,7 @@ func lockRoot(o *Options, parent *root) (*root, error) {
 // above it is, or becomes, the root of another. Each of those gets a shared lock,
 // which keeps replays out and lets other replays lie beside this one; a marker
 // tells of a root that was kept. A trace can remove the marker, but not the lock.
-func (r *root) lock(parent *root) error {
+func (r *Root) lock(parent *Root) error {
 	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
 			return fmt.Errorf("root %s is in use, or holds one that is: %w", r.path, ErrShared)
@@ -149,7 +163,7 @@ func (r *root) lock(parent *root) error {
 			return fmt.Errorf("root %s lies in a directory that is the root of another replay, or locked: %w", r.path, ErrShared)
 		}
 		var st unix.Stat_t
-		if err := unix.Fstatat(int(up.Fd()), marker, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
+		if err := unix.Fstatat(int(up.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
 			return fmt.Errorf("root %s lies in a directory that is the root of another replay: %w", r.path, ErrShared)
 		}
 		here = up
@@ -181,7 +195,7 @@ func sameFile(a, b *os.File) (bool, error) {
 // release gives up the root. Locks are undone, for to close is not enough: threads
 // of the replay that had descriptor tables of their own can hold copies for a
 // moment longer.
-func (r *root) release() {
+func (r *Root) release() {
 	for _, dir := range append(r.above, r.dir) {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
 		_ = dir.Close()
@@ -192,7 +206,7 @@ func (r *root) release() {
 // same verifies that dir and inside are one directory: between the two opens the
 // path may have become another's, or a link where none may be followed. The
 // kernel's name for a descriptor would lead to it as well, but takes /proc.
-func (r *root) same() error {
+func (r *Root) same() error {
 	inside, err := r.inside.Open(".")
 	if err != nil {
 		return fmt.Errorf("stat the root: %w", err)
@@ -205,7 +219,7 @@ func (r *root) same() error {
 }
 
 // look finds out whether the root is empty or has the marker.
-func (r *root) look() error {
+func (r *Root) look() error {
 	names, err := r.dir.Readdirnames(2)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("list the root: %w", err)
@@ -213,64 +227,37 @@ func (r *root) look() error {
 	if r.fresh = len(names) == 0; r.fresh {
 		return nil
 	}
-	if info, err := r.inside.Lstat(marker); err != nil || !info.Mode().IsRegular() {
+	if info, err := r.inside.Lstat(Marker); err != nil || !info.Mode().IsRegular() {
 		return fmt.Errorf("root %s: %w", r.path, ErrRoot)
 	}
-	r.keep = true
+	r.own, r.keep = true, true
 	return nil
 }
 
-// claim brings the root of a trace to where it can be prepared.
-func (r *root) claim(o *Options) error {
-	if err := r.look(); err != nil {
-		return err
-	}
-	// What is in the root may be kept only if it can be compressed as well as
-	// what would be written: the marker says how well.
-	mark := fmt.Sprintf("compressibility %d\n", o.Compressibility)
-	if !r.fresh {
-		switch same := r.marked(mark); {
-		case r.marked(several):
-			return fmt.Errorf("root %s holds what several traces left: %w", r.path, ErrShared)
-		case same && o.Prepare != PrepareAlways:
-			return nil
-		case o.Prepare == PrepareNever:
-			mark = "compressibility mixed\n" // as soon as something is written
-		default:
-			if err := r.empty(); err != nil {
-				return err
-			}
-			r.fresh = true
-		}
-	}
-	return r.mark(mark)
-}
+// FD returns the descriptor of the root, which Close closes.
+func (r *Root) FD() uintptr { return r.dir.Fd() }
 
-// claimParent brings a directory to where it can hold the roots of several
-// traces. It stays if anything was in it, as they do.
-func (r *root) claimParent() error {
-	switch err := r.look(); {
-	case err != nil:
-		return err
-	case r.fresh:
-		return r.mark(several)
-	case !r.marked(several):
-		return fmt.Errorf("root %s holds what a single trace left: %w", r.path, ErrShared)
-	}
-	return nil
-}
+// Fresh reports whether nothing but the marker was in the root when it was
+// opened, or last emptied.
+func (r *Root) Fresh() bool { return r.fresh }
 
-func (r *root) mark(text string) error {
-	if err := r.inside.WriteFile(marker, []byte(text), 0o600); err != nil {
+// Keep lets what is in the root stay when it is closed.
+func (r *Root) Keep() { r.keep = true }
+
+// Mark marks the root as one of Pianola's, with a text that says what its files
+// hold. Nothing may be made in the root before.
+func (r *Root) Mark(text string) error {
+	if err := r.inside.WriteFile(Marker, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("mark the root: %w", err)
 	}
+	r.own = true
 	return nil
 }
 
-// marked reports whether the marker, in which a replay may have written too,
+// Marked reports whether the marker, in which a replay may have written too,
 // says just that.
-func (r *root) marked(mark string) bool {
-	f, err := r.inside.Open(marker)
+func (r *Root) Marked(mark string) bool {
+	f, err := r.inside.Open(Marker)
 	if err != nil {
 		return false
 	}
@@ -280,9 +267,9 @@ func (r *root) marked(mark string) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) && string(b[:n]) == mark
 }
 
-// empty removes all that lies in the root, the marker last: a root that was
-// emptied by half is still known.
-func (r *root) empty() error {
+// Empty removes all that lies in the root, the marker last: a root that was
+// emptied by half is still known. To be used it must be marked again.
+func (r *Root) Empty() error {
 	dir, err := r.inside.Open(".")
 	if err != nil {
 		return fmt.Errorf("list the root: %w", err)
@@ -293,52 +280,58 @@ func (r *root) empty() error {
 		return fmt.Errorf("list the root: %w", err)
 	}
 	for _, name := range names {
-		if name == marker {
+		if name == Marker {
 			continue
 		}
-		if err := r.remove(name); err != nil {
+		if err := r.Remove(name); err != nil {
 			return err
 		}
 	}
-	return r.remove(marker)
+	r.fresh = true
+	return r.Remove(Marker)
 }
 
-// close gives the root back, without what was made in it unless it is kept.
-func (r *root) close() error {
+// Close gives the root back, without what was made in it unless it is kept.
+func (r *Root) Close() error {
 	defer r.release()
+	if r.parent {
+		if err := r.keepRest(); err != nil {
+			return err
+		}
+	}
 	if r.keep {
 		return nil
 	}
-	if err := r.empty(); err != nil {
-		return err
+	if r.own { // even if a trace has removed the marker
+		if err := r.Empty(); err != nil {
+			return err
+		}
 	}
 	if r.created {
-		if err := r.leave(); err != nil {
+		if err := r.rmdir(); err != nil {
 			return fmt.Errorf("remove the root: %w", err)
 		}
 	}
 	return nil
 }
 
-// closeParent gives back the directory of several roots, of which those are gone
-// that are not kept.
-func (r *root) closeParent() error {
-	names, err := r.inside.Open(".")
+// keepRest keeps a directory of several roots that holds more than the marker: a
+// root that could not be removed, or whatever was put there.
+func (r *Root) keepRest() error {
+	dir, err := r.inside.Open(".")
 	if err != nil {
-		r.release()
 		return fmt.Errorf("list the root: %w", err)
 	}
-	left, err := names.Readdirnames(2)
-	_ = names.Close()
-	if err == nil && len(left) > 1 {
-		r.keep = true // a root that could not be removed, or whatever was put there
+	defer dir.Close()
+	if names, err := dir.Readdirnames(2); err == nil && len(names) > 1 {
+		r.keep = true
 	}
-	return r.close()
+	return nil
 }
 
 // Clear removes what replays have left in a root, of which the directory stays.
 func Clear(path string) error {
-	r, err := lockRoot(&Options{Root: path}, nil)
+	r, err := lockRoot(path, nil)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
@@ -347,12 +340,12 @@ func Clear(path string) error {
 		return fmt.Errorf("replay: %w", err)
 	}
 	r.keep = false
-	return r.close()
+	return r.Close()
 }
 
-// leave removes the empty root, unless something else stands at its path by
+// rmdir removes the empty root, unless something else stands at its path by
 // now.
-func (r *root) leave() error {
+func (r *Root) rmdir() error {
 	here, err := os.Lstat(r.path)
 	if err != nil {
 		return err

@@ -1,43 +1,30 @@
-package replay
+package sandbox
 
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"pianola/internal/roottest"
 )
 
 // newRoot makes a root for a test to fill.
-func newRoot(t *testing.T) *root {
+func newRoot(t *testing.T) *Root {
 	t.Helper()
-	r, err := openRoot(&Options{Root: filepath.Join(t.TempDir(), "root")}, nil)
+	r, err := OpenRoot(filepath.Join(t.TempDir(), "root"), nil)
 	require.NoError(t, err)
+	require.NoError(t, r.Mark("x"))
 	t.Cleanup(r.release)
 	return r
-}
-
-// bury makes directories within one another, without names for all of the way,
-// each with a file.
-func bury(t *testing.T, dir string, depth int) {
-	t.Helper()
-	for i := range depth {
-		next := dir + strconv.Itoa(i)
-		require.NoError(t, os.Mkdir(next, 0o700))
-		require.NoError(t, os.WriteFile(next+"/f", nil, 0o600))
-		if i > 0 {
-			require.NoError(t, os.Rename(dir, next+"/d"))
-		}
-		require.NoError(t, os.Rename(next, dir))
-	}
 }
 
 // No depth is too deep to be removed, and none takes more descriptors.
 func TestRemoveWhatLiesDeep(t *testing.T) {
 	r := newRoot(t)
-	bury(t, r.path+"/d", 1500)
+	roottest.Bury(t, r.path+"/d", 1500)
 	require.NoError(t, os.WriteFile(r.path+"/"+lifted+"2", nil, 0o600))
 	open, err := os.ReadDir(ownFiles)
 	require.NoError(t, err)
@@ -46,32 +33,32 @@ func TestRemoveWhatLiesDeep(t *testing.T) {
 	few := unix.Rlimit{Cur: uint64(len(open)) + 2*maxDescent, Max: old.Max}
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old)) })
-	require.NoError(t, r.remove("d"))
+	require.NoError(t, r.Remove("d"))
 	names, err := os.ReadDir(r.path)
 	require.NoError(t, err)
 	require.Len(t, names, 2) // the marker, and what only has such a name
-	require.NoError(t, r.remove("d"))
-	require.NoError(t, r.close())
+	require.NoError(t, r.Remove("d"))
+	require.NoError(t, r.Close())
 	require.NoDirExists(t, r.path)
 }
 
 // A removal follows no link, and changes no mode beyond one.
 func TestRemoveFollowsNothing(t *testing.T) {
-	base, secret := outside(t)
+	base, secret := roottest.Outside(t)
 	info, err := os.Lstat(secret)
 	require.NoError(t, err)
 	r := newRoot(t)
 	require.NoError(t, os.Mkdir(r.path+"/d", 0o700))
 	require.NoError(t, os.Symlink(base, r.path+"/d/out"))
 	require.NoError(t, os.Chmod(r.path+"/d", 0))
-	require.NoError(t, r.remove("d"))
+	require.NoError(t, r.Remove("d"))
 	require.NoDirExists(t, r.path+"/d")
 	_, err = openUp(int(r.dir.Fd()), "none")
 	require.ErrorIs(t, err, unix.ENOENT)
 	require.NoError(t, os.Symlink(base, r.path+"/out"))
 	_, err = openUp(int(r.dir.Fd()), "out")
 	require.ErrorIs(t, err, unix.ENOTDIR)
-	unharmed(t, base, info)
+	roottest.Unharmed(t, base, info)
 }
 
 // A root that has become another file's path is left to that.
@@ -82,20 +69,20 @@ func TestRootIsReplaced(t *testing.T) {
 		"file": func(path, _ string) error { return os.WriteFile(path, nil, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			base, secret := outside(t)
+			base, secret := roottest.Outside(t)
 			info, err := os.Lstat(secret)
 			require.NoError(t, err)
 			r := newRoot(t)
 			require.NoError(t, os.WriteFile(r.path+"/f", nil, 0o600))
 			require.NoError(t, os.Rename(r.path, r.path+"2"))
 			require.NoError(t, replace(r.path, base))
-			require.ErrorContains(t, r.close(), "another file")
+			require.ErrorContains(t, r.Close(), "another file")
 			_, err = os.Lstat(r.path)
 			require.NoError(t, err)
 			left, err := os.ReadDir(r.path + "2")
 			require.NoError(t, err)
 			require.Empty(t, left)
-			unharmed(t, base, info)
+			roottest.Unharmed(t, base, info)
 		})
 	}
 }

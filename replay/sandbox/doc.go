@@ -1,0 +1,13 @@
+// Package sandbox keeps what a trace does below one directory, the root: a
+// compiled trace can come from a stranger and be replayed by the superuser.
+//
+//	Name ──► Guard (one per thread) ──► Kernel ──► below the root
+//	         jail or openat2, and Landlock
+//	Root: the directory, locked and marked, and removal below it
+//
+// A Guard binds a thread to the root and turns each Name into what a system call
+// takes. A Root is the directory itself: it is locked against other replays,
+// marked as Pianola's, and only what lies in a marked directory is ever removed.
+//
+// Calls return results as the kernel gives them: a number, or -errno.
+package sandbox

@@ -1,0 +1,15 @@
+package sandbox
+
+import "strings"
+
+// ModeMask are the bits of a mode that a trace may set. Those that lend an
+// owner's rights are missing: the files are not the application's.
+const ModeMask = 0o1777
+
+// MaxAttribute is the most bytes of the value of an extended attribute, or of a
+// list of their names.
+const MaxAttribute = 65536
+
+// MayChange reports whether a trace may change an extended attribute: only those
+// of the name space user. The others (security, system, trusted) grant rights.
+func MayChange(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
