@@ -1,0 +1,71 @@
+package sandbox
+
+import (
+	"path"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Name is a path, ready for the kernel, which is given addresses in it: it must
+// stay reachable until the call has ended. Any number of guards may read it.
+type Name struct {
+	full, parent, last *byte
+
+	// The way to it in a jail: from an open directory, or from the root with the
+	// whole path.
+	dir  uintptr
+	rest *byte
+}
+
+// NewName makes a name of a path. The path must hold no NUL byte.
+func NewName(p string) Name {
+	clean := strings.TrimRight(p, "/")
+	if clean == "" && p != "" {
+		clean = "/"
+	}
+	// A last component of this kind leads elsewhere by itself, so it must be
+	// resolved with the rest.
+	parent, last := clean, "."
+	if base := path.Base(clean); base != "." && base != ".." && base != "/" {
+		parent, last = strings.TrimSuffix(clean, base), base
+		if parent == "" {
+			parent = "."
+		}
+	}
+	if p == "" {
+		parent = ""
+	}
+	full := CString(p)
+	return Name{full: full, parent: CString(parent), last: CString(last), dir: CWD, rest: full}
+}
+
+// StartAt lets the name be looked up from an open directory along the rest of
+// its path. Only guards in a jail may use the name from then on.
+func (n *Name) StartAt(dir uintptr, rest string) { n.dir, n.rest = dir, CString(rest) }
+
+// Full returns the address of the whole path.
+func (n *Name) Full() uintptr { return Pointer(n.full) }
+
+func (n *Name) String() string { return unix.BytePtrToString(n.full) }
+
+// CString makes a string for the kernel. It is not to be inlined: that would
+// let it lie in the goroutine's stack, which moves when a kernel written in Go
+// needs more of it.
+//
+//go:noinline
+func CString(s string) *byte {
+	b := make([]byte, len(s)+1)
+	copy(b, s)
+	return &b[0]
+}
+
+// Pointer returns the address of a string for the kernel.
+func Pointer(p *byte) uintptr { return uintptr(unsafe.Pointer(p)) }
+
+// CWD stands for the working directory (AT_FDCWD).
+const CWD = ^uintptr(99)
+
+// Empty is the path of a call that is about a descriptor itself.
+var Empty = CString("")
