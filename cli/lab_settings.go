@@ -9,6 +9,7 @@ import (
 
 	"pianola/lab"
 	"pianola/replay"
+	"pianola/replay/fileset"
 )
 
 // settings are the options of replay that a laboratory takes for all runs, and
@@ -19,7 +20,7 @@ var settings = []struct {
 	set  func(o *replay.Options, value string) error
 }{
 	{"backend", func(o *replay.Options, v string) error { return o.SetBackend(v) }},
-	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = replay.ParseCache(v); return err }},
+	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
 	{"timing", func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
 	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
 	{"wait", func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},

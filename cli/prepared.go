@@ -12,31 +12,32 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/replay"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
 // prepareOptions reads what the command line says about the fileset.
 func prepareOptions(c *cli.Context, o *replay.Options) (err error) {
-	if o.Prepare, err = replay.ParsePrepare(c.String("prepare")); err != nil {
+	if o.Prepare, err = fileset.ParsePrepare(c.String("prepare")); err != nil {
 		return usage(c, "--prepare: %v", err)
 	}
-	if o.Cache, err = replay.ParseCache(c.String("cache")); err != nil {
+	if o.Cache, err = fileset.ParseCache(c.String("cache")); err != nil {
 		return usage(c, "--cache: %v", err)
 	}
 	switch {
-	case o.Prepare == replay.PrepareNever && o.Root == "":
+	case o.Prepare == fileset.PrepareNever && o.Root == "":
 		return usage(c, "--prepare never: no --root that was prepared")
-	case o.Prepare == replay.PrepareOnly && o.Backend != replay.Posix:
+	case o.Prepare == fileset.PrepareOnly && o.Backend != replay.Posix:
 		return usage(c, "--prepare only: the backend %s has no files", c.String("backend"))
-	case o.Prepare == replay.PrepareOnly && c.IsSet("log"):
+	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
 		return usage(c, "--log: nothing is replayed")
 	}
 	return nil
 }
 
 // showPreparation returns what shows a preparation in a display of progress.
-func showPreparation(d *progress) func(replay.Progress) {
-	return func(p replay.Progress) {
+func showPreparation(d *progress) func(fileset.Progress) {
+	return func(p fileset.Progress) {
 		d.describe("preparing files: %d of %d", p.Files, p.AllFiles)
 		if p.AllBytes > 0 {
 			d.set(p.Bytes, p.AllBytes)
@@ -94,7 +95,7 @@ func (set playedSet) printPrepared(c *cli.Context) error {
 }
 
 // printLacks says in what the files of a replay were not the application's.
-func printLacks(w io.Writer, p *replay.Prepared) {
+func printLacks(w io.Writer, p *fileset.Prepared) {
 	if p.Substituted > 0 {
 		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", p.Substituted)
 	}
@@ -114,6 +115,6 @@ type preparedDocument struct {
 	BytesWritten   int64   `json:"bytes_written"`
 }
 
-func documentPrepared(p *replay.Prepared) preparedDocument {
+func documentPrepared(p *fileset.Prepared) preparedDocument {
 	return preparedDocument{p.Elapsed.Seconds(), p.Files, p.Fillers, p.Kept, p.Removed, p.Missing, p.Substituted, p.Bytes}
 }

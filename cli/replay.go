@@ -19,6 +19,7 @@ import (
 	"pianola/format/script"
 	"pianola/profile"
 	"pianola/replay"
+	"pianola/replay/fileset"
 )
 
 func replayCommand() *cli.Command {
@@ -75,7 +76,7 @@ func runReplay(c *cli.Context) error {
 		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
 			return err
 		}
-		if o.Keep || o.Prepare == replay.PrepareOnly {
+		if o.Keep || o.Prepare == fileset.PrepareOnly {
 			warn("replay: keeping %s", o.Root)
 		} else {
 			defer unix.Rmdir(o.Root) // what is in it the replay removes itself
@@ -83,14 +84,14 @@ func runReplay(c *cli.Context) error {
 	}
 	var runErr error
 	for run := range c.Int("repeat") {
-		if runErr = set.run(c, o, run); runErr != nil || o.Prepare == replay.PrepareOnly {
+		if runErr = set.run(c, o, run); runErr != nil || o.Prepare == fileset.PrepareOnly {
 			break
 		}
 	}
 	if set[0].runs == nil {
 		return interrupted(runErr)
 	}
-	if o.Prepare == replay.PrepareOnly {
+	if o.Prepare == fileset.PrepareOnly {
 		return errors.Join(runErr, set.printPrepared(c))
 	}
 	if c.Bool("json") {
@@ -208,7 +209,7 @@ func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	}
 	for i, r := range results {
 		p := set[i]
-		if p.logs != nil && o.Prepare != replay.PrepareOnly {
+		if p.logs != nil && o.Prepare != fileset.PrepareOnly {
 			if err := writeLog(p.logs[run], r); err != nil {
 				return err
 			}

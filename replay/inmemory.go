@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/memfs"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -30,7 +31,7 @@ func (e *engine) openMemory() error {
 	root := sandbox.CString("/")
 	fd := e.guard.Kernel(unix.SYS_OPENAT, sandbox.CWD, sandbox.Pointer(root), unix.O_RDONLY|unix.O_DIRECTORY, 0, 0, 0)
 	e.guard.Root = uintptr(fd)
-	e.Cache = CacheAsIs // all of it is in memory
+	e.Cache = fileset.CacheAsIs // all of it is in memory
 	return sandbox.Error(fd)
 }
 

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/fileset"
 )
 
 // Requests that fill a struct: in a row, what to ask for and what it is asked
@@ -20,16 +21,12 @@ var ioctlReads = []struct{ request, play int64 }{
 	{fsIocSetversion, fsIocGetversion},
 }
 
-// Requests that package unix lacks, from include/uapi/linux/fs.h and fiemap.h.
+// Requests that package unix lacks, from include/uapi/linux/fs.h.
 const (
 	fsIocFsgetxattr = 0x801c581f
 	fsIocFssetxattr = 0x401c5820
 	fsIocGetversion = 0x80087601
 	fsIocSetversion = 0x40087602
-	fsIocFiemap     = 0xc020660b
-
-	fiemapHeader = 32 // bytes of struct fiemap
-	fiemapExtent = 56 // and of a struct fiemap_extent after it
 )
 
 // callIoctl plays the requests that concern files. Any other has the recorded
@@ -42,7 +39,7 @@ func callIoctl(w *worker, r *format.Record) int64 {
 	switch request := r.Args[1]; request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
 		return w.clone(s, r)
-	case fsIocFiemap:
+	case fileset.FiemapRequest:
 		w.fiemap()
 		return w.ioctl(s, request)
 	default:
@@ -68,10 +65,10 @@ func (w *worker) ioctl(s slot, request int64) int64 {
 
 // fiemap asks for the extents of a whole file, or for as many as have room.
 func (w *worker) fiemap() {
-	b := w.scratch[:fiemapHeader]
+	b := w.scratch[:fileset.FiemapHeader]
 	clear(b)
 	binary.NativeEndian.PutUint64(b[8:], 1<<64-1) // length
-	binary.NativeEndian.PutUint32(b[24:], (pageSize-fiemapHeader)/fiemapExtent)
+	binary.NativeEndian.PutUint32(b[24:], (pageSize-fileset.FiemapHeader)/fileset.FiemapExtent)
 }
 
 // clone lets files share blocks. The other descriptor is the third argument.

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/fileset"
 )
 
 // region is memory outside the Go heap, a power of two of bytes. A page of it
@@ -55,25 +57,9 @@ const poolSize = 4 << 20
 func newPool(compressibility int) (region, error) {
 	m, err := newRegion(poolSize)
 	if err == nil {
-		fill(rand.NewChaCha8([32]byte{}), m, compressibility)
+		fileset.Fill(rand.NewChaCha8([32]byte{}), m, compressibility)
 	}
 	return m, err
-}
-
-// grain is what fill works by: small enough that each block of a file system
-// is as compressible as the whole.
-const grain = 1024
-
-// fill fills memory with random bytes, but for zeroes where so many per cent
-// are to be compressible.
-func fill(source *rand.ChaCha8, b []byte, compressibility int) {
-	for len(b) > 0 {
-		n := min(len(b), grain)
-		random := n * (100 - compressibility) / 100
-		_, _ = source.Read(b[:random]) // never fails
-		clear(b[random:n])
-		b = b[n:]
-	}
 }
 
 const (

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 
+	"pianola/internal/option"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -66,36 +66,30 @@ func (o Order) String() string   { return orderNames[o] }
 func (b Backend) String() string { return backendNames[b] }
 
 // ParseTiming returns the timing of that name.
-func ParseTiming(name string) (Timing, error) { return choose[Timing]("timing", timingNames, name) }
+func ParseTiming(name string) (Timing, error) {
+	return option.Parse[Timing]("timing", timingNames, name)
+}
 
 // ParseWait returns the way to wait of that name.
-func ParseWait(name string) (Wait, error) { return choose[Wait]("way to wait", waitNames, name) }
+func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("way to wait", waitNames, name) }
 
 // ParseOrder returns the order of that name.
-func ParseOrder(name string) (Order, error) { return choose[Order]("order", orderNames, name) }
-
-func choose[T ~uint8](what string, names []string, name string) (T, error) {
-	i := slices.Index(names, name)
-	if i < 0 {
-		return 0, fmt.Errorf("unknown %s %q: want %s", what, name, strings.Join(names, ", "))
-	}
-	return T(i), nil
-}
+func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
 
 // Options say how to replay. Only Root is needed, and that by Posix only.
 type Options struct {
-	Root    string  // directory to work in; made if missing
-	Backend Backend // what plays the events
-	Prepare Prepare // what is done about the fileset
-	Cache   Cache   // how much of it is in the page cache at the start
-	Timing  Timing  // when events are due
-	Wait    Wait    // how that is waited for
-	Order   Order   // what an event waits for of other threads
-	Speed   float64 // scales compute: 2 is twice as fast; 0 stands for 1
-	Strict  bool    // end at the first result that differs
-	Keep    bool    // leave what was made below the root, as is done where there was something before
-	Memory  bool    // play memory calls too, and touch in compute what they map, half of Limits.Memory at most
-	Limits  Limits  // what a trace may use
+	Root    string          // directory to work in; made if missing
+	Backend Backend         // what plays the events
+	Prepare fileset.Prepare // what is done about the fileset
+	Cache   fileset.Cache   // how much of it is in the page cache at the start
+	Timing  Timing          // when events are due
+	Wait    Wait            // how that is waited for
+	Order   Order           // what an event waits for of other threads
+	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
+	Strict  bool            // end at the first result that differs
+	Keep    bool            // leave what was made below the root, as is done where there was something before
+	Memory  bool            // play memory calls too, and touch in compute what they map, half of Limits.Memory at most
+	Limits  Limits          // what a trace may use
 
 	// Landlock confines the threads that play a trace by that as well. Where
 	// they cannot have the root as their root directory they are in any case,
@@ -110,7 +104,7 @@ type Options struct {
 
 	// Progress, if not nil, is told how far the preparation has come. It is
 	// called often, and from one goroutine at a time.
-	Progress func(Progress)
+	Progress func(fileset.Progress)
 
 	left func(sandbox.Kernel) // told what files in memory are left in, before they go
 }
@@ -130,7 +124,7 @@ var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Thre
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
 // allow.
-var ErrLimit = errors.New("limit exceeded")
+var ErrLimit = fileset.ErrLimit
 
 // ErrDiffers is wrapped by the error of a strict replay that ended because a
 // result differed.
@@ -154,11 +148,11 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("no root given")
 	case (o.Output != nil) != (o.Backend == External):
 		return o, fmt.Errorf("the backend %s, and no other, plays to an output", External)
-	case o.Backend == Memory && (o.Keep || o.Prepare == PrepareOnly || o.Prepare == PrepareNever):
+	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
 		return o, errors.New("files in memory are made for each replay, and can't be kept")
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case int(o.Prepare) >= len(prepareNames) || int(o.Cache) >= len(cacheNames) || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
+	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

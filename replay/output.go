@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"pianola/format"
+	"pianola/internal/option"
 )
 
 // Output is what plays the events of External.
@@ -61,7 +62,7 @@ func (o *Options) SetBackend(name string) (err error) {
 	}
 	names := append(slices.Clone(backendNames[:External]), slices.Sorted(maps.Keys(registry.outputs))...)
 	o.Output = nil
-	o.Backend, err = choose[Backend]("backend", names, name)
+	o.Backend, err = option.Parse[Backend]("backend", names, name)
 	return err
 }
 

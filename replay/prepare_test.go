@@ -1,14 +1,10 @@
 package replay
 
 import (
-	"bytes"
-	"compress/gzip"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -16,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
 func TestPrepare(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
-		const size = chunk + 12345
+		const chunk, size = 1 << 20, 1<<20 + 12345
 		for _, f := range []format.File{
 			{Path: ".", Type: format.TypeDir},
 			{Path: "d", Type: format.TypeDir, Mode: 0o1555, Size: 10_000},
@@ -70,117 +67,32 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-func TestPrepareOptions(t *testing.T) {
-	for _, want := range []Prepare{PrepareAuto, PrepareAlways, PrepareNever, PrepareOnly} {
-		got, err := ParsePrepare(want.String())
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	for _, want := range []Cache{CacheRecorded, CacheWarm, CacheCold, CacheAsIs} {
-		got, err := ParseCache(want.String())
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	_, err := ParsePrepare("maybe")
-	require.ErrorContains(t, err, `"maybe": want auto, always, never, only`)
-	_, err = ParseCache("hot")
-	require.ErrorContains(t, err, `"hot": want recorded, warm, cold, asis`)
-}
-
-func TestPrepareModes(t *testing.T) {
-	r := kept()
+// What was prepared is kept, and played in; without it nothing of the fileset is
+// there.
+func TestPrepareOnly(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
 	r.add(1, format.OpMkdir, 0, "made", 0o755)
 	dir := filepath.Join(t.TempDir(), "root")
-	t.Cleanup(func() { _ = os.Chmod(dir+"/d/e", 0o700) })
-	play := func(how Prepare) *Result {
+	play := func(how fileset.Prepare) *Result {
 		res, err := Run(t.Context(), r, Options{Root: dir, Prepare: how})
 		require.NoError(t, err)
 		return res
 	}
-	inode := func() uint64 {
-		info, err := os.Stat(dir + "/d/a")
-		require.NoError(t, err)
-		return info.Sys().(*syscall.Stat_t).Ino
-	}
-	// What is not made is missing (37 are fillers), and the root is as it was: not there.
-	res := play(PrepareNever)
-	require.Equal(t, Prepared{Missing: 10 + 37, Example: "d", Elapsed: res.Prepared.Elapsed}, res.Prepared)
+	res := play(fileset.PrepareNever)
+	require.EqualValues(t, 1, res.Prepared.Missing)
 	require.EqualValues(t, 1, res.Executed)
 	require.NoDirExists(t, dir)
 
-	// Nothing is replayed, and what was built is kept.
-	res = play(PrepareOnly)
+	res = play(fileset.PrepareOnly)
 	require.Zero(t, res.Executed)
-	require.EqualValues(t, 10, res.Prepared.Files)
+	require.EqualValues(t, 1, res.Prepared.Files)
+	require.DirExists(t, dir+"/d")
 	require.NoDirExists(t, dir+"/made")
-	before, first := states(t, dir), inode()
-	require.NoError(t, os.Remove(dir+"/d/b"))
-	require.NoError(t, os.Truncate(dir+"/d/a", 7))
-	res = play(PrepareNever)
-	require.EqualValues(t, 1, res.Prepared.Missing)
-	require.Equal(t, "d/b", res.Prepared.Example)
-	info, err := os.Stat(dir + "/d/a")
-	require.NoError(t, err)
-	require.EqualValues(t, 7, info.Size())
+
+	res = play(fileset.PrepareNever)
+	require.Zero(t, res.Prepared.Missing)
 	require.DirExists(t, dir+"/made")
-
-	play(PrepareOnly)
-	require.Equal(t, before, states(t, dir))
-	require.Equal(t, first, inode())
-	held, err := os.Open(dir + "/d/a") // so that its inode is not used again
-	require.NoError(t, err)
-	defer held.Close()
-	res = play(PrepareAlways)
-	require.Zero(t, res.Prepared.Kept)
-	require.NotEqual(t, first, inode())
-
-	// What is written into files that are not built leaves them mixed.
-	_, err = Run(t.Context(), r, Options{Root: dir, Prepare: PrepareNever, Compressibility: 50})
-	require.NoError(t, err)
-	require.Zero(t, play(PrepareAuto).Prepared.Kept)
-}
-
-// A full disk is refused before it is filled.
-func TestFullDisk(t *testing.T) {
-	for _, test := range []struct {
-		name, size string
-		file       format.File
-		want       string
-	}{
-		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 bytes and 1 files"},
-		{"inodes", "nr_inodes=20", format.File{Path: "d", Type: format.TypeDir, Size: 1000}, "files are free"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			disk := t.TempDir()
-			if err := unix.Mount("tmpfs", disk, "tmpfs", 0, test.size); err != nil {
-				t.Skipf("mount: %v", err)
-			}
-			// A thread of the preparation, bound to it, may still be ending.
-			t.Cleanup(func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) })
-			r := newRoll(1)
-			r.file(test.file)
-			var dirty bool
-			_, err := Run(t.Context(), r, Options{Root: disk + "/root", Progress: func(Progress) { dirty = true }})
-			require.ErrorIs(t, err, unix.ENOSPC)
-			require.ErrorContains(t, err, test.want)
-			require.False(t, dirty)
-			require.NoDirExists(t, disk+"/root")
-		})
-	}
-}
-
-func TestProgress(t *testing.T) {
-	r := newRoll(1)
-	r.file(format.File{Path: "a", Type: format.TypeReg, Size: chunk + 1})
-	r.file(format.File{Path: "b", Type: format.TypeReg, Size: 10})
-	var last Progress
-	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Progress: func(p Progress) {
-		require.GreaterOrEqual(t, p.Bytes, last.Bytes)
-		require.GreaterOrEqual(t, p.Files, last.Files)
-		last = p
-	}})
-	require.NoError(t, err)
-	require.Equal(t, Progress{Files: 2, AllFiles: 2, Bytes: chunk + 11, AllBytes: chunk + 11}, last)
 }
 
 // Nothing is written for a trace that asks for too much or for nonsense.
@@ -334,69 +246,4 @@ func TestPreparationCleansUp(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrExist)
 	require.ErrorContains(t, err, `make reg "f"`)
 	require.NoDirExists(t, dir)
-}
-
-// No folio of the page cache is to be larger than a piece.
-func TestPrepareWritesPieces(t *testing.T) {
-	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
-		r := newRoll(1)
-		const size = 5*piece + 99
-		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: size, Cached: size / pageSize})
-		var written, large atomic.Int64
-		dir, _ := play(t, r, func(g *sandbox.Guard) error {
-			g.Kernel = func(nr, a, b, c, d, e, f uintptr) int64 {
-				if nr == unix.SYS_PWRITE64 {
-					written.Add(int64(c))
-					if c > piece {
-						large.Add(1)
-					}
-				}
-				return sandbox.Linux(nr, a, b, c, d, e, f)
-			}
-			return bind(g)
-		})
-		info, err := os.Stat(filepath.Join(dir, "f"))
-		require.NoError(t, err)
-		require.EqualValues(t, size, info.Size())
-		require.EqualValues(t, size, written.Load())
-		require.Zero(t, large.Load())
-	})
-}
-
-// No block is there twice, and each is as compressible as it is to be.
-func TestContents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing of it is concurrent")
-	}
-	for _, percent := range []int{0, 50} {
-		r := newRoll(1)
-		const size = 5 << 20 // more than the pool
-		for _, name := range []string{"a", "b"} {
-			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o644, Size: size})
-		}
-		for i := range 100 {
-			r.file(format.File{Path: fmt.Sprint("small", i), Type: format.TypeReg, Mode: 0o644, Size: 1000})
-		}
-		dir := filepath.Join(t.TempDir(), "root")
-		_, err := Run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly, Compressibility: percent})
-		require.NoError(t, err)
-		seen := map[string]bool{}
-		var all, packed bytes.Buffer
-		for _, f := range r.header.Files {
-			b, err := os.ReadFile(filepath.Join(dir, f.Path))
-			require.NoError(t, err)
-			require.Len(t, b, int(f.Size))
-			all.Write(b)
-			for i := 0; i < len(b); i += 512 {
-				block := string(b[i:min(i+512, len(b))])
-				require.False(t, seen[block] && percent == 0)
-				seen[block] = true
-			}
-		}
-		w := gzip.NewWriter(&packed)
-		_, err = w.Write(all.Bytes())
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		require.InDelta(t, 100-percent, packed.Len()*100/all.Len(), 5)
-	}
 }

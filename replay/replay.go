@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -22,7 +24,7 @@ var running sync.Mutex
 // A run that ends early, because ctx is done, a result differs in a strict
 // replay, a limit is met or the trace is damaged, returns an error and the
 // Result of what was executed. The Result is nil if nothing was begun. With
-// PrepareOnly it says what was prepared.
+// fileset.PrepareOnly it says what was prepared.
 func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 	return run(ctx, t, o, (*sandbox.Guard).Probe)
 }
@@ -93,7 +95,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		}
 		results = append(results, r)
 	}
-	if o.Prepare == PrepareOnly {
+	if o.Prepare == fileset.PrepareOnly {
 		return results, nil
 	}
 	outcome = s.play(ctx, o.Wait)
@@ -105,7 +107,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 
 // setUp does all that comes before the first event.
 func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*Result, error) {
-	want, err := check(e.trace, &e.Limits)
+	plan, err := check(e.trace, &e.Limits)
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
@@ -130,15 +132,15 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 	} else if e.Backend != Null {
-		if r.Prepared, err = e.prepare(ctx, want, bind); err != nil {
+		if r.Prepared, err = e.prepare(ctx, plan, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
 	if e.files != nil {
 		e.files.Populate(ahead)
 	}
-	e.bytes.Store(e.Limits.Bytes - want.bytes)
-	e.unmade.Store(e.Limits.Files - want.files)
+	e.bytes.Store(e.Limits.Bytes - plan.Bytes)
+	e.unmade.Store(e.Limits.Files - plan.Files)
 	return r, nil
 }
 
@@ -147,11 +149,38 @@ func (e *engine) openRoot() (err error) {
 	if e.root, err = sandbox.OpenRoot(e.Root, e.parent); err != nil {
 		return err
 	}
-	if e.Keep || e.Prepare == PrepareOnly {
+	if e.Keep || e.Prepare == fileset.PrepareOnly {
 		e.root.Keep()
 	}
 	e.guard.Root = e.root.FD()
-	return claim(e.root, e.Prepare, e.Compressibility)
+	return fileset.Claim(e.root, e.Prepare, e.Compressibility)
+}
+
+// prepare brings about what must exist before the first event, and opens the
+// descriptors that are open then.
+func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*sandbox.Guard) error) (fileset.Prepared, error) {
+	begin := time.Now()
+	// All guards are copies of one that is bound: its rules are made once.
+	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
+		return fileset.Prepared{}, err
+	}
+	done, err := plan.Prepare(ctx, fileset.Options{
+		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
+		Root: e.root, Guard: e.guard, Bind: bind, Progress: e.Progress,
+	})
+	if err != nil {
+		return fileset.Prepared{}, err
+	}
+	// One thread, to be thrown away, opens for the workers.
+	err = sandbox.OnThread(func() error {
+		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
+			return err
+		}
+		e.openBegins()
+		return e.openDescriptors(&e.guard, nil)
+	})
+	done.Elapsed = time.Since(begin)
+	return done, err
 }
 
 // raiseDescriptors lets the process open so many descriptors, and some for

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pianola/format"
+	"pianola/replay/fileset"
 )
 
 // Result is what a replay was like. A run that was interrupted has one too, of
@@ -29,7 +30,7 @@ type Result struct {
 	// a time, by reads as well. It is 0 without Options.Memory.
 	MemoryBytes int64
 
-	Prepared Prepared
+	Prepared fileset.Prepared
 
 	// Differences are the kinds of differing results, the most frequent
 	// first. They are at most maxDifferences for each thread.

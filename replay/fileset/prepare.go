@@ -1,10 +1,9 @@
-package replay
+package fileset
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 	"unsafe"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/option"
 	"pianola/replay/sandbox"
 )
 
@@ -32,7 +32,7 @@ func (p Prepare) String() string { return prepareNames[p] }
 
 // ParsePrepare returns the way to prepare of that name.
 func ParsePrepare(name string) (Prepare, error) {
-	return choose[Prepare]("way to prepare", prepareNames, name)
+	return option.Parse[Prepare]("way to prepare", prepareNames, name)
 }
 
 // Prepared says what was done before a replay.
@@ -54,64 +54,37 @@ type Progress struct {
 	Bytes, AllBytes int64 // written, and to be written
 }
 
+// Options say how to prepare.
+type Options struct {
+	Prepare         Prepare
+	Cache           Cache
+	Compressibility int    // of what files hold, in per cent
+	Data            []byte // what files are made of, filled by Fill: 64 KiB or a multiple of that
+
+	Root  *sandbox.Root              // claimed; nil where Guard's kernel holds nothing yet
+	Guard sandbox.Guard              // bound once, so that its copies share what binding makes
+	Bind  func(*sandbox.Guard) error // binds the calling thread to a copy
+
+	// Progress, if not nil, is told how far the preparation has come. It is
+	// called often, and from one goroutine at a time.
+	Progress func(Progress)
+}
+
 // preparation builds a fileset, or restores it.
 type preparation struct {
-	mode            Prepare
-	cache           Cache
-	compressibility int // of what files hold, in per cent
-	pool            region
-	root            *sandbox.Root
-	set             *fileset
-	crew            *crew
-	claimed         sync.Map // inodes of more than one name that are a file of the fileset
+	*Options
+	set     *set
+	workers *workerPool
+	claimed sync.Map // inodes of more than one name that are a file of the fileset
 
-	mu       sync.Mutex // of what follows
-	done     Prepared
-	state    Progress
-	progress func(Progress)
+	mu    sync.Mutex // of what follows
+	done  Prepared
+	state Progress
 }
 
-// hands is how many threads prepare. Small files wait for the file system more
-// than for a processor, and more so if it lies beyond a network.
-func hands() int { return min(max(4, 2*runtime.NumCPU()), 32) }
-
-// prepare brings about what must exist before the first event, and opens the
-// descriptors that are open then.
-func (e *engine) prepare(ctx context.Context, want *wanted, bind func(*sandbox.Guard) error) (Prepared, error) {
-	begin := time.Now()
-	set, err := newFileset(e.trace.Header().Files, want.fillers)
-	if err != nil {
-		return Prepared{}, err
-	}
-	p := &preparation{
-		mode: e.Prepare, cache: e.Cache, compressibility: e.Compressibility, pool: e.pool, root: e.root, set: set, progress: e.Progress,
-	}
-	// All guards are copies of one that is bound: its rules are made once.
-	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
-		return Prepared{}, err
-	}
-	if p.crew, err = newCrew(hands(), e.guard, bind); err != nil {
-		return Prepared{}, err
-	}
-	defer p.crew.dismiss()
-	if err := p.run(ctx); err != nil {
-		return Prepared{}, err
-	}
-	// One thread, to be thrown away, opens for the workers.
-	err = sandbox.OnThread(func() error {
-		if err := bind(&e.guard); err != nil || e.Prepare == PrepareOnly {
-			return err
-		}
-		e.openBegins()
-		return e.openDescriptors(&e.guard, nil)
-	})
-	p.done.Elapsed = time.Since(begin)
-	return p.done, err
-}
-
-// claim brings a root to where a fileset can be prepared in it: what an earlier
-// replay has left is removed unless some of it can be used.
-func claim(r *sandbox.Root, how Prepare, compressibility int) error {
+// Claim marks a root and brings it to where a fileset can be prepared in it: what
+// an earlier replay has left is removed unless some of it can be used.
+func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	// It can only if it is as compressible as what would be written: the marker
 	// says how much it is.
 	mark := fmt.Sprintf("compressibility %d\n", compressibility)
@@ -130,13 +103,32 @@ func claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	return r.Mark(mark)
 }
 
+// Prepare brings the fileset about. It sets GOMAXPROCS while it runs. What was
+// made when it ends with an error, which is that of ctx if that is done, is
+// found by the next preparation of the root.
+func (p *Plan) Prepare(ctx context.Context, o Options) (Prepared, error) {
+	begin := time.Now()
+	set, err := newSet(p.files, p.fillers)
+	if err != nil {
+		return Prepared{}, err
+	}
+	r := &preparation{Options: &o, set: set}
+	if r.workers, err = startWorkers(poolSize(), o.Guard, o.Bind); err != nil {
+		return Prepared{}, err
+	}
+	defer r.workers.stop()
+	err = r.run(ctx)
+	r.done.Elapsed = time.Since(begin)
+	return r.done, err
+}
+
 func (p *preparation) run(ctx context.Context) error {
-	if p.mode == PrepareNever {
+	if p.Options.Prepare == PrepareNever {
 		if err := p.look(ctx); err != nil {
 			return err
 		}
 	} else {
-		if p.root != nil && !p.root.Fresh() {
+		if p.Root != nil && !p.Root.Fresh() {
 			if err := p.restore(ctx); err != nil {
 				return err
 			}
@@ -146,7 +138,7 @@ func (p *preparation) run(ctx context.Context) error {
 		}
 	}
 	p.done.Kept = p.there()
-	if p.mode != PrepareNever {
+	if p.Options.Prepare != PrepareNever {
 		if err := p.build(ctx); err != nil {
 			return err
 		}
@@ -160,19 +152,19 @@ func (p *preparation) run(ctx context.Context) error {
 	if err := p.one(ctx, syncAll); err != nil {
 		return err
 	}
-	if p.cache == CacheAsIs {
+	if p.Cache == CacheAsIs {
 		return nil
 	}
-	return p.crew.each(ctx, p.set.files, func(h *hand, it *item) error { return p.setCache(ctx, h, it) })
+	return p.workers.each(ctx, p.set.files, func(w *worker, it *item) error { return p.setCache(ctx, w, it) })
 }
 
-// one does something on one thread of the crew.
-func (p *preparation) one(ctx context.Context, do func(*hand, *item) error) error {
-	return p.crew.each(ctx, p.set.dirs[0], do)
+// one does something on one of the workers.
+func (p *preparation) one(ctx context.Context, do func(*worker, *item) error) error {
+	return p.workers.each(ctx, p.set.dirs[0], do)
 }
 
-func syncAll(h *hand, _ *item) error {
-	if err := sandbox.Error(h.guard.Kernel.Call(unix.SYS_SYNCFS, h.guard.Root, 0, 0)); err != nil {
+func syncAll(w *worker, _ *item) error {
+	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
 	return nil
@@ -180,10 +172,10 @@ func syncAll(h *hand, _ *item) error {
 
 // fits compares what is to be built with what is free, before anything is
 // written.
-func (p *preparation) fits(h *hand, _ *item) error {
+func (p *preparation) fits(w *worker, _ *item) error {
 	// In the buffer, for a backend within Go can't write to this stack.
-	s := (*unix.Statfs_t)(unsafe.Pointer(&h.buffer[0]))
-	if err := sandbox.Error(h.guard.Kernel.Call(unix.SYS_FSTATFS, h.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
+	s := (*unix.Statfs_t)(unsafe.Pointer(&w.buffer[0]))
+	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_FSTATFS, w.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
 		return fmt.Errorf("find out how much space is free: %w", err)
 	}
 	block := max(s.Frsize, 1)
@@ -215,15 +207,15 @@ func (p *preparation) fits(h *hand, _ *item) error {
 
 // look finds out what is there, and changes nothing.
 func (p *preparation) look(ctx context.Context) error {
-	look := func(h *hand, it *item) error {
-		_, err := h.stat(it.path)
+	look := func(w *worker, it *item) error {
+		_, err := w.stat(it.path)
 		if it.there = err == nil; it.there || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}
 		return fmt.Errorf("look for %q: %w", it.path, err)
 	}
 	for _, items := range append(p.set.dirs, p.set.files, p.set.links) {
-		if err := p.crew.each(ctx, items, look); err != nil {
+		if err := p.workers.each(ctx, items, look); err != nil {
 			return err
 		}
 	}
@@ -266,7 +258,7 @@ func (p *preparation) remove(path string) error {
 	p.mu.Lock()
 	p.done.Removed++
 	p.mu.Unlock()
-	return p.root.Remove(path)
+	return p.Root.Remove(path)
 }
 
 // made notes that an item exists.
@@ -290,7 +282,7 @@ func (p *preparation) wrote(bytes int64) {
 }
 
 func (p *preparation) tell() {
-	if p.progress != nil {
-		p.progress(p.state)
+	if p.Progress != nil {
+		p.Progress(p.state)
 	}
 }

@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"encoding/binary"
@@ -8,8 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// From include/uapi/linux/fiemap.h.
+// From include/uapi/linux/fiemap.h. Package unix lacks them.
 const (
+	FiemapRequest = 0xc020660b // of ioctl
+	FiemapHeader  = 32         // bytes of struct fiemap
+	FiemapExtent  = 56         // and of a struct fiemap_extent after it
+
 	fiemapSync            = 0x1 // write the file out first
 	fiemapExtentLast      = 0x1
 	fiemapExtentUnwritten = 0x800
@@ -25,16 +29,16 @@ const fiemapExtents = 512
 // without the storage, and blocks shared with another file, which a write must
 // copy first. A file system that doesn't tell where blocks lie tells how many
 // there are.
-func (h *hand) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
-	b := h.buffer[:fiemapHeader+fiemapExtents*fiemapExtent]
+func (w *worker) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
+	b := w.buffer[:FiemapHeader+fiemapExtents*FiemapExtent]
 	for hole := false; ; {
 		from := end
-		clear(b[:fiemapHeader])
+		clear(b[:FiemapHeader])
 		binary.NativeEndian.PutUint64(b, uint64(end))
 		binary.NativeEndian.PutUint64(b[8:], uint64(math.MaxInt64-end))
 		binary.NativeEndian.PutUint32(b[16:], fiemapSync)
 		binary.NativeEndian.PutUint32(b[24:], fiemapExtents)
-		if h.guard.Kernel.Call(unix.SYS_IOCTL, uintptr(fd), fsIocFiemap, uintptr(unsafe.Pointer(&b[0]))) < 0 {
+		if w.guard.Kernel.Call(unix.SYS_IOCTL, uintptr(fd), FiemapRequest, uintptr(unsafe.Pointer(&b[0]))) < 0 {
 			if end = int64(st.Blocks) * 512; end >= int64(st.Size) {
 				whole = int64(st.Size)
 			}
@@ -43,7 +47,7 @@ func (h *hand) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
 		mapped := min(binary.NativeEndian.Uint32(b[20:]), fiemapExtents)
 		last := mapped == 0
 		for i := range mapped {
-			x := b[fiemapHeader+i*fiemapExtent:]
+			x := b[FiemapHeader+i*FiemapExtent:]
 			start, length := int64(binary.NativeEndian.Uint64(x)), int64(binary.NativeEndian.Uint64(x[16:]))
 			flags := binary.NativeEndian.Uint32(x[40:])
 			hole = hole || start > whole || flags&(fiemapExtentUnwritten|fiemapExtentShared) != 0

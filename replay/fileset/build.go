@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"context"
@@ -29,19 +29,19 @@ const piece = 64 << 10
 // forbid to put anything into them.
 func (p *preparation) build(ctx context.Context) error {
 	for _, level := range p.set.dirs {
-		if err := p.crew.each(ctx, level, p.makeDir); err != nil {
+		if err := p.workers.each(ctx, level, p.makeDir); err != nil {
 			return err
 		}
 	}
-	makeFile := func(h *hand, it *item) error { return p.makeFile(ctx, h, it) }
-	if err := p.crew.each(ctx, p.set.files, makeFile); err != nil {
+	makeFile := func(w *worker, it *item) error { return p.makeFile(ctx, w, it) }
+	if err := p.workers.each(ctx, p.set.files, makeFile); err != nil {
 		return err
 	}
-	if err := p.crew.each(ctx, p.set.links, p.makeLink); err != nil {
+	if err := p.workers.each(ctx, p.set.links, p.makeLink); err != nil {
 		return err
 	}
 	for i := len(p.set.dirs) - 1; i > 0; i-- {
-		if err := p.crew.each(ctx, p.set.dirs[i], p.closeDir); err != nil {
+		if err := p.workers.each(ctx, p.set.dirs[i], p.closeDir); err != nil {
 			return err
 		}
 	}
@@ -49,45 +49,45 @@ func (p *preparation) build(ctx context.Context) error {
 }
 
 // opened is the mode of a directory as long as it is worked in.
-func opened(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
+func workMode(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
 
-func (p *preparation) makeDir(h *hand, it *item) error {
+func (p *preparation) makeDir(w *worker, it *item) error {
 	if !it.there && it.parent != nil {
-		err := h.at(it.path, func(dir int64, last uintptr) int64 {
-			return h.guard.Kernel.Call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(opened(it.File)))
+		err := w.at(it.path, func(dir int64, last uintptr) int64 {
+			return w.guard.Kernel.Call(unix.SYS_MKDIRAT, uintptr(dir), last, uintptr(workMode(it.File)))
 		})
 		if err != nil {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
 		}
 	}
 	if !it.there && len(it.Attrs) > 0 {
-		if fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
-			h.setAttributes(fd, it)
-			h.guard.Shut(fd)
+		if fd, err := w.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0); err == nil {
+			w.setAttributes(fd, it)
+			w.guard.Shut(fd)
 		}
 	}
 	p.made(it)
 	return nil
 }
 
-func (p *preparation) closeDir(h *hand, it *item) error {
-	if mode := it.Mode & sandbox.ModeMask; mode != opened(it.File) {
-		return h.chmod(it.path, mode)
+func (p *preparation) closeDir(w *worker, it *item) error {
+	if mode := it.Mode & sandbox.ModeMask; mode != workMode(it.File) {
+		return w.chmod(it.path, mode)
 	}
 	return nil
 }
 
-func (p *preparation) makeFile(ctx context.Context, h *hand, it *item) error {
+func (p *preparation) makeFile(ctx context.Context, w *worker, it *item) error {
 	var err error
 	switch {
 	case it.there && it.have == it.length():
 	case it.Type == format.TypeLnk:
 		target := sandbox.CString(it.Target)
-		err = h.at(it.path, func(dir int64, last uintptr) int64 {
-			return h.guard.Kernel.Call(unix.SYS_SYMLINKAT, sandbox.Pointer(target), uintptr(dir), last)
+		err = w.at(it.path, func(dir int64, last uintptr) int64 {
+			return w.guard.Kernel.Call(unix.SYS_SYMLINKAT, sandbox.Pointer(target), uintptr(dir), last)
 		})
 	default:
-		err = p.write(ctx, h, it)
+		err = p.write(ctx, w, it)
 	}
 	if err != nil {
 		return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
@@ -96,16 +96,16 @@ func (p *preparation) makeFile(ctx context.Context, h *hand, it *item) error {
 	return nil
 }
 
-func (p *preparation) makeLink(h *hand, it *item) error {
+func (p *preparation) makeLink(w *worker, it *item) error {
 	if !it.there {
 		old := sandbox.NewName(it.target.path)
-		from, last := h.guard.Parent(&old)
+		from, last := w.guard.Parent(&old)
 		err := sandbox.Error(min(from, 0))
 		if !sandbox.Lost(from) {
-			err = h.at(it.path, func(dir int64, name uintptr) int64 {
-				return h.guard.Kernel(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
+			err = w.at(it.path, func(dir int64, name uintptr) int64 {
+				return w.guard.Kernel(unix.SYS_LINKAT, uintptr(from), last, uintptr(dir), name, 0, 0)
 			})
-			h.guard.Leave(from)
+			w.guard.Leave(from)
 		}
 		if err != nil {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, err)
@@ -117,28 +117,28 @@ func (p *preparation) makeLink(h *hand, it *item) error {
 
 // write makes a regular file with blocks of random bytes, or without blocks,
 // or completes one.
-func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
+func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	flags := uintptr(unix.O_WRONLY)
 	if !it.there {
 		flags |= unix.O_CREAT | unix.O_EXCL
 	}
-	fd, err := h.open(it.path, flags, uintptr(it.Mode)&sandbox.ModeMask)
+	fd, err := w.open(it.path, flags, uintptr(it.Mode)&sandbox.ModeMask)
 	if err != nil {
 		return err
 	}
-	defer h.guard.Shut(fd)
+	defer w.guard.Shut(fd)
 	if !it.there {
-		h.setAttributes(fd, it)
+		w.setAttributes(fd, it)
 	}
 	from, size := it.have, it.length()
 	if it.Sparse {
-		return sandbox.Error(h.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
+		return sandbox.Error(w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
 	}
 	if size-from > chunk {
 		// Its blocks are set aside as a whole: they lie together, and if they
 		// are not to be had, that is known now. The length follows what is
 		// written, so that a file cut short is seen to be.
-		err := sandbox.Error(h.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
+		err := sandbox.Error(w.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
 			return err
 		}
@@ -147,9 +147,9 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := h.buffer[:min(size-from, piece)]
-		p.vary(h, b)
-		got := h.guard.Kernel(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		b := w.buffer[:min(size-from, piece)]
+		p.vary(w, b)
+		got := w.guard.Kernel(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		switch {
 		case got == -int64(unix.EINTR):
 			continue
@@ -165,10 +165,10 @@ func (p *preparation) write(ctx context.Context, h *hand, it *item) error {
 // vary fills memory with blocks of which no two are alike, of this or any other
 // call, so that no storage keeps one for many: those of the pool, changed by
 // something random. To draw all of it takes longer than many a disk to write it.
-func (p *preparation) vary(h *hand, b []byte) {
+func (p *preparation) vary(w *worker, b []byte) {
 	var key [grain]byte
-	fill(h.random, key[:], p.compressibility)
-	from := p.pool[h.random.Uint64()%uint64(len(p.pool)/piece)*piece:]
+	Fill(w.random, key[:], p.Compressibility)
+	from := p.Data[w.random.Uint64()%uint64(len(p.Data)/piece)*piece:]
 	for i := 0; i < len(b); i += grain {
 		subtle.XORBytes(b[i:], from[i:min(i+grain, len(b))], key[:])
 	}
@@ -178,18 +178,18 @@ func (p *preparation) vary(h *hand, b []byte) {
 // random values of their sizes, where it hasn't them. As the calls of a trace
 // it sets those of users only. Where that fails the reads will differ, which is
 // counted.
-func (h *hand) setAttributes(fd int64, it *item) {
+func (w *worker) setAttributes(fd int64, it *item) {
 	for _, a := range it.Attrs {
 		if !settable(&a) {
 			continue
 		}
 		name := sandbox.CString(a.Name)
-		if h.guard.Kernel(unix.SYS_FGETXATTR, uintptr(fd), sandbox.Pointer(name), 0, 0, 0, 0) == a.Size {
+		if w.guard.Kernel(unix.SYS_FGETXATTR, uintptr(fd), sandbox.Pointer(name), 0, 0, 0, 0) == a.Size {
 			continue
 		}
-		value := h.buffer[:max(a.Size, 1)]
-		fill(h.random, value, 0)
-		h.guard.Kernel(unix.SYS_FSETXATTR, uintptr(fd), sandbox.Pointer(name), uintptr(unsafe.Pointer(&value[0])), uintptr(a.Size), 0, 0)
+		value := w.buffer[:max(a.Size, 1)]
+		Fill(w.random, value, 0)
+		w.guard.Kernel(unix.SYS_FSETXATTR, uintptr(fd), sandbox.Pointer(name), uintptr(unsafe.Pointer(&value[0])), uintptr(a.Size), 0, 0)
 	}
 }
 

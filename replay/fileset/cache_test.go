@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"os"
@@ -44,9 +44,9 @@ func TestCache(t *testing.T) {
 	}
 	const pages = 300
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
-		r := newRoll(1)
+		var files []format.File
 		for name, cached := range map[string]int64{"none": 0, "some": 17, "all": pages + 1, "unknown": -1} {
-			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})
+			files = append(files, format.File{Path: name, Type: format.TypeReg, Mode: 0o600, Size: pages*pageSize - 1, Cached: cached})
 		}
 		// The first builds them, the second finds them as the one before has left them.
 		for _, test := range []struct {
@@ -60,7 +60,7 @@ func TestCache(t *testing.T) {
 			{CacheRecorded, 0, 17, pages, pages},
 			{CacheAsIs, 0, 17, pages, pages},
 		} {
-			_, err := run(t.Context(), r, Options{Root: dir, Cache: test.cache, Prepare: PrepareOnly}, bind)
+			_, err := prepare(t.Context(), dir, files, Options{Cache: test.cache, Bind: bind})
 			require.NoError(t, err)
 			in := func(name string) int { return cachedPages(t, filepath.Join(dir, name)) }
 			require.Equal(t, []int{test.none, test.some, test.all, test.unknown}, []int{in("none"), in("some"), in("all"), in("unknown")}, test.cache.String())

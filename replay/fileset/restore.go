@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"context"
@@ -24,41 +24,41 @@ import (
 // in the place of one is gone before anything is looked for below.
 func (p *preparation) restore(ctx context.Context) error {
 	for _, level := range p.set.dirs {
-		if err := p.crew.each(ctx, level, p.restoreDir); err != nil {
+		if err := p.workers.each(ctx, level, p.restoreDir); err != nil {
 			return err
 		}
 	}
-	if err := p.crew.each(ctx, p.set.files, p.restoreFile); err != nil {
+	if err := p.workers.each(ctx, p.set.files, p.restoreFile); err != nil {
 		return err
 	}
-	return p.crew.each(ctx, p.set.links, p.restoreLink)
+	return p.workers.each(ctx, p.set.links, p.restoreLink)
 }
 
-func (p *preparation) restoreDir(h *hand, it *item) error {
+func (p *preparation) restoreDir(w *worker, it *item) error {
 	if it.parent != nil {
-		st, err := p.find(h, it)
+		st, err := p.find(w, it)
 		if st == nil {
 			return err
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			return p.remove(it.path)
 		}
-		if mode := opened(it.File); uint32(st.Mode)&^unix.S_IFMT != mode {
-			if err := h.chmod(it.path, mode); err != nil {
+		if mode := workMode(it.File); uint32(st.Mode)&^unix.S_IFMT != mode {
+			if err := w.chmod(it.path, mode); err != nil {
 				return err
 			}
 		}
 	}
-	fd, err := h.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := w.open(it.path, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
 	dir := os.NewFile(uintptr(fd), it.path)
 	defer dir.Close()
 	if it.parent != nil { // the attributes of the root are not Pianola's
-		h.removeAttributes(fd, it)
+		w.removeAttributes(fd, it)
 	}
-	h.setAttributes(fd, it)
+	w.setAttributes(fd, it)
 	it.there = true
 	for {
 		names, err := dir.Readdirnames(1024)
@@ -81,11 +81,11 @@ func (p *preparation) restoreDir(h *hand, it *item) error {
 }
 
 // find returns what stands at the place of an item; nil if nothing does.
-func (p *preparation) find(h *hand, it *item) (*unix.Statx_t, error) {
+func (p *preparation) find(w *worker, it *item) (*unix.Statx_t, error) {
 	if !it.parent.there {
 		return nil, nil
 	}
-	st, err := h.stat(it.path)
+	st, err := w.stat(it.path)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
@@ -95,15 +95,15 @@ func (p *preparation) find(h *hand, it *item) (*unix.Statx_t, error) {
 	return st, nil
 }
 
-func (p *preparation) restoreFile(h *hand, it *item) error {
-	st, err := p.find(h, it)
+func (p *preparation) restoreFile(w *worker, it *item) error {
+	st, err := p.find(w, it)
 	if st == nil {
 		return err
 	}
 	if it.Type == format.TypeLnk {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && p.claim(st) && h.pointsTo(it)
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFLNK && p.claim(st) && w.pointsTo(it)
 	} else {
-		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.claim(st) && h.restoreRegular(it, st)
+		it.there = st.Mode&unix.S_IFMT == unix.S_IFREG && p.claim(st) && w.restoreRegular(it, st)
 	}
 	if !it.there {
 		it.have = 0
@@ -112,13 +112,13 @@ func (p *preparation) restoreFile(h *hand, it *item) error {
 	return nil
 }
 
-func (p *preparation) restoreLink(h *hand, it *item) error {
-	st, err := p.find(h, it)
+func (p *preparation) restoreLink(w *worker, it *item) error {
+	st, err := p.find(w, it)
 	if st == nil {
 		return err
 	}
 	if it.target.there {
-		to, err := h.stat(it.target.path)
+		to, err := w.stat(it.target.path)
 		if err != nil {
 			return err
 		}
@@ -140,11 +140,11 @@ func (p *preparation) claim(st *unix.Statx_t) bool {
 	return !taken
 }
 
-func (h *hand) pointsTo(it *item) bool {
-	target := h.buffer[:unix.PathMax]
+func (w *worker) pointsTo(it *item) bool {
+	target := w.buffer[:unix.PathMax]
 	n := int64(0)
-	err := h.at(it.path, func(dir int64, last uintptr) int64 {
-		n = h.guard.Kernel(unix.SYS_READLINKAT, uintptr(dir), last, uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
+	err := w.at(it.path, func(dir int64, last uintptr) int64 {
+		n = w.guard.Kernel(unix.SYS_READLINKAT, uintptr(dir), last, uintptr(unsafe.Pointer(&target[0])), uintptr(len(target)), 0, 0)
 		return n
 	})
 	return err == nil && string(target[:n]) == it.Target
@@ -152,44 +152,44 @@ func (h *hand) pointsTo(it *item) bool {
 
 // restoreRegular restores a regular file. It reports false if the file must be
 // made anew.
-func (h *hand) restoreRegular(it *item, st *unix.Statx_t) bool {
-	if mode := it.Mode & sandbox.ModeMask; uint32(st.Mode)&^unix.S_IFMT != mode && h.chmod(it.path, mode) != nil {
+func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
+	if mode := it.Mode & sandbox.ModeMask; uint32(st.Mode)&^unix.S_IFMT != mode && w.chmod(it.path, mode) != nil {
 		return false
 	}
-	fd, err := h.open(it.path, unix.O_RDWR, 0)
+	fd, err := w.open(it.path, unix.O_RDWR, 0)
 	if errors.Is(err, unix.EACCES) {
-		fd, err = h.open(it.path, unix.O_RDONLY, 0)
+		fd, err = w.open(it.path, unix.O_RDONLY, 0)
 	}
 	if err != nil {
 		return false
 	}
-	defer h.guard.Shut(fd)
-	h.removeAttributes(fd, it)
-	h.setAttributes(fd, it)
+	defer w.guard.Shut(fd)
+	w.removeAttributes(fd, it)
+	w.setAttributes(fd, it)
 
 	size := it.length()
-	whole, end := h.blocks(fd, st)
+	whole, end := w.blocks(fd, st)
 	if it.Sparse {
 		it.have = size
-		return int64(st.Size) == size && end == 0 || h.truncate(fd, 0) && h.truncate(fd, size)
+		return int64(st.Size) == size && end == 0 || w.truncate(fd, 0) && w.truncate(fd, size)
 	}
 	it.have = min(whole, size)
 	// Blocks beyond the end, set aside by fallocate, go by cutting it there.
 	cluster := max(int64(st.Blksize), 1)
 	if int64(st.Size) != it.have || end > (it.have+cluster-1)/cluster*cluster {
-		return h.truncate(fd, it.have)
+		return w.truncate(fd, it.have)
 	}
 	return true
 }
 
-func (h *hand) truncate(fd, size int64) bool {
-	return h.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
+func (w *worker) truncate(fd, size int64) bool {
+	return w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
 }
 
 // removeAttributes removes the attributes of users that an item has not.
-func (h *hand) removeAttributes(fd int64, it *item) {
-	list := h.buffer[:sandbox.MaxAttribute]
-	n := h.guard.Kernel.Call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
+func (w *worker) removeAttributes(fd int64, it *item) {
+	list := w.buffer[:sandbox.MaxAttribute]
+	n := w.guard.Kernel.Call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))
 	if n <= 0 {
 		return
 	}
@@ -203,6 +203,6 @@ next:
 				continue next
 			}
 		}
-		h.guard.Kernel.Call(unix.SYS_FREMOVEXATTR, uintptr(fd), sandbox.Pointer(sandbox.CString(name)), 0)
+		w.guard.Kernel.Call(unix.SYS_FREMOVEXATTR, uintptr(fd), sandbox.Pointer(sandbox.CString(name)), 0)
 	}
 }

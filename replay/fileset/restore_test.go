@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"context"
@@ -44,8 +44,8 @@ func states(t *testing.T, dir string) []string {
 			}
 			f, err := os.Open(path)
 			require.NoError(t, err)
-			h := &hand{guard: sandbox.Guard{Kernel: sandbox.Linux}, buffer: make([]byte, chunk)}
-			whole, end := h.blocks(int64(f.Fd()), &unix.Statx_t{Size: uint64(st.Size), Blocks: uint64(st.Blocks)})
+			w := &worker{guard: sandbox.Guard{Kernel: sandbox.Linux}, buffer: make([]byte, chunk)}
+			whole, end := w.blocks(int64(f.Fd()), &unix.Statx_t{Size: uint64(st.Size), Blocks: uint64(st.Blocks)})
 			require.NoError(t, f.Close())
 			line += fmt.Sprintf(" size=%d whole=%d end=%d is=%s", st.Size, whole, end, first[st.Ino])
 		}
@@ -66,11 +66,10 @@ func states(t *testing.T, dir string) []string {
 	return lines
 }
 
-// kept is a trace of many kinds of files, and no events.
-func kept() *roll {
-	r := newRoll(1)
+// kept are files of many kinds.
+func kept() []format.File {
 	const size = 100_000
-	for _, f := range []format.File{
+	return []format.File{
 		{Path: "d", Type: format.TypeDir, Mode: 0o755, Size: 2_000, Attrs: []format.Attr{{Name: "user.d", Size: 3}}},
 		{Path: "d/a", Type: format.TypeReg, Mode: 0o640, Size: size, Cached: -1, Attrs: []format.Attr{{Name: "user.a", Size: 10}}},
 		{Path: "d/b", Type: format.TypeReg, Mode: 0o644, Size: size, Cached: -1},
@@ -81,10 +80,7 @@ func kept() *roll {
 		{Path: "d/e/in", Type: format.TypeReg, Mode: 0o600, Size: 10, Cached: -1},
 		{Path: "soft", Type: format.TypeLnk, Target: "d/a"},
 		{Path: "pipe", Type: format.TypeFifo, Mode: 0o644},
-	} {
-		r.file(f)
 	}
-	return r
 }
 
 // Whatever an earlier replay has done to the root, the next one finds the
@@ -192,22 +188,22 @@ func TestRestore(t *testing.T) {
 			eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 				dir := filepath.Join(t.TempDir(), "root")
 				t.Cleanup(func() { _ = os.Chmod(dir+"/d/e", 0o700) })
-				res, err := run(t.Context(), kept(), Options{Root: dir, Keep: true}, bind)
+				done, err := prepare(t.Context(), dir, kept(), Options{Bind: bind})
 				require.NoError(t, err)
 				want := states(t, dir)
-				files := res.Prepared.Files
+				files := done.Files
 				require.NoError(t, os.Chmod(dir+"/d/e", 0o700))
 				require.NoError(t, test.change(func(name string) string { return filepath.Join(dir, name) }))
 
-				res, err = run(t.Context(), kept(), Options{Root: dir}, bind)
+				done, err = prepare(t.Context(), dir, kept(), Options{Bind: bind})
 				require.NoError(t, err)
 				require.Equal(t, want, states(t, dir))
-				require.Equal(t, files, res.Prepared.Files)
+				require.Equal(t, files, done.Files)
 				if test.bytes >= 0 {
-					require.Equal(t, test.bytes, res.Prepared.Bytes)
+					require.Equal(t, test.bytes, done.Bytes)
 				}
 				if test.bytes == size-5000 {
-					require.Equal(t, files+res.Prepared.Fillers, res.Prepared.Kept)
+					require.Equal(t, files+done.Fillers, done.Kept)
 				}
 			})
 		})
@@ -233,24 +229,25 @@ func TestRestoreStaysInside(t *testing.T) {
 		base, secret := roottest.Outside(t)
 		info, err := os.Lstat(secret)
 		require.NoError(t, err)
-		r := newRoll(1)
-		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o711})
-		r.file(format.File{Path: "d/secret", Type: format.TypeReg, Mode: 0o600, Size: 1})
-		r.file(format.File{Path: "d/dir", Type: format.TypeDir, Mode: 0o700})
+		files := []format.File{
+			{Path: "d", Type: format.TypeDir, Mode: 0o711},
+			{Path: "d/secret", Type: format.TypeReg, Mode: 0o600, Size: 1},
+			{Path: "d/dir", Type: format.TypeDir, Mode: 0o700},
+		}
 		dir := filepath.Join(base, "root")
-		_, err = run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
+		_, err = prepare(t.Context(), dir, files, Options{Bind: bind})
 		require.NoError(t, err)
 		for _, target := range []string{base, "..", "."} {
 			require.NoError(t, os.RemoveAll(dir+"/d"))
 			require.NoError(t, os.Symlink(target, dir+"/d"))
-			_, err = run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
+			_, err = prepare(t.Context(), dir, files, Options{Bind: bind})
 			require.NoError(t, err)
 			require.DirExists(t, dir+"/d/dir")
 			roottest.Unharmed(t, base, info)
 		}
 		require.NoError(t, os.RemoveAll(dir+"/d/secret"))
 		require.NoError(t, os.Symlink(secret, dir+"/d/secret"))
-		_, err = run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
+		_, err = prepare(t.Context(), dir, files, Options{Bind: bind})
 		require.NoError(t, err)
 		roottest.Unharmed(t, base, info)
 		names, err := filepath.Glob(base + "/*")
@@ -262,11 +259,10 @@ func TestRestoreStaysInside(t *testing.T) {
 // What was stopped in the middle is completed by the next.
 func TestInterruptedPreparation(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
-		r := newRoll(1)
-		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o555})
+		files := []format.File{{Path: "d", Type: format.TypeDir, Mode: 0o555}}
 		const size = 20*chunk + 1
 		for _, name := range []string{"d/a", "d/b", "c"} {
-			r.file(format.File{Path: name, Type: format.TypeReg, Mode: 0o444, Size: size, Cached: -1})
+			files = append(files, format.File{Path: name, Type: format.TypeReg, Mode: 0o444, Size: size, Cached: -1})
 		}
 		base := t.TempDir()
 		whole, dir := filepath.Join(base, "whole"), filepath.Join(base, "root")
@@ -274,31 +270,31 @@ func TestInterruptedPreparation(t *testing.T) {
 			_ = os.Chmod(whole+"/d", 0o700)
 			_ = os.Chmod(dir+"/d", 0o700)
 		})
-		_, err := run(t.Context(), r, Options{Root: whole, Prepare: PrepareOnly}, bind)
+		_, err := prepare(t.Context(), whole, files, Options{Bind: bind})
 		require.NoError(t, err)
 
 		for i := range int64(4) {
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := run(ctx, r, Options{Root: dir, Prepare: PrepareOnly, Progress: func(p Progress) {
+			_, err := prepare(ctx, dir, files, Options{Bind: bind, Progress: func(p Progress) {
 				if p.Bytes >= (i+1)*5*chunk {
 					cancel()
 				}
-			}}, bind)
+			}})
 			cancel()
 			require.ErrorIs(t, err, context.Canceled)
 			if os.Geteuid() != 0 {
 				break // a file that may not be written is not continued
 			}
 		}
-		res, err := run(t.Context(), r, Options{Root: dir, Prepare: PrepareOnly}, bind)
+		done, err := prepare(t.Context(), dir, files, Options{Bind: bind})
 		require.NoError(t, err)
 		require.Equal(t, states(t, whole), states(t, dir))
 		if os.Geteuid() == 0 {
-			require.Less(t, res.Prepared.Bytes, int64(3*size-40*chunk))
+			require.Less(t, done.Bytes, int64(3*size-40*chunk))
 		}
-		res, err = run(t.Context(), r, Options{Root: dir}, bind)
+		done, err = prepare(t.Context(), dir, files, Options{Bind: bind})
 		require.NoError(t, err)
-		require.Zero(t, res.Prepared.Bytes)
-		require.EqualValues(t, 4, res.Prepared.Kept)
+		require.Zero(t, done.Bytes)
+		require.EqualValues(t, 4, done.Kept)
 	})
 }

@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"cmp"
@@ -33,8 +33,8 @@ func (it *item) length() int64 {
 	return 0
 }
 
-// fileset is what must exist before a replay, in the order of making it.
-type fileset struct {
+// set is what must exist before a replay, in the order of making it.
+type set struct {
 	dirs  [][]*item // by depth; the root is alone in the first
 	files []*item   // what is neither a directory nor a hard link, fillers too
 	links []*item
@@ -44,12 +44,12 @@ type fileset struct {
 // filler is what all fillers are.
 var filler = format.File{Type: format.TypeReg, Mode: 0o600, Cached: -1}
 
-// newFileset puts a fileset in order. Every directory must be listed, but for
+// newSet puts a fileset in order. Every directory must be listed, but for
 // the root, no name twice, and a hard link after what it is a link to: so no
 // symbolic link of the fileset ever lies on the way to a file of it.
-func newFileset(files []format.File, fillers map[string]int64) (*fileset, error) {
+func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 	root := &item{File: &format.File{Path: ".", Type: format.TypeDir}, path: "."}
-	s := &fileset{dirs: [][]*item{{root}}, names: map[string]*item{".": root}}
+	s := &set{dirs: [][]*item{{root}}, names: map[string]*item{".": root}}
 	add := func(it *item) error {
 		if s.names[it.path] != nil || it.path == sandbox.Marker {
 			return fmt.Errorf("make %s %q: %w", it.Type, it.path, unix.EEXIST)

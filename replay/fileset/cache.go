@@ -1,4 +1,4 @@
-package replay
+package fileset
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/internal/option"
 )
 
 // Cache says how much of the fileset is in the page cache when a replay
@@ -26,7 +27,10 @@ var cacheNames = []string{CacheRecorded: "recorded", CacheWarm: "warm", CacheCol
 func (c Cache) String() string { return cacheNames[c] }
 
 // ParseCache returns the state of the page cache of that name.
-func ParseCache(name string) (Cache, error) { return choose[Cache]("cache", cacheNames, name) }
+func ParseCache(name string) (Cache, error) { return option.Parse[Cache]("cache", cacheNames, name) }
+
+// pageSize is what format.File.Cached counts, in bytes.
+const pageSize = 4096
 
 // pages returns how many pages of a file are to be in the page cache, and
 // false where that is left as it is.
@@ -48,17 +52,17 @@ func (c Cache) pages(f *format.File) (int64, bool) {
 // start. The file must have been synced, since a page can only be dropped once
 // it was written. The kernel takes all this as advice, and a file that its
 // owner may not read is left as it is, so there is no error but that of ctx.
-func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
-	pages, known := p.cache.pages(it.File)
+func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
+	pages, known := p.Cache.pages(it.File)
 	if !known || !it.there || it.length() == 0 {
 		return nil
 	}
-	fd, err := h.open(it.path, unix.O_RDONLY, 0)
+	fd, err := w.open(it.path, unix.O_RDONLY, 0)
 	if err != nil {
 		return nil
 	}
-	defer h.guard.Shut(fd)
-	advise := func(advice uintptr) { h.guard.Kernel(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
+	defer w.guard.Shut(fd)
+	advise := func(advice uintptr) { w.guard.Kernel(unix.SYS_FADVISE64, uintptr(fd), 0, 0, advice, 0, 0) }
 	want := pages * pageSize
 	if want < it.Size {
 		advise(unix.FADV_DONTNEED)
@@ -68,8 +72,8 @@ func (p *preparation) setCache(ctx context.Context, h *hand, it *item) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := h.buffer[:min(want-from, chunk)]
-		got := h.guard.Kernel(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
+		b := w.buffer[:min(want-from, chunk)]
+		got := w.guard.Kernel(unix.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		if got <= 0 {
 			return nil
 		}

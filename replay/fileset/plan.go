@@ -1,0 +1,80 @@
+package fileset
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// ErrLimit is wrapped by the error of a fileset that is larger than it may be.
+var ErrLimit = errors.New("limit exceeded")
+
+// Plan is a fileset that was checked, and what it takes. Several goroutines may
+// read it.
+type Plan struct {
+	Bytes int64 // that its files hold, with their attributes
+	Files int64 // and directories, those of fillers too
+
+	files   []format.File
+	fillers map[string]int64 // how many names a directory needs besides its own
+}
+
+// NewPlan verifies, before anything is written, that a fileset stays below its
+// root and within limits. The Plan keeps files, which must not change.
+func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
+	p := &Plan{files: files, fillers: make(map[string]int64)}
+	listed := make(map[string]int64)
+	for i := range files {
+		f := &files[i]
+		if err := checkFile(f); err != nil {
+			return nil, err
+		}
+		for k := range f.Attrs {
+			if a := &f.Attrs[k]; settable(a) {
+				p.Bytes += a.Size
+			}
+		}
+		if f.Size < 0 || f.Size > maxBytes-p.Bytes {
+			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, ErrLimit)
+		}
+		if f.Type == format.TypeReg && f.Link == "" && !f.Sparse {
+			p.Bytes += f.Size
+		}
+		listed[filepath.Dir(f.Path)] += entryLength(filepath.Base(f.Path))
+	}
+	p.Files = int64(len(files))
+	for i := range files {
+		if f := &files[i]; f.Type == format.TypeDir {
+			own := listed[filepath.Clean(f.Path)] + 2*entryLength("..")
+			if n := (f.Size - own) / entryLength(fillerName(0)); n > 0 {
+				p.fillers[f.Path] = n
+				p.Files += n
+			}
+		}
+		if p.Files > maxFiles {
+			return nil, fmt.Errorf("the fileset has more than %d files: %w", maxFiles, ErrLimit)
+		}
+	}
+	return p, nil
+}
+
+// checkFile verifies that the names of a file can stand below a directory.
+func checkFile(f *format.File) error {
+	for _, s := range []string{f.Path, f.Link, f.Target} {
+		if len(s) >= unix.PathMax {
+			return fmt.Errorf("file %.40q… of the fileset: a name is longer than %d bytes", f.Path, unix.PathMax-1)
+		}
+		if strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("file %q of the fileset: a name holds a NUL byte", f.Path)
+		}
+	}
+	if !filepath.IsLocal(f.Path) || f.Link != "" && !filepath.IsLocal(f.Link) {
+		return fmt.Errorf("file %q of the fileset lies outside the root", f.Path)
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package fileset
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
+)
+
+// workerPool is the threads that prepare a fileset. Each is bound by a guard: a
+// fileset is no more to be trusted than events are.
+type workerPool struct {
+	jobs  chan func(*worker)
+	size  int
+	slots int // GOMAXPROCS as it was
+}
+
+// worker is one thread of a pool and what it works with.
+type worker struct {
+	guard  sandbox.Guard
+	random *rand.ChaCha8
+	buffer []byte // chunk bytes
+}
+
+// poolSize is how many threads prepare. Small files wait for the file system
+// more than for a processor, and more so if it lies beyond a network.
+func poolSize() int { return min(max(4, 2*runtime.NumCPU()), 32) }
+
+// startWorkers starts n threads with guards like the one given, which bind binds.
+// The pool must be stopped.
+func startWorkers(n int, g sandbox.Guard, bind func(*sandbox.Guard) error) (*workerPool, error) {
+	// Calls of the guard hold on to their processor slot.
+	p := &workerPool{jobs: make(chan func(*worker)), size: n, slots: runtime.GOMAXPROCS(n + 2)}
+	bound := make(chan error)
+	for i := range n {
+		go func() {
+			runtime.LockOSThread() // for good: the thread is thrown away
+			w := &worker{guard: g, random: rand.NewChaCha8([32]byte{1, byte(i)}), buffer: make([]byte, chunk)}
+			bound <- bind(&w.guard)
+			for job := range p.jobs {
+				job(w)
+			}
+		}()
+	}
+	var err error
+	for range n {
+		if e := <-bound; e != nil {
+			err = e
+		}
+	}
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *workerPool) stop() {
+	close(p.jobs)
+	runtime.GOMAXPROCS(p.slots)
+}
+
+// each does something with each item, in no order, and returns the first error.
+func (p *workerPool) each(ctx context.Context, items []*item, do func(*worker, *item) error) error {
+	var next atomic.Int64
+	var failed atomic.Pointer[error]
+	var working sync.WaitGroup
+	for range min(p.size, len(items)) {
+		working.Add(1)
+		p.jobs <- func(w *worker) {
+			defer working.Done()
+			for failed.Load() == nil {
+				i := next.Add(1) - 1
+				if i >= int64(len(items)) {
+					return
+				}
+				err := ctx.Err()
+				if err == nil {
+					err = do(w, items[i])
+				}
+				if err != nil {
+					failed.CompareAndSwap(nil, &err)
+				}
+			}
+		}
+	}
+	working.Wait()
+	if err := failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// at makes a call that takes a directory and a name in it.
+func (w *worker) at(path string, call func(dir int64, last uintptr) int64) error {
+	n := sandbox.NewName(path)
+	dir, last := w.guard.Parent(&n)
+	if sandbox.Lost(dir) {
+		return unix.Errno(-dir)
+	}
+	defer w.guard.Leave(dir)
+	err := sandbox.Error(call(dir, last))
+	runtime.KeepAlive(&n)
+	return err
+}
+
+// open opens a file, but follows no link to it. The descriptor is to be given
+// to Guard.Shut.
+func (w *worker) open(path string, flags, mode uintptr) (int64, error) {
+	n := sandbox.NewName(path)
+	fd := w.guard.Open(&n, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	runtime.KeepAlive(&n)
+	return fd, sandbox.Error(fd)
+}
+
+// stat returns what a name stands for itself, be it a link.
+func (w *worker) stat(path string) (*unix.Statx_t, error) {
+	st := new(unix.Statx_t)
+	return st, w.at(path, func(dir int64, last uintptr) int64 {
+		return w.guard.Kernel(unix.SYS_STATX, uintptr(dir), last, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(st)), 0)
+	})
+}
+
+// chmod changes the permissions of what is no symbolic link.
+func (w *worker) chmod(path string, mode uint32) error {
+	err := w.at(path, func(dir int64, last uintptr) int64 {
+		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))
+	})
+	if err != nil {
+		return fmt.Errorf("set the mode of %q: %w", path, err)
+	}
+	return nil
+}
