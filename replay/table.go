@@ -205,84 +205,28 @@ func (t *table) release() {
 	}
 }
 
-// process is a recorded process, which its threads share.
-type process struct {
-	number  int32
-	own     atomic.Pointer[table] // its own, in use unless another's is shared
-	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
-	threads atomic.Int32          // that have not ended
-	private bool                  // its one thread has a table of the kernel's to itself
-	arena   region                // where it reads to
-	space   region                // the arena and, for what the application maps, room behind it
-	touched pageSet               // pages of the space
+// maxRoom bounds the descriptors that room is made for, 8 bytes of the
+// kernel's each.
+const maxRoom = 1 << 16
 
-	footprint *footprint // nil where memory calls are played as recorded
-}
-
-// fork gives a new process its descriptors: the parent's table if they share
-// it, else a copy.
-func (p *process) fork(child *process, share bool) {
-	files := p.files.Load()
-	if files == nil || child.files.Load() != nil {
+// makeRoom lets the kernel make its table of descriptors as large at once as
+// the replay may need it, by the use of a high number.
+// All workers share that table, where each process of the application had its
+// own, and a table that threads share grows only after every processor has
+// been through the scheduler: that would take an open or dup 10 ms and more. A
+// limit that allows less is left to be met by the replay.
+func makeRoom() {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return
 	}
-	if share {
-		files.users.Add(1)
-		child.files.Store(files)
+	low, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return
 	}
-	own := child.own.Load()
-	child.files.Store(own)
-	files.copyTo(own)
-}
-
-// exec does what a successful execve does: it ends sharing and closes what is
-// close-on-exec.
-func (e *engine) exec(p *process) {
-	if files := e.unshare(p); files != nil {
-		files.closeExec()
+	defer unix.Close(low)
+	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, int(min(limit.Cur, maxRoom))-1)
+	if err == nil {
+		_ = unix.Close(fd)
 	}
-}
-
-// unshare gives a process a table that no other uses, and returns it; nil if it
-// has none. All threads of the process keep one table, where the kernel would
-// give a thread one of its own.
-func (e *engine) unshare(p *process) *table {
-	files := p.files.Load()
-	if files == nil || files.users.Load() == 1 {
-		return files
-	}
-	if p.own.Load() == files {
-		// Others use the process's own: one of them keeps it, and lends its
-		// own, which it has no use for.
-		for _, q := range e.processes {
-			if q != p && q.files.Load() == files {
-				p.own.Store(q.own.Swap(files))
-				break
-			}
-		}
-	}
-	own := p.own.Load()
-	if own == files {
-		return files
-	}
-	own.users.Store(1)
-	files.copyTo(own)
-	p.files.Store(own)
-	files.release()
-	return own
-}
-
-// leave says that a thread has ended. With the last one of the process go its
-// descriptors, and not with an exit_group before: other threads may be behind
-// in the replay with events that they had ended in the recording. It reports
-// whether this was the last.
-func (p *process) leave() (last bool) {
-	last = p.threads.Add(-1) == 0
-	if last {
-		if files := p.files.Swap(nil); files != nil {
-			files.release()
-		}
-	}
-	return last
 }

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // bell is what threads sleep on, outside Go: a futex that counts how often it
@@ -39,3 +41,15 @@ func (b *bell) ring() {
 	b.rung.Add(1)
 	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rung)), futexWake, wakeAll, 0, 0, 0)
 }
+
+// lock is for pinned workers, which must not wait in Go, and for what is done at
+// once: who finds it taken lets others run.
+type lock struct{ taken atomic.Bool }
+
+func (l *lock) take() {
+	for !l.taken.CompareAndSwap(false, true) {
+		sandbox.Linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0)
+	}
+}
+
+func (l *lock) give() { l.taken.Store(false) }
