@@ -67,7 +67,7 @@ func (o *Options) SetBackend(name string) (err error) {
 }
 
 // externalCalls are those of External: all events are handed over, and threads
-// are born besides.
+// are started besides.
 var externalCalls = func() (external [format.NumOps]call) {
 	for op, c := range calls {
 		switch {

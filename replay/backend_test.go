@@ -37,7 +37,7 @@ func (a *answers) options() Options {
 func twoThreads() *roll {
 	r := newRoll(1)
 	r.add(1, format.OpOpen, 3, "a", 1)
-	second := r.born(1, 1)
+	second := r.child(1, 1)
 	r.add(1, format.OpClone, int64(second), format.CloneFiles|format.CloneThread)
 	read := r.add(second, format.OpRead, 10, 3, 0, 10)
 	r.add(second, format.OpExit, format.NoResult, 0)

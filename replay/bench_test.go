@@ -108,7 +108,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 // BenchmarkEngine is the cost of an event beside its call: that of reads which
-// nobody makes.
+// are no-ops.
 func BenchmarkEngine(b *testing.B) {
 	for _, timing := range []Timing{AFAP, Compute} {
 		b.Run(timing.String(), func(b *testing.B) {

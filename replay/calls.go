@@ -127,7 +127,7 @@ var bookkeeping = func() (b [format.NumOps]bool) {
 	return b
 }()
 
-// nullCalls are those of Null: none is made, but threads are still born.
+// nullCalls are those of Null: they are no-ops, but threads are still started.
 var nullCalls = func() (null [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
@@ -173,7 +173,7 @@ func direct(nr uintptr) call {
 	}
 }
 
-// intoScratch makes a call that tells of a descriptor what nobody looks at.
+// intoScratch makes a call about a descriptor whose result buffer is not read.
 func intoScratch(nr uintptr) call {
 	return func(w *worker, r *format.Record) int64 {
 		s := w.lookup(r.Args[0])

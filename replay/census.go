@@ -92,14 +92,14 @@ func (c *census) visit(at uintptr, name *byte, depth int) {
 			return
 		}
 		for b = b[:n]; len(b) > 0 && c.left >= 0; b = b[binary.NativeEndian.Uint16(b[16:]):] {
-			c.entry(uintptr(fd), b, depth)
+			c.countName(uintptr(fd), b, depth)
 		}
 	}
 }
 
-// entry counts a struct linux_dirent64: 8 bytes of inode, 8 of offset, 2 of
+// countName counts a struct linux_dirent64: 8 bytes of inode, 8 of offset, 2 of
 // length, 1 of type, and the name.
-func (c *census) entry(dir uintptr, b []byte, depth int) {
+func (c *census) countName(dir uintptr, b []byte, depth int) {
 	name := b[19:]
 	name = name[:bytes.IndexByte(name, 0)]
 	if string(name) == "." || string(name) == ".." || depth == 0 && string(name) == sandbox.Marker {

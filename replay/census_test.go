@@ -77,7 +77,7 @@ func TestFilesComeAndGo(t *testing.T) {
 	})
 }
 
-// What lies too deep to be counted, or is closed to who counts, is too much.
+// What lies too deep to be counted, or may not be read, is too much.
 func TestCensusEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "root")
 	r, err := sandbox.OpenRoot(path, nil)

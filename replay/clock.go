@@ -80,8 +80,8 @@ func (c *clock) measure() {
 	tick, at := c.simultaneous()
 	c.margin = min(max(c.lateSleep(), minMargin), maxMargin)
 	if counts() {
-		var b bell
-		b.wait(b.rung.Load(), c.deadline(at+calibration))
+		var f futexEvent
+		f.wait(f.count.Load(), c.deadline(at+calibration))
 		c.tick0, c.at0 = c.simultaneous()
 		c.rate = uint64(float64(c.at0-at) / float64(c.tick0-tick) * (1 << 32))
 	}
@@ -115,10 +115,10 @@ func (c *clock) simultaneous() (tick uint64, at int64) {
 func (c *clock) lateSleep() int64 {
 	const nap = 50_000
 	late := make([]int64, 50)
-	var b bell
+	var f futexEvent
 	for i := range late {
 		due := c.now() + nap
-		b.wait(b.rung.Load(), c.deadline(due))
+		f.wait(f.count.Load(), c.deadline(due))
 		late[i] = c.now() - due
 	}
 	slices.Sort(late)

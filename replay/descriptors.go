@@ -133,9 +133,9 @@ func callFcntl(w *worker, r *format.Record) int64 {
 		flags := openFlags(r.Args[2]&allowed) &^ unix.O_CLOEXEC
 		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
 	case format.FGetlk, format.FOfdGetlk:
-		return w.lock(s, unix.F_OFD_GETLK, r)
+		return w.recordLock(s, unix.F_OFD_GETLK, r)
 	case format.FSetlk, format.FOfdSetlk:
-		return w.lock(s, unix.F_OFD_SETLK, r)
+		return w.recordLock(s, unix.F_OFD_SETLK, r)
 	case format.FSetlkw, format.FOfdSetlkw:
 		return w.lockWait(s, r)
 	}

@@ -15,9 +15,9 @@
 // slot while it doesn't wait, and the garbage collector is off.
 //
 // Descriptors are those of the recording, mapped to real ones by a table per
-// recorded process (files.go). Paths never lead out of the root (guard.go),
-// whatever the trace holds; what exists in it before the first event is built
-// from the trace's fileset (prepare.go).
+// recorded process (table.go). Paths never lead out of the root, whatever the
+// trace holds (package sandbox); what exists in it before the first event is
+// built from the trace's fileset (package fileset).
 //
 // Because it sets GOMAXPROCS and the garbage collector for the whole process,
 // only one Run is active at a time; others wait for it.

@@ -31,7 +31,7 @@ type engine struct {
 	processes map[int32]*process
 	texts     []string         // the trace's strings, then the paths of open descriptors
 	names     []sandbox.Name   // the same for the kernel
-	begins    map[string]int64 // descriptors of directories that paths begin in
+	startDirs map[string]int64 // descriptors of directories that paths start in
 	pool      region           // what writes come from
 	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
 	tables    []region
@@ -55,7 +55,7 @@ func newEngine(s *stage, p Part, o Options) *engine {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
 		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
-		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, begins: make(map[string]int64),
+		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, startDirs: make(map[string]int64),
 	}
 	switch o.Backend {
 	case Null:
@@ -134,7 +134,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	}
 	e.pool = pool
 	e.sink = openSink()
-	makeRoom()
+	growKernelTable()
 	for _, p := range e.processes {
 		// A region is a power of two, so twice what is wanted may be mapped,
 		// but no more than that is ever touched.
@@ -167,7 +167,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 		w.nanos = make([]int64, batchRecords)
 		w.durations = e.trace.Durations(number)
 	}
-	w.awaited.Store(nobody)
+	w.awaited.Store(unawaited)
 	return w
 }
 
@@ -211,7 +211,7 @@ func (e *engine) makeWaits() error {
 // know of, and removes from the root what is not to be kept.
 func (e *engine) free() error {
 	e.closeAll()
-	e.closeBegins()
+	e.closeStartDirs()
 	e.guard.Close()
 	e.pool.free()
 	if e.sink >= 0 {
@@ -254,8 +254,8 @@ type partError struct {
 func (e *partError) Error() string { return e.name + ": " + e.error.Error() }
 func (e *partError) Unwrap() error { return e.error }
 
-// get starts the workers, which are ready when it returns.
-func (e *engine) get() {
+// startWorkers starts the workers, which are ready when it returns.
+func (e *engine) startWorkers() {
 	e.ready.Add(len(e.workers))
 	e.running.Add(len(e.workers))
 	for _, w := range e.workers {

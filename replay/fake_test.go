@@ -70,8 +70,8 @@ func newRoll(threads int) *roll {
 	return t
 }
 
-// born adds a thread that another creates.
-func (t *roll) born(process, parent int32) int32 {
+// child adds a thread that another creates.
+func (t *roll) child(process, parent int32) int32 {
 	t.header.Threads = append(t.header.Threads, format.Thread{Process: process, Parent: parent})
 	t.threads = append(t.threads, part{})
 	return int32(len(t.threads))

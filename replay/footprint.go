@@ -26,7 +26,7 @@ type footprint struct {
 	changes atomic.Int64 // how often pages were mapped
 	done    atomic.Int64 // changes when no page was left to be touched
 
-	next int // in words of mapped, where to look for one; of whoever holds engine.touching
+	next int // in words of mapped, where to look for one; of the worker that holds engine.touching
 }
 
 // makeSpace makes the memory of a process, with an arena of so many bytes. What

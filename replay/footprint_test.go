@@ -206,7 +206,7 @@ func playMemory(t *testing.T, r *roll, o Options) *Result {
 func TestMemoryOfProcesses(t *testing.T) {
 	const populate = 0x22 | format.MapPopulate
 	r := newRoll(1)
-	child := r.born(2, 1)
+	child := r.child(2, 1)
 	r.add(1, format.OpMmap, pageSize, 0, 1<<20, own, populate, -1, 0)
 	r.add(1, format.OpClone, 2, 0)
 	r.add(child, format.OpMmap, pageSize, 0, 1<<19, own, populate, -1, 0)
@@ -224,7 +224,7 @@ func TestMemoryOfProcesses(t *testing.T) {
 func TestMemoryBounded(t *testing.T) {
 	const populate = 0x22 | format.MapPopulate
 	r := newRoll(1)
-	child := r.born(2, 1)
+	child := r.child(2, 1)
 	r.add(1, format.OpMmap, pageSize, 0, 1<<40, own, populate, -1, 0)
 	mapped := r.add(1, format.OpClone, 2, 0)
 	r.wait(child, 1, mapped)

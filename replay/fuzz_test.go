@@ -29,8 +29,8 @@ func FuzzRun(f *testing.F) {
 		secret := filepath.Join(base, "secret")
 		require.NoError(t, os.WriteFile(secret, []byte("canary"), 0o600))
 		r := newRoll(1)
-		r.born(2, 1)
-		r.born(1, 2)
+		r.child(2, 1)
+		r.child(1, 2)
 		r.strings = fuzzStrings
 		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
 		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: base})

@@ -10,8 +10,8 @@ import (
 )
 
 // Requests that fill a struct: in a row, what to ask for and what it is asked
-// for instead of. Flags are never set: nobody could remove an immutable file
-// any more. Reading them costs nearly the same.
+// for instead of. Flags are never set: an immutable file could not be
+// removed any more. Reading them costs nearly the same.
 var ioctlReads = []struct{ request, play int64 }{
 	{unix.FS_IOC_GETFLAGS, unix.FS_IOC_GETFLAGS},
 	{unix.FS_IOC_SETFLAGS, unix.FS_IOC_GETFLAGS},

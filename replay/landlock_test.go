@@ -48,7 +48,7 @@ func TestRunGivesBack(t *testing.T) {
 			return pages
 		}
 		r := newRoll(1)
-		r.born(2, 1)
+		r.child(2, 1)
 		rulesBefore, mappedBefore := rules(), mapped()
 		for range 3 {
 			_, err := run(t.Context(), r, Options{Root: t.TempDir(), Memory: true, Limits: Limits{Memory: memory}}, bind)

@@ -91,9 +91,8 @@ func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat))
 // is ever given: files would change hands on a stranger's word.
 const sameOwner = ^uintptr(0)
 
-// owned returns the result of a call that gives a file nobody. Who may not
-// give it to another, which the recorded one would have done, is told so as in
-// the recording.
+// owned returns the result of a call that leaves the owner as it is. Where the
+// application was not allowed to change it, the result is the recorded EPERM.
 func owned(r *format.Record, got int64) int64 {
 	if got == 0 && r.Ret == -int64(unix.EPERM) {
 		return r.Ret
@@ -155,7 +154,8 @@ func callFutimens(w *worker, r *format.Record) int64 {
 
 // callMknod makes an empty regular file of whatever would be a device, a pipe
 // or a socket: a device reaches beyond the root, and opening a pipe can block
-// for ever. Who was not allowed to make a device is not.
+// for ever. Where the application was not allowed to make a
+// device, the result is the recorded EPERM.
 func callMknod(w *worker, r *format.Record) int64 {
 	kind := r.Args[1] & unix.S_IFMT
 	switch kind {

@@ -136,8 +136,8 @@ func TestFlockWaits(t *testing.T) {
 	faultless(t, r, res)
 }
 
-// What is open for writing is no directory, and so not the root: nobody needs
-// to ask. That holds for copies of the descriptor, too.
+// What is open for writing is no directory, and so not the root: no call has
+// to find out. That holds for copies of the descriptor, too.
 func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 	m, err := newRegion(pageSize)
 	require.NoError(t, err)

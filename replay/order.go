@@ -6,28 +6,28 @@ import (
 )
 
 // progress is what other workers see of one. It has cache lines of its own, so
-// that publishing it doesn't disturb those who look at their own.
+// that publishing it doesn't disturb workers that look at their own.
 type progress struct {
 	_       [64]byte
 	done    atomic.Int64 // events that have ended; ended once the thread has
-	awaited atomic.Int64 // the earliest event that somebody sleeps for, or nobody
-	bell    bell         // rung when done has passed awaited; rung for all by a stop
+	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
+	wakeUp  futexEvent   // woken when done has passed awaited, and by a stop
 
-	// What the worker sleeps for; read by those who look for a deadlock. The
+	// What the worker sleeps for; read by workers that look for a deadlock. The
 	// thread is 0 while it doesn't sleep.
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 
-	born    atomic.Bool // its creating event has been executed
-	endowed atomic.Bool // it has the descriptors that its process was born with
-	locking atomic.Bool // it waits for a record lock
-	_       [64]byte
+	started   atomic.Bool // its creating event has been executed
+	inherited atomic.Bool // it has the descriptors that its process has at its start
+	locking   atomic.Bool // it waits for a record lock
+	_         [64]byte
 }
 
 const (
-	ended  = math.MaxInt64     // of progress.done: more than any event
-	nobody = math.MaxInt64     // of progress.awaited
-	birth  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
+	ended     = math.MaxInt64     // of progress.done: more than any event
+	unawaited = math.MaxInt64     // of progress.awaited
+	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
 )
 
 // edgeSpin is how long an edge is waited for awake, in nanoseconds: about what
@@ -42,11 +42,11 @@ func (w *worker) publish() {
 	}
 }
 
-// awake wakes who sleeps for the worker. Sleepers that want a later event put
-// it into awaited again, for they read the bell before they do.
+// awake wakes the workers that sleep for this one. Those that want a later event
+// put it into awaited again, for they read the futex before they do.
 func (w *worker) awake() {
-	w.awaited.Store(nobody)
-	w.bell.ring()
+	w.awaited.Store(unawaited)
+	w.wakeUp.wake()
 }
 
 // finish says that the worker will execute no further event.
@@ -55,28 +55,28 @@ func (w *worker) finish() {
 	w.awake()
 	for _, k := range w.e.workers {
 		if k.parent == w {
-			k.bell.ring()
+			k.wakeUp.wake()
 		}
 	}
 }
 
-// awaitBirth waits for the event that creates the thread, and reports false if
+// awaitStart waits for the event that creates the thread, and reports false if
 // the run stopped first. A parent that ends without it releases the thread: a
 // trace that is wrong is to be seen in results, not in a hang.
-func (w *worker) awaitBirth() bool {
-	for w.parent != nil && !w.settled(w.parent, birth) {
-		seq := w.bell.rung.Load()
-		if !w.sleepFor(w.parent, birth, &w.bell, seq) {
+func (w *worker) awaitStart() bool {
+	for w.parent != nil && !w.satisfied(w.parent, creation) {
+		seq := w.wakeUp.count.Load()
+		if !w.sleepFor(w.parent, creation, &w.wakeUp, seq) {
 			return false
 		}
 	}
 	return !w.e.stopped.Load()
 }
 
-// bear lets the thread begin that an event of its parent has created.
-func (w *worker) bear() {
-	w.born.Store(true)
-	w.bell.ring()
+// start lets a thread start that an event of its parent has created.
+func (w *worker) start() {
+	w.started.Store(true)
+	w.wakeUp.wake()
 }
 
 // awaitEdges waits for all that the worker's next event depends on, and
@@ -92,7 +92,7 @@ func (w *worker) awaitEdges() bool {
 }
 
 func (w *worker) await(k *worker, event int64) bool {
-	if w.settled(k, event) {
+	if w.satisfied(k, event) {
 		return true
 	}
 	begin := w.e.now()
@@ -104,24 +104,24 @@ func (w *worker) await(k *worker, event int64) bool {
 		w.orderWait += w.end - begin
 	}()
 	if w.e.claimSpin() {
-		for !w.settled(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
+		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
 		}
 		w.e.releaseSpin()
 	}
-	for !w.settled(k, event) {
-		seq := k.bell.rung.Load()
+	for !w.satisfied(k, event) {
+		seq := k.wakeUp.count.Load()
 		for a := k.awaited.Load(); a > event && !k.awaited.CompareAndSwap(a, event); a = k.awaited.Load() {
 		}
-		if !w.sleepFor(k, event, &k.bell, seq) {
+		if !w.sleepFor(k, event, &k.wakeUp, seq) {
 			return false
 		}
 	}
 	return true
 }
 
-// sleepFor sleeps once for an event of k, until b is rung. It reports false if
-// the run has stopped, which it does here if nobody could ever wake w.
-func (w *worker) sleepFor(k *worker, event int64, b *bell, seq uint32) bool {
+// sleepFor sleeps once for an event of k, until f is woken. It reports false if
+// the run has stopped. It stops the run itself if no worker could ever wake w.
+func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
 	defer w.forThread.Store(0)
@@ -131,27 +131,27 @@ func (w *worker) sleepFor(k *worker, event int64, b *bell, seq uint32) bool {
 	if w.e.stopped.Load() {
 		return false
 	}
-	if !w.settled(k, event) {
+	if !w.satisfied(k, event) {
 		unpin()
-		b.wait(seq, 0)
+		f.wait(seq, 0)
 		pin()
 	}
 	return !w.e.stopped.Load()
 }
 
-// settled reports whether the worker need not wait for an event of k any more.
-func (w *worker) settled(k *worker, event int64) bool {
+// satisfied reports whether the worker need not wait for an event of k any more.
+func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
-	if event == birth {
-		return done == ended || w.born.Load()
+	if event == creation {
+		return done == ended || w.started.Load()
 	}
 	return done > event
 }
 
-// deadlocked reports whether the sleepers form a ring from w to w. Whoever is
-// the last of a ring to fall asleep sees all of it, so none is missed. The
-// ring is walked twice: as nobody's count of events can go back, two equal
-// walks mean that nobody of it moved in between.
+// deadlocked reports whether the sleepers form a cycle from w to w. The last
+// worker of a cycle to fall asleep sees all of it, so none is missed. The cycle is
+// walked twice: as no count of events can go back, two equal walks mean that no
+// worker of it moved in between.
 func (w *worker) deadlocked() bool {
 	length, events, closed := w.chain()
 	if !closed {
@@ -161,8 +161,8 @@ func (w *worker) deadlocked() bool {
 	return closed2 && length == length2 && events == events2
 }
 
-// chain follows from w who sleeps for whom, and reports how many they are, the
-// sum of their ended events, and whether the way leads back to w.
+// chain follows from w which worker sleeps for which, and reports how many they
+// are, the sum of their ended events, and whether the way leads back to w.
 func (w *worker) chain() (length int, events int64, closed bool) {
 	for k := w; length <= len(w.e.workers); length++ {
 		n := k.forThread.Load()
@@ -170,7 +170,7 @@ func (w *worker) chain() (length int, events int64, closed bool) {
 			return length, events, false
 		}
 		on := w.e.workers[n-1]
-		if k.settled(on, k.forEvent.Load()) {
+		if k.satisfied(on, k.forEvent.Load()) {
 			return length, events, false
 		}
 		if k = on; k == w {

@@ -113,7 +113,7 @@ func TestDeadlock(t *testing.T) {
 			r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
 		}, `event 0 of thread 1 and event 0 of thread 1`},
 		{"child", func(r *roll) {
-			child := r.born(2, 1)
+			child := r.child(2, 1)
 			r.add(child, format.OpRmdir, 0, "b")
 			r.wait(1, child, 0)
 			r.add(1, format.OpClone, int64(child), 0)
@@ -134,7 +134,7 @@ func TestDeadlock(t *testing.T) {
 // A thread that ends sets free who waits for it, even for what it never did.
 func TestEndedThreadFreesOthers(t *testing.T) {
 	r := newRoll(1)
-	child := r.born(2, 1)
+	child := r.child(2, 1)
 	r.add(1, format.OpMkdir, 0, "a", 0o700)
 	r.add(child, format.OpFstat, -int64(unix.EBADF), 0, 0)
 	_, res := play(t, r, byOpenat2)
@@ -174,7 +174,7 @@ func TestCancel(t *testing.T) {
 		{"birth", func(r *roll) {
 			r.add(1, format.OpClone, 3)
 			r.last(1).Compute = int64(time.Hour)
-			r.add(r.born(1, 1), format.OpRmdir, 0, "b")
+			r.add(r.child(1, 1), format.OpRmdir, 0, "b")
 		}},
 		{"lock", func(r *roll) {
 			r.file(format.File{Path: "f", Type: format.TypeReg})

@@ -10,7 +10,7 @@ import (
 )
 
 // A process of one thread has a table of descriptors to itself, and the kernel
-// finds a file in it without counting who uses it: that is 50 to 100 ns of each
+// finds a file in it without counting its users: that is 50 to 100 ns of each
 // call. All threads of a program share one table, so the thread that plays such a
 // process leaves it and has its own, in which it opens and closes all that the
 // process does.
@@ -76,33 +76,33 @@ func (w *worker) leaveTable() error {
 	return nil
 }
 
-// handOver lets the child's thread, which is born by it, fetch the descriptors
-// that the worker's process has, and waits until it has them.
+// handOver starts the child's thread, lets it fetch the descriptors that the
+// worker's process has, and waits until it has them.
 func (w *worker) handOver(child *worker, share bool) {
 	if share {
 		w.failf("event %d of thread %d makes a process that shares descriptors, which the trace's header doesn't say", w.event, w.number)
 		return
 	}
 	if w.process.files.Load() == nil || child.process.files.Load() != nil {
-		child.bear()
+		child.start()
 		return
 	}
-	child.donor = w
-	child.bear()
-	for !child.endowed.Load() && !w.e.stopped.Load() {
-		seq := child.bell.rung.Load()
-		if child.endowed.Load() || w.e.stopped.Load() {
+	child.forkedFrom = w
+	child.start()
+	for !child.inherited.Load() && !w.e.stopped.Load() {
+		seq := child.wakeUp.count.Load()
+		if child.inherited.Load() || w.e.stopped.Load() {
 			return
 		}
 		unpin()
-		child.bell.wait(seq, 0)
+		child.wakeUp.wait(seq, 0)
 		pin()
 	}
 }
 
 // inherit fetches the descriptors of the process that forked this one.
 func (w *worker) inherit() {
-	from := w.donor
+	from := w.forkedFrom
 	if from == nil {
 		return
 	}
@@ -121,6 +121,6 @@ func (w *worker) inherit() {
 		w.sys.Call(unix.SYS_CLOSE, uintptr(thread), 0, 0)
 	}
 	w.process.files.Store(own)
-	w.endowed.Store(true)
-	w.bell.ring()
+	w.inherited.Store(true)
+	w.wakeUp.wake()
 }

@@ -13,7 +13,7 @@ import (
 
 // Descriptors come to a process from a parent with and without a table of its
 // own, and what a process has open is closed with it: the lock that it held is
-// free, whoever else was there when it began.
+// free, whatever other process was there when it started.
 func TestPrivate(t *testing.T) {
 	for _, sharing := range []bool{false, true} {
 		r := newRoll(1)
@@ -22,18 +22,18 @@ func TestPrivate(t *testing.T) {
 		}
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
 		r.header.Descriptors = []format.Descriptor{{Process: 1, FD: 0, Flags: format.RDWR, Path: "f", Offset: 40}}
-		thread, child, grandchild := r.born(1, 1), r.born(2, 1), r.born(3, 3)
-		bystander := r.born(4, 1)
+		thread, child, grandchild := r.child(1, 1), r.child(2, 1), r.child(3, 3)
+		bystander := r.child(4, 1)
 		r.add(1, format.OpClone, int64(thread), format.CloneThread|format.CloneFiles)
 		r.add(1, format.OpOpen, 3, "f", format.RDWR)
 		r.add(1, format.OpFlock, 0, 3, unix.LOCK_EX|unix.LOCK_NB)
 		r.add(1, format.OpClone, int64(child), 0)
-		born := r.add(1, format.OpClone, int64(bystander), 0)
+		created := r.add(1, format.OpClone, int64(bystander), 0)
 		closed := r.add(1, format.OpClose, 0, 3)
 		r.add(bystander, format.OpCloseRange, 0, 0, 99, 0)
 		gone := r.add(bystander, format.OpExit, format.NoResult, 0)
 
-		r.wait(thread, 1, born)
+		r.wait(thread, 1, created)
 		r.add(thread, format.OpLseek, 40, 0, 0, format.SeekCur)
 		r.wait(child, 1, closed)
 		r.wait(child, bystander, gone)
@@ -59,7 +59,7 @@ func TestPrivate(t *testing.T) {
 // say.
 func TestUnannouncedSharing(t *testing.T) {
 	r := newRoll(1)
-	child := r.born(2, 1)
+	child := r.child(2, 1)
 	r.add(1, format.OpClone, int64(child), format.CloneFiles)
 	r.add(child, format.OpExit, format.NoResult, 0)
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP})

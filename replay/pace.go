@@ -90,12 +90,12 @@ func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()
 	for now < t {
-		seq := w.bell.rung.Load()
+		seq := w.wakeUp.count.Load()
 		if e.stopped.Load() {
 			break
 		}
 		unpin()
-		w.bell.wait(seq, e.deadline(t))
+		w.wakeUp.wait(seq, e.deadline(t))
 		pin()
 		now = e.now()
 	}

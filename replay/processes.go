@@ -10,7 +10,7 @@ import (
 type process struct {
 	number  int32
 	own     atomic.Pointer[table] // its own, in use unless another's is shared
-	files   atomic.Pointer[table] // the one in use; nil before it is born and once it has ended
+	files   atomic.Pointer[table] // the one in use; nil before the start of the process and after its end
 	threads atomic.Int32          // that have not ended
 	private bool                  // its one thread has a table of the kernel's to itself
 	arena   region                // where it reads to
@@ -88,17 +88,17 @@ func (p *process) leave() (last bool) {
 	return last
 }
 
-// The calls that begin, change and end processes. None of them is made: they
-// shape the descriptor tables, let threads begin and end a process's memory.
+// The calls that start, change and end processes. None of them is made: they
+// shape the descriptor tables, start threads and end a process's memory.
 
-// callClone lets the thread begin that the recorded call created. A number
+// callClone starts the thread that the recorded call created. A number
 // that isn't that of a thread of this one's is left alone.
 func callClone(w *worker, r *format.Record) int64 {
 	if r.Ret < 1 || r.Ret > int64(len(w.e.workers)) {
 		return r.Ret
 	}
 	child := w.e.workers[r.Ret-1]
-	if child.parent != w || child.born.Load() {
+	if child.parent != w || child.started.Load() {
 		return r.Ret
 	}
 	share := r.Args[0]&format.CloneFiles != 0
@@ -109,7 +109,7 @@ func callClone(w *worker, r *format.Record) int64 {
 		}
 		w.process.fork(child.process, share)
 	}
-	child.bear()
+	child.start()
 	return r.Ret
 }
 

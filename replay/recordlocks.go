@@ -8,10 +8,10 @@ import (
 	"pianola/format"
 )
 
-// lock makes a call on a record lock. It is always one of the open file
+// recordLock makes a call on a record lock. It is always one of the open file
 // description: an ordinary one would belong to Pianola's process, in which the
 // recorded processes could not exclude one another.
-func (w *worker) lock(s slot, cmd uintptr, r *format.Record) int64 {
+func (w *worker) recordLock(s slot, cmd uintptr, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
 		return errInvalid
 	}
@@ -43,7 +43,7 @@ func (w *worker) tryLock(s slot, r *format.Record) int64 {
 	if r.Op == format.OpFlock {
 		return w.sys.Call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
 	}
-	return w.lock(s, unix.F_OFD_SETLK, r)
+	return w.recordLock(s, unix.F_OFD_SETLK, r)
 }
 
 // The waits between two tries for a lock, in nanoseconds, and how long one is
@@ -56,7 +56,7 @@ const (
 
 // lockWait waits for a lock by trying, so that a stop ends it. The order of
 // the recording can have made this lock depend on one that comes later here:
-// when nobody is left who could give it back, the result is EDEADLK.
+// when no worker is left that could give it back, the result is EDEADLK.
 func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	defer w.locking.Store(false)
 	var stuckSince int64

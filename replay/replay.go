@@ -176,7 +176,7 @@ func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*san
 		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
 			return err
 		}
-		e.openBegins()
+		e.openStartDirs()
 		return e.openDescriptors(&e.guard, nil)
 	})
 	done.Elapsed = time.Since(begin)

@@ -40,7 +40,7 @@ func TestSharedRoot(t *testing.T) {
 }
 
 // A directory that another process moves out of the root leads nowhere from
-// there, though a replay's paths begin in it.
+// there, though a replay's paths start in it.
 func TestMovedOut(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		base, secret := roottest.Outside(t)
@@ -51,7 +51,7 @@ func TestMovedOut(t *testing.T) {
 		dir, err := os.Open(path)
 		require.NoError(t, err)
 		defer dir.Close()
-		e := &engine{Options: Options{Backend: Posix}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}, begins: map[string]int64{}}
+		e := &engine{Options: Options{Backend: Posix}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}, startDirs: map[string]int64{}}
 		defer e.guard.Close()
 		for _, text := range []string{"d//../../secret", "d//../secret", "d//../../new", "d/below//../../../secret", "d//below"} {
 			e.texts = append(e.texts, text)
@@ -62,7 +62,7 @@ func TestMovedOut(t *testing.T) {
 			if err := bind(&e.guard); err != nil {
 				return err
 			}
-			e.openBegins()
+			e.openStartDirs()
 			if err := moved(filepath.Join(path, "d"), filepath.Join(base, "outer/d2")); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func TestMovedOut(t *testing.T) {
 					e.guard.Shut(fd)
 				}
 			}
-			e.closeBegins()
+			e.closeStartDirs()
 			return nil
 		}))
 		for i, fd := range got[:4] {

@@ -35,7 +35,7 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 		n += len(e.workers)
 	}
 	// Raw calls hold on to their processor slot, so that each worker needs
-	// one, and whoever stops them another.
+	// one, and what stops them another.
 	slots := runtime.GOMAXPROCS(n + 4)
 	defer runtime.GOMAXPROCS(slots)
 	runtime.GC() // for there is none until the end
@@ -44,7 +44,7 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 
 	s.spinners = mayWaitAwake(wait, n, runtime.NumCPU())
 	for _, e := range s.engines {
-		e.get()
+		e.startWorkers()
 	}
 	release := context.AfterFunc(ctx, s.stop)
 	defer release()
@@ -83,7 +83,7 @@ func (s *stage) stop() {
 	s.stopped.Store(true)
 	for _, e := range s.engines {
 		for _, w := range e.workers {
-			w.bell.ring()
+			w.wakeUp.wake()
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// A path that begins in a directory leads where the whole path does, and one
+// A path that starts in a directory leads where the whole path does, and one
 // that only looks like it is taken as a whole.
-func TestBegins(t *testing.T) {
+func TestStartDirs(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		const enoent = -int64(unix.ENOENT)
 		r := newRoll(1)

@@ -10,9 +10,9 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// bell is what threads sleep on, outside Go: a futex that counts how often it
-// was rung.
-type bell struct{ rung atomic.Uint32 }
+// futexEvent is what threads sleep on, outside Go: a futex that counts the
+// wake-ups. Any thread may call its methods.
+type futexEvent struct{ count atomic.Uint32 }
 
 const (
 	futexWaitBitset = 9 | 128 // FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG
@@ -21,35 +21,35 @@ const (
 	wakeAll         = 1<<31 - 1
 )
 
-// wait sleeps until the bell is rung, unless it was rung since seq was read
-// from it, and at the longest until CLOCK_MONOTONIC reaches the time until, in
+// wait sleeps until a wake-up, unless there was one since seq was read from
+// count, and at the longest until CLOCK_MONOTONIC reaches the time until, in
 // nanoseconds; 0 is for ever. It can return early for no reason. The caller is
 // not pinned: the call goes through the scheduler, so that a long sleep holds
 // nothing up that wants to stop all goroutines.
-func (b *bell) wait(seq uint32, until int64) {
+func (f *futexEvent) wait(seq uint32, until int64) {
 	var timeout *unix.Timespec
 	if until > 0 {
 		ts := unix.NsecToTimespec(until)
 		timeout = &ts
 	}
-	_, _, _ = syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rung)), futexWaitBitset,
+	_, _, _ = syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&f.count)), futexWaitBitset,
 		uintptr(seq), uintptr(unsafe.Pointer(timeout)), 0, futexAnyBit)
 }
 
-// ring wakes all who wait.
-func (b *bell) ring() {
-	b.rung.Add(1)
-	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&b.rung)), futexWake, wakeAll, 0, 0, 0)
+// wake wakes all threads that wait.
+func (f *futexEvent) wake() {
+	f.count.Add(1)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&f.count)), futexWake, wakeAll, 0, 0, 0)
 }
 
-// lock is for pinned workers, which must not wait in Go, and for what is done at
-// once: who finds it taken lets others run.
-type lock struct{ taken atomic.Bool }
+// spinLock is for pinned workers, which must not wait in Go, and for what is done
+// at once: a worker that finds it taken lets other threads run.
+type spinLock struct{ taken atomic.Bool }
 
-func (l *lock) take() {
+func (l *spinLock) take() {
 	for !l.taken.CompareAndSwap(false, true) {
 		sandbox.Linux(unix.SYS_SCHED_YIELD, 0, 0, 0, 0, 0, 0)
 	}
 }
 
-func (l *lock) give() { l.taken.Store(false) }
+func (l *spinLock) give() { l.taken.Store(false) }

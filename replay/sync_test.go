@@ -10,7 +10,7 @@ import (
 func TestLock(t *testing.T) {
 	const each, many = 1000, 8
 	var (
-		l     lock
+		l     spinLock
 		n     int
 		group sync.WaitGroup
 	)

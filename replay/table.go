@@ -57,7 +57,7 @@ type table struct {
 	// event that closes them. A close frees its number before it returns, so
 	// in the recording, too, an open of another thread can end before it.
 	late struct {
-		lock
+		spinLock
 		n     atomic.Int32
 		fds   [maxLate]int64
 		slots [maxLate]slot
@@ -205,17 +205,17 @@ func (t *table) release() {
 	}
 }
 
-// maxRoom bounds the descriptors that room is made for, 8 bytes of the
+// maxGrown bounds the descriptors that room is made for, 8 bytes of the
 // kernel's each.
-const maxRoom = 1 << 16
+const maxGrown = 1 << 16
 
-// makeRoom lets the kernel make its table of descriptors as large at once as
+// growKernelTable lets the kernel make its table of descriptors as large at once as
 // the replay may need it, by the use of a high number.
 // All workers share that table, where each process of the application had its
 // own, and a table that threads share grows only after every processor has
 // been through the scheduler: that would take an open or dup 10 ms and more. A
 // limit that allows less is left to be met by the replay.
-func makeRoom() {
+func growKernelTable() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return
@@ -225,7 +225,7 @@ func makeRoom() {
 		return
 	}
 	defer unix.Close(low)
-	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, int(min(limit.Cur, maxRoom))-1)
+	fd, err := unix.FcntlInt(uintptr(low), unix.F_DUPFD_CLOEXEC, int(min(limit.Cur, maxGrown))-1)
 	if err == nil {
 		_ = unix.Close(fd)
 	}

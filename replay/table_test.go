@@ -54,7 +54,7 @@ func TestFork(t *testing.T) {
 			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
 			r.add(1, format.OpOpen, 3, "f", format.RDWR)
 			r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)
-			child := r.born(test.process, 1)
+			child := r.child(test.process, 1)
 			r.add(1, format.OpClone, int64(child), test.flags)
 			closed := r.add(1, format.OpClose, 0, 3)
 
@@ -88,7 +88,7 @@ func TestExecUnshares(t *testing.T) {
 	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
 	r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
 	r.add(1, format.OpOpen, 4, "f", format.RDWR)
-	child := r.born(2, 1)
+	child := r.child(2, 1)
 	r.add(1, format.OpClone, int64(child), format.CloneFiles)
 	exec := r.add(child, format.OpExecve, 0, "f")
 	r.add(child, format.OpFstat, -int64(unix.EBADF), 3, 0)
@@ -101,7 +101,8 @@ func TestExecUnshares(t *testing.T) {
 	faultless(t, r, res)
 }
 
-// An unshare ends the sharing whoever made the table, and only for who does it.
+// An unshare ends the sharing for the process that calls it only, whichever process
+// made the table.
 func TestUnshare(t *testing.T) {
 	const ebadf = -int64(unix.EBADF)
 	for _, byParent := range []bool{true, false} {
@@ -110,24 +111,24 @@ func TestUnshare(t *testing.T) {
 		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 100, Cached: -1})
 		r.add(1, format.OpOpen, 3, "f", format.RDWR|format.CLOEXEC)
 		r.add(1, format.OpLseek, 40, 3, 40, format.SeekSet)
-		child, other := r.born(2, 1), r.born(3, 1)
+		child, other := r.child(2, 1), r.child(3, 1)
 		r.add(1, format.OpClone, int64(child), format.CloneFiles)
-		born := r.add(1, format.OpClone, int64(other), format.CloneFiles)
-		who, rest := int32(1), child
+		created := r.add(1, format.OpClone, int64(other), format.CloneFiles)
+		caller, rest := int32(1), child
 		if !byParent {
-			who, rest = child, 1
+			caller, rest = child, 1
 		}
-		if who != 1 {
-			r.wait(who, 1, born)
+		if caller != 1 {
+			r.wait(caller, 1, created)
 		}
-		r.add(who, format.OpUnshare, 0, format.CloneFS) // leaves descriptors alone
-		r.add(who, format.OpOpen, 4, "f", format.RDONLY)
-		r.add(who, format.OpUnshare, 0, format.CloneFiles)
-		r.add(who, format.OpUnshare, 0, format.CloneFiles)
-		r.add(who, format.OpLseek, 40, 3, 0, format.SeekCur)
-		r.add(who, format.OpClose, 0, 3)
-		last := r.add(who, format.OpOpen, 5, "f", format.RDONLY)
-		r.wait(rest, who, last)
+		r.add(caller, format.OpUnshare, 0, format.CloneFS) // leaves descriptors alone
+		r.add(caller, format.OpOpen, 4, "f", format.RDONLY)
+		r.add(caller, format.OpUnshare, 0, format.CloneFiles)
+		r.add(caller, format.OpUnshare, 0, format.CloneFiles)
+		r.add(caller, format.OpLseek, 40, 3, 0, format.SeekCur)
+		r.add(caller, format.OpClose, 0, 3)
+		last := r.add(caller, format.OpOpen, 5, "f", format.RDONLY)
+		r.wait(rest, caller, last)
 		r.add(rest, format.OpFstat, 0, 3, 0)
 		r.add(rest, format.OpFstat, 0, 4, 0)
 		r.add(rest, format.OpFstat, ebadf, 5, 0)
@@ -141,8 +142,8 @@ func TestUnshare(t *testing.T) {
 		r.wait(rest, other, last)
 		r.add(rest, format.OpFstat, 0, 3, 0)
 		last = r.add(rest, format.OpFstat, 0, 3, 0)
-		r.wait(who, rest, last)
-		r.add(who, format.OpFstat, 0, 4, 0)
+		r.wait(caller, rest, last)
+		r.add(caller, format.OpFstat, 0, 4, 0)
 		before := roottest.OpenFiles(t)
 		_, res := play(t, r, byOpenat2)
 		faultless(t, r, res)
@@ -154,7 +155,7 @@ func TestUnshare(t *testing.T) {
 // harm.
 func TestFalseClones(t *testing.T) {
 	r := newRoll(2)
-	child := r.born(1, 1)
+	child := r.child(1, 1)
 	for _, ret := range []int64{int64(child), int64(child), 2, 1, 77, -1} {
 		r.add(1, format.OpClone, ret, 0)
 		r.add(2, format.OpClone, ret, 0)
@@ -241,8 +242,8 @@ func TestExitTakesNoTime(t *testing.T) {
 	require.EqualValues(t, last.Start, res.Elapsed)
 }
 
-func TestMakeRoom(t *testing.T) {
-	makeRoom()
+func TestGrowKernelTable(t *testing.T) {
+	growKernelTable()
 
 	var limit unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
@@ -253,7 +254,7 @@ func TestMakeRoom(t *testing.T) {
 		if v, ok := strings.CutPrefix(lines.Text(), "FDSize:"); ok {
 			size, err := strconv.ParseUint(strings.TrimSpace(v), 10, 64)
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, size, min(limit.Cur, maxRoom))
+			require.GreaterOrEqual(t, size, min(limit.Cur, maxGrown))
 			return
 		}
 	}

@@ -138,10 +138,10 @@ func TestTotalIsBounded(t *testing.T) {
 }
 
 // Threads that keep only their own order wait for nothing of one another, not
-// even where they would for ever; but they are born first.
+// even where they would for ever; but they are started first.
 func TestThreadOrder(t *testing.T) {
 	r := newRoll(1)
-	child := r.born(1, 1)
+	child := r.child(1, 1)
 	r.wait(1, child, 0)
 	r.add(1, format.OpClone, int64(child), format.CloneFiles)
 	r.add(child, format.OpWait4, 0)

@@ -24,15 +24,15 @@ const (
 type worker struct {
 	progress
 
-	e       *engine
-	number  int32   // of the thread, from 1
-	tid     int     // of its thread
-	parent  *worker // nil if the thread was there from the start
-	donor   *worker // whose descriptors it fetches when it is born, if any
-	process *process
-	length  int64 // events that the thread has
-	guard   sandbox.Guard
-	sys     sandbox.Kernel // what the calls are made of
+	e          *engine
+	number     int32   // of the thread, from 1
+	tid        int     // of its thread
+	parent     *worker // nil if the thread was there from the start
+	forkedFrom *worker // whose descriptors it fetches when it starts, if any
+	process    *process
+	length     int64 // events that the thread has
+	guard      sandbox.Guard
+	sys        sandbox.Kernel // what the calls are made of
 
 	// The records in hand, and in a schedule their recorded durations.
 	batch     []format.Record
@@ -66,7 +66,7 @@ type worker struct {
 
 	// What the kernel is given addresses of.
 	iov     [maxSegments]unix.Iovec
-	scratch [pageSize]byte // for results that nobody looks at: stat and the like
+	scratch [pageSize]byte // for results that are not read: stat and the like
 	stat    unix.Stat_t
 	flock   unix.Flock_t
 	offsets [2]int64
@@ -135,7 +135,7 @@ func (w *worker) play() {
 	e := w.e
 	w.end, w.due = e.start, e.start+e.scale(w.recorded)
 	if w.parent != nil {
-		if !w.awaitBirth() {
+		if !w.awaitStart() {
 			return
 		}
 		w.inherit()

@@ -72,7 +72,7 @@ func getxattr(h how) call {
 		if n == nil {
 			return errFault
 		}
-		size := w.room(r.Args[3])
+		size := w.attributeSize(r.Args[3])
 		got := w.onFile(&getxattrs, h, r, n.Full(), w.process.arena.at(uint64(r.Args[2]), size), uintptr(size), 0)
 		if !own {
 			return r.Ret
@@ -83,7 +83,7 @@ func getxattr(h how) call {
 
 func listxattr(h how) call {
 	return func(w *worker, r *format.Record) int64 {
-		size := w.room(r.Args[2])
+		size := w.attributeSize(r.Args[2])
 		return w.onFile(&listxattrs, h, r, w.process.arena.at(uint64(r.Args[1]), size), uintptr(size), 0, 0)
 	}
 }
@@ -101,8 +101,8 @@ func removexattr(h how) call {
 	}
 }
 
-// room returns how much of a buffer of that size the kernel may fill. It
+// attributeSize returns how much of a buffer of that size the kernel may fill. It
 // takes a size as unsigned, and none as more than sandbox.MaxAttribute.
-func (w *worker) room(size int64) uint64 {
+func (w *worker) attributeSize(size int64) uint64 {
 	return min(uint64(size), sandbox.MaxAttribute, uint64(len(w.process.arena)))
 }

@@ -181,8 +181,8 @@ func (g *Guard) Open(n *Name, flags, mode uintptr) int64 {
 	return g.resolve(n.full, flags, mode)
 }
 
-// resolve opens a path by openat2. The kernel asks to try again if somebody
-// renamed a directory on the way.
+// resolve opens a path by openat2. The kernel asks to try again if a
+// directory on the way was renamed.
 func (g *Guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
 	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for range 16 {
