@@ -111,10 +111,10 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 }
 
 // parseBackend reads what plays the events: a backend by its name, or a program.
-func parseBackend(c *cli.Context, o *replay.Options) error {
+func parseBackend(c *cli.Context, o *replay.Options) (err error) {
 	name := c.String("backend")
 	if !plugin.Is(name) {
-		if err := o.SetBackend(name); err != nil {
+		if o.Backend, err = replay.ParseBackend(name); err != nil {
 			return usage(c, "--backend: %v", err)
 		}
 		return nil
@@ -123,14 +123,13 @@ func parseBackend(c *cli.Context, o *replay.Options) error {
 	if err != nil {
 		return err
 	}
-	o.Backend = replay.External
-	o.Output = func(ctx context.Context, t format.Trace) (replay.Output, error) {
+	o.Backend = replay.NewBackend("program", func(ctx context.Context, t format.Trace) (replay.Player, error) {
 		out, err := p.Output(ctx, t)
 		if err != nil {
-			return nil, err // and no Output, not one that is a nil pointer
+			return nil, err // and no Player, not one that is a nil pointer
 		}
 		return out, nil
-	}
+	})
 	return nil
 }
 

@@ -3,8 +3,6 @@ package replay
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -12,8 +10,24 @@ import (
 	"pianola/internal/option"
 )
 
-// Output is what plays the events of External.
-type Output interface {
+// Backend is what plays the events of traces: Posix, Null, Memory, or one that
+// NewBackend made. Backends can be compared.
+type Backend struct{ *backend }
+
+type backend struct {
+	name string
+	open func(context.Context, format.Trace) (Player, error) // nil for those of this package
+}
+
+// The backends of this package.
+var (
+	Posix  = Backend{}                         // the kernel, on files below the root
+	Null   = Backend{&backend{name: "null"}}   // nothing: each event has its recorded result at once
+	Memory = Backend{&backend{name: "memory"}} // a file system in the memory of this process
+)
+
+// Player is a backend that was opened for one trace.
+type Player interface {
 	// Play plays an event of a thread, counted from 1, and returns its result
 	// or -errno. An opening call that succeeds can return any number: events
 	// name descriptors as the recording did. It is called from the worker of
@@ -25,71 +39,94 @@ type Output interface {
 	Close() error
 }
 
-// OpenOutput makes the Output of a trace. Calls of Play must return soon after
-// ctx is done.
-type OpenOutput func(ctx context.Context, t format.Trace) (Output, error)
-
-var registry struct {
-	sync.Mutex
-	outputs map[string]OpenOutput
+// NewBackend makes a backend with a name for logs and messages. It is opened once
+// for each trace that is replayed. Calls of Play must return soon after the
+// context of open is done. It panics where open is nil.
+func NewBackend(name string, open func(context.Context, format.Trace) (Player, error)) Backend {
+	if open == nil {
+		panic(fmt.Sprintf("replay: backend %q can't be opened", name))
+	}
+	return Backend{&backend{name, open}}
 }
 
-// Register makes an Output a backend that SetBackend knows by a name. It panics
-// where the name is taken or no command line can hold it. It may be called
-// concurrently.
-func Register(name string, open OpenOutput) {
-	registry.Lock()
-	defer registry.Unlock()
-	switch _, taken := registry.outputs[name]; {
-	case taken || slices.Contains(backendNames, name):
-		panic("replay: backend " + name + " is registered twice")
-	case name == "" || open == nil || strings.ContainsAny(name, "=:+,"):
-		panic(fmt.Sprintf("replay: backend %q can't be registered", name))
+func (b Backend) String() string {
+	if b.backend == nil {
+		return "posix"
 	}
-	if registry.outputs == nil {
-		registry.outputs = make(map[string]OpenOutput)
-	}
-	registry.outputs[name] = open
+	return b.name
 }
 
-// SetBackend sets Backend, and Output where the name is a registered one.
-func (o *Options) SetBackend(name string) (err error) {
-	registry.Lock()
-	defer registry.Unlock()
-	if open, ok := registry.outputs[name]; ok {
-		o.Backend, o.Output = External, open
+// opener returns what opens the backend for a trace, nil for those of this
+// package.
+func (b Backend) opener() func(context.Context, format.Trace) (Player, error) {
+	if b.backend == nil {
 		return nil
 	}
-	names := append(slices.Clone(backendNames[:External]), slices.Sorted(maps.Keys(registry.outputs))...)
-	o.Output = nil
-	o.Backend, err = option.Parse[Backend]("backend", names, name)
-	return err
+	return b.open
 }
 
-// externalCalls are those of External: all events are handed over, and threads
-// are started besides.
-var externalCalls = func() (external [format.NumOps]call) {
+// registry holds the backends that have a name on the command line.
+var registry = struct {
+	sync.Mutex
+	backends []Backend
+}{backends: []Backend{Posix, Null, Memory}}
+
+// Register lets ParseBackend know a new backend by a name. It panics where the
+// name is taken or no command line can hold it. It may be called concurrently.
+func Register(name string, open func(context.Context, format.Trace) (Player, error)) {
+	b := NewBackend(name, open)
+	if name == "" || strings.ContainsAny(name, "=:+, ") {
+		panic(fmt.Sprintf("replay: backend %q can't be registered", name))
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	for _, have := range registry.backends {
+		if have.String() == name {
+			panic("replay: backend " + name + " is registered twice")
+		}
+	}
+	registry.backends = append(registry.backends, b)
+}
+
+// ParseBackend returns the backend of that name. It may be called concurrently.
+func ParseBackend(name string) (Backend, error) {
+	registry.Lock()
+	defer registry.Unlock()
+	names := make([]string, len(registry.backends))
+	for i, b := range registry.backends {
+		names[i] = b.String()
+	}
+	i, err := option.Parse[uint8]("backend", names, name)
+	if err != nil {
+		return Posix, err
+	}
+	return registry.backends[i], nil
+}
+
+// handedOver are the calls of a backend that NewBackend made: it gets all events,
+// and threads are started besides.
+var handedOver = func() (over [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
 		case c == nil:
 		case format.Op(op).Info().Class == format.ClassProcess:
-			external[op] = func(w *worker, r *format.Record) int64 {
-				got := playOutside(w, r)
+			over[op] = func(w *worker, r *format.Record) int64 {
+				got := handOverEvent(w, r)
 				c(w, r)
 				return got
 			}
 		default:
-			external[op] = playOutside
+			over[op] = handOverEvent
 		}
 	}
-	return external
+	return over
 }()
 
-// playOutside hands an event over. The worker is not pinned meanwhile, for it
+// handOverEvent lets the backend play an event. The worker is not pinned meanwhile, for it
 // may have to wait in Go.
-func playOutside(w *worker, r *format.Record) int64 {
+func handOverEvent(w *worker, r *format.Record) int64 {
 	unpin()
-	got, err := w.e.output.Play(w.number, r)
+	got, err := w.e.player.Play(w.number, r)
 	if err != nil {
 		err = fmt.Errorf("event %d of thread %d: %w", w.event, w.number, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"pianola/format"
 )
 
-// answers is an Output that keeps what it was given.
+// answers is a Player that keeps what it was given.
 type answers struct {
 	mu     sync.Mutex
 	played [][2]int64 // thread and operation
@@ -28,8 +28,10 @@ func (a *answers) Play(thread int32, r *format.Record) (int64, error) {
 
 func (a *answers) Close() error { return a.closed }
 
+func (a *answers) open(context.Context, format.Trace) (Player, error) { return a, nil }
+
 func (a *answers) options() Options {
-	return Options{Backend: External, Timing: AFAP, Output: func(context.Context, format.Trace) (Output, error) { return a, nil }}
+	return Options{Backend: NewBackend("answers", a.open), Timing: AFAP}
 }
 
 // twoThreads opens a file, creates a thread that reads and waits for what it
@@ -46,7 +48,7 @@ func twoThreads() *roll {
 	return r
 }
 
-func TestOutput(t *testing.T) {
+func TestBackend(t *testing.T) {
 	a := &answers{answer: func(r *format.Record) (int64, error) {
 		switch r.Op {
 		case format.OpOpen:
@@ -66,10 +68,10 @@ func TestOutput(t *testing.T) {
 	events := readAll(t, res.Events())
 	require.EqualValues(t, 3, events[0].Ret)
 	meta, _ := res.Events().Header().Value(format.MetaReplay)
-	require.Contains(t, meta, "backend=external")
+	require.Contains(t, meta, "backend=answers")
 }
 
-func TestOutputFails(t *testing.T) {
+func TestBackendFails(t *testing.T) {
 	broken := errors.New("broken")
 	a := &answers{answer: func(r *format.Record) (int64, error) {
 		if r.Op == format.OpRead {
@@ -88,39 +90,33 @@ func TestOutputFails(t *testing.T) {
 	require.False(t, res.Interrupted)
 
 	o := a.options()
-	o.Output = func(context.Context, format.Trace) (Output, error) { return nil, broken }
+	o.Backend = NewBackend("broken", func(context.Context, format.Trace) (Player, error) { return nil, broken })
 	res, err = Run(t.Context(), twoThreads(), o)
 	require.EqualError(t, err, "replay: broken")
 	require.Nil(t, res)
 }
 
-func TestOutputOptions(t *testing.T) {
-	_, err := Run(t.Context(), newRoll(1), Options{Backend: External})
-	require.ErrorContains(t, err, "the backend external, and no other, plays to an output")
-	o := (&answers{}).options()
-	o.Backend = Null
-	_, err = Run(t.Context(), newRoll(1), o)
-	require.ErrorContains(t, err, "the backend external, and no other, plays to an output")
-}
-
 func TestRegister(t *testing.T) {
 	a := &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }}
-	t.Cleanup(func() { delete(registry.outputs, "answers") })
-	Register("answers", a.options().Output)
-	var o Options
-	require.EqualError(t, o.SetBackend("answer"), `unknown backend "answer": want posix, null, memory, answers`)
-	require.EqualError(t, o.SetBackend("external"), `unknown backend "external": want posix, null, memory, answers`)
-	require.NoError(t, o.SetBackend("answers"))
-	require.Equal(t, External, o.Backend)
-	res, err := Run(t.Context(), twoThreads(), o)
+	before := len(registry.backends)
+	t.Cleanup(func() { registry.backends = registry.backends[:before] })
+	Register("answers", a.open)
+	_, err := ParseBackend("answer")
+	require.EqualError(t, err, `unknown backend "answer": want posix, null, memory, answers`)
+	b, err := ParseBackend("answers")
+	require.NoError(t, err)
+	require.Equal(t, "answers", b.String())
+	res, err := Run(t.Context(), twoThreads(), Options{Backend: b, Timing: AFAP})
 	require.NoError(t, err)
 	require.Zero(t, res.Failed)
-	require.NoError(t, o.SetBackend("null"))
-	require.Equal(t, Null, o.Backend)
-	require.Nil(t, o.Output)
+	for _, want := range []Backend{Posix, Null, Memory} {
+		got, err := ParseBackend(want.String())
+		require.NoError(t, err)
+		require.True(t, got == want)
+	}
 
-	for _, name := range []string{"answers", "posix", "external", "", "exec:x", "a=b", "a,b"} {
-		require.Panics(t, func() { Register(name, a.options().Output) }, name)
+	for _, name := range []string{"answers", "posix", "", "exec:x", "a=b", "a,b", "a b"} {
+		require.Panics(t, func() { Register(name, a.open) }, name)
 	}
 	require.Panics(t, func() { Register("nothing", nil) })
 }

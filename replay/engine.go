@@ -24,7 +24,7 @@ type engine struct {
 	calls  *[format.NumOps]call
 	root   *sandbox.Root // nil where the backend needs none
 	files  *memfs.FS     // of Memory
-	output Output        // of External
+	player Player        // of a backend that NewBackend made
 	guard  sandbox.Guard // for each thread to copy and enter
 
 	workers   []*worker
@@ -57,11 +57,11 @@ func newEngine(s *stage, p Part, o Options) *engine {
 		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
 		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, startDirs: make(map[string]int64),
 	}
-	switch o.Backend {
-	case Null:
+	switch {
+	case o.Backend == Null:
 		e.calls = &nullCalls
-	case External:
-		e.calls = &externalCalls
+	case o.Backend.opener() != nil:
+		e.calls = &handedOver
 	}
 	return e
 }
@@ -224,8 +224,8 @@ func (e *engine) free() error {
 		p.space.free()
 	}
 	switch {
-	case e.output != nil:
-		return e.output.Close()
+	case e.player != nil:
+		return e.player.Close()
 	case e.root != nil:
 		return e.root.Close()
 	case e.files != nil:

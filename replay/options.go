@@ -42,28 +42,15 @@ const (
 	Total                 // all that had ended in the recording before it began
 )
 
-// Backend is what plays the events.
-type Backend uint8
-
-// The backends.
-const (
-	Posix    Backend = iota // the kernel, on files below the root
-	Null                    // nothing: each event has its recorded result at once
-	Memory                  // a file system in the memory of this process
-	External                // Options.Output
-)
-
 var (
-	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
-	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
-	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
-	backendNames = []string{Posix: "posix", Null: "null", Memory: "memory", External: "external"}
+	timingNames = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
+	waitNames   = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
+	orderNames  = []string{Resource: "resource", Thread: "thread", Total: "total"}
 )
 
-func (t Timing) String() string  { return timingNames[t] }
-func (w Wait) String() string    { return waitNames[w] }
-func (o Order) String() string   { return orderNames[o] }
-func (b Backend) String() string { return backendNames[b] }
+func (t Timing) String() string { return timingNames[t] }
+func (w Wait) String() string   { return waitNames[w] }
+func (o Order) String() string  { return orderNames[o] }
 
 // ParseTiming returns the timing of that name.
 func ParseTiming(name string) (Timing, error) {
@@ -99,8 +86,6 @@ type Options struct {
 	// Compressibility is how much of what is written, and of the fileset, a
 	// compressor can take away, in per cent.
 	Compressibility int
-
-	Output OpenOutput // of External
 
 	// Progress, if not nil, is told how far the preparation has come. It is
 	// called often, and from one goroutine at a time.
@@ -146,13 +131,11 @@ func (o Options) complete() (Options, error) {
 	switch {
 	case o.Root == "" && o.Backend == Posix:
 		return o, errors.New("no root given")
-	case (o.Output != nil) != (o.Backend == External):
-		return o, fmt.Errorf("the backend %s, and no other, plays to an output", External)
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
 		return o, errors.New("files in memory are made for each replay, and can't be kept")
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Backend) >= len(backendNames):
+	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames):
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

@@ -127,8 +127,8 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 		}
 		where = e.Root
 	}
-	if e.Output != nil {
-		if e.output, err = e.Output(ctx, e.trace); err != nil {
+	if open := e.Backend.opener(); open != nil {
+		if e.player, err = open(ctx, e.trace); err != nil {
 			return nil, fmt.Errorf("replay: %w", err)
 		}
 	} else if e.Backend != Null {

@@ -12,9 +12,9 @@ import (
 // time.
 type slowSync struct{}
 
-func openSlowSync(context.Context, format.Trace) (replay.Output, error) { return slowSync{}, nil }
+func openSlowSync(context.Context, format.Trace) (replay.Player, error) { return slowSync{}, nil }
 
-// Play implements replay.Output.
+// Play implements replay.Player.
 func (slowSync) Play(_ int32, r *format.Record) (int64, error) {
 	if r.Op.Info().Class == format.ClassSync {
 		time.Sleep(5 * time.Millisecond)
@@ -22,5 +22,5 @@ func (slowSync) Play(_ int32, r *format.Record) (int64, error) {
 	return r.Ret, nil
 }
 
-// Close implements replay.Output.
+// Close implements replay.Player.
 func (slowSync) Close() error { return nil }
