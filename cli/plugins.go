@@ -124,7 +124,7 @@ func parseBackend(c *cli.Context, o *replay.Options) (err error) {
 		return err
 	}
 	o.Backend = replay.NewBackend("program", func(ctx context.Context, t format.Trace) (replay.Player, error) {
-		out, err := p.Output(ctx, t)
+		out, err := p.Backend(ctx, t)
 		if err != nil {
 			return nil, err // and no Player, not one that is a nil pointer
 		}

@@ -3,7 +3,7 @@
 //
 //	Generate            program ──► recording
 //	Filter   trace ──► program ──► trace
-//	Output   event ──► program ──► result
+//	Backend  event ──► program ──► result
 //
 // Filter works behind compile: a program sees what print shows, canonical and
 // with paths resolved, runs once, and one that changes nothing leaves every byte

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answer in the environment makes the test binary an output that answers 4096
+// answer in the environment makes the test binary a backend that answers 4096
 // to everything.
 const answer = "PIANOLA_TEST_ANSWER"
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// answering returns this binary as an output.
+// answering returns this binary as a backend.
 func answering(t testing.TB) *Program {
 	t.Helper()
 	self, err := os.Executable()

@@ -1,4 +1,4 @@
-// Command log is an output that only logs: it writes what it is given to a file,
+// Command log is a backend that only logs: it writes what it is given to a file,
 // and answers that all went as recorded.
 //
 //	go build -o log ./docs/plugins/log

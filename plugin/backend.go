@@ -17,7 +17,7 @@ import (
 	"pianola/format/script"
 )
 
-// Output is a program that plays events: it is given a line of an intermediate
+// Backend is a program that plays events: it is given a line of an intermediate
 // script for each, without compute and edges, with the recorded result, and
 // answers with a line that holds the result. In a trace of several threads the
 // thread's number stands before each line, and before each answer; answers of
@@ -25,7 +25,7 @@ import (
 //
 // All threads share one program, for what they share is in it: files,
 // descriptors, offsets.
-type Output struct {
+type Backend struct {
 	run     *process
 	strings []string
 	several bool
@@ -54,15 +54,15 @@ const (
 	lineSize  = 1 << 10 // bytes of a line and of a string that take no memory anew
 )
 
-// Output runs the program for a trace. It must be closed.
-func (p *Program) Output(ctx context.Context, t format.Trace) (*Output, error) {
+// Backend runs the program for a trace. It must be closed.
+func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error) {
 	r, err := p.start(ctx, true)
 	if err != nil {
 		return nil, err
 	}
 	h := t.Header()
 	n := max(1, len(h.Threads))
-	o := &Output{
+	o := &Backend{
 		run: r, strings: t.Strings(), several: n > 1, threads: make([]asker, n),
 		turn: make(chan struct{}, 1), buf: make([]byte, maxAnswer),
 	}
@@ -88,12 +88,12 @@ func (p *Program) Output(ctx context.Context, t format.Trace) (*Output, error) {
 }
 
 // Write gives the program text.
-func (o *Output) Write(b []byte) (int, error) { return len(b), o.run.write(b, o.run.Timeout) }
+func (o *Backend) Write(b []byte) (int, error) { return len(b), o.run.write(b, o.run.Timeout) }
 
 // Play lets the program play an event of a thread and returns its result or
-// -errno. Each thread may call it, one call at a time. After an error the output
+// -errno. Each thread may call it, one call at a time. After an error the backend
 // is of no use any more.
-func (o *Output) Play(thread int32, r *format.Record) (int64, error) {
+func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 	a := &o.threads[thread-1]
 	a.fill(thread, r, o.strings, o.several)
 	a.asked.Store(true)
@@ -140,7 +140,7 @@ func (a *asker) fill(thread int32, r *format.Record, strings []string, several b
 }
 
 // read reads answers until that of a thread is there. The caller has the token.
-func (o *Output) read(a *asker) (int64, error) {
+func (o *Backend) read(a *asker) (int64, error) {
 	for {
 		select {
 		case got := <-a.answer:
@@ -157,7 +157,7 @@ func (o *Output) read(a *asker) (int64, error) {
 }
 
 // next takes an answer to its thread.
-func (o *Output) next() error {
+func (o *Backend) next() error {
 	for {
 		if n := bytes.IndexByte(o.buf[o.start:o.end], '\n'); n >= 0 {
 			line := o.buf[o.start : o.start+n]
@@ -182,7 +182,7 @@ func (o *Output) next() error {
 var errAnswer = errors.New("want a number, -1 and the name of an error, or ?")
 
 // take takes an answer, without its newline, to its thread.
-func (o *Output) take(line []byte) error {
+func (o *Backend) take(line []byte) error {
 	thread := int64(1)
 	rest := bytes.TrimSpace(line)
 	if o.several {
@@ -225,7 +225,7 @@ func result(b []byte) (int64, bool) {
 }
 
 // fail ends the program because of a fault. The caller has the token.
-func (o *Output) fail(fault error) {
+func (o *Backend) fail(fault error) {
 	if o.err != nil {
 		return
 	}
@@ -236,7 +236,7 @@ func (o *Output) fail(fault error) {
 }
 
 // stop lets the program end, and returns what is wrong with it.
-func (o *Output) stop(fault error) error {
+func (o *Backend) stop(fault error) error {
 	if fault != nil && !o.run.eof {
 		o.run.kill()
 	}
@@ -247,11 +247,11 @@ func (o *Output) stop(fault error) error {
 	return o.run.end(o.run.named(fault))
 }
 
-var errClosed = errors.New("the output is closed")
+var errClosed = errors.New("the backend is closed")
 
 // Close lets the program read the end of its input and waits until it has ended,
 // which it must have without a failure. No call of Play may be under way.
-func (o *Output) Close() error {
+func (o *Backend) Close() error {
 	<-o.turn
 	defer func() { o.turn <- struct{}{} }()
 	if o.err != nil {

@@ -33,22 +33,22 @@ func trace(threads int) *texts {
 	return t
 }
 
-func output(t testing.TB, ctx context.Context, command string, threads int) *Output {
+func open(t testing.TB, ctx context.Context, command string, threads int) *Backend {
 	t.Helper()
 	return run(t, ctx, shell(t, command), threads)
 }
 
 // failing is output of a program that is to end with an error.
-func failing(t *testing.T, command string) *Output {
+func failing(t *testing.T, command string) *Backend {
 	t.Helper()
 	p := shell(t, command)
 	p.Timeout = patience(command)
 	return run(t, t.Context(), p, 1)
 }
 
-func run(t testing.TB, ctx context.Context, p *Program, threads int) *Output {
+func run(t testing.TB, ctx context.Context, p *Program, threads int) *Backend {
 	t.Helper()
-	o, err := p.Output(ctx, trace(threads))
+	o, err := p.Backend(ctx, trace(threads))
 	require.NoError(t, err)
 	t.Cleanup(func() { o.Close() })
 	return o
@@ -74,7 +74,7 @@ func TestOutputLines(t *testing.T) {
 			"2 openm ( \"a b\" 36 384 ) = 3\n2 pread64 ( 3 4096 8192 ) = 4096\n2 rename ( c NULL ) = -1 ENOENT (No such file or directory)\n2 exit ( 0 ) = ?\n"},
 	} {
 		file := filepath.Join(t.TempDir(), "lines")
-		o := output(t, t.Context(), "tee "+file+" | "+echo, test.threads)
+		o := open(t, t.Context(), "tee "+file+" | "+echo, test.threads)
 		for _, r := range []*format.Record{openm, pread, fails, exits} {
 			got, err := o.Play(int32(test.threads), r)
 			require.NoError(t, err)
@@ -91,14 +91,14 @@ func TestOutputAnswers(t *testing.T) {
 	for answer, want := range map[string]int64{
 		"0": 0, "17": 17, " 17 ": 17, "17\\r": 17, "?": format.NoResult, "-2": -2, "-1 ENOENT": -2, "-1 EIO (Input/output error)": -5,
 	} {
-		o := output(t, t.Context(), "read header; read x; printf -- \""+answer+"\\n\"; cat", 1)
+		o := open(t, t.Context(), "read header; read x; printf -- \""+answer+"\\n\"; cat", 1)
 		got, err := o.Play(1, pread)
 		require.NoError(t, err, answer)
 		require.Equal(t, want, got, answer)
 		require.NoError(t, o.Close())
 	}
 	for _, answer := range []string{"", "x", "1 2", "-", "-1 ENOSUCH", "-2 ENOENT", "-4096", "-1 EIO x", "-1 EIO (", "9999999999999999999", "0x10"} {
-		o := output(t, t.Context(), "read header; read x; echo \""+answer+"\"; echo sorry >&2; cat", 1)
+		o := open(t, t.Context(), "read header; read x; echo \""+answer+"\"; echo sorry >&2; cat", 1)
 		_, err := o.Play(1, pread)
 		require.ErrorIs(t, err, errAnswer, answer)
 		require.ErrorContains(t, err, fmt.Sprintf("exec:test: answer %q: ", answer))
@@ -154,7 +154,7 @@ func TestOutputIsClosed(t *testing.T) {
 func TestOutputIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	file := filepath.Join(t.TempDir(), "lines")
-	o := output(t, ctx, "tee "+file+" >/dev/null", 2)
+	o := open(t, ctx, "tee "+file+" >/dev/null", 2)
 	o.run.Timeout = 0
 	go func() {
 		defer cancel()
@@ -176,7 +176,7 @@ func TestOutputIsStopped(t *testing.T) {
 // Many threads ask at a time, and are answered in another order than they asked.
 func TestOutputThreads(t *testing.T) {
 	const threads, calls = 8, 200
-	o := output(t, t.Context(), `while read n rest; do [ "$n" = "#" ] && continue; eval c=\${c$n:-0}; echo $n $((n * 1000 + c)); eval c$n=$((c + 1)); done`, threads)
+	o := open(t, t.Context(), `while read n rest; do [ "$n" = "#" ] && continue; eval c=\${c$n:-0}; echo $n $((n * 1000 + c)); eval c$n=$((c + 1)); done`, threads)
 	var all sync.WaitGroup
 	for n := range int32(threads) {
 		all.Go(func() {
@@ -192,7 +192,7 @@ func TestOutputThreads(t *testing.T) {
 }
 
 func TestOutputAnswersInAnyOrder(t *testing.T) {
-	o := output(t, t.Context(), `while read n rest; do [ "$n" = "#" ] && continue; if [ "$first" ]; then echo ${n} ${n}0; echo $first ${first}0; first=; else first=$n; fi; done`, 2)
+	o := open(t, t.Context(), `while read n rest; do [ "$n" = "#" ] && continue; if [ "$first" ]; then echo ${n} ${n}0; echo $first ${first}0; first=; else first=$n; fi; done`, 2)
 	var all sync.WaitGroup
 	for n := range int32(2) {
 		all.Go(func() {
@@ -227,7 +227,7 @@ func TestOutputThatReadsNothing(t *testing.T) {
 	for i := range 10_000 {
 		long.header.Files = append(long.header.Files, format.File{Path: fmt.Sprint("a long name ", i), Type: format.TypeReg})
 	}
-	o, err := p.Output(t.Context(), long)
+	o, err := p.Backend(t.Context(), long)
 	require.NoError(t, err)
 	_, err = o.Play(1, pread)
 	require.ErrorContains(t, err, ": after 0 lines: exit status 3; its last line on stderr: why")
