@@ -4,6 +4,7 @@ package internal
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,31 @@ func TestImports(t *testing.T) {
 				continue // standard library
 			}
 			require.True(t, permits(rules, imported), "%s must not import %s", words[0], imported)
+		}
+	}
+}
+
+// apart are the parts whose contract is package format: however the rules are
+// widened, none of them may import another.
+var apart = []string{"pianola/record", "pianola/compile", "pianola/replay", "pianola/profile"}
+
+// private are rooms that only some parts may import.
+var private = map[string][]string{
+	"pianola/replay/fileset": {"pianola/replay", "pianola/cli"},
+	"pianola/replay/sandbox": {"pianola/replay", "pianola/cli"},
+}
+
+func TestRules(t *testing.T) {
+	within := func(room string) func(string) bool {
+		return func(part string) bool { return room == part || strings.HasPrefix(room, part+"/") }
+	}
+	for room, rules := range allowed {
+		for _, rule := range rules {
+			from, to := slices.IndexFunc(apart, within(room)), slices.IndexFunc(apart, within(rule))
+			require.False(t, from >= 0 && to >= 0 && from != to, "%s may import %s", room, rule)
+			if users, ok := private[rule]; ok {
+				require.True(t, slices.ContainsFunc(users, within(room)), "%s may import %s", room, rule)
+			}
 		}
 	}
 }
