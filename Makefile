@@ -9,7 +9,7 @@ FUZZTIME ?= 60s
 # than the 10 minutes that are usual.
 TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
-RACE     ?= ./cmd/pianola ./plugin ./record/... ./replay/...
+RACE     ?= ./cmd/pianola ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
 
 .PHONY: help build demo pictures hdf5 feign truth storage test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test

@@ -18,12 +18,12 @@
 // this order: that of an open file's offset, that of names, those of inodes, by
 // address; while one of the others is held none is asked for.
 //
-// What differs from Linux: nobody is denied anything, as if all were root's;
+// What differs from Linux: nothing is denied, as if all callers were the superuser;
 // files are regular ones, directories and symbolic links; reads and writes
-// leave times as they are; a lock that another holds is EAGAIN even to who
-// would wait for it; advice, synchronization and O_DIRECT mean nothing.
+// leave times as they are; a lock that another holds is EAGAIN even for a
+// call that would wait for it; advice, synchronization and O_DIRECT mean nothing.
 //
 // Addresses in arguments are taken at their word, as are the lengths of what
-// lies there: who calls must not pass on what a stranger gave him. They must
+// lies there: a caller must not pass on what a stranger gave it. They must
 // not lie in a goroutine's stack, which moves.
 package memfs

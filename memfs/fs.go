@@ -145,7 +145,7 @@ func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {
 		return no(unix.ENOSYS)
 	}
-	// Pinned, so that who holds a lock can't be stopped while others wait for
+	// Pinned, so that a thread with a lock can't be stopped while others wait for
 	// it where they can't be stopped.
 	pin()
 	got := calls[nr](fs, args{a, b, c, d, e, f})

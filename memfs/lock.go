@@ -8,10 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock is held by one writer or by any number of readers. Who waits for it
-// sleeps in the kernel; new readers let writers that wait go first. Go's scheduler
-// is not told. So there must be a GOMAXPROCS for each that waits and one more, and
-// the garbage collector be off, as in a replay: else who holds it can't go on.
+// lock is held by one writer or by any number of readers. A thread that waits for
+// it sleeps in the kernel; new readers let writers that wait go first. Go's
+// scheduler is not told. So there must be a GOMAXPROCS for each thread that waits
+// and one more, and the garbage collector be off, as in a replay: else the thread
+// that holds the lock can't go on.
 type lock struct{ state atomic.Uint32 } // readers, and the bits below
 
 const (

@@ -184,8 +184,8 @@ func (n *inode) dropFlock(f *file) {
 	}
 }
 
-// flock never waits. As in Linux, who changes the kind of a lock and can't has
-// none after.
+// flock never waits. As in Linux, a call that fails to change the kind of a lock
+// leaves the caller without one.
 func (fs *FS) flock(a args) int64 {
 	how := uint32(a[1]) &^ unix.LOCK_NB
 	if how != unix.LOCK_SH && how != unix.LOCK_EX && how != unix.LOCK_UN {

@@ -49,7 +49,7 @@ func (m *memory) open(limit int64) error {
 }
 
 // populate has the kernel find memory for so many bytes of pages that were
-// never taken, so that who takes them first doesn't wait for it.
+// never taken, so that the first write to them doesn't wait for it.
 func (m *memory) populate(n int64) {
 	m.lock.lock()
 	from := int64(m.fresh) * pageSize

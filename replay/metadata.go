@@ -154,8 +154,8 @@ func callFutimens(w *worker, r *format.Record) int64 {
 
 // callMknod makes an empty regular file of whatever would be a device, a pipe
 // or a socket: a device reaches beyond the root, and opening a pipe can block
-// for ever. Where the application was not allowed to make a
-// device, the result is the recorded EPERM.
+// for ever. Where the application was not allowed to make a device, the result
+// is the recorded EPERM.
 func callMknod(w *worker, r *format.Record) int64 {
 	kind := r.Args[1] & unix.S_IFMT
 	switch kind {
@@ -171,7 +171,7 @@ func callMknod(w *worker, r *format.Record) int64 {
 }
 
 // callBind makes the name that a socket was bound to, of an empty file as mknod
-// does for a socket: nobody can connect to it, and how long a socket's own path
+// does for a socket: no process connects to it, and how long a socket's own path
 // may be does not matter. The kernel says of a name that is there that the address
 // is in use.
 func callBind(w *worker, r *format.Record) int64 {
