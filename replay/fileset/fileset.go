@@ -120,5 +120,5 @@ const long = 64 << 20
 // of one length, so that the number of them gives the directory's.
 func fillerName(i int64) string { return fmt.Sprintf(".pianola_fill_%08d", i) }
 
-// entryLength returns how many bytes getdents64 returns for a name.
-func entryLength(name string) int64 { return int64(19+len(name)+1+7) &^ 7 }
+// direntLength returns how many bytes getdents64 returns for a name.
+func direntLength(name string) int64 { return int64(19+len(name)+1+7) &^ 7 }

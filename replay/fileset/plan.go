@@ -45,13 +45,13 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 		if f.Type == format.TypeReg && f.Link == "" && !f.Sparse {
 			p.Bytes += f.Size
 		}
-		listed[filepath.Dir(f.Path)] += entryLength(filepath.Base(f.Path))
+		listed[filepath.Dir(f.Path)] += direntLength(filepath.Base(f.Path))
 	}
 	p.Files = int64(len(files))
 	for i := range files {
 		if f := &files[i]; f.Type == format.TypeDir {
-			own := listed[filepath.Clean(f.Path)] + 2*entryLength("..")
-			if n := (f.Size - own) / entryLength(fillerName(0)); n > 0 {
+			own := listed[filepath.Clean(f.Path)] + 2*direntLength("..")
+			if n := (f.Size - own) / direntLength(fillerName(0)); n > 0 {
 				p.fillers[f.Path] = n
 				p.Files += n
 			}
