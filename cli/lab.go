@@ -19,7 +19,6 @@ import (
 	"pianola/profile"
 	"pianola/profile/page"
 	"pianola/replay"
-	"pianola/transform"
 )
 
 func labCommand() *cli.Command {
@@ -122,9 +121,7 @@ func runLab(c *cli.Context) error {
 
 // isStep reports whether a name is one of what a candidate can be made of.
 func isStep(name string) bool {
-	return setting(name) != nil || plugin.Is(name+":") || slices.ContainsFunc(transform.All(), func(t transform.Transform) bool {
-		return t.Name == name || t.Name == name+":"
-	})
+	return setting(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
 }
 
 // laboratory is an experiment while it goes on.
@@ -215,7 +212,7 @@ func (t *labTrial) plan(c *cli.Context, flag string, steps []string) error {
 // checkTransform says before anything is replayed what is wrong with a step
 // that a flag holds.
 func checkTransform(c *cli.Context, flag, step string) error {
-	_, err := transform.Parse(step)
+	_, err := extensions.transforms.Parse(step)
 	if err == nil {
 		return nil
 	}

@@ -19,7 +19,10 @@ var settings = []struct {
 	name string
 	set  func(o *replay.Options, value string) error
 }{
-	{"backend", func(o *replay.Options, v string) (err error) { o.Backend, err = replay.ParseBackend(v); return err }},
+	{"backend", func(o *replay.Options, v string) (err error) {
+		o.Backend, err = replay.ParseBackend(v, extensions.backends...)
+		return err
+	}},
 	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
 	{"timing", func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
 	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},

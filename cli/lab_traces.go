@@ -79,7 +79,7 @@ func (t *labTraces) behind(with []string) (*os.File, error) {
 	}
 	var funcs []transform.Func
 	for _, text := range with {
-		f, err := transform.Parse(text)
+		f, err := extensions.transforms.Parse(text)
 		if err != nil {
 			return nil, err
 		}

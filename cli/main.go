@@ -2,10 +2,11 @@
 // that have more transforms, formats of recordings or backends than it has:
 //
 //	func main() {
-//		transform.Register(transform.Transform{Name: "mine", New: …})
-//		foreign.Register(foreign.Format{Name: "theirs", Is: …, Open: …})
-//		replay.Register("simulated", open)
-//		cli.Main()
+//		cli.Main(
+//			cli.WithTransform(transform.Transform{Name: "mine", New: …}),
+//			cli.WithImporter(importer.Format{Name: "theirs", Is: …, Open: …}),
+//			cli.WithBackend(replay.NewBackend("simulated", open)),
+//		)
 //	}
 //
 // The parts never import one another; this package opens the codecs and hands
@@ -57,9 +58,12 @@ func (h *hint) Unwrap() error { return h.error }
 // threads for good, and the first can't be thrown away.
 func init() { runtime.LockOSThread() }
 
-// Main runs the command that os.Args holds, and ends the process. It is to be
-// called by main, first of all or after what is registered.
-func Main() {
+// Main runs the command that os.Args holds, with what options add to it, and ends
+// the process. The function main calls it first of all.
+func Main(options ...Option) {
+	for _, o := range options {
+		o(&extensions)
+	}
 	ptrace.Main() // does not return where this process is to become a command
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

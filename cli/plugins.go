@@ -114,7 +114,7 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 func parseBackend(c *cli.Context, o *replay.Options) (err error) {
 	name := c.String("backend")
 	if !plugin.Is(name) {
-		if o.Backend, err = replay.ParseBackend(name); err != nil {
+		if o.Backend, err = replay.ParseBackend(name, extensions.backends...); err != nil {
 			return usage(c, "--backend: %v", err)
 		}
 		return nil

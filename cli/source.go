@@ -16,18 +16,12 @@ import (
 	"pianola/plugin"
 )
 
-// A pattern is a format of recordings like any other.
-func init() {
-	foreign.Register(foreign.Format{
-		Name: "pattern", Is: pattern.Is,
-		Open: func(r io.Reader, name string) (format.Reader, error) {
-			p, err := pattern.Parse(r, name)
-			if err != nil {
-				return nil, err
-			}
-			return p.Reader(), nil
-		},
-	})
+func openPattern(r io.Reader, name string) (format.Reader, error) {
+	p, err := pattern.Parse(r, name)
+	if err != nil {
+		return nil, err
+	}
+	return p.Reader(), nil
 }
 
 // sources is a recording in one or more files, compressed or not, in any of
@@ -58,6 +52,7 @@ func inspect(o foreign.Options, names ...string) (*sources, error) {
 
 // look finds out what the files are.
 func (s *sources) look(o foreign.Options, files []foreign.File) (_ *sources, err error) {
+	o.Formats = extensions.importers
 	if s.Recording, err = foreign.Inspect(files, o); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 		return nil, nil, err
 	}
 	for _, text := range names {
-		f, err := transform.Parse(text)
+		f, err := extensions.transforms.Parse(text)
 		if err != nil {
 			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
 		}
@@ -31,8 +31,8 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 // listTransforms prints a line for each transform.
 func listTransforms(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, t := range transform.All() {
-		fmt.Fprintf(table, "%s%s\t%s; keeps %s\n", t.Name, t.Arg, t.Doc, t.Keeps)
+	for _, t := range extensions.transforms {
+		fmt.Fprintf(table, "%s%v\t%s; keeps %s\n", t.Name, t.Arg, t.Doc, t.Keeps)
 	}
 	fmt.Fprintf(table, "%sPROGRAM\twhat a program makes of the compiled trace (docs/plugins); keeps what the program keeps\n", plugin.Prefix)
 	return table.Flush()

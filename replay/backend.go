@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"pianola/format"
 	"pianola/internal/option"
@@ -41,10 +40,11 @@ type Player interface {
 
 // NewBackend makes a backend with a name for logs and messages. It is opened once
 // for each trace that is replayed. Calls of Play must return soon after the
-// context of open is done. It panics where open is nil.
+// context of open is done. It panics where open is nil or no command line can hold
+// the name.
 func NewBackend(name string, open func(context.Context, format.Trace) (Player, error)) Backend {
-	if open == nil {
-		panic(fmt.Sprintf("replay: backend %q can't be opened", name))
+	if name == "" || open == nil || strings.ContainsAny(name, "=:+, ") {
+		panic(fmt.Sprintf("replay: backend %q can't be opened, or asked for", name))
 	}
 	return Backend{&backend{name, open}}
 }
@@ -65,42 +65,18 @@ func (b Backend) opener() func(context.Context, format.Trace) (Player, error) {
 	return b.open
 }
 
-// registry holds the backends that have a name on the command line.
-var registry = struct {
-	sync.Mutex
-	backends []Backend
-}{backends: []Backend{Posix, Null, Memory}}
-
-// Register lets ParseBackend know a new backend by a name. It panics where the
-// name is taken or no command line can hold it. It may be called concurrently.
-func Register(name string, open func(context.Context, format.Trace) (Player, error)) {
-	b := NewBackend(name, open)
-	if name == "" || strings.ContainsAny(name, "=:+, ") {
-		panic(fmt.Sprintf("replay: backend %q can't be registered", name))
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	for _, have := range registry.backends {
-		if have.String() == name {
-			panic("replay: backend " + name + " is registered twice")
-		}
-	}
-	registry.backends = append(registry.backends, b)
-}
-
-// ParseBackend returns the backend of that name. It may be called concurrently.
-func ParseBackend(name string) (Backend, error) {
-	registry.Lock()
-	defer registry.Unlock()
-	names := make([]string, len(registry.backends))
-	for i, b := range registry.backends {
+// ParseBackend returns the backend of that name: one of this package, or of more.
+func ParseBackend(name string, more ...Backend) (Backend, error) {
+	all := append([]Backend{Posix, Null, Memory}, more...)
+	names := make([]string, len(all))
+	for i, b := range all {
 		names[i] = b.String()
 	}
 	i, err := option.Parse[uint8]("backend", names, name)
 	if err != nil {
 		return Posix, err
 	}
-	return registry.backends[i], nil
+	return all[i], nil
 }
 
 // handedOver are the calls of a backend that NewBackend made: it gets all events,

@@ -63,7 +63,7 @@ func BenchmarkChain(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var funcs []Func
 			for _, text := range names[:n] {
-				f, err := Parse(text)
+				f, err := Builtin().Parse(text)
 				require.NoError(b, err)
 				funcs = append(funcs, f)
 			}

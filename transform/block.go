@@ -10,23 +10,21 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	Register(Transform{
-		Name: "block", Arg: "=SIZE[,pad]",
-		Doc:   "splits reads and writes at multiples of SIZE; with pad each becomes one of whole blocks, as far as the file is long",
-		Keeps: "everything but that a call is one; with pad the sizes of files, neither holes nor contents",
-		New: func(arg string) (Func, error) {
-			text, how, padded := strings.Cut(arg, ",")
-			size, err := parseSize(text)
-			if err != nil {
-				return nil, err
-			}
-			if padded && how != "pad" {
-				return nil, fmt.Errorf("want pad after the comma, not %q", how)
-			}
-			return newStaged(0, func() stage { return &block{size: size, pad: padded} }), nil
-		},
-	})
+var blockTransform = Transform{
+	Name: "block", Arg: Arg{Form: "SIZE[,pad]"},
+	Doc:   "splits reads and writes at multiples of SIZE; with pad each becomes one of whole blocks, as far as the file is long",
+	Keeps: "everything but that a call is one; with pad the sizes of files, neither holes nor contents",
+	New: func(arg string) (Func, error) {
+		text, how, padded := strings.Cut(arg, ",")
+		size, err := parseSize(text)
+		if err != nil {
+			return nil, err
+		}
+		if padded && how != "pad" {
+			return nil, fmt.Errorf("want pad after the comma, not %q", how)
+		}
+		return newStaged(0, func() stage { return &block{size: size, pad: padded} }), nil
+	},
 }
 
 // block makes calls of blocks, one at a time, so that a large call takes no more

@@ -7,19 +7,17 @@ import (
 	"pianola/format"
 )
 
-func init() {
-	Register(Transform{
-		Name: "clone", Arg: "=N",
-		Doc:   "lets N copies of the application run at once, the second and later on files of their own below /copy2, /copy3, …",
-		Keeps: "everything, of each copy",
-		New: func(arg string) (Func, error) {
-			n, err := parseCount(arg, maxCopies)
-			if err != nil {
-				return nil, err
-			}
-			return newStaged(0, func() stage { return newClone(n) }), nil
-		},
-	})
+var cloneTransform = Transform{
+	Name: "clone", Arg: Arg{Form: "N"},
+	Doc:   "lets N copies of the application run at once, the second and later on files of their own below /copy2, /copy3, …",
+	Keeps: "everything, of each copy",
+	New: func(arg string) (Func, error) {
+		n, err := parseCount(arg, maxCopies)
+		if err != nil {
+			return nil, err
+		}
+		return newStaged(0, func() stage { return newClone(n) }), nil
+	},
 }
 
 // clone makes copies of each event, in the place of the event.

@@ -123,7 +123,7 @@ func TestSessionsNeedABeginning(t *testing.T) {
 	_, _, err := tryTransforms(h, []format.Event{{Op: format.OpSync, TID: 1}}, "sessions=2")
 	require.EqualError(t, err, "sessions: the recorder was attached to a process that ran already, so its beginning is missing")
 
-	f, err := Parse("sessions=2")
+	f, err := Builtin().Parse("sessions=2")
 	require.NoError(t, err)
 	_, err = f(&memoryReader{})
 	require.EqualError(t, err, "sessions: the recording can't be read more than once")

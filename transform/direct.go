@@ -5,19 +5,18 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	Register(Transform{
-		Name:  "direct",
-		Doc:   "opens files with O_DIRECT; for what is not aligned to 4 KiB the descriptor is switched back by fcntl",
-		Keeps: "everything, on file systems that know O_DIRECT",
-		New:   func(string) (Func, error) { return newStaged(0, func() stage { return direct{} }), nil },
-	})
-	Register(Transform{
-		Name:  "buffered",
-		Doc:   "takes O_DIRECT off",
-		Keeps: "everything",
-		New:   func(string) (Func, error) { return Each(buffered), nil },
-	})
+var directTransform = Transform{
+	Name:  "direct",
+	Doc:   "opens files with O_DIRECT; for what is not aligned to 4 KiB the descriptor is switched back by fcntl",
+	Keeps: "everything, on file systems that know O_DIRECT",
+	New:   func(string) (Func, error) { return newStaged(0, func() stage { return direct{} }), nil },
+}
+
+var bufferedTransform = Transform{
+	Name:  "buffered",
+	Doc:   "takes O_DIRECT off",
+	Keeps: "everything",
+	New:   func(string) (Func, error) { return Each(buffered), nil },
 }
 
 // alignment is that of offsets, sizes and buffers under O_DIRECT, in bytes. No

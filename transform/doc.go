@@ -20,6 +20,5 @@
 //   - Durations of merged events are added up; nobody knows what the merged
 //     call would have taken.
 //
-// Register and Parse may be called concurrently. A reader belongs to one
-// goroutine.
+// A Set may be used concurrently. A reader belongs to one goroutine.
 package transform

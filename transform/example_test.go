@@ -13,7 +13,7 @@ import (
 // A transform of one's own is a function. This one makes an application's
 // locks cost nothing.
 func Example() {
-	transform.Register(transform.Transform{
+	all := transform.Builtin().With(transform.Transform{
 		Name: "lockless", Doc: "takes locks out", Keeps: "all but locks",
 		New: func(string) (transform.Func, error) {
 			return transform.Each(func(_ *format.Header, e *format.Event) transform.Verdict {
@@ -26,7 +26,7 @@ func Example() {
 	})
 
 	// Open is what compile.Compile reads the recording by.
-	lockless, err := transform.Parse("lockless")
+	lockless, err := all.Parse("lockless")
 	if err != nil {
 		panic(err)
 	}

@@ -28,7 +28,7 @@ func FuzzTransforms(f *testing.F) {
 	f.Fuzz(func(t *testing.T, with string, text []byte) {
 		var funcs []Func
 		for _, one := range strings.Split(with, "+") {
-			fn, err := Parse(one)
+			fn, err := Builtin().Parse(one)
 			if err != nil || len(funcs) > 3 || strings.Contains(one, "clone") && len(funcs) > 0 || strings.Contains(one, "sessions") && len(funcs) > 0 {
 				return
 			}

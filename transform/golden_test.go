@@ -42,7 +42,7 @@ func TestGolden(t *testing.T) {
 func through(t *testing.T, input []byte) []byte {
 	_, line, _ := strings.Cut(string(input), "# with: ")
 	line, _, _ = strings.Cut(line, "\n")
-	f, err := Parse(line)
+	f, err := Builtin().Parse(line)
 	require.NoError(t, err)
 	c := NewChain(func() (format.Reader, error) {
 		return script.NewReader(bytes.NewReader(input), "test.txt"), nil

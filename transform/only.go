@@ -9,20 +9,20 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	const keeps = "what the events that stay do to names and descriptors; not what the others read and wrote"
-	Register(Transform{
-		Name: "only", Arg: "=EXPR",
-		Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
-		Keeps: keeps,
-		New:   func(arg string) (Func, error) { return newOnly(arg, true) },
-	})
-	Register(Transform{
-		Name: "drop", Arg: "=EXPR",
-		Doc:   "takes out the events of which the filter (docs/compile.md) is true, but for what the others need",
-		Keeps: keeps,
-		New:   func(arg string) (Func, error) { return newOnly(arg, false) },
-	})
+const onlyKeeps = "what the events that stay do to names and descriptors; not what the others read and wrote"
+
+var onlyTransform = Transform{
+	Name: "only", Arg: Arg{Form: "EXPR"},
+	Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
+	Keeps: onlyKeeps,
+	New:   func(arg string) (Func, error) { return newOnly(arg, true) },
+}
+
+var dropTransform = Transform{
+	Name: "drop", Arg: Arg{Form: "EXPR"},
+	Doc:   "takes out the events of which the filter (docs/compile.md) is true, but for what the others need",
+	Keeps: onlyKeeps,
+	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }
 
 // longAhead is how many events are held back to find out whether a descriptor

@@ -10,13 +10,11 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	Register(Transform{
-		Name: "prefetch", Arg: "[=N|D]",
-		Doc:   "announces each read (fadvise WILLNEED) right after the thread's event that is N (2) before it, or a time D before it",
-		Keeps: "everything",
-		New:   newPrefetch,
-	})
+var prefetchTransform = Transform{
+	Name: "prefetch", Arg: Arg{Form: "N|D", Optional: true},
+	Doc:   "announces each read (fadvise WILLNEED) right after the thread's event that is N (2) before it, or a time D before it",
+	Keeps: "everything",
+	New:   newPrefetch,
 }
 
 func newPrefetch(arg string) (Func, error) {

@@ -256,7 +256,7 @@ func transformed(t testing.TB, h format.Header, events []format.Event, with ...s
 func tryTransforms(h format.Header, events []format.Event, with ...string) (out []format.Event, header *format.Header, err error) {
 	var funcs []Func
 	for _, text := range with {
-		f, err := Parse(text)
+		f, err := Builtin().Parse(text)
 		if err != nil {
 			return nil, nil, err
 		}

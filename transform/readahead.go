@@ -5,19 +5,17 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	Register(Transform{
-		Name: "readahead", Arg: "=SIZE",
-		Doc:   "asks (readahead) for the next SIZE bytes where a file is read on in sequence and less than half of them is left",
-		Keeps: "everything",
-		New: func(arg string) (Func, error) {
-			size, err := parseSize(arg)
-			if err != nil {
-				return nil, err
-			}
-			return newStaged(0, func() stage { return readahead(size) }), nil
-		},
-	})
+var readaheadTransform = Transform{
+	Name: "readahead", Arg: Arg{Form: "SIZE"},
+	Doc:   "asks (readahead) for the next SIZE bytes where a file is read on in sequence and less than half of them is left",
+	Keeps: "everything",
+	New: func(arg string) (Func, error) {
+		size, err := parseSize(arg)
+		if err != nil {
+			return nil, err
+		}
+		return newStaged(0, func() stage { return readahead(size) }), nil
+	},
 }
 
 // readahead is how much is asked for at a time, in bytes.

@@ -9,20 +9,18 @@ import (
 	"pianola/format"
 )
 
-func init() {
-	Register(Transform{
-		Name: "reroot", Arg: "=OLD:NEW",
-		Doc:   "gives what lies below the directory OLD names below NEW; both are absolute",
-		Keeps: "everything but these names",
-		New: func(arg string) (Func, error) {
-			from, to, ok := strings.Cut(arg, ":/")
-			if to = "/" + to; !ok || !strings.HasPrefix(from, "/") || strings.Contains(arg, "\x00") {
-				return nil, fmt.Errorf("want two absolute paths with a colon between, not %q", arg)
-			}
-			m := below(path.Clean(from), path.Clean(to))
-			return newStaged(0, func() stage { return m }), nil
-		},
-	})
+var rerootTransform = Transform{
+	Name: "reroot", Arg: Arg{Form: "OLD:NEW"},
+	Doc:   "gives what lies below the directory OLD names below NEW; both are absolute",
+	Keeps: "everything but these names",
+	New: func(arg string) (Func, error) {
+		from, to, ok := strings.Cut(arg, ":/")
+		if to = "/" + to; !ok || !strings.HasPrefix(from, "/") || strings.Contains(arg, "\x00") {
+			return nil, fmt.Errorf("want two absolute paths with a colon between, not %q", arg)
+		}
+		m := below(path.Clean(from), path.Clean(to))
+		return newStaged(0, func() stage { return m }), nil
+	},
 }
 
 // event implements stage.

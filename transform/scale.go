@@ -8,13 +8,11 @@ import (
 	"pianola/format"
 )
 
-func init() {
-	Register(Transform{
-		Name: "scale-compute", Arg: "=X",
-		Doc:   "makes what threads compute between calls X times as long",
-		Keeps: "all but time",
-		New:   newScale,
-	})
+var scaleComputeTransform = Transform{
+	Name: "scale-compute", Arg: Arg{Form: "X"},
+	Doc:   "makes what threads compute between calls X times as long",
+	Keeps: "all but time",
+	New:   newScale,
 }
 
 // maxScale bounds the factor.

@@ -12,25 +12,23 @@ import (
 	"pianola/format/follow"
 )
 
-func init() {
-	Register(Transform{
-		Name: "sessions", Arg: "=N",
-		Doc:   "lets the application run N times, one after the other, on the same files; what it made is removed in between",
-		Keeps: "everything of the first run, and of the others where the first one leaves what was there before as it was",
-		New: func(arg string) (Func, error) {
-			n, err := parseCount(arg, maxCopies)
-			if err != nil {
-				return nil, err
+var sessionsTransform = Transform{
+	Name: "sessions", Arg: Arg{Form: "N"},
+	Doc:   "lets the application run N times, one after the other, on the same files; what it made is removed in between",
+	Keeps: "everything of the first run, and of the others where the first one leaves what was there before as it was",
+	New: func(arg string) (Func, error) {
+		n, err := parseCount(arg, maxCopies)
+		if err != nil {
+			return nil, err
+		}
+		return func(r format.Reader) (format.Reader, error) {
+			again, ok := r.(Rewinder)
+			if !ok {
+				return nil, errors.New("sessions: the recording can't be read more than once")
 			}
-			return func(r format.Reader) (format.Reader, error) {
-				again, ok := r.(Rewinder)
-				if !ok {
-					return nil, errors.New("sessions: the recording can't be read more than once")
-				}
-				return &sessions{first: again, runs: n, log: &runLog{parent: int32(n) << idBits}}, nil
-			}, nil
-		},
-	})
+			return &sessions{first: again, runs: n, log: &runLog{parent: int32(n) << idBits}}, nil
+		}, nil
+	},
 }
 
 // sessions reads a recording again and again.

@@ -6,13 +6,11 @@ import (
 	"pianola/format"
 )
 
-func init() {
-	Register(Transform{
-		Name: "sync", Arg: "=none|fdatasync|fsync",
-		Doc:   "takes out what makes data durable, or makes fsync fdatasync, or fdatasync fsync",
-		Keeps: "all but durability",
-		New:   newSync,
-	})
+var syncTransform = Transform{
+	Name: "sync", Arg: Arg{Form: "none|fdatasync|fsync"},
+	Doc:   "takes out what makes data durable, or makes fsync fdatasync, or fdatasync fsync",
+	Keeps: "all but durability",
+	New:   newSync,
 }
 
 // newSync: none also takes O_SYNC and O_DSYNC off, and the flags of single

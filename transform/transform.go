@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"pianola/format"
 )
@@ -16,11 +15,8 @@ type Func func(r format.Reader) (format.Reader, error)
 
 // Transform is a transform by its name.
 type Transform struct {
-	// Name is how the transform is asked for, as NAME or NAME=ARG. A name
-	// that ends with a colon is asked for as NAME:ARG.
-	Name string
-
-	Arg   string // how the argument is written, with "=": "=SIZE", or "[=N]" for one that can be left out; "" for none
+	Name  string // how it is asked for: NAME, or NAME=ARG with an argument
+	Arg   Arg    // the zero Arg for none
 	Doc   string // what it does, in one line without a full stop
 	Keeps string // what of the program's meaning it keeps, in one line without a full stop
 
@@ -28,61 +24,88 @@ type Transform struct {
 	New func(arg string) (Func, error)
 }
 
-var registry struct {
-	sync.Mutex
-	byName map[string]Transform
+// Arg describes the argument of a transform.
+type Arg struct {
+	Form     string // what it looks like, for people: SIZE
+	Optional bool   // it can be left out
 }
 
-// Register adds a transform. It panics where the name is taken or can't be
-// asked for.
-func Register(t Transform) {
-	registry.Lock()
-	defer registry.Unlock()
-	switch _, taken := registry.byName[t.Name]; {
-	case taken:
-		panic("transform: " + t.Name + " is registered twice")
-	case t.Name == "" || t.New == nil || strings.ContainsAny(strings.TrimSuffix(t.Name, ":"), "=:+"):
-		panic(fmt.Sprintf("transform: %q can't be registered", t.Name))
+// String returns what follows the name in a usage: "=SIZE", or "[=SIZE]" for one
+// that can be left out.
+func (a Arg) String() string {
+	switch {
+	case a.Form == "":
+		return ""
+	case a.Optional:
+		return "[=" + a.Form + "]"
 	}
-	if registry.byName == nil {
-		registry.byName = make(map[string]Transform)
-	}
-	registry.byName[t.Name] = t
+	return "=" + a.Form
 }
 
-// All returns the transforms by name.
-func All() []Transform {
-	registry.Lock()
-	defer registry.Unlock()
-	var all []Transform
-	for _, t := range registry.byName {
-		all = append(all, t)
+// Set is transforms in the order of their names, each name once.
+type Set []Transform
+
+// Builtin returns the transforms of this package.
+func Builtin() Set {
+	return Set{
+		blockTransform,
+		bufferedTransform,
+		cloneTransform,
+		coalesceTransform,
+		directTransform,
+		dropTransform,
+		onlyTransform,
+		prefetchTransform,
+		readaheadTransform,
+		rerootTransform,
+		scaleComputeTransform,
+		sessionsTransform,
+		syncTransform,
+		vectoredTransform,
 	}
-	slices.SortFunc(all, func(a, b Transform) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// With returns a set that has other transforms besides. It panics where a name is
+// taken or can't be asked for.
+func (s Set) With(more ...Transform) Set {
+	all := slices.Clone(s)
+	for _, t := range more {
+		if t.Name == "" || t.New == nil || strings.ContainsAny(t.Name, "=:+") {
+			panic(fmt.Sprintf("transform: %q can't be asked for", t.Name))
+		}
+		i, taken := all.find(t.Name)
+		if taken {
+			panic("transform: " + t.Name + " is there twice")
+		}
+		all = slices.Insert(all, i, t)
+	}
 	return all
 }
 
-// Parse returns the transform of NAME, NAME=ARG or NAME:ARG.
-func Parse(text string) (Func, error) {
-	name, arg, given := text, "", false
-	if i := strings.IndexAny(text, "=:"); i >= 0 {
-		name, arg, given = text[:i], text[i+1:], true
-		if text[i] == ':' {
-			name = text[:i+1]
-		}
-	}
-	registry.Lock()
-	t, ok := registry.byName[name]
-	registry.Unlock()
-	switch {
-	case !ok:
+// Has reports whether there is a transform of that name.
+func (s Set) Has(name string) bool {
+	_, ok := s.find(name)
+	return ok
+}
+
+func (s Set) find(name string) (place int, found bool) {
+	return slices.BinarySearchFunc(s, name, func(t Transform, name string) int { return strings.Compare(t.Name, name) })
+}
+
+// Parse returns the transform of NAME or NAME=ARG.
+func (s Set) Parse(text string) (Func, error) {
+	name, arg, given := strings.Cut(text, "=")
+	i, ok := s.find(name)
+	if !ok {
 		return nil, fmt.Errorf("no transform %q", name)
-	case given && t.Arg == "":
-		return nil, fmt.Errorf("transform %s takes no argument", name)
-	case arg == "" && (given || t.Arg != "" && t.Arg[0] != '['):
-		return nil, fmt.Errorf("transform %s%s: the argument is missing", name, t.Arg)
 	}
-	f, err := t.New(arg)
+	switch t := &s[i]; {
+	case given && t.Arg.Form == "":
+		return nil, fmt.Errorf("transform %s takes no argument", name)
+	case arg == "" && (given || t.Arg.Form != "" && !t.Arg.Optional):
+		return nil, fmt.Errorf("transform %s%v: the argument is missing", name, t.Arg)
+	}
+	f, err := s[i].New(arg)
 	if err != nil {
 		return nil, fmt.Errorf("transform %s: %w", text, err)
 	}

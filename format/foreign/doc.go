@@ -14,7 +14,7 @@
 // "unknown" in the header names what is missing. A remark "source" names the
 // format.
 //
-// Other formats can be added by Register, and are asked first.
+// Options can have other formats, which are asked first.
 //
 // Files that strace -ff wrote, and logs of IOProf, one for each process, are
 // merged by time.

@@ -34,7 +34,7 @@ func openPart(r *Recording, f File) (*Reader, error) {
 		rd.events = script.NewReader(src, f.Name)
 	case Strace:
 		rd.events, rd.strace = script.NewReader(src, f.Name), &r.strace
-	case Registered:
+	case Other:
 		if rd.events, err = r.Format.Open(src, f.Name); err != nil {
 			src.Close()
 			return nil, err

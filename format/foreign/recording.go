@@ -22,10 +22,10 @@ const (
 	FioV3
 	Iozone
 	IOProf
-	Registered // by Register
+	Other // of Options.Formats
 )
 
-var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log", "a registered format"}
+var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log", "format of an importer"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -46,6 +46,9 @@ type File struct {
 type Options struct {
 	// Write takes iozone telemetry, which does not say, as that of writes.
 	Write bool
+
+	// Formats are asked, in their order, before those of this package.
+	Formats []Format
 }
 
 // Recording is a recording whose kind is known.
@@ -53,7 +56,7 @@ type Recording struct {
 	Kind    Kind
 	Dialect script.Dialect // of scripts; Unrecognised where there is no event
 	Log     bool           // it is the log of a replay
-	Format  *Format        // of the kind Registered; nil of others
+	Format  *Format        // of the kind Other; nil of others
 
 	files   []File
 	options Options
@@ -75,7 +78,7 @@ func Inspect(files []File, o Options) (*Recording, error) {
 	}
 	r := &Recording{files: files, options: o}
 	var err error
-	if r.Kind, r.Format, err = recognise(files[0]); err != nil {
+	if r.Kind, r.Format, err = recognise(files[0], o.Formats); err != nil {
 		return nil, err
 	}
 	if r.Kind == Script {
@@ -98,8 +101,8 @@ func Inspect(files []File, o Options) (*Recording, error) {
 }
 
 // recognise returns the kind of a file, Script for whatever is of no other, and
-// the format of a Registered one.
-func recognise(f File) (Kind, *Format, error) {
+// the format of one of the kind Other.
+func recognise(f File, formats []Format) (Kind, *Format, error) {
 	src, err := f.Open()
 	if err != nil {
 		return 0, nil, err
@@ -108,8 +111,8 @@ func recognise(f File) (Kind, *Format, error) {
 	b := bufio.NewReaderSize(src, headSize)
 	// What can't be read is an error below.
 	head, _ := b.Peek(headSize)
-	if known := registered(head); known != nil {
-		return Registered, known, nil
+	if known := formatOf(formats, head); known != nil {
+		return Other, known, nil
 	}
 	for first := true; ; first = false {
 		line, err := b.ReadSlice('\n')

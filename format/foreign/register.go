@@ -2,9 +2,6 @@ package foreign
 
 import (
 	"io"
-	"slices"
-	"strings"
-	"sync"
 
 	"pianola/format"
 )
@@ -26,34 +23,11 @@ type Format struct {
 // headSize is how much of a file is looked at to find out what it is, in bytes.
 const headSize = 64 << 10
 
-var registry struct {
-	sync.Mutex
-	formats []Format // by name
-}
-
-// Register adds a format. It panics where the name is taken or something is
-// missing. It may be called concurrently.
-func Register(f Format) {
-	registry.Lock()
-	defer registry.Unlock()
-	if f.Name == "" || f.Is == nil || f.Open == nil {
-		panic("foreign: a format without a name, Is or Open")
-	}
-	i, taken := slices.BinarySearchFunc(registry.formats, f.Name, func(f Format, name string) int { return strings.Compare(f.Name, name) })
-	if taken {
-		panic("foreign: " + f.Name + " is registered twice")
-	}
-	registry.formats = slices.Insert(registry.formats, i, f)
-}
-
-// registered returns the first format by name that a file is of, nil if there
-// is none.
-func registered(head []byte) *Format {
-	registry.Lock()
-	defer registry.Unlock()
-	for i := range registry.formats {
-		if f := registry.formats[i]; f.Is(head) {
-			return &f
+// formatOf returns the first of formats that a file is of, nil if there is none.
+func formatOf(formats []Format, head []byte) *Format {
+	for i := range formats {
+		if f := &formats[i]; f.Is(head) {
+			return f
 		}
 	}
 	return nil

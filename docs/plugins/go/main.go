@@ -9,14 +9,13 @@ package main
 
 import (
 	"pianola/cli"
-	"pianola/format/foreign"
 	"pianola/replay"
-	"pianola/transform"
 )
 
 func main() {
-	transform.Register(faster)
-	foreign.Register(msr)
-	replay.Register("slowsync", openSlowSync)
-	cli.Main()
+	cli.Main(
+		cli.WithTransform(faster),
+		cli.WithImporter(msr),
+		cli.WithBackend(replay.NewBackend("slowsync", openSlowSync)),
+	)
 }
