@@ -117,11 +117,13 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		return err
 	}
 	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
-	err = compileHint(named(t.name, err))
-	if err == nil && len(t.done) == 0 && (r.Endless || r.Lost > 0) {
+	if err != nil {
+		return compileHint(named(t.name, err))
+	}
+	if len(t.done) == 0 && (r.Endless || r.Lost > 0) {
 		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
 	}
-	return err
+	return nil
 }
 
 // equal reports whether two traces are the same to the byte.
