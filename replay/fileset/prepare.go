@@ -83,10 +83,10 @@ type preparation struct {
 }
 
 // Claim marks a root and brings it to where a fileset can be prepared in it: what
-// an earlier replay has left is removed unless some of it can be used.
+// an earlier replay has left is removed, unless some of it can be used.
 func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
-	// It can only if it is as compressible as what would be written: the marker
-	// says how much it is.
+	// Files can be used if they are as compressible as those that would be
+	// written. The marker says how compressible they are.
 	mark := fmt.Sprintf("compressibility %d\n", compressibility)
 	if !r.Fresh() {
 		switch same := r.Marked(mark); {
