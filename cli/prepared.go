@@ -53,7 +53,7 @@ func withHint(err error) error {
 	case errors.Is(err, replay.ErrLimit), errors.Is(err, bin.ErrLimit):
 		return &hint{err, "--limit NAME=VALUE raises it, if the trace is to be trusted"}
 	case errors.Is(err, sandbox.ErrShared):
-		return &hint{err, "--root takes a directory beside the roots of other replays; several traces replayed at once share one, a single trace has its own"}
+		return &hint{err, "--root takes a directory of its own, beside those of other replays; so do several traces that are replayed at once"}
 	case errors.Is(err, sandbox.ErrRoot):
 		return &hint{err, "--root takes a directory that is empty, missing, or was made by a replay"}
 	}

@@ -27,7 +27,7 @@ var (
 
 	// ErrShared is wrapped where another replay has a part in it: a trace that
 	// moves directories about must not meet another trace's files.
-	ErrShared = errors.New("another replay has a part in it")
+	ErrShared = errors.New("replays share no directory")
 )
 
 // Root is the directory of a replay. It is used by one goroutine at a time, but
@@ -131,7 +131,7 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 func (r *Root) lock(parent *Root) error {
 	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("root %s is in use, or holds one that is: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s is in use by another replay, or holds a root that is: %w", r.path, ErrShared)
 		}
 		return fmt.Errorf("lock the root %s: %w", r.path, err)
 	}
@@ -160,11 +160,11 @@ func (r *Root) lock(parent *Root) error {
 		}
 		// Where flock is refused for another reason, no replay could have its root.
 		if err := unix.Flock(int(up.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("root %s lies in a directory that is the root of another replay, or locked: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s lies in the root of a running replay, or in a directory that another program has locked: %w", r.path, ErrShared)
 		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(int(up.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			return fmt.Errorf("root %s lies in a directory that is the root of another replay: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s lies in the root of another replay: %w", r.path, ErrShared)
 		}
 		here = up
 	}
