@@ -11,8 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/page"
 	"pianola/profile"
-	"pianola/profile/page"
 )
 
 // comparisonForm is a form in which a comparison is printed.

@@ -15,9 +15,9 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/lab"
+	"pianola/page"
 	"pianola/plugin"
 	"pianola/profile"
-	"pianola/profile/page"
 	"pianola/replay"
 )
 

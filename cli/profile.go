@@ -11,8 +11,8 @@ import (
 
 	"pianola/format"
 	"pianola/format/foreign"
+	"pianola/page"
 	"pianola/profile"
-	"pianola/profile/page"
 )
 
 // profileForms are the forms in which a profile is printed, the default first.

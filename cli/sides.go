@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 	"pianola/format/foreign"
 	"pianola/format/script"
+	"pianola/page"
 	"pianola/profile"
-	"pianola/profile/page"
 )
 
 // sideNames are the sides of a comparison.

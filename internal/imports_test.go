@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"pianola/memfs":               {"golang.org/x/sys/"},
 	"pianola/pattern":             {"pianola/format", "go.yaml.in/yaml/v3"},
 	"pianola/profile":             {"pianola/format", "pianola/format/follow", "github.com/HdrHistogram/hdrhistogram-go", "gonum.org/v1/plot"},
-	"pianola/profile/page":        {"pianola/format", "pianola/profile"},
+	"pianola/page":                {"pianola/format", "pianola/profile"},
 	"pianola/lab":                 {"pianola/format", "pianola/profile"},
 	"pianola/cli":                 {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":         {"pianola/cli"},
