@@ -1,67 +1,116 @@
 package format
 
 import (
+	"encoding/binary"
 	"errors"
 	"strconv"
 )
 
-var errSeconds = errors.New("malformed time")
+var (
+	errSeconds      = errors.New("malformed time")
+	errSecondsRange = errors.New("time out of range")
+)
+
+// Seconds returns nanoseconds as seconds.
+func Seconds(nanos int64) float64 { return float64(nanos) / 1e9 }
+
+// pairs holds the numbers from 00 to 99.
+var pairs = func() (t [200]byte) {
+	for i := range 100 {
+		t[2*i], t[2*i+1] = byte('0'+i/10), byte('0'+i%10)
+	}
+	return t
+}()
 
 // AppendSeconds appends nanoseconds as seconds with nine decimals.
 func AppendSeconds(dst []byte, nanos int64) []byte {
 	u := uint64(nanos)
-	if nanos < 0 {
-		dst = append(dst, '-')
-		u = -u
+	if u < 1e9 { // nearly all times
+		dst = append(dst, '0')
+	} else {
+		if nanos < 0 {
+			dst = append(dst, '-')
+			u = -u
+		}
+		dst = strconv.AppendUint(dst, u/1e9, 10)
 	}
-	dst = strconv.AppendUint(dst, u/1e9, 10)
-	dst = append(dst, '.')
-	var digits [9]byte
-	frac := u % 1e9
-	for i := 8; i >= 0; i-- {
-		digits[i] = byte('0' + frac%10)
-		frac /= 10
-	}
-	return append(dst, digits[:]...)
+	n := uint32(u % 1e9)
+	a, b, c, d := n/1e7*2, n/1e5%100*2, n/1e3%100*2, n/10%100*2
+	return append(dst, '.', pairs[a], pairs[a+1], pairs[b], pairs[b+1],
+		pairs[c], pairs[c+1], pairs[d], pairs[d+1], byte('0'+n%10))
 }
 
 // maxSeconds keeps sums of a few parsed times within an int64 of nanoseconds;
 // it is about 73 years.
 const maxSeconds = 1<<61/1_000_000_000 - 1
 
+var powers = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
+
 // ParseSeconds returns the nanoseconds that decimal seconds stand for. Digits
 // after the ninth decimal are dropped.
 func ParseSeconds(text []byte) (int64, error) {
-	negative := false
-	if len(text) > 0 && text[0] == '-' {
-		negative, text = true, text[1:]
+	nanos, n, err := ScanSeconds(text)
+	if err == nil && n < len(text) {
+		err = errSeconds
 	}
-	var nanos int64
-	i := 0
-	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
-		if nanos = nanos*10 + int64(text[i]-'0'); nanos > maxSeconds {
-			return 0, errSeconds
-		}
-	}
-	if i == 0 {
-		return 0, errSeconds
-	}
-	nanos *= 1e9
-	if i < len(text) {
-		if text[i] != '.' || i+1 == len(text) {
-			return 0, errSeconds
-		}
-		i++
-		for unit := int64(1e8); i < len(text); i++ {
-			if text[i] < '0' || text[i] > '9' {
-				return 0, errSeconds
-			}
-			nanos += int64(text[i]-'0') * unit
-			unit /= 10
-		}
-	}
-	if negative {
-		nanos = -nanos
+	if err != nil {
+		return 0, err
 	}
 	return nanos, nil
+}
+
+// ScanSeconds is ParseSeconds of the time that text begins with. It returns the
+// number of bytes that it takes.
+func ScanSeconds(text []byte) (nanos int64, n int, err error) {
+	i := 0
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		i++
+	}
+	start := i
+	var whole, part int64
+	for ; i < len(text) && text[i]-'0' <= 9; i++ {
+		if whole = whole*10 + int64(text[i]-'0'); whole > maxSeconds {
+			return 0, 0, errSecondsRange
+		}
+	}
+	ok := i > start
+	if i < len(text) && text[i] == '.' {
+		i++
+		first := i
+		if len(text)-i >= 8 {
+			if v, ok := eightDigits(binary.LittleEndian.Uint64(text[i:])); ok {
+				part = int64(v)
+				i += 8
+			}
+		}
+		for ; i < len(text) && text[i]-'0' <= 9; i++ {
+			if i < first+9 {
+				part = part*10 + int64(text[i]-'0')
+			}
+		}
+		ok = ok && i > first
+		part *= powers[min(i-first, 9)]
+	}
+	if !ok {
+		return 0, 0, errSeconds
+	}
+	if negative {
+		return -(whole*1e9 + part), i, nil
+	}
+	return whole*1e9 + part, i, nil
+}
+
+// eightDigits returns the number that eight digits stand for, the first in the
+// lowest byte, and false where not all are digits. It adds up pairs, pairs of
+// pairs, and so on, all at once.
+func eightDigits(v uint64) (n uint64, ok bool) {
+	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	if v&high != zeros || (v+0x0606060606060606)&high != zeros {
+		return 0, false
+	}
+	v -= zeros
+	v = v*10 + v>>8
+	const pair = 0x000000ff000000ff
+	return (v&pair*(100+1_000_000<<32) + v>>16&pair*(1+10_000<<32)) >> 32, true
 }

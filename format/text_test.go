@@ -1,6 +1,8 @@
 package format
 
 import (
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -78,9 +80,19 @@ func TestSeconds(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, nanos, text)
 	}
-	for _, text := range []string{"", "-", ".5", "1.", "1.x", "x", "1 ", "+1", "--1", "1e3", "2305843010"} {
+	for _, text := range []string{"", "-", ".5", "1.", "1.x", "x", "1 ", "+1", "--1", "1e3"} {
 		_, err := ParseSeconds([]byte(text))
 		require.ErrorIs(t, err, errSeconds, text)
+	}
+	_, err := ParseSeconds([]byte("2305843010"))
+	require.ErrorIs(t, err, errSecondsRange)
+
+	nanos, n, err := ScanSeconds([]byte("-1.25>"))
+	require.NoError(t, err)
+	require.EqualValues(t, -1_250_000_000, nanos)
+	require.Equal(t, 5, n)
+	for _, nanos := range []int64{math.MaxInt64, math.MinInt64} {
+		require.Equal(t, big.NewRat(nanos, 1e9).FloatString(9), string(AppendSeconds(nil, nanos)))
 	}
 }
 
@@ -110,4 +122,26 @@ func TestNote(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, `"no end`, string(value))
 	require.Zero(t, testing.AllocsPerRun(10, func() { Note(notes, "type") }))
+}
+
+func TestEightDigits(t *testing.T) {
+	word := func(s string) (v uint64) {
+		for i := range s {
+			v |= uint64(s[i]) << (8 * i)
+		}
+		return v
+	}
+	for text, want := range map[string]uint64{"00000000": 0, "12345678": 12345678, "99999999": 99999999, "00000010": 10} {
+		got, ok := eightDigits(word(text))
+		require.True(t, ok)
+		require.Equal(t, want, got)
+	}
+	for b := range 256 {
+		for i := range 8 {
+			text := []byte("12345678")
+			text[i] = byte(b)
+			_, ok := eightDigits(word(string(text)))
+			require.Equal(t, b >= '0' && b <= '9', ok, "%q", text)
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"pianola/stats"
 )
 
 // everyResample calls f with each of the n^n samples that can be drawn from v.
@@ -35,7 +37,7 @@ func TestResampledMediansAreThoseOfAllSamples(t *testing.T) {
 	for _, v := range [][]float64{{3}, {1, 2}, {1, 2, 7}, {1, 2, 7, 30}, {1, 2, 7, 30, 31}, {2, 2, 7, 7, 31}, {1, 2, 7, 30, 31, 99}} {
 		want, total := map[float64]float64{}, 0.0
 		everyResample(v, func(s []float64) {
-			want[median(slices.Clone(s))]++
+			want[stats.Median(slices.Clone(s))]++
 			total++
 		})
 		got := map[float64]float64{}
@@ -130,7 +132,7 @@ func TestRatioIntervalIsThatOfDrawing(t *testing.T) {
 		for i := range s {
 			s[i] = v[rnd.IntN(len(v))]
 		}
-		return median(s)
+		return stats.Median(s)
 	}
 	got := ratioInterval(app, replay, 0.1)
 	const draws = 40000

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pianola/format"
+	"pianola/table"
 )
 
 // usageColumns are the columns of what does or suffers I/O.
@@ -81,7 +82,7 @@ var directoryColumns = slices.Concat(
 
 var processColumns = slices.Concat(
 	[]column[Process]{
-		{heading{"process", words}, func(p *Process) value { return text(count(int64(p.ID))) }},
+		{heading{"process", words}, func(p *Process) value { return text(table.Count(int64(p.ID))) }},
 		{heading{"command", words}, func(p *Process) value { return text(p.Command) }},
 		{heading{"threads", number}, func(p *Process) value { return integer(int64(p.Threads)) }},
 	},
@@ -104,7 +105,7 @@ func threadName(t *Thread) string {
 	if t.TID == othersTID {
 		return othersName
 	}
-	return count(int64(t.TID))
+	return table.Count(int64(t.TID))
 }
 
 // operation is a row of the table by operation.

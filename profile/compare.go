@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pianola/format"
+	"pianola/stats"
 )
 
 // noiseShare is the part of the application's run time below which a category
@@ -134,7 +135,7 @@ func (p *Profile) measure(k Category) Measure {
 	// Start times alone tell the run time, to the last call's start.
 	m.Seconds = nil
 	if p.RunTime > 0 {
-		m.Seconds = new(seconds(p.RunTime))
+		m.Seconds = new(format.Seconds(p.RunTime))
 	}
 	return m
 }
@@ -142,7 +143,7 @@ func (p *Profile) measure(k Category) Measure {
 func measure(t *Total, nanos int64) Measure {
 	m := Measure{Calls: t.Calls, Errors: t.Errors, Bytes: t.Bytes, Unknown: t.Unknown}
 	if t.Calls == 0 || t.Unknown < t.Calls {
-		m.Seconds = new(seconds(nanos))
+		m.Seconds = new(format.Seconds(nanos))
 	}
 	return m
 }
@@ -210,21 +211,11 @@ func medians(runs []Measure) (m Measure, times []float64) {
 		calls, errs = append(calls, one.Calls), append(errs, one.Errors)
 		bytes, unknowns = append(bytes, one.Bytes), append(unknowns, one.Unknown)
 	}
-	m = Measure{Calls: median(calls), Errors: median(errs), Bytes: median(bytes), Unknown: median(unknowns)}
+	m = Measure{Calls: stats.Median(calls), Errors: stats.Median(errs), Bytes: stats.Median(bytes), Unknown: stats.Median(unknowns)}
 	if len(times) > 0 {
-		m.Seconds = new(median(times))
+		m.Seconds = new(stats.Median(times))
 	}
 	return m, times
-}
-
-// median returns the median of v, which it sorts, and 0 for none.
-func median[T int64 | float64](v []T) T {
-	if len(v) == 0 {
-		return 0
-	}
-	slices.Sort(v)
-	low, high := v[(len(v)-1)/2], v[len(v)/2]
-	return low + (high-low)/2
 }
 
 // Typical returns the run of the median run time, of an even number the shorter
@@ -237,5 +228,3 @@ func Typical(profiles []*Profile) *Profile {
 	slices.SortStableFunc(sorted, func(a, b *Profile) int { return cmp.Compare(a.RunTime, b.RunTime) })
 	return sorted[(len(sorted)-1)/2]
 }
-
-func seconds(nanos int64) float64 { return float64(nanos) / 1e9 }

@@ -4,6 +4,8 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+
+	"pianola/table"
 )
 
 // WriteCSV writes the comparison as a table: its rows, of kind "total", the
@@ -38,6 +40,6 @@ func (r *Row) fields() []string {
 	a, p := &r.Application, &r.Replay
 	return []string{
 		plainText(r.Name), number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
-		count(a.Calls), count(p.Calls), count(a.Errors), count(p.Errors), count(a.Bytes), count(p.Bytes), plainText(r.Original),
+		table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Errors), table.Count(p.Errors), table.Count(a.Bytes), table.Count(p.Bytes), plainText(r.Original),
 	}
 }

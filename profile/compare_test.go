@@ -332,20 +332,3 @@ func TestReportErrors(t *testing.T) {
 	require.ErrorIs(t, p.WriteText(brokenWriter{}, true), os.ErrClosed)
 	require.ErrorIs(t, p.WriteJSON(brokenWriter{}), os.ErrClosed)
 }
-
-func TestUnitFormat(t *testing.T) {
-	for _, test := range []struct {
-		longest, seconds float64
-		want             string
-	}{
-		{334, 35.8, "35.800 s"},
-		{334, 0, "0.000 s"},
-		{334, 0.0004, "<0.001 s"},
-		{0.9, 0.0358, "35.800 ms"},
-		{0.0005, 0.0000004, "0.400 µs"},
-		{0, 0, "0.000 µs"},
-	} {
-		u := unitOf(test.longest)
-		require.Equal(t, test.want, u.format(test.seconds)+" "+u.name)
-	}
-}

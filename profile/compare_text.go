@@ -7,8 +7,9 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"pianola/table"
 )
 
 // differMost is the number of operations, and of files, that the text shows.
@@ -17,9 +18,9 @@ const differMost = 5
 // WriteText writes the comparison as a table, the operations and the files that
 // differ most, and below them which side is faster, and the verdict.
 func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
-	unit := unitOf(c.longest())
+	unit := table.UnitOf(c.longest())
 	several := max(len(c.applications), len(c.replays)) > 1
-	head := []string{"", "application " + unit.name, "replay " + unit.name, "ratio", "distance"}
+	head := []string{"", "application " + unit.Name, "replay " + unit.Name, "ratio", "distance"}
 	if several {
 		head = append(head, "interval", "finding")
 	} else {
@@ -30,7 +31,7 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 		rows = append(rows, c.Rows[i].cells(unit, several))
 	}
 	var b bytes.Buffer
-	writeTable(&b, rows)
+	b.WriteString(table.Format(rows, table.FirstLeft))
 	mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
 	mostDifferent(&b, "files that differ most", unit, c.Files)
 	if c.Paired != nil && *c.Paired < fewPaired {
@@ -50,7 +51,7 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 // Summary returns the verdict, and which side is faster, in a line each; the
 // second is empty where the run times do not tell.
 func (c *Comparison) Summary(tolerance float64) (verdict, conclusion string) {
-	return c.verdict(c.Judge(tolerance), unitOf(c.longest())), strings.TrimSuffix(c.conclusion(), "\n")
+	return c.verdict(c.Judge(tolerance), table.UnitOf(c.longest())), strings.TrimSuffix(c.conclusion(), "\n")
 }
 
 // longest returns the longest time of the table, in seconds.
@@ -67,19 +68,19 @@ func (c *Comparison) longest() (longest float64) {
 
 // cells returns a line of the table: where there are several runs of a side,
 // what they tell of noise is worth more than calls and bytes, which hardly vary.
-func (r *Row) cells(u unit, several bool) []string {
+func (r *Row) cells(u table.Unit, several bool) []string {
 	a, p := &r.Application, &r.Replay
-	far := noCell
+	far := table.Missing
 	if r.Distance != nil {
-		far = fixed(r.Distance.Max, 3)
+		far = table.Fixed(r.Distance.Max, 3)
 	}
-	cells := []string{label(r.Name), u.optional(a.Seconds), u.optional(p.Seconds), r.ratio(), far}
+	cells := []string{label(r.Name), u.Optional(a.Seconds), u.Optional(p.Seconds), r.ratio(), far}
 	if !several {
-		return append(cells, count(a.Calls), count(p.Calls), count(a.Bytes), count(p.Bytes))
+		return append(cells, table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Bytes), table.Count(p.Bytes))
 	}
-	interval, finding := noCell, noCell
+	interval, finding := table.Missing, table.Missing
 	if r.Interval != nil {
-		interval = fixed(r.Interval.Low, 3) + " to " + fixed(r.Interval.High, 3)
+		interval = table.Fixed(r.Interval.Low, 3) + " to " + table.Fixed(r.Interval.High, 3)
 	}
 	if r.Finding != "" {
 		finding = strings.ReplaceAll(string(r.Finding), "_", " ")
@@ -89,9 +90,9 @@ func (r *Row) cells(u unit, several bool) []string {
 
 func (r *Row) ratio() string {
 	if r.Ratio == nil {
-		return noCell
+		return table.Missing
 	}
-	return fixed(*r.Ratio, 3)
+	return table.Fixed(*r.Ratio, 3)
 }
 
 // fewPaired is the part of the time in files below which their names do not fit.
@@ -108,8 +109,8 @@ func (c *Comparison) ioOperations() []Row {
 
 // mostDifferent writes a table of the first rows whose times differ, if there
 // are any.
-func mostDifferent(b *bytes.Buffer, what string, u unit, list []Row) {
-	rows := [][]string{{what, "application " + u.name, "replay " + u.name, "ratio", "difference", "calls", "replay calls"}}
+func mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
+	rows := [][]string{{what, "application " + u.Name, "replay " + u.Name, "ratio", "difference", "calls", "replay calls"}}
 	for i := range list[:min(differMost, len(list))] {
 		r := &list[i]
 		d := r.difference()
@@ -120,12 +121,12 @@ func mostDifferent(b *bytes.Buffer, what string, u unit, list []Row) {
 		if d < 0 {
 			sign = "-"
 		}
-		rows = append(rows, []string{shortened(cmp.Or(r.Original, r.Name), false), u.optional(r.Application.Seconds), u.optional(r.Replay.Seconds),
-			r.ratio(), sign + u.format(math.Abs(d)), count(r.Application.Calls), count(r.Replay.Calls)})
+		rows = append(rows, []string{table.ShortName(cmp.Or(r.Original, r.Name)), u.Optional(r.Application.Seconds), u.Optional(r.Replay.Seconds),
+			r.ratio(), sign + u.Format(math.Abs(d)), table.Count(r.Application.Calls), table.Count(r.Replay.Calls)})
 	}
 	if len(rows) > 1 {
 		b.WriteByte('\n')
-		writeTable(b, rows)
+		b.WriteString(table.Format(rows, table.FirstLeft))
 	}
 }
 
@@ -143,14 +144,14 @@ func (c *Comparison) conclusion() string {
 			who = "the replays"
 		}
 	}
-	sure := percent(Confidence) + " confidence"
+	sure := table.Percent(Confidence) + " confidence"
 	switch {
 	case r.Finding == Differs && *r.Ratio < 1:
 		return fmt.Sprintf("faster: %s took %s less time than the application, %s to %s less with %s; %s\n",
-			who, percent(1-*r.Ratio), percent(1-r.Interval.High), percent(1-r.Interval.Low), sure, runs)
+			who, table.Percent(1-*r.Ratio), table.Percent(1-r.Interval.High), table.Percent(1-r.Interval.Low), sure, runs)
 	case r.Finding == Differs:
 		return fmt.Sprintf("slower: %s took %s more time than the application, %s to %s more with %s; %s\n",
-			who, percent(*r.Ratio-1), percent(r.Interval.Low-1), percent(r.Interval.High-1), sure, runs)
+			who, table.Percent(*r.Ratio-1), table.Percent(r.Interval.Low-1), table.Percent(r.Interval.High-1), sure, runs)
 	case r.Finding == NoDifference:
 		return fmt.Sprintf("no difference in run time found: %s took %.3f to %.3f times as long as the application with %s; %s\n",
 			who, r.Interval.Low, r.Interval.High, sure, runs)
@@ -159,30 +160,27 @@ func (c *Comparison) conclusion() string {
 		who, *r.Ratio, runs, MinRuns)
 }
 
-func (c *Comparison) verdict(v Verdict, u unit) string {
+func (c *Comparison) verdict(v Verdict, u table.Unit) string {
 	var b strings.Builder
 	switch {
 	case v.Within:
-		b.WriteString("within " + percent(v.Tolerance))
+		b.WriteString("within " + table.Percent(v.Tolerance))
 	case len(v.Outside) == 0:
 		b.WriteString("cannot be judged")
 	default:
-		b.WriteString("outside " + percent(v.Tolerance) + ": " + labels(v.Outside))
+		b.WriteString("outside " + table.Percent(v.Tolerance) + ": " + labels(v.Outside))
 	}
 	if len(v.Undecided) > 0 {
 		b.WriteString("; more runs may turn that: " + labels(v.Undecided))
 	}
 	if len(v.Noise) > 0 {
-		b.WriteString("; too short to be judged, below " + u.format(c.NoiseFloor) + " " + u.name + ": " + labels(v.Noise))
+		b.WriteString("; too short to be judged, below " + u.Format(c.NoiseFloor) + " " + u.Name + ": " + labels(v.Noise))
 	}
 	if len(v.Unknown) > 0 {
 		b.WriteString("; not known: " + labels(v.Unknown))
 	}
 	return b.String()
 }
-
-// percent prints a part as a percentage of up to three digits.
-func percent(part float64) string { return strconv.FormatFloat(part*100, 'g', 3, 64) + " %" }
 
 // label returns the name of a row as a reader of text would write it.
 func label(name string) string {

@@ -1,6 +1,10 @@
 package profile
 
-import "math"
+import (
+	"math"
+
+	"pianola/stats"
+)
 
 // Distance tells how far two cumulative profiles lie apart, of one category or
 // of all I/O.
@@ -28,7 +32,7 @@ func medianDistance(from Curve, profiles []*Profile, of func(*Profile) Curve) *D
 	if len(largest) == 0 {
 		return nil
 	}
-	return &Distance{Max: median(largest), Mean: median(mean)}
+	return &Distance{Max: stats.Median(largest), Mean: stats.Median(mean)}
 }
 
 // distance compares two curves that have points.

@@ -1,5 +1,7 @@
 package profile
 
+import "pianola/format"
+
 // document is the whole JSON document of a profile. Times are in seconds.
 type document struct {
 	summary
@@ -61,14 +63,14 @@ func (p *Profile) FullDocument() any {
 	}
 	d := &document{
 		summary: p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
-		Times:       timesDocument{seconds(p.Times.IO), seconds(p.Times.Compute), seconds(p.Times.Waiting), seconds(p.Times.Other)},
+		Times:       timesDocument{format.Seconds(p.Times.IO), format.Seconds(p.Times.Compute), format.Seconds(p.Times.Waiting), format.Seconds(p.Times.Other)},
 		Concurrency: []float64{},
-		Interval:    seconds(p.Intervals.Nanos),
+		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
 	}
 	for _, nanos := range p.Concurrency {
-		d.Concurrency = append(d.Concurrency, seconds(nanos))
+		d.Concurrency = append(d.Concurrency, format.Seconds(nanos))
 	}
 	for k, l := range p.Latency {
 		d.Latency = appendLatency(d.Latency, Category(k).String(), l)
@@ -86,9 +88,9 @@ func appendLatency(list []latencyDocument, name string, l *Latency) []latencyDoc
 	if l == nil {
 		return list
 	}
-	doc := latencyDocument{name, l.Calls, seconds(l.Min), seconds(l.P50), seconds(l.P90), seconds(l.P99), seconds(l.P999), seconds(l.Max), nil}
+	doc := latencyDocument{name, l.Calls, format.Seconds(l.Min), format.Seconds(l.P50), format.Seconds(l.P90), format.Seconds(l.P99), format.Seconds(l.P999), format.Seconds(l.Max), nil}
 	for _, b := range l.Bars {
-		doc.Bars = append(doc.Bars, barDocument{seconds(b.From), seconds(b.To), b.Calls})
+		doc.Bars = append(doc.Bars, barDocument{format.Seconds(b.From), format.Seconds(b.To), b.Calls})
 	}
 	return append(list, doc)
 }

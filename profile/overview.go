@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"pianola/format"
+	"pianola/table"
 )
 
 // The overview shows so many rows of its tables, so that it fits a screen.
@@ -15,7 +15,6 @@ const (
 	topFiles      = 20
 	topOperations = 8
 	topThreads    = 5
-	nameWidth     = 44 // characters of a file's name
 	barsWidth     = 60 // characters of the bars over time
 )
 
@@ -44,7 +43,7 @@ func (o *overview) line(form string, args ...any) { fmt.Fprintf(o.b, form+"\n", 
 // table writes a table below an empty line.
 func (o *overview) table(rows [][]string) {
 	o.b.WriteByte('\n')
-	writeTable(o.b, rows)
+	o.b.WriteString(table.Format(rows, table.FirstLeft))
 }
 
 // top returns how many rows of n are shown.
@@ -56,8 +55,8 @@ func (o *overview) top(n, limit int) int {
 }
 
 func (o *overview) head() {
-	o.line("%s, %s of %s, %s, %d with an error", inUnit(o.RunTime), plural(len(o.Threads), "thread"),
-		plural(len(o.Processes), "process"), plural(int(o.All.Calls), "call"), o.All.Errors)
+	o.line("%s, %s of %s, %s, %d with an error", took(o.RunTime), table.Plural(len(o.Threads), "thread"),
+		table.Plural(len(o.Processes), "process"), table.Plural(int(o.All.Calls), "call"), o.All.Errors)
 	// No exit returns, so it has none.
 	if n := o.All.Unknown - o.Ops[format.OpExit].Unknown - o.Ops[format.OpExitGroup].Unknown; n > 0 {
 		o.line("calls without a duration, which are not in the times: %d", n)
@@ -65,19 +64,19 @@ func (o *overview) head() {
 }
 
 func (o *overview) categories() {
-	u := unitOf(seconds(o.IO().Nanos))
-	rows := [][]string{{"", u.name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
+	u := table.UnitOf(format.Seconds(o.IO().Nanos))
+	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
 	io := o.IO()
 	for k := range o.Categories {
 		t := &o.Categories[k]
 		seconds := t.seconds()
-		row := []string{Category(k).String(), duration.show(&seconds, u), part(t.Nanos, io.Nanos), count(t.Calls), count(t.Errors), noCell, noCell, noCell, noCell, noCell}
+		row := []string{Category(k).String(), duration.show(&seconds, u), table.Share(t.Nanos, io.Nanos), table.Count(t.Calls), table.Count(t.Errors), table.Missing, table.Missing, table.Missing, table.Missing, table.Missing}
 		if Category(k) <= Writes {
-			row[5], row[6] = scaled(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
+			row[5], row[6] = table.Bytes(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
 		}
 		if l := o.Latency[k]; l != nil && o.Categories[k].Calls > 0 {
 			for i, n := range []int64{l.P50, l.P99, l.Max} {
-				row[7+i] = micros(n)
+				row[7+i] = table.Micros(n)
 			}
 		}
 		rows = append(rows, row)
@@ -88,15 +87,15 @@ func (o *overview) categories() {
 func (o *overview) time() {
 	t := &o.Times
 	o.b.WriteByte('\n')
-	o.line("time of threads: %s: I/O %s, compute %s, waiting %s, other calls %s", inUnit(t.Sum()),
-		part(t.IO, t.Sum()), part(t.Compute, t.Sum()), part(t.Waiting, t.Sum()), part(t.Other, t.Sum()))
+	o.line("time of threads: %s: I/O %s, compute %s, waiting %s, other calls %s", took(t.Sum()),
+		table.Share(t.IO, t.Sum()), table.Share(t.Compute, t.Sum()), table.Share(t.Waiting, t.Sum()), table.Share(t.Other, t.Sum()))
 	if len(o.Concurrency) == 0 {
 		return
 	}
 	var levels []string
 	for n, nanos := range o.Concurrency {
 		if nanos > 0 {
-			levels = append(levels, fmt.Sprintf("%d for %s (%s)", n, inUnit(nanos), part(nanos, o.RunTime)))
+			levels = append(levels, fmt.Sprintf("%d for %s (%s)", n, took(nanos), table.Share(nanos, o.RunTime)))
 		}
 	}
 	const shown = 6
@@ -113,7 +112,7 @@ func (o *overview) course() {
 			continue
 		}
 		bars, most, nanos := o.bars(Category(k))
-		o.line("%-8s%s  at most %s/s, each %s", name, bars, scaled(float64(most)*1e9/float64(nanos)), inUnit(nanos))
+		o.line("%-8s%s  at most %s/s, each %s", name, bars, table.Bytes(float64(most)*1e9/float64(nanos)), took(nanos))
 	}
 }
 
@@ -150,7 +149,7 @@ func (o *overview) access() {
 		}
 		var facts []string
 		if n > 0 {
-			facts = append(facts, fmt.Sprintf("%s sequential, %s strided, %s random", part(a.Sequential, n), part(a.Strided, n), part(a.Random, n)))
+			facts = append(facts, fmt.Sprintf("%s sequential, %s strided, %s random", table.Share(a.Sequential, n), table.Share(a.Strided, n), table.Share(a.Random, n)))
 		}
 		if sizes := o.sizes(Category(k)); sizes != "" {
 			facts = append(facts, sizes)
@@ -173,20 +172,20 @@ func (o *overview) sizes(k Category) string {
 	if best.From == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the sizes are %d to %d bytes", part(best.Calls, o.Categories[k].Calls), best.From, best.To-1)
+	return fmt.Sprintf("%s of the sizes are %d to %d bytes", table.Share(best.Calls, o.Categories[k].Calls), best.From, best.To-1)
 }
 
 func (o *overview) operations() {
 	t, _ := o.Table("operation")
 	u := t.unit()
-	rows := [][]string{{"operation", u.name, "calls", "errors", "bytes", "p50 µs", "p99 µs", "max µs"}}
+	rows := [][]string{{"operation", u.Name, "calls", "errors", "bytes", "p50 µs", "p99 µs", "max µs"}}
 	list := o.Profile.operations()
 	for _, op := range list[:o.top(len(list), topOperations)] {
 		seconds := op.Total.seconds()
-		row := []string{op.op.String(), duration.show(&seconds, u), count(op.Calls), count(op.Errors), scaled(float64(op.Bytes)), noCell, noCell, noCell}
+		row := []string{op.op.String(), duration.show(&seconds, u), table.Count(op.Calls), table.Count(op.Errors), table.Bytes(float64(op.Bytes)), table.Missing, table.Missing, table.Missing}
 		if op.latency != nil {
 			for i, n := range []int64{op.latency.P50, op.latency.P99, op.latency.Max} {
-				row[5+i] = micros(n)
+				row[5+i] = table.Micros(n)
 			}
 		}
 		rows = append(rows, row)
@@ -212,16 +211,16 @@ func (o *overview) files() {
 		io := list[i].IO()
 		longest, last = max(longest, io.Nanos), max(last, list[i].Last)
 	}
-	u, since := unitOf(seconds(longest)), unitOf(seconds(last))
-	rows := [][]string{{"file", u.name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.name, "last"}}
+	u, since := table.UnitOf(format.Seconds(longest)), table.UnitOf(format.Seconds(last))
+	rows := [][]string{{"file", u.Name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.Name, "last"}}
 	for i := range list[:o.top(len(list), topFiles)] {
 		f := &list[i]
 		io := f.IO()
 		total := io.seconds()
 		rows = append(rows, []string{
-			shortened(f.Name, o.all), duration.show(&total, u), count(f.Categories[Reads].Calls), count(f.Categories[Writes].Calls),
-			scaled(float64(f.Categories[Reads].Bytes)), scaled(float64(f.Categories[Writes].Bytes)), f.sequential(),
-			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.format(seconds(f.First)), since.format(seconds(f.Last)),
+			o.name(f.Name), duration.show(&total, u), table.Count(f.Categories[Reads].Calls), table.Count(f.Categories[Writes].Calls),
+			table.Bytes(float64(f.Categories[Reads].Bytes)), table.Bytes(float64(f.Categories[Writes].Bytes)), f.sequential(),
+			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
 		})
 	}
 	o.table(rows)
@@ -233,7 +232,7 @@ func (f *File) sequential() string {
 	sum := f.Access[Reads]
 	sum.merge(&f.Access[Writes])
 	v := sum.shares()
-	return share.show(&v, unit{})
+	return share.show(&v, table.Unit{})
 }
 
 // owners shows processes where there are more than one, and threads where there
@@ -241,7 +240,7 @@ func (f *File) sequential() string {
 func (o *overview) owners() {
 	if len(o.Processes) > 1 {
 		rows := ownerRows("process", o.Processes[:o.top(len(o.Processes), topThreads)], func(p *Process) (string, *Usage, *Times) {
-			return shortened(fmt.Sprintf("%d %s", p.ID, p.Command), o.all), &p.Usage, &p.Times
+			return o.name(fmt.Sprintf("%d %s", p.ID, p.Command)), &p.Usage, &p.Times
 		})
 		o.table(rows)
 		o.more(len(o.Processes), len(rows)-1, "processes", "process")
@@ -261,79 +260,35 @@ func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times
 		_, _, times := of(&list[i])
 		longest = max(longest, times.Sum())
 	}
-	u := unitOf(seconds(longest))
-	rows := [][]string{{what, "I/O " + u.name, "compute", "waiting", "other", "calls", "read", "written", "first", "last"}}
+	u := table.UnitOf(format.Seconds(longest))
+	rows := [][]string{{what, "I/O " + u.Name, "compute", "waiting", "other", "calls", "read", "written", "first", "last"}}
 	for i := range list {
 		name, usage, times := of(&list[i])
 		row := []string{name}
 		for _, nanos := range []int64{times.IO, times.Compute, times.Waiting, times.Other} {
-			row = append(row, u.format(seconds(nanos)))
+			row = append(row, u.Format(format.Seconds(nanos)))
 		}
 		all := usage.All()
-		rows = append(rows, append(row, count(all.Calls), scaled(float64(usage.Categories[Reads].Bytes)),
-			scaled(float64(usage.Categories[Writes].Bytes)), u.format(seconds(usage.First)), u.format(seconds(usage.Last))))
+		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Categories[Reads].Bytes)),
+			table.Bytes(float64(usage.Categories[Writes].Bytes)), u.Format(format.Seconds(usage.First)), u.Format(format.Seconds(usage.Last))))
 	}
 	return rows
 }
 
-// shortened takes out the middle of a name that is too long, whose end says the
-// most.
-func shortened(name string, whole bool) string {
-	name = shown(name)
-	n := utf8.RuneCountInString(name)
-	if whole || n <= nameWidth {
-		return name
+// name returns a name for a cell, with its middle only where all is shown.
+func (o *overview) name(name string) string {
+	if o.all {
+		return table.Name(name)
 	}
-	runes := []rune(name)
-	const head = nameWidth / 4
-	return string(runes[:head]) + "…" + string(runes[n-(nameWidth-head-1):])
+	return table.ShortName(name)
 }
 
-// inUnit prints a time in the unit that suits it.
-func inUnit(nanos int64) string {
-	u := unitOf(seconds(nanos))
-	return u.format(seconds(nanos)) + " " + u.name
-}
-
-// part prints a part of a whole.
-func part(n, of int64) string {
-	if of <= 0 {
-		return noCell
-	}
-	return fixed(100*float64(n)/float64(of), 1) + " %"
-}
+// took prints a time in the unit that suits it.
+func took(nanos int64) string { return table.Duration(format.Seconds(nanos)) }
 
 func rate(bytes, nanos int64) string {
 	if nanos <= 0 {
-		return noCell
+		return table.Missing
 	}
-	return scaled(float64(bytes) * 1e9 / float64(nanos))
-}
-
-// scaled prints bytes with three digits and a decimal prefix: 88.1 MB.
-func scaled(bytes float64) string {
-	const prefixes = " kMGTPE"
-	i := 0
-	for ; bytes >= 999.5 && i < len(prefixes)-1; i++ {
-		bytes /= 1000
-	}
-	switch {
-	case i == 0:
-		return fixed(bytes, 0) + " B"
-	case bytes < 9.995:
-		return fixed(bytes, 2) + " " + prefixes[i:i+1] + "B"
-	case bytes < 99.95:
-		return fixed(bytes, 1) + " " + prefixes[i:i+1] + "B"
-	}
-	return fixed(bytes, 0) + " " + prefixes[i:i+1] + "B"
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if strings.HasSuffix(what, "s") {
-		what += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return table.Bytes(float64(bytes) * 1e9 / float64(nanos))
 }

@@ -15,6 +15,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"pianola/format"
+	"pianola/table"
 )
 
 // Series is one profile of a picture, with the name that the legend gives it.
@@ -98,11 +101,11 @@ func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 			spent = max(spent, s.Profile.Categories[k].Nanos)
 		}
 	}
-	xUnit, yUnit := unitOf(seconds(elapsed)), unitOf(seconds(spent))
+	xUnit, yUnit := table.UnitOf(format.Seconds(elapsed)), table.UnitOf(format.Seconds(spent))
 
 	p := plot.New()
-	style(&p.X, "elapsed time ("+xUnit.name+")", seconds(elapsed)/xUnit.seconds)
-	style(&p.Y, "cumulative time in calls ("+yUnit.name+")", seconds(spent)/yUnit.seconds)
+	style(&p.X, "elapsed time ("+xUnit.Name+")", format.Seconds(elapsed)/xUnit.Seconds)
+	style(&p.Y, "cumulative time in calls ("+yUnit.Name+")", format.Seconds(spent)/yUnit.Seconds)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
 	p.Add(grid)
@@ -178,10 +181,10 @@ func ticks(low, high float64) []plot.Tick {
 	return marks
 }
 
-func points(c Curve, x, y unit) plotter.XYs {
+func points(c Curve, x, y table.Unit) plotter.XYs {
 	xys := make(plotter.XYs, len(c))
 	for i, p := range c {
-		xys[i] = plotter.XY{X: seconds(p.Elapsed) / x.seconds, Y: seconds(p.Spent) / y.seconds}
+		xys[i] = plotter.XY{X: format.Seconds(p.Elapsed) / x.Seconds, Y: format.Seconds(p.Spent) / y.Seconds}
 	}
 	return xys
 }

@@ -37,7 +37,7 @@ func (p *Profile) Document() any {
 }
 
 func (p *Profile) summary() summary {
-	doc := summary{seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
+	doc := summary{format.Seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
 	for k := range p.Categories {
 		t := &p.Categories[k]
 		doc.Categories = append(doc.Categories, named{Category(k).String(), measure(t, t.Nanos)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/table"
 )
 
 // WriteCSV writes the table for programs: seconds with nine decimals, shares as
@@ -35,7 +36,7 @@ func (k kind) csv(v *value) string {
 	}
 	switch k {
 	case number:
-		return count(v.n)
+		return table.Count(v.n)
 	case duration, latencies:
 		return string(format.AppendSeconds(nil, v.n))
 	case share:
@@ -43,7 +44,7 @@ func (k kind) csv(v *value) string {
 	case frequents:
 		var all []string
 		for _, f := range v.list {
-			all = append(all, count(f.Value)+":"+count(f.Calls))
+			all = append(all, table.Count(f.Value)+":"+table.Count(f.Calls))
 		}
 		return strings.Join(all, " ")
 	case nameList:

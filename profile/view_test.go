@@ -92,11 +92,3 @@ func TestSort(t *testing.T) {
 	_, err = p.Table("colour")
 	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, interval`)
 }
-
-func TestScaled(t *testing.T) {
-	for bytes, want := range map[float64]string{
-		0: "0 B", 999: "999 B", 1000: "1.00 kB", 9994: "9.99 kB", 9996: "10.0 kB", 99_960: "100 kB", 999_600: "1.00 MB", 88_121_491: "88.1 MB", 9e18: "9.00 EB",
-	} {
-		require.Equal(t, want, scaled(bytes))
-	}
-}

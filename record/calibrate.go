@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -11,6 +10,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
+	"pianola/stats"
 )
 
 // calibration measures a format.Cost on the calling thread, which must be locked:
@@ -97,7 +97,7 @@ func (c *calibration) beRecorded(calls int, r *bpf.Recorder, ring *ring) error {
 		if durations, err = readDurations(ring, durations[:0]); err != nil {
 			break
 		}
-		c.whole, c.inner = min(c.whole, took), min(c.inner, median(durations))
+		c.whole, c.inner = min(c.whole, took), min(c.inner, stats.Median(durations))
 		c.wholeRich = min(c.wholeRich, c.rich(calls))
 		if _, err = readDurations(ring, nil); err != nil {
 			break
@@ -149,13 +149,4 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			durations = append(durations, int64(e.Dur))
 		}
 	}
-}
-
-// median sorts v and returns its middle, 0 for none.
-func median(v []int64) int64 {
-	if len(v) == 0 {
-		return 0
-	}
-	slices.Sort(v)
-	return v[len(v)/2]
 }

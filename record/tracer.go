@@ -82,6 +82,3 @@ func (s Signals) Forwarded(n os.Signal) bool { return s.s.forwarded(n) }
 
 // Release gives the signals back.
 func (s Signals) Release() { s.s.release() }
-
-// Median sorts v and returns its middle, 0 for none.
-func Median(v []int64) int64 { return median(v) }

@@ -9,6 +9,8 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
+	"pianola/stats"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -75,7 +77,7 @@ func (c *clock) measure() {
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
 		offsets[i] = ts.Nano() - (before+c.now())/2
 	}
-	c.mono = median(offsets)
+	c.mono = stats.Median(offsets)
 
 	tick, at := c.simultaneous()
 	c.margin = min(max(c.lateSleep(), minMargin), maxMargin)
@@ -91,7 +93,7 @@ func (c *clock) measure() {
 		before := c.now()
 		costs[i] = c.now() - before
 	}
-	c.cost = median(costs)
+	c.cost = stats.Median(costs)
 }
 
 // calibration is how long the counter's rate is measured for, in nanoseconds.
@@ -133,11 +135,6 @@ func counts() bool {
 	}
 	source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	return err == nil && strings.TrimSpace(string(source)) == "tsc"
-}
-
-func median(v []int64) int64 {
-	slices.Sort(v)
-	return v[len(v)/2]
 }
 
 // fineTimers asks the kernel to end the calling thread's sleeps on time; the

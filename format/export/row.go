@@ -171,19 +171,7 @@ func (v *value) appendPlain(dst []byte) []byte {
 	case number:
 		return strconv.AppendInt(dst, v.n, 10)
 	case seconds:
-		return appendSeconds(dst, v.n)
+		return format.AppendSeconds(dst, v.n)
 	}
 	return append(dst, v.text...)
-}
-
-// appendSeconds is format.AppendSeconds, in less time for a table full of times.
-func appendSeconds(dst []byte, nanos int64) []byte {
-	if nanos < 0 {
-		return format.AppendSeconds(dst, nanos)
-	}
-	dst = strconv.AppendInt(dst, nanos/1e9, 10)
-	point := len(dst)
-	dst = strconv.AppendInt(dst, 1e9+nanos%1e9, 10) // the 1 keeps the zeros, and gives way to the point
-	dst[point] = '.'
-	return dst
 }

@@ -42,11 +42,11 @@ func (s *straceWriter) Write(events []format.Event) error {
 			continue // no call
 		}
 		b := append(strconv.AppendInt(s.out.b, int64(e.TID), 10), ' ')
-		b = append(appendSeconds(b, s.start+e.Start), ' ')
+		b = append(format.AppendSeconds(b, s.start+e.Start), ' ')
 		b = append(appendCall(b, e), " = "...)
 		b = appendStraceResult(b, e)
 		if e.Dur >= 0 {
-			b = append(appendSeconds(append(b, " <"...), e.Dur), '>')
+			b = append(format.AppendSeconds(append(b, " <"...), e.Dur), '>')
 		}
 		s.out.b = append(b, '\n')
 		if err := s.out.flushFull(); err != nil {

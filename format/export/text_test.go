@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"testing"
 	"unicode/utf8"
 
@@ -68,12 +67,6 @@ func FuzzNames(f *testing.F) {
 		require.Len(t, rows, 2)
 		require.Equal(t, string(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))), rows[1][colPath])
 	})
-}
-
-func TestAppendSeconds(t *testing.T) {
-	for _, nanos := range []int64{0, 1, 999_999_999, 1e9, 1234567890123456789, -1, -1e9, math.MaxInt64, math.MinInt64} {
-		require.Equal(t, string(format.AppendSeconds(nil, nanos)), string(appendSeconds(nil, nanos)))
-	}
 }
 
 // The columns of CSV and JSON hold the same.

@@ -171,45 +171,16 @@ func (c *cursor) signed(v uint64, negative bool) int64 {
 	return -int64(v)
 }
 
-var powers = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
-
 // seconds reads decimal seconds as nanoseconds. Digits after the ninth decimal
 // are dropped.
 func (c *cursor) seconds() int64 {
-	b, i := c.b, c.i
-	negative := i < len(b) && b[i] == '-'
-	if negative {
-		i++
-	}
-	start := i
-	var whole, part int64
-	for ; i < len(b) && isDigit(b[i]); i++ {
-		if whole = whole*10 + int64(b[i]-'0'); whole >= maxNanos/1_000_000_000 {
-			c.fail("time out of range")
-			return 0
-		}
-	}
-	ok := i > start
-	if i < len(b) && b[i] == '.' {
-		i++
-		first := i
-		for ; i < len(b) && isDigit(b[i]); i++ {
-			if i < first+9 {
-				part = part*10 + int64(b[i]-'0')
-			}
-		}
-		ok = ok && i > first
-		part *= powers[min(i-first, 9)]
-	}
-	if !ok {
-		c.fail("malformed time")
+	nanos, n, err := format.ScanSeconds(c.b[c.i:])
+	if err != nil {
+		c.fail(err.Error())
 		return 0
 	}
-	c.i = i
-	if negative {
-		return -(whole*1e9 + part)
-	}
-	return whole*1e9 + part
+	c.i += n
+	return nanos
 }
 
 // quoted reads a string in quotes. It is part of the line if it holds no

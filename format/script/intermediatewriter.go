@@ -37,9 +37,9 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 		if e.Compute != 0 {
 			w.begin(e)
 			w.out.text = append(w.out.text, "compute ( "...)
-			w.out.text = appendSeconds(w.out.text, e.Compute)
+			w.out.text = format.AppendSeconds(w.out.text, e.Compute)
 			if e.Off != 0 {
-				w.out.text = appendSeconds(append(w.out.text, ' '), e.Off)
+				w.out.text = format.AppendSeconds(append(w.out.text, ' '), e.Off)
 			}
 			w.out.text = append(w.out.text, " )\n"...)
 		}

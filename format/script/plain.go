@@ -2,7 +2,6 @@ package script
 
 import (
 	"bytes"
-	"encoding/binary"
 
 	"pianola/format"
 )
@@ -154,45 +153,15 @@ func plainHex(b []byte, i int) (v int64, end int) {
 	return v, i
 }
 
-// plainSeconds reads a time behind a byte, with up to nine decimals, as
-// nanoseconds, and returns where it ends, 0 where there is none.
+// plainSeconds reads a time behind a byte as nanoseconds, and returns where it
+// ends, 0 where there is none that is not negative.
 func plainSeconds(b []byte, i int, before byte) (nanos int64, end int) {
-	if i >= len(b) || b[i] != before {
+	if i+1 >= len(b) || b[i] != before || b[i+1] == '-' {
 		return 0, 0
 	}
-	first := i + 1
-	whole, i := plainDecimal(b, first)
-	if i == 0 || i-first > 9 || i == len(b) || b[i] != '.' {
+	nanos, n, err := format.ScanSeconds(b[i+1:])
+	if err != nil {
 		return 0, 0
 	}
-	i++
-	first = i
-	var part int64
-	if len(b)-i > 8 {
-		if v, ok := eightDigits(binary.LittleEndian.Uint64(b[i:])); ok {
-			part = int64(v)
-			i += 8
-		}
-	}
-	for ; i < len(b) && isDigit(b[i]) && i < first+9; i++ {
-		part = 10*part + int64(b[i]-'0')
-	}
-	if i == first {
-		return 0, 0
-	}
-	return whole*1e9 + part*powers[i-first], i
-}
-
-// eightDigits returns the number that eight digits stand for, the first in the
-// lowest byte, and false where not all are digits. It adds up pairs, pairs of
-// pairs, and so on, all at once.
-func eightDigits(v uint64) (n uint64, ok bool) {
-	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
-	if v&high != zeros || (v+0x0606060606060606)&high != zeros {
-		return 0, false
-	}
-	v -= zeros
-	v = v*10 + v>>8
-	const pair = 0x000000ff000000ff
-	return (v&pair*(100+1_000_000<<32) + v>>16&pair*(1+10_000<<32)) >> 32, true
+	return nanos, i + 1 + n
 }

@@ -47,28 +47,6 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-func TestEightDigits(t *testing.T) {
-	word := func(s string) (v uint64) {
-		for i := range s {
-			v |= uint64(s[i]) << (8 * i)
-		}
-		return v
-	}
-	for text, want := range map[string]uint64{"00000000": 0, "12345678": 12345678, "99999999": 99999999, "00000010": 10} {
-		got, ok := eightDigits(word(text))
-		require.True(t, ok)
-		require.Equal(t, want, got)
-	}
-	for b := range 256 {
-		for i := range 8 {
-			text := []byte("12345678")
-			text[i] = byte(b)
-			_, ok := eightDigits(word(string(text)))
-			require.Equal(t, isDigit(byte(b)), ok, "%q", text)
-		}
-	}
-}
-
 // What is parsed at a glance means the same as in full.
 func FuzzPlain(f *testing.F) {
 	f.Add("1000 0.000021000 pread64(3, 0x7f0000001000, 4096, 8192) = 4096 <0.000001000>")

@@ -23,7 +23,7 @@ var failures = func() (t [1024]string) {
 func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	info := e.Op.Info()
 	dst = append(strconv.AppendInt(dst, int64(e.TID), 10), ' ')
-	dst = append(appendSeconds(dst, delta), ' ')
+	dst = append(format.AppendSeconds(dst, delta), ' ')
 	dst = append(append(dst, info.Name...), '(')
 	str := 0
 	for k := range numArgs(e, info) {
@@ -117,27 +117,7 @@ func appendResult(dst []byte, e *format.Event) []byte {
 		dst = strconv.AppendInt(dst, ret, 10)
 	}
 	if e.Dur >= 0 {
-		dst = append(appendSeconds(append(dst, " <"...), e.Dur), '>')
+		dst = append(format.AppendSeconds(append(dst, " <"...), e.Dur), '>')
 	}
 	return dst
-}
-
-// pairs holds the numbers from 00 to 99.
-var pairs = func() (t [200]byte) {
-	for i := range 100 {
-		t[2*i], t[2*i+1] = byte('0'+i/10), byte('0'+i%10)
-	}
-	return t
-}()
-
-// appendSeconds is format.AppendSeconds for times below a second, which nearly
-// all are.
-func appendSeconds(dst []byte, nanos int64) []byte {
-	if uint64(nanos) >= 1e9 {
-		return format.AppendSeconds(dst, nanos)
-	}
-	n := uint32(nanos)
-	a, b, c, d := n/1e7*2, n/1e5%100*2, n/1e3%100*2, n/10%100*2
-	return append(dst, '0', '.', pairs[a], pairs[a+1], pairs[b], pairs[b+1],
-		pairs[c], pairs[c+1], pairs[d], pairs[d+1], byte('0'+n%10))
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record"
+	"pianola/stats"
 )
 
 // helperName is the name, argument 0, under which Run starts this program to
@@ -132,11 +132,11 @@ func measure(program []unix.SockFilter) (m measurement, err error) {
 		}
 	}
 	run()
-	m.Free = record.Median(rounds[0][:])
+	m.Free = stats.Median(rounds[0][:])
 	if err = install(program); err != nil {
 		return m, err
 	}
 	run()
-	m.Awake, m.Asleep = record.Median(rounds[0][:]), record.Median(rounds[1][:])
+	m.Awake, m.Asleep = stats.Median(rounds[0][:]), stats.Median(rounds[1][:])
 	return m, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"pianola/bpf"
 	"pianola/format"
-	"pianola/record"
+	"pianola/stats"
 )
 
 // thread is a thread that is traced.
@@ -327,6 +327,6 @@ func (tr *tracer) cost(m measurement) format.Cost {
 	if !tr.awake {
 		total, way = m.Asleep, 1
 	}
-	inside := record.Median(tr.durations[way]) - m.Free
+	inside := stats.Median(tr.durations[way]) - m.Free
 	return format.Cost{Inside: inside, Outside: total - m.Free - inside}
 }

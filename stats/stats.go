@@ -1,0 +1,16 @@
+// Package stats holds the one statistic that recorder, replay and comparison
+// share.
+package stats
+
+import "slices"
+
+// Median returns the median of v, which it sorts, and 0 for none. Of an even
+// number it is the mean of the two in the middle.
+func Median[T int64 | float64](v []T) T {
+	if len(v) == 0 {
+		return 0
+	}
+	slices.Sort(v)
+	low, high := v[(len(v)-1)/2], v[len(v)/2]
+	return low + (high-low)/2
+}

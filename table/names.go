@@ -1,0 +1,35 @@
+package table
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"pianola/format"
+)
+
+// nameWidth is how many characters of a name a cell shows.
+const nameWidth = 44
+
+// Name returns a name as a terminal can show it: quoted as in a script where it
+// holds what would not be seen.
+func Name(name string) string {
+	for _, r := range name {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return string(format.AppendQuoted(nil, []byte(name)))
+		}
+	}
+	return name
+}
+
+// ShortName is Name without the middle of a name that is too long for a cell;
+// its end says the most.
+func ShortName(name string) string {
+	name = Name(name)
+	n := utf8.RuneCountInString(name)
+	if n <= nameWidth {
+		return name
+	}
+	runes := []rune(name)
+	const head = nameWidth / 4
+	return string(runes[:head]) + "…" + string(runes[n-(nameWidth-head-1):])
+}

@@ -1,0 +1,99 @@
+package table
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Unit is the unit of all times of one column or one axis.
+type Unit struct {
+	Name    string
+	Seconds float64
+}
+
+var units = []Unit{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}}
+
+// UnitOf returns the largest unit in which so many seconds, the longest time of
+// a column, are at least 1.
+func UnitOf(seconds float64) Unit {
+	for _, u := range units {
+		if seconds >= u.Seconds {
+			return u
+		}
+	}
+	return units[len(units)-1]
+}
+
+// Format prints seconds in the unit, without its name. What would be printed as
+// zero, but is not, is said to be less than the last digit.
+func (u Unit) Format(seconds float64) string {
+	v := seconds / u.Seconds
+	if v > 0 && v < 0.0005 {
+		return "<0.001"
+	}
+	return Fixed(v, 3)
+}
+
+// Optional is Format of seconds that may not be known.
+func (u Unit) Optional(seconds *float64) string {
+	if seconds == nil {
+		return Missing
+	}
+	return u.Format(*seconds)
+}
+
+// Duration prints seconds in the unit that suits them, with its name.
+func Duration(seconds float64) string {
+	u := UnitOf(seconds)
+	return u.Format(seconds) + " " + u.Name
+}
+
+// Micros prints nanoseconds, the duration of a call, in microseconds.
+func Micros(nanos int64) string { return Fixed(float64(nanos)/1e3, 1) }
+
+// Fixed prints a number with so many decimals.
+func Fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
+
+// Count prints a whole number.
+func Count(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Percent prints a part of 1 as a percentage of up to three digits.
+func Percent(part float64) string { return strconv.FormatFloat(part*100, 'g', 3, 64) + " %" }
+
+// Share prints a part of a whole as a percentage with one decimal.
+func Share(part, whole int64) string {
+	if whole <= 0 {
+		return Missing
+	}
+	return Fixed(100*float64(part)/float64(whole), 1) + " %"
+}
+
+// Bytes prints bytes with three digits and a decimal prefix: 88.1 MB.
+func Bytes(bytes float64) string {
+	const prefixes = " kMGTPE"
+	i := 0
+	for ; bytes >= 999.5 && i < len(prefixes)-1; i++ {
+		bytes /= 1000
+	}
+	switch {
+	case i == 0:
+		return Fixed(bytes, 0) + " B"
+	case bytes < 9.995:
+		return Fixed(bytes, 2) + " " + prefixes[i:i+1] + "B"
+	case bytes < 99.95:
+		return Fixed(bytes, 1) + " " + prefixes[i:i+1] + "B"
+	}
+	return Fixed(bytes, 0) + " " + prefixes[i:i+1] + "B"
+}
+
+// Plural prints a number of things, whose name is that of one.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		what += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
