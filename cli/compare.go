@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compare"
 	"pianola/page"
 	"pianola/profile"
 )
@@ -18,15 +19,17 @@ import (
 // comparisonForm is a form in which a comparison is printed.
 type comparisonForm struct {
 	name  string
-	write func(c *profile.Comparison, w io.Writer, tolerance float64) error
+	write func(c *compare.Comparison, w io.Writer, tolerance float64) error
 }
 
 // comparisonForms are all, the default first.
 var comparisonForms = []comparisonForm{
-	{"text", (*profile.Comparison).WriteText},
-	{"json", (*profile.Comparison).WriteJSON},
-	{"csv", func(c *profile.Comparison, w io.Writer, _ float64) error { return c.WriteCSV(w) }},
-	{"benchstat", func(c *profile.Comparison, w io.Writer, _ float64) error { return c.WriteBenchstat(w) }},
+	{"text", (*compare.Comparison).WriteText},
+	{"json", func(c *compare.Comparison, w io.Writer, tolerance float64) error {
+		return writeJSON(w, c.Document(tolerance))
+	}},
+	{"csv", func(c *compare.Comparison, w io.Writer, _ float64) error { return c.WriteCSV(w) }},
+	{"benchstat", func(c *compare.Comparison, w io.Writer, _ float64) error { return c.WriteBenchstat(w) }},
 }
 
 func compareCommand() *cli.Command {
@@ -61,8 +64,8 @@ func runCompare(c *cli.Context) error {
 	if len(replays) == 0 {
 		return usage(c, "want a recording of the application and at least one replay")
 	}
-	if n := max(len(applications), len(replays)); n > profile.MaxRuns {
-		return usage(c, "%d runs of one side are more than %d", n, profile.MaxRuns)
+	if n := max(len(applications), len(replays)); n > compare.MaxRuns {
+		return usage(c, "%d runs of one side are more than %d", n, compare.MaxRuns)
 	}
 	tolerance, err := parseTolerance(c.String("tolerance"))
 	if err != nil {
@@ -91,12 +94,12 @@ func runCompare(c *cli.Context) error {
 	}
 	a, r := profilesOf(runs[0]), profilesOf(runs[1])
 	err = putPlot(plot,
-		profile.Series{Name: "application", Profile: profile.Typical(a)},
-		profile.Series{Name: "replay", Profile: profile.Typical(r)})
+		profile.Series{Name: "application", Profile: compare.Typical(a)},
+		profile.Series{Name: "replay", Profile: compare.Typical(r)})
 	if err != nil {
 		return err
 	}
-	result := profile.Compare(a, r)
+	result := compare.Profiles(a, r)
 	result.NameFiles(originals.of)
 	typicals := []page.Run{typical(runs[0]), typical(runs[1])}
 	if err := putPage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
@@ -141,7 +144,7 @@ func profilesOf(runs []page.Run) (profiles []*profile.Profile) {
 // typical returns the run to draw.
 func typical(runs []page.Run) page.Run {
 	profiles := profilesOf(runs)
-	return runs[slices.Index(profiles, profile.Typical(profiles))]
+	return runs[slices.Index(profiles, compare.Typical(profiles))]
 }
 
 func checkPlot(name string) error {

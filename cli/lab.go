@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compare"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/lab"
@@ -37,7 +38,7 @@ func labCommand() *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringSliceFlag{Name: "try", Usage: "a candidate, `NAME[=ARG]`, several joined by +; repeatable"},
 			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try for lists, as 2,4,8, and try all combinations of all"},
-			&cli.IntFlag{Name: "runs", Value: profile.MinRuns, Usage: "replay each `N` times"},
+			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each `N` times"},
 			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, for the baseline, too; repeatable"},
 			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, which is made if missing; several are compared"},
 			pluginTimeout(),
@@ -57,8 +58,8 @@ func runLab(c *cli.Context) error {
 	if len(operands) != 1 {
 		return usage(c, "want one recording or compiled trace, got %d operands", len(operands))
 	}
-	if n := c.Int("runs"); n < 1 || n > profile.MaxRuns {
-		return usage(c, "--runs: %d is not from 1 to %d", n, profile.MaxRuns)
+	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
+		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
 	}
 	candidates, err := lab.Parse(c.StringSlice("try"), c.Bool("grid"), isStep)
 	if err != nil {
@@ -105,7 +106,7 @@ func runLab(c *cli.Context) error {
 	}
 	write, form := l.report.WriteText, "text"
 	if c.Bool("json") {
-		write, form = l.report.WriteJSON, "json"
+		write, form = func(w io.Writer) error { return writeJSON(w, l.report.Document()) }, "json"
 	}
 	if err := write(stdout(form)); err != nil {
 		return err

@@ -218,7 +218,7 @@ func (o *profileReport) write(w io.Writer, series []profile.Series) error {
 func (o *profileReport) writeOne(w io.Writer, p *profile.Profile) error {
 	switch {
 	case o.form == "benchstat":
-		return p.WriteBenchstat(w)
+		return p.WriteBenchstat(w, "")
 	case o.by == "":
 		return p.WriteText(w, o.top == 0)
 	}

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
 	"pianola/replay"
@@ -46,7 +47,7 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 }
 
 // compare compares the whole runs with the application; nil if there are none.
-func (p *played) compare() *profile.Comparison {
+func (p *played) compare() *compare.Comparison {
 	var whole []*profile.Profile
 	for _, s := range p.runs {
 		if !s.result.Interrupted {
@@ -56,7 +57,7 @@ func (p *played) compare() *profile.Comparison {
 	if whole == nil {
 		return nil
 	}
-	return profile.Compare([]*profile.Profile{p.app}, whole)
+	return compare.Profiles([]*profile.Profile{p.app}, whole)
 }
 
 // print prints of one run what became of each operation; of several a line

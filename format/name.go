@@ -2,6 +2,9 @@ package format
 
 import "unicode/utf8"
 
+// Name is AppendName for strings.
+func Name(name string) string { return string(AppendName(nil, []byte(name))) }
+
 // AppendName appends a name as valid UTF-8, for formats that hold text while
 // names are bytes. A backslash is doubled, and a byte that is not part of valid
 // UTF-8 is \xNN: every name survives, and nearly every name is unchanged.

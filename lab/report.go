@@ -3,6 +3,7 @@ package lab
 import (
 	"slices"
 
+	"pianola/compare"
 	"pianola/profile"
 )
 
@@ -24,9 +25,9 @@ type Option struct{ Name, Value string }
 // row is a trial, compared.
 type row struct {
 	*Trial
-	against *profile.Comparison // with the first baseline; nil for that itself
-	own     *profile.Comparison // with the baseline on the same root; nil where that is the first, or this
-	alone   *profile.Comparison // what its runs say by themselves; nil without runs
+	against *compare.Comparison // with the first baseline; nil for that itself
+	own     *compare.Comparison // with the baseline on the same root; nil where that is the first, or this
+	alone   *compare.Comparison // what its runs say by themselves; nil without runs
 	breaks  bool
 }
 
@@ -77,11 +78,11 @@ func (r *Report) baselineOf(t *Trial) *Trial {
 	return nil
 }
 
-func compared(baseline, t *Trial) *profile.Comparison {
+func compared(baseline, t *Trial) *compare.Comparison {
 	if len(baseline.profiles) == 0 || len(t.profiles) == 0 {
 		return nil
 	}
-	return profile.Compare(baseline.profiles, t.profiles)
+	return compare.Profiles(baseline.profiles, t.profiles)
 }
 
 func (r *row) rank() int {
@@ -114,9 +115,9 @@ var measures = []struct {
 }
 
 // alone returns what a trial's runs say by themselves, nil without runs.
-func alone(t *Trial) *profile.Comparison {
+func alone(t *Trial) *compare.Comparison {
 	if len(t.profiles) == 0 {
 		return nil
 	}
-	return profile.Compare(nil, t.profiles)
+	return compare.Profiles(nil, t.profiles)
 }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -10,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/compare"
 	"pianola/format"
+	"pianola/internal/testkit"
 	"pianola/profile"
 )
 
@@ -185,9 +186,7 @@ func TestRoots(t *testing.T) {
 
 func written(t *testing.T, r *Report) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	require.NoError(t, r.WriteJSON(&b))
-	return b.Bytes()
+	return testkit.JSON(t, r.Document())
 }
 
 func TestJSON(t *testing.T) {
@@ -211,7 +210,7 @@ func TestJSON(t *testing.T) {
 	require.InDelta(t, 0.499, *best.Gain, 0.001)
 	require.Less(t, *best.GainLow, *best.Gain)
 	require.Greater(t, *best.GainHigh, *best.Gain)
-	require.Equal(t, profile.Differs, *best.Finding.Elapsed)
+	require.Equal(t, compare.Differs, *best.Finding.Elapsed)
 	require.Nil(t, best.Ratio.Sync)
 	require.True(t, broken.Breaks)
 	require.Equal(t, int64(2), broken.Differed)

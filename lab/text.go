@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
 )
@@ -19,9 +20,9 @@ const none = "–"
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rows := r.rows()
-	var application *profile.Comparison // with the baseline
+	var application *compare.Comparison // with the baseline
 	if r.Application != nil && rows[0].alone != nil {
-		application = profile.Compare(rows[0].profiles, []*profile.Profile{r.Application})
+		application = compare.Profiles(rows[0].profiles, []*profile.Profile{r.Application})
 	}
 	for _, m := range measures {
 		if m.row == profile.NumCategories || r.occurs(m.row) {
@@ -85,7 +86,7 @@ func (r *Report) label(t *Trial) string {
 	return format.Visible(name)
 }
 
-func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *profile.Comparison, name string, k profile.Category) {
+func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *compare.Comparison, name string, k profile.Category) {
 	total := k == profile.NumCategories
 	roots := total && r.roots()
 	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
@@ -153,21 +154,21 @@ func seconds(v *float64) string {
 	return fmt.Sprintf("%.6f", *v)
 }
 
-func ratio(r *profile.Row) string {
+func ratio(r *compare.Row) string {
 	if r.Ratio == nil {
 		return none
 	}
 	return fmt.Sprintf("%.3f", *r.Ratio)
 }
 
-func interval(r *profile.Row) string {
+func interval(r *compare.Row) string {
 	if r.Interval == nil {
 		return none
 	}
 	return fmt.Sprintf("%.3f to %.3f", r.Interval.Low, r.Interval.High)
 }
 
-func finding(r *profile.Row) string {
+func finding(r *compare.Row) string {
 	if r.Finding == "" {
 		return none
 	}
@@ -198,11 +199,11 @@ func (r *Report) conclusion(rows []row) string {
 		t := &rows[1+i]
 		v := &t.against.Rows[profile.NumCategories]
 		switch {
-		case v.Finding == profile.TooFewRuns:
-			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", profile.MinRuns)
-		case v.Finding == profile.Differs && *v.Ratio < 1:
+		case v.Finding == compare.TooFewRuns:
+			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", compare.MinRuns)
+		case v.Finding == compare.Differs && *v.Ratio < 1:
 			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence%s", r.label(t.Trial),
-				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(profile.Confidence), caution(n))
+				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(compare.Confidence), caution(n))
 		}
 	}
 	return "no candidate is found to gain"
@@ -212,9 +213,9 @@ func (r *Report) conclusion(rows []row) string {
 // is more than a candidate's own confidence allows. The candidates share their
 // baseline, so it is a bound.
 func caution(n int) string {
-	const each = (1 - profile.Confidence) / float64(profile.NumCategories+1) / 2 // of the run time, on the side of a gain
+	const each = (1 - compare.Confidence) / float64(profile.NumCategories+1) / 2 // of the run time, on the side of a gain
 	chance := 1 - math.Pow(1-each, float64(n))
-	if chance <= 1-profile.Confidence {
+	if chance <= 1-compare.Confidence {
 		return ""
 	}
 	return fmt.Sprintf("; of %d that change nothing one gains by chance in up to %.0f %% of experiments, so try it again by itself", n, 100*chance)

@@ -21,7 +21,7 @@ type document struct {
 type comparisonDoc struct {
 	Verdict    string `json:"verdict"`
 	Conclusion string `json:"conclusion"`
-	Figures    any    `json:"figures"` // of profile.Comparison.Document
+	Figures    any    `json:"figures"` // of compare.Comparison.Document
 }
 
 type run struct {

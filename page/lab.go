@@ -3,8 +3,8 @@ package page
 import (
 	"io"
 
+	"pianola/compare"
 	"pianola/format"
-	"pianola/profile"
 )
 
 // Lab is what a page says of an experiment.
@@ -21,7 +21,7 @@ func WriteLab(w io.Writer, l *Lab) error {
 	command = plain(command)
 	return loadLab().write(w, "laboratory", command, map[string]any{
 		"conclusion": l.Conclusion,
-		"confidence": profile.Confidence,
+		"confidence": compare.Confidence,
 		"figures":    l.Figures,
 	})
 }

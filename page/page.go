@@ -23,6 +23,7 @@ import (
 	"strings"
 	"sync"
 
+	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
 )
@@ -39,7 +40,7 @@ type Run struct {
 
 // Comparison is what a page says of two runs.
 type Comparison struct {
-	*profile.Comparison
+	*compare.Comparison
 	Tolerance float64 // a part of 1
 }
 

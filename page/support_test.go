@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
 )
@@ -64,7 +65,7 @@ func made(t testing.TB, name string, slow float64) Run {
 func compared(t testing.TB) ([]Run, *Comparison) {
 	t.Helper()
 	runs := []Run{made(t, "application", 1), made(t, "replay", 1.3)}
-	c := profile.Compare([]*profile.Profile{runs[0].Profile}, []*profile.Profile{runs[1].Profile})
+	c := compare.Profiles([]*profile.Profile{runs[0].Profile}, []*profile.Profile{runs[1].Profile})
 	return runs, &Comparison{Comparison: c, Tolerance: 0.1}
 }
 

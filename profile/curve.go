@@ -83,3 +83,18 @@ func (tl *timeline) curve(k Category, runTime, total int64) Curve {
 	}
 	return append(c, Point{runTime, total})
 }
+
+// IOCurve returns the cumulative time in all categories together, with no
+// points if there is none.
+func (p *Profile) IOCurve() (sum Curve) {
+	for _, c := range p.Curves {
+		// Curves of one profile have their points at the same times.
+		for i, point := range c {
+			if i == len(sum) {
+				sum = append(sum, Point{Elapsed: point.Elapsed})
+			}
+			sum[i].Spent += point.Spent
+		}
+	}
+	return sum
+}

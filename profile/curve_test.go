@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // checkCurve checks what every curve promises.
@@ -53,7 +54,7 @@ func TestCurvePointsAreExact(t *testing.T) {
 }
 
 func TestCurveResolution(t *testing.T) {
-	p := read(t, application(1, 1)...)
+	p := read(t, testkit.Application(1, 1)...)
 	for k := range NumCategories {
 		checkCurve(t, p, k)
 		c := p.Curves[k]
@@ -71,31 +72,8 @@ func TestCurveOfOneLongCallIsStraight(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
-	straight := Curve{{0, 0}, {100, 10}}
-	for _, test := range []struct {
-		name      string
-		a, b      Curve
-		max, mean float64
-	}{
-		{"same", straight, straight, 0, 0},
-		{"same but slower", straight, Curve{{0, 0}, {70, 35}, {300, 150}}, 0, 0},
-		{"all at the start", straight, Curve{{0, 0}, {1e-9 * 1e12, 5}, {1e12, 5}}, 0.999, 0.4995},
-		{"all at half time", straight, Curve{{0, 0}, {500, 0}, {501, 7}, {1000, 7}}, 0.5, 0.25},
-		{"first half against second", Curve{{0, 0}, {50, 1}, {100, 1}}, Curve{{0, 0}, {50, 0}, {100, 1}}, 1, 0.5},
-		{"crossing", straight, Curve{{0, 0}, {25, 5}, {75, 5}, {100, 10}}, 0.25, 0.125},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			for _, d := range []Distance{distance(test.a, test.b), distance(test.b, test.a)} {
-				require.InDelta(t, test.max, d.Max, 0.0011)
-				require.InDelta(t, test.mean, d.Mean, 0.0011)
-			}
-		})
-	}
-}
-
 func TestThin(t *testing.T) {
-	c := read(t, application(1, 1)...).Curves[Writes]
+	c := read(t, testkit.Application(1, 1)...).Curves[Writes]
 	for _, n := range []int{3, 4, 10, 1000, len(c) - 1} {
 		got := thin(c, n)
 		require.Len(t, got, n)

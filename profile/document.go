@@ -52,7 +52,8 @@ type accessDocument struct {
 	Random     int64  `json:"random"`
 }
 
-// FullDocument returns what WriteJSON writes, to be put into a larger document.
+// FullDocument returns the profile, to be written as JSON: totals, times,
+// latencies, accesses and all tables. Curves and heat maps are left out.
 func (p *Profile) FullDocument() any {
 	table := func(view string) *Table {
 		t, err := p.Table(view)

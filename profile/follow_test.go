@@ -9,11 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // on returns an event of microseconds with arguments and a name.
 func on(op format.Op, tid int32, start, dur, ret int64, name string, args ...int64) format.Event {
-	e := ev(op, start, dur, ret)
+	e := testkit.Event(op, start, dur, ret)
 	e.TID = tid
 	copy(e.Args[:], args)
 	if name != "" {
@@ -34,14 +35,14 @@ func fileCalls(p *Profile) (lines []string) {
 
 func readWith(t *testing.T, h format.Header, events ...format.Event) *Profile {
 	t.Helper()
-	p, err := Read(&headed{reader{events, 100, io.EOF}, h})
+	p, err := Read(&headed{testkit.Reader{Events: events, Step: 100, Err: io.EOF}, h})
 	require.NoError(t, err)
 	return p
 }
 
 // headed is a reader with a header.
 type headed struct {
-	reader
+	testkit.Reader
 	header format.Header
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // picture is what the tests look for in an SVG.
@@ -74,7 +75,7 @@ func isCategoryColor(style string) bool {
 }
 
 func TestPlotSVG(t *testing.T) {
-	app, replay := read(t, application(1, 1)...), read(t, application(2, 1.1)...)
+	app, replay := read(t, testkit.Application(1, 1)...), read(t, testkit.Application(2, 1.1)...)
 	var a, b bytes.Buffer
 	require.NoError(t, Plot(&a, "svg", Series{"application", app}, Series{"replay", replay}))
 	require.NoError(t, Plot(&b, "svg", Series{"application", app}, Series{"replay", replay}))
@@ -96,7 +97,7 @@ func TestPlotSVG(t *testing.T) {
 }
 
 func TestPlotLeavesOutCategoriesWithoutTime(t *testing.T) {
-	p := read(t, ev(format.OpRead, 0, 500, 10), ev(format.OpWrite, 500, 0, 10))
+	p := read(t, testkit.Event(format.OpRead, 0, 500, 10), testkit.Event(format.OpWrite, 500, 0, 10))
 	var b bytes.Buffer
 	require.NoError(t, Plot(&b, "svg", Series{"application", p}))
 	got := parseSVG(t, b.Bytes())
@@ -116,7 +117,7 @@ func TestPlotOfNothing(t *testing.T) {
 
 func TestPlotOfManyReplays(t *testing.T) {
 	// The page grows with the legend, and no name breaks it.
-	p := read(t, application(1, 1)...)
+	p := read(t, testkit.Application(1, 1)...)
 	series := []Series{{strings.Repeat("long", 1000), p}, {"a\x01\xff<b>&\"", p}}
 	for range 18 {
 		series = append(series, Series{"replay", p})
@@ -136,18 +137,14 @@ func TestPlotOfManyReplays(t *testing.T) {
 
 func TestPlotPNG(t *testing.T) {
 	var b bytes.Buffer
-	p := read(t, application(1, 1)...)
+	p := read(t, testkit.Application(1, 1)...)
 	require.NoError(t, Plot(&b, "png", Series{"application", p}))
 	image, err := png.Decode(&b)
 	require.NoError(t, err)
 	require.Greater(t, image.Bounds().Dx(), 1000)
 }
 
-type brokenWriter struct{}
-
-func (brokenWriter) Write([]byte) (int, error) { return 0, os.ErrClosed }
-
 func TestPlotErrors(t *testing.T) {
 	require.EqualError(t, Plot(io.Discard, "bmp"), `plot: unknown kind of picture "bmp", want svg or png`)
-	require.ErrorIs(t, Plot(brokenWriter{}, "svg"), os.ErrClosed)
+	require.ErrorIs(t, Plot(testkit.Broken{}, "svg"), os.ErrClosed)
 }

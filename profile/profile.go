@@ -1,13 +1,13 @@
-// Package profile adds recordings up and compares them.
+// Package profile adds a recording up.
 //
 // A Profile holds totals by operation, file, thread and process, for each
 // category of I/O the cumulative time against the elapsed time, and how sizes,
-// offsets and durations are distributed. Compare sets the profile of an
-// application beside those of its replays; Plot draws them.
+// offsets and durations are distributed. Plot draws curves, compare compares
+// profiles, and page shows them in a browser.
 //
-//	Reader → Read → Profile → Compare → Comparison → WriteText, WriteJSON
-//	                      ├─→ Plot
-//	                      └─→ Table → WriteText, WriteCSV
+//	Reader → Read → Profile ─┬→ WriteText, FullDocument
+//	                         ├→ Table → WriteText, WriteCSV
+//	                         └→ Plot
 //
 // The package takes events from a format.Reader only and knows no files. Its
 // results are read-only once returned and may be used concurrently.
@@ -34,6 +34,10 @@ func (c Category) String() string { return categoryNames[c] }
 
 // noCategory is the category of operations that are no I/O.
 const noCategory = NumCategories
+
+// CategoryOf returns the category of an operation, and NumCategories for one
+// that is no I/O.
+func CategoryOf(op format.Op) Category { return opCategory[op] }
 
 var (
 	classCategory = [format.NumClasses]Category{

@@ -2,16 +2,10 @@ package profile
 
 import (
 	"cmp"
-	"encoding/json"
-	"io"
 	"slices"
 
 	"pianola/format"
 )
-
-// WriteJSON writes the profile as one JSON document: totals, times, latencies,
-// accesses and all tables. Curves and heat maps are left out.
-func (p *Profile) WriteJSON(w io.Writer) error { return writeJSON(w, p.FullDocument()) }
 
 // summary is the document that others can hold.
 type summary struct {
@@ -40,11 +34,11 @@ func (p *Profile) summary() summary {
 	doc := summary{format.Seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
 	for k := range p.Categories {
 		t := &p.Categories[k]
-		doc.Categories = append(doc.Categories, named{Category(k).String(), measure(t, t.Nanos)})
+		doc.Categories = append(doc.Categories, named{Category(k).String(), t.Measure()})
 	}
 	for _, op := range p.byTime() {
 		t := &p.Ops[op]
-		doc.Ops = append(doc.Ops, named{op.String(), measure(t, t.Nanos)})
+		doc.Ops = append(doc.Ops, named{op.String(), t.Measure()})
 	}
 	return doc
 }
@@ -58,10 +52,4 @@ func (p *Profile) byTime() (ops []format.Op) {
 	}
 	slices.SortStableFunc(ops, func(a, b format.Op) int { return cmp.Compare(p.Ops[b].Nanos, p.Ops[a].Nanos) })
 	return ops
-}
-
-func writeJSON(w io.Writer, doc any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(doc)
 }

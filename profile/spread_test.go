@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // atOnce is the slow way to find a concurrency: nanosecond by nanosecond.
@@ -163,7 +164,7 @@ func TestIntervals(t *testing.T) {
 // However long the run is, intervals are few, of a pleasant length, and add up.
 func TestIntervalsAddUp(t *testing.T) {
 	for _, scale := range []int64{1, 30, 1000, 1e6} {
-		events := application(3, 1)
+		events := testkit.Application(3, 1)
 		for i := range events {
 			events[i].Start *= scale
 		}

@@ -50,11 +50,9 @@ func (k kind) csv(v *value) string {
 	case nameList:
 		var all []string
 		for _, name := range v.names {
-			all = append(all, plainText(name))
+			all = append(all, format.Name(name))
 		}
 		return strings.Join(all, "|")
 	}
-	return plainText(v.s)
+	return format.Name(v.s)
 }
-
-func plainText(name string) string { return string(format.AppendName(nil, []byte(name))) }

@@ -64,7 +64,7 @@ func (k kind) appendJSON(b []byte, v *value) []byte {
 }
 
 func appendString(b []byte, name string) []byte {
-	text, err := json.Marshal(plainText(name))
+	text, err := json.Marshal(format.Name(name))
 	if err != nil {
 		panic("internal error: " + err.Error()) // a string can always be written
 	}

@@ -2,13 +2,14 @@ package profile
 
 import (
 	"bytes"
-	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // viewed is a profile that has something of everything.
@@ -41,18 +42,15 @@ func TestViews(t *testing.T) {
 		csv.WriteString("by " + name + "\n")
 		require.NoError(t, table.WriteCSV(&csv))
 	}
-	golden(t, "views.txt", text.Bytes())
-	golden(t, "views.csv", csv.Bytes())
+	testkit.Golden(t, "views.txt", text.Bytes())
+	testkit.Golden(t, "views.csv", csv.Bytes())
 	var b bytes.Buffer
 	require.NoError(t, p.WriteText(&b, true))
-	golden(t, "view.txt", b.Bytes())
+	testkit.Golden(t, "view.txt", b.Bytes())
 	b.Reset()
-	require.NoError(t, p.WriteJSON(&b))
-	golden(t, "view.json", b.Bytes())
-	require.True(t, json.Valid(b.Bytes()))
-	b.Reset()
-	require.NoError(t, p.WriteBenchstat(&b))
-	golden(t, "view.benchstat", b.Bytes())
+	testkit.Golden(t, "view.json", testkit.JSON(t, p.FullDocument()))
+	require.NoError(t, p.WriteBenchstat(&b, ""))
+	testkit.Golden(t, "view.benchstat", b.Bytes())
 }
 
 func TestCallsWithoutDuration(t *testing.T) {
@@ -91,4 +89,18 @@ func TestSort(t *testing.T) {
 	require.Len(t, table.rows, 1)
 	_, err = p.Table("colour")
 	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, interval`)
+}
+
+func TestReports(t *testing.T) {
+	app := read(t, testkit.Application(1, 1)...)
+	unknown := read(t, testkit.Event(format.OpRead, 0, 9000, 4096), testkit.Event(format.OpClose, 9500, 0, -9),
+		format.Event{Op: format.OpWrite, Start: 1e7, Dur: format.Unknown, Ret: 7})
+	testkit.Golden(t, "profile.json", testkit.JSON(t, unknown.FullDocument()))
+	for name, p := range map[string]*Profile{"profile.txt": unknown, "application.txt": app} {
+		var b bytes.Buffer
+		require.NoError(t, p.WriteText(&b, false))
+		testkit.Golden(t, name, b.Bytes())
+	}
+	require.ErrorIs(t, app.WriteText(testkit.Broken{}, true), os.ErrClosed)
+	require.ErrorIs(t, app.WriteBenchstat(testkit.Broken{}, ""), os.ErrClosed)
 }

@@ -1,31 +1,23 @@
 package lab
 
 import (
-	"encoding/json"
-	"io"
-
+	"pianola/compare"
+	"pianola/format"
 	"pianola/profile"
 )
 
-// WriteJSON writes the report as one document, whose fields docs/laboratory.md
-// names. What is not known is left out.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(r.Document())
-}
-
-// Document returns what WriteJSON writes.
+// Document returns the report, to be written as JSON; docs/laboratory.md names
+// its fields. What is not known is left out.
 func (r *Report) Document() any {
 	d := document{
 		Trace: r.Trace, Options: map[string]string{}, Interrupted: r.Interrupted,
-		Confidence: profile.Confidence, MinRuns: profile.MinRuns, Candidates: []trialDocument{},
+		Confidence: compare.Confidence, MinRuns: compare.MinRuns, Candidates: []trialDocument{},
 	}
 	for _, o := range r.Options {
 		d.Options[o.Name] = o.Value
 	}
 	if r.Application != nil {
-		d.Application = new(profile.Compare(nil, []*profile.Profile{r.Application}).ReplaySeconds())
+		d.Application = new(compare.Profiles(nil, []*profile.Profile{r.Application}).ReplaySeconds())
 	}
 	rows := r.rows()
 	for i := range rows {
@@ -45,7 +37,7 @@ type document struct {
 	Interrupted bool                  `json:"interrupted"`
 	Confidence  float64               `json:"confidence"`
 	MinRuns     int                   `json:"min_runs"` // for a finding
-	Application *profile.SecondsByRow `json:"application,omitempty"`
+	Application *compare.SecondsByRow `json:"application,omitempty"`
 	Baseline    trialDocument         `json:"baseline"`
 	Candidates  []trialDocument       `json:"candidates"` // by gain
 }
@@ -56,9 +48,9 @@ type trialDocument struct {
 	Root  string   `json:"root,omitempty"`
 	Same  bool     `json:"unchanged"` // the trace
 	Runs  int      `json:"runs"`
-	profile.SecondsByRow
-	Calls      profile.ByRow[int64] `json:"calls"` // elapsed: of all rows
-	Bytes      profile.ByRow[int64] `json:"bytes"`
+	compare.SecondsByRow
+	Calls      compare.ByRow[int64] `json:"calls"` // elapsed: of all rows
+	Bytes      compare.ByRow[int64] `json:"bytes"`
 	RunSeconds []float64            `json:"run_seconds"` // of each run, in their order
 	Failed     int64                `json:"failed"`      // events of a run, at most
 	Differed   int64                `json:"differed"`
@@ -72,13 +64,10 @@ type trialDocument struct {
 // Against compares with a baseline. The gain is the part of its run time
 // that was saved.
 type Against struct {
-	Gain     *float64                       `json:"gain,omitempty"`
-	GainLow  *float64                       `json:"gain_low,omitempty"`
-	GainHigh *float64                       `json:"gain_high,omitempty"`
-	Ratio    profile.ByRow[float64]         `json:"ratio"`
-	Low      profile.ByRow[float64]         `json:"interval_low"`
-	High     profile.ByRow[float64]         `json:"interval_high"`
-	Finding  profile.ByRow[profile.Finding] `json:"finding"`
+	Gain     *float64 `json:"gain,omitempty"`
+	GainLow  *float64 `json:"gain_low,omitempty"`
+	GainHigh *float64 `json:"gain_high,omitempty"`
+	compare.Figures
 }
 
 func newTrialDocument(r *row) trialDocument {
@@ -91,7 +80,7 @@ func newTrialDocument(r *row) trialDocument {
 		t.Error = r.Err.Error()
 	}
 	for _, p := range r.profiles {
-		t.RunSeconds = append(t.RunSeconds, float64(p.RunTime)/1e9)
+		t.RunSeconds = append(t.RunSeconds, format.Seconds(p.RunTime))
 	}
 	if r.alone != nil {
 		t.SecondsByRow = r.alone.ReplaySeconds()
@@ -100,12 +89,11 @@ func newTrialDocument(r *row) trialDocument {
 	return t
 }
 
-func newAgainst(c *profile.Comparison) *Against {
+func newAgainst(c *compare.Comparison) *Against {
 	if c == nil {
 		return nil
 	}
-	d := &Against{Ratio: c.Ratios(), Finding: c.Findings()}
-	d.Low, d.High = c.Intervals()
+	d := &Against{Figures: c.Figures()}
 	saved := func(ratio *float64) *float64 {
 		if ratio == nil {
 			return nil

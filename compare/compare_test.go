@@ -1,4 +1,4 @@
-package profile
+package compare
 
 import (
 	"bytes"
@@ -12,43 +12,47 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
+	"pianola/profile"
 )
 
 // made returns a profile with these milliseconds of reads, writes, syncs,
 // metadata and run time, each category in one call; a negative time is unknown.
-func made(t *testing.T, millis ...int64) *Profile {
+func made(t *testing.T, millis ...int64) *profile.Profile {
 	t.Helper()
-	ops := [NumCategories]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
+	ops := [profile.NumCategories]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
 	var events []format.Event
-	for k, ms := range millis[:NumCategories] {
+	for k, ms := range millis[:profile.NumCategories] {
 		if ms != 0 {
-			e := ev(ops[k], 0, ms*1000, 0)
+			e := testkit.Event(ops[k], 0, ms*1000, 0)
 			if ms < 0 {
 				e.Dur = format.Unknown
 			}
 			events = append(events, e)
 		}
 	}
-	if end := millis[NumCategories]; end > 0 {
-		events = append(events, ev(format.OpExitGroup, end*1000, 0, 0))
+	if end := millis[profile.NumCategories]; end > 0 {
+		events = append(events, testkit.Event(format.OpExitGroup, end*1000, 0, 0))
 	}
 	return read(t, events...)
 }
 
 // compare compares one run of an application with replays.
-func compare(app *Profile, replays ...*Profile) *Comparison { return Compare([]*Profile{app}, replays) }
+func compare(app *profile.Profile, replays ...*profile.Profile) *Comparison {
+	return Profiles([]*profile.Profile{app}, replays)
+}
 
 func TestCompare(t *testing.T) {
-	app := read(t, ev(format.OpRead, 0, 200, 100), ev(format.OpWrite, 500, 100, 10), ev(format.OpExitGroup, 1000, 0, 0))
-	replay := read(t, ev(format.OpRead, 0, 150, 90), ev(format.OpRead, 200, 150, -5), ev(format.OpFsync, 600, 50, 0), ev(format.OpExitGroup, 900, 0, 0))
+	app := read(t, testkit.Event(format.OpRead, 0, 200, 100), testkit.Event(format.OpWrite, 500, 100, 10), testkit.Event(format.OpExitGroup, 1000, 0, 0))
+	replay := read(t, testkit.Event(format.OpRead, 0, 150, 90), testkit.Event(format.OpRead, 200, 150, -5), testkit.Event(format.OpFsync, 600, 50, 0), testkit.Event(format.OpExitGroup, 900, 0, 0))
 	c := compare(app, replay)
 	require.InDelta(t, 10e-6, c.NoiseFloor, 1e-12)
 	require.Len(t, c.Rows, 5)
 
-	row := c.Rows[Reads]
+	row := c.Rows[profile.Reads]
 	require.Equal(t, "read", row.Name)
-	require.Equal(t, Measure{Seconds: new(200e-6), Calls: 1, Bytes: 100}, row.Application)
-	require.Equal(t, Measure{Seconds: new(300e-6), Calls: 2, Errors: 1, Bytes: 90}, row.Replay)
+	require.Equal(t, profile.Measure{Seconds: new(200e-6), Calls: 1, Bytes: 100}, row.Application)
+	require.Equal(t, profile.Measure{Seconds: new(300e-6), Calls: 2, Errors: 1, Bytes: 90}, row.Replay)
 	require.InDelta(t, 1.5, *row.Ratio, 1e-12)
 	require.Nil(t, row.Interval)
 	require.Equal(t, TooFewRuns, row.Finding)
@@ -56,38 +60,38 @@ func TestCompare(t *testing.T) {
 	// half and goes on at 0.222 to the end of its reads at 0.389.
 	require.InDelta(t, 0.5, row.Distance.Max, 0.001)
 
-	row = c.Rows[Writes]
-	require.Equal(t, Measure{Seconds: new(0.0)}, row.Replay)
+	row = c.Rows[profile.Writes]
+	require.Equal(t, profile.Measure{Seconds: new(0.0)}, row.Replay)
 	require.Zero(t, *row.Ratio)
 	require.Nil(t, row.Distance)
 
-	row = c.Rows[Syncs]
+	row = c.Rows[profile.Syncs]
 	require.Zero(t, *row.Application.Seconds)
 	require.Nil(t, row.Ratio, "a ratio to nothing is none")
 
-	row = c.Rows[NumCategories]
+	row = c.Rows[profile.NumCategories]
 	require.Equal(t, ElapsedRow, row.Name)
-	require.Equal(t, Measure{Seconds: new(1e-3), Calls: 2, Bytes: 110}, row.Application)
+	require.Equal(t, profile.Measure{Seconds: new(1e-3), Calls: 2, Bytes: 110}, row.Application)
 	require.InDelta(t, 0.9, *row.Ratio, 1e-12)
 }
 
 func TestCompareSeveralReplays(t *testing.T) {
 	app := made(t, 100, 0, 0, 0, 1000)
 	c := compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000), made(t, 105, 0, 0, 0, 900))
-	require.InDelta(t, 1.05, *c.Rows[Reads].Ratio, 1e-12)
-	require.Equal(t, &Interval{1, 1.3}, c.Rows[Reads].Interval)
-	require.InDelta(t, 1, *c.Rows[NumCategories].Ratio, 1e-12)
+	require.InDelta(t, 1.05, *c.Rows[profile.Reads].Ratio, 1e-12)
+	require.Equal(t, &Interval{1, 1.3}, c.Rows[profile.Reads].Interval)
+	require.InDelta(t, 1, *c.Rows[profile.NumCategories].Ratio, 1e-12)
 	require.True(t, c.Within(0.06))
 	require.False(t, c.Within(0.04))
 
 	c = compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000))
-	require.InDelta(t, 1.15, *c.Rows[Reads].Ratio, 1e-12, "the median of two is their mean")
+	require.InDelta(t, 1.15, *c.Rows[profile.Reads].Ratio, 1e-12, "the median of two is their mean")
 }
 
 // recording is a made-up run, on a machine whose speed drifts by 1 % from run
 // to run, whose calls take from half to one and a half times as long as usual,
 // and which stalls at times. One in ten reads takes slow times as long.
-func recording(t *testing.T, rnd *rand.Rand, slow float64) *Profile {
+func recording(t *testing.T, rnd *rand.Rand, slow float64) *profile.Profile {
 	t.Helper()
 	ops := []struct {
 		op    format.Op
@@ -117,11 +121,11 @@ func recording(t *testing.T, rnd *rand.Rand, slow float64) *Profile {
 func differing(t *testing.T, slow float64) (draws [10][]string) {
 	rnd := rand.New(rand.NewPCG(11, 12))
 	for i := range draws {
-		var a, b []*Profile
+		var a, b []*profile.Profile
 		for range 10 {
 			a, b = append(a, recording(t, rnd, 1)), append(b, recording(t, rnd, slow))
 		}
-		for _, row := range Compare(a, b).Rows {
+		for _, row := range Profiles(a, b).Rows {
 			require.NotEqual(t, TooFewRuns, row.Finding)
 			if row.Finding == Differs {
 				draws[i] = append(draws[i], row.Name)
@@ -155,7 +159,7 @@ func TestCompareFindsSlowReads(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	// runs are of these milliseconds of reads in a run of twice the time.
-	runs := func(millis ...int64) (p []*Profile) {
+	runs := func(millis ...int64) (p []*profile.Profile) {
 		for _, ms := range millis {
 			p = append(p, made(t, ms, 0, 0, 0, 2*ms))
 		}
@@ -163,7 +167,7 @@ func TestFindings(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name        string
-		app, replay []*Profile
+		app, replay []*profile.Profile
 		want        Finding
 		says        string
 	}{
@@ -181,18 +185,18 @@ func TestFindings(t *testing.T) {
 			"the replay took 1.100 times as long as the application; one run of each cannot"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := Compare(test.app, test.replay)
-			require.Equal(t, test.want, c.Rows[Reads].Finding)
+			c := Profiles(test.app, test.replay)
+			require.Equal(t, test.want, c.Rows[profile.Reads].Finding)
 			require.Equal(t, test.want, c.elapsed().Finding)
 			require.Contains(t, c.conclusion(), test.says)
-			require.Empty(t, c.Rows[Writes].Finding)
+			require.Empty(t, c.Rows[profile.Writes].Finding)
 		})
 	}
 }
 
 // The medians decide; an interval that reaches across the tolerance is told.
 func TestJudgeIntervals(t *testing.T) {
-	app := []*Profile{}
+	app := []*profile.Profile{}
 	for range MinRuns {
 		app = append(app, made(t, 500, 0, 0, 0, 1000))
 	}
@@ -209,11 +213,11 @@ func TestJudgeIntervals(t *testing.T) {
 		{"both sides", [...]int64{400, 410, 490, 510, 590, 600}, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var replays []*Profile
+			var replays []*profile.Profile
 			for _, ms := range test.reads {
 				replays = append(replays, made(t, ms, 0, 0, 0, 1000))
 			}
-			v := Compare(app, replays).Judge(0.1)
+			v := Profiles(app, replays).Judge(0.1)
 			require.Equal(t, !test.outside, v.Within)
 			require.Equal(t, test.outside, slices.Contains(v.Outside, "read"))
 			require.Equal(t, test.undecided, slices.Contains(v.Undecided, "read"))
@@ -223,15 +227,15 @@ func TestJudgeIntervals(t *testing.T) {
 
 func TestTypical(t *testing.T) {
 	a, b, c := made(t, 0, 0, 0, 0, 3), made(t, 0, 0, 0, 0, 1), made(t, 0, 0, 0, 0, 2)
-	require.Same(t, c, Typical([]*Profile{a, b, c}))
-	require.Same(t, b, Typical([]*Profile{a, b}))
+	require.Same(t, c, Typical([]*profile.Profile{a, b, c}))
+	require.Same(t, b, Typical([]*profile.Profile{a, b}))
 	require.Nil(t, Typical(nil))
 }
 
 func TestDistanceOfAllIO(t *testing.T) {
-	app := read(t, ev(format.OpRead, 0, 100, 0), ev(format.OpWrite, 100, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
-	swapped := read(t, ev(format.OpWrite, 0, 100, 0), ev(format.OpRead, 100, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
-	late := read(t, ev(format.OpRead, 200, 100, 0), ev(format.OpWrite, 300, 100, 0), ev(format.OpExitGroup, 400, 0, 0))
+	app := read(t, testkit.Event(format.OpRead, 0, 100, 0), testkit.Event(format.OpWrite, 100, 100, 0), testkit.Event(format.OpExitGroup, 400, 0, 0))
+	swapped := read(t, testkit.Event(format.OpWrite, 0, 100, 0), testkit.Event(format.OpRead, 100, 100, 0), testkit.Event(format.OpExitGroup, 400, 0, 0))
+	late := read(t, testkit.Event(format.OpRead, 200, 100, 0), testkit.Event(format.OpWrite, 300, 100, 0), testkit.Event(format.OpExitGroup, 400, 0, 0))
 	require.Equal(t, &Distance{}, compare(app, swapped).Distance)
 	require.InDelta(t, 1, compare(app, late).Distance.Max, 0.001)
 	require.InDelta(t, 0.5, compare(app, late).Distance.Mean, 0.001)
@@ -240,7 +244,7 @@ func TestDistanceOfAllIO(t *testing.T) {
 }
 
 func TestOperationsThatDifferMostComeFirst(t *testing.T) {
-	c := compare(read(t, application(1, 1)...), read(t, application(2, 1.1)...))
+	c := compare(read(t, testkit.Application(1, 1)...), read(t, testkit.Application(2, 1.1)...))
 	require.Len(t, c.Operations, 7)
 	require.True(t, slices.IsSortedFunc(c.Operations, func(a, b Row) int {
 		return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
@@ -288,36 +292,39 @@ func TestCompareWithoutReplays(t *testing.T) {
 }
 
 func TestReports(t *testing.T) {
-	app, other := read(t, application(1, 1)...), read(t, application(2, 1.1)...)
-	unknown := read(t, ev(format.OpRead, 0, 9000, 4096), ev(format.OpClose, 9500, 0, -9),
+	app, other := read(t, testkit.Application(1, 1)...), read(t, testkit.Application(2, 1.1)...)
+	unknown := read(t, testkit.Event(format.OpRead, 0, 9000, 4096), testkit.Event(format.OpClose, 9500, 0, -9),
 		format.Event{Op: format.OpWrite, Start: 1e7, Dur: format.Unknown, Ret: 7})
-	var apps, others []*Profile
+	var apps, others []*profile.Profile
 	for i := range uint64(MinRuns) {
-		apps = append(apps, read(t, application(i, 1+float64(i)/100)...))
-		others = append(others, read(t, application(i+10, 1.05+float64(i)/100)...))
+		apps = append(apps, read(t, testkit.Application(i, 1+float64(i)/100)...))
+		others = append(others, read(t, testkit.Application(i+10, 1.05+float64(i)/100)...))
 	}
-	groups := Compare(apps, others)
+	groups := Profiles(apps, others)
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"groups.txt":      func(b *bytes.Buffer) error { return groups.WriteText(b, 0.06) },
-		"groups.json":     func(b *bytes.Buffer) error { return groups.WriteJSON(b, 0.06) },
-		"groups.csv":      func(b *bytes.Buffer) error { return groups.WriteCSV(b) },
-		"unknown.csv":     func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteCSV(b) },
-		"benchstat.txt":   func(b *bytes.Buffer) error { return compare(unknown, app, other).WriteBenchstat(b) },
-		"compare.txt":     func(b *bytes.Buffer) error { return compare(app, other).WriteText(b, 0.1) },
-		"compare.json":    func(b *bytes.Buffer) error { return compare(app, other).WriteJSON(b, 0.1) },
-		"replays.txt":     func(b *bytes.Buffer) error { return compare(app, app, other).WriteText(b, 0.07) },
-		"replays.json":    func(b *bytes.Buffer) error { return compare(app, app, other).WriteJSON(b, 0.07) },
-		"unknown.txt":     func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteText(b, 0.1) },
-		"unknown.json":    func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteJSON(b, 0.1) },
-		"nothing.txt":     func(b *bytes.Buffer) error { return compare(app).WriteText(b, 0.1) },
-		"profile.txt":     func(b *bytes.Buffer) error { return unknown.WriteText(b, false) },
-		"profile.json":    func(b *bytes.Buffer) error { return unknown.WriteJSON(b) },
-		"application.txt": func(b *bytes.Buffer) error { return app.WriteText(b, false) },
+		"groups.txt":    func(b *bytes.Buffer) error { return groups.WriteText(b, 0.06) },
+		"groups.json":   func(b *bytes.Buffer) error { b.Write(testkit.JSON(t, groups.Document(0.06))); return nil },
+		"groups.csv":    func(b *bytes.Buffer) error { return groups.WriteCSV(b) },
+		"unknown.csv":   func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteCSV(b) },
+		"benchstat.txt": func(b *bytes.Buffer) error { return compare(unknown, app, other).WriteBenchstat(b) },
+		"compare.txt":   func(b *bytes.Buffer) error { return compare(app, other).WriteText(b, 0.1) },
+		"compare.json":  func(b *bytes.Buffer) error { b.Write(testkit.JSON(t, compare(app, other).Document(0.1))); return nil },
+		"replays.txt":   func(b *bytes.Buffer) error { return compare(app, app, other).WriteText(b, 0.07) },
+		"replays.json": func(b *bytes.Buffer) error {
+			b.Write(testkit.JSON(t, compare(app, app, other).Document(0.07)))
+			return nil
+		},
+		"unknown.txt": func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteText(b, 0.1) },
+		"unknown.json": func(b *bytes.Buffer) error {
+			b.Write(testkit.JSON(t, compare(unknown, unknown).Document(0.1)))
+			return nil
+		},
+		"nothing.txt": func(b *bytes.Buffer) error { return compare(app).WriteText(b, 0.1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			require.NoError(t, write(&b))
-			golden(t, name, b.Bytes())
+			testkit.Golden(t, name, b.Bytes())
 		})
 	}
 }
@@ -325,10 +332,26 @@ func TestReports(t *testing.T) {
 func TestReportErrors(t *testing.T) {
 	p := made(t, 1, 2, 3, 4, 10)
 	c := compare(p, p)
-	require.ErrorIs(t, c.WriteText(brokenWriter{}, 0.1), os.ErrClosed)
-	require.ErrorIs(t, c.WriteJSON(brokenWriter{}, 0.1), os.ErrClosed)
-	require.ErrorIs(t, c.WriteCSV(brokenWriter{}), os.ErrClosed)
-	require.ErrorIs(t, c.WriteBenchstat(brokenWriter{}), os.ErrClosed)
-	require.ErrorIs(t, p.WriteText(brokenWriter{}, true), os.ErrClosed)
-	require.ErrorIs(t, p.WriteJSON(brokenWriter{}), os.ErrClosed)
+	require.ErrorIs(t, c.WriteText(testkit.Broken{}, 0.1), os.ErrClosed)
+	require.ErrorIs(t, c.WriteCSV(testkit.Broken{}), os.ErrClosed)
+	require.ErrorIs(t, c.WriteBenchstat(testkit.Broken{}), os.ErrClosed)
+}
+
+// FuzzProfiles: any profile can be compared, and nothing differs from itself.
+func FuzzProfiles(f *testing.F) {
+	for _, seed := range testkit.EventSeeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var collector profile.Collector
+		if err := collector.Write(testkit.Events(data)); err != nil {
+			return
+		}
+		p := collector.Profile()
+		c := compare(p, p)
+		require.Empty(t, c.Judge(0).Outside)
+		if c.Distance != nil {
+			require.Zero(t, *c.Distance)
+		}
+	})
 }

@@ -1,8 +1,9 @@
-package profile
+package compare
 
 import (
 	"math"
 
+	"pianola/profile"
 	"pianola/stats"
 )
 
@@ -21,7 +22,7 @@ type Distance struct {
 
 // medianDistance returns the medians of the distances of one curve from those
 // of several profiles, and nil where either side has no points.
-func medianDistance(from Curve, profiles []*Profile, of func(*Profile) Curve) *Distance {
+func medianDistance(from profile.Curve, profiles []*profile.Profile, of func(*profile.Profile) profile.Curve) *Distance {
 	var largest, mean []float64
 	for _, p := range profiles {
 		if to := of(p); len(from) > 0 && len(to) > 0 {
@@ -36,15 +37,15 @@ func medianDistance(from Curve, profiles []*Profile, of func(*Profile) Curve) *D
 }
 
 // distance compares two curves that have points.
-func distance(a, b Curve) Distance {
+func distance(a, b profile.Curve) Distance {
 	var (
 		d        Distance
 		x0, gap0 float64 // where the last step ended
 	)
 	for i, j := 1, 1; i < len(a) && j < len(b); {
-		xa, xb := a.x(i), b.x(j)
+		xa, xb := scaledTime(a, i), scaledTime(b, j)
 		x := min(xa, xb)
-		gap := a.y(i, x) - b.y(j, x)
+		gap := scaledSpent(a, i, x) - scaledSpent(b, j, x)
 		d.Max = max(d.Max, gap, -gap)
 		d.Mean += (x - x0) * meanAbs(gap0, gap)
 		x0, gap0 = x, gap
@@ -58,15 +59,15 @@ func distance(a, b Curve) Distance {
 	return Distance{Max: math.Round(d.Max*1e6) / 1e6, Mean: math.Round(d.Mean*1e6) / 1e6}
 }
 
-// x returns the scaled elapsed time of point i.
-func (c Curve) x(i int) float64 {
+// scaledTime returns the scaled elapsed time of point i.
+func scaledTime(c profile.Curve, i int) float64 {
 	return float64(c[i].Elapsed) / float64(c[len(c)-1].Elapsed)
 }
 
-// y returns the scaled time spent at the scaled time x, which lies between the
-// points i-1 and i.
-func (c Curve) y(i int, x float64) float64 {
-	x0, x1 := c.x(i-1), c.x(i)
+// scaledSpent returns the scaled time spent at the scaled time x, which lies
+// between the points i-1 and i.
+func scaledSpent(c profile.Curve, i int, x float64) float64 {
+	x0, x1 := scaledTime(c, i-1), scaledTime(c, i)
 	y0, y1 := float64(c[i-1].Spent), float64(c[i].Spent)
 	return (y0 + (y1-y0)*(x-x0)/(x1-x0)) / float64(c[len(c)-1].Spent)
 }
@@ -77,19 +78,4 @@ func meanAbs(p, q float64) float64 {
 		return (max(p, -p) + max(q, -q)) / 2
 	}
 	return (p*p + q*q) / (2 * (max(p, -p) + max(q, -q)))
-}
-
-// ioCurve returns the cumulative time in all categories together, with no
-// points if there is none.
-func (p *Profile) ioCurve() (sum Curve) {
-	for _, c := range p.Curves {
-		// Curves of one profile have their points at the same times.
-		for i, point := range c {
-			if i == len(sum) {
-				sum = append(sum, Point{Elapsed: point.Elapsed})
-			}
-			sum[i].Spent += point.Spent
-		}
-	}
-	return sum
 }

@@ -1,4 +1,4 @@
-package profile
+package compare
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/profile"
 	"pianola/table"
 )
 
@@ -57,7 +58,7 @@ func (c *Comparison) Summary(tolerance float64) (verdict, conclusion string) {
 // longest returns the longest time of the table, in seconds.
 func (c *Comparison) longest() (longest float64) {
 	for i := range c.Rows {
-		for _, m := range []Measure{c.Rows[i].Application, c.Rows[i].Replay} {
+		for _, m := range []profile.Measure{c.Rows[i].Application, c.Rows[i].Replay} {
 			if m.Seconds != nil {
 				longest = max(longest, *m.Seconds)
 			}

@@ -1,10 +1,11 @@
-package profile
+package compare
 
 import (
 	"encoding/csv"
 	"io"
 	"strconv"
 
+	"pianola/format"
 	"pianola/table"
 )
 
@@ -39,7 +40,7 @@ func (r *Row) fields() []string {
 	}
 	a, p := &r.Application, &r.Replay
 	return []string{
-		plainText(r.Name), number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
-		table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Errors), table.Count(p.Errors), table.Count(a.Bytes), table.Count(p.Bytes), plainText(r.Original),
+		format.Name(r.Name), number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
+		table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Errors), table.Count(p.Errors), table.Count(a.Bytes), table.Count(p.Bytes), format.Name(r.Original),
 	}
 }

@@ -1,4 +1,13 @@
-package profile
+// Package compare compares the profiles of an application with those of its
+// replays, or of whatever else is to be set beside it, and says which differences
+// are more than noise.
+//
+//	Profiles → Comparison ─┬→ Judge → Verdict
+//	                       └→ WriteText, WriteCSV, WriteBenchstat, Document
+//
+// Results are read-only once returned, but for NameFiles, and may be used
+// concurrently.
+package compare
 
 import (
 	"cmp"
@@ -6,6 +15,7 @@ import (
 	"slices"
 
 	"pianola/format"
+	"pianola/profile"
 	"pianola/stats"
 )
 
@@ -27,7 +37,7 @@ type Comparison struct {
 	Distance   *Distance // of all I/O, from the typical run of the application; nil where either side has no time
 	NoiseFloor float64   // see Judge
 
-	applications, replays []*Profile
+	applications, replays []*profile.Profile
 }
 
 // Row compares one category, one operation, one file, or the run times.
@@ -35,22 +45,12 @@ type Row struct {
 	Name        string
 	Original    string // of a file: see NameFiles
 	Category    string // of an operation, empty where it is no I/O
-	Application Measure
-	Replay      Measure
+	Application profile.Measure
+	Replay      profile.Measure
 	Ratio       *float64  // replay/application; nil where either is not known or the application's is 0
 	Interval    *Interval // of Ratio; nil where both sides are one run, and where a time of the application is 0
 	Finding     Finding   // "" where there is no Ratio, or runs enough but no Interval
 	Distance    *Distance // as that of the Comparison, of a category; nil for others
-}
-
-// Measure is one side of a row. In the row of the run time calls, errors and
-// bytes are those of all categories together.
-type Measure struct {
-	Seconds *float64 `json:"seconds,omitempty"` // nil where no call has a duration
-	Calls   int64    `json:"calls"`
-	Errors  int64    `json:"errors"`
-	Bytes   int64    `json:"bytes"`
-	Unknown int64    `json:"calls_without_duration,omitempty"` // not in Seconds
 }
 
 // Finding says whether the sides of a row differ by more than chance explains.
@@ -64,29 +64,29 @@ const (
 	TooFewRuns   Finding = "too_few_runs_to_tell" // of either side fewer than MinRuns
 )
 
-// Compare compares runs of an application with runs of its replay, no more than
+// Profiles compares runs of an application with runs of its replay, no more than
 // MaxRuns of each.
-func Compare(applications, replays []*Profile) *Comparison {
+func Profiles(applications, replays []*profile.Profile) *Comparison {
 	c := &Comparison{applications: applications, replays: replays}
 	typical := Typical(applications)
-	distance := func(of func(*Profile) Curve) *Distance {
+	distance := func(of func(*profile.Profile) profile.Curve) *Distance {
 		if typical == nil {
 			return nil
 		}
 		return medianDistance(of(typical), replays, of)
 	}
-	for k := range NumCategories + 1 {
+	for k := range profile.NumCategories + 1 {
 		name := ElapsedRow
-		if k < NumCategories {
+		if k < profile.NumCategories {
 			name = k.String()
 		}
-		row := c.row(name, func(p *Profile) Measure { return p.measure(k) })
-		if k < NumCategories {
-			row.Distance = distance(func(p *Profile) Curve { return p.Curves[k] })
+		row := c.row(name, func(p *profile.Profile) profile.Measure { return p.Measure(k) })
+		if k < profile.NumCategories {
+			row.Distance = distance(func(p *profile.Profile) profile.Curve { return p.Curves[k] })
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	c.Distance = distance((*Profile).ioCurve)
+	c.Distance = distance((*profile.Profile).IOCurve)
 	if elapsed := c.elapsed().Application.Seconds; elapsed != nil {
 		c.NoiseFloor = noiseShare * *elapsed
 	}
@@ -101,14 +101,14 @@ func Compare(applications, replays []*Profile) *Comparison {
 func (c *Comparison) compareOperations() {
 	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
-		of := func(p *Profile) Measure { return measure(&p.Ops[op], p.Ops[op].Nanos) }
+		of := func(p *profile.Profile) profile.Measure { return p.Ops[op].Measure() }
 		row, _, _ := newRow(op.String(), measures(c.applications, of), measures(c.replays, of))
-		switch {
+		switch k := profile.CategoryOf(op); {
 		case row.Application.Calls+row.Replay.Calls == 0:
-		case opCategory[op] == noCategory:
+		case k == profile.NumCategories:
 			others = append(others, row)
 		default:
-			row.Category = opCategory[op].String()
+			row.Category = k.String()
 			c.Operations = append(c.Operations, row)
 		}
 	}
@@ -123,33 +123,10 @@ func byDifference(a, b Row) int {
 }
 
 // elapsed returns the row of the run time.
-func (c *Comparison) elapsed() *Row { return &c.Rows[NumCategories] }
-
-// measure returns the figures of a category or, for NumCategories, of the run.
-func (p *Profile) measure(k Category) Measure {
-	if k < NumCategories {
-		return measure(&p.Categories[k], p.Categories[k].Nanos)
-	}
-	sum := p.IO()
-	m := measure(&sum, p.RunTime)
-	// Start times alone tell the run time, to the last call's start.
-	m.Seconds = nil
-	if p.RunTime > 0 {
-		m.Seconds = new(format.Seconds(p.RunTime))
-	}
-	return m
-}
-
-func measure(t *Total, nanos int64) Measure {
-	m := Measure{Calls: t.Calls, Errors: t.Errors, Bytes: t.Bytes, Unknown: t.Unknown}
-	if t.Calls == 0 || t.Unknown < t.Calls {
-		m.Seconds = new(format.Seconds(nanos))
-	}
-	return m
-}
+func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }
 
 // row compares the figures of all runs, and says how sure the ratio is.
-func (c *Comparison) row(name string, of func(*Profile) Measure) Row {
+func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure) Row {
 	row, aTimes, rTimes := newRow(name, measures(c.applications, of), measures(c.replays, of))
 	if row.Ratio == nil {
 		return row
@@ -173,7 +150,7 @@ func (c *Comparison) row(name string, of func(*Profile) Measure) Row {
 
 // newRow returns a row of medians, and the known times of either side in
 // rising order.
-func newRow(name string, applications, replays []Measure) (row Row, aTimes, rTimes []float64) {
+func newRow(name string, applications, replays []profile.Measure) (row Row, aTimes, rTimes []float64) {
 	row.Name = name
 	row.Application, aTimes = medians(applications)
 	row.Replay, rTimes = medians(replays)
@@ -193,7 +170,7 @@ func (r *Row) difference() float64 {
 }
 
 // measures returns the figures of each run.
-func measures(profiles []*Profile, of func(*Profile) Measure) (runs []Measure) {
+func measures(profiles []*profile.Profile, of func(*profile.Profile) profile.Measure) (runs []profile.Measure) {
 	for _, p := range profiles {
 		runs = append(runs, of(p))
 	}
@@ -202,7 +179,7 @@ func measures(profiles []*Profile, of func(*Profile) Measure) (runs []Measure) {
 
 // medians returns the median of each figure, and the known times in rising
 // order.
-func medians(runs []Measure) (m Measure, times []float64) {
+func medians(runs []profile.Measure) (m profile.Measure, times []float64) {
 	var calls, errs, bytes, unknowns []int64
 	for _, one := range runs {
 		if one.Seconds != nil {
@@ -211,7 +188,7 @@ func medians(runs []Measure) (m Measure, times []float64) {
 		calls, errs = append(calls, one.Calls), append(errs, one.Errors)
 		bytes, unknowns = append(bytes, one.Bytes), append(unknowns, one.Unknown)
 	}
-	m = Measure{Calls: stats.Median(calls), Errors: stats.Median(errs), Bytes: stats.Median(bytes), Unknown: stats.Median(unknowns)}
+	m = profile.Measure{Calls: stats.Median(calls), Errors: stats.Median(errs), Bytes: stats.Median(bytes), Unknown: stats.Median(unknowns)}
 	if len(times) > 0 {
 		m.Seconds = new(stats.Median(times))
 	}
@@ -220,11 +197,11 @@ func medians(runs []Measure) (m Measure, times []float64) {
 
 // Typical returns the run of the median run time, of an even number the shorter
 // of the two in the middle, and nil for none. It is the run to draw.
-func Typical(profiles []*Profile) *Profile {
+func Typical(profiles []*profile.Profile) *profile.Profile {
 	if len(profiles) == 0 {
 		return nil
 	}
 	sorted := slices.Clone(profiles)
-	slices.SortStableFunc(sorted, func(a, b *Profile) int { return cmp.Compare(a.RunTime, b.RunTime) })
+	slices.SortStableFunc(sorted, func(a, b *profile.Profile) int { return cmp.Compare(a.RunTime, b.RunTime) })
 	return sorted[(len(sorted)-1)/2]
 }

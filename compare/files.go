@@ -1,8 +1,10 @@
-package profile
+package compare
 
 import (
 	"cmp"
 	"slices"
+
+	"pianola/profile"
 )
 
 // keptFiles is how many files a comparison holds.
@@ -15,9 +17,9 @@ func (c *Comparison) compareFiles() {
 	if len(c.applications) == 0 || len(c.replays) == 0 {
 		return
 	}
-	zero := Measure{Seconds: new(0.0)}
-	byName := make(map[string]*[2][]Measure)
-	for side, profiles := range [2][]*Profile{c.applications, c.replays} {
+	zero := profile.Measure{Seconds: new(0.0)}
+	byName := make(map[string]*[2][]profile.Measure)
+	for side, profiles := range [2][]*profile.Profile{c.applications, c.replays} {
 		for run, p := range profiles {
 			for i := range p.Files {
 				f := &p.Files[i]
@@ -27,10 +29,10 @@ func (c *Comparison) compareFiles() {
 				}
 				sides := byName[f.Name]
 				if sides == nil {
-					sides = &[2][]Measure{slices.Repeat([]Measure{zero}, len(c.applications)), slices.Repeat([]Measure{zero}, len(c.replays))}
+					sides = &[2][]profile.Measure{slices.Repeat([]profile.Measure{zero}, len(c.applications)), slices.Repeat([]profile.Measure{zero}, len(c.replays))}
 					byName[f.Name] = sides
 				}
-				sides[side][run] = measure(&io, io.Nanos)
+				sides[side][run] = io.Measure()
 			}
 		}
 	}
@@ -49,7 +51,7 @@ func paired(rows []Row) *float64 {
 	var all, both float64
 	for i := range rows {
 		r := &rows[i]
-		for _, m := range []*Measure{&r.Application, &r.Replay} {
+		for _, m := range []*profile.Measure{&r.Application, &r.Replay} {
 			if m.Seconds == nil {
 				continue
 			}

@@ -1,4 +1,4 @@
-package profile
+package compare
 
 import (
 	"bytes"
@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
+	"pianola/profile"
 )
 
 // touched returns a profile with a call on each file, of so many milliseconds.
-func touched(t *testing.T, millis map[string]int64) *Profile {
+func touched(t *testing.T, millis map[string]int64) *profile.Profile {
 	t.Helper()
 	var events []format.Event
 	for name, ms := range millis {
-		e := ev(format.OpUnlink, 0, ms*1000, 0)
+		e := testkit.Event(format.OpUnlink, 0, ms*1000, 0)
 		e.Str[0] = []byte(name)
 		events = append(events, e)
 	}
@@ -35,7 +37,7 @@ func TestFilesThatDifferMostComeFirst(t *testing.T) {
 	}
 	require.Equal(t, []string{"b -5", "gone -4", "a 3", "new 1", "c 0"}, got)
 	require.InDelta(t, 0.75, *rows[0].Ratio, 1e-12)
-	require.Equal(t, Measure{Seconds: new(0.0)}, rows[1].Replay, "a file that is missing counts as zero")
+	require.Equal(t, profile.Measure{Seconds: new(0.0)}, rows[1].Replay, "a file that is missing counts as zero")
 	require.Zero(t, *rows[1].Ratio)
 	require.Nil(t, rows[3].Ratio, "a ratio to nothing is none")
 }
@@ -92,7 +94,7 @@ func TestNameFiles(t *testing.T) {
 	require.NoError(t, c.WriteText(&text, 0.1))
 	require.Contains(t, text.String(), "\n\"/w/db\\376\"  ")
 	require.NotContains(t, text.String(), "tmp1")
-	require.NoError(t, c.WriteJSON(&doc, 0.1))
+	doc.Write(testkit.JSON(t, c.Document(0.1)))
 	require.Contains(t, doc.String(), `"name": "w/tmp1",
       "original": "/w/db\\xfe"`)
 	require.NoError(t, c.WriteCSV(&table))
@@ -102,8 +104,8 @@ func TestNameFiles(t *testing.T) {
 // What a replay has none of differs by nature: it comes last, and the text
 // leaves it out.
 func TestOperationsThatAreNoIOComeLast(t *testing.T) {
-	app := read(t, ev(format.OpWait4, 0, 9000, 2), ev(format.OpRead, 9000, 10, 1))
-	c := compare(app, read(t, ev(format.OpWait4, 0, 1, 2), ev(format.OpRead, 9000, 20, 1)))
+	app := read(t, testkit.Event(format.OpWait4, 0, 9000, 2), testkit.Event(format.OpRead, 9000, 10, 1))
+	c := compare(app, read(t, testkit.Event(format.OpWait4, 0, 1, 2), testkit.Event(format.OpRead, 9000, 20, 1)))
 	require.Len(t, c.Operations, 2)
 	require.Equal(t, "read", c.Operations[0].Category)
 	require.Equal(t, "wait4", c.Operations[1].Name)

@@ -1,4 +1,6 @@
-package profile
+package compare
+
+import "pianola/profile"
 
 // ByRow holds one value for each of Comparison.Rows, nil where it is not known.
 type ByRow[T any] struct {
@@ -20,7 +22,7 @@ type SecondsByRow struct {
 
 func byRow[T any](c *Comparison, of func(*Row) *T) ByRow[T] {
 	return ByRow[T]{
-		of(c.elapsed()), of(&c.Rows[Reads]), of(&c.Rows[Writes]), of(&c.Rows[Syncs]), of(&c.Rows[Metadata]),
+		of(c.elapsed()), of(&c.Rows[profile.Reads]), of(&c.Rows[profile.Writes]), of(&c.Rows[profile.Syncs]), of(&c.Rows[profile.Metadata]),
 	}
 }
 
@@ -38,30 +40,35 @@ func (c *Comparison) ReplayCounts() (calls, bytes ByRow[int64]) {
 	return byRow(c, func(r *Row) *int64 { return &r.Replay.Calls }), byRow(c, func(r *Row) *int64 { return &r.Replay.Bytes })
 }
 
-// Ratios returns the ratios of the medians.
-func (c *Comparison) Ratios() ByRow[float64] {
-	return byRow(c, func(r *Row) *float64 { return r.Ratio })
+// Figures is a comparison as a document tells it, one value a row.
+type Figures struct {
+	Ratio      ByRow[float64]  `json:"ratio"`
+	Low        *ByRow[float64] `json:"interval_low,omitempty"`
+	High       *ByRow[float64] `json:"interval_high,omitempty"`
+	Confidence float64         `json:"confidence,omitempty"` // in Low and High, where the document does not say it elsewhere
+	Finding    ByRow[Finding]  `json:"finding"`
 }
 
-// Intervals returns the ends of the intervals of the ratios.
-func (c *Comparison) Intervals() (low, high ByRow[float64]) {
-	end := func(of func(*Interval) *float64) ByRow[float64] {
-		return byRow(c, func(r *Row) *float64 {
+// Figures returns the ratios of the medians, the ends of their intervals and
+// what is found of each row; no Confidence.
+func (c *Comparison) Figures() Figures {
+	end := func(of func(*Interval) *float64) *ByRow[float64] {
+		return new(byRow(c, func(r *Row) *float64 {
 			if r.Interval == nil {
 				return nil
 			}
 			return of(r.Interval)
-		})
+		}))
 	}
-	return end(func(i *Interval) *float64 { return &i.Low }), end(func(i *Interval) *float64 { return &i.High })
-}
-
-// Findings returns what is found of each row.
-func (c *Comparison) Findings() ByRow[Finding] {
-	return byRow(c, func(r *Row) *Finding {
-		if r.Finding == "" {
-			return nil
-		}
-		return &r.Finding
-	})
+	return Figures{
+		Ratio: byRow(c, func(r *Row) *float64 { return r.Ratio }),
+		Low:   end(func(i *Interval) *float64 { return &i.Low }),
+		High:  end(func(i *Interval) *float64 { return &i.High }),
+		Finding: byRow(c, func(r *Row) *Finding {
+			if r.Finding == "" {
+				return nil
+			}
+			return &r.Finding
+		}),
+	}
 }

@@ -1,20 +1,17 @@
-package profile
+package compare
 
-import "io"
+import (
+	"pianola/format"
+	"pianola/profile"
+)
 
-// WriteJSON writes the comparison and the verdict as one JSON document.
-func (c *Comparison) WriteJSON(w io.Writer, tolerance float64) error {
-	return writeJSON(w, c.Document(tolerance))
-}
-
-// Document returns what WriteJSON writes, to be put into a larger document.
-// What is not known is left out.
+// Document returns the comparison and the verdict, to be written as JSON. What is
+// not known is left out.
 func (c *Comparison) Document(tolerance float64) any {
 	d := &comparisonDocument{
 		Application: sideDocument{len(c.applications), c.ApplicationSeconds()},
 		Replay:      sideDocument{len(c.replays), c.ReplaySeconds()},
-		Ratio:       c.Ratios(),
-		Finding:     c.Findings(),
+		Figures:     c.Figures(),
 		NoiseFloor:  c.NoiseFloor,
 		Verdict:     c.Judge(tolerance),
 		Operations:  []operationDocument{},
@@ -22,8 +19,9 @@ func (c *Comparison) Document(tolerance float64) any {
 		Paired:      c.Paired,
 	}
 	if max(len(c.applications), len(c.replays)) > 1 {
-		low, high := c.Intervals()
-		d.Confidence, d.Low, d.High = Confidence, &low, &high
+		d.Confidence = Confidence
+	} else {
+		d.Low, d.High = nil, nil
 	}
 	if c.Distance != nil {
 		d.Distance = &distanceDocument{*c.Distance, byRow(c, func(r *Row) *Distance { return r.Distance })}
@@ -34,7 +32,7 @@ func (c *Comparison) Document(tolerance float64) any {
 	}
 	for i := range c.Files {
 		r := &c.Files[i]
-		d.Files = append(d.Files, fileDocument{plainText(r.Name), plainText(r.Original), r.sides()})
+		d.Files = append(d.Files, fileDocument{format.Name(r.Name), format.Name(r.Original), r.sides()})
 	}
 	return d
 }
@@ -42,11 +40,7 @@ func (c *Comparison) Document(tolerance float64) any {
 type comparisonDocument struct {
 	Application sideDocument      `json:"application"`
 	Replay      sideDocument      `json:"replay"`
-	Ratio       ByRow[float64]    `json:"ratio"`
-	Low         *ByRow[float64]   `json:"interval_low,omitempty"` // of several runs, as are High and Confidence
-	High        *ByRow[float64]   `json:"interval_high,omitempty"`
-	Confidence  float64           `json:"confidence,omitempty"`
-	Finding     ByRow[Finding]    `json:"finding"`
+	Figures                       // intervals and confidence of several runs only
 	Distance    *distanceDocument `json:"profile_distance,omitempty"`
 	NoiseFloor  float64           `json:"noise_floor_seconds"`
 	Verdict
@@ -81,9 +75,9 @@ type fileDocument struct {
 }
 
 type sidesDocument struct {
-	Application Measure  `json:"application"`
-	Replay      Measure  `json:"replay"`
-	Ratio       *float64 `json:"ratio,omitempty"`
+	Application profile.Measure `json:"application"`
+	Replay      profile.Measure `json:"replay"`
+	Ratio       *float64        `json:"ratio,omitempty"`
 }
 
 func (r *Row) sides() sidesDocument { return sidesDocument{r.Application, r.Replay, r.Ratio} }

@@ -1,8 +1,10 @@
-package profile
+package compare
 
 import (
 	"math"
 	"slices"
+
+	"pianola/profile"
 )
 
 // Confidence is the chance that the intervals of all rows of a comparison hold
@@ -12,7 +14,7 @@ import (
 // five.
 const (
 	Confidence = 0.95
-	rowError   = (1 - Confidence) / (float64(NumCategories) + 1)
+	rowError   = (1 - Confidence) / (float64(profile.NumCategories) + 1)
 )
 
 // MinRuns is the number of runs of each side below which nothing is said about
