@@ -5,13 +5,13 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
 	"pianola/replay"
+	"pianola/table"
 )
 
 // summary is what replay says of one run.
@@ -93,14 +93,13 @@ func (p *played) print(w io.Writer) error {
 }
 
 func (p *played) printRuns(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "run\telapsed s\texecuted\tfailed\tdiffered\tlateness p50\tp99\tmax\twaited for others\t\n")
+	rows := [][]string{{"run", "elapsed s", "executed", "failed", "differed", "lateness p50", "p99", "max", "waited for others"}}
 	for i, s := range p.runs {
 		r := s.result
-		fmt.Fprintf(tw, "%d\t%.6f\t%d\t%d\t%d\t%v\t%v\t%v\t%v\t\n", i+1, r.Elapsed.Seconds(), r.Executed, r.Failed, r.Differed,
-			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+		rows = append(rows, []string{table.Count(int64(i + 1)), table.Fixed(r.Elapsed.Seconds(), 6), table.Count(r.Executed), table.Count(r.Failed), table.Count(r.Differed),
+			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond).String()})
 	}
-	if err := tw.Flush(); err != nil {
+	if err := printIndented(w, rows); err != nil {
 		return err
 	}
 	for i, s := range p.runs {
@@ -113,14 +112,22 @@ func (p *played) printRuns(w io.Writer) error {
 }
 
 // tens prints nanoseconds to the ten.
-func tens(nanos int64) time.Duration { return time.Duration(nanos).Round(10 * time.Nanosecond) }
+func tens(nanos int64) string { return time.Duration(nanos).Round(10 * time.Nanosecond).String() }
+
+// printIndented prints a table whose columns are all aligned to the right.
+func printIndented(w io.Writer, rows [][]string) error {
+	for i := range rows {
+		rows[i] = append([]string{""}, rows[i]...)
+	}
+	_, err := io.WriteString(w, table.Format(rows, table.AllRight))
+	return err
+}
 
 func (s *summary) print(w io.Writer) error {
 	r := s.result
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "operation\texecuted\tfiltered out\tfailed\tdiffered\t\n")
+	rows := [][]string{{"operation", "executed", "filtered out", "failed", "differed"}}
 	row := func(name string, executed, left, failed, differed int64) {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%d\t%d\t\n", name, executed, left, failed, differed)
+		rows = append(rows, []string{name, table.Count(executed), table.Count(left), table.Count(failed), table.Count(differed)})
 	}
 	var left int64
 	for i := range r.ByOp {
@@ -131,7 +138,7 @@ func (s *summary) print(w io.Writer) error {
 		}
 	}
 	row("all", r.Executed, left, r.Failed, r.Differed)
-	if err := tw.Flush(); err != nil {
+	if err := printIndented(w, rows); err != nil {
 		return err
 	}
 	s.printDifferences(w)
@@ -240,7 +247,7 @@ func (s *summary) document() *replayDocument {
 		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
 		Events:           eventCounts{Executed: r.Executed, Failed: r.Failed, Differed: r.Differed},
 		ByOperation:      map[string]*eventCounts{},
-		LatenessSeconds:  map[string]float64{"p50": seconds(r.Lateness.P50), "p99": seconds(r.Lateness.P99), "max": seconds(r.Lateness.Max)},
+		LatenessSeconds:  map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
 		OrderWaitSeconds: r.OrderWait.Seconds(),
 		LateDecodes:      r.LateReads,
 		MemoryBytes:      r.MemoryBytes,
@@ -260,5 +267,3 @@ func (s *summary) document() *replayDocument {
 	}
 	return d
 }
-
-func seconds(nanos int64) float64 { return time.Duration(nanos).Seconds() }

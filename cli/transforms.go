@@ -3,11 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/plugin"
+	"pianola/table"
 	"pianola/transform"
 )
 
@@ -30,10 +30,11 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 
 // listTransforms prints a line for each transform.
 func listTransforms(w io.Writer) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, t := range extensions.transforms {
-		fmt.Fprintf(table, "%s%v\t%s; keeps %s\n", t.Name, t.Arg, t.Doc, t.Keeps)
+		rows = append(rows, []string{fmt.Sprintf("%s%v", t.Name, t.Arg), t.Doc + "; keeps " + t.Keeps})
 	}
-	fmt.Fprintf(table, "%sPROGRAM\twhat a program makes of the compiled trace (docs/plugins); keeps what the program keeps\n", plugin.Prefix)
-	return table.Flush()
+	rows = append(rows, []string{plugin.Prefix + "PROGRAM", "what a program makes of the compiled trace (docs/plugins); keeps what the program keeps"})
+	_, err := io.WriteString(w, table.Format(rows, table.AllLeft))
+	return err
 }

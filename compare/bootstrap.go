@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pianola/profile"
+	"pianola/table"
 )
 
 // Confidence is the chance that the intervals of all rows of a comparison hold
@@ -28,6 +29,8 @@ const MaxRuns = 1000
 
 // Interval holds a ratio of medians.
 type Interval struct{ Low, High float64 }
+
+func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + table.Fixed(i.High, 3) }
 
 // ratioInterval returns the percentile bootstrap interval (Efron, Bootstrap
 // Methods, 1979) of the ratio of the median of replay to that of app, which are

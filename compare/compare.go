@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"pianola/format"
 	"pianola/profile"
@@ -55,6 +56,9 @@ type Row struct {
 
 // Finding says whether the sides of a row differ by more than chance explains.
 type Finding string
+
+// String returns the finding as a reader of text would write it.
+func (f Finding) String() string { return strings.ReplaceAll(string(f), "_", " ") }
 
 // The findings. NoDifference does not say that there is none: the interval says
 // how large it may be.

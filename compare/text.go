@@ -75,16 +75,16 @@ func (r *Row) cells(u table.Unit, several bool) []string {
 	if r.Distance != nil {
 		far = table.Fixed(r.Distance.Max, 3)
 	}
-	cells := []string{label(r.Name), u.Optional(a.Seconds), u.Optional(p.Seconds), r.ratio(), far}
+	cells := []string{Label(r.Name), u.Optional(a.Seconds), u.Optional(p.Seconds), r.ratio(), far}
 	if !several {
 		return append(cells, table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Bytes), table.Count(p.Bytes))
 	}
 	interval, finding := table.Missing, table.Missing
 	if r.Interval != nil {
-		interval = table.Fixed(r.Interval.Low, 3) + " to " + table.Fixed(r.Interval.High, 3)
+		interval = r.Interval.String()
 	}
 	if r.Finding != "" {
-		finding = strings.ReplaceAll(string(r.Finding), "_", " ")
+		finding = r.Finding.String()
 	}
 	return append(cells, interval, finding)
 }
@@ -183,8 +183,8 @@ func (c *Comparison) verdict(v Verdict, u table.Unit) string {
 	return b.String()
 }
 
-// label returns the name of a row as a reader of text would write it.
-func label(name string) string {
+// Label returns the name of a row as a reader of text would write it.
+func Label(name string) string {
 	if name == ElapsedRow {
 		return "run time"
 	}
@@ -194,7 +194,7 @@ func label(name string) string {
 func labels(names []string) string {
 	words := make([]string, len(names))
 	for i, name := range names {
-		words[i] = label(name)
+		words[i] = Label(name)
 	}
 	return strings.Join(words, ", ")
 }

@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"pianola/profile":             {"pianola/format", "pianola/format/follow", "pianola/table", "github.com/HdrHistogram/hdrhistogram-go", "gonum.org/v1/plot"},
 	"pianola/compare":             {"pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
 	"pianola/page":                {"pianola/compare", "pianola/format", "pianola/profile"},
-	"pianola/lab":                 {"pianola/compare", "pianola/format", "pianola/profile"},
+	"pianola/lab":                 {"pianola/compare", "pianola/format", "pianola/profile", "pianola/table"},
 	"pianola/cli":                 {"pianola/", "github.com/urfave/cli/v2", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":         {"pianola/cli"},
 	"pianola/docs/plugins/go":     {"pianola/cli", "pianola/format", "pianola/format/foreign", "pianola/replay", "pianola/transform"},

@@ -106,14 +106,6 @@ func (r *row) ratio() float64 {
 	return 0
 }
 
-// measures are the rows of a comparison, in the order in which they are told.
-var measures = []struct {
-	name string // as a reader of text knows it
-	row  profile.Category
-}{
-	{"run time", profile.NumCategories}, {"read", profile.Reads}, {"write", profile.Writes}, {"sync", profile.Syncs}, {"metadata", profile.Metadata},
-}
-
 // alone returns what a trial's runs say by themselves, nil without runs.
 func alone(t *Trial) *compare.Comparison {
 	if len(t.profiles) == 0 {

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
+	"pianola/table"
 )
 
 // none stands in a table for what is not known.
@@ -24,12 +25,12 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Application != nil && rows[0].alone != nil {
 		application = compare.Profiles(rows[0].profiles, []*profile.Profile{r.Application})
 	}
-	for _, m := range measures {
-		if m.row == profile.NumCategories || r.occurs(m.row) {
+	for _, k := range []profile.Category{profile.NumCategories, profile.Reads, profile.Writes, profile.Syncs, profile.Metadata} {
+		if k == profile.NumCategories || r.occurs(k) {
 			if b.Len() > 0 {
 				b.WriteByte('\n')
 			}
-			r.writeMeasure(&b, rows, application, m.name, m.row)
+			b.WriteString(table.Format(r.cells(rows, application, k), table.AllLeft))
 		}
 	}
 	b.WriteByte('\n')
@@ -86,11 +87,16 @@ func (r *Report) label(t *Trial) string {
 	return format.Visible(name)
 }
 
-func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *compare.Comparison, name string, k profile.Category) {
+// cells returns the table of a category or, for NumCategories, of the run time.
+// application may be nil.
+func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Category) [][]string {
 	total := k == profile.NumCategories
 	roots := total && r.roots()
-	table := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	head := []string{name, "seconds", "ratio", "interval", "finding"}
+	name := compare.ElapsedRow
+	if !total {
+		name = k.String()
+	}
+	head := []string{compare.Label(name), "seconds", "ratio", "interval", "finding"}
 	if total {
 		head = append(head, "gain")
 	}
@@ -100,28 +106,25 @@ func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *compa
 	if total {
 		head = append(head, "runs", "failed", "differed")
 	}
-	fmt.Fprintln(table, strings.Join(head, "\t"))
+	cells := [][]string{head}
 	if application != nil {
 		if v := &application.Rows[k]; v.Replay.Seconds != nil { // a pattern has none
-			cells := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
-			for len(cells) < len(head) {
-				cells = append(cells, none)
-			}
-			fmt.Fprintln(table, strings.Join(cells, "\t"))
+			line := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
+			cells = append(cells, append(line, slices.Repeat([]string{none}, len(head)-len(line))...))
 		}
 	}
 	for i := range rows {
 		t := &rows[i]
-		cells := []string{r.label(t.Trial), none, none, none, none}
+		line := []string{r.label(t.Trial), none, none, none, none}
 		switch {
 		case t.against != nil:
 			v := &t.against.Rows[k]
-			cells = []string{cells[0], seconds(v.Replay.Seconds), ratio(v), interval(v), finding(v)}
+			line = []string{line[0], seconds(v.Replay.Seconds), ratio(v), interval(v), finding(v)}
 		case t.alone != nil:
-			cells[1] = seconds(t.alone.Rows[k].Replay.Seconds)
+			line[1] = seconds(t.alone.Rows[k].Replay.Seconds)
 		}
 		if total {
-			cells = append(cells, t.gain())
+			line = append(line, t.gain())
 		}
 		if roots {
 			own := []string{none, none}
@@ -129,14 +132,14 @@ func (r *Report) writeMeasure(b *strings.Builder, rows []row, application *compa
 				v := &t.own.Rows[k]
 				own = []string{ratio(v), interval(v)}
 			}
-			cells = append(cells, own...)
+			line = append(line, own...)
 		}
 		if total {
-			cells = append(cells, fmt.Sprint(len(t.profiles)), fmt.Sprint(t.Failed()), fmt.Sprint(t.Differed()))
+			line = append(line, table.Count(int64(len(t.profiles))), table.Count(t.Failed()), table.Count(t.Differed()))
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		cells = append(cells, line)
 	}
-	table.Flush() // into memory
+	return cells
 }
 
 // gain prints by how much less time a trial took than the baseline.
@@ -151,28 +154,28 @@ func seconds(v *float64) string {
 	if v == nil {
 		return none
 	}
-	return fmt.Sprintf("%.6f", *v)
+	return table.Fixed(*v, 6)
 }
 
 func ratio(r *compare.Row) string {
 	if r.Ratio == nil {
 		return none
 	}
-	return fmt.Sprintf("%.3f", *r.Ratio)
+	return table.Fixed(*r.Ratio, 3)
 }
 
 func interval(r *compare.Row) string {
 	if r.Interval == nil {
 		return none
 	}
-	return fmt.Sprintf("%.3f to %.3f", r.Interval.Low, r.Interval.High)
+	return r.Interval.String()
 }
 
 func finding(r *compare.Row) string {
 	if r.Finding == "" {
 		return none
 	}
-	return strings.ReplaceAll(string(r.Finding), "_", " ")
+	return r.Finding.String()
 }
 
 // Conclusion names in a line the candidate that gains most, if one does; "" if
@@ -203,7 +206,7 @@ func (r *Report) conclusion(rows []row) string {
 			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", compare.MinRuns)
 		case v.Finding == compare.Differs && *v.Ratio < 1:
 			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence%s", r.label(t.Trial),
-				percent(1-*v.Ratio), percent(1-v.Interval.High), percent(1-v.Interval.Low), percent(compare.Confidence), caution(n))
+				table.Percent(1-*v.Ratio), table.Percent(1-v.Interval.High), table.Percent(1-v.Interval.Low), table.Percent(compare.Confidence), caution(n))
 		}
 	}
 	return "no candidate is found to gain"
@@ -220,6 +223,3 @@ func caution(n int) string {
 	}
 	return fmt.Sprintf("; of %d that change nothing one gains by chance in up to %.0f %% of experiments, so try it again by itself", n, 100*chance)
 }
-
-// percent prints a part of 1.
-func percent(part float64) string { return fmt.Sprintf("%.3g %%", part*100) }
