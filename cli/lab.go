@@ -20,6 +20,7 @@ import (
 	"pianola/plugin"
 	"pianola/profile"
 	"pianola/replay"
+	"pianola/replay/sandbox"
 )
 
 func labCommand() *cli.Command {
@@ -71,48 +72,69 @@ func runLab(c *cli.Context) error {
 			return usage(c, "want something to compare: --try, or several --root")
 		}
 	}
-	l := &laboratory{runs: c.Int("runs"), memory: bin.DefaultLimit}
-	if err := l.plan(c, append([]lab.Candidate{nil}, candidates...)); err != nil {
+	options, err := commonOptions(c)
+	if err != nil {
 		return err
 	}
-	if len(l.trials) == 1 {
+	roots := c.StringSlice("root")
+	for i, root := range roots {
+		if root == "" || slices.Contains(roots[:i], root) {
+			return usage(c, "--root: %q is no directory, or there twice", root)
+		}
+	}
+	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: operands[0]}}
+	e := &lab.Experiment{
+		Runs: c.Int("runs"), Candidates: append([]lab.Candidate{nil}, candidates...), Roots: roots, Keep: c.Bool("keep"),
+		Setup: l.setup, NewRoot: l.newRoot, Clear: sandbox.Clear,
+		Warn:   func(err error) { warn("lab: %v", err) },
+		Report: lab.Report{Trace: operands[0]},
+	}
+	for i := range settings {
+		name := settings[i].name
+		e.Report.Options = append(e.Report.Options, lab.Option{Name: name, Value: fmt.Sprint(c.Value(name))})
+	}
+	if err := e.Plan(); err != nil {
+		return err
+	}
+	if len(e.Report.Trials) == 1 {
 		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
-	l.report.Trace = operands[0]
 	html, err := createIf(c.String("html"), public) // refused before anything is measured
 	if err != nil {
 		return err
 	}
 	defer html.abort()
-	traces, err := openLabTraces(c, operands[0])
+	defer e.Close()
+	meta, err := l.compile(e)
 	if err != nil {
 		return compileHint(err)
 	}
-	defer traces.close()
-	if err := l.compile(traces); err != nil {
-		return compileHint(err)
-	}
-	roots, err := openLabRoots(l, c.Bool("keep"))
-	defer roots.close()
-	if err != nil {
+	if err := e.OpenRoots(); err != nil {
 		return err
 	}
-	runErr := l.run(c.Context)
+	shown := newSteps("replaying", e.Runs*len(e.Report.Trials))
+	e.Show = func(done int, t *lab.Trial) {
+		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
+		shown.describe("run %d of %d: %s %s", done/len(e.Report.Trials)+1, e.Runs, t.Candidate, t.Root)
+	}
+	runErr := e.Run(c.Context)
+	shown.done()
 	if c.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // removing files can take long: a second one ends that too
 	}
-	if l.report.Trials[0].Runs() == 0 {
+	if e.Report.Trials[0].Runs() == 0 {
 		return interrupted(runErr)
 	}
-	write, form := l.report.WriteText, "text"
 	if c.Bool("json") {
-		write, form = func(w io.Writer) error { return writeJSON(w, l.report.Document()) }, "json"
+		err = printJSON(e.Report.Document())
+	} else {
+		err = e.Report.WriteText(stdout("text"))
 	}
-	if err := write(stdout(form)); err != nil {
+	if err != nil {
 		return err
 	}
 	err = html.put(func(w io.Writer) error {
-		return page.WriteLab(w, &page.Lab{Meta: l.meta, Conclusion: l.report.Conclusion(), Figures: l.report.Document()})
+		return page.WriteLab(w, &page.Lab{Meta: meta, Conclusion: e.Report.Conclusion(), Figures: e.Report.Document()})
 	})
 	if err != nil {
 		return err
@@ -122,88 +144,58 @@ func runLab(c *cli.Context) error {
 
 // isStep reports whether a name is one of what a candidate can be made of.
 func isStep(name string) bool {
-	return setting(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
+	return settingOf(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
 }
 
-// laboratory is an experiment while it goes on.
+// laboratory does for an experiment what takes the rest of the house: it compiles
+// and replays.
 type laboratory struct {
-	runs   int
-	memory int64 // bytes that a trace may take
-	report lab.Report
-	meta   []format.Meta
-	trials []*labTrial // those of the report, in the same places
+	*cli.Context
+	options replay.Options // of the baseline
+	traces  *labTraces
 }
 
-// labTrial is how a trial is replayed.
-type labTrial struct {
-	*lab.Trial
+// labSetup is how one candidate is replayed.
+type labSetup struct {
+	*laboratory
 	options    replay.Options
 	transforms []string
 	programs   []*plugin.Program
-	trace      *os.File
 }
 
-// plan finds out what is to be replayed: each candidate on each root, or once
-// where its backend has none.
-func (l *laboratory) plan(c *cli.Context, candidates []lab.Candidate) error {
-	o, named, err := baselineOptions(c)
-	if err != nil {
-		return err
+// setup reads the steps of a candidate.
+func (l *laboratory) setup(candidate lab.Candidate) (lab.Setup, error) {
+	s := &labSetup{laboratory: l, options: l.options}
+	if err := s.add("with", l.StringSlice("with")); err != nil {
+		return nil, err
 	}
-	l.report.Options = named
-	l.memory = cmp.Or(o.Limits.Memory, l.memory)
-	roots := c.StringSlice("root")
-	for i, root := range roots {
-		if root == "" || slices.Contains(roots[:i], root) {
-			return usage(c, "--root: %q is no directory, or there twice", root)
-		}
+	if err := s.add("try", candidate); err != nil {
+		return nil, err
 	}
-	if len(roots) == 0 {
-		roots = []string{""} // one is made
-	}
-	for _, root := range roots {
-		for _, candidate := range candidates {
-			t := &labTrial{options: o, Trial: &lab.Trial{Candidate: candidate, Root: root}}
-			if err := t.plan(c, "with", c.StringSlice("with")); err != nil {
-				return err
-			}
-			if err := t.plan(c, "try", candidate); err != nil {
-				return err
-			}
-			if t.options.Backend != replay.Posix {
-				if root != roots[0] {
-					continue
-				}
-				t.Root = ""
-			}
-			l.trials = append(l.trials, t)
-			l.report.Trials = append(l.report.Trials, t.Trial)
-		}
-	}
-	return nil
+	return s, nil
 }
 
-// plan adds the steps that a flag holds. Options are for candidates only: those
+// add adds the steps that a flag holds. Options are for candidates only: those
 // of all have flags of their own.
-func (t *labTrial) plan(c *cli.Context, flag string, steps []string) error {
+func (s *labSetup) add(flag string, steps []string) error {
 	for _, step := range steps {
 		name, arg := lab.Cut(step)
-		set := setting(name)
+		set := settingOf(name)
 		switch {
 		case plugin.Is(step):
-			p, err := parseProgram(c, step)
+			p, err := parseProgram(s.Context, step)
 			if err != nil {
 				return err
 			}
-			t.programs = append(t.programs, p)
+			s.programs = append(s.programs, p)
 		case set == nil || flag != "try":
-			if err := checkTransform(c, flag, step); err != nil {
+			if err := checkTransform(s.Context, flag, step); err != nil {
 				return err
 			}
-			t.transforms = append(t.transforms, step)
+			s.transforms = append(s.transforms, step)
 		default:
-			if err := set(&t.options, arg); err != nil {
-				return usage(c, "--%s: %s: %w", flag, step, err)
+			if err := set.parse(s.Context, &s.options, flag+": "+step, arg); err != nil {
+				return err
 			}
 		}
 	}
@@ -219,7 +211,7 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	}
 	text := "pianola compile --list shows the transforms, pianola replay --help the options"
 	switch name, arg := lab.Cut(step); {
-	case flag == "with" && setting(name) != nil:
+	case flag == "with" && settingOf(name) != nil:
 		text = fmt.Sprintf("--%s %s sets it for all", name, arg)
 	case !c.Bool("grid") && strings.Contains(arg, ","):
 		text = "--grid takes lists"
@@ -229,70 +221,76 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
 }
 
-// compile makes the traces, and reads from the baseline's what the application
-// was like.
-func (l *laboratory) compile(traces *labTraces) (err error) {
-	for _, t := range l.trials {
-		if t.trace, err = traces.of(t.transforms, t.programs); err != nil {
-			return err
-		}
-		if baseline := l.trials[0].trace; t.trace != baseline {
-			if t.Unchanged, err = equal(baseline, t.trace); err != nil {
-				return err
-			}
-		}
+// compile makes the traces, reads from the baseline's what the application was
+// like, and returns the remarks of its recording.
+func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
+	if err := l.traces.open(l.Context); err != nil {
+		return nil, err
 	}
-	t, err := traceWithin(l.trials[0].trace, l.memory)
+	f, err := e.Compile()
 	if err != nil {
-		return withHint(named(traces.name, err))
+		return nil, err
 	}
-	l.meta = t.Header().Meta
-	l.report.Application, err = profile.Read(t.Events())
-	return err
+	t, err := traceWithin(f, l.memory())
+	if err != nil {
+		return nil, withHint(named(l.traces.name, err))
+	}
+	e.Report.Application, err = profile.Read(t.Events())
+	return t.Header().Meta, err
 }
 
-// run replays all trials in rounds. It ends early, with what was measured until
-// then, if ctx is done or the baseline can't be replayed; any other trial that
-// can't is given up.
-func (l *laboratory) run(ctx context.Context) error {
-	shown := newSteps("replaying", l.runs*len(l.trials))
-	defer shown.done()
-	for round := range l.runs {
-		for _, i := range lab.Order(len(l.trials), round) {
-			t := l.trials[i]
-			shown.describe("run %d of %d: %s %s", round+1, l.runs, t.Candidate, t.Root)
-			if t.Err == nil {
-				err := l.replay(ctx, t)
-				if ctx.Err() != nil || err != nil && i == 0 {
-					l.report.Interrupted = true
-					return cmp.Or(ctx.Err(), err)
-				}
-				t.Err = err
-			}
-			shown.step()
-		}
+// memory returns how many bytes a trace may take.
+func (l *laboratory) memory() int64 { return cmp.Or(l.options.Limits.Memory, bin.DefaultLimit) }
+
+// newRoot makes a directory for those who name none.
+func (l *laboratory) newRoot() (string, error) {
+	dir, err := os.MkdirTemp(".", "pianola-root-")
+	if err != nil {
+		return "", &hint{err, "--root chooses another directory"}
 	}
-	return nil
+	if l.Bool("keep") {
+		warn("lab: keeping %s", dir)
+	}
+	return dir, nil
 }
 
-// replay runs a trial once. Of a run that fails nothing is kept.
-func (l *laboratory) replay(ctx context.Context, t *labTrial) error {
-	trace, err := traceWithin(t.trace, l.memory)
-	if err != nil {
-		return err
+// Making returns the transforms, and then the programs.
+func (s *labSetup) Making() []string {
+	steps := slices.Clone(s.transforms)
+	for _, p := range s.programs {
+		steps = append(steps, p.String())
 	}
-	r, err := replay.Run(ctx, trace, t.options)
+	return steps
+}
+
+// Compile returns the recording behind transforms, and then behind programs.
+func (s *labSetup) Compile() (*os.File, error) {
+	f, err := s.traces.behind(s.transforms)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := profile.Read(r.Events())
+	return through(s.Context.Context, f, s.programs)
+}
+
+// Rooted reports whether the backend is the kernel.
+func (s *labSetup) Rooted() bool { return s.options.Backend == replay.Posix }
+
+// Replay replays the trace once.
+func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (run lab.Run, err error) {
+	trace, err := traceWithin(f, s.memory())
 	if err != nil {
-		return err
+		return run, err
 	}
-	example := ""
+	o := s.options
+	o.Root, o.Keep = root, s.Rooted()
+	r, err := replay.Run(ctx, trace, o)
+	if err != nil {
+		return run, err
+	}
+	run = lab.Run{Failed: r.Failed, Differed: r.Differed}
 	if len(r.Differences) > 0 {
-		example = differenceText(&r.Differences[0])
+		run.Example = differenceText(&r.Differences[0])
 	}
-	t.Add(p, r.Failed, r.Differed, example)
-	return nil
+	run.Profile, err = profile.Read(r.Events())
+	return run, err
 }

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -17,56 +15,33 @@ import (
 	"pianola/transform"
 )
 
-// labTraces compiles what candidates replay, each set of transforms and programs
-// once, into temporary files.
+// labTraces is what candidates are compiled from.
 type labTraces struct {
 	ctx      context.Context
 	name     string
 	compiled bool     // the operand is a compiled trace
 	src      *sources // the operand, where it is not
-	done     map[string]*os.File
+	warned   bool
 }
 
-func openLabTraces(c *cli.Context, name string) (t *labTraces, err error) {
-	t = &labTraces{ctx: c.Context, name: name, done: map[string]*os.File{}}
-	if plugin.Is(name) {
-		t.src, err = generate(c, name, foreign.Options{})
-		return t, err
+func (t *labTraces) open(c *cli.Context) (err error) {
+	if plugin.Is(t.name) {
+		t.src, err = generate(c, t.name, foreign.Options{})
+		return err
 	}
-	f, err := openInput(name)
+	f, err := openInput(t.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.compiled = isTrace(f)
 	f.Close()
 	if t.compiled {
-		return t, nil
+		return nil
 	}
-	if t.src, err = inspect(foreign.Options{}, name); err == nil && t.src.Log {
-		err = fmt.Errorf("%s: the log of a replay, not a recording", name)
+	if t.src, err = inspect(foreign.Options{}, t.name); err == nil && t.src.Log {
+		err = fmt.Errorf("%s: the log of a replay, not a recording", t.name)
 	}
-	return t, err
-}
-
-// of returns the compiled trace of the recording behind transforms, and then
-// behind programs. It is the labTraces', which close closes.
-func (t *labTraces) of(with []string, programs []*plugin.Program) (*os.File, error) {
-	key := strings.Join(with, "+")
-	for _, p := range programs {
-		key += "+" + p.String()
-	}
-	if f, ok := t.done[key]; ok {
-		return f, nil
-	}
-	f, err := t.behind(with)
-	if err != nil {
-		return nil, err
-	}
-	if f, err = through(t.ctx, f, programs); err != nil {
-		return nil, err
-	}
-	t.done[key] = f
-	return f, nil
+	return err
 }
 
 // behind returns the compiled trace of the recording behind transforms.
@@ -117,44 +92,9 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 		return err
 	}
 	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
-	if err != nil {
-		return compileHint(named(t.name, err))
-	}
-	if len(t.done) == 0 && (r.Endless || r.Lost > 0) {
+	if err == nil && !t.warned && (r.Endless || r.Lost > 0) {
+		t.warned = true
 		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
 	}
-	return nil
-}
-
-// equal reports whether two traces are the same to the byte.
-func equal(a, b *os.File) (bool, error) {
-	x, err := a.Stat()
-	if err != nil {
-		return false, err
-	}
-	y, err := b.Stat()
-	if err != nil || x.Size() != y.Size() {
-		return false, err
-	}
-	const piece = 1 << 16
-	p, q := make([]byte, piece), make([]byte, piece)
-	for at := int64(0); at < x.Size(); at += piece {
-		n, err := a.ReadAt(p, at)
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		if m, err := b.ReadAt(q[:n], at); m < n {
-			return false, err
-		}
-		if !bytes.Equal(p[:n], q[:n]) {
-			return false, nil
-		}
-	}
-	return true, nil
-}
-
-func (t *labTraces) close() {
-	for _, f := range t.done {
-		f.Close()
-	}
+	return err
 }

@@ -8,10 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/format"
 	"pianola/format/foreign"
 	"pianola/plugin"
-	"pianola/replay"
 )
 
 // pluginTimeout is the flag of all commands that run plug-ins.
@@ -108,29 +106,6 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 		return nil, err
 	}
 	return next, nil
-}
-
-// parseBackend reads what plays the events: a backend by its name, or a program.
-func parseBackend(c *cli.Context, o *replay.Options) (err error) {
-	name := c.String("backend")
-	if !plugin.Is(name) {
-		if o.Backend, err = replay.ParseBackend(name, extensions.backends...); err != nil {
-			return usage(c, "--backend: %v", err)
-		}
-		return nil
-	}
-	p, err := parseProgram(c, name)
-	if err != nil {
-		return err
-	}
-	o.Backend = replay.NewBackend("program", func(ctx context.Context, t format.Trace) (replay.Player, error) {
-		out, err := p.Backend(ctx, t)
-		if err != nil {
-			return nil, err // and no Player, not one that is a nil pointer
-		}
-		return out, nil
-	})
-	return nil
 }
 
 // splitPrograms takes the programs off what --with asks for. They work on what is

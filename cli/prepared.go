@@ -16,25 +16,6 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// prepareOptions reads what the command line says about the fileset.
-func prepareOptions(c *cli.Context, o *replay.Options) (err error) {
-	if o.Prepare, err = fileset.ParsePrepare(c.String("prepare")); err != nil {
-		return usage(c, "--prepare: %v", err)
-	}
-	if o.Cache, err = fileset.ParseCache(c.String("cache")); err != nil {
-		return usage(c, "--cache: %v", err)
-	}
-	switch {
-	case o.Prepare == fileset.PrepareNever && o.Root == "":
-		return usage(c, "--prepare never: no --root that was prepared")
-	case o.Prepare == fileset.PrepareOnly && o.Backend != replay.Posix:
-		return usage(c, "--prepare only: the backend %s has no files", c.String("backend"))
-	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
-		return usage(c, "--log: nothing is replayed")
-	}
-	return nil
-}
-
 // showPreparation returns what shows a preparation in a display of progress.
 func showPreparation(d *progress) func(fileset.Progress) {
 	return func(p fileset.Progress) {

@@ -65,10 +65,3 @@ func newSteps(what string, total int) *progress {
 		progressbar.OptionClearOnFinish(),
 	)}
 }
-
-// step shows that one more step is done.
-func (p *progress) step() {
-	if p.bar != nil {
-		p.bar.Add(1)
-	}
-}

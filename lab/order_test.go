@@ -17,8 +17,8 @@ func TestOrder(t *testing.T) {
 			all[i] = i
 		}
 		for round := range 10 {
-			order := Order(n, round)
-			require.Equal(t, order, Order(n, round))
+			order := runOrder(n, round)
+			require.Equal(t, order, runOrder(n, round))
 			orders[fmt.Sprint(order)] = true
 			slices.Sort(order)
 			require.Equal(t, all, order)
@@ -33,7 +33,7 @@ func TestOrderMixes(t *testing.T) {
 	var first [n]int
 	var after [n][n]int
 	for round := range rounds {
-		order := Order(n, round)
+		order := runOrder(n, round)
 		first[order[0]]++
 		for i := range order[1:] {
 			after[order[i+1]][order[i]]++

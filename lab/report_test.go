@@ -29,14 +29,14 @@ func run(millis, read, write int64) *profile.Profile {
 func trial(root string, n int, millis, read, write int64, steps ...string) *Trial {
 	t := &Trial{Candidate: steps, Root: root}
 	for i := range int64(n) {
-		t.Add(run(millis+i, read+i, write), 0, 0, "")
+		t.Add(Run{run(millis+i, read+i, write), 0, 0, ""})
 	}
 	return t
 }
 
 func report() *Report {
 	broken := trial("", 6, 300, 100, 20, "drop=write")
-	broken.Add(run(300, 100, 20), 1, 2, "2 × write: recorded 10, got EBADF")
+	broken.Add(Run{run(300, 100, 20), 1, 2, "2 × write: recorded 10, got EBADF"})
 	stopped := trial("", 0, 0, 0, 0, "backend=memory")
 	stopped.Err = errors.New("limit exceeded")
 	return &Report{
@@ -92,7 +92,7 @@ most gained: prefetch=4+cache=cold took 49.9 % less time than the baseline, 49.6
 
 func TestConclusion(t *testing.T) {
 	base, faster, broken := trial("", 6, 1000, 500, 20), trial("", 6, 500, 50, 20, "a"), &Trial{Candidate: Candidate{"b"}}
-	broken.Add(run(10, 1, 1), 1, 0, "1 × open")
+	broken.Add(Run{run(10, 1, 1), 1, 0, "1 × open"})
 	for _, c := range []struct {
 		name   string
 		trials []*Trial
@@ -118,9 +118,9 @@ func TestConclusion(t *testing.T) {
 // What differs in the baseline, too, breaks nothing.
 func TestBreaks(t *testing.T) {
 	base, same, more := &Trial{}, &Trial{Candidate: Candidate{"a"}}, &Trial{Candidate: Candidate{"b"}}
-	base.Add(run(10, 1, 1), 1, 3, "3 × read")
-	same.Add(run(10, 1, 1), 1, 3, "3 × read")
-	more.Add(run(5, 1, 1), 2, 3, "1 × open")
+	base.Add(Run{run(10, 1, 1), 1, 3, "3 × read"})
+	same.Add(Run{run(10, 1, 1), 1, 3, "3 × read"})
+	more.Add(Run{run(5, 1, 1), 2, 3, "1 × open"})
 	out := text(t, &Report{Trials: []*Trial{base, same, more}})
 	require.Contains(t, out, "\nbaseline: 3 × read\nb: breaks results: 1 × open\n")
 	require.NotContains(t, out, "a: breaks")
@@ -132,7 +132,7 @@ func TestBrokenRoot(t *testing.T) {
 	full := func(millis int64, steps ...string) *Trial {
 		f := &Trial{Candidate: steps, Root: "/full"}
 		for i := range int64(6) {
-			f.Add(run(millis+i, 1, 1), 22, 22, "22 × write: recorded 4096, got ENOSPC")
+			f.Add(Run{run(millis+i, 1, 1), 22, 22, "22 × write: recorded 4096, got ENOSPC"})
 		}
 		return f
 	}
@@ -235,7 +235,7 @@ func TestKept(t *testing.T) {
 	trial := &Trial{}
 	p := run(1, 1, 1)
 	p.Files = make([]profile.File, 1000)
-	trial.Add(p, 0, 0, "")
+	trial.Add(Run{Profile: p})
 	require.Empty(t, trial.profiles[0].Files)
 	require.Empty(t, trial.profiles[0].Curves[0])
 }

@@ -18,14 +18,19 @@ type Trial struct {
 	profiles         []*profile.Profile
 }
 
-// Add adds a run: its profile, of which it keeps only what a comparison of
-// times needs; the events that failed and those that differed, as a replay
-// counts them; and what is to be said of one of these.
-func (t *Trial) Add(p *profile.Profile, failed, differed int64, example string) {
-	t.profiles = append(t.profiles, times(p))
-	t.failed, t.differed = append(t.failed, failed), append(t.differed, differed)
+// Run is what one replay was like.
+type Run struct {
+	Profile          *profile.Profile
+	Failed, Differed int64  // events, as a replay counts them
+	Example          string // what is to be said of one that differed, "" if none did
+}
+
+// Add adds a run, of whose profile it keeps only what a comparison of times needs.
+func (t *Trial) Add(r Run) {
+	t.profiles = append(t.profiles, times(r.Profile))
+	t.failed, t.differed = append(t.failed, r.Failed), append(t.differed, r.Differed)
 	if t.example == "" {
-		t.example = example
+		t.example = r.Example
 	}
 }
 

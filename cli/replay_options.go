@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/plugin"
+	"pianola/replay"
+	"pianola/replay/fileset"
+)
+
+// setting is an option of a replay that has one value.
+type setting struct {
+	name string // of its flag
+	set  func(o *replay.Options, value string) error
+}
+
+// settings are those that replay and lab have in common, and that a candidate of
+// lab can change. None has the name of a transform.
+var settings = []setting{
+	{"backend", func(o *replay.Options, v string) (err error) {
+		o.Backend, err = replay.ParseBackend(v, extensions.backends...)
+		return err
+	}},
+	{"cache", func(o *replay.Options, v string) (err error) { o.Cache, err = fileset.ParseCache(v); return err }},
+	{"timing", func(o *replay.Options, v string) (err error) { o.Timing, err = replay.ParseTiming(v); return err }},
+	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
+	{"wait", func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},
+	{"order", func(o *replay.Options, v string) (err error) { o.Order, err = replay.ParseOrder(v); return err }},
+	{"compressibility", func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
+	{"memory", func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
+	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
+}
+
+// parseSpeed reads what compute is divided by.
+func parseSpeed(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no number", text)
+	case !(v > 0) || math.IsInf(v, 1):
+		return 0, fmt.Errorf("%s is not above 0", text)
+	}
+	return v, nil
+}
+
+func parsePercent(text string) (int, error) {
+	v, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no number", text)
+	case v < 0 || v > 100:
+		return 0, fmt.Errorf("%s is not from 0 to 100", text)
+	}
+	return v, nil
+}
+
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("want true or false, not %q", text)
+}
+
+// settingOf returns the setting of that name, nil if there is none.
+func settingOf(name string) *setting {
+	if i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name }); i >= 0 {
+		return &settings[i]
+	}
+	return nil
+}
+
+// parse sets the option as flag, which may name a step of a candidate, too, asks.
+func (s *setting) parse(c *cli.Context, o *replay.Options, flag, value string) error {
+	if s.name == "backend" && plugin.Is(value) {
+		return playBy(c, o, value)
+	}
+	if err := s.set(o, value); err != nil {
+		return usage(c, "--%s: %w", flag, err)
+	}
+	return nil
+}
+
+// playBy makes a program the backend.
+func playBy(c *cli.Context, o *replay.Options, text string) error {
+	p, err := parseProgram(c, text)
+	if err != nil {
+		return err
+	}
+	o.Backend = replay.NewBackend("program", func(ctx context.Context, t format.Trace) (replay.Player, error) {
+		out, err := p.Backend(ctx, t)
+		if err != nil {
+			return nil, err // and no Player, not one that is a nil pointer
+		}
+		return out, nil
+	})
+	return nil
+}
+
+// commonOptions reads the options that replay and lab have in common.
+func commonOptions(c *cli.Context) (o replay.Options, err error) {
+	for i := range settings {
+		s := &settings[i]
+		if err := s.parse(c, &o, s.name, fmt.Sprint(c.Value(s.name))); err != nil {
+			return o, err
+		}
+	}
+	for _, text := range c.StringSlice("limit") {
+		if err := setLimit(&o.Limits, text); err != nil {
+			return o, usage(c, "--limit: %w", err)
+		}
+	}
+	return o, nil
+}
+
+// replayOptions reads the options of replay.
+func replayOptions(c *cli.Context) (o replay.Options, err error) {
+	if o, err = commonOptions(c); err != nil {
+		return o, err
+	}
+	o.Root, o.Strict, o.Keep = c.String("root"), c.Bool("strict"), c.Bool("keep")
+	if o.Prepare, err = fileset.ParsePrepare(c.String("prepare")); err != nil {
+		return o, usage(c, "--prepare: %w", err)
+	}
+	backend := c.String("backend")
+	switch {
+	case c.Int("repeat") < 1:
+		return o, usage(c, "--repeat: %d is not above 0", c.Int("repeat"))
+	case o.Root != "" && o.Backend != replay.Posix:
+		return o, usage(c, "--root: the backend %s has no use for it", backend)
+	case o.Keep && o.Backend != replay.Posix:
+		return o, usage(c, "--keep: the backend %s leaves no files", backend)
+	case o.Prepare == fileset.PrepareNever && o.Root == "":
+		return o, usage(c, "--prepare never: no --root that was prepared")
+	case o.Prepare == fileset.PrepareOnly && o.Backend != replay.Posix:
+		return o, usage(c, "--prepare only: the backend %s has no files", backend)
+	case o.Prepare == fileset.PrepareOnly && c.IsSet("log"):
+		return o, usage(c, "--log: nothing is replayed")
+	}
+	return o, nil
+}
+
+// parseLimit reads a limit, a text such as bytes=10GiB.
+func parseLimit(text string) (name string, n int64, err error) {
+	name, value, _ := strings.Cut(text, "=")
+	switch n, err = format.ParseSize(value); {
+	case err != nil:
+		return "", 0, fmt.Errorf("%s: %w", text, err)
+	case n <= 0:
+		return "", 0, fmt.Errorf("%s: not above 0", text)
+	}
+	return name, n, nil
+}
+
+// setLimit sets the limit that a text such as bytes=10GiB names.
+func setLimit(l *replay.Limits, text string) error {
+	name, n, err := parseLimit(text)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "files":
+		l.Files = n
+	case "bytes":
+		l.Bytes = n
+	case "descriptors":
+		l.Descriptors = n
+	case "threads":
+		l.Threads = int(n)
+	case "memory":
+		l.Memory = n
+	default:
+		return fmt.Errorf("%s: there is files, bytes, descriptors, threads and memory", text)
+	}
+	return nil
+}
+
+// flagsOf returns flags that another command has, too.
+func flagsOf(other *cli.Command, names ...string) (flags []cli.Flag) {
+	for _, name := range names {
+		for _, f := range other.Flags {
+			if f.Names()[0] == name {
+				flags = append(flags, f)
+			}
+		}
+	}
+	return flags
+}
