@@ -18,22 +18,8 @@ for i in 1 2 3 4 5; do
 	cat warm >/dev/null
 	dd if=cold iflag=nocache count=0 status=none # drops it
 	"$pianola" record -o trace.txt -- sh -c 'dd if=warm of=/dev/null bs=64k status=none; dd if=cold of=/dev/null bs=64k status=none'
-	"$pianola" compile -o trace.bin trace.txt
-	"$pianola" replay --root root --keep --cache recorded --strict --log replay.log trace.bin >replay.out
-	for who in trace.bin replay.log; do
-		"$pianola" profile --json "$who" >$who.$i.json
-	done
+	"$pianola" compile -o trace$i.bin trace.txt
+	"$pianola" replay --root root --keep --cache recorded --strict --log replay$i.log trace$i.bin >replay.out
 done
 at "the table"
-python3 - <<'PY'
-import json, os, statistics
-def seconds(name, which):
-    for f in json.load(open(name))["files"]:
-        if os.path.basename(f["name"]) == which:
-            return f["seconds"]
-print(f"{'':5} {'application s':>14} {'replay s':>9} {'ratio':>6}  ratios of the five")
-for which in "warm", "cold":
-    a, b = ([seconds(f"{who}.{i}.json", which) for i in range(1, 6)] for who in ("trace.bin", "replay.log"))
-    each = sorted(y / x for x, y in zip(a, b))
-    print(f"{which:5} {statistics.median(a):14.4f} {statistics.median(b):9.4f} {statistics.median(each):6.3f}  " + " ".join(f"{x:.3f}" for x in each))
-PY
+compared 5 file warm cold

@@ -24,27 +24,27 @@ took() { # WHAT HOW COMMAND…
 	sync -f .
 	echo "$what $how $(($(now) - a))" >>figures
 }
-trace() { # NAME FILES BYTES: of each file none, or from 0 to twice so many
-	awk -v n="$2" -v mean="$3" 'BEGIN {
-		many = n > 1
-		for (d = 0; many && d < 100; d++) printf "# file: \"d%d\" dir mode=0755 size=0 cached=-1\n", d
-		for (i = 0; i < n; i++) {
-			seed = (seed * 1103515245 + 12345) % 2147483648
-			printf "# file: \"%sf%d\" reg mode=0644 size=%.0f cached=-1\n", many ? "d" i % 100 "/" : "", i, many ? int(seed / 2147483648 * 2 * mean) : mean
-		}
-		print "open ( nothing 1 ) = -1 ENOENT"
-	}' >"$1.txt"
+trace() { # NAME FILES SIZE: that many files of that size, an expression
+	cat >"$1.yaml" <<-Y
+	pattern: 1
+	files:
+	  - {path: "d{i % 100}/f{i}", count: $2, size: "$3"}
+	groups:
+	  - name: none
+	    steps:
+	      - stat: nothing
+	Y
 	at "compile of $1"
-	into compile.out "$pianola" compile -o "$1.bin" "$1.txt"
+	into compile.out "$pianola" compile -o "$1.bin" "$1.yaml"
 }
 layout() { # FILES BYTES
 	fio --name=a --directory=fio --nrfiles="$1" --filesize="$2" --rw=read --bs=1m --create_only=1 --openfiles=100
 }
 prepare() { "$pianola" replay --prepare only --cache asis "$@"; }
 
-trace small "$files" 16384
+trace small "$files" "0..32KiB"
 trace empty "$files" 0
-trace long 1 $((gib << 30))
+trace long 1 "${gib}GiB"
 for what in small empty long; do
 	for round in $(seq $rounds); do
 		took $what "pianola, anew" prepare --root root $what.bin
@@ -61,16 +61,11 @@ for what in small empty long; do
 	done
 done
 echo "seconds to make $files files of 16 KiB on average, $files empty ones, and one of $gib GiB"
-awk '
-{ how = $2; for (i = 3; i < NF; i++) how = how " " $i; all[$1, how] = all[$1, how] " " $NF }
-function median(k,    v, n, i, j, t) {
-	n = split(all[k], v, " ")
-	for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-	return n ? sprintf("%.2f", v[int((n + 1) / 2)] / 1e9) : "-"
-}
+awk "$medians"'
+function cell(what, how) { return (what, how) in all ? sprintf("%.2f", sorted(what, how) / 1e9) : "-" }
 END {
 	printf "%-16s %10s %10s %10s\n", "", "small", "empty", "long"
 	m = split("pianola, anew;pianola, kept;cp -r;fio", hows, ";")
-	for (i = 1; i <= m; i++) printf "%-16s %10s %10s %10s\n", hows[i], median("small" SUBSEP hows[i]), median("empty" SUBSEP hows[i]), median("long" SUBSEP hows[i])
+	for (i = 1; i <= m; i++) printf "%-16s %10s %10s %10s\n", hows[i], cell("small", hows[i]), cell("empty", hows[i]), cell("long", hows[i])
 }' figures
-rm -rf ./*.txt ./*.bin
+rm -rf ./*.yaml ./*.bin

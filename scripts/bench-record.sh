@@ -144,18 +144,11 @@ done
 # --- the tables ---
 at "the tables"
 awk -v lost="$(awk '/^# lost/ { $1 = $2 = ""; print }' million.txt)" -v rate="$(awk '{ print $2 }' million.out)" \
-	-v peak="$(cat million.peak)" -v events="$(grep -c pread64 million.txt)" '
-function sorted(k,    v, n, i, j, t) {
-	n = split(all[k], v, " ")
-	for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-	low = v[1]; high = v[n]
-	return v[int((n + 1) / 2)] + 0
-}
-function cell(what, how) { return (what, how) in all ? sprintf("%+.0f", sorted(what SUBSEP how) - base[what]) : "-" }
-{ all[$1, $2] = all[$1, $2] " " $3 }
+	-v peak="$(cat million.peak)" -v events="$(grep -c pread64 million.txt)" "$medians"'
+function cell(what, how) { return (what, how) in all ? sprintf("%+.0f", sorted(what, how) - base[what]) : "-" }
 END {
 	split("pread dd unrecorded", whats, " ")
-	for (i = 1; i <= 3; i++) base[whats[i]] = sorted(whats[i] SUBSEP "plain")
+	for (i = 1; i <= 3; i++) base[whats[i]] = sorted(whats[i], "plain")
 	printf "%-34s %10s %10s %18s\n", "ns a call", "pread 4 KiB", "dd bs=1", "call not recorded"
 	printf "%-34s %10.0f %10.0f %18.0f\n", "nothing", base["pread"], base["dd"], base["unrecorded"]
 	m = split("recorded=pianola record;packed=pianola record, compressed;others=pianola record of another process;traced=strace -f -r -T -o FILE;printing=bpftrace, printing;counting=bpftrace, counting", rows, ";")
@@ -168,11 +161,11 @@ END {
 	m = split("sqlite3 git gcc fio", rows, " ")
 	for (i = 1; i <= m; i++) {
 		if (!(("run:" rows[i], "plain") in all)) continue
-		a = sorted("run:" rows[i] SUBSEP "plain"); al = low; ah = high
-		b = sorted("elapsed:" rows[i] SUBSEP "recorded"); bl = low; bh = high
-		c = sorted("run:" rows[i] SUBSEP "recorded")
+		a = sorted("run:" rows[i], "plain"); al = low; ah = high
+		b = sorted("elapsed:" rows[i], "recorded"); bl = low; bh = high
+		c = sorted("run:" rows[i], "recorded")
 		printf "%-10s %12.3f %9.3f to %6.3f %12.3f %9.3f to %6.3f %+7.1f%% %12.3f\n", rows[i], a / 1e9, al / 1e9, ah / 1e9, b / 1e9, bl / 1e9, bh / 1e9, (b / a - 1) * 100, c / 1e9
 	}
-	a = sorted("start" SUBSEP "plain"); b = sorted("start" SUBSEP "recorded")
+	a = sorted("start", "plain"); b = sorted("start", "recorded")
 	printf "\nrecord -- true: %.0f ms more than true\n", (b - a) / 1e6
 }' figures

@@ -41,8 +41,6 @@ trace() {
 	"$pianola" compile -o "$1.bin" "$1.txt"
 	rm "$1.txt"
 }
-# figure KEY: the first value of that key in the replay's document.
-figure() { awk -F'[:,]' -v key="\"$1\"" '$1 ~ key { print $2 + 0; exit }' out.json; }
 
 # --- as fast as possible ---
 calls=2000000
@@ -60,7 +58,7 @@ for i in $(seq "$rounds"); do
 	rate bare "$(./pread bare f $calls)"
 	rate clock "$(./pread clock f $calls)"
 	"$pianola" replay --timing afap --json afap.bin >out.json
-	rate replay "$(figure elapsed_seconds)"
+	rate replay "$(figure elapsed_seconds out.json)"
 	if has fio; then
 		fio_rate fio
 		fio_rate fio_reduced --gtod_reduce=1
@@ -124,7 +122,7 @@ replayed() { # WHAT TIMING GAP CALLS
 	*) logged --timing "$2" --json "$1.bin" ;;
 	esac
 	lateness "$1" "$2" "$3" "$4"
-	for p in p50 p99 max; do note "$1" "$2.own.$p" "$(figure $p | awk '{ print $1 * 1e6 }')"; done
+	for p in p50 p99 max; do note "$1" "$2.own.$p" "$(figure $p out.json | awk '{ print $1 * 1e6 }')"; done
 }
 looped() { # WHAT HOW GAP CALLS THREADS
 	[ $by = bpftrace ] || return 0
@@ -159,27 +157,23 @@ at "a day"
 trace day 1 86400 1000000000
 for i in $(seq "$rounds"); do
 	"$pianola" replay --timing schedule --speed 28800 --json day.bin >out.json
-	note day elapsed "$(figure elapsed_seconds)"
-	note day executed "$(figure executed)"
+	note day elapsed "$(figure elapsed_seconds out.json)"
+	note day executed "$(figure executed out.json)"
 done
 
 # --- a large trace ---
 at "a large trace"
-# A million events with offsets and compute of all kinds, again and again.
-awk 'BEGIN {
-	seed = 1
-	for (i = 0; i < 1000000; i++) {
-		seed = (seed * 1103515245 + 12345) % 2147483648
-		printf "compute ( 0.00000%04d )\npread64 ( 3 4096 %d ) = 4096\n", seed / 65536 % 10000, int(seed / 65536) % 256 * 4096
-	}
-}' >million
-{
-	echo '# file: "f" reg mode=0600 size=1048576 cached=256'
-	echo 'open ( f 1 ) = 3'
-	for i in $(seq $((events / 1000000))); do cat million; done
-} >large.txt
-"$pianola" compile -o large.bin large.txt
-rm large.txt million
+cat >large.yaml <<-Y
+	pattern: 1
+	files:
+	  - {path: f, size: 1MiB}
+	groups:
+	  - name: reader
+	    steps:
+	      - open: f
+	      - read: {size: 4KiB, order: random, count: $events, compute: 0..9999ns}
+	Y
+"$pianola" compile -o large.bin large.yaml
 # peak COMMAND…: the most memory that it had resident, KiB, in the variable of
 # that name.
 peak() {
@@ -195,8 +189,8 @@ peak() {
 a=$(now)
 peak "$pianola" replay --timing afap --json large.bin >out.json
 b=$(now)
-note large rate "$(figure elapsed_seconds | awk -v n="$(figure executed)" '{ print n / $1 / 1e6 }')"
-note large executed "$(figure executed)"
+note large rate "$(figure elapsed_seconds out.json | awk -v n="$(figure executed out.json)" '{ print n / $1 / 1e6 }')"
+note large executed "$(figure executed out.json)"
 note large peak "$(echo $peak | awk '{ print $1 / 1024 }')"
 note large bytes "$(stat -c %s large.bin)"
 note large command "$(((b - a) / 1000000))"
@@ -224,9 +218,9 @@ interrupted() {
 	grep -q '"interrupted": true' out.json && [ $status = 130 ] || fail 1 "$name: not interrupted, status $status"
 	status=0
 	"$pianola" compare "$name.bin" "$name.log" >compare.out || status=$?
-	[ $status -le 1 ] && [ "$(grep -c '^[0-9]' "$name.log")" = "$(figure executed)" ] || fail 1 "$name.log is not whole"
+	[ $status -le 1 ] && [ "$(grep -c '^[0-9]' "$name.log")" = "$(figure executed out.json)" ] || fail 1 "$name.log is not whole"
 	note "$name" interrupted $(((b - a) / 1000000))
-	note "$name" part "$(figure executed)"
+	note "$name" part "$(figure executed out.json)"
 	rm -f "$name.log"
 }
 trace slow 8 10000 1000000
@@ -238,34 +232,26 @@ rm -f large.bin
 
 # --- the tables ---
 at "the tables"
-awk -v by=$by '
-function sorted(k,    v, n, i, j, t) {
-	n = split(all[k], v, " ")
-	for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-	low = v[1] + 0; high = v[n] + 0
-	return v[int((n + 1) / 2)] + 0
-}
-function cell(what, how, f,    k, m) {
-	k = what SUBSEP how
-	if (!(k in all)) return "-"
-	m = sorted(k)
+awk -v by=$by "$medians"'
+function cell(what, how, f,    m) {
+	if (!((what, how) in all)) return "-"
+	m = sorted(what, how)
 	return sprintf(f " (" f " to " f ")", m, low, high)
 }
 function issue(what, gap, how, name) {
 	if (!((what, how ".drift") in all)) return
-	printf "%-7s %-26s %23s %25s %27s %28s %6d", gap, name, cell(what, how ".p50", "%.2f"), cell(what, how ".p99", "%.1f"), cell(what, how ".max", "%.0f"), cell(what, how ".drift", "%+.3f"), sorted(what SUBSEP how ".missed")
-	if ((what, how ".own.p50") in all) printf " %7.2f %7.1f %7.0f", sorted(what SUBSEP how ".own.p50"), sorted(what SUBSEP how ".own.p99"), sorted(what SUBSEP how ".own.max")
+	printf "%-7s %-26s %23s %25s %27s %28s %6d", gap, name, cell(what, how ".p50", "%.2f"), cell(what, how ".p99", "%.1f"), cell(what, how ".max", "%.0f"), cell(what, how ".drift", "%+.3f"), sorted(what, how ".missed")
+	if ((what, how ".own.p50") in all) printf " %7.2f %7.1f %7.0f", sorted(what, how ".own.p50"), sorted(what, how ".own.p99"), sorted(what, how ".own.max")
 	print ""
 }
-{ all[$1, $2] = all[$1, $2] " " $3 }
 END {
-	base = sorted("afap" SUBSEP "bare")
+	base = sorted("afap", "bare")
 	print "as fast as possible, one thread, cached pread of 4 KiB: M/s; share of the bare loop"
 	m = split("bare=C loop;clock=C loop, a clock reading a call;replay=pianola replay --timing afap;fio=fio --read_iolog;fio_reduced=fio --read_iolog --gtod_reduce=1", rows, ";")
 	for (i = 1; i <= m; i++) {
 		split(rows[i], r, "=")
 		name = substr(rows[i], length(r[1]) + 2)
-		if (("afap", r[1]) in all) printf "%-40s %22s %6.2f\n", name, cell("afap", r[1], "%.3f"), sorted("afap" SUBSEP r[1]) / base
+		if (("afap", r[1]) in all) printf "%-40s %22s %6.2f\n", name, cell("afap", r[1], "%.3f"), sorted("afap", r[1]) / base
 	}
 	print "\nlateness of issue, microseconds, " (by == "bpftrace" ? "by a bpftrace probe at the entry of the call" : "by the replay'"'"'s own log: no bpftrace here") "; and what replay says of itself"
 	printf "%-7s %-26s %23s %25s %27s %28s %6s %7s %7s %7s\n", "gap", "", "p50", "p99", "max", "drift, %", "missed", "own p50", "p99", "max"
@@ -282,7 +268,7 @@ END {
 			issue(what, g[2], "compute", "replay --timing compute")
 		}
 	}
-	printf "\n24 hours of %d events at --speed 28800: %s s, 3 were due\n", sorted("day" SUBSEP "executed"), cell("day", "elapsed", "%.4f")
-	printf "%d events as fast as possible: %.3f M/s, peak memory %.0f MiB, command %.1f s, trace %.1f bytes an event\n", sorted("large" SUBSEP "executed"), sorted("large" SUBSEP "rate"), sorted("large" SUBSEP "peak"), sorted("large" SUBSEP "command") / 1e3, sorted("large" SUBSEP "bytes") / sorted("large" SUBSEP "executed")
-	printf "interrupted: ended after %s ms with %d events of eight threads in the log, after %s ms with %d of the large trace\n", cell("slow", "interrupted", "%.0f"), sorted("slow" SUBSEP "part"), cell("large", "interrupted", "%.0f"), sorted("large" SUBSEP "part")
+	printf "\n24 hours of %d events at --speed 28800: %s s, 3 were due\n", sorted("day", "executed"), cell("day", "elapsed", "%.4f")
+	printf "%d events as fast as possible: %.3f M/s, peak memory %.0f MiB, command %.1f s, trace %.1f bytes an event\n", sorted("large", "executed"), sorted("large", "rate"), sorted("large", "peak"), sorted("large", "command") / 1e3, sorted("large", "bytes") / sorted("large", "executed")
+	printf "interrupted: ended after %s ms with %d events of eight threads in the log, after %s ms with %d of the large trace\n", cell("slow", "interrupted", "%.0f"), sorted("slow", "part"), cell("large", "interrupted", "%.0f"), sorted("large", "part")
 }' figures

@@ -24,6 +24,59 @@ fail() {
 	exit "$status"
 }
 
+# medians is what an awk program begins with that reads lines of a figure, a way to
+# get it, and a number, the last word: sorted(figure, way) returns the median of
+# these numbers, sets low and high to the least and the greatest, and each to all
+# of them in rising order. Where there are none it is 0, and not (figure, way) in all.
+medians='
+function sorted(figure, way,    v, n, i, j, t) {
+	n = split(all[figure, way], v, " ")
+	for (i = 2; i <= n; i++) for (j = i; j > 1 && v[j] + 0 < v[j - 1] + 0; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
+	low = v[1] + 0; high = v[n] + 0; each = ""
+	for (i = 1; i <= n; i++) each = each sprintf(i > 1 ? " %.3f" : "%.3f", v[i])
+	return n % 2 ? v[(n + 1) / 2] + 0 : (v[n / 2] + v[n / 2 + 1]) / 2
+}
+{ way = $2; for (i = 3; i < NF; i++) way = way " " $i; all[$1, way] = all[$1, way] " " $NF }
+'
+
+# figure KEY FILE: the first value of that key in a JSON document.
+figure() { awk -F'[:,]' -v key="\"$1\"" '$1 ~ key { print $2 + 0; exit }' "$2"; }
+
+# compared ROUNDS KIND NAME…: what pianola compare says of trace1.bin, trace2.bin
+# and so on beside replay1.log and so on: of each row of a kind its medians, their
+# ratio, and the ratios of the rounds.
+compared() {
+	rounds=$1 kind=$2
+	shift 2
+	names=$* applications=
+	set --
+	for i in $(seq "$rounds"); do
+		applications="$applications --application trace$i.bin"
+		set -- "$@" "replay$i.log"
+		beside trace$i.bin replay$i.log >compare$i.csv
+	done
+	beside $applications "$@" >compare.csv
+	printf '%-10s %13s %10s %7s  %s\n' '' 'application s' 'replay s' ratio 'ratios of the rounds'
+	for name in $names; do
+		awk -F, -v kind="$kind" -v name="$name" '
+			$1 != kind || $5 == "" { next }
+			{ sub(".*/", "", $2) }
+			$2 != name { next }
+			FILENAME != "compare.csv" { print "rounds", name, $5; next }
+			{ print "application", name, $3; print "replay", name, $4; print "ratio", name, $5 }
+		' compare.csv $(seq -f 'compare%g.csv' "$rounds")
+	done | awk "$medians"'
+		!($2 in seen) { seen[$2]; order[++count] = $2 }
+		END {
+			for (k = 1; k <= count; k++) {
+				name = order[k]
+				sorted("rounds", name)
+				printf "%-10s %13.4f %10.4f %7.3f  %s\n", name, all["application", name], all["replay", name], all["ratio", name], each
+			}
+		}'
+}
+beside() { "$pianola" compare --format csv --tolerance 1000% "$@" || [ $? = 1 ]; }
+
 ended() {
 	status=$?
 	set +e
