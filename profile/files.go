@@ -1,6 +1,6 @@
 package profile
 
-import "pianola/format/follow"
+import "pianola/format/process"
 
 // File is what was done to one name: every call that has the name, or a
 // descriptor that it was opened as. A file that is renamed goes on under the
@@ -41,13 +41,13 @@ type files struct {
 func newFiles() files { return files{[]*file{{id: othersID}}} }
 
 // of returns what is counted of a file, nil for none.
-func (fs *files) of(f *follow.File) *file {
+func (fs *files) of(f *process.File) *file {
 	switch {
 	case f == nil:
 		return nil
 	case f.Data != nil:
 		return f.Data.(*file)
-	case f.ID == follow.Others:
+	case f.ID == process.Others:
 		f.Data = fs.all[othersID]
 	default:
 		one := &file{id: int32(len(fs.all)), name: f.Name}

@@ -2,7 +2,7 @@ package profile
 
 import (
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // Times cut the time of a thread, from its creation to the end of its last
@@ -58,9 +58,9 @@ type thread struct {
 // threads counts threads and processes.
 type threads struct {
 	rows   []*Thread
-	owners []*follow.Process // of rows
-	others Thread            // stands for those beyond maxThreads
-	stray  thread            // stands for those that are not followed
+	owners []*process.Process // of rows
+	others Thread             // stands for those beyond maxThreads
+	stray  thread             // stands for those that are not followed
 }
 
 func newThreads() threads {
@@ -68,7 +68,7 @@ func newThreads() threads {
 }
 
 // added gives a row to a thread that has come to be.
-func (ts *threads) added(t *follow.Thread) {
+func (ts *threads) added(t *process.Thread) {
 	counted := &thread{row: &ts.others, last: t.Created}
 	t.Data = counted
 	if len(ts.rows) >= maxThreads {
@@ -85,7 +85,7 @@ func (ts *threads) added(t *follow.Thread) {
 }
 
 // of returns what is counted of a thread.
-func (ts *threads) of(t *follow.Thread) *thread {
+func (ts *threads) of(t *process.Thread) *thread {
 	if counted, ok := t.Data.(*thread); ok {
 		return counted
 	}
@@ -118,7 +118,7 @@ func (t *thread) count(c *call, e *format.Event) {
 // snapshot returns the threads and the processes that did something, those that
 // did I/O for the longest first.
 func (ts *threads) snapshot() (list []Thread, others Thread, processes []Process) {
-	place := make(map[*follow.Process]int)
+	place := make(map[*process.Process]int)
 	for i, row := range ts.rows {
 		if row.empty() {
 			continue

@@ -2,19 +2,19 @@ package profile
 
 import (
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // tracker counts what is done by threads and to files, as they are followed.
 type tracker struct {
-	*follow.Follower
+	*process.Follower
 	threads threads
 	files   files
 	heats   heats
 }
 
 func newTracker(h *format.Header) *tracker {
-	tr := &tracker{Follower: follow.New(h, maxFiles), threads: newThreads(), files: newFiles()}
+	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles()}
 	tr.Added = tr.threads.added
 	return tr
 }
@@ -26,7 +26,7 @@ type runs struct {
 }
 
 // move counts bytes that a read or a write moved in a file.
-func (tr *tracker) move(c *call, e *format.Event, d *follow.Description) {
+func (tr *tracker) move(c *call, e *format.Event, d *process.Description) {
 	begin, end, ok := tr.Move(e, d)
 	if !ok {
 		return

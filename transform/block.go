@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 var blockTransform = Transform{
@@ -87,7 +87,7 @@ const sector = 512
 // pads reports whether calls on a description are to be of whole blocks. Where
 // it appends, nobody knows the offset for certain; with O_DIRECT a block can't end
 // where the file does.
-func (b *block) pads(d *follow.Description) bool {
+func (b *block) pads(d *process.Description) bool {
 	return b.pad && d.Flags&(format.APPEND|format.DIRECT) == 0
 }
 
@@ -103,7 +103,7 @@ func unfollowed(effect format.Effect) bool {
 }
 
 // begin begins to split a call.
-func (b *block) begin(e *format.Event, d *follow.Description, from, to, known int64) {
+func (b *block) begin(e *format.Event, d *process.Description, from, to, known int64) {
 	b.call, b.busy = *e, true
 	b.from, b.at, b.to, b.known = from, from, to, known
 	b.asked = from + min(e.Size(), math.MaxInt64-from)

@@ -2,7 +2,7 @@ package transform
 
 import (
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 var directTransform = Transform{
@@ -71,7 +71,7 @@ func (direct) event(s *staged, e *format.Event) error {
 
 // direct puts a call in front of an event, where it takes one, that gives O_DIRECT
 // to a descriptor of its, or takes it off.
-func (s *staged) direct(e *format.Event, fd int64, d *follow.Description, on bool) {
+func (s *staged) direct(e *format.Event, fd int64, d *process.Description, on bool) {
 	if d == nil || !isFile(d) || on == (d.Flags&format.DIRECT != 0) {
 		return
 	}

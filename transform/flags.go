@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // opensFile reports whether an open that succeeded is known to have opened a
@@ -18,11 +18,11 @@ func opensFile(e *format.Event, flags int64) bool {
 
 // isFile reports whether a description is that of a regular file on storage, as
 // far as the recording tells.
-func isFile(d *follow.Description) bool {
+func isFile(d *process.Description) bool {
 	switch {
 	case d.Flags&(format.RDONLY|format.WRONLY|format.RDWR) == 0, d.Flags&format.PATH != 0:
 		return false // not opened by a name
-	case d.File.ID == follow.Others, isPseudo(d.File.Name), strings.Contains(d.File.Name, ":["):
+	case d.File.ID == process.Others, isPseudo(d.File.Name), strings.Contains(d.File.Name, ":["):
 		return false
 	}
 	return d.Type == format.TypeReg || d.Type == format.TypeUnknown

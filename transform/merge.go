@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // plainOf returns the call that does the same as one that moves bytes between a
@@ -32,7 +32,7 @@ const (
 type run struct {
 	at    identity
 	tid   int32
-	by    *follow.Process
+	by    *process.Process
 	first format.Event // without notes
 	fd    int64
 	op    format.Op // plain
@@ -98,7 +98,7 @@ func (m *merger) event(s *staged, e *format.Event) error {
 
 // merges returns the plain operation of a call that may become part of a run, 0
 // for any other.
-func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
+func (m *merger) merges(e *format.Event, d *process.Description) format.Op {
 	op := plainOf(e)
 	if op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0 {
 		return 0
@@ -113,7 +113,7 @@ func (m *merger) merges(e *format.Event, d *follow.Description) format.Op {
 
 // add makes an event that merges part of the run of its descriptor, or begins
 // one with it.
-func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Description, op format.Op) {
+func (m *merger) add(s *staged, e *format.Event, t *process.Thread, d *process.Description, op format.Op) {
 	count, asked, at := e.Count(), e.Size(), m.identity(d)
 	from, to, ok := s.move(e, d)
 	writes := op.Info().Class == format.ClassWrite
@@ -159,7 +159,7 @@ func (m *merger) add(s *staged, e *format.Event, t *follow.Thread, d *follow.Des
 
 // absorbs takes a seek out that leads where the run of its descriptor is
 // anyway, and reports whether it did.
-func (m *merger) absorbs(s *staged, e *format.Event, d *follow.Description) bool {
+func (m *merger) absorbs(s *staged, e *format.Event, d *process.Description) bool {
 	whence := e.Word(format.Whence)
 	if e.Op.Info().Effect != format.EffectSeek || d == nil || whence != format.SeekSet && whence != format.SeekCur {
 		return false

@@ -2,7 +2,7 @@ package transform
 
 import (
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // identity says which file an open file description is of. Recorders note the
@@ -10,7 +10,7 @@ import (
 // gives a file another name.
 type identity struct {
 	serial int64 // of the description
-	file   *follow.File
+	file   *process.File
 	inode  inode // the zero one where it is not known
 }
 
@@ -25,7 +25,7 @@ type names struct {
 const maxMapped = 1024
 
 // identity returns the identity of a description.
-func (n *names) identity(d *follow.Description) identity {
+func (n *names) identity(d *process.Description) identity {
 	if id, ok := d.Data.(*identity); ok && id.serial == d.Serial {
 		return *id
 	}
@@ -45,7 +45,7 @@ func (n *names) same(a, b identity) bool {
 
 // isMapped reports whether the file of a description can have been mapped into
 // memory that is shared with it.
-func (n *names) isMapped(d *follow.Description) bool {
+func (n *names) isMapped(d *process.Description) bool {
 	if len(n.mapped) == maxMapped {
 		return true
 	}
@@ -63,7 +63,7 @@ func (n *names) isMapped(d *follow.Description) bool {
 
 // learn takes up what an event says of the identity of files, once it has been
 // applied. d is the description that it was about.
-func (n *names) learn(t *follow.Thread, e *format.Event, d *follow.Description) {
+func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description) {
 	if e.Failed() {
 		return
 	}
@@ -104,7 +104,7 @@ func inodeOf(e *format.Event) inode {
 
 // touches reports whether an event must find a run done: it asks for what the
 // run changes, changes what the run asks for, or ends what the run needs.
-func (n *names) touches(e *format.Event, t *follow.Thread, f *follow.File, d *follow.Description, r *run) bool {
+func (n *names) touches(e *format.Event, t *process.Thread, f *process.File, d *process.Description, r *run) bool {
 	switch e.Op.Info().Effect {
 	case format.EffectSyncAll:
 		return r.writes()

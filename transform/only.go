@@ -6,7 +6,7 @@ import (
 
 	"pianola/filter"
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 const onlyKeeps = "what the events that stay do to names and descriptors; not what the others read and wrote"
@@ -86,7 +86,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 }
 
 // useAll notes that an event that stays uses its descriptors.
-func useAll(t *follow.Thread, e *format.Event) {
+func useAll(t *process.Thread, e *format.Event) {
 	for i, a := range e.Op.Info().Args {
 		if a.Kind == format.FD || a.Kind == format.DirFD {
 			useOf(t.Table.At(e.Args[i])).want()
@@ -108,7 +108,7 @@ func bound(e *format.Event) bool {
 
 // replaces reports whether an event closes a descriptor that is used, because
 // another takes its number.
-func replaces(t *follow.Thread, e *format.Event) bool {
+func replaces(t *process.Thread, e *format.Event) bool {
 	if e.NewFD() < 0 || e.Failed() || e.NewFD() == e.FD() {
 		return false
 	}
@@ -117,7 +117,7 @@ func replaces(t *follow.Thread, e *format.Event) bool {
 }
 
 // wants reports whether an event is to stay for its own sake.
-func (o *only) wants(t *follow.Thread, e *format.Event, f *follow.File) bool {
+func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	command, _, _ := strings.Cut(t.Process.Command, " ")
 	subject := filter.Subject{
 		Thread: e.TID, Process: t.Process.ID, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start,
@@ -151,7 +151,7 @@ func needed(e *format.Event) bool {
 }
 
 // useOf returns what is known of a description, nil for none.
-func useOf(d *follow.Description) *use {
+func useOf(d *process.Description) *use {
 	if d == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (u *use) hold(en *entry) {
 
 // unused takes the events out that waited for one that stays, for there can't
 // be one any more.
-func unused(d *follow.Description) {
+func unused(d *process.Description) {
 	u := useOf(d)
 	for _, en := range u.held {
 		en.held, en.verdict, en.waits = false, Drop, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // move says where a file is to lie: it takes an absolute path without . and ..
@@ -15,7 +15,7 @@ type move func(path string) string
 
 // rename gives an event the names that its files are to have. s follows the
 // event as it was. Where a name is relative it stays so, if it leads there.
-func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) {
+func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event) {
 	info := was.Op.Info()
 	for n, p := range info.At.Paths {
 		if len(was.Path(n)) == 0 {
@@ -35,7 +35,7 @@ func (m move) rename(s *staged, t *follow.Thread, en *entry, was *format.Event) 
 
 // name returns the name that the n-th path of an event is to be, nil where that
 // is what it was.
-func (m move) name(s *staged, t *follow.Thread, was *format.Event, n int) []byte {
+func (m move) name(s *staged, t *process.Thread, was *format.Event, n int) []byte {
 	name := was.Path(n)
 	to := string(s.Path(t, was, n))
 	if !strings.HasPrefix(to, "/") {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 var prefetchTransform = Transform{
@@ -50,7 +50,7 @@ type prefetch struct {
 
 type giver struct {
 	mark
-	table *follow.Table
+	table *process.Table
 }
 
 // mark is an event in the queue, as long as its number is not below that of the
@@ -103,7 +103,7 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 }
 
 // announced returns the range that the application announces by an event itself.
-func announced(e *format.Event, d *follow.Description) (from, to int64, ok bool) {
+func announced(e *format.Event, d *process.Description) (from, to int64, ok bool) {
 	if d == nil || e.Failed() || e.Op != format.OpReadahead && (e.Word(format.FadviseAdvice) != willNeed) {
 		return 0, 0, false
 	}
@@ -120,7 +120,7 @@ func firstFrom(marks []mark, number int64) int {
 }
 
 // announce puts the advice for a thread's newest event into the queue.
-func (p *prefetch) announce(s *staged, t *follow.Thread, tr *trail, from, to int64) {
+func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, from, to int64) {
 	here := len(tr.marks) - 1
 	read := tr.marks[here].entry
 	fd := read.FD()
@@ -149,7 +149,7 @@ func (p *prefetch) announce(s *staged, t *follow.Thread, tr *trail, from, to int
 
 // given returns the number of the event from which on a descriptor is for a
 // thread what it is now, as far as the queue goes back.
-func (p *prefetch) given(s *staged, t *follow.Thread, fd int64) int64 {
+func (p *prefetch) given(s *staged, t *process.Thread, fd int64) int64 {
 	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
 		if g := &p.givers[i]; g.gives(fd, t) {
 			return g.number
@@ -160,7 +160,7 @@ func (p *prefetch) given(s *staged, t *follow.Thread, fd int64) int64 {
 
 // gives reports whether an event may have made a descriptor what it is for a
 // thread, or the thread.
-func (g *giver) gives(fd int64, t *follow.Thread) bool {
+func (g *giver) gives(fd int64, t *process.Thread) bool {
 	switch g.Op.Info().Effect {
 	case format.EffectOpen, format.EffectDup, format.EffectFcntl:
 		return g.Ret == fd && g.table == t.Table

@@ -2,7 +2,7 @@ package transform
 
 import (
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 var readaheadTransform = Transform{
@@ -41,7 +41,7 @@ func (size readahead) event(s *staged, e *format.Event) error {
 }
 
 // read asks for what comes behind a read, right after it.
-func (size readahead) read(s *staged, en *entry, d *follow.Description, from, to int64) {
+func (size readahead) read(s *staged, en *entry, d *process.Description, from, to int64) {
 	r, ok := d.Data.(*reading)
 	if !ok {
 		r = new(reading)

@@ -1,6 +1,6 @@
 package transform
 
-import "pianola/format/follow"
+import "pianola/format/process"
 
 // recent holds the ranges of a file that were moved or announced lately, in
 // bytes.
@@ -10,7 +10,7 @@ type recent struct {
 }
 
 // recentOf returns the ranges of a file.
-func recentOf(f *follow.File) *recent {
+func recentOf(f *process.File) *recent {
 	r, ok := f.Data.(*recent)
 	if !ok {
 		r = new(recent)

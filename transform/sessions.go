@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 var sessionsTransform = Transform{
@@ -79,10 +79,10 @@ func (r *sessions) Read(events []format.Event) (int, error) {
 type session struct {
 	*runLog
 	ids
-	root    int32           // its first thread, as recorded; 0 before the first event
-	process *follow.Process // of that
-	ended   bool            // the recording shows how that ended
-	until   int64           // when the newest event ended, nanoseconds
+	root    int32            // its first thread, as recorded; 0 before the first event
+	process *process.Process // of that
+	ended   bool             // the recording shows how that ended
+	until   int64            // when the newest event ended, nanoseconds
 
 	// made holds the names that the run made and that are there, and whether
 	// they are directories.
@@ -125,7 +125,7 @@ func (r *session) event(s *staged, e *format.Event) error {
 }
 
 // remember notes which names an event makes, moves and removes.
-func (r *session) remember(s *staged, t *follow.Thread, f *follow.File, e *format.Event) {
+func (r *session) remember(s *staged, t *process.Thread, f *process.File, e *format.Event) {
 	known := f != nil && f.Data != nil
 	if f != nil {
 		f.Data = r // the name has been there

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"pianola/format"
-	"pianola/format/follow"
+	"pianola/format/process"
 )
 
 // lookAhead is how many events a stage that looks ahead holds back at most.
@@ -41,7 +41,7 @@ type headed interface {
 
 // staged is a reader that takes events through a stage.
 type staged struct {
-	*follow.Follower // from the first event on
+	*process.Follower // from the first event on
 	queue
 
 	events  *format.Causal
@@ -119,12 +119,12 @@ func (s *staged) advance() {
 	e, err := s.events.Next()
 	if err == nil {
 		if s.Follower == nil {
-			s.Follower = follow.New(begun(s.source.Header()), maxFiles)
+			s.Follower = process.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
 		if e.Op.Valid() {
 			if err = s.stage.event(s, e); err == nil && s.Full() {
-				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*follow.NameBytes>>20)
+				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		} else {
 			s.push(e) // compile says what it makes of it
@@ -142,7 +142,7 @@ const maxFiles = 1 << 20
 
 // move returns which bytes of its file an event moves, and follows that, if it
 // moves some.
-func (s *staged) move(e *format.Event, d *follow.Description) (from, to int64, ok bool) {
+func (s *staged) move(e *format.Event, d *process.Description) (from, to int64, ok bool) {
 	class := e.Op.Info().Class
 	if d == nil || e.Ret <= 0 || class != format.ClassRead && class != format.ClassWrite {
 		return 0, 0, false

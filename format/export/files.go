@@ -48,7 +48,7 @@ type table struct {
 }
 
 // files follows what the descriptors and names of a trace lead to. It isn't
-// format/follow's, which takes a file for its name and forgets what is beyond its
+// format/process's, which takes a file for its name and forgets what is beyond its
 // bounds, since in an iolog a file must stay the same through renamings and
 // links, and every one must be told.
 type files struct {

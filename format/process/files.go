@@ -1,4 +1,4 @@
-package follow
+package process
 
 // File is what goes by one name. A file that is renamed goes on under the name
 // by which it was opened.

@@ -1,4 +1,4 @@
-// Package follow follows what the threads, the descriptors and the names of a
+// Package process follows what the threads, the descriptors and the names of a
 // recording, or of a compiled trace, lead to: of an event the thread and its
 // process, the file and the open file description that it is about, and the
 // bytes that it moves. What a recording does not show is taken to be the usual.
@@ -11,7 +11,7 @@
 // Events come in an order in which a thread is created before its first one
 // (format.Causal). Memory is bounded: threads, names and descriptors beyond a
 // number are not told apart.
-package follow
+package process
 
 import (
 	"math"

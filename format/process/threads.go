@@ -1,4 +1,4 @@
-package follow
+package process
 
 import "pianola/format"
 
