@@ -68,7 +68,7 @@ func newThreads() threads {
 }
 
 // added gives a row to a thread that has come to be.
-func (ts *threads) added(t *process.Thread) {
+func (ts *threads) added(t, _ *process.Thread) {
 	counted := &thread{row: &ts.others, last: t.Created}
 	t.Data = counted
 	if len(ts.rows) >= maxThreads {

@@ -43,7 +43,7 @@ func (m move) name(s *staged, t *process.Thread, was *format.Event, n int) []byt
 	}
 	moved := m(to)
 	if name[0] != '/' {
-		from := t.Dir()
+		from := t.Dir.Path
 		if fd := was.Dir(n); fd != format.AtFDCWD {
 			from = t.Table.At(fd).File.Name
 		}

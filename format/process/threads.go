@@ -1,10 +1,10 @@
 package process
 
-import "pianola/format"
+import (
+	"math"
 
-// MaxThreads bounds the threads that are followed at a time. One stands for all
-// beyond.
-const MaxThreads = 1 << 15
+	"pianola/format"
+)
 
 // Thread is a thread that is alive, as far as the recording tells.
 type Thread struct {
@@ -12,15 +12,11 @@ type Thread struct {
 	Process *Process
 	Created int64 // nanoseconds since the start of the recording
 	Table   *Table
+	Dir     *Dir
 	Data    any // belongs to who follows
 
-	dir   *workDir
 	place int // in Process.threads
 }
-
-// Dir returns the thread's working directory, absolute or empty where it is not
-// known.
-func (t *Thread) Dir() string { return t.dir.path }
 
 // Process is a process.
 type Process struct {
@@ -31,25 +27,57 @@ type Process struct {
 	threads []*Thread // alive
 }
 
+// Alive returns how many threads of the process are alive.
+func (p *Process) Alive() int { return len(p.threads) }
+
 // maxCommand cuts commands off, in bytes.
 const maxCommand = 256
 
-// workDir is a working directory. Threads can share it.
-type workDir struct{ path string }
+// Dir is a working directory and a root directory, shared by threads that were
+// cloned with CLONE_FS.
+type Dir struct {
+	Path string // of the working directory: absolute, or empty where it is not known
+	Root string // of the root directory, empty for the usual one
+	Data any    // belongs to who follows; copies share it until it is set
+}
+
+// copied returns a copy, for a thread that shares it no more.
+func (d *Dir) copied() *Dir {
+	c := *d
+	return &c
+}
 
 // threads follows threads and processes.
 type threads struct {
+	// Added is called for each thread that comes to be, before its first
+	// event, with the thread that made it: nil where no event shows that. It
+	// can be nil.
+	Added func(t, parent *Thread)
+
 	known    []format.Thread // of a trace: what its header says
 	alive    map[int32]*Thread
 	numbered map[int32]*Process // of a trace
 	current  *Thread            // that of the last event, if it is alive
-	stray    *Thread            // stands for those beyond MaxThreads
-	met      bool               // there has been one
+	stray    *Thread            // stands for those beyond most
+	most     int
+	met      bool // there has been one
 }
 
 func newThreads(known []format.Thread) threads {
-	stray := &Thread{Process: &Process{}, Table: &Table{}, dir: &workDir{}}
-	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray}
+	stray := &Thread{Process: &Process{}, Table: &Table{}, Dir: &Dir{}}
+	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
+}
+
+// Living returns the thread that has an id now, nil for none.
+func (ts *threads) Living(tid int32) *Thread { return ts.alive[tid] }
+
+// Threads yields the threads that are alive, in no order.
+func (ts *threads) Threads(yield func(*Thread) bool) {
+	for _, t := range ts.alive {
+		if !yield(t) {
+			return
+		}
+	}
 }
 
 // find returns a thread that is alive, and nil for one that isn't.
@@ -67,35 +95,40 @@ func (ts *threads) find(e *format.Event) *Thread {
 	return ts.current
 }
 
-// add adds a thread to a process.
-func (fl *Follower) add(tid int32, p *Process, created int64) *Thread {
-	if len(fl.alive) >= MaxThreads {
-		fl.stray.Created = created
-		return fl.stray
+// add adds a thread to a process. Its table and its directory are shared with
+// others.
+func (s *State) add(t *Thread, parent *Thread) *Thread {
+	if len(s.alive) >= s.threads.most {
+		s.stray.Created = t.Created
+		return s.stray
 	}
-	fl.met = true
-	t := &Thread{TID: tid, Process: p, Created: created, place: len(p.threads)}
-	p.threads = append(p.threads, t)
-	fl.alive[tid] = t
-	if fl.Added != nil {
-		fl.Added(t)
+	s.met = true
+	t.place = len(t.Process.threads)
+	t.Process.threads = append(t.Process.threads, t)
+	s.alive[t.TID] = t
+	if s.Added != nil {
+		s.Added(t, parent)
 	}
 	return t
 }
 
-// remove takes a thread away that has ended.
-func (ts *threads) remove(t *Thread) {
-	if ts.alive[t.TID] == t {
-		delete(ts.alive, t.TID)
+// end ends a thread.
+func (s *State) end(t *Thread) {
+	if t == s.stray {
+		return
 	}
-	if ts.current == t {
-		ts.current = nil
+	if s.alive[t.TID] == t {
+		delete(s.alive, t.TID)
+	}
+	if s.current == t {
+		s.current = nil
 	}
 	of := t.Process.threads
 	last := of[len(of)-1]
 	of[t.place], last.place = last, t.place
 	of[len(of)-1] = nil
 	t.Process.threads = of[:len(of)-1]
+	s.leave(t.Table)
 }
 
 // newProcess returns the process of a thread that no other of it made: a new

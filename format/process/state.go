@@ -1,0 +1,215 @@
+// Package process simulates processes: what their threads, descriptors and working
+// directories are at each event of a recording, or of a compiled trace. What a
+// recording does not show is taken to be the usual.
+//
+// A State knows threads, tables of descriptors and open file descriptions. Those who
+// use it hang what they keep of these into the fields named Data:
+//
+//	s := process.NewState(header)
+//	s.Start(describe)
+//	t := s.Thread(e)
+//	d := t.Table.At(e.FD())
+//	s.Apply(t, e)
+//
+// A Follower is a State that knows files by their names besides, and the bytes that
+// calls move:
+//
+//	t := f.Thread(e)
+//	file, d := f.About(t, e)
+//	from, to, ok := f.Move(e, d) // of reads and writes
+//	f.Apply(t, e, file, d)
+//
+// Events come in an order in which a thread is created before its first one
+// (format.Causal). A Follower bounds its memory: threads, names and descriptors
+// beyond a number are not told apart.
+package process
+
+import (
+	"math"
+
+	"pianola/format"
+)
+
+// State is what threads and tables of descriptors there are at an event. It belongs
+// to one goroutine.
+type State struct {
+	threads
+	tables
+
+	header  *format.Header
+	home    string // working directory at the start, empty where it is not known
+	command string
+	initial map[int32]*Table // of processes of which no event was met yet
+
+	// ExitsAlone says that exit_group ends the thread that makes it only, for
+	// events of the others can still come.
+	ExitsAlone bool
+}
+
+// NewState returns the State of the recording with that header. It begins with
+// Start.
+func NewState(h *format.Header) *State {
+	s := &State{threads: newThreads(h.Threads), header: h, initial: make(map[int32]*Table)}
+	s.tables.most = math.MaxInt
+	s.command, _ = h.Value(format.MetaCommand)
+	if quoted, ok := h.Value(format.MetaCwd); ok {
+		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
+			s.home = string(cwd)
+		}
+	}
+	return s
+}
+
+// Start sets up the processes that ran already, and the descriptors that were open
+// before the first event: those that describe returns a description for.
+func (s *State) Start(describe func(d *format.Descriptor) *Description) {
+	for _, r := range s.header.Running() {
+		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root}
+		for _, tid := range r.Threads {
+			if s.alive[tid] == nil && s.add(&Thread{TID: tid, Process: p, Table: tab, Dir: dir}, nil) != s.stray {
+				tab.users++
+			}
+		}
+		s.initial[r.Process] = tab
+	}
+	for i := range s.header.Descriptors {
+		d := &s.header.Descriptors[i]
+		if s.initial[d.Process] == nil {
+			s.initial[d.Process] = s.newTable(0)
+		}
+		if at := describe(d); at != nil {
+			at.Offset, at.Flags = d.Offset, d.Flags
+			s.Put(s.initial[d.Process], int64(d.FD), Descriptor{Description: at, Cloexec: d.Flags&format.CLOEXEC != 0})
+		}
+	}
+	for id, tab := range s.initial {
+		if tab.users > 0 {
+			delete(s.initial, id)
+		}
+	}
+}
+
+// beginning returns the table that a process begins with of which no event shows
+// how it was made.
+func (s *State) beginning(process int32, first bool) *Table {
+	if s.initial[process] == nil && first && len(s.header.Descriptors) > 0 {
+		process = s.header.Descriptors[0].Process
+	}
+	tab := s.initial[process]
+	if tab == nil {
+		return s.newTable(1)
+	}
+	delete(s.initial, process)
+	tab.users = 1
+	return tab
+}
+
+// Thread returns the thread of an event. One whose creation the recording does
+// not show begins a process, or joins that of which a trace says it is.
+func (s *State) Thread(e *format.Event) *Thread {
+	if t := s.find(e); t != nil {
+		return t
+	}
+	first, command := !s.met, ""
+	if first {
+		command = s.command
+	}
+	p := s.newProcess(e.TID, command)
+	t := &Thread{TID: e.TID, Process: p, Created: s.created(e.TID, max(e.Start, 0))}
+	if len(s.alive) >= s.threads.most {
+		return s.add(t, nil)
+	}
+	if len(p.threads) > 0 {
+		t.Table, t.Dir = p.threads[0].Table, p.threads[0].Dir
+		t.Table.users++
+	} else {
+		t.Table, t.Dir = s.beginning(p.ID, first), &Dir{Path: s.home}
+	}
+	return s.add(t, nil)
+}
+
+// Apply follows what an event did to threads and tables. What a call makes
+// descriptors of, besides copies, who follows must Put: a State knows no files. A
+// thread that ends is of no use any more.
+func (s *State) Apply(t *Thread, e *format.Event) {
+	effect := e.Op.Info().Effect
+	switch effect {
+	case format.EffectClose:
+		if e.Ret != -ebadf { // close(2): also where it fails
+			s.close(t, int32(e.FD()))
+		}
+		return
+	case format.EffectExit:
+		s.end(t)
+		return
+	case format.EffectExitGroup:
+		if s.ExitsAlone {
+			s.end(t)
+			return
+		}
+		for i := len(t.Process.threads) - 1; i >= 0 && t != s.stray; i-- {
+			s.end(t.Process.threads[i])
+		}
+		return
+	}
+	if e.Failed() || e.Ret == format.NoResult {
+		return
+	}
+	switch effect {
+	case format.EffectCloseRange:
+		s.closeRange(t, uint32(e.Args[0]), uint32(e.Args[1]), e.Args[2]&format.CloseRangeCloexec != 0)
+	case format.EffectDup:
+		s.dup(t, e)
+	case format.EffectFcntl:
+		if e.Copies() {
+			s.dup(t, e)
+		} else {
+			s.fcntl(t, e)
+		}
+	case format.EffectFork:
+		s.started(t, e)
+	case format.EffectExec:
+		s.exec(t)
+	case format.EffectUnshare:
+		if e.Args[0]&format.CloneFiles != 0 {
+			s.alone(t)
+		}
+		if e.Args[0]&(format.CloneFS|format.CloneNewns) != 0 {
+			t.Dir = t.Dir.copied()
+		}
+	}
+}
+
+// ebadf is the error of a descriptor that is not open.
+const ebadf = 9
+
+// started adds the thread that a call made.
+func (s *State) started(t *Thread, e *format.Event) {
+	if e.Ret <= 0 || e.Ret > math.MaxInt32 {
+		return
+	}
+	child := int32(e.Ret)
+	if old := s.alive[child]; old == t || old != nil && int(child) <= len(s.known) {
+		return // a trace has no number twice
+	} else if old != nil {
+		s.end(old) // its end is not in the recording
+	}
+	flags := e.CloneFlags()
+	n := &Thread{TID: child, Process: t.Process, Created: max(e.Start, 0), Table: t.Table, Dir: t.Dir}
+	if len(s.alive) >= s.threads.most {
+		s.add(n, t)
+		return
+	}
+	if flags&format.CloneThread == 0 {
+		n.Process = s.newProcess(child, t.Process.Command)
+	}
+	if flags&format.CloneFiles == 0 {
+		n.Table = s.fork(t.Table)
+	} else {
+		n.Table.users++
+	}
+	if flags&format.CloneFS == 0 {
+		n.Dir = t.Dir.copied()
+	}
+	s.add(n, t)
+}
