@@ -99,6 +99,10 @@ func TestDescriptorsLeadToFiles(t *testing.T) {
 		{"a close that comes late", script, []format.Event{
 			on(openat, 1, 0, 1, 3, "a", cwd), on(openat, 1, 4, 1, 3, "b", cwd), on(close, 1, 2, 9, 0, "", 3), on(read, 1, 14, 1, 2, "", 3),
 		}, "/w/a 2 0 0; /w/b 2 2 0"},
+		{"dup2 while a close is late", script, []format.Event{
+			on(openat, 1, 0, 1, 3, "a", cwd), on(openat, 1, 4, 1, 3, "b", cwd), on(openat, 1, 6, 1, 4, "c", cwd), on(format.OpDup2, 1, 8, 1, 3, "", 4, 3),
+			on(close, 1, 2, 9, 0, "", 3), on(read, 1, 14, 1, 2, "", 3),
+		}, "/w/a 2 0 0; /w/c 3 2 0; /w/b 1 0 0"},
 		{"open at the start", format.Header{Descriptors: []format.Descriptor{{Process: 1, FD: 0, Path: "/in"}, {Process: 1, FD: 1, Path: "pipe:[7]"}}}, []format.Event{
 			on(read, 1, 0, 2, 2, "", 0), on(write, 1, 4, 1, 3, "", 1), on(write, 1, 8, 0, 3, "", 2),
 		}, "/in 1 2 0; pipe:[7] 1 0 3; stderr 1 0 3"},

@@ -26,14 +26,9 @@ func TestForksShareTables(t *testing.T) {
 	for i := range int32(threads - 1) {
 		f.apply(&format.Event{Op: format.OpClone, TID: i + 1, Ret: int64(i + 2)})
 	}
-	first := f.tables[0].fds
-	require.Equal(t, threads, first.tables)
-	for _, table := range f.tables {
-		require.Same(t, first, table.fds)
-	}
 	f.apply(&format.Event{Op: format.OpClose, TID: threads, Args: [6]int64{3}})
-	require.Empty(t, f.tables[threads-1].of)
-	require.Len(t, first.of, 1)
+	require.Nil(t, f.Living(threads).Table.At(3))
+	require.NotNil(t, f.Living(1).Table.At(3))
 	for i := range int32(threads - 1) { // the last has closed its own
 		require.Zero(t, closed)
 		f.apply(&format.Event{Op: format.OpExit, TID: i + 1, Ret: format.NoResult})
@@ -41,12 +36,32 @@ func TestForksShareTables(t *testing.T) {
 	require.Equal(t, 1, closed)
 }
 
+// What dup2 closes is what the number leads to by then. A close that was made
+// before and takes long is about the file before it.
+func TestDupWhileCloseIsLate(t *testing.T) {
+	open := func(name string, fd int64) *format.Event {
+		return &format.Event{Op: format.OpOpen, TID: 1, Str: [2][]byte{[]byte(name)}, Ret: fd}
+	}
+	f := newFiles(&format.Header{Threads: []format.Thread{{Process: 1}}})
+	var closed []string
+	f.closed = func(at *file) { closed = append(closed, at.Name) }
+	f.start()
+	f.apply(open("a", 3))
+	f.apply(open("b", 3))
+	f.apply(open("c", 4))
+	f.apply(&format.Event{Op: format.OpDup2, TID: 1, Args: [6]int64{4, 3}, Ret: 3})
+	require.Equal(t, []string{"b"}, closed)
+	require.Equal(t, "a", f.apply(&format.Event{Op: format.OpClose, TID: 1, Args: [6]int64{3}}).file.Name)
+	require.Equal(t, []string{"b", "a"}, closed)
+	require.Equal(t, "c", f.apply(&format.Event{Op: format.OpFsync, TID: 1, Args: [6]int64{3}}).file.Name)
+}
+
 // Names that get longer as directories are renamed are bounded.
 func TestNamesAreBounded(t *testing.T) {
 	f := newFiles(&format.Header{})
 	f.most = 1 << 20
 	for i := range 100 {
-		f.name(fmt.Sprintf("d/%d", i), &file{})
+		f.name(fmt.Sprintf("d/%d", i), newFile(""))
 	}
 	f.lookup([]byte("d")).dir = true
 	for i, name := 0, "d"; ; i++ {

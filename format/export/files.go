@@ -6,62 +6,38 @@ import (
 	"unsafe"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
-// file is a file of the trace, whatever it is called at the moment.
+// file is a file of the trace, whatever it is called at the moment: its name is the
+// last that it had.
 type file struct {
-	path   string // its last name
-	dir    bool
-	length int64   // bytes
-	links  int     // names that lead to it
-	opens  int     // descriptors that lead to it, without those of O_PATH
-	log    *logged // what an iolog has it for
+	process.File
+	dir   bool
+	links int     // names that lead to it
+	opens int     // descriptions that lead to it, without those of O_PATH
+	log   *logged // what an iolog has it for
 }
 
-// description is an open file description.
-type description struct {
-	file   *file
-	offset int64
-	append bool
-	bare   bool // O_PATH: nothing can be read or written
+func newFile(path string) *file {
+	f := &file{File: process.File{Name: path}}
+	f.Data = f
+	return f
 }
 
-type descriptor struct {
-	*description
-	cloexec bool
-}
-
-// fds are the descriptors of a table, by number. A table and the copies of it that
-// forks make share them until one changes something.
-type fds struct {
-	of     map[int32]descriptor
-	tables int // that share it
-}
-
-// table is a table of descriptors, and how many threads share it.
-type table struct {
-	*fds
-	// late holds descriptors whose number was given out anew before the event
-	// that closes them: close frees its number before it returns.
-	late    map[int32]descriptor
-	threads int
-}
-
-// files follows what the descriptors and names of a trace lead to. It isn't
-// format/process's, which takes a file for its name and forgets what is beyond its
-// bounds, since in an iolog a file must stay the same through renamings and
-// links, and every one must be told.
+// files follows what the descriptors and names of a trace lead to. Its names
+// aren't those of a process.Follower, which takes a file for its name and forgets
+// what is beyond its bounds, since in an iolog a file must stay the same through
+// renamings and links, and every one must be told.
 type files struct {
-	header  *format.Header
-	names   map[string]*file
-	tables  []*table          // by thread number - 1, nil before the first event
-	bytes   int64             // that names take
-	most    int64             // that they may
-	initial map[int32]*table  // of the processes that no event makes
-	members map[int32][]int32 // threads by process
+	*process.State
+	header *format.Header
+	names  map[string]*file
+	bytes  int64 // that names take
+	most   int64 // that they may
 
-	// opened and closed are called for the first descriptor that leads to a
-	// file, and after the last. They can be nil.
+	// opened and closed are called for the first description of a file, and
+	// after the last. They can be nil.
 	opened, closed func(*file)
 }
 
@@ -88,10 +64,8 @@ const maxNames = 1 << 30
 const nameBytes = int64(unsafe.Sizeof(file{})) + 64
 
 func newFiles(h *format.Header) *files {
-	f := &files{
-		header: h, names: make(map[string]*file), most: maxNames, tables: make([]*table, len(h.Threads)),
-		initial: make(map[int32]*table), members: make(map[int32][]int32),
-	}
+	f := &files{State: process.NewState(h), header: h, names: make(map[string]*file), most: maxNames}
+	f.Dropped = f.dropped
 	for i := range h.Files {
 		of := &h.Files[i]
 		if to := f.names[of.Link]; of.Link != "" && to != nil {
@@ -99,50 +73,17 @@ func newFiles(h *format.Header) *files {
 			continue
 		}
 		if of.Type == format.TypeReg || of.Type == format.TypeDir {
-			f.name(of.Path, &file{path: of.Path, dir: of.Type == format.TypeDir, length: of.Size})
+			at := newFile(of.Path)
+			at.dir, at.Length = of.Type == format.TypeDir, of.Size
+			f.name(of.Path, at)
 		}
-	}
-	for i, t := range h.Threads {
-		f.members[t.Process] = append(f.members[t.Process], int32(i))
 	}
 	return f
 }
 
 // start opens the descriptors that are open before the first event.
 func (f *files) start() {
-	for _, d := range f.header.Descriptors {
-		at := f.lookup([]byte(d.Path))
-		f.set(f.beginning(d.Process), d.FD, descriptor{
-			&description{file: at, offset: d.Offset, append: d.Flags&format.APPEND != 0, bare: d.Flags&format.PATH != 0},
-			d.Flags&format.CLOEXEC != 0,
-		})
-	}
-}
-
-// beginning returns the table that a process begins with.
-func (f *files) beginning(process int32) *table {
-	t := f.initial[process]
-	if t == nil {
-		t = newTable()
-		f.initial[process] = t
-	}
-	return t
-}
-
-func newTable() *table { return &table{fds: &fds{of: make(map[int32]descriptor), tables: 1}} }
-
-// table returns the table of a thread.
-func (f *files) table(thread int32) *table {
-	i := int(thread) - 1
-	if i < 0 || i >= len(f.tables) {
-		return f.beginning(0) // the thread table says nothing of it
-	}
-	if f.tables[i] == nil {
-		t := f.beginning(f.header.Threads[i].Process)
-		t.threads++
-		f.tables[i] = t
-	}
-	return f.tables[i]
+	f.Start(func(d *format.Descriptor) *process.Description { return f.describe(f.lookup([]byte(d.Path)), d.Flags) })
 }
 
 // process returns the number of a thread's process.
@@ -159,7 +100,7 @@ func (f *files) name(path string, to *file) {
 	f.bytes += nameBytes + int64(len(path))
 	f.names[path] = to
 	to.links++
-	to.path = path
+	to.Name = path
 }
 
 // full returns an error where names take more memory than they may.
@@ -182,57 +123,10 @@ func (f *files) forget(path string) {
 func (f *files) lookup(path []byte) *file {
 	at := f.names[string(path)]
 	if at == nil {
-		at = &file{}
+		at = newFile("")
 		f.name(string(path), at)
 	}
 	return at
-}
-
-// set puts a descriptor in a table.
-func (f *files) set(t *table, fd int32, d descriptor) {
-	list := f.change(t)
-	if old, ok := list[fd]; ok {
-		if t.late == nil {
-			t.late = make(map[int32]descriptor)
-		}
-		if older, ok := t.late[fd]; ok {
-			f.drop(older)
-		}
-		t.late[fd] = old
-	}
-	list[fd] = d
-	f.take(d)
-}
-
-func (f *files) take(d descriptor) {
-	if d.bare {
-		return
-	}
-	d.file.opens++
-	if d.file.opens == 1 && f.opened != nil {
-		f.opened(d.file)
-	}
-}
-
-func (f *files) drop(d descriptor) {
-	if d.bare {
-		return
-	}
-	d.file.opens--
-	if d.file.opens == 0 && f.closed != nil {
-		f.closed(d.file)
-	}
-}
-
-// close closes a number of a table.
-func (f *files) close(t *table, fd int32) {
-	if d, ok := t.late[fd]; ok {
-		delete(t.late, fd)
-		f.drop(d)
-	} else if d, ok := t.of[fd]; ok {
-		delete(f.change(t), fd)
-		f.drop(d)
-	}
 }
 
 // rename moves a name and, of a directory, all below it.

@@ -98,10 +98,10 @@ func (l *iolog) logged(f *file) *logged {
 	if f.log != nil && f.log.owner == f {
 		return f.log
 	}
-	if !filepath.IsLocal(f.path) && l.err == nil {
-		l.err = fmt.Errorf("path %q leads out of the root", f.path)
+	if !filepath.IsLocal(f.Name) && l.err == nil {
+		l.err = fmt.Errorf("path %q leads out of the root", f.Name)
 	}
-	name := l.free(string(appendLogName(nil, f.path)))
+	name := l.free(string(appendLogName(nil, f.Name)))
 	to := l.names[name]
 	if to == nil {
 		to = &logged{name: name}
@@ -110,7 +110,7 @@ func (l *iolog) logged(f *file) *logged {
 		for dir := parent(name); dir != "" && !l.dirs[dir]; dir = parent(dir) {
 			l.dirs[dir] = true
 		}
-		to.size, to.end = f.length, f.length
+		to.size, to.end = f.Length, f.Length
 		to.owner, f.log = f, to
 		l.emit(to, "add", 0, 0)
 		return to

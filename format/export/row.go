@@ -140,7 +140,7 @@ func (r *row) set(e *format.Event) error {
 		case path != nil:
 			r.text(column, plain(path))
 		case leads != nil && (at.FD >= 0 || i == 1):
-			r.paths[i] = append(r.paths[i][:0], leads.path...)
+			r.paths[i] = append(r.paths[i][:0], leads.Name...)
 			r.text(column, r.paths[i])
 		}
 	}

@@ -191,3 +191,28 @@ func TestFull(t *testing.T) {
 	require.EqualValues(t, Others, open("/c").ID)
 	require.True(t, fl.Full())
 }
+
+// What a write adds, fallocate makes room for and truncation leaves is the length
+// of a file, whatever the offset is.
+func TestLengths(t *testing.T) {
+	open := format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3}
+	write := format.Event{Op: format.OpPwrite64, TID: 1, Args: args(3, 0, 50, 100), Ret: 50}
+	for _, test := range []struct {
+		event          format.Event
+		length, offset int64
+	}{
+		{format.Event{Op: format.OpWrite, Args: args(3, 0, 10), Ret: 10}, 150, 10},
+		{format.Event{Op: format.OpPwritev2, Args: args(3, 0, 1, 20, 10, format.RwfAppend), Ret: 10}, 160, 0},
+		{format.Event{Op: format.OpPwritev2, Args: args(3, 0, 1, -1, 10, format.RwfAppend), Ret: 10}, 160, 160},
+		{format.Event{Op: format.OpPwritev2, Args: args(3, 0, 1, 20, 10, 0), Ret: 10}, 150, 0},
+		{format.Event{Op: format.OpFtruncate, Args: args(3, 7)}, 7, 0},
+		{format.Event{Op: format.OpTruncate, Args: args(0, 8), Str: name("a")}, 8, 0},
+		{format.Event{Op: format.OpFallocate, Args: args(3, 0, 100, 200)}, 300, 0},
+		{format.Event{Op: format.OpFallocate, Args: args(3, format.FallocKeepSize, 100, 200)}, 150, 0},
+		{format.Event{Op: format.OpLseek, Args: args(3, 9, format.SeekSet), Ret: 9}, 150, 9},
+	} {
+		test.event.TID = 1
+		d := follow(open, write, test.event).Living(1).Table.At(3)
+		require.Equal(t, []int64{test.length, test.offset}, []int64{d.File.Length, d.Offset}, "%v", test.event)
+	}
+}
