@@ -29,10 +29,9 @@ const (
 type step struct {
 	e, out *format.Event
 	t      *thread
-	first  *descriptor // what the argument fd of e stands for, nil where it is not looked up yet
-	d      *descriptor // the same, nil where it is no file of the trace
-	other  *descriptor // of the argument outfd, where it is a file
-	made   *openFile   // what an open made
+	d      *openFile // of the argument fd, nil where it is none
+	other  *openFile // of the argument outfd, where it is a file
+	made   *openFile // what an open made
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory that a relative path begins in
 	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
@@ -62,10 +61,9 @@ func init() {
 // apply takes one event through the simulation and, in the last pass, into the
 // trace.
 func (m *model) apply(e *format.Event) error {
-	t := m.threadOf(e)
+	t := m.thread(e)
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
-	d, err := m.repair(t, e)
-	if err != nil {
+	if err := m.repair(t, e); err != nil {
 		return err
 	}
 	if err := m.appear(t, e); err != nil {
@@ -79,7 +77,7 @@ func (m *model) apply(e *format.Event) error {
 	// if this one is left out.
 	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
-	m.step = step{e: e, out: out, t: t, first: d}
+	m.step = step{e: e, out: out, t: t}
 	used := len(m.arena)
 	s := &m.step
 	m.order.begin(t, len(m.table) == 1)
@@ -148,28 +146,6 @@ func (m *model) apply(e *format.Event) error {
 		err = m.afford(e)
 	}
 	return err
-}
-
-// threadOf returns the thread of an event. Most events are of the same as the one
-// before, which is remembered until a call that can change the table.
-func (m *model) threadOf(e *format.Event) *thread {
-	if e.Op.Info().Class == format.ClassProcess {
-		m.newest = nil
-		if was := e.Renamed(); was != 0 && m.threads[was] != nil {
-			m.threads[e.TID] = m.threads[was]
-			delete(m.threads, was)
-		}
-	} else if m.newest != nil && m.newestTID == e.TID {
-		return m.newest
-	}
-	t := m.threads[e.TID]
-	if t == nil {
-		t = m.orphan(e.TID, max(e.Start, 0))
-	}
-	if e.Op.Info().Class != format.ClassProcess {
-		m.newest, m.newestTID = t, e.TID
-	}
-	return t
 }
 
 // unrepeatable reports whether a replay can't bring about the event's result.

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 // DefaultMemory is how many bytes of memory a compilation takes by default: 1 GiB.
@@ -96,12 +97,12 @@ const (
 	fileBytes         = int(unsafe.Sizeof(format.File{})) * 2
 	substitutionBytes = int(unsafe.Sizeof(Substitution{})) * 2
 	textBytes         = 64 // of a string in the trace
-	threadBytes       = int(unsafe.Sizeof(thread{})+unsafe.Sizeof(workingDir{})) + inMap
+	threadBytes       = int(unsafe.Sizeof(process.Thread{})+unsafe.Sizeof(thread{})+unsafe.Sizeof(process.Dir{})+unsafe.Sizeof(workingDir{})) + inMap
 	threadRowBytes    = int(unsafe.Sizeof(format.Thread{})) + 8
-	processBytes      = int(unsafe.Sizeof(process{})+unsafe.Sizeof(buffers{})) + inMap + 16
-	tableBytes        = int(unsafe.Sizeof(fileTable{})) + 2*newMap
-	pageBytes         = int(unsafe.Sizeof(page{}))
-	descriptorBytes   = int(unsafe.Sizeof(descriptor{}) + unsafe.Sizeof(openFile{}) + unsafe.Sizeof(node{}) + unsafe.Sizeof(entry{}))
+	processBytes      = int(unsafe.Sizeof(process.Process{})+unsafe.Sizeof(proc{})+unsafe.Sizeof(buffers{})) + inMap + 16
+	numbersBytes      = int(unsafe.Sizeof(numbers{})) + 2*newMap
+	descriptorBytes   = process.DescriptionBytes + int(unsafe.Sizeof(openFile{})+unsafe.Sizeof(node{})+unsafe.Sizeof(entry{}))
+	usesBytes         = int(unsafe.Sizeof(uses{}))
 	pipeBytes         = int(unsafe.Sizeof(pipe{}))
 	placeBytes        = int(unsafe.Sizeof(place{}))
 	edgeBytes         = int(unsafe.Sizeof(format.Edge{}))
@@ -136,13 +137,10 @@ func (m *model) holds() (held [numPurposes]int64) {
 	for _, p := range m.processes {
 		add(forBuffers, len(p.buffers.regions)*regionBytes)
 	}
-	counted := map[any]bool{} // tables, and what they share
-	for _, t := range m.threads {
-		add(forThreads, threadBytes)
-		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed))
-		t.files.hold(counted, add)
+	if m.state != nil {
+		m.holdThreads(add)
 	}
-	add(forDescriptors, len(m.used)*inMap+len(m.pipeNames)*(inMap+pipeBytes))
+	add(forDescriptors, len(m.wanted)*inMap+len(m.pipeNames)*(inMap+pipeBytes))
 	return held
 }
 
@@ -168,30 +166,34 @@ func (nd *node) hold(add func(purpose, int)) {
 	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
 }
 
-// hold adds what a table takes, but for what is counted already.
-func (t *fileTable) hold(counted map[any]bool, add func(purpose, int)) {
+// holdThreads adds what threads and their descriptors take. What they share counts
+// once.
+func (m *model) holdThreads(add func(purpose, int)) {
+	counted := map[any]bool{}
 	first := func(what any) bool {
 		before := counted[what]
 		counted[what] = true
 		return !before
 	}
-	if first(t) {
-		add(forDescriptors, tableBytes+(len(t.late)+len(t.freed)+len(t.closes))*inMap)
-	}
-	if !first(t.pages) {
-		return
-	}
-	add(forDescriptors, len(t.of)*inMap)
-	for _, p := range t.pages.all {
-		if !first(p) {
-			continue
+	descriptor := func(d *process.Descriptor) {
+		f := fileOf(d)
+		if first(f) {
+			add(forDescriptors, descriptorBytes)
 		}
-		add(forDescriptors, pageBytes)
-		for _, d := range p.fds {
-			if d != nil {
-				add(forDescriptors, descriptorBytes)
-				add(forOrder, placeBytes*cap(d.used))
+		if of, ok := d.Data.(*uses); ok && first(of) {
+			if of != &f.uses {
+				add(forDescriptors, usesBytes)
 			}
+			add(forOrder, placeBytes*cap(of.newest))
+		}
+	}
+	for at := range m.state.Threads {
+		t := at.Data.(*thread)
+		add(forThreads, threadBytes)
+		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed))
+		t.Table.Hold(first, func(bytes int) { add(forDescriptors, bytes) }, descriptor)
+		if n, ok := t.Table.Data.(*numbers); ok && first(n) {
+			add(forDescriptors, numbersBytes+(len(n.freed)+len(n.closes))*inMap)
 		}
 	}
 }

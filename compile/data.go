@@ -8,17 +8,17 @@ import (
 
 // copied handles the calls that move data between two descriptors.
 func (m *model) copied(s *step) {
-	began := func(d *descriptor, off int64) int64 {
+	began := func(f *openFile, off int64) int64 {
 		if off >= 0 {
 			return off
 		}
-		return m.advance(d.file, s.e.Ret)
+		return m.advance(f, s.e.Ret)
 	}
 	if s.d != nil {
-		m.fetched(s.d.file.node, began(s.d, s.out.Offset()), s.e.Ret, s.e.Ret < s.e.Size())
+		m.fetched(s.d.node, began(s.d, s.out.Offset()), s.e.Ret, s.e.Ret < s.e.Size())
 	}
 	if s.other != nil {
-		m.stored(s.other.file.node, began(s.other, s.out.OutOffset()), s.e.Ret)
+		m.stored(s.other.node, began(s.other, s.out.OutOffset()), s.e.Ret)
 	}
 }
 
@@ -27,16 +27,16 @@ func (m *model) cloned(s *step) {
 	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
 		return
 	}
-	src := s.t.files.at(int32(s.out.Args[2]))
-	if src == nil || src.file.node == nil {
+	src := fileOf(s.t.Table.Find(s.out.Args[2]))
+	if src == nil || src.node == nil {
 		return
 	}
 	from, size, to := s.out.Offset(), s.out.Size(), s.out.OutOffset()
 	if size == 0 {
-		size = max(src.file.node.now-from, 0)
+		size = max(src.node.now-from, 0)
 	}
-	m.fetched(src.file.node, from, size, false)
-	m.stored(s.d.file.node, to, size)
+	m.fetched(src.node, from, size, false)
+	m.stored(s.d.node, to, size)
 }
 
 // truncate handles truncate and ftruncate.
@@ -73,13 +73,13 @@ func end(off, size int64) int64 {
 }
 
 func (m *model) lseek(s *step) {
-	f := s.d.file
+	f := s.d
 	m.order.after(f.moved)
 	f.moved = m.order.here
 	if s.e.Ret < 0 {
 		return
 	}
-	f.offset = s.e.Ret
+	f.Offset = s.e.Ret
 	f.node.listing = 0
 	if s.out.Word(format.Whence) == format.SeekEnd {
 		if size := s.e.Ret - s.out.Offset(); size >= 0 {
@@ -95,8 +95,8 @@ func (m *model) lseek(s *step) {
 func (m *model) advance(f *openFile, size int64) (off int64) {
 	m.order.after(f.moved)
 	f.moved = m.order.here
-	if off = f.offset; size > 0 {
-		f.offset = end(f.offset, size)
+	if off = f.Offset; size > 0 {
+		f.Offset = end(f.Offset, size)
 	}
 	return off
 }
@@ -106,11 +106,11 @@ func (m *model) transfer(s *step) (off int64) {
 	if s.out.Op.Info().At.Offset >= 0 {
 		return s.out.Offset()
 	}
-	return m.advance(s.d.file, s.e.Ret)
+	return m.advance(s.d, s.e.Ret)
 }
 
 func (m *model) read(s *step) {
-	m.fetched(s.d.file.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Size())
+	m.fetched(s.d.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Size())
 }
 
 // fetched notes that so many bytes were read, or an error met; short says that
@@ -130,17 +130,17 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 }
 
 func (m *model) write(s *step) {
-	f := s.d.file
-	if f.append {
-		f.offset = f.node.now
+	f := s.d
+	if f.Append() {
+		f.Offset = f.node.now
 	}
 	off := m.transfer(s)
-	if f.append {
+	if f.Append() {
 		off = f.node.now // of pwrite, too: pwrite(2), bugs
 	}
 	m.stored(f.node, off, s.e.Ret)
-	if f.append {
-		f.offset = f.node.now
+	if f.Append() {
+		f.Offset = f.node.now
 	}
 }
 

@@ -4,63 +4,45 @@ import (
 	"math"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 // effect does what the call does to descriptors, threads and directories,
 // whether or not it is in the trace. It can still find a reason to leave the
 // event out.
 func (m *model) effect(s *step, why reason) reason {
-	e, out, files := s.e, s.out, s.t.files
+	e, out, table := s.e, s.out, s.t.Table
 	ok := e.Ret >= 0
-	switch out.Op.Info().Effect {
+	switch effect := out.Op.Info().Effect; effect {
 	case format.EffectOpen:
 		return m.opened(s, why)
 	case format.EffectClose:
 		if e.Ret == ebadf {
 			return why
 		}
-		if d := files.close(int32(e.Args[0])); d != nil {
-			m.order.afterAll(d.used)
-			m.unfed(s, d)
+		fd := int32(e.FD())
+		if table.Closing(e.FD()) == table.Find(e.FD()) {
+			m.countClose(table, fd)
 		}
+		m.state.Apply(s.t.Thread, e)
 		if why == reasonNone {
-			files.free(int32(e.Args[0]), m.order.here)
+			m.free(table, fd)
 		}
 	case format.EffectCloseRange:
 		if !ok {
 			return reasonTable
 		}
-		if !files.holdsFile(e.Args[0], e.Args[1]) {
+		if !holdsFile(table, e.Args[0], e.Args[1]) {
 			why = reasonNoFile
 		}
-		for fd, d := range files.all {
-			switch {
-			case int64(fd) < e.Args[0] || int64(fd) > e.Args[1]:
-			case out.Args[2]&format.CloseRangeCloexec != 0:
-				files.own(fd).cloexec = true
-			default:
-				files.put(fd, nil)
-				m.unfed(s, d)
-				if d.file.isFile() {
-					files.free(fd, m.order.here)
-				}
-			}
-		}
-	case format.EffectDup:
-		if ok {
-			return m.dup(s, why)
-		}
-	case format.EffectFcntl:
-		switch cmd := e.Args[1]; {
+		m.state.Apply(s.t.Thread, e)
+	case format.EffectDup, format.EffectFcntl:
+		switch {
 		case !ok:
 		case e.Copies():
 			return m.dup(s, why)
-		case cmd == format.FSetfd:
-			if d := files.own(int32(e.Args[0])); d != nil {
-				d.cloexec = e.Args[2]&1 != 0
-			}
-		case cmd == format.FSetfl && s.d != nil:
-			s.d.file.append = e.Args[2]&format.APPEND != 0
+		default:
+			m.state.Apply(s.t.Thread, e)
 		}
 	case format.EffectPipe:
 		if ok {
@@ -68,30 +50,21 @@ func (m *model) effect(s *step, why reason) reason {
 			for i, fd := range [2]int32{int32(e.Args[0]), int32(e.Args[0] >> 32)} {
 				f := m.newFile(0)
 				f.pipe, f.feeds = p, i == 1
-				files.set(fd, &descriptor{file: f, cloexec: e.Cloexec()})
+				m.state.Put(table, int64(fd), process.Descriptor{Description: f.Description, Cloexec: e.Cloexec()})
 			}
 		}
 	case format.EffectFork:
-		if e.Ret > 0 {
-			m.fork(s.t, e, out)
+		if e.Ret > 0 && !m.fork(s) {
+			return reasonTable
 		}
 	case format.EffectExec:
 		if ok {
-			for _, d := range files.all {
-				if d.cloexec {
-					m.unfed(s, d)
-				}
-			}
-			files.exec()
-			s.t.process.command, s.t.process.brk = baseName(string(s.e.Str[0])), 0
+			m.state.Apply(s.t.Thread, e)
+			s.t.proc.command, s.t.proc.brk = baseName(string(s.e.Str[0])), 0
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
-		if m.ended(s.t, e); out.Op.Info().Effect == format.EffectExitGroup || s.t.process.threads <= 0 {
-			for _, d := range files.all {
-				m.unfed(s, d)
-			}
-		}
+		m.ended(s)
 	case format.EffectChdir:
 		if ok {
 			m.chdir(s)
@@ -101,14 +74,11 @@ func (m *model) effect(s *step, why reason) reason {
 	case format.EffectChroot:
 		if at := s.at[0]; ok && at != nil {
 			m.there(e, at)
-			s.t.dir.root = at.node
+			s.t.Dir.Data = &workingDir{s.t.dir().node, at.node}
 		}
 	case format.EffectUnshare:
-		if ok && out.Args[0]&format.CloneFiles != 0 {
-			s.t.files = files.fork()
-		}
-		if ok && out.Args[0]&(format.CloneFS|format.CloneNewns) != 0 {
-			s.t.dir = s.t.dir.fork()
+		if ok {
+			m.state.Apply(s.t.Thread, e)
 		}
 	case format.EffectPipeline:
 		return reasonTable // only compile makes them
@@ -139,8 +109,8 @@ func (m *model) waited(s *step) {
 		// What recording cost the process is not in it.
 		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e), 0), true
 	}
-	if p.threads <= 0 {
-		delete(m.byPID, p.pid)
+	if p.Alive() == 0 {
+		delete(m.byPID, p.ID)
 	}
 }
 
@@ -157,37 +127,38 @@ func (m *model) opened(s *step, why reason) reason {
 		}
 		return why
 	}
-	d := &descriptor{file: m.newFile(flags), cloexec: s.out.Cloexec(), opened: place{s.t.num, s.t.events}}
-	s.made, d.file.deep = d.file, s.deep
-	m.order.after(s.t.files.set(int32(e.Ret), d))
+	f := m.newFile(flags)
+	s.made, f.deep = f, s.deep
+	m.state.Put(s.t.Table, e.Ret, process.Descriptor{Description: f.Description, Cloexec: s.out.Cloexec(), Data: &f.uses})
+	m.order.after(numbersOf(s.t.Table).freed[int32(e.Ret)])
+	f.uses.by = s.t.Table
 	if at != nil && why == reasonPseudo {
-		d.file.node = at.node
+		f.node = at.node
 	}
 	if why != reasonNone {
-		d.opened = place{}
 		return why
 	}
 	n := noted(e)
 	switch n.Type {
 	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
-		d.opened = place{}
 		if n.Type == format.TypeFifo && at != nil {
-			d.file.pipe, d.file.feeds = m.namedPipe(at), flags&(format.WRONLY|format.RDWR) != 0
+			f.pipe, f.feeds = m.namedPipe(at), flags&(format.WRONLY|format.RDWR) != 0
 		}
 		return reasonNoFile
 	}
+	f.uses.opened = m.order.here
 	switch {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
-		d.file.node = &node{typ: format.TypeReg, created: true, cached: -1}
+		f.node = &node{typ: format.TypeReg, created: true, cached: -1}
 		// It has no name: as of a file that was removed, its entry leads to nothing.
-		d.file.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
+		f.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
 		return why
 	case m.creates(e, at, flags):
 		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
 		if m.options.Filter != nil {
-			m.use(d.file) // whatever it wants: names are made here
+			m.use(f) // whatever it wants: names are made here
 		}
 	default:
 		m.there(e, at)
@@ -195,7 +166,7 @@ func (m *model) opened(s *step, why reason) reason {
 		m.learn(at, n)
 	}
 	nd := at.node
-	d.file.node = nd
+	f.node = nd
 	if flags&format.DIRECTORY != 0 && nd.typ == format.TypeUnknown {
 		nd.typ = format.TypeDir
 	}
@@ -223,33 +194,21 @@ func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 
 // dup puts a copy of a descriptor into the table.
 func (m *model) dup(s *step, why reason) reason {
-	files, fd := s.t.files, int32(s.e.Ret)
-	src := files.at(int32(s.e.Args[0]))
+	table, fd := s.t.Table, int32(s.e.Ret)
 	replaces := s.e.NewFD() >= 0
 	if replaces && s.e.FD() == s.e.Ret {
 		return why // onto itself
 	}
-	old := files.own(fd)
-	m.unfed(s, old)
-	switch {
-	case src == nil:
-		files.put(fd, nil)
-	default:
-		d := &descriptor{file: src.file, cloexec: s.e.Cloexec()}
-		if why == reasonNone {
-			d.opened = place{s.t.num, s.t.events}
-		}
-		files.put(fd, d)
-		m.order.after(files.freed[fd])
-		if old != nil {
-			m.order.after(old.opened)
-			m.order.afterAll(old.used)
-		}
-		if why == reasonNone {
-			files.free(fd, m.order.here)
-		}
+	old, known := fileOf(table.Find(s.e.Ret)), table.Find(s.e.FD()) != nil
+	m.state.Apply(s.t.Thread, s.e)
+	if known {
+		m.order.after(numbersOf(table).freed[fd])
 	}
-	if why != reasonNone && old != nil && old.file.isFile() && replaces {
+	if known && why == reasonNone && table.Find(s.e.Ret) != nil {
+		m.used(table, s.e.Ret).opened = m.order.here
+		m.free(table, fd)
+	}
+	if why != reasonNone && old != nil && old.isFile() && replaces {
 		// What is no file takes the place of a file: all that is left of
 		// the call is that the file is closed.
 		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{int64(fd)}}
@@ -261,8 +220,8 @@ func (m *model) dup(s *step, why reason) reason {
 // chdir sets the working directory.
 func (m *model) chdir(s *step) {
 	if s.out.Op.Info().At.FD >= 0 {
-		if d := s.t.files.at(int32(s.e.FD())); d != nil && d.file.node != nil {
-			s.t.dir.node = d.file.node
+		if f := fileOf(s.t.Table.Find(s.e.FD())); f != nil && f.node != nil {
+			s.t.Dir.Data = &workingDir{f.node, s.t.dir().root}
 		}
 		return
 	}
@@ -276,5 +235,5 @@ func (m *model) chdir(s *step) {
 			at.node.typ = format.TypeDir
 		}
 	}
-	s.t.dir.node = at.node
+	s.t.Dir.Data = &workingDir{at.node, s.t.dir().root}
 }

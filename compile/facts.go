@@ -59,7 +59,7 @@ func (m *model) learn(at *entry, n *format.Notes) {
 
 // fstat learns from a successful fstat.
 func (m *model) fstat(s *step) {
-	if s.e.Ret == 0 && s.d.file.node.at != nil {
-		m.learn(&entry{node: s.d.file.node}, noted(s.e))
+	if s.e.Ret == 0 && s.d.node.at != nil {
+		m.learn(&entry{node: s.d.node}, noted(s.e))
 	}
 }

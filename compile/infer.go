@@ -268,7 +268,7 @@ func (m *model) mknod(s *step) {
 func (m *model) attribute(s *step) {
 	nd := (*node)(nil)
 	if s.d != nil {
-		nd = s.d.file.node
+		nd = s.d.node
 	} else if m.looked(s); s.at[0].state == present {
 		nd = s.at[0].node
 	}
@@ -366,7 +366,7 @@ func (m *model) subject(s *step) *node {
 		if s.e.Ret < 0 {
 			return nil
 		}
-		return s.d.file.node
+		return s.d.node
 	}
 	m.order.named(s.at[:1])
 	if s.e.Ret < 0 {
@@ -378,7 +378,7 @@ func (m *model) subject(s *step) *node {
 }
 
 func (m *model) getdents(s *step) {
-	f := s.d.file
+	f := s.d
 	m.order.after(f.moved)
 	f.moved = m.order.here
 	m.order.afterAll(f.node.changes)

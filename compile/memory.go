@@ -37,11 +37,11 @@ func (m *model) mmap(s *step) {
 
 // brk returns the break, moved or not.
 func (m *model) brk(s *step) {
-	b, old, now := m.layout(s), s.t.process.brk, s.e.Ret
+	b, old, now := m.layout(s), s.t.proc.brk, s.e.Ret
 	if b == nil || now <= 0 {
 		return
 	}
-	s.t.process.brk = now
+	s.t.proc.brk = now
 	if old > 0 && now > old {
 		b.addMapping(old, now-old)
 	}
@@ -76,5 +76,5 @@ func (m *model) layout(s *step) *buffers {
 	if m.options.Bare {
 		return nil
 	}
-	return s.t.process.buffers
+	return s.t.proc.buffers
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 // model is the simulation that every pass runs: threads, descriptor tables and
@@ -18,19 +19,17 @@ type model struct {
 	report  Report
 
 	started   bool
-	threads   map[int32]*thread // alive, by kernel thread id
-	newest    *thread           // see threadOf
-	newestTID int32
-	byPID     map[int32]*process
+	state     *process.State
+	byPID     map[int32]*proc // started, and not waited for
 	inodes    map[inode]*node // files with more names than one
-	files     int             // opened so far
-	used      map[int]bool    // by an event that the filter wants
-	processes []*process
+	wanted    map[int64]bool  // serial numbers of descriptions that an event uses which the filter wants
+	processes []*proc
 	table     []format.Thread
-	sharing   int   // processes that share another's table of descriptors
-	home      *node // working directory at the start
-	binds     bool  // the recording has binds, so that what appears is no socket
-	line      int64 // of the event in hand, counted in the order of the simulation
+	sharing   int    // processes that share another's table of descriptors
+	cwd       string // working directory at the start, empty where it is not known
+	home      *node  // what it leads to
+	binds     bool   // the recording has binds, so that what appears is no socket
+	line      int64  // of the event in hand, counted in the order of the simulation
 
 	pipes     int32         // made so far
 	pipeNames map[any]*pipe // see namedPipe
@@ -52,7 +51,7 @@ type model struct {
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
 		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
-		threads: map[int32]*thread{}, byPID: map[int32]*process{}, inodes: map[inode]*node{}, used: map[int]bool{}, args: argMaps{},
+		byPID: map[int32]*proc{}, inodes: map[inode]*node{}, wanted: map[int64]bool{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
 	m.budget.room = m.budget.limit
@@ -68,31 +67,37 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	return m
 }
 
-// start sets up the first thread from the script's header.
-func (m *model) start(h *format.Header, tid int32) {
+// start sets up what there was before the first event.
+func (m *model) start(h *format.Header, first *format.Event) {
 	m.started = true
 	m.home = m.names.root
 	if quoted, ok := h.Value(format.MetaCwd); ok {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
-			m.home = m.directory(m.names.root, string(cwd))
+			m.cwd = string(cwd)
+			m.home = m.directory(m.names.root, m.cwd)
 		}
 	}
 	m.given(h.Files)
 	if m.options.Compensate {
 		m.cost = h.Cost()
 	}
-	if running := h.Running(); len(running) > 0 {
-		m.resume(running, h)
-		return
-	}
-	t := m.orphan(tid, 0)
-	command, _ := h.Value(format.MetaCommand)
-	command, _, _ = strings.Cut(command, " ")
-	t.process.command = baseName(command)
-	for _, d := range h.Descriptors {
-		m.inherit(t, d)
+	recording := *h
+	recording.Threads = nil // it has kernel thread ids
+	m.state = process.NewState(&recording)
+	m.state.ExitsAlone = true
+	m.state.Added, m.state.Closed = m.added, m.closed
+	m.state.Took = func(bytes int) { m.budget.take(forDescriptors, bytes) }
+	m.state.Start(m.inherited)
+	if len(h.Running()) == 0 {
+		command, _ := h.Value(format.MetaCommand)
+		command, _, _ = strings.Cut(command, " ")
+		m.thread(first).proc.command = baseName(command)
 	}
 }
+
+// thread returns the thread of an event. One whose creation the recording does not
+// show is a process of its own.
+func (m *model) thread(e *format.Event) *thread { return m.state.Thread(e).Data.(*thread) }
 
 // directory returns the node of a directory that must have been there.
 func (m *model) directory(from *node, path string) *node {
@@ -107,26 +112,23 @@ func (m *model) directory(from *node, path string) *node {
 	return at.node
 }
 
-// orphan adds a thread whose creation the recording does not show, as a
-// process of its own.
-func (m *model) orphan(tid int32, at int64) *thread {
-	t := m.newThread(tid, nil, m.newProcess(tid), at)
-	t.files, t.dir, t.last, t.idle = newFileTable(m.budget), &workingDir{node: m.home, root: m.names.root}, at, at
-	return t
-}
-
-// inherit puts a descriptor that was open at the start into the table.
-func (m *model) inherit(t *thread, d format.Descriptor) {
+// inherited returns the description of a descriptor that was open at the start: of
+// a process that ran, or of the first.
+func (m *model) inherited(d *format.Descriptor) *process.Description {
+	num := int32(1)
+	if p := m.byPID[d.Process]; p != nil {
+		num = p.num
+	} else if len(m.processes) > 0 {
+		return nil
+	}
 	f := m.newFile(d.Flags)
-	f.offset = d.Offset
-	m.inheritPipe(f, &d)
-	t.files.put(d.FD, &descriptor{file: f, cloexec: d.Flags&format.CLOEXEC != 0})
+	m.inheritPipe(f, d)
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
-		return
+		return f.Description
 	}
 	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, true, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
-		return
+		return f.Description
 	}
 	m.names.exists(at)
 	f.node = at.node
@@ -135,14 +137,10 @@ func (m *model) inherit(t *thread, d format.Descriptor) {
 	// least what lies before the offset.
 	m.raise(at.node, d.Offset)
 	m.descriptors = append(m.descriptors, format.Descriptor{
-		Process: t.process.num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
+		Process: num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
 		Flags: d.Flags &^ (format.CREAT | format.EXCL | format.TRUNC),
 	})
-}
-
-func (m *model) newFile(flags int64) *openFile {
-	m.files++
-	return &openFile{id: m.files, append: flags&format.APPEND != 0}
+	return f.Description
 }
 
 // waited is how long a left-out call lasts that is taken to have waited and not

@@ -48,10 +48,11 @@ func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 	}
 	on := m.pipe.plan.find(w.on.line)
 	if on.at.thread == 0 {
-		t := m.threads[w.on.tid]
-		if t == nil || t.num != w.on.thread {
+		at := m.state.Living(w.on.tid)
+		if at == nil || at.Data.(*thread).num != w.on.thread {
 			return nil, nil, nil
 		}
+		t := at.Data.(*thread)
 		var err error
 		if on.at, err = m.emitPipe(t, format.OpPipeWrite, w.pipe, w.on.start, 0, nil); err != nil {
 			return nil, nil, err

@@ -114,22 +114,22 @@ func (m *model) piped(s *step) {
 	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
-	if s.first != nil && s.first.file.pipe == nil && s.e.Op.Info().At.OutFD < 0 {
-		return // as of most
+	if s.d != nil && s.e.Op.Info().At.OutFD < 0 {
+		return // most calls are on files
 	}
 	switch info := s.e.Op.Info(); {
 	case info.Class == format.ClassRead:
-		m.took(s, s.t.files.pipe(s.e.FD()))
-		m.fed(s, s.t.files.pipe(s.e.OutFD()))
+		m.took(s, s.t.pipe(s.e.FD()))
+		m.fed(s, s.t.pipe(s.e.OutFD()))
 	case info.Effect == format.EffectWrite:
-		m.fed(s, s.t.files.pipe(s.e.FD()))
+		m.fed(s, s.t.pipe(s.e.FD()))
 	}
 }
 
 // pipe returns the pipe that a number leads to, nil for none.
-func (t *fileTable) pipe(fd int64) *pipe {
-	if d := t.at(int32(fd)); d != nil {
-		return d.file.pipe
+func (t *thread) pipe(fd int64) *pipe {
+	if f := fileOf(t.Table.Find(fd)); f != nil {
+		return f.pipe
 	}
 	return nil
 }
@@ -221,9 +221,9 @@ func (m *model) waits(p *pipe, r *got, on pipeCall) {
 
 // unfed notes that a descriptor of an end to write to was closed by the event
 // in hand: a read that found the end has waited for the last of these.
-func (m *model) unfed(s *step, d *descriptor) {
-	if d != nil && d.file.feeds {
-		d.file.pipe.closed = m.pipeCall(s)
+func (m *model) unfed(s *step, f *openFile) {
+	if f != nil && f.feeds {
+		f.pipe.closed = m.pipeCall(s)
 	}
 }
 

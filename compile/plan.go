@@ -18,7 +18,7 @@ type plan struct {
 	files         []format.File
 	substitutions []Substitution
 	pipes         *pipePlan
-	used          map[int]bool // open files that an event uses which the filter wants
+	used          map[int64]bool // serial numbers of descriptions that an event uses which the filter wants
 }
 
 // tempPrefix begins the temporary names, as in the original Pianola.
@@ -38,7 +38,7 @@ const (
 
 // plan settles the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{used: m.used, pipes: m.planPipes()}
+	p := &plan{used: m.wanted, pipes: m.planPipes()}
 	for _, proc := range m.processes {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)

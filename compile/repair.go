@@ -26,29 +26,24 @@ type stray struct {
 
 // repair opens a descriptor of unknown origin that is a file, before the event
 // that uses it first: what is read and written through it is I/O that a replay
-// must do. The file gets a name of its own. It returns what the event's
-// descriptor stands for, nil if nothing or if it has none.
-func (m *model) repair(t *thread, e *format.Event) (*descriptor, error) {
+// must do. The file gets a name of its own.
+func (m *model) repair(t *thread, e *format.Event) error {
 	info, fd := e.Op.Info(), int32(e.FD())
-	if info.Class == format.ClassMemory || fd < 0 {
-		return nil, nil
+	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
+		return nil
 	}
-	if d := t.files.at(fd); d != nil {
-		return d, nil
-	}
-	s := stray{t.process.num, fd, t.files.closes[fd]}
+	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
 	if !m.lore.strays[s] {
 		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.lore.closed {
 			m.lore.strays[s], m.lore.more = true, true
 			m.lore.bytes += inMap
 			m.budget.take(forNames, inMap)
 		}
-		return nil, nil
+		return nil
 	}
 	m.report.Repaired++
-	err := m.apply(&format.Event{
+	return m.apply(&format.Event{
 		Op: format.OpOpen, TID: e.TID, Start: e.Start, Ret: int64(fd), Args: [format.MaxArgs]int64{1: format.RDWR},
 		Str: [format.MaxStrings][]byte{fmt.Appendf(nil, "/pianola_unknown_%d_%d_%d", s.process, s.fd, s.closes)},
 	})
-	return t.files.at(fd), err
 }

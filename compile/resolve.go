@@ -23,17 +23,17 @@ func (m *model) resolve(s *step) reason {
 		if p.Arg < 0 {
 			break
 		}
-		dir := s.t.dir.node
+		dir := s.t.dir().node
 		name := s.e.Path(n)
 		if fd := s.e.Dir(n); fd != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
-			d := s.t.files.at(int32(fd))
-			if d == nil {
+			f := fileOf(s.t.Table.Find(fd))
+			if f == nil {
 				return reasonUnknown
 			}
-			if d.file.node == nil {
+			if f.node == nil {
 				return reasonNoFile
 			}
-			dir = d.file.node
+			dir = f.node
 		}
 		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
 			return reasonPath
@@ -77,7 +77,7 @@ func (m *model) resolve(s *step) reason {
 				return reasonResult // a replay has no directory that is gone, and still open
 			}
 		}
-		at, way := m.names.walk(s.t.dir.root, dir, path, follow, m.trail)
+		at, way := m.names.walk(s.t.dir().root, dir, path, follow, m.trail)
 		m.trail = way.trail
 		if at == nil {
 			return reasonPath
@@ -167,33 +167,32 @@ func (m *model) resolveFDs(s *step) reason {
 
 // descriptor returns what a number stands for, nil with a reason where it is no
 // file of the trace.
-func (m *model) descriptor(s *step, fd int64) (*descriptor, reason) {
-	files := s.t.files
-	d := s.first
-	if d == nil || int32(fd) != int32(s.e.FD()) {
-		d = files.at(int32(fd))
+func (m *model) descriptor(s *step, fd int64) (*openFile, reason) {
+	table := s.t.Table
+	closes := s.out.Op.Info().Effect == format.EffectClose
+	d := table.Find(fd)
+	if closes {
+		d = table.Closing(fd)
 	}
-	if s.out.Op.Info().Effect == format.EffectClose && files.late[int32(fd)] != nil {
-		d = files.late[int32(fd)]
-	}
+	f := fileOf(d)
 	switch {
-	case d == nil:
+	case f == nil:
 		return nil, reasonUnknown
-	case d.file.node != nil && d.file.node.pseudo:
+	case f.node != nil && f.node.pseudo:
 		return nil, reasonPseudo
-	case d.file.deep:
+	case f.deep:
 		return nil, reasonDeep
-	case !d.file.isFile():
+	case !f.isFile():
 		return nil, reasonNoFile
 	}
-	m.order.after(d.opened)
-	if !m.order.alone {
-		if d != files.late[int32(fd)] {
-			d = files.own(int32(fd))
-		}
-		d.used = m.order.use(d.used)
+	if of, ok := d.Data.(*uses); ok {
+		m.order.after(of.opened)
 	}
-	return d, reasonNone
+	if !m.order.alone && !closes {
+		of := m.used(table, fd)
+		of.newest = m.order.use(of.newest)
+	}
+	return f, reasonNone
 }
 
 // mapStrings sets the event's string arguments to names below the root.
@@ -281,12 +280,12 @@ func (m *model) place(s *step) {
 		return
 	}
 	if m.out == nil {
-		b := s.t.process.buffers
+		b := s.t.proc.buffers
 		before := len(b.regions)
 		b.add(s.e.Args[i], s.e.Size())
 		m.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
 	} else {
-		place := s.t.process.buffers.place(s.e.Args[i])
+		place := s.t.proc.buffers.place(s.e.Args[i])
 		if place != 0 && fresh(s.e) {
 			place |= format.FreshBuffer
 		}

@@ -17,20 +17,20 @@ func (m *model) wants(s *step, why reason) bool {
 	}
 	e := s.e
 	subject := filter.Subject{
-		Thread: e.TID, Process: s.t.process.pid, Command: s.t.process.command, Op: e.Op, Size: e.Size(),
+		Thread: e.TID, Process: s.t.proc.ID, Command: s.t.proc.command, Op: e.Op, Size: e.Size(),
 		Result: e.Ret, Duration: e.Dur, Time: e.Start,
 	}
 	if s.at[0] != nil {
 		subject.Path = m.names.original(s.at[0])
-	} else if s.d != nil && s.d.file.node.at != nil {
-		subject.Path = m.names.original(s.d.file.node.at)
+	} else if s.d != nil && s.d.node.at != nil {
+		subject.Path = m.names.original(s.d.node.at)
 	}
 	if !m.options.Filter(&subject) {
 		return false
 	}
-	for _, d := range []*descriptor{s.d, s.other} {
-		if d != nil {
-			m.use(d.file)
+	for _, f := range []*openFile{s.d, s.other} {
+		if f != nil {
+			m.use(f)
 		}
 	}
 	return true
@@ -38,8 +38,8 @@ func (m *model) wants(s *step, why reason) bool {
 
 // use notes that the trace needs an open file.
 func (m *model) use(f *openFile) {
-	if !m.used[f.id] {
-		m.used[f.id] = true
+	if !m.wanted[f.Serial] {
+		m.wanted[f.Serial] = true
 		m.budget.take(forDescriptors, inMap)
 	}
 }
@@ -53,11 +53,11 @@ func (m *model) needed(s *step) bool {
 	case format.EffectOpen, format.EffectClose, format.EffectDup:
 		f := s.made
 		if s.d != nil {
-			f = s.d.file
+			f = s.d
 		}
-		return f != nil && (m.names.plan == nil || m.names.plan.used[f.id])
+		return f != nil && (m.names.plan == nil || m.names.plan.used[f.Serial])
 	case format.EffectFcntl:
-		return s.out.Copies() && (m.names.plan == nil || m.names.plan.used[s.d.file.id])
+		return s.out.Copies() && (m.names.plan == nil || m.names.plan.used[s.d.Serial])
 	case format.EffectCloseRange:
 		return true
 	}

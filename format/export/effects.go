@@ -13,7 +13,9 @@ func (f *files) apply(e *format.Event) (s step) {
 	in, out := t.Table.At(e.FD()), t.Table.At(e.OutFD())
 	effect := e.Op.Info().Effect
 	if effect == format.EffectClose {
-		in = t.Table.Closing(e.FD()).Description
+		if d := t.Table.Closing(e.FD()); d != nil {
+			in = d.Description
+		}
 	}
 	s.file, s.outFile = fileOf(in), fileOf(out)
 	f.Apply(t, e)

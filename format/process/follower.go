@@ -55,19 +55,19 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	if fd < 0 || e.Ret == -ebadf {
 		return nil, nil
 	}
-	d := t.Table.At(fd)
+	at := t.Table.Find(fd)
 	if info.Effect == format.EffectClose {
-		d = t.Table.Closing(fd).Description
+		at = t.Table.Closing(fd)
 	}
-	if d == nil {
+	if at == nil {
 		fl.path = unknownName(fl.path[:0], fd, e.FileType())
 		f := fl.of(fl.path)
 		fl.Put(t.Table, fd, Descriptor{Description: fl.Open(f, 0)})
-		if d = t.Table.At(fd); d == nil {
+		if at = t.Table.Find(fd); at == nil {
 			return f, nil
 		}
 	}
-	return d.File, d
+	return at.File, at.Description
 }
 
 // subject returns the descriptor that an event is about, and the offset in its

@@ -53,7 +53,7 @@ type Table struct {
 	// late holds descriptors whose number was given out anew before the event
 	// that closes them: close frees its number before it returns, and events
 	// come in the order in which calls return. See State.Put.
-	late map[int32]Descriptor
+	late map[int32]*Descriptor
 }
 
 // index finds the pages of tables.
@@ -156,15 +156,12 @@ func (t *Table) At(fd int64) *Description {
 }
 
 // Closing returns what a close of a number is about: the oldest that it led to
-// and that was not closed yet. The zero Descriptor is none.
-func (t *Table) Closing(fd int64) Descriptor {
-	if d, ok := t.late[int32(fd)]; ok {
+// and that was not closed yet, nil for none. It must not be changed.
+func (t *Table) Closing(fd int64) *Descriptor {
+	if d := t.late[int32(fd)]; d != nil {
 		return d
 	}
-	if d := t.Find(fd); d != nil {
-		return *d
-	}
-	return Descriptor{}
+	return t.Find(fd)
 }
 
 // All yields the descriptors in the order of their numbers, without those that
@@ -188,7 +185,7 @@ func (t *Table) Hold(first func(any) bool, add func(bytes int), each func(*Descr
 	if first(t) {
 		add(tableBytes + len(t.late)*lateBytes)
 		for _, d := range t.late {
-			each(&d)
+			each(d)
 		}
 	}
 	if t.index == nil || !first(t.index) {
@@ -353,13 +350,14 @@ func (ts *tables) Put(t *Table, fd int64, d Descriptor) {
 	at := &p.fds[n%pageFDs]
 	if at.Description != nil {
 		if t.late == nil {
-			t.late = make(map[int32]Descriptor)
+			t.late = make(map[int32]*Descriptor)
 		}
-		if older := t.late[n].Description; older != nil {
-			ts.drop(older)
+		if older := t.late[n]; older != nil {
+			ts.drop(older.Description)
 		}
 		ts.take(lateBytes)
-		t.late[n] = *at
+		old := *at
+		t.late[n] = &old
 	}
 	*at = d
 }
@@ -384,9 +382,9 @@ func (s *State) closed(t *Thread, fd int32, d Descriptor) {
 
 // close does what close did: its number may lead elsewhere by now.
 func (s *State) close(t *Thread, fd int32) {
-	if d, ok := t.Table.late[fd]; ok {
+	if d := t.Table.late[fd]; d != nil {
 		delete(t.Table.late, fd)
-		s.closed(t, fd, d)
+		s.closed(t, fd, *d)
 		return
 	}
 	s.remove(t, fd)
