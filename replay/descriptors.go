@@ -48,7 +48,7 @@ func callCloseRange(w *worker, r *format.Record) int64 {
 	for fd := first; fd <= end; fd++ {
 		if r.Args[2]&format.CloseRangeCloexec != 0 {
 			files.mark(fd, true)
-		} else if s := files.take(fd); s != 0 {
+		} else if s := files.empty(fd); s != 0 {
 			s.close(w.sys)
 		}
 	}

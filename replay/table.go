@@ -150,15 +150,21 @@ func (t *table) swap(fd int64, s slot) (old slot, ok bool) {
 	return slot(t.slots[fd].Swap(int64(s))), true
 }
 
-// take empties the slot of a recorded descriptor and returns what was in it.
+// take takes what a close of a recorded descriptor is about: what waits for it, or
+// else what the descriptor stands for.
 func (t *table) take(fd int64) slot {
-	if uint64(fd) >= uint64(len(t.slots)) {
-		return 0
-	}
 	if t.late.n.Load() > 0 {
 		if s := t.takeLate(fd); s != 0 {
 			return s
 		}
+	}
+	return t.empty(fd)
+}
+
+// empty takes what a recorded descriptor stands for.
+func (t *table) empty(fd int64) slot {
+	if uint64(fd) >= uint64(len(t.slots)) {
+		return 0
 	}
 	return slot(t.slots[fd].Swap(0))
 }

@@ -222,6 +222,37 @@ func TestLateClose(t *testing.T) {
 	require.Zero(t, files.get(7))
 }
 
+// dup2 and close_range close what a number stands for by then. A close that is late
+// is about an older descriptor.
+func TestLateCloseOfWhatWasReplaced(t *testing.T) {
+	m, err := newRegion(4096)
+	require.NoError(t, err)
+	defer m.free()
+	w := &worker{process: &process{}, sys: linux}
+	files := newTable(linux, m, 16)
+	w.process.files.Store(files)
+	var opened []slot
+	isOpen := func(s slot) bool {
+		_, err := unix.FcntlInt(s.real(), unix.F_GETFD, 0)
+		return err == nil
+	}
+	open := func(enter func(int64, slot) bool) {
+		fd, err := unix.Open("/", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		opened = append(opened, newSlot(int64(fd), 0, 0))
+		require.True(t, enter(7, opened[len(opened)-1]))
+	}
+	open(files.set)
+	open(files.set)
+	open(files.replace) // as dup2 does
+	require.Equal(t, []bool{true, false, true}, []bool{isOpen(opened[0]), isOpen(opened[1]), isOpen(opened[2])})
+	require.Zero(t, callCloseRange(w, &format.Record{Op: format.OpCloseRange, Args: [format.MaxArgs]int64{7, 7}}))
+	require.Equal(t, []bool{true, false}, []bool{isOpen(opened[0]), isOpen(opened[2])})
+	require.Zero(t, callClose(w, &format.Record{Op: format.OpClose, Args: [format.MaxArgs]int64{7}}))
+	require.False(t, isOpen(opened[0]))
+	require.EqualValues(t, errBadFD, callClose(w, &format.Record{Op: format.OpClose, Args: [format.MaxArgs]int64{7}}))
+}
+
 // What is closed when a process ends is not in the time of its last call, as it
 // isn't in a recording.
 func TestExitTakesNoTime(t *testing.T) {
