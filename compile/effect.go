@@ -32,7 +32,7 @@ func (m *model) effect(s *step, why reason) reason {
 		if !ok {
 			return reasonTable
 		}
-		if !holdsFile(table, e.Args[0], e.Args[1]) {
+		if !holdsFile(table, uint32(e.Args[0]), uint32(e.Args[1])) {
 			why = reasonNoFile
 		}
 		m.state.Apply(s.t.Thread, e)

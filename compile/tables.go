@@ -164,9 +164,9 @@ func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 }
 
 // holdsFile reports whether a number from first to last leads to a file.
-func holdsFile(t *process.Table, first, last int64) bool {
+func holdsFile(t *process.Table, first, last uint32) bool {
 	for fd, d := range t.All {
-		if int64(fd) >= first && int64(fd) <= last && fileOf(d).isFile() {
+		if uint32(fd) >= first && uint32(fd) <= last && fileOf(d).isFile() {
 			return true
 		}
 	}

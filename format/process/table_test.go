@@ -160,3 +160,19 @@ func TestHold(t *testing.T) {
 		require.GreaterOrEqual(t, held, s.held, line)
 	}
 }
+
+// A thread that execs goes on under the id of its process's first thread, which the
+// kernel has ended.
+func TestExecTakesOverTheId(t *testing.T) {
+	s := NewState(&format.Header{})
+	s.Start(nil)
+	first := s.Thread(&format.Event{TID: 1, Op: format.OpRead})
+	s.Apply(first, &format.Event{TID: 1, Op: format.OpClone, Args: args(format.CloneThread | format.CloneFiles), Ret: 2})
+	second := s.Living(2)
+	exec := &format.Event{TID: 1, Op: format.OpExecve, Notes: &format.Notes{Has: format.NotedWas, Was: 2}}
+	require.Same(t, second, s.Thread(exec))
+	require.Nil(t, s.Living(2))
+	require.Equal(t, 1, second.Process.Alive())
+	require.Equal(t, 1, second.Table.users)
+	require.Same(t, second, s.Thread(&format.Event{TID: 1, Op: format.OpRead}))
+}

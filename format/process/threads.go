@@ -80,19 +80,23 @@ func (ts *threads) Threads(yield func(*Thread) bool) {
 	}
 }
 
-// find returns a thread that is alive, and nil for one that isn't.
-func (ts *threads) find(e *format.Event) *Thread {
-	if t := ts.current; t != nil && t.TID == e.TID && e.Notes == nil {
+// find returns a thread that is alive, and nil for one that isn't. A thread that
+// execs takes over the id of its process's first, which is no more.
+func (s *State) find(e *format.Event) *Thread {
+	if t := s.current; t != nil && t.TID == e.TID && e.Notes == nil {
 		return t
 	}
-	if was := e.Renamed(); was != e.TID && ts.alive[was] != nil {
-		t := ts.alive[was]
-		delete(ts.alive, was)
+	if was := e.Renamed(); was != e.TID && s.alive[was] != nil {
+		t := s.alive[was]
+		if first := s.alive[e.TID]; first != nil {
+			s.end(first)
+		}
+		delete(s.alive, was)
 		t.TID = e.TID
-		ts.alive[e.TID] = t
+		s.alive[e.TID] = t
 	}
-	ts.current = ts.alive[e.TID]
-	return ts.current
+	s.current = s.alive[e.TID]
+	return s.current
 }
 
 // add adds a thread to a process. Its table and its directory are shared with
