@@ -228,8 +228,8 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	w := &worker{process: &process{}, sys: linux}
-	files := newTable(linux, m, 16)
+	w := &worker{process: &process{}, sys: sandbox.Linux}
+	files := newTable(sandbox.Linux, m, 16)
 	w.process.files.Store(files)
 	var opened []slot
 	isOpen := func(s slot) bool {

@@ -354,10 +354,12 @@ func (ts *tables) Put(t *Table, fd int64, d Descriptor) {
 		}
 		if older := t.late[n]; older != nil {
 			ts.drop(older.Description)
+			*older = *at
+		} else {
+			ts.take(lateBytes)
+			old := *at
+			t.late[n] = &old
 		}
-		ts.take(lateBytes)
-		old := *at
-		t.late[n] = &old
 	}
 	*at = d
 }
