@@ -200,10 +200,10 @@ func (m *model) dup(s *step, why reason) reason {
 		return why // onto itself
 	}
 	old, known := fileOf(table.Find(s.e.Ret)), table.Find(s.e.FD()) != nil
-	m.state.Apply(s.t.Thread, s.e)
 	if known {
 		m.order.after(numbersOf(table).freed[fd])
 	}
+	m.state.Apply(s.t.Thread, s.e)
 	if known && why == reasonNone && table.Find(s.e.Ret) != nil {
 		m.used(table, s.e.Ret).opened = m.order.here
 		m.free(table, fd)
