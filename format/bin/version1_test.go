@@ -1,0 +1,51 @@
+package bin
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// version1 is a trace of version 1, which no Writer makes any more: 218 events
+// of four threads in two processes, with a fileset, strings, durations, edges
+// and a descriptor that is open at the start.
+func version1(t testing.TB) []byte {
+	t.Helper()
+	file, err := os.ReadFile("testdata/version1.bin")
+	require.NoError(t, err)
+	return file
+}
+
+// printed returns a trace as pianola print shows it.
+func printed(t *testing.T, tr *Trace) string {
+	t.Helper()
+	var out bytes.Buffer
+	p := script.NewIntermediateWriter(&out, tr.Header())
+	r, batch := tr.Events(), make([]format.Event, 64)
+	for {
+		n, err := r.Read(batch)
+		if n == 0 {
+			require.ErrorContains(t, err, "EOF")
+			break
+		}
+		require.NoError(t, p.Write(batch[:n]))
+	}
+	require.NoError(t, p.Flush())
+	return out.String()
+}
+
+func TestVersion1(t *testing.T) {
+	const golden = "testdata/version1.golden"
+	got := printed(t, opened(t, version1(t)))
+	if *updating {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
