@@ -68,24 +68,29 @@ func check(threads []*thread, h *format.Header) error {
 }
 
 // settle finishes the last parts, and numbers strings by first use, thread
-// after thread, instead of by first use as the events came in.
+// after thread, instead of by first use as the events came in. It drops the
+// rows that a reader takes for absent.
 func (w *Writer) settle(threads []*thread) error {
-	if len(threads) > 1 { // of a single thread it is the same order
+	if len(threads) > 1 { // of a single thread it is the same for the same events
 		w.order = newOrder(w.strings)
 	}
 	for _, t := range threads {
-		if w.order != nil {
-			if err := w.renumber(t); err != nil {
-				return err
+		for i := range t.streams {
+			s, k := &t.streams[i], kindRecords+kind(i)
+			if kinds[k].scope == eachEvent && !s.used {
+				*s = stream{}
 			}
-		}
-		for k := kindRecords; k < numKinds; k++ {
-			if s := t.stream(k); s.early+len(s.rows) > 0 {
+			if w.order != nil {
+				if err := w.renumber(s.parts); err != nil {
+					return err
+				}
+			}
+			if s.early+len(s.rows) > 0 {
 				if err := w.finish(t, k); err != nil {
 					return err
 				}
 			}
-			t.stream(k).rows = nil
+			s.rows = nil
 		}
 	}
 	if w.order != nil {
@@ -94,17 +99,19 @@ func (w *Writer) settle(threads []*thread) error {
 	return nil
 }
 
-// renumber rewrites the finished parts of t that hold strings under other
-// numbers than they will have.
-func (w *Writer) renumber(t *thread) error {
-	parts := t.stream(kindRecords).parts
-	for _, i := range t.named {
+// renumber rewrites the parts that hold strings under other numbers than they
+// will have.
+func (w *Writer) renumber(parts []part) error {
+	for i := range parts {
 		p := &parts[i]
+		if !p.named {
+			continue
+		}
 		rows, err := w.load(p)
 		if err != nil {
 			return err
 		}
-		if !w.order.renumber(rows) {
+		if !w.order.renumber(p.kind, rows) {
 			continue
 		}
 		if *p, err = w.store(*p, rows); err != nil {
@@ -115,39 +122,41 @@ func (w *Writer) renumber(t *thread) error {
 }
 
 // tables stores the parts that belong to the whole trace.
-func (w *Writer) tables(h *format.Header) ([]part, error) {
-	text := h.Append(nil)
-	header, err := w.put(part{kind: kindHeader, count: int64(len(text))}, w.encoder.text(nil, text))
-	if err != nil {
-		return nil, err
+func (w *Writer) tables(h *format.Header) (parts []part, err error) {
+	for i := range kinds {
+		k, l := kind(i), &kinds[i]
+		if l.scope != whole {
+			continue
+		}
+		c := l.write(w, h)
+		if !l.required && len(c.rows)+len(c.text) == 0 {
+			continue
+		}
+		p := k.part(0, int64(len(c.text)))
+		if l.width > 0 {
+			p.count = int64(len(c.rows) / l.width)
+			p, err = w.store(p, c.rows)
+		} else {
+			p, err = w.put(p, w.encoder.text(nil, c.text))
+		}
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, p)
 	}
-	var all []byte
-	sizes := make([]uint64, 0, len(w.strings))
-	for _, s := range w.strings {
-		sizes = append(sizes, uint64(len(s)))
-		all = append(all, s...)
-	}
-	lengths, err := w.store(part{kind: kindLengths, count: int64(len(sizes))}, sizes)
-	if err != nil {
-		return nil, err
-	}
-	contents, err := w.put(part{kind: kindBytes, count: int64(len(all))}, w.encoder.text(nil, all))
-	if err != nil {
-		return nil, err
-	}
-	return []part{header, lengths, contents}, nil
+	return parts, nil
 }
 
 // assemble writes the file.
 func (w *Writer) assemble(parts []part) error {
-	f := fixed{index: part{kind: kindIndex, offset: headerSize, count: int64(len(parts))}}
-	rows := make([]uint64, 0, len(parts)*kinds[kindIndex].width)
+	f := fixed{version: version, index: part{kind: kindIndex, offset: headerSize, count: int64(len(parts))}}
+	rows := make([]uint64, 0, len(parts)*indexWidth)
 	for i := range parts {
 		r := parts[i].row()
 		rows = append(rows, r[:]...)
 		f.index.offset += parts[i].length
 	}
-	index := w.encoder.rows(w.packed[:0], rows, kinds[kindIndex].width)
+	index := w.encoder.rows(w.packed[:0], rows, indexWidth)
 	f.index.crc = checksum(index)
 	f.length = f.index.offset + int64(len(index))
 
@@ -180,12 +189,16 @@ func newOrder(old []string) *order {
 	return &order{old: old, numbers: numbers, strings: make([]string, 0, len(old))}
 }
 
-// renumber changes the numbers of strings in rows of records, and reports
+// renumber changes the numbers of strings in rows of a kind, and reports
 // whether any differ.
-func (o *order) renumber(rows []uint64) (changed bool) {
-	for i := 0; i < len(rows); i += maxWidth {
-		for a, strings := 0, stringArgs[rows[i]]; strings != 0; a, strings = a+1, strings>>1 {
-			v := &rows[i+wordArgs+a]
+func (o *order) renumber(k kind, rows []uint64) (changed bool) {
+	l := &kinds[k]
+	if l.strings == nil {
+		return false
+	}
+	for ; len(rows) > 0; rows = rows[l.width:] {
+		for i, strings := 0, l.strings(rows); strings != 0; i, strings = i+1, strings>>1 {
+			v := &rows[i]
 			if strings&1 == 0 || int64(*v) < 0 {
 				continue
 			}
@@ -201,10 +214,14 @@ func (o *order) renumber(rows []uint64) (changed bool) {
 	return changed
 }
 
-// named reports whether any of the records has a string argument.
-func named(rows []uint64) bool {
-	for i := 0; i < len(rows); i += maxWidth {
-		if stringArgs[rows[i]] != 0 {
+// named reports whether any of the rows of a kind has a string.
+func named(k kind, rows []uint64) bool {
+	l := &kinds[k]
+	if l.strings == nil {
+		return false
+	}
+	for ; len(rows) > 0; rows = rows[l.width:] {
+		if l.strings(rows) != 0 {
 			return true
 		}
 	}

@@ -17,7 +17,8 @@ var packer = newEncoder()
 // pack returns a loader of one part of the form rows, and the part.
 func pack(rows []uint64, k kind) (loader, part) {
 	packed := packer.rows(nil, rows, kinds[k].width)
-	p := part{kind: k, length: int64(len(packed)), count: int64(len(rows) / kinds[k].width), crc: checksum(packed)}
+	p := k.part(0, int64(len(rows)/kinds[k].width))
+	p.length, p.crc = int64(len(packed)), checksum(packed)
 	return newLoader(&memory{data: packed}, DefaultLimit), p
 }
 
@@ -25,7 +26,7 @@ func pack(rows []uint64, k kind) (loader, part) {
 func decoded(t testing.TB, l *loader, p *part, at int) []uint64 {
 	t.Helper()
 	var f frame
-	require.NoError(t, f.load(l, p))
+	require.NoError(t, f.load(l, p, kinds[p.kind].width))
 	rows := make([]uint64, f.rows*f.width)
 	for rest := rows; len(rest) > 0; {
 		n := min(at*f.width, len(rest))

@@ -66,16 +66,30 @@ func tasted(file []byte, limit int64, n int) error {
 	return errors.Join(errs...)
 }
 
-func TestCutAtEveryLength(t *testing.T) {
+// inVersions runs a test on the small trace in every version, and in version 2
+// with parts that are not known.
+func inVersions(t *testing.T, test func(t *testing.T, file []byte)) {
 	file := small(t)
+	parts := pieces(t, file)
+	require.Equal(t, file, craft(2, parts...))
+	later := slices.Insert(slices.Clone(parts), 4, strange("xyzw", 0, 1))
+	t.Run("version 1", func(t *testing.T) { test(t, craft(1, parts...)) })
+	t.Run("version 2", func(t *testing.T) { test(t, file) })
+	t.Run("later", func(t *testing.T) { test(t, craft(2, append(later, strange("zzzz", 0, 9))...)) })
+}
+
+func TestCutAtEveryLength(t *testing.T) { inVersions(t, cutAtEveryLength) }
+
+func cutAtEveryLength(t *testing.T, file []byte) {
 	require.NoError(t, tasted(file, DefaultLimit, 1000))
 	for n := range file {
 		require.ErrorIs(t, tasted(file[:n], DefaultLimit, 1000), io.ErrUnexpectedEOF, "%d of %d bytes", n, len(file))
 	}
 }
 
-func TestEveryByteCounts(t *testing.T) {
-	file := small(t)
+func TestEveryByteCounts(t *testing.T) { inVersions(t, everyByteCounts) }
+
+func everyByteCounts(t *testing.T, file []byte) {
 	for i := range file {
 		for _, flip := range []byte{1, 0x80, 0xff} {
 			bad := slices.Clone(file)
@@ -84,6 +98,8 @@ func TestEveryByteCounts(t *testing.T) {
 			switch {
 			case i < 8:
 				require.ErrorIs(t, err, ErrMagic)
+			case i < 12 && bad[8] <= version && i == 8 && bad[8] > 0: // the other version that there is
+				require.ErrorIs(t, err, ErrChecksum)
 			case i < 12:
 				require.ErrorIs(t, err, ErrVersion)
 			default:
@@ -93,8 +109,9 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-func TestDamage(t *testing.T) {
-	file := small(t)
+func TestDamage(t *testing.T) { inVersions(t, damage) }
+
+func damage(t *testing.T, file []byte) {
 	with := func(at int, b ...byte) []byte {
 		bad := slices.Clone(file)
 		copy(bad[at:], b)
@@ -110,7 +127,8 @@ func TestDamage(t *testing.T) {
 		{"nothing", nil, io.ErrUnexpectedEOF, "byte 0: header cut off: unexpected EOF"},
 		{"cut in the header", file[:20], io.ErrUnexpectedEOF, "byte 20: header cut off: unexpected EOF"},
 		{"cut at the end", file[:len(file)-3], io.ErrUnexpectedEOF, "3 bytes cut off: unexpected EOF"},
-		{"newer", with(8, 2), ErrVersion, "byte 8: unknown version of the compiled trace: 2, not 1"},
+		{"newer", with(8, 3), ErrVersion, "byte 8: unknown version of the compiled trace: 3, not 1 to 2"},
+		{"version 0", with(8, 0), ErrVersion, "byte 8: unknown version of the compiled trace: 0, not 1 to 2"},
 		{"header", with(17, 9), ErrChecksum, "byte 40: header: checksum mismatch"},
 		{"first part", with(headerSize, 9), ErrChecksum, "header at byte 44: checksum mismatch"},
 		{"index", with(len(file)-1, 9), ErrChecksum, "checksum mismatch"},
@@ -128,7 +146,7 @@ func TestDamage(t *testing.T) {
 func TestDamageAfterOpen(t *testing.T) {
 	file := small(t)
 	tr := opened(t, file)
-	records := tr.threads[0].records[0]
+	records := tr.threads[0].of(kindRecords)[0]
 	file[records.offset+3] ^= 1
 	_, err := tr.Records(1).Read(make([]format.Record, 1))
 	require.ErrorIs(t, err, ErrChecksum)
@@ -142,11 +160,11 @@ type piece struct {
 }
 
 func table(k kind, thread int32, rows ...uint64) piece {
-	return piece{part{kind: k, thread: thread, count: int64(len(rows) / kinds[k].width)}, packer.rows(nil, rows, kinds[k].width)}
+	return piece{k.part(thread, int64(len(rows)/kinds[k].width)), packer.rows(nil, rows, kinds[k].width)}
 }
 
 func text(k kind, s string) piece {
-	return piece{part{kind: k, count: int64(len(s))}, packer.text(nil, []byte(s))}
+	return piece{k.part(0, int64(len(s))), packer.text(nil, []byte(s))}
 }
 
 // alike is a table of count rows that are all zero, whatever the count.
@@ -156,23 +174,51 @@ func alike(k kind, thread int32, count int64) piece {
 	return p
 }
 
-// craft makes a file of pieces that Open finds no fault with unless their
-// contents are at fault.
-func craft(pieces ...piece) []byte {
-	f := fixed{index: part{offset: headerSize, count: int64(len(pieces))}}
+// strange is a part whose tag is not in the table.
+func strange(tag string, flags uint8, thread int32) piece {
+	p := piece{part{kind: kindUnknown, flags: flags, thread: thread, count: 1 << 60}, []byte("of a later version")}
+	copy(p.tag[:], tag)
+	return p
+}
+
+// craft makes a file of a version, of pieces that Open finds no fault with
+// unless their contents are at fault.
+func craft(version uint32, pieces ...piece) []byte {
+	f := fixed{version: version, index: part{offset: headerSize, count: int64(len(pieces))}}
+	width := indexWidth
+	if version == 1 {
+		width = indexWidth1
+	}
 	var body []byte
 	var rows []uint64
 	for _, p := range pieces {
 		p.length, p.crc = int64(len(p.packed)), checksum(p.packed)
 		r := p.row()
-		rows = append(rows, r[:]...)
+		if version == 1 {
+			r[1] = uint64(p.kind)
+		}
+		rows = append(rows, r[indexWidth-width:]...)
 		body = append(body, p.packed...)
 	}
-	index := packer.rows(nil, rows, kinds[kindIndex].width)
+	index := packer.rows(nil, rows, width)
 	f.index.crc = checksum(index)
 	f.index.offset += int64(len(body))
 	f.length = f.index.offset + int64(len(index))
 	return slices.Concat(f.append(nil), body, index)
+}
+
+// pieces takes a file apart.
+func pieces(t testing.TB, file []byte) (all []piece) {
+	t.Helper()
+	f, err := readFixed(bytes.NewReader(file), int64(len(file)))
+	require.NoError(t, err)
+	tr := &Trace{loader: newLoader(bytes.NewReader(file), DefaultLimit)}
+	parts, err := tr.readIndex(f)
+	require.NoError(t, err)
+	for _, p := range parts {
+		all = append(all, piece{p, file[p.offset:][:p.length]})
+	}
+	return all
 }
 
 // allocated returns the bytes that the program has allocated since its start.
@@ -206,18 +252,21 @@ func TestHostile(t *testing.T) {
 		{"sound", []piece{head, lengths, contents, fsync, duration}, nil, ""},
 		{"sound with a wait", waiting(0, 2, 0), nil, ""},
 
-		{"part missing", []piece{head, lengths}, ErrMalformed, "2 parts"},
-		{"parts in another order", []piece{lengths, head, contents}, ErrMalformed, "part 0"},
+		{"part missing", []piece{head, lengths}, ErrMalformed, `no part "strs"`},
+		{"header missing", []piece{lengths, contents, fsync, duration}, ErrMalformed, `no part "head"`},
+		{"parts in another order", []piece{lengths, head, contents}, ErrMalformed, "part 1"},
 		{"second header", []piece{head, lengths, contents, head}, ErrMalformed, "part 3"},
-		{"unknown kind", []piece{head, lengths, contents, {part: part{kind: numKinds + 1, thread: 1, count: 1}, packed: []byte{1}}}, ErrMalformed, "part 3"},
-		{"threads in another order", append(second, head, lengths, contents), ErrMalformed, "part 0"},
+		{"threads in another order", append(second, head, lengths, contents), ErrMalformed, "part 2"},
 		{"thread before the one before", slices.Concat([]piece{two, lengths, contents}, second, []piece{fsync, duration}), ErrMalformed, "part 5"},
 		{"durations before records", []piece{head, lengths, contents, duration, fsync}, ErrMalformed, "part 4"},
 		{"no such thread", slices.Concat([]piece{head, lengths, contents}, second), ErrMalformed, "thread 2 of 1"},
 		{"thread below 1", []piece{head, lengths, contents, table(kindRecords, -1, make([]uint64, maxWidth)...)}, ErrMalformed, "part 3"},
 		{"empty part", []piece{head, lengths, contents, counted(fsync, 0), duration}, ErrMalformed, "part 3"},
 		{"long part", []piece{head, lengths, contents, counted(fsync, maxRows+1), duration}, ErrMalformed, "part 3"},
-		{"fewer durations than records", []piece{head, lengths, contents, fsync}, ErrMalformed, "0 durations of 1 events"},
+		{"durations absent", []piece{head, lengths, contents, fsync}, nil, ""},
+		{"fewer durations than records", []piece{head, lengths, contents, fsync, fsync, duration}, ErrMalformed, "1 durations of 2 events"},
+		{"durations without records", []piece{head, lengths, contents, duration}, ErrMalformed, "1 durations of 0 events"},
+		{"waits without records", slices.Concat([]piece{two, lengths, contents, table(kindWaits, 1, 0, 2, 0)}, second), ErrMalformed, "event 0 after event 0 of 0"},
 
 		{"negative count of strings", []piece{head, counted(lengths, -1), contents}, ErrMalformed, "part 1"},
 		{"2^63-1 strings", []piece{head, alike(kindLengths, 0, big), contents}, ErrLimit, "limit of"},
@@ -246,31 +295,33 @@ func TestHostile(t *testing.T) {
 		{"string after the last", []piece{head, lengths, contents, records(uint64(format.OpUnlink), 0, 0, 0, 1), duration}, ErrMalformed, "row 0: string 1 of 1"},
 		{"string below none", []piece{head, lengths, contents, records(uint64(format.OpRename), 0, 0, 0, 0, 1<<64-2), duration}, ErrMalformed, "row 0: string -2 of 1"},
 		{"duration", []piece{head, lengths, contents, fsync, table(kindDurations, 1, 1<<64-2)}, ErrMalformed, "row 0: negative duration"},
-		{"wait after the last event", waiting(1, 2, 0), ErrMalformed, "row 0: event 1 waits"},
-		{"wait of a negative event", waiting(1<<63, 2, 0), ErrMalformed, "waits"},
+		{"wait after the last event", waiting(1, 2, 0), ErrMalformed, "row 0: event 1 after event 0 of 1"},
+		{"wait of a negative event", waiting(1<<63, 2, 0), ErrMalformed, "after event 0 of 1"},
 		{"wait for an event after the last", waiting(0, 2, 1), ErrMalformed, "waits for event 1 of thread 2"},
 		{"wait for a thread after the last", waiting(0, 3, 0), ErrMalformed, "waits for event 0 of thread 3"},
 		{"wait for no thread", waiting(0, 1<<32+2, 0), ErrMalformed, "waits for event 0"},
 		{"wait for itself", waiting(0, 1, 0), ErrMalformed, "waits for event 0 of thread 1"},
 
-		{"unknown mode", []piece{head, {part{kind: kindLengths, count: 1}, []byte{2, 0, 0}}, contents}, ErrMalformed, "word 0"},
-		{"description cut", []piece{head, {part{kind: kindLengths, count: 1}, []byte{0, 0}}, contents}, ErrMalformed, "word 0"},
-		{"start cut", []piece{head, {part{kind: kindLengths, count: 1}, []byte{1, 0, 0}}, contents}, ErrMalformed, "word 0"},
-		{"bytes after constant rows", []piece{head, {part{kind: kindLengths, count: 1}, []byte{0, 0, 8, 1}}, contents}, ErrMalformed, "1 bytes too many"},
-		{"planes that are no zstd", []piece{head, {part{kind: kindLengths, count: 1}, []byte{0, 1, 0, 1, 2, 3, 4}}, contents}, ErrMalformed, "magic number mismatch"},
+		{"unknown mode", []piece{head, {kindLengths.part(0, 1), []byte{2, 0, 0}}, contents}, ErrMalformed, "word 0"},
+		{"description cut", []piece{head, {kindLengths.part(0, 1), []byte{0, 0}}, contents}, ErrMalformed, "word 0"},
+		{"start cut", []piece{head, {kindLengths.part(0, 1), []byte{1, 0, 0}}, contents}, ErrMalformed, "word 0"},
+		{"bytes after constant rows", []piece{head, {kindLengths.part(0, 1), []byte{0, 0, 8, 1}}, contents}, ErrMalformed, "1 bytes too many"},
+		{"planes that are no zstd", []piece{head, {kindLengths.part(0, 1), []byte{0, 1, 0, 1, 2, 3, 4}}, contents}, ErrMalformed, "magic number mismatch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const limit = 16 << 20
-			file := craft(c.pieces...)
-			before := allocated()
-			err := tasted(file, limit, 1000)
-			require.Less(t, allocated()-before, uint64(limit+2<<20))
-			if c.is == nil {
-				require.NoError(t, err)
-				return
+			for version := uint32(1); version <= 2; version++ {
+				file := craft(version, c.pieces...)
+				before := allocated()
+				err := tasted(file, limit, 1000)
+				require.Less(t, allocated()-before, uint64(limit+2<<20))
+				if c.is == nil {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, c.is, "version %d", version)
+				require.ErrorContains(t, err, c.says, "version %d", version)
 			}
-			require.ErrorIs(t, err, c.is)
-			require.ErrorContains(t, err, c.says)
 		})
 	}
 }
@@ -312,7 +363,7 @@ func TestFaultComesAfterWhatIsSound(t *testing.T) {
 		}
 		rows = append(rows, append([]uint64{uint64(op)}, make([]uint64, maxWidth-1)...)...)
 	}
-	file := craft(text(kindHeader, ""), table(kindLengths, 0), text(kindBytes, ""),
+	file := craft(2, text(kindHeader, ""), table(kindLengths, 0), text(kindBytes, ""),
 		table(kindRecords, 1, rows...), table(kindDurations, 1, make([]uint64, 300)...))
 	tr := opened(t, file)
 	r := tr.Records(1)

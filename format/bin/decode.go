@@ -140,9 +140,9 @@ type frame struct {
 	planes []byte // with slack
 }
 
-// load reads a part. The buffers of f are reused.
-func (f *frame) load(l *loader, p *part) (err error) {
-	f.rows, f.next, f.width = 0, 0, kinds[p.kind].width
+// load reads a part whose rows have width words. The buffers of f are reused.
+func (f *frame) load(l *loader, p *part, width int) (err error) {
+	f.rows, f.next, f.width = 0, 0, width
 	if f.packed, err = l.read(p, f.packed); err != nil {
 		return err
 	}
@@ -172,6 +172,14 @@ func (f *frame) load(l *loader, p *part) (err error) {
 	}
 	f.rows = int(p.count)
 	return nil
+}
+
+// repeat makes a frame of rows that hold the same in all words, without a part.
+func (f *frame) repeat(value uint64, rows int64, width int) {
+	f.rows, f.next, f.width = int(rows), 0, width
+	for i := range width {
+		f.words[i] = word{base: value}
+	}
 }
 
 // describe parses the words' descriptions and returns what follows them and
@@ -234,6 +242,11 @@ func (f *frame) column(w int, dst []uint64) {
 
 // decode fills dst with the next len(dst)/f.width rows, word by word.
 func (f *frame) decode(dst []uint64) {
+	if f.width == 1 {
+		f.column(0, dst)
+		f.next += len(dst)
+		return
+	}
 	var column [256]uint64
 	for len(dst) > 0 {
 		n := min(len(dst)/f.width, len(column))

@@ -7,7 +7,7 @@
 //
 //	byte  bytes
 //	   0      8  magic "\x89PIANOLA"
-//	   8      4  version, 1
+//	   8      4  version, 2
 //	  12      4  CRC-32C of the index
 //	  16      8  length of the file
 //	  24      8  offset of the index, which reaches to the end of the file
@@ -31,20 +31,39 @@
 // a text, stands in the index, so the length of the planes is known before
 // they are decompressed.
 //
-//	part       form    holds
-//	header     text    the lines of format.Header
-//	lengths    rows 1  length of each string
-//	bytes      text    the strings, one after the other
-//	records    rows 10 operation, compute, time off the processor, result, six arguments
-//	durations  rows 1  recorded duration, -1 for unknown
-//	waits      rows 3  event, and the thread and event it waits for
-//	index      rows 5  of each part: kind, thread, length, count, CRC-32C
+// The index is a table too, without a part of its own. The parts follow one
+// another, so their lengths give their places. A row of the index is
 //
-// The first three stand once each. Then follow, thread by thread, records,
-// durations and waits, in as many parts as it takes: a part of a thread has 1
-// to 65536 rows (this writer ends one at 8192). Strings are numbered by first
-// use, thread after thread, so the file does not depend on how the events of
-// the threads were interleaved when they were written.
+//	word 0     tag      four letters, the first in the lowest byte
+//	     1     flags    1 required, 0 optional
+//	     2     thread   0 for the whole trace
+//	     3     length   bytes in the file
+//	     4     count    rows, or bytes of a text
+//	     5     CRC-32C  of the bytes in the file
+//
+// A reader skips optional parts whose tag it does not know, and refuses a file
+// with required ones. These are known:
+//
+//	tag   form     of            holds
+//	head  text     the trace     the lines of format.Header
+//	slen  rows 1   the trace     length of each string
+//	strs  text     the trace     the strings, one after the other
+//	recs  rows 10  each event    operation, compute, time off the processor, result, six arguments
+//	durs  rows 1   each event    optional: recorded duration, -1 for unknown
+//	wait  rows 3   some events   event, and the thread and event it waits for
+//
+// Known parts stand in this order, those of the trace first, which stand once
+// each, then thread by thread. Those of a thread take as many parts as they
+// need, of 1 to 65536 rows each (this writer ends one at 8192). Rows of each
+// event run parallel to the records. Rows of some events begin with the event,
+// counted from 0 in its thread. Strings are numbered by first use, thread after
+// thread, so the file does not depend on how the events of the threads were
+// interleaved when they were written.
+//
+// To add a part is to append a row to the table in parts.go.
+//
+// Version 1, which is read only, has these six parts. Its index has the number
+// of the kind, from 0, in place of tag and flags.
 //
 // A Writer and the readers of a Trace belong to one goroutine each; the
 // methods of a Trace may be called concurrently.

@@ -26,6 +26,9 @@ func mended(file []byte) []byte {
 // right.
 func FuzzOpen(f *testing.F) {
 	f.Add(small(f))
+	f.Add(craft(1, pieces(f, small(f))...))
+	f.Add(craft(2, append(pieces(f, small(f)), strange("xyzw", 0, 1), strange("xyzw", flagRequired, 2))...))
+	f.Add(version1(f))
 	f.Add(compiled(f, &format.Header{}, nil))
 	f.Add(compiled(f, &format.Header{}, mixed(20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -35,7 +38,8 @@ func FuzzOpen(f *testing.F) {
 }
 
 // FuzzParts makes a file whose checksums are right of any bytes: the input is
-// cut into parts by the lengths that stand in front of them.
+// cut into parts by the lengths that stand in front of them. It does so in both
+// versions.
 func FuzzParts(f *testing.F) {
 	seed := func(pieces ...piece) {
 		var b []byte
@@ -55,11 +59,16 @@ func FuzzParts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pieces []piece
 		for len(b) >= 4 {
-			p := piece{part: part{kind: kind(b[0]), thread: int32(int8(b[1])), count: int64(int8(b[2]))}}
+			p := strange("later", b[0]>>7, 0)
+			if int(b[0]) < len(kinds) {
+				p.part = kind(b[0]).part(0, 0)
+			}
+			p.thread, p.count = int32(int8(b[1])), int64(int8(b[2]))
 			n := min(int(b[3]), len(b)-4)
 			p.packed, b = b[4:4+n], b[4+n:]
 			pieces = append(pieces, p)
 		}
-		_ = tasted(craft(pieces...), 16<<20, 10_000)
+		_ = tasted(craft(1, pieces...), 16<<20, 10_000)
+		_ = tasted(craft(2, pieces...), 16<<20, 10_000)
 	})
 }

@@ -3,15 +3,14 @@ package bin
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"strings"
-
-	"pianola/format"
 )
 
 const (
 	magic   = "\x89PIANOLA"
-	version = 1
+	version = 2 // the one that a Writer writes
 
 	headerSize = 44
 
@@ -31,6 +30,7 @@ const (
 var (
 	ErrMagic     = errors.New("not a compiled trace")
 	ErrVersion   = errors.New("unknown version of the compiled trace")
+	ErrPart      = errors.New("requires part")
 	ErrChecksum  = errors.New("checksum mismatch")
 	ErrTrailing  = errors.New("bytes after the end of the trace")
 	ErrMalformed = errors.New("malformed trace")
@@ -41,60 +41,64 @@ var (
 // Eight bytes are enough.
 func IsTrace(prefix []byte) bool { return strings.HasPrefix(string(prefix), magic) }
 
-// kind says what a part holds.
-type kind uint8
+// indexWidth is the words in a row of the index.
+const indexWidth = 6
 
-const (
-	kindHeader kind = iota
-	kindLengths
-	kindBytes
-	kindRecords
-	kindDurations
-	kindWaits
-	numKinds
-
-	// The index is no part of itself.
-	kindIndex = numKinds
-)
-
-// kinds gives the name and the words in a row of each kind; a text has none.
-var kinds = [...]struct {
-	name  string
-	width int
-}{
-	kindHeader:    {"header", 0},
-	kindLengths:   {"lengths", 1},
-	kindBytes:     {"bytes", 0},
-	kindRecords:   {"records", 10},
-	kindDurations: {"durations", 1},
-	kindWaits:     {"waits", 3},
-	kindIndex:     {"index", 5},
-}
+// flagRequired is the only flag of a part: a reader that does not know the tag
+// refuses the file.
+const flagRequired = 1
 
 // part is a row of the index.
 type part struct {
 	kind   kind
-	thread int32  // 0 for what belongs to the whole trace
-	crc    uint32 // CRC-32C of the compressed bytes
-	offset int64  // in the file, or in the spool of a Writer
-	length int64  // bytes, compressed
-	count  int64  // rows, or bytes of a text
+	flags  uint8
+	named  bool    // in a Writer: the rows hold strings
+	tag    [4]byte // of kinds[kind], where the kind is known
+	thread int32   // 0 for what belongs to the whole trace
+	crc    uint32  // CRC-32C of the compressed bytes
+	offset int64   // in the file, or in the spool of a Writer
+	length int64   // bytes, compressed
+	count  int64   // rows, or bytes of a text
 }
 
 // row is the part as the index holds it. Offsets follow from the lengths.
-func (p *part) row() [5]uint64 {
-	return [5]uint64{uint64(p.kind), uint64(p.thread), uint64(p.length), uint64(p.count), uint64(p.crc)}
+func (p *part) row() [indexWidth]uint64 {
+	tag := binary.LittleEndian.Uint32(p.tag[:])
+	return [...]uint64{uint64(tag), uint64(p.flags), uint64(p.thread), uint64(p.length), uint64(p.count), uint64(p.crc)}
+}
+
+// parsePart returns the part that a row of the index stands for. Its flags are
+// for readers that do not know the tag.
+func parsePart(r [indexWidth]uint64) (p part, ok bool) {
+	p = part{flags: uint8(r[1]), thread: int32(r[2]), length: int64(r[3]), count: int64(r[4]), crc: uint32(r[5])}
+	binary.LittleEndian.PutUint32(p.tag[:], uint32(r[0]))
+	p.kind = kindOf(string(p.tag[:]))
+	return p, p.row() == r && p.flags&^flagRequired == 0
+}
+
+// String names the part in errors.
+func (p *part) String() string {
+	switch {
+	case p.kind == kindIndex:
+		return "index"
+	case p.kind == kindUnknown:
+		return fmt.Sprintf("part %q", p.tag)
+	case p.thread > 0:
+		return fmt.Sprintf("%s of thread %d", kinds[p.kind].name, p.thread)
+	}
+	return kinds[p.kind].name
 }
 
 // fixed is the header of a file.
 type fixed struct {
-	length int64 // of the file
-	index  part
+	version uint32
+	length  int64 // of the file
+	index   part
 }
 
 func (f *fixed) append(dst []byte) []byte {
 	dst = append(dst, magic...)
-	dst = binary.LittleEndian.AppendUint32(dst, version)
+	dst = binary.LittleEndian.AppendUint32(dst, f.version)
 	dst = binary.LittleEndian.AppendUint32(dst, f.index.crc)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.length))
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(f.index.offset))
@@ -108,21 +112,3 @@ func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // update returns the checksum of what sum is of, followed by b.
 func update(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
-
-// The words of a record.
-const (
-	wordOp = iota
-	wordCompute
-	wordOff
-	wordRet
-	wordArgs
-)
-
-// stringArgs is Layout.Strings of each operation, close together: readers look
-// there for every record.
-var stringArgs = func() (m [format.NumOps]uint8) {
-	for op := range m {
-		m[op] = format.Op(op).Info().At.Strings
-	}
-	return m
-}()

@@ -48,13 +48,13 @@ type turn struct {
 type line struct {
 	records   records
 	durations durations
-	waits     waits
 	recs      [32]format.Record
 	durs      [32]int64
 	nrec, rec int // records in recs, and those of them that are used
 	ndur, dur int
-	event     int64       // position of the next
-	wait      format.Wait // the next; Event -1 if there are no more
+	event     int64        // position of the next
+	attached  []attachment // what else the thread has parts of
+	bytes     int64        // taken from the budget
 }
 
 func (m *merged) Header() *format.Header { return m.trace.header }
@@ -106,31 +106,38 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 }
 
 func (t *Trace) line(thread int32) (*line, error) {
-	if err := t.loader.budget.take(lineBytes, 1); err != nil {
+	own, l := t.thread(thread), &line{bytes: lineBytes}
+	var attached []kind
+	for k := range kinds {
+		if kinds[k].decode != nil && len(own.of(kind(k))) > 0 {
+			attached = append(attached, kind(k))
+			l.bytes += attachmentBytes + 8*attachedRows*int64(kinds[k].width)
+		}
+	}
+	if err := t.loader.budget.take(l.bytes, 1); err != nil {
 		return nil, err
 	}
-	s, l := t.thread(thread), &line{}
-	l.records.open(t, s.records)
-	l.durations.open(t, s.durations)
-	l.waits.start(t, thread)
-	return l, l.advance()
+	l.records.open(t, thread, kindRecords)
+	l.durations.open(t, thread, kindDurations)
+	l.attached = make([]attachment, len(attached))
+	for i, k := range attached {
+		l.attached[i].open(t, thread, k)
+	}
+	return l, nil
 }
 
-const lineBytes = int64(unsafe.Sizeof(line{}))
+const (
+	lineBytes       = int64(unsafe.Sizeof(line{}))
+	attachmentBytes = int64(unsafe.Sizeof(attachment{}))
+)
 
 // close gives the memory back once the records have come to their end.
 func (l *line) close(t *Trace) {
 	l.durations.fail(io.EOF)
-	l.waits.fail(io.EOF)
-	t.loader.budget.give(lineBytes)
-}
-
-// advance reads the next wait.
-func (l *line) advance() (err error) {
-	if l.wait, err = l.waits.next(); err == io.EOF {
-		l.wait.Event, err = -1, nil
+	for i := range l.attached {
+		l.attached[i].fail(io.EOF)
 	}
-	return err
+	t.loader.budget.give(l.bytes)
 }
 
 // ready makes sure that the next record and its duration are read.
@@ -160,27 +167,28 @@ func (m *merged) event(e *format.Event, t *turn) error {
 			continue
 		}
 		if id := r.Args[a]; id >= 0 {
-			from := len(m.text)
-			m.text = append(m.text, m.trace.strings[id]...)
-			e.Str[k] = m.text[from:len(m.text):len(m.text)]
+			e.Str[k] = m.string(id)
 		}
 		e.Args[a] = 0
 		k++
 	}
-	from := len(m.edges)
-	for l.wait.Event == l.event {
-		m.edges = append(m.edges, l.wait.For)
-		if err := l.advance(); err != nil {
+	for i := range l.attached {
+		if err := l.attached[i].attach(m, e, l.event); err != nil {
 			return err
 		}
-	}
-	if len(m.edges) > from {
-		e.Edges = m.edges[from:len(m.edges):len(m.edges)]
 	}
 	l.rec++
 	l.dur++
 	l.event++
 	return nil
+}
+
+// string returns a string of the table in memory that lasts until the next
+// Read.
+func (m *merged) string(id int64) []byte {
+	from := len(m.text)
+	m.text = append(m.text, m.trace.strings[id]...)
+	return m.text[from:len(m.text):len(m.text)]
 }
 
 // turns is a heap, the next event first.

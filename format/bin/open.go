@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
+	"sort"
 	"unsafe"
 
 	"pianola/format"
@@ -17,14 +19,30 @@ const DefaultLimit = 1 << 30
 type Trace struct {
 	loader  loader
 	header  *format.Header
+	lengths part // of the strings
 	strings []string
-	threads []streams // thread n is threads[n-1]
+	threads []threadParts // thread n is threads[n-1]
 }
 
-// streams are the parts of a thread.
-type streams struct {
-	records, durations, waits []part
-	events, waiting           int64 // rows
+// threadParts are the parts of a thread, by kind.
+type threadParts struct {
+	parts  []part
+	events int64
+}
+
+// of returns the parts of a kind, in the order of their rows.
+func (t *threadParts) of(k kind) []part {
+	from := sort.Search(len(t.parts), func(i int) bool { return t.parts[i].kind >= k })
+	n := sort.Search(len(t.parts)-from, func(i int) bool { return t.parts[from+i].kind > k })
+	return t.parts[from:][:n]
+}
+
+// rows returns how many rows of a kind there are.
+func (t *threadParts) rows(k kind) (n int64) {
+	for _, p := range t.of(k) {
+		n += p.count
+	}
+	return n
 }
 
 // Open verifies the trace in the first size bytes of r, all of which it reads
@@ -44,29 +62,25 @@ func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
 	if err != nil {
 		return nil, at(&f.index, err)
 	}
+	if err := refuse(parts); err != nil {
+		return nil, err
+	}
 	if err := verify(r, parts); err != nil {
 		return nil, err
 	}
-	if err := t.readHeader(&parts[kindHeader]); err != nil {
-		return nil, at(&parts[kindHeader], err)
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.kind == kindUnknown })
+	rest, err := t.readWhole(parts, &f.index)
+	if err != nil {
+		return nil, err
 	}
-	if err := t.readStrings(&parts[kindLengths], &parts[kindBytes]); err != nil {
-		return nil, at(&parts[kindLengths], err)
-	}
-	if err := t.distribute(parts[kindRecords:]); err != nil {
+	if err := t.distribute(rest); err != nil {
 		return nil, at(&f.index, err)
 	}
 	return t, nil
 }
 
 // at says where in the file an error is.
-func at(p *part, err error) error {
-	what := kinds[p.kind].name
-	if p.thread > 0 {
-		what = fmt.Sprintf("%s of thread %d", what, p.thread)
-	}
-	return fmt.Errorf("%s at byte %d: %w", what, p.offset, err)
-}
+func at(p *part, err error) error { return fmt.Errorf("%s at byte %d: %w", p, p.offset, err) }
 
 func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 	var b [headerSize]byte
@@ -80,14 +94,16 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 	if n < headerSize {
 		return nil, fmt.Errorf("byte %d: header cut off: %w", size, io.ErrUnexpectedEOF)
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return nil, fmt.Errorf("byte 8: %w: %d, not %d", ErrVersion, v, version)
+	v := binary.LittleEndian.Uint32(b[8:])
+	if v < 1 || v > version {
+		return nil, fmt.Errorf("byte 8: %w: %d, not 1 to %d", ErrVersion, v, version)
 	}
 	if checksum(b[:40]) != binary.LittleEndian.Uint32(b[40:]) {
 		return nil, fmt.Errorf("byte 40: header: %w", ErrChecksum)
 	}
 	f := &fixed{
-		length: int64(binary.LittleEndian.Uint64(b[16:])),
+		version: v,
+		length:  int64(binary.LittleEndian.Uint64(b[16:])),
 		index: part{
 			kind:   kindIndex,
 			crc:    binary.LittleEndian.Uint32(b[12:]),
@@ -101,7 +117,7 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 		return nil, fmt.Errorf("byte %d: %d bytes cut off: %w", size, f.length-size, io.ErrUnexpectedEOF)
 	case f.index.offset < headerSize || f.index.offset >= f.length:
 		return nil, fmt.Errorf("byte 24: %w: index at byte %d", ErrMalformed, f.index.offset)
-	case f.index.count < int64(kindRecords) || f.index.count > f.index.offset-headerSize:
+	case f.index.count < 1 || f.index.count > f.index.offset-headerSize:
 		return nil, fmt.Errorf("byte 32: %w: %d parts", ErrMalformed, f.index.count)
 	case f.length < size:
 		return nil, fmt.Errorf("byte %d: %w", f.length, ErrTrailing)
@@ -109,10 +125,15 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 	return f, nil
 }
 
-// readIndex returns the parts, which cover the file and stand in order.
+// readIndex returns the parts, which cover the file. Those of a known kind stand
+// in order.
 func (t *Trace) readIndex(f *fixed) ([]part, error) {
+	width, parse := indexWidth, parsePart
+	if f.version == 1 {
+		width, parse = indexWidth1, parsePart1
+	}
 	var frame frame
-	if err := frame.load(&t.loader, &f.index); err != nil {
+	if err := frame.load(&t.loader, &f.index, width); err != nil {
 		return nil, err
 	}
 	defer frame.free(&t.loader)
@@ -122,14 +143,17 @@ func (t *Trace) readIndex(f *fixed) ([]part, error) {
 	parts := make([]part, f.index.count)
 	offset, last := int64(headerSize), part{}
 	for i := range parts {
-		var r [5]uint64
-		frame.decode(r[:])
-		p := part{kind: kind(r[0]), thread: int32(r[1]), length: int64(r[2]), count: int64(r[3]), crc: uint32(r[4]), offset: offset}
-		if p.row() != r || !p.plausible(i, &last) || p.length < 1 || p.length > f.index.offset-offset {
+		var r [indexWidth]uint64
+		frame.decode(r[:width])
+		p, ok := parse(r)
+		if !ok || p.length < 1 || p.length > f.index.offset-offset || p.kind != kindUnknown && !p.plausible(&last) {
 			return nil, fmt.Errorf("%w: part %d", ErrMalformed, i)
 		}
-		parts[i], last = p, p
+		p.offset = offset
 		offset += p.length
+		if parts[i] = p; p.kind != kindUnknown {
+			last = p
+		}
 	}
 	if offset != f.index.offset {
 		return nil, fmt.Errorf("%w: parts end at byte %d", ErrMalformed, offset)
@@ -137,14 +161,24 @@ func (t *Trace) readIndex(f *fixed) ([]part, error) {
 	return parts, nil
 }
 
-// plausible reports whether a part may stand at position i, after last, and
+// plausible reports whether a part of a known kind may stand after last, and
 // has a possible count.
-func (p *part) plausible(i int, last *part) bool {
-	if i < int(kindRecords) {
-		return p.kind == kind(i) && p.thread == 0 && p.count >= 0
+func (p *part) plausible(last *part) bool {
+	if kinds[p.kind].scope == whole {
+		return p.thread == 0 && p.count >= 0 && last.thread == 0 && (last.offset == 0 || p.kind > last.kind)
 	}
-	return p.kind >= kindRecords && p.kind < numKinds && p.count >= 1 && p.count <= maxRows &&
-		(p.thread > last.thread || p.thread == last.thread && p.kind >= last.kind) && p.thread > 0
+	return p.thread > 0 && p.count >= 1 && p.count <= maxRows &&
+		(p.thread > last.thread || p.thread == last.thread && p.kind >= last.kind)
+}
+
+// refuse is an error where a part is required and not known.
+func refuse(parts []part) error {
+	for i := range parts {
+		if p := &parts[i]; p.kind == kindUnknown && p.flags&flagRequired != 0 {
+			return fmt.Errorf("byte %d: %w %q, which this version does not know", p.offset, ErrPart, p.tag)
+		}
+	}
+	return nil
 }
 
 // verify reads the parts and compares their checksums.
@@ -175,40 +209,53 @@ func verify(r io.ReaderAt, parts []part) error {
 	return nil
 }
 
+// readWhole reads the parts of the whole trace and returns those of threads.
+func (t *Trace) readWhole(parts []part, index *part) (rest []part, err error) {
+	for k := range kinds {
+		l := &kinds[k]
+		switch {
+		case l.scope != whole:
+		case len(parts) > 0 && parts[0].kind == kind(k):
+			if err := l.read(t, &parts[0]); err != nil {
+				return nil, at(&parts[0], err)
+			}
+			parts = parts[1:]
+		case l.required:
+			return nil, at(index, fmt.Errorf("%w: no part %q", ErrMalformed, l.tag))
+		}
+	}
+	return parts, nil
+}
+
 // distribute gives each thread its parts.
 func (t *Trace) distribute(parts []part) error {
 	threads := len(t.header.Threads)
-	if err := t.loader.budget.take(int64(threads), int64(unsafe.Sizeof(streams{}))); err != nil {
+	if err := t.loader.budget.take(int64(threads), int64(unsafe.Sizeof(threadParts{}))); err != nil {
 		return err
 	}
-	t.threads = make([]streams, threads)
+	t.threads = make([]threadParts, threads)
 	for len(parts) > 0 {
 		number := parts[0].thread
 		if int(number) > threads {
 			return fmt.Errorf("%w: thread %d of %d", ErrMalformed, number, threads)
 		}
-		s := &t.threads[number-1]
-		var durations int64
-		s.records, s.events, parts = cut(parts, number, kindRecords)
-		s.durations, durations, parts = cut(parts, number, kindDurations)
-		s.waits, s.waiting, parts = cut(parts, number, kindWaits)
-		if durations != s.events {
-			return fmt.Errorf("%w: thread %d has %d durations of %d events", ErrMalformed, number, durations, s.events)
+		n := slices.IndexFunc(parts, func(p part) bool { return p.thread != number })
+		if n < 0 {
+			n = len(parts)
+		}
+		own := &t.threads[number-1]
+		own.parts, parts = parts[:n], parts[n:]
+		own.events = own.rows(kindRecords)
+		for k := range kinds {
+			l, rows := &kinds[k], own.rows(kind(k))
+			if l.scope == eachEvent && rows != own.events && (rows > 0 || l.required) {
+				return fmt.Errorf("%w: thread %d has %d %s of %d events", ErrMalformed, number, rows, l.name, own.events)
+			}
 		}
 		// Waits returns all of a thread at once, and a replay keeps them.
-		if err := t.loader.budget.take(s.waiting, int64(unsafe.Sizeof(format.Wait{}))); err != nil {
+		if err := t.loader.budget.take(own.rows(kindWaits), int64(unsafe.Sizeof(format.Wait{}))); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// cut takes the parts of a kind of a thread from the front.
-func cut(parts []part, thread int32, k kind) (of []part, rows int64, rest []part) {
-	n := 0
-	for n < len(parts) && parts[n].thread == thread && parts[n].kind == k {
-		rows += parts[n].count
-		n++
-	}
-	return parts[:n], rows, parts[n:]
 }

@@ -21,9 +21,9 @@ func (t *Trace) Strings() []string { return t.strings }
 // Len returns how many events a thread has, 0 if there is no such thread.
 func (t *Trace) Len(thread int32) int64 { return t.thread(thread).events }
 
-func (t *Trace) thread(number int32) *streams {
+func (t *Trace) thread(number int32) *threadParts {
 	if number < 1 || int(number) > len(t.threads) {
-		return &streams{}
+		return &threadParts{}
 	}
 	return &t.threads[number-1]
 }
@@ -35,15 +35,24 @@ const batch = 256
 // cursor goes through the rows of one kind of one thread. Its buffers count
 // against the limit of the trace until it has met the end or an error.
 type cursor struct {
-	trace *Trace
-	parts []part // those not loaded yet
-	part  part   // the loaded one
-	frame frame
-	row   int64 // rows that have been read
-	err   error // sticky
+	trace  *Trace
+	layout *layout
+	thread int32
+	parts  []part // those not loaded yet
+	part   part   // the loaded one
+	frame  frame
+	row    int64 // rows that have been read
+	err    error // sticky
 }
 
-func (c *cursor) open(t *Trace, parts []part) { c.trace, c.parts = t, parts }
+// open makes c ready to read. Rows that are absent read as what they stand for.
+func (c *cursor) open(t *Trace, thread int32, k kind) {
+	own := t.thread(thread)
+	c.trace, c.layout, c.thread, c.parts = t, &kinds[k], thread, own.of(k)
+	if len(c.parts) == 0 && c.layout.scope == eachEvent {
+		c.frame.repeat(c.layout.absent, own.events, c.layout.width)
+	}
+}
 
 // ready makes sure that the frame holds a row that is not decoded, and reports
 // whether it has loaded the frame for that.
@@ -55,7 +64,7 @@ func (c *cursor) ready() (loaded bool, err error) {
 		return false, c.fail(io.EOF)
 	}
 	c.part, c.parts = c.parts[0], c.parts[1:]
-	if err := c.frame.load(&c.trace.loader, &c.part); err != nil {
+	if err := c.frame.load(&c.trace.loader, &c.part, c.layout.width); err != nil {
 		return false, c.fail(at(&c.part, err))
 	}
 	return true, nil
@@ -87,7 +96,7 @@ type records struct {
 // one is decompressed: about 0.1 ms of work in every 8192 records.
 func (t *Trace) Records(thread int32) format.RecordReader {
 	r := &records{}
-	r.open(t, t.thread(thread).records)
+	r.open(t, thread, kindRecords)
 	return r
 }
 
@@ -207,7 +216,7 @@ type durations struct {
 // in nanoseconds or Unknown.
 func (t *Trace) Durations(thread int32) format.DurationReader {
 	d := &durations{}
-	d.open(t, t.thread(thread).durations)
+	d.open(t, thread, kindDurations)
 	return d
 }
 
@@ -237,51 +246,114 @@ func (d *durations) Read(out []int64) (int, error) {
 	return n, nil
 }
 
-// waits reads the waits of a thread one by one.
-type waits struct {
+// attachedRows is how many rows an attachment decodes at a time.
+const attachedRows = 32
+
+// attachment reads what a kind of part attaches to the events of a thread, row
+// by row.
+type attachment struct {
 	cursor
-	thread int32
-	last   int64 // event of the wait before
+	rows  []uint64 // decoded and not read
+	buf   []uint64 // memory of rows
+	event int64    // of the row before
 }
 
-func (w *waits) start(t *Trace, thread int32) {
-	w.thread = thread
-	w.open(t, t.thread(thread).waits)
+func (a *attachment) open(t *Trace, thread int32, k kind) {
+	a.cursor.open(t, thread, k)
+	a.buf = make([]uint64, attachedRows*a.layout.width)
 }
 
-// next returns the next wait, or io.EOF.
-func (w *waits) next() (wait format.Wait, err error) {
-	if _, err := w.ready(); err != nil {
-		return wait, err
+// peek returns the event of the next row, or io.EOF.
+func (a *attachment) peek() (event int64, err error) {
+	if len(a.rows) == 0 {
+		if _, err := a.ready(); err != nil {
+			return 0, err
+		}
+		a.rows = a.buf[:min(a.frame.left(), attachedRows)*a.layout.width]
+		a.frame.decode(a.rows)
 	}
-	var row [3]uint64
-	w.frame.decode(row[:])
-	event, thread, other := int64(row[0]), int64(row[1]), int64(row[2])
-	switch {
-	case event < w.last || event >= w.trace.Len(w.thread):
-		return wait, w.malformed(w.row, fmt.Sprintf("event %d waits", event))
-	case thread < 1 || thread > int64(len(w.trace.threads)) || thread == int64(w.thread),
-		other < 0 || other >= w.trace.Len(int32(thread)):
-		return wait, w.malformed(w.row, fmt.Sprintf("event %d waits for event %d of thread %d", event, other, thread))
+	if a.layout.scope == eachEvent {
+		return a.row, nil
 	}
-	w.last = event
-	w.row++
-	return format.Wait{Event: event, For: format.Edge{Thread: int32(thread), Event: other}}, nil
+	event = int64(a.rows[0])
+	if n := a.trace.Len(a.thread); event < a.event || event >= n {
+		return 0, a.malformed(a.row, fmt.Sprintf("event %d after event %d of %d", event, a.event, n))
+	}
+	return event, nil
+}
+
+// next returns the next row, or io.EOF. It is valid until the next call.
+func (a *attachment) next() (row []uint64, err error) {
+	event, err := a.peek()
+	if err != nil {
+		return nil, err
+	}
+	return a.take(event)
+}
+
+// take returns the row that peek has found, which belongs to that event.
+func (a *attachment) take(event int64) (row []uint64, err error) {
+	row = a.rows[:a.layout.width]
+	if a.layout.check != nil {
+		if why := a.layout.check(a.trace, a.thread, row); why != "" {
+			return nil, a.malformed(a.row, why)
+		}
+	}
+	if a.layout.strings != nil {
+		if err := a.checkStrings(row); err != nil {
+			return nil, err
+		}
+	}
+	a.event, a.rows = event, a.rows[len(row):]
+	a.row++
+	return row, nil
+}
+
+func (a *attachment) checkStrings(row []uint64) error {
+	n := int64(len(a.trace.strings))
+	for i, strings := 0, a.layout.strings(row); strings != 0; i, strings = i+1, strings>>1 {
+		if id := int64(row[i]); strings&1 != 0 && (id < -1 || id >= n) {
+			return a.malformed(a.row, fmt.Sprintf("string %d of %d", id, n))
+		}
+	}
+	return nil
+}
+
+// attach gives e, which is that event of the thread, what belongs to it.
+func (a *attachment) attach(m *merged, e *format.Event, event int64) error {
+	for a.err != io.EOF {
+		at, err := a.peek()
+		if err == io.EOF || err == nil && at != event {
+			return nil
+		}
+		var row []uint64
+		if err == nil {
+			row, err = a.take(at)
+		}
+		if err != nil {
+			return err
+		}
+		a.layout.decode(m, e, row)
+		if a.layout.scope == eachEvent {
+			return nil // the next row, which may be malformed, is of the next event
+		}
+	}
+	return nil
 }
 
 // Waits returns what a thread's events wait for, in the order of events. The
 // memory is the caller's; Open has counted it against the limit once.
 func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
-	rows := t.thread(thread).waiting
+	rows := t.thread(thread).rows(kindWaits)
 	if rows == 0 {
 		return nil, nil
 	}
-	all, r := make([]format.Wait, 0, rows), waits{}
-	r.start(t, thread)
+	all, a := make([]format.Wait, 0, rows), attachment{}
+	a.open(t, thread, kindWaits)
 	for {
-		switch w, err := r.next(); err {
+		switch row, err := a.next(); err {
 		case nil:
-			all = append(all, w)
+			all = append(all, format.Wait{Event: a.event, For: format.Edge{Thread: int32(row[1]), Event: int64(row[2])}})
 		case io.EOF:
 			return all, nil
 		default:

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// store compresses rows of the kind of p, whose count is set, to the spool and
-// returns p with its place there.
+// store compresses rows to the spool and returns p with their place there.
 func (w *Writer) store(p part, rows []uint64) (part, error) {
 	w.packed = w.encoder.rows(w.packed[:0], rows, kinds[p.kind].width)
 	return w.put(p, w.packed)
@@ -33,10 +32,11 @@ func (w *Writer) write(b []byte) error {
 // of the chunk before it.
 func (w *Writer) spill() error {
 	for _, t := range w.threads {
-		for k := kindRecords; k < numKinds; k++ {
-			s := t.stream(k)
-			if n := len(s.rows) / kinds[k].width; n > 0 {
-				chunk, err := w.store(part{kind: k, count: int64(n)}, s.rows)
+		for i := range t.streams {
+			s, k := &t.streams[i], kindRecords+kind(i)
+			if len(s.rows) > 0 {
+				n := len(s.rows) / kinds[k].width
+				chunk, err := w.store(k.part(t.number, int64(n)), s.rows)
 				if err != nil {
 					return err
 				}
@@ -84,7 +84,7 @@ func (w *Writer) gather(s *stream, k kind) ([]uint64, error) {
 	w.rows = append(w.rows[:0], make([]uint64, at)...)
 	w.rows = append(w.rows, s.rows...)
 	for p := s.chain; at > 0; {
-		if err := w.frame.load(&w.loader, &p); err != nil {
+		if err := w.frame.load(&w.loader, &p, kinds[k].width); err != nil {
 			return nil, fmt.Errorf("read spool: %w", err)
 		}
 		n := w.frame.rows * w.frame.width
@@ -102,7 +102,7 @@ func (w *Writer) gather(s *stream, k kind) ([]uint64, error) {
 
 // load returns the rows of a finished part.
 func (w *Writer) load(p *part) ([]uint64, error) {
-	if err := w.frame.load(&w.loader, p); err != nil {
+	if err := w.frame.load(&w.loader, p, kinds[p.kind].width); err != nil {
 		return nil, fmt.Errorf("read spool: %w", err)
 	}
 	n := w.frame.rows * w.frame.width
@@ -118,14 +118,13 @@ func (w *Writer) finish(t *thread, k kind) error {
 	if err != nil {
 		return err
 	}
-	if k == kindRecords {
-		if w.order != nil {
-			w.order.renumber(rows)
-		} else if named(rows) {
-			t.named = append(t.named, len(s.parts))
-		}
+	p := k.part(t.number, int64(len(rows)/kinds[k].width))
+	if w.order != nil {
+		w.order.renumber(k, rows)
+	} else {
+		p.named = named(k, rows)
 	}
-	p, err := w.store(part{kind: k, thread: t.number, count: int64(len(rows) / kinds[k].width)}, rows)
+	p, err = w.store(p, rows)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,10 @@ import (
 // holds it up to 2.25 times.
 const headerLineBytes = 256
 
+func writeHeader(_ *Writer, h *format.Header) content { return content{text: h.Append(nil)} }
+
 // readHeader parses the header. A trace without a thread table has one thread.
-func (t *Trace) readHeader(p *part) error {
+func readHeader(t *Trace, p *part) error {
 	text, err := t.loader.text(p)
 	if err != nil {
 		return err
@@ -61,16 +63,41 @@ func checkThreads(h *format.Header) error {
 	return nil
 }
 
+// writeLengths and writeBytes split the table of strings, which has its final
+// order by now.
+func writeLengths(w *Writer, _ *format.Header) content {
+	lengths := make([]uint64, 0, len(w.strings))
+	for _, s := range w.strings {
+		lengths = append(lengths, uint64(len(s)))
+	}
+	return content{rows: lengths}
+}
+
+func writeBytes(w *Writer, _ *format.Header) content {
+	var all []byte
+	for _, s := range w.strings {
+		all = append(all, s...)
+	}
+	return content{text: all}
+}
+
+// readLengths leaves the lengths to readStrings.
+func readLengths(t *Trace, p *part) error {
+	t.lengths = *p
+	return nil
+}
+
 // readStrings makes the table of strings, which share one piece of memory.
-func (t *Trace) readStrings(lengths, contents *part) error {
+func readStrings(t *Trace, contents *part) error {
+	lengths := &t.lengths
 	var frame frame
-	if err := frame.load(&t.loader, lengths); err != nil {
+	if err := frame.load(&t.loader, lengths, 1); err != nil {
 		return err
 	}
 	defer frame.free(&t.loader)
 	text, err := t.loader.text(contents)
 	if err != nil {
-		return fmt.Errorf("%s: %w", kinds[contents.kind].name, err)
+		return err
 	}
 	defer t.loader.budget.give(contents.count)
 	if err := t.loader.budget.take(contents.count, 1); err != nil {

@@ -254,12 +254,16 @@ func TestStructure(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "header % x\n", file[:headerSize])
 	for _, p := range append(parts, f.index) {
-		fmt.Fprintf(&b, "%5d %-9s thread %d, %3d bytes, count %3d, crc %08x\n", p.offset, kinds[p.kind].name, p.thread, p.length, p.count, p.crc)
-		if kinds[p.kind].width == 0 {
+		width := indexWidth
+		if p.kind != kindIndex {
+			width = kinds[p.kind].width
+		}
+		fmt.Fprintf(&b, "%5d %q flags %d, thread %d, %3d bytes, count %3d, crc %08x\n", p.offset, p.tag, p.flags, p.thread, p.length, p.count, p.crc)
+		if width == 0 {
 			continue
 		}
 		var frame frame
-		require.NoError(t, frame.load(&tr.loader, &p))
+		require.NoError(t, frame.load(&tr.loader, &p, width))
 		for i, w := range frame.words[:frame.width] {
 			fmt.Fprintf(&b, "      word %d delta=%-5t planes=%08b base=%#x start=%d\n", i, w.delta, w.mask, w.base, int64(w.sum))
 		}

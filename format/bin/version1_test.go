@@ -2,6 +2,7 @@ package bin
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"testing"
 
@@ -30,7 +31,7 @@ func printed(t *testing.T, tr *Trace) string {
 	for {
 		n, err := r.Read(batch)
 		if n == 0 {
-			require.ErrorContains(t, err, "EOF")
+			require.Equal(t, io.EOF, err)
 			break
 		}
 		require.NoError(t, p.Write(batch[:n]))

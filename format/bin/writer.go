@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"pianola/format"
 )
@@ -42,6 +43,7 @@ type Writer struct {
 	frame   frame
 	packed  []byte
 	rows    []uint64 // of a part that is put together from the spool
+	row     []uint64 // of an event, of one kind
 
 	threads map[int32]*thread
 	last    *thread // of the event before
@@ -59,8 +61,7 @@ type Writer struct {
 // thread is what a Writer holds for each thread.
 type thread struct {
 	number  int32
-	streams [numKinds - kindRecords]stream
-	named   []int // indices of record parts that hold strings
+	streams []stream // of the kinds from kindRecords
 	events  int64
 	awaited int64 // last event that another thread waits for, -1 for none
 }
@@ -73,6 +74,7 @@ type stream struct {
 	chain part     // last chunk of the unfinished part in the spool, if any
 	early int      // rows in these chunks
 	rows  []uint64 // the rows after them
+	used  bool     // some row is not what a reader takes for absent
 }
 
 var errClosed = errors.New("write to a closed trace")
@@ -112,34 +114,31 @@ func (w *Writer) event(e *format.Event) error {
 	case e.Dur < format.Unknown:
 		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
 	}
-	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordOff: uint64(e.Off), wordRet: uint64(e.Ret)}
-	texts, strings := 0, stringArgs[e.Op]
-	for i := range e.Op.Info().Args {
-		v := e.Args[i]
-		if strings>>i&1 != 0 {
-			v = w.id(e.Str[texts])
-			texts++
-		}
-		row[wordArgs+i] = uint64(v)
-	}
-	if w.Limit > 0 && w.text > w.Limit {
-		return fmt.Errorf("thread %d, event %d: the table of strings %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
-	}
 	for _, edge := range e.Edges {
 		if edge.Thread < 1 || edge.Thread == e.TID || edge.Event < 0 {
 			return fmt.Errorf("thread %d, event %d: waits for event %d of thread %d", e.TID, t.events, edge.Event, edge.Thread)
 		}
 		other := w.thread(edge.Thread)
 		other.awaited = max(other.awaited, edge.Event)
-		if err := w.add(t, kindWaits, uint64(t.events), uint64(edge.Thread), uint64(edge.Event)); err != nil {
+	}
+	for i := range t.streams {
+		k := kindRecords + kind(i)
+		encode := kinds[k].encode
+		if encode == nil {
+			continue
+		}
+		if w.row = encode(w, e, t.events, w.row[:0]); len(w.row) == 0 {
+			continue
+		}
+		if err := w.add(t, k, w.row); err != nil {
 			return err
 		}
 	}
-	t.events++
-	if err := w.add(t, kindRecords, row[:]...); err != nil {
-		return err
+	if w.Limit > 0 && w.text > w.Limit {
+		return fmt.Errorf("thread %d, event %d: the table of strings %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
 	}
-	return w.add(t, kindDurations, uint64(e.Dur))
+	t.events++
+	return nil
 }
 
 func (w *Writer) thread(number int32) *thread {
@@ -148,12 +147,16 @@ func (w *Writer) thread(number int32) *thread {
 	}
 	t := w.threads[number]
 	if t == nil {
-		t = &thread{number: number, awaited: -1}
+		t = &thread{number: number, streams: make([]stream, len(kinds)-int(kindRecords)), awaited: -1}
 		w.threads[number] = t
 	}
 	w.last = t
 	return t
 }
+
+// stringBytes is what a distinct string takes besides itself: in the table, which
+// can be as large again while it grows, and in the map.
+const stringBytes = 96
 
 // id returns the number of a string, -1 for none.
 func (w *Writer) id(s []byte) int64 {
@@ -170,21 +173,26 @@ func (w *Writer) id(s []byte) int64 {
 	return int64(id)
 }
 
-// stringBytes is what a distinct string takes besides itself: in the table, which
-// can be as large again while it grows, and in the map.
-const stringBytes = 96
-
-// add appends a row to a stream of t.
-func (w *Writer) add(t *thread, k kind, row ...uint64) error {
-	s := t.stream(k)
-	room := cap(s.rows)
-	s.rows = append(s.rows, row...)
-	w.held += cap(s.rows) - room
-	if s.early*len(row)+len(s.rows) == rowsPerPart*len(row) {
-		return w.finish(t, k)
-	}
-	if w.held > w.maxHeld {
-		return w.spill()
+// add appends rows to a stream of t.
+func (w *Writer) add(t *thread, k kind, rows []uint64) error {
+	s, l := t.stream(k), &kinds[k]
+	for ; len(rows) > 0; rows = rows[l.width:] {
+		row := rows[:l.width]
+		if !s.used {
+			s.used = l.required || slices.ContainsFunc(row, func(v uint64) bool { return v != l.absent })
+		}
+		room := cap(s.rows)
+		s.rows = append(s.rows, row...)
+		w.held += cap(s.rows) - room
+		if s.early+len(s.rows)/l.width == rowsPerPart {
+			if err := w.finish(t, k); err != nil {
+				return err
+			}
+		} else if w.held > w.maxHeld {
+			if err := w.spill(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -1,0 +1,173 @@
+package bin
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"pianola/format"
+)
+
+// layout is what there is to know of a kind of part. To add a kind is to append
+// a row to kinds, and a field to Event, Header or Trace for what it holds.
+type layout struct {
+	tag   string // four letters, in the file
+	name  string // in errors
+	scope scope
+	width int // words in a row; 0 is a text
+
+	// required kinds make a reader that does not know them refuse the file:
+	// without them it would misread the others. The part of the whole trace
+	// always stands in the file then, and the rows of each event.
+	required bool
+
+	// A part of the whole trace. write returns what the part holds; nothing,
+	// and the kind is not required, is no part. It comes after all events.
+	// read takes the part in, with the memory that it keeps claimed from the
+	// budget. It comes in the order of kinds.
+	write func(w *Writer, h *format.Header) content
+	read  func(t *Trace, p *part) error
+
+	// Rows of a thread. encode appends those of event n of the thread, from 0,
+	// to dst. decode gives one row back to its event; kinds with readers of
+	// their own have none. check, if any, says what is wrong with a
+	// row, "" if nothing is. strings, if any, has a bit for each word of a row
+	// that is the number of a string, which Writer.id gives out: it can change
+	// until the row is written, and is checked when it is read.
+	encode  func(w *Writer, e *format.Event, n int64, dst []uint64) []uint64
+	decode  func(m *merged, e *format.Event, row []uint64)
+	check   func(t *Trace, thread int32, row []uint64) string
+	strings func(row []uint64) uint16
+
+	// absent is what all words hold of a thread without rows of a kind that is
+	// eachEvent and not required. Such rows are not written, and decode does
+	// not meet them.
+	absent uint64
+}
+
+// scope is what a part belongs to.
+type scope uint8
+
+const (
+	whole      scope = iota // the trace, which has one such part
+	eachEvent               // a thread: each event has a row
+	someEvents              // a thread: the first word of a row is its event, in ascending order
+)
+
+// content is what a part of the whole trace holds: rows, or a text.
+type content struct {
+	rows []uint64
+	text []byte
+}
+
+// kind is the position of a row in kinds.
+type kind uint8
+
+const (
+	kindHeader kind = iota
+	kindLengths
+	kindBytes
+	kindRecords
+	kindDurations
+	kindWaits
+
+	kindUnknown kind = 0xfe // a tag that is not in kinds
+	kindIndex   kind = 0xff // the index is no part of itself
+)
+
+// kinds is the table of parts. A file has them in this order, those of the
+// whole trace first, then thread by thread. Rows are only ever appended.
+var kinds = []layout{
+	kindHeader:  {tag: "head", name: "header", required: true, write: writeHeader, read: readHeader},
+	kindLengths: {tag: "slen", name: "lengths", required: true, width: 1, write: writeLengths, read: readLengths},
+	kindBytes:   {tag: "strs", name: "bytes", required: true, write: writeBytes, read: readStrings},
+	kindRecords: {tag: "recs", name: "records", required: true, scope: eachEvent, width: maxWidth,
+		encode: encodeRecord, strings: stringsOfRecord},
+	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
+		encode: encodeDuration},
+	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
+		encode: encodeWaits, decode: decodeWait, check: checkWait},
+}
+
+func kindOf(tag string) kind {
+	for k := range kinds {
+		if kinds[k].tag == tag {
+			return kind(k)
+		}
+	}
+	return kindUnknown
+}
+
+func tagWord(tag string) uint64 { return uint64(binary.LittleEndian.Uint32([]byte(tag))) }
+
+// part returns a part of the kind that is not written yet.
+func (k kind) part(thread int32, count int64) part {
+	p := part{kind: k, thread: thread, count: count}
+	copy(p.tag[:], kinds[k].tag)
+	if kinds[k].required {
+		p.flags = flagRequired
+	}
+	return p
+}
+
+// The words of a record.
+const (
+	wordOp = iota
+	wordCompute
+	wordOff
+	wordRet
+	wordArgs
+)
+
+// stringArgs is Layout.Strings of each operation, close together: readers look
+// there for every record.
+var stringArgs = func() (m [format.NumOps]uint8) {
+	for op := range m {
+		m[op] = format.Op(op).Info().At.Strings
+	}
+	return m
+}()
+
+func encodeRecord(w *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
+	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordOff: uint64(e.Off), wordRet: uint64(e.Ret)}
+	texts, strings := 0, stringArgs[e.Op]
+	for i := range e.Op.Info().Args {
+		v := e.Args[i]
+		if strings>>i&1 != 0 {
+			v = w.id(e.Str[texts])
+			texts++
+		}
+		row[wordArgs+i] = uint64(v)
+	}
+	return append(dst, row[:]...)
+}
+
+func stringsOfRecord(row []uint64) uint16 {
+	return uint16(stringArgs[row[wordOp]]) << wordArgs
+}
+
+const unknown = 1<<64 + format.Unknown
+
+func encodeDuration(_ *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
+	return append(dst, uint64(e.Dur))
+}
+
+func encodeWaits(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	for _, edge := range e.Edges {
+		dst = append(dst, uint64(n), uint64(edge.Thread), uint64(edge.Event))
+	}
+	return dst
+}
+
+func decodeWait(m *merged, e *format.Event, row []uint64) {
+	m.edges = append(m.edges, format.Edge{Thread: int32(row[1]), Event: int64(row[2])})
+	from := len(m.edges) - len(e.Edges) - 1
+	e.Edges = m.edges[from:len(m.edges):len(m.edges)]
+}
+
+func checkWait(t *Trace, thread int32, row []uint64) string {
+	other, event := int64(row[1]), int64(row[2])
+	if other < 1 || other > int64(len(t.threads)) || other == int64(thread) || event < 0 || event >= t.Len(int32(other)) {
+		return fmt.Sprintf("event %d waits for event %d of thread %d", row[0], event, other)
+	}
+	return ""
+}

@@ -1,0 +1,18 @@
+package bin
+
+// Version 1 has the parts that version 2 began with, and all of them are known.
+// Only its index differs: a row has one word less, since the number of a part
+// stands where tag and flags are now.
+
+const indexWidth1 = indexWidth - 1
+
+var tags1 = [...]string{"head", "slen", "strs", "recs", "durs", "wait"}
+
+// parsePart1 is parsePart for the first words of a row of version 1.
+func parsePart1(r [indexWidth]uint64) (p part, ok bool) {
+	if r[0] >= uint64(len(tags1)) {
+		return part{}, false
+	}
+	tag := tags1[r[0]]
+	return parsePart([...]uint64{tagWord(tag), flagRequired, r[1], r[2], r[3], r[4]})
+}
