@@ -156,7 +156,7 @@ func faultless(t *testing.T, r *roll, res *Result) {
 }
 
 // readAll returns all events of a log.
-func readAll(t *testing.T, r format.Reader) (all []format.Event) {
+func readAll(t testing.TB, r format.Reader) (all []format.Event) {
 	t.Helper()
 	batch := make([]format.Event, 7)
 	for {

@@ -47,7 +47,6 @@ type OpResult struct {
 	Executed int64
 	Failed   int64
 	Differed int64
-	Nanos    int64 // in the calls
 }
 
 // Difference is a kind of differing result, with its first example.
@@ -94,7 +93,6 @@ func (r *Result) collect(workers []*worker) {
 			to.Executed += from.Executed
 			to.Failed += from.Failed
 			to.Differed += from.Differed
-			to.Nanos += from.Nanos
 		}
 		for i := range w.differences {
 			r.addDifference(&w.differences[i])
