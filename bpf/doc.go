@@ -21,7 +21,7 @@
 //
 // and a rich one, which is wide too, with Details, 56 bytes, and then the bytes
 // of up to two strings without anything between them. View takes all three
-// apart; AppendRecord puts them together, for tests and other recorders.
+// apart.
 //
 // Which system calls are recorded, and how, follows from the table of
 // operations in package format: see plan.go. The program needs Linux 5.17 with

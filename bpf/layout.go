@@ -103,24 +103,3 @@ func View(record []byte, e *Event) (d *Details, strings []byte, ok bool) {
 	}
 	return d, strings, true
 }
-
-// AppendRecord appends the record that View takes for e and d. A nil d is a
-// record without details and strings.
-func AppendRecord(dst []byte, e *Event, d *Details, strings []byte) []byte {
-	raw := recorderEvent{Start: e.Start, Dur: e.Dur | uint64(e.Faults)<<durBits, Ret: e.Ret, Tid: e.Tid, Nr: uint16(e.Nr),
-		Flags: uint16(e.Flags | e.Type<<typeShift), Args: [4]uint64(e.Args[:4]), More: [2]uint64(e.Args[4:]), Off: e.Off}
-	bytes := PlainBytes
-	if d != nil || e.Off != 0 || e.Args[4] != 0 || e.Args[5] != 0 {
-		raw.Flags |= uint16(flagWide)
-		bytes = EventBytes
-	}
-	if d != nil {
-		raw.Flags |= uint16(FlagRich)
-	}
-	dst = append(dst, (*[EventBytes]byte)(unsafe.Pointer(&raw))[:bytes]...)
-	if d != nil {
-		dst = append(dst, (*[DetailsBytes]byte)(unsafe.Pointer(d))[:]...)
-		dst = append(dst, strings...)
-	}
-	return dst
-}

@@ -1,7 +1,6 @@
 package bpf
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
@@ -86,46 +85,4 @@ func TestLayout(t *testing.T) {
 	require.Equal(t, 56, DetailsBytes)
 	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
 	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[recorderVarPlans].Size())
-}
-
-func TestView(t *testing.T) {
-	plain := Event{Start: 1, Dur: 1<<durBits - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, Tid: 5, Nr: 511, Flags: FlagKilled, Faults: 65535, Type: 15}
-	wide := plain
-	wide.Args[5], wide.Off = 6, 7
-	rich := wide
-	rich.Flags |= FlagRich
-	details := &Details{Ino: 8, Len: [2]uint16{2, 3}}
-	tests := []struct {
-		name    string
-		event   Event
-		details *Details
-		strings string
-		bytes   int
-	}{
-		{"plain", plain, nil, "", 64},
-		{"wide", wide, nil, "", 88},
-		{"rich", rich, details, "abcde", 88 + 56 + 5},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			record := AppendRecord(nil, &test.event, test.details, []byte(test.strings))
-			require.Len(t, record, test.bytes)
-			var e Event
-			d, strings, ok := View(record, &e)
-			require.True(t, ok)
-			require.Equal(t, test.event, e)
-			require.Equal(t, test.details, d)
-			require.Equal(t, test.strings, string(strings))
-			for n := range record {
-				_, _, ok := View(bytes.Clone(record[:n]), &e)
-				require.False(t, ok, "cut at %d", n)
-			}
-		})
-	}
-}
-
-func TestViewRichWithoutDetails(t *testing.T) {
-	e := Event{Flags: FlagRich}
-	_, _, ok := View(AppendRecord(nil, &e, nil, nil), &e)
-	require.False(t, ok)
 }

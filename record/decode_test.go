@@ -11,14 +11,9 @@ import (
 	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/bpftest"
 	"pianola/internal/notetest"
 )
-
-// bytesOf returns a record as the program in the kernel writes it.
-func bytesOf(tb testing.TB, e bpf.Event, d *bpf.Details, strings string) []byte {
-	tb.Helper()
-	return bpf.AppendRecord(nil, &e, d, []byte(strings))
-}
 
 func number(op format.Op) uint32 { return uint32(op.Info().Sys[format.AMD64]) }
 
@@ -97,7 +92,7 @@ func TestDecode(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.event.Tid, test.event.Start, test.event.Dur = 7, 1500, 42
-			record := bytesOf(t, test.event, test.details, test.strings)
+			record := bpftest.Record(test.event, test.details, test.strings)
 			var e format.Event
 			require.NoError(t, decoderForTests().decode(record, &e))
 			require.Equal(t, test.want, string(script.AppendEvent(nil, &e, e.Start)))
@@ -111,13 +106,13 @@ func TestDecode(t *testing.T) {
 func TestDecodeUnknownSyscall(t *testing.T) {
 	var e format.Event
 	for _, nr := range []uint32{39, 511, 512, 1<<16 - 1} {
-		require.ErrorIs(t, decoderForTests().decode(bytesOf(t, bpf.Event{Nr: nr}, nil, ""), &e), errRecord)
+		require.ErrorIs(t, decoderForTests().decode(bpftest.Record(bpf.Event{Nr: nr}, nil, ""), &e), errRecord)
 	}
 }
 
 func TestDecodeKeepsNotesApart(t *testing.T) {
 	d := decoderForTests()
-	exit := bytesOf(t, bpf.Event{Nr: number(format.OpExit), Flags: bpf.FlagSignal, Args: [6]uint64{0, 9}}, nil, "")
+	exit := bpftest.Record(bpf.Event{Nr: number(format.OpExit), Flags: bpf.FlagSignal, Args: [6]uint64{0, 9}}, nil, "")
 	events := make([]format.Event, 500)
 	for i := range events {
 		require.NoError(t, d.decode(exit, &events[i]))
@@ -130,10 +125,10 @@ func TestDecodeKeepsNotesApart(t *testing.T) {
 func TestDecodeAllocatesNothing(t *testing.T) {
 	d := decoderForTests()
 	records := [][]byte{
-		bytesOf(t, bpf.Event{Nr: number(format.OpRead)}, nil, ""),
-		bytesOf(t, bpf.Event{Nr: number(format.OpOpen), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
+		bpftest.Record(bpf.Event{Nr: number(format.OpRead)}, nil, ""),
+		bpftest.Record(bpf.Event{Nr: number(format.OpOpen), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
 			&bpf.Details{Len: [2]uint16{3}, State: [2]uint8{bpf.StringWhole}}, "abc"),
-		bytesOf(t, bpf.Event{Nr: number(format.OpExecveat), Flags: bpf.FlagRich},
+		bpftest.Record(bpf.Event{Nr: number(format.OpExecveat), Flags: bpf.FlagRich},
 			&bpf.Details{Len: [2]uint16{9}, State: [2]uint8{bpf.StringWhole}}, "/dev/fd/0"),
 	}
 	var e format.Event
@@ -148,10 +143,10 @@ func TestDecodeAllocatesNothing(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpRead)}, nil, ""))
-	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpOpenat), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
+	f.Add(bpftest.Record(bpf.Event{Nr: number(format.OpRead)}, nil, ""))
+	f.Add(bpftest.Record(bpf.Event{Nr: number(format.OpOpenat), Flags: bpf.FlagRich | bpf.FlagStat | bpf.FlagFile},
 		&bpf.Details{Len: [2]uint16{3}, State: [2]uint8{bpf.StringWhole}}, "abc"))
-	f.Add(bytesOf(f, bpf.Event{Nr: number(format.OpRename), Flags: 0xffff}, &bpf.Details{Len: [2]uint16{1, 65535}, State: [2]uint8{9, 2}}, strings.Repeat("x", 70000)))
+	f.Add(bpftest.Record(bpf.Event{Nr: number(format.OpRename), Flags: 0xffff}, &bpf.Details{Len: [2]uint16{1, 65535}, State: [2]uint8{9, 2}}, strings.Repeat("x", 70000)))
 	f.Fuzz(func(t *testing.T, record []byte) {
 		var e format.Event
 		if decoderForTests().decode(bytes.Clone(record), &e) != nil {
@@ -164,7 +159,7 @@ func FuzzDecode(f *testing.F) {
 
 func BenchmarkDecode(b *testing.B) {
 	d := decoderForTests()
-	record := bytesOf(b, bpf.Event{Nr: number(format.OpPread64)}, nil, "")
+	record := bpftest.Record(bpf.Event{Nr: number(format.OpPread64)}, nil, "")
 	var e format.Event
 	b.ReportAllocs()
 	for b.Loop() {

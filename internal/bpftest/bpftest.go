@@ -1,4 +1,5 @@
-// Package bpftest gates tests that need the kernel to take eBPF programs.
+// Package bpftest gates tests that need the kernel to take eBPF programs, and
+// makes the records that such a program writes.
 package bpftest
 
 import (
