@@ -128,17 +128,18 @@ var stringArgs = func() (m [format.NumOps]uint8) {
 }()
 
 func encodeRecord(w *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
-	row := [maxWidth]uint64{wordOp: uint64(e.Op), wordCompute: uint64(e.Compute), wordOff: uint64(e.Off), wordRet: uint64(e.Ret)}
-	texts, strings := 0, stringArgs[e.Op]
-	for i := range e.Op.Info().Args {
+	dst = append(dst, uint64(e.Op), uint64(e.Compute), uint64(e.Off), uint64(e.Ret), 0, 0, 0, 0, 0, 0)
+	info := e.Op.Info()
+	args, texts := dst[len(dst)-format.MaxArgs:], 0
+	for i := range info.Args {
 		v := e.Args[i]
-		if strings>>i&1 != 0 {
+		if info.At.Strings>>i&1 != 0 {
 			v = w.id(e.Str[texts])
 			texts++
 		}
-		row[wordArgs+i] = uint64(v)
+		args[i] = uint64(v)
 	}
-	return append(dst, row[:]...)
+	return dst
 }
 
 func stringsOfRecord(row []uint64) uint16 {

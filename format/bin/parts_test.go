@@ -235,6 +235,30 @@ func TestRowsOfLaterPartsAreChecked(t *testing.T) {
 	}, marks(true), sizes)
 }
 
+// An event can have more rows than a part.
+func TestRowsOfAnEventInSeveralParts(t *testing.T) {
+	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1}}}
+	events := []format.Event{
+		{Op: format.OpFsync, TID: 1},
+		{Op: format.OpFsync, TID: 2, Edges: make([]format.Edge, 2*rowsPerPart+5)},
+		{Op: format.OpFsync, TID: 2, Edges: []format.Edge{{Thread: 1}}},
+	}
+	for i := range events[1].Edges {
+		events[1].Edges[i].Thread = 1
+	}
+	file := compiled(t, h, events)
+	tr := opened(t, file)
+	var counts []int64
+	for _, p := range tr.threads[1].of(kindWaits) {
+		counts = append(counts, p.count)
+	}
+	require.Equal(t, []int64{rowsPerPart, rowsPerPart, 6}, counts)
+	got, err := every(tr.Events(), 10)
+	require.NoError(t, err)
+	require.Equal(t, events, got)
+	require.Equal(t, file, interleaved(t, h, [][]format.Event{events[:1], events[1:]}, 1000, func([][]format.Event) int { return 0 }))
+}
+
 // The table is what files depend on.
 func TestTable(t *testing.T) {
 	for i, l := range kinds {

@@ -75,14 +75,14 @@ func (w *Writer) follow(p *part) error {
 }
 
 // gather returns the rows of a stream's unfinished part, those in the spool
-// included. They are valid until the next call of load or gather.
-func (w *Writer) gather(s *stream, k kind) ([]uint64, error) {
+// and then last. They are valid until the next call of load or gather.
+func (w *Writer) gather(s *stream, k kind, last []uint64) ([]uint64, error) {
 	if s.early == 0 {
-		return s.rows, nil
+		return last, nil
 	}
 	at := s.early * kinds[k].width
 	w.rows = append(w.rows[:0], make([]uint64, at)...)
-	w.rows = append(w.rows, s.rows...)
+	w.rows = append(w.rows, last...)
 	for p := s.chain; at > 0; {
 		if err := w.frame.load(&w.loader, &p, kinds[k].width); err != nil {
 			return nil, fmt.Errorf("read spool: %w", err)
@@ -114,7 +114,8 @@ func (w *Writer) load(p *part) ([]uint64, error) {
 // finish ends the part that a stream of t is gathering.
 func (w *Writer) finish(t *thread, k kind) error {
 	s := t.stream(k)
-	rows, err := w.gather(s, k)
+	n := min(len(s.rows), s.room(&kinds[k]))
+	rows, err := w.gather(s, k, s.rows[:n])
 	if err != nil {
 		return err
 	}
@@ -129,6 +130,6 @@ func (w *Writer) finish(t *thread, k kind) error {
 		return err
 	}
 	s.parts = append(s.parts, p)
-	s.rows, s.chain, s.early = s.rows[:0], part{}, 0
+	s.rows, s.chain, s.early = append(s.rows[:0], s.rows[n:]...), part{}, 0
 	return nil
 }

@@ -43,7 +43,6 @@ type Writer struct {
 	frame   frame
 	packed  []byte
 	rows    []uint64 // of a part that is put together from the spool
-	row     []uint64 // of an event, of one kind
 
 	threads map[int32]*thread
 	last    *thread // of the event before
@@ -122,15 +121,7 @@ func (w *Writer) event(e *format.Event) error {
 		other.awaited = max(other.awaited, edge.Event)
 	}
 	for i := range t.streams {
-		k := kindRecords + kind(i)
-		encode := kinds[k].encode
-		if encode == nil {
-			continue
-		}
-		if w.row = encode(w, e, t.events, w.row[:0]); len(w.row) == 0 {
-			continue
-		}
-		if err := w.add(t, k, w.row); err != nil {
+		if err := w.add(t, kindRecords+kind(i), e); err != nil {
 			return err
 		}
 	}
@@ -173,26 +164,31 @@ func (w *Writer) id(s []byte) int64 {
 	return int64(id)
 }
 
-// add appends rows to a stream of t.
-func (w *Writer) add(t *thread, k kind, rows []uint64) error {
+// add appends what a kind of part holds of the next event of t.
+func (w *Writer) add(t *thread, k kind, e *format.Event) error {
 	s, l := t.stream(k), &kinds[k]
-	for ; len(rows) > 0; rows = rows[l.width:] {
-		row := rows[:l.width]
-		if !s.used {
-			s.used = l.required || slices.ContainsFunc(row, func(v uint64) bool { return v != l.absent })
+	if l.encode == nil {
+		return nil // of the whole trace
+	}
+	n, room := len(s.rows), cap(s.rows)
+	s.rows = l.encode(w, e, t.events, s.rows)
+	if len(s.rows) == n {
+		return nil
+	}
+	w.held += cap(s.rows) - room
+	if !s.used {
+		s.used = l.required || slices.ContainsFunc(s.rows[n:], func(v uint64) bool { return v != l.absent })
+	}
+	for len(s.rows) >= s.room(l) {
+		if err := w.finish(t, k); err != nil {
+			return err
 		}
-		room := cap(s.rows)
-		s.rows = append(s.rows, row...)
-		w.held += cap(s.rows) - room
-		if s.early+len(s.rows)/l.width == rowsPerPart {
-			if err := w.finish(t, k); err != nil {
-				return err
-			}
-		} else if w.held > w.maxHeld {
-			if err := w.spill(); err != nil {
-				return err
-			}
-		}
+	}
+	if w.held > w.maxHeld {
+		return w.spill()
 	}
 	return nil
 }
+
+// room returns how many words the rows of a stream hold when its part is full.
+func (s *stream) room(l *layout) int { return (rowsPerPart - s.early) * l.width }
