@@ -172,14 +172,24 @@ func (m *merged) event(e *format.Event, t *turn) error {
 		e.Args[a] = 0
 		k++
 	}
-	for i := range l.attached {
-		if err := l.attached[i].attach(m, e, l.event); err != nil {
+	if len(l.attached) > 0 {
+		if err := l.attach(m, e); err != nil {
 			return err
 		}
 	}
 	l.rec++
 	l.dur++
 	l.event++
+	return nil
+}
+
+// attach gives e, the next event, what other parts hold of it.
+func (l *line) attach(m *merged, e *format.Event) error {
+	for i := range l.attached {
+		if err := l.attached[i].attach(m, e, l.event); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -121,8 +121,21 @@ func (w *Writer) event(e *format.Event) error {
 		other.awaited = max(other.awaited, edge.Event)
 	}
 	for i := range t.streams {
-		if err := w.add(t, kindRecords+kind(i), e); err != nil {
-			return err
+		s, l := &t.streams[i], &kinds[int(kindRecords)+i]
+		if l.encode == nil {
+			continue // of the whole trace
+		}
+		n, room := len(s.rows), cap(s.rows)
+		s.rows = l.encode(w, e, t.events, s.rows)
+		if len(s.rows) == n {
+			continue
+		}
+		w.held += cap(s.rows) - room
+		s.used = s.used || l.tells(s.rows[n:])
+		if len(s.rows) >= s.room(l) || w.held > w.maxHeld {
+			if err := w.relieve(t, kindRecords+kind(i)); err != nil {
+				return err
+			}
 		}
 	}
 	if w.Limit > 0 && w.text > w.Limit {
@@ -164,22 +177,15 @@ func (w *Writer) id(s []byte) int64 {
 	return int64(id)
 }
 
-// add appends what a kind of part holds of the next event of t.
-func (w *Writer) add(t *thread, k kind, e *format.Event) error {
-	s, l := t.stream(k), &kinds[k]
-	if l.encode == nil {
-		return nil // of the whole trace
-	}
-	n, room := len(s.rows), cap(s.rows)
-	s.rows = l.encode(w, e, t.events, s.rows)
-	if len(s.rows) == n {
-		return nil
-	}
-	w.held += cap(s.rows) - room
-	if !s.used {
-		s.used = l.required || slices.ContainsFunc(s.rows[n:], func(v uint64) bool { return v != l.absent })
-	}
-	for len(s.rows) >= s.room(l) {
+// tells reports whether rows say something that their absence does not.
+func (l *layout) tells(rows []uint64) bool {
+	return l.required || slices.ContainsFunc(rows, func(v uint64) bool { return v != l.absent })
+}
+
+// relieve finishes the parts of a kind that are full, and spills what is too
+// much for the memory.
+func (w *Writer) relieve(t *thread, k kind) error {
+	for s := t.stream(k); len(s.rows) >= s.room(&kinds[k]); {
 		if err := w.finish(t, k); err != nil {
 			return err
 		}
