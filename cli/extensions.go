@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 
-	"pianola/format/foreign"
+	"pianola/format/importer"
 	"pianola/pattern"
 	"pianola/replay"
 	"pianola/transform"
@@ -16,15 +16,15 @@ type Option func(*extended)
 // extended is what the command has of each kind that can be added to.
 type extended struct {
 	transforms transform.Set
-	importers  []foreign.Format // asked in their order, before those of the package
-	backends   []replay.Backend // besides those of the package
+	importers  []importer.Format // asked in their order, before those of the package
+	backends   []replay.Backend  // besides those of the package
 }
 
 // extensions is what Main was given. It does not change once a command runs.
-var extensions = extended{transforms: transform.Builtin(), importers: []foreign.Format{patterns}}
+var extensions = extended{transforms: transform.Builtin(), importers: []importer.Format{patterns}}
 
 // patterns makes a pattern a recording like any other.
-var patterns = foreign.Format{Name: "pattern", Is: pattern.Is, Open: openPattern}
+var patterns = importer.Format{Name: "pattern", Is: pattern.Is, Open: openPattern}
 
 // WithTransform adds a transform, for compile --with and lab --try.
 func WithTransform(t transform.Transform) Option {
@@ -33,7 +33,7 @@ func WithTransform(t transform.Transform) Option {
 
 // WithImporter adds a format of recordings. It is asked before all formats that
 // were there.
-func WithImporter(f foreign.Format) Option {
+func WithImporter(f importer.Format) Option {
 	return func(e *extended) {
 		if f.Name == "" || f.Is == nil || f.Open == nil {
 			panic("cli: an importer without a name, Is or Open")
@@ -43,7 +43,7 @@ func WithImporter(f foreign.Format) Option {
 				panic("cli: importer " + f.Name + " is there twice")
 			}
 		}
-		e.importers = append([]foreign.Format{f}, e.importers...)
+		e.importers = append([]importer.Format{f}, e.importers...)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"pianola/format"
-	"pianola/format/packed"
+	"pianola/format/compressed"
 	"pianola/format/script"
 	"pianola/profile"
 )
@@ -50,7 +50,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if o.form == "text" && isScreen(os.Stdout) {
 		t.show = func() error { return showScreen(func(w io.Writer) error { return o.write(w, series()) }) }
 	}
-	unpacked := packed.NewReader(t)
+	unpacked := compressed.NewReader(t)
 	defer unpacked.Close()
 	r := script.NewReader(unpacked, name)
 	t.ended = func() bool {

@@ -9,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
-	"pianola/format/foreign"
+	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/plugin"
 	"pianola/transform"
@@ -26,7 +26,7 @@ type labTraces struct {
 
 func (t *labTraces) open(c *cli.Context) (err error) {
 	if plugin.Is(t.name) {
-		t.src, err = generate(c, t.name, foreign.Options{})
+		t.src, err = generate(c, t.name, importer.Options{})
 		return err
 	}
 	f, err := openInput(t.name)
@@ -38,7 +38,7 @@ func (t *labTraces) open(c *cli.Context) (err error) {
 	if t.compiled {
 		return nil
 	}
-	if t.src, err = inspect(foreign.Options{}, t.name); err == nil && t.src.Log {
+	if t.src, err = inspect(importer.Options{}, t.name); err == nil && t.src.Log {
 		err = fmt.Errorf("%s: the log of a replay, not a recording", t.name)
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/format/foreign"
+	"pianola/format/importer"
 	"pianola/plugin"
 )
 
@@ -39,7 +39,7 @@ var running sync.RWMutex
 
 // generate runs the program that an operand is, and returns what it wrote as a
 // recording.
-func generate(c *cli.Context, name string, o foreign.Options) (*sources, error) {
+func generate(c *cli.Context, name string, o importer.Options) (*sources, error) {
 	p, err := parseProgram(c, name)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func generate(c *cli.Context, name string, o foreign.Options) (*sources, error) 
 	open := func() (io.ReadCloser, error) {
 		return newPackedFile(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.count), nil
 	}
-	return s.look(o, []foreign.File{{Name: name, Open: open}})
+	return s.look(o, []importer.File{{Name: name, Open: open}})
 }
 
 // through puts a compiled trace through programs, one after the other, and

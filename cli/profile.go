@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format"
-	"pianola/format/foreign"
+	"pianola/format/importer"
 	"pianola/page"
 	"pianola/profile"
 )
@@ -167,7 +167,7 @@ func collect(c *profile.Collector, name string) ([]format.Meta, error) {
 		return r.Header().Meta, nil
 	}
 	f.Close()
-	src, err := inspect(foreign.Options{}, name)
+	src, err := inspect(importer.Options{}, name)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"pianola/format"
-	"pianola/format/packed"
+	"pianola/format/compressed"
 	"pianola/format/script"
 )
 
@@ -21,7 +21,7 @@ import (
 type recording struct {
 	*script.Writer
 	file   *scriptFile
-	packed *packed.Writer // nil for text
+	packed *compressed.Writer // nil for text
 }
 
 // createRecording begins a recording; see createScript.
@@ -33,7 +33,7 @@ func createRecording(name string, forAnother bool) (*recording, error) {
 	r := &recording{file: f}
 	var w io.Writer = f
 	if filepath.Ext(name) == ".zst" {
-		r.packed = packed.NewWriter(f)
+		r.packed = compressed.NewWriter(f)
 		w = r.packed
 	}
 	f.lines = r.packed == nil

@@ -7,7 +7,7 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
-	"pianola/format/foreign"
+	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/page"
 	"pianola/profile"
@@ -76,7 +76,7 @@ func isScript(name string) (bool, error) {
 	if isTrace(f) {
 		return false, nil
 	}
-	src, err := inspect(foreign.Options{}, name)
+	src, err := inspect(importer.Options{}, name)
 	if err != nil {
 		return false, err
 	}
@@ -96,7 +96,7 @@ func openRecording(name string, paths compile.Paths, renamed originals) (r forma
 		return eventsOf(f, name)
 	}
 	f.Close()
-	src, err := inspect(foreign.Options{}, name)
+	src, err := inspect(importer.Options{}, name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format"
-	"pianola/format/foreign"
-	"pianola/format/packed"
+	"pianola/format/compressed"
+	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/pattern"
 	"pianola/plugin"
@@ -25,10 +25,10 @@ func openPattern(r io.Reader, name string) (format.Reader, error) {
 }
 
 // sources is a recording in one or more files, compressed or not, in any of
-// the formats that package foreign knows.
+// the formats that package importer knows.
 type sources struct {
-	*foreign.Recording
-	last *foreign.Reader
+	*importer.Recording
+	last *importer.Reader
 
 	shown *progress // of what was opened last
 	done  int64     // bytes of it that were read
@@ -38,22 +38,22 @@ type sources struct {
 func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
 
 // inspect finds out what the files are. sources must be closed.
-func inspect(o foreign.Options, names ...string) (*sources, error) {
+func inspect(o importer.Options, names ...string) (*sources, error) {
 	s := newSources()
-	var files []foreign.File
+	var files []importer.File
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			s.total += info.Size()
 		}
-		files = append(files, foreign.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
+		files = append(files, importer.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
 	}
 	return s.look(o, files)
 }
 
 // look finds out what the files are.
-func (s *sources) look(o foreign.Options, files []foreign.File) (_ *sources, err error) {
+func (s *sources) look(o importer.Options, files []importer.File) (_ *sources, err error) {
 	o.Formats = extensions.importers
-	if s.Recording, err = foreign.Inspect(files, o); err != nil {
+	if s.Recording, err = importer.Inspect(files, o); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -100,7 +100,7 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 		return n, err
 	}
 	syntax, ok := errors.AsType[*script.SyntaxError](err)
-	if cut := ok && syntax.Cut || errors.Is(err, packed.ErrTruncated); cut {
+	if cut := ok && syntax.Cut || errors.Is(err, compressed.ErrTruncated); cut {
 		if _, recorded := t.Header().Value(format.MetaTool); recorded {
 			err = io.EOF
 		}
@@ -110,7 +110,7 @@ func (t tolerant) Read(events []format.Event) (int, error) {
 
 // packedFile is a file that may be compressed.
 type packedFile struct {
-	*packed.Reader
+	*compressed.Reader
 	file io.Closer
 }
 
@@ -124,7 +124,7 @@ func openPacked(name string, read func(int)) (*packedFile, error) {
 }
 
 func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
-	return &packedFile{packed.NewReader(&counter{f, read}), f}
+	return &packedFile{compressed.NewReader(&counter{f, read}), f}
 }
 
 // counter tells how much is read.
@@ -151,7 +151,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 	if c.NArg() == 0 {
 		return nil, usage(c, "want a recording, got no operand")
 	}
-	var o foreign.Options
+	var o importer.Options
 	switch c.String("telemetry") {
 	case "read":
 	case "write":

@@ -9,7 +9,7 @@ import (
 	"pianola/format"
 )
 
-// The remarks of the header, as package foreign has them for what is not
+// The remarks of the header, as package importer has them for what is not
 // Pianola's.
 const (
 	metaSource  = "source"

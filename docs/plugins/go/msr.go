@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/format/foreign"
+	"pianola/format/importer"
 )
 
 // msr is the format of the block traces of MSR Cambridge, which the SNIA
@@ -19,7 +19,7 @@ import (
 //
 // with times in units of 100 ns, and bytes. Each disk is a file. Response times
 // are left out, for requests overlap and there is one thread here.
-var msr = foreign.Format{
+var msr = importer.Format{
 	Name: "MSR Cambridge",
 	Is: func(head []byte) bool {
 		line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -29,9 +29,9 @@ var msr = foreign.Format{
 	Open: func(r io.Reader, name string) (format.Reader, error) {
 		m := &msrLog{first: -1}
 		h := &format.Header{}
-		h.Set(foreign.MetaSource, "MSR Cambridge")
-		h.Set(foreign.MetaUnknown, "durations, threads")
-		return foreign.NewLines(r, name, h, m.parse), nil
+		h.Set(importer.MetaSource, "MSR Cambridge")
+		h.Set(importer.MetaUnknown, "durations, threads")
+		return importer.NewLines(r, name, h, m.parse), nil
 	},
 }
 

@@ -1,4 +1,4 @@
-// Package packed reads and writes scripts that are compressed.
+// Package compressed reads and writes scripts that are compressed.
 //
 // A Writer makes one zstd frame. What was written before the last Flush can be
 // read even if the frame has no end, for every Flush ends a block:
@@ -10,4 +10,4 @@
 // not compressed at all.
 //
 // A Reader or a Writer belongs to one goroutine at a time.
-package packed
+package compressed

@@ -1,4 +1,4 @@
-// Package foreign opens recordings of any format that Pianola takes, which it
+// Package importer opens recordings of any format that Pianola takes, which it
 // recognises by content:
 //
 //	# pianola script 1           scripts of all three dialects
@@ -25,4 +25,4 @@
 //
 // A Recording may be used concurrently, a Reader belongs to one goroutine at a
 // time.
-package foreign
+package importer
