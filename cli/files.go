@@ -23,8 +23,8 @@ type claims struct {
 type claim struct {
 	name string
 	info fs.FileInfo // nil where there is no such file yet
-	dir  fs.FileInfo // of an output that is to be made: where, and
-	base string      // by which name
+	dir  fs.FileInfo // the directory of an output that does not exist yet
+	base string      // and its name there
 }
 
 // sameFileError is the error of a command line that names a file as an output

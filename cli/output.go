@@ -24,7 +24,7 @@ const (
 
 // output is a file that appears under its name only when it is complete, so
 // that a failure leaves nothing half-written behind. The name "-" stands for
-// standard output. A nil output is one that nobody asked for.
+// standard output. An output that the command line does not ask for is nil.
 type output struct {
 	*bufio.Writer
 	asked string // the name that was asked for

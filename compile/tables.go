@@ -105,7 +105,7 @@ type numbers struct {
 	closes map[int32]int   // how often each was closed
 }
 
-// numbersOf returns what is kept of a table's numbers, which nobody may change.
+// numbersOf returns what is kept of a table's numbers, which must not be changed.
 func numbersOf(t *process.Table) *numbers {
 	if n, ok := t.Data.(*numbers); ok {
 		return n

@@ -77,7 +77,7 @@ func pianola(t *testing.T, dir string, onTerminal bool, args ...string) string {
 	cmd.Stdout, cmd.Stderr = slave, slave
 	require.NoError(t, cmd.Start())
 	slave.Close()
-	_, _ = io.Copy(&said, master) // until EIO: nobody has the other end any more
+	_, _ = io.Copy(&said, master) // until EIO: the other end is closed
 	_ = cmd.Wait()
 	return said.String()
 }

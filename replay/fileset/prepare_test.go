@@ -159,7 +159,7 @@ func TestProgress(t *testing.T) {
 	require.Equal(t, Progress{Files: 2, AllFiles: 2, Bytes: chunk + 11, AllBytes: chunk + 11}, last)
 }
 
-// No folio of the page cache is to be larger than a piece.
+// A folio of the page cache is no larger than a piece.
 func TestPrepareWritesPieces(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		const size = 5*piece + 99
@@ -187,7 +187,7 @@ func TestPrepareWritesPieces(t *testing.T) {
 	})
 }
 
-// No block is there twice, and each is as compressible as it is to be.
+// Blocks differ from one another, and each is as compressible as the options say.
 func TestContents(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")
