@@ -60,6 +60,7 @@ func TestOrderTable(t *testing.T) {
 		{"descriptor", "number again after close_range", []string{`10 open("/w/a", O_RDWR) = 3`, `10 close_range(3, 3, 0) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, "1:2"},
 		{"descriptor", "use after dup2 while a close is late", []string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 3`, `10 open("/w/c", O_RDWR) = 4`, `11 stat("/w/b", 0x1) = 0`, `10 dup2(4, 3) = 3`, `10 close(3) = 0`, `11 fstat(3, 0x1) = 0`}, "1:4"},
 		{"descriptor", "close that is late after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 open("/w/b", O_RDWR) = 3`, `10 close(3) = 0`}, "2:0"},
+		{"descriptor", "use after an exec of a process that shared it", []string{`10 clone(CLONE_FILES|SIGCHLD) = 12`, `10 open("/w/a", O_RDWR|O_CLOEXEC) = 3`, `12 execve("/bin/x", NULL, NULL) = 0`, `11 fstat(3, 0x1) = 0`}, "1:2"},
 		{"bytes", "truncation after read", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 9`, `10 ftruncate(3, 0) = 0`}, "2:0"},
 		{"bytes", "growth after a read found the end", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`}, "2:0"},
 		{"bytes", "seek from the end after a write", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`, `11 lseek(3, 0, SEEK_END) = 9`}, "1:2"},
@@ -75,9 +76,30 @@ func TestOrderTable(t *testing.T) {
 	}
 }
 
+// What a close that is late closes is what the number led to before, whatever call
+// gave the number out since.
+func TestLateCloses(t *testing.T) {
+	for _, again := range [][]string{
+		{`11 open("/w/b", O_RDWR) = 3`}, {`11 dup(4) = 3`}, {`11 fcntl(4, F_DUPFD, 0) = 3`}, {`11 pipe([3, 5]) = 0`},
+		{`11 open("/w/b", O_RDWR) = 3`, `11 dup2(4, 3) = 3`},
+	} {
+		calls := append([]string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 4`}, again...)
+		_, r := compiled(t, recorded(append(calls, `10 close(3) = 0`, `10 pread64(3, 0x1, 9, 0) = 9`)), compile.Options{})
+		require.Zero(t, r.Repaired, "%s: the number leads nowhere", again)
+	}
+}
+
 // waits compiles the calls, and returns what the last event waits for.
 func waits(t *testing.T, calls []string) string {
 	t.Helper()
+	s, _ := compiled(t, recorded(calls), compile.Options{})
+	require.NotEmpty(t, s.events)
+	return edges(s.events[len(s.events)-1].Edges)
+}
+
+// recorded returns the script of calls, each with its thread before it. Thread 10 has
+// made thread 11.
+func recorded(calls []string) string {
 	var b strings.Builder
 	b.WriteString("# pianola script 1\n10 0.000010000 clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = 11 <0.000001000>\n")
 	for _, call := range calls {
@@ -88,9 +110,7 @@ func waits(t *testing.T, calls []string) string {
 			fmt.Fprintf(&b, "%s 0.000010000 %s <0.000001000>\n", tid, call)
 		}
 	}
-	s, _ := compiled(t, b.String(), compile.Options{})
-	require.NotEmpty(t, s.events)
-	return edges(s.events[len(s.events)-1].Edges)
+	return b.String()
 }
 
 func edges(list []format.Edge) string {

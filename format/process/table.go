@@ -489,7 +489,7 @@ func (ts *tables) leave(t *Table) {
 	for _, fd := range slices.Sorted(maps.Keys(t.late)) {
 		ts.drop(t.late[fd].Description)
 	}
-	t.index, t.late = nil, nil
+	t.index, t.late, t.Data = nil, nil, nil // who follows can still have the table
 }
 
 // release takes one off the indexes that share a page.
