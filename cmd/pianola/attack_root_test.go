@@ -87,7 +87,8 @@ func TestAttackEndless(t *testing.T) {
 						continue // the thread has ended
 					}
 					require.NoError(t, err)
-					require.LessOrEqual(t, len(open), 1024+64, table)
+					// The limit, closes that are late (64 at most), and Pianola's own.
+					require.LessOrEqual(t, len(open), 1024+64+64, table)
 				}
 				require.NoError(t, cmd.Process.Signal(unix.SIGINT))
 				o := c.ended(t, cmd, said)
