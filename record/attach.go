@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // Attach records the process o.PID, which runs already, with all its threads
@@ -120,7 +120,7 @@ type process struct {
 }
 
 // processes sorts threads by process.
-func processes(members []bpf.Member) []process {
+func processes(members []ebpf.Member) []process {
 	byPID := map[int32]*process{}
 	for _, m := range members {
 		p := byPID[int32(m.Tgid)]

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/bpf"
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/internal/bpftest"
+	"pianola/record/ebpf"
 )
 
 // discard takes events and drops them.
@@ -75,7 +75,7 @@ func readFree(tb testing.TB) float64 {
 }
 
 func readOther(tb testing.TB) float64 {
-	r, err := bpf.Load(bpf.Config{RingBytes: os.Getpagesize()})
+	r, err := ebpf.Load(ebpf.Config{RingBytes: os.Getpagesize()})
 	require.NoError(tb, err)
 	defer func() { require.NoError(tb, r.Close()) }()
 	require.NoError(tb, r.Attach())

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 	"pianola/stats"
 )
 
@@ -42,7 +42,7 @@ const (
 
 // calibrate measures what an event costs. It attaches the program, and leaves the
 // ring empty.
-func calibrate(r *bpf.Recorder, ring *ring) (format.Cost, error) {
+func calibrate(r *ebpf.Recorder, ring *ring) (format.Cost, error) {
 	fd, err := unix.MemfdCreate("calibration", unix.MFD_CLOEXEC)
 	if err != nil {
 		return format.Cost{}, fmt.Errorf("calibrate: %w", err)
@@ -86,7 +86,7 @@ func (c *calibration) beFree(calls int) {
 }
 
 // beRecorded does a turn of calls that are.
-func (c *calibration) beRecorded(calls int, r *bpf.Recorder, ring *ring) error {
+func (c *calibration) beRecorded(calls int, r *ebpf.Recorder, ring *ring) error {
 	if err := r.FollowSelf(); err != nil {
 		return err
 	}
@@ -144,8 +144,8 @@ func readDurations(ring *ring, durations []int64) ([]int64, error) {
 			ring.release()
 			return durations, nil
 		}
-		var e bpf.Event
-		if _, _, ok := bpf.View(record, &e); ok && e.Nr == unix.SYS_PREAD64 {
+		var e ebpf.Event
+		if _, _, ok := ebpf.View(record, &e); ok && e.Nr == unix.SYS_PREAD64 {
 			durations = append(durations, int64(e.Dur))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/internal/bpftest"
+	"pianola/record/ebpf"
 )
 
 // BenchmarkCalls measures what recording adds to a call: one whose registers are
@@ -46,7 +46,7 @@ func BenchmarkCalls(b *testing.B) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	r, err := bpf.Load(bpf.Config{RingBytes: 32 << 20, Type: true, Faults: true, Off: true})
+	r, err := ebpf.Load(ebpf.Config{RingBytes: 32 << 20, Type: true, Faults: true, Off: true})
 	require.NoError(b, err)
 	defer r.Close()
 	ring, err := openRing(r.Ring())

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strconv"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // decoder turns records of the ring into events. What it knows of operations
@@ -17,7 +17,7 @@ type decoder struct {
 	notes []format.Notes // of the events since reset
 
 	devices devices
-	call    bpf.Event // the last
+	call    ebpf.Event // the last
 }
 
 var errRecord = errors.New("malformed record")
@@ -28,7 +28,7 @@ func (d *decoder) reset() { d.notes = d.notes[:0] }
 // decode fills e from a record of the ring. Strings borrow from the record,
 // notes from the decoder.
 func (d *decoder) decode(record []byte, e *format.Event) error {
-	details, text, ok := bpf.View(record, &d.call)
+	details, text, ok := ebpf.View(record, &d.call)
 	if !ok {
 		return errRecord
 	}
@@ -36,7 +36,7 @@ func (d *decoder) decode(record []byte, e *format.Event) error {
 }
 
 // decodeCall is decode for a record that has been taken apart.
-func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e *format.Event) error {
+func (d *decoder) decodeCall(r *ebpf.Event, details *ebpf.Details, text []byte, e *format.Event) error {
 	op := format.BySyscall(d.arch, int(r.Nr))
 	if op == format.OpNone {
 		return errRecord
@@ -54,7 +54,7 @@ func (d *decoder) decodeCall(r *bpf.Event, details *bpf.Details, text []byte, e 
 		n, m := int(details.Len[0]), int(details.Len[1])
 		e.Str[0] = str(text[:n], details.State[0])
 		second = str(text[n:n+m], details.State[1])
-		if r.Flags&bpf.FlagTarget == 0 {
+		if r.Flags&ebpf.FlagTarget == 0 {
 			e.Str[1], second = second, nil
 		}
 	}
@@ -98,7 +98,7 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 // str returns a string of a record: nil for a NULL pointer and for one that
 // could not be read, which a note then says.
 func str(s []byte, state uint8) []byte {
-	if state == bpf.StringWhole || state == bpf.StringCut {
+	if state == ebpf.StringWhole || state == ebpf.StringCut {
 		return s
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // devices are the devices of the files that were opened, each once, in the
@@ -58,7 +58,7 @@ func fileSystemsIn(d *devices, mountinfo []byte) string {
 			continue
 		}
 		for _, dev := range d.all {
-			if bpf.Major(dev) != major || bpf.Minor(dev) != minor {
+			if ebpf.Major(dev) != major || ebpf.Minor(dev) != minor {
 				continue
 			}
 			if m, ok := found[dev]; !ok || len(fields[4]) < len(m.point) {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
+	"pianola/record/ebpf"
 )
 
 // ErrPermission says that the caller may not record; the error that wraps it
@@ -55,7 +55,7 @@ func permission(err error) error {
 	if missing := missingCapabilities(); missing != "" {
 		return fmt.Errorf("%w: needs root or %s", ErrPermission, missing)
 	}
-	if !bpf.Denied(err) {
+	if !ebpf.Denied(err) {
 		return err
 	}
 	return fmt.Errorf("%w: the kernel refuses eBPF programs, as in a container or under lockdown: %w", ErrPermission, err)

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // format.MetaElapsed is the time from the command's first instruction to its end, in
@@ -138,7 +138,7 @@ func parseFdinfo(text string) (offset, flags int64) {
 }
 
 // count fills in what has been lost.
-func (r *Result) count(lost bpf.Lost) {
+func (r *Result) count(lost ebpf.Lost) {
 	r.LostByOp = make(map[string]int64)
 	add := func(name string, n uint64) {
 		if n > 0 {

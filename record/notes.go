@@ -5,32 +5,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // note gives an event what the kernel knew and the call did not say. target is
 // what a link holds.
-func (d *decoder) note(e *format.Event, r *bpf.Event, details *bpf.Details, target []byte) {
+func (d *decoder) note(e *format.Event, r *ebpf.Event, details *ebpf.Details, target []byte) {
 	e.Faults, e.Off = int64(r.Faults), int64(r.Off)
 	var n format.Notes
 	if details != nil {
 		noteStrings(&n, details)
 		d.noteFile(&n, r.Flags, details)
 	}
-	if r.Flags&bpf.FlagTarget != 0 {
+	if r.Flags&ebpf.FlagTarget != 0 {
 		n.Target, n.Has = target, n.Has|format.NotedTarget
 	}
-	if r.Flags&bpf.FlagUnreadable != 0 {
+	if r.Flags&ebpf.FlagUnreadable != 0 {
 		n.Has |= format.NotedUnreadable
 	}
-	if r.Flags&bpf.FlagSignal != 0 {
+	if r.Flags&ebpf.FlagSignal != 0 {
 		n.Signal, n.Has = int32(r.Args[1]), n.Has|format.NotedSignal
 	}
-	if r.Flags&bpf.FlagKilled != 0 {
+	if r.Flags&ebpf.FlagKilled != 0 {
 		n.Has |= format.NotedKilled
 	}
-	if r.Flags&bpf.FlagRenumbered != 0 {
+	if r.Flags&ebpf.FlagRenumbered != 0 {
 		n.Was, n.Has = int32(r.Args[5]), n.Has|format.NotedWas
 	}
 	if r.Type != 0 && r.Type != unix.S_IFREG>>12 && !n.Known(format.NotedType) {
@@ -43,12 +43,12 @@ func (d *decoder) note(e *format.Event, r *bpf.Event, details *bpf.Details, targ
 }
 
 // noteStrings says of strings that they are not what the call was given.
-func noteStrings(n *format.Notes, details *bpf.Details) {
+func noteStrings(n *format.Notes, details *ebpf.Details) {
 	for i, state := range details.State {
 		switch state {
-		case bpf.StringCut:
+		case ebpf.StringCut:
 			n.Strings[i] = format.StringCut
-		case bpf.StringUnreadable:
+		case ebpf.StringUnreadable:
 			n.Strings[i] = format.StringUnreadable
 		}
 	}
@@ -56,26 +56,26 @@ func noteStrings(n *format.Notes, details *bpf.Details) {
 
 // noteFile describes the file that a call opened or asked about, as it was
 // when the call returned.
-func (d *decoder) noteFile(n *format.Notes, flags uint32, details *bpf.Details) {
-	if flags&bpf.FlagStat == 0 {
+func (d *decoder) noteFile(n *format.Notes, flags uint32, details *ebpf.Details) {
+	if flags&ebpf.FlagStat == 0 {
 		return
 	}
 	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], uint32(details.Mode)&0o7777, int64(details.Size)
 	n.Has |= format.NotedType | format.NotedMode | format.NotedSize
-	if flags&bpf.FlagFile == 0 {
+	if flags&ebpf.FlagFile == 0 {
 		return
 	}
 	if n.Type == format.TypeReg && details.Cached != UnknownCached {
 		n.Cached, n.Has = int64(details.Cached), n.Has|format.NotedCached
 	}
 	d.devices.add(details.Dev)
-	n.Dev = format.Device{Major: uint32(bpf.Major(details.Dev)), Minor: uint32(bpf.Minor(details.Dev))}
+	n.Dev = format.Device{Major: uint32(ebpf.Major(details.Dev)), Minor: uint32(ebpf.Minor(details.Dev))}
 	n.Ino, n.Links = details.Ino, int64(details.Nlink)
 	n.Has |= format.NotedDev | format.NotedIno | format.NotedLinks
 	if n.Type == format.TypeReg && sparse(details) {
 		n.Has |= format.NotedSparse
 	}
-	if flags&bpf.FlagCreated != 0 {
+	if flags&ebpf.FlagCreated != 0 {
 		n.Has |= format.NotedNew
 	}
 }
@@ -84,7 +84,7 @@ var pageBytes = uint64(os.Getpagesize())
 
 // sparse reports whether a file certainly has holes. A page in the cache may
 // be one that has no block yet because it has not been written back.
-func sparse(details *bpf.Details) bool {
+func sparse(details *ebpf.Details) bool {
 	if details.Cached == UnknownCached {
 		return details.Blocks*512 < details.Size
 	}

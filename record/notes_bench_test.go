@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/internal/bpftest"
+	"pianola/record/ebpf"
 )
 
 // BenchmarkNotes measures what each note of the program adds to a cached pread
@@ -26,27 +26,27 @@ func BenchmarkNotes(b *testing.B) {
 		name     string
 		attached bool
 		followed bool
-		config   bpf.Config
+		config   ebpf.Config
 	}{
 		{name: "free"},
 		{name: "others", attached: true},
-		{name: "others+off", attached: true, config: bpf.Config{Off: true}},
+		{name: "others+off", attached: true, config: ebpf.Config{Off: true}},
 		{name: "plain", attached: true, followed: true},
-		{name: "type", attached: true, followed: true, config: bpf.Config{Type: true}},
-		{name: "faults", attached: true, followed: true, config: bpf.Config{Faults: true}},
-		{name: "off", attached: true, followed: true, config: bpf.Config{Off: true}},
-		{name: "all", attached: true, followed: true, config: bpf.Config{Type: true, Faults: true, Off: true}},
+		{name: "type", attached: true, followed: true, config: ebpf.Config{Type: true}},
+		{name: "faults", attached: true, followed: true, config: ebpf.Config{Faults: true}},
+		{name: "off", attached: true, followed: true, config: ebpf.Config{Off: true}},
+		{name: "all", attached: true, followed: true, config: ebpf.Config{Type: true, Faults: true, Off: true}},
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	reads, switches := make([][]float64, len(variants)), make([][]float64, len(variants))
 	for b.Loop() {
 		for i, v := range variants {
-			var r *bpf.Recorder
+			var r *ebpf.Recorder
 			if v.attached {
 				v.config.RingBytes = 8 << 20
 				var err error
-				r, err = bpf.Load(v.config)
+				r, err = ebpf.Load(v.config)
 				require.NoError(b, err)
 				require.NoError(b, r.Attach())
 			}

@@ -5,13 +5,13 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/cilium/ebpf"
+	cilium "github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // Support says whether this machine can record, and what stands in the way.
@@ -59,15 +59,15 @@ func Probe() (Support, error) {
 			_, err := btf.LoadKernelSpec()
 			return err
 		}},
-		{&s.RingBuffer, "ring buffer", "use Linux 5.8 or newer", func() error { return features.HaveMapType(ebpf.RingBuf) }},
-		{&s.TaskStorage, "task storage", "use Linux 5.11 or newer", func() error { return features.HaveMapType(ebpf.TaskStorage) }},
+		{&s.RingBuffer, "ring buffer", "use Linux 5.8 or newer", func() error { return features.HaveMapType(cilium.RingBuf) }},
+		{&s.TaskStorage, "task storage", "use Linux 5.11 or newer", func() error { return features.HaveMapType(cilium.TaskStorage) }},
 		{&s.Programs, "eBPF program", "use Linux 5.17 or newer, and no lockdown of the kernel", s.try},
 	} {
 		err := p.try()
 		*p.ok = err == nil
 		switch {
 		case err == nil, missing != "": // one hint for one cause
-		case bpf.Denied(err):
+		case ebpf.Denied(err):
 			s.problem(p.what, permission(err), "run outside of the container, or give it CAP_BPF and CAP_PERFMON")
 		default:
 			s.problem(p.what, err, p.hint)
@@ -91,7 +91,7 @@ func (s *Support) try() error {
 func measureCost() (_ format.Cost, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	program, err := bpf.Load(config(&Options{RingBytes: os.Getpagesize()}))
+	program, err := ebpf.Load(config(&Options{RingBytes: os.Getpagesize()}))
 	if err != nil {
 		return format.Cost{}, err
 	}

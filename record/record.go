@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // DefaultRingBytes is the size of the ring buffer where Options say none: 700
@@ -133,13 +133,13 @@ func (o *Options) completeRing() error {
 }
 
 // config says what the program in the kernel is to note.
-func config(o *Options) bpf.Config {
-	return bpf.Config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true}
+func config(o *Options) ebpf.Config {
+	return ebpf.Config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true}
 }
 
 // recording is a recording under way.
 type recording struct {
-	program *bpf.Recorder
+	program *ebpf.Recorder
 	child   *child
 	ring    *ring
 	drain   *drain
@@ -187,7 +187,7 @@ func start(o *Options, s Sink) (_ *recording, err error) {
 // load loads the program, lets it run and measures what it costs. The calling
 // goroutine must be locked to its thread.
 func (r *recording) load(o *Options) (err error) {
-	if r.program, err = bpf.Load(config(o)); err != nil {
+	if r.program, err = ebpf.Load(config(o)); err != nil {
 		return permission(err)
 	}
 	if r.ring, err = openRing(r.program.Ring()); err != nil {

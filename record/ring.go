@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/cilium/ebpf"
+	cilium "github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
+	"pianola/record/ebpf"
 )
 
 // ring reads a BPF ring buffer in place. The reader of cilium/ebpf copies each
@@ -39,13 +39,13 @@ const (
 	ringBusy    = 1 << 31
 	ringDiscard = 1 << 30
 
-	plainBytes = ringHeader + bpf.PlainBytes                    // of a plain event, in the ring
-	richBytes  = ringHeader + bpf.EventBytes + bpf.DetailsBytes // of a rich one without strings
+	plainBytes = ringHeader + ebpf.PlainBytes                     // of a plain event, in the ring
+	richBytes  = ringHeader + ebpf.EventBytes + ebpf.DetailsBytes // of a rich one without strings
 )
 
 var errRing = errors.New("malformed ring buffer")
 
-func openRing(m *ebpf.Map) (*ring, error) {
+func openRing(m *cilium.Map) (*ring, error) {
 	page, size := os.Getpagesize(), int(m.MaxEntries())
 	control, err := unix.Mmap(m.FD(), 0, page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {

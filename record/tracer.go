@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // What follows is for other tracers, which write the same script.
@@ -27,11 +27,11 @@ func (d *Decoder) Reset() { d.d.reset() }
 
 // Decode fills e from a call with its details and its strings. Strings of e
 // borrow from text, notes from the decoder.
-func (d *Decoder) Decode(call *bpf.Event, details *bpf.Details, text []byte, e *format.Event) error {
+func (d *Decoder) Decode(call *ebpf.Event, details *ebpf.Details, text []byte, e *format.Event) error {
 	return d.d.decodeCall(call, details, text, e)
 }
 
-// UnknownCached stands in bpf.Details.Cached where the pages in the page cache
+// UnknownCached stands in ebpf.Details.Cached where the pages in the page cache
 // are not known.
 const UnknownCached = ^uint64(0)
 
@@ -58,7 +58,7 @@ func (d *Decoder) EndHeader(r *Result) *format.Header {
 }
 
 // Count fills in what has been lost.
-func (r *Result) Count(lost bpf.Lost) { r.count(lost) }
+func (r *Result) Count(lost ebpf.Lost) { r.count(lost) }
 
 // NewStartError returns the error for a command that can't be started for that
 // reason.

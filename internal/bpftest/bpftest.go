@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"pianola/bpf"
+	"pianola/record/ebpf"
 )
 
 // Variable in the environment makes tests that cannot record fail, where
@@ -16,7 +16,7 @@ const Variable = "PIANOLA_REQUIRE_BPF"
 
 // usable tries what every recording does.
 var usable = sync.OnceValue(func() error {
-	r, err := bpf.Load(bpf.Config{RingBytes: os.Getpagesize()})
+	r, err := ebpf.Load(ebpf.Config{RingBytes: os.Getpagesize()})
 	if err != nil {
 		return err
 	}

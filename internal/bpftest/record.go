@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"pianola/bpf"
+	"pianola/record/ebpf"
 )
 
 // flagWide says that a record is not a plain one. View takes it off.
@@ -13,7 +13,7 @@ const flagWide = 1 << 9
 // Record returns the record that the program in the kernel writes for e, by the
 // layout in the documentation of package bpf. One without details has none, and
 // no strings.
-func Record(e bpf.Event, d *bpf.Details, strings string) []byte {
+func Record(e ebpf.Event, d *ebpf.Details, strings string) []byte {
 	order := binary.NativeEndian
 	flags := e.Flags | e.Type<<12
 	wide := d != nil || e.Off != 0 || e.Args[4] != 0 || e.Args[5] != 0
@@ -21,7 +21,7 @@ func Record(e bpf.Event, d *bpf.Details, strings string) []byte {
 		flags |= flagWide
 	}
 	if d != nil {
-		flags |= bpf.FlagRich
+		flags |= ebpf.FlagRich
 	}
 	b := order.AppendUint64(nil, e.Start)
 	b = order.AppendUint64(b, e.Dur|uint64(e.Faults)<<48)
@@ -40,7 +40,7 @@ func Record(e bpf.Event, d *bpf.Details, strings string) []byte {
 		b = order.AppendUint64(b, e.Off)
 	}
 	if d != nil {
-		b = append(b, (*[bpf.DetailsBytes]byte)(unsafe.Pointer(d))[:]...)
+		b = append(b, (*[ebpf.DetailsBytes]byte)(unsafe.Pointer(d))[:]...)
 		b = append(b, strings...)
 	}
 	return b

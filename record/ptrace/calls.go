@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // reader reads more of a call than its registers: of its arguments when it
@@ -67,7 +67,7 @@ var plans = func() (all [format.MaxSys]plan) {
 
 func (t *thread) unreadable(ok bool) {
 	if !ok {
-		t.flags |= uint32(bpf.FlagUnreadable)
+		t.flags |= uint32(ebpf.FlagUnreadable)
 	}
 }
 
@@ -150,7 +150,7 @@ func readAddress(_ *tracer, t *thread) {
 	}
 	path, _, _ := bytes.Cut(address[2:n], []byte{0})
 	t.text = append(t.text, path...)
-	t.details.State[0], t.details.Len[0] = bpf.StringWhole, uint16(len(path))
+	t.details.State[0], t.details.Len[0] = ebpf.StringWhole, uint16(len(path))
 }
 
 // readRange reads what an ioctl is given that clones: a descriptor and a range.

@@ -6,9 +6,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
+	"pianola/record/ebpf"
 )
 
 func readStat(arg int8) reader {
@@ -16,7 +16,7 @@ func readStat(arg int8) reader {
 		var st unix.Stat_t
 		if readStruct(t.tid, t.args[arg], &st) {
 			t.details.Mode, t.details.Size = st.Mode, uint64(st.Size)
-			t.flags |= uint32(bpf.FlagStat)
+			t.flags |= uint32(ebpf.FlagStat)
 		}
 	}
 }
@@ -26,7 +26,7 @@ func readStatx(arg int8) reader {
 		var st unix.Statx_t
 		if readStruct(t.tid, t.args[arg], &st) {
 			t.details.Mode, t.details.Size = uint32(st.Mode), st.Size
-			t.flags |= uint32(bpf.FlagStat)
+			t.flags |= uint32(ebpf.FlagStat)
 		}
 	}
 }
@@ -41,8 +41,8 @@ func readTarget(arg int8) reader {
 			t.text = t.text[:from]
 			return
 		}
-		t.details.Len[1], t.details.State[1] = uint16(n), bpf.StringWhole
-		t.flags |= uint32(bpf.FlagTarget)
+		t.details.Len[1], t.details.State[1] = uint16(n), ebpf.StringWhole
+		t.flags |= uint32(ebpf.FlagTarget)
 	}
 }
 
@@ -60,9 +60,9 @@ func readOpened(tr *tracer, t *thread) {
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor
 	d.Cached = cachedPages(t.tid, t.ret, st.Mode)
-	t.flags |= uint32(bpf.FlagStat | bpf.FlagFile)
+	t.flags |= uint32(ebpf.FlagStat | ebpf.FlagFile)
 	if t.absent {
-		t.flags |= uint32(bpf.FlagCreated)
+		t.flags |= uint32(ebpf.FlagCreated)
 	}
 }
 
@@ -99,7 +99,7 @@ func readOpenHow(tr *tracer, t *thread) {
 
 // isAbsent reports whether the name of a thread's call names nothing yet.
 func (tr *tracer) isAbsent(t *thread, dirfd int32) bool {
-	if t.details.State[0] != bpf.StringWhole {
+	if t.details.State[0] != ebpf.StringWhole {
 		return false
 	}
 	name := t.text[:t.details.Len[0]]

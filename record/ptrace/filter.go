@@ -6,8 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // Places in struct seccomp_data. The lower half of an argument comes first on
@@ -39,7 +39,7 @@ const (
 func wanted(a format.Arch, nr int, memory bool) action {
 	op := format.BySyscall(a, nr)
 	switch {
-	case !bpf.Records(op, memory):
+	case !ebpf.Records(op, memory):
 		return pass
 	case op.Info().Reads == format.ReadRange:
 		return stopIoctl

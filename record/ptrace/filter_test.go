@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 )
 
 // answer runs a filter as the kernel does.
@@ -55,7 +55,7 @@ func TestFilter(t *testing.T) {
 			for nr := range 2 * format.MaxSys {
 				op := format.BySyscall(arch, nr)
 				want := uint32(unix.SECCOMP_RET_ALLOW)
-				if bpf.Records(op, memory) {
+				if ebpf.Records(op, memory) {
 					want = unix.SECCOMP_RET_TRACE | stopCall
 				}
 				args := [6]uint64{3, format.Ficlone}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
+	"pianola/record/ebpf"
 )
 
 var (
@@ -22,15 +22,15 @@ const firstBytes = 256
 // text, as string n.
 func (t *thread) readString(n int, address uint64) {
 	if address == 0 {
-		t.details.State[n] = bpf.StringNull
+		t.details.State[n] = ebpf.StringNull
 		return
 	}
-	from, state := len(t.text), bpf.StringUnreadable
+	from, state := len(t.text), ebpf.StringUnreadable
 	for size := uint64(firstBytes); ; size = pageBytes {
 		// No read goes beyond a page, for the next may not be there.
 		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.text)-from)))
 		if size == 0 {
-			state = bpf.StringCut
+			state = ebpf.StringCut
 			break
 		}
 		at := len(t.text)
@@ -38,7 +38,7 @@ func (t *thread) readString(n int, address uint64) {
 		got := readMemory(t.tid, address, t.text[at:])
 		t.text = t.text[:at+got]
 		if end := bytes.IndexByte(t.text[at:], 0); end >= 0 {
-			t.text, state = t.text[:at+end], bpf.StringWhole
+			t.text, state = t.text[:at+end], ebpf.StringWhole
 			break
 		}
 		if uint64(got) < size {

@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
+	"pianola/record/ebpf"
 )
 
 const (
@@ -55,8 +55,8 @@ type buffer struct {
 }
 
 type call struct {
-	event   bpf.Event
-	details bpf.Details
+	event   ebpf.Event
+	details ebpf.Details
 	end     int // of its strings
 }
 
@@ -70,7 +70,7 @@ func newRecords(s record.Sink) *records {
 
 // add appends a call, whose strings are text, and waits while there is no room.
 // It reports false where nobody keeps it.
-func (r *records) add(e *bpf.Event, d *bpf.Details, text []byte) bool {
+func (r *records) add(e *ebpf.Event, d *ebpf.Details, text []byte) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.fill.full() && !r.failed {

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
 	"pianola/record"
+	"pianola/record/ebpf"
 )
 
 // Run runs the command and records it as record.Run does, and returns the same
@@ -88,7 +88,7 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	if err != nil {
 		return r, err
 	}
-	r.Count(bpf.Lost{Compat: tr.compat})
+	r.Count(ebpf.Lost{Compat: tr.compat})
 	return r, s.WriteHeader(records.decoder.EndHeader(&r))
 }
 

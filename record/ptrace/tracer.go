@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/format"
+	"pianola/record/ebpf"
 	"pianola/stats"
 )
 
@@ -28,7 +28,7 @@ type thread struct {
 	ret     int64
 	child   int32 // the thread that the call made, 0 for none
 	args    [format.MaxArgs]uint64
-	details bpf.Details
+	details ebpf.Details
 	text    []byte // its strings
 }
 
@@ -205,7 +205,7 @@ func (tr *tracer) enter(t *thread) {
 	}
 	p := &plans[nr]
 	t.nr, t.flags, t.args, t.ret = uint32(nr), 0, tr.info.args, 0
-	t.absent, t.foreign, t.child, t.text, t.details = false, false, 0, t.text[:0], bpf.Details{}
+	t.absent, t.foreign, t.child, t.text, t.details = false, false, 0, t.text[:0], ebpf.Details{}
 	for n, arg := range p.args {
 		if arg != 0 {
 			t.readString(n, t.args[arg-1])
@@ -260,7 +260,7 @@ func (tr *tracer) executed(t *thread) {
 	if other := tr.threads[int32(before)]; ok && other != nil && other != t {
 		tr.end(t, 0) // as killed, where it has not ended before
 		other.tid = t.tid
-		other.flags |= bpf.FlagRenumbered
+		other.flags |= ebpf.FlagRenumbered
 		other.args[5] = before
 		tr.mu.Lock()
 		delete(tr.threads, int32(before))
@@ -282,11 +282,11 @@ func (tr *tracer) end(t *thread, code uint64) {
 		return
 	}
 	t.exited = true
-	t.nr, t.ret, t.text, t.details = exitNr, 0, t.text[:0], bpf.Details{}
+	t.nr, t.ret, t.text, t.details = exitNr, 0, t.text[:0], ebpf.Details{}
 	t.args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
-	t.flags = uint32(bpf.FlagKilled)
+	t.flags = uint32(ebpf.FlagKilled)
 	if t.args[1] != 0 {
-		t.flags = uint32(bpf.FlagSignal)
+		t.flags = uint32(ebpf.FlagSignal)
 	}
 	t.start = tr.now()
 	tr.add(t, t.start)
@@ -303,7 +303,7 @@ func (tr *tracer) add(t *thread, end int64) {
 	if tr.quiet {
 		return
 	}
-	e := bpf.Event{Start: uint64(t.start), Dur: uint64(end - t.start), Ret: t.ret, Args: t.args, Tid: uint32(t.tid), Nr: t.nr, Flags: t.flags}
+	e := ebpf.Event{Start: uint64(t.start), Dur: uint64(end - t.start), Ret: t.ret, Args: t.args, Tid: uint32(t.tid), Nr: t.nr, Flags: t.flags}
 	tr.quiet = !tr.records.add(&e, &t.details, t.text)
 }
 

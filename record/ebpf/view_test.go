@@ -1,4 +1,4 @@
-package bpf_test
+package ebpf_test
 
 import (
 	"bytes"
@@ -6,21 +6,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/bpf"
 	"pianola/internal/bpftest"
+	"pianola/record/ebpf"
 )
 
 func TestView(t *testing.T) {
-	plain := bpf.Event{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, Tid: 5, Nr: 511, Flags: bpf.FlagKilled, Faults: 65535, Type: 15}
+	plain := ebpf.Event{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, Tid: 5, Nr: 511, Flags: ebpf.FlagKilled, Faults: 65535, Type: 15}
 	wide := plain
 	wide.Args[5], wide.Off = 6, 7
 	rich := wide
-	rich.Flags |= bpf.FlagRich
-	details := &bpf.Details{Ino: 8, Len: [2]uint16{2, 3}}
+	rich.Flags |= ebpf.FlagRich
+	details := &ebpf.Details{Ino: 8, Len: [2]uint16{2, 3}}
 	tests := []struct {
 		name    string
-		event   bpf.Event
-		details *bpf.Details
+		event   ebpf.Event
+		details *ebpf.Details
 		strings string
 		bytes   int
 	}{
@@ -32,14 +32,14 @@ func TestView(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			record := bpftest.Record(test.event, test.details, test.strings)
 			require.Len(t, record, test.bytes)
-			var e bpf.Event
-			d, strings, ok := bpf.View(record, &e)
+			var e ebpf.Event
+			d, strings, ok := ebpf.View(record, &e)
 			require.True(t, ok)
 			require.Equal(t, test.event, e)
 			require.Equal(t, test.details, d)
 			require.Equal(t, test.strings, string(strings))
 			for n := range record {
-				_, _, ok := bpf.View(bytes.Clone(record[:n]), &e)
+				_, _, ok := ebpf.View(bytes.Clone(record[:n]), &e)
 				require.False(t, ok, "cut at %d", n)
 			}
 		})
@@ -47,7 +47,7 @@ func TestView(t *testing.T) {
 }
 
 func TestViewRichWithoutDetails(t *testing.T) {
-	e := bpf.Event{Flags: bpf.FlagRich}
-	_, _, ok := bpf.View(bpftest.Record(e, nil, ""), &e)
+	e := ebpf.Event{Flags: ebpf.FlagRich}
+	_, _, ok := ebpf.View(bpftest.Record(e, nil, ""), &e)
 	require.False(t, ok)
 }

@@ -1,4 +1,4 @@
-package bpf
+package ebpf
 
 // The objects are committed, so that nobody needs clang to build. The compiler
 // is pinned to one version, for another makes other bytes.

@@ -1,4 +1,4 @@
-// Package bpf holds the recorder's part in the kernel, an eBPF program in C,
+// Package ebpf holds the recorder's part in the kernel, an eBPF program in C,
 // and loads it. The program notes the system calls of the threads that it is
 // told to follow, and of all their descendants, in a ring buffer; package
 // record reads them there.
@@ -26,4 +26,4 @@
 // Which system calls are recorded, and how, follows from the table of
 // operations in package format: see plan.go. The program needs Linux 5.17 with
 // BTF, CAP_BPF and CAP_PERFMON; it uses no kprobes.
-package bpf
+package ebpf

@@ -1,4 +1,4 @@
-package bpf_test
+package ebpf_test
 
 import (
 	"os"
@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/bpf"
 	"pianola/internal/bpftest"
+	"pianola/record/ebpf"
 )
 
 func TestRecorder(t *testing.T) {
 	bpftest.Require(t)
-	r, err := bpf.Load(bpf.Config{RingBytes: 1 << 20})
+	r, err := ebpf.Load(ebpf.Config{RingBytes: 1 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	require.NoError(t, r.Attach())
@@ -44,19 +44,19 @@ func TestRecorder(t *testing.T) {
 		require.Zero(t, n)
 	}
 	lost.ByCPU = nil
-	require.Equal(t, bpf.Lost{BySyscall: map[int]uint64{}}, lost)
+	require.Equal(t, ebpf.Lost{BySyscall: map[int]uint64{}}, lost)
 }
 
 func TestLoadBadSize(t *testing.T) {
 	bpftest.Require(t)
-	_, err := bpf.Load(bpf.Config{RingBytes: 1000})
+	_, err := ebpf.Load(ebpf.Config{RingBytes: 1000})
 	require.Error(t, err)
-	require.False(t, bpf.Denied(err))
+	require.False(t, ebpf.Denied(err))
 }
 
 func TestFollowNoProcess(t *testing.T) {
 	bpftest.Require(t)
-	r, err := bpf.Load(bpf.Config{RingBytes: os.Getpagesize()})
+	r, err := ebpf.Load(ebpf.Config{RingBytes: os.Getpagesize()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	require.ErrorContains(t, r.Follow(-1), "follow the process: ")
