@@ -16,6 +16,7 @@ import (
 	"pianola/format"
 	"pianola/format/script"
 	"pianola/record"
+	"pianola/record/ebpf"
 	"pianola/record/ptrace"
 	"pianola/replay"
 )
@@ -92,7 +93,7 @@ func printFindings(w io.Writer, findings []finding) {
 // recorderFindings tries eBPF, and where that is not possible ptrace, as record
 // does.
 func recorderFindings(ctx context.Context) ([]finding, error) {
-	s, err := record.Probe()
+	s, err := ebpf.Probe()
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func recorderFindings(ctx context.Context) ([]finding, error) {
 	cost, err := tryPtrace(ctx)
 	problems := s.Problems
 	if dirs := unmounted(); dirs != "" { // one hint for one cause
-		problems = []record.Problem{{What: "kernel file systems", Err: errors.New(dirs + " not mounted"), Hint: "mount " + dirs}}
+		problems = []ebpf.Problem{{What: "kernel file systems", Err: errors.New(dirs + " not mounted"), Hint: "mount " + dirs}}
 	}
 	var found []finding
 	for _, p := range problems {

@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/record"
+	"pianola/record/ebpf"
 	"pianola/record/ptrace"
 )
 
@@ -41,34 +42,29 @@ func recordCommand() *cli.Command {
 	})
 }
 
-// tracers are the ways to observe a command, by name.
-var tracers = map[string]func(context.Context, record.Options, *recording) (record.Result, error){
-	"ebpf": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
-		return record.Run(ctx, o, out)
-	},
-	"ptrace": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
-		return ptrace.Run(ctx, o, out)
-	},
-	"auto": func(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
-		r, err := record.Run(ctx, o, out)
+// recorders are the ways to observe a command, by name. What auto stands for
+// depends on the machine.
+var recorders = map[string]record.Recorder{"ebpf": ebpf.Run, "ptrace": ptrace.Run, "auto": nil}
+
+// autoRecorder returns a recorder to out that uses eBPF, or where that is not
+// possible ptrace.
+func autoRecorder(out *recording) record.Recorder {
+	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+		r, err := ebpf.Run(ctx, o, s)
 		// Nothing has been written before the command is about to run.
 		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.file.written > 0 || out.file.failed {
 			return r, err
 		}
 		warn("record: %v; recording with ptrace instead, which slows the command down more", err)
-		return ptrace.Run(ctx, o, out)
-	},
-}
-
-func attachProcess(ctx context.Context, o record.Options, out *recording) (record.Result, error) {
-	return record.Attach(ctx, o, out)
+		return ptrace.Run(ctx, o, s)
+	}
 }
 
 // maxRing is the largest buffer that a recorder takes, in MiB.
 const maxRing = 1024
 
 func runRecord(c *cli.Context) error {
-	run, ok := tracers[c.String("tracer")]
+	run, ok := recorders[c.String("tracer")]
 	attach := c.IsSet("pid")
 	switch {
 	case !ok:
@@ -114,8 +110,11 @@ func runRecord(c *cli.Context) error {
 		PID:       c.Int("pid"),
 		Duration:  c.Duration("duration"),
 	}
-	if attach {
-		run = attachProcess
+	switch {
+	case attach:
+		run = ebpf.Attach
+	case run == nil:
+		run = autoRecorder(out)
 	}
 	if who != nil {
 		o.Credential, o.Env = &who.credential, who.environment()

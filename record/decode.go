@@ -6,62 +6,51 @@ import (
 	"strconv"
 
 	"pianola/format"
-	"pianola/record/ebpf"
 )
 
-// decoder turns records of the ring into events. What it knows of operations
-// it takes from their rows in the table.
+// decoder turns calls into events. What it knows of operations it takes from
+// their rows in the table.
 type decoder struct {
 	arch  format.Arch
-	start int64          // CLOCK_MONOTONIC of the event time 0, nanoseconds
+	start int64          // of the clock of the calls, at the event time 0, nanoseconds
 	notes []format.Notes // of the events since reset
 
 	devices devices
-	call    ebpf.Event // the last
 }
 
-var errRecord = errors.New("malformed record")
+var errCall = errors.New("a system call that is not recorded")
 
 // reset takes back the memory of the notes of all events decoded before.
 func (d *decoder) reset() { d.notes = d.notes[:0] }
 
-// decode fills e from a record of the ring. Strings borrow from the record,
-// notes from the decoder.
-func (d *decoder) decode(record []byte, e *format.Event) error {
-	details, text, ok := ebpf.View(record, &d.call)
-	if !ok {
-		return errRecord
-	}
-	return d.decodeCall(&d.call, details, text, e)
-}
-
-// decodeCall is decode for a record that has been taken apart.
-func (d *decoder) decodeCall(r *ebpf.Event, details *ebpf.Details, text []byte, e *format.Event) error {
-	op := format.BySyscall(d.arch, int(r.Nr))
+// decode fills e from a call. Strings of e borrow from the call, notes from the
+// decoder.
+func (d *decoder) decode(c *Call, e *format.Event) error {
+	op := format.BySyscall(d.arch, int(c.Nr))
 	if op == format.OpNone {
-		return errRecord
+		return errCall
 	}
 	info := op.Info()
-	*e = format.Event{Op: op, TID: int32(r.Tid), Start: int64(r.Start) - d.start, Dur: int64(r.Dur), Ret: r.Ret}
+	*e = format.Event{Op: op, TID: c.TID, Start: c.Start - d.start, Dur: c.Dur, Ret: c.Ret}
 	if info.Result == format.ResultNone {
 		e.Dur, e.Ret = format.Unknown, format.NoResult
 	}
 	for i := range info.Args {
-		e.Args[i] = d.arg(e, info, i, r.Args[i])
+		e.Args[i] = d.arg(e, info, i, c.Args[i])
 	}
 	var second []byte
-	if details != nil {
+	if details := c.Details; details != nil {
 		n, m := int(details.Len[0]), int(details.Len[1])
-		e.Str[0] = str(text[:n], details.State[0])
-		second = str(text[n:n+m], details.State[1])
-		if r.Flags&ebpf.FlagTarget == 0 {
+		e.Str[0] = str(c.Text[:n], details.State[0])
+		second = str(c.Text[n:n+m], details.State[1])
+		if c.Flags&FlagTarget == 0 {
 			e.Str[1], second = second, nil
 		}
 	}
-	if info.Effect == format.EffectExec && r.Ret == 0 {
+	if info.Effect == format.EffectExec && c.Ret == 0 {
 		e.Str[0] = cutDescriptor(e.Str[0], e.Dir(0))
 	}
-	d.note(e, r, details, second)
+	d.note(e, c, second)
 	return nil
 }
 
@@ -82,7 +71,7 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 			return int64(int32(raw))
 		}
 	case format.OptMode:
-		// Callers leave anything in the register that nobody reads.
+		// Callers leave anything in a register that the kernel does not read.
 		if !format.HasMode(e.Args[i-1]) {
 			return 0
 		}
@@ -95,10 +84,10 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 	return int64(raw)
 }
 
-// str returns a string of a record: nil for a NULL pointer and for one that
+// str returns a string of a call: nil for a NULL pointer and for one that
 // could not be read, which a note then says.
-func str(s []byte, state uint8) []byte {
-	if state == ebpf.StringWhole || state == ebpf.StringCut {
+func str(s []byte, state StringState) []byte {
+	if state == StringWhole || state == StringCut {
 		return s
 	}
 	return nil

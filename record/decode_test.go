@@ -1,8 +1,6 @@
 package record
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,9 +8,6 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
-	"pianola/internal/bpftest"
-	"pianola/internal/notetest"
-	"pianola/record/ebpf"
 )
 
 func number(op format.Op) uint32 { return uint32(op.Info().Sys[format.AMD64]) }
@@ -24,81 +19,78 @@ func TestDecode(t *testing.T) {
 	minus := func(n int64) uint64 { return uint64(uint32(-n)) } // as a compiler leaves an int
 	tests := []struct {
 		name    string
-		event   ebpf.Event
-		details *ebpf.Details
+		call    Call
+		details *Details
 		strings string
 		want    string
 	}{
-		{"plain", ebpf.Event{Nr: number(format.OpPread64), Ret: 512, Args: [6]uint64{garbage | 3, 0x7f00, 4096, 1 << 40}}, nil, "",
+		{"plain", Call{Nr: number(format.OpPread64), Ret: 512, Args: [6]uint64{garbage | 3, 0x7f00, 4096, 1 << 40}}, nil, "",
 			"7 0.000000500 pread64(3, 0x7f00, 4096, 1099511627776) = 512 <0.000000042>\n"},
-		{"negative int arguments", ebpf.Event{Nr: number(format.OpWait4), Ret: -int64(unix.ECHILD), Args: [6]uint64{minus(1), 0, 1}}, nil, "",
+		{"negative int arguments", Call{Nr: number(format.OpWait4), Ret: -int64(unix.ECHILD), Args: [6]uint64{minus(1), 0, 1}}, nil, "",
 			"7 0.000000500 wait4(-1, NULL, WNOHANG, NULL) = -1 ECHILD (No child processes) <0.000000042>\n"},
-		{"a mode that nobody reads", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpOpenat), Ret: -2, Args: [6]uint64{minus(100), 1, 0, 0o755}},
-			&ebpf.Details{Len: [2]uint16{1}, State: [2]uint8{ebpf.StringWhole}}, "a",
+		{"a mode that the kernel does not read", Call{Nr: number(format.OpOpenat), Ret: -2, Args: [6]uint64{minus(100), 1, 0, 0o755}},
+			&Details{Len: [2]uint16{1}, State: [2]StringState{StringWhole}}, "a",
 			"7 0.000000500 openat(AT_FDCWD, \"a\", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000000042>\n"},
-		{"a created file", ebpf.Event{Flags: ebpf.FlagRich | ebpf.FlagStat | ebpf.FlagFile | ebpf.FlagCreated, Nr: number(format.OpOpenat), Ret: 5,
+		{"a created file", Call{Flags: FlagStat | FlagFile | FlagCreated, Nr: number(format.OpOpenat), Ret: 5,
 			Args: [6]uint64{minus(100), 1, 0o102, 0o600}},
-			&ebpf.Details{Len: [2]uint16{1}, State: [2]uint8{ebpf.StringWhole}, Mode: unix.S_IFREG | 0o600, Dev: 8<<20 | 17, Ino: 9, Nlink: 1}, "a",
+			&Details{Len: [2]uint16{1}, State: [2]StringState{StringWhole}, Mode: unix.S_IFREG | 0o600, Dev: 8<<20 | 17, Ino: 9, Nlink: 1}, "a",
 			"7 0.000000500 openat(AT_FDCWD, \"a\", O_RDWR|O_CREAT, 0600) = 5 <0.000000042> {type=reg mode=0600 size=0 cached=0 dev=8:17 ino=9 nlink=1 new}\n"},
-		{"a directory", ebpf.Event{Flags: ebpf.FlagRich | ebpf.FlagStat, Nr: number(format.OpStat), Args: [6]uint64{1, 2}},
-			&ebpf.Details{Len: [2]uint16{1}, State: [2]uint8{ebpf.StringWhole}, Mode: unix.S_IFDIR | 0o1777, Size: 40}, "/",
+		{"a directory", Call{Flags: FlagStat, Nr: number(format.OpStat), Args: [6]uint64{1, 2}},
+			&Details{Len: [2]uint16{1}, State: [2]StringState{StringWhole}, Mode: unix.S_IFDIR | 0o1777, Size: 40}, "/",
 			"7 0.000000500 stat(\"/\", 0x2) = 0 <0.000000042> {type=dir mode=01777 size=40}\n"},
-		{"two strings, one cut", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpRename), Ret: -36},
-			&ebpf.Details{Len: [2]uint16{2, 3}, State: [2]uint8{ebpf.StringWhole, ebpf.StringCut}}, "abcde",
+		{"two strings, one cut", Call{Nr: number(format.OpRename), Ret: -36},
+			&Details{Len: [2]uint16{2, 3}, State: [2]StringState{StringWhole, StringCut}}, "abcde",
 			"7 0.000000500 rename(\"ab\", \"cde\") = -1 ENAMETOOLONG (File name too long) <0.000000042> {new=cut}\n"},
-		{"strings without memory", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpRename), Ret: -14},
-			&ebpf.Details{State: [2]uint8{ebpf.StringUnreadable, ebpf.StringNull}}, "",
+		{"strings without memory", Call{Nr: number(format.OpRename), Ret: -14},
+			&Details{State: [2]StringState{StringUnreadable, StringNull}}, "",
 			"7 0.000000500 rename(NULL, NULL) = -1 EFAULT (Bad address) <0.000000042> {old=unreadable}\n"},
-		{"a link's target", ebpf.Event{Flags: ebpf.FlagRich | ebpf.FlagTarget, Nr: number(format.OpReadlink), Ret: 3, Args: [6]uint64{1, 2, 100}},
-			&ebpf.Details{Len: [2]uint16{1, 3}, State: [2]uint8{ebpf.StringWhole, ebpf.StringWhole}}, "lx\"y",
+		{"a link's target", Call{Flags: FlagTarget, Nr: number(format.OpReadlink), Ret: 3, Args: [6]uint64{1, 2, 100}},
+			&Details{Len: [2]uint16{1, 3}, State: [2]StringState{StringWhole, StringWhole}}, "lx\"y",
 			"7 0.000000500 readlink(\"l\", 0x2, 100) = 3 <0.000000042> {target=\"x\\\"y\"}\n"},
-		{"a program by descriptor", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpExecveat), Args: [6]uint64{12}},
-			&ebpf.Details{Len: [2]uint16{13}, State: [2]uint8{ebpf.StringWhole}}, "/dev/fd/12/ls",
+		{"a program by descriptor", Call{Nr: number(format.OpExecveat), Args: [6]uint64{12}},
+			&Details{Len: [2]uint16{13}, State: [2]StringState{StringWhole}}, "/dev/fd/12/ls",
 			"7 0.000000500 execveat(12, \"ls\", NULL, NULL, 0) = 0 <0.000000042>\n"},
-		{"execve in a thread", ebpf.Event{Flags: ebpf.FlagRich | ebpf.FlagRenumbered, Nr: number(format.OpExecve), Args: [6]uint64{5: 99}},
-			&ebpf.Details{Len: [2]uint16{2}, State: [2]uint8{ebpf.StringWhole}}, "ls",
+		{"execve in a thread", Call{Flags: FlagRenumbered, Nr: number(format.OpExecve), Args: [6]uint64{5: 99}},
+			&Details{Len: [2]uint16{2}, State: [2]StringState{StringWhole}}, "ls",
 			"7 0.000000500 execve(\"ls\", NULL, NULL) = 0 <0.000000042> {was=99}\n"},
-		{"exit", ebpf.Event{Nr: number(format.OpExit), Args: [6]uint64{minus(3)}}, nil, "",
+		{"exit", Call{Nr: number(format.OpExit), Args: [6]uint64{minus(3)}}, nil, "",
 			"7 0.000000500 exit(-3) = ?\n"},
-		{"killed by a signal", ebpf.Event{Flags: ebpf.FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 11}}, nil, "",
+		{"killed by a signal", Call{Flags: FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 11}}, nil, "",
 			"7 0.000000500 exit(0) = ? {signal=SIGSEGV}\n"},
-		{"killed by a signal without a name", ebpf.Event{Flags: ebpf.FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 40}}, nil, "",
+		{"killed by a signal without a name", Call{Flags: FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 40}}, nil, "",
 			"7 0.000000500 exit(0) = ? {signal=40}\n"},
-		{"a read from a pipe", ebpf.Event{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFIFO >> 12, Faults: 2, Off: 99}, nil, "",
+		{"a read from a pipe", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFIFO >> 12, Faults: 2, Off: 99}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042> {type=fifo faults=2 off=99}\n"},
-		{"a read from a file", ebpf.Event{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFREG >> 12}, nil, "",
+		{"a read from a file", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFREG >> 12}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042>\n"},
-		{"nobody's file", ebpf.Event{Nr: number(format.OpFchown), Args: [6]uint64{3, garbage | 0xffffffff, minus(1)}}, nil, "",
+		{"an owner that stays", Call{Nr: number(format.OpFchown), Args: [6]uint64{3, garbage | 0xffffffff, minus(1)}}, nil, "",
 			"7 0.000000500 fchown(3, -1, -1) = 0 <0.000000042>\n"},
-		{"a file and an attribute", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpSetxattr), Args: [6]uint64{1, 2, 3, 4, 1}},
-			&ebpf.Details{Len: [2]uint16{1, 6}, State: [2]uint8{ebpf.StringWhole, ebpf.StringWhole}}, "fuser.a",
+		{"a file and an attribute", Call{Nr: number(format.OpSetxattr), Args: [6]uint64{1, 2, 3, 4, 1}},
+			&Details{Len: [2]uint16{1, 6}, State: [2]StringState{StringWhole, StringWhole}}, "fuser.a",
 			"7 0.000000500 setxattr(\"f\", \"user.a\", 0x3, 4, XATTR_CREATE) = 0 <0.000000042>\n"},
-		{"a descriptor and an attribute", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpFremovexattr), Ret: -61, Args: [6]uint64{7, 2}},
-			&ebpf.Details{Len: [2]uint16{6}, State: [2]uint8{ebpf.StringWhole}}, "user.a",
+		{"a descriptor and an attribute", Call{Nr: number(format.OpFremovexattr), Ret: -61, Args: [6]uint64{7, 2}},
+			&Details{Len: [2]uint16{6}, State: [2]StringState{StringWhole}}, "user.a",
 			"7 0.000000500 fremovexattr(7, \"user.a\") = -1 ENODATA (No data available) <0.000000042>\n"},
-		{"times of a descriptor", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpUtimensat), Args: [6]uint64{7, 0, 9}}, &ebpf.Details{}, "",
+		{"times of a descriptor", Call{Nr: number(format.OpUtimensat), Args: [6]uint64{7, 0, 9}}, &Details{}, "",
 			"7 0.000000500 utimensat(7, NULL, 0x9, 0) = 0 <0.000000042>\n"},
-		{"the descriptor's own offset", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpSendfile), Ret: 4, Args: [6]uint64{7, 8, ^uint64(0), 9}}, &ebpf.Details{}, "",
+		{"the descriptor's own offset", Call{Nr: number(format.OpSendfile), Ret: 4, Args: [6]uint64{7, 8, ^uint64(0), 9}}, &Details{}, "",
 			"7 0.000000500 sendfile(7, 8, -1, 9) = 4 <0.000000042>\n"},
-		{"a mapping", ebpf.Event{Nr: number(format.OpMmap), Ret: -int64(unix.ENOMEM), Args: [6]uint64{0, 4096, 3, 0x22, minus(1), 1 << 12}}, nil, "",
+		{"a mapping", Call{Nr: number(format.OpMmap), Ret: -int64(unix.ENOMEM), Args: [6]uint64{0, 4096, 3, 0x22, minus(1), 1 << 12}}, nil, "",
 			"7 0.000000500 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 4096) = -1 ENOMEM (Cannot allocate memory) <0.000000042>\n"},
-		{"a range to clone", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpIoctl), Args: [6]uint64{3, format.Ficlonerange, 4, 5, 6, 7}}, &ebpf.Details{}, "",
+		{"a range to clone", Call{Nr: number(format.OpIoctl), Args: [6]uint64{3, format.Ficlonerange, 4, 5, 6, 7}}, &Details{}, "",
 			"7 0.000000500 ioctl(3, FICLONERANGE, 4, 5, 6, 7) = 0 <0.000000042>\n"},
-		{"a child that has ended", ebpf.Event{Flags: ebpf.FlagRich, Nr: number(format.OpWaitid), Args: [6]uint64{0, 0, 16, 4, 0, 77}}, &ebpf.Details{}, "",
+		{"a child that has ended", Call{Nr: number(format.OpWaitid), Args: [6]uint64{0, 0, 16, 4, 0, 77}}, &Details{}, "",
 			"7 0.000000500 waitid(P_ALL, 0, 0x10, WEXITED, NULL, 77) = 0 <0.000000042>\n"},
-		{"arguments without memory", ebpf.Event{Flags: ebpf.FlagRich | ebpf.FlagUnreadable, Nr: number(format.OpPipe), Ret: -14}, &ebpf.Details{}, "",
+		{"arguments without memory", Call{Flags: FlagUnreadable, Nr: number(format.OpPipe), Ret: -14}, &Details{}, "",
 			"7 0.000000500 pipe([0, 0]) = -1 EFAULT (Bad address) <0.000000042> {args=unreadable}\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			test.event.Tid, test.event.Start, test.event.Dur = 7, 1500, 42
-			record := bpftest.Record(test.event, test.details, test.strings)
+			c := test.call
+			c.TID, c.Start, c.Dur, c.Details, c.Text = 7, 1500, 42, test.details, []byte(test.strings)
 			var e format.Event
-			require.NoError(t, decoderForTests().decode(record, &e))
+			require.NoError(t, decoderForTests().decode(&c, &e))
 			require.Equal(t, test.want, string(script.AppendEvent(nil, &e, e.Start)))
-			for n := range record {
-				require.ErrorIs(t, decoderForTests().decode(record[:n], &e), errRecord, "cut at %d", n)
-			}
 		})
 	}
 }
@@ -106,64 +98,48 @@ func TestDecode(t *testing.T) {
 func TestDecodeUnknownSyscall(t *testing.T) {
 	var e format.Event
 	for _, nr := range []uint32{39, 511, 512, 1<<16 - 1} {
-		require.ErrorIs(t, decoderForTests().decode(bpftest.Record(ebpf.Event{Nr: nr}, nil, ""), &e), errRecord)
+		require.ErrorIs(t, decoderForTests().decode(&Call{Nr: nr}, &e), errCall)
 	}
 }
 
 func TestDecodeKeepsNotesApart(t *testing.T) {
 	d := decoderForTests()
-	exit := bpftest.Record(ebpf.Event{Nr: number(format.OpExit), Flags: ebpf.FlagSignal, Args: [6]uint64{0, 9}}, nil, "")
+	exit := Call{Nr: number(format.OpExit), Flags: FlagSignal, Args: [6]uint64{0, 9}}
 	events := make([]format.Event, 500)
 	for i := range events {
-		require.NoError(t, d.decode(exit, &events[i]))
+		require.NoError(t, d.decode(&exit, &events[i]))
 	}
 	for i := range events {
-		require.Equal(t, "signal=SIGKILL", notetest.Text(events[i]))
+		require.Contains(t, string(script.AppendEvent(nil, &events[i], 0)), "{signal=SIGKILL}\n")
 	}
 }
 
 func TestDecodeAllocatesNothing(t *testing.T) {
 	d := decoderForTests()
-	records := [][]byte{
-		bpftest.Record(ebpf.Event{Nr: number(format.OpRead)}, nil, ""),
-		bpftest.Record(ebpf.Event{Nr: number(format.OpOpen), Flags: ebpf.FlagRich | ebpf.FlagStat | ebpf.FlagFile},
-			&ebpf.Details{Len: [2]uint16{3}, State: [2]uint8{ebpf.StringWhole}}, "abc"),
-		bpftest.Record(ebpf.Event{Nr: number(format.OpExecveat), Flags: ebpf.FlagRich},
-			&ebpf.Details{Len: [2]uint16{9}, State: [2]uint8{ebpf.StringWhole}}, "/dev/fd/0"),
+	whole := [2]StringState{StringWhole}
+	calls := []Call{
+		{Nr: number(format.OpRead)},
+		{Nr: number(format.OpOpen), Flags: FlagStat | FlagFile, Details: &Details{Len: [2]uint16{3}, State: whole}, Text: []byte("abc")},
+		{Nr: number(format.OpExecveat), Details: &Details{Len: [2]uint16{9}, State: whole}, Text: []byte("/dev/fd/0")},
 	}
 	var e format.Event
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		d.reset()
-		for _, r := range records {
-			if err := d.decode(r, &e); err != nil {
+		for i := range calls {
+			if err := d.decode(&calls[i], &e); err != nil {
 				panic(err)
 			}
 		}
 	}))
 }
 
-func FuzzDecode(f *testing.F) {
-	f.Add(bpftest.Record(ebpf.Event{Nr: number(format.OpRead)}, nil, ""))
-	f.Add(bpftest.Record(ebpf.Event{Nr: number(format.OpOpenat), Flags: ebpf.FlagRich | ebpf.FlagStat | ebpf.FlagFile},
-		&ebpf.Details{Len: [2]uint16{3}, State: [2]uint8{ebpf.StringWhole}}, "abc"))
-	f.Add(bpftest.Record(ebpf.Event{Nr: number(format.OpRename), Flags: 0xffff}, &ebpf.Details{Len: [2]uint16{1, 65535}, State: [2]uint8{9, 2}}, strings.Repeat("x", 70000)))
-	f.Fuzz(func(t *testing.T, record []byte) {
-		var e format.Event
-		if decoderForTests().decode(bytes.Clone(record), &e) != nil {
-			return
-		}
-		require.True(t, e.Op.Valid())
-		require.Equal(t, 1, bytes.Count(script.AppendEvent(nil, &e, 0), []byte("\n")), "an event is a line")
-	})
-}
-
 func BenchmarkDecode(b *testing.B) {
 	d := decoderForTests()
-	record := bpftest.Record(ebpf.Event{Nr: number(format.OpPread64)}, nil, "")
+	call := Call{Nr: number(format.OpPread64)}
 	var e format.Event
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.decode(record, &e); err != nil {
+		if err := d.decode(&call, &e); err != nil {
 			b.Fatal(err)
 		}
 	}

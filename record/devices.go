@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"pianola/format"
-	"pianola/record/ebpf"
 )
 
 // devices are the devices of the files that were opened, each once, in the
@@ -53,12 +52,12 @@ func fileSystemsIn(d *devices, mountinfo []byte) string {
 		if !ok || len(fields) < 5 || len(kind) == 0 {
 			continue
 		}
-		var major, minor uint32
-		if n, err := fmt.Sscanf(fields[2], "%d:%d", &major, &minor); n != 2 || err != nil {
+		var a, b uint32
+		if n, err := fmt.Sscanf(fields[2], "%d:%d", &a, &b); n != 2 || err != nil {
 			continue
 		}
 		for _, dev := range d.all {
-			if ebpf.Major(dev) != major || ebpf.Minor(dev) != minor {
+			if major(dev) != a || minor(dev) != b {
 				continue
 			}
 			if m, ok := found[dev]; !ok || len(fields[4]) < len(m.point) {

@@ -13,24 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
 )
 
-// format.MetaElapsed is the time from the command's first instruction to its end, in
-// seconds.
-
-// startHeader is what is known before the command runs.
-func startHeader(o *Options, c *child, cost format.Cost) *format.Header {
-	h := commonHeader(o.Command, cost)
-	h.Descriptors = descriptors(c.pid)
-	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", c.pid)); err == nil {
+// StartHeader returns what is known before the command, which is stopped and has
+// the process id pid, runs.
+func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Header {
+	h := CommonHeader(o.Command, tool, cost)
+	h.Descriptors = Descriptors(pid)
+	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
 		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
 	}
 	return h
 }
 
-// commonHeader is what every recording begins with.
-func commonHeader(command []string, cost format.Cost) *format.Header {
+// CommonHeader returns what every recording begins with. The tool is the
+// recorder.
+func CommonHeader(command []string, tool string, cost format.Cost) *format.Header {
 	h := &format.Header{}
 	h.Set(format.MetaCommand, quoteCommand(command))
 	h.Set(format.MetaStart, time.Now().Format(time.RFC3339Nano))
@@ -39,28 +37,14 @@ func commonHeader(command []string, cost format.Cost) *format.Header {
 		h.Set(format.MetaKernel, unix.ByteSliceToString(uts.Release[:]))
 	}
 	h.Set(format.MetaArch, runtime.GOARCH)
-	h.Set(format.MetaTool, "ebpf")
+	h.Set(format.MetaTool, tool)
 	h.Set(format.MetaCost, cost.String())
 	return h
 }
 
-// endHeader is what is known after the recording has ended.
-func (r *recording) endHeader() *format.Header {
-	h := endHeader(&r.result)
-	if r.child == nil { // nobody waited for a command
-		h.Meta = slices.DeleteFunc(h.Meta, func(m format.Meta) bool { return m.Key == format.MetaExit })
-	}
-	if fs := fileSystems(&r.drain.decoder.devices); fs != "" {
-		h.Set(format.MetaFileSystems, fs)
-	}
-	if r.result.Compat > 0 {
-		h.Set(format.MetaUnsupported, fmt.Sprintf("32-bit=%d", r.result.Compat))
-	}
-	return h
-}
-
-// endHeader is what is known after the command has ended.
-func endHeader(r *Result) *format.Header {
+// EndHeader returns what is known after the recording has ended: of r, and of the
+// files of all events. ended says that a command has ended with r.Status.
+func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	h := &format.Header{}
 	lost := strconv.FormatInt(r.Lost, 10)
 	for _, name := range slices.Sorted(maps.Keys(r.LostByOp)) {
@@ -72,8 +56,17 @@ func endHeader(r *Result) *format.Header {
 		}
 	}
 	h.Set(format.MetaLost, lost)
-	h.Set(format.MetaExit, strconv.Itoa(r.Status))
+	if ended {
+		h.Set(format.MetaExit, strconv.Itoa(r.Status))
+	}
+	// From the first instruction of the command to its end, in seconds.
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
+	if fs := fileSystems(&w.decoder.devices); fs != "" {
+		h.Set(format.MetaFileSystems, fs)
+	}
+	if r.Compat > 0 {
+		h.Set(format.MetaUnsupported, fmt.Sprintf("32-bit=%d", r.Compat))
+	}
 	return h
 }
 
@@ -91,8 +84,8 @@ func quoteCommand(words []string) string {
 
 const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
 
-// descriptors returns what a process has open, in order.
-func descriptors(pid int) []format.Descriptor {
+// Descriptors returns what a process has open, in order.
+func Descriptors(pid int) []format.Descriptor {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	entries, err := os.ReadDir(dir + "fd")
 	if err != nil {
@@ -135,28 +128,4 @@ func parseFdinfo(text string) (offset, flags int64) {
 		}
 	}
 	return offset, flags
-}
-
-// count fills in what has been lost.
-func (r *Result) count(lost ebpf.Lost) {
-	r.LostByOp = make(map[string]int64)
-	add := func(name string, n uint64) {
-		if n > 0 {
-			r.LostByOp[name] += int64(n)
-			r.Lost += int64(n)
-		}
-	}
-	for nr, n := range lost.BySyscall {
-		add(format.BySyscall(format.HostArch, nr).String(), n)
-	}
-	if r.Lost > 0 {
-		r.LostByCPU = make([]int64, len(lost.ByCPU))
-		for cpu, n := range lost.ByCPU {
-			r.LostByCPU[cpu] = int64(n)
-		}
-	}
-	add("32-bit", lost.Compat)
-	r.Compat = int64(lost.Compat)
-	add("threads", lost.Unfollowed)
-	add("recursion", lost.Recursed)
 }

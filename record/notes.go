@@ -6,35 +6,34 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
 )
 
 // note gives an event what the kernel knew and the call did not say. target is
 // what a link holds.
-func (d *decoder) note(e *format.Event, r *ebpf.Event, details *ebpf.Details, target []byte) {
-	e.Faults, e.Off = int64(r.Faults), int64(r.Off)
+func (d *decoder) note(e *format.Event, c *Call, target []byte) {
+	e.Faults, e.Off = int64(c.Faults), c.Off
 	var n format.Notes
-	if details != nil {
-		noteStrings(&n, details)
-		d.noteFile(&n, r.Flags, details)
+	if c.Details != nil {
+		noteStrings(&n, c.Details)
+		d.noteFile(&n, c.Flags, c.Details)
 	}
-	if r.Flags&ebpf.FlagTarget != 0 {
+	if c.Flags&FlagTarget != 0 {
 		n.Target, n.Has = target, n.Has|format.NotedTarget
 	}
-	if r.Flags&ebpf.FlagUnreadable != 0 {
+	if c.Flags&FlagUnreadable != 0 {
 		n.Has |= format.NotedUnreadable
 	}
-	if r.Flags&ebpf.FlagSignal != 0 {
-		n.Signal, n.Has = int32(r.Args[1]), n.Has|format.NotedSignal
+	if c.Flags&FlagSignal != 0 {
+		n.Signal, n.Has = int32(c.Args[1]), n.Has|format.NotedSignal
 	}
-	if r.Flags&ebpf.FlagKilled != 0 {
+	if c.Flags&FlagKilled != 0 {
 		n.Has |= format.NotedKilled
 	}
-	if r.Flags&ebpf.FlagRenumbered != 0 {
-		n.Was, n.Has = int32(r.Args[5]), n.Has|format.NotedWas
+	if c.Flags&FlagRenumbered != 0 {
+		n.Was, n.Has = int32(c.Args[5]), n.Has|format.NotedWas
 	}
-	if r.Type != 0 && r.Type != unix.S_IFREG>>12 && !n.Known(format.NotedType) {
-		n.Type, n.Has = fileTypes[r.Type&0xf], n.Has|format.NotedType
+	if c.Type != 0 && c.Type != unix.S_IFREG>>12 && !n.Known(format.NotedType) {
+		n.Type, n.Has = fileTypes[c.Type&0xf], n.Has|format.NotedType
 	}
 	if n.Has != 0 || n.Strings != [format.MaxStrings]format.StringState{} {
 		d.notes = append(d.notes, n)
@@ -43,12 +42,12 @@ func (d *decoder) note(e *format.Event, r *ebpf.Event, details *ebpf.Details, ta
 }
 
 // noteStrings says of strings that they are not what the call was given.
-func noteStrings(n *format.Notes, details *ebpf.Details) {
+func noteStrings(n *format.Notes, details *Details) {
 	for i, state := range details.State {
 		switch state {
-		case ebpf.StringCut:
+		case StringCut:
 			n.Strings[i] = format.StringCut
-		case ebpf.StringUnreadable:
+		case StringUnreadable:
 			n.Strings[i] = format.StringUnreadable
 		}
 	}
@@ -56,26 +55,26 @@ func noteStrings(n *format.Notes, details *ebpf.Details) {
 
 // noteFile describes the file that a call opened or asked about, as it was
 // when the call returned.
-func (d *decoder) noteFile(n *format.Notes, flags uint32, details *ebpf.Details) {
-	if flags&ebpf.FlagStat == 0 {
+func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
+	if flags&FlagStat == 0 {
 		return
 	}
-	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], uint32(details.Mode)&0o7777, int64(details.Size)
+	n.Type, n.Mode, n.Size = fileTypes[details.Mode>>12&0xf], details.Mode&0o7777, int64(details.Size)
 	n.Has |= format.NotedType | format.NotedMode | format.NotedSize
-	if flags&ebpf.FlagFile == 0 {
+	if flags&FlagFile == 0 {
 		return
 	}
 	if n.Type == format.TypeReg && details.Cached != UnknownCached {
 		n.Cached, n.Has = int64(details.Cached), n.Has|format.NotedCached
 	}
 	d.devices.add(details.Dev)
-	n.Dev = format.Device{Major: uint32(ebpf.Major(details.Dev)), Minor: uint32(ebpf.Minor(details.Dev))}
+	n.Dev = format.Device{Major: major(details.Dev), Minor: minor(details.Dev)}
 	n.Ino, n.Links = details.Ino, int64(details.Nlink)
 	n.Has |= format.NotedDev | format.NotedIno | format.NotedLinks
 	if n.Type == format.TypeReg && sparse(details) {
 		n.Has |= format.NotedSparse
 	}
-	if flags&ebpf.FlagCreated != 0 {
+	if flags&FlagCreated != 0 {
 		n.Has |= format.NotedNew
 	}
 }
@@ -84,7 +83,7 @@ var pageBytes = uint64(os.Getpagesize())
 
 // sparse reports whether a file certainly has holes. A page in the cache may
 // be one that has no block yet because it has not been written back.
-func sparse(details *ebpf.Details) bool {
+func sparse(details *Details) bool {
 	if details.Cached == UnknownCached {
 		return details.Blocks*512 < details.Size
 	}

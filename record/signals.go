@@ -7,34 +7,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are those that would end the recorder.
-type signals struct {
-	c       chan os.Signal
-	dropped chan os.Signal // nobody receives from it
+// Signals are those that would end the recorder.
+type Signals struct {
+	C       chan os.Signal // the signals as they come
+	dropped chan os.Signal // never received from
 }
 
-// catchSignals takes over the signals. Those that are ignored stay so: they
-// are caught rather than ignored themselves, for the command would inherit
-// that.
+// CatchSignals takes over the signals until Release. Those that are ignored stay
+// ignored. It catches the others rather than ignoring them, because the command
+// would inherit that.
 //
-// A signal that says that the script's file may grow no more must not end the
-// recorder either: the error of the write says so, too.
-func catchSignals() *signals {
-	s := &signals{c: make(chan os.Signal, 8), dropped: make(chan os.Signal)}
+// It also catches the signal that says that the script's file may grow no more:
+// the error of the write says the same and does not end the recorder.
+func CatchSignals() *Signals {
+	s := &Signals{C: make(chan os.Signal, 8), dropped: make(chan os.Signal)}
 	signal.Notify(s.dropped, unix.SIGXFSZ)
 	for _, n := range []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP} {
 		if !signal.Ignored(n) {
-			signal.Notify(s.c, n)
+			signal.Notify(s.C, n)
 		}
 	}
 	return s
 }
 
-func (s *signals) release() {
-	signal.Stop(s.c)
+// Release gives the signals back.
+func (s *Signals) Release() {
+	signal.Stop(s.C)
 	signal.Stop(s.dropped)
 }
 
-// forwarded reports whether a signal is for the command, which gets the others
-// from the terminal.
-func (s *signals) forwarded(n os.Signal) bool { return n == unix.SIGTERM || n == unix.SIGHUP }
+// Forwarded reports whether a recorder passes a signal on to the command. The
+// command gets the others from the terminal.
+func Forwarded(n os.Signal) bool { return n == unix.SIGTERM || n == unix.SIGHUP }

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/bpftest"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
 )
 
 // randomWork makes the test binary a program that does random work on files:
@@ -39,7 +40,7 @@ func init() {
 // replay meets the results that it met, in both mappings, and as fast as
 // possible too, where nothing but the edges keeps threads in order.
 func TestRandom(t *testing.T) {
-	bpftest.Require(t)
+	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	program, err := os.Executable()
 	require.NoError(t, err)
 	for _, seed := range randomSeeds(t) {

@@ -10,7 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/bpftest"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
 )
 
 // Every "$ command" of a console block of the README is run, in order and in
@@ -19,7 +20,7 @@ func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it records a whole program")
 	}
-	bpftest.Require(t)
+	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	text, err := os.ReadFile("../../README.md")
 	require.NoError(t, err)
 	script, commands := "[!sqlite3] skip 'sqlite3 is not installed'\n", 0

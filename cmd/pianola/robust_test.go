@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/cli"
-	"pianola/internal/bpftest"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
 )
 
 const (
@@ -37,7 +38,7 @@ type recorder struct {
 
 func startRecorder(t *testing.T, output, script string, options ...string) *recorder {
 	t.Helper()
-	bpftest.Require(t)
+	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	r := &recorder{dir: t.TempDir()}
 	args := append(append([]string{"record", "-o", output}, options...), "--", "sh", "-c", script)
 	r.Cmd = exec.Command("pianola", args...)

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"pianola/internal/bpftest"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
 	"pianola/record/ptrace"
 )
 
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 	for name, files := range groups {
 		t.Run(name, func(t *testing.T) {
 			if name == "record" {
-				bpftest.Require(t)
+				recordkit.RequireEBPF(t, ebpf.MeasureCost)
 			}
 			shared, err := filepath.Abs("../../testdata")
 			require.NoError(t, err)

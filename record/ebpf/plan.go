@@ -1,6 +1,9 @@
 package ebpf
 
-import "pianola/format"
+import (
+	"pianola/format"
+	"pianola/record"
+)
 
 // kinds are those of the calls of which the program reads more than registers
 // and strings.
@@ -28,16 +31,11 @@ var kinds = [format.NumReads]recorderKind{
 // Operations on memory are planned only if asked for.
 func plans(a format.Arch, memory bool) (plans [format.MaxSys]recorderPlan) {
 	for nr := range plans {
-		if op := format.BySyscall(a, nr); Records(op, memory) {
+		if op := format.BySyscall(a, nr); record.Records(op, memory) {
 			plans[nr] = planOf(op)
 		}
 	}
 	return plans
-}
-
-// Records reports whether a recording has events of an operation.
-func Records(op format.Op, memory bool) bool {
-	return op != format.OpNone && (memory || op.Info().Class != format.ClassMemory)
 }
 
 func planOf(op format.Op) recorderPlan {

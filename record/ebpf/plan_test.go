@@ -1,12 +1,15 @@
 package ebpf
 
 import (
+	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/record"
 )
 
 func TestPlans(t *testing.T) {
@@ -69,7 +72,7 @@ func TestEveryRowHasAPlan(t *testing.T) {
 }
 
 // The Go types are made from the C ones; this proves that the compiler laid
-// them out as View reads them.
+// them out as view reads them.
 func TestLayout(t *testing.T) {
 	spec, err := loadRecorder()
 	require.NoError(t, err)
@@ -79,10 +82,43 @@ func TestLayout(t *testing.T) {
 	for _, m := range scratch.Members {
 		offsets[m.Name] = m.Offset.Bytes()
 	}
-	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(EventBytes), "data": uint32(EventBytes + DetailsBytes)}, offsets)
-	require.Equal(t, 64, PlainBytes)
-	require.Equal(t, 88, EventBytes)
-	require.Equal(t, 56, DetailsBytes)
+	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(eventSize), "data": uint32(eventSize + detailsSize)}, offsets)
+	require.Equal(t, 64, plainSize)
+	require.Equal(t, 88, eventSize)
+	require.Equal(t, 56, detailsSize)
+	fields := func(of any) (all []string) {
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if f.IsExported() && f.Name != "Pad" {
+				all = append(all, fmt.Sprintf("%s at %d, %d bytes", f.Name, f.Offset, f.Type.Size()))
+			}
+		}
+		return append(all, fmt.Sprint(reflect.TypeOf(of).Size()))
+	}
+	require.Equal(t, fields(recorderDetails{}), fields(record.Details{}))
 	require.Equal(t, uint32(format.MaxSys), spec.Maps[recorderMapLost].MaxEntries)
 	require.Equal(t, uint32(4*format.MaxSys), spec.Variables[recorderVarPlans].Size())
+}
+
+// The program and package record mean the same by a number.
+func TestNumbers(t *testing.T) {
+	for flag, want := range map[record.Flags]recorderFlag{
+		record.FlagStat:       recorderFlagFLAG_STAT,
+		record.FlagFile:       recorderFlagFLAG_FILE,
+		record.FlagCreated:    recorderFlagFLAG_CREATED,
+		record.FlagTarget:     recorderFlagFLAG_TARGET,
+		record.FlagUnreadable: recorderFlagFLAG_UNREADABLE,
+		record.FlagSignal:     recorderFlagFLAG_SIGNAL,
+		record.FlagKilled:     recorderFlagFLAG_KILLED,
+		record.FlagRenumbered: recorderFlagFLAG_RENUMBERED,
+	} {
+		require.EqualValues(t, want, flag)
+	}
+	for state, want := range map[record.StringState]recorderStringState{
+		record.StringNull:       recorderStringStateSTRING_NULL,
+		record.StringWhole:      recorderStringStateSTRING_WHOLE,
+		record.StringCut:        recorderStringStateSTRING_CUT,
+		record.StringUnreadable: recorderStringStateSTRING_UNREADABLE,
+	} {
+		require.EqualValues(t, want, state)
+	}
 }

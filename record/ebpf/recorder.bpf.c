@@ -4,8 +4,8 @@
 /*
  * The recorder's part in the kernel. It keeps a little storage for each thread
  * that is followed, notes there when a system call began, and when the call
- * ends sends a record of it through a ring buffer. It wakes nobody up: the
- * reader polls. Children of followed threads are followed from their birth.
+ * ends sends a record of it through a ring buffer. It wakes no reader: the
+ * reader polls. Children of followed threads are followed from their start.
  *
  * Strings are read when the call ends, for then the kernel itself has just
  * read them and they are in memory. This program must never wait for a page.
@@ -68,7 +68,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	struct thread *t;
 	u8 kind;
 
-	/* Threads that nobody follows have no storage at all; they get out
+	/* Threads that are not followed have no storage at all; they get out
 	 * before the first call of a helper that costs. */
 	if (!task->bpf_storage || nr >= MAX_SYS)
 		return 0;
@@ -343,7 +343,7 @@ int process_exit(u64 *ctx)
 		flags = code & 0x7f ? FLAG_SIGNAL : is_compat(task) ? 0 : FLAG_KILLED;
 		send_exit(t, bpf_ktime_get_ns(), code >> 8 & 0xff, flags, code & 0x7f);
 	}
-	/* Last, so that whoever sees no thread alive finds all their events. */
+	/* Last, so that a reader that sees no thread left finds all their events. */
 	count_dead(t);
 	return 0;
 }
@@ -373,8 +373,8 @@ int sched_switch(u64 *ctx)
 
 /* Follows the threads of processes whose first thread is followed, and the
  * children of threads that are, and tells of all that it finds followed. Run
- * it until added no longer grows: then nobody is missing, for what is born
- * later the fork hook sees. */
+ * it until added no longer grows: then no thread is missing, because the
+ * fork hook sees those that start later. */
 SEC("iter/task")
 int follow_tree(u64 *ctx)
 {

@@ -1,53 +1,125 @@
-package ebpf_test
+package ebpf
 
 import (
 	"bytes"
+	"encoding/binary"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
-	"pianola/internal/bpftest"
-	"pianola/record/ebpf"
+	"pianola/format"
+	"pianola/format/script"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record"
 )
 
+// recordOf returns the record that the program in the kernel writes for a call, by
+// the layout in the documentation of the package.
+func recordOf(c record.Call) []byte {
+	order := binary.NativeEndian
+	const rich, wide = 1, 1 << 9
+	flags := uint32(c.Flags) | c.Type<<12
+	args := c.Args[:4]
+	if c.Details != nil || c.Off != 0 || c.Args[4] != 0 || c.Args[5] != 0 {
+		flags, args = flags|wide, c.Args[:]
+	}
+	if c.Details != nil {
+		flags |= rich
+	}
+	b := order.AppendUint64(nil, uint64(c.Start))
+	b = order.AppendUint64(b, uint64(c.Dur)|uint64(c.Faults)<<48)
+	b = order.AppendUint64(b, uint64(c.Ret))
+	b = order.AppendUint32(b, uint32(c.TID))
+	b = order.AppendUint16(b, uint16(c.Nr))
+	b = order.AppendUint16(b, uint16(flags))
+	for _, a := range args {
+		b = order.AppendUint64(b, a)
+	}
+	if flags&wide != 0 {
+		b = order.AppendUint64(b, uint64(c.Off))
+	}
+	if c.Details != nil {
+		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
+		b = append(b, c.Text...)
+	}
+	return b
+}
+
 func TestView(t *testing.T) {
-	plain := ebpf.Event{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, Tid: 5, Nr: 511, Flags: ebpf.FlagKilled, Faults: 65535, Type: 15}
+	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15}
 	wide := plain
 	wide.Args[5], wide.Off = 6, 7
 	rich := wide
-	rich.Flags |= ebpf.FlagRich
-	details := &ebpf.Details{Ino: 8, Len: [2]uint16{2, 3}}
-	tests := []struct {
-		name    string
-		event   ebpf.Event
-		details *ebpf.Details
-		strings string
-		bytes   int
+	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
+	for _, test := range []struct {
+		name  string
+		call  record.Call
+		bytes int
 	}{
-		{"plain", plain, nil, "", 64},
-		{"wide", wide, nil, "", 88},
-		{"rich", rich, details, "abcde", 88 + 56 + 5},
-	}
-	for _, test := range tests {
+		{"plain", plain, 64},
+		{"wide", wide, 88},
+		{"rich", rich, 88 + 56 + 5},
+	} {
 		t.Run(test.name, func(t *testing.T) {
-			record := bpftest.Record(test.event, test.details, test.strings)
-			require.Len(t, record, test.bytes)
-			var e ebpf.Event
-			d, strings, ok := ebpf.View(record, &e)
-			require.True(t, ok)
-			require.Equal(t, test.event, e)
-			require.Equal(t, test.details, d)
-			require.Equal(t, test.strings, string(strings))
-			for n := range record {
-				_, _, ok := ebpf.View(bytes.Clone(record[:n]), &e)
-				require.False(t, ok, "cut at %d", n)
+			b := recordOf(test.call)
+			require.Len(t, b, test.bytes)
+			var c record.Call
+			require.True(t, view(b, &c))
+			require.Equal(t, test.call, c)
+			for n := range b {
+				require.False(t, view(bytes.Clone(b[:n]), &c), "cut at %d", n)
 			}
 		})
 	}
 }
 
 func TestViewRichWithoutDetails(t *testing.T) {
-	e := ebpf.Event{Flags: ebpf.FlagRich}
-	_, _, ok := ebpf.View(bpftest.Record(e, nil, ""), &e)
-	require.False(t, ok)
+	var c record.Call
+	require.False(t, view(recordOf(record.Call{Flags: flagRich}), &c))
+}
+
+// FuzzRecord takes any bytes from the ring to the sink.
+func FuzzRecord(f *testing.F) {
+	number := func(op format.Op) uint32 { return uint32(op.Info().Sys[format.HostArch]) }
+	f.Add(recordOf(record.Call{Nr: number(format.OpRead)}))
+	f.Add(recordOf(record.Call{Nr: number(format.OpOpenat), Flags: record.FlagStat | record.FlagFile,
+		Details: &record.Details{Len: [2]uint16{3}, State: [2]record.StringState{record.StringWhole}}, Text: []byte("abc")}))
+	f.Add(recordOf(record.Call{Nr: number(format.OpRenameat2), Flags: 0xffff,
+		Details: &record.Details{Len: [2]uint16{1, 65535}, State: [2]record.StringState{9, 2}}, Text: []byte(strings.Repeat("x", 70000))}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var c record.Call
+		if !view(bytes.Clone(b), &c) {
+			return
+		}
+		w := record.NewWriter(recordkit.SinkFunc(func(events []format.Event) error {
+			require.True(t, events[0].Op.Valid())
+			require.Equal(t, 1, bytes.Count(script.AppendEvent(nil, &events[0], 0), []byte("\n")), "an event is a line")
+			return nil
+		}), 0)
+		if _, err := w.Add(&c); err == nil {
+			require.NoError(t, w.Write())
+			require.Equal(t, int64(1), w.Events())
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	raw := recordOf(record.Call{Nr: uint32(format.OpPread64.Info().Sys[format.HostArch])})
+	w := record.NewWriter(recordkit.Discard{}, 0)
+	var c record.Call
+	b.ReportAllocs()
+	for b.Loop() {
+		if !view(raw, &c) {
+			b.Fatal("no record")
+		}
+		full, err := w.Add(&c)
+		if err == nil && full {
+			err = w.Write()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 }

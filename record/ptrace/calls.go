@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
+	"pianola/record"
 )
 
 // reader reads more of a call than its registers: of its arguments when it
@@ -67,7 +67,7 @@ var plans = func() (all [format.MaxSys]plan) {
 
 func (t *thread) unreadable(ok bool) {
 	if !ok {
-		t.flags |= uint32(ebpf.FlagUnreadable)
+		t.Flags |= record.FlagUnreadable
 	}
 }
 
@@ -78,17 +78,17 @@ type segment struct{ _, len uint64 } // struct iovec
 
 func sumSegments(total int8) reader {
 	return func(tr *tracer, t *thread) {
-		v := tr.segments[:min(t.args[2], segments)]
-		t.args[total] = 0
-		if len(v) == 0 || t.args[2] > segments {
+		v := tr.segments[:min(t.Args[2], segments)]
+		t.Args[total] = 0
+		if len(v) == 0 || t.Args[2] > segments {
 			return
 		}
-		if !readSlice(t.tid, t.args[1], v) {
+		if !readSlice(t.TID, t.Args[1], v) {
 			t.unreadable(false)
 			return
 		}
 		for _, s := range v {
-			t.args[total] += s.len
+			t.Args[total] += s.len
 		}
 	}
 }
@@ -101,38 +101,38 @@ type flock struct {
 
 func readLock(_ *tracer, t *thread) {
 	var l flock
-	switch t.args[1] {
+	switch t.Args[1] {
 	case format.FGetlk, format.FSetlk, format.FSetlkw, format.FOfdGetlk, format.FOfdSetlk, format.FOfdSetlkw:
-		t.unreadable(readStruct(t.tid, t.args[2], &l))
+		t.unreadable(readStruct(t.TID, t.Args[2], &l))
 	}
-	t.args[3], t.args[4], t.args[5] = uint64(l.kind), uint64(l.start), uint64(l.len)
+	t.Args[3], t.Args[4], t.Args[5] = uint64(l.kind), uint64(l.start), uint64(l.len)
 }
 
 func readPair(_ *tracer, t *thread) {
 	var fds uint64
-	t.unreadable(readStruct(t.tid, t.args[0], &fds))
-	t.args[0] = fds
+	t.unreadable(readStruct(t.TID, t.Args[0], &fds))
+	t.Args[0] = fds
 }
 
 func readCloneArgs(_ *tracer, t *thread) {
 	var a struct{ flags, pidfd, childTID, parentTID, exitSignal uint64 }
-	t.unreadable(readStruct(t.tid, t.args[0], &a))
-	t.args[0] = a.flags | a.exitSignal // one word, as clone has it
+	t.unreadable(readStruct(t.TID, t.Args[0], &a))
+	t.Args[0] = a.flags | a.exitSignal // one word, as clone has it
 }
 
 // readOffsets reads the offsets that some arguments, a bit for each, point to, -1
 // for a NULL pointer.
 func readOffsets(args uint8) reader {
 	return func(_ *tracer, t *thread) {
-		for i := range t.args {
+		for i := range t.Args {
 			if args>>i&1 == 0 {
 				continue
 			}
 			offset := int64(-1)
-			if t.args[i] != 0 {
-				t.unreadable(readStruct(t.tid, t.args[i], &offset))
+			if t.Args[i] != 0 {
+				t.unreadable(readStruct(t.TID, t.Args[i], &offset))
 			}
-			t.args[i] = uint64(offset)
+			t.Args[i] = uint64(offset)
 		}
 	}
 }
@@ -142,29 +142,29 @@ func readOffsets(args uint8) reader {
 // kernel is to choose.
 func readAddress(_ *tracer, t *thread) {
 	var address [unix.SizeofSockaddrUnix]byte
-	n := uint32(t.args[2])
-	if n <= 2 || n > uint32(len(address)) || !readSlice(t.tid, t.args[1], address[:n]) ||
+	n := uint32(t.Args[2])
+	if n <= 2 || n > uint32(len(address)) || !readSlice(t.TID, t.Args[1], address[:n]) ||
 		binary.NativeEndian.Uint16(address[:]) != unix.AF_UNIX || address[2] == 0 {
 		t.foreign = true
 		return
 	}
 	path, _, _ := bytes.Cut(address[2:n], []byte{0})
-	t.text = append(t.text, path...)
-	t.details.State[0], t.details.Len[0] = ebpf.StringWhole, uint16(len(path))
+	t.Text = append(t.Text, path...)
+	t.details.State[0], t.details.Len[0] = record.StringWhole, uint16(len(path))
 }
 
 // readRange reads what an ioctl is given that clones: a descriptor and a range.
 func readRange(_ *tracer, t *thread) {
-	pointer := t.args[2]
-	t.args[3], t.args[4], t.args[5] = 0, 0, 0
-	switch uint32(t.args[1]) {
+	pointer := t.Args[2]
+	t.Args[3], t.Args[4], t.Args[5] = 0, 0, 0
+	switch uint32(t.Args[1]) {
 	case format.Ficlonerange:
 		var r struct {
 			fd                 int64
 			offset, length, to uint64
 		}
-		t.unreadable(readStruct(t.tid, pointer, &r))
-		t.args[2], t.args[3], t.args[4], t.args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
+		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.Args[2], t.Args[3], t.Args[4], t.Args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
 	case format.Fideduperange:
 		var r struct {
 			offset, length uint64
@@ -172,8 +172,8 @@ func readRange(_ *tracer, t *thread) {
 			fd             int64  // of the first
 			to             uint64
 		}
-		t.unreadable(readStruct(t.tid, pointer, &r))
-		t.args[2], t.args[3], t.args[4], t.args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
+		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.Args[2], t.Args[3], t.Args[4], t.Args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
 	}
 }
 
@@ -183,8 +183,8 @@ func readChild(_ *tracer, t *thread) {
 		_   [4]uint32
 		pid int32
 	}
-	if t.args[2] != 0 {
-		t.unreadable(readStruct(t.tid, t.args[2], &info))
+	if t.Args[2] != 0 {
+		t.unreadable(readStruct(t.TID, t.Args[2], &info))
 	}
-	t.args[5] = uint64(info.pid)
+	t.Args[5] = uint64(info.pid)
 }

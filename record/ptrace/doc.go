@@ -1,17 +1,16 @@
-// Package ptrace records without privileges: the same script as package record
-// makes with eBPF, at some microseconds an event instead of a fraction of one.
+// Package ptrace records without privileges: the same script as package ebpf
+// makes, at some microseconds an event instead of a fraction of one.
 //
-//	command → seccomp filter → ptrace stops → tracer → Decoder → Sink
+//	command → seccomp filter → ptrace stops → tracer → record.Writer → Sink
 //
 // The filter stops the command at the system calls of the table only; all
 // others run as fast as ever. At each of those the tracer, one goroutine on a
 // thread of its own, reads what the call is given, lets it run, and reads what
-// came of it. It puts that together in the layout of package bpf, so that one
-// decoder makes the events and the notes of both tracers. A second goroutine
+// came of it. It makes a record.Call of that, as the eBPF recorder does. A second goroutine
 // decodes, so that a slow disk does not hold up the command.
 //
-// A filter can't be taken off, and what it stops has no one to let it go on
-// without a tracer: its calls would fail with ENOSYS. So the command never
+// A filter can't be taken off, and calls that it stops fail with ENOSYS where
+// there is no tracer. So the command never
 // outlives its tracer: one that dies takes the command with it.
 //
 // The command must have its filter before its first instruction, but Go can't

@@ -8,15 +8,14 @@ import (
 
 	"pianola/format"
 	"pianola/record"
-	"pianola/record/ebpf"
 )
 
 func readStat(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Stat_t
-		if readStruct(t.tid, t.args[arg], &st) {
+		if readStruct(t.TID, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = st.Mode, uint64(st.Size)
-			t.flags |= uint32(ebpf.FlagStat)
+			t.Flags |= record.FlagStat
 		}
 	}
 }
@@ -24,9 +23,9 @@ func readStat(arg int8) reader {
 func readStatx(arg int8) reader {
 	return func(_ *tracer, t *thread) {
 		var st unix.Statx_t
-		if readStruct(t.tid, t.args[arg], &st) {
+		if readStruct(t.TID, t.Args[arg], &st) {
 			t.details.Mode, t.details.Size = uint32(st.Mode), st.Size
-			t.flags |= uint32(ebpf.FlagStat)
+			t.Flags |= record.FlagStat
 		}
 	}
 }
@@ -34,22 +33,22 @@ func readStatx(arg int8) reader {
 // readTarget reads the bytes that readlink gave.
 func readTarget(arg int8) reader {
 	return func(_ *tracer, t *thread) {
-		n := min(int(t.ret), unix.PathMax)
-		from := len(t.text)
-		t.text = append(t.text, zeroes[:n]...)
-		if readMemory(t.tid, t.args[arg], t.text[from:]) != n {
-			t.text = t.text[:from]
+		n := min(int(t.Ret), unix.PathMax)
+		from := len(t.Text)
+		t.Text = append(t.Text, zeroes[:n]...)
+		if readMemory(t.TID, t.Args[arg], t.Text[from:]) != n {
+			t.Text = t.Text[:from]
 			return
 		}
-		t.details.Len[1], t.details.State[1] = uint16(n), ebpf.StringWhole
-		t.flags |= uint32(ebpf.FlagTarget)
+		t.details.Len[1], t.details.State[1] = uint16(n), record.StringWhole
+		t.Flags |= record.FlagTarget
 	}
 }
 
 // readOpened describes the file behind the resulting descriptor.
 func readOpened(tr *tracer, t *thread) {
 	var st unix.Statx_t
-	name := append(procPath(tr.path[:0], t.tid, "/fd/", t.ret), 0)
+	name := append(procPath(tr.path[:0], t.TID, "/fd/", t.Ret), 0)
 	at := format.AtFDCWD
 	_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(at), uintptr(unsafe.Pointer(&name[0])),
 		unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
@@ -59,10 +58,10 @@ func readOpened(tr *tracer, t *thread) {
 	d := &t.details
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor
-	d.Cached = cachedPages(t.tid, t.ret, st.Mode)
-	t.flags |= uint32(ebpf.FlagStat | ebpf.FlagFile)
+	d.Cached = cachedPages(t.TID, t.Ret, st.Mode)
+	t.Flags |= record.FlagStat | record.FlagFile
 	if t.absent {
-		t.flags |= uint32(ebpf.FlagCreated)
+		t.Flags |= record.FlagCreated
 	}
 }
 
@@ -74,12 +73,12 @@ func lookFor(at *format.Layout) reader {
 		return nil
 	}
 	return func(tr *tracer, t *thread) {
-		if at.OpenFlags >= 0 && t.args[at.OpenFlags]&unix.O_CREAT == 0 {
+		if at.OpenFlags >= 0 && t.Args[at.OpenFlags]&unix.O_CREAT == 0 {
 			return
 		}
 		dirfd := int32(format.AtFDCWD)
 		if path.Dir >= 0 {
-			dirfd = int32(t.args[path.Dir])
+			dirfd = int32(t.Args[path.Dir])
 		}
 		t.absent = tr.isAbsent(t, dirfd)
 	}
@@ -90,27 +89,27 @@ type openHow struct{ flags, mode, resolve uint64 }
 
 func readOpenHow(tr *tracer, t *thread) {
 	var how openHow
-	t.unreadable(readStruct(t.tid, t.args[2], &how))
-	t.args[2], t.args[3], t.args[4] = how.flags, how.mode, how.resolve
+	t.unreadable(readStruct(t.TID, t.Args[2], &how))
+	t.Args[2], t.Args[3], t.Args[4] = how.flags, how.mode, how.resolve
 	if how.flags&unix.O_CREAT != 0 {
-		t.absent = tr.isAbsent(t, int32(t.args[0]))
+		t.absent = tr.isAbsent(t, int32(t.Args[0]))
 	}
 }
 
 // isAbsent reports whether the name of a thread's call names nothing yet.
 func (tr *tracer) isAbsent(t *thread, dirfd int32) bool {
-	if t.details.State[0] != ebpf.StringWhole {
+	if t.details.State[0] != record.StringWhole {
 		return false
 	}
-	name := t.text[:t.details.Len[0]]
+	name := t.Text[:t.details.Len[0]]
 	path := tr.path[:0]
 	switch {
 	case len(name) > 0 && name[0] == '/':
-		path = append(procPath(path, t.tid, "/root", -1), name...)
+		path = append(procPath(path, t.TID, "/root", -1), name...)
 	case dirfd == format.AtFDCWD:
-		path = append(append(procPath(path, t.tid, "/cwd", -1), '/'), name...)
+		path = append(append(procPath(path, t.TID, "/cwd", -1), '/'), name...)
 	default:
-		path = append(append(procPath(path, t.tid, "/fd/", int64(dirfd)), '/'), name...)
+		path = append(append(procPath(path, t.TID, "/fd/", int64(dirfd)), '/'), name...)
 	}
 	var st unix.Statx_t
 	path = append(path, 0)

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
+	"pianola/record"
 )
 
 // Places in struct seccomp_data. The lower half of an argument comes first on
@@ -39,7 +39,7 @@ const (
 func wanted(a format.Arch, nr int, memory bool) action {
 	op := format.BySyscall(a, nr)
 	switch {
-	case !ebpf.Records(op, memory):
+	case !record.Records(op, memory):
 		return pass
 	case op.Info().Reads == format.ReadRange:
 		return stopIoctl
@@ -116,7 +116,7 @@ func install(program []unix.SockFilter) error {
 	}
 	e := set()
 	if e == unix.EACCES {
-		// Without privileges only those may who will never gain any.
+		// Without privileges a thread may do so only if it can never gain any.
 		if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 			return fmt.Errorf("set no_new_privs: %w", err)
 		}

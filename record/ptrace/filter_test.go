@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
+	"pianola/record"
 )
 
 // answer runs a filter as the kernel does.
@@ -55,7 +55,7 @@ func TestFilter(t *testing.T) {
 			for nr := range 2 * format.MaxSys {
 				op := format.BySyscall(arch, nr)
 				want := uint32(unix.SECCOMP_RET_ALLOW)
-				if ebpf.Records(op, memory) {
+				if record.Records(op, memory) {
 					want = unix.SECCOMP_RET_TRACE | stopCall
 				}
 				args := [6]uint64{3, format.Ficlone}

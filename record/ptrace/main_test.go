@@ -7,22 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"pianola/format/script"
+	"pianola/internal/testkit/recordkit"
 	"pianola/record"
 )
-
-// childVariable makes the test binary play the part of the application: it
-// reads 4 KiB from the page cache as often as the variable says and prints the
-// nanoseconds that a read took.
-const childVariable = "PIANOLA_TEST_READS"
 
 // recorderVariable makes the test binary record the command that its arguments
 // are to the file that the variable names.
@@ -39,13 +31,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(status)
 	}
-	if reads, ok := os.LookupEnv(childVariable); ok {
-		if err := readLoop(reads); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
+	recordkit.ReadMain()
 	os.Exit(m.Run())
 }
 
@@ -75,28 +61,4 @@ func recorder(tb testing.TB, command ...string) (cmd *exec.Cmd, dir string) {
 	cmd.Env = append(os.Environ(), recorderVariable+"="+filepath.Join(dir, "script"))
 	cmd.Stderr = os.Stderr
 	return cmd, dir
-}
-
-func readLoop(reads string) error {
-	n, err := strconv.Atoi(reads)
-	if err != nil {
-		return err
-	}
-	runtime.LockOSThread()
-	fd, err := unix.MemfdCreate("child", 0)
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, 4096)
-	if _, err := unix.Pwrite(fd, buf, 0); err != nil {
-		return err
-	}
-	start := time.Now()
-	for range n {
-		if _, err := unix.Pread(fd, buf, 0); err != nil {
-			return err
-		}
-	}
-	fmt.Println(float64(time.Since(start).Nanoseconds()) / float64(n))
-	return nil
 }

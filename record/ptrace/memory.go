@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pianola/record/ebpf"
+	"pianola/record"
 )
 
 var (
@@ -22,32 +22,32 @@ const firstBytes = 256
 // text, as string n.
 func (t *thread) readString(n int, address uint64) {
 	if address == 0 {
-		t.details.State[n] = ebpf.StringNull
+		t.details.State[n] = record.StringNull
 		return
 	}
-	from, state := len(t.text), ebpf.StringUnreadable
+	from, state := len(t.Text), record.StringUnreadable
 	for size := uint64(firstBytes); ; size = pageBytes {
 		// No read goes beyond a page, for the next may not be there.
-		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.text)-from)))
+		size = min(size, pageBytes-address%pageBytes, uint64(unix.PathMax-(len(t.Text)-from)))
 		if size == 0 {
-			state = ebpf.StringCut
+			state = record.StringCut
 			break
 		}
-		at := len(t.text)
-		t.text = append(t.text, zeroes[:size]...)
-		got := readMemory(t.tid, address, t.text[at:])
-		t.text = t.text[:at+got]
-		if end := bytes.IndexByte(t.text[at:], 0); end >= 0 {
-			t.text, state = t.text[:at+end], ebpf.StringWhole
+		at := len(t.Text)
+		t.Text = append(t.Text, zeroes[:size]...)
+		got := readMemory(t.TID, address, t.Text[at:])
+		t.Text = t.Text[:at+got]
+		if end := bytes.IndexByte(t.Text[at:], 0); end >= 0 {
+			t.Text, state = t.Text[:at+end], record.StringWhole
 			break
 		}
 		if uint64(got) < size {
-			t.text = t.text[:from]
+			t.Text = t.Text[:from]
 			break
 		}
 		address += size
 	}
-	t.details.State[n], t.details.Len[n] = state, uint16(len(t.text)-from)
+	t.details.State[n], t.details.Len[n] = state, uint16(len(t.Text)-from)
 }
 
 // readSlice fills into from a thread's memory.

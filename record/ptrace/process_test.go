@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/notetest"
-	"pianola/internal/recordtest"
+	"pianola/internal/testkit/recordkit"
 )
 
 const nobody = 65534
@@ -43,8 +42,8 @@ func TestWithoutPrivileges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "65534\nNoNewPrivs:\t1\n", string(text))
 	var opened int
-	for _, e := range recordtest.ReadScript(t, filepath.Join(dir, "script")) {
-		if string(e.Str[0]) == "id" && e.Op == format.OpOpenat && notetest.Value(e, "type") == "reg" {
+	for _, e := range recordkit.ReadScript(t, filepath.Join(dir, "script")) {
+		if string(e.Str[0]) == "id" && e.Op == format.OpOpenat && recordkit.Note(e, "type") == "reg" {
 			opened++
 		}
 	}
@@ -81,7 +80,7 @@ func TestSignals(t *testing.T) {
 			require.Equal(t, test.status, status(t, cmd.Wait()), "it is passed on")
 		})
 	}
-	t.Run("an interrupt is the command's own affair", func(t *testing.T) {
+	t.Run("an interrupt is left to the command", func(t *testing.T) {
 		cmd, command := startRecorder(t, "trap 'exit 7' INT; echo $$; while :; do read x; done")
 		require.NoError(t, cmd.Process.Signal(unix.SIGINT))
 		require.NoError(t, unix.Kill(command, unix.SIGINT))

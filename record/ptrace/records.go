@@ -9,7 +9,6 @@ import (
 
 	"pianola/format"
 	"pianola/record"
-	"pianola/record/ebpf"
 )
 
 const (
@@ -17,20 +16,17 @@ const (
 	bufferCalls = 4096
 	bufferBytes = 512 << 10
 
-	batchEvents = 1024
-	textBytes   = format.MaxStrings * unix.PathMax // the most that a call has
+	textBytes = format.MaxStrings * unix.PathMax // the most that a call has
 
 	// Events that have not filled a buffer are written after this time.
-	writePause    = 20 * time.Millisecond
-	flushInterval = time.Second
+	writePause = 20 * time.Millisecond
 )
 
 // records passes calls from the tracer to a goroutine that decodes and
 // writes them, in two buffers that the two of them exchange. Where the disk is
 // slower than the command, the command waits: no event is lost.
 type records struct {
-	sink    record.Sink
-	decoder *record.Decoder
+	writer *record.Writer
 
 	// Internal state.
 	mu      sync.Mutex
@@ -39,38 +35,38 @@ type records struct {
 	fill    *buffer // guarded by mu
 	spare   *buffer // guarded by mu; nil while it is written
 	failed  bool    // guarded by mu; the sink takes nothing more
-
-	batch   [batchEvents]format.Event
-	events  int64 // handed to the sink
-	flushed time.Time
-	dirty   bool // events since flushed
 }
 
 // buffer holds calls and, one behind the other, their strings.
 type buffer struct {
-	calls [bufferCalls]call
-	text  [bufferBytes]byte
-	n     int // calls
-	bytes int // of text
-}
-
-type call struct {
-	event   ebpf.Event
-	details ebpf.Details
-	end     int // of its strings
+	calls   [bufferCalls]record.Call
+	details [bufferCalls]record.Details // of the calls
+	text    [bufferBytes]byte
+	n       int // calls
+	bytes   int // of text
 }
 
 func (b *buffer) full() bool { return b.n == bufferCalls || b.bytes+textBytes > bufferBytes }
 
+// put copies a call into the buffer, which must not be full.
+func (b *buffer) put(c *record.Call) {
+	to, from := &b.calls[b.n], b.bytes
+	b.details[b.n] = *c.Details
+	b.bytes += copy(b.text[from:], c.Text)
+	*to = *c
+	to.Details, to.Text = &b.details[b.n], b.text[from:b.bytes]
+	b.n++
+}
+
 func newRecords(s record.Sink) *records {
-	r := &records{sink: s, filled: make(chan struct{}, 1), fill: new(buffer), spare: new(buffer)}
+	r := &records{writer: record.NewWriter(s, 0), filled: make(chan struct{}, 1), fill: new(buffer), spare: new(buffer)}
 	r.emptied.L = &r.mu
 	return r
 }
 
-// add appends a call, whose strings are text, and waits while there is no room.
-// It reports false where nobody keeps it.
-func (r *records) add(e *ebpf.Event, d *ebpf.Details, text []byte) bool {
+// add copies a call, and waits while there is no room. It reports false where the
+// calls are not kept any more.
+func (r *records) add(c *record.Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.fill.full() && !r.failed {
@@ -80,10 +76,7 @@ func (r *records) add(e *ebpf.Event, d *ebpf.Details, text []byte) bool {
 	if r.failed {
 		return false
 	}
-	b := r.fill
-	b.bytes += copy(b.text[b.bytes:], text)
-	b.calls[b.n] = call{*e, *d, b.bytes}
-	if b.n++; b.full() {
+	if r.fill.put(c); r.fill.full() {
 		r.wake()
 	}
 	return true
@@ -98,7 +91,6 @@ func (r *records) wake() {
 
 // run writes until stop is closed and then what is left.
 func (r *records) run(stop <-chan struct{}) error {
-	r.flushed = time.Now()
 	tick := time.NewTicker(writePause)
 	defer tick.Stop()
 	for stopped := false; !stopped; {
@@ -110,7 +102,7 @@ func (r *records) run(stop <-chan struct{}) error {
 		}
 		err := r.write()
 		if err == nil {
-			err = r.flush()
+			err = r.writer.Flush()
 		}
 		if err != nil {
 			r.mu.Lock()
@@ -135,36 +127,24 @@ func (r *records) write() error {
 	r.mu.Unlock()
 	r.emptied.Signal()
 
-	text := 0
-	for from := 0; from < b.n; {
-		n := min(b.n-from, batchEvents)
-		r.decoder.Reset()
-		for i := range n {
-			c := &b.calls[from+i]
-			if err := r.decoder.Decode(&c.event, &c.details, b.text[text:c.end], &r.batch[i]); err != nil {
-				return fmt.Errorf("decode: %w", err)
-			}
-			text = c.end
+	for i := range b.calls[:b.n] {
+		full, err := r.writer.Add(&b.calls[i])
+		if err != nil {
+			return fmt.Errorf("decode: %w", err)
 		}
-		if err := r.sink.Write(r.batch[:n]); err != nil {
+		if !full {
+			continue
+		}
+		if err := r.writer.Write(); err != nil {
 			return err
 		}
-		r.events += int64(n)
-		r.dirty = true
-		from += n
+	}
+	if err := r.writer.Write(); err != nil {
+		return err
 	}
 	b.n, b.bytes = 0, 0
 	r.mu.Lock()
 	r.spare = b
 	r.mu.Unlock()
 	return nil
-}
-
-func (r *records) flush() error {
-	f, ok := r.sink.(interface{ Flush() error })
-	if !ok || !r.dirty || time.Since(r.flushed) < flushInterval {
-		return nil
-	}
-	r.flushed, r.dirty = time.Now(), false
-	return f.Flush()
 }

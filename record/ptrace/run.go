@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
 	"syscall"
@@ -17,11 +16,9 @@ import (
 
 	"pianola/format"
 	"pianola/record"
-	"pianola/record/ebpf"
 )
 
-// Run runs the command and records it as record.Run does, and returns the same
-// errors. It differs in this:
+// Run records a command as record.Recorder says, with these limits:
 //
 //   - no events are lost, whatever Options.RingBytes is; only calls of 32-bit
 //     programs are counted as such;
@@ -71,7 +68,6 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	defer signals.Release()
 
 	stop, written, watched := make(chan struct{}), make(chan error, 1), make(chan struct{})
-	records.decoder = record.NewDecoder(0)
 	go func() { written <- records.run(stop) }()
 	go func() {
 		tr.watch(ctx, signals, pidfd, stop)
@@ -84,12 +80,12 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	<-watched
 	err = errors.Join(<-written, err)
 
-	r.Status, r.Elapsed, r.Events = record.ExitStatus(tr.status), tr.elapsed, records.events
+	r.Status, r.Elapsed, r.Events = record.ExitStatus(tr.status), tr.elapsed, records.writer.Events()
 	if err != nil {
 		return r, err
 	}
-	r.Count(ebpf.Lost{Compat: tr.compat})
-	return r, s.WriteHeader(records.decoder.EndHeader(&r))
+	r.AddCompat(tr.compat)
+	return r, s.WriteHeader(records.writer.EndHeader(&r, true))
 }
 
 // all handles stops until there is no thread left.
@@ -103,7 +99,7 @@ func (tr *tracer) all() error {
 
 // watch passes signals on to the command, and ends what is left when one comes
 // after its end, or ctx does.
-func (tr *tracer) watch(ctx context.Context, s record.Signals, pidfd int, stop <-chan struct{}) {
+func (tr *tracer) watch(ctx context.Context, s *record.Signals, pidfd int, stop <-chan struct{}) {
 	ended := tr.ended
 	done := ctx.Done()
 	for {
@@ -115,10 +111,10 @@ func (tr *tracer) watch(ctx context.Context, s record.Signals, pidfd int, stop <
 		case <-done:
 			done = nil
 			tr.kill()
-		case n := <-s.C():
+		case n := <-s.C:
 			if ended == nil {
 				tr.kill()
-			} else if number, ok := n.(syscall.Signal); ok && s.Forwarded(n) {
+			} else if number, ok := n.(syscall.Signal); ok && record.Forwarded(n) {
 				_ = unix.PidfdSendSignal(pidfd, number, nil, 0) // it may have ended
 			}
 		}
@@ -129,9 +125,9 @@ func (tr *tracer) watch(ctx context.Context, s record.Signals, pidfd int, stop <
 // before its first instruction.
 func (tr *tracer) start(o *record.Options) (cost format.Cost, err error) {
 	name := o.Command[0]
-	path, err := exec.LookPath(name)
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return cost, record.NewStartError(name, err)
+	path, err := o.Program()
+	if err != nil {
+		return cost, err
 	}
 	sockets, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

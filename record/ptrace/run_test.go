@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,25 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/internal/bpftest"
-	"pianola/internal/notetest"
-	"pianola/internal/recordtest"
+	"pianola/internal/testkit/recordkit"
 	"pianola/record"
+	"pianola/record/ebpf"
 )
-
-func shell(script string) record.Options {
-	return record.Options{Command: []string{"/bin/sh", "-c", script}}
-}
-
-// python returns options for a python3 program, and skips where there is none.
-func python(t *testing.T, lines ...string) record.Options {
-	t.Helper()
-	const path = "/usr/bin/python3" // a wrapper of the name would do I/O of its own
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("no python3")
-	}
-	return record.Options{Command: []string{path, "-S", "-c", strings.Join(lines, "\n")}}
-}
 
 // run records a command in a new directory, unless it has one.
 func run(t *testing.T, o record.Options, s record.Sink) record.Result {
@@ -61,14 +45,14 @@ func TestExitStatus(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var c recordtest.Collect
-			r := run(t, shell(test.script), &c)
+			var c recordkit.Collect
+			r := run(t, recordkit.Shell(test.script), &c)
 			require.Equal(t, test.status, r.Status)
 			require.Equal(t, int64(len(c.Events)), r.Events)
 			last := c.Events[len(c.Events)-1]
 			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
 			require.Equal(t, int64(format.NoResult), last.Ret)
-			require.Equal(t, test.last, notetest.Text(last))
+			require.Equal(t, test.last, recordkit.Notes(last))
 		})
 	}
 }
@@ -93,7 +77,7 @@ func TestStartError(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Run(context.Background(), record.Options{Command: []string{test.command}}, &recordtest.Collect{})
+			_, err := Run(context.Background(), record.Options{Command: []string{test.command}}, &recordkit.Collect{})
 			var e *record.StartError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, test.status, e.Status)
@@ -115,8 +99,8 @@ func TestHeaderAndStreams(t *testing.T) {
 	_, err = in.Seek(5, 0)
 	require.NoError(t, err)
 
-	var c recordtest.Collect
-	o := shell("cat; echo $VARIABLE; ls /proc/self/fd | wc -l; exit 3")
+	var c recordkit.Collect
+	o := recordkit.Shell("cat; echo $VARIABLE; ls /proc/self/fd | wc -l; exit 3")
 	o.Dir, o.Stdin, o.Stdout, o.Env = dir, in, out, []string{"PATH=/usr/bin:/bin", "VARIABLE=1", "VARIABLE=2"}
 	r := run(t, o, &c)
 	require.Equal(t, 3, r.Status)
@@ -146,37 +130,36 @@ func TestHeaderAndStreams(t *testing.T) {
 
 func TestThreads(t *testing.T) {
 	t.Run("an orphan", func(t *testing.T) {
-		var c recordtest.Collect
-		o := shell("(read line; echo $line > late) < gate & echo go > gate")
+		var c recordkit.Collect
+		o := recordkit.Shell("(read line; echo $line > late) < gate & echo go > gate")
 		o.Dir = t.TempDir()
 		require.NoError(t, unix.Mkfifo(filepath.Join(o.Dir, "gate"), 0o600))
 		run(t, o, &c)
-		require.Len(t, c.Named(format.OpOpenat, "late"), 1, "what outlives the command is recorded too")
+		require.Equal(t, int64(3), c.One(t, format.OpOpenat, "late").Ret, "what outlives the command is recorded too")
 	})
 	t.Run("killed", func(t *testing.T) {
-		var c recordtest.Collect
-		run(t, python(t, "import os, threading",
+		var c recordkit.Collect
+		run(t, recordkit.Python(t, "import os, threading",
 			"r, w = os.pipe()",
 			"threading.Thread(target=os.read, args=(r, 1), daemon=True).start()",
 			"os._exit(5)"), &c)
 		exits := c.Of(format.OpExit)
 		require.Len(t, exits, 1)
-		require.Equal(t, "killed", notetest.Text(exits[0]))
+		require.Equal(t, "killed", recordkit.Notes(exits[0]))
 		require.Equal(t, int64(5), exits[0].Args[0])
 	})
 	t.Run("execve", func(t *testing.T) {
-		var c recordtest.Collect
-		run(t, python(t, "import os, threading",
+		var c recordkit.Collect
+		run(t, recordkit.Python(t, "import os, threading",
 			"threading.Thread(target=os.execv, args=('/bin/true', ['true'])).start()",
 			"threading.Event().wait()"), &c)
-		e := c.Named(format.OpExecve, "/bin/true")
-		require.Len(t, e, 1)
-		require.Equal(t, c.Events[0].TID, e[0].TID, "the thread takes over the process's id")
-		require.NotEqual(t, "-", notetest.Value(e[0], "was"))
+		e := c.One(t, format.OpExecve, "/bin/true")
+		require.Equal(t, c.Events[0].TID, e.TID, "the thread takes over the process's id")
+		require.NotEqual(t, "-", recordkit.Note(e, "was"))
 	})
 	t.Run("a thousand", func(t *testing.T) {
-		var c recordtest.Collect
-		run(t, python(t, "import os, threading",
+		var c recordkit.Collect
+		run(t, recordkit.Python(t, "import os, threading",
 			"threading.stack_size(65536)",
 			"all = threading.Barrier(1000)",
 			"def f(n): all.wait(); os.access('/thread%d' % n, 0)",
@@ -191,8 +174,8 @@ func TestThreads(t *testing.T) {
 		require.Len(t, threads, 1000)
 	})
 	t.Run("stopped and continued", func(t *testing.T) {
-		var c recordtest.Collect
-		r := run(t, python(t, "import os, signal, sys",
+		var c recordkit.Collect
+		r := run(t, recordkit.Python(t, "import os, signal, sys",
 			"p = os.fork()",
 			"if p == 0:",
 			"  os.kill(os.getpid(), signal.SIGSTOP)",
@@ -204,7 +187,7 @@ func TestThreads(t *testing.T) {
 			"_, s = os.waitpid(p, 0)",
 			"sys.exit(6 if s == 0 else 2)"), &c)
 		require.Equal(t, 6, r.Status)
-		require.Len(t, c.Named(format.OpOpenat, "after"), 1)
+		c.One(t, format.OpOpenat, "after")
 	})
 }
 
@@ -213,8 +196,8 @@ func TestCompat(t *testing.T) {
 	if format.HostArch != format.AMD64 {
 		t.Skip("of amd64 only")
 	}
-	var c recordtest.Collect
-	o := python(t, "import ctypes, mmap, os",
+	var c recordkit.Collect
+	o := recordkit.Python(t, "import ctypes, mmap, os",
 		"m = mmap.mmap(-1, 4096, prot=7); m.write(b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3')",
 		"f = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))",
 		"os._exit(9 if f() == os.getpid() else 1)")
@@ -236,30 +219,24 @@ func TestCancelKillsAll(t *testing.T) {
 	require.NoError(t, err)
 	defer in.Close()
 	defer out.Close()
-	o := shell("cat & cat")
+	o := recordkit.Shell("cat & cat")
 	o.Stdin = in
-	r, err := Run(ctx, o, sinkFunc(func([]format.Event) error { cancel(); return nil }))
+	r, err := Run(ctx, o, recordkit.SinkFunc(func([]format.Event) error { cancel(); return nil }))
 	require.NoError(t, err)
 	require.Equal(t, 137, r.Status)
 }
 
 func TestSinkErrorLeavesTheCommandAlone(t *testing.T) {
 	full := errors.New("no space left")
-	o := shell("for i in 1 2 3; do cat /dev/null; done; echo text > f; exit 9")
+	o := recordkit.Shell("for i in 1 2 3; do cat /dev/null; done; echo text > f; exit 9")
 	o.Dir = t.TempDir()
-	r, err := Run(context.Background(), o, sinkFunc(func([]format.Event) error { return full }))
+	r, err := Run(context.Background(), o, recordkit.SinkFunc(func([]format.Event) error { return full }))
 	require.ErrorIs(t, err, full)
 	require.Equal(t, 9, r.Status)
 	text, err := os.ReadFile(filepath.Join(o.Dir, "f"))
 	require.NoError(t, err)
 	require.Equal(t, "text\n", string(text))
 }
-
-// sinkFunc is a Sink of a function that takes the events.
-type sinkFunc func([]format.Event) error
-
-func (f sinkFunc) Write(events []format.Event) error { return f(events) }
-func (f sinkFunc) WriteHeader(*format.Header) error  { return nil }
 
 // withoutSome drops the notes that only the program in the kernel can make.
 func withoutSome(notes string) string {
@@ -282,12 +259,12 @@ func withoutSome(notes string) string {
 
 // TestSameNotes compares arguments and notes with those of the other recorder.
 func TestSameNotes(t *testing.T) {
-	bpftest.Require(t)
+	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	work := filepath.Join(t.TempDir(), "work")
-	record1 := func(run func(context.Context, record.Options, record.Sink) (record.Result, error)) (lines []string) {
+	recorded := func(run record.Recorder) (lines []string) {
 		require.NoError(t, os.RemoveAll(work))
 		require.NoError(t, os.Mkdir(work, 0o700))
-		o := python(t, "import os, fcntl, struct, ctypes",
+		o := recordkit.Python(t, "import os, fcntl, struct, ctypes",
 			"libc = ctypes.CDLL(None)",
 			"def t(f, *a):",
 			"  try: f(*a)",
@@ -306,7 +283,7 @@ func TestSameNotes(t *testing.T) {
 			"t(os.setxattr, 'file', 'user.name', b'v'); os.memfd_create('m'); os.utime(f); os.chown('file', -1, -1)")
 		o.Dir = work
 		o.Env = []string{"PATH=/usr/bin:/bin"}
-		var c recordtest.Collect
+		var c recordkit.Collect
 		_, err := run(context.Background(), o, &c)
 		require.NoError(t, err)
 		for i := range c.Events {
@@ -317,27 +294,26 @@ func TestSameNotes(t *testing.T) {
 					line += " " + string(format.AppendQuoted(nil, []byte(a.Name))) + "=" + itoa(v)
 				}
 			}
-			lines = append(lines, line+" "+string(e.Str[0])+" "+string(e.Str[1])+" "+withoutSome(notetest.Text(*e)))
+			lines = append(lines, line+" "+string(e.Str[0])+" "+string(e.Str[1])+" "+withoutSome(recordkit.Notes(*e)))
 		}
 		return lines
 	}
-	other := record1(record.Run)
-	require.Equal(t, other, record1(Run))
+	other := recorded(ebpf.Run)
+	require.Equal(t, other, recorded(Run))
 }
 
 func itoa(v int64) string { return string(format.AppendSeconds(nil, v)) }
 
 func TestNothingIsAllocatedPerEvent(t *testing.T) {
 	mallocs := func(reads int) uint64 {
-		exe, err := os.Executable()
-		require.NoError(t, err)
 		null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 		require.NoError(t, err)
 		defer null.Close()
-		o := record.Options{Command: []string{exe}, Stdout: null, Env: append(os.Environ(), childVariable+"="+strconv.Itoa(reads))}
+		o := recordkit.ReadCommand(t, reads)
+		o.Stdout = null
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		r := run(t, o, sinkFunc(func([]format.Event) error { return nil }))
+		r := run(t, o, recordkit.SinkFunc(func([]format.Event) error { return nil }))
 		runtime.ReadMemStats(&after)
 		require.GreaterOrEqual(t, r.Events, int64(reads))
 		return after.Mallocs - before.Mallocs

@@ -8,28 +8,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/record/ebpf"
+	"pianola/record"
 	"pianola/stats"
 )
 
 // thread is a thread that is traced.
 type thread struct {
-	tid    int32
+	record.Call // the one under way; its details and text are the thread's
+	details     record.Details
+
 	inside bool // between the two stops of a call
 	exited bool // its end has been recorded
 	absent bool // the name that the call opens is not there yet
 
 	foreign bool // the call is none that is recorded
 
-	// The call.
-	nr      uint32
-	flags   uint32
-	start   int64 // nanoseconds since the start of the recording
-	ret     int64
-	child   int32 // the thread that the call made, 0 for none
-	args    [format.MaxArgs]uint64
-	details ebpf.Details
-	text    []byte // its strings
+	child int32 // the thread that the call made, 0 for none
 }
 
 // tracer handles the stops of all threads. It belongs to one goroutine, locked
@@ -148,7 +142,8 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 
 // meet adds a thread.
 func (tr *tracer) meet(tid int32) *thread {
-	t := &thread{tid: tid}
+	t := &thread{Call: record.Call{TID: tid}}
+	t.Details = &t.details
 	tr.mu.Lock()
 	tr.threads[tid] = t
 	killing := tr.killing
@@ -162,9 +157,9 @@ func (tr *tracer) meet(tid int32) *thread {
 // forget removes a thread that is gone.
 func (tr *tracer) forget(t *thread, status unix.WaitStatus) {
 	tr.mu.Lock()
-	delete(tr.threads, t.tid)
+	delete(tr.threads, t.TID)
 	tr.mu.Unlock()
-	if t.tid == tr.command {
+	if t.TID == tr.command {
 		tr.status, tr.elapsed = status, time.Since(tr.began)
 		close(tr.ended)
 	}
@@ -188,12 +183,12 @@ func (tr *tracer) resume(t *thread, s unix.Signal) {
 	if t.inside {
 		what = unix.PTRACE_SYSCALL
 	}
-	request(what, t.tid, uintptr(s))
+	request(what, t.TID, uintptr(s))
 }
 
 // enter handles the beginning of a call.
 func (tr *tracer) enter(t *thread) {
-	if tr.quiet || !getSyscall(t.tid, &tr.info) {
+	if tr.quiet || !getSyscall(t.TID, &tr.info) {
 		tr.resume(t, 0)
 		return
 	}
@@ -204,11 +199,11 @@ func (tr *tracer) enter(t *thread) {
 		return
 	}
 	p := &plans[nr]
-	t.nr, t.flags, t.args, t.ret = uint32(nr), 0, tr.info.args, 0
-	t.absent, t.foreign, t.child, t.text, t.details = false, false, 0, t.text[:0], ebpf.Details{}
+	t.Nr, t.Flags, t.Args, t.Ret = uint32(nr), 0, tr.info.args, 0
+	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], record.Details{}
 	for n, arg := range p.args {
 		if arg != 0 {
-			t.readString(n, t.args[arg-1])
+			t.readString(n, t.Args[arg-1])
 		}
 	}
 	if p.atEntry != nil {
@@ -218,10 +213,10 @@ func (tr *tracer) enter(t *thread) {
 		tr.resume(t, 0)
 		return
 	}
-	t.start = tr.now()
+	t.Start = tr.now()
 	if p.ends {
 		t.exited = true
-		tr.add(t, t.start)
+		tr.add(t, t.Start)
 	} else {
 		t.inside = true
 	}
@@ -231,16 +226,16 @@ func (tr *tracer) enter(t *thread) {
 // leave handles the end of a call.
 func (tr *tracer) leave(t *thread) {
 	end := tr.now()
-	if !t.inside || !getSyscall(t.tid, &tr.info) {
+	if !t.inside || !getSyscall(t.TID, &tr.info) {
 		tr.resume(t, 0)
 		return
 	}
 	t.inside = false
-	p := &plans[t.nr]
-	if t.ret = tr.info.result(); t.child != 0 && t.ret > 0 {
-		t.ret = int64(t.child) // as the recorder sees it
+	p := &plans[t.Nr]
+	if t.Ret = tr.info.result(); t.child != 0 && t.Ret > 0 {
+		t.Ret = int64(t.child) // as the recorder sees it
 	}
-	if p.atExit != nil && t.ret >= 0 {
+	if p.atExit != nil && t.Ret >= 0 {
 		p.atExit(tr, t)
 	}
 	tr.add(t, end)
@@ -251,7 +246,7 @@ func (tr *tracer) leave(t *thread) {
 // are gone then, and one that was not the first has taken over its id.
 func (tr *tracer) executed(t *thread) {
 	end := tr.now()
-	before, ok := eventMessage(t.tid)
+	before, ok := eventMessage(t.TID)
 	if !tr.running {
 		tr.running = true
 		t.inside = false
@@ -259,12 +254,12 @@ func (tr *tracer) executed(t *thread) {
 	}
 	if other := tr.threads[int32(before)]; ok && other != nil && other != t {
 		tr.end(t, 0) // as killed, where it has not ended before
-		other.tid = t.tid
-		other.flags |= ebpf.FlagRenumbered
-		other.args[5] = before
+		other.TID = t.TID
+		other.Flags |= record.FlagRenumbered
+		other.Args[5] = before
 		tr.mu.Lock()
 		delete(tr.threads, int32(before))
-		tr.threads[t.tid] = other
+		tr.threads[t.TID] = other
 		tr.mu.Unlock()
 		t = other
 	}
@@ -282,14 +277,14 @@ func (tr *tracer) end(t *thread, code uint64) {
 		return
 	}
 	t.exited = true
-	t.nr, t.ret, t.text, t.details = exitNr, 0, t.text[:0], ebpf.Details{}
-	t.args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
-	t.flags = uint32(ebpf.FlagKilled)
-	if t.args[1] != 0 {
-		t.flags = uint32(ebpf.FlagSignal)
+	t.Nr, t.Ret, t.Text, t.details = exitNr, 0, t.Text[:0], record.Details{}
+	t.Args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
+	t.Flags = record.FlagKilled
+	if t.Args[1] != 0 {
+		t.Flags = record.FlagSignal
 	}
-	t.start = tr.now()
-	tr.add(t, t.start)
+	t.Start = tr.now()
+	tr.add(t, t.Start)
 }
 
 var exitNr = uint32(format.OpExit.Info().Sys[format.HostArch])
@@ -297,14 +292,14 @@ var exitNr = uint32(format.OpExit.Info().Sys[format.HostArch])
 // add hands the call of a thread on.
 func (tr *tracer) add(t *thread, end int64) {
 	if !tr.running {
-		tr.measured(plans[t.nr].op, end-t.start)
+		tr.measured(plans[t.Nr].op, end-t.Start)
 		return
 	}
 	if tr.quiet {
 		return
 	}
-	e := ebpf.Event{Start: uint64(t.start), Dur: uint64(end - t.start), Ret: t.ret, Args: t.args, Tid: uint32(t.tid), Nr: t.nr, Flags: t.flags}
-	tr.quiet = !tr.records.add(&e, &t.details, t.text)
+	t.Dur = end - t.Start
+	tr.quiet = !tr.records.add(&t.Call)
 }
 
 // measured takes a call of the helper, whose rounds the tracer spends awake and

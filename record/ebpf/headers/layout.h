@@ -58,7 +58,7 @@ struct plan {
 				 * Of KIND_OFFSETS a bit for each */
 };
 
-/* What is kept for each thread that is followed. Who creates it sets nothing:
+/* What is kept for each thread that is followed. Its creator sets nothing:
  * all zeroes is a thread of which nothing is known yet. */
 struct thread {
 	u64 start;  /* nanoseconds; 0 outside of the calls that are recorded */

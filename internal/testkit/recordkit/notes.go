@@ -1,0 +1,29 @@
+package recordkit
+
+import (
+	"strings"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// Notes returns the notes of an event as a script has them, but for the time off
+// the processor, which no test can know.
+func Notes(e format.Event) string {
+	e.Off = 0
+	return notes(&e)
+}
+
+func notes(e *format.Event) string {
+	_, text, _ := strings.Cut(string(script.AppendEvent(nil, e, 0)), " {")
+	return strings.TrimSuffix(text, "}\n")
+}
+
+// Note returns the value of a note, "-" where there is none.
+func Note(e format.Event, key string) string {
+	v, ok := format.Note([]byte(notes(&e)), key)
+	if !ok {
+		return "-"
+	}
+	return string(v)
+}

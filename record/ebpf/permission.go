@@ -1,0 +1,58 @@
+package ebpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/record"
+)
+
+// permission turns a refusal of the kernel into record.ErrPermission. To those who
+// lack a capability the kernel refuses in many ways, for libraries probe it.
+func permission(err error) error {
+	if err == nil {
+		return nil
+	}
+	if missing := missingCapabilities(); missing != "" {
+		return fmt.Errorf("%w: needs root or %s", record.ErrPermission, missing)
+	}
+	if !denied(err) {
+		return err
+	}
+	return fmt.Errorf("%w: the kernel refuses eBPF programs, as in a container or under lockdown: %w", record.ErrPermission, err)
+}
+
+// missingCapabilities names those that recording takes and the process lacks.
+func missingCapabilities() string {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return ""
+	}
+	return missingIn(string(status))
+}
+
+// missingIn is missingCapabilities for the text of a status file.
+func missingIn(status string) string {
+	_, rest, _ := strings.Cut(status, "CapEff:")
+	line, _, _ := strings.Cut(rest, "\n")
+	effective, err := strconv.ParseUint(strings.TrimSpace(line), 16, 64)
+	if err != nil || effective&(1<<unix.CAP_SYS_ADMIN) != 0 {
+		return ""
+	}
+	var names []string
+	if effective&(1<<unix.CAP_BPF) == 0 {
+		names = append(names, "CAP_BPF")
+	}
+	if effective&(1<<unix.CAP_PERFMON) == 0 {
+		names = append(names, "CAP_PERFMON")
+	}
+	return strings.Join(names, "+")
+}
+
+// denied reports whether err says that a capability is missing.
+func denied(err error) bool { return errors.Is(err, os.ErrPermission) }

@@ -1,0 +1,52 @@
+package ebpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/internal/testkit/recordkit"
+	"pianola/record"
+)
+
+func TestMissingCapabilities(t *testing.T) {
+	tests := []struct{ name, status, want string }{
+		{"root", "CapPrm:\t0\nCapEff:\t000001ffffffffff\n", ""},
+		{"administrator", "CapEff:\t0000000000200000\n", ""},
+		{"none", "CapEff:\t0000000000000000\n", "CAP_BPF+CAP_PERFMON"},
+		{"one", "CapEff:\t0000008000000000\n", "CAP_PERFMON"},
+		{"both", "CapEff:\t000000c000000000\n", ""},
+		{"no such line", "", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { require.Equal(t, test.want, missingIn(test.status)) })
+	}
+}
+
+func TestPermission(t *testing.T) {
+	err := permission(fmt.Errorf("load: %w", os.ErrPermission))
+	require.ErrorIs(t, err, record.ErrPermission)
+	if missing := missingCapabilities(); missing != "" {
+		require.ErrorContains(t, err, missing)
+		err = permission(errors.New("a library's"))
+		require.ErrorIs(t, err, record.ErrPermission)
+		return
+	}
+	require.ErrorIs(t, err, os.ErrPermission)
+	other := errors.New("other")
+	require.Equal(t, other, permission(other))
+	require.NoError(t, permission(nil))
+}
+
+func TestProbe(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	s, err := Probe()
+	require.NoError(t, err)
+	require.Empty(t, s.Problems)
+	require.True(t, s.OK() && s.BTF && s.RingBuffer && s.TaskStorage && s.Programs)
+	require.NotEmpty(t, s.Kernel)
+	require.GreaterOrEqual(t, s.Cost.Inside+s.Cost.Outside, int64(0))
+}

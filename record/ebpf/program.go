@@ -1,0 +1,241 @@
+package ebpf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// program is the eBPF program, loaded into the kernel. Its methods may be called
+// concurrently, except close.
+type program struct {
+	coll     *ebpf.Collection
+	mu       sync.Mutex // of links
+	links    []link.Link
+	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
+}
+
+// config says what to record besides the calls and their results.
+type config struct {
+	// RingBytes is the size of the ring; a power of two and a multiple of
+	// the page size.
+	RingBytes int
+
+	Memory bool // operations on memory, too
+
+	// What is noted. Each costs a little; see docs/recording.md.
+	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
+	Faults bool // page faults taken in reads and writes
+	Off    bool // time off the processor between events
+}
+
+// load loads the program. Nothing is recorded before attach. An error that is
+// os.ErrPermission means that a capability is missing.
+func load(c config) (*program, error) {
+	spec, err := loadRecorder()
+	if err != nil {
+		return nil, err
+	}
+	spec.Maps[recorderMapRing].MaxEntries = uint32(c.RingBytes)
+	if err := configure(spec, &c); err != nil {
+		return nil, err
+	}
+	if !c.Off {
+		delete(spec.Programs, recorderProgSchedSwitch)
+	}
+	p := &program{}
+	if p.coll, err = ebpf.NewCollection(spec); err != nil {
+		return nil, fmt.Errorf("load the eBPF program: %w", err)
+	}
+	return p, nil
+}
+
+// canCast reports whether the kernel has bpf_rdonly_cast. Without it the type of
+// a descriptor is not noted, and a file is described by helpers that cost more.
+func canCast() bool {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return false
+	}
+	var f *btf.Func
+	return kernel.TypeByName("bpf_rdonly_cast", &f) == nil
+}
+
+// attached are the programs that attach attaches. Those of threads come before
+// those of system calls, and the end of calls before their start: so nothing is
+// seen by halves.
+var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch,
+	recorderProgSysExit, recorderProgSysEnter}
+
+// programs returns those of attached that are loaded.
+func (p *program) programs() (all []*ebpf.Program) {
+	for _, name := range attached {
+		if prog := p.coll.Programs[name]; prog != nil {
+			all = append(all, prog)
+		}
+	}
+	return all
+}
+
+// configure sets what the program must know before it is loaded.
+func configure(spec *ebpf.CollectionSpec, c *config) error {
+	var ns unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
+		return fmt.Errorf("find the PID namespace: %w", err)
+	}
+	cast := canCast()
+	for name, value := range map[string]any{
+		recorderVarPlans:      plans(format.HostArch, c.Memory),
+		recorderVarIoctls:     requests(),
+		recorderVarPidns:      uint32(ns.Ino),
+		recorderVarCanCast:    cast,
+		recorderVarWithType:   c.Type && cast,
+		recorderVarWithFaults: c.Faults,
+		recorderVarWithOff:    c.Off,
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// attach lets the kernel run the program at every system call. From here on
+// all processes pay a little for it, those that are followed more.
+func (p *program) attach() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, prog := range p.programs() {
+		l, err := link.AttachTracing(link.TracingOptions{Program: prog})
+		if err != nil {
+			return fmt.Errorf("attach the eBPF program %s: %w", prog, err)
+		}
+		p.links = append(p.links, l)
+	}
+	return nil
+}
+
+// detach stops recording. What is in the ring can still be read.
+func (p *program) detach() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, l := range p.links {
+		errs = append(errs, l.Close())
+	}
+	p.links = nil
+	return errors.Join(errs...)
+}
+
+// close detaches and frees everything.
+func (p *program) close() error {
+	err := p.detach()
+	p.coll.Close()
+	return err
+}
+
+// follow begins to record the first thread of the process of a pidfd. It must
+// not end before follow returns, unless followTree comes after.
+func (p *program) follow(pidfd int) error {
+	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)})
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		err = os.ErrProcessDone // it has been reaped as well
+	}
+	if err != nil {
+		return fmt.Errorf("follow the process: %w", err)
+	}
+	p.followed.Add(1)
+	return nil
+}
+
+// followTree begins to record all threads and descendants of the processes
+// that follow was called for, and returns all threads that it found, some of
+// which may have ended since. None is missed, whatever they do meanwhile.
+// attach must come before.
+func (p *program) followTree() ([]member, error) {
+	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[recorderProgFollowTree]})
+	if err != nil {
+		return nil, fmt.Errorf("list threads: %w", err)
+	}
+	defer it.Close()
+	added := p.coll.Variables[recorderVarAdded]
+	var all []member
+	seen := map[member]bool{}
+	for {
+		var before, after uint64
+		err := added.Get(&before)
+		members, rerr := readMembers(it)
+		if err := errors.Join(err, rerr, added.Get(&after)); err != nil {
+			return nil, fmt.Errorf("list threads: %w", err)
+		}
+		for _, m := range members {
+			if !seen[m] {
+				seen[m] = true
+				all = append(all, m)
+			}
+		}
+		if after == before {
+			return all, nil
+		}
+	}
+}
+
+func readMembers(it *link.Iter) ([]member, error) {
+	f, err := it.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	members := make([]member, len(raw)/int(unsafe.Sizeof(member{})))
+	if _, err := binary.Decode(raw, binary.NativeEndian, members); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+// followSelf begins to record the calling thread, but not its children. The
+// caller must have locked it (runtime.LockOSThread).
+func (p *program) followSelf() error { return run(p.coll.Programs[recorderProgFollowSelf]) }
+
+// unfollowSelf undoes followSelf.
+func (p *program) unfollowSelf() error { return run(p.coll.Programs[recorderProgUnfollowSelf]) }
+
+func run(prog *ebpf.Program) error {
+	status, err := prog.Run(&ebpf.RunOptions{})
+	if err == nil && status != 0 {
+		err = errors.New("no storage for the thread")
+	}
+	if err != nil {
+		return fmt.Errorf("follow the own thread: %w", err)
+	}
+	return nil
+}
+
+// live returns how many threads followed by follow, and descendants of theirs,
+// have not ended. When it is 0, all their events are in the ring.
+func (p *program) live() (int64, error) {
+	var started int64
+	if err := p.coll.Variables[recorderVarLive].Get(&started); err != nil {
+		return 0, fmt.Errorf("read the count of threads: %w", err)
+	}
+	return p.followed.Load() + started, nil
+}
+
+// ring returns the ring buffer. It belongs to the program.
+func (p *program) ring() *ebpf.Map { return p.coll.Maps[recorderMapRing] }

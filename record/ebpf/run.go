@@ -1,0 +1,222 @@
+package ebpf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/record"
+)
+
+// tool is what the header of a recording says.
+const tool = "ebpf"
+
+const maxRingBytes = 1 << 30
+
+// Run records a command as record.Recorder says. Descendants that still run when
+// a signal ends the recording, such as daemons, go on without it.
+func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
+	if err := o.Complete(); err != nil {
+		return record.Result{}, err
+	}
+	if err := completeRing(&o); err != nil {
+		return record.Result{}, err
+	}
+	r, err := start(&o, s)
+	if err != nil {
+		return record.Result{}, err
+	}
+	defer r.close()
+	return r.run(ctx, r.await)
+}
+
+// completeRing fills in the size of the ring.
+func completeRing(o *record.Options) error {
+	if o.RingBytes == 0 {
+		o.RingBytes = record.DefaultRingBytes
+	}
+	if o.RingBytes < 0 || o.RingBytes > maxRingBytes {
+		return fmt.Errorf("a ring buffer of %d bytes is not possible", o.RingBytes)
+	}
+	size := os.Getpagesize()
+	for size < o.RingBytes {
+		size *= 2
+	}
+	o.RingBytes = size
+	return nil
+}
+
+// configOf says what the program in the kernel is to note.
+func configOf(o *record.Options) config {
+	return config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true}
+}
+
+// recording is a recording under way.
+type recording struct {
+	program *program
+	child   *child
+	ring    *ring
+	drain   *drain
+	signals *record.Signals
+	sink    record.Sink
+	result  record.Result
+	began   time.Time
+}
+
+// start sets everything up and lets the command go.
+func start(o *record.Options, s record.Sink) (_ *recording, err error) {
+	r := &recording{sink: s}
+	defer func() {
+		if err != nil {
+			if r.child != nil {
+				r.child.kill()
+			}
+			r.close()
+		}
+	}()
+
+	// Only the thread that started the command may let it go, and all of the
+	// cost must be measured on one thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err = r.load(o); err != nil {
+		return nil, err
+	}
+	if r.child, err = startChild(o); err != nil {
+		return nil, err
+	}
+	if err = s.WriteHeader(record.StartHeader(o, r.child.pid, tool, r.result.Cost)); err != nil {
+		return nil, err
+	}
+	if err = r.program.follow(r.child.pidfd); err != nil {
+		return nil, err
+	}
+	r.signals = record.CatchSignals()
+	if err = r.begin(); err != nil {
+		return nil, err
+	}
+	return r, r.child.release()
+}
+
+// load loads the program, lets it run and measures what it costs. The calling
+// goroutine must be locked to its thread.
+func (r *recording) load(o *record.Options) (err error) {
+	if r.program, err = load(configOf(o)); err != nil {
+		return permission(err)
+	}
+	if r.ring, err = openRing(r.program.ring()); err != nil {
+		return err
+	}
+	r.result.Cost, err = calibrate(r.program, r.ring)
+	return permission(err)
+}
+
+// begin makes this moment the time 0 of the recording.
+func (r *recording) begin() error {
+	r.began = time.Now()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return fmt.Errorf("read the clock: %w", err)
+	}
+	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano())}
+	return nil
+}
+
+// run records until await returns. failed is closed when draining has failed.
+func (r *recording) run(ctx context.Context, await func(_ context.Context, failed <-chan struct{}) error) (record.Result, error) {
+	stop, drained := make(chan struct{}), make(chan struct{})
+	var drainErr error
+	go func() {
+		defer close(drained)
+		if drainErr = r.drain.run(stop); drainErr != nil {
+			// The command must not pay for what is not kept.
+			drainErr = errors.Join(drainErr, r.program.detach())
+		}
+	}()
+	err := await(ctx, drained)
+	err = errors.Join(err, r.program.detach())
+	close(stop)
+	<-drained
+	err = errors.Join(drainErr, err)
+
+	r.result.Events = r.drain.writer.Events()
+	lost, lerr := r.program.lost()
+	if err = errors.Join(err, lerr); err != nil {
+		return r.result, err
+	}
+	lost.addTo(&r.result)
+	return r.result, r.sink.WriteHeader(r.drain.writer.EndHeader(&r.result, r.child != nil))
+}
+
+// livePause is how often descendants that outlive the command are looked for.
+const livePause = 10 * time.Millisecond
+
+// await waits for the command, and then for its descendants, unless they are
+// no longer recorded because draining has failed.
+func (r *recording) await(ctx context.Context, failed <-chan struct{}) error {
+	type end struct {
+		status unix.WaitStatus
+		err    error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		status, err := r.child.wait()
+		ended <- end{status, err}
+	}()
+
+	done := ctx.Done()
+	for running := true; running; {
+		select {
+		case e := <-ended:
+			if e.err != nil {
+				return e.err
+			}
+			r.result.Status, r.result.Elapsed = record.ExitStatus(e.status), time.Since(r.began)
+			running = false
+		case s := <-r.signals.C:
+			if record.Forwarded(s) {
+				r.child.signal(s)
+			}
+		case <-done:
+			r.child.signal(unix.SIGKILL)
+			done = nil
+		}
+	}
+
+	tick := time.NewTicker(livePause)
+	defer tick.Stop()
+	for {
+		live, err := r.program.live()
+		if live <= 0 || err != nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-r.signals.C:
+			return nil
+		case <-failed:
+			return nil
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *recording) close() {
+	if r.signals != nil {
+		r.signals.Release()
+	}
+	if r.child != nil {
+		r.child.close()
+	}
+	if r.ring != nil {
+		_ = r.ring.close()
+	}
+	if r.program != nil {
+		_ = r.program.close()
+	}
+}

@@ -1,0 +1,116 @@
+package record
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pianola/format"
+)
+
+// DefaultRingBytes is the size of the ring buffer where Options say none: 700
+// thousand plain events.
+const DefaultRingBytes = 64 << 20
+
+// Options say what to record.
+type Options struct {
+	Command []string // name, looked up in PATH, and arguments
+	Env     []string // nil: the own, with PWD for Dir
+	Dir     string   // working directory, absolute; empty: the own
+
+	// Credential is who the command runs as; nil: as the caller. It takes
+	// root.
+	Credential *syscall.Credential
+
+	Stdin, Stdout, Stderr *os.File // nil: the own
+
+	// RingBytes is the size of the buffer between the kernel and the
+	// recorder; rounded up to a power of two, 0 for DefaultRingBytes. A
+	// recorder without such a buffer ignores it.
+	RingBytes int
+
+	Memory bool // also brk, mmap, munmap, mremap and madvise
+
+	// For recordings of a process that runs already, which take no command.
+	PID      int           // the process
+	Duration time.Duration // the recording ends then; 0: with the process
+}
+
+// Complete checks the options for a command and fills in what has a default,
+// but for the buffer's size.
+func (o *Options) Complete() error {
+	if len(o.Command) == 0 || o.Command[0] == "" {
+		return errors.New("no command to record")
+	}
+	if o.Env == nil {
+		o.Env = os.Environ()
+		if o.Dir != "" {
+			o.Env = slices.DeleteFunc(o.Env, func(v string) bool { return strings.HasPrefix(v, "PWD=") })
+			o.Env = append(o.Env, "PWD="+o.Dir)
+		}
+	}
+	for _, f := range []struct {
+		file **os.File
+		own  *os.File
+	}{{&o.Stdin, os.Stdin}, {&o.Stdout, os.Stdout}, {&o.Stderr, os.Stderr}} {
+		if *f.file == nil {
+			*f.file = f.own
+		}
+	}
+	return nil
+}
+
+// Program looks up the file of the command. Its error is a *StartError.
+func (o *Options) Program() (string, error) {
+	path, err := exec.LookPath(o.Command[0])
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return "", NewStartError(o.Command[0], err)
+	}
+	return path, nil
+}
+
+// Result says how a recording went.
+type Result struct {
+	Status  int           // of the command, as a shell says it: 128+n for signal n
+	Elapsed time.Duration // of the command
+	Events  int64         // handed to the Sink
+
+	// Lost is the number of events that could not be recorded, LostByOp the
+	// same by operation. Besides operations it has "32-bit" for calls through
+	// the 32-bit table, "threads" for threads that could not be followed, and
+	// "recursion" for calls within the recorder's own work in the kernel.
+	Lost     int64
+	LostByOp map[string]int64
+
+	// LostByCPU is the number of events, by processor, that found the ring
+	// full; nil where none did.
+	LostByCPU []int64
+
+	// Compat is the number of system calls through the 32-bit table: programs
+	// of 32 bits ran, whose I/O is not recorded. They count as lost, too.
+	Compat int64
+
+	Cost format.Cost
+}
+
+// AddLost counts n events of an operation as lost.
+func (r *Result) AddLost(name string, n uint64) {
+	if n == 0 {
+		return
+	}
+	if r.LostByOp == nil {
+		r.LostByOp = make(map[string]int64)
+	}
+	r.LostByOp[name] += int64(n)
+	r.Lost += int64(n)
+}
+
+// AddCompat counts n system calls through the 32-bit table.
+func (r *Result) AddCompat(n uint64) {
+	r.Compat += int64(n)
+	r.AddLost("32-bit", n)
+}

@@ -1,0 +1,80 @@
+package record
+
+import (
+	"time"
+
+	"pianola/format"
+)
+
+// Sink takes what is recorded. Its methods are called by one goroutine at a
+// time. A Sink that also has a method Flush() error is flushed about once a
+// second, so that a recorder that is killed leaves nearly everything behind.
+type Sink interface {
+	format.Writer
+
+	// WriteHeader is called twice: before the first event with what is known
+	// at the start, and after the last with what is known at the end only.
+	WriteHeader(*format.Header) error
+}
+
+type flusher interface{ Flush() error }
+
+const (
+	batchEvents   = 1024
+	flushInterval = time.Second
+)
+
+// Writer decodes calls and hands the events to a Sink in batches. It belongs to
+// one goroutine at a time.
+type Writer struct {
+	sink    Sink
+	decoder decoder
+	batch   [batchEvents]format.Event
+	n       int   // events in the batch
+	events  int64 // handed to the sink
+	flushed time.Time
+	dirty   bool // events since flushed
+}
+
+// NewWriter returns a writer of events whose time counts from start, in
+// nanoseconds of the clock of the calls.
+func NewWriter(s Sink, start int64) *Writer {
+	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, flushed: time.Now()}
+}
+
+// Add decodes a call into the batch and reports whether the batch is full; Write
+// must come next then. The batch borrows the strings of the call until Write.
+func (w *Writer) Add(c *Call) (full bool, err error) {
+	if err := w.decoder.decode(c, &w.batch[w.n]); err != nil {
+		return false, err
+	}
+	w.n++
+	return w.n == len(w.batch), nil
+}
+
+// Write hands the batch to the sink and empties it.
+func (w *Writer) Write() error {
+	if w.n == 0 {
+		return nil
+	}
+	if err := w.sink.Write(w.batch[:w.n]); err != nil {
+		return err
+	}
+	w.events += int64(w.n)
+	w.n, w.dirty = 0, true
+	w.decoder.reset()
+	return nil
+}
+
+// Flush flushes the sink if it can be flushed and it is time to.
+func (w *Writer) Flush() error {
+	f, ok := w.sink.(flusher)
+	if !ok || !w.dirty || time.Since(w.flushed) < flushInterval {
+		return nil
+	}
+	w.flushed, w.dirty = time.Now(), false
+	return f.Flush()
+}
+
+// Events returns how many events the sink has taken.
+func (w *Writer) Events() int64 { return w.events }
