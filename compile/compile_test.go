@@ -2,10 +2,8 @@ package compile_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +13,8 @@ import (
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // text is a Sink that collects the intermediate script of what it is given,
 // thread by thread.
@@ -96,29 +93,16 @@ func TestPaper(t *testing.T) {
 // Each file of testdata is a script; its golden file holds the intermediate
 // script, and below it the report.
 func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			input, err := os.ReadFile(name)
+	testkit.Goldens(t, func(t *testing.T, input []byte) []byte {
+		var b bytes.Buffer
+		for _, paths := range []compile.Paths{compile.Tree, compile.Flat} {
+			s, r := compiled(t, string(input), compile.Options{Paths: paths, Compensate: true})
+			b.WriteString([]string{"== tree\n", "== flat\n"}[paths] + s.String() + "== report\n")
+			_, err := r.WriteTo(&b)
 			require.NoError(t, err)
-			var b bytes.Buffer
-			for _, paths := range []compile.Paths{compile.Tree, compile.Flat} {
-				s, r := compiled(t, string(input), compile.Options{Paths: paths, Compensate: true})
-				b.WriteString([]string{"== tree\n", "== flat\n"}[paths] + s.String() + "== report\n")
-				_, err = r.WriteTo(&b)
-				require.NoError(t, err)
-			}
-			golden := strings.TrimSuffix(name, ".txt") + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, b.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), b.String())
-		})
-	}
+		}
+		return b.Bytes()
+	})
 }
 
 // Processes that share descriptors are announced; threads are not.

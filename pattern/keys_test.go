@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -9,16 +8,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-var update = flag.Bool("update", false, "rewrite the tables of docs/patterns/README.md")
+	"pianola/internal/testkit"
+)
 
 // The tables of the documentation are those of the structs.
 func TestKeys(t *testing.T) {
 	const name, mark = "../docs/patterns/README.md", "-update. -->\n"
 	page, err := os.ReadFile(name)
 	require.NoError(t, err)
-	text, tables, found := strings.Cut(string(page), mark)
+	text, _, found := strings.Cut(string(page), mark)
 	require.True(t, found)
 	var b strings.Builder
 	for _, s := range []struct {
@@ -33,11 +32,7 @@ func TestKeys(t *testing.T) {
 			table(t, &b, "`of` of a mix", "", reflect.TypeFor[alternative]())
 		}
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(name, []byte(text+mark+b.String()), 0o666))
-		return
-	}
-	require.Equal(t, b.String(), tables, "go test ./pattern -update rewrites them")
+	testkit.Golden(t, "../"+name, []byte(text+mark+b.String()))
 }
 
 // table appends the table of a struct.

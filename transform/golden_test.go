@@ -2,9 +2,6 @@ package transform
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,31 +9,12 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // Each file of testdata is a script, whose remark "with" is what it goes
 // through; its golden file is what comes out.
-func TestGolden(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			input, err := os.ReadFile(name)
-			require.NoError(t, err)
-			got := through(t, input)
-			golden := strings.TrimSuffix(name, ".txt") + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(golden, got, 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), string(got))
-		})
-	}
-}
+func TestGolden(t *testing.T) { testkit.Goldens(t, through) }
 
 // through returns what comes out of a script that says what it goes through.
 func through(t *testing.T, input []byte) []byte {

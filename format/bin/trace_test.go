@@ -3,11 +3,9 @@ package bin
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
-
-var updating = flag.Bool("update", false, "write golden files")
 
 // anyString returns a string, an empty one or none.
 func anyString(r *rand.Rand) []byte {
@@ -268,13 +265,7 @@ func TestStructure(t *testing.T) {
 			fmt.Fprintf(&b, "      word %d delta=%-5t planes=%08b base=%#x start=%d\n", i, w.delta, w.mask, w.base, int64(w.sum))
 		}
 	}
-	const golden = "testdata/structure.txt"
-	if *updating {
-		require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), b.String())
+	testkit.Golden(t, "structure.txt", []byte(b.String()))
 }
 
 func TestReadersAllocateNothingPerRecord(t *testing.T) {

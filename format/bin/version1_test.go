@@ -10,6 +10,7 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // version1 is a trace of version 1, which no Writer makes any more: 218 events
@@ -41,12 +42,5 @@ func printed(t *testing.T, tr *Trace) string {
 }
 
 func TestVersion1(t *testing.T) {
-	const golden = "testdata/version1.golden"
-	got := printed(t, opened(t, version1(t)))
-	if *updating {
-		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	testkit.Golden(t, "version1.golden", []byte(printed(t, opened(t, version1(t)))))
 }

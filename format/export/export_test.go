@@ -3,20 +3,17 @@ package export
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // sample returns a small trace with an instance of most that matters.
 func sample(t testing.TB) (*format.Header, []format.Event) {
@@ -63,14 +60,7 @@ func TestGolden(t *testing.T) {
 			continue // see TestParquet
 		}
 		t.Run(kind, func(t *testing.T) {
-			got := exported(t, kind, h, events)
-			name := filepath.Join("testdata", "trace."+kind)
-			if *update {
-				require.NoError(t, os.WriteFile(name, got, 0o644))
-			}
-			want, err := os.ReadFile(name)
-			require.NoError(t, err)
-			require.Equal(t, string(want), string(got))
+			testkit.Golden(t, "trace."+kind, exported(t, kind, h, events))
 		})
 	}
 }

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -14,9 +13,8 @@ import (
 
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func text(name, content string) File {
 	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
@@ -91,20 +89,9 @@ func TestGolden(t *testing.T) {
 			rec, h, events, err := read(Options{}, text(name, string(content)))
 			require.NoError(t, err)
 			require.Equal(t, kind, rec.Kind)
-			golden(t, name, printed(h, events))
+			testkit.Golden(t, strings.TrimSuffix(name, filepath.Ext(name))+".golden", printed(h, events))
 		})
 	}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", strings.TrimSuffix(name, filepath.Ext(name))+".golden")
-	if *update {
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
 }
 
 func TestWrites(t *testing.T) {

@@ -2,7 +2,6 @@ package script
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestStrace reads what strace -f -r -T -y prints and compares it with the
 // script that it amounts to.
@@ -25,12 +23,7 @@ func TestStrace(t *testing.T) {
 	require.Equal(t, Recorded, r.Dialect())
 	require.Equal(t, map[string]int64{"futex": 1, "SIGCHLD": 1, "write": 1, "poll": 1, "superseded": 1}, r.Skipped)
 	got := printRecorded(t, r.Header(), events)
-	if *update {
-		require.NoError(t, os.WriteFile("testdata/strace.golden", []byte(got), 0o666))
-	}
-	want, err := os.ReadFile("testdata/strace.golden")
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	testkit.Golden(t, "strace.golden", []byte(got))
 	again, _ := parse(t, got)
 	require.Equal(t, events, again)
 }

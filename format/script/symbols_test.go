@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // TestCalls reads what strace prints of every kind of call, taken from a real
@@ -17,12 +18,7 @@ func TestCalls(t *testing.T) {
 	events, r := parse(t, string(text))
 	require.Positive(t, r.Skipped["ioctl"], "requests that concern no files")
 	got := printRecorded(t, r.Header(), events)
-	if *update {
-		require.NoError(t, os.WriteFile("testdata/calls.golden", []byte(got), 0o666))
-	}
-	want, err := os.ReadFile("testdata/calls.golden")
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	testkit.Golden(t, "calls.golden", []byte(got))
 }
 
 func TestSymbols(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,12 +21,29 @@ func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), string(got))
+	require.Equal(t, string(want), string(got), "go test -update writes %s", path)
+}
+
+// Goldens requires of each .txt file in testdata that make turns its text into
+// what stands in the .golden file of the same name, as Golden has it.
+func Goldens(t *testing.T, make func(t *testing.T, input []byte) []byte) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			input, err := os.ReadFile(file)
+			require.NoError(t, err)
+			Golden(t, name+".golden", make(t, input))
+		})
+	}
 }
 
 // Broken is a writer that fails with os.ErrClosed.
