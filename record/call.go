@@ -1,8 +1,6 @@
 package record
 
-import (
-	"pianola/format"
-)
+import "pianola/format"
 
 // Call is a system call as a recorder saw it. Details and Text may be borrowed:
 // the recorder says how long they stay as they are.
