@@ -60,8 +60,8 @@ type budget struct {
 	taken [numPurposes]int64
 }
 
-func (b *budget) take(for_ purpose, bytes int) {
-	b.taken[for_] += int64(bytes)
+func (b *budget) take(use purpose, bytes int) {
+	b.taken[use] += int64(bytes)
 	b.total += int64(bytes)
 }
 

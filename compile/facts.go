@@ -13,12 +13,6 @@ func noted(e *format.Event) *format.Notes {
 	return e.Notes
 }
 
-// inode tells files apart whatever they are called.
-type inode struct {
-	dev format.Device
-	ino uint64
-}
-
 // maxCut bounds the time that one event can be cut by, in nanoseconds (36 years).
 const maxCut = 1 << 60
 
@@ -45,7 +39,7 @@ func (m *model) learn(at *entry, n *format.Notes) {
 	}
 	nd.sparse = nd.sparse || n.Known(format.NotedSparse)
 	if n.Known(format.NotedDev|format.NotedIno) && n.Links > 1 && n.Type == format.TypeReg && nd.first != nil && nd.typ == format.TypeReg {
-		id := inode{n.Dev, n.Ino}
+		id := n.Inode()
 		if m.inodes[id] == nil {
 			m.inodes[id] = nd
 		} else if first := m.inodes[id]; first != nd && !first.created {

@@ -20,9 +20,9 @@ type model struct {
 
 	started   bool
 	state     *process.State
-	byPID     map[int32]*proc // started, and not waited for
-	inodes    map[inode]*node // files with more names than one
-	wanted    map[int64]bool  // serial numbers of descriptions that an event uses which the filter wants
+	byPID     map[int32]*proc        // started, and not waited for
+	inodes    map[format.Inode]*node // files with more names than one
+	wanted    map[int64]bool         // serial numbers of descriptions that an event uses which the filter wants
 	processes []*proc
 	table     []format.Thread
 	sharing   int    // processes that share another's table of descriptors
@@ -51,7 +51,7 @@ type model struct {
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
 		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
-		byPID: map[int32]*proc{}, inodes: map[inode]*node{}, wanted: map[int64]bool{}, args: argMaps{},
+		byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, wanted: map[int64]bool{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
 	m.budget.room = m.budget.limit

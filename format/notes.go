@@ -51,6 +51,21 @@ type Device struct {
 	Copy         int32 // counts copies of the application that a transform made, each with files of its own
 }
 
+// Inode tells files apart whatever they are called. The zero Inode is that of a
+// file of which none is noted.
+type Inode struct {
+	Dev Device
+	Ino uint64
+}
+
+// Inode returns the noted inode.
+func (n *Notes) Inode() Inode {
+	if !n.Known(NotedDev | NotedIno) {
+		return Inode{}
+	}
+	return Inode{n.Dev, n.Ino}
+}
+
 // StringState says how much of a string a recorder could read.
 type StringState uint8
 

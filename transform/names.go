@@ -11,7 +11,7 @@ import (
 type identity struct {
 	serial int64 // of the description
 	file   *process.File
-	inode  inode // the zero one where it is not known
+	inode  format.Inode // the zero one where it is not known
 }
 
 // names tells whether two descriptions can be of one file.
@@ -37,7 +37,7 @@ func (n *names) same(a, b identity) bool {
 	switch {
 	case a.serial == b.serial:
 		return true
-	case a.inode != inode{} && b.inode != inode{}:
+	case a.inode != format.Inode{} && b.inode != format.Inode{}:
 		return a.inode == b.inode
 	}
 	return n.tangled || a.file == b.file
@@ -80,26 +80,11 @@ func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description
 			return
 		}
 		if id, ok := d.Data.(*identity); ok {
-			*id = identity{d.Serial, d.File, inodeOf(e)}
+			*id = identity{d.Serial, d.File, e.Notes.Inode()}
 		} else {
-			d.Data = &identity{d.Serial, d.File, inodeOf(e)}
+			d.Data = &identity{d.Serial, d.File, e.Notes.Inode()}
 		}
 	}
-}
-
-// inode tells files apart whatever they are called. The zero inode is that of a
-// file of which nothing is noted.
-type inode struct {
-	dev format.Device
-	ino uint64
-}
-
-// inodeOf returns the inode that an open noted.
-func inodeOf(e *format.Event) inode {
-	if !e.Notes.Known(format.NotedDev | format.NotedIno) {
-		return inode{}
-	}
-	return inode{e.Notes.Dev, e.Notes.Ino}
 }
 
 // touches reports whether an event must find a run done: it asks for what the
@@ -126,7 +111,7 @@ func (n *names) touches(e *format.Event, t *process.Thread, f *process.File, d *
 	case format.EffectCloseRange, format.EffectDup, format.EffectExec, format.EffectExit, format.EffectExitGroup, format.EffectUnshare:
 		return t.Process == r.by
 	case format.EffectOpen:
-		return f != nil && n.same(r.at, identity{file: f, inode: inodeOf(e)})
+		return f != nil && n.same(r.at, identity{file: f, inode: e.Notes.Inode()})
 	}
 	if d != nil {
 		return n.same(r.at, n.identity(d))
