@@ -40,7 +40,8 @@ const (
 	MetaCwd         = "cwd"           // working directory at the start, quoted
 	MetaProcess     = "process"       // a process that the recorder was attached to
 	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened
-	MetaUnsupported = "unsupported"   // what the recorder met and can't record: 32-bit=CALLS
+	MetaCoverage    = "coverage"      // what the events moved on files: package coverage
+	MetaUnsupported = "unsupported"   // I/O that the recording does not hold, a line for each kind: package coverage
 	MetaExit        = "exit"          // exit status of the command
 	MetaElapsed     = "elapsed"       // its run time, seconds
 	MetaPaths       = "paths"         // PathsFlat, of a trace whose paths have lost their directories
@@ -74,6 +75,8 @@ type Descriptor struct {
 type FileType uint8
 
 // The file types, by the names of DESIGN: reg, dir, lnk, fifo, sock, chr, blk.
+// TypePseudo is any file of a pseudo file system, such as /proc, and eventfd and
+// its like: the kernel makes up what it holds.
 const (
 	TypeUnknown FileType = iota
 	TypeReg
@@ -83,9 +86,10 @@ const (
 	TypeSock
 	TypeChr
 	TypeBlk
+	TypePseudo
 )
 
-var typeNames = [...]string{"unknown", "reg", "dir", "lnk", "fifo", "sock", "chr", "blk"}
+var typeNames = [...]string{"unknown", "reg", "dir", "lnk", "fifo", "sock", "chr", "blk", "pseudo"}
 
 func (t FileType) String() string { return typeNames[t] }
 

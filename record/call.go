@@ -14,7 +14,7 @@ type Call struct {
 	Nr      uint32 // number of the system call
 	Flags   Flags
 	Faults  uint32   // page faults within the call, of reads and writes
-	Type    uint32   // of the descriptor of reads and writes, as the upper four bits of a mode; 0 if not known
+	Type    uint32   // of the descriptor of reads and writes, as the upper four bits of a mode, or PseudoType; 0 if not known
 	Details *Details // nil where only registers were read
 	Text    []byte   // the strings, one behind the other
 }
@@ -33,6 +33,9 @@ type Details struct {
 	State  [format.MaxStrings]StringState
 	_      [6]uint8
 }
+
+// PseudoType stands in Call.Type for a file of a pseudo file system.
+const PseudoType = 15
 
 // UnknownCached stands in Details.Cached where the pages in the page cache are
 // not known.

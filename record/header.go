@@ -64,8 +64,8 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	if fs := fileSystems(&w.decoder.devices); fs != "" {
 		h.Set(format.MetaFileSystems, fs)
 	}
-	if r.Compat > 0 {
-		h.Set(format.MetaUnsupported, fmt.Sprintf("32-bit=%d", r.Compat))
+	if r.Coverage.Known {
+		r.Coverage.Put(h)
 	}
 	return h
 }

@@ -99,4 +99,5 @@ var fileTypes = [16]format.FileType{
 	unix.S_IFSOCK >> 12: format.TypeSock,
 	unix.S_IFCHR >> 12:  format.TypeChr,
 	unix.S_IFBLK >> 12:  format.TypeBlk,
+	PseudoType:          format.TypePseudo,
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -90,9 +91,8 @@ type Result struct {
 	// full; nil where none did.
 	LostByCPU []int64
 
-	// Compat is the number of system calls through the 32-bit table: programs
-	// of 32 bits ran, whose I/O is not recorded. They count as lost, too.
-	Compat int64
+	// Coverage is how much of the command's I/O the events hold.
+	Coverage coverage.Account
 
 	Cost format.Cost
 }
@@ -107,10 +107,4 @@ func (r *Result) AddLost(name string, n uint64) {
 	}
 	r.LostByOp[name] += int64(n)
 	r.Lost += int64(n)
-}
-
-// AddCompat counts n system calls through the 32-bit table.
-func (r *Result) AddCompat(n uint64) {
-	r.Compat += int64(n)
-	r.AddLost("32-bit", n)
 }

@@ -20,6 +20,6 @@ func TestLostIsCounted(t *testing.T) {
 	r.AddLost("read", 0)
 	require.Equal(t, Result{}, r)
 	r.AddLost("read", 2)
-	r.AddCompat(3)
-	require.Equal(t, Result{Lost: 5, Compat: 3, LostByOp: map[string]int64{"read": 2, "32-bit": 3}}, r)
+	r.AddLost("32-bit", 3)
+	require.Equal(t, Result{Lost: 5, LostByOp: map[string]int64{"read": 2, "32-bit": 3}}, r)
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"time"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -30,8 +31,9 @@ type Writer struct {
 	sink    Sink
 	decoder decoder
 	batch   [batchEvents]format.Event
-	n       int   // events in the batch
-	events  int64 // handed to the sink
+	account coverage.Account // of what the events hold
+	n       int              // events in the batch
+	events  int64            // handed to the sink
 	flushed time.Time
 	dirty   bool // events since flushed
 }
@@ -48,6 +50,7 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	if err := w.decoder.decode(c, &w.batch[w.n]); err != nil {
 		return false, err
 	}
+	account(&w.account, &w.batch[w.n])
 	w.n++
 	return w.n == len(w.batch), nil
 }
@@ -78,3 +81,10 @@ func (w *Writer) Flush() error {
 
 // Events returns how many events the sink has taken.
 func (w *Writer) Events() int64 { return w.events }
+
+// Account returns the coverage of the events so far, as far as they tell it. A
+// recorder adds what it has counted besides.
+func (w *Writer) Account() coverage.Account {
+	w.account.Known = true
+	return w.account
+}

@@ -1,7 +1,6 @@
 package ebpf
 
 import (
-	"errors"
 	"fmt"
 
 	"pianola/format"
@@ -13,7 +12,6 @@ type lost struct {
 	bySyscall  map[int]uint64 // events that found the ring full, by system call
 	byCPU      []uint64       // the same by processor
 	unfollowed uint64         // threads that could not be followed, for want of memory
-	compat     uint64         // system calls through the 32-bit table
 	recursed   uint64         // runs that the kernel left out, within another run on the same processor
 }
 
@@ -35,10 +33,10 @@ func (p *program) lost() (lost, error) {
 			}
 		}
 	}
-	if err := errors.Join(p.coll.Variables[recorderVarUnfollowed].Get(&l.unfollowed), p.coll.Variables[recorderVarCompat].Get(&l.compat)); err != nil {
+	if err := p.coll.Variables[recorderVarUnfollowed].Get(&l.unfollowed); err != nil {
 		return l, fmt.Errorf("read the count of lost events: %w", err)
 	}
-	for _, prog := range p.programs() {
+	for _, prog := range p.programs(attached) {
 		s, err := prog.Stats()
 		if err != nil {
 			return l, fmt.Errorf("read the count of lost events: %w", err)
@@ -59,7 +57,6 @@ func (l *lost) addTo(r *record.Result) {
 			r.LostByCPU[cpu] = int64(n)
 		}
 	}
-	r.AddCompat(l.compat)
 	r.AddLost("threads", l.unfollowed)
 	r.AddLost("recursion", l.recursed)
 }

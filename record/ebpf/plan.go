@@ -1,6 +1,11 @@
 package ebpf
 
 import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/record"
 )
@@ -27,6 +32,16 @@ var kinds = [format.NumReads]recorderKind{
 	format.ReadExit:      recorderKindKIND_EXIT,
 }
 
+// counts are the calls that are not recorded of which more is counted than that
+// they were made.
+var counts = map[int]recorderKind{
+	unix.SYS_IO_SUBMIT:      recorderKindKIND_SUBMIT,
+	unix.SYS_IO_GETEVENTS:   recorderKindKIND_GETEVENTS,
+	unix.SYS_IO_PGETEVENTS:  recorderKindKIND_GETEVENTS,
+	unix.SYS_IO_URING_ENTER: recorderKindKIND_RING,
+	unix.SYS_MMAP:           recorderKindKIND_MAP,
+}
+
 // plans returns what the program does for each system call of an architecture.
 // Operations on memory are planned only if asked for.
 func plans(a format.Arch, memory bool) (plans [format.MaxSys]recorderPlan) {
@@ -36,6 +51,17 @@ func plans(a format.Arch, memory bool) (plans [format.MaxSys]recorderPlan) {
 		}
 	}
 	return plans
+}
+
+// planCounts plans for calls of the host that are counted and not recorded. Of a
+// kind whose requests the program can't count the calls are.
+func planCounts(plans *[format.MaxSys]recorderPlan, uncounted []coverage.Kind) {
+	for nr, kind := range record.Unrecorded {
+		plans[nr] = recorderPlan{Kind: uint8(recorderKindKIND_COUNT), Reg: uint8(slices.Index(missingKinds[:], kind))}
+		if counted, ok := counts[nr]; ok && (kind != coverage.Uring || !slices.Contains(uncounted, kind)) {
+			plans[nr].Kind = uint8(counted)
+		}
+	}
 }
 
 func planOf(op format.Op) recorderPlan {

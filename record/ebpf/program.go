@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -25,6 +26,8 @@ type program struct {
 	mu       sync.Mutex // of links
 	links    []link.Link
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
+
+	uncounted []coverage.Kind // I/O whose bytes this kernel does not let the program count
 }
 
 // config says what to record besides the calls and their results.
@@ -49,13 +52,14 @@ func load(c config) (*program, error) {
 		return nil, err
 	}
 	spec.Maps[recorderMapRing].MaxEntries = uint32(c.RingBytes)
-	if err := configure(spec, &c); err != nil {
+	p := &program{}
+	for name, kind := range unsupported() {
+		delete(spec.Programs, name)
+		p.uncounted = append(p.uncounted, kind)
+	}
+	if err := configure(spec, &c, p.uncounted); err != nil {
 		return nil, err
 	}
-	if !c.Off {
-		delete(spec.Programs, recorderProgSchedSwitch)
-	}
-	p := &program{}
 	if p.coll, err = ebpf.NewCollection(spec); err != nil {
 		return nil, fmt.Errorf("load the eBPF program: %w", err)
 	}
@@ -79,9 +83,9 @@ func canCast() bool {
 var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch,
 	recorderProgSysExit, recorderProgSysEnter}
 
-// programs returns those of attached that are loaded.
-func (p *program) programs() (all []*ebpf.Program) {
-	for _, name := range attached {
+// programs returns those of some programs that are loaded.
+func (p *program) programs(names []string) (all []*ebpf.Program) {
+	for _, name := range names {
 		if prog := p.coll.Programs[name]; prog != nil {
 			all = append(all, prog)
 		}
@@ -90,20 +94,24 @@ func (p *program) programs() (all []*ebpf.Program) {
 }
 
 // configure sets what the program must know before it is loaded.
-func configure(spec *ebpf.CollectionSpec, c *config) error {
+func configure(spec *ebpf.CollectionSpec, c *config, uncounted []coverage.Kind) error {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
 	cast := canCast()
+	all := plans(format.HostArch, c.Memory)
+	planCounts(&all, uncounted)
 	for name, value := range map[string]any{
-		recorderVarPlans:      plans(format.HostArch, c.Memory),
+		recorderVarPlans:      all,
 		recorderVarIoctls:     requests(),
 		recorderVarPidns:      uint32(ns.Ino),
 		recorderVarCanCast:    cast,
 		recorderVarWithType:   c.Type && cast,
 		recorderVarWithFaults: c.Faults,
 		recorderVarWithOff:    c.Off,
+		recorderVarWithMemory: c.Memory,
+		recorderVarPageBytes:  uint32(os.Getpagesize()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
@@ -113,11 +121,15 @@ func configure(spec *ebpf.CollectionSpec, c *config) error {
 }
 
 // attach lets the kernel run the program at every system call. From here on
-// all processes pay a little for it, those that are followed more.
-func (p *program) attach() error {
+// all processes pay a little for it, those that are followed more. Programs that
+// only count come after: see attachCounters.
+func (p *program) attach() error { return p.link(attached) }
+
+// link attaches some programs.
+func (p *program) link(names []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, prog := range p.programs() {
+	for _, prog := range p.programs(names) {
 		l, err := link.AttachTracing(link.TracingOptions{Program: prog})
 		if err != nil {
 			return fmt.Errorf("attach the eBPF program %s: %w", prog, err)
@@ -149,7 +161,7 @@ func (p *program) close() error {
 // follow begins to record the first thread of the process of a pidfd. It must
 // not end before follow returns, unless followTree comes after.
 func (p *program) follow(pidfd int) error {
-	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)})
+	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE), Base: movedBytes(pidfd)})
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		err = os.ErrProcessDone // it has been reaped as well
 	}

@@ -22,6 +22,7 @@ const enum kind *unused_kind __attribute__((unused));
 const enum flag *unused_flag __attribute__((unused));
 const enum string_state *unused_string_state __attribute__((unused));
 const struct member *unused_member __attribute__((unused));
+const enum missing_kind *unused_missing __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -73,8 +74,11 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (!task->bpf_storage || nr >= MAX_SYS)
 		return 0;
 	if (unlikely(is_compat(task))) {
-		if (followed(task))
-			__sync_fetch_and_add(&compat, 1);
+		t = followed(task);
+		if (t) {
+			t->flags |= THREAD_COMPAT;
+			add(&missing[MISSING_COMPAT].calls, 1);
+		}
 		return 0;
 	}
 	kind = plans[nr].kind;
@@ -89,17 +93,26 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		if (kind == KIND_IOCTL) {
 			if (!wanted(regs))
 				return 0;
+		} else if (kind < KIND_AT_ENTRY) {
+			if (kind == KIND_MAP && !maps_file(regs) && !with_memory)
+				return 0;
+			t->ringed = missing[MISSING_URING].calls;
+			t->counting = bpf_ktime_get_ns();
+			if (kind != KIND_MAP || !with_memory)
+				return 0;
 		} else {
 			take_args(t, regs, kind);
 		}
 		if (kind == KIND_EXIT) {
 			t->flags |= THREAD_EXITED;
-			send_exit(t, bpf_ktime_get_ns(), t->args[0], 0, 0);
+			send_exit(t, task, bpf_ktime_get_ns(), t->args[0], 0, 0);
 			return 0;
 		}
 	}
-	if (kind == KIND_IO || kind == KIND_IOVEC)
+	if (moves(kind)) {
 		t->faults = faults_of(task);
+		t->chars = chars_of(task);
+	}
 	t->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -119,7 +132,7 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	struct scratch *s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
 
 	if (unlikely(!s)) {
-		count_lost(t->nr);
+		count_lost(task, t->nr, first_of(regs), end - start, ret);
 		return 1;
 	}
 	fill_wide(&s->event, t, start, end, ret);
@@ -158,20 +171,25 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		return 0;
 	end = bpf_ktime_get_ns();
 	t = followed(task);
-	if (!t || !t->start)
+	if (!t || !(t->start | t->counting))
 		return 0;
-	start = t->start;
-	t->start = 0;
-
 	nr = t->nr;
 	if (nr >= MAX_SYS)
 		return 0; /* never, but the verifier cannot know */
 	plan = plans[nr];
+	if (unlikely(t->counting))
+		count_call(t, task, regs, ret, end, &plan);
+	start = t->start;
+	if (!start)
+		return 0;
+	t->start = 0;
+	if (moves(plan.kind))
+		t->held += chars_of(task) - t->chars;
 	if (likely(plan.kind <= KIND_IO && !(with_off && t->off))) {
 		send_plain(t, task, regs, start, end, ret, plan.kind);
 		return 0;
 	}
-	if (plan.kind <= KIND_FORK) {
+	if (plan.kind <= KIND_FORK || plan.kind == KIND_MAP) {
 		send_wide(t, task, regs, start, end, ret, plan.kind);
 		return 0;
 	}
@@ -256,7 +274,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		at = read_string(s, at, 1, register_of(&s->event, plan.string[1] - 1));
 	if (plan.kind == KIND_READLINK && ret >= 0)
 		at = read_target(s, at, ret, register_of(&s->event, plan.reg));
-	send_rich(s, at);
+	send_rich(s, task, at);
 	return 0;
 }
 
@@ -284,6 +302,8 @@ int process_exec(u64 *ctx)
 		return 0;
 	start = t->start;
 	t->start = 0;
+	if (start)
+		t->held += chars_of(task) - t->chars;
 
 	/* A thread that is not its process's first takes over the id of that. */
 	before = t->tid;
@@ -307,7 +327,7 @@ int process_exec(u64 *ctx)
 	n = n > 0 ? (n - 1) & 0x1fff : 0;
 	s->details.len[0] = n;
 	s->details.state[0] = n ? STRING_WHOLE : STRING_UNREADABLE;
-	send_rich(s, n);
+	send_rich(s, task, n);
 	return 0;
 }
 
@@ -341,8 +361,10 @@ int process_exit(u64 *ctx)
 		t->nr = NR_EXIT;
 		identify(t, task);
 		flags = code & 0x7f ? FLAG_SIGNAL : is_compat(task) ? 0 : FLAG_KILLED;
-		send_exit(t, bpf_ktime_get_ns(), code >> 8 & 0xff, flags, code & 0x7f);
+		send_exit(t, task, bpf_ktime_get_ns(), code >> 8 & 0xff, flags, code & 0x7f);
 	}
+	if (!(task->exit_code & DUMPED_CORE)) /* which the thread itself wrote */
+		settle(t, task);
 	/* Last, so that a reader that sees no thread left finds all their events. */
 	count_dead(t);
 	return 0;
@@ -358,16 +380,127 @@ int sched_switch(u64 *ctx)
 	if (prev->bpf_storage) {
 		t = followed(prev);
 		/* What passes within a recorded call is its duration. */
-		if (t && !t->start)
+		if (t && !t->start) {
 			t->left = bpf_ktime_get_ns();
+			t->waits = waits_for(t, prev);
+		}
 	}
 	if (next->bpf_storage) {
 		t = followed(next);
 		if (t && t->left) {
-			t->off += bpf_ktime_get_ns() - t->left;
+			u64 nanos = bpf_ktime_get_ns() - t->left;
+
+			t->off += nanos;
 			t->left = 0;
+			if (unlikely(t->waits) && t->waits <= NUM_MISSING)
+				add(&missing[t->waits - 1].nanos, nanos);
 		}
 	}
+	return 0;
+}
+
+/* A ring is made. */
+SEC("tp_btf/io_uring_create")
+int uring_create(u64 *ctx)
+{
+	u64 ring = ctx[1];
+	u8 yes = 1;
+
+	if (followed(bpf_get_current_task_btf()))
+		bpf_map_update_elem(&rings, &ring, &yes, 0);
+	return 0;
+}
+
+/* A request of a ring completes: in the thread that made it, or in one of the
+ * kernel. */
+SEC("tp_btf/io_uring_complete")
+int uring_complete(u64 *ctx)
+{
+	u64 ring = ctx[0], request = ctx[1];
+
+	if (!request)
+		return 0; /* one more completion of a request that has had its own */
+	if (followed(bpf_get_current_task_btf()) || bpf_map_lookup_elem(&rings, &ring))
+		count_completion((void *)request);
+	return 0;
+}
+
+/* A page of a mapped file has to be found, or read. */
+SEC("tp_btf/mm_filemap_fault")
+int map_fault(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapped *file;
+	struct thread *t;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (!t)
+		return 0;
+	file = mapped_file((void *)ctx[0]);
+	t->in_data = !!file;
+	/* Where the kernel tries a fault again it comes here twice. */
+	if (file && t->page != ctx[1] + 1) {
+		t->page = ctx[1] + 1;
+		add(&file->faults, 1);
+		add(&file->bytes, page_bytes);
+	}
+	return 0;
+}
+
+/* Pages of a mapped file that are in the page cache are mapped around a fault. */
+SEC("tp_btf/mm_filemap_map_pages")
+int map_around(u64 *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct mapped *file;
+
+	if (!task->bpf_storage || !followed(task))
+		return 0;
+	file = mapped_file((void *)ctx[0]);
+	if (file) {
+		add(&file->faults, 1);
+		add(&file->bytes, (ctx[2] - ctx[1] + 1) * page_bytes);
+	}
+	return 0;
+}
+
+/* A page is written to, for the first time since it was written back. */
+SEC("tp_btf/writeback_dirty_folio")
+int map_dirty(u64 *ctx)
+{
+	struct address_space *mapping = (void *)ctx[1];
+	struct task_struct *task;
+	struct mapped *file;
+	struct thread *t;
+
+	if (!writable || !mapping)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (!t || t->start || t->counting)
+		return 0; /* the call writes */
+	file = mapped_file(mapping);
+	if (file)
+		add(&file->bytes, page_bytes);
+	return 0;
+}
+
+/* Settles the accounts of threads that have not ended. */
+SEC("iter/task")
+int settle_living(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1];
+	struct thread *t;
+
+	if (!task)
+		return 0;
+	t = followed(task);
+	if (t && !(t->flags & THREAD_ALONE) && !(task->flags & PF_EXITING))
+		settle(t, task);
 	return 0;
 }
 
@@ -397,6 +530,7 @@ int follow_tree(u64 *ctx)
 		t = follow(task);
 		if (!t)
 			return 0;
+		t->base = chars_of(task);
 		__sync_fetch_and_add(&added, 1);
 	}
 	if (t->flags & THREAD_ALONE)

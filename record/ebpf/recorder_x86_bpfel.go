@@ -48,6 +48,13 @@ type recorderEvent struct {
 	Off   uint64
 }
 
+type recorderFileId struct {
+	_   structs.HostLayout
+	Ino uint64
+	Dev uint32
+	Pad uint32
+}
+
 type recorderFlag uint32
 
 const (
@@ -72,31 +79,45 @@ type recorderInner struct {
 type recorderKind uint32
 
 const (
-	recorderKindKIND_NONE     recorderKind = 0
-	recorderKindKIND_PLAIN    recorderKind = 1
-	recorderKindKIND_IO       recorderKind = 2
-	recorderKindKIND_WIDE     recorderKind = 3
-	recorderKindKIND_FORK     recorderKind = 4
-	recorderKindKIND_RICH     recorderKind = 5
-	recorderKindKIND_OPEN     recorderKind = 6
-	recorderKindKIND_STAT     recorderKind = 7
-	recorderKindKIND_STATX    recorderKind = 8
-	recorderKindKIND_BRIEF    recorderKind = 8
-	recorderKindKIND_OPENAT2  recorderKind = 9
-	recorderKindKIND_READLINK recorderKind = 10
-	recorderKindKIND_IOVEC    recorderKind = 11
-	recorderKindKIND_OFFSETS  recorderKind = 12
-	recorderKindKIND_PIPE     recorderKind = 13
-	recorderKindKIND_CLONE3   recorderKind = 14
-	recorderKindKIND_WAIT     recorderKind = 15
-	recorderKindKIND_WAITID   recorderKind = 16
-	recorderKindKIND_ADDRESS  recorderKind = 17
-	recorderKindKIND_IOCTL    recorderKind = 18
-	recorderKindKIND_AT_ENTRY recorderKind = 19
-	recorderKindKIND_FCNTL    recorderKind = 19
-	recorderKindKIND_EXEC     recorderKind = 20
-	recorderKindKIND_EXIT     recorderKind = 21
+	recorderKindKIND_NONE      recorderKind = 0
+	recorderKindKIND_PLAIN     recorderKind = 1
+	recorderKindKIND_IO        recorderKind = 2
+	recorderKindKIND_WIDE      recorderKind = 3
+	recorderKindKIND_FORK      recorderKind = 4
+	recorderKindKIND_RICH      recorderKind = 5
+	recorderKindKIND_OPEN      recorderKind = 6
+	recorderKindKIND_STAT      recorderKind = 7
+	recorderKindKIND_STATX     recorderKind = 8
+	recorderKindKIND_BRIEF     recorderKind = 8
+	recorderKindKIND_OPENAT2   recorderKind = 9
+	recorderKindKIND_READLINK  recorderKind = 10
+	recorderKindKIND_IOVEC     recorderKind = 11
+	recorderKindKIND_OFFSETS   recorderKind = 12
+	recorderKindKIND_PIPE      recorderKind = 13
+	recorderKindKIND_CLONE3    recorderKind = 14
+	recorderKindKIND_WAIT      recorderKind = 15
+	recorderKindKIND_WAITID    recorderKind = 16
+	recorderKindKIND_ADDRESS   recorderKind = 17
+	recorderKindKIND_IOCTL     recorderKind = 18
+	recorderKindKIND_MISSING   recorderKind = 19
+	recorderKindKIND_COUNT     recorderKind = 19
+	recorderKindKIND_SUBMIT    recorderKind = 20
+	recorderKindKIND_GETEVENTS recorderKind = 21
+	recorderKindKIND_RING      recorderKind = 22
+	recorderKindKIND_MAP       recorderKind = 23
+	recorderKindKIND_AT_ENTRY  recorderKind = 24
+	recorderKindKIND_FCNTL     recorderKind = 24
+	recorderKindKIND_EXEC      recorderKind = 25
+	recorderKindKIND_EXIT      recorderKind = 26
 )
+
+type recorderMapped struct {
+	_      structs.HostLayout
+	Faults uint64
+	Bytes  uint64
+	Exec   uint32
+	Pad    uint32
+}
 
 type recorderMember struct {
 	_      structs.HostLayout
@@ -105,6 +126,21 @@ type recorderMember struct {
 	Parent uint32
 	Pad    uint32
 }
+
+type recorderMissingKind uint32
+
+const (
+	recorderMissingKindMISSING_URING     recorderMissingKind = 0
+	recorderMissingKindMISSING_AIO       recorderMissingKind = 1
+	recorderMissingKindMISSING_MAPPED    recorderMissingKind = 2
+	recorderMissingKindMISSING_COMPAT    recorderMissingKind = 3
+	recorderMissingKindMISSING_LOST      recorderMissingKind = 4
+	recorderMissingKindMISSING_ELSEWHERE recorderMissingKind = 5
+	recorderMissingKindMISSING_MOUNT     recorderMissingKind = 6
+	recorderMissingKindMISSING_PIPES     recorderMissingKind = 7
+	recorderMissingKindMISSING_MEMORY    recorderMissingKind = 8
+	recorderMissingKindNUM_MISSING       recorderMissingKind = 9
+)
 
 type recorderPlan struct {
 	_      structs.HostLayout
@@ -129,19 +165,39 @@ const (
 	recorderStringStateSTRING_UNREADABLE recorderStringState = 3
 )
 
-type recorderThread struct {
+type recorderTally struct {
 	_       structs.HostLayout
-	Start   uint64
-	Faults  uint64
-	Left    uint64
-	Off     uint64
-	Nr      uint32
-	Flags   uint32
-	Tid     uint32
-	Inner   uint32
-	Child   uint32
-	Counted uint32
-	Args    [6]uint64
+	Calls   uint64
+	Reads   uint64
+	Writes  uint64
+	Unsized uint64
+	Bytes   uint64
+	Nanos   uint64
+}
+
+type recorderThread struct {
+	_        structs.HostLayout
+	Start    uint64
+	Faults   uint64
+	Left     uint64
+	Off      uint64
+	Nr       uint32
+	Flags    uint32
+	Tid      uint32
+	Inner    uint32
+	Child    uint32
+	Counted  uint32
+	Args     [6]uint64
+	Counting uint64
+	Ringed   uint64
+	Base     uint64
+	Chars    uint64
+	Held     uint64
+	Page     uint64
+	InData   uint32
+	Waits    uint32
+	Settled  uint32
+	Pad      uint32
 }
 
 type recorderThreadFlag uint32
@@ -150,43 +206,57 @@ const (
 	recorderThreadFlagTHREAD_ALONE      recorderThreadFlag = 1
 	recorderThreadFlagTHREAD_EXITED     recorderThreadFlag = 2
 	recorderThreadFlagTHREAD_UNREADABLE recorderThreadFlag = 4
+	recorderThreadFlagTHREAD_COMPAT     recorderThreadFlag = 8
 )
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	recorderMapFiles             = "files"
 	recorderMapInners            = "inners"
 	recorderMapLost              = "lost"
 	recorderMapRing              = "ring"
+	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
 	recorderMapThreads           = "threads"
 	recorderProgFollowSelf       = "follow_self"
 	recorderProgFollowTree       = "follow_tree"
+	recorderProgMapAround        = "map_around"
+	recorderProgMapDirty         = "map_dirty"
+	recorderProgMapFault         = "map_fault"
 	recorderProgProcessExec      = "process_exec"
 	recorderProgProcessExit      = "process_exit"
 	recorderProgProcessFork      = "process_fork"
 	recorderProgSchedSwitch      = "sched_switch"
+	recorderProgSettleLiving     = "settle_living"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
 	recorderProgUnfollowSelf     = "unfollow_self"
+	recorderProgUringComplete    = "uring_complete"
+	recorderProgUringCreate      = "uring_create"
 	recorderVarAdded             = "added"
 	recorderVarCanCast           = "can_cast"
-	recorderVarCompat            = "compat"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
+	recorderVarMissing           = "missing"
+	recorderVarPageBytes         = "page_bytes"
 	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
 	recorderVarUnfollowed        = "unfollowed"
+	recorderVarUnmapped          = "unmapped"
 	recorderVarUnusedCounted     = "unused_counted"
 	recorderVarUnusedFlag        = "unused_flag"
 	recorderVarUnusedKind        = "unused_kind"
 	recorderVarUnusedMember      = "unused_member"
+	recorderVarUnusedMissing     = "unused_missing"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarWithFaults        = "with_faults"
+	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
 	recorderVarWithType          = "with_type"
+	recorderVarWritable          = "writable"
 )
 
 // loadRecorder returns the embedded CollectionSpec for recorder.
@@ -231,24 +301,32 @@ type recorderSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderProgramSpecs struct {
-	FollowSelf   *ebpf.ProgramSpec `ebpf:"follow_self"`
-	FollowTree   *ebpf.ProgramSpec `ebpf:"follow_tree"`
-	ProcessExec  *ebpf.ProgramSpec `ebpf:"process_exec"`
-	ProcessExit  *ebpf.ProgramSpec `ebpf:"process_exit"`
-	ProcessFork  *ebpf.ProgramSpec `ebpf:"process_fork"`
-	SchedSwitch  *ebpf.ProgramSpec `ebpf:"sched_switch"`
-	SysEnter     *ebpf.ProgramSpec `ebpf:"sys_enter"`
-	SysExit      *ebpf.ProgramSpec `ebpf:"sys_exit"`
-	UnfollowSelf *ebpf.ProgramSpec `ebpf:"unfollow_self"`
+	FollowSelf    *ebpf.ProgramSpec `ebpf:"follow_self"`
+	FollowTree    *ebpf.ProgramSpec `ebpf:"follow_tree"`
+	MapAround     *ebpf.ProgramSpec `ebpf:"map_around"`
+	MapDirty      *ebpf.ProgramSpec `ebpf:"map_dirty"`
+	MapFault      *ebpf.ProgramSpec `ebpf:"map_fault"`
+	ProcessExec   *ebpf.ProgramSpec `ebpf:"process_exec"`
+	ProcessExit   *ebpf.ProgramSpec `ebpf:"process_exit"`
+	ProcessFork   *ebpf.ProgramSpec `ebpf:"process_fork"`
+	SchedSwitch   *ebpf.ProgramSpec `ebpf:"sched_switch"`
+	SettleLiving  *ebpf.ProgramSpec `ebpf:"settle_living"`
+	SysEnter      *ebpf.ProgramSpec `ebpf:"sys_enter"`
+	SysExit       *ebpf.ProgramSpec `ebpf:"sys_exit"`
+	UnfollowSelf  *ebpf.ProgramSpec `ebpf:"unfollow_self"`
+	UringComplete *ebpf.ProgramSpec `ebpf:"uring_complete"`
+	UringCreate   *ebpf.ProgramSpec `ebpf:"uring_create"`
 }
 
 // recorderMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderMapSpecs struct {
+	Files     *ebpf.MapSpec `ebpf:"files"`
 	Inners    *ebpf.MapSpec `ebpf:"inners"`
 	Lost      *ebpf.MapSpec `ebpf:"lost"`
 	Ring      *ebpf.MapSpec `ebpf:"ring"`
+	Rings     *ebpf.MapSpec `ebpf:"rings"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
 	Threads   *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -259,21 +337,26 @@ type recorderMapSpecs struct {
 type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
-	Compat            *ebpf.VariableSpec `ebpf:"compat"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
+	Missing           *ebpf.VariableSpec `ebpf:"missing"`
+	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
+	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
 	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
+	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
+	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
 	WithType          *ebpf.VariableSpec `ebpf:"with_type"`
+	Writable          *ebpf.VariableSpec `ebpf:"writable"`
 }
 
 // recorderObjects contains all objects after they have been loaded into the kernel.
@@ -296,18 +379,22 @@ func (o *recorderObjects) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderMaps struct {
+	Files     *ebpf.Map `ebpf:"files"`
 	Inners    *ebpf.Map `ebpf:"inners"`
 	Lost      *ebpf.Map `ebpf:"lost"`
 	Ring      *ebpf.Map `ebpf:"ring"`
+	Rings     *ebpf.Map `ebpf:"rings"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
 	Threads   *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *recorderMaps) Close() error {
 	return _RecorderClose(
+		m.Files,
 		m.Inners,
 		m.Lost,
 		m.Ring,
+		m.Rings,
 		m.Scratches,
 		m.Threads,
 	)
@@ -319,49 +406,66 @@ func (m *recorderMaps) Close() error {
 type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
-	Compat            *ebpf.Variable `ebpf:"compat"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`
+	Missing           *ebpf.Variable `ebpf:"missing"`
+	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
+	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
 	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
+	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
+	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`
 	WithType          *ebpf.Variable `ebpf:"with_type"`
+	Writable          *ebpf.Variable `ebpf:"writable"`
 }
 
 // recorderPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderPrograms struct {
-	FollowSelf   *ebpf.Program `ebpf:"follow_self"`
-	FollowTree   *ebpf.Program `ebpf:"follow_tree"`
-	ProcessExec  *ebpf.Program `ebpf:"process_exec"`
-	ProcessExit  *ebpf.Program `ebpf:"process_exit"`
-	ProcessFork  *ebpf.Program `ebpf:"process_fork"`
-	SchedSwitch  *ebpf.Program `ebpf:"sched_switch"`
-	SysEnter     *ebpf.Program `ebpf:"sys_enter"`
-	SysExit      *ebpf.Program `ebpf:"sys_exit"`
-	UnfollowSelf *ebpf.Program `ebpf:"unfollow_self"`
+	FollowSelf    *ebpf.Program `ebpf:"follow_self"`
+	FollowTree    *ebpf.Program `ebpf:"follow_tree"`
+	MapAround     *ebpf.Program `ebpf:"map_around"`
+	MapDirty      *ebpf.Program `ebpf:"map_dirty"`
+	MapFault      *ebpf.Program `ebpf:"map_fault"`
+	ProcessExec   *ebpf.Program `ebpf:"process_exec"`
+	ProcessExit   *ebpf.Program `ebpf:"process_exit"`
+	ProcessFork   *ebpf.Program `ebpf:"process_fork"`
+	SchedSwitch   *ebpf.Program `ebpf:"sched_switch"`
+	SettleLiving  *ebpf.Program `ebpf:"settle_living"`
+	SysEnter      *ebpf.Program `ebpf:"sys_enter"`
+	SysExit       *ebpf.Program `ebpf:"sys_exit"`
+	UnfollowSelf  *ebpf.Program `ebpf:"unfollow_self"`
+	UringComplete *ebpf.Program `ebpf:"uring_complete"`
+	UringCreate   *ebpf.Program `ebpf:"uring_create"`
 }
 
 func (p *recorderPrograms) Close() error {
 	return _RecorderClose(
 		p.FollowSelf,
 		p.FollowTree,
+		p.MapAround,
+		p.MapDirty,
+		p.MapFault,
 		p.ProcessExec,
 		p.ProcessExit,
 		p.ProcessFork,
 		p.SchedSwitch,
+		p.SettleLiving,
 		p.SysEnter,
 		p.SysExit,
 		p.UnfollowSelf,
+		p.UringComplete,
+		p.UringCreate,
 	)
 }
 

@@ -112,8 +112,10 @@ func (r *recording) load(o *record.Options) (err error) {
 	if r.ring, err = openRing(r.program.ring()); err != nil {
 		return err
 	}
-	r.result.Cost, err = calibrate(r.program, r.ring)
-	return permission(err)
+	if r.result.Cost, err = calibrate(r.program, r.ring); err != nil {
+		return permission(err)
+	}
+	return permission(r.program.attachCounters())
 }
 
 // begin makes this moment the time 0 of the recording.
@@ -139,14 +141,15 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 		}
 	}()
 	err := await(ctx, drained)
-	err = errors.Join(err, r.program.detach())
+	err = errors.Join(err, r.program.settle(), r.program.detach())
 	close(stop)
 	<-drained
 	err = errors.Join(drainErr, err)
 
 	r.result.Events = r.drain.writer.Events()
 	lost, lerr := r.program.lost()
-	if err = errors.Join(err, lerr); err != nil {
+	r.result.Coverage = r.drain.writer.Account()
+	if err = errors.Join(err, lerr, r.program.missing(&r.result.Coverage)); err != nil {
 		return r.result, err
 	}
 	lost.addTo(&r.result)

@@ -84,7 +84,7 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	if err != nil {
 		return r, err
 	}
-	r.AddCompat(tr.compat)
+	r.AddLost("32-bit", tr.compat)
 	return r, s.WriteHeader(records.writer.EndHeader(&r, true))
 }
 

@@ -209,8 +209,6 @@ func TestCompat(t *testing.T) {
 	}
 	require.Equal(t, 9, r.Status)
 	require.Equal(t, map[string]int64{"32-bit": 1}, r.LostByOp)
-	unsupported, _ := c.Headers[1].Value(format.MetaUnsupported)
-	require.Equal(t, "32-bit=1", unsupported)
 }
 
 func TestCancelKillsAll(t *testing.T) {

@@ -36,6 +36,12 @@ INLINE int is_compat(const struct task_struct *task)
 	return task->thread_info.status & 2;
 }
 
+/* Reports whether a thread entered the kernel by an exception, not by a call. */
+INLINE int by_exception(const struct pt_regs *regs)
+{
+	return (s64)regs->orig_ax == -1;
+}
+
 #elif defined(__TARGET_ARCH_arm64)
 
 #define NR_EXIT 93
@@ -63,6 +69,11 @@ INLINE int is_compat(const struct task_struct *task)
 	return task->thread_info.flags & (1 << 22);
 }
 
+INLINE int by_exception(const struct pt_regs *regs)
+{
+	return regs->syscallno == -1;
+}
+
 #else
 #error "unknown architecture"
 #endif
@@ -75,6 +86,20 @@ INLINE int is_compat(const struct task_struct *task)
 enum { FICLONERANGE = 0x4020940d, FIDEDUPERANGE = 0xc0189436 };
 
 enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
+
+enum { MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_ANONYMOUS = 0x20, PROT_WRITE = 2, PROT_EXEC = 4 };
+
+struct iocb { /* include/uapi/linux/aio_abi.h, little endian */
+	u64 data;
+	u64 key_and_flags;
+	u16 opcode;
+	s16 priority;
+	u32 fd;
+	u64 buf;
+	u64 nbytes; /* or segments */
+};
+
+enum { IOCB_CMD_PREAD, IOCB_CMD_PWRITE, IOCB_CMD_POLL = 5, IOCB_CMD_PREADV = 7, IOCB_CMD_PWRITEV };
 
 struct iovec {
 	u64 base;

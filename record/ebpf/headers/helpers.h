@@ -32,7 +32,24 @@ typedef long long s64;
 		v_;                                                                                                    \
 	})
 
+/* Reads a bit field of a kernel structure that the verifier trusts. Which bits
+ * it has is relocated at load. */
+#define BITS(ptr, field)                                                                                               \
+	({                                                                                                             \
+		const void *p_ = (const void *)(ptr) + __builtin_preserve_field_info((ptr)->field, 0 /* BYTE_OFFSET */); \
+		u64 v_ = 0;                                                                                            \
+		switch (__builtin_preserve_field_info((ptr)->field, 1 /* BYTE_SIZE */)) {                               \
+		case 1: v_ = *(const u8 *)p_; break;                                                                   \
+		case 2: v_ = *(const u16 *)p_; break;                                                                  \
+		case 4: v_ = *(const u32 *)p_; break;                                                                  \
+		case 8: v_ = *(const u64 *)p_; break;                                                                  \
+		}                                                                                                      \
+		v_ <<= __builtin_preserve_field_info((ptr)->field, 4 /* LSHIFT_U64 */);                                 \
+		v_ >> __builtin_preserve_field_info((ptr)->field, 5 /* RSHIFT_U64 */);                                  \
+	})
+
 enum {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
@@ -67,3 +84,5 @@ static void (*const bpf_ringbuf_discard)(void *data, u64 flags) = (void *)133;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *init, u64 flags) = (void *)156;
 static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
+static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
+static long (*const bpf_find_vma)(struct task_struct *task, u64 addr, void *callback, void *context, u64 flags) = (void *)180;

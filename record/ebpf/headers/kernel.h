@@ -15,15 +15,36 @@
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
 
 #define PF_EXITING 4 /* include/linux/sched.h */
+#define DUMPED_CORE 0x80 /* in task->exit_code */
 #define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
+
+/* include/uapi/linux/magic.h and the file systems themselves */
+enum magic {
+	PROC_SUPER_MAGIC = 0x9fa0,
+	SYSFS_MAGIC = 0x62656572,
+	CGROUP_SUPER_MAGIC = 0x27e0eb,
+	CGROUP2_SUPER_MAGIC = 0x63677270,
+	DEBUGFS_MAGIC = 0x64626720,
+	TRACEFS_MAGIC = 0x74726163,
+	SECURITYFS_MAGIC = 0x73636673,
+	SELINUX_MAGIC = 0xf97cff8c,
+	BPF_FS_MAGIC = 0xcafe4a11,
+	NSFS_MAGIC = 0x6e736673,
+	ANON_INODE_FS_MAGIC = 0x09041934,
+	PID_FS_MAGIC = 0x50494446,
+	TMPFS_MAGIC = 0x01021994,
+	HUGETLBFS_MAGIC = 0x958458f6,
+};
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct super_block {
 	u32 s_dev; /* major << 20 | minor */
+	unsigned long s_magic;
 };
 
 struct address_space {
+	struct inode *host;
 	unsigned long nrpages;
 };
 
@@ -37,9 +58,27 @@ struct inode {
 	u64 i_blocks; /* of 512 bytes */
 };
 
+struct qstr {
+	u32 len;
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	u32 f_mode;
 	struct inode *f_inode;
+	struct path f_path;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
 };
 
 struct fdtable {
@@ -86,6 +125,23 @@ struct llist_node {
 	struct llist_node *next;
 };
 
+struct task_io_accounting {
+	u64 rchar;
+	u64 wchar;
+};
+
+struct io_cqe {
+	s32 res;
+};
+
+struct io_kiocb { /* a request of io_uring */
+	struct file *file;
+	u8 opcode;
+	struct io_cqe cqe;
+};
+
+struct folio;
+
 struct thread_info {
 	unsigned long flags;
 #ifdef __TARGET_ARCH_x86
@@ -106,6 +162,8 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage;
+	struct task_io_accounting ioac;
+	unsigned in_iowait : 1;
 };
 
 #ifdef __TARGET_ARCH_x86
@@ -116,6 +174,7 @@ struct pt_regs {
 struct pt_regs {
 	u64 regs[31];
 	u64 orig_x0;
+	s32 syscallno;
 };
 #endif
 

@@ -43,6 +43,14 @@ enum kind {
 	KIND_ADDRESS,  /* only those of UNIX sockets with a path, which is the string; its length is argument 2 */
 	KIND_IOCTL,    /* only the requests in ioctls; also ranges, into arguments 2 to 5 */
 
+	/* These are counted as missing, and not sent. */
+	KIND_MISSING,
+	KIND_COUNT = KIND_MISSING, /* the calls; plan.reg is the enum missing_kind */
+	KIND_SUBMIT,               /* io_submit: its requests, and its time */
+	KIND_GETEVENTS,            /* io_getevents: its time */
+	KIND_RING,                 /* io_uring_enter: its time, where requests on files complete */
+	KIND_MAP,                  /* mmap: the file; sent with all registers if with_memory */
+
 	/* The arguments of these are taken at entry. */
 	KIND_AT_ENTRY,
 	KIND_FCNTL = KIND_AT_ENTRY, /* also the lock, into arguments 3 to 5 */
@@ -72,6 +80,18 @@ struct thread {
 	u32 child;  /* the last that it made, in the recorder's PID namespace */
 	u32 counted;
 	u64 args[6]; /* where they must be taken at entry */
+
+	/* For the account of what is missing. */
+	u64 counting; /* nanoseconds; when a call of KIND_MISSING began, 0 outside of them */
+	u64 ringed;   /* requests of rings on files that had completed when it began */
+	u64 base;     /* bytes of task->ioac when it was first followed */
+	u64 chars;    /* the same when a call began that can move bytes */
+	u64 held;     /* the same that its recorded calls have moved */
+	u64 page;     /* of the last fault on a mapped file, from 1 */
+	u32 in_data;  /* that fault was on a file that is no program */
+	u32 waits;    /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
+	u32 settled;  /* its bytes are in the account */
+	u32 pad;
 };
 
 /* The states of thread.counted, which only ever grows. */
@@ -85,6 +105,7 @@ enum thread_flag {
 	THREAD_ALONE = 1,      /* its children are not followed */
 	THREAD_EXITED = 2,     /* it has called exit or exit_group */
 	THREAD_UNREADABLE = 4, /* what the arguments point to could not be read at entry */
+	THREAD_COMPAT = 8,     /* it has called through the 32-bit table */
 };
 
 enum flag {
@@ -98,6 +119,43 @@ enum flag {
 	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
 	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
 	FLAG_WIDE = 512,       /* more and off are there */
+};
+
+/* Kinds of I/O that the recording does not hold. */
+enum missing_kind {
+	MISSING_URING,
+	MISSING_AIO,
+	MISSING_MAPPED,
+	MISSING_COMPAT,
+	MISSING_LOST,
+	MISSING_ELSEWHERE,
+	MISSING_MOUNT,
+	MISSING_PIPES,
+	MISSING_MEMORY,
+	NUM_MISSING,
+};
+
+struct tally {
+	u64 calls;
+	u64 reads;   /* of calls */
+	u64 writes;  /* of calls */
+	u64 unsized; /* calls that move bytes of which the number is not known */
+	u64 bytes;
+	u64 nanos;
+};
+
+struct file_id {
+	u64 ino;
+	u32 dev;
+	u32 pad;
+};
+
+/* What is known of a file that was mapped into memory. */
+struct mapped {
+	u64 faults;
+	u64 bytes; /* brought in, and dirtied */
+	u32 exec;  /* mapped with PROT_EXEC as well: a program or a library */
+	u32 pad;
 };
 
 enum string_state {
@@ -122,6 +180,9 @@ struct event {
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)
 
 enum { DUR_BITS = 48, TYPE_SHIFT = 12 };
+
+/* Types of files that differ from those of a mode, or are looked for. */
+enum { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };
 
 struct details {
 	u64 size;   /* bytes */

@@ -102,19 +102,30 @@ INLINE u32 read_address(struct scratch *s, u64 ptr, u32 len)
 	return n;
 }
 
-/* Describes the file behind a descriptor. Another thread may close it
- * meanwhile; what is read then is old or odd, but never unsafe. */
-INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
+/* Returns the file behind a descriptor, NULL if there is none. Another thread
+ * may close it meanwhile; what is read then is old or odd, but never unsafe. */
+INLINE struct file *file_of(struct task_struct *task, u64 fd)
 {
 	struct fdtable *fdt = task->files->fdt;
+
+	return fd < fdt->max_fds ? (void *)LOAD((struct llist_node *)(fdt->fd + fd), next) : NULL;
+}
+
+INLINE struct inode *inode_of(struct task_struct *task, u64 fd)
+{
+	struct file *file = file_of(task, fd);
+
+	return file ? LOAD(file, f_inode) : NULL;
+}
+
+/* Describes the file behind a descriptor. */
+INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
+{
+	struct file *file = file_of(task, fd);
 	struct address_space *mapping;
 	struct super_block *sb;
 	struct inode *inode;
-	struct file *file;
 
-	if (fd >= fdt->max_fds)
-		return;
-	file = (void *)LOAD((struct llist_node *)(fdt->fd + fd), next);
 	if (!file)
 		return;
 	inode = LOAD(file, f_inode);
@@ -265,16 +276,47 @@ INLINE void read_ioctl(struct event *e)
 	}
 }
 
-/* Returns the type of the file behind a descriptor, as in a mode; 0 if there
- * is none. It takes a handful of loads and no helper. */
+/* Reports whether a file system shows what the kernel knows, and stores nothing. */
+INLINE int is_pseudo(u64 magic)
+{
+	switch (magic) {
+	case PROC_SUPER_MAGIC:
+	case SYSFS_MAGIC:
+	case CGROUP_SUPER_MAGIC:
+	case CGROUP2_SUPER_MAGIC:
+	case DEBUGFS_MAGIC:
+	case TRACEFS_MAGIC:
+	case SECURITYFS_MAGIC:
+	case SELINUX_MAGIC:
+	case BPF_FS_MAGIC:
+	case NSFS_MAGIC:
+	case ANON_INODE_FS_MAGIC:
+	case PID_FS_MAGIC:
+		return 1;
+	}
+	return 0;
+}
+
+/* Returns the type of a file as in a mode, TYPE_PSEUDO for one of a pseudo file
+ * system. Those have no device, like others that are in memory or on a network. */
+INLINE u32 type_of(struct inode *inode)
+{
+	u32 type = LOAD(inode, i_mode) >> TYPE_SHIFT;
+	struct super_block *sb;
+
+	if (likely(type == TYPE_FILE)) {
+		sb = LOAD(inode, i_sb);
+		if (LOAD(sb, s_dev) >> 20 == 0 && is_pseudo(LOAD(sb, s_magic)))
+			return TYPE_PSEUDO;
+	}
+	return type;
+}
+
+/* Returns the type of the file behind a descriptor; 0 if there is none. Where
+ * the kernel has bpf_rdonly_cast it takes a handful of loads and no helper. */
 INLINE u32 read_type(struct task_struct *task, u32 fd)
 {
-	struct fdtable *fdt = task->files->fdt;
+	struct inode *inode = inode_of(task, fd);
 
-	if (fd >= fdt->max_fds)
-		return 0;
-	struct llist_node *slot = CAST(fdt->fd + fd, struct llist_node);
-	struct file *file = CAST(slot->next, struct file);
-
-	return file->f_inode->i_mode >> TYPE_SHIFT;
+	return inode ? type_of(inode) : 0;
 }

@@ -4,8 +4,7 @@
  */
 #pragma once
 
-#include "read.h"
-#include "threads.h"
+#include "missing.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -31,9 +30,12 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-INLINE void count_lost(u32 nr)
+/* Counts a record that found no room, of a call whose first argument is fd. */
+INLINE void count_lost(struct task_struct *task, u32 nr, u64 fd, u64 nanos, s64 ret)
 {
 	u64 *n = bpf_map_lookup_elem(&lost, &nr);
+
+	miss(task, plans[nr % MAX_SYS].kind, fd, nanos, ret);
 
 	if (n)
 		(*n)++;
@@ -58,13 +60,22 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	t->off = 0;
 }
 
+/* Returns the first argument of a call. */
+INLINE u64 first_of(struct pt_regs *regs)
+{
+	u64 args[4];
+
+	read_four(args, regs);
+	return args[0];
+}
+
 /* Sends the end of the current thread. */
-INLINE void send_exit(struct thread *t, u64 now, u64 status, u32 flags, u64 signal)
+INLINE void send_exit(struct thread *t, struct task_struct *task, u64 now, u64 status, u32 flags, u64 signal)
 {
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
 	if (!e) {
-		count_lost(t->nr);
+		count_lost(task, t->nr, 0, 0, 0);
 		return;
 	}
 	fill_wide(e, t, now, now, 0);
@@ -81,13 +92,13 @@ INLINE u64 faults_of(const struct task_struct *task)
 }
 
 /* Sends a record with strings; at is where its strings end. */
-INLINE void send_rich(struct scratch *s, u32 at)
+INLINE void send_rich(struct scratch *s, struct task_struct *task, u32 at)
 {
 	s->event.flags |= FLAG_RICH;
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
 	if (bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
-		count_lost(s->event.nr);
+		count_lost(task, s->event.nr, s->event.args[0], s->event.dur, s->event.ret);
 }
 
 /* Adds what is noted of reads and writes. */
@@ -107,7 +118,7 @@ INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_reg
 	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
 
 	if (unlikely(!e)) {
-		count_lost(t->nr);
+		count_lost(task, t->nr, first_of(regs), end - start, ret);
 		return;
 	}
 	fill(e, t, start, end, ret);
@@ -123,7 +134,7 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
 	if (unlikely(!e)) {
-		count_lost(t->nr);
+		count_lost(task, t->nr, first_of(regs), end - start, ret);
 		return;
 	}
 	if (kind == KIND_FORK && ret > 0 && t->child)

@@ -12,7 +12,6 @@
 /* Read while it runs. */
 s64 live;       /* followed threads that have not ended */
 u64 unfollowed; /* new threads that could not be followed, for want of memory */
-u64 compat;     /* system calls of followed threads through the 32-bit table */
 u64 added;      /* threads that follow_tree has found */
 
 struct {

@@ -1,0 +1,330 @@
+// Package coverage says how much of an application's I/O a recording holds.
+//
+// A recording keeps two accounts, side by side: what its events moved and how
+// long they took, and what there was besides, by kind. The recorder writes both
+// into the header of the recording, from where every product of it carries them
+// on: traces, logs, exports.
+//
+// The accounts are of I/O on files and block devices. Pipes, sockets, terminals,
+// pseudo file systems and the files of programs and libraries are in neither.
+package coverage
+
+import (
+	"fmt"
+	"strings"
+
+	"pianola/format"
+	"pianola/table"
+)
+
+// Unknown stands for bytes or nanoseconds that nobody can tell.
+const Unknown = -1
+
+// Account is the coverage of a recording. The zero Account is that of a recording
+// without one: an import, or a recording by an older or killed recorder.
+type Account struct {
+	Known    bool
+	Recorded Amount    // by the events of the recording
+	Missing  []Missing // what they do not hold, in the order of the kinds
+}
+
+// Amount is an amount of I/O.
+type Amount struct {
+	Bytes int64 // moved from or to files
+	Nanos int64 // of threads in calls and in faults
+}
+
+// Missing is I/O of one kind that the recording does not hold.
+type Missing struct {
+	Kind   Kind
+	Calls  int64 // calls, requests or events
+	Reads  int64 // those of Calls that are known to read
+	Writes int64 // those of Calls that are known to write
+	Files  int64 // files that were mapped
+	Amount       // Bytes and Nanos can be Unknown
+}
+
+// Kind is a way of I/O that a recording can fail to hold.
+type Kind uint8
+
+// The kinds.
+const (
+	Uring     Kind = iota // requests of io_uring
+	AIO                   // requests of libaio
+	Mapped                // files mapped into memory
+	Msync                 // msync of such files
+	Compat                // calls through the 32-bit table
+	Lost                  // events that the recorder could not keep
+	Elsewhere             // I/O that the kernel accounts for outside of all of these
+	Mount                 // calls that change what is mounted
+	Pipes                 // tee and vmsplice
+	Memory                // process_vm_readv and process_vm_writev
+	NumKinds
+)
+
+// kinds says how the kinds are called. The name is that of scripts and of JSON.
+var kinds = [NumKinds]struct {
+	name string
+	text string // for people
+	unit string // one of Calls
+	file bool   // I/O on files, which a verdict depends on
+}{
+	Uring:     {"io_uring", "io_uring", "request", true},
+	AIO:       {"libaio", "libaio", "request", true},
+	Mapped:    {"mapped", "mapped file", "fault", true},
+	Msync:     {"msync", "msync", "call", true},
+	Compat:    {"32-bit", "32-bit programs", "call", true},
+	Lost:      {"lost", "lost events", "event", true},
+	Elsewhere: {"elsewhere", "I/O outside of recorded calls", "call", true},
+	Mount:     {"mount", "mount", "call", false},
+	Pipes:     {"tee", "tee and vmsplice", "call", false},
+	Memory:    {"process_vm", "process_vm_readv and process_vm_writev", "call", false},
+}
+
+func (k Kind) String() string { return kinds[k].name }
+
+// MarshalText returns the name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func kindOf(name string) (Kind, bool) {
+	for k := range kinds {
+		if kinds[k].name == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}
+
+// Of returns the account in a header. A header that contradicts itself has none.
+func Of(h *format.Header) Account {
+	var a Account
+	for _, m := range h.Meta {
+		switch m.Key {
+		case format.MetaCoverage:
+			a.Known = parse(m.Value, map[string]*int64{"bytes": &a.Recorded.Bytes}, &a.Recorded.Nanos)
+		case format.MetaUnsupported:
+			name, fields, _ := strings.Cut(m.Value, " ")
+			kind, ok := kindOf(name)
+			one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
+			if ok && parse(fields, one.fields(), &one.Nanos) {
+				a.Missing = append(a.Missing, one)
+			}
+		}
+	}
+	if !a.Known {
+		return Account{} // the remarks of older recordings have no account beside them
+	}
+	return a
+}
+
+// Put sets the account in a header.
+func (a *Account) Put(h *format.Header) {
+	h.Set(format.MetaCoverage, fmt.Sprintf("bytes=%d seconds=%s", a.Recorded.Bytes, format.AppendSeconds(nil, a.Recorded.Nanos)))
+	for i := range a.Missing {
+		h.Meta = append(h.Meta, format.Meta{Key: format.MetaUnsupported, Value: a.Missing[i].remark()})
+	}
+}
+
+// Add adds I/O that the recording does not hold. Nothing is added to nothing.
+func (a *Account) Add(m Missing) {
+	if m.Calls == 0 && m.Files == 0 && m.Bytes == 0 && m.Nanos == 0 {
+		return
+	}
+	at := 0
+	for at < len(a.Missing) && a.Missing[at].Kind < m.Kind {
+		at++
+	}
+	if at == len(a.Missing) || a.Missing[at].Kind != m.Kind {
+		a.Missing = append(a.Missing[:at], append([]Missing{m}, a.Missing[at:]...)...)
+		return
+	}
+	sum := &a.Missing[at]
+	sum.Calls += m.Calls
+	sum.Reads += m.Reads
+	sum.Writes += m.Writes
+	sum.Files += m.Files
+	sum.Bytes = plus(sum.Bytes, m.Bytes)
+	sum.Nanos = plus(sum.Nanos, m.Nanos)
+}
+
+func plus(a, b int64) int64 {
+	if a == Unknown || b == Unknown {
+		return Unknown
+	}
+	return a + b
+}
+
+// fields returns the fields of a remark that are whole numbers, by name.
+func (m *Missing) fields() map[string]*int64 {
+	return map[string]*int64{"calls": &m.Calls, "reads": &m.Reads, "writes": &m.Writes, "files": &m.Files, "bytes": &m.Bytes}
+}
+
+// remark returns the text of a remark. What is unknown, and what is zero and
+// says nothing, is left out.
+func (m *Missing) remark() string {
+	text := m.Kind.String()
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{{"calls", m.Calls}, {"reads", m.Reads}, {"writes", m.Writes}, {"files", m.Files}} {
+		if f.n != 0 {
+			text += fmt.Sprintf(" %s=%d", f.name, f.n)
+		}
+	}
+	if m.Bytes != Unknown {
+		text += fmt.Sprintf(" bytes=%d", m.Bytes)
+	}
+	if m.Nanos != Unknown {
+		text += fmt.Sprintf(" seconds=%s", format.AppendSeconds(nil, m.Nanos))
+	}
+	return text
+}
+
+// parse reads words of the form name=number, and seconds=SECONDS into nanos. It
+// reports false for anything else. Names that are not in fields are skipped: a
+// later recorder may know more.
+func parse(text string, fields map[string]*int64, nanos *int64) bool {
+	for word := range strings.FieldsSeq(text) {
+		name, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return false
+		}
+		var v int64
+		var err error
+		if name == "seconds" {
+			v, err = format.ParseSeconds([]byte(value))
+		} else {
+			v, err = parseCount(value)
+		}
+		if err != nil || v < 0 {
+			return false
+		}
+		switch at := fields[name]; {
+		case name == "seconds":
+			*nanos = v
+		case at != nil:
+			*at = v
+		}
+	}
+	return true
+}
+
+// Share is the share of an amount that a recording holds, from 0 to 1.
+type Share struct{ Bytes, Time float64 }
+
+// Share returns the share that the recording holds of what can be told. An
+// account of nothing has all of it.
+func (a *Account) Share() Share {
+	missing := a.missing()
+	return Share{share(a.Recorded.Bytes, missing.Bytes), share(a.Recorded.Nanos, missing.Nanos)}
+}
+
+func share(held, missing int64) float64 {
+	if missing <= 0 {
+		return 1
+	}
+	return float64(held) / (float64(held) + float64(missing))
+}
+
+// missing returns the sum of what is missing on files, as far as it is known.
+func (a *Account) missing() (sum Amount) {
+	for i := range a.Missing {
+		if m := &a.Missing[i]; kinds[m.Kind].file {
+			sum.Bytes += max(m.Bytes, 0)
+			sum.Nanos += max(m.Nanos, 0)
+		}
+	}
+	return sum
+}
+
+// What a verdict takes.
+const (
+	MinShare = 0.95 // of the bytes, and of the time
+
+	// A gap below both of these withholds nothing: programs of a few calls have
+	// large shares of next to nothing.
+	SmallBytes = 1 << 20
+	SmallNanos = 10e6
+)
+
+// Withheld returns why no verdict can be based on the recording, "" if one can.
+// An account that is not known withholds nothing.
+func (a *Account) Withheld() string {
+	if !a.Known {
+		return ""
+	}
+	for i := range a.Missing {
+		if m := &a.Missing[i]; kinds[m.Kind].file && m.Bytes == Unknown {
+			return "the recording does not hold " + m.text() + ", and nobody can tell how much that is"
+		}
+	}
+	gap, share := a.missing(), a.Share()
+	small := gap.Bytes < SmallBytes && gap.Nanos < SmallNanos
+	if small || share.Bytes >= MinShare && share.Time >= MinShare {
+		return ""
+	}
+	return fmt.Sprintf("the recording holds %s of the bytes and %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
+}
+
+// String returns the account in a line.
+func (a *Account) String() string {
+	if !a.Known {
+		return "coverage: unknown, the recording has no account of it"
+	}
+	share := a.Share()
+	text := fmt.Sprintf("coverage: %s of the bytes, %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
+	for i := range a.Missing {
+		sep := ", "
+		if i == 0 {
+			sep = "; not recorded: "
+		}
+		text += sep + a.Missing[i].text()
+	}
+	return text
+}
+
+// text says what is missing: io_uring (2048 writes, 8.39 MB).
+func (m *Missing) text() string {
+	k := kinds[m.Kind]
+	if m.Files > 0 {
+		text := table.Plural(int(m.Files), k.text)
+		if m.Bytes > 0 {
+			text += " (" + table.Bytes(float64(m.Bytes)) + ")"
+		}
+		return text
+	}
+	var parts []string
+	count := func(n int64, unit string) {
+		if n > 0 {
+			parts = append(parts, table.Plural(int(n), unit))
+		}
+	}
+	count(m.Reads, "read")
+	count(m.Writes, "write")
+	rest := k.unit
+	if m.Reads+m.Writes > 0 {
+		rest = "other " + rest
+	}
+	count(m.Calls-m.Reads-m.Writes, rest)
+	switch {
+	case m.Bytes == Unknown:
+		parts = append(parts, "bytes unknown")
+	case m.Bytes > 0:
+		parts = append(parts, table.Bytes(float64(m.Bytes)))
+	}
+	if m.Bytes <= 0 && m.Nanos > 0 {
+		parts = append(parts, table.Duration(format.Seconds(m.Nanos)))
+	}
+	if parts == nil {
+		return k.text
+	}
+	return k.text + " (" + strings.Join(parts, ", ") + ")"
+}
+
+// Percent prints a share. What is not whole is never printed as 100 %.
+func Percent(share float64) string {
+	if share < 1 {
+		share = min(share, 0.999)
+	}
+	return table.Percent(share)
+}

@@ -1,0 +1,50 @@
+package coverage
+
+import (
+	"strconv"
+
+	"pianola/format"
+)
+
+// Document returns the account, to be written as JSON. Of an account that is not
+// known the shares are null.
+func (a *Account) Document() any {
+	d := &document{Missing: []missingDocument{}}
+	if a.Known {
+		s := a.Share()
+		d.Bytes, d.Time = &s.Bytes, &s.Time
+		d.Withheld = a.Withheld()
+	}
+	for i := range a.Missing {
+		m := &a.Missing[i]
+		one := missingDocument{Kind: m.Kind, Calls: m.Calls, Reads: m.Reads, Writes: m.Writes, Files: m.Files}
+		if m.Bytes != Unknown {
+			one.Bytes = &m.Bytes
+		}
+		if m.Nanos != Unknown {
+			one.Seconds = new(format.Seconds(m.Nanos))
+		}
+		d.Missing = append(d.Missing, one)
+	}
+	return d
+}
+
+type document struct {
+	Bytes    *float64          `json:"bytes"` // share of the bytes on files that the recording holds
+	Time     *float64          `json:"time"`  // share of the time
+	Missing  []missingDocument `json:"missing"`
+	Withheld string            `json:"withheld,omitempty"` // why no verdict can be based on the recording
+}
+
+// missingDocument leaves out what is zero or not known.
+type missingDocument struct {
+	Kind    Kind     `json:"kind"`
+	Calls   int64    `json:"calls"`
+	Reads   int64    `json:"reads,omitempty"`
+	Writes  int64    `json:"writes,omitempty"`
+	Files   int64    `json:"files,omitempty"`
+	Bytes   *int64   `json:"bytes,omitempty"`
+	Seconds *float64 `json:"seconds,omitempty"`
+}
+
+func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 63) }

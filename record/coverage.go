@@ -1,0 +1,53 @@
+package record
+
+import (
+	"golang.org/x/sys/unix"
+
+	"pianola/coverage"
+	"pianola/format"
+)
+
+// Unrecorded are the system calls that do I/O, or change where it goes, and are
+// not recorded: recorders count them, by number, for the coverage.
+var Unrecorded = map[int]coverage.Kind{
+	unix.SYS_IO_SUBMIT:         coverage.AIO,
+	unix.SYS_IO_GETEVENTS:      coverage.AIO,
+	unix.SYS_IO_PGETEVENTS:     coverage.AIO,
+	unix.SYS_IO_URING_ENTER:    coverage.Uring,
+	unix.SYS_MMAP:              coverage.Mapped,
+	unix.SYS_MOUNT:             coverage.Mount,
+	unix.SYS_UMOUNT2:           coverage.Mount,
+	unix.SYS_MOVE_MOUNT:        coverage.Mount,
+	unix.SYS_PIVOT_ROOT:        coverage.Mount,
+	unix.SYS_TEE:               coverage.Pipes,
+	unix.SYS_VMSPLICE:          coverage.Pipes,
+	unix.SYS_PROCESS_VM_READV:  coverage.Memory,
+	unix.SYS_PROCESS_VM_WRITEV: coverage.Memory,
+}
+
+// account adds an event to what the recording holds, or of msync, whose file no
+// event tells, to what it does not.
+func account(a *coverage.Account, e *format.Event) {
+	info := e.Op.Info()
+	switch info.Class {
+	case format.ClassMemory, format.ClassProcess:
+		return
+	case format.ClassRead, format.ClassWrite:
+		switch e.FileType() {
+		case format.TypeUnknown, format.TypeReg, format.TypeBlk:
+		default:
+			return
+		}
+		if e.Ret > 0 {
+			a.Recorded.Bytes += e.Ret
+		}
+	}
+	if e.Dur == format.Unknown {
+		return
+	}
+	if info.Effect == format.EffectSyncMapped {
+		a.Add(coverage.Missing{Kind: coverage.Msync, Calls: 1, Amount: coverage.Amount{Nanos: e.Dur}})
+		return
+	}
+	a.Recorded.Nanos += e.Dur
+}

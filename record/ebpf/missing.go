@@ -1,0 +1,158 @@
+package ebpf
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+
+	"pianola/coverage"
+)
+
+// missingKinds are the kinds of I/O that the program in the kernel counts.
+var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
+	recorderMissingKindMISSING_URING:     coverage.Uring,
+	recorderMissingKindMISSING_AIO:       coverage.AIO,
+	recorderMissingKindMISSING_MAPPED:    coverage.Mapped,
+	recorderMissingKindMISSING_COMPAT:    coverage.Compat,
+	recorderMissingKindMISSING_LOST:      coverage.Lost,
+	recorderMissingKindMISSING_ELSEWHERE: coverage.Elsewhere,
+	recorderMissingKindMISSING_MOUNT:     coverage.Mount,
+	recorderMissingKindMISSING_PIPES:     coverage.Pipes,
+	recorderMissingKindMISSING_MEMORY:    coverage.Memory,
+}
+
+// counters are the programs that count what is not recorded, with the tracepoint
+// of each, the first version of the kernel that has it as the program takes it
+// by its number of arguments, and what can't be counted without it.
+var counters = []struct {
+	program    string
+	tracepoint string
+	arguments  int
+	counts     coverage.Kind
+}{
+	{recorderProgUringCreate, "io_uring_create", 5, coverage.Uring},
+	{recorderProgUringComplete, "io_uring_complete", 3, coverage.Uring},
+	{recorderProgMapFault, "mm_filemap_fault", 2, coverage.Mapped},
+	{recorderProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped},
+	{recorderProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped},
+}
+
+// unsupported returns the counters that the kernel has no tracepoint for, with
+// what they count.
+func unsupported() map[string]coverage.Kind {
+	lacking := map[string]coverage.Kind{}
+	kernel, err := btf.LoadKernelSpec()
+	for _, c := range counters {
+		if err != nil || !hasTracepoint(kernel, c.tracepoint, c.arguments) {
+			lacking[c.program] = c.counts
+		}
+	}
+	return lacking
+}
+
+// hasTracepoint reports whether a kernel has a tracepoint with as many arguments
+// at least.
+func hasTracepoint(kernel *btf.Spec, name string, arguments int) bool {
+	var t *btf.Typedef
+	if kernel.TypeByName("btf_trace_"+name, &t) != nil {
+		return false
+	}
+	pointer, ok := t.Type.(*btf.Pointer)
+	if !ok {
+		return false
+	}
+	f, ok := pointer.Target.(*btf.FuncProto)
+	return ok && len(f.Params) > arguments // the first belongs to the tracepoint itself
+}
+
+// attachCounters lets the kernel run the programs that count what is not
+// recorded. What recorded calls cost does not depend on them, so that they need
+// not be there while it is measured.
+func (p *program) attachCounters() error {
+	names := make([]string, len(counters))
+	for i, c := range counters {
+		names[i] = c.program
+	}
+	return p.link(names)
+}
+
+// settle puts the bytes of threads that have not ended into the account. It must
+// come before detach.
+func (p *program) settle() error {
+	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[recorderProgSettleLiving]})
+	if err != nil {
+		return fmt.Errorf("count bytes of threads: %w", err)
+	}
+	defer it.Close()
+	if _, err := readMembers(it); err != nil {
+		return fmt.Errorf("count bytes of threads: %w", err)
+	}
+	return nil
+}
+
+// missing adds to an account what the program has counted.
+func (p *program) missing(a *coverage.Account) error {
+	var tallies [len(missingKinds)]recorderTally
+	var unmapped uint64
+	for name, v := range map[string]any{recorderVarMissing: &tallies, recorderVarUnmapped: &unmapped} {
+		if err := p.coll.Variables[name].Get(v); err != nil {
+			return fmt.Errorf("read what is missing: %w", err)
+		}
+	}
+	sized := func(kind coverage.Kind, bytes uint64) int64 {
+		if slices.Contains(p.uncounted, kind) {
+			return coverage.Unknown
+		}
+		return int64(bytes)
+	}
+	for i := range tallies {
+		t := &tallies[i]
+		m := coverage.Missing{Kind: missingKinds[i], Calls: int64(t.Calls), Reads: int64(t.Reads), Writes: int64(t.Writes),
+			Amount: coverage.Amount{Bytes: int64(t.Bytes), Nanos: int64(t.Nanos)}}
+		if t.Unsized > 0 {
+			m.Bytes = coverage.Unknown
+		} else if t.Calls > 0 {
+			m.Bytes = sized(m.Kind, t.Bytes)
+		}
+		a.Add(m)
+	}
+	var id recorderFileId
+	var file recorderMapped
+	for files := p.coll.Maps[recorderMapFiles].Iterate(); files.Next(&id, &file); {
+		bytes := sized(coverage.Mapped, file.Bytes)
+		if file.Exec == 0 && bytes != 0 {
+			a.Add(coverage.Missing{Kind: coverage.Mapped, Files: 1, Calls: int64(file.Faults), Amount: coverage.Amount{Bytes: bytes}})
+		}
+	}
+	if unmapped > 0 {
+		a.Add(coverage.Missing{Kind: coverage.Mapped, Files: int64(unmapped), Amount: coverage.Amount{Bytes: coverage.Unknown}})
+	}
+	return nil
+}
+
+// movedBytes returns how many bytes the first thread of the process of a pidfd
+// has moved, 0 where that can't be told.
+func movedBytes(pidfd int) (moved uint64) {
+	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", pidfd))
+	for line := range strings.Lines(string(info)) {
+		var pid int
+		if _, err := fmt.Sscanf(line, "Pid:%d", &pid); err != nil {
+			continue
+		}
+		counters, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/io", pid, pid))
+		for line := range strings.Lines(string(counters)) {
+			var n uint64
+			if _, err := fmt.Sscanf(line, "rchar:%d", &n); err == nil {
+				moved += n
+			}
+			if _, err := fmt.Sscanf(line, "wchar:%d", &n); err == nil {
+				moved += n
+			}
+		}
+	}
+	return moved
+}
