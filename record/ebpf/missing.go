@@ -43,11 +43,10 @@ var counters = []struct {
 
 // unsupported returns the counters that the kernel has no tracepoint for, with
 // what they count.
-func unsupported() map[string]coverage.Kind {
+func unsupported(kernel *btf.Spec) map[string]coverage.Kind {
 	lacking := map[string]coverage.Kind{}
-	kernel, err := btf.LoadKernelSpec()
 	for _, c := range counters {
-		if err != nil || !hasTracepoint(kernel, c.tracepoint, c.arguments) {
+		if !hasTracepoint(kernel, c.tracepoint, c.arguments) {
 			lacking[c.program] = c.counts
 		}
 	}
@@ -123,7 +122,7 @@ func (p *program) missing(a *coverage.Account) error {
 	var id recorderFileId
 	var file recorderMapped
 	for files := p.coll.Maps[recorderMapFiles].Iterate(); files.Next(&id, &file); {
-		bytes := sized(coverage.Mapped, file.Bytes)
+		bytes := sized(coverage.Mapped, min(file.In, file.Size)+file.Dirty)
 		if file.Exec == 0 && bytes != 0 {
 			a.Add(coverage.Missing{Kind: coverage.Mapped, Files: 1, Calls: int64(file.Faults), Amount: coverage.Amount{Bytes: bytes}})
 		}

@@ -52,12 +52,16 @@ func load(c config) (*program, error) {
 		return nil, err
 	}
 	spec.Maps[recorderMapRing].MaxEntries = uint32(c.RingBytes)
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return nil, fmt.Errorf("read the types of the kernel: %w", err)
+	}
 	p := &program{}
-	for name, kind := range unsupported() {
+	for name, kind := range unsupported(kernel) {
 		delete(spec.Programs, name)
 		p.uncounted = append(p.uncounted, kind)
 	}
-	if err := configure(spec, &c, p.uncounted); err != nil {
+	if err := configure(spec, &c, kernel, p.uncounted); err != nil {
 		return nil, err
 	}
 	if p.coll, err = ebpf.NewCollection(spec); err != nil {
@@ -68,11 +72,7 @@ func load(c config) (*program, error) {
 
 // canCast reports whether the kernel has bpf_rdonly_cast. Without it the type of
 // a descriptor is not noted, and a file is described by helpers that cost more.
-func canCast() bool {
-	kernel, err := btf.LoadKernelSpec()
-	if err != nil {
-		return false
-	}
+func canCast(kernel *btf.Spec) bool {
 	var f *btf.Func
 	return kernel.TypeByName("bpf_rdonly_cast", &f) == nil
 }
@@ -94,12 +94,12 @@ func (p *program) programs(names []string) (all []*ebpf.Program) {
 }
 
 // configure sets what the program must know before it is loaded.
-func configure(spec *ebpf.CollectionSpec, c *config, uncounted []coverage.Kind) error {
+func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted []coverage.Kind) error {
 	var ns unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/pid", &ns); err != nil {
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
-	cast := canCast()
+	cast := canCast(kernel)
 	all := plans(format.HostArch, c.Memory)
 	planCounts(&all, uncounted)
 	for name, value := range map[string]any{

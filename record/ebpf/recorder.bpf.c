@@ -444,7 +444,7 @@ int map_fault(u64 *ctx)
 	if (file && t->page != ctx[1] + 1) {
 		t->page = ctx[1] + 1;
 		add(&file->faults, 1);
-		add(&file->bytes, page_bytes);
+		add(&file->in, page_bytes);
 	}
 	return 0;
 }
@@ -461,7 +461,7 @@ int map_around(u64 *ctx)
 	file = mapped_file((void *)ctx[0]);
 	if (file) {
 		add(&file->faults, 1);
-		add(&file->bytes, (ctx[2] - ctx[1] + 1) * page_bytes);
+		add(&file->in, (ctx[2] - ctx[1] + 1) * page_bytes);
 	}
 	return 0;
 }
@@ -485,7 +485,7 @@ int map_dirty(u64 *ctx)
 		return 0; /* the call writes */
 	file = mapped_file(mapping);
 	if (file)
-		add(&file->bytes, page_bytes);
+		add(&file->dirty, page_bytes);
 	return 0;
 }
 

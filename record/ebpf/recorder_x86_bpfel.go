@@ -114,7 +114,9 @@ const (
 type recorderMapped struct {
 	_      structs.HostLayout
 	Faults uint64
-	Bytes  uint64
+	In     uint64
+	Dirty  uint64
+	Size   uint64
 	Exec   uint32
 	Pad    uint32
 }

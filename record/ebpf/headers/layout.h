@@ -153,7 +153,9 @@ struct file_id {
 /* What is known of a file that was mapped into memory. */
 struct mapped {
 	u64 faults;
-	u64 bytes; /* brought in, and dirtied */
+	u64 in;    /* bytes brought in; the same more than once where it is mapped around faults */
+	u64 dirty; /* bytes written to, as far as the kernel sees it */
+	u64 size;  /* bytes of the file at the last fault */
 	u32 exec;  /* mapped with PROT_EXEC as well: a program or a library */
 	u32 pad;
 };

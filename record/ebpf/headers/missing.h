@@ -86,48 +86,57 @@ INLINE int sum_segments(u64 ptr, u64 n, u64 *sum)
 	return n <= 8;
 }
 
+/* Counts a request of io_submit. It is a function of its own, and no part of a
+ * loop, for the verifier to look at it once. */
+__attribute__((noinline)) int count_request(u64 request)
+{
+	struct tally *m = &missing[MISSING_AIO];
+	struct iocb cb;
+	u64 bytes = 0;
+	u32 type;
+
+	if (bpf_probe_read_user(&cb, sizeof(cb), (void *)request)) {
+		add(&m->calls, 1);
+		add(&m->unsized, 1);
+		return 0;
+	}
+	type = with_type ? read_type(bpf_get_current_task_btf(), cb.fd) : TYPE_FILE;
+	if (cb.opcode == IOCB_CMD_POLL || (type != TYPE_FILE && type != TYPE_BLOCK))
+		return 0;
+	switch (cb.opcode) {
+	case IOCB_CMD_PREADV:
+	case IOCB_CMD_PWRITEV:
+		if (!sum_segments(cb.buf, cb.nbytes, &bytes))
+			add(&m->unsized, 1);
+		add(cb.opcode == IOCB_CMD_PREADV ? &m->reads : &m->writes, 1);
+		break;
+	case IOCB_CMD_PREAD:
+	case IOCB_CMD_PWRITE:
+		bytes = cb.nbytes;
+		add(cb.opcode == IOCB_CMD_PREAD ? &m->reads : &m->writes, 1);
+		break;
+	}
+	add(&m->calls, 1);
+	add(&m->bytes, bytes);
+	return 0;
+}
+
 /* The requests of one io_submit of which more is read than that they exist. */
 #define MAX_REQUESTS 256
 
 /* Counts the requests that io_submit took. */
-INLINE void count_requests(struct task_struct *task, u64 pointers, s64 n)
+INLINE void count_requests(u64 pointers, s64 n)
 {
-	struct tally *m = &missing[MISSING_AIO];
-	u64 bytes = 0, reads = 0, writes = 0, others = 0, unsized = 0;
-
 	for (u32 i = 0; i < MAX_REQUESTS && i < n; i++) {
-		struct iocb cb;
-		u64 ptr, sum = 0;
-		int whole = 1;
-		u32 type;
+		u64 request = 0;
 
-		if (bpf_probe_read_user(&ptr, sizeof(ptr), (u64 *)pointers + i) || bpf_probe_read_user(&cb, sizeof(cb), (void *)ptr)) {
-			unsized++;
-			continue;
-		}
-		type = with_type ? read_type(task, cb.fd) : TYPE_FILE;
-		if (cb.opcode == IOCB_CMD_POLL || (type != TYPE_FILE && type != TYPE_BLOCK))
-			continue;
-		if (cb.opcode == IOCB_CMD_PREADV || cb.opcode == IOCB_CMD_PWRITEV)
-			whole = sum_segments(cb.buf, cb.nbytes, &sum);
-		else if (cb.opcode == IOCB_CMD_PREAD || cb.opcode == IOCB_CMD_PWRITE)
-			sum = cb.nbytes;
-		bytes += sum;
-		unsized += !whole;
-		if (cb.opcode == IOCB_CMD_PREAD || cb.opcode == IOCB_CMD_PREADV)
-			reads++;
-		else if (cb.opcode == IOCB_CMD_PWRITE || cb.opcode == IOCB_CMD_PWRITEV)
-			writes++;
-		else
-			others++;
+		bpf_probe_read_user(&request, sizeof(request), (u64 *)pointers + i);
+		count_request(request);
 	}
-	if (n > MAX_REQUESTS)
-		unsized += n - MAX_REQUESTS;
-	add(&m->calls, reads + writes + others + unsized);
-	add(&m->reads, reads);
-	add(&m->writes, writes);
-	add(&m->unsized, unsized);
-	add(&m->bytes, bytes);
+	if (n > MAX_REQUESTS) {
+		add(&missing[MISSING_AIO].calls, n - MAX_REQUESTS);
+		add(&missing[MISSING_AIO].unsized, n - MAX_REQUESTS);
+	}
 }
 
 /* Opcodes of include/uapi/linux/io_uring.h. */
@@ -174,7 +183,10 @@ INLINE struct mapped *mapped_file(struct address_space *mapping)
 	id.ino = inode->i_ino;
 	id.dev = inode->i_sb->s_dev;
 	struct mapped *file = bpf_map_lookup_elem(&files, &id);
-	return file && !file->exec ? file : NULL;
+	if (!file || file->exec)
+		return NULL;
+	file->size = inode->i_size;
+	return file;
 }
 
 /* Reports whether a file belongs to the C library's start, as programs and
@@ -258,7 +270,7 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 		break;
 	case KIND_SUBMIT:
 		if (ret > 0)
-			count_requests(task, args[2], ret);
+			count_requests(args[2], ret);
 		/* fall through */
 	case KIND_GETEVENTS:
 		if (missing[MISSING_AIO].calls)
