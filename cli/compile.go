@@ -44,7 +44,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
-			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
+			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has unexplained results"},
 		},
 		Action: runCompile,
 	})
@@ -225,7 +225,7 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
 	}
 	if r.Unexplained > 0 {
-		faults = append(faults, fmt.Sprintf("%d results are not explained by what was recorded", r.Unexplained))
+		faults = append(faults, fmt.Sprintf("%d results are unexplained", r.Unexplained))
 	}
 	if r.Repaired > 0 {
 		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never seen opened; files stand in for them", r.Repaired))

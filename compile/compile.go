@@ -202,7 +202,7 @@ func (m *model) header(source *format.Header) *format.Header {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
 	}
 	if n := m.report.Unexplained; n > 0 {
-		h.Set(format.MetaUnsettled, fmt.Sprint(n))
+		h.Set(format.MetaUnexplained, fmt.Sprint(n))
 	}
 	return h
 }

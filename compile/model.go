@@ -242,8 +242,8 @@ func (m *model) flush() (err error) {
 	return err
 }
 
-// unexplained counts a result that what the recording shows does not account
-// for, such as a file that another program made.
+// unexplained counts a recorded result that contradicts the simulation,
+// such as one on a file that another program made.
 func (m *model) unexplained(e *format.Event, at *entry, what string) {
 	m.report.Unexplained++
 	if len(m.report.Examples) < maxExamples {

@@ -19,7 +19,7 @@ type Report struct {
 	Lost          int64    // events that the recorder could not keep
 	Endless       bool     // the recorder was killed before it could write the end
 	Orphans       int      // threads whose creation the recording does not show
-	Unexplained   int64    // results that the recording does not account for
+	Unexplained   int64    // results that contradict the simulation
 	Examples      []string // the first of them
 	Repaired      int64    // files that the recording does not show being opened, and that were used as files
 	Sockets       int64    // names that appeared as those of sockets do
@@ -129,7 +129,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	if r.Raised > 0 {
 		add("files made larger for the reads they had: %d\n", r.Raised)
 	}
-	add("not explained: %d\n", r.Unexplained)
+	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {
 		add("  %s\n", s)
 	}

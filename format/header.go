@@ -31,24 +31,24 @@ type Meta struct{ Key, Value string }
 
 // Well-known keys of Meta.
 const (
-	MetaCommand     = "command"       // the recorded command
-	MetaStart       = "start"         // when it began, RFC 3339
-	MetaKernel      = "kernel"        // uname -r
-	MetaArch        = "arch"          // GOARCH
-	MetaLost        = "lost"          // events that the recorder could not keep
-	MetaCost        = "cost"          // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
-	MetaCwd         = "cwd"           // working directory at the start, quoted
-	MetaProcess     = "process"       // a process that the recorder was attached to
-	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened
-	MetaUnsupported = "unsupported"   // what the recorder met and can't record: 32-bit=CALLS
-	MetaExit        = "exit"          // exit status of the command
-	MetaElapsed     = "elapsed"       // its run time, seconds
-	MetaPaths       = "paths"         // PathsFlat, of a trace whose paths have lost their directories
-	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
-	MetaReplay      = "replay"        // how a log came about; marks a script as a replay's log
-	MetaTool        = "recorder"      // which recorder made the script
-	MetaUnsettled   = "not explained" // what compile could not account for
-	MetaSharing     = "sharing"       // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
+	MetaCommand     = "command"      // the recorded command
+	MetaStart       = "start"        // when it began, RFC 3339
+	MetaKernel      = "kernel"       // uname -r
+	MetaArch        = "arch"         // GOARCH
+	MetaLost        = "lost"         // events that the recorder could not keep
+	MetaCost        = "cost"         // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
+	MetaCwd         = "cwd"          // working directory at the start, quoted
+	MetaProcess     = "process"      // a process that the recorder was attached to
+	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
+	MetaUnsupported = "unsupported"  // what the recorder met and can't record: 32-bit=CALLS
+	MetaExit        = "exit"         // exit status of the command
+	MetaElapsed     = "elapsed"      // its run time, seconds
+	MetaPaths       = "paths"        // PathsFlat, of a trace whose paths have lost their directories
+	MetaLeftOut     = "left out"     // "OP=N …": events that compile left out
+	MetaReplay      = "replay"       // how a log came about; marks a script as a replay's log
+	MetaTool        = "recorder"     // which recorder made the script
+	MetaUnexplained = "unexplained"  // recorded results that contradict the simulation of compile, counted
+	MetaSharing     = "sharing"      // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
 )
 
 // PathsFlat is the value of MetaPaths.
