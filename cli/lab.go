@@ -112,7 +112,7 @@ func runLab(c *cli.Context) error {
 	if err := e.OpenRoots(); err != nil {
 		return err
 	}
-	shown := newSteps("replaying", e.Runs*len(e.Report.Trials))
+	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
 	e.Show = func(done int, t *lab.Trial) {
 		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
 		shown.describe("run %d of %d: %s %s", done/len(e.Report.Trials)+1, e.Runs, t.Candidate, t.Root)

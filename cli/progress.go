@@ -51,9 +51,9 @@ func (p *progress) done() {
 	}
 }
 
-// newSteps returns a display of work in so many steps, with the time that is
+// newCounted returns a display of work in so many steps, with the time that is
 // left.
-func newSteps(what string, total int) *progress {
+func newCounted(what string, total int) *progress {
 	if !isScreen(os.Stderr) {
 		return &progress{}
 	}

@@ -141,7 +141,7 @@ func (h *Header) Set(key, value string) {
 
 // plain reports whether the thread table says nothing that a trace without one
 // would not: one thread of one process, there from the start.
-func (h *Header) plain() bool {
+func (h *Header) impliesThreads() bool {
 	return len(h.Threads) == 0 || len(h.Threads) == 1 && h.Threads[0] == Thread{Process: 1}
 }
 
@@ -150,7 +150,7 @@ func (h *Header) Append(dst []byte) []byte {
 	for _, m := range h.Meta {
 		dst = AppendMeta(dst, m.Key, m.Value)
 	}
-	if !h.plain() {
+	if !h.impliesThreads() {
 		for i, t := range h.Threads {
 			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d start=", i+1, t.Process, t.Parent)
 			dst = append(AppendSeconds(dst, t.Start), '\n')

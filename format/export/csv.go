@@ -34,7 +34,7 @@ func (c *csvWriter) Write(events []format.Event) error {
 				c.name = format.AppendName(c.name[:0], v.text)
 				c.out.b = appendField(c.out.b, c.name)
 			} else {
-				c.out.b = v.appendPlain(c.out.b)
+				c.out.b = v.appendUnquoted(c.out.b)
 			}
 		}
 		c.out.b = append(c.out.b, "\r\n"...)

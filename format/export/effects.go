@@ -8,7 +8,7 @@ import (
 )
 
 // apply returns what an event is about, and follows what it does.
-func (f *files) apply(e *format.Event) (s step) {
+func (f *files) apply(e *format.Event) (s effects) {
 	t := f.Thread(e)
 	in, out := t.Table.At(e.FD()), t.Table.At(e.OutFD())
 	effect := e.Op.Info().Effect
@@ -22,7 +22,7 @@ func (f *files) apply(e *format.Event) (s step) {
 	if e.Ret == format.NoResult || e.Failed() {
 		return s
 	}
-	path, to := plain(e.Path(0)), plain(e.Path(1))
+	path, to := unmarked(e.Path(0)), unmarked(e.Path(1))
 	switch effect {
 	case format.EffectRead:
 		s.read = move(in, e, e.Offset(), false)
@@ -121,7 +121,7 @@ func isOpen(flags int64) bool { return flags&format.PATH == 0 }
 
 // plain returns a path of a compiled trace without the mark of where it began
 // in the application (docs/compile.md).
-func plain(path []byte) []byte {
+func unmarked(path []byte) []byte {
 	i := bytes.Index(path, []byte("//"))
 	if i < 0 {
 		return path

@@ -41,9 +41,9 @@ type files struct {
 	opened, closed func(*file)
 }
 
-// step is what the descriptors of an event led to before it, and which bytes
+// effects is what the descriptors of an event led to before it, and which bytes
 // it moved.
-type step struct {
+type effects struct {
 	file, outFile *file
 	read, written moved
 }

@@ -69,7 +69,7 @@ func (j *jsonWriter) column(k int, v *value) {
 	case word:
 		j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
 	default:
-		j.out.b = v.appendPlain(j.out.b)
+		j.out.b = v.appendUnquoted(j.out.b)
 	}
 }
 

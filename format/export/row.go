@@ -138,7 +138,7 @@ func (r *row) set(e *format.Event) error {
 		leads := [...]*file{s.file, s.outFile}[i]
 		switch path := e.Path(i); {
 		case path != nil:
-			r.text(column, plain(path))
+			r.text(column, unmarked(path))
 		case leads != nil && (at.FD >= 0 || i == 1):
 			r.paths[i] = append(r.paths[i][:0], leads.Name...)
 			r.text(column, r.paths[i])
@@ -165,8 +165,8 @@ func (r *row) errno(n int64) []byte {
 	return text
 }
 
-// appendPlain appends a value that is no name.
-func (v *value) appendPlain(dst []byte) []byte {
+// appendUnquoted appends a value that is no name.
+func (v *value) appendUnquoted(dst []byte) []byte {
 	switch v.kind {
 	case number:
 		return strconv.AppendInt(dst, v.n, 10)

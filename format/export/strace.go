@@ -154,7 +154,7 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 	case format.Path, format.Text:
 		if s := e.Str[info.StringIndex(k)]; s != nil {
 			if a.Kind == format.Path {
-				s = plain(s)
+				s = unmarked(s)
 			}
 			return format.AppendQuoted(dst, s)
 		}
