@@ -51,8 +51,7 @@ func (p *progress) done() {
 	}
 }
 
-// newCounted returns a display of work in so many steps, with the time that is
-// left.
+// newCounted returns a progress bar for total items, with the remaining time.
 func newCounted(what string, total int) *progress {
 	if !isScreen(os.Stderr) {
 		return &progress{}

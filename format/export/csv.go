@@ -7,8 +7,8 @@ import (
 	"pianola/format"
 )
 
-// csvWriter writes RFC 4180: lines end with CR LF, a field in quotes can hold
-// anything. A null is an empty field, an empty name is "".
+// csvWriter writes CSV as in RFC 4180: lines end with CR LF, and quoted fields
+// can hold anything. A null is an empty field; an empty name is "".
 type csvWriter struct {
 	out  text
 	row  *row
@@ -47,7 +47,7 @@ func (c *csvWriter) Write(events []format.Event) error {
 
 func (c *csvWriter) Close() error { return c.out.flush() }
 
-// appendField appends text, in quotes where it needs them.
+// appendField appends text, in quotes if it needs them.
 func appendField(dst, text []byte) []byte {
 	quote := len(text) == 0
 	for _, c := range text {
