@@ -16,13 +16,13 @@ import (
 	"pianola/profile"
 )
 
-// comparisonForm is a form in which a comparison is printed.
+// comparisonForm is an output format of compare.
 type comparisonForm struct {
 	name  string
 	write func(c *compare.Comparison, w io.Writer, tolerance float64) error
 }
 
-// comparisonForms are all, the default first.
+// comparisonForms lists them, the default first.
 var comparisonForms = []comparisonForm{
 	{"text", (*compare.Comparison).WriteText},
 	{"json", func(c *compare.Comparison, w io.Writer, tolerance float64) error {
@@ -45,9 +45,9 @@ func compareCommand() *cli.Command {
 			"Example: pianola compare --application ext4-1.log --application ext4-2.log xfs-1.log xfs-2.log",
 		Flags: []cli.Flag{
 			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
-			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1; values from 1 on are per cent"},
+			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1; a value of at least 1 is per cent"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, which opens from disk"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, readable without a server"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 		},
@@ -114,7 +114,7 @@ func runCompare(c *cli.Context) error {
 	return nil
 }
 
-// comparisonFormOf returns the form that the command line asks for.
+// comparisonFormOf returns the format that the command line selects.
 func comparisonFormOf(c *cli.Context) (*comparisonForm, error) {
 	name := c.String("format")
 	if c.Bool("json") {
@@ -141,7 +141,7 @@ func profilesOf(runs []page.Run) (profiles []*profile.Profile) {
 	return profiles
 }
 
-// typical returns the run to draw.
+// typical returns the run with the median run time, which is drawn.
 func typical(runs []page.Run) page.Run {
 	profiles := profilesOf(runs)
 	return runs[slices.Index(profiles, compare.Typical(profiles))]
@@ -167,13 +167,13 @@ func putPage(o *output, runs []page.Run, c *page.Comparison) error {
 	return o.put(func(w io.Writer) error { return page.Write(w, runs, c) })
 }
 
-// parseTolerance reads "10%", "10" or "0.1", which are the same: a number from 1
-// on is per cent.
+// parseTolerance parses "10%", "10" or "0.1", which mean the same: a number of
+// at least 1 is per cent.
 func parseTolerance(s string) (float64, error) {
 	number, percent := strings.CutSuffix(s, "%")
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(v >= 0) || v > 1e6 {
-		return 0, fmt.Errorf("%q is no part such as 10%%, 10 or 0.1", s)
+		return 0, fmt.Errorf("%q is not a tolerance such as 10%%, 10 or 0.1", s)
 	}
 	if percent || v >= 1 {
 		v /= 100

@@ -29,22 +29,22 @@ func compileCommand() *cli.Command {
 		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
 			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
-			"names, what is no file is left out, and times become compute.\n\n" +
+			"names, calls on anything but files are left out, and times become compute.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only what `EXPR` is true of; may be repeated; see docs/compile.md"},
-			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, or the trace through the program exec:PROGRAM; may be repeated; see docs/transforms.md and docs/plugins"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true; repeatable; see docs/compile.md"},
+			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/transforms.md and docs/plugins"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory, 1GiB unless given"},
-			&cli.StringFlag{Name: "anonymize", Usage: "hide names, by hashes with the key in `KEYFILE`"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB)"},
+			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
-			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has results that it does not explain"},
+			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has unexplained results"},
 		},
 		Action: runCompile,
 	})
@@ -116,7 +116,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	defer dst.abort()
-	text, err := createIf(c.String("script"), private) // it is the trace in another form
+	text, err := createIf(c.String("script"), private) // private, because it holds the whole trace
 	if err != nil {
 		return err
 	}
@@ -127,17 +127,19 @@ func runCompile(c *cli.Context) error {
 	}
 	defer report.abort()
 
-	// A trace that is read again is written aside, unless the output can be read.
+	// A trace that is read again goes to a temporary file, unless the output
+	// itself can be read.
 	trace, aside := dst.file, len(programs) > 0 || text != nil && dst.name == "-"
 	var w io.Writer = dst
 	if aside {
 		if trace, err = spool(""); err != nil {
 			return err
 		}
-		defer func() { trace.Close() }() // the last of those made of it
+		defer func() { trace.Close() }() // the last one: filters replace it
 		w = trace
 	}
-	// The report comes before the trace, for it says why a recording is refused.
+	// The report is written before the trace, because it shows why a recording
+	// is refused.
 	var refused error
 	o.Accept = func(r *compile.Report) error {
 		if refused = report.put(func(w io.Writer) error { _, err := r.WriteTo(w); return err }); refused == nil {
@@ -188,8 +190,8 @@ func runCompile(c *cli.Context) error {
 	return dst.commit()
 }
 
-// named puts the name of a file before an error that doesn't say its place by
-// itself.
+// named prefixes an error with the name of the file, unless the error has its
+// own position.
 func named(name string, err error) error {
 	if _, ok := errors.AsType[*script.SyntaxError](err); ok {
 		return err
@@ -203,11 +205,10 @@ func named(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// compileHint says what can be done where traces can't be made: there is no root
-// yet.
+// compileHint adds a hint to an error of a compilation.
 func compileHint(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return &hint{err, "TMPDIR names a directory on another file system"}
+		return &hint{err, "set TMPDIR to a directory on another file system"}
 	}
 	if _, ok := errors.AsType[*compile.LimitError](err); ok || errors.Is(err, bin.ErrLimit) {
 		return &hint{err, "pianola compile --limit memory=SIZE allows more"}
@@ -215,7 +216,8 @@ func compileHint(err error) error {
 	return interrupted(err)
 }
 
-// judge warns of what a trace can't make good, or refuses it.
+// judge warns of faults of the recording that the trace inherits, or refuses it
+// with --strict.
 func judge(c *cli.Context, name string, r *compile.Report) error {
 	var faults []string
 	if r.Endless {
@@ -225,10 +227,10 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d events were lost by the recorder", r.Lost))
 	}
 	if r.Unexplained > 0 {
-		faults = append(faults, fmt.Sprintf("%d results are not explained by what was recorded", r.Unexplained))
+		faults = append(faults, fmt.Sprintf("%d results are unexplained", r.Unexplained))
 	}
 	if r.Repaired > 0 {
-		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never seen opened; files stand in for them", r.Repaired))
+		faults = append(faults, fmt.Sprintf("%d descriptors were used as files but never opened; new files stand in for them", r.Repaired))
 	}
 	if r.Raised > 0 {
 		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
@@ -257,7 +259,7 @@ func printTrace(w io.Writer, t *bin.Trace) error {
 	return p.Flush()
 }
 
-// pump copies all events.
+// pump copies all events from r to w.
 func pump(r format.Reader, w format.Writer) error {
 	batch := make([]format.Event, 512)
 	for {

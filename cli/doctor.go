@@ -34,11 +34,11 @@ func doctorCommand() *cli.Command {
 	})
 }
 
-// finding is one line of the doctor's.
+// finding is one line of the doctor's output.
 type finding struct {
 	What     string `json:"what"`
 	OK       bool   `json:"ok"`
-	Optional bool   `json:"optional,omitempty"` // there is another way
+	Optional bool   `json:"optional,omitempty"` // not needed, because another way works
 	Found    string `json:"found,omitempty"`
 	Hint     string `json:"hint,omitempty"`
 }
@@ -90,8 +90,7 @@ func printFindings(w io.Writer, findings []finding) {
 	}
 }
 
-// recorderFindings tries eBPF, and where that is not possible ptrace, as record
-// does.
+// recorderFindings tries eBPF and, if that fails, ptrace, as record does.
 func recorderFindings(ctx context.Context) ([]finding, error) {
 	s, err := ebpf.Probe()
 	if err != nil {
@@ -103,7 +102,7 @@ func recorderFindings(ctx context.Context) ([]finding, error) {
 	}
 	cost, err := tryPtrace(ctx)
 	problems := s.Problems
-	if dirs := unmounted(); dirs != "" { // one hint for one cause
+	if dirs := unmounted(); dirs != "" { // one hint for all that it causes
 		problems = []ebpf.Problem{{What: "kernel file systems", Err: errors.New(dirs + " not mounted"), Hint: "mount " + dirs}}
 	}
 	var found []finding
@@ -119,8 +118,8 @@ func recorderFindings(ctx context.Context) ([]finding, error) {
 	return append(found, f), nil
 }
 
-// unmounted names the file systems of the kernel that eBPF takes and that are
-// not there.
+// unmounted names the kernel file systems that eBPF needs and that are not
+// mounted.
 func unmounted() string {
 	var dirs []string
 	for _, name := range []string{"/proc/self", "/sys/kernel"} {
@@ -131,10 +130,10 @@ func unmounted() string {
 	return strings.Join(dirs, " and ")
 }
 
-// self is this program, which is there where no other is.
+// self is the path of this program, the only one that is sure to exist.
 const self = "/proc/self/exe"
 
-// ptraceHint says what may help where recording with ptrace has failed.
+// ptraceHint says what may help if recording with ptrace fails.
 func ptraceHint(err error) string {
 	if _, gone := os.Stat(self); gone != nil {
 		return "mount /proc"
@@ -145,8 +144,8 @@ func ptraceHint(err error) string {
 	return "use Linux 5.3 or newer, and a container that allows ptrace and seccomp"
 }
 
-// tryPtrace records this program, which prints its help into a pipe that has
-// room for all of it.
+// tryPtrace records this program, which prints its help into a pipe. The pipe
+// has room for all of it.
 func tryPtrace(ctx context.Context) (format.Cost, error) {
 	in, out, err := os.Pipe()
 	if err != nil {
@@ -162,7 +161,7 @@ func tryPtrace(ctx context.Context) (format.Cost, error) {
 	return r.Cost, err
 }
 
-// counted takes a recording of which only the number of events matters.
+// counted is a record.Sink that only counts events.
 type counted int
 
 func (n *counted) Write(events []format.Event) error {
@@ -172,7 +171,7 @@ func (n *counted) Write(events []format.Event) error {
 
 func (n *counted) WriteHeader(*format.Header) error { return nil }
 
-// checkup is replayed by the doctor.
+// checkup is the script that the doctor replays.
 const checkup = `# pianola script 1
 1 0.000001000 mkdir("/d", 0700) = 0 <0.000001000>
 1 0.000001000 openat(AT_FDCWD, "/d/f", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000001000>
@@ -184,7 +183,7 @@ const checkup = `# pianola script 1
 1 0.000001000 rmdir("/d") = 0 <0.000001000>
 `
 
-// replayFinding replays a few events in a directory of the working directory.
+// replayFinding replays checkup in a new directory in the working directory.
 func replayFinding(ctx context.Context) finding {
 	f := finding{What: "replay"}
 	r, err := tryReplay(ctx)
@@ -216,7 +215,7 @@ func tryReplay(ctx context.Context) (*replay.Result, error) {
 	}
 	defer trace.Close()
 	_, err = compileTo(trace, script.NewReader(strings.NewReader(checkup), "checkup"), compile.Options{})
-	if err != nil { // only for want of a temporary file
+	if err != nil { // it can only lack a temporary file
 		return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
 	}
 	t, err := traceOf(trace)

@@ -9,21 +9,21 @@ import (
 	"pianola/transform"
 )
 
-// Option adds something to the command. It panics where the name is taken or no
-// command line can hold it.
+// Option adds something to the command. It panics if the name is taken or can't
+// be written on a command line.
 type Option func(*extended)
 
-// extended is what the command has of each kind that can be added to.
+// extended is what a program can add to the command.
 type extended struct {
 	transforms transform.Set
-	importers  []importer.Format // asked in their order, before those of the package
-	backends   []replay.Backend  // besides those of the package
+	importers  []importer.Format // tried in order, before those of package importer
+	backends   []replay.Backend  // besides those of package replay
 }
 
-// extensions is what Main was given. It does not change once a command runs.
+// extensions is what Main was given. It is immutable once a command runs.
 var extensions = extended{transforms: transform.Builtin(), importers: []importer.Format{patterns}}
 
-// patterns makes a pattern a recording like any other.
+// patterns is the importer of patterns.
 var patterns = importer.Format{Name: "pattern", Is: pattern.Is, Open: openPattern}
 
 // WithTransform adds a transform, for compile --with and lab --try.
@@ -31,8 +31,8 @@ func WithTransform(t transform.Transform) Option {
 	return func(e *extended) { e.transforms = e.transforms.With(t) }
 }
 
-// WithImporter adds a format of recordings. It is asked before all formats that
-// were there.
+// WithImporter adds a format of recordings. It is tried before all formats
+// added so far and the built-in ones.
 func WithImporter(f importer.Format) Option {
 	return func(e *extended) {
 		if f.Name == "" || f.Is == nil || f.Open == nil {
@@ -40,7 +40,7 @@ func WithImporter(f importer.Format) Option {
 		}
 		for _, have := range e.importers {
 			if have.Name == f.Name {
-				panic("cli: importer " + f.Name + " is there twice")
+				panic("cli: duplicate importer " + f.Name)
 			}
 		}
 		e.importers = append([]importer.Format{f}, e.importers...)
@@ -51,7 +51,7 @@ func WithImporter(f importer.Format) Option {
 func WithBackend(b replay.Backend) Option {
 	return func(e *extended) {
 		if _, err := replay.ParseBackend(b.String(), e.backends...); err == nil {
-			panic(fmt.Sprintf("cli: backend %v is there twice", b))
+			panic(fmt.Sprintf("cli: duplicate backend %v", b))
 		}
 		e.backends = append(e.backends, b)
 	}

@@ -8,10 +8,11 @@ import (
 	"sync"
 )
 
-// files are those that the command reads and writes. An output that is an input
-// or another output would destroy it, whatever names lead there. Everything
-// that opens a file claims it here, and all outputs are claimed before the first
-// appears, so such a command ends before it has written anything.
+// files holds the files that the command reads and writes. An output that is
+// the same file as an input or as another output would destroy it, whatever its
+// name. So every file is claimed before it is opened, and all outputs are
+// claimed before the first one is created. A command with a conflict fails
+// before it writes anything.
 var files claims
 
 type claims struct {
@@ -19,16 +20,16 @@ type claims struct {
 	inputs, outputs []claim
 }
 
-// claim is a file and the name by which the command line calls it.
+// claim is a file and its name on the command line.
 type claim struct {
 	name string
-	info fs.FileInfo // nil where there is no such file yet
-	dir  fs.FileInfo // the directory of an output that does not exist yet
-	base string      // and its name there
+	info fs.FileInfo // nil if the file does not exist yet
+	dir  fs.FileInfo // for an output that does not exist yet: its directory
+	base string      // and its name in the directory
 }
 
-// sameFileError is the error of a command line that names a file as an output
-// and once more.
+// sameFileError is the error of a command line on which an output is the same
+// file as an input or another output.
 type sameFileError struct{ output, other, as string }
 
 func (e *sameFileError) Error() string {
@@ -41,7 +42,7 @@ func (e *sameFileError) Error() string {
 	return fmt.Sprintf("%s: the output is the same file as the %s %s", e.output, e.as, e.other)
 }
 
-// forget begins a new command.
+// forget drops all claims, for a new command.
 func (c *claims) forget() {
 	c.Lock()
 	defer c.Unlock()
@@ -62,14 +63,14 @@ func (c *claims) input(name string, info fs.FileInfo) error {
 	}
 	for _, i := range c.inputs {
 		if i.name == name && os.SameFile(i.info, info) {
-			return nil // read once more
+			return nil // a file may be an input several times
 		}
 	}
 	c.inputs = append(c.inputs, claim{name: name, info: info})
 	return nil
 }
 
-// words claims those words of a command line of another program that name files.
+// words claims the words of another program's command line that name files.
 func (c *claims) words(words []string) error {
 	for _, word := range words {
 		if info, err := os.Stat(word); err == nil {
@@ -81,10 +82,9 @@ func (c *claims) words(words []string) error {
 	return nil
 }
 
-// output claims a file that is to be written, and says what stands under its
-// name now; that is nil for nothing. The name "-" is standard output, where several
-// outputs can follow one another, and the only one that may be written twice
-// apart from what is no regular file.
+// output claims a file to write, and returns the file that has the name now,
+// nil for none. Only standard output, "-", and files that are not regular may
+// be claimed several times: outputs to them follow one another.
 func (c *claims) output(name string) (fs.FileInfo, error) {
 	c.Lock()
 	defer c.Unlock()
@@ -119,7 +119,7 @@ func (c *claims) output(name string) (fs.FileInfo, error) {
 	return o.info, nil
 }
 
-// same reports whether two outputs are one file, or are going to be.
+// same reports whether two outputs are one file, or will be once they exist.
 func (o *claim) same(other *claim) bool {
 	if o.info == nil || other.info == nil {
 		return o.info == nil && other.info == nil && o.base == other.base && os.SameFile(o.dir, other.dir)

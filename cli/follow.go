@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// followPoll is how often a file is looked at that has not grown, and
-	// followShow how often the profile is shown.
+	// followPoll is the interval between two checks whether a file has grown,
+	// and followShow the interval between two views of the profile.
 	followPoll = 100 * time.Millisecond
 	followShow = time.Second
 )
 
 // followProfile shows the profile of a script that is being written, until its
-// recorder has ended it or the user has had enough. Where the output is no
-// terminal the profile is printed once, at the end.
+// recorder ends or the user interrupts. If the output is not a terminal, the
+// profile is printed once, at the end.
 func followProfile(c *cli.Context, o *profileReport) error {
 	name := c.Args().First()
 	f, err := openInput(name)
@@ -64,7 +64,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		return err
 	}
 	if t.show != nil {
-		os.Stdout.WriteString(clearScreen) // the whole profile takes the place of the last view
+		os.Stdout.WriteString(clearScreen) // the whole profile replaces the last view
 	}
 	return o.write(stdout(o.form), series())
 }
@@ -72,8 +72,8 @@ func followProfile(c *cli.Context, o *profileReport) error {
 // clearScreen moves a terminal's cursor home and clears what it shows.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// showScreen replaces what a terminal shows by what is written. What does not
-// fit is cut off, so that the top stays where it is.
+// showScreen replaces the contents of a terminal. Lines that do not fit are cut
+// off, so that the top stays in place.
 func showScreen(write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(visibly(&b)); err != nil {
@@ -100,15 +100,15 @@ func cutLine(line []byte, width int) []byte {
 	return []byte(string(runes[:min(len(runes), width)]))
 }
 
-// tail reads a file that grows. At its end it waits for more, until ended says
-// that no more comes or the context is done; then it returns io.EOF. From time
-// to time it calls show, between two reads.
+// tail reads a file that grows. At the end of the file it waits for more, until
+// ended reports that there is no more or the context is done; then it returns
+// io.EOF. It calls show at intervals, between two reads.
 type tail struct {
 	ctx   context.Context
 	file  *os.File
 	ended func() bool
 	show  func() error // can be nil
-	next  time.Time    // when to show
+	next  time.Time    // time of the next call of show
 }
 
 // Read implements io.Reader.

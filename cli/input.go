@@ -13,8 +13,8 @@ import (
 	"pianola/format/bin"
 )
 
-// openTrace opens and verifies a compiled trace, which may take so many bytes of
-// memory. The file is to be closed when the trace is no longer used.
+// openTrace opens and verifies a compiled trace, which may take at most memory
+// bytes. The caller closes the file after the last use of the trace.
 func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
 	f, err := openInput(name)
 	if err != nil {
@@ -42,8 +42,8 @@ func traceWithin(f *os.File, limit int64) (*bin.Trace, error) {
 	return bin.Open(f, info.Size(), limit)
 }
 
-// openInput opens a file that must be a regular one, for it is read more than
-// once.
+// openInput opens a file that is read more than once, so it must be a regular
+// file.
 func openInput(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -96,8 +96,8 @@ func compileTo(w io.Writer, src format.Reader, o compile.Options) (*compile.Repo
 	return compile.Compile(src, events, traceWriter(w, parts, o.Memory), o)
 }
 
-// copyTo writes an intermediate script as a compiled trace, whose strings take so
-// many bytes of memory, 0 for what a reader takes by default.
+// copyTo writes an intermediate script as a compiled trace. Its strings may
+// take at most memory bytes, 0 for the default of a reader.
 func copyTo(w io.Writer, src format.Reader, limit int64) error {
 	parts, err := spool("")
 	if err != nil {
@@ -107,8 +107,8 @@ func copyTo(w io.Writer, src format.Reader, limit int64) error {
 	return compile.Copy(src, traceWriter(w, parts, limit))
 }
 
-// traceWriter returns a writer of a compiled trace whose strings take so many
-// bytes of memory, 0 for what a reader takes by default.
+// traceWriter returns a writer of a compiled trace. Its strings may take at
+// most memory bytes, 0 for the default of a reader.
 func traceWriter(w io.Writer, s bin.Spool, limit int64) *bin.Writer {
 	t := bin.NewWriter(w, s)
 	t.Limit = cmp.Or(limit, bin.DefaultLimit)

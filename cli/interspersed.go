@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// interspersed returns the operands of a command whose flags may also stand
-// behind them, and sets these. What follows "--" is an operand.
+// interspersed returns the operands of a command and sets the flags among them
+// and after them. What follows "--" is an operand.
 func interspersed(c *cli.Context) (operands []string, err error) {
 	args := c.Args().Slice()
 	for i := 0; i < len(args); i++ {

@@ -26,26 +26,26 @@ import (
 func labCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "lab",
-		Usage: "find out which changes of an application's I/O, or of its storage, are a gain",
+		Usage: "find out which changes of an application's I/O, or of its storage, save time",
 		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root DIR]… [--keep]\n" +
 			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--compressibility PERCENT]\n" +
 			"[--memory] [--landlock] [--limit NAME=VALUE]… [--json] [--html FILE]",
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
-			"times. A candidate is a transform or program (pianola compile --list), an option of replay, as\n" +
-			"backend=memory, or several joined by +. With --grid arguments are lists, and all combinations\n" +
-			"of all are tried. A compiled trace can be given where no candidate is a transform.\n\n" +
+			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
+			"backend=memory, or several joined by +. With --grid, arguments are lists, and all combinations\n" +
+			"are tried. The operand can be a compiled trace if no candidate is a transform.\n\n" +
 			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
 			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB --json",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.StringSliceFlag{Name: "try", Usage: "a candidate, `NAME[=ARG]`, several joined by +; repeatable"},
-			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try for lists, as 2,4,8, and try all combinations of all"},
+			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try as lists, such as 2,4,8, and try all combinations"},
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each `N` times"},
-			&cli.StringSliceFlag{Name: "with", Usage: "put the recording through the transform `NAME[=ARG]` first, for the baseline, too; repeatable"},
-			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, which is made if missing; several are compared"},
+			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording first, also for the baseline; repeatable"},
+			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, created if missing; several are compared"},
 			pluginTimeout(),
 		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables into `FILE`, which opens from disk"},
+			&cli.StringFlag{Name: "html", Usage: "write an HTML page with a chart and tables to `FILE`"},
 		}),
 		Action: runLab,
 	})
@@ -99,7 +99,7 @@ func runLab(c *cli.Context) error {
 	if len(e.Report.Trials) == 1 {
 		return usage(c, "--root: the backend %s has no use for it", c.String("backend"))
 	}
-	html, err := createIf(c.String("html"), public) // refused before anything is measured
+	html, err := createIf(c.String("html"), public) // fails before anything is measured
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func runLab(c *cli.Context) error {
 	if err := e.OpenRoots(); err != nil {
 		return err
 	}
-	shown := newSteps("replaying", e.Runs*len(e.Report.Trials))
+	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
 	e.Show = func(done int, t *lab.Trial) {
 		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
 		shown.describe("run %d of %d: %s %s", done/len(e.Report.Trials)+1, e.Runs, t.Candidate, t.Root)
@@ -120,7 +120,7 @@ func runLab(c *cli.Context) error {
 	runErr := e.Run(c.Context)
 	shown.done()
 	if c.Context.Err() != nil {
-		signal.Reset(os.Interrupt) // removing files can take long: a second one ends that too
+		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
 	}
 	if e.Report.Trials[0].Runs() == 0 {
 		return interrupted(runErr)
@@ -142,20 +142,19 @@ func runLab(c *cli.Context) error {
 	return interrupted(runErr)
 }
 
-// isStep reports whether a name is one of what a candidate can be made of.
+// isStep reports whether a name is that of a step of a candidate.
 func isStep(name string) bool {
 	return settingOf(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
 }
 
-// laboratory does for an experiment what takes the rest of the house: it compiles
-// and replays.
+// laboratory compiles and replays for an experiment.
 type laboratory struct {
 	*cli.Context
 	options replay.Options // of the baseline
 	traces  *labTraces
 }
 
-// labSetup is how one candidate is replayed.
+// labSetup is the setup of one candidate: its transforms, programs and options.
 type labSetup struct {
 	*laboratory
 	options    replay.Options
@@ -163,7 +162,7 @@ type labSetup struct {
 	programs   []*plugin.Program
 }
 
-// setup reads the steps of a candidate.
+// setup parses the steps of a candidate.
 func (l *laboratory) setup(candidate lab.Candidate) (lab.Setup, error) {
 	s := &labSetup{laboratory: l, options: l.options}
 	if err := s.add("with", l.StringSlice("with")); err != nil {
@@ -175,8 +174,8 @@ func (l *laboratory) setup(candidate lab.Candidate) (lab.Setup, error) {
 	return s, nil
 }
 
-// add adds the steps that a flag holds. Options are for candidates only: those
-// of all have flags of their own.
+// add adds the steps of a flag. Only a candidate's steps can be options of
+// replay; options for all have flags of their own.
 func (s *labSetup) add(flag string, steps []string) error {
 	for _, step := range steps {
 		name, arg := lab.Cut(step)
@@ -202,8 +201,8 @@ func (s *labSetup) add(flag string, steps []string) error {
 	return nil
 }
 
-// checkTransform says before anything is replayed what is wrong with a step
-// that a flag holds.
+// checkTransform returns an error for a step that is no transform, before
+// anything is replayed.
 func checkTransform(c *cli.Context, flag, step string) error {
 	_, err := extensions.transforms.Parse(step)
 	if err == nil {
@@ -216,13 +215,13 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	case !c.Bool("grid") && strings.Contains(arg, ","):
 		text = "--grid takes lists"
 	case strings.Contains(arg, "+"):
-		text = "what follows a + is a step only where it begins with a name; " + text
+		text = "what follows a + is a step only if it begins with a name; " + text
 	}
 	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
 }
 
-// compile makes the traces, reads from the baseline's what the application was
-// like, and returns the remarks of its recording.
+// compile makes the traces, reads the application's profile from the baseline's
+// trace, and returns the remarks of its recording.
 func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 	if err := l.traces.open(l.Context); err != nil {
 		return nil, err
@@ -239,10 +238,10 @@ func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 	return t.Header().Meta, err
 }
 
-// memory returns how many bytes a trace may take.
+// memory returns how many bytes of memory a trace may take.
 func (l *laboratory) memory() int64 { return cmp.Or(l.options.Limits.Memory, bin.DefaultLimit) }
 
-// newRoot makes a directory for those who name none.
+// newRoot makes a root for candidates if the command line names none.
 func (l *laboratory) newRoot() (string, error) {
 	dir, err := os.MkdirTemp(".", "pianola-root-")
 	if err != nil {
@@ -263,7 +262,8 @@ func (s *labSetup) Making() []string {
 	return steps
 }
 
-// Compile returns the recording behind transforms, and then behind programs.
+// Compile applies transforms to the recording, compiles it, and applies
+// programs to the trace.
 func (s *labSetup) Compile() (*os.File, error) {
 	f, err := s.traces.behind(s.transforms)
 	if err != nil {

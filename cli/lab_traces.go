@@ -15,12 +15,12 @@ import (
 	"pianola/transform"
 )
 
-// labTraces is what candidates are compiled from.
+// labTraces is the recording or trace that candidates are compiled from.
 type labTraces struct {
 	ctx      context.Context
 	name     string
 	compiled bool     // the operand is a compiled trace
-	src      *sources // the operand, where it is not
+	src      *sources // the operand, if it is a recording
 	warned   bool
 }
 
@@ -44,10 +44,10 @@ func (t *labTraces) open(c *cli.Context) (err error) {
 	return err
 }
 
-// behind returns the compiled trace of the recording behind transforms.
+// behind applies transforms to the recording and returns the compiled trace.
 func (t *labTraces) behind(with []string) (*os.File, error) {
 	if (t.compiled || t.src.Dialect == script.Intermediate) && len(with) > 0 {
-		return nil, &hint{fmt.Errorf("%s: %s takes a recording, and this is compiled", t.name, strings.Join(with, "+")), "give the script that record wrote"}
+		return nil, &hint{fmt.Errorf("%s: %s takes a recording, and this is compiled", t.name, strings.Join(with, "+")), "use the script that record wrote"}
 	}
 	if t.compiled {
 		return openInput(t.name)
@@ -76,7 +76,7 @@ func (t *labTraces) behind(with []string) (*os.File, error) {
 }
 
 func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
-	defer endOn(t.ctx)() // nothing is there yet that would have to go
+	defer endOn(t.ctx)() // there is nothing to remove yet
 	defer t.src.Close()
 	if t.src.Dialect == script.Intermediate {
 		events, err := t.src.open()
@@ -94,7 +94,7 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && !t.warned && (r.Endless || r.Lost > 0) {
 		t.warned = true
-		warn("lab: %s: warning: the recording is not whole; pianola compile says more", t.name)
+		warn("lab: %s: warning: the recording is incomplete; pianola compile shows why", t.name)
 	}
 	return err
 }

@@ -1,5 +1,5 @@
-// Package cli is the command pianola, for its own main package and for others
-// that have more transforms, formats of recordings or backends than it has:
+// Package cli is the command pianola. Other main packages can call it with
+// transforms, formats of recordings and backends of their own:
 //
 //	func main() {
 //		cli.Main(
@@ -9,8 +9,9 @@
 //		)
 //	}
 //
-// The parts never import one another; this package opens the codecs and hands
-// interfaces down. There is one file per subcommand.
+// The packages record, compile, replay and compare do not import one another:
+// this package opens the files and passes interfaces. There is one file per
+// subcommand.
 package cli
 
 import (
@@ -27,17 +28,18 @@ import (
 	"pianola/record/ptrace"
 )
 
-// Exit statuses; those of record are its command's, or as a shell says them.
+// Exit statuses. That of record is its command's, or the one that a shell would
+// return.
 const (
 	ExitFailure = 1 // the work failed, or a comparison is outside its tolerance
-	ExitUsage   = 2 // the command line makes no sense
+	ExitUsage   = 2 // the command line is wrong
 	ExitRecord  = 125
 
-	exitInterrupted = 130 // 128 + SIGINT, as a shell says it
+	exitInterrupted = 130 // 128 + SIGINT, as in a shell
 )
 
-// exitError ends the program with a status of its own. A nil err says nothing
-// more, because the output has said it already.
+// exitError is an error with an exit status of its own. A nil err prints
+// nothing, because the output already shows what is wrong.
 type exitError struct {
 	status int
 	err    error
@@ -46,7 +48,7 @@ type exitError struct {
 func (e *exitError) Error() string { return fmt.Sprint(e.err) }
 func (e *exitError) Unwrap() error { return e.err }
 
-// hint adds to an error what can be done about it.
+// hint is an error with a text that says what to do about it.
 type hint struct {
 	error
 	text string
@@ -54,26 +56,26 @@ type hint struct {
 
 func (h *hint) Unwrap() error { return h.error }
 
-// The first thread stays this goroutine's: a replay confines its workers'
-// threads for good, and the first can't be thrown away.
+// This goroutine keeps the first thread. A replay confines the threads of its
+// workers for good, and the first thread can't be discarded.
 func init() { runtime.LockOSThread() }
 
-// Main runs the command that os.Args holds, with what options add to it, and ends
-// the process. The function main calls it first of all.
+// Main runs the command in os.Args, with what options add, and ends the
+// process. It must be the first call in the function main.
 func Main(options ...Option) {
 	for _, o := range options {
 		o(&extensions)
 	}
-	ptrace.Main() // does not return where this process is to become a command
+	ptrace.Main() // does not return in the helper process of ptrace
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newApp().RunContext(ctx, os.Args)
 	os.Exit(report(err))
 }
 
-// report prints an error, as "pianola: command: place: what", lower case and
-// without a full stop, with a line that says what to do where there is one. It
-// returns the exit status.
+// report prints an error as "pianola: command: place: what", in lower case and
+// without a full stop, and the hint if there is one. It returns the exit
+// status.
 func report(err error) int {
 	if err == nil {
 		return 0
@@ -96,11 +98,11 @@ func newApp() *cli.App {
 	return &cli.App{
 		Name:  "pianola",
 		Usage: "record, compile and replay the I/O of applications",
-		Description: "An application's system calls are recorded, compiled into a portable trace without its data,\n" +
-			"and replayed on any storage with the application's own timing.",
+		Description: "Pianola records an application's system calls, compiles them into a portable trace without data,\n" +
+			"and replays it on any storage with the application's own timing.",
 		HideHelpCommand: true,
 		HideVersion:     true,
-		// A filter holds commas.
+		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
 			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), labCommand(), printCommand(), doctorCommand(),
@@ -116,7 +118,7 @@ func newApp() *cli.App {
 	}
 }
 
-// command completes a subcommand with what all have in common.
+// command adds to a subcommand what all have in common.
 func command(c *cli.Command) *cli.Command {
 	c.HideHelpCommand = true // "pianola record -- help" runs the command help
 	c.OnUsageError = usageError
@@ -137,7 +139,7 @@ func command(c *cli.Command) *cli.Command {
 
 func usageError(c *cli.Context, err error, _ bool) error { return usage(c, "%w", err) }
 
-// usage is the error for a command line that makes no sense.
+// usage returns the error for a wrong command line.
 func usage(c *cli.Context, form string, args ...any) error {
 	err, text := fmt.Errorf(form, args...), "see pianola --help"
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {

@@ -15,24 +15,24 @@ import (
 	"pianola/format"
 )
 
-// The permissions of outputs that replace nothing, from which the umask takes
-// away.
+// The permissions of new outputs, before the umask.
 const (
-	private fs.FileMode = 0o600 // recordings, traces and logs: they hold command lines and the names of files
+	private fs.FileMode = 0o600 // recordings, traces and logs, because they hold command lines and names of files
 	public  fs.FileMode = 0o666
 )
 
-// output is a file that appears under its name only when it is complete, so
-// that a failure leaves nothing half-written behind. The name "-" stands for
-// standard output. An output that the command line does not ask for is nil.
+// output is a file that gets its name only when it is complete, so that a
+// failure leaves no incomplete file. The name "-" means standard output. A nil
+// output was not requested.
 type output struct {
 	*bufio.Writer
-	asked string // the name that was asked for
+	asked string // the name on the command line
 	name  string // "-" for what is written in place
 	file  *os.File
 }
 
-// createOutput begins an output. What it replaces passes its permissions on to it.
+// createOutput creates an output. It inherits the permissions of the file that
+// it replaces.
 func createOutput(name string, mode fs.FileMode) (*output, error) {
 	old, err := files.output(name)
 	switch {
@@ -41,14 +41,14 @@ func createOutput(name string, mode fs.FileMode) (*output, error) {
 	case name == "-":
 		return inPlace(name, os.Stdout), nil
 	case old != nil && !old.Mode().IsRegular():
-		// A device or a pipe is written to in place; nothing can replace it.
+		// A device or a pipe is written in place; it can't be replaced.
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		if err != nil {
 			return nil, err
 		}
 		return inPlace(name, f), nil
 	case old != nil:
-		mode = private // until it has those of old
+		mode = private // until it gets those of the old file
 	}
 	f, err := createBeside(name, mode)
 	if err != nil {
@@ -65,7 +65,7 @@ func createOutput(name string, mode fs.FileMode) (*output, error) {
 	return o, nil
 }
 
-// createIf begins an output that may not be asked for, by an empty name.
+// createIf is createOutput, but returns nil for an empty name.
 func createIf(name string, mode fs.FileMode) (*output, error) {
 	if name == "" {
 		return nil, nil
@@ -73,22 +73,22 @@ func createIf(name string, mode fs.FileMode) (*output, error) {
 	return createOutput(name, mode)
 }
 
-// inPlace returns the output that a file is already.
+// inPlace returns an output to an open file.
 func inPlace(name string, f *os.File) *output {
 	return &output{bufio.NewWriter(onScreen(f, format.TextNotation)), name, "-", f}
 }
 
-// holdsCSV says of an output of which nothing is written yet that it is CSV.
+// holdsCSV marks an output as CSV before anything is written.
 func (o *output) holdsCSV() { o.Reset(onScreen(o.file, format.CSVNotation)) }
 
-// createBeside makes a file with a name of its own in the directory of another.
-// The kernel applies the umask, which os.CreateTemp leaves no choice of mode for.
+// createBeside creates a file with a unique name in the directory of another.
+// Unlike os.CreateTemp, it takes a mode, to which the kernel applies the umask.
 func createBeside(name string, mode fs.FileMode) (*os.File, error) {
 	temporary := "." + filepath.Base(name) + "." + rand.Text()[:10]
 	return os.OpenFile(filepath.Join(filepath.Dir(name), temporary), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// cause returns what is wrong, without the path that an error names.
+// cause returns the error inside an fs.PathError, without its path.
 func cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -96,12 +96,14 @@ func cause(err error) error {
 	return err
 }
 
-// unfinished holds the names of files that have not appeared yet.
+// unfinished holds the names of the temporary files of outputs that are not
+// complete.
 var unfinished sync.Map
 
-// endOn ends the program, as an interrupt does without a handler, once ctx is
-// done and no plug-in runs, and removes what is half-written. It is for commands
-// that only read and write files; what it returns is to be called at their end.
+// endOn ends the program once ctx is done and no plug-in runs, as an interrupt
+// does without a handler, and removes incomplete outputs. It is for commands
+// that only read and write files. They call the function that it returns at
+// their end.
 func endOn(ctx context.Context) (release func() bool) {
 	return context.AfterFunc(ctx, func() {
 		running.Lock()
@@ -113,7 +115,7 @@ func endOn(ctx context.Context) (release func() bool) {
 	})
 }
 
-// commit makes the file appear.
+// commit gives the file its name.
 func (o *output) commit() error {
 	if err := o.Flush(); err != nil {
 		return err
@@ -135,7 +137,7 @@ func (o *output) abort() {
 	}
 }
 
-// put writes the whole output by a function, and makes it appear.
+// put writes the whole output with a function, and commits it.
 func (o *output) put(write func(w io.Writer) error) error {
 	if o == nil {
 		return nil
@@ -146,12 +148,12 @@ func (o *output) put(write func(w io.Writer) error) error {
 	return o.commit()
 }
 
-// spool returns a temporary file without a name, for a directory where there
-// is room for the output as well.
+// spool returns a temporary file without a name, in the directory of the output
+// if it can be written to, because there is room.
 func spool(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, ".pianola-spool-*")
 	if err != nil && dir == "" {
-		return nil, &hint{err, "TMPDIR names a directory to write to"}
+		return nil, &hint{err, "set TMPDIR to a directory that can be written to"}
 	}
 	if err != nil {
 		return nil, err

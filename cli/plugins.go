@@ -12,12 +12,12 @@ import (
 	"pianola/plugin"
 )
 
-// pluginTimeout is the flag of all commands that run plug-ins.
+// pluginTimeout returns the flag of all commands that run plug-ins.
 func pluginTimeout() cli.Flag {
 	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "end a plug-in (exec:PROGRAM) that makes no progress for `D`; 0 for never"}
 }
 
-// parseProgram returns the program of a text exec:PROGRAM.
+// parseProgram parses exec:PROGRAM.
 func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	p, err := plugin.Parse(text)
 	if err != nil {
@@ -33,11 +33,11 @@ func parseProgram(c *cli.Context, text string) (*plugin.Program, error) {
 	return p, nil
 }
 
-// running is held for reading while a plug-in runs that an interrupt ends: the
-// process must not end before it.
+// running is read-locked while a plug-in runs. An interrupt ends the plug-in
+// first and then the process.
 var running sync.RWMutex
 
-// generate runs the program that an operand is, and returns what it wrote as a
+// generate runs the program that an operand names, and returns its output as a
 // recording.
 func generate(c *cli.Context, name string, o importer.Options) (*sources, error) {
 	p, err := parseProgram(c, name)
@@ -48,7 +48,7 @@ func generate(c *cli.Context, name string, o importer.Options) (*sources, error)
 	if err != nil {
 		return nil, err
 	}
-	// The collector closes it once no pass can open it any more.
+	// The garbage collector closes it once no pass can open it any more.
 	running.RLock()
 	err = p.Generate(c.Context, f)
 	running.RUnlock()
@@ -65,8 +65,8 @@ func generate(c *cli.Context, name string, o importer.Options) (*sources, error)
 	return s.look(o, []importer.File{{Name: name, Open: open}})
 }
 
-// through puts a compiled trace through programs, one after the other, and
-// returns what they made of it. The trace is closed.
+// through runs programs on a compiled trace, one after the other, and returns
+// the result. It closes the trace.
 func through(ctx context.Context, trace *os.File, programs []*plugin.Program) (*os.File, error) {
 	for _, p := range programs {
 		next, err := throughOne(ctx, trace, p)
@@ -108,8 +108,8 @@ func throughOne(ctx context.Context, trace *os.File, p *plugin.Program) (*os.Fil
 	return next, nil
 }
 
-// splitPrograms takes the programs off what --with asks for. They work on what is
-// compiled, so nothing else can come after one.
+// splitPrograms splits the values of --with into transforms and programs.
+// Programs work on the compiled trace, so no transform can follow one.
 func splitPrograms(c *cli.Context) (names []string, programs []*plugin.Program, err error) {
 	for _, text := range c.StringSlice("with") {
 		switch {

@@ -16,7 +16,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// showPreparation returns what shows a preparation in a display of progress.
+// showPreparation returns a function that shows the progress of a preparation.
 func showPreparation(d *progress) func(fileset.Progress) {
 	return func(p fileset.Progress) {
 		d.describe("preparing files: %d of %d", p.Files, p.AllFiles)
@@ -26,7 +26,7 @@ func showPreparation(d *progress) func(fileset.Progress) {
 	}
 }
 
-// withHint says what can be done where a root can't be used.
+// withHint adds to an error of a replay what to do about it.
 func withHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -41,10 +41,10 @@ func withHint(err error) error {
 	return err
 }
 
-// printPrepared says what preparations that no replay follows did.
+// printPrepared prints what was prepared if nothing is replayed.
 func (set playedSet) printPrepared(c *cli.Context) error {
 	type document struct {
-		Trace    string           `json:"trace,omitempty"` // where there are several
+		Trace    string           `json:"trace,omitempty"` // empty if there is only one
 		Prepared preparedDocument `json:"prepared"`
 	}
 	var documents []document
@@ -75,7 +75,7 @@ func (set playedSet) printPrepared(c *cli.Context) error {
 	return printJSON(map[string]any{"traces": documents})
 }
 
-// printLacks says in what the files of a replay were not the application's.
+// printLacks prints how the files of a replay differed from the application's.
 func printLacks(w io.Writer, p *fileset.Prepared) {
 	if p.Substituted > 0 {
 		fmt.Fprintf(w, "substituted: empty files stand for %d pipes, sockets and devices\n", p.Substituted)

@@ -20,7 +20,7 @@ func printCommand() *cli.Command {
 		Usage:     "print a compiled trace as an intermediate script, or for other programs",
 		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE.bin",
 		Description: "The intermediate script can be edited, and compiles to the same trace again. The other\n" +
-			"formats are for fio, for what reads strace, and for analysis; see docs/exports.md.\n\n" +
+			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n\n" +
 			"Example: pianola print trace.bin | head\n" +
 			"Example: pianola print --format fio -o trace.iolog trace.bin",
 		Flags: []cli.Flag{

@@ -15,7 +15,7 @@ import (
 	"pianola/profile"
 )
 
-// profileForms are the forms in which a profile is printed, the default first.
+// profileForms are the output formats of profile, the default first.
 var profileForms = []string{"text", "json", "csv", "benchstat"}
 
 func profileCommand() *cli.Command {
@@ -25,8 +25,8 @@ func profileCommand() *cli.Command {
 		UsageText: "pianola profile [--all] [--by " + strings.Join(profile.Views(), "|") + "] [--sort COLUMN] [--top N] [--interval D]\n" +
 			"                [--format " + strings.Join(profileForms, "|") + "] [--plot FILE] [--html FILE] TRACE…\n" +
 			"pianola profile --follow [option]… SCRIPT",
-		Description: "Each operand is a script, a compiled trace or the log of a replay; several are profiled one\n" +
-			"after the other. Times are those of the recording, the recorder's own included. See\n" +
+		Description: "Each operand is a script, a compiled trace or the log of a replay. Several are profiled one\n" +
+			"after the other. Times are those of the recording, including the recorder's own. See\n" +
 			"docs/profile.md for what each figure means.\n\n" +
 			"Example: pianola profile trace.txt\n" +
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt",
@@ -35,18 +35,18 @@ func profileCommand() *cli.Command {
 			&cli.StringFlag{Name: "by", Usage: "print only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
 			&cli.StringFlag{Name: "sort", Usage: "sort that table by `COLUMN`, as CSV names it; time for seconds"},
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "show `N` rows of that table"},
-			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, as 1s", DefaultText: "chosen from its length"},
+			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables into `FILE`, which opens from disk"},
+			&cli.StringFlag{Name: "html", Usage: "write an HTML page with charts and tables to `FILE`"},
 			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
 		},
 		Action: runProfile,
 	})
 }
 
-// profileReport is what the command line asks for.
+// profileReport is the report that the command line selects.
 type profileReport struct {
 	form, by, sort string
 	top            int // rows of a table, 0 for all
@@ -128,7 +128,7 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	if c.Bool("json") {
 		o.form = "json"
 	}
-	// Whoever names a column or a number of rows wants a table.
+	// A column or a number of rows implies a table.
 	if o.by == "" && (o.sort != "" || c.IsSet("top") || o.form == "csv") {
 		o.by = profile.Views()[0]
 	}
@@ -147,8 +147,8 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	return o, nil
 }
 
-// collect adds up a recording, as it is: nothing is subtracted, and nothing
-// left out. It returns the recording's remarks.
+// collect adds a recording to the profile, unchanged: it subtracts and leaves
+// out nothing. It returns the recording's remarks.
 func collect(c *profile.Collector, name string) ([]format.Meta, error) {
 	f, err := openInput(name)
 	if err != nil {
@@ -183,7 +183,7 @@ func collect(c *profile.Collector, name string) ([]format.Meta, error) {
 	return r.Header().Meta, nil
 }
 
-// warnLost says where a recording is known to miss something.
+// warnLost warns if a recording is known to be incomplete.
 func warnLost(name string, h *format.Header) {
 	_, recorded := h.Value(format.MetaTool)
 	lost, ended := h.Value(format.MetaLost)
@@ -195,8 +195,7 @@ func warnLost(name string, h *format.Header) {
 	}
 }
 
-// write prints profiles: text one after the other, under their names where
-// there are several.
+// write prints profiles. Text has a heading for each if there are several.
 func (o *profileReport) write(w io.Writer, series []profile.Series) error {
 	if o.form == "json" {
 		return o.writeJSON(w, series)
@@ -238,7 +237,7 @@ func (o *profileReport) writeOne(w io.Writer, p *profile.Profile) error {
 	return err
 }
 
-// table returns the table that was asked for, and how many rows it has in all.
+// table returns the selected table, and how many rows it has in all.
 func (o *profileReport) table(p *profile.Profile) (t *profile.Table, all int, err error) {
 	if t, err = p.Table(o.by); err != nil {
 		return nil, 0, err
@@ -252,7 +251,8 @@ func (o *profileReport) table(p *profile.Profile) (t *profile.Table, all int, er
 	return t, all, err
 }
 
-// writeJSON prints one document: of one profile that of it, of several an array.
+// writeJSON prints one document: an object for one profile, an array for
+// several.
 func (o *profileReport) writeJSON(w io.Writer, series []profile.Series) error {
 	docs := []any{}
 	for _, s := range series {

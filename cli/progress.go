@@ -10,12 +10,12 @@ import (
 	"pianola/format"
 )
 
-// progress shows how far long work has come: on standard error if that is a
-// terminal, and nowhere else.
+// progress shows the progress of long work on standard error, if that is a
+// terminal.
 type progress struct{ bar *progressbar.ProgressBar }
 
-// newProgress returns a display of work on so many bytes, or -1 for a number
-// that is not known yet. It appears only if the work takes a while.
+// newProgress returns a progress bar for total bytes, -1 for a number that is
+// not known yet. It appears only if the work takes a while.
 func newProgress(what string, total int64) *progress {
 	if !isScreen(os.Stderr) {
 		return &progress{}
@@ -29,7 +29,7 @@ func newProgress(what string, total int64) *progress {
 	)}
 }
 
-// set shows how much of how much is done.
+// set shows that done of total bytes are done.
 func (p *progress) set(done, total int64) {
 	if p.bar != nil {
 		p.bar.ChangeMax64(total)
@@ -37,23 +37,22 @@ func (p *progress) set(done, total int64) {
 	}
 }
 
-// describe says more about the work.
+// describe changes the text beside the bar.
 func (p *progress) describe(form string, args ...any) {
 	if p.bar != nil {
 		p.bar.Describe(format.Visible(fmt.Sprintf(form, args...)))
 	}
 }
 
-// done takes the display away.
+// done removes the bar.
 func (p *progress) done() {
 	if p.bar != nil {
 		p.bar.Finish()
 	}
 }
 
-// newSteps returns a display of work in so many steps, with the time that is
-// left.
-func newSteps(what string, total int) *progress {
+// newCounted returns a progress bar for total items, with the remaining time.
+func newCounted(what string, total int) *progress {
 	if !isScreen(os.Stderr) {
 		return &progress{}
 	}

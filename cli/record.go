@@ -25,9 +25,9 @@ func recordCommand() *cli.Command {
 		UsageText: "pianola record [-o trace.txt] [--user NAME] [--memory] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
 			"pianola record [-o trace.txt] --pid PID [--duration D] [--memory] [--ring MiB]",
 		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
-			"recorded. The exit status is the command's; 125 where pianola failed, 126 where the command\n" +
-			"can't be executed, 127 where there is none. Under sudo the command runs as who called. Without\n" +
-			"the privileges that eBPF takes, --tracer auto records with ptrace, which costs microseconds a call.\n\n" +
+			"recorded. The exit status is the command's; 125 if pianola fails, 126 if the command can't be\n" +
+			"executed, 127 if there is no such command. Under sudo the command runs as the user who called\n" +
+			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
@@ -35,23 +35,22 @@ func recordCommand() *cli.Command {
 			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
 			&cli.DurationFlag{Name: "duration", Usage: "with --pid: end after `D`, such as 90s"},
 			&cli.BoolFlag{Name: "memory", Usage: "also record brk, mmap, munmap, mremap and madvise"},
-			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto, which is ptrace where eBPF is not possible"},
+			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto (ebpf, or ptrace if eBPF is not possible)"},
 			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
 		},
 		Action: runRecord,
 	})
 }
 
-// recorders are the ways to observe a command, by name. What auto stands for
-// depends on the machine.
+// recorders maps the values of --tracer to functions that start a recorder.
 var recorders = map[string]record.Recorder{"ebpf": ebpf.Run, "ptrace": ptrace.Run, "auto": nil}
 
-// autoRecorder returns a recorder to out that uses eBPF, or where that is not
-// possible ptrace.
+// autoRecorder returns a recorder that uses eBPF or, if that is not possible,
+// ptrace.
 func autoRecorder(out *recording) record.Recorder {
 	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
 		r, err := ebpf.Run(ctx, o, s)
-		// Nothing has been written before the command is about to run.
+		// A failed start has not written anything.
 		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.file.written > 0 || out.file.failed {
 			return r, err
 		}
@@ -60,7 +59,7 @@ func autoRecorder(out *recording) record.Recorder {
 	}
 }
 
-// maxRing is the largest buffer that a recorder takes, in MiB.
+// maxRing is the largest buffer of a recorder, in MiB.
 const maxRing = 1024
 
 func runRecord(c *cli.Context) error {
@@ -72,22 +71,22 @@ func runRecord(c *cli.Context) error {
 	case !attach && c.NArg() == 0:
 		return usage(c, "no command given")
 	case !attach && c.IsSet("duration"):
-		return usage(c, "--duration is for --pid: a command has its own end")
+		return usage(c, "--duration needs --pid: a command ends by itself")
 	case attach && (c.NArg() > 0 || c.IsSet("user")):
-		return usage(c, "--pid is for a process that runs already, with neither a command nor a user")
+		return usage(c, "--pid excludes a command and --user: the process runs already")
 	case attach && c.String("tracer") == "ptrace":
-		return usage(c, "--pid takes eBPF")
+		return usage(c, "--pid needs eBPF")
 	case c.Int("pid") < 0 || attach && c.Int("pid") == 0:
-		return usage(c, "--pid: %d is no process id", c.Int("pid"))
+		return usage(c, "--pid: %d is not a process id", c.Int("pid"))
 	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
-		return usage(c, "--duration: %v is no time to record for", c.Duration("duration"))
+		return usage(c, "--duration: %v is not above 0", c.Duration("duration"))
 	}
 	if n := c.Int("ring"); n < 1 || n > maxRing {
 		return usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
 	}
 	name := c.String("o")
 	if filepath.Ext(name) == ".gz" {
-		return usage(c, "-o: a script is compressed with zstd, in a file whose name ends in .zst")
+		return usage(c, "-o: a compressed script has a name that ends in .zst")
 	}
 	who, err := findAccount(c.String("user"))
 	if err != nil {
@@ -119,11 +118,11 @@ func runRecord(c *cli.Context) error {
 	if who != nil {
 		o.Credential, o.Env = &who.credential, who.environment()
 		if out.file.fresh {
-			// Where the file can't be given away, it stays root's.
+			// If the file's owner can't be changed, it stays root.
 			_ = out.file.Chown(int(o.Credential.Uid), int(o.Credential.Gid))
 		}
 	}
-	// An interrupt is the command's affair; record passes on what concerns it.
+	// The command handles interrupts; record passes other signals on.
 	r, err := run(context.WithoutCancel(c.Context), o, out)
 	if ferr := out.finish(err == nil); err == nil {
 		err = ferr
@@ -134,7 +133,7 @@ func runRecord(c *cli.Context) error {
 	}
 	if err != nil {
 		if errors.Is(err, record.ErrPermission) {
-			err = &hint{err, "pianola doctor says what is missing"}
+			err = &hint{err, "pianola doctor shows what is missing"}
 		}
 		if r.Elapsed > 0 && !attach {
 			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)
@@ -147,7 +146,7 @@ func runRecord(c *cli.Context) error {
 	return nil
 }
 
-// printLost says which events could not be recorded, and what helps.
+// printLost prints how many events were lost, and a hint.
 func printLost(w io.Writer, r *record.Result, ring int) {
 	if r.Lost == 0 {
 		return

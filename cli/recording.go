@@ -15,9 +15,9 @@ import (
 	"pianola/format/script"
 )
 
-// recording is the script that record writes: as text, or compressed where the
-// name ends in .zst. It is a record.Sink. Flushed is in the file, and so
-// outlives the recorder, whatever becomes of that.
+// recording is the script that record writes: text, or compressed if the name
+// ends in .zst. It is a record.Sink. What is flushed is in the file, and
+// survives the recorder.
 type recording struct {
 	*script.Writer
 	file   *scriptFile
@@ -49,7 +49,7 @@ func (r *recording) WriteHeader(h *format.Header) error {
 	return r.Flush()
 }
 
-// Flush puts everything so far into the file.
+// Flush writes everything so far to the file.
 func (r *recording) Flush() error {
 	if err := r.Writer.Flush(); err != nil || r.packed == nil {
 		return err
@@ -57,8 +57,8 @@ func (r *recording) Flush() error {
 	return r.packed.Flush()
 }
 
-// finish ends the file. If the recording has failed, what stands in it is left
-// as it is, and a file that holds nothing is removed.
+// finish completes the file. If the recording failed, it leaves the contents as
+// they are and removes an empty file.
 func (r *recording) finish(ok bool) error {
 	var err error
 	if ok && r.packed != nil {
@@ -71,22 +71,22 @@ func (r *recording) finish(ok bool) error {
 }
 
 // scriptFile is the output of a recording. It is written in place, so that a
-// killed recorder leaves what it had; but what stood in the file before is
-// only touched by the first write, when the command is about to run.
+// killed recorder leaves what it had. The first write, right before the command
+// runs, truncates the file.
 type scriptFile struct {
 	*os.File
-	fresh   bool // there was no file before
-	lines   bool // it holds text
+	fresh   bool // the file did not exist before
+	lines   bool // its content is lines of text
 	written int64
 	failed  bool
 }
 
-// createScript opens the output of a recording, which may be made for a user who
-// is not the caller: what may lie there then is a link of his to a file that only
-// the caller may write.
+// createScript opens the output of a recording. Under sudo it is made for
+// another user, whose directory may hold a symbolic link to a file that only
+// root may write. Such a link is refused.
 func createScript(name string, forAnother bool) (*scriptFile, error) {
 	if name == "-" {
-		// The command's own output goes there.
+		// Standard output belongs to the command.
 		return nil, fmt.Errorf("-o -: the script can't be mixed with the command's output")
 	}
 	if _, err := files.output(name); err != nil {
@@ -106,19 +106,20 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	} else if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: a symbolic link to nothing", name)
 	}
-	// O_CREATE makes the kernel look whose file it is in /tmp (protected_regular).
+	// With O_CREATE, the kernel checks the owner of an existing file in /tmp
+	// (protected_regular).
 	f, err = os.OpenFile(name, flags|follow, private)
 	switch {
 	case forAnother && errors.Is(err, syscall.ELOOP):
-		return nil, &hint{fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "-o takes the name of the file itself"}
+		return nil, &hint{fmt.Errorf("%s: a symbolic link, which is not followed for another user", name), "pass the name of the file itself to -o"}
 	case err != nil:
 		return nil, err
 	}
 	return &scriptFile{File: f}, nil
 }
 
-// Write implements io.Writer. The first failure is said at once, for the
-// command can run for long after it.
+// Write implements io.Writer. It prints the first failure at once, because the
+// command can run on for long.
 func (f *scriptFile) Write(p []byte) (int, error) {
 	if f.written == 0 {
 		if err := f.cut(0); err != nil {
@@ -129,17 +130,17 @@ func (f *scriptFile) Write(p []byte) (int, error) {
 	if err != nil && !f.failed {
 		f.failed = true
 		if f.lines {
-			// A disk that is full takes a part, which ends anywhere.
+			// A full disk takes a part of the data.
 			n = bytes.LastIndexByte(p[:n], '\n') + 1
-			_ = f.cut(f.written + int64(n)) // its reader can do without
+			_ = f.cut(f.written + int64(n)) // best effort: a reader can skip the rest
 		}
-		warn("record: %v; the command goes on, without being recorded", err)
+		warn("record: %v; the command goes on unrecorded", err)
 	}
 	f.written += int64(n)
 	return n, err
 }
 
-// cut leaves the first bytes only, of what is a regular file.
+// cut truncates the file to size bytes if it is a regular file.
 func (f *scriptFile) cut(size int64) error {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -147,7 +148,7 @@ func (f *scriptFile) cut(size int64) error {
 	return f.Truncate(size)
 }
 
-// finish closes the file, and removes it where it holds nothing of use.
+// finish closes the file, and removes it if it holds nothing of use.
 func (f *scriptFile) finish(ok bool) error {
 	if !ok && f.written == 0 && f.fresh && f.named() {
 		os.Remove(f.Name())
@@ -155,7 +156,7 @@ func (f *scriptFile) finish(ok bool) error {
 	return f.Close()
 }
 
-// named reports whether the file still has the name by which it was made.
+// named reports whether the file's name still leads to it.
 func (f *scriptFile) named() bool {
 	made, err := f.Stat()
 	if err != nil {

@@ -31,28 +31,28 @@ func replayCommand() *cli.Command {
 			"[--order resource|thread|total] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
 			"[--limit NAME=VALUE]… [--landlock] [--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
-			"own timing, and compares the result with the application. Nothing outside the root is touched.\n" +
-			"Without --root a directory is made in the working directory, and removed at the end. Several\n" +
+			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
+			"Without --root it works in a new directory in the working directory, removed at the end. Several\n" +
 			"traces are replayed side by side, each below a directory of its own, with its own figures.\n\n" +
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is made if missing"},
+			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, created if missing"},
 			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "`WHAT` to build of the files: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, and replay nothing)"},
-			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "`HOW` the page cache is before the start: recorded (as the application found it), warm, cold, asis"},
-			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (after the thread's last), schedule (at its recorded time), afap (at once)"},
+			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "`STATE` of the page cache at the start: recorded (as the application found it), warm, cold, asis"},
+			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (its compute after the thread's last), schedule (at its recorded time), afap (at once)"},
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
-			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (asleep, then spinning where a processor is free), spin, sleep"},
-			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHAT` an event waits for of other threads: resource (what it uses), thread (nothing), total (all that came before)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`WHO` plays the events: posix (the kernel), memory (a file system in the memory of this process), null (nobody, which measures the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
+			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (sleep, then spin if a processor is free), spin, sleep"},
+			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHICH` events of other threads an event waits for: resource (those it depends on), thread (none), total (all before it)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes, descriptors, threads, memory"},
-			&cli.BoolFlag{Name: "landlock", Usage: "confine what plays the trace by Landlock, too (0.7 µs an open)"},
-			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` of what is written that a compressor can take away"},
+			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock (0.7 µs an open)"},
+			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` by which written data can be compressed"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and show medians and intervals"},
-			&cli.StringFlag{Name: "log", Usage: "write what was replayed to `FILE`, as a script; of several traces or runs FILE-trace-run"},
+			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, as a script; FILE-trace-run for several traces or runs"},
 			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
-			&cli.BoolFlag{Name: "keep", Usage: "leave the files below the root; those that were there before are left in any case"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files from before the replay are kept in any case"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 		},
 		Action: runReplay,
@@ -79,7 +79,7 @@ func runReplay(c *cli.Context) error {
 		if o.Keep || o.Prepare == fileset.PrepareOnly {
 			warn("replay: keeping %s", o.Root)
 		} else {
-			defer unix.Rmdir(o.Root) // what is in it the replay removes itself
+			defer unix.Rmdir(o.Root) // the replay has removed its contents
 		}
 	}
 	var runErr error
@@ -105,7 +105,7 @@ func runReplay(c *cli.Context) error {
 	return err
 }
 
-// interrupted returns what a replay ends with that ended early.
+// interrupted returns the error of a replay that ended early.
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &exitError{status: exitInterrupted}
@@ -113,7 +113,7 @@ func interrupted(err error) error {
 	return withHint(err)
 }
 
-// played is a trace and what its replays were like.
+// played is a trace and the results of its replays.
 type played struct {
 	file  string
 	part  replay.Part
@@ -121,14 +121,14 @@ type played struct {
 	close func() error
 	app   *profile.Profile
 	runs  []*summary
-	logs  []*output // one for each run that is to be logged
+	logs  []*output // one for each logged run
 }
 
 type playedSet []*played
 
 // openPlayed opens the traces of the command line, and the files for their
-// logs: a replay whose log can't be written is run in vain. Each trace may take so
-// many bytes of memory.
+// logs, before any replay: a replay without its log is useless. Each trace may
+// take at most memory bytes.
 func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
@@ -156,8 +156,8 @@ func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
 	return set, nil
 }
 
-// logName is the name of a run's log: that which was given, or derived from it
-// where there are several.
+// logName returns the name of a run's log: the given one, or one derived from
+// it if there are several.
 func logName(c *cli.Context, trace string, run int) string {
 	file := c.String("log")
 	ext := filepath.Ext(file)
@@ -183,7 +183,7 @@ func (set playedSet) close() {
 // run replays all traces once.
 func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	prepared := newProgress("preparing files", -1)
-	o.Progress = showPreparation(prepared) // never during the run
+	o.Progress = showPreparation(prepared) // during the preparation only
 	var (
 		results []*replay.Result
 		runErr  error
@@ -205,7 +205,7 @@ func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	}
 	prepared.done()
 	if c.Context.Err() != nil {
-		signal.Reset(os.Interrupt) // the log can be long: a second one ends that too
+		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it
 	}
 	for i, r := range results {
 		p := set[i]
@@ -226,7 +226,7 @@ func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	return runErr
 }
 
-// writeLog writes what was replayed as a script.
+// writeLog writes the replayed events as a script.
 func writeLog(w io.Writer, r *replay.Result) error {
 	p := script.NewWriter(w)
 	events := r.Events()

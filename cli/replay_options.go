@@ -16,14 +16,14 @@ import (
 	"pianola/replay/fileset"
 )
 
-// setting is an option of a replay that has one value.
+// setting is an option of a replay with one value.
 type setting struct {
 	name string // of its flag
 	set  func(o *replay.Options, value string) error
 }
 
-// settings are those that replay and lab have in common, and that a candidate of
-// lab can change. None has the name of a transform.
+// settings are the options that replay and lab have in common, and that a
+// candidate of lab can change. Their names differ from those of transforms.
 var settings = []setting{
 	{"backend", func(o *replay.Options, v string) (err error) {
 		o.Backend, err = replay.ParseBackend(v, extensions.backends...)
@@ -39,7 +39,7 @@ var settings = []setting{
 	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
 }
 
-// parseSpeed reads what compute is divided by.
+// parseSpeed parses the divisor of compute.
 func parseSpeed(text string) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -72,7 +72,7 @@ func parseSwitch(text string) (bool, error) {
 	return false, fmt.Errorf("want true or false, not %q", text)
 }
 
-// settingOf returns the setting of that name, nil if there is none.
+// settingOf returns the setting with a name, nil if there is none.
 func settingOf(name string) *setting {
 	if i := slices.IndexFunc(settings, func(s setting) bool { return s.name == name }); i >= 0 {
 		return &settings[i]
@@ -80,7 +80,8 @@ func settingOf(name string) *setting {
 	return nil
 }
 
-// parse sets the option as flag, which may name a step of a candidate, too, asks.
+// parse sets the option in o to text. flag names the flag, or the step of a
+// candidate, in errors.
 func (s *setting) parse(c *cli.Context, o *replay.Options, flag, value string) error {
 	if s.name == "backend" && plugin.Is(value) {
 		return playBy(c, o, value)
@@ -91,7 +92,7 @@ func (s *setting) parse(c *cli.Context, o *replay.Options, flag, value string) e
 	return nil
 }
 
-// playBy makes a program the backend.
+// playBy sets a program as the backend.
 func playBy(c *cli.Context, o *replay.Options, text string) error {
 	p, err := parseProgram(c, text)
 	if err != nil {
@@ -100,14 +101,14 @@ func playBy(c *cli.Context, o *replay.Options, text string) error {
 	o.Backend = replay.NewBackend("program", func(ctx context.Context, t format.Trace) (replay.Player, error) {
 		out, err := p.Backend(ctx, t)
 		if err != nil {
-			return nil, err // and no Player, not one that is a nil pointer
+			return nil, err // a nil interface, not a nil pointer in one
 		}
 		return out, nil
 	})
 	return nil
 }
 
-// commonOptions reads the options that replay and lab have in common.
+// commonOptions parses the options that replay and lab have in common.
 func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	for i := range settings {
 		s := &settings[i]
@@ -123,7 +124,7 @@ func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	return o, nil
 }
 
-// replayOptions reads the options of replay.
+// replayOptions parses the options of replay.
 func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	if o, err = commonOptions(c); err != nil {
 		return o, err
@@ -150,7 +151,7 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 	return o, nil
 }
 
-// parseLimit reads a limit, a text such as bytes=10GiB.
+// parseLimit parses a limit such as bytes=10GiB.
 func parseLimit(text string) (name string, n int64, err error) {
 	name, value, _ := strings.Cut(text, "=")
 	switch n, err = format.ParseSize(value); {
@@ -162,7 +163,7 @@ func parseLimit(text string) (name string, n int64, err error) {
 	return name, n, nil
 }
 
-// setLimit sets the limit that a text such as bytes=10GiB names.
+// setLimit parses and sets a limit such as bytes=10GiB.
 func setLimit(l *replay.Limits, text string) error {
 	name, n, err := parseLimit(text)
 	if err != nil {
@@ -185,7 +186,7 @@ func setLimit(l *replay.Limits, text string) error {
 	return nil
 }
 
-// flagsOf returns flags that another command has, too.
+// flagsOf returns the named flags of another command.
 func flagsOf(other *cli.Command, names ...string) (flags []cli.Flag) {
 	for _, name := range names {
 		for _, f := range other.Flags {

@@ -14,14 +14,14 @@ import (
 	"pianola/table"
 )
 
-// summary is what replay says of one run.
+// summary is what replay prints about one run.
 type summary struct {
 	result   *replay.Result
 	leftOut  map[format.Op]int64
 	replayed *profile.Profile
 }
 
-// toleranceOfReplay is the tolerance of the verdict that replay prints; compare
+// toleranceOfReplay is the tolerance of the verdict that replay prints. compare
 // has an option for it.
 const toleranceOfReplay = 0.1
 
@@ -31,7 +31,7 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 		return nil, err
 	}
 	s := &summary{result: r, replayed: rep, leftOut: map[format.Op]int64{}}
-	if p.app == nil && !r.Interrupted { // a part compares with nothing, and whoever stopped it waits
+	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
 		if p.app, err = profile.Read(p.trace.Events()); err != nil {
 			return nil, err
 		}
@@ -46,7 +46,8 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	return s, nil
 }
 
-// compare compares the whole runs with the application; nil if there are none.
+// compare compares the complete runs with the application. It returns nil if
+// there are none.
 func (p *played) compare() *compare.Comparison {
 	var whole []*profile.Profile
 	for _, s := range p.runs {
@@ -60,8 +61,8 @@ func (p *played) compare() *compare.Comparison {
 	return compare.Profiles([]*profile.Profile{p.app}, whole)
 }
 
-// print prints of one run what became of each operation; of several a line
-// each, and the comparison of all.
+// print prints the results by operation of a single run, or a line for each of
+// several runs, and the comparison of all.
 func (set playedSet) print(w io.Writer) error {
 	for i, p := range set {
 		if len(set) > 1 {
@@ -111,7 +112,7 @@ func (p *played) printRuns(w io.Writer) error {
 	return nil
 }
 
-// tens prints nanoseconds to the ten.
+// tens prints nanoseconds, rounded to tens.
 func tens(nanos int64) string { return time.Duration(nanos).Round(10 * time.Nanosecond).String() }
 
 // printIndented prints a table whose columns are all aligned to the right.
@@ -150,7 +151,7 @@ func (s *summary) print(w io.Writer) error {
 	return nil
 }
 
-// printDifferences says in what a run was not as the recording.
+// printDifferences prints how a run differed from the recording.
 func (s *summary) printDifferences(w io.Writer) {
 	for _, d := range s.result.Differences {
 		fmt.Fprintln(w, "differed:", differenceText(&d))
@@ -180,8 +181,9 @@ func resultText(ret int64) string {
 	return fmt.Sprint(ret)
 }
 
-// document is what replay --json prints: of one run of one trace its own
-// document, else a list of traces with their runs, compared all together.
+// document is the output of replay --json. For one run of one trace it is the
+// document of the run. Otherwise it is a list of traces with their runs and a
+// comparison.
 func (set playedSet) document() any {
 	type trace struct {
 		Trace      string            `json:"trace"`
@@ -220,7 +222,7 @@ type replayDocument struct {
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
 	Profile          any                     `json:"profile"`
-	Comparison       any                     `json:"comparison,omitempty"` // not of an interrupted run, nor of one of several
+	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run
 }
 
 type eventCounts struct {

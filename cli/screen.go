@@ -10,24 +10,24 @@ import (
 	"pianola/format"
 )
 
-// Names of files, remarks of recordings and what plug-ins say can hold what a
-// terminal obeys. So text and JSON are always written visibly, for they can get
-// to a terminal through a pager; data stays exact unless a terminal is where
-// it goes to.
+// Names of files, remarks of recordings and messages of plug-ins can hold
+// control sequences of terminals. Text and JSON are always written with escapes
+// for them, because a pager can show them on a terminal. Data formats are
+// escaped only if the output is a terminal.
 
 // warn prints a message of one line. It may be called concurrently.
 func warn(form string, args ...any) {
 	fmt.Fprintf(os.Stderr, "pianola: %s\n", format.Visible(fmt.Sprintf(form, args...)))
 }
 
-// suggest prints what there is to do about a message.
+// suggest prints a hint for the message before.
 func suggest(text string) { fmt.Fprintf(os.Stderr, "hint: %s\n", format.Visible(text)) }
 
-// visibly returns a writer of text for people.
+// visibly returns a writer that escapes control characters, for text and JSON.
 func visibly(w io.Writer) io.Writer { return format.NewVisibleWriter(w, format.TextNotation) }
 
-// stdout returns a writer to standard output, for one of the forms that commands
-// print: text, json, csv, ….
+// stdout returns a writer to standard output for an output format: text, json,
+// csv, ….
 func stdout(form string) io.Writer {
 	switch form {
 	case "json":
@@ -38,7 +38,8 @@ func stdout(form string) io.Writer {
 	return visibly(os.Stdout)
 }
 
-// onScreen returns a writer of data to a file.
+// onScreen returns a writer of data to a file, with escapes if it is a
+// terminal.
 func onScreen(f *os.File, n format.Notation) io.Writer {
 	if isScreen(f) {
 		return format.NewVisibleWriter(f, n)

@@ -16,10 +16,10 @@ import (
 // sideNames are the sides of a comparison.
 var sideNames = [2]string{"application", "replay"}
 
-// readSides reads the recordings of both sides of a comparison. Scripts are
-// compiled on the way, so that both sides hold the same kind of events. They
-// come last, for their paths are to be mapped as those of the traces and logs
-// that they are compared with.
+// readSides reads the recordings of both sides of a comparison. It compiles
+// scripts, so that both sides hold the same kind of events. Scripts come last,
+// because their paths are mapped in the same way as those of the traces and
+// logs on the other side.
 func readSides(names [2][]string) (runs [2][]page.Run, renamed originals, err error) {
 	paths := compile.Tree
 	for side := range names {
@@ -65,8 +65,8 @@ func readRun(side, name string, paths compile.Paths, renamed originals) (run pag
 	return page.Run{Name: side, Meta: r.Header().Meta, Profile: p}, nil
 }
 
-// isScript reports whether a recording is a script that has to be compiled:
-// neither a compiled trace nor an intermediate script nor the log of a replay.
+// isScript reports whether a recording has to be compiled. Compiled traces,
+// intermediate scripts and logs of replays do not.
 func isScript(name string) (bool, error) {
 	f, err := openInput(name)
 	if err != nil {
@@ -84,9 +84,9 @@ func isScript(name string) (bool, error) {
 	return !src.Log && src.Dialect != script.Intermediate, nil
 }
 
-// openRecording opens what a comparison can be made of. Of a script that is
-// compiled on the way renamed is told what its files are called. close is to
-// be called when the reader is no longer used.
+// openRecording opens a recording, a trace or a log for a comparison. If it
+// compiles a script, it calls renamed with the names of files. The caller calls
+// close after the last use of the reader.
 func openRecording(name string, paths compile.Paths, renamed originals) (r format.Reader, close func() error, err error) {
 	f, err := openInput(name)
 	if err != nil {
@@ -119,13 +119,14 @@ func openRecording(name string, paths compile.Paths, renamed originals) (r forma
 		return nil, nil, compileHint(named(name, err))
 	}
 	if report.Endless || report.Lost > 0 {
-		warn("%s: warning: the recording is not whole; pianola compile says more", name)
+		warn("%s: warning: the recording is incomplete; pianola compile shows why", name)
 	}
 	renamed.add(report.Substitutions)
 	return eventsOf(tmp, name)
 }
 
-// eventsOf returns the events of a compiled trace, which it closes if it can't.
+// eventsOf returns the events of a compiled trace. On an error it closes the
+// trace.
 func eventsOf(f *os.File, name string) (r format.Reader, close func() error, err error) {
 	t, err := traceOf(f)
 	if err != nil {
@@ -135,11 +136,12 @@ func eventsOf(f *os.File, name string) (r format.Reader, close func() error, err
 	return t.Events(), f.Close, nil
 }
 
-// originals are the absolute paths by which applications call files, by the
-// names that a trace has for them where these differ by more than the root.
+// originals maps names of files in a trace to their absolute paths in the
+// application, if they differ by more than the root.
 type originals map[string]string
 
-// add adds the names of a recording. Those of the first recording count.
+// add adds the names of a recording. The first recording that has a name
+// counts.
 func (o originals) add(list []compile.Substitution) {
 	for _, s := range list {
 		if _, ok := o[s.Mapped]; !ok {
@@ -148,9 +150,8 @@ func (o originals) add(list []compile.Substitution) {
 	}
 }
 
-// of returns the absolute path for a name of a trace: that of the nearest
-// directory that is known by another one, and what stands below it. It is
-// empty where no recording was compiled.
+// of returns the application's absolute path of a name in a trace. It replaces
+// the longest known prefix. The result is empty if no recording was compiled.
 func (o originals) of(name string) string {
 	if o == nil {
 		return ""

@@ -24,20 +24,20 @@ func openPattern(r io.Reader, name string) (format.Reader, error) {
 	return p.Reader(), nil
 }
 
-// sources is a recording in one or more files, compressed or not, in any of
-// the formats that package importer knows.
+// sources is a recording in one or more files, compressed or not, in any format
+// of package importer.
 type sources struct {
 	*importer.Recording
 	last *importer.Reader
 
-	shown *progress // of what was opened last
-	done  int64     // bytes of it that were read
+	shown *progress // of the reader that was opened last
+	done  int64     // bytes that it has read
 	total int64     // bytes of all files
 }
 
 func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
 
-// inspect finds out what the files are. sources must be closed.
+// inspect detects the format of files. The caller closes the sources.
 func inspect(o importer.Options, names ...string) (*sources, error) {
 	s := newSources()
 	var files []importer.File
@@ -50,7 +50,7 @@ func inspect(o importer.Options, names ...string) (*sources, error) {
 	return s.look(o, files)
 }
 
-// look finds out what the files are.
+// look detects the format of the files.
 func (s *sources) look(o importer.Options, files []importer.File) (_ *sources, err error) {
 	o.Formats = extensions.importers
 	if s.Recording, err = importer.Inspect(files, o); err != nil {
@@ -59,14 +59,13 @@ func (s *sources) look(o importer.Options, files []importer.File) (_ *sources, e
 	return s, nil
 }
 
-// count shows how far the reading has come.
+// count shows the progress of reading.
 func (s *sources) count(n int) {
 	s.done += int64(n)
 	s.shown.set(s.done, s.total)
 }
 
-// open opens the recording from its beginning. A reader is of no use any more
-// once the next has been opened.
+// open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
 	s.done = 0
@@ -77,7 +76,7 @@ func (s *sources) open() (format.Reader, error) {
 	return tolerant{s.last}, nil
 }
 
-// Close closes what was opened last.
+// Close closes the reader that was opened last.
 func (s *sources) Close() error {
 	s.shown.done()
 	if s.last == nil {
@@ -88,9 +87,9 @@ func (s *sources) Close() error {
 	return err
 }
 
-// tolerant reads what a killed recorder left behind: it ends before what is
-// not whole. Compile warns of such a recording, since it misses what a
-// recorder writes last.
+// tolerant reads the output of a killed recorder: it returns io.EOF at an
+// incomplete end. Compile warns of such a recording, because it lacks the lines
+// that a recorder writes last.
 type tolerant struct{ format.Reader }
 
 // Read implements format.Reader.
@@ -114,7 +113,8 @@ type packedFile struct {
 	file io.Closer
 }
 
-// openPacked tells read how many bytes of the file were read, each time.
+// openPacked opens a file that may be compressed. It calls read with the number
+// of bytes after each read of the file.
 func openPacked(name string, read func(int)) (*packedFile, error) {
 	f, err := openInput(name)
 	if err != nil {
@@ -127,7 +127,7 @@ func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
 	return &packedFile{compressed.NewReader(&counter{f, read}), f}
 }
 
-// counter tells how much is read.
+// counter is a reader that reports how much is read.
 type counter struct {
 	io.Reader
 	read func(int)
@@ -146,7 +146,7 @@ func (p *packedFile) Close() error {
 	return p.file.Close()
 }
 
-// openOperands opens the recording that the operands of compile are.
+// openOperands opens the operands of compile as one recording.
 func openOperands(c *cli.Context) (*sources, error) {
 	if c.NArg() == 0 {
 		return nil, usage(c, "want a recording, got no operand")
@@ -174,7 +174,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 		compiled := isTrace(f)
 		f.Close()
 		if compiled {
-			return nil, &hint{fmt.Errorf("%s: compiled already", name), "pianola print shows it as text"}
+			return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola print shows it as text"}
 		}
 	}
 	s, err := inspect(o, c.Args().Slice()...)

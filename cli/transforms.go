@@ -11,8 +11,7 @@ import (
 	"pianola/transform"
 )
 
-// parseTransforms returns the transforms and then the programs that --with asks
-// for, in their order.
+// parseTransforms returns the transforms and the programs of --with, in order.
 func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.Program, err error) {
 	names, programs, err := splitPrograms(c)
 	if err != nil {
@@ -34,7 +33,7 @@ func listTransforms(w io.Writer) error {
 	for _, t := range extensions.transforms {
 		rows = append(rows, []string{fmt.Sprintf("%s%v", t.Name, t.Arg), t.Doc + "; keeps " + t.Keeps})
 	}
-	rows = append(rows, []string{plugin.Prefix + "PROGRAM", "what a program makes of the compiled trace (docs/plugins); keeps what the program keeps"})
+	rows = append(rows, []string{plugin.Prefix + "PROGRAM", "runs a program on the compiled trace (docs/plugins); keeps what the program keeps"})
 	_, err := io.WriteString(w, table.Format(rows, table.AllLeft))
 	return err
 }

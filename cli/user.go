@@ -12,15 +12,15 @@ import (
 	"syscall"
 )
 
-// account is who a command runs as.
+// account is the user that a command runs as.
 type account struct {
 	user.User
 	credential syscall.Credential
 	shell      string
 }
 
-// findAccount returns who the command runs as: the user of that name or number,
-// by default who called sudo. It is nil for the caller.
+// findAccount returns the user that the command runs as: the one with that name
+// or number, by default the user who called sudo. It is nil for the caller.
 func findAccount(name string) (*account, error) {
 	if name == "" && os.Geteuid() == 0 {
 		name = os.Getenv("SUDO_UID")
@@ -46,8 +46,9 @@ func findAccount(name string) (*account, error) {
 
 // lookUp finds a user by name or number, with all groups.
 func lookUp(name string) (*account, error) {
-	// The files know most users. Where the network does, C's library is
-	// needed to ask it, which getent and id are linked to, and this is not.
+	// Most users are in /etc/passwd. Others, such as those of LDAP, are known
+	// to the C library only. This program is not linked to it, but getent and
+	// id are.
 	line, err := exec.Command("getent", "passwd", "--", name).Output()
 	a := &account{}
 	if fields := strings.Split(strings.TrimSpace(string(line)), ":"); err == nil && len(fields) == 7 {
@@ -85,7 +86,8 @@ func lookUp(name string) (*account, error) {
 	return a, nil
 }
 
-// environment returns the caller's with what names the user changed.
+// environment returns the caller's environment, with the variables that name
+// the user changed.
 func (a *account) environment() []string {
 	env := os.Environ()
 	for _, v := range []struct{ key, value string }{

@@ -13,7 +13,7 @@ import (
 
 func read(t testing.TB, events ...format.Event) *profile.Profile {
 	t.Helper()
-	p, err := profile.Read(&testkit.Reader{Events: events, Step: 3, Err: io.EOF})
+	p, err := profile.Read(&testkit.Reader{Events: events, Batch: 3, Err: io.EOF})
 	require.NoError(t, err)
 	return p
 }

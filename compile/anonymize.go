@@ -13,8 +13,8 @@ import (
 // guessed, and with the key names can be tested one by one.
 const MinKey = 16
 
-// known are the names of directories that every system has, which tell nothing
-// of its user. They are kept where all directories above them are.
+// known are the names of directories that every system has. They tell nothing
+// about its user. They are kept where all directories above them are kept.
 var known = map[string]bool{
 	"usr": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "bin": true, "sbin": true, "etc": true, "opt": true, "var": true,
 	"tmp": true, "home": true, "root": true, "srv": true, "mnt": true, "media": true, "run": true, "boot": true, "dev": true, "shm": true,
@@ -27,11 +27,11 @@ var kept = map[string]bool{
 	format.MetaArch: true, format.MetaLost: true, format.MetaElapsed: true, format.MetaExit: true, format.MetaTool: true,
 }
 
-// nameLetters is how much of the hash stands in a name: 65 bits, so that among
-// a million names two are alike with a chance of one in 70 million.
+// nameLetters is how many letters of the hash a name has: 65 bits. Among a
+// million names, two are alike with a probability of one in 70 million.
 const nameLetters = 13
 
-// maxExtension bounds what counts as an extension, and is kept.
+// maxExtension is the length of the longest extension that is kept, in bytes.
 const maxExtension = 8
 
 var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -43,15 +43,16 @@ func anonymous(key []byte, comp string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(comp))
 	name := nameEncoding.EncodeToString(mac.Sum(nil))[:nameLetters]
-	if i := strings.LastIndexByte(comp, '.'); i > 0 && plainExtension(comp[i+1:]) {
+	if i := strings.LastIndexByte(comp, '.'); i > 0 && isExtension(comp[i+1:]) {
 		name += comp[i:]
 	}
 	return name
 }
 
-// plainExtension reports whether an extension can be kept: a few letters and
-// digits that begin with a letter, as in "db3" but not in "2024" or "O'Brien".
-func plainExtension(ext string) bool {
+// isExtension reports whether the text after a dot is an extension, which is
+// kept: a letter, then at most maxExtension-1 letters and digits. "db3" is one;
+// "2024" and "O'Brien" are not.
+func isExtension(ext string) bool {
 	for i, r := range ext {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 		if !letter && (i == 0 || r < '0' || r > '9') {
@@ -61,15 +62,15 @@ func plainExtension(ext string) bool {
 	return ext != "" && len(ext) <= maxExtension
 }
 
-// hideNames replaces the names of all entries but temporary ones and those of
-// known directories.
+// hideNames replaces the names of all entries except temporary names and those
+// of known directories.
 func (m *model) hideNames() {
 	hidden := map[*entry]bool{}
-	for _, e := range m.names.entries { // a directory stands before what it holds
+	for _, e := range m.names.entries { // a directory comes before its contents
 		shown := known[e.comp] && !hidden[e.dir.at]
 		hidden[e] = !shown
 		switch {
-		case e.comp == longName: // which would no longer be too long
+		case e.comp == longName: // a hash of it would not be too long
 		case e.made || shown && m.options.Paths == Tree:
 		case m.options.Paths == Tree:
 			e.mapped = anonymous(m.options.Key, e.comp)
@@ -85,8 +86,8 @@ func (m *model) hideNames() {
 	}
 }
 
-// hideText returns what stands for a text that is no path below the root: the
-// name of an attribute, whose name space is kept, or where a link leads to.
+// hideText returns the replacement of a text other than a path below the root:
+// the name of an attribute, whose namespace is kept, or the target of a link.
 func (m *model) hideText(s string, attribute bool) string {
 	if m.options.Key == nil {
 		return s

@@ -56,17 +56,17 @@ func TestAnonymize(t *testing.T) {
 		require.NotEqual(t, text, other.String())
 
 		// The same calls, with the same shape, come out.
-		plain, _ := compiled(t, secrets, compile.Options{Paths: paths})
-		require.Len(t, s.events, len(plain.events))
+		original, _ := compiled(t, secrets, compile.Options{Paths: paths})
+		require.Len(t, s.events, len(original.events))
 		for i := range s.events {
-			require.Equal(t, plain.events[i].Op, s.events[i].Op)
+			require.Equal(t, original.events[i].Op, s.events[i].Op)
 			for k := range s.events[i].Str {
 				if paths == compile.Tree && s.events[i].Op.String() != "symlink" {
-					require.Equal(t, strings.Count(string(plain.events[i].Str[k]), "/"), strings.Count(string(s.events[i].Str[k]), "/"))
+					require.Equal(t, strings.Count(string(original.events[i].Str[k]), "/"), strings.Count(string(s.events[i].Str[k]), "/"))
 				}
 			}
 		}
-		require.Len(t, s.header.Files, len(plain.header.Files))
+		require.Len(t, s.header.Files, len(original.header.Files))
 	}
 	s, _ := compiled(t, secrets, compile.Options{Key: testKey})
 	text := s.String()

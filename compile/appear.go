@@ -2,8 +2,9 @@ package compile
 
 import "pianola/format"
 
-// nameless reports whether an event is a call on a name that says nothing of what
-// it leads to. Such is what programs do to a socket, besides connecting to it.
+// nameless reports whether an event is a call on a name that does not show what
+// kind of file it leads to: chmod, chown, unlink and the like. Besides
+// connecting, these are the calls that programs make on the name of a socket.
 func nameless(e *format.Event) bool {
 	info := e.Op.Info()
 	return (info.Effect == format.EffectChmod || info.Effect == format.EffectUnlink) && info.At.Paths[0].Arg >= 0
@@ -13,17 +14,17 @@ func nameless(e *format.Event) bool {
 // permissions.
 const socketMode = 0o140777
 
-// appear makes a socket before the event, if that succeeds on a name of which
-// the recording showed that it led nowhere. Of all calls that make names, bind
-// is the one that older recordings and imports lack, so that what appeared is a
-// socket: its owner binds it and sets its mode then, and removes it at the end.
+// appear makes a socket before the event, if the event succeeds on a name that
+// led to nothing so far. Older recordings and imports lack bind and no other
+// call that makes names, so the file that appeared is a socket: its owner binds
+// it, sets its mode, and removes it at the end.
 func (m *model) appear(t *thread, e *format.Event) error {
 	if e.Ret < 0 || m.binds || !nameless(e) {
 		return nil
 	}
 	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
-	s := step{e: e, out: out, t: t}
+	s := simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
 	if m.resolve(&s) != reasonNone || s.deep || out.Op.Info().Effect == format.EffectRmdir {

@@ -6,7 +6,7 @@ import (
 	"pianola/format"
 )
 
-// The errors that say something about what exists.
+// The errors from which the simulation learns what exists.
 const (
 	enoent       = -2
 	eintr        = -4
@@ -14,7 +14,7 @@ const (
 	efault       = -14
 	ebusy        = -16
 	eexist       = -17
-	inUse        = -98 // EADDRINUSE, a bind's EEXIST
+	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
 	enotdir      = -20
 	eisdir       = -21
 	einval       = -22
@@ -22,29 +22,29 @@ const (
 	enosys       = -38
 	enotempty    = -39
 	notSock      = -88  // ENOTSOCK
-	restarted    = -512 // and below: the kernel's own, shown to tracers only
+	restarted    = -512 // and below: errors inside the kernel, visible to tracers only
 )
 
-// step is the event in hand with what its arguments lead to.
-type step struct {
+// simEvent is the event being simulated, with what its arguments resolve to.
+type simEvent struct {
 	e, out *format.Event
 	t      *thread
-	d      *openFile // of the argument fd, nil where it is none
-	other  *openFile // of the argument outfd, where it is a file
-	made   *openFile // what an open made
+	d      *openFile // of the argument fd, nil for none
+	other  *openFile // of the argument outfd, nil if it is no file
+	made   *openFile // the description that an open made
 	at     [format.MaxStrings]*entry
-	from   [format.MaxStrings]*entry // the directory that a relative path begins in
-	slash  [format.MaxStrings]bool   // the path ends with a slash: it demands a directory
-	deep   bool                      // a path is too long from the root
-	joined bool                      // it waited, and only that long, for a process that has ended
+	from   [format.MaxStrings]*entry // the directory where a relative path begins
+	slash  [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
+	deep   bool                      // a path is too long when it starts at the root
+	joined bool                      // its duration is only the wait for a process that has ended
 }
 
-// handlers say what a call's result means for files and names, by its effect.
-// They run for calls on files of the trace only.
-var handlers [format.NumEffects]func(*model, *step)
+// handlers update files and names by the result of a call, for each effect.
+// They run only for calls on files of the trace.
+var handlers [format.NumEffects]func(*model, *simEvent)
 
 func init() {
-	handlers = [format.NumEffects]func(*model, *step){
+	handlers = [format.NumEffects]func(*model, *simEvent){
 		format.EffectNone: (*model).looked, format.EffectChmod: (*model).looked, format.EffectStat: (*model).stat,
 		format.EffectSetAttr: (*model).attribute, format.EffectGetAttr: (*model).attribute,
 		format.EffectReadlink: (*model).readlink, format.EffectList: (*model).getdents,
@@ -58,8 +58,7 @@ func init() {
 	}
 }
 
-// apply takes one event through the simulation and, in the last pass, into the
-// trace.
+// apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
@@ -73,13 +72,13 @@ func (m *model) apply(e *format.Event) error {
 	if err != nil {
 		return err
 	}
-	// The event is made in its place in the batch, which the next one takes
-	// if this one is left out.
+	// The event is built in its place in the batch. If it is left out, the next
+	// event takes that place.
 	out := &m.events[:len(m.events)+1][len(m.events)]
 	m.args.canonical(e, out)
-	m.step = step{e: e, out: out, t: t}
+	m.event = simEvent{e: e, out: out, t: t}
 	used := len(m.arena)
-	s := &m.step
+	s := &m.event
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born)
 	m.trail = m.trail[:0]
@@ -148,21 +147,21 @@ func (m *model) apply(e *format.Event) error {
 	return err
 }
 
-// unrepeatable reports whether a replay can't bring about the event's result.
+// unrepeatable reports whether a replay can't reproduce the event's result.
 func unrepeatable(e *format.Event) bool {
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassProcess:
 		return false
 	case info.Effect == format.EffectBind && (e.Ret == einval || e.Ret == ebadf || e.Ret == notSock):
-		return true // it is about the socket, which a replay has not
+		return true // the error is about the socket, and a replay has no sockets
 	}
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
-// dotted reports whether a call failed because of what no name below the root
-// shows: that a path to be removed or renamed ended in "." or "..", or led to a
+// dotted reports whether a call failed for a reason that the mapped path does
+// not keep: the path to remove or rename ended in "." or "..", or led to a
 // mount point.
-func dotted(s *step) bool {
+func dotted(s *simEvent) bool {
 	switch s.out.Op.Info().Effect {
 	case format.EffectRename:
 		to := s.e.Path(1)
@@ -176,12 +175,13 @@ func dotted(s *step) bool {
 	return false
 }
 
-// impossible reports whether no file system can have behaved like that: found
-// something in a file, changed its root, made a second name of a directory, or
-// put one into itself. The simulation would not survive it.
-func impossible(s *step, trail []*entry) bool {
+// impossible reports whether no file system can behave like that: the call
+// found something in a file that is no directory, changed the root, made a
+// second name for a directory, or put a directory into itself. The simulation
+// would not survive it.
+func impossible(s *simEvent, trail []*entry) bool {
 	if s.e.Ret < 0 || s.at[0] == nil {
-		return false // it made nothing, or passed no names
+		return false // it made nothing, or has no path
 	}
 	for _, way := range [][]*entry{s.from[:], trail} {
 		for _, e := range way {
@@ -205,7 +205,7 @@ func impossible(s *step, trail []*entry) bool {
 	return false
 }
 
-// within reports whether an entry lies below a directory.
+// within reports whether an entry is below a directory.
 func within(e *entry, dir *node) bool {
 	for ; e.dir != nil; e = e.dir.at {
 		if e.dir == dir {

@@ -11,10 +11,11 @@ import (
 // DefaultMemory is how many bytes of memory a compilation takes by default: 1 GiB.
 const DefaultMemory = 1 << 30
 
-// LimitError says that a recording needs more memory than Options.Memory.
+// LimitError is returned for a recording that needs more memory than
+// Options.Memory.
 type LimitError struct {
-	Line  int64  // of the recording, of the event that was too much; 0 where it is not known
-	What  string // takes most of it
+	Line  int64  // in the recording, of the event that exceeded the limit; 0 if unknown
+	What  string // what most of the memory is for
 	Limit int64  // bytes
 }
 
@@ -22,7 +23,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("the recording takes more than %s of memory, most of it for %s", size(e.Limit), e.What)
 }
 
-// size returns a number of bytes as people write it.
+// size formats a number of bytes with the largest unit that divides it.
 func size(bytes int64) string {
 	for _, u := range []struct {
 		shift int
@@ -50,13 +51,13 @@ const (
 
 var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "what threads wait for", "buffers"}
 
-// budget counts the memory that a model takes. What is taken is added up; what
-// the model lets go is found out by looking, when the sum passes the limit
-// (model.holds), so that nothing needs to be given back.
+// budget counts the memory that a model takes. It only adds. When the sum
+// exceeds the limit, model.holds counts what the model still uses, so the model
+// never has to report what it frees.
 type budget struct {
 	limit int64
 	total int64 // of taken
-	room  int64 // the total at which to look again
+	room  int64 // the total at which to count again
 	taken [numPurposes]int64
 }
 
@@ -65,8 +66,8 @@ func (b *budget) take(use purpose, bytes int) {
 	b.total += int64(bytes)
 }
 
-// afford returns an error where the model holds more than the limit, by the
-// event in hand.
+// afford returns a LimitError at event e if the model holds more than the
+// limit.
 func (m *model) afford(e *format.Event) error {
 	b := m.budget
 	if b.total <= b.room {
@@ -83,15 +84,15 @@ func (m *model) afford(e *format.Event) error {
 	if b.total > b.limit {
 		return &LimitError{Line: e.Line, What: purposeNames[most], Limit: b.limit}
 	}
-	b.room = max(b.limit, b.total+b.limit/8) // a part of it, so that looking costs little
+	b.room = max(b.limit, b.total+b.limit/8) // at least an eighth of the limit between counts, so that counting costs little
 	return nil
 }
 
-// What things take, in bytes, with their share of the maps and lists that hold
-// them.
+// The sizes of things in bytes, with their share of the maps and lists that
+// hold them.
 const (
-	inMap  = 48  // a key and a value, at most 16 bytes each, of a map that is three fifths full
-	newMap = 256 // a map with one group of entries
+	inMap  = 48  // a key and a value, at most 16 bytes each, in a map that is three fifths full
+	newMap = 256 // a map with one group of slots
 
 	nameBytes         = int(unsafe.Sizeof(entry{})+unsafe.Sizeof(node{})) + inMap + 56 // of an entry, in its directory and the plan
 	fileBytes         = int(unsafe.Sizeof(format.File{})) * 2
@@ -110,7 +111,7 @@ const (
 	regionBytes       = int(unsafe.Sizeof(region{})) * 2
 )
 
-// holds returns what the model takes at this point.
+// holds returns how many bytes the model takes now, by purpose.
 func (m *model) holds() (held [numPurposes]int64) {
 	add := func(p purpose, bytes int) { held[p] += int64(bytes) }
 	for _, e := range m.names.entries {
@@ -144,7 +145,8 @@ func (m *model) holds() (held [numPurposes]int64) {
 	return held
 }
 
-// fileBytes is what the file that was at an entry at the start takes.
+// fileBytes returns how many bytes the fileset takes for the file that was at
+// an entry at the start.
 func (e *entry) fileBytes() int {
 	if e.far > maxPath+1 {
 		return 0 // it is not in the trace
@@ -152,7 +154,7 @@ func (e *entry) fileBytes() int {
 	return fileBytes + int(e.far)
 }
 
-// hold adds what a node takes besides itself.
+// hold adds the bytes that a node refers to.
 func (nd *node) hold(add func(purpose, int)) {
 	for name := range nd.attrs {
 		add(forFiles, attrBytes+len(name))
@@ -166,8 +168,8 @@ func (nd *node) hold(add func(purpose, int)) {
 	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
 }
 
-// holdThreads adds what threads and their descriptors take. What they share counts
-// once.
+// holdThreads adds the bytes of threads and their descriptors. What they share
+// counts once.
 func (m *model) holdThreads(add func(purpose, int)) {
 	counted := map[any]bool{}
 	first := func(what any) bool {

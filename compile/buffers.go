@@ -2,39 +2,39 @@ package compile
 
 import "slices"
 
-// pageSize is the granularity at which buffers are told apart: what a replay
-// must reproduce is which pages are used again and which are fresh.
+// pageSize is the granularity of buffers: a replay must reproduce which pages
+// are reused and which are fresh.
 const pageSize = 4096
 
-// maxRegions bounds the regions of one process; beyond it a new buffer shares
-// the nearest region's place. Applications have dozens.
+// maxRegions bounds the regions of one process. Buffers beyond it get no place.
+// Applications have dozens.
 const maxRegions = 1 << 16
 
-// The bounds of what can be a buffer, which leave room for sums.
+// The bounds of a buffer. Sums of them do not overflow.
 const (
 	maxAddr   = 1 << 57 // no address space is larger
 	maxBuffer = 1 << 40 // bytes
 )
 
-// region is a run of pages in the application's memory and where it begins in
-// the replay's.
+// region is a run of pages in the application's memory, and its offset in the
+// replay's memory.
 type region struct {
 	from, to int64 // addresses, page-aligned, to exclusive
 	place    int64
 }
 
 // buffers lays out the memory that a process passed to reads and writes, and
-// what it was given by memory calls where those were recorded: runs of pages in
-// order of address, without the holes between them. The first page is left
-// free, so that place 0 can mean "no buffer".
+// the memory that recorded memory calls gave it: runs of pages in order of
+// address, without the holes between them. The first page stays unused, so
+// place 0 means "no buffer".
 type buffers struct {
 	regions []region // sorted, with holes between them
 	size    int64    // of all regions
-	newest  int      // the region of the buffer before, mostly that of the next
+	newest  int      // the region of the last buffer, which the next one is mostly in, too
 	settled bool     // regions have places and don't change
 }
 
-// add notes a buffer.
+// add adds a buffer to the layout.
 func (b *buffers) add(addr, size int64) {
 	if b.settled || addr <= 0 || size <= 0 || addr > maxAddr || size > maxBuffer {
 		return
@@ -76,7 +76,7 @@ func (b *buffers) settle() {
 	b.settled = true
 }
 
-// place returns where a buffer lies in the replay's memory, 0 for none.
+// place returns the offset of a buffer in the replay's memory, 0 for none.
 func (b *buffers) place(addr int64) int64 {
 	if addr <= 0 || len(b.regions) == 0 {
 		return 0
@@ -92,8 +92,8 @@ func (b *buffers) place(addr int64) int64 {
 	return b.regions[i].place + addr - b.regions[i].from
 }
 
-// find returns the region that all of size bytes at an address lie in, nil if
-// there is none. Of no bytes the address can be the region's end, too.
+// find returns the region that holds all of size bytes at an address, nil if
+// there is none. If size is 0, the address can also be the end of the region.
 func (b *buffers) find(addr, size int64) *region {
 	if addr <= 0 || size < 0 || addr > maxAddr || size > maxBuffer {
 		return nil
@@ -105,8 +105,8 @@ func (b *buffers) find(addr, size int64) *region {
 	return &b.regions[i]
 }
 
-// placeOf returns where size bytes at an address lie in the replay's memory, 0
-// where not all of them do.
+// placeOf returns the offset of size bytes at an address in the replay's
+// memory, 0 unless one region holds all of them.
 func (b *buffers) placeOf(addr, size int64) int64 {
 	r := b.find(addr, size)
 	if r == nil {

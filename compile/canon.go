@@ -2,13 +2,14 @@ package compile
 
 import "pianola/format"
 
-// argMap says from which argument of a source operation each argument of its
-// canonical form comes, -1 for none. Arguments keep their names.
+// argMap holds, for each argument of the canonical form of an operation, the
+// index of the source operation's argument, -1 for none. Arguments are matched
+// by name.
 type argMap [format.MaxArgs]int8
 
 type opPair struct{ from, to format.Op }
 
-// argMaps holds the maps that were needed so far.
+// argMaps caches the maps that were needed so far.
 type argMaps map[opPair]*argMap
 
 func (a argMaps) of(from, to format.Op) *argMap {
@@ -19,7 +20,7 @@ func (a argMaps) of(from, to format.Op) *argMap {
 	for i, arg := range to.Info().Args {
 		m[i] = int8(from.Info().ArgIndex(arg.Name))
 		if m[i] < 0 && arg.Kind == format.FD {
-			// fstat and the like through a path call: the directory is the file.
+			// fstat and the like, made by a call with a path: dirfd is the file.
 			m[i] = int8(from.Info().ArgIndex("dirfd"))
 		}
 	}
@@ -27,8 +28,7 @@ func (a argMaps) of(from, to format.Op) *argMap {
 	return m
 }
 
-// canonical fills out with the canonical form of e. Paths are left to the
-// caller.
+// canonical fills out with the canonical form of e, without paths.
 func (a argMaps) canonical(e *format.Event, out *format.Event) {
 	op := e.Op
 	if canon := op.Info().Canon; canon != nil {
@@ -51,7 +51,7 @@ func (a argMaps) canonical(e *format.Event, out *format.Event) {
 	if implied := e.Op.Info().Implied; implied != 0 {
 		out.Args[at.Flags] = implied
 	}
-	// Addresses mean nothing elsewhere; those of data are filled in by apply.
+	// Addresses mean nothing in a replay. apply fills in those of data.
 	for i, addrs := 0, at.Addrs; addrs != 0; i, addrs = i+1, addrs>>1 {
 		if addrs&1 != 0 {
 			out.Args[i] = 0

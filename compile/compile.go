@@ -1,17 +1,17 @@
-// Package compile turns a recording into a benchmark: it resolves every path,
-// maps it below the root, gives created files temporary names, leaves out what
-// is no file, finds what must exist before the first event and which event of
-// one thread must wait for which of another, and turns start times into
-// compute.
+// Package compile turns a recording into a benchmark. It resolves every path
+// and maps it below the root, gives created files temporary names, and leaves
+// out calls on anything but files. It finds what must exist before the first
+// event, and which event of one thread must wait for which event of another. It
+// turns start times into compute.
 //
-// The input is read once, by a goroutine of its own, which puts the events in
-// causal order and keeps them in a spool. At least two passes read the spool,
-// the first while it grows. Each runs the same simulation of threads,
-// descriptor tables and the name space over the events; the first finds out what
-// the names and buffers will be, the last writes, by another goroutine. A pass
-// is repeated where it learned that a name it had taken for a file is a symbolic
-// link. Memory grows with the number of names, threads and open descriptors,
-// and to a bound with that of waits at pipes, not with the number of events.
+// The input is read once, by a goroutine that puts the events in causal order
+// and keeps them in a spool. At least two passes read the spool; the first runs
+// while the spool grows. Each pass runs the same simulation of threads,
+// descriptor tables and the name space. The first pass finds the names and
+// buffers; the last one writes the trace, through another goroutine. A pass is
+// repeated if it learned that a name it had taken for a file is a symbolic
+// link. Memory grows with the number of names, threads, open descriptors and,
+// up to a bound, waits at pipes. It does not grow with the number of events.
 package compile
 
 import (
@@ -26,9 +26,9 @@ import (
 	"pianola/format/spool"
 )
 
-// Sink takes the compiled events and, at the end, the header of the trace.
-// Events carry the number of their thread in TID. Calls come from one goroutine
-// at a time, but not all from the same.
+// Sink takes the compiled events and, at the end, the header of the trace. The
+// TID of an event is the number of its thread in the trace. At most one call
+// runs at a time, but calls can come from different goroutines.
 type Sink interface {
 	format.Writer
 	Close(h *format.Header) error
@@ -38,44 +38,46 @@ type Sink interface {
 type Options struct {
 	Paths Paths // how paths are mapped below the root
 
-	// Compensate subtracts the recorder's own cost per event, where the
-	// recording says what it was.
+	// Compensate subtracts the recorder's own cost per event, if the recording
+	// states it.
 	Compensate bool
 
-	// Filter says which events stay in the trace, nil for all. Events that
-	// the others need stay in any case: see docs/compile.md.
+	// Filter selects the events that stay in the trace, nil for all. Events
+	// that these need stay too: see docs/compile.md.
 	Filter filter.Filter
 
-	// Key, of at least MinKey bytes, replaces names by keyed hashes and takes
-	// out of the trace what tells of the command, its user and the machine.
+	// Key replaces names by keyed hashes, and removes from the trace what
+	// identifies the command, its user and the machine. It has at least MinKey
+	// bytes; nil keeps everything.
 	Key []byte
 
-	// Accept is called with the report before out is closed, nil for never: an
-	// error is that of Compile, and out is not closed.
+	// Accept is called with the report before out is closed; it may be nil. If
+	// it returns an error, Compile returns that error and does not close out.
 	Accept func(*Report) error
 
-	// Memory is how many bytes the names, files, threads, descriptors and what
-	// is kept of them may take, 0 for DefaultMemory. A recording that needs more
-	// is a LimitError. Besides, there are what the Sink holds and what the Go
-	// runtime adds.
+	// Memory is how many bytes the simulation may take for names, files,
+	// threads and descriptors, 0 for DefaultMemory. A recording that needs more
+	// is a LimitError. The memory of the Sink and the overhead of the Go
+	// runtime come on top.
 	Memory int64
 
-	// Bare leaves durations and buffer addresses out of the trace. The older
-	// Pianola wrote 32-bit addresses, and durations that hold the time spent
-	// in logging ("May: Pianola", section 3), so its scripts are compiled so.
+	// Bare leaves durations and buffer addresses out of the trace. Scripts of
+	// the older Pianola are compiled this way: they have 32-bit addresses, and
+	// durations that include the time spent in logging ("May: Pianola", section
+	// 3).
 	Bare bool
 }
 
-// maxPasses bounds how often a pass is repeated for what it learned.
+// maxPasses bounds how often a pass is repeated because it learned something.
 const maxPasses = 8
 
-// batchSize is how many events are read or written at once.
+// batchSize is how many events are copied or written at once.
 const batchSize = 512
 
 // Compile reads a recording, writes the trace to out and reports what it
-// changed. Events that do not fit into memory stand in tmp until it returns; it
-// closes neither. src is read by another goroutine, which has ended when Compile
-// returns. The report is valid even when err is not nil, as far as it got.
+// changed. Events that do not fit into memory are kept in tmp. Compile closes
+// neither src nor tmp. Another goroutine reads src; it has ended when Compile
+// returns. If err is not nil, the report covers the part that was compiled.
 func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, error) {
 	if o.Key != nil && len(o.Key) < MinKey {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
@@ -107,7 +109,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	}
 	m.report.Substitutions, m.report.Threads = p.substitutions, len(m.table)
 	lost, ended := in.last.Value(format.MetaLost)
-	total, _, _ := strings.Cut(lost, " ") // by operation and processor comes after it
+	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
 	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
 	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
@@ -120,9 +122,9 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	return &m.report, out.Close(m.header(in.last))
 }
 
-// Copy writes events that are compiled already, those of an intermediate
-// script or of a compiled trace, to out as they are. A note that a trace can't
-// hold is an error: it may be a misspelt edge.
+// Copy writes compiled events to out unchanged: those of an intermediate script
+// or of a compiled trace. A note that a trace can't hold is an error, because
+// it may be a misspelt edge.
 func Copy(r format.Reader, out Sink) error {
 	batch := make([]format.Event, batchSize)
 	for copied := 0; ; {
@@ -147,7 +149,7 @@ func Copy(r format.Reader, out Sink) error {
 	}
 }
 
-// run takes the whole recording through the model.
+// run simulates the whole recording.
 func (m *model) run(in *intake) error {
 	r, batch := in.events.Reader(), make([]format.Event, readBatch)
 	for {
@@ -175,11 +177,11 @@ func (m *model) run(in *intake) error {
 	return m.flush()
 }
 
-// readBatch is how many events a pass reads at once: few enough for the cache
-// of a processor.
+// readBatch is how many events a pass reads at once: few enough to fit into a
+// processor's cache.
 const readBatch = 64
 
-// header returns the header of the trace, of a recording with such a header.
+// header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
 	for _, meta := range source.Meta {
@@ -187,12 +189,12 @@ func (m *model) header(source *format.Header) *format.Header {
 			continue
 		}
 		switch meta.Key {
-		case format.MetaCwd, format.MetaProcess, format.MetaCost: // spent: paths are resolved, the cost is subtracted
+		case format.MetaCwd, format.MetaProcess, format.MetaCost: // obsolete: paths are resolved, and the cost is subtracted
 		default:
 			h.Meta = append(h.Meta, meta)
 		}
 	}
-	if m.options.Paths == Flat && !m.options.Bare { // an older script has no remarks
+	if m.options.Paths == Flat && !m.options.Bare { // scripts of the older Pianola have no remarks
 		h.Set(format.MetaPaths, format.PathsFlat)
 	}
 	if s := m.report.LeftOut.String(); s != "" {
@@ -202,7 +204,7 @@ func (m *model) header(source *format.Header) *format.Header {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
 	}
 	if n := m.report.Unexplained; n > 0 {
-		h.Set(format.MetaUnsettled, fmt.Sprint(n))
+		h.Set(format.MetaUnexplained, fmt.Sprint(n))
 	}
 	return h
 }

@@ -6,8 +6,8 @@ import (
 	"pianola/format"
 )
 
-// copied handles the calls that move data between two descriptors.
-func (m *model) copied(s *step) {
+// copied handles calls that move data between two descriptors.
+func (m *model) copied(s *simEvent) {
 	began := func(f *openFile, off int64) int64 {
 		if off >= 0 {
 			return off
@@ -22,8 +22,8 @@ func (m *model) copied(s *step) {
 	}
 }
 
-// cloned handles the requests that clone ranges of files.
-func (m *model) cloned(s *step) {
+// cloned handles ioctl requests that clone ranges of files.
+func (m *model) cloned(s *simEvent) {
 	if s.e.Ret < 0 || s.out.Args[1] != format.Ficlone && s.out.Args[1] != format.Ficlonerange {
 		return
 	}
@@ -40,7 +40,7 @@ func (m *model) cloned(s *step) {
 }
 
 // truncate handles truncate and ftruncate.
-func (m *model) truncate(s *step) {
+func (m *model) truncate(s *simEvent) {
 	nd := m.subject(s)
 	if nd == nil {
 		return
@@ -51,7 +51,7 @@ func (m *model) truncate(s *step) {
 	nd.now, nd.changed = size, true
 }
 
-func (m *model) fallocate(s *step) {
+func (m *model) fallocate(s *simEvent) {
 	nd := m.subject(s)
 	if nd == nil {
 		return
@@ -72,7 +72,7 @@ func end(off, size int64) int64 {
 	return off + size
 }
 
-func (m *model) lseek(s *step) {
+func (m *model) lseek(s *simEvent) {
 	f := s.d
 	m.order.after(f.moved)
 	f.moved = m.order.here
@@ -90,8 +90,8 @@ func (m *model) lseek(s *step) {
 	}
 }
 
-// advance moves the offset that a description shares with others, and returns
-// where it was.
+// advance moves the offset of an open file description, and returns the offset
+// before.
 func (m *model) advance(f *openFile, size int64) (off int64) {
 	m.order.after(f.moved)
 	f.moved = m.order.here
@@ -101,22 +101,23 @@ func (m *model) advance(f *openFile, size int64) (off int64) {
 	return off
 }
 
-// transfer returns where a read or write began, and moves the offset.
-func (m *model) transfer(s *step) (off int64) {
+// transfer returns the offset where a read or write began, and moves that of
+// the description.
+func (m *model) transfer(s *simEvent) (off int64) {
 	if s.out.Op.Info().At.Offset >= 0 {
 		return s.out.Offset()
 	}
 	return m.advance(s.d, s.e.Ret)
 }
 
-func (m *model) read(s *step) {
+func (m *model) read(s *simEvent) {
 	m.fetched(s.d.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Size())
 }
 
-// fetched notes that so many bytes were read, or an error met; short says that
-// the read found the end of the file.
+// fetched notes a read of size bytes, or an error if size is below 0. If short,
+// the read reached the end of the file.
 func (m *model) fetched(nd *node, off, size int64, short bool) {
-	// A read that found the end depends on what made it so.
+	// A read that reached the end depends on the call that set the end.
 	m.order.read(nd, off, end(off, max(size, 1)))
 	nd.reads = m.order.use(nd.reads)
 	if short {
@@ -129,7 +130,7 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 	}
 }
 
-func (m *model) write(s *step) {
+func (m *model) write(s *simEvent) {
 	f := s.d
 	if f.Append() {
 		f.Offset = f.node.now
@@ -144,7 +145,7 @@ func (m *model) write(s *step) {
 	}
 }
 
-// stored notes that so many bytes were written, or an error met.
+// stored notes a write of size bytes, or an error if size is below 0.
 func (m *model) stored(nd *node, off, size int64) {
 	if size <= 0 {
 		return
@@ -161,7 +162,7 @@ func (m *model) stored(nd *node, off, size int64) {
 }
 
 // raise makes the file at the start at least as large as a successful call
-// proves it was.
+// proves.
 func (m *model) raise(nd *node, size int64) {
 	if nd.created || size <= nd.now {
 		return

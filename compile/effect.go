@@ -7,10 +7,10 @@ import (
 	"pianola/format/process"
 )
 
-// effect does what the call does to descriptors, threads and directories,
-// whether or not it is in the trace. It can still find a reason to leave the
+// effect applies the call to descriptors, threads and directories, whether or
+// not the event is in the trace. It returns why, or another reason to leave the
 // event out.
-func (m *model) effect(s *step, why reason) reason {
+func (m *model) effect(s *simEvent, why reason) reason {
 	e, out, table := s.e, s.out, s.t.Table
 	ok := e.Ret >= 0
 	switch effect := out.Op.Info().Effect; effect {
@@ -86,9 +86,10 @@ func (m *model) effect(s *step, why reason) reason {
 	return why
 }
 
-// waited orders a wait behind the end of the process it was for. What the call
-// took after that is not waiting, so it is moved into the compute that follows.
-func (m *model) waited(s *step) {
+// waited orders a wait after the end of the process that it waited for. The
+// rest of the call's duration is no waiting, so it becomes part of the compute
+// that follows.
+func (m *model) waited(s *simEvent) {
 	// The arguments and the result name processes by their numbers.
 	number := func(pid int64) int64 {
 		if p := m.byPID[int32(pid)]; pid > 0 && p != nil {
@@ -106,7 +107,7 @@ func (m *model) waited(s *step) {
 	s.out.Ret = int64(p.num)
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
-		// What recording cost the process is not in it.
+		// The duration does not include what recording cost the process.
 		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e), 0), true
 	}
 	if p.Alive() == 0 {
@@ -114,8 +115,8 @@ func (m *model) waited(s *step) {
 	}
 }
 
-// opened puts the descriptor that an open made into the table.
-func (m *model) opened(s *step, why reason) reason {
+// opened adds the descriptor that an open made to the table.
+func (m *model) opened(s *simEvent, why reason) reason {
 	e, flags, at := s.e, s.out.OpenFlags(), s.at[0]
 	if at == nil && why == reasonNone {
 		flags, why = 0, reasonNoFile // memfd_create and the like: what they open has no name
@@ -151,14 +152,15 @@ func (m *model) opened(s *step, why reason) reason {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
 		f.node = &node{typ: format.TypeReg, created: true, cached: -1}
-		// It has no name: as of a file that was removed, its entry leads to nothing.
+		// The file has no name. As for a removed file, its entry leads to
+		// nothing.
 		f.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
 		return why
 	case m.creates(e, at, flags):
 		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
 		if m.options.Filter != nil {
-			m.use(f) // whatever it wants: names are made here
+			m.use(f) // whatever the filter selects: names are made here
 		}
 	default:
 		m.there(e, at)
@@ -179,9 +181,9 @@ func (m *model) opened(s *step, why reason) reason {
 	return why
 }
 
-// creates reports whether a successful open made the file. The recorder says
-// so; without its notes a file that was not known to be there is taken to be
-// new where the flags allow it, as the original Pianola did.
+// creates reports whether a successful open made the file. The recorder notes
+// that. Without notes, a file that was not known to exist is taken as new if
+// the flags allow it, as in the original Pianola.
 func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 	switch {
 	case flags&format.CREAT == 0:
@@ -192,8 +194,8 @@ func (m *model) creates(e *format.Event, at *entry, flags int64) bool {
 	return flags&format.EXCL != 0 || at.state != present
 }
 
-// dup puts a copy of a descriptor into the table.
-func (m *model) dup(s *step, why reason) reason {
+// dup adds a copy of a descriptor to the table.
+func (m *model) dup(s *simEvent, why reason) reason {
 	table, fd := s.t.Table, int32(s.e.Ret)
 	replaces := s.e.NewFD() >= 0
 	if replaces && s.e.FD() == s.e.Ret {
@@ -209,8 +211,8 @@ func (m *model) dup(s *step, why reason) reason {
 		m.free(table, fd)
 	}
 	if why != reasonNone && old != nil && old.isFile() && replaces {
-		// What is no file takes the place of a file: all that is left of
-		// the call is that the file is closed.
+		// The new descriptor replaces a file but is no file itself. In the
+		// trace, the call is a close of that file.
 		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{int64(fd)}}
 		return reasonNone
 	}
@@ -218,7 +220,7 @@ func (m *model) dup(s *step, why reason) reason {
 }
 
 // chdir sets the working directory.
-func (m *model) chdir(s *step) {
+func (m *model) chdir(s *simEvent) {
 	if s.out.Op.Info().At.FD >= 0 {
 		if f := fileOf(s.t.Table.Find(s.e.FD())); f != nil && f.node != nil {
 			s.t.Dir.Data = &workingDir{f.node, s.t.dir().root}

@@ -2,7 +2,8 @@ package compile
 
 import "pianola/format"
 
-// noNotes are those of an event that has none. They must not be changed.
+// noNotes stands for the notes of an event that has none. It must not be
+// changed.
 var noNotes format.Notes
 
 // noted returns the notes of an event.
@@ -13,10 +14,11 @@ func noted(e *format.Event) *format.Notes {
 	return e.Notes
 }
 
-// maxCut bounds the time that one event can be cut by, in nanoseconds (36 years).
+// maxCut bounds the time that transforms can cut from one event, in nanoseconds
+// (36 years).
 const maxCut = 1 << 60
 
-// learn takes up what the notes say of the file at an entry as it was at the
+// learn adds what the notes say about the file at an entry to its state at the
 // start.
 func (m *model) learn(at *entry, n *format.Notes) {
 	nd := at.node
@@ -52,7 +54,7 @@ func (m *model) learn(at *entry, n *format.Notes) {
 }
 
 // fstat learns from a successful fstat.
-func (m *model) fstat(s *step) {
+func (m *model) fstat(s *simEvent) {
 	if s.e.Ret == 0 && s.d.node.at != nil {
 		m.learn(&entry{node: s.d.node}, noted(s.e))
 	}

@@ -2,9 +2,8 @@ package compile
 
 import "pianola/format"
 
-// given takes up the files and directories that the header of a recording
-// names. A recorder names none: they are those of a pattern, or of a person who
-// knows more than was recorded.
+// given adds the files and directories that the header of the recording names.
+// A recorder names none; a pattern does, and a user can add some by hand.
 func (m *model) given(files []format.File) {
 	for i := range files {
 		f := &files[i]
@@ -20,8 +19,8 @@ func (m *model) given(files []format.File) {
 	}
 }
 
-// notesOf returns what a recorder would have noted of a file. A size or a number
-// of cached pages below 0 is not known.
+// notesOf returns what a recorder would have noted about a file. A size or a
+// number of cached pages below 0 is unknown.
 func notesOf(f *format.File) *format.Notes {
 	n := &format.Notes{Has: format.NotedType | format.NotedMode, Type: f.Type, Mode: f.Mode, Size: f.Size, Cached: f.Cached}
 	if f.Size >= 0 {

@@ -9,12 +9,12 @@ import (
 // there notes that a successful call found something at an entry.
 func (m *model) there(e *format.Event, at *entry) {
 	if !m.names.exists(at) {
-		m.unexplained(e, at, "there although nothing put it there")
+		m.unexplained(e, at, "exists although nothing created it")
 	}
 }
 
-// failed learns from an error that an opening call, or one on a path, met.
-func (m *model) failed(s *step, at *entry) {
+// failed learns from the error of an open or of another call on a path.
+func (m *model) failed(s *simEvent, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
@@ -22,15 +22,14 @@ func (m *model) failed(s *step, at *entry) {
 		effect := s.out.Op.Info().Effect
 		directory := effect == format.EffectMkdir || effect == format.EffectRename
 		if s.e.Ret != enoent || !directory && (s.slash[0] && s.out.Creates(0) || s.slash[1] && s.out.Creates(1)) {
-			return // it is about the slash: with one only a directory can be made, or renamed
+			return // the error is about the slash: a path with one can only make or rename a directory
 		}
 	}
 	if s.e.Ret == enoent && m.missedOnWay(s) {
 		return
 	}
 	if to := s.at[1]; to != nil && at == s.at[0] {
-		// Of two names the error can be about the second, or the directory
-		// that is to hold it.
+		// The error can be about the second name, or about its directory.
 		switch s.e.Ret {
 		case eexist, enotempty, eisdir:
 			at = to
@@ -52,10 +51,10 @@ func (m *model) failed(s *step, at *entry) {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
 		case at.state == present:
-			m.unexplained(s.e, at, "not there although nothing removed it")
+			m.unexplained(s.e, at, "missing although nothing removed it")
 			m.names.gone(at)
 		case at.state == unknown && !format.HasMode(s.out.OpenFlags()):
-			at.state = absent // O_CREAT misses the directory, not the file
+			at.state = absent // with O_CREAT, the directory is missing, not the file
 		}
 	case eexist, inUse:
 		m.there(s.e, at)
@@ -70,16 +69,16 @@ func (m *model) failed(s *step, at *entry) {
 	}
 }
 
-// missedOnWay learns from ENOENT that a name which a path passes through, and
-// leaves again by "..", is not there, if what the path leads to is. It reports
-// whether that was it.
-func (m *model) missedOnWay(s *step) bool {
+// missedOnWay handles an ENOENT of a path that leads to something that exists:
+// a name is missing that the path enters and leaves by "..". It reports whether
+// there is such a name.
+func (m *model) missedOnWay(s *simEvent) bool {
 	for i, at := range s.at {
 		if at == nil {
 			continue
 		}
 		if s.out.Creates(i) && at.dir != nil && !s.out.Exchanges() {
-			at = at.dir.at // the name needn't be there
+			at = at.dir.at // the name itself may be missing
 		}
 		if at.node != nil && at.node.typ == format.TypeLnk {
 			return false // it leads to nothing
@@ -100,9 +99,9 @@ func (m *model) missedOnWay(s *step) bool {
 	return false
 }
 
-// passed learns from a success that the names which paths passed through and left
-// again by ".." are directories.
-func (m *model) passed(s *step) {
+// passed learns from a success that the names which paths entered and left by
+// ".." are directories.
+func (m *model) passed(s *simEvent) {
 	for _, e := range m.trail {
 		if e.state == unknown && !within(s.at[0], e.node) && (s.at[1] == nil || !within(s.at[1], e.node)) {
 			m.names.exists(e)
@@ -111,10 +110,11 @@ func (m *model) passed(s *step) {
 	}
 }
 
-// noDirectory learns from ENOTDIR that a name which the call passed through, or
-// the last if that was to be a directory, is none: the last that can be, unless
-// another is known to be none.
-func (m *model) noDirectory(s *step, at *entry) {
+// noDirectory learns from ENOTDIR which name on the path is no directory. Where
+// the simulation knows such a name, there is nothing to learn. Otherwise it is
+// the last name that can be one. The last component counts only if the call
+// needs a directory there.
+func (m *model) noDirectory(s *simEvent, at *entry) {
 	on := m.trail
 	if s.from[0] != nil {
 		on = append([]*entry{s.from[0]}, on...)
@@ -133,7 +133,7 @@ func (m *model) noDirectory(s *step, at *entry) {
 		}
 	}
 	if last == nil {
-		m.unexplained(s.e, at, "no directory although all on the way are")
+		m.unexplained(s.e, at, "not a directory although all on the path are")
 		return
 	}
 	m.names.exists(last)
@@ -143,11 +143,11 @@ func (m *model) noDirectory(s *step, at *entry) {
 	}
 }
 
-// emptyListing is what getdents64 returns for a directory with nothing but "."
-// and ".." in it (two records of 24 bytes, getdents64(2)).
+// emptyListing is what getdents64 returns for an empty directory: two records
+// of 24 bytes, for "." and ".." (getdents64(2)).
 const emptyListing = 48
 
-func (m *model) stat(s *step) {
+func (m *model) stat(s *simEvent) {
 	if s.d != nil {
 		m.fstat(s)
 	} else {
@@ -155,9 +155,9 @@ func (m *model) stat(s *step) {
 	}
 }
 
-// looked handles the calls that tell of what a path leads to, or change it in a
-// way that is not followed.
-func (m *model) looked(s *step) {
+// looked handles calls that read attributes of what a path leads to, or change
+// attributes that the simulation does not follow.
+func (m *model) looked(s *simEvent) {
 	at := s.at[0]
 	if at == nil {
 		return
@@ -174,9 +174,9 @@ func (m *model) looked(s *step) {
 	m.learn(at, noted(s.e))
 }
 
-// readlink learns what a link holds. Where the name was taken for something
-// else before, the pass is repeated with what was learned.
-func (m *model) readlink(s *step) {
+// readlink learns the target of a link. If the simulation took the name for
+// something else before, the pass is repeated with that target.
+func (m *model) readlink(s *simEvent) {
 	at := s.at[0]
 	m.order.named(s.at[:1])
 	if s.e.Ret < 0 {
@@ -200,7 +200,7 @@ func (m *model) readlink(s *step) {
 		return
 	}
 	if known && m.lore.closed {
-		m.unexplained(s.e, at, "a link although it was used as what it leads to")
+		m.unexplained(s.e, at, "a link although it was used as another kind of file")
 		return
 	}
 	if known {
@@ -221,9 +221,9 @@ func (m *model) learnLink(name, target string) {
 	l.links[name], l.named[baseName(name)], l.more = target, true, true
 }
 
-// makes handles a call that makes something new of a type, and returns it; nil
-// for one that failed.
-func (m *model) makes(s *step, typ format.FileType) *node {
+// makes handles a call that makes a file of a type, and returns its node, nil
+// if the call failed.
+func (m *model) makes(s *simEvent, typ format.FileType) *node {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
 		m.failed(s, s.at[0])
@@ -233,29 +233,28 @@ func (m *model) makes(s *step, typ format.FileType) *node {
 	return m.names.create(s.at[0], typ)
 }
 
-// newAt notes that the event made a name of which it was not to be expected
-// that it is there.
-func (m *model) newAt(s *step, at *entry) {
+// newAt notes that the event made a name, which must not have existed.
+func (m *model) newAt(s *simEvent, at *entry) {
 	if at.state == present {
-		m.unexplained(s.e, at, "created although it was there")
+		m.unexplained(s.e, at, "created although it existed")
 	}
 	m.order.renamed(at)
 }
 
-func (m *model) mkdir(s *step) { m.makes(s, format.TypeDir) }
+func (m *model) mkdir(s *simEvent) { m.makes(s, format.TypeDir) }
 
-func (m *model) bind(s *step) {
+func (m *model) bind(s *simEvent) {
 	m.binds = true
 	m.makes(s, format.TypeSock)
 }
 
-func (m *model) symlink(s *step) {
+func (m *model) symlink(s *simEvent) {
 	if nd := m.makes(s, format.TypeLnk); nd != nil {
 		nd.target = string(s.e.Str[0])
 	}
 }
 
-func (m *model) mknod(s *step) {
+func (m *model) mknod(s *simEvent) {
 	typ := format.TypeReg
 	if kind := s.out.Args[s.out.Op.Info().At.Mode] & 0o170000; kind != 0 && kind != 0o100000 { // S_IFMT, S_IFREG
 		typ = format.TypeFifo
@@ -263,9 +262,9 @@ func (m *model) mknod(s *step) {
 	m.makes(s, typ)
 }
 
-// attribute handles the calls on extended attributes, of a path or a
-// descriptor. What the trace reads before it has set it was there.
-func (m *model) attribute(s *step) {
+// attribute handles calls on extended attributes of a path or a descriptor. An
+// attribute that the trace reads before it sets it existed at the start.
+func (m *model) attribute(s *simEvent) {
 	nd := (*node)(nil)
 	if s.d != nil {
 		nd = s.d.node
@@ -291,12 +290,12 @@ func (m *model) attribute(s *step) {
 	}
 }
 
-// notRead is the size of an attribute that the trace did not read before it
-// set or removed it.
+// notRead is the size of an attribute that the trace set or removed before it
+// read it.
 const notRead = -1
 
 // removed handles unlink and rmdir.
-func (m *model) removed(s *step) {
+func (m *model) removed(s *simEvent) {
 	at := s.at[0]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
@@ -315,7 +314,7 @@ func (m *model) removed(s *step) {
 	m.names.gone(at)
 }
 
-func (m *model) rename(s *step) {
+func (m *model) rename(s *simEvent) {
 	from, to := s.at[0], s.at[1]
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
@@ -337,13 +336,13 @@ func (m *model) rename(s *step) {
 		return
 	}
 	if from == to || nd == to.node {
-		return // rename(2): two names of one file stay as they are
+		return // rename(2): if both are names of one file, nothing changes
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)
 }
 
-func (m *model) link(s *step) {
+func (m *model) link(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
 		m.failed(s, s.at[0])
@@ -354,14 +353,14 @@ func (m *model) link(s *step) {
 	m.newAt(s, s.at[1])
 	nd := s.at[0].node
 	if nd.typ == format.TypeUnknown {
-		nd.typ = format.TypeReg // of directories there are no links
+		nd.typ = format.TypeReg // a directory can't have a second name
 	}
 	m.names.put(s.at[1], nd)
 }
 
-// subject returns the file that a successful call on a path or a descriptor is
-// about, nil for a failed one.
-func (m *model) subject(s *step) *node {
+// subject returns the file of a successful call on a path or a descriptor, nil
+// if the call failed.
+func (m *model) subject(s *simEvent) *node {
 	if s.d != nil {
 		if s.e.Ret < 0 {
 			return nil
@@ -377,7 +376,7 @@ func (m *model) subject(s *step) *node {
 	return s.at[0].node
 }
 
-func (m *model) getdents(s *step) {
+func (m *model) getdents(s *simEvent) {
 	f := s.d
 	m.order.after(f.moved)
 	f.moved = m.order.here

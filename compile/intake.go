@@ -10,21 +10,21 @@ import (
 	"pianola/format/spool"
 )
 
-// intake is a recording that is read once, by a goroutine of its own. What is
-// not said to be of events may be looked at once their Reader has returned what
-// stands there.
+// intake is a recording that is read once, by a goroutine of its own. Another
+// goroutine may read a field after the Reader of events has returned what the
+// field's comment names.
 type intake struct {
 	events *spool.Spool // in causal order
 
-	first   *format.Header // at the first event
-	last    *format.Header // at the end
-	orphans int            // at the end
+	first   *format.Header // valid after the first event
+	last    *format.Header // valid after the last event
+	orphans int            // valid after the last event
 
 	stopped atomic.Bool
-	done    chan struct{} // closed when src is not read any more
+	done    chan struct{} // closed when the reading of src has ended
 }
 
-// take begins to read src.
+// take starts the goroutine that reads src.
 func take(src format.Reader, tmp spool.File) *intake {
 	in := &intake{events: spool.New(tmp), done: make(chan struct{})}
 	go func() {
@@ -34,7 +34,7 @@ func take(src format.Reader, tmp spool.File) *intake {
 	return in
 }
 
-// stop ends the reading, if it has not come to its end.
+// stop ends the reading of src, and waits until it has ended.
 func (in *intake) stop() {
 	in.stopped.Store(true)
 	<-in.done
@@ -61,7 +61,7 @@ func (in *intake) read(src format.Reader) error {
 	return nil
 }
 
-// snapshot returns a copy of h that a Reader does not change as it reads on.
+// snapshot returns a copy of h, which the Reader does not change.
 func snapshot(h *format.Header) *format.Header {
 	return &format.Header{
 		Meta: slices.Clone(h.Meta), Threads: slices.Clone(h.Threads), Descriptors: slices.Clone(h.Descriptors), Files: slices.Clone(h.Files),

@@ -2,26 +2,26 @@ package compile
 
 import "pianola/format"
 
-// The bounds of what is laid out. More is no memory that anybody uses but a
-// reservation, and events on it have no place.
+// The bounds of what is laid out. A larger mapping is a reservation, not memory
+// in use; events on it have no place.
 const (
 	maxMapping = 16 << 30 // bytes of a mapping
 	maxLayout  = 64 << 30 // bytes of a process
 )
 
-// addMapping notes memory that the process was given, so that a buffer in it
-// lies in its place.
+// addMapping adds memory that the process was given to the layout, so that
+// buffers in it keep their position.
 func (b *buffers) addMapping(addr, size int64) {
 	if size <= maxMapping && b.size+size <= maxLayout {
 		b.add(addr, size)
 	}
 }
 
-// The handlers of memory calls set the addresses of the event to places. Only
-// memory that can hold pages of the process's own is laid out
-// (format.OwnPages); a call on any other has place 0 and is bookkeeping.
+// The handlers of memory calls replace the addresses of the event by places.
+// Only memory that can hold the process's own pages is laid out
+// (format.OwnPages). A call on other memory has place 0.
 
-func (m *model) mmap(s *step) {
+func (m *model) mmap(s *simEvent) {
 	b, size := m.layout(s), s.e.Args[1]
 	if b == nil {
 		return
@@ -35,8 +35,8 @@ func (m *model) mmap(s *step) {
 	}
 }
 
-// brk returns the break, moved or not.
-func (m *model) brk(s *step) {
+// brk handles a call that returns the break, whether or not it moved it.
+func (m *model) brk(s *simEvent) {
 	b, old, now := m.layout(s), s.t.proc.brk, s.e.Ret
 	if b == nil || now <= 0 {
 		return
@@ -49,13 +49,13 @@ func (m *model) brk(s *step) {
 }
 
 // unmapped handles munmap and madvise.
-func (m *model) unmapped(s *step) {
+func (m *model) unmapped(s *simEvent) {
 	if b := m.layout(s); b != nil {
 		s.out.Args[0] = b.placeOf(s.e.Args[0], s.e.Args[1])
 	}
 }
 
-func (m *model) mremap(s *step) {
+func (m *model) mremap(s *simEvent) {
 	b, old, size := m.layout(s), s.e.Args[0], s.e.Args[2]
 	if b == nil {
 		return
@@ -69,9 +69,9 @@ func (m *model) mremap(s *step) {
 	}
 }
 
-// layout returns what a memory call is laid out in, nil if addresses are left
-// out. The event's result becomes 0 where it is an address.
-func (m *model) layout(s *step) *buffers {
+// layout returns the buffers of the process, nil if addresses are left out. It
+// replaces a result that is an address by 0.
+func (m *model) layout(s *simEvent) *buffers {
 	s.out.Ret = min(s.out.Ret, 0)
 	if m.options.Bare {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // model is the simulation that every pass runs: threads, descriptor tables and
-// the name space, as the events shape them.
+// the name space.
 type model struct {
 	options Options
 	budget  *budget
@@ -20,31 +20,31 @@ type model struct {
 
 	started   bool
 	state     *process.State
-	byPID     map[int32]*proc        // started, and not waited for
-	inodes    map[format.Inode]*node // files with more names than one
-	wanted    map[int64]bool         // serial numbers of descriptions that an event uses which the filter wants
+	byPID     map[int32]*proc        // processes that were started and not yet waited for
+	inodes    map[format.Inode]*node // files with more than one name
+	wanted    map[int64]bool         // serial numbers of descriptions that events which the filter selects use
 	processes []*proc
 	table     []format.Thread
 	sharing   int    // processes that share another's table of descriptors
-	cwd       string // working directory at the start, empty where it is not known
-	home      *node  // what it leads to
-	binds     bool   // the recording has binds, so that what appears is no socket
-	line      int64  // of the event in hand, counted in the order of the simulation
+	cwd       string // working directory at the start, empty if unknown
+	home      *node  // its node
+	binds     bool   // the recording has bind calls, so appear does not guess sockets
+	line      int64  // number of the current event in the order of the simulation
 
-	pipes     int32         // made so far
+	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
 	pipeWaits []pipeWait    // found out
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
-	cost        format.Cost // to be subtracted
+	cost        format.Cost // to subtract
 
 	args  argMaps
 	order order
 	trail []*entry
 
-	out  *writer // nil while finding out
-	step step    // the event in hand
+	out   *writer  // nil in all passes but the last
+	event simEvent // the event being simulated
 	batch
 }
 
@@ -56,9 +56,9 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	}
 	m.budget.room = m.budget.limit
 	m.order.budget = m.budget
-	texts := 1 // in the trace
+	texts := 1 // a path is kept in the trace
 	if o.Paths == Flat || o.Key != nil {
-		texts += 2 // in a Substitution
+		texts += 2 // and twice in a Substitution
 	}
 	m.names = newNames(known, p, texts, m.budget)
 	if p != nil {
@@ -67,7 +67,7 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	return m
 }
 
-// start sets up what there was before the first event.
+// start sets up the state before the first event.
 func (m *model) start(h *format.Header, first *format.Event) {
 	m.started = true
 	m.home = m.names.root
@@ -82,7 +82,7 @@ func (m *model) start(h *format.Header, first *format.Event) {
 		m.cost = h.Cost()
 	}
 	recording := *h
-	recording.Threads = nil // it has kernel thread ids
+	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)
 	m.state.ExitsAlone = true
 	m.state.Added, m.state.Closed = m.added, m.closed
@@ -95,11 +95,12 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	}
 }
 
-// thread returns the thread of an event. One whose creation the recording does not
-// show is a process of its own.
+// thread returns the thread of an event. A thread whose creation is not in the
+// recording becomes a process of its own.
 func (m *model) thread(e *format.Event) *thread { return m.state.Thread(e).Data.(*thread) }
 
-// directory returns the node of a directory that must have been there.
+// directory returns the node of a directory that must have existed at the
+// start.
 func (m *model) directory(from *node, path string) *node {
 	at, _ := m.names.walk(m.names.root, from, path, true, nil)
 	if at == nil {
@@ -112,8 +113,8 @@ func (m *model) directory(from *node, path string) *node {
 	return at.node
 }
 
-// inherited returns the description of a descriptor that was open at the start: of
-// a process that ran, or of the first.
+// inherited returns the description of a descriptor that was open at the start,
+// in a process that already ran or in the first process.
 func (m *model) inherited(d *format.Descriptor) *process.Description {
 	num := int32(1)
 	if p := m.byPID[d.Process]; p != nil {
@@ -133,8 +134,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	m.names.exists(at)
 	f.node = at.node
 	m.names.mention(at)
-	// The command found the file open, so what it holds at the start is at
-	// least what lies before the offset.
+	// The file was open at the start, so its size was at least the offset.
 	m.raise(at.node, d.Offset)
 	m.descriptors = append(m.descriptors, format.Descriptor{
 		Process: num, FD: d.FD, Offset: d.Offset, Path: m.names.mappedPath(at, m.options.Paths),
@@ -143,13 +143,13 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	return f.Description
 }
 
-// waited is how long a left-out call lasts that is taken to have waited and not
-// computed, in nanoseconds: a pipe or a socket that is ready is faster. A replay
-// can't sleep for shorter times anyway.
+// waited is the shortest duration of a left-out call that counts as waiting and
+// not as computing, in nanoseconds: a pipe or socket that is ready is faster. A
+// replay can't sleep for less anyway.
 const waited = 20_000
 
-// leaveOut counts an event that is not in the trace. Its time becomes compute,
-// but for that in which it waited at a pipe.
+// leaveOut counts an event that is not in the trace. Its duration becomes
+// compute, except for the time that it waited at a pipe.
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
@@ -163,20 +163,21 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 }
 
 // compute returns the time between the thread's last event in the trace and e,
-// without what the recorder took of it. What it took beyond that time, as
-// happens where the cost of an event is less than its mean, is taken off later.
+// minus the recorder's cost. If the cost is larger than that time, compute is 0
+// and debt is the rest, to be subtracted later. This happens where an event
+// costs less than the mean.
 func (m *model) compute(t *thread, e *format.Event) (compute, debt int64) {
 	compute = e.Start - t.last - t.cost
 	return max(compute, 0), max(-compute, 0)
 }
 
-// clock returns when e begins on the trace's clock.
+// clock returns the start of e on the trace's clock.
 func (m *model) clock(t *thread, e *format.Event) int64 {
 	compute, _ := m.compute(t, e)
 	return t.now + compute
 }
 
-// emit puts an event into the trace.
+// emit appends an event to the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
 	compute, debt := m.compute(t, e)
@@ -187,11 +188,11 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:
 		t.cost = debt // see leaveOut
-	case info.Effect == format.EffectWait && m.step.joined:
-		t.cost += m.cost.Inside // taken after the end of what it waited for
+	case info.Effect == format.EffectWait && m.event.joined:
+		t.cost += m.cost.Inside // spent after the end of what it waited for
 	case info.Class == format.ClassProcess && info.Effect != format.EffectWait:
-		// What such a call takes is time that the application doesn't spend
-		// in I/O, and a replay doesn't make the call: it is compute.
+		// A replay does not make the call, and its duration is not time spent
+		// in I/O. So it becomes compute.
 		t.last, t.cost = e.Start, debt+m.cost.Inside+m.cost.Around(e.Op)
 		out.Dur = 0
 	case out.Dur >= 0:
@@ -213,21 +214,20 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	n := len(m.edges)
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
-	m.events = m.events[:len(m.events)+1] // out is in its place already
+	m.events = m.events[:len(m.events)+1] // out is already in its place
 	if len(m.events) == batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena {
 		return m.flush()
 	}
 	return nil
 }
 
-// The bounds of what a batch holds before it is written early, besides what its
-// newest event does.
+// A batch is written early once it holds more than these bounds.
 const (
 	maxEdges = 1 << 16
 	maxArena = 1 << 20 // bytes
 )
 
-// text keeps a string until the batch is written.
+// text copies a string into the batch's arena.
 func (m *model) text(s string) []byte {
 	n := len(m.arena)
 	m.arena = append(m.arena, s...)
@@ -242,8 +242,8 @@ func (m *model) flush() (err error) {
 	return err
 }
 
-// unexplained counts a result that what the recording shows does not account
-// for, such as a file that another program made.
+// unexplained counts a recorded result that contradicts the simulation,
+// such as one on a file that another program made.
 func (m *model) unexplained(e *format.Event, at *entry, what string) {
 	m.report.Unexplained++
 	if len(m.report.Examples) < maxExamples {

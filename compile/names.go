@@ -13,51 +13,51 @@ type Paths uint8
 
 // The mappings of DESIGN, section 7.
 const (
-	Tree Paths = iota // keeps the directories; a created file gets a temporary name in its directory
+	Tree Paths = iota // keeps directories; a created file gets a temporary name in its directory
 	Flat              // no directories: temporary names, base names, and standard directories as they are
 )
 
-// node is a file, directory or link: what a name leads to.
+// node is what a name leads to: a file, a directory or a symbolic link.
 type node struct {
 	typ     format.FileType
 	entries children // of a directory
-	at      *entry   // the entry under which it was last put; for a directory the only one
-	target  string   // of a symbolic link, "" where not known
+	at      *entry   // the entry that it was last put at; the only one of a directory
+	target  string   // of a symbolic link, "" if unknown
 	pseudo  bool     // in a pseudo file system
-	shown   bool     // but holds a name that is not
-	created bool     // by the trace
+	shown   bool     // in the fileset though pseudo, because a file below it is not
+	created bool     // created by the trace
 
-	first *entry // where it was at the start or, if created, came to be
+	first *entry // the entry where it was at the start or, if created, was created
 
 	// The file as it was at the start; meaningful only where !created.
-	mode   uint32 // permissions, 0 where not known
-	needs  uint32 // permissions that the trace proves, for where they are not known
-	size   int64  // bytes, of a directory those that getdents64 returned
+	mode   uint32 // permissions, 0 if unknown
+	needs  uint32 // permissions that the trace proves, used if mode is unknown
+	size   int64  // bytes; of a directory the bytes that getdents64 returned
 	cached int64
 	sparse bool
 
 	sized bool             // size was recorded, not inferred
-	link  *node            // the same file under another name at the start
-	attrs map[string]int64 // sizes of extended attributes, notRead for what the trace changed first
+	link  *node            // the same file, which had another name at the start
+	attrs map[string]int64 // sizes of extended attributes, notRead if the trace changed one first
 
-	now     int64 // size at this point of the simulation
-	changed bool  // the trace has changed its size, so now says nothing about size any more
-	listing int64 // bytes that getdents64 returned since the directory was at its start
+	now     int64 // current size
+	changed bool  // the trace has changed the size, so now proves nothing about the size at the start
+	listing int64 // bytes that getdents64 returned since it listed the first entry
 
-	// For ordering. Of what can be many, the newest of each thread.
-	written *[writesKept]writeAt // newest writes, nil for none
+	// For ordering. The lists hold the newest event of each thread.
+	written *[writesKept]writeAt // newest writes, a ring; nil for none
 	nwrite  int
 	resized place                // newest change of the size
-	grown   *[growthsKept]growth // newest growths, nil for none
+	grown   *[growthsKept]growth // newest growths, a ring; nil for none
 	ngrown  int
-	reads   []place // and writes within the size, since it became smaller
-	ends    []place // reads that found the end, and seeks to it, since it changed
-	changes []place // of a directory's entries
-	kept    []place // failures to remove a directory, or to put something in its place
+	reads   []place // reads, and writes within the size, since it last became smaller
+	ends    []place // reads that reached the end, and seeks to it, since the size last changed
+	changes []place // of a directory's entries, newest per thread
+	kept    []place // failed calls to remove a directory or to replace it
 }
 
-// kind returns the type that the trace takes the file to have: what ever held
-// something is a directory, and what nothing is known of a file.
+// kind returns the type of the file at the start: a directory if it ever held
+// something, and a regular file if nothing is known.
 func (nd *node) kind() format.FileType {
 	switch {
 	case nd.holds():
@@ -68,13 +68,13 @@ func (nd *node) kind() format.FileType {
 	return nd.typ
 }
 
-// isLeaf reports whether the file is known to be none that can hold others. What
-// a link leads to that is not known can.
+// isLeaf reports whether the file is known to be neither a directory nor a
+// link, which may lead to one.
 func (nd *node) isLeaf() bool {
 	return nd.typ != format.TypeUnknown && nd.typ != format.TypeDir && nd.typ != format.TypeLnk
 }
 
-// holds reports whether a directory, if it is one, ever held anything.
+// holds reports whether there ever was something below the node.
 func (nd *node) holds() bool {
 	for _, e := range nd.entries.list {
 		if e.existed || e.made || e.state == present {
@@ -84,7 +84,7 @@ func (nd *node) holds() bool {
 	return false
 }
 
-// state is what the simulation knows of a name at this point.
+// state is what the simulation knows about a name now.
 type state uint8
 
 const (
@@ -93,7 +93,7 @@ const (
 	present
 )
 
-// entry is one name in one directory, whether or not something is there.
+// entry is one name in one directory, whether or not it exists.
 type entry struct {
 	id    int32
 	dir   *node // nil for the root
@@ -101,23 +101,23 @@ type entry struct {
 	node  *node
 	state state
 
-	existed bool  // something was there at the start
-	first   *node // what that was
-	direct  bool  // an event named it, not only a name below it
+	existed bool  // it existed at the start
+	first   *node // its node at the start
+	direct  bool  // a path of an event ended here, not only below it
 	made    bool  // the trace created a file there
-	moved   bool  // what is there has changed since the start
+	moved   bool  // its node has changed since the start
 	mapped  string
-	far     int32 // bytes of its path as of its first mention
+	far     int32 // length of its path at its first mention, in bytes
 
 	changed place   // newest creation, removal or renaming of the name
-	used    []place // uses since then, the newest of each thread
+	used    []place // uses since changed, the newest of each thread
 }
 
-// children are the entries of a directory, in the order of first mention. Of most
-// directories a recording mentions few.
+// children are the entries of a directory, in the order of their first mention.
+// Most directories have few.
 type children struct {
 	list   []*entry
-	byName map[string]*entry // of more than fewEntries
+	byName map[string]*entry // nil up to fewEntries
 }
 
 const fewEntries = 8
@@ -148,19 +148,19 @@ func (c *children) add(e *entry) {
 	}
 }
 
-// names simulates the name space: everything that the events say about which
-// name led where. Entries are numbered in the order of first mention, which is
-// the same in every pass.
+// names simulates the name space: which name leads to which node. Entries are
+// numbered in the order of their first mention, which is the same in every
+// pass.
 type names struct {
 	root    *node
 	entries []*entry
 	lore    *lore
-	plan    *plan // nil while it is being found out
-	texts   int   // of the names that events had, how often their paths are kept
+	plan    *plan // nil in all passes but the last
+	texts   int   // how many copies are kept of a path that an event has
 	budget  *budget
 
-	up      []*entry // memory of climb
-	scratch []byte   // memory of paths
+	up      []*entry // the result of climb, reused
+	scratch []byte   // for building paths, reused
 }
 
 func newNames(known *lore, p *plan, texts int, b *budget) *names {
@@ -180,16 +180,16 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	e := &entry{id: int32(len(n.entries)), dir: dir, comp: comp, mapped: comp, far: dir.at.far + 1 + int32(len(comp))}
 	n.budget.take(forNames, nameBytes+len(comp))
 	if n.plan != nil {
-		e.mapped = n.plan.mapped[e.id] // the last pass meets the names of the one before
+		e.mapped = n.plan.mapped[e.id] // the last pass meets the same names in the same order
 	}
 	n.entries = append(n.entries, e)
 	dir.entries.add(e)
 	if dir.created || dir.isLeaf() {
-		// A directory that the trace made is empty but for what it put there.
+		// A directory that the trace made holds only what the trace put there.
 		e.state = absent
 	}
 	if comp == "shm" && dir.pseudo && dir.at.dir == n.root {
-		// What is below /dev is not shown to a replay, but for this.
+		// A replay has nothing below /dev except /dev/shm.
 		dir.shown, dir.typ, dir.first = true, format.TypeDir, dir.at
 		dir.at.existed, dir.at.first = true, dir
 	}
@@ -207,10 +207,10 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	return e
 }
 
-// goneName is the name of what is never there.
+// goneName is a name that never exists.
 const goneName = "pianola_gone"
 
-// nowhere returns a directory that is never there.
+// nowhere returns a directory that never exists.
 func (n *names) nowhere() *node {
 	e := n.lookup(n.root, goneName)
 	if e.node == nil {
@@ -219,14 +219,14 @@ func (n *names) nowhere() *node {
 	return e.node
 }
 
-// isNowhere reports whether a directory is the one that is never there.
+// isNowhere reports whether a directory is the one that never exists.
 func (n *names) isNowhere(dir *node) bool {
 	e := n.root.entries.find(goneName)
 	return e != nil && e.node == dir
 }
 
-// pseudo reports whether a name lies in a file system that shows the kernel
-// and not storage. /dev/shm is a tmpfs with files like any other.
+// pseudo reports whether a name is in a pseudo file system, which has no
+// storage. /dev/shm is a tmpfs, which holds ordinary files.
 func (n *names) pseudo(dir *node, comp string) bool {
 	if dir == n.root {
 		return comp == "proc" || comp == "sys" || comp == "dev"
@@ -234,10 +234,10 @@ func (n *names) pseudo(dir *node, comp string) bool {
 	return dir.pseudo && (comp != "shm" || dir.at.dir != n.root || dir.at.comp != "dev")
 }
 
-// exists notes that something is at e at this point. It returns false where
-// the simulation knew better: then something outside the recording put it
-// there. Where the trace never had to do with the name before, a replay does
-// best with having it from the start.
+// exists notes that something is at e now. It returns false if that contradicts
+// the simulation: then something outside the recording put it there. If the
+// trace has not used the name before, the file is taken to have been there from
+// the start.
 func (n *names) exists(e *entry) bool {
 	if e.state == present {
 		return true
@@ -257,7 +257,7 @@ func (n *names) exists(e *entry) bool {
 	return expected
 }
 
-// existed notes that something was at an entry at the start.
+// existed notes that an entry existed at the start.
 func (n *names) existed(e *entry) {
 	if !e.existed {
 		e.existed = true
@@ -265,7 +265,7 @@ func (n *names) existed(e *entry) {
 	}
 }
 
-// mention notes that an event named an entry, not only a name below it.
+// mention notes that a path of an event ended at an entry, not only below it.
 func (n *names) mention(e *entry) {
 	if !e.direct {
 		e.direct = true
@@ -273,8 +273,8 @@ func (n *names) mention(e *entry) {
 	}
 }
 
-// heldBy notes that whatever holds e was there too, if not by the trace then from
-// the start.
+// heldBy notes that the directories above e exist. Those that the trace did not
+// make existed at the start.
 func (n *names) heldBy(e *entry) {
 	for at := e.dir.at; at.state != present && !at.existed && !at.made; at = at.dir.at {
 		if at.node == nil {
@@ -290,7 +290,7 @@ func (n *names) heldBy(e *entry) {
 func (n *names) create(e *entry, typ format.FileType) *node {
 	nd := &node{typ: typ, first: e, created: true, cached: -1}
 	if typ == format.TypeDir && e.node != nil && e.state != present {
-		// Names below it were asked for before it was there.
+		// Calls used names below it before it existed.
 		nd.entries = e.node.entries
 		for _, below := range nd.entries.list {
 			below.dir = nd
@@ -301,8 +301,8 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 	return nd
 }
 
-// clear notes that a directory which the trace made is empty, and so is what
-// stands in for those below it.
+// clear notes that a directory which the trace made is empty, and so are the
+// placeholders below it.
 func (nd *node) clear() {
 	nd.created = true
 	for _, e := range nd.entries.list {
@@ -323,13 +323,13 @@ func (n *names) put(e *entry, nd *node) {
 	}
 }
 
-// gone notes that nothing is at e any more.
+// gone notes that e no longer exists.
 func (n *names) gone(e *entry) {
 	e.node, e.state, e.moved = nil, absent, true
 }
 
-// stays reports whether an entry is a directory, and the same under the same
-// path from the start to the end.
+// stays reports whether an entry is one and the same directory from the start
+// to the end.
 func (n *names) stays(e *entry) bool {
 	if e.first == nil || e.first.kind() != format.TypeDir {
 		return false
@@ -342,8 +342,8 @@ func (n *names) stays(e *entry) bool {
 	return true
 }
 
-// climb returns the entries from e up to the one below the root, as things stand
-// now. They are overwritten by the next call.
+// climb returns the entries from e up to the one below the root. The next call
+// overwrites them.
 func (n *names) climb(e *entry) []*entry {
 	n.up = n.up[:0]
 	for ; e.dir != nil; e = e.dir.at {
@@ -369,8 +369,8 @@ func (n *names) original(e *entry) string {
 	return string(n.scratch)
 }
 
-// tooFar reports whether the absolute path of e is longer than any that a call
-// can be given.
+// tooFar reports whether the absolute path of e is longer than the kernel
+// accepts.
 func (n *names) tooFar(e *entry) bool {
 	for size := 0; e.dir != nil; e = e.dir.at {
 		if size += 1 + len(e.comp); size > maxPath {
@@ -380,8 +380,7 @@ func (n *names) tooFar(e *entry) bool {
 	return false
 }
 
-// appendMapped appends the path of e below the replay's root, as things stand
-// now.
+// appendMapped appends the current path of e below the replay's root.
 func (n *names) appendMapped(dst []byte, e *entry, p Paths) []byte {
 	switch {
 	case e.dir == nil:
@@ -409,8 +408,8 @@ func (n *names) mappedPath(e *entry, p Paths) string {
 	return string(n.scratch)
 }
 
-// firstPath returns the mapped path of e as it was at the start, and false where
-// there was none.
+// firstPath returns the mapped path of e at the start, and false if it had
+// none.
 func (n *names) firstPath(e *entry, p Paths) (string, bool) {
 	if e.dir == nil || p == Flat {
 		return n.mappedPath(e, p), true
@@ -437,19 +436,19 @@ const (
 	maxName = 255  // NAME_MAX
 )
 
-// maxDepth bounds the paths that directories which lie beyond maxPath are
-// followed to, in bytes: by a relative name one gets there.
+// maxDepth bounds the length of the absolute paths that are simulated, in
+// bytes. Relative paths can lead to directories beyond maxPath.
 const maxDepth = 1 << 16
 
-// longName is the name that stands for what is too long: of one byte more than
-// there may be.
+// longName replaces names and paths that are too long. It is one byte longer
+// than the kernel accepts.
 var longName = "pianola_long" + strings.Repeat("_", maxName+1-len("pianola_long"))
 
-// long returns the entry that stands for a path that is too long.
+// long returns the entry of longName.
 func (n *names) long() *entry { return n.lookup(n.root, longName) }
 
-// tooLong returns where in a path the first component begins that is longer than
-// a name can be, -1 for none.
+// tooLong returns the position of the first component of a path that is longer
+// than maxName, -1 for none.
 func tooLong(path []byte) int {
 	if len(path) <= maxName {
 		return -1
@@ -466,17 +465,17 @@ func tooLong(path []byte) int {
 	}
 }
 
-// way is what a path led through.
+// way is what a path passed through.
 type way struct {
 	trail []*entry // directories and links
-	slash bool     // it ended with a slash, if only in the target of a link
+	slash bool     // the path, or the target of the last link in it, ended with a slash
 }
 
 // walk resolves a path from a directory, below a root that ".." does not leave
-// (chroot(2)), and returns the entry it leads to, nil for a path that leads
-// nowhere (a loop, or out of bounds). Links whose target is known are followed, in the last
-// component only if follow is set. The directories and links on the way are
-// appended to trail, for ordering.
+// (chroot(2)). It returns the entry that the path leads to, nil for a loop of
+// links or a path out of bounds. It follows links with a known target, in the
+// last component only if follow is set. It appends the directories and links on
+// the way to trail, for ordering.
 func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, way) {
 	dir := from
 	if strings.HasPrefix(path, "/") {
@@ -491,7 +490,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			continue
 		case ".", "..":
 			if at.state == absent || at.node != nil && at.node.isLeaf() {
-				comp = goneName // the kernel goes through it, too, so the path ends below
+				comp = goneName // the kernel looks it up too, so the path fails here
 				break
 			}
 			if comp == ".." {
@@ -506,8 +505,8 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			return nil, way{trail, false}
 		}
 		at = n.lookup(dir, comp)
-		// A slash after the last component demands a directory, so it
-		// follows a link there too.
+		// A slash after the last component requires a directory, so a link
+		// there is followed too.
 		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
 			if links++; links > maxFollow || len(nd.target) > maxPath {
 				return nil, way{trail, false}
@@ -529,12 +528,12 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		}
 		trail = append(trail, at)
 		if at.node == nil {
-			// Nothing is known to be here: stand in for it, so that names
-			// below have a place. The call's result says whether it exists.
+			// The node is unknown. A placeholder holds the names below it. The
+			// call's result shows whether it exists.
 			at.node = &node{at: at, first: at, cached: -1, created: at.state == absent}
 		}
-		// Of the names of a file it is this one that something is looked for
-		// below, in vain. Another can be gone.
+		// If the node is a file with several names, this is the name on the
+		// path. The others may be gone.
 		dir = at.node
 		dir.at = at
 	}

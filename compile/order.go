@@ -6,8 +6,8 @@ import (
 	"pianola/format"
 )
 
-// place is an event of the trace: a thread and the position in it. The zero
-// place is none, for threads count from 1.
+// place is the position of an event in the trace: a thread and an index in it.
+// Threads count from 1, so the zero place means none.
 type place struct {
 	thread int32
 	event  int64
@@ -15,7 +15,7 @@ type place struct {
 
 // writesKept is how many writes of a file are remembered to find those that a
 // read of another thread depends on. Older ones are almost always ordered by
-// something else by then.
+// other edges.
 const writesKept = 16
 
 // writeAt is a write that changed the bytes from off to end.
@@ -24,35 +24,35 @@ type writeAt struct {
 	off, end int64
 }
 
-// growthsKept bounds the growths of a file that a write within its size can be
-// ordered behind. Each growth follows the one before, so older ones matter only
+// growthsKept is how many growths of a file are remembered to order reads and
+// writes after. Each growth follows the one before, so older ones matter only
 // to a thread that lags far behind.
 const growthsKept = 16
 
-// growth is an event that made a file larger than before.
+// growth is an event that made a file larger than its size before.
 type growth struct {
 	place  place
 	before int64
 }
 
-// order collects what the event in hand depends on. An edge is kept only where
-// the thread is not already behind the other by an earlier edge.
+// order collects what the current event depends on. It drops an edge that an
+// earlier edge of the thread implies.
 type order struct {
 	edges []format.Edge
 	here  place
-	alone bool    // no other thread has been there yet, so whatever comes to be depends on all before it
+	alone bool    // there has been only one thread, so no edges are needed
 	count []int64 // events emitted so far, per thread
-	seen  []int64 // of the thread in hand: per other thread, one more than the newest event it is known to follow
+	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
 
 	budget *budget
 }
 
-// maxSeen bounds the threads that a thread remembers to be behind, since all of
-// them can remember all. Edges to later ones can be there twice.
+// maxSeen bounds the length of seen, because each thread can have an element
+// for every other. Edges to threads beyond it can be redundant.
 const maxSeen = 1024
 
-// begin starts the collection for the next event of t. What events that were
-// left out since the last one depended on counts for it.
+// begin starts the collection for the next event of t. It also depends on what
+// the events left out since the last one depended on.
 func (o *order) begin(t *thread, alone bool) {
 	o.alone = alone
 	o.edges = append(o.edges[:0], t.owed...)
@@ -65,7 +65,7 @@ func (o *order) after(p place) {
 	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) {
 		return
 	}
-	// An event that was left out stands for the one before it.
+	// The place of an event that was left out stands for the one before it.
 	if p.event = min(p.event, o.count[p.thread]-1); p.event < 0 {
 		return
 	}
@@ -96,13 +96,13 @@ func (o *order) afterAll(places []place) {
 	}
 }
 
-// use notes in a list of newest uses, one a thread, that the event uses a
-// resource.
+// use adds the event to a list of the newest uses of a resource, one for each
+// thread, and returns it.
 func (o *order) use(uses []place) []place {
 	if o.alone {
 		return uses
 	}
-	// The newest user stands last, for it is mostly the next one, too.
+	// The newest user comes last, because it is mostly the next one, too.
 	for i := len(uses) - 1; i >= 0; i-- {
 		if uses[i].thread == o.here.thread {
 			copy(uses[i:], uses[i+1:])
@@ -140,7 +140,7 @@ func (o *order) wrote(nd *node, off, end int64) {
 		nd.written = new([writesKept]writeAt)
 		o.budget.take(forOrder, int(unsafe.Sizeof(*nd.written)))
 	}
-	// A sequential writer needs one place only.
+	// A sequential writer needs only one element.
 	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
 	if last.place.thread == o.here.thread && last.end == off {
 		last.place, last.end = o.here, end
@@ -150,7 +150,7 @@ func (o *order) wrote(nd *node, off, end int64) {
 	nd.nwrite++
 }
 
-// named makes the event wait for whatever made the names that it passes
+// named makes the event wait for the changes of the names that it passes
 // through, and notes that it uses them.
 func (o *order) named(trail []*entry) {
 	for _, e := range trail {
@@ -170,8 +170,8 @@ func (o *order) renamed(e *entry) {
 	}
 }
 
-// held makes the event, which failed to remove a directory or to put something
-// in its place, wait for the changes in it, and those to come for the event.
+// held orders the event, which failed to remove or replace a directory, after
+// the changes in it so far and before later ones.
 func (o *order) held(e *entry) {
 	if e.node != nil {
 		o.afterAll(e.node.changes)
@@ -179,8 +179,8 @@ func (o *order) held(e *entry) {
 	}
 }
 
-// sized makes the event, which is about to change the size of a file, wait for
-// what depends on the size as it was. One that can make it smaller says so.
+// sized makes the event, which changes the size of a file, wait for the events
+// that depend on the size before. smaller says that it can reduce the size.
 func (o *order) sized(nd *node, size int64, smaller bool) {
 	o.after(nd.resized)
 	o.afterAll(nd.ends)
@@ -200,9 +200,9 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 	}
 }
 
-// within makes the event, which reads or writes up to an offset that the file
-// reaches, wait for the growth that made it reach so far: ahead of it, a read
-// would find the end, and a write make the file larger itself, too early.
+// within makes the event, which reads or writes up to end, wait for the growth
+// that made the file that large. Before that growth, a read would reach the end
+// of the file too early, and a write would itself grow the file.
 func (o *order) within(nd *node, end int64) {
 	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
 		if g := nd.grown[i%growthsKept]; g.before < end {

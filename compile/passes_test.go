@@ -15,7 +15,7 @@ import (
 )
 
 // Links that come to light one by one, each below the one before, are learned
-// up to a number of passes. What is found out beyond is not explained, and the
+// up to a number of passes. What is found out beyond is unexplained, and the
 // passes agree on all names.
 func TestManyLinks(t *testing.T) {
 	links := func(n int) string {

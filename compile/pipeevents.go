@@ -7,18 +7,18 @@ import (
 	"pianola/format"
 )
 
-// pipeEvents hands the last pass what the plan says of each line.
+// pipeEvents gives the last pass what the plan holds for each line.
 type pipeEvents struct {
-	plan   *pipePlan // nil while finding out
+	plan   *pipePlan // nil in all passes but the last
 	waits  lines[pipeWait]
 	points lines[pipePoint]
 }
 
-// lines are the lines to come of which there is something to say, in order.
+// lines is what the plan holds for the remaining lines, in order.
 type lines[T interface{ number() int64 }] []T
 
-// of returns what there is to say of a line, nil for nothing. Lines must be
-// asked for in order.
+// of returns the element for a line, nil for none. Lines must be asked for in
+// order.
 func (l *lines[T]) of(line int64) *T {
 	for len(*l) > 0 && (*l)[0].number() < line {
 		*l = (*l)[1:]
@@ -38,9 +38,10 @@ func (p *pipePlan) find(line int64) *pipePoint {
 	return &p.points[i]
 }
 
-// awaited returns what the line in hand waits for, nil for nothing, and the
-// event of that. A write whose line is still to come is emitted first, as of
-// when it began: its thread has been in it since its last line.
+// awaited returns what the current line waits for, nil for nothing, and the
+// point of that. If the line of the awaited write is yet to come, its event is
+// emitted first, at the time when it began: its thread has been in the call
+// since its last line.
 func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 	w := m.pipe.waits.of(m.line)
 	if w == nil {
@@ -62,8 +63,8 @@ func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 	return w, on, nil
 }
 
-// leavePipe emits what is left of a call on a pipe that waited, or that was
-// waited for. What it took apart from waiting is compute.
+// leavePipe emits the events of a call on a pipe that waited or was waited for.
+// The rest of its duration is compute.
 func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint) (err error) {
 	op := format.OpPipeWrite
 	if e.Op.Info().Class == format.ClassRead {
@@ -80,11 +81,11 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 		return nil
 	}
 	start, before := e.Start, w.on.start <= e.Start
-	if before { // it waited before the call, in poll(2) or the like
+	if before { // it waited before the call, in poll(2) or similar
 		start = max(t.idle, w.on.start-e.Off)
 		t.off = max(t.off-(w.on.start-start), 0)
 	}
-	begin := m.clock(t, e) // of the call: behind what it waited before
+	begin := m.clock(t, e) // of the call: after the wait
 	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
 	if before {
 		begin = m.clock(t, e)
@@ -95,9 +96,9 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 	return err
 }
 
-// emitPipe puts an event into the trace that makes no call: from start on the
-// thread waits for an event of another, if there is one, for so many
-// nanoseconds. It returns the event.
+// emitPipe appends a pipe_read or pipe_write event, for which a replay makes no
+// call. If on is not nil, the thread waits for that point of another thread,
+// from start on, for so many nanoseconds. It returns the place of the event.
 func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64, on *pipePoint) (place, error) {
 	e := format.Event{Op: op, Start: start, Dur: nanos, Args: [format.MaxArgs]int64{int64(pipe)}}
 	out := &m.events[:len(m.events)+1][len(m.events)]
@@ -106,7 +107,8 @@ func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64
 	m.order.after(t.born)
 	if on != nil {
 		m.order.after(on.at)
-		// What recording cost those that it waited for is not in it.
+		// The duration does not include what recording cost the threads that it
+		// waited for.
 		out.Dur = max(on.now-m.clock(t, &e), 0)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]

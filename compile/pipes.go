@@ -9,55 +9,56 @@ import (
 )
 
 const (
-	// pipeKept is how many writes of a pipe are told apart until they are
-	// read, and how many reads until their writes are met. A pipe of the usual
-	// size holds fewer pages than that.
+	// pipeKept is how many unread writes of a pipe are kept apart, and how many
+	// reads whose writes have not come yet. A pipe of the default size holds
+	// fewer pages than that.
 	pipeKept = 256
 
-	// maxPipeWaits bounds the memory that waits take, to about 20 MiB. What
-	// later ones took stays compute.
+	// maxPipeWaits bounds the memory of waits, to about 20 MiB. Later waits
+	// stay compute.
 	maxPipeWaits = 1 << 18
 
-	// wakeUp is how long a thread is taken to stay off the processor, at most,
-	// after what it waited for has come, in nanoseconds.
+	// wakeUp is the longest time that a thread is assumed to stay off the
+	// processor after the end of its wait, in nanoseconds.
 	wakeUp = 1_000_000
 )
 
-// pipe is a pipe of the recording, or a FIFO. Bytes are known by how many were
-// written before them.
+// pipe is a pipe of the recording, or a FIFO. A byte is identified by how many
+// were written before it.
 //
-// Lines stand in order of completion: of a write that is larger than the pipe
-// the first bytes are read before its line comes. Which call waited for which
-// is therefore found out in one pass, and the next one emits the write where it
-// is first waited for, with the time at which it began.
+// Lines are in order of completion. If a write is larger than the pipe, its
+// first bytes are read before its line comes. So one pass finds which call
+// waited for which, and the last pass emits the write where it is first waited
+// for, with the time at which it began.
 type pipe struct {
 	num      int32
 	put, got int64    // bytes written and read so far
-	writes   []put    // not read yet, the oldest first
-	ahead    []got    // reads whose writes are not met yet, the oldest first
+	writes   []put    // unread, oldest first
+	ahead    []got    // reads whose writes have not come yet, oldest first
 	read     pipeCall // the newest
-	closed   pipeCall // the newest that closed an end to write to
+	closed   pipeCall // the newest that closed a write end
 }
 
-// pipeCall is a call on a pipe. The zero call is none, for threads count from 1.
+// pipeCall is a call on a pipe. Threads count from 1, so the zero call means
+// none.
 type pipeCall struct {
 	line, start int64
 	tid, thread int32 // the kernel's id, and the number in the trace
 }
 
-// put is a write of the bytes up to end. Where too many are kept the newest
-// stands for those after it.
+// put is a write of the bytes up to end. If there are too many to keep, the
+// newest also covers those after it.
 type put struct {
 	call pipeCall
 	end  int64
 }
 
-// got is a read of the bytes from first to last, with what says whether it
-// waited.
+// got is a read of the bytes from first to last, with the times that show
+// whether it waited.
 type got struct {
 	call        pipeCall
 	end         int64 // of the call
-	idle, off   int64 // since when the thread was in no call, and for how long of that off the processor
+	idle, off   int64 // when the thread's last call ended, and how long it was off the processor since
 	first, last int64
 }
 
@@ -68,7 +69,7 @@ type pipeWait struct {
 	pipe int32
 }
 
-// pipePoint is a line that is waited for, and its event in the trace.
+// pipePoint is a line that another one waits for, and its event in the trace.
 type pipePoint struct {
 	line int64
 	pipe int32
@@ -76,7 +77,7 @@ type pipePoint struct {
 	now  int64 // when the call began, on the trace's clock; set with at
 }
 
-// pipePlan is what one pass found out about waiting, and the last one emits.
+// pipePlan holds the waits that a pass found and the last one emits.
 type pipePlan struct {
 	waits  []pipeWait  // by line, at most one for each
 	points []pipePoint // by line
@@ -91,8 +92,8 @@ func (m *model) newPipe() *pipe {
 	return &pipe{num: m.pipes}
 }
 
-// namedPipe returns the pipe that goes by a name: an entry, or what /proc
-// calls an inherited descriptor.
+// namedPipe returns the pipe of a name: an *entry, or the name that /proc has
+// for an inherited descriptor.
 func (m *model) namedPipe(name any) *pipe {
 	p := m.pipeNames[name]
 	if p == nil {
@@ -109,8 +110,8 @@ func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
 	}
 }
 
-// piped follows the bytes that the event in hand moves through pipes.
-func (m *model) piped(s *step) {
+// piped follows the bytes that the current event moves through pipes.
+func (m *model) piped(s *simEvent) {
 	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
@@ -134,12 +135,12 @@ func (t *thread) pipe(fd int64) *pipe {
 	return nil
 }
 
-func (m *model) pipeCall(s *step) pipeCall {
+func (m *model) pipeCall(s *simEvent) pipeCall {
 	return pipeCall{m.line, s.e.Start, s.e.TID, s.t.num}
 }
 
 // fed notes a write to a pipe.
-func (m *model) fed(s *step, p *pipe) {
+func (m *model) fed(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret == 0 || s.e.Ret > maxPipeCall {
 		return
 	}
@@ -148,7 +149,7 @@ func (m *model) fed(s *step, p *pipe) {
 		r := p.ahead[0]
 		p.ahead = p.ahead[1:]
 		if r.end < c.start {
-			// It can't have read these bytes: others have come from a
+			// The read ended before this write began. Its bytes came from a
 			// process that was not recorded.
 			p.put = max(p.put, r.last)
 			continue
@@ -162,15 +163,16 @@ func (m *model) fed(s *step, p *pipe) {
 			p.writes[n-1].end = p.put
 		}
 	}
-	// Whether the pipe was full is not known. A write that lasted and saw
-	// another thread begin a read will have waited for that.
+	// It is unknown whether the pipe was full. If the write took long and
+	// another thread began a read during it, it is assumed to have waited for
+	// that read.
 	if s.e.Dur >= waited {
 		m.waits(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
 	}
 }
 
 // took notes a read of a pipe.
-func (m *model) took(s *step, p *pipe) {
+func (m *model) took(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret > maxPipeCall {
 		return
 	}
@@ -198,12 +200,13 @@ func (m *model) took(s *step, p *pipe) {
 	drop(r.last)
 }
 
-// maxPipeCall is more than a call can move: MAX_RW_COUNT of Linux is below it.
+// maxPipeCall is more than one call can transfer: MAX_RW_COUNT of Linux is
+// below it.
 const maxPipeCall = 1 << 31
 
-// waits notes that r waited for a call of another thread, if it did: if that
-// began while r lasted; or before, while the thread was off the processor as
-// one is that waits in poll(2) or the like and reads then.
+// waits notes that r waited for a call of another thread, if it did: the call
+// began during r, or before r while r's thread was off the processor, as if
+// waiting in poll(2) before its read.
 func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	switch {
 	case on.thread == 0 || on.thread == r.call.thread || on.start > r.end:
@@ -219,15 +222,15 @@ func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	m.pipeWaits = append(m.pipeWaits, pipeWait{r.call.line, on, p.num})
 }
 
-// unfed notes that a descriptor of an end to write to was closed by the event
-// in hand: a read that found the end has waited for the last of these.
-func (m *model) unfed(s *step, f *openFile) {
+// unfed notes that the current event closed a descriptor of a write end. A read
+// that reached the end of the pipe waited for the last such close.
+func (m *model) unfed(s *simEvent, f *openFile) {
 	if f != nil && f.feeds {
 		f.pipe.closed = m.pipeCall(s)
 	}
 }
 
-// planPipes settles which lines wait, and which are waited for.
+// planPipes returns which lines wait, and which lines they wait for.
 func (m *model) planPipes() *pipePlan {
 	p := &pipePlan{waits: m.pipeWaits, unwaited: m.report.Unwaited}
 	slices.SortStableFunc(p.waits, func(a, b pipeWait) int { return cmp.Compare(a.line, b.line) })

@@ -10,33 +10,33 @@ import (
 	"pianola/format"
 )
 
-// plan is what the passes that find out hand to the pass that writes.
+// plan is what the last pass needs from the passes before.
 type plan struct {
-	mapped        []string // name of each entry: a component, or with Flat the whole path
-	stays         []bool   // of each entry, as names.stays says it
+	mapped        []string // name of each entry: a component, or the whole path with Flat
+	stays         []bool   // result of names.stays for each entry
 	buffers       []*buffers
 	files         []format.File
 	substitutions []Substitution
 	pipes         *pipePlan
-	used          map[int64]bool // serial numbers of descriptions that an event uses which the filter wants
+	used          map[int64]bool // serial numbers of descriptions that events which the filter selects use
 }
 
-// tempPrefix begins the temporary names, as in the original Pianola.
+// tempPrefix is the prefix of temporary names, as in the original Pianola.
 const tempPrefix = "pianola_tmp"
 
-// standard directories keep their paths with Flat, for their files are found
-// in the same place everywhere.
+// standard holds the directories that keep their paths with Flat, because their
+// files are in the same place on every system.
 var standard = map[string]bool{
 	"usr": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "bin": true, "sbin": true, "etc": true, "opt": true,
 }
 
-// The permissions of files whose own are not known.
+// The permissions of files whose permissions are unknown.
 const (
 	defaultMode    = 0o644
 	defaultDirMode = 0o755
 )
 
-// plan settles the names, the layout of memory and the fileset.
+// plan decides on the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
 	p := &plan{used: m.wanted, pipes: m.planPipes()}
 	for _, proc := range m.processes {
@@ -47,7 +47,7 @@ func (m *model) plan() *plan {
 	if m.options.Key != nil {
 		m.hideNames()
 	}
-	for i := 0; i < len(m.names.entries); i++ { // targets can add entries
+	for i := 0; i < len(m.names.entries); i++ { // m.target can add entries
 		m.addFile(p, m.names.entries[i])
 	}
 	p.files = withParents(p.files)
@@ -98,8 +98,8 @@ func (m *model) settleNames() {
 	}
 }
 
-// standard reports whether an entry lies in a standard directory, and always
-// lay there.
+// standard reports whether an entry is in a standard directory, and was there
+// all the time.
 func (m *model) standard(e *entry) bool {
 	for e.dir != m.names.root {
 		if e.dir.at != e.dir.first {
@@ -110,7 +110,7 @@ func (m *model) standard(e *entry) bool {
 	return standard[e.comp]
 }
 
-// addFile adds what was at an entry at the start to the fileset.
+// addFile adds the file that was at an entry at the start to the fileset.
 func (m *model) addFile(p *plan, e *entry) {
 	if !e.existed || e.first == nil || e.first.pseudo && !e.first.shown {
 		return
@@ -128,7 +128,7 @@ func (m *model) addFile(p *plan, e *entry) {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {
 			f.Mode = defaultDirMode
 		}
-		f.Mode |= nd.needs &^ 0o022 // never more than the default for others to write
+		f.Mode |= nd.needs &^ 0o022 // no more write permission for others than by default
 	}
 	if f.Type == format.TypeLnk {
 		f.Size = 0
@@ -147,8 +147,8 @@ func (m *model) addFile(p *plan, e *entry) {
 	p.files = append(p.files, f)
 }
 
-// withParents adds the directories that files lie in and that are missing, as
-// happens where a directory came to lie in a standard one with Flat.
+// withParents adds missing parent directories of files. They are missing with
+// Flat if a directory was moved into a standard one.
 func withParents(files []format.File) []format.File {
 	there := make(map[string]bool, len(files))
 	whole := make([]format.File, 0, len(files))

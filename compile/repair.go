@@ -6,27 +6,27 @@ import (
 	"pianola/format"
 )
 
-// lore is what one pass learns and the next ones need from their beginning.
+// lore is what one pass learned and the next ones need from their start.
 type lore struct {
-	links  map[string]string // absolute path → target of links that were there at the start
+	links  map[string]string // absolute path → target of links that existed at the start
 	strays map[stray]bool    // descriptors of unknown origin that are files
-	more   bool              // something was learned in this pass
-	closed bool              // nothing is learned any more, so that the last pass meets the names of the one before
+	more   bool              // this pass learned something
+	closed bool              // learn nothing more, so that the last pass meets the same names as the one before
 	named  map[string]bool   // last components of links
-	bytes  int               // that all of it takes
+	bytes  int               // size of the above
 }
 
-// stray is a descriptor that the recording doesn't show being opened: because it
-// was open before and the source doesn't say so, or because events were lost.
+// stray is a descriptor whose open is not in the recording. It was open before
+// and the source does not say so, or events were lost.
 type stray struct {
 	process int32
 	fd      int32
-	closes  int // of that number before
+	closes  int // how often the number was closed before
 }
 
 // repair opens a descriptor of unknown origin that is a file, before the event
-// that uses it first: what is read and written through it is I/O that a replay
-// must do. The file gets a name of its own.
+// that uses it first, so that a replay does the I/O through it. The file gets a
+// name of its own.
 func (m *model) repair(t *thread, e *format.Event) error {
 	info, fd := e.Op.Info(), int32(e.FD())
 	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {

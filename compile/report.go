@@ -16,14 +16,14 @@ type Report struct {
 	LeftOut       Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
-	Lost          int64    // events that the recorder could not keep
+	Lost          int64    // events that the recorder lost
 	Endless       bool     // the recorder was killed before it could write the end
 	Orphans       int      // threads whose creation the recording does not show
-	Unexplained   int64    // results that the recording does not account for
-	Examples      []string // the first of them
-	Repaired      int64    // files that the recording does not show being opened, and that were used as files
-	Sockets       int64    // names that appeared as those of sockets do
-	Unwaited      int64    // waits at pipes that are compute, because there are too many
+	Unexplained   int64    // results that contradict the simulation
+	Examples      []string // the first unexplained results
+	Repaired      int64    // descriptors of unknown origin that were opened for their use as files
+	Sockets       int64    // sockets that were guessed from names that appeared
+	Unwaited      int64    // waits at pipes that became compute, because there were too many
 	Raised        int64    // files whose size had to be raised for a read that succeeded
 }
 
@@ -60,24 +60,24 @@ type reason uint8
 
 const (
 	reasonNone    reason = iota
-	reasonNoFile         // a terminal, socket, pipe or another descriptor that is no file
+	reasonNoFile         // a descriptor that is no file: a terminal, socket, pipe, …
 	reasonPseudo         // a path in /proc, /sys or /dev
-	reasonUnknown        // a descriptor that the recording does not show being opened
+	reasonUnknown        // a descriptor whose open is not in the recording
 	reasonPath           // a path that could not be read, or leads nowhere
-	reasonTable          // its effect on directories and descriptors is resolved
+	reasonTable          // compile resolves its effect on directories and descriptors
 	reasonResult         // interrupted, or an error that a replay can't bring about
-	reasonFilter         // the filter did not want it
-	reasonLong           // a name that no call takes
-	reasonDeep           // a name by which a replay, that begins at its root, can't get there
-	reasonMapped         // mapped memory, which is not followed
+	reasonFilter         // the filter does not select it
+	reasonLong           // a name longer than the kernel accepts
+	reasonDeep           // a path longer than the kernel accepts from the replay's root
+	reasonMapped         // mapped memory, which the simulation does not follow
 	numReasons
 )
 
 var reasonText = [numReasons]string{
-	reasonNoFile:  "no file (terminal, socket, pipe)",
+	reasonNoFile:  "not a file (terminal, socket, pipe)",
 	reasonPseudo:  "pseudo file system (/proc, /sys, /dev)",
 	reasonUnknown: "descriptor of unknown origin",
-	reasonPath:    "path unreadable or without end",
+	reasonPath:    "path unreadable or a loop of links",
 	reasonTable:   "resolved by compile (chdir, pipe)",
 	reasonFilter:  "filtered out",
 	reasonLong:    "name or path longer than the kernel takes",
@@ -86,7 +86,7 @@ var reasonText = [numReasons]string{
 	reasonResult:  "interrupted or not reproducible",
 }
 
-// maxExamples bounds the examples of unexplained results that are kept.
+// maxExamples is how many examples of unexplained results are kept.
 const maxExamples = 10
 
 // WriteTo writes the report as text, one fact a line.
@@ -121,15 +121,15 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		add("opened for descriptors of unknown origin: %d\n", r.Repaired)
 	}
 	if r.Sockets > 0 {
-		add("names that appeared as those of sockets do: %d\n", r.Sockets)
+		add("sockets guessed from names that appeared: %d\n", r.Sockets)
 	}
 	if r.Unwaited > 0 {
-		add("waits at pipes left to compute: %d\n", r.Unwaited)
+		add("waits at pipes that became compute: %d\n", r.Unwaited)
 	}
 	if r.Raised > 0 {
-		add("files made larger for the reads they had: %d\n", r.Raised)
+		add("files enlarged to fit their reads: %d\n", r.Raised)
 	}
-	add("not explained: %d\n", r.Unexplained)
+	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {
 		add("  %s\n", s)
 	}

@@ -8,13 +8,13 @@ import (
 	"pianola/format"
 )
 
-// resolve finds what the event's paths and descriptor lead to, and maps the
-// paths. It returns why the event can't be in the trace, if it can't.
-func (m *model) resolve(s *step) reason {
+// resolve finds what the event's paths and descriptors lead to, and maps the
+// paths. It returns why the event can't be in the trace, reasonNone if it can.
+func (m *model) resolve(s *simEvent) reason {
 	if info := s.out.Op.Info(); info.At.FD >= 0 {
 		why := m.resolveFDs(s)
 		if info.Effect == format.EffectMap && why != reasonNone {
-			s.out.Args[info.At.FD], why = -1, reasonNone // anonymous, or as good as that
+			s.out.Args[info.At.FD], why = -1, reasonNone // anonymous, or replayed like that
 		}
 		return why
 	}
@@ -35,10 +35,10 @@ func (m *model) resolve(s *step) reason {
 			}
 			dir = f.node
 		}
-		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // which no kernel was ever given
+		if len(name) == 0 || bytes.IndexByte(name, 0) >= 0 { // no call can have such a path
 			return reasonPath
 		}
-		// A recorder cuts what is too long.
+		// A recorder cuts a path that is too long.
 		state := noted(s.e).Strings[p.Str]
 		if state != format.StringWhole && (state != format.StringCut || s.e.Ret != enametoolong) {
 			return reasonPath
@@ -57,16 +57,16 @@ func (m *model) resolve(s *step) reason {
 			}
 			standIn := longName // the call failed before it
 			if m.options.Paths == Flat {
-				standIn = goneName // there is no before
+				standIn = goneName // flat paths have no directories before it
 			}
 			name = append(name[:long:long], standIn...)
 		}
 		path := string(name)
 		follow, slash := s.e.Follows(n), name[len(name)-1] == '/'
 		if slash && (s.e.Creates(n) || s.e.Removes(n)) {
-			// It is the name that counts: a slash makes no link lead elsewhere. After
-			// "." and ".." it says nothing; elsewhere it is what fails O_CREAT, even
-			// where O_EXCL would.
+			// The call is about the name, so a slash does not make it follow a
+			// link. After "." and ".." a slash has no effect. Otherwise it
+			// makes O_CREAT fail, before O_EXCL can.
 			path, follow = path[:1]+strings.TrimRight(path[1:], "/"), false
 			slash = !dots(path)
 		}
@@ -74,7 +74,7 @@ func (m *model) resolve(s *step) reason {
 			dir, path = m.below(dir, path)
 			s.from[n] = dir.at
 			if m.names.isNowhere(dir) && s.e.Ret != enoent {
-				return reasonResult // a replay has no directory that is gone, and still open
+				return reasonResult // a replay has no directory that is removed and still open
 			}
 		}
 		at, way := m.names.walk(s.t.dir().root, dir, path, follow, m.trail)
@@ -97,9 +97,9 @@ func (m *model) resolve(s *step) reason {
 	return reasonNone
 }
 
-// resolveAgain resolves the event's paths by what its own result taught: a path
-// that leaves what is no directory by ".." leads nowhere.
-func (m *model) resolveAgain(s *step) {
+// resolveAgain resolves the event's paths again, after the simulation learned
+// from its result that a path leaves by ".." what is no directory.
+func (m *model) resolveAgain(s *simEvent) {
 	m.trail = m.trail[:0]
 	m.resolve(s)
 	m.order.named(m.trail)
@@ -111,13 +111,13 @@ func dots(path string) bool {
 	return last == "." || last == ".."
 }
 
-// below prepares for a path that begins in a directory, and returns where it
-// does and what is left of it: what the directories above it were called when it
-// was found matters as much as the path.
+// below returns the directory where a relative path begins, and the path from
+// there. Both differ from dir and name if dir was removed. The directories
+// above go to the trail, because the result also depends on their names.
 func (m *model) below(dir *node, name string) (*node, string) {
 	for dir.at.node != dir {
-		// It has been removed, and its name can be another's by now. All that
-		// is left of it is the way up.
+		// The directory was removed, and its name may belong to another one.
+		// Only ".." still leads somewhere.
 		rest, up := strings.CutPrefix(name, "..")
 		if !up || rest != "" && rest[0] != '/' || dir.isLeaf() {
 			return m.names.nowhere(), name
@@ -132,10 +132,9 @@ func (m *model) below(dir *node, name string) (*node, string) {
 	return dir, name
 }
 
-// resolveFDs finds the descriptors of an event, the one that it is about and the
-// one that it writes to. Of two, one that is a file is enough: the other is
-// marked as none by -1.
-func (m *model) resolveFDs(s *step) reason {
+// resolveFDs finds the descriptors of an event: fd, and outfd if it has one. Of
+// two, one file is enough; the other becomes -1.
+func (m *model) resolveFDs(s *simEvent) reason {
 	at := &s.out.Op.Info().At
 	d, why := m.descriptor(s, s.out.FD())
 	if at.OutFD >= 0 {
@@ -165,9 +164,9 @@ func (m *model) resolveFDs(s *step) reason {
 	return reasonNone
 }
 
-// descriptor returns what a number stands for, nil with a reason where it is no
-// file of the trace.
-func (m *model) descriptor(s *step, fd int64) (*openFile, reason) {
+// descriptor returns the open file description of a descriptor, or nil and the
+// reason if it is no file of the trace.
+func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 	table := s.t.Table
 	closes := s.out.Op.Info().Effect == format.EffectClose
 	d := table.Find(fd)
@@ -195,13 +194,13 @@ func (m *model) descriptor(s *step, fd int64) (*openFile, reason) {
 	return f, reasonNone
 }
 
-// mapStrings sets the event's string arguments to names below the root.
-func (m *model) mapStrings(s *step) {
+// mapStrings replaces the event's string arguments by names below the root.
+func (m *model) mapStrings(s *simEvent) {
 	info := s.out.Op.Info()
 	if info.At.Text >= 0 {
 		text, mapped := string(s.e.Str[s.e.Op.Info().At.Text]), ""
 		if info.Effect == format.EffectSymlink {
-			mapped = m.target(s.at[0], text) // in every pass, for looking a target up mentions names
+			mapped = m.target(s.at[0], text) // in every pass, because it looks up names
 		} else {
 			mapped = m.hideText(text, true)
 		}
@@ -216,8 +215,9 @@ func (m *model) mapStrings(s *step) {
 	}
 }
 
-// path keeps the mapped path of an entry until the batch is written, marked where
-// the application's began if that was in a directory, and ended as that was.
+// path puts the mapped path of an entry into the arena. If the application's
+// path was relative to the directory from, the mapped one has "//" after that
+// directory (see relativeTo). It ends with a slash if slash is set.
 func (m *model) path(at, from *entry, slash bool) []byte {
 	start := len(m.arena)
 	m.arena = m.names.appendMapped(m.arena, at, m.options.Paths)
@@ -230,10 +230,11 @@ func (m *model) path(at, from *entry, slash bool) []byte {
 	return m.arena[start:len(m.arena):len(m.arena)]
 }
 
-// relativeTo returns where a mapped path is to be split because the application's
-// path began there: what the kernel looks up costs time by the component. A replay
-// has such a directory open from the start, so it must stay what it is. It returns
-// 0 for a path that isn't to be split.
+// relativeTo returns the length of the part of a mapped path that leads to
+// from, the directory where the application's path began. A replay keeps that
+// directory open and looks up only the rest, because a lookup takes time for
+// each component. The result is 0 if the path can't be split there, for example
+// because the directory is renamed in the course of the trace.
 func (m *model) relativeTo(from *entry, mapped []byte) int {
 	if from == nil || from.dir == nil || m.options.Paths == Flat || !m.names.plan.stays[from.id] {
 		return 0
@@ -245,11 +246,11 @@ func (m *model) relativeTo(from *entry, mapped []byte) int {
 	return 0
 }
 
-// target returns what a symbolic link at an entry must hold to lead, below the
-// root, to what the application's link led to.
+// target returns the text of a symbolic link at an entry, given the text of the
+// application's link. It leads to the mapped path of the same target.
 func (m *model) target(link *entry, text string) string {
 	if len(text) > maxPath {
-		return strings.Repeat(longName, maxPath/len(longName)+1) // no link can hold it
+		return strings.Repeat(longName, maxPath/len(longName)+1) // longer than a link can hold
 	}
 	if link == nil || link.dir == nil || text == "" {
 		return m.hideText(text, false)
@@ -261,8 +262,8 @@ func (m *model) target(link *entry, text string) string {
 	return relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
 }
 
-// relative returns the path from the directory of a link to a name, both below
-// the root.
+// relative returns the path from the directory of a link to a name. Both are
+// below the root.
 func relative(link, name string) string {
 	from, to := strings.Split(link, "/"), strings.Split(name, "/")
 	from = from[:len(from)-1]
@@ -272,8 +273,8 @@ func relative(link, name string) string {
 	return strings.Repeat("../", len(from)) + strings.Join(to, "/")
 }
 
-// place sets where in the replay's memory the data of a read or write lie.
-func (m *model) place(s *step) {
+// place sets the buffer of a read or write: its offset in the replay's memory.
+func (m *model) place(s *simEvent) {
 	info := s.e.Op.Info()
 	i := info.At.Buf
 	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite || i < 0 || m.options.Bare {
@@ -293,8 +294,8 @@ func (m *model) place(s *step) {
 	}
 }
 
-// fresh reports whether a call took a page fault for most of the pages that it
-// moved data to or from.
+// fresh reports whether a call took page faults for at least half of the pages
+// of its buffer.
 func fresh(e *format.Event) bool {
 	return e.Ret > 0 && e.Faults*2 >= (e.Ret+pageSize-1)/pageSize
 }

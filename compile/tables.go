@@ -5,55 +5,55 @@ import (
 	"pianola/format/process"
 )
 
-// thread is what is kept of a recorded thread that is alive at this point.
+// thread is the state of a recorded thread that is alive.
 type thread struct {
 	*process.Thread
-	num    int32 // in the trace
+	num    int32 // number in the trace
 	proc   *proc
 	events int64 // emitted so far
 
 	// Time, compensated for the recorder's cost, in nanoseconds.
-	now  int64 // on the trace's clock: when the newest emitted event ended
-	last int64 // on the recording's clock: from when compute counts
-	cost int64 // the recorder's cost since last, to be taken off, and what transforms cut
+	now  int64 // end of the newest emitted event, on the trace's clock
+	last int64 // start of the next compute, on the recording's clock
+	cost int64 // to subtract since last: the recorder's cost, and what transforms cut
 	off  int64 // time off the processor since last
-	idle int64 // on the recording's clock: when the newest event ended, in the trace or not
+	idle int64 // end of the newest event, in the trace or left out, on the recording's clock
 
-	seen []int64       // see order
-	owed []format.Edge // of events that were left out
-	born place         // the event that created it, until its first event
+	seen []int64       // see order.seen
+	owed []format.Edge // edges of events that were left out
+	born place         // the event that created the thread
 }
 
-// proc is what is kept of a recorded process. Threads can outlive it by the
-// order of their exit lines.
+// proc is the state of a recorded process. Its threads can outlive it, because
+// of the order of exit lines.
 type proc struct {
 	*process.Process
 	num     int32
 	buffers *buffers
-	brk     int64  // address of its break, 0 if not known
+	brk     int64  // address of its break, 0 if unknown
 	command string // base name of its program
 	ended   place  // exit of its newest thread
-	endTime int64  // on the recording's clock
-	endNow  int64  // the same on the trace's clock
+	endTime int64  // time of that, on the recording's clock
+	endNow  int64  // the same, on the trace's clock
 }
 
-// workingDir is what a working directory and a root directory lead to. It does not
-// change.
+// workingDir is the nodes of a working directory and a root directory. It is
+// immutable.
 type workingDir struct{ node, root *node }
 
 // dir returns the directories of a thread.
 func (t *thread) dir() *workingDir { return t.Dir.Data.(*workingDir) }
 
-// openFile is what is kept of an open file description. Its node is nil for what is
-// no file.
+// openFile is the state of an open file description. node is nil if it is no
+// file.
 type openFile struct {
 	*process.Description
 	node  *node
-	moved place // newest event that moved the offset
-	pipe  *pipe // nil for what is none
-	feeds bool  // an end of the pipe to write to
-	deep  bool  // opened by a name by which a replay can't get there
-	uses  uses  // of the number that it was opened as
+	moved place // the newest event that moved the offset
+	pipe  *pipe // nil if it is no pipe
+	feeds bool  // it is a write end of the pipe
+	deep  bool  // its path is too long for a replay
+	uses  uses  // of the descriptor that it was opened as
 }
 
 // isFile reports whether the description leads to a file of the trace.
@@ -75,15 +75,15 @@ func (m *model) newFile(flags int64) *openFile {
 	return f
 }
 
-// uses is what threads did with a descriptor. That of a number in a copy of its
-// table is the same until one of the copy's threads uses it.
+// uses is which events used a descriptor. Copies of a table share it until a
+// thread of the copy uses the descriptor.
 type uses struct {
 	by     *process.Table
-	opened place   // the event that opened it, in the table that it was opened in
-	newest []place // of each thread
+	opened place   // the event that opened it, in its first table
+	newest []place // the newest use of each thread
 }
 
-// used returns the uses of a descriptor to which the threads of a table can add.
+// used returns the uses of a descriptor, for the threads of a table to add to.
 func (m *model) used(t *process.Table, fd int64) *uses {
 	d := t.Find(fd)
 	of, _ := d.Data.(*uses)
@@ -99,13 +99,13 @@ func (m *model) used(t *process.Table, fd int64) *uses {
 	return own
 }
 
-// numbers is what is kept of the numbers of a table.
+// numbers is the state of the descriptor numbers of a table.
 type numbers struct {
-	freed  map[int32]place // newest event of the trace that closed each: an open that was given it must come after
+	freed  map[int32]place // the newest event that closed each number; an open that returns the number must come after it
 	closes map[int32]int   // how often each was closed
 }
 
-// numbersOf returns what is kept of a table's numbers, which must not be changed.
+// numbersOf returns the numbers of a table, read-only.
 func numbersOf(t *process.Table) *numbers {
 	if n, ok := t.Data.(*numbers); ok {
 		return n
@@ -115,7 +115,7 @@ func numbersOf(t *process.Table) *numbers {
 
 var noNumbers numbers
 
-// ownNumbers returns what is kept of a table's numbers, to be changed.
+// ownNumbers returns the numbers of a table, to be changed.
 func (m *model) ownNumbers(t *process.Table) *numbers {
 	if n, ok := t.Data.(*numbers); ok {
 		return n
@@ -126,7 +126,7 @@ func (m *model) ownNumbers(t *process.Table) *numbers {
 	return n
 }
 
-// free notes that the event in hand closed a number.
+// free notes that the current event closed a number.
 func (m *model) free(t *process.Table, fd int32) {
 	n := m.ownNumbers(t)
 	if _, before := n.freed[fd]; !before {
@@ -135,7 +135,7 @@ func (m *model) free(t *process.Table, fd int32) {
 	n.freed[fd] = m.order.here
 }
 
-// countClose counts a close of what a number leads to now.
+// countClose counts a close of a number.
 func (m *model) countClose(t *process.Table, fd int32) {
 	n := m.ownNumbers(t)
 	if _, before := n.closes[fd]; !before {
@@ -144,13 +144,13 @@ func (m *model) countClose(t *process.Table, fd int32) {
 	n.closes[fd]++
 }
 
-// closed is called for each number that the event in hand closes.
+// closed is called for each number that the current event closes.
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
-	m.unfed(&m.step, f)
-	effect := m.step.out.Op.Info().Effect
+	m.unfed(&m.event, f)
+	effect := m.event.out.Op.Info().Effect
 	if effect == format.EffectExec {
-		return // no other thread is left that could use it
+		return // no other thread is left
 	}
 	if of, ok := d.Data.(*uses); ok {
 		m.order.after(of.opened)
@@ -195,8 +195,8 @@ func (m *model) added(at, parent *process.Thread) {
 			at.Dir.Data = m.workingDir(at.Dir)
 		}
 	} else {
-		// The child runs from some moment during the call on.
-		e := m.step.e
+		// The child starts at some moment during the call.
+		e := m.event.e
 		row.Parent, row.Start = maker.num, m.clock(maker, e)
 		t.last, t.idle = e.Start, e.Start
 		t.seen = append(t.seen, maker.seen...)
@@ -225,7 +225,8 @@ func (m *model) newProcess(of *process.Process) *proc {
 	return p
 }
 
-// workingDir returns what directories lead to that must have been there.
+// workingDir returns the nodes of directories that must have existed at the
+// start.
 func (m *model) workingDir(d *process.Dir) *workingDir {
 	w := &workingDir{m.names.root, m.names.root}
 	if d.Root != "" {
@@ -241,8 +242,9 @@ func (m *model) workingDir(d *process.Dir) *workingDir {
 	return w
 }
 
-// fork adds the thread that a successful clone made, and reports whether it did.
-func (m *model) fork(s *step) bool {
+// fork adds the thread that a successful clone created. It returns false if
+// there is none to add.
+func (m *model) fork(s *simEvent) bool {
 	m.state.Apply(s.t.Thread, s.e)
 	child := (*process.Thread)(nil)
 	if s.e.Ret == int64(int32(s.e.Ret)) {
@@ -256,7 +258,7 @@ func (m *model) fork(s *step) bool {
 }
 
 // ended notes the end of a thread.
-func (m *model) ended(s *step) {
+func (m *model) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
 	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e)
 	if s.out.Op.Info().Effect == format.EffectExitGroup || p.Alive() == 1 {

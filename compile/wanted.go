@@ -7,8 +7,9 @@ import (
 	"pianola/format"
 )
 
-// wants reports whether the filter wants an event that could be in the trace.
-func (m *model) wants(s *step, why reason) bool {
+// wants reports whether the filter selects an event, which is not left out for
+// another reason.
+func (m *model) wants(s *simEvent, why reason) bool {
 	if m.options.Filter == nil {
 		return true
 	}
@@ -36,7 +37,7 @@ func (m *model) wants(s *step, why reason) bool {
 	return true
 }
 
-// use notes that the trace needs an open file.
+// use notes that the trace needs an open file description.
 func (m *model) use(f *openFile) {
 	if !m.wanted[f.Serial] {
 		m.wanted[f.Serial] = true
@@ -44,10 +45,10 @@ func (m *model) use(f *openFile) {
 	}
 }
 
-// needed reports whether an event that the filter doesn't want is in the trace
-// because later ones need what it does: make processes, names, and the
-// descriptors of events that are wanted.
-func (m *model) needed(s *step) bool {
+// needed reports whether an event that the filter does not select stays in the
+// trace, because selected events need its effect: it makes a process, a name,
+// or a descriptor that they use.
+func (m *model) needed(s *simEvent) bool {
 	info := s.out.Op.Info()
 	switch info.Effect {
 	case format.EffectOpen, format.EffectClose, format.EffectDup:

@@ -2,18 +2,18 @@ package compile
 
 import "pianola/format"
 
-// batch is compiled events with what their strings and edges are parts of.
+// batch is compiled events, with the memory of their strings and edges.
 type batch struct {
-	events []format.Event // with room for one more
+	events []format.Event // capacity is at least one more than the length
 	arena  []byte
 	edges  []format.Edge
 	err    error // of the Sink
 }
 
-// batches is how many are between a pass and the Sink at once.
+// batches is how many batches there are between a pass and the Sink.
 const batches = 4
 
-// writer hands batches to a Sink by a goroutine of its own.
+// writer hands batches to a Sink in a goroutine of its own.
 type writer struct {
 	full, free chan batch
 	done       chan error
@@ -44,7 +44,7 @@ func (w *writer) write(b batch) (batch, error) {
 	return b, b.err
 }
 
-// end waits until all is written. The writer is of no use afterwards.
+// end waits until all batches are written. The writer can't be used afterwards.
 func (w *writer) end() error {
 	close(w.full)
 	return <-w.done

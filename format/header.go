@@ -31,25 +31,25 @@ type Meta struct{ Key, Value string }
 
 // Well-known keys of Meta.
 const (
-	MetaCommand     = "command"       // the recorded command
-	MetaStart       = "start"         // when it began, RFC 3339
-	MetaKernel      = "kernel"        // uname -r
-	MetaArch        = "arch"          // GOARCH
-	MetaLost        = "lost"          // events that the recorder could not keep
-	MetaCost        = "cost"          // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
-	MetaCwd         = "cwd"           // working directory at the start, quoted
-	MetaProcess     = "process"       // a process that the recorder was attached to
-	MetaFileSystems = "file systems"  // "MOUNT"=TYPE …: those of the files that were opened
-	MetaCoverage    = "coverage"      // what the events moved on files: package coverage
-	MetaUnsupported = "unsupported"   // I/O that the recording does not hold, a line for each kind: package coverage
-	MetaExit        = "exit"          // exit status of the command
-	MetaElapsed     = "elapsed"       // its run time, seconds
-	MetaPaths       = "paths"         // PathsFlat, of a trace whose paths have lost their directories
-	MetaLeftOut     = "left out"      // "OP=N …": events that compile left out
-	MetaReplay      = "replay"        // how a log came about; marks a script as a replay's log
-	MetaTool        = "recorder"      // which recorder made the script
-	MetaUnsettled   = "not explained" // what compile could not account for
-	MetaSharing     = "sharing"       // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
+	MetaCommand     = "command"      // the recorded command
+	MetaStart       = "start"        // when it began, RFC 3339
+	MetaKernel      = "kernel"       // uname -r
+	MetaArch        = "arch"         // GOARCH
+	MetaLost        = "lost"         // events that the recorder could not keep
+	MetaCost        = "cost"         // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
+	MetaCwd         = "cwd"          // working directory at the start, quoted
+	MetaProcess     = "process"      // a process that the recorder was attached to
+	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
+	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
+	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, a line for each kind: package coverage
+	MetaExit        = "exit"         // exit status of the command
+	MetaElapsed     = "elapsed"      // its run time, seconds
+	MetaPaths       = "paths"        // PathsFlat, of a trace whose paths have lost their directories
+	MetaLeftOut     = "left out"     // "OP=N …": events that compile left out
+	MetaReplay      = "replay"       // how a log came about; marks a script as a replay's log
+	MetaTool        = "recorder"     // which recorder made the script
+	MetaUnexplained = "unexplained"  // recorded results that contradict the simulation of compile, counted
+	MetaSharing     = "sharing"      // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
 )
 
 // PathsFlat is the value of MetaPaths.
@@ -145,7 +145,7 @@ func (h *Header) Set(key, value string) {
 
 // plain reports whether the thread table says nothing that a trace without one
 // would not: one thread of one process, there from the start.
-func (h *Header) plain() bool {
+func (h *Header) impliesThreads() bool {
 	return len(h.Threads) == 0 || len(h.Threads) == 1 && h.Threads[0] == Thread{Process: 1}
 }
 
@@ -154,7 +154,7 @@ func (h *Header) Append(dst []byte) []byte {
 	for _, m := range h.Meta {
 		dst = AppendMeta(dst, m.Key, m.Value)
 	}
-	if !h.plain() {
+	if !h.impliesThreads() {
 		for i, t := range h.Threads {
 			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d start=", i+1, t.Process, t.Parent)
 			dst = append(AppendSeconds(dst, t.Start), '\n')

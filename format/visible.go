@@ -18,7 +18,7 @@ func Hidden(r rune) bool {
 // the result of AppendVisible does not change by AppendVisible.
 func AppendVisible(dst, text []byte) []byte {
 	for len(text) > 0 {
-		n := plainPrefix(text)
+		n := visiblePrefix(text)
 		dst = append(dst, text[:n]...)
 		if text = text[n:]; len(text) == 0 {
 			break
@@ -34,14 +34,14 @@ func AppendVisible(dst, text []byte) []byte {
 
 // Visible is AppendVisible for strings.
 func Visible(text string) string {
-	if plainPrefix(text) == len(text) {
+	if visiblePrefix(text) == len(text) {
 		return text
 	}
 	return string(AppendVisible(nil, []byte(text)))
 }
 
-// plainPrefix returns how many bytes at the front need no escape.
-func plainPrefix[T []byte | string](text T) int {
+// visiblePrefix returns how many bytes at the front need no escape.
+func visiblePrefix[T []byte | string](text T) int {
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf {
 			if c < ' ' || c == 0x7f {

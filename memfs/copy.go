@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyStep is how much is copied under the locks of the files at once.
-const copyStep = 64 << 10
+// copyChunk is how much is copied under the locks of the files at once.
+const copyChunk = 64 << 10
 
 // lockBoth locks a file to read from and one to write to, which may be the
 // same.
@@ -36,11 +36,11 @@ func unlockBoth(in, out *inode) {
 func (fs *FS) copyData(in, out *inode, from, to, size int64) (done int64) {
 	for done < size {
 		lockBoth(in, out)
-		step := min(size-done, copyStep, in.size.Load()-from)
+		chunk := min(size-done, copyChunk, in.size.Load()-from)
 		var got int64
-		for got < step {
+		for got < chunk {
 			offset := from % pageSize
-			k := min(step-got, pageSize-offset)
+			k := min(chunk-got, pageSize-offset)
 			source := uintptr(unsafe.Pointer(&zeroes))
 			if p := fs.find(&in.tree, from/pageSize); p >= firstPage {
 				source = fs.address(p, offset)
@@ -52,7 +52,7 @@ func (fs *FS) copyData(in, out *inode, from, to, size int64) (done int64) {
 			}
 		}
 		unlockBoth(in, out)
-		if done += max(got, 0); got < step || step <= 0 {
+		if done += max(got, 0); got < chunk || chunk <= 0 {
 			break
 		}
 	}

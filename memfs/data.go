@@ -52,7 +52,7 @@ func (fs *FS) writeAt(n *inode, from uintptr, size, to int64) (done int64) {
 // pageToWrite returns a page of a file, made if it isn't there, and with zeroes
 // if they matter; hole if there is no memory.
 func (fs *FS) pageToWrite(n *inode, page int64, zero bool) uint32 {
-	e := fs.entry(&n.tree, page)
+	e := fs.slot(&n.tree, page)
 	switch {
 	case e == nil:
 		return hole

@@ -38,7 +38,7 @@ func (fs *FS) punch(n *inode, from, to int64) {
 // them can't fail.
 func (fs *FS) reserve(n *inode, from, to int64) unix.Errno {
 	for page := from / pageSize; page*pageSize < to; page++ {
-		e := fs.entry(&n.tree, page)
+		e := fs.slot(&n.tree, page)
 		if e == nil || *e == hole && !fs.pay(pageSize) {
 			return unix.ENOSPC
 		}

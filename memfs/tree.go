@@ -33,7 +33,7 @@ func (m *memory) find(t *tree, page int64) uint32 {
 
 // entry returns where the entry of a page is kept, and makes the nodes on the
 // way there; nil if they can't be paid.
-func (m *memory) entry(t *tree, page int64) *uint32 {
+func (m *memory) slot(t *tree, page int64) *uint32 {
 	for page >= span(t.height) {
 		if t.root != hole {
 			n := m.newNode(t)
@@ -131,7 +131,7 @@ func (m *memory) moveBelow(to *tree, at uint32, height uint8, begin, from, by in
 		if begin >= from {
 			begin += by
 		}
-		*m.entry(to, begin) = at
+		*m.slot(to, begin) = at
 	default:
 		for i, below := range m.node(at) {
 			m.moveBelow(to, below, height-1, begin+int64(i)*span(height-1), from, by)

@@ -35,7 +35,7 @@ func fileCalls(p *Profile) (lines []string) {
 
 func readWith(t *testing.T, h format.Header, events ...format.Event) *Profile {
 	t.Helper()
-	p, err := Read(&headed{testkit.Reader{Events: events, Step: 100, Err: io.EOF}, h})
+	p, err := Read(&headed{testkit.Reader{Events: events, Batch: 100, Err: io.EOF}, h})
 	require.NoError(t, err)
 	return p
 }

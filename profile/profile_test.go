@@ -83,7 +83,7 @@ func TestNegativeStartCountsFromTheStart(t *testing.T) {
 
 func TestReadErrors(t *testing.T) {
 	broken := errors.New("trace.txt:17: malformed call")
-	_, err := Read(&testkit.Reader{Events: []format.Event{testkit.Event(format.OpRead, 0, 1, 1)}, Step: 1, Err: broken})
+	_, err := Read(&testkit.Reader{Events: []format.Event{testkit.Event(format.OpRead, 0, 1, 1)}, Batch: 1, Err: broken})
 	require.Equal(t, broken, err)
 
 	for _, test := range []struct {
@@ -101,7 +101,7 @@ func TestReadErrors(t *testing.T) {
 		}, "event 4: time or size out of range"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := Read(&testkit.Reader{Events: test.events, Step: 10, Err: io.EOF})
+			_, err := Read(&testkit.Reader{Events: test.events, Batch: 10, Err: io.EOF})
 			require.EqualError(t, err, test.want)
 		})
 	}

@@ -12,7 +12,7 @@ import (
 
 func read(t testing.TB, events ...format.Event) *Profile {
 	t.Helper()
-	p, err := Read(&testkit.Reader{Events: events, Step: 3, Err: io.EOF})
+	p, err := Read(&testkit.Reader{Events: events, Batch: 3, Err: io.EOF})
 	require.NoError(t, err)
 	return p
 }

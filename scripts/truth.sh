@@ -75,7 +75,7 @@ for app in "$@"; do
 		into compile.out "$pianola" compile --report report$i.txt -o trace$i.bin trace$i.txt
 		"$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json || [ $? = 1 ]
 		for what in executed failed differed order_wait_seconds late_decodes; do note $what "$(figure $what replay$i.json)"; done
-		note unexplained "$(sed -n 's/^not explained: //p' report$i.txt)"
+		note unexplained "$(sed -n 's/^unexplained: //p' report$i.txt)"
 	done
 	at "$app: its table"
 	tell $app

@@ -7,8 +7,8 @@ import (
 	"pianola/format"
 )
 
-// csvWriter writes RFC 4180: lines end with CR LF, a field in quotes can hold
-// anything. A null is an empty field, an empty name is "".
+// csvWriter writes CSV as in RFC 4180: lines end with CR LF, and quoted fields
+// can hold anything. A null is an empty field; an empty name is "".
 type csvWriter struct {
 	out  text
 	row  *row
@@ -34,7 +34,7 @@ func (c *csvWriter) Write(events []format.Event) error {
 				c.name = format.AppendName(c.name[:0], v.text)
 				c.out.b = appendField(c.out.b, c.name)
 			} else {
-				c.out.b = v.appendPlain(c.out.b)
+				c.out.b = v.appendUnquoted(c.out.b)
 			}
 		}
 		c.out.b = append(c.out.b, "\r\n"...)
@@ -47,7 +47,7 @@ func (c *csvWriter) Write(events []format.Event) error {
 
 func (c *csvWriter) Close() error { return c.out.flush() }
 
-// appendField appends text, in quotes where it needs them.
+// appendField appends text, in quotes if it needs them.
 func appendField(dst, text []byte) []byte {
 	quote := len(text) == 0
 	for _, c := range text {

@@ -11,13 +11,13 @@
 //	parquet   a table for DuckDB, Spark and the like
 //	perfetto  a timeline for Perfetto and chrome://tracing
 //
-// All are Writers of one domain type. Tables have the columns of row.go. What
-// descriptors and names lead to is followed by files.go, so that every read and
-// write has an absolute offset and a file.
+// All formats are Writers of events. Tables have the columns of row.go.
+// files.go follows descriptors and names, so that every read and write has an
+// absolute offset and a file.
 //
-// JSON, CSV, Parquet and timelines hold text, names are bytes. In all of them a backslash in
-// a name is doubled, and a byte that is not part of valid UTF-8 is \xNN: every
-// name survives, and nearly every name is unchanged.
+// JSON, CSV, Parquet and timelines hold text, but names are bytes. In all of
+// them a backslash in a name is doubled, and a byte that is not part of valid
+// UTF-8 is \xNN: every name survives, and nearly every name is unchanged.
 //
 // Memory grows with the number of names, threads and open descriptors, not with
 // the number of events. A Writer belongs to one goroutine at a time.

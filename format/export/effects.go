@@ -7,8 +7,8 @@ import (
 	"pianola/format/process"
 )
 
-// apply returns what an event is about, and follows what it does.
-func (f *files) apply(e *format.Event) (s step) {
+// apply returns the effects of an event, and updates the files.
+func (f *files) apply(e *format.Event) (s effects) {
 	t := f.Thread(e)
 	in, out := t.Table.At(e.FD()), t.Table.At(e.OutFD())
 	effect := e.Op.Info().Effect
@@ -22,7 +22,7 @@ func (f *files) apply(e *format.Event) (s step) {
 	if e.Ret == format.NoResult || e.Failed() {
 		return s
 	}
-	path, to := plain(e.Path(0)), plain(e.Path(1))
+	path, to := unmarked(e.Path(0)), unmarked(e.Path(1))
 	switch effect {
 	case format.EffectRead:
 		s.read = move(in, e, e.Offset(), false)
@@ -61,8 +61,7 @@ func fileOf(d *process.Description) *file {
 	return d.File.Data.(*file)
 }
 
-// move moves as many bytes as the result, which is no error, says. At the end
-// of a file these are none.
+// move returns the range of a successful read or write, and moves the offset.
 func move(d *process.Description, e *format.Event, offset int64, writes bool) moved {
 	if d == nil {
 		return moved{}
@@ -79,7 +78,7 @@ func (f *files) open(t *process.Thread, e *format.Event, path []byte) *file {
 	var at *file
 	flags := e.OpenFlags()
 	if flags&format.TMPFILE != 0 {
-		at = newFile(string(path) + "/") // it has no name of its own
+		at = newFile(string(path) + "/") // the file has no name
 	} else {
 		at = f.lookup(path)
 	}
@@ -104,7 +103,7 @@ func (f *files) describe(at *file, flags int64) *process.Description {
 	return f.Open(&at.File, flags)
 }
 
-// dropped is called where nothing leads to a description any more.
+// dropped is called when the last descriptor of a description is closed.
 func (f *files) dropped(d *process.Description) {
 	if !isOpen(d.Flags) {
 		return
@@ -119,9 +118,9 @@ func (f *files) dropped(d *process.Description) {
 // isOpen reports whether an open with these flags allows reading or writing.
 func isOpen(flags int64) bool { return flags&format.PATH == 0 }
 
-// plain returns a path of a compiled trace without the mark of where it began
-// in the application (docs/compile.md).
-func plain(path []byte) []byte {
+// unmarked returns a path of a compiled trace without the "//" that marks the
+// directory where it began in the application (docs/compile.md).
+func unmarked(path []byte) []byte {
 	i := bytes.Index(path, []byte("//"))
 	if i < 0 {
 		return path

@@ -14,8 +14,8 @@ import (
 type Writer interface {
 	format.Writer
 
-	// Close writes what is still missing. Without it the output is not
-	// whole. It does not close the underlying writer.
+	// Close writes the rest of the output, which is incomplete without it. It
+	// does not close the underlying writer.
 	Close() error
 }
 
@@ -44,8 +44,8 @@ func Kinds() []string {
 	return names
 }
 
-// New returns a Writer to w in the format of that name, for the trace that h
-// belongs to. The header must not change before Close.
+// New returns a Writer to w in the format named kind, for the trace with header
+// h. The header must not change before Close.
 func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 	for i := range kinds {
 		if kinds[i].name == kind {
@@ -55,7 +55,7 @@ func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 	return nil, fmt.Errorf("no format %q: want one of %s", kind, strings.Join(Kinds(), ", "))
 }
 
-// scriptWriter makes the intermediate script a Writer.
+// scriptWriter adds Close to the writer of intermediate scripts.
 type scriptWriter struct{ *script.IntermediateWriter }
 
 func newScript(w io.Writer, h *format.Header) (Writer, error) {
@@ -64,10 +64,10 @@ func newScript(w io.Writer, h *format.Header) (Writer, error) {
 
 func (w scriptWriter) Close() error { return w.Flush() }
 
-// textSize is how much text is gathered before it is written, in bytes.
+// textSize is how much text is buffered before it is written, in bytes.
 const textSize = 64 << 10
 
-// text gathers lines. After an error it drops them.
+// text buffers lines. After an error it drops them.
 type text struct {
 	w   io.Writer
 	b   []byte
@@ -76,7 +76,7 @@ type text struct {
 
 func newText(w io.Writer) text { return text{w: w, b: make([]byte, 0, textSize+8<<10)} }
 
-// flushFull writes what is gathered if it is enough.
+// flushFull writes the buffer if it holds textSize bytes.
 func (t *text) flushFull() error {
 	if len(t.b) < textSize {
 		return t.err

@@ -206,7 +206,7 @@ func TestAppendBySetFlags(t *testing.T) {
 	h, events := parsed(t, bytes.NewReader([]byte("openm ( a 34 420 ) = 3\nwrite ( 3 100 ) = 100\nfcntl ( 3 4 10 ) = 0\nlseek ( 3 0 0 ) = 0\nwrite ( 3 7 ) = 7\n")))
 	f := newFiles(h)
 	f.start()
-	var last step
+	var last effects
 	for i := range events {
 		last = f.apply(&events[i])
 	}

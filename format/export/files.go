@@ -9,14 +9,13 @@ import (
 	"pianola/format/process"
 )
 
-// file is a file of the trace, whatever it is called at the moment: its name is the
-// last that it had.
+// file is a file of the trace. Its name is its latest one.
 type file struct {
 	process.File
 	dir   bool
 	links int     // names that lead to it
-	opens int     // descriptions that lead to it, without those of O_PATH
-	log   *logged // what an iolog has it for
+	opens int     // descriptions that lead to it, except those of O_PATH
+	log   *logged // its state in an iolog
 }
 
 func newFile(path string) *file {
@@ -25,42 +24,41 @@ func newFile(path string) *file {
 	return f
 }
 
-// files follows what the descriptors and names of a trace lead to. Its names
-// aren't those of a process.Follower, which takes a file for its name and forgets
-// what is beyond its bounds, since in an iolog a file must stay the same through
-// renamings and links, and every one must be told.
+// files follows what the descriptors and names of a trace lead to. It does not
+// use the names of process.Follower, which identifies a file by its name and
+// forgets names beyond its bounds. In an iolog, a file must stay the same when
+// it is renamed or linked, and all files must be listed.
 type files struct {
 	*process.State
 	header *format.Header
 	names  map[string]*file
-	bytes  int64 // that names take
-	most   int64 // that they may
+	bytes  int64 // size of names
+	most   int64 // limit of bytes
 
-	// opened and closed are called for the first description of a file, and
-	// after the last. They can be nil.
+	// opened is called for the first description of a file, and closed after
+	// the last one ends. They can be nil.
 	opened, closed func(*file)
 }
 
-// step is what the descriptors of an event led to before it, and which bytes
-// it moved.
-type step struct {
+// effects holds the files that the descriptors of an event led to before it,
+// and the bytes that it moved.
+type effects struct {
 	file, outFile *file
 	read, written moved
 }
 
-// moved is a read or a write that succeeded: where it began, and how many bytes
-// it moved.
+// moved is the range of a successful read or write.
 type moved struct {
 	file   *file // nil for none
 	offset int64
 	bytes  int64
 }
 
-// maxNames bounds the memory that the names of files take, in bytes. A trace with
-// few names can make many long ones of them by renaming directories.
+// maxNames bounds the memory of the names of files, in bytes. A trace with few
+// names can create many long paths by renaming directories.
 const maxNames = 1 << 30
 
-// nameBytes is what a name takes besides itself.
+// nameBytes is the memory of a name besides its text.
 const nameBytes = int64(unsafe.Sizeof(file{})) + 64
 
 func newFiles(h *format.Header) *files {
@@ -81,7 +79,7 @@ func newFiles(h *format.Header) *files {
 	return f
 }
 
-// start opens the descriptors that are open before the first event.
+// start adds the descriptors that are open before the first event.
 func (f *files) start() {
 	f.Start(func(d *format.Descriptor) *process.Description { return f.describe(f.lookup([]byte(d.Path)), d.Flags) })
 }
@@ -103,7 +101,7 @@ func (f *files) name(path string, to *file) {
 	to.Name = path
 }
 
-// full returns an error where names take more memory than they may.
+// full returns an error if names take more memory than their limit.
 func (f *files) full(e *format.Event) error {
 	if f.bytes <= f.most {
 		return nil
@@ -129,7 +127,7 @@ func (f *files) lookup(path []byte) *file {
 	return at
 }
 
-// rename moves a name and, of a directory, all below it.
+// rename moves a name and, for a directory, all names below it.
 func (f *files) rename(from, to string, exchange bool) {
 	a, b := f.names[from], f.names[to]
 	if a == b && a != nil {
@@ -163,7 +161,7 @@ func (f *files) rename(from, to string, exchange bool) {
 		f.forget(path)
 		moves = append(moves, move{moved, at})
 		if f.bytes += int64(len(moved)); f.bytes > f.most {
-			return // the caller finds it full
+			return // the caller checks full
 		}
 	}
 	for _, m := range moves {

@@ -9,11 +9,12 @@ import (
 
 // fioWriter writes an iolog that fio replays by --read_iolog.
 //
-// In version 3 a line begins with its time. The manual calls it relative to
-// the beginning; fio takes it for microseconds, waits for the difference to the
-// time of the line before, and takes 0 for no time at all: the first line has 1.
-// In version 2 waits stand between the lines. The manual says microseconds
-// since the last, fio waits until so many milliseconds since its own start.
+// In version 3 a line begins with its time. The manual calls it relative to the
+// beginning. In fact fio reads it as microseconds, waits for the difference to
+// the line before, and takes 0 as no time at all, so the first line has 1. In
+// version 2 there are lines to wait between the others. The manual says that
+// they hold microseconds since the last line. In fact fio waits until so many
+// milliseconds after its own start.
 type fioWriter struct {
 	out     text
 	log     *iolog
@@ -36,7 +37,7 @@ func openFio(w io.Writer, h *format.Header, version int) *fioWriter {
 
 func (f *fioWriter) Write(events []format.Event) error {
 	for i := range events {
-		f.now = max(f.now, events[i].Start) // fio knows no way back
+		f.now = max(f.now, events[i].Start) // fio's times can't decrease
 		if err := f.log.apply(&events[i]); err != nil {
 			return err
 		}

@@ -9,12 +9,12 @@ import (
 	"pianola/format"
 )
 
-// iolog turns the events of a trace into what fio can do: opening, reading,
-// writing, syncing and closing files that have one name for ever. A file that
-// is renamed keeps its first name; a name whose file is gone is used again.
+// iolog turns the events of a trace into what fio can do: open, read, write,
+// sync and close files with fixed names. A renamed file keeps its first name.
+// The name of a removed file is reused.
 //
-// fio truncates nothing, so a file must only be as large as what is read from
-// it before it is written.
+// fio truncates nothing. So a file needs only the size up to which it is read
+// before it is written.
 type iolog struct {
 	files *files
 	emit  func(l *logged, action string, offset, bytes int64)
@@ -23,7 +23,7 @@ type iolog struct {
 	names    map[string]*logged // by the name in the log
 	dirs     map[string]bool    // directories of these names
 	order    []*logged          // by first use
-	numbered int                // names that were made up
+	numbered int                // number of generated names
 	err      error
 }
 
@@ -31,15 +31,14 @@ type iolog struct {
 type logged struct {
 	name  string
 	owner *file
-	size  int64 // what must be there before the replay, in bytes
-	end   int64 // its length in the replay at this moment, at least
+	size  int64 // size before the replay, in bytes
+	end   int64 // lower bound of its current length in the replay
 }
 
-// maxLogName is how long a name can be in an iolog: fio reads no more.
+// maxLogName is the longest name that fio reads from an iolog, in bytes.
 const maxLogName = 255
 
-// maxTransfer bounds one read or write, in bytes: Linux moves no more by one
-// call (MAX_RW_COUNT).
+// maxTransfer is the most bytes that Linux moves in one call (MAX_RW_COUNT).
 const maxTransfer = 0x7ffff000
 
 func newIolog(h *format.Header, emit func(*logged, string, int64, int64)) *iolog {
@@ -93,7 +92,7 @@ func (l *iolog) move(action string, m moved) {
 	l.emit(to, action, m.offset, m.bytes)
 }
 
-// logged returns what a file is in the log.
+// logged returns the state of a file in the log.
 func (l *iolog) logged(f *file) *logged {
 	if f.log != nil && f.log.owner == f {
 		return f.log
@@ -119,7 +118,7 @@ func (l *iolog) logged(f *file) *logged {
 	return to
 }
 
-// free returns the name that a file wants, or another where it is taken.
+// free returns the wanted name, or another one if it is taken.
 func (l *iolog) free(want string) string {
 	name := want
 	for n := 2; ; n++ {
@@ -134,8 +133,8 @@ func (l *iolog) free(want string) string {
 	}
 }
 
-// odd reports whether a name can't be a file's: it is too long, or what is a
-// directory elsewhere in the log.
+// odd reports whether a name can't be a file's: it is too long, or a directory
+// elsewhere in the log.
 func (l *iolog) odd(name string) bool {
 	if len(name) > maxLogName || l.dirs[name] {
 		return true
@@ -150,10 +149,10 @@ func (l *iolog) odd(name string) bool {
 
 func parent(name string) string { return name[:max(strings.LastIndexByte(name, '/'), 0)] }
 
-// appendLogName appends a name as it can stand in an iolog, which has no
-// escapes and ends names at white space: these bytes become %NN, and so does
-// the percent sign, so that different names stay different. A name "-" would
-// be standard input.
+// appendLogName appends a name for an iolog, in which white space ends a name
+// and there are no escapes. White space and the percent sign become %NN, so
+// different names stay different. The name "-" is escaped too, because fio
+// reads it as standard input.
 func appendLogName(dst []byte, path string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(path) {

@@ -10,9 +10,9 @@ import (
 )
 
 // jsonWriter writes JSON Lines (ndjson): an object with the header, then an
-// object for each event. It has the columns that are not null, "args" with the
-// arguments that have no column, and "after" with the events of other threads,
-// [thread, index], that the event waited for.
+// object for each event. The latter has the columns that are not null, "args"
+// with the arguments that have no column, and "after" with the events of other
+// threads, [thread, index], that the event waited for.
 type jsonWriter struct {
 	out  text
 	row  *row
@@ -69,7 +69,7 @@ func (j *jsonWriter) column(k int, v *value) {
 	case word:
 		j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
 	default:
-		j.out.b = v.appendPlain(j.out.b)
+		j.out.b = v.appendUnquoted(j.out.b)
 	}
 }
 
@@ -108,8 +108,7 @@ func (j *jsonWriter) args(e *format.Event) {
 	}
 }
 
-// says reports whether an argument is more than the default: a number that
-// isn't 0, or one of a list.
+// says reports whether an argument differs from its default.
 func says(a *format.Arg, v int64, text []byte) bool {
 	switch {
 	case a.Kind == format.Text:
@@ -117,13 +116,13 @@ func says(a *format.Arg, v int64, text []byte) bool {
 	case a.Kind == format.Flags && a.Flags.Enum && !a.Opt:
 		return true
 	case a.Kind == format.DirFD:
-		return v != format.AtFDCWD // what a path starts from anyway
+		return v != format.AtFDCWD // the default
 	}
 	return v != 0
 }
 
-// header writes what belongs to the whole trace. Of remarks that repeat, the
-// last counts.
+// header writes what belongs to the whole trace. If a remark repeats, the last
+// one counts.
 func (j *jsonWriter) header(h *format.Header) {
 	j.open('{')
 	last := make(map[string]int)
@@ -198,7 +197,7 @@ func (j *jsonWriter) list(key string, n int, object func(int)) {
 
 func (j *jsonWriter) open(bracket byte) { j.out.b = append(j.out.b, bracket) }
 
-// comma separates from what stands before, if anything does.
+// comma writes a comma, unless it is at the start of an object or list.
 func (j *jsonWriter) comma() {
 	if n := len(j.out.b); n == 0 || j.out.b[n-1] != '{' && j.out.b[n-1] != '[' {
 		j.out.b = append(j.out.b, ',')
@@ -221,7 +220,8 @@ func (j *jsonWriter) text(key, s string) {
 	j.string(j.name)
 }
 
-// string appends valid UTF-8 as a JSON string, with escapes for what is hidden.
+// string appends valid UTF-8 as a JSON string, with escapes for hidden
+// characters.
 func (j *jsonWriter) string(s []byte) {
 	dst, done := append(j.out.b, '"'), 0
 	for i := 0; i < len(s); {
@@ -248,7 +248,7 @@ func (j *jsonWriter) string(s []byte) {
 	j.out.b = append(append(dst, s[done:]...), '"')
 }
 
-// snake returns the key of a remark as other programs write keys.
+// snake returns the key of a remark in snake_case.
 func snake(key string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

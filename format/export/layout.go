@@ -10,16 +10,16 @@ import (
 	"pianola/format"
 )
 
-// layout writes a shell script that makes, in the working directory, the files
-// of an iolog, because fio makes none before it replays one. The files have
-// the size that they had before the recorded run, or that the reads need, and
-// random bytes in real blocks. The script overwrites nothing.
+// layout writes a shell script that creates the files of an iolog in the
+// working directory, because fio creates none. The files have the size that
+// they had before the recorded run, or that the reads need, and hold random
+// bytes without holes. The script overwrites nothing.
 type layout struct {
 	out text
 	log *iolog
 }
 
-// maxLayout bounds the files of a layout together, in bytes, as a replay's.
+// maxLayout bounds the sum of the sizes of files, in bytes, as in a replay.
 const maxLayout = 1 << 40
 
 func newLayout(w io.Writer, h *format.Header) (Writer, error) {
@@ -66,8 +66,8 @@ func (l *layout) Close() error {
 	return l.out.flush()
 }
 
-// line writes a command and a name, quoted so that the shell takes it for one
-// word and no option.
+// line writes a command and a name, quoted so that the shell reads it as one
+// word, and not as an option.
 func (l *layout) line(command, name string) {
 	l.out.b = append(append(l.out.b, command...), "'./"...)
 	l.out.b = append(append(l.out.b, strings.ReplaceAll(name, "'", `'\''`)...), "'\n"...)

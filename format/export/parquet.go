@@ -9,16 +9,16 @@ import (
 	"pianola/format"
 )
 
-// rowsPerGroup bounds a row group, which is held in memory until it is full;
-// with names of 60 bytes it takes about 20 MiB.
+// rowsPerGroup is the size of a row group, which is held in memory until it is
+// full. With names of 60 bytes it takes about 20 MiB.
 const rowsPerGroup = 1 << 17
 
-// rowsPerWrite is how many rows are handed over at once.
+// rowsPerWrite is how many rows one write passes to the library.
 const rowsPerWrite = 256
 
-// schema is the columns of a table, in their order. Times are whole
-// nanoseconds, because a float64 of seconds holds fewer. Text is in
-// dictionaries; what grows from row to row is stored as differences.
+// schema is the columns of a table, in order. Times are integers of
+// nanoseconds, because a float64 of seconds is less precise. Text is in
+// dictionaries; increasing columns are stored as differences.
 type schema struct {
 	Thread   int32  `parquet:"thread,dict,zstd"`
 	Process  int32  `parquet:"process,dict,zstd"`
@@ -86,7 +86,7 @@ func (p *parquetWriter) Write(events []format.Event) error {
 	return p.sink.err
 }
 
-// add copies the row, whose text is overwritten by the next.
+// add copies the row, because the next one overwrites its text.
 func (p *parquetWriter) add() {
 	to := p.rows[p.filled]
 	p.filled++

@@ -17,7 +17,7 @@ type perfetto struct {
 	counters int64 // number of the process that has them
 	period   int64 // the period that bytes belongs to, from 0
 	bytes    [2]int64
-	shown    [2]int64 // what the counters say
+	shown    [2]int64 // the last values of the counters
 }
 
 // counterPeriod is how often a counter changes at most, in nanoseconds.
@@ -43,8 +43,8 @@ func newPerfetto(w io.Writer, h *format.Header) (Writer, error) {
 	return p, nil
 }
 
-// processName returns what a process is called: the first one as the recorded
-// command.
+// processName returns the name of a process. The first one has the name of the
+// recorded command.
 func processName(h *format.Header, process int32) string {
 	if command, ok := h.Value(format.MetaCommand); ok && process == h.Threads[0].Process {
 		return command
@@ -62,7 +62,7 @@ func (p *perfetto) label(kind string, process, thread int64, name string) {
 	_ = p.out.flushFull() // the error stays
 }
 
-// begin starts an object with what all have.
+// begin starts an object with the fields that all have.
 func (p *perfetto) begin(name, phase string, process, thread int64) {
 	p.comma()
 	p.out.b = append(p.out.b, '\n')
@@ -79,7 +79,7 @@ func (p *perfetto) micros(key string, nanos int64) {
 	p.key(key)
 	p.out.b = strconv.AppendInt(p.out.b, nanos/1e3, 10)
 	digits := strconv.AppendInt(p.name[:0], 1e3+nanos%1e3, 10)
-	digits[0] = '.' // the 1 kept the zeros
+	digits[0] = '.' // the 1 kept leading zeros
 	p.out.b, p.name = append(p.out.b, digits...), digits
 }
 
@@ -125,13 +125,13 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	p.out.b = append(p.out.b, '}', '}')
 }
 
-// count adds the bytes of an event to the counters, which change when their
-// period is over.
+// count adds the bytes of an event to the counters, which are written at the
+// end of each period.
 func (p *perfetto) count(e *format.Event, start int64) {
 	if period := start / counterPeriod; period > p.period {
 		p.counter()
 		if p.period++; period > p.period && p.shown != [2]int64{} {
-			p.counter() // nothing was moved since
+			p.counter() // a period without bytes
 		}
 		p.period = period
 	}
@@ -146,8 +146,8 @@ func (p *perfetto) count(e *format.Event, start int64) {
 	}
 }
 
-// counter writes what was moved in the period, if it differs from what the
-// counters say.
+// counter writes the bytes moved in the period, if they differ from the last
+// values.
 func (p *perfetto) counter() {
 	if p.bytes != p.shown {
 		p.begin("bytes/s", "C", p.counters, 0)

@@ -6,24 +6,24 @@ import (
 	"pianola/format"
 )
 
-// The columns of a table. A column that says nothing of an event is null.
+// The columns of a table. A column that does not apply to an event is null.
 const (
 	colThread   = iota
-	colProcess  // 0 where the trace doesn't say
+	colProcess  // 0 if the trace does not have it
 	colIndex    // position of the event in its thread, from 0
 	colOp       // name of the operation
 	colClass    // open, close, read, write, sync, metadata, memory, process
 	colStart    // seconds, or nanoseconds in Parquet, since the start of the recording
-	colDuration // in the call, as start; null if not known
-	colCompute  // since the end of the thread's previous event, as start
-	colOffCPU   // of compute, the time that the thread was off the processor, as start
+	colDuration // in the call, unit as start; null if unknown
+	colCompute  // since the end of the thread's previous event, unit as start
+	colOffCPU   // part of compute that the thread was off the processor, unit as start
 	colResult   // of a call that succeeded
 	colError    // name of the errno of a call that failed
 	colFD       // descriptor
-	colPath     // name that the call has, or the file that the descriptor leads to
-	colPath2    // new name, or the file that is written to from the first
-	colOffset   // bytes; of a read or write where it really began, whatever the call says
-	colSize     // bytes that were asked for
+	colPath     // path of the call, or the file that the descriptor leads to
+	colPath2    // second path, or the file of the second descriptor
+	colOffset   // bytes; for a read or write the absolute offset
+	colSize     // requested bytes
 	colFlags    // names joined by |
 	colMode     // permissions, decimal
 	numColumns
@@ -46,14 +46,14 @@ const (
 var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds, number, word,
 	number, name, name, number, number, word, number}
 
-// value is what stands in a column.
+// value is the value of a column.
 type value struct {
 	kind kind
 	n    int64
 	text []byte // borrowed
 }
 
-// row is one event as a table shows it, overwritten by the next.
+// row is one event as a row of a table. The next event overwrites it.
 type row struct {
 	columns [numColumns]value
 	shown   uint8 // arguments that have a column, by bit
@@ -138,7 +138,7 @@ func (r *row) set(e *format.Event) error {
 		leads := [...]*file{s.file, s.outFile}[i]
 		switch path := e.Path(i); {
 		case path != nil:
-			r.text(column, plain(path))
+			r.text(column, unmarked(path))
 		case leads != nil && (at.FD >= 0 || i == 1):
 			r.paths[i] = append(r.paths[i][:0], leads.Name...)
 			r.text(column, r.paths[i])
@@ -165,8 +165,8 @@ func (r *row) errno(n int64) []byte {
 	return text
 }
 
-// appendPlain appends a value that is no name.
-func (v *value) appendPlain(dst []byte) []byte {
+// appendUnquoted appends a value other than a name.
+func (v *value) appendUnquoted(dst []byte) []byte {
 	switch v.kind {
 	case number:
 		return strconv.AppendInt(dst, v.n, 10)

@@ -8,8 +8,8 @@ import (
 	"pianola/format"
 )
 
-// unknownStart is where times count from in a trace without a start: the
-// year 2000. Small numbers would be taken for relative times.
+// unknownStart is the start of a trace whose header has none: the year 2000.
+// Small numbers would look like relative times.
 const unknownStart = 946684800e9
 
 // straceWriter writes what strace -f -ttt -T would have printed, with times in
@@ -73,8 +73,8 @@ func appendStraceResult(dst []byte, e *format.Event) []byte {
 	return append(append(append(dst, " ("...), format.ErrnoText(int(-e.Ret))...), ')')
 }
 
-// fcntlForms and ioctlForms are how strace shows calls, by the command, which is
-// their second argument. %0 stands for the first argument.
+// fcntlForms and ioctlForms are how strace prints calls, by command, which is
+// the second argument. %0 stands for the first argument.
 var (
 	fcntlForms = map[int64]string{
 		1: "fcntl(%0, %1)", 3: "fcntl(%0, %1)",
@@ -89,7 +89,7 @@ var (
 
 const lockForm = "fcntl(%0, %1, {l_type=%3, l_whence=SEEK_SET, l_start=%4, l_len=%5})"
 
-// formOf returns the form of a call, "" for that of its row.
+// formOf returns the form of a call, "" if the row of the table gives it.
 func formOf(e *format.Event) string {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectFcntl:
@@ -118,8 +118,8 @@ func appendCall(dst []byte, e *format.Event) []byte {
 	return dst
 }
 
-// appendRow appends a call as its row says: without what the recorder adds. A
-// vector holds the size, which strace shows in its first element.
+// appendRow appends a call by its row of the table, without synthetic
+// arguments. A vector has one element with the whole size.
 func appendRow(dst []byte, e *format.Event) []byte {
 	info := e.Op.Info()
 	dst = append(append(dst, info.Name...), '(')
@@ -154,7 +154,7 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 	case format.Path, format.Text:
 		if s := e.Str[info.StringIndex(k)]; s != nil {
 			if a.Kind == format.Path {
-				s = plain(s)
+				s = unmarked(s)
 			}
 			return format.AppendQuoted(dst, s)
 		}

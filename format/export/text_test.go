@@ -56,7 +56,7 @@ func FuzzNames(f *testing.F) {
 
 		h := &format.Header{Threads: []format.Thread{{Process: 1}}}
 		events := []format.Event{{Op: format.OpUnlink, TID: 1, Str: [2][]byte{append([]byte{}, name...)}}}
-		text = format.AppendName(nil, plain(name))
+		text = format.AppendName(nil, unmarked(name))
 		dec := json.NewDecoder(bytes.NewReader(exported(t, "json", h, events)))
 		require.NoError(t, dec.Decode(&struct{}{}))
 		var line struct{ Path string }

@@ -1,5 +1,5 @@
-// Package importer opens recordings of any format that Pianola takes, which it
-// recognises by content:
+// Package importer opens recordings of any format that Pianola reads. It
+// recognises them by content:
 //
 //	# pianola script 1           scripts of all three dialects
 //	4711 0.000102 open("f"…      what strace writes, by package script
@@ -9,19 +9,17 @@
 //
 //	files ──Inspect──> Recording ──Open──> Reader, once for each pass
 //
-// Of a format that does not say something — durations, say — nothing is made
-// up: events have format.Unknown, or 0 where a number must stand, and a remark
-// "unknown" in the header names what is missing. A remark "source" names the
-// format.
+// A Reader makes nothing up. What a format lacks, such as durations, is
+// format.Unknown in events, or 0 where a number is needed, and the remark
+// "unknown" in the header names it. The remark "source" names the format.
 //
-// Options can have other formats, which are asked first.
+// Options can add formats, which are tried first.
 //
-// Files that strace -ff wrote, and logs of IOProf, one for each process, are
+// The files of strace -ff and the logs of IOProf, one for each process, are
 // merged by time.
 //
-// Errors in the text are of type *script.SyntaxError. Memory is bounded
-// whatever the files say: by the length of a line, the number of files, and by
-// the names that a file can hold.
+// Errors in the text are of type *script.SyntaxError. Memory is bounded for any
+// input: lines, the number of files, and the names in a file have limits.
 //
 // A Recording may be used concurrently, a Reader belongs to one goroutine at a
 // time.

@@ -27,16 +27,15 @@ type fio struct {
 	h       format.Header
 	clock   int64 // nanoseconds since the start
 	files   names
-	fds     []int32 // by number of the file, 0 where it is not open
-	free    []bool  // by descriptor - firstFD: it was in use and is free again
-	low     int     // none before it is free
+	fds     []int32 // by number of the file, 0 if it is closed
+	free    []bool  // by descriptor - firstFD: it was used and is free again
+	low     int     // no descriptor below it is free
 }
 
-// firstFD is the first descriptor that is given to a file, as an application
-// with the standard ones open would get it.
+// firstFD is the first descriptor of a file, after the standard ones.
 const firstFD = 3
 
-// fioIO are the actions on a file that is open.
+// fioIO is the actions on an open file.
 var fioIO = map[string]format.Op{
 	"read": format.OpPread64, "write": format.OpPwrite64, "trim": format.OpFallocate,
 	"sync": format.OpFsync, "datasync": format.OpFdatasync, "sync_file_range": format.OpSyncFileRange, "syncfs": format.OpSyncfs,
@@ -128,15 +127,15 @@ func offsetLength(text []byte) (offset, length int64, err error) {
 	return offset, length, nil
 }
 
-// manage opens or closes a file. It reports whether that makes an event: fio
-// itself passes over what is open or closed already.
+// manage opens or closes a file. It reports whether that is an event: like fio,
+// it ignores the opening of an open file and the closing of a closed one.
 func (p *fio) manage(e *format.Event, action string, file int) bool {
 	if (action == "open") == (p.fds[file] != 0) {
 		return false
 	}
 	if action == "open" {
-		// How fio opened it the log does not say; this serves reads and
-		// writes, and does not claim that fio made the file.
+		// The log does not have the flags. These allow reads and writes, and do
+		// not claim that fio created the file.
 		e.Op, e.Str[0], e.Args[1] = format.OpOpen, p.files.text[file], format.RDWR
 		p.fds[file] = p.take()
 		e.Ret = int64(p.fds[file])
@@ -182,5 +181,6 @@ func (p *fio) transfer(e *format.Event, op format.Op, file int, rest []byte) err
 	return nil
 }
 
-// punchHole is how a file takes a trim: FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE.
+// punchHole is the mode of fallocate for a trim:
+// FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE.
 const punchHole = 1 | 2

@@ -6,24 +6,25 @@ import (
 	"pianola/format"
 )
 
-// Format is a format of recordings that this package does not know by itself.
+// Format is a format of recordings that a program adds.
 type Format struct {
 	Name string // for messages
 
-	// Is reports whether a file that begins like this is a recording of the
-	// format. It is asked before the formats of this package are.
+	// Is reports whether a file that begins with head is a recording of the
+	// format. It is called before the formats of this package are tried.
 	Is func(head []byte) bool
 
-	// Open returns a reader of the recording in r, of which errors call the
-	// file by its name. It is called for each pass over the recording, and each
-	// must have the same events. A reader that is an io.Closer is closed.
+	// Open returns a reader of the recording in r. name is the name of the
+	// file, for errors. Open is called for each pass over the recording, and
+	// every pass must have the same events. A reader that is an io.Closer is
+	// closed.
 	Open func(r io.Reader, name string) (format.Reader, error)
 }
 
-// headSize is how much of a file is looked at to find out what it is, in bytes.
+// headSize is how much of a file is read to recognise it, in bytes.
 const headSize = 64 << 10
 
-// formatOf returns the first of formats that a file is of, nil if there is none.
+// formatOf returns the first format that recognises a file, nil if none does.
 func formatOf(formats []Format, head []byte) *Format {
 	for i := range formats {
 		if f := &formats[i]; f.Is(head) {
@@ -33,10 +34,10 @@ func formatOf(formats []Format, head []byte) *Format {
 	return nil
 }
 
-// NewLines returns a reader of a recording that is made of lines, of 64 KiB at
-// most, for Format.Open. parse appends the events of a line to queue, mostly
-// one or two; their strings must stay as they are. Its errors become
-// *script.SyntaxErrors with file and line. The header is parse's to complete.
+// NewLines returns a reader of a recording that consists of lines of at most 64
+// KiB, for Format.Open. parse appends the events of a line to queue, mostly one
+// or two; it must not overwrite their strings later. Its errors become
+// *script.SyntaxErrors with file and line. parse may complete the header.
 func NewLines(r io.Reader, name string, header *format.Header, parse func(queue []format.Event, line []byte) ([]format.Event, error)) format.Reader {
 	return newLines(r, name, lineParser{parse, header})
 }

@@ -24,8 +24,8 @@ import (
 //	read:START:END:922:0:7
 //	endoflog-file
 //
-// with times in ticks, of which TpS go into a second. The number after END is
-// the result, the sixth field the descriptor. Time stands at the end again.
+// with times in ticks, TpS to a second. The number after END is the result, the
+// sixth field the descriptor. The line Time is repeated at the end.
 type ioprof struct {
 	h       format.Header
 	epoch   int64 // of the start, nanoseconds since 1970
@@ -38,8 +38,8 @@ type ioprof struct {
 	skipped map[string]int64
 }
 
-// The functions of the C library that IOProf logs, as far as the log says what
-// they did. It does not say where pread reads, or what fseek was asked.
+// The functions of the C library that IOProf logs. The log has neither the
+// offset of pread nor the arguments of fseek.
 var ioprofOps = map[string]format.Op{
 	"open": format.OpOpen, "open64": format.OpOpen, "fopen": format.OpOpen, "fopen64": format.OpOpen, "creat": format.OpOpen,
 	"read": format.OpRead, "fread": format.OpRead, "readv": format.OpRead,
@@ -75,7 +75,7 @@ func ioprofTime(text []byte) (epoch, ticks int64, err error) {
 
 func (p *ioprof) header() *format.Header {
 	p.h.Set(MetaSource, IOProf.String())
-	p.h.Set(format.MetaTool, "IOProf") // so that a log without an end is found to be one
+	p.h.Set(format.MetaTool, "IOProf") // so that compile notices a log without an end
 	p.h.Set(MetaUnknown, "flags of open, errors, whence of lseek, threads")
 	return &p.h
 }
@@ -91,7 +91,7 @@ func (p *ioprof) finish() {
 	p.h.Set(MetaSkipped, strings.Join(words, " "))
 }
 
-// skip counts a line that makes no event.
+// skip counts a line without an event.
 func (p *ioprof) skip(name []byte) {
 	const maxKinds = 1024
 	if p.skipped == nil {
@@ -155,8 +155,8 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 	return append(queue, e), nil
 }
 
-// call parses "START:END:RESULT:…:FD[:PATH]". It reports false, and counts,
-// where that makes no event.
+// call parses "START:END:RESULT:…:FD[:PATH]". It returns false, and counts the
+// line, if it is no event.
 func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error) {
 	var words [5][]byte
 	for i := range words {
@@ -181,7 +181,7 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 	result, ok := number(words[2])
 	fd, okFD := number(words[4])
 	if !ok || !okFD {
-		// An error: which one the log does not say.
+		// The log does not have the errno.
 		if bytes.HasPrefix(words[2], []byte("-")) || bytes.HasPrefix(words[4], []byte("-")) {
 			p.skip(append([]byte("failed "), name...))
 			return false, nil
@@ -203,7 +203,7 @@ func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error
 		}
 		e.Args[0], e.Args[1], e.Str[0], e.Ret = 0, format.RDWR, p.files.text[n], fd
 	case format.OpRead, format.OpWrite:
-		e.Args[2] = result // what was asked for the log does not say
+		e.Args[2] = result // the log does not have the requested size
 	case format.OpLseek:
 		e.Args[1] = result
 	default:

@@ -11,8 +11,8 @@ import (
 //
 //	OFFSET LENGTH DELAY
 //
-// with bytes and milliseconds; iozone computes for the delay before the
-// transfer. Lines that begin with "#" are comments.
+// in bytes and milliseconds. iozone computes for the delay before the transfer.
+// Lines that begin with "#" are comments.
 type iozone struct {
 	write bool
 	begun bool
@@ -30,7 +30,7 @@ func (p *iozone) header() *format.Header {
 
 func (p *iozone) finish() {}
 
-// telemetry takes a line apart.
+// telemetry parses a line.
 func telemetry(line []byte) (offset, length, delay int64, ok bool) {
 	a, rest := field(line, ' ')
 	b, rest := field(rest, ' ')

@@ -60,8 +60,8 @@ func (l *lines) fill() {
 	l.ended = io.ErrNoProgress
 }
 
-// field takes the first of the words that sep separates off a line. A space
-// stands for any number of spaces and tabs.
+// field cuts the first of the words, separated by sep, off a line. A space as
+// sep stands for any number of spaces and tabs.
 func field(line []byte, sep byte) (word, rest []byte) {
 	if sep == ' ' {
 		start := blanks(line, 0)
@@ -98,7 +98,7 @@ func number(word []byte) (v int64, ok bool) {
 	return int64(u), u < 1<<63
 }
 
-// scale returns v * mul / div, false where it is out of the range of times.
+// scale returns v * mul / div, or false if that is out of the range of times.
 func scale(v, mul, div uint64) (int64, bool) {
 	hi, lo := bits.Mul64(v, mul)
 	if hi >= div {
@@ -108,14 +108,15 @@ func scale(v, mul, div uint64) (int64, bool) {
 	return int64(q), q <= maxNanos
 }
 
-// names keeps the paths of a source once each, so that events can borrow them.
+// names holds each path of a source once, so that events can borrow it.
 type names struct {
 	index map[string]int
 	text  [][]byte
 	bytes int
 }
 
-// maxNames bounds the text of all names, in bytes; one costs some 100 more.
+// maxNames bounds the text of all names, in bytes. Each takes some 100 bytes
+// more.
 const maxNames = 256 << 20
 
 var errNames = fmt.Errorf("names of files take more than %d MiB", maxNames>>20)

@@ -22,8 +22,8 @@ type part struct {
 	begin int64 // nanoseconds from the start of the recording to its first line
 }
 
-// align finds out when each file begins, and returns the first. An empty file,
-// as strace leaves where it could not follow, is left out.
+// align finds the start of each file, and returns the first one. It leaves out
+// empty files, which strace leaves for threads that it could not follow.
 func (r *Recording) align() (File, error) {
 	if r.Kind != Strace && r.Kind != IOProf {
 		return File{}, fmt.Errorf("%s: several files of the kind %q can't be merged, only those of strace -ff or IOProf", r.files[0].Name, r.Kind)
@@ -44,7 +44,7 @@ func (r *Recording) align() (File, error) {
 	byBegin := func(a, b part) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.tid, b.tid)) }
 	slices.SortStableFunc(r.merge, byBegin)
 	if last := r.merge[len(r.merge)-1].begin; last < day && last-r.merge[0].begin > day/2 {
-		// Times of day on both sides of midnight.
+		// Some times of day are before midnight and some after it.
 		for i := range r.merge {
 			if r.merge[i].begin < day/2 {
 				r.merge[i].begin += day
@@ -137,7 +137,7 @@ func (r *Recording) openMerged() (*Reader, error) {
 	return rd, nil
 }
 
-// sourceBatch is how many events are read at once of each file; all are held
+// sourceBatch is how many events of each file are read at once. They are held
 // in memory.
 const sourceBatch = 64
 
@@ -147,7 +147,7 @@ type merged struct {
 	sources []*source
 	begun   bool
 	err     error
-	drained *source // its batch has been given away by the last Read
+	drained *source // the last Read returned events of its batch
 	h       format.Header
 }
 
@@ -187,12 +187,12 @@ func (m *merged) Pop() any {
 
 func (s *source) key() int64 { return s.batch[s.i].End() }
 
-// Header implements format.Reader. It is the one of the file that begins
-// first.
+// Header implements format.Reader. It returns the header of the file that
+// begins first.
 func (m *merged) Header() *format.Header { return &m.h }
 
-// Read implements format.Reader. It stops before it must read on in a file of
-// which it gives events, since they would be overwritten.
+// Read implements format.Reader. It returns before it must read more of a file
+// whose events it returns, because that would overwrite them.
 func (m *merged) Read(events []format.Event) (int, error) {
 	if m.err == nil && !m.begun {
 		m.begun = true
@@ -241,7 +241,7 @@ func (m *merged) begin() error {
 	return nil
 }
 
-// refill reads on in the first file, whose batch was used up.
+// refill reads the next batch of the first file.
 func (m *merged) refill() error {
 	s := m.drained
 	m.drained = nil

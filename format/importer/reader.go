@@ -15,7 +15,7 @@ type Reader struct {
 	events  format.Reader
 	closers []io.Closer
 
-	strace    *survey // nil of other kinds
+	strace    *survey // nil for other kinds
 	stamp     script.Stamp
 	untaken   bool // an event without a duration was read
 	header    format.Header
@@ -48,7 +48,7 @@ func openPart(r *Recording, f File) (*Reader, error) {
 	return rd, nil
 }
 
-// newParser returns the parser of a kind that package script does not know.
+// newParser returns the parser of a kind that is not a script.
 func newParser(r *Recording) parser {
 	switch r.Kind {
 	case FioV2, FioV3:
@@ -84,7 +84,7 @@ func (r *Reader) Header() *format.Header {
 	if r.strace == nil {
 		return h
 	}
-	// Made anew, since remarks are found out while the file is read.
+	// Made anew, because reading adds remarks.
 	r.header = format.Header{Meta: slices.Clone(h.Meta), Descriptors: append(slices.Clone(h.Descriptors), r.strace.descriptors...)}
 	r.header.Set(MetaSource, Strace.String())
 	var unknown []string
@@ -123,12 +123,11 @@ func (r *Reader) Close() error {
 
 // parser turns the lines of one kind of source into events.
 type parser interface {
-	// parse appends the events of a line to queue, at most two. Strings must
-	// outlive the parser. The error is the message of a SyntaxError.
+	// parse appends the events of a line to queue, at most two. Their strings
+	// must outlive the parser. Its errors become the messages of SyntaxErrors.
 	parse(queue []format.Event, line []byte) ([]format.Event, error)
 
-	// finish says at the end of the source what belongs to all of it. Before,
-	// header has what is known from the beginning.
+	// finish completes the header at the end of the source.
 	finish()
 	header() *format.Header
 }

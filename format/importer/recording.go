@@ -29,14 +29,14 @@ var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", 
 
 func (k Kind) String() string { return kindNames[k] }
 
-// The remarks that this package adds to the header of what is not Pianola's.
+// The remarks that this package adds to the header, except for scripts.
 const (
 	MetaSource  = "source"  // the Kind
-	MetaUnknown = "unknown" // what the source does not say
+	MetaUnknown = "unknown" // what the source lacks
 	MetaSkipped = "skipped" // "NAME=N …": lines of kinds that are not taken
 )
 
-// File is a source that can be read again and again.
+// File is a source that can be read several times.
 type File struct {
 	Name string // for messages; strace -ff ends it with the process id
 	Open func() (io.ReadCloser, error)
@@ -44,19 +44,19 @@ type File struct {
 
 // Options are the choices of reading.
 type Options struct {
-	// Write takes iozone telemetry, which does not say, as that of writes.
+	// Write reads iozone telemetry as writes. The file itself does not say.
 	Write bool
 
-	// Formats are asked, in their order, before those of this package.
+	// Formats are tried in order, before those of this package.
 	Formats []Format
 }
 
 // Recording is a recording whose kind is known.
 type Recording struct {
 	Kind    Kind
-	Dialect script.Dialect // of scripts; Unrecognised where there is no event
+	Dialect script.Dialect // of scripts; Unrecognised if there is no event
 	Log     bool           // it is the log of a replay
-	Format  *Format        // of the kind Other; nil of others
+	Format  *Format        // for the kind Other, else nil
 
 	files   []File
 	options Options
@@ -67,8 +67,8 @@ type Recording struct {
 // maxFiles bounds the files of one recording; all are open at the same time.
 const maxFiles = 4096
 
-// Inspect finds out what the files are. Several must be of one recording:
-// those of strace -ff, or of IOProf.
+// Inspect detects the kind of the files. Several files must be of one recording
+// by strace -ff or IOProf.
 func Inspect(files []File, o Options) (*Recording, error) {
 	switch {
 	case len(files) == 0:
@@ -100,8 +100,8 @@ func Inspect(files []File, o Options) (*Recording, error) {
 	return r, nil
 }
 
-// recognise returns the kind of a file, Script for whatever is of no other, and
-// the format of one of the kind Other.
+// recognise returns the kind of a file, Script if it is of no other kind, and
+// the format if the kind is Other.
 func recognise(f File, formats []Format) (Kind, *Format, error) {
 	src, err := f.Open()
 	if err != nil {
@@ -109,7 +109,7 @@ func recognise(f File, formats []Format) (Kind, *Format, error) {
 	}
 	defer src.Close()
 	b := bufio.NewReaderSize(src, headSize)
-	// What can't be read is an error below.
+	// If the file can't be read, the code below returns the error.
 	head, _ := b.Peek(headSize)
 	if known := formatOf(formats, head); known != nil {
 		return Other, known, nil
@@ -128,7 +128,7 @@ func recognise(f File, formats []Format) (Kind, *Format, error) {
 	}
 }
 
-// kindOf returns the kind that a line shows, false for one that shows nothing.
+// kindOf returns the kind that a line shows, and false if it shows none.
 func kindOf(line []byte, first bool) (Kind, bool) {
 	switch {
 	case len(line) == 0 || line[0] == '#':
@@ -137,7 +137,7 @@ func kindOf(line []byte, first bool) (Kind, bool) {
 		if bytes.Equal(line, fioV2Line) {
 			return FioV2, true
 		}
-		return FioV3, true // the parser says so of another version
+		return FioV3, true // the parser refuses other versions
 	case isIOProf(line):
 		return IOProf, true
 	case isTelemetry(line):
@@ -164,14 +164,15 @@ func (r *Recording) peek() error {
 	return nil
 }
 
-// isCut reports whether a source merely ends too early. Whether that matters
-// its reader must know.
+// isCut reports whether the error is only that a source ends too early, which
+// some readers accept.
 func isCut(err error) bool {
 	syntax, ok := errors.AsType[*script.SyntaxError](err)
 	return ok && syntax.Cut || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Open returns a reader from the beginning. It must be closed.
+// Open returns a reader of the recording from its beginning. The caller closes
+// it.
 func (r *Recording) Open() (*Reader, error) {
 	if len(r.files) > 1 {
 		return r.openMerged()

@@ -9,9 +9,8 @@ import (
 	"pianola/format/script"
 )
 
-// survey is what a file of strace says of the time before its first line, all
-// over the file: the working directory, and with -y what stood behind the
-// descriptors that were open.
+// survey is the state before the first line of a file of strace, which later
+// lines reveal: the working directory and, with -y, the open descriptors.
 type survey struct {
 	cwd         string
 	descriptors []format.Descriptor
@@ -48,7 +47,7 @@ func (s *surveyor) run() error {
 			return nil
 		}
 		if err != nil {
-			// The reader will meet it, too, and knows better what it is.
+			// The reader will meet the same error and has a better message.
 			if _, ok := err.(*script.SyntaxError); ok {
 				return nil
 			}
@@ -68,7 +67,7 @@ var (
 	chdir  = []byte("chdir(") // fchdir, too
 )
 
-// directory finds out the working directory at the start: what -y says of the
+// directory finds the working directory at the start: what -y shows for the
 // first AT_FDCWD, or what the first getcwd returned, before any chdir.
 func (s *surveyor) directory(line []byte) {
 	if i := bytes.Index(line, atCwd); i >= 0 {
@@ -87,8 +86,8 @@ func (s *surveyor) directory(line []byte) {
 	s.moved = bytes.Contains(line, chdir)
 }
 
-// descriptorsOf takes up all N</path> of a line. A number that is an argument
-// before it was ever a result was open at the start.
+// descriptorsOf reads all N</path> of a line. A descriptor that is an argument
+// before it is a result was open at the start.
 func (s *surveyor) descriptorsOf(line []byte) {
 	result := bytes.LastIndex(line, []byte(" = "))
 	quoted := false
@@ -107,7 +106,7 @@ func (s *surveyor) descriptorsOf(line []byte) {
 			for first > 0 && line[first-1] >= '0' && line[first-1] <= '9' {
 				first--
 			}
-			// After the result follows the duration: " <0.000010>".
+			// The duration follows the result: " <0.000010>".
 			fd, err := strconv.Atoi(string(line[first:i]))
 			if err == nil && fd < maxFD && !s.seen[fd] {
 				s.seen[fd] = true
@@ -133,7 +132,7 @@ func (s *surveyor) open(fd int, path []byte) {
 	s.found.descriptors = append(s.found.descriptors, format.Descriptor{Process: 1, FD: int32(fd), Flags: format.RDWR, Path: unescape(path)})
 }
 
-// unescape undoes the escapes that strace puts into a path of -y.
+// unescape decodes the escapes in a path of strace -y.
 func unescape(path []byte) string {
 	text := append(append([]byte{'"'}, path...), '"')
 	if s, rest, err := format.Unquote(nil, text); err == nil && len(rest) == 0 {

@@ -28,7 +28,7 @@ func appendPath(dst []byte, dir string, name []byte) []byte {
 
 // clean takes empty words, "." and ".." out of a path that is not empty, in place.
 func clean(path []byte) []byte {
-	if plain(path) {
+	if isClean(path) {
 		return path
 	}
 	rooted := len(path) > 0 && path[0] == '/'
@@ -60,7 +60,7 @@ func clean(path []byte) []byte {
 
 // plain reports whether clean has nothing to do, as for nearly all paths. It
 // can take one for worse than it is: "/.git".
-func plain(path []byte) bool {
+func isClean(path []byte) bool {
 	return len(path) > 0 && path[len(path)-1] != '/' && path[0] != '.' &&
 		!bytes.Contains(path, []byte("//")) && !bytes.Contains(path, []byte("/."))
 }

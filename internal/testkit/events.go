@@ -7,10 +7,10 @@ import (
 	"pianola/format"
 )
 
-// Reader gives events in batches of at most Step, and then Err.
+// Reader gives events in batches of at most Batch, and then Err.
 type Reader struct {
 	Events []format.Event
-	Step   int
+	Batch  int
 	Err    error
 }
 
@@ -18,7 +18,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	if len(r.Events) == 0 {
 		return 0, r.Err
 	}
-	n := copy(events[:min(r.Step, len(events))], r.Events)
+	n := copy(events[:min(r.Batch, len(events))], r.Events)
 	r.Events = r.Events[n:]
 	return n, nil
 }
