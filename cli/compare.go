@@ -39,8 +39,8 @@ func compareCommand() *cli.Command {
 		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--html FILE] [--format text|json|csv|benchstat] APPLICATION REPLAY…\n" +
 			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…",
 		Description: "Each operand is a script, a compiled trace or the log of a replay. The exit status is 1\n" +
-			"where a time differs by more than the tolerance. With six runs of each side or more the\n" +
-			"text says which differences are noise; see docs/compare.md.\n\n" +
+			"where a time differs by more than the tolerance, and 3 where no verdict is possible. With six\n" +
+			"runs of each side or more the text says which differences are noise; see docs/compare.md.\n\n" +
 			"Example: pianola compare --plot profile.svg trace.txt replay.log\n" +
 			"Example: pianola compare --application ext4-1.log --application ext4-2.log xfs-1.log xfs-2.log",
 		Flags: []cli.Flag{
@@ -108,8 +108,16 @@ func runCompare(c *cli.Context) error {
 	if err := form.write(result, stdout(form.name), tolerance); err != nil {
 		return err
 	}
-	if !result.Within(tolerance) {
+	return statusOf(result.Judge(tolerance).State)
+}
+
+// statusOf returns what a command ends with that prints a verdict.
+func statusOf(s compare.State) error {
+	switch s {
+	case compare.Outside:
 		return &exitError{status: ExitFailure}
+	case compare.Inconclusive:
+		return &exitError{status: ExitInconclusive}
 	}
 	return nil
 }

@@ -147,6 +147,7 @@ func runCompile(c *cli.Context) error {
 		}
 		return refused
 	}
+	var made *compile.Report
 	events, err := chain.Open()
 	switch {
 	case err != nil:
@@ -155,7 +156,7 @@ func runCompile(c *cli.Context) error {
 			err = o.Accept(&compile.Report{})
 		}
 	default:
-		_, err = compileTo(w, events, o)
+		made, err = compileTo(w, events, o)
 	}
 	if refused != nil {
 		return refused
@@ -187,7 +188,12 @@ func runCompile(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return dst.commit()
+	if err := dst.commit(); err != nil || made == nil {
+		return err
+	}
+	warn("compile: %s", made.Summary())
+	warn("compile: %v", &made.Coverage)
+	return nil
 }
 
 // named prefixes an error with the name of the file, unless the error has its
@@ -237,6 +243,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 	}
 	if r.Orphans > 0 {
 		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
+	}
+	if why := r.Coverage.Withheld(); why != "" {
+		faults = append(faults, why)
 	}
 	for _, s := range faults {
 		if c.Bool("strict") {

@@ -134,12 +134,18 @@ func runLab(c *cli.Context) error {
 		return err
 	}
 	err = html.put(func(w io.Writer) error {
-		return page.WriteLab(w, &page.Lab{Meta: meta, Conclusion: e.Report.Conclusion(), Figures: e.Report.Document()})
+		return page.WriteLab(w, &page.Lab{Meta: meta, Conclusion: e.Report.Conclusion(), Coverage: *e.Report.Coverage(), Figures: e.Report.Document()})
 	})
 	if err != nil {
 		return err
 	}
-	return interrupted(runErr)
+	if runErr != nil {
+		return interrupted(runErr)
+	}
+	if e.Report.Coverage().Withheld() != "" {
+		return statusOf(compare.Inconclusive)
+	}
+	return nil
 }
 
 // isStep reports whether a name is that of a step of a candidate.

@@ -31,9 +31,10 @@ import (
 // Exit statuses. That of record is its command's, or the one that a shell would
 // return.
 const (
-	ExitFailure = 1 // the work failed, or a comparison is outside its tolerance
-	ExitUsage   = 2 // the command line is wrong
-	ExitRecord  = 125
+	ExitFailure      = 1 // the work failed, or a comparison is outside its tolerance
+	ExitUsage        = 2 // the command line is wrong
+	ExitInconclusive = 3 // no verdict is possible
+	ExitRecord       = 125
 
 	exitInterrupted = 130 // 128 + SIGINT, as in a shell
 )

@@ -128,6 +128,9 @@ func runRecord(c *cli.Context) error {
 		err = ferr
 	}
 	printLost(os.Stderr, &r, c.Int("ring"))
+	if r.Coverage.Known {
+		warn("record: %v", &r.Coverage)
+	}
 	if start, ok := errors.AsType[*record.StartError](err); ok {
 		return &exitError{start.Status, err}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"pianola/compare"
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
@@ -102,7 +104,21 @@ func runReplay(c *cli.Context) error {
 	if runErr != nil {
 		return interrupted(runErr)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return set.status()
+}
+
+// status returns what the command ends with: a replay from which no verdict
+// follows says so.
+func (set playedSet) status() error {
+	for _, p := range set {
+		if account := coverage.Of(p.trace.Header()); account.Withheld() != "" {
+			return statusOf(compare.Inconclusive)
+		}
+	}
+	return nil
 }
 
 // interrupted returns the error of a replay that ended early.
@@ -231,7 +247,7 @@ func writeLog(w io.Writer, r *replay.Result) error {
 	p := script.NewWriter(w)
 	events := r.Events()
 	h := &format.Header{Descriptors: events.Header().Descriptors}
-	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaReplay} {
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaReplay} {
 		if v, ok := events.Header().Value(key); ok {
 			h.Set(key, v)
 		}

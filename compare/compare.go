@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/profile"
 	"pianola/stats"
@@ -37,6 +38,10 @@ type Comparison struct {
 	Paired     *float64  // part of the time in files, of both sides, in names that both have; nil where there is no time
 	Distance   *Distance // of all I/O, from the typical run of the application; nil where either side has no time
 	NoiseFloor float64   // see Judge
+
+	// Coverage is that of the run of either side whose recording is the worst
+	// base for a verdict.
+	Coverage coverage.Account
 
 	applications, replays []*profile.Profile
 }
@@ -94,9 +99,31 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 	if elapsed := c.elapsed().Application.Seconds; elapsed != nil {
 		c.NoiseFloor = noiseShare * *elapsed
 	}
+	c.Coverage = worst(slices.Concat(applications, replays))
 	c.compareOperations()
 	c.compareFiles()
 	return c
+}
+
+// worst returns the coverage that withholds a verdict, if there is one, or else
+// one that is unknown, or the lowest.
+func worst(runs []*profile.Profile) (w coverage.Account) {
+	rank := func(a *coverage.Account) float64 {
+		switch s := a.Share(); {
+		case a.Withheld() != "":
+			return -2
+		case !a.Known:
+			return -1
+		default:
+			return min(s.Bytes, s.Time)
+		}
+	}
+	for i, p := range runs {
+		if i == 0 || rank(&p.Coverage) < rank(&w) {
+			w = p.Coverage
+		}
+	}
+	return w
 }
 
 // compareOperations compares operation by operation. Those that are no I/O come

@@ -81,8 +81,8 @@ func TestCompareSeveralReplays(t *testing.T) {
 	require.InDelta(t, 1.05, *c.Rows[profile.Reads].Ratio, 1e-12)
 	require.Equal(t, &Interval{1, 1.3}, c.Rows[profile.Reads].Interval)
 	require.InDelta(t, 1, *c.Rows[profile.NumCategories].Ratio, 1e-12)
-	require.True(t, c.Within(0.06))
-	require.False(t, c.Within(0.04))
+	require.True(t, c.Judge(0.06).Within)
+	require.False(t, c.Judge(0.04).Within)
 
 	c = compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000))
 	require.InDelta(t, 1.15, *c.Rows[profile.Reads].Ratio, 1e-12, "the median of two is their mean")
@@ -277,7 +277,7 @@ func TestJudge(t *testing.T) {
 			c := compare(made(t, test.app...), made(t, test.replay...))
 			v := c.Judge(0.1)
 			require.Equal(t, test.within, v.Within)
-			require.Equal(t, test.within, c.Within(0.1))
+			require.Equal(t, test.within, c.Judge(0.1).Within)
 			require.ElementsMatch(t, test.outside, v.Outside)
 			require.ElementsMatch(t, test.noise, v.Noise)
 			require.ElementsMatch(t, test.unknown, v.Unknown)
@@ -287,7 +287,7 @@ func TestJudge(t *testing.T) {
 
 func TestCompareWithoutReplays(t *testing.T) {
 	c := compare(made(t, 1, 2, 3, 4, 10))
-	require.False(t, c.Within(1))
+	require.False(t, c.Judge(1).Within)
 	require.Len(t, c.Judge(1).Unknown, len(c.Rows))
 }
 

@@ -13,6 +13,7 @@ func (c *Comparison) Document(tolerance float64) any {
 		Replay:      sideDocument{len(c.replays), c.ReplaySeconds()},
 		Figures:     c.Figures(),
 		NoiseFloor:  c.NoiseFloor,
+		Coverage:    c.Coverage.Document(),
 		Verdict:     c.Judge(tolerance),
 		Operations:  []operationDocument{},
 		Files:       []fileDocument{},
@@ -43,6 +44,7 @@ type comparisonDocument struct {
 	Figures                       // intervals and confidence of several runs only
 	Distance    *distanceDocument `json:"profile_distance,omitempty"`
 	NoiseFloor  float64           `json:"noise_floor_seconds"`
+	Coverage    any               `json:"coverage"`
 	Verdict
 	Operations []operationDocument `json:"operations"` // those that differ most first, as Files are
 	Files      []fileDocument      `json:"files"`

@@ -6,12 +6,24 @@ import "math"
 // rows, by name, led to that.
 type Verdict struct {
 	Tolerance float64  `json:"tolerance"`
-	Within    bool     `json:"within_tolerance"`
-	Outside   []string `json:"outside"`           // rows that differ by more
-	Undecided []string `json:"undecided"`         // rows whose interval lies on both sides of the tolerance
-	Noise     []string `json:"below_noise_floor"` // rows too short to be judged
-	Unknown   []string `json:"unknown"`           // rows whose time one of the sides does not tell
+	State     State    `json:"verdict"`
+	Within    bool     `json:"within_tolerance"`   // State is Within
+	Withheld  string   `json:"withheld,omitempty"` // why the coverage of the recording allows no verdict
+	Outside   []string `json:"outside"`            // rows that differ by more
+	Undecided []string `json:"undecided"`          // rows whose interval lies on both sides of the tolerance
+	Noise     []string `json:"below_noise_floor"`  // rows too short to be judged
+	Unknown   []string `json:"unknown"`            // rows whose time one of the sides does not tell
 }
+
+// State is what a verdict comes to.
+type State string
+
+// The states of a verdict.
+const (
+	Within       State = "within"
+	Outside      State = "outside"
+	Inconclusive State = "inconclusive" // the recording does not hold enough, or the run time is not known
+)
 
 // Judge says whether each row's replay time differs from the application's by
 // no more than the tolerance, a part of the application's time (0.1 is 10 %).
@@ -26,6 +38,9 @@ type Verdict struct {
 // that find a cache in another state can double it, and the run would hardly
 // differ. A row whose time is not known cannot. The run time always counts; if
 // it is not known, nothing is within any tolerance.
+//
+// A recording that does not hold nearly all of the application's I/O says little
+// about it, however near the times are: the verdict is withheld.
 func (c *Comparison) Judge(tolerance float64) Verdict {
 	v := Verdict{Tolerance: tolerance, Outside: []string{}, Undecided: []string{}, Noise: []string{}, Unknown: []string{}}
 	known := false
@@ -56,9 +71,14 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 		}
 		known = known || r.Name == ElapsedRow
 	}
-	v.Within = known && len(v.Outside) == 0
+	v.Withheld = c.Coverage.Withheld()
+	switch {
+	case v.Withheld != "" || !known && len(v.Outside) == 0:
+		v.State = Inconclusive
+	case len(v.Outside) > 0 || !known:
+		v.State = Outside
+	default:
+		v.State, v.Within = Within, true
+	}
 	return v
 }
-
-// Within reports whether Judge finds nothing outside the tolerance.
-func (c *Comparison) Within(tolerance float64) bool { return c.Judge(tolerance).Within }

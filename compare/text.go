@@ -43,6 +43,7 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 		fmt.Fprintf(&b, "distance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
 	}
 	b.WriteString(c.conclusion())
+	fmt.Fprintf(&b, "%v\n", &c.Coverage)
 	b.WriteString(c.verdict(c.Judge(tolerance), unit))
 	b.WriteByte('\n')
 	_, err := w.Write(b.Bytes())
@@ -164,9 +165,11 @@ func (c *Comparison) conclusion() string {
 func (c *Comparison) verdict(v Verdict, u table.Unit) string {
 	var b strings.Builder
 	switch {
-	case v.Within:
+	case v.Withheld != "":
+		return "cannot be judged: " + v.Withheld
+	case v.State == Within:
 		b.WriteString("within " + table.Percent(v.Tolerance))
-	case len(v.Outside) == 0:
+	case v.State == Inconclusive:
 		b.WriteString("cannot be judged")
 	default:
 		b.WriteString("outside " + table.Percent(v.Tolerance) + ": " + labels(v.Outside))

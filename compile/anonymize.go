@@ -25,6 +25,7 @@ var known = map[string]bool{
 // kept are the remarks of a recording that an anonymous trace keeps.
 var kept = map[string]bool{
 	format.MetaArch: true, format.MetaLost: true, format.MetaElapsed: true, format.MetaExit: true, format.MetaTool: true,
+	format.MetaCoverage: true, format.MetaUnsupported: true,
 }
 
 // nameLetters is how many letters of the hash a name has: 65 bits. Among a

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pianola/coverage"
 	"pianola/filter"
 	"pianola/format"
 	"pianola/format/spool"
@@ -114,6 +115,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
 	}
+	m.report.Coverage = coverage.Of(in.last)
 	if o.Accept != nil {
 		if err := o.Accept(&m.report); err != nil {
 			return &m.report, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pianola/format"
+	"pianola/format/process"
 )
 
 // lore is what one pass learned and the next ones need from their start.
@@ -30,6 +31,13 @@ type stray struct {
 func (m *model) repair(t *thread, e *format.Event) error {
 	info, fd := e.Op.Info(), int32(e.FD())
 	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
+		return nil
+	}
+	switch e.FileType() {
+	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypePseudo:
+		// An accepted socket, an eventfd: the recorder notes at each read and
+		// write what it is.
+		m.state.Put(t.Table, int64(fd), process.Descriptor{Description: m.newFile(0).Description})
 		return nil
 	}
 	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}

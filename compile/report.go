@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -16,15 +17,16 @@ type Report struct {
 	LeftOut       Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
-	Lost          int64    // events that the recorder lost
-	Endless       bool     // the recorder was killed before it could write the end
-	Orphans       int      // threads whose creation the recording does not show
-	Unexplained   int64    // results that contradict the simulation
-	Examples      []string // the first unexplained results
-	Repaired      int64    // descriptors of unknown origin that were opened for their use as files
-	Sockets       int64    // sockets that were guessed from names that appeared
-	Unwaited      int64    // waits at pipes that became compute, because there were too many
-	Raised        int64    // files whose size had to be raised for a read that succeeded
+	Lost          int64            // events that the recorder lost
+	Endless       bool             // the recorder was killed before it could write the end
+	Orphans       int              // threads whose creation the recording does not show
+	Unexplained   int64            // results that contradict the simulation
+	Examples      []string         // the first unexplained results
+	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
+	Sockets       int64            // sockets that were guessed from names that appeared
+	Unwaited      int64            // waits at pipes that became compute, because there were too many
+	Coverage      coverage.Account // of the recording
+	Raised        int64            // files whose size had to be raised for a read that succeeded
 }
 
 // Counts counts events by operation.
@@ -89,6 +91,19 @@ var reasonText = [numReasons]string{
 // maxExamples is how many examples of unexplained results are kept.
 const maxExamples = 10
 
+// Summary says in a line what was compiled, and what was left out and why.
+func (r *Report) Summary() string {
+	text := fmt.Sprintf("%d events of %d threads", r.Events, r.Threads)
+	sep := fmt.Sprintf("; left out %d: ", r.LeftOut.Total())
+	for i, k := range r.Reasons {
+		if k > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, k, reasonText[i])
+			sep = ", "
+		}
+	}
+	return text
+}
+
 // WriteTo writes the report as text, one fact a line.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
@@ -108,6 +123,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 			add("  %d: %s\n", k, reasonText[i])
 		}
 	}
+	add("%v\n", &r.Coverage)
 	if r.Lost > 0 {
 		add("lost by the recorder: %d\n", r.Lost)
 	}

@@ -95,24 +95,25 @@ func kindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Of returns the account in a header. A header that contradicts itself has none.
-func Of(h *format.Header) Account {
-	var a Account
-	for _, m := range h.Meta {
-		switch m.Key {
-		case format.MetaCoverage:
-			a.Known = parse(m.Value, map[string]*int64{"bytes": &a.Recorded.Bytes}, &a.Recorded.Nanos)
-		case format.MetaUnsupported:
-			name, fields, _ := strings.Cut(m.Value, " ")
-			kind, ok := kindOf(name)
-			one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
-			if ok && parse(fields, one.fields(), &one.Nanos) {
-				a.Missing = append(a.Missing, one)
-			}
-		}
+// Of returns the account in a header. One that can't be read is unknown.
+func Of(h *format.Header) (a Account) {
+	recorded, ok := h.Value(format.MetaCoverage)
+	if !ok || !parse(recorded, map[string]*int64{"bytes": &a.Recorded.Bytes}, &a.Recorded.Nanos) {
+		return Account{} // older recordings can have MetaUnsupported alone
 	}
-	if !a.Known {
-		return Account{} // the remarks of older recordings have no account beside them
+	a.Known = true
+	text, _ := h.Value(format.MetaUnsupported)
+	for remark := range strings.SplitSeq(text, ";") {
+		name, fields, _ := strings.Cut(strings.TrimSpace(remark), " ")
+		if name == "" {
+			continue
+		}
+		kind, ok := kindOf(name)
+		one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
+		if !ok || !parse(fields, one.fields(), &one.Nanos) {
+			return Account{}
+		}
+		a.Add(one)
 	}
 	return a
 }
@@ -120,8 +121,12 @@ func Of(h *format.Header) Account {
 // Put sets the account in a header.
 func (a *Account) Put(h *format.Header) {
 	h.Set(format.MetaCoverage, fmt.Sprintf("bytes=%d seconds=%s", a.Recorded.Bytes, format.AppendSeconds(nil, a.Recorded.Nanos)))
+	remarks := make([]string, len(a.Missing))
 	for i := range a.Missing {
-		h.Meta = append(h.Meta, format.Meta{Key: format.MetaUnsupported, Value: a.Missing[i].remark()})
+		remarks[i] = a.Missing[i].remark()
+	}
+	if len(remarks) > 0 {
+		h.Set(format.MetaUnsupported, strings.Join(remarks, "; "))
 	}
 }
 

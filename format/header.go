@@ -41,7 +41,7 @@ const (
 	MetaProcess     = "process"      // a process that the recorder was attached to
 	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
 	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
-	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, a line for each kind: package coverage
+	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, by kind: package coverage
 	MetaExit        = "exit"         // exit status of the command
 	MetaElapsed     = "elapsed"      // its run time, seconds
 	MetaPaths       = "paths"        // PathsFlat, of a trace whose paths have lost their directories

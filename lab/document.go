@@ -10,7 +10,7 @@ import (
 // its fields. What is not known is left out.
 func (r *Report) Document() any {
 	d := document{
-		Trace: r.Trace, Options: map[string]string{}, Interrupted: r.Interrupted,
+		Trace: r.Trace, Options: map[string]string{}, Interrupted: r.Interrupted, Coverage: r.Coverage().Document(),
 		Confidence: compare.Confidence, MinRuns: compare.MinRuns, Candidates: []trialDocument{},
 	}
 	for _, o := range r.Options {
@@ -35,6 +35,7 @@ type document struct {
 	Trace       string                `json:"trace"`
 	Options     map[string]string     `json:"options"`
 	Interrupted bool                  `json:"interrupted"`
+	Coverage    any                   `json:"coverage"`
 	Confidence  float64               `json:"confidence"`
 	MinRuns     int                   `json:"min_runs"` // for a finding
 	Application *compare.SecondsByRow `json:"application,omitempty"`

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"pianola/compare"
+	"pianola/coverage"
 	"pianola/profile"
 )
 
@@ -29,6 +30,18 @@ type row struct {
 	own     *compare.Comparison // with the baseline on the same root; nil where that is the first, or this
 	alone   *compare.Comparison // what its runs say by themselves; nil without runs
 	breaks  bool
+}
+
+// Coverage returns how much of the application's I/O the recording holds: that of
+// the application, or where it is not told, of the baseline's runs.
+func (r *Report) Coverage() *coverage.Account {
+	if r.Application != nil {
+		return &r.Application.Coverage
+	}
+	if profiles := r.Trials[0].profiles; len(profiles) > 0 {
+		return &profiles[0].Coverage
+	}
+	return &coverage.Account{}
 }
 
 // rows returns the trials: the baseline, then the others, by gain in run time.

@@ -46,6 +46,7 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.label(t.Trial))
 		}
 	}
+	fmt.Fprintln(&b, r.Coverage())
 	if c := r.conclusion(rows); c != "" {
 		fmt.Fprintln(&b, c)
 	}
@@ -183,6 +184,9 @@ func finding(r *compare.Row) string {
 func (r *Report) Conclusion() string { return r.conclusion(r.rows()) }
 
 func (r *Report) conclusion(rows []row) string {
+	if why := r.Coverage().Withheld(); why != "" {
+		return "cannot be judged: " + why
+	}
 	if len(rows) == 1 {
 		return ""
 	}

@@ -26,6 +26,8 @@ type comparisonDoc struct {
 
 type run struct {
 	Name        string           `json:"name"`
+	Coverage    string           `json:"coverage"`
+	Withheld    bool             `json:"withheld"` // the coverage allows no verdict
 	Facts       []fact           `json:"facts"`
 	RunTime     int64            `json:"run_time"`
 	All         total            `json:"all"`
@@ -123,7 +125,7 @@ func (d *document) kind() string {
 func newRun(r *Run) (run, error) {
 	p := r.Profile
 	out := run{
-		Name: plain(r.Name), Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
+		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
 		Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
 	}

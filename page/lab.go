@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"pianola/compare"
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -11,7 +12,8 @@ import (
 type Lab struct {
 	Meta       []format.Meta // the remarks of the recording
 	Conclusion string        // in a line
-	Figures    any           // of lab.Report.Document
+	Coverage   coverage.Account
+	Figures    any // of lab.Report.Document
 }
 
 // WriteLab writes a page about an experiment.
@@ -21,6 +23,8 @@ func WriteLab(w io.Writer, l *Lab) error {
 	command = plain(command)
 	return loadLab().write(w, "laboratory", command, map[string]any{
 		"conclusion": l.Conclusion,
+		"coverage":   l.Coverage.String(),
+		"withheld":   l.Coverage.Withheld() != "",
 		"confidence": compare.Confidence,
 		"figures":    l.Figures,
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -39,6 +40,7 @@ type Collector struct {
 	atOnce    concurrency
 	noFile    Usage
 	tracker   *tracker // nil before the first event
+	coverage  coverage.Account
 }
 
 var _ format.Writer = (*Collector)(nil)
@@ -65,6 +67,7 @@ func (c *Collector) Read(r format.Reader) error {
 	for {
 		e, err := ordered.Next()
 		if err == io.EOF {
+			c.coverage = coverage.Of(r.Header())
 			return nil
 		}
 		if err != nil {
@@ -159,7 +162,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
-	p := &Profile{RunTime: c.runTime, All: c.all, Ops: c.ops, NoFile: c.noFile}
+	p := &Profile{RunTime: c.runTime, All: c.all, Ops: c.ops, NoFile: c.noFile, Coverage: c.coverage}
 	var latencies [NumCategories]latency
 	for op := range p.Ops {
 		p.OpLatency[op] = c.latencies[op].distribution()

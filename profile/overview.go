@@ -57,6 +57,7 @@ func (o *overview) top(n, limit int) int {
 func (o *overview) head() {
 	o.line("%s, %s of %s, %s, %d with an error", took(o.RunTime), table.Plural(len(o.Threads), "thread"),
 		table.Plural(len(o.Processes), "process"), table.Plural(int(o.All.Calls), "call"), o.All.Errors)
+	o.line("%v", &o.Coverage)
 	// No exit returns, so it has none.
 	if n := o.All.Unknown - o.Ops[format.OpExit].Unknown - o.Ops[format.OpExitGroup].Unknown; n > 0 {
 		o.line("calls without a duration, which are not in the times: %d", n)

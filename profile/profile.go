@@ -13,7 +13,10 @@
 // results are read-only once returned and may be used concurrently.
 package profile
 
-import "pianola/format"
+import (
+	"pianola/coverage"
+	"pianola/format"
+)
 
 // Category is a kind of I/O, as a profile adds it up.
 type Category uint8
@@ -96,6 +99,10 @@ type Profile struct {
 	Threads      []Thread
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
+
+	// Coverage is how much of the application's I/O the recording holds. That of
+	// a replay's log is its recording's.
+	Coverage coverage.Account
 }
 
 // IO returns the sum of the categories.

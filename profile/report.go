@@ -13,6 +13,7 @@ type summary struct {
 	Events     int64   `json:"events"`
 	Failed     int64   `json:"failed_events"`
 	Unknown    int64   `json:"events_without_duration"`
+	Coverage   any     `json:"coverage"`
 	Categories []named `json:"categories"`
 	Ops        []named `json:"operations"`
 }
@@ -31,7 +32,7 @@ func (p *Profile) Document() any {
 }
 
 func (p *Profile) summary() summary {
-	doc := summary{format.Seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, []named{}, []named{}}
+	doc := summary{format.Seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, p.Coverage.Document(), []named{}, []named{}}
 	for k := range p.Categories {
 		t := &p.Categories[k]
 		doc.Categories = append(doc.Categories, named{Category(k).String(), t.Measure()})

@@ -19,8 +19,8 @@ function verdictSections(c) {
   const conclusion = c.conclusion.charAt(0).toUpperCase() + c.conclusion.slice(1);
   const note = several ? `Medians of ${f.application.runs} runs of the application and ${f.replay.runs} of the replay. ` : '';
   return [
-    element('p', {class: 'verdict ' + (f.within_tolerance ? 'within' : 'outside')},
-      element('strong', {}, (f.within_tolerance ? '✓ ' : '✗ ') + c.verdict), conclusion ? element('span', {}, conclusion) : null),
+    element('p', {class: 'verdict ' + f.verdict},
+      element('strong', {}, {within: '✓ ', outside: '✗ ', inconclusive: '? '}[f.verdict] + c.verdict), conclusion ? element('span', {}, conclusion) : null),
     section('compared', 'Application and replay',
       note + 'Time in calls. The distance is the largest vertical one between the two cumulative profiles, both scaled to 1.',
       plainTable('Application and replay', head, rows)),

@@ -237,11 +237,20 @@ function detailsOf(run, withConcurrency) {
   return box;
 }
 
+// coverageNotes returns what the recordings hold of the application's I/O: a
+// line, or one for each where they differ.
+function coverageNotes(runs) {
+  const notes = new Map();
+  for (const r of runs) notes.set(r.coverage, {withheld: r.withheld, names: [...(notes.get(r.coverage) || {names: []}).names, r.name]});
+  return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + text));
+}
+
 function build() {
   const data = JSON.parse(document.getElementById('data').textContent);
   const main = document.getElementById('main');
   initTheme();
   document.querySelector('header').append(element('p', {class: 'note'}, origin(data.runs[0])));
+  document.querySelector('header').append(...coverageNotes(data.runs));
   if (data.comparison) main.append(...verdictSections(data.comparison));
   for (const run of data.runs) {
     main.append(element('div', {class: 'overview'}, data.runs.length > 1 ? element('h2', {}, run.name) : null, tilesOf(run), timesOf(run)));

@@ -1,0 +1,105 @@
+package coverage
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// server is the account of a server that writes its log by io_uring.
+func server() *Account {
+	a := &Account{Known: true, Recorded: Amount{92e6, 97e6}}
+	a.Add(Missing{Kind: Mapped, Files: 2, Calls: 9, Amount: Amount{1e6, 0}})
+	a.Add(Missing{Kind: Mapped, Files: 1, Calls: 1, Amount: Amount{5e5, 1e6}})
+	a.Add(Missing{Kind: Mount, Calls: 3})
+	a.Add(Missing{Kind: Uring, Calls: 2049, Writes: 2048, Amount: Amount{8388608, 3e6}})
+	a.Add(Missing{Kind: Elsewhere})
+	return a
+}
+
+func TestAccountInHeader(t *testing.T) {
+	for _, a := range []*Account{server(), {Known: true}, {}} {
+		var h format.Header
+		if a.Known {
+			a.Put(&h)
+		}
+		require.Equal(t, *a, Of(&h))
+	}
+	var h format.Header
+	server().Put(&h)
+	require.Equal(t, "# coverage: bytes=92000000 seconds=0.097000000\n"+
+		"# unsupported: io_uring calls=2049 writes=2048 bytes=8388608 seconds=0.003000000; mapped calls=10 files=3 bytes=1500000 seconds=0.001000000; mount calls=3 bytes=0 seconds=0.000000000\n",
+		string(h.Append(nil)))
+}
+
+func TestUnreadableAccountIsUnknown(t *testing.T) {
+	for _, text := range []string{"bytes", "bytes=-1", "bytes=x", "seconds=1:2", "bytes=99999999999999999999"} {
+		h := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: text}}}
+		require.Equal(t, Account{}, Of(&h), text)
+	}
+	for _, text := range []string{"nosuch calls=1", "mapped calls", "mapped calls=1; mapped x"} {
+		h := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: "bytes=1"}, {Key: format.MetaUnsupported, Value: text}}}
+		require.Equal(t, Account{}, Of(&h), text)
+	}
+	older := format.Header{Meta: []format.Meta{{Key: format.MetaUnsupported, Value: "32-bit=3"}}}
+	require.Equal(t, Account{}, Of(&older))
+	later := format.Header{Meta: []format.Meta{{Key: format.MetaCoverage, Value: "bytes=1 pages=2"}}}
+	require.Equal(t, Account{Known: true, Recorded: Amount{Bytes: 1}}, Of(&later), "a later recorder says more")
+}
+
+func TestText(t *testing.T) {
+	for _, test := range []struct {
+		a    *Account
+		want string
+	}{
+		{&Account{}, "coverage: unknown, the recording has no account of it"},
+		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
+		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; not recorded: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
+		{&Account{true, Amount{1e9, 1}, []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
+			"coverage: 99.9 % of the bytes, 100 % of the I/O time; not recorded: 1 mapped file (1 B)"},
+		{&Account{Known: true, Missing: []Missing{{Kind: AIO, Calls: 5, Amount: Amount{Unknown, Unknown}}, {Kind: Msync, Calls: 1, Amount: Amount{0, 2e6}}}},
+			"coverage: 100 % of the bytes, 0 % of the I/O time; not recorded: libaio (5 requests, bytes unknown), msync (1 call, 2.000 ms)"},
+	} {
+		require.Equal(t, test.want, test.a.String())
+	}
+}
+
+func TestWithheld(t *testing.T) {
+	of := func(m ...Missing) *Account { return &Account{true, Amount{100e6, 100e6}, m} }
+	for _, test := range []struct {
+		name string
+		a    *Account
+		why  string
+	}{
+		{"unknown", &Account{}, ""},
+		{"whole", of(), ""},
+		{"small gap", &Account{true, Amount{1, 1}, []Missing{{Kind: Uring, Calls: 1, Amount: Amount{SmallBytes - 1, SmallNanos - 1}}}}, ""},
+		{"small share", of(Missing{Kind: Uring, Calls: 1, Amount: Amount{5e6, 0}}), ""},
+		{"bytes", of(Missing{Kind: Uring, Calls: 1, Amount: Amount{6e6, 0}}), "the recording holds 94.3 % of the bytes and 100 % of the I/O time"},
+		{"time", of(Missing{Kind: Elsewhere, Amount: Amount{0, 100e6}}), "the recording holds 100 % of the bytes and 50 % of the I/O time"},
+		{"no file", of(Missing{Kind: Memory, Calls: 1e6, Amount: Amount{Unknown, Unknown}}), ""},
+		{"nobody can tell", of(Missing{Kind: AIO, Calls: 1, Amount: Amount{Unknown, 0}}),
+			"the recording does not hold libaio (1 request, bytes unknown), and nobody can tell how much that is"},
+	} {
+		require.Equal(t, test.why, test.a.Withheld(), test.name)
+	}
+}
+
+func TestDocument(t *testing.T) {
+	for _, test := range []struct {
+		a    *Account
+		want string
+	}{
+		{&Account{}, `{"bytes":null,"time":null,"missing":[]}`},
+		{&Account{Known: true}, `{"bytes":1,"time":1,"missing":[]}`},
+		{&Account{true, Amount{3, 1}, []Missing{{Kind: Compat, Calls: 7, Amount: Amount{1, Unknown}}}},
+			`{"bytes":0.75,"time":1,"missing":[{"kind":"32-bit","calls":7,"bytes":1}]}`},
+	} {
+		text, err := json.Marshal(test.a.Document())
+		require.NoError(t, err)
+		require.Equal(t, test.want, string(text))
+	}
+}
