@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compile"
-	"pianola/filter"
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
@@ -36,7 +35,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true; repeatable; see docs/compile.md"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true, as --with only=EXPR does; repeatable; see docs/compile.md"},
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/transforms.md and docs/plugins"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
@@ -73,15 +72,6 @@ func runCompile(c *cli.Context) error {
 		}
 		o.Memory = n
 	}
-	var wanted []filter.Filter
-	for _, text := range c.StringSlice("filter") {
-		f, err := filter.Parse(text)
-		if err != nil {
-			return usage(c, "%w", err)
-		}
-		wanted = append(wanted, f)
-	}
-	o.Filter = filter.All(wanted...)
 	with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err
@@ -101,7 +91,7 @@ func runCompile(c *cli.Context) error {
 	}
 	defer src.Close()
 	o.Bare = src.Dialect == script.Older
-	if src.Dialect == script.Intermediate && (o.Filter != nil || o.Key != nil || len(with) > 0) {
+	if src.Dialect == script.Intermediate && (o.Key != nil || len(with) > 0) {
 		return fmt.Errorf("%s: an intermediate script can't be filtered, transformed or anonymized, only the recording", name)
 	}
 	chain := transform.NewChain(src.open, with...)

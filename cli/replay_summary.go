@@ -3,8 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"pianola/compare"
@@ -17,7 +15,7 @@ import (
 // summary is what replay prints about one run.
 type summary struct {
 	result   *replay.Result
-	leftOut  map[format.Op]int64
+	leftOut  format.Counts
 	replayed *profile.Profile
 }
 
@@ -30,19 +28,14 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &summary{result: r, replayed: rep, leftOut: map[format.Op]int64{}}
+	s := &summary{result: r, replayed: rep}
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
 		if p.app, err = profile.Read(p.trace.Events()); err != nil {
 			return nil, err
 		}
 	}
 	text, _ := p.trace.Header().Value(format.MetaLeftOut)
-	for _, word := range strings.Fields(text) { // "read=12 write=3"
-		name, number, _ := strings.Cut(word, "=")
-		if op, ok := format.Lookup([]byte(name)); ok {
-			s.leftOut[op], _ = strconv.ParseInt(number, 10, 64)
-		}
-	}
+	s.leftOut = format.ParseCounts(text)
 	return s, nil
 }
 
@@ -130,15 +123,13 @@ func (s *summary) print(w io.Writer) error {
 	row := func(name string, executed, left, failed, differed int64) {
 		rows = append(rows, []string{name, table.Count(executed), table.Count(left), table.Count(failed), table.Count(differed)})
 	}
-	var left int64
 	for i := range r.ByOp {
 		op := format.Op(i)
 		if n := &r.ByOp[i]; n.Executed > 0 || s.leftOut[op] > 0 {
 			row(op.String(), n.Executed, s.leftOut[op], n.Failed, n.Differed)
-			left += s.leftOut[op]
 		}
 	}
-	row("all", r.Executed, left, r.Failed, r.Differed)
+	row("all", r.Executed, s.leftOut.Total(), r.Failed, r.Differed)
 	if err := printIndented(w, rows); err != nil {
 		return err
 	}
@@ -247,7 +238,7 @@ func (s *summary) document() *replayDocument {
 	r := s.result
 	d := &replayDocument{
 		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
-		Events:           eventCounts{Executed: r.Executed, Failed: r.Failed, Differed: r.Differed},
+		Events:           eventCounts{Executed: r.Executed, Filtered: s.leftOut.Total(), Failed: r.Failed, Differed: r.Differed},
 		ByOperation:      map[string]*eventCounts{},
 		LatenessSeconds:  map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
 		OrderWaitSeconds: r.OrderWait.Seconds(),
@@ -261,7 +252,6 @@ func (s *summary) document() *replayDocument {
 		op, n := format.Op(i), &r.ByOp[i]
 		if n.Executed > 0 || s.leftOut[op] > 0 {
 			d.ByOperation[op.String()] = &eventCounts{n.Executed, s.leftOut[op], n.Failed, n.Differed}
-			d.Events.Filtered += s.leftOut[op]
 		}
 	}
 	for _, f := range r.Differences {

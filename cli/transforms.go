@@ -11,7 +11,8 @@ import (
 	"pianola/transform"
 )
 
-// parseTransforms returns the transforms and the programs of --with, in order.
+// parseTransforms returns the transforms of --with, then those of --filter, and the
+// programs of --with, in order.
 func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.Program, err error) {
 	names, programs, err := splitPrograms(c)
 	if err != nil {
@@ -21,6 +22,13 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 		f, err := extensions.transforms.Parse(text)
 		if err != nil {
 			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
+		}
+		with = append(with, f)
+	}
+	for _, text := range c.StringSlice("filter") {
+		f, err := transform.Only(text)
+		if err != nil {
+			return nil, nil, usage(c, "%w", err)
 		}
 		with = append(with, f)
 	}

@@ -31,7 +31,6 @@ type simEvent struct {
 	t      *thread
 	d      *openFile // of the argument fd, nil for none
 	other  *openFile // of the argument outfd, nil if it is no file
-	made   *openFile // the description that an open made
 	at     [format.MaxStrings]*entry
 	from   [format.MaxStrings]*entry // the directory where a relative path begins
 	slash  [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
@@ -97,7 +96,6 @@ func (m *model) apply(e *format.Event) error {
 	if why == reasonLong && e.Ret >= 0 {
 		m.unexplained(e, nil, "succeeded on a name that is too long")
 	}
-	wanted := m.wants(s, why)
 	if why == reasonNone {
 		m.order.named(m.trail)
 		if e.Ret >= 0 {
@@ -119,9 +117,6 @@ func (m *model) apply(e *format.Event) error {
 	}
 	if why == reasonNone && out.Op.Info().Dropped {
 		why = reasonTable
-	}
-	if why == reasonNone && !wanted && !m.needed(s) {
-		why = reasonFilter
 	}
 	if why == reasonNone && on != nil {
 		m.order.after(on.at)

@@ -141,7 +141,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 	if m.state != nil {
 		m.holdThreads(add)
 	}
-	add(forDescriptors, len(m.wanted)*inMap+len(m.pipeNames)*(inMap+pipeBytes))
+	add(forDescriptors, len(m.pipeNames)*(inMap+pipeBytes))
 	return held
 }
 

@@ -22,7 +22,6 @@ import (
 	"strings"
 
 	"pianola/coverage"
-	"pianola/filter"
 	"pianola/format"
 	"pianola/format/spool"
 )
@@ -42,10 +41,6 @@ type Options struct {
 	// Compensate subtracts the recorder's own cost per event, if the recording
 	// states it.
 	Compensate bool
-
-	// Filter selects the events that stay in the trace, nil for all. Events
-	// that these need stay too: see docs/compile.md.
-	Filter filter.Filter
 
 	// Key replaces names by keyed hashes, and removes from the trace what
 	// identifies the command, its user and the machine. It has at least MinKey
@@ -112,6 +107,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	lost, ended := in.last.Value(format.MetaLost)
 	total, _, _ := strings.Cut(lost, " ") // counts by operation and processor follow
 	m.report.Lost, _ = strconv.ParseInt(total, 10, 64)
+	m.report.filtered(in.last)
 	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
 	}
@@ -191,7 +187,7 @@ func (m *model) header(source *format.Header) *format.Header {
 			continue
 		}
 		switch meta.Key {
-		case format.MetaCwd, format.MetaProcess, format.MetaCost: // obsolete: paths are resolved, and the cost is subtracted
+		case format.MetaCwd, format.MetaProcess, format.MetaCost, format.MetaLeftOut: // obsolete: paths are resolved, the cost is subtracted, the events are counted
 		default:
 			h.Meta = append(h.Meta, meta)
 		}

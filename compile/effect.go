@@ -60,7 +60,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 	case format.EffectExec:
 		if ok {
 			m.state.Apply(s.t.Thread, e)
-			s.t.proc.command, s.t.proc.brk = baseName(string(s.e.Str[0])), 0
+			s.t.proc.brk = 0
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
@@ -129,7 +129,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		return why
 	}
 	f := m.newFile(flags)
-	s.made, f.deep = f, s.deep
+	f.deep = s.deep
 	m.state.Put(s.t.Table, e.Ret, process.Descriptor{Description: f.Description, Cloexec: s.out.Cloexec(), Data: &f.uses})
 	m.order.after(numbersOf(s.t.Table).freed[int32(e.Ret)])
 	f.uses.by = s.t.Table
@@ -159,9 +159,6 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	case m.creates(e, at, flags):
 		m.newAt(s, at)
 		m.names.create(at, format.TypeReg)
-		if m.options.Filter != nil {
-			m.use(f) // whatever the filter selects: names are made here
-		}
 	default:
 		m.there(e, at)
 		m.order.named(s.at[:1])

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"strings"
 
 	"pianola/format"
 )
@@ -218,7 +219,7 @@ func (m *model) learnLink(name, target string) {
 		l.bytes += bytes
 		m.budget.take(forNames, bytes)
 	}
-	l.links[name], l.named[baseName(name)], l.more = target, true, true
+	l.links[name], l.named[name[strings.LastIndexByte(name, '/')+1:]], l.more = target, true, true
 }
 
 // makes handles a call that makes a file of a type, and returns its node, nil

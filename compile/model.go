@@ -22,7 +22,6 @@ type model struct {
 	state     *process.State
 	byPID     map[int32]*proc        // processes that were started and not yet waited for
 	inodes    map[format.Inode]*node // files with more than one name
-	wanted    map[int64]bool         // serial numbers of descriptions that events which the filter selects use
 	processes []*proc
 	table     []format.Thread
 	sharing   int    // processes that share another's table of descriptors
@@ -51,7 +50,7 @@ type model struct {
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
 		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
-		byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, wanted: map[int64]bool{}, args: argMaps{},
+		byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
 	m.budget.room = m.budget.limit
@@ -88,11 +87,6 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	m.state.Added, m.state.Closed = m.added, m.closed
 	m.state.Took = func(bytes int) { m.budget.take(forDescriptors, bytes) }
 	m.state.Start(m.inherited)
-	if len(h.Running()) == 0 {
-		command, _ := h.Value(format.MetaCommand)
-		command, _, _ = strings.Cut(command, " ")
-		m.thread(first).proc.command = baseName(command)
-	}
 }
 
 // thread returns the thread of an event. A thread whose creation is not in the
@@ -143,11 +137,6 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	return f.Description
 }
 
-// waited is the shortest duration of a left-out call that counts as waiting and
-// not as computing, in nanoseconds: a pipe or socket that is ready is faster. A
-// replay can't sleep for less anyway.
-const waited = 20_000
-
 // leaveOut counts an event that is not in the trace. Its duration becomes
 // compute, except for the time that it waited at a pipe.
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
@@ -155,7 +144,7 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	m.report.Reasons[why]++
 	t.off += e.Off
 	err := m.leavePipe(t, e, w, on)
-	if rest := min(e.Dur, e.End()-t.last); rest >= waited {
+	if rest := min(e.Dur, e.End()-t.last); rest >= format.Waited {
 		t.off += rest
 	}
 	t.cost += m.cost.Inside + m.cost.Around(e.Op)

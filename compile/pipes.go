@@ -166,7 +166,7 @@ func (m *model) fed(s *simEvent, p *pipe) {
 	// It is unknown whether the pipe was full. If the write took long and
 	// another thread began a read during it, it is assumed to have waited for
 	// that read.
-	if s.e.Dur >= waited {
+	if s.e.Dur >= format.Waited {
 		m.waits(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
 	}
 }
@@ -212,7 +212,7 @@ func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	case on.thread == 0 || on.thread == r.call.thread || on.start > r.end:
 		return
 	case on.start > r.call.start:
-	case r.off < waited || on.start <= r.idle || r.off > on.start-r.idle+wakeUp:
+	case r.off < format.Waited || on.start <= r.idle || r.off > on.start-r.idle+wakeUp:
 		return
 	}
 	if len(m.pipeWaits) == maxPipeWaits {

@@ -18,7 +18,6 @@ type plan struct {
 	files         []format.File
 	substitutions []Substitution
 	pipes         *pipePlan
-	used          map[int64]bool // serial numbers of descriptions that events which the filter selects use
 }
 
 // tempPrefix is the prefix of temporary names, as in the original Pianola.
@@ -38,7 +37,7 @@ const (
 
 // plan decides on the names, the layout of memory and the fileset.
 func (m *model) plan() *plan {
-	p := &plan{used: m.wanted, pipes: m.planPipes()}
+	p := &plan{pipes: m.planPipes()}
 	for _, proc := range m.processes {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)

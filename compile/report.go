@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -14,7 +13,7 @@ import (
 type Report struct {
 	Events        int64 // events in the trace
 	Threads       int   // threads in the trace
-	LeftOut       Counts
+	LeftOut       format.Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
 	Lost          int64            // events that the recorder lost
@@ -27,28 +26,6 @@ type Report struct {
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
 	Coverage      coverage.Account // of the recording
 	Raised        int64            // files whose size had to be raised for a read that succeeded
-}
-
-// Counts counts events by operation.
-type Counts [format.NumOps]int64
-
-// String returns "read=12 write=3", in the order of the table.
-func (c *Counts) String() string {
-	var b strings.Builder
-	for op, n := range c {
-		if n > 0 {
-			fmt.Fprintf(&b, " %s=%d", format.Op(op), n)
-		}
-	}
-	return strings.TrimPrefix(b.String(), " ")
-}
-
-// Total returns the sum over all operations.
-func (c *Counts) Total() (n int64) {
-	for _, v := range c {
-		n += v
-	}
-	return n
 }
 
 // Substitution is a name that the trace replaces by another.
@@ -68,7 +45,7 @@ const (
 	reasonPath           // a path that could not be read, or leads nowhere
 	reasonTable          // compile resolves its effect on directories and descriptors
 	reasonResult         // interrupted, or an error that a replay can't bring about
-	reasonFilter         // the filter does not select it
+	reasonFilter         // a transform removed it
 	reasonLong           // a name longer than the kernel accepts
 	reasonDeep           // a path longer than the kernel accepts from the replay's root
 	reasonMapped         // mapped memory, which the simulation does not follow
@@ -86,6 +63,17 @@ var reasonText = [numReasons]string{
 	reasonDeep:    "path from the root longer than the kernel takes",
 	reasonMapped:  "mapped memory",
 	reasonResult:  "interrupted or not reproducible",
+}
+
+// filtered counts the events that transforms removed from a recording with such a
+// header.
+func (r *Report) filtered(h *format.Header) {
+	text, _ := h.Value(format.MetaLeftOut)
+	out := format.ParseCounts(text)
+	for op, n := range out {
+		r.LeftOut[op] += n
+	}
+	r.Reasons[reasonFilter] += out.Total()
 }
 
 // maxExamples is how many examples of unexplained results are kept.

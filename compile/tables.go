@@ -30,11 +30,10 @@ type proc struct {
 	*process.Process
 	num     int32
 	buffers *buffers
-	brk     int64  // address of its break, 0 if unknown
-	command string // base name of its program
-	ended   place  // exit of its newest thread
-	endTime int64  // time of that, on the recording's clock
-	endNow  int64  // the same, on the trace's clock
+	brk     int64 // address of its break, 0 if unknown
+	ended   place // exit of its newest thread
+	endTime int64 // time of that, on the recording's clock
+	endNow  int64 // the same, on the trace's clock
 }
 
 // workingDir is the nodes of a working directory and a root directory. It is
@@ -185,7 +184,7 @@ func (m *model) added(at, parent *process.Thread) {
 	if t.proc, known = at.Process.Data.(*proc); !known {
 		t.proc = m.newProcess(at.Process)
 		if maker != nil {
-			t.proc.command, t.proc.brk = maker.proc.command, maker.proc.brk
+			t.proc.brk = maker.proc.brk
 		}
 	}
 	row := format.Thread{Process: t.proc.num, Start: at.Created}
@@ -212,7 +211,7 @@ func (m *model) added(at, parent *process.Thread) {
 }
 
 func (m *model) newProcess(of *process.Process) *proc {
-	p := &proc{Process: of, num: int32(len(m.processes) + 1), command: baseName(of.Command)}
+	p := &proc{Process: of, num: int32(len(m.processes) + 1)}
 	of.Data = p
 	if m.names.plan != nil {
 		p.buffers = m.names.plan.buffers[p.num-1]

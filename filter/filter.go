@@ -63,21 +63,6 @@ func Parse(text string) (Filter, error) {
 	return f, nil
 }
 
-// All returns the filter that wants what all of them want, nil for none.
-func All(filters ...Filter) Filter {
-	if len(filters) == 0 {
-		return nil
-	}
-	return func(s *Subject) bool {
-		for _, f := range filters {
-			if !f(s) {
-				return false
-			}
-		}
-		return true
-	}
-}
-
 type parser struct {
 	text   string
 	at     int // where the current token begins

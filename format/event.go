@@ -10,6 +10,11 @@ const NoResult = math.MinInt64
 // Unknown is the Dur of an event whose duration the source did not hold.
 const Unknown = -1
 
+// Waited is the shortest duration of a call left out of a trace that counts as
+// waiting and not as computing, in nanoseconds: a pipe or socket that is ready is
+// faster. A replay can't sleep for less anyway.
+const Waited = 20_000
+
 // MaxStrings is the most string arguments an operation can have (rename).
 const MaxStrings = 2
 

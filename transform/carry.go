@@ -26,13 +26,17 @@ func (c *carry) begin(h *format.Header) {
 }
 
 // take notes what an event that is taken out says, and cuts what it took of the
-// recorder's time and, where the verdict is Spare, of the thread's.
+// recorder's time and, where the verdict is Spare, of the thread's. What is dropped
+// and lasted was off the processor.
 func (c *carry) take(e *format.Event, v Verdict) {
-	cut := c.cost.Inside
-	if v == Spare {
+	cut, off := c.cost.Inside, e.Off
+	switch {
+	case v == Spare:
 		cut = max(e.Dur, 0)
+	case e.Dur >= format.Waited:
+		off = sum(off, e.Dur)
 	}
-	c.note(e.TID, e.Off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
+	c.note(e.TID, off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.

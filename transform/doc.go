@@ -16,7 +16,8 @@
 //   - An injected event starts between its neighbours and has no known
 //     duration.
 //   - The time of an event that is taken out becomes compute; what the thread
-//     was off the processor before it is carried over to its next event.
+//     was off the processor before it, and in it if it lasted, is carried over to
+//     its next event.
 //   - Durations of merged events are added up; nobody knows what the merged
 //     call would have taken.
 //

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"pianola/filter"
@@ -15,7 +16,7 @@ var onlyTransform = Transform{
 	Name: "only", Arg: Arg{Form: "EXPR"},
 	Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
 	Keeps: onlyKeeps,
-	New:   func(arg string) (Func, error) { return newOnly(arg, true) },
+	New:   Only,
 }
 
 var dropTransform = Transform{
@@ -24,6 +25,9 @@ var dropTransform = Transform{
 	Keeps: onlyKeeps,
 	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }
+
+// Only returns the transform "only" of an expression.
+func Only(expr string) (Func, error) { return newOnly(expr, true) }
 
 // longAhead is how many events are held back to find out whether a descriptor
 // is of use to an event that stays.
@@ -42,6 +46,8 @@ type only struct {
 	meant filter.Filter
 	want  bool
 	ready bool
+	out   format.Counts // taken out
+	ended bool
 }
 
 // use is what became known of an open file description.
@@ -54,7 +60,7 @@ type use struct {
 // event implements stage.
 func (o *only) event(s *staged, e *format.Event) error {
 	if !o.ready {
-		o.ready, s.Dropped = true, unused
+		o.ready, s.Dropped = true, o.unused
 	}
 	t := s.Thread(e)
 	f, d := s.About(t, e)
@@ -62,14 +68,14 @@ func (o *only) event(s *staged, e *format.Event) error {
 	opens := e.Op.Info().Effect == format.EffectOpen && !e.Failed()
 	wanted := o.wants(t, e, f)
 	switch {
-	case wanted, needed(e), bound(e) && u != nil && u.wanted, replaces(t, e):
+	case wanted, needed(e), bound(e) && u != nil && u.wanted, replaces(t, e), streams(t, e, d):
 		u.want() // what a close closes can have lost its number
 		useAll(t, e)
 	case opens:
 	case bound(e) && u != nil:
 		u.hold(en)
 	default:
-		en.verdict = Drop
+		o.drop(en)
 	}
 	s.move(e, d)
 	s.Apply(t, e, f, d)
@@ -104,6 +110,24 @@ func bound(e *format.Event) bool {
 		return e.Copies() || e.Args[1] == format.FSetfd || e.Args[1] == format.FSetfl
 	}
 	return false
+}
+
+// streams reports whether an event is on a pipe, a socket or a device. Compile
+// leaves it out, but knows by it which thread waited for which.
+func streams(t *process.Thread, e *format.Event, d *process.Description) bool {
+	return isStream(d) || isStream(t.Table.At(e.FD())) || isStream(t.Table.At(e.OutFD()))
+}
+
+func isStream(d *process.Description) bool {
+	if d == nil {
+		return false
+	}
+	switch d.Type {
+	case format.TypeFifo, format.TypeSock, format.TypeChr, format.TypeBlk:
+		return true
+	}
+	name := d.File.Name
+	return name == "pipe" || name == "socket" || strings.Contains(name, ":[")
 }
 
 // replaces reports whether an event closes a descriptor that is used, because
@@ -188,10 +212,10 @@ func (u *use) hold(en *entry) {
 
 // unused takes the events out that waited for one that stays, for there can't
 // be one any more.
-func unused(d *process.Description) {
+func (o *only) unused(d *process.Description) {
 	u := useOf(d)
 	for _, en := range u.held {
-		en.held, en.verdict, en.waits = false, Drop, nil
+		o.drop(en)
 	}
 	u.held = u.held[:0]
 }
@@ -201,9 +225,33 @@ func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 
 // end implements stage. What nobody used is of no use.
 func (o *only) end(s *staged) {
+	o.ended = true
 	for en := s.first; en != nil; en = en.next {
 		if en.held {
-			en.held, en.verdict = false, Drop
+			o.drop(en)
 		}
 	}
+}
+
+// drop takes an event out.
+func (o *only) drop(en *entry) {
+	en.held, en.waits, en.verdict = false, nil, Drop
+	o.out[en.Op]++
+}
+
+// header implements headed: the events that were taken out are counted with those
+// that other transforms took out before.
+func (o *only) header(h *format.Header) *format.Header {
+	if !o.ended || o.out.Total() == 0 {
+		return h
+	}
+	text, _ := h.Value(format.MetaLeftOut)
+	out := format.ParseCounts(text)
+	for op, n := range o.out {
+		out[op] += n
+	}
+	with := *h
+	with.Meta = slices.Clone(h.Meta)
+	with.Set(format.MetaLeftOut, out.String())
+	return &with
 }
