@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // check compiles from src with both mappings, twice each, and demands that
@@ -61,41 +63,34 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// listed is a Reader of events in memory.
-type listed struct {
-	events []format.Event
-	header format.Header
-	n      int
-}
-
-func (l *listed) Header() *format.Header { return &l.header }
-
-func (l *listed) Read(events []format.Event) (int, error) {
-	if l.n == len(l.events) {
-		return 0, io.EOF
-	}
-	n := copy(events, l.events[l.n:])
-	l.n += n
-	return n, nil
-}
-
 // The words of which FuzzCalls makes recordings: few, so that calls meet.
 var (
 	fuzzPaths = []string{"/", "a", "b", "a/x", "b/x", "a/b/c", "/w/a", "../w/b", "a/../b", "a/.", "b/", "/usr/lib/a", "/proc/a", "/dev/shm/a", "..", ".", "", "l", "l/x", "/w/l", "pianola_tmp1", "a//x/../../l"}
 	fuzzRets  = []int64{0, 0, 0, 0, 0, 0, 3, 4, 5, 6, 7, 1, 10, 4096, 1 << 62, -1, -2, -2, -4, -9, -13, -17, -17, -20, -21, -22, -39, -40, format.NoResult, -512}
 	fuzzArgs  = []int64{0, 1, 2, 3, 3, 4, 5, 6, 7, format.AtFDCWD, format.RDWR, format.RDONLY, format.WRONLY | format.CREAT, format.RDWR | format.CREAT | format.EXCL, format.RDWR | format.TMPFILE,
 		format.RDONLY | format.DIRECTORY, format.RDWR | format.TRUNC, format.APPEND | format.WRONLY, 100, 4096, -1, 1 << 62, -1 << 63, 1<<63 - 1, format.CloneThread | format.CloneFiles, format.CloneFiles, format.CloneVfork, format.CloneFS, 5<<32 | 4, format.CLOEXEC}
-	fuzzNotes = []string{"", "", "type=reg size=0 new", "type=reg mode=0644 size=5000 cached=1", "type=dir mode=0755 size=4096", "type=lnk", `target="a"`, `target="../w/l"`, `target="/proc/x"`, "type=fifo", "type=reg size=3 nlink=2 dev=8:1 ino=7", "was=2", "was=3", "path=cut"}
+	fuzzNotes = []*format.Notes{
+		nil, nil,
+		{Has: format.NotedType | format.NotedSize | format.NotedNew, Type: format.TypeReg},
+		{Has: format.NotedType | format.NotedMode | format.NotedSize | format.NotedCached, Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: 1},
+		{Has: format.NotedType | format.NotedMode | format.NotedSize, Type: format.TypeDir, Mode: 0o755, Size: 4096},
+		{Has: format.NotedType, Type: format.TypeLnk},
+		{Has: format.NotedTarget, Target: []byte("a")}, {Has: format.NotedTarget, Target: []byte("../w/l")}, {Has: format.NotedTarget, Target: []byte("/proc/x")},
+		{Has: format.NotedType, Type: format.TypeFifo},
+		{Has: format.NotedType | format.NotedSize | format.NotedLinks | format.NotedDev | format.NotedIno, Type: format.TypeReg, Size: 3, Links: 2, Dev: format.Device{Major: 8, Minor: 1}, Ino: 7},
+		{Has: format.NotedWas, Was: 2}, {Has: format.NotedWas, Was: 3},
+		{Strings: [format.MaxStrings]format.StringState{format.StringCut}},
+	}
 )
 
 // called makes a recording from bytes: eight for each event.
-func called(data []byte) *listed {
-	l := &listed{}
-	l.header.Set(format.MetaCwd, `"/w"`)
-	l.header.Set(format.MetaCost, "inside=10 outside=20")
+func called(data []byte) testkit.Reader {
+	l := testkit.Reader{Batch: math.MaxInt, Err: io.EOF}
+	l.Head.Set(format.MetaCwd, `"/w"`)
+	l.Head.Set(format.MetaCost, "inside=10 outside=20")
 	pick := func(b byte, n int) int { return int(b) % n }
 	now := int64(0)
-	for len(data) >= 8 && len(l.events) < 200 {
+	for len(data) >= 8 && len(l.Events) < 200 {
 		op := format.Op(1 + pick(data[0], format.NumOps-1))
 		e := format.Event{Op: op, TID: int32(1 + pick(data[1]>>4, 5)), Ret: fuzzRets[pick(data[2], len(fuzzRets))]}
 		now += int64(data[1]&15) * 10
@@ -110,8 +105,8 @@ func called(data []byte) *listed {
 				e.Args[i] = fuzzArgs[pick(b, len(fuzzArgs))]
 			}
 		}
-		script.SetNotes(&e, fuzzNotes[pick(data[7], len(fuzzNotes))])
-		l.events = append(l.events, e)
+		e.Notes = fuzzNotes[pick(data[7], len(fuzzNotes))]
+		l.Events = append(l.Events, e)
 		data = data[8:]
 	}
 	return l
@@ -130,7 +125,7 @@ func FuzzCalls(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l := called(data)
-		if len(l.events) == 0 {
+		if len(l.Events) == 0 {
 			return
 		}
 		defer func() {
@@ -138,15 +133,15 @@ func FuzzCalls(f *testing.F) {
 				t.Log(scriptOf(l))
 			}
 		}()
-		check(t, func() format.Reader { return &listed{events: l.events, header: l.header} })
+		check(t, func() format.Reader { again := l; return &again })
 	})
 }
 
 // scriptOf prints a recording, for a fault that is to be looked at.
-func scriptOf(l *listed) string {
+func scriptOf(l testkit.Reader) string {
 	var b strings.Builder
 	w := script.NewWriter(&b)
-	err := errors.Join(w.WriteHeader(&l.header), w.Write(l.events), w.Flush())
+	err := errors.Join(w.WriteHeader(&l.Head), w.Write(l.Events), w.Flush())
 	if err != nil {
 		return strconv.Quote(err.Error())
 	}

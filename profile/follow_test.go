@@ -35,18 +35,10 @@ func fileCalls(p *Profile) (lines []string) {
 
 func readWith(t *testing.T, h format.Header, events ...format.Event) *Profile {
 	t.Helper()
-	p, err := Read(&headed{testkit.Reader{Events: events, Batch: 100, Err: io.EOF}, h})
+	p, err := Read(&testkit.Reader{Events: events, Batch: 100, Err: io.EOF, Head: h})
 	require.NoError(t, err)
 	return p
 }
-
-// headed is a reader with a header.
-type headed struct {
-	testkit.Reader
-	header format.Header
-}
-
-func (r *headed) Header() *format.Header { return &r.header }
 
 func TestDescriptorsLeadToFiles(t *testing.T) {
 	const (

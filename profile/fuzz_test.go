@@ -43,7 +43,7 @@ func FuzzFollow(f *testing.F) {
 		if trace {
 			h.Threads = []format.Thread{{Process: 1}, {Process: 1, Parent: 1}, {Process: 2}, {Process: 1}}
 		}
-		p, err := Read(&headed{testkit.Reader{Events: events, Batch: 7, Err: io.EOF}, h})
+		p, err := Read(&testkit.Reader{Events: events, Batch: 7, Err: io.EOF, Head: h})
 		if err != nil {
 			return
 		}

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"io"
 	"path/filepath"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/roottest"
+	"pianola/internal/testkit"
 	"pianola/replay/sandbox"
 )
 
@@ -156,17 +156,9 @@ func faultless(t *testing.T, r *roll, res *Result) {
 }
 
 // readAll returns all events of a log.
-func readAll(t testing.TB, r format.Reader) (all []format.Event) {
+func readAll(t testing.TB, r format.Reader) []format.Event {
 	t.Helper()
-	batch := make([]format.Event, 7)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			all = append(all, batch[i].Clone())
-		}
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		require.NoError(t, err)
-	}
+	all, err := testkit.ReadAll(r, 7)
+	require.NoError(t, err)
+	return all
 }

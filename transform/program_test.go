@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // program makes random programs, and records what their calls do.
@@ -267,18 +268,9 @@ func tryTransforms(h format.Header, events []format.Event, with ...string) (out 
 	if err != nil {
 		return nil, nil, err
 	}
-	batch := make([]format.Event, 10)
-	for {
-		n, err := r.Read(batch)
-		for i := range n {
-			out = append(out, batch[i].Clone())
-		}
-		if err == io.EOF {
-			return out, r.Header(), c.Close()
-		}
-		if err != nil {
-			c.Close()
-			return out, nil, err
-		}
+	if out, err = testkit.ReadAll(r, 10); err != nil {
+		c.Close()
+		return out, nil, err
 	}
+	return out, r.Header(), c.Close()
 }

@@ -2,13 +2,12 @@ package bin
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // memory is a Spool.
@@ -42,20 +41,9 @@ func opened(t testing.TB, file []byte) *Trace {
 
 // every reads events to the end, or an error, in batches of n.
 func every(r format.Reader, n int) ([]format.Event, error) {
-	var all []format.Event
-	batch := make([]format.Event, n)
-	for {
-		k, err := r.Read(batch)
-		for i := range batch[:k] {
-			e := batch[i].Clone()
-			e.Notes = nil
-			all = append(all, e)
-		}
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return all, err
-		}
+	all, err := testkit.ReadAll(r, n)
+	for i := range all {
+		all[i].Notes = nil
 	}
+	return all, err
 }

@@ -28,18 +28,9 @@ func sample(t testing.TB) (*format.Header, []format.Event) {
 func parsed(t testing.TB, source io.Reader) (*format.Header, []format.Event) {
 	t.Helper()
 	r := script.NewReader(source, "trace.txt")
-	var events []format.Event
-	batch := make([]format.Event, 16)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			events = append(events, batch[i].Clone())
-		}
-		if err == io.EOF {
-			return r.Header(), events
-		}
-		require.NoError(t, err)
-	}
+	events, err := testkit.ReadAll(r, 16)
+	require.NoError(t, err)
+	return r.Header(), events
 }
 
 // exported returns what a format makes of events.

@@ -20,23 +20,6 @@ func text(name, content string) File {
 	return File{name, func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
 }
 
-// readAll returns copies of all events, read in batches of size.
-func readAll(r format.Reader, size int) (events []format.Event, err error) {
-	batch := make([]format.Event, size)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			events = append(events, batch[i].Clone())
-		}
-		if err == io.EOF {
-			return events, nil
-		}
-		if err != nil {
-			return events, err
-		}
-	}
-}
-
 // read reads a recording twice, in batches of different sizes.
 func read(o Options, files ...File) (*Recording, *format.Header, []format.Event, error) {
 	rec, err := Inspect(files, o)
@@ -49,7 +32,7 @@ func read(o Options, files ...File) (*Recording, *format.Header, []format.Event,
 		if err != nil {
 			return rec, nil, nil, err
 		}
-		events, err := readAll(r, size)
+		events, err := testkit.ReadAll(r, size)
 		h := *r.Header()
 		r.Close()
 		if err != nil || size == 100 {
@@ -248,7 +231,7 @@ func FuzzRead(f *testing.F) {
 		if rec.Kind == Script {
 			return // of package script
 		}
-		again, err := readAll(script.NewReader(bytes.NewReader(printed(h, events)), "printed"), 10)
+		again, err := testkit.ReadAll(script.NewReader(bytes.NewReader(printed(h, events)), "printed"), 10)
 		require.NoError(t, err)
 		require.Len(t, again, len(events))
 	})

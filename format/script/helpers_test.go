@@ -2,7 +2,6 @@ package script
 
 import (
 	"bytes"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -10,26 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // readAll returns copies of all events of a source, read in batches of size. They
 // lack their lines, so that those of different texts can be compared.
-func readAll(r *Reader, size int) (events []format.Event, err error) {
-	batch := make([]format.Event, size)
-	for {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			e := batch[i].Clone()
-			e.Line = 0
-			events = append(events, e)
-		}
-		if err == io.EOF {
-			return events, nil
-		}
-		if err != nil {
-			return events, err
-		}
+func readAll(r *Reader, size int) ([]format.Event, error) {
+	events, err := testkit.ReadAll(r, size)
+	for i := range events {
+		events[i].Line = 0
 	}
+	return events, err
 }
 
 func parse(t testing.TB, text string) ([]format.Event, *Reader) {
@@ -46,6 +36,10 @@ func parseOne(t testing.TB, line string) format.Event {
 	require.Len(t, events, 1)
 	return events[0]
 }
+
+// setNotes gives an event the notes of a text, as it stands between the braces of a
+// script.
+func setNotes(e *format.Event, text string) { new(Reader).parseNotes(e, []byte(text)) }
 
 func printRecorded(t testing.TB, h *format.Header, events []format.Event) string {
 	t.Helper()

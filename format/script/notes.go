@@ -80,13 +80,6 @@ func (n *note) known(e *format.Event) bool {
 	return e.Notes.Known(n.noted)
 }
 
-// SetNotes gives an event the notes of a text, as it stands between the braces
-// of a script. The event shares no memory with it.
-func SetNotes(e *format.Event, text string) {
-	r := Reader{}
-	r.parseNotes(e, []byte(text))
-}
-
 // parseNotes gives an event the notes of a text, from which it borrows.
 func (r *Reader) parseNotes(e *format.Event, text []byte) {
 	first := len(r.arena)

@@ -20,7 +20,7 @@ func TestNotes(t *testing.T) {
 		{"", ""},
 	} {
 		e := format.Event{Op: format.OpOpen}
-		SetNotes(&e, tt.text)
+		setNotes(&e, tt.text)
 		require.Equal(t, tt.want, printed(&e))
 		if e.Notes != nil {
 			require.Empty(t, e.Notes.Text)
@@ -31,7 +31,7 @@ func TestNotes(t *testing.T) {
 // An argument of rename is called as a note is.
 func TestNotesOfNew(t *testing.T) {
 	e := format.Event{Op: format.OpRename}
-	SetNotes(&e, "old=cut new=unreadable new")
+	setNotes(&e, "old=cut new=unreadable new")
 	require.Equal(t, "old=cut new=unreadable new", printed(&e))
 	require.Equal(t, [format.MaxStrings]format.StringState{format.StringCut, format.StringUnreadable}, e.Notes.Strings)
 	require.True(t, e.Notes.Known(format.NotedNew))
@@ -45,14 +45,14 @@ func TestTextNotes(t *testing.T) {
 		"buf=cut", "nosuch=cut", "path=whole", "args=cut", `x="a b" y`, "=",
 	} {
 		e := format.Event{Op: format.OpStat}
-		SetNotes(&e, text)
+		setNotes(&e, text)
 		require.Equal(t, text, printed(&e))
 		require.NotNil(t, e.Notes, text)
 		require.Equal(t, &format.Notes{Text: []byte(text), Type: e.Notes.Type}, e.Notes)
 		require.Equal(t, format.TypeUnknown, e.FileType())
 	}
 	e := format.Event{Op: format.OpStat}
-	SetNotes(&e, "type=reg path=cut off=1 type=sock path=cut off=2")
+	setNotes(&e, "type=reg path=cut off=1 type=sock path=cut off=2")
 	require.Equal(t, "path=cut type=reg off=1 type=sock path=cut off=2", printed(&e))
 	require.Equal(t, format.TypeReg, e.FileType())
 }

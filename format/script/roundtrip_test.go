@@ -18,7 +18,7 @@ func TestEveryOperationRecorded(t *testing.T) {
 				e := randomEvent(rnd, op)
 				e.Start = rnd.Int64N(1e13)
 				if rnd.IntN(2) == 0 {
-					SetNotes(&e, `size=0 name="a } b" new off=5 cut=-7 faults=2 type=dir mode=0755 dev=8:1 ino=18446744073709551615 cached=3 nlink=2 sparse target="a\"b" args=unreadable signal=SIGKILL killed was=7`)
+					setNotes(&e, `size=0 name="a } b" new off=5 cut=-7 faults=2 type=dir mode=0755 dev=8:1 ino=18446744073709551615 cached=3 nlink=2 sparse target="a\"b" args=unreadable signal=SIGKILL killed was=7`)
 				}
 				events = append(events, e)
 			}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 // made returns events of every shape that the bytes of data lead to.
@@ -81,20 +81,6 @@ func made(data []byte) (events []format.Event) {
 	return events
 }
 
-// readAll returns copies of the events of a Reader, and its error.
-func readAll(r *Reader) (events []format.Event, err error) {
-	batch := make([]format.Event, 7)
-	for {
-		n, err := r.Read(batch)
-		for _, e := range batch[:n] {
-			events = append(events, e.Clone())
-		}
-		if err != nil {
-			return events, err
-		}
-	}
-}
-
 // What is read is what was appended, in memory and from the file.
 func FuzzSpool(f *testing.F) {
 	f.Add([]byte("\x0c\x0a 12345678\x05/a/b\x00"))
@@ -159,7 +145,7 @@ func TestFollow(t *testing.T) {
 	}
 	early := make(chan result)
 	go func() {
-		events, err := readAll(s.Reader())
+		events, err := testkit.ReadAll(s.Reader(), 7)
 		early <- result{events, err}
 	}()
 	for i := range want {
@@ -171,7 +157,7 @@ func TestFollow(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, info.Size())
 	first := <-early
-	second, err := readAll(s.Reader())
+	second, err := testkit.ReadAll(s.Reader(), 7)
 	for _, got := range []result{first, {second, err}} {
 		require.Equal(t, fault, got.err)
 		require.Len(t, got.events, len(want))
@@ -189,14 +175,14 @@ func TestSmall(t *testing.T) {
 		require.NoError(t, s.Append(&want[i]))
 	}
 	s.End(nil)
-	got, err := readAll(s.Reader())
-	require.Equal(t, io.EOF, err)
+	got, err := testkit.ReadAll(s.Reader(), 7)
+	require.NoError(t, err)
 	require.Equal(t, want, got)
 
 	s = New(nil)
 	s.End(nil)
-	_, err = readAll(s.Reader())
-	require.Equal(t, io.EOF, err)
+	_, err = testkit.ReadAll(s.Reader(), 7)
+	require.NoError(t, err)
 }
 
 func TestUnknownOperation(t *testing.T) {
@@ -220,7 +206,7 @@ func TestFile(t *testing.T) {
 	}
 	require.ErrorIs(t, err, errFull)
 	s.End(err)
-	_, err = readAll(s.Reader())
+	_, err = testkit.ReadAll(s.Reader(), 7)
 	require.ErrorIs(t, err, errFull)
 
 	file := temporary(t)
@@ -230,7 +216,7 @@ func TestFile(t *testing.T) {
 	}
 	s.End(nil)
 	require.NoError(t, file.Truncate(chunkSize))
-	_, err = readAll(s.Reader())
+	_, err = testkit.ReadAll(s.Reader(), 7)
 	require.ErrorContains(t, err, "read spool: EOF")
 }
 

@@ -2,16 +2,18 @@ package testkit
 
 import (
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 
 	"pianola/format"
 )
 
-// Reader gives events in batches of at most Batch, and then Err.
+// Reader gives events in batches of at most Batch, and then Err. Its header is Head.
 type Reader struct {
 	Events []format.Event
 	Batch  int
 	Err    error
+	Head   format.Header
 }
 
 func (r *Reader) Read(events []format.Event) (int, error) {
@@ -23,7 +25,27 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	return n, nil
 }
 
-func (r *Reader) Header() *format.Header { return &format.Header{} }
+func (r *Reader) Header() *format.Header { return &r.Head }
+
+// ReadAll returns copies of all events, read in batches of size, and the error that
+// ended them where that is not io.EOF.
+func ReadAll(r interface {
+	Read([]format.Event) (int, error)
+}, size int) (events []format.Event, err error) {
+	batch := make([]format.Event, size)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return events, nil
+		}
+		if err != nil {
+			return events, err
+		}
+	}
+}
 
 // Event returns an event of thread 1; its times are in microseconds.
 func Event(op format.Op, start, dur, ret int64) format.Event {
