@@ -101,17 +101,11 @@ func owned(r *format.Record, got int64) int64 {
 }
 
 func callChown(w *worker, r *format.Record) int64 {
-	n := w.path(r.Args[0])
-	if n == nil {
-		return errFault
-	}
-	fd, last, flags := w.guard.Target(n)
+	fd, last, flags := w.targetOf(r.Args[0])
 	if sandbox.Lost(fd) {
 		return fd
 	}
-	got := w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)
-	w.guard.Leave(fd)
-	return owned(r, got)
+	return owned(r, w.leave(fd, w.sys(unix.SYS_FCHOWNAT, uintptr(fd), last, sameOwner, sameOwner, flags, 0)))
 }
 
 func callLchown(w *worker, r *format.Record) int64 {
@@ -131,17 +125,11 @@ func callUtimens(w *worker, r *format.Record) int64 {
 	if r.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		return w.byName(unix.SYS_UTIMENSAT, r.Args[0], 0, unix.AT_SYMLINK_NOFOLLOW, 0)
 	}
-	n := w.path(r.Args[0])
-	if n == nil {
-		return errFault
-	}
-	fd, last, flags := w.guard.Target(n)
+	fd, last, flags := w.targetOf(r.Args[0])
 	if sandbox.Lost(fd) {
 		return fd
 	}
-	got := w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0)
-	w.guard.Leave(fd)
-	return got
+	return w.leave(fd, w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0))
 }
 
 func callFutimens(w *worker, r *format.Record) int64 {
@@ -194,7 +182,5 @@ func callStatfs(w *worker, r *format.Record) int64 {
 	if sandbox.Lost(fd) {
 		return fd
 	}
-	got := w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
-	w.guard.Leave(fd)
-	return got
+	return w.leave(fd, w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0))
 }

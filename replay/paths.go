@@ -59,38 +59,48 @@ func callOpen(w *worker, r *format.Record) int64 {
 	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
 
+// targetOf is Guard.Target of the name that an argument stands for, parentOf
+// Guard.Parent.
+func (w *worker) targetOf(arg int64) (fd int64, last, flags uintptr) {
+	n := w.path(arg)
+	if n == nil {
+		return errFault, 0, 0
+	}
+	return w.guard.Target(n)
+}
+
+func (w *worker) parentOf(arg int64) (dir int64, last uintptr) {
+	n := w.path(arg)
+	if n == nil {
+		return errFault, 0
+	}
+	return w.guard.Parent(n)
+}
+
+// leave gives back what Guard opened for a call, and returns the call's result.
+func (w *worker) leave(opened, got int64) int64 {
+	w.guard.Leave(opened)
+	return got
+}
+
 // byName makes a call of a directory and a last component, which doesn't follow a
 // link there.
 func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
-	n := w.path(arg)
-	if n == nil {
-		return errFault
-	}
-	dir, last := w.guard.Parent(n)
+	dir, last := w.parentOf(arg)
 	if sandbox.Lost(dir) {
 		return dir
 	}
-	got := w.sys(nr, uintptr(dir), last, a, b, c, 0)
-	w.guard.Leave(dir)
-	return got
+	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, b, c, 0))
 }
 
 // byNames makes a call of two such names.
 func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
-	n := w.path(from)
-	if n == nil {
-		return errFault
-	}
-	dir, last := w.guard.Parent(n)
+	dir, last := w.parentOf(from)
 	if sandbox.Lost(dir) {
 		return dir
 	}
 	defer w.guard.Leave(dir)
-	m := w.path(to)
-	if m == nil {
-		return errFault
-	}
-	dir2, last2 := w.guard.Parent(m)
+	dir2, last2 := w.parentOf(to)
 	if sandbox.Lost(dir2) {
 		return dir2
 	}
@@ -99,17 +109,11 @@ func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
 }
 
 func callStat(w *worker, r *format.Record) int64 {
-	n := w.path(r.Args[0])
-	if n == nil {
-		return errFault
-	}
-	fd, last, flags := w.guard.Target(n)
+	fd, last, flags := w.targetOf(r.Args[0])
 	if sandbox.Lost(fd) {
 		return fd
 	}
-	got := w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0)
-	w.guard.Leave(fd)
-	return got
+	return w.leave(fd, w.sys(sysStat, uintptr(fd), last, w.scratchPointer(), flags, 0, 0))
 }
 
 func callLstat(w *worker, r *format.Record) int64 {
@@ -117,43 +121,29 @@ func callLstat(w *worker, r *format.Record) int64 {
 }
 
 func callStatx(w *worker, r *format.Record) int64 {
-	n := w.path(r.Args[1])
-	if n == nil {
-		return errFault
-	}
 	var dir int64
 	var last, extra uintptr
 	flags := uintptr(r.Args[2]) & statxFlags
 	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
-		dir, last = w.guard.Parent(n)
+		dir, last = w.parentOf(r.Args[1])
 	} else {
-		dir, last, extra = w.guard.Target(n)
+		dir, last, extra = w.targetOf(r.Args[1])
 	}
 	if sandbox.Lost(dir) {
 		return dir
 	}
-	got := w.sys(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0)
-	w.guard.Leave(dir)
-	return got
+	return w.leave(dir, w.sys(unix.SYS_STATX, uintptr(dir), last, flags|extra, uintptr(r.Args[3]), w.scratchPointer(), 0))
 }
 
 func callAccess(w *worker, r *format.Record) int64 {
-	n := w.path(r.Args[0])
-	if n == nil {
-		return errFault
-	}
-	fd, last, flags := w.guard.Target(n)
+	fd, last, flags := w.targetOf(r.Args[0])
 	if sandbox.Lost(fd) {
 		return fd
 	}
-	var got int64
 	if flags == 0 {
-		got = w.sys.Call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1]))
-	} else {
-		got = w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0)
+		return w.leave(fd, w.sys.Call(unix.SYS_FACCESSAT, uintptr(fd), last, uintptr(r.Args[1])))
 	}
-	w.guard.Leave(fd)
-	return got
+	return w.leave(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0))
 }
 
 func callTruncate(w *worker, r *format.Record) int64 {
@@ -206,17 +196,15 @@ func callLink(w *worker, r *format.Record) int64 {
 }
 
 func callSymlink(w *worker, r *format.Record) int64 {
-	target, n := w.path(r.Args[0]), w.path(r.Args[1])
-	if target == nil || n == nil {
+	target := w.path(r.Args[0])
+	if target == nil {
 		return errFault
 	}
-	dir, last := w.guard.Parent(n)
+	dir, last := w.parentOf(r.Args[1])
 	if sandbox.Lost(dir) {
 		return dir
 	}
-	got := w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)
-	w.guard.Leave(dir)
-	return w.made(got)
+	return w.made(w.leave(dir, w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)))
 }
 
 func callReadlink(w *worker, r *format.Record) int64 {

@@ -28,9 +28,7 @@ func (w *worker) onFile(nrs *variants, h how, r *format.Record, a, b, c, d uintp
 	if sandbox.Lost(f.opened) {
 		return f.opened
 	}
-	got := w.sys(nrs[f.how], f.arg, a, b, c, d, 0)
-	w.guard.Leave(f.opened)
-	return got
+	return w.leave(f.opened, w.sys(nrs[f.how], f.arg, a, b, c, d, 0))
 }
 
 // attribute returns the name of an attribute, nil for a NULL pointer, and
