@@ -71,18 +71,26 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 // finder is one of these.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
-// bearer finds the file whose attribute a call is about, to be given to unref.
-// refused is what is said of a symbolic link.
-func (fs *FS) bearer(find finder, arg uintptr, name []byte, refused unix.Errno) (*inode, unix.Errno) {
-	n, err := find(fs, arg)
+// onAttribute finds the file whose attribute a call is about, and does that with the
+// attribute's place, -1 if there is none, under lock. A read-only call shares the
+// lock. refused is what is said of a symbolic link.
+func (fs *FS) onAttribute(find finder, file uintptr, name []byte, refused unix.Errno, readOnly bool, do func(n *inode, i int) int64) int64 {
+	n, err := find(fs, file)
 	if err != 0 {
-		return nil, err
+		return no(err)
 	}
+	defer fs.unref(n)
 	if err := n.mayHave(name, refused); err != 0 {
-		fs.unref(n)
-		return nil, err
+		return no(err)
 	}
-	return n, 0
+	if readOnly {
+		n.lock.rlock()
+		defer n.lock.runlock()
+	} else {
+		n.lock.lock()
+		defer n.lock.unlock()
+	}
+	return do(n, n.attribute(name))
 }
 
 func (fs *FS) setxattr(a args) int64  { return fs.setAttribute((*FS).byPath, a) }
@@ -100,19 +108,14 @@ func (fs *FS) setAttribute(find finder, a args) int64 {
 	case a[3] > maxXattr:
 		return no(unix.E2BIG)
 	}
-	n, err := fs.bearer(find, a[0], name, unix.EPERM)
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.lock.lock()
-	defer n.lock.unlock()
-	return no(fs.assign(n, name, a[2], int64(a[3]), uint32(a[4])))
+	return fs.onAttribute(find, a[0], name, unix.EPERM, false, func(n *inode, i int) int64 {
+		return no(fs.assign(n, i, name, a[2], int64(a[3]), uint32(a[4])))
+	})
 }
 
-// assign gives a file an attribute with a value that lies at an address.
-func (fs *FS) assign(n *inode, name []byte, from uintptr, size int64, flags uint32) unix.Errno {
-	i := n.attribute(name)
+// assign gives a file an attribute with a value that lies at an address. i is the
+// attribute's place.
+func (fs *FS) assign(n *inode, i int, name []byte, from uintptr, size int64, flags uint32) unix.Errno {
 	switch {
 	case i >= 0 && flags&unix.XATTR_CREATE != 0:
 		return unix.EEXIST
@@ -148,27 +151,20 @@ func (fs *FS) getAttribute(find finder, a args) int64 {
 	if err != 0 {
 		return no(err)
 	}
-	n, err := fs.bearer(find, a[0], name, unix.ENODATA)
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.lock.rlock()
-	defer n.lock.runlock()
-	i := n.attribute(name)
-	if i < 0 {
-		return no(unix.ENODATA)
-	}
-	value := n.attributes[i].value
-	size := int64(len(value))
-	switch {
-	case a[3] == 0:
-	case uintptr(size) > a[3]:
-		return no(unix.ERANGE)
-	default:
-		copyOut(a[2], value)
-	}
-	return size
+	return fs.onAttribute(find, a[0], name, unix.ENODATA, true, func(n *inode, i int) int64 {
+		if i < 0 {
+			return no(unix.ENODATA)
+		}
+		value := n.attributes[i].value
+		switch size := uintptr(len(value)); {
+		case a[3] == 0:
+		case size > a[3]:
+			return no(unix.ERANGE)
+		default:
+			copyOut(a[2], value)
+		}
+		return int64(len(value))
+	})
 }
 
 func (fs *FS) listxattr(a args) int64  { return fs.listAttributes((*FS).byPath, a) }
@@ -212,21 +208,15 @@ func (fs *FS) removeAttribute(find finder, a args) int64 {
 	if err != 0 {
 		return no(err)
 	}
-	n, err := fs.bearer(find, a[0], name, unix.EPERM)
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.lock.lock()
-	defer n.lock.unlock()
-	i := n.attribute(name)
-	if i < 0 {
-		return no(unix.ENODATA)
-	}
-	fs.refund(n.attributes[i].cost())
-	last := len(n.attributes) - 1
-	n.attributes[i], n.attributes[last] = n.attributes[last], n.attributes[i]
-	n.attributes = n.attributes[:last]
-	n.stamp(changed)
-	return 0
+	return fs.onAttribute(find, a[0], name, unix.EPERM, false, func(n *inode, i int) int64 {
+		if i < 0 {
+			return no(unix.ENODATA)
+		}
+		fs.refund(n.attributes[i].cost())
+		last := len(n.attributes) - 1
+		n.attributes[i], n.attributes[last] = n.attributes[last], n.attributes[i]
+		n.attributes = n.attributes[:last]
+		n.stamp(changed)
+		return 0
+	})
 }
