@@ -15,67 +15,22 @@ import (
 	"pianola/record"
 )
 
-func TestExitStatus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: nothing of it is concurrent")
-	}
-	tests := []struct {
-		name, script string
-		status       int
-		last         string // note of the last event
-	}{
-		{"success", "exit 0", 0, ""},
-		{"failure", "exit 7", 7, ""},
-		{"killed", "kill -KILL $$", 137, "signal=SIGKILL"},
-		{"terminated", "kill -TERM $$", 143, "signal=SIGTERM"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var c recordkit.Collect
-			r, _ := recordLong(t, recordkit.Shell(test.script), &c)
-			require.Equal(t, test.status, r.Status)
-			require.Zero(t, r.Lost, r.LostByOp)
-			require.Equal(t, int64(len(c.Events)), r.Events)
-			last := c.Events[len(c.Events)-1]
-			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
-			require.Equal(t, int64(format.NoResult), last.Ret)
-			require.Equal(t, test.last, recordkit.Notes(last))
-			if test.last == "" {
-				require.Equal(t, int64(test.status), last.Args[0])
-			}
-		})
-	}
-}
+func TestExitStatus(t *testing.T) { recordkit.ExitStatus(t, resultOf(recordLong)) }
 
 func TestStartError(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")
 	}
 	recordkit.RequireEBPF(t, MeasureCost)
-	dir := t.TempDir()
-	plain, garbage := filepath.Join(dir, "plain"), filepath.Join(dir, "garbage")
-	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
-	require.NoError(t, os.WriteFile(garbage, []byte("neither ELF nor script"), 0o700))
-	tests := []struct {
-		name, command string
-		status        int
-		message       string
-	}{
-		{"no such name", "no-such-command", 127, "start no-such-command: executable file not found in $PATH"},
-		{"no such path", "/no/such/command", 127, "start /no/such/command: no such file or directory"},
-		{"not executable", plain, 126, "start " + plain + ": permission denied"},
-		{"a directory", dir, 126, "start " + dir + ": is a directory"},
-		{"no program", garbage, 126, "start " + garbage + ": exec format error"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := Run(context.Background(), record.Options{Command: []string{test.command}}, &recordkit.Collect{})
-			var e *record.StartError
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, test.status, e.Status)
-			require.EqualError(t, err, test.message)
-			require.NotErrorIs(t, err, record.ErrPermission)
-		})
+	recordkit.StartError(t, Run)
+}
+
+// resultOf is recordOne or recordLong without what was written to standard output.
+func resultOf(run func(*testing.T, record.Options, record.Sink) (record.Result, string)) recordkit.Recorded {
+	return func(t *testing.T, o record.Options, s record.Sink) record.Result {
+		t.Helper()
+		r, _ := run(t, o, s)
+		return r
 	}
 }
 
@@ -186,26 +141,8 @@ func TestDescendantsAndThreads(t *testing.T) {
 			require.NotEqual(t, c.Events[0].TID, tid)
 		}
 	})
-	t.Run("killed threads", func(t *testing.T) {
-		var c recordkit.Collect
-		recordOne(t, recordkit.Python(t, "import os, threading",
-			"r, w = os.pipe()",
-			"threading.Thread(target=os.read, args=(r, 1), daemon=True).start()",
-			"os._exit(5)"), &c)
-		exits := c.Of(format.OpExit)
-		require.Len(t, exits, 1)
-		require.Equal(t, "killed", recordkit.Notes(exits[0]))
-		require.Equal(t, int64(5), exits[0].Args[0])
-	})
-	t.Run("execve in a thread", func(t *testing.T) {
-		var c recordkit.Collect
-		recordOne(t, recordkit.Python(t, "import os, threading",
-			"threading.Thread(target=os.execv, args=('/bin/true', ['true'])).start()",
-			"threading.Event().wait()"), &c)
-		e := c.One(t, format.OpExecve, "/bin/true")
-		require.Equal(t, c.Events[0].TID, e.TID, "the thread takes over the process's id")
-		require.NotEqual(t, "-", recordkit.Note(e, "was"))
-	})
+	t.Run("killed threads", func(t *testing.T) { recordkit.KilledThread(t, resultOf(recordOne)) })
+	t.Run("execve in a thread", func(t *testing.T) { recordkit.ThreadExecs(t, resultOf(recordOne)) })
 }
 
 func TestCancelKillsTheCommand(t *testing.T) {

@@ -30,61 +30,9 @@ func run(t *testing.T, o record.Options, s record.Sink) record.Result {
 	return r
 }
 
-func TestExitStatus(t *testing.T) {
-	tests := []struct {
-		name, script string
-		status       int
-		last         string // note of the last event
-	}{
-		{"success", "exit 0", 0, ""},
-		{"failure", "exit 7", 7, ""},
-		{"killed", "kill -KILL $$", 137, "signal=SIGKILL"},
-		{"terminated", "kill -TERM $$", 143, "signal=SIGTERM"},
-		{"caught", "trap 'exit 3' TERM; kill -TERM $$", 3, ""},
-		{"ignored", "trap '' TERM; kill -TERM $$; exit 4", 4, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			var c recordkit.Collect
-			r := run(t, recordkit.Shell(test.script), &c)
-			require.Equal(t, test.status, r.Status)
-			require.Equal(t, int64(len(c.Events)), r.Events)
-			last := c.Events[len(c.Events)-1]
-			require.Contains(t, []format.Op{format.OpExit, format.OpExitGroup}, last.Op)
-			require.Equal(t, int64(format.NoResult), last.Ret)
-			require.Equal(t, test.last, recordkit.Notes(last))
-		})
-	}
-}
+func TestExitStatus(t *testing.T) { recordkit.ExitStatus(t, run) }
 
-func TestStartError(t *testing.T) {
-	dir := t.TempDir()
-	plain, garbage, lost := filepath.Join(dir, "plain"), filepath.Join(dir, "garbage"), filepath.Join(dir, "lost")
-	require.NoError(t, os.WriteFile(plain, []byte("#!/bin/sh\n"), 0o600))
-	require.NoError(t, os.WriteFile(garbage, []byte("neither ELF nor script"), 0o700))
-	require.NoError(t, os.WriteFile(lost, []byte("#!/no/such/interpreter\n"), 0o700))
-	tests := []struct {
-		name, command string
-		status        int
-		message       string
-	}{
-		{"no such name", "no-such-command", 127, "start no-such-command: executable file not found in $PATH"},
-		{"no such path", "/no/such/command", 127, "start /no/such/command: no such file or directory"},
-		{"not executable", plain, 126, "start " + plain + ": permission denied"},
-		{"a directory", dir, 126, "start " + dir + ": is a directory"},
-		{"no program", garbage, 126, "start " + garbage + ": exec format error"},
-		{"no interpreter", lost, 127, "start " + lost + ": no such file or directory"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := Run(context.Background(), record.Options{Command: []string{test.command}}, &recordkit.Collect{})
-			var e *record.StartError
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, test.status, e.Status)
-			require.EqualError(t, err, test.message)
-		})
-	}
-}
+func TestStartError(t *testing.T) { recordkit.StartError(t, Run) }
 
 func TestHeaderAndStreams(t *testing.T) {
 	dir := t.TempDir()
@@ -137,26 +85,8 @@ func TestThreads(t *testing.T) {
 		run(t, o, &c)
 		require.Equal(t, int64(3), c.One(t, format.OpOpenat, "late").Ret, "what outlives the command is recorded too")
 	})
-	t.Run("killed", func(t *testing.T) {
-		var c recordkit.Collect
-		run(t, recordkit.Python(t, "import os, threading",
-			"r, w = os.pipe()",
-			"threading.Thread(target=os.read, args=(r, 1), daemon=True).start()",
-			"os._exit(5)"), &c)
-		exits := c.Of(format.OpExit)
-		require.Len(t, exits, 1)
-		require.Equal(t, "killed", recordkit.Notes(exits[0]))
-		require.Equal(t, int64(5), exits[0].Args[0])
-	})
-	t.Run("execve", func(t *testing.T) {
-		var c recordkit.Collect
-		run(t, recordkit.Python(t, "import os, threading",
-			"threading.Thread(target=os.execv, args=('/bin/true', ['true'])).start()",
-			"threading.Event().wait()"), &c)
-		e := c.One(t, format.OpExecve, "/bin/true")
-		require.Equal(t, c.Events[0].TID, e.TID, "the thread takes over the process's id")
-		require.NotEqual(t, "-", recordkit.Note(e, "was"))
-	})
+	t.Run("killed", func(t *testing.T) { recordkit.KilledThread(t, run) })
+	t.Run("execve", func(t *testing.T) { recordkit.ThreadExecs(t, run) })
 	t.Run("a thousand", func(t *testing.T) {
 		var c recordkit.Collect
 		run(t, recordkit.Python(t, "import os, threading",
