@@ -12,7 +12,7 @@
 #   rank       four processes, of which one does the I/O, and that one alone
 #   generator  two reads that nobody recorded
 #
-# PIANOLA is the program to be tried, bin/pianola by default. Takes cc, python3
+# PIANOLA is the program to be tried, bin/pianola by default. Takes cc, python3 (rank)
 # and the rights to record. docs/laboratory.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
@@ -66,7 +66,9 @@ stride() {
 	for i in $(seq "$rounds"); do
 		for ahead in 0 1 2; do
 			./stride cold "$1/file"
-			echo "$ahead $(./stride run "$1/file" "$reads" 10 $ahead)" >>"$3/application"
+			took=$(./stride run "$1/file" "$reads" 10 $ahead)
+			echo "read_seconds of $ahead ${took% *}" >>"$3/application"
+			echo "elapsed_seconds of $ahead ${took#* }" >>"$3/application"
 		done
 		turn "$2" "$3/lab$i.json" prefetch=2 --try prefetch=4 prefetch/trace.txt
 	done
@@ -105,35 +107,48 @@ slow() {
 	wait $!
 }
 
+# trials FILE…: what laboratories say of the baseline and of each candidate, a
+# figure a line, as awk programs with medians take them.
+trials() {
+	awk -F'[":, ]+' '$2 == "name" { name = $3 } name != "" && /_seconds": [0-9]|"(failed|differed)":/ { print $2, name, $3 }' "$@"
+}
+
+# of_trials is what such programs have besides: the number of rounds, and how many
+# events of a round failed or differed, at most.
+of_trials='
+function rounds(    v) { return split(all["elapsed_seconds", "baseline"], v, " ") }
+function bad(    key, at, most) {
+	for (key in all) {
+		split(key, at, SUBSEP)
+		if (at[1] ~ /^(failed|differed)$/) { sorted(at[1], at[2]); if (high > most[at[1]]) most[at[1]] = high }
+	}
+	return most["failed"] + most["differed"]
+}
+'
+
 # show_stride DISK DIRECTORY: medians, and how far the predicted gain is off.
 show_stride() {
-	python3 - "$1" "$reads" "$2" <<'PY'
-import collections, glob, json, statistics, sys
-disk, reads, place = sys.argv[1:]
-rows = collections.defaultdict(list)  # of (who, advice): read time, run time
-for line in open(place + "/application"):
-    ahead, read, run = line.split()
-    rows["application", int(ahead)].append((float(read), float(run)))
-bad = 0
-for name in glob.glob(place + "/lab*.json"):
-    report = json.load(open(name))
-    for t in [report["baseline"]] + report["candidates"]:
-        bad = max(bad, t["failed"] + t["differed"])
-        rows["replay", {"prefetch=2": 1, "prefetch=4": 2}.get(t["name"], 0)].append((t["read_seconds"], t["elapsed_seconds"]))
-median = lambda who, ahead, i: statistics.median(x[i] for x in rows[who, ahead])
-print(f"{disk}: {reads} reads of 1 KiB, 10 ms of computing after each; {len(rows['replay', 0])} rounds, {bad} failed or different")
-print(f"{'':10}{'':26}{'application':>12}{'replay':>11}{'real gain':>11}{'predicted':>11}{'off':>9}")
-for i, what in enumerate(("in reads", "run time")):
-    for ahead, text in enumerate(("as it is", "1 announced, prefetch=2", "2 announced, prefetch=4")):
-        a, r = median("application", ahead, i), median("replay", ahead, i)
-        line = f"{what:10}{text:26}{a:10.4f} s{r:9.4f} s"
-        if ahead:
-            real, predicted = 1 - a / median("application", 0, i), 1 - r / median("replay", 0, i)
-            off = f"{predicted / real - 1:+.1%}" if real >= 0.1 else "-"  # the rounds differ by as much
-            line += f"{real:11.1%}{predicted:11.1%}{off:>9}"
-        print(line)
-print()
-PY
+	trials "$2"/lab*.json >"$2/replay"
+	awk "$medians$of_trials"'
+		function line(name, figure,    k, a, r, real, predicted) {
+			for (k = 0; k < 3; k++) {
+				a = sorted(figure, "of " k); r = sorted(figure, with[k + 1])
+				printf "%-10s%-26s%10.4f s%9.4f s", name, (k ? k " announced, " with[k + 1] : "as it is"), a, r
+				if (k) {
+					real = 1 - a / sorted(figure, "of 0"); predicted = 1 - r / sorted(figure, "baseline")
+					# Below a tenth, rounds differ by as much.
+					printf "%10.1f%%%10.1f%%%9s", real * 100, predicted * 100, (real >= 0.1 ? sprintf("%+.1f%%", (predicted / real - 1) * 100) : "-")
+				}
+				print ""
+			}
+		}
+		END {
+			split("baseline prefetch=2 prefetch=4", with, " ")
+			printf "%s: %d reads of 1 KiB, 10 ms of computing after each; %d rounds, %d failed or different\n", disk, reads, rounds(), bad()
+			printf "%36s%12s%11s%11s%11s%9s\n", "", "application", "replay", "real gain", "predicted", "off"
+			line("in reads", "read_seconds"); line("run time", "elapsed_seconds")
+			print ""
+		}' disk="$1" reads="$reads" "$2/application" "$2/replay"
 }
 
 coalesce() {
@@ -145,35 +160,32 @@ coalesce() {
 		for size in 0 $sizes; do
 			rm -f coalesce/app/*
 			sync -f coalesce
-			echo "$size $(./checkpoint coalesce/app/file $size "$times")" >>coalesce/application
+			took=$(./checkpoint coalesce/app/file $size "$times")
+			for figure in writes write_seconds elapsed_seconds; do
+				echo "$figure of $size ${took%% *}" >>coalesce/application
+				took=${took#* }
+			done
 		done
 		rm -f coalesce/app/*
 		sync -f coalesce
 		turn coalesce/root coalesce/lab$i.json "coalesce=$(echo $sizes | tr ' ' ,)" --grid coalesce/trace.txt
 	done
-	python3 - "$times" <<'PY'
-import collections, glob, json, statistics, sys
-times = int(sys.argv[1])
-rows, writes, bad = collections.defaultdict(list), {}, 0  # of (who, size): write time, run time
-for line in open("coalesce/application"):
-    size, calls, write, run = line.split()
-    writes[int(size)] = int(calls)
-    rows["application", int(size)].append((float(write), float(run)))
-for name in glob.glob("coalesce/lab*.json"):
-    report = json.load(open(name))
-    for t in [report["baseline"]] + report["candidates"]:
-        bad = max(bad, t["failed"] + t["differed"])
-        rows["replay", int(t["name"].partition("=")[2] or 0)].append((t["write_seconds"], t["elapsed_seconds"]))
-median = lambda who, size, i: statistics.median(x[i] for x in rows[who, size]) / times * 1e3
-print(f"checkpoints of 782 writes, ms for each of {times}; {len(rows['replay', 0])} rounds, {bad} failed or different")
-print(f"{'':12}{'':8}{'in writes':>24}{'':11}{'run time':>24}{'':11}{'run time of unbuffered':>26}")
-print(f"{'buffer':>12}{'writes':>8}{'application':>13}{'replay':>11}{'':11}{'application':>13}{'replay':>11}{'':11}{'application':>15}{'replay':>11}")
-for size in sorted(writes):
-    a, r = ([median(who, size, i) for i in (0, 1)] for who in ("application", "replay"))
-    line = f"{size / 1024:8.0f} KiB{writes[size] / times:8.0f}{a[0]:13.3f}{r[0]:11.3f}{'':11}{a[1]:13.3f}{r[1]:11.3f}"
-    print(line + f"{'':11}{a[1] / median('application', 0, 1):15.2f}{r[1] / median('replay', 0, 1):11.2f}")
-print()
-PY
+	trials coalesce/lab*.json >coalesce/replay
+	awk "$medians$of_trials"'
+		function each_ms(figure, way) { return sorted(figure, way) / times * 1e3 }
+		END {
+			printf "checkpoints of 782 writes, ms for each of %d; %d rounds, %d failed or different\n", times, rounds(), bad()
+			printf "%20s%24s%11s%24s%11s%26s\n", "", "in writes", "", "run time", "", "run time of unbuffered"
+			printf "%12s%8s%13s%11s%11s%13s%11s%11s%15s%11s\n", "buffer", "writes", "application", "replay", "", "application", "replay", "", "application", "replay"
+			count = split("0 " sizes, size, " ")
+			for (k = 1; k <= count; k++) {
+				a = "of " size[k]; r = size[k] ? "coalesce=" size[k] : "baseline"
+				printf "%8.0f KiB%8.0f%13.3f%11.3f%11s", size[k] / 1024, sorted("writes", a) / times, each_ms("write_seconds", a), each_ms("write_seconds", r), ""
+				run = each_ms("elapsed_seconds", a); replayed = each_ms("elapsed_seconds", r)
+				printf "%13.3f%11.3f%11s%15.2f%11.2f\n", run, replayed, "", run / each_ms("elapsed_seconds", "of 0"), replayed / each_ms("elapsed_seconds", "baseline")
+			}
+			print ""
+		}' times="$times" sizes="$sizes" coalesce/application coalesce/replay
 }
 
 rank() {
@@ -187,22 +199,31 @@ rank() {
 	"$pianola" compile -o rank/alone.bin --with "exec:python3 rank.py process=5" rank/trace.txt
 	for i in $(seq "$rounds"); do
 		for what in all filter alone; do
-			"$pianola" replay --json --root rank/root --keep rank/$what.bin >rank/$what$i.json || [ $? = 1 ]
+			"$pianola" replay --json --log rank/$what$i.log --root rank/root --keep rank/$what.bin >rank/$what$i.json || [ $? = 1 ]
+			for figure in executed failed differed; do echo "$figure of $what $(figure $figure rank/$what$i.json)"; done >>rank/figures
 		done
 	done
-	python3 - "$writer" <<'PY'
-import glob, json, os, statistics, sys
-of = lambda run, field: next(c[field] for c in run["profile"]["categories"] if c["name"] == "write")
-print("four processes, of which one writes")
-print(f"{'':34}{'trace':>9}{'events':>9}{'failed':>8}{'differed':>10}{'bytes written':>15}{'in writes':>13}{'run time':>13}")
-for name, what in (("all", "all"), ("filter", "--filter 'process == %s'" % sys.argv[1]), ("alone", "--with 'exec:python3 rank.py …'")):
-    runs = [json.load(open(n)) for n in glob.glob(f"rank/{name}[0-9]*.json")]
-    median = lambda f: statistics.median(map(f, runs))
-    events = runs[0]["events"]
-    print(f"{what:34}{os.path.getsize(f'rank/{name}.bin'):7} B{events['executed']:9}{max(r['events']['failed'] for r in runs):8}{max(r['events']['differed'] for r in runs):10}"
-          + f"{of(runs[0], 'bytes'):15}{median(lambda r: of(r, 'seconds')) * 1e3:10.3f} ms{median(lambda r: r['elapsed_seconds']) * 1e3:10.3f} ms")
-print()
-PY
+	for what in all filter alone; do
+		echo "size of $what $(wc -c <rank/$what.bin)" >>rank/figures
+		beside rank/$what.bin rank/$what[0-9]*.log | awk -F, -v what=$what '
+			$1 == "total" && $2 == "write" { print "bytes of", what, $14; print "write of", what, $4 }
+			$1 == "total" && $2 == "elapsed" { print "elapsed of", what, $4 }' >>rank/figures
+	done
+	awk "$medians"'
+		function of(figure) { return sorted(figure, "of " what) }
+		function most(figure) { of(figure); return high }
+		function row(name) {
+			printf "%-34s%7d B%9d%8d%10d%15d", name, of("size"), of("executed"), most("failed"), most("differed"), of("bytes")
+			printf "%10.3f ms%10.3f ms\n", of("write") * 1e3, of("elapsed") * 1e3
+		}
+		END {
+			print "four processes, of which one writes"
+			printf "%34s%9s%9s%8s%10s%15s%13s%13s\n", "", "trace", "events", "failed", "differed", "bytes written", "in writes", "run time"
+			what = "all"; row("all")
+			what = "filter"; row("--filter process == " writer)
+			what = "alone"; row("--with exec:python3 rank.py")
+			print ""
+		}' writer="$writer" rank/figures
 }
 
 generator() {

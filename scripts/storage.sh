@@ -143,9 +143,11 @@ fresh() {
 }
 recorded() { "$pianola" record ${user:+--user "$user"} -o ../trace.txt -- "$@"; }
 
-# told APP WHAT SECONDS…: a line of the file that the tables are made of.
-told() { echo "$@" >>"$dir/figures"; }
-of() { for what in executed failed differed elapsed_seconds; do figure $what "$1"; done | tr '\n' ' '; }
+# note APP WHAT NUMBER: a line of the file that the tables are made of.
+note() { echo "$@" >>"$dir/figures"; }
+
+# replayed APP WHERE FILE: what the document of a replay says.
+replayed() { for what in executed failed differed elapsed_seconds; do note $1 $2 $what "$(figure $what "$3")"; done; }
 
 # record APP: its recording, compiled.
 record() {
@@ -161,7 +163,7 @@ record() {
 	fresh $1
 	into ../run.out run_$1 recorded
 	cd ..
-	told $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
+	note $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
 	into compile.out "$pianola" compile --report report.txt -o trace.bin trace.txt
 }
 
@@ -169,7 +171,7 @@ record() {
 elsewhere() {
 	cd "$dir/$2"
 	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json || [ $? = 1 ]
-	told $2 $1 "$(of $1.json)"
+	replayed $2 $1 $1.json
 }
 
 # slowed APP: it and its replay in turn on the slow device.
@@ -187,7 +189,7 @@ slowed() {
 		into "$dir/$1/run.out" run_$1 plain
 		b=$(now)
 		release
-		told $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
+		note $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
 		sync -f .
 		# The page cache is set before the throttle is, which would keep what was
 		# asked for on the way, and have it spoil the first events.
@@ -195,7 +197,7 @@ slowed() {
 		throttle "$(limits $1)"
 		"$pianola" replay --timing "$(timing $1)" --prepare never --cache asis --root root$i --keep --json --log "$dir/$1/slow$i.log" "$dir/$1/trace.bin" >"$dir/$1/slow$i.json" || [ $? = 1 ]
 		release
-		told $1 slow "$(of "$dir/$1/slow$i.json")"
+		replayed $1 slow "$dir/$1/slow$i.json"
 		sync -f .
 	done
 	cd "$dir"
@@ -231,26 +233,31 @@ for app in $apps; do
 done
 at "the tables"
 
-python3 - "$dir/figures" $apps <<'PY'
-import statistics, sys
-rows, apps = [line.split() for line in open(sys.argv[1])], sys.argv[2:]
-of = lambda app, what: [list(map(float, r[2:])) for r in rows if r[:2] == [app, what]]
-systems = "ext4", "xfs", "btrfs", "tmpfs"
-print("\nThe recordings replayed on other file systems: failed and differing events, run time")
-print(f"{'':10}{'events':>8}{'recorded':>11}" + "".join(f"{fs:>17}" for fs in systems))
-for app in apps:
-    played = [of(app, fs)[0] for fs in systems]
-    print(f"{app:10}{max(x[0] for x in played):8.0f}{of(app, 'recorded')[0][0]:9.3f} s"
-          + "".join(f"{x[1]:5.0f}{x[2]:4.0f}{x[3]:6.2f} s" for x in played))
-print(f"\nOn the slow device: medians, and how far each prediction is from the application there")
-print(f"{'':10}{'application':>12}{'replay':>10}{'recorded':>10}{'replay off':>12}{'recorded off':>14}  differing   rounds of application; of replay")
-off = []
-for app in apps:
-    there, replays = [x[0] for x in of(app, "application")], of(app, "slow")
-    a, r, n = statistics.median(there), statistics.median(x[3] for x in replays), of(app, "recorded")[0][0]
-    off.append((abs(r / a - 1), abs(n / a - 1)))
-    print(f"{app:10}{a:10.3f} s{r:8.3f} s{n:8.3f} s{r / a - 1:12.1%}{n / a - 1:14.1%}{max(x[2] for x in replays):10.0f}    "
-          + " ".join(f"{x:.2f}" for x in there) + "; " + " ".join(f"{x[3]:.2f}" for x in replays))
-if off:
-    print(f"mean error: {statistics.mean(x for x, _ in off):.1%} by replay, {statistics.mean(x for _, x in off):.1%} by taking the recorded run time")
-PY
+awk "$medians"'
+	function off(a, b) { return a > b ? a / b - 1 : 1 - a / b }
+	END {
+		count = split(apps, app, " ")
+		systems = split("ext4 xfs btrfs tmpfs", fs, " ")
+		print "\nThe recordings replayed on other file systems: failed and differing events, run time"
+		printf "%10s%8s%11s", "", "events", "recorded"
+		for (i = 1; i <= systems; i++) printf "%17s", fs[i]
+		print ""
+		for (k = 1; k <= count; k++) {
+			printf "%-10s%8.0f%9.3f s", app[k], sorted(app[k], fs[1] " executed"), sorted(app[k], "recorded")
+			for (i = 1; i <= systems; i++)
+				printf "%5.0f%4.0f%6.2f s", sorted(app[k], fs[i] " failed"), sorted(app[k], fs[i] " differed"), sorted(app[k], fs[i] " elapsed_seconds")
+			print ""
+		}
+		print "\nOn the slow device: medians, and how far each prediction is from the application there"
+		printf "%10s%12s%10s%10s%12s%14s  differing   rounds of application; of replay\n", "", "application", "replay", "recorded", "replay off", "recorded off"
+		for (k = 1; k <= count; k++) {
+			there = sorted(app[k], "application"); rounds = each
+			replay = sorted(app[k], "slow elapsed_seconds"); rounds = rounds "; " each
+			recorded = sorted(app[k], "recorded")
+			sorted(app[k], "slow differed")
+			printf "%-10s%10.3f s%8.3f s%8.3f s", app[k], there, replay, recorded
+			printf "%11.1f%%%13.1f%%%10.0f    %s\n", (replay / there - 1) * 100, (recorded / there - 1) * 100, high, rounds
+			by_replay += off(replay, there); by_record += off(recorded, there)
+		}
+		if (count) printf "mean error: %.1f%% by replay, %.1f%% by taking the recorded run time\n", by_replay / count * 100, by_record / count * 100
+	}' apps="$apps" "$dir/figures"
