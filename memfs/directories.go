@@ -31,12 +31,7 @@ func (d *dirent) fill(name string, n *inode, next int64) int64 {
 // getdents lists a directory. The offset in it is the place of an entry, so
 // that what is there from the first call to the last is listed once, whatever
 // else comes and goes.
-func (fs *FS) getdents(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) getdents(f *file, a args) int64 {
 	dir := f.node
 	if !dir.isDir() {
 		return no(unix.ENOTDIR)

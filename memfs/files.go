@@ -166,12 +166,7 @@ func (fs *FS) close(a args) int64 {
 // settable are the flags that F_SETFL changes.
 const settable = unix.O_APPEND | unix.O_NONBLOCK | unix.O_DIRECT | unix.O_NOATIME
 
-func (fs *FS) fcntl(a args) int64 {
-	f := fs.any(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) fcntl(f *file, a args) int64 {
 	switch int(a[1]) {
 	case unix.F_DUPFD, unix.F_DUPFD_CLOEXEC:
 		if a[2] >= FirstDescriptor {

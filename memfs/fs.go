@@ -69,7 +69,7 @@ type args [6]uintptr
 var calls = [512]func(*FS, args) int64{
 	unix.SYS_OPENAT: (*FS).openat,
 	unix.SYS_CLOSE:  (*FS).close,
-	unix.SYS_FCNTL:  (*FS).fcntl,
+	unix.SYS_FCNTL:  on((*FS).any, (*FS).fcntl),
 	unix.SYS_FLOCK:  (*FS).flock,
 
 	unix.SYS_READ:     (*FS).read,
@@ -86,27 +86,27 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_COPY_FILE_RANGE: (*FS).copyFileRange,
 	unix.SYS_SENDFILE:        (*FS).sendfile,
 
-	unix.SYS_LSEEK:     (*FS).lseek,
+	unix.SYS_LSEEK:     on((*FS).open, (*FS).lseek),
 	unix.SYS_FTRUNCATE: (*FS).ftruncate,
 	unix.SYS_TRUNCATE:  (*FS).truncate,
-	unix.SYS_FALLOCATE: (*FS).fallocate,
-	unix.SYS_IOCTL:     (*FS).ioctl,
+	unix.SYS_FALLOCATE: on((*FS).open, (*FS).fallocate),
+	unix.SYS_IOCTL:     on((*FS).open, (*FS).ioctl),
 
-	unix.SYS_FSYNC:           (*FS).sync,
-	unix.SYS_FDATASYNC:       (*FS).sync,
-	unix.SYS_SYNCFS:          (*FS).sync,
-	unix.SYS_SYNC_FILE_RANGE: (*FS).syncFileRange,
-	unix.SYS_FADVISE64:       (*FS).fadvise,
-	unix.SYS_READAHEAD:       (*FS).readahead,
+	unix.SYS_FSYNC:           on((*FS).open, (*FS).sync),
+	unix.SYS_FDATASYNC:       on((*FS).open, (*FS).sync),
+	unix.SYS_SYNCFS:          on((*FS).open, (*FS).sync),
+	unix.SYS_SYNC_FILE_RANGE: on((*FS).open, (*FS).syncFileRange),
+	unix.SYS_FADVISE64:       on((*FS).open, (*FS).fadvise),
+	unix.SYS_READAHEAD:       on((*FS).open, (*FS).readahead),
 
-	unix.SYS_FSTAT:      (*FS).fstat,
+	unix.SYS_FSTAT:      on((*FS).any, (*FS).fstat),
 	unix.SYS_NEWFSTATAT: (*FS).fstatat,
 	unix.SYS_STATX:      (*FS).statx,
 	unix.SYS_FACCESSAT:  (*FS).faccessat,
 	unix.SYS_FACCESSAT2: (*FS).faccessat2,
 	unix.SYS_STATFS:     (*FS).statfs,
-	unix.SYS_FSTATFS:    (*FS).fstatfs,
-	unix.SYS_GETDENTS64: (*FS).getdents,
+	unix.SYS_FSTATFS:    on((*FS).any, (*FS).fstatfs),
+	unix.SYS_GETDENTS64: on((*FS).open, (*FS).getdents),
 	unix.SYS_READLINKAT: (*FS).readlinkat,
 
 	unix.SYS_MKDIRAT:   (*FS).mkdirat,
@@ -117,9 +117,9 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_RENAMEAT:  (*FS).renameat,
 	unix.SYS_RENAMEAT2: (*FS).renameat2,
 
-	unix.SYS_FCHMOD:    (*FS).fchmod,
+	unix.SYS_FCHMOD:    on((*FS).open, (*FS).fchmod),
 	unix.SYS_FCHMODAT:  (*FS).fchmodat,
-	unix.SYS_FCHOWN:    (*FS).fchown,
+	unix.SYS_FCHOWN:    on((*FS).open, (*FS).fchown),
 	unix.SYS_FCHOWNAT:  (*FS).fchownat,
 	unix.SYS_UTIMENSAT: (*FS).utimensat,
 
@@ -135,6 +135,18 @@ var calls = [512]func(*FS, args) int64{
 	unix.SYS_REMOVEXATTR:  (*FS).removexattr,
 	unix.SYS_LREMOVEXATTR: (*FS).lremovexattr,
 	unix.SYS_FREMOVEXATTR: (*FS).fremovexattr,
+}
+
+// on returns a call on the open file of its first argument, which find finds.
+func on(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*FS, args) int64 {
+	return func(fs *FS, a args) int64 {
+		f := find(fs, a[0])
+		if f == nil {
+			return no(unix.EBADF)
+		}
+		defer fs.put(f)
+		return call(fs, f, a)
+	}
 }
 
 // Call answers a system call as Linux would, with a result or -errno. A call

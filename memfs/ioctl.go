@@ -24,12 +24,7 @@ var told = []struct {
 	{fsIocFsgetxattr, 28},
 }
 
-func (fs *FS) ioctl(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) ioctl(f *file, a args) int64 {
 	switch request := uint32(a[1]); request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
 		return no(unix.EOPNOTSUPP)

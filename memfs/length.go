@@ -94,12 +94,7 @@ func (fs *FS) truncateTo(n *inode, size int64) int64 {
 	return 0
 }
 
-func (fs *FS) fallocate(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) fallocate(f *file, a args) int64 {
 	mode, from, size := a[1], int64(a[2]), int64(a[3])
 	kept := mode&unix.FALLOC_FL_KEEP_SIZE != 0
 	what := mode &^ unix.FALLOC_FL_KEEP_SIZE
@@ -186,12 +181,7 @@ func (fs *FS) insert(n *inode, from, size int64) unix.Errno {
 	return 0
 }
 
-func (fs *FS) lseek(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) lseek(f *file, a args) int64 {
 	f.at.lock()
 	defer f.at.unlock()
 	n, to := f.node, int64(a[1])

@@ -32,12 +32,7 @@ func (n *inode) status() (s unix.Stat_t) {
 	return s
 }
 
-func (fs *FS) fstat(a args) int64 {
-	f := fs.any(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) fstat(f *file, a args) int64 {
 	s := f.node.status()
 	store(a[1], &s)
 	return 0
@@ -117,12 +112,7 @@ func (fs *FS) statfs(a args) int64 {
 	return 0
 }
 
-func (fs *FS) fstatfs(a args) int64 {
-	f := fs.any(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	fs.put(f)
+func (fs *FS) fstatfs(f *file, a args) int64 {
 	fs.storeStatfs(a[1])
 	return 0
 }
@@ -149,12 +139,7 @@ func (n *inode) chmod(mode uintptr) {
 	n.change(func() { n.mode.Store(n.mode.Load()&unix.S_IFMT | uint32(mode)&0o7777) })
 }
 
-func (fs *FS) fchmod(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) fchmod(f *file, a args) int64 {
 	f.node.chmod(a[1])
 	return 0
 }
@@ -181,12 +166,7 @@ func (n *inode) chown(uid, gid uintptr) {
 	})
 }
 
-func (fs *FS) fchown(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) fchown(f *file, a args) int64 {
 	f.node.chown(a[1], a[2])
 	return 0
 }

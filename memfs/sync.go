@@ -4,21 +4,9 @@ import "golang.org/x/sys/unix"
 
 // The calls that have nothing to do here but to say what is wrong with them.
 
-func (fs *FS) sync(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	fs.put(f)
-	return 0
-}
+func (fs *FS) sync(*file, args) int64 { return 0 }
 
-func (fs *FS) syncFileRange(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	fs.put(f)
+func (fs *FS) syncFileRange(_ *file, a args) int64 {
 	from, size := int64(a[1]), int64(a[2])
 	if from < 0 || from+size < from || a[3] > 7 {
 		return no(unix.EINVAL)
@@ -26,24 +14,14 @@ func (fs *FS) syncFileRange(a args) int64 {
 	return 0
 }
 
-func (fs *FS) fadvise(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	fs.put(f)
+func (fs *FS) fadvise(_ *file, a args) int64 {
 	if int64(a[2]) < 0 || uint32(a[3]) > unix.FADV_NOREUSE {
 		return no(unix.EINVAL)
 	}
 	return 0
 }
 
-func (fs *FS) readahead(a args) int64 {
-	f := fs.open(a[0])
-	if f == nil {
-		return no(unix.EBADF)
-	}
-	defer fs.put(f)
+func (fs *FS) readahead(f *file, a args) int64 {
 	switch {
 	case !f.readable():
 		return no(unix.EBADF)
