@@ -189,7 +189,3 @@ func share(nanos, bytes, all int64) int64 {
 	part, _ := bits.Div64(high, low, uint64(all))
 	return int64(part)
 }
-
-func (b *block) decide(*staged, *entry) {}
-
-func (b *block) end(*staged) {}

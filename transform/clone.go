@@ -63,10 +63,6 @@ func (c *clone) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-func (*clone) decide(*staged, *entry) {}
-
-func (*clone) end(*staged) {}
-
 // header implements headed. The processes that no event makes are there from
 // the start, so that each has its working directory and its descriptors.
 func (c *clone) header(h *format.Header) *format.Header {

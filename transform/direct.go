@@ -82,10 +82,6 @@ func (s *staged) direct(e *format.Event, fd int64, d *process.Description, on bo
 	s.put(&set)
 }
 
-func (direct) decide(*staged, *entry) {}
-
-func (direct) end(*staged) {}
-
 // settable is what a word of flags for F_SETFL says: the access mode, which
 // stays, and the flags that can be changed.
 const settable = format.RDONLY | format.WRONLY | format.RDWR |

@@ -223,7 +223,7 @@ func (m *merger) shape(e *format.Event, r *run) {
 	}
 }
 
-// decide implements stage.
+// decide implements holding.
 func (m *merger) decide(s *staged, first *entry) {
 	for _, r := range m.runs {
 		if r.head == first {
@@ -233,7 +233,7 @@ func (m *merger) decide(s *staged, first *entry) {
 	}
 }
 
-// end implements stage.
+// end implements ending.
 func (m *merger) end(s *staged) {
 	for len(m.runs) > 0 {
 		m.close(s, m.runs[0], nil)

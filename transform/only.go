@@ -220,10 +220,10 @@ func (o *only) unused(d *process.Description) {
 	u.held = u.held[:0]
 }
 
-// decide implements stage. What is not known to be of no use stays.
+// decide implements holding. What is not known to be of no use stays.
 func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 
-// end implements stage. What nobody used is of no use.
+// end implements ending. What nobody used is of no use.
 func (o *only) end(s *staged) {
 	o.ended = true
 	for en := s.first; en != nil; en = en.next {

@@ -171,7 +171,3 @@ func (g *giver) gives(fd int64, t *process.Thread) bool {
 	}
 	return false
 }
-
-func (p *prefetch) decide(*staged, *entry) {}
-
-func (p *prefetch) end(*staged) {}

@@ -64,7 +64,3 @@ func (size readahead) read(s *staged, en *entry, d *process.Description, from, t
 	r.ahead = to + int64(size)
 	s.put(&ask)
 }
-
-func (readahead) decide(*staged, *entry) {}
-
-func (readahead) end(*staged) {}

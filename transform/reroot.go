@@ -33,10 +33,6 @@ func (m move) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-func (move) decide(*staged, *entry) {}
-
-func (move) end(*staged) {}
-
 // header implements headed.
 func (m move) header(h *format.Header) *format.Header {
 	h = begun(h)

@@ -66,7 +66,3 @@ func (x scale) event(s *staged, e *format.Event) error {
 func (x scale) of(nanos int64) int64 {
 	return int64(min(max(float64(nanos)*float64(x), -math.MaxInt64/2), math.MaxInt64/2))
 }
-
-func (scale) decide(*staged, *entry) {}
-
-func (scale) end(*staged) {}

@@ -175,9 +175,7 @@ func (r *session) renamed(from, to string) {
 	}
 }
 
-func (*session) decide(*staged, *entry) {}
-
-// end implements stage.
+// end implements ending.
 func (r *session) end(s *staged) {
 	if r.root == 0 || s.err != io.EOF {
 		return

@@ -16,14 +16,18 @@ type stage interface {
 	// event takes the next event, which is valid during the call, and puts
 	// what is to go on into the queue.
 	event(s *staged, e *format.Event) error
+}
 
+// holding is a stage that holds events in the queue.
+type holding interface {
 	// decide is called where the queue is full and its first event is held,
 	// and must let it go.
 	decide(s *staged, first *entry)
-
-	// end is called after the last event, and must hold no event back.
-	end(s *staged)
 }
+
+// ending is a stage that has something to do after the last event. One that holds
+// events lets them go.
+type ending interface{ end(s *staged) }
 
 // continued is a stage that puts what it makes of one event into the queue a few
 // at a time.
@@ -106,7 +110,7 @@ func (s *staged) next() *entry {
 		return nil
 	}
 	if s.first.held {
-		s.stage.decide(s, s.first)
+		s.stage.(holding).decide(s, s.first)
 	}
 	return s.pop()
 }
@@ -132,7 +136,9 @@ func (s *staged) advance() {
 	}
 	if err != nil {
 		s.err = err
-		s.stage.end(s)
+		if last, ok := s.stage.(ending); ok {
+			last.end(s)
+		}
 	}
 }
 
