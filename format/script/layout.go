@@ -26,9 +26,8 @@ type layout struct {
 }
 
 const (
-	day      = 24 * 3600 * 1e9 // nanoseconds
-	minEpoch = 1e8             // seconds; a relative time is less, a time of the epoch more
-	maxTID   = 1 << 22         // PID_MAX_LIMIT of Linux; a number above it is a time
+	day    = 24 * 3600 * 1e9 // nanoseconds
+	maxTID = 1 << 22         // PID_MAX_LIMIT of Linux; a number above it is a time
 )
 
 // recognise returns the dialect and the layout of a script by an event's line:
