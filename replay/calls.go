@@ -34,18 +34,18 @@ var calls = [format.NumOps]call{
 	format.OpPreadv2:  callPreadv2,
 	format.OpPwritev2: callPwritev2,
 
-	format.OpLseek:     callLseek,
-	format.OpFtruncate: callFtruncate,
+	format.OpLseek:     onDescriptor(callLseek),
+	format.OpFtruncate: onDescriptor(callFtruncate),
 	format.OpTruncate:  callTruncate,
-	format.OpFallocate: callFallocate,
+	format.OpFallocate: onDescriptor(callFallocate),
 
 	format.OpStat:       callStat,
 	format.OpLstat:      callLstat,
 	format.OpFstat:      intoScratch(unix.SYS_FSTAT),
 	format.OpStatx:      callStatx,
-	format.OpFstatx:     callFstatx,
+	format.OpFstatx:     onDescriptor(callFstatx),
 	format.OpAccess:     callAccess,
-	format.OpGetdents64: callGetdents64,
+	format.OpGetdents64: onDescriptor(callGetdents64),
 
 	format.OpMkdir:     callMkdir,
 	format.OpRmdir:     callRmdir,
@@ -59,7 +59,7 @@ var calls = [format.NumOps]call{
 	format.OpDup:   callDup,
 	format.OpDup2:  callDup2,
 	format.OpDup3:  callDup3,
-	format.OpFcntl: callFcntl,
+	format.OpFcntl: onDescriptor(callFcntl),
 
 	format.OpClone:     callClone,
 	format.OpExecve:    callExecve,
@@ -82,7 +82,7 @@ var calls = [format.NumOps]call{
 	format.OpCopyFileRange: callCopyFileRange,
 	format.OpSendfile:      callSendfile,
 	format.OpSplice:        callSplice,
-	format.OpFlock:         callFlock,
+	format.OpFlock:         onDescriptor(callFlock),
 
 	format.OpSetxattr:     setxattr(follow),
 	format.OpLsetxattr:    setxattr(noFollow),
@@ -98,17 +98,17 @@ var calls = [format.NumOps]call{
 	format.OpFremovexattr: removexattr(byFD),
 
 	format.OpChmod:    callChmod,
-	format.OpFchmod:   callFchmod,
+	format.OpFchmod:   onDescriptor(callFchmod),
 	format.OpChown:    callChown,
-	format.OpFchown:   callFchown,
+	format.OpFchown:   onDescriptor(callFchown),
 	format.OpLchown:   callLchown,
 	format.OpUtimens:  callUtimens,
-	format.OpFutimens: callFutimens,
+	format.OpFutimens: onDescriptor(callFutimens),
 	format.OpMknod:    callMknod,
 	format.OpBind:     callBind,
 	format.OpStatfs:   callStatfs,
 	format.OpFstatfs:  intoScratch(unix.SYS_FSTATFS),
-	format.OpIoctl:    callIoctl,
+	format.OpIoctl:    onDescriptor(callIoctl),
 
 	format.OpBrk:     callBrk,
 	format.OpMmap:    callMmap,
@@ -161,27 +161,30 @@ func (w *worker) lookup(fd int64) slot {
 	return 0
 }
 
-// direct makes a call of a descriptor and numbers, which mean the same in a
-// record. Those that the call doesn't have are not looked at.
-func direct(nr uintptr) call {
+// onDescriptor returns a call on what the first argument stands for.
+func onDescriptor(play func(*worker, slot, *format.Record) int64) call {
 	return func(w *worker, r *format.Record) int64 {
 		s := w.lookup(r.Args[0])
 		if s == 0 {
 			return errBadFD
 		}
-		return w.sys(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
+		return play(w, s, r)
 	}
+}
+
+// direct makes a call of a descriptor and numbers, which mean the same in a
+// record. Those that the call doesn't have are not looked at.
+func direct(nr uintptr) call {
+	return onDescriptor(func(w *worker, s slot, r *format.Record) int64 {
+		return w.sys(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
+	})
 }
 
 // intoScratch makes a call about a descriptor whose result buffer is not read.
 func intoScratch(nr uintptr) call {
-	return func(w *worker, r *format.Record) int64 {
-		s := w.lookup(r.Args[0])
-		if s == 0 {
-			return errBadFD
-		}
+	return onDescriptor(func(w *worker, s slot, _ *format.Record) int64 {
 		return w.sys.Call(nr, s.real(), w.scratchPointer(), 0)
-	}
+	})
 }
 
 // transfer makes a call that moves size bytes between a descriptor and a
@@ -280,33 +283,21 @@ func callPwritev2(w *worker, r *format.Record) int64 {
 	return w.vector(unix.SYS_PWRITEV2, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
 }
 
-func callLseek(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callLseek(w *worker, s slot, r *format.Record) int64 {
 	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
 		return errNoSpace
 	}
 	return w.sys.Call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
 }
 
-func callFtruncate(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFtruncate(w *worker, s slot, r *format.Record) int64 {
 	if !w.allowLength(r.Args[1]) || !w.spendMove() {
 		return errNoSpace
 	}
 	return w.sys.Call(unix.SYS_FTRUNCATE, s.real(), uintptr(r.Args[1]), 0)
 }
 
-func callFallocate(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFallocate(w *worker, s slot, r *format.Record) int64 {
 	const frees = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_COLLAPSE_RANGE
 	if r.Args[1]&frees == 0 && !w.spendAt(r.Args[3]) {
 		return errNoSpace
@@ -314,20 +305,12 @@ func callFallocate(w *worker, r *format.Record) int64 {
 	return w.sys(unix.SYS_FALLOCATE, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
 }
 
-func callFstatx(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFstatx(w *worker, s slot, r *format.Record) int64 {
 	flags := r.Args[1]&statxFlags | unix.AT_EMPTY_PATH
 	return w.sys(unix.SYS_STATX, s.real(), sandbox.Pointer(sandbox.Empty), uintptr(flags), uintptr(r.Args[2]), w.scratchPointer(), 0)
 }
 
-func callGetdents64(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callGetdents64(w *worker, s slot, r *format.Record) int64 {
 	if r.Args[2] < 0 {
 		return errInvalid
 	}

@@ -109,11 +109,7 @@ func callDup3(w *worker, r *format.Record) int64 {
 // callFcntl plays the commands that concern files. The rest (owners, signals,
 // leases, pipes, seals, hints) has the recorded result: it would have an
 // effect on Pianola, or none.
-func callFcntl(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFcntl(w *worker, s slot, r *format.Record) int64 {
 	switch cmd := r.Args[1]; cmd {
 	case format.FDupfd, format.FDupfdCloexec:
 		return w.dup(r, cmd == format.FDupfdCloexec)

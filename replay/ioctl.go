@@ -31,11 +31,7 @@ const (
 
 // callIoctl plays the requests that concern files. Any other has the recorded
 // result.
-func callIoctl(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callIoctl(w *worker, s slot, r *format.Record) int64 {
 	switch request := r.Args[1]; request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
 		return w.clone(s, r)

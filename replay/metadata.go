@@ -72,11 +72,7 @@ func callChmod(w *worker, r *format.Record) int64 {
 	return got
 }
 
-func callFchmod(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFchmod(w *worker, s slot, r *format.Record) int64 {
 	if s.marks()&slotWrite == 0 {
 		if got := w.sys.Call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.IsRoot(&w.stat) {
 			return got
@@ -112,11 +108,7 @@ func callLchown(w *worker, r *format.Record) int64 {
 	return owned(r, w.byName(unix.SYS_FCHOWNAT, r.Args[0], sameOwner, sameOwner, unix.AT_SYMLINK_NOFOLLOW))
 }
 
-func callFchown(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFchown(w *worker, s slot, r *format.Record) int64 {
 	return owned(r, w.sys.Call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
 }
 
@@ -132,11 +124,7 @@ func callUtimens(w *worker, r *format.Record) int64 {
 	return w.leave(fd, w.sys(unix.SYS_UTIMENSAT, uintptr(fd), last, 0, flags, 0, 0))
 }
 
-func callFutimens(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFutimens(w *worker, s slot, r *format.Record) int64 {
 	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 

@@ -171,7 +171,7 @@ func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 		6: {unix.SYS_FCHMOD},
 	} {
 		made = nil
-		callFchmod(w, &format.Record{Op: format.OpFchmod, Args: [format.MaxArgs]int64{fd, 0o644}})
+		onDescriptor(callFchmod)(w, &format.Record{Op: format.OpFchmod, Args: [format.MaxArgs]int64{fd, 0o644}})
 		require.Equal(t, want, made, "descriptor %d", fd)
 	}
 }

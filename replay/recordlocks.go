@@ -21,11 +21,7 @@ func (w *worker) recordLock(s slot, cmd uintptr, r *format.Record) int64 {
 
 // callFlock plays flock, whose locks are those of open file descriptions by
 // themselves.
-func callFlock(w *worker, r *format.Record) int64 {
-	s := w.lookup(r.Args[0])
-	if s == 0 {
-		return errBadFD
-	}
+func callFlock(w *worker, s slot, r *format.Record) int64 {
 	switch r.Args[1] &^ unix.LOCK_NB {
 	case unix.LOCK_UN:
 	case unix.LOCK_SH, unix.LOCK_EX:
