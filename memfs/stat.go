@@ -43,14 +43,11 @@ func (fs *FS) fstatat(a args) int64 {
 	if uint32(a[3])&^known != 0 {
 		return no(unix.EINVAL)
 	}
-	n, err := fs.lookup(a[0], a[1], a[3])
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	s := n.status()
-	store(a[2], &s)
-	return 0
+	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
+		s := n.status()
+		store(a[2], &s)
+		return 0
+	})
 }
 
 func (fs *FS) statx(a args) int64 {
@@ -103,21 +100,12 @@ func (fs *FS) faccessat2(a args) int64 {
 }
 
 func (fs *FS) statfs(a args) int64 {
-	n, err := fs.lookup(cwd, a[0], 0)
-	if err != 0 {
-		return no(err)
-	}
-	fs.unref(n)
-	fs.storeStatfs(a[1])
-	return 0
+	return fs.onPath(cwd, a[0], 0, func(*inode) int64 { return fs.storeStatfs(a[1]) })
 }
 
-func (fs *FS) fstatfs(f *file, a args) int64 {
-	fs.storeStatfs(a[1])
-	return 0
-}
+func (fs *FS) fstatfs(_ *file, a args) int64 { return fs.storeStatfs(a[1]) }
 
-func (fs *FS) storeStatfs(at uintptr) {
+func (fs *FS) storeStatfs(at uintptr) int64 {
 	left := uint64(max(fs.left.Load(), 0)) / pageSize
 	s := unix.Statfs_t{Blocks: uint64(len(fs.mapping)/pageSize - firstPage), Bfree: left, Bavail: left}
 	set(&s.Type, unix.TMPFS_MAGIC)
@@ -125,38 +113,31 @@ func (fs *FS) storeStatfs(at uintptr) {
 	set(&s.Frsize, pageSize)
 	set(&s.Namelen, maxName)
 	store(at, &s)
+	return 0
 }
 
-// change changes what stat says of a file.
-func (n *inode) change(do func()) {
+// change changes what stat says of a file, and returns 0.
+func (n *inode) change(do func()) int64 {
 	n.lock.lock()
 	do()
 	n.stamp(changed)
 	n.lock.unlock()
-}
-
-func (n *inode) chmod(mode uintptr) {
-	n.change(func() { n.mode.Store(n.mode.Load()&unix.S_IFMT | uint32(mode)&0o7777) })
-}
-
-func (fs *FS) fchmod(f *file, a args) int64 {
-	f.node.chmod(a[1])
 	return 0
 }
+
+func (n *inode) chmod(mode uintptr) int64 {
+	return n.change(func() { n.mode.Store(n.mode.Load()&unix.S_IFMT | uint32(mode)&0o7777) })
+}
+
+func (fs *FS) fchmod(f *file, a args) int64 { return f.node.chmod(a[1]) }
 
 func (fs *FS) fchmodat(a args) int64 {
-	n, err := fs.lookup(a[0], a[1], 0)
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.chmod(a[2])
-	return 0
+	return fs.onPath(a[0], a[1], 0, func(n *inode) int64 { return n.chmod(a[2]) })
 }
 
 // chown leaves alone what is to be -1.
-func (n *inode) chown(uid, gid uintptr) {
-	n.change(func() {
+func (n *inode) chown(uid, gid uintptr) int64 {
+	return n.change(func() {
 		if uint32(uid) != ^uint32(0) {
 			n.uid = uint32(uid)
 		}
@@ -166,22 +147,13 @@ func (n *inode) chown(uid, gid uintptr) {
 	})
 }
 
-func (fs *FS) fchown(f *file, a args) int64 {
-	f.node.chown(a[1], a[2])
-	return 0
-}
+func (fs *FS) fchown(f *file, a args) int64 { return f.node.chown(a[1], a[2]) }
 
 func (fs *FS) fchownat(a args) int64 {
 	if uint32(a[4])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return no(unix.EINVAL)
 	}
-	n, err := fs.lookup(a[0], a[1], a[4])
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.chown(a[2], a[3])
-	return 0
+	return fs.onPath(a[0], a[1], a[4], func(n *inode) int64 { return n.chown(a[2], a[3]) })
 }
 
 // utimensat takes a descriptor where it has no path.
@@ -204,23 +176,16 @@ func (fs *FS) utimensat(a args) int64 {
 			return no(unix.EBADF)
 		}
 		defer fs.put(f)
-		f.node.setTimes(a[2] == 0, to)
-		return 0
+		return f.node.setTimes(a[2] == 0, to)
 	}
 	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return no(unix.EINVAL)
 	}
-	n, err := fs.lookup(a[0], a[1], a[3])
-	if err != 0 {
-		return no(err)
-	}
-	defer fs.unref(n)
-	n.setTimes(a[2] == 0, to)
-	return 0
+	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 { return n.setTimes(a[2] == 0, to) })
 }
 
-func (n *inode) setTimes(toNow bool, to [2]unix.Timespec) {
-	n.change(func() {
+func (n *inode) setTimes(toNow bool, to [2]unix.Timespec) int64 {
+	return n.change(func() {
 		for i, t := range to { // accessed, modified
 			switch {
 			case toNow || t.Nsec == unix.UTIME_NOW:

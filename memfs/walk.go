@@ -145,6 +145,16 @@ func (fs *FS) start(dirfd uintptr, path []byte) (*inode, unix.Errno) {
 	return n, 0
 }
 
+// onPath makes a call on the file that lookup finds.
+func (fs *FS) onPath(dirfd, address, flags uintptr, call func(n *inode) int64) int64 {
+	n, err := fs.lookup(dirfd, address, flags)
+	if err != 0 {
+		return no(err)
+	}
+	defer fs.unref(n)
+	return call(n)
+}
+
 // lookup returns, with a reference, the file that a directory, the address of a
 // path, and flags of the AT_ kind name.
 func (fs *FS) lookup(dirfd, address, flags uintptr) (*inode, unix.Errno) {
