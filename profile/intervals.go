@@ -12,18 +12,10 @@ type Intervals struct {
 // count where a call began. Time counts where it passed, so that a long call is
 // part of many intervals.
 type Span struct {
-	Start      int64 // nanoseconds since the start of the recording
-	Categories [NumCategories]Total
-	Files      []int // places in Profile.Files of those that calls began on, -1 for the others; up to 32
-	MoreFiles  bool  // and there were more
-}
-
-// IO returns the sum of the categories.
-func (v *Span) IO() (sum Total) {
-	for k := range v.Categories {
-		sum.add(&v.Categories[k])
-	}
-	return sum
+	Start int64 // nanoseconds since the start of the recording
+	Categories
+	Files     []int // places in Profile.Files of those that calls began on, -1 for the others; up to 32
+	MoreFiles bool  // and there were more
 }
 
 const (

@@ -78,14 +78,25 @@ func (t *Total) add(o *Total) {
 	t.Nanos += o.Nanos
 }
 
+// Categories is what calls add up to, by category.
+type Categories [NumCategories]Total
+
+// IO returns the sum of the categories.
+func (c *Categories) IO() (sum Total) {
+	for k := range c {
+		sum.add(&c[k])
+	}
+	return sum
+}
+
 // Profile is what a recording adds up to.
 type Profile struct {
 	RunTime int64 // nanoseconds from the start of the recording to the end of its last event
 	All     Total // every event; the sum of Ops
 
-	Categories [NumCategories]Total
-	Ops        [format.NumOps]Total
-	Curves     [NumCategories]Curve
+	Categories
+	Ops    [format.NumOps]Total
+	Curves [NumCategories]Curve
 
 	Latency      [NumCategories]*Latency // nil where no call has a duration
 	OpLatency    [format.NumOps]*Latency // the same
@@ -103,12 +114,4 @@ type Profile struct {
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account
-}
-
-// IO returns the sum of the categories.
-func (p *Profile) IO() (sum Total) {
-	for k := range p.Categories {
-		sum.add(&p.Categories[k])
-	}
-	return sum
 }

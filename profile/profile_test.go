@@ -31,7 +31,7 @@ func TestReadAddsUp(t *testing.T) {
 	)
 	require.EqualValues(t, 570e3, p.RunTime)
 	require.Equal(t, Total{Calls: 12, Errors: 1, Unknown: 2, Bytes: 4246, Nanos: 512e3}, p.All)
-	require.Equal(t, [NumCategories]Total{
+	require.Equal(t, Categories{
 		Reads:    {Calls: 4, Errors: 1, Unknown: 1, Bytes: 4196, Nanos: 55e3},
 		Writes:   {Calls: 1, Bytes: 50, Nanos: 40e3},
 		Syncs:    {Calls: 1, Nanos: 300e3},

@@ -178,7 +178,7 @@ func TestIntervalsAddUp(t *testing.T) {
 				require.Greater(t, len(p.Intervals.List), defaultIntervals/3)
 			}
 			require.Equal(t, pleasant(p.Intervals.Nanos), p.Intervals.Nanos)
-			var sum [NumCategories]Total
+			var sum Categories
 			for i := range p.Intervals.List {
 				for k := range sum {
 					sum[k].add(&p.Intervals.List[i].Categories[k])

@@ -2,18 +2,10 @@ package profile
 
 // Usage is what was done to a file, or by a thread or a process.
 type Usage struct {
-	Categories [NumCategories]Total
-	Other      Total // operations that are no I/O: processes and memory
-	First      int64 // start of the first call, in nanoseconds since that of the recording
-	Last       int64 // end of the last
-}
-
-// IO returns the sum of the categories.
-func (u *Usage) IO() (sum Total) {
-	for k := range u.Categories {
-		sum.add(&u.Categories[k])
-	}
-	return sum
+	Categories
+	Other Total // operations that are no I/O: processes and memory
+	First int64 // start of the first call, in nanoseconds since that of the recording
+	Last  int64 // end of the last
 }
 
 // All returns the sum of all calls.
