@@ -13,11 +13,10 @@
 // first to the end.
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "load.h"
 
 enum { ARRAYS = 128, EVERY = 9, HEADER = 2 << 10, LARGEST = 320 << 10 };
 
@@ -27,21 +26,6 @@ static char data[LARGEST], *buffer;
 static int fd;
 static long room, held, start, position, writes; // start: offset of what the buffer holds
 static double spent;
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static void check(int ok, const char *what)
-{
-	if (!ok) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static void put(const char *from, long size, long offset)
 {

@@ -10,32 +10,20 @@
 // the last writes into FILE.out, with an fsync every 10 steps.
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "load.h"
 
 enum { SIZE = 64 << 10, MAX = 64 };
 
 static char buf[SIZE];
 
-static void check(int ok, const char *what)
+static void compute(double seconds)
 {
-	if (!ok) {
-		perror(what);
-		exit(1);
-	}
-}
-
-static void compute(long nanos)
-{
-	struct timespec from, t;
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &t);
-	while ((t.tv_sec - from.tv_sec) * 1000000000 + t.tv_nsec - from.tv_nsec < nanos);
+	for (double from = now(); now() - from < seconds;)
+		;
 }
 
 static void input(const char *file)
@@ -59,7 +47,7 @@ static void sends(const char *file, int to, long steps)
 {
 	input(file);
 	for (long i = 0; i < steps && !stopped(file); i++) {
-		compute(1000000);
+		compute(1e-3);
 		for (long sent = 0, n; sent < SIZE; sent += n)
 			check((n = write(to, buf, SIZE - sent)) > 0, "write");
 	}

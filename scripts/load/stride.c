@@ -12,30 +12,14 @@
 // last.
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "load.h"
 
 enum { SKIP = 1000 << 10, SIZE = 1 << 10, STRIDE = SKIP + SIZE };
 
 static char buf[STRIDE];
-
-static double now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static void check(int ok, const char *what)
-{
-	if (!ok) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static void announce(int fd, long i)
 {
