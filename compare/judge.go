@@ -2,8 +2,8 @@ package compare
 
 import "math"
 
-// Verdict says whether replays are near enough to their application, and which
-// rows, by name, led to that.
+// Verdict says whether replays are within the tolerance of their application,
+// and which rows, by name, led to that.
 type Verdict struct {
 	Tolerance float64  `json:"tolerance"`
 	State     State    `json:"verdict"`
@@ -28,9 +28,9 @@ const (
 // Judge says whether each row's replay time differs from the application's by
 // no more than the tolerance, a part of the application's time (0.1 is 10 %).
 //
-// The medians decide, whatever the number of runs. Where there are runs enough
-// to tell noise, a row whose interval does not lie on the same side as a whole
-// is undecided, too: more runs may turn it.
+// The medians decide, for any number of runs. If there are enough runs, a row
+// is also undecided if its interval is not on one side of the tolerance: more
+// runs may change the verdict.
 //
 // A category without calls on both sides has nothing to judge, and two kinds of
 // rows do not count. A category whose time is below the noise

@@ -56,7 +56,7 @@ func fill(n *yaml.Node, v reflect.Value, nesting int) error {
 			case !ok:
 				return fault(key.Line, "unknown key %.100q, expected one of %s", key.Value, strings.Join(keys(typ), ", "))
 			case given[key.Value]:
-				return fault(key.Line, "%q is there twice", key.Value)
+				return fault(key.Line, "duplicate key %q", key.Value)
 			}
 			given[key.Value] = true
 			if err := set(value, v.FieldByIndex(f.Index), f, nesting); err != nil {

@@ -120,7 +120,7 @@ func (t *tree) ready(path []byte, n *node) error {
 	case err != nil:
 		return err
 	case found != nil && (!found.dir || !n.dir):
-		return errors.New("it is there twice")
+		return errors.New("it exists twice")
 	case found != nil:
 		return nil
 	}

@@ -289,7 +289,7 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 			continue
 		}
 		if p.own.Load().get(int64(d.FD)) != 0 {
-			return fmt.Errorf("descriptor %d of process %d is there twice", d.FD, d.Process)
+			return fmt.Errorf("duplicate descriptor %d of process %d", d.FD, d.Process)
 		}
 		// The same place in the same file under two numbers is what ">log
 		// 2>&1" looks like: they move together.

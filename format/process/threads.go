@@ -153,8 +153,8 @@ func (ts *threads) newProcess(tid int32, command string) *Process {
 func cutCommand(command string) string { return command[:min(len(command), maxCommand)] }
 
 // created returns the creation time of a thread whose first event is at start
-// and whose creation is not in the recording: 0 for the first thread, else
-// start.
+// and whose creation is not in the recording: that of a trace's thread table, 0
+// for the first thread, else start.
 func (ts *threads) created(tid int32, start int64) int64 {
 	if i := int(tid) - 1; i >= 0 && i < len(ts.known) {
 		return min(max(ts.known[i].Start, 0), start)
