@@ -75,7 +75,7 @@ func (s Set) With(more ...Transform) Set {
 		}
 		i, taken := all.find(t.Name)
 		if taken {
-			panic("transform: " + t.Name + " is there twice")
+			panic("transform: duplicate " + t.Name)
 		}
 		all = slices.Insert(all, i, t)
 	}
