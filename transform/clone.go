@@ -67,8 +67,8 @@ func (*clone) decide(*staged, *entry) {}
 
 func (*clone) end(*staged) {}
 
-// header implements headed. The processes that no event makes are there from
-// the start, so that each has its working directory and its descriptors.
+// header implements headed. Processes that no event creates run from the start,
+// so that each has its working directory and its descriptors.
 func (c *clone) header(h *format.Header) *format.Header {
 	if c.first == 0 {
 		return h
@@ -112,7 +112,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 	return &out
 }
 
-// command returns the process that the recorded command is.
+// command returns the process of the recorded command.
 func (c *clone) command(h *format.Header) format.Running {
 	p := format.Running{Process: c.first, Threads: []int32{c.first}}
 	if quoted, ok := h.Value(format.MetaCwd); ok {

@@ -25,8 +25,8 @@ var dropTransform = Transform{
 	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }
 
-// longAhead is how many events are held back to find out whether a descriptor
-// is of use to an event that stays.
+// longAhead is how many events are held back to find out whether an event that
+// stays uses a descriptor.
 const longAhead = 1 << 16
 
 func newOnly(text string, want bool) (Func, error) {
@@ -44,11 +44,11 @@ type only struct {
 	ready bool
 }
 
-// use is what became known of an open file description.
+// use is what is known about an open file description.
 type use struct {
 	serial int64
 	wanted bool     // an event that stays uses it
-	held   []*entry // that are to stay if one does
+	held   []*entry // events that stay if wanted becomes true
 }
 
 // event implements stage.
@@ -85,7 +85,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// useAll notes that an event that stays uses its descriptors.
+// useAll notes that an event stays and uses its descriptors.
 func useAll(t *process.Thread, e *format.Event) {
 	for i, a := range e.Op.Info().Args {
 		if a.Kind == format.FD || a.Kind == format.DirFD {
@@ -94,8 +94,8 @@ func useAll(t *process.Thread, e *format.Event) {
 	}
 }
 
-// bound reports whether an event that nobody wants stays if its descriptor is
-// used by one that stays.
+// bound reports whether an event that the filter does not select stays if an
+// event that stays uses its descriptor.
 func bound(e *format.Event) bool {
 	switch e.Op.Info().Effect {
 	case format.EffectClose, format.EffectDup:
@@ -116,7 +116,7 @@ func replaces(t *process.Thread, e *format.Event) bool {
 	return u != nil && u.wanted
 }
 
-// wants reports whether an event is to stay for its own sake.
+// wants reports whether the filter selects an event.
 func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	command, _, _ := strings.Cut(t.Process.Command, " ")
 	subject := filter.Subject{
@@ -131,7 +131,8 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	return o.meant(&subject) == o.want
 }
 
-// creates reports whether an open made its file: such a name is there for all.
+// creates reports whether an open made its file, whose name other events can
+// use.
 func creates(e *format.Event) bool {
 	if e.OpenFlags()&format.CREAT == 0 {
 		return false
@@ -139,8 +140,9 @@ func creates(e *format.Event) bool {
 	return e.FileType() == format.TypeUnknown || e.Notes.Known(format.NotedNew)
 }
 
-// needed reports whether an event stays although nobody wants it: it makes
-// processes, or makes, removes or moves names, or sets where names begin.
+// needed reports whether an event stays although the filter does not select it:
+// it makes a process, makes, removes or moves a name, or sets a directory where
+// names begin.
 func needed(e *format.Event) bool {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
@@ -166,7 +168,7 @@ func useOf(d *process.Description) *use {
 	return u
 }
 
-// want lets the events go that waited for one that stays.
+// want releases the events that were held for one that stays.
 func (u *use) want() {
 	if u == nil {
 		return
@@ -178,7 +180,7 @@ func (u *use) want() {
 	u.held = u.held[:0]
 }
 
-// hold lets an event stay if another of the description does.
+// hold holds an event, which stays if another one of the description stays.
 func (u *use) hold(en *entry) {
 	if u != nil && !u.wanted {
 		en.held, en.waits = true, u
@@ -186,8 +188,8 @@ func (u *use) hold(en *entry) {
 	}
 }
 
-// unused takes the events out that waited for one that stays, for there can't
-// be one any more.
+// unused takes out the events that were held for one that stays, because there
+// can't be one any more.
 func unused(d *process.Description) {
 	u := useOf(d)
 	for _, en := range u.held {
@@ -196,10 +198,10 @@ func unused(d *process.Description) {
 	u.held = u.held[:0]
 }
 
-// decide implements stage. What is not known to be of no use stays.
+// decide implements stage. An event stays unless it is known to be of no use.
 func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 
-// end implements stage. What nobody used is of no use.
+// end implements stage. Events on unused descriptions are of no use.
 func (o *only) end(s *staged) {
 	for en := s.first; en != nil; en = en.next {
 		if en.held {
