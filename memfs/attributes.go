@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is an extended attribute. Those of users are all that there are.
+// attribute is an extended attribute. Only those of users exist.
 type attribute struct{ name, value []byte }
 
 // cost is what it is charged for, in bytes.
@@ -26,8 +26,8 @@ func attributeName(address uintptr) ([]byte, unix.Errno) {
 	return name, err
 }
 
-// mayHave says why a file can't have an attribute; refused is what is said of
-// a symbolic link.
+// mayHave returns why a file can't have an attribute, refused for a symbolic
+// link.
 func (n *inode) mayHave(name []byte, refused unix.Errno) unix.Errno {
 	switch {
 	case !bytes.HasPrefix(name, userSpace):
@@ -68,11 +68,11 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 	return n, 0
 }
 
-// finder is one of these.
+// finder is the type of these functions.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
-// bearer finds the file whose attribute a call is about, to be given to unref.
-// refused is what is said of a symbolic link.
+// bearer finds the file of a call on an attribute, which the caller gives to
+// unref. refused is the error for a symbolic link.
 func (fs *FS) bearer(find finder, arg uintptr, name []byte, refused unix.Errno) (*inode, unix.Errno) {
 	n, err := find(fs, arg)
 	if err != 0 {

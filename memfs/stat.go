@@ -89,7 +89,7 @@ func (fs *FS) statx(a args) int64 {
 
 func (fs *FS) faccessat(a args) int64 { return fs.faccessat2(args{a[0], a[1], a[2]}) }
 
-// faccessat2 denies nothing but to execute what nobody may.
+// faccessat2 denies only the execution of files without execute permission.
 func (fs *FS) faccessat2(a args) int64 {
 	const known = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH
 	const execute = 1
@@ -169,7 +169,7 @@ func (fs *FS) fchmodat(a args) int64 {
 	return 0
 }
 
-// chown leaves alone what is to be -1.
+// chown does not change an id that is -1.
 func (n *inode) chown(uid, gid uintptr) {
 	n.change(func() {
 		if uint32(uid) != ^uint32(0) {

@@ -27,8 +27,8 @@ func decode(n *yaml.Node, v any) error {
 	return fill(n, reflect.ValueOf(v).Elem(), 0)
 }
 
-// plain refuses what can make a small text large, or hide where something was
-// written.
+// plain refuses anchors and aliases, which can make a small text large, or hide
+// the position of a value.
 func plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return fault(n.Line, "anchors and aliases are not taken")
