@@ -124,9 +124,9 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 	return w
 }
 
-// compareOperations compares operation by operation. Those that are no I/O come
-// last: a replay has no processes to wait for and nothing to execute, so they
-// differ by nature.
+// compareOperations compares operation by operation. Those other than I/O come
+// last, because they always differ: a replay waits for no processes and
+// executes no programs.
 func (c *Comparison) compareOperations() {
 	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
