@@ -23,14 +23,14 @@ build: ## bin/pianola, a static binary
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
 
-pictures: demo ## the pictures of the page in docs/, of the demo
+pictures: demo ## the pictures in docs/, made from the demo
 	@sh scripts/need.sh chromium=chromium
 	sh scripts/pictures.sh demo docs
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
 
-feign: deps-feign build ## what the laboratory predicts beside programs that were changed; EXPERIMENTS="prefetch rank" for some
+feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
@@ -44,13 +44,13 @@ test: deps-test build lint ## all tests
 	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -timeout $(TIMEOUT) ./...
 	@if command -v gcc >/dev/null; then PIANOLA_REQUIRE_BPF= $(MAKE) --no-print-directory race; else echo "no gcc: -race is left out"; fi
 
-check: lint ## in two minutes: what lint finds, and the short tests
+check: lint ## lint and short tests, in two minutes
 	$(GO) test -short -timeout $(TIMEOUT) ./...
 
-race: ## short tests of what has threads, under the race detector; RACE=./... SHORT= for all tests
+race: ## short tests of packages with threads, under the race detector; RACE=./... SHORT= for all tests
 	CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
-bench: deps-test build ## benchmarks, to be compared with benchstat; then what recording costs, what compile makes, how true to time replay is and how long its files take, beside other tools
+bench: deps-test build ## benchmarks for benchstat; then the cost of recording, the speed of compile, and the timing and preparation of replay, compared with other tools
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	sh scripts/bench-record.sh demo/bench
 	sh scripts/bench-compile.sh demo/compile
@@ -64,7 +64,7 @@ fuzz: ## every fuzz target for FUZZTIME
 	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
 	  done; done
 
-lint: ## vet, gofmt, staticcheck, tidy requirements, vet for arm64, and whether generated files are up to date
+lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
 	$(GO) vet ./...
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) mod tidy -diff
@@ -72,10 +72,10 @@ lint: ## vet, gofmt, staticcheck, tidy requirements, vet for arm64, and whether 
 	GOARCH=arm64 $(GO) vet ./...
 	@sh scripts/generated.sh $(CLANG)
 
-generate: ## the eBPF objects again, with clang-19; changes nothing on a clean tree
+generate: ## rebuild the eBPF objects with clang-19; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...
 
-clean: ## remove what was built
+clean: ## remove built files
 	rm -rf bin demo
 
 # Packages are installed only where a program is missing, and only by root.

@@ -79,7 +79,7 @@ func runLab(c *cli.Context) error {
 	roots := c.StringSlice("root")
 	for i, root := range roots {
 		if root == "" || slices.Contains(roots[:i], root) {
-			return usage(c, "--root: %q is no directory, or there twice", root)
+			return usage(c, "--root: %q is no directory, or repeated", root)
 		}
 	}
 	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: operands[0]}}

@@ -1,11 +1,10 @@
 // Package compare compares the profiles of an application with those of its
-// replays, or of whatever else is to be set beside it, and says which differences
-// are more than noise.
+// replays, or of other runs, and finds which differences are more than noise.
 //
 //	Profiles → Comparison ─┬→ Judge → Verdict
 //	                       └→ WriteText, WriteCSV, WriteBenchstat, Document
 //
-// Results are read-only once returned, but for NameFiles, and may be used
+// Results are read-only once returned, except for NameFiles, and may be used
 // concurrently.
 package compare
 
@@ -21,22 +20,21 @@ import (
 	"pianola/stats"
 )
 
-// noiseShare is the part of the application's run time below which a category
-// is noise: see Comparison.Judge.
+// noiseShare is the fraction of the application's run time below which a
+// category is noise: see Comparison.Judge.
 const noiseShare = 0.01
 
 // ElapsedRow is the name of the row that compares the run times.
 const ElapsedRow = "elapsed"
 
-// Comparison sets runs of an application beside runs of its replay, or of
-// whatever else is to be compared with it. Times are in seconds. Where there
-// are several runs of a side, its figures are medians.
+// Comparison compares runs of an application with runs of its replay, or with
+// other runs. Times are in seconds. The figures of several runs are medians.
 type Comparison struct {
-	Rows       []Row     // the categories in their order, then ElapsedRow
-	Operations []Row     // those that occurred, those that differ most first, and after them what is no I/O; without intervals
-	Files      []Row     // no more than keptFiles, those that differ most first; without intervals
-	Paired     *float64  // part of the time in files, of both sides, in names that both have; nil where there is no time
-	Distance   *Distance // of all I/O, from the typical run of the application; nil where either side has no time
+	Rows       []Row     // the categories in order, then ElapsedRow
+	Operations []Row     // those that occurred: I/O first, then by difference; without intervals
+	Files      []Row     // at most keptFiles, by difference; without intervals
+	Paired     *float64  // fraction of both sides' time in files whose names both sides have; nil if there is no time
+	Distance   *Distance // of all I/O, from the typical run of the application; nil if a side has no time
 	NoiseFloor float64   // see Judge
 
 	// Coverage is that of the run of either side whose recording is the worst
@@ -50,30 +48,30 @@ type Comparison struct {
 type Row struct {
 	Name        string
 	Original    string // of a file: see NameFiles
-	Category    string // of an operation, empty where it is no I/O
+	Category    string // of an operation, empty if it is no I/O
 	Application profile.Measure
 	Replay      profile.Measure
-	Ratio       *float64  // replay/application; nil where either is not known or the application's is 0
-	Interval    *Interval // of Ratio; nil where both sides are one run, and where a time of the application is 0
+	Ratio       *float64  // replay/application; nil if either is unknown or the application's is 0
+	Interval    *Interval // of Ratio; nil if both sides are one run, or a time of the application is 0
 	Finding     Finding   // "" where there is no Ratio, or runs enough but no Interval
-	Distance    *Distance // as that of the Comparison, of a category; nil for others
+	Distance    *Distance // of a category; nil for other rows
 }
 
-// Finding says whether the sides of a row differ by more than chance explains.
+// Finding says whether the sides of a row differ by more than noise.
 type Finding string
 
-// String returns the finding as a reader of text would write it.
+// String returns the finding in words.
 func (f Finding) String() string { return strings.ReplaceAll(string(f), "_", " ") }
 
-// The findings. NoDifference does not say that there is none: the interval says
+// The findings. NoDifference does not exclude a difference: the interval shows
 // how large it may be.
 const (
-	Differs      Finding = "differs" // the interval leaves out 1
+	Differs      Finding = "differs" // the interval excludes 1
 	NoDifference Finding = "no_difference_found"
-	TooFewRuns   Finding = "too_few_runs_to_tell" // of either side fewer than MinRuns
+	TooFewRuns   Finding = "too_few_runs_to_tell" // a side has fewer than MinRuns
 )
 
-// Profiles compares runs of an application with runs of its replay, no more than
+// Profiles compares runs of an application with runs of its replay, at most
 // MaxRuns of each.
 func Profiles(applications, replays []*profile.Profile) *Comparison {
 	c := &Comparison{applications: applications, replays: replays}
@@ -126,9 +124,9 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 	return w
 }
 
-// compareOperations compares operation by operation. Those that are no I/O come
-// last: a replay has no processes to wait for and nothing to execute, so they
-// differ by nature.
+// compareOperations compares operation by operation. Those other than I/O come
+// last, because they always differ: a replay waits for no processes and
+// executes no programs.
 func (c *Comparison) compareOperations() {
 	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
@@ -148,7 +146,7 @@ func (c *Comparison) compareOperations() {
 	c.Operations = append(c.Operations, others...)
 }
 
-// byDifference orders rows by how much their times differ, the most first.
+// byDifference orders rows by the difference of their times, the largest first.
 func byDifference(a, b Row) int {
 	return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
 }
@@ -156,7 +154,7 @@ func byDifference(a, b Row) int {
 // elapsed returns the row of the run time.
 func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }
 
-// row compares the figures of all runs, and says how sure the ratio is.
+// row compares the figures of all runs, with the interval of the ratio.
 func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure) Row {
 	row, aTimes, rTimes := newRow(name, measures(c.applications, of), measures(c.replays, of))
 	if row.Ratio == nil {
@@ -179,8 +177,8 @@ func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure)
 	return row
 }
 
-// newRow returns a row of medians, and the known times of either side in
-// rising order.
+// newRow returns a row of medians, and the known times of each side in rising
+// order.
 func newRow(name string, applications, replays []profile.Measure) (row Row, aTimes, rTimes []float64) {
 	row.Name = name
 	row.Application, aTimes = medians(applications)
@@ -191,8 +189,7 @@ func newRow(name string, applications, replays []profile.Measure) (row Row, aTim
 	return row, aTimes, rTimes
 }
 
-// difference returns by how many seconds the replay is slower; 0 if that is not
-// known.
+// difference returns by how many seconds the replay is slower, 0 if unknown.
 func (r *Row) difference() float64 {
 	if r.Application.Seconds == nil || r.Replay.Seconds == nil {
 		return 0
@@ -226,8 +223,9 @@ func medians(runs []profile.Measure) (m profile.Measure, times []float64) {
 	return m, times
 }
 
-// Typical returns the run of the median run time, of an even number the shorter
-// of the two in the middle, and nil for none. It is the run to draw.
+// Typical returns the run with the median run time, nil for no runs. For an
+// even number of runs it is the shorter of the two in the middle. Plots show
+// this run.
 func Typical(profiles []*profile.Profile) *profile.Profile {
 	if len(profiles) == 0 {
 		return nil

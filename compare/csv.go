@@ -10,7 +10,7 @@ import (
 )
 
 // WriteCSV writes the comparison as a table: its rows, of kind "total", the
-// operations and the files. Cells of what is not known are empty.
+// operations and the files. Unknown cells are empty.
 func (c *Comparison) WriteCSV(w io.Writer) error {
 	cw := csv.NewWriter(w)
 	cw.Write([]string{"kind", "name", "application_seconds", "replay_seconds", "ratio", "interval_low", "interval_high", "finding",

@@ -5,8 +5,8 @@ import (
 	"pianola/profile"
 )
 
-// Document returns the comparison and the verdict, to be written as JSON. What is
-// not known is left out.
+// Document returns the comparison and the verdict, to be written as JSON.
+// Unknown values are left out.
 func (c *Comparison) Document(tolerance float64) any {
 	d := &comparisonDocument{
 		Application: sideDocument{len(c.applications), c.ApplicationSeconds()},
@@ -41,12 +41,12 @@ func (c *Comparison) Document(tolerance float64) any {
 type comparisonDocument struct {
 	Application sideDocument      `json:"application"`
 	Replay      sideDocument      `json:"replay"`
-	Figures                       // intervals and confidence of several runs only
+	Figures                       // with intervals and confidence if there are several runs
 	Distance    *distanceDocument `json:"profile_distance,omitempty"`
 	NoiseFloor  float64           `json:"noise_floor_seconds"`
 	Coverage    any               `json:"coverage"`
 	Verdict
-	Operations []operationDocument `json:"operations"` // those that differ most first, as Files are
+	Operations []operationDocument `json:"operations"` // by difference, like Files
 	Files      []fileDocument      `json:"files"`
 	Paired     *float64            `json:"files_paired,omitempty"`
 }
@@ -69,7 +69,8 @@ type operationDocument struct {
 	sidesDocument
 }
 
-// fileDocument names a file as JSON and CSV name files: see format.AppendName.
+// fileDocument is a file. Its name is as in all JSON and CSV: see
+// format.AppendName.
 type fileDocument struct {
 	Name     string `json:"name"`
 	Original string `json:"original,omitempty"`

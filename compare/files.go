@@ -10,9 +10,9 @@ import (
 // keptFiles is how many files a comparison holds.
 const keptFiles = 20
 
-// compareFiles compares file by file, by their names: those of a compiled trace
-// are those of its replays. A file that a run does not have counts as zero in
-// it. Files that a profile does not tell apart are left out.
+// compareFiles compares file by file, by name. A compiled trace and its replays
+// have the same names. A file that a run does not have counts as 0 in it. Files
+// beyond the limit of a profile are left out.
 func (c *Comparison) compareFiles() {
 	if len(c.applications) == 0 || len(c.replays) == 0 {
 		return
@@ -45,7 +45,7 @@ func (c *Comparison) compareFiles() {
 	c.Files = slices.Clone(c.Files[:min(keptFiles, len(c.Files))])
 }
 
-// paired returns which part of the time of all rows is in those that both
+// paired returns the fraction of the time of all rows that is in rows that both
 // sides have.
 func paired(rows []Row) *float64 {
 	var all, both float64
@@ -67,8 +67,8 @@ func paired(rows []Row) *float64 {
 	return new(both / all)
 }
 
-// NameFiles says by which names the application called the files that a trace
-// calls otherwise. original returns the empty string where that is not known.
+// NameFiles sets the application's names of files that have another name in the
+// trace. original returns the empty string for an unknown one.
 func (c *Comparison) NameFiles(original func(name string) string) {
 	for i := range c.Files {
 		c.Files[i].Original = original(c.Files[i].Name)

@@ -2,17 +2,17 @@ package compare
 
 import "math"
 
-// Verdict says whether replays are near enough to their application, and which
-// rows, by name, led to that.
+// Verdict says whether replays are within the tolerance of their application,
+// and which rows, by name, led to that.
 type Verdict struct {
 	Tolerance float64  `json:"tolerance"`
 	State     State    `json:"verdict"`
 	Within    bool     `json:"within_tolerance"`   // State is Within
 	Withheld  string   `json:"withheld,omitempty"` // why the coverage of the recording allows no verdict
-	Outside   []string `json:"outside"`            // rows that differ by more
-	Undecided []string `json:"undecided"`          // rows whose interval lies on both sides of the tolerance
+	Outside   []string `json:"outside"`            // rows that differ by more than the tolerance
+	Undecided []string `json:"undecided"`          // rows whose interval contains a bound of the tolerance
 	Noise     []string `json:"below_noise_floor"`  // rows too short to be judged
-	Unknown   []string `json:"unknown"`            // rows whose time one of the sides does not tell
+	Unknown   []string `json:"unknown"`            // rows whose time is unknown on a side
 }
 
 // State is what a verdict comes to.
@@ -25,19 +25,19 @@ const (
 	Inconclusive State = "inconclusive" // the recording does not hold enough, or the run time is not known
 )
 
-// Judge says whether each row's replay time differs from the application's by
-// no more than the tolerance, a part of the application's time (0.1 is 10 %).
+// Judge decides whether each row's replay time differs from the application's
+// by at most the tolerance, a fraction of the application's time (0.1 is 10 %).
 //
-// The medians decide, whatever the number of runs. Where there are runs enough
-// to tell noise, a row whose interval does not lie on the same side as a whole
-// is undecided, too: more runs may turn it.
+// The medians decide, for any number of runs. If there are enough runs, a row
+// is also undecided if its interval is not on one side of the tolerance: more
+// runs may change the verdict.
 //
-// A category without calls on both sides has nothing to judge, and two kinds of
-// rows do not count. A category whose time is below the noise
-// floor on both sides, 1 % of the application's run time, does not: a few calls
-// that find a cache in another state can double it, and the run would hardly
-// differ. A row whose time is not known cannot. The run time always counts; if
-// it is not known, nothing is within any tolerance.
+// A category without calls on both sides is ignored. Two kinds of rows do not
+// count. The first is a category whose time is below the noise floor on both
+// sides, 1 % of the application's run time: a few calls that find a cache in
+// another state can double it, and the run hardly differs. The second is a row
+// whose time is unknown. The run time always counts; if it is unknown, nothing
+// is within any tolerance.
 //
 // A recording that does not hold nearly all of the application's I/O says little
 // about it, however near the times are: the verdict is withheld.

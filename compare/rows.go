@@ -2,7 +2,7 @@ package compare
 
 import "pianola/profile"
 
-// ByRow holds one value for each of Comparison.Rows, nil where it is not known.
+// ByRow holds one value for each of Comparison.Rows, nil if unknown.
 type ByRow[T any] struct {
 	Elapsed  *T `json:"elapsed,omitempty"`
 	Read     *T `json:"read,omitempty"`
@@ -11,7 +11,7 @@ type ByRow[T any] struct {
 	Metadata *T `json:"metadata,omitempty"`
 }
 
-// SecondsByRow is a ByRow whose names say the unit.
+// SecondsByRow is a ByRow with the unit in its names.
 type SecondsByRow struct {
 	Elapsed  *float64 `json:"elapsed_seconds,omitempty"`
 	Read     *float64 `json:"read_seconds,omitempty"`
@@ -26,7 +26,7 @@ func byRow[T any](c *Comparison, of func(*Row) *T) ByRow[T] {
 	}
 }
 
-// ApplicationSeconds and ReplaySeconds return the medians of either side.
+// ApplicationSeconds and ReplaySeconds return the medians of a side.
 func (c *Comparison) ApplicationSeconds() SecondsByRow {
 	return SecondsByRow(byRow(c, func(r *Row) *float64 { return r.Application.Seconds }))
 }
@@ -40,17 +40,17 @@ func (c *Comparison) ReplayCounts() (calls, bytes ByRow[int64]) {
 	return byRow(c, func(r *Row) *int64 { return &r.Replay.Calls }), byRow(c, func(r *Row) *int64 { return &r.Replay.Bytes })
 }
 
-// Figures is a comparison as a document tells it, one value a row.
+// Figures is a comparison in a document, one value for each row.
 type Figures struct {
 	Ratio      ByRow[float64]  `json:"ratio"`
 	Low        *ByRow[float64] `json:"interval_low,omitempty"`
 	High       *ByRow[float64] `json:"interval_high,omitempty"`
-	Confidence float64         `json:"confidence,omitempty"` // in Low and High, where the document does not say it elsewhere
+	Confidence float64         `json:"confidence,omitempty"` // of Low and High, unless it is elsewhere in the document
 	Finding    ByRow[Finding]  `json:"finding"`
 }
 
 // Figures returns the ratios of the medians, the ends of their intervals and
-// what is found of each row; no Confidence.
+// the finding of each row, without Confidence.
 func (c *Comparison) Figures() Figures {
 	end := func(of func(*Interval) *float64) *ByRow[float64] {
 		return new(byRow(c, func(r *Row) *float64 {

@@ -50,8 +50,8 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 	return err
 }
 
-// Summary returns the verdict, and which side is faster, in a line each; the
-// second is empty where the run times do not tell.
+// Summary returns a line with the verdict, and a line with the faster side. The
+// second is empty if a run time is unknown.
 func (c *Comparison) Summary(tolerance float64) (verdict, conclusion string) {
 	return c.verdict(c.Judge(tolerance), table.UnitOf(c.longest())), strings.TrimSuffix(c.conclusion(), "\n")
 }
@@ -68,8 +68,8 @@ func (c *Comparison) longest() (longest float64) {
 	return longest
 }
 
-// cells returns a line of the table: where there are several runs of a side,
-// what they tell of noise is worth more than calls and bytes, which hardly vary.
+// cells returns a row of the table. For several runs it has intervals instead
+// of calls and bytes, which hardly vary.
 func (r *Row) cells(u table.Unit, several bool) []string {
 	a, p := &r.Application, &r.Replay
 	far := table.Missing
@@ -97,7 +97,8 @@ func (r *Row) ratio() string {
 	return table.Fixed(*r.Ratio, 3)
 }
 
-// fewPaired is the part of the time in files below which their names do not fit.
+// fewPaired is the value of Paired below which the names of the sides do not
+// match.
 const fewPaired = 0.5
 
 // ioOperations returns the operations that are I/O.
@@ -109,7 +110,7 @@ func (c *Comparison) ioOperations() []Row {
 	return c.Operations[:end]
 }
 
-// mostDifferent writes a table of the first rows whose times differ, if there
+// mostDifferent writes a table of the first rows with different times, if there
 // are any.
 func mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
 	rows := [][]string{{what, "application " + u.Name, "replay " + u.Name, "ratio", "difference", "calls", "replay calls"}}
@@ -132,8 +133,8 @@ func mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
 	}
 }
 
-// conclusion says in a line which side is faster, by how much, and how sure
-// that is; nothing where the run times do not tell.
+// conclusion returns a line that says which side is faster, by how much, and
+// with what confidence; "" if a run time is unknown.
 func (c *Comparison) conclusion() string {
 	r := c.elapsed()
 	if r.Ratio == nil {
@@ -175,7 +176,7 @@ func (c *Comparison) verdict(v Verdict, u table.Unit) string {
 		b.WriteString("outside " + table.Percent(v.Tolerance) + ": " + labels(v.Outside))
 	}
 	if len(v.Undecided) > 0 {
-		b.WriteString("; more runs may turn that: " + labels(v.Undecided))
+		b.WriteString("; more runs may change that: " + labels(v.Undecided))
 	}
 	if len(v.Noise) > 0 {
 		b.WriteString("; too short to be judged, below " + u.Format(c.NoiseFloor) + " " + u.Name + ": " + labels(v.Noise))
@@ -186,7 +187,7 @@ func (c *Comparison) verdict(v Verdict, u table.Unit) string {
 	return b.String()
 }
 
-// Label returns the name of a row as a reader of text would write it.
+// Label returns the name of a row in words.
 func Label(name string) string {
 	if name == ElapsedRow {
 		return "run time"

@@ -1,5 +1,5 @@
-// Package filter is the language that says which events are meant: of a
-// compilation, and of the transforms that keep or drop some.
+// Package filter is the language that selects events, for compile and for the
+// transforms that keep or drop some.
 package filter
 
 import (
@@ -11,23 +11,23 @@ import (
 	"pianola/format"
 )
 
-// Subject is what a filter can ask about an event.
+// Subject holds the fields of an event that a filter can use.
 type Subject struct {
 	Thread   int32  // kernel thread id in the recording
 	Process  int32  // process id in the recording
 	Command  string // base name of the program that the process runs
 	Op       format.Op
 	Path     string // absolute, as the application named it; "" where there is none
-	Size     int64  // bytes asked for, -1 for operations without a size
+	Size     int64  // requested bytes, -1 for operations without a size
 	Result   int64  // as Event.Ret
-	Duration int64  // nanoseconds, format.Unknown where the recording has none
+	Duration int64  // nanoseconds, or format.Unknown
 	Time     int64  // nanoseconds from the start of the recording
 }
 
-// Filter reports whether an event is meant.
+// Filter reports whether it selects an event.
 type Filter func(*Subject) bool
 
-// Error says where in an expression what is wrong.
+// Error is an error in an expression, with its position.
 type Error struct {
 	Text   string
 	Offset int // in bytes, from 0
@@ -65,8 +65,8 @@ func Parse(text string) (Filter, error) {
 
 type parser struct {
 	text   string
-	at     int // where the current token begins
-	end    int // where it ends
+	at     int // start of the current token
+	end    int // end of the current token
 	token  string
 	quoted bool
 	depth  int
@@ -79,7 +79,7 @@ func (p *parser) fail(msg string) error {
 	return &Error{Text: p.text, Offset: p.at, Msg: msg}
 }
 
-// operators, longer ones before their beginnings.
+// operators, longer ones before their prefixes.
 var operators = []string{"&&", "||", "==", "!=", "!~", "<=", ">=", "<", ">", "~", "!", "(", ")"}
 
 func (p *parser) next() {
@@ -171,7 +171,7 @@ func (p *parser) not() (Filter, error) {
 	return p.comparison()
 }
 
-// field is something that a filter compares: a number or a text.
+// field is a field that a filter compares: a number or a text.
 type field struct {
 	number func(*Subject) (int64, bool)
 	text   func(*Subject) string
@@ -212,7 +212,7 @@ func (p *parser) comparison() (Filter, error) {
 		if name == "" {
 			return nil, p.fail("want a comparison here")
 		}
-		return nil, p.fail("no field " + strconv.Quote(name) + "; there are thread, process, command, op, class, path, size, result, duration and time")
+		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, command, op, class, path, size, result, duration and time")
 	}
 	p.next()
 	op := p.token
@@ -274,7 +274,8 @@ func (f field) compareNumber(op, value string) (Filter, error) {
 }
 
 // glob matches a pattern in which * stands for anything, slashes too, and ? for
-// one byte. It takes time linear in both but for the newest star.
+// one byte. It backtracks only to the last star, so its time is at most the
+// product of the lengths.
 func glob(pattern, text string) bool {
 	p, t := 0, 0
 	star, mark := -1, 0

@@ -53,7 +53,7 @@ func TestErrors(t *testing.T) {
 		"size":                     `filter "size": at byte 4: want == != < <= > >= ~ or !~ here`,
 		"size >":                   `filter "size >": at byte 6: want a value here`,
 		"size > many":              `filter "size > many": at byte 7: "many" is no size such as 4096, 64KiB or 1.5M`,
-		"colour == red":            `filter "colour == red": at byte 0: no field "colour"; there are thread, process, command, op, class, path, size, result, duration and time`,
+		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, command, op, class, path, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
 		"path < x":                 `filter "path < x": at byte 5: < does not go with path`,

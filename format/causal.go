@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// maxHeld bounds the events of not yet created threads that are held back. A
-// child runs ahead of the line of its parent's clone by what the parent needs
-// to return from it, so far fewer are met in practice.
+// maxHeld bounds the events that are held back because the creation of their
+// thread has not come. A child can run ahead of the line of its parent's clone
+// only while the parent returns from it, so there are far fewer in practice.
 const maxHeld = 1 << 18
 
 // causalBatch is how many events a Causal reads at once.
 const causalBatch = 512
 
 // Causal yields the events of a Reader one by one, in an order in which a
-// thread is created before its first event. A script's lines stand in order of
-// completion, so a child's first lines can precede the line of the clone that
-// made it; they are held back until it comes.
+// thread is created before its first event. The lines of a script are in order
+// of completion, so a child's first lines can precede the line of the clone
+// that created it. Causal holds them back until it comes.
 type Causal struct {
-	Orphans int // threads so far whose creation the recording does not show
+	Orphans int // threads so far whose creation is not in the recording
 
 	r       Reader
 	batch   []Event
@@ -29,10 +29,10 @@ type Causal struct {
 	started bool
 
 	alive   map[int32]bool
-	last    int32 // a thread that is alive, 0 for none; most events are of the same as the one before
+	last    int32 // a living thread, 0 for none; most events are of the same thread as the one before
 	held    map[int32][]Event
 	heldNum int
-	ready   [][]Event // events let go, the next to be taken in the last queue
+	ready   [][]Event // events to return, the next ones in the last queue
 }
 
 // NewCausal returns a Causal that reads r.
@@ -40,9 +40,9 @@ func NewCausal(r Reader) *Causal {
 	return &Causal{r: r, batch: make([]Event, causalBatch), alive: map[int32]bool{}, held: map[int32][]Event{}}
 }
 
-// Next returns the next event, valid until the next call. At the end it
-// returns io.EOF, after the threads whose creation never came. Other errors are
-// those of the Reader.
+// Next returns the next event, valid until the next call. After the last event
+// of the Reader it returns the events of threads whose creation never came, and
+// then io.EOF. Other errors are those of the Reader.
 func (c *Causal) Next() (*Event, error) {
 	for {
 		if n := len(c.ready); n > 0 {
@@ -81,7 +81,7 @@ func (c *Causal) Next() (*Event, error) {
 	}
 }
 
-// begin lets the threads go on that ran when the recording began.
+// begin admits the threads that already ran when the recording began.
 func (c *Causal) begin() {
 	c.started = true
 	h := c.r.Header()
@@ -97,10 +97,10 @@ func (c *Causal) begin() {
 	}
 }
 
-// admit reports whether e can go on now, and holds it back if not.
+// admit reports whether e can be returned now. If not, it holds e back.
 func (c *Causal) admit(e *Event) bool {
 	if !e.Op.Valid() {
-		return true // whoever takes it says so
+		return true // the caller reports the error
 	}
 	if was := e.Renamed(); was != 0 && c.alive[was] {
 		delete(c.alive, was)
@@ -125,7 +125,8 @@ func (c *Causal) admit(e *Event) bool {
 			delete(c.held, child)
 		}
 	case EffectExit, EffectExitGroup:
-		// The map must not become empty: that stands for the very start.
+		// The map must not become empty, because an empty map means the start
+		// of the recording.
 		if len(c.alive) > 1 {
 			delete(c.alive, e.TID)
 			c.last = 0
@@ -135,7 +136,7 @@ func (c *Causal) admit(e *Event) bool {
 }
 
 // begins reports whether e can be the first event of a thread whose creation
-// has not come, and holds it back if not.
+// has not come. If not, it holds e back.
 func (c *Causal) begins(e *Event) bool {
 	if len(c.alive) > 0 {
 		if c.heldNum < maxHeld {
@@ -149,7 +150,7 @@ func (c *Causal) begins(e *Event) bool {
 	return true
 }
 
-// release lets the threads go on whose creation never came. It reports whether
+// release admits the threads whose creation never came, and reports whether
 // there were any.
 func (c *Causal) release() bool {
 	if len(c.held) == 0 {

@@ -6,23 +6,22 @@ import (
 	"strings"
 )
 
-// Cost is what it costs the application that one event is recorded, in
+// Cost is the time that recording one event costs the application, in
 // nanoseconds.
 type Cost struct {
 	// Inside is how much longer the recorded duration is than the call takes
-	// without a recorder. It can be negative, for the application also pays
-	// for the way into the kernel and back, which is not recorded.
+	// without a recorder. It can be negative, because the recorded duration
+	// lacks the way into the kernel and back.
 	Inside int64
 
-	// Outside is what is added between the recorded durations.
+	// Outside is the time added between the recorded durations.
 	Outside int64
 
-	// Rich is what is added to that where more than registers is recorded
-	// (Op.Rich).
+	// Rich is added to Outside if more than registers is recorded (Op.Rich).
 	Rich int64
 }
 
-// Around returns the cost of an event besides that inside its duration.
+// Around returns the cost of an event outside its duration.
 func (c Cost) Around(op Op) int64 {
 	if op.Rich() {
 		return c.Outside + c.Rich
@@ -30,12 +29,12 @@ func (c Cost) Around(op Op) int64 {
 	return c.Outside
 }
 
-// String returns the cost as MetaCost has it.
+// String returns the value of MetaCost.
 func (c Cost) String() string {
 	return fmt.Sprintf("inside=%d outside=%d rich=%d", c.Inside, c.Outside, c.Rich)
 }
 
-// Cost returns the recorder's cost of an event, 0 as far as it isn't known.
+// Cost returns the recorder's cost of an event, 0 if unknown.
 func (h *Header) Cost() (c Cost) {
 	text, _ := h.Value(MetaCost)
 	for word := range strings.FieldsSeq(text) {

@@ -1,74 +1,73 @@
 package format
 
-// Effect says what a successful call does to the tables of a process, to names,
-// or to files, or what it tells of them.
+// Effect is what a successful call does to the tables of a process, to names or
+// to files, or what it returns about them.
 type Effect uint8
 
-// The effects. Of those by which names or files are changed, a failed call has
-// none.
+// The effects. A failed call changes no names or files.
 const (
 	EffectNone       Effect = iota
 	EffectOpen              // the result is a new descriptor of the path
-	EffectClose             // closes the descriptor, even where it fails
+	EffectClose             // closes the descriptor, even if it fails
 	EffectCloseRange        // closes the descriptors from the first argument to the second
 	EffectDup               // the result is a copy of the descriptor
 	EffectFcntl             // as EffectDup for F_DUPFD, and sets the flags of a descriptor
 	EffectPipe              // makes two descriptors, in the first argument
 	EffectFork              // the result is a new thread or process, by the flags if it has any
-	EffectExec              // closes what is close-on-exec
+	EffectExec              // closes descriptors that are close-on-exec
 	EffectExit              // ends the thread
 	EffectExitGroup         // ends the process
 	EffectChdir             // sets the working directory
 	EffectWait              // a process has ended (Event.Child)
 	EffectChroot            // sets the root directory
 	EffectUnshare           // copies what the thread shares, by the flags
-	EffectPipeline          // compile made the event: a thread waits here for another at a pipe, or is waited for
+	EffectPipeline          // made by compile: the thread waits for another at a pipe, or another one waits for it
 
-	EffectRead     // moves bytes from a file to memory, and the offset where none is given
+	EffectRead     // moves bytes from a file to memory, and the offset unless it is an argument
 	EffectWrite    // moves bytes from memory to a file, the same
 	EffectCopy     // moves bytes between two descriptors, the same
-	EffectRange    // lets two files share bytes, or tells or sets flags, by the request (ioctl)
+	EffectRange    // lets two files share bytes, or gets or sets flags, by the request (ioctl)
 	EffectSeek     // the result is the new offset
 	EffectTruncate // sets the length to the size
-	EffectAllocate // makes room, by the flags beyond the length
+	EffectAllocate // allocates blocks, by the flags beyond the length
 	EffectAdvise   // changes what is cached
 	EffectSync     // makes a file durable
 	EffectSyncAll  // makes a file system durable
 
-	EffectStat     // tells what a file is
-	EffectList     // tells what a directory holds
-	EffectReadlink // tells what a link holds
+	EffectStat     // returns the attributes of a file
+	EffectList     // returns the entries of a directory
+	EffectReadlink // returns the target of a link
 	EffectChmod    // sets the mode or the owner
-	EffectGetAttr  // tells an extended attribute
+	EffectGetAttr  // returns an extended attribute
 	EffectSetAttr  // sets or removes an extended attribute
 
 	EffectMkdir   // makes the path a directory
-	EffectMknod   // makes the path what the mode says
-	EffectBind    // makes the path a socket; EADDRINUSE where it is there
+	EffectMknod   // makes the path a file of the type in the mode
+	EffectBind    // makes the path a socket; EADDRINUSE if it exists
 	EffectSymlink // makes the path a symbolic link
-	EffectLink    // makes the second path a name of what the first leads to
-	EffectRename  // moves a name from the first path to the second, by the flags the other way as well
+	EffectLink    // makes the second path a name of the file of the first
+	EffectRename  // moves a name from the first path to the second; the flags can ask for an exchange
 	EffectUnlink  // removes the name
 	EffectRmdir   // removes the name of a directory
 
-	EffectMap        // the result is an address where a file, or nothing, is mapped
-	EffectRemap      // moves what is mapped
-	EffectUnmap      // gives memory back, or says what it is for
+	EffectMap        // the result is the address of a mapping, of a file or anonymous
+	EffectRemap      // moves a mapping
+	EffectUnmap      // gives memory back, or advises about it
 	EffectBrk        // moves the end of the heap
-	EffectSyncMapped // makes what is mapped durable
+	EffectSyncMapped // makes a mapping durable
 
 	NumEffects
 )
 
-// ChangesTables reports whether calls of the effect change what threads,
-// processes, descriptors or working directories there are.
+// ChangesTables reports whether calls of the effect change threads, processes,
+// descriptors or working directories.
 func (e Effect) ChangesTables() bool { return e >= EffectOpen && e <= EffectPipeline }
 
 // ChangesNames reports whether calls of the effect make, remove or move names.
-// An open, which can make one, is not among them (Event.Creates).
+// It is false for an open, which can make one (Event.Creates).
 func (e Effect) ChangesNames() bool { return e >= EffectMkdir && e <= EffectRmdir }
 
-// Reads says what a recorder reads of a call besides registers and strings.
+// Reads is what a recorder reads of a call besides registers and strings.
 type Reads uint8
 
 // What recorders read.
@@ -78,17 +77,17 @@ const (
 	ReadOpenHow         // the same, and struct open_how
 	ReadIovec           // the sum of the lengths of an iovec
 	ReadStat            // the struct stat that the kernel filled
-	ReadStatx           // the same of statx
-	ReadTarget          // the text of a link that the kernel gave
+	ReadStatx           // the struct statx that the kernel filled
+	ReadTarget          // the target of a link that the kernel returned
 	ReadLock            // the struct flock of fcntl's locks, before the call
-	ReadPipe            // the two descriptors that the kernel gave
+	ReadPipe            // the two descriptors that the kernel returned
 	ReadFork            // the id of the new thread
 	ReadCloneArgs       // the same, and struct clone_args
 	ReadWaited          // the id of the process that has ended
 	ReadChild           // the same, from the siginfo that the kernel filled
-	ReadRange           // the descriptor and the range of an ioctl; others than IoctlRequest are not recorded
+	ReadRange           // the descriptor and the range of an ioctl; only requests in IoctlRequest are recorded
 	ReadOffsets         // the offsets that synthetic arguments point to, before the call
-	ReadAddress         // the path of a socket's address; others than paths are not recorded
+	ReadAddress         // the path of a socket's address; other addresses are not recorded
 	ReadExec            // the name of the program, which replaces the registers
 	ReadExit            // nothing after the call, which does not return
 	NumReads

@@ -10,8 +10,8 @@ import (
 const MaxErrno = 4095
 
 // errnoNames holds the generic errno numbers of Linux, which amd64 and arm64
-// share (include/uapi/asm-generic/errno-base.h, errno.h), and those that the
-// kernel shows to tracers only (include/linux/errno.h).
+// share (include/uapi/asm-generic/errno-base.h, errno.h), and those that only
+// tracers see (include/linux/errno.h).
 var errnoNames = map[int]string{
 	1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 6: "ENXIO", 7: "E2BIG", 8: "ENOEXEC", 9: "EBADF", 10: "ECHILD",
 	11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 14: "EFAULT", 15: "ENOTBLK", 16: "EBUSY", 17: "EEXIST", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR",
@@ -40,7 +40,7 @@ var errnoNumbers = func() map[string]int {
 }()
 
 // ErrnoName returns the symbol of an errno, such as ENOENT, or its number in
-// decimal where it has none.
+// decimal if it has none.
 func ErrnoName(errno int) string {
 	if s, ok := errnoNames[errno]; ok {
 		return s
@@ -48,7 +48,7 @@ func ErrnoName(errno int) string {
 	return strconv.Itoa(errno)
 }
 
-// ErrnoNumber returns the errno that a symbol such as ENOENT stands for.
+// ErrnoNumber returns the errno of a symbol such as ENOENT.
 func ErrnoNumber(name []byte) (int, bool) {
 	n, ok := errnoNumbers[string(name)]
 	return n, ok

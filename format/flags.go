@@ -73,17 +73,17 @@ type Flag struct {
 	Mask   uint64 // the native bits that must equal Native; 0 stands for Native itself
 }
 
-// FlagSet translates one kind of flag word between a platform's bits, the
-// canonical bits and names. A canonical word fits in 32 bits; native bits that
-// the set doesn't know are kept in the upper 32, so that nothing is lost.
+// FlagSet translates one kind of flag word between a platform's bits, canonical
+// bits and names. Canonical bits are in the lower 32 bits. Native bits that the
+// set does not know are kept in the upper 32.
 type FlagSet struct {
 	Enum    bool   // the word is one value, not a union of bits
 	Zero    string // what strace prints for a word without bits, "0" if empty
 	Cloexec int64  // canonical bit by which a new descriptor is closed by an exec, 0 for none
-	Flags   []Flag // flags that contain others stand before them
+	Flags   []Flag // flags that contain others come before them
 }
 
-// same makes flags that have one value on every architecture, which is also
+// same makes flags with the same value on every architecture, which is also
 // their canonical value.
 func same(names ...any) (flags []Flag) {
 	for i := 0; i < len(names); i += 2 {
@@ -162,8 +162,8 @@ var (
 
 	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
 
-	// CloneFlags has canonical bits of its own where Linux has the signal to
-	// the parent in the lowest byte, and flags above the 32nd bit.
+	// CloneFlags has its own canonical bits for the signal to the parent, which
+	// Linux has in the lowest byte, and for flags above the 32nd bit.
 	CloneFlags = &FlagSet{Flags: append([]Flag{
 		{Name: "SIGCHLD", Canon: CloneSigchld, Native: [numArch]uint64{17, 17}, Mask: 0xff},
 		{Name: "CLONE_CLEAR_SIGHAND", Canon: 1, Native: [numArch]uint64{1 << 32, 1 << 32}},
@@ -190,8 +190,8 @@ var (
 
 	MemfdFlags = &FlagSet{Cloexec: MfdCloexec, Flags: same("MFD_CLOEXEC", MfdCloexec, "MFD_ALLOW_SEALING", 2, "MFD_HUGETLB", 4, "MFD_NOEXEC_SEAL", 8, "MFD_EXEC", 16)}
 
-	// IoctlRequest holds the requests that concern files, the only ones that
-	// are recorded (include/uapi/linux/fs.h, fiemap.h).
+	// IoctlRequest holds the requests that concern files. No others are
+	// recorded (include/uapi/linux/fs.h, fiemap.h).
 	IoctlRequest = &FlagSet{Enum: true, Flags: same("FICLONE", Ficlone, "FICLONERANGE", Ficlonerange, "FIDEDUPERANGE", Fideduperange,
 		"FS_IOC_GETFLAGS", FsIocGetflags, "FS_IOC_SETFLAGS", 0x40086602, "FS_IOC_FSGETXATTR", 0x801c581f, "FS_IOC_FSSETXATTR", 0x401c5820,
 		"FS_IOC_FIEMAP", 0xc020660b, "FS_IOC_GETVERSION", 0x80087601, "FS_IOC_SETVERSION", 0x40087602)}
@@ -215,7 +215,7 @@ var (
 		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
 )
 
-// The single values that code decides by; canonical and native are the same.
+// Values that the code uses. Canonical and native ones are the same.
 const (
 	AtFDCWD           = -100
 	AtSymlinkNofollow = 0x100
@@ -304,8 +304,8 @@ func (s *FlagSet) FromNative(a Arch, native uint64) int64 {
 	return int64(canon | rest<<32)
 }
 
-// ToNative returns the platform's word for a canonical word. It reports false
-// where the platform has no such flag.
+// ToNative returns the platform's word for a canonical word, and false if the
+// platform lacks one of the flags.
 func (s *FlagSet) ToNative(a Arch, canon int64) (native uint64, ok bool) {
 	if s.Enum {
 		for i := range s.Flags {
@@ -327,7 +327,7 @@ func (s *FlagSet) ToNative(a Arch, canon int64) (native uint64, ok bool) {
 }
 
 // Append appends the names of a canonical word, joined by "|", as strace does.
-// What has no name is appended as a native number in hexadecimal.
+// Bits without a name are appended as a native number in hexadecimal.
 func (s *FlagSet) Append(dst []byte, canon int64) []byte {
 	if s.Enum {
 		for i := range s.Flags {
@@ -345,8 +345,8 @@ func (s *FlagSet) Append(dst []byte, canon int64) []byte {
 			dst = append(append(dst, f.Name...), '|')
 		}
 	}
-	// A canonical bit that no flag has can only come from a foreign file; it
-	// is kept apart from native bits by a prefix of its own.
+	// A canonical bit without a flag can only come from a foreign file. A
+	// prefix distinguishes it from native bits.
 	if rest != 0 {
 		dst = append(strconv.AppendUint(append(dst, "canon:0x"...), rest, 16), '|')
 	}

@@ -7,22 +7,21 @@ import (
 	"strconv"
 )
 
-// Header is what belongs to a whole recording or trace. Its text form, lines
-// of "# key: value", stands at the top of a script and, compressed, in a
-// compiled trace.
+// Header holds the metadata of a recording or trace. Its text form, lines of "#
+// key: value", is at the top of a script and, compressed, in a compiled trace.
 type Header struct {
-	// Meta are the remarks that have no field of their own, in order. Keys
-	// can repeat.
+	// Meta holds the remarks without a field of their own, in order. Keys can
+	// repeat.
 	Meta []Meta
 
 	// Threads is the thread table of a trace; thread n is Threads[n-1]. A
 	// script has none.
 	Threads []Thread
 
-	// Descriptors are those open before the first event, by process.
+	// Descriptors are those that are open before the first event, by process.
 	Descriptors []Descriptor
 
-	// Files is the fileset of a trace, parents before what they hold.
+	// Files is the fileset of a trace, directories before their contents.
 	Files []File
 }
 
@@ -32,10 +31,10 @@ type Meta struct{ Key, Value string }
 // Well-known keys of Meta.
 const (
 	MetaCommand     = "command"      // the recorded command
-	MetaStart       = "start"        // when it began, RFC 3339
+	MetaStart       = "start"        // its start, RFC 3339
 	MetaKernel      = "kernel"       // uname -r
 	MetaArch        = "arch"         // GOARCH
-	MetaLost        = "lost"         // events that the recorder could not keep
+	MetaLost        = "lost"         // events that the recorder lost
 	MetaCost        = "cost"         // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
 	MetaCwd         = "cwd"          // working directory at the start, quoted
 	MetaProcess     = "process"      // a process that the recorder was attached to
@@ -44,12 +43,12 @@ const (
 	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, by kind: package coverage
 	MetaExit        = "exit"         // exit status of the command
 	MetaElapsed     = "elapsed"      // its run time, seconds
-	MetaPaths       = "paths"        // PathsFlat, of a trace whose paths have lost their directories
+	MetaPaths       = "paths"        // PathsFlat if the paths of the trace have no directories
 	MetaLeftOut     = "left out"     // "OP=N …": events that compile left out
-	MetaReplay      = "replay"       // how a log came about; marks a script as a replay's log
+	MetaReplay      = "replay"       // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"     // which recorder made the script
-	MetaUnexplained = "unexplained"  // recorded results that contradict the simulation of compile, counted
-	MetaSharing     = "sharing"      // of a trace: processes that share a table of descriptors (CLONE_FILES), counted
+	MetaUnexplained = "unexplained"  // number of recorded results that contradict the simulation of compile
+	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 )
 
 // PathsFlat is the value of MetaPaths.
@@ -93,7 +92,7 @@ var typeNames = [...]string{"unknown", "reg", "dir", "lnk", "fifo", "sock", "chr
 
 func (t FileType) String() string { return typeNames[t] }
 
-// ParseFileType returns the type of that name, TypeUnknown for any other.
+// ParseFileType returns the type with a name, TypeUnknown for any other name.
 func ParseFileType(name []byte) FileType {
 	for i, s := range typeNames {
 		if s == string(name) {
@@ -103,20 +102,20 @@ func ParseFileType(name []byte) FileType {
 	return TypeUnknown
 }
 
-// File is a member of the fileset: what must exist before a replay.
+// File is a file of the fileset, which must exist before a replay.
 type File struct {
 	Path   string // below the root, without a leading slash
 	Type   FileType
 	Mode   uint32 // permissions
-	Size   int64  // bytes; of a directory the bytes that getdents64 gave for it
-	Cached int64  // pages in the page cache before the start, -1 if not known
+	Size   int64  // bytes; of a directory the bytes that getdents64 returned
+	Cached int64  // pages in the page cache before the start, -1 if unknown
 	Sparse bool   // fewer blocks than the size needs
 	Target string // of a symbolic link
 	Link   string // hard link to this path of the fileset, if not empty
 	Attrs  []Attr // extended attributes that the trace reads
 }
 
-// Attr is an extended attribute, whose value is not known, only its size.
+// Attr is an extended attribute. Only the size of its value is known.
 type Attr struct {
 	Name string
 	Size int64 // bytes
@@ -143,13 +142,13 @@ func (h *Header) Set(key, value string) {
 	h.Meta = append(h.Meta, Meta{key, value})
 }
 
-// plain reports whether the thread table says nothing that a trace without one
-// would not: one thread of one process, there from the start.
+// impliesThreads reports whether the header needs no thread table: without one,
+// a trace has one thread of one process, from the start.
 func (h *Header) impliesThreads() bool {
 	return len(h.Threads) == 0 || len(h.Threads) == 1 && h.Threads[0] == Thread{Process: 1}
 }
 
-// Append appends the header's lines. A header that says nothing has none.
+// Append appends the header's lines. An empty header has none.
 func (h *Header) Append(dst []byte) []byte {
 	for _, m := range h.Meta {
 		dst = AppendMeta(dst, m.Key, m.Value)
@@ -172,8 +171,8 @@ func (h *Header) Append(dst []byte) []byte {
 	return dst
 }
 
-// AppendMeta appends one "# key: value" line. The value is written by
-// AppendVisible, for a line must stay a line.
+// AppendMeta appends one "# key: value" line. AppendVisible escapes newlines in
+// the value.
 func AppendMeta(dst []byte, key, value string) []byte {
 	dst = append(append(dst, "# "...), key...)
 	dst = AppendVisible(append(dst, ": "...), []byte(value))
@@ -202,8 +201,8 @@ func (f *File) append(dst []byte) []byte {
 
 var errHeader = errors.New("malformed header line")
 
-// ParseLine adds what a "# key: value" line says. A line without a key is a
-// comment and says nothing. A key that is not printable ASCII is an error.
+// ParseLine adds a "# key: value" line to the header. It ignores a line without
+// a key, which is a comment. A key that is not printable ASCII is an error.
 func (h *Header) ParseLine(line []byte) error {
 	line, ok := bytes.CutPrefix(line, []byte("#"))
 	if !ok {
@@ -304,7 +303,7 @@ func (h *Header) parseFile(value []byte) error {
 	return nil
 }
 
-// scanner takes a line apart from the left and remembers whether it failed.
+// scanner parses a line from the left and remembers whether it failed.
 type scanner struct {
 	rest   []byte
 	failed bool
@@ -327,7 +326,7 @@ func (s *scanner) literal(text string) {
 	s.rest, s.failed = rest, s.failed || !ok
 }
 
-// int reads a word as a number of at most so many bits and a sign.
+// int parses a word as a signed number of at most bits bits.
 func (s *scanner) int(bits int) int64 {
 	return s.number(s.word(), bits)
 }

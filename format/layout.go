@@ -1,44 +1,44 @@
 package format
 
-// Role says what a call does with an argument that is a path or a descriptor.
+// Role is what a call does with an argument that is a path or a descriptor.
 type Role uint8
 
 // The roles.
 const (
-	RoleFollow Role = iota // a path: what it leads to, with a link at its end followed unless the flags say AT_SYMLINK_NOFOLLOW
-	RoleName               // a path: the name itself, with a link at its end followed only if the flags say AT_SYMLINK_FOLLOW
-	RoleOpen               // a path: what it leads to, or a new file, by the flags of open
+	RoleFollow Role = iota // a path; follows a link at its end unless the flags have AT_SYMLINK_NOFOLLOW
+	RoleName               // a path; follows a link at its end only if the flags have AT_SYMLINK_FOLLOW
+	RoleOpen               // a path of an existing or a new file, by the flags of open
 	RoleCreate             // a path: the name that the call makes
 	RoleRemove             // a path: the name that the call removes
-	RoleFile               // a descriptor: a successful call proves that it is one of a file
+	RoleFile               // a descriptor that is a file's if the call succeeds
 )
 
-// Layout says where in Event.Args the arguments of an operation stand, by what
-// they are for; -1 for none.
+// Layout holds the positions in Event.Args of an operation's arguments by their
+// purpose, -1 for none.
 type Layout struct {
 	FD        int8 // descriptor that the call is about, or reads from
-	OutFD     int8 // descriptor that it writes to, besides
-	NewFD     int8 // number that the resulting descriptor is to have
-	Offset    int8 // in the file of FD, in bytes; an argument below 0 stands for the descriptor's own
-	OutOffset int8 // the same of OutFD
+	OutFD     int8 // second descriptor, which it writes to
+	NewFD     int8 // requested number of the resulting descriptor
+	Offset    int8 // in the file of FD, in bytes; below 0 it means the descriptor's own
+	OutOffset int8 // the same for OutFD
 	Size      int8 // bytes
 	Buf       int8 // address of one buffer
 	Vector    int8 // address of several
 	Count     int8 // of buffers
-	Flags     int8 // word of flags of whatever set
+	Flags     int8 // word of flags of any set
 	OpenFlags int8 // of OpenFlags
 	AtFlags   int8 // of AtFlags or AccessAtFlags
 	Mode      int8 // permissions
 	PID       int8 // process that is waited for
-	Child     int8 // process that was found, where it is not the result
+	Child     int8 // process that was found, if it is not the result
 	Text      int8 // place in Event.Str of the first text
 
 	Paths   [MaxStrings]PathPlace // in their order; Arg is -1 for none
-	Strings uint8                 // a bit for each argument that stands in Event.Str
+	Strings uint8                 // a bit for each argument that is in Event.Str
 	Addrs   uint8                 // a bit for each address
 }
 
-// PathPlace says where a path stands.
+// PathPlace is the position of a path.
 type PathPlace struct {
 	Arg int8 // position of the argument
 	Str int8 // place in Event.Str
@@ -102,8 +102,8 @@ func layoutOf(args []Arg) Layout {
 	return at
 }
 
-// FlagsOf returns the set of which argument k of the event is a word, nil where
-// it is none.
+// FlagsOf returns the flag set of argument k of the event, nil if it is no flag
+// word.
 func (i *Info) FlagsOf(e *Event, k int) *FlagSet {
 	a := &i.Args[k]
 	if a.On == nil {
@@ -112,9 +112,9 @@ func (i *Info) FlagsOf(e *Event, k int) *FlagSet {
 	return a.On[e.Args[k-1]]
 }
 
-// Transfer returns the first operation of a class, ClassRead or ClassWrite, that
-// moves bytes between a file and memory: at an offset of its own or that of the
-// descriptor, with several buffers or one.
+// Transfer returns the first operation of a class, ClassRead or ClassWrite,
+// that moves bytes between a file and memory, with or without an offset
+// argument, and with one buffer or several.
 func Transfer(class Class, positioned, vectored bool) Op {
 	return transfers[index(class == ClassWrite)][index(positioned)][index(vectored)]
 }
@@ -135,7 +135,7 @@ func index(b bool) int {
 	return 0
 }
 
-// at returns the argument at a position, other where there is none.
+// at returns the argument at a position, other if there is none.
 func (e *Event) at(k int8, other int64) int64 {
 	if k < 0 {
 		return other
@@ -146,10 +146,10 @@ func (e *Event) at(k int8, other int64) int64 {
 // FD returns the descriptor that the call is about, or reads from; -1 for none.
 func (e *Event) FD() int64 { return e.at(table[e.Op].At.FD, -1) }
 
-// OutFD returns the descriptor that the call writes to besides, -1 for none.
+// OutFD returns the second descriptor, which the call writes to, -1 for none.
 func (e *Event) OutFD() int64 { return e.at(table[e.Op].At.OutFD, -1) }
 
-// NewFD returns the number that the resulting descriptor is to have, -1 for any.
+// NewFD returns the requested number of the resulting descriptor, -1 for any.
 func (e *Event) NewFD() int64 { return e.at(table[e.Op].At.NewFD, -1) }
 
 // Offset returns the offset in the file of FD, in bytes; below 0 for that of the
@@ -163,11 +163,11 @@ func (e *Event) OutOffset() int64 { return e.at(table[e.Op].At.OutOffset, -1) }
 // Size returns the bytes that the call is about, -1 for none.
 func (e *Event) Size() int64 { return e.at(table[e.Op].At.Size, -1) }
 
-// Count returns how many buffers the call has: 1 where it has no vector.
+// Count returns how many buffers the call has, 1 without a vector.
 func (e *Event) Count() int64 { return e.at(table[e.Op].At.Count, 1) }
 
-// OpenFlags returns the flags of a call that opens, 0 for others and where it
-// has none.
+// OpenFlags returns the flags of an opening call, 0 for others and if it has
+// none.
 func (e *Event) OpenFlags() int64 {
 	info := &table[e.Op]
 	if info.Effect != EffectOpen {
@@ -176,8 +176,8 @@ func (e *Event) OpenFlags() int64 {
 	return e.at(info.At.OpenFlags, info.Implied)
 }
 
-// CloneFlags returns the flags of a call that makes a thread or a process, 0 for
-// others.
+// CloneFlags returns the flags of a call that creates a thread or a process, 0
+// for others.
 func (e *Event) CloneFlags() int64 {
 	info := &table[e.Op]
 	if info.Effect != EffectFork {
@@ -186,7 +186,7 @@ func (e *Event) CloneFlags() int64 {
 	return e.at(info.At.Flags, info.Implied)
 }
 
-// Word returns the argument that is a word of a set, 0 for none.
+// Word returns the argument that is a word of a flag set, 0 for none.
 func (e *Event) Word(set *FlagSet) int64 {
 	args := table[e.Op].Args
 	for k := range args {
@@ -224,8 +224,8 @@ func (e *Event) Exchanges() bool {
 	return table[e.Op].Effect == EffectRename && e.Word(RenameFlags)&RenameExchange != 0
 }
 
-// Child returns the process of which a wait tells, or the thread that a fork
-// made; 0 for none, a negative errno where the call failed.
+// Child returns the process that a wait returned, or the thread that a fork
+// created; 0 for none, a negative errno if the call failed.
 func (e *Event) Child() int64 {
 	if k := table[e.Op].At.Child; k >= 0 && e.Ret == 0 {
 		return e.Args[k]
@@ -242,8 +242,8 @@ func (e *Event) Path(n int) []byte {
 	return e.Str[p.Str]
 }
 
-// Dir returns the descriptor of the directory that the path at a position in
-// Layout.Paths starts from, AT_FDCWD where it has none.
+// Dir returns the descriptor of the directory where the path at a position in
+// Layout.Paths starts, AT_FDCWD if the call has none.
 func (e *Event) Dir(n int) int64 { return e.at(table[e.Op].At.Paths[n].Dir, AtFDCWD) }
 
 // Follows reports whether the call follows a symbolic link at the end of the

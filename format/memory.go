@@ -1,14 +1,14 @@
 package format
 
-// In a compiled trace the addresses that memory calls are given and return are
-// places in the replay's memory, as those of buffers are, and 0 where compile
-// gave none. The argument of brk is the break before the call: what was asked
-// for is the result, or came to nothing.
+// In a compiled trace, addresses in the arguments and results of memory calls
+// are offsets in the replay's memory, like those of buffers, and 0 if compile
+// did not lay them out. The argument of brk is the break before the call; the
+// requested break is the result, unless the call failed.
 
-// OwnPages reports whether a mapping can hold pages that are its process's own,
-// by the prot and flags arguments of mmap: it is writable, and what is written
-// to it doesn't go to a file. Pages that are only read are those of the page
-// cache, and what is mapped without reserve is address space first of all.
+// OwnPages reports whether a mapping can hold pages that only its process has,
+// by the prot and flags arguments of mmap: it is writable, with reserved
+// memory, and no shared mapping of a file. Pages that are only read belong to
+// the page cache, and a mapping without reserve is mostly unused address space.
 func OwnPages(prot, flags int64) bool {
 	return prot&ProtWrite != 0 && flags&MapNoreserve == 0 && (flags&MapShared == 0 || flags&MapAnonymous != 0)
 }

@@ -5,9 +5,10 @@ import "unicode/utf8"
 // Name is AppendName for strings.
 func Name(name string) string { return string(AppendName(nil, []byte(name))) }
 
-// AppendName appends a name as valid UTF-8, for formats that hold text while
-// names are bytes. A backslash is doubled, and a byte that is not part of valid
-// UTF-8 is \xNN: every name survives, and nearly every name is unchanged.
+// AppendName appends a name as valid UTF-8, for formats that hold text. Names
+// are bytes: a byte that is not part of valid UTF-8 becomes \xNN, and a
+// backslash is doubled. Every name can be recovered, and nearly every name is
+// unchanged.
 func AppendName(dst, name []byte) []byte {
 	const hex = "0123456789abcdef"
 	for len(name) > 0 {

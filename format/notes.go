@@ -1,12 +1,12 @@
 package format
 
-// Notes are what a recorder knew of an event and the call did not say. They are
-// borrowed as an event's strings are.
+// Notes are what a recorder knew about an event besides the call itself. They
+// are borrowed as an event's strings are.
 type Notes struct {
 	Has Noted // which of the fields below, in the order of the constants, are known
 
-	// Of the file that a call opened or asked about, as it was when the call
-	// returned. Type can also be that of a descriptor which is no regular file.
+	// About the file that a call opened or queried, at the return of the call.
+	// Type can also be that of a descriptor of something else than a file.
 	Type   FileType
 	Mode   uint32 // permissions
 	Size   int64  // bytes
@@ -17,11 +17,11 @@ type Notes struct {
 	Target []byte // what the symbolic link holds
 
 	Signal int32 // that ended the process
-	Was    int32 // id of the thread before it became the only one of its process (execve(2))
+	Was    int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
 
-	Text []byte // notes of which only the text is known, as they stood in a script
+	Text []byte // unknown notes, as in the script
 }
 
 // Noted is a set of notes.
@@ -42,7 +42,7 @@ const (
 	NotedSparse     // the file has fewer blocks than its size needs
 	NotedNew        // the call created the file
 	NotedUnreadable // the recorder could not read what the arguments point to
-	NotedKilled     // the process ended by a signal that the recorder did not see
+	NotedKilled     // a signal ended the process, without an exit event
 )
 
 // Device is the device that a file lies on.
@@ -51,8 +51,7 @@ type Device struct {
 	Copy         int32 // counts copies of the application that a transform made, each with files of its own
 }
 
-// Inode tells files apart whatever they are called. The zero Inode is that of a
-// file of which none is noted.
+// Inode identifies a file whatever its name. The zero Inode is unknown.
 type Inode struct {
 	Dev Device
 	Ino uint64
@@ -66,7 +65,7 @@ func (n *Notes) Inode() Inode {
 	return Inode{n.Dev, n.Ino}
 }
 
-// StringState says how much of a string a recorder could read.
+// StringState is how much of a string a recorder could read.
 type StringState uint8
 
 const (
@@ -78,11 +77,12 @@ const (
 // MaxNote bounds the numbers of notes, so that a sum of two never overflows.
 const MaxNote = 1 << 61
 
-// Known reports whether all of some notes are known. Of a nil Notes none is.
+// Known reports whether all of the notes in a set are known. It returns false
+// for nil Notes.
 func (n *Notes) Known(which Noted) bool { return n != nil && n.Has&which == which }
 
-// FileType returns the noted type of a file or descriptor, TypeUnknown where
-// there is none.
+// FileType returns the noted type of a file or descriptor, TypeUnknown if there
+// is none.
 func (e *Event) FileType() FileType {
 	if e.Notes == nil {
 		return TypeUnknown
@@ -90,9 +90,9 @@ func (e *Event) FileType() FileType {
 	return e.Notes.Type
 }
 
-// Renamed returns the id that a thread had before it became the only one of its
-// process by an exec, and took over the process's id (execve(2)). It is 0 for
-// any other event.
+// Renamed returns the id that a thread had before an exec made it the only one
+// of its process, with the process's id (execve(2)). It is 0 for any other
+// event.
 func (e *Event) Renamed() int32 {
 	if e.Notes == nil || e.Op.Info().Effect != EffectExec {
 		return 0

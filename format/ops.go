@@ -1,7 +1,7 @@
 package format
 
 // Op is an operation: the number of its row in the table. The numbers are part
-// of the compiled trace, so rows are only ever appended.
+// of the compiled trace, so rows may only be appended.
 type Op uint16
 
 // The operations, in the order of the table. OpNone is not an operation.
@@ -135,7 +135,7 @@ const (
 // is indexed by Op.
 const NumOps = int(numOps)
 
-// Class says what an operation is for; a profile adds up by it.
+// Class is the purpose of an operation. Profiles have totals by class.
 type Class uint8
 
 // The classes. A profile calls open, close and metadata together "metadata".
@@ -161,13 +161,13 @@ type Kind uint8
 // The kinds of arguments. The comment says how a script prints them.
 const (
 	FD      Kind = iota // a descriptor, decimal
-	DirFD               // the directory that the path after it starts from; AT_FDCWD
+	DirFD               // the directory where the next path starts, decimal or AT_FDCWD
 	FDPair              // two descriptors, the first in the lower 32 bits: [3, 4]
 	Path                // a name, quoted; NULL for none
-	Text                // a string that names nothing below the root, quoted
+	Text                // a string other than a path, quoted
 	Flags               // a word of the argument's FlagSet: O_RDWR|O_CREAT
 	Mode                // permissions, octal
-	OptMode             // permissions, left out where flags hold neither O_CREAT nor O_TMPFILE
+	OptMode             // permissions, left out if flags have neither O_CREAT nor O_TMPFILE
 	Size                // bytes, decimal
 	Offset              // bytes, decimal, can be negative
 	Addr                // address in the application, hexadecimal; NULL
@@ -175,7 +175,7 @@ const (
 	Int                 // any other number, decimal
 )
 
-// IsString reports whether an argument of this kind stands in Event.Str.
+// IsString reports whether an argument of this kind is in Event.Str.
 func (k Kind) IsString() bool { return k == Path || k == Text }
 
 // Arg describes one argument of an operation.
@@ -185,15 +185,15 @@ type Arg struct {
 	Role  Role     // of paths and descriptors
 	Flags *FlagSet // for the kind Flags
 
-	// On has the flag sets of an argument that is a word of flags only where
-	// the argument before it has a certain value (fcntl's under F_SETFL).
+	// On has the flag sets of an argument that is a flag word only if the
+	// argument before it has a certain value (such as F_SETFL of fcntl).
 	On map[int64]*FlagSet
 
-	Opt bool // left out of scripts where it and all arguments after it are 0
+	Opt bool // left out of scripts if it and all arguments after it are 0
 }
 
-// Result says what the result of a successful call means, and so how far a
-// replay's must equal it.
+// Result is the meaning of a successful call's result, and so how a replay's
+// result is compared with it.
 type Result uint8
 
 const (
@@ -201,8 +201,8 @@ const (
 	ResultBytes                // bytes transferred, or an offset: equal
 	ResultFD                   // a descriptor: any will do
 	ResultThread               // a thread or process: not compared
-	ResultSome                 // equal by nature only in being zero or not (getdents64)
-	ResultAny                  // success is all that counts (readlink under other names)
+	ResultSome                 // equal if both are zero or both are not (getdents64)
+	ResultAny                  // equal if both succeed (readlink with other names)
 	ResultNone                 // the call does not return
 )
 
@@ -215,34 +215,33 @@ type Info struct {
 	Effect Effect
 	Reads  Reads // what a recorder reads of a call, besides registers and strings
 
-	// Implied are the flags of an operation whose name says them (creat, fork).
+	// Implied are the flags that an operation has without an argument (creat,
+	// fork).
 	Implied int64
 
-	// Canon returns the operation that stands for e in a compiled trace,
-	// where directories of the *at calls are folded into paths. Arguments
-	// keep their names. A nil Canon means the operation itself, or that it
-	// never stands in a compiled trace if Dropped.
+	// Canon returns the operation that replaces e in a compiled trace, which
+	// has no directory arguments of *at calls. Arguments keep their names. A
+	// nil Canon means the operation itself.
 	Canon func(e *Event) Op
 
-	// Dropped marks operations whose effect compile resolves completely
-	// (a changed working directory), so that nothing is left to replay.
+	// Dropped marks operations that compile resolves completely (a changed
+	// working directory). They are never in a compiled trace.
 	Dropped bool
 
 	// Sys are the numbers of the system call, -1 where the architecture has
 	// none or the operation is not one system call.
 	Sys [numArch]int
 
-	// Synthetic marks, by bit, arguments that do not stand in the register
-	// of their position; the recorder reads them from memory.
+	// Synthetic marks, by bit, arguments that are not in the register of their
+	// position. The recorder reads them from memory.
 	Synthetic uint8
 
-	// Strace is how strace shows an operation that is no system call of its
-	// own, or has its arguments in a struct, with %0 for the first argument;
-	// "" where the row says it.
+	// Strace is how strace prints an operation that is no system call of its
+	// own, or has its arguments in a struct, with %0 for the first argument; ""
+	// if it follows from the row.
 	Strace string
 
-	// At says where the arguments stand by what they are for. It follows from
-	// Args.
+	// At holds the positions of arguments by purpose. It follows from Args.
 	At Layout
 }
 
@@ -298,7 +297,7 @@ var (
 	argGID    = Arg{Name: "gid", Kind: Int}
 	argTimes  = Arg{Name: "times", Kind: Addr}
 	argDup    = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
-	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were made
+	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were created
 )
 
 // table has one row per operation. System call numbers: arch/x86/entry/
@@ -384,8 +383,8 @@ var table = laidOut([numOps]Info{
 	OpFadvise64:     {Name: "fadvise64", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize, {Name: "advice", Kind: Flags, Flags: FadviseAdvice}}, Effect: EffectAdvise, Sys: [numArch]int{221, 223}},
 	OpReadahead:     {Name: "readahead", Class: ClassMetadata, Args: []Arg{argFD, argOff, argSize}, Effect: EffectAdvise, Sys: [numArch]int{187, 213}},
 
-	// Offsets that the kernel takes through a pointer are recorded as they
-	// were before the call, -1 for a NULL pointer: then the descriptor's own.
+	// Offsets that the kernel takes through a pointer are recorded as they were
+	// before the call. A NULL pointer, which means the descriptor's own, is -1.
 	OpCopyFileRange: {Name: "copy_file_range", Class: ClassWrite, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Count}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{326, 285}, Synthetic: 1<<1 | 1<<3},
 	OpSendfile:      {Name: "sendfile", Class: ClassRead, Args: []Arg{argOutFD, argFD, argInOff, argSize}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{40, 71}, Synthetic: 1 << 2},
 	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
@@ -423,13 +422,14 @@ var table = laidOut([numOps]Info{
 	OpStatfs:    {Name: "statfs", Class: ClassMetadata, Args: []Arg{argPath, argBuf}, Sys: [numArch]int{137, 43}},
 	OpFstatfs:   {Name: "fstatfs", Class: ClassMetadata, Args: []Arg{argFD, argBuf}, Sys: [numArch]int{138, 44}},
 
-	// What these open has no name, so a trace can't hold it.
+	// The files that these open have no name, so a trace can't have them.
 	OpMemfdCreate:    {Name: "memfd_create", Class: ClassOpen, Args: []Arg{{Name: "name", Kind: Text}, {Name: "flags", Kind: Flags, Flags: MemfdFlags}}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Reads: ReadOpened, Sys: [numArch]int{319, 279}},
 	OpNameToHandleAt: {Name: "name_to_handle_at", Class: ClassMetadata, Args: []Arg{argDir, argName, {Name: "handle", Kind: Addr}, {Name: "mount", Kind: Addr}, argAt}, Dropped: true, Sys: [numArch]int{303, 264}},
 	OpOpenByHandleAt: {Name: "open_by_handle_at", Class: ClassOpen, Args: []Arg{{Name: "mountfd", Kind: FD}, {Name: "handle", Kind: Addr}, argOpen}, Result: ResultFD, Effect: EffectOpen, Dropped: true, Reads: ReadOpened, Sys: [numArch]int{304, 265}},
 
 	// Only the requests of IoctlRequest are recorded. The descriptor to clone
-	// from is the argument, or stands with the range in the struct it points to.
+	// from is the argument, or is in the struct that it points to, with the
+	// range.
 	OpIoctl: {Name: "ioctl", Class: ClassMetadata, Args: []Arg{argFD, {Name: "request", Kind: Flags, Flags: IoctlRequest}, {Name: "arg", Kind: Int},
 		{Name: "inoffset", Kind: Offset, Opt: true}, {Name: "size", Kind: Size, Opt: true}, {Name: "outoffset", Kind: Offset, Opt: true}}, Result: ResultAny, Effect: EffectRange, Reads: ReadRange, Sys: [numArch]int{16, 29}, Synthetic: 1<<3 | 1<<4 | 1<<5},
 
@@ -445,13 +445,13 @@ var table = laidOut([numOps]Info{
 	OpMremap:  {Name: "mremap", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, {Name: "oldsize", Kind: Size}, argSize, {Name: "flags", Kind: Flags, Flags: MremapFlags}, {Name: "newaddr", Kind: Addr}}, Result: ResultAny, Effect: EffectRemap, Sys: [numArch]int{25, 216}},
 	OpMadvise: {Name: "madvise", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "advice", Kind: Flags, Flags: MadviseAdvice}}, Effect: EffectUnmap, Sys: [numArch]int{28, 233}},
 
-	// What is left in a trace of the calls on a pipe that waited for one
-	// another: an event without a call. Its duration is the waiting, for what
-	// its edges lead to. A close counts as a write.
+	// These replace calls on a pipe that waited for one another. A replay makes
+	// no call for them. The duration is the wait for the events of its edges. A
+	// close counts as a write.
 	OpPipeRead:  {Name: "pipe_read", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 	OpPipeWrite: {Name: "pipe_write", Class: ClassProcess, Args: []Arg{argPipe}, Effect: EffectPipeline, Sys: [numArch]int{none, none}},
 
-	// Only binds to a path are recorded, those of UNIX sockets.
+	// Only binds of UNIX sockets to a path are recorded.
 	OpBind: {Name: "bind", Class: ClassMetadata, Args: []Arg{{Name: "socket", Kind: FD}, argMade, {Name: "length", Kind: Count}}, Effect: EffectBind, Reads: ReadAddress, Sys: [numArch]int{49, 200}, Strace: "bind(%0, {sa_family=AF_UNIX, sun_path=%1}, %2)"},
 })
 
@@ -506,8 +506,8 @@ func canonRename(e *Event) Op {
 	return OpRename
 }
 
-// Rich reports whether a recorder reads more of a call than its registers, names
-// and what the kernel knows of a file, which costs the application more.
+// Rich reports whether a recorder reads more of a call than its registers,
+// names and the kernel's data about a file. This costs the application more.
 func (op Op) Rich() bool { return op.Valid() && rich[op] }
 
 var rich = func() (rich [NumOps]bool) {
@@ -599,8 +599,8 @@ func (i *Info) StringIndex(arg int) (n int) {
 func HasMode(flags int64) bool { return flags&(CREAT|TMPFILE) != 0 }
 
 // SameResult reports whether a replay's result means the same as the recorded
-// one: the same error, or success with what must be equal by the operation's
-// nature (design, section 8).
+// one: the same error, or a success that is equal by the operation's Result
+// (design, section 8).
 func SameResult(op Op, recorded, got int64) bool {
 	if recorded == NoResult {
 		return true

@@ -4,9 +4,9 @@ import "errors"
 
 var errQuote = errors.New("malformed string")
 
-// AppendQuoted appends s in quotes as strace escapes it: C escapes for the
+// AppendQuoted appends s in quotes, escaped as by strace: C escapes for the
 // common control characters, octal for every other byte that is not printable
-// ASCII. Any sequence of bytes survives AppendQuoted and Unquote.
+// ASCII. Unquote recovers any sequence of bytes.
 func AppendQuoted(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	for i, c := range s {
@@ -50,8 +50,8 @@ func appendEscape(dst, s []byte) []byte {
 	return append(dst, '0'+c&7)
 }
 
-// Unquote appends to dst the bytes of the quoted string at the front of src
-// and returns dst and what follows the closing quote. It takes every escape
+// Unquote appends to dst the bytes of the quoted string at the front of src,
+// and returns dst and what follows the closing quote. It reads every escape
 // that AppendQuoted and strace (-x, -xx) write.
 func Unquote(dst, src []byte) (value, rest []byte, err error) {
 	if len(src) == 0 || src[0] != '"' {

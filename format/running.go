@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// Running is a process that ran already when the recording began, because the
+// Running is a process that already ran when the recording began, because the
 // recorder was attached to it.
 type Running struct {
 	Process   int32   // its id
 	Threads   []int32 // their ids, at least one
-	Cwd, Root string  // absolute, empty where they are not known
-	Command   string  // path of the program, empty where it is not known
+	Cwd, Root string  // absolute, empty if unknown
+	Command   string  // path of the program, empty if unknown
 }
 
-// Running returns the processes that ran already, from the remarks
-// "PID parent=PPID threads=TID,… cwd="…" root="…"".
+// Running returns the processes that already ran, from the remarks "PID
+// parent=PPID threads=TID,… cwd="…" root="…"".
 func (h *Header) Running() (found []Running) {
 	for _, remark := range h.Meta {
 		if remark.Key != MetaProcess {

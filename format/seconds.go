@@ -46,8 +46,8 @@ const maxSeconds = 1<<61/1_000_000_000 - 1
 
 var powers = [10]int64{1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 1e1, 1}
 
-// ParseSeconds returns the nanoseconds that decimal seconds stand for. Digits
-// after the ninth decimal are dropped.
+// ParseSeconds parses decimal seconds to nanoseconds. It drops digits after the
+// ninth decimal.
 func ParseSeconds(text []byte) (int64, error) {
 	nanos, n, err := ScanSeconds(text)
 	if err == nil && n < len(text) {
@@ -59,8 +59,8 @@ func ParseSeconds(text []byte) (int64, error) {
 	return nanos, nil
 }
 
-// ScanSeconds is ParseSeconds of the time that text begins with. It returns the
-// number of bytes that it takes.
+// ScanSeconds is ParseSeconds of the time at the front of text. It also returns
+// the length of the time.
 func ScanSeconds(text []byte) (nanos int64, n int, err error) {
 	i := 0
 	negative := len(text) > 0 && text[0] == '-'
@@ -101,9 +101,9 @@ func ScanSeconds(text []byte) (nanos int64, n int, err error) {
 	return whole*1e9 + part, i, nil
 }
 
-// eightDigits returns the number that eight digits stand for, the first in the
-// lowest byte, and false where not all are digits. It adds up pairs, pairs of
-// pairs, and so on, all at once.
+// eightDigits parses eight digits, the first in the lowest byte, and returns
+// false if not all are digits. It combines all pairs at once, then pairs of
+// pairs, and so on.
 func eightDigits(v uint64) (n uint64, ok bool) {
 	const high, zeros = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
 	if v&high != zeros || (v+0x0606060606060606)&high != zeros {

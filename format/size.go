@@ -14,7 +14,7 @@ var sizeUnits = []struct {
 	{"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"", 1},
 }
 
-// ParseSize reads a number of bytes as people write it: 4096, 64KiB, 1.5M.
+// ParseSize parses a number of bytes with an optional unit: 4096, 64KiB, 1.5M.
 func ParseSize(s string) (int64, error) {
 	for _, u := range sizeUnits {
 		number, ok := strings.CutSuffix(s, u.name)

@@ -1,13 +1,13 @@
 package format
 
-// Record is an event as a compiled trace holds it: of fixed size, without
-// pointers, ready to be replayed. Its operation is a canonical one. A string
-// argument is the number of the string in the trace's table, from 0, or -1 for
-// a NULL pointer. Argument addresses are places in the replay's own memory.
+// Record is an event of a compiled trace: of fixed size, without pointers,
+// ready to be replayed. Its operation is canonical. A string argument is the
+// number of the string in the trace's table, from 0, or -1 for a NULL pointer.
+// Addresses are offsets in the replay's own memory.
 type Record struct {
 	Op      Op
 	Compute int64 // nanoseconds from the end of the thread's previous event
-	Off     int64 // nanoseconds of Compute that the thread was off the processor: it slept
+	Off     int64 // nanoseconds of Compute that the thread was off the processor
 	Ret     int64 // as Event.Ret; of a clone the number of the new thread
 	Args    [MaxArgs]int64
 }
@@ -25,7 +25,7 @@ type Trace interface {
 	// Len returns how many events a thread has. Threads count from 1.
 	Len(thread int32) int64
 
-	// Records returns a reader of a thread's records from its first.
+	// Records returns a reader of a thread's records.
 	Records(thread int32) RecordReader
 
 	// Durations returns a reader of the recorded durations of a thread's
@@ -36,18 +36,18 @@ type Trace interface {
 	Waits(thread int32) ([]Wait, error)
 }
 
-// FreshBuffer marks the buf argument of a read or write whose data lay in
-// memory that the application touched for the first time: the call also paid
-// for its pages. The lower bits are the place of the data in the replay's
-// memory.
+// FreshBuffer marks the buf argument of a read or write whose buffer was memory
+// that the application had not touched before, so that the call also took page
+// faults. The lower bits are the offset of the buffer in the replay's memory.
 const FreshBuffer = 1 << 62
 
-// RecordReader reads records in batches; the end is io.EOF, with none read.
+// RecordReader reads records in batches. At the end it returns 0 and io.EOF.
 type RecordReader interface {
 	Read(records []Record) (int, error)
 }
 
-// DurationReader reads durations in batches; the end is io.EOF, with none read.
+// DurationReader reads durations in batches. At the end it returns 0 and
+// io.EOF.
 type DurationReader interface {
 	Read(nanos []int64) (int, error)
 }

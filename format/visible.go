@@ -6,16 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Hidden reports whether a character acts on a terminal instead of being shown
-// by it: a control character of C0 or C1, or one that sets the direction of text.
+// Hidden reports whether a character controls a terminal instead of being
+// displayed: a control character of C0 or C1, or one that sets the direction of
+// text.
 func Hidden(r rune) bool {
 	return unicode.IsControl(r) || r > unicode.MaxLatin1 && unicode.Is(unicode.Bidi_Control, r)
 }
 
-// AppendVisible appends text of unknown origin with escapes, those of
-// AppendQuoted, for hidden characters and for bytes that are not UTF-8. Newlines
-// and tabs are hidden too: the result is one line. A backslash stays as it is, so
-// the result of AppendVisible does not change by AppendVisible.
+// AppendVisible appends text of unknown origin, with the escapes of
+// AppendQuoted for hidden characters and for bytes that are not UTF-8. Newlines
+// and tabs are hidden too: the result is one line. A backslash stays as it is,
+// so AppendVisible is idempotent.
 func AppendVisible(dst, text []byte) []byte {
 	for len(text) > 0 {
 		n := visiblePrefix(text)
@@ -74,9 +75,9 @@ const (
 	JSONNotation
 )
 
-// VisibleWriter writes text so that no hidden character reaches the writer below
-// it. The parts of a character may come in several writes; the beginning of one
-// that never ends is dropped.
+// VisibleWriter escapes hidden characters in what it passes to the writer below
+// it. A character may be split over several writes; an incomplete one at the
+// end is dropped.
 type VisibleWriter struct {
 	w        io.Writer
 	notation Notation
@@ -90,8 +91,8 @@ func NewVisibleWriter(w io.Writer, n Notation) *VisibleWriter {
 	return &VisibleWriter{w: w, notation: n}
 }
 
-// Write implements io.Writer. After an error of the writer below, which may have
-// taken a part, n is 0.
+// Write implements io.Writer. After an error of the writer below n is 0, even
+// if that has written a part.
 func (v *VisibleWriter) Write(p []byte) (n int, err error) {
 	text := p
 	if len(v.begun) > 0 {
@@ -148,8 +149,8 @@ func (v *VisibleWriter) escape(text []byte, n int) {
 	}
 }
 
-// AppendJSONEscape appends a character below U+10000, as all hidden ones are, as
-// \uXXXX.
+// AppendJSONEscape appends a character below U+10000 as \uXXXX. All hidden
+// characters are below.
 func AppendJSONEscape(dst []byte, r rune) []byte {
 	const hex = "0123456789abcdef"
 	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])

@@ -2,11 +2,11 @@ package format
 
 import "bytes"
 
-// CutNote takes the first note off a text of notes, as it stands between an
-// event's braces in a script, or in a remark: "key=value" or a bare word,
-// separated by spaces. A double quote in a value hides spaces
-// until the next one that no backslash escapes. All results are parts of notes;
-// a nil key says that there are no more.
+// CutNote cuts the first note off a text of notes, from between the braces of
+// an event in a script, or from a remark: "key=value" or a bare word, separated
+// by spaces. Spaces between double quotes in a value belong to it; a backslash
+// escapes a quote. The results are parts of notes. A nil key means that there
+// are no more notes.
 func CutNote(notes []byte) (key, value, rest []byte) {
 	notes = bytes.TrimLeft(notes, " ")
 	if len(notes) == 0 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// MaxCandidates bounds what a grid can ask for.
+// MaxCandidates is the largest number of candidates.
 const MaxCandidates = 256
 
 // Baseline is the name of the candidate without steps.
 const Baseline = "baseline"
 
-// Candidate is what is done to the baseline, step by step, each as NAME,
-// NAME=ARG or NAME:ARG.
+// Candidate is a list of steps that change the baseline, each as NAME, NAME=ARG
+// or NAME:ARG.
 type Candidate []string
 
 func (c Candidate) String() string {
@@ -23,13 +23,13 @@ func (c Candidate) String() string {
 	return strings.Join(c, "+")
 }
 
-// Parse returns the candidates that the texts ask for. A text holds one or more
-// steps, joined by "+"; known tells the names of steps, so that an argument can
-// hold a "+", too.
+// Parse parses candidates. A text has one or more steps, joined by "+". An
+// argument can contain a "+" too: known reports whether a name is that of a
+// step.
 //
-// In a grid the argument of each step is a list, 2,4,8, and the candidates are
-// all combinations of one of each, the first step changing slowest. Commas
-// within quotes or parentheses part nothing.
+// In a grid, the argument of each step is a list, 2,4,8, and the candidates are
+// all combinations of one of each; the first step changes slowest. Commas
+// within quotes or parentheses do not separate.
 func Parse(texts []string, grid bool, known func(name string) bool) ([]Candidate, error) {
 	var all []Candidate
 	if grid {
@@ -64,7 +64,7 @@ func Parse(texts []string, grid bool, known func(name string) bool) ([]Candidate
 		case slices.Contains(c, ""):
 			return nil, fmt.Errorf("%q has an empty step", c)
 		case seen[c.String()]:
-			return nil, fmt.Errorf("%q is there twice", c)
+			return nil, fmt.Errorf("duplicate %q", c)
 		}
 		seen[c.String()] = true
 	}
@@ -79,8 +79,9 @@ func Cut(step string) (name, arg string) {
 	return step, ""
 }
 
-// splitSteps cuts a text at every "+" that the name of a step follows. What
-// else begins with a letter is a name that is not known; the caller will say so.
+// splitSteps cuts a text at every "+" that is followed by the name of a step.
+// It also cuts before an unknown name that begins with a letter; the caller
+// reports it.
 func splitSteps(text string, known func(string) bool) (steps Candidate) {
 	begin := 0
 	for i := range len(text) {
@@ -96,14 +97,14 @@ func splitSteps(text string, known func(string) bool) (steps Candidate) {
 	return append(steps, text[begin:])
 }
 
-// splitList returns a step with each of the arguments that it lists.
+// splitList returns a step with each of the arguments in its list.
 func splitList(step string) (steps []string) {
 	at := strings.IndexAny(step, "=:") + 1
 	if at == 0 {
 		return []string{step}
 	}
 	head, list := step[:at], step[at:]
-	depth, quote, begin := 0, byte(0), 0 // quote is the one that is open
+	depth, quote, begin := 0, byte(0), 0 // quote is the open quote
 	for i := range len(list) {
 		switch c := list[i]; {
 		case c == quote:

@@ -1,12 +1,12 @@
-// Package lab sets candidates beside a baseline: ways to do, or to store, the
-// I/O of one application.
+// Package lab compares candidates with a baseline. A candidate is another way
+// to do, or to store, the I/O of an application.
 //
 //	Parse → candidates → Experiment → Trial → Report → WriteText, Document
 //
-// An Experiment knows which trials there are, in which order they run, which
-// traces they share and which roots they work in. It compiles and replays nothing
-// itself: its caller gives it a Setup of each candidate, which does.
+// An Experiment decides which trials there are, in which order they run, which
+// traces they share and which roots they work in. The caller gives it a Setup
+// for each candidate, which compiles and replays.
 //
-// A candidate is a list of steps, "prefetch=4+cache=cold". What a step means is
-// the caller's business.
+// A candidate is a list of steps, "prefetch=4+cache=cold". The caller defines
+// what a step means.
 package lab

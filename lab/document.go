@@ -6,8 +6,8 @@ import (
 	"pianola/profile"
 )
 
-// Document returns the report, to be written as JSON; docs/laboratory.md names
-// its fields. What is not known is left out.
+// Document returns the report, to be written as JSON; docs/laboratory.md
+// describes its fields. Unknown values are left out.
 func (r *Report) Document() any {
 	d := document{
 		Trace: r.Trace, Options: map[string]string{}, Interrupted: r.Interrupted, Coverage: r.Coverage().Document(),
@@ -57,12 +57,12 @@ type trialDocument struct {
 	Differed   int64                `json:"differed"`
 	Breaks     bool                 `json:"breaks_results"`
 	Example    string               `json:"example,omitempty"`
-	Error      string               `json:"error,omitempty"` // for which it was given up
+	Error      string               `json:"error,omitempty"` // why it was given up
 	*Against
 	OnRoot *Against `json:"on_root,omitempty"` // against the baseline there
 }
 
-// Against compares with a baseline. The gain is the part of its run time
+// Against compares with a baseline. The gain is the fraction of its run time
 // that was saved.
 type Against struct {
 	Gain     *float64 `json:"gain,omitempty"`

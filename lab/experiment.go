@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Setup is how a candidate is replayed: what its steps come to. Its methods are
-// called one at a time.
+// Setup compiles and replays a candidate. Its methods are called one at a time.
 type Setup interface {
-	// Making returns the steps that make the trace. Candidates with the same
-	// ones replay the same trace.
+	// Making returns the steps that affect the trace. Candidates with the same
+	// ones share a trace.
 	Making() []string
-	// Compile returns that trace. The experiment closes it.
+	// Compile returns the trace. The experiment closes it.
 	Compile() (*os.File, error)
 	// Rooted reports whether a replay works in a root.
 	Rooted() bool
@@ -22,31 +21,31 @@ type Setup interface {
 	Replay(ctx context.Context, trace *os.File, root string) (Run, error)
 }
 
-// Experiment replays a baseline and candidates in turn. Plan, Compile, OpenRoots
-// and Run are called in this order, and Close in the end, whatever they returned.
+// Experiment replays a baseline and candidates in turn. Call Plan, Compile,
+// OpenRoots and Run in this order, and Close at the end, also after an error.
 type Experiment struct {
 	Runs       int
 	Candidates []Candidate // the first is the baseline, without steps
-	Roots      []string    // where each is replayed; none stands for one that NewRoot makes
+	Roots      []string    // each candidate is replayed in each; if empty, NewRoot makes one
 	Keep       bool        // leave the files in the roots
 
 	Setup   func(Candidate) (Setup, error)
 	NewRoot func() (string, error)   // makes a directory
 	Clear   func(root string) error  // removes what replays left in a root
-	Show    func(done int, t *Trial) // called before each run of a trial, with the number of runs that are over
-	Warn    func(err error)          // told of a root that can't be cleared
+	Show    func(done int, t *Trial) // called before each run of a trial, with the number of finished runs
+	Warn    func(err error)          // called with the error of clearing a root
 
-	Report Report // its Trials are those that Plan makes
+	Report Report // Plan makes its Trials
 
-	setups []Setup    // of the trials, in the same places
-	traces []*os.File // the same, from Compile on
+	setups []Setup    // of the trials, by index
+	traces []*os.File // of the trials, by index; set by Compile
 	roots  []string   // the same, from OpenRoots on; "" where a trial needs none
-	clear  []string   // roots to be emptied at the end
-	remove []string   // and removed
+	clear  []string   // roots to empty at the end
+	remove []string   // roots to remove at the end
 }
 
-// Plan finds out what is to be replayed: each candidate on each root, or once
-// where it needs none. Its errors are those of Setup.
+// Plan makes the trials: each candidate on each root, or once if it needs no
+// root. It returns the errors of Setup.
 func (e *Experiment) Plan() error {
 	roots := e.Roots
 	if len(roots) == 0 {
@@ -72,8 +71,8 @@ func (e *Experiment) Plan() error {
 	return nil
 }
 
-// Compile makes the traces, each once, and returns the baseline's. Its errors are
-// those of Setup.
+// Compile makes each trace once, and returns the baseline's. It returns the
+// errors of Setup.
 func (e *Experiment) Compile() (baseline *os.File, err error) {
 	made := map[string]*os.File{}
 	for i, s := range e.setups {
@@ -93,9 +92,9 @@ func (e *Experiment) Compile() (baseline *os.File, err error) {
 	return e.traces[0], nil
 }
 
-// Run replays all trials in rounds. It ends early, with what was measured until
-// then, if ctx is done or the baseline can't be replayed; any other trial that
-// can't is given up.
+// Run replays all trials in rounds. It ends early if ctx is done or the
+// baseline can't be replayed; the runs so far remain in the report. A trial
+// that can't be replayed is given up.
 func (e *Experiment) Run(ctx context.Context) error {
 	for round := range e.Runs {
 		for k, i := range runOrder(len(e.setups), round) {
@@ -109,7 +108,7 @@ func (e *Experiment) Run(ctx context.Context) error {
 				e.Report.Interrupted = true
 				return cmp.Or(ctx.Err(), err)
 			}
-			if t.Err = err; err == nil { // of a run that fails nothing is kept
+			if t.Err = err; err == nil { // a failed run is not added
 				t.Add(r)
 			}
 		}
@@ -117,11 +116,11 @@ func (e *Experiment) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the traces, and empties the roots but for those that held
-// something before.
+// Close closes the traces, and empties the roots, except those that were not
+// empty before.
 func (e *Experiment) Close() {
 	for _, f := range e.traces {
-		f.Close() // of several trials: again, which does nothing
+		f.Close() // trials share traces: a second Close does nothing
 	}
 	e.closeRoots()
 }

@@ -8,27 +8,27 @@ import (
 	"pianola/profile"
 )
 
-// Report is what an experiment found out. Its trials are compared when it is
-// first told of, in whatever form, and once: it may not change after that.
+// Report is the result of an experiment. The first output in any form compares
+// the trials, and the report may not change after that.
 type Report struct {
 	Trace       string
-	Options     []Option         // with which all was replayed, but for what candidates change
-	Application *profile.Profile // as it was recorded; nil where that is not told
-	Trials      []*Trial         // the first of them the baseline to which all are compared
+	Options     []Option         // of all replays, except for what candidates change
+	Application *profile.Profile // as recorded; nil if it is not shown
+	Trials      []*Trial         // the first is the baseline to which all are compared
 	Interrupted bool             // some runs are missing
 
-	compared []row // see rows; nil before it is told of
+	compared []row // see rows; nil before the first output
 }
 
-// Option is how something is set.
+// Option is an option with its value.
 type Option struct{ Name, Value string }
 
 // row is a trial, compared.
 type row struct {
 	*Trial
-	against *compare.Comparison // with the first baseline; nil for that itself
-	own     *compare.Comparison // with the baseline on the same root; nil where that is the first, or this
-	alone   *compare.Comparison // what its runs say by themselves; nil without runs
+	against *compare.Comparison // with the first baseline; nil for the baseline itself
+	own     *compare.Comparison // with the baseline on the same root; nil if that is the first one or this trial
+	alone   *compare.Comparison // of its own runs only; nil without runs
 	breaks  bool
 }
 
@@ -61,7 +61,7 @@ func (r *Report) compare() []row {
 		one := row{Trial: t, against: compared(first, t), alone: alone(t), breaks: t.breaks(first)}
 		if b := r.baselineOf(t); b != nil {
 			one.own = compared(b, t)
-			one.breaks = one.breaks || t.breaks(b) // a root can break more than its own baseline shows
+			one.breaks = one.breaks || t.breaks(b) // a root can break results in its own baseline, too
 		}
 		rows = append(rows, one)
 	}
@@ -80,8 +80,8 @@ func (r *Report) compare() []row {
 	return rows
 }
 
-// baselineOf returns the baseline on the root of a trial, where it is not the
-// first one, nor the trial.
+// baselineOf returns the baseline on the root of a trial, nil if that is the
+// first one or the trial itself.
 func (r *Report) baselineOf(t *Trial) *Trial {
 	for _, b := range r.Trials[1:] {
 		if len(b.Candidate) == 0 && b.Root == t.Root && b != t {
@@ -108,7 +108,7 @@ func (r *row) rank() int {
 	return 0
 }
 
-// ratio returns the run time as a part of the baseline's, 0 if it is not known.
+// ratio returns the run time as a fraction of the baseline's, 0 if unknown.
 func (r *row) ratio() float64 {
 	if r.against == nil {
 		return 0
@@ -119,7 +119,7 @@ func (r *row) ratio() float64 {
 	return 0
 }
 
-// alone returns what a trial's runs say by themselves, nil without runs.
+// alone returns a comparison of a trial's own runs only, nil without runs.
 func alone(t *Trial) *compare.Comparison {
 	if len(t.profiles) == 0 {
 		return nil

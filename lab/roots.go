@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// OpenRoots gives each trial that needs one its root. What is in a root stays from
-// run to run, so that only what a run has changed is to be restored.
+// OpenRoots assigns a root to each trial that needs one. The files in a root
+// stay from run to run, so that a run restores only what the last one changed.
 func (e *Experiment) OpenRoots() error {
 	made := ""
 	seen := map[string]bool{}
@@ -30,7 +30,7 @@ func (e *Experiment) OpenRoots() error {
 		seen[root] = true
 		names, err := os.ReadDir(root)
 		switch {
-		case err == nil && len(names) > 0: // an earlier replay's, or no root at all
+		case err == nil && len(names) > 0: // files of an earlier replay, or no root at all
 		case err == nil:
 			e.clear = append(e.clear, root)
 		case errors.Is(err, fs.ErrNotExist):
@@ -48,13 +48,13 @@ func (e *Experiment) closeRoots() {
 	}
 	for _, root := range e.clear {
 		if names, err := os.ReadDir(root); err == nil && len(names) == 0 || errors.Is(err, fs.ErrNotExist) {
-			continue // nothing was ever made in it
+			continue // no run used it
 		}
 		if err := e.Clear(root); err != nil {
 			e.Warn(err)
 		}
 	}
 	for _, root := range e.remove {
-		os.Remove(root) // an empty directory, or what is no more ours
+		os.Remove(root) // fails unless the directory is empty
 	}
 }

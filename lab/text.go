@@ -13,11 +13,11 @@ import (
 	"pianola/table"
 )
 
-// none stands in a table for what is not known.
+// none is the text of an unknown cell.
 const none = "–"
 
-// WriteText writes a table of each measure that there is something to say of,
-// those who gain most first, and below them which candidates are none.
+// WriteText writes a table for the run time and for each category that occurs,
+// by gain, and below them the candidates that leave the trace as it is.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	rows := r.rows()
@@ -89,7 +89,7 @@ func (r *Report) label(t *Trial) string {
 }
 
 // cells returns the table of a category or, for NumCategories, of the run time.
-// application may be nil.
+// application can be nil.
 func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Category) [][]string {
 	total := k == profile.NumCategories
 	roots := total && r.roots()
@@ -109,7 +109,7 @@ func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Ca
 	}
 	cells := [][]string{head}
 	if application != nil {
-		if v := &application.Rows[k]; v.Replay.Seconds != nil { // a pattern has none
+		if v := &application.Rows[k]; v.Replay.Seconds != nil { // nil for a pattern
 			line := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
 			cells = append(cells, append(line, slices.Repeat([]string{none}, len(head)-len(line))...))
 		}
@@ -143,7 +143,7 @@ func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Ca
 	return cells
 }
 
-// gain prints by how much less time a trial took than the baseline.
+// gain prints how much less time a trial took than the baseline.
 func (r *row) gain() string {
 	if r.ratio() == 0 {
 		return none
@@ -179,8 +179,8 @@ func finding(r *compare.Row) string {
 	return r.Finding.String()
 }
 
-// Conclusion names in a line the candidate that gains most, if one does; "" if
-// there is none.
+// Conclusion returns a line that names the candidate with the largest gain, if
+// there is one; "" if there are no candidates.
 func (r *Report) Conclusion() string { return r.conclusion(r.rows()) }
 
 func (r *Report) conclusion(rows []row) string {
@@ -216,9 +216,9 @@ func (r *Report) conclusion(rows []row) string {
 	return "no candidate is found to gain"
 }
 
-// caution says how often the best of n candidates is one by chance, where that
-// is more than a candidate's own confidence allows. The candidates share their
-// baseline, so it is a bound.
+// caution returns how often the best of n candidates gains by chance, if that
+// is more often than the confidence of a single one allows. The candidates
+// share their baseline, so it is an upper bound.
 func caution(n int) string {
 	const each = (1 - compare.Confidence) / float64(profile.NumCategories+1) / 2 // of the run time, on the side of a gain
 	chance := 1 - math.Pow(1-each, float64(n))

@@ -6,26 +6,26 @@ import (
 	"pianola/profile"
 )
 
-// Trial is a candidate on a root, and what its runs were like.
+// Trial is a candidate on a root, with the results of its runs.
 type Trial struct {
 	Candidate Candidate
 	Root      string // "" where the backend has none
 	Err       error  // why it was given up; nil if it was not
-	Unchanged bool   // its steps were to change the trace, and left it as the baseline's
+	Unchanged bool   // it has steps that change the trace, but its trace equals the baseline's
 
 	failed, differed []int64 // events of each run
 	example          string  // of an event that differed, "" if none did
 	profiles         []*profile.Profile
 }
 
-// Run is what one replay was like.
+// Run is the result of one replay.
 type Run struct {
 	Profile          *profile.Profile
-	Failed, Differed int64  // events, as a replay counts them
+	Failed, Differed int64  // events, as counted by a replay
 	Example          string // what is to be said of one that differed, "" if none did
 }
 
-// Add adds a run, of whose profile it keeps only what a comparison of times needs.
+// Add adds a run. It keeps only the totals of its profile.
 func (t *Trial) Add(r Run) {
 	t.profiles = append(t.profiles, times(r.Profile))
 	t.failed, t.differed = append(t.failed, r.Failed), append(t.differed, r.Differed)
@@ -34,7 +34,8 @@ func (t *Trial) Add(r Run) {
 	}
 }
 
-// times returns the totals of a profile, some kilobytes, however long it was.
+// times returns the totals of a profile, which take some kilobytes for any
+// recording.
 func times(p *profile.Profile) *profile.Profile {
 	return &profile.Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops}
 }
@@ -42,7 +43,7 @@ func times(p *profile.Profile) *profile.Profile {
 // Runs returns how many were added.
 func (t *Trial) Runs() int { return len(t.profiles) }
 
-// Failed and Differed return the most that a run counted.
+// Failed and Differed return the largest counts of a run.
 func (t *Trial) Failed() int64   { return most(t.failed) }
 func (t *Trial) Differed() int64 { return most(t.differed) }
 
@@ -53,8 +54,8 @@ func most(v []int64) int64 {
 	return slices.Max(v)
 }
 
-// breaks reports whether a trial's results are not those of the application,
-// where the baseline's are.
+// breaks reports whether a trial has results that differ from the
+// application's, and the baseline b has not.
 func (t *Trial) breaks(baseline *Trial) bool {
 	return t.Failed() > baseline.Failed() || t.Differed() > baseline.Differed()
 }

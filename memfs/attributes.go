@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attribute is an extended attribute. Those of users are all that there are.
+// attribute is an extended attribute. Only those of users exist.
 type attribute struct{ name, value []byte }
 
 // cost is what it is charged for, in bytes.
@@ -26,8 +26,8 @@ func attributeName(address uintptr) ([]byte, unix.Errno) {
 	return name, err
 }
 
-// mayHave says why a file can't have an attribute; refused is what is said of
-// a symbolic link.
+// mayHave returns why a file can't have an attribute, refused for a symbolic
+// link.
 func (n *inode) mayHave(name []byte, refused unix.Errno) unix.Errno {
 	switch {
 	case !bytes.HasPrefix(name, userSpace):
@@ -68,7 +68,7 @@ func (fs *FS) byDescriptor(fd uintptr) (*inode, unix.Errno) {
 	return n, 0
 }
 
-// finder is one of these.
+// finder is the type of these functions.
 type finder func(*FS, uintptr) (*inode, unix.Errno)
 
 // onAttribute finds the file whose attribute a call is about, and does that with the

@@ -23,7 +23,7 @@ func (fs *FS) parent(dirfd, address uintptr) (p place, err unix.Errno) {
 	return p, err
 }
 
-// vacant says why nothing can be made at a place.
+// vacant returns why nothing can be made at a place.
 func (p *place) vacant(dir bool) unix.Errno {
 	switch {
 	case p.long:
@@ -107,7 +107,7 @@ func (fs *FS) linkat(a args) int64 {
 	return no(err)
 }
 
-// link gives a file a name more.
+// link gives a file another name.
 func (fs *FS) link(n *inode, p *place) unix.Errno {
 	if err := p.vacant(false); err != 0 {
 		return err
@@ -195,7 +195,7 @@ func (fs *FS) renameat2(a args) int64 {
 	if flags != 0 && flags != unix.RENAME_NOREPLACE && flags != unix.RENAME_EXCHANGE {
 		return no(unix.EINVAL)
 	}
-	// What is wrong with the old name comes before what is with the new one.
+	// Errors of the old name come before those of the new one.
 	oldPath, err := path(a[1])
 	if err != 0 {
 		return no(err)
@@ -231,7 +231,7 @@ func (fs *FS) renameat2(a args) int64 {
 	return no(err)
 }
 
-// mayRename says why a name can't be given to what another stands for.
+// mayRename returns why a rename fails.
 func mayRename(from, to *place, flags uint32) unix.Errno {
 	exchange := flags&unix.RENAME_EXCHANGE != 0
 	n, m := from.node, to.node
@@ -273,7 +273,7 @@ func mayRename(from, to *place, flags uint32) unix.Errno {
 	return 0
 }
 
-// holds reports whether a directory is another one, or lies on the way to it.
+// holds reports whether a directory is another one, or above it.
 func (n *inode) holds(dir *inode) bool {
 	for ; dir != n; dir = dir.parent {
 		if dir == dir.parent {
@@ -283,7 +283,7 @@ func (n *inode) holds(dir *inode) bool {
 	return true
 }
 
-// rename does what mayRename allows, and returns what has lost its name.
+// rename renames, after mayRename, and returns the file that lost its name.
 func (fs *FS) rename(from, to *place, exchange bool) (gone *inode, err unix.Errno) {
 	old, other := fs.table.find(from.dir, from.name), fs.table.find(to.dir, to.name)
 	if other == nil {

@@ -31,8 +31,8 @@ func unlockBoth(in, out *inode) {
 	}
 }
 
-// copyData copies from one file to another as much as there is, and returns how
-// much it was. Where the input is a hole the output is written all the same.
+// copyData copies from one file to another up to the end, and returns how many
+// bytes. It writes the output also for holes of the input.
 func (fs *FS) copyData(in, out *inode, from, to, size int64) (done int64) {
 	for done < size {
 		lockBoth(in, out)
@@ -105,8 +105,7 @@ func (fs *FS) copyFileRange(a args) int64 {
 	return done
 }
 
-// sendfile discards what goes to a descriptor that is none of the file
-// system's.
+// sendfile discards output to a descriptor of another file system.
 func (fs *FS) sendfile(a args) int64 {
 	in, out := fs.open(a[1]), fs.open(a[0])
 	defer fs.putBoth(in, out)
@@ -155,7 +154,7 @@ func (f *file) begin(address uintptr) int64 {
 	return f.offset
 }
 
-// advance puts it there.
+// advance sets that offset.
 func (f *file) advance(address uintptr, offset int64) {
 	if address != 0 {
 		*pointer[int64](address) = offset

@@ -15,8 +15,8 @@ const (
 	noOffset  = -2 // is none that a file can have
 )
 
-// readAt copies what a file holds, or zeroes where it holds nothing, to an
-// address. The range lies within the file, whose lock is held.
+// readAt copies a range of a file to an address, with zeroes for holes. The
+// range is within the file, whose lock is held.
 func (fs *FS) readAt(n *inode, to uintptr, size, from int64) {
 	for size > 0 {
 		offset := from % pageSize
@@ -102,7 +102,7 @@ func several(address, count uintptr) (s segments) {
 	return s
 }
 
-// transferFlags says what is wrong with the RWF_ flags of a call.
+// transferFlags returns the error of the RWF_ flags of a call.
 func transferFlags(flags uintptr) unix.Errno {
 	const both, known = unix.RWF_APPEND | unix.RWF_NOAPPEND, unix.RWF_SUPPORTED &^ unix.RWF_ATOMIC
 	switch {
@@ -114,7 +114,7 @@ func transferFlags(flags uintptr) unix.Errno {
 	return 0
 }
 
-// transfer plays the calls that read or write.
+// transfer executes the calls that read or write.
 func (fs *FS) transfer(fd uintptr, s segments, offset int64, flags uintptr, write bool) int64 {
 	if offset == noOffset {
 		return no(unix.EINVAL)

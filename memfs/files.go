@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file is an open file. It is never given back to Go, so that a thread which
-// comes late finds a file, if another one, and can tell.
+// file is an open file. It is never freed, so that a late thread finds a valid
+// file, and notices that it is another one.
 type file struct {
 	refs  atomic.Int32 // descriptors, and calls at work; 0 in the free list
 	flags atomic.Uint32
@@ -30,11 +30,11 @@ func (f *file) writable() bool {
 	return a == unix.O_WRONLY || a == unix.O_RDWR
 }
 
-// FirstDescriptor is the smallest number of a descriptor: above what Linux lets
-// a process have.
+// FirstDescriptor is the smallest number of a descriptor. It is above the limit
+// of Linux for a process.
 const FirstDescriptor = 1 << 29
 
-// descriptors says which open file a number stands for.
+// descriptors maps numbers to open files.
 type descriptors struct {
 	blocks [256]atomic.Pointer[[descriptorBlock]atomic.Pointer[file]]
 	free   []uint32 // numbers that were given back
@@ -55,8 +55,8 @@ func (d *descriptors) slot(fd uintptr) *atomic.Pointer[file] {
 	return &block[n%descriptorBlock]
 }
 
-// any returns the open file of a descriptor, to be given to put; nil if there
-// is none.
+// any returns the open file of a descriptor, nil for none. The caller gives it
+// to put.
 func (fs *FS) any(fd uintptr) *file {
 	slot := fs.descriptors.slot(fd)
 	if slot == nil {
@@ -88,7 +88,7 @@ func (fs *FS) open(fd uintptr) *file {
 	return f
 }
 
-// put gives back what any or open returned. The last one ends the open file.
+// put releases a file returned by any or open. The last one ends the open file.
 func (fs *FS) put(f *file) {
 	if f.refs.Add(-1) > 0 {
 		return

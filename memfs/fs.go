@@ -15,7 +15,7 @@ const (
 	maxBytes = maxPages * pageSize
 )
 
-// FS is a file system. It is empty but for its root directory.
+// FS is a file system. A new one has only its root directory.
 type FS struct {
 	names   lock // of table, of which entries lie where, and of freeEntries
 	numbers lock // of giving out and taking back descriptors
@@ -33,8 +33,8 @@ type FS struct {
 	lastInode   uint64
 }
 
-// New makes a file system that takes no more than so many bytes of memory. It
-// must be closed.
+// New makes a file system that takes at most limit bytes of memory. It must be
+// closed.
 func New(limit int64) (*FS, error) {
 	fs := &FS{table: newNames(), uid: uint32(os.Geteuid()), gid: uint32(os.Getegid())}
 	if err := fs.memory.open(limit); err != nil {
@@ -50,8 +50,8 @@ func New(limit int64) (*FS, error) {
 	return fs, nil
 }
 
-// Populate prepares for so many bytes to be written, where that much is left:
-// memory that was never used costs its first user about 0.3 ms for 2 MiB.
+// Populate populates memory for writes, as far as it is available. Otherwise
+// the first write to 2 MiB of new memory takes about 0.3 ms more.
 func (fs *FS) Populate(n int64) { fs.populate(min(n, fs.left.Load())) }
 
 // Close gives the memory back. No call may be at work or follow.
@@ -157,8 +157,8 @@ func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {
 		return no(unix.ENOSYS)
 	}
-	// Pinned, so that a thread with a lock can't be stopped while others wait for
-	// it where they can't be stopped.
+	// Pinned, so that the scheduler can't stop a thread with a lock while
+	// others wait for the lock.
 	pin()
 	got := calls[nr](fs, args{a, b, c, d, e, f})
 	unpin()
@@ -171,13 +171,13 @@ func pin() int
 //go:linkname unpin runtime.procUnpin
 func unpin()
 
-// no is the result of a call that fails, 0 of one that doesn't.
+// no returns the result of a call with an errno, 0 for none.
 func no(err unix.Errno) int64 { return -int64(err) }
 
-// pointer makes an argument what it was.
+// pointer converts an argument back to a pointer.
 func pointer[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
 
-// memoryAt is what lies at an address.
+// memoryAt returns the memory at an address.
 func memoryAt(address uintptr, n int64) []byte { return unsafe.Slice(pointer[byte](address), n) }
 
 // move copies bytes, of which the ranges may overlap. What a caller reads into,

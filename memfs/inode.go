@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inode is a file of any type. What says nothing else is guarded by lock.
+// inode is a file of any type. Fields are guarded by lock unless their comment
+// says otherwise.
 type inode struct {
 	number uint64
 	refs   atomic.Int32 // entries, open files, calls at work, and directories within
@@ -58,15 +59,15 @@ func (n *inode) stamp(at ...int) {
 	}
 }
 
-// What inodes and entries are charged for, in bytes: more than they take, with
-// the longest name and their share of the tables.
+// The charges for inodes and entries, in bytes: more than their size with the
+// longest name and their share of the tables.
 const (
 	inodeCost = 512
 	entryCost = 512
 )
 
-// newInode returns a file with one reference and no link, nil if it can't be
-// paid.
+// newInode returns a file with one reference and no link, nil if there is no
+// memory.
 func (fs *FS) newInode(mode uint32) *inode {
 	if !fs.pay(inodeCost) {
 		return nil
@@ -95,8 +96,8 @@ func (fs *FS) newInode(mode uint32) *inode {
 	return n
 }
 
-// unref takes a reference back. With the last one the file goes. No lock is
-// held but perhaps FS.names.
+// unref drops a reference. The last one frees the file. The caller holds no
+// lock except, possibly, FS.names.
 func (fs *FS) unref(n *inode) {
 	for n != nil && n.refs.Add(-1) == 0 {
 		parent := n.parent

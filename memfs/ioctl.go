@@ -62,7 +62,8 @@ const (
 	extentLast = 1
 )
 
-// fiemap tells where data lie in a file; where in memory is nobody's concern.
+// fiemap returns the extents of data in a file. Their physical addresses mean
+// nothing.
 func (fs *FS) fiemap(n *inode, address uintptr) int64 {
 	m := pointer[fiemap](address)
 	switch {

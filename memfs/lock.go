@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock is held by one writer or by any number of readers. A thread that waits for
-// it sleeps in the kernel; new readers let writers that wait go first. Go's
-// scheduler is not told. So there must be a GOMAXPROCS for each thread that waits
-// and one more, and the garbage collector be off, as in a replay: else the thread
-// that holds the lock can't go on.
+// lock is held by one writer or by any number of readers. Waiting threads sleep
+// in the kernel; waiting writers go before new readers. Go's scheduler does not
+// know about it. So GOMAXPROCS must be larger than the number of waiting
+// threads, and the garbage collector off, as in a replay. Otherwise the thread
+// that holds the lock may not go on.
 type lock struct{ state atomic.Uint32 } // readers, and the bits below
 
 const (
 	written = 1 << 31 // a writer holds it
-	awaited = 1 << 30 // somebody may sleep
+	awaited = 1 << 30 // a thread may sleep
 
 	spins = 64 // looks at the lock before the first sleep
 

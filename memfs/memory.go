@@ -12,10 +12,10 @@ import (
 // pageSize is that of pages of data and of the nodes of trees.
 const pageSize = 4096
 
-// What an entry of a tree is if it is not the number of a page or a node.
+// The values of a slot of a tree other than the number of a page or a node.
 const (
 	hole      = 0 // nothing
-	unwritten = 1 // a page that is paid for, but not there before it is written
+	unwritten = 1 // a page that is paid for, but not allocated before it is written
 	firstPage = 2
 )
 

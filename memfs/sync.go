@@ -2,7 +2,7 @@ package memfs
 
 import "golang.org/x/sys/unix"
 
-// The calls that have nothing to do here but to say what is wrong with them.
+// The calls that only check their arguments.
 
 func (fs *FS) sync(*file, args) int64 { return 0 }
 

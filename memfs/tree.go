@@ -1,8 +1,8 @@
 package memfs
 
-// tree says which pages hold a file's data. It is a radix tree: a tree of
-// height 0 is the entry of one page, one of height h a node of fan trees that
-// are lower by one. Positions and counts are of pages.
+// tree maps the pages of a file's data. It is a radix tree: a tree of height 0
+// is the slot of one page, a tree of height h a node of fan trees of height
+// h-1. Positions and counts are of pages.
 type tree struct {
 	root   uint32
 	height uint8
@@ -19,7 +19,7 @@ const (
 // span is how many pages a tree of a height reaches over.
 func span(height uint8) int64 { return 1 << (fanBits * height) }
 
-// find returns the entry of a page.
+// find returns the value in the slot of a page.
 func (m *memory) find(t *tree, page int64) uint32 {
 	if page >= span(t.height) {
 		return hole
@@ -31,8 +31,8 @@ func (m *memory) find(t *tree, page int64) uint32 {
 	return at
 }
 
-// entry returns where the entry of a page is kept, and makes the nodes on the
-// way there; nil if they can't be paid.
+// slot returns the slot of a page, and makes the nodes on the way there. It
+// returns nil if there is no memory for them.
 func (m *memory) slot(t *tree, page int64) *uint32 {
 	for page >= span(t.height) {
 		if t.root != hole {
@@ -122,8 +122,8 @@ func (m *memory) shift(t *tree, from, by int64) bool {
 	return true
 }
 
-// moveBelow moves the entries of a tree that begins at a page to another tree,
-// and gives its nodes back.
+// moveBelow moves the slots of a tree that begins at a page to another tree,
+// and frees its nodes.
 func (m *memory) moveBelow(to *tree, at uint32, height uint8, begin, from, by int64) {
 	switch {
 	case at == hole:

@@ -6,15 +6,15 @@ import (
 	"pianola/profile"
 )
 
-// curves are the cumulative profiles of all runs at the same times, so that a
-// reader can compare them at any of them.
+// curves are the cumulative profiles of all runs, sampled at the same times, so
+// that they can be compared at each of them.
 type curves struct {
 	Elapsed []int64                           `json:"elapsed"`
-	Spent   [][profile.NumCategories][]*int64 `json:"spent"` // by run and category; nil beyond its end, and no list for one without time
+	Spent   [][profile.NumCategories][]*int64 `json:"spent"` // by run and category; nil beyond the end of a run, no list for a category without time
 }
 
-// curvePoints is the number of points of a curve, about two for each dot that
-// a wide screen gives it.
+// curvePoints is the number of points of a curve, about two for each pixel of a
+// wide screen.
 const curvePoints = 2000
 
 func newCurves(profiles []*profile.Profile) curves {

@@ -8,8 +8,8 @@ import (
 	"pianola/profile"
 )
 
-// document is the data of a page. Times are in nanoseconds, but for the
-// tables and the comparison, which are those of the JSON output: in seconds.
+// document is the data of a page. Times are in nanoseconds, except in tables
+// and the comparison, which have seconds as in the JSON output.
 type document struct {
 	Command    string         `json:"command"`
 	Runs       []run          `json:"runs"`
@@ -54,7 +54,7 @@ type total struct {
 	Errors int64 `json:"errors"`
 	Bytes  int64 `json:"bytes"`
 	Nanos  int64 `json:"nanos"`
-	Known  bool  `json:"known"` // a duration is known of a call, or there is none
+	Known  bool  `json:"known"` // some call has a duration, or there are no calls
 }
 
 type latency struct {
@@ -170,7 +170,7 @@ func newLatency(name string, nanos int64, l *profile.Latency) latency {
 // maxText bounds what the page shows of a remark, in bytes.
 const maxText = 1 << 12
 
-// plain returns a text of strangers as valid UTF-8 of bounded length.
+// plain returns untrusted text as valid UTF-8 of bounded length.
 func plain(s string) string {
 	cut := len(s) > maxText
 	if cut {

@@ -15,7 +15,7 @@ type heat struct {
 	Rows        int     `json:"rows"`
 	Read        []int64 `json:"read"` // bytes by column, then row
 	Written     []int64 `json:"written"`
-	Missed      int64   `json:"missed"` // nanoseconds in calls before it began
+	Missed      int64   `json:"missed"` // nanoseconds in calls before the map began
 }
 
 // maxHeats is how many files have a map in the page.
@@ -36,7 +36,7 @@ func newHeats(p *profile.Profile) []heat {
 	return out
 }
 
-// blank leaves out a map on which there is nothing.
+// blank returns nil for an empty map.
 func blank(cells []int64) []int64 {
 	if slices.IndexFunc(cells, func(n int64) bool { return n > 0 }) < 0 {
 		return []int64{}

@@ -8,7 +8,7 @@ import (
 	"pianola/format"
 )
 
-// Lab is what a page says of an experiment.
+// Lab is what a page shows about an experiment.
 type Lab struct {
 	Meta       []format.Meta // the remarks of the recording
 	Conclusion string        // in a line

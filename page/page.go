@@ -1,16 +1,16 @@
-// Package page writes a profile, a comparison, or what a laboratory found, as
-// one HTML page that opens from disk: the style, the scripts and the data stand
-// in it, and it asks nothing of any network.
+// Package page writes a profile, a comparison or the report of an experiment as
+// one HTML page. The page holds its style, scripts and data, and loads nothing
+// else, so it opens from disk.
 //
 //	Run, Comparison → document (JSON) → page.html + page.css + *.js → charts and tables in the browser
 //
-// The page is bounded, however long a recording was: curves and rates have a
-// fixed number of points, tables end after those rows that took the most time,
-// and say so.
+// The size of a page is bounded for any recording: curves and rates have a
+// fixed number of points, and tables show only the rows that took the most
+// time, and say so.
 //
-// Names and commands come from strangers. They reach the page as data that a
-// script puts into text nodes, and the page's policy lets nothing run or load
-// but what was written here.
+// Names and commands are untrusted. They are data that a script puts into text
+// nodes. The page's security policy allows only the scripts and styles of this
+// package, and no loading.
 package page
 
 import (
@@ -38,7 +38,7 @@ type Run struct {
 	Profile *profile.Profile
 }
 
-// Comparison is what a page says of two runs.
+// Comparison is what a page shows about two runs.
 type Comparison struct {
 	*compare.Comparison
 	Tolerance float64 // a part of 1
@@ -47,7 +47,7 @@ type Comparison struct {
 //go:embed page.html page.css script uplot/uPlot.iife.min.js uplot/uPlot.min.css
 var files embed.FS
 
-// parts are the files that are put together into a page, in their order.
+// parts are the files of a page, in order.
 var (
 	styles  = []string{"uplot/uPlot.min.css", "page.css"}
 	scripts = []string{
@@ -94,14 +94,14 @@ func joined(names []string) string {
 	return b.String()
 }
 
-// hash returns the name of an inline text in a policy.
+// hash returns the hash of an inline script or style for the policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Write writes a page about one run or about several, the first of which is
-// the application where they are compared. c is nil where they are not.
+// Write writes a page about one or more runs. If c is not nil, it compares
+// them, and the first one is the application.
 func Write(w io.Writer, runs []Run, c *Comparison) error {
 	doc, err := newDocument(runs, c)
 	if err != nil {
@@ -110,7 +110,7 @@ func Write(w io.Writer, runs []Run, c *Comparison) error {
 	return load().write(w, doc.kind(), doc.Command, doc)
 }
 
-// write writes a page of a kind about a command, "" where that is not known.
+// write writes a page of a kind about a command, "" if unknown.
 func (f *frame) write(w io.Writer, kind, command string, data any) error {
 	title := "Pianola " + kind
 	if command != "" {

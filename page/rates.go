@@ -2,7 +2,7 @@ package page
 
 import "pianola/profile"
 
-// rates are what all runs did in intervals of the same length.
+// rates are the calls and bytes of all runs in intervals of the same length.
 type rates struct {
 	Nanos int64  `json:"nanos"` // length of an interval
 	Runs  []rate `json:"runs"`
@@ -33,8 +33,8 @@ func newRates(profiles []*profile.Profile) rates {
 	return out
 }
 
-// newRate puts intervals into others that are as long or longer. What lies in
-// two of these belongs to them in proportion.
+// newRate merges intervals into longer ones. An interval that overlaps two of
+// these is divided in proportion.
 func newRate(from *profile.Intervals, nanos int64) (r rate) {
 	r = rate{[]int64{}, []int64{}, []int64{}}
 	if nanos == 0 {
@@ -49,7 +49,7 @@ func newRate(from *profile.Intervals, nanos int64) (r rate) {
 		v := &from.List[i]
 		io := v.IO()
 		at := int(v.Start / nanos)
-		over := v.Start + from.Nanos - int64(at+1)*nanos // what belongs to the next
+		over := v.Start + from.Nanos - int64(at+1)*nanos // the part in the next one
 		for _, move := range []struct {
 			to []int64
 			n  int64

@@ -10,7 +10,7 @@ import (
 // table is a view of a profile, cut to the rows that took the most time.
 type table struct {
 	Rows json.RawMessage `json:"rows"`
-	All  int             `json:"all"` // rows that there were
+	All  int             `json:"all"` // number of all rows
 }
 
 // The bounds of one table of a page: rows, and the bytes that they take.
@@ -34,8 +34,7 @@ func newTables(p *profile.Profile) (map[string]table, error) {
 	return all, nil
 }
 
-// newTable takes half of the rows until they fit: names can be as long as they
-// like.
+// newTable halves the number of rows until they fit, because names can be long.
 func newTable(p *profile.Profile, view string) (table, error) {
 	t, err := p.Table(view)
 	if err != nil {

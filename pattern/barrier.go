@@ -17,8 +17,8 @@ import (
 // The keeper begins each of its reads before the write that it waits for, and
 // so do the threads: from that compile takes the edges. A read of the keeper
 // waits for one thread, so all must have written before it writes; and all wait
-// for that write. The keeper has nothing else to do, for a thread that came
-// late would not have waited for the early ones.
+// for that write. The keeper is a thread of its own, because otherwise a late
+// thread would not wait for the early ones.
 //
 // Calls on pipes are not in the trace, only their waiting is: a barrier leaves
 // no compute behind but a nanosecond for each thread that comes at the same

@@ -27,8 +27,8 @@ func decode(n *yaml.Node, v any) error {
 	return fill(n, reflect.ValueOf(v).Elem(), 0)
 }
 
-// plain refuses what can make a small text large, or hide where something was
-// written.
+// plain refuses anchors and aliases, which can make a small text large, or hide
+// the position of a value.
 func plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		return fault(n.Line, "anchors and aliases are not taken")
@@ -56,7 +56,7 @@ func fill(n *yaml.Node, v reflect.Value, nesting int) error {
 			case !ok:
 				return fault(key.Line, "unknown key %.100q, expected one of %s", key.Value, strings.Join(keys(typ), ", "))
 			case given[key.Value]:
-				return fault(key.Line, "%q is there twice", key.Value)
+				return fault(key.Line, "duplicate key %q", key.Value)
 			}
 			given[key.Value] = true
 			if err := set(value, v.FieldByIndex(f.Index), f, nesting); err != nil {

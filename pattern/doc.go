@@ -1,5 +1,5 @@
-// Package pattern makes recordings that nobody recorded: a small declarative
-// file says what files there are, and what threads do to them.
+// Package pattern generates recordings from a small declarative file, which
+// describes files and what threads do to them.
 //
 //	text ──Parse──> Pattern ──Reader──> events, once for each pass of compile
 //

@@ -5,9 +5,9 @@ import (
 	"errors"
 )
 
-// The errors that calls on names can meet, as results. Others are errors of
-// the pattern: no benchmark means them, and from a call that failed compile
-// does not learn all that the pattern knows.
+// The errors that calls on names can return as results. Others are errors of
+// the pattern, because no benchmark intends them, and compile learns less from
+// a failed call than the pattern knows.
 const (
 	enoent = -2
 	eexist = -17
@@ -22,8 +22,7 @@ type node struct {
 	listing  int64            // bytes that getdents64 returns for the children
 }
 
-// tree is the name space. Nothing exists in it but what the pattern says or
-// makes.
+// tree is the name space. It holds only what the pattern lists or creates.
 type tree struct {
 	root  *node
 	count int // files and directories
@@ -120,7 +119,7 @@ func (t *tree) ready(path []byte, n *node) error {
 	case err != nil:
 		return err
 	case found != nil && (!found.dir || !n.dir):
-		return errors.New("it is there twice")
+		return errors.New("it exists twice")
 	case found != nil:
 		return nil
 	}

@@ -17,14 +17,14 @@ import (
 	"pianola/format/script"
 )
 
-// Backend is a program that plays events: it is given a line of an intermediate
+// Backend is a program that executes events. It reads a line of an intermediate
 // script for each, without compute and edges, with the recorded result, and
-// answers with a line that holds the result. In a trace of several threads the
-// thread's number stands before each line, and before each answer; answers of
+// answers with a line that holds the result. In a trace of several threads, the
+// thread's number is at the start of each line and each answer. Answers of
 // different threads may come in any order.
 //
-// All threads share one program, for what they share is in it: files,
-// descriptors, offsets.
+// All threads share one program, because they share files, descriptors and
+// offsets.
 type Backend struct {
 	run     *process
 	strings []string
@@ -32,15 +32,16 @@ type Backend struct {
 	threads []asker
 
 	writing sync.Mutex
-	turn    chan struct{} // holds one token, of who reads for all
+	turn    chan struct{} // holds a token: its owner reads for all
 
-	// Of who has the token.
+	// Guarded by the token.
 	buf        []byte
 	start, end int
 	err        error // why there are no more answers
 }
 
-// asker is a thread. What it needs for an event is there before the first.
+// asker is the state of a thread. Its memory is allocated before the first
+// event.
 type asker struct {
 	line   []byte
 	text   [format.MaxStrings][]byte
@@ -78,7 +79,7 @@ func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error)
 	if len(h.Append(nil)) == 0 {
 		_, err = io.WriteString(o, script.IntermediateLine)
 	}
-	// Why a program reads no more is found out where an answer is wanted.
+	// Play finds out why a program reads no more.
 	if err = cmp.Or(err, w.Flush()); err != nil && !errors.Is(err, unix.EPIPE) {
 		r.closeInput()
 		return nil, r.end(p.named(err))
@@ -90,9 +91,9 @@ func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error)
 // Write gives the program text.
 func (o *Backend) Write(b []byte) (int, error) { return len(b), o.run.write(b, o.run.Timeout) }
 
-// Play lets the program play an event of a thread and returns its result or
+// Play makes the program execute an event of a thread and returns its result or
 // -errno. Each thread may call it, one call at a time. After an error the backend
-// is of no use any more.
+// can't be used any more.
 func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 	a := &o.threads[thread-1]
 	a.fill(thread, r, o.strings, o.several)
@@ -105,7 +106,7 @@ func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 		o.fail(err)
 		o.turn <- struct{}{}
 	}
-	// If the program has ended, what it wrote says more than the error.
+	// If the program has ended, its output has a better reason than the error.
 	select {
 	case got := <-a.answer:
 		return got, nil
@@ -198,7 +199,7 @@ func (o *Backend) take(line []byte) error {
 	}
 	a := &o.threads[thread-1]
 	if !a.asked.CompareAndSwap(true, false) {
-		return fmt.Errorf("answer %.100q, and nothing was asked", line)
+		return fmt.Errorf("answer %.100q to no event", line)
 	}
 	a.answer <- got
 	return nil
@@ -224,7 +225,7 @@ func result(b []byte) (int64, bool) {
 	return v, v >= 0
 }
 
-// fail ends the program because of a fault. The caller has the token.
+// fail ends the program because of an error. The caller has the token.
 func (o *Backend) fail(fault error) {
 	if o.err != nil {
 		return
@@ -235,7 +236,7 @@ func (o *Backend) fail(fault error) {
 	o.err = o.stop(fault)
 }
 
-// stop lets the program end, and returns what is wrong with it.
+// stop waits for the end of the program, and returns its error.
 func (o *Backend) stop(fault error) error {
 	if fault != nil && !o.run.eof {
 		o.run.kill()

@@ -134,7 +134,7 @@ func TestOutputIsClosed(t *testing.T) {
 	for _, test := range []struct{ name, command, want string }{
 		{"well", echo, ""},
 		{"with a failure", echo + "; echo why >&2; exit 3", "exec:test: after 1 lines: exit status 3; its last line on stderr: why"},
-		{"with an answer too many", echo + "; echo 7", `exec:test: answer "7", and nothing was asked`},
+		{"with an answer too many", echo + "; echo 7", `exec:test: answer "7" to no event`},
 		{"not at all", echo + "; sleep 1000", "exec:test: after 1 lines: no progress for 2s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

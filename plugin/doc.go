@@ -5,13 +5,13 @@
 //	Filter   trace ──► program ──► trace
 //	Backend  event ──► program ──► result
 //
-// Filter works behind compile: a program sees what print shows, canonical and
-// with paths resolved, runs once, and one that changes nothing leaves every byte
-// of the trace as it was. The price is that edges and the fileset are not found
-// anew: edges follow the events that they name (see Filter), and the fileset is
-// the program's to change.
+// Filter works on compiled traces: a program reads what print shows, canonical
+// and with paths resolved, and runs once. A program that changes nothing leaves
+// every byte of the trace as it was. But edges and the fileset are not computed
+// again: edges follow the events that they name (see Filter), and the program
+// itself must change the fileset.
 //
-// A program runs in a process group of its own, which is killed when the program
-// has ended, in whatever way. What the program says on stderr is passed on, and
-// its last line stands in the error if it fails.
+// A program runs in a process group of its own, which is killed at the end of
+// the program. Its stderr is passed on, and the last line of it is part of the
+// error if the program fails.
 package plugin

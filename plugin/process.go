@@ -31,7 +31,7 @@ type process struct {
 	said  *tail
 	calm  func() bool // ends the watch over ctx
 
-	closing atomic.Bool // nobody is to wait for it to read any more
+	closing atomic.Bool // no writer waits for it any more
 
 	mu     sync.Mutex
 	reaped bool          // its number may be another's
@@ -39,8 +39,8 @@ type process struct {
 	status error
 }
 
-// errHangs is what reading and writing fail with where the program has done
-// neither for as long as it may.
+// errHangs is the error of reading and writing if the program made no progress
+// for its timeout.
 var errHangs = errors.New("no progress")
 
 // start runs the program until it ends or ctx is done. end is to be called in
@@ -91,7 +91,7 @@ func (r *process) connect(fed bool) (theirs []*os.File, err error) {
 	return theirs, unix.SetNonblock(r.in, true)
 }
 
-// closeInput lets the program read the end. It is for who writes.
+// closeInput ends the input of the program. The writer calls it.
 func (r *process) closeInput() {
 	if r.in >= 0 {
 		_ = unix.Close(r.in)
@@ -255,7 +255,7 @@ func (r *process) end(fault error) error {
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
 	case r.status != nil && (fault == nil || r.eof || hangs && alone):
-		// What broke off when the program died is not what is wrong.
+		// An incomplete line is only a consequence of the program's death.
 		fault = fmt.Errorf("%s: after %d lines: %w", r, r.lines, r.status)
 	case hangs && alone:
 		fault = fmt.Errorf("%s: after %d lines: it has ended, but a child that left its process group keeps its output open", r, r.lines)

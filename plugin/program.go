@@ -13,21 +13,20 @@ import (
 // transform, a recording or a backend can stand too.
 const Prefix = "exec:"
 
-// DefaultTimeout is how long a program may do nothing where nothing else is
-// said.
+// DefaultTimeout is the default of Program.Timeout.
 const DefaultTimeout = 10 * time.Second
 
 // Program is a program that can be run as a plug-in, each time anew. Its methods
 // may be called concurrently.
 type Program struct {
-	Timeout time.Duration // how long it may make no progress while it is waited for; 0 is for ever
-	Stderr  io.Writer     // gets what it says on stderr; nil for nowhere
+	Timeout time.Duration // how long it may make no progress while Pianola waits for it; 0 means for ever
+	Stderr  io.Writer     // gets its stderr; nil to discard it
 
-	text string   // as it was asked for
+	text string   // as on the command line
 	args []string // the program and its arguments
 }
 
-// Is reports whether a text asks for a program.
+// Is reports whether a text names a program.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
 // Parse returns the program of a text "exec:PROGRAM [ARG…]". The command line is
@@ -47,7 +46,7 @@ func Parse(text string) (*Program, error) {
 	return &Program{Timeout: DefaultTimeout, text: text, args: args}, nil
 }
 
-// String returns what the program was asked for by.
+// String returns the text that was parsed.
 func (p *Program) String() string { return p.text }
 
 // Args returns the program and its arguments. They must not be changed.

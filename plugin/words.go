@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// words takes a command line apart as a shell does, but for what a shell puts
-// in the place of variables and patterns: spaces separate words, a backslash or
-// quotes take the meaning from what they stand before or around, and within
-// double quotes a backslash does so before a double quote or a backslash only.
+// words splits a command line like a shell, without expansion of variables and
+// patterns. Spaces separate words. A backslash and quotes remove the meaning of
+// the characters after or between them. Within double quotes, a backslash does
+// so only before a double quote or a backslash.
 func words(line string) (list []string, err error) {
 	var word strings.Builder
 	begun, quote := false, byte(0)

@@ -1,13 +1,12 @@
 package profile
 
-// Access says how a file was read, or how it was written. Only calls that moved
-// bytes count.
+// Access is the pattern of reads, or of writes, of a file. Only calls that
+// moved bytes count.
 //
-// A call is sequential where it begins at the byte where the descriptor's last
-// one of the same direction ended. It is strided where it is not sequential,
-// and begins as far from the beginning of the last one as that did from the
-// beginning of the one before. It is random where it is neither. The first of
-// each descriptor is none of the three.
+// A call is sequential if it begins where the descriptor's last call of the
+// same direction ended. Else it is strided if the distance between its start
+// and that of the last call is the same as between the two calls before. Else
+// it is random. The first call of each descriptor is none of the three.
 type Access struct {
 	Moves      int64 // calls that moved bytes
 	Sequential int64

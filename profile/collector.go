@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 )
 
-// Read adds up all events of r. Its memory is bounded, however many they are.
-// The errors of r are returned as they are, for they say where they arose.
+// Read adds up all events of r, in bounded memory. It returns the errors of r
+// unchanged, because they have a position.
 func Read(r format.Reader) (*Profile, error) {
 	var c Collector
 	if err := c.Read(r); err != nil {
@@ -130,7 +130,7 @@ func (c *Collector) add(e *format.Event) error {
 	return nil
 }
 
-// follow counts a call for what it is about and for who made it.
+// follow counts a call for its file and its thread.
 func (c *Collector) follow(one *call, e *format.Event) {
 	by := c.tracker.Thread(e)
 	about, d := c.tracker.About(by, e)

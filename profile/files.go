@@ -2,10 +2,9 @@ package profile
 
 import "pianola/format/process"
 
-// File is what was done to one name: every call that has the name, or a
-// descriptor that it was opened as. A file that is renamed goes on under the
-// name by which it was opened, for a name that is used again and again for
-// another file (a lock, a journal) is one thing to those who read a profile.
+// File is the calls on one name: every call with the name, or with a descriptor
+// that it was opened as. A renamed file keeps the name that it was opened by. A
+// name that is reused for other files (a lock, a journal) is one File.
 //
 // A call with two descriptors (copy_file_range, sendfile, splice) counts for the
 // one that its category is about, and a call with two names for the first.

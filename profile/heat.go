@@ -115,17 +115,16 @@ func (h *heat) flat(k Category, s *Heat) []int64 {
 // maxHeats bounds how many files have a heat map, 8 MiB of them.
 const maxHeats = 128
 
-// heats gives heat maps to the files in which the most time is spent. Where
-// there are none left, a file needs twice the time as before, and those that
-// have not come so far lose theirs.
+// heats gives heat maps to the files in which the most time is spent. If there
+// are none left, the threshold doubles, and files below it lose their maps.
 type heats struct {
 	owners    []*file
 	free      []*heat
 	threshold int64 // nanoseconds
 }
 
-// give gives a file a heat map, if it has come far enough. missed is the time
-// that the map comes too late for.
+// give gives a file a heat map if it is above the threshold. missed is the time
+// in calls before the map.
 func (hs *heats) give(f *file, missed int64) {
 	for f.weight > hs.threshold {
 		if n := len(hs.free); n > 0 {

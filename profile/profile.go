@@ -1,4 +1,4 @@
-// Package profile adds a recording up.
+// Package profile computes the profile of a recording.
 //
 // A Profile holds totals by operation, file, thread and process, for each
 // category of I/O the cumulative time against the elapsed time, and how sizes,

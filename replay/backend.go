@@ -9,8 +9,8 @@ import (
 	"pianola/internal/option"
 )
 
-// Backend is what plays the events of traces: Posix, Null, Memory, or one that
-// NewBackend made. Backends can be compared.
+// Backend executes the events of traces: Posix, Null, Memory, or one made by
+// NewBackend. Backends are comparable.
 type Backend struct{ *backend }
 
 type backend struct {
@@ -21,27 +21,27 @@ type backend struct {
 // The backends of this package.
 var (
 	Posix  = Backend{}                         // the kernel, on files below the root
-	Null   = Backend{&backend{name: "null"}}   // nothing: each event has its recorded result at once
+	Null   = Backend{&backend{name: "null"}}   // no-op: each event has its recorded result at once
 	Memory = Backend{&backend{name: "memory"}} // a file system in the memory of this process
 )
 
 // Player is a backend that was opened for one trace.
 type Player interface {
-	// Play plays an event of a thread, counted from 1, and returns its result
-	// or -errno. An opening call that succeeds can return any number: events
-	// name descriptors as the recording did. It is called from the worker of
-	// the thread, so of several threads at a time, and may block. An error
-	// ends the run.
+	// Play executes an event of a thread, counted from 1, and returns its
+	// result or -errno. A successful opening call can return any number: events
+	// have the descriptors of the recording. The worker of the thread calls it,
+	// so calls of several threads are concurrent. It may block. An error ends
+	// the run.
 	Play(thread int32, r *format.Record) (int64, error)
 
-	// Close ends it. No call of Play is under way.
+	// Close ends the Player. It is not called during a call of Play.
 	Close() error
 }
 
-// NewBackend makes a backend with a name for logs and messages. It is opened once
-// for each trace that is replayed. Calls of Play must return soon after the
-// context of open is done. It panics where open is nil or no command line can hold
-// the name.
+// NewBackend returns a backend with a name for logs and messages. It is opened
+// once for each replayed trace. Calls of Play must return soon after the
+// context of open is done. NewBackend panics if open is nil or a command line
+// can't hold the name.
 func NewBackend(name string, open func(context.Context, format.Trace) (Player, error)) Backend {
 	if name == "" || open == nil || strings.ContainsAny(name, "=:+, ") {
 		panic(fmt.Sprintf("replay: backend %q can't be opened, or asked for", name))
@@ -56,8 +56,8 @@ func (b Backend) String() string {
 	return b.name
 }
 
-// opener returns what opens the backend for a trace, nil for those of this
-// package.
+// opener returns the function that opens the backend for a trace, nil for those
+// of this package.
 func (b Backend) opener() func(context.Context, format.Trace) (Player, error) {
 	if b.backend == nil {
 		return nil
@@ -65,7 +65,7 @@ func (b Backend) opener() func(context.Context, format.Trace) (Player, error) {
 	return b.open
 }
 
-// ParseBackend returns the backend of that name: one of this package, or of more.
+// ParseBackend returns the backend with a name, from this package or from more.
 func ParseBackend(name string, more ...Backend) (Backend, error) {
 	all := append([]Backend{Posix, Null, Memory}, more...)
 	names := make([]string, len(all))
@@ -79,8 +79,8 @@ func ParseBackend(name string, more ...Backend) (Backend, error) {
 	return all[i], nil
 }
 
-// handedOver are the calls of a backend that NewBackend made: it gets all events,
-// and threads are started besides.
+// handedOver is the table of calls for backends made by NewBackend. They get
+// all events; in addition, threads are started.
 var handedOver = func() (over [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
@@ -98,8 +98,8 @@ var handedOver = func() (over [format.NumOps]call) {
 	return over
 }()
 
-// handOverEvent lets the backend play an event. The worker is not pinned meanwhile, for it
-// may have to wait in Go.
+// handOverEvent passes an event to the backend. The worker is not pinned
+// meanwhile, because the backend may wait in Go.
 func handOverEvent(w *worker, r *format.Record) int64 {
 	unpin()
 	got, err := w.e.player.Play(w.number, r)

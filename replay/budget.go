@@ -4,15 +4,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoSpace is the result of an event that would exceed Limits.Bytes; the run
-// ends with it.
+// errNoSpace is the result of an event that would exceed Limits.Bytes, which
+// ends the run.
 const errNoSpace = -int64(unix.ENOSPC)
 
-// lease is how many bytes a worker asks for at once.
+// lease is how many bytes a worker takes from the budget at once.
 const lease = 64 << 20
 
-// spend takes bytes from what the replay may write, and reports whether there
-// were so many left. If not, the run ends.
+// spend takes bytes from the replay's budget of writes, and reports whether
+// there were enough. If not, the run ends.
 func (w *worker) spend(n int64) bool {
 	n = max(n, 0)
 	if n <= w.allowance {
@@ -31,22 +31,22 @@ func (w *worker) spend(n int64) bool {
 	return false
 }
 
-// block is what a file system gives a file at a time, at the least.
+// block is the smallest unit that a file system allocates.
 const block = 4096
 
-// spendAt is spend for a call that says where in a file it writes: a single byte
-// can take a block there.
+// spendAt is spend for a call that writes at an offset. A single byte can take
+// a block there.
 func (w *worker) spendAt(n int64) bool {
 	return w.spend((min(n, 1<<62) + block - 1) &^ (block - 1))
 }
 
-// spendMove is spend for a call that moves the place where a file is written
-// next, which can then be a block of its own.
+// spendMove is spend for a call that moves the offset of the next write, which
+// can then take a block of its own.
 func (w *worker) spendMove() bool { return w.spend(block) }
 
-// reserve takes bytes for a call that may write as many as n, and mostly writes
-// fewer: those that ask for all that there is. It returns how many the call may
-// write; what it leaves is to be given back by settle.
+// reserve takes bytes for a call that may write up to n, and mostly writes
+// fewer, because it asks for the rest of a file. It returns how many the call
+// may write. settle gives back the rest.
 func (w *worker) reserve(n int64) int64 {
 	n = min(max(n, 0), maxTransfer)
 	if n > w.allowance && w.e.take(n-w.allowance) {
@@ -60,9 +60,9 @@ func (w *worker) reserve(n int64) int64 {
 	return n
 }
 
-// settle gives back what a call has not written of what was reserved for it,
-// and returns the call's result. The run ends if the call used all of
-// it and was let have less than it wanted.
+// settle gives back the bytes that were reserved and not written, and returns
+// the call's result. The run ends if the call wrote all of them and wanted
+// more.
 func (w *worker) settle(wanted, reserved, got int64) int64 {
 	w.allowance += reserved - max(got, 0)
 	if w.allowance > lease {
@@ -80,7 +80,7 @@ func (w *worker) exceeded() {
 	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, ErrLimit)
 }
 
-// take takes bytes from those that all may still write, if there are so many.
+// take takes bytes from the budget that all workers share, if there are enough.
 func (e *engine) take(n int64) bool {
 	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
 		if e.bytes.CompareAndSwap(have, have-n) {
@@ -90,7 +90,7 @@ func (e *engine) take(n int64) bool {
 	return false
 }
 
-// allowLength reports whether a file may become so long. If not, the run ends.
+// allowLength reports whether a file may have a length. If not, the run ends.
 func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.Limits.Bytes {
 		return true

@@ -9,14 +9,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// call plays one record and returns its result: that of the system call, or
+// call executes one record and returns its result: that of the system call, or
 // -errno. The arguments stand in the order of the operation's row in package
 // format; nothing in them is trusted.
 type call func(*worker, *format.Record) int64
 
-// calls is the one table of what a replay can do. Only what stands here ever
-// runs. The operations that are missing are those that compile turns into
-// others, or resolves.
+// calls is the table of all that a replay can do. Only these calls ever run.
+// Compile resolves the missing operations, or turns them into others.
 var calls = [format.NumOps]call{
 	format.OpOpen:       callOpen,
 	format.OpOpenm:      callOpen,
@@ -117,9 +116,9 @@ var calls = [format.NumOps]call{
 	format.OpMadvise: callMadvise,
 }
 
-// bookkeeping are the operations that are played by the replay's own means.
-// What that takes is taken from the compute that follows, in which the trace has
-// the time of the application's calls.
+// bookkeeping is the set of operations for which a replay makes no call. Their
+// time is taken from the next compute, where the trace has the time of the
+// application's calls.
 var bookkeeping = func() (b [format.NumOps]bool) {
 	for op := range calls {
 		b[op] = calls[op] != nil && format.Op(op).Info().Class == format.ClassProcess
@@ -148,12 +147,12 @@ const (
 	errNoFD    = -int64(unix.EMFILE)
 )
 
-// asRecorded plays what takes no system call.
+// asRecorded returns the recorded result, without a system call.
 func asRecorded(_ *worker, r *format.Record) int64 { return r.Ret }
 
-// lookup returns what a recorded descriptor stands for, 0 if nothing: then the
-// call has the result EBADF without being made, for the number could be that
-// of a descriptor of Pianola's own.
+// lookup returns the slot of a recorded descriptor, 0 if it is not open. Then
+// the result is EBADF, and no call is made, because the number could be one of
+// Pianola's own descriptors.
 func (w *worker) lookup(fd int64) slot {
 	if files := w.process.files.Load(); files != nil {
 		return files.get(fd)
@@ -187,9 +186,9 @@ func intoScratch(nr uintptr) call {
 	})
 }
 
-// transfer makes a call that moves size bytes between a descriptor and a
-// buffer at a place in m. A size that the region doesn't hold is moved by the
-// vector call to the same bytes again and again.
+// transfer makes a call that moves size bytes between a descriptor and a buffer
+// at a place in m. If the region is too small, the vector call moves them to
+// the same bytes repeatedly.
 func (w *worker) transfer(nr, vector uintptr, m region, r *format.Record, offset uintptr) int64 {
 	s := w.lookup(r.Args[0])
 	if s == 0 {
@@ -231,8 +230,8 @@ func callPwrite64(w *worker, r *format.Record) int64 {
 	return w.transfer(unix.SYS_PWRITE64, unix.SYS_PWRITEV, w.e.pool, r, uintptr(r.Args[3]))
 }
 
-// vector makes a call that moves size bytes through count segments. How long
-// each was is not recorded; they are taken as equal.
+// vector makes a call that moves size bytes through count segments. Their sizes
+// are not recorded, so they are equal.
 func (w *worker) vector(nr uintptr, m region, r *format.Record, size int64, offset, flags uintptr) int64 {
 	s := w.lookup(r.Args[0])
 	if s == 0 {
@@ -245,8 +244,8 @@ func (w *worker) vector(nr uintptr, m region, r *format.Record, size int64, offs
 	if !m.segments(&w.iov, uint64(r.Args[1]), uint64(min(size, maxTransfer)), uint64(count)) {
 		return errFault
 	}
-	// The offset is passed in two registers, of which a 64-bit kernel takes
-	// the first for all of it.
+	// The offset has two registers. A 64-bit kernel takes all of it from the
+	// first.
 	return w.sys(nr, s.real(), uintptr(unsafe.Pointer(&w.iov)), uintptr(count), offset, 0, flags)
 }
 
@@ -318,8 +317,8 @@ func callGetdents64(w *worker, s slot, r *format.Record) int64 {
 	return w.sys.Call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }
 
-// callSync writes out the root's file system only: that of the machine's
-// others would be changed by a replay, and waited for.
+// callSync syncs only the root's file system. A sync of the others would wait
+// for data that is not the replay's.
 func callSync(w *worker, _ *format.Record) int64 {
 	return w.sys.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)
 }

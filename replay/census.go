@@ -11,12 +11,12 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Names that events make count as files, and those that they remove count no
-// more. Whether an open with O_CREAT made its file, and whether a rename took the
-// place of another name, is not known: what is counted is the most that there can
-// be. When that is the limit, the names that there are get counted.
+// Names that events make count as files until events remove them. It is unknown
+// whether an open with O_CREAT made its file, and whether a rename replaced
+// another name, so the count is an upper bound. When it reaches the limit, the
+// existing names are counted.
 
-// made counts a name that a call has made, or may have, and returns the call's
+// made counts a name that a call made or may have made, and returns the call's
 // result. The run ends if there are too many.
 func (w *worker) made(got int64) int64 {
 	if got >= 0 && w.e.unmade.Add(-1) < 0 {
@@ -25,7 +25,7 @@ func (w *worker) made(got int64) int64 {
 	return got
 }
 
-// gone is made for a call that has removed a name.
+// gone is made for a call that removed a name.
 func (w *worker) gone(got int64) int64 {
 	if got >= 0 {
 		w.e.unmade.Add(1)
@@ -33,7 +33,7 @@ func (w *worker) gone(got int64) int64 {
 	return got
 }
 
-// recount counts the names that there are. What is made meanwhile may count
+// recount counts the existing names. Names that are made meanwhile may count
 // twice.
 func (w *worker) recount() {
 	e := w.e
@@ -53,22 +53,23 @@ func (w *worker) recount() {
 	}
 }
 
-// maxCensus is how many directories deep names are counted. Each has a
-// descriptor open.
+// maxCensus is how many levels of directories are counted. Each level takes a
+// descriptor.
 const maxCensus = 256
 
-// census counts names. The collector is off, so its memory is used again.
+// census counts names. It reuses its memory, because the garbage collector is
+// off.
 type census struct {
 	sync.Mutex
 	*worker
-	left    int64 // names that there may be besides those counted; below 0 it ends
+	left    int64 // names that may still be counted; below 0 the census ends
 	buffers [maxCensus][]byte
 }
 
 var dot = sandbox.CString(".")
 
-// visit counts what stands in a directory, and below it. What it can't look into
-// holds too many.
+// visit counts the names below a directory. A directory that it can't open
+// counts as too many.
 func (c *census) visit(at uintptr, name *byte, depth int) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	fd := c.sys(unix.SYS_OPENAT, at, sandbox.Pointer(name), flags, 0, 0, 0)

@@ -7,7 +7,7 @@ import (
 	"pianola/replay/fileset"
 )
 
-// check verifies, before anything is written, what a trace asks for.
+// check verifies the needs of a trace before anything is written.
 func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 	h := t.Header()
 	if n := len(h.Threads); n > l.Threads {
@@ -27,12 +27,12 @@ func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 	return fileset.NewPlan(h.Files, l.Bytes, l.Files)
 }
 
-// nameBytes is what a string of a trace takes besides thrice its length, made
-// ready for the kernel by newName.
+// nameBytes is the memory of a string of a trace as a sandbox.Name, besides
+// three times its length.
 const nameBytes = 128
 
-// checkTexts bounds the memory of all that a trace names, which takes up to half
-// of what Limits.Memory says besides that.
+// checkTexts bounds the memory of the strings of a trace. They may take up to
+// half of Limits.Memory, on top of it.
 func checkTexts(t format.Trace, l *Limits) error {
 	var size int64
 	add := func(s string) { size += 3*int64(len(s)) + nameBytes }
@@ -48,7 +48,7 @@ func checkTexts(t format.Trace, l *Limits) error {
 	return nil
 }
 
-// checkLog bounds the file of a log that memory can't hold.
+// checkLog bounds the file of a log that does not fit into memory.
 func checkLog(t format.Trace, l *Limits) error {
 	var events int64
 	for i := range max(len(t.Header().Threads), 1) {

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock tells the nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
+// clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
 //
-// Where the kernel itself keeps time by the processor's counter, so does the
-// clock: reading that costs 10 ns where time.Since costs 25, and reading the
-// clock is most of what an event costs beside its call. The counter's rate is
-// measured against CLOCK_MONOTONIC at the start, to about a millionth.
+// If the kernel keeps time by the processor's counter, the clock reads that
+// counter: it takes 10 ns instead of 25 for time.Since, and reading the clock
+// is most of an event's cost beside its call. The counter's rate is measured
+// against CLOCK_MONOTONIC at the start, to about a millionth.
 type clock struct {
 	base time.Time
 	mono int64 // CLOCK_MONOTONIC at base
 
-	rate  uint64 // nanoseconds of a tick, in 1/2^32; 0 where ticks are not used
+	rate  uint64 // nanoseconds of a tick, in 1/2^32; 0 if ticks are not used
 	tick0 uint64
 	at0   int64 // nanoseconds since base at tick0
 
 	cost   int64 // nanoseconds of one reading
-	margin int64 // how much earlier to wake than due, so as to be awake in time
+	margin int64 // how many nanoseconds before the due time to wake
 }
 
 func (c *clock) now() int64 {
@@ -40,27 +40,28 @@ func (c *clock) now() int64 {
 	return c.at0 + int64(hi<<32|lo>>32)
 }
 
-// deadline returns when CLOCK_MONOTONIC will be where the clock will be at t.
-// It is reckoned from now, so that the error of the rate does not add up.
+// deadline converts t to CLOCK_MONOTONIC. It is computed from now, so that the
+// error of the rate does not add up.
 func (c *clock) deadline(t int64) int64 {
 	return c.mono + int64(time.Since(c.base)) + t - c.now()
 }
 
-// The bounds of the margin: below the first a wake-up cannot be on time, above
-// the second spinning would take a processor from the replayed work.
+// The bounds of the margin. Below the first a wake-up is late. Above the
+// second, spinning takes a processor from the replayed work.
 const (
 	minMargin = 20_000
 	maxMargin = 200_000
 )
 
-// newClock makes a clock and measures what it costs and how late sleeps end on
-// this machine now. It takes some twenty milliseconds.
+// newClock makes a clock. It measures the cost of a reading and how late sleeps
+// end on this machine, which takes some twenty milliseconds.
 func newClock() *clock {
 	c := &clock{base: time.Now()}
 	measured := make(chan struct{})
 	go func() {
 		defer close(measured)
-		// Never unlocked: the thread's timer slack is no other goroutine's.
+		// Never unlocked: no other goroutine should get this thread's timer
+		// slack.
 		runtime.LockOSThread()
 		fineTimers()
 		c.measure()
@@ -96,8 +97,8 @@ func (c *clock) measure() {
 	c.cost = stats.Median(costs)
 }
 
-// calibration is how long the counter's rate is measured for, in nanoseconds.
-// Both ends are known to 20 ns or so, a millionth of it.
+// calibration is the time for which the counter's rate is measured, in
+// nanoseconds. The error of both ends is about 20 ns, a millionth of it.
 const calibration = 20_000_000
 
 // simultaneous returns a reading of the counter and the time of it.
@@ -113,7 +114,7 @@ func (c *clock) simultaneous() (tick uint64, at int64) {
 	return tick, at
 }
 
-// lateSleep returns how late a sleep ends at nearly the worst, in nanoseconds.
+// lateSleep returns how late sleeps end, as a high percentile, in nanoseconds.
 func (c *clock) lateSleep() int64 {
 	const nap = 50_000
 	late := make([]int64, 50)
@@ -127,8 +128,8 @@ func (c *clock) lateSleep() int64 {
 	return late[len(late)-2]
 }
 
-// counts reports whether the kernel keeps time by the counter that ticks
-// reads: then it runs at one rate, everywhere, and never stops.
+// counts reports whether the kernel keeps time by the counter that ticks reads.
+// Then the counter has one rate on all processors and never stops.
 func counts() bool {
 	if !hasTicks {
 		return false
@@ -137,15 +138,15 @@ func counts() bool {
 	return err == nil && strings.TrimSpace(string(source)) == "tsc"
 }
 
-// fineTimers asks the kernel to end the calling thread's sleeps on time; the
-// default lets it be 50 µs late.
+// fineTimers asks the kernel to end the calling thread's sleeps on time. The
+// default slack is 50 µs.
 func fineTimers() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
 
 // pin keeps the calling goroutine on its processor slot until unpin. Without
-// it the scheduler takes the slot away every 10 ms from a goroutine that
-// issues raw system calls only, and the way back through two other threads
-// costs tens of microseconds. While pinned a goroutine must not block in Go;
-// blocking in the kernel is what it is for.
+// it, the scheduler takes the slot away every 10 ms from a goroutine that only
+// makes raw system calls, and getting it back through two other threads costs
+// tens of microseconds. A pinned goroutine must not block in Go; it may block
+// in the kernel.
 //
 //go:linkname pin runtime.procPin
 func pin() int

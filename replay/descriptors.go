@@ -8,9 +8,9 @@ import (
 
 // The calls that change what descriptors stand for.
 
-// opened enters a descriptor that a call has made under the number that the
-// recording has for it, which is returned for it. Where the recording has an
-// error there is no such number: the descriptor is closed.
+// opened adds a new descriptor to the table, with the recorded number, and
+// returns that number. If the recorded call failed, there is no number, so it
+// closes the descriptor.
 func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int64 {
 	if fd < 0 {
 		return fd
@@ -72,8 +72,8 @@ func (t *table) mark(fd int64, exec bool) {
 	}
 }
 
-// dup duplicates the recorded descriptor of the first argument. Whether an exec
-// closes it is the copy's own.
+// dup duplicates the recorded descriptor of the first argument. The copy has
+// its own close-on-exec flag.
 func (w *worker) dup(r *format.Record, exec bool) int64 {
 	s := w.lookup(r.Args[0])
 	if s == 0 {
@@ -120,7 +120,7 @@ func callFcntl(w *worker, s slot, r *format.Record) int64 {
 		return int64(s & slotExec)
 	case format.FSetfd:
 		w.process.files.Load().mark(r.Args[0], r.Args[2]&unix.FD_CLOEXEC != 0)
-		// The real descriptor stays close-on-exec whatever the recorded one.
+		// The real descriptor is always close-on-exec.
 		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_SETFD, unix.FD_CLOEXEC)
 	case unix.F_GETFL:
 		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)

@@ -1,6 +1,6 @@
-// Package replay plays a compiled trace below one directory, the root: the
-// same operations in the same threads, with the recorded compute between them
-// and in an order that keeps what depends on one another.
+// Package replay executes a compiled trace below one directory, the root: the
+// same operations in the same threads, with the recorded compute between them,
+// and in an order that keeps their dependencies.
 //
 //	trace ── records ──► worker 1 ── system calls ──► root
 //	      ── records ──► worker 2 ── system calls ──►
@@ -19,6 +19,6 @@
 // trace holds (package sandbox); what exists in it before the first event is
 // built from the trace's fileset (package fileset).
 //
-// Because it sets GOMAXPROCS and the garbage collector for the whole process,
+// A Run sets GOMAXPROCS and the garbage collector for the whole process. So
 // only one Run is active at a time; others wait for it.
 package replay

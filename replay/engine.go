@@ -15,14 +15,14 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// engine plays one trace: it is what the workers of it share.
+// engine is the state of one trace's replay that its workers share.
 type engine struct {
 	*stage
 	Options
-	name   string // of one of several traces
+	name   string // of the trace, if there are several
 	trace  format.Trace
 	calls  *[format.NumOps]call
-	root   *sandbox.Root // nil where the backend needs none
+	root   *sandbox.Root // nil if the backend needs none
 	files  *memfs.FS     // of Memory
 	player Player        // of a backend that NewBackend made
 	guard  sandbox.Guard // for each thread to copy and enter
@@ -66,7 +66,7 @@ func newEngine(s *stage, p Part, o Options) *engine {
 	return e
 }
 
-// build makes the workers and all memory that they will use, which free gives
+// build makes the workers and all memory that they will use. free gives it
 // back.
 func (e *engine) build() error {
 	if err := e.makeNames(); err != nil {
@@ -136,8 +136,8 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	e.sink = openSink()
 	growKernelTable()
 	for _, p := range e.processes {
-		// A region is a power of two, so twice what is wanted may be mapped,
-		// but no more than that is ever touched.
+		// The size of a region is a power of two, so up to twice the requested
+		// size is mapped, but the rest is never touched.
 		slots, err := newRegion(min(2*8*e.Limits.Descriptors, share/4))
 		if err != nil {
 			return err
@@ -207,8 +207,8 @@ func (e *engine) makeWaits() error {
 	return nil
 }
 
-// free closes what is still open, gives memory back that the collector doesn't
-// know of, and removes from the root what is not to be kept.
+// free closes open descriptors, frees memory outside the Go heap, and removes
+// files from the root, unless they are kept.
 func (e *engine) free() error {
 	e.closeAll()
 	e.closeStartDirs()
@@ -274,12 +274,12 @@ func (e *engine) closeAll() {
 	}
 }
 
-// openDescriptors opens what recorded processes had open at the start: one of
-// them, whose thread this is, or nil for all that have no table to themselves.
-// The calling thread is bound by the guard.
+// openDescriptors opens what recorded processes had open at the start: those of
+// only, on whose thread it runs, or, if only is nil, those of all processes
+// without a kernel table of their own. The guard binds the calling thread.
 func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	first := len(e.trace.Strings())
-	opened := make(map[format.Descriptor]slot) // by all but the number
+	opened := make(map[format.Descriptor]slot) // by all fields but the number
 	for i, d := range e.trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
@@ -289,10 +289,10 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 			continue
 		}
 		if p.own.Load().get(int64(d.FD)) != 0 {
-			return fmt.Errorf("descriptor %d of process %d is there twice", d.FD, d.Process)
+			return fmt.Errorf("duplicate descriptor %d of process %d", d.FD, d.Process)
 		}
-		// The same place in the same file under two numbers is what ">log
-		// 2>&1" looks like: they move together.
+		// Two numbers with the same file and offset come from ">log 2>&1": they
+		// share an offset.
 		place, fd := d, int64(0)
 		place.FD = 0
 		if twin, ok := opened[place]; ok {

@@ -10,17 +10,17 @@ import (
 )
 
 // Events returns the replay's log: the executed events in order of completion,
-// with the thread's number for TID, canonical operations, and the times of the
-// replay. Descriptors are named as in the recording, so Ret of an opening call
-// that succeeded is the recorded number; all other results are the replay's
-// own. The trace is read again, so it must still be open. Each call returns a
-// reader of its own.
+// with the thread's number as TID, canonical operations, and the times of the
+// replay. Descriptors have their recorded numbers, so Ret of a successful
+// opening call is the recorded number. All other results are the replay's own.
+// The trace is read again, so it must still be open. Each call returns a new
+// reader.
 func (r *Result) Events() format.Reader {
 	return &events{result: r, header: r.logHeader()}
 }
 
-// logHeader is the header of a log. As in any script, a process is named by
-// the id of its first thread.
+// logHeader returns the header of a log. As in any script, the id of a process
+// is that of its first thread.
 func (r *Result) logHeader() *format.Header {
 	from := r.trace.Header()
 	h := &format.Header{Meta: append([]format.Meta(nil), from.Meta...)}

@@ -9,18 +9,19 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// An application's memory takes from what the kernel has for the page cache. So
-// with Options.Memory what it mapped is mapped in its process's space, and
-// touched in the compute before events, as in section 4.1 of "May: Pianola". In
-// which order the application touched it, and how much of it, is not recorded.
+// An application's memory reduces the memory for the page cache. So, with
+// Options.Memory, a replay maps what the application mapped in its process's
+// space, and touches it in the compute before events, as in section 4.1 of
+// "May: Pianola". How much of it the application touched, and in which order,
+// is not recorded.
 //
-// Touching is a guess, and what is recorded of a read is not: a read into pages
-// that were fresh makes them fresh again (readyPages), and pages that a read
-// touched are not touched once more.
+// Touching is a guess, but the state of a read's buffer is recorded: a read
+// into fresh pages makes them fresh again (readyPages), and pages that a read
+// touched are not touched again.
 
-// footprint is what a process has mapped in its space. Its threads use it
-// concurrently; they can leave a page touched that another gives back at that
-// moment, which does no harm.
+// footprint is the mappings of a process in its space. Its threads use it
+// concurrently. A thread can touch a page that another one gives back at that
+// moment, which is harmless.
 type footprint struct {
 	mapped  pageSet
 	changes atomic.Int64 // how often pages were mapped
@@ -29,9 +30,9 @@ type footprint struct {
 	next int // in words of mapped, where to look for one; of the worker that holds engine.touching
 }
 
-// makeSpace makes the memory of a process, with an arena of so many bytes. What
-// the application mapped can take as much in one process as in all: address
-// space is no memory.
+// makeSpace makes the memory of a process, with an arena of a given size. Each
+// process gets the address space of all mappings together, because address
+// space takes no memory.
 func (e *engine) makeSpace(p *process, arena int64) (err error) {
 	size := arena
 	if e.Memory {
@@ -49,8 +50,8 @@ func (e *engine) makeSpace(p *process, arena int64) (err error) {
 	return err
 }
 
-// mayHold reports whether so many pages more can be touched by guess. Reads can
-// go beyond that, as far as the arenas reach.
+// mayHold reports whether n more pages may be touched by guess. Reads may
+// exceed that, up to the size of the arenas.
 func (e *engine) mayHold(pages uint64) bool {
 	return e.held.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
@@ -58,15 +59,15 @@ func (e *engine) mayHold(pages uint64) bool {
 // stride is how far apart the bytes are that are touched, as in "May: Pianola".
 const stride = 1024
 
-// firstTouch is what touching a page is taken to take before that is known:
-// more than it does, in nanoseconds.
+// firstTouch is the first estimate of the time to touch a page, in nanoseconds.
+// It is too high.
 const firstTouch = 20_000
 
 // touch touches pages of the process's memory while there is time, and returns
-// the time. It ends when what is left is no longer than the longest that a page
-// has taken of late, for a page can be a huge one, or have to be made free.
-// One worker of all does so at a time: no more of them are awake than if it had
-// an event to play.
+// the time. It ends when the rest is no longer than the longest recent touch,
+// because a page can be huge, or have to be freed first. Only one worker does
+// this at a time, so that no more workers are awake than with an event to
+// execute.
 func (w *worker) touch(now, due int64) int64 {
 	e, f := w.e, w.process.footprint
 	changes := f.changes.Load()
@@ -106,8 +107,8 @@ func (w *worker) touch(now, due int64) int64 {
 	return e.now()
 }
 
-// take looks through the next 32 pages for one that is mapped and not touched,
-// and marks it as touched.
+// take searches the next 32 pages for one that is mapped and not touched, and
+// marks it as touched.
 func (f *footprint) take(touched pageSet) (page int, ok bool) {
 	i := f.next
 	left := f.mapped[i].Load() &^ touched[i].Load()
@@ -131,9 +132,8 @@ func (w *worker) hold(n int) {
 	}
 }
 
-// mapPages maps pages from one to before another, anew where they were mapped
-// before. It returns 0 or -errno; the run ends with an error, for it may have
-// left a hole in the space.
+// mapPages maps or remaps the pages [from, to). It returns 0 or
+// -errno. An error ends the run, because it may leave a hole in the space.
 func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	if from >= to {
 		return 0
@@ -159,8 +159,8 @@ func (w *worker) mapPages(from, to uint64, populate bool) int64 {
 	return 0
 }
 
-// giveBack gives the kernel pages from one to before another. The space keeps
-// their addresses, so that nothing else comes to lie there.
+// giveBack gives the pages [from, to) back to the kernel. The space keeps their
+// addresses, so that nothing else is mapped there.
 func (w *worker) giveBack(from, to uint64) int64 {
 	if from >= to {
 		return 0
@@ -171,7 +171,7 @@ func (w *worker) giveBack(from, to uint64) int64 {
 	return p.space.advise(from, to, unix.MADV_DONTNEED)
 }
 
-// giveAllBack ends a process's memory, as its exec or end does.
+// giveAllBack gives all of a process's memory back, at its exec or end.
 func (w *worker) giveAllBack() {
 	if w.process.footprint != nil {
 		w.giveBack(0, uint64(len(w.process.space)/pageSize))

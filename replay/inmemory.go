@@ -15,9 +15,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// openMemory lets a file system in memory answer the calls, whose root is
-// the root. Of the memory that is there a quarter is left for what else needs
-// some; the traces of a run share the rest.
+// openMemory makes a file system in memory the kernel of the replay. It leaves
+// a quarter of the available memory free; the traces of a run share the rest.
 func (e *engine) openMemory() error {
 	available, err := availableMemory()
 	if err != nil {
@@ -35,11 +34,12 @@ func (e *engine) openMemory() error {
 	return sandbox.Error(fd)
 }
 
-// ahead is how much memory is made ready for what a trace writes.
+// ahead is how much memory is populated before the start, for the writes of a
+// trace.
 const ahead = 64 << 20
 
-// availableMemory returns how many bytes can be used without anything being
-// swapped out; without /proc, those that nothing uses, not even the page cache.
+// availableMemory returns how many bytes can be used without swapping. Without
+// /proc, it is the memory that is free even of page cache.
 func availableMemory() (int64, error) {
 	const field = "MemAvailable:"
 	b, err := os.ReadFile("/proc/meminfo")

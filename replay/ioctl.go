@@ -9,9 +9,9 @@ import (
 	"pianola/replay/fileset"
 )
 
-// Requests that fill a struct: in a row, what to ask for and what it is asked
-// for instead of. Flags are never set: an immutable file could not be
-// removed any more. Reading them costs nearly the same.
+// Requests that fill a struct, with the recorded request and the one that
+// replaces it. Flags are never set, because an immutable file could not be
+// removed. Reading them costs nearly the same.
 var ioctlReads = []struct{ request, play int64 }{
 	{unix.FS_IOC_GETFLAGS, unix.FS_IOC_GETFLAGS},
 	{unix.FS_IOC_SETFLAGS, unix.FS_IOC_GETFLAGS},
@@ -59,7 +59,7 @@ func (w *worker) ioctl(s slot, request int64) int64 {
 	return w.sys.Call(unix.SYS_IOCTL, s.real(), uintptr(request), w.scratchPointer())
 }
 
-// fiemap asks for the extents of a whole file, or for as many as have room.
+// fiemap asks for the extents of a whole file, as many as fit.
 func (w *worker) fiemap() {
 	b := w.scratch[:fileset.FiemapHeader]
 	clear(b)

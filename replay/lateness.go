@@ -2,8 +2,8 @@ package replay
 
 import "math/bits"
 
-// Lateness says how long after their due time events were issued, in
-// nanoseconds. The percentiles are exact to about 3 %.
+// Lateness is how long after their due time events were issued, in nanoseconds.
+// The percentiles are exact to about 3 %.
 type Lateness struct {
 	P50 int64
 	P99 int64
@@ -30,7 +30,7 @@ func bucket(nanos int64) int {
 	return shift*32 + int(nanos>>shift)
 }
 
-// low is the least value of a bucket.
+// low is the smallest value of a bucket.
 func low(bucket int) int64 {
 	shift := max(bucket/32-1, 0)
 	return int64(bucket-shift*32) << shift
@@ -44,7 +44,7 @@ func (h *histogram) merge(o *histogram) {
 	h.max = max(h.max, o.max)
 }
 
-// quantile returns the value that a share q of all values does not exceed.
+// quantile returns a value that a fraction q of all values does not exceed.
 func (h *histogram) quantile(q float64) int64 {
 	rank := int64(q * float64(h.total))
 	for i, n := range h.counts {

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// entry is what the log keeps of an event; the rest stands in the trace.
+// entry is what the log holds of an event; the rest is in the trace.
 type entry struct {
 	start int64 // nanoseconds since the start of the replay
 	dur   int64 // nanoseconds
@@ -16,22 +16,22 @@ type entry struct {
 
 const entrySize = int64(unsafe.Sizeof(entry{}))
 
-// spillEntries is how many entries are held where not all fit: the worker stops
-// while they are written, half of them in less than the gap that is used for
-// it. With more it stops as long in all, but noticeably at a time.
+// spillEntries is how many entries are held if not all fit into memory. The
+// worker stops while half of them are written, for less than the gap that it
+// uses. With more entries the stops would be fewer, but noticeably long.
 const spillEntries = 8192
 
-// log holds the entries of one thread, those that didn't fit into memory in a
-// file that has no name. Its memory is there before the first event.
+// log holds the entries of one thread. Those that do not fit into memory are in
+// a file without a name. Its memory is allocated before the first event.
 type log struct {
 	entries []entry // the youngest; length in use, capacity fixed
-	spilled int64   // how many stand in the file
+	spilled int64   // how many are in the file
 	file    *os.File
 	offset  int64 // of the first in the file
 }
 
-// newLogs makes a log per thread, for so many events each, within a number of
-// bytes of memory.
+// newLogs makes a log for each thread, given their numbers of events, within a
+// number of bytes of memory.
 func newLogs(lengths []int64, memory int64) ([]log, error) {
 	var total int64
 	for _, n := range lengths {
@@ -60,7 +60,7 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 			offset += n * entrySize
 		}
 		l.entries = make([]entry, size)
-		// The first touch of a page takes longer than an event may.
+		// The first touch of a page would delay an event.
 		for at := int64(0); at < size; at += pageSize / entrySize {
 			l.entries[at].dur = 0
 		}
@@ -71,11 +71,10 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 
 func (l *log) len() int64 { return l.spilled + int64(len(l.entries)) }
 
-// crowded reports whether a moment in which nothing is due should be used to
-// write entries out.
+// crowded reports whether the next gap should be used to write entries out.
 func (l *log) crowded() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
 
-// full reports whether they must be written out before the next is added.
+// full reports whether entries must be written out before the next is added.
 func (l *log) full() bool { return len(l.entries) == cap(l.entries) }
 
 func (l *log) spill() error {
@@ -105,8 +104,7 @@ func (l *log) read(i int64, entries []entry) (int, error) {
 	return int(n), nil
 }
 
-// bytesOf shows entries as the memory they are; the file is never read by
-// another process.
+// bytesOf returns the memory of entries. No other process reads the file.
 func bytesOf(entries []entry) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(entries))), int64(len(entries))*entrySize)
 }

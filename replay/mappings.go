@@ -2,11 +2,11 @@ package replay
 
 import "pianola/format"
 
-// The calls that shape a process's memory, played in its space with
-// Options.Memory and else as recorded. Their addresses are places, 0 where
-// compile gave none. Nothing is ever mapped but private memory, whatever the
-// application mapped, and in no place but the space; what lies beyond it is
-// left out.
+// The calls that change a process's memory. With Options.Memory they run in its
+// space, else they have the recorded result. Their addresses are places, 0 if
+// compile laid out none. Only private memory is ever mapped, whatever the
+// application mapped, and only in the space; what is beyond its end is left
+// out.
 
 func callMmap(w *worker, r *format.Record) int64 {
 	if w.process.footprint == nil || r.Ret <= 0 {
@@ -19,8 +19,7 @@ func callMmap(w *worker, r *format.Record) int64 {
 	return w.asMapped(w.mapPages(from, to, r.Args[3]&format.MapPopulate != 0), r)
 }
 
-// asMapped returns the recorded result, which is an address, if there is no
-// error.
+// asMapped returns the recorded result, an address, unless there is an error.
 func (w *worker) asMapped(got int64, r *format.Record) int64 {
 	if got < 0 {
 		return got
@@ -28,7 +27,7 @@ func (w *worker) asMapped(got int64, r *format.Record) int64 {
 	return r.Ret
 }
 
-// callBrk plays brk, of which a record has the break before and after.
+// callBrk executes brk. A record has the break before and after.
 func callBrk(w *worker, r *format.Record) int64 {
 	before, after := r.Args[0], r.Ret
 	if w.process.footprint == nil || before <= 0 || after <= 0 {
@@ -50,8 +49,8 @@ func callMunmap(w *worker, r *format.Record) int64 {
 	return w.giveBack(from, to)
 }
 
-// callMremap plays mremap. Pages that would move are given back, and others
-// mapped for them: to move them would leave a hole in the space.
+// callMremap executes mremap. Instead of moving pages, which would leave a hole
+// in the space, it gives them back and maps new ones.
 func callMremap(w *worker, r *format.Record) int64 {
 	if w.process.footprint == nil || r.Ret <= 0 {
 		return r.Ret
@@ -75,17 +74,17 @@ func callMremap(w *worker, r *format.Record) int64 {
 	return w.asMapped(got, r)
 }
 
-// advice is what is done about a value of madvise.
+// advice is the effect of a value of madvise.
 type advice struct {
-	told      bool // the kernel is given it
-	unmaps    bool // the application wants no more of the pages: they are not touched
-	drops     bool // they are gone at once
-	populates bool // they are there at once
+	told      bool // pass it to the kernel
+	unmaps    bool // the application no longer needs the pages: don't touch them
+	drops     bool // the pages are dropped at once
+	populates bool // the pages are populated at once
 }
 
-// adviceTable holds what madvise is played for. What is missing would change
-// the space's mapping or write to the machine's swap, and is played as
-// recorded.
+// adviceTable holds the values of madvise that are executed. The others would
+// change the space's mapping or write to the machine's swap; they have the
+// recorded result.
 var adviceTable = [...]advice{
 	format.MadvDontneed:      {told: true, unmaps: true, drops: true},
 	format.MadvFree:          {told: true, unmaps: true},

@@ -9,10 +9,10 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// The calls that change what an inode says of its file, and those that ask
-// about its file system.
+// The calls that change the metadata of an inode, and those that query its file
+// system.
 
-// how says how a call names its file.
+// how is the way in which a call names its file.
 type how uint8
 
 const (
@@ -21,15 +21,15 @@ const (
 	byFD                // by a descriptor
 )
 
-// file is what a call takes that names a file as a whole.
+// file is the argument of a call that names its file by a path or a descriptor.
 type file struct {
 	arg    uintptr // the path or the descriptor
 	how    how     // in which variant of the call
-	opened int64   // to be given to leave; -errno if there is no such file
+	opened int64   // for leave; -errno if there is no such file
 }
 
-// file returns what the file of an argument is to a call that has no variant
-// with a directory.
+// file returns the file of an argument, for a call that has no variant with a
+// directory.
 func (w *worker) file(arg int64, h how) file {
 	if h == byFD {
 		s := w.lookup(arg)
@@ -83,11 +83,11 @@ func callFchmod(w *worker, s slot, r *format.Record) int64 {
 
 func (w *worker) statPointer() uintptr { return uintptr(unsafe.Pointer(&w.stat)) }
 
-// sameOwner is the user and the group that chown leaves as they are. No other
-// is ever given: files would change hands on a stranger's word.
+// sameOwner makes chown leave the user and the group as they are. No other
+// value is ever used, because an untrusted trace must not give files away.
 const sameOwner = ^uintptr(0)
 
-// owned returns the result of a call that leaves the owner as it is. Where the
+// owned returns the result of a call that leaves the owner as it is. If the
 // application was not allowed to change it, the result is the recorded EPERM.
 func owned(r *format.Record, got int64) int64 {
 	if got == 0 && r.Ret == -int64(unix.EPERM) {
@@ -112,7 +112,7 @@ func callFchown(w *worker, s slot, r *format.Record) int64 {
 	return owned(r, w.sys.Call(unix.SYS_FCHOWN, s.real(), sameOwner, sameOwner))
 }
 
-// callUtimens sets both times to now; those of the recording are long past.
+// callUtimens sets both times to now, instead of the recorded ones.
 func callUtimens(w *worker, r *format.Record) int64 {
 	if r.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		return w.byName(unix.SYS_UTIMENSAT, r.Args[0], 0, unix.AT_SYMLINK_NOFOLLOW, 0)
@@ -128,10 +128,10 @@ func callFutimens(w *worker, s slot, r *format.Record) int64 {
 	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 
-// callMknod makes an empty regular file of whatever would be a device, a pipe
-// or a socket: a device reaches beyond the root, and opening a pipe can block
-// for ever. Where the application was not allowed to make a device, the result
-// is the recorded EPERM.
+// callMknod makes an empty regular file instead of a device, a pipe or a
+// socket: a device reaches beyond the root, and opening a pipe can block for
+// ever. If the application was not allowed to make a device, the result is the
+// recorded EPERM.
 func callMknod(w *worker, r *format.Record) int64 {
 	kind := r.Args[1] & unix.S_IFMT
 	switch kind {
@@ -146,10 +146,9 @@ func callMknod(w *worker, r *format.Record) int64 {
 	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask), 0, 0))
 }
 
-// callBind makes the name that a socket was bound to, of an empty file as mknod
-// does for a socket: no process connects to it, and how long a socket's own path
-// may be does not matter. The kernel says of a name that is there that the address
-// is in use.
+// callBind makes an empty file with the name that a socket was bound to, as
+// callMknod does for a socket. No process connects to it, and the length limit
+// of socket paths does not apply. If the name exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {
 	got := w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o777, 0, 0))
 	if got == -int64(unix.EEXIST) {

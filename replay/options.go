@@ -20,25 +20,25 @@ const (
 	AFAP                   // at once: as fast as possible
 )
 
-// Wait says how a worker waits for an event to be due.
+// Wait is how a worker waits until an event is due.
 type Wait uint8
 
 // The ways to wait.
 const (
-	Auto  Wait = iota // asleep while there is time for it, then spinning where a processor is free
-	Spin              // spinning, whatever it takes from others
-	Sleep             // asleep, as late as that wakes it up
+	Auto  Wait = iota // sleep while there is time, then spin if a processor is free
+	Spin              // spin, even if others need the processor
+	Sleep             // sleep, even if it wakes up late
 )
 
-// Order says what an event waits for of other threads, besides the event that
-// creates its own. The names are those of ROOT (Weiss et al., "ROOT: Replaying
-// Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
+// Order is which events of other threads an event waits for, besides the one
+// that creates its thread. The names are those of ROOT (Weiss et al., "ROOT:
+// Replaying Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
 type Order uint8
 
 // The orders.
 const (
-	Resource Order = iota // those that made or last used what it uses, as compile found
-	Thread                // none: each thread keeps its own order only
+	Resource Order = iota // those that made or last used its resources, as found by compile
+	Thread                // none: only the order within each thread
 	Total                 // all that had ended in the recording before it began
 )
 
@@ -63,40 +63,41 @@ func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("way to wa
 // ParseOrder returns the order of that name.
 func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
 
-// Options say how to replay. Only Root is needed, and that by Posix only.
+// Options are the choices of a replay. Only Root is required, and only for
+// Posix.
 type Options struct {
-	Root    string          // directory to work in; made if missing
-	Backend Backend         // what plays the events
-	Prepare fileset.Prepare // what is done about the fileset
+	Root    string          // directory to work in; created if missing
+	Backend Backend         // executes the events
+	Prepare fileset.Prepare // how the fileset is prepared
 	Cache   fileset.Cache   // how much of it is in the page cache at the start
 	Timing  Timing          // when events are due
-	Wait    Wait            // how that is waited for
-	Order   Order           // what an event waits for of other threads
+	Wait    Wait            // how a worker waits until then
+	Order   Order           // which events of other threads an event waits for
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
-	Keep    bool            // leave what was made below the root, as is done where there was something before
-	Memory  bool            // play memory calls too, and touch in compute what they map, half of Limits.Memory at most
+	Keep    bool            // keep the files below the root; implied if the root was not empty
+	Memory  bool            // execute memory calls too, and touch what they map in compute, up to half of Limits.Memory
 	Limits  Limits          // what a trace may use
 
-	// Landlock confines the threads that play a trace by that as well. Where
-	// they cannot have the root as their root directory they are in any case,
-	// if the kernel has it.
+	// Landlock also confines the replaying threads by Landlock. If they can't
+	// have the root as their root directory, they are always confined by it, if
+	// the kernel has it.
 	Landlock bool
 
-	// Compressibility is how much of what is written, and of the fileset, a
-	// compressor can take away, in per cent.
+	// Compressibility is by how much written data, and the fileset, can be
+	// compressed, in per cent.
 	Compressibility int
 
-	// Progress, if not nil, is told how far the preparation has come. It is
-	// called often, and from one goroutine at a time.
+	// Progress, if not nil, is called with the progress of the preparation,
+	// often, and by one goroutine at a time.
 	Progress func(fileset.Progress)
 
-	left func(sandbox.Kernel) // told what files in memory are left in, before they go
+	left func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
 }
 
-// Limits bound what a trace may use, for it can come from a stranger. They are
-// checked before anything is written as far as the trace tells, and while it
-// is replayed. A field that is 0 stands for its default.
+// Limits bound what a trace may use, because it can be untrusted. They are
+// checked as far as possible before anything is written, and again during the
+// replay. A field that is 0 means its default.
 type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
@@ -115,7 +116,7 @@ var ErrLimit = fileset.ErrLimit
 // result differed.
 var ErrDiffers = errors.New("result differs")
 
-// minMemory is what the smallest replay needs: a page of descriptors and one
+// minMemory is the memory of the smallest replay: a page of descriptors and one
 // of buffers for a process.
 const minMemory = 1 << 20
 

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// progress is what other workers see of one. It has cache lines of its own, so
-// that publishing it doesn't disturb workers that look at their own.
+// progress is the state of a worker that others see. It has cache lines of its
+// own, so that publishing does not disturb workers that read their own.
 type progress struct {
 	_       [64]byte
 	done    atomic.Int64 // events that have ended; ended once the thread has
@@ -30,11 +30,11 @@ const (
 	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
 )
 
-// edgeSpin is how long an edge is waited for awake, in nanoseconds: about what
-// going to sleep and waking up would cost.
+// edgeSpin is how long a worker spins for an edge before it sleeps, in
+// nanoseconds: about the cost of going to sleep and waking up.
 const edgeSpin = 20_000
 
-// publish says that the worker's events before w.event have ended.
+// publish announces that the worker's events before w.event have ended.
 func (w *worker) publish() {
 	w.done.Store(w.event)
 	if w.event > w.awaited.Load() {
@@ -42,14 +42,15 @@ func (w *worker) publish() {
 	}
 }
 
-// awake wakes the workers that sleep for this one. Those that want a later event
-// put it into awaited again, for they read the futex before they do.
+// awake wakes the workers that sleep for this one. Those that wait for a later
+// event set awaited again; they read the futex before that, so no wake-up is
+// lost.
 func (w *worker) awake() {
 	w.awaited.Store(unawaited)
 	w.wakeUp.wake()
 }
 
-// finish says that the worker will execute no further event.
+// finish announces that the worker will execute no further event.
 func (w *worker) finish() {
 	w.done.Store(ended)
 	w.awake()
@@ -61,8 +62,8 @@ func (w *worker) finish() {
 }
 
 // awaitStart waits for the event that creates the thread, and reports false if
-// the run stopped first. A parent that ends without it releases the thread: a
-// trace that is wrong is to be seen in results, not in a hang.
+// the run stopped first. A parent that ends without that event releases the
+// thread, so that a wrong trace shows in results and does not hang.
 func (w *worker) awaitStart() bool {
 	for w.parent != nil && !w.satisfied(w.parent, creation) {
 		seq := w.wakeUp.count.Load()
@@ -73,7 +74,7 @@ func (w *worker) awaitStart() bool {
 	return !w.e.stopped.Load()
 }
 
-// start lets a thread start that an event of its parent has created.
+// start starts a thread that an event of its parent created.
 func (w *worker) start() {
 	w.started.Store(true)
 	w.wakeUp.wake()
@@ -97,8 +98,8 @@ func (w *worker) await(k *worker, event int64) bool {
 	}
 	begin := w.e.now()
 	defer func() {
-		// What was waited for decides when the event is due, not what the
-		// time would have been without it.
+		// The end of the wait decides when the event is due, not the time
+		// without it.
 		w.end = w.e.now()
 		w.edgeAt = w.end
 		w.orderWait += w.end - begin
@@ -119,8 +120,8 @@ func (w *worker) await(k *worker, event int64) bool {
 	return true
 }
 
-// sleepFor sleeps once for an event of k, until f is woken. It reports false if
-// the run has stopped. It stops the run itself if no worker could ever wake w.
+// sleepFor sleeps once for an event of k, until f is woken. It returns false if
+// the run has stopped. It stops the run if there is a deadlock.
 func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
@@ -149,9 +150,9 @@ func (w *worker) satisfied(k *worker, event int64) bool {
 }
 
 // deadlocked reports whether the sleepers form a cycle from w to w. The last
-// worker of a cycle to fall asleep sees all of it, so none is missed. The cycle is
-// walked twice: as no count of events can go back, two equal walks mean that no
-// worker of it moved in between.
+// worker of a cycle to fall asleep sees all of it, so no cycle is missed. The
+// cycle is walked twice: counts of events never decrease, so two equal walks
+// mean that no worker moved in between.
 func (w *worker) deadlocked() bool {
 	length, events, closed := w.chain()
 	if !closed {
@@ -161,8 +162,8 @@ func (w *worker) deadlocked() bool {
 	return closed2 && length == length2 && events == events2
 }
 
-// chain follows from w which worker sleeps for which, and reports how many they
-// are, the sum of their ended events, and whether the way leads back to w.
+// chain follows from w which worker sleeps for which. It returns how many there
+// are, the sum of their ended events, and whether the chain leads back to w.
 func (w *worker) chain() (length int, events int64, closed bool) {
 	for k := w; length <= len(w.e.workers); length++ {
 		n := k.forThread.Load()

@@ -9,11 +9,11 @@ import (
 	"pianola/format"
 )
 
-// A process of one thread has a table of descriptors to itself, and the kernel
-// finds a file in it without counting its users: that is 50 to 100 ns of each
-// call. All threads of a program share one table, so the thread that plays such a
-// process leaves it and has its own, in which it opens and closes all that the
-// process does.
+// A process of one thread does not share its table of descriptors, so the
+// kernel finds a file in it without counting users, which saves 50 to 100 ns of
+// each call. All threads of a Go program share one table. So the thread that
+// replays such a process unshares it, and opens and closes the process's
+// descriptors in its own.
 //
 // A fork then has to carry descriptors from one table to another. The child's
 // thread fetches them while the parent waits, as it would in fork.
@@ -27,7 +27,7 @@ func (e *engine) separate() {
 	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || e.Backend != Posix {
 		return
 	}
-	// Containers forbid unshare, even if it does nothing.
+	// Containers forbid unshare, even without flags.
 	if unix.Unshare(0) != nil || len(e.processes) > 1 && !threadsCanFetch() {
 		return
 	}
@@ -37,8 +37,8 @@ func (e *engine) separate() {
 }
 
 // threadsCanFetch reports whether a thread can take descriptors from another's
-// table. The kernel may know no descriptors of threads, and a container may
-// forbid one of the two calls.
+// table. The kernel may lack pidfds of threads, and a container may forbid one
+// of the two calls.
 func threadsCanFetch() bool {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -55,9 +55,9 @@ func threadsCanFetch() bool {
 	return true
 }
 
-// leaveTable gives the worker's thread, before the start, a table that only it
-// uses. What other processes have open is closed in it: the last close of a file
-// gives back its locks and its space.
+// leaveTable gives the worker's thread a table of its own, before the start. It
+// closes the descriptors of other processes in it, because only the last close
+// of a file releases its locks and its space.
 func (w *worker) leaveTable() error {
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return fmt.Errorf("separate the descriptors of a process: %w", err)
@@ -76,8 +76,8 @@ func (w *worker) leaveTable() error {
 	return nil
 }
 
-// handOver starts the child's thread, lets it fetch the descriptors that the
-// worker's process has, and waits until it has them.
+// handOver starts the child's thread, and waits until it has fetched the
+// descriptors of the worker's process.
 func (w *worker) handOver(child *worker, share bool) {
 	if share {
 		w.failf("event %d of thread %d makes a process that shares descriptors, which the trace's header doesn't say", w.event, w.number)

@@ -3,15 +3,15 @@ package replay
 import "pianola/format"
 
 const (
-	// shortSpin is the longest gap that is spun through without asking: going
-	// to sleep would take longer.
+	// shortSpin is the longest gap for which a worker always spins, because
+	// going to sleep would take longer.
 	shortSpin = 5_000
 
-	// warmUp is how long is spun at most, of the time that the application
-	// computed for before a call.
+	// warmUp is how long a worker spins at most, of the time that the
+	// application computed before a call.
 	warmUp = 1_000_000
 
-	// refillGap is the shortest gap in which records are read ahead: reading
+	// refillGap is the shortest gap in which records are read ahead. Reading
 	// and decompressing a batch takes less.
 	refillGap = 200_000
 )
@@ -19,8 +19,8 @@ const (
 // pace waits until the record is due and returns when that was and when the
 // wait ended, in nanoseconds of the clock.
 //
-// What an event was late by is taken from the compute that follows, because
-// the next due time is reckoned from this one's, not from when it was issued.
+// The delay of an event is taken from the next compute, because the next due
+// time is computed from the due time of this event, not from its start.
 func (w *worker) pace(r *format.Record) (due, now int64) {
 	switch w.e.Timing {
 	case AFAP:
@@ -35,14 +35,14 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	if w.edgeAt > due {
 		due = w.edgeAt
 	}
-	// An event that is overdue already begins when the last one ended; a
-	// reading of the clock here would only make it later.
+	// An overdue event begins at the end of the last one; a reading of the
+	// clock here would only delay it.
 	if now = w.end; now >= due {
 		return due, now
 	}
-	// The application computed for some of the time. A processor that slept
-	// all of it would be slower at the call: its caches are cold and it has to
-	// wake up.
+	// The application computed for some of the time. A processor that sleeps
+	// all of it is slower at the call: its caches are cold and it has to wake
+	// up.
 	awake := min(w.e.scale(r.Compute-r.Off), warmUp)
 	near := max(awake, w.e.margin)
 	if w.e.Wait == Sleep {
@@ -51,9 +51,9 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	return due, w.waitUntil(due, near)
 }
 
-// waitUntil returns the time at which it found that due had come, or that the
-// run had stopped. It sleeps while due is further than near and then spins,
-// times in nanoseconds.
+// waitUntil waits until due or a stop, and returns the time then. It sleeps
+// while due is further away than near, and then spins. Times are in
+// nanoseconds.
 func (w *worker) waitUntil(due, near int64) int64 {
 	e := w.e
 	now := e.now()
@@ -68,8 +68,8 @@ func (w *worker) waitUntil(due, near int64) int64 {
 		now = w.sleepUntil(due - near)
 	}
 	for now < due && !e.stopped.Load() {
-		// With fewer processors than waiting threads a spinning one would
-		// keep others from their work, so the rest sleep to the end.
+		// With fewer processors than waiting threads, a spinning thread would
+		// keep others from their work, so the others sleep to the end.
 		mine := e.claimSpin()
 		if !mine && due-now > shortSpin {
 			now = w.sleepUntil(due)
@@ -85,7 +85,7 @@ func (w *worker) waitUntil(due, near int64) int64 {
 	return now
 }
 
-// sleepUntil sleeps until the time has come, or a stop, and returns the time.
+// sleepUntil sleeps until a time or a stop, and returns the time then.
 func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()

@@ -11,12 +11,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// A read into memory that was never touched pays for the pages as well, about
-// as much as for the data of a cached page. The recording says which reads of
-// the application did, and the arena is made so before each read: untouched
-// where the application's memory was, touched where it was not.
+// A read into memory that was never touched also takes page faults, which cost
+// about as much as the data of a cached page. The recording has which reads of
+// the application did. Before each read, the arena gets the same state:
+// untouched or touched, as the application's memory was.
 
-// intoArena are the operations whose buf argument is a place in the arena.
+// intoArena is the set of operations whose buf argument is a place in the
+// arena.
 var intoArena = func() (into [format.NumOps]bool) {
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		info := op.Info()
@@ -76,9 +77,8 @@ func wordOf(i, first, last uint64) uint32 {
 	return word
 }
 
-// readyPages brings the pages that a read goes to into the state in which the
-// application's were. What that takes is taken from the compute before the
-// event.
+// readyPages brings the pages of a read's buffer into the state of the
+// application's pages. That time is part of the compute before the event.
 func (w *worker) readyPages(r *format.Record) {
 	arena := w.process.arena
 	if r.Args[2] <= 0 || r.Args[2] > int64(len(arena)) {

@@ -8,15 +8,15 @@ import (
 )
 
 // The calls that name files by path. A compiled trace has no directory
-// descriptors any more, so those of the *at rows are not looked at.
+// descriptors, so the calls ignore those of the *at rows.
 
 const statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
 
 // sysStat is the number of newfstatat, which has another name on arm64.
 var sysStat = uintptr(format.OpNewfstatat.Info().Sys[format.HostArch])
 
-// nativeOpen translates canonical flags of open by halves, ten bits each, for
-// FlagSet is too slow for the hot path.
+// nativeOpen translates canonical flags of open in two tables of ten bits each,
+// because FlagSet is too slow for the hot path.
 var nativeOpen = func() (t [2][1 << 10]uintptr) {
 	for half := range t {
 		for bits := range t[half] {
@@ -27,19 +27,20 @@ var nativeOpen = func() (t [2][1 << 10]uintptr) {
 	return t
 }()
 
-// openFlags returns native flags of open. Those without a canonical form are
-// dropped, and so is O_ASYNC, which sends signals.
+// openFlags returns native flags of open, without O_ASYNC, which sends signals,
+// and without flags that have no canonical form.
 func openFlags(canon int64) uintptr {
 	canon &^= format.ASYNC
 	native := nativeOpen[0][canon&(1<<10-1)] | nativeOpen[1][canon>>10&(1<<10-1)]
 	if native&unix.O_PATH != 0 {
-		// openat ignores what makes no sense with O_PATH, openat2 does not.
+		// openat ignores flags that make no sense with O_PATH, openat2 refuses
+		// them.
 		native &= unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW
 	}
 	return native | unix.O_CLOEXEC
 }
 
-// path returns the name that an argument stands for, nil for a NULL pointer.
+// path returns the name of an argument, nil for a NULL pointer.
 func (w *worker) path(arg int64) *sandbox.Name {
 	if uint64(arg) >= uint64(len(w.e.names)) {
 		return nil
@@ -93,7 +94,7 @@ func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, b, c, 0))
 }
 
-// byNames makes a call of two such names.
+// byNames makes a call with two such names.
 func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
 	dir, last := w.parentOf(from)
 	if sandbox.Lost(dir) {

@@ -160,7 +160,7 @@ func TestDescriptorTwice(t *testing.T) {
 	d := format.Descriptor{Process: 1, FD: 3, Path: "f"}
 	r.header.Descriptors = []format.Descriptor{d, d}
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
-	require.ErrorContains(t, err, "descriptor 3 of process 1 is there twice")
+	require.ErrorContains(t, err, "duplicate descriptor 3 of process 1")
 }
 
 func TestUnknownParent(t *testing.T) {

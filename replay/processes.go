@@ -9,12 +9,12 @@ import (
 // process is a recorded process, which its threads share.
 type process struct {
 	number  int32
-	own     atomic.Pointer[table] // its own, in use unless another's is shared
+	own     atomic.Pointer[table] // its own, in use unless it shares another's
 	files   atomic.Pointer[table] // the one in use; nil before the start of the process and after its end
 	threads atomic.Int32          // that have not ended
-	private bool                  // its one thread has a table of the kernel's to itself
-	arena   region                // where it reads to
-	space   region                // the arena and, for what the application maps, room behind it
+	private bool                  // its only thread has a kernel table of its own
+	arena   region                // memory for its reads
+	space   region                // the arena, followed by room for mappings
 	touched pageSet               // pages of the space
 
 	footprint *footprint // nil where memory calls are played as recorded
@@ -37,25 +37,25 @@ func (p *process) fork(child *process, share bool) {
 	files.copyTo(own)
 }
 
-// exec does what a successful execve does: it ends sharing and closes what is
-// close-on-exec.
+// exec applies a successful execve: it ends sharing, and closes descriptors
+// that are close-on-exec.
 func (e *engine) exec(p *process) {
 	if files := e.unshare(p); files != nil {
 		files.closeExec()
 	}
 }
 
-// unshare gives a process a table that no other uses, and returns it; nil if it
-// has none. All threads of the process keep one table, where the kernel would
-// give a thread one of its own.
+// unshare gives a process a table of its own, and returns it, nil if it has
+// none. All threads of the process keep one table, although the kernel would
+// give only the calling thread a new one.
 func (e *engine) unshare(p *process) *table {
 	files := p.files.Load()
 	if files == nil || files.users.Load() == 1 {
 		return files
 	}
 	if p.own.Load() == files {
-		// Others use the process's own: one of them keeps it, and lends its
-		// own, which it has no use for.
+		// Others use this process's own table: one of them keeps it, and gives
+		// its own, unused one in exchange.
 		for _, q := range e.processes {
 			if q != p && q.files.Load() == files {
 				p.own.Store(q.own.Swap(files))
@@ -74,10 +74,10 @@ func (e *engine) unshare(p *process) *table {
 	return own
 }
 
-// leave says that a thread has ended. With the last one of the process go its
-// descriptors, and not with an exit_group before: other threads may be behind
-// in the replay with events that they had ended in the recording. It reports
-// whether this was the last.
+// leave notes the end of a thread, and reports whether it was the last one of
+// its process. The descriptors are closed with the last thread, not with an
+// exit_group before: in the replay, other threads may still have events that
+// had ended before it in the recording.
 func (p *process) leave() (last bool) {
 	last = p.threads.Add(-1) == 0
 	if last {
@@ -88,11 +88,11 @@ func (p *process) leave() (last bool) {
 	return last
 }
 
-// The calls that start, change and end processes. None of them is made: they
-// shape the descriptor tables, start threads and end a process's memory.
+// The calls that start, change and end processes. A replay does not make them.
+// It updates descriptor tables, starts threads and ends a process's memory.
 
-// callClone starts the thread that the recorded call created. A number
-// that isn't that of a thread of this one's is left alone.
+// callClone starts the thread that the recorded call created. It ignores a
+// number that is not a child of this thread.
 func callClone(w *worker, r *format.Record) int64 {
 	if r.Ret < 1 || r.Ret > int64(len(w.e.workers)) {
 		return r.Ret
@@ -121,8 +121,8 @@ func callExecve(w *worker, r *format.Record) int64 {
 	return r.Ret
 }
 
-// callUnshare separates tables of descriptors. What else can be unshared is
-// nothing that a replay has.
+// callUnshare separates tables of descriptors. A replay has nothing else to
+// unshare.
 func callUnshare(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 && r.Args[0]&format.CloneFiles != 0 {
 		w.e.unshare(w.process)
@@ -130,13 +130,13 @@ func callUnshare(w *worker, r *format.Record) int64 {
 	return r.Ret
 }
 
-// callExit plays exit and exit_group.
+// callExit executes exit and exit_group.
 func callExit(w *worker, r *format.Record) int64 {
 	w.exit()
 	return r.Ret
 }
 
-// exit says that the thread has ended, once.
+// exit notes the end of the thread, once.
 func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true

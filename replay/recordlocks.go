@@ -8,8 +8,8 @@ import (
 	"pianola/format"
 )
 
-// recordLock makes a call on a record lock. It is always one of the open file
-// description: an ordinary one would belong to Pianola's process, in which the
+// recordLock makes a call on a record lock. It always uses a lock of the open
+// file description: an ordinary one would belong to Pianola's process, in which
 // recorded processes could not exclude one another.
 func (w *worker) recordLock(s slot, cmd uintptr, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
@@ -34,7 +34,7 @@ func callFlock(w *worker, s slot, r *format.Record) int64 {
 	return w.tryLock(s, r)
 }
 
-// tryLock makes the call of a record that asks for a lock, without waiting.
+// tryLock makes the call of a record that requests a lock, without waiting.
 func (w *worker) tryLock(s slot, r *format.Record) int64 {
 	if r.Op == format.OpFlock {
 		return w.sys.Call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
@@ -42,17 +42,17 @@ func (w *worker) tryLock(s slot, r *format.Record) int64 {
 	return w.recordLock(s, unix.F_OFD_SETLK, r)
 }
 
-// The waits between two tries for a lock, in nanoseconds, and how long one is
-// tried for while every other worker sleeps for an event or has ended.
+// The waits between two tries for a lock, in nanoseconds, and how long a worker
+// tries while every other worker sleeps for an event or has ended.
 const (
 	firstTry   = 2_000
 	longestTry = 1_000_000
 	lastTry    = 100_000_000
 )
 
-// lockWait waits for a lock by trying, so that a stop ends it. The order of
-// the recording can have made this lock depend on one that comes later here:
-// when no worker is left that could give it back, the result is EDEADLK.
+// lockWait waits for a lock by trying, so that a stop ends the wait. In the
+// replay, the unlock can come after this event although it came before in the
+// recording. If no worker is left that could unlock it, the result is EDEADLK.
 func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	defer w.locking.Store(false)
 	var stuckSince int64
@@ -78,7 +78,8 @@ func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	}
 }
 
-// othersMove reports whether any other worker is busy, or waits for time only.
+// othersMove reports whether any other worker is busy, or only waits for its
+// due time.
 func (e *engine) othersMove(w *worker) bool {
 	for _, k := range e.workers {
 		if k != w && !k.locking.Load() && k.forThread.Load() == 0 && k.done.Load() != ended {

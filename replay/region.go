@@ -13,13 +13,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// region is memory outside the Go heap, a power of two of bytes. A page of it
-// costs nothing until it is touched.
+// region is memory outside the Go heap. Its size is a power of two. A page
+// takes no memory until it is touched.
 type region []byte
 
 const pageSize = 4096 // what buffers keep their alignment to; no page is smaller
 
-// newRegion maps the largest region of at most so many bytes.
+// newRegion maps the largest region of at most n bytes.
 func newRegion(size int64) (region, error) {
 	size = 1 << (bits.Len64(uint64(max(size, pageSize))) - 1)
 	b, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
@@ -35,9 +35,9 @@ func (m region) free() {
 	}
 }
 
-// at returns the address of size bytes at a place. A place beyond the end is
-// folded back, as is one from which size bytes would not fit; both keep their
-// position in the page, which direct I/O depends on, if it can be kept.
+// at returns the address of size bytes at a place. It folds back a place from
+// which size bytes do not fit. If possible, that keeps the position in the
+// page, which direct I/O depends on.
 func (m region) at(place, size uint64) uintptr {
 	last := uint64(len(m))
 	place &= last - 1
@@ -52,10 +52,11 @@ func (m region) at(place, size uint64) uintptr {
 // poolSize is that of the pool which writes come from.
 const poolSize = 4 << 20
 
-// newPool makes the source of what is written. It is filled, so that no write
-// faults its pages in, and as random as storage is not to compress it away.
-// Reads go to an arena per process instead, whose pages are left alone until
-// the first read into them: that is where the application had its faults too.
+// newPool makes the memory that writes take their data from. It is filled, so
+// that writes take no page faults, and random, so that storage can't compress
+// it more than Options.Compressibility. Reads go to an arena for each process,
+// whose pages stay untouched until the first read into them, where the
+// application had its page faults, too.
 func newPool(compressibility int) (region, error) {
 	m, err := newRegion(poolSize)
 	if err == nil {
@@ -69,8 +70,8 @@ const (
 	maxSegments = 1024       // UIO_MAXIOV
 )
 
-// segments spreads size bytes at a place over n segments of equal length, the
-// last of which takes the rest, and reports whether the region can hold them.
+// segments divides size bytes at a place into n segments of equal length, of
+// which the last takes the rest, and reports whether the region can hold them.
 func (m region) segments(iov *[maxSegments]unix.Iovec, place, size, n uint64) bool {
 	if n == 0 {
 		return true
@@ -84,16 +85,16 @@ func (m region) segments(iov *[maxSegments]unix.Iovec, place, size, n uint64) bo
 		if i == n-1 {
 			length = size - each*(n-1)
 		}
-		// The kernel is given an address as it is given a number: the
-		// collector knows nothing of a region.
+		// The kernel gets the address as a number. The garbage collector does
+		// not know regions.
 		*(*uintptr)(unsafe.Pointer(&iov[i].Base)) = m.at(place+i*each, length)
 		iov[i].Len = length
 	}
 	return true
 }
 
-// span returns the pages, from one to before another, of size bytes at a place,
-// as far as they lie in the region. Other than with at, nothing is folded back.
+// span returns the pages [from, to) of size bytes at a place, as far as they
+// are in the region. Unlike at, it folds nothing back.
 func (m region) span(place, size int64) (from, to uint64) {
 	last := int64(len(m))
 	if place <= 0 || place >= last || size <= 0 {
@@ -103,7 +104,7 @@ func (m region) span(place, size int64) (from, to uint64) {
 	return uint64(place+pageSize-1) / pageSize, uint64(place+size+pageSize-1) / pageSize
 }
 
-// tail returns the pages by which size bytes at a place are more than fewer.
+// tail returns the pages that size bytes at a place have more than fewer bytes.
 func (m region) tail(place, fewer, size int64) (from, to uint64) {
 	if from, to = m.span(place, size); fewer > 0 {
 		_, from = m.span(place, fewer)
@@ -111,11 +112,10 @@ func (m region) tail(place, fewer, size int64) (from, to uint64) {
 	return from, to
 }
 
-// hostPage is the machine's own page, which can be several of ours.
+// hostPage is the page size of the machine, a multiple of pageSize.
 var hostPage = uint64(os.Getpagesize())
 
-// inKernel returns the address and length of those whole pages of the machine
-// that lie in a span.
+// inKernel returns the address and length of the whole machine pages in a span.
 func (m region) inKernel(from, to uint64) (addr, size uintptr) {
 	from = (from*pageSize + hostPage - 1) &^ (hostPage - 1)
 	to = to * pageSize &^ (hostPage - 1)
@@ -125,7 +125,7 @@ func (m region) inKernel(from, to uint64) (addr, size uintptr) {
 	return uintptr(unsafe.Pointer(&m[from])), uintptr(to - from)
 }
 
-// advise tells the kernel what a span is needed for, and returns 0 or -errno.
+// advise calls madvise for a span, and returns 0 or -errno.
 func (m region) advise(from, to uint64, advice uintptr) int64 {
 	addr, size := m.inKernel(from, to)
 	if size == 0 {

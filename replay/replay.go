@@ -14,17 +14,17 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// running keeps runs from changing GOMAXPROCS under one another.
+// running serializes runs, which change GOMAXPROCS.
 var running sync.Mutex
 
 // Run prepares the root, replays a trace in it and removes what it made. The
-// trace must stay open as long as the Result's Events are read, and its readers
-// must not open files by path: they are used where only the root is to be seen.
+// trace must stay open as long as the Result's Events are read. Its readers
+// must not open files by path, because threads that use them see only the root.
 //
 // A run that ends early, because ctx is done, a result differs in a strict
 // replay, a limit is met or the trace is damaged, returns an error and the
 // Result of what was executed. The Result is nil if nothing was begun. With
-// fileset.PrepareOnly it says what was prepared.
+// fileset.PrepareOnly it has what was prepared.
 func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 	return run(ctx, t, o, (*sandbox.Guard).Probe)
 }
@@ -44,14 +44,14 @@ type Part struct {
 	Trace format.Trace
 }
 
-// RunAll replays traces side by side, from one moment on, each in a directory of
-// its own and with a Result of its own. Limits are those of each. The first that
-// fails stops the others. Otherwise it is as Run.
+// RunAll replays several traces at the same time, each in a directory of its
+// own and with a Result of its own. Limits apply to each. The first one that
+// fails stops the others. Otherwise it is like Run.
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
 		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
-			return nil, fmt.Errorf("replay: %q is no name for a directory, or there twice", p.Name)
+			return nil, fmt.Errorf("replay: %q is not a name for a directory, or repeated", p.Name)
 		}
 		names[p.Name] = true
 	}
@@ -105,7 +105,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	return results, outcome
 }
 
-// setUp does all that comes before the first event.
+// setUp does everything before the first event.
 func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*Result, error) {
 	plan, err := check(e.trace, &e.Limits)
 	if err != nil {
@@ -144,7 +144,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 	return r, nil
 }
 
-// openRoot opens the root and brings it to where it can be prepared.
+// openRoot opens the root and makes it ready for the preparation.
 func (e *engine) openRoot() (err error) {
 	if e.root, err = sandbox.OpenRoot(e.Root, e.parent); err != nil {
 		return err
@@ -156,11 +156,12 @@ func (e *engine) openRoot() (err error) {
 	return fileset.Claim(e.root, e.Prepare, e.Compressibility)
 }
 
-// prepare brings about what must exist before the first event, and opens the
+// prepare makes what must exist before the first event, and opens the
 // descriptors that are open then.
 func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*sandbox.Guard) error) (fileset.Prepared, error) {
 	begin := time.Now()
-	// All guards are copies of one that is bound: its rules are made once.
+	// All guards are copies of one that is bound, so that its rules are made
+	// only once.
 	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
 		return fileset.Prepared{}, err
 	}
@@ -171,7 +172,8 @@ func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*san
 	if err != nil {
 		return fileset.Prepared{}, err
 	}
-	// One thread, to be thrown away, opens for the workers.
+	// A thread that is discarded afterwards opens the descriptors for the
+	// workers.
 	err = sandbox.OnThread(func() error {
 		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
 			return err
@@ -183,7 +185,7 @@ func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*san
 	return done, err
 }
 
-// raiseDescriptors lets the process open so many descriptors, and some for
+// raiseDescriptors raises the process's limit of descriptors to n and some for
 // itself, as far as it is allowed to.
 func raiseDescriptors(n int64) {
 	var l unix.Rlimit

@@ -8,32 +8,32 @@ import (
 	"pianola/replay/fileset"
 )
 
-// Result is what a replay was like. A run that was interrupted has one too, of
-// what it executed until then.
+// Result is the result of a replay. An interrupted run has one too, of the
+// events that it executed.
 type Result struct {
 	Elapsed     time.Duration // from the start of the replay to the end of its last event
 	Interrupted bool          // some events were not executed
 
 	Executed int64 // events
-	Failed   int64 // that returned an error where the recording had none, or the other way round
-	Differed int64 // whose result does not mean the same as the recorded one; holds Failed
+	Failed   int64 // that failed where the recorded call succeeded, or the other way round
+	Differed int64 // whose result does not mean the same as the recorded one; includes Failed
 	ByOp     [format.NumOps]OpResult
 
 	Lateness  Lateness
-	OrderWait time.Duration // that threads waited for events of others, added up
+	OrderWait time.Duration // sum of the waits of threads for events of others
 
-	// LateReads counts batches of records that could not be read ahead, and
-	// so took time from the events.
+	// LateReads counts batches of records that could not be read ahead, and so
+	// delayed events.
 	LateReads int64
 
-	// MemoryBytes is the most of the application's memory that was touched at
-	// a time, by reads as well. It is 0 without Options.Memory.
+	// MemoryBytes is the largest size of the application's memory that was
+	// touched at a time, including reads. It is 0 without Options.Memory.
 	MemoryBytes int64
 
 	Prepared fileset.Prepared
 
-	// Differences are the kinds of differing results, the most frequent
-	// first. They are at most maxDifferences for each thread.
+	// Differences are the kinds of differing results, the most frequent first,
+	// at most maxDifferences for each thread.
 	Differences []Difference
 
 	Options Options // as they were used, defaults filled in
@@ -42,7 +42,7 @@ type Result struct {
 	logs  []log
 }
 
-// OpResult is what became of one operation.
+// OpResult is the result of one operation.
 type OpResult struct {
 	Executed int64
 	Failed   int64
@@ -62,8 +62,8 @@ type Difference struct {
 	Reason string // what is known of why; "" if nothing
 }
 
-// refusedDirect is the reason where an open wanted what not all file systems
-// have. The others answer with what open(2) says of it.
+// refusedDirect is the reason if an open with O_DIRECT fails: not all file
+// systems have it.
 const refusedDirect = "the file system refuses O_DIRECT"
 
 // reason returns why a result can differ.
@@ -74,8 +74,8 @@ func reason(r *format.Record, got int64) string {
 	return ""
 }
 
-// maxDifferences bounds the kinds that a thread tells apart; any more are
-// counted as differing only.
+// maxDifferences bounds the kinds that a thread tells apart. Others are only
+// counted as differing.
 const maxDifferences = 64
 
 // collect adds up what the workers counted.
@@ -121,8 +121,8 @@ func (d *Difference) same(op format.Op, recorded, got int64) bool {
 	return d.Op == op && d.Recorded == recorded && d.Got == got
 }
 
-// score compares an event's result with the recorded one, which is another
-// number, and notes a difference. It reports false if the run is to end.
+// score compares an event's result with the recorded one if the numbers differ,
+// and notes a difference. It returns false if the run is to end.
 func (w *worker) score(r *format.Record, got int64) bool {
 	if r.Ret == format.NoResult {
 		return true
@@ -158,8 +158,9 @@ func (w *worker) note(r *format.Record, got int64) {
 	}
 }
 
-// pathOf returns the path that a record is about, by its first string or by
-// its first descriptor of a file. A descriptor that the event itself has closed has none.
+// pathOf returns the path that a record is about: its first string, or the path
+// of its first descriptor of a file. A descriptor that the event itself closed
+// has none.
 func (w *worker) pathOf(r *format.Record) string {
 	for i, a := range r.Op.Info().Args {
 		switch {

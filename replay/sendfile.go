@@ -8,11 +8,10 @@ import (
 	"pianola/format"
 )
 
-// The calls that move bytes between two descriptors within the kernel. One
-// side can be a pipe, a socket or a terminal, which no trace holds. What goes
-// there goes into a sink instead, and what comes from there comes from the
-// pool: as much as in the recording, for how much the other side had or took
-// then is no matter of storage.
+// The calls that move bytes between two descriptors within the kernel. One side
+// can be a pipe, a socket or a terminal, which a trace does not have. A sink
+// replaces it as output, and the pool as input, with as many bytes as in the
+// recording, because these depend on the other side and not on storage.
 //
 // sendfile to the sink costs what splice into a pipe costs. Writing from the
 // pool costs about 0.8 of what splice from a pipe costs, the rest being what
@@ -22,8 +21,8 @@ import (
 // noFile is the recorded number of a descriptor that is no file of the trace.
 const noFile = -1
 
-// place returns the address of an offset that the kernel takes by a pointer,
-// NULL for -1: then the descriptor's own counts.
+// place returns the address of an offset that the kernel takes by a pointer.
+// For -1 it is NULL, which means the descriptor's own.
 func (w *worker) place(i int, offset int64) uintptr {
 	if offset == -1 {
 		return 0
@@ -70,9 +69,9 @@ func callSendfile(w *worker, r *format.Record) int64 {
 	return w.settle(r.Args[3], n, w.send(out.real(), in.real(), w.place(0, r.Args[2]), n))
 }
 
-// send makes a call of sendfile, or several where it is about more bytes than
-// sendAtOnce. A file that is sent to its own end has no end: the kernel goes on
-// byte by byte, and a stop has to wait.
+// send makes one call of sendfile, or several for more bytes than sendAtOnce,
+// so that a stop need not wait long: when a file is sent to its own end, the
+// kernel goes on byte by byte.
 func (w *worker) send(out, in, offset uintptr, n int64) (sent int64) {
 	for {
 		k := min(n-sent, sendAtOnce)
@@ -103,8 +102,8 @@ func callSplice(w *worker, r *format.Record) int64 {
 	return errInvalid // neither is a pipe
 }
 
-// openSink opens /dev/null, or returns -1: few traces need it, and a bare root
-// directory has none, or a file of that name.
+// openSink opens /dev/null. It returns -1 if that is missing or no such device,
+// because few traces need it.
 func openSink() int {
 	fd, err := unix.Open("/dev/null", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -11,34 +11,34 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// stage is what all traces that are replayed at a time share of the machine.
+// stage is the state that all traces of a run share.
 type stage struct {
 	*clock
 	parts    int           // traces
-	engines  []*engine     // those of them that are set up
-	parent   *sandbox.Root // of their roots, nil where there is one trace or no root
-	spinners int32         // processors that waiting may keep busy
+	engines  []*engine     // the engines that are set up
+	parent   *sandbox.Root // of their roots; nil for a single trace or without a root
+	spinners int32         // processors that waiting workers may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool
-	err      atomic.Pointer[error] // why, if it was no cancellation
+	err      atomic.Pointer[error] // why it stopped, unless by cancellation
 	_        [64]byte
 	spinning atomic.Int32
 	_        [64]byte
 }
 
-// play lets the workers of all engines play, from one moment on, and returns
-// when all have ended, and the first error of any.
+// play starts the workers of all engines at the same time, waits until all have
+// ended, and returns the first error.
 func (s *stage) play(ctx context.Context, wait Wait) error {
 	n := 0
 	for _, e := range s.engines {
 		n += len(e.workers)
 	}
-	// Raw calls hold on to their processor slot, so that each worker needs
-	// one, and what stops them another.
+	// A raw call keeps its processor slot, so each worker needs one, and one
+	// more is needed to stop them.
 	slots := runtime.GOMAXPROCS(n + 4)
 	defer runtime.GOMAXPROCS(slots)
-	runtime.GC() // for there is none until the end
+	runtime.GC() // the collector is off until the end
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 
@@ -72,13 +72,14 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	return nil
 }
 
-// fail stops the run because of an error, the first of which counts.
+// fail stops the run because of an error. Only the first error counts.
 func (s *stage) fail(err error) {
 	s.err.CompareAndSwap(nil, &err)
 	s.stop()
 }
 
-// stop ends the run: no worker begins another event, and all wake up.
+// stop ends the run: no worker begins another event, and all sleeping ones wake
+// up.
 func (s *stage) stop() {
 	s.stopped.Store(true)
 	for _, e := range s.engines {
@@ -88,8 +89,8 @@ func (s *stage) stop() {
 	}
 }
 
-// mayWaitAwake returns how many workers may wait awake at a time. With more
-// workers than processors one processor is left to those that have work.
+// mayWaitAwake returns how many workers may spin at a time. With more workers
+// than processors, one processor is left to those that have work.
 func mayWaitAwake(wait Wait, workers, processors int) int32 {
 	switch {
 	case wait == Spin:
@@ -102,7 +103,7 @@ func mayWaitAwake(wait Wait, workers, processors int) int32 {
 	return int32(processors)
 }
 
-// claimSpin asks for one of the processors that may be spent on waiting.
+// claimSpin claims one of the processors for spinning workers.
 func (s *stage) claimSpin() bool {
 	if s.spinning.Add(1) <= s.spinners {
 		return true

@@ -41,7 +41,7 @@ func TestRunAll(t *testing.T) {
 
 	for _, name := range []string{"../a", "", "a", "x/y", "..", "."} {
 		_, err = RunAll(t.Context(), []Part{{"a", a}, {name, b}}, Options{Root: root + "2"})
-		require.ErrorContains(t, err, "no name for a directory")
+		require.ErrorContains(t, err, "not a name for a directory")
 	}
 	_, err = os.Stat(root + "2")
 	require.ErrorIs(t, err, os.ErrNotExist)

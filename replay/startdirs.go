@@ -8,21 +8,20 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// maxStartDirs bounds the starting directories of paths that are open, as does a
-// quarter of the descriptors that the process may have. Other paths are looked up
-// whole. An application has few working directories, but a program that walks a
-// tree by descriptors, as tar and find do, has paths that start in each directory.
+// maxStartDirs bounds the open starting directories of paths. Another bound is
+// a quarter of the descriptors that the process may have. Paths in other
+// directories are looked up from the root. An application has few working
+// directories, but a program that walks a tree by descriptors, such as tar and
+// find, has paths that start in each directory.
 const maxStartDirs = 1 << 14
 
-// openStartDirs opens the starting directories: those in which the application's
-// relative paths started, which // tells in a path (docs/compile.md). The kernel
-// looks a path up by the component, so each then costs what it cost the
-// application. The calling thread is bound by the guard; without a jail all paths
-// start at the root.
+// openStartDirs opens the directories in which the application's relative paths
+// started, marked by // in a path (docs/compile.md). A lookup takes time for
+// each component, so each path then costs what it cost the application. The
+// guard binds the calling thread. Without a jail all paths start at the root.
 //
 // Another process can move such a directory out of the root. The descriptors
-// belong to the jail's own mount, which is what keeps ".." from leading on
-// there.
+// belong to the jail's own mount, so ".." does not lead out of it.
 func (e *engine) openStartDirs() {
 	if !e.guard.Jailed() || e.Backend != Posix {
 		return

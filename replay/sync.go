@@ -10,8 +10,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// futexEvent is what threads sleep on, outside Go: a futex that counts the
-// wake-ups. Any thread may call its methods.
+// futexEvent is an event that threads sleep on outside the Go scheduler: a
+// futex that counts wake-ups. Any thread may call its methods.
 type futexEvent struct{ count atomic.Uint32 }
 
 const (
@@ -22,10 +22,10 @@ const (
 )
 
 // wait sleeps until a wake-up, unless there was one since seq was read from
-// count, and at the longest until CLOCK_MONOTONIC reaches the time until, in
-// nanoseconds; 0 is for ever. It can return early for no reason. The caller is
-// not pinned: the call goes through the scheduler, so that a long sleep holds
-// nothing up that wants to stop all goroutines.
+// count, or until CLOCK_MONOTONIC reaches until, in nanoseconds; 0 means for
+// ever. It can return early. The caller must not be pinned: the call goes
+// through the scheduler, so that a long sleep does not delay a stop of all
+// goroutines.
 func (f *futexEvent) wait(seq uint32, until int64) {
 	var timeout *unix.Timespec
 	if until > 0 {
@@ -42,8 +42,8 @@ func (f *futexEvent) wake() {
 	_, _, _ = syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&f.count)), futexWake, wakeAll, 0, 0, 0)
 }
 
-// spinLock is for pinned workers, which must not wait in Go, and for what is done
-// at once: a worker that finds it taken lets other threads run.
+// spinLock is a lock for pinned workers, which must not wait in Go, and for
+// short sections. A worker that finds it taken yields to other threads.
 type spinLock struct{ taken atomic.Bool }
 
 func (l *spinLock) take() {

@@ -10,9 +10,9 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// slot is what a recorded descriptor stands for: the real descriptor plus one,
-// marks, and the number of the path it was opened by. The zero slot stands for
-// nothing.
+// slot is the state of a recorded descriptor: the real descriptor plus one,
+// marks, and the number of the path that it was opened by. The zero slot is a
+// closed descriptor.
 type slot int64
 
 const (
@@ -45,17 +45,17 @@ func (s slot) exec() bool    { return s&slotExec != 0 }
 func (s slot) marks() slot   { return s & (slotExec | slotWrite) }
 
 // table maps the descriptors of a process to real ones. Threads of the process
-// use it concurrently; what the recording did not order, it leaves to chance,
-// as the kernel does.
+// use it concurrently. As in the kernel, the outcome of concurrent changes that
+// the recording does not order is undefined.
 type table struct {
 	sys   sandbox.Kernel
 	slots []atomic.Int64
 	high  atomic.Int64 // above every descriptor that was ever in use
 	users atomic.Int32 // processes that share it (CLONE_FILES)
 
-	// late holds descriptors whose number was given out anew before the
-	// event that closes them. A close frees its number before it returns, so
-	// in the recording, too, an open of another thread can end before it.
+	// late holds descriptors whose number was reused before the event that
+	// closes them. A close frees its number before it returns, so an open of
+	// another thread can end before it, in the recording and in the replay.
 	late struct {
 		spinLock
 		n     atomic.Int32
@@ -64,20 +64,21 @@ type table struct {
 	}
 }
 
-// maxLate bounds the closes that are late at one moment; each is a thread
-// between two events.
+// maxLate bounds the closes that are late at a time; each is a thread between
+// two events.
 const maxLate = 64
 
-// mostDescriptors bounds those of all processes together, for what is open takes
-// memory of the kernel's.
+// mostDescriptors bounds the descriptors of all processes together, because
+// they take kernel memory.
 const mostDescriptors = 1 << 20
 
-// descriptorsOf returns how many descriptors each of so many processes may have.
+// descriptorsOf returns how many descriptors each of a number of processes may
+// have.
 func (l *Limits) descriptorsOf(processes int) int64 {
 	return min(l.Descriptors, max(l.Descriptors, mostDescriptors)/int64(processes))
 }
 
-// newTable uses a region, which is zero, for the slots.
+// newTable uses a zeroed region for the slots.
 func newTable(sys sandbox.Kernel, m region, length int64) *table {
 	t := &table{sys: sys, slots: unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&m[0])), min(int64(len(m))/8, length))}
 	t.users.Store(1)
@@ -92,16 +93,16 @@ func (t *table) get(fd int64) slot {
 	return slot(t.slots[fd].Load())
 }
 
-// replace lets the recorded descriptor stand for s, and closes what it stood
-// for. It closes s instead and reports false if the number is out of bounds.
+// replace sets the slot of a recorded descriptor to s, and closes the old one.
+// If the number is out of bounds, it closes s and returns false.
 func (t *table) replace(fd int64, s slot) bool {
 	old, ok := t.swap(fd, s)
 	old.close(t.sys)
 	return ok
 }
 
-// set lets a recorded descriptor stand for s that must have been free: what it
-// still stands for waits for its close.
+// set sets the slot of a recorded descriptor, which was free in the recording,
+// to s. If it is still open here, the old slot waits for its late close.
 func (t *table) set(fd int64, s slot) bool {
 	old, ok := t.swap(fd, s)
 	if old != 0 && !t.keep(fd, old) {
@@ -122,7 +123,7 @@ func (t *table) keep(fd int64, s slot) bool {
 	return true
 }
 
-// takeLate returns the oldest descriptor of that number that waits for its
+// takeLate removes and returns the oldest slot of a number that waits for its
 // close.
 func (t *table) takeLate(fd int64) (s slot) {
 	t.late.take()
@@ -150,8 +151,8 @@ func (t *table) swap(fd int64, s slot) (old slot, ok bool) {
 	return slot(t.slots[fd].Swap(int64(s))), true
 }
 
-// take takes what a close of a recorded descriptor is about: what waits for it, or
-// else what the descriptor stands for.
+// take removes and returns the slot that a close of a recorded descriptor
+// closes: the oldest one that waits for its close, else the current one.
 func (t *table) take(fd int64) slot {
 	if t.late.n.Load() > 0 {
 		if s := t.takeLate(fd); s != 0 {
@@ -161,7 +162,7 @@ func (t *table) take(fd int64) slot {
 	return t.empty(fd)
 }
 
-// empty takes what a recorded descriptor stands for.
+// empty removes and returns the slot of a recorded descriptor.
 func (t *table) empty(fd int64) slot {
 	if uint64(fd) >= uint64(len(t.slots)) {
 		return 0
@@ -169,7 +170,7 @@ func (t *table) empty(fd int64) slot {
 	return slot(t.slots[fd].Swap(0))
 }
 
-// close closes what a slot stood for, if anything.
+// close closes the real descriptor of a slot, if any.
 func (s slot) close(sys sandbox.Kernel) int64 {
 	if s == 0 {
 		return -int64(unix.EBADF)
@@ -177,7 +178,7 @@ func (s slot) close(sys sandbox.Kernel) int64 {
 	return sys.Call(unix.SYS_CLOSE, s.real(), 0, 0)
 }
 
-// copyTo fills another table with duplicates, as fork does.
+// copyTo fills another table with duplicates, like fork.
 func (t *table) copyTo(child *table) {
 	for fd := range t.high.Load() {
 		s := t.get(fd)
@@ -190,7 +191,7 @@ func (t *table) copyTo(child *table) {
 	}
 }
 
-// closeExec closes what an exec closes.
+// closeExec closes descriptors that are close-on-exec.
 func (t *table) closeExec() {
 	for fd := range t.high.Load() {
 		if s := t.get(fd); s.exec() && t.slots[fd].CompareAndSwap(int64(s), 0) {
@@ -199,7 +200,8 @@ func (t *table) closeExec() {
 	}
 }
 
-// release says that one process less uses the table; the last closes all.
+// release ends the use of the table by a process. The last one closes all
+// descriptors.
 func (t *table) release() {
 	if t.users.Add(-1) > 0 {
 		return
@@ -211,16 +213,16 @@ func (t *table) release() {
 	}
 }
 
-// maxGrown bounds the descriptors that room is made for, 8 bytes of the
-// kernel's each.
+// maxGrown bounds the size of the kernel's table, which takes 8 bytes for each
+// descriptor.
 const maxGrown = 1 << 16
 
-// growKernelTable lets the kernel make its table of descriptors as large at once as
-// the replay may need it, by the use of a high number.
-// All workers share that table, where each process of the application had its
-// own, and a table that threads share grows only after every processor has
-// been through the scheduler: that would take an open or dup 10 ms and more. A
-// limit that allows less is left to be met by the replay.
+// growKernelTable uses a high number, so that the kernel grows its table of
+// descriptors to the size that the replay may need. All workers share that
+// table, although each process of the application had its own. A shared table
+// grows only after every processor has been through the scheduler, which would
+// delay an open or dup by 10 ms and more. If a limit forbids the high number,
+// the table stays as it is.
 func growKernelTable() {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

@@ -2,9 +2,9 @@ package replay
 
 const hasTicks = true
 
-// ticks reads the processor's time-stamp counter. It doesn't wait for the
-// instructions before it, as the vDSO does: that takes as long as the reading
-// itself, and a system call's end is no such instruction.
+// ticks reads the processor's time-stamp counter. Unlike the vDSO, it does not
+// wait for the instructions before it, which takes as long as the reading
+// itself and is not needed after a system call.
 //
 //go:noescape
 func ticks() uint64

@@ -11,17 +11,17 @@ import (
 	"pianola/format"
 )
 
-// moment is where a thread is in the recording, while orderAll goes through it:
-// between two events, or within one.
+// moment is the position of a thread in the recording, while orderAll goes
+// through it: between two events, or within one.
 type moment struct {
 	w     *worker
-	event int64 // the one in hand
-	from  int64 // when it began, in nanoseconds of the recording
-	to    int64 // when it ended
+	event int64 // the current one
+	from  int64 // its start, in nanoseconds of the recording
+	to    int64 // its end
 	in    bool  // it has begun
-	wait  int   // the next of the waits that compile found
+	wait  int   // index of the next wait found by compile
 
-	lastFrom, lastTo int64 // the same of the event before
+	lastFrom, lastTo int64 // the same for the event before
 	newer, older     *moment
 
 	records   format.RecordReader
@@ -31,18 +31,18 @@ type moment struct {
 	at, n     int
 }
 
-// maxWaits is the share of Limits.Memory for the waits of a total order.
+// maxWaits is the fraction of Limits.Memory for the waits of a total order.
 const maxWaits = 4
 
-// orderAll makes each event wait for all that had ended in the recording when
-// it began. It keeps what compile found as well: a read that began before a
-// write had ended can still have seen it.
+// orderAll makes each event wait for all events that had ended in the recording
+// when it began. It keeps the waits found by compile, too: a read that began
+// before the end of a write can still have seen it.
 //
-// Of the events that ended before one began, only those matter that did not end
-// before the latest beginning among them: what ended earlier that one waited
-// for. They overlap, and there are no more of them than
+// Let L be the latest start among the events that ended before an event began.
+// Only the events that ended after L matter, because the event that started at
+// L waited for the others. They overlap, so there are at most as many as
 // threads. All edges lead from an earlier end to a later one, so there is no
-// ring.
+// cycle.
 func (e *engine) orderAll() error {
 	room := e.Limits.Memory / maxWaits / int64(unsafe.Sizeof(format.Wait{}))
 	found := make([][]format.Wait, len(e.workers))
@@ -130,8 +130,8 @@ func (m *moment) next() (bool, error) {
 	return true, nil
 }
 
-// later returns a time so many nanoseconds later, not at all where they are
-// unknown, and the end of time where a trace makes no sense.
+// later returns a time plus a duration, which can be unknown. The result
+// saturates, because a trace can be wrong.
 func later(t, nanos int64) int64 {
 	return t + min(max(nanos, 0), math.MaxInt64-t)
 }
@@ -154,8 +154,8 @@ func (m *moment) first(newest *moment) *moment {
 	return m
 }
 
-// moments is a heap by what happens next; of two things at a time an end is
-// the first.
+// moments is a heap by the next start or end. At the same time, an end comes
+// first.
 type moments []*moment
 
 func (m moments) Len() int { return len(m) }

@@ -16,11 +16,11 @@ import (
 
 const (
 	batchRecords = 1024             // that a worker holds
-	lowRecords   = batchRecords / 2 // below which it uses a long gap to read on
+	lowRecords   = batchRecords / 2 // below which it uses a long gap to read more
 )
 
 // worker replays one recorded thread. All of it belongs to its own goroutine,
-// but for progress.
+// except for progress.
 type worker struct {
 	progress
 
@@ -28,13 +28,14 @@ type worker struct {
 	number     int32   // of the thread, from 1
 	tid        int     // of its thread
 	parent     *worker // nil if the thread was there from the start
-	forkedFrom *worker // whose descriptors it fetches when it starts, if any
+	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
 	length     int64 // events that the thread has
 	guard      sandbox.Guard
 	sys        sandbox.Kernel // what the calls are made of
 
-	// The records in hand, and in a schedule their recorded durations.
+	// The current batch of records, with their recorded durations for a
+	// schedule.
 	batch     []format.Record
 	nanos     []int64
 	at        int // the next one
@@ -47,9 +48,9 @@ type worker struct {
 	waits     []format.Wait // ends with one that is never reached
 	wait      int           // the next one
 	watched   bool          // some thread waits for events of this one
-	due       int64         // when the last event would have ended, had none been late
-	end       int64         // when it did end
-	recorded  int64         // of a schedule: where in the recording the thread is
+	due       int64         // end of the last event if no event had been late
+	end       int64         // actual end of the last event
+	recorded  int64         // of a schedule: position of the thread in the recording
 	edgeAt    int64         // when the last wait for others ended
 	last      int64         // end of the last event since the start
 	allowance int64         // bytes that may be written before asking for more
@@ -64,7 +65,7 @@ type worker struct {
 	differences []Difference
 	log         *log
 
-	// What the kernel is given addresses of.
+	// Memory whose address the kernel gets.
 	iov     [maxSegments]unix.Iovec
 	scratch [pageSize]byte // for results that are not read: stat and the like
 	stat    unix.Stat_t
@@ -74,8 +75,8 @@ type worker struct {
 
 func (w *worker) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&w.scratch)) }
 
-// run is the life of the worker's goroutine. The thread under it ends with it,
-// for it cannot be freed from its jail.
+// run is the body of the worker's goroutine. Its thread ends with it, because
+// it can't leave its jail.
 func (w *worker) run() {
 	runtime.LockOSThread()
 	defer w.e.running.Done()
@@ -117,8 +118,8 @@ func (w *worker) prepare() error {
 	return nil
 }
 
-// blockSignals leaves the program's signals to other threads, so that none
-// interrupts a call of this one. Faults can't be blocked.
+// blockSignals blocks the program's signals in this thread, so that none
+// interrupts its calls. Faults can't be blocked.
 func blockSignals() {
 	all := unix.Sigset_t{}
 	for i := range all.Val {
@@ -165,13 +166,13 @@ func (w *worker) play() {
 		got := e.calls[r.Op](w, r)
 		end := e.now()
 		if w.exited {
-			// Descriptors are closed then, which can take long. The recording
-			// has none of it, for the call doesn't return.
+			// The exit closes descriptors, which can take long. That is not in
+			// the recording, because the call does not return.
 			end = begin
 		}
 
 		// The recorded durations are those of the calls alone, so the cost of
-		// measuring is taken off.
+		// measuring is subtracted.
 		dur := max(end-begin-e.cost, 0)
 		w.end, w.due, w.last = end, due+dur, end-e.start
 		if bookkeeping[r.Op] {
@@ -214,8 +215,8 @@ func (w *worker) more() bool {
 	return false
 }
 
-// readAhead reads the next batch, and writes entries out, in a gap. Errors are
-// left to be met again when the batch is needed.
+// readAhead reads the next batch, and writes entries out, in a gap. It ignores
+// errors, which come again when the batch is needed.
 func (w *worker) readAhead() {
 	unpin()
 	late := w.lateReads
@@ -229,8 +230,8 @@ func (w *worker) readAhead() {
 	pin()
 }
 
-// refill moves what is left of the batch to its front and reads more. The
-// error is io.EOF only if nothing at all is left.
+// refill moves the rest of the batch to its front and reads more. The error is
+// io.EOF only if nothing is left.
 func (w *worker) refill() error {
 	left := copy(w.batch, w.batch[w.at:w.filled])
 	copy(w.nanos, w.nanos[min(w.at, len(w.nanos)):min(w.filled, len(w.nanos))])
@@ -264,7 +265,7 @@ func readDurations(from format.DurationReader, nanos []int64) error {
 	return nil
 }
 
-// spill writes the log's entries out where no gap was found to do it.
+// spill writes the log's entries out if there was no gap to do it.
 func (w *worker) spill() bool {
 	unpin()
 	err := w.log.spill()
@@ -275,8 +276,8 @@ func (w *worker) spill() bool {
 	return err == nil
 }
 
-// failf stops the run because of an error that is made while pinned. Making it
-// may have to wait for a lock of package fmt's.
+// failf stops the run with a formatted error. It unpins the worker meanwhile,
+// because package fmt may wait for a lock.
 func (w *worker) failf(text string, args ...any) {
 	unpin()
 	err := fmt.Errorf(text, args...)

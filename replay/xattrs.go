@@ -7,12 +7,11 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// The calls on extended attributes. Where one that a trace may not change would
-// be set or removed, or is read, its value is read, which costs nearly the same,
-// and the result is the recorded one, for it is a matter of the machine, not of
-// the files.
+// The calls on extended attributes. For attributes that a trace may not change,
+// every call reads the value, which costs nearly the same, and has the recorded
+// result, because it depends on the machine and not on the files.
 
-// variants are the numbers of a call by how its file is named.
+// variants are the numbers of a call by the way in which it names its file.
 type variants [3]uintptr
 
 var (
@@ -40,8 +39,8 @@ func (w *worker) attribute(arg int64) (n *sandbox.Name, own bool) {
 	return n, sandbox.MayChange(w.e.texts[arg])
 }
 
-// foreign plays what must not be done to an attribute by asking how long its
-// value is.
+// foreign replaces a forbidden call on an attribute by a query of the length of
+// its value.
 func (w *worker) foreign(h how, n *sandbox.Name, r *format.Record) int64 {
 	w.onFile(&getxattrs, h, r, n.Full(), 0, 0, 0)
 	return r.Ret
@@ -99,8 +98,8 @@ func removexattr(h how) call {
 	}
 }
 
-// attributeSize returns how much of a buffer of that size the kernel may fill. It
-// takes a size as unsigned, and none as more than sandbox.MaxAttribute.
+// attributeSize returns how much of a buffer of a size the kernel may fill. The
+// kernel takes a size as unsigned, and none above sandbox.MaxAttribute.
 func (w *worker) attributeSize(size int64) uint64 {
 	return min(uint64(size), sandbox.MaxAttribute, uint64(len(w.process.arena)))
 }

@@ -1,22 +1,21 @@
-# lib.sh: what scripts begin with, to be sourced after set -eu. A script that ends
-# early says so: its name, its step, its status, and the end of what was last
-# written where nobody looks. Scripts that need it have a function tidy, which is
-# called at their end.
+# lib.sh: functions for all scripts, to be sourced after set -eu. A script that
+# fails prints its name, its step, its status, and the end of the last log file. A
+# script can define a function tidy, which is called at its end.
 script=${0##*/} step=start log='' told=''
 tidy() { :; }
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# at WORDS…: the step that begins.
+# at WORDS…: names the step that begins.
 at() { step=$*; }
 
-# into FILE COMMAND…: runs it in a subshell, with all that it says in FILE.
+# into FILE COMMAND…: runs the command in a subshell, with its output in FILE.
 into() {
 	case $1 in /*) log=$1 ;; *) log=$(pwd)/$1 ;; esac
 	shift
 	("$@") >"$log" 2>&1
 }
 
-# fail STATUS WORDS…: ends the script, which has nothing to add.
+# fail STATUS WORDS…: ends the script with a message.
 fail() {
 	status=$1 told=1
 	shift
@@ -24,10 +23,11 @@ fail() {
 	exit "$status"
 }
 
-# medians is what an awk program begins with that reads lines of a figure, a way to
-# get it, and a number, the last word: sorted(figure, way) returns the median of
-# these numbers, sets low and high to the least and the greatest, and each to all
-# of them in rising order. Where there are none it is 0, and not (figure, way) in all.
+# medians is the start of an awk program that reads lines of a figure, the way in
+# which it was measured, and a number, the last word. sorted(figure, way) returns
+# the median of these numbers, sets low and high to the smallest and the largest,
+# and each to all of them in rising order. Without numbers it returns 0, and
+# (figure, way) is not in all.
 medians='
 function sorted(figure, way,    v, n, i, j, t) {
 	n = split(all[figure, way], v, " ")

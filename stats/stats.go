@@ -1,11 +1,10 @@
-// Package stats holds the one statistic that recorder, replay and comparison
-// share.
+// Package stats has the median, which recorder, replay and comparison share.
 package stats
 
 import "slices"
 
-// Median returns the median of v, which it sorts, and 0 for none. Of an even
-// number it is the mean of the two in the middle.
+// Median sorts v and returns its median, 0 if v is empty. For an even number it
+// is the mean of the two in the middle.
 func Median[T int64 | float64](v []T) T {
 	if len(v) == 0 {
 		return 0

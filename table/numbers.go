@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Unit is the unit of all times of one column or one axis.
+// Unit is the unit of all times of a column or an axis.
 type Unit struct {
 	Name    string
 	Seconds float64
@@ -14,8 +14,8 @@ type Unit struct {
 
 var units = []Unit{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}}
 
-// UnitOf returns the largest unit in which so many seconds, the longest time of
-// a column, are at least 1.
+// UnitOf returns the largest unit in which the longest time of a column, in
+// seconds, is at least 1.
 func UnitOf(seconds float64) Unit {
 	for _, u := range units {
 		if seconds >= u.Seconds {
@@ -25,8 +25,8 @@ func UnitOf(seconds float64) Unit {
 	return units[len(units)-1]
 }
 
-// Format prints seconds in the unit, without its name. What would be printed as
-// zero, but is not, is said to be less than the last digit.
+// Format prints seconds in the unit, without its name. A value that is not 0
+// but would print as 0 is printed as less than the last digit.
 func (u Unit) Format(seconds float64) string {
 	v := seconds / u.Seconds
 	if v > 0 && v < 0.0005 {
@@ -35,7 +35,7 @@ func (u Unit) Format(seconds float64) string {
 	return Fixed(v, 3)
 }
 
-// Optional is Format of seconds that may not be known.
+// Optional is Format for seconds that may be unknown.
 func (u Unit) Optional(seconds *float64) string {
 	if seconds == nil {
 		return Missing
@@ -43,7 +43,7 @@ func (u Unit) Optional(seconds *float64) string {
 	return u.Format(*seconds)
 }
 
-// Duration prints seconds in the unit that suits them, with its name.
+// Duration prints seconds in a suitable unit, with its name.
 func Duration(seconds float64) string {
 	u := UnitOf(seconds)
 	return u.Format(seconds) + " " + u.Name
@@ -52,16 +52,16 @@ func Duration(seconds float64) string {
 // Micros prints nanoseconds, the duration of a call, in microseconds.
 func Micros(nanos int64) string { return Fixed(float64(nanos)/1e3, 1) }
 
-// Fixed prints a number with so many decimals.
+// Fixed prints a number with a fixed number of decimals.
 func Fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 
 // Count prints a whole number.
 func Count(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Percent prints a part of 1 as a percentage of up to three digits.
+// Percent prints a fraction as a percentage of up to three digits.
 func Percent(part float64) string { return strconv.FormatFloat(part*100, 'g', 3, 64) + " %" }
 
-// Share prints a part of a whole as a percentage with one decimal.
+// Share prints the fraction part/whole as a percentage with one decimal.
 func Share(part, whole int64) string {
 	if whole <= 0 {
 		return Missing
@@ -87,7 +87,7 @@ func Bytes(bytes float64) string {
 	return Fixed(bytes, 0) + " " + prefixes[i:i+1] + "B"
 }
 
-// Plural prints a number of things, whose name is that of one.
+// Plural prints a number and a noun, given in the singular.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

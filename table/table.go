@@ -1,6 +1,6 @@
-// Package table prints tables for people, and the numbers in them: columns are
-// aligned, the times of a column are in one unit, and decimals are fixed, so that
-// a column can be compared at a glance.
+// Package table prints text tables and the numbers in them. Columns are
+// aligned, the times of a column have one unit, and decimals are fixed, so that
+// a column is easy to compare.
 package table
 
 import (
@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Missing stands in a cell for what is not known.
+// Missing is the text of an unknown cell.
 const Missing = "-"
 
-// FirstLeft, AllLeft and AllRight say for Format which columns are aligned to
-// the left.
+// FirstLeft, AllLeft and AllRight select the columns that Format aligns to the
+// left.
 func FirstLeft(column int) bool { return column == 0 }
 func AllLeft(int) bool          { return true }
 func AllRight(int) bool         { return false }
 
 // Format returns the rows as lines, with two spaces between columns and none at
-// the end of a line. Those columns are aligned to the left of which left says
-// so, the others to the right; text/tabwriter aligns all to one side.
+// the end of a line. Columns for which left returns true are aligned to the
+// left, the others to the right. text/tabwriter can't do both.
 func Format(rows [][]string, left func(column int) bool) string {
 	var widths []int
 	for _, row := range rows {

@@ -33,18 +33,18 @@ type block struct {
 	size int64
 	pad  bool
 
-	// lost says that how long files are can't be told any more, since there
-	// were calls that are not followed.
+	// lost says that the lengths of files are unknown, because of calls that
+	// are not followed.
 	lost bool
 
 	call  format.Event // that is being split
-	at    int64        // offset in the file of what comes next
+	at    int64        // offset in the file of the next piece
 	from  int64        // offset of the first byte
-	to    int64        // offset behind the last byte that was moved
-	asked int64        // offset behind the last byte that was asked for
+	to    int64        // offset after the last byte that was moved
+	asked int64        // offset after the last requested byte
 	known int64        // the length of the file
-	whole bool         // it is to be one of whole blocks
-	reads bool         // the descriptor can be read, which a block that is written in part is first
+	whole bool         // make it one of whole blocks
+	reads bool         // the descriptor can be read, as a partly written block is first
 	busy  bool
 }
 
@@ -55,7 +55,7 @@ func (b *block) event(s *staged, e *format.Event) error {
 	switch {
 	case e.Failed():
 	case e.Op.Info().Effect == format.EffectOpen:
-		// The recording says how long the file is, or nothing can.
+		// The length of the file comes from the recording or is unknown.
 		sized := e.Notes.Known(format.NotedSize)
 		b.lost = b.lost || !sized && e.OpenFlags()&format.TRUNC == 0
 	case unfollowed(e.Op.Info().Effect):
@@ -81,18 +81,18 @@ func (b *block) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// sector is what O_DIRECT demands multiples of at least, in bytes.
+// sector is the smallest alignment of O_DIRECT, in bytes.
 const sector = 512
 
-// pads reports whether calls on a description are to be of whole blocks. Where
-// it appends, nobody knows the offset for certain; with O_DIRECT a block can't end
-// where the file does.
+// pads reports whether calls on a description become calls of whole blocks. Not
+// if it appends, because the offset is uncertain, and not with O_DIRECT,
+// because a block can't end at the end of the file.
 func (b *block) pads(d *process.Description) bool {
 	return b.pad && d.Flags&(format.APPEND|format.DIRECT) == 0
 }
 
-// unfollowed reports whether by such calls names come to lead to other files, or
-// files become longer than is followed.
+// unfollowed reports whether an event changes the files of names, or the
+// lengths of files, in a way that is not followed.
 func unfollowed(effect format.Effect) bool {
 	switch effect {
 	case format.EffectRename, format.EffectLink, format.EffectSymlink, format.EffectUnlink,
@@ -149,8 +149,8 @@ func (b *block) more(s *staged) bool {
 	return true
 }
 
-// padded puts a call on a whole block into the queue, and what has to come
-// before and after it.
+// padded queues a call on a whole block, with the calls that must come before
+// and after it.
 func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, last bool) {
 	whole := max(moved, min(first+b.size, b.known))
 	extra := format.Event{TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
@@ -180,10 +180,10 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 	}
 }
 
-// push puts a piece into the queue. The first stands for the call.
+// push queues a piece. The first one replaces the call.
 func (b *block) push(s *staged, piece *format.Event) { s.push(piece).made = b.at > b.from }
 
-// share returns a part of a duration: that of so many bytes of all.
+// share returns the part of a duration for bytes of all.
 func share(nanos, bytes, all int64) int64 {
 	high, low := bits.Mul64(uint64(nanos), uint64(bytes))
 	part, _ := bits.Div64(high, low, uint64(all))

@@ -6,7 +6,7 @@ import (
 	"pianola/format"
 )
 
-// carry holds, by thread, what its next event is to say of the time before it.
+// carry holds, by thread, changes to the time before its next event.
 type carry struct {
 	cost format.Cost
 	owed map[int32]owed // nil before the first event
@@ -18,7 +18,7 @@ type owed struct {
 	cut int64 // the time is to be shorter than recorded
 }
 
-// begin takes up the header of the recording, at the first event.
+// begin reads the header of the recording, at the first event.
 func (c *carry) begin(h *format.Header) {
 	if c.owed == nil {
 		c.cost, c.owed = h.Cost(), make(map[int32]owed)
@@ -49,7 +49,7 @@ func (c *carry) note(thread int32, off, cut int64) {
 	}
 }
 
-// give lets the thread's next event say what was noted.
+// give adds what was noted to the thread's next event.
 func (c *carry) give(e *format.Event) {
 	if len(c.owed) == 0 {
 		return
@@ -62,7 +62,7 @@ func (c *carry) give(e *format.Event) {
 	e.Off, e.Cut = sum(e.Off, o.off), sum(e.Cut, o.cut)
 }
 
-// sum returns a sum, or what is nearest to it.
+// sum returns a sum, which saturates.
 func sum(a, b int64) int64 {
 	if b > 0 {
 		return a + min(b, math.MaxInt64-max(a, 0))

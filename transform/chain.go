@@ -7,21 +7,21 @@ import (
 	"pianola/format"
 )
 
-// Chain is a recording behind transforms.
+// Chain is a recording to which transforms are applied.
 type Chain struct {
 	open    func() (format.Reader, error)
 	funcs   []Func
-	closers []io.Closer // of what was opened last, the innermost first
+	closers []io.Closer // of the last Open, the innermost first
 }
 
-// NewChain returns a Chain of the recording that open opens from its beginning,
-// and of transforms, the first of which reads the recording. What open returns
-// is not closed by the Chain.
+// NewChain returns a Chain of transforms, the first of which reads the
+// recording. open opens the recording at its beginning. The Chain does not
+// close what open returns.
 func NewChain(open func() (format.Reader, error), funcs ...Func) *Chain {
 	return &Chain{open: open, funcs: funcs}
 }
 
-// Open begins with the first event. What was opened before is closed.
+// Open starts at the first event. It closes what was opened before.
 func (c *Chain) Open() (format.Reader, error) {
 	if err := c.Close(); err != nil {
 		return nil, err
@@ -53,14 +53,13 @@ func (c *Chain) Close() error {
 	return err
 }
 
-// Rewinder is a reader whose events can be read once more. Those that a Chain
-// gives to its transforms are such.
+// Rewinder is a reader that can be read again. A Chain gives Rewinders to its
+// transforms.
 type Rewinder interface {
 	format.Reader
 
-	// Again returns a reader that begins with the first event. The one that
-	// it is called of, and those that it returned before, are of no use any
-	// more.
+	// Again returns a reader that starts at the first event. It makes the
+	// receiver, and all readers that it returned before, invalid.
 	Again() (format.Reader, error)
 }
 

@@ -108,7 +108,7 @@ func (c *clone) header(h *format.Header) *format.Header {
 	return &out
 }
 
-// command returns the process that the recorded command is.
+// command returns the process of the recorded command.
 func (c *clone) command(h *format.Header) format.Running {
 	p := format.Running{Process: c.first, Threads: []int32{c.first}}
 	if quoted, ok := h.Value(format.MetaCwd); ok {

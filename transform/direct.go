@@ -19,8 +19,8 @@ var bufferedTransform = Transform{
 	New:   func(string) (Func, error) { return Each(buffered), nil },
 }
 
-// alignment is that of offsets, sizes and buffers under O_DIRECT, in bytes. No
-// file system asks for more.
+// alignment is the alignment of offsets, sizes and buffers with O_DIRECT, in
+// bytes. No file system needs more.
 const alignment = 4096
 
 type direct struct{}
@@ -69,8 +69,8 @@ func (direct) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// direct puts a call in front of an event, where it takes one, that gives O_DIRECT
-// to a descriptor of its, or takes it off.
+// direct inserts a call before an event that sets or clears O_DIRECT of a
+// descriptor of the event, if necessary.
 func (s *staged) direct(e *format.Event, fd int64, d *process.Description, on bool) {
 	if d == nil || !isFile(d) || on == (d.Flags&format.DIRECT != 0) {
 		return
@@ -87,7 +87,7 @@ func (s *staged) direct(e *format.Event, fd int64, d *process.Description, on bo
 const settable = format.RDONLY | format.WRONLY | format.RDWR |
 	format.APPEND | format.ASYNC | format.DIRECT | format.NOATIME | format.NONBLOCK
 
-// buffered takes O_DIRECT off an event that sets it.
+// buffered clears O_DIRECT in an event that sets it.
 func buffered(_ *format.Header, e *format.Event) Verdict {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen:

@@ -1,15 +1,15 @@
 // Package transform changes recordings before they are compiled, to find out
-// what a change of the application, or of how it is run, would be worth.
+// the gain of a change of the application, or of how it is run.
 //
 //	recording → transform → … → transform → compile → trace
 //
-// A transform is a function from a format.Reader to a format.Reader. It works
-// on recorded events, so compile finds names, ordering, the fileset and compute
-// in what comes out as if an application had done it. Compile reads a recording
-// more than once: a transform gives the same events each time, and is made anew
-// for each pass.
+// A transform is a function from a format.Reader to a format.Reader. It changes
+// recorded events, so compile finds names, ordering, the fileset and compute as
+// if an application had made these events. Some readers need several passes
+// over a recording: a transform gives the same events each time, and is made
+// anew for each pass.
 //
-// What all of them keep to:
+// Rules for all transforms:
 //
 //   - Events of a thread stay in the order of the thread. Where a transform
 //     looks ahead it does so by a bounded number of events.

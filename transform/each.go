@@ -2,7 +2,7 @@ package transform
 
 import "pianola/format"
 
-// Verdict says what becomes of an event.
+// Verdict is what happens to an event.
 type Verdict uint8
 
 // The verdicts.
@@ -12,18 +12,18 @@ const (
 	Spare         // take it out, and its time with it
 )
 
-// each is a reader that looks at one event at a time: it changes it in place,
-// or takes it out.
+// each is a reader that changes events in place, or takes them out, one at a
+// time.
 type each struct {
 	format.Reader
 	change  func(h *format.Header, e *format.Event) Verdict
 	carried carry
 }
 
-// Each returns a transform that looks at one event at a time. It may change the
-// event in place, but not its thread, its times and what its strings and notes
-// lie in; the header is that of the recording, as far as it is known. change must
-// not remember anything, for it is used in every pass.
+// Each returns a transform of single events. change may change the event in
+// place, but not its thread, its times, or the memory of its strings and notes.
+// The header is that of the recording, as far as it is known. change must not
+// have state, because it is used in every pass.
 func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	return func(r format.Reader) (format.Reader, error) {
 		return &each{Reader: r, change: change}, nil

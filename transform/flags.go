@@ -17,7 +17,7 @@ func opensFile(e *format.Event, flags int64) bool {
 }
 
 // isFile reports whether a description is that of a regular file on storage, as
-// far as the recording tells.
+// far as the recording shows.
 func isFile(d *process.Description) bool {
 	switch {
 	case d.Flags&(format.RDONLY|format.WRONLY|format.RDWR) == 0, d.Flags&format.PATH != 0:
@@ -28,8 +28,8 @@ func isFile(d *process.Description) bool {
 	return d.Type == format.TypeReg || d.Type == format.TypeUnknown
 }
 
-// isPseudo reports whether an absolute path lies in a file system that shows the
-// kernel and not storage, by where those are mounted.
+// isPseudo reports whether an absolute path is in a pseudo file system, by the
+// usual mount points.
 func isPseudo(path string) bool {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {

@@ -6,17 +6,17 @@ import (
 	"pianola/format"
 )
 
-// idBits is how many bits the ids of threads have at most; the kernel gives out
-// none above.
+// idBits is the largest number of bits of a thread id in the kernel.
 const idBits = 22
 
-// maxCopies bounds how often an application can be there.
+// maxCopies bounds the number of copies of an application.
 const maxCopies = 256
 
-// ids gives the threads of one copy of an application ids of their own.
+// ids gives the threads of a copy of an application ids of their own.
 type ids int32
 
-// of returns the id of the copy's thread, and what is no id as it is.
+// of returns the id of the copy's thread. It returns a number that is no id
+// unchanged.
 func (k ids) of(id int64) int64 {
 	if id <= 0 {
 		return id
@@ -24,7 +24,7 @@ func (k ids) of(id int64) int64 {
 	return id + int64(k)<<idBits
 }
 
-// check reports ids that leave no room for copies.
+// check returns an error for ids that leave no room for copies.
 func (k ids) check(e *format.Event) error {
 	if e.TID > 1<<idBits || e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
 		return fmt.Errorf("thread %d makes thread %d: ids above %d can't be told from those of copies", e.TID, e.Ret, 1<<idBits)
@@ -32,7 +32,7 @@ func (k ids) check(e *format.Event) error {
 	return nil
 }
 
-// rename gives the ids of an event to those of the copy.
+// rename replaces the ids in an event by those of the copy.
 func (k ids) rename(e *format.Event) {
 	if k == 0 || !e.Op.Valid() {
 		return
@@ -56,7 +56,8 @@ func (k ids) rename(e *format.Event) {
 	}
 }
 
-// apart makes the inodes that an event notes those of other files.
+// apart makes the inodes in an event's notes different from those of other
+// copies.
 func (k ids) apart(e *format.Event) {
 	if k > 0 && e.Notes.Known(format.NotedDev) {
 		n := *e.Notes

@@ -7,8 +7,8 @@ import (
 	"pianola/format/process"
 )
 
-// plainOf returns the call that does the same as one that moves bytes between a
-// file and memory, but with one buffer; 0 for all others.
+// plainOf returns the operation with one buffer that does the same as a call
+// that moves bytes between a file and memory; 0 for all others.
 func plainOf(e *format.Event) format.Op {
 	info := e.Op.Info()
 	if info.Effect != format.EffectRead && info.Effect != format.EffectWrite {
@@ -44,7 +44,7 @@ type run struct {
 	calls int64
 	dur   int64  // nanoseconds
 	known bool   // dur is that of all
-	head  *entry // of reads: the first, which waits for the others
+	head  *entry // of reads: the first, which is held for the others
 }
 
 func (r *run) writes() bool { return r.op.Info().Class == format.ClassWrite }
@@ -52,8 +52,7 @@ func (r *run) writes() bool { return r.op.Info().Class == format.ClassWrite }
 // merger merges adjacent reads and adjacent writes of a thread through a
 // descriptor. A run of reads becomes a read in the place of its first: reading
 // ahead. A run of writes becomes a write in the place where a buffer must be
-// written out: where it is full, or before a call that would tell the
-// difference.
+// written out: when it is full, or before a call that can see the difference.
 type merger struct {
 	names
 	size     int64 // bytes of a merged call at most
@@ -96,8 +95,8 @@ func (m *merger) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// merges returns the plain operation of a call that may become part of a run, 0
-// for any other.
+// merges returns the operation with one buffer of a call that may become part
+// of a run, 0 for any other.
 func (m *merger) merges(e *format.Event, d *process.Description) format.Op {
 	op := plainOf(e)
 	if op == 0 || d == nil || e.Ret <= 0 || !isFile(d) || m.isMapped(d) || m.vectored && d.Flags&format.DIRECT != 0 {
@@ -111,8 +110,7 @@ func (m *merger) merges(e *format.Event, d *process.Description) format.Op {
 	return op
 }
 
-// add makes an event that merges part of the run of its descriptor, or begins
-// one with it.
+// add adds an event to the run of its descriptor, or begins a run with it.
 func (m *merger) add(s *staged, e *format.Event, t *process.Thread, d *process.Description, op format.Op) {
 	count, asked, at := e.Count(), e.Size(), m.identity(d)
 	from, to, ok := s.move(e, d)
@@ -157,8 +155,8 @@ func (m *merger) add(s *staged, e *format.Event, t *process.Thread, d *process.D
 	m.last[e.TID] = e.End()
 }
 
-// absorbs takes a seek out that leads where the run of its descriptor is
-// anyway, and reports whether it did.
+// absorbs takes out a seek to the current offset of the run of its descriptor,
+// and reports whether it did.
 func (m *merger) absorbs(s *staged, e *format.Event, d *process.Description) bool {
 	whence := e.Word(format.Whence)
 	if e.Op.Info().Effect != format.EffectSeek || d == nil || whence != format.SeekSet && whence != format.SeekCur {
@@ -174,7 +172,7 @@ func (m *merger) absorbs(s *staged, e *format.Event, d *process.Description) boo
 	return false
 }
 
-// close ends a run. e is the event that demands it, nil at the end.
+// close ends a run. e is the event that makes it necessary, nil at the end.
 func (m *merger) close(s *staged, r *run, e *format.Event) {
 	i := slices.Index(m.runs, r)
 	if i < 0 {

@@ -5,8 +5,8 @@ import (
 	"pianola/format/process"
 )
 
-// identity says which file an open file description is of. Recorders note the
-// device and the inode; without them a name stands for the file, until a call
+// identity identifies the file of an open file description. Recorders note the
+// device and the inode. Without them the name identifies the file, until a call
 // gives a file another name.
 type identity struct {
 	serial int64 // of the description
@@ -14,14 +14,14 @@ type identity struct {
 	inode  format.Inode // the zero one where it is not known
 }
 
-// names tells whether two descriptions can be of one file.
+// names knows whether two descriptions can be of one file.
 type names struct {
-	tangled bool // names no longer tell
+	tangled bool // names no longer identify files
 	mapped  []identity
 }
 
-// maxMapped bounds the mapped files that are told apart. Where there are more,
-// all count as mapped.
+// maxMapped bounds the mapped files that are told apart. If there are more, all
+// files count as mapped.
 const maxMapped = 1024
 
 // identity returns the identity of a description.
@@ -61,8 +61,8 @@ func (n *names) isMapped(d *process.Description) bool {
 	return false
 }
 
-// learn takes up what an event says of the identity of files, once it has been
-// applied. d is the description that it was about.
+// learn updates the identities of files by an event that has been applied. d is
+// the description that it was about.
 func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description) {
 	if e.Failed() {
 		return
@@ -87,8 +87,8 @@ func (n *names) learn(t *process.Thread, e *format.Event, d *process.Description
 	}
 }
 
-// touches reports whether an event must find a run done: it asks for what the
-// run changes, changes what the run asks for, or ends what the run needs.
+// touches reports whether a run must end before an event: the event reads what
+// the run changes, changes what the run reads, or ends what the run needs.
 func (n *names) touches(e *format.Event, t *process.Thread, f *process.File, d *process.Description, r *run) bool {
 	switch e.Op.Info().Effect {
 	case format.EffectSyncAll:
@@ -101,7 +101,7 @@ func (n *names) touches(e *format.Event, t *process.Thread, f *process.File, d *
 		return true // about two files
 	case format.EffectTruncate:
 		if d == nil {
-			return true // by a name that can be any file's
+			return true // by a name that can be that of any file
 		}
 	case format.EffectFork:
 		if e.CloneFlags()&format.CloneThread != 0 {

@@ -2,8 +2,8 @@ package transform
 
 import "pianola/format"
 
-// moveTime lets an event that is put in ahead of another say what that says of
-// the time before it.
+// moveTime moves the time before an event to a new event that is put in before
+// it.
 func moveTime(from, to *format.Event) {
 	to.Off, to.Cut = from.Off, from.Cut
 	from.Off, from.Cut = 0, 0

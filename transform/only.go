@@ -50,11 +50,11 @@ type only struct {
 	ended bool
 }
 
-// use is what became known of an open file description.
+// use is what is known about an open file description.
 type use struct {
 	serial int64
 	wanted bool     // an event that stays uses it
-	held   []*entry // that are to stay if one does
+	held   []*entry // events that stay if wanted becomes true
 }
 
 // event implements stage.
@@ -91,7 +91,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// useAll notes that an event that stays uses its descriptors.
+// useAll notes that an event stays and uses its descriptors.
 func useAll(t *process.Thread, e *format.Event) {
 	for i, a := range e.Op.Info().Args {
 		if a.Kind == format.FD || a.Kind == format.DirFD {
@@ -100,8 +100,8 @@ func useAll(t *process.Thread, e *format.Event) {
 	}
 }
 
-// bound reports whether an event that nobody wants stays if its descriptor is
-// used by one that stays.
+// bound reports whether an event that the filter does not select stays if an
+// event that stays uses its descriptor.
 func bound(e *format.Event) bool {
 	switch e.Op.Info().Effect {
 	case format.EffectClose, format.EffectDup:
@@ -140,7 +140,7 @@ func replaces(t *process.Thread, e *format.Event) bool {
 	return u != nil && u.wanted
 }
 
-// wants reports whether an event is to stay for its own sake.
+// wants reports whether the filter selects an event.
 func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	command, _, _ := strings.Cut(t.Process.Command, " ")
 	subject := filter.Subject{
@@ -155,7 +155,8 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	return o.meant(&subject) == o.want
 }
 
-// creates reports whether an open made its file: such a name is there for all.
+// creates reports whether an open made its file, whose name other events can
+// use.
 func creates(e *format.Event) bool {
 	if e.OpenFlags()&format.CREAT == 0 {
 		return false
@@ -163,8 +164,9 @@ func creates(e *format.Event) bool {
 	return e.FileType() == format.TypeUnknown || e.Notes.Known(format.NotedNew)
 }
 
-// needed reports whether an event stays although nobody wants it: it makes
-// processes, or makes, removes or moves names, or sets where names begin.
+// needed reports whether an event stays although the filter does not select it:
+// it makes a process, makes, removes or moves a name, or sets a directory where
+// names begin.
 func needed(e *format.Event) bool {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
@@ -190,7 +192,7 @@ func useOf(d *process.Description) *use {
 	return u
 }
 
-// want lets the events go that waited for one that stays.
+// want releases the events that were held for one that stays.
 func (u *use) want() {
 	if u == nil {
 		return
@@ -202,7 +204,7 @@ func (u *use) want() {
 	u.held = u.held[:0]
 }
 
-// hold lets an event stay if another of the description does.
+// hold holds an event, which stays if another one of the description stays.
 func (u *use) hold(en *entry) {
 	if u != nil && !u.wanted {
 		en.held, en.waits = true, u

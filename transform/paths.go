@@ -9,12 +9,12 @@ import (
 	"pianola/format/process"
 )
 
-// move says where a file is to lie: it takes an absolute path without . and ..
-// and returns such.
+// move maps the path of a file to its new path. Both are absolute, without .
+// and ...
 type move func(path string) string
 
-// rename gives an event the names that its files are to have. s follows the
-// event as it was. Where a name is relative it stays so, if it leads there.
+// rename replaces the names in an event by the new ones. s follows the original
+// event. A relative name stays relative if that leads to the new path.
 func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event) {
 	info := was.Op.Info()
 	for n, p := range info.At.Paths {
@@ -33,8 +33,7 @@ func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event)
 	}
 }
 
-// name returns the name that the n-th path of an event is to be, nil where that
-// is what it was.
+// name returns the new n-th path of an event, nil if it does not change.
 func (m move) name(s *staged, t *process.Thread, was *format.Event, n int) []byte {
 	name := was.Path(n)
 	to := string(s.Path(t, was, n))
@@ -71,7 +70,7 @@ func (m move) absolute(p string) string {
 	return p
 }
 
-// files returns the files that must exist, where they are to lie.
+// files returns the files that must exist, with their new paths.
 func (m move) files(files []format.File) []format.File {
 	var out []format.File
 	for _, f := range files {
@@ -81,8 +80,8 @@ func (m move) files(files []format.File) []format.File {
 	return out
 }
 
-// begun returns a header that says where the application began: at the root, as
-// compile takes it, where the recording doesn't say.
+// begun returns a header with a working directory at the start: the root if the
+// recording has none, as in compile.
 func begun(h *format.Header) *format.Header {
 	if _, ok := h.Value(format.MetaCwd); ok {
 		return h
@@ -92,7 +91,7 @@ func begun(h *format.Header) *format.Header {
 	return &out
 }
 
-// below returns the move of all that lies below a directory to another.
+// below returns the move of everything below one directory to another.
 func below(from, to string) move {
 	return func(p string) string {
 		rest, ok := strings.CutPrefix(p, from)

@@ -36,15 +36,15 @@ func newPrefetch(arg string) (Func, error) {
 
 const willNeed = 3 // of format.FadviseAdvice
 
-// prefetch puts in advice as an application would that knew what it is going to
-// read. It can't come before the descriptor, and comes but once for bytes that
-// were announced, read or written lately.
+// prefetch inserts advice, as an application would that knows what it is going
+// to read. Advice can't come before the descriptor is open, and is left out for
+// bytes that were recently announced, read or written.
 type prefetch struct {
 	events int   // of the thread from the advice to the read
 	time   int64 // nanoseconds from the advice to the read, 0 for as many events
 
-	// givers are the queued events that may make a descriptor what it is for
-	// later ones, and their tables.
+	// givers are the queued events that may change what a descriptor leads to,
+	// with their tables.
 	givers []giver
 }
 
@@ -64,7 +64,7 @@ type mark struct {
 // start returns when the event starts, in the time of end.
 func (m mark) start() int64 { return m.end - max(m.Dur, 0) }
 
-// trail is what a thread has in the queue, but for advice.
+// trail is the events of a thread in the queue, without advice.
 type trail struct {
 	marks []mark
 	cut   int64 // of all events so far, nanoseconds
@@ -131,7 +131,7 @@ func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, from, to in
 		at = max(later-1, earliest)
 	}
 	if at >= here || at == here-1 && p.events > 1 && p.time == 0 {
-		return // there is nothing that it could hide behind
+		return // there is no earlier event to insert it after
 	}
 	after, next := tr.marks[at], tr.marks[at+1]
 	advice := format.Event{Op: format.OpFadvise64, TID: read.TID, Start: after.End(), Dur: format.Unknown}
@@ -147,8 +147,8 @@ func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, from, to in
 	after.advice.made = true
 }
 
-// given returns the number of the event from which on a descriptor is for a
-// thread what it is now, as far as the queue goes back.
+// given returns the number of the first event in the queue after which a
+// descriptor of a thread leads to its current file.
 func (p *prefetch) given(s *staged, t *process.Thread, fd int64) int64 {
 	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
 		if g := &p.givers[i]; g.gives(fd, t) {
@@ -158,8 +158,8 @@ func (p *prefetch) given(s *staged, t *process.Thread, fd int64) int64 {
 	return s.first.number
 }
 
-// gives reports whether an event may have made a descriptor what it is for a
-// thread, or the thread.
+// gives reports whether an event may have created a descriptor of a thread, or
+// the thread.
 func (g *giver) gives(fd int64, t *process.Thread) bool {
 	switch g.Op.Info().Effect {
 	case format.EffectOpen, format.EffectDup, format.EffectFcntl:

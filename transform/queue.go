@@ -6,20 +6,20 @@ import "pianola/format"
 type entry struct {
 	format.Event
 	held    bool    // its stage has not decided yet
-	verdict Verdict // of what is taken out only the time is left
-	made    bool    // put in: nobody recorded it
+	verdict Verdict // of an event that is taken out only the time remains
+	made    bool    // inserted, not recorded
 	spent   int64   // nanoseconds by which the time after it is cut
 
 	waits  *use   // for which the event is held
-	advice *entry // the last that was put in behind the event
+	advice *entry // the last one inserted after the event
 
-	number     int64 // in the order of events; that of the event before it for one that was put in
+	number     int64 // in the order of events; an inserted one has that of the event before
 	prev, next *entry
 	memory     []byte
 	notes      format.Notes // of the event, where it has any
 }
 
-// queue holds the events that are to go on.
+// queue holds the events to return.
 type queue struct {
 	first, last *entry
 	length      int
@@ -35,14 +35,15 @@ func (q *queue) push(e *format.Event) *entry {
 	return en
 }
 
-// put puts an event at the end that nobody recorded.
+// put appends an event that was not recorded.
 func (q *queue) put(e *format.Event) *entry {
 	en := q.push(e)
 	en.made = true
 	return en
 }
 
-// insert puts a copy of an event behind an entry, first of all where that is nil.
+// insert puts a copy of an event after an entry, or at the front if after is
+// nil.
 func (q *queue) insert(after *entry, e *format.Event) *entry {
 	en := q.free
 	if en == nil {
@@ -67,7 +68,7 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 	return en
 }
 
-// keep copies what the event has borrowed.
+// keep copies borrowed memory of the event.
 func (en *entry) keep() {
 	n := 0
 	if en.Notes != nil {
@@ -98,7 +99,7 @@ func (en *entry) copied(text []byte) []byte {
 	return en.memory[n:len(en.memory):len(en.memory)]
 }
 
-// pop takes the first entry off.
+// pop removes and returns the first entry.
 func (q *queue) pop() *entry {
 	en := q.first
 	if q.first = en.next; q.first == nil {
@@ -111,7 +112,7 @@ func (q *queue) pop() *entry {
 	return en
 }
 
-// recycle gives the memory of entries back.
+// recycle frees entries for reuse.
 func (q *queue) recycle(entries []*entry) {
 	for _, en := range entries {
 		en.next, q.free = q.free, en

@@ -18,14 +18,14 @@ var readaheadTransform = Transform{
 	},
 }
 
-// readahead is how much is asked for at a time, in bytes.
+// readahead is the size of one request, in bytes.
 type readahead int64
 
-// reading is how far a description has got with reading in sequence.
+// reading is the progress of sequential reads of a description.
 type reading struct {
 	serial int64
 	next   int64 // offset behind the last read
-	ahead  int64 // offset up to which was asked for
+	ahead  int64 // end of the last request
 }
 
 // event implements stage.
@@ -40,7 +40,7 @@ func (size readahead) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// read asks for what comes behind a read, right after it.
+// read inserts a request for the bytes after a read, right after it.
 func (size readahead) read(s *staged, en *entry, d *process.Description, from, to int64) {
 	r, ok := d.Data.(*reading)
 	if !ok {

@@ -2,7 +2,7 @@ package transform
 
 import "pianola/format/process"
 
-// recent holds the ranges of a file that were moved or announced lately, in
+// recent holds the ranges of a file that were recently moved or announced, in
 // bytes.
 type recent struct {
 	ranges [16]struct{ from, to int64 }
@@ -29,7 +29,7 @@ func (r *recent) hold(from, to int64) bool {
 	return false
 }
 
-// add adds a range, to one that it touches where there is such.
+// add adds a range, joined with one that it touches.
 func (r *recent) add(from, to int64) {
 	for i := range r.ranges {
 		if one := &r.ranges[i]; one.from < one.to && one.from <= to && from <= one.to {

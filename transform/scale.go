@@ -29,7 +29,7 @@ func newScale(arg string) (Func, error) {
 // scale is the factor.
 type scale float64
 
-// paced is what compile makes of a thread's time as it was recorded, in
+// paced is the recorded time of a thread as compile will see it, in
 // nanoseconds.
 type paced struct {
 	last  int64 // end of the newest event
@@ -54,7 +54,7 @@ func (x scale) event(s *staged, e *format.Event) error {
 	}
 	en.Off = x.of(e.Off)
 	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
-	// What a call takes that makes or ends a process counts as compute.
+	// The duration of a call that starts or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {
 		p.last, p.taken = e.Start, p.taken+s.carried.cost.Inside
 	}

@@ -31,7 +31,7 @@ var sessionsTransform = Transform{
 	},
 }
 
-// sessions reads a recording again and again.
+// sessions reads a recording several times.
 type sessions struct {
 	first Rewinder
 	runs  int
@@ -40,10 +40,10 @@ type sessions struct {
 	log   *runLog
 }
 
-// runLog is what one run leaves to the next.
+// runLog is what a run passes to the next one.
 type runLog struct {
 	parent int32 // the thread that begins the runs and waits for them, as a shell would
-	begin  int64 // of the run in hand, nanoseconds
+	begin  int64 // start of the current run, nanoseconds
 	last   bool  // it is the last
 }
 
@@ -74,8 +74,8 @@ func (r *sessions) Read(events []format.Event) (int, error) {
 	}
 }
 
-// session is one run. Its threads have ids of their own, so that each run is a
-// process of its own.
+// session is one run. Its threads have their own ids, so that each run is a
+// separate process.
 type session struct {
 	*runLog
 	ids
@@ -84,8 +84,8 @@ type session struct {
 	ended   bool             // the recording shows how that ended
 	until   int64            // when the newest event ended, nanoseconds
 
-	// made holds the names that the run made and that are there, and whether
-	// they are directories.
+	// made holds the existing names that the run made, and whether they are
+	// directories.
 	made map[string]bool
 }
 
@@ -124,7 +124,7 @@ func (r *session) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// remember notes which names an event makes, moves and removes.
+// remember updates made by the names that an event makes, moves and removes.
 func (r *session) remember(s *staged, t *process.Thread, f *process.File, e *format.Event) {
 	known := f != nil && f.Data != nil
 	if f != nil {
@@ -154,8 +154,8 @@ func (r *session) make(name string, dir bool) {
 	}
 }
 
-// renamed moves a name that was made, with all below it. A name that was there
-// before stays known as that, whatever goes by it now.
+// renamed moves a name in made, with all below it. A name from before the run
+// stays out of made, even if it now has another file.
 func (r *session) renamed(from, to string) {
 	dir, ok := r.made[from]
 	if !ok {

@@ -7,14 +7,13 @@ import (
 	"pianola/format/process"
 )
 
-// lookAhead is how many events a stage that looks ahead holds back at most.
+// lookAhead is how many events a stage holds back at most.
 const lookAhead = 4096
 
-// stage is what a transform does that looks ahead, or makes several events of
-// one.
+// stage is a transform that looks ahead, or makes several events of one.
 type stage interface {
-	// event takes the next event, which is valid during the call, and puts
-	// what is to go on into the queue.
+	// event gets the next event, which is valid during the call, and puts the
+	// resulting events into the queue.
 	event(s *staged, e *format.Event) error
 }
 
@@ -32,14 +31,14 @@ type ending interface{ end(s *staged) }
 // continued is a stage that puts what it makes of one event into the queue a few
 // at a time.
 type continued interface {
-	// more goes on with the newest event, and reports whether there was
-	// something left to do.
+	// more continues with the newest event, and reports whether there was
+	// anything left to do.
 	more(s *staged) bool
 }
 
-// headed is a stage that changes what belongs to the whole recording.
+// headed is a stage that changes the header.
 type headed interface {
-	// header returns what is to stand for h, which it leaves as it is.
+	// header returns the header that replaces h. It does not change h.
 	header(h *format.Header) *format.Header
 }
 
@@ -53,11 +52,12 @@ type staged struct {
 	stage   stage
 	limit   int // how long the queue may become
 	carried carry
-	given   []*entry // whose memory the events of the last Read use
+	given   []*entry // entries whose memory the events of the last Read use
 	err     error    // once there are no more events
 }
 
-// newStaged returns a Func of a stage, which make returns anew for each pass.
+// newStaged returns the Func of a stage. make returns a new stage for each
+// pass.
 func newStaged(limit int, make func() stage) Func {
 	return func(r format.Reader) (format.Reader, error) {
 		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit}, nil
@@ -104,7 +104,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	return n, nil
 }
 
-// next takes the first event off the queue, nil where it is to wait.
+// next removes and returns the first event of the queue, nil if it is held.
 func (s *staged) next() *entry {
 	if s.first == nil || s.err == nil && s.length <= s.limit {
 		return nil
@@ -115,7 +115,7 @@ func (s *staged) next() *entry {
 	return s.pop()
 }
 
-// advance reads one event, or goes on with the one that was read.
+// advance reads one event, or continues with the last one.
 func (s *staged) advance() {
 	if c, ok := s.stage.(continued); ok && c.more(s) {
 		return
@@ -131,7 +131,7 @@ func (s *staged) advance() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		} else {
-			s.push(e) // compile says what it makes of it
+			s.push(e) // compile reports what is wrong with it
 		}
 	}
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *staged) advance() {
 	}
 }
 
-// maxFiles bounds the files that are followed, as many as a replay takes by
-// default. With more of them a transform would pass some by.
+// maxFiles bounds the files that are followed, as many as a replay accepts by
+// default. More are an error, because a transform would miss some.
 const maxFiles = 1 << 20
 
 // move returns which bytes of its file an event moves, and follows that, if it

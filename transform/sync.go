@@ -35,8 +35,8 @@ func newSync(arg string) (Func, error) {
 	}), nil
 }
 
-// unsynced takes from an event what makes data durable. A sync goes with the time
-// that it took, also where it failed.
+// unsynced removes from an event what makes data durable. A sync is removed
+// with its duration, even if it failed.
 func unsynced(_ *format.Header, e *format.Event) Verdict {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectSync, format.EffectSyncAll:

@@ -8,19 +8,18 @@ import (
 	"pianola/format"
 )
 
-// Func puts a transform before a recording. The reader that it returns reads
-// the events of r as they are needed; if it is an io.Closer, a Chain closes it
-// before what it reads from.
+// Func applies a transform to a recording. The reader that it returns reads the
+// events of r on demand. If it is an io.Closer, a Chain closes it before r.
 type Func func(r format.Reader) (format.Reader, error)
 
-// Transform is a transform by its name.
+// Transform is a named transform.
 type Transform struct {
-	Name  string // how it is asked for: NAME, or NAME=ARG with an argument
+	Name  string // on the command line: NAME, or NAME=ARG with an argument
 	Arg   Arg    // the zero Arg for none
 	Doc   string // what it does, in one line without a full stop
-	Keeps string // what of the program's meaning it keeps, in one line without a full stop
+	Keeps string // which properties of the recording it keeps, in one line without a full stop
 
-	// New returns the transform with an argument, "" where there is none.
+	// New returns the transform with an argument, "" for none.
 	New func(arg string) (Func, error)
 }
 
@@ -30,8 +29,8 @@ type Arg struct {
 	Optional bool   // it can be left out
 }
 
-// String returns what follows the name in a usage: "=SIZE", or "[=SIZE]" for one
-// that can be left out.
+// String returns what follows the name in a usage: "=SIZE", or "[=SIZE]" for an
+// optional argument.
 func (a Arg) String() string {
 	switch {
 	case a.Form == "":
@@ -42,7 +41,7 @@ func (a Arg) String() string {
 	return "=" + a.Form
 }
 
-// Set is transforms in the order of their names, each name once.
+// Set is transforms in the order of their names, without duplicates.
 type Set []Transform
 
 // Builtin returns the transforms of this package.
@@ -65,24 +64,24 @@ func Builtin() Set {
 	}
 }
 
-// With returns a set that has other transforms besides. It panics where a name is
-// taken or can't be asked for.
+// With returns a set with additional transforms. It panics if a name is taken
+// or invalid.
 func (s Set) With(more ...Transform) Set {
 	all := slices.Clone(s)
 	for _, t := range more {
 		if t.Name == "" || t.New == nil || strings.ContainsAny(t.Name, "=:+") {
-			panic(fmt.Sprintf("transform: %q can't be asked for", t.Name))
+			panic(fmt.Sprintf("transform: %q is not a valid name", t.Name))
 		}
 		i, taken := all.find(t.Name)
 		if taken {
-			panic("transform: " + t.Name + " is there twice")
+			panic("transform: duplicate " + t.Name)
 		}
 		all = slices.Insert(all, i, t)
 	}
 	return all
 }
 
-// Has reports whether there is a transform of that name.
+// Has reports whether there is a transform with a name.
 func (s Set) Has(name string) bool {
 	_, ok := s.find(name)
 	return ok

@@ -72,7 +72,7 @@ var greedy = []greed{
 		for range 20_000 {
 			h.Descriptors = append(h.Descriptors, format.Descriptor{Process: 1, FD: 5, Path: "f"})
 		}
-	}, "descriptor 5 of process 1 is there twice"},
+	}, "duplicate descriptor 5 of process 1"},
 	{"processes with many descriptors", func(h *hostile) {
 		for fd := range 1000 {
 			h.create(1, "f", fd)

@@ -10,9 +10,9 @@ import (
 	"pianola/format"
 )
 
-// Close writes the trace. It closes neither the output nor the spool, which is
-// of no use afterwards. The thread table of h must hold every thread that has
-// events; without one the trace has a single thread.
+// Close writes the trace. It closes neither the output nor the spool, whose
+// contents are invalid afterwards. The thread table of h must hold every thread
+// that has events; without a table the trace has a single thread.
 func (w *Writer) Close(h *format.Header) error {
 	if w.err != nil {
 		return w.err
@@ -50,8 +50,8 @@ func (w *Writer) sorted() []*thread {
 	return threads
 }
 
-// check finds events of threads that do not exist, and waits for events that
-// do not.
+// check returns an error for events of threads that do not exist, and for waits
+// for events that do not exist.
 func check(threads []*thread, h *format.Header) error {
 	if err := checkThreads(h); err != nil {
 		return err
@@ -67,11 +67,11 @@ func check(threads []*thread, h *format.Header) error {
 	return nil
 }
 
-// settle finishes the last parts, and numbers strings by first use, thread
-// after thread, instead of by first use as the events came in. It drops the
-// rows that a reader takes for absent.
+// settle finishes the last parts. It numbers strings by their first use, thread
+// after thread, instead of by their arrival. It drops rows that hold only
+// defaults.
 func (w *Writer) settle(threads []*thread) error {
-	if len(threads) > 1 { // of a single thread it is the same for the same events
+	if len(threads) > 1 { // a single thread has that order already
 		w.order = newOrder(w.strings)
 	}
 	for _, t := range threads {
@@ -99,8 +99,7 @@ func (w *Writer) settle(threads []*thread) error {
 	return nil
 }
 
-// renumber rewrites the parts that hold strings under other numbers than they
-// will have.
+// renumber rewrites the parts in which the numbers of strings change.
 func (w *Writer) renumber(parts []part) error {
 	for i := range parts {
 		p := &parts[i]
@@ -121,7 +120,7 @@ func (w *Writer) renumber(parts []part) error {
 	return nil
 }
 
-// tables stores the parts that belong to the whole trace.
+// tables stores the parts of the whole trace.
 func (w *Writer) tables(h *format.Header) (parts []part, err error) {
 	for i := range kinds {
 		k, l := kind(i), &kinds[i]

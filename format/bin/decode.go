@@ -20,7 +20,7 @@ type budget struct {
 	used  atomic.Int64
 }
 
-// take claims memory for count things of that many bytes.
+// take claims memory for count elements of size bytes.
 func (b *budget) take(count, size int64) error {
 	if count >= 0 && count <= b.limit/size {
 		bytes := count * size
@@ -53,8 +53,8 @@ func newLoader(in io.ReaderAt, limit int64) loader {
 	return loader{in: in, zstd: z, budget: &budget{limit: limit}}
 }
 
-// grow returns a buffer of n bytes, buf itself if it is large enough. Of a
-// larger one it claims the memory and gives back that of buf.
+// grow returns a buffer of n bytes: buf if it is large enough, else a new one.
+// Then it claims the memory of the new one and gives back that of buf.
 func (l *loader) grow(buf []byte, n int64) ([]byte, error) {
 	if n <= int64(cap(buf)) {
 		return buf[:n], nil
@@ -92,8 +92,8 @@ func readAt(in io.ReaderAt, buf []byte, offset int64) error {
 	return err
 }
 
-// decompress fills dst, which has room for slack bytes more, and is an error
-// where src does not fill it exactly.
+// decompress fills dst, which has room for slack bytes more. It is an error if
+// src does not fill it exactly.
 func (l *loader) decompress(dst, src []byte) error {
 	out, err := l.zstd.DecodeAll(src, dst[:0])
 	if err != nil {
@@ -150,8 +150,8 @@ func (f *frame) load(l *loader, p *part, width int) (err error) {
 	if err != nil {
 		return err
 	}
-	// Without planes the count says nothing about memory, and it can be
-	// large: all rows are alike, or an arithmetic progression.
+	// Without planes, all rows are equal or an arithmetic progression. They
+	// need no memory, so the count can be large.
 	size := int64(0)
 	if planes > 0 {
 		if p.count > l.budget.limit/int64(planes) {
@@ -174,7 +174,8 @@ func (f *frame) load(l *loader, p *part, width int) (err error) {
 	return nil
 }
 
-// repeat makes a frame of rows that hold the same in all words, without a part.
+// repeat makes a frame without a part, whose rows hold the same value in all
+// words.
 func (f *frame) repeat(value uint64, rows int64, width int) {
 	f.rows, f.next, f.width = int(rows), 0, width
 	for i := range width {
@@ -212,7 +213,7 @@ func (f *frame) constant(w int) (uint64, bool) {
 	return d.base, d.mask == 0 && !d.delta
 }
 
-// left returns how many rows are not decoded yet.
+// left returns how many rows are yet to be decoded.
 func (f *frame) left() int { return f.rows - f.next }
 
 // column decodes a word of the next len(dst) rows. It is called once for each

@@ -15,9 +15,10 @@ const (
 	numModes
 )
 
-// groupBytes is how many bytes of planes share a zstd frame at least. A long
-// plane gets a frame, and so an entropy table, of its own: bytes of different
-// planes are distributed differently. Short ones share the overhead.
+// groupBytes is the smallest number of bytes of planes in a zstd frame. A long
+// plane gets a frame of its own, and so an entropy table of its own, because
+// the bytes of different planes have different distributions. Short planes
+// share a frame to save overhead.
 const groupBytes = 4096
 
 // encoder compresses parts. It is not safe for concurrent use.
@@ -28,8 +29,8 @@ type encoder struct {
 }
 
 func newEncoder() *encoder {
-	// Planes are mostly noise of few symbols, without repetitions: the entropy
-	// of literals is where they shrink, and the default level does not try.
+	// Planes are mostly noise of few symbols, without repetitions. They shrink
+	// only by entropy coding of literals, which the default level does not try.
 	z, err := zstd.NewWriter(nil,
 		zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(false),
@@ -100,8 +101,8 @@ func (e *encoder) difference() (start uint64) {
 	return e.column[0] - unzigzag(e.delta[0])
 }
 
-// split appends the planes that mask names to e.planes, and mask and what the
-// other bytes hold to dst.
+// split appends the planes in mask to e.planes, and the mask and the values of
+// the other bytes to dst.
 func (e *encoder) split(dst []byte, column []uint64, mask uint8) []byte {
 	dst = append(dst, mask)
 	var base uint64
@@ -153,16 +154,16 @@ func (e *encoder) cheaper(delta, plain uint8) bool {
 	return cost(e.delta, delta, limit) < limit
 }
 
-// cost estimates the compressed size of the planes in mask: their entropy,
-// byte by byte, in 1/256 of a bit. It counts in integers, for floating point
-// differs between architectures and the same trace must have the same bytes.
-// Above the limit it is not exact.
+// cost estimates the compressed size of the planes in mask: their entropy, byte
+// by byte, in 1/256 of a bit. It uses integers, because floating point differs
+// between architectures and the same trace must have the same bytes. It is not
+// exact above the limit.
 func cost(column []uint64, mask uint8, limit uint64) (sum uint64) {
 	whole := log2(uint64(len(column)))
 	for ; mask != 0 && sum < limit; mask &= mask - 1 {
 		shift := 8 * bits.TrailingZeros8(mask)
-		// Counts of one byte that stands in many rows must not wait for each
-		// other.
+		// Separate counters avoid dependencies between updates for a byte that
+		// repeats.
 		var counts [4][256]uint32
 		rest := column
 		for ; len(rest) >= 4; rest = rest[4:] {
@@ -184,7 +185,8 @@ func cost(column []uint64, mask uint8, limit uint64) (sum uint64) {
 	return sum
 }
 
-// log2 is the logarithm in 1/256, with straight lines between powers of two.
+// log2 is the binary logarithm in 1/256, interpolated linearly between powers
+// of two.
 func log2(n uint64) uint64 {
 	k := bits.Len64(n) - 1
 	return uint64(k)<<8 + (n<<8>>k)&0xff

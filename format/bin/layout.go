@@ -14,19 +14,19 @@ const (
 
 	headerSize = 44
 
-	// rowsPerPart is where a Writer ends a part of a thread. Larger parts
-	// save little (docs/format.md) and make a reader pause longer.
+	// rowsPerPart is how many rows a Writer puts into a part of a thread.
+	// Larger parts save little (docs/format.md) and make a reader pause longer.
 	rowsPerPart = 8192
 
-	// maxRows is the most rows that a reader takes in a part of a thread. It
+	// maxRows is the most rows that a reader accepts in a part of a thread. It
 	// bounds the memory of a reader.
 	maxRows = 1 << 16
 
 	maxWidth = 10
 )
 
-// Errors of Open and of the readers. They come wrapped, with the offset of the
-// fault; a file that ends too early is io.ErrUnexpectedEOF.
+// Errors of Open and of the readers, which wrap them with the offset of the
+// fault. For a file that ends too early the error is io.ErrUnexpectedEOF.
 var (
 	ErrMagic     = errors.New("not a compiled trace")
 	ErrVersion   = errors.New("unknown version of the compiled trace")
@@ -41,7 +41,7 @@ var (
 // Eight bytes are enough.
 func IsTrace(prefix []byte) bool { return strings.HasPrefix(string(prefix), magic) }
 
-// indexWidth is the words in a row of the index.
+// indexWidth is the number of words in a row of the index.
 const indexWidth = 6
 
 // flagRequired is the only flag of a part: a reader that does not know the tag
@@ -53,7 +53,7 @@ type part struct {
 	kind   kind
 	flags  uint8
 	named  bool    // in a Writer: the rows hold strings
-	tag    [4]byte // of kinds[kind], where the kind is known
+	tag    [4]byte // of kinds[kind], if the kind is known
 	thread int32   // 0 for what belongs to the whole trace
 	crc    uint32  // CRC-32C of the compressed bytes
 	offset int64   // in the file, or in the spool of a Writer
@@ -67,8 +67,8 @@ func (p *part) row() [indexWidth]uint64 {
 	return [...]uint64{uint64(tag), uint64(p.flags), uint64(p.thread), uint64(p.length), uint64(p.count), uint64(p.crc)}
 }
 
-// parsePart returns the part that a row of the index stands for. Its flags are
-// for readers that do not know the tag.
+// parsePart parses a row of the index. The flags matter only to readers that do
+// not know the tag.
 func parsePart(r [indexWidth]uint64) (p part, ok bool) {
 	p = part{flags: uint8(r[1]), thread: int32(r[2]), length: int64(r[3]), count: int64(r[4]), crc: uint32(r[5])}
 	binary.LittleEndian.PutUint32(p.tag[:], uint32(r[0]))
@@ -110,5 +110,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// update returns the checksum of what sum is of, followed by b.
+// update returns the checksum of some bytes followed by b, given the checksum
+// sum of the former.
 func update(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }

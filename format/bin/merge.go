@@ -9,18 +9,18 @@ import (
 )
 
 // Events returns a reader of the events of all threads, merged by their
-// recorded start: that of the thread, plus the compute and the durations
-// before the event. Of events that start at once the one of the thread with
-// the lower number comes first. TID is the thread's number.
+// recorded start: the start of the thread, plus the compute and the durations
+// before the event. If events start at the same time, the thread with the lower
+// number comes first. TID is the thread's number.
 //
-// It holds buffers for the threads that have begun and not ended, which count
+// It holds buffers for threads that have begun and not ended. They count
 // against the limit of the trace.
 func (t *Trace) Events() format.Reader {
 	m := &merged{trace: t, text: make([]byte, 0, 1<<10)}
 	for i := range t.threads {
 		if t.threads[i].events > 0 {
-			// A thread is opened, and given the start of its first event, when
-			// its turn has come.
+			// A thread is opened, and its first event gets a start, at its
+			// first turn.
 			m.heap = append(m.heap, turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
 		}
 	}
@@ -50,10 +50,10 @@ type line struct {
 	durations durations
 	recs      [32]format.Record
 	durs      [32]int64
-	nrec, rec int // records in recs, and those of them that are used
+	nrec, rec int // records in recs, and how many of them are used
 	ndur, dur int
 	event     int64        // position of the next
-	attached  []attachment // what else the thread has parts of
+	attached  []attachment // parts of other kinds
 	bytes     int64        // taken from the budget
 }
 
@@ -131,7 +131,7 @@ const (
 	attachmentBytes = int64(unsafe.Sizeof(attachment{}))
 )
 
-// close gives the memory back once the records have come to their end.
+// close gives the memory back after the last record.
 func (l *line) close(t *Trace) {
 	l.durations.fail(io.EOF)
 	for i := range l.attached {
@@ -183,7 +183,7 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	return nil
 }
 
-// attach gives e, the next event, what other parts hold of it.
+// attach adds to e, the next event, what other parts hold for it.
 func (l *line) attach(m *merged, e *format.Event) error {
 	for i := range l.attached {
 		if err := l.attached[i].attach(m, e, l.event); err != nil {
@@ -193,15 +193,14 @@ func (l *line) attach(m *merged, e *format.Event) error {
 	return nil
 }
 
-// string returns a string of the table in memory that lasts until the next
-// Read.
+// string returns a string of the table, valid until the next Read.
 func (m *merged) string(id int64) []byte {
 	from := len(m.text)
 	m.text = append(m.text, m.trace.strings[id]...)
 	return m.text[from:len(m.text):len(m.text)]
 }
 
-// turns is a heap, the next event first.
+// turns is a heap by the start of the next event.
 type turns []turn
 
 func (h turns) Len() int { return len(h) }

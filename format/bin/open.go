@@ -14,8 +14,8 @@ import (
 // DefaultLimit is a sensible limit for Open: 1 GiB.
 const DefaultLimit = 1 << 30
 
-// Trace is a compiled trace that has been verified. It implements
-// format.Trace. What its methods return is read from the file as it is needed.
+// Trace is a verified compiled trace. It implements format.Trace. Its methods
+// read from the file on demand.
 type Trace struct {
 	loader  loader
 	header  *format.Header
@@ -45,13 +45,12 @@ func (t *threadParts) rows(k kind) (n int64) {
 	return n
 }
 
-// Open verifies the trace in the first size bytes of r, all of which it reads
-// once. It does not close r, which is read for as long as the trace is in use.
+// Open reads and verifies the trace in the first size bytes of r. It does not
+// close r, which must stay open while the trace is in use.
 //
-// The trace and its readers together allocate no more than limit bytes,
-// whatever the file says, apart from a fixed amount below 1 MiB, and what the
-// Go runtime adds. What would need more is ErrLimit. Records are
-// checked as they are read.
+// The trace and its readers together allocate at most limit bytes for any file,
+// plus a fixed amount below 1 MiB and the overhead of the Go runtime. If they
+// need more, the error is ErrLimit. Records are checked when they are read.
 func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
 	f, err := readFixed(r, size)
 	if err != nil {
@@ -79,7 +78,7 @@ func Open(r io.ReaderAt, size, limit int64) (*Trace, error) {
 	return t, nil
 }
 
-// at says where in the file an error is.
+// at adds a position in the file to an error.
 func at(p *part, err error) error { return fmt.Errorf("%s at byte %d: %w", p, p.offset, err) }
 
 func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
@@ -125,8 +124,8 @@ func readFixed(r io.ReaderAt, size int64) (*fixed, error) {
 	return f, nil
 }
 
-// readIndex returns the parts, which cover the file. Those of a known kind stand
-// in order.
+// readIndex returns the parts, and checks that they cover the file and that the
+// known kinds are in order.
 func (t *Trace) readIndex(f *fixed) ([]part, error) {
 	width, parse := indexWidth, parsePart
 	if f.version == 1 {
@@ -161,8 +160,8 @@ func (t *Trace) readIndex(f *fixed) ([]part, error) {
 	return parts, nil
 }
 
-// plausible reports whether a part of a known kind may stand after last, and
-// has a possible count.
+// plausible reports whether a part of a known kind may follow last, and has a
+// possible count.
 func (p *part) plausible(last *part) bool {
 	if kinds[p.kind].scope == whole {
 		return p.thread == 0 && p.count >= 0 && last.thread == 0 && (last.offset == 0 || p.kind > last.kind)
@@ -171,7 +170,7 @@ func (p *part) plausible(last *part) bool {
 		(p.thread > last.thread || p.thread == last.thread && p.kind >= last.kind)
 }
 
-// refuse is an error where a part is required and not known.
+// refuse returns an error for a required part of an unknown kind.
 func refuse(parts []part) error {
 	for i := range parts {
 		if p := &parts[i]; p.kind == kindUnknown && p.flags&flagRequired != 0 {
@@ -209,7 +208,7 @@ func verify(r io.ReaderAt, parts []part) error {
 	return nil
 }
 
-// readWhole reads the parts of the whole trace and returns those of threads.
+// readWhole reads the parts of the whole trace, and returns the other ones.
 func (t *Trace) readWhole(parts []part, index *part) (rest []part, err error) {
 	for k := range kinds {
 		l := &kinds[k]
@@ -252,7 +251,7 @@ func (t *Trace) distribute(parts []part) error {
 				return fmt.Errorf("%w: thread %d has %d %s of %d events", ErrMalformed, number, rows, l.name, own.events)
 			}
 		}
-		// Waits returns all of a thread at once, and a replay keeps them.
+		// Waits returns all waits of a thread at once, and a replay keeps them.
 		if err := t.loader.budget.take(own.rows(kindWaits), int64(unsafe.Sizeof(format.Wait{}))); err != nil {
 			return err
 		}

@@ -7,40 +7,40 @@ import (
 	"pianola/format"
 )
 
-// layout is what there is to know of a kind of part. To add a kind is to append
-// a row to kinds, and a field to Event, Header or Trace for what it holds.
+// layout describes a kind of part. To add a kind, append a row to kinds, and
+// add a field to Event, Header or Trace for its contents.
 type layout struct {
 	tag   string // four letters, in the file
 	name  string // in errors
 	scope scope
 	width int // words in a row; 0 is a text
 
-	// required kinds make a reader that does not know them refuse the file:
-	// without them it would misread the others. The part of the whole trace
-	// always stands in the file then, and the rows of each event.
+	// A reader that does not know a required kind refuses the file, because it
+	// would misread the others. A required part of the whole trace is always in
+	// the file, and so are required rows of each event.
 	required bool
 
-	// A part of the whole trace. write returns what the part holds; nothing,
-	// and the kind is not required, is no part. It comes after all events.
-	// read takes the part in, with the memory that it keeps claimed from the
-	// budget. It comes in the order of kinds.
+	// For a part of the whole trace. write returns the contents of the part. It
+	// is called after all events. If it returns nothing and the kind is not
+	// required, there is no part. read reads the contents, and claims the
+	// memory that it keeps from the budget. It is called in the order of kinds.
 	write func(w *Writer, h *format.Header) content
 	read  func(t *Trace, p *part) error
 
-	// Rows of a thread. encode appends those of event n of the thread, from 0,
-	// to dst. decode gives one row back to its event; kinds with readers of
-	// their own have none. check, if any, says what is wrong with a
-	// row, "" if nothing is. strings, if any, has a bit for each word of a row
-	// that is the number of a string, which Writer.id gives out: it can change
-	// until the row is written, and is checked when it is read.
+	// For rows of a thread. encode appends the rows of event n of the thread,
+	// from 0, to dst. decode sets a field of the event from one row; it is nil
+	// for kinds with readers of their own. check, if not nil, returns what is
+	// wrong with a row, "" if it is valid. strings has a bit for each word of a
+	// row that is the number of a string, from Writer.id. That number can
+	// change until the row is written, and is checked when the row is read.
 	encode  func(w *Writer, e *format.Event, n int64, dst []uint64) []uint64
 	decode  func(m *merged, e *format.Event, row []uint64)
 	check   func(t *Trace, thread int32, row []uint64) string
 	strings func(row []uint64) uint16
 
-	// absent is what all words hold of a thread without rows of a kind that is
-	// eachEvent and not required. Such rows are not written, and decode does
-	// not meet them.
+	// absent is the default of all words, for kinds that are eachEvent and not
+	// required. If all rows of a thread hold it, they are not written, and
+	// decode is not called for them.
 	absent uint64
 }
 
@@ -53,7 +53,7 @@ const (
 	someEvents              // a thread: the first word of a row is its event, in ascending order
 )
 
-// content is what a part of the whole trace holds: rows, or a text.
+// content is the contents of a part of the whole trace: rows, or a text.
 type content struct {
 	rows []uint64
 	text []byte
@@ -74,8 +74,8 @@ const (
 	kindIndex   kind = 0xff // the index is no part of itself
 )
 
-// kinds is the table of parts. A file has them in this order, those of the
-// whole trace first, then thread by thread. Rows are only ever appended.
+// kinds is the table of parts. A file has them in this order: those of the
+// whole trace first, then thread by thread. Rows may only be appended.
 var kinds = []layout{
 	kindHeader:  {tag: "head", name: "header", required: true, write: writeHeader, read: readHeader},
 	kindLengths: {tag: "slen", name: "lengths", required: true, width: 1, write: writeLengths, read: readLengths},
@@ -118,8 +118,8 @@ const (
 	wordArgs
 )
 
-// stringArgs is Layout.Strings of each operation, close together: readers look
-// there for every record.
+// stringArgs is Layout.Strings of each operation, in a compact table because
+// readers use it for every record.
 var stringArgs = func() (m [format.NumOps]uint8) {
 	for op := range m {
 		m[op] = format.Op(op).Info().At.Strings

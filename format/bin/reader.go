@@ -12,7 +12,7 @@ var (
 	_ format.Writer = (*Writer)(nil)
 )
 
-// Header returns what belongs to the whole recording. It must not be changed.
+// Header returns the header, which must not be changed.
 func (t *Trace) Header() *format.Header { return t.header }
 
 // Strings returns the table of strings. It must not be changed.
@@ -38,14 +38,14 @@ type cursor struct {
 	trace  *Trace
 	layout *layout
 	thread int32
-	parts  []part // those not loaded yet
+	parts  []part // parts to load
 	part   part   // the loaded one
 	frame  frame
 	row    int64 // rows that have been read
 	err    error // sticky
 }
 
-// open makes c ready to read. Rows that are absent read as what they stand for.
+// open makes c ready to read. Absent rows read as their default.
 func (c *cursor) open(t *Trace, thread int32, k kind) {
 	own := t.thread(thread)
 	c.trace, c.layout, c.thread, c.parts = t, &kinds[k], thread, own.of(k)
@@ -54,8 +54,8 @@ func (c *cursor) open(t *Trace, thread int32, k kind) {
 	}
 }
 
-// ready makes sure that the frame holds a row that is not decoded, and reports
-// whether it has loaded the frame for that.
+// ready makes sure that the frame holds a row to decode, and reports whether it
+// loaded a new frame.
 func (c *cursor) ready() (loaded bool, err error) {
 	if c.err != nil || c.frame.left() > 0 {
 		return false, c.err
@@ -77,7 +77,7 @@ func (c *cursor) fail(err error) error {
 	return err
 }
 
-// malformed ends the cursor at a row whose contents make no sense.
+// malformed ends the cursor at an invalid row.
 func (c *cursor) malformed(row int64, why string) error {
 	return c.fail(at(&c.part, fmt.Errorf("%w: row %d: %s", ErrMalformed, row, why)))
 }
@@ -91,17 +91,17 @@ type records struct {
 	column   [batch]uint64
 }
 
-// Records returns a reader of a thread's records from its first. It returns
-// fewer records than asked for at the end of a part, which is when the next
-// one is decompressed: about 0.1 ms of work in every 8192 records.
+// Records returns a reader of a thread's records. It returns fewer records than
+// requested at the end of a part. The next call decompresses the next part:
+// about 0.1 ms of work in every 8192 records.
 func (t *Trace) Records(thread int32) format.RecordReader {
 	r := &records{}
 	r.open(t, thread, kindRecords)
 	return r
 }
 
-// Read implements format.RecordReader. It allocates only where a part needs
-// larger buffers than those before it.
+// Read implements format.RecordReader. It allocates only if a part needs larger
+// buffers than those before it.
 func (r *records) Read(out []format.Record) (int, error) {
 	if len(out) == 0 {
 		return 0, r.err
@@ -130,7 +130,7 @@ func (r *records) Read(out []format.Record) (int, error) {
 	return len(out), nil
 }
 
-// prepare tells the words that vary in a part from those that do not.
+// prepare separates the words that vary in a part from constant ones.
 func (r *records) prepare() {
 	r.varying = r.words[:0]
 	for w := range maxWidth {
@@ -143,7 +143,7 @@ func (r *records) prepare() {
 	}
 }
 
-// fill decodes the next records, of which there are at most a batch.
+// fill decodes the next records, at most batch of them.
 func (r *records) fill(out []format.Record) {
 	for i := range out {
 		out[i] = r.template[0]
@@ -161,7 +161,7 @@ func scatter(out []format.Record, w int, column []uint64) {
 	switch w {
 	case wordOp:
 		for i, v := range column {
-			// What does not fit must not pass for another operation.
+			// An operation that does not fit must not be read as another one.
 			if v >= uint64(format.NumOps) {
 				v = uint64(format.OpNone)
 			}
@@ -186,8 +186,7 @@ func scatter(out []format.Record, w int, column []uint64) {
 	}
 }
 
-// check returns how many records are sound before the first that is not, if
-// there is one.
+// check returns the number of valid records before the first invalid one.
 func (r *records) check(out []format.Record) int {
 	strings := int64(len(r.trace.strings))
 	for i := range out {
@@ -249,11 +248,10 @@ func (d *durations) Read(out []int64) (int, error) {
 // attachedRows is how many rows an attachment decodes at a time.
 const attachedRows = 32
 
-// attachment reads what a kind of part attaches to the events of a thread, row
-// by row.
+// attachment reads the rows of one kind for the events of a thread.
 type attachment struct {
 	cursor
-	rows  []uint64 // decoded and not read
+	rows  []uint64 // decoded but not returned
 	buf   []uint64 // memory of rows
 	event int64    // of the row before
 }
@@ -291,7 +289,7 @@ func (a *attachment) next() (row []uint64, err error) {
 	return a.take(event)
 }
 
-// take returns the row that peek has found, which belongs to that event.
+// take returns the row found by peek.
 func (a *attachment) take(event int64) (row []uint64, err error) {
 	row = a.rows[:a.layout.width]
 	if a.layout.check != nil {
@@ -319,7 +317,7 @@ func (a *attachment) checkStrings(row []uint64) error {
 	return nil
 }
 
-// attach gives e, which is that event of the thread, what belongs to it.
+// attach adds the rows of event n of the thread to e.
 func (a *attachment) attach(m *merged, e *format.Event, event int64) error {
 	for a.err != io.EOF {
 		at, err := a.peek()
@@ -342,7 +340,7 @@ func (a *attachment) attach(m *merged, e *format.Event, event int64) error {
 }
 
 // Waits returns what a thread's events wait for, in the order of events. The
-// memory is the caller's; Open has counted it against the limit once.
+// caller owns the slice. Open has counted its memory against the limit once.
 func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 	rows := t.thread(thread).rows(kindWaits)
 	if rows == 0 {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// store compresses rows to the spool and returns p with their place there.
+// store compresses rows to the spool and returns p with their offset there.
 func (w *Writer) store(p part, rows []uint64) (part, error) {
 	w.packed = w.encoder.rows(w.packed[:0], rows, kinds[p.kind].width)
 	return w.put(p, w.packed)
 }
 
-// put writes the bytes of a part to the spool and returns p with its place.
+// put writes the bytes of a part to the spool and returns p with its offset.
 func (w *Writer) put(p part, packed []byte) (part, error) {
 	p.offset, p.length, p.crc = w.spooled, int64(len(packed)), checksum(packed)
 	return p, w.write(packed)
@@ -26,10 +26,10 @@ func (w *Writer) write(b []byte) error {
 	return nil
 }
 
-// spill moves the rows of all threads to the spool. Where a part ends must not
-// depend on what other threads do, so rows go there as chunks, from which the
-// part is put together once it is complete. A chunk is followed by the place
-// of the chunk before it.
+// spill moves the rows of all threads to the spool. Rows go there as chunks,
+// which are joined to a part once it is complete, because the size of a part
+// must not depend on other threads. A chunk ends with the offset of the chunk
+// before it.
 func (w *Writer) spill() error {
 	for _, t := range w.threads {
 		for i := range t.streams {

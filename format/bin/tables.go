@@ -8,9 +8,9 @@ import (
 	"pianola/format"
 )
 
-// headerLineBytes is more than a line of the header takes in memory besides its
-// text: a File is the largest thing a line can be, and a slice that grows
-// holds it up to 2.25 times.
+// headerLineBytes is an upper bound of the memory of a header line besides its
+// text. A File is the largest type of a line, and a growing slice takes up to
+// 2.25 times its size.
 const headerLineBytes = 256
 
 func writeHeader(_ *Writer, h *format.Header) content { return content{text: h.Append(nil)} }
@@ -43,7 +43,7 @@ func readHeader(t *Trace, p *part) error {
 	return checkThreads(h)
 }
 
-// checkThreads finds processes and parents that do not exist.
+// checkThreads returns an error for processes and parents that do not exist.
 func checkThreads(h *format.Header) error {
 	threads := int32(max(len(h.Threads), 1))
 	for i, t := range h.Threads {
@@ -63,8 +63,7 @@ func checkThreads(h *format.Header) error {
 	return nil
 }
 
-// writeLengths and writeBytes split the table of strings, which has its final
-// order by now.
+// writeLengths and writeBytes write the table of strings in its final order.
 func writeLengths(w *Writer, _ *format.Header) content {
 	lengths := make([]uint64, 0, len(w.strings))
 	for _, s := range w.strings {

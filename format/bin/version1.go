@@ -1,8 +1,8 @@
 package bin
 
-// Version 1 has the parts that version 2 began with, and all of them are known.
-// Only its index differs: a row has one word less, since the number of a part
-// stands where tag and flags are now.
+// Version 1 has the first six kinds of parts. Only its index differs: the
+// number of the kind takes the place of tag and flags, so a row has one word
+// less.
 
 const indexWidth1 = indexWidth - 1
 

@@ -10,28 +10,28 @@ import (
 	"pianola/format"
 )
 
-// Spool holds what a Writer cannot write yet, in practice a temporary file. It
-// must be empty at first. The Writer does not close it.
+// Spool holds data that a Writer cannot write to the output yet, usually in a
+// temporary file. It must be empty at first. The Writer does not close it.
 type Spool interface {
 	io.Writer
 	io.ReaderAt
 }
 
-// heldWords bounds the rows that a Writer holds in memory, in words: 64 MiB.
-// More go to the spool, however many threads they belong to.
+// heldWords bounds the rows that a Writer holds in memory, of all threads
+// together, in words: 64 MiB. The others go to the spool.
 const heldWords = 8 << 20
 
-// Writer makes a compiled trace. It implements format.Writer.
+// Writer writes a compiled trace. It implements format.Writer.
 //
-// Events of a trace come with their thread's number in TID, canonical
-// operations, Compute and Off; Start and Notes are not kept. Events of one thread
-// come in their order, those of several threads in any interleaving: the same
-// bytes come out. Parts are compressed as they fill and go to the spool; Close
-// puts them in order. A Writer holds the distinct strings, up to 64 MiB of
-// rows, and about 40 bytes for every 8192 events of a thread.
+// Events have their thread's number in TID, canonical operations, Compute and
+// Off; Start and Notes are not kept. Events of one thread come in order. Any
+// interleaving of threads gives the same output. Parts are compressed as they
+// fill and go to the spool; Close puts them in order. A Writer holds the
+// distinct strings, up to 64 MiB of rows, and about 40 bytes for every 8192
+// events of a thread.
 type Writer struct {
-	// Limit is how many bytes of memory the distinct strings may take, 0 for any
-	// number. More are ErrLimit.
+	// Limit is how many bytes of memory the distinct strings may take, 0 for no
+	// limit. Beyond it, the error is ErrLimit.
 	Limit int64
 
 	// Internal state.
@@ -42,7 +42,7 @@ type Writer struct {
 	encoder *encoder
 	frame   frame
 	packed  []byte
-	rows    []uint64 // of a part that is put together from the spool
+	rows    []uint64 // of a part that is read back from the spool
 
 	threads map[int32]*thread
 	last    *thread // of the event before
@@ -73,12 +73,12 @@ type stream struct {
 	chain part     // last chunk of the unfinished part in the spool, if any
 	early int      // rows in these chunks
 	rows  []uint64 // the rows after them
-	used  bool     // some row is not what a reader takes for absent
+	used  bool     // some row differs from the default
 }
 
 var errClosed = errors.New("write to a closed trace")
 
-// NewWriter returns a Writer of a trace to out, which gets nothing before
+// NewWriter returns a Writer of a trace to out. It writes nothing to out before
 // Close.
 func NewWriter(out io.Writer, spool Spool) *Writer {
 	return &Writer{
@@ -158,8 +158,8 @@ func (w *Writer) thread(number int32) *thread {
 	return t
 }
 
-// stringBytes is what a distinct string takes besides itself: in the table, which
-// can be as large again while it grows, and in the map.
+// stringBytes is the memory of a distinct string besides its text: in the map,
+// and in the table, which can double while it grows.
 const stringBytes = 96
 
 // id returns the number of a string, -1 for none.
@@ -177,13 +177,13 @@ func (w *Writer) id(s []byte) int64 {
 	return int64(id)
 }
 
-// tells reports whether rows say something that their absence does not.
+// tells reports whether some word of rows differs from the default.
 func (l *layout) tells(rows []uint64) bool {
 	return l.required || slices.ContainsFunc(rows, func(v uint64) bool { return v != l.absent })
 }
 
-// relieve finishes the parts of a kind that are full, and spills what is too
-// much for the memory.
+// relieve finishes the full parts of a kind, and spills rows beyond the memory
+// limit.
 func (w *Writer) relieve(t *thread, k kind) error {
 	for s := t.stream(k); len(s.rows) >= s.room(&kinds[k]); {
 		if err := w.finish(t, k); err != nil {
@@ -196,5 +196,5 @@ func (w *Writer) relieve(t *thread, k kind) error {
 	return nil
 }
 
-// room returns how many words the rows of a stream hold when its part is full.
+// room returns how many words a full part of a stream has.
 func (s *stream) room(l *layout) int { return (rowsPerPart - s.early) * l.width }

@@ -1,13 +1,13 @@
-// Package compressed reads and writes scripts that are compressed.
+// Package compressed reads and writes compressed scripts.
 //
-// A Writer makes one zstd frame. What was written before the last Flush can be
-// read even if the frame has no end, for every Flush ends a block:
+// A Writer makes one zstd frame. Every Flush ends a block, so everything before
+// the last Flush can be read even if the frame has no end:
 //
 //	frame header | block … | block … | last block, checksum
 //	             ^ Flush   ^ Flush   ^ Close
 //
-// A Reader finds out by the first bytes whether its source is zstd, gzip or
-// not compressed at all.
+// A Reader detects from the first bytes whether its source is zstd, gzip or
+// uncompressed.
 //
 // A Reader or a Writer belongs to one goroutine at a time.
 package compressed

@@ -11,12 +11,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrTruncated says that the source ends too early: everything before has been
-// read. It is also an io.ErrUnexpectedEOF.
+// ErrTruncated means that the source ends too early and everything before has
+// been read. It wraps io.ErrUnexpectedEOF.
 var ErrTruncated = fmt.Errorf("compressed data without an end: %w", io.ErrUnexpectedEOF)
 
-// maxWindow bounds the memory of a Reader, in bytes, whatever the source says.
-// It is what zstd makes without --ultra or --long.
+// maxWindow bounds the memory of a Reader for any source, in bytes. zstd needs
+// no more without --ultra or --long.
 const maxWindow = 8 << 20
 
 var (
@@ -24,12 +24,13 @@ var (
 	gzipMagic = []byte{0x1f, 0x8b, 0x08}
 )
 
-// Is reports whether data that begins so is compressed. Four bytes are enough.
+// Is reports whether data that begins with prefix is compressed. Four bytes are
+// enough.
 func Is(prefix []byte) bool {
 	return bytes.HasPrefix(prefix, zstdMagic) || bytes.HasPrefix(prefix, gzipMagic)
 }
 
-// Reader reads what is compressed, or passes on what isn't.
+// Reader decompresses its source, or passes an uncompressed one through.
 type Reader struct {
 	src   *bufio.Reader
 	r     io.Reader // nil before the first Read
@@ -42,8 +43,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{src: bufio.NewReaderSize(r, 64<<10), close: func() {}}
 }
 
-// Read implements io.Reader. A source that is cut off gives what can be read
-// of it, and then ErrTruncated.
+// Read implements io.Reader. For a source that is cut off it returns what can
+// be read, and then ErrTruncated.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.r == nil && r.err == nil {
 		r.r, r.err = r.open()
@@ -70,8 +71,8 @@ func (r *Reader) Close() error {
 
 var errClosed = errors.New("read after close")
 
-// open chooses by the first bytes. A source too short for them isn't
-// compressed.
+// open chooses the decoder by the first bytes. A source that is too short is
+// uncompressed.
 func (r *Reader) open() (io.Reader, error) {
 	prefix, err := r.src.Peek(len(zstdMagic))
 	if err != nil && err != io.EOF {
@@ -80,7 +81,7 @@ func (r *Reader) open() (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(prefix, zstdMagic):
 		z, err := zstd.NewReader(r.src,
-			zstd.WithDecoderConcurrency(1), // no goroutines; an error comes after all that is before it
+			zstd.WithDecoderConcurrency(1), // no goroutines; an error comes after all data before it
 			zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
@@ -98,7 +99,7 @@ func (r *Reader) open() (io.Reader, error) {
 	return r.src, nil
 }
 
-// clear says in the words of this package what is wrong with compressed data.
+// clear translates an error of a decompressor.
 func clear(err error) error {
 	switch {
 	case err == io.EOF:

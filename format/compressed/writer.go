@@ -6,18 +6,18 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// window is how far back a writer looks for what repeats, in bytes. It is most
-// of the memory that a Writer takes.
+// window is how far back a Writer looks for repetitions, in bytes. It is most
+// of a Writer's memory.
 const window = 1 << 20
 
-// Writer compresses with zstd, at its fastest: a recorder has only the time
-// that the application leaves it.
+// Writer compresses with zstd at its fastest level, because a recorder takes
+// processor time from the application.
 type Writer struct{ z *zstd.Encoder }
 
 // NewWriter returns a Writer to w, which it doesn't close.
 func NewWriter(w io.Writer) *Writer {
-	// Without goroutines of its own: an error is known as soon as it happens,
-	// and no processor is taken that the application may need.
+	// No goroutines: an error is returned at once, and no other processor is
+	// used that the application may need.
 	z, err := zstd.NewWriter(w,
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithEncoderConcurrency(1),
@@ -28,11 +28,12 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{z}
 }
 
-// Write implements io.Writer. It may keep the data back until Flush.
+// Write implements io.Writer. It may buffer data until Flush.
 func (w *Writer) Write(p []byte) (int, error) { return w.z.Write(p) }
 
-// Flush makes everything written so far readable. Often, it costs compression.
+// Flush makes everything written so far readable. Frequent calls make the
+// compression worse.
 func (w *Writer) Flush() error { return w.z.Flush() }
 
-// Close writes the end.
+// Close ends the frame.
 func (w *Writer) Close() error { return w.z.Close() }

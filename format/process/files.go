@@ -1,18 +1,18 @@
 package process
 
-// File is what goes by one name. A file that is renamed goes on under the name
-// by which it was opened.
+// File is the file of a name. A renamed file keeps the name that it was opened
+// by.
 type File struct {
 	ID     int32  // counts names, from 0
 	Name   string // absolute, or below the root; "pipe", "socket" and the like where there is none
-	Length int64  // bytes, as far as the recording tells
-	Data   any    // belongs to who follows
+	Length int64  // bytes, as far as the recording shows
+	Data   any    // for the caller
 }
 
-// NameBytes bounds the names of files, in bytes for each file that is told apart.
+// NameBytes bounds the memory of names, in bytes per file of the limit.
 const NameBytes = 512
 
-// Others is the id of the file that stands for those that are not told apart.
+// Others is the id of the file that stands for all files beyond the limit.
 const Others = 0
 
 // files finds files by their names.
@@ -21,14 +21,14 @@ type files struct {
 	others *File
 	max    int
 	bytes  int  // of names
-	full   bool // others stands for some
+	full   bool // there are files beyond the limit
 }
 
 func newFiles(max int) files {
 	return files{byName: make(map[string]*File), others: &File{ID: Others}, max: max}
 }
 
-// Full reports whether there were more files than are told apart.
+// Full reports whether there were more files than the limit.
 func (fs *files) Full() bool { return fs.full }
 
 // of returns the file of a name.

@@ -2,8 +2,8 @@ package process
 
 import "pianola/format"
 
-// Follower follows the events of a recording, and the files that they are about by
-// name. It belongs to one goroutine.
+// Follower follows the processes of a recording, and the files that its events
+// are about by name. It belongs to one goroutine.
 type Follower struct {
 	State
 	files
@@ -12,16 +12,16 @@ type Follower struct {
 	path    []byte // memory
 }
 
-// MaxThreads bounds the threads that a Follower tells apart at a time. One stands
-// for all beyond.
+// MaxThreads is how many threads a Follower tells apart at a time. One more
+// stands for all others.
 const MaxThreads = 1 << 15
 
-// maxTables bounds what the tables of a Follower take, in bytes.
+// maxTables bounds the memory of the tables of a Follower, in bytes.
 const maxTables = 32 << 20
 
-// New returns a Follower of the recording with that header, as it is before the
-// first event. It tells so many files apart, besides the one that stands for all
-// others.
+// New returns a Follower of the recording with header h, in its state before
+// the first event. It tells a limited number of files apart; one more stands
+// for all others.
 func New(h *format.Header, files int) *Follower {
 	f := &Follower{State: *NewState(h), files: newFiles(files)}
 	f.threads.most, f.tables.most = MaxThreads, maxTables
@@ -29,7 +29,7 @@ func New(h *format.Header, files int) *Follower {
 	return f
 }
 
-// Thread is that of State.
+// Thread is State.Thread.
 func (fl *Follower) Thread(e *format.Event) *Thread {
 	if !fl.started {
 		fl.started = true
@@ -39,7 +39,7 @@ func (fl *Follower) Thread(e *format.Event) *Thread {
 }
 
 // About returns the file that a call is about, and its description if it is
-// open. Both are nil for a call that is about none.
+// open. Both are nil if the call is not about a file.
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	info := e.Op.Info()
 	fd, _ := subject(e)
@@ -71,8 +71,8 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 }
 
 // subject returns the descriptor that an event is about, and the offset in its
-// file: of two descriptors that of the event's category, which is read from, or
-// written to.
+// file. Of two descriptors it is the one that the event's class reads from or
+// writes to.
 func subject(e *format.Event) (fd, offset int64) {
 	if info := e.Op.Info(); info.At.OutFD >= 0 && info.Class == format.ClassWrite {
 		return e.OutFD(), e.OutOffset()
@@ -80,10 +80,10 @@ func subject(e *format.Event) (fd, offset int64) {
 	return e.FD(), e.Offset()
 }
 
-// Path returns where the n-th path of an event, from 0, leads: absolute where
-// the working directory is known, symbolic links taken by their names. It is
-// overwritten by the next call of any method. The path is that of the directory
-// where the argument is empty or NULL.
+// Path returns the n-th path of an event, from 0. It is absolute if the working
+// directory is known, and symbolic links are not resolved. If the argument is
+// empty or NULL, it is the path of the directory. The next call of any method
+// overwrites it.
 func (fl *Follower) Path(t *Thread, e *format.Event, n int) []byte {
 	dir := t.Dir.Path
 	if fd := e.Dir(n); fd != format.AtFDCWD {
@@ -98,16 +98,16 @@ func (fl *Follower) Path(t *Thread, e *format.Event, n int) []byte {
 }
 
 // Move returns which bytes of a file a successful read or write moved, and
-// follows the offset and the length. It reports false where that is beyond what
-// is followed.
+// updates the offset and the length. It returns false if the offset is out of
+// bounds.
 func (fl *Follower) Move(e *format.Event, d *Description) (from, to int64, ok bool) {
 	_, offset := subject(e)
 	return d.Move(e, offset, e.Op.Info().Class == format.ClassWrite)
 }
 
-// Apply follows what an event did to tables, files and threads. What is passed
-// is what Thread and About returned for it; a thread that ends is of no use any
-// more.
+// Apply updates tables, files and threads by an event. Its arguments are the
+// results of Thread and About for that event. A thread that ends is invalid
+// afterwards.
 func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	fl.State.Apply(t, e)
 	if e.Failed() || e.Ret == format.NoResult {
@@ -145,7 +145,7 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	}
 }
 
-// opened puts the descriptor that an open made into the table.
+// opened adds the descriptor that an open made to the table.
 func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
 	flags, at := e.OpenFlags(), &e.Op.Info().At
 	switch {

@@ -2,12 +2,12 @@ package process
 
 import "pianola/format"
 
-// maxOffset bounds the offsets that are followed, in bytes.
+// maxOffset is the largest offset that is followed, in bytes.
 const maxOffset = 1 << 61
 
-// Move returns which bytes of its file a call that succeeded moved, of the offset
-// that it was given, or below 0, and follows the offset and the length. It
-// reports false where that is beyond what is followed.
+// Move returns which bytes of its file a successful call moved, and updates the
+// offset and the length. offset is the argument of the call, below 0 for the
+// description's own. Move returns false if the offset is out of bounds.
 func (d *Description) Move(e *format.Event, offset int64, writes bool) (from, to int64, ok bool) {
 	n, given := e.Ret, offset >= 0
 	if from = offset; !given {
@@ -29,8 +29,8 @@ func (d *Description) Move(e *format.Event, offset int64, writes bool) (from, to
 	return from, to, true
 }
 
-// Adjust follows what a call that succeeded did to the offset of a description, or
-// the length of its file, other than by moving bytes.
+// Adjust updates the offset of a description, or the length of its file, for a
+// successful call that moves no bytes.
 func (d *Description) Adjust(e *format.Event) {
 	switch e.Op.Info().Effect {
 	case format.EffectSeek:

@@ -7,9 +7,8 @@ import (
 	"pianola/format"
 )
 
-// appendPath appends the path that a name leads to from a directory: absolute
-// where one of them is. It is taken word by word, so that symbolic links count
-// as what they are called.
+// appendPath appends the path of a name in a directory. It is absolute if one
+// of them is. Symbolic links are not resolved.
 func appendPath(dst []byte, dir string, name []byte) []byte {
 	if len(name) > 0 && name[0] == '/' {
 		dir = ""
@@ -26,7 +25,8 @@ func appendPath(dst []byte, dir string, name []byte) []byte {
 	return dst[:start+len(clean(dst[start:]))]
 }
 
-// clean takes empty words, "." and ".." out of a path that is not empty, in place.
+// clean removes empty components, "." and ".." from a path that is not empty,
+// in place.
 func clean(path []byte) []byte {
 	if isClean(path) {
 		return path
@@ -36,7 +36,7 @@ func clean(path []byte) []byte {
 	if rooted {
 		n = 1
 	}
-	first := n // where the first word stands
+	first := n // position of the first component
 	for rest := path; len(rest) > 0; {
 		word, after, _ := bytes.Cut(rest, []byte("/"))
 		rest = after
@@ -58,15 +58,15 @@ func clean(path []byte) []byte {
 	return path[:n]
 }
 
-// plain reports whether clean has nothing to do, as for nearly all paths. It
-// can take one for worse than it is: "/.git".
+// isClean reports whether clean has nothing to do, as for nearly all paths. It
+// is conservative: it returns false for "/.git".
 func isClean(path []byte) bool {
 	return len(path) > 0 && path[len(path)-1] != '/' && path[0] != '.' &&
 		!bytes.Contains(path, []byte("//")) && !bytes.Contains(path, []byte("/."))
 }
 
-// unknownName returns what stands for a descriptor of which the recording
-// doesn't say how it came about.
+// unknownName appends the name of a descriptor whose open is not in the
+// recording.
 func unknownName(dst []byte, fd int64, typ format.FileType) []byte {
 	switch typ {
 	case format.TypeSock:

@@ -1,9 +1,9 @@
-// Package process simulates processes: what their threads, descriptors and working
-// directories are at each event of a recording, or of a compiled trace. What a
-// recording does not show is taken to be the usual.
+// Package process simulates processes: their threads, descriptors and working
+// directories at each event of a recording or a compiled trace. It assumes
+// defaults for what a recording does not show.
 //
-// A State knows threads, tables of descriptors and open file descriptions. Those who
-// use it hang what they keep of these into the fields named Data:
+// A State has threads, tables of descriptors and open file descriptions.
+// Callers keep their own data about them in the fields named Data:
 //
 //	s := process.NewState(header)
 //	s.Start(describe)
@@ -11,17 +11,17 @@
 //	d := t.Table.At(e.FD())
 //	s.Apply(t, e)
 //
-// A Follower is a State that knows files by their names besides, and the bytes that
-// calls move:
+// A Follower is a State that also has files, by name, and the bytes that calls
+// move:
 //
 //	t := f.Thread(e)
 //	file, d := f.About(t, e)
 //	from, to, ok := f.Move(e, d) // of reads and writes
 //	f.Apply(t, e, file, d)
 //
-// Events come in an order in which a thread is created before its first one
-// (format.Causal). A Follower bounds its memory: threads, names and descriptors
-// beyond a number are not told apart.
+// In the order of events, a thread is created before its first event
+// (format.Causal). A Follower bounds its memory: it does not tell apart
+// threads, names and descriptors beyond its limits.
 package process
 
 import (
@@ -30,24 +30,23 @@ import (
 	"pianola/format"
 )
 
-// State is what threads and tables of descriptors there are at an event. It belongs
-// to one goroutine.
+// State is the threads and tables of descriptors at an event. It belongs to one
+// goroutine.
 type State struct {
 	threads
 	tables
 
 	header  *format.Header
-	home    string // working directory at the start, empty where it is not known
+	home    string // working directory at the start, empty if unknown
 	command string
-	initial map[int32]*Table // of processes of which no event was met yet
+	initial map[int32]*Table // of processes without an event so far
 
-	// ExitsAlone says that exit_group ends the thread that makes it only, for
-	// events of the others can still come.
+	// ExitsAlone says that exit_group ends only the thread that calls it,
+	// because events of the others can follow.
 	ExitsAlone bool
 }
 
-// NewState returns the State of the recording with that header. It begins with
-// Start.
+// NewState returns the State of the recording with header h. Call Start next.
 func NewState(h *format.Header) *State {
 	s := &State{threads: newThreads(h.Threads), header: h, initial: make(map[int32]*Table)}
 	s.tables.most = math.MaxInt
@@ -60,8 +59,8 @@ func NewState(h *format.Header) *State {
 	return s
 }
 
-// Start sets up the processes that ran already, and the descriptors that were open
-// before the first event: those that describe returns a description for.
+// Start adds the processes that already ran, and the descriptors that were open
+// before the first event, if describe returns a description for them.
 func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 	for _, r := range s.header.Running() {
 		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root}
@@ -89,8 +88,8 @@ func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 	}
 }
 
-// beginning returns the table that a process begins with of which no event shows
-// how it was made.
+// beginning returns the first table of a process whose creation is not in the
+// recording.
 func (s *State) beginning(process int32, first bool) *Table {
 	if s.initial[process] == nil && first && len(s.header.Descriptors) > 0 {
 		process = s.header.Descriptors[0].Process
@@ -104,8 +103,8 @@ func (s *State) beginning(process int32, first bool) *Table {
 	return tab
 }
 
-// Thread returns the thread of an event. One whose creation the recording does
-// not show begins a process, or joins that of which a trace says it is.
+// Thread returns the thread of an event. If the recording does not show its
+// creation, it starts a process, or joins its process in a trace.
 func (s *State) Thread(e *format.Event) *Thread {
 	if t := s.find(e); t != nil {
 		return t
@@ -128,14 +127,14 @@ func (s *State) Thread(e *format.Event) *Thread {
 	return s.add(t, nil)
 }
 
-// Apply follows what an event did to threads and tables. What a call makes
-// descriptors of, besides copies, who follows must Put: a State knows no files. A
-// thread that ends is of no use any more.
+// Apply updates threads and tables by an event. It does not add new
+// descriptors, except copies: the caller must Put them, because a State has no
+// files. A thread that ends is invalid afterwards.
 func (s *State) Apply(t *Thread, e *format.Event) {
 	effect := e.Op.Info().Effect
 	switch effect {
 	case format.EffectClose:
-		if e.Ret != -ebadf { // close(2): also where it fails
+		if e.Ret != -ebadf { // close(2): it closes even if it fails
 			s.close(t, int32(e.FD()))
 		}
 		return
@@ -183,14 +182,14 @@ func (s *State) Apply(t *Thread, e *format.Event) {
 // ebadf is the error of a descriptor that is not open.
 const ebadf = 9
 
-// started adds the thread that a call made.
+// started adds the thread that a call created.
 func (s *State) started(t *Thread, e *format.Event) {
 	if e.Ret <= 0 || e.Ret > math.MaxInt32 {
 		return
 	}
 	child := int32(e.Ret)
 	if old := s.alive[child]; old == t || old != nil && int(child) <= len(s.known) {
-		return // a trace has no number twice
+		return // a trace uses a number only once
 	} else if old != nil {
 		s.end(old) // its end is not in the recording
 	}

@@ -11,17 +11,16 @@ import (
 // Description is an open file description. Descriptors of several tables can
 // lead to it.
 type Description struct {
-	File   *File           // nil where who follows has no use for it
-	Flags  int64           // canonical, those of the open and what fcntl made of them; 0 for what was not opened by a name
+	File   *File           // nil if the caller does not use it
+	Flags  int64           // canonical flags, from the open and later fcntls; 0 if it was not opened by a name
 	Type   format.FileType // as noted at the open
 	Offset int64           // bytes, as far as the recording tells
-	Serial int64           // counts descriptions from 1, so that one that is used again can be told from what it was
+	Serial int64           // counts descriptions from 1, and identifies a reused Description
 
-	// Data belongs to who follows. It stays when the description is used
-	// again for another.
+	// Data is for the caller. It stays when the Description is reused.
 	Data any
 
-	refs int32 // pages, and late descriptors, that lead to it
+	refs int32 // descriptors in pages and late ones that lead to it
 	next *Description
 }
 
@@ -31,28 +30,28 @@ func (d *Description) Append() bool { return d.Flags&format.APPEND != 0 }
 // settable are the flags that fcntl can change.
 const settable = format.APPEND | format.ASYNC | format.DIRECT | format.NOATIME | format.NONBLOCK
 
-// Descriptor is what a number of a table leads to.
+// Descriptor is a descriptor of a table.
 type Descriptor struct {
-	*Description // nil where the number is not open
+	*Description // nil if the number is closed
 	Cloexec      bool
 
-	// Data belongs to who follows. Copies of a table that forks make share
-	// it, so it must say whose it is, or not change.
+	// Data is for the caller. Copies of the table, made by forks, share it, so
+	// it must identify its table, or be immutable.
 	Data any
 }
 
 // Table is a table of descriptors, shared by threads that were cloned with
-// CLONE_FILES. Numbers lie in pages, which a table and the copies of it that
-// forks make share until one changes something in them.
+// CLONE_FILES. It consists of pages, which a table shares with its copies, made
+// by forks, until one of them changes a page.
 type Table struct {
-	Data any // belongs to who follows; a copy of the table begins without
+	Data any // for the caller; nil in a copy of the table
 
 	index *index // nil for none
 	users int    // threads that share the table
 
-	// late holds descriptors whose number was given out anew before the event
-	// that closes them: close frees its number before it returns, and events
-	// come in the order in which calls return. See State.Put.
+	// late holds descriptors whose number was reused before the event that
+	// closes them: close frees its number before it returns, and events are in
+	// the order in which calls return. See State.Put.
 	late map[int32]*Descriptor
 }
 
@@ -60,13 +59,13 @@ type Table struct {
 type index struct {
 	low    []*page         // the first, by number / pageFDs
 	high   map[int32]*page // those beyond lowPages
-	tables int             // that share it
+	tables int             // how many share it
 }
 
 // page is the descriptors of consecutive numbers.
 type page struct {
 	fds     [pageFDs]Descriptor
-	indexes int // that share it
+	indexes int // how many share it
 }
 
 const (
@@ -74,23 +73,23 @@ const (
 	lowPages = 64
 )
 
-// What parts of a table take, in bytes, as State.Took is told.
+// The sizes of parts of a table in bytes, as passed to State.Took.
 const (
 	tableBytes = int(unsafe.Sizeof(Table{}) + unsafe.Sizeof(index{}))
 	pageBytes  = int(unsafe.Sizeof(page{}))
 	lateBytes  = 2 * int(unsafe.Sizeof(Descriptor{}))
-	lowBytes   = 16 // of a pointer, in a list that grows by doubling
-	highBytes  = 48 // of a number and a pointer, in a map that is three fifths full
+	lowBytes   = 16 // a pointer in a slice that grows by doubling
+	highBytes  = 48 // a number and a pointer in a map that is three fifths full
 )
 
-// DescriptionBytes is what a Description takes, in bytes.
+// DescriptionBytes is the size of a Description in bytes.
 const DescriptionBytes = int(unsafe.Sizeof(Description{}))
 
 func (x *index) page(n int32) *page {
 	if int(n) < len(x.low) {
 		return x.low[n]
 	}
-	return x.high[n] // none among them is low
+	return x.high[n] // low has none of them
 }
 
 // setPage sets a page, nil for none.
@@ -111,7 +110,7 @@ func (x *index) setPage(n int32, p *page) {
 	}
 }
 
-// bytes returns what an index takes besides itself.
+// bytes returns the memory that an index refers to.
 func (x *index) bytes() int { return len(x.low)*lowBytes + len(x.high)*highBytes }
 
 // pages yields the pages in their order, with the numbers of their first
@@ -132,8 +131,8 @@ func (x *index) pages(yield func(first int32, p *page) bool) {
 	}
 }
 
-// Find returns what a descriptor, of which the lower 32 bits count, leads to. It
-// must not be changed, and is valid until the table changes; nil for none.
+// Find returns the descriptor with the number in the lower 32 bits of fd, nil
+// for none. It must not be changed, and is valid until the table changes.
 func (t *Table) Find(fd int64) *Descriptor {
 	n := int32(fd)
 	if n < 0 || t.index == nil {
@@ -146,8 +145,7 @@ func (t *Table) Find(fd int64) *Descriptor {
 	return &p.fds[n%pageFDs]
 }
 
-// At returns the description that a descriptor leads to, nil if that is not
-// known.
+// At returns the description that a descriptor leads to, nil if unknown.
 func (t *Table) At(fd int64) *Description {
 	if d := t.Find(fd); d != nil {
 		return d.Description
@@ -155,8 +153,8 @@ func (t *Table) At(fd int64) *Description {
 	return nil
 }
 
-// Closing returns what a close of a number is about: the oldest that it led to
-// and that was not closed yet, nil for none. It must not be changed.
+// Closing returns the descriptor that a close of a number closes: the oldest
+// one that was not closed yet, nil for none. It must not be changed.
 func (t *Table) Closing(fd int64) *Descriptor {
 	if d := t.late[int32(fd)]; d != nil {
 		return d
@@ -164,8 +162,8 @@ func (t *Table) Closing(fd int64) *Descriptor {
 	return t.Find(fd)
 }
 
-// All yields the descriptors in the order of their numbers, without those that
-// are late to be closed. They must not be changed, but the table may.
+// All yields the open descriptors in the order of their numbers. They must not
+// be changed, but the table may.
 func (t *Table) All(yield func(fd int32, d *Descriptor) bool) {
 	if t.index == nil {
 		return
@@ -179,8 +177,8 @@ func (t *Table) All(yield func(fd int32, d *Descriptor) bool) {
 	}
 }
 
-// Hold adds the bytes that a table takes, and calls each for its descriptors,
-// but for what first says is counted already.
+// Hold adds the bytes of a table, and calls each for its descriptors. It skips
+// parts for which first returns false, because they are already counted.
 func (t *Table) Hold(first func(any) bool, add func(bytes int), each func(*Descriptor)) {
 	if first(t) {
 		add(tableBytes + len(t.late)*lateBytes)
@@ -205,24 +203,24 @@ func (t *Table) Hold(first func(any) bool, add func(bytes int), each func(*Descr
 	}
 }
 
-// tables makes tables and descriptions.
+// tables creates tables and descriptions.
 type tables struct {
-	// Closed is called for each number that a call closes: of the table of
-	// the thread, which may not be changed meanwhile. It is not called where
-	// a table ends with its last thread. It can be nil.
+	// Closed is called for each number of the thread's table that a call
+	// closes. It may not change the table. It is not called when a table ends
+	// with its last thread. It can be nil.
 	Closed func(t *Thread, fd int32, d Descriptor)
 
-	// Dropped is called for each description that no descriptor leads to any
-	// more, as it was. It can be nil.
+	// Dropped is called for each description after its last descriptor was
+	// closed. It can be nil.
 	Dropped func(*Description)
 
-	// Took is called for memory that tables take, in bytes. It can be nil.
+	// Took is called with the bytes that tables allocate. It can be nil.
 	Took func(bytes int)
 
-	held   int          // bytes of pages and indexes, those that are shared counted once
-	most   int          // bytes that they may take; what finds no room is not followed
+	held   int          // bytes of pages and indexes; shared ones count once
+	most   int          // limit of held; descriptors beyond it are not followed
 	opened int64        // descriptions so far
-	free   *Description // those that nothing leads to any more
+	free   *Description // for reuse
 }
 
 func (ts *tables) take(bytes int) {
@@ -242,7 +240,7 @@ func (ts *tables) newTable(users int) *Table {
 	return &Table{users: users}
 }
 
-// Open returns a description, which must be Put into a table.
+// Open returns a new description, which must be Put into a table.
 func (ts *tables) Open(f *File, flags int64) *Description {
 	ts.opened++
 	d := ts.free
@@ -255,7 +253,7 @@ func (ts *tables) Open(f *File, flags int64) *Description {
 	return d
 }
 
-// drop takes one off the references of a description.
+// drop removes a reference to a description.
 func (ts *tables) drop(d *Description) {
 	if d.refs--; d.refs > 0 {
 		return
@@ -267,8 +265,8 @@ func (ts *tables) drop(d *Description) {
 	d.next, ts.free = ts.free, d
 }
 
-// own returns the page of a number, to be changed. Where there is no room for one
-// its numbers lead nowhere, and it returns nil.
+// own returns the page of a number, to be changed. It returns nil if there is
+// no room for the page; then its numbers are not followed.
 func (ts *tables) own(t *Table, fd int32) *page {
 	n := fd / pageFDs
 	if t.index != nil && t.index.tables == 1 {
@@ -315,7 +313,7 @@ func (ts *tables) own(t *Table, fd int32) *page {
 	return c
 }
 
-// Own returns what a number leads to, to be changed; nil for none.
+// Own returns the descriptor of a number, to be changed, nil for none.
 func (ts *tables) Own(t *Table, fd int64) *Descriptor {
 	if t.Find(fd) == nil {
 		return nil
@@ -328,14 +326,14 @@ func (ts *tables) Own(t *Table, fd int64) *Descriptor {
 	return &p.fds[n%pageFDs]
 }
 
-// Put makes a number lead to a descriptor. What the number led to was closed by a
-// call whose event has not come yet, for the kernel gives out no number that is
-// open: that event will be about it.
+// Put adds a descriptor with a number. If the table has a descriptor with that
+// number, a call whose event is yet to come has closed it, because the kernel
+// returns only free numbers. That event will be about the old descriptor.
 //
-// To put such a close before the open, as it was, the order of events would have
-// to be made up: the open, and all that depends on it, held back until the close
-// has come, which a slow file system can make late by seconds, and which never
-// comes where events were lost. So it is the table that remembers.
+// Rejected: to move the close before the open. The open, and everything that
+// depends on it, would have to wait for the event of the close. A slow file
+// system can delay it by seconds, and it never comes if events were lost. So
+// the table remembers the old descriptor.
 func (ts *tables) Put(t *Table, fd int64, d Descriptor) {
 	d.refs++
 	n := int32(fd)
@@ -364,7 +362,7 @@ func (ts *tables) Put(t *Table, fd int64, d Descriptor) {
 	*at = d
 }
 
-// remove takes away what a number leads to now.
+// remove removes the descriptor of a number.
 func (s *State) remove(t *Thread, fd int32) {
 	d := s.Own(t.Table, int64(fd))
 	if d == nil {
@@ -382,7 +380,7 @@ func (s *State) closed(t *Thread, fd int32, d Descriptor) {
 	s.drop(d.Description)
 }
 
-// close does what close did: its number may lead elsewhere by now.
+// close applies a close, whose number may have been reused.
 func (s *State) close(t *Thread, fd int32) {
 	if d := t.Table.late[fd]; d != nil {
 		delete(t.Table.late, fd)
@@ -407,9 +405,9 @@ func (s *State) closeRange(t *Thread, first, last uint32, cloexec bool) {
 	}
 }
 
-// dup makes the number that the call returned lead where another does. What it
-// led to before is closed if the call gave the number: then it is what is open
-// now that the kernel closed, while a close that is late is about an older one.
+// dup adds a copy of a descriptor with the number that the call returned. If
+// the number was an argument (dup2), the call closed the descriptor that has
+// the number now; a late close is about an older one.
 func (s *State) dup(t *Thread, e *format.Event) {
 	from, n := t.Table.Find(e.FD()), int32(e.Ret)
 	if int64(n) == e.FD() && e.NewFD() >= 0 {
@@ -418,7 +416,7 @@ func (s *State) dup(t *Thread, e *format.Event) {
 	to := (*Description)(nil)
 	if from != nil {
 		to = from.Description
-		to.refs++ // it can go meanwhile
+		to.refs++ // Put can drop the last reference
 	}
 	if e.NewFD() >= 0 || to == nil {
 		s.remove(t, n)
@@ -455,7 +453,7 @@ func (ts *tables) fork(t *Table) *Table {
 	return c
 }
 
-// alone gives a thread a table that it shares with no other.
+// alone gives a thread a table of its own.
 func (s *State) alone(t *Thread) {
 	if t.Table.users > 1 {
 		t.Table.users--
@@ -463,7 +461,7 @@ func (s *State) alone(t *Thread) {
 	}
 }
 
-// exec closes what is close-on-exec.
+// exec closes descriptors that are close-on-exec.
 func (s *State) exec(t *Thread) {
 	s.alone(t)
 	for fd, d := range t.Table.All {
@@ -489,10 +487,10 @@ func (ts *tables) leave(t *Table) {
 	for _, fd := range slices.Sorted(maps.Keys(t.late)) {
 		ts.drop(t.late[fd].Description)
 	}
-	t.index, t.late, t.Data = nil, nil, nil // who follows can still have the table
+	t.index, t.late, t.Data = nil, nil, nil // the caller can still hold the table
 }
 
-// release takes one off the indexes that share a page.
+// release removes an index from those that share a page.
 func (ts *tables) release(p *page) {
 	if p.indexes--; p.indexes > 0 {
 		return

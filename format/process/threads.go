@@ -6,7 +6,7 @@ import (
 	"pianola/format"
 )
 
-// Thread is a thread that is alive, as far as the recording tells.
+// Thread is a thread that is alive, as far as the recording shows.
 type Thread struct {
 	TID     int32
 	Process *Process
@@ -20,8 +20,8 @@ type Thread struct {
 
 // Process is a process.
 type Process struct {
-	ID      int32  // of a trace the number of the process
-	Command string // the program that it runs, empty where the recording doesn't say
+	ID      int32  // in a trace the number of the process
+	Command string // the program that it runs, empty if unknown
 	Data    any    // belongs to who follows
 
 	threads []*Thread // alive
@@ -30,18 +30,18 @@ type Process struct {
 // Alive returns how many threads of the process are alive.
 func (p *Process) Alive() int { return len(p.threads) }
 
-// maxCommand cuts commands off, in bytes.
+// maxCommand bounds the length of a command, in bytes.
 const maxCommand = 256
 
 // Dir is a working directory and a root directory, shared by threads that were
 // cloned with CLONE_FS.
 type Dir struct {
-	Path string // of the working directory: absolute, or empty where it is not known
-	Root string // of the root directory, empty for the usual one
-	Data any    // belongs to who follows; copies share it until it is set
+	Path string // of the working directory: absolute, or empty if unknown
+	Root string // of the root directory, empty for "/"
+	Data any    // for the caller; copies share it until it is set
 }
 
-// copied returns a copy, for a thread that shares it no more.
+// copied returns a copy for a thread that no longer shares it.
 func (d *Dir) copied() *Dir {
 	c := *d
 	return &c
@@ -49,18 +49,17 @@ func (d *Dir) copied() *Dir {
 
 // threads follows threads and processes.
 type threads struct {
-	// Added is called for each thread that comes to be, before its first
-	// event, with the thread that made it: nil where no event shows that. It
-	// can be nil.
+	// Added is called for each new thread, before its first event, with the
+	// thread that created it, nil if unknown. It can be nil.
 	Added func(t, parent *Thread)
 
-	known    []format.Thread // of a trace: what its header says
+	known    []format.Thread // the thread table of a trace
 	alive    map[int32]*Thread
 	numbered map[int32]*Process // of a trace
-	current  *Thread            // that of the last event, if it is alive
-	stray    *Thread            // stands for those beyond most
+	current  *Thread            // thread of the last event, if it is alive
+	stray    *Thread            // stands for the threads beyond most
 	most     int
-	met      bool // there has been one
+	met      bool // there was an event
 }
 
 func newThreads(known []format.Thread) threads {
@@ -68,10 +67,10 @@ func newThreads(known []format.Thread) threads {
 	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
 }
 
-// Living returns the thread that has an id now, nil for none.
+// Living returns the living thread with an id, nil for none.
 func (ts *threads) Living(tid int32) *Thread { return ts.alive[tid] }
 
-// Threads yields the threads that are alive, in no order.
+// Threads yields the threads that are alive, in no particular order.
 func (ts *threads) Threads(yield func(*Thread) bool) {
 	for _, t := range ts.alive {
 		if !yield(t) {
@@ -80,8 +79,8 @@ func (ts *threads) Threads(yield func(*Thread) bool) {
 	}
 }
 
-// find returns a thread that is alive, and nil for one that isn't. A thread that
-// execs takes over the id of its process's first, which is no more.
+// find returns a living thread, nil for none. A thread that execs takes over
+// the id of its process's first thread, which no longer exists.
 func (s *State) find(e *format.Event) *Thread {
 	if t := s.current; t != nil && t.TID == e.TID && e.Notes == nil {
 		return t
@@ -99,8 +98,8 @@ func (s *State) find(e *format.Event) *Thread {
 	return s.current
 }
 
-// add adds a thread to a process. Its table and its directory are shared with
-// others.
+// add adds a thread with a table and a directory, which it may share, to a
+// process.
 func (s *State) add(t *Thread, parent *Thread) *Thread {
 	if len(s.alive) >= s.threads.most {
 		s.stray.Created = t.Created
@@ -135,8 +134,8 @@ func (s *State) end(t *Thread) {
 	s.leave(t.Table)
 }
 
-// newProcess returns the process of a thread that no other of it made: a new
-// one, but that of its number in a trace.
+// newProcess returns the process of a thread without a known creator: in a
+// trace the one with its number, else a new one.
 func (ts *threads) newProcess(tid int32, command string) *Process {
 	i := int(tid) - 1
 	if i < 0 || i >= len(ts.known) {
@@ -153,9 +152,9 @@ func (ts *threads) newProcess(tid int32, command string) *Process {
 
 func cutCommand(command string) string { return command[:min(len(command), maxCommand)] }
 
-// created returns when a thread was made whose first event is at start, and of
-// which the recording doesn't show how it was made. The first thread is there
-// from the beginning.
+// created returns the creation time of a thread whose first event is at start
+// and whose creation is not in the recording: that of a trace's thread table, 0
+// for the first thread, else start.
 func (ts *threads) created(tid int32, start int64) int64 {
 	if i := int(tid) - 1; i >= 0 && i < len(ts.known) {
 		return min(max(ts.known[i].Start, 0), start)

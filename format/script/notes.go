@@ -7,10 +7,10 @@ import (
 	"pianola/format"
 )
 
-// Notes stand between braces after a call: "key=value" or a bare word. This file
-// is where their text is read and written; everywhere else they are fields of an
-// event. A note that is not in the table, has a value that is none, or stands
-// there for the second time, stays text.
+// Notes are between braces after a call: "key=value" or a bare word. Only this
+// file reads and writes their text; everywhere else they are fields of an
+// event. A note stays text if it is not in the table, has an invalid value, or
+// repeats.
 
 // note is a row of the table of notes: how the value is read into an event, and
 // printed. The key is the word before "=", or the whole word where there is no

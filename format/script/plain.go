@@ -11,11 +11,11 @@ import (
 //
 //	4711 0.000021000 pread64(3, 0x7f0000001000, 4096, 8192) = 4096 <0.000001000>
 //
-// They are parsed here at a glance. Whatever is unusual is left to parseLine,
-// which understands these lines as well, and the same way.
+// This file parses them fast. parseLine parses all other lines, and these with
+// the same result.
 
-// plainArgs has, by operation, how many arguments a call of it has if all are
-// plain numbers, else 0.
+// plainArgs has, by operation, its number of arguments if all are numbers, else
+// 0.
 var plainArgs = func() (n [format.NumOps]uint8) {
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		info, plain := op.Info(), true
@@ -37,13 +37,13 @@ var plainArgs = func() (n [format.NumOps]uint8) {
 	return n
 }()
 
-// maxPlain is the most digits that are taken of a decimal number: any such
-// number is one of 63 bits.
+// maxPlain is the largest number of digits of a decimal number here: any such
+// number fits in 63 bits.
 const maxPlain = 18
 
-// parsePlain parses a line of the Recorded dialect, of calls behind a thread
-// and a relative time, and moves the clock. It reports false, and has done
-// nothing but to e, where it leaves the line to others.
+// parsePlain parses a line of the Recorded dialect, a call after a thread and a
+// relative time, and advances the clock. If it can't parse the line it returns
+// false, and may have changed e only.
 func (r *Reader) parsePlain(b []byte, e *format.Event) bool {
 	tid, i := plainDecimal(b, 0)
 	if i == 0 || i > 9 {

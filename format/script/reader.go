@@ -25,7 +25,7 @@ const (
 	maxNames = 4096
 )
 
-// SyntaxError says where a script is not one. Lines count from 1.
+// SyntaxError is an error in the text of a script. Lines count from 1.
 type SyntaxError struct {
 	File string
 	Line int
@@ -182,8 +182,8 @@ func (r *Reader) fill() {
 
 var errNoNewline = errors.New("no newline after the last line, whose result may go on")
 
-// complete reports whether a line can't have gone on: it ends with a duration,
-// notes or the text of an error, and not with a number.
+// complete reports whether a line without a newline is whole: it ends with a
+// duration, notes or the text of an error, and not with a number.
 func complete(line []byte) bool { return bytes.IndexByte([]byte(">})?+"), line[len(line)-1]) >= 0 }
 
 // unended reports whether the line just read has no end, as only the last one
@@ -270,7 +270,7 @@ func (r *Reader) skip(name []byte) {
 	r.Skipped[key]++
 }
 
-// finish does what is due at the end of the source.
+// finish handles the end of the source.
 func (r *Reader) finish() {
 	for i, t := range r.threads {
 		if t.compute != 0 {

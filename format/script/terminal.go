@@ -6,8 +6,8 @@ import (
 	"pianola/format"
 )
 
-// terminal finds out whose a line is where strace writes to a terminal: it
-// shows ids only while it follows more threads than one.
+// terminal finds the thread of a line that strace wrote to a terminal. There
+// strace shows ids only while it follows more than one thread.
 //
 //	clone(…) = 4712
 //	strace: Process 4712 attached
@@ -53,8 +53,8 @@ func (r *Reader) parseThread() int32 {
 	return 1
 }
 
-// born notes a thread that a call or a remark of strace shows.
-func (t *terminal) born(tid int32) {
+// started notes a thread that a call or a remark of strace shows.
+func (t *terminal) started(tid int32) {
 	if t.alive == nil {
 		t.alive = make(map[int32]bool)
 	}
@@ -68,10 +68,10 @@ func (t *terminal) died(tid int32) {
 	delete(t.alive, tid)
 }
 
-// parentage keeps up with the threads that an event makes.
+// parentage follows the threads that an event starts.
 func (r *Reader) parentage(e *format.Event) {
 	if r.layout.bare && e.Ret > 0 && e.Op.Info().Effect == format.EffectFork {
-		r.terminal.born(int32(e.Ret))
+		r.terminal.started(int32(e.Ret))
 	}
 }
 
@@ -119,7 +119,7 @@ func (r *Reader) remark(line []byte) {
 	c := cursor{b: line}
 	if c.take("strace: Process ") && isDigit(c.peek()) {
 		if tid := c.thread(); c.take(" attached") && c.msg == "" && tid != r.terminal.main {
-			r.terminal.born(tid)
+			r.terminal.started(tid)
 		}
 	}
 }

@@ -31,15 +31,15 @@ const (
 	firstOfOp   = numDur
 )
 
-// slack is how many bytes behind a chunk are read or written by the way, so that
-// a number of any length is one access to memory.
+// slack is how many bytes after a chunk may be read or overwritten, so that a
+// number of any length takes one memory access.
 const slack = 8
 
-// masks are the bytes that count of a number of each length.
+// masks selects the bytes of a number of each length.
 var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 1<<48 - 1, 1<<56 - 1, 1<<64 - 1}
 
-// codec is what an encoder and a decoder remember of the events before in the
-// same chunk. The zero codec begins a chunk.
+// codec is the state of an encoder or decoder: the events before in the same
+// chunk. The zero codec begins a chunk.
 type codec struct {
 	thread, start int64
 	line          int64
@@ -47,7 +47,7 @@ type codec struct {
 }
 
 // append appends an event, whose operation must be less than format.NumOps. It
-// overwrites up to slack bytes behind.
+// overwrites up to slack bytes after it.
 func (c *codec) append(dst []byte, e *format.Event) []byte {
 	const most = 8 + numbers*8 + slack
 	if cap(dst)-len(dst) < most {
@@ -63,7 +63,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	b, head, at := dst[start:start+most], uint64(e.Op), 8
 	for k := range v {
 		if v[k] == 0 {
-			continue // as most are
+			continue // the most frequent case
 		}
 		z := zigzag(v[k])
 		n := (bits.Len64(z) + 7) / 8
@@ -105,7 +105,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	return dst
 }
 
-// appendNotes appends all fields of n; those of most notes are 0.
+// appendNotes appends all fields of n; most are 0.
 func appendNotes(dst []byte, n *format.Notes) []byte {
 	for _, v := range [...]int64{
 		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
@@ -116,7 +116,7 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 	return appendBytes(appendBytes(dst, n.Target), n.Text)
 }
 
-// note returns the notes that appendNotes appended.
+// note decodes what appendNotes appended.
 func (d *decoder) note() *format.Notes {
 	d.notes = append(d.notes, format.Notes{
 		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(),
@@ -138,10 +138,10 @@ func appendBytes(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))+1), b...)
 }
 
-// errDamaged says that a file did not keep what was written to it.
+// errDamaged means that a file did not keep what was written to it.
 var errDamaged = errors.New("events that were kept in a temporary file are damaged")
 
-// decoder takes the events off a chunk.
+// decoder decodes the events of a chunk.
 type decoder struct {
 	codec
 	src   []byte // the chunk, with slack
@@ -151,13 +151,13 @@ type decoder struct {
 	edges []format.Edge
 }
 
-// begin begins a chunk, which has slack bytes behind its end.
+// begin begins a chunk, which has slack bytes after its end.
 func (d *decoder) begin(src []byte) { d.codec, d.src, d.at = codec{}, src, 0 }
 
 // more reports whether there are more events in the chunk.
 func (d *decoder) more() bool { return d.at < len(d.src)-slack }
 
-// next fills e. Its strings are parts of the chunk, its notes and edges of
+// next fills e. Its strings point into the chunk, its notes and edges into
 // d.notes and d.edges.
 func (d *decoder) next(e *format.Event) {
 	at := d.at + 8
@@ -205,7 +205,7 @@ func (d *decoder) next(e *format.Event) {
 	}
 }
 
-// rest fills what is no number.
+// rest fills the fields other than numbers.
 func (d *decoder) rest(e *format.Event, head uint64) {
 	if head&hasStr != 0 {
 		for i := range e.Str {
@@ -230,7 +230,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 }
 
-// fail says that the chunk is damaged, and ends it.
+// fail marks the chunk as damaged, and ends it.
 func (d *decoder) fail() { d.bad, d.at = true, len(d.src) }
 
 func (d *decoder) varint() int64 { return unzigzag(d.uvarint()) }

@@ -1,10 +1,10 @@
 // Package spool keeps the events of a recording between the passes of one
-// program, so that its text is parsed once. [Spool] takes them from one
-// goroutine and gives them to others, which may begin before the last has come.
+// program, so that the text is parsed once. One goroutine appends events to a
+// [Spool], and others read them, even before the last one is appended.
 //
-// The form is private to the process: nothing that it writes outlives it. Events
-// lie in chunks of about 64 KiB, each of which is decoded by itself. The first
-// chunks stay in memory, the others go to a file. Numbers are little-endian:
+// The format is private to the process. Events are in chunks of about 64 KiB,
+// each decoded by itself. The first chunks stay in memory, the others go to a
+// file. Numbers are little-endian:
 //
 //	head     8 bytes, bits: 0 to 15 operation, 16 to 23 what else there is (the
 //	         constants), 24 to 63 the lengths of the numbers, 4 bits each

@@ -8,19 +8,20 @@ import (
 	"pianola/format"
 )
 
-// File holds what a Spool does not keep in memory, in practice a temporary file.
-// It must be empty at first, and allow a Write beside any number of ReadAt.
+// File holds the chunks that a Spool does not keep in memory, usually in a
+// temporary file. It must be empty at first, and allow a Write concurrent with
+// any number of ReadAt.
 type File interface {
 	io.Writer
 	io.ReaderAt
 }
 
 const (
-	// chunkSize is where a chunk ends, in bytes, with the event that reaches it.
+	// chunkSize is the size of a chunk in bytes, rounded up to a whole event.
 	chunkSize = 64 << 10
 
-	// keptChunks is how many chunks stay in memory: those of a small recording,
-	// whose passes need no file.
+	// keptChunks is how many chunks stay in memory. A small recording needs no
+	// file.
 	keptChunks = 64
 )
 
@@ -38,7 +39,7 @@ type Spool struct {
 	err    error // why there are no more chunks; nil while there may be
 }
 
-// chunk is in memory, with slack, or in the file where data is nil.
+// chunk is in memory, with slack, or in the file if data is nil.
 type chunk struct {
 	data   []byte
 	offset int64
@@ -63,7 +64,7 @@ func (s *Spool) Append(e *format.Event) error {
 	return s.flush()
 }
 
-// flush ends the chunk in hand.
+// flush ends the current chunk.
 func (s *Spool) flush() error {
 	c := chunk{offset: s.written, length: len(s.buf)}
 	if len(s.chunks) < keptChunks { // only this goroutine changes it
@@ -83,9 +84,9 @@ func (s *Spool) flush() error {
 	return nil
 }
 
-// End says that no events come any more: after the last, Readers return err,
-// io.EOF if it is nil. What the goroutine did before is seen by a goroutine
-// whose Reader has returned it.
+// End ends the Spool. After the last event Readers return err, io.EOF if it is
+// nil. What the goroutine did before End happens before a Reader returns that
+// error.
 func (s *Spool) End(err error) {
 	if len(s.buf) > 0 {
 		if fault := s.flush(); fault != nil {
@@ -101,7 +102,7 @@ func (s *Spool) End(err error) {
 	s.grown.Broadcast()
 }
 
-// chunk returns chunk i, which it waits for.
+// chunk waits for chunk i and returns it.
 func (s *Spool) chunk(i int) (chunk, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,7 @@ func (s *Spool) chunk(i int) (chunk, error) {
 	return s.chunks[i], nil
 }
 
-// Reader returns a Reader that begins with the first event.
+// Reader returns a Reader that starts at the first event.
 func (s *Spool) Reader() *Reader { return &Reader{spool: s} }
 
 // Reader reads the events of a Spool.
@@ -126,9 +127,9 @@ type Reader struct {
 }
 
 // Read fills events from the front and returns how many it filled. It waits for
-// events that have not come yet. After the last it returns what the Spool was
-// ended with. The strings, notes and edges of the events are valid until the
-// next call.
+// events that are yet to be appended. After the last one it returns the error
+// of End. The strings, notes and edges of the events are valid until the next
+// call.
 func (r *Reader) Read(events []format.Event) (int, error) {
 	d := &r.decoder
 	if !d.more() {

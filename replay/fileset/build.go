@@ -17,16 +17,16 @@ import (
 // chunk is how much of a file is read at once.
 const chunk = 1 << 20
 
-// piece is how much of a file is written by one call. What one call writes can
-// become one folio of the page cache, and a folio is written back as a whole:
-// from folios of 1 MiB the first sync_file_range of 8 KiB took along what those
-// after it were to write, and each write of 8 KiB took twice as long. Programs
-// that copy files write as much at once, those that make them less.
+// piece is how much of a file one call writes. The data of one call can become
+// one folio of the page cache, which is written back as a whole: from folios of
+// 1 MiB, the first sync_file_range of 8 KiB also wrote what those after it were
+// to write, and each write of 8 KiB took twice as long. Programs that copy
+// files write as much at once; those that generate files write less.
 const piece = 64 << 10
 
-// build makes what is not there: directories before what lies in them, hard
-// links after their files, and permissions of directories last, for these may
-// forbid to put anything into them.
+// build makes what is missing: directories before their contents, hard links
+// after their files, and permissions of directories last, because they may
+// forbid to add files.
 func (p *preparation) build(ctx context.Context) error {
 	for _, level := range p.set.dirs {
 		if err := p.workers.each(ctx, level, p.makeDir); err != nil {
@@ -48,7 +48,7 @@ func (p *preparation) build(ctx context.Context) error {
 	return nil
 }
 
-// opened is the mode of a directory as long as it is worked in.
+// opened is the mode of a directory during the preparation.
 func workMode(f *format.File) uint32 { return f.Mode&sandbox.ModeMask | 0o700 }
 
 func (p *preparation) makeDir(w *worker, it *item) error {
@@ -135,9 +135,9 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 		return sandbox.Error(w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
 	}
 	if size-from > chunk {
-		// Its blocks are set aside as a whole: they lie together, and if they
-		// are not to be had, that is known now. The length follows what is
-		// written, so that a file cut short is seen to be.
+		// Its blocks are allocated at once, so that they are contiguous, and a
+		// full disk is noticed early. The length grows with the writes, so an
+		// incomplete file has a smaller size.
 		err := sandbox.Error(w.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
 		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
 			return err
@@ -162,9 +162,9 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	return nil
 }
 
-// vary fills memory with blocks of which no two are alike, of this or any other
-// call, so that no storage keeps one for many: those of the pool, changed by
-// something random. To draw all of it takes longer than many a disk to write it.
+// vary fills memory with unique blocks, so that storage can't deduplicate them:
+// blocks of the pool, changed by random values. Generating all of it randomly
+// would take longer than some disks take to write it.
 func (p *preparation) vary(w *worker, b []byte) {
 	var key [grain]byte
 	Fill(w.random, key[:], p.Compressibility)
@@ -174,10 +174,9 @@ func (p *preparation) vary(w *worker, b []byte) {
 	}
 }
 
-// setAttributes gives a file the extended attributes that the trace reads, with
-// random values of their sizes, where it hasn't them. As the calls of a trace
-// it sets those of users only. Where that fails the reads will differ, which is
-// counted.
+// setAttributes gives a file the missing extended attributes that the trace
+// reads, with random values of their sizes. Like the calls of a trace, it only
+// sets those of users. If that fails, the reads will differ, and be counted.
 func (w *worker) setAttributes(fd int64, it *item) {
 	for _, a := range it.Attrs {
 		if !settable(&a) {

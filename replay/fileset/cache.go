@@ -19,21 +19,21 @@ const (
 	CacheRecorded Cache = iota // as many pages of each file as at its first open, if that is known
 	CacheWarm                  // all
 	CacheCold                  // nothing
-	CacheAsIs                  // what the preparation happens to leave
+	CacheAsIs                  // what the preparation leaves
 )
 
 var cacheNames = []string{CacheRecorded: "recorded", CacheWarm: "warm", CacheCold: "cold", CacheAsIs: "asis"}
 
 func (c Cache) String() string { return cacheNames[c] }
 
-// ParseCache returns the state of the page cache of that name.
+// ParseCache returns the state of the page cache with a name.
 func ParseCache(name string) (Cache, error) { return option.Parse[Cache]("cache", cacheNames, name) }
 
 // pageSize is what format.File.Cached counts, in bytes.
 const pageSize = 4096
 
-// pages returns how many pages of a file are to be in the page cache, and
-// false where that is left as it is.
+// pages returns how many pages of a file are to be in the page cache, and false
+// to leave them as they are.
 func (c Cache) pages(f *format.File) (int64, bool) {
 	all := (f.Size + pageSize - 1) / pageSize
 	switch {
@@ -47,11 +47,11 @@ func (c Cache) pages(f *format.File) (int64, bool) {
 	return 0, false
 }
 
-// setCache brings so many pages of a file into the page cache, and drops the
-// others. Which they were the recording doesn't say: they are taken from the
-// start. The file must have been synced, since a page can only be dropped once
-// it was written. The kernel takes all this as advice, and a file that its
-// owner may not read is left as it is, so there is no error but that of ctx.
+// setCache brings the first pages of a file into the page cache, and drops the
+// others. The recording has only their number. The file must be synced, because
+// the kernel drops only clean pages. The kernel treats all this as advice, and
+// a file that its owner may not read stays as it is, so the only error is that
+// of ctx.
 func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 	pages, known := p.Cache.pages(it.File)
 	if !known || !it.there || it.length() == 0 {

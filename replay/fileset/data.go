@@ -6,8 +6,8 @@ import "math/rand/v2"
 // is as compressible as the whole.
 const grain = 1024
 
-// Fill fills memory with random bytes, but for zeroes where so many per cent
-// are to be compressible.
+// Fill fills memory with random bytes, and with zeroes by the percentage of
+// compressibility.
 func Fill(source *rand.ChaCha8, b []byte, compressibility int) {
 	for len(b) > 0 {
 		n := min(len(b), grain)

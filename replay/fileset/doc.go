@@ -1,15 +1,15 @@
-// Package fileset prepares what must exist before the first event of a replay, and
-// restores it from what an earlier replay has left.
+// Package fileset prepares the files that must exist before the first event of
+// a replay, and restores them after an earlier replay.
 //
 //	files ──► Plan ──► restore ──► build ──► sync ──► page cache
 //	      checked      remove, cut  make, write
 //
-// A Plan says what a fileset takes, before anything is written. Prepare then
-// compares the root with it, removes what is too much, makes what is missing, and
-// brings the page cache into the state that the recording began with. The file
-// system itself says what is there, so an interrupted preparation is completed by
-// the next.
+// A Plan checks a fileset and computes its size before anything is written.
+// Prepare then compares the root with it, removes extra files, makes missing
+// ones, and brings the page cache into its state at the start of the recording.
+// It keeps no state besides the files, so the next preparation completes an
+// interrupted one.
 //
-// The work is done by a pool of threads, each bound to the root by a guard of its
-// own: a fileset can come from a stranger as events can.
+// A pool of threads does the work. A guard binds each thread to the root,
+// because a fileset is as untrusted as events are.
 package fileset

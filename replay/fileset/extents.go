@@ -23,12 +23,11 @@ const (
 // fiemapExtents is how many extents are asked for at once.
 const fiemapExtents = 512
 
-// blocks returns how many bytes of a file, from its start, stand in blocks of
-// its own that were written, and where its last block ends. A hole ends the
-// first, as do blocks that fallocate has set aside, which a read returns
-// without the storage, and blocks shared with another file, which a write must
-// copy first. A file system that doesn't tell where blocks lie tells how many
-// there are.
+// blocks returns how many bytes at the start of a file are in written blocks of
+// its own, and the end of its last block. The first number ends at a hole, at
+// blocks that fallocate reserved, which a read does not fetch from storage, and
+// at blocks shared with another file, which a write must copy first. If the
+// file system does not report extents, the number of blocks is used.
 func (w *worker) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
 	b := w.buffer[:FiemapHeader+fiemapExtents*FiemapExtent]
 	for hole := false; ; {

@@ -15,17 +15,17 @@ import (
 
 // item is a name below the root that must exist before a replay.
 type item struct {
-	*format.File        // what it is; all fillers share one
+	*format.File        // type, size and so on; all fillers share one
 	path         string // clean
 	parent       *item  // its directory; nil for the root
 	target       *item  // of a hard link: the file that it is another name of
 
-	there bool  // exists, with type, mode and attributes as they should be
-	have  int64 // bytes from the start that exists already and are kept
+	there bool  // exists, with the right type, mode and attributes
+	have  int64 // bytes at the start of the existing file that are kept
 }
 
-// length returns how many bytes a file is to hold. What stands for a pipe, a
-// socket or a device is empty.
+// length returns the size of a file. A file that replaces a pipe, a socket or a
+// device is empty.
 func (it *item) length() int64 {
 	if it.Type == format.TypeReg {
 		return it.Size
@@ -33,10 +33,10 @@ func (it *item) length() int64 {
 	return 0
 }
 
-// set is what must exist before a replay, in the order of making it.
+// set is what must exist before a replay, in the order of creation.
 type set struct {
 	dirs  [][]*item // by depth; the root is alone in the first
-	files []*item   // what is neither a directory nor a hard link, fillers too
+	files []*item   // all but directories and hard links; fillers too
 	links []*item
 	names map[string]*item
 }
@@ -44,9 +44,9 @@ type set struct {
 // filler is what all fillers are.
 var filler = format.File{Type: format.TypeReg, Mode: 0o600, Cached: -1}
 
-// newSet puts a fileset in order. Every directory must be listed, but for
-// the root, no name twice, and a hard link after what it is a link to: so no
-// symbolic link of the fileset ever lies on the way to a file of it.
+// newSet puts a fileset in order. Every directory except the root must be
+// listed, no name may repeat, and a hard link must follow its file. So no
+// symbolic link of the fileset is on the path to one of its files.
 func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 	root := &item{File: &format.File{Path: ".", Type: format.TypeDir}, path: "."}
 	s := &set{dirs: [][]*item{{root}}, names: map[string]*item{".": root}}
@@ -107,17 +107,18 @@ func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 			return nil, fmt.Errorf("make %s %q: no directory %q: %w", it.Type, it.path, filepath.Dir(it.path), unix.ENOENT)
 		}
 	}
-	// Long files first, so that none of them is begun when all else is done.
-	// The others keep their order, in which they will lie near one another.
+	// Long files come first, so that none of them starts when everything else
+	// is done. The others keep their order, so that they are near one another
+	// on disk.
 	slices.SortStableFunc(s.files, func(a, b *item) int { return cmp.Compare(b.length()/long, a.length()/long) })
 	return s, nil
 }
 
-// long is the length from which on a file is made before shorter ones.
+// long is the length from which a file is made before shorter ones.
 const long = 64 << 20
 
-// fillerName is the name of a file that only lengthens a directory. They are
-// of one length, so that the number of them gives the directory's.
+// fillerName returns the name of a file that only makes a directory larger. All
+// have the same length.
 func fillerName(i int64) string { return fmt.Sprintf(".pianola_fill_%08d", i) }
 
 // direntLength returns how many bytes getdents64 returns for a name.

@@ -14,14 +14,13 @@ import (
 // ErrLimit is wrapped by the error of a fileset that is larger than it may be.
 var ErrLimit = errors.New("limit exceeded")
 
-// Plan is a fileset that was checked, and what it takes. Several goroutines may
-// read it.
+// Plan is a checked fileset, with its size. Several goroutines may read it.
 type Plan struct {
 	Bytes int64 // that its files hold, with their attributes
 	Files int64 // and directories, those of fillers too
 
 	files   []format.File
-	fillers map[string]int64 // how many names a directory needs besides its own
+	fillers map[string]int64 // number of fillers by directory
 }
 
 // NewPlan verifies, before anything is written, that a fileset stays below its
@@ -63,7 +62,7 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 	return p, nil
 }
 
-// checkFile verifies that the names of a file can stand below a directory.
+// checkFile verifies that the names of a file are valid below a directory.
 func checkFile(f *format.File) error {
 	for _, s := range []string{f.Path, f.Link, f.Target} {
 		if len(s) >= unix.PathMax {

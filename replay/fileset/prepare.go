@@ -15,15 +15,15 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Prepare says what is done about the fileset before a replay.
+// Prepare is how the fileset is prepared before a replay.
 type Prepare uint8
 
 // The ways to prepare.
 const (
-	PrepareAuto   Prepare = iota // what fits is kept, all else built or removed
-	PrepareAlways                // everything is built anew
-	PrepareNever                 // what is there is taken as it is
-	PrepareOnly                  // as PrepareAuto, but nothing is replayed, and the root is kept
+	PrepareAuto   Prepare = iota // keep files that fit, build or remove the others
+	PrepareAlways                // build everything anew
+	PrepareNever                 // take the files as they are
+	PrepareOnly                  // like PrepareAuto, but replay nothing, and keep the root
 )
 
 var prepareNames = []string{PrepareAuto: "auto", PrepareAlways: "always", PrepareNever: "never", PrepareOnly: "only"}
@@ -35,38 +35,38 @@ func ParsePrepare(name string) (Prepare, error) {
 	return option.Parse[Prepare]("way to prepare", prepareNames, name)
 }
 
-// Prepared says what was done before a replay.
+// Prepared is the result of a preparation.
 type Prepared struct {
 	Files       int64  // of the fileset, of any type
 	Kept        int64  // of these, and of fillers, that were there before, if only to be cut or completed
-	Removed     int64  // names that were there, with all below them, and had to go
-	Missing     int64  // of these, and of fillers, that are not there: PrepareNever
+	Removed     int64  // names that were removed, with all below them
+	Missing     int64  // files and fillers that are missing: PrepareNever
 	Example     string // one of them
 	Bytes       int64  // written into files
 	Fillers     int64  // empty files that give directories their size
-	Substituted int64  // pipes, sockets and devices, for which stand empty files
+	Substituted int64  // pipes, sockets and devices, replaced by empty files
 	Elapsed     time.Duration
 }
 
-// Progress says how far a preparation has come.
+// Progress is the progress of a preparation.
 type Progress struct {
 	Files, AllFiles int64 // fillers too
 	Bytes, AllBytes int64 // written, and to be written
 }
 
-// Options say how to prepare.
+// Options are the choices of a preparation.
 type Options struct {
 	Prepare         Prepare
 	Cache           Cache
-	Compressibility int    // of what files hold, in per cent
-	Data            []byte // what files are made of, filled by Fill: 64 KiB or a multiple of that
+	Compressibility int    // of the data of files, in per cent
+	Data            []byte // data to write, filled by Fill: a multiple of 64 KiB
 
 	Root  *sandbox.Root              // claimed; nil where Guard's kernel holds nothing yet
 	Guard sandbox.Guard              // bound once, so that its copies share what binding makes
 	Bind  func(*sandbox.Guard) error // binds the calling thread to a copy
 
-	// Progress, if not nil, is told how far the preparation has come. It is
-	// called often, and from one goroutine at a time.
+	// Progress, if not nil, is called with the progress, often, and by one
+	// goroutine at a time.
 	Progress func(Progress)
 }
 
@@ -82,8 +82,8 @@ type preparation struct {
 	state Progress
 }
 
-// Claim marks a root and brings it to where a fileset can be prepared in it: what
-// an earlier replay has left is removed, unless some of it can be used.
+// Claim marks a root and makes it ready for a fileset. It removes what an
+// earlier replay left, unless some of it can be used.
 func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	// Files can be used if they are as compressible as those that would be
 	// written. The marker says how compressible they are.
@@ -93,7 +93,7 @@ func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 		case same && how != PrepareAlways:
 			return nil
 		case how == PrepareNever:
-			mark = "compressibility mixed\n" // as soon as something is written
+			mark = "compressibility mixed\n" // once something was written
 		default:
 			if err := r.Empty(); err != nil {
 				return err
@@ -103,9 +103,9 @@ func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	return r.Mark(mark)
 }
 
-// Prepare brings the fileset about. It sets GOMAXPROCS while it runs. What was
-// made when it ends with an error, which is that of ctx if that is done, is
-// found by the next preparation of the root.
+// Prepare makes the fileset. It sets GOMAXPROCS while it runs. If ctx is done,
+// it returns the error of ctx. After an error, the next preparation of the root
+// uses what was made so far.
 func (p *Plan) Prepare(ctx context.Context, o Options) (Prepared, error) {
 	begin := time.Now()
 	set, err := newSet(p.files, p.fillers)
@@ -147,8 +147,8 @@ func (p *preparation) run(ctx context.Context) error {
 	if len(p.set.names) == 1 {
 		return nil
 	}
-	// What is written later than now would be written during the replay, and
-	// only then could its pages be dropped from the cache.
+	// Without this sync, data would be written during the replay, and pages
+	// could not be dropped from the cache before.
 	if err := p.one(ctx, syncAll); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (p *preparation) run(ctx context.Context) error {
 	return p.workers.each(ctx, p.set.files, func(w *worker, it *item) error { return p.setCache(ctx, w, it) })
 }
 
-// one does something on one of the workers.
+// one calls a function on one of the workers.
 func (p *preparation) one(ctx context.Context, do func(*worker, *item) error) error {
 	return p.workers.each(ctx, p.set.dirs[0], do)
 }
@@ -170,10 +170,10 @@ func syncAll(w *worker, _ *item) error {
 	return nil
 }
 
-// fits compares what is to be built with what is free, before anything is
+// fits compares what is to be built with the free space, before anything is
 // written.
 func (p *preparation) fits(w *worker, _ *item) error {
-	// In the buffer, for a backend within Go can't write to this stack.
+	// In the buffer, because a backend within Go can't write to this stack.
 	s := (*unix.Statfs_t)(unsafe.Pointer(&w.buffer[0]))
 	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_FSTATFS, w.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
 		return fmt.Errorf("find out how much space is free: %w", err)
@@ -197,7 +197,7 @@ func (p *preparation) fits(w *worker, _ *item) error {
 		}
 	}
 	p.state.AllFiles = int64(len(p.set.names)) - 1
-	// A file system that makes inodes when it needs them counts none.
+	// A file system that creates inodes on demand counts none.
 	if uint64(blocks) > s.Bavail || s.Files > 0 && uint64(files) > s.Ffree {
 		return fmt.Errorf("the fileset needs %d bytes and %d files more, %d bytes and %d files are free: %w",
 			blocks*block, files, s.Bavail*uint64(block), s.Ffree, unix.ENOSPC)
@@ -205,7 +205,7 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	return nil
 }
 
-// look finds out what is there, and changes nothing.
+// look finds out what exists, and changes nothing.
 func (p *preparation) look(ctx context.Context) error {
 	look := func(w *worker, it *item) error {
 		_, err := w.stat(it.path)
@@ -232,7 +232,7 @@ func (p *preparation) there() (n int64) {
 	return n
 }
 
-// count counts what the fileset consists of by now.
+// count counts the parts of the fileset.
 func (p *preparation) count() {
 	d := &p.done
 	for path, it := range p.set.names {
@@ -253,7 +253,7 @@ func (p *preparation) count() {
 	}
 }
 
-// remove removes what stands under a name, with all below it.
+// remove removes a name, with all below it.
 func (p *preparation) remove(path string) error {
 	p.mu.Lock()
 	p.done.Removed++
@@ -272,7 +272,7 @@ func (p *preparation) made(it *item) {
 	p.tell()
 }
 
-// wrote notes that so many bytes more were written.
+// wrote notes that n more bytes were written.
 func (p *preparation) wrote(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,13 +15,12 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// restore brings what an earlier replay or preparation has left to the state
-// of the fileset, as far as nothing is to be made for it: what is too much is
-// removed, modes and attributes are set, files that are too long are cut, and
-// what is not what it should be goes, to be built anew. The file system itself
-// says what fits, so it does not matter where an earlier preparation stopped.
-// Directories come first, from the top, so that a link which a replay has put
-// in the place of one is gone before anything is looked for below.
+// restore brings existing files to the state of the fileset, without making new
+// ones: it removes extra files and files of the wrong type, sets modes and
+// attributes, and cuts files that are too long. It compares only the files
+// themselves, so it does not matter where an earlier preparation stopped.
+// Directories come first, from the top, so that a link in the place of a
+// directory is removed before names below it are looked up.
 func (p *preparation) restore(ctx context.Context) error {
 	for _, level := range p.set.dirs {
 		if err := p.workers.each(ctx, level, p.restoreDir); err != nil {
@@ -55,7 +54,7 @@ func (p *preparation) restoreDir(w *worker, it *item) error {
 	}
 	dir := os.NewFile(uintptr(fd), it.path)
 	defer dir.Close()
-	if it.parent != nil { // the attributes of the root are not Pianola's
+	if it.parent != nil { // the attributes of the root do not belong to Pianola
 		w.removeAttributes(fd, it)
 	}
 	w.setAttributes(fd, it)
@@ -80,7 +79,7 @@ func (p *preparation) restoreDir(w *worker, it *item) error {
 	}
 }
 
-// find returns what stands at the place of an item; nil if nothing does.
+// find returns what exists at the path of an item, nil for nothing.
 func (p *preparation) find(w *worker, it *item) (*unix.Statx_t, error) {
 	if !it.parent.there {
 		return nil, nil
@@ -174,7 +173,8 @@ func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
 		return int64(st.Size) == size && end == 0 || w.truncate(fd, 0) && w.truncate(fd, size)
 	}
 	it.have = min(whole, size)
-	// Blocks beyond the end, set aside by fallocate, go by cutting it there.
+	// Truncating the file to its size frees blocks beyond the end, reserved by
+	// fallocate.
 	cluster := max(int64(st.Blksize), 1)
 	if int64(st.Size) != it.have || end > (it.have+cluster-1)/cluster*cluster {
 		return w.truncate(fd, it.have)
@@ -186,7 +186,7 @@ func (w *worker) truncate(fd, size int64) bool {
 	return w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
 }
 
-// removeAttributes removes the attributes of users that an item has not.
+// removeAttributes removes the attributes of users that are not in the fileset.
 func (w *worker) removeAttributes(fd int64, it *item) {
 	list := w.buffer[:sandbox.MaxAttribute]
 	n := w.guard.Kernel.Call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))

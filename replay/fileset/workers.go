@@ -14,8 +14,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// workerPool is the threads that prepare a fileset. Each is bound by a guard: a
-// fileset is no more to be trusted than events are.
+// workerPool is the threads that prepare a fileset. A guard binds each, because
+// a fileset is as untrusted as events are.
 type workerPool struct {
 	jobs  chan func(*worker)
 	size  int
@@ -29,19 +29,19 @@ type worker struct {
 	buffer []byte // chunk bytes
 }
 
-// poolSize is how many threads prepare. Small files wait for the file system
-// more than for a processor, and more so if it lies beyond a network.
+// poolSize is the number of threads. Small files wait for the file system more
+// than for a processor, in particular over a network.
 func poolSize() int { return min(max(4, 2*runtime.NumCPU()), 32) }
 
 // startWorkers starts n threads with guards like the one given, which bind binds.
 // The pool must be stopped.
 func startWorkers(n int, g sandbox.Guard, bind func(*sandbox.Guard) error) (*workerPool, error) {
-	// Calls of the guard hold on to their processor slot.
+	// Calls of the guard keep their processor slot.
 	p := &workerPool{jobs: make(chan func(*worker)), size: n, slots: runtime.GOMAXPROCS(n + 2)}
 	bound := make(chan error)
 	for i := range n {
 		go func() {
-			runtime.LockOSThread() // for good: the thread is thrown away
+			runtime.LockOSThread() // for good: the thread is discarded
 			w := &worker{guard: g, random: rand.NewChaCha8([32]byte{1, byte(i)}), buffer: make([]byte, chunk)}
 			bound <- bind(&w.guard)
 			for job := range p.jobs {
@@ -67,7 +67,8 @@ func (p *workerPool) stop() {
 	runtime.GOMAXPROCS(p.slots)
 }
 
-// each does something with each item, in no order, and returns the first error.
+// each calls a function for each item, in no particular order, and returns the
+// first error.
 func (p *workerPool) each(ctx context.Context, items []*item, do func(*worker, *item) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
@@ -120,7 +121,7 @@ func (w *worker) open(path string, flags, mode uintptr) (int64, error) {
 	return fd, sandbox.Error(fd)
 }
 
-// stat returns what a name stands for itself, be it a link.
+// stat returns the attributes of a name, without following a link.
 func (w *worker) stat(path string) (*unix.Statx_t, error) {
 	st := new(unix.Statx_t)
 	return st, w.at(path, func(dir int64, last uintptr) int64 {
@@ -128,7 +129,7 @@ func (w *worker) stat(path string) (*unix.Statx_t, error) {
 	})
 }
 
-// chmod changes the permissions of what is no symbolic link.
+// chmod changes the permissions of a file that is no symbolic link.
 func (w *worker) chmod(path string, mode uint32) error {
 	err := w.at(path, func(dir int64, last uintptr) int64 {
 		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))

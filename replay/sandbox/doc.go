@@ -1,5 +1,5 @@
-// Package sandbox keeps what a trace does below one directory, the root: a
-// compiled trace can come from a stranger and be replayed by the superuser.
+// Package sandbox confines a trace to one directory, the root. A compiled trace
+// can be untrusted, and be replayed by the superuser.
 //
 //	Name ──► Guard (one per thread) ──► Kernel ──► below the root
 //	         jail or openat2, and Landlock

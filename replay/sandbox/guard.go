@@ -10,31 +10,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guard is a thread's way to name files, and the reason why none outside the
-// root is ever reached: not by "..", not by an absolute path, not by a
-// symbolic link, nor by one of the kernel's magic links.
+// Guard resolves the file names of a thread. No name reaches a file outside the
+// root: not by "..", an absolute path, a symbolic link, or one of the kernel's
+// magic links.
 //
-// Where the thread may, it makes the root its own root directory (a jail), so
-// that a plain call costs what it cost the application. That root directory is a
-// mount of its own (a detached clone, open_tree(2)): a directory that another
-// process moves out of the root would otherwise lead up to the whole file system,
-// for ".." ends at the root directory only for what lies below it. From outside
-// of its mount the kernel finds no way up at all (path_connected in fs/namei.c).
-// Elsewhere every path is resolved by openat2 as if the root were the root
-// directory: at first the directory of the path, or the file if the call follows
-// links, then the call is made relative to that descriptor with a last component
-// that holds no slash. Both mean the same by "..", by a leading slash and by an
-// absolute link, so a trace has the same results in both.
+// If the thread is allowed to, it makes the root its own root directory (a
+// jail), so that a call costs what it cost the application. That root directory
+// is a mount of its own (a detached clone, open_tree(2)). Otherwise a directory
+// that another process moves out of the root would lead up to the whole file
+// system, because ".." stops at the root directory only from below it. Outside
+// of a mount, the kernel resolves no ".." at all (path_connected in
+// fs/namei.c). Without a jail, openat2 resolves every path as if the root were
+// the root directory: first it opens the directory of the path, or the file if
+// the call follows links. Then the call is made relative to that descriptor,
+// with a last component without a slash. Both treat "..", a leading slash and
+// an absolute link alike, so a trace has the same results in both.
 //
-// A Guard is used by one thread. The guards of several threads are copies of one
-// that was bound (Probe, Enter); each copy then binds its own thread. What is
-// copied is given back once, by Close. No method but these three allocates or
-// waits in Go.
+// A Guard is used by one thread. The guards of several threads are copies of
+// one that was bound (Probe, Enter); each copy then binds its own thread. Close
+// is called once for all copies. Only these three methods allocate or wait in
+// Go.
 type Guard struct {
-	Kernel   Kernel  // what answers the calls
+	Kernel   Kernel  // executes the calls
 	Root     uintptr // descriptor of the root; the caller's
-	Alone    bool    // Kernel has nothing but what lies below the root: it is a jail of itself
-	Landlock bool    // the thread is to obey Landlock in a jail, too
+	Alone    bool    // Kernel has only the files below the root, so it needs no jail
+	Landlock bool    // confine the thread by Landlock in a jail, too
 
 	// Internal state.
 	jailed bool         // the root is the thread's root and working directory
@@ -49,21 +49,21 @@ type Guard struct {
 	link   [len(ownFiles) + 20]byte
 }
 
-// ownFiles is where the kernel shows a thread its descriptors (proc(5)).
+// ownFiles is the directory of a thread's descriptors (proc(5)).
 const ownFiles = "/proc/thread-self/fd/"
 
 // Jailed reports whether the root is the thread's root directory: paths from
 // "/" are then those of the root.
 func (g *Guard) Jailed() bool { return g.jailed }
 
-// LacksProc reports whether Whole can name no file, since it takes /proc
-// without a jail and /proc is not mounted.
+// LacksProc reports whether Whole fails for all files, because there is no jail
+// and /proc is not mounted.
 func (g *Guard) LacksProc() bool { return !g.jailed && !g.proc }
 
 // Enter binds the calling thread, in a jail or by openat2. The thread must be
-// locked to its goroutine and must not be used for anything else later. Its umask
-// becomes 0: that of the application is not recorded, and the root is closed to
-// others anyway.
+// locked to its goroutine and must not be used for anything else later. Its
+// umask becomes 0: that of the application is not recorded, and the root is
+// closed to other users anyway.
 func (g *Guard) Enter(jail bool) error {
 	if g.Alone {
 		g.jailed = true
@@ -108,8 +108,8 @@ func (g *Guard) detach() error {
 	return nil
 }
 
-// Close gives back what a guard and its copies share. The threads that they
-// bind stay bound.
+// Close releases what a guard and its copies share. The threads that they bind
+// stay bound.
 func (g *Guard) Close() {
 	for _, fd := range []int{g.mount, g.rules} {
 		if fd > 0 {
@@ -118,7 +118,7 @@ func (g *Guard) Close() {
 	}
 }
 
-// know finds out which file the root is.
+// know reads the identity and the mode of the root.
 func (g *Guard) know() error {
 	if err := Error(g.Kernel.Call(unix.SYS_FSTAT, g.Root, uintptr(unsafe.Pointer(&g.stat)), 0)); err != nil {
 		return fmt.Errorf("stat the root: %w", err)
@@ -127,9 +127,8 @@ func (g *Guard) know() error {
 	return nil
 }
 
-// confine has Landlock on top of what keeps paths below the root. In a jail it
-// has to be asked for: there is no way out, and an open would cost 0.7 µs more,
-// a third.
+// confine adds Landlock. In a jail it does so only on request, because a jail
+// is sufficient, and an open costs 0.7 µs more, a third.
 func (g *Guard) confine() (err error) {
 	if g.jailed && !g.Landlock {
 		return nil
@@ -162,15 +161,15 @@ func (g *Guard) Probe() error {
 	return g.Enter(false)
 }
 
-// refused reports whether the kernel doesn't let the caller do something: by
-// its rights, by a filter, which can answer ENOSYS as well, or since the mount
-// that the root lies in may not be cloned (EINVAL, MS_UNBINDABLE).
+// refused reports whether the kernel forbids an operation: because of missing
+// privileges, a filter, which can also return ENOSYS, or a mount that can't be
+// cloned (EINVAL, MS_UNBINDABLE).
 func refused(err error) bool {
 	return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)
 }
 
-// Open opens a path; flags are native. It returns a descriptor, to be given to
-// Shut, or -errno.
+// Open opens a path with native flags. It returns a descriptor, which Shut
+// closes, or -errno.
 func (g *Guard) Open(n *Name, flags, mode uintptr) int64 {
 	if flags&(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY) == 0 {
 		mode = 0
@@ -194,8 +193,9 @@ func (g *Guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
 	return fd
 }
 
-// Parent returns what a call that doesn't follow a link at the end of the path
-// takes: a directory, to be given to Leave, and a name in it. The directory is
+// Parent returns the arguments of a call that doesn't follow a link at the end
+// of the path: a directory, which Leave closes, and a name in it. The directory
+// is
 // -errno if it can't be reached.
 func (g *Guard) Parent(n *Name) (dir int64, last uintptr) {
 	if g.jailed {
@@ -233,13 +233,15 @@ func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows boo
 	return fd, Pointer(unsafe.SliceData(link)), true
 }
 
-// IsRoot reports whether a file is the root itself, whose mode no trace may
-// change: it keeps others out while the trace's files have any mode.
+// IsRoot reports whether a file is the root itself. A trace may not change its
+// mode, which keeps other users out, because the trace's files can have any
+// mode.
 func (g *Guard) IsRoot(s *unix.Stat_t) bool { return s.Ino == g.ino && uint64(s.Dev) == g.dev }
 
-// KeepMode gives the root its mode back where a thread has changed it: between
-// IsRoot and the call that the answer was for, another can have led a link
-// to the root. Without a jail both were about one descriptor.
+// KeepMode restores the mode of the root. A thread can change it although
+// IsRoot returned false, because another thread can make a link to the root
+// between IsRoot and the call. Without a jail this can't happen, because both
+// use the same descriptor.
 func (g *Guard) KeepMode() {
 	if g.jailed && g.Kernel.Call(unix.SYS_FSTAT, g.Root, uintptr(unsafe.Pointer(&g.stat)), 0) == 0 && g.stat.Mode != g.mode {
 		g.Kernel.Call(unix.SYS_FCHMOD, g.Root, uintptr(g.mode&^unix.S_IFMT), 0)
@@ -249,12 +251,13 @@ func (g *Guard) KeepMode() {
 // Lost reports whether Parent, Target or Whole failed.
 func Lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
-// Leave closes what Parent, Target or Whole have opened: in a jail nothing.
+// Leave closes what Parent, Target or Whole opened. In a jail they open
+// nothing.
 func (g *Guard) Leave(dir int64) {
 	if !g.jailed && dir >= 0 {
 		g.Shut(dir)
 	}
 }
 
-// Shut closes what Open has opened.
+// Shut closes a descriptor of Open.
 func (g *Guard) Shut(fd int64) { g.Kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0) }

@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel answers system calls: that of the machine, or a backend that behaves
-// like one. It takes the number of a call and its arguments, and returns the
-// result or -errno. Any thread may call it.
+// Kernel executes system calls: the kernel of the machine, or a backend that
+// behaves like it. It takes the number and the arguments of a call, and returns
+// the result or -errno. Any thread may call it.
 type Kernel func(nr, a, b, c, d, e, f uintptr) int64
 
 // Call makes a call of three arguments at most.
 func (k Kernel) Call(nr, a, b, c uintptr) int64 { return k(nr, a, b, c, 0, 0, 0) }
 
-// Linux is the Kernel of the machine. The Go scheduler doesn't know of the
-// calls: one that blocks keeps its processor slot.
+// Linux is the Kernel of the machine. The Go scheduler does not see the calls:
+// a blocked one keeps its processor slot.
 func Linux(nr, a, b, c, d, e, f uintptr) int64 {
 	r, _, errno := syscall.RawSyscall6(nr, a, b, c, d, e, f)
 	if errno != 0 {
@@ -33,8 +33,8 @@ func Error(got int64) error {
 	return nil
 }
 
-// OnThread calls f on an operating-system thread that is thrown away after: a
-// thread that a guard has bound is good for nothing else.
+// OnThread calls f on an operating-system thread that is discarded afterwards,
+// because a thread that a guard has bound can't be used for anything else.
 func OnThread(f func() error) error {
 	result := make(chan error)
 	go func() {
@@ -45,7 +45,7 @@ func OnThread(f func() error) error {
 }
 
 // Umask returns the umask of the process, which Guard.Enter may change for all
-// threads. Only a change tells it.
+// threads. It can only be read by changing it.
 func Umask() int {
 	mask := unix.Umask(0o077)
 	unix.Umask(mask)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a trace may need below its root. Executing, device nodes, sockets and
-// pipes are handled as well, and so forbidden there too.
+// The rights that a trace may need below its root. The rules also cover
+// execution, device nodes, sockets and pipes, which are forbidden everywhere.
 const allowedAccess = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
 	unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 	unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
@@ -30,13 +30,13 @@ const (
 	landlockScope = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 )
 
-// newRules returns a descriptor of rules by which nothing but what lies below
-// the root can be opened, made, renamed or removed, whatever path leads there.
-// The error is ErrUnsupported where the kernel has no Landlock.
+// newRules returns a descriptor of rules that allow to open, make, rename and
+// remove only files below the root, by any path. The error is ErrUnsupported if
+// the kernel has no Landlock.
 //
-// Landlock works for the thread that asks for it. The libraries for it confine
-// all threads of a process for good, and those that write the log or remove the
-// root afterwards must stay free.
+// The rules apply to the calling thread only. Libraries for Landlock confine
+// all threads of a process for good, but the threads that write the log or
+// remove the root afterwards must stay free.
 func newRules(root uintptr) (int, error) {
 	version := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0)
 	if version < 2 {

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is a path, ready for the kernel, which is given addresses in it: it must
-// stay reachable until the call has ended. Any number of guards may read it.
+// Name is a path ready for the kernel. The kernel gets addresses in it, so it
+// must stay reachable until the call has ended. Any number of guards may read
+// it.
 type Name struct {
 	full, parent, last *byte
 
@@ -25,8 +26,8 @@ func NewName(p string) Name {
 	if clean == "" && p != "" {
 		clean = "/"
 	}
-	// A last component of this kind leads elsewhere by itself, so it must be
-	// resolved with the rest.
+	// Such a last component leads to another directory, so it must be resolved
+	// with the rest.
 	parent, last := clean, "."
 	if base := path.Base(clean); base != "." && base != ".." && base != "/" {
 		parent, last = strings.TrimSuffix(clean, base), base
@@ -41,8 +42,8 @@ func NewName(p string) Name {
 	return Name{full: full, parent: CString(parent), last: CString(last), dir: CWD, rest: full}
 }
 
-// StartAt lets the name be looked up from an open directory along the rest of
-// its path. Only guards in a jail may use the name from then on.
+// StartAt makes lookups of the name start at an open directory, with the rest
+// of the path. Only guards in a jail may use the name from then on.
 func (n *Name) StartAt(dir uintptr, rest string) { n.dir, n.rest = dir, CString(rest) }
 
 // Full returns the address of the whole path.
@@ -50,9 +51,9 @@ func (n *Name) Full() uintptr { return Pointer(n.full) }
 
 func (n *Name) String() string { return unix.BytePtrToString(n.full) }
 
-// CString makes a string for the kernel. It is not to be inlined: that would
-// let it lie in the goroutine's stack, which moves when a kernel written in Go
-// needs more of it.
+// CString makes a string for the kernel. It must not be inlined: then the
+// string could be on the goroutine's stack, which moves when a Kernel written
+// in Go needs more of it.
 //
 //go:noinline
 func CString(s string) *byte {

@@ -11,18 +11,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxDescent is how many directories deep a removal goes. Each has a descriptor
-// open, of which there are fewer than a trace can put directories within one
-// another. What lies deeper is moved up first.
+// maxDescent is how many levels of directories a removal descends. Each level
+// takes a descriptor, and a trace can nest more directories than there are
+// descriptors. Deeper directories are moved up first.
 const maxDescent = 64
 
-// lifted is how the names begin that directories are moved up to. They lie in
-// the root until they are removed, by the next replay if this one is killed.
+// lifted is the prefix of the names of directories that were moved up to the
+// root. They stay there until they are removed, by the next replay if this one
+// is killed.
 const lifted = ".pianola-lifted-"
 
-// Remove removes what stands under a name below the root, with all below it,
-// whatever modes a trace has given to the directories. It may be called
-// concurrently.
+// Remove removes a name below the root, with all below it, for any modes that a
+// trace has set on directories. It may be called concurrently.
 func (r *Root) Remove(name string) error {
 	dir, err := r.inside.Open(filepath.Dir(name))
 	if err != nil {
@@ -87,7 +87,8 @@ func (m *removal) remove(dir *os.File, name string, depth int) error {
 	}
 }
 
-// openUp opens a directory, and lets its owner into it if a trace has not.
+// openUp opens a directory. If its mode forbids that, it changes the mode
+// first.
 func openUp(at int, name string) (*os.File, error) {
 	const flags = unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
 	place, err := unix.Openat(at, name, unix.O_PATH|flags, 0)
@@ -95,7 +96,8 @@ func openUp(at int, name string) (*os.File, error) {
 		return nil, err
 	}
 	defer unix.Close(place)
-	// That name leads to the very directory; only the owner may change it.
+	// That name leads to exactly this directory. Only the owner may change its
+	// mode.
 	_ = unix.Chmod(ownFiles+strconv.Itoa(place), 0o700)
 	fd, err := unix.Openat(place, ".", unix.O_RDONLY|flags, 0)
 	if err != nil {

@@ -2,8 +2,8 @@ package sandbox
 
 import "strings"
 
-// ModeMask are the bits of a mode that a trace may set. Those that lend an
-// owner's rights are missing: the files are not the application's.
+// ModeMask is the bits of a mode that a trace may set: all but set-user-ID and
+// set-group-ID, because the files have another owner than the application's.
 const ModeMask = 0o1777
 
 // MaxAttribute is the most bytes of the value of an extended attribute, or of a

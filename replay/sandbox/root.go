@@ -12,21 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Marker is the file by which a root is known to be Pianola's own. Only what
-// lies in such a directory is ever removed.
+// Marker is the file that marks a root as Pianola's own. Only files in such a
+// directory are ever removed.
 const Marker = ".pianola-root"
 
-// several is what the marker of a directory says that holds the roots of several
-// traces. In any other root it says what the files hold.
+// several is the text in the marker of a directory that holds the roots of
+// several traces. In any other root the text says how compressible the files
+// are.
 const several = "several traces\n"
 
 // The errors of a directory that can't be a root.
 var (
-	// ErrRoot is wrapped where it holds files which are not Pianola's.
+	// ErrRoot is wrapped if the directory has files that are not Pianola's.
 	ErrRoot = errors.New("not empty and not made by pianola")
 
-	// ErrShared is wrapped where another replay has a part in it: a trace that
-	// moves directories about must not meet another trace's files.
+	// ErrShared is wrapped if another replay uses the directory, because a
+	// trace that moves directories must not affect another trace's files.
 	ErrShared = errors.New("replays share no directory")
 )
 
@@ -45,11 +46,11 @@ type Root struct {
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
 
-// OpenRoot makes a root, or takes one that is empty, or one that an earlier
-// replay has left. Where the root is one of several that are used at a time it
-// lies in parent, which holds the lock on what is above; else parent is nil. The
-// root must be closed. Close keeps what an earlier replay has left, and a
-// directory that OpenRoot has not made.
+// OpenRoot creates a root, or opens one that is empty or from an earlier
+// replay. If it is one of several roots of a run, it is in parent, which holds
+// the locks on the directories above; else parent is nil. The caller closes the
+// root. Close keeps the files of an earlier replay, and a directory that
+// OpenRoot did not create.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
 	if err != nil {
@@ -65,8 +66,8 @@ func OpenRoot(path string, parent *Root) (*Root, error) {
 	return r, nil
 }
 
-// OpenParent is OpenRoot for the directory that holds several roots. They must
-// be closed before it.
+// OpenParent is OpenRoot for a directory that holds several roots. They must be
+// closed before it.
 func OpenParent(path string) (*Root, error) {
 	r, err := lockRoot(path, nil)
 	if err != nil {
@@ -91,7 +92,8 @@ func OpenParent(path string) (*Root, error) {
 // root of one of several traces is never what a link leads to.
 func lockRoot(path string, parent *Root) (*Root, error) {
 	r := &Root{path: path}
-	// Modes are as the trace has them, so the root itself is closed to others.
+	// Files have the modes of the trace, so the root itself is closed to other
+	// users.
 	err := os.Mkdir(path, 0o700)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
@@ -124,10 +126,11 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 	return r, nil
 }
 
-// lock takes the root for this replay alone, and sees to it that no directory
-// above it is, or becomes, the root of another. Each of those gets a shared lock,
-// which keeps replays out and lets other replays lie beside this one; a marker
-// tells of a root that was kept. A trace can remove the marker, but not the lock.
+// lock locks the root for this replay, and makes sure that no directory above
+// it is, or becomes, the root of another. Each directory above gets a shared
+// lock, which excludes its use as a root but allows other roots beside this
+// one. The marker of a directory above shows a root that was kept. A trace can
+// remove the marker, but not the lock.
 func (r *Root) lock(parent *Root) error {
 	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -139,7 +142,7 @@ func (r *Root) lock(parent *Root) error {
 	for {
 		up, err := openAbove(here)
 		if errors.Is(err, unix.EACCES) {
-			return nil // what this user can't pass is no root of this user's
+			return nil // a directory that this user can't pass is no root of this user
 		}
 		if err != nil {
 			return fmt.Errorf("open a directory above the root: %w", err)
@@ -158,7 +161,8 @@ func (r *Root) lock(parent *Root) error {
 			}
 			return nil
 		}
-		// Where flock is refused for another reason, no replay could have its root.
+		// If flock fails for another reason, no replay could lock its root
+		// there either.
 		if err := unix.Flock(int(up.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 			return fmt.Errorf("root %s lies in the root of a running replay, or in a directory that another program has locked: %w", r.path, ErrShared)
 		}
@@ -170,8 +174,8 @@ func (r *Root) lock(parent *Root) error {
 	}
 }
 
-// openAbove opens the directory that a directory lies in. One that may be passed
-// but not read can have no lock; it is no root of this user's.
+// openAbove opens the parent of a directory. A parent that may be passed but
+// not read can't be locked; it is no root of this user.
 func openAbove(dir *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
@@ -192,9 +196,9 @@ func sameFile(a, b *os.File) (bool, error) {
 	return err == nil && os.SameFile(one, other), err
 }
 
-// release gives up the root. Locks are undone, for to close is not enough: threads
-// of the replay that had descriptor tables of their own can hold copies for a
-// moment longer.
+// release unlocks the root and closes it. Closing alone does not unlock it at
+// once, because threads of the replay with their own descriptor tables can hold
+// copies for a moment longer.
 func (r *Root) release() {
 	for _, dir := range append(r.above, r.dir) {
 		_ = unix.Flock(int(dir.Fd()), unix.LOCK_UN)
@@ -203,9 +207,9 @@ func (r *Root) release() {
 	_ = r.inside.Close()
 }
 
-// same verifies that dir and inside are one directory: between the two opens the
-// path may have become another's, or a link where none may be followed. The
-// kernel's name for a descriptor would lead to it as well, but takes /proc.
+// same verifies that dir and inside are one directory: between the two opens
+// the path may have changed to another directory, or to a link. Opening inside
+// through /proc/self/fd would avoid this, but needs /proc.
 func (r *Root) same() error {
 	inside, err := r.inside.Open(".")
 	if err != nil {
@@ -241,11 +245,11 @@ func (r *Root) FD() uintptr { return r.dir.Fd() }
 // opened, or last emptied.
 func (r *Root) Fresh() bool { return r.fresh }
 
-// Keep lets what is in the root stay when it is closed.
+// Keep makes Close leave the files in the root.
 func (r *Root) Keep() { r.keep = true }
 
-// Mark marks the root as one of Pianola's, with a text that says what its files
-// hold. Nothing may be made in the root before.
+// Mark writes the marker, with a text about the contents of files. It must come
+// before any other change in the root.
 func (r *Root) Mark(text string) error {
 	if err := r.inside.WriteFile(Marker, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("mark the root: %w", err)
@@ -254,8 +258,8 @@ func (r *Root) Mark(text string) error {
 	return nil
 }
 
-// Marked reports whether the marker, in which a replay may have written too,
-// says just that.
+// Marked reports whether the marker holds exactly the text. A replay may have
+// changed it.
 func (r *Root) Marked(mark string) bool {
 	f, err := r.inside.Open(Marker)
 	if err != nil {
@@ -267,8 +271,8 @@ func (r *Root) Marked(mark string) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) && string(b[:n]) == mark
 }
 
-// Empty removes all that lies in the root, the marker last: a root that was
-// emptied by half is still known. To be used it must be marked again.
+// Empty removes everything in the root, the marker last, so that a partly
+// emptied root is still marked. The root must be marked again before use.
 func (r *Root) Empty() error {
 	dir, err := r.inside.Open(".")
 	if err != nil {
@@ -291,7 +295,8 @@ func (r *Root) Empty() error {
 	return r.Remove(Marker)
 }
 
-// Close gives the root back, without what was made in it unless it is kept.
+// Close removes what was made in the root, unless it is kept, and releases the
+// root.
 func (r *Root) Close() error {
 	defer r.release()
 	if r.parent {
@@ -315,8 +320,8 @@ func (r *Root) Close() error {
 	return nil
 }
 
-// keepRest keeps a directory of several roots that holds more than the marker: a
-// root that could not be removed, or whatever was put there.
+// keepRest keeps a directory of several roots if it holds more than the marker:
+// a root that could not be removed, or other files.
 func (r *Root) keepRest() error {
 	dir, err := r.inside.Open(".")
 	if err != nil {
@@ -329,7 +334,7 @@ func (r *Root) keepRest() error {
 	return nil
 }
 
-// Clear removes what replays have left in a root, of which the directory stays.
+// Clear removes what replays left in a root, but not the directory.
 func Clear(path string) error {
 	r, err := lockRoot(path, nil)
 	if err != nil {
@@ -343,8 +348,7 @@ func Clear(path string) error {
 	return r.Close()
 }
 
-// rmdir removes the empty root, unless something else stands at its path by
-// now.
+// rmdir removes the empty root, unless its path now leads to something else.
 func (r *Root) rmdir() error {
 	here, err := os.Lstat(r.path)
 	if err != nil {
