@@ -142,7 +142,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
-	t.off += e.Off
+	t.off += e.Off.Total()
 	err := m.leavePipe(t, e, w, on)
 	if rest := min(e.Dur, e.End()-t.last); rest >= format.Waited {
 		t.off += rest
@@ -171,7 +171,7 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
 	compute, debt := m.compute(t, e)
 	out.Compute = compute
-	out.Off = min(t.off+e.Off, compute)
+	out.Off = format.Off{Other: min(t.off+e.Off.Total(), compute)}
 	t.off = 0
 	t.last, t.cost = e.End(), debt+m.cost.Around(e.Op)
 	switch info := out.Op.Info(); {

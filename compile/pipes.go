@@ -176,7 +176,7 @@ func (m *model) took(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret > maxPipeCall {
 		return
 	}
-	r := got{call: m.pipeCall(s), end: s.e.End(), idle: s.t.idle, off: s.e.Off, first: p.got, last: p.got + s.e.Ret}
+	r := got{call: m.pipeCall(s), end: s.e.End(), idle: s.t.idle, off: s.e.Off.Total(), first: p.got, last: p.got + s.e.Ret}
 	if p.read, p.got = r.call, r.last; s.e.Ret == 0 {
 		m.waits(p, &r, p.closed)
 		return

@@ -41,7 +41,7 @@ type Event struct {
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, or Unknown
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
-	Off     int64 // nanoseconds that the thread was off the processor since its previous event
+	Off     Off   // of the time since the end of the thread's previous event
 	Cut     int64 // script: nanoseconds by which a transform shortened the time before the event; below 0, lengthened
 	Faults  int64 // script: page faults taken inside the call
 

@@ -113,7 +113,7 @@ func (t *thread) exit() {
 // event puts an event of the thread, as of now, into the queue.
 func (t *thread) event(e format.Event) {
 	e.TID, e.Start = t.tid, t.clock
-	e.Off, t.asleep = t.asleep, 0
+	e.Off, t.asleep = format.Off{Timer: t.asleep}, 0
 	t.events++
 	t.reader.queue = append(t.reader.queue, e)
 }

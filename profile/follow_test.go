@@ -125,7 +125,7 @@ func TestDescriptorsLeadToFiles(t *testing.T) {
 
 func TestThreadsAndProcesses(t *testing.T) {
 	off := on(format.OpRead, 1, 100, 10, 1, "", 3)
-	off.Off = 30000
+	off.Off = format.Off{Wait: 30000}
 	p := readWith(t, format.Header{Meta: []format.Meta{{Key: format.MetaCommand, Value: "app x"}}},
 		on(format.OpRead, 1, 10, 10, 1, "", 3),
 		on(format.OpClone, 1, 20, 10, 2, "", format.CloneThread|format.CloneFiles),

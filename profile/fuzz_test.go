@@ -34,7 +34,7 @@ func FuzzFollow(f *testing.F) {
 				}
 			}
 			if data[7]&1 != 0 {
-				e.Off = 7
+				e.Off = format.Off{Wait: 7}
 				e.Notes = &format.Notes{Has: format.NotedWas | format.NotedSize | format.NotedType, Was: 1, Size: int64(data[6]), Type: format.TypeSock}
 			}
 			events = append(events, e)

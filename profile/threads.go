@@ -98,7 +98,7 @@ func (ts *threads) of(t *process.Thread) *thread {
 func (t *thread) count(c *call, e *format.Event) {
 	times := &t.row.Times
 	if gap := c.start - t.last; gap > 0 {
-		off := min(max(e.Off, 0), gap)
+		off := min(max(e.Off.Total(), 0), gap)
 		times.Waiting += off
 		times.Compute += gap - off
 	}

@@ -5,9 +5,9 @@ import "pianola/format"
 // Call is a system call as a recorder saw it. Details and Text may be borrowed:
 // the recorder says how long they stay as they are.
 type Call struct {
-	Start   int64 // nanoseconds of the recorder's clock
-	Dur     int64 // nanoseconds
-	Off     int64 // nanoseconds that the thread was off the processor since its last event
+	Start   int64      // nanoseconds of the recorder's clock
+	Dur     int64      // nanoseconds
+	Off     format.Off // of the time since the thread's last event
 	Ret     int64
 	Args    [format.MaxArgs]uint64 // registers, or what the operation has in their place
 	TID     int32

@@ -59,7 +59,7 @@ func TestDecode(t *testing.T) {
 			"7 0.000000500 exit(0) = ? {signal=SIGSEGV}\n"},
 		{"killed by a signal without a name", Call{Flags: FlagSignal, Nr: number(format.OpExit), Args: [6]uint64{0, 40}}, nil, "",
 			"7 0.000000500 exit(0) = ? {signal=40}\n"},
-		{"a read from a pipe", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFIFO >> 12, Faults: 2, Off: 99}, nil, "",
+		{"a read from a pipe", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFIFO >> 12, Faults: 2, Off: format.Off{Other: 99}}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042> {type=fifo faults=2 off=99}\n"},
 		{"a read from a file", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFREG >> 12}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042>\n"},

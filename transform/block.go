@@ -166,7 +166,7 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
 			moveTime(piece, &extra)
 			s.put(&extra)
-			extra.Off, extra.Cut = 0, 0
+			extra.Off, extra.Cut = format.Off{}, 0
 		}
 		piece.Op, piece.Ret = format.OpPwrite64, whole-first
 		end = whole

@@ -14,8 +14,8 @@ type carry struct {
 
 // owed is in nanoseconds.
 type owed struct {
-	off int64 // the thread was off the processor before events that are gone
-	cut int64 // the time is to be shorter than recorded
+	off format.Off // the thread was off the processor before events that are gone
+	cut int64      // the time is to be shorter than recorded
 }
 
 // begin reads the header of the recording, at the first event.
@@ -34,18 +34,18 @@ func (c *carry) take(e *format.Event, v Verdict) {
 	case v == Spare:
 		cut = max(e.Dur, 0)
 	case e.Dur >= format.Waited:
-		off = sum(off, e.Dur)
+		off.Other = sum(off.Other, e.Dur)
 	}
 	c.note(e.TID, off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.
-func (c *carry) cut(thread int32, nanos int64) { c.note(thread, 0, nanos) }
+func (c *carry) cut(thread int32, nanos int64) { c.note(thread, format.Off{}, nanos) }
 
-func (c *carry) note(thread int32, off, cut int64) {
-	if off != 0 || cut != 0 {
+func (c *carry) note(thread int32, off format.Off, cut int64) {
+	if off != (format.Off{}) || cut != 0 {
 		o := c.owed[thread]
-		c.owed[thread] = owed{sum(o.off, off), sum(o.cut, cut)}
+		c.owed[thread] = owed{sumOff(o.off, off), sum(o.cut, cut)}
 	}
 }
 
@@ -59,7 +59,16 @@ func (c *carry) give(e *format.Event) {
 		return
 	}
 	delete(c.owed, e.TID)
-	e.Off, e.Cut = sum(e.Off, o.off), sum(e.Cut, o.cut)
+	e.Off, e.Cut = sumOff(e.Off, o.off), sum(e.Cut, o.cut)
+}
+
+// sumOff returns the sum of the parts.
+func sumOff(a, b format.Off) format.Off {
+	parts := b.Parts()
+	for i, p := range a.Parts() {
+		*p = sum(*p, *parts[i])
+	}
+	return a
 }
 
 // sum returns a sum, which saturates.

@@ -6,5 +6,5 @@ import "pianola/format"
 // it.
 func moveTime(from, to *format.Event) {
 	to.Off, to.Cut = from.Off, from.Cut
-	from.Off, from.Cut = 0, 0
+	from.Off, from.Cut = format.Off{}, 0
 }

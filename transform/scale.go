@@ -52,7 +52,7 @@ func (x scale) event(s *staged, e *format.Event) error {
 	if cut := gap - x.of(max(compute, 0)); cut != was {
 		en.Cut = cut
 	}
-	en.Off = x.of(e.Off)
+	en.Off = e.Off.Each(x.of)
 	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
 	// The duration of a call that starts or ends a process counts as compute.
 	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {

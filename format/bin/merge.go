@@ -160,7 +160,7 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	l := t.line
 	r := &l.recs[l.rec]
 	*e = format.Event{
-		Op: r.Op, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Off: r.Off, Ret: r.Ret, Args: r.Args,
+		Op: r.Op, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Off: format.Off{Other: r.Off}, Ret: r.Ret, Args: r.Args,
 	}
 	for a, k, bits := 0, 0, stringArgs[r.Op]; bits != 0; a, bits = a+1, bits>>1 {
 		if bits&1 == 0 {

@@ -128,7 +128,7 @@ var stringArgs = func() (m [format.NumOps]uint8) {
 }()
 
 func encodeRecord(w *Writer, e *format.Event, _ int64, dst []uint64) []uint64 {
-	dst = append(dst, uint64(e.Op), uint64(e.Compute), uint64(e.Off), uint64(e.Ret), 0, 0, 0, 0, 0, 0)
+	dst = append(dst, uint64(e.Op), uint64(e.Compute), uint64(e.Off.Total()), uint64(e.Ret), 0, 0, 0, 0, 0, 0)
 	info := e.Op.Info()
 	args, texts := dst[len(dst)-format.MaxArgs:], 0
 	for i := range info.Args {

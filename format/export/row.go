@@ -107,7 +107,7 @@ func (r *row) set(e *format.Event) error {
 		r.number(colDuration, e.Dur)
 	}
 	r.number(colCompute, e.Compute)
-	r.number(colOffCPU, e.Off)
+	r.number(colOffCPU, e.Off.Total())
 	switch {
 	case e.Failed():
 		r.text(colError, r.errno(-e.Ret))

@@ -65,7 +65,7 @@ func BenchmarkReadIntermediate(b *testing.B) {
 	_, events := application(b, lines)
 	for i := range events {
 		events[i].Compute = 12345
-		events[i].Notes, events[i].Faults, events[i].Off = nil, 0, 0
+		events[i].Notes, events[i].Faults, events[i].Off = nil, 0, format.Off{}
 	}
 	var out strings.Builder
 	w := NewIntermediateWriter(&out, &format.Header{})

@@ -54,7 +54,7 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	c.expect(')')
 	r.parseResult(e)
 	e.Compute, t.compute = t.compute, 0
-	e.Off, t.off = t.off, 0
+	e.Off, t.off = format.Off{Other: t.off}, 0
 	t.now += e.Compute
 	e.Start = t.now
 	if t.now += max(e.Dur, 0); t.now > maxNanos {

@@ -38,8 +38,8 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 			w.begin(e)
 			w.out.text = append(w.out.text, "compute ( "...)
 			w.out.text = format.AppendSeconds(w.out.text, e.Compute)
-			if e.Off != 0 {
-				w.out.text = format.AppendSeconds(append(w.out.text, ' '), e.Off)
+			if off := e.Off.Total(); off != 0 {
+				w.out.text = format.AppendSeconds(append(w.out.text, ' '), off)
 			}
 			w.out.text = append(w.out.text, " )\n"...)
 		}

@@ -43,7 +43,12 @@ var notes = []note{
 	{key: "killed", noted: format.NotedKilled},
 	{key: "was", noted: format.NotedWas, parse: parseWas, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, int64(e.Notes.Was), 10) }},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
-	numeric("off", 0, func(e *format.Event) *int64 { return &e.Off }),
+	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
+	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
+	numeric("wait", 0, func(e *format.Event) *int64 { return &e.Off.Wait }),
+	numeric("timer", 0, func(e *format.Event) *int64 { return &e.Off.Timer }),
+	numeric("storage", 0, func(e *format.Event) *int64 { return &e.Off.Storage }),
+	numeric("off", 0, func(e *format.Event) *int64 { return &e.Off.Other }),
 	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, e.Cut, 10) }},
 }
 
@@ -173,7 +178,7 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 
 // appendNotes appends the notes of an event, each after a space.
 func appendNotes(dst []byte, e *format.Event) []byte {
-	if e.Notes == nil && e.Faults == 0 && e.Off == 0 && e.Cut == 0 {
+	if e.Notes == nil && e.Faults == 0 && e.Off == (format.Off{}) && e.Cut == 0 {
 		return dst
 	}
 	if e.Notes != nil && e.Notes.Strings != [format.MaxStrings]format.StringState{} {

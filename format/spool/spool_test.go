@@ -69,7 +69,10 @@ func made(data []byte) (events []format.Event) {
 		}
 		if what&32 != 0 {
 			e.Line = number()
-			e.Compute, e.Off, e.Cut, e.Faults = number(), number(), number(), number()
+			e.Compute, e.Cut, e.Faults = number(), number(), number()
+			for _, part := range e.Off.Parts() {
+				*part = number()
+			}
 		}
 		if what&64 != 0 {
 			for range 1 + byte1()%4 {

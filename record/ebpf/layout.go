@@ -45,7 +45,11 @@ func view(b []byte, c *record.Call) bool {
 	if len(b) < eventSize {
 		return false
 	}
-	c.Args[4], c.Args[5], c.Off = raw.More[0], raw.More[1], int64(raw.Off)
+	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
+	parts := c.Off.Parts() // the order is that of enum off_kind
+	for i, v := range raw.Off {
+		*parts[i] = int64(v)
+	}
 	if flags&flagRich == 0 {
 		return true
 	}

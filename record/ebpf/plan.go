@@ -109,3 +109,19 @@ func requests() (all [maxIoctls]uint32) {
 	}
 	return all
 }
+
+// timed returns by what result calls end because a time has come (their pages of
+// the manual).
+func timed() (by [format.MaxSys]uint8) {
+	for how, numbers := range map[recorderTimedBy][]int{
+		recorderTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
+		recorderTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2}, olderPolls...),
+		recorderTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
+			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
+	} {
+		for _, nr := range numbers {
+			by[nr] = uint8(how)
+		}
+	}
+	return by
+}

@@ -80,7 +80,7 @@ func canCast(kernel *btf.Spec) bool {
 // attached are the programs that attach attaches. Those of threads come before
 // those of system calls, and the end of calls before their start: so nothing is
 // seen by halves.
-var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch,
+var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch, recorderProgSchedWaking,
 	recorderProgSysExit, recorderProgSysEnter}
 
 // programs returns those of some programs that are loaded.
@@ -110,6 +110,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarWithType:   c.Type && cast,
 		recorderVarWithFaults: c.Faults,
 		recorderVarWithOff:    c.Off,
+		recorderVarTimed:      timed(),
 		recorderVarWithMemory: c.Memory,
 		recorderVarPageBytes:  uint32(os.Getpagesize()),
 	} {

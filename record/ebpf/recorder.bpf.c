@@ -23,6 +23,8 @@ const enum flag *unused_flag __attribute__((unused));
 const enum string_state *unused_string_state __attribute__((unused));
 const struct member *unused_member __attribute__((unused));
 const enum missing_kind *unused_missing __attribute__((unused));
+const enum off_kind *unused_off __attribute__((unused));
+const enum timed_by *unused_timed __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -128,7 +130,7 @@ INLINE u64 register_of(struct event *e, u8 reg)
 INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		      const struct plan *plan)
 {
-	u64 args[8] = {}, off = t->off; /* as many as three bits can number */
+	u64 args[8] = {}; /* as many as three bits can number */
 	struct scratch *s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
 
 	if (unlikely(!s)) {
@@ -149,8 +151,9 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	else if (plan->kind == KIND_STATX && ret == 0)
 		read_statx(s, args[plan->reg & 7]);
 	if (plan->string[0] && !read_name(s, args[(plan->string[0] - 1) & 7])) {
+		__builtin_memcpy(t->off, s->event.off, sizeof(t->off)); /* for the record in its place */
+		t->rested = 1;
 		bpf_ringbuf_discard(s, BPF_RB_NO_WAKEUP);
-		t->off = off;
 		return 0;
 	}
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
@@ -171,7 +174,11 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		return 0;
 	end = bpf_ktime_get_ns();
 	t = followed(task);
-	if (!t || !(t->start | t->counting))
+	if (!t)
+		return 0;
+	if (unlikely(t->blocked))
+		explain_wait(t, regs, ret);
+	if (!(t->start | t->counting))
 		return 0;
 	nr = t->nr;
 	if (nr >= MAX_SYS)
@@ -185,7 +192,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	t->start = 0;
 	if (moves(plan.kind))
 		t->held += chars_of(task) - t->chars;
-	if (likely(plan.kind <= KIND_IO && !(with_off && t->off))) {
+	if (likely(plan.kind <= KIND_IO && !(with_off && (t->rested | (t->blocked != 0))))) {
 		send_plain(t, task, regs, start, end, ret, plan.kind);
 		return 0;
 	}
@@ -370,7 +377,6 @@ int process_exit(u64 *ctx)
 	return 0;
 }
 
-/* Adds up the time that followed threads are off the processor. */
 SEC("tp_btf/sched_switch")
 int sched_switch(u64 *ctx)
 {
@@ -379,23 +385,28 @@ int sched_switch(u64 *ctx)
 
 	if (prev->bpf_storage) {
 		t = followed(prev);
-		/* What passes within a recorded call is its duration. */
-		if (t && !t->start) {
-			t->left = bpf_ktime_get_ns();
-			t->waits = waits_for(t, prev);
-		}
+		if (t)
+			leave_processor(t, prev, ctx[0]);
 	}
 	if (next->bpf_storage) {
 		t = followed(next);
-		if (t && t->left) {
-			u64 nanos = bpf_ktime_get_ns() - t->left;
-
-			t->off += nanos;
-			t->left = 0;
-			if (unlikely(t->waits) && t->waits <= NUM_MISSING)
-				add(&missing[t->waits - 1].nanos, nanos);
-		}
+		if (t)
+			enter_processor(t);
 	}
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int sched_waking(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[0];
+	struct thread *t;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (t)
+		wake(t, task);
 	return 0;
 }
 

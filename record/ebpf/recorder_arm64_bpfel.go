@@ -45,7 +45,7 @@ type recorderEvent struct {
 	Flags uint16
 	Args  [4]uint64
 	More  [2]uint64
-	Off   uint64
+	Off   [5]uint64
 }
 
 type recorderFileId struct {
@@ -144,6 +144,17 @@ const (
 	recorderMissingKindNUM_MISSING       recorderMissingKind = 9
 )
 
+type recorderOffKind uint32
+
+const (
+	recorderOffKindOFF_READY   recorderOffKind = 0
+	recorderOffKindOFF_OWN     recorderOffKind = 1
+	recorderOffKindOFF_WAIT    recorderOffKind = 2
+	recorderOffKindOFF_TIMER   recorderOffKind = 3
+	recorderOffKindOFF_STORAGE recorderOffKind = 4
+	recorderOffKindNUM_OFF     recorderOffKind = 5
+)
+
 type recorderPlan struct {
 	_      structs.HostLayout
 	Kind   uint8
@@ -182,7 +193,13 @@ type recorderThread struct {
 	Start    uint64
 	Faults   uint64
 	Left     uint64
-	Off      uint64
+	Ready    uint64
+	Blocked  uint64
+	Off      [5]uint64
+	Ran      uint64
+	Mark     uint64
+	Cpu      uint32
+	Rested   uint32
 	Nr       uint32
 	Flags    uint32
 	Tid      uint32
@@ -211,6 +228,15 @@ const (
 	recorderThreadFlagTHREAD_COMPAT     recorderThreadFlag = 8
 )
 
+type recorderTimedBy uint32
+
+const (
+	recorderTimedByTIMED_NOT    recorderTimedBy = 0
+	recorderTimedByTIMED_ALWAYS recorderTimedBy = 1
+	recorderTimedByTIMED_ZERO   recorderTimedBy = 2
+	recorderTimedByTIMED_ERROR  recorderTimedBy = 3
+)
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -231,6 +257,7 @@ const (
 	recorderProgProcessExit      = "process_exit"
 	recorderProgProcessFork      = "process_fork"
 	recorderProgSchedSwitch      = "sched_switch"
+	recorderProgSchedWaking      = "sched_waking"
 	recorderProgSettleLiving     = "settle_living"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
@@ -239,12 +266,14 @@ const (
 	recorderProgUringCreate      = "uring_create"
 	recorderVarAdded             = "added"
 	recorderVarCanCast           = "can_cast"
+	recorderVarClocks            = "clocks"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
 	recorderVarMissing           = "missing"
 	recorderVarPageBytes         = "page_bytes"
 	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
+	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
 	recorderVarUnusedCounted     = "unused_counted"
@@ -252,8 +281,10 @@ const (
 	recorderVarUnusedKind        = "unused_kind"
 	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedMissing     = "unused_missing"
+	recorderVarUnusedOff         = "unused_off"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
+	recorderVarUnusedTimed       = "unused_timed"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
@@ -312,6 +343,7 @@ type recorderProgramSpecs struct {
 	ProcessExit   *ebpf.ProgramSpec `ebpf:"process_exit"`
 	ProcessFork   *ebpf.ProgramSpec `ebpf:"process_fork"`
 	SchedSwitch   *ebpf.ProgramSpec `ebpf:"sched_switch"`
+	SchedWaking   *ebpf.ProgramSpec `ebpf:"sched_waking"`
 	SettleLiving  *ebpf.ProgramSpec `ebpf:"settle_living"`
 	SysEnter      *ebpf.ProgramSpec `ebpf:"sys_enter"`
 	SysExit       *ebpf.ProgramSpec `ebpf:"sys_exit"`
@@ -339,12 +371,14 @@ type recorderMapSpecs struct {
 type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
+	Clocks            *ebpf.VariableSpec `ebpf:"clocks"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
 	Missing           *ebpf.VariableSpec `ebpf:"missing"`
 	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
+	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
@@ -352,8 +386,10 @@ type recorderVariableSpecs struct {
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
+	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
+	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
@@ -408,12 +444,14 @@ func (m *recorderMaps) Close() error {
 type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
+	Clocks            *ebpf.Variable `ebpf:"clocks"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`
 	Missing           *ebpf.Variable `ebpf:"missing"`
 	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
+	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
@@ -421,8 +459,10 @@ type recorderVariables struct {
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
+	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
+	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`
@@ -443,6 +483,7 @@ type recorderPrograms struct {
 	ProcessExit   *ebpf.Program `ebpf:"process_exit"`
 	ProcessFork   *ebpf.Program `ebpf:"process_fork"`
 	SchedSwitch   *ebpf.Program `ebpf:"sched_switch"`
+	SchedWaking   *ebpf.Program `ebpf:"sched_waking"`
 	SettleLiving  *ebpf.Program `ebpf:"settle_living"`
 	SysEnter      *ebpf.Program `ebpf:"sys_enter"`
 	SysExit       *ebpf.Program `ebpf:"sys_exit"`
@@ -462,6 +503,7 @@ func (p *recorderPrograms) Close() error {
 		p.ProcessExit,
 		p.ProcessFork,
 		p.SchedSwitch,
+		p.SchedWaking,
 		p.SettleLiving,
 		p.SysEnter,
 		p.SysExit,

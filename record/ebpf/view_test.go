@@ -22,7 +22,7 @@ func recordOf(c record.Call) []byte {
 	const rich, wide = 1, 1 << 9
 	flags := uint32(c.Flags) | c.Type<<12
 	args := c.Args[:4]
-	if c.Details != nil || c.Off != 0 || c.Args[4] != 0 || c.Args[5] != 0 {
+	if c.Details != nil || c.Off != (format.Off{}) || c.Args[4] != 0 || c.Args[5] != 0 {
 		flags, args = flags|wide, c.Args[:]
 	}
 	if c.Details != nil {
@@ -38,7 +38,10 @@ func recordOf(c record.Call) []byte {
 		b = order.AppendUint64(b, a)
 	}
 	if flags&wide != 0 {
-		b = order.AppendUint64(b, uint64(c.Off))
+		parts := c.Off.Parts()
+		for _, part := range parts[:5] { // what is not told apart comes from older recordings only
+			b = order.AppendUint64(b, uint64(*part))
+		}
 	}
 	if c.Details != nil {
 		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)

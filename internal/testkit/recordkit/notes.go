@@ -10,7 +10,7 @@ import (
 // Notes returns the notes of an event as a script has them, but for the time off
 // the processor, which no test can know.
 func Notes(e format.Event) string {
-	e.Off = 0
+	e.Off = format.Off{}
 	return notes(&e)
 }
 

@@ -36,10 +36,11 @@ INLINE int is_compat(const struct task_struct *task)
 	return task->thread_info.status & 2;
 }
 
-/* Reports whether a thread entered the kernel by an exception, not by a call. */
-INLINE int by_exception(const struct pt_regs *regs)
+/* Returns the number of the call that a thread is in, -1 where it entered the
+ * kernel by an exception. */
+INLINE s64 call_of(const struct pt_regs *regs)
 {
-	return (s64)regs->orig_ax == -1;
+	return regs->orig_ax;
 }
 
 #elif defined(__TARGET_ARCH_arm64)
@@ -69,9 +70,9 @@ INLINE int is_compat(const struct task_struct *task)
 	return task->thread_info.flags & (1 << 22);
 }
 
-INLINE int by_exception(const struct pt_regs *regs)
+INLINE s64 call_of(const struct pt_regs *regs)
 {
-	return regs->syscallno == -1;
+	return regs->syscallno;
 }
 
 #else

@@ -71,6 +71,7 @@ extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((section
 
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;
 static long (*const bpf_probe_read_user)(void *dst, u32 size, const void *src) = (void *)112;
 static long (*const bpf_probe_read_kernel)(void *dst, u32 size, const void *src) = (void *)113;
 static long (*const bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;

@@ -144,6 +144,7 @@ struct folio;
 
 struct thread_info {
 	unsigned long flags;
+	u32 cpu;
 #ifdef __TARGET_ARCH_x86
 	u32 status;
 #endif
@@ -164,6 +165,7 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage;
 	struct task_io_accounting ioac;
 	unsigned in_iowait : 1;
+	u32 __state;
 };
 
 #ifdef __TARGET_ARCH_x86

@@ -66,13 +66,37 @@ struct plan {
 				 * Of KIND_OFFSETS a bit for each */
 };
 
+/* Why a thread is off the processor. */
+enum off_kind {
+	OFF_READY,   /* it could run; what had the processor is not followed */
+	OFF_OWN,     /* it could run; another followed thread had the processor */
+	OFF_WAIT,    /* for another thread, or what is not followed */
+	OFF_TIMER,   /* until a time has come */
+	OFF_STORAGE, /* in_iowait */
+	NUM_OFF,
+};
+
+/* How the result of a call tells whether it ended because of the time. */
+enum timed_by {
+	TIMED_NOT = 0,
+	TIMED_ALWAYS, /* nanosleep */
+	TIMED_ZERO,   /* by 0: poll */
+	TIMED_ERROR,  /* by ETIMEDOUT or EAGAIN: futex, sigtimedwait */
+};
+
 /* What is kept for each thread that is followed. Its creator sets nothing:
  * all zeroes is a thread of which nothing is known yet. */
 struct thread {
 	u64 start;  /* nanoseconds; 0 outside of the calls that are recorded */
 	u64 faults; /* page faults when the call began */
-	u64 left;   /* nanoseconds; when it left the processor, 0 while it is there */
-	u64 off;    /* nanoseconds off the processor since its last event */
+	u64 left;   /* nanoseconds; when it left the processor outside of recorded calls, 0 while it is there */
+	u64 ready;  /* nanoseconds; when it could have run again, 0 while it is blocked */
+	u64 blocked; /* nanoseconds that it was blocked in the call under way, which its result will explain */
+	u64 off[NUM_OFF]; /* nanoseconds off the processor since its last event */
+	u64 ran;    /* nanoseconds; when it came to the processor */
+	u64 mark;   /* clock of the processor when it became ready */
+	u32 cpu;    /* which that was */
+	u32 rested; /* off is not all 0 */
 	u32 nr;
 	u32 flags;
 	u32 tid;    /* in the recorder's PID namespace; 0 until first needed */
@@ -176,7 +200,7 @@ struct event {
 	u16 flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
 	u64 args[4];
 	u64 more[2]; /* arguments 4 and 5 */
-	u64 off;     /* nanoseconds off the processor between the last event and this one */
+	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
 };
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)

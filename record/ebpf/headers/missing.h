@@ -293,18 +293,16 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 }
 
 /* Returns which kind of missing I/O, from 1, a followed thread waits for that
- * leaves the processor outside of recorded calls; 0 for none, as where it waits
+ * waits for storage outside of recorded calls; 0 for none, as where it waits
  * for a page of a program. */
 INLINE u32 waits_for(struct thread *t, struct task_struct *task)
 {
 	struct pt_regs *regs;
 
-	if (!BITS(task, in_iowait))
-		return 0;
 	if (t->counting)
 		return 0; /* all of the call counts */
 	regs = (void *)bpf_task_pt_regs(task);
-	if (by_exception(regs))
+	if (call_of(regs) < 0)
 		return t->in_data ? MISSING_MAPPED + 1 : 0;
 	return MISSING_ELSEWHERE + 1;
 }

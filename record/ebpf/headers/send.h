@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "missing.h"
+#include "off.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -56,8 +56,13 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 {
 	fill(e, t, start, end, ret);
 	e->flags = FLAG_WIDE;
-	e->off = t->off;
-	t->off = 0;
+	__builtin_memcpy(e->off, t->off, sizeof(e->off));
+	if (t->rested | (t->blocked != 0)) {
+		e->off[OFF_WAIT] += t->blocked;
+		__builtin_memset(t->off, 0, sizeof(t->off));
+		t->rested = 0;
+		t->blocked = 0;
+	}
 }
 
 /* Returns the first argument of a call. */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What followed threads do while they are off the processor, outside of recorded
+ * calls: within one it is the duration of the call.
+ *
+ *   leaves ──blocked──→ is woken ──ready──→ runs again
+ *
+ * A thread that is preempted, or gives way, is ready at once. What it was blocked
+ * for shows when it leaves, by in_iowait, or by the result of the call that it was
+ * blocked in.
+ */
+#pragma once
+
+#include "missing.h"
+
+#define MAX_CPUS 1024
+#define ETIMEDOUT 110
+#define EAGAIN 11
+
+/* Nanoseconds that followed threads have run, for each processor. */
+u64 clocks[MAX_CPUS];
+
+INLINE u64 *clock_of(u32 cpu) { return &clocks[cpu & (MAX_CPUS - 1)]; }
+
+/* A thread is ready to run, on a processor that it may have to wait for. */
+INLINE void become_ready(struct thread *t, u32 cpu, u64 now)
+{
+	t->ready = now;
+	t->cpu = cpu;
+	t->mark = *clock_of(cpu);
+}
+
+/* A followed thread leaves the processor. */
+INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 now = bpf_ktime_get_ns();
+
+	if (t->ran)
+		*clock_of(cpu) += now - t->ran;
+	if (t->start)
+		return;
+	t->left = now;
+	t->waits = 0;
+	t->ready = 0;
+	if (preempted || task->__state == 0)
+		become_ready(t, cpu, now);
+	else if (BITS(task, in_iowait))
+		t->waits = 1 + waits_for(t, task);
+}
+
+/* It is woken up. */
+INLINE void wake(struct thread *t, struct task_struct *task)
+{
+	if (t->left && !t->ready)
+		become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
+}
+
+/* It comes to the processor. */
+INLINE void enter_processor(struct thread *t)
+{
+	u64 now = bpf_ktime_get_ns(), ready, own, blocked;
+
+	t->ran = now;
+	if (!t->left)
+		return;
+	if (!t->ready)
+		t->ready = now; /* it was woken before it had left */
+	blocked = t->ready - t->left;
+	ready = now - t->ready;
+	own = *clock_of(t->cpu) - t->mark;
+	if (own > ready)
+		own = ready;
+	t->off[OFF_READY] += ready - own;
+	t->off[OFF_OWN] += own;
+	if (t->waits) {
+		t->off[OFF_STORAGE] += blocked;
+		if (t->waits - 2 < NUM_MISSING)
+			add(&missing[t->waits - 2].nanos, blocked);
+	} else {
+		t->blocked += blocked;
+	}
+	t->rested = 1;
+	t->left = 0;
+}
+
+/* A call that is not recorded returns; the thread was blocked in it. */
+INLINE void explain_wait(struct thread *t, const struct pt_regs *regs, s64 ret)
+{
+	u32 nr = call_of(regs);
+	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
+	int time = how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
+		   (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -EAGAIN));
+
+	t->off[time ? OFF_TIMER : OFF_WAIT] += t->blocked;
+	t->blocked = 0;
+}
