@@ -146,7 +146,7 @@ newfstatat(AT_FDCWD, "3711463", 0x10000000000, 0) = -1 ENOENT (No such file or d
 // Only what the pattern asks for takes time.
 func TestTime(t *testing.T) {
 	require.Equal(t, `1 0.000000000 newfstatat(AT_FDCWD, "a", 0x10000000000, 0) = -1 ENOENT (No such file or directory)
-1 1.500000000 newfstatat(AT_FDCWD, "b", 0x10000000000, 0) = -1 ENOENT (No such file or directory) {off=500000000}
+1 1.500000000 newfstatat(AT_FDCWD, "b", 0x10000000000, 0) = -1 ENOENT (No such file or directory) {timer=500000000}
 1 0.000000000 openat(AT_FDCWD, "f", O_RDWR|O_CREAT, 0644) = 3 {type=reg mode=0644 size=0 new}
 1 0.000001000 write(3, 0x10000000000, 1) = 1
 1 0.000001000 write(3, 0x10000000000, 1) = 1

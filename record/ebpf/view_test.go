@@ -53,7 +53,7 @@ func recordOf(c record.Call) []byte {
 func TestView(t *testing.T) {
 	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15}
 	wide := plain
-	wide.Args[5], wide.Off = 6, 7
+	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
 	rich := wide
 	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
 	for _, test := range []struct {
@@ -62,8 +62,8 @@ func TestView(t *testing.T) {
 		bytes int
 	}{
 		{"plain", plain, 64},
-		{"wide", wide, 88},
-		{"rich", rich, 88 + 56 + 5},
+		{"wide", wide, 120},
+		{"rich", rich, 120 + 56 + 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := recordOf(test.call)
