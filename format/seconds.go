@@ -3,7 +3,6 @@ package format
 import (
 	"encoding/binary"
 	"errors"
-	"strconv"
 )
 
 var (
@@ -13,14 +12,6 @@ var (
 
 // Seconds returns nanoseconds as seconds.
 func Seconds(nanos int64) float64 { return float64(nanos) / 1e9 }
-
-// pairs holds the numbers from 00 to 99.
-var pairs = func() (t [200]byte) {
-	for i := range 100 {
-		t[2*i], t[2*i+1] = byte('0'+i/10), byte('0'+i%10)
-	}
-	return t
-}()
 
 // AppendSeconds appends nanoseconds as seconds with nine decimals.
 func AppendSeconds(dst []byte, nanos int64) []byte {
@@ -32,12 +23,12 @@ func AppendSeconds(dst []byte, nanos int64) []byte {
 			dst = append(dst, '-')
 			u = -u
 		}
-		dst = strconv.AppendUint(dst, u/1e9, 10)
+		dst = AppendInt(dst, int64(u/1e9))
+		u %= 1e9
 	}
-	n := uint32(u % 1e9)
-	a, b, c, d := n/1e7*2, n/1e5%100*2, n/1e3%100*2, n/10%100*2
-	return append(dst, '.', pairs[a], pairs[a+1], pairs[b], pairs[b+1],
-		pairs[c], pairs[c+1], pairs[d], pairs[d+1], byte('0'+n%10))
+	n := uint32(u)
+	a, b, c, d := pairs[n/1e7], pairs[n/1e5%100], pairs[n/1e3%100], pairs[n/10%100]
+	return append(dst, '.', a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1], byte('0'+n%10))
 }
 
 // maxSeconds keeps sums of a few parsed times within an int64 of nanoseconds;

@@ -2,7 +2,6 @@ package export
 
 import (
 	"io"
-	"strconv"
 
 	"pianola/format"
 )
@@ -28,7 +27,7 @@ func newFio2(w io.Writer, h *format.Header) (Writer, error) { return openFio(w, 
 
 func openFio(w io.Writer, h *format.Header, version int) *fioWriter {
 	f := &fioWriter{out: newText(w), version: version}
-	f.out.b = strconv.AppendInt(append(f.out.b, "fio version "...), int64(version), 10)
+	f.out.b = format.AppendInt(append(f.out.b, "fio version "...), int64(version))
 	f.out.b = append(f.out.b, " iolog\n"...)
 	f.log = newIolog(h, f.line)
 	f.log.files.start()
@@ -58,17 +57,17 @@ func (f *fioWriter) Close() error {
 func (f *fioWriter) line(l *logged, action string, offset, bytes int64) {
 	b := f.out.b
 	if f.version == 3 {
-		b = append(strconv.AppendInt(b, f.now/1000+1, 10), ' ')
+		b = append(format.AppendInt(b, f.now/1000+1), ' ')
 	} else if ms := f.now / 1e6; ms > f.waited && action != "add" {
 		f.waited = ms
-		b = append(strconv.AppendInt(append(append(b, l.name...), " wait "...), ms, 10), " 0\n"...)
+		b = append(format.AppendInt(append(append(b, l.name...), " wait "...), ms), " 0\n"...)
 	}
 	b = append(append(append(b, l.name...), ' '), action...)
 	switch action {
 	case "add", "open", "close":
 	default:
-		b = append(strconv.AppendInt(append(b, ' '), offset, 10), ' ')
-		b = strconv.AppendInt(b, bytes, 10)
+		b = append(format.AppendInt(append(b, ' '), offset), ' ')
+		b = format.AppendInt(b, bytes)
 	}
 	f.out.b = append(b, '\n')
 }

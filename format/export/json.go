@@ -2,7 +2,6 @@ package export
 
 import (
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -44,8 +43,8 @@ func (j *jsonWriter) Write(events []format.Event) error {
 			j.open('[')
 			for _, edge := range e.Edges {
 				j.comma()
-				j.out.b = strconv.AppendInt(append(j.out.b, '['), int64(edge.Thread), 10)
-				j.out.b = append(strconv.AppendInt(append(j.out.b, ','), edge.Event, 10), ']')
+				j.out.b = format.AppendInt(append(j.out.b, '['), int64(edge.Thread))
+				j.out.b = append(format.AppendInt(append(j.out.b, ','), edge.Event), ']')
 			}
 			j.out.b = append(j.out.b, ']')
 		}
@@ -100,7 +99,7 @@ func (j *jsonWriter) args(e *format.Event) {
 			j.set = a.Flags.Append(j.set[:0], e.Args[k])
 			j.string(j.set)
 		default:
-			j.out.b = strconv.AppendInt(j.out.b, e.Args[k], 10)
+			j.out.b = format.AppendInt(j.out.b, e.Args[k])
 		}
 	}
 	if begun {
@@ -211,7 +210,7 @@ func (j *jsonWriter) key(name string) {
 
 func (j *jsonWriter) int(key string, n int64) {
 	j.key(key)
-	j.out.b = strconv.AppendInt(j.out.b, n, 10)
+	j.out.b = format.AppendInt(j.out.b, n)
 }
 
 func (j *jsonWriter) text(key, s string) {

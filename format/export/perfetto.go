@@ -77,8 +77,8 @@ func (p *perfetto) begin(name, phase string, process, thread int64) {
 
 func (p *perfetto) micros(key string, nanos int64) {
 	p.key(key)
-	p.out.b = strconv.AppendInt(p.out.b, nanos/1e3, 10)
-	digits := strconv.AppendInt(p.name[:0], 1e3+nanos%1e3, 10)
+	p.out.b = format.AppendInt(p.out.b, nanos/1e3)
+	digits := format.AppendInt(p.name[:0], 1e3+nanos%1e3)
 	digits[0] = '.' // the 1 kept leading zeros
 	p.out.b, p.name = append(p.out.b, digits...), digits
 }

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"strconv"
-
 	"pianola/format"
 )
 
@@ -169,7 +167,7 @@ func (r *row) errno(n int64) []byte {
 func (v *value) appendUnquoted(dst []byte) []byte {
 	switch v.kind {
 	case number:
-		return strconv.AppendInt(dst, v.n, 10)
+		return format.AppendInt(dst, v.n)
 	case seconds:
 		return format.AppendSeconds(dst, v.n)
 	}

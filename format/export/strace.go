@@ -41,7 +41,7 @@ func (s *straceWriter) Write(events []format.Event) error {
 		if e.Op.Info().Effect == format.EffectPipeline {
 			continue // no call
 		}
-		b := append(strconv.AppendInt(s.out.b, int64(e.TID), 10), ' ')
+		b := append(format.AppendInt(s.out.b, int64(e.TID)), ' ')
 		b = append(format.AppendSeconds(b, s.start+e.Start), ' ')
 		b = append(appendCall(b, e), " = "...)
 		b = appendStraceResult(b, e)
@@ -63,7 +63,7 @@ func appendStraceResult(dst []byte, e *format.Event) []byte {
 	case e.Ret == format.NoResult:
 		return append(dst, '?')
 	case !e.Failed():
-		return strconv.AppendInt(dst, e.Ret, 10)
+		return format.AppendInt(dst, e.Ret)
 	}
 	name := format.ErrnoName(int(-e.Ret))
 	if name[0] != 'E' {
@@ -134,11 +134,11 @@ func appendRow(dst []byte, e *format.Event) []byte {
 		switch v := e.Args[k]; {
 		case int8(k) == info.At.Vector:
 			dst = appendArg(append(dst, "[{iov_base="...), e, k)
-			dst = append(strconv.AppendInt(append(dst, ", iov_len="...), e.Size(), 10), "}, ...]"...)
+			dst = append(format.AppendInt(append(dst, ", iov_len="...), e.Size()), "}, ...]"...)
 		case a.Kind == format.Offset && read && v < 0:
 			dst = append(dst, "NULL"...)
 		case a.Kind == format.Offset && read:
-			dst = append(strconv.AppendInt(append(dst, '['), v, 10), ']')
+			dst = append(format.AppendInt(append(dst, '['), v), ']')
 		default:
 			dst = appendArg(dst, e, k)
 		}
@@ -170,7 +170,7 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 		if v == 0 {
 			return append(dst, "NULL"...)
 		}
-		return strconv.AppendUint(append(dst, "0x"...), uint64(v), 16)
+		return format.AppendHex(append(dst, "0x"...), uint64(v))
 	case format.DirFD:
 		if v == format.AtFDCWD {
 			return append(dst, "AT_FDCWD"...)
@@ -180,8 +180,8 @@ func appendArg(dst []byte, e *format.Event, k int) []byte {
 			return set.Append(dst, v)
 		}
 	case format.FDPair:
-		dst = strconv.AppendInt(append(dst, '['), int64(int32(v)), 10)
-		return append(strconv.AppendInt(append(dst, ", "...), v>>32, 10), ']')
+		dst = format.AppendInt(append(dst, '['), int64(int32(v)))
+		return append(format.AppendInt(append(dst, ", "...), v>>32), ']')
 	}
-	return strconv.AppendInt(dst, v, 10)
+	return format.AppendInt(dst, v)
 }

@@ -2,7 +2,6 @@ package script
 
 import (
 	"io"
-	"strconv"
 
 	"pianola/format"
 )
@@ -58,7 +57,7 @@ func (w *IntermediateWriter) Flush() error { return w.out.flush() }
 // begin begins a line.
 func (w *IntermediateWriter) begin(e *format.Event) {
 	if w.threads {
-		w.out.text = append(strconv.AppendInt(w.out.text, int64(e.TID), 10), ' ')
+		w.out.text = append(format.AppendInt(w.out.text, int64(e.TID)), ' ')
 	}
 }
 
@@ -89,6 +88,7 @@ func AppendOperation(dst []byte, e *format.Event) []byte {
 // appendEdges appends the addresses, the edges and the text notes of e.
 func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	start := len(dst)
+	dst = append(dst, ' ')
 	for k := range info.Args {
 		if a := &info.Args[k]; a.Kind == format.Addr && e.Args[k] != 0 {
 			dst = append(append(append(dst, ' '), a.Name...), '=')
@@ -96,8 +96,8 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 		}
 	}
 	for _, edge := range e.Edges {
-		dst = strconv.AppendInt(append(dst, " after="...), int64(edge.Thread), 10)
-		dst = strconv.AppendInt(append(dst, ':'), edge.Event, 10)
+		dst = format.AppendInt(append(dst, " after="...), int64(edge.Thread))
+		dst = format.AppendInt(append(dst, ':'), edge.Event)
 	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
 		dst = append(append(dst, ' '), e.Notes.Text...)

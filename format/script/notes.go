@@ -41,7 +41,7 @@ var notes = []note{
 		append: func(dst []byte, _ *format.Event) []byte { return append(dst, unreadable...) }},
 	{key: "signal", noted: format.NotedSignal, parse: parseSignal, append: func(dst []byte, e *format.Event) []byte { return append(dst, format.SignalName(e.Notes.Signal)...) }},
 	{key: "killed", noted: format.NotedKilled},
-	{key: "was", noted: format.NotedWas, parse: parseWas, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, int64(e.Notes.Was), 10) }},
+	{key: "was", noted: format.NotedWas, parse: parseWas, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Was)) }},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
 	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
@@ -49,7 +49,7 @@ var notes = []note{
 	numeric("timer", 0, func(e *format.Event) *int64 { return &e.Off.Timer }),
 	numeric("storage", 0, func(e *format.Event) *int64 { return &e.Off.Storage }),
 	numeric("off", 0, func(e *format.Event) *int64 { return &e.Off.Other }),
-	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, e.Cut, 10) }},
+	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, e.Cut) }},
 }
 
 // The values of a note whose key is the name of a string argument: how much of
@@ -69,7 +69,7 @@ func numeric(key string, noted format.Noted, field func(*format.Event) *int64) n
 			}
 			return ok
 		},
-		append: func(dst []byte, e *format.Event) []byte { return strconv.AppendInt(dst, *field(e), 10) },
+		append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, *field(e)) },
 	}
 	if noted == 0 {
 		n.field = field
@@ -77,12 +77,21 @@ func numeric(key string, noted format.Noted, field func(*format.Event) *int64) n
 	return n
 }
 
-// known reports whether an event has the note.
-func (n *note) known(e *format.Event) bool {
-	if n.noted == 0 {
+// known reports whether an event has the note. Has says which notes it has that
+// are no fields of its own.
+func (n *note) known(e *format.Event, has format.Noted) bool {
+	if n.field != nil {
 		return *n.field(e) != 0
 	}
-	return e.Notes.Known(n.noted)
+	return has&n.noted != 0
+}
+
+// has returns what is known of the notes.
+func has(n *format.Notes) format.Noted {
+	if n == nil {
+		return 0
+	}
+	return n.Has
 }
 
 // parseNotes gives an event the notes of a text, from which it borrows.
@@ -137,7 +146,7 @@ func (r *Reader) parseNote(e *format.Event, key, value []byte) bool {
 }
 
 func (r *Reader) parseRow(e *format.Event, n *note, value []byte) bool {
-	if n.known(e) || n.parse == nil && value != nil {
+	if n.known(e, has(e.Notes)) || n.parse == nil && value != nil {
 		return false
 	}
 	if n.noted != 0 {
@@ -184,9 +193,10 @@ func appendNotes(dst []byte, e *format.Event) []byte {
 	if e.Notes != nil && e.Notes.Strings != [format.MaxStrings]format.StringState{} {
 		dst = appendStates(dst, e)
 	}
+	noted := has(e.Notes)
 	for i := range notes {
 		n := &notes[i]
-		if !n.known(e) {
+		if !n.known(e, noted) {
 			continue
 		}
 		dst = append(append(dst, ' '), n.key...)
@@ -217,16 +227,14 @@ func appendStates(dst []byte, e *format.Event) []byte {
 	return dst
 }
 
-// inBraces puts what was appended since a place, each note after a space, between
-// braces after another.
-func inBraces(dst []byte, start int) []byte {
-	if len(dst) == start {
-		return dst
+// inBraces puts the notes that follow the space at a place, each after another
+// space, between braces. Without notes it takes the space back.
+func inBraces(dst []byte, space int) []byte {
+	if len(dst) == space+1 {
+		return dst[:space]
 	}
-	dst = append(dst, 0, '}')
-	copy(dst[start+2:], dst[start+1:len(dst)-2])
-	dst[start+1] = '{'
-	return dst
+	dst[space+1] = '{'
+	return append(dst, '}')
 }
 
 // decimal returns the value of decimal digits, and false where it is none of the
@@ -288,7 +296,7 @@ func appendDevice(dst []byte, e *format.Event) []byte {
 	dst = strconv.AppendUint(dst, uint64(d.Major), 10)
 	dst = strconv.AppendUint(append(dst, ':'), uint64(d.Minor), 10)
 	if d.Copy != 0 {
-		dst = strconv.AppendInt(append(dst, ':'), int64(d.Copy), 10)
+		dst = format.AppendInt(append(dst, ':'), int64(d.Copy))
 	}
 	return dst
 }

@@ -22,7 +22,7 @@ var failures = func() (t [1024]string) {
 // as arguments, Compute and Edges are not printed.
 func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	info := e.Op.Info()
-	dst = append(strconv.AppendInt(dst, int64(e.TID), 10), ' ')
+	dst = append(format.AppendInt(dst, int64(e.TID)), ' ')
 	dst = append(format.AppendSeconds(dst, delta), ' ')
 	dst = append(append(dst, info.Name...), '(')
 	str := 0
@@ -39,8 +39,6 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 				dst = format.AppendQuoted(dst, e.Str[str])
 			}
 			str++
-		case format.Flags:
-			dst = a.Flags.Append(dst, v)
 		case format.Mode, format.OptMode:
 			dst = appendMode(dst, v)
 		case format.Addr:
@@ -48,15 +46,15 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 		default:
 			if set := info.FlagsOf(e, k); set != nil {
 				dst = set.Append(dst, v)
-				continue
+			} else {
+				dst = appendNumber(dst, a.Kind, v)
 			}
-			dst = appendNumber(dst, a.Kind, v)
 		}
 	}
 	dst = append(dst, ')')
 	dst = appendResult(dst, e)
 	start := len(dst)
-	dst = inBraces(appendNotes(dst, e), start)
+	dst = inBraces(appendNotes(append(dst, ' '), e), start)
 	return append(dst, '\n')
 }
 
@@ -82,11 +80,11 @@ func appendNumber(dst []byte, kind format.Kind, v int64) []byte {
 	case kind == format.DirFD && v == format.AtFDCWD:
 		return append(dst, "AT_FDCWD"...)
 	case kind == format.FDPair:
-		dst = strconv.AppendInt(append(dst, '['), int64(int32(v)), 10)
-		dst = strconv.AppendInt(append(dst, ", "...), v>>32, 10)
+		dst = format.AppendInt(append(dst, '['), int64(int32(v)))
+		dst = format.AppendInt(append(dst, ", "...), v>>32)
 		return append(dst, ']')
 	}
-	return strconv.AppendInt(dst, v, 10)
+	return format.AppendInt(dst, v)
 }
 
 // appendMode appends permissions as strace does: in octal, with a leading 0,
@@ -102,7 +100,7 @@ func appendAddr(dst []byte, v int64) []byte {
 	if v == 0 {
 		return append(dst, "NULL"...)
 	}
-	return strconv.AppendUint(append(dst, "0x"...), uint64(v), 16)
+	return format.AppendHex(append(dst, "0x"...), uint64(v))
 }
 
 // appendResult appends " = result <duration>".
@@ -114,7 +112,7 @@ func appendResult(dst []byte, e *format.Event) []byte {
 	case ret < 0 && ret > -int64(len(failures)) && failures[-ret] != "":
 		dst = append(dst, failures[-ret]...)
 	default:
-		dst = strconv.AppendInt(dst, ret, 10)
+		dst = format.AppendInt(dst, ret)
 	}
 	if e.Dur >= 0 {
 		dst = append(format.AppendSeconds(append(dst, " <"...), e.Dur), '>')
