@@ -22,7 +22,6 @@ func (f *files) apply(e *format.Event) (s effects) {
 	if e.Ret == format.NoResult || e.Failed() {
 		return s
 	}
-	path, to := unmarked(e.Path(0)), unmarked(e.Path(1))
 	switch effect {
 	case format.EffectRead:
 		s.read = move(in, e, e.Offset(), false)
@@ -32,23 +31,23 @@ func (f *files) apply(e *format.Event) (s effects) {
 		s.read = move(in, e, e.Offset(), false)
 		s.written = move(out, e, e.OutOffset(), true)
 	case format.EffectOpen:
-		if path != nil {
+		if path := unmarked(e.Path(0)); path != nil {
 			s.file = f.open(t, e, path)
 		}
 	case format.EffectSeek, format.EffectTruncate, format.EffectAllocate:
 		if in != nil {
 			in.Adjust(e)
-		} else if path != nil {
+		} else if path := unmarked(e.Path(0)); path != nil {
 			f.lookup(path).Length = e.Size()
 		}
 	case format.EffectMkdir:
-		f.lookup(path).dir = true
+		f.lookup(unmarked(e.Path(0))).dir = true
 	case format.EffectUnlink, format.EffectRmdir:
-		f.forget(string(path))
+		f.forget(string(unmarked(e.Path(0))))
 	case format.EffectRename:
-		f.rename(string(path), string(to), e.Exchanges())
+		f.rename(string(unmarked(e.Path(0))), string(unmarked(e.Path(1))), e.Exchanges())
 	case format.EffectLink:
-		f.name(string(to), f.lookup(path))
+		f.name(string(unmarked(e.Path(1))), f.lookup(unmarked(e.Path(0))))
 	}
 	return s
 }

@@ -224,20 +224,22 @@ func (j *jsonWriter) text(key, s string) {
 func (j *jsonWriter) string(s []byte) {
 	dst, done := append(j.out.b, '"'), 0
 	for i := 0; i < len(s); {
-		r, n := rune(s[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRune(s[i:])
+		c := s[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			i++
+			continue
 		}
-		if r != '"' && r != '\\' && !format.Hidden(r) {
+		r, n := utf8.DecodeRune(s[i:])
+		if c >= utf8.RuneSelf && !format.Hidden(r) {
 			i += n
 			continue
 		}
 		dst = append(dst, s[done:i]...)
 		i += n
 		done = i
-		switch r {
+		switch c {
 		case '"', '\\':
-			dst = append(dst, '\\', byte(r))
+			dst = append(dst, '\\', c)
 		case '\n':
 			dst = append(dst, '\\', 'n')
 		default:

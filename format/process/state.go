@@ -106,6 +106,9 @@ func (s *State) beginning(process int32, first bool) *Table {
 // Thread returns the thread of an event. If the recording does not show its
 // creation, it starts a process, or joins its process in a trace.
 func (s *State) Thread(e *format.Event) *Thread {
+	if t := s.current; t != nil && t.TID == e.TID && e.Notes == nil {
+		return t
+	}
 	if t := s.find(e); t != nil {
 		return t
 	}

@@ -82,9 +82,6 @@ func (ts *threads) Threads(yield func(*Thread) bool) {
 // find returns a living thread, nil for none. A thread that execs takes over
 // the id of its process's first thread, which no longer exists.
 func (s *State) find(e *format.Event) *Thread {
-	if t := s.current; t != nil && t.TID == e.TID && e.Notes == nil {
-		return t
-	}
 	if was := e.Renamed(); was != e.TID && s.alive[was] != nil {
 		t := s.alive[was]
 		if first := s.alive[e.TID]; first != nil {
