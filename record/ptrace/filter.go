@@ -34,6 +34,7 @@ const (
 	stop             // always
 	stopIoctl        // where the request is one of the table
 	stopFile         // where mmap maps a file
+	stopLarge        // where munmap takes away much
 )
 
 // wanted returns the action at the system call nr.
@@ -42,6 +43,8 @@ func wanted(a format.Arch, nr int, memory bool) action {
 	switch {
 	case op == format.OpMmap && !memory:
 		return stopFile
+	case op == format.OpMunmap && !memory:
+		return stopLarge
 	case op == format.OpNone && a == format.HostArch && nr < len(plans) && plans[nr].reads():
 		return stop // it is counted
 	case !record.Records(op, memory):
@@ -94,11 +97,19 @@ func perform(a format.Arch, w action) []unix.SockFilter {
 		return []unix.SockFilter{give(unix.SECCOMP_RET_ALLOW)}
 	case stop:
 		return []unix.SockFilter{give(unix.SECCOMP_RET_TRACE | stopCall)}
-	}
-	if w == stopFile {
+	case stopFile:
 		return []unix.SockFilter{
 			load(dataArgument + 8*mmapFlags),
 			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MAP_ANONYMOUS, Jt: 1},
+			give(unix.SECCOMP_RET_TRACE | stopCall),
+			give(unix.SECCOMP_RET_ALLOW),
+		}
+	case stopLarge:
+		return []unix.SockFilter{
+			load(dataArgument + 8*mmapSize + 4),
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: ^uint32(0), Jt: 2},
+			load(dataArgument + 8*mmapSize),
+			{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: largeUnmapped, Jf: 1},
 			give(unix.SECCOMP_RET_TRACE | stopCall),
 			give(unix.SECCOMP_RET_ALLOW),
 		}

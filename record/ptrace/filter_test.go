@@ -24,7 +24,8 @@ func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]ui
 			case in.K == dataArch:
 				a = arch
 			default:
-				a = uint32(args[(in.K-dataArgument)/8])
+				place := in.K - dataArgument
+				a = uint32(args[place/8] >> (8 * (place % 8)))
 			}
 		case unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K:
 			if a == in.K {
@@ -68,7 +69,7 @@ func TestFilter(t *testing.T) {
 			for nr := range 2 * format.MaxSys {
 				op := format.BySyscall(arch, nr)
 				want := uint32(unix.SECCOMP_RET_ALLOW)
-				if record.Records(op, memory) || op == format.OpMmap || arch == format.HostArch && slices.Contains(stopped, nr) {
+				if record.Records(op, memory) || op == format.OpMmap || op == format.OpMunmap || arch == format.HostArch && slices.Contains(stopped, nr) {
 					want = unix.SECCOMP_RET_TRACE | stopCall
 				}
 				args := [6]uint64{3, format.Ficlone}
@@ -81,12 +82,14 @@ func TestFilter(t *testing.T) {
 				require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], ioctl, args), f.Name)
 			}
 			require.Equal(t, uint32(unix.SECCOMP_RET_ALLOW), answer(t, program, auditArch[arch], ioctl, [6]uint64{1, unix.TCGETS}))
-			want := uint32(unix.SECCOMP_RET_ALLOW)
+			frequent := uint32(unix.SECCOMP_RET_ALLOW)
 			if memory {
-				want = unix.SECCOMP_RET_TRACE | stopCall
+				frequent = unix.SECCOMP_RET_TRACE | stopCall
 			}
-			mmap := uint32(format.OpMmap.Info().Sys[arch])
-			require.Equal(t, want, answer(t, program, auditArch[arch], mmap, [6]uint64{mmapFlags: unix.MAP_PRIVATE | unix.MAP_ANONYMOUS}))
+			mmap, munmap := uint32(format.OpMmap.Info().Sys[arch]), uint32(format.OpMunmap.Info().Sys[arch])
+			require.Equal(t, frequent, answer(t, program, auditArch[arch], mmap, [6]uint64{mmapFlags: unix.MAP_PRIVATE | unix.MAP_ANONYMOUS}))
+			require.Equal(t, frequent, answer(t, program, auditArch[arch], munmap, [6]uint64{mmapSize: largeUnmapped - 1}))
+			require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], munmap, [6]uint64{mmapSize: 1 << 32}))
 		}
 	}
 }
@@ -98,7 +101,7 @@ func TestPlans(t *testing.T) {
 			continue
 		}
 		p := plans[info.Sys[format.HostArch]]
-		require.Equal(t, readers[info.Reads] != nil || op == format.OpMmap, p.reads() || p.ends, op)
+		require.Equal(t, readers[info.Reads] != nil || op == format.OpMmap || op == format.OpMunmap, p.reads() || p.ends, op)
 		require.True(t, p.reads() || info.Synthetic == 0, "%s: arguments that are not in registers", op)
 		require.Equal(t, info.Result == format.ResultNone, p.ends, op)
 	}

@@ -14,7 +14,11 @@ import (
 	"pianola/coverage"
 )
 
-// The arguments of mmap.
+// largeUnmapped is the length from which on munmap is stopped at, to see what
+// was in memory. Of shorter mappings all counts.
+const largeUnmapped = 1 << 20
+
+// The arguments of mmap; the size is that of munmap, too.
 const (
 	mmapSize  = 1
 	mmapProt  = 2
@@ -46,6 +50,8 @@ type mapping struct {
 	start, end uint64
 	file       *mapped
 }
+
+func (m *mapping) len() int64 { return int64(m.end - m.start) }
 
 // use is how a process uses a mapped file.
 type use struct {
@@ -87,33 +93,51 @@ func placeMapped(_ *tracer, t *thread) {
 	t.process.place(mapping{start, start + (t.Args[mmapSize]+pageBytes-1)/pageBytes*pageBytes, t.file})
 }
 
-// place adds a mapping, whose file can be nil, and takes away what was there.
+// place adds a mapping, whose file can be nil, over what was there: nobody can
+// tell how much of that was in memory, and so all counts.
 func (p *process) place(m mapping) {
-	old := p.maps
-	p.maps = make([]mapping, 0, len(old)+1)
-	for _, o := range old {
-		switch {
-		case o.file.program:
-		case o.end <= m.start || m.end <= o.start:
-			p.maps = append(p.maps, o)
-		default:
-			o.file.in += int64(min(o.end, m.end) - max(o.start, m.start)) // nobody can tell how much of it
-			if o.start < m.start {
-				p.maps = append(p.maps, mapping{o.start, m.start, o.file})
-			}
-			if m.end < o.end {
-				p.maps = append(p.maps, mapping{m.end, o.end, o.file})
-			}
-		}
+	for _, o := range p.cut(m.start, m.end) {
+		o.file.in += o.len()
 	}
 	if m.file != nil && !m.file.program {
 		p.maps = append(p.maps, m)
 	}
 }
 
+// cut takes away the mappings in a range, and returns them. It drops those of
+// programs.
+func (p *process) cut(start, end uint64) (within []mapping) {
+	var rest []mapping
+	for _, m := range p.maps {
+		if m.file.program {
+			continue
+		}
+		from, to := max(start, m.start), min(end, m.end)
+		if from >= to {
+			rest = append(rest, m)
+			continue
+		}
+		within = append(within, mapping{from, to, m.file})
+		if m.start < from {
+			rest = append(rest, mapping{m.start, from, m.file})
+		}
+		if to < m.end {
+			rest = append(rest, mapping{to, m.end, m.file})
+		}
+	}
+	p.maps = rest
+	return within
+}
+
+// readUnmapped puts what a call of munmap takes away into the account.
+func readUnmapped(tr *tracer, t *thread) {
+	t.foreign = !tr.memory
+	tr.keep(usesOf(t.TID, t.process.cut(t.Args[0], t.Args[0]+t.Args[1])))
+}
+
 // inherit gives a new process the mappings of the one that made it.
 func (tr *tracer) inherit(p *process, child int32) {
-	all := slices.DeleteFunc(slices.Clone(p.maps), func(m mapping) bool { return m.file.program })
+	all := slices.Clone(p.maps)
 	if len(all) == 0 {
 		return
 	}
@@ -129,10 +153,9 @@ func (tr *tracer) inherit(p *process, child int32) {
 	}
 }
 
-// usesOf returns how the process of a stopped thread uses mapped files.
-func (tr *tracer) usesOf(t *thread) map[*mapped]use {
-	maps := slices.DeleteFunc(t.process.maps, func(m mapping) bool { return m.file.program })
-	t.process.maps = maps
+// usesOf returns how the process of a stopped thread uses files by mappings.
+func usesOf(tid int32, maps []mapping) map[*mapped]use {
+	maps = slices.DeleteFunc(slices.Clone(maps), func(m mapping) bool { return m.file.program })
 	if len(maps) == 0 {
 		return nil
 	}
@@ -142,9 +165,9 @@ func (tr *tracer) usesOf(t *thread) map[*mapped]use {
 		all[f] = use{u.in + in, u.dirty + dirty}
 	}
 	for _, m := range maps {
-		add(m.file, int64(m.end-m.start), 0) // as if it were unmapped
+		add(m.file, m.len(), 0) // as if it were unmapped
 	}
-	areas, err := os.Open(fmt.Sprintf("/proc/%d/smaps", t.TID))
+	areas, err := os.Open(fmt.Sprintf("/proc/%d/smaps", tid))
 	if err != nil {
 		return all
 	}

@@ -20,6 +20,7 @@ func planCounts(plans *[format.MaxSys]plan) {
 		case coverage.AIO, coverage.Uring:
 		case coverage.Mapped:
 			plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
+			plans[unix.SYS_MUNMAP].atEntry = readUnmapped
 		default:
 			plans[nr].atEntry = count(kind)
 		}
@@ -65,7 +66,7 @@ func countings(op format.Op) int64 {
 // replaces what is in memory.
 func readExec(tr *tracer, t *thread) {
 	t.movedBefore, _ = tr.movedBytes(t.TID)
-	t.uses = tr.usesOf(t)
+	t.uses = usesOf(t.TID, t.process.maps)
 }
 
 // holdExec adds what execve has read, whether it succeeded or not, to what the
@@ -92,7 +93,7 @@ func (tr *tracer) settle(t *thread, code uint64) {
 	if p.threads--; p.threads > 0 {
 		return
 	}
-	tr.keep(tr.usesOf(t))
+	tr.keep(usesOf(t.TID, p.maps))
 	delete(tr.processes, p.id)
 }
 

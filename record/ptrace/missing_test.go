@@ -98,6 +98,8 @@ func TestMapped(t *testing.T) {
 		{"unmapped, beyond the end of a file that grew", "import ctypes; libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_long" +
 			"\nat = libc.mmap(None, 9 * size, 1, 1, os.open('f', 0), 0); os.truncate('f', 2 * size); libc.munmap(ctypes.c_void_p(at), 9 * size)",
 			[]coverage.Missing{{Files: 1, Amount: coverage.Amount{Bytes: 2 * size}}}},
+		{"unmapped, large and half read", "os.truncate('f', 1 << 22); m = mmap.mmap(os.open('f', 0), 1 << 22, prot=mmap.PROT_READ); m.madvise(mmap.MADV_RANDOM)" +
+			"\nsum(m[:size:4096]); m.close()", []coverage.Missing{{Files: 1, Amount: coverage.Amount{Bytes: size}}}},
 		{"not touched", "m = map(); os._exit(0)", nil},
 		{"before exec", "m = map(); sum(m[:]); os.execv('/bin/true', ['true'])", []coverage.Missing{{Files: 1, Amount: coverage.Amount{Bytes: size}}}},
 		{"before exec that fails", "m = map()\ntry: os.execv('/nothing', ['nothing'])\nexcept OSError: sum(m[:]); os._exit(0)",
