@@ -135,6 +135,18 @@ func readUnmapped(tr *tracer, t *thread) {
 	tr.keep(usesOf(t.TID, t.process.cut(t.Args[0], t.Args[0]+t.Args[1])))
 }
 
+// readSynced puts what a call of msync is to write back into the account: it is
+// clean afterwards.
+func readSynced(tr *tracer, t *thread) {
+	if t.Args[2]&unix.MS_SYNC == 0 {
+		return
+	}
+	p := process{maps: slices.Clone(t.process.maps)}
+	for f, u := range usesOf(t.TID, p.cut(t.Args[0], t.Args[0]+t.Args[1])) {
+		f.dirty += u.dirty
+	}
+}
+
 // inherit gives a new process the mappings of the one that made it.
 func (tr *tracer) inherit(p *process, child int32) {
 	all := slices.Clone(p.maps)

@@ -21,6 +21,7 @@ func planCounts(plans *[format.MaxSys]plan) {
 		case coverage.Mapped:
 			plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
 			plans[unix.SYS_MUNMAP].atEntry = readUnmapped
+			plans[unix.SYS_MSYNC].atEntry = readSynced
 		default:
 			plans[nr].atEntry = count(kind)
 		}
