@@ -51,7 +51,7 @@ func readOpened(tr *tracer, t *thread) {
 	if !tr.statDescriptor(t.TID, t.Ret, unix.STATX_BASIC_STATS, &st) {
 		return // it may be closed again
 	}
-	t.process.setType(t.Ret, tr.fileType(&st))
+	t.process.setType(t.Ret, tr.fileType(t.TID, &st))
 	d := &t.details
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor

@@ -41,7 +41,7 @@ type mapped struct {
 	program bool  // or a library, or of the C library's start: it does not count
 	size    int64 // bytes, the most that is known of
 	in      int64 // bytes that were in memory, those of all processes added up
-	dirty   int64 // bytes that were written to and not written back
+	dirty   int64 // bytes that were written to, as far as seen before they were written back
 }
 
 // mapping is a range of a process's memory that a file was mapped to. Where a
@@ -66,7 +66,7 @@ func readMapped(tr *tracer, t *thread) {
 	t.file = nil
 	if t.Args[mmapFlags]&unix.MAP_ANONYMOUS != 0 ||
 		!tr.statDescriptor(t.TID, int64(uint32(t.Args[mmapFD])), unix.STATX_BASIC_STATS, &st) ||
-		st.Mode&unix.S_IFMT != unix.S_IFREG || tr.storageOf(&st) != onDisk {
+		st.Mode&unix.S_IFMT != unix.S_IFREG || tr.storageOf(t.TID, &st) != onDisk {
 		return
 	}
 	f := tr.files[idOf(&st)]

@@ -1,6 +1,10 @@
 package ptrace
 
 import (
+	"fmt"
+	"os"
+	"strings"
+
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
@@ -45,6 +49,9 @@ func (tr *tracer) processOf(tid int32) *process {
 	return p
 }
 
+// clear drops what execve has closed and unmapped.
+func (p *process) clear() { p.types, p.maps = nil, nil }
+
 // typeOf returns the type of a descriptor of a stopped thread as
 // record.Call.Type has it.
 func (tr *tracer) typeOf(t *thread, fd uint32) uint32 {
@@ -55,7 +62,7 @@ func (tr *tracer) typeOf(t *thread, fd uint32) uint32 {
 	if !tr.statDescriptor(t.TID, int64(fd), unix.STATX_TYPE, &st) {
 		return 0
 	}
-	return t.process.setType(int64(fd), tr.fileType(&st))
+	return t.process.setType(int64(fd), tr.fileType(t.TID, &st))
 }
 
 // setType notes the type of a descriptor, and returns it.
@@ -114,30 +121,44 @@ var storages = map[int64]storage{
 	unix.PID_FS_MAGIC:        nowhere,
 }
 
-// storageOf returns the storage of the file that statDescriptor has found. Its
-// file system is asked once for each device; only those without a disk can be
-// others than onDisk.
-func (tr *tracer) storageOf(st *unix.Statx_t) storage {
+// storageOf returns the storage of the file of a thread that statDescriptor has
+// found. Only that of file systems without a device can be another than onDisk;
+// each is asked once.
+func (tr *tracer) storageOf(tid int32, st *unix.Statx_t) storage {
 	if st.Dev_major != 0 {
 		return onDisk
 	}
 	s, known := tr.storages[st.Dev_minor]
 	if !known {
 		var fs unix.Statfs_t
-		if unix.Statfs(unix.ByteSliceToString(tr.path), &fs) != nil {
-			return onDisk
+		mounts, _ := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", tid))
+		if !isServed(string(mounts), st.Dev_minor) && unix.Statfs(unix.ByteSliceToString(tr.path), &fs) == nil {
+			s = storages[int64(fs.Type)]
 		}
-		s = storages[int64(fs.Type)]
 		tr.storages[st.Dev_minor] = s
 	}
 	return s
 }
 
-// fileType returns the type of the file that statDescriptor has found. Files
-// that have none, such as that of an eventfd, are the kernel's own.
-func (tr *tracer) fileType(st *unix.Statx_t) uint8 {
+// isServed reports whether a file system of those in the text of a mountinfo is
+// served by a process (FUSE). That may be a traced one, which can't answer while
+// the tracer waits.
+func isServed(mounts string, minor uint32) bool {
+	device := fmt.Sprintf("0:%d", minor)
+	for line := range strings.Lines(mounts) {
+		mount, system, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(mount); len(f) > 2 && f[2] == device {
+			return strings.HasPrefix(system, "fuse")
+		}
+	}
+	return false
+}
+
+// fileType returns the type of the file of a thread that statDescriptor has
+// found. Files that have none, such as that of an eventfd, are the kernel's own.
+func (tr *tracer) fileType(tid int32, st *unix.Statx_t) uint8 {
 	switch typ := uint8(st.Mode >> 12); {
-	case typ == 0, typ == unix.S_IFREG>>12 && tr.storageOf(st) == nowhere:
+	case typ == 0, typ == unix.S_IFREG>>12 && tr.storageOf(tid, st) == nowhere:
 		return record.PseudoType
 	default:
 		return typ

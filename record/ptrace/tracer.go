@@ -282,6 +282,7 @@ func (tr *tracer) leave(t *thread) {
 func (tr *tracer) executed(t *thread) {
 	end := tr.now()
 	before, ok := eventMessage(t.TID)
+	t.process.clear()
 	if !tr.running {
 		tr.running = true
 		t.inside = false
@@ -305,7 +306,6 @@ func (tr *tracer) executed(t *thread) {
 		tr.keep(t.uses)
 		tr.add(t, end)
 	}
-	t.process.types, t.process.maps = nil, nil
 	tr.resume(t, 0)
 }
 
