@@ -81,9 +81,9 @@ type Result struct {
 	Events  int64         // handed to the Sink
 
 	// Lost is the number of events that could not be recorded, LostByOp the
-	// same by operation. Besides operations it has "32-bit" for calls through
-	// the 32-bit table, "threads" for threads that could not be followed, and
-	// "recursion" for calls within the recorder's own work in the kernel.
+	// same by operation. Besides operations it has "threads" for threads that
+	// could not be followed, and "recursion" for calls within the recorder's own
+	// work in the kernel.
 	Lost     int64
 	LostByOp map[string]int64
 

@@ -21,7 +21,12 @@ type plan struct {
 	atEntry reader
 	atExit  reader // not where the call failed
 	ends    bool   // it never returns
+	typed   bool   // the type of the descriptor in its first argument is noted
+	counted int64  // how often the kernel counts the bytes of its result as moved by the thread
 }
+
+// reads reports whether more is read of a call than registers and strings.
+func (p *plan) reads() bool { return p.atEntry != nil || p.atExit != nil }
 
 // readers say what is read of a call besides registers and strings, by the
 // column of the table. What is missing takes no more than those.
@@ -39,6 +44,7 @@ var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadRange:     func(p *plan, _ *format.Layout) { p.atEntry = readRange },
 	format.ReadChild:     func(p *plan, _ *format.Layout) { p.atExit = readChild },
 	format.ReadAddress:   func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
+	format.ReadExec:      func(p *plan, _ *format.Layout) { p.atEntry = readExec },
 	format.ReadExit:      func(p *plan, _ *format.Layout) { p.ends = true },
 }
 
@@ -50,7 +56,8 @@ var plans = func() (all [format.MaxSys]plan) {
 			continue
 		}
 		info, n := op.Info(), 0
-		p := plan{op: op}
+		p := plan{op: op, counted: countings(op)}
+		p.typed = p.counted == 1
 		for i, a := range info.Args {
 			if a.Kind.IsString() {
 				p.args[n] = uint8(i + 1)
@@ -62,6 +69,7 @@ var plans = func() (all [format.MaxSys]plan) {
 		}
 		all[nr] = p
 	}
+	planCounts(&all)
 	return all
 }()
 

@@ -3,15 +3,16 @@
 //
 //	command → seccomp filter → ptrace stops → tracer → record.Writer → Sink
 //
-// The filter stops the command at the system calls of the table only; all
-// others run as fast as ever. At each of those the tracer, one goroutine on a
-// thread of its own, reads what the call is given, lets it run, and reads what
-// came of it. It makes a record.Call of that, as the eBPF recorder does. A second goroutine
-// decodes, so that a slow disk does not hold up the command.
+// The filter stops the command at the system calls of the table, and at rare
+// ones that are counted for the coverage; all others run as fast as ever. At
+// each of those the tracer, one goroutine on a thread of its own, reads what the
+// call is given, lets it run, and reads what came of it. It makes a record.Call
+// of that, as the eBPF recorder does. A second goroutine decodes, so that a slow
+// disk does not hold up the command.
 //
 // A filter can't be taken off, and calls that it stops fail with ENOSYS where
-// there is no tracer. So the command never
-// outlives its tracer: one that dies takes the command with it.
+// there is no tracer. So the command never outlives its tracer: one that dies
+// takes the command with it.
 //
 // The command must have its filter before its first instruction, but Go can't
 // run code between fork and exec. So Run starts this program again, and Main,

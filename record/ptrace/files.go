@@ -48,13 +48,10 @@ func readTarget(arg int8) reader {
 // readOpened describes the file behind the resulting descriptor.
 func readOpened(tr *tracer, t *thread) {
 	var st unix.Statx_t
-	name := append(procPath(tr.path[:0], t.TID, "/fd/", t.Ret), 0)
-	at := format.AtFDCWD
-	_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(at), uintptr(unsafe.Pointer(&name[0])),
-		unix.AT_STATX_DONT_SYNC, unix.STATX_BASIC_STATS, uintptr(unsafe.Pointer(&st)), 0)
-	if e != 0 {
+	if !tr.statDescriptor(t.TID, t.Ret, unix.STATX_BASIC_STATS, &st) {
 		return // it may be closed again
 	}
+	t.process.setType(t.Ret, tr.fileType(t.TID, &st))
 	d := &t.details
 	d.Mode, d.Size, d.Blocks, d.Ino, d.Nlink = uint32(st.Mode), st.Size, st.Blocks, st.Ino, st.Nlink
 	d.Dev = st.Dev_major<<20 | st.Dev_minor
@@ -112,11 +109,23 @@ func (tr *tracer) isAbsent(t *thread, dirfd int32) bool {
 		path = append(append(procPath(path, t.TID, "/fd/", int64(dirfd)), '/'), name...)
 	}
 	var st unix.Statx_t
-	path = append(path, 0)
+	return statx(append(path, 0), 0, &st) == unix.ENOENT
+}
+
+// statDescriptor asks what a descriptor of a thread leads to, whose name in /proc
+// stands in tr.path then.
+func (tr *tracer) statDescriptor(tid int32, fd int64, mask int, st *unix.Statx_t) bool {
+	tr.path = append(procPath(tr.path[:0], tid, "/fd/", fd), 0)
+	return statx(tr.path, mask, st) == 0
+}
+
+// statx asks what a path, which ends with a zero byte, leads to. It does not ask
+// a server on a network.
+func statx(path []byte, mask int, st *unix.Statx_t) unix.Errno {
 	at := format.AtFDCWD
 	_, _, e := unix.Syscall6(unix.SYS_STATX, uintptr(at), uintptr(unsafe.Pointer(&path[0])),
-		unix.AT_STATX_DONT_SYNC, 0, uintptr(unsafe.Pointer(&st)), 0)
-	return e == unix.ENOENT
+		unix.AT_STATX_DONT_SYNC, uintptr(mask), uintptr(unsafe.Pointer(st)), 0)
+	return e
 }
 
 // procPath appends /proc/TID and what, and a number unless that is below 0.

@@ -33,12 +33,20 @@ const (
 	pass      action = iota
 	stop             // always
 	stopIoctl        // where the request is one of the table
+	stopFile         // where mmap maps a file
+	stopLarge        // where munmap takes away much
 )
 
 // wanted returns the action at the system call nr.
 func wanted(a format.Arch, nr int, memory bool) action {
 	op := format.BySyscall(a, nr)
 	switch {
+	case op == format.OpMmap && !memory:
+		return stopFile
+	case op == format.OpMunmap && !memory:
+		return stopLarge
+	case op == format.OpNone && a == format.HostArch && nr < len(plans) && plans[nr].reads():
+		return stop // it is counted
 	case !record.Records(op, memory):
 		return pass
 	case op.Info().Reads == format.ReadRange:
@@ -54,7 +62,7 @@ type span struct {
 }
 
 // filter returns the program that stops an application at the calls of the
-// table. It finds a number by halving, for it runs at each call that it stops;
+// table, and at those that are counted. It finds a number by halving, for it runs at each call that it stops;
 // for others the kernel remembers its answer.
 func filter(a format.Arch, memory bool) []unix.SockFilter {
 	spans := []span{{0, pass}}
@@ -89,6 +97,22 @@ func perform(a format.Arch, w action) []unix.SockFilter {
 		return []unix.SockFilter{give(unix.SECCOMP_RET_ALLOW)}
 	case stop:
 		return []unix.SockFilter{give(unix.SECCOMP_RET_TRACE | stopCall)}
+	case stopFile:
+		return []unix.SockFilter{
+			load(dataArgument + 8*mmapFlags),
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: unix.MAP_ANONYMOUS, Jt: 1},
+			give(unix.SECCOMP_RET_TRACE | stopCall),
+			give(unix.SECCOMP_RET_ALLOW),
+		}
+	case stopLarge:
+		return []unix.SockFilter{
+			load(dataArgument + 8*mmapSize + 4),
+			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: ^uint32(0), Jt: 2},
+			load(dataArgument + 8*mmapSize),
+			{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: largeUnmapped, Jf: 1},
+			give(unix.SECCOMP_RET_TRACE | stopCall),
+			give(unix.SECCOMP_RET_ALLOW),
+		}
 	}
 	requests := format.IoctlRequest.Flags
 	code := []unix.SockFilter{load(dataArgument + 8)}

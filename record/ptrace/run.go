@@ -20,8 +20,7 @@ import (
 
 // Run records a command as record.Recorder says, with these limits:
 //
-//   - no events are lost, whatever Options.RingBytes is; only calls of 32-bit
-//     programs are counted as such;
+//   - no events are lost, whatever Options.RingBytes is;
 //   - pages in the page cache are noted from Linux 6.5 on;
 //   - what outlives the command can't go on without a tracer. It is recorded
 //     until it ends, and killed when a signal or ctx ends the recording.
@@ -52,6 +51,7 @@ func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, e
 func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Result, err error) {
 	records := newRecords(s)
 	tr := newTracer(records)
+	tr.memory = o.Memory
 	defer ignoreStops()()
 	if r.Cost, err = tr.start(o); err != nil {
 		return r, err
@@ -84,7 +84,8 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	if err != nil {
 		return r, err
 	}
-	r.AddLost("32-bit", tr.compat)
+	r.Coverage = records.writer.Account()
+	tr.addMissing(&r.Coverage)
 	return r, s.WriteHeader(records.writer.EndHeader(&r, true))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/record"
 	"pianola/stats"
@@ -24,6 +25,16 @@ type thread struct {
 	foreign bool // the call is none that is recorded
 
 	child int32 // the thread that the call made, 0 for none
+
+	process *process
+
+	// For the account of what is missing.
+	held        int64           // bytes that the kernel has counted, by recorded calls and before the recording
+	movedBefore int64           // bytes that it had counted when execve began
+	uses        map[*mapped]use // of mapped files when execve began
+	file        *mapped         // that mmap is given
+	compat      bool            // it has made calls through the table of another architecture
+	settled     bool            // its end is in the account
 }
 
 // tracer handles the stops of all threads. It belongs to one goroutine, locked
@@ -32,11 +43,12 @@ type tracer struct {
 	records *records
 	command int32     // process id
 	began   time.Time // of the recording
+	memory  bool      // calls on memory are recorded
 	running bool      // the command has begun; before, the helper measures
 
 	// Results.
-	compat    uint64     // calls through the table of another architecture
-	durations [2][]int64 // of the helper's calls; awake and asleep
+	missing   coverage.Account // Missing only, without mapped files
+	durations [2][]int64       // of the helper's calls; awake and asleep
 	status    unix.WaitStatus
 	elapsed   time.Duration
 	ended     chan struct{} // closed when the command has ended
@@ -46,16 +58,21 @@ type tracer struct {
 	threads map[int32]*thread // changed under mu by the tracer only
 	killing bool              // guarded by mu
 
-	awake    bool // between stops
-	quiet    bool // nothing is recorded any more
-	info     syscallInfo
-	segments [segments]segment
-	path     []byte
+	awake     bool // between stops
+	quiet     bool // nothing is recorded any more
+	processes map[int32]*process
+	heirs     map[int32][]mapping // of processes that have not been met, by their first thread
+	files     map[fileID]*mapped
+	storages  map[uint32]storage // of file systems without a device, by minor number
+	info      syscallInfo
+	segments  [segments]segment
+	path      []byte
 }
 
 func newTracer(r *records) *tracer {
 	return &tracer{records: r, began: time.Now(), ended: make(chan struct{}), threads: make(map[int32]*thread), awake: true,
-		path: make([]byte, 0, 2*unix.PathMax)}
+		processes: make(map[int32]*process), heirs: make(map[int32][]mapping), files: make(map[fileID]*mapped),
+		storages: make(map[uint32]storage), path: make([]byte, 0, 2*unix.PathMax)}
 }
 
 func (tr *tracer) now() int64 { return time.Since(tr.began).Nanoseconds() }
@@ -100,6 +117,7 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 	t := tr.threads[tid]
 	if status.Exited() || status.Signaled() {
 		if t != nil {
+			tr.settle(t, uint64(status))
 			tr.end(t, uint64(status))
 			tr.forget(t, status)
 		}
@@ -114,12 +132,16 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
 		if child, ok := eventMessage(tid); ok {
 			t.child = int32(child)
+			if stopEvent(status) == unix.PTRACE_EVENT_FORK {
+				tr.inherit(t.process, t.child)
+			}
 		}
 		tr.resume(t, 0)
 	case unix.PTRACE_EVENT_EXEC:
 		tr.executed(t)
 	case unix.PTRACE_EVENT_EXIT:
 		if code, ok := eventMessage(tid); ok {
+			tr.settle(t, code)
 			tr.end(t, code)
 		}
 		t.inside = false
@@ -144,6 +166,7 @@ func (tr *tracer) handle(tid int32, status unix.WaitStatus) {
 func (tr *tracer) meet(tid int32) *thread {
 	t := &thread{Call: record.Call{TID: tid}}
 	t.Details = &t.details
+	tr.join(t)
 	tr.mu.Lock()
 	tr.threads[tid] = t
 	killing := tr.killing
@@ -194,17 +217,21 @@ func (tr *tracer) enter(t *thread) {
 	}
 	nr := tr.info.nr
 	if tr.info.data != stopCall || nr >= format.MaxSys {
-		tr.compat++
+		t.compat = true
+		count(coverage.Compat)(tr, t)
 		tr.resume(t, 0)
 		return
 	}
 	p := &plans[nr]
-	t.Nr, t.Flags, t.Args, t.Ret = uint32(nr), 0, tr.info.args, 0
+	t.Nr, t.Flags, t.Args, t.Ret, t.Type = uint32(nr), 0, tr.info.args, 0, 0
 	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], record.Details{}
 	for n, arg := range p.args {
 		if arg != 0 {
 			t.readString(n, t.Args[arg-1])
 		}
+	}
+	if p.typed {
+		t.Type = tr.typeOf(t, uint32(t.Args[0]))
 	}
 	if p.atEntry != nil {
 		p.atEntry(tr, t)
@@ -235,8 +262,16 @@ func (tr *tracer) leave(t *thread) {
 	if t.Ret = tr.info.result(); t.child != 0 && t.Ret > 0 {
 		t.Ret = int64(t.child) // as the recorder sees it
 	}
-	if p.atExit != nil && t.Ret >= 0 {
-		p.atExit(tr, t)
+	effect := p.op.Info().Effect
+	t.process.forget(&t.Call, effect)
+	if t.Ret >= 0 {
+		t.held += t.Ret * p.counted
+		if p.atExit != nil {
+			p.atExit(tr, t)
+		}
+	}
+	if effect == format.EffectExec {
+		tr.holdExec(t)
 	}
 	tr.add(t, end)
 	tr.resume(t, 0)
@@ -247,9 +282,11 @@ func (tr *tracer) leave(t *thread) {
 func (tr *tracer) executed(t *thread) {
 	end := tr.now()
 	before, ok := eventMessage(t.TID)
+	t.process.clear()
 	if !tr.running {
 		tr.running = true
 		t.inside = false
+		t.held, _ = tr.movedBytes(t.TID)
 		return // the command stands before its first instruction
 	}
 	if other := tr.threads[int32(before)]; ok && other != nil && other != t {
@@ -265,6 +302,8 @@ func (tr *tracer) executed(t *thread) {
 	}
 	if t.inside {
 		t.inside = false
+		tr.holdExec(t)
+		tr.keep(t.uses)
 		tr.add(t, end)
 	}
 	tr.resume(t, 0)
@@ -277,7 +316,7 @@ func (tr *tracer) end(t *thread, code uint64) {
 		return
 	}
 	t.exited = true
-	t.Nr, t.Ret, t.Text, t.details = exitNr, 0, t.Text[:0], record.Details{}
+	t.Nr, t.Ret, t.Type, t.Text, t.details = exitNr, 0, 0, t.Text[:0], record.Details{}
 	t.Args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
 	t.Flags = record.FlagKilled
 	if t.Args[1] != 0 {
@@ -295,7 +334,7 @@ func (tr *tracer) add(t *thread, end int64) {
 		tr.measured(plans[t.Nr].op, end-t.Start)
 		return
 	}
-	if tr.quiet {
+	if tr.quiet || !record.Records(plans[t.Nr].op, tr.memory) {
 		return
 	}
 	t.Dur = end - t.Start

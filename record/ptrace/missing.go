@@ -1,0 +1,161 @@
+package ptrace
+
+import (
+	"bytes"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/coverage"
+	"pianola/format"
+	"pianola/record"
+)
+
+// planCounts plans for the calls that are not recorded but counted. Those that
+// submit and await requests are too frequent to be stopped at: the ones that make
+// rings and contexts must do.
+func planCounts(plans *[format.MaxSys]plan) {
+	for nr, kind := range record.Unrecorded {
+		switch kind {
+		case coverage.AIO, coverage.Uring:
+		case coverage.Mapped:
+			plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
+			plans[unix.SYS_MUNMAP].atEntry = readUnmapped
+			plans[unix.SYS_MSYNC].atEntry = readSynced
+		default:
+			plans[nr].atEntry = count(kind)
+		}
+	}
+	plans[unix.SYS_IO_SETUP].atExit = lose(coverage.AIO)
+	plans[unix.SYS_IO_URING_SETUP].atExit = lose(coverage.Uring)
+}
+
+// count returns the reader that counts calls of a kind.
+func count(kind coverage.Kind) reader {
+	return func(tr *tracer, t *thread) {
+		tr.missing.Add(coverage.Missing{Kind: kind, Calls: 1, Amount: coverage.Amount{Nanos: coverage.Unknown}})
+		t.foreign = true
+	}
+}
+
+// lose returns the reader of the calls after which nobody can tell how much is
+// missing of a kind.
+func lose(kind coverage.Kind) reader {
+	return func(tr *tracer, _ *thread) { tr.lose(kind) }
+}
+
+func (tr *tracer) lose(kind coverage.Kind) {
+	tr.missing.Add(coverage.Missing{Kind: kind, Amount: coverage.Amount{Bytes: coverage.Unknown, Nanos: coverage.Unknown}})
+}
+
+// countings returns how often the kernel counts the bytes of a call as moved by
+// the thread: those that are copied from one descriptor to another as read and
+// as written.
+func countings(op format.Op) int64 {
+	switch info := op.Info(); {
+	case info.Class != format.ClassRead && info.Class != format.ClassWrite:
+		return 0
+	case info.Effect != format.EffectCopy:
+		return 1
+	case op == format.OpSplice:
+		return 0
+	}
+	return 2
+}
+
+// readExec takes what must be known before execve, which reads programs and
+// replaces what is in memory.
+func readExec(tr *tracer, t *thread) {
+	t.movedBefore, _ = tr.movedBytes(t.TID)
+	t.uses = usesOf(t.TID, t.process.maps)
+}
+
+// holdExec adds what execve has read, whether it succeeded or not, to what the
+// thread's calls have moved.
+func (tr *tracer) holdExec(t *thread) {
+	moved, _ := tr.movedBytes(t.TID)
+	t.held += moved - t.movedBefore
+}
+
+const dumpedCore = 0x80 // in a wait status
+
+// settle puts into the account what a thread, which ends with a wait status, has
+// moved by other means than calls that are recorded, and takes it off its
+// process.
+func (tr *tracer) settle(t *thread, code uint64) {
+	if t.settled {
+		return
+	}
+	t.settled = true
+	if code&dumpedCore == 0 { // which the thread itself has written
+		tr.settleBytes(t)
+	}
+	p := t.process
+	if p.threads--; p.threads > 0 {
+		return
+	}
+	tr.keep(usesOf(t.TID, p.maps))
+	delete(tr.processes, p.id)
+}
+
+func (tr *tracer) settleBytes(t *thread) {
+	kind := coverage.Elsewhere
+	if t.compat {
+		kind = coverage.Compat
+	}
+	if !tr.running || t.inside && t.onNoFile() {
+		return
+	}
+	moved, ok := tr.movedBytes(t.TID)
+	switch rest := moved - t.held; {
+	case !ok:
+		tr.lose(kind)
+	case rest > 0:
+		tr.missing.Add(coverage.Missing{Kind: kind, Amount: coverage.Amount{Bytes: rest, Nanos: coverage.Unknown}})
+	}
+}
+
+// onNoFile reports whether the call of a thread reads or writes what is no file.
+// Where the thread is killed within it nobody hears how much it has moved.
+func (t *thread) onNoFile() bool {
+	switch t.Type {
+	case 0, unix.S_IFREG >> 12, unix.S_IFBLK >> 12:
+		return false
+	}
+	return plans[t.Nr].typed
+}
+
+// movedBytes returns how many bytes a thread has moved, as the kernel counts
+// them, and whether the kernel tells.
+func (tr *tracer) movedBytes(tid int32) (moved int64, ok bool) {
+	tr.path = append(procPath(tr.path[:0], tid, "/task/", int64(tid)), "/io\x00"...)
+	at := format.AtFDCWD
+	fd, _, e := unix.Syscall6(unix.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(&tr.path[0])), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	if e != 0 {
+		return 0, false
+	}
+	var text [512]byte
+	n, err := unix.Read(int(fd), text[:])
+	unix.Close(int(fd))
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(text[:n]) {
+		name, value, _ := bytes.Cut(line, []byte(": "))
+		if s := string(name); s == "rchar" || s == "wchar" {
+			moved += number(value)
+		}
+	}
+	return moved, true
+}
+
+// number returns the decimal number that a text begins with.
+func number(text []byte) (n int64) {
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			break
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}
