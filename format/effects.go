@@ -21,6 +21,7 @@ const (
 	EffectWait              // a process has ended (Event.Child)
 	EffectChroot            // sets the root directory
 	EffectUnshare           // copies what the thread shares, by the flags
+	EffectBlock             // the thread was blocked
 	EffectPipeline          // made by compile: the thread waits for another at a pipe, or another one waits for it
 
 	EffectRead     // moves bytes from a file to memory, and the offset unless it is an argument

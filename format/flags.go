@@ -139,6 +139,10 @@ var (
 		"STATX_GID", 0x10, "STATX_ATIME", 0x20, "STATX_MTIME", 0x40, "STATX_CTIME", 0x80, "STATX_INO", 0x100, "STATX_SIZE", 0x200,
 		"STATX_BLOCKS", 0x400, "STATX_BTIME", 0x800, "STATX_MNT_ID", 0x1000, "STATX_DIOALIGN", 0x2000)}
 
+	// WaitKinds are what a thread is blocked in (OpWait): none of the others, a
+	// futex, poll(2) and its like, a socket, a signal.
+	WaitKinds = &FlagSet{Enum: true, Flags: same("OTHER", 0, "FUTEX", 1, "POLL", 2, "SOCKET", 3, "SIGNAL", 4)}
+
 	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", 3, "SEEK_HOLE", 4)}
 
 	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,

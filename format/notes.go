@@ -17,6 +17,8 @@ type Notes struct {
 	Target []byte // what the symbolic link holds
 
 	Signal int32 // that ended the process
+	Waker  int32 // id of the thread that ended the last wait within the call
+	Woken  int64 // nanoseconds from that to the end of the call
 	Was    int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
@@ -39,6 +41,7 @@ const (
 	NotedTarget
 	NotedSignal
 	NotedWas
+	NotedWaker      // and Woken
 	NotedSparse     // the file has fewer blocks than its size needs
 	NotedNew        // the call created the file
 	NotedUnreadable // the recorder could not read what the arguments point to

@@ -128,6 +128,7 @@ const (
 	OpPipeRead
 	OpPipeWrite
 	OpBind
+	OpWait
 	numOps
 )
 
@@ -453,6 +454,10 @@ var table = laidOut([numOps]Info{
 
 	// Only binds of UNIX sockets to a path are recorded.
 	OpBind: {Name: "bind", Class: ClassMetadata, Args: []Arg{{Name: "socket", Kind: FD}, argMade, {Name: "length", Kind: Count}}, Effect: EffectBind, Reads: ReadAddress, Sys: [numArch]int{49, 200}, Strace: "bind(%0, {sa_family=AF_UNIX, sun_path=%1}, %2)"},
+
+	// A thread was blocked in a call that is not recorded, until another recorded
+	// thread woke it.
+	OpWait: {Name: "wait", Class: ClassProcess, Args: []Arg{{Name: "kind", Kind: Flags, Flags: WaitKinds}, {Name: "object", Kind: Addr}}, Effect: EffectBlock, Dropped: true, Strace: "wait(%0, %1)", Sys: [numArch]int{none, none}},
 })
 
 func canonStat(e *Event) Op {

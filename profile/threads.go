@@ -107,7 +107,7 @@ func (t *thread) count(c *call, e *format.Event) {
 	switch {
 	case c.category != noCategory:
 		times.IO += c.total.Nanos
-	case effect == format.EffectWait || effect == format.EffectPipeline:
+	case effect == format.EffectWait || effect == format.EffectBlock || effect == format.EffectPipeline:
 		times.Waiting += c.total.Nanos
 	default:
 		times.Other += c.total.Nanos

@@ -8,9 +8,11 @@ type Call struct {
 	Start   int64      // nanoseconds of the recorder's clock
 	Dur     int64      // nanoseconds
 	Off     format.Off // of the time since the thread's last event
+	Woken   int64      // nanoseconds from the last waking within the call to its end, where there is a Waker
 	Ret     int64
 	Args    [format.MaxArgs]uint64 // registers, or what the operation has in their place
 	TID     int32
+	Waker   int32  // the recorded thread that woke this one within the call, 0 for none
 	Nr      uint32 // number of the system call
 	Flags   Flags
 	Faults  uint32   // page faults within the call, of reads and writes
@@ -33,6 +35,9 @@ type Details struct {
 	State  [format.MaxStrings]StringState
 	_      [6]uint8
 }
+
+// NrWait stands in Call.Nr for format.OpWait, which is no system call.
+const NrWait = format.MaxSys - 1
 
 // PseudoType stands in Call.Type for a file of a pseudo file system.
 const PseudoType = 15

@@ -27,6 +27,9 @@ func (d *decoder) reset() { d.notes = d.notes[:0] }
 // decoder.
 func (d *decoder) decode(c *Call, e *format.Event) error {
 	op := format.BySyscall(d.arch, int(c.Nr))
+	if c.Nr == NrWait {
+		op = format.OpWait
+	}
 	if op == format.OpNone {
 		return errCall
 	}

@@ -97,7 +97,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeUnknownSyscall(t *testing.T) {
 	var e format.Event
-	for _, nr := range []uint32{39, 511, 512, 1<<16 - 1} {
+	for _, nr := range []uint32{39, NrWait - 1, format.MaxSys, 1<<16 - 1} {
 		require.ErrorIs(t, decoderForTests().decode(&Call{Nr: nr}, &e), errCall)
 	}
 }

@@ -26,6 +26,9 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	if c.Flags&FlagSignal != 0 {
 		n.Signal, n.Has = int32(c.Args[1]), n.Has|format.NotedSignal
 	}
+	if c.Waker != 0 {
+		n.Waker, n.Woken, n.Has = c.Waker, c.Woken, n.Has|format.NotedWaker
+	}
 	if c.Flags&FlagKilled != 0 {
 		n.Has |= format.NotedKilled
 	}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 
 	"pianola/format"
@@ -42,6 +43,13 @@ var notes = []note{
 	{key: "signal", noted: format.NotedSignal, parse: parseSignal, append: func(dst []byte, e *format.Event) []byte { return append(dst, format.SignalName(e.Notes.Signal)...) }},
 	{key: "killed", noted: format.NotedKilled},
 	{key: "was", noted: format.NotedWas, parse: parseWas, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Was)) }},
+	{key: "by", noted: format.NotedWaker, parse: parseWaker, append: func(dst []byte, e *format.Event) []byte {
+		dst = format.AppendInt(dst, int64(e.Notes.Waker))
+		if e.Notes.Woken == 0 {
+			return dst
+		}
+		return format.AppendInt(append(dst, '+'), e.Notes.Woken)
+	}},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
 	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
@@ -330,6 +338,22 @@ func parseSignal(e *format.Event, value []byte) bool {
 		e.Notes.Signal = n
 	}
 	return ok
+}
+
+// parseWaker reads TID, or TID+NANOS where the call went on after the waking.
+func parseWaker(e *format.Event, value []byte) bool {
+	tid, woken, later := bytes.Cut(value, []byte("+"))
+	n, ok := decimal(tid)
+	var nanos int64
+	if ok && later {
+		nanos, ok = decimal(woken)
+		ok = ok && nanos > 0
+	}
+	if !ok || n == 0 || n > math.MaxInt32 {
+		return false
+	}
+	e.Notes.Waker, e.Notes.Woken = int32(n), nanos
+	return true
 }
 
 func parseWas(e *format.Event, value []byte) bool {

@@ -18,7 +18,7 @@ func TestLongestPause(t *testing.T) {
 }
 
 func TestDrainOfGarbage(t *testing.T) {
-	for name, garbage := range map[string]string{"short": "abc", "a call that is not recorded": string(recordOf(record.Call{Nr: 511}))} {
+	for name, garbage := range map[string]string{"short": "abc", "a call that is not recorded": string(recordOf(record.Call{Nr: record.NrWait - 1}))} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeRing(256)
 			f.put(uint32(len(garbage)), garbage)

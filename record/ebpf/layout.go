@@ -46,6 +46,7 @@ func view(b []byte, c *record.Call) bool {
 		return false
 	}
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
+	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	parts := c.Off.Parts() // the order is that of enum off_kind
 	for i, v := range raw.Off {
 		*parts[i] = int64(v)

@@ -49,7 +49,11 @@ func (p *program) lost() (lost, error) {
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
 	for nr, n := range l.bySyscall {
-		r.AddLost(format.BySyscall(format.HostArch, nr).String(), n)
+		op := format.BySyscall(format.HostArch, nr)
+		if nr == record.NrWait {
+			op = format.OpWait
+		}
+		r.AddLost(op.String(), n)
 	}
 	if r.Lost > 0 {
 		r.LostByCPU = make([]int64, len(l.byCPU))

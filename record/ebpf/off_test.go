@@ -1,6 +1,7 @@
 package ebpf
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,9 +49,69 @@ func TestTimeOffTheProcessor(t *testing.T) {
 	for _, name := range []string{"sleep", "select", "futex timeout"} {
 		require.GreaterOrEqual(t, off(name).Timer, int64(nearly), name)
 	}
-	for _, name := range []string{"futex", "pipe"} {
-		require.GreaterOrEqual(t, off(name).Wait, int64(nearly/2), name) // the other thread may have begun before
+	// The other thread may have begun to sleep before.
+	for name, kind := range map[string]int64{"futex": 1, "pipe": 2} {
+		w := waitBefore(t, &c, name)
+		require.GreaterOrEqual(t, w.Dur, int64(nearly/2), name)
+		require.Equal(t, kind, w.Args[0], name)
+		require.NotEqual(t, w.TID, w.Notes.Waker, name)
 		require.Zero(t, off(name).Timer, name)
 	}
 	require.Positive(t, off("own").Own)
+}
+
+// waitBefore returns the longest wait of the thread that makes the call on a name,
+// between that and its call before.
+func waitBefore(t *testing.T, c *recordkit.Collect, name string) (longest format.Event) {
+	i := slices.IndexFunc(c.Events, func(e format.Event) bool { return string(e.Str[0]) == name })
+	require.Positive(t, i, name)
+	for _, e := range slices.Backward(c.Events[:i]) {
+		switch {
+		case e.TID != c.Events[i].TID:
+		case e.Op != format.OpWait && e.Op != format.OpClone && e.Op != format.OpClone3 && e.Op != format.OpPipe2:
+			require.Positive(t, longest.Dur, name)
+			return longest
+		case e.Op == format.OpWait && e.Dur > longest.Dur:
+			longest = e
+		}
+	}
+	return longest
+}
+
+// TestWaker records a read of a pipe that another process ends, and a futex that
+// is handed on by a thread that does no I/O.
+func TestWaker(t *testing.T) {
+	var c recordkit.Collect
+	o := recordkit.Python(t, "import os, threading, time",
+		"r, w = os.pipe()",
+		"p = os.fork()",
+		"if p == 0: time.sleep(0.02); os.write(w, b'x'); os._exit(0)",
+		"os.read(r, 1)",
+		"a, b = threading.Event(), threading.Event()",
+		"threading.Thread(target=lambda: (a.wait(), b.set())).start()",
+		"threading.Thread(target=lambda: (time.sleep(0.02), a.set())).start()",
+		"b.wait()",
+		"os.access('end', 0)")
+	o.Dir = t.TempDir()
+	recordLong(t, o, &c)
+	wakers := map[int32][]int32{} // by woken thread
+	var read *format.Event
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Op == format.OpRead && e.Args[2] == 1 {
+			read = e
+		}
+		if e.Op == format.OpWait {
+			wakers[e.TID] = append(wakers[e.TID], e.Notes.Waker)
+		}
+	}
+	require.NotNil(t, read)
+	require.True(t, read.Notes.Known(format.NotedWaker))
+	require.Less(t, read.Notes.Woken, read.Dur)
+	require.NotEqual(t, read.TID, read.Notes.Waker)
+	main := c.One(t, format.OpAccess, "end").TID
+	require.NotEmpty(t, wakers[main])
+	between := wakers[main][len(wakers[main])-1] // by the thread that waited for the other one
+	require.NotEmpty(t, wakers[between])
+	require.NotContains(t, wakers[between], between)
 }

@@ -111,6 +111,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarWithFaults: c.Faults,
 		recorderVarWithOff:    c.Off,
 		recorderVarTimed:      timed(),
+		recorderVarWaits:      waits(),
 		recorderVarWithMemory: c.Memory,
 		recorderVarPageBytes:  uint32(os.Getpagesize()),
 	} {

@@ -25,6 +25,7 @@ const struct member *unused_member __attribute__((unused));
 const enum missing_kind *unused_missing __attribute__((unused));
 const enum off_kind *unused_off __attribute__((unused));
 const enum timed_by *unused_timed __attribute__((unused));
+const enum wait_kind *unused_wait __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -90,6 +91,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (!t)
 		return 0;
 	t->nr = nr;
+	t->waker = 0;
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {
 		if (kind == KIND_IOCTL) {
@@ -177,7 +179,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (!t)
 		return 0;
 	if (unlikely(t->blocked))
-		explain_wait(t, regs, ret);
+		explain_wait(t, task, regs, ret);
 	if (!(t->start | t->counting))
 		return 0;
 	nr = t->nr;

@@ -46,6 +46,9 @@ type recorderEvent struct {
 	Args  [4]uint64
 	More  [2]uint64
 	Off   [5]uint64
+	Woken uint64
+	Waker uint32
+	Pad   uint32
 }
 
 type recorderFileId struct {
@@ -198,8 +201,13 @@ type recorderThread struct {
 	Off      [5]uint64
 	Ran      uint64
 	Mark     uint64
+	Lately   [2]uint64
+	Slept    uint64
+	Woken    uint64
+	Waker    uint32
 	Cpu      uint32
 	Rested   uint32
+	Unused   uint32
 	Nr       uint32
 	Flags    uint32
 	Tid      uint32
@@ -235,6 +243,16 @@ const (
 	recorderTimedByTIMED_ALWAYS recorderTimedBy = 1
 	recorderTimedByTIMED_ZERO   recorderTimedBy = 2
 	recorderTimedByTIMED_ERROR  recorderTimedBy = 3
+)
+
+type recorderWaitKind uint32
+
+const (
+	recorderWaitKindWAIT_OTHER  recorderWaitKind = 0
+	recorderWaitKindWAIT_FUTEX  recorderWaitKind = 1
+	recorderWaitKindWAIT_POLL   recorderWaitKind = 2
+	recorderWaitKindWAIT_SOCKET recorderWaitKind = 3
+	recorderWaitKindWAIT_SIGNAL recorderWaitKind = 4
 )
 
 // Names of all BPF objects in the ELF.
@@ -285,6 +303,8 @@ const (
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarUnusedTimed       = "unused_timed"
+	recorderVarUnusedWait        = "unused_wait"
+	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
@@ -390,6 +410,8 @@ type recorderVariableSpecs struct {
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
+	UnusedWait        *ebpf.VariableSpec `ebpf:"unused_wait"`
+	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
@@ -463,6 +485,8 @@ type recorderVariables struct {
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
+	UnusedWait        *ebpf.Variable `ebpf:"unused_wait"`
+	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`

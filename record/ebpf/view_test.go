@@ -42,6 +42,9 @@ func recordOf(c record.Call) []byte {
 		for _, part := range parts[:5] { // what is not told apart comes from older recordings only
 			b = order.AppendUint64(b, uint64(*part))
 		}
+		b = order.AppendUint64(b, uint64(c.Woken))
+		b = order.AppendUint32(b, uint32(c.Waker))
+		b = append(b, 0, 0, 0, 0)
 	}
 	if c.Details != nil {
 		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
@@ -54,6 +57,7 @@ func TestView(t *testing.T) {
 	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15}
 	wide := plain
 	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
+	wide.Waker, wide.Woken = 8, 9
 	rich := wide
 	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
 	for _, test := range []struct {
@@ -62,8 +66,8 @@ func TestView(t *testing.T) {
 		bytes int
 	}{
 		{"plain", plain, 64},
-		{"wide", wide, 120},
-		{"rich", rich, 120 + 56 + 5},
+		{"wide", wide, 136},
+		{"rich", rich, 136 + 56 + 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := recordOf(test.call)

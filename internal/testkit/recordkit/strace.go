@@ -86,7 +86,7 @@ func Threads(events []format.Event) [][]string {
 		if info.Effect == format.EffectFork && e.Ret > 0 {
 			order = append(order, int32(e.Ret))
 		}
-		if !byNature(info) && info.Class != format.ClassMemory {
+		if !byNature(info) && info.Class != format.ClassMemory && e.Op != format.OpWait {
 			calls[e.TID] = append(calls[e.TID], random.ReplaceAllString(fmt.Sprintf("%s %s = %d", e.Op, e.Str, e.Ret), "$1*"))
 		}
 	}

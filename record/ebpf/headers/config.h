@@ -14,6 +14,7 @@ const volatile u8 with_type;           /* note the type of the descriptor; only 
 const volatile u8 with_faults;         /* note page faults */
 const volatile u8 with_off;            /* note the time off the processor */
 const volatile u8 timed[MAX_SYS];      /* enum timed_by of the calls that wait */
+const volatile u8 waits[MAX_SYS];      /* enum wait_kind of the calls that wait */
 const volatile u8 with_memory;         /* send operations on memory */
 const volatile u32 page_bytes;
 

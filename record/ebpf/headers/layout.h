@@ -95,8 +95,13 @@ struct thread {
 	u64 off[NUM_OFF]; /* nanoseconds off the processor since its last event */
 	u64 ran;    /* nanoseconds; when it came to the processor */
 	u64 mark;   /* clock of the processor when it became ready */
-	u32 cpu;    /* which that was */
-	u32 rested; /* off is not all 0 */
+	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
+	u64 slept;  /* nanoseconds; when it was blocked last, outside of recorded calls */
+	u64 woken;  /* nanoseconds; when it was woken last */
+	u32 waker;  /* the followed thread that woke it then, 0 for none */
+	u32 cpu;    /* where it became ready */
+	u32 rested; /* the next record must be wide: off is not all 0, or there is a waker */
+	u32 unused;
 	u32 nr;
 	u32 flags;
 	u32 tid;    /* in the recorder's PID namespace; 0 until first needed */
@@ -117,6 +122,18 @@ struct thread {
 	u32 settled;  /* its bytes are in the account */
 	u32 pad;
 };
+
+/* What a thread is blocked in, as format.WaitKinds. */
+enum wait_kind {
+	WAIT_OTHER,
+	WAIT_FUTEX,
+	WAIT_POLL,
+	WAIT_SOCKET,
+	WAIT_SIGNAL,
+};
+
+/* The number of the call that the wait of a thread stands for in records. */
+#define NR_WAIT (MAX_SYS - 1)
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -201,6 +218,9 @@ struct event {
 	u64 args[4];
 	u64 more[2]; /* arguments 4 and 5 */
 	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
+	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
+	u32 waker;   /* the thread that woke it, 0 for none that is followed */
+	u32 pad;
 };
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)

@@ -36,24 +36,47 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 now = bpf_ktime_get_ns();
 
+	int blocked = !preempted && task->__state != 0;
+
 	if (t->ran)
 		*clock_of(cpu) += now - t->ran;
+	t->ready = 0;
+	if (!blocked)
+		become_ready(t, cpu, now);
+	else
+		t->waker = 0;
 	if (t->start)
 		return;
 	t->left = now;
-	t->waits = 0;
-	t->ready = 0;
-	if (preempted || task->__state == 0)
-		become_ready(t, cpu, now);
-	else if (BITS(task, in_iowait))
-		t->waits = 1 + waits_for(t, task);
+	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0;
+}
+
+/* Returns the followed thread that wakes another one now, 0 for none. An
+ * interrupt can come to any thread, but one that is in no call has woken nobody. */
+INLINE u32 waker_of(struct task_struct *woken)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t;
+
+	if (!task->bpf_storage || task == woken || BITS(woken, in_iowait))
+		return 0;
+	t = followed(task);
+	if (!t || call_of((void *)bpf_task_pt_regs(task)) < 0)
+		return 0;
+	identify(t, task);
+	return t->tid;
 }
 
 /* It is woken up. */
 INLINE void wake(struct thread *t, struct task_struct *task)
 {
-	if (t->left && !t->ready)
-		become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
+	if (t->ready || !(t->left | t->start))
+		return;
+	become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
+	t->woken = t->ready;
+	t->waker = waker_of(task);
+	if (t->waker)
+		t->rested = 1;
 }
 
 /* It comes to the processor. */
@@ -71,6 +94,8 @@ INLINE void enter_processor(struct thread *t)
 	own = *clock_of(t->cpu) - t->mark;
 	if (own > ready)
 		own = ready;
+	t->lately[OFF_READY] = ready - own;
+	t->lately[OFF_OWN] = own;
 	t->off[OFF_READY] += ready - own;
 	t->off[OFF_OWN] += own;
 	if (t->waits) {
@@ -79,19 +104,9 @@ INLINE void enter_processor(struct thread *t)
 			add(&missing[t->waits - 2].nanos, blocked);
 	} else {
 		t->blocked += blocked;
+		t->slept = t->left;
 	}
 	t->rested = 1;
 	t->left = 0;
 }
 
-/* A call that is not recorded returns; the thread was blocked in it. */
-INLINE void explain_wait(struct thread *t, const struct pt_regs *regs, s64 ret)
-{
-	u32 nr = call_of(regs);
-	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
-	int time = how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
-		   (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -EAGAIN));
-
-	t->off[time ? OFF_TIMER : OFF_WAIT] += t->blocked;
-	t->blocked = 0;
-}

@@ -57,11 +57,14 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	fill(e, t, start, end, ret);
 	e->flags = FLAG_WIDE;
 	__builtin_memcpy(e->off, t->off, sizeof(e->off));
+	e->waker = t->waker;
+	e->woken = t->waker ? end - t->woken : 0;
 	if (t->rested | (t->blocked != 0)) {
 		e->off[OFF_WAIT] += t->blocked;
 		__builtin_memset(t->off, 0, sizeof(t->off));
 		t->rested = 0;
 		t->blocked = 0;
+		t->waker = 0;
 	}
 }
 
@@ -150,4 +153,46 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 	if (kind == KIND_IO)
 		note_io(e, t, task);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/* Sends the wait that a thread was woken from by another one. It lasts until the
+ * waking; what the thread was ready for after it belongs to its next record. */
+INLINE void send_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, u32 nr)
+{
+	u64 lately[2] = {t->lately[OFF_READY], t->lately[OFF_OWN]}, dur = t->woken - t->slept;
+	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+
+	if (unlikely(!e)) {
+		count_lost(task, NR_WAIT, 0, 0, 0);
+		return;
+	}
+	identify(t, task);
+	t->off[OFF_READY] -= lately[OFF_READY];
+	t->off[OFF_OWN] -= lately[OFF_OWN];
+	t->blocked -= dur < t->blocked ? dur : t->blocked;
+	fill_wide(e, t, t->slept, t->woken, 0);
+	e->nr = NR_WAIT;
+	read_four(e->args, regs);
+	e->args[1] = e->args[0];
+	e->args[0] = waits[nr];
+	e->args[2] = e->args[3] = e->more[0] = e->more[1] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	t->off[OFF_READY] = lately[OFF_READY];
+	t->off[OFF_OWN] = lately[OFF_OWN];
+	t->rested = 1;
+}
+
+/* A call that is not recorded returns; the thread was blocked in it. */
+INLINE void explain_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, s64 ret)
+{
+	u32 nr = call_of(regs);
+	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
+	int time = how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
+		   (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -EAGAIN));
+
+	if (t->waker && !time && nr < MAX_SYS)
+		send_wait(t, task, regs, nr);
+	t->waker = 0;
+	t->off[time ? OFF_TIMER : OFF_WAIT] += t->blocked;
+	t->blocked = 0;
 }
