@@ -57,7 +57,7 @@ var reasonText = [numReasons]string{
 	reasonPseudo:  "pseudo file system (/proc, /sys, /dev)",
 	reasonUnknown: "descriptor of unknown origin",
 	reasonPath:    "path unreadable or a loop of links",
-	reasonTable:   "resolved by compile (chdir, pipe)",
+	reasonTable:   "resolved by compile (chdir, pipe, wait)",
 	reasonFilter:  "filtered out",
 	reasonLong:    "name or path longer than the kernel takes",
 	reasonDeep:    "path from the root longer than the kernel takes",
