@@ -36,6 +36,7 @@ type run struct {
 	Threads     int              `json:"threads"`
 	Processes   int              `json:"processes"`
 	Files       int              `json:"files"`
+	Critical    []step           `json:"critical"`
 	Latency     []latency        `json:"latency"`
 	Sizes       [2][]size        `json:"sizes"` // of reads and writes
 	Concurrency []int64          `json:"concurrency"`
@@ -47,6 +48,13 @@ type run struct {
 type fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+}
+
+// step is a part of the critical path.
+type step struct {
+	Name  string `json:"name"`
+	File  string `json:"file"`
+	Nanos int64  `json:"nanos"`
 }
 
 type total struct {
@@ -69,6 +77,9 @@ type size struct {
 	Calls int64 `json:"calls"`
 	Bytes int64 `json:"bytes"`
 }
+
+// maxSteps is how many steps of the critical path the page shows.
+const maxSteps = 12
 
 // maxOps is how many operations have a distribution in the page.
 const maxOps = 12
@@ -127,7 +138,7 @@ func newRun(r *Run) (run, error) {
 	out := run{
 		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
-		Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
+		Critical: []step{}, Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
 	}
 	for _, f := range facts {
 		if v, ok := r.value(f.key); ok {
@@ -136,6 +147,9 @@ func newRun(r *Run) (run, error) {
 	}
 	for k := range p.Categories {
 		out.Categories = append(out.Categories, newTotal(&p.Categories[k]))
+	}
+	for _, s := range p.Critical[:min(maxSteps, len(p.Critical))] {
+		out.Critical = append(out.Critical, step{s.Name, plain(s.File), s.Nanos})
 	}
 	for k := range p.Sizes {
 		out.Sizes[k] = []size{}

@@ -136,6 +136,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	about, d := c.tracker.About(by, e)
 	t, f := c.tracker.threads.of(by), c.tracker.files.of(about)
 	t.count(one, e)
+	c.tracker.path.add(e, f, by.Created)
 	if f != nil {
 		f.usage.count(one)
 	} else {
@@ -190,5 +191,6 @@ func (c *Collector) Profile() *Profile {
 		p.Times.add(&p.Threads[i].Times)
 	}
 	p.Times.add(&p.OtherThreads.Times)
+	p.Critical = c.tracker.path.path()
 	return p
 }

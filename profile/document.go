@@ -10,6 +10,7 @@ type document struct {
 	Latency     []latencyDocument `json:"latency_by_category"`
 	OpLatency   []latencyDocument `json:"latency_by_operation"`
 	Access      []accessDocument  `json:"access"`
+	Critical    []stepDocument    `json:"critical_path"` // empty where it is not known
 	Interval    float64           `json:"interval_seconds"`
 	Files       *Table            `json:"files"`
 	Directories *Table            `json:"directories"`
@@ -24,6 +25,12 @@ type timesDocument struct {
 	Compute float64 `json:"compute_seconds"`
 	Waiting float64 `json:"waiting_seconds"`
 	Other   float64 `json:"other_seconds"`
+}
+
+type stepDocument struct {
+	Name    string  `json:"name"`
+	File    string  `json:"file,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 type latencyDocument struct {
@@ -66,6 +73,7 @@ func (p *Profile) FullDocument() any {
 		summary: p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
 		Times:       timesDocument{format.Seconds(p.Times.IO), format.Seconds(p.Times.Compute), format.Seconds(p.Times.Waiting), format.Seconds(p.Times.Other)},
 		Concurrency: []float64{},
+		Critical:    []stepDocument{},
 		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
@@ -78,6 +86,9 @@ func (p *Profile) FullDocument() any {
 	}
 	for _, op := range p.byTime() {
 		d.OpLatency = appendLatency(d.OpLatency, op.String(), p.OpLatency[op])
+	}
+	for _, s := range p.Critical {
+		d.Critical = append(d.Critical, stepDocument{s.Name, s.File, format.Seconds(s.Nanos)})
 	}
 	for k, a := range p.Access() {
 		d.Access = append(d.Access, accessDocument{Category(k).String(), a.Moves, a.Sequential, a.Strided, a.Random})

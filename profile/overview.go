@@ -14,6 +14,7 @@ import (
 const (
 	topFiles      = 20
 	topOperations = 8
+	topSteps      = 8
 	topThreads    = 5
 	barsWidth     = 60 // characters of the bars over time
 )
@@ -24,7 +25,7 @@ const (
 func (p *Profile) WriteText(w io.Writer, all bool) error {
 	var b bytes.Buffer
 	o := overview{Profile: p, b: &b, all: all}
-	for _, part := range []func(){o.head, o.categories, o.time, o.course, o.access, o.operations, o.files, o.owners} {
+	for _, part := range []func(){o.head, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.files, o.owners} {
 		part()
 	}
 	_, err := w.Write(b.Bytes())
@@ -104,6 +105,22 @@ func (o *overview) time() {
 		levels = append(levels[:shown], "…")
 	}
 	o.line("threads in I/O at once: %s", strings.Join(levels, ", "))
+}
+
+// critical shows what the run time hung on.
+func (o *overview) critical() {
+	if len(o.Critical) == 0 || o.RunTime == 0 {
+		return
+	}
+	u := table.UnitOf(format.Seconds(o.Critical[0].Nanos))
+	rows := [][]string{{"critical path", u.Name, "of run time", "file"}}
+	list := o.Critical
+	for _, s := range list[:o.top(len(list), topSteps)] {
+		rows = append(rows, []string{s.Name, u.Format(format.Seconds(s.Nanos)), table.Share(s.Nanos, o.RunTime), o.name(s.File)})
+	}
+	o.b.WriteByte('\n')
+	o.b.WriteString(table.Format(rows, func(column int) bool { return column == 0 || column == 3 }))
+	o.b.WriteByte('\n')
 }
 
 // course shows how much was read and written over time, as bars.

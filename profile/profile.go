@@ -111,6 +111,10 @@ type Profile struct {
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
 
+	// Critical is the critical path, the longest steps first. It is nil for
+	// recordings of several threads that do not tell who woke whom.
+	Critical []Step
+
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account

@@ -11,10 +11,11 @@ type tracker struct {
 	threads threads
 	files   files
 	heats   heats
+	path    critical
 }
 
 func newTracker(h *format.Header) *tracker {
-	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles()}
+	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical()}
 	tr.Added = tr.threads.added
 	return tr
 }

@@ -221,9 +221,18 @@ function concurrencyFigure(runs) {
   }).figure;
 }
 
+// criticalSection shows the chain of calls, compute and waits that the end of
+// the run hung on.
+function criticalSection(run) {
+  const rows = run.critical.map(s => [s.name, s.file, seconds(s.nanos / 1e9), percent(s.nanos / Math.max(run.run_time, 1))]);
+  return section('critical', 'Critical path', 'The chain of calls, compute and waits that the end of the run hung on. What is not on it could be slower without making the run longer.',
+    plainTable('Critical path', ['step', 'file', 'time', 'share of the run time'], rows));
+}
+
 // detailsOf returns the sections of one run.
 function detailsOf(run, withConcurrency) {
   const box = element('div', {});
+  if (run.critical.length > 0) box.append(criticalSection(run));
   const concurrency = withConcurrency ? concurrencyFigure([run]) : null;
   if (concurrency) box.append(card('concurrency', concurrency));
   if (run.heat.length > 0) box.append(card('heat', heatFigure(run)));
@@ -242,7 +251,7 @@ function detailsOf(run, withConcurrency) {
 function coverageNotes(runs) {
   const notes = new Map();
   for (const r of runs) notes.set(r.coverage, {withheld: r.withheld, names: [...(notes.get(r.coverage) || {names: []}).names, r.name]});
-  return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + text));
+  return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + text.charAt(0).toUpperCase() + text.slice(1)));
 }
 
 function build() {

@@ -1,0 +1,348 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+
+	"pianola/format"
+)
+
+// Step is a part of the critical path: the time that the run spent, on that path,
+// in calls of one operation on one file, or in one kind of compute or wait.
+type Step struct {
+	Name  string // an operation, or of StepCompute to StepOther
+	File  string // of a call on a file, or empty
+	Nanos int64
+}
+
+// The steps that are no calls.
+const (
+	StepCompute = "compute"
+	StepReady   = "ready"   // could run, but had no processor
+	StepTimer   = "timer"   // waited for a time
+	StepStorage = "storage" // waited for storage outside of recorded calls
+	StepWait    = "wait"    // waited for what is not recorded
+)
+
+// critical finds the critical path: the chain of calls, compute and waits that
+// the end of the run hung on. It goes back from the end of the thread that ends
+// last. Where that thread waited until another one woke it, it goes on in that
+// other one, from the moment of the waking.
+//
+// It is found forwards. Each thread has the sums of the path that leads to where
+// the thread is; one that is woken takes over those of its waker, and one that is
+// made those of its maker. What the waker did in its gap between two calls is not
+// known before the second: until then the woken one is in debt to it.
+//
+// Memory is bounded by the number of living threads.
+type critical struct {
+	steps  []Step // what the sums are of
+	places map[stepKey]int32
+	paths  map[int32]*path // by thread id
+	alone  *path           // the only thread so far, nil if there were more
+	last   *path           // of those that have ended, the one that ended last
+	ended  []int32         // threads that have ended, whose paths are still there
+	woken  bool            // some wait has ended by a waking
+
+	// Moments of threads that are more than one, by their ends: recordings have
+	// them nearly in that order.
+	queue []moment
+	head  int
+}
+
+type stepKey struct {
+	op   format.Op
+	file int32
+}
+
+const (
+	// maxPathSteps bounds the steps that are told apart. Calls beyond are added to
+	// those on any file.
+	maxPathSteps = 512
+
+	// maxAhead is how many moments a later line of the recording can come before.
+	maxAhead = 4096
+
+	// maxEnded is how many threads that have ended can still wake others.
+	maxEnded = 1024
+)
+
+// The first steps, in the order of format.Off after compute.
+const (
+	stepCompute = iota
+	stepReady
+	stepOwn
+	stepWait
+	stepTimer
+	stepStorage
+	stepOther
+	firstCall
+)
+
+// path is the critical path that leads to where a thread is.
+type path struct {
+	sums  []int64 // nanoseconds, by step
+	until int64   // how far they go
+
+	ended bool  // the thread has
+	base  *path // the waker or maker whose path, up to at, comes first; nil if that is in sums
+	at    int64
+	born  int64   // counts the beginnings of this path, to tell debts of old ones
+	debts []*debt // of others to this one
+}
+
+// debt is that of a path to the one that it began from.
+type debt struct {
+	of   *path
+	born int64
+}
+
+// moment is something that a thread did, from start to end, after a gap.
+type moment struct {
+	tid        int32
+	from       int32 // the thread that the path of this one begins from at the end, 0 for none
+	step       int32
+	ends       bool // the thread has ended
+	start, end int64
+	off        format.Off
+}
+
+func newCritical() critical {
+	c := critical{places: map[stepKey]int32{}, paths: map[int32]*path{}}
+	for _, name := range [firstCall]string{StepCompute, StepReady, StepReady, StepWait, StepTimer, StepStorage, StepWait} {
+		c.steps = append(c.steps, Step{Name: name})
+	}
+	return c
+}
+
+// step returns the step of a call.
+func (c *critical) step(e *format.Event, f *file) int32 {
+	key := stepKey{op: e.Op}
+	if f != nil {
+		key.file = f.id
+	}
+	place, ok := c.places[key]
+	switch {
+	case ok:
+		return place
+	case len(c.steps) >= maxPathSteps && f != nil:
+		return c.step(e, nil)
+	case e.Op.Info().Effect == format.EffectBlock || e.Op.Info().Effect == format.EffectPipeline:
+		place = stepWait
+	default:
+		place = int32(len(c.steps))
+		one := Step{Name: e.Op.String()}
+		if f != nil {
+			one.File = f.name
+		}
+		c.steps = append(c.steps, one)
+	}
+	c.places[key] = place
+	return place
+}
+
+// add adds an event, which is about a file or none.
+//
+// created is when its thread was made, as far as that is known.
+func (c *critical) add(e *format.Event, f *file, created int64) {
+	if len(c.paths) == 0 {
+		c.alone = &path{until: created}
+		c.paths[e.TID] = c.alone
+	}
+	m := moment{tid: e.TID, step: c.step(e, f), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off}
+	effect := e.Op.Info().Effect
+	m.ends = effect == format.EffectExit || effect == format.EffectExitGroup
+	if was := e.Renamed(); was != 0 && c.paths[was] != nil {
+		c.flush(0)
+		c.paths[e.TID] = c.paths[was]
+		delete(c.paths, was)
+	}
+	child := effect == format.EffectFork && e.Ret > 0
+	if c.alone != nil && (child || c.paths[e.TID] != c.alone) {
+		c.alone = nil
+	}
+	if c.alone != nil {
+		c.apply(&m)
+		if !child {
+			return
+		}
+		c.alone = nil
+	} else if !e.Notes.Known(format.NotedWaker) {
+		c.push(m)
+	} else {
+		// The path begins anew when the thread is woken; what is left of the call
+		// comes after that.
+		c.woken = true
+		rest := m
+		m.end = max(m.end-e.Notes.Woken, m.start)
+		m.from = e.Notes.Waker
+		c.push(m)
+		if rest.start, rest.off = m.end, (format.Off{}); rest.end > rest.start || m.ends {
+			c.push(rest)
+		}
+	}
+	if child {
+		c.push(moment{tid: int32(e.Ret), from: e.TID, step: stepCompute, start: m.start, end: m.start})
+	}
+}
+
+// push puts a moment into its place in the queue.
+func (c *critical) push(m moment) {
+	at := len(c.queue)
+	for at > c.head && c.queue[at-1].end > m.end {
+		at--
+	}
+	c.queue = slices.Insert(c.queue, at, m)
+	if len(c.queue)-c.head > maxAhead {
+		c.flush(maxAhead / 2)
+	}
+}
+
+// flush applies all moments but the last so many.
+func (c *critical) flush(keep int) {
+	for ; len(c.queue)-c.head > keep; c.head++ {
+		c.apply(&c.queue[c.head])
+	}
+	c.queue = append(c.queue[:0], c.queue[c.head:]...)
+	c.head = 0
+}
+
+func (c *critical) apply(m *moment) {
+	p := c.paths[m.tid]
+	if p == nil || p.ended && m.from != 0 { // another thread has the same id
+		p = &path{until: m.start}
+		c.paths[m.tid] = p
+	}
+	p.settle(func(d *path) { d.grow(m, p.until, d.at) })
+	p.grow(m, p.until, m.end)
+	p.until = max(p.until, m.end)
+	if base := c.paths[m.from]; base != nil && base != p {
+		p.begin(base, m.end)
+	}
+	if m.ends {
+		c.end(m.tid, p)
+	}
+}
+
+// end notes that a thread has ended. It can still wake others, on its way out.
+func (c *critical) end(tid int32, p *path) {
+	p.ended = true
+	if c.last == nil || p.until >= c.last.until {
+		c.last = p
+	}
+	if c.ended = append(c.ended, tid); len(c.ended) > maxEnded {
+		if old := c.paths[c.ended[0]]; old != nil && old.ended {
+			delete(c.paths, c.ended[0])
+		}
+		c.ended = c.ended[1:]
+	}
+}
+
+// grow adds to a path what a thread did from one time to another, which are in m
+// or in the gap before it.
+func (p *path) grow(m *moment, from, to int64) {
+	gap := m.start - from
+	if part := min(to, m.start) - from; gap > 0 && part > 0 {
+		rest := part
+		for i, off := range m.off.Parts() {
+			n := *off
+			if part < gap { // in proportion
+				n = int64(float64(n) * (float64(part) / float64(gap)))
+			}
+			n = min(max(n, 0), rest)
+			rest -= n
+			p.sum(int32(stepReady+i), n)
+		}
+		p.sum(stepCompute, rest)
+	}
+	if to = min(to, m.end); to > m.start {
+		p.sum(m.step, to-max(m.start, from))
+	}
+}
+
+func (p *path) sum(step int32, nanos int64) {
+	if nanos <= 0 {
+		return
+	}
+	if int(step) >= len(p.sums) {
+		p.sums = append(p.sums, make([]int64, int(step)+1-len(p.sums))...)
+	}
+	p.sums[step] += nanos
+}
+
+// begin lets the path begin from that of another thread, up to a time.
+func (p *path) begin(base *path, at int64) {
+	clear(p.sums)
+	p.until, p.base, p.at = at, base, at
+	p.born++
+	base.owe(&debt{p, p.born})
+	if base.ended {
+		base.settle(base.exiting)
+	}
+}
+
+// exiting adds to a path what a thread did after its last call, until it woke
+// that of the path.
+func (p *path) exiting(d *path) { d.sum(stepCompute, d.at-p.until) }
+
+// owe notes a debt. Those of paths that have begun anew are forgotten.
+func (p *path) owe(d *debt) {
+	if len(p.debts) == cap(p.debts) {
+		p.debts = slices.DeleteFunc(p.debts, func(d *debt) bool { return d.of.born != d.born })
+	}
+	p.debts = append(p.debts, d)
+}
+
+// settle gives the path to those that began from it. rest adds what this thread
+// has done since.
+func (p *path) settle(rest func(*path)) {
+	for _, d := range p.debts {
+		if d.of.born != d.born {
+			continue
+		}
+		for step, nanos := range p.sums {
+			d.of.sum(int32(step), nanos)
+		}
+		rest(d.of)
+		if d.of.base = p.base; p.base != nil {
+			d.of.at = p.at
+			p.base.owe(d)
+		}
+	}
+	clear(p.debts)
+	p.debts = p.debts[:0]
+}
+
+// path returns the critical path, the longest steps first; nil where it is not
+// known, since there are several threads and no recorder has noted who woke whom.
+func (c *critical) path() []Step {
+	c.flush(0)
+	if c.alone == nil && !c.woken {
+		return nil
+	}
+	last := c.last
+	for _, p := range c.paths {
+		if last == nil || p.until > last.until {
+			last = p
+		}
+	}
+	// What the threads did that are owed something, and that the recording does
+	// not tell, was compute.
+	for base := last.base; base != nil; base = base.base {
+		base.settle(base.exiting)
+	}
+	sums := map[[2]string]int64{}
+	for i, nanos := range last.sums {
+		if nanos > 0 {
+			sums[[2]string{c.steps[i].Name, c.steps[i].File}] += nanos
+		}
+	}
+	var list []Step
+	for key, nanos := range sums {
+		list = append(list, Step{key[0], key[1], nanos})
+	}
+	slices.SortFunc(list, func(a, b Step) int {
+		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
+	})
+	return list
+}
