@@ -136,7 +136,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	about, d := c.tracker.About(by, e)
 	t, f := c.tracker.threads.of(by), c.tracker.files.of(about)
 	t.count(one, e)
-	c.tracker.path.add(e, f, by.Created)
+	c.tracker.path.add(e, t, f, by.Created)
 	if f != nil {
 		f.usage.count(one)
 	} else {

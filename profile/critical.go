@@ -36,23 +36,19 @@ const (
 //
 // Memory is bounded by the number of living threads.
 type critical struct {
-	steps  []Step // what the sums are of
-	places map[stepKey]int32
-	paths  map[int32]*path // by thread id
-	alone  *path           // the only thread so far, nil if there were more
-	last   *path           // of those that have ended, the one that ended last
-	ended  []int32         // threads that have ended, whose paths are still there
-	woken  bool            // some wait has ended by a waking
+	steps  []Step                // what the sums are of
+	noFile [format.NumOps]uint16 // of calls that are about no file, in steps; 0 for none yet
+	paths  map[int32]*path       // by thread id
+	alone  *path                 // the only thread so far, nil if there were more
+	last   *path                 // of those that have ended, the one that ended last
+	ended  []*path               // of threads that have ended, and can still wake others
+	told   bool            // the recording tells who woke whom, where it has several threads
+	woken  bool                  // some wait has ended by a waking
 
 	// Moments of threads that are more than one, by their ends: recordings have
 	// them nearly in that order.
 	queue []moment
 	head  int
-}
-
-type stepKey struct {
-	op   format.Op
-	file int32
 }
 
 const (
@@ -81,6 +77,7 @@ const (
 
 // path is the critical path that leads to where a thread is.
 type path struct {
+	tid   int32
 	sums  []int64 // nanoseconds, by step
 	until int64   // how far they go
 
@@ -99,75 +96,72 @@ type debt struct {
 
 // moment is something that a thread did, from start to end, after a gap.
 type moment struct {
-	tid        int32
-	from       int32 // the thread that the path of this one begins from at the end, 0 for none
+	path       *path
+	from       int32 // the thread that the path begins from at the end, 0 for none
 	step       int32
 	ends       bool // the thread has ended
 	start, end int64
 	off        format.Off
 }
 
-func newCritical() critical {
-	c := critical{places: map[stepKey]int32{}, paths: map[int32]*path{}}
+func newCritical(h *format.Header) critical {
+	c := critical{paths: map[int32]*path{}, told: tellsWakers(h)}
 	for _, name := range [firstCall]string{StepCompute, StepReady, StepReady, StepWait, StepTimer, StepStorage, StepWait} {
 		c.steps = append(c.steps, Step{Name: name})
 	}
 	return c
 }
 
-// step returns the step of a call.
-func (c *critical) step(e *format.Event, f *file) int32 {
-	key := stepKey{op: e.Op}
-	if f != nil {
-		key.file = f.id
-	}
-	place, ok := c.places[key]
-	switch {
-	case ok:
-		return place
-	case len(c.steps) >= maxPathSteps && f != nil:
-		return c.step(e, nil)
-	case e.Op.Info().Effect == format.EffectBlock || e.Op.Info().Effect == format.EffectPipeline:
-		place = stepWait
-	default:
-		place = int32(len(c.steps))
-		one := Step{Name: e.Op.String()}
-		if f != nil {
-			one.File = f.name
-		}
-		c.steps = append(c.steps, one)
-	}
-	c.places[key] = place
-	return place
+// tellsWakers reports whether a recording can have notes of who woke whom: those
+// by eBPF do, as they were recorded.
+func tellsWakers(h *format.Header) bool {
+	tool, _ := h.Value(format.MetaTool)
+	_, replayed := h.Value(format.MetaReplay)
+	return tool == "ebpf" && len(h.Threads) == 0 && !replayed
 }
 
-// add adds an event, which is about a file or none.
-//
-// created is when its thread was made, as far as that is known.
-func (c *critical) add(e *format.Event, f *file, created int64) {
-	if len(c.paths) == 0 {
-		c.alone = &path{until: created}
-		c.paths[e.TID] = c.alone
-	}
-	m := moment{tid: e.TID, step: c.step(e, f), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off}
-	effect := e.Op.Info().Effect
-	m.ends = effect == format.EffectExit || effect == format.EffectExitGroup
-	if was := e.Renamed(); was != 0 && c.paths[was] != nil {
-		c.flush(0)
-		c.paths[e.TID] = c.paths[was]
-		delete(c.paths, was)
-	}
-	child := effect == format.EffectFork && e.Ret > 0
-	if c.alone != nil && (child || c.paths[e.TID] != c.alone) {
-		c.alone = nil
-	}
-	if c.alone != nil {
-		c.apply(&m)
-		if !child {
-			return
+// step returns the step of a call.
+func (c *critical) step(e *format.Event, f *file) int32 {
+	places, name := &c.noFile, ""
+	if f != nil {
+		if f.steps == nil {
+			f.steps = new([format.NumOps]uint16)
 		}
-		c.alone = nil
-	} else if !e.Notes.Known(format.NotedWaker) {
+		places, name = f.steps, f.name
+	}
+	if place := places[e.Op]; place > 0 {
+		return int32(place)
+	}
+	effect := e.Op.Info().Effect
+	switch {
+	case effect == format.EffectBlock || effect == format.EffectPipeline:
+		places[e.Op] = stepWait
+	case len(c.steps) >= maxPathSteps && f != nil:
+		places[e.Op] = uint16(c.step(e, nil))
+	default:
+		places[e.Op] = uint16(len(c.steps))
+		c.steps = append(c.steps, Step{Name: e.Op.String(), File: name})
+	}
+	return int32(places[e.Op])
+}
+
+// add adds an event of a thread, which is about a file or none. t was made at
+// created, as far as that is known.
+func (c *critical) add(e *format.Event, t *thread, f *file, created int64) {
+	if !c.told && c.alone == nil && len(c.paths) > 0 {
+		return
+	}
+	effect := e.Op.Info().Effect
+	child := effect == format.EffectFork && e.Ret > 0
+	p := c.of(e, t, created)
+	m := moment{path: p, step: c.step(e, f), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off,
+		ends: effect == format.EffectExit || effect == format.EffectExitGroup}
+	if c.alone == p && !child {
+		c.apply(&m)
+		return
+	}
+	c.alone = nil
+	if !e.Notes.Known(format.NotedWaker) {
 		c.push(m)
 	} else {
 		// The path begins anew when the thread is woken; what is left of the call
@@ -182,8 +176,31 @@ func (c *critical) add(e *format.Event, f *file, created int64) {
 		}
 	}
 	if child {
-		c.push(moment{tid: int32(e.Ret), from: e.TID, step: stepCompute, start: m.start, end: m.start})
+		made := &path{tid: int32(e.Ret), until: m.start}
+		c.paths[made.tid] = made
+		c.push(moment{path: made, from: e.TID, step: stepCompute, start: m.start, end: m.start})
 	}
+}
+
+// of returns the path of the thread of an event.
+func (c *critical) of(e *format.Event, t *thread, created int64) *path {
+	p := t.path
+	if p == nil {
+		p = c.paths[e.TID]
+	}
+	if p == nil {
+		p = &path{tid: e.TID, until: max(e.Start, 0)}
+		if len(c.paths) == 0 && c.last == nil {
+			p.until, c.alone = created, p
+		}
+		c.paths[e.TID] = p
+	}
+	if p.tid != e.TID { // by an exec it has taken over the id of its process
+		delete(c.paths, p.tid)
+		c.paths[e.TID], p.tid = p, e.TID
+	}
+	t.path = p
+	return p
 }
 
 // push puts a moment into its place in the queue.
@@ -208,11 +225,7 @@ func (c *critical) flush(keep int) {
 }
 
 func (c *critical) apply(m *moment) {
-	p := c.paths[m.tid]
-	if p == nil || p.ended && m.from != 0 { // another thread has the same id
-		p = &path{until: m.start}
-		c.paths[m.tid] = p
-	}
+	p := m.path
 	p.settle(func(d *path) { d.grow(m, p.until, d.at) })
 	p.grow(m, p.until, m.end)
 	p.until = max(p.until, m.end)
@@ -220,19 +233,19 @@ func (c *critical) apply(m *moment) {
 		p.begin(base, m.end)
 	}
 	if m.ends {
-		c.end(m.tid, p)
+		c.end(p)
 	}
 }
 
 // end notes that a thread has ended. It can still wake others, on its way out.
-func (c *critical) end(tid int32, p *path) {
+func (c *critical) end(p *path) {
 	p.ended = true
 	if c.last == nil || p.until >= c.last.until {
 		c.last = p
 	}
-	if c.ended = append(c.ended, tid); len(c.ended) > maxEnded {
-		if old := c.paths[c.ended[0]]; old != nil && old.ended {
-			delete(c.paths, c.ended[0])
+	if c.ended = append(c.ended, p); len(c.ended) > maxEnded {
+		if old := c.ended[0]; c.paths[old.tid] == old {
+			delete(c.paths, old.tid)
 		}
 		c.ended = c.ended[1:]
 	}
@@ -317,7 +330,7 @@ func (p *path) settle(rest func(*path)) {
 // known, since there are several threads and no recorder has noted who woke whom.
 func (c *critical) path() []Step {
 	c.flush(0)
-	if c.alone == nil && !c.woken {
+	if c.alone == nil && !c.woken || len(c.paths) == 0 {
 		return nil
 	}
 	last := c.last

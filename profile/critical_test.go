@@ -17,7 +17,7 @@ import (
 // criticalOf returns the critical path of a script.
 func criticalOf(t *testing.T, lines string) (steps []Step, runTime int64) {
 	t.Helper()
-	p, err := Read(scripts.NewReader(strings.NewReader("# pianola script 1\n"+lines), "test"))
+	p, err := Read(scripts.NewReader(strings.NewReader("# pianola script 1\n# recorder: ebpf\n"+lines), "test"))
 	require.NoError(t, err)
 	return p.Critical, p.RunTime
 }

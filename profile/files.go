@@ -1,6 +1,9 @@
 package profile
 
-import "pianola/format/process"
+import (
+	"pianola/format"
+	"pianola/format/process"
+)
 
 // File is the calls on one name: every call with the name, or with a descriptor
 // that it was opened as. A renamed file keeps the name that it was opened by. A
@@ -27,6 +30,7 @@ type file struct {
 	touched  int64 // see sliced
 	weight   int64 // time in calls that moved bytes, nanoseconds, and the number of calls
 	heat     *heat
+	steps    *[format.NumOps]uint16 // of its calls: see critical
 }
 
 // othersID is the id of the file that stands for those that are not told apart.

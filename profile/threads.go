@@ -53,6 +53,7 @@ const othersTID = -1
 type thread struct {
 	row  *Thread // what it did; those beyond maxThreads share one
 	last int64   // end of its last call, or its creation
+	path *path   // see critical
 }
 
 // threads counts threads and processes.
@@ -89,7 +90,7 @@ func (ts *threads) of(t *process.Thread) *thread {
 	if counted, ok := t.Data.(*thread); ok {
 		return counted
 	}
-	ts.stray = thread{&ts.others, t.Created}
+	ts.stray = thread{row: &ts.others, last: t.Created}
 	return &ts.stray
 }
 

@@ -15,7 +15,7 @@ type tracker struct {
 }
 
 func newTracker(h *format.Header) *tracker {
-	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical()}
+	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical(h)}
 	tr.Added = tr.threads.added
 	return tr
 }
