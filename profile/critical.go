@@ -42,7 +42,7 @@ type critical struct {
 	alone  *path                 // the only thread so far, nil if there were more
 	last   *path                 // of those that have ended, the one that ended last
 	ended  []*path               // of threads that have ended, and can still wake others
-	told   bool            // the recording tells who woke whom, where it has several threads
+	told   bool                  // the recording tells who woke whom, where it has several threads
 	woken  bool                  // some wait has ended by a waking
 
 	// Moments of threads that are more than one, by their ends: recordings have
