@@ -3,6 +3,7 @@ package ebpf
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -103,6 +104,7 @@ func TestWaker(t *testing.T) {
 		}
 		if e.Op == format.OpWait {
 			wakers[e.TID] = append(wakers[e.TID], e.Notes.Waker)
+			require.Less(t, e.Dur, int64(time.Minute))
 		}
 	}
 	require.NotNil(t, read)

@@ -74,6 +74,7 @@ INLINE void wake(struct thread *t, struct task_struct *task)
 		return;
 	become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
 	t->woken = t->ready;
+	t->slept = t->left;
 	t->waker = waker_of(task);
 	if (t->waker)
 		t->rested = 1;
@@ -104,7 +105,6 @@ INLINE void enter_processor(struct thread *t)
 			add(&missing[t->waits - 2].nanos, blocked);
 	} else {
 		t->blocked += blocked;
-		t->slept = t->left;
 	}
 	t->rested = 1;
 	t->left = 0;
