@@ -7,6 +7,7 @@ import (
 
 	"pianola/coverage"
 	"pianola/format"
+	"pianola/table"
 )
 
 // Report says what a compilation changed.
@@ -81,7 +82,7 @@ const maxExamples = 10
 
 // Summary says in a line what was compiled, and what was left out and why.
 func (r *Report) Summary() string {
-	text := fmt.Sprintf("%d events of %d threads", r.Events, r.Threads)
+	text := fmt.Sprintf("%s of %s", table.Plural(int(r.Events), "event"), table.Plural(r.Threads, "thread"))
 	sep := fmt.Sprintf("; left out %d: ", r.LeftOut.Total())
 	for i, k := range r.Reasons {
 		if k > 0 {

@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"pianola/filter":                     {"pianola/format"},
 	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter"},
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
-	"pianola/compile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/format/spool"},
+	"pianola/compile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/table"},
 	"pianola/plugin":                     {"pianola/format", "pianola/format/script", "golang.org/x/sys/"},
 	"pianola/replay":                     {"pianola/format", "pianola/memfs", "pianola/internal/option", "pianola/replay/fileset", "pianola/replay/sandbox", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
