@@ -106,6 +106,9 @@ func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err erro
 	if err != nil {
 		return nil, err
 	}
+	if err := r.program.noteMapped(); err != nil {
+		return nil, err
+	}
 	h, err := attachHeader(o.PID, processes(members), r.result.Cost)
 	if err != nil {
 		return nil, err

@@ -2,12 +2,9 @@ package ebpf
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 
 	"pianola/coverage"
 )
@@ -27,7 +24,8 @@ var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
 
 // counters are the programs that count what is not recorded, with the tracepoint
 // of each, the first version of the kernel that has it as the program takes it
-// by its number of arguments, and what can't be counted without it.
+// by its number of arguments, and what can't be counted without it: NumKinds where
+// all is counted, if less exactly.
 var counters = []struct {
 	program    string
 	tracepoint string
@@ -36,9 +34,13 @@ var counters = []struct {
 }{
 	{recorderProgUringCreate, "io_uring_create", 5, coverage.Uring},
 	{recorderProgUringComplete, "io_uring_complete", 3, coverage.Uring},
+	{recorderProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds},
 	{recorderProgMapFault, "mm_filemap_fault", 2, coverage.Mapped},
 	{recorderProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped},
 	{recorderProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped},
+	{recorderProgFaultUser, "page_fault_user", 3, coverage.NumKinds},
+	{recorderProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds},
+	{recorderProgMapHuge, "rss_stat", 2, coverage.NumKinds},
 }
 
 // unsupported returns the counters that the kernel has no tracepoint for, with
@@ -81,17 +83,7 @@ func (p *program) attachCounters() error {
 
 // settle puts the bytes of threads that have not ended into the account. It must
 // come before detach.
-func (p *program) settle() error {
-	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[recorderProgSettleLiving]})
-	if err != nil {
-		return fmt.Errorf("count bytes of threads: %w", err)
-	}
-	defer it.Close()
-	if _, err := readMembers(it); err != nil {
-		return fmt.Errorf("count bytes of threads: %w", err)
-	}
-	return nil
-}
+func (p *program) settle() error { return p.visit(recorderProgSettleLiving, "count bytes of threads") }
 
 // missing adds to an account what the program has counted.
 func (p *program) missing(a *coverage.Account) error {
@@ -131,27 +123,4 @@ func (p *program) missing(a *coverage.Account) error {
 		a.Add(coverage.Missing{Kind: coverage.Mapped, Files: int64(unmapped), Amount: coverage.Amount{Bytes: coverage.Unknown}})
 	}
 	return nil
-}
-
-// movedBytes returns how many bytes the first thread of the process of a pidfd
-// has moved, 0 where that can't be told.
-func movedBytes(pidfd int) (moved uint64) {
-	info, _ := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", pidfd))
-	for line := range strings.Lines(string(info)) {
-		var pid int
-		if _, err := fmt.Sscanf(line, "Pid:%d", &pid); err != nil {
-			continue
-		}
-		counters, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/io", pid, pid))
-		for line := range strings.Lines(string(counters)) {
-			var n uint64
-			if _, err := fmt.Sscanf(line, "rchar:%d", &n); err == nil {
-				moved += n
-			}
-			if _, err := fmt.Sscanf(line, "wchar:%d", &n); err == nil {
-				moved += n
-			}
-		}
-	}
-	return moved
 }

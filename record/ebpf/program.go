@@ -113,6 +113,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarTimed:      timed(),
 		recorderVarWaits:      waits(),
 		recorderVarWithMemory: c.Memory,
+		recorderVarWithFlight: spec.Programs[recorderProgUringSubmit] != nil,
 		recorderVarPageBytes:  uint32(os.Getpagesize()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
@@ -163,7 +164,7 @@ func (p *program) close() error {
 // follow begins to record the first thread of the process of a pidfd. It must
 // not end before follow returns, unless followTree comes after.
 func (p *program) follow(pidfd int) error {
-	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE), Base: movedBytes(pidfd)})
+	err := p.coll.Maps[recorderMapThreads].Put(int32(pidfd), &recorderThread{Counted: uint32(recorderCountedCOUNTED_LIVE)})
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		err = os.ErrProcessDone // it has been reaped as well
 	}
@@ -204,6 +205,22 @@ func (p *program) followTree() ([]member, error) {
 			return all, nil
 		}
 	}
+}
+
+// noteMapped notes the files that threads found by followTree have mapped before.
+func (p *program) noteMapped() error { return p.visit(recorderProgMapExisting, "list mapped files") }
+
+// visit runs an iterator that tells nothing.
+func (p *program) visit(name, what string) error {
+	it, err := link.AttachIter(link.IterOptions{Program: p.coll.Programs[name]})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	defer it.Close()
+	if _, err := readMembers(it); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 func readMembers(it *link.Iter) ([]member, error) {

@@ -50,16 +50,24 @@ INLINE void take_args(struct thread *t, struct pt_regs *regs, u8 kind)
 	t->args[5] = lock.len;
 }
 
-/* Reports whether an ioctl is one that concerns files. */
-INLINE int wanted(const struct pt_regs *regs)
+/* Returns the second argument of a call. */
+INLINE u64 second_of(const struct pt_regs *regs)
 {
 	u64 args[4];
 
 	read_four(args, regs);
+	return args[1];
+}
+
+/* Reports whether an ioctl is one that concerns files. */
+INLINE int wanted(const struct pt_regs *regs)
+{
+	u32 request = second_of(regs);
+
 	for (u32 i = 0; i < MAX_IOCTLS; i++) {
 		if (!ioctls[i])
 			break;
-		if (ioctls[i] == (u32)args[1])
+		if (ioctls[i] == request)
 			return 1;
 	}
 	return 0;
@@ -79,6 +87,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (unlikely(is_compat(task))) {
 		t = followed(task);
 		if (t) {
+			meet(t, task);
 			t->flags |= THREAD_COMPAT;
 			add(&missing[MISSING_COMPAT].calls, 1);
 		}
@@ -92,6 +101,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		return 0;
 	t->nr = nr;
 	t->waker = 0;
+	meet(t, task);
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {
 		if (kind == KIND_IOCTL) {
@@ -101,6 +111,9 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 			if (kind == KIND_MAP && !maps_file(regs) && !with_memory)
 				return 0;
 			t->ringed = missing[MISSING_URING].calls;
+			t->flying = (kind == KIND_RING ? uring_flight : aio_flight).requests > 0 || !with_flight;
+			if (kind == KIND_SUBMIT)
+				take_off(&aio_flight, second_of(regs));
 			t->counting = bpf_ktime_get_ns();
 			if (kind != KIND_MAP || !with_memory)
 				return 0;
@@ -191,9 +204,9 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	start = t->start;
 	if (!start)
 		return 0;
-	t->start = 0;
 	if (moves(plan.kind))
 		t->held += chars_of(task) - t->chars;
+	t->start = 0;
 	if (likely(plan.kind <= KIND_IO && !(with_off && (t->rested | (t->blocked != 0))))) {
 		send_plain(t, task, regs, start, end, ret, plan.kind);
 		return 0;
@@ -424,6 +437,17 @@ int uring_create(u64 *ctx)
 	return 0;
 }
 
+/* A request of a ring is made. */
+SEC("tp_btf/io_uring_submit_req")
+int uring_submit(u64 *ctx)
+{
+	struct io_kiocb *request = (void *)ctx[0];
+
+	if (is_ours(bpf_get_current_task_btf(), (u64)LOAD(request, ctx)))
+		count_submission(request);
+	return 0;
+}
+
 /* A request of a ring completes: in the thread that made it, or in one of the
  * kernel. */
 SEC("tp_btf/io_uring_complete")
@@ -433,7 +457,7 @@ int uring_complete(u64 *ctx)
 
 	if (!request)
 		return 0; /* one more completion of a request that has had its own */
-	if (followed(bpf_get_current_task_btf()) || bpf_map_lookup_elem(&rings, &ring))
+	if (is_ours(bpf_get_current_task_btf(), ring))
 		count_completion((void *)request);
 	return 0;
 }
@@ -451,7 +475,7 @@ int map_fault(u64 *ctx)
 	t = followed(task);
 	if (!t)
 		return 0;
-	file = mapped_file((void *)ctx[0]);
+	file = mapped_file(((struct address_space *)ctx[0])->host);
 	t->in_data = !!file;
 	/* Where the kernel tries a fault again it comes here twice. */
 	if (file && t->page != ctx[1] + 1) {
@@ -471,7 +495,7 @@ int map_around(u64 *ctx)
 
 	if (!task->bpf_storage || !followed(task))
 		return 0;
-	file = mapped_file((void *)ctx[0]);
+	file = mapped_file(((struct address_space *)ctx[0])->host);
 	if (file) {
 		add(&file->faults, 1);
 		add(&file->in, (ctx[2] - ctx[1] + 1) * page_bytes);
@@ -496,9 +520,81 @@ int map_dirty(u64 *ctx)
 	t = followed(task);
 	if (!t || t->start || t->counting)
 		return 0; /* the call writes */
-	file = mapped_file(mapping);
+	file = mapped_file(mapping->host);
 	if (file)
-		add(&file->dirty, page_bytes);
+		add(&file->dirty, folio_bytes((void *)ctx[0]));
+	return 0;
+}
+
+/* Where a huge page fits, a fault can map one and nobody says so but the counter
+ * of pages that are mapped. */
+INLINE int begin_fault(u64 address)
+{
+	struct task_struct *task;
+	struct thread *t;
+
+	if (!huge)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (t)
+		t->address = address;
+	return 0;
+}
+
+SEC("tp_btf/page_fault_user")
+int fault_user(u64 *ctx) { return begin_fault(ctx[0]); }
+
+SEC("tp_btf/page_fault_kernel")
+int fault_kernel(u64 *ctx) { return begin_fault(ctx[0]); }
+
+SEC("tp_btf/rss_stat")
+int map_huge(u64 *ctx)
+{
+	struct task_struct *task;
+	struct thread *t;
+	u64 found = 0;
+
+	if ((u32)ctx[1] != MM_FILEPAGES || !huge)
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
+		return 0; /* of a call, all counts that it maps */
+	bpf_find_vma(task, t->address, count_huge, &found, 0);
+	if (!found) { /* another thread changes the address space */
+		add(&missing[MISSING_MAPPED].calls, 1);
+		add(&missing[MISSING_MAPPED].bytes, HUGE_PAGES * page_bytes);
+	}
+	return 0;
+}
+
+/* Notes what followed threads have mapped already. */
+SEC("iter/task_vma")
+int map_existing(u64 *ctx)
+{
+	struct task_struct *task = (void *)ctx[1];
+	struct vm_area_struct *vma = (void *)ctx[2];
+	struct request r = {};
+	struct thread *t;
+
+	if (!task || !vma)
+		return 0;
+	t = followed(task);
+	if (!t || t->flags & THREAD_ALONE)
+		return 0;
+	r.file = (u64)vma->vm_file;
+	if (!r.file)
+		return 0;
+	r.prot = vma->vm_flags;
+	r.flags = vma->vm_flags & VM_SHARED ? MAP_SHARED : MAP_PRIVATE;
+	r.length = vma->vm_end - vma->vm_start;
+	r.mm = (u64)vma->vm_mm;
+	note_file(&r);
 	return 0;
 }
 
@@ -538,12 +634,11 @@ int follow_tree(u64 *ctx)
 
 		if (!(first && !(first->flags & THREAD_ALONE)) && !(parent && !(parent->flags & THREAD_ALONE)))
 			return 0;
-		if (task->flags & PF_EXITING)
+		if (task->flags & (PF_EXITING | PF_IO_WORKER))
 			return 0;
 		t = follow(task);
 		if (!t)
 			return 0;
-		t->base = chars_of(task);
 		__sync_fetch_and_add(&added, 1);
 	}
 	if (t->flags & THREAD_ALONE)

@@ -73,6 +73,12 @@ const (
 	recorderFlagFLAG_WIDE       recorderFlag = 512
 )
 
+type recorderFlight struct {
+	_        structs.HostLayout
+	Requests int64
+	Since    uint64
+}
+
 type recorderInner struct {
 	_   structs.HostLayout
 	Ns  uint32
@@ -217,10 +223,12 @@ type recorderThread struct {
 	Args     [6]uint64
 	Counting uint64
 	Ringed   uint64
+	Flying   uint64
 	Base     uint64
 	Chars    uint64
 	Held     uint64
 	Page     uint64
+	Address  uint64
 	InData   uint32
 	Waits    uint32
 	Settled  uint32
@@ -234,6 +242,7 @@ const (
 	recorderThreadFlagTHREAD_EXITED     recorderThreadFlag = 2
 	recorderThreadFlagTHREAD_UNREADABLE recorderThreadFlag = 4
 	recorderThreadFlagTHREAD_COMPAT     recorderThreadFlag = 8
+	recorderThreadFlagTHREAD_MET        recorderThreadFlag = 16
 )
 
 type recorderTimedBy uint32
@@ -259,6 +268,7 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	recorderMapFilepages         = "filepages"
 	recorderMapFiles             = "files"
 	recorderMapInners            = "inners"
 	recorderMapLost              = "lost"
@@ -266,11 +276,15 @@ const (
 	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
 	recorderMapThreads           = "threads"
+	recorderProgFaultKernel      = "fault_kernel"
+	recorderProgFaultUser        = "fault_user"
 	recorderProgFollowSelf       = "follow_self"
 	recorderProgFollowTree       = "follow_tree"
 	recorderProgMapAround        = "map_around"
 	recorderProgMapDirty         = "map_dirty"
+	recorderProgMapExisting      = "map_existing"
 	recorderProgMapFault         = "map_fault"
+	recorderProgMapHuge          = "map_huge"
 	recorderProgProcessExec      = "process_exec"
 	recorderProgProcessExit      = "process_exit"
 	recorderProgProcessFork      = "process_fork"
@@ -282,15 +296,19 @@ const (
 	recorderProgUnfollowSelf     = "unfollow_self"
 	recorderProgUringComplete    = "uring_complete"
 	recorderProgUringCreate      = "uring_create"
+	recorderProgUringSubmit      = "uring_submit"
 	recorderVarAdded             = "added"
+	recorderVarAioFlight         = "aio_flight"
 	recorderVarCanCast           = "can_cast"
 	recorderVarClocks            = "clocks"
+	recorderVarHuge              = "huge"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
 	recorderVarMissing           = "missing"
 	recorderVarPageBytes         = "page_bytes"
 	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
+	recorderVarPolledFlight      = "polled_flight"
 	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
@@ -304,8 +322,10 @@ const (
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarUnusedTimed       = "unused_timed"
 	recorderVarUnusedWait        = "unused_wait"
+	recorderVarUringFlight       = "uring_flight"
 	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
+	recorderVarWithFlight        = "with_flight"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
 	recorderVarWithType          = "with_type"
@@ -354,11 +374,15 @@ type recorderSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderProgramSpecs struct {
+	FaultKernel   *ebpf.ProgramSpec `ebpf:"fault_kernel"`
+	FaultUser     *ebpf.ProgramSpec `ebpf:"fault_user"`
 	FollowSelf    *ebpf.ProgramSpec `ebpf:"follow_self"`
 	FollowTree    *ebpf.ProgramSpec `ebpf:"follow_tree"`
 	MapAround     *ebpf.ProgramSpec `ebpf:"map_around"`
 	MapDirty      *ebpf.ProgramSpec `ebpf:"map_dirty"`
+	MapExisting   *ebpf.ProgramSpec `ebpf:"map_existing"`
 	MapFault      *ebpf.ProgramSpec `ebpf:"map_fault"`
+	MapHuge       *ebpf.ProgramSpec `ebpf:"map_huge"`
 	ProcessExec   *ebpf.ProgramSpec `ebpf:"process_exec"`
 	ProcessExit   *ebpf.ProgramSpec `ebpf:"process_exit"`
 	ProcessFork   *ebpf.ProgramSpec `ebpf:"process_fork"`
@@ -370,12 +394,14 @@ type recorderProgramSpecs struct {
 	UnfollowSelf  *ebpf.ProgramSpec `ebpf:"unfollow_self"`
 	UringComplete *ebpf.ProgramSpec `ebpf:"uring_complete"`
 	UringCreate   *ebpf.ProgramSpec `ebpf:"uring_create"`
+	UringSubmit   *ebpf.ProgramSpec `ebpf:"uring_submit"`
 }
 
 // recorderMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderMapSpecs struct {
+	Filepages *ebpf.MapSpec `ebpf:"filepages"`
 	Files     *ebpf.MapSpec `ebpf:"files"`
 	Inners    *ebpf.MapSpec `ebpf:"inners"`
 	Lost      *ebpf.MapSpec `ebpf:"lost"`
@@ -390,14 +416,17 @@ type recorderMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
+	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
 	Clocks            *ebpf.VariableSpec `ebpf:"clocks"`
+	Huge              *ebpf.VariableSpec `ebpf:"huge"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
 	Missing           *ebpf.VariableSpec `ebpf:"missing"`
 	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
+	PolledFlight      *ebpf.VariableSpec `ebpf:"polled_flight"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
@@ -411,8 +440,10 @@ type recorderVariableSpecs struct {
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
 	UnusedWait        *ebpf.VariableSpec `ebpf:"unused_wait"`
+	UringFlight       *ebpf.VariableSpec `ebpf:"uring_flight"`
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
+	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
 	WithType          *ebpf.VariableSpec `ebpf:"with_type"`
@@ -439,6 +470,7 @@ func (o *recorderObjects) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderMaps struct {
+	Filepages *ebpf.Map `ebpf:"filepages"`
 	Files     *ebpf.Map `ebpf:"files"`
 	Inners    *ebpf.Map `ebpf:"inners"`
 	Lost      *ebpf.Map `ebpf:"lost"`
@@ -450,6 +482,7 @@ type recorderMaps struct {
 
 func (m *recorderMaps) Close() error {
 	return _RecorderClose(
+		m.Filepages,
 		m.Files,
 		m.Inners,
 		m.Lost,
@@ -465,14 +498,17 @@ func (m *recorderMaps) Close() error {
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
+	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
 	Clocks            *ebpf.Variable `ebpf:"clocks"`
+	Huge              *ebpf.Variable `ebpf:"huge"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`
 	Missing           *ebpf.Variable `ebpf:"missing"`
 	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
+	PolledFlight      *ebpf.Variable `ebpf:"polled_flight"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
@@ -486,8 +522,10 @@ type recorderVariables struct {
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
 	UnusedWait        *ebpf.Variable `ebpf:"unused_wait"`
+	UringFlight       *ebpf.Variable `ebpf:"uring_flight"`
 	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
+	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`
 	WithType          *ebpf.Variable `ebpf:"with_type"`
@@ -498,11 +536,15 @@ type recorderVariables struct {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderPrograms struct {
+	FaultKernel   *ebpf.Program `ebpf:"fault_kernel"`
+	FaultUser     *ebpf.Program `ebpf:"fault_user"`
 	FollowSelf    *ebpf.Program `ebpf:"follow_self"`
 	FollowTree    *ebpf.Program `ebpf:"follow_tree"`
 	MapAround     *ebpf.Program `ebpf:"map_around"`
 	MapDirty      *ebpf.Program `ebpf:"map_dirty"`
+	MapExisting   *ebpf.Program `ebpf:"map_existing"`
 	MapFault      *ebpf.Program `ebpf:"map_fault"`
+	MapHuge       *ebpf.Program `ebpf:"map_huge"`
 	ProcessExec   *ebpf.Program `ebpf:"process_exec"`
 	ProcessExit   *ebpf.Program `ebpf:"process_exit"`
 	ProcessFork   *ebpf.Program `ebpf:"process_fork"`
@@ -514,15 +556,20 @@ type recorderPrograms struct {
 	UnfollowSelf  *ebpf.Program `ebpf:"unfollow_self"`
 	UringComplete *ebpf.Program `ebpf:"uring_complete"`
 	UringCreate   *ebpf.Program `ebpf:"uring_create"`
+	UringSubmit   *ebpf.Program `ebpf:"uring_submit"`
 }
 
 func (p *recorderPrograms) Close() error {
 	return _RecorderClose(
+		p.FaultKernel,
+		p.FaultUser,
 		p.FollowSelf,
 		p.FollowTree,
 		p.MapAround,
 		p.MapDirty,
+		p.MapExisting,
 		p.MapFault,
+		p.MapHuge,
 		p.ProcessExec,
 		p.ProcessExit,
 		p.ProcessFork,
@@ -534,6 +581,7 @@ func (p *recorderPrograms) Close() error {
 		p.UnfollowSelf,
 		p.UringComplete,
 		p.UringCreate,
+		p.UringSubmit,
 	)
 }
 

@@ -88,7 +88,10 @@ enum { FICLONERANGE = 0x4020940d, FIDEDUPERANGE = 0xc0189436 };
 
 enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
 
-enum { MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_ANONYMOUS = 0x20, PROT_WRITE = 2, PROT_EXEC = 4 };
+enum { PROT_WRITE = 2, PROT_EXEC = 4 };
+enum { MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_ANONYMOUS = 0x20 };
+enum { MAP_LOCKED = 0x2000, MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000 };
+enum { VM_SHARED = 8 }; /* in vm_area_struct.vm_flags; those of PROT_ are as in mmap */
 
 struct iocb { /* include/uapi/linux/aio_abi.h, little endian */
 	u64 data;

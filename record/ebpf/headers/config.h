@@ -16,6 +16,7 @@ const volatile u8 with_off;            /* note the time off the processor */
 const volatile u8 timed[MAX_SYS];      /* enum timed_by of the calls that wait */
 const volatile u8 waits[MAX_SYS];      /* enum wait_kind of the calls that wait */
 const volatile u8 with_memory;         /* send operations on memory */
+const volatile u8 with_flight;         /* the requests that are under way are known */
 const volatile u32 page_bytes;
 
 /* Reads a field of a kernel structure, as FIELD does and as cheaply as the

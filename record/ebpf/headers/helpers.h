@@ -48,6 +48,9 @@ typedef long long s64;
 		v_ >> __builtin_preserve_field_info((ptr)->field, 5 /* RSHIFT_U64 */);                                  \
 	})
 
+/* Reports whether the kernel's structure has a field. */
+#define HAS(ptr, field) __builtin_preserve_field_info((ptr)->field, 2 /* EXISTS */)
+
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,

@@ -14,7 +14,10 @@
 #define UNIX_PATH_MAX 108  /* include/uapi/linux/un.h */
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
 
-#define PF_EXITING 4 /* include/linux/sched.h */
+#define PF_EXITING 4    /* include/linux/sched.h */
+#define PF_IO_WORKER 16 /* a thread of the kernel that works for a ring */
+#define IORING_SETUP_SQPOLL 2 /* include/uapi/linux/io_uring.h */
+#define MM_FILEPAGES 0  /* include/linux/mm_types_task.h */
 #define DUMPED_CORE 0x80 /* in task->exit_code */
 #define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
 
@@ -34,6 +37,7 @@ enum magic {
 	PID_FS_MAGIC = 0x50494446,
 	TMPFS_MAGIC = 0x01021994,
 	HUGETLBFS_MAGIC = 0x958458f6,
+	OVERLAYFS_MAGIC = 0x794c7630,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -74,10 +78,15 @@ struct path {
 struct file {
 	u32 f_mode;
 	struct inode *f_inode;
+	struct address_space *f_mapping;
 	struct path f_path;
 };
 
 struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_flags;
 	struct file *vm_file;
 };
 
@@ -134,13 +143,35 @@ struct io_cqe {
 	s32 res;
 };
 
+struct io_ring_ctx {
+	u32 flags;
+};
+
 struct io_kiocb { /* a request of io_uring */
 	struct file *file;
 	u8 opcode;
+	u64 flags;
 	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
 };
 
-struct folio;
+enum pageflags { PG_head = 6 }; /* relocated */
+
+struct folio {
+	u32 _nr_pages; /* of a folio with more than one; Linux 6.15 */
+};
+
+struct folio___old {
+	u32 _folio_nr_pages; /* the same before */
+};
+
+struct percpu_counter {
+	s64 count;
+};
+
+struct mm_struct {
+	struct percpu_counter rss_stat[4]; /* Linux 6.2 */
+};
 
 struct thread_info {
 	unsigned long flags;
@@ -162,6 +193,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct files_struct *files;
+	struct mm_struct *mm;
 	struct bpf_local_storage *bpf_storage;
 	struct task_io_accounting ioac;
 	unsigned in_iowait : 1;

@@ -113,10 +113,12 @@ struct thread {
 	/* For the account of what is missing. */
 	u64 counting; /* nanoseconds; when a call of KIND_MISSING began, 0 outside of them */
 	u64 ringed;   /* requests of rings on files that had completed when it began */
-	u64 base;     /* bytes of task->ioac when it was first followed */
+	u64 flying;   /* requests that were under way then */
+	u64 base;     /* bytes of task->ioac when its first call began */
 	u64 chars;    /* the same when a call began that can move bytes */
 	u64 held;     /* the same that its recorded calls have moved */
 	u64 page;     /* of the last fault on a mapped file, from 1 */
+	u64 address;  /* of the last fault, where a huge page can be mapped */
 	u32 in_data;  /* that fault was on a file that is no program */
 	u32 waits;    /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 	u32 settled;  /* its bytes are in the account */
@@ -147,6 +149,7 @@ enum thread_flag {
 	THREAD_EXITED = 2,     /* it has called exit or exit_group */
 	THREAD_UNREADABLE = 4, /* what the arguments point to could not be read at entry */
 	THREAD_COMPAT = 8,     /* it has called through the 32-bit table */
+	THREAD_MET = 16,       /* a call of it has been seen */
 };
 
 enum flag {

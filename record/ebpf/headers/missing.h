@@ -16,6 +16,15 @@
 struct tally missing[NUM_MISSING];
 u64 unmapped; /* mappings of files that could not be noted in files */
 u64 writable; /* mappings through which followed threads can write to files */
+u64 huge;     /* mappings of files that a huge page fits in */
+
+/* Requests under way of io_uring, of rings that a thread of the kernel polls,
+ * and of libaio. A thread that waits for one waits for nothing while there is none. */
+struct flight {
+	s64 requests;
+	u64 since; /* nanoseconds; when there was last the first of them */
+};
+struct flight uring_flight, polled_flight, aio_flight;
 
 /* Files that followed threads have mapped by mmap. What exec maps is not here. */
 struct {
@@ -35,7 +44,40 @@ struct {
 	__type(value, u8);
 } rings SEC(".maps");
 
+/* How many pages of files an address space has mapped, as far as the counter
+ * that its processors share knows. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, s64);
+} filepages SEC(".maps");
+
 INLINE void add(u64 *sum, u64 n) { __sync_fetch_and_add(sum, n); }
+
+INLINE void take_off(struct flight *f, s64 n)
+{
+	if (n > 0 && __sync_fetch_and_add(&f->requests, n) <= 0)
+		f->since = bpf_ktime_get_ns();
+}
+
+/* What was under way before the recorder came lands without having taken off.
+ * Reports whether none is left. */
+INLINE int land(struct flight *f, s64 n)
+{
+	if (n > f->requests)
+		n = f->requests;
+	return n > 0 && __sync_fetch_and_add(&f->requests, -n) == n;
+}
+
+/* Returns how long a call waited for requests; flying were under way when it
+ * began. */
+INLINE u64 waited(const struct flight *f, u64 flying, u64 start, u64 end)
+{
+	if (flying)
+		return end - start;
+	return f->since > start && f->since < end ? end - f->since : 0;
+}
 
 INLINE u64 chars_of(const struct task_struct *task) { return task->ioac.rchar + task->ioac.wchar; }
 
@@ -46,13 +88,25 @@ INLINE int moves(u8 kind)
 	return kind == KIND_IO || kind == KIND_IOVEC || kind == KIND_OFFSETS || kind == KIND_EXEC;
 }
 
+/* The first call of a thread that is seen begins. What the thread moved before is
+ * no part of the account: a call that had begun when the recorder came. */
+INLINE void meet(struct thread *t, struct task_struct *task)
+{
+	if (likely(t->flags & THREAD_MET))
+		return;
+	t->flags |= THREAD_MET;
+	t->base = chars_of(task);
+}
+
 /* Puts the bytes of a thread into the account that its recorded calls have not
  * moved; once. */
 INLINE void settle(struct thread *t, struct task_struct *task)
 {
-	s64 rest = chars_of(task) - t->base - t->held;
+	/* A call that is under way is none that ends in the recording. */
+	u64 chars = t->start && moves(plans[t->nr % MAX_SYS].kind) ? t->chars : chars_of(task);
+	s64 rest = chars - t->base - t->held;
 
-	if (rest > 0 && __sync_val_compare_and_swap(&t->settled, 0, 1) == 0)
+	if (t->flags & THREAD_MET && rest > 0 && __sync_val_compare_and_swap(&t->settled, 0, 1) == 0)
 		add(&missing[t->flags & THREAD_COMPAT ? MISSING_COMPAT : MISSING_ELSEWHERE].bytes, rest);
 }
 
@@ -149,12 +203,54 @@ INLINE void count_requests(u64 pointers, s64 n)
 	 OP(41) | OP(42) | OP(43) | OP(44) | OP(55))              /* FSETXATTR SETXATTR FGETXATTR GETXATTR FTRUNCATE */
 #define URING_CMD OP(46) /* commands for a device, of any size */
 
+#define SKIPS_COMPLETION (1 << 6) /* REQ_F_CQE_SKIP, which is the bit that the application sets */
+
+/* Reports whether a ring is one of followed threads. Threads of the kernel that
+ * work for it belong to the process, and are not followed. */
+INLINE int is_ours(struct task_struct *task, u64 ring)
+{
+	return followed(task) || followed(task->group_leader) || bpf_map_lookup_elem(&rings, &ring);
+}
+
+/* Reports whether a thread of the kernel polls the ring of a request, so that no
+ * call tells how long the application waits. */
+INLINE int is_polled(struct io_kiocb *request)
+{
+	struct io_ring_ctx *ring = LOAD(request, ctx);
+
+	return ring && LOAD(ring, flags) & IORING_SETUP_SQPOLL;
+}
+
+/* A request that has no completion where it succeeds is counted when it is made. */
+INLINE void count_submission(struct io_kiocb *request)
+{
+	struct tally *m = &missing[MISSING_URING];
+	u64 op = OP(LOAD(request, opcode) & 63);
+
+	if (!(op & (READS | WRITES | FILE_OPS | URING_CMD)))
+		return;
+	if (!(LOAD(request, flags) & SKIPS_COMPLETION)) {
+		take_off(is_polled(request) ? &polled_flight : &uring_flight, 1);
+		return;
+	}
+	add(&m->calls, 1);
+	add(&m->reads, !!(op & READS));
+	add(&m->writes, !!(op & WRITES));
+	add(&m->unsized, !!(op & (READS | WRITES | URING_CMD)));
+}
+
 INLINE void count_completion(struct io_kiocb *request)
 {
 	struct tally *m = &missing[MISSING_URING];
 	u64 op = OP(LOAD(request, opcode) & 63);
 	s32 res = LOAD(request, cqe.res);
 
+	if (!(op & (READS | WRITES | FILE_OPS | URING_CMD)))
+		return;
+	if (!is_polled(request))
+		land(&uring_flight, 1);
+	else if (land(&polled_flight, 1))
+		add(&m->nanos, bpf_ktime_get_ns() - polled_flight.since);
 	if (op & (READS | WRITES)) {
 		struct file *file = LOAD(request, file);
 		u32 type = file ? type_of(LOAD(file, f_inode)) : 0;
@@ -166,26 +262,40 @@ INLINE void count_completion(struct io_kiocb *request)
 			add(&m->bytes, res);
 	} else if (op & URING_CMD) {
 		add(&m->unsized, 1);
-	} else if (!(op & FILE_OPS)) {
-		return;
 	}
 	add(&m->calls, 1);
 }
 
-/* Finds the file that a mapping shows; NULL if it is none that counts. */
-INLINE struct mapped *mapped_file(struct address_space *mapping)
+/* Returns the inode whose pages a file shows: of a block device its own, not that
+ * of its name. */
+INLINE struct inode *host_of(struct file *file)
 {
-	struct inode *inode = mapping->host;
-	struct file_id id = {};
+	struct address_space *mapping = LOAD(file, f_mapping);
+
+	return LOAD(mapping, host);
+}
+
+INLINE struct file_id id_of(struct inode *inode)
+{
+	struct super_block *sb = LOAD(inode, i_sb);
+	struct file_id id = {.ino = LOAD(inode, i_ino), .dev = LOAD(sb, s_dev)};
+
+	return id;
+}
+
+/* Finds a mapped file; NULL if it is none that counts. */
+INLINE struct mapped *mapped_file(struct inode *inode)
+{
+	struct mapped *file;
+	struct file_id id;
 
 	if (!inode)
 		return NULL;
-	id.ino = inode->i_ino;
-	id.dev = inode->i_sb->s_dev;
-	struct mapped *file = bpf_map_lookup_elem(&files, &id);
+	id = id_of(inode);
+	file = bpf_map_lookup_elem(&files, &id);
 	if (!file || file->exec)
 		return NULL;
-	file->size = inode->i_size;
+	file->size = LOAD(inode, i_size);
 	return file;
 }
 
@@ -204,46 +314,137 @@ INLINE int is_of_libc(struct file *file)
 	       !__builtin_memcmp(name, "SYS_LC_", 7);
 }
 
-/* What a call of mmap asks for. */
+/* Returns by how many pages of files an address space has grown since the last
+ * time, as far as can be told; the first time by none. */
+INLINE s64 grown(struct mm_struct *mm)
+{
+	s64 *last, count, before;
+	u64 key = (u64)mm;
+
+	if (!HAS(mm, rss_stat[MM_FILEPAGES].count))
+		return 0;
+	count = LOAD(mm, rss_stat[MM_FILEPAGES].count);
+	last = bpf_map_lookup_elem(&filepages, &key);
+	if (!last) {
+		bpf_map_update_elem(&filepages, &key, &count, 0);
+		return 0;
+	}
+	before = *last;
+	*last = count;
+	return count - before;
+}
+
+/* What a mapping is, in the words of mmap. */
 struct request {
 	u64 prot;
 	u64 flags;
-	u64 done;
+	u64 length; /* bytes */
+	u64 file;   /* struct file */
+	u64 mm;     /* struct mm_struct */
+	u64 done;   /* it has been noted, or is none to be noted */
+	u64 data;   /* it shows a file that is no program */
 };
 
-/* Notes the file of a mapping that a followed thread has made. A file in memory
- * has no storage to be read from. */
-static long note_mapping(struct task_struct *task, struct vm_area_struct *vma, struct request *r)
+#define HUGE_PAGES (s64)(page_bytes / sizeof(u64)) /* pages of a huge page: a table of them */
+
+/* Notes the file of a mapping of a followed thread. A file in memory has no
+ * storage to be read from. It is a function of its own, for the verifier to look
+ * at it once. */
+__attribute__((noinline)) int note_file(struct request *r)
 {
+	struct file *file;
 	struct mapped fresh = {}, *known;
-	struct file_id id = {};
 	struct super_block *sb;
 	struct inode *inode;
-	struct file *file;
+	struct file_id id;
 	u64 magic;
+	u32 type;
 
+	if (!r)
+		return 0; /* never, but the verifier cannot know */
 	r->done = 1;
-	file = vma->vm_file; /* of an overlay file system: the file beneath it */
-	if (!file)
+	file = (void *)r->file;
+	inode = host_of(file);
+	if (!inode)
 		return 0;
-	inode = LOAD(file, f_inode);
-	if (!inode || LOAD(inode, i_mode) >> TYPE_SHIFT != TYPE_FILE)
+	type = LOAD(inode, i_mode) >> TYPE_SHIFT;
+	if (type != TYPE_FILE && type != TYPE_BLOCK)
 		return 0;
 	sb = LOAD(inode, i_sb);
 	magic = LOAD(sb, s_magic);
 	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || is_pseudo(magic))
 		return 0;
-	id.ino = LOAD(inode, i_ino);
-	id.dev = LOAD(sb, s_dev);
+	if (magic == OVERLAYFS_MAGIC) { /* whose files show others */
+		r->done = 0;
+		return 0;
+	}
+	id = id_of(inode);
 	fresh.exec = r->prot & PROT_EXEC || is_of_libc(file);
+	fresh.size = LOAD(inode, i_size);
 	known = bpf_map_lookup_elem(&files, &id);
 	if (known)
 		known->exec |= fresh.exec;
-	else if (bpf_map_update_elem(&files, &id, &fresh, 0))
+	else if (!bpf_map_update_elem(&files, &id, &fresh, 0))
+		known = bpf_map_lookup_elem(&files, &id);
+	if (!known) {
 		add(&unmapped, !fresh.exec);
+		return 0;
+	}
+	if (known->exec)
+		return 0;
+	r->data = 1;
+	if (r->flags & (MAP_POPULATE | MAP_LOCKED) && !(r->flags & MAP_NONBLOCK)) {
+		add(&known->faults, 1);
+		add(&known->in, r->length);
+	}
+	if (r->length >= HUGE_PAGES * page_bytes) {
+		add(&huge, 1);
+		grown((void *)r->mm);
+	}
 	if (r->prot & PROT_WRITE && (r->flags & MAP_TYPE) != MAP_PRIVATE)
 		add(&writable, 1);
 	return 0;
+}
+
+/* Of an overlay file system the mapping has the file beneath, the descriptor has
+ * not. */
+static long note_mapping(struct task_struct *task, struct vm_area_struct *vma, struct request *r)
+{
+	r->done = 1;
+	r->file = (u64)vma->vm_file;
+	if (r->file)
+		note_file(r);
+	return 0;
+}
+
+/* Counts pages of a file that a fault has mapped as one huge page. */
+static long count_huge(struct task_struct *task, struct vm_area_struct *vma, u64 *done)
+{
+	struct file *file = vma->vm_file;
+	struct mapped *known = file ? mapped_file(host_of(file)) : NULL;
+
+	*done = 1;
+	if (known) {
+		add(&known->faults, 1);
+		add(&known->in, HUGE_PAGES * page_bytes);
+	}
+	return 0;
+}
+
+/* Returns the bytes of a folio, which is dirty as a whole. */
+INLINE u64 folio_bytes(struct folio *folio)
+{
+	u64 flags = 0;
+
+	bpf_probe_read_kernel(&flags, sizeof(flags), folio); /* they come first */
+	if (flags & 1ULL << __builtin_preserve_enum_value(*(enum pageflags *)PG_head, 1)) {
+		if (HAS(folio, _nr_pages))
+			return LOAD(folio, _nr_pages) * (u64)page_bytes;
+		struct folio___old *old = (void *)folio;
+		if (HAS(old, _folio_nr_pages))
+			return LOAD(old, _folio_nr_pages) * (u64)page_bytes;
+	}
+	return page_bytes;
 }
 
 /* Reports whether mmap maps a file. */
@@ -259,10 +460,11 @@ INLINE int maps_file(const struct pt_regs *regs)
 INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_regs *regs, s64 ret, u64 end,
 		       const struct plan *plan)
 {
-	u64 nanos = end - t->counting, args[4];
+	u64 start = t->counting, args[6];
 
 	t->counting = 0;
 	read_four(args, regs);
+	read_more(args + 4, regs);
 	switch (plan->kind) {
 	case KIND_COUNT:
 		if (plan->reg < NUM_MISSING)
@@ -271,23 +473,34 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 	case KIND_SUBMIT:
 		if (ret > 0)
 			count_requests(args[2], ret);
-		/* fall through */
+		land(&aio_flight, args[1] - (ret > 0 ? ret : 0)); /* which were not taken */
+		if (missing[MISSING_AIO].calls)
+			add(&missing[MISSING_AIO].nanos, end - start);
+		break;
 	case KIND_GETEVENTS:
 		if (missing[MISSING_AIO].calls)
-			add(&missing[MISSING_AIO].nanos, nanos);
+			add(&missing[MISSING_AIO].nanos, waited(&aio_flight, t->flying, start, end));
+		land(&aio_flight, ret);
 		break;
 	case KIND_RING:
 		if (missing[MISSING_URING].calls != t->ringed)
-			add(&missing[MISSING_URING].nanos, nanos);
+			add(&missing[MISSING_URING].nanos, waited(&uring_flight, t->flying, start, end));
 		break;
 	case KIND_MAP:
 		if (ret > -4096 && ret < 0)
 			break;
-		struct request r = {.prot = args[2], .flags = args[3]};
+		struct request r = {.prot = args[2], .flags = args[3], .length = args[1], .mm = (u64)task->mm};
 
 		bpf_find_vma(task, ret, note_mapping, &r, 0);
+		if (!r.done) { /* another thread changes the address space */
+			r.file = (u64)file_of(task, args[4]);
+			if (r.file)
+				note_file(&r);
+		}
 		if (!r.done && !(r.prot & PROT_EXEC))
-			add(&unmapped, 1); /* another thread changes the address space */
+			add(&unmapped, 1);
+		if (r.data && r.flags & (MAP_POPULATE | MAP_LOCKED))
+			add(&missing[MISSING_MAPPED].nanos, end - start);
 		break;
 	}
 }
