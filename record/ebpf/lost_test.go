@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 )
@@ -41,11 +43,13 @@ func (b *blocked) Write(events []format.Event) error {
 
 func TestLostEventsAreCounted(t *testing.T) {
 	const reads = 2000
-	o := recordkit.Shell(fmt.Sprintf("exec dd if=/dev/zero of=/dev/null bs=1 count=%d status=none 3>&1", reads))
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, make([]byte, reads), 0o600))
+	o := recordkit.Shell(fmt.Sprintf("exec dd if=%s of=/dev/null bs=1 count=%d status=none 3>&1", file, reads))
 	var whole recordkit.Collect
 	r, _ := recordOne(t, o, &whole)
 	require.Zero(t, r.Lost)
-	all := len(whole.Of(format.OpRead))
+	all, bytes := len(whole.Of(format.OpRead)), r.Coverage.Recorded.Bytes
 	require.GreaterOrEqual(t, all, reads)
 
 	var s blocked
@@ -64,6 +68,8 @@ func TestLostEventsAreCounted(t *testing.T) {
 		sum += n
 	}
 	require.Equal(t, sum, r.Lost)
+	require.Equal(t, r.Lost, missing(&r, coverage.Lost).Calls)
+	require.Equal(t, bytes, r.Coverage.Recorded.Bytes+missing(&r, coverage.Lost).Bytes)
 	var byCPU int64
 	for _, n := range r.LostByCPU {
 		byCPU += n

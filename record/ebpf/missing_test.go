@@ -1,9 +1,19 @@
 package ebpf
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/coverage"
+	"pianola/format"
+	"pianola/internal/testkit/recordkit"
 	"pianola/record"
 )
 
@@ -14,4 +24,215 @@ func missing(r *record.Result, kind coverage.Kind) coverage.Missing {
 		return coverage.Missing{}
 	}
 	return r.Coverage.Missing[i]
+}
+
+// amounts returns what a recording lacks without the times.
+func amounts(r *record.Result) (all []coverage.Missing) {
+	for _, m := range r.Coverage.Missing {
+		m.Nanos = 0
+		all = append(all, m)
+	}
+	return all
+}
+
+// storage returns a new directory on a file system that is not in memory.
+func storage(t *testing.T) string {
+	t.Helper()
+	for _, parent := range []string{os.TempDir(), "."} {
+		dir, err := os.MkdirTemp(parent, "pianola")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		var fs unix.Statfs_t
+		require.NoError(t, unix.Statfs(dir, &fs))
+		if fs.Type != unix.TMPFS_MAGIC {
+			dir, err = filepath.Abs(dir)
+			require.NoError(t, err)
+			return dir
+		}
+	}
+	t.Skip("all file systems are in memory")
+	return ""
+}
+
+// Calls that python3 has no names for. ring and aio do requests, one at a time.
+var prelude = []string{
+	"import ctypes, mmap, os, socket, struct, sys, threading",
+	"libc = ctypes.CDLL(None, use_errno=True)",
+	"def call(nr, *args): return libc.syscall(ctypes.c_long(nr), *[ctypes.c_long(a) if isinstance(a, int) else a for a in args])",
+	"page = ctypes.create_string_buffer(b'x' * 4096); address = ctypes.addressof(page)",
+	"f = os.open('data', os.O_RDWR | os.O_CREAT, 0o600)",
+	"def fill(size): os.write(f, b'x' * size); os.fsync(f)",
+	"def touch(size, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ):",
+	"  m = mmap.mmap(f, size, flags, prot)",
+	"  for i in range(0, size, 4096):",
+	"    if prot & mmap.PROT_WRITE: m[i] = 1",
+	"    else: m[i]",
+	"class Ring:",
+	"  def __init__(self, flags=0):",
+	"    p = bytearray(struct.pack('IIIII', 0, 0, flags, 0, 1000) + bytes(100))",
+	fmt.Sprintf("    self.fd = call(%d, 8, (ctypes.c_char * 120).from_buffer(p))", unix.SYS_IO_URING_SETUP),
+	"    if self.fd < 0: print('no rings', flush=True); sys.exit()",
+	"    self.off = struct.unpack('10I', p[40:80])",
+	"    self.queue = mmap.mmap(self.fd, self.off[6] + 32)",
+	"    self.requests = mmap.mmap(self.fd, 512, offset=0x10000000)",
+	"    self.n = 0",
+	"  def do(self, op, fd, length, flags=0, wait=1):",
+	"    i = self.n % 8; self.n += 1",
+	"    self.requests[i*64:i*64+64] = struct.pack('BBHiQQI', op, flags, 0, fd, 0, address if length else 0, length) + bytes(36)",
+	"    struct.pack_into('I', self.queue, self.off[6] + 4*i, i)",
+	"    struct.pack_into('I', self.queue, self.off[1], self.n)",
+	fmt.Sprintf("    call(%d, self.fd, 1, wait, 3, 0, 0)", unix.SYS_IO_URING_ENTER),
+	"def aio(*requests):",
+	"  context = ctypes.c_ulong(0)",
+	fmt.Sprintf("  call(%d, 8, ctypes.byref(context))", unix.SYS_IO_SETUP),
+	"  blocks = [ctypes.create_string_buffer(struct.pack('QIIHhIQQqQII', 0, 0, 0, op, 0, fd, at, n, 0, 0, 0, 0)) for op, fd, at, n in requests]",
+	"  pointers = (ctypes.c_void_p * len(blocks))(*map(ctypes.addressof, blocks))",
+	fmt.Sprintf("  call(%d, context.value, len(blocks), pointers)", unix.SYS_IO_SUBMIT),
+	fmt.Sprintf("  call(%d, context.value, len(blocks), len(blocks), ctypes.create_string_buffer(1024), 0)", unix.SYS_IO_GETEVENTS),
+}
+
+func doing(t *testing.T, lines ...string) record.Options {
+	o := recordkit.Python(t, slices.Concat(prelude, lines)...)
+	o.Dir = storage(t)
+	return o
+}
+
+// What the recording does not hold is counted, and nothing else is.
+func TestMissing(t *testing.T) {
+	const size = 1 << 20
+	bytes := func(kind coverage.Kind, calls, reads, writes, n int64) coverage.Missing {
+		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
+	}
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  []coverage.Missing
+	}{
+		{"nothing", nil, nil},
+		{"files, pipes, sockets and what the kernel shows", []string{
+			"fill(10000); os.pread(f, 100, 0)",
+			"r, w = os.pipe(); os.write(w, b'x' * 1000); os.read(r, 1000)",
+			"a, b = socket.socketpair(); os.write(a.fileno(), b'x' * 500); b.recv(500); a.send(b'x'); os.read(b.fileno(), 1)",
+			"print(len(open('/proc/self/maps').read()) > 0)"}, nil},
+		{"threads that end before others", []string{
+			"fill(10000)",
+			"for i in range(4): t = threading.Thread(target=lambda: os.pread(f, 5000, 0)); t.start(); t.join()",
+			"done = threading.Event()",
+			"threading.Thread(target=lambda: (os.pread(f, 5000, 0), done.set(), os.read(os.pipe()[0], 1)), daemon=True).start()",
+			"done.wait(); os._exit(0)"}, nil},
+		{"programs that exec reads", []string{"os.execv('/bin/sh', ['sh', '-c', '/bin/true; exec /bin/cat data'])"}, nil},
+		{"io_uring", []string{
+			"r = Ring()",
+			"for i in range(3): r.do(23, f, 4096)",
+			"r.do(22, f, 100); r.do(3, f, 0); r.do(23, os.pipe()[1], 10); r.do(0, -1, 0)"},
+			[]coverage.Missing{bytes(coverage.Uring, 5, 1, 3, 3*4096+100)}},
+		{"io_uring in threads of the kernel", []string{"Ring().do(23, f, 4096, flags=16)"}, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
+		{"io_uring without calls", []string{"Ring(flags=2).do(23, f, 4096)"}, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
+		{"io_uring without completions", []string{"Ring().do(23, f, 4096, flags=64, wait=0)"},
+			[]coverage.Missing{bytes(coverage.Uring, 1, 0, 1, coverage.Unknown)}},
+		{"libaio", []string{"aio((1, f, address, 4096), (1, f, address, 4096)); aio((0, f, address, 100), (1, os.pipe()[1], address, 10))"},
+			[]coverage.Missing{bytes(coverage.AIO, 3, 1, 2, 2*4096+100)}},
+		{"a file in memory that is mapped", []string{"f = os.memfd_create('x'); fill(10000); touch(8192)"}, nil},
+		{"what is no I/O on files", []string{
+			"r, w = os.pipe(); os.write(w, b'x')",
+			fmt.Sprintf("call(%d, r, os.pipe()[1], 1, 0)", unix.SYS_TEE),
+			"v = ctypes.create_string_buffer(struct.pack('QQ', address, 1))",
+			fmt.Sprintf("call(%d, w, v, 1, 0)", unix.SYS_VMSPLICE),
+			fmt.Sprintf("call(%d, os.getpid(), v, 1, v, 1, 0)", unix.SYS_PROCESS_VM_READV),
+			fmt.Sprintf("call(%d, 0, 0, 0, 0, 0)", unix.SYS_MOUNT)},
+			[]coverage.Missing{bytes(coverage.Mount, 1, 0, 0, 0), bytes(coverage.Pipes, 2, 0, 0, 0), bytes(coverage.Memory, 1, 0, 0, 0)}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, out := recordOne(t, doing(t, test.lines...), recordkit.Discard{})
+			if out == "no rings\n" {
+				t.Skip("the kernel has no io_uring, or lets nobody use it")
+			}
+			require.Zero(t, r.Status, out)
+			require.Equal(t, test.want, amounts(&r))
+		})
+	}
+
+	mapped := func(t *testing.T, lines ...string) coverage.Missing {
+		r, out := recordOne(t, doing(t, lines...), recordkit.Discard{})
+		require.Zero(t, r.Status, out)
+		require.Len(t, r.Coverage.Missing, 1)
+		m := missing(&r, coverage.Mapped)
+		require.Equal(t, int64(1), m.Files)
+		return m
+	}
+	for name, lines := range map[string][]string{
+		"a mapping that is read":         {fmt.Sprintf("fill(%d); touch(%[1]d)", size)},
+		"a private mapping":              {fmt.Sprintf("fill(%d); touch(%[1]d, mmap.MAP_PRIVATE)", size)},
+		"a mapping that is read at once": {fmt.Sprintf("fill(%d); mmap.mmap(f, %[1]d, mmap.MAP_SHARED | 0x8000, mmap.PROT_READ)", size)},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, int64(size), mapped(t, lines...).Bytes) })
+	}
+	// One call can write pages that the kernel then maps by one entry of its table.
+	t.Run("a mapping of huge pages", func(t *testing.T) {
+		require.Equal(t, int64(16*size), mapped(t, fmt.Sprintf("fill(%d); touch(%[1]d)", 16*size)).Bytes)
+	})
+	t.Run("a mapping that is written", func(t *testing.T) {
+		m := mapped(t, fmt.Sprintf("fill(%d); touch(%[1]d, prot=mmap.PROT_READ | mmap.PROT_WRITE)", size))
+		require.GreaterOrEqual(t, m.Bytes, int64(size))
+	})
+}
+
+// A recording holds the bytes of its reads and writes on files.
+func TestRecordedBytes(t *testing.T) {
+	var c recordkit.Collect
+	r, _ := recordOne(t, doing(t, "fill(10000); os.pread(f, 100, 0); open('/proc/self/maps').read()",
+		"r, w = os.pipe(); os.write(w, b'x' * 1000); os.read(r, 1000)"), &c)
+	var bytes int64
+	others := map[string]bool{}
+	for _, e := range c.Events {
+		if class := e.Op.Info().Class; class != format.ClassRead && class != format.ClassWrite || e.Ret <= 0 {
+			continue
+		}
+		if typ := recordkit.Note(e, "type"); typ != "-" { // of files it is not noted
+			others[typ] = true
+			continue
+		}
+		bytes += e.Ret
+	}
+	require.Equal(t, bytes, r.Coverage.Recorded.Bytes)
+	require.Equal(t, map[string]bool{"pseudo": true, "fifo": true}, others)
+}
+
+// What was mapped, and set up, before the recorder came is known to it, and what
+// was under way is not missing.
+func TestMissingAfterAttach(t *testing.T) {
+	const size = 1 << 20
+	for _, test := range []struct {
+		name        string
+		first, then string
+		want        []coverage.Missing
+	}{
+		{"a mapping", "m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", "for i in range(0, %d, 4096): m[i]",
+			[]coverage.Missing{{Kind: coverage.Mapped, Files: 1, Amount: coverage.Amount{Bytes: size}}}},
+		{"a ring", "r = Ring() #%d", "r.do(23, f, 4096, flags=16) #%d",
+			[]coverage.Missing{{Kind: coverage.Uring, Writes: 1, Amount: coverage.Amount{Bytes: 4096}}}},
+		{"a call", "pass #%d", "pass #%d", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := doing(t, fmt.Sprintf("os.write(f, b'x' * %d)", size), fmt.Sprintf(test.first, size),
+				"print(flush=True); os.read(0, 1)", fmt.Sprintf(test.then, size), "os.close(f)")
+			o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+			cmd, in, _, line := running(t, o)
+			if line != "" {
+				t.Skip("the kernel has no io_uring, or lets nobody use it")
+			}
+			s := watch(nil)
+			go func() {
+				<-s.began
+				_, _ = in.WriteString("x")
+			}()
+			r, err := Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
+			require.NoError(t, err)
+			got := amounts(&r)
+			for i := range got {
+				got[i].Calls = 0 // of faults as many as the kernel likes
+			}
+			require.Equal(t, test.want, got)
+		})
+	}
 }
