@@ -199,8 +199,11 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (nr >= MAX_SYS)
 		return 0; /* never, but the verifier cannot know */
 	plan = plans[nr];
-	if (unlikely(t->counting))
+	if (unlikely(t->counting)) {
 		count_call(t, task, regs, ret, end, &plan);
+		if (!with_memory) /* else mmap is sent, too */
+			return 0;
+	}
 	start = t->start;
 	if (!start)
 		return 0;
