@@ -100,7 +100,8 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (!t)
 		return 0;
 	t->nr = nr;
-	t->waker = 0;
+	if (unlikely(t->rested))
+		t->waker = 0; /* of a wait before the call */
 	meet(t, task);
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {

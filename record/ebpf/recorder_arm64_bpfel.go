@@ -201,10 +201,22 @@ type recorderThread struct {
 	_        structs.HostLayout
 	Start    uint64
 	Faults   uint64
+	Chars    uint64
+	Held     uint64
+	Counting uint64
+	Blocked  uint64
+	Nr       uint32
+	Flags    uint32
+	Tid      uint32
+	Rested   uint32
+	Inner    uint32
+	Child    uint32
+	Counted  uint32
+	Pad      uint32
+	Args     [6]uint64
+	Off      [5]uint64
 	Left     uint64
 	Ready    uint64
-	Blocked  uint64
-	Off      [5]uint64
 	Ran      uint64
 	Mark     uint64
 	Lately   [2]uint64
@@ -212,27 +224,15 @@ type recorderThread struct {
 	Woken    uint64
 	Waker    uint32
 	Cpu      uint32
-	Rested   uint32
-	Unused   uint32
-	Nr       uint32
-	Flags    uint32
-	Tid      uint32
-	Inner    uint32
-	Child    uint32
-	Counted  uint32
-	Args     [6]uint64
-	Counting uint64
 	Ringed   uint64
 	Flying   uint64
 	Base     uint64
-	Chars    uint64
-	Held     uint64
 	Page     uint64
 	Address  uint64
 	InData   uint32
 	Waits    uint32
 	Settled  uint32
-	Pad      uint32
+	Unused   uint32
 }
 
 type recorderThreadFlag uint32

@@ -87,42 +87,46 @@ enum timed_by {
 /* What is kept for each thread that is followed. Its creator sets nothing:
  * all zeroes is a thread of which nothing is known yet. */
 struct thread {
-	u64 start;  /* nanoseconds; 0 outside of the calls that are recorded */
-	u64 faults; /* page faults when the call began */
-	u64 left;   /* nanoseconds; when it left the processor outside of recorded calls, 0 while it is there */
-	u64 ready;  /* nanoseconds; when it could have run again, 0 while it is blocked */
-	u64 blocked; /* nanoseconds that it was blocked in the call under way, which its result will explain */
-	u64 off[NUM_OFF]; /* nanoseconds off the processor since its last event */
-	u64 ran;    /* nanoseconds; when it came to the processor */
-	u64 mark;   /* clock of the processor when it became ready */
-	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
-	u64 slept;  /* nanoseconds; when it was blocked last, outside of recorded calls */
-	u64 woken;  /* nanoseconds; when it was woken last */
-	u32 waker;  /* the followed thread that woke it then, 0 for none */
-	u32 cpu;    /* where it became ready */
-	u32 rested; /* the next record must be wide: off is not all 0, or there is a waker */
-	u32 unused;
+	/* What each recorded call looks at, in one line of the cache. */
+	u64 start;    /* nanoseconds; 0 outside of the calls that are recorded */
+	u64 faults;   /* page faults when the call began */
+	u64 chars;    /* bytes of task->ioac when a call began that can move some */
+	u64 held;     /* the same that its recorded calls have moved */
+	u64 counting; /* nanoseconds; when a call of KIND_MISSING began, 0 outside of them */
+	u64 blocked;  /* nanoseconds that it was blocked in the call under way, which its result will explain */
 	u32 nr;
 	u32 flags;
-	u32 tid;    /* in the recorder's PID namespace; 0 until first needed */
-	u32 inner;  /* its own PID namespace where that is another one, by inode */
-	u32 child;  /* the last that it made, in the recorder's PID namespace */
-	u32 counted;
-	u64 args[6]; /* where they must be taken at entry */
+	u32 tid;      /* in the recorder's PID namespace; 0 until first needed */
+	u32 rested;   /* the next record must be wide: off is not all 0, or there is a waker */
 
-	/* For the account of what is missing. */
-	u64 counting; /* nanoseconds; when a call of KIND_MISSING began, 0 outside of them */
-	u64 ringed;   /* requests of rings on files that had completed when it began */
-	u64 flying;   /* requests that were under way then */
-	u64 base;     /* bytes of task->ioac when its first call began */
-	u64 chars;    /* the same when a call began that can move bytes */
-	u64 held;     /* the same that its recorded calls have moved */
-	u64 page;     /* of the last fault on a mapped file, from 1 */
-	u64 address;  /* of the last fault, where a huge page can be mapped */
-	u32 in_data;  /* that fault was on a file that is no program */
-	u32 waits;    /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
-	u32 settled;  /* its bytes are in the account */
+	u32 inner;    /* its own PID namespace where that is another one, by inode */
+	u32 child;    /* the last that it made, in the recorder's PID namespace */
+	u32 counted;
 	u32 pad;
+	u64 args[6];  /* where they must be taken at entry */
+
+	/* For the time off the processor: off.h. Nanoseconds. */
+	u64 off[NUM_OFF]; /* since its last event */
+	u64 left;      /* when it left the processor outside of recorded calls, 0 while it is there */
+	u64 ready;     /* when it could have run again, 0 while it is blocked */
+	u64 ran;       /* when it came to the processor */
+	u64 mark;      /* clock of the processor when it became ready */
+	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
+	u64 slept;     /* when it was blocked last, outside of recorded calls */
+	u64 woken;     /* when it was woken last */
+	u32 waker;     /* the followed thread that woke it then, 0 for none */
+	u32 cpu;       /* where it became ready */
+
+	/* For the account of what is missing: missing.h. */
+	u64 ringed;  /* requests of rings on files that had completed when a call of KIND_MISSING began */
+	u64 flying;  /* requests that were under way then */
+	u64 base;    /* bytes of task->ioac when its first call began */
+	u64 page;    /* of the last fault on a mapped file, from 1 */
+	u64 address; /* of the last fault, where a huge page can be mapped */
+	u32 in_data; /* that fault was on a file that is no program */
+	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
+	u32 settled; /* its bytes are in the account */
+	u32 unused;
 };
 
 /* What a thread is blocked in, as format.WaitKinds. */
