@@ -35,7 +35,8 @@ func replayCommand() *cli.Command {
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
 			"Without --root it works in a new directory in the working directory, removed at the end. Several\n" +
-			"traces are replayed side by side, each below a directory of its own, with its own figures.\n\n" +
+			"traces are replayed side by side, each below a directory of its own, with its own figures. The\n" +
+			"exit status is 3 where the recording holds too little of the application's I/O for a verdict.\n\n" +
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, created if missing"},
