@@ -15,7 +15,7 @@ import (
 // one of five.
 const (
 	Confidence = 0.95
-	rowError   = (1 - Confidence) / (float64(profile.NumCategories) + 1)
+	rowError   = (1 - Confidence) / (float64(profile.NumIO) + 1)
 )
 
 // MinRuns is the smallest number of runs of each side for a statement about

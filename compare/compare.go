@@ -30,7 +30,7 @@ const ElapsedRow = "elapsed"
 // Comparison compares runs of an application with runs of its replay, or with
 // other runs. Times are in seconds. The figures of several runs are medians.
 type Comparison struct {
-	Rows       []Row     // the categories in order, then ElapsedRow
+	Rows       []Row     // the categories in order, then ElapsedRow; what is shown leaves out communication where neither side has any
 	Operations []Row     // those that occurred: I/O first, then by difference; without intervals
 	Files      []Row     // at most keptFiles, by difference; without intervals
 	Paired     *float64  // fraction of both sides' time in files whose names both sides have; nil if there is no time
@@ -87,8 +87,14 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 		if k < profile.NumCategories {
 			name = k.String()
 		}
-		row := c.row(name, func(p *profile.Profile) profile.Measure { return p.Measure(k) })
-		if k < profile.NumCategories {
+		of := func(p *profile.Profile) profile.Measure { return p.Measure(k) }
+		if k == profile.Communication { // it is not judged
+			row, _, _ := newRow(name, measures(applications, of), measures(replays, of))
+			c.Rows = append(c.Rows, row)
+			continue
+		}
+		row := c.row(name, of)
+		if k < profile.NumIO {
 			row.Distance = distance(func(p *profile.Profile) profile.Curve { return p.Curves[k] })
 		}
 		c.Rows = append(c.Rows, row)
@@ -149,6 +155,20 @@ func (c *Comparison) compareOperations() {
 // byDifference orders rows by the difference of their times, the largest first.
 func byDifference(a, b Row) int {
 	return cmp.Compare(math.Abs(b.difference()), math.Abs(a.difference()))
+}
+
+// communicates reports whether a side has communication.
+func (c *Comparison) communicates() bool {
+	row := &c.Rows[profile.Communication]
+	return row.Application.Calls+row.Replay.Calls > 0
+}
+
+// shown returns the rows that are shown.
+func (c *Comparison) shown() []Row {
+	if c.communicates() {
+		return c.Rows
+	}
+	return slices.Concat(c.Rows[:profile.Communication], c.Rows[profile.Communication+1:])
 }
 
 // elapsed returns the row of the run time.

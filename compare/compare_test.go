@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,9 +21,9 @@ import (
 // metadata and run time, each category in one call; a negative time is unknown.
 func made(t *testing.T, millis ...int64) *profile.Profile {
 	t.Helper()
-	ops := [profile.NumCategories]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
+	ops := [profile.NumIO]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
 	var events []format.Event
-	for k, ms := range millis[:profile.NumCategories] {
+	for k, ms := range millis[:profile.NumIO] {
 		if ms != 0 {
 			e := testkit.Event(ops[k], 0, ms*1000, 0)
 			if ms < 0 {
@@ -31,7 +32,7 @@ func made(t *testing.T, millis ...int64) *profile.Profile {
 			events = append(events, e)
 		}
 	}
-	if end := millis[profile.NumCategories]; end > 0 {
+	if end := millis[profile.NumIO]; end > 0 {
 		events = append(events, testkit.Event(format.OpExitGroup, end*1000, 0, 0))
 	}
 	return read(t, events...)
@@ -47,7 +48,7 @@ func TestCompare(t *testing.T) {
 	replay := read(t, testkit.Event(format.OpRead, 0, 150, 90), testkit.Event(format.OpRead, 200, 150, -5), testkit.Event(format.OpFsync, 600, 50, 0), testkit.Event(format.OpExitGroup, 900, 0, 0))
 	c := compare(app, replay)
 	require.InDelta(t, 10e-6, c.NoiseFloor, 1e-12)
-	require.Len(t, c.Rows, 5)
+	require.Len(t, c.shown(), 5)
 
 	row := c.Rows[profile.Reads]
 	require.Equal(t, "read", row.Name)
@@ -288,7 +289,7 @@ func TestJudge(t *testing.T) {
 func TestCompareWithoutReplays(t *testing.T) {
 	c := compare(made(t, 1, 2, 3, 4, 10))
 	require.False(t, c.Judge(1).Within)
-	require.Len(t, c.Judge(1).Unknown, len(c.Rows))
+	require.Len(t, c.Judge(1).Unknown, int(profile.NumIO)+1)
 }
 
 func TestReports(t *testing.T) {
@@ -354,4 +355,27 @@ func FuzzProfiles(f *testing.F) {
 			require.Zero(t, *c.Distance)
 		}
 	})
+}
+
+// Communication is shown where a side has any, and is not judged.
+func TestCommunicationIsNotJudged(t *testing.T) {
+	file := testkit.Event(format.OpRead, 0, 100, 1)
+	talk := testkit.Event(format.OpRead, 200, 9000, 1)
+	talk.Args[0] = 1
+	talk.Notes = &format.Notes{Has: format.NotedType, Type: format.TypeFifo}
+	quiet, talks := read(t, file, testkit.Event(format.OpExitGroup, 10_000, 0, 0)), read(t, file, talk, testkit.Event(format.OpExitGroup, 10_000, 0, 0))
+	for _, test := range []struct {
+		app, replay *profile.Profile
+		shown       bool
+	}{{quiet, quiet, false}, {talks, quiet, true}, {quiet, talks, true}} {
+		c := compare(test.app, test.replay)
+		require.Equal(t, Within, c.Judge(0.1).State)
+		var text, csv bytes.Buffer
+		require.NoError(t, c.WriteText(&text, 0.1))
+		require.NoError(t, c.WriteCSV(&csv))
+		document := string(testkit.JSON(t, c.Document(0.1)))
+		for _, output := range []string{text.String(), csv.String(), document} {
+			require.Equal(t, test.shown, strings.Contains(output, "communication"), output)
+		}
+	}
 }

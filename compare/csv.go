@@ -18,7 +18,7 @@ func (c *Comparison) WriteCSV(w io.Writer) error {
 	for _, group := range []struct {
 		kind string
 		rows []Row
-	}{{"total", c.Rows}, {"operation", c.Operations}, {"file", c.Files}} {
+	}{{"total", c.shown()}, {"operation", c.Operations}, {"file", c.Files}} {
 		for i := range group.rows {
 			cw.Write(append([]string{group.kind}, group.rows[i].fields()...))
 		}

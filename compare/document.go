@@ -27,6 +27,9 @@ func (c *Comparison) Document(tolerance float64) any {
 	if c.Distance != nil {
 		d.Distance = &distanceDocument{*c.Distance, byRow(c, func(r *Row) *Distance { return r.Distance })}
 	}
+	if c.communicates() {
+		d.Comm = new(c.Rows[profile.Communication].sides())
+	}
 	for i := range c.Operations {
 		r := &c.Operations[i]
 		d.Operations = append(d.Operations, operationDocument{r.Name, r.Category, r.sides()})
@@ -49,6 +52,7 @@ type comparisonDocument struct {
 	Operations []operationDocument `json:"operations"` // by difference, like Files
 	Files      []fileDocument      `json:"files"`
 	Paired     *float64            `json:"files_paired,omitempty"`
+	Comm       *sidesDocument      `json:"communication,omitempty"` // where a side has any
 }
 
 // sideDocument holds the medians of one side.

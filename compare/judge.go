@@ -1,6 +1,10 @@
 package compare
 
-import "math"
+import (
+	"math"
+
+	"pianola/profile"
+)
 
 // Verdict says whether replays are within the tolerance of their application,
 // and which rows, by name, led to that.
@@ -32,7 +36,8 @@ const (
 // is also undecided if its interval is not on one side of the tolerance: more
 // runs may change the verdict.
 //
-// A category without calls on both sides is ignored. Two kinds of rows do not
+// A category without calls on both sides is ignored, and so is communication,
+// which no replay has. Two kinds of rows do not
 // count. The first is a category whose time is below the noise floor on both
 // sides, 1 % of the application's run time: a few calls that find a cache in
 // another state can double it, and the run hardly differs. The second is a row
@@ -46,6 +51,9 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 	known := false
 	for i := range c.Rows {
 		r := &c.Rows[i]
+		if i == int(profile.Communication) {
+			continue
+		}
 		app, replay := r.Application.Seconds, r.Replay.Seconds
 		switch {
 		case app == nil || replay == nil:

@@ -2,7 +2,7 @@ package compare
 
 import "pianola/profile"
 
-// ByRow holds one value for each of Comparison.Rows, nil if unknown.
+// ByRow holds one value for each of Comparison.Rows that is judged, nil if unknown.
 type ByRow[T any] struct {
 	Elapsed  *T `json:"elapsed,omitempty"`
 	Read     *T `json:"read,omitempty"`

@@ -28,8 +28,9 @@ func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
 		head = append(head, "calls", "replay calls", "bytes", "replay bytes")
 	}
 	rows := [][]string{head}
-	for i := range c.Rows {
-		rows = append(rows, c.Rows[i].cells(unit, several))
+	shown := c.shown()
+	for i := range shown {
+		rows = append(rows, shown[i].cells(unit, several))
 	}
 	var b bytes.Buffer
 	b.WriteString(table.Format(rows, table.FirstLeft))

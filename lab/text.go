@@ -220,7 +220,7 @@ func (r *Report) conclusion(rows []row) string {
 // is more often than the confidence of a single one allows. The candidates
 // share their baseline, so it is an upper bound.
 func caution(n int) string {
-	const each = (1 - compare.Confidence) / float64(profile.NumCategories+1) / 2 // of the run time, on the side of a gain
+	const each = (1 - compare.Confidence) / float64(profile.NumIO+1) / 2 // of the run time, on the side of a gain
 	chance := 1 - math.Pow(1-each, float64(n))
 	if chance <= 1-compare.Confidence {
 		return ""

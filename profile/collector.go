@@ -32,9 +32,9 @@ type Collector struct {
 	// Internal state.
 	runTime   int64
 	all       Total
-	ops       [format.NumOps]Total
+	ops       [NumCategories + 1][format.NumOps]Total // the last of noCategory
 	time      timeline
-	latencies [format.NumOps]latency
+	latencies [NumCategories + 1][format.NumOps]latency
 	sizes     [2]sizes
 	intervals sliced
 	atOnce    concurrency
@@ -103,14 +103,14 @@ func (c *Collector) add(e *format.Event) error {
 	if start > maxTime || dur > maxTime {
 		return errRange
 	}
-	one := call{opCategory[e.Op], Total{Calls: 1, Nanos: dur}, start, start + dur}
+	one := call{total: Total{Calls: 1, Nanos: dur}, start: start, end: start + dur}
 	if e.Failed() {
 		one.total.Errors = 1
 	}
 	if e.Dur < 0 {
 		one.total.Unknown = 1
 	}
-	if one.category <= Writes {
+	if opCategory[e.Op] <= Writes {
 		one.total.Bytes = max(e.Ret, 0)
 	}
 	// The sum over all events overflows before any part of it does.
@@ -121,22 +121,24 @@ func (c *Collector) add(e *format.Event) error {
 		c.tracker = newTracker(&format.Header{})
 	}
 	c.all.add(&one.total)
-	c.ops[e.Op].add(&one.total)
 	c.runTime = max(c.runTime, one.end)
-	if e.Dur >= 0 {
-		c.latencies[e.Op].count(dur)
-	}
 	c.follow(&one, e)
+	c.ops[one.category][e.Op].add(&one.total)
+	if e.Dur >= 0 {
+		c.latencies[one.category][e.Op].count(dur)
+	}
 	return nil
 }
 
-// follow counts a call for its file and its thread.
+// follow counts a call for its category, its file and its thread.
 func (c *Collector) follow(one *call, e *format.Event) {
-	by := c.tracker.Thread(e)
-	about, d := c.tracker.About(by, e)
-	t, f := c.tracker.threads.of(by), c.tracker.files.of(about)
-	t.count(one, e)
-	c.tracker.path.add(e, t, f, by.Created)
+	tr := c.tracker
+	by := tr.Thread(e)
+	about, d := tr.About(by, e)
+	file, moves := tr.place(one, by, e, about, d)
+	t, f := tr.threads.of(by), tr.files.of(file)
+	tr.threads.count(t, one, e)
+	tr.path.add(e, t, f, by.Created)
 	if f != nil {
 		f.usage.count(one)
 	} else {
@@ -144,8 +146,8 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	}
 	if one.category <= Writes {
 		c.sizes[one.category].count(asked(e), &one.total)
-		if e.Ret > 0 && d != nil {
-			c.tracker.move(one, e, d)
+		if moves.of != nil {
+			tr.move(one, e, &moves)
 		}
 	}
 	if one.category != noCategory {
@@ -155,26 +157,38 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		c.intervals.count(one, f)
 		if one.end > one.start {
 			c.time.add(one.category, one.start, one.end)
-			c.atOnce.add(one.start, one.end)
 		}
 	}
-	c.tracker.Apply(by, e, about, d)
+	if one.category < NumIO && one.end > max(one.start, t.io) {
+		// A thread is in one call at a time, but in imports calls can overlap.
+		c.atOnce.add(max(one.start, t.io), one.end, tr.threads.active)
+		t.io = one.end
+	}
+	tr.Apply(by, e, about, d)
 }
 
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
-	p := &Profile{RunTime: c.runTime, All: c.all, Ops: c.ops, NoFile: c.noFile, Coverage: c.coverage}
-	var latencies [NumCategories]latency
-	for op := range p.Ops {
-		p.OpLatency[op] = c.latencies[op].distribution()
-		if k := opCategory[op]; k != noCategory {
-			p.Categories[k].add(&p.Ops[op])
-			latencies[k].merge(&c.latencies[op])
+	p := &Profile{RunTime: c.runTime, All: c.all, OpComm: c.ops[Communication], NoFile: c.noFile, Coverage: c.coverage}
+	var byOp [format.NumOps]latency
+	for k := range c.ops {
+		var sum Total
+		var all latency
+		for op := range byOp {
+			sum.add(&c.ops[k][op])
+			p.Ops[op].add(&c.ops[k][op])
+			byOp[op].merge(&c.latencies[k][op])
+			all.merge(&c.latencies[k][op])
 		}
+		if Category(k) != noCategory {
+			p.Categories[k], p.Latency[k] = sum, all.distribution()
+		}
+	}
+	for op := range byOp {
+		p.OpLatency[op] = byOp[op].distribution()
 	}
 	for k := range p.Curves {
 		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
-		p.Latency[k] = latencies[k].distribution()
 	}
 	for k := range p.Sizes {
 		p.Sizes[k] = c.sizes[k].classes()

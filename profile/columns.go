@@ -26,6 +26,9 @@ func usageColumns[T any](of func(*T) *Usage) []column[T] {
 		{heading{"write_seconds", duration}, total(func(u *Usage) value { return u.Categories[Writes].seconds() })},
 		{heading{"sync_seconds", duration}, total(func(u *Usage) value { return u.Categories[Syncs].seconds() })},
 		{heading{"metadata_seconds", duration}, total(func(u *Usage) value { return u.Categories[Metadata].seconds() })},
+		{heading{"communication_calls", number}, total(func(u *Usage) value { return integer(u.Categories[Communication].Calls) })},
+		{heading{"communication_bytes", number}, total(func(u *Usage) value { return integer(u.Categories[Communication].Bytes) })},
+		{heading{"communication_seconds", duration}, total(func(u *Usage) value { return u.Categories[Communication].seconds() })},
 	}
 }
 
@@ -40,7 +43,11 @@ func spanColumns[T any](of func(*T) *Usage) []column[T] {
 // timesColumns say what the time of threads was spent with.
 func timesColumns[T any](of func(*T) *Times) []column[T] {
 	return []column[T]{
-		{heading{"waiting_seconds", duration}, func(row *T) value { return integer(of(row).Waiting) }},
+		{heading{"ready_seconds", duration}, func(row *T) value { return integer(of(row).Ready) }},
+		{heading{"own_seconds", duration}, func(row *T) value { return integer(of(row).Own) }},
+		{heading{"waiting_seconds", duration}, func(row *T) value { return integer(of(row).Waiting()) }},
+		{heading{"timer_seconds", duration}, func(row *T) value { return integer(of(row).Timer) }},
+		{heading{"storage_seconds", duration}, func(row *T) value { return integer(of(row).Storage) }},
 		{heading{"other_seconds", duration}, func(row *T) value { return integer(of(row).Other) }},
 		{heading{"compute_seconds", duration}, func(row *T) value { return integer(of(row).Compute) }},
 	}
@@ -112,12 +119,13 @@ func threadName(t *Thread) string {
 type operation struct {
 	op format.Op
 	Total
+	comm    Total // the part that is communication
 	latency *Latency
 }
 
 func (p *Profile) operations() (rows []operation) {
 	for _, op := range p.byTime() {
-		rows = append(rows, operation{op, p.Ops[op], p.OpLatency[op]})
+		rows = append(rows, operation{op, p.Ops[op], p.OpComm[op], p.OpLatency[op]})
 	}
 	return rows
 }
@@ -138,6 +146,8 @@ var operationColumns = []column[operation]{
 	{heading{"errors", number}, func(o *operation) value { return integer(o.Errors) }},
 	{heading{"bytes", number}, func(o *operation) value { return integer(o.Bytes) }},
 	{heading{"seconds", duration}, func(o *operation) value { return o.Total.seconds() }},
+	{heading{"communication_calls", number}, func(o *operation) value { return integer(o.comm.Calls) }},
+	{heading{"communication_seconds", duration}, func(o *operation) value { return o.comm.seconds() }},
 	{heading{"min_seconds", latencies}, quantile(func(l *Latency) int64 { return l.Min })},
 	{heading{"p50_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P50 })},
 	{heading{"p90_seconds", latencies}, quantile(func(l *Latency) int64 { return l.P90 })},
@@ -196,6 +206,7 @@ func (p *Profile) intervalTable() *Table {
 		{heading{"write_seconds", duration}, func(v *Span) value { return integer(v.Categories[Writes].Nanos) }},
 		{heading{"sync_seconds", duration}, func(v *Span) value { return integer(v.Categories[Syncs].Nanos) }},
 		{heading{"metadata_seconds", duration}, func(v *Span) value { return integer(v.Categories[Metadata].Nanos) }},
+		{heading{"communication_seconds", duration}, func(v *Span) value { return integer(v.Categories[Communication].Nanos) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
 	})
 }

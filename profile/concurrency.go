@@ -15,7 +15,7 @@ type levels [maxAtOnce + 1]int64
 
 // concurrency finds how many calls were under way at once, for how long. Calls
 // come in the order of their ends, as in a script, or of their starts, or
-// nearly so.
+// nearly so. Those of one thread do not overlap.
 //
 // The last steps of the number over time are kept as they are. Older ones are
 // added up to stretches of time: what a later call changes there is exact for
@@ -47,8 +47,9 @@ const (
 	nearSteps = 16
 )
 
-// add adds a call that takes time.
-func (c *concurrency) add(start, end int64) {
+// add adds a call that takes time, of one of so many threads that there were so
+// far: no more calls were under way at once.
+func (c *concurrency) add(start, end int64, threads int) {
 	if len(c.steps) == 0 {
 		c.steps = append(make([]step, 0, maxSteps+2), step{at: start})
 	}
@@ -58,7 +59,7 @@ func (c *concurrency) add(start, end int64) {
 	if first := c.steps[0].at; start < first && len(c.past) == 0 {
 		c.steps = slices.Insert(c.steps, 0, step{at: start})
 	} else if start < first {
-		c.reach(start, min(end, first))
+		c.reach(start, min(end, first), threads)
 		if start = first; end <= start {
 			return
 		}
@@ -109,7 +110,7 @@ func (c *concurrency) forget() {
 }
 
 // reach adds a call to the stretches.
-func (c *concurrency) reach(start, end int64) {
+func (c *concurrency) reach(start, end int64, threads int) {
 	if first := &c.past[0]; start < first.from {
 		first.nanos[0] += first.from - start
 		first.from = start
@@ -117,18 +118,26 @@ func (c *concurrency) reach(start, end int64) {
 	for i := len(c.past) - 1; i >= 0 && c.past[i].to > start; i-- {
 		s := &c.past[i]
 		if s.from < end {
-			s.raise(min(end, s.to) - max(start, s.from))
+			s.raise(min(end, s.to)-max(start, s.from), threads)
 		}
 	}
 }
 
-// raise lets one more call be under way for so many nanoseconds.
-func (s *stretch) raise(nanos int64) {
-	length := s.to - s.from
-	for n := maxAtOnce - 1; n >= 0; n-- {
+// raise lets one more call be under way for so many nanoseconds, in proportion
+// of the time at each level below the number of threads.
+func (s *stretch) raise(nanos int64, threads int) {
+	most := min(threads, maxAtOnce)
+	room := s.to - s.from
+	for n := most; n <= maxAtOnce; n++ {
+		room -= s.nanos[n]
+	}
+	if threads > maxAtOnce {
+		room += s.nanos[maxAtOnce] // more than can be told apart
+	}
+	for n := most - 1; n >= 0; n-- {
 		moved := s.nanos[n]
-		if nanos < length {
-			moved = int64(float64(moved) * (float64(nanos) / float64(length)))
+		if nanos < room {
+			moved = int64(float64(moved) * (float64(nanos) / float64(room)))
 		}
 		s.nanos[n] -= moved
 		s.nanos[n+1] += moved

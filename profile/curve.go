@@ -84,10 +84,10 @@ func (tl *timeline) curve(k Category, runTime, total int64) Curve {
 	return append(c, Point{runTime, total})
 }
 
-// IOCurve returns the cumulative time in all categories together, with no
-// points if there is none.
+// IOCurve returns the cumulative time in all categories that are I/O together,
+// with no points if there is none.
 func (p *Profile) IOCurve() (sum Curve) {
-	for _, c := range p.Curves {
+	for _, c := range p.Curves[:NumIO] {
 		// Curves of one profile have their points at the same times.
 		for i, point := range c {
 			if i == len(sum) {

@@ -21,10 +21,40 @@ type document struct {
 }
 
 type timesDocument struct {
-	IO      float64 `json:"io_seconds"`
-	Compute float64 `json:"compute_seconds"`
-	Waiting float64 `json:"waiting_seconds"`
-	Other   float64 `json:"other_seconds"`
+	IO            float64         `json:"io_seconds"`
+	Communication float64         `json:"communication_seconds"`
+	Compute       float64         `json:"compute_seconds"`
+	Ready         float64         `json:"ready_seconds"`
+	Own           float64         `json:"own_seconds"` // of ready_seconds
+	Waiting       float64         `json:"waiting_seconds"`
+	WaitingFor    waitingDocument `json:"waiting_for"` // waiting_seconds by kind
+	Timer         float64         `json:"timer_seconds"`
+	Storage       float64         `json:"storage_seconds"`
+	Other         float64         `json:"other_seconds"`
+}
+
+// waitingDocument has the seconds of each kind by its name.
+type waitingDocument Waits
+
+func (w waitingDocument) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for k, nanos := range w {
+		if k > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), waitNames[k]...), `_seconds":`...)
+		b = format.AppendSeconds(b, nanos)
+	}
+	return append(b, '}'), nil
+}
+
+func (t *Times) document() timesDocument {
+	return timesDocument{
+		IO: format.Seconds(t.IO), Communication: format.Seconds(t.Communication), Compute: format.Seconds(t.Compute),
+		Ready: format.Seconds(t.Ready), Own: format.Seconds(t.Own), Waiting: format.Seconds(t.Waiting()),
+		WaitingFor: waitingDocument(t.Waits),
+		Timer:      format.Seconds(t.Timer), Storage: format.Seconds(t.Storage), Other: format.Seconds(t.Other),
+	}
 }
 
 type stepDocument struct {
@@ -71,7 +101,7 @@ func (p *Profile) FullDocument() any {
 	}
 	d := &document{
 		summary: p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
-		Times:       timesDocument{format.Seconds(p.Times.IO), format.Seconds(p.Times.Compute), format.Seconds(p.Times.Waiting), format.Seconds(p.Times.Other)},
+		Times:       p.Times.document(),
 		Concurrency: []float64{},
 		Critical:    []stepDocument{},
 		Interval:    format.Seconds(p.Intervals.Nanos),

@@ -97,11 +97,11 @@ func TestDescriptorsLeadToFiles(t *testing.T) {
 		}, "/w/a 2 0 0; /w/c 3 2 0; /w/b 1 0 0"},
 		{"open at the start", format.Header{Descriptors: []format.Descriptor{{Process: 1, FD: 0, Path: "/in"}, {Process: 1, FD: 1, Path: "pipe:[7]"}}}, []format.Event{
 			on(read, 1, 0, 2, 2, "", 0), on(write, 1, 4, 1, 3, "", 1), on(write, 1, 8, 0, 3, "", 2),
-		}, "/in 1 2 0; pipe:[7] 1 0 3; stderr 1 0 3"},
+		}, "/in 1 2 0; pipe:[7] 1 0 0; stderr 1 0 3"},
 		{"no files", script, []format.Event{
 			{Op: read, TID: 1, Args: [6]int64{5}, Ret: 1, Notes: &format.Notes{Has: format.NotedType, Type: format.TypeSock}}, on(format.OpMemfdCreate, 1, 2, 1, 3, "m"), on(write, 1, 4, 5, 9, "", 3),
 			on(format.OpPipe, 1, 12, 1, 0, "", 6|7<<32), on(write, 1, 14, 2, 1, "", 7), on(format.OpSync, 1, 20, 1, 0, ""),
-		}, "memfd:m 1 0 9; pipe 1 0 1; socket 1 1 0"},
+		}, "memfd:m 1 0 9; pipe 2 0 0; socket 1 0 0"},
 		{"two descriptors", script, []format.Event{
 			on(openat, 1, 0, 1, 3, "a", cwd), on(openat, 1, 2, 1, 4, "b", cwd),
 			on(format.OpCopyFileRange, 1, 4, 1, 9, "", 3, -1, 4, -1, 9), on(format.OpSendfile, 1, 6, 3, 4, "", 4, 3, -1, 4),
@@ -146,11 +146,11 @@ func TestThreadsAndProcesses(t *testing.T) {
 		rows = append(rows, row{p.Threads[i].TID, p.Threads[i].Process, p.Threads[i].Times})
 	}
 	require.Equal(t, []row{
-		{1, 1, Times{IO: 20e3, Waiting: 30e3, Other: 10e3, Compute: 50e3}},
-		{2, 1, Times{IO: 20e3, Waiting: 27e3, Other: 5e3, Compute: 20e3}},
+		{1, 1, Times{IO: 20e3, Waits: Waits{WaitRest: 30e3}, Other: 10e3, Compute: 50e3}},
+		{2, 1, Times{IO: 20e3, Waits: Waits{WaitProcess: 27e3}, Other: 5e3, Compute: 20e3}},
 		{9, 9, Times{Other: 15e3, Compute: 15e3}},
 	}, rows)
-	require.Equal(t, Times{IO: 40e3, Waiting: 57e3, Other: 30e3, Compute: 85e3}, p.Times)
+	require.Equal(t, Times{IO: 40e3, Waits: Waits{WaitProcess: 27e3, WaitRest: 30e3}, Other: 30e3, Compute: 85e3}, p.Times)
 	require.Len(t, p.Processes, 2)
 	require.Equal(t, "app x", p.Processes[0].Command)
 	require.Equal(t, 2, p.Processes[0].Threads)

@@ -3,7 +3,7 @@ package profile
 import "pianola/format"
 
 // Measure is what a comparison or a document tells of calls. In that of a whole
-// run calls, errors and bytes are those of all categories together.
+// run calls, errors and bytes are those of I/O.
 type Measure struct {
 	Seconds *float64 `json:"seconds,omitempty"` // nil where no call has a duration
 	Calls   int64    `json:"calls"`

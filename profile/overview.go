@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -16,6 +17,7 @@ const (
 	topOperations = 8
 	topSteps      = 8
 	topThreads    = 5
+	topChannels   = 8
 	barsWidth     = 60 // characters of the bars over time
 )
 
@@ -66,17 +68,23 @@ func (o *overview) head() {
 }
 
 func (o *overview) categories() {
-	u := table.UnitOf(format.Seconds(o.IO().Nanos))
-	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
 	io := o.IO()
-	for k := range o.Categories {
+	u := table.UnitOf(format.Seconds(max(io.Nanos, o.Categories[Communication].Nanos)))
+	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
+	for k := range NumCategories {
 		t := &o.Categories[k]
+		if k >= NumIO && t.Calls == 0 {
+			continue
+		}
 		seconds := t.seconds()
-		row := []string{Category(k).String(), duration.show(&seconds, u), table.Share(t.Nanos, io.Nanos), table.Count(t.Calls), table.Count(t.Errors), table.Missing, table.Missing, table.Missing, table.Missing, table.Missing}
-		if Category(k) <= Writes {
+		row := []string{k.String(), duration.show(&seconds, u), table.Missing, table.Count(t.Calls), table.Count(t.Errors), table.Missing, table.Missing, table.Missing, table.Missing, table.Missing}
+		if k < NumIO {
+			row[2] = table.Share(t.Nanos, io.Nanos)
+		}
+		if k <= Writes || k == Communication {
 			row[5], row[6] = table.Bytes(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
 		}
-		if l := o.Latency[k]; l != nil && o.Categories[k].Calls > 0 {
+		if l := o.Latency[k]; l != nil && t.Calls > 0 {
 			for i, n := range []int64{l.P50, l.P99, l.Max} {
 				row[7+i] = table.Micros(n)
 			}
@@ -86,11 +94,69 @@ func (o *overview) categories() {
 	o.table(rows)
 }
 
+// part is a part of a thread's time.
+type part struct {
+	name  string
+	nanos func(*Times) int64
+	parts []part // what it consists of
+}
+
+// parts are those of a thread's time. What did not occur is left out of the
+// overview, but for the first two.
+var parts = []part{
+	{name: "I/O", nanos: func(t *Times) int64 { return t.IO }},
+	{name: "compute", nanos: func(t *Times) int64 { return t.Compute }},
+	{name: "communication", nanos: func(t *Times) int64 { return t.Communication }},
+	{name: "ready", nanos: func(t *Times) int64 { return t.Ready }, parts: []part{
+		{name: "behind own threads", nanos: func(t *Times) int64 { return t.Own }},
+	}},
+	{name: "waiting", nanos: (*Times).Waiting, parts: waitParts()},
+	{name: "timer", nanos: func(t *Times) int64 { return t.Timer }},
+	{name: "storage", nanos: func(t *Times) int64 { return t.Storage }},
+	{name: "other calls", nanos: func(t *Times) int64 { return t.Other }},
+}
+
+func waitParts() (list []part) {
+	for k, name := range waitNames[:WaitRest] {
+		list = append(list, part{name: name, nanos: func(t *Times) int64 { return t.Waits[k] }})
+	}
+	return list
+}
+
+// occurring returns the parts of which there is something in one of the times,
+// and the first two.
+func occurring(times []*Times) (list []part) {
+	for i, p := range parts {
+		if i < 2 || slices.ContainsFunc(times, func(t *Times) bool { return p.nanos(t) > 0 }) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// list says which shares of a time its parts are.
+func (t *Times) list(parts []part) string {
+	var words []string
+	for _, p := range parts {
+		word := p.name + " " + table.Share(p.nanos(t), t.Sum())
+		var inside []part
+		for _, q := range p.parts {
+			if q.nanos(t) > 0 {
+				inside = append(inside, q)
+			}
+		}
+		if len(inside) > 0 {
+			word += " (" + t.list(inside) + ")"
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
 func (o *overview) time() {
 	t := &o.Times
 	o.b.WriteByte('\n')
-	o.line("time of threads: %s: I/O %s, compute %s, waiting %s, other calls %s", took(t.Sum()),
-		table.Share(t.IO, t.Sum()), table.Share(t.Compute, t.Sum()), table.Share(t.Waiting, t.Sum()), table.Share(t.Other, t.Sum()))
+	o.line("time of threads: %s: %s", took(t.Sum()), t.list(occurring([]*Times{t})))
 	if len(o.Concurrency) == 0 {
 		return
 	}
@@ -196,15 +262,22 @@ func (o *overview) sizes(k Category) string {
 func (o *overview) operations() {
 	t, _ := o.Table("operation")
 	u := t.unit()
+	comm := o.Categories[Communication].Calls > 0
 	rows := [][]string{{"operation", u.Name, "calls", "errors", "bytes", "p50 µs", "p99 µs", "max µs"}}
+	if comm {
+		rows[0] = slices.Insert(rows[0], 2, "of it communication")
+	}
 	list := o.Profile.operations()
 	for _, op := range list[:o.top(len(list), topOperations)] {
-		seconds := op.Total.seconds()
+		seconds, inside := op.Total.seconds(), op.comm.seconds()
 		row := []string{op.op.String(), duration.show(&seconds, u), table.Count(op.Calls), table.Count(op.Errors), table.Bytes(float64(op.Bytes)), table.Missing, table.Missing, table.Missing}
 		if op.latency != nil {
 			for i, n := range []int64{op.latency.P50, op.latency.P99, op.latency.Max} {
 				row[5+i] = table.Micros(n)
 			}
+		}
+		if comm {
+			row = slices.Insert(row, 2, duration.show(&inside, u))
 		}
 		rows = append(rows, row)
 	}
@@ -219,20 +292,28 @@ func (o *overview) more(all, shown int, what, view string) {
 	}
 }
 
+// files shows the files, and in a table of its own what is communicated with.
 func (o *overview) files() {
-	list := o.Profile.files()
-	if len(list) == 0 {
-		return
+	var files, channels []File
+	for _, f := range o.Profile.files() {
+		if comm := &f.Categories[Communication]; comm.Calls > 0 {
+			channels = append(channels, f)
+			if all := f.All(); all.Calls == comm.Calls {
+				continue
+			}
+		}
+		files = append(files, f)
 	}
+	sortByTime(channels, func(f File) int64 { return f.Categories[Communication].Nanos }, func(f File) string { return f.Name })
 	var longest, last int64
-	for i := range list {
-		io := list[i].IO()
-		longest, last = max(longest, io.Nanos), max(last, list[i].Last)
+	for i := range files {
+		io := files[i].IO()
+		longest, last = max(longest, io.Nanos), max(last, files[i].Last)
 	}
 	u, since := table.UnitOf(format.Seconds(longest)), table.UnitOf(format.Seconds(last))
 	rows := [][]string{{"file", u.Name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.Name, "last"}}
-	for i := range list[:o.top(len(list), topFiles)] {
-		f := &list[i]
+	for i := range files[:o.top(len(files), topFiles)] {
+		f := &files[i]
 		io := f.IO()
 		total := io.seconds()
 		rows = append(rows, []string{
@@ -241,8 +322,34 @@ func (o *overview) files() {
 			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
 		})
 	}
+	if len(files) > 0 {
+		o.table(rows)
+		o.more(len(files), len(rows)-1, "files", "file")
+	}
+	if len(channels) > 0 {
+		o.channels(channels)
+	}
+}
+
+// channels shows with what there was communication.
+func (o *overview) channels(list []File) {
+	var last int64
+	for i := range list {
+		last = max(last, list[i].Last)
+	}
+	u, since := table.UnitOf(format.Seconds(list[0].Categories[Communication].Nanos)), table.UnitOf(format.Seconds(last))
+	rows := [][]string{{"communication", u.Name, "calls", "errors", "bytes", "first " + since.Name, "last"}}
+	for i := range list[:o.top(len(list), topChannels)] {
+		f := &list[i]
+		t := &f.Categories[Communication]
+		seconds := t.seconds()
+		rows = append(rows, []string{
+			o.name(f.Name), duration.show(&seconds, u), table.Count(t.Calls), table.Count(t.Errors), table.Bytes(float64(t.Bytes)),
+			since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
+		})
+	}
 	o.table(rows)
-	o.more(len(list), len(rows)-1, "files", "file")
+	o.more(len(list), len(rows)-1, "pipes, sockets and devices", "file")
 }
 
 // sequential returns the sequential share of reads and writes together.
@@ -274,17 +381,26 @@ func (o *overview) owners() {
 
 func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times)) [][]string {
 	var longest int64
+	var all []*Times
 	for i := range list {
 		_, _, times := of(&list[i])
-		longest = max(longest, times.Sum())
+		all, longest = append(all, times), max(longest, times.Sum())
 	}
-	u := table.UnitOf(format.Seconds(longest))
-	rows := [][]string{{what, "I/O " + u.Name, "compute", "waiting", "other", "calls", "read", "written", "first", "last"}}
+	u, parts := table.UnitOf(format.Seconds(longest)), occurring(all)
+	head := []string{what}
+	for i, p := range parts {
+		name := p.name
+		if i == 0 {
+			name += " " + u.Name
+		}
+		head = append(head, name)
+	}
+	rows := [][]string{append(head, "calls", "read", "written", "first", "last")}
 	for i := range list {
 		name, usage, times := of(&list[i])
 		row := []string{name}
-		for _, nanos := range []int64{times.IO, times.Compute, times.Waiting, times.Other} {
-			row = append(row, u.Format(format.Seconds(nanos)))
+		for _, p := range parts {
+			row = append(row, u.Format(format.Seconds(p.nanos(times))))
 		}
 		all := usage.All()
 		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Categories[Reads].Bytes)),

@@ -40,7 +40,7 @@ const (
 
 // categoryColors are those of Okabe and Ito, which most colour-blind readers
 // can tell apart.
-var categoryColors = [NumCategories]color.Color{
+var categoryColors = [NumIO]color.Color{
 	Reads:    color.NRGBA{0x00, 0x72, 0xb2, 0xff}, // blue
 	Writes:   color.NRGBA{0xd5, 0x5e, 0x00, 0xff}, // vermilion
 	Syncs:    color.NRGBA{0x00, 0x9e, 0x73, 0xff}, // bluish green
@@ -51,7 +51,7 @@ var categoryColors = [NumCategories]color.Color{
 // the last on they are all the same.
 var seriesDashes = [][]vg.Length{nil, {4, 2}, {1, 2}, {6, 2, 1, 2}}
 
-// Plot draws the cumulative time in each category against the elapsed time, as
+// Plot draws the cumulative time in each category of I/O against the elapsed time, as
 // ext says: "svg", or "png". The first series, the application, is drawn in
 // solid lines, those after it in broken ones of the same colours. Categories
 // without time are left out. The same series give the same bytes.
@@ -97,7 +97,7 @@ func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 	var elapsed, spent int64
 	for _, s := range series {
 		elapsed = max(elapsed, s.Profile.RunTime)
-		for k := range s.Profile.Categories {
+		for k := range NumIO {
 			spent = max(spent, s.Profile.Categories[k].Nanos)
 		}
 	}
@@ -118,7 +118,7 @@ func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 		if i > 0 {
 			legend.Add("") // a gap
 		}
-		for k, curve := range s.Profile.Curves {
+		for k, curve := range s.Profile.Curves[:NumIO] {
 			if len(curve) == 0 {
 				continue
 			}

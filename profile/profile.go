@@ -16,31 +16,50 @@ package profile
 import (
 	"pianola/coverage"
 	"pianola/format"
+	"pianola/format/process"
 )
 
-// Category is a kind of I/O, as a profile adds it up.
+// Category is a kind of calls, as a profile adds it up.
 type Category uint8
 
-// The categories. Metadata holds opening and closing too; processes and memory
-// are no I/O and belong to none.
+// The categories. The first NumIO are I/O: calls on files and block devices, by
+// their operation. Metadata holds opening and closing too. Communication is calls
+// of the same operations on pipes, sockets, character devices, and eventfds and
+// their like. Processes, memory and files that the kernel makes up (/proc)
+// belong to none.
 const (
 	Reads Category = iota
 	Writes
 	Syncs
 	Metadata
+	Communication
 	NumCategories
+
+	NumIO = Communication
 )
 
-var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata"}
+var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "communication"}
 
 func (c Category) String() string { return categoryNames[c] }
 
-// noCategory is the category of operations that are no I/O.
+// noCategory is the category of calls that belong to none.
 const noCategory = NumCategories
 
-// CategoryOf returns the category of an operation, and NumCategories for one
-// that is no I/O.
+// CategoryOf returns the category of an operation on a file, and NumCategories
+// for one that is no I/O.
 func CategoryOf(op format.Op) Category { return opCategory[op] }
+
+// categoryOn returns the category of an operation on something.
+func categoryOn(op format.Op, kind process.Kind) Category {
+	k := opCategory[op]
+	switch {
+	case k == noCategory || kind == process.KindPseudo:
+		return noCategory
+	case kind == process.KindChannel:
+		return Communication
+	}
+	return k
+}
 
 var (
 	classCategory = [format.NumClasses]Category{
@@ -81,9 +100,9 @@ func (t *Total) add(o *Total) {
 // Categories is what calls add up to, by category.
 type Categories [NumCategories]Total
 
-// IO returns the sum of the categories.
+// IO returns the sum of the categories that are I/O.
 func (c *Categories) IO() (sum Total) {
-	for k := range c {
+	for k := range NumIO {
 		sum.add(&c[k])
 	}
 	return sum
@@ -95,7 +114,8 @@ type Profile struct {
 	All     Total // every event; the sum of Ops
 
 	Categories
-	Ops    [format.NumOps]Total
+	Ops    [format.NumOps]Total // on whatever; the part that is not I/O is in OpComm and in no category
+	OpComm [format.NumOps]Total // those of Ops that are communication
 	Curves [NumCategories]Curve
 
 	Latency      [NumCategories]*Latency // nil where no call has a duration

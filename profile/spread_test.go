@@ -60,7 +60,7 @@ func TestConcurrency(t *testing.T) {
 		calls := script(rnd, test.threads, test.calls)
 		var runTime int64
 		for _, one := range calls {
-			c.add(one[0], one[1])
+			c.add(one[0], one[1], test.threads)
 			runTime = max(runTime, one[1])
 		}
 		require.Equal(t, atOnce(calls, runTime), c.nanos(runTime), "%d threads", test.threads)
@@ -73,10 +73,10 @@ func TestConcurrencyOfACallThatEndsLast(t *testing.T) {
 	var runTime int64
 	const calls = 1_000_000
 	for i := range int64(calls) {
-		c.add(10*i+5, 10*i+9)
+		c.add(10*i+5, 10*i+9, 2)
 		runTime = 10*i + 9
 	}
-	c.add(0, runTime)
+	c.add(0, runTime, 2)
 	require.Equal(t, []int64{0, runTime - 4*calls, 4 * calls}, c.nanos(runTime))
 	require.LessOrEqual(t, len(c.past), maxStretches)
 	require.LessOrEqual(t, cap(c.steps), maxSteps+2)
@@ -87,9 +87,9 @@ func TestConcurrencyIsNearlyExact(t *testing.T) {
 	var c concurrency
 	const calls = 100_000
 	for i := range int64(calls) {
-		c.add(10*i, 10*i+4)
+		c.add(10*i, 10*i+4, 2)
 	}
-	c.add(123_456, 10*calls)
+	c.add(123_456, 10*calls, 2)
 	got := c.nanos(10 * calls)
 	require.InDelta(t, 4*(calls-12_345), got[2], 4)
 	require.EqualValues(t, 10*calls, got[0]+got[1]+got[2])
@@ -98,7 +98,7 @@ func TestConcurrencyIsNearlyExact(t *testing.T) {
 func TestConcurrencyOfMany(t *testing.T) {
 	var c concurrency
 	for range 3 * maxAtOnce {
-		c.add(0, 10)
+		c.add(0, 10, 3*maxAtOnce)
 	}
 	got := c.nanos(10)
 	require.Len(t, got, maxAtOnce+1)
@@ -116,7 +116,7 @@ func FuzzConcurrency(f *testing.F) {
 		for range min(max(n, 0), 20_000) {
 			start := rnd.Int64N(1 << (1 + rnd.IntN(40)))
 			end := start + 1 + rnd.Int64N(1<<(1+rnd.IntN(30)))
-			c.add(start, end)
+			c.add(start, end, 1<<20)
 			runTime = max(runTime, end)
 			spent += end - start
 		}

@@ -7,22 +7,103 @@ import (
 
 // Times cut the time of a thread, from its creation to the end of its last
 // call, into what it was spent with, in nanoseconds. Of several threads they
-// are added up.
+// are added up. Where calls of one thread overlap, as in some imports, each
+// counts whole.
 type Times struct {
-	IO      int64 // in calls of the four categories
-	Waiting int64 // in calls that wait for a process or at a pipe, and off the processor between calls
-	Other   int64 // in other calls: processes and memory
-	Compute int64 // between calls, less what the recording says was off the processor
+	IO            int64 // in calls on files
+	Communication int64 // in calls on pipes, sockets and their like
+	Compute       int64 // between calls, less what the recording says was off the processor
+	Ready         int64 // between calls: it could run, but something else had the processor
+	Own           int64 // the part of Ready in which other recorded threads had it
+	Waits         Waits // for others
+	Timer         int64 // between calls, until a time had come
+	Storage       int64 // between calls, for storage
+	Other         int64 // in other calls: processes, memory, files that the kernel makes up
+}
+
+// Wait is what a thread waits for, as far as the recording tells.
+type Wait uint8
+
+// The kinds of waits.
+const (
+	WaitProcess Wait = iota // the end of a process
+	WaitPipe                // another thread at a pipe of a compiled trace
+	WaitFutex               // another thread at a lock, a condition and the like
+	WaitPoll                // another thread, in poll(2) and its like
+	WaitSocket              // another thread at a socket, in a call that is not recorded
+	WaitSignal              // a signal of another thread
+	WaitRest                // another thread, or what is not recorded
+	numWaits
+)
+
+var waitNames = [numWaits]string{"process", "pipe", "futex", "poll", "socket", "signal", "rest"}
+
+// Waits is the time of waiting by kind, in nanoseconds.
+type Waits [numWaits]int64
+
+// blocked are the kinds of waits by those of format.WaitKinds.
+var blocked = [...]Wait{WaitRest, WaitFutex, WaitPoll, WaitSocket, WaitSignal}
+
+// waitOf returns what the thread waited for in a call, numWaits for nothing.
+func waitOf(e *format.Event) Wait {
+	switch e.Op.Info().Effect {
+	case format.EffectWait:
+		return WaitProcess
+	case format.EffectPipeline:
+		return WaitPipe
+	case format.EffectBlock:
+		if k := e.Args[0]; k >= 0 && k < int64(len(blocked)) {
+			return blocked[k]
+		}
+		return WaitRest
+	}
+	return numWaits
+}
+
+// Waiting returns the time of waiting for others.
+func (t *Times) Waiting() (sum int64) {
+	for _, nanos := range t.Waits {
+		sum += nanos
+	}
+	return sum
 }
 
 // Sum returns the time of the thread, or of all threads together.
-func (t *Times) Sum() int64 { return t.IO + t.Waiting + t.Other + t.Compute }
+func (t *Times) Sum() int64 {
+	return t.IO + t.Communication + t.Compute + t.Ready + t.Waiting() + t.Timer + t.Storage + t.Other
+}
 
 func (t *Times) add(o *Times) {
 	t.IO += o.IO
-	t.Waiting += o.Waiting
-	t.Other += o.Other
+	t.Communication += o.Communication
 	t.Compute += o.Compute
+	t.Ready += o.Ready
+	t.Own += o.Own
+	for k := range t.Waits {
+		t.Waits[k] += o.Waits[k]
+	}
+	t.Timer += o.Timer
+	t.Storage += o.Storage
+	t.Other += o.Other
+}
+
+// between adds the time between two calls. What was off the processor is at
+// most all of it.
+func (t *Times) between(gap int64, off *format.Off) {
+	if *off != (format.Off{}) {
+		part := func(nanos int64) int64 {
+			nanos = min(max(nanos, 0), gap)
+			gap -= nanos
+			return nanos
+		}
+		own := part(off.Own)
+		t.Own += own
+		t.Ready += own + part(off.Ready)
+		t.Waits[WaitRest] += part(off.Wait) + part(off.Other)
+		t.Timer += part(off.Timer)
+		t.Storage += part(off.Storage)
+	}
+	t.Compute += gap
 }
 
 // Thread is what one thread did.
@@ -51,15 +132,18 @@ const othersTID = -1
 
 // thread is what is counted of a thread.
 type thread struct {
-	row  *Thread // what it did; those beyond maxThreads share one
-	last int64   // end of its last call, or its creation
-	path *path   // see critical
+	row    *Thread // what it did; those beyond maxThreads share one
+	last   int64   // end of its last call, or its creation
+	io     int64   // end of its last call that is I/O
+	active bool    // it has made a call
+	path   *path   // see critical
 }
 
 // threads counts threads and processes.
 type threads struct {
 	rows   []*Thread
 	owners []*process.Process // of rows
+	active int                // threads that have made a call
 	others Thread             // stands for those beyond maxThreads
 	stray  thread             // stands for those that are not followed
 }
@@ -96,22 +180,27 @@ func (ts *threads) of(t *process.Thread) *thread {
 
 // count adds a call to what a thread did, and says what the time since its
 // last call was spent with.
-func (t *thread) count(c *call, e *format.Event) {
+func (ts *threads) count(t *thread, c *call, e *format.Event) {
+	if !t.active {
+		t.active = true
+		ts.active++
+	}
 	times := &t.row.Times
 	if gap := c.start - t.last; gap > 0 {
-		off := min(max(e.Off.Total(), 0), gap)
-		times.Waiting += off
-		times.Compute += gap - off
+		times.between(gap, &e.Off)
 	}
 	t.last = max(t.last, c.end)
-	effect := e.Op.Info().Effect
 	switch {
-	case c.category != noCategory:
+	case c.category < NumIO:
 		times.IO += c.total.Nanos
-	case effect == format.EffectWait || effect == format.EffectBlock || effect == format.EffectPipeline:
-		times.Waiting += c.total.Nanos
+	case c.category == Communication:
+		times.Communication += c.total.Nanos
 	default:
-		times.Other += c.total.Nanos
+		if k := waitOf(e); k < numWaits {
+			times.Waits[k] += c.total.Nanos
+		} else {
+			times.Other += c.total.Nanos
+		}
 	}
 	t.row.count(c)
 }

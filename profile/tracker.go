@@ -26,12 +26,36 @@ type runs struct {
 	of     [2]run // Reads and Writes
 }
 
-// move counts bytes that a read or a write moved in a file.
-func (tr *tracker) move(c *call, e *format.Event, d *process.Description) {
-	begin, end, ok := tr.Move(e, d)
-	if !ok {
-		return
+// place finds the category of a call, the file that it counts for, nil for none,
+// and what a read or a write moved in that. about and d are the results of About.
+func (tr *tracker) place(c *call, by *process.Thread, e *format.Event, about *process.File, d *process.Description) (file *process.File, m moved) {
+	kind := tr.Kind(e, about, d)
+	c.category = categoryOn(e.Op, kind)
+	switch {
+	case kind == process.KindChannel && about == nil: // it makes a pipe
+		return tr.Pipe(), m
+	case kind > process.KindFile:
+		if out, from, to := tr.Written(by, e); out != nil {
+			c.category = Writes
+			return out.File, moved{out, from, to}
+		}
+	case c.category <= Writes && e.Ret > 0 && d != nil:
+		if from, to, ok := tr.Move(e, d); ok {
+			m = moved{d, from, to}
+		}
 	}
+	return about, m
+}
+
+// moved is the bytes of a file that a read or a write moved.
+type moved struct {
+	of       *process.Description // nil for none
+	from, to int64
+}
+
+// move counts what a read or a write moved.
+func (tr *tracker) move(c *call, e *format.Event, m *moved) {
+	d := m.of
 	r, ok := d.Data.(*runs)
 	if !ok {
 		r = new(runs)
@@ -41,8 +65,8 @@ func (tr *tracker) move(c *call, e *format.Event, d *process.Description) {
 		*r = runs{serial: d.Serial}
 	}
 	f := tr.files.of(d.File)
-	f.accesses[c.category].count(&r.of[c.category], begin, end, asked(e))
-	tr.heat(c, f, begin, end)
+	f.accesses[c.category].count(&r.of[c.category], m.from, m.to, asked(e))
+	tr.heat(c, f, m.from, m.to)
 }
 
 // asked returns how many bytes a read or a write asked for.

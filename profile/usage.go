@@ -3,7 +3,7 @@ package profile
 // Usage is what was done to a file, or by a thread or a process.
 type Usage struct {
 	Categories
-	Other Total // operations that are no I/O: processes and memory
+	Other Total // calls of no category: processes, memory, files that the kernel makes up
 	First int64 // start of the first call, in nanoseconds since that of the recording
 	Last  int64 // end of the last
 }
@@ -11,6 +11,7 @@ type Usage struct {
 // All returns the sum of all calls.
 func (u *Usage) All() Total {
 	sum := u.IO()
+	sum.add(&u.Categories[Communication])
 	sum.add(&u.Other)
 	return sum
 }

@@ -33,7 +33,11 @@ func New(h *format.Header, files int) *Follower {
 func (fl *Follower) Thread(e *format.Event) *Thread {
 	if !fl.started {
 		fl.started = true
-		fl.Start(func(d *format.Descriptor) *Description { return fl.Open(fl.of([]byte(d.Path)), d.Flags) })
+		fl.Start(func(d *format.Descriptor) *Description {
+			at := fl.Open(fl.of([]byte(d.Path)), d.Flags)
+			at.Kind = kindOf(at.File, format.TypeUnknown)
+			return at
+		})
 	}
 	return fl.State.Thread(e)
 }
@@ -118,7 +122,9 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 		fl.opened(t, e, f)
 	case format.EffectPipe:
 		for _, fd := range [2]int64{int64(int32(e.Args[0])), e.Args[0] >> 32} {
-			fl.Put(t.Table, fd, Descriptor{Description: fl.Open(fl.of([]byte("pipe")), 0), Cloexec: e.Cloexec()})
+			d := fl.Open(fl.Pipe(), 0)
+			d.Kind = KindChannel
+			fl.Put(t.Table, fd, Descriptor{Description: d, Cloexec: e.Cloexec()})
 		}
 	case format.EffectExec:
 		if f != nil {
@@ -168,5 +174,6 @@ func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
 	}
 	d := fl.Open(f, flags)
 	d.Type = e.FileType()
+	d.Kind = kindOf(f, d.Type)
 	fl.Put(t.Table, e.Ret, Descriptor{Description: d, Cloexec: e.Cloexec()})
 }

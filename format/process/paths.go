@@ -73,6 +73,8 @@ func unknownName(dst []byte, fd int64, typ format.FileType) []byte {
 		return append(dst, "socket"...)
 	case format.TypeFifo:
 		return append(dst, "pipe"...)
+	case format.TypePseudo:
+		return append(dst, "anon_inode"...)
 	}
 	switch fd {
 	case 0:

@@ -14,6 +14,7 @@ type Description struct {
 	File   *File           // nil if the caller does not use it
 	Flags  int64           // canonical flags, from the open and later fcntls; 0 if it was not opened by a name
 	Type   format.FileType // as noted at the open
+	Kind   Kind            // as far as a Follower knows
 	Offset int64           // bytes, as far as the recording tells
 	Serial int64           // counts descriptions from 1, and identifies a reused Description
 
