@@ -159,7 +159,7 @@ func TestBrowser(t *testing.T) {
 	p.click(t, `#file th[data-key="seconds"] button`)
 	require.Equal(t, names, column(t, p, "file", 0), "the longest first again")
 	p.click(t, `#file .more`)
-	require.Len(t, column(t, p, "file", 0), 32)
+	require.Len(t, column(t, p, "file", 0), 33)
 	p.do(t, chromedp.SendKeys(chromedp.CSS(`#file input[type="search"]`), "A/PART 0"))
 	for _, name := range column(t, p, "file", 0) {
 		require.Regexp(t, `^/data/a/part-\d*0\d*$`, name)
@@ -187,6 +187,15 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, value[string](t, p, `document.querySelector('#heat output').textContent`), "offset 0")
 	p.click(t, `#profile summary`)
 	p.shows(t, `#profile details table`)
+
+	// Communication has a colour of its own, and a line that a button shows.
+	require.Contains(t, value[string](t, p, `document.querySelector('.tiles').textContent`), "Communication3.005\u202fms10\u202fB in 2 calls, no I/O")
+	require.NotEqual(t, "rgba(0, 0, 0, 0)", value[string](t, p, `getComputedStyle(document.querySelector('.stackwords .c-communication')).backgroundColor`))
+	const line = `[...document.querySelectorAll('#profile .legend button')].find(b => b.textContent === 'application communication')`
+	require.Equal(t, "false", value[string](t, p, line+`.ariaPressed`))
+	value[bool](t, p, `(`+line+`.click(), true)`)
+	require.Equal(t, "true", value[string](t, p, line+`.ariaPressed`))
+	p.drawn(t)
 
 	// A line can be hidden, another run and another file shown.
 	p.click(t, `#profile .legend button`)

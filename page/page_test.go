@@ -46,7 +46,7 @@ func TestData(t *testing.T) {
 	var rows []struct{ Name string }
 	require.NoError(t, json.Unmarshal(got.Tables["file"].Rows, &rows))
 	require.Equal(t, len(rows), got.Tables["file"].All)
-	require.Len(t, rows, 32)
+	require.Len(t, rows, 33)
 }
 
 func sumOf(list []int64) (sum int64) {

@@ -19,7 +19,7 @@ import (
 const evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\xff\u202e"
 
 // recording collects the events of a made-up program, of two threads that are
-// in I/O at once now and then. Times are scaled by slow.
+// in I/O at once now and then, and wait at a pipe. Times are scaled by slow.
 type recording struct {
 	*profile.Collector
 	t    testing.TB
@@ -54,6 +54,8 @@ func made(t testing.TB, name string, slow float64) Run {
 		r.file(int32(1+i%2), fmt.Sprintf("/data/%c/part-%02d", 'a'+i%3, i), 20+i, 3+i)
 	}
 	r.call(1, format.OpUnlink, 12, -2, "/data/none")
+	r.call(1, format.OpPipe, 5, 0, "", 8|9<<32)
+	r.call(1, format.OpRead, 3000, 10, "", 8, 0, 10)
 	return Run{Name: name, Profile: r.Profile(), Meta: []format.Meta{
 		{Key: format.MetaCommand, Value: "app --title " + evil},
 		{Key: format.MetaKernel, Value: "6.1"},

@@ -1,7 +1,7 @@
 // The page, from its data.
 
-const categories = ['read', 'write', 'sync', 'metadata'];
-const opColors = ['read', 'write', 'sync', 'metadata', 'fifth', 'sixth'];
+const categories = ['read', 'write', 'sync', 'metadata', 'communication'];
+const opColors = ['read', 'write', 'sync', 'metadata', 'communication', 'sixth'];
 
 // named puts the name of a run before a label where there are several.
 function named(data, i, label) {
@@ -22,7 +22,7 @@ function known(t) {
 
 // tilesOf returns the figures of a run that come first.
 function tilesOf(run) {
-  const [read, write, sync, metadata] = run.categories;
+  const [read, write, sync, metadata, communication] = run.categories;
   const inCalls = t => `${known(t)} in ${count(t.calls)} calls`;
   return element('dl', {class: 'tiles'},
     tile('Run time', seconds(run.run_time / 1e9), `${count(run.threads)} ${run.threads === 1 ? 'thread' : 'threads'}, ${count(run.processes)} ${run.processes === 1 ? 'process' : 'processes'}`),
@@ -30,12 +30,17 @@ function tilesOf(run) {
     tile('Written', bytes(write.bytes), inCalls(write)),
     tile('Sync', known(sync), `${count(sync.calls)} calls`),
     tile('Metadata', known(metadata), `${count(metadata.calls)} calls, ${count(run.files)} files`),
+    communication.calls > 0 ? tile('Communication', known(communication), `${bytes(communication.bytes)} in ${count(communication.calls)} calls, no I/O`) : null,
     tile('Events', count(run.all.calls), `${count(run.all.errors)} with an error`));
 }
 
 // timesOf shows what the time of a run's threads was spent with.
 function timesOf(run) {
-  const parts = [['I/O', run.times.IO, 'read'], ['waiting', run.times.Waiting, 'sixth'], ['other calls', run.times.Other, 'metadata'], ['compute', run.times.Compute, 'muted']];
+  const t = run.times;
+  const parts = [
+    ['I/O', t.IO, 'read'], ['communication', t.Communication, 'communication'], ['waiting for others', sum(t.Waits, n => n), 'sixth'],
+    ['timer', t.Timer, 'base'], ['storage outside calls', t.Storage, 'sync'], ['ready', t.Ready, 'write'], ['other calls', t.Other, 'metadata'], ['compute', t.Compute, 'muted'],
+  ].filter(([label, nanos]) => nanos > 0 || label === 'I/O' || label === 'compute');
   const all = sum(parts, p => p[1]);
   if (all === 0) return null;
   const bar = element('div', {class: 'stack', 'aria-hidden': 'true'});
@@ -79,13 +84,14 @@ function curveChart(data) {
   const ys = [];
   data.curves.spent.forEach((spent, i) => spent.forEach((y, k) => {
     if (!y) return;
-    series.push({label: named(data, i, categories[k]), color: categories[k], dash: dashOf(i)});
+    series.push({label: named(data, i, categories[k]), color: categories[k], dash: dashOf(i), hidden: categories[k] === 'communication' && spent.some((other, n) => other && n !== k)});
     ys.push(y.map(n => n === null ? null : n / 1e9));
   }));
   const table = [x, ...ys];
   return chart({
     title: 'Cumulative I/O profile',
     note: 'Time spent in calls so far, by all threads together, against elapsed time. ' + (data.comparison ? 'Broken lines are the replay’s. ' : data.runs.length > 1 ? 'Broken lines are those of the recordings after the first. ' : '') +
+      (series.some(s => s.hidden) ? 'Communication is no I/O: its button shows it. ' : '') +
       'Drag over the chart to see a part of it, double-click to go back.',
     summary: series.map((s, i) => `${s.label} ends at ${seconds(ys[i].findLast(v => v !== null))}`).join(', ') + '.',
     series, data: table, show: seconds, xText: seconds, height: 340, sync: 'time',
@@ -241,7 +247,8 @@ function detailsOf(run, withConcurrency) {
   if (sizes) box.append(card('sizes', sizes));
   for (const t of tables) {
     const rows = run.tables[t.view];
-    if (rows.rows.length > 0) box.append(newTable({id: t.view, title: t.title, all: rows.all, by: 'seconds'}, t.columns, rows.rows));
+    const columns = t.columns.filter(c => !c.key.startsWith('communication_') || rows.rows.some(row => row[c.key] > 0));
+    if (rows.rows.length > 0) box.append(newTable({id: t.view, title: t.title, all: rows.all, by: 'seconds'}, columns, rows.rows));
   }
   return box;
 }

@@ -116,6 +116,9 @@ const usageColumns = [
   {key: 'write_seconds', label: 'writing', kind: 'seconds', extra: true},
   {key: 'sync_seconds', label: 'syncing', kind: 'seconds', extra: true},
   {key: 'metadata_seconds', label: 'metadata', kind: 'seconds', extra: true},
+  {key: 'communication_seconds', label: 'communication', kind: 'seconds'},
+  {key: 'communication_calls', label: 'communication calls', kind: 'number', extra: true},
+  {key: 'communication_bytes', label: 'communicated', kind: 'bytes', extra: true},
 ];
 
 const accessColumns = [
@@ -130,7 +133,11 @@ const spanColumns = [
 
 const timesColumns = [
   {key: 'compute_seconds', label: 'compute', kind: 'seconds'},
+  {key: 'ready_seconds', label: 'ready', kind: 'seconds', extra: true},
+  {key: 'own_seconds', label: 'ready, behind own threads', kind: 'seconds', extra: true},
   {key: 'waiting_seconds', label: 'waiting', kind: 'seconds'},
+  {key: 'timer_seconds', label: 'timer', kind: 'seconds', extra: true},
+  {key: 'storage_seconds', label: 'storage outside calls', kind: 'seconds', extra: true},
   {key: 'other_seconds', label: 'other calls', kind: 'seconds', extra: true},
 ];
 
@@ -144,7 +151,7 @@ const tables = [
   {view: 'operation', title: 'Operations', columns: [
     {key: 'name', label: 'operation', kind: 'words'},
     {key: 'class', label: 'class', kind: 'words'},
-    ...usageColumns.filter(c => ['seconds', 'calls'].includes(c.key)),
+    ...usageColumns.filter(c => ['seconds', 'calls', 'communication_seconds', 'communication_calls'].includes(c.key)),
     {key: 'errors', label: 'errors', kind: 'number'},
     {key: 'bytes', label: 'bytes', kind: 'bytes'},
     {key: 'min_seconds', label: 'min', kind: 'seconds', extra: true},
