@@ -249,6 +249,31 @@ func TestInputOutputNotes(t *testing.T) {
 	require.True(t, read && wrote)
 }
 
+// What a read or a write noted is by what its descriptor leads to.
+func TestTypesOfDescriptors(t *testing.T) {
+	var c recordkit.Collect
+	o := recordkit.Python(t, "import os, socket",
+		"e = os.eventfd(0, os.EFD_SEMAPHORE); os.write(e, b'\\3' + bytes(7)); os.read(e, 8)",
+		"a, b = socket.socketpair(); os.write(a.fileno(), b'x'); os.read(b.fileno(), 1)",
+		"z = os.open('/dev/zero', os.O_RDWR); os.write(z, b'x'); os.read(z, 1)",
+		"s = os.open('/proc/self/stat', 0); os.read(s, 1)",
+		"f = os.open('f', os.O_RDWR | os.O_CREAT); os.write(f, b'x'); os.pread(f, 1, 0)",
+		"print(e, a.fileno(), b.fileno(), z, s, f)")
+	o.Dir = t.TempDir()
+	_, out := recordLong(t, o, &c)
+	var e, a, b, z, s, f int64
+	_, err := fmt.Sscan(out, &e, &a, &b, &z, &s, &f)
+	require.NoError(t, err)
+	last := make(map[int64]string) // of each descriptor; an earlier one can have had its number
+	for _, event := range c.Events {
+		switch event.Op.Info().Class {
+		case format.ClassRead, format.ClassWrite:
+			last[event.FD()] = recordkit.Note(event, "type")
+		}
+	}
+	require.Equal(t, []string{"pseudo", "sock", "sock", "chr", "pseudo", "-"}, []string{last[e], last[a], last[b], last[z], last[s], last[f]})
+}
+
 // A program of 32 bits: write(1, "x", 1) and exit(7) through int 0x80.
 func compatProgram() []byte {
 	code := []byte{

@@ -298,7 +298,8 @@ INLINE int is_pseudo(u64 magic)
 }
 
 /* Returns the type of a file as in a mode, TYPE_PSEUDO for one of a pseudo file
- * system. Those have no device, like others that are in memory or on a network. */
+ * system. Those have no device, like others that are in memory or on a network.
+ * The inode that eventfds and their like share has no type. */
 INLINE u32 type_of(struct inode *inode)
 {
 	u32 type = LOAD(inode, i_mode) >> TYPE_SHIFT;
@@ -308,8 +309,9 @@ INLINE u32 type_of(struct inode *inode)
 		sb = LOAD(inode, i_sb);
 		if (LOAD(sb, s_dev) >> 20 == 0 && is_pseudo(LOAD(sb, s_magic)))
 			return TYPE_PSEUDO;
+		return type;
 	}
-	return type;
+	return type ? type : TYPE_PSEUDO;
 }
 
 /* Returns the type of the file behind a descriptor; 0 if there is none. Where
