@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -11,32 +12,50 @@ import (
 
 // WriteText writes the table for people: times in one unit, those of single
 // calls in microseconds, shares in per cent, of sizes the most frequent one, of
-// names the first.
+// names the first. Rare columns are left out where they hold nothing.
 func (t *Table) WriteText(w io.Writer) error {
-	_, err := io.WriteString(w, table.Format(t.cells(), func(column int) bool {
-		k := t.columns[column].kind
+	shown := t.shown()
+	_, err := io.WriteString(w, table.Format(t.cells(shown), func(column int) bool {
+		k := t.columns[shown[column]].kind
 		return column == 0 || k == words || k == nameList
 	}))
 	return err
 }
 
-func (t *Table) cells() [][]string {
-	unit := t.unit()
-	head := make([]string, len(t.columns))
+// rare are the columns of what many recordings have none of.
+var rare = map[string]bool{
+	"communication_calls": true, "communication_bytes": true, "communication_seconds": true,
+	"ready_seconds": true, "own_seconds": true, "timer_seconds": true, "storage_seconds": true,
+}
+
+// shown returns the places of the columns that the text has.
+func (t *Table) shown() (places []int) {
 	for i, h := range t.columns {
-		head[i] = strings.ReplaceAll(h.name, "_", " ")
-		switch h.kind {
-		case duration:
-			head[i] = strings.TrimSuffix(head[i], "seconds") + unit.Name
-		case latencies:
-			head[i] = strings.TrimSuffix(head[i], "seconds") + "µs"
+		if !rare[h.name] || slices.ContainsFunc(t.rows, func(row []value) bool { return !row[i].known || row[i].n != 0 }) {
+			places = append(places, i)
 		}
+	}
+	return places
+}
+
+func (t *Table) cells(shown []int) [][]string {
+	unit := t.unit()
+	var head []string
+	for _, i := range shown {
+		name := strings.ReplaceAll(t.columns[i].name, "_", " ")
+		switch t.columns[i].kind {
+		case duration:
+			name = strings.TrimSuffix(name, "seconds") + unit.Name
+		case latencies:
+			name = strings.TrimSuffix(name, "seconds") + "µs"
+		}
+		head = append(head, name)
 	}
 	cells := [][]string{head}
 	for _, row := range t.rows {
-		line := make([]string, len(row))
-		for i := range row {
-			line[i] = t.columns[i].kind.show(&row[i], unit)
+		var line []string
+		for _, i := range shown {
+			line = append(line, t.columns[i].kind.show(&row[i], unit))
 		}
 		cells = append(cells, line)
 	}
