@@ -29,6 +29,11 @@ type schema struct {
 	Duration int64  `parquet:"duration_nanos,optional,delta,zstd"`
 	Compute  int64  `parquet:"compute_nanos,delta,zstd"`
 	OffCPU   int64  `parquet:"off_cpu_nanos,delta,zstd"`
+	Ready    int64  `parquet:"ready_nanos,optional,zstd"`
+	Own      int64  `parquet:"own_nanos,optional,zstd"`
+	Wait     int64  `parquet:"wait_nanos,optional,zstd"`
+	Timer    int64  `parquet:"timer_nanos,optional,zstd"`
+	Storage  int64  `parquet:"storage_nanos,optional,zstd"`
 	Result   int64  `parquet:"result,optional,zstd"`
 	Error    string `parquet:"error,optional,dict,zstd"`
 	FD       int64  `parquet:"fd,optional,zstd"`

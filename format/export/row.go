@@ -15,19 +15,25 @@ const (
 	colDuration // in the call, unit as start; null if unknown
 	colCompute  // since the end of the thread's previous event, unit as start
 	colOffCPU   // part of compute that the thread was off the processor, unit as start
-	colResult   // of a call that succeeded
-	colError    // name of the errno of a call that failed
-	colFD       // descriptor
-	colPath     // path of the call, or the file that the descriptor leads to
-	colPath2    // second path, or the file of the second descriptor
-	colOffset   // bytes; for a read or write the absolute offset
-	colSize     // requested bytes
-	colFlags    // names joined by |
-	colMode     // permissions, decimal
+	colReady    // parts of off_cpu by format.Off, unit as start; null for none, and what has no column is not told apart
+	colOwn
+	colWait
+	colTimer
+	colStorage
+	colResult // of a call that succeeded
+	colError  // name of the errno of a call that failed
+	colFD     // descriptor
+	colPath   // path of the call, or the file that the descriptor leads to
+	colPath2  // second path, or the file of the second descriptor
+	colOffset // bytes; for a read or write the absolute offset
+	colSize   // requested bytes
+	colFlags  // names joined by |
+	colMode   // permissions, decimal
 	numColumns
 )
 
-var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu", "result", "error",
+var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu",
+	"ready", "own", "wait", "timer", "storage", "result", "error",
 	"fd", "path", "path2", "offset", "size", "flags", "mode"}
 
 // kind is how a value is written.
@@ -41,7 +47,8 @@ const (
 	name         // text of any bytes
 )
 
-var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds, number, word,
+var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds,
+	seconds, seconds, seconds, seconds, seconds, number, word,
 	number, name, name, number, number, word, number}
 
 // value is the value of a column.
@@ -106,6 +113,13 @@ func (r *row) set(e *format.Event) error {
 	}
 	r.number(colCompute, e.Compute)
 	r.number(colOffCPU, e.Off.Total())
+	if e.Off != (format.Off{}) {
+		for k, nanos := range [...]int64{e.Off.Ready, e.Off.Own, e.Off.Wait, e.Off.Timer, e.Off.Storage} {
+			if nanos != 0 {
+				r.number(colReady+k, nanos)
+			}
+		}
+	}
 	switch {
 	case e.Failed():
 		r.text(colError, r.errno(-e.Ret))

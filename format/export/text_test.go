@@ -121,7 +121,8 @@ func TestParquet(t *testing.T) {
 		names = append(names, column.Name())
 		require.Equal(t, "ZSTD", column.Compression().String())
 	}
-	require.Equal(t, []string{"thread", "process", "index", "op", "class", "start_nanos", "duration_nanos", "compute_nanos", "off_cpu_nanos", "result",
+	require.Equal(t, []string{"thread", "process", "index", "op", "class", "start_nanos", "duration_nanos", "compute_nanos", "off_cpu_nanos",
+		"ready_nanos", "own_nanos", "wait_nanos", "timer_nanos", "storage_nanos", "result",
 		"error", "fd", "path", "path2", "offset", "size", "flags", "mode"}, names)
 	r := parquet.NewReader(file)
 	defer r.Close()
