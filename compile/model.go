@@ -142,13 +142,31 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
-	t.off += e.Off.Total()
+	t.off = t.off.Plus(e.Off)
 	err := m.leavePipe(t, e, w, on)
 	if rest := min(e.Dur, e.End()-t.last); rest >= format.Waited {
-		t.off += rest
+		if waits(e) {
+			t.off.Wait += rest
+		} else {
+			t.off.Other += rest
+		}
 	}
 	t.cost += m.cost.Inside + m.cost.Around(e.Op)
 	return err
+}
+
+// waits reports whether a call that lasted is known to have waited for another
+// thread, or for what is not recorded.
+func waits(e *format.Event) bool {
+	switch e.FileType() {
+	case format.TypeFifo, format.TypeSock, format.TypeChr:
+		return true
+	}
+	switch e.Op.Info().Effect {
+	case format.EffectWait, format.EffectBlock:
+		return true
+	}
+	return false
 }
 
 // compute returns the time between the thread's last event in the trace and e,
@@ -171,8 +189,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
 	compute, debt := m.compute(t, e)
 	out.Compute = compute
-	out.Off = format.Off{Other: min(t.off+e.Off.Total(), compute)}
-	t.off = 0
+	out.Off = t.off.Plus(e.Off).Within(compute)
+	t.off = format.Off{}
 	t.last, t.cost = e.End(), debt+m.cost.Around(e.Op)
 	switch info := out.Op.Info(); {
 	case info.Effect == format.EffectPipeline:

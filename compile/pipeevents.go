@@ -83,7 +83,7 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 	start, before := e.Start, w.on.start <= e.Start
 	if before { // it waited before the call, in poll(2) or similar
 		start = max(t.idle, w.on.start-e.Off.Total())
-		t.off = max(t.off-(w.on.start-start), 0)
+		t.off = t.off.Less(w.on.start - start)
 	}
 	begin := m.clock(t, e) // of the call: after the wait
 	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)

@@ -13,11 +13,11 @@ type thread struct {
 	events int64 // emitted so far
 
 	// Time, compensated for the recorder's cost, in nanoseconds.
-	now  int64 // end of the newest emitted event, on the trace's clock
-	last int64 // start of the next compute, on the recording's clock
-	cost int64 // to subtract since last: the recorder's cost, and what transforms cut
-	off  int64 // time off the processor since last
-	idle int64 // end of the newest event, in the trace or left out, on the recording's clock
+	now  int64      // end of the newest emitted event, on the trace's clock
+	last int64      // start of the next compute, on the recording's clock
+	cost int64      // to subtract since last: the recorder's cost, and what transforms cut
+	off  format.Off // since last
+	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
 	seen []int64       // see order.seen
 	owed []format.Edge // edges of events that were left out

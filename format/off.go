@@ -25,3 +25,35 @@ func (o Off) Each(f func(int64) int64) Off {
 	}
 	return o
 }
+
+// OffNames are the names of the parts, in the order of the fields.
+var OffNames = [6]string{"ready", "own", "wait", "timer", "storage", "off"}
+
+// Within returns o cut to a sum of at most so many nanoseconds: what is too much
+// is taken from the last parts. No part of the result is negative.
+func (o Off) Within(most int64) Off {
+	return o.Each(func(nanos int64) int64 {
+		nanos = min(max(nanos, 0), most)
+		most -= nanos
+		return nanos
+	})
+}
+
+// Plus returns the sum of the parts.
+func (o Off) Plus(other Off) Off {
+	parts := other.Parts()
+	for i, p := range o.Parts() {
+		*p += *parts[i]
+	}
+	return o
+}
+
+// Less returns o with so many nanoseconds less, of waiting first.
+func (o Off) Less(nanos int64) Off {
+	for _, p := range [...]*int64{&o.Wait, &o.Other, &o.Timer, &o.Storage, &o.Ready, &o.Own} {
+		part := min(nanos, *p)
+		*p -= part
+		nanos -= part
+	}
+	return o
+}

@@ -91,17 +91,13 @@ func (t *Times) add(o *Times) {
 // most all of it.
 func (t *Times) between(gap int64, off *format.Off) {
 	if *off != (format.Off{}) {
-		part := func(nanos int64) int64 {
-			nanos = min(max(nanos, 0), gap)
-			gap -= nanos
-			return nanos
-		}
-		own := part(off.Own)
-		t.Own += own
-		t.Ready += own + part(off.Ready)
-		t.Waits[WaitRest] += part(off.Wait) + part(off.Other)
-		t.Timer += part(off.Timer)
-		t.Storage += part(off.Storage)
+		o := off.Within(gap)
+		t.Ready += o.Ready + o.Own
+		t.Own += o.Own
+		t.Waits[WaitRest] += o.Wait + o.Other
+		t.Timer += o.Timer
+		t.Storage += o.Storage
+		gap -= o.Total()
 	}
 	t.Compute += gap
 }

@@ -69,6 +69,7 @@ const (
 	kindRecords
 	kindDurations
 	kindWaits
+	kindOff
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index is no part of itself
@@ -86,6 +87,8 @@ var kinds = []layout{
 		encode: encodeDuration},
 	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
 		encode: encodeWaits, decode: decodeWait, check: checkWait},
+	kindOff: {tag: "offs", name: "parts of the time off the processor", scope: someEvents, width: 6,
+		encode: encodeOff, decode: decodeOff},
 }
 
 func kindOf(tag string) kind {
@@ -163,6 +166,20 @@ func decodeWait(m *merged, e *format.Event, row []uint64) {
 	m.edges = append(m.edges, format.Edge{Thread: int32(row[1]), Event: int64(row[2])})
 	from := len(m.edges) - len(e.Edges) - 1
 	e.Edges = m.edges[from:len(m.edges):len(m.edges)]
+}
+
+func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	if e.Off.Total() == e.Off.Other {
+		return dst
+	}
+	o := &e.Off
+	return append(dst, uint64(n), uint64(o.Ready), uint64(o.Own), uint64(o.Wait), uint64(o.Timer), uint64(o.Storage))
+}
+
+// decodeOff tells the time apart that the record has as a whole, and no more.
+func decodeOff(_ *merged, e *format.Event, row []uint64) {
+	all := e.Off.Total()
+	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)
 }
 
 func checkWait(t *Trace, thread int32, row []uint64) string {

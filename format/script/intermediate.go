@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"pianola/format"
 )
@@ -13,9 +14,9 @@ const MetaTrailing = "trailing compute"
 
 // threadClock is where a thread of an intermediate script has got to.
 type threadClock struct {
-	now     int64 // nanoseconds since the start of the recording
-	compute int64 // of the next event
-	off     int64 // of that, off the processor
+	now     int64      // nanoseconds since the start of the recording
+	compute int64      // of the next event
+	off     format.Off // of that
 }
 
 // parseIntermediate parses a line of the Intermediate dialect.
@@ -54,13 +55,37 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	c.expect(')')
 	r.parseResult(e)
 	e.Compute, t.compute = t.compute, 0
-	e.Off, t.off = format.Off{Other: t.off}, 0
+	e.Off, t.off = t.off, format.Off{}
 	t.now += e.Compute
 	e.Start = t.now
 	if t.now += max(e.Dur, 0); t.now > maxNanos {
 		c.fail("time out of range")
 	}
 	return true
+}
+
+// offProcessor parses the time off the processor, and its parts as far as they
+// are told apart: "0.019 ready=0.001 timer=0.018".
+func (c *cursor) offProcessor() format.Off {
+	off := format.Off{Other: c.seconds()}
+	fields := off.Parts()
+	for c.spaces(); c.i < len(c.b) && c.peek() != ')'; c.spaces() {
+		name := c.name()
+		part := slices.Index(format.OffNames[:], string(name))
+		if part < 0 || fields[part] == &off.Other {
+			c.fail("unknown part of the time off the processor")
+			break
+		}
+		c.expect('=')
+		nanos := c.seconds()
+		if nanos < 0 || nanos > off.Other || *fields[part] != 0 {
+			c.fail("parts that are not those of the time off the processor")
+			break
+		}
+		*fields[part] = nanos
+		off.Other -= nanos
+	}
+	return off
 }
 
 // thread returns the clock of a thread, nil if the header does not know it.
@@ -84,10 +109,9 @@ func (r *Reader) parseCompute(t *threadClock) {
 	c.spaces()
 	nanos := c.seconds()
 	c.spaces()
-	var off int64 // the second number is optional
+	var off format.Off // optional
 	if c.peek() != ')' {
-		off = c.seconds()
-		c.spaces()
+		off = c.offProcessor()
 	}
 	c.expect(')')
 	c.spaces()
@@ -95,12 +119,12 @@ func (r *Reader) parseCompute(t *threadClock) {
 		c.fail("unexpected text after compute")
 	}
 	switch {
-	case nanos < 0 || off < 0:
+	case nanos < 0 || off.Total() < 0:
 		c.fail("negative compute")
-	case off > nanos:
+	case off.Total() > nanos:
 		c.fail("more time off the processor than compute")
 	}
-	t.off += off
+	t.off = t.off.Plus(off)
 	if t.compute += nanos; t.now+t.compute > maxNanos {
 		c.fail("time out of range")
 	}

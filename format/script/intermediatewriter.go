@@ -39,6 +39,12 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 			w.out.text = format.AppendSeconds(w.out.text, e.Compute)
 			if off := e.Off.Total(); off != 0 {
 				w.out.text = format.AppendSeconds(append(w.out.text, ' '), off)
+				for k, p := range e.Off.Parts() {
+					if *p != 0 && p != &e.Off.Other {
+						w.out.text = append(append(append(w.out.text, ' '), format.OffNames[k]...), '=')
+						w.out.text = format.AppendSeconds(w.out.text, *p)
+					}
+				}
 			}
 			w.out.text = append(w.out.text, " )\n"...)
 		}

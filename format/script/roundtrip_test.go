@@ -40,6 +40,10 @@ func TestEveryOperationIntermediate(t *testing.T) {
 			for range 200 {
 				e := randomEvent(rnd, op)
 				e.Compute = max(0, rnd.Int64N(1e10)-5e9)
+				for _, p := range e.Off.Parts() {
+					*p = max(0, rnd.Int64N(2e9)-1e9)
+				}
+				e.Off = e.Off.Within(e.Compute)
 				e.Start = now[e.TID] + e.Compute
 				now[e.TID] = e.End()
 				for range rnd.IntN(3) {
