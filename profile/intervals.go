@@ -12,10 +12,10 @@ type Intervals struct {
 // count where a call began. Time counts where it passed, so that a long call is
 // part of many intervals.
 type Span struct {
-	Start int64 // nanoseconds since the start of the recording
-	Categories
-	Files     []int // places in Profile.Files of those that calls began on, -1 for the others; up to 32
-	MoreFiles bool  // and there were more
+	Start      int64 // nanoseconds since the start of the recording
+	Categories       // of communication the time only
+	Files      []int // places in Profile.Files of those that calls began on, -1 for the others; up to 32
+	MoreFiles  bool  // and there were more
 }
 
 const (
@@ -45,8 +45,8 @@ type sliced struct {
 
 // slice is an interval as it is gathered.
 type slice struct {
-	totals  [NumCategories]Total // without the time
-	changes [NumCategories]bin   // of the time, see timeline
+	totals  [NumIO]Total       // without the time
+	changes [NumCategories]bin // of the time, see timeline
 	files   [sliceFiles]int32
 	nfiles  uint8
 	more    bool
@@ -70,9 +70,11 @@ func (s *sliced) count(c *call, f *file) {
 		s.slices = append(s.slices, slice{})
 	}
 	at := &s.slices[from]
-	one := c.total
-	one.Nanos = 0
-	at.totals[c.category].add(&one)
+	if c.category < NumIO {
+		one := c.total
+		one.Nanos = 0
+		at.totals[c.category].add(&one)
+	}
 	if c.end > c.start {
 		b := &at.changes[c.category]
 		b.calls++
@@ -105,6 +107,8 @@ func (s *slice) touch(id int32) {
 func (s *slice) merge(o *slice) {
 	for k := range s.totals {
 		s.totals[k].add(&o.totals[k])
+	}
+	for k := range s.changes {
 		s.changes[k].calls += o.changes[k].calls
 		s.changes[k].moment += o.changes[k].moment
 	}
@@ -153,7 +157,8 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 	var spent [NumCategories]int64
 	for i := range from {
 		at, v := &from[i], &out.List[i]
-		v.Start, v.Categories, v.MoreFiles = int64(i)*width, at.totals, at.more
+		v.Start, v.MoreFiles = int64(i)*width, at.more
+		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
 		for k := range v.Categories {
 			sum[k].calls += at.changes[k].calls

@@ -89,17 +89,14 @@ func (t *Times) add(o *Times) {
 
 // between adds the time between two calls. What was off the processor is at
 // most all of it.
-func (t *Times) between(gap int64, off *format.Off) {
-	if *off != (format.Off{}) {
-		o := off.Within(gap)
-		t.Ready += o.Ready + o.Own
-		t.Own += o.Own
-		t.Waits[WaitRest] += o.Wait + o.Other
-		t.Timer += o.Timer
-		t.Storage += o.Storage
-		gap -= o.Total()
-	}
-	t.Compute += gap
+func (t *Times) between(gap int64, off format.Off) {
+	o := off.Within(gap)
+	t.Ready += o.Ready + o.Own
+	t.Own += o.Own
+	t.Waits[WaitRest] += o.Wait + o.Other
+	t.Timer += o.Timer
+	t.Storage += o.Storage
+	t.Compute += gap - o.Total()
 }
 
 // Thread is what one thread did.
@@ -183,7 +180,11 @@ func (ts *threads) count(t *thread, c *call, e *format.Event) {
 	}
 	times := &t.row.Times
 	if gap := c.start - t.last; gap > 0 {
-		times.between(gap, &e.Off)
+		if e.Off == (format.Off{}) {
+			times.Compute += gap
+		} else {
+			times.between(gap, e.Off)
+		}
 	}
 	t.last = max(t.last, c.end)
 	switch {

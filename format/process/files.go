@@ -6,7 +6,7 @@ type File struct {
 	ID     int32  // counts names, from 0
 	Name   string // absolute, or below the root; "pipe", "socket" and the like where there is none
 	Length int64  // bytes, as far as the recording shows
-	Pseudo bool   // the kernel makes it up: /proc, /sys
+	Kind   Kind   // as far as the name tells
 	Data   any    // for the caller
 }
 
@@ -42,7 +42,7 @@ func (fs *files) of(name []byte) *File {
 		return fs.others
 	}
 	f := &File{ID: int32(len(fs.byName) + 1), Name: string(name)}
-	f.Pseudo = isPseudo(f.Name)
+	f.Kind = kindOfName(f.Name)
 	fs.bytes += len(name)
 	fs.byName[f.Name] = f
 	return f

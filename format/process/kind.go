@@ -1,6 +1,7 @@
 package process
 
 import (
+	"slices"
 	"strings"
 
 	"pianola/format"
@@ -30,31 +31,30 @@ var channels = [...]string{
 	"/dev/tty", "/dev/pts/", "/dev/ptmx", "/dev/console", "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 }
 
-// isPseudo reports whether a name is in a file system that the kernel makes up.
-func isPseudo(name string) bool {
-	return len(name) > 5 && name[0] == '/' && (strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/sys/"))
+// kindOfName returns the kind of what is opened by a name.
+func kindOfName(name string) Kind {
+	switch {
+	case strings.HasPrefix(name, "/proc/") || strings.HasPrefix(name, "/sys/"):
+		return KindPseudo
+	case slices.ContainsFunc(channels[:], func(prefix string) bool { return strings.HasPrefix(name, prefix) }):
+		return KindChannel
+	}
+	return KindFile
 }
 
 // kindOf returns the kind of what a descriptor leads to, from the name that it
 // was opened by and from the noted type, which can be unknown.
 func kindOf(f *File, typ format.FileType) Kind {
-	kind := typeKinds[typ]
-	switch {
+	switch kind := typeKinds[typ]; {
 	case kind == KindChannel:
-		return kind
-	case f.Pseudo:
-		return KindPseudo
+		return KindChannel
+	case f.Kind == KindPseudo || kind == KindUnknown:
+		return f.Kind
 	case kind == KindPseudo && !strings.HasPrefix(f.Name, "/"):
 		return KindChannel // an eventfd or its like
-	case kind != KindUnknown:
+	default:
 		return kind
 	}
-	for _, prefix := range channels {
-		if strings.HasPrefix(f.Name, prefix) {
-			return KindChannel
-		}
-	}
-	return KindFile
 }
 
 // Kind returns what is behind the file of an event. f and d are the results of
@@ -77,7 +77,7 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 		return KindUnknown
 	case effect == format.EffectOpen && !e.Failed():
 		return kindOf(f, e.FileType())
-	case f.Pseudo:
+	case f.Kind == KindPseudo:
 		return KindPseudo
 	}
 	return KindFile
