@@ -13,6 +13,9 @@ type Off struct {
 // Total returns the time off the processor.
 func (o *Off) Total() int64 { return o.Ready + o.Own + o.Wait + o.Timer + o.Storage + o.Other }
 
+// IsZero reports whether there is none.
+func (o *Off) IsZero() bool { return o.Ready|o.Own|o.Wait|o.Timer|o.Storage|o.Other == 0 }
+
 // Parts returns pointers to the parts, in the order of the fields.
 func (o *Off) Parts() [6]*int64 {
 	return [...]*int64{&o.Ready, &o.Own, &o.Wait, &o.Timer, &o.Storage, &o.Other}

@@ -180,7 +180,7 @@ func (ts *threads) count(t *thread, c *call, e *format.Event) {
 	}
 	times := &t.row.Times
 	if gap := c.start - t.last; gap > 0 {
-		if e.Off == (format.Off{}) {
+		if e.Off.IsZero() {
 			times.Compute += gap
 		} else {
 			times.between(gap, e.Off)
