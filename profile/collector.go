@@ -31,7 +31,7 @@ type Collector struct {
 
 	// Internal state.
 	runTime   int64
-	all       Total
+	all       Total                                   // calls, bytes and time only
 	ops       [NumCategories + 1][format.NumOps]Total // the last of noCategory
 	time      timeline
 	latencies [NumCategories + 1][format.NumOps]latency
@@ -120,7 +120,9 @@ func (c *Collector) add(e *format.Event) error {
 	if c.tracker == nil {
 		c.tracker = newTracker(&format.Header{})
 	}
-	c.all.add(&one.total)
+	c.all.Calls++
+	c.all.Nanos += dur
+	c.all.Bytes += one.total.Bytes
 	c.runTime = max(c.runTime, one.end)
 	c.follow(&one, e)
 	c.ops[one.category][e.Op].add(&one.total)
@@ -169,13 +171,14 @@ func (c *Collector) follow(one *call, e *format.Event) {
 
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
-	p := &Profile{RunTime: c.runTime, All: c.all, OpComm: c.ops[Communication], NoFile: c.noFile, Coverage: c.coverage}
+	p := &Profile{RunTime: c.runTime, OpComm: c.ops[Communication], NoFile: c.noFile, Coverage: c.coverage}
 	var byOp [format.NumOps]latency
 	for k := range c.ops {
 		var sum Total
 		var all latency
 		for op := range byOp {
 			sum.add(&c.ops[k][op])
+			p.All.add(&c.ops[k][op])
 			p.Ops[op].add(&c.ops[k][op])
 			byOp[op].merge(&c.latencies[k][op])
 			all.merge(&c.latencies[k][op])

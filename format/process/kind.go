@@ -61,9 +61,7 @@ func kindOf(f *File, typ format.FileType) Kind {
 // About. A name by itself is that of a file, whatever stands there, unless the
 // call opens it.
 func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
-	effect := e.Op.Info().Effect
-	switch {
-	case d != nil:
+	if d != nil {
 		if typ := e.FileType(); typ != format.TypeUnknown {
 			d.Kind = kindOf(d.File, typ)
 		}
@@ -71,6 +69,9 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 			return KindChannel // sockets are made by calls that are not recorded
 		}
 		return d.Kind
+	}
+	effect := e.Op.Info().Effect
+	switch {
 	case effect == format.EffectPipe:
 		return KindChannel
 	case f == nil:
