@@ -47,8 +47,10 @@ test: deps-test build lint ## all tests
 check: lint ## lint and short tests, in two minutes
 	$(GO) test -short -timeout $(TIMEOUT) ./...
 
+# Otherwise each program that is built so sleeps for a second when it ends, to see
+# whether its threads race then.
 race: ## short tests of packages with threads, under the race detector; RACE=./... SHORT= for all tests
-	CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
+	GORACE=atexit_sleep_ms=0 CGO_ENABLED=1 $(GO) test -race $(SHORT) -timeout $(TIMEOUT) $(RACE)
 
 bench: deps-test build ## benchmarks for benchstat; then the cost of recording, the speed of compile, and the timing and preparation of replay, compared with other tools
 	$(GO) test -run '^$$' -bench . -benchmem ./...

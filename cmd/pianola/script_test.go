@@ -62,6 +62,7 @@ func TestScripts(t *testing.T) {
 				Files: files,
 				Setup: func(e *testscript.Env) error {
 					e.Setenv("TESTDATA", shared)
+					e.Setenv("GORACE", os.Getenv("GORACE")) // see the Makefile
 					for _, key := range []string{"GOCACHE", "GOMODCACHE"} {
 						e.Setenv(key, goEnv[key])
 					}
