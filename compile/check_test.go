@@ -187,7 +187,7 @@ func (c *checker) names() {
 			} else if !there(one) {
 				c.breach("event %d: %s %q found what is not there", i, e.Op, one)
 			}
-		case format.OpMkdir, format.OpSymlink, format.OpMknod:
+		case format.OpMkdir, format.OpSymlink, format.OpMknod, format.OpBind:
 			if e.Op == format.OpSymlink {
 				one = two
 			}
