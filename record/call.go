@@ -39,6 +39,15 @@ type Details struct {
 // NrWait stands in Call.Nr for format.OpWait, which is no system call.
 const NrWait = format.MaxSys - 1
 
+// OpOf returns the operation of a Call.Nr, OpNone for a system call that is not
+// recorded.
+func OpOf(a format.Arch, nr int) format.Op {
+	if nr == NrWait {
+		return format.OpWait
+	}
+	return format.BySyscall(a, nr)
+}
+
 // PseudoType stands in Call.Type for a file of a pseudo file system.
 const PseudoType = 15
 

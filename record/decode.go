@@ -26,10 +26,7 @@ func (d *decoder) reset() { d.notes = d.notes[:0] }
 // decode fills e from a call. Strings of e borrow from the call, notes from the
 // decoder.
 func (d *decoder) decode(c *Call, e *format.Event) error {
-	op := format.BySyscall(d.arch, int(c.Nr))
-	if c.Nr == NrWait {
-		op = format.OpWait
-	}
+	op := OpOf(d.arch, int(c.Nr))
 	if op == format.OpNone {
 		return errCall
 	}

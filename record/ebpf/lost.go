@@ -49,11 +49,7 @@ func (p *program) lost() (lost, error) {
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
 	for nr, n := range l.bySyscall {
-		op := format.BySyscall(format.HostArch, nr)
-		if nr == record.NrWait {
-			op = format.OpWait
-		}
-		r.AddLost(op.String(), n)
+		r.AddLost(record.OpOf(format.HostArch, nr).String(), n)
 	}
 	if r.Lost > 0 {
 		r.LostByCPU = make([]int64, len(l.byCPU))
