@@ -256,17 +256,17 @@ func (c *critical) end(p *path) {
 func (p *path) grow(m *moment, from, to int64) {
 	gap := m.start - from
 	if part := min(to, m.start) - from; gap > 0 && part > 0 {
-		rest := part
-		for i, off := range m.off.Parts() {
-			n := *off
-			if part < gap { // in proportion
-				n = int64(float64(n) * (float64(part) / float64(gap)))
-			}
-			n = min(max(n, 0), rest)
-			rest -= n
-			p.sum(int32(stepReady+i), n)
+		off := m.off
+		if part < gap { // in proportion
+			off = off.Each(func(nanos int64) int64 { return int64(float64(nanos) * (float64(part) / float64(gap))) })
 		}
-		p.sum(stepCompute, rest)
+		if !off.IsZero() {
+			off = off.Within(part)
+			for i, nanos := range off.Parts() {
+				p.sum(int32(stepReady+i), *nanos)
+			}
+		}
+		p.sum(stepCompute, part-off.Total())
 	}
 	if to = min(to, m.end); to > m.start {
 		p.sum(m.step, to-max(m.start, from))
