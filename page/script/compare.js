@@ -16,7 +16,7 @@ function verdictSections(c) {
       ...(several ? [low === undefined ? unknown : `${low.toFixed(3)} to ${high.toFixed(3)}`, (f.finding[key] || unknown).replaceAll('_', ' ')] : []),
       d ? d.max.toFixed(3) : unknown];
   });
-  const conclusion = c.conclusion.charAt(0).toUpperCase() + c.conclusion.slice(1);
+  const conclusion = capitalized(c.conclusion);
   const note = several ? `Medians of ${f.application.runs} runs of the application and ${f.replay.runs} of the replay. ` : '';
   return [
     element('p', {class: 'verdict ' + f.verdict},

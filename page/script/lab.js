@@ -66,8 +66,8 @@ function build() {
   initTheme();
   document.querySelector('header').append(element('p', {class: 'note'}, [d.trace, ...Object.entries(d.options).map(([k, v]) => k + ' ' + v)].join(' · ')));
   const gains = d.candidates.some(t => !t.breaks_results && !t.error && (t.finding || {}).elapsed === 'differs' && t.gain > 0);
-  const conclusion = data.conclusion.charAt(0).toUpperCase() + data.conclusion.slice(1);
-  document.querySelector('header').append(element('p', {class: data.withheld ? 'note withheld' : 'note'}, data.coverage.charAt(0).toUpperCase() + data.coverage.slice(1)));
+  const conclusion = capitalized(data.conclusion);
+  document.querySelector('header').append(element('p', {class: data.withheld ? 'note withheld' : 'note'}, capitalized(data.coverage)));
   main.append(element('p', {class: 'verdict ' + (data.withheld ? 'inconclusive' : gains ? 'within' : 'outside')}, element('strong', {}, conclusion), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
   main.append(barSection(d, d.application ? [{name: 'application', ...d.application}, ...all] : all, roots));
   const rows = all.map(t => rowOf(t, roots));

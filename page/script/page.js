@@ -258,7 +258,7 @@ function detailsOf(run, withConcurrency) {
 function coverageNotes(runs) {
   const notes = new Map();
   for (const r of runs) notes.set(r.coverage, {withheld: r.withheld, names: [...(notes.get(r.coverage) || {names: []}).names, r.name]});
-  return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + text.charAt(0).toUpperCase() + text.slice(1)));
+  return [...notes].map(([text, n]) => element('p', {class: n.withheld ? 'note withheld' : 'note'}, (notes.size > 1 ? n.names.join(', ') + ': ' : '') + capitalized(text)));
 }
 
 function build() {

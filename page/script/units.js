@@ -26,6 +26,11 @@ function brief(text) {
   return text.includes('.') ? text.replace(/\.?0+(?=[^\d.]|$)/, '') : text;
 }
 
+// capitalized returns a sentence with a capital at its beginning.
+function capitalized(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 // seconds formats a time with four digits.
 function seconds(value) {
   return value === 0 ? '0' + thin + 's' : scaled(value, timeUnits, 4);
