@@ -11,13 +11,15 @@ package coverage
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"pianola/format"
 	"pianola/table"
 )
 
-// Unknown stands for bytes or nanoseconds that nobody can tell.
+// Unknown stands for a number of bytes or nanoseconds that is not known.
 const Unknown = -1
 
 // Account is the coverage of a recording. The zero Account is that of a recording
@@ -98,7 +100,7 @@ func kindOf(name string) (Kind, bool) {
 // Of returns the account in a header. One that can't be read is unknown.
 func Of(h *format.Header) (a Account) {
 	recorded, ok := h.Value(format.MetaCoverage)
-	if !ok || !parse(recorded, map[string]*int64{"bytes": &a.Recorded.Bytes}, &a.Recorded.Nanos) {
+	if !ok || !parse(recorded, &a.Recorded) {
 		return Account{} // older recordings can have MetaUnsupported alone
 	}
 	a.Known = true
@@ -110,7 +112,7 @@ func Of(h *format.Header) (a Account) {
 		}
 		kind, ok := kindOf(name)
 		one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
-		if !ok || !parse(fields, one.fields(), &one.Nanos) {
+		if !ok || !parse(fields, &one.Amount, one.counts()...) {
 			return Account{}
 		}
 		a.Add(one)
@@ -140,7 +142,7 @@ func (a *Account) Add(m Missing) {
 		at++
 	}
 	if at == len(a.Missing) || a.Missing[at].Kind != m.Kind {
-		a.Missing = append(a.Missing[:at], append([]Missing{m}, a.Missing[at:]...)...)
+		a.Missing = slices.Insert(a.Missing, at, m)
 		return
 	}
 	sum := &a.Missing[at]
@@ -159,21 +161,27 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// fields returns the fields of a remark that are whole numbers, by name.
-func (m *Missing) fields() map[string]*int64 {
-	return map[string]*int64{"calls": &m.Calls, "reads": &m.Reads, "writes": &m.Writes, "files": &m.Files, "bytes": &m.Bytes}
+// field is a whole number of a remark.
+type field struct {
+	name string
+	at   *int64
 }
+
+// counts returns the counts of a remark, in the order in which it has them.
+func (m *Missing) counts() []field {
+	return []field{{"calls", &m.Calls}, {"reads", &m.Reads}, {"writes", &m.Writes}, {"files", &m.Files}}
+}
+
+// bytes returns the field of the bytes of a remark.
+func (a *Amount) bytes() field { return field{"bytes", &a.Bytes} }
 
 // remark returns the text of a remark. What is unknown, and what is zero and
 // says nothing, is left out.
 func (m *Missing) remark() string {
 	text := m.Kind.String()
-	for _, f := range []struct {
-		name string
-		n    int64
-	}{{"calls", m.Calls}, {"reads", m.Reads}, {"writes", m.Writes}, {"files", m.Files}} {
-		if f.n != 0 {
-			text += fmt.Sprintf(" %s=%d", f.name, f.n)
+	for _, f := range m.counts() {
+		if *f.at != 0 {
+			text += fmt.Sprintf(" %s=%d", f.name, *f.at)
 		}
 	}
 	if m.Bytes != Unknown {
@@ -185,10 +193,11 @@ func (m *Missing) remark() string {
 	return text
 }
 
-// parse reads words of the form name=number, and seconds=SECONDS into nanos. It
-// reports false for anything else. Names that are not in fields are skipped: a
-// later recorder may know more.
-func parse(text string, fields map[string]*int64, nanos *int64) bool {
+// parse reads words of the form name=number into an amount, whose time is
+// seconds=SECONDS, and into counts. It reports false for anything else. Other
+// names are skipped: a later recorder may know more.
+func parse(text string, a *Amount, counts ...field) bool {
+	fields := append(counts, a.bytes())
 	for word := range strings.FieldsSeq(text) {
 		name, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -199,16 +208,18 @@ func parse(text string, fields map[string]*int64, nanos *int64) bool {
 		if name == "seconds" {
 			v, err = format.ParseSeconds([]byte(value))
 		} else {
-			v, err = parseCount(value)
+			v, err = strconv.ParseInt(value, 10, 63)
 		}
 		if err != nil || v < 0 {
 			return false
 		}
-		switch at := fields[name]; {
-		case name == "seconds":
-			*nanos = v
-		case at != nil:
-			*at = v
+		if name == "seconds" {
+			a.Nanos = v
+		}
+		for _, f := range fields {
+			if f.name == name {
+				*f.at = v
+			}
 		}
 	}
 	return true

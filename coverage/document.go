@@ -1,10 +1,6 @@
 package coverage
 
-import (
-	"strconv"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // Document returns the account, to be written as JSON. Of an account that is not
 // known the shares are null.
@@ -46,5 +42,3 @@ type missingDocument struct {
 	Bytes   *int64   `json:"bytes,omitempty"`
 	Seconds *float64 `json:"seconds,omitempty"`
 }
-
-func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 63) }
