@@ -55,7 +55,7 @@ func (m *mapping) len() int64 { return int64(m.end - m.start) }
 
 // use is how a process uses a mapped file.
 type use struct {
-	in    int64 // bytes in memory; of what is unmapped, where nobody can tell, all
+	in    int64 // bytes in memory; all of what is unmapped, where the part in memory is not known
 	dirty int64 // bytes that were written to and not written back
 }
 

@@ -38,7 +38,7 @@ func count(kind coverage.Kind) reader {
 	}
 }
 
-// lose returns the reader of the calls after which nobody can tell how much is
+// lose returns the reader of the calls after which it is unknown how much is
 // missing of a kind.
 func lose(kind coverage.Kind) reader {
 	return func(tr *tracer, _ *thread) { tr.lose(kind) }
