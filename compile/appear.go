@@ -35,7 +35,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		return nil
 	}
 	m.report.Sockets++
-	m.order.after(t.born)
+	m.order.after(t.born, format.EdgeBirth)
 	m.order.named(m.trail)
 	m.order.renamed(at)
 	m.names.create(at, format.TypeSock)

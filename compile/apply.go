@@ -79,7 +79,7 @@ func (m *model) apply(e *format.Event) error {
 	used := len(m.arena)
 	s := &m.event
 	m.order.begin(t, len(m.table) == 1)
-	m.order.after(t.born)
+	m.order.after(t.born, format.EdgeBirth)
 	m.trail = m.trail[:0]
 
 	why := m.resolve(s)
@@ -119,7 +119,7 @@ func (m *model) apply(e *format.Event) error {
 		why = reasonTable
 	}
 	if why == reasonNone && on != nil {
-		m.order.after(on.at)
+		m.order.after(on.at, format.EdgeMessage)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	if why != reasonNone {

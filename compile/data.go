@@ -74,7 +74,7 @@ func end(off, size int64) int64 {
 
 func (m *model) lseek(s *simEvent) {
 	f := s.d
-	m.order.after(f.moved)
+	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
 	if s.e.Ret < 0 {
 		return
@@ -85,7 +85,7 @@ func (m *model) lseek(s *simEvent) {
 		if size := s.e.Ret - s.out.Offset(); size >= 0 {
 			m.raise(f.node, size)
 		}
-		m.order.after(f.node.resized)
+		m.order.after(f.node.resized, format.EdgeBytes)
 		f.node.ends = m.order.use(f.node.ends)
 	}
 }
@@ -93,7 +93,7 @@ func (m *model) lseek(s *simEvent) {
 // advance moves the offset of an open file description, and returns the offset
 // before.
 func (m *model) advance(f *openFile, size int64) (off int64) {
-	m.order.after(f.moved)
+	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
 	if off = f.Offset; size > 0 {
 		f.Offset = end(f.Offset, size)
@@ -121,7 +121,7 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 	m.order.read(nd, off, end(off, max(size, 1)))
 	nd.reads = m.order.use(nd.reads)
 	if short {
-		m.order.after(nd.resized)
+		m.order.after(nd.resized, format.EdgeBytes)
 		nd.ends = m.order.use(nd.ends)
 	}
 	if size > 0 {

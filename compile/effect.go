@@ -103,7 +103,7 @@ func (m *model) waited(s *simEvent) {
 	if child <= 0 || p == nil {
 		return
 	}
-	m.order.after(p.ended)
+	m.order.after(p.ended, format.EdgeExit)
 	s.out.Ret = int64(p.num)
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
@@ -131,7 +131,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	f := m.newFile(flags)
 	f.deep = s.deep
 	m.state.Put(s.t.Table, e.Ret, process.Descriptor{Description: f.Description, Cloexec: s.out.Cloexec(), Data: &f.uses})
-	m.order.after(numbersOf(s.t.Table).freed[int32(e.Ret)])
+	m.order.after(numbersOf(s.t.Table).freed[int32(e.Ret)], format.EdgeDescriptor)
 	f.uses.by = s.t.Table
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
@@ -200,7 +200,7 @@ func (m *model) dup(s *simEvent, why reason) reason {
 	}
 	old, known := fileOf(table.Find(s.e.Ret)), table.Find(s.e.FD()) != nil
 	if known {
-		m.order.after(numbersOf(table).freed[fd])
+		m.order.after(numbersOf(table).freed[fd], format.EdgeDescriptor)
 	}
 	m.state.Apply(s.t.Thread, s.e)
 	if known && why == reasonNone && table.Find(s.e.Ret) != nil {

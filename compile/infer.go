@@ -309,7 +309,7 @@ func (m *model) removed(s *simEvent) {
 	m.there(s.e, at)
 	if s.out.Op.Info().Effect == format.EffectRmdir {
 		at.node.typ = format.TypeDir
-		m.order.afterAll(at.node.changes)
+		m.order.afterAll(at.node.changes, format.EdgeName)
 	}
 	m.order.renamed(at)
 	m.names.gone(at)
@@ -379,9 +379,9 @@ func (m *model) subject(s *simEvent) *node {
 
 func (m *model) getdents(s *simEvent) {
 	f := s.d
-	m.order.after(f.moved)
+	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
-	m.order.afterAll(f.node.changes)
+	m.order.afterAll(f.node.changes, format.EdgeName)
 	if s.e.Ret < 0 {
 		return
 	}

@@ -61,7 +61,7 @@ func (o *order) begin(t *thread, alone bool) {
 }
 
 // after makes the event wait for p.
-func (o *order) after(p place) {
+func (o *order) after(p place, kind format.EdgeKind) {
 	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) {
 		return
 	}
@@ -82,17 +82,17 @@ func (o *order) after(p place) {
 	}
 	for i := range o.edges {
 		if o.edges[i].Thread == p.thread {
-			o.edges[i].Event = p.event
+			o.edges[i].Kind, o.edges[i].Event = kind, p.event
 			return
 		}
 	}
-	o.edges = append(o.edges, format.Edge{Thread: p.thread, Event: p.event})
+	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: kind, Event: p.event})
 }
 
 // afterAll makes the event wait for each of them.
-func (o *order) afterAll(places []place) {
+func (o *order) afterAll(places []place, kind format.EdgeKind) {
 	for _, p := range places {
-		o.after(p)
+		o.after(p, kind)
 	}
 }
 
@@ -126,7 +126,7 @@ func (o *order) read(nd *node, off, end int64) {
 	}
 	for i := range nd.written {
 		if w := &nd.written[i]; w.off < end && off < w.end {
-			o.after(w.place)
+			o.after(w.place, format.EdgeBytes)
 		}
 	}
 }
@@ -154,18 +154,18 @@ func (o *order) wrote(nd *node, off, end int64) {
 // through, and notes that it uses them.
 func (o *order) named(trail []*entry) {
 	for _, e := range trail {
-		o.after(e.changed)
+		o.after(e.changed, format.EdgeName)
 		e.used = o.use(e.used)
 	}
 }
 
 // renamed makes the event, which changes the name, wait for all its uses.
 func (o *order) renamed(e *entry) {
-	o.afterAll(e.used)
-	o.after(e.changed)
+	o.afterAll(e.used, format.EdgeName)
+	o.after(e.changed, format.EdgeName)
 	e.changed, e.used = o.here, e.used[:0]
 	if e.dir != nil {
-		o.afterAll(e.dir.kept)
+		o.afterAll(e.dir.kept, format.EdgeName)
 		e.dir.changes = o.use(e.dir.changes)
 	}
 }
@@ -174,7 +174,7 @@ func (o *order) renamed(e *entry) {
 // the changes in it so far and before later ones.
 func (o *order) held(e *entry) {
 	if e.node != nil {
-		o.afterAll(e.node.changes)
+		o.afterAll(e.node.changes, format.EdgeName)
 		e.node.kept = o.use(e.node.kept)
 	}
 }
@@ -182,11 +182,11 @@ func (o *order) held(e *entry) {
 // sized makes the event, which changes the size of a file, wait for the events
 // that depend on the size before. smaller says that it can reduce the size.
 func (o *order) sized(nd *node, size int64, smaller bool) {
-	o.after(nd.resized)
-	o.afterAll(nd.ends)
+	o.after(nd.resized, format.EdgeBytes)
+	o.afterAll(nd.ends, format.EdgeBytes)
 	nd.ends = nd.ends[:0]
 	if smaller {
-		o.afterAll(nd.reads)
+		o.afterAll(nd.reads, format.EdgeBytes)
 		nd.reads = nd.reads[:0]
 	}
 	nd.resized = o.here
@@ -206,7 +206,7 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 func (o *order) within(nd *node, end int64) {
 	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
 		if g := nd.grown[i%growthsKept]; g.before < end {
-			o.after(g.place)
+			o.after(g.place, format.EdgeBytes)
 			return
 		}
 	}

@@ -104,9 +104,9 @@ func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64
 	out := &m.events[:len(m.events)+1][len(m.events)]
 	*out = e
 	m.order.begin(t, false)
-	m.order.after(t.born)
+	m.order.after(t.born, format.EdgeBirth)
 	if on != nil {
-		m.order.after(on.at)
+		m.order.after(on.at, format.EdgeMessage)
 		// The duration does not include what recording cost the threads that it
 		// waited for.
 		out.Dur = max(on.now-m.clock(t, &e), 0)

@@ -185,7 +185,7 @@ func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 		return nil, reasonNoFile
 	}
 	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened)
+		m.order.after(of.opened, format.EdgeDescriptor)
 	}
 	if !m.order.alone && !closes {
 		of := m.used(table, fd)

@@ -152,9 +152,9 @@ func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 		return // no other thread is left
 	}
 	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened)
+		m.order.after(of.opened, format.EdgeDescriptor)
 		if of.by == t.Table {
-			m.order.afterAll(of.newest)
+			m.order.afterAll(of.newest, format.EdgeDescriptor)
 		}
 	}
 	if effect == format.EffectCloseRange && f.isFile() {

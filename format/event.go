@@ -41,6 +41,7 @@ type Event struct {
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, or Unknown
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
+	Held    int64 // trace: of Compute what Edges account for; the thread waited that long
 	Off     Off   // of the time since the end of the thread's previous event
 	Cut     int64 // script: nanoseconds by which a transform shortened the time before the event; below 0, lengthened
 	Faults  int64 // script: page faults taken inside the call
@@ -50,15 +51,7 @@ type Event struct {
 	Str  [MaxStrings][]byte
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
-	Edges []Edge // trace: events of other threads that must have ended before this one starts
-}
-
-// Edge is an event of another thread: the thread's number, from 1, and the
-// event's position in that thread, from 0. An edge to an event that creates a
-// thread is satisfied as soon as that event begins.
-type Edge struct {
-	Thread int32
-	Event  int64
+	Edges []Edge // trace: what the event comes after
 }
 
 // End returns the end of the event, in nanoseconds since the start of the

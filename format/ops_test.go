@@ -125,13 +125,13 @@ func TestSameResult(t *testing.T) {
 }
 
 func TestEvent(t *testing.T) {
-	e := Event{Op: OpRename, Start: 5, Dur: 7, Ret: -2, Str: [2][]byte{[]byte("a"), {}}, Faults: 3, Off: Off{Wait: 4}, Notes: &Notes{Has: NotedTarget, Target: []byte("t"), Text: []byte("n")}, Edges: []Edge{{1, 2}}}
+	e := Event{Op: OpRename, Start: 5, Dur: 7, Ret: -2, Str: [2][]byte{[]byte("a"), {}}, Faults: 3, Off: Off{Wait: 4}, Notes: &Notes{Has: NotedTarget, Target: []byte("t"), Text: []byte("n")}, Edges: []Edge{{Thread: 1, Event: 2}}}
 	require.Equal(t, int64(12), e.End())
 	require.True(t, e.Failed())
 	c := e.Clone()
 	require.Equal(t, e, c)
 	e.Str[0][0], e.Notes.Text[0], e.Notes.Target[0], e.Edges[0].Event = 'x', 'x', 'x', 9
-	require.Equal(t, Event{Op: OpRename, Start: 5, Dur: 7, Ret: -2, Str: [2][]byte{[]byte("a"), {}}, Faults: 3, Off: Off{Wait: 4}, Notes: &Notes{Has: NotedTarget, Target: []byte("t"), Text: []byte("n")}, Edges: []Edge{{1, 2}}}, c)
+	require.Equal(t, Event{Op: OpRename, Start: 5, Dur: 7, Ret: -2, Str: [2][]byte{[]byte("a"), {}}, Faults: 3, Off: Off{Wait: 4}, Notes: &Notes{Has: NotedTarget, Target: []byte("t"), Text: []byte("n")}, Edges: []Edge{{Thread: 1, Event: 2}}}, c)
 	require.Equal(t, int64(5), (&Event{Start: 5, Dur: Unknown}).End())
 	for ret, failed := range map[int64]bool{0: false, 1: false, -1: true, -MaxErrno: true, -MaxErrno - 1: false, NoResult: false} {
 		require.Equal(t, failed, (&Event{Ret: ret}).Failed(), ret)

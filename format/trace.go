@@ -52,9 +52,11 @@ type DurationReader interface {
 	Read(nanos []int64) (int, error)
 }
 
-// Wait says that a thread's event, counted from 0, must not start before an
-// event of another thread has ended.
+// Wait is what a thread's event, counted from 0, comes after. The event's first
+// one has its Event.Held. Where an event has that and no edge, the edge is one to
+// the start of the recording without a delay.
 type Wait struct {
 	Event int64
 	For   Edge
+	Held  int64
 }

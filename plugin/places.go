@@ -143,14 +143,14 @@ func (p *places) mend(events []format.Event) error {
 // program was given it, or of a thread of the program's own.
 func (p *places) known(e format.Edge) bool {
 	k := int(e.Thread) - 1
-	return k >= len(p.last) || !p.feed.whole || e.Event < p.feed.fed[k].Load()
+	return k < 0 || k >= len(p.last) || !p.feed.whole || e.Event < p.feed.fed[k].Load()
 }
 
 // of returns what an edge of the trace has become, false if nothing is left
 // that could be waited for.
 func (p *places) of(e format.Edge) (format.Edge, bool) {
 	k := int(e.Thread) - 1
-	if k >= len(p.last) {
+	if k < 0 || k >= len(p.last) {
 		return e, true
 	}
 	last := p.last[k]
@@ -158,7 +158,8 @@ func (p *places) of(e format.Edge) (format.Edge, bool) {
 		return e, false
 	}
 	line := last[min(e.Event, int64(len(last)-1))] &^ standIn
-	return format.Edge{Thread: e.Thread, Event: int64(line) - 1}, line > 0
+	e.Event = int64(line) - 1
+	return e, line > 0
 }
 
 // inherit adds to the edges from a position on what the events before one waited
@@ -179,7 +180,7 @@ func (p *places) inherit(thread int32, at int64, from int) {
 // wait adds an edge to those from a position on, unless one says as much.
 func (p *places) wait(edge format.Edge, from int) {
 	for i := from; i < len(p.edges); i++ {
-		if e := &p.edges[i]; e.Thread == edge.Thread {
+		if e := &p.edges[i]; e.Thread == edge.Thread && e.Kind == edge.Kind && e.Delay == edge.Delay {
 			e.Event = max(e.Event, edge.Event)
 			return
 		}

@@ -50,7 +50,10 @@
 //	strs  text     the trace     the strings, one after the other
 //	recs  rows 10  each event    operation, compute, time off the processor, result, six arguments
 //	durs  rows 1   each event    optional: recorded duration, -1 for unknown
-//	wait  rows 3   some events   event, and the thread and event it waits for
+//	wait  rows 3   some events   in older traces only: event, and the thread and event it waits for
+//	offs  rows 6   some events   optional: event, and the parts of the time off the processor
+//	edge  rows 5   some events   event, and its edges: thread, kind, event, delay
+//	held  rows 2   some events   event, and how much of its compute the edges account for
 //
 // Known parts stand in this order, those of the trace first, which stand once
 // each, then thread by thread. Those of a thread take as many parts as they

@@ -45,6 +45,9 @@ func (t *threadParts) rows(k kind) (n int64) {
 	return n
 }
 
+// waits returns how many elements Trace.Waits has at most.
+func (t *threadParts) waits() int64 { return t.rows(kindWaits) + t.rows(kindEdges) + t.rows(kindHeld) }
+
 // Open reads and verifies the trace in the first size bytes of r. It does not
 // close r, which must stay open while the trace is in use.
 //
@@ -252,7 +255,7 @@ func (t *Trace) distribute(parts []part) error {
 			}
 		}
 		// Waits returns all waits of a thread at once, and a replay keeps them.
-		if err := t.loader.budget.take(own.rows(kindWaits), int64(unsafe.Sizeof(format.Wait{}))); err != nil {
+		if err := t.loader.budget.take(own.waits(), int64(unsafe.Sizeof(format.Wait{}))); err != nil {
 			return err
 		}
 	}

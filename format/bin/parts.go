@@ -70,6 +70,8 @@ const (
 	kindDurations
 	kindWaits
 	kindOff
+	kindEdges
+	kindHeld
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index is no part of itself
@@ -86,9 +88,13 @@ var kinds = []layout{
 	kindDurations: {tag: "durs", name: "durations", scope: eachEvent, width: 1, absent: unknown,
 		encode: encodeDuration},
 	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
-		encode: encodeWaits, decode: decodeWait, check: checkWait},
+		encode: encodeNothing, decode: decodeWait, check: checkWait}, // of older traces
 	kindOff: {tag: "offs", name: "parts of the time off the processor", scope: someEvents, width: 6,
 		encode: encodeOff, decode: decodeOff},
+	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
+		encode: encodeEdges, decode: decodeWait, check: checkWait},
+	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 2,
+		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
 }
 
 func kindOf(tag string) kind {
@@ -155,17 +161,53 @@ func encodeDuration(_ *Writer, e *format.Event, _ int64, dst []uint64) []uint64 
 	return append(dst, uint64(e.Dur))
 }
 
-func encodeWaits(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+// encodeNothing is for kinds that are only read.
+func encodeNothing(_ *Writer, _ *format.Event, _ int64, dst []uint64) []uint64 { return dst }
+
+// edgeOf returns the edge of a row of edges, or of one of older waits.
+func edgeOf(row []uint64) format.Edge {
+	if len(row) == 3 {
+		return format.Edge{Thread: int32(row[1]), Event: int64(row[2])}
+	}
+	return format.Edge{Thread: int32(row[1]), Kind: format.EdgeKind(row[2]), Event: int64(row[3]), Delay: int64(row[4])}
+}
+
+func decodeWait(m *merged, e *format.Event, row []uint64) {
+	m.edges = append(m.edges, edgeOf(row))
+	from := len(m.edges) - len(e.Edges) - 1
+	e.Edges = m.edges[from:len(m.edges):len(m.edges)]
+}
+
+func checkWait(t *Trace, thread int32, row []uint64) string {
+	edge := edgeOf(row)
+	if row[1] >= 1<<31 || len(row) > 3 && row[2] >= uint64(format.NumEdgeKinds) || len(row) == 3 && (edge.Thread < 1 || edge.Thread == thread) ||
+		!edge.Valid(thread, int64(row[0])) || edge.Thread > 0 && edge.Event >= t.Len(edge.Thread) {
+		return fmt.Sprintf("event %d waits for event %d of thread %d", row[0], edge.Event, edge.Thread)
+	}
+	return ""
+}
+
+func encodeEdges(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 	for _, edge := range e.Edges {
-		dst = append(dst, uint64(n), uint64(edge.Thread), uint64(edge.Event))
+		dst = append(dst, uint64(n), uint64(edge.Thread), uint64(edge.Kind), uint64(edge.Event), uint64(edge.Delay))
 	}
 	return dst
 }
 
-func decodeWait(m *merged, e *format.Event, row []uint64) {
-	m.edges = append(m.edges, format.Edge{Thread: int32(row[1]), Event: int64(row[2])})
-	from := len(m.edges) - len(e.Edges) - 1
-	e.Edges = m.edges[from:len(m.edges):len(m.edges)]
+func encodeHeld(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	if e.Held == 0 {
+		return dst
+	}
+	return append(dst, uint64(n), uint64(e.Held))
+}
+
+func decodeHeld(_ *merged, e *format.Event, row []uint64) { e.Held = min(int64(row[1]), e.Compute) }
+
+func checkHeld(_ *Trace, _ int32, row []uint64) string {
+	if int64(row[1]) < 0 {
+		return fmt.Sprintf("event %d waited for a negative time", row[0])
+	}
+	return ""
 }
 
 func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
@@ -180,12 +222,4 @@ func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 func decodeOff(_ *merged, e *format.Event, row []uint64) {
 	all := e.Off.Total()
 	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)
-}
-
-func checkWait(t *Trace, thread int32, row []uint64) string {
-	other, event := int64(row[1]), int64(row[2])
-	if other < 1 || other > int64(len(t.threads)) || other == int64(thread) || event < 0 || event >= t.Len(int32(other)) {
-		return fmt.Sprintf("event %d waits for event %d of thread %d", row[0], event, other)
-	}
-	return ""
 }

@@ -114,7 +114,7 @@ func TestOptionalPartsAreSkipped(t *testing.T) {
 		tr := opened(t, file)
 		require.Equal(t, "of the trace", got)
 		marked = notes(t, tr)
-		require.Equal(t, []string{"head 0", "slen 0", "strs 0", "memo 0", "recs 1", "durs 1", "recs 2", "durs 2", "wait 2", "mark 2", "recs 3", "durs 3", "wait 3"}, tagsOf(t, file))
+		require.Equal(t, []string{"head 0", "slen 0", "strs 0", "memo 0", "recs 1", "durs 1", "recs 2", "durs 2", "edge 2", "mark 2", "recs 3", "durs 3", "edge 3"}, tagsOf(t, file))
 	}, more...)
 	n := 0
 	for _, e := range threads[1] {
@@ -169,7 +169,7 @@ func TestAbsentRows(t *testing.T) {
 	}
 	events := slices.Concat(threads...)
 	file := compiled(t, h, events)
-	require.Equal(t, []string{"head 0", "slen 0", "strs 0", "recs 1", "durs 1", "recs 2", "durs 2", "wait 2", "recs 3", "wait 3"}, tagsOf(t, file))
+	require.Equal(t, []string{"head 0", "slen 0", "strs 0", "recs 1", "durs 1", "recs 2", "durs 2", "edge 2", "recs 3", "edge 3"}, tagsOf(t, file))
 	tr := opened(t, file)
 	n := 0
 	for r, batch := tr.Durations(3), make([]int64, 100); ; {
@@ -189,7 +189,7 @@ func TestAbsentRows(t *testing.T) {
 
 	extended(func() {
 		file := compiled(t, h, events)
-		require.Equal(t, []string{"head 0", "slen 0", "strs 0", "recs 1", "durs 1", "recs 2", "durs 2", "wait 2", "size 2", "recs 3", "wait 3"}, tagsOf(t, file))
+		require.Equal(t, []string{"head 0", "slen 0", "strs 0", "recs 1", "durs 1", "recs 2", "durs 2", "edge 2", "size 2", "recs 3", "edge 3"}, tagsOf(t, file))
 		all := notes(t, opened(t, file))
 		require.Equal(t, len(events)-len(threads[1]), countOf(all, ""))
 		require.Greater(t, countOf(all, "6"), 0)
@@ -249,7 +249,7 @@ func TestRowsOfAnEventInSeveralParts(t *testing.T) {
 	file := compiled(t, h, events)
 	tr := opened(t, file)
 	var counts []int64
-	for _, p := range tr.threads[1].of(kindWaits) {
+	for _, p := range tr.threads[1].of(kindEdges) {
 		counts = append(counts, p.count)
 	}
 	require.Equal(t, []int64{rowsPerPart, rowsPerPart, 6}, counts)

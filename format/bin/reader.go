@@ -3,6 +3,7 @@ package bin
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"pianola/format"
 )
@@ -339,23 +340,53 @@ func (a *attachment) attach(m *merged, e *format.Event, event int64) error {
 	return nil
 }
 
-// Waits returns what a thread's events wait for, in the order of events. The
+// Waits returns what a thread's events come after, in the order of events. The
 // caller owns the slice. Open has counted its memory against the limit once.
 func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
-	rows := t.thread(thread).rows(kindWaits)
-	if rows == 0 {
+	n := t.thread(thread).waits()
+	if n == 0 {
 		return nil, nil
 	}
-	all, a := make([]format.Wait, 0, rows), attachment{}
-	a.open(t, thread, kindWaits)
-	for {
-		switch row, err := a.next(); err {
-		case nil:
-			all = append(all, format.Wait{Event: a.event, For: format.Edge{Thread: int32(row[1]), Event: int64(row[2])}})
-		case io.EOF:
-			return all, nil
-		default:
-			return nil, err
+	all, held := make([]format.Wait, 0, n), attachment{}
+	held.open(t, thread, kindHeld)
+	// Before the edges of an event comes what they account for.
+	add := func(before int64) error {
+		for {
+			event, err := held.peek()
+			if err == io.EOF || err == nil && event >= before {
+				return nil
+			}
+			var row []uint64
+			if err == nil {
+				row, err = held.take(event)
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, format.Wait{Event: event, Held: int64(row[1])})
 		}
 	}
+	for _, k := range [...]kind{kindWaits, kindEdges} {
+		a := attachment{}
+		a.open(t, thread, k)
+		for {
+			row, err := a.next()
+			if err == io.EOF {
+				break
+			}
+			if err == nil {
+				err = add(a.event + 1)
+			}
+			if err != nil {
+				return nil, err
+			}
+			w := format.Wait{Event: a.event, For: edgeOf(row)}
+			if last := len(all) - 1; last >= 0 && all[last].Event == w.Event && all[last].For == (format.Edge{}) {
+				all[last].For = w.For // which has only Held so far
+			} else {
+				all = append(all, w)
+			}
+		}
+	}
+	return all, add(math.MaxInt64)
 }

@@ -117,7 +117,7 @@ func orchestra(n int) (*format.Header, [][]format.Event) {
 			}
 			if i > 0 && j%5 == 0 {
 				e.Edges = append(e.Edges, format.Edge{Thread: i, Event: int64(r.Intn(n >> (i - 1)))})
-				e.Edges = append(e.Edges, format.Edge{Thread: i, Event: 0})
+				e.Edges = append(e.Edges, format.Edge{Thread: i, Kind: format.EdgeWake, Event: 0, Delay: int64(n)})
 			}
 		}
 		timed(events, h.Threads[i].Start)

@@ -114,8 +114,11 @@ func (w *Writer) event(e *format.Event) error {
 		return fmt.Errorf("thread %d, event %d: duration %d ns", e.TID, t.events, e.Dur)
 	}
 	for _, edge := range e.Edges {
-		if edge.Thread < 1 || edge.Thread == e.TID || edge.Event < 0 {
+		if !edge.Valid(e.TID, t.events) {
 			return fmt.Errorf("thread %d, event %d: waits for event %d of thread %d", e.TID, t.events, edge.Event, edge.Thread)
+		}
+		if edge.Thread == 0 {
+			continue
 		}
 		other := w.thread(edge.Thread)
 		other.awaited = max(other.awaited, edge.Event)

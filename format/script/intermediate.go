@@ -170,6 +170,10 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 		v := cursor{b: value}
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
+		} else if string(key) == "held" {
+			if e.Held = v.seconds(); e.Held < 0 || e.Held > e.Compute {
+				v.fail("more than the compute")
+			}
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
 		} else {
@@ -187,13 +191,27 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 	}
 }
 
-// edge parses THREAD:EVENT.
+// edge parses THREAD:EVENT[+SECONDS][:KIND].
 func (c *cursor) edge() format.Edge {
-	thread := c.thread()
+	e := format.Edge{Thread: c.thread()}
 	c.expect(':')
-	event := c.int()
-	if thread < 1 || event < 0 {
+	e.Event = c.int()
+	if c.peek() == '+' {
+		c.i++
+		e.Delay = c.seconds()
+	}
+	if c.peek() == ':' {
+		c.i++
+		kind, ok := format.ParseEdgeKind(string(c.name()))
+		if e.Kind = kind; !ok {
+			c.fail("unknown kind of edge")
+		}
+	}
+	if e.Thread < 0 || e.Event < 0 || e.Thread == 0 && e.Event != 0 {
 		c.fail("no such event")
 	}
-	return format.Edge{Thread: thread, Event: event}
+	if e.Delay < 0 {
+		c.fail("negative delay")
+	}
+	return e
 }

@@ -104,6 +104,15 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	for _, edge := range e.Edges {
 		dst = format.AppendInt(append(dst, " after="...), int64(edge.Thread))
 		dst = format.AppendInt(append(dst, ':'), edge.Event)
+		if edge.Delay != 0 {
+			dst = format.AppendSeconds(append(dst, '+'), edge.Delay)
+		}
+		if edge.Kind != format.EdgeOrder {
+			dst = append(append(dst, ':'), edge.Kind.String()...)
+		}
+	}
+	if e.Held != 0 {
+		dst = format.AppendSeconds(append(dst, " held="...), e.Held)
 	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
 		dst = append(append(dst, ' '), e.Notes.Text...)

@@ -78,9 +78,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = appendBytes(dst, s)
 		}
 	}
-	if e.Compute|e.Cut|e.Faults != 0 || e.Off != (format.Off{}) {
+	if e.Compute|e.Held|e.Cut|e.Faults != 0 || e.Off != (format.Off{}) {
 		head |= hasTimes
-		for _, v := range [...]int64{e.Compute, e.Cut, e.Faults} {
+		for _, v := range [...]int64{e.Compute, e.Held, e.Cut, e.Faults} {
 			dst = binary.AppendVarint(dst, v)
 		}
 		for _, v := range e.Off.Parts() {
@@ -95,8 +95,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= hasEdges
 		dst = binary.AppendUvarint(dst, uint64(len(e.Edges)))
 		for _, edge := range e.Edges {
-			dst = binary.AppendVarint(dst, int64(edge.Thread))
-			dst = binary.AppendVarint(dst, edge.Event)
+			for _, v := range [...]int64{int64(edge.Thread), int64(edge.Kind), edge.Event, edge.Delay} {
+				dst = binary.AppendVarint(dst, v)
+			}
 		}
 	}
 	if e.Line != c.line+1 {
@@ -112,7 +113,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 func appendNotes(dst []byte, n *format.Notes) []byte {
 	for _, v := range [...]int64{
 		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
-		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Was), int64(n.Strings[0]), int64(n.Strings[1]),
+		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.Was), int64(n.Strings[0]), int64(n.Strings[1]),
 	} {
 		dst = binary.AppendVarint(dst, v)
 	}
@@ -124,7 +125,7 @@ func (d *decoder) note() *format.Notes {
 	d.notes = append(d.notes, format.Notes{
 		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(),
 		Dev: format.Device{Major: uint32(d.varint()), Minor: uint32(d.varint()), Copy: int32(d.varint())},
-		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Was: int32(d.varint()),
+		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Waker: int32(d.varint()), Woken: d.varint(), Was: int32(d.varint()),
 		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
 		Target:  d.bytes(), Text: d.bytes(),
 	})
@@ -196,7 +197,7 @@ func (d *decoder) next(e *format.Event) {
 	}
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
-	e.Compute, e.Off, e.Cut, e.Faults = 0, format.Off{}, 0, 0
+	e.Compute, e.Held, e.Off, e.Cut, e.Faults = 0, 0, format.Off{}, 0, 0
 	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
 	d.line++
 	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine) != 0 {
@@ -216,7 +217,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 		}
 	}
 	if head&hasTimes != 0 {
-		e.Compute, e.Cut, e.Faults = d.varint(), d.varint(), d.varint()
+		e.Compute, e.Held, e.Cut, e.Faults = d.varint(), d.varint(), d.varint(), d.varint()
 		for _, v := range e.Off.Parts() {
 			*v = d.varint()
 		}
@@ -227,7 +228,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	if head&hasEdges != 0 {
 		first := len(d.edges)
 		for n := d.uvarint(); n > 0 && !d.bad; n-- {
-			d.edges = append(d.edges, format.Edge{Thread: int32(d.varint()), Event: d.varint()})
+			d.edges = append(d.edges, format.Edge{Thread: int32(d.varint()), Kind: format.EdgeKind(d.varint()), Event: d.varint(), Delay: d.varint()})
 		}
 		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
 	}

@@ -12,8 +12,8 @@
 //	         to the event before; duration, result and arguments, as that to the event
 //	         before of the same operation. Differences are in zigzag form.
 //	strings  of each: uvarint, its length plus one, or 0 for none; its bytes; with hasStr
-//	times    compute, off, cut and faults: varints; with hasTimes
+//	times    compute, held, cut, faults and off: varints; with hasTimes
 //	notes    the fields: varints; target and text: as strings; with hasNotes
-//	edges    uvarint, their number, then thread and event of each: varints; with hasEdges
+//	edges    uvarint, their number, then the fields of each: varints; with hasEdges
 //	line     varint; with hasLine, else one more than that of the event before
 package spool

@@ -63,20 +63,20 @@ func made(data []byte) (events []format.Event) {
 			e.Notes = &format.Notes{
 				Has: format.Noted(number()), Type: format.FileType(byte1()), Mode: uint32(number()), Size: number(), Cached: number(),
 				Dev: format.Device{Major: uint32(number()), Minor: uint32(number()), Copy: int32(number())}, Ino: uint64(number()), Links: number(),
-				Target: str(), Signal: int32(number()), Was: int32(number()),
+				Target: str(), Signal: int32(number()), Waker: int32(number()), Woken: number(), Was: int32(number()),
 				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())}, Text: str(),
 			}
 		}
 		if what&32 != 0 {
 			e.Line = number()
-			e.Compute, e.Cut, e.Faults = number(), number(), number()
+			e.Compute, e.Held, e.Cut, e.Faults = number(), number(), number(), number()
 			for _, part := range e.Off.Parts() {
 				*part = number()
 			}
 		}
 		if what&64 != 0 {
 			for range 1 + byte1()%4 {
-				e.Edges = append(e.Edges, format.Edge{Thread: int32(number()), Event: number()})
+				e.Edges = append(e.Edges, format.Edge{Thread: int32(number()), Kind: format.EdgeKind(byte1()), Event: number(), Delay: number()})
 			}
 		}
 		events = append(events, e)

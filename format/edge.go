@@ -1,0 +1,69 @@
+package format
+
+import "slices"
+
+// Edge says that an event of a trace starts no earlier than Delay after the end
+// of another event: of Event, counted from 0, of the thread with the number
+// Thread, counted from 1. An edge to an event that creates a thread counts from the
+// beginning of that event. Thread 0, of an
+// EdgeArrival only, stands for the start of the recording; its Event is 0.
+//
+// An edge to an event of the same thread leads to an earlier one.
+type Edge struct {
+	Thread int32
+	Kind   EdgeKind
+	Event  int64
+	Delay  int64 // nanoseconds, at least 0
+}
+
+// EdgeKind is why an event comes after another one.
+type EdgeKind uint8
+
+// The kinds. Up to EdgeExit they keep results as recorded; the others keep
+// the time right that threads wait for one another.
+const (
+	EdgeOrder      EdgeKind = iota // not told: an edge of an older trace, or one that a program made
+	EdgeDescriptor                 // it uses, opens or closes a descriptor that the other one opened, used or closed
+	EdgeName                       // one of them changes a name that the other one uses
+	EdgeBytes                      // one of them changes bytes or the size of a file that the other one reads or changes
+	EdgeOffset                     // both move the same offset
+	EdgeLock                       // one of them takes a lock on a file that the other one gives up
+	EdgeBirth                      // the other one creates its thread
+	EdgeExit                       // it waits for the end of the process that the other one ends
+	EdgeWake                       // the thread was blocked, and the other thread woke it
+	EdgeMessage                    // the thread received what the other thread sent
+	EdgeReply                      // what is not recorded answered a message of the other one: with clients in a closed loop
+	EdgeArrival                    // a message of what is not recorded arrived: with clients that keep to their times
+	NumEdgeKinds
+)
+
+var edgeKindNames = [NumEdgeKinds]string{
+	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival",
+}
+
+// String returns the name of the kind, as in scripts and exports.
+func (k EdgeKind) String() string {
+	if k >= NumEdgeKinds {
+		return "?"
+	}
+	return edgeKindNames[k]
+}
+
+// ParseEdgeKind returns the kind of a name.
+func ParseEdgeKind(name string) (EdgeKind, bool) {
+	k := slices.Index(edgeKindNames[:], name)
+	return EdgeKind(max(k, 0)), k >= 0
+}
+
+// Valid reports whether an edge is one that event number event of a thread can
+// have, as far as that can be told without the other thread.
+func (e *Edge) Valid(thread int32, event int64) bool {
+	switch {
+	case e.Thread < 0 || e.Event < 0 || e.Delay < 0 || e.Kind >= NumEdgeKinds:
+		return false
+	case e.Thread == 0:
+		return e.Event == 0 && e.Kind == EdgeArrival
+	}
+	return e.Thread != thread || e.Event < event
+}
