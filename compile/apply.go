@@ -61,6 +61,14 @@ func init() {
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
+	if m.told {
+		m.crowded(t, e)
+	}
+	if m.ties != nil {
+		t.untied(tieUnknown, e.Off.Wait)
+		t.untied(tieTimer, e.Off.Timer)
+		m.ties.sent, m.ties.join = message{}, floor{}
+	}
 	if err := m.repair(t, e); err != nil {
 		return err
 	}

@@ -104,6 +104,9 @@ func (m *model) waited(s *simEvent) {
 		return
 	}
 	m.order.after(p.ended, format.EdgeExit)
+	if m.ties != nil {
+		m.ties.join = p.floor
+	}
 	s.out.Ret = int64(p.num)
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))

@@ -43,6 +43,8 @@ type model struct {
 	trail []*entry
 
 	out   *writer  // nil in all passes but the last
+	told  bool     // the recording tells who woke whom
+	ties  *ties    // nil in all passes but the last, and if nobody tells
 	event simEvent // the event being simulated
 	batch
 }
@@ -79,6 +81,9 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	m.given(h.Files)
 	if m.options.Compensate {
 		m.cost = h.Cost()
+	}
+	if m.told = tells(h); m.told && m.out != nil {
+		m.ties = &ties{gone: map[int32]*thread{}}
 	}
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids
@@ -144,12 +149,20 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	m.report.Reasons[why]++
 	t.off = t.off.Plus(e.Off)
 	err := m.leavePipe(t, e, w, on)
-	if rest := min(e.Dur, e.End()-t.last); rest >= format.Waited {
-		if waits(e) {
-			t.off.Wait += rest
-		} else {
-			t.off.Other += rest
-		}
+	held, known := int64(0), false
+	if m.ties != nil {
+		held, known = m.tied(t, e)
+	}
+	rest := min(e.Dur, e.End()-t.last)
+	switch {
+	case known:
+		t.off.Wait += held
+	case rest < format.Waited:
+	case waits(e):
+		t.off.Wait += rest
+		t.untied(tieUnknown, rest)
+	default:
+		t.off.Other += rest
 	}
 	t.cost += m.cost.Inside + m.cost.Around(e.Op)
 	return err
@@ -207,6 +220,10 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	}
 	if m.options.Bare {
 		out.Dur = format.Unknown
+	}
+	if m.ties != nil {
+		m.tie(t, out)
+		t.part()
 	}
 	t.now += out.Compute + max(out.Dur, 0)
 	t.events++

@@ -112,7 +112,7 @@ func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
 
 // piped follows the bytes that the current event moves through pipes.
 func (m *model) piped(s *simEvent) {
-	if m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
+	if m.told && m.ties == nil || !m.told && m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
 	if s.d != nil && s.e.Op.Info().At.OutFD < 0 {
@@ -177,7 +177,12 @@ func (m *model) took(s *simEvent, p *pipe) {
 		return
 	}
 	r := got{call: m.pipeCall(s), end: s.e.End(), idle: s.t.idle, off: s.e.Off.Total(), first: p.got, last: p.got + s.e.Ret}
-	if p.read, p.got = r.call, r.last; s.e.Ret == 0 {
+	p.read, p.got = r.call, r.last
+	switch {
+	case s.e.Ret == 0 && m.told:
+		m.sentBy(p.closed)
+		return
+	case s.e.Ret == 0:
 		m.waits(p, &r, p.closed)
 		return
 	}
@@ -194,7 +199,9 @@ func (m *model) took(s *simEvent, p *pipe) {
 			p.writes = p.writes[1:]
 		}
 	}
-	if drop(r.first); len(p.writes) > 0 {
+	if drop(r.first); m.told {
+		m.sent(p, r.last)
+	} else if len(p.writes) > 0 {
 		m.waits(p, &r, p.writes[0].call)
 	}
 	drop(r.last)
@@ -204,11 +211,29 @@ func (m *model) took(s *simEvent, p *pipe) {
 // below it.
 const maxPipeCall = 1 << 31
 
+// sent notes that the current event received what the pipe held up to a place.
+func (m *model) sent(p *pipe, last int64) {
+	i := slices.IndexFunc(p.writes, func(w put) bool { return w.end >= last })
+	if i < 0 {
+		return
+	}
+	m.sentBy(p.writes[i].call)
+}
+
+// sentBy notes that the current event received what a call sent.
+func (m *model) sentBy(c pipeCall) {
+	if on := m.waker(c.tid); on != nil && on.num == c.thread {
+		m.ties.sent = message{on, c.start}
+	}
+}
+
 // waits notes that r waited for a call of another thread, if it did: the call
 // began during r, or before r while r's thread was off the processor, as if
 // waiting in poll(2) before its read.
 func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	switch {
+	case m.told: // by notes
+		return
 	case on.thread == 0 || on.thread == r.call.thread || on.start > r.end:
 		return
 	case on.start > r.call.start:

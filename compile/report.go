@@ -26,7 +26,10 @@ type Report struct {
 	Sockets       int64            // sockets that were guessed from names that appeared
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
 	Coverage      coverage.Account // of the recording
-	Raised        int64            // files whose size had to be raised for a read that succeeded
+	Tied          int64            // nanoseconds of waits between threads, which edges account for
+	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
+	Floor         floor
+	Raised        int64 // files whose size had to be raised for a read that succeeded
 }
 
 // Substitution is a name that the trace replaces by another.

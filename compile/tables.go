@@ -19,6 +19,8 @@ type thread struct {
 	off  format.Off // since last
 	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
+	waiting // in the last pass of a recording that tells who woke whom
+
 	seen []int64       // see order.seen
 	owed []format.Edge // edges of events that were left out
 	born place         // the event that created the thread
@@ -34,6 +36,7 @@ type proc struct {
 	ended   place // exit of its newest thread
 	endTime int64 // time of that, on the recording's clock
 	endNow  int64 // the same, on the trace's clock
+	floor   floor // the same, if no call took any time
 }
 
 // workingDir is the nodes of a working directory and a root directory. It is
@@ -206,6 +209,9 @@ func (m *model) added(at, parent *process.Thread) {
 		}
 	}
 	t.now = row.Start
+	if m.ties != nil {
+		t.begin(maker)
+	}
 	m.table = append(m.table, row)
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
@@ -264,6 +270,12 @@ func (m *model) ended(s *simEvent) {
 		for _, d := range t.Table.All {
 			m.unfed(s, fileOf(d))
 		}
+	}
+	if m.ties != nil {
+		if f := t.floor(t.clock(s.e.Start)); f.total > p.floor.total {
+			p.floor = f
+		}
+		m.ties.ended(t, s.e.TID)
 	}
 	m.state.Apply(t.Thread, s.e)
 }

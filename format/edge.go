@@ -5,8 +5,8 @@ import "slices"
 // Edge says that an event of a trace starts no earlier than Delay after the end
 // of another event: of Event, counted from 0, of the thread with the number
 // Thread, counted from 1. An edge to an event that creates a thread counts from the
-// beginning of that event. Thread 0, of an
-// EdgeArrival only, stands for the start of the recording; its Event is 0.
+// beginning of that event. Thread 0 stands
+// for the start of the recording; its Event is 0, and its kind EdgeWake or a later one.
 //
 // An edge to an event of the same thread leads to an earlier one.
 type Edge struct {
@@ -56,6 +56,9 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 	return EdgeKind(max(k, 0)), k >= 0
 }
 
+// Outside reports whether an edge stands for what is not recorded.
+func (k EdgeKind) Outside() bool { return k == EdgeReply || k == EdgeArrival }
+
 // Valid reports whether an edge is one that event number event of a thread can
 // have, as far as that can be told without the other thread.
 func (e *Edge) Valid(thread int32, event int64) bool {
@@ -63,7 +66,7 @@ func (e *Edge) Valid(thread int32, event int64) bool {
 	case e.Thread < 0 || e.Event < 0 || e.Delay < 0 || e.Kind >= NumEdgeKinds:
 		return false
 	case e.Thread == 0:
-		return e.Event == 0 && e.Kind == EdgeArrival
+		return e.Event == 0 && e.Kind >= EdgeWake
 	}
 	return e.Thread != thread || e.Event < event
 }

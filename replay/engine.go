@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,7 +172,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 	return w
 }
 
-// makeWaits finds what events wait for, and marks the threads waited for.
+// makeWaits finds what events wait for, and marks the events waited for.
 func (e *engine) makeWaits() error {
 	for _, w := range e.workers {
 		waits, err := e.trace.Waits(w.number)
@@ -181,7 +182,7 @@ func (e *engine) makeWaits() error {
 		before := int64(0)
 		for _, v := range waits {
 			k := v.For.Thread
-			if v.Event < before || k < 1 || int(k) > len(e.workers) || v.For.Event < 0 || v.For.Event >= e.workers[k-1].length {
+			if v.Event < before || v.Held < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
@@ -198,13 +199,38 @@ func (e *engine) makeWaits() error {
 			return err
 		}
 	}
+	e.markAwaited()
 	for _, w := range e.workers {
-		for _, v := range w.waits {
-			e.workers[v.For.Thread-1].watched = true
-		}
 		w.waits = append(w.waits[:len(w.waits):len(w.waits)], format.Wait{Event: math.MaxInt64})
 	}
 	return nil
+}
+
+// markAwaited makes a list for each thread of its events that are waited for, and
+// has waits lead to their places in these lists.
+func (e *engine) markAwaited() {
+	for _, w := range e.workers {
+		for _, v := range w.waits {
+			if v.For.Thread > 0 {
+				k := e.workers[v.For.Thread-1]
+				k.targets = append(k.targets, v.For.Event)
+			}
+		}
+	}
+	for _, w := range e.workers {
+		slices.Sort(w.targets)
+		w.targets = append(slices.Compact(w.targets), math.MaxInt64)
+		w.ends = make([]atomic.Int64, len(w.targets))
+	}
+	for _, w := range e.workers {
+		w.places = make([]int32, len(w.waits))
+		for i, v := range w.waits {
+			if v.For.Thread > 0 {
+				place, _ := slices.BinarySearch(e.workers[v.For.Thread-1].targets, v.For.Event)
+				w.places[i] = int32(place)
+			}
+		}
+	}
 }
 
 // free closes open descriptors, frees memory outside the Go heap, and removes

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"pianola/format"
 	"pianola/internal/option"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
@@ -42,15 +43,38 @@ const (
 	Total                 // all that had ended in the recording before it began
 )
 
+// Outside is when messages arrive from what is not recorded: clients that have no
+// part in the recording.
+type Outside uint8
+
+// The ways of clients.
+const (
+	Closed Outside = iota // a client waits for the reply before its next message: as long after the reply as recorded
+	Timed                 // at their recorded times
+)
+
+// leavesOut reports whether edges of a kind are not waited for.
+func (o Outside) leavesOut(k format.EdgeKind) bool {
+	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
+}
+
 var (
-	timingNames = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
-	waitNames   = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
-	orderNames  = []string{Resource: "resource", Thread: "thread", Total: "total"}
+	outsideNames = []string{Closed: "closed", Timed: "timed"}
+	timingNames  = []string{Compute: "compute", Schedule: "schedule", AFAP: "afap"}
+	waitNames    = []string{Auto: "auto", Spin: "spin", Sleep: "sleep"}
+	orderNames   = []string{Resource: "resource", Thread: "thread", Total: "total"}
 )
 
 func (t Timing) String() string { return timingNames[t] }
 func (w Wait) String() string   { return waitNames[w] }
 func (o Order) String() string  { return orderNames[o] }
+
+func (o Outside) String() string { return outsideNames[o] }
+
+// ParseOutside returns the way of clients of that name.
+func ParseOutside(name string) (Outside, error) {
+	return option.Parse[Outside]("way of clients", outsideNames, name)
+}
 
 // ParseTiming returns the timing of that name.
 func ParseTiming(name string) (Timing, error) {
@@ -73,6 +97,7 @@ type Options struct {
 	Timing  Timing          // when events are due
 	Wait    Wait            // how a worker waits until then
 	Order   Order           // which events of other threads an event waits for
+	Outside Outside         // when messages arrive from what is not recorded
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
 	Keep    bool            // keep the files below the root; implied if the root was not empty
@@ -136,7 +161,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("files in memory are made for each replay, and can't be kept")
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
-	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames):
+	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Outside) >= len(outsideNames):
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)

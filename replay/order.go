@@ -34,8 +34,11 @@ const (
 // nanoseconds: about the cost of going to sleep and waking up.
 const edgeSpin = 20_000
 
-// publish announces that the worker's events before w.event have ended.
+// publish announces that the worker's events before w.event have ended, the last of
+// which is waited for.
 func (w *worker) publish() {
+	w.ends[w.target].Store(w.due)
+	w.target++
 	w.done.Store(w.event)
 	if w.event > w.awaited.Load() {
 		w.awake()
@@ -74,8 +77,9 @@ func (w *worker) awaitStart() bool {
 	return !w.e.stopped.Load()
 }
 
-// start starts a thread that an event of its parent created.
+// start starts a thread that the current event of its parent creates.
 func (w *worker) start() {
+	w.bornAt = w.parent.current
 	w.started.Store(true)
 	w.wakeUp.wake()
 }
@@ -84,10 +88,20 @@ func (w *worker) start() {
 // reports false if the run stopped first.
 func (w *worker) awaitEdges() bool {
 	for ; w.event == w.waits[w.wait].Event; w.wait++ {
-		edge := w.waits[w.wait].For
-		if !w.await(w.e.workers[edge.Thread-1], edge.Event) {
-			return false
+		v := &w.waits[w.wait]
+		w.held += v.Held
+		if w.e.Outside.leavesOut(v.For.Kind) {
+			continue
 		}
+		from := w.e.start
+		if v.For.Thread > 0 {
+			k := w.e.workers[v.For.Thread-1]
+			if !w.await(k, v.For.Event) {
+				return false
+			}
+			from = k.ends[w.places[w.wait]].Load()
+		}
+		w.after = max(w.after, from+w.e.scale(v.For.Delay))
 	}
 	return true
 }
@@ -98,8 +112,6 @@ func (w *worker) await(k *worker, event int64) bool {
 	}
 	begin := w.e.now()
 	defer func() {
-		// The end of the wait decides when the event is due, not the time
-		// without it.
 		w.end = w.e.now()
 		w.edgeAt = w.end
 		w.orderWait += w.end - begin

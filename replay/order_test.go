@@ -107,11 +107,6 @@ func TestDeadlock(t *testing.T) {
 				r.add(n+1, format.OpRmdir, 0, "b")
 			}
 		}, `wait for each other`},
-		{"itself", func(r *roll) {
-			r.wait(1, 1, 0)
-			r.add(1, format.OpRmdir, 0, "b")
-			r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
-		}, `event 0 of thread 1 and event 0 of thread 1`},
 		{"child", func(r *roll) {
 			child := r.child(2, 1)
 			r.add(child, format.OpRmdir, 0, "b")
@@ -143,7 +138,8 @@ func TestEndedThreadFreesOthers(t *testing.T) {
 
 func TestWaitsThatMakeNoSense(t *testing.T) {
 	for _, w := range []format.Wait{
-		{For: format.Edge{Thread: 0}}, {For: format.Edge{Thread: 3}}, {For: format.Edge{Thread: 2, Event: 5}},
+		{For: format.Edge{Thread: 0, Delay: 1}}, {For: format.Edge{Thread: 3}}, {For: format.Edge{Thread: 1}}, {For: format.Edge{Thread: 2, Delay: -1}}, {Held: -1},
+		{For: format.Edge{Thread: 2, Kind: format.NumEdgeKinds}}, {For: format.Edge{Thread: 2, Event: 5}},
 		{For: format.Edge{Thread: 2, Event: -1}}, {Event: -1, For: format.Edge{Thread: 2}},
 	} {
 		r := newRoll(2)
@@ -153,6 +149,49 @@ func TestWaitsThatMakeNoSense(t *testing.T) {
 		_, err := Run(context.Background(), r, Options{Root: t.TempDir()})
 		require.ErrorContains(t, err, "makes no sense")
 	}
+}
+
+// An event begins no earlier than the delay of each of its edges says, after
+// the event that the edge leads to: of another thread, of its own, or the start.
+// What the edges account for is no compute.
+func TestDelays(t *testing.T) {
+	const long = int64(time.Hour)
+	ms := int64(time.Millisecond)
+	play := func(o Options) []format.Event {
+		r := newRoll(2)
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.last(1).Compute = 2 * ms
+		after := func(thread int32, w format.Wait) {
+			p := &r.threads[thread-1]
+			w.Event = int64(len(p.records))
+			p.waits = append(p.waits, w)
+		}
+		after(2, format.Wait{Held: long, For: format.Edge{Thread: 1, Kind: format.EdgeWake, Delay: 3 * ms}})
+		after(2, format.Wait{For: format.Edge{Kind: format.EdgeReply, Delay: 9 * ms}})
+		after(2, format.Wait{For: format.Edge{Kind: format.EdgeArrival, Delay: 20 * ms}})
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.last(2).Compute = long + ms
+		after(1, format.Wait{Held: long, For: format.Edge{Thread: 1, Kind: format.EdgeMessage, Delay: 4 * ms}})
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.last(1).Compute = long
+		o.Backend = Memory
+		res, err := Run(context.Background(), r, o)
+		require.NoError(t, err)
+		return readAll(t, res.Events())
+	}
+	starts := func(events []format.Event) map[string]int64 {
+		all := map[string]int64{}
+		for _, e := range events {
+			all[string(e.Str[0])] = e.Start
+		}
+		return all
+	}
+	s := starts(play(Options{Timing: Compute}))
+	require.GreaterOrEqual(t, s["a"], 2*ms)
+	require.GreaterOrEqual(t, s["b"], 9*ms)
+	require.GreaterOrEqual(t, s["c"], 6*ms)
+	require.GreaterOrEqual(t, starts(play(Options{Timing: Compute, Outside: Timed}))["b"], 20*ms)
+	play(Options{Timing: AFAP})
 }
 
 // A cancelled context ends sleeps, waits for events and waits for locks.

@@ -27,13 +27,12 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 		return w.end, w.end
 	case Schedule:
 		w.recorded += max(r.Compute, 0)
-		due = w.e.start + w.e.scale(w.recorded)
+		due = max(w.e.start+w.e.scale(w.recorded), w.edgeAt)
 		w.recorded += max(w.nanos[w.at], 0)
 	default:
-		due = w.due + w.e.scale(max(r.Compute, 0))
-	}
-	if w.edgeAt > due {
-		due = w.edgeAt
+		// An event that others have to let begin is due when they were to let it,
+		// not when they did: what they were late for is theirs to catch up with.
+		due = max(w.due+w.e.scale(max(r.Compute-w.held, 0)), w.after)
 	}
 	// An overdue event begins at the end of the last one; a reading of the
 	// clock here would only delay it.

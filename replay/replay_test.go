@@ -253,9 +253,13 @@ func TestLatenessIsCarriedOver(t *testing.T) {
 	require.Equal(t, now+294_000, due, "the rest of the lateness is taken from the compute")
 	require.GreaterOrEqual(t, begin, due)
 
-	w.due, w.end, w.edgeAt = due, begin, begin
+	w.due, w.end, w.after = due, begin, begin+7
 	due, _ = w.pace(&format.Record{Compute: -5})
-	require.Equal(t, begin, due, "not before what it waited for")
+	require.Equal(t, begin+7, due, "not before what it waited for")
+
+	w.due, w.end, w.after, w.held = due, begin, 0, 290_000
+	due, _ = w.pace(&format.Record{Compute: 300_000})
+	require.Equal(t, begin+10_007, due, "without what its waits account for")
 }
 
 // The hot path allocates nothing: a thousand events cost as much as many more.

@@ -80,7 +80,11 @@ func (e *engine) orderAll() error {
 			continue
 		}
 		for ; m.wait < len(m.w.waits) && m.w.waits[m.wait].Event <= m.event; m.wait++ {
-			if v := m.w.waits[m.wait]; v.For.Event < ended[v.For.Thread-1] {
+			v := m.w.waits[m.wait]
+			if v.For.Thread > 0 && v.For.Event >= ended[v.For.Thread-1] {
+				v.For = format.Edge{}
+			}
+			if v.For.Thread > 0 || v.Held > 0 {
 				*to = append(*to, v)
 				room--
 			}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -44,16 +45,25 @@ type worker struct {
 	durations format.DurationReader
 	lateReads int64
 
-	event     int64         // position of the next event in the thread
-	waits     []format.Wait // ends with one that is never reached
-	wait      int           // the next one
-	watched   bool          // some thread waits for events of this one
-	due       int64         // end of the last event if no event had been late
-	end       int64         // actual end of the last event
-	recorded  int64         // of a schedule: position of the thread in the recording
-	edgeAt    int64         // when the last wait for others ended
-	last      int64         // end of the last event since the start
-	allowance int64         // bytes that may be written before asking for more
+	event  int64         // position of the next event in the thread
+	waits  []format.Wait // ends with one that is never reached
+	places []int32       // of each wait: the index of its event in targets of the thread that it is for
+	wait   int           // the next one
+	held   int64         // of the compute before the next event what its waits account for
+	after  int64         // when the waits of the next event let it begin; 0 if it has none
+
+	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
+	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
+	target  int            // the next one
+
+	current   int64 // when the current event was due
+	bornAt    int64 // when the event that creates the thread was due
+	due       int64 // end of the last event if no event had been late
+	end       int64 // actual end of the last event
+	recorded  int64 // of a schedule: position of the thread in the recording
+	edgeAt    int64 // when the last wait for others ended
+	last      int64 // end of the last event since the start
+	allowance int64 // bytes that may be written before asking for more
 	exited    bool
 
 	touchNanos int64 // how long a page of memory took to touch, of late
@@ -141,7 +151,9 @@ func (w *worker) play() {
 		}
 		w.inherit()
 		w.end = e.now()
-		w.due = w.end
+		if w.due = w.bornAt; w.due == 0 { // that event is not in the trace
+			w.due = w.end
+		}
 	}
 	for !e.stopped.Load() {
 		if w.at == w.filled && !w.more() {
@@ -163,6 +175,7 @@ func (w *worker) play() {
 			w.failf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op)
 			return
 		}
+		w.current = due
 		got := e.calls[r.Op](w, r)
 		end := e.now()
 		if w.exited {
@@ -178,6 +191,7 @@ func (w *worker) play() {
 		if bookkeeping[r.Op] {
 			w.due = due
 		}
+		w.held, w.after = 0, 0
 		if e.Timing != AFAP {
 			w.late.add(begin - due)
 		}
@@ -188,8 +202,7 @@ func (w *worker) play() {
 		w.log.entries = append(w.log.entries, entry{begin - e.start, dur, got})
 		same := got == r.Ret || w.score(r, got)
 		w.at++
-		w.event++
-		if w.watched {
+		if w.event++; w.event > w.targets[w.target] {
 			w.publish()
 		}
 		if !same {

@@ -1,0 +1,378 @@
+package compile
+
+import (
+	"slices"
+	"sort"
+	"unsafe"
+
+	"pianola/format"
+)
+
+// A wait between threads is as long as its cause takes. So the time that a thread
+// waited is no compute: the event after the wait has an edge to the last event
+// that the thread which ended the wait had emitted, and the edge has a delay, for
+// what that thread computed from there to the waking and what the woken thread
+// computed after it. An event starts at the latest of
+//
+//	the end of the thread's event before, plus its own compute
+//	the end of the event of each edge, plus the delay of the edge
+//
+// A thread that is woken also comes after all that the waking thread came after.
+// So a thread without events of its own passes on what it waited for, with its
+// compute, and stands in no chain.
+
+// cause is what a thread comes after at a position of its own clock, which counts
+// the thread's compute. Times are in nanoseconds, less the own clock at the cause,
+// so that they hold for any later position with the clock there added.
+type cause struct {
+	place place           // event 0 of thread 0 is the start of the recording
+	kind  format.EdgeKind // of the edge
+	lag   int64           // from the end of the event at place
+	bound int64           // when the thread could go on, on the recording's clock
+	floor floor
+	since int64 // on the own clock, when the thread came to be after it
+}
+
+// floor is the time of a path on which all calls take no time.
+type floor struct {
+	total int64
+	tied  [numTies]int64 // of total
+}
+
+// The parts of a floor that are no compute.
+const (
+	tieTimer   = iota // until a time had come
+	tieUnknown        // waits that are tied to no event
+	numTies
+)
+
+func (f floor) plus(g floor) floor {
+	f.total += g.total
+	for i := range f.tied {
+		f.tied[i] += g.tied[i]
+	}
+	return f
+}
+
+func (f floor) minus(g floor) floor {
+	f.total -= g.total
+	for i := range f.tied {
+		f.tied[i] -= g.tied[i]
+	}
+	return f
+}
+
+// gap is the time of a thread from one of its events in the trace to the next.
+type gap struct {
+	from   int64   // the recording's clock
+	cost   int64   // thread.cost then
+	own    floor   // the own clock then
+	self   cause   // the event before
+	marks  []mark  // waits within, in order
+	causes []cause // of these waits, and of messages
+}
+
+// mark is the end of a wait.
+type mark struct{ at, own int64 } // on the recording's clock, and on the own one
+
+const (
+	// pastKept is how many gaps of a thread are kept to look up what it did when
+	// it woke another one. Among older ones every second is dropped, again and
+	// again: a thread that runs late meets an event that is too early, and a delay
+	// that is longer for it.
+	pastKept = 128
+
+	// maxCauses bounds what a thread is known to come after. Those that it waited
+	// for last are kept.
+	maxCauses = 8
+
+	// maxGone is how many threads that have ended can still be found as wakers,
+	// with goneKept gaps each.
+	maxGone  = 1024
+	goneKept = 8
+
+	// latency is how long a thread that is woken takes to run on a machine that is
+	// not busy, at most. That time stays; what is beyond, others took.
+	latency = 50_000
+)
+
+const gapBytes = int(unsafe.Sizeof(gap{}))
+
+// waiting is what a thread needs for its waits.
+type waiting struct {
+	gap  gap
+	held int64 // waits within the gap
+	past []gap // in order
+	own  floor // the own clock at the begin of the gap; of its parts, now
+	gone int32 // its id, once it has ended
+
+	followed map[int32]cause // the newest edge to each thread that an event of this one has
+}
+
+// ties ties the waits of threads to their causes, in the last pass.
+type ties struct {
+	gone  map[int32]*thread // those that have ended, by id
+	order []*thread         // the same, the oldest first
+	sent  message           // what the current event received
+	join  floor             // of the process whose end the current event waited for
+}
+
+// message is what a thread sent at a time on the recording's clock. The zero
+// message means none.
+type message struct {
+	from *thread
+	at   int64
+}
+
+// tells reports whether a recording can tell who woke whom.
+func tells(h *format.Header) bool {
+	tool, _ := h.Value(format.MetaTool)
+	return tool == "ebpf"
+}
+
+// begin begins the first gap of a thread. maker is nil for one that was there from
+// the start.
+func (t *thread) begin(maker *thread) {
+	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last}}
+	if maker == nil {
+		t.gap.self.lag, t.gap.self.floor.total = t.now, t.now
+	} else {
+		t.gap.self.floor = maker.floor(maker.clock(t.last))
+	}
+}
+
+// clock returns the own clock of a thread at a time after its last wait.
+func (t *thread) clock(at int64) int64 {
+	own := t.own.total + max(at-t.last-t.cost-t.held, 0)
+	if n := len(t.gap.marks); n > 0 {
+		own = max(own, t.gap.marks[n-1].own)
+	}
+	return own
+}
+
+// floor returns the floor of a thread at a position of its own clock.
+func (t *thread) floor(own int64) floor {
+	clock := t.own
+	clock.total = own
+	highest := t.gap.self.floor
+	for i := range t.gap.causes {
+		if f := t.gap.causes[i].floor; f.total > highest.total {
+			highest = f
+		}
+	}
+	return highest.plus(clock)
+}
+
+// gapAt returns the gap in which a thread was at a time.
+func (t *thread) gapAt(at int64) *gap {
+	if at >= t.gap.from || len(t.past) == 0 {
+		return &t.gap
+	}
+	i := sort.Search(len(t.past), func(i int) bool { return t.past[i].from > at })
+	return &t.past[max(i-1, 0)]
+}
+
+// clock returns the own clock at a time within the gap.
+func (g *gap) clock(at int64) int64 {
+	for i := len(g.marks) - 1; i >= 0; i-- {
+		if m := &g.marks[i]; m.at <= at {
+			return m.own + at - m.at
+		}
+	}
+	return g.own.total + max(at-g.from-g.cost, 0)
+}
+
+// follow makes a thread, at a time, come after what another one did up to a time.
+func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind) {
+	g, own := on.gapAt(at), t.own
+	theirs := g.own
+	if g == &on.gap {
+		theirs.tied = on.own.tied
+	}
+	theirs.total, own.total = g.clock(at), t.clock(now)
+	pass := func(c cause) {
+		c.kind = kind
+		c.lag += theirs.total - own.total
+		c.bound += theirs.total - own.total
+		c.floor = c.floor.plus(theirs).minus(own)
+		c.since = own.total
+		t.after(c)
+	}
+	self := g.self
+	self.bound = at - theirs.total
+	pass(self)
+	for _, c := range g.causes {
+		if c.since <= theirs.total {
+			pass(c)
+		}
+	}
+}
+
+// after adds a cause, unless another one covers it, and drops those that it covers.
+func (t *thread) after(c cause) {
+	if t.gap.self.covers(&c) {
+		return
+	}
+	for i := range t.gap.causes {
+		if t.gap.causes[i].covers(&c) {
+			return
+		}
+	}
+	if f, ok := t.followed[c.place.thread]; ok && f.covers(&c) {
+		return
+	}
+	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool { return c.covers(&k) }), c)
+	if len(causes) > maxCauses {
+		first := 0
+		for i := range causes {
+			if causes[i].bound < causes[first].bound {
+				first = i
+			}
+		}
+		causes = slices.Delete(causes, first, first+1)
+	}
+	t.gap.causes = causes
+}
+
+// covers reports whether a thread that comes after c comes after d. Between two
+// events of a thread the recording decides.
+func (c *cause) covers(d *cause) bool {
+	if c.place.thread != d.place.thread || c.kind.Outside() != d.kind.Outside() || c.place.event < d.place.event {
+		return false
+	}
+	if c.place.event == d.place.event {
+		return c.lag >= d.lag
+	}
+	return c.bound >= d.bound
+}
+
+// waker returns the thread with an id that woke another one: a living one, or one
+// that has ended not long ago. nil means none.
+func (m *model) waker(tid int32) *thread {
+	if t := m.state.Living(tid); t != nil {
+		return t.Data.(*thread)
+	}
+	return m.ties.gone[tid]
+}
+
+// ended keeps a thread for those that it wakes on its way out.
+func (w *ties) ended(t *thread, tid int32) {
+	t.gone, t.followed = tid, nil
+	t.past = slices.Clone(t.past[max(len(t.past)-goneKept, 0):])
+	w.gone[tid] = t
+	if w.order = append(w.order, t); len(w.order) > maxGone {
+		if old := w.order[0]; w.gone[old.gone] == old {
+			delete(w.gone, old.gone)
+		}
+		w.order[0] = nil
+		w.order = w.order[1:]
+	}
+}
+
+// wait ties the wait of a thread, from one time to another, to the thread that
+// ended it.
+func (m *model) wait(t *thread, from, to int64, on *thread) {
+	from = max(from, t.last)
+	if n := len(t.gap.marks); n > 0 {
+		from = max(from, t.gap.marks[n-1].at)
+	}
+	if to < from {
+		return
+	}
+	t.held += to - from
+	m.report.Tied += to - from
+	own := t.clock(to)
+	t.follow(to, on, to, format.EdgeWake)
+	t.gap.marks = append(t.gap.marks, mark{to, own})
+}
+
+// tied ties the wait within a call that is left out, and what the call received,
+// to the threads that it came from. It returns for how long the thread waited; ok
+// is false if it is not known what for.
+func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
+	if e.Notes.Known(format.NotedWaker) {
+		if on := m.waker(e.Notes.Waker); on != nil && on != t {
+			before := t.held
+			m.wait(t, e.Start, e.End()-e.Notes.Woken, on)
+			nanos, ok = t.held-before, true
+		}
+	}
+	if sent := m.ties.sent; sent.from != nil && sent.from != t {
+		t.follow(e.End(), sent.from, sent.at, format.EdgeMessage)
+	}
+	return nanos, ok
+}
+
+// crowded cuts the time for which a thread could run and what is not recorded had
+// the processor.
+func (m *model) crowded(t *thread, e *format.Event) {
+	if more := e.Off.Ready - latency; more > 0 {
+		e.Off.Ready = latency
+		t.cost += more
+		m.report.Crowded += more
+	}
+}
+
+// untied counts what a thread waited for without a known cause.
+func (t *thread) untied(tie int, nanos int64) { t.own.tied[tie] += max(nanos, 0) }
+
+// tie gives an event its edges to what its thread waited for.
+func (m *model) tie(t *thread, out *format.Event) {
+	out.Held = min(t.held, out.Compute)
+	own := t.own.total + out.Compute - out.Held
+	at := t.floor(own)
+	if m.ties.join.total > at.total {
+		at = m.ties.join
+	}
+	if m.report.Floor.total < at.total {
+		m.report.Floor = at
+	}
+	for i := range t.gap.causes {
+		c := &t.gap.causes[i]
+		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
+		if t.followed == nil {
+			t.followed = map[int32]cause{}
+		}
+		if _, before := t.followed[c.place.thread]; !before {
+			m.budget.take(forOrder, inMap+int(unsafe.Sizeof(*c)))
+		}
+		t.followed[c.place.thread] = *c
+	}
+	m.keep(t)
+	t.own.total, t.held = own, 0
+	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.minus(t.own)}
+}
+
+// part begins the gap after an event, once the thread's clocks stand at its end.
+func (t *thread) part() {
+	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: t.gap.self}
+	t.gap.self.bound = t.last - t.own.total
+}
+
+// keep adds the gap to those that are kept.
+func (m *model) keep(t *thread) {
+	if len(t.past) == pastKept {
+		n := pastKept / 4
+		for i := range n {
+			t.past[i] = t.past[2*i]
+		}
+		t.past = append(t.past[:n], t.past[2*n:]...)
+	}
+	room := cap(t.past)
+	t.past = append(t.past, t.gap)
+	m.budget.take(forOrder, gapBytes*(cap(t.past)-room))
+}
+
+// edge adds an edge of a wait. One that only orders the event after the same one,
+// or an earlier one of the same thread, is not needed then.
+func (o *order) edge(e format.Edge) {
+	if !e.Kind.Outside() && e.Thread != o.here.thread && e.Thread > 0 {
+		o.edges = slices.DeleteFunc(o.edges, func(k format.Edge) bool {
+			return k.Thread == e.Thread && k.Event <= e.Event && k.Kind < format.EdgeWake
+		})
+		if int(e.Thread) < len(o.seen) {
+			o.seen[e.Thread] = max(o.seen[e.Thread], e.Event+1)
+		}
+	}
+	o.edges = append(o.edges, e)
+}
