@@ -160,7 +160,9 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	case rest < format.Waited:
 	case waits(e):
 		t.off.Wait += rest
-		t.untied(tieUnknown, rest)
+		if m.ties != nil {
+			t.untied(tieUnknown, rest)
+		}
 	default:
 		t.off.Other += rest
 	}

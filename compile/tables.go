@@ -19,7 +19,7 @@ type thread struct {
 	off  format.Off // since last
 	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
-	waiting // in the last pass of a recording that tells who woke whom
+	*waiting // in the last pass of a recording that tells who woke whom, else nil
 
 	seen []int64       // see order.seen
 	owed []format.Edge // edges of events that were left out
@@ -211,6 +211,7 @@ func (m *model) added(at, parent *process.Thread) {
 	t.now = row.Start
 	if m.ties != nil {
 		t.begin(maker)
+		m.budget.take(forThreads, waitingBytes)
 	}
 	m.table = append(m.table, row)
 	m.budget.take(forThreads, threadRowBytes+threadBytes)

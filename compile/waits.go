@@ -96,7 +96,11 @@ const (
 	latency = 50_000
 )
 
-const gapBytes = int(unsafe.Sizeof(gap{}))
+const (
+	gapBytes     = int(unsafe.Sizeof(gap{}))
+	waitingBytes = int(unsafe.Sizeof(waiting{}))
+	causeBytes   = int(unsafe.Sizeof(cause{}))
+)
 
 // waiting is what a thread needs for its waits.
 type waiting struct {
@@ -133,6 +137,7 @@ func tells(h *format.Header) bool {
 // begin begins the first gap of a thread. maker is nil for one that was there from
 // the start.
 func (t *thread) begin(maker *thread) {
+	t.waiting = &waiting{}
 	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last}}
 	if maker == nil {
 		t.gap.self.lag, t.gap.self.floor.total = t.now, t.now
@@ -198,9 +203,7 @@ func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind) {
 		c.since = own.total
 		t.after(c)
 	}
-	self := g.self
-	self.bound = at - theirs.total
-	pass(self)
+	pass(g.self)
 	for _, c := range g.causes {
 		if c.since <= theirs.total {
 			pass(c)
@@ -334,7 +337,7 @@ func (m *model) tie(t *thread, out *format.Event) {
 			t.followed = map[int32]cause{}
 		}
 		if _, before := t.followed[c.place.thread]; !before {
-			m.budget.take(forOrder, inMap+int(unsafe.Sizeof(*c)))
+			m.budget.take(forOrder, inMap+causeBytes)
 		}
 		t.followed[c.place.thread] = *c
 	}
@@ -375,4 +378,14 @@ func (o *order) edge(e format.Edge) {
 		}
 	}
 	o.edges = append(o.edges, e)
+}
+
+// hold adds the bytes that a thread takes for its waits.
+func (w *waiting) hold(add func(purpose, int)) {
+	add(forThreads, waitingBytes)
+	add(forOrder, gapBytes*cap(w.past)+len(w.followed)*(inMap+causeBytes))
+	for i := range w.past {
+		g := &w.past[i]
+		add(forOrder, cap(g.causes)*causeBytes+cap(g.marks)*int(unsafe.Sizeof(mark{})))
+	}
 }

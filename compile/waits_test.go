@@ -1,0 +1,162 @@
+package compile_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// woken is a made-up recording of threads that wake one another.
+type woken struct {
+	rng   *rand.Rand
+	nows  []int64 // of threads
+	lines []wokenLine
+}
+
+type wokenLine struct {
+	start, end int64
+	thread     int
+	text       string
+}
+
+func (w *woken) line(thread int, start, end int64, text string, args ...any) {
+	w.lines = append(w.lines, wokenLine{start, end, thread, fmt.Sprintf(text, args...)})
+}
+
+// call is an event of a thread, after some compute.
+func (w *woken) call(i int, text string) {
+	start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+	end := start + 1 + w.rng.Int64N(20_000)
+	w.nows[i] = end
+	w.line(i, start, end, "%s <0.%09d>", text, end-start)
+}
+
+// wait has thread i wait for a waking by thread j.
+func (w *woken) wait(i, j int) {
+	start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+	at := max(start, w.nows[j]) + 1 + w.rng.Int64N(10_000)
+	w.nows[j] = at
+	end := at + w.rng.Int64N(3000)
+	w.nows[i] = end
+	w.line(i, start, end, "wait(FUTEX, 0x10) = 0 <0.%09d> {by=%d+%d}", end-start, 101+j, end-at)
+}
+
+// String returns the script, its lines in order of completion.
+func (w *woken) String() string {
+	slices.SortStableFunc(w.lines, func(a, b wokenLine) int { return cmp.Compare(a.end, b.end) })
+	b := strings.Builder{}
+	b.WriteString("# pianola script 1\n# recorder: ebpf\n")
+	last := int64(0)
+	for _, l := range w.lines {
+		fmt.Fprintf(&b, "%d %.9f %s\n", 101+l.thread, float64(l.start-last)/1e9, l.text)
+		last = l.start
+	}
+	return b.String()
+}
+
+func randomWoken(seed uint64) string {
+	w := &woken{rng: rand.New(rand.NewPCG(seed, 16)), nows: []int64{0}}
+	w.call(0, `stat("/w/a", 0x1) = 0`)
+	for range 200 {
+		i, n := w.rng.IntN(len(w.nows)), len(w.nows)
+		switch what := w.rng.IntN(10); {
+		case what == 0 && n < 6:
+			start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+			w.nows[i] = start + 1000
+			w.nows = append(w.nows, start)
+			w.line(i, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+n)
+		case what < 4 && n > 1:
+			if j := w.rng.IntN(n); j != i {
+				w.wait(i, j)
+			}
+		case what < 6:
+			w.call(i, `read(0, 0x1000, 10) = 10`) // left out
+		default:
+			w.call(i, `stat("/w/a", 0x1) = 0`)
+		}
+	}
+	for i := range w.nows {
+		w.call(i, `stat("/w/a", 0x1) = 0`)
+	}
+	return w.String()
+}
+
+// begins returns when the events of a trace begin, by the rule of replays, if
+// their calls take so long. keys are thread and position.
+func begins(s *text, took func(e *format.Event) int64) map[[2]int64]int64 {
+	type at struct{ begin, end int64 }
+	all, count, ends := map[[2]int64]int64{}, map[int32]int64{}, map[[2]int64]at{}
+	for _, e := range s.events {
+		n := count[e.TID]
+		count[e.TID]++
+		end := s.header.Threads[e.TID-1].Start
+		if parent := s.header.Threads[e.TID-1].Parent; parent > 0 && n == 0 {
+			for k, a := range ends { // of the clone that made it
+				if k[0] == int64(parent) && cloned(s, k) == int64(e.TID) {
+					end = a.begin
+				}
+			}
+		} else if n > 0 {
+			end = ends[[2]int64{int64(e.TID), n - 1}].end
+		}
+		begin := end + e.Compute - e.Held
+		for _, edge := range e.Edges {
+			from := int64(0)
+			if edge.Thread > 0 {
+				from = ends[[2]int64{int64(edge.Thread), edge.Event}].end
+			}
+			begin = max(begin, from+edge.Delay)
+		}
+		key := [2]int64{int64(e.TID), n}
+		all[key] = begin
+		ends[key] = at{begin, begin + took(&e)}
+	}
+	return all
+}
+
+// cloned returns which thread the event at a place made, 0 for none.
+func cloned(s *text, place [2]int64) int64 {
+	n := int64(0)
+	for _, e := range s.events {
+		if int64(e.TID) != place[0] {
+			continue
+		}
+		if n == place[1] {
+			if e.Op.Info().Effect == format.EffectFork {
+				return e.Ret
+			}
+			return 0
+		}
+		n++
+	}
+	return 0
+}
+
+// With calls that take as long as recorded, events begin as recorded: each wait
+// is as long as its cause takes, and no cause is missing.
+func TestWaitsAsRecorded(t *testing.T) {
+	for seed := range uint64(300) {
+		recording := randomWoken(seed)
+		s, report := compiled(t, recording, compile.Options{})
+		require.Positive(t, report.Tied, recording)
+		got := begins(s, func(e *format.Event) int64 { return max(e.Dur, 0) })
+		now, count := map[int32]int64{}, map[int32]int64{}
+		for _, e := range s.events {
+			if count[e.TID] == 0 {
+				now[e.TID] = s.header.Threads[e.TID-1].Start
+			}
+			begin := now[e.TID] + e.Compute
+			now[e.TID] = begin + max(e.Dur, 0)
+			require.Equal(t, begin, got[[2]int64{int64(e.TID), count[e.TID]}], "seed %d, thread %d, event %d\n%s", seed, e.TID, count[e.TID], recording)
+			count[e.TID]++
+		}
+	}
+}
