@@ -183,6 +183,7 @@ func runCompile(c *cli.Context) error {
 	}
 	warn("compile: %s", made.Summary())
 	warn("compile: %v", &made.Coverage)
+	warn("compile: %s", made.Floor.Text())
 	return nil
 }
 

@@ -28,7 +28,7 @@ func labCommand() *cli.Command {
 		Name:  "lab",
 		Usage: "find out which changes of an application's I/O, or of its storage, save time",
 		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root DIR]… [--keep]\n" +
-			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--compressibility PERCENT]\n" +
+			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--outside …] [--compressibility PERCENT]\n" +
 			"[--memory] [--landlock] [--limit NAME=VALUE]… [--json] [--html FILE]",
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
 			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
@@ -44,7 +44,7 @@ func labCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording first, also for the baseline; repeatable"},
 			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, created if missing; several are compared"},
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with a chart and tables to `FILE`"},
 		}),
@@ -295,6 +295,9 @@ func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (run lab
 		return run, err
 	}
 	run = lab.Run{Failed: r.Failed, Differed: r.Differed}
+	if floor, ok := floorOf(trace.Header(), &r.Options); ok {
+		run.Floor = &floor
+	}
 	if len(r.Differences) > 0 {
 		run.Example = differenceText(&r.Differences[0])
 	}

@@ -30,7 +30,7 @@ func replayCommand() *cli.Command {
 		Usage: "replay compiled traces",
 		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
-			"[--order resource|thread|total] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
+			"[--order resource|thread|total] [--outside closed|timed] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
 			"[--limit NAME=VALUE]… [--landlock] [--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
@@ -46,6 +46,7 @@ func replayCommand() *cli.Command {
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (sleep, then spin if a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHICH` events of other threads an event waits for: resource (those it depends on), thread (none), total (all before it)"},
+			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes, descriptors, threads, memory"},

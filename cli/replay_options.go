@@ -34,6 +34,7 @@ var settings = []setting{
 	{"speed", func(o *replay.Options, v string) (err error) { o.Speed, err = parseSpeed(v); return err }},
 	{"wait", func(o *replay.Options, v string) (err error) { o.Wait, err = replay.ParseWait(v); return err }},
 	{"order", func(o *replay.Options, v string) (err error) { o.Order, err = replay.ParseOrder(v); return err }},
+	{"outside", func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
 	{"compressibility", func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
 	{"memory", func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
 	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},

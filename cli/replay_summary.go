@@ -17,6 +17,7 @@ type summary struct {
 	result   *replay.Result
 	leftOut  format.Counts
 	replayed *profile.Profile
+	header   *format.Header // of the trace
 }
 
 // toleranceOfReplay is the tolerance of the verdict that replay prints. compare
@@ -28,7 +29,7 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &summary{result: r, replayed: rep}
+	s := &summary{result: r, replayed: rep, header: p.trace.Header()}
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
 		if p.app, err = profile.Read(p.trace.Events()); err != nil {
 			return nil, err
@@ -37,6 +38,17 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	text, _ := p.trace.Header().Value(format.MetaLeftOut)
 	s.leftOut = format.ParseCounts(text)
 	return s, nil
+}
+
+// floor returns the floor of the trace; ok is false if it does not tell, or if the
+// replay did not keep to it.
+func (s *summary) floor() (format.Floor, bool) { return floorOf(s.header, &s.result.Options) }
+
+func floorOf(h *format.Header, o *replay.Options) (f format.Floor, ok bool) {
+	if o.Timing != replay.Compute || o.Order == replay.Thread || o.Speed != 1 {
+		return f, false
+	}
+	return h.Floor()
 }
 
 // compare compares the complete runs with the application. It returns nil if
@@ -136,6 +148,9 @@ func (s *summary) print(w io.Writer) error {
 	s.printDifferences(w)
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	if floor, ok := s.floor(); ok {
+		fmt.Fprintln(w, floor.Text())
+	}
 	if r.Options.Memory {
 		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)
 	}
@@ -208,6 +223,7 @@ type replayDocument struct {
 	ByOperation      map[string]*eventCounts `json:"by_operation"`
 	LatenessSeconds  map[string]float64      `json:"lateness_seconds"`
 	OrderWaitSeconds float64                 `json:"order_wait_seconds"`
+	FloorSeconds     *float64                `json:"floor_seconds"` // null where the trace does not tell
 	LateDecodes      int64                   `json:"late_decodes"`
 	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
@@ -247,6 +263,10 @@ func (s *summary) document() *replayDocument {
 		Prepared:         documentPrepared(&r.Prepared),
 		Differences:      []differenceDocument{},
 		Profile:          s.replayed.Document(),
+	}
+	if floor, ok := s.floor(); ok {
+		seconds := format.Seconds(floor.Total)
+		d.FloorSeconds = &seconds
 	}
 	for i := range r.ByOp {
 		op, n := format.Op(i), &r.ByOp[i]

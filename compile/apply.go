@@ -65,9 +65,8 @@ func (m *model) apply(e *format.Event) error {
 		m.crowded(t, e)
 	}
 	if m.ties != nil {
-		t.untied(tieUnknown, e.Off.Wait)
-		t.untied(tieTimer, e.Off.Timer)
-		m.ties.sent, m.ties.join = message{}, floor{}
+		t.untied(e.Off)
+		m.ties.sent, m.ties.join = message{}, format.Floor{}
 	}
 	if err := m.repair(t, e); err != nil {
 		return err

@@ -189,18 +189,10 @@ func (m *model) holdThreads(add func(purpose, int)) {
 			add(forOrder, placeBytes*cap(of.newest))
 		}
 	}
-	if m.ties != nil {
-		for _, t := range m.ties.gone {
-			t.waiting.hold(add)
-		}
-	}
 	for at := range m.state.Threads {
 		t := at.Data.(*thread)
 		add(forThreads, threadBytes)
-		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed))
-		if t.waiting != nil {
-			t.waiting.hold(add)
-		}
+		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed)+gapBytes*t.gaps)
 		t.Table.Hold(first, func(bytes int) { add(forDescriptors, bytes) }, descriptor)
 		if n, ok := t.Table.Data.(*numbers); ok && first(n) {
 			add(forDescriptors, numbersBytes+(len(n.freed)+len(n.closes))*inMap)

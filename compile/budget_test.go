@@ -159,7 +159,7 @@ func TestLimit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			limit := int64(100 << 10)
 			if what == "what threads wait for" {
-				limit = 1 << 20
+				limit = 2 << 20
 			}
 			_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: limit})
 			var refused *LimitError

@@ -198,6 +198,9 @@ func (m *model) header(source *format.Header) *format.Header {
 	if s := m.report.LeftOut.String(); s != "" {
 		h.Set(format.MetaLeftOut, s)
 	}
+	if !m.options.Bare {
+		h.Set(format.MetaFloor, m.report.Floor.String())
+	}
 	if m.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
 	}

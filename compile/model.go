@@ -44,7 +44,7 @@ type model struct {
 
 	out   *writer  // nil in all passes but the last
 	told  bool     // the recording tells who woke whom
-	ties  *ties    // nil in all passes but the last, and if nobody tells
+	ties  *ties    // nil in all passes but the last
 	event simEvent // the event being simulated
 	batch
 }
@@ -82,7 +82,7 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	if m.options.Compensate {
 		m.cost = h.Cost()
 	}
-	if m.told = tells(h); m.told && m.out != nil {
+	if m.told = tells(h); m.out != nil {
 		m.ties = &ties{gone: map[int32]*thread{}}
 	}
 	recording := *h
@@ -161,10 +161,13 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	case waits(e):
 		t.off.Wait += rest
 		if m.ties != nil {
-			t.untied(tieUnknown, rest)
+			t.untied(format.Off{Wait: rest})
 		}
 	default:
 		t.off.Other += rest
+		if m.ties != nil {
+			t.untied(format.Off{Storage: rest})
+		}
 	}
 	t.cost += m.cost.Inside + m.cost.Around(e.Op)
 	return err
@@ -228,7 +231,10 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 		t.part()
 	}
 	t.now += out.Compute + max(out.Dur, 0)
-	t.events++
+	if t.events++; !m.order.alone && t.gaps < pastKept {
+		t.gaps++
+		m.budget.take(forOrder, gapBytes)
+	}
 	for len(m.order.count) <= int(t.num) {
 		m.order.count = append(m.order.count, 0)
 	}

@@ -28,8 +28,8 @@ type Report struct {
 	Coverage      coverage.Account // of the recording
 	Tied          int64            // nanoseconds of waits between threads, which edges account for
 	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
-	Floor         floor
-	Raised        int64 // files whose size had to be raised for a read that succeeded
+	Floor         format.Floor     // the least time that a replay can take
+	Raised        int64            // files whose size had to be raised for a read that succeeded
 }
 
 // Substitution is a name that the trace replaces by another.
@@ -116,6 +116,13 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		}
 	}
 	add("%v\n", &r.Coverage)
+	add("%s\n", r.Floor.Text())
+	if r.Tied > 0 {
+		add("waits between threads that follow their causes: %.6f s\n", format.Seconds(r.Tied))
+	}
+	if r.Crowded > 0 {
+		add("left out, because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
+	}
 	if r.Lost > 0 {
 		add("lost by the recorder: %d\n", r.Lost)
 	}

@@ -19,7 +19,7 @@ type thread struct {
 	off  format.Off // since last
 	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
-	*waiting // in the last pass of a recording that tells who woke whom, else nil
+	waiting // in the last pass
 
 	seen []int64       // see order.seen
 	owed []format.Edge // edges of events that were left out
@@ -32,11 +32,11 @@ type proc struct {
 	*process.Process
 	num     int32
 	buffers *buffers
-	brk     int64 // address of its break, 0 if unknown
-	ended   place // exit of its newest thread
-	endTime int64 // time of that, on the recording's clock
-	endNow  int64 // the same, on the trace's clock
-	floor   floor // the same, if no call took any time
+	brk     int64        // address of its break, 0 if unknown
+	ended   place        // exit of its newest thread
+	endTime int64        // time of that, on the recording's clock
+	endNow  int64        // the same, on the trace's clock
+	floor   format.Floor // the same, if no call took any time
 }
 
 // workingDir is the nodes of a working directory and a root directory. It is
@@ -211,7 +211,6 @@ func (m *model) added(at, parent *process.Thread) {
 	t.now = row.Start
 	if m.ties != nil {
 		t.begin(maker)
-		m.budget.take(forThreads, waitingBytes)
 	}
 	m.table = append(m.table, row)
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
@@ -273,7 +272,7 @@ func (m *model) ended(s *simEvent) {
 		}
 	}
 	if m.ties != nil {
-		if f := t.floor(t.clock(s.e.Start)); f.total > p.floor.total {
+		if f := t.floor(t.clock(s.e.Start)); f.Total > p.floor.Total {
 			p.floor = f
 		}
 		m.ties.ended(t, s.e.TID)

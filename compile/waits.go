@@ -29,47 +29,18 @@ type cause struct {
 	kind  format.EdgeKind // of the edge
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
-	floor floor
+	floor format.Floor
 	since int64 // on the own clock, when the thread came to be after it
-}
-
-// floor is the time of a path on which all calls take no time.
-type floor struct {
-	total int64
-	tied  [numTies]int64 // of total
-}
-
-// The parts of a floor that are no compute.
-const (
-	tieTimer   = iota // until a time had come
-	tieUnknown        // waits that are tied to no event
-	numTies
-)
-
-func (f floor) plus(g floor) floor {
-	f.total += g.total
-	for i := range f.tied {
-		f.tied[i] += g.tied[i]
-	}
-	return f
-}
-
-func (f floor) minus(g floor) floor {
-	f.total -= g.total
-	for i := range f.tied {
-		f.tied[i] -= g.tied[i]
-	}
-	return f
 }
 
 // gap is the time of a thread from one of its events in the trace to the next.
 type gap struct {
-	from   int64   // the recording's clock
-	cost   int64   // thread.cost then
-	own    floor   // the own clock then
-	self   cause   // the event before
-	marks  []mark  // waits within, in order
-	causes []cause // of these waits, and of messages
+	from   int64        // the recording's clock
+	cost   int64        // thread.cost then
+	own    format.Floor // the own clock then
+	self   cause        // the event before
+	marks  []mark       // waits within, in order
+	causes []cause      // of these waits, and of messages
 }
 
 // mark is the end of a wait.
@@ -96,19 +67,18 @@ const (
 	latency = 50_000
 )
 
-const (
-	gapBytes     = int(unsafe.Sizeof(gap{}))
-	waitingBytes = int(unsafe.Sizeof(waiting{}))
-	causeBytes   = int(unsafe.Sizeof(cause{}))
-)
+// gapBytes is the memory of a gap with a wait. All passes count it, so that they
+// need the same.
+const gapBytes = int(unsafe.Sizeof(gap{}) + 2*unsafe.Sizeof(cause{}) + unsafe.Sizeof(mark{}))
 
 // waiting is what a thread needs for its waits.
 type waiting struct {
 	gap  gap
-	held int64 // waits within the gap
-	past []gap // in order
-	own  floor // the own clock at the begin of the gap; of its parts, now
-	gone int32 // its id, once it has ended
+	held int64        // waits within the gap
+	past []gap        // in order
+	gaps int          // how many of them the budget counts, in all passes
+	own  format.Floor // the own clock at the begin of the gap; of its parts, now
+	gone int32        // its id, once it has ended
 
 	followed map[int32]cause // the newest edge to each thread that an event of this one has
 }
@@ -118,7 +88,7 @@ type ties struct {
 	gone  map[int32]*thread // those that have ended, by id
 	order []*thread         // the same, the oldest first
 	sent  message           // what the current event received
-	join  floor             // of the process whose end the current event waited for
+	join  format.Floor      // of the process whose end the current event waited for
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
@@ -137,10 +107,9 @@ func tells(h *format.Header) bool {
 // begin begins the first gap of a thread. maker is nil for one that was there from
 // the start.
 func (t *thread) begin(maker *thread) {
-	t.waiting = &waiting{}
 	t.gap = gap{from: t.last, self: cause{place: t.born, kind: format.EdgeWake, bound: t.last}}
 	if maker == nil {
-		t.gap.self.lag, t.gap.self.floor.total = t.now, t.now
+		t.gap.self.lag, t.gap.self.floor.Total = t.now, t.now
 	} else {
 		t.gap.self.floor = maker.floor(maker.clock(t.last))
 	}
@@ -148,7 +117,7 @@ func (t *thread) begin(maker *thread) {
 
 // clock returns the own clock of a thread at a time after its last wait.
 func (t *thread) clock(at int64) int64 {
-	own := t.own.total + max(at-t.last-t.cost-t.held, 0)
+	own := t.own.Total + max(at-t.last-t.cost-t.held, 0)
 	if n := len(t.gap.marks); n > 0 {
 		own = max(own, t.gap.marks[n-1].own)
 	}
@@ -156,16 +125,16 @@ func (t *thread) clock(at int64) int64 {
 }
 
 // floor returns the floor of a thread at a position of its own clock.
-func (t *thread) floor(own int64) floor {
+func (t *thread) floor(own int64) format.Floor {
 	clock := t.own
-	clock.total = own
+	clock.Total = own
 	highest := t.gap.self.floor
 	for i := range t.gap.causes {
-		if f := t.gap.causes[i].floor; f.total > highest.total {
+		if f := t.gap.causes[i].floor; f.Total > highest.Total {
 			highest = f
 		}
 	}
-	return highest.plus(clock)
+	return highest.Plus(clock)
 }
 
 // gapAt returns the gap in which a thread was at a time.
@@ -184,7 +153,7 @@ func (g *gap) clock(at int64) int64 {
 			return m.own + at - m.at
 		}
 	}
-	return g.own.total + max(at-g.from-g.cost, 0)
+	return g.own.Total + max(at-g.from-g.cost, 0)
 }
 
 // follow makes a thread, at a time, come after what another one did up to a time.
@@ -192,20 +161,20 @@ func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind) {
 	g, own := on.gapAt(at), t.own
 	theirs := g.own
 	if g == &on.gap {
-		theirs.tied = on.own.tied
+		theirs = on.own
 	}
-	theirs.total, own.total = g.clock(at), t.clock(now)
+	theirs.Total, own.Total = g.clock(at), t.clock(now)
 	pass := func(c cause) {
 		c.kind = kind
-		c.lag += theirs.total - own.total
-		c.bound += theirs.total - own.total
-		c.floor = c.floor.plus(theirs).minus(own)
-		c.since = own.total
+		c.lag += theirs.Total - own.Total
+		c.bound += theirs.Total - own.Total
+		c.floor = c.floor.Plus(theirs).Minus(own)
+		c.since = own.Total
 		t.after(c)
 	}
 	pass(g.self)
 	for _, c := range g.causes {
-		if c.since <= theirs.total {
+		if c.since <= theirs.Total {
 			pass(c)
 		}
 	}
@@ -316,18 +285,23 @@ func (m *model) crowded(t *thread, e *format.Event) {
 	}
 }
 
-// untied counts what a thread waited for without a known cause.
-func (t *thread) untied(tie int, nanos int64) { t.own.tied[tie] += max(nanos, 0) }
+// untied counts what a thread spent before an event, or within a call that is left
+// out, without a known cause.
+func (t *thread) untied(off format.Off) {
+	t.own.Timers += off.Timer
+	t.own.Storage += off.Storage
+	t.own.Waits += off.Wait + off.Other
+}
 
 // tie gives an event its edges to what its thread waited for.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
-	own := t.own.total + out.Compute - out.Held
+	own := t.own.Total + out.Compute - out.Held
 	at := t.floor(own)
-	if m.ties.join.total > at.total {
+	if m.ties.join.Total > at.Total {
 		at = m.ties.join
 	}
-	if m.report.Floor.total < at.total {
+	if m.report.Floor.Total < at.Total {
 		m.report.Floor = at
 	}
 	for i := range t.gap.causes {
@@ -336,24 +310,23 @@ func (m *model) tie(t *thread, out *format.Event) {
 		if t.followed == nil {
 			t.followed = map[int32]cause{}
 		}
-		if _, before := t.followed[c.place.thread]; !before {
-			m.budget.take(forOrder, inMap+causeBytes)
-		}
 		t.followed[c.place.thread] = *c
 	}
-	m.keep(t)
-	t.own.total, t.held = own, 0
-	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.minus(t.own)}
+	if !m.order.alone {
+		t.keep()
+	}
+	t.own.Total, t.held = own, 0
+	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.Minus(t.own)}
 }
 
 // part begins the gap after an event, once the thread's clocks stand at its end.
 func (t *thread) part() {
 	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: t.gap.self}
-	t.gap.self.bound = t.last - t.own.total
+	t.gap.self.bound = t.last - t.own.Total
 }
 
 // keep adds the gap to those that are kept.
-func (m *model) keep(t *thread) {
+func (t *thread) keep() {
 	if len(t.past) == pastKept {
 		n := pastKept / 4
 		for i := range n {
@@ -361,9 +334,7 @@ func (m *model) keep(t *thread) {
 		}
 		t.past = append(t.past[:n], t.past[2*n:]...)
 	}
-	room := cap(t.past)
 	t.past = append(t.past, t.gap)
-	m.budget.take(forOrder, gapBytes*(cap(t.past)-room))
 }
 
 // edge adds an edge of a wait. One that only orders the event after the same one,
@@ -378,14 +349,4 @@ func (o *order) edge(e format.Edge) {
 		}
 	}
 	o.edges = append(o.edges, e)
-}
-
-// hold adds the bytes that a thread takes for its waits.
-func (w *waiting) hold(add func(purpose, int)) {
-	add(forThreads, waitingBytes)
-	add(forOrder, gapBytes*cap(w.past)+len(w.followed)*(inMap+causeBytes))
-	for i := range w.past {
-		g := &w.past[i]
-		add(forOrder, cap(g.causes)*causeBytes+cap(g.marks)*int(unsafe.Sizeof(mark{})))
-	}
 }

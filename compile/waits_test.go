@@ -160,3 +160,18 @@ func TestWaitsAsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// The floor is when the last event begins if no call takes any time.
+func TestFloor(t *testing.T) {
+	for seed := range uint64(100) {
+		s, report := compiled(t, randomWoken(seed), compile.Options{})
+		last := int64(0)
+		for _, begin := range begins(s, func(*format.Event) int64 { return 0 }) {
+			last = max(last, begin)
+		}
+		require.Equal(t, last, report.Floor.Total, "seed %d", seed)
+		floor, ok := s.header.Floor()
+		require.True(t, ok)
+		require.Equal(t, report.Floor, floor)
+	}
+}

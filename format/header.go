@@ -48,6 +48,7 @@ const (
 	MetaReplay      = "replay"       // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"     // which recorder made the script
 	MetaUnexplained = "unexplained"  // number of recorded results that contradict the simulation of compile
+	MetaFloor       = "floor"        // of a trace: the least time that a replay can take (Floor)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 )
 

@@ -52,8 +52,9 @@ type trialDocument struct {
 	compare.SecondsByRow
 	Calls      compare.ByRow[int64] `json:"calls"` // elapsed: of all rows
 	Bytes      compare.ByRow[int64] `json:"bytes"`
-	RunSeconds []float64            `json:"run_seconds"` // of each run, in their order
-	Failed     int64                `json:"failed"`      // events of a run, at most
+	Floor      *float64             `json:"floor_seconds,omitempty"` // the least run time that a replay of the trace can have
+	RunSeconds []float64            `json:"run_seconds"`             // of each run, in their order
+	Failed     int64                `json:"failed"`                  // events of a run, at most
 	Differed   int64                `json:"differed"`
 	Breaks     bool                 `json:"breaks_results"`
 	Example    string               `json:"example,omitempty"`
@@ -79,6 +80,9 @@ func newTrialDocument(r *row) trialDocument {
 	}
 	if r.Err != nil {
 		t.Error = r.Err.Error()
+	}
+	if r.floor != nil {
+		t.Floor = new(format.Seconds(r.floor.Total))
 	}
 	for _, p := range r.profiles {
 		t.RunSeconds = append(t.RunSeconds, format.Seconds(p.RunTime))

@@ -29,7 +29,7 @@ func run(millis, read, write int64) *profile.Profile {
 func trial(root string, n int, millis, read, write int64, steps ...string) *Trial {
 	t := &Trial{Candidate: steps, Root: root}
 	for i := range int64(n) {
-		t.Add(Run{run(millis+i, read+i, write), 0, 0, ""})
+		t.Add(Run{Profile: run(millis+i, read+i, write)})
 	}
 	return t
 }

@@ -46,6 +46,13 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.label(t.Trial))
 		}
 	}
+	var last string
+	for i := range rows {
+		if t := &rows[i]; t.floor != nil && t.floor.Text() != last {
+			last = t.floor.Text()
+			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), last)
+		}
+	}
 	fmt.Fprintln(&b, r.Coverage())
 	if c := r.conclusion(rows); c != "" {
 		fmt.Fprintln(&b, c)

@@ -3,6 +3,7 @@ package lab
 import (
 	"slices"
 
+	"pianola/format"
 	"pianola/profile"
 )
 
@@ -16,19 +17,22 @@ type Trial struct {
 	failed, differed []int64 // events of each run
 	example          string  // of an event that differed, "" if none did
 	profiles         []*profile.Profile
+	floor            *format.Floor
 }
 
 // Run is the result of one replay.
 type Run struct {
 	Profile          *profile.Profile
-	Failed, Differed int64  // events, as counted by a replay
-	Example          string // what is to be said of one that differed, "" if none did
+	Failed, Differed int64         // events, as counted by a replay
+	Example          string        // what is to be said of one that differed, "" if none did
+	Floor            *format.Floor // of the trace, nil if it is not known or the replay does not keep to it
 }
 
 // Add adds a run. It keeps only the totals of its profile.
 func (t *Trial) Add(r Run) {
 	t.profiles = append(t.profiles, times(r.Profile))
 	t.failed, t.differed = append(t.failed, r.Failed), append(t.differed, r.Differed)
+	t.floor = r.Floor
 	if t.example == "" {
 		t.example = r.Example
 	}

@@ -109,7 +109,7 @@ func (e *events) open() error {
 
 func (e *events) fill(ev *format.Event, c *cursor) {
 	r, done := &c.records[c.record], &c.entries[c.entry]
-	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Args: r.Args, Str: ev.Str}
+	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Off: format.Off{Wait: done.wait}, Args: r.Args, Str: ev.Str}
 	k := 0
 	for i, a := range r.Op.Info().Args {
 		if !a.Kind.IsString() {

@@ -12,6 +12,7 @@ type entry struct {
 	start int64 // nanoseconds since the start of the replay
 	dur   int64 // nanoseconds
 	ret   int64
+	wait  int64 // nanoseconds before the start that the thread waited for others
 }
 
 const entrySize = int64(unsafe.Sizeof(entry{}))

@@ -51,7 +51,7 @@ func TestLogEntries(t *testing.T) {
 				if l.full() {
 					require.NoError(t, l.spill())
 				}
-				l.entries = append(l.entries, entry{i, int64(n), i * i})
+				l.entries = append(l.entries, entry{i, int64(n), i * i, -i})
 			}
 		}
 		for n := range logs {
@@ -62,7 +62,7 @@ func TestLogEntries(t *testing.T) {
 				require.NoError(t, err)
 				require.Positive(t, got)
 				for _, e := range batch[:got] {
-					require.Equal(t, entry{i, int64(n), i * i}, e)
+					require.Equal(t, entry{i, int64(n), i * i, -i}, e)
 					i++
 				}
 			}

@@ -175,6 +175,7 @@ func (w *worker) play() {
 			w.failf("event %d of thread %d: operation %d can't be replayed", w.event, w.number, r.Op)
 			return
 		}
+		waited := w.waited(r, begin)
 		w.current = due
 		got := e.calls[r.Op](w, r)
 		end := e.now()
@@ -191,7 +192,6 @@ func (w *worker) play() {
 		if bookkeeping[r.Op] {
 			w.due = due
 		}
-		w.held, w.after = 0, 0
 		if e.Timing != AFAP {
 			w.late.add(begin - due)
 		}
@@ -199,7 +199,7 @@ func (w *worker) play() {
 		if w.log.full() && !w.spill() {
 			return
 		}
-		w.log.entries = append(w.log.entries, entry{begin - e.start, dur, got})
+		w.log.entries = append(w.log.entries, entry{begin - e.start, dur, got, waited})
 		same := got == r.Ret || w.score(r, got)
 		w.at++
 		if w.event++; w.event > w.targets[w.target] {
@@ -209,6 +209,16 @@ func (w *worker) play() {
 			return
 		}
 	}
+}
+
+// waited returns for how long the thread has waited for others before an event,
+// and forgets what the event waited for.
+func (w *worker) waited(r *format.Record, begin int64) (nanos int64) {
+	if w.after > 0 && w.event > 0 {
+		nanos = max(begin-w.e.start-w.last-w.e.scale(max(r.Compute-w.held, 0)), 0)
+	}
+	w.held, w.after = 0, 0
+	return nanos
 }
 
 // more reads the next batch, late, and reports whether there is one.

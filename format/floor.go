@@ -1,0 +1,79 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Floor is the least time that a replay of a trace can take: that of the longest
+// chain of compute and waits, if no call took any time. In nanoseconds.
+type Floor struct {
+	Total int64
+
+	// Of Total. The rest is compute, and what threads waited for a processor
+	// that another recorded thread had.
+	Timers  int64 // until a time had come
+	Storage int64 // I/O that the recording does not hold
+	Waits   int64 // waits that are tied to no event
+}
+
+// parts are the parts with their names in a header.
+func (f *Floor) parts() []struct {
+	name  string
+	nanos *int64
+} {
+	return []struct {
+		name  string
+		nanos *int64
+	}{{"total", &f.Total}, {"timers", &f.Timers}, {"storage", &f.Storage}, {"waits", &f.Waits}}
+}
+
+// Plus returns the sums of the parts.
+func (f Floor) Plus(g Floor) Floor {
+	return Floor{f.Total + g.Total, f.Timers + g.Timers, f.Storage + g.Storage, f.Waits + g.Waits}
+}
+
+// Minus returns the differences of the parts.
+func (f Floor) Minus(g Floor) Floor {
+	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Waits - g.Waits}
+}
+
+// String returns the value of MetaFloor.
+func (f Floor) String() string {
+	var words []string
+	for _, p := range f.parts() {
+		words = append(words, p.name+"="+string(AppendSeconds(nil, *p.nanos)))
+	}
+	return strings.Join(words, " ")
+}
+
+// Floor returns the floor of a trace; ok is false if the trace does not tell.
+func (h *Header) Floor() (f Floor, ok bool) {
+	text, ok := h.Value(MetaFloor)
+	for word := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(word, "=")
+		for _, p := range f.parts() {
+			if nanos, _, err := ScanSeconds([]byte(value)); p.name == name && err == nil {
+				*p.nanos = max(nanos, 0)
+			}
+		}
+	}
+	return f, ok
+}
+
+// Text says what the floor is made of, in a sentence without a full stop.
+func (f Floor) Text() string {
+	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
+	text := "the run time can't fall below " + seconds(f.Total)
+	sep := ": of it "
+	for _, part := range []struct {
+		nanos int64
+		what  string
+	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Waits, "waits that are tied to no event"}} {
+		if part.nanos*1000 >= f.Total && part.nanos > 0 {
+			text += sep + seconds(part.nanos) + " " + part.what
+			sep = ", "
+		}
+	}
+	return text
+}
