@@ -60,11 +60,15 @@ func init() {
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
+	before := t.cost
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
 	if m.told {
 		m.crowded(t, e)
 	}
 	if m.ties != nil {
+		if t.cost != before {
+			t.mark(e.Start, t.clock(e.Start))
+		}
 		t.untied(e.Off)
 		m.ties.sent, m.ties.join = message{}, format.Floor{}
 	}

@@ -82,7 +82,7 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	if m.options.Compensate {
 		m.cost = h.Cost()
 	}
-	if m.told = tells(h); m.out != nil {
+	if m.told = h.TellsWakers(); m.out != nil {
 		m.ties = &ties{gone: map[int32]*thread{}}
 	}
 	recording := *h

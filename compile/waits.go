@@ -39,11 +39,11 @@ type gap struct {
 	cost   int64        // thread.cost then
 	own    format.Floor // the own clock then
 	self   cause        // the event before
-	marks  []mark       // waits within, in order
+	marks  []mark       // ends of waits and of cuts within, in order
 	causes []cause      // of these waits, and of messages
 }
 
-// mark is the end of a wait.
+// mark is the end of a wait, or of time that was cut.
 type mark struct{ at, own int64 } // on the recording's clock, and on the own one
 
 const (
@@ -56,6 +56,9 @@ const (
 	// maxCauses bounds what a thread is known to come after. Those that it waited
 	// for last are kept.
 	maxCauses = 8
+
+	// maxMarks is how many waits of a gap are kept apart.
+	maxMarks = 64
 
 	// maxGone is how many threads that have ended can still be found as wakers,
 	// with goneKept gaps each.
@@ -96,12 +99,6 @@ type ties struct {
 type message struct {
 	from *thread
 	at   int64
-}
-
-// tells reports whether a recording can tell who woke whom.
-func tells(h *format.Header) bool {
-	tool, _ := h.Value(format.MetaTool)
-	return tool == "ebpf"
 }
 
 // begin begins the first gap of a thread. maker is nil for one that was there from
@@ -255,7 +252,15 @@ func (m *model) wait(t *thread, from, to int64, on *thread) {
 	m.report.Tied += to - from
 	own := t.clock(to)
 	t.follow(to, on, to, format.EdgeWake)
-	t.gap.marks = append(t.gap.marks, mark{to, own})
+	t.mark(to, own)
+}
+
+// mark notes that the own clock does not keep up with the recording's up to a time.
+func (t *thread) mark(at, own int64) {
+	if len(t.gap.marks) == maxMarks {
+		t.gap.marks = slices.Delete(t.gap.marks, 0, maxMarks/2)
+	}
+	t.gap.marks = append(t.gap.marks, mark{at, own})
 }
 
 // tied ties the wait within a call that is left out, and what the call received,

@@ -62,6 +62,14 @@ type Thread struct {
 	Start   int64 // nanoseconds from the start of the recording to its creation
 }
 
+// TellsWakers reports whether a recording has notes of who woke whom, where it has
+// several threads: those by eBPF do, as they were recorded.
+func (h *Header) TellsWakers() bool {
+	tool, _ := h.Value(MetaTool)
+	_, replayed := h.Value(MetaReplay)
+	return tool == "ebpf" && len(h.Threads) == 0 && !replayed
+}
+
 // Descriptor is a file descriptor that was open before the first event.
 type Descriptor struct {
 	Process int32 // trace: number of the process; script: its process id

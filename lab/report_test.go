@@ -36,7 +36,7 @@ func trial(root string, n int, millis, read, write int64, steps ...string) *Tria
 
 func report() *Report {
 	broken := trial("", 6, 300, 100, 20, "drop=write")
-	broken.Add(Run{run(300, 100, 20), 1, 2, "2 × write: recorded 10, got EBADF"})
+	broken.Add(Run{Profile: run(300, 100, 20), Failed: 1, Differed: 2, Example: "2 × write: recorded 10, got EBADF"})
 	stopped := trial("", 0, 0, 0, 0, "backend=memory")
 	stopped.Err = errors.New("limit exceeded")
 	return &Report{
@@ -93,7 +93,7 @@ most gained: prefetch=4+cache=cold took 49.9 % less time than the baseline, 49.6
 
 func TestConclusion(t *testing.T) {
 	base, faster, broken := trial("", 6, 1000, 500, 20), trial("", 6, 500, 50, 20, "a"), &Trial{Candidate: Candidate{"b"}}
-	broken.Add(Run{run(10, 1, 1), 1, 0, "1 × open"})
+	broken.Add(Run{Profile: run(10, 1, 1), Failed: 1, Example: "1 × open"})
 	for _, c := range []struct {
 		name   string
 		trials []*Trial
@@ -119,9 +119,9 @@ func TestConclusion(t *testing.T) {
 // What differs in the baseline, too, breaks nothing.
 func TestBreaks(t *testing.T) {
 	base, same, more := &Trial{}, &Trial{Candidate: Candidate{"a"}}, &Trial{Candidate: Candidate{"b"}}
-	base.Add(Run{run(10, 1, 1), 1, 3, "3 × read"})
-	same.Add(Run{run(10, 1, 1), 1, 3, "3 × read"})
-	more.Add(Run{run(5, 1, 1), 2, 3, "1 × open"})
+	base.Add(Run{Profile: run(10, 1, 1), Failed: 1, Differed: 3, Example: "3 × read"})
+	same.Add(Run{Profile: run(10, 1, 1), Failed: 1, Differed: 3, Example: "3 × read"})
+	more.Add(Run{Profile: run(5, 1, 1), Failed: 2, Differed: 3, Example: "1 × open"})
 	out := text(t, &Report{Trials: []*Trial{base, same, more}})
 	require.Contains(t, out, "\nbaseline: 3 × read\nb: breaks results: 1 × open\n")
 	require.NotContains(t, out, "a: breaks")
@@ -133,7 +133,7 @@ func TestBrokenRoot(t *testing.T) {
 	full := func(millis int64, steps ...string) *Trial {
 		f := &Trial{Candidate: steps, Root: "/full"}
 		for i := range int64(6) {
-			f.Add(Run{run(millis+i, 1, 1), 22, 22, "22 × write: recorded 4096, got ENOSPC"})
+			f.Add(Run{Profile: run(millis+i, 1, 1), Failed: 22, Differed: 22, Example: "22 × write: recorded 4096, got ENOSPC"})
 		}
 		return f
 	}

@@ -105,19 +105,11 @@ type moment struct {
 }
 
 func newCritical(h *format.Header) critical {
-	c := critical{paths: map[int32]*path{}, told: tellsWakers(h)}
+	c := critical{paths: map[int32]*path{}, told: h.TellsWakers()}
 	for _, name := range [firstCall]string{StepCompute, StepReady, StepReady, StepWait, StepTimer, StepStorage, StepWait} {
 		c.steps = append(c.steps, Step{Name: name})
 	}
 	return c
-}
-
-// tellsWakers reports whether a recording can have notes of who woke whom: those
-// by eBPF do, as they were recorded.
-func tellsWakers(h *format.Header) bool {
-	tool, _ := h.Value(format.MetaTool)
-	_, replayed := h.Value(format.MetaReplay)
-	return tool == "ebpf" && len(h.Threads) == 0 && !replayed
 }
 
 // step returns the step of a call.

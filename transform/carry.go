@@ -9,6 +9,7 @@ import (
 // carry holds, by thread, changes to the time before its next event.
 type carry struct {
 	cost format.Cost
+	told bool           // the recording tells who woke whom
 	owed map[int32]owed // nil before the first event
 }
 
@@ -21,14 +22,18 @@ type owed struct {
 // begin reads the header of the recording, at the first event.
 func (c *carry) begin(h *format.Header) {
 	if c.owed == nil {
-		c.cost, c.owed = h.Cost(), make(map[int32]owed)
+		c.cost, c.told, c.owed = h.Cost(), h.TellsWakers(), make(map[int32]owed)
 	}
 }
 
 // take notes what an event that is taken out says, and cuts what it took of the
 // recorder's time and, where the verdict is Spare, of the thread's. What is dropped
 // and lasted was off the processor.
-func (c *carry) take(e *format.Event, v Verdict) {
+//
+// It reports true if the event has become a wait of no length that says so: before
+// its next event the thread can wake others, and they would come later by the time
+// that was cut.
+func (c *carry) take(e *format.Event, v Verdict) bool {
 	cut, off := c.cost.Inside, e.Off
 	switch {
 	case v == Spare:
@@ -37,6 +42,12 @@ func (c *carry) take(e *format.Event, v Verdict) {
 		off.Other = sum(off.Other, e.Dur)
 	}
 	c.note(e.TID, off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
+	if v != Spare || !c.told || e.Dur <= 0 {
+		return false
+	}
+	*e = format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Start: e.End()}
+	c.give(e)
+	return true
 }
 
 // cut cuts the time before a thread's next event, in nanoseconds.

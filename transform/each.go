@@ -43,11 +43,11 @@ func (r *each) Read(events []format.Event) (int, error) {
 			}
 			if v == Keep {
 				r.carried.give(e)
-				events[stay], events[i] = events[i], events[stay]
-				stay++
+			} else if !r.carried.take(e, v) {
 				continue
 			}
-			r.carried.take(e, v)
+			events[stay], events[i] = events[i], events[stay]
+			stay++
 		}
 		if stay > 0 || err != nil || n == 0 {
 			return stay, err

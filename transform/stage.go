@@ -79,10 +79,13 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	n := 0
 	for n < len(events) {
 		if en := s.next(); en != nil {
-			if en.verdict != Keep {
-				s.carried.take(&en.Event, en.verdict)
-			} else {
+			keep := en.verdict == Keep
+			if keep {
 				s.carried.give(&en.Event)
+			} else {
+				keep = s.carried.take(&en.Event, en.verdict)
+			}
+			if keep {
 				events[n] = en.Event
 				n++
 			}
