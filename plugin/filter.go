@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"pianola/format"
 	"pianola/format/script"
@@ -86,11 +87,19 @@ func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.E
 		case errors.Is(err, io.EOF) && !some:
 			return nil, fmt.Errorf("%s: wrote no events", p)
 		case errors.Is(err, io.EOF):
-			return r.Header(), nil
+			return withoutFloor(r.Header()), nil
 		case err != nil:
 			return nil, err
 		}
 	}
+}
+
+// withoutFloor returns a header that does not tell the least run time, which the
+// program may have changed.
+func withoutFloor(h *format.Header) *format.Header {
+	other := *h
+	other.Meta = slices.DeleteFunc(slices.Clone(h.Meta), func(m format.Meta) bool { return m.Key == format.MetaFloor })
+	return &other
 }
 
 // named puts the program's name before an error, if there is one.

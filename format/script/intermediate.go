@@ -55,6 +55,7 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	c.expect(')')
 	r.parseResult(e)
 	e.Compute, t.compute = t.compute, 0
+	e.Held = min(e.Held, e.Compute) // a program may have shortened the compute
 	e.Off, t.off = t.off, format.Off{}
 	t.now += e.Compute
 	e.Start = t.now
@@ -171,9 +172,7 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 		if string(key) == "after" {
 			r.edges = append(r.edges, v.edge())
 		} else if string(key) == "held" {
-			if e.Held = v.seconds(); e.Held < 0 || e.Held > e.Compute {
-				v.fail("more than the compute")
-			}
+			e.Held = max(v.seconds(), 0)
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
 		} else {
