@@ -53,6 +53,10 @@ func (m *model) effect(s *simEvent, why reason) reason {
 				m.state.Put(table, int64(fd), process.Descriptor{Description: f.Description, Cloexec: e.Cloexec()})
 			}
 		}
+	case format.EffectEventfd:
+		if ok {
+			m.state.Put(table, e.Ret, process.Descriptor{Description: m.newFile(0).Description, Cloexec: e.Cloexec()})
+		}
 	case format.EffectFork:
 		if e.Ret > 0 && !m.fork(s) {
 			return reasonTable

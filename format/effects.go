@@ -13,6 +13,7 @@ const (
 	EffectDup               // the result is a copy of the descriptor
 	EffectFcntl             // as EffectDup for F_DUPFD, and sets the flags of a descriptor
 	EffectPipe              // makes two descriptors, in the first argument
+	EffectEventfd           // the result is a new descriptor of an eventfd
 	EffectFork              // the result is a new thread or process, by the flags if it has any
 	EffectExec              // closes descriptors that are close-on-exec
 	EffectExit              // ends the thread
@@ -27,6 +28,8 @@ const (
 	EffectRead     // moves bytes from a file to memory, and the offset unless it is an argument
 	EffectWrite    // moves bytes from memory to a file, the same
 	EffectCopy     // moves bytes between two descriptors, the same
+	EffectSend     // moves bytes from memory to a socket
+	EffectReceive  // moves bytes from a socket to memory
 	EffectRange    // lets two files share bytes, or gets or sets flags, by the request (ioctl)
 	EffectSeek     // the result is the new offset
 	EffectTruncate // sets the length to the size

@@ -58,6 +58,16 @@ type Event struct {
 // recording. An unknown duration counts as 0.
 func (e *Event) End() int64 { return e.Start + max(e.Dur, 0) }
 
+// Bytes returns how many bytes a read or a write moved. It is 0 for any other
+// call, one that failed, and one whose result counts something else (sendmmsg).
+func (e *Event) Bytes() int64 {
+	info := &table[e.Op]
+	if info.Class != ClassRead && info.Class != ClassWrite || info.Result != ResultBytes {
+		return 0
+	}
+	return max(e.Ret, 0)
+}
+
 // Failed reports whether the call returned an error.
 func (e *Event) Failed() bool { return e.Ret < 0 && e.Ret != NoResult && e.Ret >= -MaxErrno }
 

@@ -188,6 +188,17 @@ var (
 
 	SpliceFlags = &FlagSet{Flags: same("SPLICE_F_MOVE", 1, "SPLICE_F_NONBLOCK", 2, "SPLICE_F_MORE", 4, "SPLICE_F_GIFT", 8)}
 
+	MessageFlags = &FlagSet{Flags: same("MSG_OOB", 1, "MSG_PEEK", 2, "MSG_DONTROUTE", 4, "MSG_CTRUNC", 8, "MSG_PROBE", 0x10, "MSG_TRUNC", 0x20,
+		"MSG_DONTWAIT", 0x40, "MSG_EOR", 0x80, "MSG_WAITALL", 0x100, "MSG_FIN", 0x200, "MSG_SYN", 0x400, "MSG_CONFIRM", 0x800, "MSG_RST", 0x1000,
+		"MSG_ERRQUEUE", 0x2000, "MSG_NOSIGNAL", 0x4000, "MSG_MORE", 0x8000, "MSG_WAITFORONE", 0x10000, "MSG_BATCH", 0x40000, "MSG_ZEROCOPY", 0x4000000,
+		"MSG_FASTOPEN", 0x20000000, "MSG_CMSG_CLOEXEC", 0x40000000)}
+
+	EventfdFlags = &FlagSet{Cloexec: CLOEXEC, Flags: []Flag{
+		{Name: "EFD_SEMAPHORE", Canon: 1, Native: [numArch]uint64{1, 1}},
+		{Name: "EFD_NONBLOCK", Canon: NONBLOCK, Native: [numArch]uint64{0o4000, 0o4000}},
+		{Name: "EFD_CLOEXEC", Canon: CLOEXEC, Native: [numArch]uint64{0o2000000, 0o2000000}},
+	}}
+
 	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", 2, "LOCK_NB", 4, "LOCK_UN", 8)}
 
 	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}

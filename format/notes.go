@@ -19,7 +19,16 @@ type Notes struct {
 	Signal int32 // that ended the process
 	Waker  int32 // id of the thread that ended the last wait within the call
 	Woken  int64 // nanoseconds from that to the end of the call
-	Was    int32 // id of the thread before its exec made it the only one of its process (execve(2))
+
+	// The bytes that a call on a socket moved. Channel identifies one direction of
+	// a connection, with the kind; Pos is where they end in all that passes
+	// through it. Positions wrap: only differences of near ones mean something.
+	// Event.Sends says whether the call sent or received.
+	ChannelKind ChannelKind
+	Pos         uint32
+	Channel     uint64
+
+	Was int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
 
@@ -29,7 +38,7 @@ type Notes struct {
 // Noted is a set of notes.
 type Noted uint16
 
-// The notes. The last four are facts without a value.
+// The notes. NotedSparse to NotedKilled are facts without a value.
 const (
 	NotedType Noted = 1 << iota
 	NotedMode
@@ -46,6 +55,7 @@ const (
 	NotedNew        // the call created the file
 	NotedUnreadable // the recorder could not read what the arguments point to
 	NotedKilled     // a signal ended the process, without an exit event
+	NotedMessage    // Channel, ChannelKind and Pos
 )
 
 // Device is the device that a file lies on.
@@ -77,6 +87,30 @@ const (
 	StringUnreadable
 )
 
+// ChannelKind is the kind of a connection between sockets.
+type ChannelKind uint8
+
+// The kinds. Only these have positions.
+const (
+	ChannelTCP  ChannelKind = iota
+	ChannelUNIX             // positions of SOCK_SEQPACKET are in messages, not in bytes
+	numChannelKinds
+)
+
+var channelKinds = [numChannelKinds]string{"tcp", "unix"}
+
+func (k ChannelKind) String() string { return channelKinds[k] }
+
+// ParseChannelKind returns the kind of that name.
+func ParseChannelKind(name []byte) (k ChannelKind, ok bool) {
+	for k := range numChannelKinds {
+		if channelKinds[k] == string(name) {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
 // MaxNote bounds the numbers of notes, so that a sum of two never overflows.
 const MaxNote = 1 << 61
 
@@ -84,13 +118,33 @@ const MaxNote = 1 << 61
 // for nil Notes.
 func (n *Notes) Known(which Noted) bool { return n != nil && n.Has&which == which }
 
-// FileType returns the noted type of a file or descriptor, TypeUnknown if there
-// is none.
+// FileType returns the noted type of a file or descriptor, or the one that the
+// operation implies: only sockets can send and receive. It is TypeUnknown if
+// there is neither.
 func (e *Event) FileType() FileType {
-	if e.Notes == nil {
-		return TypeUnknown
+	if e.Notes != nil && e.Notes.Type != TypeUnknown {
+		return e.Notes.Type
 	}
-	return e.Notes.Type
+	switch table[e.Op].Effect {
+	case EffectSend, EffectReceive:
+		if e.Ret != -ebadf && e.Ret != -enotsock {
+			return TypeSock
+		}
+	}
+	return TypeUnknown
+}
+
+// The errors of a call on a number that is no descriptor, or not of a socket.
+const (
+	ebadf    = 9
+	enotsock = 88
+)
+
+// Sends reports whether bytes that the call moved through a channel went into
+// it. Else they came from it.
+func (e *Event) Sends() bool {
+	info := &table[e.Op]
+	return info.Class == ClassWrite || info.Effect == EffectCopy
 }
 
 // Renamed returns the id that a thread had before an exec made it the only one

@@ -129,6 +129,14 @@ const (
 	OpPipeWrite
 	OpBind
 	OpWait
+	OpSendto
+	OpRecvfrom
+	OpSendmsg
+	OpRecvmsg
+	OpSendmmsg
+	OpRecvmmsg
+	OpEventfd
+	OpEventfd2
 	numOps
 )
 
@@ -298,6 +306,9 @@ var (
 	argGID    = Arg{Name: "gid", Kind: Int}
 	argTimes  = Arg{Name: "times", Kind: Addr}
 	argDup    = Arg{Name: "flags", Kind: Flags, Flags: PipeFlags}
+	argMsg    = Arg{Name: "msg", Kind: Addr}
+	argMsgs   = Arg{Name: "messages", Kind: Count}
+	argMsgF   = Arg{Name: "flags", Kind: Flags, Flags: MessageFlags}
 	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were created
 )
 
@@ -458,6 +469,18 @@ var table = laidOut([numOps]Info{
 	// A thread was blocked in a call that is not recorded, until another recorded
 	// thread woke it.
 	OpWait: {Name: "wait", Class: ClassProcess, Args: []Arg{{Name: "kind", Kind: Flags, Flags: WaitKinds}, {Name: "object", Kind: Addr}}, Effect: EffectBlock, Dropped: true, Strace: "wait(%0, %1)", Sys: [numArch]int{none, none}},
+
+	// What sockets do besides read and write. The results of the last two count
+	// messages, not bytes.
+	OpSendto:   {Name: "sendto", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize, argMsgF, {Name: "addr", Kind: Addr}, {Name: "length", Kind: Count}}, Result: ResultBytes, Effect: EffectSend, Dropped: true, Sys: [numArch]int{44, 206}},
+	OpRecvfrom: {Name: "recvfrom", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize, argMsgF, {Name: "addr", Kind: Addr}, {Name: "length", Kind: Addr}}, Result: ResultBytes, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{45, 207}},
+	OpSendmsg:  {Name: "sendmsg", Class: ClassWrite, Args: []Arg{argFD, argMsg, argMsgF}, Result: ResultBytes, Effect: EffectSend, Dropped: true, Sys: [numArch]int{46, 211}},
+	OpRecvmsg:  {Name: "recvmsg", Class: ClassRead, Args: []Arg{argFD, argMsg, argMsgF}, Result: ResultBytes, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{47, 212}},
+	OpSendmmsg: {Name: "sendmmsg", Class: ClassWrite, Args: []Arg{argFD, argMsg, argMsgs, argMsgF}, Result: ResultSome, Effect: EffectSend, Dropped: true, Sys: [numArch]int{307, 269}},
+	OpRecvmmsg: {Name: "recvmmsg", Class: ClassRead, Args: []Arg{argFD, argMsg, argMsgs, argMsgF, {Name: "timeout", Kind: Addr}}, Result: ResultSome, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{299, 243}},
+
+	OpEventfd:  {Name: "eventfd", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{284, none}},
+	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
 })
 
 func canonStat(e *Event) Op {

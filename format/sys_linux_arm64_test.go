@@ -95,4 +95,11 @@ var sysNumbers = map[string]int{
 	"mremap":            unix.SYS_MREMAP,
 	"madvise":           unix.SYS_MADVISE,
 	"bind":              unix.SYS_BIND,
+	"sendto":            unix.SYS_SENDTO,
+	"recvfrom":          unix.SYS_RECVFROM,
+	"sendmsg":           unix.SYS_SENDMSG,
+	"recvmsg":           unix.SYS_RECVMSG,
+	"sendmmsg":          unix.SYS_SENDMMSG,
+	"recvmmsg":          unix.SYS_RECVMMSG,
+	"eventfd2":          unix.SYS_EVENTFD2,
 }

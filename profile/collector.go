@@ -103,15 +103,12 @@ func (c *Collector) add(e *format.Event) error {
 	if start > maxTime || dur > maxTime {
 		return errRange
 	}
-	one := call{total: Total{Calls: 1, Nanos: dur}, start: start, end: start + dur}
+	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
 	if e.Failed() {
 		one.total.Errors = 1
 	}
 	if e.Dur < 0 {
 		one.total.Unknown = 1
-	}
-	if opCategory[e.Op] <= Writes {
-		one.total.Bytes = max(e.Ret, 0)
 	}
 	// The sum over all events overflows before any part of it does.
 	if c.all.Nanos+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {

@@ -32,8 +32,8 @@ func (tr *tracker) place(c *call, by *process.Thread, e *format.Event, about *pr
 	kind := tr.Kind(e, about, d)
 	c.category = categoryOn(e.Op, kind)
 	switch {
-	case kind == process.KindChannel && about == nil: // it makes a pipe
-		return tr.Pipe(), m
+	case kind == process.KindChannel && about == nil: // it makes one
+		return tr.Made(e), m
 	case kind > process.KindFile:
 		if out, from, to := tr.Written(by, e); out != nil {
 			c.category = Writes
@@ -72,7 +72,7 @@ func (tr *tracker) move(c *call, e *format.Event, m *moved) {
 // asked returns how many bytes a read or a write asked for.
 func asked(e *format.Event) int64 {
 	if e.Op.Info().At.Size < 0 {
-		return max(e.Ret, 0)
+		return e.Bytes()
 	}
 	return max(e.Size(), 0)
 }

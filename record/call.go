@@ -12,6 +12,8 @@ type Call struct {
 	Ret     int64
 	Args    [format.MaxArgs]uint64 // registers, or what the operation has in their place
 	TID     int32
+	Channel uint64 // that the call sent to or received from, 0 for none that is noted
+	Pos     uint32 // where what it moved ends in that
 	Waker   int32  // the recorded thread that woke this one within the call, 0 for none
 	Nr      uint32 // number of the system call
 	Flags   Flags
@@ -69,6 +71,8 @@ const (
 	FlagSignal                       // the thread was ended by the signal Args[1]
 	FlagKilled                       // the thread was ended by another of its process
 	FlagRenumbered                   // execve gave the thread a new id; Args[5] is the old one
+	_
+	FlagUNIX // Channel is of UNIX sockets, not of TCP
 )
 
 // StringState says what is known of a string.

@@ -29,6 +29,10 @@ var Unrecorded = map[int]coverage.Kind{
 // event tells, to what it does not.
 func account(a *coverage.Account, e *format.Event) {
 	info := e.Op.Info()
+	switch info.Effect {
+	case format.EffectPipe, format.EffectEventfd:
+		return
+	}
 	switch info.Class {
 	case format.ClassMemory, format.ClassProcess:
 		return
@@ -38,9 +42,7 @@ func account(a *coverage.Account, e *format.Event) {
 		default:
 			return
 		}
-		if e.Ret > 0 {
-			a.Recorded.Bytes += e.Ret
-		}
+		a.Recorded.Bytes += e.Bytes()
 	}
 	if e.Dur == format.Unknown {
 		return

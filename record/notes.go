@@ -29,6 +29,12 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	if c.Waker != 0 {
 		n.Waker, n.Woken, n.Has = c.Waker, c.Woken, n.Has|format.NotedWaker
 	}
+	if c.Channel != 0 {
+		n.Channel, n.Pos, n.Has = c.Channel, c.Pos, n.Has|format.NotedMessage
+		if c.Flags&FlagUNIX != 0 {
+			n.ChannelKind = format.ChannelUNIX
+		}
+	}
 	if c.Flags&FlagKilled != 0 {
 		n.Has |= format.NotedKilled
 	}

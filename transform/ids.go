@@ -32,7 +32,8 @@ func (k ids) check(e *format.Event) error {
 	return nil
 }
 
-// rename replaces the ids in an event by those of the copy.
+// rename replaces the ids in an event, of threads and channels, by those of the
+// copy.
 func (k ids) rename(e *format.Event) {
 	if k == 0 || !e.Op.Valid() {
 		return
@@ -49,12 +50,17 @@ func (k ids) rename(e *format.Event) {
 		pid := &e.Args[info.At.PID]
 		*pid, *child = k.of(*pid), k.of(*child)
 	}
-	if was := e.Renamed(); was > 0 {
+	if e.Notes.Known(format.NotedWas) || e.Notes.Known(format.NotedWaker) || e.Notes.Known(format.NotedMessage) {
 		n := *e.Notes
-		n.Was = int32(k.of(int64(was)))
+		n.Was, n.Waker = int32(k.of(int64(n.Was))), int32(k.of(int64(n.Waker)))
+		n.Channel += uint64(k) * channelStep
 		e.Notes = &n
 	}
 }
+
+// channelStep is between the channels of copies. Channels of the application are
+// hashes, or count from 1.
+const channelStep = 0x9e3779b97f4a7c15
 
 // apart makes the inodes in an event's notes different from those of other
 // copies.

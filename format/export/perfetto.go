@@ -135,14 +135,11 @@ func (p *perfetto) count(e *format.Event, start int64) {
 		}
 		p.period = period
 	}
-	if e.Ret <= 0 {
-		return
-	}
 	switch e.Op.Info().Class {
 	case format.ClassRead:
-		p.bytes[0] += e.Ret
+		p.bytes[0] += e.Bytes()
 	case format.ClassWrite:
-		p.bytes[1] += e.Ret
+		p.bytes[1] += e.Bytes()
 	}
 }
 

@@ -122,10 +122,10 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 		fl.opened(t, e, f)
 	case format.EffectPipe:
 		for _, fd := range [2]int64{int64(int32(e.Args[0])), e.Args[0] >> 32} {
-			d := fl.Open(fl.Pipe(), 0)
-			d.Kind = KindChannel
-			fl.Put(t.Table, fd, Descriptor{Description: d, Cloexec: e.Cloexec()})
+			fl.made(t, e, fd)
 		}
+	case format.EffectEventfd:
+		fl.made(t, e, e.Ret)
 	case format.EffectExec:
 		if f != nil {
 			t.Process.Command = cutCommand(f.Name)
@@ -149,6 +149,13 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 			f.Length = e.Size()
 		}
 	}
+}
+
+// made adds a descriptor of a channel that a call made to the table.
+func (fl *Follower) made(t *Thread, e *format.Event, fd int64) {
+	d := fl.Open(fl.Made(e), 0)
+	d.Kind = KindChannel
+	fl.Put(t.Table, fd, Descriptor{Description: d, Cloexec: e.Cloexec()})
 }
 
 // opened adds the descriptor that an open made to the table.

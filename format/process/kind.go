@@ -72,7 +72,7 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 	}
 	effect := e.Op.Info().Effect
 	switch {
-	case effect == format.EffectPipe:
+	case effect == format.EffectPipe || effect == format.EffectEventfd:
 		return KindChannel
 	case f == nil:
 		return KindUnknown
@@ -84,8 +84,14 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 	return KindFile
 }
 
-// Pipe returns the file that stands for all pipes without a name.
-func (fl *Follower) Pipe() *File { return fl.of([]byte("pipe")) }
+// Made returns the file that stands for the channels without a name that calls
+// such as e make: all pipes, or all eventfds.
+func (fl *Follower) Made(e *format.Event) *File {
+	if e.Op.Info().Effect == format.EffectEventfd {
+		return fl.of([]byte("anon_inode:[eventfd]"))
+	}
+	return fl.of([]byte("pipe"))
+}
 
 // Written returns the bytes that a copy wrote into a file from what is none
 // (splice from a pipe), and the file's description, nil for any other call and if

@@ -19,6 +19,7 @@ import (
 type note struct {
 	key    string
 	noted  format.Noted                       // says in Event.Notes that it is known
+	of     func(*format.Event) bool           // nil, or the events that can have it
 	field  func(*format.Event) *int64         // or else the field of the event, 0 where it is not known
 	parse  func(*format.Event, []byte) bool   // nil for a bare word; changes nothing where it returns false
 	append func([]byte, *format.Event) []byte // the value
@@ -50,6 +51,8 @@ var notes = []note{
 		}
 		return format.AppendInt(append(dst, '+'), e.Notes.Woken)
 	}},
+	{key: "sent", noted: format.NotedMessage, of: (*format.Event).Sends, parse: parseMessage, append: appendMessage},
+	{key: "got", noted: format.NotedMessage, of: func(e *format.Event) bool { return !e.Sends() }, parse: parseMessage, append: appendMessage},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
 	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
@@ -91,7 +94,7 @@ func (n *note) known(e *format.Event, has format.Noted) bool {
 	if n.field != nil {
 		return *n.field(e) != 0
 	}
-	return has&n.noted != 0
+	return has&n.noted != 0 && (n.of == nil || n.of(e))
 }
 
 // has returns what is known of the notes.
@@ -154,7 +157,7 @@ func (r *Reader) parseNote(e *format.Event, key, value []byte) bool {
 }
 
 func (r *Reader) parseRow(e *format.Event, n *note, value []byte) bool {
-	if n.known(e, has(e.Notes)) || n.parse == nil && value != nil {
+	if n.known(e, has(e.Notes)) || n.parse == nil && value != nil || n.of != nil && !n.of(e) {
 		return false
 	}
 	if n.noted != 0 {
@@ -354,6 +357,26 @@ func parseWaker(e *format.Event, value []byte) bool {
 	}
 	e.Notes.Waker, e.Notes.Woken = int32(n), nanos
 	return true
+}
+
+// parseMessage reads KIND:CHANNEL+POSITION, of which the channel is hexadecimal.
+func parseMessage(e *format.Event, value []byte) bool {
+	name, value, _ := bytes.Cut(value, []byte(":"))
+	channel, pos, _ := bytes.Cut(value, []byte("+"))
+	kind, ok := format.ParseChannelKind(name)
+	c, err := strconv.ParseUint(string(channel), 16, 64)
+	p, perr := strconv.ParseUint(string(pos), 10, 32)
+	if !ok || err != nil || perr != nil {
+		return false
+	}
+	e.Notes.ChannelKind, e.Notes.Channel, e.Notes.Pos = kind, c, uint32(p)
+	return true
+}
+
+func appendMessage(dst []byte, e *format.Event) []byte {
+	n := e.Notes
+	dst = append(append(dst, n.ChannelKind.String()...), ':')
+	return strconv.AppendUint(append(format.AppendHex(dst, n.Channel), '+'), uint64(n.Pos), 10)
 }
 
 func parseWas(e *format.Event, value []byte) bool {

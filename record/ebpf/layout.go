@@ -47,6 +47,7 @@ func view(b []byte, c *record.Call) bool {
 	}
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
+	c.Channel, c.Pos = raw.Channel, raw.Pos
 	parts := c.Off.Parts() // the order is that of enum off_kind
 	for i, v := range raw.Off {
 		*parts[i] = int64(v)

@@ -22,11 +22,11 @@ var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
 	recorderMissingKindMISSING_MEMORY:    coverage.Memory,
 }
 
-// counters are the programs that count what is not recorded, with the tracepoint
-// of each, the first version of the kernel that has it as the program takes it
-// by its number of arguments, and what can't be counted without it: NumKinds where
-// all is counted, if less exactly.
-var counters = []struct {
+// additional are the programs that count what is not recorded, and those that
+// note messages, with the tracepoint of each, the first version of the kernel
+// that has it as the program takes it by its number of arguments, and what can't
+// be counted without it: NumKinds where all is counted, if less exactly.
+var additional = []struct {
 	program    string
 	tracepoint string
 	arguments  int
@@ -41,13 +41,15 @@ var counters = []struct {
 	{recorderProgFaultUser, "page_fault_user", 3, coverage.NumKinds},
 	{recorderProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds},
 	{recorderProgMapHuge, "rss_stat", 2, coverage.NumKinds},
+	{recorderProgSockSend, "sock_send_length", 3, coverage.NumKinds},
+	{recorderProgSockReceive, "sock_recv_length", 3, coverage.NumKinds},
 }
 
-// unsupported returns the counters that the kernel has no tracepoint for, with
-// what they count.
+// unsupported returns the additional programs that the kernel has no tracepoint
+// for, with what they count.
 func unsupported(kernel *btf.Spec) map[string]coverage.Kind {
 	lacking := map[string]coverage.Kind{}
-	for _, c := range counters {
+	for _, c := range additional {
 		if !hasTracepoint(kernel, c.tracepoint, c.arguments) {
 			lacking[c.program] = c.counts
 		}
@@ -70,12 +72,12 @@ func hasTracepoint(kernel *btf.Spec, name string, arguments int) bool {
 	return ok && len(f.Params) > arguments // the first belongs to the tracepoint itself
 }
 
-// attachCounters lets the kernel run the programs that count what is not
-// recorded. What recorded calls cost does not depend on them, so that they need
-// not be there while it is measured.
-func (p *program) attachCounters() error {
-	names := make([]string, len(counters))
-	for i, c := range counters {
+// attachAdditional lets the kernel run the additional programs. What calls on
+// files cost does not depend on them, so that they need not be there while it is
+// measured.
+func (p *program) attachAdditional() error {
+	names := make([]string, len(additional))
+	for i, c := range additional {
 		names[i] = c.program
 	}
 	return p.link(names)

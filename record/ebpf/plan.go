@@ -68,6 +68,8 @@ func planOf(op format.Op) recorderPlan {
 	info := op.Info()
 	p := recorderPlan{Kind: uint8(recorderKindKIND_PLAIN)}
 	switch {
+	case info.Effect == format.EffectSend || info.Effect == format.EffectReceive:
+		p.Kind = uint8(recorderKindKIND_WIDE) // the type of the descriptor is known
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:
 		p.Kind = uint8(recorderKindKIND_IO)
 	case len(info.Args) > plainArgs:
@@ -117,7 +119,7 @@ func timed() (by [format.MaxSys]uint8) {
 		recorderTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
 		recorderTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2}, olderPolls...),
 		recorderTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
-			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
+			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
 	} {
 		for _, nr := range numbers {
 			by[nr] = uint8(how)
@@ -131,8 +133,7 @@ func waits() (kinds [format.MaxSys]uint8) {
 	for kind, numbers := range map[recorderWaitKind][]int{
 		recorderWaitKindWAIT_FUTEX: {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
 		recorderWaitKindWAIT_POLL:  append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
-		recorderWaitKindWAIT_SOCKET: {unix.SYS_RECVFROM, unix.SYS_RECVMSG, unix.SYS_RECVMMSG, unix.SYS_SENDTO, unix.SYS_SENDMSG, unix.SYS_SENDMMSG,
-			unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
+		recorderWaitKindWAIT_SOCKET: {unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
 		recorderWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
 	} {
 		for _, nr := range numbers {

@@ -125,7 +125,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 
 // attach lets the kernel run the program at every system call. From here on
 // all processes pay a little for it, those that are followed more. Programs that
-// only count come after: see attachCounters.
+// only count come after: see attachAdditional.
 func (p *program) attach() error { return p.link(attached) }
 
 // link attaches some programs.

@@ -101,7 +101,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		return 0;
 	t->nr = nr;
 	if (unlikely(t->rested))
-		t->waker = 0; /* of a wait before the call */
+		t->waker = t->channel = 0; /* of a wait, or of a call that is not sent, before it */
 	meet(t, task);
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {
@@ -426,6 +426,21 @@ int sched_waking(u64 *ctx)
 	t = followed(task);
 	if (t)
 		wake(t, task);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int sock_send(u64 *ctx)
+{
+	message((void *)ctx[0], ctx[1], 1);
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int sock_receive(u64 *ctx)
+{
+	if (!(ctx[2] & MSG_PEEK))
+		message((void *)ctx[0], ctx[1], 0);
 	return 0;
 }
 

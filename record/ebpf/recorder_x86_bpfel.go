@@ -36,19 +36,20 @@ type recorderDetails struct {
 }
 
 type recorderEvent struct {
-	_     structs.HostLayout
-	Start uint64
-	Dur   uint64
-	Ret   int64
-	Tid   uint32
-	Nr    uint16
-	Flags uint16
-	Args  [4]uint64
-	More  [2]uint64
-	Off   [5]uint64
-	Woken uint64
-	Waker uint32
-	Pad   uint32
+	_       structs.HostLayout
+	Start   uint64
+	Dur     uint64
+	Ret     int64
+	Tid     uint32
+	Nr      uint16
+	Flags   uint16
+	Args    [4]uint64
+	More    [2]uint64
+	Off     [5]uint64
+	Woken   uint64
+	Channel uint64
+	Pos     uint32
+	Waker   uint32
 }
 
 type recorderFileId struct {
@@ -71,12 +72,20 @@ const (
 	recorderFlagFLAG_KILLED     recorderFlag = 128
 	recorderFlagFLAG_RENUMBERED recorderFlag = 256
 	recorderFlagFLAG_WIDE       recorderFlag = 512
+	recorderFlagFLAG_UNIX       recorderFlag = 1024
 )
 
 type recorderFlight struct {
 	_        structs.HostLayout
 	Requests int64
 	Since    uint64
+}
+
+type recorderInbox struct {
+	_        structs.HostLayout
+	Channel  uint64
+	Sent     uint32
+	Received uint32
 }
 
 type recorderInner struct {
@@ -198,41 +207,44 @@ type recorderTally struct {
 }
 
 type recorderThread struct {
-	_        structs.HostLayout
-	Start    uint64
-	Faults   uint64
-	Chars    uint64
-	Held     uint64
-	Counting uint64
-	Blocked  uint64
-	Nr       uint32
-	Flags    uint32
-	Tid      uint32
-	Rested   uint32
-	Inner    uint32
-	Child    uint32
-	Counted  uint32
-	Pad      uint32
-	Args     [6]uint64
-	Off      [5]uint64
-	Left     uint64
-	Ready    uint64
-	Ran      uint64
-	Mark     uint64
-	Lately   [2]uint64
-	Slept    uint64
-	Woken    uint64
-	Waker    uint32
-	Cpu      uint32
-	Ringed   uint64
-	Flying   uint64
-	Base     uint64
-	Page     uint64
-	Address  uint64
-	InData   uint32
-	Waits    uint32
-	Settled  uint32
-	Unused   uint32
+	_           structs.HostLayout
+	Start       uint64
+	Faults      uint64
+	Chars       uint64
+	Held        uint64
+	Counting    uint64
+	Blocked     uint64
+	Nr          uint32
+	Flags       uint32
+	Tid         uint32
+	Rested      uint32
+	Inner       uint32
+	Child       uint32
+	Counted     uint32
+	Pad         uint32
+	Args        [6]uint64
+	Off         [5]uint64
+	Left        uint64
+	Ready       uint64
+	Ran         uint64
+	Mark        uint64
+	Lately      [2]uint64
+	Slept       uint64
+	Woken       uint64
+	Waker       uint32
+	Cpu         uint32
+	Channel     uint64
+	ChannelKind uint32
+	Pos         uint32
+	Ringed      uint64
+	Flying      uint64
+	Base        uint64
+	Page        uint64
+	Address     uint64
+	InData      uint32
+	Waits       uint32
+	Settled     uint32
+	Unused      uint32
 }
 
 type recorderThreadFlag uint32
@@ -270,6 +282,7 @@ const (
 const (
 	recorderMapFilepages         = "filepages"
 	recorderMapFiles             = "files"
+	recorderMapInboxes           = "inboxes"
 	recorderMapInners            = "inners"
 	recorderMapLost              = "lost"
 	recorderMapRing              = "ring"
@@ -291,6 +304,8 @@ const (
 	recorderProgSchedSwitch      = "sched_switch"
 	recorderProgSchedWaking      = "sched_waking"
 	recorderProgSettleLiving     = "settle_living"
+	recorderProgSockReceive      = "sock_receive"
+	recorderProgSockSend         = "sock_send"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
 	recorderProgUnfollowSelf     = "unfollow_self"
@@ -300,6 +315,7 @@ const (
 	recorderVarAdded             = "added"
 	recorderVarAioFlight         = "aio_flight"
 	recorderVarCanCast           = "can_cast"
+	recorderVarChannels          = "channels"
 	recorderVarClocks            = "clocks"
 	recorderVarHuge              = "huge"
 	recorderVarIoctls            = "ioctls"
@@ -389,6 +405,8 @@ type recorderProgramSpecs struct {
 	SchedSwitch   *ebpf.ProgramSpec `ebpf:"sched_switch"`
 	SchedWaking   *ebpf.ProgramSpec `ebpf:"sched_waking"`
 	SettleLiving  *ebpf.ProgramSpec `ebpf:"settle_living"`
+	SockReceive   *ebpf.ProgramSpec `ebpf:"sock_receive"`
+	SockSend      *ebpf.ProgramSpec `ebpf:"sock_send"`
 	SysEnter      *ebpf.ProgramSpec `ebpf:"sys_enter"`
 	SysExit       *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	UnfollowSelf  *ebpf.ProgramSpec `ebpf:"unfollow_self"`
@@ -403,6 +421,7 @@ type recorderProgramSpecs struct {
 type recorderMapSpecs struct {
 	Filepages *ebpf.MapSpec `ebpf:"filepages"`
 	Files     *ebpf.MapSpec `ebpf:"files"`
+	Inboxes   *ebpf.MapSpec `ebpf:"inboxes"`
 	Inners    *ebpf.MapSpec `ebpf:"inners"`
 	Lost      *ebpf.MapSpec `ebpf:"lost"`
 	Ring      *ebpf.MapSpec `ebpf:"ring"`
@@ -418,6 +437,7 @@ type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
 	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
+	Channels          *ebpf.VariableSpec `ebpf:"channels"`
 	Clocks            *ebpf.VariableSpec `ebpf:"clocks"`
 	Huge              *ebpf.VariableSpec `ebpf:"huge"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
@@ -472,6 +492,7 @@ func (o *recorderObjects) Close() error {
 type recorderMaps struct {
 	Filepages *ebpf.Map `ebpf:"filepages"`
 	Files     *ebpf.Map `ebpf:"files"`
+	Inboxes   *ebpf.Map `ebpf:"inboxes"`
 	Inners    *ebpf.Map `ebpf:"inners"`
 	Lost      *ebpf.Map `ebpf:"lost"`
 	Ring      *ebpf.Map `ebpf:"ring"`
@@ -484,6 +505,7 @@ func (m *recorderMaps) Close() error {
 	return _RecorderClose(
 		m.Filepages,
 		m.Files,
+		m.Inboxes,
 		m.Inners,
 		m.Lost,
 		m.Ring,
@@ -500,6 +522,7 @@ type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
 	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
+	Channels          *ebpf.Variable `ebpf:"channels"`
 	Clocks            *ebpf.Variable `ebpf:"clocks"`
 	Huge              *ebpf.Variable `ebpf:"huge"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
@@ -551,6 +574,8 @@ type recorderPrograms struct {
 	SchedSwitch   *ebpf.Program `ebpf:"sched_switch"`
 	SchedWaking   *ebpf.Program `ebpf:"sched_waking"`
 	SettleLiving  *ebpf.Program `ebpf:"settle_living"`
+	SockReceive   *ebpf.Program `ebpf:"sock_receive"`
+	SockSend      *ebpf.Program `ebpf:"sock_send"`
 	SysEnter      *ebpf.Program `ebpf:"sys_enter"`
 	SysExit       *ebpf.Program `ebpf:"sys_exit"`
 	UnfollowSelf  *ebpf.Program `ebpf:"unfollow_self"`
@@ -576,6 +601,8 @@ func (p *recorderPrograms) Close() error {
 		p.SchedSwitch,
 		p.SchedWaking,
 		p.SettleLiving,
+		p.SockReceive,
+		p.SockSend,
 		p.SysEnter,
 		p.SysExit,
 		p.UnfollowSelf,

@@ -115,7 +115,7 @@ func (r *recording) load(o *record.Options) (err error) {
 	if r.result.Cost, err = calibrate(r.program, r.ring); err != nil {
 		return permission(err)
 	}
-	return permission(r.program.attachCounters())
+	return permission(r.program.attachAdditional())
 }
 
 // begin makes this moment the time 0 of the recording.

@@ -53,7 +53,7 @@ func (tr *tracer) lose(kind coverage.Kind) {
 // as written.
 func countings(op format.Op) int64 {
 	switch info := op.Info(); {
-	case info.Class != format.ClassRead && info.Class != format.ClassWrite:
+	case info.Class != format.ClassRead && info.Class != format.ClassWrite, info.Effect == format.EffectSend, info.Effect == format.EffectReceive:
 		return 0
 	case info.Effect != format.EffectCopy:
 		return 1

@@ -56,6 +56,7 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 	BPF_F_NO_PREALLOC = 1,
@@ -65,6 +66,8 @@ enum {
 
 struct task_struct;
 struct seq_file;
+struct sock;
+struct unix_sock;
 
 /* Makes a pointer to a kernel structure of any value, for reading only; a bad
  * one reads as zero. Unlike a helper it costs nothing. Linux 6.2, so it may
@@ -80,6 +83,7 @@ static long (*const bpf_probe_read_kernel)(void *dst, u32 size, const void *src)
 static long (*const bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
 static long (*const bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) = (void *)115;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static void *(*const bpf_sk_storage_get)(void *map, struct sock *sk, void *init, u64 flags) = (void *)107;
 static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, u32 size) = (void *)127;
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;
 static void *(*const bpf_ringbuf_reserve)(void *ring, u64 size, u64 flags) = (void *)131;
@@ -89,4 +93,5 @@ static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, 
 static long (*const bpf_task_storage_delete)(void *map, struct task_struct *task) = (void *)157;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static long (*const bpf_task_pt_regs)(struct task_struct *task) = (void *)175;
+static struct unix_sock *(*const bpf_skc_to_unix_sock)(struct sock *sk) = (void *)178;
 static long (*const bpf_find_vma)(struct task_struct *task, u64 addr, void *callback, void *context, u64 flags) = (void *)180;

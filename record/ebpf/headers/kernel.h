@@ -11,6 +11,12 @@
 #define PATH_MAX 4096      /* include/uapi/linux/limits.h, the NUL included */
 #define UIO_MAXIOV 1024    /* include/uapi/linux/uio.h */
 #define AF_UNIX 1          /* include/linux/socket.h */
+#define AF_INET 2
+#define AF_INET6 10
+#define MSG_PEEK 2
+#define SOCK_STREAM 1      /* include/linux/net.h */
+#define SOCK_SEQPACKET 5
+#define IPPROTO_TCP 6      /* include/uapi/linux/in.h */
 #define UNIX_PATH_MAX 108  /* include/uapi/linux/un.h */
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
 
@@ -171,6 +177,37 @@ struct percpu_counter {
 
 struct mm_struct {
 	struct percpu_counter rss_stat[4]; /* Linux 6.2 */
+};
+
+struct in6_addr {
+	union {
+		u32 u6_addr32[4];
+	} in6_u;
+};
+
+struct sock_common {
+	u32 skc_daddr; /* in the order of the network */
+	u32 skc_rcv_saddr;
+	u16 skc_dport; /* in the order of the network */
+	u16 skc_num;
+	u16 skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_type;
+	u16 sk_protocol;
+};
+
+struct tcp_sock { /* begins with struct sock */
+	u32 write_seq;
+	u32 copied_seq;
+};
+
+struct unix_sock {
+	struct sock *peer;
 };
 
 struct thread_info {

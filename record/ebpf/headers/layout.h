@@ -97,7 +97,7 @@ struct thread {
 	u32 nr;
 	u32 flags;
 	u32 tid;      /* in the recorder's PID namespace; 0 until first needed */
-	u32 rested;   /* the next record must be wide: off is not all 0, or there is a waker */
+	u32 rested;   /* the next record must be wide: off is not all 0, or there is a waker or a channel */
 
 	u32 inner;    /* its own PID namespace where that is another one, by inode */
 	u32 child;    /* the last that it made, in the recorder's PID namespace */
@@ -116,6 +116,11 @@ struct thread {
 	u64 woken;     /* when it was woken last */
 	u32 waker;     /* the followed thread that woke it then, 0 for none */
 	u32 cpu;       /* where it became ready */
+
+	/* Of the call under way, if it is one on a socket: message.h. */
+	u64 channel; /* 0 for none */
+	u32 channel_kind;
+	u32 pos;
 
 	/* For the account of what is missing: missing.h. */
 	u64 ringed;  /* requests of rings on files that had completed when a call of KIND_MISSING began */
@@ -167,6 +172,7 @@ enum flag {
 	FLAG_KILLED = 128,   /* the thread was ended by another one of its process */
 	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
 	FLAG_WIDE = 512,       /* more and off are there */
+	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
 };
 
 /* Kinds of I/O that the recording does not hold. */
@@ -226,8 +232,9 @@ struct event {
 	u64 more[2]; /* arguments 4 and 5 */
 	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
 	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
+	u64 channel; /* that the call sent to or received from; 0 for none */
+	u32 pos;     /* where what it moved ends in that */
 	u32 waker;   /* the thread that woke it, 0 for none that is followed */
-	u32 pad;
 };
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)

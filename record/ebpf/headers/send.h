@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "message.h"
 #include "off.h"
 
 struct {
@@ -59,12 +60,14 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	__builtin_memcpy(e->off, t->off, sizeof(e->off));
 	e->waker = t->waker;
 	e->woken = t->waker ? end - t->woken : 0;
+	take_message(e, t);
 	if (t->rested | (t->blocked != 0)) {
 		e->off[OFF_WAIT] += t->blocked;
 		__builtin_memset(t->off, 0, sizeof(t->off));
 		t->rested = 0;
 		t->blocked = 0;
 		t->waker = 0;
+		t->channel = 0;
 	}
 }
 
@@ -170,6 +173,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, const struct p
 	t->off[OFF_READY] -= lately[OFF_READY];
 	t->off[OFF_OWN] -= lately[OFF_OWN];
 	t->blocked -= dur < t->blocked ? dur : t->blocked;
+	t->channel = 0; /* of a call that found no room in the ring */
 	fill_wide(e, t, t->slept, t->woken, 0);
 	e->nr = NR_WAIT;
 	read_four(e->args, regs);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Which bytes a call on a socket moved: the channel, one direction of a
+ * connection, and the position in it where they end. A byte is read by the call
+ * whose position is the first that is not below that of the call that wrote it.
+ *
+ * Of TCP both ends compute the same channel from the addresses, and the kernel
+ * has the positions. Of UNIX sockets the channel is the socket at the receiving
+ * end, where bytes are counted as they go in and come out.
+ */
+#pragma once
+
+#include "threads.h"
+
+enum channel_kind {
+	CHANNEL_TCP,
+	CHANNEL_UNIX,
+};
+
+/* What passes into a UNIX socket: bytes, or messages of SOCK_SEQPACKET, since a
+ * followed thread has first sent some or received some. Of a message part can be
+ * thrown away. */
+struct inbox {
+	u64 channel; /* counts them from 1 */
+	u32 sent;
+	u32 received;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct inbox);
+} inboxes SEC(".maps");
+
+u64 channels; /* inboxes so far */
+
+INLINE void note_message(struct thread *t, u32 kind, u64 channel, u32 pos)
+{
+	if (!t->start)
+		return; /* of a request of io_uring, or a call that had begun before */
+	t->channel = channel;
+	t->channel_kind = kind;
+	t->pos = pos;
+	t->rested = 1;
+}
+
+/* Puts what is noted into a record. */
+INLINE void take_message(struct event *e, const struct thread *t)
+{
+	e->channel = t->channel;
+	e->pos = t->pos;
+	if (t->channel && t->channel_kind == CHANNEL_UNIX)
+		e->flags |= FLAG_UNIX;
+}
+
+/* An address and port. One of IPv4 is as IPv6 maps it, for the two ends can have
+ * sockets of either. */
+struct end {
+	u32 address[4];
+	u32 port;
+};
+
+INLINE u64 hash_end(u64 h, const struct end *end)
+{
+	const u64 words[] = {(u64)end->address[0] << 32 | end->address[1], (u64)end->address[2] << 32 | end->address[3], end->port};
+
+	for (int i = 0; i < 3; i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+#define MAPPED 0xffff0000 /* the third word of an IPv4 address that IPv6 maps, in the order of the network */
+
+INLINE int is_mapped(const struct end *end)
+{
+	return !(end->address[0] | end->address[1]) && end->address[2] == MAPPED;
+}
+
+INLINE void tcp_message(struct thread *t, struct sock *sk, int sends)
+{
+	struct end local = {.port = sk->__sk_common.skc_num};
+	struct end remote = {.port = __builtin_bswap16(sk->__sk_common.skc_dport)};
+	struct tcp_sock *tcp = (void *)sk;
+	u64 channel;
+
+	if (HAS(sk, __sk_common.skc_v6_daddr) && sk->__sk_common.skc_family == AF_INET6)
+		for (int i = 0; i < 4; i++) {
+			local.address[i] = sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+			remote.address[i] = sk->__sk_common.skc_v6_daddr.in6_u.u6_addr32[i];
+		}
+	if (sk->__sk_common.skc_family == AF_INET || is_mapped(&remote)) {
+		local = (struct end){.address = {0, 0, MAPPED, sk->__sk_common.skc_rcv_saddr}, .port = local.port};
+		remote = (struct end){.address = {0, 0, MAPPED, sk->__sk_common.skc_daddr}, .port = remote.port};
+	}
+	channel = sends ? hash_end(hash_end(1, &local), &remote) : hash_end(hash_end(1, &remote), &local);
+	if (!channel)
+		channel = 1;
+	note_message(t, CHANNEL_TCP, channel, sends ? LOAD(tcp, write_seq) : LOAD(tcp, copied_seq));
+}
+
+INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends)
+{
+	u32 n = sk->sk_type == SOCK_SEQPACKET ? 1 : bytes;
+	struct sock *to = sk;
+	struct inbox *box;
+
+	/* The peer of a datagram socket can change under way, and several can send
+	 * to one. */
+	if (sk->sk_type != SOCK_STREAM && sk->sk_type != SOCK_SEQPACKET)
+		return;
+	if (sends) {
+		struct unix_sock *own = bpf_skc_to_unix_sock(sk);
+
+		if (!own)
+			return;
+		to = own->peer; /* which stays while the call holds the own socket */
+		if (!to)
+			return;
+	}
+	box = bpf_sk_storage_get(&inboxes, to, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!box)
+		return;
+	if (unlikely(!box->channel))
+		__sync_val_compare_and_swap(&box->channel, 0, __sync_fetch_and_add(&channels, 1) + 1);
+	n += __sync_fetch_and_add(sends ? &box->sent : &box->received, n);
+	note_message(t, CHANNEL_UNIX, box->channel, n);
+}
+
+/* A socket has sent or received something, or failed to. */
+INLINE void message(struct sock *sk, s32 bytes, int sends)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t;
+	u16 family;
+
+	if (!task->bpf_storage || bytes <= 0)
+		return;
+	t = followed(task);
+	if (!t)
+		return;
+	family = sk->__sk_common.skc_family;
+	if (family == AF_UNIX && HAS((struct unix_sock *)0, peer))
+		unix_message(t, sk, bytes, sends);
+	else if ((family == AF_INET || family == AF_INET6) && sk->sk_protocol == IPPROTO_TCP)
+		tcp_message(t, sk, sends);
+}
