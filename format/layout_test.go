@@ -127,7 +127,7 @@ func TestAccessors(t *testing.T) {
 
 	for _, e := range []Event{
 		{Op: OpMemfdCreate, Args: [6]int64{0, MfdCloexec}}, {Op: OpOpen, Args: [6]int64{0, RDONLY | CLOEXEC}}, {Op: OpDup3, Args: [6]int64{3, 4, CLOEXEC}},
-		{Op: OpFcntl, Args: [6]int64{3, FDupfdCloexec}}, {Op: OpPipe2, Args: [6]int64{0, CLOEXEC}},
+		{Op: OpFcntl, Args: [6]int64{3, FDupfdCloexec}}, {Op: OpPipe2, Args: [6]int64{0, CLOEXEC}}, {Op: OpEventfd2, Args: [6]int64{0, CLOEXEC}},
 	} {
 		require.True(t, e.Cloexec(), e.Op)
 	}
@@ -137,6 +137,33 @@ func TestAccessors(t *testing.T) {
 	require.EqualValues(t, 9, (&Event{Op: OpWaitid, Args: [6]int64{0, 0, 0, 0, 0, 9}}).Child())
 	require.EqualValues(t, -10, (&Event{Op: OpWaitid, Ret: -10, Args: [6]int64{0, 0, 0, 0, 0, 9}}).Child())
 	require.EqualValues(t, 9, (&Event{Op: OpWait4, Ret: 9}).Child())
+}
+
+// Only sockets send and receive, and what they return need not be bytes.
+func TestSockets(t *testing.T) {
+	for _, tt := range []struct {
+		event Event
+		typ   FileType
+		bytes int64
+		sends bool
+	}{
+		{Event{Op: OpSendto, Ret: 7}, TypeSock, 7, true},
+		{Event{Op: OpRecvmsg, Ret: -11}, TypeSock, 0, false},
+		{Event{Op: OpRecvmsg, Ret: NoResult}, TypeSock, 0, false},
+		{Event{Op: OpSendmmsg, Ret: 7}, TypeSock, 0, true},
+		{Event{Op: OpRecvmmsg, Ret: 7}, TypeSock, 0, false},
+		{Event{Op: OpSendto, Ret: -9}, TypeUnknown, 0, true},
+		{Event{Op: OpSendto, Ret: -88}, TypeUnknown, 0, true},
+		{Event{Op: OpRead, Ret: 7}, TypeUnknown, 7, false},
+		{Event{Op: OpWritev, Ret: 7, Notes: &Notes{Has: NotedType, Type: TypeSock}}, TypeSock, 7, true},
+		{Event{Op: OpSendfile, Ret: 7}, TypeUnknown, 7, true},
+		{Event{Op: OpLseek, Ret: 7}, TypeUnknown, 0, false},
+		{Event{Op: OpEventfd, Ret: 7}, TypeUnknown, 0, false},
+	} {
+		require.Equal(t, tt.typ, tt.event.FileType(), tt.event)
+		require.Equal(t, tt.bytes, tt.event.Bytes(), tt.event)
+		require.Equal(t, tt.sends, tt.event.Sends(), tt.event)
+	}
 }
 
 func TestFollows(t *testing.T) {

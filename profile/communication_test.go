@@ -54,6 +54,9 @@ func TestWhatIsCommunication(t *testing.T) {
 		}, "0 0 0 0 4 1"},
 		{"open at the start", []format.Event{on(format.OpRead, 1, 0, 1, 1, "", 0), on(format.OpWrite, 1, 2, 1, 1, "", 1), on(format.OpWrite, 1, 4, 1, 1, "", 2)}, "0 1 0 0 2 0"},
 		{"an eventfd", []format.Event{typed(on(format.OpRead, 1, 0, 1, 8, "", 8), format.TypePseudo), typed(on(format.OpWrite, 1, 2, 1, 8, "", 7), format.TypePseudo)}, "0 0 0 0 2 0"},
+		{"an eventfd that is made", []format.Event{on(format.OpEventfd2, 1, 0, 1, 3, "", 0, format.CLOEXEC), read3, write3, on(format.OpClose, 1, 20, 1, 0, "", 3)}, "0 0 0 0 4 0"},
+		{"what only sockets do", []format.Event{on(format.OpSendto, 1, 0, 1, 9, "", 3), on(format.OpRecvmmsg, 1, 2, 1, -11, "", 4), read3, on(format.OpClose, 1, 20, 1, 0, "", 4)}, "0 0 0 0 4 0"},
+		{"no socket", []format.Event{open("a", format.TypeReg), on(format.OpSendmsg, 1, 2, 1, -88, "", 3), read3, on(format.OpSendmsg, 1, 20, 1, -9, "", 8)}, "1 2 0 1 0 0"},
 		{"/proc and /sys", []format.Event{
 			open("/proc/stat", format.TypeReg), typed(read3, format.TypePseudo), on(format.OpClose, 1, 20, 1, 0, "", 3),
 			on(format.OpRead, 1, 22, 1, 8, "", 9), on(format.OpStat, 1, 24, 1, 0, "/sys/x"), on(openat, 1, 26, 1, -2, "/proc/y", cwd),
@@ -83,6 +86,13 @@ func TestWhatIsCommunication(t *testing.T) {
 			require.Equal(t, p.All, sum.All())
 		})
 	}
+}
+
+// What sendmmsg and recvmmsg return are no bytes.
+func TestMessagesAreNoBytes(t *testing.T) {
+	p := readWith(t, format.Header{}, on(format.OpSendmmsg, 1, 0, 1, 2, "", 3), on(format.OpRecvmmsg, 1, 2, 1, 3, "", 4), on(format.OpRecvfrom, 1, 4, 1, 40, "", 4))
+	require.EqualValues(t, 40, p.Categories[Communication].Bytes)
+	require.EqualValues(t, 40, p.All.Bytes)
 }
 
 // A splice from a pipe writes its file, where the last write ended.

@@ -46,7 +46,11 @@ func TestEveryOperationHasItsCategory(t *testing.T) {
 		p := read(t, testkit.Event(op, 0, 7, 0))
 		class := op.Info().Class
 		inside := class != format.ClassProcess && class != format.ClassMemory
-		talks := op.Info().Effect == format.EffectPipe || op == format.OpSplice // of what is not known
+		talks := op == format.OpSplice // of what is not known
+		switch op.Info().Effect {
+		case format.EffectPipe, format.EffectEventfd, format.EffectSend, format.EffectReceive:
+			talks = true
+		}
 		require.Equal(t, inside && !talks, p.IO().Calls == 1, op.String())
 		require.Equal(t, talks, p.Categories[Communication].Calls == 1, op.String())
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/script"
 )
@@ -61,6 +62,10 @@ func TestDecode(t *testing.T) {
 			"7 0.000000500 exit(0) = ? {signal=40}\n"},
 		{"a read from a pipe", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFIFO >> 12, Faults: 2, Off: format.Off{Other: 99}}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042> {type=fifo faults=2 off=99}\n"},
+		{"a message that is sent", Call{Nr: number(format.OpSendto), Ret: 1, Args: [6]uint64{3, 16, 1, 0x4000, 0, garbage | 9}, Channel: 0xab, Pos: 12}, nil, "",
+			"7 0.000000500 sendto(3, 0x10, 1, MSG_NOSIGNAL, NULL, 9) = 1 <0.000000042> {sent=tcp:ab+12}\n"},
+		{"a message that is read", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFSOCK >> 12, Flags: FlagUNIX, Channel: 1, Pos: 12}, nil, "",
+			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042> {type=sock got=unix:1+12}\n"},
 		{"a read from a file", Call{Nr: number(format.OpRead), Ret: 1, Args: [6]uint64{3, 16, 1}, Type: unix.S_IFREG >> 12}, nil, "",
 			"7 0.000000500 read(3, 0x10, 1) = 1 <0.000000042>\n"},
 		{"an owner that stays", Call{Nr: number(format.OpFchown), Args: [6]uint64{3, garbage | 0xffffffff, minus(1)}}, nil, "",
@@ -93,6 +98,20 @@ func TestDecode(t *testing.T) {
 			require.Equal(t, test.want, string(script.AppendEvent(nil, &e, e.Start)))
 		})
 	}
+}
+
+// What passes through sockets, pipes and eventfds is no part of the account.
+func TestAccountIsOfFiles(t *testing.T) {
+	w := NewWriter(discard{}, 0)
+	for _, c := range []Call{
+		{Nr: number(format.OpSendto), Ret: 5, Dur: 10}, {Nr: number(format.OpRecvmmsg), Ret: 5, Dur: 10}, {Nr: number(format.OpRead), Ret: 5, Dur: 10, Type: unix.S_IFSOCK >> 12},
+		{Nr: number(format.OpEventfd2), Ret: 5, Dur: 10}, {Nr: number(format.OpPipe2), Dur: 10}, {Nr: number(format.OpRead), Ret: 7, Dur: 1},
+	} {
+		_, err := w.Add(&c)
+		require.NoError(t, err)
+	}
+	a := w.Account()
+	require.Equal(t, coverage.Account{Known: a.Known, Recorded: coverage.Amount{Bytes: 7, Nanos: 1}}, a)
 }
 
 func TestDecodeUnknownSyscall(t *testing.T) {

@@ -73,6 +73,25 @@ func TestSessionsHaveTheResultsOfTheFirst(t *testing.T) {
 	require.Equal(t, []int64{0, end, 2 * end}, begins)
 }
 
+// What a note says of other threads and of connections is of the copy's.
+func TestNotesOfCopies(t *testing.T) {
+	notes := format.Notes{Has: format.NotedWaker | format.NotedMessage, Waker: 1, Channel: 9, Pos: 7}
+	events := []format.Event{{Op: format.OpRead, TID: 1, Ret: 7, Notes: &notes}}
+	for _, with := range []string{"clone=3", "sessions=3"} {
+		out, _ := transformed(t, format.Header{}, events, with)
+		channels := map[uint64]bool{}
+		for _, e := range out {
+			if e.Op == format.OpRead {
+				require.Equal(t, e.TID, e.Notes.Waker)
+				require.EqualValues(t, 7, e.Notes.Pos)
+				channels[e.Notes.Channel] = true
+			}
+		}
+		require.Len(t, channels, 3, with)
+	}
+	require.EqualValues(t, 1, notes.Waker)
+}
+
 func TestRerootMovesFiles(t *testing.T) {
 	for seed := range uint64(programs(t)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -17,6 +17,8 @@ func TestNotes(t *testing.T) {
 		{`target="plain" signal=64`, `target="plain" signal=64`},
 		{"dev=253:0:2 path=cut", "path=cut dev=253:0:2"},
 		{"path=unreadable", "path=unreadable"},
+		{"got=unix:1f+4294967295 by=7", "by=7 got=unix:1f+4294967295"},
+		{"got=tcp:ffffffffffffffff+0", "got=tcp:ffffffffffffffff+0"},
 		{"", ""},
 	} {
 		e := format.Event{Op: format.OpOpen}
@@ -26,6 +28,19 @@ func TestNotes(t *testing.T) {
 			require.Empty(t, e.Notes.Text)
 		}
 	}
+}
+
+// The operation says whether a message was sent or received.
+func TestNotesOfMessages(t *testing.T) {
+	for _, op := range []format.Op{format.OpWrite, format.OpSendmmsg, format.OpSendfile, format.OpSplice} {
+		e := format.Event{Op: op}
+		setNotes(&e, "sent=tcp:9f3c+1234")
+		require.Equal(t, "sent=tcp:9f3c+1234", printed(&e))
+		require.Equal(t, &format.Notes{Has: format.NotedMessage, Channel: 0x9f3c, Pos: 1234}, e.Notes)
+	}
+	e := format.Event{Op: format.OpRecvfrom}
+	setNotes(&e, "got=unix:2+7")
+	require.Equal(t, &format.Notes{Has: format.NotedMessage, ChannelKind: format.ChannelUNIX, Channel: 2, Pos: 7}, e.Notes)
 }
 
 // An argument of rename is called as a note is.
@@ -42,7 +57,7 @@ func TestTextNotes(t *testing.T) {
 	for _, text := range []string{
 		"size=x", "size=", "size", "size=-1", "size=2305843009213693953", "type=", "type=unknown", "type=file", "mode=0999", "mode=010000", "dev=1", "dev=1:2:0", "dev=1:2:3:4",
 		"dev=:", "ino=-1", "new=1", "killed=", "signal=0", "signal=KILL", "was=0", "was=2147483648", `target=a`, `target="a"b`, `target="a`, "cut=x", "cut=2305843009213693953",
-		"buf=cut", "nosuch=cut", "path=whole", "args=cut", `x="a b" y`, "=",
+		"buf=cut", "nosuch=cut", "path=whole", "sent=tcp:1+2", "got=", "got=udp:1+2", "got=tcp:1", "got=tcp:x+1", "got=tcp:1+4294967296", "got=tcp:10000000000000000+1", "args=cut", `x="a b" y`, "=",
 	} {
 		e := format.Event{Op: format.OpStat}
 		setNotes(&e, text)

@@ -131,8 +131,8 @@ func timed() (by [format.MaxSys]uint8) {
 // waits returns what the calls wait for that are not recorded.
 func waits() (kinds [format.MaxSys]uint8) {
 	for kind, numbers := range map[recorderWaitKind][]int{
-		recorderWaitKindWAIT_FUTEX: {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
-		recorderWaitKindWAIT_POLL:  append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
+		recorderWaitKindWAIT_FUTEX:  {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV},
+		recorderWaitKindWAIT_POLL:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_URING_ENTER}, olderPolls...),
 		recorderWaitKindWAIT_SOCKET: {unix.SYS_ACCEPT, unix.SYS_ACCEPT4, unix.SYS_CONNECT},
 		recorderWaitKindWAIT_SIGNAL: {unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_RT_SIGSUSPEND},
 	} {

@@ -21,6 +21,9 @@ func TestPlans(t *testing.T) {
 		want recorderPlan
 	}{
 		{format.OpPread64, plan(recorderKindKIND_IO, 0, 0, 0)},
+		{format.OpSendto, plan(recorderKindKIND_WIDE, 0, 0, 0)},
+		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 0, 0, 0)},
+		{format.OpEventfd2, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
 		{format.OpLseek, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
 		{format.OpMmap, plan(recorderKindKIND_WIDE, 0, 0, 0)},
 		{format.OpSetxattr, plan(recorderKindKIND_RICH, 0, 1, 2)},
@@ -84,7 +87,7 @@ func TestLayout(t *testing.T) {
 	}
 	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(eventSize), "data": uint32(eventSize + detailsSize)}, offsets)
 	require.Equal(t, 64, plainSize)
-	require.Equal(t, 136, eventSize)
+	require.Equal(t, 144, eventSize)
 	require.Equal(t, 56, detailsSize)
 	fields := func(of any) (all []string) {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
@@ -110,6 +113,7 @@ func TestNumbers(t *testing.T) {
 		record.FlagSignal:     recorderFlagFLAG_SIGNAL,
 		record.FlagKilled:     recorderFlagFLAG_KILLED,
 		record.FlagRenumbered: recorderFlagFLAG_RENUMBERED,
+		record.FlagUNIX:       recorderFlagFLAG_UNIX,
 	} {
 		require.EqualValues(t, want, flag)
 	}

@@ -42,6 +42,9 @@ type config struct {
 	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
 	Faults bool // page faults taken in reads and writes
 	Off    bool // time off the processor between events
+
+	// Messages notes what calls on sockets moved, with Off; Linux 6.3.
+	Messages bool
 }
 
 // load loads the program. Nothing is recorded before attach. An error that is
@@ -57,6 +60,10 @@ func load(c config) (*program, error) {
 		return nil, fmt.Errorf("read the types of the kernel: %w", err)
 	}
 	p := &program{}
+	if !c.Messages {
+		delete(spec.Programs, recorderProgSockSend)
+		delete(spec.Programs, recorderProgSockReceive)
+	}
 	for name, kind := range unsupported(kernel) {
 		delete(spec.Programs, name)
 		p.uncounted = append(p.uncounted, kind)

@@ -53,7 +53,7 @@ func completeRing(o *record.Options) error {
 
 // configOf says what the program in the kernel is to note.
 func configOf(o *record.Options) config {
-	return config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true}
+	return config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true, Messages: true}
 }
 
 // recording is a recording under way.

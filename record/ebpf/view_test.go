@@ -43,8 +43,9 @@ func recordOf(c record.Call) []byte {
 			b = order.AppendUint64(b, uint64(*part))
 		}
 		b = order.AppendUint64(b, uint64(c.Woken))
+		b = order.AppendUint64(b, c.Channel)
+		b = order.AppendUint32(b, c.Pos)
 		b = order.AppendUint32(b, uint32(c.Waker))
-		b = append(b, 0, 0, 0, 0)
 	}
 	if c.Details != nil {
 		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
@@ -58,6 +59,7 @@ func TestView(t *testing.T) {
 	wide := plain
 	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
 	wide.Waker, wide.Woken = 8, 9
+	wide.Channel, wide.Pos, wide.Flags = 10, 11, wide.Flags|record.FlagUNIX
 	rich := wide
 	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
 	for _, test := range []struct {
@@ -66,8 +68,8 @@ func TestView(t *testing.T) {
 		bytes int
 	}{
 		{"plain", plain, 64},
-		{"wide", wide, 136},
-		{"rich", rich, 136 + 56 + 5},
+		{"wide", wide, 144},
+		{"rich", rich, 144 + 56 + 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := recordOf(test.call)

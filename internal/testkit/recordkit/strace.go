@@ -41,6 +41,9 @@ os.close(os.memfd_create('memory'))
 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
 os.statvfs('a'); os.chown('a', -1, -1); os.truncate('c', 1); os.sync()
 import _socket
+a, b = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM, 0)
+a.send(b'xy'); b.recv(1); a.sendmsg([b'x', b'y']); b.recvmsg(9); os.write(a.fileno(), b'x'); os.read(b.fileno(), 1)
+os.close(os.eventfd(1))
 for family, address in (1, 's'), (1, 's'), (1, 'no/s'), (1, b'\\0abstract'), (1, ''), (1, 'n' * 107), (2, ('127.0.0.1', 0)):
   try: _socket.socket(family, 1).bind(address)
   except OSError: pass

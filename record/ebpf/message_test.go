@@ -1,0 +1,97 @@
+package ebpf
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/internal/testkit/recordkit"
+)
+
+// channel identifies a direction of a connection.
+type channel struct {
+	kind format.ChannelKind
+	id   uint64
+}
+
+// behind returns by how much a position lies behind another one. They wrap.
+func behind(a, b uint32) int32 { return int32(a - b) }
+
+// Of a program that is one thread, each receive gets what the newest sends of its
+// channel have sent, however the bytes went in and out.
+func TestMessages(t *testing.T) {
+	var c recordkit.Collect
+	o := recordkit.Python(t, "import os, socket",
+		"data = os.open('data', os.O_RDWR | os.O_CREAT); os.write(data, b'x' * 100000)",
+		"def talk(a, b):",
+		"  a.send(bytes(10)); b.recv(100, socket.MSG_PEEK); b.recv(100)",
+		"  a.send(bytes(20)); a.send(bytes(3)); b.recv(18); b.recv(5)",
+		"  os.write(b.fileno(), bytes(7)); os.read(a.fileno(), 100)",
+		"  os.writev(b.fileno(), [bytes(7), bytes(8)]); os.readv(a.fileno(), [bytearray(6), bytearray(9)])",
+		"  a.sendmsg([bytes(4), bytes(5)]); b.recvmsg(4); b.settimeout(0)",
+		"  try: b.recv(9)",
+		"  except BlockingIOError: pass",
+		"  b.settimeout(None); os.sendfile(a.fileno(), data, 0, 30); b.recv(30)",
+		"  a.close(); b.recv(100); b.recv(100); b.close()",
+		"def connect(family, host, to):",
+		"  s = socket.socket(family)",
+		"  if family == socket.AF_INET6: s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)",
+		"  s.bind((host, 0)); s.listen()",
+		"  talk(socket.create_connection((to, s.getsockname()[1])), s.accept()[0]); s.close()",
+		"connect(socket.AF_INET, '127.0.0.1', '127.0.0.1')",
+		"connect(socket.AF_INET6, '::', '127.0.0.1')",
+		"if socket.has_ipv6: connect(socket.AF_INET6, '::1', '::1')",
+		"talk(*socket.socketpair())",
+		"talk(*socket.socketpair(type=socket.SOCK_SEQPACKET))",
+		"s = socket.socket(socket.AF_UNIX); s.bind('s'); s.listen(); a = socket.socket(socket.AF_UNIX); a.connect('s')",
+		"a.send(bytes(50)); talk(a, s.accept()[0])",
+		"a, b = socket.socketpair(type=socket.SOCK_DGRAM); a.send(b'x'); b.recv(1)",
+		"u = socket.socket(type=socket.SOCK_DGRAM); u.bind(('127.0.0.1', 0)); u.sendto(b'x', u.getsockname()); u.recv(1)",
+		"print(a.fileno(), b.fileno(), u.fileno())")
+	o.Dir = t.TempDir()
+	_, out := recordLong(t, o, &c)
+	var quiet [3]int64
+	_, err := fmt.Sscan(out, &quiet[0], &quiet[1], &quiet[2])
+	require.NoError(t, err)
+
+	sent, got, first := map[channel]uint32{}, map[channel]uint32{}, map[channel]uint32{}
+	noted, without := 0, 0
+	for i := range c.Events {
+		e := &c.Events[i]
+		flags := e.Word(format.MessageFlags)
+		if !e.Notes.Known(format.NotedMessage) {
+			if e.FileType() == format.TypeSock && e.Ret > 0 && flags&2 == 0 {
+				require.Contains(t, quiet, e.FD(), "%s is a datagram", e.Op)
+				without++
+			}
+			continue
+		}
+		require.Positive(t, e.Ret)
+		require.Zero(t, flags&2, "MSG_PEEK takes nothing")
+		at := channel{e.Notes.ChannelKind, e.Notes.Channel}
+		pos := e.Notes.Pos
+		if noted++; e.Sends() {
+			if _, ok := first[at]; !ok {
+				first[at], got[at] = pos, pos-uint32(e.Ret)
+			}
+			sent[at] = pos
+			continue
+		}
+		require.Contains(t, sent, at, "%s of what nobody has sent", e.Op)
+		require.Positive(t, behind(pos, got[at]))
+		require.GreaterOrEqual(t, behind(sent[at], pos), int32(0), "%s = %d", e.Op, e.Ret)
+		got[at] = pos
+	}
+	require.Equal(t, 4, without, "two datagrams")
+	require.Greater(t, noted, 6*10)
+	require.GreaterOrEqual(t, len(sent), 2*5)
+	for at, pos := range sent {
+		require.Zero(t, behind(pos, got[at]), "%v: all was received", at)
+	}
+	require.NotEmpty(t, c.Of(format.OpSendfile))
+	for _, e := range c.Of(format.OpSendfile) {
+		require.True(t, e.Notes.Known(format.NotedMessage))
+	}
+}
