@@ -16,6 +16,7 @@
 #define MSG_PEEK 2
 #define SOCK_STREAM 1      /* include/linux/net.h */
 #define SOCK_SEQPACKET 5
+#define SOCK_DONE 1        /* include/net/sock.h: a bit of skc_flags; the peer has closed its end */
 #define IPPROTO_TCP 6      /* include/uapi/linux/in.h */
 #define UNIX_PATH_MAX 108  /* include/uapi/linux/un.h */
 #define FMODE_CREATED 0x100000 /* include/linux/fs.h */
@@ -191,6 +192,7 @@ struct sock_common {
 	u16 skc_dport; /* in the order of the network */
 	u16 skc_num;
 	u16 skc_family;
+	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -204,6 +206,7 @@ struct sock {
 struct tcp_sock { /* begins with struct sock */
 	u32 write_seq;
 	u32 copied_seq;
+	u32 rcv_nxt;
 };
 
 struct unix_sock {

@@ -79,6 +79,15 @@ INLINE int is_mapped(const struct end *end)
 	return !(end->address[0] | end->address[1]) && end->address[2] == MAPPED;
 }
 
+/* Returns up to where a TCP socket has received. The end of the connection, which
+ * the last receive takes along, counts as a byte there. */
+INLINE u32 received(const struct sock *sk, struct tcp_sock *tcp)
+{
+	u32 pos = LOAD(tcp, copied_seq);
+
+	return pos - (sk->__sk_common.skc_flags >> SOCK_DONE & 1 && pos == LOAD(tcp, rcv_nxt));
+}
+
 INLINE void tcp_message(struct thread *t, struct sock *sk, int sends)
 {
 	struct end local = {.port = sk->__sk_common.skc_num};
@@ -98,7 +107,7 @@ INLINE void tcp_message(struct thread *t, struct sock *sk, int sends)
 	channel = sends ? hash_end(hash_end(1, &local), &remote) : hash_end(hash_end(1, &remote), &local);
 	if (!channel)
 		channel = 1;
-	note_message(t, CHANNEL_TCP, channel, sends ? LOAD(tcp, write_seq) : LOAD(tcp, copied_seq));
+	note_message(t, CHANNEL_TCP, channel, sends ? LOAD(tcp, write_seq) : received(sk, tcp));
 }
 
 INLINE void unix_message(struct thread *t, struct sock *sk, u32 bytes, int sends)

@@ -1,0 +1,31 @@
+#!/bin/sh
+# messages.sh SCRIPT…: of the receives that the recordings note, how many have a
+# send whose bytes reach as far (docs/recording.md, Messages). A receive can stand
+# before its send, which had not ended.
+set -eu
+echo "recording sends receives found share earlier"
+for script; do
+	awk -v name="${script##*/}" '
+	# The note sent=KIND:CHANNEL+POSITION, or got=; positions wrap at 2^32.
+	match($0, /[ {](sent|got)=[^ }]+/) {
+		split(substr($0, RSTART + 1, RLENGTH - 1), part, /[=+]/)
+		at = part[2]
+		if (!(at in first))
+			first[at] = part[3]
+		pos = (part[3] - first[at] + 6442450944) % 4294967296 # the first one lies in the middle
+		if (part[1] == "sent") {
+			sends++
+			if (pos > most[at])
+				most[at] = pos
+		} else {
+			from[++receives] = at
+			to[receives] = pos
+			earlier += pos > most[at]
+		}
+	}
+	END {
+		for (i = 1; i <= receives; i++)
+			found += from[i] in most && to[i] <= most[from[i]]
+		printf "%s %d %d %d %.2f%% %d\n", name, sends, receives, found, receives ? 100 * found / receives : 0, earlier - (receives - found)
+	}' "$script"
+done | sed 's/  */\t/g'
