@@ -2,9 +2,12 @@ package ebpf
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/internal/testkit/recordkit"
@@ -94,4 +97,83 @@ func TestMessages(t *testing.T) {
 	for _, e := range c.Of(format.OpSendfile) {
 		require.True(t, e.Notes.Known(format.NotedMessage))
 	}
+}
+
+// BenchmarkMessages measures what the note of a message adds to a send and a
+// receive of a byte, each a recorded call, and to those of processes that are
+// not followed. The rounds of the variants take turns; the fastest counts.
+//
+//	go test ./record/ebpf -run '^$' -bench Messages -benchtime 9x
+func BenchmarkMessages(b *testing.B) {
+	recordkit.RequireEBPF(b, MeasureCost)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	fastest := map[string]float64{}
+	for b.Loop() {
+		for _, followed := range []bool{true, false} {
+			for _, messages := range []bool{false, true} {
+				p, err := load(config{RingBytes: 8 << 20, Type: true, Faults: true, Off: true, Messages: messages})
+				require.NoError(b, err)
+				require.NoError(b, p.attach())
+				require.NoError(b, p.attachAdditional())
+				if followed {
+					require.NoError(b, p.followSelf())
+				}
+				for name, connect := range map[string]func(testing.TB) [2]int{"unix": unixPair, "tcp": tcpPair} {
+					name = fmt.Sprintf("%s,followed=%t,messages=%t", name, followed, messages)
+					for range 5 {
+						if n := messageNanos(b, connect(b), 2000); fastest[name] == 0 || n < fastest[name] {
+							fastest[name] = n
+						}
+					}
+				}
+				require.NoError(b, p.close())
+			}
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for name, n := range fastest {
+		b.ReportMetric(n, name+"-ns/message")
+	}
+}
+
+func unixPair(tb testing.TB) [2]int {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	require.NoError(tb, err)
+	return pair
+}
+
+func tcpPair(tb testing.TB) (pair [2]int) {
+	l, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	require.NoError(tb, err)
+	defer unix.Close(l)
+	require.NoError(tb, unix.Bind(l, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(tb, unix.Listen(l, 1))
+	to, err := unix.Getsockname(l)
+	require.NoError(tb, err)
+	pair[0], err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	require.NoError(tb, err)
+	require.NoError(tb, unix.Connect(pair[0], to))
+	pair[1], _, err = unix.Accept(l)
+	require.NoError(tb, err)
+	return pair
+}
+
+// messageNanos returns how long half of a send and a receive takes, and closes the
+// pair.
+func messageNanos(tb testing.TB, pair [2]int, n int) float64 {
+	var buf [1]byte
+	start := time.Now()
+	for range n {
+		if _, err := unix.Write(pair[0], buf[:]); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := unix.Read(pair[1], buf[:]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	nanos := float64(time.Since(start).Nanoseconds()) / float64(2*n)
+	require.NoError(tb, unix.Close(pair[0]))
+	require.NoError(tb, unix.Close(pair[1]))
+	return nanos
 }
