@@ -160,10 +160,14 @@ func (r *Reader) parseRow(e *format.Event, n *note, value []byte) bool {
 	if n.known(e, has(e.Notes)) || n.parse == nil && value != nil || n.of != nil && !n.of(e) {
 		return false
 	}
-	if n.noted != 0 {
+	first := n.noted != 0 && e.Notes == nil
+	if first {
 		r.noted(e)
 	}
 	if n.parse != nil && !n.parse(e, value) {
+		if first {
+			e.Notes = nil
+		}
 		return false
 	}
 	if n.noted != 0 {
