@@ -70,7 +70,7 @@ func (m *model) apply(e *format.Event) error {
 			t.mark(e.Start, t.clock(e.Start))
 		}
 		t.untied(e.Off)
-		m.ties.sent, m.ties.join = message{}, format.Floor{}
+		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}
 	}
 	if err := m.repair(t, e); err != nil {
 		return err
@@ -122,6 +122,9 @@ func (m *model) apply(e *format.Event) error {
 		}
 	}
 	m.piped(s)
+	if e.Notes.Known(format.NotedMessage) && m.told {
+		m.messaged(t, e)
+	}
 	why = m.effect(s, why)
 	if why == reasonNone && s.deep {
 		why = reasonDeep

@@ -83,7 +83,7 @@ func (m *model) start(h *format.Header, first *format.Event) {
 		m.cost = h.Cost()
 	}
 	if m.told = h.TellsWakers(); m.out != nil {
-		m.ties = &ties{gone: map[int32]*thread{}}
+		m.ties = newTies()
 	}
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids

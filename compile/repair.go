@@ -14,6 +14,7 @@ type lore struct {
 	more   bool              // this pass learned something
 	closed bool              // learn nothing more, so that the last pass meets the same names as the one before
 	named  map[string]bool   // last components of links
+	sent   map[channel]bool  // channels that a recorded thread sent to
 	bytes  int               // size of the above
 }
 

@@ -91,7 +91,20 @@ type ties struct {
 	gone  map[int32]*thread // those that have ended, by id
 	order []*thread         // the same, the oldest first
 	sent  message           // what the current event received
-	join  format.Floor      // of the process whose end the current event waited for
+
+	// The current event received something from what is not recorded.
+	arrived bool
+
+	channels youngest[channel, []sending]  // messages that were not received yet
+	replies  youngest[connection, message] // the newest that was sent on each
+	join     format.Floor                  // of the process whose end the current event waited for
+}
+
+func newTies() *ties {
+	return &ties{
+		gone:     map[int32]*thread{},
+		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, message](maxConnections),
+	}
 }
 
 // message is what a thread sent at a time on the recording's clock. The zero
@@ -127,8 +140,8 @@ func (t *thread) floor(own int64) format.Floor {
 	clock.Total = own
 	highest := t.gap.self.floor
 	for i := range t.gap.causes {
-		if f := t.gap.causes[i].floor; f.Total > highest.Total {
-			highest = f
+		if c := &t.gap.causes[i]; c.kind != format.EdgeArrival && c.floor.Total > highest.Total {
+			highest = c.floor
 		}
 	}
 	return highest.Plus(clock)
@@ -153,8 +166,9 @@ func (g *gap) clock(at int64) int64 {
 	return g.own.Total + max(at-g.from-g.cost, 0)
 }
 
-// follow makes a thread, at a time, come after what another one did up to a time.
-func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind) {
+// follow makes a thread, at a time, come after what another one did up to a time, by
+// so many nanoseconds, for which clients took their time.
+func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind, clients int64) {
 	g, own := on.gapAt(at), t.own
 	theirs := g.own
 	if g == &on.gap {
@@ -162,10 +176,12 @@ func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind) {
 	}
 	theirs.Total, own.Total = g.clock(at), t.clock(now)
 	pass := func(c cause) {
-		c.kind = kind
-		c.lag += theirs.Total - own.Total
-		c.bound += theirs.Total - own.Total
-		c.floor = c.floor.Plus(theirs).Minus(own)
+		if !c.kind.Outside() {
+			c.kind = kind
+		}
+		c.lag += theirs.Total + clients - own.Total
+		c.bound += theirs.Total + clients - own.Total
+		c.floor = c.floor.Plus(theirs).Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
 		c.since = own.Total
 		t.after(c)
 	}
@@ -251,7 +267,7 @@ func (m *model) wait(t *thread, from, to int64, on *thread) {
 	t.held += to - from
 	m.report.Tied += to - from
 	own := t.clock(to)
-	t.follow(to, on, to, format.EdgeWake)
+	t.follow(to, on, to, format.EdgeWake, 0)
 	t.mark(to, own)
 }
 
@@ -275,7 +291,10 @@ func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 		}
 	}
 	if sent := m.ties.sent; sent.from != nil && sent.from != t {
-		t.follow(e.End(), sent.from, sent.at, format.EdgeMessage)
+		t.follow(e.End(), sent.from, sent.at, format.EdgeMessage, 0)
+	}
+	if m.ties.arrived && !ok {
+		return m.arrive(t, e)
 	}
 	return nanos, ok
 }

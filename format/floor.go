@@ -14,6 +14,7 @@ type Floor struct {
 	// that another recorded thread had.
 	Timers  int64 // until a time had come
 	Storage int64 // I/O that the recording does not hold
+	Clients int64 // what clients that were not recorded took from a reply to their next message
 	Waits   int64 // waits that are tied to no event
 }
 
@@ -25,17 +26,17 @@ func (f *Floor) parts() []struct {
 	return []struct {
 		name  string
 		nanos *int64
-	}{{"total", &f.Total}, {"timers", &f.Timers}, {"storage", &f.Storage}, {"waits", &f.Waits}}
+	}{{"total", &f.Total}, {"timers", &f.Timers}, {"storage", &f.Storage}, {"clients", &f.Clients}, {"waits", &f.Waits}}
 }
 
 // Plus returns the sums of the parts.
 func (f Floor) Plus(g Floor) Floor {
-	return Floor{f.Total + g.Total, f.Timers + g.Timers, f.Storage + g.Storage, f.Waits + g.Waits}
+	return Floor{f.Total + g.Total, f.Timers + g.Timers, f.Storage + g.Storage, f.Clients + g.Clients, f.Waits + g.Waits}
 }
 
 // Minus returns the differences of the parts.
 func (f Floor) Minus(g Floor) Floor {
-	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Waits - g.Waits}
+	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits}
 }
 
 // String returns the value of MetaFloor.
@@ -69,7 +70,7 @@ func (f Floor) Text() string {
 	for _, part := range []struct {
 		nanos int64
 		what  string
-	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Waits, "waits that are tied to no event"}} {
+	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits that are tied to no event"}} {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {
 			text += sep + seconds(part.nanos) + " " + part.what
 			sep = ", "

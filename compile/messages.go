@@ -1,0 +1,141 @@
+package compile
+
+import (
+	"pianola/format"
+	"pianola/format/process"
+)
+
+const (
+	// maxChannels is how many directions of connections are kept, the youngest;
+	// sentKept how many messages of each that were not received yet.
+	maxChannels = 4096
+	sentKept    = 64
+
+	// maxConnections is how many descriptors of connections to what is not
+	// recorded are kept, the youngest.
+	maxConnections = 4096
+)
+
+// channel is a direction of a connection.
+type channel struct {
+	kind format.ChannelKind
+	id   uint64
+}
+
+// connection is a descriptor of one.
+type connection struct {
+	table *process.Table
+	fd    int64
+}
+
+// sending is a message that ends at a position of its channel.
+type sending struct {
+	message
+	pos uint32
+}
+
+// youngest is a map that keeps as many elements as it has room for: the youngest.
+type youngest[K comparable, V any] struct {
+	room  int
+	of    map[K]V
+	order []K
+}
+
+func newYoungest[K comparable, V any](room int) youngest[K, V] {
+	return youngest[K, V]{room: room, of: map[K]V{}}
+}
+
+func (y *youngest[K, V]) set(k K, v V) {
+	if _, there := y.of[k]; !there {
+		if y.order = append(y.order, k); len(y.order) > y.room {
+			delete(y.of, y.order[0])
+			y.order = y.order[1:]
+		}
+	}
+	y.of[k] = v
+}
+
+// messaged follows a message through a socket. The passes before the last learn
+// which channels are sent to by recorded threads: what comes through the others
+// comes from what is not recorded.
+func (m *model) messaged(t *thread, e *format.Event) {
+	c := channel{e.Notes.ChannelKind, e.Notes.Channel}
+	if m.ties == nil {
+		if e.Sends() && !m.lore.sent[c] && len(m.lore.sent) < maxSent {
+			m.lore.sent[c] = true
+			m.lore.bytes += inMap
+		}
+		return
+	}
+	if e.Sends() {
+		sent := message{t, e.Start}
+		list := m.ties.channels.of[c]
+		if len(list) == sentKept {
+			list = append(list[:0], list[1:]...)
+		}
+		m.ties.channels.set(c, append(list, sending{sent, e.Notes.Pos}))
+		m.ties.replies.set(connection{t.Table, e.FD()}, sent)
+		return
+	}
+	list := m.ties.channels.of[c]
+	for i, s := range list {
+		if int32(s.pos-e.Notes.Pos) < 0 {
+			continue
+		}
+		if s.at <= e.End() {
+			m.ties.sent = s.message
+		}
+		if s.pos == e.Notes.Pos {
+			i++ // received as a whole
+		}
+		m.ties.channels.of[c] = list[i:]
+		return
+	}
+	m.ties.arrived = !m.lore.sent[c] && len(m.lore.sent) < maxSent
+}
+
+// maxSent bounds the channels that are known to be sent to. Beyond, nothing counts
+// as coming from what is not recorded.
+const maxSent = 1 << 16
+
+// arrive ties the wait for a message that came from what is not recorded: to the
+// reply before it on the same connection, for clients in a closed loop, and to the
+// start, for those that keep to their times. It returns for how long the thread
+// waited, in the call or just before it.
+func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
+	at := e.Start
+	switch {
+	case e.Dur >= format.Waited:
+		nanos, at = e.Dur, e.End()
+	case e.Off.Wait >= format.Waited:
+		nanos = min(e.Off.Wait, e.Start-t.last)
+		t.own.Waits -= e.Off.Wait
+	default:
+		return 0, false
+	}
+	from := max(at-nanos, t.last)
+	if n := len(t.gap.marks); n > 0 {
+		from = max(from, t.gap.marks[n-1].at)
+	}
+	if nanos = at - from; nanos < format.Waited {
+		return 0, false
+	}
+	clock := m.arrival(t, at)
+	t.held += nanos
+	own := t.own
+	own.Total = t.clock(at)
+	start := cause{kind: format.EdgeArrival, lag: clock - own.Total, bound: at - own.Total, since: own.Total}
+	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(own)
+	t.after(start)
+	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok {
+		t.follow(at, reply.from, reply.at, format.EdgeReply, at-reply.at)
+	} else {
+		start.kind = format.EdgeReply
+		t.after(start)
+	}
+	t.mark(at, own.Total)
+	return nanos, true
+}
+
+// arrival returns a time within the gap of a thread on the trace's clock.
+func (m *model) arrival(t *thread, at int64) int64 { return t.now + max(at-t.last-t.cost, 0) }
