@@ -128,6 +128,27 @@ func (m *model) ownNumbers(t *process.Table) *numbers {
 	return n
 }
 
+// takes orders the current event, to which the kernel gave a number, after the
+// newest close of the number. If that close is late (see process.State.Put), the
+// event comes after the uses that it would have come after.
+func (m *model) takes(t *process.Table, fd int64) {
+	m.order.after(numbersOf(t).freed[int32(fd)], format.EdgeDescriptor)
+	if d := t.Find(fd); d != nil {
+		m.afterUses(t, d)
+	}
+}
+
+// afterUses orders the current event after the open and the uses of a
+// descriptor of a table.
+func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
+	if of, ok := d.Data.(*uses); ok {
+		m.order.after(of.opened, format.EdgeDescriptor)
+		if of.by == t {
+			m.order.afterAll(of.newest, format.EdgeDescriptor)
+		}
+	}
+}
+
 // free notes that the current event closed a number.
 func (m *model) free(t *process.Table, fd int32) {
 	n := m.ownNumbers(t)
@@ -154,12 +175,7 @@ func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	if effect == format.EffectExec {
 		return // no other thread is left
 	}
-	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened, format.EdgeDescriptor)
-		if of.by == t.Table {
-			m.order.afterAll(of.newest, format.EdgeDescriptor)
-		}
-	}
+	m.afterUses(t.Table, &d)
 	if effect == format.EffectCloseRange && f.isFile() {
 		m.free(t.Table, fd)
 	}

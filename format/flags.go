@@ -226,7 +226,7 @@ var (
 		"MADV_HUGEPAGE", 14, "MADV_NOHUGEPAGE", 15, "MADV_DONTDUMP", 16, "MADV_DODUMP", 17, "MADV_WIPEONFORK", 18, "MADV_KEEPONFORK", 19,
 		"MADV_COLD", MadvCold, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", MadvPopulateRead, "MADV_POPULATE_WRITE", MadvPopulateWrite, "MADV_COLLAPSE", 25)}
 
-	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", 0x1000000,
+	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", WaitNowait,
 		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
 )
 
@@ -256,6 +256,8 @@ const (
 	RenameNoreplace   = 1
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
+
+	WaitNowait        = 0x1000000 // leaves the process to be waited for again
 
 	FallocKeepSize = 1
 
