@@ -160,11 +160,9 @@ func (nd *node) hold(add func(purpose, int)) {
 		add(forFiles, attrBytes+len(name))
 	}
 	if nd.written != nil {
-		add(forOrder, int(unsafe.Sizeof(*nd.written)))
+		add(forOrder, nd.written.bytes())
 	}
-	if nd.grown != nil {
-		add(forOrder, int(unsafe.Sizeof(*nd.grown)))
-	}
+	add(forOrder, int(unsafe.Sizeof(growth{}))*cap(nd.grown))
 	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
 }
 

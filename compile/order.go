@@ -1,38 +1,12 @@
 package compile
 
-import (
-	"unsafe"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // place is the position of an event in the trace: a thread and an index in it.
 // Threads count from 1, so the zero place means none.
 type place struct {
 	thread int32
 	event  int64
-}
-
-// writesKept is how many writes of a file are remembered to find those that a
-// read of another thread depends on. Older ones are almost always ordered by
-// other edges.
-const writesKept = 16
-
-// writeAt is a write that changed the bytes from off to end.
-type writeAt struct {
-	place    place
-	off, end int64
-}
-
-// growthsKept is how many growths of a file are remembered to order reads and
-// writes after. Each growth follows the one before, so older ones matter only
-// to a thread that lags far behind.
-const growthsKept = 16
-
-// growth is an event that made a file larger than its size before.
-type growth struct {
-	place  place
-	before int64
 }
 
 // order collects what the current event depends on. It drops an edge that an
@@ -44,6 +18,7 @@ type order struct {
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
 
+	writes int64 // of files so far
 	budget *budget
 }
 
@@ -116,40 +91,6 @@ func (o *order) use(uses []place) []place {
 	return uses
 }
 
-// read makes the event wait for the writes of a file that it reads from.
-func (o *order) read(nd *node, off, end int64) {
-	if o.alone {
-		return
-	}
-	if nd.written == nil {
-		return
-	}
-	for i := range nd.written {
-		if w := &nd.written[i]; w.off < end && off < w.end {
-			o.after(w.place, format.EdgeBytes)
-		}
-	}
-}
-
-// wrote notes that the event changes the bytes from off to end.
-func (o *order) wrote(nd *node, off, end int64) {
-	if o.alone {
-		return
-	}
-	if nd.written == nil {
-		nd.written = new([writesKept]writeAt)
-		o.budget.take(forOrder, int(unsafe.Sizeof(*nd.written)))
-	}
-	// A sequential writer needs only one element.
-	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
-	if last.place.thread == o.here.thread && last.end == off {
-		last.place, last.end = o.here, end
-		return
-	}
-	nd.written[nd.nwrite%writesKept] = writeAt{o.here, off, end}
-	nd.nwrite++
-}
-
 // named makes the event wait for the changes of the names that it passes
 // through, and notes that it uses them.
 func (o *order) named(trail []*entry) {
@@ -188,26 +129,10 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 	if smaller {
 		o.afterAll(nd.reads, format.EdgeBytes)
 		nd.reads = nd.reads[:0]
+		nd.cut(size)
 	}
 	nd.resized = o.here
 	if !o.alone && size > nd.now {
-		if nd.grown == nil {
-			nd.grown = new([growthsKept]growth)
-			o.budget.take(forOrder, int(unsafe.Sizeof(*nd.grown)))
-		}
-		nd.grown[nd.ngrown%growthsKept] = growth{o.here, nd.now}
-		nd.ngrown++
-	}
-}
-
-// within makes the event, which reads or writes up to end, wait for the growth
-// that made the file that large. Before that growth, a read would reach the end
-// of the file too early, and a write would itself grow the file.
-func (o *order) within(nd *node, end int64) {
-	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
-		if g := nd.grown[i%growthsKept]; g.before < end {
-			o.after(g.place, format.EdgeBytes)
-			return
-		}
+		o.grew(nd)
 	}
 }

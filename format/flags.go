@@ -143,10 +143,10 @@ var (
 	// futex, poll(2) and its like, a socket, a signal.
 	WaitKinds = &FlagSet{Enum: true, Flags: same("OTHER", 0, "FUTEX", 1, "POLL", 2, "SOCKET", 3, "SIGNAL", 4)}
 
-	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", 3, "SEEK_HOLE", 4)}
+	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", SeekData, "SEEK_HOLE", SeekHole)}
 
 	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
-		"FALLOC_FL_COLLAPSE_RANGE", 8, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", 0x20, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
+		"FALLOC_FL_COLLAPSE_RANGE", FallocCollapse, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", FallocInsert, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
 
 	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", 4)}
 
@@ -238,9 +238,11 @@ const (
 	AtSymlinkFollow   = 0x400
 	AtEmptyPath       = 0x1000
 
-	SeekSet = 0
-	SeekCur = 1
-	SeekEnd = 2
+	SeekSet  = 0
+	SeekCur  = 1
+	SeekEnd  = 2
+	SeekData = 3
+	SeekHole = 4
 
 	FDupfd        = 0
 	FSetfd        = 2
@@ -257,9 +259,11 @@ const (
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
 
-	WaitNowait        = 0x1000000 // leaves the process to be waited for again
+	WaitNowait = 0x1000000 // leaves the process to be waited for again
 
 	FallocKeepSize = 1
+	FallocCollapse = 8
+	FallocInsert   = 0x20
 
 	RwfDsync  = 2
 	RwfSync   = 4
