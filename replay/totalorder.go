@@ -147,6 +147,9 @@ func (o *ordering) waitsFor(m *moment) (*moment, int64) {
 	}
 	for i := m.wait; i < len(m.w.waits) && m.w.waits[i].Event == m.event; i++ {
 		edge := m.w.waits[i].For
+		if edge.Thread < 1 || edge.Thread == m.w.number {
+			continue // nobody's event, or an earlier one of this thread
+		}
 		on := o.threads[edge.Thread-1]
 		begun := on.event == edge.Event && on.in
 		if on.ended <= edge.Event && (!begun || !on.forks) {
@@ -195,7 +198,9 @@ func (o *ordering) begin(m *moment) {
 		}
 	}
 	for ; m.wait < len(m.w.waits) && m.w.waits[m.wait].Event == m.event; m.wait++ {
-		if v := m.w.waits[m.wait]; !slices.Contains((*to)[before:], v) {
+		v := m.w.waits[m.wait]
+		implied := func(w format.Wait) bool { return w.For.Thread == v.For.Thread && w.For.Event >= v.For.Event }
+		if v.For.Delay > 0 || !slices.ContainsFunc((*to)[before:], implied) {
 			*to = append(*to, v)
 		}
 	}
