@@ -52,6 +52,7 @@ func init() {
 		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
 		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
 		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
+		format.EffectLock: (*model).flock, format.EffectFcntl: (*model).fcntl,
 		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
 		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
 	}

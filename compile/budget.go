@@ -137,6 +137,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {
 		add(forBuffers, len(p.buffers.regions)*regionBytes)
+		if p.locked != nil {
+			add(forOrder, newMap+len(p.locked)*inMap)
+		}
 	}
 	if m.state != nil {
 		m.holdThreads(add)
@@ -158,6 +161,9 @@ func (e *entry) fileBytes() int {
 func (nd *node) hold(add func(purpose, int)) {
 	for name := range nd.attrs {
 		add(forFiles, attrBytes+len(name))
+	}
+	if nd.locks != nil {
+		add(forOrder, nd.locks.bytes())
 	}
 	if nd.written != nil {
 		add(forOrder, nd.written.bytes())

@@ -36,7 +36,20 @@ func (w *written) from(off int64) int {
 	return sort.Search(len(w.spans), func(i int) bool { return w.spans[i].end > off })
 }
 
-// add notes a write. What it overwrites is forgotten.
+// span returns the event as the newest write of the bytes from off to end.
+func (o *order) span(off, end int64) span {
+	o.writes++
+	return span{off, end, o.writes, o.here}
+}
+
+// put notes a write. What it overwrites is forgotten.
+func (w *written) put(s span) {
+	w.add(s)
+	if len(w.spans) > spansKept {
+		w.thin()
+	}
+}
+
 func (w *written) add(s span) {
 	if s.end == math.MaxInt64 { // a truncation
 		w.older = slices.DeleteFunc(w.older, func(o span) bool { return o.off >= s.off })
@@ -85,20 +98,21 @@ func (w *written) thin() {
 		if s.serial > median {
 			return false
 		}
-		w.sum(s)
+		w.older = sum(w.older, s)
 		return true
 	})
 }
 
-func (w *written) sum(s span) {
-	for i := range w.older {
-		if o := &w.older[i]; o.place.thread == s.place.thread {
+// sum adds a span to a list with at most one for each thread.
+func sum(list []span, s span) []span {
+	for i := range list {
+		if o := &list[i]; o.place.thread == s.place.thread {
 			o.off, o.end = min(o.off, s.off), max(o.end, s.end)
 			o.place.event = max(o.place.event, s.place.event)
-			return
+			return list
 		}
 	}
-	w.older = append(w.older, s)
+	return append(list, s)
 }
 
 // bytes returns the memory that w takes.
@@ -111,13 +125,18 @@ func (o *order) read(nd *node, off, end int64) {
 	if o.alone || nd.written == nil {
 		return
 	}
-	w := nd.written
+	o.afterWrites(nd.written, off, end, format.EdgeBytes)
+}
+
+// afterWrites makes the event wait for the newest writes of the bytes from off
+// to end.
+func (o *order) afterWrites(w *written, off, end int64, kind format.EdgeKind) {
 	for i := w.from(off); i < len(w.spans) && w.spans[i].off < end; i++ {
-		o.after(w.spans[i].place, format.EdgeBytes)
+		o.after(w.spans[i].place, kind)
 	}
 	for i := range w.older {
 		if s := &w.older[i]; s.off < end && off < s.end {
-			o.after(s.place, format.EdgeBytes)
+			o.after(s.place, kind)
 		}
 	}
 }
@@ -133,11 +152,7 @@ func (o *order) wrote(nd *node, off, end int64) {
 	} else {
 		before = nd.written.bytes()
 	}
-	o.writes++
-	nd.written.add(span{off, end, o.writes, o.here})
-	if len(nd.written.spans) > spansKept {
-		nd.written.thin()
-	}
+	nd.written.put(o.span(off, end))
 	o.budget.take(forOrder, nd.written.bytes()-before)
 }
 

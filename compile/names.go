@@ -51,6 +51,7 @@ type node struct {
 	reads   []place  // reads, and writes within the size, since it last became smaller
 	ends    []place  // reads that reached the end, and seeks to it, since the size last changed
 	changes []place  // of a directory's entries, newest per thread
+	locks   *locks   // nil for none
 	kept    []place  // failed calls to remove a directory or to replace it
 }
 

@@ -77,6 +77,14 @@ func (o *order) use(uses []place) []place {
 	if o.alone {
 		return uses
 	}
+	room := cap(uses)
+	uses = o.newest(uses)
+	o.budget.take(forOrder, placeBytes*(cap(uses)-room))
+	return uses
+}
+
+// newest does the same without counting memory.
+func (o *order) newest(uses []place) []place {
 	// The newest user comes last, because it is mostly the next one, too.
 	for i := len(uses) - 1; i >= 0; i-- {
 		if uses[i].thread == o.here.thread {
@@ -85,10 +93,7 @@ func (o *order) use(uses []place) []place {
 			return uses
 		}
 	}
-	room := cap(uses)
-	uses = append(uses, o.here)
-	o.budget.take(forOrder, placeBytes*(cap(uses)-room))
-	return uses
+	return append(uses, o.here)
 }
 
 // named makes the event wait for the changes of the names that it passes

@@ -37,6 +37,8 @@ type proc struct {
 	endTime int64        // time of that, on the recording's clock
 	endNow  int64        // the same, on the trace's clock
 	floor   format.Floor // the same, if no call took any time
+
+	locked map[*locks]bool // where it has locks of fcntl; nil for nowhere
 }
 
 // workingDir is the nodes of a working directory and a root directory. It is
@@ -55,6 +57,7 @@ type openFile struct {
 	pipe  *pipe // nil if it is no pipe
 	feeds bool  // it is a write end of the pipe
 	deep  bool  // its path is too long for a replay
+	locks bool  // it has had locks
 	uses  uses  // of the descriptor that it was opened as
 }
 
@@ -171,6 +174,7 @@ func (m *model) countClose(t *process.Table, fd int32) {
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
 	m.unfed(&m.event, f)
+	m.unlockClosed(t.Data.(*thread).proc, f)
 	effect := m.event.out.Op.Info().Effect
 	if effect == format.EffectExec {
 		return // no other thread is left
@@ -292,6 +296,9 @@ func (m *model) ended(s *simEvent) {
 			p.floor = f
 		}
 		m.ties.ended(t, s.e.TID)
+	}
+	if p.Alive() == 1 {
+		m.unlockEnded(p)
 	}
 	m.state.Apply(t.Thread, s.e)
 }

@@ -162,7 +162,7 @@ var (
 		"F_DUPFD_CLOEXEC", FDupfdCloexec, "F_SETPIPE_SZ", 1031, "F_GETPIPE_SZ", 1032, "F_ADD_SEALS", 1033, "F_GET_SEALS", 1034,
 		"F_GET_RW_HINT", 1035, "F_SET_RW_HINT", 1036, "F_GET_FILE_RW_HINT", 1037, "F_SET_FILE_RW_HINT", 1038)}
 
-	LockType = &FlagSet{Enum: true, Flags: same("F_RDLCK", 0, "F_WRLCK", 1, "F_UNLCK", 2)}
+	LockType = &FlagSet{Enum: true, Flags: same("F_RDLCK", 0, "F_WRLCK", LockWrite, "F_UNLCK", LockNone)}
 
 	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
 
@@ -199,7 +199,7 @@ var (
 		{Name: "EFD_CLOEXEC", Canon: CLOEXEC, Native: [numArch]uint64{0o2000000, 0o2000000}},
 	}}
 
-	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", 2, "LOCK_NB", 4, "LOCK_UN", 8)}
+	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", FlockExclusive, "LOCK_NB", 4, "LOCK_UN", FlockNone)}
 
 	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}
 
@@ -254,6 +254,11 @@ const (
 	FOfdSetlk     = 37
 	FOfdSetlkw    = 38
 	FDupfdCloexec = 1030
+
+	LockWrite      = 1
+	LockNone       = 2
+	FlockExclusive = 2
+	FlockNone      = 8
 
 	RenameNoreplace   = 1
 	RenameExchange    = 2
