@@ -71,7 +71,7 @@ for program in "$@"; do
 	rm -rf "${dir:?}/$program"
 	mkdir "$dir/$program"
 	cd "$dir/$program"
-	make_${program%[0-9]}
+	case $program in flock*) make_flock ;; *) "make_$program" ;; esac
 	at "$program: recording"
 	into record.out "$pianola" record -o trace.txt -- sh run.sh
 	at "$program: compile"
@@ -99,4 +99,4 @@ awk "$medians"'
 			if (differed[p] > 0) wrong = 1
 		}
 		exit wrong
-	}' figures
+	}' figures || fail 1 "results differed"

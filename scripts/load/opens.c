@@ -34,8 +34,9 @@ int main(int argc, char **argv)
 	pthread_t threads[MAX];
 	check(argc == 4, "usage: opens FILE THREADS TIMES");
 	file = argv[1];
-	int n = number(argv[2], 1, MAX);
-	times = number(argv[3], 1, 1 << 20);
+	int n = atoi(argv[2]);
+	times = atoi(argv[3]);
+	check(n > 0 && n <= MAX, "threads");
 	for (int i = 0; i < n; i++)
 		check(pthread_create(&threads[i], NULL, reader, NULL) == 0, "pthread_create");
 	for (int i = 0; i < n; i++)
