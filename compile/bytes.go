@@ -84,18 +84,15 @@ func (w *written) add(s span) {
 	w.spans = slices.Replace(w.spans, i, j, parts[:n]...)
 }
 
-// thin sums up the older half of the spans. Of each thread only the newest of
-// these writes is kept, which comes after the thread's others.
+// thin sums up the older spans, about half of them. Of each thread only the
+// newest of these writes is kept, which comes after the thread's others.
 func (w *written) thin() {
-	var serials [spansKept + 2]int64
-	all := serials[:0]
+	first, last := w.spans[0].serial, w.spans[0].serial
 	for i := range w.spans {
-		all = append(all, w.spans[i].serial)
+		first, last = min(first, w.spans[i].serial), max(last, w.spans[i].serial)
 	}
-	slices.Sort(all)
-	median := all[len(all)/2]
 	w.spans = slices.DeleteFunc(w.spans, func(s span) bool {
-		if s.serial > median {
+		if s.serial > (first+last)/2 {
 			return false
 		}
 		w.older = sum(w.older, s)
