@@ -119,7 +119,7 @@ func (w *written) bytes() int {
 
 // read makes the event wait for the writes of a file that it reads from.
 func (o *order) read(nd *node, off, end int64) {
-	if o.alone || nd.written == nil {
+	if o.idle() || nd.written == nil {
 		return
 	}
 	o.afterWrites(nd.written, off, end, format.EdgeBytes)
@@ -140,7 +140,7 @@ func (o *order) afterWrites(w *written, off, end int64, kind format.EdgeKind) {
 
 // wrote notes that the event changes the bytes from off to end.
 func (o *order) wrote(nd *node, off, end int64) {
-	if o.alone || off >= end {
+	if o.idle() || off >= end {
 		return
 	}
 	before := 0

@@ -231,7 +231,7 @@ func (l *lockSet) after(o *order, off, end int64, exclusive bool) {
 
 // note notes the event as the newest call on a lock.
 func (l *lockSet) note(o *order, off, end int64, exclusive bool) {
-	if o.alone {
+	if o.idle() {
 		return
 	}
 	s := o.span(off, end)

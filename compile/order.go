@@ -18,9 +18,14 @@ type order struct {
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
 
-	writes int64 // of files so far
+	writes   int64 // of files so far
+	planning bool  // no edges are needed, because it is not the last pass
+
 	budget *budget
 }
+
+// idle reports whether no event will wait for the current one.
+func (o *order) idle() bool { return o.alone || o.planning }
 
 // maxSeen bounds the length of seen, because each thread can have an element
 // for every other. Edges to threads beyond it can be redundant.
@@ -37,7 +42,7 @@ func (o *order) begin(t *thread, alone bool) {
 
 // after makes the event wait for p.
 func (o *order) after(p place, kind format.EdgeKind) {
-	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) {
+	if p.thread == 0 || p.thread == o.here.thread || o.planning || int(p.thread) >= len(o.count) {
 		return
 	}
 	// The place of an event that was left out stands for the one before it.
@@ -74,7 +79,7 @@ func (o *order) afterAll(places []place, kind format.EdgeKind) {
 // use adds the event to a list of the newest uses of a resource, one for each
 // thread, and returns it.
 func (o *order) use(uses []place) []place {
-	if o.alone {
+	if o.idle() {
 		return uses
 	}
 	room := cap(uses)
@@ -137,7 +142,7 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 		nd.cut(size)
 	}
 	nd.resized = o.here
-	if !o.alone && size > nd.now {
+	if !o.idle() && size > nd.now {
 		o.grew(nd)
 	}
 }
