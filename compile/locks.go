@@ -74,66 +74,81 @@ const (
 	edeadlk = -35
 )
 
-// fcntl handles calls on locks of a range of bytes. Those of F_SETLK belong to
-// the process, those of F_OFD_SETLK to the open file description.
-func (m *model) fcntl(s *simEvent) {
-	owner := any(s.t.proc)
+// lockCall is a call on a lock.
+type lockCall struct {
+	lock
+	whole bool // of flock
+	gives bool // it gives the lock up
+}
+
+// lockCallOf returns what a call on a descriptor does to locks, and false if it
+// does nothing. Locks of F_SETLK belong to the process, others to the open file
+// description.
+func lockCallOf(s *simEvent) (c lockCall, ok bool) {
+	effect := s.out.Op.Info().Effect
+	if s.d == nil || effect != format.EffectLock && effect != format.EffectFcntl {
+		return c, false
+	}
+	c.owner = s.d
+	if effect == format.EffectLock {
+		how := s.out.Args[1]
+		c.end, c.exclusive, c.whole, c.gives = math.MaxInt64, how&format.FlockExclusive != 0, true, how&format.FlockNone != 0
+		return c, true
+	}
 	switch s.out.Args[1] {
 	case format.FSetlk, format.FSetlkw:
+		c.owner = s.t.proc
 	case format.FOfdSetlk, format.FOfdSetlkw:
-		owner = s.d
 	default:
-		return
+		return c, false
 	}
 	off, size := s.out.Args[4], s.out.Args[5]
-	last := end(off, size)
-	switch {
+	switch c.off, c.end = off, end(off, size); {
 	case size < 0:
-		off, last = off+size, off
+		c.off, c.end = off+size, off
 	case size == 0:
-		last = math.MaxInt64
+		c.end = math.MaxInt64
 	}
-	if off >= 0 && off < last {
-		m.locked(s, owner, lock{off: off, end: last, exclusive: s.out.Args[3] == format.LockWrite}, s.out.Args[3] == format.LockNone)
-	}
+	c.exclusive, c.gives = s.out.Args[3] == format.LockWrite, s.out.Args[3] == format.LockNone
+	return c, c.off >= 0 && c.off < c.end
 }
 
-// flock handles calls on locks of whole files.
-func (m *model) flock(s *simEvent) {
-	how := s.out.Args[1]
-	m.locked(s, nil, lock{end: math.MaxInt64, exclusive: how&format.FlockExclusive != 0}, how&format.FlockNone != 0)
+func refused(ret int64) bool { return ret == eagain || ret == eacces || ret == edeadlk }
+
+// set returns the locks of the kind of a call.
+func (l *locks) set(c *lockCall) *lockSet {
+	if c.whole {
+		return &l.whole
+	}
+	return &l.ranges
 }
 
-// locked handles a call that takes a lock, or gives it up. The owner is nil for
-// flock.
-func (m *model) locked(s *simEvent, owner any, l lock, gives bool) {
+// locked handles a call that takes a lock, or gives it up.
+func (m *model) locked(s *simEvent) {
+	c, ok := lockCallOf(s)
 	all := s.d.node.locks
+	if !ok || all == nil && (s.e.Ret != 0 || c.gives) {
+		return
+	}
 	if all == nil {
-		if s.e.Ret != 0 || gives {
-			return
-		}
 		m.lockedFiles++
 		all = &locks{serial: m.lockedFiles}
 		s.d.node.locks = all
 		m.budget.take(forOrder, locksBytes)
 	}
-	before := all.bytes()
-	set := &all.ranges
-	if l.owner = owner; owner == nil {
-		l.owner, set = s.d, &all.whole
-	}
+	before, set := all.bytes(), all.set(&c)
 	switch {
-	case s.e.Ret == eagain || s.e.Ret == eacces || s.e.Ret == edeadlk:
-		if owner == nil {
-			set.give(&m.order, l.owner, l.off, l.end) // flock(2): it loses the lock that it was to convert
+	case refused(s.e.Ret):
+		if c.whole {
+			set.give(&m.order, c.owner, c.off, c.end) // flock(2): it loses the lock that it was to convert
 		}
-		set.refuse(&m.order, &l)
+		set.refuse(&m.order, &c.lock)
 	case s.e.Ret != 0:
-	case gives:
-		set.give(&m.order, l.owner, l.off, l.end)
+	case c.gives:
+		set.give(&m.order, c.owner, c.off, c.end)
 	default:
-		set.take(&m.order, l)
-		switch owner := l.owner.(type) {
+		set.take(&m.order, c.lock)
+		switch owner := c.owner.(type) {
 		case *openFile:
 			owner.locks = true
 		case *proc:
@@ -141,6 +156,23 @@ func (m *model) locked(s *simEvent, owner any, l lock, gives bool) {
 		}
 	}
 	m.budget.take(forOrder, all.bytes()-before)
+}
+
+// unheld reports whether a call was refused a lock that nobody has: a program
+// that was not recorded had it, or a call that took it, or gave it up, returned
+// on the other side of this one. A replay would get the lock, and others would
+// not.
+func unheld(s *simEvent) bool {
+	c, ok := lockCallOf(s)
+	if !ok || !refused(s.e.Ret) {
+		return false
+	}
+	if s.d.node.locks == nil {
+		return true
+	}
+	return !slices.ContainsFunc(s.d.node.locks.set(&c).held, func(h lock) bool {
+		return c.conflicts(&h) || c.whole && h.owner == c.owner
+	})
 }
 
 // lockedBy notes that a process has locks on a file.
@@ -211,7 +243,7 @@ func (l *lockSet) give(o *order, owner any, off, end int64) {
 // the calls that took them, and before those that give them up.
 func (l *lockSet) refuse(o *order, k *lock) {
 	for i := range l.held {
-		if h := &l.held[i]; h.conflicts(k) {
+		if h := &l.held[i]; k.conflicts(h) {
 			o.after(h.place, format.EdgeLock)
 			h.refusals = o.newest(h.refusals)
 		}

@@ -74,6 +74,32 @@ func TestLocks(t *testing.T) {
 	}
 }
 
+// A call that was refused a lock which nobody is known to have is left out: a
+// replay would get that lock.
+func TestRefusedWithoutHolder(t *testing.T) {
+	calls := []string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 open("/w/a", O_RDWR) = 5`}
+	flock := `12 flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`
+	fcntl := `12 fcntl(5, F_SETLK, 0x1, F_WRLCK, 0, 1) = -1 EAGAIN (x)`
+	for _, c := range []struct {
+		name  string
+		calls []string
+		left  int64
+	}{
+		{"nobody", []string{flock, fcntl}, 2},
+		{"given up before", []string{`10 flock(3, LOCK_SH) = 0`, `10 flock(3, LOCK_UN) = 0`, flock, fcntl}, 2},
+		{"another", []string{`10 flock(3, LOCK_SH) = 0`, flock, fcntl}, 1},
+		{"of other bytes", []string{`10 fcntl(3, F_SETLK, 0x1, F_RDLCK, 1, 1) = 0`, fcntl}, 1},
+		{"late", []string{`10 flock(3, LOCK_SH) = 0`, `12 flock(5, LOCK_EX) = 0`, `10 flock(3, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`, `12 flock(5, LOCK_EX|LOCK_NB) = -1 EAGAIN (x)`}, 0},
+		{"its own is lost", []string{`12 flock(5, LOCK_SH) = 0`, flock, flock}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, r := compiled(t, recorded(append(calls[:len(calls):len(calls)], c.calls...)), compile.Options{})
+			require.Equal(t, c.left, r.LeftOut.Total())
+			require.Zero(t, r.Unexplained)
+		})
+	}
+}
+
 // However many locks there are, what conflicts comes one after the other, and
 // the memory for them is bounded.
 func TestManyLocks(t *testing.T) {
