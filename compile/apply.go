@@ -52,6 +52,7 @@ func init() {
 		format.EffectUnlink: (*model).removed, format.EffectRmdir: (*model).removed,
 		format.EffectRead: (*model).read, format.EffectWrite: (*model).write,
 		format.EffectCopy: (*model).copied, format.EffectRange: (*model).cloned,
+		format.EffectLock: (*model).locked, format.EffectFcntl: (*model).locked,
 		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
 		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
 	}
@@ -97,7 +98,7 @@ func (m *model) apply(e *format.Event) error {
 	if out.Op.Info().Effect == format.EffectSyncMapped {
 		why = reasonMapped
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s)) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && impossible(s, m.trail) {

@@ -137,6 +137,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {
 		add(forBuffers, len(p.buffers.regions)*regionBytes)
+		if p.locked != nil {
+			add(forOrder, newMap+len(p.locked)*inMap)
+		}
 	}
 	if m.state != nil {
 		m.holdThreads(add)
@@ -159,12 +162,13 @@ func (nd *node) hold(add func(purpose, int)) {
 	for name := range nd.attrs {
 		add(forFiles, attrBytes+len(name))
 	}
+	if nd.locks != nil {
+		add(forOrder, nd.locks.bytes())
+	}
 	if nd.written != nil {
-		add(forOrder, int(unsafe.Sizeof(*nd.written)))
+		add(forOrder, nd.written.bytes())
 	}
-	if nd.grown != nil {
-		add(forOrder, int(unsafe.Sizeof(*nd.grown)))
-	}
+	add(forOrder, int(unsafe.Sizeof(growth{}))*cap(nd.grown))
 	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
 }
 

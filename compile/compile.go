@@ -87,6 +87,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	for pass := 0; p == nil; pass++ {
 		known.more, known.closed = false, pass == maxPasses
 		m := newModel(o, known, nil, nil)
+		m.order.planning = true
 		if err := m.run(in); err != nil {
 			return &m.report, err
 		}

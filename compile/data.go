@@ -57,10 +57,20 @@ func (m *model) fallocate(s *simEvent) {
 		return
 	}
 	off, size := s.out.Offset(), s.out.Size()
-	m.order.wrote(nd, off, end(off, size))
-	if s.out.Word(format.FallocateMode)&format.FallocKeepSize != 0 {
+	switch mode := s.out.Word(format.FallocateMode); {
+	case mode&(format.FallocCollapse|format.FallocInsert) != 0:
+		if size = end(nd.now, size); mode&format.FallocCollapse != 0 {
+			size = max(nd.now-s.out.Size(), 0)
+		}
+		m.order.wrote(nd, off, math.MaxInt64)
+		m.order.sized(nd, size, true)
+		nd.now, nd.changed = size, true
+		return
+	case mode&format.FallocKeepSize != 0:
+		m.order.wrote(nd, off, end(off, size))
 		return
 	}
+	m.order.wrote(nd, off, end(off, size))
 	m.order.sized(nd, end(off, size), false)
 	nd.now, nd.changed = max(nd.now, end(off, size)), true
 }
@@ -81,13 +91,18 @@ func (m *model) lseek(s *simEvent) {
 	}
 	f.Offset = s.e.Ret
 	f.node.listing = 0
-	if s.out.Word(format.Whence) == format.SeekEnd {
+	switch s.out.Word(format.Whence) {
+	case format.SeekEnd:
 		if size := s.e.Ret - s.out.Offset(); size >= 0 {
 			m.raise(f.node, size)
 		}
-		m.order.after(f.node.resized, format.EdgeBytes)
-		f.node.ends = m.order.use(f.node.ends)
+	case format.SeekData, format.SeekHole:
+		m.order.read(f.node, s.out.Offset(), math.MaxInt64)
+	default:
+		return
 	}
+	m.order.after(f.node.resized, format.EdgeBytes)
+	f.node.ends = m.order.use(f.node.ends)
 }
 
 // advance moves the offset of an open file description, and returns the offset

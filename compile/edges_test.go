@@ -24,6 +24,7 @@ func TestOrderTable(t *testing.T) {
 		{"thread", "first event", []string{`11 stat("/w/a", 0x1) = 0`}, "1:0"},
 		{"thread", "second event", []string{`11 stat("/w/a", 0x1) = 0`, `11 stat("/w/a", 0x1) = 0`}, ""},
 		{"thread", "wait4", []string{`10 clone(SIGCHLD) = 12`, `12 stat("/w/a", 0x1) = 0`, `12 exit_group(0) = ?`, `11 stat("/w/b", 0x1) = 0`, `11 wait4(12, NULL, 0, NULL) = 12`}, "3:1"},
+		{"thread", "wait4 after a waitid that left the process", []string{`10 clone(SIGCHLD) = 12`, `12 stat("/w/a", 0x1) = 0`, `12 exit_group(0) = ?`, `10 waitid(P_PID, 12, 0x1, WEXITED|WNOWAIT, NULL, 12) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 wait4(12, NULL, 0, NULL) = 12`}, "3:1"},
 		{"descriptor", "use after open", []string{`10 open("/w/a", O_RDWR) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 fstat(3, 0x1) = 0`}, "1:1"},
 		{"descriptor", "close after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 close(3) = 0`}, "2:0"},
 		{"descriptor", "number again after close", []string{`10 open("/w/a", O_RDWR) = 3`, `10 close(3) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, "1:2"},
@@ -49,6 +50,9 @@ func TestOrderTable(t *testing.T) {
 		{"size", "write within what a write has added", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`, `10 pwrite64(3, 0x1, 9, 9) = 9`, `10 fsync(3) = 0`, `11 pwrite64(3, 0x1, 9, 9) = 9`}, "1:3"},
 		{"size", "write within what an older write has added", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`, `10 pwrite64(3, 0x1, 9, 9) = 9`, `11 pwrite64(3, 0x1, 9, 0) = 9`}, "1:2"},
 		{"size", "write within what was there", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 pread64(3, 0x1, 9, 0) = 9`, `10 pwrite64(3, 0x1, 9, 9) = 9`, `11 pwrite64(3, 0x1, 9, 0) = 9`}, ""},
+		{"size", "seek for data after a write", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 500, 0) = 500`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 100) = 9`, `11 lseek(3, 9, SEEK_DATA) = 100`}, "1:3"},
+		{"size", "read after bytes were taken out", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 9000, 0) = 9000`, `11 fstat(3, 0x1) = 0`, `10 fallocate(3, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) = 0`, `11 pread64(3, 0x1, 9000, 0) = 4904`}, "1:3"},
+		{"size", "growth after bytes were taken out", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 9000, 0) = 9000`, `11 fstat(3, 0x1) = 0`, `11 fallocate(3, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) = 0`, `10 pwrite64(3, 0x1, 4096, 4904) = 4096`}, "2:1"},
 		{"directory", "listing after change", []string{`11 open("/w", O_RDONLY|O_DIRECTORY) = 3`, `10 mkdir("/w/d", 0700) = 0`, `11 getdents64(3, 0x1, 4096) = 72`}, "1:1"},
 		{"directory", "removal after change", []string{`11 unlink("/w/d/x") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
 		{"directory", "removal after two changes", []string{`11 unlink("/w/d/x") = 0`, `10 unlink("/w/d/y") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
@@ -59,7 +63,10 @@ func TestOrderTable(t *testing.T) {
 		{"descriptor", "close_range after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 close_range(3, 4294967295, 0) = 0`}, "2:0"},
 		{"descriptor", "number again after close_range", []string{`10 open("/w/a", O_RDWR) = 3`, `10 close_range(3, 3, 0) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, "1:2"},
 		{"descriptor", "use after dup2 while a close is late", []string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 3`, `10 open("/w/c", O_RDWR) = 4`, `11 stat("/w/b", 0x1) = 0`, `10 dup2(4, 3) = 3`, `10 close(3) = 0`, `11 fstat(3, 0x1) = 0`}, "1:4"},
-		{"descriptor", "close that is late after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 open("/w/b", O_RDWR) = 3`, `10 close(3) = 0`}, "2:0"},
+		{"descriptor", "close that is late after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`, `10 close(3) = 0`}, "2:0"},
+		{"descriptor", "number again before the close has returned", []string{`10 open("/w/a", O_RDWR) = 3`, `10 stat("/w/b", 0x1) = 0`, `10 fstat(3, 0x1) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, "1:3"},
+		{"descriptor", "copy before the close has returned", []string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 4`, `10 fstat(3, 0x1) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 dup(4) = 3`}, "1:3"},
+		{"descriptor", "close after one that was late", []string{`10 open("/w/a", O_RDWR) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`, `10 close(3) = 0`, `11 close(3) = 0`}, "1:2"},
 		{"descriptor", "use after an exec of a process that shared it", []string{`10 clone(CLONE_FILES|SIGCHLD) = 12`, `10 open("/w/a", O_RDWR|O_CLOEXEC) = 3`, `12 execve("/bin/x", NULL, NULL) = 0`, `11 fstat(3, 0x1) = 0`}, "1:2"},
 		{"bytes", "truncation after read", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 9`, `10 ftruncate(3, 0) = 0`}, "2:0"},
 		{"bytes", "growth after a read found the end", []string{`10 open("/w/a", O_RDWR) = 3`, `11 pread64(3, 0x1, 9, 0) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`}, "2:0"},
@@ -73,6 +80,21 @@ func TestOrderTable(t *testing.T) {
 		t.Run(c.row+"/"+c.what, func(t *testing.T) {
 			require.Equal(t, c.want, waits(t, c.calls))
 		})
+	}
+}
+
+// However many writes come between, a read waits for that of its bytes, and for
+// that which made the file so large.
+func TestReadAfterManyWrites(t *testing.T) {
+	for _, c := range []struct{ name, flags, read, want string }{
+		{"bytes", "O_RDWR", `11 pread64(3, 0x1, 9, 18) = 9`, "1:5"},
+		{"size", "O_RDWR|O_TRUNC", `11 pread64(3, 0x1, 3, 6) = 3`, "1:3"},
+	} {
+		calls := []string{`10 open("/w/a", ` + c.flags + `) = 3`, `11 fstat(3, 0x1) = 0`, `10 pread64(3, 0x1, 9000, 0) = 0`}
+		for i := range 100 {
+			calls = append(calls, fmt.Sprintf(`10 pwrite64(3, 0x1, 9, %d) = 9`, i*9))
+		}
+		require.Equal(t, c.want, waits(t, append(calls, c.read)), c.name)
 	}
 }
 

@@ -21,12 +21,19 @@ func (m *model) effect(s *simEvent, why reason) reason {
 			return why
 		}
 		fd := int32(e.FD())
-		if table.Closing(e.FD()) == table.Find(e.FD()) {
+		late := table.Closing(e.FD()) != table.Find(e.FD())
+		if !late {
 			m.countClose(table, fd)
 		}
 		m.state.Apply(s.t.Thread, e)
 		if why == reasonNone {
 			m.free(table, fd)
+			if late && table.Find(e.FD()) != nil {
+				// The close of the descriptor that has the number now comes
+				// after this one, which must not close it.
+				of := m.used(table, e.FD())
+				of.newest = m.order.use(of.newest)
+			}
 		}
 	case format.EffectCloseRange:
 		if !ok {
@@ -117,7 +124,7 @@ func (m *model) waited(s *simEvent) {
 		// The duration does not include what recording cost the process.
 		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e), 0), true
 	}
-	if p.Alive() == 0 {
+	if p.Alive() == 0 && s.out.Word(format.WaitOptions)&format.WaitNowait == 0 {
 		delete(m.byPID, p.ID)
 	}
 }
@@ -137,8 +144,8 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	}
 	f := m.newFile(flags)
 	f.deep = s.deep
+	m.takes(s.t.Table, e.Ret)
 	m.state.Put(s.t.Table, e.Ret, process.Descriptor{Description: f.Description, Cloexec: s.out.Cloexec(), Data: &f.uses})
-	m.order.after(numbersOf(s.t.Table).freed[int32(e.Ret)], format.EdgeDescriptor)
 	f.uses.by = s.t.Table
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
@@ -207,7 +214,7 @@ func (m *model) dup(s *simEvent, why reason) reason {
 	}
 	old, known := fileOf(table.Find(s.e.Ret)), table.Find(s.e.FD()) != nil
 	if known {
-		m.order.after(numbersOf(table).freed[fd], format.EdgeDescriptor)
+		m.takes(table, s.e.Ret)
 	}
 	m.state.Apply(s.t.Thread, s.e)
 	if known && why == reasonNone && table.Find(s.e.Ret) != nil {

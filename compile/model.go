@@ -18,17 +18,18 @@ type model struct {
 	lore    *lore
 	report  Report
 
-	started   bool
-	state     *process.State
-	byPID     map[int32]*proc        // processes that were started and not yet waited for
-	inodes    map[format.Inode]*node // files with more than one name
-	processes []*proc
-	table     []format.Thread
-	sharing   int    // processes that share another's table of descriptors
-	cwd       string // working directory at the start, empty if unknown
-	home      *node  // its node
-	binds     bool   // the recording has bind calls, so appear does not guess sockets
-	line      int64  // number of the current event in the order of the simulation
+	started     bool
+	state       *process.State
+	byPID       map[int32]*proc        // processes that were started and not yet waited for
+	inodes      map[format.Inode]*node // files with more than one name
+	processes   []*proc
+	table       []format.Thread
+	lockedFiles int64  // that have had locks
+	sharing     int    // processes that share another's table of descriptors
+	cwd         string // working directory at the start, empty if unknown
+	home        *node  // its node
+	binds       bool   // the recording has bind calls, so appear does not guess sockets
+	line        int64  // number of the current event in the order of the simulation
 
 	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
@@ -89,7 +90,7 @@ func (m *model) start(h *format.Header, first *format.Event) {
 	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)
 	m.state.ExitsAlone = true
-	m.state.Added, m.state.Closed = m.added, m.closed
+	m.state.Added, m.state.Closed, m.state.Dropped = m.added, m.closed, m.dropped
 	m.state.Took = func(bytes int) { m.budget.take(forDescriptors, bytes) }
 	m.state.Start(m.inherited)
 }

@@ -45,15 +45,14 @@ type node struct {
 	listing int64 // bytes that getdents64 returned since it listed the first entry
 
 	// For ordering. The lists hold the newest event of each thread.
-	written *[writesKept]writeAt // newest writes, a ring; nil for none
-	nwrite  int
-	resized place                // newest change of the size
-	grown   *[growthsKept]growth // newest growths, a ring; nil for none
-	ngrown  int
-	reads   []place // reads, and writes within the size, since it last became smaller
-	ends    []place // reads that reached the end, and seeks to it, since the size last changed
-	changes []place // of a directory's entries, newest per thread
-	kept    []place // failed calls to remove a directory or to replace it
+	written *written // nil for nothing
+	resized place    // newest change of the size
+	grown   []growth // oldest first
+	reads   []place  // reads, and writes within the size, since it last became smaller
+	ends    []place  // reads that reached the end, and seeks to it, since the size last changed
+	changes []place  // of a directory's entries, newest per thread
+	locks   *locks   // nil for none
+	kept    []place  // failed calls to remove a directory or to replace it
 }
 
 // kind returns the type of the file at the start: a directory if it ever held

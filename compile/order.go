@@ -1,38 +1,12 @@
 package compile
 
-import (
-	"unsafe"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // place is the position of an event in the trace: a thread and an index in it.
 // Threads count from 1, so the zero place means none.
 type place struct {
 	thread int32
 	event  int64
-}
-
-// writesKept is how many writes of a file are remembered to find those that a
-// read of another thread depends on. Older ones are almost always ordered by
-// other edges.
-const writesKept = 16
-
-// writeAt is a write that changed the bytes from off to end.
-type writeAt struct {
-	place    place
-	off, end int64
-}
-
-// growthsKept is how many growths of a file are remembered to order reads and
-// writes after. Each growth follows the one before, so older ones matter only
-// to a thread that lags far behind.
-const growthsKept = 16
-
-// growth is an event that made a file larger than its size before.
-type growth struct {
-	place  place
-	before int64
 }
 
 // order collects what the current event depends on. It drops an edge that an
@@ -44,8 +18,14 @@ type order struct {
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
 
+	writes   int64 // of files so far
+	planning bool  // no edges are needed, because it is not the last pass
+
 	budget *budget
 }
+
+// idle reports whether no event will wait for the current one.
+func (o *order) idle() bool { return o.alone || o.planning }
 
 // maxSeen bounds the length of seen, because each thread can have an element
 // for every other. Edges to threads beyond it can be redundant.
@@ -62,7 +42,7 @@ func (o *order) begin(t *thread, alone bool) {
 
 // after makes the event wait for p.
 func (o *order) after(p place, kind format.EdgeKind) {
-	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) {
+	if p.thread == 0 || p.thread == o.here.thread || o.planning || int(p.thread) >= len(o.count) {
 		return
 	}
 	// The place of an event that was left out stands for the one before it.
@@ -99,9 +79,17 @@ func (o *order) afterAll(places []place, kind format.EdgeKind) {
 // use adds the event to a list of the newest uses of a resource, one for each
 // thread, and returns it.
 func (o *order) use(uses []place) []place {
-	if o.alone {
+	if o.idle() {
 		return uses
 	}
+	room := cap(uses)
+	uses = o.newest(uses)
+	o.budget.take(forOrder, placeBytes*(cap(uses)-room))
+	return uses
+}
+
+// newest does the same without counting memory.
+func (o *order) newest(uses []place) []place {
 	// The newest user comes last, because it is mostly the next one, too.
 	for i := len(uses) - 1; i >= 0; i-- {
 		if uses[i].thread == o.here.thread {
@@ -110,44 +98,7 @@ func (o *order) use(uses []place) []place {
 			return uses
 		}
 	}
-	room := cap(uses)
-	uses = append(uses, o.here)
-	o.budget.take(forOrder, placeBytes*(cap(uses)-room))
-	return uses
-}
-
-// read makes the event wait for the writes of a file that it reads from.
-func (o *order) read(nd *node, off, end int64) {
-	if o.alone {
-		return
-	}
-	if nd.written == nil {
-		return
-	}
-	for i := range nd.written {
-		if w := &nd.written[i]; w.off < end && off < w.end {
-			o.after(w.place, format.EdgeBytes)
-		}
-	}
-}
-
-// wrote notes that the event changes the bytes from off to end.
-func (o *order) wrote(nd *node, off, end int64) {
-	if o.alone {
-		return
-	}
-	if nd.written == nil {
-		nd.written = new([writesKept]writeAt)
-		o.budget.take(forOrder, int(unsafe.Sizeof(*nd.written)))
-	}
-	// A sequential writer needs only one element.
-	last := &nd.written[(nd.nwrite+writesKept-1)%writesKept]
-	if last.place.thread == o.here.thread && last.end == off {
-		last.place, last.end = o.here, end
-		return
-	}
-	nd.written[nd.nwrite%writesKept] = writeAt{o.here, off, end}
-	nd.nwrite++
+	return append(uses, o.here)
 }
 
 // named makes the event wait for the changes of the names that it passes
@@ -188,26 +139,10 @@ func (o *order) sized(nd *node, size int64, smaller bool) {
 	if smaller {
 		o.afterAll(nd.reads, format.EdgeBytes)
 		nd.reads = nd.reads[:0]
+		nd.cut(size)
 	}
 	nd.resized = o.here
-	if !o.alone && size > nd.now {
-		if nd.grown == nil {
-			nd.grown = new([growthsKept]growth)
-			o.budget.take(forOrder, int(unsafe.Sizeof(*nd.grown)))
-		}
-		nd.grown[nd.ngrown%growthsKept] = growth{o.here, nd.now}
-		nd.ngrown++
-	}
-}
-
-// within makes the event, which reads or writes up to end, wait for the growth
-// that made the file that large. Before that growth, a read would reach the end
-// of the file too early, and a write would itself grow the file.
-func (o *order) within(nd *node, end int64) {
-	for i := nd.ngrown - 1; i >= max(nd.ngrown-growthsKept, 0); i-- {
-		if g := nd.grown[i%growthsKept]; g.before < end {
-			o.after(g.place, format.EdgeBytes)
-			return
-		}
+	if !o.idle() && size > nd.now {
+		o.grew(nd)
 	}
 }

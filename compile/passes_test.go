@@ -71,7 +71,7 @@ func (e *endless) Read(events []format.Event) (int, error) {
 
 // A Sink that fails ends the compilation, and is not closed.
 func TestSinkFault(t *testing.T) {
-	input := string(database(20_000))
+	input := string(database(20_000, 1))
 	for _, batches := range []int{0, 1, 10} {
 		s := &faulty{batches: batches}
 		_, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, s, compile.Options{})
@@ -84,7 +84,7 @@ func TestSinkFault(t *testing.T) {
 func TestAccept(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{batches: 1000}
-	r, err := compile.Compile(script.NewReader(strings.NewReader(string(database(2000))), "test.txt"), &memory{}, s, compile.Options{
+	r, err := compile.Compile(script.NewReader(strings.NewReader(string(database(2000, 1))), "test.txt"), &memory{}, s, compile.Options{
 		Accept: func(r *compile.Report) error {
 			require.EqualValues(t, 2000, r.Events)
 			return refused
@@ -97,7 +97,7 @@ func TestAccept(t *testing.T) {
 
 // A fault of the recording is returned as it is, after the events before it.
 func TestSourceFault(t *testing.T) {
-	input := string(database(20_000)) + "nonsense\n"
+	input := string(database(20_000, 1)) + "nonsense\n"
 	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, &faulty{}, compile.Options{})
 	require.EqualError(t, err, "test.txt:20004: expected a thread id")
 	require.IsType(t, &script.SyntaxError{}, err)

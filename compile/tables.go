@@ -37,6 +37,8 @@ type proc struct {
 	endTime int64        // time of that, on the recording's clock
 	endNow  int64        // the same, on the trace's clock
 	floor   format.Floor // the same, if no call took any time
+
+	locked map[*locks]bool // where it has locks of fcntl; nil for nowhere
 }
 
 // workingDir is the nodes of a working directory and a root directory. It is
@@ -55,6 +57,7 @@ type openFile struct {
 	pipe  *pipe // nil if it is no pipe
 	feeds bool  // it is a write end of the pipe
 	deep  bool  // its path is too long for a replay
+	locks bool  // it has had locks
 	uses  uses  // of the descriptor that it was opened as
 }
 
@@ -128,6 +131,27 @@ func (m *model) ownNumbers(t *process.Table) *numbers {
 	return n
 }
 
+// takes orders the current event, to which the kernel gave a number, after the
+// newest close of the number. If that close is late (see process.State.Put), the
+// event comes after the uses that it would have come after.
+func (m *model) takes(t *process.Table, fd int64) {
+	m.order.after(numbersOf(t).freed[int32(fd)], format.EdgeDescriptor)
+	if d := t.Find(fd); d != nil {
+		m.afterUses(t, d)
+	}
+}
+
+// afterUses orders the current event after the open and the uses of a
+// descriptor of a table.
+func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
+	if of, ok := d.Data.(*uses); ok {
+		m.order.after(of.opened, format.EdgeDescriptor)
+		if of.by == t {
+			m.order.afterAll(of.newest, format.EdgeDescriptor)
+		}
+	}
+}
+
 // free notes that the current event closed a number.
 func (m *model) free(t *process.Table, fd int32) {
 	n := m.ownNumbers(t)
@@ -150,16 +174,12 @@ func (m *model) countClose(t *process.Table, fd int32) {
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
 	m.unfed(&m.event, f)
+	m.unlockClosed(t.Data.(*thread).proc, f)
 	effect := m.event.out.Op.Info().Effect
 	if effect == format.EffectExec {
 		return // no other thread is left
 	}
-	if of, ok := d.Data.(*uses); ok {
-		m.order.after(of.opened, format.EdgeDescriptor)
-		if of.by == t.Table {
-			m.order.afterAll(of.newest, format.EdgeDescriptor)
-		}
-	}
+	m.afterUses(t.Table, &d)
 	if effect == format.EffectCloseRange && f.isFile() {
 		m.free(t.Table, fd)
 	}
@@ -276,6 +296,9 @@ func (m *model) ended(s *simEvent) {
 			p.floor = f
 		}
 		m.ties.ended(t, s.e.TID)
+	}
+	if p.Alive() == 1 {
+		m.unlockEnded(p)
 	}
 	m.state.Apply(t.Thread, s.e)
 }

@@ -15,10 +15,19 @@ const maxHeld = 1 << 18
 // causalBatch is how many events a Causal reads at once.
 const causalBatch = 512
 
+// How far Causal looks ahead for the creation of a thread: events, and
+// nanoseconds of the recording.
+const (
+	maxAhead     = 1 << 14
+	maxAheadTime = 1_000_000_000
+)
+
 // Causal yields the events of a Reader one by one, in an order in which a
 // thread is created before its first event. The lines of a script are in order
 // of completion, so a child's first lines can precede the line of the clone
-// that created it. Causal holds them back until it comes.
+// that created it. Causal moves that line up; all others keep their order. If
+// the clone does not come soon, Causal holds the child's events back until it
+// comes.
 type Causal struct {
 	Orphans int // threads so far whose creation is not in the recording
 
@@ -27,6 +36,8 @@ type Causal struct {
 	n, i    int
 	err     error
 	started bool
+
+	ahead lookahead
 
 	alive   map[int32]bool
 	last    int32 // a living thread, 0 for none; most events are of the same thread as the one before
@@ -57,28 +68,94 @@ func (c *Causal) Next() (*Event, error) {
 			}
 			continue
 		}
-		if c.i == c.n {
-			if c.err == nil {
-				c.n, c.err = c.r.Read(c.batch)
-				c.i = 0
-				if !c.started {
-					c.begin()
-				}
-			}
-			if c.i < c.n {
-				continue
-			}
+		e := c.read()
+		if e == nil {
 			if c.err != nil && (!errors.Is(c.err, io.EOF) || !c.release()) {
 				return nil, c.err
 			}
 			continue
 		}
-		e := &c.batch[c.i]
-		c.i++
 		if c.admit(e) {
 			return e, nil
 		}
 	}
+}
+
+// read returns the next event of the Reader, with clones moved up. The result
+// is nil at the end, and at an error.
+func (c *Causal) read() *Event {
+	a := &c.ahead
+	for {
+		e := a.next()
+		if e == nil {
+			if e = c.fetch(); e == nil || !c.unborn(e) {
+				return e
+			}
+			a.add(e)
+			continue
+		}
+		if !c.unborn(e) {
+			return a.take()
+		}
+		if made := c.creation(e.TID); made != nil {
+			return made
+		}
+		if a.reaches(maxAhead, e.Start+maxAheadTime) {
+			return a.take()
+		}
+		k := c.fetch()
+		if k == nil {
+			return a.take()
+		}
+		a.add(k)
+	}
+}
+
+// unborn reports whether the creation of an event's thread has not come, and no
+// event of the thread is held back for that.
+func (c *Causal) unborn(e *Event) bool {
+	switch {
+	case e.TID == c.last && e.TID != 0, !e.Op.Valid(), len(c.alive) == 0, c.alive[e.TID], len(c.held[e.TID]) > 0:
+		return false
+	}
+	was := e.Renamed()
+	return was == 0 || !c.alive[was]
+}
+
+// maxUnborn is how many threads Causal moves up that create one another.
+const maxUnborn = 64
+
+// creation takes the event that creates a thread out of those that were read
+// ahead, and returns it, nil if it has not come. If the thread of that event is
+// to be created first, it returns that creation.
+func (c *Causal) creation(tid int32) *Event {
+	for range maxUnborn {
+		e := c.ahead.creation(tid)
+		if e == nil {
+			return nil
+		}
+		if !c.unborn(e) {
+			return c.ahead.moveUp(tid)
+		}
+		tid = e.TID
+	}
+	return nil
+}
+
+// fetch returns the next event of the Reader, nil at the end and at an error.
+func (c *Causal) fetch() *Event {
+	for c.i == c.n {
+		if c.err != nil {
+			return nil
+		}
+		c.n, c.err = c.r.Read(c.batch)
+		c.i = 0
+		if !c.started {
+			c.begin()
+		}
+	}
+	c.i++
+	return &c.batch[c.i-1]
 }
 
 // begin admits the threads that already ran when the recording began.

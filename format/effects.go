@@ -35,6 +35,7 @@ const (
 	EffectTruncate // sets the length to the size
 	EffectAllocate // allocates blocks, by the flags beyond the length
 	EffectAdvise   // changes what is cached
+	EffectLock     // takes a lock of a file, or gives it up
 	EffectSync     // makes a file durable
 	EffectSyncAll  // makes a file system durable
 

@@ -143,10 +143,10 @@ var (
 	// futex, poll(2) and its like, a socket, a signal.
 	WaitKinds = &FlagSet{Enum: true, Flags: same("OTHER", 0, "FUTEX", 1, "POLL", 2, "SOCKET", 3, "SIGNAL", 4)}
 
-	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", 3, "SEEK_HOLE", 4)}
+	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", SeekData, "SEEK_HOLE", SeekHole)}
 
 	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
-		"FALLOC_FL_COLLAPSE_RANGE", 8, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", 0x20, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
+		"FALLOC_FL_COLLAPSE_RANGE", FallocCollapse, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", FallocInsert, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
 
 	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", 4)}
 
@@ -162,7 +162,7 @@ var (
 		"F_DUPFD_CLOEXEC", FDupfdCloexec, "F_SETPIPE_SZ", 1031, "F_GETPIPE_SZ", 1032, "F_ADD_SEALS", 1033, "F_GET_SEALS", 1034,
 		"F_GET_RW_HINT", 1035, "F_SET_RW_HINT", 1036, "F_GET_FILE_RW_HINT", 1037, "F_SET_FILE_RW_HINT", 1038)}
 
-	LockType = &FlagSet{Enum: true, Flags: same("F_RDLCK", 0, "F_WRLCK", 1, "F_UNLCK", 2)}
+	LockType = &FlagSet{Enum: true, Flags: same("F_RDLCK", 0, "F_WRLCK", LockWrite, "F_UNLCK", LockNone)}
 
 	CloseRangeFlags = &FlagSet{Flags: same("CLOSE_RANGE_UNSHARE", 2, "CLOSE_RANGE_CLOEXEC", CloseRangeCloexec)}
 
@@ -199,7 +199,7 @@ var (
 		{Name: "EFD_CLOEXEC", Canon: CLOEXEC, Native: [numArch]uint64{0o2000000, 0o2000000}},
 	}}
 
-	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", 2, "LOCK_NB", 4, "LOCK_UN", 8)}
+	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", FlockExclusive, "LOCK_NB", 4, "LOCK_UN", FlockNone)}
 
 	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}
 
@@ -226,7 +226,7 @@ var (
 		"MADV_HUGEPAGE", 14, "MADV_NOHUGEPAGE", 15, "MADV_DONTDUMP", 16, "MADV_DODUMP", 17, "MADV_WIPEONFORK", 18, "MADV_KEEPONFORK", 19,
 		"MADV_COLD", MadvCold, "MADV_PAGEOUT", 21, "MADV_POPULATE_READ", MadvPopulateRead, "MADV_POPULATE_WRITE", MadvPopulateWrite, "MADV_COLLAPSE", 25)}
 
-	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", 0x1000000,
+	WaitOptions = &FlagSet{Flags: same("WNOHANG", 1, "WUNTRACED", 2, "WEXITED", 4, "WCONTINUED", 8, "WNOWAIT", WaitNowait,
 		"__WNOTHREAD", 0x20000000, "__WALL", 0x40000000, "__WCLONE", 0x80000000)}
 )
 
@@ -238,9 +238,11 @@ const (
 	AtSymlinkFollow   = 0x400
 	AtEmptyPath       = 0x1000
 
-	SeekSet = 0
-	SeekCur = 1
-	SeekEnd = 2
+	SeekSet  = 0
+	SeekCur  = 1
+	SeekEnd  = 2
+	SeekData = 3
+	SeekHole = 4
 
 	FDupfd        = 0
 	FSetfd        = 2
@@ -253,11 +255,20 @@ const (
 	FOfdSetlkw    = 38
 	FDupfdCloexec = 1030
 
+	LockWrite      = 1
+	LockNone       = 2
+	FlockExclusive = 2
+	FlockNone      = 8
+
 	RenameNoreplace   = 1
 	RenameExchange    = 2
 	CloseRangeCloexec = 4
 
+	WaitNowait = 0x1000000 // leaves the process to be waited for again
+
 	FallocKeepSize = 1
+	FallocCollapse = 8
+	FallocInsert   = 0x20
 
 	RwfDsync  = 2
 	RwfSync   = 4

@@ -400,7 +400,7 @@ var table = laidOut([numOps]Info{
 	OpCopyFileRange: {Name: "copy_file_range", Class: ClassWrite, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Count}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{326, 285}, Synthetic: 1<<1 | 1<<3},
 	OpSendfile:      {Name: "sendfile", Class: ClassRead, Args: []Arg{argOutFD, argFD, argInOff, argSize}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{40, 71}, Synthetic: 1 << 2},
 	OpSplice:        {Name: "splice", Class: ClassRead, Args: []Arg{argFD, argInOff, argOutFD, argOutOff, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Reads: ReadOffsets, Sys: [numArch]int{275, 76}, Synthetic: 1<<1 | 1<<3},
-	OpFlock:         {Name: "flock", Class: ClassMetadata, Args: []Arg{argFD, {Name: "operation", Kind: Flags, Flags: FlockOperation}}, Sys: [numArch]int{73, 32}},
+	OpFlock:         {Name: "flock", Class: ClassMetadata, Args: []Arg{argFD, {Name: "operation", Kind: Flags, Flags: FlockOperation}}, Effect: EffectLock, Sys: [numArch]int{73, 32}},
 
 	OpSetxattr:     {Name: "setxattr", Class: ClassMetadata, Args: []Arg{argPath, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{188, 5}},
 	OpLsetxattr:    {Name: "lsetxattr", Class: ClassMetadata, Args: []Arg{argName, argXattr, argValue, argSize, argXFlags}, Effect: EffectSetAttr, Sys: [numArch]int{189, 6}},

@@ -92,9 +92,9 @@ func TestResults(t *testing.T) {
 		}},
 		{"fcntl", []step{
 			ev(format.OpOpen, 3, "d/f", rdwr), ev(format.OpOpen, 4, "d/f", rdwr),
-			ev(format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 10), ev(format.OpFcntl, -int(unix.EAGAIN), 4, format.FSetlk, 0, unix.F_WRLCK, 5, 10),
-			ev(format.OpFcntl, 0, 4, format.FSetlkw, 0, unix.F_RDLCK, 10, 10), ev(format.OpFcntl, 0, 4, format.FGetlk, 0, unix.F_WRLCK, 0, 0),
-			ev(format.OpFcntl, -int(unix.EDEADLK), 4, format.FSetlkw, 0, unix.F_WRLCK, 0, 0), ev(format.OpFcntl, einval, 4, format.FSetlk, 0, 9, 0, 0),
+			ev(format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 10), ev(format.OpFcntl, -int(unix.EAGAIN), 4, format.FOfdSetlk, 0, unix.F_WRLCK, 5, 10),
+			ev(format.OpFcntl, 0, 4, format.FOfdSetlkw, 0, unix.F_RDLCK, 10, 10), ev(format.OpFcntl, 0, 4, format.FOfdGetlk, 0, unix.F_WRLCK, 0, 0),
+			ev(format.OpFcntl, -int(unix.EDEADLK), 4, format.FOfdSetlkw, 0, unix.F_WRLCK, 0, 0), ev(format.OpFcntl, einval, 4, format.FSetlk, 0, 9, 0, 0),
 			ev(format.OpFcntl, 0, 3, format.FSetfl, format.APPEND|format.ASYNC), ev(format.OpWrite, 1, 3, 0, 1), ev(format.OpLseek, 5001, 3, 0, format.SeekCur),
 			ev(format.OpFcntl, unix.O_APPEND, 3, unix.F_GETFL, 0), ev(format.OpFcntl, 0, 3, 8 /* F_SETOWN */, 1), ev(format.OpFcntl, ebadf, 5, unix.F_GETFL, 0),
 		}},

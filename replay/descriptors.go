@@ -129,11 +129,9 @@ func callFcntl(w *worker, s slot, r *format.Record) int64 {
 		flags := openFlags(r.Args[2]&allowed) &^ unix.O_CLOEXEC
 		return w.sys.Call(unix.SYS_FCNTL, s.real(), unix.F_SETFL, flags)
 	case format.FGetlk, format.FOfdGetlk:
-		return w.recordLock(s, unix.F_OFD_GETLK, r)
-	case format.FSetlk, format.FOfdSetlk:
-		return w.recordLock(s, unix.F_OFD_SETLK, r)
-	case format.FSetlkw, format.FOfdSetlkw:
-		return w.lockWait(s, r)
+		return w.recordLock(s, r)
+	case format.FSetlk, format.FOfdSetlk, format.FSetlkw, format.FOfdSetlkw:
+		return w.lock(s, r)
 	}
 	return r.Ret
 }

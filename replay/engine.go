@@ -99,6 +99,7 @@ func (e *engine) build() error {
 		}
 	}
 	e.separate()
+	e.ownLocks()
 	return e.makeWaits()
 }
 

@@ -136,6 +136,67 @@ func TestFlockWaits(t *testing.T) {
 	faultless(t, r, res)
 }
 
+// A call that got a lock without waiting returned before the call that had
+// given it up. It waits for the lock; one that was refused does not.
+func TestLocksAreGivenUpLate(t *testing.T) {
+	for _, op := range []struct {
+		call          format.Op
+		take, refused []any
+	}{
+		{format.OpFlock, []any{4, unix.LOCK_EX | unix.LOCK_NB}, []any{4, unix.LOCK_SH | unix.LOCK_NB}},
+		{format.OpFcntl, []any{4, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 0}, []any{4, format.FOfdSetlk, 0, unix.F_RDLCK, 0, 0}},
+	} {
+		t.Run(op.call.String(), func(t *testing.T) {
+			r := newRoll(2)
+			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			taken := append([]any{3}, op.take[1:]...)
+			locked := r.add(1, op.call, 0, taken...)
+			r.wait(2, 1, locked)
+			r.add(2, format.OpOpen, 4, "f", format.RDWR)
+			refused := r.add(2, op.call, -int64(unix.EAGAIN), op.refused...)
+			r.wait(1, 2, refused)
+			r.add(1, format.OpClose, 0, 3)
+			r.last(1).Compute = 20_000_000
+			r.add(2, op.call, 0, op.take...)
+			res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+			require.NoError(t, err)
+			faultless(t, r, res)
+		})
+	}
+}
+
+// Locks of a process are its own: two descriptors of it don't exclude one
+// another, the close of either gives them up, and a child has none of them.
+// They exclude other processes.
+func TestLocksOfProcesses(t *testing.T) {
+	set := func(r *roll, thread int32, ret, fd, kind int) int64 {
+		return r.add(thread, format.OpFcntl, int64(ret), fd, format.FSetlk, 0, kind, 0, 10)
+	}
+	for _, threads := range []int{1, 2} { // of the first process
+		r := newRoll(threads)
+		for i := range r.header.Threads {
+			r.header.Threads[i].Process = 1
+		}
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})
+		r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		r.add(1, format.OpOpen, 4, "f", format.RDWR)
+		set(r, 1, 0, 3, unix.F_WRLCK)
+		set(r, 1, 0, 4, unix.F_WRLCK)
+		child := r.child(2, 1)
+		made := r.add(1, format.OpClone, int64(child), 17)
+		r.wait(child, 1, made)
+		refused := set(r, child, -int(unix.EAGAIN), 3, unix.F_RDLCK)
+		r.wait(1, child, refused)
+		closed := r.add(1, format.OpClose, 0, 4)
+		r.wait(child, 1, closed)
+		set(r, child, 0, 3, unix.F_WRLCK)
+		res, err := Run(t.Context(), r, Options{Root: t.TempDir()})
+		require.NoError(t, err)
+		faultless(t, r, res)
+	}
+}
+
 // What is open for writing is no directory, and so not the root: no call has
 // to find out. That holds for copies of the descriptor, too.
 func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {

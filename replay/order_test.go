@@ -219,8 +219,8 @@ func TestCancel(t *testing.T) {
 			r.file(format.File{Path: "f", Type: format.TypeReg})
 			r.add(1, format.OpOpen, 3, "f", format.RDWR)
 			r.add(1, format.OpOpen, 4, "f", format.RDWR)
-			r.add(1, format.OpFcntl, 0, 3, format.FSetlk, 0, unix.F_WRLCK, 0, 0)
-			r.add(1, format.OpFcntl, 0, 4, format.FSetlkw, 0, unix.F_WRLCK, 0, 0)
+			r.add(1, format.OpFcntl, 0, 3, format.FOfdSetlk, 0, unix.F_WRLCK, 0, 0)
+			r.add(1, format.OpFcntl, 0, 4, format.FOfdSetlkw, 0, unix.F_WRLCK, 0, 0)
 			r.add(2, format.OpRmdir, 0, "b")
 			r.last(2).Compute = int64(time.Hour)
 		}},

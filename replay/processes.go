@@ -13,6 +13,7 @@ type process struct {
 	files   atomic.Pointer[table] // the one in use; nil before the start of the process and after its end
 	threads atomic.Int32          // that have not ended
 	private bool                  // its only thread has a kernel table of its own
+	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
 	arena   region                // memory for its reads
 	space   region                // the arena, followed by room for mappings
 	touched pageSet               // pages of the space

@@ -96,31 +96,39 @@ func (t *table) get(fd int64) slot {
 // replace sets the slot of a recorded descriptor to s, and closes the old one.
 // If the number is out of bounds, it closes s and returns false.
 func (t *table) replace(fd int64, s slot) bool {
-	old, ok := t.swap(fd, s)
-	old.close(t.sys)
-	return ok
+	if !t.reach(fd) {
+		s.close(t.sys)
+		return false
+	}
+	slot(t.slots[fd].Swap(int64(s))).close(t.sys)
+	return true
 }
 
 // set sets the slot of a recorded descriptor, which was free in the recording,
-// to s. If it is still open here, the old slot waits for its late close.
+// to s. If it is still open here, the old slot waits for its late close. That
+// close can come meanwhile, so the old slot is late before s is in its place.
 func (t *table) set(fd int64, s slot) bool {
-	old, ok := t.swap(fd, s)
-	if old != 0 && !t.keep(fd, old) {
-		old.close(t.sys)
-	}
-	return ok
-}
-
-func (t *table) keep(fd int64, s slot) bool {
-	t.late.take()
-	defer t.late.give()
-	n := t.late.n.Load()
-	if n == maxLate {
+	if !t.reach(fd) {
+		s.close(t.sys)
 		return false
 	}
-	t.late.fds[n], t.late.slots[n] = fd, s
-	t.late.n.Store(n + 1)
-	return true
+	t.late.take()
+	defer t.late.give()
+	for n := t.late.n.Load(); ; {
+		old := t.get(fd)
+		kept := old != 0 && n < maxLate
+		if kept {
+			t.late.fds[n], t.late.slots[n] = fd, old
+			t.late.n.Store(n + 1)
+		}
+		if t.slots[fd].CompareAndSwap(int64(old), int64(s)) {
+			if !kept {
+				old.close(t.sys)
+			}
+			return true
+		}
+		t.late.n.Store(n)
+	}
 }
 
 // takeLate removes and returns the oldest slot of a number that waits for its
@@ -141,25 +149,32 @@ func (t *table) takeLate(fd int64) (s slot) {
 	return s
 }
 
-func (t *table) swap(fd int64, s slot) (old slot, ok bool) {
+// reach notes that a recorded descriptor is in use. It returns false if the
+// number is out of bounds.
+func (t *table) reach(fd int64) bool {
 	if uint64(fd) >= uint64(len(t.slots)) {
-		s.close(t.sys)
-		return 0, false
+		return false
 	}
 	for h := t.high.Load(); h <= fd && !t.high.CompareAndSwap(h, fd+1); h = t.high.Load() {
 	}
-	return slot(t.slots[fd].Swap(int64(s))), true
+	return true
 }
 
 // take removes and returns the slot that a close of a recorded descriptor
 // closes: the oldest one that waits for its close, else the current one.
 func (t *table) take(fd int64) slot {
-	if t.late.n.Load() > 0 {
-		if s := t.takeLate(fd); s != 0 {
+	for {
+		s := t.get(fd)
+		if t.late.n.Load() > 0 {
+			if s := t.takeLate(fd); s != 0 {
+				return s
+			}
+		}
+		// If another thread has set the slot meanwhile, the one before is late.
+		if s == 0 || t.slots[fd].CompareAndSwap(int64(s), 0) {
 			return s
 		}
 	}
-	return t.empty(fd)
 }
 
 // empty removes and returns the slot of a recorded descriptor.

@@ -3,8 +3,10 @@ package replay
 import (
 	"bufio"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +29,34 @@ func TestSlot(t *testing.T) {
 				require.Equal(t, marks&slotExec != 0, s.exec())
 			}
 		}
+	}
+}
+
+// A close takes what its number led to before, also where another thread gets
+// the number at the same moment.
+func TestLateCloseRaces(t *testing.T) {
+	old, again := newSlot(1, 0, 0), newSlot(2, 0, 0)
+	files := newTable(nil, make(region, 8*8), 8)
+	const rounds = 50_000
+	var ready, taken atomic.Int64
+	defer ready.Store(rounds)
+	go func() {
+		for i := range int64(rounds) {
+			for ready.Load() <= i {
+				runtime.Gosched()
+			}
+			taken.Store(int64(files.take(3)))
+		}
+	}()
+	for range rounds {
+		require.True(t, files.set(3, old))
+		ready.Add(1)
+		files.set(3, again)
+		for taken.Load() == 0 {
+			runtime.Gosched()
+		}
+		require.Equal(t, old, slot(taken.Swap(0)))
+		require.Equal(t, again, files.take(3))
 	}
 }
 

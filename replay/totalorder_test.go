@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,7 +34,7 @@ func TestTotal(t *testing.T) {
 	r.at(1, 0, 10)
 	r.at(2, 5, 15)
 	r.at(3, 12, 30)
-	r.wait(1, 3, 0) // against the order of time: left out
+	r.wait(1, 3, 0) // against the order of time, so it begins at 30
 	r.at(1, 20, 25)
 	r.wait(2, 1, 1)
 	r.at(2, 22, 50)
@@ -43,12 +44,31 @@ func TestTotal(t *testing.T) {
 		w := e.workers[thread-1].waits
 		return w[:len(w)-1]
 	}
-	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: 2, Event: 0}}}, waits(1))
 	require.Equal(t, []format.Wait{
-		{Event: 1, For: format.Edge{Thread: 1, Event: 0}},
+		{Event: 1, For: format.Edge{Thread: 3, Event: 0}},
+		{Event: 1, For: format.Edge{Thread: 2, Event: 0}},
+	}, waits(1))
+	require.Equal(t, []format.Wait{
 		{Event: 1, For: format.Edge{Thread: 1, Event: 1}}, // found by compile, although they overlap
+		{Event: 1, For: format.Edge{Thread: 3, Event: 0}},
 	}, waits(2))
 	require.Equal(t, []format.Wait{{Event: 0, For: format.Edge{Thread: 1, Event: 0}}}, waits(3))
+}
+
+// A child does not wait for the end of its creation, which is its own end where
+// the parent waits for it (vfork).
+func TestTotalOfVfork(t *testing.T) {
+	r := newRoll(1)
+	child := r.child(2, 1)
+	n := r.add(1, format.OpClone, int64(child), format.CloneVfork)
+	r.threads[0].durations[n] = 100
+	r.wait(child, 1, n)
+	r.at(child, 10, 20)
+	r.at(child, 30, 90)
+	r.at(1, 110, 120)
+	e, err := totalOrder(t, r, Limits{})
+	require.NoError(t, err)
+	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.workers[0].waits[:1])
 }
 
 // Whatever overlaps, the waits are those of the definition, but for the ones
@@ -115,6 +135,50 @@ func TestTotalIsWhatItSays(t *testing.T) {
 			}
 		}
 
+		res, err := Run(t.Context(), r, Options{Backend: Null, Order: Total, Timing: AFAP})
+		require.NoError(t, err)
+		faultless(t, r, res)
+	}
+}
+
+// The clocks of threads drift apart, so what compile found can be against the
+// order of time. It is kept, whatever else waits, and a replay comes to an end.
+func TestTotalKeepsWaits(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		const threads, events = 5, 40
+		r := newRoll(threads)
+		var now [threads]int64
+		var count [threads]int64
+		for range threads * events {
+			// In the order of the trace, which the clocks know nothing of.
+			n := random.IntN(threads)
+			if count[n] == events {
+				continue
+			}
+			if k := random.IntN(threads); k != n && count[k] > 0 && random.IntN(3) == 0 {
+				r.wait(int32(n+1), int32(k+1), random.Int64N(count[k]))
+			}
+			from := now[n] + random.Int64N(20)
+			now[n] = from + random.Int64N(30)*int64(n+1)
+			r.at(int32(n+1), from, now[n])
+			count[n]++
+		}
+		var found [threads][]format.Wait
+		for n := range threads {
+			waits, err := r.Waits(int32(n + 1))
+			require.NoError(t, err)
+			found[n] = slices.Clone(waits)
+		}
+		e, err := totalOrder(t, r, Limits{})
+		require.NoError(t, err)
+		for n := range threads {
+			for _, v := range found[n] {
+				require.True(t, slices.ContainsFunc(e.workers[n].waits, func(w format.Wait) bool {
+					return w.Event == v.Event && w.For.Thread == v.For.Thread && w.For.Event >= v.For.Event
+				}), "%v of thread %d", v, n+1)
+			}
+		}
 		res, err := Run(t.Context(), r, Options{Backend: Null, Order: Total, Timing: AFAP})
 		require.NoError(t, err)
 		faultless(t, r, res)

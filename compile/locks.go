@@ -1,0 +1,351 @@
+package compile
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"unsafe"
+
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// locks are the locks on a file: those of flock, and those on its bytes, which
+// the kernel keeps apart.
+//
+// Calls on conflicting locks follow one another as they were recorded. Rejected:
+// to order them only where the bytes or sizes that they protect demand it. What
+// a lock protects is seen in the calls after it, and in those of other threads
+// that follow from them, so it takes the whole recording to tell. Where nothing
+// demands the order, little speaks against it: one thread at a time has the
+// lock.
+type locks struct {
+	serial        int64 // counts locked files
+	whole, ranges lockSet
+}
+
+// lockSet is the locks of one kind on a file.
+type lockSet struct {
+	held []lock
+
+	// The newest calls on exclusive locks, and those on shared locks that none
+	// on an exclusive lock has followed.
+	exclusive written
+	shared    []span
+}
+
+// lock is a lock on the bytes from off to end.
+type lock struct {
+	owner     any // a *proc, or the *openFile of flock and F_OFD_SETLK
+	off, end  int64
+	exclusive bool
+	late      bool    // the call that gave it up is yet to come, but another owner has the lock by now
+	place     place   // the call that took it
+	refusals  []place // calls that failed because of it, the newest of each thread
+}
+
+// The most locks of a kind that are followed in a file, and the most calls on
+// shared ones that are kept apart.
+const (
+	locksKept  = 256
+	sharedKept = 64
+)
+
+const (
+	locksBytes = int(unsafe.Sizeof(locks{}))
+	lockBytes  = int(unsafe.Sizeof(lock{}))
+)
+
+func (l *locks) bytes() int { return locksBytes + l.whole.bytes() + l.ranges.bytes() }
+
+func (l *lockSet) bytes() int {
+	sum := lockBytes*cap(l.held) + spanBytes*(cap(l.exclusive.spans)+cap(l.exclusive.older)+cap(l.shared))
+	for i := range l.held {
+		sum += placeBytes * cap(l.held[i].refusals)
+	}
+	return sum
+}
+
+// The errors of a call on a lock that another one has.
+const (
+	eagain  = -11
+	eacces  = -13
+	edeadlk = -35
+)
+
+// lockCall is a call on a lock.
+type lockCall struct {
+	lock
+	whole bool // of flock
+	gives bool // it gives the lock up
+}
+
+// lockCallOf returns what a call on a descriptor does to locks, and false if it
+// does nothing. Locks of F_SETLK belong to the process, others to the open file
+// description.
+func lockCallOf(s *simEvent) (c lockCall, ok bool) {
+	effect := s.out.Op.Info().Effect
+	if s.d == nil || effect != format.EffectLock && effect != format.EffectFcntl {
+		return c, false
+	}
+	c.owner = s.d
+	if effect == format.EffectLock {
+		how := s.out.Args[1]
+		c.end, c.exclusive, c.whole, c.gives = math.MaxInt64, how&format.FlockExclusive != 0, true, how&format.FlockNone != 0
+		return c, true
+	}
+	switch s.out.Args[1] {
+	case format.FSetlk, format.FSetlkw:
+		c.owner = s.t.proc
+	case format.FOfdSetlk, format.FOfdSetlkw:
+	default:
+		return c, false
+	}
+	off, size := s.out.Args[4], s.out.Args[5]
+	switch c.off, c.end = off, end(off, size); {
+	case size < 0:
+		c.off, c.end = off+size, off
+	case size == 0:
+		c.end = math.MaxInt64
+	}
+	c.exclusive, c.gives = s.out.Args[3] == format.LockWrite, s.out.Args[3] == format.LockNone
+	return c, c.off >= 0 && c.off < c.end
+}
+
+func refused(ret int64) bool { return ret == eagain || ret == eacces || ret == edeadlk }
+
+// set returns the locks of the kind of a call.
+func (l *locks) set(c *lockCall) *lockSet {
+	if c.whole {
+		return &l.whole
+	}
+	return &l.ranges
+}
+
+// locked handles a call that takes a lock, or gives it up.
+func (m *model) locked(s *simEvent) {
+	c, ok := lockCallOf(s)
+	all := s.d.node.locks
+	if !ok || all == nil && (s.e.Ret != 0 || c.gives) {
+		return
+	}
+	if all == nil {
+		m.lockedFiles++
+		all = &locks{serial: m.lockedFiles}
+		s.d.node.locks = all
+		m.budget.take(forOrder, locksBytes)
+	}
+	before, set := all.bytes(), all.set(&c)
+	switch {
+	case refused(s.e.Ret):
+		if c.whole {
+			set.give(&m.order, c.owner, c.off, c.end) // flock(2): it loses the lock that it was to convert
+		}
+		set.refuse(&m.order, &c.lock)
+	case s.e.Ret != 0:
+	case c.gives:
+		set.give(&m.order, c.owner, c.off, c.end)
+	default:
+		set.take(&m.order, c.lock)
+		switch owner := c.owner.(type) {
+		case *openFile:
+			owner.locks = true
+		case *proc:
+			m.lockedBy(owner, all)
+		}
+	}
+	m.budget.take(forOrder, all.bytes()-before)
+}
+
+// unheld reports whether a call was refused a lock that nobody has: a program
+// that was not recorded had it, or a call that took it, or gave it up, returned
+// on the other side of this one. A replay would get the lock, and others would
+// not.
+func unheld(s *simEvent) bool {
+	c, ok := lockCallOf(s)
+	if !ok || !refused(s.e.Ret) {
+		return false
+	}
+	if s.d.node.locks == nil {
+		return true
+	}
+	return !slices.ContainsFunc(s.d.node.locks.set(&c).held, func(h lock) bool {
+		return c.conflicts(&h) || c.whole && h.owner == c.owner
+	})
+}
+
+// lockedBy notes that a process has locks on a file.
+func (m *model) lockedBy(p *proc, l *locks) {
+	if p.locked == nil {
+		p.locked = map[*locks]bool{}
+		m.budget.take(forOrder, newMap)
+	}
+	if !p.locked[l] {
+		p.locked[l] = true
+		m.budget.take(forOrder, inMap)
+	}
+}
+
+// conflicts reports whether two locks can't be held at the same time.
+func (l *lock) conflicts(with *lock) bool {
+	return l.owner != with.owner && !with.late && (l.exclusive || with.exclusive) && l.off < with.end && with.off < l.end
+}
+
+// take notes that the event took a lock. It comes after the newest calls on
+// locks that conflict with it.
+//
+// Calls stand in the order in which they returned, so the call that gave up the
+// lock before can still follow. The event can't wait for it, but a replay finds
+// the lock taken until that call.
+func (l *lockSet) take(o *order, k lock) {
+	k.place = o.here
+	l.after(o, k.off, k.end, k.exclusive)
+	exclusive := k.exclusive
+	for _, h := range l.split(k.off, k.end, func(h *lock) bool { return h.owner == k.owner || k.conflicts(h) }) {
+		switch {
+		case h.owner != k.owner:
+			h.late = true
+			l.hold(h)
+		case h.exclusive && !k.exclusive: // others could not have it until now
+			exclusive = true
+			fallthrough
+		case h.late:
+			o.afterAll(h.refusals, format.EdgeLock)
+		default:
+			k.refusals = append(k.refusals, h.refusals...)
+		}
+	}
+	l.hold(k)
+	l.note(o, k.off, k.end, exclusive)
+}
+
+func (l *lockSet) hold(k lock) {
+	if len(l.held) >= locksKept {
+		l.held = slices.Delete(l.held, 0, 1)
+	}
+	l.held = append(l.held, k)
+}
+
+// give notes that the event gave up the locks of an owner in a range. It comes
+// after the calls that took them, and those that failed because of them.
+func (l *lockSet) give(o *order, owner any, off, end int64) {
+	for _, h := range l.split(off, end, func(h *lock) bool { return h.owner == owner }) {
+		o.after(h.place, format.EdgeLock)
+		o.afterAll(h.refusals, format.EdgeLock)
+		if !h.late {
+			l.note(o, h.off, h.end, h.exclusive)
+		}
+	}
+}
+
+// refuse notes that the event failed because of locks of others. It comes after
+// the calls that took them, and before those that give them up.
+func (l *lockSet) refuse(o *order, k *lock) {
+	for i := range l.held {
+		if h := &l.held[i]; k.conflicts(h) {
+			o.after(h.place, format.EdgeLock)
+			h.refusals = o.newest(h.refusals)
+		}
+	}
+}
+
+// after makes the event wait for the newest calls on locks in a range: all if
+// it is for an exclusive lock, else those on exclusive ones.
+func (l *lockSet) after(o *order, off, end int64, exclusive bool) {
+	o.afterWrites(&l.exclusive, off, end, format.EdgeLock)
+	for _, s := range l.shared {
+		if exclusive && s.off < end && off < s.end {
+			o.after(s.place, format.EdgeLock)
+		}
+	}
+}
+
+// note notes the event as the newest call on a lock.
+func (l *lockSet) note(o *order, off, end int64, exclusive bool) {
+	if o.idle() {
+		return
+	}
+	s := o.span(off, end)
+	if exclusive {
+		l.exclusive.put(s)
+		l.shared = slices.DeleteFunc(l.shared, func(k span) bool { return off <= k.off && k.end <= end })
+		return
+	}
+	for i := range l.shared {
+		if k := &l.shared[i]; k.place.thread == s.place.thread && k.off == off && k.end == end {
+			*k = s
+			return
+		}
+	}
+	if len(l.shared) < sharedKept {
+		l.shared = append(l.shared, s)
+		return
+	}
+	var sums []span
+	for _, k := range append(l.shared, s) {
+		sums = sum(sums, k)
+	}
+	l.shared = sums
+}
+
+// split cuts a range out of the locks for which chosen returns true, and
+// returns what was cut out.
+func (l *lockSet) split(off, end int64, chosen func(*lock) bool) []lock {
+	var out, kept []lock
+	for _, h := range l.held {
+		if h.off >= end || off >= h.end || !chosen(&h) {
+			kept = append(kept, h)
+			continue
+		}
+		if h.off < off {
+			before := h
+			before.end, before.refusals = off, slices.Clone(h.refusals)
+			kept = append(kept, before)
+		}
+		if end < h.end {
+			after := h
+			after.off, after.refusals = end, slices.Clone(h.refusals)
+			kept = append(kept, after)
+		}
+		h.off, h.end = max(off, h.off), min(end, h.end)
+		out = append(out, h)
+	}
+	if len(out) > 0 {
+		l.held = kept
+	}
+	return out
+}
+
+// unlock notes that the event gave up all locks of an owner on a file.
+func (m *model) unlock(l *locks, owner any) {
+	before := l.bytes()
+	l.whole.give(&m.order, owner, 0, math.MaxInt64)
+	l.ranges.give(&m.order, owner, 0, math.MaxInt64)
+	m.budget.take(forOrder, l.bytes()-before)
+}
+
+// dropped is called for each description after its last descriptor was closed,
+// which gives up its locks.
+func (m *model) dropped(d *process.Description) {
+	if f := d.Data.(*openFile); f.locks {
+		m.unlock(f.node.locks, f)
+	}
+}
+
+// unlockClosed gives up the locks of a process on a file, of which it closed a
+// descriptor (fcntl_locking(2)).
+func (m *model) unlockClosed(p *proc, f *openFile) {
+	if f.isFile() && p.locked[f.node.locks] {
+		delete(p.locked, f.node.locks)
+		m.unlock(f.node.locks, p)
+	}
+}
+
+// unlockEnded gives up the locks of a process that ends.
+func (m *model) unlockEnded(p *proc) {
+	for _, l := range slices.SortedFunc(maps.Keys(p.locked), func(a, b *locks) int { return cmp.Compare(a.serial, b.serial) }) {
+		m.unlock(l, p)
+	}
+	p.locked = nil
+}
