@@ -9,18 +9,21 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/export"
+	"pianola/format/importer"
 )
 
 func printCommand() *cli.Command {
 	kinds := export.Kinds()
 	return command(&cli.Command{
 		Name:      "print",
-		Usage:     "print a compiled trace as an intermediate script, or for other programs",
-		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE.bin",
+		Usage:     "print a compiled trace as an intermediate script, or either a trace or a recording for other programs",
+		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE",
 		Description: "The intermediate script can be edited, and compiles to the same trace again. The other\n" +
-			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n\n" +
+			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n" +
+			"json, csv, parquet and perfetto also take recordings.\n\n" +
 			"Example: pianola print trace.bin | head\n" +
 			"Example: pianola print --format fio -o trace.iolog trace.bin",
 		Flags: []cli.Flag{
@@ -44,11 +47,11 @@ func runPrint(c *cli.Context) error {
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
-	t, f, err := openTrace(name, bin.DefaultLimit)
+	src, err := openEvents(name, export.TakesRecordings(kind))
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer src.Close()
 	dst, err := createOutput(out, public)
 	if err != nil {
 		return err
@@ -58,13 +61,77 @@ func runPrint(c *cli.Context) error {
 		dst.holdsCSV()
 	}
 	return dst.put(func(to io.Writer) error {
-		w, err := export.New(kind, to, t.Header())
+		w, err := export.New(kind, to, src.Header())
 		if err != nil {
 			return err
 		}
-		if err := pump(t.Events(), w); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		if err := pump(src, w); err != nil {
+			return src.named(err)
 		}
 		return w.Close()
 	})
 }
+
+// events are those of a compiled trace, or of a recording, in an order in which a
+// thread is created before its first event.
+type events struct {
+	format.Reader
+	io.Closer
+	named func(error) error // makes an error name the file
+}
+
+// openEvents opens a compiled trace, or a recording where one is allowed.
+func openEvents(name string, recording bool) (*events, error) {
+	if recording {
+		f, err := openInput(name)
+		if err != nil {
+			return nil, err
+		}
+		recording = !isTrace(f)
+		f.Close()
+	}
+	if !recording {
+		t, f, err := openTrace(name, bin.DefaultLimit)
+		if err != nil {
+			return nil, err
+		}
+		return &events{t.Events(), f, func(err error) error { return fmt.Errorf("%s: %w", name, err) }}, nil
+	}
+	src, err := inspect(importer.Options{}, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := src.open()
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	c := &causal{r: r, next: format.NewCausal(r)}
+	c.first, c.err = c.next.Next() // it completes the header, but for the end
+	return &events{c, src, func(err error) error { return err }}, nil
+}
+
+// causal reads events one by one from a format.Causal.
+type causal struct {
+	r     format.Reader
+	next  *format.Causal
+	first *format.Event // not read so far
+	err   error
+}
+
+// Read implements format.Reader.
+func (c *causal) Read(events []format.Event) (int, error) {
+	e, err := c.first, c.err
+	if c.first = nil; e == nil && err == nil {
+		e, err = c.next.Next()
+	}
+	if err != nil {
+		c.err = err
+		return 0, err
+	}
+	events[0] = *e
+	return 1, nil
+}
+
+// Header implements format.Reader.
+func (c *causal) Header() *format.Header { return c.r.Header() }

@@ -59,6 +59,21 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 // Outside reports whether an edge stands for what is not recorded.
 func (k EdgeKind) Outside() bool { return k == EdgeReply || k == EdgeArrival }
 
+// Append appends the edge as scripts and exports have it: 2:17+0.000001200:wake
+// is the event 17 of thread 2, a delay and the kind. A delay of 0 and the kind
+// EdgeOrder are left out.
+func (e *Edge) Append(dst []byte) []byte {
+	dst = AppendInt(dst, int64(e.Thread))
+	dst = AppendInt(append(dst, ':'), e.Event)
+	if e.Delay != 0 {
+		dst = AppendSeconds(append(dst, '+'), e.Delay)
+	}
+	if e.Kind != EdgeOrder {
+		dst = append(append(dst, ':'), e.Kind.String()...)
+	}
+	return dst
+}
+
 // Valid reports whether an edge is one that event number event of a thread can
 // have, as far as that can be told without the other thread.
 func (e *Edge) Valid(thread int32, event int64) bool {

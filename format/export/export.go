@@ -9,7 +9,8 @@ import (
 	"pianola/format/script"
 )
 
-// Writer writes the events of a trace, in the order of their starts. The first
+// Writer writes the events of a trace, in the order of their starts, or those of
+// a recording, in the order of format.Causal. The first
 // error of the underlying writer is returned by all later calls.
 type Writer interface {
 	format.Writer
@@ -21,18 +22,19 @@ type Writer interface {
 
 // kinds are the formats, the default first.
 var kinds = []struct {
-	name string
-	open func(io.Writer, *format.Header) (Writer, error)
+	name      string
+	open      func(io.Writer, *format.Header) (Writer, error)
+	recording bool // takes recordings, too
 }{
-	{"script", newScript},
-	{"fio", newFio},
-	{"fio2", newFio2},
-	{"fiofiles", newLayout},
-	{"strace", newStrace},
-	{"json", newJSON},
-	{"csv", newCSV},
-	{"parquet", newParquet},
-	{"perfetto", newPerfetto},
+	{"script", newScript, false},
+	{"fio", newFio, false},
+	{"fio2", newFio2, false},
+	{"fiofiles", newLayout, false},
+	{"strace", newStrace, false},
+	{"json", newJSON, true},
+	{"csv", newCSV, true},
+	{"parquet", newParquet, true},
+	{"perfetto", newPerfetto, true},
 }
 
 // Kinds returns the names of the formats, the default first.
@@ -44,8 +46,19 @@ func Kinds() []string {
 	return names
 }
 
-// New returns a Writer to w in the format named kind, for the trace with header
-// h. The header must not change before Close.
+// TakesRecordings reports whether the format named kind is for recordings as well
+// as for compiled traces.
+func TakesRecordings(kind string) bool {
+	for i := range kinds {
+		if kinds[i].name == kind {
+			return kinds[i].recording
+		}
+	}
+	return false
+}
+
+// New returns a Writer to w in the format named kind, for the trace or the
+// recording with header h. What it uses of the header must not change before Close.
 func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 	for i := range kinds {
 		if kinds[i].name == kind {

@@ -30,10 +30,9 @@ func newFile(path string) *file {
 // it is renamed or linked, and all files must be listed.
 type files struct {
 	*process.State
-	header *format.Header
-	names  map[string]*file
-	bytes  int64 // size of names
-	most   int64 // limit of bytes
+	names map[string]*file
+	bytes int64 // size of names
+	most  int64 // limit of bytes
 
 	// opened is called for the first description of a file, and closed after
 	// the last one ends. They can be nil.
@@ -62,7 +61,7 @@ const maxNames = 1 << 30
 const nameBytes = int64(unsafe.Sizeof(file{})) + 64
 
 func newFiles(h *format.Header) *files {
-	f := &files{State: process.NewState(h), header: h, names: make(map[string]*file), most: maxNames}
+	f := &files{State: process.NewState(h), names: make(map[string]*file), most: maxNames}
 	f.Dropped = f.dropped
 	for i := range h.Files {
 		of := &h.Files[i]
@@ -82,14 +81,6 @@ func newFiles(h *format.Header) *files {
 // start adds the descriptors that are open before the first event.
 func (f *files) start() {
 	f.Start(func(d *format.Descriptor) *process.Description { return f.describe(f.lookup([]byte(d.Path)), d.Flags) })
-}
-
-// process returns the number of a thread's process.
-func (f *files) process(thread int32) int32 {
-	if i := int(thread) - 1; i >= 0 && i < len(f.header.Threads) {
-		return f.header.Threads[i].Process
-	}
-	return 1
 }
 
 // name makes a path lead to a file.

@@ -10,8 +10,8 @@ import (
 
 // jsonWriter writes JSON Lines (ndjson): an object with the header, then an
 // object for each event. The latter has the columns that are not null, "args"
-// with the arguments that have no column, and "after" with the events of other
-// threads, [thread, index], that the event waited for.
+// with the arguments that have no column, and "after" with the events that the
+// event comes after, as objects.
 type jsonWriter struct {
 	out  text
 	row  *row
@@ -33,21 +33,22 @@ func (j *jsonWriter) Write(events []format.Event) error {
 		}
 		j.open('{')
 		for k := range j.row.columns {
-			if v := &j.row.columns[k]; v.kind != null {
+			if v := &j.row.columns[k]; v.kind != null && k != colAfter {
 				j.column(k, v)
 			}
 		}
 		j.args(e)
-		if len(e.Edges) > 0 {
-			j.key("after")
-			j.open('[')
-			for _, edge := range e.Edges {
-				j.comma()
-				j.out.b = format.AppendInt(append(j.out.b, '['), int64(edge.Thread))
-				j.out.b = append(format.AppendInt(append(j.out.b, ','), edge.Event), ']')
+		j.list("after", len(e.Edges), func(i int) {
+			edge := &e.Edges[i]
+			j.int("thread", int64(edge.Thread))
+			j.int("index", edge.Event)
+			j.key("kind")
+			j.string([]byte(edge.Kind.String()))
+			if edge.Delay != 0 {
+				j.key("delay")
+				j.out.b = format.AppendSeconds(j.out.b, edge.Delay)
 			}
-			j.out.b = append(j.out.b, ']')
-		}
+		})
 		j.out.b = append(j.out.b, '}', '\n')
 		if err := j.out.flushFull(); err != nil {
 			return err

@@ -26,9 +26,9 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		require.NoError(t, w.Close())
 		out[kind] = b.Bytes()
 	}
-	require.Contains(t, string(out["csv"]), "compute,off_cpu,ready,own,wait,timer,storage,result,")
-	require.Contains(t, string(out["csv"]), ",0.000000100,0.000000021,0.000000001,0.000000002,0.000000003,0.000000004,0.000000005,0,")
-	require.Contains(t, string(out["csv"]), ",0.000000095,0.000000007,,,,,,0,")
+	require.Contains(t, string(out["csv"]), "compute,off_cpu,ready,own,wait,timer,storage,held,result,")
+	require.Contains(t, string(out["csv"]), ",0.000000100,0.000000021,0.000000001,0.000000002,0.000000003,0.000000004,0.000000005,,0,")
+	require.Contains(t, string(out["csv"]), ",0.000000095,0.000000007,,,,,,,0,")
 	require.Contains(t, string(out["json"]), `"off_cpu":0.000000021,"ready":0.000000001,"own":0.000000002,"wait":0.000000003,"timer":0.000000004,"storage":0.000000005,"result":0}`)
 	require.Contains(t, string(out["json"]), `"off_cpu":0.000000007,"result":0}`)
 	rows, err := parquet.Read[schema](bytes.NewReader(out["parquet"]), int64(len(out["parquet"])))

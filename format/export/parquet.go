@@ -34,6 +34,7 @@ type schema struct {
 	Wait     int64  `parquet:"wait_nanos,optional,zstd"`
 	Timer    int64  `parquet:"timer_nanos,optional,zstd"`
 	Storage  int64  `parquet:"storage_nanos,optional,zstd"`
+	Held     int64  `parquet:"held_nanos,optional,zstd"`
 	Result   int64  `parquet:"result,optional,zstd"`
 	Error    string `parquet:"error,optional,dict,zstd"`
 	FD       int64  `parquet:"fd,optional,zstd"`
@@ -43,6 +44,9 @@ type schema struct {
 	Size     int64  `parquet:"size,optional,zstd"`
 	Flags    string `parquet:"flags,optional,dict,zstd"`
 	Mode     int64  `parquet:"mode,optional,zstd"`
+	After    string `parquet:"after,optional,zstd"`
+	Waker    int64  `parquet:"waker,optional,zstd"`
+	Woken    int64  `parquet:"woken_nanos,optional,zstd"`
 }
 
 // needed are the columns that are never null.

@@ -10,12 +10,17 @@ import (
 // perfetto writes the JSON of the Trace Event Format, which Perfetto and
 // chrome://tracing open: each thread is a track, each event a slice on it, and
 // the bytes read and written per second are counters of a process of their own.
-// An event without a duration is an instant. Times are microseconds with three
-// decimals.
+// An event without a duration is an instant. Flows are arrows: along the edges of
+// a trace, and from who woke a thread to the slice "woken" in the call that was
+// blocked. Times are microseconds with three decimals.
 type perfetto struct {
 	jsonWriter
-	counters int64 // number of the process that has them
-	period   int64 // the period that bytes belongs to, from 0
+	flows    flows
+	arrows   int64             // so far
+	command  string            // that was recorded, empty if unknown
+	labelled map[[2]int32]bool // processes, and threads with theirs
+	counters int64             // number of the process that has them
+	period   int64             // the period that bytes belongs to, from 0
 	bytes    [2]int64
 	shown    [2]int64 // the last values of the counters
 }
@@ -24,32 +29,44 @@ type perfetto struct {
 const counterPeriod = 10e6
 
 // sliceColumns are the columns that a slice has as arguments.
-var sliceColumns = [...]int{colPath, colPath2, colFD, colOffset, colSize, colFlags, colMode, colResult, colError}
+var sliceColumns = [...]int{colPath, colPath2, colFD, colOffset, colSize, colFlags, colMode, colAfter, colResult, colError}
 
 func newPerfetto(w io.Writer, h *format.Header) (Writer, error) {
-	p := &perfetto{jsonWriter: jsonWriter{out: newText(w), row: newRow(h)}}
+	p := &perfetto{jsonWriter: jsonWriter{out: newText(w), row: newRow(h)}, labelled: make(map[[2]int32]bool), counters: scriptCounters}
+	p.flows = newFlows(len(h.Threads), p.flow)
+	p.command, _ = h.Value(format.MetaCommand)
 	p.out.b = append(p.out.b, `{"displayTimeUnit":"ns","traceEvents":[`...)
-	named := make(map[int32]bool)
 	for i, t := range h.Threads {
-		if !named[t.Process] {
-			named[t.Process] = true
-			p.label("process_name", int64(t.Process), 0, processName(h, t.Process))
+		p.introduce(t.Process, int32(i+1))
+		if i == 0 {
+			p.counters = 2
 		}
-		p.label("thread_name", int64(t.Process), int64(i+1), "thread "+strconv.Itoa(i+1))
-		p.counters = max(p.counters, int64(t.Process))
+		p.counters = max(p.counters, int64(t.Process)+1)
 	}
-	p.counters = max(p.counters, 1) + 1
 	p.label("process_name", p.counters, 0, "all processes")
 	return p, nil
 }
 
-// processName returns the name of a process. The first one has the name of the
-// recorded command.
-func processName(h *format.Header, process int32) string {
-	if command, ok := h.Value(format.MetaCommand); ok && process == h.Threads[0].Process {
-		return command
+// scriptCounters is the process of the counters where processes have the ids of
+// the kernel, which are smaller.
+const scriptCounters = 1 << 30
+
+// introduce names a thread and its process, the first time. The first process has
+// the name of the recorded command.
+func (p *perfetto) introduce(process, thread int32) {
+	if p.labelled[[2]int32{process, thread}] {
+		return
 	}
-	return "process " + strconv.Itoa(int(process))
+	if !p.labelled[[2]int32{process, 0}] {
+		name := "process " + strconv.Itoa(int(process))
+		if p.command != "" && len(p.labelled) == 0 {
+			name = p.command
+		}
+		p.labelled[[2]int32{process, 0}] = true
+		p.label("process_name", int64(process), 0, name)
+	}
+	p.labelled[[2]int32{process, thread}] = true
+	p.label("thread_name", int64(process), int64(thread), "thread "+strconv.Itoa(int(thread)))
 }
 
 // label names a process or a thread.
@@ -105,7 +122,8 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	if e.Dur < 0 {
 		phase = "i"
 	}
-	p.begin(info.Name, phase, int64(p.row.files.process(e.TID)), int64(e.TID))
+	p.introduce(p.row.process, e.TID)
+	p.begin(info.Name, phase, int64(p.row.process), int64(e.TID))
 	p.key("cat")
 	p.string(p.row.class[info.Class])
 	p.micros("ts", start)
@@ -122,6 +140,64 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 			p.column(k, v)
 		}
 	}
+	p.out.b = append(p.out.b, '}', '}')
+	p.flows.add(e.TID, span{start, start + max(e.Dur, 0)}, e.Edges)
+	if e.Notes.Known(format.NotedWaker) {
+		p.wake(e, start)
+	}
+}
+
+// flow writes an arrow between two slices that stand there.
+func (p *perfetto) flow(one *flow) {
+	p.arrows++
+	name := one.kind.String()
+	p.arrow(name, "s", p.row.line(one.from).process, one.from, one.begins)
+	p.arrow(name, "f", p.row.line(one.to).process, one.to, one.ends)
+}
+
+// arrow writes the beginning or the end of the latest arrow.
+func (p *perfetto) arrow(name, phase string, process, thread int32, at int64) {
+	p.begin(name, phase, int64(process), int64(thread))
+	p.key("cat")
+	p.out.b = append(p.out.b, `"edge","bp":"e"`...) // it belongs to the slice around it
+	p.int("id", p.arrows)
+	p.micros("ts", at)
+	p.out.b = append(p.out.b, '}')
+}
+
+// wake shows that a thread was woken within a call: a slice "woken" up to the end
+// of the call, and an arrow to it from an empty slice of the waker. What the waker
+// did then need not be recorded, and an arrow begins in a slice only.
+func (p *perfetto) wake(e *format.Event, start int64) {
+	waker := e.Notes.Waker
+	var process int32
+	if l := p.row.line(waker); l != nil {
+		process = l.process
+	} else if t := p.row.files.Living(waker); t != nil {
+		process = t.Process.ID
+	} else {
+		return
+	}
+	end := start + max(e.Dur, 0)
+	at := max(end-e.Notes.Woken, start)
+	p.introduce(process, waker)
+	p.arrows++
+	p.mark("wakes", process, waker, at, at, "woken", e.TID)
+	p.arrow("wake", "s", process, waker, at)
+	p.mark("woken", p.row.process, e.TID, at, end, "waker", waker)
+	p.arrow("wake", "f", p.row.process, e.TID, at)
+}
+
+// mark writes a slice that is no call.
+func (p *perfetto) mark(name string, process, thread int32, start, end int64, key string, other int32) {
+	p.begin(name, "X", int64(process), int64(thread))
+	p.key("cat")
+	p.out.b = append(p.out.b, `"wake"`...)
+	p.micros("ts", start)
+	p.micros("dur", end-start)
+	p.key("args")
+	p.open('{')
+	p.int(key, int64(other))
 	p.out.b = append(p.out.b, '}', '}')
 }
 

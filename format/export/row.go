@@ -20,6 +20,7 @@ const (
 	colWait
 	colTimer
 	colStorage
+	colHeld   // part of compute that edges account for, unit as start; null for none
 	colResult // of a call that succeeded
 	colError  // name of the errno of a call that failed
 	colFD     // descriptor
@@ -29,12 +30,15 @@ const (
 	colSize   // requested bytes
 	colFlags  // names joined by |
 	colMode   // permissions, decimal
+	colAfter  // edges as in scripts, with spaces between
+	colWaker  // script: the thread that ended the wait in the call
+	colWoken  // script: from then to the end of the call, unit as start
 	numColumns
 )
 
 var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu",
-	"ready", "own", "wait", "timer", "storage", "result", "error",
-	"fd", "path", "path2", "offset", "size", "flags", "mode"}
+	"ready", "own", "wait", "timer", "storage", "held", "result", "error",
+	"fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken"}
 
 // kind is how a value is written.
 type kind uint8
@@ -48,8 +52,8 @@ const (
 )
 
 var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds,
-	seconds, seconds, seconds, seconds, seconds, number, word,
-	number, name, name, number, number, word, number}
+	seconds, seconds, seconds, seconds, seconds, seconds, number, word,
+	number, name, name, number, number, word, number, word, number, seconds}
 
 // value is the value of a column.
 type value struct {
@@ -63,17 +67,32 @@ type row struct {
 	columns [numColumns]value
 	shown   uint8 // arguments that have a column, by bit
 	files   *files
-	counts  []int64 // events by thread number
+	script  bool   // its events are those of a recording, not of a trace
+	process int32  // of the event
+	index   int64  // of the event
+	known   []line // what threads of a trace did so far, by number
+	others  map[int32]*line
 	op      [format.NumOps][]byte
 	class   [format.NumClasses][]byte
 	errors  map[int64][]byte
 	flags   []byte // memory of colFlags
+	after   []byte // memory of colAfter
 	paths   [2][]byte
 }
 
+// line is what a thread did so far.
+type line struct {
+	events  int64
+	end     int64 // of its last event
+	process int32
+}
+
 func newRow(h *format.Header) *row {
-	r := &row{files: newFiles(h), errors: make(map[int64][]byte), counts: make([]int64, len(h.Threads)+1)}
+	r := &row{files: newFiles(h), script: len(h.Threads) == 0, errors: make(map[int64][]byte), known: make([]line, len(h.Threads)), others: make(map[int32]*line)}
 	r.files.start()
+	for i := range r.known {
+		r.known[i].process = h.Threads[i].Process
+	}
 	for op := range r.op {
 		r.op[op] = []byte(format.Op(op).String())
 	}
@@ -103,15 +122,16 @@ func (r *row) set(e *format.Event) error {
 	info := e.Op.Info()
 	at := &info.At
 	r.number(colThread, int64(e.TID))
-	r.number(colProcess, int64(r.files.process(e.TID)))
-	r.number(colIndex, r.index(e.TID))
+	compute := r.follow(e)
+	r.number(colProcess, int64(r.process))
+	r.number(colIndex, r.index)
 	r.text(colOp, r.op[e.Op])
 	r.text(colClass, r.class[info.Class])
 	r.number(colStart, e.Start)
 	if e.Dur >= 0 {
 		r.number(colDuration, e.Dur)
 	}
-	r.number(colCompute, e.Compute)
+	r.number(colCompute, compute)
 	r.number(colOffCPU, e.Off.Total())
 	if e.Off != (format.Off{}) {
 		for k, nanos := range [...]int64{e.Off.Ready, e.Off.Own, e.Off.Wait, e.Off.Timer, e.Off.Storage} {
@@ -119,6 +139,23 @@ func (r *row) set(e *format.Event) error {
 				r.number(colReady+k, nanos)
 			}
 		}
+	}
+	if e.Held != 0 {
+		r.number(colHeld, e.Held)
+	}
+	if len(e.Edges) > 0 {
+		r.after = r.after[:0]
+		for i := range e.Edges {
+			if i > 0 {
+				r.after = append(r.after, ' ')
+			}
+			r.after = e.Edges[i].Append(r.after)
+		}
+		r.text(colAfter, r.after)
+	}
+	if e.Notes.Known(format.NotedWaker) {
+		r.number(colWaker, int64(e.Notes.Waker))
+		r.number(colWoken, e.Notes.Woken)
 	}
 	switch {
 	case e.Failed():
@@ -159,13 +196,34 @@ func (r *row) set(e *format.Event) error {
 	return r.files.full(e)
 }
 
-func (r *row) index(thread int32) int64 {
-	if thread < 0 || int(thread) >= len(r.counts) {
-		thread = 0
+// follow notes the event in the line of its thread, and returns its compute. A
+// recording has none: there it is the time since the thread's last event, or
+// since its creation.
+func (r *row) follow(e *format.Event) (compute int64) {
+	t := r.files.Thread(e)
+	l := r.line(e.TID)
+	if l == nil {
+		l = &line{end: t.Created}
+		r.others[e.TID] = l
 	}
-	n := r.counts[thread]
-	r.counts[thread]++
-	return n
+	compute = e.Compute
+	if r.script {
+		compute = max(e.Start-l.end, 0)
+	}
+	r.process, r.index = t.Process.ID, l.events
+	l.process = r.process
+	l.events++
+	l.end = max(l.end, e.End())
+	return compute
+}
+
+// line returns the line of a thread, nil if it has no event so far and is not in
+// the header.
+func (r *row) line(thread int32) *line {
+	if i := int(thread) - 1; i >= 0 && i < len(r.known) {
+		return &r.known[i]
+	}
+	return r.others[thread]
 }
 
 func (r *row) errno(n int64) []byte {

@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -95,12 +97,30 @@ func TestJSONAndCSVAgree(t *testing.T) {
 				require.Empty(t, rows[i+1][k])
 			case json.Number:
 				require.Equal(t, rows[i+1][k], v.String())
+			case []any: // edges
+				var edges []string
+				for _, one := range v {
+					edges = append(edges, edgeText(one.(map[string]any)))
+				}
+				require.Equal(t, rows[i+1][k], strings.Join(edges, " "))
 			default:
 				require.Equal(t, rows[i+1][k], v)
 			}
 		}
 	}
 	require.ErrorIs(t, dec.Decode(&struct{}{}), io.EOF)
+}
+
+// edgeText returns the text of an edge in JSON.
+func edgeText(edge map[string]any) string {
+	text := fmt.Sprintf("%v:%v", edge["thread"], edge["index"])
+	if delay, ok := edge["delay"]; ok {
+		text += fmt.Sprintf("+%v", delay)
+	}
+	if kind := edge["kind"]; kind != "order" {
+		text += fmt.Sprintf(":%v", kind)
+	}
+	return text
 }
 
 // A Parquet file holds what the CSV holds, and the remarks.
@@ -122,8 +142,8 @@ func TestParquet(t *testing.T) {
 		require.Equal(t, "ZSTD", column.Compression().String())
 	}
 	require.Equal(t, []string{"thread", "process", "index", "op", "class", "start_nanos", "duration_nanos", "compute_nanos", "off_cpu_nanos",
-		"ready_nanos", "own_nanos", "wait_nanos", "timer_nanos", "storage_nanos", "result",
-		"error", "fd", "path", "path2", "offset", "size", "flags", "mode"}, names)
+		"ready_nanos", "own_nanos", "wait_nanos", "timer_nanos", "storage_nanos", "held_nanos", "result",
+		"error", "fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken_nanos"}, names)
 	r := parquet.NewReader(file)
 	defer r.Close()
 	got := make([]parquet.Row, 1)

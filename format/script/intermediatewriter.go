@@ -101,15 +101,8 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 			dst = appendAddr(dst, e.Args[k])
 		}
 	}
-	for _, edge := range e.Edges {
-		dst = format.AppendInt(append(dst, " after="...), int64(edge.Thread))
-		dst = format.AppendInt(append(dst, ':'), edge.Event)
-		if edge.Delay != 0 {
-			dst = format.AppendSeconds(append(dst, '+'), edge.Delay)
-		}
-		if edge.Kind != format.EdgeOrder {
-			dst = append(append(dst, ':'), edge.Kind.String()...)
-		}
+	for i := range e.Edges {
+		dst = e.Edges[i].Append(append(dst, " after="...))
 	}
 	if e.Held != 0 {
 		dst = format.AppendSeconds(append(dst, " held="...), e.Held)
