@@ -122,7 +122,9 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	if e.Dur < 0 {
 		phase = "i"
 	}
-	p.introduce(p.row.process, e.TID)
+	if p.row.script {
+		p.introduce(p.row.process, e.TID)
+	}
 	p.begin(info.Name, phase, int64(p.row.process), int64(e.TID))
 	p.key("cat")
 	p.string(p.row.class[info.Class])
