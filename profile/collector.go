@@ -136,7 +136,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	about, d := tr.About(by, e)
 	file, moves := tr.place(one, by, e, about, d)
 	t, f := tr.threads.of(by), tr.files.of(file)
-	tr.threads.count(t, one, e)
+	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, by.Created)
 	if f != nil {
 		f.usage.count(one)
@@ -205,6 +205,8 @@ func (c *Collector) Profile() *Profile {
 		p.Times.add(&p.Threads[i].Times)
 	}
 	p.Times.add(&p.OtherThreads.Times)
-	p.Critical = c.tracker.path.path()
+	var path []walk
+	p.Critical, path = c.tracker.path.path()
+	p.Timeline = c.tracker.threads.timeline(path)
 	return p
 }

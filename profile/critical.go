@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"pianola/format"
@@ -34,7 +35,7 @@ const (
 // made those of its maker. What the waker did in its gap between two calls is not
 // known before the second: until then the woken one is in debt to it.
 //
-// Memory is bounded by the number of living threads.
+// Memory is bounded by the number of living threads, and see maxLegs.
 type critical struct {
 	steps  []Step                // what the sums are of
 	noFile [format.NumOps]uint16 // of calls that are about no file, in steps; 0 for none yet
@@ -42,8 +43,9 @@ type critical struct {
 	alone  *path                 // the only thread so far, nil if there were more
 	last   *path                 // of those that have ended, the one that ended last
 	ended  []*path               // of threads that have ended, and can still wake others
-	told   bool                  // the recording tells who woke whom, where it has several threads
-	woken  bool                  // some wait has ended by a waking
+	legs   legs
+	told   bool // the recording tells who woke whom, where it has several threads
+	woken  bool // some wait has ended by a waking
 
 	// Moments of threads that are more than one, by their ends: recordings have
 	// them nearly in that order.
@@ -78,6 +80,8 @@ const (
 // path is the critical path that leads to where a thread is.
 type path struct {
 	tid   int32
+	on    *walker
+	leg   *leg    // where it is now, and was before
 	sums  []int64 // nanoseconds, by step
 	until int64   // how far they go
 
@@ -168,7 +172,7 @@ func (c *critical) add(e *format.Event, t *thread, f *file, created int64) {
 		}
 	}
 	if child {
-		made := &path{tid: int32(e.Ret), until: m.start}
+		made := c.newPath(int32(e.Ret), m.start)
 		c.paths[made.tid] = made
 		c.push(moment{path: made, from: e.TID, step: stepCompute, start: m.start, end: m.start})
 	}
@@ -181,9 +185,11 @@ func (c *critical) of(e *format.Event, t *thread, created int64) *path {
 		p = c.paths[e.TID]
 	}
 	if p == nil {
-		p = &path{tid: e.TID, until: max(e.Start, 0)}
 		if len(c.paths) == 0 && c.last == nil {
-			p.until, c.alone = created, p
+			p = c.newPath(e.TID, created)
+			c.alone = p
+		} else {
+			p = c.newPath(e.TID, max(e.Start, 0))
 		}
 		c.paths[e.TID] = p
 	}
@@ -191,8 +197,13 @@ func (c *critical) of(e *format.Event, t *thread, created int64) *path {
 		delete(c.paths, p.tid)
 		c.paths[e.TID], p.tid = p, e.TID
 	}
-	t.path = p
+	t.path, p.on.lane = p, t.lane
 	return p
+}
+
+func (c *critical) newPath(tid int32, from int64) *path {
+	on := new(walker)
+	return &path{tid: tid, on: on, leg: c.legs.add(on, from, nil), until: from}
 }
 
 // push puts a moment into its place in the queue.
@@ -223,10 +234,19 @@ func (c *critical) apply(m *moment) {
 	p.until = max(p.until, m.end)
 	if base := c.paths[m.from]; base != nil && base != p {
 		p.begin(base, m.end)
+		p.leg = c.legs.add(p.on, m.end, base.leg)
+		if c.legs.made > maxLegs {
+			c.legs.shorten(c.all())
+		}
 	}
 	if m.ends {
 		c.end(p)
 	}
+}
+
+// all returns all paths.
+func (c *critical) all() []*path {
+	return append(slices.Collect(maps.Values(c.paths)), c.ended...)
 }
 
 // end notes that a thread has ended. It can still wake others, on its way out.
@@ -318,12 +338,13 @@ func (p *path) settle(rest func(*path)) {
 	p.debts = p.debts[:0]
 }
 
-// path returns the critical path, the longest steps first; nil where it is not
-// known, since there are several threads and no recorder has noted who woke whom.
-func (c *critical) path() []Step {
+// path returns the critical path, by steps with the longest first, and by
+// threads; nil where it is not known, since there are several threads and no
+// recorder has noted who woke whom.
+func (c *critical) path() ([]Step, []walk) {
 	c.flush(0)
 	if c.alone == nil && !c.woken || len(c.paths) == 0 {
-		return nil
+		return nil, nil
 	}
 	last := c.last
 	for _, p := range c.paths {
@@ -349,5 +370,5 @@ func (c *critical) path() []Step {
 	slices.SortFunc(list, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
 	})
-	return list
+	return list, c.legs.walks(last.leg, last.until)
 }

@@ -11,6 +11,7 @@ type document struct {
 	OpLatency   []latencyDocument `json:"latency_by_operation"`
 	Access      []accessDocument  `json:"access"`
 	Critical    []stepDocument    `json:"critical_path"` // empty where it is not known
+	Segments    []segmentDocument `json:"critical_path_segments"`
 	Interval    float64           `json:"interval_seconds"`
 	Files       *Table            `json:"files"`
 	Directories *Table            `json:"directories"`
@@ -63,6 +64,14 @@ type stepDocument struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// segmentDocument is a part of the critical path on one thread.
+type segmentDocument struct {
+	Thread int32   `json:"thread"` // -1 for one that is not told apart
+	From   float64 `json:"from_seconds"`
+	To     float64 `json:"to_seconds"`
+	Most   string  `json:"most"` // what the thread spent most of it with
+}
+
 type latencyDocument struct {
 	Name  string        `json:"name"`
 	Calls int64         `json:"calls"`
@@ -104,6 +113,7 @@ func (p *Profile) FullDocument() any {
 		Times:       p.Times.document(),
 		Concurrency: []float64{},
 		Critical:    []stepDocument{},
+		Segments:    []segmentDocument{},
 		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
@@ -119,6 +129,9 @@ func (p *Profile) FullDocument() any {
 	}
 	for _, s := range p.Critical {
 		d.Critical = append(d.Critical, stepDocument{s.Name, s.File, format.Seconds(s.Nanos)})
+	}
+	for _, s := range p.Timeline.Segments {
+		d.Segments = append(d.Segments, segmentDocument{s.TID, format.Seconds(s.From), format.Seconds(s.To), s.Most.String()})
 	}
 	for k, a := range p.Access() {
 		d.Access = append(d.Access, accessDocument{Category(k).String(), a.Moves, a.Sequential, a.Strided, a.Random})

@@ -135,6 +135,9 @@ type Profile struct {
 	// recordings of several threads that do not tell who woke whom.
 	Critical []Step
 
+	// Timeline is what the threads did over time, with the critical path.
+	Timeline Timeline
+
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account

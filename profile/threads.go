@@ -130,6 +130,7 @@ type thread struct {
 	io     int64   // end of its last call that is I/O
 	active bool    // it has made a call
 	path   *path   // see critical
+	lane   *lane
 }
 
 // threads counts threads and processes.
@@ -137,17 +138,18 @@ type threads struct {
 	rows   []*Thread
 	owners []*process.Process // of rows
 	active int                // threads that have made a call
+	lanes  lanes              // of rows
 	others Thread             // stands for those beyond maxThreads
 	stray  thread             // stands for those that are not followed
 }
 
 func newThreads() threads {
-	return threads{others: Thread{TID: othersTID}}
+	return threads{lanes: newLanes(), others: Thread{TID: othersTID}}
 }
 
 // added gives a row to a thread that has come to be.
 func (ts *threads) added(t, _ *process.Thread) {
-	counted := &thread{row: &ts.others, last: t.Created}
+	counted := &thread{row: &ts.others, lane: &ts.lanes.nowhere, last: t.Created}
 	t.Data = counted
 	if len(ts.rows) >= maxThreads {
 		return
@@ -159,6 +161,7 @@ func (ts *threads) added(t, _ *process.Thread) {
 	}
 	owner.Threads++
 	counted.row = &Thread{TID: t.TID, Process: owner.ID}
+	counted.lane = ts.lanes.add(counted.row, t.Created)
 	ts.rows, ts.owners = append(ts.rows, counted.row), append(ts.owners, t.Process)
 }
 
@@ -167,13 +170,17 @@ func (ts *threads) of(t *process.Thread) *thread {
 	if counted, ok := t.Data.(*thread); ok {
 		return counted
 	}
-	ts.stray = thread{row: &ts.others, last: t.Created}
+	ts.stray = thread{row: &ts.others, lane: &ts.lanes.nowhere, last: t.Created}
 	return &ts.stray
 }
 
-// count adds a call to what a thread did, and says what the time since its
-// last call was spent with.
-func (ts *threads) count(t *thread, c *call, e *format.Event) {
+// count adds a call, on a file or none, to what a thread did, and says what the
+// time since its last call was spent with.
+func (ts *threads) count(t *thread, c *call, e *format.Event, f *file) {
+	crosses := c.end >= t.lane.until
+	if crosses {
+		ts.lanes.cross(t, c, e, f)
+	}
 	if !t.active {
 		t.active = true
 		ts.active++
@@ -200,6 +207,11 @@ func (ts *threads) count(t *thread, c *call, e *format.Event) {
 		}
 	}
 	t.row.count(c)
+	if crosses {
+		t.lane.spent = t.row.spent()
+	} else {
+		t.lane.longest.raise(c.total.Nanos, f, e)
+	}
 }
 
 // snapshot returns the threads and the processes that did something, those that

@@ -1,0 +1,112 @@
+package profile
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Timeline says what threads did over time, in columns of one length, and where
+// the critical path went.
+type Timeline struct {
+	ColumnNanos int64     // length of a column; the first starts with the recording
+	Lanes       []Lane    // of the threads on the critical path and the busiest ones, by their creation
+	Others      int       // how many threads have none
+	Segments    []Segment // of the critical path; nil where that is not known
+}
+
+// Lane is what one thread did.
+type Lane struct {
+	TID, Process int32
+	Command      string // the program that its process ran last, empty where the recording doesn't say
+	First        int    // column of the first cell
+	Cells        []Cell // one for each column up to the last in which the thread had an event
+}
+
+// Cell is what a thread did in a column.
+type Cell struct {
+	Nanos   [NumActivities]int64
+	Longest Step // the longest call there was, as long as it took; zero for none
+}
+
+// Segment is a part of the critical path that is on one thread. Where there would
+// be more than about 2000, the shortest are left out, and others reach over them.
+type Segment struct {
+	Lane     int // place in Timeline.Lanes, -1 for none
+	TID      int32
+	From, To int64    // nanoseconds since the start of the recording
+	Most     Activity // what the thread spent most of it with, by its columns
+}
+
+// maxLanes bounds the lanes of a Timeline.
+const maxLanes = 32
+
+// timeline returns the lanes of threads that matter most, and the path on them.
+func (ts *threads) timeline(path []walk) Timeline {
+	ls := &ts.lanes
+	t := Timeline{ColumnNanos: 1 << ls.shift}
+	on := make(map[*lane]int64) // time of the path
+	for _, w := range path {
+		on[w.on.lane] += w.to - w.from
+	}
+	busy := make(map[*lane]int64)
+	var order []int // places in rows and lanes
+	for i, n := range ls.all {
+		if n.row.empty() {
+			continue
+		}
+		ls.leave(n)
+		order = append(order, i)
+		busy[n] = n.row.Times.Sum() - n.row.Times.Waiting() - n.row.Times.Timer
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := ls.all[a], ls.all[b]
+		return cmp.Or(cmp.Compare(on[y], on[x]), cmp.Compare(busy[y], busy[x]))
+	})
+	shown := order[:min(maxLanes, len(order))]
+	t.Others = len(order) - len(shown)
+	slices.Sort(shown) // as they were created
+	place := make(map[*lane]int)
+	for _, i := range shown {
+		n := ls.all[i]
+		place[n] = len(t.Lanes)
+		t.Lanes = append(t.Lanes, n.lane(ts.owners[i].Command))
+	}
+	for _, w := range path {
+		s := Segment{Lane: -1, TID: othersTID, From: w.from, To: w.to, Most: DoingCompute}
+		if n := w.on.lane; n != nil && n.row != nil {
+			s.TID, s.Most = n.row.TID, ls.most(n, w.from, w.to)
+			if at, ok := place[n]; ok {
+				s.Lane = at
+			}
+		}
+		t.Segments = append(t.Segments, s)
+	}
+	return t
+}
+
+func (n *lane) lane(command string) Lane {
+	out := Lane{TID: n.row.TID, Process: n.row.Process, Command: command, First: int(n.first), Cells: make([]Cell, len(n.cells))}
+	for i := range n.cells {
+		at := &n.cells[i]
+		out.Cells[i] = Cell{at.doing, at.longest.step()}
+	}
+	return out
+}
+
+// most returns what a thread spent the most time with between two times.
+func (ls *lanes) most(n *lane, from, to int64) Activity {
+	var sum [NumActivities]float64
+	for column := max(from>>ls.shift, n.first); column <= (to-1)>>ls.shift && column-n.first < int64(len(n.cells)); column++ {
+		part := float64(min(to, (column+1)<<ls.shift)-max(from, column<<ls.shift)) / float64(int64(1)<<ls.shift)
+		for k, nanos := range n.cells[column-n.first].doing {
+			sum[k] += part * float64(nanos)
+		}
+	}
+	best := DoingCompute
+	for k, v := range sum {
+		if v > sum[best] {
+			best = Activity(k)
+		}
+	}
+	return best
+}
