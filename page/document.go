@@ -37,6 +37,7 @@ type run struct {
 	Processes   int              `json:"processes"`
 	Files       int              `json:"files"`
 	Critical    []step           `json:"critical"`
+	Timeline    timeline         `json:"timeline"`
 	Latency     []latency        `json:"latency"`
 	Sizes       [2][]size        `json:"sizes"` // of reads and writes
 	Concurrency []int64          `json:"concurrency"`
@@ -138,7 +139,7 @@ func newRun(r *Run) (run, error) {
 	out := run{
 		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
-		Critical: []step{}, Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
+		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
 	}
 	for _, f := range facts {
 		if v, ok := r.value(f.key); ok {

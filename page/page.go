@@ -52,7 +52,7 @@ var (
 	styles  = []string{"uplot/uPlot.min.css", "page.css"}
 	scripts = []string{
 		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/chart.js",
-		"script/bars.js", "script/heat.js", "script/table.js", "script/compare.js", "script/page.js",
+		"script/bars.js", "script/heat.js", "script/timeline.js", "script/table.js", "script/compare.js", "script/page.js",
 	}
 	labScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/table.js", "script/lab.js"}
 )

@@ -207,6 +207,6 @@ func (c *Collector) Profile() *Profile {
 	p.Times.add(&p.OtherThreads.Times)
 	var path []walk
 	p.Critical, path = c.tracker.path.path()
-	p.Timeline = c.tracker.threads.timeline(path)
+	p.Timeline = c.tracker.threads.timeline(path, c.tracker.path.steps, c.runTime)
 	return p
 }

@@ -82,6 +82,7 @@ type path struct {
 	tid   int32
 	on    *walker
 	leg   *leg    // where it is now, and was before
+	most  most    // of what it did in that leg
 	sums  []int64 // nanoseconds, by step
 	until int64   // how far they go
 
@@ -229,12 +230,13 @@ func (c *critical) flush(keep int) {
 
 func (c *critical) apply(m *moment) {
 	p := m.path
-	p.settle(func(d *path) { d.grow(m, p.until, d.at) })
-	p.grow(m, p.until, m.end)
+	p.settle(func(d *path) { d.grow(m, p.until, d.at, &d.leg.prior) })
+	p.grow(m, p.until, m.end, &p.most)
 	p.until = max(p.until, m.end)
 	if base := c.paths[m.from]; base != nil && base != p {
 		p.begin(base, m.end)
 		p.leg = c.legs.add(p.on, m.end, base.leg)
+		p.leg.prior, p.most = base.most, most{}
 		if c.legs.made > maxLegs {
 			c.legs.shorten(c.all())
 		}
@@ -263,9 +265,9 @@ func (c *critical) end(p *path) {
 	}
 }
 
-// grow adds to a path what a thread did from one time to another, which are in m
-// or in the gap before it.
-func (p *path) grow(m *moment, from, to int64) {
+// grow adds to a path, and to what it did most, what a thread did from one time to
+// another, which are in m or in the gap before it.
+func (p *path) grow(m *moment, from, to int64, most *most) {
 	gap := m.start - from
 	if part := min(to, m.start) - from; gap > 0 && part > 0 {
 		off := m.off
@@ -275,20 +277,25 @@ func (p *path) grow(m *moment, from, to int64) {
 		if !off.IsZero() {
 			off = off.Within(part)
 			for i, nanos := range off.Parts() {
-				p.sum(int32(stepReady+i), *nanos)
+				p.sum(int32(stepReady+i), *nanos, most)
 			}
 		}
-		p.sum(stepCompute, part-off.Total())
+		p.sum(stepCompute, part-off.Total(), most)
 	}
 	if to = min(to, m.end); to > m.start {
-		p.sum(m.step, to-max(m.start, from))
+		p.sum(m.step, to-max(m.start, from), most)
 	}
 }
 
-func (p *path) sum(step int32, nanos int64) {
+func (p *path) sum(step int32, nanos int64, most *most) {
 	if nanos <= 0 {
 		return
 	}
+	most.raise(step, nanos)
+	p.add(step, nanos)
+}
+
+func (p *path) add(step int32, nanos int64) {
 	if int(step) >= len(p.sums) {
 		p.sums = append(p.sums, make([]int64, int(step)+1-len(p.sums))...)
 	}
@@ -308,7 +315,7 @@ func (p *path) begin(base *path, at int64) {
 
 // exiting adds to a path what a thread did after its last call, until it woke
 // that of the path.
-func (p *path) exiting(d *path) { d.sum(stepCompute, d.at-p.until) }
+func (p *path) exiting(d *path) { d.sum(stepCompute, d.at-p.until, &d.leg.prior) }
 
 // owe notes a debt. Those of paths that have begun anew are forgotten.
 func (p *path) owe(d *debt) {
@@ -326,7 +333,7 @@ func (p *path) settle(rest func(*path)) {
 			continue
 		}
 		for step, nanos := range p.sums {
-			d.of.sum(int32(step), nanos)
+			d.of.add(int32(step), nanos)
 		}
 		rest(d.of)
 		if d.of.base = p.base; p.base != nil {
@@ -370,5 +377,5 @@ func (c *critical) path() ([]Step, []walk) {
 	slices.SortFunc(list, func(a, b Step) int {
 		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
 	})
-	return list, c.legs.walks(last.leg, last.until)
+	return list, c.legs.walks(last.leg, last.until, last.most)
 }

@@ -69,7 +69,8 @@ type segmentDocument struct {
 	Thread int32   `json:"thread"` // -1 for one that is not told apart
 	From   float64 `json:"from_seconds"`
 	To     float64 `json:"to_seconds"`
-	Most   string  `json:"most"` // what the thread spent most of it with
+	Name   string  `json:"name"` // of what took the longest at a time
+	File   string  `json:"file,omitempty"`
 }
 
 type latencyDocument struct {
@@ -131,7 +132,7 @@ func (p *Profile) FullDocument() any {
 		d.Critical = append(d.Critical, stepDocument{s.Name, s.File, format.Seconds(s.Nanos)})
 	}
 	for _, s := range p.Timeline.Segments {
-		d.Segments = append(d.Segments, segmentDocument{s.TID, format.Seconds(s.From), format.Seconds(s.To), s.Most.String()})
+		d.Segments = append(d.Segments, segmentDocument{s.TID, format.Seconds(s.From), format.Seconds(s.To), s.Name, s.File})
 	}
 	for k, a := range p.Access() {
 		d.Access = append(d.Access, accessDocument{Category(k).String(), a.Moves, a.Sequential, a.Strided, a.Random})

@@ -9,9 +9,22 @@ type leg struct {
 	on     *walker
 	from   int64 // nanoseconds since the start of the recording
 	before *leg
+	prior  most // of what the path did in the leg before
 
 	round int  // of the last shortening, and
 	short *leg // what it became then
+}
+
+// most is the step that took the longest at a time.
+type most struct {
+	step  int32
+	nanos int64
+}
+
+func (m *most) raise(step int32, nanos int64) {
+	if nanos > m.nanos {
+		*m = most{step, nanos}
+	}
 }
 
 // walker is a thread that paths can be on. Its lane is nil before its first event.
@@ -66,13 +79,14 @@ func (ls *legs) shortened(last *leg, slot int64) *leg {
 	}
 	for i := len(todo) - 1; i >= 0; i-- {
 		l := todo[i]
+		prior := l.prior
 		// The first leg is where the path begins.
 		if before != nil && before.before != nil && before.from/slot == l.from/slot {
-			before = before.before
+			before, prior = before.before, before.prior
 		}
 		if before == nil || before.on != l.on {
 			before = ls.add(l.on, l.from, before)
-			before.round, before.short = ls.round, before
+			before.prior, before.round, before.short = prior, ls.round, before
 		}
 		l.round, l.short = ls.round, before
 	}
@@ -83,10 +97,11 @@ func (ls *legs) shortened(last *leg, slot int64) *leg {
 type walk struct {
 	on       *walker
 	from, to int64
+	step     int32 // that took the most of it
 }
 
-// walks returns the path that ends with a leg at a time.
-func (ls *legs) walks(last *leg, end int64) (list []walk) {
+// walks returns the path that ends with a leg at a time. most is of that leg.
+func (ls *legs) walks(last *leg, end int64, most most) (list []walk) {
 	legs := 0
 	for l := last; l != nil; l = l.before {
 		legs++
@@ -97,9 +112,10 @@ func (ls *legs) walks(last *leg, end int64) (list []walk) {
 	}
 	for l := last; l != nil; l = l.before {
 		if l.from < end {
-			list = append(list, walk{l.on, l.from, end})
+			list = append(list, walk{l.on, l.from, end, most.step})
 			end = l.from
 		}
+		most = l.prior
 	}
 	slices.Reverse(list)
 	return list

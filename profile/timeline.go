@@ -33,15 +33,22 @@ type Cell struct {
 type Segment struct {
 	Lane     int // place in Timeline.Lanes, -1 for none
 	TID      int32
-	From, To int64    // nanoseconds since the start of the recording
-	Most     Activity // what the thread spent most of it with, by its columns
+	From, To int64  // nanoseconds since the start of the recording
+	Name     string // as of a Step: of what took the longest at a time
+	File     string
 }
 
-// maxLanes bounds the lanes of a Timeline.
-const maxLanes = 32
+// maxLanes bounds the lanes of a Timeline. Beyond leastLanes there are only those
+// that more than one in minBusy of the run time can be seen in.
+const (
+	maxLanes   = 32
+	leastLanes = 8
+	minBusy    = 500
+)
 
-// timeline returns the lanes of threads that matter most, and the path on them.
-func (ts *threads) timeline(path []walk) Timeline {
+// timeline returns the lanes of threads that matter most, and the path
+// on them by steps.
+func (ts *threads) timeline(path []walk, steps []Step, runTime int64) Timeline {
 	ls := &ts.lanes
 	t := Timeline{ColumnNanos: 1 << ls.shift}
 	on := make(map[*lane]int64) // time of the path
@@ -63,6 +70,9 @@ func (ts *threads) timeline(path []walk) Timeline {
 		return cmp.Or(cmp.Compare(on[y], on[x]), cmp.Compare(busy[y], busy[x]))
 	})
 	shown := order[:min(maxLanes, len(order))]
+	for i := len(shown) - 1; i >= leastLanes && on[ls.all[shown[i]]]+busy[ls.all[shown[i]]] < runTime/minBusy; i-- {
+		shown = shown[:i]
+	}
 	t.Others = len(order) - len(shown)
 	slices.Sort(shown) // as they were created
 	place := make(map[*lane]int)
@@ -72,9 +82,9 @@ func (ts *threads) timeline(path []walk) Timeline {
 		t.Lanes = append(t.Lanes, n.lane(ts.owners[i].Command))
 	}
 	for _, w := range path {
-		s := Segment{Lane: -1, TID: othersTID, From: w.from, To: w.to, Most: DoingCompute}
+		s := Segment{Lane: -1, TID: othersTID, From: w.from, To: w.to, Name: steps[w.step].Name, File: steps[w.step].File}
 		if n := w.on.lane; n != nil && n.row != nil {
-			s.TID, s.Most = n.row.TID, ls.most(n, w.from, w.to)
+			s.TID = n.row.TID
 			if at, ok := place[n]; ok {
 				s.Lane = at
 			}
@@ -91,22 +101,4 @@ func (n *lane) lane(command string) Lane {
 		out.Cells[i] = Cell{at.doing, at.longest.step()}
 	}
 	return out
-}
-
-// most returns what a thread spent the most time with between two times.
-func (ls *lanes) most(n *lane, from, to int64) Activity {
-	var sum [NumActivities]float64
-	for column := max(from>>ls.shift, n.first); column <= (to-1)>>ls.shift && column-n.first < int64(len(n.cells)); column++ {
-		part := float64(min(to, (column+1)<<ls.shift)-max(from, column<<ls.shift)) / float64(int64(1)<<ls.shift)
-		for k, nanos := range n.cells[column-n.first].doing {
-			sum[k] += part * float64(nanos)
-		}
-	}
-	best := DoingCompute
-	for k, v := range sum {
-		if v > sum[best] {
-			best = Activity(k)
-		}
-	}
-	return best
 }

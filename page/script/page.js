@@ -238,6 +238,7 @@ function criticalSection(run) {
 // detailsOf returns the sections of one run.
 function detailsOf(run, withConcurrency) {
   const box = element('div', {});
+  if (run.timeline.lanes.length > 0) box.append(card('timeline', timelineFigure(run)));
   if (run.critical.length > 0) box.append(criticalSection(run));
   const concurrency = withConcurrency ? concurrencyFigure([run]) : null;
   if (concurrency) box.append(card('concurrency', concurrency));
