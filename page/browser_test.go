@@ -144,7 +144,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "outside 10 %")
 	p.drawn(t)
-	require.Len(t, value[[]bool](t, p, areBlank), 7)
+	require.Len(t, value[[]bool](t, p, areBlank), 8)
 
 	// Tables sort by the buttons in their heads, and filter.
 	names := column(t, p, "file", 0)
@@ -185,6 +185,8 @@ func TestBrowser(t *testing.T) {
 	require.Contains(t, value[string](t, p, `document.querySelector('#profile output').textContent`), "replay write")
 	p.do(t, chromedp.Focus(chromedp.CSS(`#heat .chart`)), chromedp.KeyEvent(kb.ArrowRight))
 	require.Contains(t, value[string](t, p, `document.querySelector('#heat output').textContent`), "offset 0")
+	p.do(t, chromedp.Focus(chromedp.CSS(`#timeline .chart`)), chromedp.KeyEvent(kb.ArrowRight))
+	require.Regexp(t, `^thread 1, 0\x{202f}s to .*metadata .*; longest call openat /data/`, value[string](t, p, `document.querySelector('#timeline output').textContent`))
 	p.click(t, `#profile summary`)
 	p.shows(t, `#profile details table`)
 

@@ -123,17 +123,17 @@ func (c *sequence) text() string { return string(c.out) }
 
 // cellText returns what a thread did in a column.
 func cellText(c *profile.Cell, column int64) string {
-	var sum int64
+	sum := 0.0
 	most := 0
 	for k, nanos := range c.Nanos {
-		sum += nanos
+		sum += float64(nanos)
 		if nanos > c.Nanos[most] {
 			most = k
 		}
 	}
 	var text []byte
 	for k, nanos := range c.Nanos {
-		part := int64(math.Round(35 * float64(nanos) / float64(max(sum, column))))
+		part := int64(math.Round(35 * float64(nanos) / float64(max(sum, float64(column)))
 		if k == most && nanos > 0 {
 			part = max(part, 1) // something is to be seen of it
 		}

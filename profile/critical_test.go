@@ -129,6 +129,7 @@ func threadsThatWait(r *rand.Rand) (lines string, end int64) {
 		put(woken, dur, "wait(FUTEX, 0x1000) = 0", fmt.Sprintf(" {by=%d}", waker+1))
 		w.blocked = false
 	}
+	put(0, 10, "sync() = 0", "") // the first line tells which thread was there first
 	for range 3 {
 		threads[0].clock += 1000
 		threads = append(threads, &thread{clock: threads[0].clock})
@@ -175,4 +176,144 @@ func threadsThatWait(r *rand.Rand) (lines string, end int64) {
 		before, end = l.start, max(end, l.end)
 	}
 	return lines, end
+}
+
+// pathOf returns the segments of a critical path as text.
+func pathOf(t *testing.T, lines string) (list []string) {
+	t.Helper()
+	for _, s := range timelineOf(t, lines).Segments {
+		list = append(list, fmt.Sprintf("%d %d-%d %s", s.TID, s.From, s.To, strings.TrimSpace(s.Name+" "+s.File)))
+	}
+	return list
+}
+
+func timelineOf(t *testing.T, lines string) *Timeline {
+	t.Helper()
+	p, err := Read(scripts.NewReader(strings.NewReader("# pianola script 1\n# recorder: ebpf\n"+lines), "test"))
+	require.NoError(t, err)
+	return &p.Timeline
+}
+
+// The path goes from thread to thread where one was made or woken, and knows what
+// took the most of each part.
+func TestCriticalPathByThreads(t *testing.T) {
+	require.Equal(t, []string{"1 0-10000 open f", "2 10000-525000 fdatasync f", "1 525000-605000 compute"}, pathOf(t, `1 0.000000 open("f", O_RDWR) = 3 <0.000010>
+1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000005>
+1 0.000005 fsync(3) = 0 <0.000020>
+2 0.000010 fdatasync(3) = 0 <0.000500>
+1 0.000010 wait(FUTEX, 0x1000) = 0 <0.000490> {by=2}
+1 0.000490 write(3, 0x1000, 7) = 7 <0.000030>
+1 0.000080 exit_group(0) = ?
+`))
+	// What 3 does between its wait and its end, long after it woke 1, is compute
+	// and waiting for a processor.
+	require.Equal(t, []string{"1 0-10000 compute", "2 10000-122000 sync", "3 122000-142000 ready", "1 142000-302000 sync"}, pathOf(t, `1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000001>
+1 0.000001 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 3 <0.000001>
+2 0.000009 sync() = 0 <0.000100>
+3 -0.000008 wait(FUTEX, 0x1000) = 0 <0.000110> {by=2}
+1 0.000000 wait(FUTEX, 0x2000) = 0 <0.000130> {by=3}
+1 0.000140 sync() = 0 <0.000150>
+3 0.000000 exit(0) = ? {ready=18000}
+1 0.000150 exit_group(0) = ?
+`))
+	require.Equal(t, []string{"1 0-100000 sync"}, pathOf(t, "1 0.00001 sync() = 0 <0.00009>\n"))
+}
+
+// Whatever threads do, the parts of the path follow one another from the start to
+// the end, and what a lane has is what its thread did.
+func TestTimelineIsWhole(t *testing.T) {
+	for seed := range uint64(100) {
+		lines, end := threadsThatWait(rand.New(rand.NewPCG(seed, 2)))
+		p, err := Read(scripts.NewReader(strings.NewReader("# pianola script 1\n# recorder: ebpf\n"+lines), "test"))
+		require.NoError(t, err)
+		at, on := int64(0), int32(0)
+		for _, s := range p.Timeline.Segments {
+			require.Equal(t, at, s.From)
+			require.NotEqual(t, on, s.TID)
+			require.Equal(t, s.TID, p.Timeline.Lanes[s.Lane].TID)
+			require.NotEmpty(t, s.Name)
+			at, on = s.To, s.TID
+		}
+		require.Equal(t, end, at)
+		require.Len(t, p.Timeline.Lanes, len(p.Threads))
+		left, cells := map[int32]*doing{}, 0 // by thread id, of which there can be several
+		for i := range p.Threads {
+			of := &p.Threads[i]
+			if left[of.TID] == nil {
+				left[of.TID] = new(doing)
+			}
+			for k, nanos := range of.spent() {
+				left[of.TID][k] += nanos
+			}
+		}
+		for _, l := range p.Timeline.Lanes {
+			cells += len(l.Cells)
+			for _, c := range l.Cells {
+				for k, nanos := range c.Nanos {
+					left[l.TID][k] -= nanos
+				}
+			}
+		}
+		for tid, rest := range left {
+			for k, nanos := range rest {
+				require.InDelta(t, 0, nanos, float64(cells), "seed %d, thread %d, %s", seed, tid, Activity(k))
+			}
+		}
+	}
+}
+
+// handing are events of threads that wake one another in turn.
+func handing(threads, n int) []format.Event {
+	var events []format.Event
+	for i := range threads - 1 {
+		events = append(events, format.Event{Op: format.OpClone, TID: 1, Start: int64(i), Dur: 1, Ret: int64(i + 2), Args: [format.MaxArgs]int64{format.CloneThread | format.CloneFiles}})
+	}
+	for i := range n {
+		by, to := int32(1+i%threads), int32(1+(i+1)%threads)
+		start := int64(threads + 1000*i)
+		events = append(events, format.Event{Op: format.OpFsync, TID: by, Start: start, Dur: 900, Args: [format.MaxArgs]int64{3}},
+			format.Event{Op: format.OpWait, TID: to, Start: start, Dur: 950, Args: [format.MaxArgs]int64{1}, Notes: &format.Notes{Has: format.NotedWaker, Waker: by}})
+	}
+	return events
+}
+
+// However often threads wake one another, and however many there are, what is
+// kept is bounded, and the path goes from the start to the end.
+func TestTimelineIsBounded(t *testing.T) {
+	h := &format.Header{}
+	h.Set(format.MetaTool, "ebpf")
+	for _, test := range []struct{ threads, wakes int }{{2, 100_000}, {3000, 20_000}} {
+		c := Collector{tracker: newTracker(h)}
+		require.NoError(t, c.Write(handing(test.threads, test.wakes)))
+		require.LessOrEqual(t, c.tracker.path.legs.made, maxLegs)
+		require.LessOrEqual(t, c.tracker.threads.lanes.cells, maxCells)
+		p := c.Profile()
+		lanes := min(maxLanes, test.threads)
+		require.Len(t, p.Timeline.Lanes, lanes)
+		require.Equal(t, test.threads-lanes, p.Timeline.Others)
+		for _, l := range p.Timeline.Lanes {
+			require.LessOrEqual(t, l.First+len(l.Cells), maxColumns)
+		}
+		list := p.Timeline.Segments
+		require.LessOrEqual(t, len(list), maxSegments+2)
+		require.Greater(t, len(list), maxSegments/4)
+		at := int64(0)
+		for _, s := range list {
+			require.Equal(t, at, s.From)
+			at = s.To
+		}
+		require.Equal(t, p.RunTime, at)
+	}
+}
+
+// Threads that did next to nothing have no lane beyond the first few.
+func TestTimelineLeavesOutIdleThreads(t *testing.T) {
+	events := []format.Event{{Op: format.OpSync, TID: 1, Dur: 1e9}}
+	for i := range int32(20) {
+		events = append(events, format.Event{Op: format.OpSync, TID: 2 + i, Start: 1e9, Dur: 1000})
+	}
+	p := read(t, events...)
+	require.Len(t, p.Timeline.Lanes, leastLanes)
+	require.Equal(t, 13, p.Timeline.Others)
+	require.Nil(t, p.Timeline.Segments)
 }
