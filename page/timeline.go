@@ -133,7 +133,7 @@ func cellText(c *profile.Cell, column int64) string {
 	}
 	var text []byte
 	for k, nanos := range c.Nanos {
-		part := int64(math.Round(35 * float64(nanos) / float64(max(sum, float64(column)))
+		part := int64(math.Round(35 * float64(nanos) / max(sum, float64(column))))
 		if k == most && nanos > 0 {
 			part = max(part, 1) // something is to be seen of it
 		}
