@@ -24,7 +24,7 @@ demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves dem
 	sh scripts/demo.sh demo
 
 pictures: demo ## the pictures in docs/, made from the demo
-	@sh scripts/need.sh chromium=chromium
+	@sh scripts/need.sh chromium=chromium gcc=gcc make=make
 	sh scripts/pictures.sh demo docs
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory

@@ -198,7 +198,9 @@ func (c *critical) of(e *format.Event, t *thread, created int64) *path {
 		delete(c.paths, p.tid)
 		c.paths[e.TID], p.tid = p, e.TID
 	}
-	t.path, p.on.lane = p, t.lane
+	if t.path != p {
+		t.path, p.on.lane = p, t.lane
+	}
 	return p
 }
 

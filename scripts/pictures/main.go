@@ -1,6 +1,7 @@
-// Command pictures takes pictures of a page of Pianola in a browser.
+// Command pictures takes pictures of pages of Pianola in a browser: one about the
+// demo, and one about a program of several threads.
 //
-//	go run ./scripts/pictures PAGE DIR
+//	go run ./scripts/pictures DEMO THREADS DIR
 package main
 
 import (
@@ -16,35 +17,39 @@ import (
 // The size of the window, in pixels.
 const width, height = 1100, 1345
 
-// pictures are what DIR gets, in the light or in the dark: the window, or one
-// element of the page.
-var pictures = []struct{ name, scheme, element string }{
-	{"page.png", "light", ""},
-	{"heat.png", "dark", "#heat"},
+// pictures are what DIR gets, of the pages in the order of the command line, in
+// the light or in the dark: the window, or one element of the page.
+var pictures = []struct {
+	name, scheme, element string
+	page                  int
+}{
+	{"page.png", "light", "", 0},
+	{"heat.png", "dark", "#heat", 0},
+	{"timeline.png", "light", "#timeline", 1},
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: pictures PAGE DIR")
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: pictures DEMO THREADS DIR")
 		os.Exit(2)
 	}
-	if err := take(os.Args[1], os.Args[2]); err != nil {
+	if err := take(os.Args[1:3], os.Args[3]); err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}
 }
 
-func take(page, dir string) error {
-	page, err := filepath.Abs(page)
-	if err != nil {
-		return err
-	}
+func take(pages []string, dir string) error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	ctx, cancel := chromedp.NewContext(allocator)
 	defer cancel()
 	for _, p := range pictures {
+		page, err := filepath.Abs(pages[p.page])
+		if err != nil {
+			return err
+		}
 		if err := chromedp.Do(ctx, chromedp.EmulateViewport(width, height)); err != nil {
 			return err
 		}
@@ -52,7 +57,7 @@ func take(page, dir string) error {
 		if _, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, scheme); err != nil {
 			return err
 		}
-		if err := chromedp.Do(ctx, chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#heat canvas"))); err != nil {
+		if err := chromedp.Do(ctx, chromedp.Navigate("file://"+page), chromedp.WaitVisible(chromedp.CSS("#timeline canvas"))); err != nil {
 			return err
 		}
 		shot := chromedp.CaptureScreenshot()
