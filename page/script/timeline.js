@@ -27,7 +27,7 @@ function timelineFigure(run) {
   let cursor = null; // lane and column
 
   const canvas = element('canvas', {});
-  const more = t.others > 0 ? ` ${count(t.others)} more ${t.others === 1 ? 'thread has' : 'threads have'} no row: less of the critical path was on them, and they were less busy.` : '';
+  const more = t.others > 0 ? ` ${count(t.others)} more ${t.others === 1 ? 'thread has' : 'threads have'} no row: ${t.path.length > 0 ? 'less of the critical path was on them, and ' : ''}they were less busy.` : '';
   const parts = newFigure({
     title: 'Timeline',
     note: 'What each thread did, in columns of ' + seconds(t.column_nanos / 1e9) + (t.path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more,
