@@ -138,6 +138,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	t, f := tr.threads.of(by), tr.files.of(file)
 	tr.threads.count(t, one, e)
 	tr.path.add(e, t, f, by.Created)
+	if tr.blocked != nil {
+		tr.blocked.count(one, e)
+	}
 	if f != nil {
 		f.usage.count(one)
 	} else {
@@ -206,5 +209,8 @@ func (c *Collector) Profile() *Profile {
 	}
 	p.Times.add(&p.OtherThreads.Times)
 	p.Critical = c.tracker.path.path()
+	if b := c.tracker.blocked; b != nil {
+		p.Blocked = new(*b)
+	}
 	return p
 }
