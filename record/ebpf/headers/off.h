@@ -54,6 +54,7 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 		t->waker = t->early;
 		t->early = 0;
 	}
+	__asm__ volatile("" ::: "memory"); /* from here on wake knows that it has left */
 	t->left = now;
 	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0;
 }
@@ -102,6 +103,9 @@ INLINE void enter_processor(struct thread *t)
 	if (!t->left)
 		return;
 	if (!t->ready) { /* it was woken before it had left */
+		if (t->early)
+			t->waker = t->early;
+		t->early = 0;
 		t->ready = t->left + 1;
 		t->woken = t->ready;
 		t->slept = t->left;
