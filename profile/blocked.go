@@ -29,7 +29,7 @@ const (
 var wayNames = [numWays]string{"futex", "poll", "socket", "pipe", "process", "signal", "lock", "rest"}
 
 // waysOfWaits are the ways by the kinds of format.WaitKinds.
-var waysOfWaits = [...]way{wayRest, wayFutex, wayPoll, waySocket, waySignal}
+var waysOfWaits = [...]way{format.WaitOther: wayRest, format.WaitFutex: wayFutex, format.WaitPoll: wayPoll, format.WaitSocket: waySocket, format.WaitSignal: waySignal}
 
 // shortestBlock is how long a call must last that counts as blocked where nothing
 // says that it was.

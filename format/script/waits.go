@@ -1,10 +1,8 @@
 package script
 
 import (
-	"bytes"
-	"slices"
-
 	"pianola/format"
+	"pianola/internal/futex"
 )
 
 // Strace shows calls in which threads wait, and that are no operations of the
@@ -27,157 +25,54 @@ const (
 	endsAlways                // nanosleep
 )
 
-// The kinds of format.WaitKinds that strace tells.
-const (
-	waitFutex  = 1
-	waitPoll   = 2
-	waitSignal = 4
-)
-
 type blocking struct {
 	kind   int64
 	ending ending
 }
 
 var blockings = map[string]blocking{
-	"futex": {waitFutex, endsByError},
-	"poll":  {waitPoll, endsByZero}, "ppoll": {waitPoll, endsByZero}, "select": {waitPoll, endsByZero}, "pselect6": {waitPoll, endsByZero},
-	"epoll_wait": {waitPoll, endsByZero}, "epoll_pwait": {waitPoll, endsByZero}, "epoll_pwait2": {waitPoll, endsByZero},
-	"rt_sigtimedwait": {waitSignal, endsByError}, "rt_sigsuspend": {waitSignal, endsByError}, "pause": {waitSignal, endsByError},
+	"futex": {format.WaitFutex, endsByError},
+	"poll":  {format.WaitPoll, endsByZero}, "ppoll": {format.WaitPoll, endsByZero}, "select": {format.WaitPoll, endsByZero}, "pselect6": {format.WaitPoll, endsByZero},
+	"epoll_wait": {format.WaitPoll, endsByZero}, "epoll_pwait": {format.WaitPoll, endsByZero}, "epoll_pwait2": {format.WaitPoll, endsByZero},
+	"rt_sigtimedwait": {format.WaitSignal, endsByError}, "rt_sigsuspend": {format.WaitSignal, endsByError}, "pause": {format.WaitSignal, endsByError},
 	"nanosleep": {0, endsAlways}, "clock_nanosleep": {0, endsAlways},
 }
-
-var (
-	futexWaits = map[string]bool{"FUTEX_WAIT": true, "FUTEX_WAIT_BITSET": true, "FUTEX_LOCK_PI": true, "FUTEX_LOCK_PI2": true, "FUTEX_WAIT_REQUEUE_PI": true}
-	futexWakes = map[string]bool{"FUTEX_WAKE": true, "FUTEX_WAKE_BITSET": true, "FUTEX_WAKE_OP": true, "FUTEX_UNLOCK_PI": true,
-		"FUTEX_REQUEUE": true, "FUTEX_CMP_REQUEUE": true, "FUTEX_CMP_REQUEUE_PI": true}
-	requeue = []byte("REQUEUE") // also lets threads wait elsewhere
-)
-
-// maxSleepers is of how many threads at one address a reader keeps track.
-const maxSleepers = 1 << 10
 
 const etimedout, eagain, enosys = 110, 11, 38
 
 // waits is what strace has shown of threads that wait. Memory is bounded by that of
 // unfinished calls: each entry belongs to one, or to a thread.
 type waits struct {
-	timers   map[int32]int64     // nanoseconds that threads have waited for a time since their last events
-	sleepers map[int64][]sleeper // threads in futex, by address
-	wakes    map[int32]*wake     // calls that wake others and have not ended, by thread
+	timers  map[int32]int64 // nanoseconds that threads have waited for a time since their last events
+	futexes futex.Pairs
 }
 
-// sleeper is a thread whose wait at a futex has been shown to begin.
-type sleeper struct {
-	tid, waker int32 // waker is 0 for none yet, severalWakers for more than one
-}
-
-const severalWakers = -1
-
-// wake is a call that wakes others.
-type wake struct {
-	address int64
-	woken   int64 // threads that have been said to be woken by it
-	moves   bool  // it may let threads wait elsewhere
-}
-
-// futexCall returns the address and the operation of the text of a call of futex.
-func futexCall(text []byte) (address int64, op []byte, ok bool) {
+// futexCall returns the place and the operation of the text of a call of futex. One
+// of another process at the same address is taken for the same place.
+func futexCall(text []byte) (at futex.Place, kind futex.Kind, ok bool) {
 	c := cursor{b: text}
 	if !c.take("futex(") {
-		return 0, nil, false
+		return at, kind, false
 	}
-	address = c.int()
+	at.Address = c.int()
 	if !c.take(", ") {
-		return 0, nil, false
+		return at, kind, false
 	}
-	return address, bytes.TrimSuffix(c.name(), []byte("_PRIVATE")), c.msg == ""
+	return at, futex.KindOfName(string(c.name())), c.msg == ""
 }
 
 // begins notes that a thread is in a call that it has not ended.
 func (w *waits) begins(tid int32, text []byte) {
-	address, op, ok := futexCall(text)
-	switch {
-	case !ok:
-	case futexWaits[string(op)]:
-		if w.sleepers == nil {
-			w.sleepers = make(map[int64][]sleeper)
-		}
-		if list := w.sleepers[address]; len(list) < maxSleepers {
-			w.sleepers[address] = append(list, sleeper{tid: tid})
-		}
-	case futexWakes[string(op)]:
-		if w.wakes == nil {
-			w.wakes = make(map[int32]*wake)
-		}
-		w.wakes[tid] = &wake{address: address, moves: bytes.Contains(op, requeue)}
+	if at, kind, ok := futexCall(text); ok {
+		w.futexes.Begin(tid, at, kind)
 	}
-}
-
-// woke notes that a call of a thread has woken so many others.
-func (w *waits) woke(tid int32, call wake, n int64) {
-	if under := w.wakes[tid]; under != nil {
-		call = *under
-		delete(w.wakes, tid)
-	}
-	list := w.sleepers[call.address]
-	if n -= call.woken; n <= 0 || len(list) == 0 {
-		return
-	}
-	by := tid
-	if n < int64(len(list)) || len(list) == maxSleepers || call.moves {
-		by = severalWakers // which of them is not told
-	}
-	for i := range list {
-		if list[i].waker != 0 {
-			by = severalWakers
-		}
-		list[i].waker = by
-	}
-}
-
-// leave removes a thread from those that wait at an address, and returns what was
-// known of it and how many are left.
-func (w *waits) leave(tid int32, address int64) (s sleeper, left int) {
-	list := w.sleepers[address]
-	at := slices.IndexFunc(list, func(s sleeper) bool { return s.tid == tid })
-	if at < 0 {
-		return sleeper{waker: severalWakers}, len(list)
-	}
-	s = list[at]
-	if list = slices.Delete(list, at, at+1); len(list) == 0 {
-		delete(w.sleepers, address)
-	} else {
-		w.sleepers[address] = list
-	}
-	return s, len(list)
 }
 
 // abandon forgets a call that never ends.
 func (w *waits) abandon(tid int32, text []byte) {
-	if address, _, ok := futexCall(text); ok {
-		w.leave(tid, address)
-		delete(w.wakes, tid)
+	if at, _, ok := futexCall(text); ok {
+		w.futexes.Abandon(tid, at)
 	}
-}
-
-// ends notes that the wait of a thread has ended, and returns which thread has
-// woken it, 0 where that is not certain.
-func (w *waits) ends(tid int32, address int64) int32 {
-	s, left := w.leave(tid, address)
-	if s.waker == 0 { // by a call whose end comes on a later line
-		for by, call := range w.wakes {
-			if call.address != address {
-				continue
-			}
-			if s.waker != 0 || left > 0 || call.moves {
-				by = severalWakers
-			}
-			s.waker = by
-			call.woken++
-		}
-	}
-	return max(s.waker, 0)
 }
 
 // parseWait parses a call that is no operation. It reports whether that is an
@@ -195,12 +90,12 @@ func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 	if !ok || r.announced || r.dialect != Recorded {
 		return false
 	}
-	address, op, futex := futexCall(text)
+	at, kind, isFutex := futexCall(text)
 	object := int64(0)
 	switch {
-	case futex:
-		object = address
-	case how.kind == waitPoll && isDigit(c.peek()):
+	case isFutex:
+		object = at.Address
+	case how.kind == format.WaitPoll && isDigit(c.peek()):
 		object = c.int()
 	}
 	for text != nil && c.peek() != ')' && c.msg == "" {
@@ -221,17 +116,14 @@ func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 		return false
 	}
 	var waker int32
-	if futex {
-		if futexWakes[string(op)] {
-			r.waits.woke(e.TID, wake{address: address, moves: bytes.Contains(op, requeue)}, ended.Ret)
+	if isFutex {
+		if kind != futex.Waits {
+			r.waits.futexes.Woke(e.TID, at, kind, ended.Ret)
 			return false
 		}
-		waker = r.waits.ends(e.TID, address)
-		if !futexWaits[string(op)] {
-			return false
-		}
+		waker = r.waits.futexes.Woken(e.TID, at)
 	}
-	if ended.Dur <= 0 || ended.Ret == -eagain && futex || ended.Ret == -enosys {
+	if ended.Dur <= 0 || ended.Ret == -eagain && isFutex || ended.Ret == -enosys {
 		return false // it never waited, or nobody knows for how long
 	}
 	if how.ending == endsAlways || how.ending == endsByZero && ended.Ret == 0 ||

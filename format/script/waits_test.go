@@ -80,14 +80,3 @@ func TestWaits(t *testing.T) {
 		})
 	}
 }
-
-// What a call that never ends has begun is forgotten.
-func TestUnfinishedWaits(t *testing.T) {
-	var text strings.Builder
-	for i := range 100 {
-		address := strings.Repeat("1", i%9+1)
-		text.WriteString("1 0.000010 futex(0x" + address + ", FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n")
-	}
-	_, r := parse(t, text.String())
-	require.Len(t, r.waits.sleepers, 1)
-}
