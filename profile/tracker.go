@@ -18,7 +18,7 @@ type tracker struct {
 func newTracker(h *format.Header) *tracker {
 	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical(h)}
 	tr.Added = tr.threads.added
-	if tellsWakers(h) {
+	if h.TellsWakers() {
 		tr.blocked = new(Blocked)
 	}
 	return tr

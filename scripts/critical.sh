@@ -1,9 +1,9 @@
 #!/bin/sh
 # critical.sh DIR [CASE…]: is the critical path what the run time hangs on? Each case
 # runs ROUNDS times (5) as it is, recorded, and without its syncs (eatmydata), in
-# turn. Prints a row for each: medians of the run times, how much of the recorded
-# run syncs took in all and on the critical path, and the run time without them that
-# follows from the latter. All that it makes stands in DIR/CASE. PIANOLA is the
+# turn. Prints a row for each: medians of the run times, of how much of the recorded
+# run syncs took in all and on the critical path, and of what is left of it without
+# the latter. All that it makes stands in DIR/CASE. PIANOLA is the
 # program to be tried, bin/pianola by default. docs/profile.md has the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
@@ -69,7 +69,7 @@ run() {
 # critical path, in seconds.
 path() {
 	"$pianola" profile --json trace.txt | awk -F'[:,]' '
-		/"run_time_seconds"/ && !n++ { print "seconds run", $2 }
+		/"run_time_seconds"/ && !n++ { run = $2; print "seconds run", run }
 		/"categories"/ { inside = 1 }
 		inside && /"name": "sync"/ { synced = 1 }
 		synced && /"seconds"/ { print "seconds syncs", $2; synced = inside = 0 }
@@ -77,10 +77,10 @@ path() {
 		critical && /"name"/ { sync = $2 ~ /sync/ }
 		critical && sync && /"seconds"/ { sum += $2 }
 		critical && /^  \]/ { critical = 0 }
-		END { print "seconds path", sum + 0 }'
+		END { print "seconds path", sum + 0; print "seconds left", run - sum }'
 }
 
-echo '| case | plain, s | recorded, s | in syncs, s | of them on the path, s | predicted without, s | without, s |'
+echo '| case | plain, s | recorded, s | in syncs, s | of them on the path, s | without these, s | run without syncs, s |'
 echo '| --- | --- | --- | --- | --- | --- | --- |'
 for case in "$@"; do
 	describe "$case"
@@ -101,9 +101,8 @@ for case in "$@"; do
 	done
 	awk -v name="$case" "$medians"'
 		END {
-			plain = sorted("seconds", "plain"); share = sorted("seconds", "path") / sorted("seconds", "run")
-			printf "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name, plain, sorted("seconds", "run"), sorted("seconds", "syncs"),
-				sorted("seconds", "path"), plain * (1 - share), sorted("seconds", "without")
+			printf "| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |\n", name, sorted("seconds", "plain"), sorted("seconds", "run"),
+				sorted("seconds", "syncs"), sorted("seconds", "path"), sorted("seconds", "left"), sorted("seconds", "without")
 		}' figures
 	rm -rf work
 done
