@@ -118,20 +118,11 @@ func TestWaker(t *testing.T) {
 	require.NotContains(t, wakers[between], between)
 }
 
-// TestEveryBlockIsExplained records a call that blocks three times, and two
-// processes that hand a byte to and fro so quickly that some wakings come before
-// the other one has left the processor.
+// TestEveryBlockIsExplained records two processes that hand a byte to and fro so
+// quickly that some wakings come before the other one has left the processor.
 func TestEveryBlockIsExplained(t *testing.T) {
 	var c recordkit.Collect
-	o := recordkit.Python(t, "import os, select, socket, threading, time",
-		"a, b = socket.socketpair()",
-		"def other():",
-		"  for i in range(3): time.sleep(0.02); b.send(b'x')",
-		"thread = threading.Thread(target=other)",
-		"thread.start()",
-		"a.recv(3, socket.MSG_WAITALL)",
-		"os.access('received', 0)",
-		"thread.join()",
+	o := recordkit.Python(t, "import os, select",
 		"r1, w1 = os.pipe(); r2, w2 = os.pipe()",
 		"if os.fork() == 0:",
 		"  for i in range(20000): select.select([r1], [], []); os.read(r1, 1); os.write(w2, b'x')",
@@ -140,21 +131,16 @@ func TestEveryBlockIsExplained(t *testing.T) {
 		"os.wait()")
 	o.Dir, o.RingBytes = t.TempDir(), 64<<20 // none is to be lost
 	recordLong(t, o, &c)
-	const socket, poll = 3, 2 // format.WaitKinds
-	var received, handed, unexplained int64
+	var handed, unexplained int64
 	for i := range c.Events {
 		e := &c.Events[i]
-		switch {
-		case e.Op == format.OpWait && e.Args[0] == socket:
-			received++
-		case e.Op == format.OpWait && e.Args[0] == poll:
+		if e.Op == format.OpWait && e.Args[0] == format.WaitPoll {
 			handed++
 		}
 		if e.Off.Wait > 1 {
 			unexplained++
 		}
 	}
-	require.GreaterOrEqual(t, received, int64(2), "the first may have come before")
 	require.Positive(t, handed)
 	require.Zero(t, unexplained)
 }
