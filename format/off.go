@@ -1,5 +1,14 @@
 package format
 
+// What a thread is blocked in: the first argument of OpWait, by WaitKinds.
+const (
+	WaitOther = iota
+	WaitFutex
+	WaitPoll
+	WaitSocket
+	WaitSignal
+)
+
 // Off is what a thread spent its time off the processor with, in nanoseconds.
 type Off struct {
 	Ready   int64 // it could run, but what is not followed had the processor

@@ -16,7 +16,7 @@ import (
 // lives in one room.
 var allowed = map[string][]string{
 	"pianola/format":                     {},
-	"pianola/format/script":              {"pianola/format"},
+	"pianola/format/script":              {"pianola/format", "pianola/internal/futex"},
 	"pianola/format/importer":            {"pianola/format", "pianola/format/script"},
 	"pianola/format/bin":                 {"pianola/format", "github.com/klauspost/compress/"},
 	"pianola/format/export":              {"pianola/format", "pianola/format/process", "pianola/format/script", "github.com/parquet-go/parquet-go"},
@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"pianola/format/compressed":          {"github.com/klauspost/compress/"},
 	"pianola/record/ebpf":                {"pianola/coverage", "pianola/format", "pianola/record", "pianola/stats", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/record":                     {"pianola/coverage", "pianola/format", "golang.org/x/sys/"},
-	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/format/process":             {"pianola/format"},
 	"pianola/filter":                     {"pianola/format"},
 	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter"},
@@ -48,8 +48,10 @@ var allowed = map[string][]string{
 	"pianola/docs/plugins/log":           {},
 	"pianola/scripts":                    {},
 	"pianola/scripts/load":               {},
+	"pianola/scripts/load/pool":          {},
 	"pianola/scripts/pictures":           {"github.com/chromedp/"},
 	"pianola/internal":                   {},
+	"pianola/internal/futex":             {},
 	"pianola/internal/option":            {},
 	"pianola/internal/roottest":          {"golang.org/x/sys/", "github.com/stretchr/testify/"},
 	"pianola/internal/testkit/recordkit": {"pianola/format", "pianola/format/script", "pianola/record", "github.com/stretchr/testify/", "golang.org/x/sys/"},

@@ -138,6 +138,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	t, f := tr.threads.of(by), tr.files.of(file)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, by.Created)
+	if tr.blocked != nil {
+		tr.blocked.count(one, e)
+	}
 	if f != nil {
 		f.usage.count(one)
 	} else {
@@ -208,5 +211,8 @@ func (c *Collector) Profile() *Profile {
 	var path []walk
 	p.Critical, path = c.tracker.path.path()
 	p.Timeline = c.tracker.threads.timeline(path, c.tracker.path.steps, c.runTime)
+	if b := c.tracker.blocked; b != nil {
+		p.Blocked = new(*b)
+	}
 	return p
 }

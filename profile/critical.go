@@ -86,6 +86,10 @@ type path struct {
 	sums  []int64 // nanoseconds, by step
 	until int64   // how far they go
 
+	since []int64 // the part of sums after the thread last idled, or the path began from another one's
+	fresh int64   // when that was
+	late  bool    // what is added now was before
+
 	ended bool  // the thread has
 	base  *path // the waker or maker whose path, up to at, comes first; nil if that is in sums
 	at    int64
@@ -233,9 +237,16 @@ func (c *critical) flush(keep int) {
 func (c *critical) apply(m *moment) {
 	p := m.path
 	p.settle(func(d *path) { d.grow(m, p.until, d.at, &d.leg.prior) })
-	p.grow(m, p.until, m.end, &p.most)
+	base := c.paths[m.from]
+	if base != nil && base != p && base.idledLonger(p, m) {
+		p.grow(m, p.until, m.start, &p.most)
+		p.share(base, m)
+		base = nil
+	} else {
+		p.grow(m, p.until, m.end, &p.most)
+	}
 	p.until = max(p.until, m.end)
-	if base := c.paths[m.from]; base != nil && base != p {
+	if base != nil && base != p {
 		p.begin(base, m.end)
 		p.leg = c.legs.add(p.on, m.end, base.leg)
 		p.leg.prior, p.most = base.most, most{}
@@ -251,6 +262,41 @@ func (c *critical) apply(m *moment) {
 // all returns all paths.
 func (c *critical) all() []*path {
 	return append(slices.Collect(maps.Values(c.paths)), c.ended...)
+}
+
+// idle returns how long a path has waited for a time, or for what is not recorded.
+func (p *path) idle() (nanos int64) {
+	for ; p != nil; p = p.base {
+		for _, step := range [...]int{stepWait, stepTimer, stepOther} {
+			if step < len(p.sums) {
+				nanos += p.sums[step]
+			}
+		}
+	}
+	return nanos
+}
+
+// leastIdle is by how much, in nanoseconds, one of two paths must be the less idle.
+// What is taken in proportion is not exact.
+const leastIdle = 1000
+
+// idledLonger reports whether this path, of the thread that ended a wait, has idled
+// for longer than that of the one that waited, and not during the wait.
+func (p *path) idledLonger(waiter *path, m *moment) bool {
+	return p.fresh <= m.start && p.idle() > waiter.idle()+leastIdle
+}
+
+// share adds what the thread of another path did during the wait in m, in
+// proportion of what it did since it idled.
+func (p *path) share(other *path, m *moment) {
+	rest := m.end - max(m.start, p.until)
+	part := float64(rest) / float64(max(m.end-other.fresh, 1))
+	for step, nanos := range other.since {
+		nanos = min(int64(float64(nanos)*part), rest)
+		p.sum(int32(step), nanos, &p.most)
+		rest -= max(nanos, 0)
+	}
+	p.sum(stepCompute, rest, &p.most)
 }
 
 // end notes that a thread has ended. It can still wake others, on its way out.
@@ -281,6 +327,9 @@ func (p *path) grow(m *moment, from, to int64, most *most) {
 			for i, nanos := range off.Parts() {
 				p.sum(int32(stepReady+i), *nanos, most)
 			}
+			if idle := off.Timer + off.Wait + off.Other; idle > 0 && !p.late {
+				p.restart(from + idle)
+			}
 		}
 		p.sum(stepCompute, part-off.Total(), most)
 	}
@@ -302,11 +351,25 @@ func (p *path) add(step int32, nanos int64) {
 		p.sums = append(p.sums, make([]int64, int(step)+1-len(p.sums))...)
 	}
 	p.sums[step] += nanos
+	if p.late {
+		return
+	}
+	if int(step) >= len(p.since) {
+		p.since = append(p.since, make([]int64, len(p.sums)-len(p.since))...)
+	}
+	p.since[step] += nanos
+}
+
+// restart notes when the thread last idled, or when its path began.
+func (p *path) restart(at int64) {
+	clear(p.since)
+	p.fresh = at
 }
 
 // begin lets the path begin from that of another thread, up to a time.
 func (p *path) begin(base *path, at int64) {
 	clear(p.sums)
+	p.restart(at)
 	p.until, p.base, p.at = at, base, at
 	p.born++
 	base.owe(&debt{p, p.born})
@@ -334,10 +397,12 @@ func (p *path) settle(rest func(*path)) {
 		if d.of.born != d.born {
 			continue
 		}
+		d.of.late = true
 		for step, nanos := range p.sums {
 			d.of.add(int32(step), nanos)
 		}
 		rest(d.of)
+		d.of.late = false
 		if d.of.base = p.base; p.base != nil {
 			d.of.at = p.at
 			p.base.owe(d)

@@ -47,6 +47,28 @@ func TestCriticalPath(t *testing.T) {
 1 0.000030 exit_group(0) = ?
 `, []Step{{"fdatasync", "f", 500_000}, {"compute", "", 55_000}, {"write", "f", 30_000}, {"open", "f", 10_000}}},
 
+		// Thread 2 sleeps for most of the time. That thread 1 once waits for it makes
+		// the run no longer by that.
+		{"a lock of a thread that works now and then", `
+1 0.000000 open("f", O_RDWR) = 3 <0.000010>
+1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000010>
+1 0.000010 fdatasync(3) = 0 <0.000900>
+2 0.000940 write(3, 0x1000, 7) = 7 <0.000040> {timer=930000}
+1 0.000020 wait(FUTEX, 0x1000) = 0 <0.000030> {by=2}
+2 0.000040 exit(0) = ?
+1 0.000080 exit_group(0) = ?
+`, []Step{{"fdatasync", "f", 900_000}, {"compute", "", 162_858}, {"write", "f", 17_142}, {"clone", "", 10_000}, {"open", "f", 10_000}}},
+
+		// It waits while thread 2 sleeps.
+		{"a wait for a thread that sleeps", `
+1 0.000000 open("f", O_RDWR) = 3 <0.000010>
+1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000010>
+2 0.000950 write(3, 0x1000, 7) = 7 <0.000040> {timer=930000}
+1 -0.000860 wait(FUTEX, 0x1000) = 0 <0.000910> {by=2}
+2 0.000920 exit(0) = ?
+1 0.000080 exit_group(0) = ?
+`, []Step{{"timer", "", 930_000}, {"compute", "", 120_000}, {"write", "f", 40_000}, {"open", "f", 10_000}}},
+
 		// Thread 3 does no I/O: it waits for 2, and 1 waits for it. What it does
 		// between is known only when it ends, long after.
 		{"a chain", `

@@ -12,6 +12,7 @@ type document struct {
 	Access      []accessDocument  `json:"access"`
 	Critical    []stepDocument    `json:"critical_path"` // empty where it is not known
 	Segments    []segmentDocument `json:"critical_path_segments"`
+	Blocked     *blockedDocument  `json:"blocked,omitempty"`
 	Interval    float64           `json:"interval_seconds"`
 	Files       *Table            `json:"files"`
 	Directories *Table            `json:"directories"`
@@ -38,15 +39,44 @@ type timesDocument struct {
 type waitingDocument Waits
 
 func (w waitingDocument) MarshalJSON() ([]byte, error) {
+	return appendSeconds(waitNames[:], w[:]), nil
+}
+
+// appendSeconds appends an object of times by their names.
+func appendSeconds(names []string, nanos []int64) []byte {
 	b := []byte{'{'}
-	for k, nanos := range w {
+	for k, name := range names {
 		if k > 0 {
 			b = append(b, ',')
 		}
-		b = append(append(append(b, '"'), waitNames[k]...), `_seconds":`...)
-		b = format.AppendSeconds(b, nanos)
+		b = append(append(append(b, '"'), name...), `_seconds":`...)
+		b = format.AppendSeconds(b, nanos[k])
 	}
-	return append(b, '}'), nil
+	return append(b, '}')
+}
+
+// blockedDocument is a Blocked.
+type blockedDocument struct {
+	Explained   float64      `json:"explained_seconds"`
+	Unexplained float64      `json:"unexplained_seconds"`
+	By          waysDocument `json:"woken_in"` // by another recorded thread
+	Timer       float64      `json:"timer_seconds"`
+	Storage     float64      `json:"storage_seconds"`
+}
+
+// waysDocument has the seconds of each way by its name.
+type waysDocument [numWays]int64
+
+func (w waysDocument) MarshalJSON() ([]byte, error) {
+	return appendSeconds(wayNames[:], w[:]), nil
+}
+
+func (b *Blocked) document() *blockedDocument {
+	if b == nil {
+		return nil
+	}
+	return &blockedDocument{Explained: format.Seconds(b.Explained()), Unexplained: format.Seconds(b.Unknown),
+		By: b.By, Timer: format.Seconds(b.Timer), Storage: format.Seconds(b.Storage)}
 }
 
 func (t *Times) document() timesDocument {
@@ -115,6 +145,7 @@ func (p *Profile) FullDocument() any {
 		Concurrency: []float64{},
 		Critical:    []stepDocument{},
 		Segments:    []segmentDocument{},
+		Blocked:     p.Blocked.document(),
 		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),

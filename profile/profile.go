@@ -131,6 +131,9 @@ type Profile struct {
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
 
+	// Blocked is nil for recordings that do not tell who woke whom.
+	Blocked *Blocked
+
 	// Critical is the critical path, the longest steps first. It is nil for
 	// recordings of several threads that do not tell who woke whom.
 	Critical []Step

@@ -42,7 +42,7 @@ var waitNames = [numWaits]string{"process", "pipe", "futex", "poll", "socket", "
 type Waits [numWaits]int64
 
 // blocked are the kinds of waits by those of format.WaitKinds.
-var blocked = [...]Wait{WaitRest, WaitFutex, WaitPoll, WaitSocket, WaitSignal}
+var blocked = [...]Wait{format.WaitOther: WaitRest, format.WaitFutex: WaitFutex, format.WaitPoll: WaitPoll, format.WaitSocket: WaitSocket, format.WaitSignal: WaitSignal}
 
 // waitOf returns what the thread waited for in a call, numWaits for nothing.
 func waitOf(e *format.Event) Wait {

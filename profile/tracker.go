@@ -12,11 +12,15 @@ type tracker struct {
 	files   files
 	heats   heats
 	path    critical
+	blocked *Blocked // nil where the recording does not tell
 }
 
 func newTracker(h *format.Header) *tracker {
 	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical(h)}
 	tr.Added = tr.threads.added
+	if h.TellsWakers() {
+		tr.blocked = new(Blocked)
+	}
 	return tr
 }
 

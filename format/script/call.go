@@ -51,6 +51,9 @@ func (r *Reader) parseCall(e *format.Event) bool {
 		return false
 	}
 	if !known {
+		if r.parseWait(e, name) {
+			return true
+		}
 		r.skip(name)
 		return false
 	}

@@ -71,6 +71,7 @@ type Reader struct {
 	timed     bool          // origin is set
 	terminal  terminal      // strace without -o: whose line has no thread id
 	calls     unfinished    // strace: calls that have begun
+	waits     waits         // strace: threads that wait
 	ended     ended         // strace: threads whose exit has been read
 	threads   []threadClock // Intermediate: by thread number - 1
 }
@@ -112,6 +113,9 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		}
 		if filled {
 			events[n].Line = int64(r.line)
+			if len(r.waits.timers) > 0 {
+				r.waits.settle(&events[n])
+			}
 			n++
 		}
 	}

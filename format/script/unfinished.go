@@ -66,6 +66,10 @@ func (r *Reader) suspend(e *format.Event) bool {
 		c.fail("too many unfinished calls")
 		return true
 	}
+	if before, ok := u.calls[e.TID]; ok {
+		r.waits.abandon(e.TID, before.text)
+	}
+	r.waits.begins(e.TID, text)
 	u.calls[e.TID] = beginning{start: e.Start, text: bytes.Clone(text)}
 	return true
 }

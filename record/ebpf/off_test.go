@@ -117,3 +117,30 @@ func TestWaker(t *testing.T) {
 	require.NotEmpty(t, wakers[between])
 	require.NotContains(t, wakers[between], between)
 }
+
+// TestEveryBlockIsExplained records two processes that hand a byte to and fro so
+// quickly that some wakings come before the other one has left the processor.
+func TestEveryBlockIsExplained(t *testing.T) {
+	var c recordkit.Collect
+	o := recordkit.Python(t, "import os, select",
+		"r1, w1 = os.pipe(); r2, w2 = os.pipe()",
+		"if os.fork() == 0:",
+		"  for i in range(20000): select.select([r1], [], []); os.read(r1, 1); os.write(w2, b'x')",
+		"  os._exit(0)",
+		"for i in range(20000): os.write(w1, b'x'); select.select([r2], [], []); os.read(r2, 1)",
+		"os.wait()")
+	o.Dir, o.RingBytes = t.TempDir(), 64<<20 // none is to be lost
+	recordLong(t, o, &c)
+	var handed, unexplained int64
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Op == format.OpWait && e.Args[0] == format.WaitPoll {
+			handed++
+		}
+		if e.Off.Wait > 1 {
+			unexplained++
+		}
+	}
+	require.Positive(t, handed)
+	require.Zero(t, unexplained)
+}

@@ -117,8 +117,8 @@ func requests() (all [maxIoctls]uint32) {
 func timed() (by [format.MaxSys]uint8) {
 	for how, numbers := range map[recorderTimedBy][]int{
 		recorderTimedByTIMED_ALWAYS: {unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP},
-		recorderTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2}, olderPolls...),
-		recorderTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
+		recorderTimedByTIMED_ZERO:   append([]int{unix.SYS_PPOLL, unix.SYS_PSELECT6, unix.SYS_EPOLL_PWAIT, unix.SYS_EPOLL_PWAIT2, unix.SYS_IO_GETEVENTS, unix.SYS_IO_PGETEVENTS}, olderPolls...),
+		recorderTimedByTIMED_ERROR: {unix.SYS_FUTEX, unix.SYS_IO_URING_ENTER, unix.SYS_FUTEX_WAITV, unix.SYS_RT_SIGTIMEDWAIT, unix.SYS_SEMTIMEDOP, unix.SYS_MQ_TIMEDSEND,
 			unix.SYS_MQ_TIMEDRECEIVE, unix.SYS_ACCEPT, unix.SYS_ACCEPT4},
 	} {
 		for _, nr := range numbers {

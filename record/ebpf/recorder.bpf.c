@@ -193,7 +193,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (!t)
 		return 0;
 	if (unlikely(t->blocked))
-		explain_wait(t, task, regs, ret);
+		explain_wait(t, task, ret);
 	if (!(t->start | t->counting))
 		return 0;
 	nr = t->nr;
@@ -404,8 +404,11 @@ int sched_switch(u64 *ctx)
 
 	if (prev->bpf_storage) {
 		t = followed(prev);
-		if (t)
+		if (t) {
+			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0))
+				send_wait(t, prev); /* of the block before this one */
 			leave_processor(t, prev, ctx[0]);
+		}
 	}
 	if (next->bpf_storage) {
 		t = followed(next);

@@ -231,7 +231,10 @@ type recorderThread struct {
 	Lately      [2]uint64
 	Slept       uint64
 	Woken       uint64
+	Object      uint64
+	BlockedIn   uint32
 	Waker       uint32
+	Early       uint32
 	Cpu         uint32
 	Channel     uint64
 	ChannelKind uint32
@@ -244,7 +247,7 @@ type recorderThread struct {
 	InData      uint32
 	Waits       uint32
 	Settled     uint32
-	Unused      uint32
+	_           [4]byte
 }
 
 type recorderThreadFlag uint32

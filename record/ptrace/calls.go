@@ -22,6 +22,7 @@ type plan struct {
 	atExit  reader // not where the call failed
 	ends    bool   // it never returns
 	typed   bool   // the type of the descriptor in its first argument is noted
+	waits   bool   // the thread may wait in it, and it is no operation
 	counted int64  // how often the kernel counts the bytes of its result as moved by the thread
 }
 
@@ -70,6 +71,7 @@ var plans = func() (all [format.MaxSys]plan) {
 		all[nr] = p
 	}
 	planCounts(&all)
+	planWaits(&all)
 	return all
 }()
 

@@ -3,8 +3,9 @@
 //
 //	command → seccomp filter → ptrace stops → tracer → record.Writer → Sink
 //
-// The filter stops the command at the system calls of the table, and at rare
-// ones that are counted for the coverage; all others run as fast as ever. At
+// The filter stops the command at the system calls of the table, at those in which
+// threads wait for others, and at rare ones that are counted for the coverage; all
+// others run as fast as ever. At
 // each of those the tracer, one goroutine on a thread of its own, reads what the
 // call is given, lets it run, and reads what came of it. It makes a record.Call
 // of that, as the eBPF recorder does. A second goroutine decodes, so that a slow

@@ -46,7 +46,7 @@ func wanted(a format.Arch, nr int, memory bool) action {
 	case op == format.OpMunmap && !memory:
 		return stopLarge
 	case op == format.OpNone && a == format.HostArch && nr < len(plans) && plans[nr].reads():
-		return stop // it is counted
+		return stop // it is counted, or the thread may wait in it
 	case !record.Records(op, memory):
 		return pass
 	case op.Info().Reads == format.ReadRange:
@@ -62,7 +62,7 @@ type span struct {
 }
 
 // filter returns the program that stops an application at the calls of the
-// table, and at those that are counted. It finds a number by halving, for it runs at each call that it stops;
+// table, and at those that are counted or in which threads wait. It finds a number by halving, for it runs at each call that it stops;
 // for others the kernel remembers its answer.
 func filter(a format.Arch, memory bool) []unix.SockFilter {
 	spans := []span{{0, pass}}

@@ -69,7 +69,8 @@ func TestFilter(t *testing.T) {
 			for nr := range 2 * format.MaxSys {
 				op := format.BySyscall(arch, nr)
 				want := uint32(unix.SECCOMP_RET_ALLOW)
-				if record.Records(op, memory) || op == format.OpMmap || op == format.OpMunmap || arch == format.HostArch && slices.Contains(stopped, nr) {
+				_, waits := waits[uint64(nr)]
+				if record.Records(op, memory) || op == format.OpMmap || op == format.OpMunmap || arch == format.HostArch && (waits || slices.Contains(stopped, nr)) {
 					want = unix.SECCOMP_RET_TRACE | stopCall
 				}
 				args := [6]uint64{3, format.Ficlone}

@@ -9,6 +9,7 @@ import (
 
 	"pianola/coverage"
 	"pianola/format"
+	"pianola/internal/futex"
 	"pianola/record"
 	"pianola/stats"
 )
@@ -25,6 +26,11 @@ type thread struct {
 	foreign bool // the call is none that is recorded
 
 	child int32 // the thread that the call made, 0 for none
+
+	// Of the last call in which it waited.
+	wait   wait
+	futex  futex.Kind
+	object uint64 // the first argument
 
 	process *process
 
@@ -66,6 +72,7 @@ type tracer struct {
 	storages  map[uint32]storage // of file systems without a device, by minor number
 	info      syscallInfo
 	segments  [segments]segment
+	futexes   futex.Pairs
 	path      []byte
 }
 
@@ -179,6 +186,7 @@ func (tr *tracer) meet(tid int32) *thread {
 
 // forget removes a thread that is gone.
 func (tr *tracer) forget(t *thread, status unix.WaitStatus) {
+	tr.futexes.Abandon(t.TID, t.place())
 	tr.mu.Lock()
 	delete(tr.threads, t.TID)
 	tr.mu.Unlock()
@@ -262,6 +270,11 @@ func (tr *tracer) leave(t *thread) {
 	if t.Ret = tr.info.result(); t.child != 0 && t.Ret > 0 {
 		t.Ret = int64(t.child) // as the recorder sees it
 	}
+	if p.waits {
+		tr.endWait(t, end)
+		tr.resume(t, 0)
+		return
+	}
 	effect := p.op.Info().Effect
 	t.process.forget(&t.Call, effect)
 	if t.Ret >= 0 {
@@ -339,6 +352,7 @@ func (tr *tracer) add(t *thread, end int64) {
 	}
 	t.Dur = end - t.Start
 	tr.quiet = !tr.records.add(&t.Call)
+	t.Off = format.Off{}
 }
 
 // measured takes a call of the helper, whose rounds the tracer spends awake and

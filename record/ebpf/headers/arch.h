@@ -79,6 +79,15 @@ INLINE s64 call_of(const struct pt_regs *regs)
 #error "unknown architecture"
 #endif
 
+/* Returns the first argument of a call. */
+INLINE u64 first_of(const struct pt_regs *regs)
+{
+	u64 args[4];
+
+	read_four(args, regs);
+	return args[0];
+}
+
 /* The layouts below are the same on every 64-bit architecture. */
 #define SIGINFO_PID 16
 #define STATX_MODE 28

@@ -81,7 +81,7 @@ enum timed_by {
 	TIMED_NOT = 0,
 	TIMED_ALWAYS, /* nanosleep */
 	TIMED_ZERO,   /* by 0: poll */
-	TIMED_ERROR,  /* by ETIMEDOUT or EAGAIN: futex, sigtimedwait */
+	TIMED_ERROR,  /* by ETIMEDOUT, ETIME or EAGAIN: futex, io_uring_enter, sigtimedwait */
 };
 
 /* What is kept for each thread that is followed. Its creator sets nothing:
@@ -114,7 +114,10 @@ struct thread {
 	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
 	u64 slept;     /* when it was blocked last, outside of recorded calls */
 	u64 woken;     /* when it was woken last */
+	u64 object;    /* first argument of the call that it was blocked in last, outside of recorded ones */
+	u32 blocked_in; /* number of that call, NO_CALL for a page fault */
 	u32 waker;     /* the followed thread that woke it then, 0 for none */
+	u32 early;     /* the same of a waking that came while it ran */
 	u32 cpu;       /* where it became ready */
 
 	/* Of the call under way, if it is one on a socket: message.h. */
@@ -131,8 +134,9 @@ struct thread {
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 	u32 settled; /* its bytes are in the account */
-	u32 unused;
 };
+
+#define NO_CALL MAX_SYS
 
 /* What a thread is blocked in, as format.WaitKinds. */
 enum wait_kind {

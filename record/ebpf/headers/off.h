@@ -15,6 +15,7 @@
 
 #define MAX_CPUS 1024
 #define ETIMEDOUT 110
+#define ETIME 62
 #define EAGAIN 11
 
 /* Nanoseconds that followed threads have run, for each processor. */
@@ -37,16 +38,23 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	u64 now = bpf_ktime_get_ns();
 
 	int blocked = !preempted && task->__state != 0;
+	struct pt_regs *regs;
 
 	if (t->ran)
 		*clock_of(cpu) += now - t->ran;
 	t->ready = 0;
 	if (!blocked)
 		become_ready(t, cpu, now);
-	else
-		t->waker = 0;
 	if (t->start)
 		return;
+	if (blocked) {
+		regs = (void *)bpf_task_pt_regs(task);
+		t->blocked_in = call_of(regs) < 0 ? NO_CALL : call_of(regs);
+		t->object = first_of(regs);
+		t->waker = t->early;
+		t->early = 0;
+	}
+	__asm__ volatile("" ::: "memory"); /* from here on wake knows that it has left */
 	t->left = now;
 	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0;
 }
@@ -67,10 +75,16 @@ INLINE u32 waker_of(struct task_struct *woken)
 	return t->tid;
 }
 
-/* It is woken up. */
+/* It is woken up. That can come just before it leaves, when it has made known that
+ * it is going to; each block ends by a waking, so one that came early counts where
+ * no other comes. */
 INLINE void wake(struct thread *t, struct task_struct *task)
 {
-	if (t->ready || !(t->left | t->start))
+	if (!(t->left | t->start)) {
+		t->early = waker_of(task);
+		return;
+	}
+	if (t->ready && !t->start)
 		return;
 	become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
 	t->woken = t->ready;
@@ -88,8 +102,16 @@ INLINE void enter_processor(struct thread *t)
 	t->ran = now;
 	if (!t->left)
 		return;
-	if (!t->ready)
-		t->ready = now; /* it was woken before it had left */
+	if (!t->ready) { /* it was woken before it had left */
+		if (t->early)
+			t->waker = t->early;
+		t->early = 0;
+		t->ready = t->left + 1;
+		t->woken = t->ready;
+		t->slept = t->left;
+		if (t->waker)
+			t->rested = 1;
+	}
 	blocked = t->ready - t->left;
 	ready = now - t->ready;
 	own = *clock_of(t->cpu) - t->mark;

@@ -71,15 +71,6 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	}
 }
 
-/* Returns the first argument of a call. */
-INLINE u64 first_of(struct pt_regs *regs)
-{
-	u64 args[4];
-
-	read_four(args, regs);
-	return args[0];
-}
-
 /* Sends the end of the current thread. */
 INLINE void send_exit(struct thread *t, struct task_struct *task, u64 now, u64 status, u32 flags, u64 signal)
 {
@@ -160,7 +151,7 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 
 /* Sends the wait that a thread was woken from by another one. It lasts until the
  * waking; what the thread was ready for after it belongs to its next record. */
-INLINE void send_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, u32 nr)
+INLINE void send_wait(struct thread *t, struct task_struct *task)
 {
 	u64 lately[2] = {t->lately[OFF_READY], t->lately[OFF_OWN]}, dur = t->woken - t->slept;
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
@@ -176,27 +167,41 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, const struct p
 	t->channel = 0; /* of a call that found no room in the ring */
 	fill_wide(e, t, t->slept, t->woken, 0);
 	e->nr = NR_WAIT;
-	read_four(e->args, regs);
-	e->args[1] = e->args[0];
-	e->args[0] = waits[nr];
-	e->args[2] = e->args[3] = e->more[0] = e->more[1] = 0;
+	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
+	if (t->blocked_in < MAX_SYS) {
+		e->args[0] = waits[t->blocked_in];
+		e->args[1] = t->object;
+	}
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	t->off[OFF_READY] = lately[OFF_READY];
 	t->off[OFF_OWN] = lately[OFF_OWN];
 	t->rested = 1;
 }
 
-/* A call that is not recorded returns; the thread was blocked in it. */
-INLINE void explain_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, s64 ret)
+/* Reports whether a call waited for requests of storage that it did not make. */
+INLINE int waited_for_requests(const struct thread *t, u32 nr)
 {
-	u32 nr = call_of(regs);
-	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
-	int time = how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
-		   (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -EAGAIN));
+	if (!t->counting)
+		return 0;
+	return plans[nr].kind == KIND_GETEVENTS ||
+	       (plans[nr].kind == KIND_RING && (t->flying || missing[MISSING_URING].calls != t->ringed));
+}
 
-	if (t->waker && !time && nr < MAX_SYS)
-		send_wait(t, task, regs, nr);
+/* The thread was blocked outside of recorded calls, and a call returns: the one
+ * that it was blocked in, unless that was a page fault. */
+INLINE void explain_wait(struct thread *t, struct task_struct *task, s64 ret)
+{
+	u32 nr = t->blocked_in, kind = OFF_WAIT;
+	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
+
+	if (how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
+	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN)))
+		kind = OFF_TIMER;
+	else if (t->waker)
+		send_wait(t, task);
+	else if (nr < MAX_SYS && waited_for_requests(t, nr))
+		kind = OFF_STORAGE;
 	t->waker = 0;
-	t->off[time ? OFF_TIMER : OFF_WAIT] += t->blocked;
+	t->off[kind] += t->blocked;
 	t->blocked = 0;
 }

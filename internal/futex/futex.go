@@ -1,0 +1,165 @@
+// Package futex finds out which thread woke which, from calls of futex alone: where
+// one thread waited at an address and one call woke as many as wait there, that is
+// certain. What is uncertain is left open. Nothing here may be called concurrently.
+package futex
+
+import (
+	"slices"
+	"strings"
+)
+
+// Place is where threads wait: an address of a process, or of all processes whose
+// addresses are not told apart.
+type Place struct {
+	Process int32
+	Address int64
+}
+
+// Kind is what an operation of futex does.
+type Kind uint8
+
+// The kinds.
+const (
+	Other Kind = iota
+	Waits
+	Wakes
+	Moves // wakes, and lets others wait elsewhere
+)
+
+// kinds are by the number of the operation, linux/futex.h.
+var kinds = [...]struct {
+	name string
+	kind Kind
+}{
+	0: {"FUTEX_WAIT", Waits}, 1: {"FUTEX_WAKE", Wakes}, 3: {"FUTEX_REQUEUE", Moves}, 4: {"FUTEX_CMP_REQUEUE", Moves}, 5: {"FUTEX_WAKE_OP", Wakes},
+	6: {"FUTEX_LOCK_PI", Waits}, 7: {"FUTEX_UNLOCK_PI", Wakes}, 9: {"FUTEX_WAIT_BITSET", Waits}, 10: {"FUTEX_WAKE_BITSET", Wakes},
+	11: {"FUTEX_WAIT_REQUEUE_PI", Waits}, 12: {"FUTEX_CMP_REQUEUE_PI", Moves}, 13: {"FUTEX_LOCK_PI2", Waits},
+}
+
+// KindOf returns the kind of an operation, with flags or not.
+func KindOf(op uint32) Kind {
+	if op &= 0x7f; op < uint32(len(kinds)) {
+		return kinds[op].kind
+	}
+	return Other
+}
+
+// KindOfName is the same for a name, with _PRIVATE at its end or not.
+func KindOfName(op string) Kind {
+	op = strings.TrimSuffix(op, "_PRIVATE")
+	for i := range kinds {
+		if kinds[i].name == op {
+			return kinds[i].kind
+		}
+	}
+	return Other
+}
+
+// Pairs keeps track of calls that have begun and not ended. Memory is bounded by
+// their number. The zero value is ready.
+type Pairs struct {
+	sleepers map[Place][]sleeper
+	wakes    map[int32]*wake // by thread
+}
+
+// sleeper is a thread that waits.
+type sleeper struct {
+	tid, waker int32 // waker is 0 for none yet, several for more than one
+}
+
+const several = -1
+
+// wake is a call that wakes others.
+type wake struct {
+	at    Place
+	woken int64 // threads that have been said to be woken by it
+	moves bool
+}
+
+// maxSleepers is of how many threads at one place Pairs keeps track.
+const maxSleepers = 1 << 10
+
+// Begin notes that a thread begins a call.
+func (p *Pairs) Begin(tid int32, at Place, kind Kind) {
+	switch kind {
+	case Waits:
+		if p.sleepers == nil {
+			p.sleepers = make(map[Place][]sleeper)
+		}
+		if list := p.sleepers[at]; len(list) < maxSleepers {
+			p.sleepers[at] = append(list, sleeper{tid: tid})
+		}
+	case Wakes, Moves:
+		if p.wakes == nil {
+			p.wakes = make(map[int32]*wake)
+		}
+		p.wakes[tid] = &wake{at: at, moves: kind == Moves}
+	}
+}
+
+// Woke notes that the call of a thread that wakes others has ended, and has woken
+// so many. That it began need not have been noted, if no other call was since.
+func (p *Pairs) Woke(tid int32, at Place, kind Kind, n int64) {
+	call := wake{at: at, moves: kind == Moves}
+	if begun := p.wakes[tid]; begun != nil && begun.at == at {
+		call = *begun
+	}
+	delete(p.wakes, tid)
+	list := p.sleepers[call.at]
+	if n -= call.woken; n <= 0 || len(list) == 0 {
+		return
+	}
+	by := tid
+	if n < int64(len(list)) || len(list) == maxSleepers || call.moves {
+		by = several // which of them is not told
+	}
+	for i := range list {
+		if list[i].waker != 0 {
+			list[i].waker = several
+		} else {
+			list[i].waker = by
+		}
+	}
+}
+
+// leave removes a thread from those that wait, and returns what was known of it and
+// how many are left.
+func (p *Pairs) leave(tid int32, at Place) (s sleeper, left int) {
+	list := p.sleepers[at]
+	i := slices.IndexFunc(list, func(s sleeper) bool { return s.tid == tid })
+	if i < 0 {
+		return sleeper{waker: several}, len(list)
+	}
+	s = list[i]
+	if list = slices.Delete(list, i, i+1); len(list) == 0 {
+		delete(p.sleepers, at)
+	} else {
+		p.sleepers[at] = list
+	}
+	return s, len(list)
+}
+
+// Abandon forgets the call of a thread, which never ends.
+func (p *Pairs) Abandon(tid int32, at Place) {
+	p.leave(tid, at)
+	delete(p.wakes, tid)
+}
+
+// Woken notes that a thread has been woken, and returns by which one, 0 where that
+// is not certain.
+func (p *Pairs) Woken(tid int32, at Place) int32 {
+	s, left := p.leave(tid, at)
+	if s.waker == 0 { // by a call of which the end has not been noted
+		for by, call := range p.wakes {
+			if call.at != at {
+				continue
+			}
+			if s.waker != 0 || left > 0 || call.moves {
+				by = several
+			}
+			s.waker = by
+			call.woken++
+		}
+	}
+	return max(s.waker, 0)
+}

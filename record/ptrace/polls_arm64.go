@@ -1,0 +1,5 @@
+package ptrace
+
+// olderPolls are the calls of this architecture that wait for descriptors and
+// that newer ones have none of.
+var olderPolls []uint64
