@@ -150,6 +150,9 @@ func (s *summary) print(w io.Writer) error {
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
 	if floor, ok := s.floor(); ok {
 		fmt.Fprintln(w, floor.Text())
+		if n, ok := s.header.Value(format.MetaGrouped); ok {
+			fmt.Fprintf(w, "events that waited for the sync of another thread: %s; the application may sync more or less often here than where it was recorded\n", format.Visible(n))
+		}
 	}
 	if r.Options.Memory {
 		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)

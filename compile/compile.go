@@ -202,6 +202,9 @@ func (m *model) header(source *format.Header) *format.Header {
 	if !m.options.Bare {
 		h.Set(format.MetaFloor, m.report.Floor.String())
 	}
+	if n := m.report.Grouped; n > 0 {
+		h.Set(format.MetaGrouped, fmt.Sprint(n))
+	}
 	if m.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
 	}

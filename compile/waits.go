@@ -30,6 +30,7 @@ type cause struct {
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
+	syncs bool  // the event at place is a sync
 	since int64 // on the own clock, when the thread came to be after it
 }
 
@@ -320,6 +321,7 @@ func (t *thread) untied(off format.Off) {
 // tie gives an event its edges to what its thread waited for.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
+	grouped := false
 	own := t.own.Total + out.Compute - out.Held
 	at := t.floor(own)
 	if m.ties.join.Total > at.Total {
@@ -330,17 +332,21 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
+		grouped = grouped || c.syncs && c.place.thread != t.num && !c.kind.Outside()
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
 		if t.followed == nil {
 			t.followed = map[int32]cause{}
 		}
 		t.followed[c.place.thread] = *c
 	}
+	if grouped {
+		m.report.Grouped++
+	}
 	if !m.order.alone {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
-	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.Minus(t.own)}
+	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.Minus(t.own), syncs: out.Op.Info().Class == format.ClassSync}
 }
 
 // part begins the gap after an event, once the thread's clocks stand at its end.
