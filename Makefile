@@ -12,7 +12,7 @@ TIMEOUT  ?= 60m
 RACE     ?= ./cmd/pianola ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
 
-.PHONY: help build demo pictures hdf5 feign truth storage test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
+.PHONY: help build demo pictures hdf5 feign truth cost storage test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -35,6 +35,10 @@ feign: deps-feign build ## predictions of the laboratory, compared with changed 
 
 truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
 	sh scripts/truth.sh demo/truth $(APPS)
+
+cost: deps-truth build ## the same applications and three databases with threads, plain and recorded in pairs, and what compile makes of the recorded run time; then what a live recording costs a busy server; APPS as above, PAIRS=20
+	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
+	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
 
 storage: deps-storage build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)

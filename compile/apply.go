@@ -62,6 +62,7 @@ func init() {
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
 	before := t.cost
+	t.cost += m.cost.Before(e)
 	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
 	if m.told {
 		m.crowded(t, e)

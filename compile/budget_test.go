@@ -42,7 +42,7 @@ func simulated(t *testing.T, text string, o Options) *model {
 		}
 		require.NoError(t, err)
 		if !m.started {
-			m.start(r.Header(), e)
+			m.start(&intake{first: r.Header()}, e)
 		}
 		m.line++
 		require.NoError(t, m.apply(e))

@@ -155,7 +155,7 @@ func (m *model) run(in *intake) error {
 		n, err := r.Read(batch)
 		for i := range batch[:n] {
 			if !m.started {
-				m.start(in.first, &batch[i])
+				m.start(in, &batch[i])
 			}
 			m.line++
 			if err := m.apply(&batch[i]); err != nil {

@@ -70,7 +70,8 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 }
 
 // start sets up the state before the first event.
-func (m *model) start(h *format.Header, first *format.Event) {
+func (m *model) start(in *intake, first *format.Event) {
+	h := in.first
 	m.started = true
 	m.home = m.names.root
 	if quoted, ok := h.Value(format.MetaCwd); ok {
@@ -80,7 +81,11 @@ func (m *model) start(h *format.Header, first *format.Event) {
 		}
 	}
 	m.given(h.Files)
-	if m.options.Compensate {
+	switch {
+	case !m.options.Compensate:
+	case m.out != nil:
+		m.cost = in.last.Cost() // what was measured to the end
+	default:
 		m.cost = h.Cost()
 	}
 	if m.told = h.TellsWakers(); m.out != nil {

@@ -6,19 +6,27 @@ import (
 	"strings"
 )
 
-// Cost is the time that recording one event costs the application, in
-// nanoseconds.
+// Cost is the time that recording costs the application, in nanoseconds. A
+// recording says it twice: at its start as a loop of calls was measured, and at
+// its end as the recorder has measured it while the application ran.
 type Cost struct {
-	// Inside is how much longer the recorded duration is than the call takes
-	// without a recorder. It can be negative, because the recorded duration
-	// lacks the way into the kernel and back.
+	// Inside is how much longer the recorded duration of an event is than the
+	// call takes without a recorder. It can be negative, because the recorded
+	// duration lacks the way into the kernel and back.
 	Inside int64
 
-	// Outside is the time added between the recorded durations.
+	// Outside is the time that an event adds between the recorded durations.
 	Outside int64
 
 	// Rich is added to Outside if more than registers is recorded (Op.Rich).
 	Rich int64
+
+	// Call is the time that a call adds that is not recorded.
+	Call int64
+
+	// Switch is the time that it adds to let a thread leave the processor, wake
+	// it and let it come back.
+	Switch int64
 }
 
 // Around returns the cost of an event outside its duration.
@@ -29,24 +37,54 @@ func (c Cost) Around(op Op) int64 {
 	return c.Outside
 }
 
-// String returns the value of MetaCost.
-func (c Cost) String() string {
-	return fmt.Sprintf("inside=%d outside=%d rich=%d", c.Inside, c.Outside, c.Rich)
+// Before returns the cost of what the thread did between its previous event and
+// e that is no event: of calls that are not recorded and, where it was off the
+// processor, of one switch. What belongs to the previous event is Around.
+func (c Cost) Before(e *Event) int64 {
+	cost := min(e.Calls, MaxNote/max(c.Call, 1)) * c.Call
+	if !e.Off.IsZero() {
+		cost += c.Switch
+	}
+	return cost
 }
 
-// Cost returns the recorder's cost of an event, 0 if unknown.
+// fields returns the words of MetaCost and where their values stand.
+func (c *Cost) fields() [5]struct {
+	key   string
+	value *int64
+} {
+	return [...]struct {
+		key   string
+		value *int64
+	}{{"inside", &c.Inside}, {"outside", &c.Outside}, {"rich", &c.Rich}, {"call", &c.Call}, {"switch", &c.Switch}}
+}
+
+// String returns the value of MetaCost.
+func (c Cost) String() string {
+	var b []byte
+	for i, f := range c.fields() {
+		if i > 2 && *f.value == 0 {
+			continue // recorders that do not measure it
+		}
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = fmt.Appendf(b, "%s=%d", f.key, *f.value)
+	}
+	return string(b)
+}
+
+// Cost returns the recorder's cost, 0 if unknown. Of two it is the last, so that
+// the header must be complete for what was measured while the application ran.
 func (h *Header) Cost() (c Cost) {
 	text, _ := h.Value(MetaCost)
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.ParseInt(value, 10, 32)
-		switch key {
-		case "inside":
-			c.Inside = n
-		case "outside":
-			c.Outside = n
-		case "rich":
-			c.Rich = n
+		for _, f := range c.fields() {
+			if f.key == key {
+				*f.value = n
+			}
 		}
 	}
 	return c

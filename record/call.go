@@ -8,6 +8,7 @@ type Call struct {
 	Start   int64      // nanoseconds of the recorder's clock
 	Dur     int64      // nanoseconds
 	Off     format.Off // of the time since the thread's last event
+	Taken   int64      // nanoseconds of that time in which the thread could run and the recorder had its processor
 	Woken   int64      // nanoseconds from the last waking within the call to its end, where there is a Waker
 	Ret     int64
 	Args    [format.MaxArgs]uint64 // registers, or what the operation has in their place
@@ -16,6 +17,7 @@ type Call struct {
 	Pos     uint32 // where what it moved ends in that
 	Waker   int32  // the recorded thread that woke this one within the call, 0 for none
 	Nr      uint32 // number of the system call
+	Calls   uint32 // that are not recorded, since the thread's last event
 	Flags   Flags
 	Faults  uint32   // page faults within the call, of reads and writes
 	Type    uint32   // of the descriptor of reads and writes, as the upper four bits of a mode, or PseudoType; 0 if not known

@@ -61,6 +61,9 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	}
 	// From the first instruction of the command to its end, in seconds.
 	h.Set(format.MetaElapsed, string(format.AppendSeconds(nil, r.Elapsed.Nanoseconds())))
+	if r.InPlace != (format.Cost{}) {
+		h.Set(format.MetaCost, r.InPlace.String())
+	}
 	if fs := fileSystems(&w.decoder.devices); fs != "" {
 		h.Set(format.MetaFileSystems, fs)
 	}

@@ -94,7 +94,8 @@ type Result struct {
 	// Coverage is how much of the command's I/O the events hold.
 	Coverage coverage.Account
 
-	Cost format.Cost
+	Cost    format.Cost // as a loop of calls was measured before
+	InPlace format.Cost // as it was measured while the command ran, 0 if it was not
 }
 
 // AddLost counts n events of an operation as lost.

@@ -6,6 +6,7 @@
 # which isn't there; run_APP runs it, through the command "$@". The user that it
 # runs as is in user. What was seeded can be copied and runs elsewhere.
 all="sqlite3 git tar gcc python3 fio postgres"
+threaded="rocksdb mariadb redis" # databases, for scripts that take them besides
 user=
 now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
@@ -22,6 +23,9 @@ here() {
 	case $1 in
 	postgres) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
 	gcc) has gcc && has make ;;
+	rocksdb) has db_bench ;;
+	mariadb) has mariadbd && has mariadb-slap && [ "$(id -u)" = 0 ] ;;
+	redis) has redis-server && has redis-benchmark ;;
 	*) has "$1" ;;
 	esac || { echo "$1: left out, it is not here or, for postgres, this is not root"; return 1; }
 }
@@ -192,5 +196,47 @@ run_postgres() {
 	done
 	"$server/pgbench" -h "$(pwd)" -U postgres -n -c 2 -t 200 -R 200 postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
 	as_postgres "$server/pg_ctl" -D work -m fast -W stop >/dev/null
+	wait $!
+}
+
+# --- rocksdb: four threads that fill and read a database that is larger than its caches ---
+seed_rocksdb() { :; }
+fresh_rocksdb() { mkdir work; }
+run_rocksdb() {
+	"$@" db_bench --db=work --benchmarks=fillrandom,readrandom,readwhilewriting --threads=4 --num=8000 --reads=4000 --value_size=400 \
+		--write_buffer_size=4194304 --cache_size=1048576 --compression_type=none --open_files=64 --statistics=0 >db_bench.out 2>&1
+}
+
+# --- mariadb: a server and its threads, under four clients, which are not recorded ---
+seed_mariadb() {
+	user=mysql
+	mkdir src
+	chown mysql . src
+	mariadb-install-db --no-defaults --user=mysql --datadir="$(pwd)/src" --auth-root-authentication-method=normal >install.out 2>&1 || { cat install.out >&2; return 1; }
+}
+fresh_mariadb() { cp -a src work; }
+run_mariadb() {
+	"$@" "$(command -v mariadbd)" --no-defaults --datadir="$(pwd)/work" --socket="$(pwd)/sock" --skip-networking --innodb-buffer-pool-size=8M >server.out 2>&1 &
+	until mariadb-admin --no-defaults --socket="$(pwd)/sock" -u root ping >ping.out 2>&1; do
+		kill -0 $! || { cat server.out >&2; return 1; }
+		sleep 0.02
+	done
+	mariadb-slap --no-defaults --socket="$(pwd)/sock" -u root --concurrency=4 --number-of-queries=1000 --auto-generate-sql \
+		--auto-generate-sql-load-type=mixed --auto-generate-sql-guid-primary --engine=innodb >slap.out 2>&1 || { cat slap.out >&2; return 1; }
+	mariadb-admin --no-defaults --socket="$(pwd)/sock" -u root shutdown
+	wait $!
+}
+
+# --- redis: a server that keeps a log, under its benchmark, which is not recorded ---
+seed_redis() { :; }
+fresh_redis() { mkdir work; }
+run_redis() {
+	"$@" redis-server --port 0 --unixsocket "$(pwd)/sock" --dir work --appendonly yes --save '' >server.out 2>&1 &
+	until redis-cli -s "$(pwd)/sock" ping >ping.out 2>&1; do
+		kill -0 $! || { cat server.out >&2; return 1; }
+		sleep 0.02
+	done
+	redis-benchmark -s "$(pwd)/sock" -c 8 -n 40000 -q -t set,get,lpush >benchmark.out 2>&1 || { cat benchmark.out >&2; return 1; }
+	redis-cli -s "$(pwd)/sock" shutdown >>ping.out 2>&1 || true
 	wait $!
 }

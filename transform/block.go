@@ -129,7 +129,7 @@ func (b *block) more(s *staged) bool {
 		piece.Dur = b.call.Start + share(b.call.Dur, moved-b.from, b.to-b.from) - piece.Start
 	}
 	if b.at == b.from {
-		piece.Off, piece.Cut, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Faults, b.call.Notes
+		piece.Off, piece.Cut, piece.Calls, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Calls, b.call.Faults, b.call.Notes
 	}
 	piece.Args = [format.MaxArgs]int64{b.call.FD(), b.call.Args[1] + b.at - b.from, end - b.at}
 	last := moved < end || end == b.asked
@@ -166,7 +166,7 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
 			moveTime(piece, &extra)
 			s.put(&extra)
-			extra.Off, extra.Cut = format.Off{}, 0
+			extra.Off, extra.Cut, extra.Calls = format.Off{}, 0, 0
 		}
 		piece.Op, piece.Ret = format.OpPwrite64, whole-first
 		end = whole

@@ -41,7 +41,7 @@ func (c *carry) take(e *format.Event, v Verdict) bool {
 	case e.Dur >= format.Waited:
 		off.Other = sum(off.Other, e.Dur)
 	}
-	c.note(e.TID, off, sum(e.Cut, sum(cut, c.cost.Around(e.Op))))
+	c.note(e.TID, off, sum(sum(e.Cut, c.cost.Before(e)), sum(cut, c.cost.Around(e.Op))))
 	if v != Spare || !c.told || e.Dur <= 0 {
 		return false
 	}

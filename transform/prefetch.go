@@ -80,7 +80,7 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 		tr = new(trail)
 		t.Data = tr
 	}
-	tr.cut = sum(tr.cut, e.Cut)
+	tr.cut = sum(tr.cut, sum(e.Cut, s.carried.cost.Before(e)))
 	here := mark{en, en.number, sum(e.End(), -max(tr.cut, -math.MaxInt64))}
 	tr.marks = append(tr.marks[firstFrom(tr.marks, s.first.number):], here)
 	if from, to, ok := s.move(e, d); ok && isFile(d) {

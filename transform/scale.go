@@ -46,7 +46,7 @@ func (x scale) event(s *staged, e *format.Event) error {
 		t.Data = p
 	}
 	en := s.push(e)
-	gap, was := e.Start-p.last-p.taken, max(e.Cut, -math.MaxInt64)
+	gap, was := e.Start-p.last-p.taken-s.carried.cost.Before(e), max(e.Cut, -math.MaxInt64)
 	compute := sum(gap-p.debt, -was)
 	p.debt = max(-compute, 0)
 	if cut := gap - x.of(max(compute, 0)); cut != was {

@@ -60,6 +60,7 @@ var notes = []note{
 	numeric("timer", 0, func(e *format.Event) *int64 { return &e.Off.Timer }),
 	numeric("storage", 0, func(e *format.Event) *int64 { return &e.Off.Storage }),
 	numeric("off", 0, func(e *format.Event) *int64 { return &e.Off.Other }),
+	numeric("calls", 0, func(e *format.Event) *int64 { return &e.Calls }),
 	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, e.Cut) }},
 }
 
@@ -202,7 +203,7 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 
 // appendNotes appends the notes of an event, each after a space.
 func appendNotes(dst []byte, e *format.Event) []byte {
-	if e.Notes == nil && e.Faults == 0 && e.Off == (format.Off{}) && e.Cut == 0 {
+	if e.Notes == nil && e.Faults == 0 && e.Off == (format.Off{}) && e.Cut|e.Calls == 0 {
 		return dst
 	}
 	if e.Notes != nil && e.Notes.Strings != [format.MaxStrings]format.StringState{} {

@@ -2,6 +2,7 @@ package ebpf
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -192,27 +193,33 @@ func (r *recording) awaitProcess(ctx context.Context, pidfd int, d time.Duration
 		defer timer.Stop()
 		timeout = timer.C
 	}
-	tick := time.NewTicker(livePause)
-	defer tick.Stop()
+	// A tick would take the processor from the application each time.
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("eventfd", err)
+	}
+	defer unix.Close(stop)
+	ended := make(chan error, 1)
+	go func() { ended <- awaitEnd(pidfd, stop) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-timeout:
+	case <-ctx.Done():
+	case <-r.signals.C:
+	case <-failed:
+	}
+	_, err = unix.Write(stop, binary.NativeEndian.AppendUint64(nil, 1))
+	return errors.Join(os.NewSyscallError("write", err), <-ended)
+}
+
+// awaitEnd waits until the process of a pidfd has ended, be it a zombie, or stop
+// can be read.
+func awaitEnd(pidfd, stop int) error {
+	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}, {Fd: int32(stop), Events: unix.POLLIN}}
 	for {
-		// A pidfd is readable when the process has ended, zombie or not.
-		fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
-		switch n, err := unix.Poll(fds, 0); {
-		case n > 0:
-			return nil
-		case err != nil && err != unix.EINTR:
+		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
 			return os.NewSyscallError("poll", err)
-		}
-		select {
-		case <-timeout:
-			return nil
-		case <-ctx.Done():
-			return nil
-		case <-r.signals.C:
-			return nil
-		case <-failed:
-			return nil
-		case <-tick.C:
 		}
 	}
 }

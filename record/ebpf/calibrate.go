@@ -1,6 +1,7 @@
 package ebpf
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -25,10 +26,18 @@ type calibration struct {
 	page []byte
 
 	// The quickest of each, in nanoseconds per call.
-	free, freeRich   int64 // not recorded; rich is with a name and what the call returned
-	whole, wholeRich int64 // recorded
-	inner            int64 // what was recorded as the duration
+	free, recorded timing
+	inner          int64 // what was recorded as the duration
+	runs           loop  // the part that the program took of it
 }
+
+// timing is how long calls took, in nanoseconds: one of which the registers are
+// recorded, one of which more is, and one that is not recorded.
+type timing struct{ plain, rich, call int64 }
+
+// loop is how long the program took in the calibration for a call of which the
+// registers are recorded, and of which more is, in nanoseconds.
+type loop struct{ plain, rich float64 }
 
 const (
 	calibrationTurns  = 5   // each takes 10 to 20 ms, mostly to attach the program again
@@ -40,18 +49,19 @@ const (
 	calibrationTime = 150 * time.Millisecond
 )
 
-// calibrate measures what an event costs. It attaches the program, and leaves the
+// calibrate measures what recording costs. It attaches the program, and leaves the
 // ring empty.
-func calibrate(p *program, ring *ring) (format.Cost, error) {
+func calibrate(p *program, ring *ring) (format.Cost, loop, error) {
 	fd, err := unix.MemfdCreate("calibration", unix.MFD_CLOEXEC)
 	if err != nil {
-		return format.Cost{}, fmt.Errorf("calibrate: %w", err)
+		return format.Cost{}, loop{}, fmt.Errorf("calibrate: %w", err)
 	}
 	defer unix.Close(fd)
 	const never = math.MaxInt64
-	c := &calibration{fd: fd, page: make([]byte, 4096), free: never, freeRich: never, whole: never, wholeRich: never, inner: never}
+	slowest := timing{never, never, never}
+	c := &calibration{fd: fd, page: make([]byte, 4096), free: slowest, recorded: slowest, inner: never, runs: loop{never, never}}
 	if _, err := unix.Write(fd, c.page); err != nil {
-		return format.Cost{}, fmt.Errorf("calibrate: %w", err)
+		return format.Cost{}, loop{}, fmt.Errorf("calibrate: %w", err)
 	}
 	// The ring must hold a round, whatever its size.
 	calls := min(calibrationCalls, ring.size()/richBytes/2)
@@ -61,47 +71,40 @@ func calibrate(p *program, ring *ring) (format.Cost, error) {
 			break
 		}
 		if err := p.detach(); err != nil {
-			return format.Cost{}, err
+			return format.Cost{}, loop{}, err
 		}
-		c.beFree(calls)
+		for range calibrationRounds {
+			c.free.round(c, calls)
+		}
 		if err := p.attach(); err != nil {
-			return format.Cost{}, err
+			return format.Cost{}, loop{}, err
 		}
 		if err := c.beRecorded(calls, p, ring); err != nil {
-			return format.Cost{}, err
+			return format.Cost{}, loop{}, err
 		}
 	}
-	inside := c.inner - c.free
+	inside := c.inner - c.free.plain
 	// A machine that was busy before and is not now makes less than nothing of it.
-	added := max(c.whole-c.free, 0)
-	return format.Cost{Inside: inside, Outside: added - inside, Rich: max(c.wholeRich-c.freeRich-added, 0)}, nil
+	added := max(c.recorded.plain-c.free.plain, 0)
+	return format.Cost{Inside: inside, Outside: added - inside, Rich: max(c.recorded.rich-c.free.rich-added, 0),
+		Call: max(c.recorded.call-c.free.call, 0)}, c.runs, nil
 }
 
-// beFree does a turn of calls that are not recorded.
-func (c *calibration) beFree(calls int) {
-	for range calibrationRounds {
-		c.free = min(c.free, c.plain(calls))
-		c.freeRich = min(c.freeRich, c.rich(calls))
-	}
+// round does a round of each call.
+func (t *timing) round(c *calibration, calls int) {
+	t.plain = min(t.plain, c.plain(calls))
+	t.rich = min(t.rich, c.rich(calls))
+	t.call = min(t.call, c.call(calls))
 }
 
-// beRecorded does a turn of calls that are.
+// beRecorded does a turn of calls that are recorded.
 func (c *calibration) beRecorded(calls int, p *program, ring *ring) error {
 	if err := p.followSelf(); err != nil {
 		return err
 	}
-	durations := make([]int64, 0, calls)
-	var err error
-	for range calibrationRounds {
-		took := c.plain(calls)
-		if durations, err = readDurations(ring, durations[:0]); err != nil {
-			break
-		}
-		c.whole, c.inner = min(c.whole, took), min(c.inner, stats.Median(durations))
-		c.wholeRich = min(c.wholeRich, c.rich(calls))
-		if _, err = readDurations(ring, nil); err != nil {
-			break
-		}
+	err := c.recordedRounds(calls, ring)
+	if err == nil {
+		err = c.timedRounds(calls, p, ring)
 	}
 	if uerr := p.unfollowSelf(); err == nil {
 		err = uerr
@@ -110,6 +113,49 @@ func (c *calibration) beRecorded(calls int, p *program, ring *ring) error {
 		_, err = readDurations(ring, nil) // of what the thread did besides
 	}
 	return err
+}
+
+func (c *calibration) recordedRounds(calls int, ring *ring) error {
+	durations := make([]int64, 0, calls)
+	for range calibrationRounds {
+		took := c.plain(calls)
+		var err error
+		if durations, err = readDurations(ring, durations[:0]); err != nil {
+			return err
+		}
+		c.recorded.plain, c.inner = min(c.recorded.plain, took), min(c.inner, stats.Median(durations))
+		c.recorded.rich = min(c.recorded.rich, c.rich(calls))
+		if _, err = readDurations(ring, nil); err != nil {
+			return err
+		}
+		c.recorded.call = min(c.recorded.call, c.call(calls))
+	}
+	return nil
+}
+
+// timedRounds lets the program measure all of its runs for some rounds.
+func (c *calibration) timedRounds(calls int, p *program, ring *ring) error {
+	if err := p.measure(1); err != nil {
+		return err
+	}
+	before, err := p.measured()
+	for round := 0; round < calibrationRounds/3 && err == nil; round++ {
+		c.plain(calls)
+		if _, err = readDurations(ring, nil); err != nil {
+			return err
+		}
+		c.rich(calls)
+		if _, err = readDurations(ring, nil); err != nil {
+			return err
+		}
+		var after measured
+		if after, err = p.measured(); err == nil {
+			c.runs.plain = min(c.runs.plain, after.mean(before, recorderSampleKindSAMPLE_PLAIN, c.runs.plain))
+			c.runs.rich = min(c.runs.rich, after.mean(before, recorderSampleKindSAMPLE_RICH, c.runs.rich))
+			before = after
+		}
+	}
+	return errors.Join(err, p.measure(measureEvery))
 }
 
 // plain returns how long a call takes whose registers are recorded, in
@@ -122,6 +168,9 @@ func (c *calibration) plain(calls int) int64 {
 func (c *calibration) rich(calls int) int64 {
 	return round(calls, unix.SYS_STATX, uintptr(c.fd), unsafe.Pointer(&root[0]), 0, unix.STATX_BASIC_STATS, unsafe.Pointer(&c.page[0]))
 }
+
+// call does the same of a call that is not recorded.
+func (c *calibration) call(calls int) int64 { return round(calls, unix.SYS_GETPPID, 0, nil, 0, 0, nil) }
 
 var root = [...]byte{'/', 0}
 

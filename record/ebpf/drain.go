@@ -9,10 +9,14 @@ import (
 )
 
 const (
-	// The ring is looked at soon again while events come, and seldom while
-	// none do, so that an idle recorder costs next to nothing.
+	// The ring is looked at as seldom as it has room: each look wakes threads of
+	// the recorder, which take the processor from the application.
 	minPause = time.Millisecond
 	maxPause = 50 * time.Millisecond
+
+	// While events come as they did, the ring is to be filled to this part
+	// between two looks.
+	fill = 1.0 / 8
 
 	// A burst must not fill the ring during a pause. This is the time between
 	// events at the highest rate that many processors reach in one ring, with
@@ -31,30 +35,34 @@ type drain struct {
 
 // run drains until stop is closed and then what is left.
 func (d *drain) run(stop <-chan struct{}) error {
-	pause, longest := minPause, longestPause(d.ring.size())
+	pause, last := minPause, time.Now()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for {
-		some, err := d.all()
-		if err != nil {
+		before := d.ring.next
+		if err := d.all(); err != nil {
 			return err
-		}
-		if some {
-			pause = minPause
-		} else {
-			pause = min(2*pause, longest)
 		}
 		if err := d.writer.Flush(); err != nil {
 			return err
 		}
+		now := time.Now()
+		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
+		last = now
 		timer.Reset(pause)
 		select {
 		case <-stop:
-			_, err := d.all()
-			return err
+			return d.all()
 		case <-timer.C:
 		}
 	}
+}
+
+// nextPause returns how long a ring of size bytes may be left alone, of which so
+// many bytes were filled in elapsed. It grows to twice the last pause at most.
+func nextPause(last, elapsed time.Duration, filled, size int) time.Duration {
+	room := time.Duration(float64(elapsed) * fill * float64(size) / float64(max(filled, 1)))
+	return max(min(room, 2*last, longestPause(size)), minPause)
 }
 
 // longestPause returns how long a ring of so many bytes may be left alone.
@@ -62,39 +70,36 @@ func longestPause(bytes int) time.Duration {
 	return min(max(time.Duration(bytes/plainBytes)*burstGap, minPause), maxPause)
 }
 
-// all drains until the ring is empty, and reports whether it held events.
-func (d *drain) all() (some bool, err error) {
+// all drains until the ring is empty.
+func (d *drain) all() error {
 	for full := true; full; {
-		var n int
-		n, full, err = d.once()
-		if some = some || n > 0; err != nil {
-			return some, err
+		var err error
+		if full, err = d.once(); err != nil {
+			return err
 		}
 	}
-	return some, nil
+	return nil
 }
 
-// once drains one batch at most, and returns how many events that was and
-// whether the batch was full.
-func (d *drain) once() (n int, full bool, err error) {
+// once drains one batch at most, and reports whether it was full.
+func (d *drain) once() (full bool, err error) {
 	for !full {
 		b, err := d.ring.read()
 		if err == nil && b != nil {
 			full, err = d.add(b)
 		}
 		if err != nil {
-			return 0, false, fmt.Errorf("read what the kernel recorded: %w", err)
+			return false, fmt.Errorf("read what the kernel recorded: %w", err)
 		}
 		if b == nil {
 			break
 		}
-		n++
 	}
 	if err := d.writer.Write(); err != nil {
-		return 0, false, err
+		return false, err
 	}
 	d.ring.release()
-	return n, full, nil
+	return full, nil
 }
 
 func (d *drain) add(b []byte) (full bool, err error) {

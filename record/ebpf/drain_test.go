@@ -2,6 +2,7 @@ package ebpf
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,14 +18,22 @@ func TestLongestPause(t *testing.T) {
 	require.Less(t, middle, maxPause)
 }
 
+func TestNextPause(t *testing.T) {
+	const size = record.DefaultRingBytes
+	require.Equal(t, 8*time.Millisecond, nextPause(4*time.Millisecond, 4*time.Millisecond, 0, size), "nothing comes")
+	require.Equal(t, maxPause, nextPause(maxPause, maxPause, 0, size))
+	require.Equal(t, maxPause, nextPause(maxPause, maxPause, 50_000/20*plainBytes, size), "50 000 events a second leave room")
+	require.Equal(t, maxPause/4, nextPause(maxPause, maxPause, size/2, size), "half of the ring")
+	require.Equal(t, minPause, nextPause(minPause, minPause, size, size), "all of it")
+}
+
 func TestDrainOfGarbage(t *testing.T) {
 	for name, garbage := range map[string]string{"short": "abc", "a call that is not recorded": string(recordOf(record.Call{Nr: record.NrWait - 1}))} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeRing(256)
 			f.put(uint32(len(garbage)), garbage)
 			d := drain{ring: f.ring, writer: record.NewWriter(recordkit.Discard{}, 0)}
-			_, err := d.all()
-			require.ErrorContains(t, err, "read what the kernel recorded: ")
+			require.ErrorContains(t, d.all(), "read what the kernel recorded: ")
 		})
 	}
 }

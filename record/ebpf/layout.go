@@ -20,6 +20,7 @@ const (
 const (
 	durBits   = 48
 	typeShift = 12
+	nrBits    = 9
 	flagRich  = record.Flags(recorderFlagFLAG_RICH)
 	flagWide  = record.Flags(recorderFlagFLAG_WIDE)
 )
@@ -36,8 +37,9 @@ func view(b []byte, c *record.Call) bool {
 	var raw recorderEvent
 	copy((*[eventSize]byte)(unsafe.Pointer(&raw))[:], b)
 	flags := record.Flags(raw.Flags)
+	nr, calls := uint32(raw.Nr)&(1<<nrBits-1), uint32(raw.Nr)>>nrBits
 	*c = record.Call{Start: int64(raw.Start), Dur: int64(raw.Dur & (1<<durBits - 1)), Faults: uint32(raw.Dur >> durBits), Ret: raw.Ret,
-		TID: int32(raw.Tid), Nr: uint32(raw.Nr), Flags: flags & (1<<typeShift - 1) &^ (flagRich | flagWide), Type: uint32(flags >> typeShift)}
+		TID: int32(raw.Tid), Nr: nr, Calls: calls, Flags: flags & (1<<typeShift - 1) &^ (flagRich | flagWide), Type: uint32(flags >> typeShift)}
 	c.Args[0], c.Args[1], c.Args[2], c.Args[3] = raw.Args[0], raw.Args[1], raw.Args[2], raw.Args[3]
 	if flags&flagWide == 0 {
 		return flags&flagRich == 0
@@ -48,8 +50,9 @@ func view(b []byte, c *record.Call) bool {
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	c.Channel, c.Pos = raw.Channel, raw.Pos
+	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
 	parts := c.Off.Parts() // the order is that of enum off_kind
-	for i, v := range raw.Off {
+	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
 		*parts[i] = int64(v)
 	}
 	if flags&flagRich == 0 {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"pianola/record"
@@ -20,6 +21,9 @@ func permission(err error) error {
 	}
 	if missing := missingCapabilities(); missing != "" {
 		return fmt.Errorf("%w: needs root or %s", record.ErrPermission, missing)
+	}
+	if refused(err) {
+		return fmt.Errorf("the verifier of this kernel refuses the eBPF program, whatever the privileges: %w", err)
 	}
 	if !denied(err) {
 		return err
@@ -55,4 +59,11 @@ func missingIn(status string) string {
 }
 
 // denied reports whether err says that a capability is missing.
-func denied(err error) bool { return errors.Is(err, os.ErrPermission) }
+func denied(err error) bool { return errors.Is(err, os.ErrPermission) && !refused(err) }
+
+// refused reports whether err says that the kernel's verifier has read the program
+// and refuses it, for which it too returns EACCES.
+func refused(err error) bool {
+	v, ok := errors.AsType[*ebpf.VerifierError](err)
+	return ok && len(v.Log) > 0
+}

@@ -6,7 +6,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/internal/testkit/recordkit"
 	"pianola/record"
@@ -36,6 +38,11 @@ func TestPermission(t *testing.T) {
 		return
 	}
 	require.ErrorIs(t, err, os.ErrPermission)
+	verifier := fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid mem access"}})
+	err = permission(verifier)
+	require.NotErrorIs(t, err, record.ErrPermission)
+	require.ErrorContains(t, err, "the verifier of this kernel refuses the eBPF program")
+	require.ErrorContains(t, err, "R1 invalid mem access")
 	other := errors.New("other")
 	require.Equal(t, other, permission(other))
 	require.NoError(t, permission(nil))

@@ -87,7 +87,7 @@ func TestLayout(t *testing.T) {
 	}
 	require.Equal(t, map[string]uint32{"event": 0, "details": uint32(eventSize), "data": uint32(eventSize + detailsSize)}, offsets)
 	require.Equal(t, 64, plainSize)
-	require.Equal(t, 144, eventSize)
+	require.Equal(t, 160, eventSize)
 	require.Equal(t, 56, detailsSize)
 	fields := func(of any) (all []string) {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {

@@ -102,5 +102,6 @@ func MeasureCost() (_ format.Cost, err error) {
 		return format.Cost{}, err
 	}
 	defer func() { err = errors.Join(err, ring.close()) }()
-	return calibrate(program, ring)
+	cost, _, err := calibrate(program, ring)
+	return cost, err
 }

@@ -26,6 +26,7 @@ const enum missing_kind *unused_missing __attribute__((unused));
 const enum off_kind *unused_off __attribute__((unused));
 const enum timed_by *unused_timed __attribute__((unused));
 const enum wait_kind *unused_wait __attribute__((unused));
+const enum sample_kind *unused_sample_kind __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -73,11 +74,20 @@ INLINE int wanted(const struct pt_regs *regs)
 	return 0;
 }
 
+/* A call turns out to be none that is recorded. */
+INLINE int not_recorded(struct thread *t)
+{
+	t->calls++;
+	return 0;
+}
+
 /* A system call begins. */
 INLINE int enter(struct pt_regs *regs, u64 nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct processor *here;
 	struct thread *t;
+	u64 begun = 0;
 	u8 kind;
 
 	/* Threads that are not followed have no storage at all; they get out
@@ -94,12 +104,19 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		return 0;
 	}
 	kind = plans[nr].kind;
-	if (kind == KIND_NONE)
+	here = processor(bpf_get_smp_processor_id());
+	if (kind == KIND_NONE) {
+		here->calls++;
 		return 0;
+	}
+	if (unlikely(is_turn(&here->turn)))
+		begun = bpf_ktime_get_ns();
 	t = followed(task);
 	if (!t)
 		return 0;
 	t->nr = nr;
+	t->calls += here->calls;
+	here->calls = 0;
 	if (unlikely(t->rested))
 		t->waker = t->channel = 0; /* of a wait, or of a call that is not sent, before it */
 	meet(t, task);
@@ -107,17 +124,17 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	if (unlikely(kind >= KIND_IOCTL)) {
 		if (kind == KIND_IOCTL) {
 			if (!wanted(regs))
-				return 0;
+				return not_recorded(t);
 		} else if (kind < KIND_AT_ENTRY) {
 			if (kind == KIND_MAP && !maps_file(regs) && !with_memory)
-				return 0;
+				return not_recorded(t);
 			t->ringed = missing[MISSING_URING].calls;
 			t->flying = (kind == KIND_RING ? uring_flight : aio_flight).requests > 0 || !with_flight;
 			if (kind == KIND_SUBMIT)
 				take_off(&aio_flight, second_of(regs));
 			t->counting = bpf_ktime_get_ns();
 			if (kind != KIND_MAP || !with_memory)
-				return 0;
+				return not_recorded(t);
 		} else {
 			take_args(t, regs, kind);
 		}
@@ -132,6 +149,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		t->chars = chars_of(task);
 	}
 	t->start = bpf_ktime_get_ns();
+	t->timed = begun ? (t->start - begun) & 0xffff : 0;
 	return 0;
 }
 
@@ -150,7 +168,7 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	struct scratch *s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data) + NAME_BYTES, 0);
 
 	if (unlikely(!s)) {
-		count_lost(task, t->nr, first_of(regs), end - start, ret);
+		count_lost(t->nr, first_of(regs), end - start, ret);
 		return 1;
 	}
 	fill_wide(&s->event, t, start, end, ret);
@@ -168,6 +186,7 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 		read_statx(s, args[plan->reg & 7]);
 	if (plan->string[0] && !read_name(s, args[(plan->string[0] - 1) & 7])) {
 		__builtin_memcpy(t->off, s->event.off, sizeof(t->off)); /* for the record in its place */
+		t->calls = s->event.calls;
 		t->rested = 1;
 		bpf_ringbuf_discard(s, BPF_RB_NO_WAKEUP);
 		return 0;
@@ -176,66 +195,40 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	return 1;
 }
 
-/* A system call ends. */
-INLINE int leave(struct pt_regs *regs, s64 ret)
+/* Sends a record of a call that has ended. */
+INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		      const struct plan *plan)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	u32 slot = SLOT_EXIT, at = 0, nr, pid = 0;
+	u32 slot = SLOT_EXIT, at = 0, pid = 0;
 	struct scratch *s;
-	struct thread *t;
-	struct plan plan;
-	u64 start, end;
 
-	if (!task->bpf_storage)
-		return 0;
-	end = bpf_ktime_get_ns();
-	t = followed(task);
-	if (!t)
-		return 0;
-	if (unlikely(t->blocked))
-		explain_wait(t, task, ret);
-	if (!(t->start | t->counting))
-		return 0;
-	nr = t->nr;
-	if (nr >= MAX_SYS)
-		return 0; /* never, but the verifier cannot know */
-	plan = plans[nr];
-	if (unlikely(t->counting)) {
-		count_call(t, task, regs, ret, end, &plan);
-		if (!with_memory) /* else mmap is sent, too */
-			return 0;
+	if (likely(plan->kind <= KIND_IO && !(with_off && (t->rested | (t->blocked != 0))) && t->calls <= MAX_CALLS)) {
+		send_plain(t, task, regs, start, end, ret, plan->kind);
+		return;
 	}
-	start = t->start;
-	if (!start)
-		return 0;
-	if (moves(plan.kind))
-		t->held += chars_of(task) - t->chars;
-	t->start = 0;
-	if (likely(plan.kind <= KIND_IO && !(with_off && (t->rested | (t->blocked != 0))))) {
-		send_plain(t, task, regs, start, end, ret, plan.kind);
-		return 0;
-	}
-	if (plan.kind <= KIND_FORK || plan.kind == KIND_MAP) {
-		send_wide(t, task, regs, start, end, ret, plan.kind);
-		return 0;
+	if (plan->kind <= KIND_FORK || plan->kind == KIND_MAP) {
+		send_wide(t, task, regs, start, end, ret, plan->kind);
+		return;
 	}
 
-	if (plan.kind == KIND_ADDRESS) {
+	if (plan->kind == KIND_ADDRESS) {
 		u64 args[4];
 
 		read_four(args, regs);
-		if (!has_path(args[1], args[2]))
-			return 0;
+		if (!has_path(args[1], args[2])) {
+			t->calls++;
+			return;
+		}
 	}
-	if (plan.kind <= KIND_BRIEF && !plan.string[1] && send_brief(t, task, regs, start, end, ret, &plan))
-		return 0;
+	if (plan->kind <= KIND_BRIEF && !plan->string[1] && send_brief(t, task, regs, start, end, ret, plan))
+		return;
 
 	s = bpf_map_lookup_elem(&scratches, &slot);
 	if (!s)
-		return 0;
+		return;
 	fill_wide(&s->event, t, start, end, ret);
 	__builtin_memset(&s->details, 0, sizeof(s->details));
-	if (plan.kind >= KIND_AT_ENTRY) {
+	if (plan->kind >= KIND_AT_ENTRY) {
 		__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
 		__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
 		if (t->flags & THREAD_UNREADABLE)
@@ -245,7 +238,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		read_more(s->event.more, regs);
 	}
 
-	switch (plan.kind) {
+	switch (plan->kind) {
 	case KIND_OPENAT2:
 		read_open_how(&s->event);
 		/* fall through */
@@ -255,19 +248,19 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		break;
 	case KIND_STAT:
 		if (ret == 0)
-			read_stat(s, register_of(&s->event, plan.reg));
+			read_stat(s, register_of(&s->event, plan->reg));
 		break;
 	case KIND_STATX:
 		if (ret == 0)
-			read_statx(s, register_of(&s->event, plan.reg));
+			read_statx(s, register_of(&s->event, plan->reg));
 		break;
 	case KIND_IOVEC:
-		if (plan.reg < 6)
-			*arg(&s->event, plan.reg) = sum_iovec(s, s->event.args[1], s->event.args[2]);
+		if (plan->reg < 6)
+			*arg(&s->event, plan->reg) = sum_iovec(s, s->event.args[1], s->event.args[2]);
 		note_io(&s->event, t, task);
 		break;
 	case KIND_OFFSETS:
-		read_offsets(&s->event, plan.reg);
+		read_offsets(&s->event, plan->reg);
 		break;
 	case KIND_ADDRESS:
 		at = read_address(s, s->event.args[1], s->event.args[2]);
@@ -294,13 +287,65 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 		break;
 	}
 
-	if (plan.string[0])
-		at = read_string(s, at, 0, register_of(&s->event, plan.string[0] - 1));
-	if (plan.string[1])
-		at = read_string(s, at, 1, register_of(&s->event, plan.string[1] - 1));
-	if (plan.kind == KIND_READLINK && ret >= 0)
-		at = read_target(s, at, ret, register_of(&s->event, plan.reg));
+	if (plan->string[0])
+		at = read_string(s, at, 0, register_of(&s->event, plan->string[0] - 1));
+	if (plan->string[1])
+		at = read_string(s, at, 1, register_of(&s->event, plan->string[1] - 1));
+	if (plan->kind == KIND_READLINK && ret >= 0)
+		at = read_target(s, at, ret, register_of(&s->event, plan->reg));
 	send_rich(s, task, at);
+}
+
+/* Reports whether more than registers is recorded of a call, as format.Op.Rich. */
+INLINE int is_rich(const struct plan *plan)
+{
+	return plan->string[0] || (plan->kind >= KIND_RICH && plan->kind <= KIND_OPENAT2);
+}
+
+/* A system call ends. */
+INLINE int leave(struct pt_regs *regs, s64 ret)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct processor *here;
+	struct thread *t;
+	struct plan plan;
+	u64 start, end, timed;
+	u32 nr;
+
+	if (!task->bpf_storage)
+		return 0;
+	here = processor(bpf_get_smp_processor_id());
+	nr = call_of(regs);
+	if (nr < MAX_SYS && plans[nr].kind == KIND_NONE && !here->waited)
+		return 0; /* before anything that costs */
+	end = bpf_ktime_get_ns();
+	t = followed(task);
+	if (!t)
+		return 0;
+	if (unlikely(t->blocked))
+		explain_wait(t, task, ret);
+	here->waited = 0;
+	if (!(t->start | t->counting))
+		return 0;
+	nr = t->nr;
+	if (nr >= MAX_SYS)
+		return 0; /* never, but the verifier cannot know */
+	plan = plans[nr];
+	if (unlikely(t->counting)) {
+		count_call(t, task, regs, ret, end, &plan);
+		if (!with_memory) /* else mmap is sent, too */
+			return 0;
+	}
+	start = t->start;
+	if (!start)
+		return 0;
+	if (moves(plan.kind))
+		t->held += chars_of(task) - t->chars;
+	t->start = 0;
+	timed = t->timed;
+	send_call(t, task, regs, start, end, ret, &plan);
+	if (unlikely(timed))
+		add_sample(is_rich(&plan) ? SAMPLE_RICH : SAMPLE_PLAIN, timed + bpf_ktime_get_ns() - end, 1);
 	return 0;
 }
 
@@ -362,13 +407,14 @@ int process_fork(u64 *ctx)
 {
 	struct task_struct *parent = (void *)ctx[0], *child = (void *)ctx[1];
 	struct thread *t = followed(parent);
-	u32 ns = 0;
+	struct name name;
 
 	if (!t || t->flags & THREAD_ALONE)
 		return 0;
 	follow(child);
-	t->child = number(child, &ns);
-	if (unlikely(ns != pidns))
+	name = name_of(child);
+	t->child = name.tid;
+	if (unlikely(name.innermost != pidns))
 		remember_inner(child, t->child);
 	return 0;
 }
@@ -401,20 +447,35 @@ int sched_switch(u64 *ctx)
 {
 	struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
 	struct thread *t;
+	struct processor *here;
+	u64 now, runs = 0;
+	u32 cpu;
 
+	if (!prev->bpf_storage && !next->bpf_storage && prev->tgid != recorder && next->tgid != recorder)
+		return 0;
+	now = bpf_ktime_get_ns();
+	cpu = bpf_get_smp_processor_id();
+	here = processor(cpu);
+	if (prev->tgid == recorder && here->since)
+		here->recorder += now - here->since;
+	here->since = next->tgid == recorder ? now : 0;
 	if (prev->bpf_storage) {
 		t = followed(prev);
 		if (t) {
 			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0))
 				send_wait(t, prev); /* of the block before this one */
-			leave_processor(t, prev, ctx[0]);
+			leave_processor(t, prev, ctx[0], cpu, now);
 		}
 	}
 	if (next->bpf_storage) {
 		t = followed(next);
-		if (t)
-			enter_processor(t);
+		if (t) {
+			enter_processor(t, cpu, now);
+			runs = 1;
+		}
 	}
+	if (is_turn(&here->turns))
+		add_sample(SAMPLE_SWITCH, bpf_ktime_get_ns() - now, runs);
 	return 0;
 }
 
@@ -422,13 +483,20 @@ SEC("tp_btf/sched_waking")
 int sched_waking(u64 *ctx)
 {
 	struct task_struct *task = (void *)ctx[0];
+	struct processor *here;
 	struct thread *t;
+	u64 begun;
 
 	if (!task->bpf_storage)
 		return 0;
 	t = followed(task);
-	if (t)
-		wake(t, task);
+	if (!t)
+		return 0;
+	here = processor(bpf_get_smp_processor_id());
+	begun = is_turn(&here->wakings) ? bpf_ktime_get_ns() : 0;
+	wake(t, task);
+	if (begun)
+		add_sample(SAMPLE_SWITCH, bpf_ktime_get_ns() - begun, 0);
 	return 0;
 }
 
@@ -646,7 +714,6 @@ int follow_tree(u64 *ctx)
 	struct task_struct *task = (void *)ctx[1];
 	struct member m = {};
 	struct thread *t;
-	u32 ns = 0;
 
 	if (!task)
 		return 0;
@@ -669,9 +736,9 @@ int follow_tree(u64 *ctx)
 		count_dead(t); /* its end may have passed unseen */
 		return 0;
 	}
-	m.tid = number(task, &ns);
-	m.tgid = number(task->group_leader, &ns);
-	m.parent = number(task->real_parent->group_leader, &ns);
+	m.tid = name_of(task).tid;
+	m.tgid = name_of(task->group_leader).tid;
+	m.parent = name_of(task->real_parent->group_leader).tid;
 	bpf_seq_write(meta->seq, &m, sizeof(m));
 	return 0;
 }
@@ -687,6 +754,7 @@ int follow_self(void *ctx)
 	if (!t)
 		return 1;
 	t->flags = THREAD_ALONE;
+	recorder = bpf_get_current_task_btf()->tgid;
 	return 0;
 }
 

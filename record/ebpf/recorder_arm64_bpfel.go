@@ -45,11 +45,13 @@ type recorderEvent struct {
 	Flags   uint16
 	Args    [4]uint64
 	More    [2]uint64
-	Off     [5]uint64
+	Off     [6]uint64
 	Woken   uint64
 	Channel uint64
 	Pos     uint32
 	Waker   uint32
+	Calls   uint32
+	Pad     uint32
 }
 
 type recorderFileId struct {
@@ -165,12 +167,13 @@ const (
 type recorderOffKind uint32
 
 const (
-	recorderOffKindOFF_READY   recorderOffKind = 0
-	recorderOffKindOFF_OWN     recorderOffKind = 1
-	recorderOffKindOFF_WAIT    recorderOffKind = 2
-	recorderOffKindOFF_TIMER   recorderOffKind = 3
-	recorderOffKindOFF_STORAGE recorderOffKind = 4
-	recorderOffKindNUM_OFF     recorderOffKind = 5
+	recorderOffKindOFF_READY    recorderOffKind = 0
+	recorderOffKindOFF_OWN      recorderOffKind = 1
+	recorderOffKindOFF_WAIT     recorderOffKind = 2
+	recorderOffKindOFF_TIMER    recorderOffKind = 3
+	recorderOffKindOFF_STORAGE  recorderOffKind = 4
+	recorderOffKindOFF_RECORDER recorderOffKind = 5
+	recorderOffKindNUM_OFF      recorderOffKind = 6
 )
 
 type recorderPlan struct {
@@ -179,6 +182,34 @@ type recorderPlan struct {
 	String [2]uint8
 	Reg    uint8
 }
+
+type recorderProcessor struct {
+	_        structs.HostLayout
+	Clock    uint64
+	Recorder uint64
+	Since    uint64
+	Waited   uint32
+	Calls    uint32
+	Turn     uint32
+	Turns    uint32
+	Wakings  uint32
+	Pad      [5]uint32
+}
+
+type recorderSample struct {
+	_     structs.HostLayout
+	Runs  uint64
+	Nanos uint64
+}
+
+type recorderSampleKind uint32
+
+const (
+	recorderSampleKindSAMPLE_PLAIN  recorderSampleKind = 0
+	recorderSampleKindSAMPLE_RICH   recorderSampleKind = 1
+	recorderSampleKindSAMPLE_SWITCH recorderSampleKind = 2
+	recorderSampleKindNUM_SAMPLES   recorderSampleKind = 3
+)
 
 type recorderScratch struct {
 	_       structs.HostLayout
@@ -214,20 +245,23 @@ type recorderThread struct {
 	Held        uint64
 	Counting    uint64
 	Blocked     uint64
-	Nr          uint32
-	Flags       uint32
+	Nr          uint16
+	Timed       uint16
+	Flags       uint16
+	Rested      uint16
 	Tid         uint32
-	Rested      uint32
+	Calls       uint32
 	Inner       uint32
 	Child       uint32
 	Counted     uint32
 	Pad         uint32
 	Args        [6]uint64
-	Off         [5]uint64
+	Off         [6]uint64
 	Left        uint64
 	Ready       uint64
 	Ran         uint64
 	Mark        uint64
+	Taken       uint64
 	Lately      [2]uint64
 	Slept       uint64
 	Woken       uint64
@@ -319,7 +353,7 @@ const (
 	recorderVarAioFlight         = "aio_flight"
 	recorderVarCanCast           = "can_cast"
 	recorderVarChannels          = "channels"
-	recorderVarClocks            = "clocks"
+	recorderVarEvery             = "every"
 	recorderVarHuge              = "huge"
 	recorderVarIoctls            = "ioctls"
 	recorderVarLive              = "live"
@@ -328,6 +362,9 @@ const (
 	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
 	recorderVarPolledFlight      = "polled_flight"
+	recorderVarProcessors        = "processors"
+	recorderVarRecorder          = "recorder"
+	recorderVarSamples           = "samples"
 	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
@@ -337,6 +374,7 @@ const (
 	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedMissing     = "unused_missing"
 	recorderVarUnusedOff         = "unused_off"
+	recorderVarUnusedSampleKind  = "unused_sample_kind"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarUnusedTimed       = "unused_timed"
@@ -441,7 +479,7 @@ type recorderVariableSpecs struct {
 	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
 	Channels          *ebpf.VariableSpec `ebpf:"channels"`
-	Clocks            *ebpf.VariableSpec `ebpf:"clocks"`
+	Every             *ebpf.VariableSpec `ebpf:"every"`
 	Huge              *ebpf.VariableSpec `ebpf:"huge"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
@@ -450,6 +488,9 @@ type recorderVariableSpecs struct {
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
 	PolledFlight      *ebpf.VariableSpec `ebpf:"polled_flight"`
+	Processors        *ebpf.VariableSpec `ebpf:"processors"`
+	Recorder          *ebpf.VariableSpec `ebpf:"recorder"`
+	Samples           *ebpf.VariableSpec `ebpf:"samples"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
@@ -459,6 +500,7 @@ type recorderVariableSpecs struct {
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
+	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
@@ -526,7 +568,7 @@ type recorderVariables struct {
 	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
 	Channels          *ebpf.Variable `ebpf:"channels"`
-	Clocks            *ebpf.Variable `ebpf:"clocks"`
+	Every             *ebpf.Variable `ebpf:"every"`
 	Huge              *ebpf.Variable `ebpf:"huge"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
 	Live              *ebpf.Variable `ebpf:"live"`
@@ -535,6 +577,9 @@ type recorderVariables struct {
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
 	PolledFlight      *ebpf.Variable `ebpf:"polled_flight"`
+	Processors        *ebpf.Variable `ebpf:"processors"`
+	Recorder          *ebpf.Variable `ebpf:"recorder"`
+	Samples           *ebpf.Variable `ebpf:"samples"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
@@ -544,6 +589,7 @@ type recorderVariables struct {
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
+	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`

@@ -66,6 +66,9 @@ type recording struct {
 	sink    record.Sink
 	result  record.Result
 	began   time.Time
+
+	loop     loop     // of the calibration
+	measured measured // by the end of the calibration
 }
 
 // start sets everything up and lets the command go.
@@ -112,8 +115,11 @@ func (r *recording) load(o *record.Options) (err error) {
 	if r.ring, err = openRing(r.program.ring()); err != nil {
 		return err
 	}
-	if r.result.Cost, err = calibrate(r.program, r.ring); err != nil {
+	if r.result.Cost, r.loop, err = calibrate(r.program, r.ring); err != nil {
 		return permission(err)
+	}
+	if r.measured, err = r.program.measured(); err != nil {
+		return err
 	}
 	return permission(r.program.attachAdditional())
 }
@@ -153,6 +159,11 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 		return r.result, err
 	}
 	lost.addTo(&r.result)
+	all, err := r.program.measured()
+	if err != nil {
+		return r.result, err
+	}
+	r.result.InPlace = inPlace(r.result.Cost, r.loop, r.measured, all)
 	return r.result, r.sink.WriteHeader(r.drain.writer.EndHeader(&r.result, r.child != nil))
 }
 

@@ -22,17 +22,21 @@ func recordOf(c record.Call) []byte {
 	const rich, wide = 1, 1 << 9
 	flags := uint32(c.Flags) | c.Type<<12
 	args := c.Args[:4]
-	if c.Details != nil || c.Off != (format.Off{}) || c.Args[4] != 0 || c.Args[5] != 0 {
+	if c.Details != nil || c.Off != (format.Off{}) || c.Args[4] != 0 || c.Args[5] != 0 || c.Calls > 127 {
 		flags, args = flags|wide, c.Args[:]
 	}
 	if c.Details != nil {
 		flags |= rich
 	}
+	nr := c.Nr
+	if flags&wide == 0 {
+		nr |= c.Calls << 9
+	}
 	b := order.AppendUint64(nil, uint64(c.Start))
 	b = order.AppendUint64(b, uint64(c.Dur)|uint64(c.Faults)<<48)
 	b = order.AppendUint64(b, uint64(c.Ret))
 	b = order.AppendUint32(b, uint32(c.TID))
-	b = order.AppendUint16(b, uint16(c.Nr))
+	b = order.AppendUint16(b, uint16(nr))
 	b = order.AppendUint16(b, uint16(flags))
 	for _, a := range args {
 		b = order.AppendUint64(b, a)
@@ -42,10 +46,13 @@ func recordOf(c record.Call) []byte {
 		for _, part := range parts[:5] { // what is not told apart comes from older recordings only
 			b = order.AppendUint64(b, uint64(*part))
 		}
+		b = order.AppendUint64(b, uint64(c.Taken))
 		b = order.AppendUint64(b, uint64(c.Woken))
 		b = order.AppendUint64(b, c.Channel)
 		b = order.AppendUint32(b, c.Pos)
 		b = order.AppendUint32(b, uint32(c.Waker))
+		b = order.AppendUint32(b, c.Calls)
+		b = append(b, 0, 0, 0, 0)
 	}
 	if c.Details != nil {
 		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
@@ -55,10 +62,10 @@ func recordOf(c record.Call) []byte {
 }
 
 func TestView(t *testing.T) {
-	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15}
+	plain := record.Call{Start: 1, Dur: 1<<48 - 1, Ret: -2, Args: [6]uint64{1, 2, 3, 4}, TID: 5, Nr: 511, Flags: record.FlagKilled, Faults: 65535, Type: 15, Calls: 127}
 	wide := plain
 	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
-	wide.Waker, wide.Woken = 8, 9
+	wide.Waker, wide.Woken, wide.Calls, wide.Taken = 8, 9, 128, 10
 	wide.Channel, wide.Pos, wide.Flags = 10, 11, wide.Flags|record.FlagUNIX
 	rich := wide
 	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
@@ -68,8 +75,8 @@ func TestView(t *testing.T) {
 		bytes int
 	}{
 		{"plain", plain, 64},
-		{"wide", wide, 144},
-		{"rich", rich, 144 + 56 + 5},
+		{"wide", wide, 160},
+		{"rich", rich, 160 + 56 + 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := recordOf(test.call)

@@ -8,9 +8,9 @@ import (
 )
 
 // Notes returns the notes of an event as a script has them, but for the time off
-// the processor, which no test can know.
+// the processor and the calls that are not recorded, which no test can know.
 func Notes(e format.Event) string {
-	e.Off = format.Off{}
+	e.Off, e.Cut, e.Calls = format.Off{}, 0, 0
 	return notes(&e)
 }
 

@@ -73,6 +73,7 @@ enum off_kind {
 	OFF_WAIT,    /* for another thread, or what is not followed */
 	OFF_TIMER,   /* until a time has come */
 	OFF_STORAGE, /* in_iowait */
+	OFF_RECORDER, /* it could run; the recorder had the processor */
 	NUM_OFF,
 };
 
@@ -94,10 +95,12 @@ struct thread {
 	u64 held;     /* the same that its recorded calls have moved */
 	u64 counting; /* nanoseconds; when a call of KIND_MISSING began, 0 outside of them */
 	u64 blocked;  /* nanoseconds that it was blocked in the call under way, which its result will explain */
-	u32 nr;
-	u32 flags;
+	u16 nr;
+	u16 timed;    /* nanoseconds that the program took when the call began, if this run is measured, else 0 */
+	u16 flags;
+	u16 rested;   /* the next record must be wide: off is not all 0, or there is a waker or a channel */
 	u32 tid;      /* in the recorder's PID namespace; 0 until first needed */
-	u32 rested;   /* the next record must be wide: off is not all 0, or there is a waker or a channel */
+	u32 calls;    /* not recorded, since its last event */
 
 	u32 inner;    /* its own PID namespace where that is another one, by inode */
 	u32 child;    /* the last that it made, in the recorder's PID namespace */
@@ -111,6 +114,7 @@ struct thread {
 	u64 ready;     /* when it could have run again, 0 while it is blocked */
 	u64 ran;       /* when it came to the processor */
 	u64 mark;      /* clock of the processor when it became ready */
+	u64 taken;     /* the same of the recorder's clock there */
 	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
 	u64 slept;     /* when it was blocked last, outside of recorded calls */
 	u64 woken;     /* when it was woken last */
@@ -230,7 +234,7 @@ struct event {
 	u64 dur;   /* nanoseconds in DUR_BITS; above them page faults, as many as fit */
 	s64 ret;
 	u32 tid;
-	u16 nr;
+	u16 nr;    /* in a plain record above NR_BITS the calls that were not recorded since the last event */
 	u16 flags; /* above TYPE_SHIFT the type of the descriptor, as in a mode; 0 unknown */
 	u64 args[4];
 	u64 more[2]; /* arguments 4 and 5 */
@@ -239,11 +243,26 @@ struct event {
 	u64 channel; /* that the call sent to or received from; 0 for none */
 	u32 pos;     /* where what it moved ends in that */
 	u32 waker;   /* the thread that woke it, 0 for none that is followed */
+	u32 calls;   /* that were not recorded since the last event */
+	u32 pad;
 };
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)
 
-enum { DUR_BITS = 48, TYPE_SHIFT = 12 };
+enum { DUR_BITS = 48, TYPE_SHIFT = 12, NR_BITS = 9, MAX_CALLS = 127 };
+
+/* What is measured of the program's own runs. */
+enum sample_kind {
+	SAMPLE_PLAIN,  /* recorded calls: registers */
+	SAMPLE_RICH,   /* and more than that */
+	SAMPLE_SWITCH, /* switches and wakings of followed threads; runs are their returns to a processor */
+	NUM_SAMPLES,
+};
+
+struct sample {
+	u64 runs;
+	u64 nanos;
+};
 
 /* Types of files that differ from those of a mode, or are looked for. */
 enum { TYPE_BLOCK = 6, TYPE_FILE = 8, TYPE_PSEUDO = 15 };

@@ -18,33 +18,78 @@
 #define ETIME 62
 #define EAGAIN 11
 
-/* Nanoseconds that followed threads have run, for each processor. */
-u64 clocks[MAX_CPUS];
+/* What is known of a processor, in a line of the cache. */
+struct processor {
+	u64 clock;    /* nanoseconds that followed threads have run */
+	u64 recorder; /* nanoseconds that the recorder has run */
+	u64 since;    /* when it came, 0 while it is not there */
+	u32 waited;   /* the thread that came last, if it is followed, was blocked in the call under way */
+	u32 calls;    /* not recorded, of that thread since then */
+	u32 turn;     /* runs since one was measured: of system calls */
+	u32 turns;    /* of switches */
+	u32 wakings;
+	u32 pad[5];
+};
+struct processor processors[MAX_CPUS];
 
-INLINE u64 *clock_of(u32 cpu) { return &clocks[cpu & (MAX_CPUS - 1)]; }
+INLINE struct processor *processor(u32 cpu) { return &processors[cpu & (MAX_CPUS - 1)]; }
+
+u32 recorder; /* its process, by the number that the kernel has for it */
+
+/* Of so many runs of the program one is measured. No power of two, for programs
+ * make their calls in such turns. */
+u32 every = 61;
+struct sample samples[NUM_SAMPLES];
+
+INLINE int is_turn(u32 *turn)
+{
+	if (likely(++*turn < every))
+		return 0;
+	*turn = 0;
+	return 1;
+}
+
+/* Adds what a run took. In one that took this long something else came between,
+ * such as an interrupt, which comes without a recorder as well. */
+#define MAX_RUN 10000
+
+INLINE void add_sample(enum sample_kind kind, u64 nanos, u64 runs)
+{
+	if (nanos > MAX_RUN)
+		return;
+	add(&samples[kind].nanos, nanos);
+	add(&samples[kind].runs, runs);
+}
+
+/* Returns how long the recorder has run on a processor. */
+INLINE u64 taken_on(const struct processor *p, u64 now) { return p->recorder + (p->since ? now - p->since : 0); }
+
+/* A thread may have to wait for a processor from now on. */
+INLINE void mark_clocks(struct thread *t, u32 cpu, u64 now)
+{
+	t->cpu = cpu;
+	t->mark = processor(cpu)->clock;
+	t->taken = taken_on(processor(cpu), now);
+}
 
 /* A thread is ready to run, on a processor that it may have to wait for. */
 INLINE void become_ready(struct thread *t, u32 cpu, u64 now)
 {
 	t->ready = now;
-	t->cpu = cpu;
-	t->mark = *clock_of(cpu);
+	mark_clocks(t, cpu, now);
 }
 
 /* A followed thread leaves the processor. */
-INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted)
+INLINE void leave_processor(struct thread *t, struct task_struct *task, int preempted, u32 cpu, u64 now)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	u64 now = bpf_ktime_get_ns();
-
 	int blocked = !preempted && task->__state != 0;
 	struct pt_regs *regs;
 
 	if (t->ran)
-		*clock_of(cpu) += now - t->ran;
-	t->ready = 0;
-	if (!blocked)
-		become_ready(t, cpu, now);
+		processor(cpu)->clock += now - t->ran;
+	t->calls += processor(cpu)->calls;
+	t->ready = blocked ? 0 : now;
+	mark_clocks(t, cpu, now); /* where it blocks too: a waking may have come before */
 	if (t->start)
 		return;
 	if (blocked) {
@@ -94,14 +139,11 @@ INLINE void wake(struct thread *t, struct task_struct *task)
 		t->rested = 1;
 }
 
-/* It comes to the processor. */
-INLINE void enter_processor(struct thread *t)
+/* Counts the time off the processor of a thread that comes back to it. */
+INLINE void count_off(struct thread *t, u64 now)
 {
-	u64 now = bpf_ktime_get_ns(), ready, own, blocked;
+	u64 ready, own, taken, blocked;
 
-	t->ran = now;
-	if (!t->left)
-		return;
 	if (!t->ready) { /* it was woken before it had left */
 		if (t->early)
 			t->waker = t->early;
@@ -114,13 +156,19 @@ INLINE void enter_processor(struct thread *t)
 	}
 	blocked = t->ready - t->left;
 	ready = now - t->ready;
-	own = *clock_of(t->cpu) - t->mark;
+	own = processor(t->cpu)->clock - t->mark;
 	if (own > ready)
 		own = ready;
-	t->lately[OFF_READY] = ready - own;
+	ready -= own;
+	taken = taken_on(processor(t->cpu), now) - t->taken;
+	if (taken > ready)
+		taken = ready;
+	ready -= taken;
+	t->lately[OFF_READY] = ready;
 	t->lately[OFF_OWN] = own;
-	t->off[OFF_READY] += ready - own;
+	t->off[OFF_READY] += ready;
 	t->off[OFF_OWN] += own;
+	t->off[OFF_RECORDER] += taken;
 	if (t->waits) {
 		t->off[OFF_STORAGE] += blocked;
 		if (t->waits - 2 < NUM_MISSING)
@@ -130,5 +178,15 @@ INLINE void enter_processor(struct thread *t)
 	}
 	t->rested = 1;
 	t->left = 0;
+}
+
+/* It comes to the processor. */
+INLINE void enter_processor(struct thread *t, u32 cpu, u64 now)
+{
+	t->ran = now;
+	if (t->left)
+		count_off(t, now);
+	processor(cpu)->waited = t->blocked != 0;
+	processor(cpu)->calls = 0;
 }
 

@@ -31,31 +31,38 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* Counts a record that found no room, of a call whose first argument is fd. */
-INLINE void count_lost(struct task_struct *task, u32 nr, u64 fd, u64 nanos, s64 ret)
+/* Counts a record that found no room, of a call of the current thread whose first
+ * argument is fd. It is a function of its own, for the verifier to look at it once. */
+__attribute__((noinline)) int count_lost(u32 nr, u64 fd, u64 nanos, s64 ret)
 {
 	u64 *n = bpf_map_lookup_elem(&lost, &nr);
 
-	miss(task, plans[nr % MAX_SYS].kind, fd, nanos, ret);
-
+	miss(bpf_get_current_task_btf(), plans[nr % MAX_SYS].kind, fd, nanos, ret);
 	if (n)
 		(*n)++;
+	return 0;
 }
 
-INLINE void fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
+/* Fills in what all records have. Returns the calls that were not recorded. */
+INLINE u32 fill(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
 {
+	u32 calls;
+
 	e->start = start;
 	e->dur = end - start;
 	e->ret = ret;
 	e->tid = t->tid;
 	e->nr = t->nr;
 	e->flags = 0;
+	calls = t->calls;
+	t->calls = 0;
+	return calls;
 }
 
 /* The same for records that have room for all that is known. */
 INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64 ret)
 {
-	fill(e, t, start, end, ret);
+	e->calls = fill(e, t, start, end, ret);
 	e->flags = FLAG_WIDE;
 	__builtin_memcpy(e->off, t->off, sizeof(e->off));
 	e->waker = t->waker;
@@ -77,7 +84,7 @@ INLINE void send_exit(struct thread *t, struct task_struct *task, u64 now, u64 s
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
 	if (!e) {
-		count_lost(task, t->nr, 0, 0, 0);
+		count_lost(t->nr, 0, 0, 0);
 		return;
 	}
 	fill_wide(e, t, now, now, 0);
@@ -100,7 +107,7 @@ INLINE void send_rich(struct scratch *s, struct task_struct *task, u32 at)
 	if (at > sizeof(s->data))
 		return; /* never, but the verifier cannot know */
 	if (bpf_ringbuf_output(&ring, s, __builtin_offsetof(struct scratch, data) + at, BPF_RB_NO_WAKEUP))
-		count_lost(task, s->event.nr, s->event.args[0], s->event.dur, s->event.ret);
+		count_lost(s->event.nr, s->event.args[0], s->event.dur, s->event.ret);
 }
 
 /* Adds what is noted of reads and writes. */
@@ -118,12 +125,14 @@ INLINE void send_plain(struct thread *t, struct task_struct *task, struct pt_reg
 		       u8 kind)
 {
 	struct event *e = bpf_ringbuf_reserve(&ring, PLAIN_BYTES, 0);
+	u32 calls;
 
 	if (unlikely(!e)) {
-		count_lost(task, t->nr, first_of(regs), end - start, ret);
+		count_lost(t->nr, first_of(regs), end - start, ret);
 		return;
 	}
-	fill(e, t, start, end, ret);
+	calls = fill(e, t, start, end, ret);
+	e->nr |= calls << NR_BITS;
 	read_four(e->args, regs);
 	if (likely(kind == KIND_IO))
 		note_io(e, t, task);
@@ -136,7 +145,7 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
 	if (unlikely(!e)) {
-		count_lost(task, t->nr, first_of(regs), end - start, ret);
+		count_lost(t->nr, first_of(regs), end - start, ret);
 		return;
 	}
 	if (kind == KIND_FORK && ret > 0 && t->child)
@@ -157,7 +166,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task)
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 
 	if (unlikely(!e)) {
-		count_lost(task, NR_WAIT, 0, 0, 0);
+		count_lost(NR_WAIT, 0, 0, 0);
 		return;
 	}
 	identify(t, task);

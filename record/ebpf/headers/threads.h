@@ -55,13 +55,24 @@ INLINE int read_upid(struct pid *pid, u32 depth, s32 *nr, u32 *ns)
 	return 1;
 }
 
-/* Returns what the recorder calls a thread, 0 where it cannot see it. In
- * *innermost comes the thread's own namespace. */
-INLINE u32 number(struct task_struct *task, u32 *innermost)
-{
-	struct pid *pid = task->thread_pid;
-	u32 found = 0;
+/* What a thread is called. */
+struct name {
+	u64 task;      /* struct task_struct */
+	u32 tid;       /* in the recorder's PID namespace, 0 where that cannot see it */
+	u32 innermost; /* the thread's own PID namespace, by inode */
+};
 
+/* Fills in the name of a task. It is a function of its own, for the verifier to
+ * look at it once. */
+__attribute__((noinline)) int find_name(struct name *n)
+{
+	struct task_struct *task;
+	struct pid *pid;
+
+	if (!n)
+		return 0; /* never, but the verifier cannot know */
+	task = (void *)n->task;
+	pid = FIELD(task, thread_pid);
 	for (u32 depth = 0; depth < MAX_PID_NS_LEVEL; depth++) {
 		s32 nr;
 		u32 ns;
@@ -69,23 +80,30 @@ INLINE u32 number(struct task_struct *task, u32 *innermost)
 		if (!read_upid(pid, depth, &nr, &ns))
 			break;
 		if (ns == pidns)
-			found = nr;
-		*innermost = ns;
+			n->tid = nr;
+		n->innermost = ns;
 	}
-	return found;
+	return 0;
+}
+
+INLINE struct name name_of(struct task_struct *task)
+{
+	struct name n = {.task = (u64)task};
+
+	find_name(&n);
+	return n;
 }
 
 /* Finds the id of a thread, once. */
 INLINE void identify(struct thread *t, struct task_struct *task)
 {
-	u32 ns = 0;
+	struct name n;
 
 	if (likely(t->tid))
 		return;
-	t->tid = number(task, &ns);
-	if (!t->tid)
-		t->tid = task->pid;
-	t->inner = ns == pidns ? 0 : ns;
+	n = name_of(task);
+	t->tid = n.tid ? n.tid : task->pid;
+	t->inner = n.innermost == pidns ? 0 : n.innermost;
 }
 
 /* Keeps the names that a new process has in namespaces within the recorder's. */

@@ -1,0 +1,65 @@
+package ebpf
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"pianola/format"
+)
+
+// measureEvery is of how many runs of the program one is measured. It is prime, for
+// programs make their calls in turns.
+const measureEvery = 61
+
+// measured is what the program has measured of its own runs, by recorderSampleKind.
+type measured [recorderSampleKindNUM_SAMPLES]recorderSample
+
+// measure lets the program measure one of so many of its runs from now on.
+func (p *program) measure(every uint32) error {
+	if err := p.coll.Variables[recorderVarEvery].Set(every); err != nil {
+		return fmt.Errorf("set how often the eBPF program measures itself: %w", err)
+	}
+	return nil
+}
+
+// measured returns what the program has measured so far.
+func (p *program) measured() (m measured, err error) {
+	if err := p.coll.Variables[recorderVarSamples].Get(&m); err != nil {
+		return m, fmt.Errorf("read what the eBPF program measured of itself: %w", err)
+	}
+	return m, nil
+}
+
+// mean returns the nanoseconds of a run since before, or known where there were
+// too few.
+func (m *measured) mean(before measured, kind recorderSampleKind, known float64) float64 {
+	runs := m[kind].Runs - before[kind].Runs
+	if runs < enoughRuns {
+		return known
+	}
+	return float64(m[kind].Nanos-before[kind].Nanos) / float64(runs)
+}
+
+// enoughRuns are those that a mean takes.
+const enoughRuns = 20
+
+// inPlace returns what recording cost the application: what the calibration
+// measured, by how much longer the program's own runs took than there. The
+// kernel's way to the program can't be measured in place; it goes through the
+// same cold or warm caches, at the same speed of the processor. A kind with too
+// few runs costs as much more as the other one.
+func inPlace(cost format.Cost, in loop, before, after measured) format.Cost {
+	plain := after.mean(before, recorderSampleKindSAMPLE_PLAIN, 0) / in.plain
+	rich := after.mean(before, recorderSampleKindSAMPLE_RICH, 0) / in.rich
+	plain, rich = cmp.Or(plain, rich, 1), cmp.Or(rich, plain, 1)
+	times := func(nanos int64, factor float64) int64 { return int64(math.Round(float64(nanos) * factor)) }
+	added := cost.Inside + cost.Outside
+	return format.Cost{
+		Inside:  times(cost.Inside, plain),
+		Outside: times(cost.Outside, plain),
+		Rich:    times(added+cost.Rich, rich) - times(added, plain),
+		Call:    times(cost.Call, plain),
+		Switch:  int64(after.mean(before, recorderSampleKindSAMPLE_SWITCH, 0)),
+	}
+}
