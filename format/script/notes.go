@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 
 	"pianola/format"
@@ -63,6 +64,10 @@ var notes = []note{
 	numeric("calls", 0, func(e *format.Event) *int64 { return &e.Calls }),
 	{key: "cut", field: func(e *format.Event) *int64 { return &e.Cut }, parse: parseCut, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, e.Cut) }},
 }
+
+// firstField is the row from which on all notes are fields of the event, and none
+// before.
+var firstField = slices.IndexFunc(notes, func(n note) bool { return n.field != nil })
 
 // The values of a note whose key is the name of a string argument: how much of
 // it could be read.
@@ -203,15 +208,23 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 
 // appendNotes appends the notes of an event, each after a space.
 func appendNotes(dst []byte, e *format.Event) []byte {
-	if e.Notes == nil && e.Faults == 0 && e.Off == (format.Off{}) && e.Cut|e.Calls == 0 {
+	fields := e.Faults|e.Cut|e.Calls != 0 || e.Off != (format.Off{})
+	if e.Notes == nil && !fields {
 		return dst
 	}
 	if e.Notes != nil && e.Notes.Strings != [format.MaxStrings]format.StringState{} {
 		dst = appendStates(dst, e)
 	}
 	noted := has(e.Notes)
-	for i := range notes {
-		n := &notes[i]
+	rows := notes
+	switch { // most events have notes of one sort only
+	case !fields:
+		rows = notes[:firstField]
+	case noted == 0:
+		rows = notes[firstField:]
+	}
+	for i := range rows {
+		n := &rows[i]
 		if !n.known(e, noted) {
 			continue
 		}
