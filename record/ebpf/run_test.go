@@ -84,7 +84,7 @@ func TestHeader(t *testing.T) {
 		require.Equal(t, value, got, key)
 	}
 	cost, _ := start.Value(format.MetaCost)
-	require.Regexp(t, `^inside=-?\d+ outside=-?\d+ rich=\d+$`, cost)
+	require.Regexp(t, `^inside=-?\d+ outside=-?\d+ rich=\d+( call=\d+)?$`, cost)
 	for _, key := range []string{format.MetaStart, format.MetaKernel} {
 		got, _ := start.Value(key)
 		require.NotEmpty(t, got, key)
