@@ -70,6 +70,9 @@ func planOf(op format.Op) recorderPlan {
 	switch {
 	case info.Effect == format.EffectSend || info.Effect == format.EffectReceive:
 		p.Kind = uint8(recorderKindKIND_WIDE) // the type of the descriptor is known
+		if info.Effect == format.EffectReceive {
+			p.Reg = 1
+		}
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:
 		p.Kind = uint8(recorderKindKIND_IO)
 	case len(info.Args) > plainArgs:

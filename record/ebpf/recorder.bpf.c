@@ -342,6 +342,10 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (moves(plan.kind))
 		t->held += chars_of(task) - t->chars;
 	t->start = 0;
+	if (unlikely(ret == -EAGAIN && plan.kind == KIND_WIDE && plan.reg)) {
+		t->calls++;
+		return 0;
+	}
 	timed = t->timed;
 	send_call(t, task, regs, start, end, ret, &plan);
 	if (unlikely(timed))
@@ -434,6 +438,7 @@ int process_exit(u64 *ctx)
 		identify(t, task);
 		flags = code & 0x7f ? FLAG_SIGNAL : is_compat(task) ? 0 : FLAG_KILLED;
 		send_exit(t, task, bpf_ktime_get_ns(), code >> 8 & 0xff, flags, code & 0x7f);
+		t->flags |= THREAD_EXITED;
 	}
 	if (!(task->exit_code & DUMPED_CORE)) /* which the thread itself wrote */
 		settle(t, task);
@@ -462,8 +467,9 @@ int sched_switch(u64 *ctx)
 	if (prev->bpf_storage) {
 		t = followed(prev);
 		if (t) {
-			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0))
-				send_wait(t, prev); /* of the block before this one */
+			/* of the block before this one, unless it is on its way out */
+			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
+				send_wait(t, prev);
 			leave_processor(t, prev, ctx[0], cpu, now);
 		}
 	}

@@ -63,7 +63,8 @@ struct plan {
 	u8 kind;
 	u8 string[MAX_STRINGS]; /* register of the string, from 1; 0 for none */
 	u8 reg;                 /* register of the pointer, or the argument, that the kind needs; from 0.
-				 * Of KIND_OFFSETS a bit for each */
+				 * Of KIND_OFFSETS a bit for each. Of KIND_WIDE 1 for calls that are
+				 * not sent if there was nothing to receive */
 };
 
 /* Why a thread is off the processor. */
