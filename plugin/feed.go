@@ -28,6 +28,7 @@ type feed struct {
 	fed     []atomic.Int64
 	waits   [][]format.Wait
 	whole   bool  // the program was given all
+	times   times // of what it was given
 	err     error // of the trace
 	done    chan struct{}
 }
@@ -63,6 +64,7 @@ func (f *feed) all() error {
 	notes := make([]format.Notes, batchSize)
 	for {
 		n, err := f.in.Read(batch)
+		f.times.add(batch[:n])
 		for i := range batch[:n] {
 			if f.several {
 				f.mark(&batch[i], &notes[i])

@@ -53,13 +53,18 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	if _, err := spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+	var left times
 	h, err := p.read(ctx, spool, func(events []format.Event) error {
+		left.add(events)
 		if err := places.mend(events); err != nil {
 			return err
 		}
 		return out.Write(events)
 	})
 	if err == nil {
+		if left != f.times {
+			h = withoutFloor(h)
+		}
 		err = p.named(out.Close(h))
 	}
 	return err
@@ -87,15 +92,25 @@ func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.E
 		case errors.Is(err, io.EOF) && !some:
 			return nil, fmt.Errorf("%s: wrote no events", p)
 		case errors.Is(err, io.EOF):
-			return withoutFloor(r.Header()), nil
+			return r.Header(), nil
 		case err != nil:
 			return nil, err
 		}
 	}
 }
 
-// withoutFloor returns a header that does not tell the least run time, which the
-// program may have changed.
+// times is what the least run time of a trace depends on.
+type times struct{ events, compute, held int64 }
+
+func (t *times) add(events []format.Event) {
+	t.events += int64(len(events))
+	for i := range events {
+		t.compute += events[i].Compute
+		t.held += events[i].Held
+	}
+}
+
+// withoutFloor returns a header that does not tell the least run time.
 func withoutFloor(h *format.Header) *format.Header {
 	other := *h
 	other.Meta = slices.DeleteFunc(slices.Clone(h.Meta), func(m format.Meta) bool { return m.Key == format.MetaFloor })
