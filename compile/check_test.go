@@ -39,15 +39,12 @@ func (c *checker) Write(events []format.Event) error {
 			c.counts = append(c.counts, 0)
 		}
 		for _, g := range e.Edges {
-			switch {
-			case g.Thread == e.TID:
-				c.breach("%s of thread %d waits for its own thread", e.Op, e.TID)
-			case g.Thread < 1 || int(g.Thread) >= len(c.counts) || g.Event < 0 || g.Event >= c.counts[g.Thread]:
-				c.breach("%s, event %d of thread %d, waits for event %d of thread %d, which does not precede it", e.Op, c.counts[e.TID], e.TID, g.Event, g.Thread)
+			if !g.Valid(e.TID, c.counts[e.TID]) || int(g.Thread) >= len(c.counts) || g.Thread > 0 && g.Event >= c.counts[g.Thread] {
+				c.breach("%s, event %d of thread %d, waits for %s, which does not precede it", e.Op, c.counts[e.TID], e.TID, g.Append(nil))
 			}
 		}
-		if e.Compute < 0 {
-			c.breach("%s: compute %d", e.Op, e.Compute)
+		if e.Compute < 0 || e.Held < 0 || e.Held > e.Compute {
+			c.breach("%s: compute %d, held %d", e.Op, e.Compute, e.Held)
 		}
 		if e.Dur < format.Unknown {
 			c.breach("%s: duration %d", e.Op, e.Dur)

@@ -55,6 +55,9 @@ func FuzzCompile(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add([]byte("# cost: inside=-50 outside=2147483647\n-1 0.1 close(-3) = 0 <0.1>\n0 0.1 lseek(2147483648, 9223372036854775807, SEEK_END) = 9223372036854775807 <0.1>\n"))
+	f.Add([]byte("# pianola script 1\n# recorder: ebpf\n1 0.1 stat(\"/w/a\", 0x1) = 0 <0.1>\n1 0.1 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.1>\n2 0.1 sendto(7, 0x1, 10, 0, NULL, 0) = 10 <0.1> {sent=tcp:9f+10}\n" +
+		"2 0.1 recvfrom(7, 0x1, 10, 0, NULL, NULL) = 10 <0.1> {by=1+5 got=tcp:a0+7}\n1 0.1 recvfrom(8, 0x1, 10, 0, NULL, NULL) = 10 <0.1> {got=tcp:9f+10 ready=70000 wait=30000}\n" +
+		"1 0.1 wait(FUTEX, 0x10) = 0 <0.1> {by=2+20 cut=-5 timer=9}\n2 0.1 stat(\"/w/a\", 0x1) = 0 <0.1> {by=2}\n2 0.1 exit(0) = ?\n1 0.1 wait(POLL) = 0 <0.1> {by=2+2305843009213693951}\n1 0.1 stat(\"/w/a\", 0x1) = 0 <0.1>\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if len(text) > 1<<14 {
 			t.Skip("longer than needed to show a fault")
@@ -80,6 +83,9 @@ var (
 		{Has: format.NotedType | format.NotedSize | format.NotedLinks | format.NotedDev | format.NotedIno, Type: format.TypeReg, Size: 3, Links: 2, Dev: format.Device{Major: 8, Minor: 1}, Ino: 7},
 		{Has: format.NotedWas, Was: 2}, {Has: format.NotedWas, Was: 3},
 		{Strings: [format.MaxStrings]format.StringState{format.StringCut}},
+		{Has: format.NotedWaker, Waker: 1}, {Has: format.NotedWaker, Waker: 2, Woken: 10}, {Has: format.NotedWaker, Waker: 3, Woken: format.MaxNote},
+		{Has: format.NotedMessage | format.NotedType, Type: format.TypeSock, Channel: 1, Pos: 5}, {Has: format.NotedMessage, Channel: 1, Pos: 10},
+		{Has: format.NotedMessage, Channel: 2, Pos: 1<<32 - 1}, {Has: format.NotedMessage | format.NotedWaker, Channel: 3, Waker: 4, Woken: 1},
 	}
 )
 
@@ -89,12 +95,21 @@ func called(data []byte) testkit.Reader {
 	l.Head.Set(format.MetaCwd, `"/w"`)
 	l.Head.Set(format.MetaCost, "inside=10 outside=20")
 	pick := func(b byte, n int) int { return int(b) % n }
+	if len(data) > 0 && data[0]&1 != 0 {
+		l.Head.Set(format.MetaTool, "ebpf")
+	}
 	now := int64(0)
 	for len(data) >= 8 && len(l.Events) < 200 {
 		op := format.Op(1 + pick(data[0], format.NumOps-1))
 		e := format.Event{Op: op, TID: int32(1 + pick(data[1]>>4, 5)), Ret: fuzzRets[pick(data[2], len(fuzzRets))]}
 		now += int64(data[1]&15) * 10
 		e.Start, e.Dur = now, int64(data[3]>>2)*5-1
+		if data[3]&3 == 3 && e.Dur > 0 {
+			e.Dur *= 1000 // long enough to count as a wait
+		}
+		if data[6]&3 == 3 {
+			e.Off.Wait, e.Off.Ready = int64(data[5])*500, int64(data[4])*500
+		}
 		n := 0
 		for i, a := range op.Info().Args {
 			b := data[3+(i+1)%5] + byte(i)

@@ -34,6 +34,13 @@ type sending struct {
 	pos uint32
 }
 
+// reply is what was sent to a client that is not recorded. Much can pass before the
+// client's next message, so it holds what the sender came after.
+type reply struct {
+	at     int64 // on the recording's clock
+	causes []cause
+}
+
 // youngest is a map that keeps as many elements as it has room for: the youngest.
 type youngest[K comparable, V any] struct {
 	room  int
@@ -68,13 +75,13 @@ func (m *model) messaged(t *thread, e *format.Event) {
 		return
 	}
 	if e.Sends() {
-		sent := message{t, e.Start}
 		list := m.ties.channels.of[c]
 		if len(list) == sentKept {
 			list = append(list[:0], list[1:]...)
 		}
-		m.ties.channels.set(c, append(list, sending{sent, e.Notes.Pos}))
-		m.ties.replies.set(connection{t.Table, e.FD()}, sent)
+		m.ties.channels.set(c, append(list, sending{message{t, e.Start}, e.Notes.Pos}))
+		to := connection{t.Table, e.FD()}
+		m.ties.replies.set(to, reply{e.Start, t.comesAfter(m.ties.replies.of[to].causes[:0], e.Start)})
 		return
 	}
 	list := m.ties.channels.of[c]
@@ -127,8 +134,8 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	start := cause{kind: format.EdgeArrival, lag: clock - own.Total, bound: at - own.Total, since: own.Total}
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(own)
 	t.after(start)
-	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok {
-		t.follow(at, reply.from, reply.at, format.EdgeReply, at-reply.at)
+	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
+		t.follow(at, reply.causes, format.EdgeReply, at-reply.at)
 	} else {
 		start.kind = format.EdgeReply
 		t.after(start)

@@ -96,15 +96,16 @@ type ties struct {
 	// The current event received something from what is not recorded.
 	arrived bool
 
-	channels youngest[channel, []sending]  // messages that were not received yet
-	replies  youngest[connection, message] // the newest that was sent on each
-	join     format.Floor                  // of the process whose end the current event waited for
+	channels youngest[channel, []sending] // messages that were not received yet
+	replies  youngest[connection, reply]  // the newest that was sent on each
+	join     format.Floor                 // of the process whose end the current event waited for
+	causes   []cause                      // memory of follow
 }
 
 func newTies() *ties {
 	return &ties{
 		gone:     map[int32]*thread{},
-		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, message](maxConnections),
+		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, reply](maxConnections),
 	}
 }
 
@@ -167,30 +168,44 @@ func (g *gap) clock(at int64) int64 {
 	return g.own.Total + max(at-g.from-g.cost, 0)
 }
 
-// follow makes a thread, at a time, come after what another one did up to a time, by
-// so many nanoseconds, for which clients took their time.
-func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind, clients int64) {
-	g, own := on.gapAt(at), t.own
-	theirs := g.own
-	if g == &on.gap {
-		theirs = on.own
+// comesAfter appends to dst what a thread came after at a time. The lags are those up
+// to that time.
+func (t *thread) comesAfter(dst []cause, at int64) []cause {
+	g := t.gapAt(at)
+	own := g.own
+	if g == &t.gap {
+		own = t.own
 	}
-	theirs.Total, own.Total = g.clock(at), t.clock(now)
+	own.Total = g.clock(at)
 	pass := func(c cause) {
-		if !c.kind.Outside() {
-			c.kind = kind
-		}
-		c.lag += theirs.Total + clients - own.Total
-		c.bound += theirs.Total + clients - own.Total
-		c.floor = c.floor.Plus(theirs).Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
-		c.since = own.Total
-		t.after(c)
+		c.lag += own.Total
+		c.bound += own.Total
+		c.floor = c.floor.Plus(own)
+		dst = append(dst, c)
 	}
 	pass(g.self)
 	for _, c := range g.causes {
-		if c.since <= theirs.Total {
+		if c.since <= own.Total {
 			pass(c)
 		}
+	}
+	return dst
+}
+
+// follow makes a thread, at a time, come after what comesAfter returned, by so many
+// nanoseconds, for which clients took their time.
+func (t *thread) follow(now int64, causes []cause, kind format.EdgeKind, clients int64) {
+	own := t.own
+	own.Total = t.clock(now)
+	for _, c := range causes {
+		if !c.kind.Outside() {
+			c.kind = kind
+		}
+		c.lag += clients - own.Total
+		c.bound += clients - own.Total
+		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
+		c.since = own.Total
+		t.after(c)
 	}
 }
 
@@ -221,9 +236,10 @@ func (t *thread) after(c cause) {
 }
 
 // covers reports whether a thread that comes after c comes after d. Between two
-// events of a thread the recording decides.
+// events of a thread the recording decides. A replay can leave out one of the kinds
+// that stand for what is not recorded, so each covers only its own.
 func (c *cause) covers(d *cause) bool {
-	if c.place.thread != d.place.thread || c.kind.Outside() != d.kind.Outside() || c.place.event < d.place.event {
+	if c.place.thread != d.place.thread || c.place.event < d.place.event || c.kind != d.kind && (c.kind.Outside() || d.kind.Outside()) {
 		return false
 	}
 	if c.place.event == d.place.event {
@@ -268,7 +284,8 @@ func (m *model) wait(t *thread, from, to int64, on *thread) {
 	t.held += to - from
 	m.report.Tied += to - from
 	own := t.clock(to)
-	t.follow(to, on, to, format.EdgeWake, 0)
+	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
+	t.follow(to, m.ties.causes, format.EdgeWake, 0)
 	t.mark(to, own)
 }
 
@@ -292,7 +309,8 @@ func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 		}
 	}
 	if sent := m.ties.sent; sent.from != nil && sent.from != t {
-		t.follow(e.End(), sent.from, sent.at, format.EdgeMessage, 0)
+		m.ties.causes = sent.from.comesAfter(m.ties.causes[:0], sent.at)
+		t.follow(e.End(), m.ties.causes, format.EdgeMessage, 0)
 	}
 	if m.ties.arrived && !ok {
 		return m.arrive(t, e)

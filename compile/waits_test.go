@@ -49,6 +49,26 @@ func (w *woken) wait(i, j int) {
 	w.line(i, start, end, "wait(FUTEX, 0x10) = 0 <0.%09d> {by=%d+%d}", end-start, 101+j, end-at)
 }
 
+// receive is a message from outside that a thread waits for, in the call or before it.
+func (w *woken) receive(i int) {
+	start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+	end := start + format.Waited + w.rng.Int64N(50_000)
+	wait := int64(0)
+	if w.rng.IntN(2) == 0 {
+		start, wait = end-1-w.rng.Int64N(5000), format.Waited+w.rng.Int64N(9000)
+	}
+	w.nows[i] = end
+	w.line(i, start, end, "recvfrom(%d, 0x10, 10, 0, NULL, NULL) = 10 <0.%09d> {got=tcp:a7+10 wait=%d}", 7+w.rng.IntN(2), end-start, wait)
+}
+
+// reply is a message to outside.
+func (w *woken) reply(i int) {
+	start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+	end := start + 1 + w.rng.Int64N(5000)
+	w.nows[i] = end
+	w.line(i, start, end, "sendto(%d, 0x10, 10, 0, NULL, 0) = 10 <0.%09d> {sent=tcp:b7+10}", 7+w.rng.IntN(2), end-start)
+}
+
 // String returns the script, its lines in order of completion.
 func (w *woken) String() string {
 	slices.SortStableFunc(w.lines, func(a, b wokenLine) int { return cmp.Compare(a.end, b.end) })
@@ -147,16 +167,70 @@ func TestWaitsAsRecorded(t *testing.T) {
 		recording := randomWoken(seed)
 		s, report := compiled(t, recording, compile.Options{})
 		require.Positive(t, report.Tied, recording)
-		got := begins(s, func(e *format.Event) int64 { return max(e.Dur, 0) })
-		now, count := map[int32]int64{}, map[int32]int64{}
-		for _, e := range s.events {
-			if count[e.TID] == 0 {
-				now[e.TID] = s.header.Threads[e.TID-1].Start
+		asRecorded(t, s, fmt.Sprintf("seed %d", seed), recording)
+	}
+}
+
+// asRecorded demands that events begin as recorded if their calls take so long.
+func asRecorded(t *testing.T, s *text, what, recording string) {
+	t.Helper()
+	got := begins(s, func(e *format.Event) int64 { return max(e.Dur, 0) })
+	now, count := map[int32]int64{}, map[int32]int64{}
+	for _, e := range s.events {
+		if count[e.TID] == 0 {
+			now[e.TID] = s.header.Threads[e.TID-1].Start
+		}
+		begin := now[e.TID] + e.Compute
+		now[e.TID] = begin + max(e.Dur, 0)
+		require.Equal(t, begin, got[[2]int64{int64(e.TID), count[e.TID]}], "%s, thread %d, event %d\n%s", what, e.TID, count[e.TID], recording)
+		count[e.TID]++
+	}
+}
+
+// So do those that wait for clients, whether these keep to their times or wait for
+// replies, also where there is but one thread.
+func TestClientsAsRecorded(t *testing.T) {
+	for seed := range uint64(100) {
+		threads := 1 + int(seed%3)
+		w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: make([]int64, threads)}
+		w.call(0, `stat("/w/a", 0x1) = 0`)
+		for i := 1; i < threads; i++ {
+			start := w.nows[0] + 1000
+			w.nows[0], w.nows[i] = start+1000, start
+			w.line(0, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+i)
+		}
+		for range 2 * seed {
+			i := w.rng.IntN(threads)
+			switch w.rng.IntN(5) {
+			case 4:
+				if j := w.rng.IntN(threads); j != i {
+					w.wait(i, j)
+				}
+			case 0:
+				w.receive(i)
+			case 1:
+				w.reply(i)
+			case 2:
+				w.call(i, `read(0, 0x1000, 10) = 10`) // left out
+			default:
+				w.call(i, `stat("/w/a", 0x1) = 0`)
 			}
-			begin := now[e.TID] + e.Compute
-			now[e.TID] = begin + max(e.Dur, 0)
-			require.Equal(t, begin, got[[2]int64{int64(e.TID), count[e.TID]}], "seed %d, thread %d, event %d\n%s", seed, e.TID, count[e.TID], recording)
-			count[e.TID]++
+		}
+		for i := range w.nows {
+			w.call(i, `stat("/w/a", 0x1) = 0`)
+		}
+		recording := w.String()
+		s, report := compiled(t, recording, compile.Options{})
+		f := report.Floor
+		require.GreaterOrEqual(t, min(f.Timers, f.Storage, f.Clients, f.Waits), int64(0), "seed %d: %+v\n%s", seed, f, recording)
+		require.LessOrEqual(t, f.Timers+f.Storage+f.Clients+f.Waits, f.Total, "seed %d: %+v\n%s", seed, f, recording)
+		for _, not := range []format.EdgeKind{format.EdgeReply, format.EdgeArrival} {
+			way := &text{header: s.header, events: slices.Clone(s.events)}
+			for i := range way.events {
+				e := &way.events[i]
+				e.Edges = slices.DeleteFunc(slices.Clone(e.Edges), func(g format.Edge) bool { return g.Kind == not })
+			}
+			asRecorded(t, way, fmt.Sprintf("seed %d without %s", seed, not), recording)
 		}
 	}
 }
