@@ -235,6 +235,19 @@ func TestClientsAsRecorded(t *testing.T) {
 	}
 }
 
+// A message is no answer to a reply that was sent after it came.
+func TestClientIsNotAheadOfItsReply(t *testing.T) {
+	_, report := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000002000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000001000>
+102 0.001000000 sendto(7, 0x10, 10, 0, NULL, 0) = 10 <0.000001000> {sent=tcp:b7+10}
+101 -0.000005000 recvfrom(7, 0x10, 10, 0, NULL, NULL) = 10 <0.000010000> {got=tcp:a7+10 wait=900000}
+101 0.000020000 stat("/w/a", 0x1) = 0 <0.000001000>
+`, compile.Options{})
+	require.GreaterOrEqual(t, report.Floor.Clients, int64(0))
+}
+
 // The floor is when the last event begins if no call takes any time.
 func TestFloor(t *testing.T) {
 	for seed := range uint64(100) {
