@@ -18,25 +18,26 @@ const batchSize = 512
 // THREAD:EVENT, as edges name it.
 const atNote = "at"
 
-// feed gives a trace to a program. The events of a trace of several threads get
+// feed gives a trace to a program. The events of a trace that can have edges get
 // notes by which they are known again. They are counted, and what they wait for
 // is kept, which may be read once the feed has ended.
 type feed struct {
-	in      format.Reader
-	to      *process
-	several bool // there are several threads
-	fed     []atomic.Int64
-	waits   [][]format.Wait
-	whole   bool  // the program was given all
-	times   times // of what it was given
-	err     error // of the trace
-	done    chan struct{}
+	in     format.Reader
+	to     *process
+	marked bool // events can have edges: there are several threads, or clients
+	fed    []atomic.Int64
+	waits  [][]format.Wait
+	whole  bool  // the program was given all
+	times  times // of what it was given
+	err    error // of the trace
+	done   chan struct{}
 }
 
 func newFeed(in format.Reader, to *process) *feed {
 	f := &feed{in: in, to: to, done: make(chan struct{})}
-	if n := len(in.Header().Threads); n > 1 {
-		f.several = true
+	tool, _ := in.Header().Value(format.MetaTool)
+	if n := max(len(in.Header().Threads), 1); n > 1 || tool == "ebpf" { // which tells what a thread sent to clients
+		f.marked = true
 		f.fed, f.waits = make([]atomic.Int64, n), make([][]format.Wait, n)
 	}
 	return f
@@ -66,7 +67,7 @@ func (f *feed) all() error {
 		n, err := f.in.Read(batch)
 		f.times.add(batch[:n])
 		for i := range batch[:n] {
-			if f.several {
+			if f.marked {
 				f.mark(&batch[i], &notes[i])
 			}
 		}

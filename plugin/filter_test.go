@@ -98,6 +98,17 @@ const threads = header + `1 open ( a 1 ) = 3
 2 close ( 3 ) = 0
 `
 
+// served is a trace of one thread that waits for clients.
+const served = header1 + `open ( a 1 ) = 3
+read ( 3 10 ) = 10 {after=0:0+0.000000500:arrival}
+compute ( 0.000005000 )
+fsync ( 3 ) = 0 {after=1:1+0.000004000:reply held=0.000003000}
+`
+
+const header1 = `# pianola intermediate 1
+# recorder: ebpf
+`
+
 const single = "compute ( 0.000001000 )\nopen ( \"a b\" 1 ) = 3\nread ( 3 10 ) = 10 <0.000000500> {buf=0x1000}\nclose ( 3 ) = 0\n"
 
 func TestFilter(t *testing.T) {
@@ -128,6 +139,21 @@ func TestFilter(t *testing.T) {
 		{"a thread is gone", threads, "sed '/^1/d'", header + "2 pread64 ( 3 10 10 ) = 10\n2 pread64 ( 3 10 40 ) = 10 {buf=0x1000}\n2 close ( 3 ) = 0\n"},
 		{"a thread more", threads, "awk '{ print } /^# thread: 2/ { print \"# thread: 3 process=2 parent=0 start=0.000000000\" } END { print \"3 sync ( ) = 0 {after=2:0}\"; print \"2 sync ( ) = 0 {after=3:0}\" }'",
 			strings.Replace(threads, "1 open", "# thread: 3 process=2 parent=0 start=0.000000000\n1 open", 1) + "3 sync ( ) = 0 {after=2:0}\n2 sync ( ) = 0 {after=3:0}\n"},
+		{"a line of one thread before", served, "sed '/^open /i sync ( ) = 0'", header1 + `sync ( ) = 0
+open ( a 1 ) = 3
+read ( 3 10 ) = 10 {after=0:0+0.000000500:arrival}
+compute ( 0.000005000 )
+fsync ( 3 ) = 0 {after=1:2+0.000004000:reply held=0.000003000}
+`},
+		{"what one thread waits for is gone", served, "sed '/^read /d'", header1 + `open ( a 1 ) = 3
+compute ( 0.000005000 )
+fsync ( 3 ) = 0 {after=1:0+0.000004000:reply after=0:0+0.000000500:arrival held=0.000003000}
+`},
+		{"what one thread waits for comes later", served, "awk '/^read / { later = $0; next } { print } END { print later }'", header1 + `open ( a 1 ) = 3
+compute ( 0.000005000 )
+fsync ( 3 ) = 0 {held=0.000003000}
+read ( 3 10 ) = 10 {after=0:0+0.000000500:arrival}
+`},
 		{"not all is read", threads, "head -n 4", header + "1 open ( a 1 ) = 3\n"},
 		{"a child goes on", single, "sleep 1000 >/dev/null 2>&1 & cat", single},
 	} {

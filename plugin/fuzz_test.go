@@ -48,7 +48,7 @@ func FuzzLines(f *testing.F) {
 		var events []format.Event
 		for k, lines := range [][]byte{first, second} {
 			for _, at := range lines {
-				e := format.Event{Op: format.OpSync, TID: int32(k + 1), Edges: []format.Edge{{Thread: int32(2 - k), Event: int64(at)}}}
+				e := format.Event{Op: format.OpSync, TID: int32(k + 1), Edges: []format.Edge{{Thread: int32(2 - k), Event: int64(at)}, {Thread: int32(k + 1), Event: int64(at) / 2}, {Kind: format.EdgeArrival}}}
 				if at != 255 {
 					e.Notes = &format.Notes{Text: fmt.Appendf(nil, "at=%d:%d", e.TID, at)}
 				}
@@ -60,12 +60,16 @@ func FuzzLines(f *testing.F) {
 		}
 		p.settle()
 		require.NoError(t, p.mend(events))
+		var lines [3]int64 // so far, by thread
 		for i := range events {
-			for _, edge := range events[i].Edges {
-				require.Less(t, edge.Event, int64(len([][]byte{first, second}[edge.Thread-1])))
-				require.GreaterOrEqual(t, edge.Event, int64(0))
-				require.NotEqual(t, events[i].TID, edge.Thread)
+			e := &events[i]
+			for _, edge := range e.Edges {
+				require.True(t, edge.Valid(e.TID, lines[e.TID]), "%s of event %d of thread %d", edge.Append(nil), lines[e.TID], e.TID)
+				if edge.Thread > 0 {
+					require.Less(t, edge.Event, int64(len([][]byte{first, second}[edge.Thread-1])))
+				}
 			}
+			lines[e.TID]++
 		}
 	})
 }

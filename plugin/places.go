@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"pianola/format"
 )
@@ -17,7 +18,7 @@ type places struct {
 	// before stands for one that is gone, with the mark standIn.
 	last [][]uint32
 
-	lines []int64       // by thread: those so far
+	lines []int64       // by thread: those so far, of the survey or of mend
 	next  []int         // by thread: what of feed.waits has been looked at
 	edges []format.Edge // memory of the edges of a batch
 }
@@ -96,6 +97,7 @@ func (p *places) survey(events []format.Event) error {
 
 // settle ends the survey.
 func (p *places) settle() {
+	clear(p.lines)
 	for _, last := range p.last {
 		var before uint32
 		for i := range last {
@@ -130,6 +132,9 @@ func (p *places) mend(events []format.Event) error {
 			if at >= 0 {
 				p.inherit(e.TID, at, from)
 			}
+			line := p.lines[e.TID-1]
+			p.lines[e.TID-1]++
+			p.edges = append(p.edges[:from], slices.DeleteFunc(p.edges[from:], func(g format.Edge) bool { return g.Thread == e.TID && g.Event >= line })...)
 		}
 		e.Edges = nil
 		if n := len(p.edges); n > from {
