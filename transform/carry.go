@@ -30,23 +30,37 @@ func (c *carry) begin(h *format.Header) {
 // recorder's time and, where the verdict is Spare, of the thread's. What is dropped
 // and lasted was off the processor.
 //
-// It reports true if the event has become a wait of no length that says so: before
-// its next event the thread can wake others, and they would come later by the time
-// that was cut.
+// It reports true if the event has become a wait: the one that another thread ended
+// within it, or, where the verdict is Spare, one of no length. That says when the
+// time was cut, for before its next event the thread can wake others.
 func (c *carry) take(e *format.Event, v Verdict) bool {
-	cut, off := c.cost.Inside, e.Off
+	wait := format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Off: e.Off, Cut: e.Cut, Calls: e.Calls}
+	off, cut := e.Off, sum(c.cost.Inside, c.cost.Around(e.Op)) // the cut is for what follows
+	stays := c.told && e.Dur > 0
 	switch {
 	case v == Spare:
-		cut = max(e.Dur, 0)
-	case e.Dur >= format.Waited:
-		off.Other = sum(off.Other, e.Dur)
+		cut = sum(max(e.Dur, 0), c.cost.Around(e.Op))
+		wait.Start, wait.Cut = e.End(), sum(e.Cut, cut)
+	case stays && e.Dur >= format.Waited && e.Notes.Known(format.NotedWaker):
+		wait.Start, wait.Dur = e.Start, e.Dur
+		wait.Notes = &format.Notes{Has: format.NotedWaker, Waker: e.Notes.Waker, Woken: e.Notes.Woken}
+	default:
+		stays = false
+		if e.Dur >= format.Waited {
+			off.Other = sum(off.Other, e.Dur)
+		}
 	}
-	c.note(e.TID, off, sum(sum(e.Cut, c.cost.Before(e)), sum(cut, c.cost.Around(e.Op))))
-	if v != Spare || !c.told || e.Dur <= 0 {
+	if !stays {
+		c.note(e.TID, off, sum(sum(e.Cut, c.cost.Before(e)), cut))
 		return false
 	}
-	*e = format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Start: e.End()}
+	if v == Spare {
+		cut = 0 // the wait has it
+	}
+	*e = wait
 	c.give(e)
+	// Compile takes what a recorder spends at a wait off the thread's time.
+	c.cut(e.TID, sum(cut, -sum(c.cost.Inside, c.cost.Around(format.OpWait))))
 	return true
 }
 

@@ -2,11 +2,14 @@ package transform
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // recordingCost is what the recorder says of itself where time is tested.
@@ -104,6 +107,55 @@ func TestTimeIsKept(t *testing.T) {
 					}
 				})
 			}
+		})
+	}
+}
+
+// What shows who waited for whom stays, whatever is taken out: messages, and waits
+// within calls that go. Compile takes what a recorder spends at a wait off a thread's
+// time, so that is given back where there was no such event.
+func TestWaitsAreKept(t *testing.T) {
+	const recording = `# pianola script 1
+# recorder: ebpf
+# cost: inside=30 outside=300 rich=200
+`
+	for _, test := range []struct{ with, in, want string }{
+		{"only=op == fsync", `1 0.000010000 open("/w/a", O_RDWR) = 3 <0.000001000>
+1 0.000010000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000001000>
+2 0.000010000 recvfrom(7, 0x1, 10, 0, NULL, NULL) = 10 <0.000030000> {got=tcp:a7+10}
+1 0.000010000 flock(3, LOCK_EX) = 0 <0.000050000> {by=2+10 ready=5}
+1 0.000060000 wait(FUTEX, 0x10) = 0 <0.000050000> {by=2+10}
+1 0.000060000 pread64(3, 0x1, 10, 0) = 10 <0.000070000>
+1 0.000080000 fsync(3) = 0 <0.000001000>
+`, `1 0.000010000 open("/w/a", O_RDWR) = 3 <0.000001000>
+1 0.000010000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000001000>
+2 0.000010000 recvfrom(7, 0x1, 10, 0, NULL, NULL) = 10 <0.000030000> {got=tcp:a7+10}
+1 0.000010000 wait(OTHER, NULL) = 0 <0.000050000> {by=2+10 ready=5}
+1 0.000060000 wait(FUTEX, 0x10) = 0 <0.000050000> {by=2+10}
+1 0.000140000 fsync(3) = 0 <0.000001000> {off=70000 cut=330}
+`},
+		{"sync=none", `1 0.000010000 fsync(3) = 0 <0.000001000>
+1 0.000010000 close(3) = 0 <0.000001000>
+`, `1 0.000011000 wait(OTHER, NULL) = 0 <0.000000000> {cut=1300}
+1 0.000009000 close(3) = 0 <0.000001000> {cut=-330}
+`},
+	} {
+		t.Run(test.with, func(t *testing.T) {
+			with, err := Builtin().Parse(test.with)
+			require.NoError(t, err)
+			c := NewChain(func() (format.Reader, error) {
+				return script.NewReader(strings.NewReader(recording+test.in), "in"), nil
+			}, with)
+			defer c.Close()
+			r, err := c.Open()
+			require.NoError(t, err)
+			events, err := testkit.ReadAll(r, 10)
+			require.NoError(t, err)
+			var out strings.Builder
+			w := script.NewWriter(&out)
+			require.NoError(t, w.Write(events))
+			require.NoError(t, w.Flush())
+			require.Equal(t, "# pianola script 1\n"+test.want, out.String())
 		})
 	}
 }
