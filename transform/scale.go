@@ -55,7 +55,7 @@ func (x scale) event(s *staged, e *format.Event) error {
 	en.Off = e.Off.Each(x.of)
 	p.last, p.taken = e.End(), s.carried.cost.Around(e.Op)
 	// The duration of a call that starts or ends a process counts as compute.
-	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait {
+	if info := e.Op.Info(); info.Class == format.ClassProcess && info.Effect != format.EffectWait && info.Effect != format.EffectBlock {
 		p.last, p.taken = e.Start, p.taken+s.carried.cost.Inside
 	}
 	f, d := s.About(t, e)
