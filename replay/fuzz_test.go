@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +25,8 @@ func FuzzRun(f *testing.F) {
 	f.Add([]byte{byte(format.OpOpenm), 3, 0, 36, 255, 0, 0, 0, byte(format.OpWrite), 1, 3, 0, 1, 0, 0, 0})
 	f.Add([]byte{byte(format.OpClone), 2, 0, 0, 0, 0, 0, 0, byte(format.OpSymlink), 0, 11, 1, 0, 0, 0, 0, byte(format.OpRename), 0, 4, 0, 0, 0, 0, 0})
 	f.Add([]byte{byte(format.OpFcntl), 0, 3, 7, 0, 1, 0, 0, byte(format.OpUnlink), 0, 5, 0, 0, 0, 0, 0, byte(format.OpExecve), 0, 0, 0, 0, 0, 0, 0})
+	f.Add([]byte{byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 1, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x13, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x26,
+		byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x3b, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		base := t.TempDir()
 		secret := filepath.Join(base, "secret")
@@ -34,26 +37,40 @@ func FuzzRun(f *testing.F) {
 		r.strings = fuzzStrings
 		r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
 		r.file(format.File{Path: "l", Type: format.TypeLnk, Target: base})
-		for n := 0; len(data) >= 8 && n < 1000; n++ {
+		n := 0
+		for ; len(data) >= 8 && n < 1000; n++ {
 			word := binary.LittleEndian.Uint64(data)
 			rec := format.Record{Op: format.Op(word & 0xff), Ret: int64(int8(word >> 8))}
 			for i := range rec.Args {
 				rec.Args[i] = int64(int8(word >> (16 + 8*i)))
 			}
 			p := &r.threads[n%3]
-			if at := int64(len(p.records)); word>>56&3 == 3 && at > 0 && n%3 > 0 {
-				p.waits = append(p.waits, format.Wait{Event: at, For: format.Edge{Thread: 1, Event: at - 1}})
+			at := int64(len(p.records))
+			wait := format.Wait{Event: at, Held: int64(word >> 58 & 3)}
+			switch of := word >> 56 & 3; {
+			case of == 3 && at > 0 && n%3 > 0:
+				wait.For = format.Edge{Thread: 1, Event: at - 1, Delay: int64(word >> 60)}
+			case of == 2 && at > 0:
+				wait.For = format.Edge{Thread: int32(n%3 + 1), Event: at - 1, Kind: format.EdgeReply, Delay: int64(word >> 60)}
+			case of == 1:
+				wait.For = format.Edge{Kind: format.EdgeArrival, Delay: math.MaxInt64 >> (word >> 60)}
+			}
+			if word>>56&3 != 0 {
+				p.waits = append(p.waits, wait)
+				rec.Compute = wait.Held
 			}
 			p.records = append(p.records, rec)
+			p.durations = append(p.durations, 0)
 			data = data[8:]
 		}
 		before := roottest.OpenFiles(t)
 		root := filepath.Join(base, "root")
-		res, err := run(t.Context(), r, Options{Root: root, Timing: AFAP, Memory: true, Limits: Limits{Bytes: 1 << 20}}, byOpenat2)
+		o := Options{Root: root, Timing: Timing(n % 3), Order: Order(n / 3 % 3), Memory: true, Limits: Limits{Bytes: 1 << 20}}
+		res, err := run(t.Context(), r, o, byOpenat2)
 		if err == nil {
 			require.False(t, res.Interrupted)
 		} else if !errors.Is(err, ErrLimit) {
-			require.Regexp(t, "can't be replayed|makes a process that shares descriptors", err.Error())
+			require.Regexp(t, "can't be replayed|makes a process that shares descriptors|wait for each other", err.Error())
 		}
 		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		got, err := os.ReadFile(secret)
