@@ -130,6 +130,19 @@ func TestBudgetCountsAllThatIsHeld(t *testing.T) {
 	}
 }
 
+// A thread that comes after ever more threads takes bounded memory.
+func TestFollowedIsBounded(t *testing.T) {
+	m := newModel(Options{}, &lore{}, nil, nil)
+	m.ties = newTies()
+	one := &thread{num: 1}
+	for other := range int32(10 * maxFollowed) {
+		one.gap.causes = []cause{{place: place{thread: other + 2}, kind: format.EdgeWake}}
+		m.tie(one, &format.Event{Op: format.OpSync})
+		one.part()
+	}
+	require.Len(t, one.followed.of, maxFollowed)
+}
+
 // A recording that needs more than the limit is refused, by the line that was
 // too much and what took the memory.
 func TestLimit(t *testing.T) {

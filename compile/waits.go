@@ -58,6 +58,10 @@ const (
 	// for last are kept.
 	maxCauses = 8
 
+	// maxFollowed is to how many threads the newest edge is known. One to another
+	// thread can be redundant.
+	maxFollowed = pastKept
+
 	// maxMarks is how many waits of a gap are kept apart.
 	maxMarks = 64
 
@@ -71,9 +75,9 @@ const (
 	latency = 50_000
 )
 
-// gapBytes is the memory of a gap with a wait. All passes count it, so that they
-// need the same.
-const gapBytes = int(unsafe.Sizeof(gap{}) + 2*unsafe.Sizeof(cause{}) + unsafe.Sizeof(mark{}))
+// gapBytes is the memory of a gap with a wait, and of an edge that was followed. All
+// passes count it, so that they need the same.
+const gapBytes = int(unsafe.Sizeof(gap{})+3*unsafe.Sizeof(cause{})+unsafe.Sizeof(mark{})) + inMap
 
 // waiting is what a thread needs for its waits.
 type waiting struct {
@@ -84,7 +88,7 @@ type waiting struct {
 	own  format.Floor // the own clock at the begin of the gap; of its parts, now
 	gone int32        // its id, once it has ended
 
-	followed map[int32]cause // the newest edge to each thread that an event of this one has
+	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
 }
 
 // ties ties the waits of threads to their causes, in the last pass.
@@ -219,7 +223,7 @@ func (t *thread) after(c cause) {
 			return
 		}
 	}
-	if f, ok := t.followed[c.place.thread]; ok && f.covers(&c) {
+	if f, ok := t.followed.of[c.place.thread]; ok && f.covers(&c) {
 		return
 	}
 	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool { return c.covers(&k) }), c)
@@ -259,7 +263,7 @@ func (m *model) waker(tid int32) *thread {
 
 // ended keeps a thread for those that it wakes on its way out.
 func (w *ties) ended(t *thread, tid int32) {
-	t.gone, t.followed = tid, nil
+	t.gone, t.followed = tid, youngest[int32, cause]{}
 	t.past = slices.Clone(t.past[max(len(t.past)-goneKept, 0):])
 	w.gone[tid] = t
 	if w.order = append(w.order, t); len(w.order) > maxGone {
@@ -352,10 +356,10 @@ func (m *model) tie(t *thread, out *format.Event) {
 		c := &t.gap.causes[i]
 		grouped = grouped || c.syncs && c.place.thread != t.num && !c.kind.Outside()
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
-		if t.followed == nil {
-			t.followed = map[int32]cause{}
+		if t.followed.of == nil {
+			t.followed = newYoungest[int32, cause](maxFollowed)
 		}
-		t.followed[c.place.thread] = *c
+		t.followed.set(c.place.thread, *c)
 	}
 	if grouped {
 		m.report.Grouped++
