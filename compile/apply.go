@@ -61,10 +61,10 @@ func init() {
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
-	before := t.cost
-	t.cost += m.cost.Before(e)
-	t.cost = min(max(t.cost+min(max(e.Cut, -maxCut), maxCut), -maxCut), maxCut)
+	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
+	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
 	if m.told {
+		e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
 		m.crowded(t, e)
 	}
 	if m.ties != nil {

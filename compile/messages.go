@@ -110,13 +110,12 @@ const maxSent = 1 << 16
 // start, for those that keep to their times. It returns for how long the thread
 // waited, in the call or just before it.
 func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
-	at := e.Start
+	at, before := e.Start, int64(0)
 	switch {
 	case e.Dur >= format.Waited:
 		nanos, at = e.Dur, e.End()
 	case e.Off.Wait >= format.Waited:
-		nanos = min(e.Off.Wait, e.Start-t.last)
-		t.own.Waits -= e.Off.Wait
+		nanos, before = min(e.Off.Wait, e.Start-t.last), e.Off.Wait
 	default:
 		return 0, false
 	}
@@ -127,6 +126,7 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	if nanos = at - from; nanos < format.Waited {
 		return 0, false
 	}
+	t.own.Waits -= before
 	clock := m.arrival(t, at)
 	t.held += nanos
 	own := t.own

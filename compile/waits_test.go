@@ -248,6 +248,15 @@ func TestClientIsNotAheadOfItsReply(t *testing.T) {
 	require.GreaterOrEqual(t, report.Floor.Clients, int64(0))
 }
 
+// Times off the processor that can't be are no part of the floor.
+func TestFloorOfWrongTimes(t *testing.T) {
+	const line = "101 0.000001000 stat(\"/w/a\", 0x1) = 0 <0.000000500> {timer=2305843009213693951 storage=2305843009213693951 wait=2305843009213693951}\n"
+	_, report := compiled(t, "# pianola script 1\n# recorder: ebpf\n"+strings.Repeat(line, 20), compile.Options{})
+	f := report.Floor
+	require.GreaterOrEqual(t, min(f.Timers, f.Storage, f.Clients, f.Waits, report.Crowded), int64(0))
+	require.LessOrEqual(t, f.Timers+f.Storage+f.Clients+f.Waits, f.Total)
+}
+
 // The floor is when the last event begins if no call takes any time.
 func TestFloor(t *testing.T) {
 	for seed := range uint64(100) {
