@@ -232,7 +232,8 @@ func (m *moment) advance() (bool, error) {
 		m.at, m.n = 0, n
 	}
 	m.event++
-	m.forks = m.batch[m.at].Op.Info().Effect == format.EffectFork
+	op := m.batch[m.at].Op
+	m.forks = op.Valid() && op.Info().Effect == format.EffectFork // another one ends the replay
 	m.from = later(m.to, m.batch[m.at].Compute)
 	m.to = later(m.from, m.nanos[m.at])
 	m.at++
