@@ -30,7 +30,7 @@ type cause struct {
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
-	since int64 // on the own clock, when the thread came to be after it
+	since int64 // on the recording's clock, when the thread came to be after it
 }
 
 // gap is the time of a thread from one of its events in the trace to the next.
@@ -156,14 +156,19 @@ func (t *thread) gapAt(at int64) *gap {
 	return &t.past[max(i-1, 0)]
 }
 
-// clock returns the own clock at a time within the gap.
+// clock returns the own clock at a time within the gap. It does not pass that of
+// the next mark: between the two the thread waited.
 func (g *gap) clock(at int64) int64 {
-	for i := len(g.marks) - 1; i >= 0; i-- {
-		if m := &g.marks[i]; m.at <= at {
-			return m.own + at - m.at
-		}
+	i := sort.Search(len(g.marks), func(i int) bool { return g.marks[i].at > at })
+	own := g.own.Total + max(at-g.from-g.cost, 0)
+	if i > 0 {
+		m := &g.marks[i-1]
+		own = m.own + at - m.at
 	}
-	return g.own.Total + max(at-g.from-g.cost, 0)
+	if i < len(g.marks) {
+		own = min(own, g.marks[i].own)
+	}
+	return own
 }
 
 // follow makes a thread, at a time, come after what another one did up to a time, by
@@ -182,12 +187,12 @@ func (t *thread) follow(now int64, on *thread, at int64, kind format.EdgeKind, c
 		c.lag += theirs.Total + clients - own.Total
 		c.bound += theirs.Total + clients - own.Total
 		c.floor = c.floor.Plus(theirs).Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
-		c.since = own.Total
+		c.since = now
 		t.after(c)
 	}
 	pass(g.self)
 	for _, c := range g.causes {
-		if c.since <= theirs.Total {
+		if c.since <= at {
 			pass(c)
 		}
 	}
