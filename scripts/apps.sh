@@ -270,14 +270,14 @@ seed_postgres1() { seed_closed; }
 seed_postgres8() { seed_closed; }
 fresh_postgres1() { fresh_postgres; }
 fresh_postgres8() { fresh_postgres; }
-run_postgres1() { "$@" sh postgres.sh 1 300 $(on_or_off); }
-run_postgres8() { "$@" sh postgres.sh 8 100 $(on_or_off); }
+run_postgres1() { "$@" sh postgres.sh 1 500 $(on_or_off); }
+run_postgres8() { "$@" sh postgres.sh 8 150 $(on_or_off); }
 on_or_off() { if [ $synced = yes ]; then echo on; else echo off; fi; }
 
 # --- postgres8out: the server alone is recorded ---
 seed_postgres8out() { seed_postgres; }
 fresh_postgres8out() { fresh_postgres; }
-run_postgres8out() { outside -N -c 8 -t 100 -- "$@"; }
+run_postgres8out() { outside -N -c 8 -t 150 -- "$@"; }
 
 # --- rocksdb1, rocksdb4, rocksdb16: threads that write, each waiting for its sync;
 # the writes of those that wait meanwhile go together ---
@@ -287,9 +287,9 @@ seed_rocksdb16() { :; }
 fresh_rocksdb1() { mkdir work; }
 fresh_rocksdb4() { mkdir work; }
 fresh_rocksdb16() { mkdir work; }
-run_rocksdb1() { rocksdb 1 300 "$@"; }
-run_rocksdb4() { rocksdb 4 100 "$@"; }
-run_rocksdb16() { rocksdb 16 60 "$@"; }
+run_rocksdb1() { rocksdb 1 600 "$@"; }
+run_rocksdb4() { rocksdb 4 250 "$@"; }
+run_rocksdb16() { rocksdb 16 120 "$@"; }
 rocksdb() {
 	threads=$1 num=$2
 	shift 2
@@ -316,7 +316,7 @@ S
 	sh mariadb.sh src 4 >first.out # which makes the files of temporary tables
 }
 fresh_mariadb() { cp -a src work; }
-run_mariadb() { "$@" sh mariadb.sh work 300; }
+run_mariadb() { "$@" sh mariadb.sh work 500; }
 
 # --- redis: four clients, each of which waits until its command is in the log ---
 seed_redis() {
@@ -326,7 +326,7 @@ until [ -S work/socket ]; do
 	kill -0 $! || exit 1
 	sleep 0.02
 done
-redis-benchmark -s work/socket -t set -n 600 -c 4 -q || exit 1
+redis-benchmark -s work/socket -t set -n 1500 -c 4 -q || exit 1
 redis-cli -s work/socket shutdown nosave
 wait $!
 S
@@ -393,7 +393,7 @@ class Pool {
 	public static void main(String[] args) throws Exception {
 		ExecutorService pool = Executors.newFixedThreadPool(4);
 		List<Future<Integer>> all = new ArrayList<>();
-		for (int i = 0; i < 240; i++) {
+		for (int i = 0; i < 400; i++) {
 			Path path = Path.of("work/f" + i);
 			all.add(pool.submit(() -> write(path)));
 		}

@@ -26,7 +26,7 @@ limits() {
 	make4) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=30" ;;
 	pipeline) echo "rbps=20971520 wbps=4194304 riops=1500 wiops=500" ;;
 	mariadb) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=300" ;;
-	rocksdb* | postgres?* | redis | sqlite3x3 | java) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=200" ;;
+	rocksdb* | postgres?* | redis | sqlite3x3 | java) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=400" ;;
 	python3) echo "rbps=20971520 wbps=1048576 riops=1500 wiops=1500" ;;
 	*) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1500" ;;
 	esac

@@ -46,7 +46,7 @@ run() {
 	at "$app: $1, round $i of $rounds"
 	fresh $app
 	timed $app
-	note run "$1" "$took"
+	note "$1" "$took"
 }
 
 # told FILE: the name and the run time of the baseline and of each candidate.
@@ -83,8 +83,8 @@ for app in $apps; do
 		cd "$dir/$app"
 		at "$app: the laboratory, round $i of $rounds"
 		"$pianola" lab --runs 1 --root root$i --keep --json --try sync=none --try backend=memory trace.txt >lab$i.json
-		told lab$i.json | while read -r name seconds; do note lab "$name" "$seconds"; done
-		note floor least "$(figure floor_seconds lab$i.json)"
+		told lab$i.json | while read -r name seconds; do note "$name" "$seconds"; done
+		note floor "$(figure floor_seconds lab$i.json)"
 	done
 	rm -rf "$dir/mnt/$app"
 	done="$done $app"
@@ -93,16 +93,14 @@ at "the table"
 awk "$medians"'
 	function gain(with, without) { return (1 - without / with) * 100 }
 	function percent(told, real) { return real ? sprintf("%+.1f%%", (told / real - 1) * 100) : "-" }
-	{ key = $1 "/" $2; way = $3; all[key, way] = all[key, way] " " $4 }
 	END {
 		printf "%30s%32s%28s%28s\n", "application, seconds", "laboratory, seconds", "gain without sync, %", "gain in memory, %"
 		printf "%-11s%10s%9s%9s%11s%10s%10s%8s%9s%8s%10s%9s%8s%10s\n", "", "synced", "without", "tmpfs", "baseline", "no sync", "memory", "floor", "real", "told", "off", "real", "told", "off"
 		count = split(apps, app, " ")
 		for (k = 1; k <= count; k++) {
-			run = app[k] "/run"; lab = app[k] "/lab"
-			with = sorted(run, "synced"); without = sorted(run, "unsynced"); tmpfs = sorted(run, "tmpfs")
-			base = sorted(lab, "baseline"); none = sorted(lab, "sync=none"); memory = sorted(lab, "backend=memory")
-			printf "%-11s%10.3f%9.3f%9.3f%11.3f%10.3f%10.3f%8.3f", app[k], with, without, tmpfs, base, none, memory, sorted(app[k] "/floor", "least")
+			with = sorted(app[k], "synced"); without = sorted(app[k], "unsynced"); tmpfs = sorted(app[k], "tmpfs")
+			base = sorted(app[k], "baseline"); none = sorted(app[k], "sync=none"); memory = sorted(app[k], "backend=memory")
+			printf "%-11s%10.3f%9.3f%9.3f%11.3f%10.3f%10.3f%8.3f", app[k], with, without, tmpfs, base, none, memory, sorted(app[k], "floor")
 			real = gain(with, without); told = gain(base, none)
 			printf "%9.1f%8.1f%10s", real, told, percent(told, real)
 			real = gain(with, tmpfs); told = gain(base, memory)
