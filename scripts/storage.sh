@@ -1,15 +1,18 @@
 #!/bin/sh
 # storage.sh DIR [APP…]: what a recording is worth on other storage. Records each
-# application once, in DIR, from files that are not in the page cache, and then
+# application once, on ext4 in an image, from files that are not in the page
+# cache, and then
 #
-#   - replays it, with --strict, on the file systems SYSTEMS in images below DIR,
-#     which are ext4, xfs, btrfs and tmpfs: are all results the recorded ones?
+#   - replays it, with --strict, on the file systems SYSTEMS in such images, which
+#     are ext4, xfs, btrfs and tmpfs: are all results the recorded ones?
 #   - runs it, and replays its recording, with and without order, ROUNDS times in
 #     turn on a device that the kernel slows down: how far is the run time of the
 #     replay from that of the application there, and how far is the recorded one?
 #     It is recorded there once, which tells whether it calls sync as often.
 #
-# closed stands for all applications with closed loops (apps.sh). The
+# The images are in the directory IMAGES, DIR by default. On a machine whose disk
+# is uneven /dev/shm is the better place. closed stands for all applications with
+# closed loops (apps.sh). The
 # application's run time there is not known to the replay in any way. Needs
 # root. PIANOLA is the program to be tried, bin/pianola by default.
 # docs/fidelity.md says how to read the figures.
@@ -39,6 +42,7 @@ shift
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
+. scripts/device.sh
 [ $# -gt 0 ] || set -- $all
 choose "$@"
 chosen=$apps
@@ -48,82 +52,11 @@ cd "$dir"
 dir=$(pwd)
 export LC_ALL=C HOME="$dir" # where nobody has settings
 
-# --- a file system in an image, with no page cache below it, and its throttle ---
-
-# put_up FS: a new file system at $dir/mnt. Its loop device goes when it is
-# unmounted.
-put_up() {
-	mkdir -p "$dir/mnt"
-	if [ $1 = tmpfs ]; then
-		mount -t tmpfs tmpfs "$dir/mnt"
-		return
-	fi
-	rm -f "$dir/image"
-	truncate -s 12G "$dir/image"
-	case $1 in
-	ext4) mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$dir/image" ;;
-	*) mkfs.$1 -q "$dir/image" >/dev/null ;;
-	esac
-	device=$(losetup --direct-io=on --find --show "$dir/image")
-	mount -t $1 "$device" "$dir/mnt" || { losetup -d "$device"; return 1; }
-	losetup -d "$device"
-}
-take_down() {
-	mountpoint -q "$dir/mnt" 2>/dev/null || return 0
-	umount "$dir/mnt"
-	rm -f "$dir/image"
-}
-
-# throttle LIMITS: what the device may do from now on. With cgroups of version 1
-# the limits are those of the root group, which are met by what writes back and
-# by the journal as well. Version 2 has no limits there, so that a journal
-# is only slowed as far as it is the writer's.
-v1=/sys/fs/cgroup/blkio
-v2=/sys/fs/cgroup
-throttle() {
-	number=$(lsblk -dnro MAJ:MIN "$device")
-	if [ -e $v1/blkio.throttle.read_bps_device ]; then
-		for limit in $1; do
-			case $limit in
-			rbps=*) file=read_bps ;;
-			wbps=*) file=write_bps ;;
-			riops=*) file=read_iops ;;
-			wiops=*) file=write_iops ;;
-			esac
-			value=${limit#*=}
-			[ "$value" != max ] || value=0
-			echo "$number $value" >$v1/blkio.throttle.${file}_device
-		done
-	else
-		echo "$number $1" >$v2/pianola-storage/io.max
-	fi
-}
-release() { throttle "rbps=max wbps=max riops=max wiops=max"; }
-
-# enter makes the limits hold for this script and all that it starts.
-enter() {
-	if [ -e $v1/blkio.throttle.read_bps_device ]; then
-		home=$v1$(sed -n 's/^[0-9]*:blkio://p' /proc/self/cgroup)
-		echo $$ >$v1/cgroup.procs
-	elif grep -qw io $v2/cgroup.controllers 2>/dev/null; then
-		home=$v2$(sed -n 's/^0:://p' /proc/self/cgroup)
-		echo "+io +memory" >$v2/cgroup.subtree_control
-		mkdir -p $v2/pianola-storage
-		echo $$ >$v2/pianola-storage/cgroup.procs
-	else
-		fail 1 "no cgroup can slow a device down: neither blkio of version 1 nor io of version 2 is here"
-	fi
-}
-
 tidy() {
 	cd "$dir"
-	[ -z "${slow-}" ] || release || :
-	take_down || :
-	if [ -n "${home-}" ]; then
-		echo $$ >"$home/cgroup.procs" || :
-		[ ! -d $v2/pianola-storage ] || rmdir $v2/pianola-storage || :
-	fi
-	rm -rf "$dir"/*/app "$dir/image" "$dir/mnt"
+	leave
+	take_down mnt || :
+	take_down fast || :
 }
 
 # --- one run ---
@@ -151,19 +84,20 @@ replayed() { for what in executed failed differed elapsed_seconds; do note $1 $2
 
 # record APP: its recording, compiled.
 record() {
-	rm -rf "$dir/$1"
-	mkdir -p "$dir/$1/app"
-	cd "$dir/$1/app"
-	export TMPDIR="$dir/$1/app" # its temporary files are on the same device, too
+	rm -rf "${dir:?}/$1"
+	mkdir "$dir/$1" "$dir/fast/$1"
+	cd "$dir/fast/$1"
+	export TMPDIR="$dir/fast/$1" # its temporary files are on the same device, too
 	user=
 	seed_$1
 	users="${users-} $1=$user"
 	fresh $1
-	output=../run.out timed $1 # warms up the programs
+	output=$dir/$1/run.out
+	timed $1 # warms up the programs
 	fresh $1
 	trace=trace
-	into ../run.out run_$1 recorded
-	cd ..
+	into "$output" run_$1 recorded
+	cd "$dir/$1"
 	note $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
 	into compile.out "$pianola" compile --report report.txt -o trace.bin trace.txt
 }
@@ -195,9 +129,9 @@ syncs() { "$pianola" profile --format csv --by operation "$1" | awk -F, '$1 ~ /^
 # slowed APP: it and its replays, with and without order, in turn on the slow
 # device; and once recorded there.
 slowed() {
-	cd "$dir/$1/app"
+	cd "$dir/fast/$1"
 	rm -rf work left*
-	cp -a "$dir/$1/app" "$dir/mnt/$1"
+	cp -a "$dir/fast/$1" "$dir/mnt/$1"
 	cd "$dir/mnt/$1"
 	export TMPDIR="$dir/mnt/$1"
 	user=$(echo "$users" | tr ' ' '\n' | sed -n "s/^$1=//p")
@@ -215,7 +149,7 @@ slowed() {
 	fresh $1
 	throttle "$(limits $1)"
 	trace=there
-	into "$dir/$1/run.out" run_$1 recorded
+	into "$output" run_$1 recorded
 	release
 	note $1 syncs there "$(syncs "$dir/$1/there.txt")"
 	note $1 syncs replay "$(syncs "$dir/$1/trace.bin")"
@@ -226,6 +160,7 @@ slowed() {
 # --- all of them ---
 : >"$dir/figures"
 apps=
+put_up ext4 fast
 for app in $chosen; do
 	here $app || continue
 	at "$app: recording"
@@ -234,18 +169,17 @@ for app in $chosen; do
 done
 for fs in $systems; do
 	at "$fs"
-	put_up $fs
+	put_up $fs mnt
 	for app in $apps; do
 		at "$app on $fs"
 		elsewhere $fs $app
 	done
 	cd "$dir"
-	take_down
+	take_down mnt
 done
 at "the slow device"
 enter
-put_up ext4
-slow=1
+put_up ext4 mnt
 for app in $apps; do
 	at "$app on the slow device"
 	slowed $app

@@ -1,23 +1,27 @@
 #!/bin/sh
 # whatif.sh DIR [APP…]: does the laboratory tell what a change is worth? Records
-# each application once, in DIR, and then ROUNDS times in turn
+# each application once, on ext4 in an image on a device with the limits LIMITS, so
+# that a sync takes about a millisecond, and then there ROUNDS times in turn
 #
 #   - runs it, runs it without syncs by an option of its own, and runs it on tmpfs
 #   - has the laboratory replay the recording as it is, with sync=none, and with
 #     backend=memory
 #
 # The table has the medians, and the gains, the share of the run time that is
-# saved, as they are and as the laboratory tells them. Needs root, to mount tmpfs.
+# saved, as they are and as the laboratory tells them. Needs root. device.sh says
+# where the image is.
 # PIANOLA is the program to be tried, bin/pianola by default. docs/fidelity.md says
 # how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-6}
+limits=${LIMITS-rbps=209715200 wbps=209715200 riops=3000 wiops=3000}
 dir=$1
 shift
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
+. scripts/device.sh
 [ $# -gt 0 ] || set -- $unsyncable
 choose "$@"
 for app in $apps; do
@@ -26,7 +30,7 @@ for app in $apps; do
 	*) fail 2 "$app can't be run without syncs; there are: $unsyncable" ;;
 	esac
 done
-[ "$(id -u)" = 0 ] || fail 1 "only root can mount tmpfs"
+[ "$(id -u)" = 0 ] || fail 1 "only root can mount and slow down a device"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
@@ -36,8 +40,9 @@ recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" 
 note() { echo "$app $*" >>"$dir/figures"; }
 tidy() {
 	cd "$dir"
-	! mountpoint -q mnt 2>/dev/null || umount mnt
-	rm -rf mnt ./*/work ./*/left* ./*/root*
+	leave
+	take_down disk || :
+	take_down memory || :
 }
 
 # run WHAT: the application, and notes how long it took.
@@ -53,19 +58,21 @@ run() {
 told() { awk -F'"' '$2 == "name" { name = $4 } $2 == "elapsed_seconds" && name { split($3, n, /[:, ]+/); print name, n[2]; name = "" }' "$1"; }
 
 : >figures
-mkdir -p mnt
-mount -t tmpfs tmpfs mnt
 done=
+enter
+put_up tmpfs memory
+put_up ext4 disk
 for app in $apps; do
 	here $app || continue
 	user=
 	rm -rf "${dir:?}/$app"
-	mkdir "$dir/$app"
-	cd "$dir/$app"
-	export TMPDIR="$dir/$app"
+	mkdir "$dir/$app" "$dir/disk/$app"
+	cd "$dir/disk/$app"
+	export TMPDIR="$dir/disk/$app"
 	at "$app: its files"
 	seed_$app
-	cp -a "$dir/$app" "$dir/mnt/$app"
+	cp -a "$dir/disk/$app" "$dir/memory/$app"
+	throttle "$limits"
 	at "$app: the run that warms up"
 	fresh $app
 	timed $app
@@ -77,16 +84,17 @@ for app in $apps; do
 		synced=no
 		run unsynced
 		synced=yes
-		cd "$dir/mnt/$app"
+		cd "$dir/memory/$app"
 		rm -rf work
 		run tmpfs
-		cd "$dir/$app"
+		cd "$dir/disk/$app"
 		at "$app: the laboratory, round $i of $rounds"
-		"$pianola" lab --runs 1 --root root$i --keep --json --try sync=none --try backend=memory trace.txt >lab$i.json
-		told lab$i.json | while read -r name seconds; do note "$name" "$seconds"; done
-		note floor "$(figure floor_seconds lab$i.json)"
+		"$pianola" lab --runs 1 --root root$i --keep --json --try sync=none --try backend=memory "$dir/$app/trace.txt" >"$dir/$app/lab$i.json"
+		told "$dir/$app/lab$i.json" | while read -r name seconds; do note "$name" "$seconds"; done
+		note floor "$(figure floor_seconds "$dir/$app/lab$i.json")"
 	done
-	rm -rf "$dir/mnt/$app"
+	release
+	rm -rf "$dir/memory/$app"
 	done="$done $app"
 done
 at "the table"
