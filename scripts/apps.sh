@@ -256,6 +256,7 @@ outside() {
 seed_closed() {
 	seed_postgres
 	cat >postgres.sh <<S
+PATH=/usr/bin:/bin # not all directories of root's are open to everybody
 "$server/postgres" -D work -k "\$(pwd)" -c fsync=\$3 >server.out 2>&1 &
 until "$server/pg_isready" -q -h "\$(pwd)"; do
 	kill -0 \$! || exit 1
