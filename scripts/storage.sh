@@ -26,8 +26,8 @@ limits() {
 	case $1 in
 	sqlite3) echo "rbps=104857600 wbps=104857600 riops=5000 wiops=5000" ;;
 	gcc) echo "rbps=20971520 wbps=10485760 riops=10 wiops=1500" ;;
-	make4) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=30" ;;
-	pipeline) echo "rbps=20971520 wbps=4194304 riops=1500 wiops=500" ;;
+	make4) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=60" ;;
+	pipeline) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1000" ;;
 	mariadb) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=300" ;;
 	rocksdb* | postgres?* | redis | sqlite3x3 | java) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=400" ;;
 	python3) echo "rbps=20971520 wbps=1048576 riops=1500 wiops=1500" ;;
@@ -105,7 +105,7 @@ record() {
 # elsewhere FS APP: its replay on a file system.
 elsewhere() {
 	cd "$dir/$2"
-	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json || [ $? = 1 ]
+	judged "$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json
 	replayed $2 $1 $1.json
 }
 
@@ -117,7 +117,7 @@ played() {
 	# asked for on the way, and have it spoil the first events.
 	"$pianola" replay --prepare only --root $root "$dir/$name/trace.bin" >/dev/null
 	throttle "$(limits $name)"
-	"$pianola" replay $(options $name) "$@" --prepare never --cache asis --root $root --keep --json --log "$result.log" "$dir/$name/trace.bin" >"$result.json" || [ $? = 1 ]
+	judged "$pianola" replay $(options $name) "$@" --prepare never --cache asis --root $root --keep --json --log "$result.log" "$dir/$name/trace.bin" >"$result.json"
 	release
 	replayed $name $where "$result.json"
 	sync -f .

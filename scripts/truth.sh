@@ -65,7 +65,7 @@ for app in $apps; do
 		note recorded "$(awk '/^# elapsed:/ { print $3 }' trace$i.txt)"
 		at "$app: compile and replay, $i of $rounds"
 		into compile.out "$pianola" compile --report report$i.txt -o trace$i.bin trace$i.txt
-		"$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json || [ $? = 1 ]
+		judged "$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json
 		for what in executed failed differed order_wait_seconds late_decodes; do note $what "$(figure $what replay$i.json)"; done
 		note unexplained "$(sed -n 's/^unexplained: //p' report$i.txt)"
 	done

@@ -89,7 +89,7 @@ for app in $apps; do
 		run tmpfs
 		cd "$dir/disk/$app"
 		at "$app: the laboratory, round $i of $rounds"
-		"$pianola" lab --runs 1 --root root$i --keep --json --try sync=none --try backend=memory "$dir/$app/trace.txt" >"$dir/$app/lab$i.json"
+		judged "$pianola" lab --runs 1 --root root$i --keep --json --try sync=none --try backend=memory "$dir/$app/trace.txt" >"$dir/$app/lab$i.json"
 		told "$dir/$app/lab$i.json" | while read -r name seconds; do note "$name" "$seconds"; done
 		note floor "$(figure floor_seconds "$dir/$app/lab$i.json")"
 	done
