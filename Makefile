@@ -11,8 +11,10 @@ TIMEOUT  ?= 60m
 # The packages that have threads of their own, and the command, which has all.
 RACE     ?= ./cmd/pianola ./plugin ./record/... ./replay/... ./memfs
 SHORT    ?= -short
+# What the applications with closed loops need, where they are asked for.
+closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build demo pictures hdf5 feign truth cost storage test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-test
+.PHONY: help build demo pictures hdf5 feign truth cost storage whatif test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -33,15 +35,18 @@ hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in m
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
-truth: deps-truth build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some
+truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
 	sh scripts/truth.sh demo/truth $(APPS)
 
 cost: deps-truth build ## the same applications and three databases with threads, plain and recorded in pairs, and what compile makes of the recorded run time; then what a live recording costs a busy server; APPS as above, PAIRS=20
 	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
 	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
 
-storage: deps-storage build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
+storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)
+
+whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and memory, beside programs without syncs and on tmpfs; root only; APPS="redis rocksdb4" for some
+	sh scripts/whatif.sh demo/whatif $(APPS)
 
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
@@ -99,6 +104,9 @@ deps-truth:
 
 deps-storage: deps-truth
 	@sh scripts/need.sh mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs mkfs.btrfs=btrfs-progs losetup=mount
+
+deps-closed:
+	@sh scripts/need.sh db_bench=rocksdb-tools redis-server=redis-server redis-benchmark=redis-tools mariadbd=mariadb-server mariadb-slap=mariadb-client javac=default-jdk-headless
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium

@@ -114,3 +114,19 @@ func TestSharing(t *testing.T) {
 		require.Equal(t, want, got, flags)
 	}
 }
+
+// What a call that has not returned yet wrote at the end of a file was not there
+// at the start.
+func TestGrowthInFlight(t *testing.T) {
+	s, report := compiled(t, `# pianola script 1
+10 0.000000001 openat(AT_FDCWD, "/w/a", O_RDWR) = 3 <0.000001000> {type=reg size=100}
+10 0.000000001 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 11 <0.000001000>
+10 0.000010000 pwrite64(3, 0x1, 10, 100) = 10 <0.000001000>
+11 0.000050000 lseek(3, 0, SEEK_END) = 120 <0.000001000>
+10 -0.000040000 pwrite64(3, 0x1, 10, 110) = 10 <0.000090000>
+11 0.000100000 lseek(3, 0, SEEK_END) = 120 <0.000001000>
+`, compile.Options{})
+	require.Zero(t, report.Raised)
+	require.Len(t, s.header.Files, 2, "with its directory")
+	require.EqualValues(t, 100, s.header.Files[1].Size)
+}

@@ -177,9 +177,14 @@ func (m *model) stored(nd *node, off, size int64) {
 }
 
 // raise makes the file at the start at least as large as a successful call
-// proves.
+// proves. A file that had another size then and has grown since grew further by a
+// call that has not returned yet.
 func (m *model) raise(nd *node, size int64) {
 	if nd.created || size <= nd.now {
+		return
+	}
+	if nd.sized && nd.now > nd.size {
+		nd.now = size
 		return
 	}
 	if nd.sized {

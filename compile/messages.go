@@ -131,7 +131,7 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	t.held += nanos
 	own := t.own
 	own.Total = t.clock(at)
-	start := cause{kind: format.EdgeArrival, lag: clock - own.Total, bound: at - own.Total, since: own.Total}
+	start := cause{kind: format.EdgeArrival, lag: clock - own.Total, bound: at - own.Total, since: at}
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(own)
 	t.after(start)
 	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {

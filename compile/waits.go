@@ -31,7 +31,7 @@ type cause struct {
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
 	syncs bool  // the event at place is a sync
-	since int64 // on the own clock, when the thread came to be after it
+	since int64 // on the recording's clock, when the thread came to be after it
 }
 
 // gap is the time of a thread from one of its events in the trace to the next.
@@ -162,14 +162,19 @@ func (t *thread) gapAt(at int64) *gap {
 	return &t.past[max(i-1, 0)]
 }
 
-// clock returns the own clock at a time within the gap.
+// clock returns the own clock at a time within the gap. It does not pass that of
+// the next mark: between the two the thread waited.
 func (g *gap) clock(at int64) int64 {
-	for i := len(g.marks) - 1; i >= 0; i-- {
-		if m := &g.marks[i]; m.at <= at {
-			return m.own + at - m.at
-		}
+	i := sort.Search(len(g.marks), func(i int) bool { return g.marks[i].at > at })
+	own := g.own.Total + max(at-g.from-g.cost, 0)
+	if i > 0 {
+		m := &g.marks[i-1]
+		own = m.own + at - m.at
 	}
-	return g.own.Total + max(at-g.from-g.cost, 0)
+	if i < len(g.marks) {
+		own = min(own, g.marks[i].own)
+	}
+	return own
 }
 
 // comesAfter appends to dst what a thread came after at a time. The lags are those up
@@ -189,7 +194,7 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 	}
 	pass(g.self)
 	for _, c := range g.causes {
-		if c.since <= own.Total {
+		if c.since <= at {
 			pass(c)
 		}
 	}
@@ -208,7 +213,7 @@ func (t *thread) follow(now int64, causes []cause, kind format.EdgeKind, clients
 		c.lag += clients - own.Total
 		c.bound += clients - own.Total
 		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
-		c.since = own.Total
+		c.since = now
 		t.after(c)
 	}
 }

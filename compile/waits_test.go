@@ -142,6 +142,22 @@ func begins(s *text, took func(e *format.Event) int64) map[[2]int64]int64 {
 	return all
 }
 
+// recordedBegins returns when the events of a trace began, by their thread's own
+// times. keys are as those of begins.
+func recordedBegins(s *text) map[[2]int64]int64 {
+	all, now, count := map[[2]int64]int64{}, map[int32]int64{}, map[int32]int64{}
+	for _, e := range s.events {
+		if count[e.TID] == 0 {
+			now[e.TID] = s.header.Threads[e.TID-1].Start
+		}
+		begin := now[e.TID] + e.Compute
+		all[[2]int64{int64(e.TID), count[e.TID]}] = begin
+		now[e.TID] = begin + max(e.Dur, 0)
+		count[e.TID]++
+	}
+	return all
+}
+
 // cloned returns which thread the event at a place made, 0 for none.
 func cloned(s *text, place [2]int64) int64 {
 	n := int64(0)
@@ -175,15 +191,8 @@ func TestWaitsAsRecorded(t *testing.T) {
 func asRecorded(t *testing.T, s *text, what, recording string) {
 	t.Helper()
 	got := begins(s, func(e *format.Event) int64 { return max(e.Dur, 0) })
-	now, count := map[int32]int64{}, map[int32]int64{}
-	for _, e := range s.events {
-		if count[e.TID] == 0 {
-			now[e.TID] = s.header.Threads[e.TID-1].Start
-		}
-		begin := now[e.TID] + e.Compute
-		now[e.TID] = begin + max(e.Dur, 0)
-		require.Equal(t, begin, got[[2]int64{int64(e.TID), count[e.TID]}], "%s, thread %d, event %d\n%s", what, e.TID, count[e.TID], recording)
-		count[e.TID]++
+	for key, begin := range recordedBegins(s) {
+		require.Equal(t, begin, got[key], "%s, thread %d, event %d\n%s", what, key[0], key[1], recording)
 	}
 }
 
@@ -269,5 +278,51 @@ func TestFloor(t *testing.T) {
 		floor, ok := s.header.Floor()
 		require.True(t, ok)
 		require.Equal(t, report.Floor, floor)
+	}
+}
+
+// A thread that waits often between two of its events, and whose early message
+// is received late, makes nobody begin later than recorded.
+func TestLateMessage(t *testing.T) {
+	for seed := range uint64(20) {
+		w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: []int64{0}}
+		w.call(0, `stat("/w/a", 0x1) = 0`)
+		for k := 1; k <= 2; k++ {
+			start := w.nows[0] + 1000
+			w.nows[0] = start + 1000
+			w.nows = append(w.nows, start)
+			w.line(0, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+k)
+		}
+		for i := range 200 {
+			if i == 20 {
+				w.call(0, `sendto(3, 0x1, 5, 0, NULL, 0) = 5`)
+				w.lines[len(w.lines)-1].text += " {type=sock sent=unix:1+5}"
+			}
+			for range 10 {
+				w.call(1, `stat("/w/a", 0x1) = 0`)
+			}
+			w.wait(0, 1)
+		}
+		w.nows[2] = w.nows[0] - w.nows[0]/10*int64(seed%10)
+		w.call(2, `recvfrom(4, 0x1, 5, 0, NULL, NULL) = 5`)
+		w.lines[len(w.lines)-1].text += " {type=sock got=unix:1+5}"
+		for i := range w.nows {
+			w.call(i, `stat("/w/a", 0x1) = 0`)
+		}
+		s, report := compiled(t, w.String(), compile.Options{})
+		got := begins(s, func(e *format.Event) int64 { return max(e.Dur, 0) })
+		last := int64(0)
+		for key, begin := range recordedBegins(s) {
+			require.LessOrEqual(t, got[key], begin, "seed %d, thread %d, event %d", seed, key[0], key[1])
+			last = max(last, begin)
+		}
+		edges := 0
+		for _, e := range s.events {
+			if e.TID == 3 {
+				edges += len(e.Edges)
+			}
+		}
+		require.Positive(t, edges, "seed %d", seed)
+		require.LessOrEqual(t, report.Floor.Total, last, "seed %d", seed)
 	}
 }

@@ -4,30 +4,65 @@
 # An application is three functions that stand in a directory of its own: seed_APP
 # makes, once, what it starts from; fresh_APP puts that into the directory work,
 # which isn't there; run_APP runs it, through the command "$@". The user that it
-# runs as is in user. What was seeded can be copied and runs elsewhere.
+# runs as is in user. What was seeded can be copied and runs elsewhere. Where
+# synced is no, those in unsyncable run without syncs.
+#
+# Those in closed have threads or processes that wait for one another, and clients
+# that send the next request when they have the reply to the last one.
 all="sqlite3 git tar gcc python3 fio postgres"
 threaded="rocksdb mariadb redis" # databases, for scripts that take them besides
+closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
+unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
 user=
+synced=yes
 now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
 
-# known APP…: ends the script where one of them is none.
-known() {
+# choose APP…: sets apps to these, where closed stands for all of that list, and
+# ends the script where one is none.
+choose() {
+	apps=
 	for app in "$@"; do
-		case " $all " in *" $app "*) ;; *) fail 2 "no application $app; there are: $all" ;; esac
+		case " $all $closed closed " in
+		*" $app "*) [ "$app" != closed ] || app=$closed ;;
+		*) fail 2 "no application $app; there are: $all, and closed: $closed" ;;
+		esac
+		apps="$apps $app"
 	done
+}
+
+# fresh APP: what a run begins with, written out by settle, which the script
+# defines. What the last run left is put aside: ext4 avoids inodes that were
+# removed within the last minutes, and looks at all of them whenever it makes a
+# file, so that nothing is removed before the end.
+aside=0
+fresh() {
+	[ ! -e work ] || mv work "left$((aside += 1))"
+	fresh_$1
+	settle
+}
+
+# timed APP: runs it, and sets took to the seconds.
+timed() {
+	a=$(now)
+	into "${output-run.out}" run_$1 plain
+	b=$(now)
+	took=$(echo "$a $b" | awk '{ print $2 - $1 }')
 }
 
 # here APP: whether the machine has it, or says that it has not.
 here() {
 	case $1 in
-	postgres) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
-	gcc) has gcc && has make ;;
-	rocksdb) has db_bench ;;
+	postgres*) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
+	gcc | make4) has gcc && has make ;;
+	rocksdb*) has db_bench ;;
 	mariadb) has mariadbd && has mariadb-slap && [ "$(id -u)" = 0 ] ;;
 	redis) has redis-server && has redis-benchmark ;;
+	sqlite3*) has sqlite3 ;;
+	pipeline) has tar && has gzip ;;
+	java) has java && has javac ;;
 	*) has "$1" ;;
-	esac || { echo "$1: left out, it is not here or, for postgres, this is not root"; return 1; }
+	esac || { echo "$1: left out, it is not here or, for postgres and mariadb, this is not root"; return 1; }
 }
 
 # tree DIR N: N small files of text in 20 directories, always the same.
@@ -46,7 +81,8 @@ tree() {
 # --- sqlite3: the demo, transactions and temporary files ---
 seed_sqlite3() { :; }
 fresh_sqlite3() { mkdir work; }
-run_sqlite3() { "$@" sqlite3 work/app.db ".read '$sql'"; }
+run_sqlite3() { "$@" sqlite3 -cmd "$(pragma)" work/app.db ".read '$sql'"; }
+pragma() { if [ $synced = yes ]; then echo 'pragma synchronous'; else echo 'pragma synchronous = off'; fi; }
 
 # --- git: clone, checkout, status and gc of a repository of 30 commits ---
 seed_git() {
@@ -188,13 +224,29 @@ C
 	as_postgres "$server/pg_ctl" -D src -m fast -w stop >>initdb.out
 }
 fresh_postgres() { cp -a src work; }
-run_postgres() {
+run_postgres() { outside -c 2 -t 200 -R 200 -- "$@"; }
+
+# served COMMAND…: runs a server of postgres through the command, and waits until
+# it can be asked. Its process is $!.
+served() {
 	"$@" "$server/postgres" -D work -k "$(pwd)" >server.out 2>&1 &
 	until "$server/pg_isready" -q -h "$(pwd)" -U postgres; do
 		kill -0 $! || { cat server.out >&2; return 1; }
 		sleep 0.02
 	done
-	"$server/pgbench" -h "$(pwd)" -U postgres -n -c 2 -t 200 -R 200 postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
+}
+
+# outside OPTION…: runs the server through the command "$@" of run, under pgbench
+# with these options, up to --, which is not recorded.
+outside() {
+	options=
+	while [ "$1" != -- ]; do
+		options="$options $1"
+		shift
+	done
+	shift
+	served "$@"
+	"$server/pgbench" -h "$(pwd)" -U postgres -n $options postgres >pgbench.out 2>&1 || { cat pgbench.out >&2; return 1; }
 	as_postgres "$server/pg_ctl" -D work -m fast -W stop >/dev/null
 	wait $!
 }
@@ -207,36 +259,175 @@ run_rocksdb() {
 		--write_buffer_size=4194304 --cache_size=1048576 --compression_type=none --open_files=64 --statistics=0 >db_bench.out 2>&1
 }
 
-# --- mariadb: a server and its threads, under four clients, which are not recorded ---
-seed_mariadb() {
-	user=mysql
-	mkdir src
-	chown mysql . src
-	mariadb-install-db --no-defaults --user=mysql --datadir="$(pwd)/src" --auth-root-authentication-method=normal >install.out 2>&1 || { cat install.out >&2; return 1; }
+# --- postgres1, postgres8: the same in a closed loop, and recorded with its clients ---
+#
+# -N leaves out the rows that all transactions of pgbench would change.
+seed_closed() {
+	seed_postgres
+	cat >postgres.sh <<S
+PATH=/usr/bin:/bin # not all directories of root's are open to everybody
+"$server/postgres" -D work -k "\$(pwd)" -c fsync=\$3 >server.out 2>&1 &
+until "$server/pg_isready" -q -h "\$(pwd)"; do
+	kill -0 \$! || exit 1
+	sleep 0.02
+done
+"$server/pgbench" -h "\$(pwd)" -n -N -c \$1 -t \$2 postgres || exit 1
+kill -INT \$!
+wait \$!
+S
 }
-fresh_mariadb() { cp -a src work; }
-run_mariadb() {
-	"$@" "$(command -v mariadbd)" --no-defaults --datadir="$(pwd)/work" --socket="$(pwd)/sock" --skip-networking --innodb-buffer-pool-size=8M >server.out 2>&1 &
-	until mariadb-admin --no-defaults --socket="$(pwd)/sock" -u root ping >ping.out 2>&1; do
-		kill -0 $! || { cat server.out >&2; return 1; }
-		sleep 0.02
-	done
-	mariadb-slap --no-defaults --socket="$(pwd)/sock" -u root --concurrency=4 --number-of-queries=1000 --auto-generate-sql \
-		--auto-generate-sql-load-type=mixed --auto-generate-sql-guid-primary --engine=innodb >slap.out 2>&1 || { cat slap.out >&2; return 1; }
-	mariadb-admin --no-defaults --socket="$(pwd)/sock" -u root shutdown
-	wait $!
+seed_postgres1() { seed_closed; }
+seed_postgres8() { seed_closed; }
+fresh_postgres1() { fresh_postgres; }
+fresh_postgres8() { fresh_postgres; }
+run_postgres1() { "$@" sh postgres.sh 1 500 $(on_or_off); }
+run_postgres8() { "$@" sh postgres.sh 8 150 $(on_or_off); }
+on_or_off() { if [ $synced = yes ]; then echo on; else echo off; fi; }
+
+# --- postgres8out: the server alone is recorded ---
+seed_postgres8out() { seed_postgres; }
+fresh_postgres8out() { fresh_postgres; }
+run_postgres8out() { outside -N -c 8 -t 150 -- "$@"; }
+
+# --- rocksdb1, rocksdb4, rocksdb16: threads that write, each waiting for its sync;
+# the writes of those that wait meanwhile go together ---
+seed_rocksdb1() { :; }
+seed_rocksdb4() { :; }
+seed_rocksdb16() { :; }
+fresh_rocksdb1() { mkdir work; }
+fresh_rocksdb4() { mkdir work; }
+fresh_rocksdb16() { mkdir work; }
+run_rocksdb1() { rocksdb 1 600 "$@"; }
+run_rocksdb4() { rocksdb 4 250 "$@"; }
+run_rocksdb16() { rocksdb 16 120 "$@"; }
+rocksdb() {
+	threads=$1 num=$2
+	shift 2
+	"$@" db_bench --benchmarks=fillrandom --sync=$(if [ $synced = yes ]; then echo 1; else echo 0; fi) --threads=$threads --num=$num --value_size=100 --db="$(pwd)/work"
 }
 
-# --- redis: a server that keeps a log, under its benchmark, which is not recorded ---
-seed_redis() { :; }
-fresh_redis() { mkdir work; }
-run_redis() {
-	"$@" redis-server --port 0 --unixsocket "$(pwd)/sock" --dir work --appendonly yes --save '' >server.out 2>&1 &
-	until redis-cli -s "$(pwd)/sock" ping >ping.out 2>&1; do
-		kill -0 $! || { cat server.out >&2; return 1; }
-		sleep 0.02
-	done
-	redis-benchmark -s "$(pwd)/sock" -c 8 -n 40000 -q -t set,get,lpush >benchmark.out 2>&1 || { cat benchmark.out >&2; return 1; }
-	redis-cli -s "$(pwd)/sock" shutdown >>ping.out 2>&1 || true
-	wait $!
+# --- mariadb: a server and four clients, each of which waits for its commit ---
+seed_mariadb() {
+	cat >mariadb.sh <<'S'
+server="mariadbd --no-defaults --user=root --skip-grant-tables --skip-networking --datadir=$(pwd)/$1 --socket=$(pwd)/socket \
+	--innodb-log-file-size=8M --innodb-buffer-pool-size=16M --innodb-buffer-pool-load-at-startup=0 \
+	--innodb-buffer-pool-dump-at-shutdown=0 --innodb-use-native-aio=0"
+$server >server.out 2>&1 &
+until [ -S socket ]; do
+	kill -0 $! || exit 1
+	sleep 0.02
+done
+mariadb-slap --no-defaults --socket="$(pwd)/socket" "--create=create table t (i int auto_increment primary key, v varchar(100))" \
+	"--query=insert into t (v) values ('$(printf %090d 0)')" --concurrency=4 --number-of-queries=$2 || exit 1
+kill $!
+wait $!
+S
+	mariadb-install-db --no-defaults --user=root --auth-root-authentication-method=normal --innodb-log-file-size=8M --datadir="$(pwd)/src" >install.out 2>&1
+	sh mariadb.sh src 4 >first.out # which makes the files of temporary tables
 }
+fresh_mariadb() { cp -a src work; }
+run_mariadb() { "$@" sh mariadb.sh work 500; }
+
+# --- redis: four clients, each of which waits until its command is in the log ---
+seed_redis() {
+	cat >redis.sh <<'S'
+redis-server --port 0 --unixsocket "$(pwd)/work/socket" --dir "$(pwd)/work" --save '' --appendonly yes --appendfsync $1 >server.out 2>&1 &
+until [ -S work/socket ]; do
+	kill -0 $! || exit 1
+	sleep 0.02
+done
+redis-benchmark -s work/socket -t set -n 1500 -c 4 -q || exit 1
+redis-cli -s work/socket shutdown nosave
+wait $!
+S
+}
+fresh_redis() { mkdir work; }
+run_redis() { "$@" sh redis.sh $(if [ $synced = yes ]; then echo always; else echo no; fi); }
+
+# --- sqlite3x3: three processes that write one database, and look again after a
+# while where it is locked ---
+seed_sqlite3x3() {
+	sqlite3 src.db 'create table t (p, i); create index o on t (i)'
+	for p in 1 2 3; do
+		for i in $(seq 40); do echo "insert into t values ($p, $i); select count(*), max(i) from t;"; done >$p.sql
+	done
+	cat >three.sh <<'S'
+for p in 1 2 3; do
+	sqlite3 -cmd '.timeout 60000' -cmd "$1" work/app.db <$p.sql >work/$p.out &
+done
+wait
+S
+}
+fresh_sqlite3x3() { mkdir work && cp src.db work/app.db; }
+run_sqlite3x3() { "$@" sh three.sh "$(pragma)"; }
+
+# --- make4: make -j4, with a sync of each object ---
+seed_make4() {
+	seed_gcc
+	cat >src/Makefile <<'M'
+objects := $(patsubst %.c,%.o,$(wildcard *.c))
+main: $(objects)
+	gcc -o $@ $(objects)
+	sync $@
+%.o: %.c
+	gcc -O1 -c -o $@ $<
+	sync $@
+M
+}
+fresh_make4() { cp -a src work; }
+run_make4() { "$@" make -s -j4 -C work; }
+
+# --- pipeline: through pipes to gzip and back, with a sync at the end of each ---
+seed_pipeline() {
+	tree src 3000
+	cat >pipeline.sh <<'S'
+tar -cf - src | gzip -1 >work/a.tar.gz
+sync work/a.tar.gz
+gzip -dc work/a.tar.gz | tar -xf - -C work
+sync -f work
+S
+}
+fresh_pipeline() { mkdir work; }
+run_pipeline() { "$@" sh pipeline.sh; }
+
+# --- java: a pool of four threads that write files and force them ---
+seed_java() {
+	cat >Pool.java <<'J'
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.*;
+import java.util.*;
+import java.util.concurrent.*;
+
+class Pool {
+	public static void main(String[] args) throws Exception {
+		ExecutorService pool = Executors.newFixedThreadPool(4);
+		List<Future<Integer>> all = new ArrayList<>();
+		for (int i = 0; i < 400; i++) {
+			Path path = Path.of("work/f" + i);
+			all.add(pool.submit(() -> write(path)));
+		}
+		int sum = 0;
+		for (Future<Integer> each : all)
+			sum += each.get();
+		pool.shutdown();
+		System.out.println(sum);
+	}
+
+	static int write(Path path) throws Exception {
+		byte[] bytes = new byte[16384];
+		int sum = 0;
+		for (int i = 0; i < bytes.length; i++)
+			sum += bytes[i] = (byte) (i * 31 + i / 7);
+		try (FileChannel file = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+			file.write(ByteBuffer.wrap(bytes));
+			file.force(true);
+		}
+		return sum;
+	}
+}
+J
+	javac Pool.java
+}
+fresh_java() { mkdir work; }
+run_java() { "$@" java -Xshare:auto -XX:+UseSerialGC -cp . Pool; }

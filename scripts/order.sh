@@ -78,7 +78,7 @@ for program in "$@"; do
 	into compile.out "$pianola" compile --report report.txt -o trace.bin trace.txt
 	for i in $(seq "$rounds"); do
 		at "$program: replay $i of $rounds"
-		"$pianola" replay --root root --keep $(options "$program") --json trace.bin >replay.json 2>replay.out || [ $? = 1 ]
+		judged "$pianola" replay --root root --keep $(options "$program") --json trace.bin >replay.json 2>replay.out
 		for what in executed differed elapsed; do echo "$program $what $(figure $what replay.json)"; done >>../figures
 	done
 	cd ..

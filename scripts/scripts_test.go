@@ -37,7 +37,7 @@ func TestNoScriptIsSilent(t *testing.T) {
 	require.NotEmpty(t, names)
 	for _, name := range names {
 		switch name {
-		case "lib.sh", "apps.sh", "need.sh", "can-bpf.sh": // which are sourced, or only look
+		case "lib.sh", "apps.sh", "device.sh", "need.sh", "can-bpf.sh": // which are sourced, or only look
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +70,6 @@ $`, said)
 
 // What is wrong with a command line is said once.
 func TestUsage(t *testing.T) {
-	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres\n",
+	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres, and closed: rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java\n",
 		broken(t, "nothing", silent, "scripts/truth.sh", t.TempDir(), "nosuch"))
 }

@@ -1,121 +1,62 @@
 #!/bin/sh
 # storage.sh DIR [APP…]: what a recording is worth on other storage. Records each
-# application once, in DIR, from files that are not in the page cache, and then
+# application once, on ext4 in an image, from files that are not in the page
+# cache, and then
 #
-#   - replays it, with --strict, on ext4, xfs and btrfs in images below DIR, and
-#     on tmpfs: are all results the recorded ones?
-#   - runs it, and replays its recording, ROUNDS times in turn on a device that
-#     the kernel slows down: how far is the run time of the replay from that of
-#     the application there, and how far is the recorded one?
+#   - replays it, with --strict, on the file systems SYSTEMS in such images, which
+#     are ext4, xfs, btrfs and tmpfs: are all results the recorded ones?
+#   - runs it, and replays its recording, with and without order, ROUNDS times in
+#     turn on a device that the kernel slows down: how far is the run time of the
+#     replay from that of the application there, and how far is the recorded one?
+#     It is recorded there once, which tells whether it calls sync as often.
 #
-# The application's run time there is not known to the replay in any way. Needs
+# The images are in the directory IMAGES, DIR by default. On a machine whose disk
+# is uneven /dev/shm is the better place. closed stands for all applications with
+# closed loops (apps.sh). The
+# application's run time there is not known to the replay in any way. Needs
 # root. PIANOLA is the program to be tried, bin/pianola by default.
 # docs/fidelity.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
-rounds=${ROUNDS-5}
+rounds=${ROUNDS-6}
+systems=${SYSTEMS-ext4 xfs btrfs tmpfs}
 # limits APP: what the slow device does in a second, in bytes and requests, so
 # that the application takes clearly longer: gcc reads little, python3 syncs once.
 limits() {
 	case $1 in
 	sqlite3) echo "rbps=104857600 wbps=104857600 riops=5000 wiops=5000" ;;
 	gcc) echo "rbps=20971520 wbps=10485760 riops=10 wiops=1500" ;;
+	make4) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=60" ;;
+	pipeline) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1000" ;;
+	mariadb) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=300" ;;
+	rocksdb* | postgres?* | redis | sqlite3x3 | java) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=400" ;;
 	python3) echo "rbps=20971520 wbps=1048576 riops=1500 wiops=1500" ;;
 	*) echo "rbps=20971520 wbps=10485760 riops=1500 wiops=1500" ;;
 	esac
 }
-# timing APP: the clients of the server send at their times, however long the
-# server takes (pgbench -R).
-timing() { case $1 in postgres) echo schedule ;; *) echo compute ;; esac; }
+# options APP: of its replay. The clients of the server send at their times, however
+# long the server takes (pgbench -R).
+options() { case $1 in postgres) echo --timing schedule ;; postgres8out) echo --outside closed ;; esac; }
 dir=$1
 shift
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
+. scripts/device.sh
 [ $# -gt 0 ] || set -- $all
-known "$@"
+choose "$@"
+chosen=$apps
 [ "$(id -u)" = 0 ] || fail 1 "only root can mount and slow down a device"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
 export LC_ALL=C HOME="$dir" # where nobody has settings
 
-# --- a file system in an image, with no page cache below it, and its throttle ---
-
-# put_up FS: a new file system at $dir/mnt. Its loop device goes when it is
-# unmounted.
-put_up() {
-	mkdir -p "$dir/mnt"
-	if [ $1 = tmpfs ]; then
-		mount -t tmpfs tmpfs "$dir/mnt"
-		return
-	fi
-	rm -f "$dir/image"
-	truncate -s 4G "$dir/image"
-	case $1 in
-	ext4) mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$dir/image" ;;
-	*) mkfs.$1 -q "$dir/image" >/dev/null ;;
-	esac
-	device=$(losetup --direct-io=on --find --show "$dir/image")
-	mount -t $1 "$device" "$dir/mnt" || { losetup -d "$device"; return 1; }
-	losetup -d "$device"
-}
-take_down() {
-	mountpoint -q "$dir/mnt" 2>/dev/null || return 0
-	umount "$dir/mnt"
-	rm -f "$dir/image"
-}
-
-# throttle LIMITS: what the device may do from now on. With cgroups of version 1
-# the limits are those of the root group, which are met by what writes back and
-# by the journal as well. Version 2 has no limits there, so that a journal
-# is only slowed as far as it is the writer's.
-v1=/sys/fs/cgroup/blkio
-v2=/sys/fs/cgroup
-throttle() {
-	number=$(lsblk -dnro MAJ:MIN "$device")
-	if [ -e $v1/blkio.throttle.read_bps_device ]; then
-		for limit in $1; do
-			case $limit in
-			rbps=*) file=read_bps ;;
-			wbps=*) file=write_bps ;;
-			riops=*) file=read_iops ;;
-			wiops=*) file=write_iops ;;
-			esac
-			value=${limit#*=}
-			[ "$value" != max ] || value=0
-			echo "$number $value" >$v1/blkio.throttle.${file}_device
-		done
-	else
-		echo "$number $1" >$v2/pianola-storage/io.max
-	fi
-}
-release() { throttle "rbps=max wbps=max riops=max wiops=max"; }
-
-# enter makes the limits hold for this script and all that it starts.
-enter() {
-	if [ -e $v1/blkio.throttle.read_bps_device ]; then
-		home=$v1$(sed -n 's/^[0-9]*:blkio://p' /proc/self/cgroup)
-		echo $$ >$v1/cgroup.procs
-	elif grep -qw io $v2/cgroup.controllers 2>/dev/null; then
-		home=$v2$(sed -n 's/^0:://p' /proc/self/cgroup)
-		echo "+io +memory" >$v2/cgroup.subtree_control
-		mkdir -p $v2/pianola-storage
-		echo $$ >$v2/pianola-storage/cgroup.procs
-	else
-		fail 1 "no cgroup can slow a device down: neither blkio of version 1 nor io of version 2 is here"
-	fi
-}
-
 tidy() {
 	cd "$dir"
-	[ -z "${slow-}" ] || release || :
-	take_down || :
-	if [ -n "${home-}" ]; then
-		echo $$ >"$home/cgroup.procs" || :
-		[ ! -d $v2/pianola-storage ] || rmdir $v2/pianola-storage || :
-	fi
-	rm -rf "$dir"/*/app "$dir/image" "$dir/mnt"
+	leave
+	take_down mnt || :
+	take_down fast || :
 }
 
 # --- one run ---
@@ -132,16 +73,8 @@ for name in sys.stdin.buffer.read().split(b"\0")[:-1]:
     os.close(fd)'
 }
 
-# fresh APP: what a run begins with. What the last one left is put aside: ext4
-# looks at the inodes that were removed within the last minutes when it makes a
-# file.
-aside=0
-fresh() {
-	[ ! -e work ] || mv work "left$((aside += 1))"
-	fresh_$1
-	cold
-}
-recorded() { "$pianola" record ${user:+--user "$user"} -o ../trace.txt -- "$@"; }
+settle() { cold; }
+recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/$trace.txt" -- "$@"; }
 
 # note APP WHAT NUMBER: a line of the file that the tables are made of.
 note() { echo "$@" >>"$dir/figures"; }
@@ -151,18 +84,20 @@ replayed() { for what in executed failed differed elapsed_seconds; do note $1 $2
 
 # record APP: its recording, compiled.
 record() {
-	rm -rf "$dir/$1"
-	mkdir -p "$dir/$1/app"
-	cd "$dir/$1/app"
-	export TMPDIR="$dir/$1/app" # its temporary files are on the same device, too
+	rm -rf "${dir:?}/$1"
+	mkdir "$dir/$1" "$dir/fast/$1"
+	cd "$dir/fast/$1"
+	export TMPDIR="$dir/fast/$1" # its temporary files are on the same device, too
 	user=
 	seed_$1
 	users="${users-} $1=$user"
 	fresh $1
-	into ../run.out run_$1 plain # warms up the programs
+	output=$dir/$1/run.out
+	timed $1 # warms up the programs
 	fresh $1
-	into ../run.out run_$1 recorded
-	cd ..
+	trace=trace
+	into "$output" run_$1 recorded
+	cd "$dir/$1"
 	note $1 recorded "$(awk '/^# elapsed:/ { print $3 }' trace.txt)"
 	into compile.out "$pianola" compile --report report.txt -o trace.bin trace.txt
 }
@@ -170,36 +105,54 @@ record() {
 # elsewhere FS APP: its replay on a file system.
 elsewhere() {
 	cd "$dir/$2"
-	"$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json || [ $? = 1 ]
+	judged "$pianola" replay --root "$dir/mnt/root" --strict --json trace.bin >$1.json
 	replayed $2 $1 $1.json
 }
 
-# slowed APP: it and its replay in turn on the slow device.
+# played APP WHERE ROUND [OPTION…]: its replay on the slow device.
+played() {
+	result=$dir/$1/$2$3 root=$2$3 name=$1 where=$2
+	shift 3
+	# The page cache is set before the throttle is, which would keep what was
+	# asked for on the way, and have it spoil the first events.
+	"$pianola" replay --prepare only --root $root "$dir/$name/trace.bin" >/dev/null
+	throttle "$(limits $name)"
+	judged "$pianola" replay $(options $name) "$@" --prepare never --cache asis --root $root --keep --json --log "$result.log" "$dir/$name/trace.bin" >"$result.json"
+	release
+	replayed $name $where "$result.json"
+	sync -f .
+}
+
+# syncs FILE: how often a trace or a log calls sync.
+syncs() { "$pianola" profile --format csv --by operation "$1" | awk -F, '$1 ~ /^(sync|syncfs|fsync|fdatasync)$/ { n += $3 } END { print n + 0 }'; }
+
+# slowed APP: it and its replays, with and without order, in turn on the slow
+# device; and once recorded there.
 slowed() {
-	cd "$dir/$1/app"
+	cd "$dir/fast/$1"
 	rm -rf work left*
-	cp -a "$dir/$1/app" "$dir/mnt/$1"
+	cp -a "$dir/fast/$1" "$dir/mnt/$1"
 	cd "$dir/mnt/$1"
 	export TMPDIR="$dir/mnt/$1"
 	user=$(echo "$users" | tr ' ' '\n' | sed -n "s/^$1=//p")
+	output=$dir/$1/run.out
 	for i in $(seq "$rounds"); do
 		fresh $1
 		throttle "$(limits $1)"
-		a=$(now)
-		into "$dir/$1/run.out" run_$1 plain
-		b=$(now)
+		timed $1
 		release
-		note $1 application "$(echo "$a $b" | awk '{ print $2 - $1 }')"
+		note $1 application $took
 		sync -f .
-		# The page cache is set before the throttle is, which would keep what was
-		# asked for on the way, and have it spoil the first events.
-		"$pianola" replay --prepare only --root root$i "$dir/$1/trace.bin" >/dev/null
-		throttle "$(limits $1)"
-		"$pianola" replay --timing "$(timing $1)" --prepare never --cache asis --root root$i --keep --json --log "$dir/$1/slow$i.log" "$dir/$1/trace.bin" >"$dir/$1/slow$i.json" || [ $? = 1 ]
-		release
-		replayed $1 slow "$dir/$1/slow$i.json"
-		sync -f .
+		played $1 slow $i
+		played $1 free $i --order thread
 	done
+	fresh $1
+	throttle "$(limits $1)"
+	trace=there
+	into "$output" run_$1 recorded
+	release
+	note $1 syncs there "$(syncs "$dir/$1/there.txt")"
+	note $1 syncs replay "$(syncs "$dir/$1/trace.bin")"
 	cd "$dir"
 	rm -rf "$dir/mnt/$1"
 }
@@ -207,26 +160,26 @@ slowed() {
 # --- all of them ---
 : >"$dir/figures"
 apps=
-for app in "$@"; do
+put_up ext4 fast
+for app in $chosen; do
 	here $app || continue
 	at "$app: recording"
 	record $app
 	apps="$apps $app"
 done
-for fs in ext4 xfs btrfs tmpfs; do
+for fs in $systems; do
 	at "$fs"
-	put_up $fs
+	put_up $fs mnt
 	for app in $apps; do
 		at "$app on $fs"
 		elsewhere $fs $app
 	done
 	cd "$dir"
-	take_down
+	take_down mnt
 done
 at "the slow device"
 enter
-put_up ext4
-slow=1
+put_up ext4 mnt
 for app in $apps; do
 	at "$app on the slow device"
 	slowed $app
@@ -237,27 +190,31 @@ awk "$medians"'
 	function off(a, b) { return a > b ? a / b - 1 : 1 - a / b }
 	END {
 		count = split(apps, app, " ")
-		systems = split("ext4 xfs btrfs tmpfs", fs, " ")
-		print "\nThe recordings replayed on other file systems: failed and differing events, run time"
-		printf "%10s%8s%11s", "", "events", "recorded"
+		systems = split(names, fs, " ")
+		if (systems) print "\nThe recordings replayed on other file systems: failed and differing events, run time"
+		if (systems) printf "%12s%8s%11s", "", "events", "recorded"
 		for (i = 1; i <= systems; i++) printf "%17s", fs[i]
 		print ""
-		for (k = 1; k <= count; k++) {
-			printf "%-10s%8.0f%9.3f s", app[k], sorted(app[k], fs[1] " executed"), sorted(app[k], "recorded")
+		for (k = 1; systems && k <= count; k++) {
+			printf "%-12s%8.0f%9.3f s", app[k], sorted(app[k], fs[1] " executed"), sorted(app[k], "recorded")
 			for (i = 1; i <= systems; i++)
 				printf "%5.0f%4.0f%6.2f s", sorted(app[k], fs[i] " failed"), sorted(app[k], fs[i] " differed"), sorted(app[k], fs[i] " elapsed_seconds")
 			print ""
 		}
-		print "\nOn the slow device: medians, and how far each prediction is from the application there"
-		printf "%10s%12s%10s%10s%12s%14s  differing   rounds of application; of replay\n", "", "application", "replay", "recorded", "replay off", "recorded off"
+		print "\nOn the slow device: medians; least and greatest of the application; how far each prediction is from its median"
+		printf "%12s%12s%20s%10s%10s%12s%14s%14s%11s%9s%11s\n", "", "application", "its spread", "replay", "recorded", "replay off", "no order off", "recorded off", "differing", "syncs", "in replay"
 		for (k = 1; k <= count; k++) {
-			there = sorted(app[k], "application"); rounds = each
+			there = sorted(app[k], "application"); a = low; b = high; rounds = each
 			replay = sorted(app[k], "slow elapsed_seconds"); rounds = rounds "; " each
+			free = sorted(app[k], "free elapsed_seconds"); rounds = rounds "; " each
 			recorded = sorted(app[k], "recorded")
 			sorted(app[k], "slow differed")
-			printf "%-10s%10.3f s%8.3f s%8.3f s", app[k], there, replay, recorded
-			printf "%11.1f%%%13.1f%%%10.0f    %s\n", (replay / there - 1) * 100, (recorded / there - 1) * 100, high, rounds
-			by_replay += off(replay, there); by_record += off(recorded, there)
+			printf "%-12s%10.3f s%8.1f%% to%6.1f%%%8.3f s%8.3f s", app[k], there, (a / there - 1) * 100, (b / there - 1) * 100, replay, recorded
+			printf "%11.1f%%%13.1f%%%13.1f%%%11.0f", (replay / there - 1) * 100, (free / there - 1) * 100, (recorded / there - 1) * 100, high
+			printf "%9.0f%11.0f\n", sorted(app[k], "syncs there"), sorted(app[k], "syncs replay")
+			all_rounds = all_rounds sprintf("%-12s%s\n", app[k], rounds)
+			by_replay += off(replay, there); by_free += off(free, there); by_record += off(recorded, there)
 		}
-		if (count) printf "mean error: %.1f%% by replay, %.1f%% by taking the recorded run time\n", by_replay / count * 100, by_record / count * 100
-	}' apps="$apps" "$dir/figures"
+		if (count) printf "mean error: %.1f%% by replay, %.1f%% without order, %.1f%% by taking the recorded run time\n", by_replay / count * 100, by_free / count * 100, by_record / count * 100
+		printf "\nThe rounds of application; of replay; of replay without order\n%s", all_rounds
+	}' apps="$apps" names="$systems" "$dir/figures"

@@ -4,7 +4,7 @@
 # that all meet the same machine, and shows medians. Each run starts from the
 # same files, in DIR, whose file system is the one that is measured. All that it
 # makes stands in DIR/APP. PIANOLA is the program to be tried, bin/pianola by
-# default. docs/fidelity.md says how to read the figures.
+# default. closed stands for all with closed loops (apps.sh). docs/fidelity.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=5
@@ -14,22 +14,14 @@ pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
 [ $# -gt 0 ] || set -- $all
-known "$@"
+choose "$@"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
 export LC_ALL=C HOME="$dir" # where nobody has settings
 recorded() { "$pianola" record ${user:+--user "$user"} -o "trace$i.txt" -- "$@"; }
 
-# fresh APP: what a run begins with. What the last one left is put aside: ext4
-# avoids inodes that were removed within the last minutes, and looks at all of
-# them whenever it makes a file, so that nothing is removed before the end.
-aside=0
-fresh() {
-	[ ! -e work ] || mv work "left$((aside += 1))"
-	fresh_$1
-	sync
-}
+settle() { sync; }
 tidy() { cd "$dir" && rm -rf ./*/work ./*/left* ./*/root*; }
 
 # note WHAT NUMBER: of a round.
@@ -51,7 +43,7 @@ tell() {
 	cat table
 }
 
-for app in "$@"; do
+for app in $apps; do
 	here $app || continue
 	user=
 	rm -rf "$dir/$app"
@@ -65,15 +57,15 @@ for app in "$@"; do
 	for i in $(seq $rounds); do
 		at "$app: run $i of $rounds"
 		fresh $app
-		a=$(now); into run.out run_$app plain; b=$(now)
-		note plain "$(echo "$a $b" | awk '{ print $2 - $1 }')"
+		timed $app
+		note plain $took
 		at "$app: recording $i of $rounds"
 		fresh $app
 		into run.out run_$app recorded
 		note recorded "$(awk '/^# elapsed:/ { print $3 }' trace$i.txt)"
 		at "$app: compile and replay, $i of $rounds"
 		into compile.out "$pianola" compile --report report$i.txt -o trace$i.bin trace$i.txt
-		"$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json || [ $? = 1 ]
+		judged "$pianola" replay --root root$i --keep --json --log replay$i.log trace$i.bin >replay$i.json
 		for what in executed failed differed order_wait_seconds late_decodes; do note $what "$(figure $what replay$i.json)"; done
 		note unexplained "$(sed -n 's/^unexplained: //p' report$i.txt)"
 	done
