@@ -10,7 +10,6 @@
 # Those in closed have threads or processes that wait for one another, and clients
 # that send the next request when they have the reply to the last one.
 all="sqlite3 git tar gcc python3 fio postgres"
-threaded="rocksdb mariadb redis" # databases, for scripts that take them besides
 closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
 unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
 user=

@@ -12,22 +12,16 @@ pairs=${2-20}
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 sql=$(pwd)/scripts/demo.sql
 . scripts/apps.sh
-all="$all $threaded"
-[ $# -gt 0 ] || set -- $all
-known "$@"
+all="$all rocksdb"
+[ $# -gt 0 ] || set -- $all mariadb redis
+choose "$@"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
 export LC_ALL=C HOME="$dir" # where nobody has settings
 recorded() { "$pianola" record ${user:+--user "$user"} -o trace.txt -- "$@"; }
 
-# What the last run left is put aside, as in truth.sh.
-aside=0
-fresh() {
-	[ ! -e work ] || mv work "left$((aside += 1))"
-	fresh_$1
-	sync
-}
+settle() { sync; }
 tidy() { cd "$dir" && rm -rf ./*/work ./*/left*; }
 note() { echo "$1 of $2" >>figures; }
 
@@ -56,7 +50,7 @@ pair_recorded() {
 }
 
 printf '%-10s %8s %8s %17s  %8s %7s  %8s %7s %17s\n' '' events plain, s '' recorded '' compiled '' ''
-for app in "$@"; do
+for app in $apps; do
 	here $app || continue
 	user=
 	rm -rf "$dir/$app"

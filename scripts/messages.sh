@@ -3,9 +3,12 @@
 # send whose bytes reach as far (docs/recording.md, Messages). A receive can stand
 # before its send, which had not ended.
 set -eu
-echo "recording sends receives found share earlier"
-for script; do
-	awk -v name="${script##*/}" '
+. "$(dirname "$0")/lib.sh"
+[ $# -gt 0 ] || fail 2 "no recording"
+printf 'recording\tsends\treceives\tfound\tshare\tearlier\n'
+for recording; do
+	at "$recording"
+	awk -v name="${recording##*/}" '
 	# The note sent=KIND:CHANNEL+POSITION, or got=; positions wrap at 2^32.
 	match($0, /[ {](sent|got)=[^ }]+/) {
 		split(substr($0, RSTART + 1, RLENGTH - 1), part, /[=+]/)
@@ -26,6 +29,6 @@ for script; do
 	END {
 		for (i = 1; i <= receives; i++)
 			found += from[i] in most && to[i] <= most[from[i]]
-		printf "%s %d %d %d %.2f%% %d\n", name, sends, receives, found, receives ? 100 * found / receives : 0, earlier - (receives - found)
-	}' "$script"
-done | sed 's/  */\t/g'
+		printf "%s\t%d\t%d\t%d\t%.2f%%\t%d\n", name, sends, receives, found, receives ? 100 * found / receives : 0, earlier - (receives - found)
+	}' "$recording"
+done
