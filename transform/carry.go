@@ -84,6 +84,9 @@ func (c *carry) give(e *format.Event) {
 		return
 	}
 	delete(c.owed, e.TID)
+	if e.Off.IsZero() && !o.off.IsZero() {
+		o.cut = sum(o.cut, -c.cost.Switch) // compile takes it off for the time that is moved here
+	}
 	e.Off, e.Cut = sumOff(e.Off, o.off), sum(e.Cut, o.cut)
 }
 

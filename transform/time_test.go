@@ -117,7 +117,7 @@ func TestTimeIsKept(t *testing.T) {
 func TestWaitsAreKept(t *testing.T) {
 	const recording = `# pianola script 1
 # recorder: ebpf
-# cost: inside=30 outside=300 rich=200
+# cost: inside=30 outside=300 rich=200 switch=7
 `
 	for _, test := range []struct{ with, in, want string }{
 		{"only=op == fsync", `1 0.000010000 open("/w/a", O_RDWR) = 3 <0.000001000>
@@ -132,7 +132,14 @@ func TestWaitsAreKept(t *testing.T) {
 2 0.000010000 recvfrom(7, 0x1, 10, 0, NULL, NULL) = 10 <0.000030000> {got=tcp:a7+10}
 1 0.000010000 wait(OTHER, NULL) = 0 <0.000050000> {by=2+10 ready=5}
 1 0.000060000 wait(FUTEX, 0x10) = 0 <0.000050000> {by=2+10}
-1 0.000140000 fsync(3) = 0 <0.000001000> {off=70000 cut=330}
+1 0.000140000 fsync(3) = 0 <0.000001000> {off=70000 cut=323}
+`},
+		{"drop=op == fsync", `1 0.000010000 fsync(3) = 0 <0.000001000> {ready=9}
+1 0.000010000 close(3) = 0 <0.000001000>
+1 0.000010000 fsync(3) = 0 <0.000001000> {ready=9}
+1 0.000010000 close(3) = 0 <0.000001000> {ready=1}
+`, `1 0.000020000 close(3) = 0 <0.000001000> {ready=9 cut=330}
+1 0.000020000 close(3) = 0 <0.000001000> {ready=10 cut=337}
 `},
 		{"scale-compute=3", `1 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
 1 0.000002300 wait(FUTEX, 0x10) = 0 <0.000050000> {by=2+10}
