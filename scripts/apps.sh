@@ -272,7 +272,7 @@ until "$server/pg_isready" -q -h "\$(pwd)"; do
 	kill -0 \$! || exit 1
 	sleep 0.02
 done
-"$server/pgbench" -h "\$(pwd)" -n -N -c \$1 -t \$2 postgres || exit 1
+"$server/pgbench" -h "\$(pwd)" -n -N -c \$1 -t \$2 postgres || { kill -INT \$!; exit 1; }
 kill -INT \$!
 wait \$!
 S
@@ -319,7 +319,7 @@ until [ -S socket ]; do
 	sleep 0.02
 done
 mariadb-slap --no-defaults --socket="$(pwd)/socket" "--create=create table t (i int auto_increment primary key, v varchar(100))" \
-	"--query=insert into t (v) values ('$(printf %090d 0)')" --concurrency=4 --number-of-queries=$2 || exit 1
+	"--query=insert into t (v) values ('$(printf %090d 0)')" --concurrency=4 --number-of-queries=$2 || { kill $!; exit 1; }
 kill $!
 wait $!
 S
@@ -337,7 +337,7 @@ until [ -S work/socket ]; do
 	kill -0 $! || exit 1
 	sleep 0.02
 done
-redis-benchmark -s work/socket -t set -n 1500 -c 4 -q || exit 1
+redis-benchmark -s work/socket -t set -n 1500 -c 4 -q || { kill $!; exit 1; }
 redis-cli -s work/socket shutdown nosave
 wait $!
 S
