@@ -22,7 +22,7 @@ func TestPlans(t *testing.T) {
 	}{
 		{format.OpPread64, plan(recorderKindKIND_IO, 0, 0, 0)},
 		{format.OpSendto, plan(recorderKindKIND_WIDE, 0, 0, 0)},
-		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 0, 0, 0)},
+		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 1, 0, 0)},
 		{format.OpEventfd2, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
 		{format.OpLseek, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
 		{format.OpMmap, plan(recorderKindKIND_WIDE, 0, 0, 0)},
