@@ -239,6 +239,7 @@ func (o *Backend) fail(fault error) {
 // stop waits for the end of the program, and returns its error.
 func (o *Backend) stop(fault error) error {
 	if fault != nil && !o.run.eof {
+		o.run.shot = !o.run.hasEnded()
 		o.run.kill()
 	}
 	o.run.closing.Store(true)

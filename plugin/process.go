@@ -33,6 +33,8 @@ type process struct {
 
 	closing atomic.Bool // no writer waits for it any more
 
+	shot bool // it was killed for a fault before end is called
+
 	mu     sync.Mutex
 	reaped bool          // its number may be another's
 	ended  chan struct{} // closed once it was reaped
@@ -230,7 +232,7 @@ func (r *process) awaitRead() {
 // it has failed, or there is a fault in what it wrote.
 func (r *process) end(fault error) error {
 	defer r.close()
-	hangs, alone := errors.Is(fault, errHangs), r.hasEnded()
+	hangs, alone := errors.Is(fault, errHangs), r.hasEnded() && !r.shot
 	if fault != nil && !r.eof {
 		r.kill()
 	}
