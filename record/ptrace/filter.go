@@ -24,17 +24,26 @@ const (
 	stopCompat = 2 // a call through the table of another architecture
 )
 
+// Of futex (futex(2)).
+const (
+	futexTimeout    = 3    // the argument
+	futexCommand    = 0x7f // the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME
+	futexWait       = 0
+	futexWaitBitset = 9
+)
+
 var auditArch = [...]uint32{format.AMD64: unix.AUDIT_ARCH_X86_64, format.ARM64: unix.AUDIT_ARCH_AARCH64}
 
 // action is what the filter does at a system call.
 type action uint8
 
 const (
-	pass      action = iota
-	stop             // always
-	stopIoctl        // where the request is one of the table
-	stopFile         // where mmap maps a file
-	stopLarge        // where munmap takes away much
+	pass        action = iota
+	stop               // always
+	stopIoctl          // where the request is one of the table
+	stopFile           // where mmap maps a file
+	stopLarge          // where munmap takes away much
+	stopUntimed        // where futex does not wait for a limited time
 )
 
 // wanted returns the action at the system call nr.
@@ -45,6 +54,8 @@ func wanted(a format.Arch, nr int, memory bool) action {
 		return stopFile
 	case op == format.OpMunmap && !memory:
 		return stopLarge
+	case a == format.HostArch && nr == unix.SYS_FUTEX:
+		return stopUntimed
 	case op == format.OpNone && a == format.HostArch && nr < len(plans) && plans[nr].reads():
 		return stop // it is counted, or the thread may wait in it
 	case !record.Records(op, memory):
@@ -110,6 +121,21 @@ func perform(a format.Arch, w action) []unix.SockFilter {
 			{Code: unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, K: ^uint32(0), Jt: 2},
 			load(dataArgument + 8*mmapSize),
 			{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: largeUnmapped, Jf: 1},
+			give(unix.SECCOMP_RET_TRACE | stopCall),
+			give(unix.SECCOMP_RET_ALLOW),
+		}
+	case stopUntimed:
+		// Threads of an interpreter wait for its lock for milliseconds at a time, again
+		// and again: a thousand of them would do nothing but stop.
+		return []unix.SockFilter{
+			load(dataArgument + 8),
+			{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: futexCommand},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: futexWait, Jt: 1},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: futexWaitBitset, Jf: 4},
+			load(dataArgument + 8*futexTimeout),
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0, Jf: 3},
+			load(dataArgument + 8*futexTimeout + 4),
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0, Jf: 1},
 			give(unix.SECCOMP_RET_TRACE | stopCall),
 			give(unix.SECCOMP_RET_ALLOW),
 		}

@@ -45,6 +45,8 @@ func answer(t *testing.T, program []unix.SockFilter, arch, nr uint32, args [6]ui
 			} else {
 				pc += int(in.Jf)
 			}
+		case unix.BPF_ALU | unix.BPF_AND | unix.BPF_K:
+			a &= in.K
 		case unix.BPF_RET | unix.BPF_K:
 			return in.K
 		default:
@@ -83,6 +85,13 @@ func TestFilter(t *testing.T) {
 				require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], ioctl, args), f.Name)
 			}
 			require.Equal(t, uint32(unix.SECCOMP_RET_ALLOW), answer(t, program, auditArch[arch], ioctl, [6]uint64{1, unix.TCGETS}))
+			if arch == format.HostArch {
+				for _, timeout := range []uint64{1, 1 << 32} {
+					require.Equal(t, uint32(unix.SECCOMP_RET_ALLOW), answer(t, program, auditArch[arch], unix.SYS_FUTEX, [6]uint64{1: 128, futexTimeout: timeout}))
+					require.Equal(t, uint32(unix.SECCOMP_RET_ALLOW), answer(t, program, auditArch[arch], unix.SYS_FUTEX, [6]uint64{1: 9 | 256, futexTimeout: timeout}))
+					require.Equal(t, uint32(unix.SECCOMP_RET_TRACE|stopCall), answer(t, program, auditArch[arch], unix.SYS_FUTEX, [6]uint64{1: 129, futexTimeout: timeout}), "FUTEX_WAKE")
+				}
+			}
 			frequent := uint32(unix.SECCOMP_RET_ALLOW)
 			if memory {
 				frequent = unix.SECCOMP_RET_TRACE | stopCall
