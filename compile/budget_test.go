@@ -138,7 +138,6 @@ func TestFollowedIsBounded(t *testing.T) {
 	for other := range int32(10 * maxFollowed) {
 		one.gap.causes = []cause{{place: place{thread: other + 2}, kind: format.EdgeWake}}
 		m.tie(one, &format.Event{Op: format.OpSync})
-		one.part()
 	}
 	require.Len(t, one.followed.of, maxFollowed)
 }

@@ -122,7 +122,7 @@ func (m *model) waited(s *simEvent) {
 	if s.e.Dur >= 0 {
 		s.e.Dur = min(s.e.Dur, max(p.endTime-s.e.Start, 0))
 		// The duration does not include what recording cost the process.
-		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e), 0), true
+		s.out.Dur, s.joined = max(p.endNow-m.clock(s.t, s.e.Start), 0), true
 	}
 	if p.Alive() == 0 && s.out.Word(format.WaitOptions)&format.WaitNowait == 0 {
 		delete(m.byPID, p.ID)

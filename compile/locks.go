@@ -158,7 +158,7 @@ func (m *model) locked(s *simEvent) {
 	m.budget.take(forOrder, all.bytes()-before)
 }
 
-// unheld reports whether a call was refused a lock that nobody has: a program
+// unheld reports whether a call was refused a lock that is free: a program
 // that was not recorded had it, or a call that took it, or gave it up, returned
 // on the other side of this one. A replay would get the lock, and others would
 // not.

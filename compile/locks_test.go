@@ -39,7 +39,7 @@ func TestLocks(t *testing.T) {
 	}{
 		{"after it was given up", []string{flock(10, 3, ex, "0"), flock(10, 3, un, "0"), flock(12, 5, ex, "0")}, "1:5"},
 		{"before it was given up", []string{flock(10, 3, ex, "0"), flock(12, 5, ex, "0")}, "1:4"},
-		{"giving up waits for nobody", []string{flock(10, 3, ex, "0"), flock(12, 5, ex, "0"), flock(10, 3, un, "0")}, ""},
+		{"giving up waits for no other call", []string{flock(10, 3, ex, "0"), flock(12, 5, ex, "0"), flock(10, 3, un, "0")}, ""},
 		{"after one that was given up late", []string{flock(10, 3, ex, "0"), flock(12, 5, ex, "0"), flock(10, 3, un, "0"), flock(11, 4, ex, "0")}, "3:1"},
 		{"shared after shared", []string{flock(10, 3, sh, "0"), flock(12, 5, sh, "0")}, ""},
 		{"shared after exclusive", []string{flock(10, 3, ex, "0"), flock(10, 3, un, "0"), flock(11, 4, sh, "0"), flock(12, 5, sh, "0")}, "1:5"},
@@ -74,7 +74,7 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// A call that was refused a lock which nobody is known to have is left out: a
+// A call that was refused a lock without a known holder is left out: a
 // replay would get that lock.
 func TestRefusedWithoutHolder(t *testing.T) {
 	calls := []string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 open("/w/a", O_RDWR) = 5`}

@@ -119,15 +119,11 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	default:
 		return 0, false
 	}
-	from := max(at-nanos, t.last)
-	if n := len(t.gap.marks); n > 0 {
-		from = max(from, t.gap.marks[n-1].at)
-	}
-	if nanos = at - from; nanos < format.Waited {
+	if nanos = at - t.notBefore(at-nanos); nanos < format.Waited {
 		return 0, false
 	}
 	t.own.Waits -= before
-	clock := m.arrival(t, at)
+	clock := m.clock(t, at)
 	t.held += nanos
 	own := t.own
 	own.Total = t.clock(at)
@@ -143,6 +139,3 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	t.mark(at, own.Total)
 	return nanos, true
 }
-
-// arrival returns a time within the gap of a thread on the trace's clock.
-func (m *model) arrival(t *thread, at int64) int64 { return t.now + max(at-t.last-t.cost, 0) }

@@ -193,25 +193,26 @@ func waits(e *format.Event) bool {
 	return false
 }
 
-// compute returns the time between the thread's last event in the trace and e,
+// compute returns the time from the thread's last event in the trace to a time,
 // minus the recorder's cost. If the cost is larger than that time, compute is 0
 // and debt is the rest, to be subtracted later. This happens where an event
 // costs less than the mean.
-func (m *model) compute(t *thread, e *format.Event) (compute, debt int64) {
-	compute = e.Start - t.last - t.cost
+func (m *model) compute(t *thread, at int64) (compute, debt int64) {
+	compute = at - t.last - t.cost
 	return max(compute, 0), max(-compute, 0)
 }
 
-// clock returns the start of e on the trace's clock.
-func (m *model) clock(t *thread, e *format.Event) int64 {
-	compute, _ := m.compute(t, e)
+// clock returns a time on the recording's clock, after the thread's last event in
+// the trace, on the trace's clock.
+func (m *model) clock(t *thread, at int64) int64 {
+	compute, _ := m.compute(t, at)
 	return t.now + compute
 }
 
 // emit appends an event to the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
 	out.TID = t.num
-	compute, debt := m.compute(t, e)
+	compute, debt := m.compute(t, e.Start)
 	out.Compute = compute
 	out.Off = t.off.Plus(e.Off).Within(compute)
 	t.off = format.Off{}
@@ -234,7 +235,6 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	}
 	if m.ties != nil {
 		m.tie(t, out)
-		t.part()
 	}
 	t.now += out.Compute + max(out.Dur, 0)
 	if t.events++; !m.order.alone && t.gaps < pastKept {

@@ -85,10 +85,10 @@ func (m *model) leavePipe(t *thread, e *format.Event, w *pipeWait, on *pipePoint
 		start = max(t.idle, w.on.start-e.Off.Total())
 		t.off = t.off.Less(w.on.start - start)
 	}
-	begin := m.clock(t, e) // of the call: after the wait
+	begin := m.clock(t, e.Start) // of the call: after the wait
 	at, err := m.emitPipe(t, op, w.pipe, start, w.on.start-start, on)
 	if before {
-		begin = m.clock(t, e)
+		begin = m.clock(t, e.Start)
 	}
 	if p != nil && p.at.thread == 0 {
 		p.at, p.now = at, begin
@@ -109,7 +109,7 @@ func (m *model) emitPipe(t *thread, op format.Op, pipe int32, start, nanos int64
 		m.order.after(on.at, format.EdgeMessage)
 		// The duration does not include what recording cost the threads that it
 		// waited for.
-		out.Dur = max(on.now-m.clock(t, &e), 0)
+		out.Dur = max(on.now-m.clock(t, e.Start), 0)
 	}
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	at := m.order.here

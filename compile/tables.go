@@ -219,7 +219,7 @@ func (m *model) added(at, parent *process.Thread) {
 	} else {
 		// The child starts at some moment during the call.
 		e := m.event.e
-		row.Parent, row.Start = maker.num, m.clock(maker, e)
+		row.Parent, row.Start = maker.num, m.clock(maker, e.Start)
 		t.last, t.idle = e.Start, e.Start
 		t.seen = append(t.seen, maker.seen...)
 		m.budget.take(forOrder, 8*cap(t.seen))
@@ -285,7 +285,7 @@ func (m *model) fork(s *simEvent) bool {
 // ended notes the end of a thread.
 func (m *model) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
-	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e)
+	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e.Start)
 	if s.out.Op.Info().Effect == format.EffectExitGroup || p.Alive() == 1 {
 		for _, d := range t.Table.All {
 			m.unfed(s, fileOf(d))

@@ -280,14 +280,20 @@ func (w *ties) ended(t *thread, tid int32) {
 	}
 }
 
+// notBefore returns a time, or when the thread's last event in the trace or the last
+// wait after it ended, if that is later.
+func (t *thread) notBefore(at int64) int64 {
+	at = max(at, t.last)
+	if n := len(t.gap.marks); n > 0 {
+		at = max(at, t.gap.marks[n-1].at)
+	}
+	return at
+}
+
 // wait ties the wait of a thread, from one time to another, to the thread that
 // ended it.
 func (m *model) wait(t *thread, from, to int64, on *thread) {
-	from = max(from, t.last)
-	if n := len(t.gap.marks); n > 0 {
-		from = max(from, t.gap.marks[n-1].at)
-	}
-	if to < from {
+	if from = t.notBefore(from); to < from {
 		return
 	}
 	t.held += to - from
@@ -345,7 +351,8 @@ func (t *thread) untied(off format.Off) {
 	t.own.Waits += off.Wait + off.Other
 }
 
-// tie gives an event its edges to what its thread waited for.
+// tie gives an event its edges to what its thread waited for, and begins the gap
+// after it. The thread's clocks stand at its end.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
 	grouped := false
@@ -373,13 +380,9 @@ func (m *model) tie(t *thread, out *format.Event) {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
-	t.gap.self = cause{place: m.order.here, kind: format.EdgeWake, lag: -own, floor: at.Minus(t.own), syncs: out.Op.Info().Class == format.ClassSync}
-}
-
-// part begins the gap after an event, once the thread's clocks stand at its end.
-func (t *thread) part() {
-	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: t.gap.self}
-	t.gap.self.bound = t.last - t.own.Total
+	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
+		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.own), syncs: out.Op.Info().Class == format.ClassSync,
+	}}
 }
 
 // keep adds the gap to those that are kept.

@@ -281,8 +281,8 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// A thread that waits often between two of its events, and whose early message
-// is received late, makes nobody begin later than recorded.
+// A thread waits often between two of its events, and its early message is received
+// late. No event begins later than recorded.
 func TestLateMessage(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: []int64{0}}

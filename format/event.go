@@ -43,7 +43,7 @@ type Event struct {
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
 	Held    int64 // trace: of Compute what Edges account for; the thread waited that long
 	Off     Off   // of the time since the end of the thread's previous event
-	Cut     int64 // script: nanoseconds by which the time before the event is to be shorter, for a transform or the recorder took them; below 0, longer
+	Cut     int64 // script: nanoseconds to subtract from the time before the event: a transform cut them, or the recorder took them; below 0, to add
 	Calls   int64 // script: system calls that are not recorded, since the thread's previous event
 	Faults  int64 // script: page faults taken inside the call
 

@@ -2,6 +2,7 @@ package format
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,15 +19,12 @@ type Floor struct {
 	Waits   int64 // waits that are tied to no event
 }
 
-// parts are the parts with their names in a header.
-func (f *Floor) parts() []struct {
-	name  string
-	nanos *int64
-} {
-	return []struct {
-		name  string
-		nanos *int64
-	}{{"total", &f.Total}, {"timers", &f.Timers}, {"storage", &f.Storage}, {"clients", &f.Clients}, {"waits", &f.Waits}}
+// floorNames are the names of the fields in a header, in their order.
+var floorNames = [...]string{"total", "timers", "storage", "clients", "waits"}
+
+// fields returns pointers to the fields, in their order.
+func (f *Floor) fields() [len(floorNames)]*int64 {
+	return [...]*int64{&f.Total, &f.Timers, &f.Storage, &f.Clients, &f.Waits}
 }
 
 // Plus returns the sums of the parts.
@@ -42,8 +40,8 @@ func (f Floor) Minus(g Floor) Floor {
 // String returns the value of MetaFloor.
 func (f Floor) String() string {
 	var words []string
-	for _, p := range f.parts() {
-		words = append(words, p.name+"="+string(AppendSeconds(nil, *p.nanos)))
+	for i, nanos := range f.fields() {
+		words = append(words, floorNames[i]+"="+string(AppendSeconds(nil, *nanos)))
 	}
 	return strings.Join(words, " ")
 }
@@ -53,10 +51,9 @@ func (h *Header) Floor() (f Floor, ok bool) {
 	text, ok := h.Value(MetaFloor)
 	for word := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(word, "=")
-		for _, p := range f.parts() {
-			if nanos, _, err := ScanSeconds([]byte(value)); p.name == name && err == nil {
-				*p.nanos = max(nanos, 0)
-			}
+		i := slices.Index(floorNames[:], name)
+		if nanos, _, err := ScanSeconds([]byte(value)); i >= 0 && err == nil {
+			*f.fields()[i] = max(nanos, 0)
 		}
 	}
 	return f, ok

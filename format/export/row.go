@@ -15,7 +15,7 @@ const (
 	colDuration // in the call, unit as start; null if unknown
 	colCompute  // since the end of the thread's previous event, unit as start
 	colOffCPU   // part of compute that the thread was off the processor, unit as start
-	colReady    // parts of off_cpu by format.Off, unit as start; null for none, and what has no column is not told apart
+	colReady    // parts of off_cpu by format.Off, unit as start; null for none; the rest of off_cpu has no column
 	colOwn
 	colWait
 	colTimer

@@ -124,7 +124,7 @@ func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 		waker = r.waits.futexes.Woken(e.TID, at)
 	}
 	if ended.Dur <= 0 || ended.Ret == -eagain && isFutex || ended.Ret == -enosys {
-		return false // it never waited, or nobody knows for how long
+		return false // it did not wait, or for an unknown time
 	}
 	if how.ending == endsAlways || how.ending == endsByZero && ended.Ret == 0 ||
 		how.ending == endsByError && (ended.Ret == -etimedout || ended.Ret == -eagain) {

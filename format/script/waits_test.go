@@ -39,7 +39,7 @@ func TestWaits(t *testing.T) {
 1 0.000020 <... futex resumed>) = 0 <0.000040>
 2 0.000010 <... futex resumed>) = 0 <0.000040>
 `, "1 0.000010000 wait(FUTEX, 0x7f00) = 0 <0.000040000> {by=3}\n2 0.000010000 wait(FUTEX, 0x7f00) = 0 <0.000040000> {by=3}\n"},
-		{"another address, a waking of nobody, a thread that waits elsewhere from now on", `
+		{"another address, a waking of no thread, a thread that waits elsewhere from now on", `
 1 0.000010 futex(0x7f00, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>
 2 0.000020 futex(0x7f04, FUTEX_WAKE_PRIVATE, 1) = 1 <0.000005>
 2 0.000020 futex(0x7f00, FUTEX_WAKE_PRIVATE, 1) = 0 <0.000005>

@@ -9,7 +9,7 @@ import (
 )
 
 // Place is where threads wait: an address of a process, or of all processes whose
-// addresses are not told apart.
+// addresses count as the same.
 type Place struct {
 	Process int32
 	Address int64
