@@ -40,10 +40,8 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	return s, nil
 }
 
-// floor returns the floor of the trace; ok is false if it does not tell, or if the
-// replay did not keep to it.
-func (s *summary) floor() (format.Floor, bool) { return floorOf(s.header, &s.result.Options) }
-
+// floorOf returns the floor of a trace; ok is false if the trace does not tell, or
+// if a replay with such options does not keep to it.
 func floorOf(h *format.Header, o *replay.Options) (f format.Floor, ok bool) {
 	if o.Timing != replay.Compute || o.Order == replay.Thread || o.Speed != 1 {
 		return f, false
@@ -148,7 +146,7 @@ func (s *summary) print(w io.Writer) error {
 	s.printDifferences(w)
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
-	if floor, ok := s.floor(); ok {
+	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		fmt.Fprintln(w, floor.Text())
 		if n, ok := s.header.Value(format.MetaGrouped); ok {
 			fmt.Fprintf(w, "events that waited for the sync of another thread: %s; the application may sync more or less often here than where it was recorded\n", format.Visible(n))
@@ -267,9 +265,8 @@ func (s *summary) document() *replayDocument {
 		Differences:      []differenceDocument{},
 		Profile:          s.replayed.Document(),
 	}
-	if floor, ok := s.floor(); ok {
-		seconds := format.Seconds(floor.Total)
-		d.FloorSeconds = &seconds
+	if floor, ok := floorOf(s.header, &s.result.Options); ok {
+		d.FloorSeconds = new(format.Seconds(floor.Total))
 	}
 	for i := range r.ByOp {
 		op, n := format.Op(i), &r.ByOp[i]
