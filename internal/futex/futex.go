@@ -59,7 +59,8 @@ func KindOfName(op string) Kind {
 // their number. The zero value is ready.
 type Pairs struct {
 	sleepers map[Place][]sleeper
-	wakes    map[int32]*wake // by thread
+	empty    [][]sleeper    // lists that are used again
+	wakes    map[int32]wake // by thread
 }
 
 // sleeper is a thread that waits.
@@ -86,14 +87,18 @@ func (p *Pairs) Begin(tid int32, at Place, kind Kind) {
 		if p.sleepers == nil {
 			p.sleepers = make(map[Place][]sleeper)
 		}
-		if list := p.sleepers[at]; len(list) < maxSleepers {
+		list := p.sleepers[at]
+		if last := len(p.empty) - 1; list == nil && last >= 0 {
+			list, p.empty = p.empty[last], p.empty[:last]
+		}
+		if len(list) < maxSleepers {
 			p.sleepers[at] = append(list, sleeper{tid: tid})
 		}
 	case Wakes, Moves:
 		if p.wakes == nil {
-			p.wakes = make(map[int32]*wake)
+			p.wakes = make(map[int32]wake)
 		}
-		p.wakes[tid] = &wake{at: at, moves: kind == Moves}
+		p.wakes[tid] = wake{at: at, moves: kind == Moves}
 	}
 }
 
@@ -101,8 +106,8 @@ func (p *Pairs) Begin(tid int32, at Place, kind Kind) {
 // so many. That it began need not have been noted, if no other call was since.
 func (p *Pairs) Woke(tid int32, at Place, kind Kind, n int64) {
 	call := wake{at: at, moves: kind == Moves}
-	if begun := p.wakes[tid]; begun != nil && begun.at == at {
-		call = *begun
+	if begun, ok := p.wakes[tid]; ok && begun.at == at {
+		call = begun
 	}
 	delete(p.wakes, tid)
 	list := p.sleepers[call.at]
@@ -133,6 +138,7 @@ func (p *Pairs) leave(tid int32, at Place) (s sleeper, left int) {
 	s = list[i]
 	if list = slices.Delete(list, i, i+1); len(list) == 0 {
 		delete(p.sleepers, at)
+		p.empty = append(p.empty, list)
 	} else {
 		p.sleepers[at] = list
 	}
@@ -159,6 +165,7 @@ func (p *Pairs) Woken(tid int32, at Place) int32 {
 			}
 			s.waker = by
 			call.woken++
+			p.wakes[by] = call
 		}
 	}
 	return max(s.waker, 0)

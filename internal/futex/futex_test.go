@@ -44,3 +44,16 @@ func TestAbandon(t *testing.T) {
 	}
 	require.Len(t, p.sleepers[Place{1, 0}], maxSleepers)
 }
+
+func TestAWaitAllocatesNothing(t *testing.T) {
+	var p Pairs
+	here, there := Place{Process: 1, Address: 8}, Place{Process: 1, Address: 16}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		p.Begin(1, here, Waits)
+		p.Begin(2, there, Waits)
+		p.Begin(3, here, Wakes)
+		p.Woke(3, here, Wakes, 1)
+		require.Equal(t, int32(3), p.Woken(1, here))
+		p.Abandon(2, there)
+	}))
+}
