@@ -69,7 +69,7 @@ func (m *model) apply(e *format.Event) error {
 	}
 	if m.ties != nil {
 		if t.cost != before {
-			t.mark(e.Start, t.clock(e.Start))
+			t.mark(mark{at: e.Start, own: t.clock(e.Start)})
 		}
 		t.untied(e.Off)
 		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}

@@ -81,7 +81,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	in := take(src, tmp)
 	defer in.stop()
 	var (
-		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}}
+		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}}
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {

@@ -158,9 +158,16 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	held, known := int64(0), false
 	if m.ties != nil {
 		held, known = m.tied(t, e)
+	} else if e.Op == format.OpWait {
+		m.lore.waits(e, m.line)
 	}
 	rest := min(e.Dur, e.End()-t.last)
 	switch {
+	case e.TimedOut():
+		t.off.Timer += rest
+		if m.ties != nil {
+			m.expire(t, e, rest)
+		}
 	case known:
 		t.off.Wait += held
 	case rest < format.Waited:

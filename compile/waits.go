@@ -30,6 +30,7 @@ type cause struct {
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
+	early int64 // of lag what ends early if the thread is woken
 	syncs bool  // the event at place is a sync
 	since int64 // on the recording's clock, when the thread came to be after it
 }
@@ -39,13 +40,15 @@ type gap struct {
 	from   int64        // the recording's clock
 	cost   int64        // thread.cost then
 	own    format.Floor // the own clock then
+	early  int64        // timeouts.total at the end
 	self   cause        // the event before
 	marks  []mark       // ends of waits and of cuts within, in order
 	causes []cause      // of these waits, and of messages
 }
 
-// mark is the end of a wait, or of time that was cut.
-type mark struct{ at, own int64 } // on the recording's clock, and on the own one
+// mark is the end of a wait, or of time that was cut: on the recording's clock, and
+// on the own one, without what the waking ended early.
+type mark struct{ at, own, early int64 }
 
 const (
 	// pastKept is how many gaps of a thread are kept to look up what it did when
@@ -87,6 +90,7 @@ type waiting struct {
 	gaps int          // how many of them the budget counts, in all passes
 	own  format.Floor // the own clock at the begin of the gap; of its parts, now
 	gone int32        // its id, once it has ended
+	timeouts
 
 	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
 }
@@ -140,17 +144,23 @@ func (t *thread) clock(at int64) int64 {
 	return own
 }
 
+// least returns a position of the own clock as a floor counts it: without waits that
+// can end early.
+func (t *thread) least(own int64) format.Floor {
+	clock := t.own
+	clock.Total = own - t.timeouts.total
+	return clock
+}
+
 // floor returns the floor of a thread at a position of its own clock.
 func (t *thread) floor(own int64) format.Floor {
-	clock := t.own
-	clock.Total = own
 	highest := t.gap.self.floor
 	for i := range t.gap.causes {
 		if c := &t.gap.causes[i]; c.kind != format.EdgeArrival && c.floor.Total > highest.Total {
 			highest = c.floor
 		}
 	}
-	return highest.Plus(clock)
+	return highest.Plus(t.least(own))
 }
 
 // gapAt returns the gap in which a thread was at a time.
@@ -172,7 +182,7 @@ func (g *gap) clock(at int64) int64 {
 		own = m.own + at - m.at
 	}
 	if i < len(g.marks) {
-		own = min(own, g.marks[i].own)
+		own = min(own, g.marks[i].own+g.marks[i].early)
 	}
 	return own
 }
@@ -181,15 +191,15 @@ func (g *gap) clock(at int64) int64 {
 // to that time.
 func (t *thread) comesAfter(dst []cause, at int64) []cause {
 	g := t.gapAt(at)
-	own := g.own
-	if g == &t.gap {
-		own = t.own
+	own, least := g.clock(at), g.own
+	if least.Total = own - g.early; g == &t.gap {
+		least = t.least(own)
 	}
-	own.Total = g.clock(at)
 	pass := func(c cause) {
-		c.lag += own.Total
-		c.bound += own.Total
-		c.floor = c.floor.Plus(own)
+		c.lag += own
+		c.bound += own
+		c.floor = c.floor.Plus(least)
+		c.early = 0
 		dst = append(dst, c)
 	}
 	pass(g.self)
@@ -204,16 +214,15 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 // follow makes a thread, at a time, come after what comesAfter returned, by so many
 // nanoseconds, for which clients took their time.
 func (t *thread) follow(now int64, causes []cause, kind format.EdgeKind, clients int64) {
-	own := t.own
-	own.Total = t.clock(now)
+	own := t.clock(now)
 	for _, c := range causes {
 		if !c.kind.Outside() {
 			c.kind = kind
 		}
-		c.lag += clients - own.Total
-		c.bound += clients - own.Total
-		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
-		c.since = now
+		c.lag += clients - own
+		c.bound += clients - own
+		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(t.least(own))
+		c.since, c.early = now, t.timeouts.nanos
 		t.after(c)
 	}
 }
@@ -290,26 +299,35 @@ func (t *thread) notBefore(at int64) int64 {
 	return at
 }
 
-// wait ties the wait of a thread, from one time to another, to the thread that
-// ended it.
-func (m *model) wait(t *thread, from, to int64, on *thread) {
+// wait ties the wait of a thread at a place, from one time to another, to the thread
+// that ended it.
+func (m *model) wait(t *thread, from, to int64, at spot, on *thread) {
 	if from = t.notBefore(from); to < from {
 		return
 	}
 	t.held += to - from
 	m.report.Tied += to - from
 	own := t.clock(to)
+	kind, early := t.timeouts.woken(at)
+	t.held += early
+	t.off.Timer -= early // it is a part of held
+	if early > 0 {       // the own clock goes back
+		for i := range t.gap.causes {
+			c := &t.gap.causes[i]
+			c.lag, c.bound, c.early = c.lag+c.early, c.bound+c.early, 0
+		}
+	}
+	t.mark(mark{to, own - early, early})
 	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
-	t.follow(to, m.ties.causes, format.EdgeWake, 0)
-	t.mark(to, own)
+	t.follow(to, m.ties.causes, kind, 0)
 }
 
 // mark notes that the own clock does not keep up with the recording's up to a time.
-func (t *thread) mark(at, own int64) {
+func (t *thread) mark(at mark) {
 	if len(t.gap.marks) == maxMarks {
 		t.gap.marks = slices.Delete(t.gap.marks, 0, maxMarks/2)
 	}
-	t.gap.marks = append(t.gap.marks, mark{at, own})
+	t.gap.marks = append(t.gap.marks, at)
 }
 
 // tied ties the wait within a call that is left out, and what the call received,
@@ -319,7 +337,11 @@ func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	if e.Notes.Known(format.NotedWaker) {
 		if on := m.waker(e.Notes.Waker); on != nil && on != t {
 			before := t.held
-			m.wait(t, e.Start, e.End()-e.Notes.Woken, on)
+			at := spot{}
+			if e.Op == format.OpWait {
+				at = spotOf(e)
+			}
+			m.wait(t, e.Start, e.End()-e.Notes.Woken, at, on)
 			nanos, ok = t.held-before, true
 		}
 	}
@@ -355,6 +377,7 @@ func (t *thread) untied(off format.Off) {
 // after it. The thread's clocks stand at its end.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
+	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	grouped := false
 	own := t.own.Total + out.Compute - out.Held
 	at := t.floor(own)
@@ -381,7 +404,7 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	t.own.Total, t.held = own, 0
 	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
-		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.own), syncs: out.Op.Info().Class == format.ClassSync,
+		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), syncs: out.Op.Info().Class == format.ClassSync,
 	}}
 }
 
@@ -394,6 +417,7 @@ func (t *thread) keep() {
 		}
 		t.past = append(t.past[:n], t.past[2*n:]...)
 	}
+	t.gap.early = t.timeouts.total
 	t.past = append(t.past, t.gap)
 }
 

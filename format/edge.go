@@ -34,12 +34,13 @@ const (
 	EdgeMessage                    // the thread received what the other thread sent
 	EdgeReply                      // what is not recorded answered a message of the other one: with clients in a closed loop
 	EdgeArrival                    // a message of what is not recorded arrived: with clients that keep to their times
+	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends those at the same place that were timed out before (Event.Expired)
 	NumEdgeKinds
 )
 
 var edgeKindNames = [NumEdgeKinds]string{
 	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
-	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed",
 }
 
 // String returns the name of the kind, as in scripts and exports.

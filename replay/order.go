@@ -3,6 +3,8 @@ package replay
 import (
 	"math"
 	"sync/atomic"
+
+	"pianola/format"
 )
 
 // progress is the state of a worker that others see. It has cache lines of its
@@ -90,6 +92,7 @@ func (w *worker) awaitEdges() bool {
 	for ; w.event == w.waits[w.wait].Event; w.wait++ {
 		v := &w.waits[w.wait]
 		w.held += v.Held
+		w.early += v.Expired
 		if w.e.Outside.leavesOut(v.For.Kind) {
 			continue
 		}
@@ -123,13 +126,69 @@ func (w *worker) await(k *worker, event int64) bool {
 	}
 	for !w.satisfied(k, event) {
 		seq := k.wakeUp.count.Load()
-		for a := k.awaited.Load(); a > event && !k.awaited.CompareAndSwap(a, event); a = k.awaited.Load() {
-		}
+		k.expectedBy(event)
 		if !w.sleepFor(k, event, &k.wakeUp, seq) {
 			return false
 		}
 	}
 	return true
+}
+
+// awaitWaker waits where the thread waited until a time limit expired: until due or
+// until the thread has been woken, if that comes first. What woke the thread next is
+// the next event with an edge of EdgeTimed. It returns when the current event is due, a
+// little before that if that is later.
+func (w *worker) awaitWaker(due int64) int64 {
+	i := w.wait
+	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
+		i++
+	}
+	event, least := w.waits[i].Event, due-w.e.scale(w.early)
+	if event == math.MaxInt64 {
+		return due
+	}
+	defer func() { w.end = w.e.now() }()
+	w.useGap(w.end, due)
+	for ; w.waits[i].Event == event; i++ {
+		v := &w.waits[i]
+		if v.For.Kind != format.EdgeTimed {
+			continue
+		}
+		from := w.e.start
+		if v.For.Thread > 0 {
+			k := w.e.workers[v.For.Thread-1]
+			if !w.awaitUntil(k, v.For.Event, due-warmUp) {
+				return due
+			}
+			from = k.ends[w.places[i]].Load()
+		}
+		least = max(least, from+w.e.scale(v.For.Delay))
+	}
+	return min(due, least)
+}
+
+// awaitUntil waits for the end of an event of k, to a deadline at most, and reports
+// whether it has come.
+func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
+	for !w.satisfied(k, event) {
+		if w.e.now() >= deadline || w.e.stopped.Load() {
+			return false
+		}
+		seq := k.wakeUp.count.Load()
+		k.expectedBy(event)
+		if !w.satisfied(k, event) {
+			unpin()
+			k.wakeUp.wait(seq, w.e.deadline(deadline))
+			pin()
+		}
+	}
+	return true
+}
+
+// expectedBy has the worker wake those that sleep for it after an event.
+func (p *progress) expectedBy(event int64) {
+	for a := p.awaited.Load(); a > event && !p.awaited.CompareAndSwap(a, event); a = p.awaited.Load() {
+	}
 }
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if

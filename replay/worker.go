@@ -50,6 +50,7 @@ type worker struct {
 	places []int32       // of each wait: the index of its event in targets of the thread that it is for
 	wait   int           // the next one
 	held   int64         // of the compute before the next event what its waits account for
+	early  int64         // of the rest what can end early
 	after  int64         // when the waits of the next event let it begin; 0 if it has none
 
 	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
@@ -217,7 +218,7 @@ func (w *worker) waited(r *format.Record, begin int64) (nanos int64) {
 	if w.after > 0 && w.event > 0 {
 		nanos = max(begin-w.e.start-w.last-w.e.scale(max(r.Compute-w.held, 0)), 0)
 	}
-	w.held, w.after = 0, 0
+	w.held, w.early, w.after = 0, 0, 0
 	return nanos
 }
 

@@ -1,0 +1,62 @@
+package compile_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// timeout has thread i wait at a place until the time limit has passed.
+func (w *woken) timeout(i, place int) {
+	start := w.nows[i] + 1 + w.rng.Int64N(10_000)
+	w.nows[i] = start + 30_000 + w.rng.Int64N(100_000)
+	w.line(i, start, w.nows[i], "wait(FUTEX, %d) = -1 ETIMEDOUT <0.%09d>", place, w.nows[i]-start)
+}
+
+// With waits that could have ended early and did not, events begin as recorded.
+func TestTimeoutsAsRecorded(t *testing.T) {
+	early := int64(0)
+	for seed := range uint64(300) {
+		w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: make([]int64, 3)}
+		w.call(0, `stat("/w/a", 0x1) = 0`)
+		for i := range 2 {
+			start := w.nows[0] + 1000
+			w.nows[0], w.nows[i+1] = start+1000, start
+			w.line(0, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 102+i)
+		}
+		for range 100 {
+			i := w.rng.IntN(3)
+			switch w.rng.IntN(6) {
+			case 0, 1:
+				w.wait(i, (i+1+w.rng.IntN(2))%3) // at place 16
+			case 2:
+				w.timeout(i, 16)
+			case 3:
+				w.timeout(i, 17) // where nothing wakes it
+			case 4:
+				w.call(i, `read(0, 0x1000, 10) = 10`) // left out
+			default:
+				w.call(i, `stat("/w/a", 0x1) = 0`)
+			}
+		}
+		for i := range w.nows {
+			w.call(i, `stat("/w/a", 0x1) = 0`)
+		}
+		recording := w.String()
+		s, report := compiled(t, recording, compile.Options{})
+		asRecorded(t, s, fmt.Sprintf("seed %d", seed), recording)
+		last := int64(0)
+		for _, begin := range begins(s, func(*format.Event) int64 { return 0 }) {
+			last = max(last, begin)
+		}
+		require.LessOrEqual(t, report.Floor.Total, last, "seed %d", seed)
+		early += last - report.Floor.Total
+		require.LessOrEqual(t, report.Floor.Timers, report.Floor.Total, "seed %d", seed)
+	}
+	require.Positive(t, early)
+}
