@@ -9,6 +9,10 @@ import "pianola/format"
 // the edge for it is enough. Else the events between have what was waited before each
 // (Event.Expired), and the edge (format.EdgeTimed) ends these waits early.
 //
+// What other threads did meanwhile does not hang on these waits, unless one was blocked
+// from before the end of such a wait until the thread woke it: that one keeps to the
+// time (format.EdgeTimer).
+//
 // Where the thread is never woken again at the place, the time is that of a timer.
 
 // spot is a place where a thread waits.
@@ -44,6 +48,7 @@ type timeouts struct {
 	told  bool  // events of the trace have some of it
 	nanos int64 // in the gap
 	total int64 // of all gaps, without those in which the thread was woken after it
+	until int64 // when the last one ended, on the recording's clock
 }
 
 // expire notes a wait of so many nanoseconds whose time limit has passed.
@@ -56,6 +61,7 @@ func (m *model) expire(t *thread, e *format.Event, nanos int64) {
 	out.at, out.open = at, true
 	out.nanos += nanos
 	out.total += nanos
+	out.until = e.End()
 }
 
 // woken notes that the thread was woken at a place. It returns the kind of the edge
@@ -68,7 +74,7 @@ func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
 		kind = format.EdgeTimed
 	}
 	early = out.nanos
-	*out = timeouts{total: out.total - early}
+	*out = timeouts{total: out.total - early, until: out.until}
 	return kind, early
 }
 

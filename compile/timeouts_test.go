@@ -60,3 +60,49 @@ func TestTimeoutsAsRecorded(t *testing.T) {
 	}
 	require.Positive(t, early)
 }
+
+// What a thread waits before it is woken is in the events between, in the edge where
+// there are none, and that of a timer where it is not woken again. A thread that was
+// blocked all that time keeps to it.
+func TestTimeouts(t *testing.T) {
+	s, report := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000001000>
+102 0.010000000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
+102 0.110000000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 -0.020000000 wait(FUTEX, 0x20) = 0 <0.030000000> {by=102}
+101 0.040000000 stat("/w/b", 0x1) = 0 <0.000001000>
+101 0.010000000 wait(FUTEX, 0x20) = 0 <0.010000000> {by=102}
+101 0.010000000 stat("/w/b", 0x1) = 0 <0.200000000>
+102 0.000000000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
+102 0.200000000 wait(FUTEX, 0x10) = 0 <0.010000000> {by=101}
+102 0.020000000 stat("/w/a", 0x1) = 0 <0.000001000>
+102 0.010000000 wait(FUTEX, 0x10) = -1 ETIMEDOUT <0.100000000>
+102 0.110000000 stat("/w/a", 0x1) = 0 <0.000001000>
+`, compile.Options{})
+	type gap struct {
+		thread        int32
+		held, expired int64
+		kinds         string
+	}
+	var got []gap
+	for _, e := range s.events {
+		g := gap{thread: e.TID, held: e.Held, expired: e.Expired}
+		for _, edge := range e.Edges {
+			g.kinds += " " + edge.Kind.String()
+		}
+		got = append(got, g)
+	}
+	const ms = int64(1_000_000)
+	require.Equal(t, []gap{
+		{thread: 1},
+		{thread: 1},
+		{thread: 2, expired: 100 * ms, kinds: " birth"},
+		{thread: 1, held: 30 * ms, kinds: " timer"},
+		{thread: 1, held: 10 * ms, kinds: " wake"},
+		{thread: 2, held: 110 * ms, kinds: " timed"},
+		{thread: 2},
+	}, got)
+	require.Equal(t, 100*ms, report.Floor.Timers)
+}

@@ -31,6 +31,7 @@ type cause struct {
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
 	early int64 // of lag what ends early if the thread is woken
+	timed int64 // timeouts.until of its thread, at the event
 	syncs bool  // the event at place is a sync
 	since int64 // on the recording's clock, when the thread came to be after it
 }
@@ -212,11 +213,15 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 }
 
 // follow makes a thread, at a time, come after what comesAfter returned, by so many
-// nanoseconds, for which clients took their time.
-func (t *thread) follow(now int64, causes []cause, kind format.EdgeKind, clients int64) {
+// nanoseconds, for which clients took their time. It was blocked from a time on.
+func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, clients int64) {
 	own := t.clock(now)
 	for _, c := range causes {
-		if !c.kind.Outside() {
+		switch {
+		case c.kind.Outside():
+		case from < c.timed:
+			c.kind = format.EdgeTimer
+		default:
 			c.kind = kind
 		}
 		c.lag += clients - own
@@ -240,7 +245,12 @@ func (t *thread) after(c cause) {
 	if f, ok := t.followed.of[c.place.thread]; ok && f.covers(&c) {
 		return
 	}
-	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool { return c.covers(&k) }), c)
+	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool {
+		if k.place == c.place && k.kind == format.EdgeTimer && c.covers(&k) {
+			c.kind = k.kind
+		}
+		return c.covers(&k)
+	}), c)
 	if len(causes) > maxCauses {
 		first := 0
 		for i := range causes {
@@ -319,7 +329,7 @@ func (m *model) wait(t *thread, from, to int64, at spot, on *thread) {
 	}
 	t.mark(mark{to, own - early, early})
 	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
-	t.follow(to, m.ties.causes, kind, 0)
+	t.follow(from, to, m.ties.causes, kind, 0)
 }
 
 // mark notes that the own clock does not keep up with the recording's up to a time.
@@ -347,7 +357,7 @@ func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	}
 	if sent := m.ties.sent; sent.from != nil && sent.from != t {
 		m.ties.causes = sent.from.comesAfter(m.ties.causes[:0], sent.at)
-		t.follow(e.End(), m.ties.causes, format.EdgeMessage, 0)
+		t.follow(e.Start, e.End(), m.ties.causes, format.EdgeMessage, 0)
 	}
 	if m.ties.arrived && !ok {
 		return m.arrive(t, e)
@@ -404,7 +414,7 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	t.own.Total, t.held = own, 0
 	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
-		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), syncs: out.Op.Info().Class == format.ClassSync,
+		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), timed: t.timeouts.until, syncs: out.Op.Info().Class == format.ClassSync,
 	}}
 }
 

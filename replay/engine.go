@@ -187,6 +187,7 @@ func (e *engine) makeWaits() error {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
+			w.hasEarly = w.hasEarly || v.Expired > 0
 		}
 		w.waits = waits
 	}

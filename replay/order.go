@@ -15,6 +15,10 @@ type progress struct {
 	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
 	wakeUp  futexEvent   // woken when done has passed awaited, and by a stop
 
+	// Waits that can end early end once others need what comes after them.
+	needed atomic.Int64               // one more than the latest event that others have waited for, if hasEarly
+	naps   atomic.Pointer[futexEvent] // what the worker sleeps for in such a wait
+
 	// What the worker sleeps for; read by workers that look for a deadlock. The
 	// thread is 0 while it doesn't sleep.
 	forThread atomic.Int32
@@ -99,6 +103,9 @@ func (w *worker) awaitEdges() bool {
 		from := w.e.start
 		if v.For.Thread > 0 {
 			k := w.e.workers[v.For.Thread-1]
+			if k.hasEarly && v.For.Kind != format.EdgeTimer {
+				k.need(v.For.Event)
+			}
 			if !w.await(k, v.For.Event) {
 				return false
 			}
@@ -134,10 +141,20 @@ func (w *worker) await(k *worker, event int64) bool {
 	return true
 }
 
+// need has the worker not wait for a time limit before an event that another one
+// waits for. The recording's thread would not have been in its way then.
+func (p *progress) need(event int64) {
+	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
+	}
+	if f := p.naps.Load(); f != nil {
+		f.wake()
+	}
+}
+
 // awaitWaker waits where the thread waited until a time limit expired: until due or
-// until the thread has been woken, if that comes first. What woke the thread next is
-// the next event with an edge of EdgeTimed. It returns when the current event is due, a
-// little before that if that is later.
+// until the thread has been woken, or the current event is needed, if that comes
+// first. What woke the thread next is the next event with an edge of EdgeTimed. It
+// returns when the current event is due, a little before that if that is later.
 func (w *worker) awaitWaker(due int64) int64 {
 	i := w.wait
 	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
@@ -147,7 +164,6 @@ func (w *worker) awaitWaker(due int64) int64 {
 	if event == math.MaxInt64 {
 		return due
 	}
-	defer func() { w.end = w.e.now() }()
 	w.useGap(w.end, due)
 	for ; w.waits[i].Event == event; i++ {
 		v := &w.waits[i]
@@ -158,24 +174,33 @@ func (w *worker) awaitWaker(due int64) int64 {
 		if v.For.Thread > 0 {
 			k := w.e.workers[v.For.Thread-1]
 			if !w.awaitUntil(k, v.For.Event, due-warmUp) {
-				return due
+				least = due
+				break
 			}
 			from = k.ends[w.places[i]].Load()
 		}
 		least = max(least, from+w.e.scale(v.For.Delay))
 	}
+	if w.end = w.e.now(); w.needed.Load() > w.event {
+		least = max(due-w.e.scale(w.early), w.end)
+	}
 	return min(due, least)
 }
 
 // awaitUntil waits for the end of an event of k, to a deadline at most, and reports
-// whether it has come.
+// whether it has come. It returns early if the worker's current event is needed.
 func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
+	defer w.naps.Store(nil)
 	for !w.satisfied(k, event) {
 		if w.e.now() >= deadline || w.e.stopped.Load() {
 			return false
 		}
 		seq := k.wakeUp.count.Load()
 		k.expectedBy(event)
+		w.naps.Store(&k.wakeUp)
+		if w.needed.Load() > w.event {
+			return false
+		}
 		if !w.satisfied(k, event) {
 			unpin()
 			k.wakeUp.wait(seq, w.e.deadline(deadline))

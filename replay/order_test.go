@@ -233,6 +233,35 @@ func TestExpiredWaitsEndEarly(t *testing.T) {
 	}
 }
 
+// So does one before an event that others need, unless they waited for that time in
+// the recording as well.
+func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
+	ms := int64(time.Millisecond)
+	for _, kind := range []format.EdgeKind{format.EdgeWake, format.EdgeTimer} {
+		early := int64(time.Hour)
+		if kind == format.EdgeTimer {
+			early = 10 * ms
+		}
+		r := newRoll(2)
+		r.threads[1].waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.last(2).Compute = early + ms
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.threads[0].waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: kind}}}
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
+		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
+		require.NoError(t, err)
+		for _, e := range readAll(t, res.Events()) {
+			if kind == format.EdgeTimer {
+				require.GreaterOrEqual(t, e.Start, early, "%s", e.Str[0])
+			} else {
+				require.Less(t, e.Start, early, "%s", e.Str[0])
+			}
+		}
+	}
+}
+
 // A thread that is not woken again, or later than its time limit, waits until that.
 func TestExpiredWaitsTakeTheirTime(t *testing.T) {
 	ms := int64(time.Millisecond)

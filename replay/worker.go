@@ -51,7 +51,9 @@ type worker struct {
 	wait   int           // the next one
 	held   int64         // of the compute before the next event what its waits account for
 	early  int64         // of the rest what can end early
-	after  int64         // when the waits of the next event let it begin; 0 if it has none
+
+	hasEarly bool  // some event has that
+	after    int64 // when the waits of the next event let it begin; 0 if it has none
 
 	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
 	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
