@@ -130,7 +130,8 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
 	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
-		t.follow(at, at, reply.causes, format.EdgeReply, at-reply.at)
+		answered := at - reply.at
+		t.follow(at, at, reply.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply
 		t.after(start)

@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // A thread that waits for at most some time, and is not woken within it, may wait at
 // the same place again, until another thread wakes it. On faster storage that would
@@ -15,23 +19,25 @@ import "pianola/format"
 //
 // Where the thread is never woken again at the place, the time is that of a timer.
 
+// The same goes for a thread that is refused a lock, sleeps, and tries again until it
+// gets the lock: it would have got it sooner on faster storage. From the moment at which
+// the lock was given up it sleeps on for as long as it did.
+
 // spot is a place where a thread waits.
 type spot struct {
 	tid          int32 // the kernel's
-	kind, object int64 // the arguments of format.OpWait
+	kind, object int64 // the arguments of format.OpWait; onLock and the file
 }
+
+const onLock = -1
 
 func spotOf(e *format.Event) spot { return spot{e.TID, e.Args[0], e.Args[1]} }
 
 // maxSpots bounds the places that are known to be woken at.
 const maxSpots = 1 << 16
 
-// waits learns where another thread woke one.
-func (l *lore) waits(e *format.Event, line int64) {
-	if !e.Notes.Known(format.NotedWaker) || e.Notes.Waker == e.TID {
-		return
-	}
-	at := spotOf(e)
+// woke learns where a thread went on.
+func (l *lore) woke(at spot, line int64) {
 	if _, known := l.woken[at]; !known {
 		if len(l.woken) == maxSpots {
 			return
@@ -51,9 +57,9 @@ type timeouts struct {
 	until int64 // when the last one ended, on the recording's clock
 }
 
-// expire notes a wait of so many nanoseconds whose time limit has passed.
-func (m *model) expire(t *thread, e *format.Event, nanos int64) {
-	at, out := spotOf(e), &t.timeouts
+// expire notes a wait of so many nanoseconds whose time limit had passed at end.
+func (m *model) expire(t *thread, at spot, nanos, end int64) {
+	out := &t.timeouts
 	if m.lore.woken[at] <= m.line || out.open && out.at != at {
 		t.untied(format.Off{Timer: nanos})
 		return
@@ -61,7 +67,7 @@ func (m *model) expire(t *thread, e *format.Event, nanos int64) {
 	out.at, out.open = at, true
 	out.nanos += nanos
 	out.total += nanos
-	out.until = e.End()
+	out.until = end
 }
 
 // woken notes that the thread was woken at a place. It returns the kind of the edge
@@ -83,4 +89,65 @@ func (out *timeouts) take() (nanos int64) {
 	nanos, out.nanos = out.nanos, 0
 	out.told = out.told || nanos > 0
 	return nanos
+}
+
+// attempt is a lock that a thread was refused, and did not get since.
+type attempt struct {
+	lock
+	at spot // no tid for none
+}
+
+// free is a lock that was given up by an event.
+type free struct {
+	off, end int64
+	by       cause
+}
+
+// freesKept is how many locks that were given up are kept of a file.
+const freesKept = 16
+
+// freed notes that the event gave up a lock.
+func (m *model) freed(l *lockSet, off, end int64) {
+	if m.ties == nil || m.order.alone {
+		return
+	}
+	e, t := m.event.e, m.event.t
+	if len(l.freed) == freesKept {
+		l.freed = append(l.freed[:0], l.freed[1:]...)
+	}
+	l.freed = append(l.freed, free{off, end, cause{
+		place: m.order.here, kind: format.EdgeWake, bound: e.End(), floor: t.floor(t.clock(e.Start)), timed: t.timeouts.until,
+	}})
+}
+
+// attempted notes that a thread was refused a lock, or got it after that.
+func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, set *lockSet) {
+	last := &t.attempt
+	if refused(e.Ret) {
+		*last = attempt{c.lock, spot{e.TID, onLock, file.serial}}
+		return
+	}
+	if at := (spot{e.TID, onLock, file.serial}); last.at != at || last.off != c.off || last.end != c.end || last.exclusive != c.exclusive {
+		return
+	}
+	at := last.at
+	*last = attempt{}
+	if m.ties == nil {
+		m.lore.woke(at, m.line)
+		return
+	}
+	if !t.timeouts.open || t.timeouts.at != at {
+		return
+	}
+	for _, f := range slices.Backward(set.freed) {
+		p := f.by.place
+		if p.thread == t.num || f.off >= c.end || c.off >= f.end {
+			continue
+		}
+		if p.event < m.order.count[p.thread] && f.by.bound <= e.Start {
+			slept := e.Start - f.by.bound
+			m.resume(t, e.Start, e.Start, at, []cause{f.by}, format.Floor{Total: slept, Timers: slept})
+		}
+		return
+	}
 }

@@ -106,3 +106,34 @@ func TestTimeouts(t *testing.T) {
 	}, got)
 	require.Equal(t, 100*ms, report.Floor.Timers)
 }
+
+// A thread that sleeps until it gets a lock sleeps on as long as it did, from when
+// another one gave the lock up.
+func TestPolling(t *testing.T) {
+	const lock, unlock = `fcntl(3, F_SETLK, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=9})`, `fcntl(3, F_SETLK, {l_type=F_UNLCK, l_whence=SEEK_SET, l_start=0, l_len=9})`
+	s, report := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 open("/w/a", O_RDWR) = 3 <0.000001000> {type=reg size=0}
+101 0.000001000 fork() = 102 <0.000001000>
+101 0.001000000 `+lock+` = 0 <0.000001000>
+102 0.001000000 `+lock+` = -1 EAGAIN <0.000001000>
+102 0.011000000 `+lock+` = -1 EAGAIN <0.000001000> {timer=10000000}
+101 0.001000000 fsync(3) = 0 <0.020000000>
+101 0.020000000 `+unlock+` = 0 <0.000001000>
+102 0.009000000 pread64(3, 0x1, 9, 0) = 0 <0.000001000> {timer=28000000}
+102 0.001000000 `+lock+` = 0 <0.000001000>
+102 0.011000000 `+lock+` = 0 <0.000001000> {timer=10000000}
+`, compile.Options{})
+	const ms = int64(1_000_000)
+	var second []format.Event
+	for _, e := range s.events {
+		if e.TID == 2 {
+			second = append(second, e)
+		}
+	}
+	require.Len(t, second, 5)
+	require.Equal(t, []int64{0, 10 * ms, 28 * ms, 0, 0}, []int64{second[0].Expired, second[1].Expired, second[2].Expired, second[3].Expired, second[4].Expired})
+	require.Equal(t, []format.Edge{{Thread: 1, Kind: format.EdgeTimed, Event: 4, Delay: 10*ms - 1000}}, second[3].Edges)
+	require.Equal(t, 35*ms-2000, report.Floor.Total, "without the 20 ms of fsync")
+	asRecorded(t, s, "polling", "")
+}

@@ -92,6 +92,7 @@ type waiting struct {
 	own  format.Floor // the own clock at the begin of the gap; of its parts, now
 	gone int32        // its id, once it has ended
 	timeouts
+	attempt attempt
 
 	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
 }
@@ -213,8 +214,8 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 }
 
 // follow makes a thread, at a time, come after what comesAfter returned, by so many
-// nanoseconds, for which clients took their time. It was blocked from a time on.
-func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, clients int64) {
+// nanoseconds, and so much time more. It was blocked from a time on.
+func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, more format.Floor) {
 	own := t.clock(now)
 	for _, c := range causes {
 		switch {
@@ -224,9 +225,9 @@ func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, c
 		default:
 			c.kind = kind
 		}
-		c.lag += clients - own
-		c.bound += clients - own
-		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(t.least(own))
+		c.lag += more.Total - own
+		c.bound += more.Total - own
+		c.floor = c.floor.Plus(more).Minus(t.least(own))
 		c.since, c.early = now, t.timeouts.nanos
 		t.after(c)
 	}
@@ -310,26 +311,34 @@ func (t *thread) notBefore(at int64) int64 {
 }
 
 // wait ties the wait of a thread at a place, from one time to another, to the thread
-// that ended it.
-func (m *model) wait(t *thread, from, to int64, at spot, on *thread) {
+// that ended it. It returns for how long it waited.
+func (m *model) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	if from = t.notBefore(from); to < from {
-		return
+		return 0
 	}
 	t.held += to - from
 	m.report.Tied += to - from
+	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
+	m.resume(t, from, to, at, m.ties.causes, format.Floor{})
+	return to - from
+}
+
+// resume has a thread that was blocked at a place from one time to another come after
+// causes, and so much time more. That ends waits at the place that had expired.
+func (m *model) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
 	own := t.clock(to)
 	kind, early := t.timeouts.woken(at)
 	t.held += early
-	t.off.Timer -= early // it is a part of held
-	if early > 0 {       // the own clock goes back
+	t.off.Timer -= early
+	t.off.Wait += early
+	if early > 0 { // the own clock goes back
 		for i := range t.gap.causes {
 			c := &t.gap.causes[i]
 			c.lag, c.bound, c.early = c.lag+c.early, c.bound+c.early, 0
 		}
 	}
 	t.mark(mark{to, own - early, early})
-	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
-	t.follow(from, to, m.ties.causes, kind, 0)
+	t.follow(from, to, causes, kind, more)
 }
 
 // mark notes that the own clock does not keep up with the recording's up to a time.
@@ -346,18 +355,16 @@ func (t *thread) mark(at mark) {
 func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	if e.Notes.Known(format.NotedWaker) {
 		if on := m.waker(e.Notes.Waker); on != nil && on != t {
-			before := t.held
 			at := spot{}
 			if e.Op == format.OpWait {
 				at = spotOf(e)
 			}
-			m.wait(t, e.Start, e.End()-e.Notes.Woken, at, on)
-			nanos, ok = t.held-before, true
+			nanos, ok = m.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
 		}
 	}
 	if sent := m.ties.sent; sent.from != nil && sent.from != t {
 		m.ties.causes = sent.from.comesAfter(m.ties.causes[:0], sent.at)
-		t.follow(e.Start, e.End(), m.ties.causes, format.EdgeMessage, 0)
+		t.follow(e.Start, e.End(), m.ties.causes, format.EdgeMessage, format.Floor{})
 	}
 	if m.ties.arrived && !ok {
 		return m.arrive(t, e)
