@@ -202,8 +202,8 @@ func (m *model) header(source *format.Header) *format.Header {
 	if !m.options.Bare {
 		h.Set(format.MetaFloor, m.report.Floor.String())
 	}
-	if n := m.report.Grouped; n > 0 {
-		h.Set(format.MetaGrouped, fmt.Sprint(n))
+	if m.report.Grouping.Joined > 0 {
+		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
 	if m.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))

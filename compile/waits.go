@@ -93,6 +93,7 @@ type waiting struct {
 	gone int32        // its id, once it has ended
 	timeouts
 	attempt attempt
+	sharing sharing
 
 	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
 }
@@ -108,6 +109,7 @@ type ties struct {
 
 	channels youngest[channel, []sending] // messages that were not received yet
 	replies  youngest[connection, reply]  // the newest that was sent on each
+	syncing  youngest[int32, *thread]     // those that make syncs, by number
 	join     format.Floor                 // of the process whose end the current event waited for
 	causes   []cause                      // memory of follow
 }
@@ -115,6 +117,7 @@ type ties struct {
 func newTies() *ties {
 	return &ties{
 		gone:     map[int32]*thread{},
+		syncing:  newYoungest[int32, *thread](maxSyncing),
 		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, reply](maxConnections),
 	}
 }
@@ -319,6 +322,7 @@ func (m *model) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	t.held += to - from
 	m.report.Tied += to - from
 	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
+	m.joins(t, m.ties.causes)
 	m.resume(t, from, to, at, m.ties.causes, format.Floor{})
 	return to - from
 }
@@ -395,7 +399,6 @@ func (t *thread) untied(off format.Off) {
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
-	grouped := false
 	own := t.own.Total + out.Compute - out.Held
 	at := t.floor(own)
 	if m.ties.join.Total > at.Total {
@@ -406,22 +409,22 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
-		grouped = grouped || c.syncs && c.place.thread != t.num && !c.kind.Outside()
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
 		if t.followed.of == nil {
 			t.followed = newYoungest[int32, cause](maxFollowed)
 		}
 		t.followed.set(c.place.thread, *c)
 	}
-	if grouped {
-		m.report.Grouped++
+	syncs := out.Op.Info().Class == format.ClassSync
+	if syncs {
+		m.synced(t)
 	}
 	if !m.order.alone {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
 	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
-		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), timed: t.timeouts.until, syncs: out.Op.Info().Class == format.ClassSync,
+		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), timed: t.timeouts.until, syncs: syncs,
 	}}
 }
 
