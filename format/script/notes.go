@@ -55,6 +55,7 @@ var notes = []note{
 	{key: "sent", noted: format.NotedMessage, of: (*format.Event).Sends, parse: parseMessage, append: appendMessage},
 	{key: "got", noted: format.NotedMessage, of: func(e *format.Event) bool { return !e.Sends() }, parse: parseMessage, append: appendMessage},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
+	numeric("behind", 0, func(e *format.Event) *int64 { return &e.Behind }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
 	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
 	numeric("wait", 0, func(e *format.Event) *int64 { return &e.Off.Wait }),
@@ -208,7 +209,7 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 
 // appendNotes appends the notes of an event, each after a space.
 func appendNotes(dst []byte, e *format.Event) []byte {
-	fields := e.Faults|e.Cut|e.Calls != 0 || e.Off != (format.Off{})
+	fields := e.Faults|e.Behind|e.Cut|e.Calls != 0 || e.Off != (format.Off{})
 	if e.Notes == nil && !fields {
 		return dst
 	}
