@@ -30,18 +30,21 @@ const (
 type Writer struct {
 	sink    Sink
 	decoder decoder
+	blocks  blocks
 	batch   [batchEvents]format.Event
 	account coverage.Account // of what the events hold
 	n       int              // events in the batch
 	events  int64            // handed to the sink
+	began   time.Time        // the time 0 of the events
 	flushed time.Time
 	dirty   bool // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
-// nanoseconds of the clock of the calls.
+// nanoseconds of the clock of the calls, which is now.
 func NewWriter(s Sink, start int64) *Writer {
-	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, flushed: time.Now()}
+	now := time.Now()
+	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write
@@ -50,6 +53,7 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	if err := w.decoder.decode(c, &w.batch[w.n]); err != nil {
 		return false, err
 	}
+	w.blocks.note(&w.batch[w.n], c, w.began)
 	account(&w.account, &w.batch[w.n])
 	w.n++
 	return w.n == len(w.batch), nil
@@ -66,6 +70,7 @@ func (w *Writer) Write() error {
 	w.events += int64(w.n)
 	w.n, w.dirty = 0, true
 	w.decoder.reset()
+	w.blocks.reset()
 	return nil
 }
 
