@@ -11,12 +11,12 @@ import (
 // open. What was written meanwhile is not known to have been written before.
 type blocks struct {
 	all    []format.Stretch
-	until  int64  // when the recorder looked, nanoseconds since the start of the recording
-	doubts []span // written before that, in the order of the writes
+	until  int64   // when the recorder looked, nanoseconds since the start of the recording
+	doubts []doubt // written before that, in the order of the writes
 }
 
-// span is a part of a file, in bytes.
-type span struct{ from, to int64 }
+// doubt is a part of a file, in bytes.
+type doubt struct{ from, to int64 }
 
 // maxDoubts bounds the spans of a file. Those after are taken as they were found.
 const maxDoubts = 1 << 16
@@ -34,7 +34,7 @@ func (nd *node) allocated(n *format.Notes, ended int64) {
 // doubt notes a write that began at some time.
 func (b *blocks) doubt(at, from, to int64) {
 	if b != nil && at < b.until && len(b.doubts) < maxDoubts {
-		b.doubts = append(b.doubts, span{from, to})
+		b.doubts = append(b.doubts, doubt{from, to})
 	}
 }
 
@@ -45,7 +45,7 @@ func (b *blocks) start() []format.Stretch {
 	if b == nil {
 		return nil
 	}
-	slices.SortFunc(b.doubts, func(x, y span) int { return cmp.Compare(x.from, y.from) })
+	slices.SortFunc(b.doubts, func(x, y doubt) int { return cmp.Compare(x.from, y.from) })
 	var s stretches
 	at, next := int64(0), 0
 	for _, stretch := range b.all {
@@ -84,7 +84,7 @@ func (s *stretches) add(a format.Allocation, bytes int64) {
 		return
 	}
 	s.settle(a)
-	s.put(a, bytes)
+	s.known = format.AddStretch(s.known, a, bytes)
 }
 
 // doubt adds a part that is not known.
@@ -94,21 +94,12 @@ func (s *stretches) doubt(bytes int64) { s.unsure += bytes }
 func (s *stretches) settle(next format.Allocation) {
 	half := s.unsure / 2 / blockBytes * blockBytes
 	if n := len(s.known); n > 0 {
-		s.put(s.known[n-1].Allocation, s.unsure-half)
+		s.known = format.AddStretch(s.known, s.known[n-1].Allocation, s.unsure-half)
 	} else {
 		half = s.unsure
 	}
-	s.put(next, half)
+	s.known = format.AddStretch(s.known, next, half)
 	s.unsure = 0
-}
-
-// put joins equal neighbours.
-func (s *stretches) put(a format.Allocation, bytes int64) {
-	if n := len(s.known); n > 0 && s.known[n-1].Allocation == a {
-		s.known[n-1].Bytes += bytes
-	} else if bytes > 0 {
-		s.known = append(s.known, format.Stretch{Allocation: a, Bytes: bytes})
-	}
 }
 
 // blockBytes is the size of a block of most file systems.

@@ -26,6 +26,19 @@ type Stretch struct {
 	Bytes      int64 // at least 1
 }
 
+// AddStretch adds a stretch at the end, which it joins with the last one if both
+// are allocated in one way. Of no bytes it adds nothing.
+func AddStretch(blocks []Stretch, a Allocation, bytes int64) []Stretch {
+	if n := len(blocks); n > 0 && blocks[n-1].Allocation == a {
+		blocks[n-1].Bytes += bytes
+		return blocks
+	}
+	if bytes == 0 {
+		return blocks
+	}
+	return append(blocks, Stretch{a, bytes})
+}
+
 // MaxStretches bounds how many stretches a file has.
 const MaxStretches = 4096
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"time"
 	"unsafe"
 
@@ -60,7 +61,7 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	if unix.Fstat(fd, &st) != nil || st.Ino != inode.Ino || unix.Major(st.Dev) != inode.Dev.Major || unix.Minor(st.Dev) != inode.Dev.Minor {
 		return // the number has another file by now
 	}
-	if !b.read(fd) {
+	if !b.read(fd, e.Notes.Size) {
 		return
 	}
 	late := int64(time.Since(began)) - e.Start - e.Dur
@@ -76,15 +77,15 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 func (b *blocks) reset() { b.text = b.text[:0] }
 
 // read fills b.all. Of a file with more stretches than format.MaxStretches the
-// others are left out.
-func (b *blocks) read(fd int) bool {
+// rest, up to its size, counts as written.
+func (b *blocks) read(fd int, size int64) bool {
 	b.all = b.all[:0]
 	var end int64
 	ioctl := func(p []byte) bool {
 		_, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), fiemap.Request, uintptr(unsafe.Pointer(&p[0])))
 		return e == 0
 	}
-	return fiemap.Each(b.b[:], 0, ioctl, func(start, length int64, flags uint32) bool {
+	ok := fiemap.Each(b.b[:], 0, ioctl, func(start, length int64, flags uint32) bool {
 		if start > end {
 			b.add(format.Hole, start-end)
 		}
@@ -94,17 +95,15 @@ func (b *blocks) read(fd int) bool {
 		}
 		b.add(a, length)
 		end = start + length
-		return len(b.all) < format.MaxStretches-1
+		return len(b.all) < format.MaxStretches-2
 	})
+	if len(b.all) >= format.MaxStretches-2 && end < size {
+		b.add(format.Data, size-end)
+	}
+	return ok
 }
 
-func (b *blocks) add(a format.Allocation, bytes int64) {
-	if n := len(b.all); n > 0 && b.all[n-1].Allocation == a {
-		b.all[n-1].Bytes += bytes
-		return
-	}
-	b.all = append(b.all, format.Stretch{Allocation: a, Bytes: bytes})
-}
+func (b *blocks) add(a format.Allocation, bytes int64) { b.all = format.AddStretch(b.all, a, bytes) }
 
 // largestBlock is that of any file system, in bytes: written blocks that end
 // further than that behind the end of a file are of later writes.
@@ -114,25 +113,26 @@ const largestBlock = 64 << 10
 // written beyond the end was reserved, if anything still is, or was not there.
 func (b *blocks) trim(size int64) {
 	end, reserved := int64(0), len(b.all) > 0 && b.all[len(b.all)-1].Allocation == format.Reserved
-	all := b.all
+	all := slices.Clone(b.all)
 	b.all = b.all[:0]
 	for _, s := range all {
 		from := end
 		end += s.Bytes
-		if over := end - max(size, from); s.Allocation != format.Data || over < largestBlock {
+		if s.Allocation != format.Data || from < size && end < size+largestBlock {
 			b.add(s.Allocation, s.Bytes)
 			continue
-		} else if from < size {
-			b.add(format.Data, s.Bytes-over)
-			s.Bytes = over
+		}
+		if from < size {
+			b.add(format.Data, size-from)
+			s.Bytes = end - size
 		}
 		if !reserved {
 			break
 		}
 		b.add(format.Reserved, s.Bytes)
 	}
-	if n := len(b.all); n > 0 && b.all[n-1].Allocation == format.Hole {
-		b.all = b.all[:n-1]
+	if len(b.all) == 0 {
+		b.add(format.Hole, size)
 	}
 }
 
