@@ -52,7 +52,7 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	if made {
 		return
 	}
-	fd, ok := borrow(c.TID, e.Ret)
+	fd, ok := Borrow(c.TID, e.Ret)
 	if !ok {
 		return
 	}
@@ -148,17 +148,18 @@ func plain(all []format.Stretch, size int64) bool {
 	return all[0].Bytes >= size && all[0].Bytes < size+largestBlock
 }
 
-// borrow returns a descriptor of the recorder for the file of a thread's.
-func borrow(tid int32, fd int64) (int, bool) {
-	process, err := unix.PidfdOpen(int(tid), 0)
-	if err != nil {
+// Borrow returns a descriptor of the recorder, which the caller closes, for what
+// a descriptor of a thread leads to.
+func Borrow(tid int32, fd int64) (own int, ok bool) {
+	process, _, e := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), 0, 0)
+	if e != 0 {
 		// A thread that is not its process's first takes Linux 6.9.
-		process, err = unix.PidfdOpen(int(tid), unix.PIDFD_THREAD)
+		process, _, e = unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), unix.PIDFD_THREAD, 0)
 	}
-	if err != nil {
+	if e != 0 {
 		return 0, false
 	}
-	defer unix.Close(process)
-	own, err := unix.PidfdGetfd(process, int(fd), 0)
-	return own, err == nil
+	file, _, e := unix.RawSyscall(unix.SYS_PIDFD_GETFD, process, uintptr(fd), 0)
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, process, 0, 0)
+	return int(file), e == 0
 }
