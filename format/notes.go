@@ -30,6 +30,8 @@ type Notes struct {
 	Pos         uint32
 	Channel     uint64
 
+	Request Request // of a request, or of a call that submits requests or awaits them
+
 	Was int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
@@ -60,6 +62,16 @@ const (
 	NotedMessage    // Channel, ChannelKind and Pos
 	NotedBlocks
 	NotedLate
+
+	// Of Request.
+	NotedRing
+	NotedBatch
+	NotedReaped
+	NotedSubmitted
+	NotedFlags
+	NotedBuf
+	NotedRW
+	NotedSlot
 )
 
 // Device is the device that a file lies on.

@@ -28,16 +28,17 @@ const (
 // Writer decodes calls and hands the events to a Sink in batches. It belongs to
 // one goroutine at a time.
 type Writer struct {
-	sink    Sink
-	decoder decoder
-	blocks  blocks
-	batch   [batchEvents]format.Event
-	account coverage.Account // of what the events hold
-	n       int              // events in the batch
-	events  int64            // handed to the sink
-	began   time.Time        // the time 0 of the events
-	flushed time.Time
-	dirty   bool // events since flushed
+	sink     Sink
+	decoder  decoder
+	requests inFlight
+	blocks   blocks
+	batch    [batchEvents]format.Event
+	account  coverage.Account // of what the events hold
+	n        int              // events in the batch
+	events   int64            // handed to the sink
+	began    time.Time        // the time 0 of the events
+	flushed  time.Time
+	dirty    bool // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
@@ -53,8 +54,12 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	if err := w.decoder.decode(c, &w.batch[w.n]); err != nil {
 		return false, err
 	}
-	w.blocks.note(&w.batch[w.n], c, w.began)
-	account(&w.account, &w.batch[w.n])
+	e := &w.batch[w.n]
+	w.blocks.note(e, c, w.began)
+	account(&w.account, e)
+	if e.Op == format.OpIOSubmit && e.Ret < e.Args[1] && e.Notes.Known(format.NotedBatch) {
+		w.requests.cut(e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
+	}
 	w.n++
 	return w.n == len(w.batch), nil
 }
