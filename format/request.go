@@ -10,18 +10,27 @@ const (
 	ViaCall  Via = iota // by a system call, which returns when the operation is done
 	ViaUring            // by a request of io_uring
 	ViaAIO              // by a request of libaio
-	numVias
+	NumVias
 )
 
-var viaNames = [numVias]string{ViaUring: "io_uring", ViaAIO: "aio"}
+var viaNames = [NumVias]string{ViaUring: "io_uring", ViaAIO: "aio"}
 
 // String returns the word that stands before the operation in a script, "" for a
 // call.
 func (v Via) String() string {
-	if v >= numVias {
+	if v >= NumVias {
 		return "?"
 	}
 	return viaNames[v]
+}
+
+// Name returns the operation of an event as a script has it: with the way before
+// it and a colon, if it is a request.
+func (e *Event) Name() string {
+	if e.Via == ViaCall {
+		return e.Op.String()
+	}
+	return e.Via.String() + ":" + e.Op.String()
 }
 
 // ParseVia returns the way of that name.
@@ -180,7 +189,7 @@ const NumOpcodes = 64
 
 // opcodes has, by the way and the opcode, what is asked for. A row without an
 // operation is not recorded. include/uapi/linux/io_uring.h, aio_abi.h of Linux.
-var opcodes = [numVias][NumOpcodes]Opcode{
+var opcodes = [NumVias][NumOpcodes]Opcode{
 	ViaUring: {
 		1:  transfer(OpPreadv, OpReadv),
 		2:  transfer(OpPwritev, OpWritev),
@@ -234,7 +243,7 @@ func FixedBuffer(opcode uint8) bool { return opcode < NumOpcodes && fixedBuffer[
 
 // OpcodeOf returns the row of an opcode, nil for a request that is not recorded.
 func OpcodeOf(v Via, opcode uint8) *Opcode {
-	if v >= numVias || opcode >= NumOpcodes || opcodes[v][opcode].Op == OpNone {
+	if v >= NumVias || opcode >= NumOpcodes || opcodes[v][opcode].Op == OpNone {
 		return nil
 	}
 	return &opcodes[v][opcode]
