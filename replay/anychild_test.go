@@ -53,6 +53,8 @@ func TestAnyProcessOfFew(t *testing.T) {
 			p.waits = append(p.waits, format.Wait{Event: int64(len(p.records)), For: format.Edge{Thread: thread, Kind: format.EdgeAny, Delay: 1000}})
 			r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
 		}
+		// One that no process of the trace is for.
+		r.threads[0].waits = append(r.threads[0].waits, format.Wait{Event: 2, For: format.Edge{Kind: format.EdgeAny}})
 		r.threads[3].waits = []format.Wait{{For: format.Edge{Thread: 2, Kind: format.EdgeAny}}}
 		r.add(4, format.OpRmdir, -int64(unix.ENOENT), "a")
 		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")

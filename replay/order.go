@@ -112,13 +112,15 @@ func (w *worker) awaitEdges() bool {
 			continue
 		}
 		from := w.e.start
-		if v.For.Kind == format.EdgeAny && w.any != nil {
+		switch {
+		case v.For.Thread == 0:
+		case v.For.Kind == format.EdgeAny && w.any != nil:
 			n := int64(w.places[w.wait])
 			if !w.awaitAny(n) {
 				return false
 			}
 			from = w.any.ends[n-1].Load()
-		} else if v.For.Thread > 0 {
+		default:
 			k := w.e.workers[v.For.Thread-1]
 			if k.hasEarly && v.For.Kind != format.EdgeTimer {
 				k.need(v.For.Event)
