@@ -13,9 +13,9 @@ import (
 // the edge for it is enough. Else the events between have what was waited before each
 // (Event.Expired), and the edge (format.EdgeTimed) ends these waits early.
 //
-// What other threads did meanwhile does not hang on these waits, unless one was blocked
-// from before the end of such a wait until the thread woke it: that one keeps to the
-// time (format.EdgeTimer).
+// Other threads go on without waiting for the time limit. The exception is a thread that
+// was blocked from before the end of such a wait until this thread woke it: it waits for
+// the whole time (format.EdgeTimer).
 //
 // Where the thread is never woken again at the place, the time is that of a timer.
 
@@ -122,15 +122,14 @@ func (m *model) freed(l *lockSet, off, end int64) {
 
 // attempted notes that a thread was refused a lock, or got it after that.
 func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, set *lockSet) {
-	last := &t.attempt
+	last, at := &t.attempt, spot{e.TID, onLock, file.serial}
 	if refused(e.Ret) {
-		*last = attempt{c.lock, spot{e.TID, onLock, file.serial}}
+		*last = attempt{c.lock, at}
 		return
 	}
-	if at := (spot{e.TID, onLock, file.serial}); last.at != at || last.off != c.off || last.end != c.end || last.exclusive != c.exclusive {
+	if last.at != at || last.off != c.off || last.end != c.end || last.exclusive != c.exclusive {
 		return
 	}
-	at := last.at
 	*last = attempt{}
 	if m.ties == nil {
 		m.lore.woke(at, m.line)

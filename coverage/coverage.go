@@ -302,7 +302,7 @@ func (a *Account) Withheld() string {
 	}
 	for i := range a.Missing {
 		if m := &a.Missing[i]; kinds[m.Kind].file && m.Bytes == Unknown {
-			return m.text() + " is missing, and nobody can tell how much that is"
+			return m.text() + " is missing, and its size is unknown"
 		}
 	}
 	gap, share := a.missing(), a.Share()

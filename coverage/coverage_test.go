@@ -82,7 +82,7 @@ func TestWithheld(t *testing.T) {
 		{"time", of(Missing{Kind: Elsewhere, Amount: Amount{0, 100e6}}), "the coverage is 100 % of the bytes and 50 % of the I/O time"},
 		{"no file", of(Missing{Kind: Memory, Calls: 1e6, Amount: Amount{Unknown, Unknown}}), ""},
 		{"nobody can tell", of(Missing{Kind: AIO, Calls: 1, Amount: Amount{Unknown, 0}}),
-			"libaio (1 request, bytes unknown) is missing, and nobody can tell how much that is"},
+			"libaio (1 request, bytes unknown) is missing, and its size is unknown"},
 	} {
 		require.Equal(t, test.why, test.a.Withheld(), test.name)
 	}

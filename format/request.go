@@ -132,8 +132,8 @@ type Asked struct {
 type Opcode struct {
 	Asked
 
-	// Here is asked for instead if the offset is that of the descriptor, Data if only
-	// data is to be made durable. Their Op is OpNone for most.
+	// Here stands in its place if the offset is that of the descriptor, Data if the
+	// request syncs only data. Their Op is OpNone for most.
 	Here, Data Asked
 }
 

@@ -258,7 +258,7 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 	return true
 }
 
-// noteRequest notes how a request is to be done.
+// noteRequest notes the flags and the buffer of a request.
 func (d *decoder) noteRequest(n *format.Notes, s *Submission, asked *format.Asked, o *format.Opcode) {
 	r, entry := &n.Request, &s.Entry
 	transfers := asked.Op.Info().Effect == format.EffectRead || asked.Op.Info().Effect == format.EffectWrite

@@ -1,5 +1,5 @@
 # apps.sh: the applications that scripts try replays with, to be sourced with
-# lib.sh, LC_ALL=C and HOME where nobody has settings. sql is the file of the demo.
+# lib.sh, LC_ALL=C and HOME in a directory without settings. sql is the file of the demo.
 #
 # An application is three functions that stand in a directory of its own: seed_APP
 # makes, once, what it starts from; fresh_APP puts that into the directory work,

@@ -21,7 +21,7 @@ qemu-img qemu-native qemu-aio qemu-io_uring java-map java-stream"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 port=7411
 server=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)
 

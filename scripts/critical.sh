@@ -1,5 +1,5 @@
 #!/bin/sh
-# critical.sh DIR [CASE…]: is the critical path what the run time hangs on? Each case
+# critical.sh DIR [CASE…]: does the critical path explain the run time? Each case
 # runs ROUNDS times (5) as it is, recorded, and without its syncs (eatmydata), in
 # turn. Prints a row for each: medians of the run times, of how much of the recorded
 # run syncs took in all and on the critical path, and of what is left of it without
@@ -17,7 +17,7 @@ has eatmydata || fail 2 "eatmydata is not here"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 
 # describe CASE: sets programs, which the case needs, seed, which makes what each run
 # starts from, and command. Both are for sh, in the directory work of the case.

@@ -18,7 +18,7 @@ load=$(pwd)/scripts/load
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 
 # A program is a function make_PROGRAM that makes, in its directory, the file
 # run.sh and what that needs; options PROGRAM are those of its replays.

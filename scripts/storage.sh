@@ -50,7 +50,7 @@ chosen=$apps
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 
 tidy() {
 	cd "$dir"

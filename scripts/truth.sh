@@ -23,7 +23,7 @@ choose "$@"
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 recorded() { "$pianola" record ${user:+--user "$user"} -o "$out/trace$i.txt" -- "$@"; }
 
 settle() { sync -f .; }

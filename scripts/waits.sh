@@ -16,7 +16,7 @@ cases="postgres-tcp postgres-unix mariadb redis rocksdb-4 rocksdb-16 sqlite3 mak
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 port=7413
 
 # describe CASE: sets programs, which the case needs, seed, which makes what it

@@ -34,7 +34,7 @@ done
 mkdir -p "$dir"
 cd "$dir"
 dir=$(pwd)
-export LC_ALL=C HOME="$dir" # where nobody has settings
+export LC_ALL=C HOME="$dir" # a directory without settings
 settle() { sync; }
 recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
 note() { echo "$app $*" >>"$dir/figures"; }

@@ -17,7 +17,7 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, Other, KindOfName("0x8c"))
 }
 
-// Addresses of processes are told apart.
+// Two processes can wait at the same address without waking each other.
 func TestPlaces(t *testing.T) {
 	var p Pairs
 	p.Begin(1, Place{1, 16}, Waits)

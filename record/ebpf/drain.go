@@ -14,7 +14,7 @@ const (
 	minPause = time.Millisecond
 	maxPause = 50 * time.Millisecond
 
-	// While events come as they did, the ring is to be filled to this part
+	// While events come as they did, the drain lets the ring fill up to this part
 	// between two looks.
 	fill = 1.0 / 8
 

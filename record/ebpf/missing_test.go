@@ -153,7 +153,7 @@ func TestMissing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r, out := recordOne(t, doing(t, test.lines...), recordkit.Discard{})
 			if out == "no rings\n" {
-				t.Skip("the kernel has no io_uring, or lets nobody use it")
+				t.Skip("the kernel has no io_uring, or its use is disabled")
 			}
 			require.Zero(t, r.Status, out)
 			require.Equal(t, test.want, amounts(r.Coverage.Missing))
@@ -228,7 +228,7 @@ func TestMissingAfterAttach(t *testing.T) {
 			o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
 			cmd, in, _, line := running(t, o)
 			if line != "" {
-				t.Skip("the kernel has no io_uring, or lets nobody use it")
+				t.Skip("the kernel has no io_uring, or its use is disabled")
 			}
 			s := watch(nil)
 			go func() {

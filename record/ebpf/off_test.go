@@ -180,7 +180,7 @@ func TestEveryBlockIsExplained(t *testing.T) {
 		"  os._exit(0)",
 		"for i in range(20000): os.write(w1, b'x'); select.select([r2], [], []); os.read(r2, 1)",
 		"os.wait()")
-	o.Dir, o.RingBytes = t.TempDir(), 64<<20 // none is to be lost
+	o.Dir, o.RingBytes = t.TempDir(), 64<<20 // has room for all events
 	recordLong(t, o, &c)
 	var handed, unexplained int64
 	for i := range c.Events {

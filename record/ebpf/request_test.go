@@ -260,7 +260,7 @@ io_getevents(ADDRESS, 1, 3, ADDRESS, NULL) = 1 {ring=2}
 			var c recordkit.Collect
 			r, out := recordOne(t, doing(t, append(test.lines, "print('%x' % address)")...), &c)
 			if strings.HasPrefix(out, "no rings") {
-				t.Skip("the kernel has no io_uring, or lets nobody use it")
+				t.Skip("the kernel has no io_uring, or its use is disabled")
 			}
 			require.Zero(t, r.Status, out)
 			lines := printed(c.Events, "0x"+strings.TrimSpace(out))
