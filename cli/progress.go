@@ -26,6 +26,9 @@ func newProgress(what string, total int64) *progress {
 		progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
+		// The library's own goroutine for a bar of unknown length reads the bar
+		// without its lock; set and describe draw often enough.
+		progressbar.OptionSetSpinnerChangeInterval(0),
 	)}
 }
 
