@@ -58,7 +58,7 @@ func TestText(t *testing.T) {
 		{&Account{}, "coverage: unknown, the recording has no account of it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
 		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; not recorded: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
-		{&Account{true, Amount{1e9, 1}, []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
+		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
 			"coverage: 99.9 % of the bytes, 100 % of the I/O time; not recorded: 1 mapped file (1 B)"},
 		{&Account{Known: true, Missing: []Missing{{Kind: AIO, Calls: 5, Amount: Amount{Unknown, Unknown}}, {Kind: Msync, Calls: 1, Amount: Amount{0, 2e6}}}},
 			"coverage: 100 % of the bytes, 0 % of the I/O time; not recorded: libaio (5 requests, bytes unknown), msync (1 call, 2.000 ms)"},
