@@ -292,7 +292,7 @@ func (a *Account) Withheld() string {
 	}
 	for i := range a.Missing {
 		if m := &a.Missing[i]; kinds[m.Kind].file && m.Bytes == Unknown {
-			return "the recording does not hold " + m.text() + ", and nobody can tell how much that is"
+			return m.text() + " is missing, and nobody can tell how much that is"
 		}
 	}
 	gap, share := a.missing(), a.Share()
@@ -300,7 +300,7 @@ func (a *Account) Withheld() string {
 	if small || share.Bytes >= MinShare && share.Time >= MinShare {
 		return ""
 	}
-	return fmt.Sprintf("the recording holds %s of the bytes and %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
+	return fmt.Sprintf("the coverage is %s of the bytes and %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
 }
 
 // String returns the account in a line.
@@ -313,7 +313,7 @@ func (a *Account) String() string {
 	for i := range a.Missing {
 		sep := ", "
 		if i == 0 {
-			sep = "; not recorded: "
+			sep = "; missing: "
 		}
 		text += sep + a.Missing[i].text()
 	}

@@ -239,3 +239,28 @@ func OpcodeOf(v Via, opcode uint8) *Opcode {
 	}
 	return &opcodes[v][opcode]
 }
+
+// Calls returns a reader of the events of r that are calls. Requests are left out.
+func Calls(r Reader) Reader { return calls{r} }
+
+type calls struct{ Reader }
+
+// Read implements Reader.
+func (c calls) Read(events []Event) (int, error) {
+	for {
+		n, err := c.Reader.Read(events)
+		kept := 0
+		for i := range events[:n] {
+			if events[i].Via != ViaCall {
+				continue
+			}
+			if kept != i {
+				events[kept] = events[i]
+			}
+			kept++
+		}
+		if kept > 0 || err != nil {
+			return kept, err
+		}
+	}
+}
