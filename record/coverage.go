@@ -40,10 +40,10 @@ func account(a *coverage.Account, e *format.Event) {
 		default:
 			return
 		}
-		a.Recorded.Bytes += e.Bytes()
+		a.Recorded.Bytes += moved(e)
 	}
 	if e.Via != format.ViaCall {
-		m := coverage.Missing{Kind: requestKind(e.Via), Calls: 1, Amount: coverage.Amount{Bytes: e.Bytes()}}
+		m := coverage.Missing{Kind: requestKind(e.Via), Calls: 1, Amount: coverage.Amount{Bytes: moved(e)}}
 		switch info.Class {
 		case format.ClassRead:
 			m.Reads = 1
@@ -61,4 +61,14 @@ func account(a *coverage.Account, e *format.Event) {
 		return
 	}
 	a.Recorded.Nanos += e.Dur
+}
+
+// moved returns the bytes that a read or a write moved. A request without a
+// completion counts as whole: it has none because it succeeded, or was not reaped.
+func moved(e *format.Event) int64 {
+	class := e.Op.Info().Class
+	if e.Via != format.ViaCall && e.Ret == format.NoResult && (class == format.ClassRead || class == format.ClassWrite) {
+		return max(e.Size(), 0)
+	}
+	return e.Bytes()
 }

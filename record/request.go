@@ -73,6 +73,7 @@ type Submission struct {
 	Ring       int32
 	Reaped     uint32
 	Index      uint32 // within the batch, of libaio
+	Type       uint32 // of the file, as Call.Type; 0 if not known yet
 	Entry      Entry
 	Len        [format.MaxStrings]uint16
 	State      [format.MaxStrings]StringState
@@ -83,10 +84,10 @@ type Submission struct {
 type Completion struct {
 	ID      RequestID
 	Via     format.Via
-	Opcode  uint8 // of io_uring
-	Created bool  // it created the file
-	Type    uint32
-	End     int64 // nanoseconds of the recorder's clock
+	Opcode  uint8  // of io_uring
+	Created bool   // it created the file
+	Type    uint32 // of the file, where the submission does not tell
+	End     int64  // nanoseconds of the recorder's clock
 	Ret     int64
 	Details *Details // of the file that it opened, nil for none
 }
@@ -244,8 +245,13 @@ func (d *decoder) request(s *Submission, c *Completion, e *format.Event) bool {
 	}
 	noteStates(&n, s.State)
 	d.noteRequest(&n, s, asked, o)
+	typ := s.Type
 	if c != nil {
 		d.noteCompletion(&n, c, s, asked)
+		typ |= c.Type
+	}
+	if typ != 0 && !n.Known(format.NotedType) && fileTypes[typ&0xf] != format.TypeReg {
+		n.Type, n.Has = fileTypes[typ&0xf], n.Has|format.NotedType
 	}
 	d.notes = append(d.notes, n)
 	e.Notes = &d.notes[len(d.notes)-1]
@@ -289,9 +295,6 @@ func (d *decoder) noteCompletion(n *format.Notes, c *Completion, s *Submission, 
 			flags |= FlagCreated
 		}
 		d.noteFile(n, flags, c.Details)
-	}
-	if c.Type != 0 && fileTypes[c.Type&0xf] != format.TypeReg {
-		n.Type, n.Has = fileTypes[c.Type&0xf], n.Has|format.NotedType
 	}
 }
 

@@ -71,7 +71,7 @@ func viewSubmission(b []byte, s *record.Submission) bool {
 	raw := (*recorderSubmission)(unsafe.Pointer(unsafe.SliceData(b)))
 	*s = record.Submission{ID: record.RequestID{Key: raw.Key, Process: int32(raw.Process)}, Via: viaOf(raw.Flags),
 		Unreadable: record.Flags(raw.Flags)&record.FlagUnreadable != 0, Start: int64(raw.Start), Begun: int64(raw.Begun), Batch: int64(raw.Batch),
-		TID: int32(raw.Tid), Ring: int32(raw.Ring), Reaped: raw.Reaped, Index: raw.Index, Entry: *(*record.Entry)(unsafe.Pointer(&raw.Entry)),
+		TID: int32(raw.Tid), Ring: int32(raw.Ring), Reaped: raw.Reaped, Index: raw.Index, Type: uint32(raw.Flags >> typeShift), Entry: *(*record.Entry)(unsafe.Pointer(&raw.Entry)),
 		Len: raw.Len, Text: b[submissionSize:]}
 	for i, state := range raw.State {
 		s.State[i] = record.StringState(state)

@@ -105,8 +105,8 @@ func (p *program) missing(a *coverage.Account) error {
 	for i := range tallies {
 		t := &tallies[i]
 		kind := missingKinds[i]
-		if kind == coverage.AIO || kind == coverage.Uring && p.requests {
-			// The time of threads with requests is in no event.
+		if slices.ContainsFunc(a.Requests, func(m coverage.Missing) bool { return m.Kind == kind }) {
+			// The time that threads spent with requests is in no event.
 			a.Recorded.Nanos += int64(t.Nanos)
 			a.AddRequests(coverage.Missing{Kind: kind, Amount: coverage.Amount{Nanos: int64(t.Nanos)}})
 			t.Nanos = 0

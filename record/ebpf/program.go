@@ -27,7 +27,6 @@ type program struct {
 	links    []link.Link
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
 
-	requests  bool            // requests of io_uring are recorded
 	uncounted []coverage.Kind // I/O whose bytes this kernel does not let the program count
 }
 
@@ -72,7 +71,6 @@ func load(c config) (*program, error) {
 	if err := configure(spec, &c, kernel, p.uncounted); err != nil {
 		return nil, err
 	}
-	p.requests = withRequests(spec)
 	if p.coll, err = ebpf.NewCollection(spec); err != nil {
 		return nil, fmt.Errorf("load the eBPF program: %w", err)
 	}

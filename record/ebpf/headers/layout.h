@@ -339,7 +339,7 @@ struct submission {
 	u64 begun; /* when the call or round began that submits it */
 	u32 tid;
 	u16 nr;    /* NR_SUBMITTED */
-	u16 flags; /* FLAG_AIO, FLAG_UNREADABLE */
+	u16 flags; /* FLAG_AIO, FLAG_UNREADABLE; above TYPE_SHIFT the type of the file, of FLAG_AIO */
 	struct entry entry;
 	u64 batch;
 	u32 ring;
@@ -358,7 +358,7 @@ struct completion {
 	s64 ret;
 	u32 process;
 	u16 nr;    /* NR_COMPLETED */
-	u16 flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file */
+	u16 flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file, where it has no FLAG_AIO */
 };
 
 enum { FLAG_AIO = 2048, OPCODE_BITS = 6 };

@@ -329,6 +329,8 @@ __attribute__((noinline)) int send_iocb(struct batch *b, u64 address, u32 index)
 	s.entry.addr = cb.buf;
 	s.entry.len = cb.nbytes;
 	s.entry.op_flags = cb.rw_flags;
+	if (with_type)
+		s.flags |= read_type(bpf_get_current_task_btf(), cb.fd) << TYPE_SHIFT;
 	if (unlikely(cb.opcode == IOCB_CMD_PREADV || cb.opcode == IOCB_CMD_PWRITEV))
 		send_submission_with(&s, SLOT_AIO);
 	else
