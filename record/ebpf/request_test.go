@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/script"
 	"pianola/internal/testkit/recordkit"
 	"pianola/record"
 )
@@ -163,5 +165,109 @@ func checkBatches(t *testing.T, via format.Via, events []format.Event) {
 		if call := calls[batch]; call != nil {
 			require.Equal(t, call.Ret, n, "requests of a batch")
 		}
+	}
+}
+
+var address = regexp.MustCompile(`0x[0-9a-f]{6,}`)
+
+// printed returns the lines of requests, and of calls for them, without times and what
+// differs from run to run.
+func printed(events []format.Event, page string) (lines []string) {
+	for i := range events {
+		e := events[i].Clone()
+		if e.Via == format.ViaCall && e.Op.Info().Class != format.ClassSubmit {
+			continue
+		}
+		e.Dur, e.Off, e.Calls, e.Cut, e.Faults, e.TID = format.Unknown, format.Off{}, 0, 0, 0, 1
+		if n := e.Notes; n != nil {
+			n.Has &= format.NotedRing | format.NotedBatch | format.NotedReaped | format.NotedFlags | format.NotedBuf | format.NotedRW | format.NotedSlot | format.NotedNew
+			n.Type = 0
+		}
+		line := strings.TrimSpace(strings.TrimPrefix(string(script.AppendEvent(nil, &e, 0)), "1 0.000000000 "))
+		lines = append(lines, address.ReplaceAllString(strings.ReplaceAll(line, page, "PAGE"), "ADDRESS"))
+	}
+	return lines
+}
+
+// What requests ask for, with their flags, names and batches, and what is set up for
+// them.
+func TestRequests(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"a file from its open to its removal", []string{
+			"r = Ring()",
+			"def name(s): return ctypes.addressof(keep.setdefault(s, ctypes.create_string_buffer(s)))",
+			"keep = {}",
+			"r.put(18, -100, name(b'made'), 0o640, 0, 0, os.O_RDWR | os.O_CREAT); r.enter(1, 1); r.reap()",
+			"g = f + 4", // two maps of the ring have descriptors of their own
+			"r.put(23, g, address, 100, 0, 4, 2); r.put(3, g, 0, 0, 0, 2, 1); r.put(22, g, address, 100, -1); r.enter(3, 3); r.reap()",
+			"r.put(17, g, 4096, 0, 8192); r.put(24, g, 0, 4096, 0, 0, 4); r.put(8, g, 0, 4096, 0, 0, 2); r.enter(3, 3); r.reap()",
+			"r.put(35, -100, name(b'made'), 2**32-100, name(b'moved')); r.enter(1, 1); r.reap()",
+			"r.put(36, -100, name(b'moved')); r.enter(1, 1); r.reap()",
+			"r.put(36, -100, name(b'moved')); r.enter(1, 1); r.reap()",
+			"r.put(19, g); r.enter(1, 1)"},
+			`io_uring_setup(8, 0, 16, 1000) = 4 {ring=1}
+io_uring:openat(AT_FDCWD, "made", O_RDWR|O_CREAT, 0640) = 7 {new ring=1 batch=1 reaped=0}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=1}
+io_uring:pwrite64(7, PAGE, 100, 0) = 100 {ring=1 batch=2 reaped=1 flags=link rwf=RWF_DSYNC}
+io_uring:fdatasync(7) = 0 {ring=1 batch=2 reaped=1 flags=drain}
+io_uring:read(7, PAGE, 100) = 100 {ring=1 batch=2 reaped=1}
+io_uring_enter(4, 3, 3, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 3 {ring=1 batch=2}
+io_uring:fallocate(7, 0, 8192, 4096) = 0 {ring=1 batch=3 reaped=4}
+io_uring:fadvise64(7, 0, 4096, POSIX_FADV_DONTNEED) = 0 {ring=1 batch=3 reaped=4}
+io_uring:sync_file_range(7, 0, 4096, SYNC_FILE_RANGE_WRITE) = 0 {ring=1 batch=3 reaped=4}
+io_uring_enter(4, 3, 3, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 3 {ring=1 batch=3}
+io_uring:renameat2(AT_FDCWD, "made", AT_FDCWD, "moved", 0) = 0 {ring=1 batch=4 reaped=7}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=4}
+io_uring:unlinkat(AT_FDCWD, "moved", 0) = 0 {ring=1 batch=5 reaped=8}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=5}
+io_uring:unlinkat(AT_FDCWD, "moved", 0) = -1 ENOENT (No such file or directory) {ring=1 batch=6 reaped=9}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=6}
+io_uring:close(7) = 0 {ring=1 batch=7 reaped=10}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=7}
+`},
+		{"registered files and buffers", []string{
+			"r = Ring()",
+			"files = struct.pack('3i', f, -1, 1); r.register(2, ctypes.create_string_buffer(files), 3)",
+			"r.register(0, ctypes.create_string_buffer(struct.pack('QQ', address, 4096)), 1)",
+			"update = ctypes.create_string_buffer(struct.pack('2i', f, f)); r.register(6, ctypes.create_string_buffer(struct.pack('IIQ', 1, 0, ctypes.addressof(update))), 2)",
+			"r.put(5, 2, address, 4096, 8192, 1); r.enter(1, 1); r.reap()",
+			"r.register(3, 0, 0)"},
+			`io_uring_setup(8, 0, 16, 1000) = 4 {ring=1}
+io_uring_register(4, IORING_REGISTER_FILES, ADDRESS, 3, "3,-1,1") = 0 {ring=1}
+io_uring_register(4, IORING_REGISTER_BUFFERS, ADDRESS, 1, "PAGE+4096") = 0 {ring=1}
+io_uring_register(4, IORING_REGISTER_FILES_UPDATE, ADDRESS, 2, "1=3,3") = 2 {ring=1}
+io_uring:pwrite64(2, PAGE, 4096, 8192) = 4096 {ring=1 batch=1 reaped=0 flags=fixed buf=0}
+io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS|IORING_ENTER_SQ_WAKEUP, NULL, 0) = 1 {ring=1 batch=1}
+io_uring_register(4, IORING_UNREGISTER_FILES, NULL, 0, NULL) = 0 {ring=1}
+`},
+		{"libaio", []string{"aio((1, f, address, 4096), (0, f, address, 100)); aio((0, f, address, 100), (0, 77, address, 10), (0, f, address, 10))"},
+			`io_setup(8, ADDRESS) = 0 {ring=1}
+io_submit(ADDRESS, 2, ADDRESS) = 2 {ring=1 batch=1}
+aio:pwrite64(3, PAGE, 4096, 0) = 4096 {ring=1 batch=1 reaped=0}
+aio:pread64(3, PAGE, 100, 0) = 100 {ring=1 batch=1 reaped=0}
+io_getevents(ADDRESS, 2, 2, ADDRESS, NULL) = 2 {ring=1}
+io_setup(8, ADDRESS) = 0 {ring=2}
+io_submit(ADDRESS, 3, ADDRESS) = 1 {ring=2 batch=2}
+aio:pread64(3, PAGE, 100, 0) = 100 {ring=2 batch=2 reaped=0}
+io_getevents(ADDRESS, 1, 3, ADDRESS, NULL) = 1 {ring=2}
+`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c recordkit.Collect
+			r, out := recordOne(t, doing(t, append(test.lines, "print('%x' % address)")...), &c)
+			if strings.HasPrefix(out, "no rings") {
+				t.Skip("the kernel has no io_uring, or lets nobody use it")
+			}
+			require.Zero(t, r.Status, out)
+			lines := printed(c.Events, "0x"+strings.TrimSpace(out))
+			want := strings.Split(strings.TrimSuffix(test.want, "\n"), "\n")
+			slices.Sort(want) // requests of a batch end in any order
+			slices.Sort(lines)
+			require.Equal(t, want, lines)
+		})
 	}
 }
