@@ -148,14 +148,24 @@ func (s *summary) print(w io.Writer) error {
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		fmt.Fprintln(w, floor.Text())
-		if n, ok := s.header.Value(format.MetaGrouped); ok {
-			fmt.Fprintf(w, "events that waited for the sync of another thread: %s; the application may sync more or less often here than where it was recorded\n", format.Visible(n))
+		if g, ok := s.header.Grouping(); ok {
+			fmt.Fprintf(w, "%s%s\n", g.Text(), s.leastGrouped(g))
 		}
 	}
 	if r.Options.Memory {
 		fmt.Fprintf(w, "memory: at most %d bytes of the application's touched at a time\n", r.MemoryBytes)
 	}
 	return nil
+}
+
+// leastGrouped says how long the run would have taken at the least with fewer syncs.
+func (s *summary) leastGrouped(g format.Grouping) string {
+	syncs := s.replayed.Categories[profile.Syncs]
+	if syncs.Calls == 0 || s.replayed.RunTime == 0 || s.result.Interrupted {
+		return ""
+	}
+	saved := (g.Syncs - g.Least()) * (syncs.Nanos / syncs.Calls)
+	return fmt.Sprintf(": this run would take between %.3f and %.3f s", format.Seconds(max(s.replayed.RunTime-saved, 0)), format.Seconds(s.replayed.RunTime))
 }
 
 // printDifferences prints how a run differed from the recording.

@@ -69,9 +69,14 @@ func (m *model) apply(e *format.Event) error {
 	}
 	if m.ties != nil {
 		if t.cost != before {
-			t.mark(e.Start, t.clock(e.Start))
+			t.mark(mark{at: e.Start, own: t.clock(e.Start)})
 		}
-		t.untied(e.Off)
+		off := e.Off
+		if off.Timer > 0 && t.attempt.at.tid != 0 {
+			m.expire(t, t.attempt.at, off.Timer, e.Start)
+			off.Timer = 0
+		}
+		t.untied(off)
 		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}
 	}
 	if err := m.repair(t, e); err != nil {

@@ -81,7 +81,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	in := take(format.Calls(src), tmp)
 	defer in.stop()
 	var (
-		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}}
+		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}}
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {
@@ -207,8 +207,8 @@ func (m *model) header(source *format.Header) *format.Header {
 	if !m.options.Bare {
 		h.Set(format.MetaFloor, m.report.Floor.String())
 	}
-	if n := m.report.Grouped; n > 0 {
-		h.Set(format.MetaGrouped, fmt.Sprint(n))
+	if m.report.Grouping.Joined > 0 {
+		h.Set(format.MetaGrouped, m.report.Grouping.String())
 	}
 	if m.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))

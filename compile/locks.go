@@ -33,6 +33,8 @@ type lockSet struct {
 	// on an exclusive lock has followed.
 	exclusive written
 	shared    []span
+
+	freed []free // in the last pass: locks that were given up, the newest last
 }
 
 // lock is a lock on the bytes from off to end.
@@ -55,12 +57,13 @@ const (
 const (
 	locksBytes = int(unsafe.Sizeof(locks{}))
 	lockBytes  = int(unsafe.Sizeof(lock{}))
+	freesBytes = freesKept * int(unsafe.Sizeof(free{}))
 )
 
 func (l *locks) bytes() int { return locksBytes + l.whole.bytes() + l.ranges.bytes() }
 
 func (l *lockSet) bytes() int {
-	sum := lockBytes*cap(l.held) + spanBytes*(cap(l.exclusive.spans)+cap(l.exclusive.older)+cap(l.shared))
+	sum := freesBytes + lockBytes*cap(l.held) + spanBytes*(cap(l.exclusive.spans)+cap(l.exclusive.older)+cap(l.shared))
 	for i := range l.held {
 		sum += placeBytes * cap(l.held[i].refusals)
 	}
@@ -143,10 +146,12 @@ func (m *model) locked(s *simEvent) {
 			set.give(&m.order, c.owner, c.off, c.end) // flock(2): it loses the lock that it was to convert
 		}
 		set.refuse(&m.order, &c.lock)
+		m.attempted(s.t, s.e, &c, all, set)
 	case s.e.Ret != 0:
 	case c.gives:
-		set.give(&m.order, c.owner, c.off, c.end)
+		m.give(set, c.owner, c.off, c.end)
 	default:
+		m.attempted(s.t, s.e, &c, all, set)
 		set.take(&m.order, c.lock)
 		switch owner := c.owner.(type) {
 		case *openFile:
@@ -228,15 +233,18 @@ func (l *lockSet) hold(k lock) {
 }
 
 // give notes that the event gave up the locks of an owner in a range. It comes
-// after the calls that took them, and those that failed because of them.
-func (l *lockSet) give(o *order, owner any, off, end int64) {
-	for _, h := range l.split(off, end, func(h *lock) bool { return h.owner == owner }) {
+// after the calls that took them, and those that failed because of them. It reports
+// whether there were any.
+func (l *lockSet) give(o *order, owner any, off, end int64) bool {
+	given := l.split(off, end, func(h *lock) bool { return h.owner == owner })
+	for _, h := range given {
 		o.after(h.place, format.EdgeLock)
 		o.afterAll(h.refusals, format.EdgeLock)
 		if !h.late {
 			l.note(o, h.off, h.end, h.exclusive)
 		}
 	}
+	return len(given) > 0
 }
 
 // refuse notes that the event failed because of locks of others. It comes after
@@ -317,11 +325,18 @@ func (l *lockSet) split(off, end int64, chosen func(*lock) bool) []lock {
 	return out
 }
 
+// give notes that the event gave up the locks of an owner in a range.
+func (m *model) give(l *lockSet, owner any, off, end int64) {
+	if l.give(&m.order, owner, off, end) {
+		m.freed(l, off, end)
+	}
+}
+
 // unlock notes that the event gave up all locks of an owner on a file.
 func (m *model) unlock(l *locks, owner any) {
 	before := l.bytes()
-	l.whole.give(&m.order, owner, 0, math.MaxInt64)
-	l.ranges.give(&m.order, owner, 0, math.MaxInt64)
+	m.give(&l.whole, owner, 0, math.MaxInt64)
+	m.give(&l.ranges, owner, 0, math.MaxInt64)
 	m.budget.take(forOrder, l.bytes()-before)
 }
 

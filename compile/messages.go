@@ -125,17 +125,17 @@ func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	t.own.Waits -= before
 	clock := m.clock(t, at)
 	t.held += nanos
-	own := t.own
-	own.Total = t.clock(at)
-	start := cause{kind: format.EdgeArrival, lag: clock - own.Total, bound: at - own.Total, since: at}
-	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(own)
+	own := t.clock(at)
+	start := cause{kind: format.EdgeArrival, lag: clock - own, bound: at - own, since: at, early: t.timeouts.nanos}
+	start.floor = format.Floor{Total: clock, Clients: clock}.Minus(t.least(own))
 	t.after(start)
 	if reply, ok := m.ties.replies.of[connection{t.Table, e.FD()}]; ok && reply.at <= at {
-		t.follow(at, reply.causes, format.EdgeReply, at-reply.at)
+		answered := at - reply.at
+		t.follow(at, at, reply.causes, format.EdgeReply, format.Floor{Total: answered, Clients: answered})
 	} else {
 		start.kind = format.EdgeReply
 		t.after(start)
 	}
-	t.mark(at, own.Total)
+	t.mark(mark{at: at, own: own})
 	return nanos, true
 }

@@ -158,9 +158,16 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	held, known := int64(0), false
 	if m.ties != nil {
 		held, known = m.tied(t, e)
+	} else if e.Op == format.OpWait && e.Notes.Known(format.NotedWaker) && e.Notes.Waker != e.TID {
+		m.lore.woke(spotOf(e), m.line)
 	}
 	rest := min(e.Dur, e.End()-t.last)
 	switch {
+	case e.TimedOut():
+		t.off.Timer += rest
+		if m.ties != nil {
+			m.expire(t, spotOf(e), rest, e.End())
+		}
 	case known:
 		t.off.Wait += held
 	case rest < format.Waited:

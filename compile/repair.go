@@ -15,6 +15,7 @@ type lore struct {
 	closed bool              // learn nothing more, so that the last pass meets the same names as the one before
 	named  map[string]bool   // last components of links
 	sent   map[channel]bool  // channels that a recorded thread sent to
+	woken  map[spot]int64    // places where threads wait → line where another one woke it there last
 	bytes  int               // size of the above
 }
 

@@ -28,7 +28,7 @@ type Report struct {
 	Coverage      coverage.Account // of the trace: requests, which it does not hold, are missing
 	Tied          int64            // nanoseconds of waits between threads, which edges account for
 	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
-	Grouped       int64            // events that waited for another thread's sync
+	Grouping      format.Grouping  // how threads share syncs
 	Floor         format.Floor     // the least time that a replay can take
 	Raised        int64            // files whose size had to be raised for a read that succeeded
 }
@@ -121,8 +121,8 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	if r.Tied > 0 {
 		add("waits between threads that follow their causes: %.6f s\n", format.Seconds(r.Tied))
 	}
-	if r.Grouped > 0 {
-		add("events that waited for the sync of another thread: %d; on other storage the application may sync more or less often than its replay\n", r.Grouped)
+	if r.Grouping.Joined > 0 {
+		add("%s\n", r.Grouping.Text())
 	}
 	if r.Crowded > 0 {
 		add("left out, because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))

@@ -30,6 +30,8 @@ type cause struct {
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
+	early int64 // of lag what ends early if the thread is woken
+	timed int64 // timeouts.until of its thread, at the event
 	syncs bool  // the event at place is a sync
 	since int64 // on the recording's clock, when the thread came to be after it
 }
@@ -39,13 +41,15 @@ type gap struct {
 	from   int64        // the recording's clock
 	cost   int64        // thread.cost then
 	own    format.Floor // the own clock then
+	early  int64        // timeouts.total at the end
 	self   cause        // the event before
 	marks  []mark       // ends of waits and of cuts within, in order
 	causes []cause      // of these waits, and of messages
 }
 
-// mark is the end of a wait, or of time that was cut.
-type mark struct{ at, own int64 } // on the recording's clock, and on the own one
+// mark is the end of a wait, or of time that was cut: on the recording's clock, and
+// on the own one, without what the waking ended early.
+type mark struct{ at, own, early int64 }
 
 const (
 	// pastKept is how many gaps of a thread are kept to look up what it did when
@@ -87,6 +91,9 @@ type waiting struct {
 	gaps int          // how many of them the budget counts, in all passes
 	own  format.Floor // the own clock at the begin of the gap; of its parts, now
 	gone int32        // its id, once it has ended
+	timeouts
+	attempt attempt
+	sharing sharing
 
 	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
 }
@@ -102,6 +109,7 @@ type ties struct {
 
 	channels youngest[channel, []sending] // messages that were not received yet
 	replies  youngest[connection, reply]  // the newest that was sent on each
+	syncing  youngest[int32, *thread]     // those that make syncs, by number
 	join     format.Floor                 // of the process whose end the current event waited for
 	causes   []cause                      // memory of follow
 }
@@ -109,6 +117,7 @@ type ties struct {
 func newTies() *ties {
 	return &ties{
 		gone:     map[int32]*thread{},
+		syncing:  newYoungest[int32, *thread](maxSyncing),
 		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, reply](maxConnections),
 	}
 }
@@ -140,17 +149,23 @@ func (t *thread) clock(at int64) int64 {
 	return own
 }
 
+// least returns a position of the own clock as a floor counts it: without waits that
+// can end early.
+func (t *thread) least(own int64) format.Floor {
+	clock := t.own
+	clock.Total = own - t.timeouts.total
+	return clock
+}
+
 // floor returns the floor of a thread at a position of its own clock.
 func (t *thread) floor(own int64) format.Floor {
-	clock := t.own
-	clock.Total = own
 	highest := t.gap.self.floor
 	for i := range t.gap.causes {
 		if c := &t.gap.causes[i]; c.kind != format.EdgeArrival && c.floor.Total > highest.Total {
 			highest = c.floor
 		}
 	}
-	return highest.Plus(clock)
+	return highest.Plus(t.least(own))
 }
 
 // gapAt returns the gap in which a thread was at a time.
@@ -172,7 +187,7 @@ func (g *gap) clock(at int64) int64 {
 		own = m.own + at - m.at
 	}
 	if i < len(g.marks) {
-		own = min(own, g.marks[i].own)
+		own = min(own, g.marks[i].own+g.marks[i].early)
 	}
 	return own
 }
@@ -181,15 +196,15 @@ func (g *gap) clock(at int64) int64 {
 // to that time.
 func (t *thread) comesAfter(dst []cause, at int64) []cause {
 	g := t.gapAt(at)
-	own := g.own
-	if g == &t.gap {
-		own = t.own
+	own, least := g.clock(at), g.own
+	if least.Total = own - g.early; g == &t.gap {
+		least = t.least(own)
 	}
-	own.Total = g.clock(at)
 	pass := func(c cause) {
-		c.lag += own.Total
-		c.bound += own.Total
-		c.floor = c.floor.Plus(own)
+		c.lag += own
+		c.bound += own
+		c.floor = c.floor.Plus(least)
+		c.early = 0
 		dst = append(dst, c)
 	}
 	pass(g.self)
@@ -202,18 +217,21 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 }
 
 // follow makes a thread, at a time, come after what comesAfter returned, by so many
-// nanoseconds, for which clients took their time.
-func (t *thread) follow(now int64, causes []cause, kind format.EdgeKind, clients int64) {
-	own := t.own
-	own.Total = t.clock(now)
+// nanoseconds, and so much time more. It was blocked from a time on.
+func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, more format.Floor) {
+	own := t.clock(now)
 	for _, c := range causes {
-		if !c.kind.Outside() {
+		switch {
+		case c.kind.Outside():
+		case from < c.timed:
+			c.kind = format.EdgeTimer
+		default:
 			c.kind = kind
 		}
-		c.lag += clients - own.Total
-		c.bound += clients - own.Total
-		c.floor = c.floor.Plus(format.Floor{Total: clients, Clients: clients}).Minus(own)
-		c.since = now
+		c.lag += more.Total - own
+		c.bound += more.Total - own
+		c.floor = c.floor.Plus(more).Minus(t.least(own))
+		c.since, c.early = now, t.timeouts.nanos
 		t.after(c)
 	}
 }
@@ -231,7 +249,12 @@ func (t *thread) after(c cause) {
 	if f, ok := t.followed.of[c.place.thread]; ok && f.covers(&c) {
 		return
 	}
-	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool { return c.covers(&k) }), c)
+	causes := append(slices.DeleteFunc(t.gap.causes, func(k cause) bool {
+		if k.place == c.place && k.kind == format.EdgeTimer && c.covers(&k) {
+			c.kind = k.kind
+		}
+		return c.covers(&k)
+	}), c)
 	if len(causes) > maxCauses {
 		first := 0
 		for i := range causes {
@@ -290,26 +313,44 @@ func (t *thread) notBefore(at int64) int64 {
 	return at
 }
 
-// wait ties the wait of a thread, from one time to another, to the thread that
-// ended it.
-func (m *model) wait(t *thread, from, to int64, on *thread) {
+// wait ties the wait of a thread at a place, from one time to another, to the thread
+// that ended it. It returns for how long it waited.
+func (m *model) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	if from = t.notBefore(from); to < from {
-		return
+		return 0
 	}
 	t.held += to - from
 	m.report.Tied += to - from
-	own := t.clock(to)
 	m.ties.causes = on.comesAfter(m.ties.causes[:0], to)
-	t.follow(to, m.ties.causes, format.EdgeWake, 0)
-	t.mark(to, own)
+	m.joins(t, m.ties.causes)
+	m.resume(t, from, to, at, m.ties.causes, format.Floor{})
+	return to - from
+}
+
+// resume has a thread that was blocked at a place from one time to another come after
+// causes, and so much time more. That ends waits at the place that had expired.
+func (m *model) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
+	own := t.clock(to)
+	kind, early := t.timeouts.woken(at)
+	t.held += early
+	t.off.Timer -= early
+	t.off.Wait += early
+	if early > 0 { // the own clock goes back
+		for i := range t.gap.causes {
+			c := &t.gap.causes[i]
+			c.lag, c.bound, c.early = c.lag+c.early, c.bound+c.early, 0
+		}
+	}
+	t.mark(mark{to, own - early, early})
+	t.follow(from, to, causes, kind, more)
 }
 
 // mark notes that the own clock does not keep up with the recording's up to a time.
-func (t *thread) mark(at, own int64) {
+func (t *thread) mark(at mark) {
 	if len(t.gap.marks) == maxMarks {
 		t.gap.marks = slices.Delete(t.gap.marks, 0, maxMarks/2)
 	}
-	t.gap.marks = append(t.gap.marks, mark{at, own})
+	t.gap.marks = append(t.gap.marks, at)
 }
 
 // tied ties the wait within a call that is left out, and what the call received,
@@ -318,14 +359,16 @@ func (t *thread) mark(at, own int64) {
 func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	if e.Notes.Known(format.NotedWaker) {
 		if on := m.waker(e.Notes.Waker); on != nil && on != t {
-			before := t.held
-			m.wait(t, e.Start, e.End()-e.Notes.Woken, on)
-			nanos, ok = t.held-before, true
+			at := spot{}
+			if e.Op == format.OpWait {
+				at = spotOf(e)
+			}
+			nanos, ok = m.wait(t, e.Start, e.End()-e.Notes.Woken, at, on), true
 		}
 	}
 	if sent := m.ties.sent; sent.from != nil && sent.from != t {
 		m.ties.causes = sent.from.comesAfter(m.ties.causes[:0], sent.at)
-		t.follow(e.End(), m.ties.causes, format.EdgeMessage, 0)
+		t.follow(e.Start, e.End(), m.ties.causes, format.EdgeMessage, format.Floor{})
 	}
 	if m.ties.arrived && !ok {
 		return m.arrive(t, e)
@@ -355,7 +398,7 @@ func (t *thread) untied(off format.Off) {
 // after it. The thread's clocks stand at its end.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
-	grouped := false
+	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)
 	own := t.own.Total + out.Compute - out.Held
 	at := t.floor(own)
 	if m.ties.join.Total > at.Total {
@@ -366,22 +409,22 @@ func (m *model) tie(t *thread, out *format.Event) {
 	}
 	for i := range t.gap.causes {
 		c := &t.gap.causes[i]
-		grouped = grouped || c.syncs && c.place.thread != t.num && !c.kind.Outside()
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
 		if t.followed.of == nil {
 			t.followed = newYoungest[int32, cause](maxFollowed)
 		}
 		t.followed.set(c.place.thread, *c)
 	}
-	if grouped {
-		m.report.Grouped++
+	syncs := out.Op.Info().Class == format.ClassSync
+	if syncs {
+		m.synced(t)
 	}
 	if !m.order.alone {
 		t.keep()
 	}
 	t.own.Total, t.held = own, 0
 	t.gap = gap{from: t.last, cost: t.cost, own: t.own, self: cause{
-		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.own), syncs: out.Op.Info().Class == format.ClassSync,
+		place: m.order.here, kind: format.EdgeWake, lag: -own, bound: t.last - own, floor: at.Minus(t.least(own)), timed: t.timeouts.until, syncs: syncs,
 	}}
 }
 
@@ -394,6 +437,7 @@ func (t *thread) keep() {
 		}
 		t.past = append(t.past[:n], t.past[2*n:]...)
 	}
+	t.gap.early = t.timeouts.total
 	t.past = append(t.past, t.gap)
 }
 

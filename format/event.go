@@ -46,6 +46,7 @@ type Event struct {
 	Dur     int64 // nanoseconds in the call, or Unknown
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
 	Held    int64 // trace: of Compute what Edges account for; the thread waited that long
+	Expired int64 // trace: of Compute waits whose time limit expired; the thread's next EdgeTimed ends them early
 	Off     Off   // of the time since the end of the thread's previous event
 	Cut     int64 // script: nanoseconds to subtract from the time before the event: a transform cut them, or the recorder took them; below 0, to add
 	Calls   int64 // script: system calls that are not recorded, since the thread's previous event
@@ -75,6 +76,9 @@ func (e *Event) Bytes() int64 {
 
 // Failed reports whether the call returned an error.
 func (e *Event) Failed() bool { return e.Ret < 0 && e.Ret != NoResult && e.Ret >= -MaxErrno }
+
+// TimedOut reports whether a wait ended because its time limit had passed.
+func (e *Event) TimedOut() bool { return e.Op == OpWait && e.Ret == -ETIMEDOUT }
 
 // Clone returns a copy of e that shares no memory with it.
 func (e *Event) Clone() Event {

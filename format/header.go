@@ -50,7 +50,7 @@ const (
 	MetaTool        = "recorder"     // which recorder made the script
 	MetaUnexplained = "unexplained"  // number of recorded results that contradict the simulation of compile
 	MetaFloor       = "floor"        // of a trace: the least time that a replay can take (Floor)
-	MetaGrouped     = "grouped"      // of a trace: number of events that waited for another thread's sync
+	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 )
 

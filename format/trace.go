@@ -53,10 +53,11 @@ type DurationReader interface {
 }
 
 // Wait is what a thread's event, counted from 0, comes after. The event's first
-// one has its Event.Held. Where an event has that and no edge, the edge is one to
-// the start of the recording without a delay.
+// one has its Event.Held and Event.Expired. Where an event has these and no edge, the
+// edge is one to the start of the recording without a delay.
 type Wait struct {
-	Event int64
-	For   Edge
-	Held  int64
+	Event   int64
+	For     Edge
+	Held    int64
+	Expired int64
 }

@@ -107,13 +107,14 @@ func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.E
 }
 
 // times is what the least run time of a trace depends on.
-type times struct{ events, compute, held int64 }
+type times struct{ events, compute, held, expired int64 }
 
 func (t *times) add(events []format.Event) {
 	t.events += int64(len(events))
 	for i := range events {
 		t.compute += events[i].Compute
 		t.held += events[i].Held
+		t.expired += events[i].Expired
 	}
 }
 

@@ -51,6 +51,8 @@ func (b *Blocked) count(c *call, e *format.Event) {
 	b.Unknown += e.Off.Wait + e.Off.Other
 	where, waits := wayOf(c, e)
 	switch {
+	case e.TimedOut():
+		b.Timer += c.total.Nanos
 	case where == numWays:
 	case e.Notes.Known(format.NotedWaker):
 		b.By[where] += max(c.total.Nanos-e.Notes.Woken, 0)

@@ -123,6 +123,9 @@ func newCritical(h *format.Header) critical {
 
 // step returns the step of a call.
 func (c *critical) step(e *format.Event, f *file) int32 {
+	if e.TimedOut() {
+		return stepTimer
+	}
 	places, name := &c.noFile, ""
 	if f != nil {
 		if f.steps == nil {

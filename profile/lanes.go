@@ -220,6 +220,8 @@ func (c *call) activity(e *format.Event) Activity {
 	switch {
 	case c.category != noCategory:
 		return Activity(c.category)
+	case e.TimedOut():
+		return DoingTimer
 	case waitOf(e) < numWaits:
 		return DoingWaiting
 	}

@@ -199,6 +199,8 @@ func (ts *threads) count(t *thread, c *call, e *format.Event, f *file) {
 		times.IO += c.total.Nanos
 	case c.category == Communication:
 		times.Communication += c.total.Nanos
+	case e.TimedOut():
+		times.Timer += c.total.Nanos
 	default:
 		if k := waitOf(e); k < numWaits {
 			times.Waits[k] += c.total.Nanos

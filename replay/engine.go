@@ -183,10 +183,11 @@ func (e *engine) makeWaits() error {
 		before := int64(0)
 		for _, v := range waits {
 			k := v.For.Thread
-			if v.Event < before || v.Held < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
+			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
 				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
+			w.hasEarly = w.hasEarly || v.Expired > 0
 		}
 		w.waits = waits
 	}

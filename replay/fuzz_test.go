@@ -46,18 +46,18 @@ func FuzzRun(f *testing.F) {
 			}
 			p := &r.threads[n%3]
 			at := int64(len(p.records))
-			wait := format.Wait{Event: at, Held: int64(word >> 58 & 3)}
+			wait := format.Wait{Event: at, Held: int64(word >> 58 & 1), Expired: int64(word >> 59 & 1)}
 			switch of := word >> 56 & 3; {
 			case of == 3 && at > 0 && n%3 > 0:
 				wait.For = format.Edge{Thread: 1, Event: at - 1, Delay: int64(word >> 60)}
 			case of == 2 && at > 0:
 				wait.For = format.Edge{Thread: int32(n%3 + 1), Event: at - 1, Kind: format.EdgeReply, Delay: int64(word >> 60)}
 			case of == 1:
-				wait.For = format.Edge{Kind: format.EdgeArrival, Delay: math.MaxInt64 >> (word >> 60)}
+				wait.For = format.Edge{Kind: format.EdgeArrival + format.EdgeKind(word>>58&1), Delay: math.MaxInt64 >> (word >> 60)}
 			}
 			if word>>56&3 != 0 {
 				p.waits = append(p.waits, wait)
-				rec.Compute = wait.Held
+				rec.Compute = wait.Held + wait.Expired
 			}
 			p.records = append(p.records, rec)
 			p.durations = append(p.durations, 0)

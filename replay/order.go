@@ -3,6 +3,8 @@ package replay
 import (
 	"math"
 	"sync/atomic"
+
+	"pianola/format"
 )
 
 // progress is the state of a worker that others see. It has cache lines of its
@@ -12,6 +14,10 @@ type progress struct {
 	done    atomic.Int64 // events that have ended; ended once the thread has
 	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
 	wakeUp  futexEvent   // woken when done has passed awaited, and by a stop
+
+	// Waits that can end early end once others need what comes after them.
+	needed atomic.Int64               // one more than the latest event that others have waited for, if hasEarly
+	naps   atomic.Pointer[futexEvent] // what the worker sleeps for in such a wait
 
 	// What the worker sleeps for; read by workers that look for a deadlock. The
 	// thread is 0 while it doesn't sleep.
@@ -90,12 +96,16 @@ func (w *worker) awaitEdges() bool {
 	for ; w.event == w.waits[w.wait].Event; w.wait++ {
 		v := &w.waits[w.wait]
 		w.held += v.Held
+		w.early += v.Expired
 		if w.e.Outside.leavesOut(v.For.Kind) {
 			continue
 		}
 		from := w.e.start
 		if v.For.Thread > 0 {
 			k := w.e.workers[v.For.Thread-1]
+			if k.hasEarly && v.For.Kind != format.EdgeTimer {
+				k.need(v.For.Event)
+			}
 			if !w.await(k, v.For.Event) {
 				return false
 			}
@@ -123,13 +133,87 @@ func (w *worker) await(k *worker, event int64) bool {
 	}
 	for !w.satisfied(k, event) {
 		seq := k.wakeUp.count.Load()
-		for a := k.awaited.Load(); a > event && !k.awaited.CompareAndSwap(a, event); a = k.awaited.Load() {
-		}
+		k.expectedBy(event)
 		if !w.sleepFor(k, event, &k.wakeUp, seq) {
 			return false
 		}
 	}
 	return true
+}
+
+// need has the worker not wait for a time limit before an event that another one
+// waits for. The recording's thread would not have been in its way then.
+func (p *progress) need(event int64) {
+	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
+	}
+	if f := p.naps.Load(); f != nil {
+		f.wake()
+	}
+}
+
+// awaitWaker waits where the thread waited until a time limit expired: until due or
+// until the thread has been woken, or the current event is needed, if that comes
+// first. What woke the thread next is the next event with an edge of EdgeTimed. It
+// returns when the current event is due, a little before that if that is later.
+func (w *worker) awaitWaker(due int64) int64 {
+	i := w.wait
+	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
+		i++
+	}
+	event, least := w.waits[i].Event, due-w.e.scale(w.early)
+	if event == math.MaxInt64 {
+		return due
+	}
+	w.useGap(w.end, due)
+	for ; w.waits[i].Event == event; i++ {
+		v := &w.waits[i]
+		if v.For.Kind != format.EdgeTimed {
+			continue
+		}
+		from := w.e.start
+		if v.For.Thread > 0 {
+			k := w.e.workers[v.For.Thread-1]
+			if !w.awaitUntil(k, v.For.Event, due-warmUp) {
+				least = due
+				break
+			}
+			from = k.ends[w.places[i]].Load()
+		}
+		least = max(least, from+w.e.scale(v.For.Delay))
+	}
+	if w.end = w.e.now(); w.needed.Load() > w.event {
+		least = max(due-w.e.scale(w.early), w.end)
+	}
+	return min(due, least)
+}
+
+// awaitUntil waits for the end of an event of k, to a deadline at most, and reports
+// whether it has come. It returns early if the worker's current event is needed.
+func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
+	defer w.naps.Store(nil)
+	for !w.satisfied(k, event) {
+		if w.e.now() >= deadline || w.e.stopped.Load() {
+			return false
+		}
+		seq := k.wakeUp.count.Load()
+		k.expectedBy(event)
+		w.naps.Store(&k.wakeUp)
+		if w.needed.Load() > w.event {
+			return false
+		}
+		if !w.satisfied(k, event) {
+			unpin()
+			k.wakeUp.wait(seq, w.e.deadline(deadline))
+			pin()
+		}
+	}
+	return true
+}
+
+// expectedBy has the worker wake those that sleep for it after an event.
+func (p *progress) expectedBy(event int64) {
+	for a := p.awaited.Load(); a > event && !p.awaited.CompareAndSwap(a, event); a = p.awaited.Load() {
+	}
 }
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if

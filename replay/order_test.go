@@ -138,7 +138,7 @@ func TestEndedThreadFreesOthers(t *testing.T) {
 
 func TestWaitsThatMakeNoSense(t *testing.T) {
 	for _, w := range []format.Wait{
-		{For: format.Edge{Thread: 0, Delay: 1}}, {For: format.Edge{Thread: 3}}, {For: format.Edge{Thread: 1}}, {For: format.Edge{Thread: 2, Delay: -1}}, {Held: -1},
+		{For: format.Edge{Thread: 0, Delay: 1}}, {For: format.Edge{Thread: 3}}, {For: format.Edge{Thread: 1}}, {For: format.Edge{Thread: 2, Delay: -1}}, {Held: -1}, {Expired: -1},
 		{For: format.Edge{Thread: 2, Kind: format.NumEdgeKinds}}, {For: format.Edge{Thread: 2, Event: 5}},
 		{For: format.Edge{Thread: 2, Event: -1}}, {Event: -1, For: format.Edge{Thread: 2}},
 	} {
@@ -192,6 +192,101 @@ func TestDelays(t *testing.T) {
 	require.GreaterOrEqual(t, s["c"], 6*ms)
 	require.GreaterOrEqual(t, starts(play(Options{Timing: Compute, Outside: Timed}))["b"], 20*ms)
 	play(Options{Timing: AFAP})
+}
+
+// A wait whose time limit expired in the recording ends early once what woke the
+// thread next has ended.
+func TestExpiredWaitsEndEarly(t *testing.T) {
+	const long = int64(time.Hour)
+	ms := int64(time.Millisecond)
+	for _, o := range []Options{{Timing: Compute}, {Timing: Compute, Wait: Spin}, {Timing: Compute, Order: Total}, {Timing: AFAP}} {
+		o.Backend = Memory
+		r := newRoll(2)
+		wait := func(w format.Wait) {
+			p := &r.threads[1]
+			w.Event = int64(len(p.records))
+			p.waits = append(p.waits, w)
+		}
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.last(1).Compute = 3 * ms
+		wait(format.Wait{Expired: long})
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.last(2).Compute = long + ms
+		wait(format.Wait{Expired: long, For: format.Edge{Thread: 1, Kind: format.EdgeWake}})
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.last(2).Compute = long + ms
+		wait(format.Wait{Held: long, For: format.Edge{Kind: format.EdgeTimed, Delay: ms}})
+		wait(format.Wait{For: format.Edge{Thread: 1, Kind: format.EdgeTimed, Delay: 5 * ms}})
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
+		r.last(2).Compute = long
+		res, err := Run(t.Context(), r, o)
+		require.NoError(t, err)
+		if o.Timing == AFAP {
+			continue
+		}
+		for _, e := range readAll(t, res.Events()) {
+			if e.TID == 2 {
+				require.GreaterOrEqual(t, e.Start, 8*ms, "%s", e.Str[0])
+				require.Less(t, e.Start, long, "%s", e.Str[0])
+			}
+		}
+	}
+}
+
+// So does one before an event that others need, unless they waited for that time in
+// the recording as well.
+func TestExpiredWaitsEndWhereNeeded(t *testing.T) {
+	ms := int64(time.Millisecond)
+	for _, kind := range []format.EdgeKind{format.EdgeWake, format.EdgeTimer} {
+		early := int64(time.Hour)
+		if kind == format.EdgeTimer {
+			early = 10 * ms
+		}
+		r := newRoll(2)
+		r.threads[1].waits = []format.Wait{{Expired: early}, {Event: 2, For: format.Edge{Thread: 1, Kind: format.EdgeTimed}}}
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.last(2).Compute = early + ms
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.threads[0].waits = []format.Wait{{For: format.Edge{Thread: 2, Event: 1, Kind: kind}}}
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "c")
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "d")
+		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
+		require.NoError(t, err)
+		for _, e := range readAll(t, res.Events()) {
+			if kind == format.EdgeTimer {
+				require.GreaterOrEqual(t, e.Start, early, "%s", e.Str[0])
+			} else {
+				require.Less(t, e.Start, early, "%s", e.Str[0])
+			}
+		}
+	}
+}
+
+// A thread that is not woken again, or later than its time limit, waits until that.
+func TestExpiredWaitsTakeTheirTime(t *testing.T) {
+	ms := int64(time.Millisecond)
+	for _, woken := range []bool{false, true} {
+		r := newRoll(2)
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.last(1).Compute = 20 * ms
+		r.threads[1].waits = []format.Wait{{Expired: 5 * ms}}
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "b")
+		r.last(2).Compute = 6 * ms
+		kind := format.EdgeWake
+		if woken {
+			kind = format.EdgeTimed
+		}
+		r.threads[1].waits = append(r.threads[1].waits, format.Wait{Event: 1, For: format.Edge{Thread: 1, Kind: kind}})
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+		res, err := Run(t.Context(), r, Options{Timing: Compute, Backend: Memory})
+		require.NoError(t, err)
+		starts := map[string]int64{}
+		for _, e := range readAll(t, res.Events()) {
+			starts[string(e.Str[0])] = e.Start
+		}
+		require.GreaterOrEqual(t, starts["b"], 6*ms)
+		require.GreaterOrEqual(t, starts["c"], 20*ms)
+	}
 }
 
 // A cancelled context ends sleeps, waits for events and waits for locks.

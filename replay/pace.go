@@ -22,6 +22,7 @@ const (
 // The delay of an event is taken from the next compute, because the next due
 // time is computed from the due time of this event, not from its start.
 func (w *worker) pace(r *format.Record) (due, now int64) {
+	computed := r.Compute - r.Off // reading ahead moves r
 	switch w.e.Timing {
 	case AFAP:
 		return w.end, w.end
@@ -33,6 +34,9 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 		// An event that others have to let begin is due when they were to let it,
 		// not when they did: what they were late for is theirs to catch up with.
 		due = max(w.due+w.e.scale(max(r.Compute-w.held, 0)), w.after)
+		if w.early > 0 {
+			due = w.awaitWaker(due)
+		}
 	}
 	// An overdue event begins at the end of the last one; a reading of the
 	// clock here would only delay it.
@@ -42,7 +46,7 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	// The application computed for some of the time. A processor that sleeps
 	// all of it is slower at the call: its caches are cold and it has to wake
 	// up.
-	awake := min(w.e.scale(r.Compute-r.Off), warmUp)
+	awake := min(w.e.scale(computed), warmUp)
 	near := max(awake, w.e.margin)
 	if w.e.Wait == Sleep {
 		near = 0
@@ -55,11 +59,7 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 // nanoseconds.
 func (w *worker) waitUntil(due, near int64) int64 {
 	e := w.e
-	now := e.now()
-	if left := w.filled - w.at; due-now > refillGap && left < lowRecords && w.event+int64(left) < w.length {
-		w.readAhead()
-		now = e.now()
-	}
+	now := w.useGap(e.now(), due)
 	if e.Memory {
 		now = w.touch(now, due)
 	}
@@ -80,6 +80,15 @@ func (w *worker) waitUntil(due, near int64) int64 {
 		if mine {
 			e.releaseSpin()
 		}
+	}
+	return now
+}
+
+// useGap reads ahead if there is time for that before due, and returns the time then.
+func (w *worker) useGap(now, due int64) int64 {
+	if left := w.filled - w.at; due-now > refillGap && left < lowRecords && w.event+int64(left) < w.length {
+		w.readAhead()
+		now = w.e.now()
 	}
 	return now
 }

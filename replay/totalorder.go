@@ -200,7 +200,7 @@ func (o *ordering) begin(m *moment) {
 	for ; m.wait < len(m.w.waits) && m.w.waits[m.wait].Event == m.event; m.wait++ {
 		v := m.w.waits[m.wait]
 		implied := func(w format.Wait) bool { return w.For.Thread == v.For.Thread && w.For.Event >= v.For.Event }
-		if v.Held > 0 || v.For.Delay > 0 || !slices.ContainsFunc((*to)[before:], implied) {
+		if v.Held > 0 || v.Expired > 0 || v.For.Delay > 0 || !slices.ContainsFunc((*to)[before:], implied) {
 			*to = append(*to, v)
 		}
 	}

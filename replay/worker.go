@@ -50,7 +50,10 @@ type worker struct {
 	places []int32       // of each wait: the index of its event in targets of the thread that it is for
 	wait   int           // the next one
 	held   int64         // of the compute before the next event what its waits account for
-	after  int64         // when the waits of the next event let it begin; 0 if it has none
+	early  int64         // of the rest what can end early
+
+	hasEarly bool  // some event has that
+	after    int64 // when the waits of the next event let it begin; 0 if it has none
 
 	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
 	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
@@ -217,7 +220,7 @@ func (w *worker) waited(r *format.Record, begin int64) (nanos int64) {
 	if w.after > 0 && w.event > 0 {
 		nanos = max(begin-w.e.start-w.last-w.e.scale(max(r.Compute-w.held, 0)), 0)
 	}
-	w.held, w.after = 0, 0
+	w.held, w.early, w.after = 0, 0, 0
 	return nanos
 }
 

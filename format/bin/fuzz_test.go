@@ -59,8 +59,8 @@ func FuzzParts(f *testing.F) {
 	seed(head, names, contents,
 		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 5, 30, 40, 50, 60, 70, 0, 0),
 		table(kindEdges, 1, 0, 0, uint64(format.EdgeReply), 0, 9, 1, 1, uint64(format.EdgeMessage), 0, 7, 1, 2, uint64(format.EdgeWake), 0, 1<<63-1),
-		table(kindHeld, 1, 0, 3, 1, 5),
-		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindWaits, 2, 0, 1, 1), table(kindEdges, 2, 0, 1, 0, 1, 0), table(kindHeld, 2, 0, 7))
+		table(kindHeld, 1, 0, 3, 2, 1, 5, 0),
+		table(kindRecords, 2, uint64(format.OpRename), 7, 0, 0, 0, 2, 0, 0, 0, 0), table(kindWaits, 2, 0, 1, 1), table(kindEdges, 2, 0, 1, 0, 1, 0), table(kindHeld, 2, 0, 7, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pieces []piece
 		for len(b) >= 4 {

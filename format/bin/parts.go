@@ -93,7 +93,7 @@ var kinds = []layout{
 		encode: encodeOff, decode: decodeOff},
 	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
 		encode: encodeEdges, decode: decodeWait, check: checkWait},
-	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 2,
+	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 3,
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
 }
 
@@ -195,16 +195,19 @@ func encodeEdges(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 }
 
 func encodeHeld(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
-	if e.Held == 0 {
+	if e.Held|e.Expired == 0 {
 		return dst
 	}
-	return append(dst, uint64(n), uint64(e.Held))
+	return append(dst, uint64(n), uint64(e.Held), uint64(e.Expired))
 }
 
-func decodeHeld(_ *merged, e *format.Event, row []uint64) { e.Held = min(int64(row[1]), e.Compute) }
+func decodeHeld(_ *merged, e *format.Event, row []uint64) {
+	e.Held = min(int64(row[1]), e.Compute)
+	e.Expired = min(int64(row[2]), e.Compute-e.Held)
+}
 
 func checkHeld(_ *Trace, _ int32, row []uint64) string {
-	if int64(row[1]) < 0 {
+	if int64(row[1]) < 0 || int64(row[2]) < 0 {
 		return fmt.Sprintf("event %d waited for a negative time", row[0])
 	}
 	return ""

@@ -363,7 +363,7 @@ func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 			if err != nil {
 				return err
 			}
-			all = append(all, format.Wait{Event: event, Held: int64(row[1])})
+			all = append(all, format.Wait{Event: event, Held: int64(row[1]), Expired: int64(row[2])})
 		}
 	}
 	for _, k := range [...]kind{kindWaits, kindEdges} {
@@ -382,7 +382,7 @@ func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 			}
 			w := format.Wait{Event: a.event, For: edgeOf(row)}
 			if last := len(all) - 1; last >= 0 && all[last].Event == w.Event && all[last].For == (format.Edge{}) {
-				all[last].For = w.For // which has only Held so far
+				all[last].For = w.For // which has no edge yet
 			} else {
 				all = append(all, w)
 			}

@@ -56,6 +56,7 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	r.parseResult(e)
 	e.Compute, t.compute = t.compute, 0
 	e.Held = min(e.Held, e.Compute) // a program may have shortened the compute
+	e.Expired = min(e.Expired, e.Compute-e.Held)
 	e.Off, t.off = t.off, format.Off{}
 	t.now += e.Compute
 	e.Start = t.now
@@ -173,6 +174,8 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 			r.edges = append(r.edges, v.edge())
 		} else if string(key) == "held" {
 			e.Held = max(v.seconds(), 0)
+		} else if string(key) == "expired" {
+			e.Expired = max(v.seconds(), 0)
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
 		} else {

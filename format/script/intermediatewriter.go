@@ -107,6 +107,9 @@ func appendEdges(dst []byte, e *format.Event, info *format.Info) []byte {
 	if e.Held != 0 {
 		dst = format.AppendSeconds(append(dst, " held="...), e.Held)
 	}
+	if e.Expired != 0 {
+		dst = format.AppendSeconds(append(dst, " expired="...), e.Expired)
+	}
 	if e.Notes != nil && len(e.Notes.Text) > 0 {
 		dst = append(append(dst, ' '), e.Notes.Text...)
 	}

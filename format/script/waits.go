@@ -7,8 +7,8 @@ import (
 
 // Strace shows calls in which threads wait, and that are no operations of the
 // table. With durations (-T) they become what a recorder says of them: time off the
-// processor before the thread's next event where a time ended the wait, else an
-// event of format.OpWait. Which thread woke another one shows for futexes only.
+// processor before the thread's next event for a sleep, else an event of
+// format.OpWait. Which thread woke another one shows for futexes only.
 //
 //	1 0.000010 futex(0x7f00, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>
 //	2 0.000020 futex(0x7f00, FUTEX_WAKE_PRIVATE, 1) = 1 <0.000005>
@@ -38,7 +38,7 @@ var blockings = map[string]blocking{
 	"nanosleep": {0, endsAlways}, "clock_nanosleep": {0, endsAlways},
 }
 
-const etimedout, eagain, enosys = 110, 11, 38
+const etimedout, eagain, enosys = format.ETIMEDOUT, 11, 38
 
 // waits is what strace has shown of threads that wait. Memory is bounded by that of
 // unfinished calls: each entry belongs to one, or to a thread.
@@ -126,13 +126,15 @@ func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 	if ended.Dur <= 0 || ended.Ret == -eagain && isFutex || ended.Ret == -enosys {
 		return false // it did not wait, or for an unknown time
 	}
-	if how.ending == endsAlways || how.ending == endsByZero && ended.Ret == 0 ||
-		how.ending == endsByError && (ended.Ret == -etimedout || ended.Ret == -eagain) {
+	timedOut := how.ending == endsByZero && ended.Ret == 0 || how.ending == endsByError && (ended.Ret == -etimedout || ended.Ret == -eagain)
+	if how.ending == endsAlways || timedOut && object == 0 { // poll with nothing to wait for is a sleep, too
 		r.waits.timed(e.TID, ended.Dur)
 		return false
 	}
 	e.Op, e.Args, e.Dur, e.Ret = format.OpWait, [format.MaxArgs]int64{how.kind, object}, ended.Dur, 0
-	if ended.Ret == 0 && waker > 0 {
+	if timedOut {
+		e.Ret = -etimedout
+	} else if ended.Ret == 0 && waker > 0 {
 		r.notes = append(r.notes, format.Notes{Has: format.NotedWaker, Waker: waker})
 		e.Notes = &r.notes[len(r.notes)-1]
 	}

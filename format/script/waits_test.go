@@ -58,7 +58,7 @@ func TestWaits(t *testing.T) {
 1 0.001010 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=0, tv_nsec=10000}, NULL) = 0 <0.010000>
 1 0.010010 close(3) = 0 <0.000001>
 1 0.000010 close(4) = 0 <0.000001>
-`, "1 0.011040000 close(3) = 0 <0.000001000> {timer=11100000}\n1 0.000010000 close(4) = 0 <0.000001000>\n"},
+`, "1 0.000010000 wait(FUTEX, 0x7f00) = -1 ETIMEDOUT (Connection timed out) <0.000100000>\n1 0.011030000 close(3) = 0 <0.000001000> {timer=11000000}\n1 0.000010000 close(4) = 0 <0.000001000>\n"},
 		{"a sleep that a signal interrupts", `
 1 0.000010 clock_nanosleep(CLOCK_REALTIME, 0, {tv_sec=1, tv_nsec=0}, 0x7ffe) = ? ERESTART_RESTARTBLOCK (Interrupted by signal) <0.000100>
 1 0.000110 --- SIGCONT {si_signo=SIGCONT, si_code=SI_USER, si_pid=9, si_uid=0} ---

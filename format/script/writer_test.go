@@ -129,7 +129,7 @@ func TestAppendEvent(t *testing.T) {
 func TestIntermediateNotes(t *testing.T) {
 	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1, Start: 1000}}}
 	events := []format.Event{
-		{Op: format.OpRead, TID: 1, Ret: 3, Dur: 5, Compute: 10, Held: 4, Start: 10, Args: [6]int64{3, 0x1000, 3}},
+		{Op: format.OpRead, TID: 1, Ret: 3, Dur: 5, Compute: 10, Held: 4, Expired: 6, Start: 10, Args: [6]int64{3, 0x1000, 3}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Dur: format.Unknown, Str: [2][]byte{[]byte("12"), []byte("b c")},
 			Edges: []format.Edge{{Thread: 1, Event: 0, Kind: format.EdgeWake, Delay: 1200}, {Thread: 1, Event: 9}}, Notes: &format.Notes{Text: []byte("new")}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Ret: -14, Dur: format.Unknown, Str: [2][]byte{nil, []byte("NULL")}},
@@ -139,7 +139,7 @@ func TestIntermediateNotes(t *testing.T) {
 # thread: 1 process=1 parent=0 start=0.000000000
 # thread: 2 process=1 parent=1 start=0.000001000
 1 compute ( 0.000000010 )
-1 read ( 3 3 ) = 3 <0.000000005> {buf=0x1000 held=0.000000004}
+1 read ( 3 3 ) = 3 <0.000000005> {buf=0x1000 held=0.000000004 expired=0.000000006}
 2 rename ( "12" "b c" ) = 0 {after=1:0+0.000001200:wake after=1:9 new}
 2 rename ( NULL "NULL" ) = -1 EFAULT (Bad address)
 `, text)

@@ -24,6 +24,7 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		"time.sleep(0.02); done('sleep')",
 		"select.select([], [], [], 0.02); done('select')",
 		"e = threading.Event(); e.wait(0.02); done('futex timeout')",
+		"r, w = os.pipe(); p = select.epoll(); p.register(r); p.poll(0.02); done('epoll timeout')",
 		"later(e.set); e.wait(); done('futex')",
 		"r, w = os.pipe(); later(lambda: os.write(w, b'x')); select.select([r], [], [], 9); done('pipe')",
 		"os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])",
@@ -47,8 +48,16 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		return format.Off{}
 	}
 	const nearly = 19_500_000 // clocks differ a little
-	for _, name := range []string{"sleep", "select", "futex timeout"} {
+	for _, name := range []string{"sleep", "select"} {
 		require.GreaterOrEqual(t, off(name).Timer, int64(nearly), name)
+	}
+	for name, kind := range map[string]int64{"futex timeout": format.WaitFutex, "epoll timeout": format.WaitPoll} {
+		w := waitBefore(t, &c, name)
+		require.True(t, w.TimedOut(), name)
+		require.False(t, w.Notes.Known(format.NotedWaker), name)
+		require.GreaterOrEqual(t, w.Dur, int64(nearly), name)
+		require.Equal(t, kind, w.Args[0], name)
+		require.Less(t, off(name).Timer, int64(nearly), name)
 	}
 	// The other thread may have begun to sleep before.
 	for name, kind := range map[string]int64{"futex": 1, "pipe": 2} {

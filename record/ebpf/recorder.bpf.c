@@ -485,7 +485,7 @@ int sched_switch(u64 *ctx)
 		if (t) {
 			/* of the block before this one, unless it is on its way out */
 			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
-				send_wait(t, prev);
+				send_wait(t, prev, 0);
 			leave_processor(t, prev, ctx[0], cpu, now);
 		}
 	}

@@ -9,9 +9,8 @@ import (
 )
 
 // Calls in which threads wait for others are no operations. What their ends tell
-// is recorded: a time that has come as part of the time before the thread's next
-// event, all else as an event of format.OpWait, with the thread that woke it where
-// that is certain. In a futex it is if both were seen.
+// is recorded: a sleep as part of the time before the thread's next event, all else
+// as an event of format.OpWait, with the thread that woke it where that is certain. In a futex it is if both were seen.
 
 // wait says how a thread waits in a call.
 type wait struct {
@@ -91,18 +90,21 @@ func (tr *tracer) endWait(t *thread, end int64) {
 		waker = tr.futexes.Woken(t.TID, t.place())
 	}
 	dur := end - t.Start
+	timedOut := w.ending == endsByZero && t.Ret == 0 ||
+		w.ending == endsByError && (t.Ret == -int64(unix.ETIMEDOUT) || t.Ret == -int64(unix.EAGAIN))
 	switch {
 	case !tr.running || tr.quiet:
 	case w.kind == format.WaitFutex && t.Ret == -int64(unix.EAGAIN): // it did not wait
-	case w.ending == endsAlways, w.ending == endsByZero && t.Ret == 0,
-		w.ending == endsByError && (t.Ret == -int64(unix.ETIMEDOUT) || t.Ret == -int64(unix.EAGAIN)):
+	case w.ending == endsAlways, timedOut && (t.object == 0 || dur < shortestWait): // poll with nothing to wait for is a sleep
 		t.Off.Timer += dur
 	case w.kind == format.WaitFutex || dur >= shortestWait:
 		t.Nr, t.Args, t.Dur, t.Type, t.Flags = record.NrWait, [format.MaxArgs]uint64{w.kind, t.object}, dur, 0, 0
-		if t.Ret == 0 {
+		if t.Ret == 0 && !timedOut {
 			t.Waker = waker
 		}
-		t.Ret = 0
+		if t.Ret = 0; timedOut {
+			t.Ret = -int64(unix.ETIMEDOUT)
+		}
 		tr.quiet = !tr.records.add(&t.Call)
 		t.Off, t.Waker = format.Off{}, 0
 	}

@@ -158,9 +158,9 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* Sends the wait that a thread was woken from by another one. It lasts until the
- * waking; what the thread was ready for after it belongs to its next record. */
-INLINE void send_wait(struct thread *t, struct task_struct *task)
+/* Sends a wait with its result. It lasts until the waking; what the thread was ready
+ * for after it belongs to its next record. */
+INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 {
 	u64 lately[2] = {t->lately[OFF_READY], t->lately[OFF_OWN]}, dur = t->woken - t->slept;
 	struct event *e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
@@ -174,7 +174,7 @@ INLINE void send_wait(struct thread *t, struct task_struct *task)
 	t->off[OFF_OWN] -= lately[OFF_OWN];
 	t->blocked -= dur < t->blocked ? dur : t->blocked;
 	t->channel = 0; /* of a call that found no room in the ring */
-	fill_wide(e, t, t->slept, t->woken, 0);
+	fill_wide(e, t, t->slept, t->woken, ret);
 	e->nr = NR_WAIT;
 	__builtin_memset(e->args, 0, sizeof(e->args) + sizeof(e->more));
 	if (t->blocked_in < MAX_SYS) {
@@ -202,14 +202,22 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, s64 ret)
 {
 	u32 nr = t->blocked_in, kind = OFF_WAIT;
 	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
+	u64 last = t->woken - t->slept;
 
 	if (how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
-	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN)))
+	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN))) {
 		kind = OFF_TIMER;
-	else if (t->waker)
-		send_wait(t, task);
-	else if (nr < MAX_SYS && waited_for_requests(t, nr))
+		t->waker = 0;
+		if (how != TIMED_ALWAYS && t->object && waits[nr]) { /* poll with nothing to wait for is a sleep */
+			t->off[kind] += t->blocked > last ? t->blocked - last : 0;
+			t->blocked = last;
+			send_wait(t, task, -ETIMEDOUT);
+		}
+	} else if (t->waker) {
+		send_wait(t, task, 0);
+	} else if (nr < MAX_SYS && waited_for_requests(t, nr)) {
 		kind = OFF_STORAGE;
+	}
 	t->waker = 0;
 	t->off[kind] += t->blocked;
 	t->blocked = 0;

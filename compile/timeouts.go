@@ -1,0 +1,153 @@
+package compile
+
+import (
+	"slices"
+
+	"pianola/format"
+)
+
+// A thread that waits for at most some time, and is not woken within it, may wait at
+// the same place again, until another thread wakes it. On faster storage that would
+// have been sooner: what it had waited before is no compute, and no part of the
+// least run time. Where the waking comes before the thread's next event in the trace,
+// the edge for it is enough. Else the events between have what was waited before each
+// (Event.Expired), and the edge (format.EdgeTimed) ends these waits early.
+//
+// What other threads did meanwhile does not hang on these waits, unless one was blocked
+// from before the end of such a wait until the thread woke it: that one keeps to the
+// time (format.EdgeTimer).
+//
+// Where the thread is never woken again at the place, the time is that of a timer.
+
+// The same goes for a thread that is refused a lock, sleeps, and tries again until it
+// gets the lock: it would have got it sooner on faster storage. From the moment at which
+// the lock was given up it sleeps on for as long as it did.
+
+// spot is a place where a thread waits.
+type spot struct {
+	tid          int32 // the kernel's
+	kind, object int64 // the arguments of format.OpWait; onLock and the file
+}
+
+const onLock = -1
+
+func spotOf(e *format.Event) spot { return spot{e.TID, e.Args[0], e.Args[1]} }
+
+// maxSpots bounds the places that are known to be woken at.
+const maxSpots = 1 << 16
+
+// woke learns where a thread went on.
+func (l *lore) woke(at spot, line int64) {
+	if _, known := l.woken[at]; !known {
+		if len(l.woken) == maxSpots {
+			return
+		}
+		l.bytes += inMap
+	}
+	l.woken[at] = line
+}
+
+// timeouts is what a thread waited for at a place since it was last woken there.
+type timeouts struct {
+	at    spot
+	open  bool  // there was such a wait
+	told  bool  // events of the trace have some of it
+	nanos int64 // in the gap
+	total int64 // of all gaps, without those in which the thread was woken after it
+	until int64 // when the last one ended, on the recording's clock
+}
+
+// expire notes a wait of so many nanoseconds whose time limit had passed at end.
+func (m *model) expire(t *thread, at spot, nanos, end int64) {
+	out := &t.timeouts
+	if m.lore.woken[at] <= m.line || out.open && out.at != at {
+		t.untied(format.Off{Timer: nanos})
+		return
+	}
+	out.at, out.open = at, true
+	out.nanos += nanos
+	out.total += nanos
+	out.until = end
+}
+
+// woken notes that the thread was woken at a place. It returns the kind of the edge
+// for that, and how much of the gap's time it ends early.
+func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
+	if kind = format.EdgeWake; !out.open || out.at != at {
+		return kind, 0
+	}
+	if out.told {
+		kind = format.EdgeTimed
+	}
+	early = out.nanos
+	*out = timeouts{total: out.total - early, until: out.until}
+	return kind, early
+}
+
+// take returns how much of the gap's time the event at its end has.
+func (out *timeouts) take() (nanos int64) {
+	nanos, out.nanos = out.nanos, 0
+	out.told = out.told || nanos > 0
+	return nanos
+}
+
+// attempt is a lock that a thread was refused, and did not get since.
+type attempt struct {
+	lock
+	at spot // no tid for none
+}
+
+// free is a lock that was given up by an event.
+type free struct {
+	off, end int64
+	by       cause
+}
+
+// freesKept is how many locks that were given up are kept of a file.
+const freesKept = 16
+
+// freed notes that the event gave up a lock.
+func (m *model) freed(l *lockSet, off, end int64) {
+	if m.ties == nil || m.order.alone {
+		return
+	}
+	e, t := m.event.e, m.event.t
+	if len(l.freed) == freesKept {
+		l.freed = append(l.freed[:0], l.freed[1:]...)
+	}
+	l.freed = append(l.freed, free{off, end, cause{
+		place: m.order.here, kind: format.EdgeWake, bound: e.End(), floor: t.floor(t.clock(e.Start)), timed: t.timeouts.until,
+	}})
+}
+
+// attempted notes that a thread was refused a lock, or got it after that.
+func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, set *lockSet) {
+	last := &t.attempt
+	if refused(e.Ret) {
+		*last = attempt{c.lock, spot{e.TID, onLock, file.serial}}
+		return
+	}
+	if at := (spot{e.TID, onLock, file.serial}); last.at != at || last.off != c.off || last.end != c.end || last.exclusive != c.exclusive {
+		return
+	}
+	at := last.at
+	*last = attempt{}
+	if m.ties == nil {
+		m.lore.woke(at, m.line)
+		return
+	}
+	if !t.timeouts.open || t.timeouts.at != at {
+		return
+	}
+	for _, f := range slices.Backward(set.freed) {
+		p := f.by.place
+		if p.thread == t.num || f.off >= c.end || c.off >= f.end {
+			continue
+		}
+		if p.event < m.order.count[p.thread] && f.by.bound <= e.Start {
+			slept := e.Start - f.by.bound
+			m.resume(t, e.Start, e.Start, at, []cause{f.by}, format.Floor{Total: slept, Timers: slept})
+		}
+		return
+	}
+}

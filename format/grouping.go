@@ -1,0 +1,46 @@
+package format
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Grouping is how threads of a recording shared syncs: what one thread synced, others
+// waited for, and did not sync themselves (group commit). How many share one depends
+// on how long it takes, so on other storage the program syncs more or less often than
+// a replay, which keeps to the recording.
+type Grouping struct {
+	Threads int64 // that shared syncs
+	Syncs   int64 // by these threads
+	Joined  int64 // waits for the sync of another one, with none of their own after it
+}
+
+// Least returns how many syncs would do if each served all threads: on storage that
+// is slow enough the program makes no more.
+func (g Grouping) Least() int64 {
+	if g.Threads == 0 {
+		return 0
+	}
+	return min((g.Syncs+g.Joined+g.Threads-1)/g.Threads, g.Syncs)
+}
+
+// String returns the value of MetaGrouped.
+func (g Grouping) String() string {
+	return fmt.Sprintf("threads=%d syncs=%d joined=%d", g.Threads, g.Syncs, g.Joined)
+}
+
+// Grouping returns how the threads of a trace shared syncs; ok is false if they did not.
+func (h *Header) Grouping() (g Grouping, ok bool) {
+	text, _ := h.Value(MetaGrouped)
+	n, _ := fmt.Sscanf(text, "threads=%d syncs=%d joined=%d", &g.Threads, &g.Syncs, &g.Joined)
+	ok = n == 3 && min(g.Threads, g.Syncs, g.Joined) > 0 && max(g.Threads, g.Syncs, g.Joined) < 1<<62/4
+	return g, ok
+}
+
+// Text says it in a sentence without a full stop.
+func (g Grouping) Text() string {
+	b := strings.Builder{}
+	fmt.Fprintf(&b, "group commit: %d threads shared %d syncs, which %d waits of others joined; ", g.Threads, g.Syncs, g.Joined)
+	fmt.Fprintf(&b, "on slower storage the application may do with fewer, down to %d, on faster storage it may need more", g.Least())
+	return b.String()
+}
