@@ -63,7 +63,9 @@ func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
+	behind := int64(0)
 	if m.told {
+		behind = m.shorten(e)
 		e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
 		m.crowded(t, e)
 	}
@@ -157,10 +159,28 @@ func (m *model) apply(e *format.Event) error {
 		}
 	}
 	t.idle = e.End()
+	t.off.Own += behind
 	if err == nil {
 		err = m.afford(e)
 	}
 	return err
+}
+
+// shorten takes out of a call the time for which the thread could run and another
+// recorded one had the processor. In a replay the threads compute without a
+// processor, so it comes after the call as compute. It returns how much that is.
+func (m *model) shorten(e *format.Event) int64 {
+	behind := min(e.Behind, e.Dur)
+	if behind <= 0 {
+		return 0
+	}
+	e.Dur -= behind
+	if e.Notes.Known(format.NotedWaker) {
+		m.notes = *e.Notes
+		m.notes.Woken = max(m.notes.Woken-behind, 0)
+		e.Notes = &m.notes
+	}
+	return behind
 }
 
 // unrepeatable reports whether a replay can't reproduce the event's result.

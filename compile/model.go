@@ -43,10 +43,11 @@ type model struct {
 	order order
 	trail []*entry
 
-	out   *writer  // nil in all passes but the last
-	told  bool     // the recording tells who woke whom
-	ties  *ties    // nil in all passes but the last
-	event simEvent // the event being simulated
+	out   *writer      // nil in all passes but the last
+	told  bool         // the recording tells who woke whom
+	ties  *ties        // nil in all passes but the last
+	event simEvent     // the event being simulated
+	notes format.Notes // its notes, where they were changed
 	batch
 }
 

@@ -51,6 +51,7 @@ type Event struct {
 	Cut     int64 // script: nanoseconds to subtract from the time before the event: a transform cut them, or the recorder took them; below 0, to add
 	Calls   int64 // script: system calls that are not recorded, since the thread's previous event
 	Faults  int64 // script: page faults taken inside the call
+	Behind  int64 // script: nanoseconds inside the call for which the thread could run, but another recorded one had the processor
 
 	Ret  int64 // result, a negative errno, or NoResult
 	Args [MaxArgs]int64

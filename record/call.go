@@ -19,6 +19,7 @@ type Call struct {
 	Nr      uint32 // number of the system call
 	Calls   uint32 // that are not recorded, since the thread's last event
 	Flags   Flags
+	Behind  int64    // nanoseconds within the call for which the thread could run, but another recorded one had the processor
 	Faults  uint32   // page faults within the call, of reads and writes
 	Type    uint32   // of the descriptor of reads and writes, as the upper four bits of a mode, or PseudoType; 0 if not known
 	Details *Details // nil where only registers were read

@@ -11,7 +11,7 @@ import (
 // note gives an event what the kernel knew and the call did not say. target is
 // what a link holds.
 func (d *decoder) note(e *format.Event, c *Call, target []byte) {
-	e.Faults, e.Off, e.Calls, e.Cut = int64(c.Faults), c.Off, int64(c.Calls), c.Taken
+	e.Faults, e.Off, e.Calls, e.Cut, e.Behind = int64(c.Faults), c.Off, int64(c.Calls), c.Taken, c.Behind
 	var n format.Notes
 	if c.Details != nil {
 		noteStates(&n, c.Details.State)

@@ -127,6 +127,7 @@ func (b *block) more(s *staged) bool {
 	if b.call.Dur >= 0 {
 		piece.Start += share(b.call.Dur, b.at-b.from, b.to-b.from)
 		piece.Dur = b.call.Start + share(b.call.Dur, moved-b.from, b.to-b.from) - piece.Start
+		piece.Behind = share(b.call.Behind, moved-b.from, b.to-b.from) - share(b.call.Behind, b.at-b.from, b.to-b.from)
 	}
 	if b.at == b.from {
 		piece.Off, piece.Cut, piece.Calls, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Calls, b.call.Faults, b.call.Notes

@@ -135,7 +135,7 @@ func (m *merger) add(s *staged, e *format.Event, t *process.Thread, d *process.D
 			m.close(s, m.runs[0], e)
 		}
 		r = &run{at: at, tid: e.TID, by: t.Process, first: *e, fd: e.FD(), op: op, from: from, known: true}
-		r.first.Off, r.first.Cut, r.first.Calls, r.first.Faults, r.first.Notes = format.Off{}, 0, 0, 0, nil
+		r.first.Off, r.first.Cut, r.first.Calls, r.first.Faults, r.first.Behind, r.first.Notes = format.Off{}, 0, 0, 0, 0, nil
 		if d.Flags&format.DIRECT != 0 {
 			r.first.Args[1] &^= alignment - 1 // of a vector it is not that of a buffer
 		}

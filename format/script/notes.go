@@ -67,6 +67,7 @@ var notes = []note{
 	{key: "slot", noted: format.NotedSlot, parse: parseSlot, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Slot)) }},
 	word("rwf", format.NotedRW, format.ReadWriteFlags, func(e *format.Event) *int64 { return &e.Notes.Request.RW }),
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
+	numeric("behind", 0, func(e *format.Event) *int64 { return &e.Behind }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
 	numeric("own", 0, func(e *format.Event) *int64 { return &e.Off.Own }),
 	numeric("wait", 0, func(e *format.Event) *int64 { return &e.Off.Wait }),
@@ -235,7 +236,7 @@ func (r *Reader) parseState(e *format.Event, key, value []byte) bool {
 
 // appendNotes appends the notes of an event, each after a space.
 func appendNotes(dst []byte, e *format.Event) []byte {
-	fields := e.Faults|e.Cut|e.Calls != 0 || e.Off != (format.Off{})
+	fields := e.Faults|e.Behind|e.Cut|e.Calls != 0 || e.Off != (format.Off{})
 	if e.Notes == nil && !fields {
 		return dst
 	}

@@ -79,9 +79,9 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			dst = appendBytes(dst, s)
 		}
 	}
-	if e.Compute|e.Held|e.Expired|e.Cut|e.Calls|e.Faults != 0 || e.Off != (format.Off{}) {
+	if e.Compute|e.Held|e.Expired|e.Cut|e.Calls|e.Faults|e.Behind != 0 || e.Off != (format.Off{}) {
 		head |= hasTimes
-		for _, v := range [...]int64{e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults} {
+		for _, v := range [...]int64{e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind} {
 			dst = binary.AppendVarint(dst, v)
 		}
 		for _, v := range e.Off.Parts() {
@@ -207,7 +207,7 @@ func (d *decoder) next(e *format.Event) {
 	}
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
-	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, format.ViaCall
+	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
 	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
 	d.line++
 	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest) != 0 {
@@ -227,7 +227,7 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 		}
 	}
 	if head&hasTimes != 0 {
-		e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults = d.varint(), d.varint(), d.varint(), d.varint(), d.varint(), d.varint()
+		e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind = d.varint(), d.varint(), d.varint(), d.varint(), d.varint(), d.varint(), d.varint()
 		for _, v := range e.Off.Parts() {
 			*v = d.varint()
 		}

@@ -70,7 +70,7 @@ func made(data []byte) (events []format.Event) {
 		}
 		if what&32 != 0 {
 			e.Line = number()
-			e.Compute, e.Held, e.Cut, e.Calls, e.Faults = number(), number(), number(), number(), number()
+			e.Compute, e.Held, e.Expired, e.Cut, e.Calls, e.Faults, e.Behind = number(), number(), number(), number(), number(), number(), number()
 			for _, part := range e.Off.Parts() {
 				*part = number()
 			}

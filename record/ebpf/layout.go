@@ -116,7 +116,7 @@ func view(b []byte, c *record.Call) bool {
 	}
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
-	c.Channel, c.Pos = raw.Channel, raw.Pos
+	c.Channel, c.Pos, c.Behind = raw.Channel, raw.Pos, int64(raw.Behind)
 	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
 	parts := c.Off.Parts() // the order is that of enum off_kind
 	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {

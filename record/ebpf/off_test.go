@@ -35,7 +35,14 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		"  os._exit(0)",
 		"end = time.thread_time() + 0.05",
 		"while time.thread_time() < end: pass",
-		"done('own')")
+		"done('own')",
+		"if os.fork() == 0:",
+		"  end = time.thread_time() + 0.1",
+		"  while time.thread_time() < end: pass",
+		"  os._exit(0)",
+		"f = os.open('zeros', os.O_RDWR | os.O_CREAT); b = bytearray(1 << 24)",
+		"end = time.thread_time() + 0.1",
+		"while time.thread_time() < end: os.pwrite(f, b, 0)")
 	o.Dir = t.TempDir()
 	recordLong(t, o, &c)
 	off := func(name string) format.Off {
@@ -68,6 +75,15 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		require.Zero(t, off(name).Timer, name)
 	}
 	require.Positive(t, off("own").Own)
+	behind := int64(0)
+	for i := range c.Events {
+		e := &c.Events[i]
+		require.LessOrEqual(t, e.Behind, max(e.Dur, 0), "%s", e.Op)
+		if e.Op == format.OpPwrite64 {
+			behind += e.Behind
+		}
+	}
+	require.GreaterOrEqual(t, behind, int64(10_000_000), "of the 100 ms that the other process computed")
 }
 
 // waitBefore returns the longest wait of the thread that makes the call on a name,

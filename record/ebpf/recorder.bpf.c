@@ -123,7 +123,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	t->calls += here->calls;
 	here->calls = 0;
 	if (unlikely(t->rested))
-		t->waker = t->channel = 0; /* of a wait, or of a call that is not sent, before it */
+		t->waker = t->channel = t->behind = 0; /* of a wait, or of a call that is not sent, before it */
 	meet(t, task);
 	identify(t, task);
 	if (unlikely(kind >= KIND_IOCTL)) {

@@ -51,7 +51,7 @@ type recorderEvent struct {
 	Pos     uint32
 	Waker   uint32
 	Calls   uint32
-	Pad     uint32
+	Behind  uint32
 }
 
 type recorderFileId struct {
@@ -338,6 +338,7 @@ type recorderThread struct {
 	Lately      [2]uint64
 	Slept       uint64
 	Woken       uint64
+	Behind      uint64
 	Object      uint64
 	BlockedIn   uint32
 	Waker       uint32

@@ -52,7 +52,7 @@ func recordOf(c record.Call) []byte {
 		b = order.AppendUint32(b, c.Pos)
 		b = order.AppendUint32(b, uint32(c.Waker))
 		b = order.AppendUint32(b, c.Calls)
-		b = append(b, 0, 0, 0, 0)
+		b = order.AppendUint32(b, uint32(c.Behind))
 	}
 	if c.Details != nil {
 		b = append(b, (*[detailsSize]byte)(unsafe.Pointer(c.Details))[:]...)
@@ -66,7 +66,7 @@ func TestView(t *testing.T) {
 	wide := plain
 	wide.Args[5], wide.Off = 6, format.Off{Wait: 7}
 	wide.Waker, wide.Woken, wide.Calls, wide.Taken = 8, 9, 128, 10
-	wide.Channel, wide.Pos, wide.Flags = 10, 11, wide.Flags|record.FlagUNIX
+	wide.Channel, wide.Pos, wide.Behind, wide.Flags = 10, 11, 12, wide.Flags|record.FlagUNIX
 	rich := wide
 	rich.Details, rich.Text = &record.Details{Ino: 8, Len: [2]uint16{2, 3}}, []byte("abcde")
 	for _, test := range []struct {

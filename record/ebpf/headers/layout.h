@@ -123,6 +123,7 @@ struct thread {
 	u64 lately[2]; /* of off what it was ready for since it was woken: OFF_READY, OFF_OWN */
 	u64 slept;     /* when it was blocked last, outside of recorded calls */
 	u64 woken;     /* when it was woken last */
+	u64 behind;    /* nanoseconds within the call under way for which it could run, but another followed thread had the processor */
 	u64 object;    /* first argument of the call that it was blocked in last, outside of recorded ones */
 	u32 blocked_in; /* number of that call, NO_CALL for a page fault */
 	u32 waker;     /* the followed thread that woke it then, 0 for none */
@@ -259,7 +260,7 @@ struct event {
 	u32 pos;     /* where what it moved ends in that */
 	u32 waker;   /* the thread that woke it, 0 for none that is followed */
 	u32 calls;   /* that were not recorded since the last event */
-	u32 pad;
+	u32 behind;  /* nanoseconds within the call for which it could run, but another followed thread had the processor */
 };
 
 #define PLAIN_BYTES __builtin_offsetof(struct event, more)

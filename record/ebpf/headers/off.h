@@ -180,12 +180,31 @@ INLINE void count_off(struct thread *t, u64 now)
 	t->left = 0;
 }
 
+/* A thread that was off the processor within a recorded call comes back to it. What
+ * is less than a waking takes is not counted. */
+#define LEAST_BEHIND 20000
+
+INLINE void count_behind(struct thread *t, u64 now)
+{
+	u64 own = processor(t->cpu)->clock - t->mark;
+
+	if (own > now - t->ready)
+		own = now - t->ready;
+	t->ready = 0;
+	if (own < LEAST_BEHIND)
+		return;
+	t->behind += own;
+	t->rested = 1;
+}
+
 /* It comes to the processor. */
 INLINE void enter_processor(struct thread *t, u32 cpu, u64 now)
 {
 	t->ran = now;
 	if (t->left)
 		count_off(t, now);
+	else if (t->start && t->ready)
+		count_behind(t, now);
 	processor(cpu)->waited = t->blocked != 0;
 	processor(cpu)->calls = 0;
 }

@@ -67,6 +67,8 @@ INLINE void fill_wide(struct event *e, struct thread *t, u64 start, u64 end, s64
 	__builtin_memcpy(e->off, t->off, sizeof(e->off));
 	e->waker = t->waker;
 	e->woken = t->waker ? end - t->woken : 0;
+	e->behind = t->behind < 0xffffffff ? t->behind : 0xffffffff;
+	t->behind = 0;
 	take_message(e, t);
 	if (t->rested | (t->blocked != 0)) {
 		e->off[OFF_WAIT] += t->blocked;

@@ -1,0 +1,34 @@
+package compile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// What a thread waited for a processor within a call, because another recorded one
+// had it, comes after the call.
+func TestBehind(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+# recorder: ebpf
+101 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000001000 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 102 <0.000001000>
+102 0.000010000 stat("/w/a", 0x1) = 0 <0.000001000>
+101 0.000010000 fsync(3) = 0 <0.010000000> {path="/w/b" type=reg behind=4000000}
+101 0.010100000 stat("/w/a", 0x1) = 0 <0.000001000> {by=102+5000000 behind=77777777777}
+`, compile.Options{})
+	var first []format.Event
+	for _, e := range s.events {
+		if e.TID == 1 {
+			first = append(first, e)
+		}
+	}
+	require.Len(t, first, 5) // one opens the file
+	require.Equal(t, int64(6_000_000), first[3].Dur)
+	require.Equal(t, int64(4_100_000), first[4].Compute)
+	require.Equal(t, format.Off{Own: 4_000_000}, first[4].Off)
+	require.Zero(t, first[4].Dur)
+}
