@@ -43,6 +43,14 @@ type Request struct {
 	Buf       uint16 // index of the fixed buffer; with ReqSelect the group of buffers
 }
 
+// How is how a request of a trace is made. The zero How is that of most.
+type How struct {
+	Flags int64  // canonical word of RequestFlags
+	RW    int64  // canonical word of ReadWriteFlags, of a read or a write
+	Slot  uint32 // with ReqFixed the index of the registered file; the descriptor is the one that was registered
+	Buf   uint32 // one more than the index of the fixed buffer, 0 for none
+}
+
 // The flags of RequestFlags that change what others mean.
 const (
 	ReqFixed  = 1  // the descriptor is an index into the files that the ring has registered

@@ -88,7 +88,9 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 		if err = m.event(e, top); err != nil {
 			return false, err
 		}
-		top.start = e.End()
+		if top.start = e.Start; !m.trace.header.IsRing(top.thread) { // requests overlap
+			top.start = e.End()
+		}
 	}
 	if err == nil {
 		err = top.line.ready()

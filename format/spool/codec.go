@@ -17,6 +17,7 @@ const (
 	hasEdges
 	hasLine
 	isRequest
+	hasHow
 )
 
 // The numbers of an event.
@@ -104,6 +105,12 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 	if e.Via != format.ViaCall {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
+	}
+	if e.How != (format.How{}) {
+		head |= hasHow
+		for _, v := range [...]int64{e.How.Flags, e.How.RW, int64(e.How.Slot), int64(e.How.Buf)} {
+			dst = binary.AppendVarint(dst, v)
+		}
 	}
 	if e.Line != c.line+1 {
 		head |= hasLine
@@ -208,9 +215,9 @@ func (d *decoder) next(e *format.Event) {
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
+	e.Str, e.Notes, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, format.How{}
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest) != 0 {
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -244,6 +251,9 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 	if head&isRequest != 0 {
 		e.Via = format.Via(d.uvarint())
+	}
+	if head&hasHow != 0 {
+		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()
