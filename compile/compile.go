@@ -78,7 +78,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if o.Key != nil && len(o.Key) < MinKey {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
 	}
-	in := take(src, tmp)
+	in := take(format.Calls(src), tmp)
 	defer in.stop()
 	var (
 		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}}
@@ -112,7 +112,8 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if _, recorded := in.last.Value(format.MetaTool); recorded && !ended {
 		m.report.Endless = true
 	}
-	m.report.Coverage = coverage.Of(in.last)
+	recorded := coverage.Of(in.last)
+	m.report.Coverage = recorded.WithoutRequests()
 	if o.Accept != nil {
 		if err := o.Accept(&m.report); err != nil {
 			return &m.report, err
@@ -188,10 +189,14 @@ func (m *model) header(source *format.Header) *format.Header {
 			continue
 		}
 		switch meta.Key {
-		case format.MetaCwd, format.MetaProcess, format.MetaCost, format.MetaLeftOut: // obsolete: paths are resolved, the cost is subtracted, the events are counted
+		case format.MetaCwd, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths are resolved, the cost is subtracted, the events are counted
+			format.MetaCoverage, format.MetaRequests, format.MetaUnsupported: // of what the trace holds
 		default:
 			h.Meta = append(h.Meta, meta)
 		}
+	}
+	if m.report.Coverage.Known {
+		m.report.Coverage.Put(h)
 	}
 	if m.options.Paths == Flat && !m.options.Bare { // scripts of the older Pianola have no remarks
 		h.Set(format.MetaPaths, format.PathsFlat)

@@ -25,7 +25,7 @@ type Report struct {
 	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
 	Sockets       int64            // sockets that were guessed from names that appeared
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
-	Coverage      coverage.Account // of the recording
+	Coverage      coverage.Account // of the trace: requests, which it does not hold, are missing
 	Tied          int64            // nanoseconds of waits between threads, which edges account for
 	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
 	Grouping      format.Grouping  // how threads share syncs

@@ -27,7 +27,8 @@ const Unknown = -1
 type Account struct {
 	Known    bool
 	Recorded Amount    // by the events of the recording
-	Missing  []Missing // what they do not hold, in the order of the kinds
+	Requests []Missing // those of Recorded that are requests, by kind as Missing; the time is that of threads which submit or await them
+	Missing  []Missing // what the events do not hold, in the order of the kinds
 }
 
 // Amount is an amount of I/O.
@@ -104,18 +105,20 @@ func Of(h *format.Header) (a Account) {
 		return Account{} // older recordings can have MetaUnsupported alone
 	}
 	a.Known = true
-	text, _ := h.Value(format.MetaUnsupported)
-	for remark := range strings.SplitSeq(text, ";") {
-		name, fields, _ := strings.Cut(strings.TrimSpace(remark), " ")
-		if name == "" {
-			continue
+	for key, list := range map[string]*[]Missing{format.MetaRequests: &a.Requests, format.MetaUnsupported: &a.Missing} {
+		text, _ := h.Value(key)
+		for remark := range strings.SplitSeq(text, ";") {
+			name, fields, _ := strings.Cut(strings.TrimSpace(remark), " ")
+			if name == "" {
+				continue
+			}
+			kind, ok := kindOf(name)
+			one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
+			if !ok || !parse(fields, &one.Amount, one.counts()...) {
+				return Account{}
+			}
+			add(list, one)
 		}
-		kind, ok := kindOf(name)
-		one := Missing{Kind: kind, Amount: Amount{Unknown, Unknown}}
-		if !ok || !parse(fields, &one.Amount, one.counts()...) {
-			return Account{}
-		}
-		a.Add(one)
 	}
 	return a
 }
@@ -123,29 +126,47 @@ func Of(h *format.Header) (a Account) {
 // Put sets the account in a header.
 func (a *Account) Put(h *format.Header) {
 	h.Set(format.MetaCoverage, fmt.Sprintf("bytes=%d seconds=%s", a.Recorded.Bytes, format.AppendSeconds(nil, a.Recorded.Nanos)))
-	remarks := make([]string, len(a.Missing))
-	for i := range a.Missing {
-		remarks[i] = a.Missing[i].remark()
-	}
-	if len(remarks) > 0 {
-		h.Set(format.MetaUnsupported, strings.Join(remarks, "; "))
+	for key, list := range map[string][]Missing{format.MetaRequests: a.Requests, format.MetaUnsupported: a.Missing} {
+		remarks := make([]string, len(list))
+		for i := range list {
+			remarks[i] = list[i].remark()
+		}
+		if len(remarks) > 0 {
+			h.Set(key, strings.Join(remarks, "; "))
+		}
 	}
 }
 
+// WithoutRequests returns the account of what plays no requests: they are missing.
+func (a *Account) WithoutRequests() Account {
+	b := Account{Known: a.Known, Recorded: a.Recorded, Missing: slices.Clone(a.Missing)}
+	for _, m := range a.Requests {
+		b.Recorded.Bytes = max(b.Recorded.Bytes-max(m.Bytes, 0), 0)
+		b.Recorded.Nanos = max(b.Recorded.Nanos-max(m.Nanos, 0), 0)
+		b.Add(m)
+	}
+	return b
+}
+
+// AddRequests adds to what is known of the requests. The caller adds to Recorded.
+func (a *Account) AddRequests(m Missing) { add(&a.Requests, m) }
+
 // Add adds I/O that the recording does not hold. Nothing is added to nothing.
-func (a *Account) Add(m Missing) {
+func (a *Account) Add(m Missing) { add(&a.Missing, m) }
+
+func add(list *[]Missing, m Missing) {
 	if m.Calls == 0 && m.Files == 0 && m.Bytes == 0 && m.Nanos == 0 {
 		return
 	}
 	at := 0
-	for at < len(a.Missing) && a.Missing[at].Kind < m.Kind {
+	for at < len(*list) && (*list)[at].Kind < m.Kind {
 		at++
 	}
-	if at == len(a.Missing) || a.Missing[at].Kind != m.Kind {
-		a.Missing = slices.Insert(a.Missing, at, m)
+	if at == len(*list) || (*list)[at].Kind != m.Kind {
+		*list = slices.Insert(*list, at, m)
 		return
 	}
-	sum := &a.Missing[at]
+	sum := &(*list)[at]
 	sum.Calls += m.Calls
 	sum.Reads += m.Reads
 	sum.Writes += m.Writes
@@ -271,7 +292,7 @@ func (a *Account) Withheld() string {
 	}
 	for i := range a.Missing {
 		if m := &a.Missing[i]; kinds[m.Kind].file && m.Bytes == Unknown {
-			return "the recording does not hold " + m.text() + ", and nobody can tell how much that is"
+			return m.text() + " is missing, and nobody can tell how much that is"
 		}
 	}
 	gap, share := a.missing(), a.Share()
@@ -279,7 +300,7 @@ func (a *Account) Withheld() string {
 	if small || share.Bytes >= MinShare && share.Time >= MinShare {
 		return ""
 	}
-	return fmt.Sprintf("the recording holds %s of the bytes and %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
+	return fmt.Sprintf("the coverage is %s of the bytes and %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
 }
 
 // String returns the account in a line.
@@ -292,7 +313,7 @@ func (a *Account) String() string {
 	for i := range a.Missing {
 		sep := ", "
 		if i == 0 {
-			sep = "; not recorded: "
+			sep = "; missing: "
 		}
 		text += sep + a.Missing[i].text()
 	}

@@ -57,18 +57,18 @@ func TestText(t *testing.T) {
 	}{
 		{&Account{}, "coverage: unknown, the recording has no account of it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
-		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; not recorded: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
-		{&Account{true, Amount{1e9, 1}, []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
-			"coverage: 99.9 % of the bytes, 100 % of the I/O time; not recorded: 1 mapped file (1 B)"},
+		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; missing: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
+		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
+			"coverage: 99.9 % of the bytes, 100 % of the I/O time; missing: 1 mapped file (1 B)"},
 		{&Account{Known: true, Missing: []Missing{{Kind: AIO, Calls: 5, Amount: Amount{Unknown, Unknown}}, {Kind: Msync, Calls: 1, Amount: Amount{0, 2e6}}}},
-			"coverage: 100 % of the bytes, 0 % of the I/O time; not recorded: libaio (5 requests, bytes unknown), msync (1 call, 2.000 ms)"},
+			"coverage: 100 % of the bytes, 0 % of the I/O time; missing: libaio (5 requests, bytes unknown), msync (1 call, 2.000 ms)"},
 	} {
 		require.Equal(t, test.want, test.a.String())
 	}
 }
 
 func TestWithheld(t *testing.T) {
-	of := func(m ...Missing) *Account { return &Account{true, Amount{100e6, 100e6}, m} }
+	of := func(m ...Missing) *Account { return &Account{Known: true, Recorded: Amount{100e6, 100e6}, Missing: m} }
 	for _, test := range []struct {
 		name string
 		a    *Account
@@ -76,13 +76,13 @@ func TestWithheld(t *testing.T) {
 	}{
 		{"unknown", &Account{}, ""},
 		{"whole", of(), ""},
-		{"small gap", &Account{true, Amount{1, 1}, []Missing{{Kind: Uring, Calls: 1, Amount: Amount{SmallBytes - 1, SmallNanos - 1}}}}, ""},
+		{"small gap", &Account{Known: true, Recorded: Amount{1, 1}, Missing: []Missing{{Kind: Uring, Calls: 1, Amount: Amount{SmallBytes - 1, SmallNanos - 1}}}}, ""},
 		{"small share", of(Missing{Kind: Uring, Calls: 1, Amount: Amount{5e6, 0}}), ""},
-		{"bytes", of(Missing{Kind: Uring, Calls: 1, Amount: Amount{6e6, 0}}), "the recording holds 94.3 % of the bytes and 100 % of the I/O time"},
-		{"time", of(Missing{Kind: Elsewhere, Amount: Amount{0, 100e6}}), "the recording holds 100 % of the bytes and 50 % of the I/O time"},
+		{"bytes", of(Missing{Kind: Uring, Calls: 1, Amount: Amount{6e6, 0}}), "the coverage is 94.3 % of the bytes and 100 % of the I/O time"},
+		{"time", of(Missing{Kind: Elsewhere, Amount: Amount{0, 100e6}}), "the coverage is 100 % of the bytes and 50 % of the I/O time"},
 		{"no file", of(Missing{Kind: Memory, Calls: 1e6, Amount: Amount{Unknown, Unknown}}), ""},
 		{"nobody can tell", of(Missing{Kind: AIO, Calls: 1, Amount: Amount{Unknown, 0}}),
-			"the recording does not hold libaio (1 request, bytes unknown), and nobody can tell how much that is"},
+			"libaio (1 request, bytes unknown) is missing, and nobody can tell how much that is"},
 	} {
 		require.Equal(t, test.why, test.a.Withheld(), test.name)
 	}
@@ -95,11 +95,30 @@ func TestDocument(t *testing.T) {
 	}{
 		{&Account{}, `{"bytes":null,"time":null,"missing":[]}`},
 		{&Account{Known: true}, `{"bytes":1,"time":1,"missing":[]}`},
-		{&Account{true, Amount{3, 1}, []Missing{{Kind: Compat, Calls: 7, Amount: Amount{1, Unknown}}}},
+		{&Account{Known: true, Recorded: Amount{3, 1}, Missing: []Missing{{Kind: Compat, Calls: 7, Amount: Amount{1, Unknown}}}},
 			`{"bytes":0.75,"time":1,"missing":[{"kind":"32-bit","calls":7,"bytes":1}]}`},
 	} {
 		text, err := json.Marshal(test.a.Document())
 		require.NoError(t, err)
 		require.Equal(t, test.want, string(text))
 	}
+}
+
+// What plays no requests lacks them, and nothing else changes.
+func TestWithoutRequests(t *testing.T) {
+	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
+	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}
+	a.AddRequests(requests)
+	require.Equal(t, Share{1, 1}, a.Share(), "the recording holds them")
+
+	var h format.Header
+	a.Put(&h)
+	value, _ := h.Value(format.MetaRequests)
+	require.Equal(t, "io_uring calls=3 reads=1 writes=2 bytes=800 seconds=0.000000060", value)
+	read := Of(&h)
+	require.Equal(t, a, read)
+
+	b := read.WithoutRequests()
+	require.Equal(t, Account{Known: true, Recorded: Amount{200, 40}, Missing: []Missing{requests, {Kind: Mount, Calls: 1}}}, b)
+	require.Equal(t, a, read, "the account itself stays")
 }

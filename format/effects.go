@@ -13,7 +13,7 @@ const (
 	EffectDup               // the result is a copy of the descriptor
 	EffectFcntl             // as EffectDup for F_DUPFD, and sets the flags of a descriptor
 	EffectPipe              // makes two descriptors, in the first argument
-	EffectEventfd           // the result is a new descriptor of an eventfd
+	EffectEventfd           // the result is a new descriptor of an eventfd or a ring
 	EffectFork              // the result is a new thread or process, by the flags if it has any
 	EffectExec              // closes descriptors that are close-on-exec
 	EffectExit              // ends the thread
@@ -61,6 +61,8 @@ const (
 	EffectBrk        // moves the end of the heap
 	EffectSyncMapped // makes a mapping durable
 
+	EffectSubmit // submits requests, waits for them, or prepares that
+
 	NumEffects
 )
 
@@ -77,23 +79,27 @@ type Reads uint8
 
 // What recorders read.
 const (
-	ReadNothing   Reads = iota
-	ReadOpened          // what the resulting descriptor leads to, and whether the call made it
-	ReadOpenHow         // the same, and struct open_how
-	ReadIovec           // the sum of the lengths of an iovec
-	ReadStat            // the struct stat that the kernel filled
-	ReadStatx           // the struct statx that the kernel filled
-	ReadTarget          // the target of a link that the kernel returned
-	ReadLock            // the struct flock of fcntl's locks, before the call
-	ReadPipe            // the two descriptors that the kernel returned
-	ReadFork            // the id of the new thread
-	ReadCloneArgs       // the same, and struct clone_args
-	ReadWaited          // the id of the process that has ended
-	ReadChild           // the same, from the siginfo that the kernel filled
-	ReadRange           // the descriptor and the range of an ioctl; only requests in IoctlRequest are recorded
-	ReadOffsets         // the offsets that synthetic arguments point to, before the call
-	ReadAddress         // the path of a socket's address; other addresses are not recorded
-	ReadExec            // the name of the program, which replaces the registers
-	ReadExit            // nothing after the call, which does not return
+	ReadNothing    Reads = iota
+	ReadOpened           // what the resulting descriptor leads to, and whether the call made it
+	ReadOpenHow          // the same, and struct open_how
+	ReadIovec            // the sum of the lengths of an iovec
+	ReadStat             // the struct stat that the kernel filled
+	ReadStatx            // the struct statx that the kernel filled
+	ReadTarget           // the target of a link that the kernel returned
+	ReadLock             // the struct flock of fcntl's locks, before the call
+	ReadPipe             // the two descriptors that the kernel returned
+	ReadFork             // the id of the new thread
+	ReadCloneArgs        // the same, and struct clone_args
+	ReadWaited           // the id of the process that has ended
+	ReadChild            // the same, from the siginfo that the kernel filled
+	ReadRange            // the descriptor and the range of an ioctl; only requests in IoctlRequest are recorded
+	ReadOffsets          // the offsets that synthetic arguments point to, before the call
+	ReadAddress          // the path of a socket's address; other addresses are not recorded
+	ReadExec             // the name of the program, which replaces the registers
+	ReadRing             // struct io_uring_params, and the number of the ring
+	ReadRegistered       // the number of the ring, and a list of what is registered
+	ReadContext          // the context of libaio that the kernel returned, and its number
+	ReadBatch            // the numbers of the ring or context, and of the batch
+	ReadExit             // nothing after the call, which does not return
 	NumReads
 )

@@ -22,7 +22,10 @@ const MaxStrings = 2
 // convention of Linux.
 const MaxArgs = 6
 
-// Event is one I/O system call of one thread.
+// Event is one I/O system call of one thread, or one request for the same
+// operation. A request is of the thread that submitted it, or made the ring if
+// a thread of the kernel polls that. Start is its submission, Dur the time until its
+// completion; the thread does other things meanwhile.
 //
 // Args are in the order of the operation's row, with flags in canonical form.
 // String arguments (paths and texts) are in Str, in the order of the row; their
@@ -32,6 +35,7 @@ const MaxArgs = 6
 // of Read. Clone makes a copy that can be kept.
 type Event struct {
 	Op  Op
+	Via Via   // recording: how the thread asked for it; ViaCall in a trace
 	TID int32 // script: the kernel's thread id; trace: the thread's number, from 1
 
 	// Line is the line of the event in its source, from 1, for messages; 0 if

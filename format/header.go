@@ -40,6 +40,7 @@ const (
 	MetaProcess     = "process"      // a process that the recorder was attached to
 	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
 	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
+	MetaRequests    = "requests"     // what of that was moved by requests of io_uring and libaio
 	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, by kind: package coverage
 	MetaExit        = "exit"         // exit status of the command
 	MetaElapsed     = "elapsed"      // its run time, seconds

@@ -201,8 +201,11 @@ func (e *Event) Word(set *FlagSet) int64 {
 // exec.
 func (e *Event) Cloexec() bool {
 	info := &table[e.Op]
-	if info.Effect == EffectFcntl {
+	switch {
+	case info.Effect == EffectFcntl:
 		return e.Args[1] == FDupfdCloexec
+	case info.Reads == ReadRing:
+		return true
 	}
 	k := info.At.Flags
 	return k >= 0 && e.Args[k]&info.Args[k].Flags.Cloexec != 0

@@ -28,6 +28,8 @@ type Notes struct {
 	Pos         uint32
 	Channel     uint64
 
+	Request Request // of a request, or of a call that submits requests or awaits them
+
 	Was int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
@@ -36,7 +38,7 @@ type Notes struct {
 }
 
 // Noted is a set of notes.
-type Noted uint16
+type Noted uint32
 
 // The notes. NotedSparse to NotedKilled are facts without a value.
 const (
@@ -56,6 +58,16 @@ const (
 	NotedUnreadable // the recorder could not read what the arguments point to
 	NotedKilled     // a signal ended the process, without an exit event
 	NotedMessage    // Channel, ChannelKind and Pos
+
+	// Of Request.
+	NotedRing
+	NotedBatch
+	NotedReaped
+	NotedSubmitted
+	NotedFlags
+	NotedBuf
+	NotedRW
+	NotedSlot
 )
 
 // Device is the device that a file lies on.

@@ -137,6 +137,15 @@ const (
 	OpRecvmmsg
 	OpEventfd
 	OpEventfd2
+	OpUringSetup
+	OpUringEnter
+	OpUringRegister
+	OpIOSetup
+	OpIOSubmit
+	OpIOGetevents
+	OpIOPgetevents
+	OpIOCancel
+	OpIODestroy
 	numOps
 )
 
@@ -157,10 +166,11 @@ const (
 	ClassMetadata
 	ClassMemory
 	ClassProcess
+	ClassSubmit // makes rings, submits requests and waits for them
 	NumClasses
 )
 
-var classNames = [NumClasses]string{"open", "close", "read", "write", "sync", "metadata", "memory", "process"}
+var classNames = [NumClasses]string{"open", "close", "read", "write", "sync", "metadata", "memory", "process", "submit"}
 
 func (c Class) String() string { return classNames[c] }
 
@@ -309,6 +319,12 @@ var (
 	argMsg    = Arg{Name: "msg", Kind: Addr}
 	argMsgs   = Arg{Name: "messages", Kind: Count}
 	argMsgF   = Arg{Name: "flags", Kind: Flags, Flags: MessageFlags}
+	argRing   = Arg{Name: "ring", Kind: FD}      // an index, with IORING_ENTER_REGISTERED_RING
+	argCtx    = Arg{Name: "context", Kind: Addr} // of libaio
+	argLeast  = Arg{Name: "least", Kind: Count}
+	argMost   = Arg{Name: "most", Kind: Count}
+	argEvents = Arg{Name: "events", Kind: Addr}
+	argLimit  = Arg{Name: "timeout", Kind: Addr}
 	argPipe   = Arg{Name: "pipe", Kind: Count} // its number, in the order in which the pipes were created
 )
 
@@ -479,7 +495,24 @@ var table = laidOut([numOps]Info{
 	OpSendmmsg: {Name: "sendmmsg", Class: ClassWrite, Args: []Arg{argFD, argMsg, argMsgs, argMsgF}, Result: ResultSome, Effect: EffectSend, Dropped: true, Sys: [numArch]int{307, 269}},
 	OpRecvmmsg: {Name: "recvmmsg", Class: ClassRead, Args: []Arg{argFD, argMsg, argMsgs, argMsgF, {Name: "timeout", Kind: Addr}}, Result: ResultSome, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{299, 243}},
 
-	OpEventfd:  {Name: "eventfd", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{284, none}},
+	OpEventfd: {Name: "eventfd", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{284, none}},
+	// The calls for requests. The kernel fills in the number of entries for
+	// completions and reads the rest of struct io_uring_params. What is registered is a
+	// list: descriptors, or addresses and sizes of buffers, after "N=" if it replaces
+	// those from the N-th on.
+	OpUringSetup: {Name: "io_uring_setup", Class: ClassSubmit, Args: []Arg{{Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count},
+		{Name: "idle", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Reads: ReadRing, Sys: [numArch]int{425, 425}, Synthetic: 1<<1 | 1<<2 | 1<<3},
+	OpUringEnter: {Name: "io_uring_enter", Class: ClassSubmit, Args: []Arg{argRing, {Name: "submit", Kind: Count}, argLeast, {Name: "flags", Kind: Flags, Flags: UringEnterFlags},
+		{Name: "arg", Kind: Addr}, {Name: "length", Kind: Count}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{426, 426}},
+	OpUringRegister: {Name: "io_uring_register", Class: ClassSubmit, Args: []Arg{argRing, {Name: "opcode", Kind: Flags, Flags: UringRegister}, {Name: "arg", Kind: Addr}, {Name: "number", Kind: Count},
+		{Name: "list", Kind: Text}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadRegistered, Sys: [numArch]int{427, 427}, Synthetic: 1 << 4},
+	OpIOSetup:      {Name: "io_setup", Class: ClassSubmit, Args: []Arg{{Name: "entries", Kind: Count}, argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadContext, Sys: [numArch]int{206, 0}, Synthetic: 1 << 1},
+	OpIOSubmit:     {Name: "io_submit", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "number", Kind: Count}, {Name: "requests", Kind: Addr}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{209, 2}},
+	OpIOGetevents:  {Name: "io_getevents", Class: ClassSubmit, Args: []Arg{argCtx, argLeast, argMost, argEvents, argLimit}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{208, 4}},
+	OpIOPgetevents: {Name: "io_pgetevents", Class: ClassSubmit, Args: []Arg{argCtx, argLeast, argMost, argEvents, argLimit, {Name: "signals", Kind: Addr}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{333, 292}},
+	OpIOCancel:     {Name: "io_cancel", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "request", Kind: Addr}, {Name: "event", Kind: Addr}}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{210, 3}},
+	OpIODestroy:    {Name: "io_destroy", Class: ClassSubmit, Args: []Arg{argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{207, 1}},
+
 	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
 })
 

@@ -4,6 +4,15 @@ import "golang.org/x/sys/unix"
 
 // sysNumbers are the system call numbers of the operations that arm64 has.
 var sysNumbers = map[string]int{
+	"io_uring_setup":    unix.SYS_IO_URING_SETUP,
+	"io_uring_enter":    unix.SYS_IO_URING_ENTER,
+	"io_uring_register": unix.SYS_IO_URING_REGISTER,
+	"io_setup":          unix.SYS_IO_SETUP,
+	"io_submit":         unix.SYS_IO_SUBMIT,
+	"io_getevents":      unix.SYS_IO_GETEVENTS,
+	"io_pgetevents":     unix.SYS_IO_PGETEVENTS,
+	"io_cancel":         unix.SYS_IO_CANCEL,
+	"io_destroy":        unix.SYS_IO_DESTROY,
 	"openat":            unix.SYS_OPENAT,
 	"openat2":           unix.SYS_OPENAT2,
 	"close":             unix.SYS_CLOSE,

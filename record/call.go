@@ -75,7 +75,8 @@ const (
 	FlagKilled                       // the thread was ended by another of its process
 	FlagRenumbered                   // execve gave the thread a new id; Args[5] is the old one
 	_
-	FlagUNIX // Channel is of UNIX sockets, not of TCP
+	FlagUNIX  // Channel is of UNIX sockets, not of TCP
+	FlagBatch // Channel is the number of a batch of requests, 0 for none, and Pos that of its ring
 )
 
 // StringState says what is known of a string.

@@ -10,10 +10,6 @@ import (
 // Unrecorded are the system calls that do I/O, or change where it goes, and are
 // not recorded: recorders count them, by number, for the coverage.
 var Unrecorded = map[int]coverage.Kind{
-	unix.SYS_IO_SUBMIT:         coverage.AIO,
-	unix.SYS_IO_GETEVENTS:      coverage.AIO,
-	unix.SYS_IO_PGETEVENTS:     coverage.AIO,
-	unix.SYS_IO_URING_ENTER:    coverage.Uring,
 	unix.SYS_MMAP:              coverage.Mapped,
 	unix.SYS_MOUNT:             coverage.Mount,
 	unix.SYS_UMOUNT2:           coverage.Mount,
@@ -25,7 +21,9 @@ var Unrecorded = map[int]coverage.Kind{
 	unix.SYS_PROCESS_VM_WRITEV: coverage.Memory,
 }
 
-// account adds an event to what the recording holds, or of msync, whose file no
+// account adds an event to what the recording holds, and of requests to what it
+// holds by them. What a thread spent with requests is not in their events, nor is all
+// of the calls that await them a wait for files: a recorder adds it. Of msync, whose file no
 // event tells, to what it does not.
 func account(a *coverage.Account, e *format.Event) {
 	info := e.Op.Info()
@@ -34,7 +32,7 @@ func account(a *coverage.Account, e *format.Event) {
 		return
 	}
 	switch info.Class {
-	case format.ClassMemory, format.ClassProcess:
+	case format.ClassMemory, format.ClassProcess, format.ClassSubmit:
 		return
 	case format.ClassRead, format.ClassWrite:
 		switch e.FileType() {
@@ -42,7 +40,18 @@ func account(a *coverage.Account, e *format.Event) {
 		default:
 			return
 		}
-		a.Recorded.Bytes += e.Bytes()
+		a.Recorded.Bytes += moved(e)
+	}
+	if e.Via != format.ViaCall {
+		m := coverage.Missing{Kind: requestKind(e.Via), Calls: 1, Amount: coverage.Amount{Bytes: moved(e)}}
+		switch info.Class {
+		case format.ClassRead:
+			m.Reads = 1
+		case format.ClassWrite:
+			m.Writes = 1
+		}
+		a.AddRequests(m)
+		return
 	}
 	if e.Dur == format.Unknown {
 		return
@@ -52,4 +61,14 @@ func account(a *coverage.Account, e *format.Event) {
 		return
 	}
 	a.Recorded.Nanos += e.Dur
+}
+
+// moved returns the bytes that a read or a write moved. A request without a
+// completion counts as whole: it has none because it succeeded, or was not reaped.
+func moved(e *format.Event) int64 {
+	class := e.Op.Info().Class
+	if e.Via != format.ViaCall && e.Ret == format.NoResult && (class == format.ClassRead || class == format.ClassWrite) {
+		return max(e.Size(), 0)
+	}
+	return e.Bytes()
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"strconv"
 
@@ -14,14 +15,15 @@ type decoder struct {
 	arch  format.Arch
 	start int64          // of the clock of the calls, at the event time 0, nanoseconds
 	notes []format.Notes // of the events since reset
+	text  []byte         // the same
 
 	devices devices
 }
 
 var errCall = errors.New("a system call that is not recorded")
 
-// reset takes back the memory of the notes of all events decoded before.
-func (d *decoder) reset() { d.notes = d.notes[:0] }
+// reset takes back the memory of the notes and texts of all events decoded before.
+func (d *decoder) reset() { d.notes, d.text = d.notes[:0], d.text[:0] }
 
 // decode fills e from a call. Strings of e borrow from the call, notes from the
 // decoder.
@@ -46,6 +48,9 @@ func (d *decoder) decode(c *Call, e *format.Event) error {
 		if c.Flags&FlagTarget == 0 {
 			e.Str[1], second = second, nil
 		}
+	}
+	if info.Reads == format.ReadRegistered {
+		e.Str[0] = d.registered(e.Str[0], c.Args[4])
 	}
 	if info.Effect == format.EffectExec && c.Ret == 0 {
 		e.Str[0] = cutDescriptor(e.Str[0], e.Dir(0))
@@ -82,6 +87,32 @@ func (d *decoder) arg(e *format.Event, info *format.Info, i int, raw uint64) int
 		return 0
 	}
 	return int64(raw)
+}
+
+// registered returns the text of what io_uring_register was given: the number of the
+// first that it replaces, and then descriptors, or addresses and lengths of
+// buffers, of so many bytes each; nil for nothing.
+func (d *decoder) registered(list []byte, size uint64) []byte {
+	const descriptor, buffer = 4, 16
+	if len(list) < 4 || size != descriptor && size != buffer {
+		return nil
+	}
+	at := len(d.text)
+	if first := binary.NativeEndian.Uint32(list); first != 0 {
+		d.text = append(format.AppendInt(d.text, int64(first)), '=')
+	}
+	for i, list := 0, list[4:]; uint64(len(list)) >= size; i, list = i+1, list[size:] {
+		if i > 0 {
+			d.text = append(d.text, ',')
+		}
+		if size == descriptor {
+			d.text = format.AppendInt(d.text, int64(int32(binary.NativeEndian.Uint32(list))))
+			continue
+		}
+		d.text = format.AppendHex(append(d.text, "0x"...), binary.NativeEndian.Uint64(list))
+		d.text = format.AppendInt(append(d.text, '+'), int64(binary.NativeEndian.Uint64(list[8:])))
+	}
+	return d.text[at:len(d.text):len(d.text)]
 }
 
 // str returns a string of a call: nil for a NULL pointer and for one that

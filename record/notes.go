@@ -14,7 +14,7 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	e.Faults, e.Off, e.Calls, e.Cut, e.Behind = int64(c.Faults), c.Off, int64(c.Calls), c.Taken, c.Behind
 	var n format.Notes
 	if c.Details != nil {
-		noteStrings(&n, c.Details)
+		noteStates(&n, c.Details.State)
 		d.noteFile(&n, c.Flags, c.Details)
 	}
 	if c.Flags&FlagTarget != 0 {
@@ -29,7 +29,12 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	if c.Waker != 0 {
 		n.Waker, n.Woken, n.Has = c.Waker, c.Woken, n.Has|format.NotedWaker
 	}
-	if c.Channel != 0 {
+	if c.Flags&FlagBatch != 0 {
+		n.Request.Ring, n.Has = int32(c.Pos), n.Has|format.NotedRing
+		if c.Channel != 0 {
+			n.Request.Batch, n.Has = int64(c.Channel), n.Has|format.NotedBatch
+		}
+	} else if c.Channel != 0 {
 		n.Channel, n.Pos, n.Has = c.Channel, c.Pos, n.Has|format.NotedMessage
 		if c.Flags&FlagUNIX != 0 {
 			n.ChannelKind = format.ChannelUNIX
@@ -50,9 +55,9 @@ func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	}
 }
 
-// noteStrings says of strings that they are not what the call was given.
-func noteStrings(n *format.Notes, details *Details) {
-	for i, state := range details.State {
+// noteStates says of strings that they are not what the call was given.
+func noteStates(n *format.Notes, states [format.MaxStrings]StringState) {
+	for i, state := range states {
 		switch state {
 		case StringCut:
 			n.Strings[i] = format.StringCut

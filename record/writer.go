@@ -28,14 +28,15 @@ const (
 // Writer decodes calls and hands the events to a Sink in batches. It belongs to
 // one goroutine at a time.
 type Writer struct {
-	sink    Sink
-	decoder decoder
-	batch   [batchEvents]format.Event
-	account coverage.Account // of what the events hold
-	n       int              // events in the batch
-	events  int64            // handed to the sink
-	flushed time.Time
-	dirty   bool // events since flushed
+	sink     Sink
+	decoder  decoder
+	requests inFlight
+	batch    [batchEvents]format.Event
+	account  coverage.Account // of what the events hold
+	n        int              // events in the batch
+	events   int64            // handed to the sink
+	flushed  time.Time
+	dirty    bool // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
@@ -50,7 +51,11 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	if err := w.decoder.decode(c, &w.batch[w.n]); err != nil {
 		return false, err
 	}
-	account(&w.account, &w.batch[w.n])
+	e := &w.batch[w.n]
+	account(&w.account, e)
+	if e.Op == format.OpIOSubmit && e.Ret < e.Args[1] && e.Notes.Known(format.NotedBatch) {
+		w.requests.cut(e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
+	}
 	w.n++
 	return w.n == len(w.batch), nil
 }

@@ -173,7 +173,7 @@ row() {
 		/^# coverage:/ { split($3, f, "="); held = f[2] }
 		FILENAME == "said" && /coverage: / { sub(/.*coverage: /, ""); said = $0 }
 		END {
-			split(said, part, "; not recorded: ")
+			split(said, part, "; missing: ")
 			split(part[1], share, " of the ")
 			sub(/bytes, /, "", share[2])
 			printf "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", name, share[1], share[2], part[2], bytes(held),

@@ -15,8 +15,8 @@ type Chain struct {
 }
 
 // NewChain returns a Chain of transforms, the first of which reads the
-// recording. open opens the recording at its beginning. The Chain does not
-// close what open returns.
+// recording, without requests. open opens the recording at its beginning. The Chain
+// does not close what open returns.
 func NewChain(open func() (format.Reader, error), funcs ...Func) *Chain {
 	return &Chain{open: open, funcs: funcs}
 }
@@ -29,6 +29,9 @@ func (c *Chain) Open() (format.Reader, error) {
 	r, err := c.open()
 	if err != nil {
 		return nil, err
+	}
+	if len(c.funcs) > 0 {
+		r = format.Calls(r) // a transform takes an event for a call
 	}
 	for i, f := range c.funcs {
 		before := NewChain(c.open, c.funcs[:i]...)

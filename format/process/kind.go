@@ -85,9 +85,12 @@ func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 }
 
 // Made returns the file that stands for the channels without a name that calls
-// such as e make: all pipes, or all eventfds.
+// such as e make: all pipes, all eventfds, or all rings.
 func (fl *Follower) Made(e *format.Event) *File {
-	if e.Op.Info().Effect == format.EffectEventfd {
+	switch info := e.Op.Info(); {
+	case info.Class == format.ClassSubmit:
+		return fl.of([]byte("anon_inode:[io_uring]"))
+	case info.Effect == format.EffectEventfd:
 		return fl.of([]byte("anon_inode:[eventfd]"))
 	}
 	return fl.of([]byte("pipe"))

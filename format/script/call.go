@@ -45,19 +45,26 @@ func (c *cursor) thread() int32 {
 func (r *Reader) parseCall(e *format.Event) bool {
 	c := &r.cursor
 	name := c.name()
+	if c.peek() == ':' && r.dialect == Recorded {
+		name = r.parseVia(e, name)
+	}
 	op, known := format.Lookup(name)
 	if c.peek() != '(' || len(name) == 0 || len(name) > 64 {
 		c.fail("expected a call")
 		return false
 	}
 	if !known {
-		if r.parseWait(e, name) {
+		if e.Via == format.ViaCall && r.parseWait(e, name) {
 			return true
 		}
 		r.skip(name)
 		return false
 	}
 	c.i++
+	if op.Info().Class == format.ClassSubmit && !r.Own() {
+		r.skip(name) // strace shows no requests
+		return false
+	}
 	if reads := op.Info().Reads; r.dialect == Recorded && (reads == format.ReadRange && r.foreignRequest() || reads == format.ReadAddress && r.foreignAddress()) {
 		r.skip(name)
 		return false
@@ -71,6 +78,19 @@ func (r *Reader) parseCall(e *format.Event) bool {
 		r.ended.add(e.TID)
 	}
 	return true
+}
+
+// parseVia takes the word before a colon as the way in which an operation is asked
+// for, and returns the name of the operation. A name of another word stays whole.
+func (r *Reader) parseVia(e *format.Event, word []byte) (name []byte) {
+	c := &r.cursor
+	via, ok := format.ParseVia(word)
+	if !ok {
+		return word
+	}
+	c.i++
+	e.Via = via
+	return c.name()
 }
 
 // parseArgs parses the arguments of a call, up to the closing parenthesis.

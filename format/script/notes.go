@@ -54,6 +54,18 @@ var notes = []note{
 	}},
 	{key: "sent", noted: format.NotedMessage, of: (*format.Event).Sends, parse: parseMessage, append: appendMessage},
 	{key: "got", noted: format.NotedMessage, of: func(e *format.Event) bool { return !e.Sends() }, parse: parseMessage, append: appendMessage},
+	{key: "ring", noted: format.NotedRing, parse: parseRing, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Ring)) }},
+	numeric("batch", format.NotedBatch, func(e *format.Event) *int64 { return &e.Notes.Request.Batch }),
+	{key: "reaped", noted: format.NotedReaped, parse: parseReaped, append: func(dst []byte, e *format.Event) []byte {
+		return format.AppendInt(dst, int64(e.Notes.Request.Reaped))
+	}},
+	{key: "submitted", noted: format.NotedSubmitted, parse: parseSubmitted, append: func(dst []byte, e *format.Event) []byte {
+		return format.AppendSeconds(dst, e.Notes.Request.Submitted)
+	}},
+	word("flags", format.NotedFlags, format.RequestFlags, func(e *format.Event) *int64 { return &e.Notes.Request.Flags }),
+	{key: "buf", noted: format.NotedBuf, parse: parseBuf, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Buf)) }},
+	{key: "slot", noted: format.NotedSlot, parse: parseSlot, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Slot)) }},
+	word("rwf", format.NotedRW, format.ReadWriteFlags, func(e *format.Event) *int64 { return &e.Notes.Request.RW }),
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
 	numeric("behind", 0, func(e *format.Event) *int64 { return &e.Behind }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
@@ -93,6 +105,21 @@ func numeric(key string, noted format.Noted, field func(*format.Event) *int64) n
 		n.field = field
 	}
 	return n
+}
+
+// word is the row of a word of flags, which is never 0.
+func word(key string, noted format.Noted, set *format.FlagSet, field func(*format.Event) *int64) note {
+	return note{key: key, noted: noted,
+		parse: func(e *format.Event, value []byte) bool {
+			v, err := set.Parse(value)
+			if err != nil || v == 0 {
+				return false
+			}
+			*field(e) = v
+			return true
+		},
+		append: func(dst []byte, e *format.Event) []byte { return set.Append(dst, *field(e)) },
+	}
 }
 
 // known reports whether an event has the note. Has says which notes it has that
@@ -396,6 +423,53 @@ func appendMessage(dst []byte, e *format.Event) []byte {
 	n := e.Notes
 	dst = append(append(dst, n.ChannelKind.String()...), ':')
 	return strconv.AppendUint(append(format.AppendHex(dst, n.Channel), '+'), uint64(n.Pos), 10)
+}
+
+// within returns the number of a note that is at most so large.
+func within(value []byte, most int64) (int64, bool) {
+	n, ok := decimal(value)
+	return n, ok && n <= most
+}
+
+func parseRing(e *format.Event, value []byte) bool {
+	n, ok := within(value, math.MaxInt32)
+	if ok && n > 0 {
+		e.Notes.Request.Ring = int32(n)
+	}
+	return ok && n > 0
+}
+
+func parseReaped(e *format.Event, value []byte) bool {
+	n, ok := within(value, math.MaxUint32)
+	if ok {
+		e.Notes.Request.Reaped = uint32(n)
+	}
+	return ok
+}
+
+func parseSlot(e *format.Event, value []byte) bool {
+	n, ok := within(value, math.MaxUint32)
+	if ok {
+		e.Notes.Request.Slot = uint32(n)
+	}
+	return ok
+}
+
+func parseBuf(e *format.Event, value []byte) bool {
+	n, ok := within(value, math.MaxUint16)
+	if ok {
+		e.Notes.Request.Buf = uint16(n)
+	}
+	return ok
+}
+
+func parseSubmitted(e *format.Event, value []byte) bool {
+	n, err := format.ParseSeconds(value)
+	if err != nil || n < 0 || n > format.MaxNote {
+		return false
+	}
+	e.Notes.Request.Submitted = n
+	return true
 }
 
 func parseWas(e *format.Event, value []byte) bool {

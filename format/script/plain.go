@@ -55,9 +55,19 @@ func (r *Reader) parsePlain(b []byte, e *format.Event) bool {
 		return false
 	}
 	i++
-	first := i
+	first, via := i, format.ViaCall
 	for i < len(b) && isName(b[i]) {
 		i++
+	}
+	if i < len(b) && b[i] == ':' {
+		var ok bool
+		if via, ok = format.ParseVia(b[first:i]); !ok {
+			return false
+		}
+		i++
+		for first = i; i < len(b) && isName(b[i]); {
+			i++
+		}
 	}
 	if i == len(b) || b[i] != '(' {
 		return false
@@ -67,7 +77,7 @@ func (r *Reader) parsePlain(b []byte, e *format.Event) bool {
 	if args == 0 {
 		return false
 	}
-	*e = format.Event{Op: op, TID: int32(tid), Start: clock}
+	*e = format.Event{Op: op, Via: via, TID: int32(tid), Start: clock}
 	for k := range args {
 		if k > 0 {
 			if i+1 >= len(b) || b[i] != ',' {

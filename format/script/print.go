@@ -24,6 +24,9 @@ func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
 	info := e.Op.Info()
 	dst = append(format.AppendInt(dst, int64(e.TID)), ' ')
 	dst = append(format.AppendSeconds(dst, delta), ' ')
+	if e.Via != format.ViaCall {
+		dst = append(append(dst, e.Via.String()...), ':')
+	}
 	dst = append(append(dst, info.Name...), '(')
 	str := 0
 	for k := range numArgs(e, info) {

@@ -16,6 +16,7 @@ const (
 	hasNotes
 	hasEdges
 	hasLine
+	isRequest
 )
 
 // The numbers of an event.
@@ -100,6 +101,10 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 			}
 		}
 	}
+	if e.Via != format.ViaCall {
+		head |= isRequest
+		dst = append(dst, byte(e.Via))
+	}
 	if e.Line != c.line+1 {
 		head |= hasLine
 		dst = binary.AppendVarint(dst, e.Line)
@@ -114,7 +119,8 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 	for _, v := range [...]int64{
 		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
 		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.ChannelKind), int64(n.Pos), int64(n.Channel), int64(n.Was),
-		int64(n.Strings[0]), int64(n.Strings[1]),
+		int64(n.Strings[0]), int64(n.Strings[1]), int64(n.Request.Ring), int64(n.Request.Reaped), n.Request.Batch, n.Request.Submitted,
+		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot),
 	} {
 		dst = binary.AppendVarint(dst, v)
 	}
@@ -129,7 +135,9 @@ func (d *decoder) note() *format.Notes {
 		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Waker: int32(d.varint()), Woken: d.varint(),
 		ChannelKind: format.ChannelKind(d.varint()), Pos: uint32(d.varint()), Channel: uint64(d.varint()), Was: int32(d.varint()),
 		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
-		Target:  d.bytes(), Text: d.bytes(),
+		Request: format.Request{Ring: int32(d.varint()), Reaped: uint32(d.varint()), Batch: d.varint(), Submitted: d.varint(),
+			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint())},
+		Target: d.bytes(), Text: d.bytes(),
 	})
 	return &d.notes[len(d.notes)-1]
 }
@@ -199,10 +207,10 @@ func (d *decoder) next(e *format.Event) {
 	}
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
-	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind = 0, 0, 0, format.Off{}, 0, 0, 0, 0
+	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
 	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine) != 0 {
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -233,6 +241,9 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 			d.edges = append(d.edges, format.Edge{Thread: int32(d.varint()), Kind: format.EdgeKind(d.varint()), Event: d.varint(), Delay: d.varint()})
 		}
 		e.Edges = d.edges[first:len(d.edges):len(d.edges)]
+	}
+	if head&isRequest != 0 {
+		e.Via = format.Via(d.uvarint())
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()

@@ -30,7 +30,11 @@ var errRecord = errors.New("malformed record")
 type drain struct {
 	ring   *ring
 	writer *record.Writer
-	call   record.Call // the last
+
+	// The last of each.
+	call       record.Call
+	submission record.Submission
+	completion record.Completion
 }
 
 // run drains until stop is closed and then what is left.
@@ -52,7 +56,10 @@ func (d *drain) run(stop <-chan struct{}) error {
 		timer.Reset(pause)
 		select {
 		case <-stop:
-			return d.all()
+			if err := d.all(); err != nil {
+				return err
+			}
+			return d.writer.Unfinished()
 		case <-timer.C:
 		}
 	}
@@ -103,6 +110,16 @@ func (d *drain) once() (full bool, err error) {
 }
 
 func (d *drain) add(b []byte) (full bool, err error) {
+	switch requestIn(b) {
+	case submitted:
+		if !viewSubmission(b, &d.submission) {
+			return false, errRecord
+		}
+		return d.writer.Submit(&d.submission), nil
+	case completed:
+		viewCompletion(b, &d.completion)
+		return d.writer.Complete(&d.completion), nil
+	}
 	if !view(b, &d.call) {
 		return false, errRecord
 	}

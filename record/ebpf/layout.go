@@ -1,8 +1,10 @@
 package ebpf
 
 import (
+	"encoding/binary"
 	"unsafe"
 
+	"pianola/format"
 	"pianola/record"
 )
 
@@ -24,6 +26,71 @@ const (
 	flagRich  = record.Flags(recorderFlagFLAG_RICH)
 	flagWide  = record.Flags(recorderFlagFLAG_WIDE)
 )
+
+// requestKind tells records of requests from those of calls, by the number where a
+// call has its own.
+type requestKind uint16
+
+const (
+	noRequest requestKind = 0
+	submitted requestKind = format.MaxSys - 2
+	completed requestKind = format.MaxSys - 3
+)
+
+const (
+	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
+	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
+	flagAIO        = 2048
+	opcodeMask     = format.NumOpcodes - 1
+)
+
+// requestIn returns what a record of the ring holds of a request.
+func requestIn(b []byte) requestKind {
+	if len(b) < completionSize {
+		return noRequest
+	}
+	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
+	if nr == submitted || nr == completed {
+		return nr
+	}
+	return noRequest
+}
+
+func viaOf(flags uint16) format.Via {
+	if flags&flagAIO != 0 {
+		return format.ViaAIO
+	}
+	return format.ViaUring
+}
+
+// viewSubmission is view for a record of a request that was submitted.
+func viewSubmission(b []byte, s *record.Submission) bool {
+	if len(b) < submissionSize {
+		return false
+	}
+	raw := (*recorderSubmission)(unsafe.Pointer(unsafe.SliceData(b)))
+	*s = record.Submission{ID: record.RequestID{Key: raw.Key, Process: int32(raw.Process)}, Via: viaOf(raw.Flags),
+		Unreadable: record.Flags(raw.Flags)&record.FlagUnreadable != 0, Start: int64(raw.Start), Begun: int64(raw.Begun), Batch: int64(raw.Batch),
+		TID: int32(raw.Tid), Ring: int32(raw.Ring), Reaped: raw.Reaped, Index: raw.Index, Type: uint32(raw.Flags >> typeShift), Entry: *(*record.Entry)(unsafe.Pointer(&raw.Entry)),
+		Len: raw.Len, Text: b[submissionSize:]}
+	for i, state := range raw.State {
+		s.State[i] = record.StringState(state)
+	}
+	return int(s.Len[0])+int(s.Len[1]) <= len(s.Text)
+}
+
+// viewCompletion is view for a record of a request that is complete.
+func viewCompletion(b []byte, c *record.Completion) {
+	var raw recorderOpened
+	copy((*[completionSize]byte)(unsafe.Pointer(&raw))[:], b)
+	r := &raw.C
+	*c = record.Completion{ID: record.RequestID{Key: r.Key, Process: int32(r.Process)}, Via: viaOf(r.Flags), Opcode: uint8(r.Flags & opcodeMask),
+		Type: uint32(r.Flags >> typeShift), End: int64(r.End), Ret: r.Ret}
+	if b = b[completionSize:]; len(b) >= detailsSize {
+		details := (*recorderDetails)(unsafe.Pointer(unsafe.SliceData(b)))
+		c.Details, c.Created = (*record.Details)(unsafe.Pointer(details)), details.Pad[0] != 0
+	}
+}
 
 // view takes a record of the ring apart: it fills c. It reports false for what is
 // no record. Details and Text of c borrow from b, which must be aligned to 8

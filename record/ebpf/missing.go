@@ -104,7 +104,14 @@ func (p *program) missing(a *coverage.Account) error {
 	}
 	for i := range tallies {
 		t := &tallies[i]
-		m := coverage.Missing{Kind: missingKinds[i], Calls: int64(t.Calls), Reads: int64(t.Reads), Writes: int64(t.Writes),
+		kind := missingKinds[i]
+		if slices.ContainsFunc(a.Requests, func(m coverage.Missing) bool { return m.Kind == kind }) {
+			// The time that threads spent with requests is in no event.
+			a.Recorded.Nanos += int64(t.Nanos)
+			a.AddRequests(coverage.Missing{Kind: kind, Amount: coverage.Amount{Nanos: int64(t.Nanos)}})
+			t.Nanos = 0
+		}
+		m := coverage.Missing{Kind: kind, Calls: int64(t.Calls), Reads: int64(t.Reads), Writes: int64(t.Writes),
 			Amount: coverage.Amount{Bytes: int64(t.Bytes), Nanos: int64(t.Nanos)}}
 		if t.Unsized > 0 {
 			m.Bytes = coverage.Unknown

@@ -26,9 +26,9 @@ func missing(r *record.Result, kind coverage.Kind) coverage.Missing {
 	return r.Coverage.Missing[i]
 }
 
-// amounts returns what a recording lacks without the times.
-func amounts(r *record.Result) (all []coverage.Missing) {
-	for _, m := range r.Coverage.Missing {
+// amounts returns the amounts of a recording's account without the times.
+func amounts(account []coverage.Missing) (all []coverage.Missing) {
+	for _, m := range account {
 		m.Nanos = 0
 		all = append(all, m)
 	}
@@ -76,19 +76,24 @@ var prelude = []string{
 	"    self.queue = mmap.mmap(self.fd, self.off[6] + 32)",
 	"    self.requests = mmap.mmap(self.fd, 512, offset=0x10000000)",
 	"    self.n = 0",
-	"  def do(self, op, fd, length, flags=0, wait=1):",
+	"    self.head, self.tail = struct.unpack('2I', p[80:88])",
+	"  def put(self, op, fd, address=0, length=0, off=0, flags=0, opflags=0, buf=0, fd2=0):",
 	"    i = self.n % 8; self.n += 1",
-	"    self.requests[i*64:i*64+64] = struct.pack('BBHiQQI', op, flags, 0, fd, 0, address if length else 0, length) + bytes(36)",
+	"    self.requests[i*64:i*64+64] = struct.pack('<BBHiQQIIQHHi', op, flags, 0, fd, off & (1<<64)-1, address, length, opflags, self.n, buf, 0, fd2) + bytes(16)",
 	"    struct.pack_into('I', self.queue, self.off[6] + 4*i, i)",
 	"    struct.pack_into('I', self.queue, self.off[1], self.n)",
-	fmt.Sprintf("    call(%d, self.fd, 1, wait, 3, 0, 0)", unix.SYS_IO_URING_ENTER),
+	fmt.Sprintf("  def enter(self, submit, wait): return call(%d, self.fd, submit, wait, 3, 0, 0)", unix.SYS_IO_URING_ENTER),
+	"  def reap(self): self.queue[self.head:self.head+4] = self.queue[self.tail:self.tail+4]",
+	"  def do(self, op, fd, length, flags=0, wait=1):",
+	"    self.put(op, fd, address if length else 0, length, 0, flags); self.enter(1, wait)",
+	fmt.Sprintf("  def register(self, op, arg, n): return call(%d, self.fd, op, arg, n)", unix.SYS_IO_URING_REGISTER),
 	"def aio(*requests):",
 	"  context = ctypes.c_ulong(0)",
 	fmt.Sprintf("  call(%d, 8, ctypes.byref(context))", unix.SYS_IO_SETUP),
 	"  blocks = [ctypes.create_string_buffer(struct.pack('QIIHhIQQqQII', 0, 0, 0, op, 0, fd, at, n, 0, 0, 0, 0)) for op, fd, at, n in requests]",
 	"  pointers = (ctypes.c_void_p * len(blocks))(*map(ctypes.addressof, blocks))",
-	fmt.Sprintf("  call(%d, context.value, len(blocks), pointers)", unix.SYS_IO_SUBMIT),
-	fmt.Sprintf("  call(%d, context.value, len(blocks), len(blocks), ctypes.create_string_buffer(1024), 0)", unix.SYS_IO_GETEVENTS),
+	fmt.Sprintf("  n = call(%d, context.value, len(blocks), pointers)", unix.SYS_IO_SUBMIT),
+	fmt.Sprintf("  call(%d, context.value, n, len(blocks), ctypes.create_string_buffer(1024), 0)", unix.SYS_IO_GETEVENTS),
 }
 
 func doing(t *testing.T, lines ...string) record.Options {
@@ -104,35 +109,38 @@ func TestMissing(t *testing.T) {
 		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
 	}
 	for _, test := range []struct {
-		name  string
-		lines []string
-		want  []coverage.Missing
+		name     string
+		lines    []string
+		want     []coverage.Missing
+		requests []coverage.Missing
 	}{
-		{"nothing", nil, nil},
+		{"nothing", nil, nil, nil},
 		{"files, pipes, sockets and what the kernel shows", []string{
 			"fill(10000); os.pread(f, 100, 0)",
 			"r, w = os.pipe(); os.write(w, b'x' * 1000); os.read(r, 1000)",
 			"a, b = socket.socketpair(); os.write(a.fileno(), b'x' * 500); b.recv(500); a.send(b'x'); os.read(b.fileno(), 1)",
-			"print(len(open('/proc/self/maps').read()) > 0)"}, nil},
+			"print(len(open('/proc/self/maps').read()) > 0)"}, nil, nil},
 		{"threads that end before others", []string{
 			"fill(10000)",
 			"for i in range(4): t = threading.Thread(target=lambda: os.pread(f, 5000, 0)); t.start(); t.join()",
 			"done = threading.Event()",
 			"threading.Thread(target=lambda: (os.pread(f, 5000, 0), done.set(), os.read(os.pipe()[0], 1)), daemon=True).start()",
-			"done.wait(); os._exit(0)"}, nil},
-		{"programs that exec reads", []string{"os.execv('/bin/sh', ['sh', '-c', '/bin/true; exec /bin/cat data'])"}, nil},
+			"done.wait(); os._exit(0)"}, nil, nil},
+		{"programs that exec reads", []string{"os.execv('/bin/sh', ['sh', '-c', '/bin/true; exec /bin/cat data'])"}, nil, nil},
 		{"io_uring", []string{
 			"r = Ring()",
 			"for i in range(3): r.do(23, f, 4096)",
 			"r.do(22, f, 100); r.do(3, f, 0); r.do(23, os.pipe()[1], 10); r.do(0, -1, 0)"},
-			[]coverage.Missing{bytes(coverage.Uring, 5, 1, 3, 3*4096+100)}},
-		{"io_uring in threads of the kernel", []string{"Ring().do(23, f, 4096, flags=16)"}, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
-		{"io_uring without calls", []string{"Ring(flags=2).do(23, f, 4096)"}, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
+			nil, []coverage.Missing{bytes(coverage.Uring, 5, 1, 3, 3*4096+100)}},
+		{"io_uring that is not recorded", []string{"r, w = os.pipe(); os.write(w, b'x'); Ring().do(49, r, 0, flags=32); Ring().do(46, f, 0)"},
+			[]coverage.Missing{bytes(coverage.Uring, 1, 0, 0, coverage.Unknown)}, nil},
+		{"io_uring in threads of the kernel", []string{"Ring().do(23, f, 4096, flags=16)"}, nil, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
+		{"io_uring without calls", []string{"Ring(flags=2).do(23, f, 4096)"}, nil, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
 		{"io_uring without completions", []string{"Ring().do(23, f, 4096, flags=64, wait=0)"},
-			[]coverage.Missing{bytes(coverage.Uring, 1, 0, 1, coverage.Unknown)}},
+			nil, []coverage.Missing{bytes(coverage.Uring, 1, 0, 1, 4096)}},
 		{"libaio", []string{"aio((1, f, address, 4096), (1, f, address, 4096)); aio((0, f, address, 100), (1, os.pipe()[1], address, 10))"},
-			[]coverage.Missing{bytes(coverage.AIO, 3, 1, 2, 2*4096+100)}},
-		{"a file in memory that is mapped", []string{"f = os.memfd_create('x'); fill(10000); touch(8192)"}, nil},
+			nil, []coverage.Missing{bytes(coverage.AIO, 3, 1, 2, 2*4096+100)}},
+		{"a file in memory that is mapped", []string{"f = os.memfd_create('x'); fill(10000); touch(8192)"}, nil, nil},
 		{"what is no I/O on files", []string{
 			"r, w = os.pipe(); os.write(w, b'x')",
 			fmt.Sprintf("call(%d, r, os.pipe()[1], 1, 0)", unix.SYS_TEE),
@@ -140,7 +148,7 @@ func TestMissing(t *testing.T) {
 			fmt.Sprintf("call(%d, w, v, 1, 0)", unix.SYS_VMSPLICE),
 			fmt.Sprintf("call(%d, os.getpid(), v, 1, v, 1, 0)", unix.SYS_PROCESS_VM_READV),
 			fmt.Sprintf("call(%d, 0, 0, 0, 0, 0)", unix.SYS_MOUNT)},
-			[]coverage.Missing{bytes(coverage.Mount, 1, 0, 0, 0), bytes(coverage.Pipes, 2, 0, 0, 0), bytes(coverage.Memory, 1, 0, 0, 0)}},
+			[]coverage.Missing{bytes(coverage.Mount, 1, 0, 0, 0), bytes(coverage.Pipes, 2, 0, 0, 0), bytes(coverage.Memory, 1, 0, 0, 0)}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, out := recordOne(t, doing(t, test.lines...), recordkit.Discard{})
@@ -148,7 +156,8 @@ func TestMissing(t *testing.T) {
 				t.Skip("the kernel has no io_uring, or lets nobody use it")
 			}
 			require.Zero(t, r.Status, out)
-			require.Equal(t, test.want, amounts(&r))
+			require.Equal(t, test.want, amounts(r.Coverage.Missing))
+			require.Equal(t, test.requests, amounts(r.Coverage.Requests))
 		})
 	}
 
@@ -228,7 +237,7 @@ func TestMissingAfterAttach(t *testing.T) {
 			}()
 			r, err := Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
 			require.NoError(t, err)
-			got := amounts(&r)
+			got := amounts(append(r.Coverage.Missing, r.Coverage.Requests...))
 			for i := range got {
 				got[i].Calls = 0 // of faults as many as the kernel likes
 			}

@@ -13,33 +13,39 @@ import (
 // kinds are those of the calls of which the program reads more than registers
 // and strings.
 var kinds = [format.NumReads]recorderKind{
-	format.ReadOpened:    recorderKindKIND_OPEN,
-	format.ReadOpenHow:   recorderKindKIND_OPENAT2,
-	format.ReadIovec:     recorderKindKIND_IOVEC,
-	format.ReadStat:      recorderKindKIND_STAT,
-	format.ReadStatx:     recorderKindKIND_STATX,
-	format.ReadTarget:    recorderKindKIND_READLINK,
-	format.ReadLock:      recorderKindKIND_FCNTL,
-	format.ReadPipe:      recorderKindKIND_PIPE,
-	format.ReadFork:      recorderKindKIND_FORK,
-	format.ReadCloneArgs: recorderKindKIND_CLONE3,
-	format.ReadWaited:    recorderKindKIND_WAIT,
-	format.ReadChild:     recorderKindKIND_WAITID,
-	format.ReadRange:     recorderKindKIND_IOCTL,
-	format.ReadOffsets:   recorderKindKIND_OFFSETS,
-	format.ReadAddress:   recorderKindKIND_ADDRESS,
-	format.ReadExec:      recorderKindKIND_EXEC,
-	format.ReadExit:      recorderKindKIND_EXIT,
+	format.ReadOpened:     recorderKindKIND_OPEN,
+	format.ReadOpenHow:    recorderKindKIND_OPENAT2,
+	format.ReadIovec:      recorderKindKIND_IOVEC,
+	format.ReadStat:       recorderKindKIND_STAT,
+	format.ReadStatx:      recorderKindKIND_STATX,
+	format.ReadTarget:     recorderKindKIND_READLINK,
+	format.ReadLock:       recorderKindKIND_FCNTL,
+	format.ReadPipe:       recorderKindKIND_PIPE,
+	format.ReadFork:       recorderKindKIND_FORK,
+	format.ReadCloneArgs:  recorderKindKIND_CLONE3,
+	format.ReadWaited:     recorderKindKIND_WAIT,
+	format.ReadChild:      recorderKindKIND_WAITID,
+	format.ReadRange:      recorderKindKIND_IOCTL,
+	format.ReadOffsets:    recorderKindKIND_OFFSETS,
+	format.ReadAddress:    recorderKindKIND_ADDRESS,
+	format.ReadRing:       recorderKindKIND_SETUP,
+	format.ReadRegistered: recorderKindKIND_REGISTER,
+	format.ReadContext:    recorderKindKIND_CONTEXT,
+	format.ReadBatch:      recorderKindKIND_BATCH,
+	format.ReadExec:       recorderKindKIND_EXEC,
+	format.ReadExit:       recorderKindKIND_EXIT,
 }
 
-// counts are the calls that are not recorded of which more is counted than that
-// they were made.
-var counts = map[int]recorderKind{
+// counts are the calls of which more is counted than that they were made.
+var counts = map[int]recorderKind{unix.SYS_MMAP: recorderKindKIND_MAP}
+
+// batches are the calls that submit requests or await them. They are recorded, and
+// their time is counted.
+var batches = map[int]recorderKind{
 	unix.SYS_IO_SUBMIT:      recorderKindKIND_SUBMIT,
 	unix.SYS_IO_GETEVENTS:   recorderKindKIND_GETEVENTS,
 	unix.SYS_IO_PGETEVENTS:  recorderKindKIND_GETEVENTS,
 	unix.SYS_IO_URING_ENTER: recorderKindKIND_RING,
-	unix.SYS_MMAP:           recorderKindKIND_MAP,
 }
 
 // plans returns what the program does for each system call of an architecture.
@@ -53,15 +59,46 @@ func plans(a format.Arch, memory bool) (plans [format.MaxSys]recorderPlan) {
 	return plans
 }
 
-// planCounts plans for calls of the host that are counted and not recorded. Of a
-// kind whose requests the program can't count the calls are.
+// planCounts plans for calls of the host that are counted: those of which the
+// program can't count the requests are, and nothing of them is recorded.
 func planCounts(plans *[format.MaxSys]recorderPlan, uncounted []coverage.Kind) {
-	for nr, kind := range record.Unrecorded {
+	count := func(nr int, kind coverage.Kind) {
 		plans[nr] = recorderPlan{Kind: uint8(recorderKindKIND_COUNT), Reg: uint8(slices.Index(missingKinds[:], kind))}
-		if counted, ok := counts[nr]; ok && (kind != coverage.Uring || !slices.Contains(uncounted, kind)) {
+	}
+	for nr, kind := range record.Unrecorded {
+		count(nr, kind)
+		if counted, ok := counts[nr]; ok {
 			plans[nr].Kind = uint8(counted)
 		}
 	}
+	for nr, kind := range batches {
+		plans[nr] = recorderPlan{Kind: uint8(kind)}
+	}
+	if slices.Contains(uncounted, coverage.Uring) {
+		count(unix.SYS_IO_URING_ENTER, coverage.Uring)
+	}
+}
+
+// requestPlans returns what the program reads of requests of io_uring.
+func requestPlans() (plans [format.NumOpcodes]recorderRequestPlan) {
+	for opcode := range plans {
+		o := format.OpcodeOf(format.ViaUring, uint8(opcode))
+		if o == nil {
+			continue
+		}
+		p, info := &plans[opcode], o.Op.Info()
+		p.Recorded = 1
+		if info.At.Vector >= 0 {
+			p.Vector = 1
+		}
+		if info.Effect == format.EffectOpen {
+			p.Opens = 1
+		}
+		for i, place := range o.Strings() {
+			p.String[i] = uint8(place)
+		}
+	}
+	return plans
 }
 
 func planOf(op format.Op) recorderPlan {
@@ -94,6 +131,8 @@ func planOf(op format.Op) recorderPlan {
 		p.Reg = uint8(info.At.Size)
 	case format.ReadStat, format.ReadStatx, format.ReadTarget:
 		p.Reg = uint8(info.At.Buf)
+	case format.ReadRegistered:
+		p.String = [format.MaxStrings]uint8{} // it is made of memory
 	case format.ReadAddress:
 		p.Reg, p.String = uint8(info.At.Paths[0].Arg), [format.MaxStrings]uint8{} // the path is in what that points to
 	case format.ReadOffsets:

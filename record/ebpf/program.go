@@ -110,24 +110,32 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 	all := plans(format.HostArch, c.Memory)
 	planCounts(&all, uncounted)
 	for name, value := range map[string]any{
-		recorderVarPlans:      all,
-		recorderVarIoctls:     requests(),
-		recorderVarPidns:      uint32(ns.Ino),
-		recorderVarCanCast:    cast,
-		recorderVarWithType:   c.Type && cast,
-		recorderVarWithFaults: c.Faults,
-		recorderVarWithOff:    c.Off,
-		recorderVarTimed:      timed(),
-		recorderVarWaits:      waits(),
-		recorderVarWithMemory: c.Memory,
-		recorderVarWithFlight: spec.Programs[recorderProgUringSubmit] != nil,
-		recorderVarPageBytes:  uint32(os.Getpagesize()),
+		recorderVarPlans:        all,
+		recorderVarIoctls:       requests(),
+		recorderVarPidns:        uint32(ns.Ino),
+		recorderVarCanCast:      cast,
+		recorderVarWithType:     c.Type && cast,
+		recorderVarWithFaults:   c.Faults,
+		recorderVarWithOff:      c.Off,
+		recorderVarTimed:        timed(),
+		recorderVarWaits:        waits(),
+		recorderVarWithMemory:   c.Memory,
+		recorderVarWithFlight:   spec.Programs[recorderProgUringSubmit] != nil,
+		recorderVarWithRequests: withRequests(spec),
+		recorderVarRequests:     requestPlans(),
+		recorderVarPageBytes:    uint32(os.Getpagesize()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return fmt.Errorf("set %s of the eBPF program: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// withRequests reports whether the kernel shows requests of io_uring when they are
+// submitted and when they complete.
+func withRequests(spec *ebpf.CollectionSpec) bool {
+	return spec.Programs[recorderProgUringSubmit] != nil && spec.Programs[recorderProgUringComplete] != nil
 }
 
 // attach lets the kernel run the program at every system call. From here on

@@ -10,7 +10,7 @@
  * Strings are read when the call ends, for then the kernel itself has just
  * read them and they are in memory. This program must never wait for a page.
  */
-#include "headers/send.h"
+#include "headers/request.h"
 
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
@@ -27,6 +27,8 @@ const enum off_kind *unused_off __attribute__((unused));
 const enum timed_by *unused_timed __attribute__((unused));
 const enum wait_kind *unused_wait __attribute__((unused));
 const enum sample_kind *unused_sample_kind __attribute__((unused));
+const struct submission *unused_submission __attribute__((unused));
+const struct opened *unused_opened __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -73,6 +75,9 @@ INLINE int wanted(const struct pt_regs *regs)
 	}
 	return 0;
 }
+
+/* Reports whether calls of a kind submit requests or wait for them. */
+INLINE int submits(u8 kind) { return kind >= KIND_SUBMIT && kind <= KIND_RING; }
 
 /* A call turns out to be none that is recorded. */
 INLINE int not_recorded(struct thread *t)
@@ -128,12 +133,12 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		} else if (kind < KIND_AT_ENTRY) {
 			if (kind == KIND_MAP && !maps_file(regs) && !with_memory)
 				return not_recorded(t);
-			t->ringed = missing[MISSING_URING].calls;
+			t->ringed = uring_done;
 			t->flying = (kind == KIND_RING ? uring_flight : aio_flight).requests > 0 || !with_flight;
 			if (kind == KIND_SUBMIT)
 				take_off(&aio_flight, second_of(regs));
 			t->counting = bpf_ktime_get_ns();
-			if (kind != KIND_MAP || !with_memory)
+			if (kind == KIND_COUNT || (kind == KIND_MAP && !with_memory))
 				return not_recorded(t);
 		} else {
 			take_args(t, regs, kind);
@@ -149,6 +154,8 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		t->chars = chars_of(task);
 	}
 	t->start = bpf_ktime_get_ns();
+	if (unlikely(submits(kind)))
+		begin_batch(t, task, regs, kind);
 	t->timed = begun ? (t->start - begun) & 0xffff : 0;
 	return 0;
 }
@@ -211,6 +218,13 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		return;
 	}
 
+	if (submits(plan->kind) || (plan->kind >= KIND_SETUP && plan->kind <= KIND_BATCH && plan->kind != KIND_REGISTER)) {
+		if (plan->kind == KIND_GETEVENTS)
+			send_events(task, regs, ret);
+		send_batch(t, task, regs, start, end, ret, plan->kind);
+		return;
+	}
+
 	if (plan->kind == KIND_ADDRESS) {
 		u64 args[4];
 
@@ -267,6 +281,10 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		break;
 	case KIND_IOCTL:
 		read_ioctl(&s->event);
+		break;
+	case KIND_REGISTER:
+		note_batch(&s->event, ring_behind(task, s->event.args[0], s->event.args[1] >> 31 & 1), 0);
+		at = read_registered(s);
 		break;
 	case KIND_PIPE:
 		read_pipe(&s->event);
@@ -333,8 +351,6 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	plan = plans[nr];
 	if (unlikely(t->counting)) {
 		count_call(t, task, regs, ret, end, &plan);
-		if (!with_memory) /* else mmap is sent, too */
-			return 0;
 	}
 	start = t->start;
 	if (!start)
@@ -525,11 +541,10 @@ int sock_receive(u64 *ctx)
 SEC("tp_btf/io_uring_create")
 int uring_create(u64 *ctx)
 {
-	u64 ring = ctx[1];
-	u8 yes = 1;
+	struct thread *t = followed(bpf_get_current_task_btf());
 
-	if (followed(bpf_get_current_task_btf()))
-		bpf_map_update_elem(&rings, &ring, &yes, 0);
+	if (t)
+		t->ring = new_ring(ctx[1], t->tid);
 	return 0;
 }
 
@@ -537,10 +552,15 @@ int uring_create(u64 *ctx)
 SEC("tp_btf/io_uring_submit_req")
 int uring_submit(u64 *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct io_kiocb *request = (void *)ctx[0];
+	struct io_ring_ctx *ring = LOAD(request, ctx);
 
-	if (is_ours(bpf_get_current_task_btf(), (u64)LOAD(request, ctx)))
-		count_submission(request);
+	if (!is_ours(task, (u64)ring))
+		return 0;
+	count_submission(request);
+	if (is_recorded(LOAD(request, opcode)))
+		submit(task, request, ring);
 	return 0;
 }
 
@@ -549,12 +569,16 @@ int uring_submit(u64 *ctx)
 SEC("tp_btf/io_uring_complete")
 int uring_complete(u64 *ctx)
 {
-	u64 ring = ctx[0], request = ctx[1];
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct io_kiocb *request = (void *)ctx[1];
 
 	if (!request)
-		return 0; /* one more completion of a request that has had its own */
-	if (is_ours(bpf_get_current_task_btf(), ring))
-		count_completion((void *)request);
+		return 0; /* one more completion of a request that will have its own */
+	if (!is_ours(task, ctx[0]))
+		return 0;
+	count_completion(request);
+	if (is_recorded(LOAD(request, opcode)))
+		complete(task, request);
 	return 0;
 }
 

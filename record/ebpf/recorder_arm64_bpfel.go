@@ -75,6 +75,7 @@ const (
 	recorderFlagFLAG_RENUMBERED recorderFlag = 256
 	recorderFlagFLAG_WIDE       recorderFlag = 512
 	recorderFlagFLAG_UNIX       recorderFlag = 1024
+	recorderFlagFLAG_BATCH      recorderFlag = 2048
 )
 
 type recorderFlight struct {
@@ -117,18 +118,22 @@ const (
 	recorderKindKIND_CLONE3    recorderKind = 14
 	recorderKindKIND_WAIT      recorderKind = 15
 	recorderKindKIND_WAITID    recorderKind = 16
-	recorderKindKIND_ADDRESS   recorderKind = 17
-	recorderKindKIND_IOCTL     recorderKind = 18
-	recorderKindKIND_MISSING   recorderKind = 19
-	recorderKindKIND_COUNT     recorderKind = 19
-	recorderKindKIND_SUBMIT    recorderKind = 20
-	recorderKindKIND_GETEVENTS recorderKind = 21
-	recorderKindKIND_RING      recorderKind = 22
-	recorderKindKIND_MAP       recorderKind = 23
-	recorderKindKIND_AT_ENTRY  recorderKind = 24
-	recorderKindKIND_FCNTL     recorderKind = 24
-	recorderKindKIND_EXEC      recorderKind = 25
-	recorderKindKIND_EXIT      recorderKind = 26
+	recorderKindKIND_SETUP     recorderKind = 17
+	recorderKindKIND_CONTEXT   recorderKind = 18
+	recorderKindKIND_REGISTER  recorderKind = 19
+	recorderKindKIND_BATCH     recorderKind = 20
+	recorderKindKIND_ADDRESS   recorderKind = 21
+	recorderKindKIND_IOCTL     recorderKind = 22
+	recorderKindKIND_MISSING   recorderKind = 23
+	recorderKindKIND_COUNT     recorderKind = 23
+	recorderKindKIND_SUBMIT    recorderKind = 24
+	recorderKindKIND_GETEVENTS recorderKind = 25
+	recorderKindKIND_RING      recorderKind = 26
+	recorderKindKIND_MAP       recorderKind = 27
+	recorderKindKIND_AT_ENTRY  recorderKind = 28
+	recorderKindKIND_FCNTL     recorderKind = 28
+	recorderKindKIND_EXEC      recorderKind = 29
+	recorderKindKIND_EXIT      recorderKind = 30
 )
 
 type recorderMapped struct {
@@ -176,6 +181,20 @@ const (
 	recorderOffKindNUM_OFF      recorderOffKind = 6
 )
 
+type recorderOpened struct {
+	_ structs.HostLayout
+	C struct {
+		_       structs.HostLayout
+		End     uint64
+		Key     uint64
+		Ret     int64
+		Process uint32
+		Nr      uint16
+		Flags   uint16
+	}
+	Details recorderDetails
+}
+
 type recorderPlan struct {
 	_      structs.HostLayout
 	Kind   uint8
@@ -194,6 +213,22 @@ type recorderProcessor struct {
 	Turns    uint32
 	Wakings  uint32
 	Pad      [5]uint32
+}
+
+type recorderRequestPlan struct {
+	_        structs.HostLayout
+	Recorded uint8
+	Vector   uint8
+	Opens    uint8
+	String   [2]uint8
+}
+
+type recorderRingInfo struct {
+	_      structs.HostLayout
+	Number uint32
+	Tid    uint32
+	Batch  uint64
+	Begun  uint64
 }
 
 type recorderSample struct {
@@ -226,6 +261,44 @@ const (
 	recorderStringStateSTRING_CUT        recorderStringState = 2
 	recorderStringStateSTRING_UNREADABLE recorderStringState = 3
 )
+
+type recorderSubmission struct {
+	_     structs.HostLayout
+	Start uint64
+	Key   uint64
+	Begun uint64
+	Tid   uint32
+	Nr    uint16
+	Flags uint16
+	Entry struct {
+		_       structs.HostLayout
+		Opcode  uint8
+		Flags   uint8
+		Buf     uint16
+		Fd      int32
+		Off     uint64
+		Addr    uint64
+		Len     uint64
+		Addr3   uint64
+		Sum     uint64
+		OpFlags uint32
+		Fd2     int32
+	}
+	Batch   uint64
+	Ring    uint32
+	Reaped  uint32
+	Index   uint32
+	Process uint32
+	Len     [2]uint16
+	State   [2]uint8
+	Pad     [2]uint8
+}
+
+type recorderSubmissionScratch struct {
+	_    structs.HostLayout
+	S    recorderSubmission
+	Data [16384]uint8
+}
 
 type recorderTally struct {
 	_       structs.HostLayout
@@ -274,6 +347,9 @@ type recorderThread struct {
 	Channel     uint64
 	ChannelKind uint32
 	Pos         uint32
+	Batch       uint64
+	Ring        uint32
+	Pad2        uint32
 	Ringed      uint64
 	Flying      uint64
 	Base        uint64
@@ -326,6 +402,7 @@ const (
 	recorderMapRing              = "ring"
 	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
+	recorderMapSubmissions       = "submissions"
 	recorderMapThreads           = "threads"
 	recorderProgFaultKernel      = "fault_kernel"
 	recorderProgFaultUser        = "fault_user"
@@ -352,11 +429,14 @@ const (
 	recorderProgUringSubmit      = "uring_submit"
 	recorderVarAdded             = "added"
 	recorderVarAioFlight         = "aio_flight"
+	recorderVarAioTaken          = "aio_taken"
 	recorderVarCanCast           = "can_cast"
 	recorderVarChannels          = "channels"
 	recorderVarEvery             = "every"
 	recorderVarHuge              = "huge"
 	recorderVarIoctls            = "ioctls"
+	recorderVarLastBatch         = "last_batch"
+	recorderVarLastRing          = "last_ring"
 	recorderVarLive              = "live"
 	recorderVarMissing           = "missing"
 	recorderVarPageBytes         = "page_bytes"
@@ -365,6 +445,7 @@ const (
 	recorderVarPolledFlight      = "polled_flight"
 	recorderVarProcessors        = "processors"
 	recorderVarRecorder          = "recorder"
+	recorderVarRequests          = "requests"
 	recorderVarSamples           = "samples"
 	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
@@ -375,17 +456,21 @@ const (
 	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedMissing     = "unused_missing"
 	recorderVarUnusedOff         = "unused_off"
+	recorderVarUnusedOpened      = "unused_opened"
 	recorderVarUnusedSampleKind  = "unused_sample_kind"
 	recorderVarUnusedStringState = "unused_string_state"
+	recorderVarUnusedSubmission  = "unused_submission"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
 	recorderVarUnusedTimed       = "unused_timed"
 	recorderVarUnusedWait        = "unused_wait"
+	recorderVarUringDone         = "uring_done"
 	recorderVarUringFlight       = "uring_flight"
 	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithFlight        = "with_flight"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
+	recorderVarWithRequests      = "with_requests"
 	recorderVarWithType          = "with_type"
 	recorderVarWritable          = "writable"
 )
@@ -461,15 +546,16 @@ type recorderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderMapSpecs struct {
-	Filepages *ebpf.MapSpec `ebpf:"filepages"`
-	Files     *ebpf.MapSpec `ebpf:"files"`
-	Inboxes   *ebpf.MapSpec `ebpf:"inboxes"`
-	Inners    *ebpf.MapSpec `ebpf:"inners"`
-	Lost      *ebpf.MapSpec `ebpf:"lost"`
-	Ring      *ebpf.MapSpec `ebpf:"ring"`
-	Rings     *ebpf.MapSpec `ebpf:"rings"`
-	Scratches *ebpf.MapSpec `ebpf:"scratches"`
-	Threads   *ebpf.MapSpec `ebpf:"threads"`
+	Filepages   *ebpf.MapSpec `ebpf:"filepages"`
+	Files       *ebpf.MapSpec `ebpf:"files"`
+	Inboxes     *ebpf.MapSpec `ebpf:"inboxes"`
+	Inners      *ebpf.MapSpec `ebpf:"inners"`
+	Lost        *ebpf.MapSpec `ebpf:"lost"`
+	Ring        *ebpf.MapSpec `ebpf:"ring"`
+	Rings       *ebpf.MapSpec `ebpf:"rings"`
+	Scratches   *ebpf.MapSpec `ebpf:"scratches"`
+	Submissions *ebpf.MapSpec `ebpf:"submissions"`
+	Threads     *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // recorderVariableSpecs contains global variables before they are loaded into the kernel.
@@ -478,11 +564,14 @@ type recorderMapSpecs struct {
 type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
 	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
+	AioTaken          *ebpf.VariableSpec `ebpf:"aio_taken"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
 	Channels          *ebpf.VariableSpec `ebpf:"channels"`
 	Every             *ebpf.VariableSpec `ebpf:"every"`
 	Huge              *ebpf.VariableSpec `ebpf:"huge"`
 	Ioctls            *ebpf.VariableSpec `ebpf:"ioctls"`
+	LastBatch         *ebpf.VariableSpec `ebpf:"last_batch"`
+	LastRing          *ebpf.VariableSpec `ebpf:"last_ring"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
 	Missing           *ebpf.VariableSpec `ebpf:"missing"`
 	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
@@ -491,6 +580,7 @@ type recorderVariableSpecs struct {
 	PolledFlight      *ebpf.VariableSpec `ebpf:"polled_flight"`
 	Processors        *ebpf.VariableSpec `ebpf:"processors"`
 	Recorder          *ebpf.VariableSpec `ebpf:"recorder"`
+	Requests          *ebpf.VariableSpec `ebpf:"requests"`
 	Samples           *ebpf.VariableSpec `ebpf:"samples"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
@@ -501,17 +591,21 @@ type recorderVariableSpecs struct {
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
+	UnusedOpened      *ebpf.VariableSpec `ebpf:"unused_opened"`
 	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
+	UnusedSubmission  *ebpf.VariableSpec `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.VariableSpec `ebpf:"unused_timed"`
 	UnusedWait        *ebpf.VariableSpec `ebpf:"unused_wait"`
+	UringDone         *ebpf.VariableSpec `ebpf:"uring_done"`
 	UringFlight       *ebpf.VariableSpec `ebpf:"uring_flight"`
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
+	WithRequests      *ebpf.VariableSpec `ebpf:"with_requests"`
 	WithType          *ebpf.VariableSpec `ebpf:"with_type"`
 	Writable          *ebpf.VariableSpec `ebpf:"writable"`
 }
@@ -536,15 +630,16 @@ func (o *recorderObjects) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderMaps struct {
-	Filepages *ebpf.Map `ebpf:"filepages"`
-	Files     *ebpf.Map `ebpf:"files"`
-	Inboxes   *ebpf.Map `ebpf:"inboxes"`
-	Inners    *ebpf.Map `ebpf:"inners"`
-	Lost      *ebpf.Map `ebpf:"lost"`
-	Ring      *ebpf.Map `ebpf:"ring"`
-	Rings     *ebpf.Map `ebpf:"rings"`
-	Scratches *ebpf.Map `ebpf:"scratches"`
-	Threads   *ebpf.Map `ebpf:"threads"`
+	Filepages   *ebpf.Map `ebpf:"filepages"`
+	Files       *ebpf.Map `ebpf:"files"`
+	Inboxes     *ebpf.Map `ebpf:"inboxes"`
+	Inners      *ebpf.Map `ebpf:"inners"`
+	Lost        *ebpf.Map `ebpf:"lost"`
+	Ring        *ebpf.Map `ebpf:"ring"`
+	Rings       *ebpf.Map `ebpf:"rings"`
+	Scratches   *ebpf.Map `ebpf:"scratches"`
+	Submissions *ebpf.Map `ebpf:"submissions"`
+	Threads     *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *recorderMaps) Close() error {
@@ -557,6 +652,7 @@ func (m *recorderMaps) Close() error {
 		m.Ring,
 		m.Rings,
 		m.Scratches,
+		m.Submissions,
 		m.Threads,
 	)
 }
@@ -567,11 +663,14 @@ func (m *recorderMaps) Close() error {
 type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
 	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
+	AioTaken          *ebpf.Variable `ebpf:"aio_taken"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
 	Channels          *ebpf.Variable `ebpf:"channels"`
 	Every             *ebpf.Variable `ebpf:"every"`
 	Huge              *ebpf.Variable `ebpf:"huge"`
 	Ioctls            *ebpf.Variable `ebpf:"ioctls"`
+	LastBatch         *ebpf.Variable `ebpf:"last_batch"`
+	LastRing          *ebpf.Variable `ebpf:"last_ring"`
 	Live              *ebpf.Variable `ebpf:"live"`
 	Missing           *ebpf.Variable `ebpf:"missing"`
 	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
@@ -580,6 +679,7 @@ type recorderVariables struct {
 	PolledFlight      *ebpf.Variable `ebpf:"polled_flight"`
 	Processors        *ebpf.Variable `ebpf:"processors"`
 	Recorder          *ebpf.Variable `ebpf:"recorder"`
+	Requests          *ebpf.Variable `ebpf:"requests"`
 	Samples           *ebpf.Variable `ebpf:"samples"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
@@ -590,17 +690,21 @@ type recorderVariables struct {
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
+	UnusedOpened      *ebpf.Variable `ebpf:"unused_opened"`
 	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
+	UnusedSubmission  *ebpf.Variable `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
 	UnusedTimed       *ebpf.Variable `ebpf:"unused_timed"`
 	UnusedWait        *ebpf.Variable `ebpf:"unused_wait"`
+	UringDone         *ebpf.Variable `ebpf:"uring_done"`
 	UringFlight       *ebpf.Variable `ebpf:"uring_flight"`
 	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`
+	WithRequests      *ebpf.Variable `ebpf:"with_requests"`
 	WithType          *ebpf.Variable `ebpf:"with_type"`
 	Writable          *ebpf.Variable `ebpf:"writable"`
 }

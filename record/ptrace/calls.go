@@ -32,21 +32,25 @@ func (p *plan) reads() bool { return p.atEntry != nil || p.atExit != nil }
 // readers say what is read of a call besides registers and strings, by the
 // column of the table. What is missing takes no more than those.
 var readers = [format.NumReads]func(*plan, *format.Layout){
-	format.ReadOpened:    func(p *plan, at *format.Layout) { p.atEntry, p.atExit = lookFor(at), readOpened },
-	format.ReadOpenHow:   func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readOpenHow, readOpened },
-	format.ReadIovec:     func(p *plan, at *format.Layout) { p.atEntry = sumSegments(at.Size) },
-	format.ReadStat:      func(p *plan, at *format.Layout) { p.atExit = readStat(at.Buf) },
-	format.ReadStatx:     func(p *plan, at *format.Layout) { p.atExit = readStatx(at.Buf) },
-	format.ReadTarget:    func(p *plan, at *format.Layout) { p.atExit = readTarget(at.Buf) },
-	format.ReadLock:      func(p *plan, _ *format.Layout) { p.atEntry = readLock },
-	format.ReadPipe:      func(p *plan, _ *format.Layout) { p.atExit = readPair },
-	format.ReadCloneArgs: func(p *plan, _ *format.Layout) { p.atEntry = readCloneArgs },
-	format.ReadOffsets:   func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
-	format.ReadRange:     func(p *plan, _ *format.Layout) { p.atEntry = readRange },
-	format.ReadChild:     func(p *plan, _ *format.Layout) { p.atExit = readChild },
-	format.ReadAddress:   func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
-	format.ReadExec:      func(p *plan, _ *format.Layout) { p.atEntry = readExec },
-	format.ReadExit:      func(p *plan, _ *format.Layout) { p.ends = true },
+	format.ReadOpened:     func(p *plan, at *format.Layout) { p.atEntry, p.atExit = lookFor(at), readOpened },
+	format.ReadOpenHow:    func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readOpenHow, readOpened },
+	format.ReadIovec:      func(p *plan, at *format.Layout) { p.atEntry = sumSegments(at.Size) },
+	format.ReadStat:       func(p *plan, at *format.Layout) { p.atExit = readStat(at.Buf) },
+	format.ReadStatx:      func(p *plan, at *format.Layout) { p.atExit = readStatx(at.Buf) },
+	format.ReadTarget:     func(p *plan, at *format.Layout) { p.atExit = readTarget(at.Buf) },
+	format.ReadLock:       func(p *plan, _ *format.Layout) { p.atEntry = readLock },
+	format.ReadPipe:       func(p *plan, _ *format.Layout) { p.atExit = readPair },
+	format.ReadCloneArgs:  func(p *plan, _ *format.Layout) { p.atEntry = readCloneArgs },
+	format.ReadOffsets:    func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
+	format.ReadRange:      func(p *plan, _ *format.Layout) { p.atEntry = readRange },
+	format.ReadChild:      func(p *plan, _ *format.Layout) { p.atExit = readChild },
+	format.ReadAddress:    func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
+	format.ReadRing:       func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readParams, madeRing },
+	format.ReadRegistered: func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, noList },
+	format.ReadContext:    func(p *plan, _ *format.Layout) { p.atExit = madeContext },
+	format.ReadBatch:      planBatch,
+	format.ReadExec:       func(p *plan, _ *format.Layout) { p.atEntry = readExec },
+	format.ReadExit:       func(p *plan, _ *format.Layout) { p.ends = true },
 }
 
 // plans are by the number of the system call.
@@ -88,18 +92,22 @@ type segment struct{ _, len uint64 } // struct iovec
 
 func sumSegments(total int8) reader {
 	return func(tr *tracer, t *thread) {
-		v := tr.segments[:min(t.Args[2], segments)]
-		t.Args[total] = 0
-		if len(v) == 0 || t.Args[2] > segments {
-			return
-		}
-		if !readSlice(t.TID, t.Args[1], v) {
-			t.unreadable(false)
-			return
-		}
-		for _, s := range v {
-			t.Args[total] += s.len
-		}
+		sum, ok := tr.sumVector(t, t.Args[1], t.Args[2])
+		t.Args[total] = sum
+		t.unreadable(ok || t.Args[2] > segments)
+	}
+}
+
+// planBatch plans for a call that submits requests or awaits them.
+func planBatch(p *plan, _ *format.Layout) {
+	switch p.op {
+	case format.OpUringEnter:
+	case format.OpIOSubmit:
+		p.atEntry = readSubmitted
+	case format.OpIOGetevents, format.OpIOPgetevents:
+		p.atEntry, p.atExit = ofContext, readEvents
+	default:
+		p.atEntry = ofContext
 	}
 }
 

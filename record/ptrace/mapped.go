@@ -257,6 +257,10 @@ func (tr *tracer) addMissing(a *coverage.Account) {
 	for _, m := range tr.missing.Missing {
 		a.Add(m)
 	}
+	if len(a.Requests) > 0 { // of libaio, for of others nothing is known
+		a.Recorded.Nanos += tr.awaited
+		a.AddRequests(coverage.Missing{Kind: coverage.AIO, Amount: coverage.Amount{Nanos: tr.awaited}})
+	}
 	for _, f := range tr.files {
 		if moved := min(f.in, f.size) + f.dirty; moved > 0 && !f.program {
 			a.Add(coverage.Missing{Kind: coverage.Mapped, Files: 1, Amount: coverage.Amount{Bytes: moved, Nanos: coverage.Unknown}})

@@ -11,23 +11,17 @@ import (
 	"pianola/record"
 )
 
-// planCounts plans for the calls that are not recorded but counted. Those that
-// submit and await requests are too frequent to be stopped at: the ones that make
-// rings and contexts must do.
+// planCounts plans for the calls that are not recorded but counted.
 func planCounts(plans *[format.MaxSys]plan) {
 	for nr, kind := range record.Unrecorded {
-		switch kind {
-		case coverage.AIO, coverage.Uring:
-		case coverage.Mapped:
-			plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
-			plans[unix.SYS_MUNMAP].atEntry = readUnmapped
-			plans[unix.SYS_MSYNC].atEntry = readSynced
-		default:
+		if kind != coverage.Mapped {
 			plans[nr].atEntry = count(kind)
+			continue
 		}
+		plans[nr].atEntry, plans[nr].atExit = readMapped, placeMapped
+		plans[unix.SYS_MUNMAP].atEntry = readUnmapped
+		plans[unix.SYS_MSYNC].atEntry = readSynced
 	}
-	plans[unix.SYS_IO_SETUP].atExit = lose(coverage.AIO)
-	plans[unix.SYS_IO_URING_SETUP].atExit = lose(coverage.Uring)
 }
 
 // count returns the reader that counts calls of a kind.
@@ -38,12 +32,7 @@ func count(kind coverage.Kind) reader {
 	}
 }
 
-// lose returns the reader of the calls after which it is unknown how much is
-// missing of a kind.
-func lose(kind coverage.Kind) reader {
-	return func(tr *tracer, _ *thread) { tr.lose(kind) }
-}
-
+// lose notes that it is unknown how much is missing of a kind.
 func (tr *tracer) lose(kind coverage.Kind) {
 	tr.missing.Add(coverage.Missing{Kind: kind, Amount: coverage.Amount{Bytes: coverage.Unknown, Nanos: coverage.Unknown}})
 }

@@ -141,15 +141,12 @@ func TestMapped(t *testing.T) {
 
 // TestCounted looks at what is counted when it begins.
 func TestCounted(t *testing.T) {
-	lost := func(kind coverage.Kind) coverage.Missing {
-		return unknownTime(kind, coverage.Missing{Amount: coverage.Amount{Bytes: coverage.Unknown}})
-	}
 	calls := func(kind coverage.Kind) coverage.Missing { return unknownTime(kind, coverage.Missing{Calls: 1}) }
 	tests := []struct {
 		name, call string
 		missing    []coverage.Missing
 	}{
-		{"libaio", "libc.syscall(%(io_setup)d, 1, ctypes.byref(ctypes.c_long(0)))", []coverage.Missing{lost(coverage.AIO)}},
+		{"libaio", "libc.syscall(%(io_setup)d, 1, ctypes.byref(ctypes.c_long(0)))", nil},
 		{"libaio fails", "libc.syscall(%(io_setup)d, 0, None)", nil},
 		{"io_uring fails", "libc.syscall(%(io_uring_setup)d, 0, None)", nil},
 		{"mount", "libc.mount(b'', b'/nowhere', b'', 0, None)", []coverage.Missing{calls(coverage.Mount)}},
@@ -176,7 +173,7 @@ func TestEngines(t *testing.T) {
 		engine string
 		kind   coverage.Kind
 		bytes  int64
-	}{{"io_uring", coverage.Uring, coverage.Unknown}, {"libaio", coverage.AIO, coverage.Unknown}, {"mmap", coverage.Mapped, size}}
+	}{{"io_uring", coverage.Uring, coverage.Unknown}, {"mmap", coverage.Mapped, size}}
 	for _, test := range tests {
 		t.Run(test.engine, func(t *testing.T) {
 			o := record.Options{Command: []string{fio, "--name=n", "--filename=f", "--size=1m", "--rw=randread", "--ioengine=" + test.engine}}
@@ -196,6 +193,40 @@ func TestEngines(t *testing.T) {
 			require.Equal(t, test.bytes, m.Bytes)
 			require.NotEmpty(t, r.Coverage.Withheld())
 		})
+	}
+}
+
+// Requests of libaio are recorded, with what the kernel says of them.
+func TestRequests(t *testing.T) {
+	onDiskOnly(t)
+	fio, err := exec.LookPath("fio")
+	if err != nil {
+		t.Skip("no fio")
+	}
+	var c recordkit.Collect
+	o := record.Options{Dir: t.TempDir(), Command: []string{fio, "--name=n", "--filename=f", "--size=1m", "--bs=4k", "--rw=randrw", "--ioengine=libaio", "--iodepth=16",
+		"--iodepth_batch_submit=4", "--output=out"}}
+	r := run(t, o, &c)
+	require.Zero(t, r.Status)
+	require.Empty(t, r.Coverage.Missing)
+	require.Len(t, r.Coverage.Requests, 1)
+	m := r.Coverage.Requests[0]
+	require.Equal(t, coverage.AIO, m.Kind)
+	require.Equal(t, []int64{256, 1 << 20}, []int64{m.Calls, m.Bytes})
+	require.Positive(t, m.Nanos)
+	offsets, taken := map[int64]bool{}, map[int64]int64{}
+	for i := range c.Events {
+		e := &c.Events[i]
+		if e.Via != format.ViaCall {
+			require.Equal(t, format.ViaAIO, e.Via)
+			require.EqualValues(t, 4096, e.Ret)
+			offsets[e.Offset()] = true
+			taken[e.Notes.Request.Batch]++
+		}
+	}
+	require.Len(t, offsets, 256)
+	for _, e := range c.Of(format.OpIOSubmit) {
+		require.Equal(t, e.Ret, taken[e.Notes.Request.Batch])
 	}
 }
 

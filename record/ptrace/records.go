@@ -37,14 +37,27 @@ type records struct {
 	failed  bool    // guarded by mu; the sink takes nothing more
 }
 
-// buffer holds calls and, one behind the other, their strings.
+// buffer holds calls and, one behind the other, their strings; and what is known of
+// requests.
 type buffer struct {
-	calls   [bufferCalls]record.Call
-	details [bufferCalls]record.Details // of the calls
-	text    [bufferBytes]byte
-	n       int // calls
-	bytes   int // of text
+	kinds       [bufferCalls]kind
+	calls       [bufferCalls]record.Call
+	details     [bufferCalls]record.Details // of the calls
+	submissions []record.Submission
+	completions []record.Completion
+	text        [bufferBytes]byte
+	n           int // calls, submissions and completions
+	bytes       int // of text
 }
+
+// kind is what one of the records in a buffer is of.
+type kind uint8
+
+const (
+	ofCall kind = iota
+	ofSubmission
+	ofCompletion
+)
 
 func (b *buffer) full() bool { return b.n == bufferCalls || b.bytes+textBytes > bufferBytes }
 
@@ -55,6 +68,7 @@ func (b *buffer) put(c *record.Call) {
 	b.bytes += copy(b.text[from:], c.Text)
 	*to = *c
 	to.Details, to.Text = &b.details[b.n], b.text[from:b.bytes]
+	b.kinds[b.n] = ofCall
 	b.n++
 }
 
@@ -67,6 +81,29 @@ func newRecords(s record.Sink) *records {
 // add copies a call, and waits while there is no room. It reports false where the
 // calls are not kept any more.
 func (r *records) add(c *record.Call) bool {
+	return r.with(func(b *buffer) { b.put(c) })
+}
+
+// submit does the same with a request that is submitted.
+func (r *records) submit(s *record.Submission) bool {
+	return r.with(func(b *buffer) {
+		b.submissions = append(b.submissions, *s)
+		b.kinds[b.n] = ofSubmission
+		b.n++
+	})
+}
+
+// complete does the same with one that is complete.
+func (r *records) complete(c *record.Completion) bool {
+	return r.with(func(b *buffer) {
+		b.completions = append(b.completions, *c)
+		b.kinds[b.n] = ofCompletion
+		b.n++
+	})
+}
+
+// with lets put fill a place in the buffer.
+func (r *records) with(put func(*buffer)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.fill.full() && !r.failed {
@@ -76,7 +113,7 @@ func (r *records) add(c *record.Call) bool {
 	if r.failed {
 		return false
 	}
-	if r.fill.put(c); r.fill.full() {
+	if put(r.fill); r.fill.full() {
 		r.wake()
 	}
 	return true
@@ -101,6 +138,9 @@ func (r *records) run(stop <-chan struct{}) error {
 		case <-tick.C:
 		}
 		err := r.write()
+		if err == nil && stopped {
+			err = r.writer.Unfinished()
+		}
 		if err == nil {
 			err = r.writer.Flush()
 		}
@@ -127,8 +167,20 @@ func (r *records) write() error {
 	r.mu.Unlock()
 	r.emptied.Signal()
 
-	for i := range b.calls[:b.n] {
-		full, err := r.writer.Add(&b.calls[i])
+	submissions, completions := b.submissions, b.completions
+	for i, kind := range b.kinds[:b.n] {
+		var full bool
+		var err error
+		switch kind {
+		case ofCall:
+			full, err = r.writer.Add(&b.calls[i])
+		case ofSubmission:
+			full = r.writer.Submit(&submissions[0])
+			submissions = submissions[1:]
+		case ofCompletion:
+			full = r.writer.Complete(&completions[0])
+			completions = completions[1:]
+		}
 		if err != nil {
 			return fmt.Errorf("decode: %w", err)
 		}
@@ -142,7 +194,7 @@ func (r *records) write() error {
 	if err := r.writer.Write(); err != nil {
 		return err
 	}
-	b.n, b.bytes = 0, 0
+	b.n, b.bytes, b.submissions, b.completions = 0, 0, b.submissions[:0], b.completions[:0]
 	r.mu.Lock()
 	r.spare = b
 	r.mu.Unlock()

@@ -74,12 +74,20 @@ type tracer struct {
 	segments  [segments]segment
 	futexes   futex.Pairs
 	path      []byte
+
+	// Of requests.
+	contexts   map[contextID]int32 // numbers of those of libaio
+	lastRing   int32
+	lastBatch  int64
+	submission record.Submission
+	completion record.Completion
+	awaited    int64 // nanoseconds in calls that submit or await requests of libaio
 }
 
 func newTracer(r *records) *tracer {
 	return &tracer{records: r, began: time.Now(), ended: make(chan struct{}), threads: make(map[int32]*thread), awake: true,
 		processes: make(map[int32]*process), heirs: make(map[int32][]mapping), files: make(map[fileID]*mapped),
-		storages: make(map[uint32]storage), path: make([]byte, 0, 2*unix.PathMax)}
+		storages: make(map[uint32]storage), contexts: make(map[contextID]int32), path: make([]byte, 0, 2*unix.PathMax)}
 }
 
 func (tr *tracer) now() int64 { return time.Since(tr.began).Nanoseconds() }
@@ -231,7 +239,7 @@ func (tr *tracer) enter(t *thread) {
 		return
 	}
 	p := &plans[nr]
-	t.Nr, t.Flags, t.Args, t.Ret, t.Type = uint32(nr), 0, tr.info.args, 0, 0
+	t.Nr, t.Flags, t.Args, t.Ret, t.Type, t.Pos, t.Channel = uint32(nr), 0, tr.info.args, 0, 0, 0, 0
 	t.absent, t.foreign, t.child, t.Text, t.details = false, false, 0, t.Text[:0], record.Details{}
 	for n, arg := range p.args {
 		if arg != 0 {
@@ -329,7 +337,7 @@ func (tr *tracer) end(t *thread, code uint64) {
 		return
 	}
 	t.exited = true
-	t.Nr, t.Ret, t.Type, t.Text, t.details = exitNr, 0, 0, t.Text[:0], record.Details{}
+	t.Nr, t.Ret, t.Type, t.Pos, t.Channel, t.Text, t.details = exitNr, 0, 0, 0, 0, t.Text[:0], record.Details{}
 	t.Args = [format.MaxArgs]uint64{code >> 8 & 0xff, code & 0x7f}
 	t.Flags = record.FlagKilled
 	if t.Args[1] != 0 {
@@ -351,6 +359,10 @@ func (tr *tracer) add(t *thread, end int64) {
 		return
 	}
 	t.Dur = end - t.Start
+	switch plans[t.Nr].op {
+	case format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
+		tr.awaited += t.Dur
+	}
 	tr.quiet = !tr.records.add(&t.Call)
 	t.Off = format.Off{}
 }

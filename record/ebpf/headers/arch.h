@@ -104,13 +104,57 @@ enum { VM_SHARED = 8 }; /* in vm_area_struct.vm_flags; those of PROT_ are as in 
 
 struct iocb { /* include/uapi/linux/aio_abi.h, little endian */
 	u64 data;
-	u64 key_and_flags;
+	u32 key;
+	u32 rw_flags;
 	u16 opcode;
 	s16 priority;
 	u32 fd;
 	u64 buf;
 	u64 nbytes; /* or segments */
+	u64 offset;
 };
+
+struct io_event {
+	u64 data;
+	u64 request;
+	s64 result;
+	s64 result2;
+};
+
+struct aio_ring { /* at the address that is the context */
+	u32 id;
+	u32 nr;
+	u32 head;
+	u32 tail;
+};
+
+/* include/uapi/linux/io_uring.h */
+struct sqe {
+	u8 opcode;
+	u8 flags;
+	u16 ioprio;
+	s32 fd;
+	u64 off;
+	u64 addr;
+	u32 len;
+	u32 op_flags;
+	u64 user_data;
+	u16 buf_index;
+	u16 personality;
+	s32 fd2;
+	u64 addr3;
+};
+
+struct io_uring_params {
+	u32 sq_entries;
+	u32 cq_entries;
+	u32 flags;
+	u32 sq_thread_cpu;
+	u32 sq_thread_idle;
+};
+
+#define SQE_BYTES 64
+enum { IORING_SETUP_SQE128 = 1 << 10, IORING_SETUP_NO_SQARRAY = 1 << 16, IORING_ENTER_REGISTERED_RING = 1 << 4 };
 
 enum { IOCB_CMD_PREAD, IOCB_CMD_PWRITE, IOCB_CMD_POLL = 5, IOCB_CMD_PREADV = 7, IOCB_CMD_PWRITEV };
 

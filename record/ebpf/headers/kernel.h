@@ -87,6 +87,7 @@ struct file {
 	struct inode *f_inode;
 	struct address_space *f_mapping;
 	struct path f_path;
+	void *private_data;
 };
 
 struct vm_area_struct {
@@ -147,11 +148,30 @@ struct task_io_accounting {
 };
 
 struct io_cqe {
+	u64 user_data;
 	s32 res;
+};
+
+struct io_uring {
+	u32 head;
+	u32 tail;
+};
+
+struct io_rings { /* that the application sees */
+	struct io_uring sq, cq;
 };
 
 struct io_ring_ctx {
 	u32 flags;
+	u32 sq_entries;
+	u32 cached_sq_head; /* entries taken, one that is being taken included */
+	u32 *sq_array;
+	struct io_uring_sqe *sq_sqes;
+	struct io_rings *rings;
+};
+
+struct io_uring_task {
+	struct file *registered_rings[16];
 };
 
 struct io_kiocb { /* a request of io_uring */
@@ -234,6 +254,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct files_struct *files;
 	struct mm_struct *mm;
+	struct io_uring_task *io_uring;
 	struct bpf_local_storage *bpf_storage;
 	struct task_io_accounting ioac;
 	unsigned in_iowait : 1;

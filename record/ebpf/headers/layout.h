@@ -40,15 +40,19 @@ enum kind {
 	KIND_CLONE3,   /* also the flags, into argument 0 */
 	KIND_WAIT,     /* the result as the recorder sees it */
 	KIND_WAITID,   /* also the process that has ended, into argument 5 */
+	KIND_SETUP,    /* io_uring_setup: also struct io_uring_params, into arguments 1 to 3, and its ring */
+	KIND_CONTEXT,  /* io_setup: also the context, into argument 1, and its number */
+	KIND_REGISTER, /* io_uring_register: also its ring, and what is registered, as the string */
+	KIND_BATCH,    /* also the context of libaio */
 	KIND_ADDRESS,  /* only those of UNIX sockets with a path, which is the string; its length is argument 2 */
 	KIND_IOCTL,    /* only the requests in ioctls; also ranges, into arguments 2 to 5 */
 
-	/* These are counted as missing, and not sent. */
+	/* These are counted, and sent only if that is said. */
 	KIND_MISSING,
 	KIND_COUNT = KIND_MISSING, /* the calls; plan.reg is the enum missing_kind */
-	KIND_SUBMIT,               /* io_submit: its requests, and its time */
-	KIND_GETEVENTS,            /* io_getevents: its time */
-	KIND_RING,                 /* io_uring_enter: its time, where requests on files complete */
+	KIND_SUBMIT,               /* io_submit: its requests, and its time; sent with its context and batch */
+	KIND_GETEVENTS,            /* io_getevents: its time; sent the same, after the requests that it found complete */
+	KIND_RING,                 /* io_uring_enter: its time, where requests on files complete; sent with its ring and batch */
 	KIND_MAP,                  /* mmap: the file; sent with all registers if with_memory */
 
 	/* The arguments of these are taken at entry. */
@@ -131,6 +135,11 @@ struct thread {
 	u32 channel_kind;
 	u32 pos;
 
+	/* Of the call under way, if it submits requests or waits for them: request.h. */
+	u64 batch; /* its number */
+	u32 ring;  /* number of the ring or context, 0 where it is not known yet */
+	u32 pad2;
+
 	/* For the account of what is missing: missing.h. */
 	u64 ringed;  /* requests of rings on files that had completed when a call of KIND_MISSING began */
 	u64 flying;  /* requests that were under way then */
@@ -155,6 +164,10 @@ enum wait_kind {
 
 /* The number of the call that the wait of a thread stands for in records. */
 #define NR_WAIT (MAX_SYS - 1)
+
+/* What stands for the number of a call in records of requests. */
+#define NR_SUBMITTED (MAX_SYS - 2)
+#define NR_COMPLETED (MAX_SYS - 3)
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -183,6 +196,7 @@ enum flag {
 	FLAG_RENUMBERED = 256, /* by execve; argument 5 holds the thread's id before */
 	FLAG_WIDE = 512,       /* more and off are there */
 	FLAG_UNIX = 1024,      /* the channel is of UNIX sockets, not of TCP */
+	FLAG_BATCH = 2048,     /* the channel is a batch, and pos the number of its ring or context */
 };
 
 /* Kinds of I/O that the recording does not hold. */
@@ -289,3 +303,63 @@ struct member {
 	u32 parent; /* process; 0 outside of the recorder's PID namespace */
 	u32 pad;
 };
+
+/* What a request asks for: struct io_uring_sqe, or struct iocb with its fields
+ * where that has them. */
+struct entry {
+	u8 opcode;
+	u8 flags;  /* IOSQE_ */
+	u16 buf;   /* index of a buffer, or group of buffers */
+	s32 fd;
+	u64 off;
+	u64 addr;
+	u64 len;
+	u64 addr3;
+	u64 sum;   /* of the lengths of the vector */
+	u32 op_flags;
+	s32 fd2;   /* or a slot for the file that it opens, from 1 */
+};
+
+/* Where an entry has the address of a string, as format.Place. */
+enum place { PLACE_OFF = 2, PLACE_ADDR = 3, PLACE_ADDR3 = 7 };
+
+/* What is read of requests with an opcode of io_uring. */
+struct request_plan {
+	u8 recorded;
+	u8 vector; /* it has one */
+	u8 opens;  /* its result is a descriptor of a file */
+	u8 string[MAX_STRINGS]; /* enum place; 0 for none */
+};
+
+#define MAX_OPCODES 64
+
+/* A request is submitted. The first 32 bytes are where struct event has its own. */
+struct submission {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 key;   /* the same as of its completion; other requests have it before and after */
+	u64 begun; /* when the call or round began that submits it */
+	u32 tid;
+	u16 nr;    /* NR_SUBMITTED */
+	u16 flags; /* FLAG_AIO, FLAG_UNREADABLE; above TYPE_SHIFT the type of the file, of FLAG_AIO */
+	struct entry entry;
+	u64 batch;
+	u32 ring;
+	u32 reaped;
+	u32 index; /* within io_submit */
+	u32 process; /* of FLAG_AIO, whose keys are addresses */
+	u16 len[MAX_STRINGS];
+	u8 state[MAX_STRINGS];
+	u8 pad[2];
+};
+
+/* A request is complete. Of one that has opened a file, details follow. */
+struct completion {
+	u64 end;
+	u64 key;
+	s64 ret;
+	u32 process;
+	u16 nr;    /* NR_COMPLETED */
+	u16 flags; /* the opcode, FLAG_AIO; above TYPE_SHIFT the type of the file, where it has no FLAG_AIO */
+};
+
+enum { FLAG_AIO = 2048, OPCODE_BITS = 6 };

@@ -25,6 +25,8 @@ struct flight {
 	u64 since; /* nanoseconds; when there was last the first of them */
 };
 struct flight uring_flight, polled_flight, aio_flight;
+u64 uring_done; /* requests of rings on files that have completed */
+u64 aio_taken;  /* requests of libaio that have been submitted */
 
 /* Files that followed threads have mapped by mmap. What exec maps is not here. */
 struct {
@@ -34,15 +36,6 @@ struct {
 	__type(key, struct file_id);
 	__type(value, struct mapped);
 } files SEC(".maps");
-
-/* Rings that followed threads have made. Some complete requests in threads of
- * the kernel. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1024);
-	__type(key, u64);
-	__type(value, u8);
-} rings SEC(".maps");
 
 /* How many pages of files an address space has mapped, as far as the counter
  * that its processors share knows. */
@@ -126,73 +119,6 @@ INLINE void miss(struct task_struct *task, u8 kind, u64 fd, u64 nanos, s64 ret)
 		add(&m->bytes, ret);
 }
 
-/* Reads up to eight segments of a vector, which are most; reports whether these
- * are all. */
-INLINE int sum_segments(u64 ptr, u64 n, u64 *sum)
-{
-	struct iovec v;
-
-	for (u32 i = 0; i < 8 && i < n; i++) {
-		if (bpf_probe_read_user(&v, sizeof(v), (struct iovec *)ptr + i))
-			return 0;
-		*sum += v.len;
-	}
-	return n <= 8;
-}
-
-/* Counts a request of io_submit. It is a function of its own, and no part of a
- * loop, for the verifier to look at it once. */
-__attribute__((noinline)) int count_request(u64 request)
-{
-	struct tally *m = &missing[MISSING_AIO];
-	struct iocb cb;
-	u64 bytes = 0;
-	u32 type;
-
-	if (bpf_probe_read_user(&cb, sizeof(cb), (void *)request)) {
-		add(&m->calls, 1);
-		add(&m->unsized, 1);
-		return 0;
-	}
-	type = with_type ? read_type(bpf_get_current_task_btf(), cb.fd) : TYPE_FILE;
-	if (cb.opcode == IOCB_CMD_POLL || (type != TYPE_FILE && type != TYPE_BLOCK))
-		return 0;
-	switch (cb.opcode) {
-	case IOCB_CMD_PREADV:
-	case IOCB_CMD_PWRITEV:
-		if (!sum_segments(cb.buf, cb.nbytes, &bytes))
-			add(&m->unsized, 1);
-		add(cb.opcode == IOCB_CMD_PREADV ? &m->reads : &m->writes, 1);
-		break;
-	case IOCB_CMD_PREAD:
-	case IOCB_CMD_PWRITE:
-		bytes = cb.nbytes;
-		add(cb.opcode == IOCB_CMD_PREAD ? &m->reads : &m->writes, 1);
-		break;
-	}
-	add(&m->calls, 1);
-	add(&m->bytes, bytes);
-	return 0;
-}
-
-/* The requests of one io_submit of which more is read than that they exist. */
-#define MAX_REQUESTS 256
-
-/* Counts the requests that io_submit took. */
-INLINE void count_requests(u64 pointers, s64 n)
-{
-	for (u32 i = 0; i < MAX_REQUESTS && i < n; i++) {
-		u64 request = 0;
-
-		bpf_probe_read_user(&request, sizeof(request), (u64 *)pointers + i);
-		count_request(request);
-	}
-	if (n > MAX_REQUESTS) {
-		add(&missing[MISSING_AIO].calls, n - MAX_REQUESTS);
-		add(&missing[MISSING_AIO].unsized, n - MAX_REQUESTS);
-	}
-}
-
 /* Opcodes of include/uapi/linux/io_uring.h. */
 #define OP(n) (1ULL << (n))
 #define READS (OP(1) | OP(4) | OP(22) | OP(49) | OP(58))  /* READV READ_FIXED READ READ_MULTISHOT READV_FIXED */
@@ -205,13 +131,6 @@ INLINE void count_requests(u64 pointers, s64 n)
 
 #define SKIPS_COMPLETION (1 << 6) /* REQ_F_CQE_SKIP, which is the bit that the application sets */
 
-/* Reports whether a ring is one of followed threads. Threads of the kernel that
- * work for it belong to the process, and are not followed. */
-INLINE int is_ours(struct task_struct *task, u64 ring)
-{
-	return followed(task) || followed(task->group_leader) || bpf_map_lookup_elem(&rings, &ring);
-}
-
 /* Reports whether a thread of the kernel polls the ring of a request, so that no
  * call tells how long the application waits. */
 INLINE int is_polled(struct io_kiocb *request)
@@ -221,11 +140,15 @@ INLINE int is_polled(struct io_kiocb *request)
 	return ring && LOAD(ring, flags) & IORING_SETUP_SQPOLL;
 }
 
+/* Reports whether requests with an opcode are sent. */
+INLINE int is_recorded(u8 opcode) { return with_requests && requests[opcode & (MAX_OPCODES - 1)].recorded; }
+
 /* A request that has no completion where it succeeds is counted when it is made. */
 INLINE void count_submission(struct io_kiocb *request)
 {
 	struct tally *m = &missing[MISSING_URING];
-	u64 op = OP(LOAD(request, opcode) & 63);
+	u8 opcode = LOAD(request, opcode);
+	u64 op = OP(opcode & 63);
 
 	if (!(op & (READS | WRITES | FILE_OPS | URING_CMD)))
 		return;
@@ -233,6 +156,8 @@ INLINE void count_submission(struct io_kiocb *request)
 		take_off(is_polled(request) ? &polled_flight : &uring_flight, 1);
 		return;
 	}
+	if (is_recorded(opcode))
+		return;
 	add(&m->calls, 1);
 	add(&m->reads, !!(op & READS));
 	add(&m->writes, !!(op & WRITES));
@@ -242,7 +167,8 @@ INLINE void count_submission(struct io_kiocb *request)
 INLINE void count_completion(struct io_kiocb *request)
 {
 	struct tally *m = &missing[MISSING_URING];
-	u64 op = OP(LOAD(request, opcode) & 63);
+	u8 opcode = LOAD(request, opcode);
+	u64 op = OP(opcode & 63);
 	s32 res = LOAD(request, cqe.res);
 
 	if (!(op & (READS | WRITES | FILE_OPS | URING_CMD)))
@@ -257,13 +183,18 @@ INLINE void count_completion(struct io_kiocb *request)
 
 		if (type != TYPE_FILE && type != TYPE_BLOCK)
 			return;
-		add(op & READS ? &m->reads : &m->writes, 1);
-		if (res > 0)
-			add(&m->bytes, res);
-	} else if (op & URING_CMD) {
-		add(&m->unsized, 1);
 	}
+	add(&uring_done, 1);
+	if (is_recorded(opcode))
+		return;
 	add(&m->calls, 1);
+	if (op & URING_CMD)
+		add(&m->unsized, 1);
+	if (!(op & (READS | WRITES)))
+		return;
+	add(op & READS ? &m->reads : &m->writes, 1);
+	if (res > 0)
+		add(&m->bytes, res);
 }
 
 /* Returns the inode whose pages a file shows: of a block device its own, not that
@@ -472,18 +403,18 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 		break;
 	case KIND_SUBMIT:
 		if (ret > 0)
-			count_requests(args[2], ret);
+			add(&aio_taken, ret);
 		land(&aio_flight, args[1] - (ret > 0 ? ret : 0)); /* which were not taken */
-		if (missing[MISSING_AIO].calls)
+		if (aio_taken)
 			add(&missing[MISSING_AIO].nanos, end - start);
 		break;
 	case KIND_GETEVENTS:
-		if (missing[MISSING_AIO].calls)
+		if (aio_taken)
 			add(&missing[MISSING_AIO].nanos, waited(&aio_flight, t->flying, start, end));
 		land(&aio_flight, ret);
 		break;
 	case KIND_RING:
-		if (missing[MISSING_URING].calls != t->ringed)
+		if (uring_done != t->ringed)
 			add(&missing[MISSING_URING].nanos, waited(&uring_flight, t->flying, start, end));
 		break;
 	case KIND_MAP:

@@ -195,7 +195,7 @@ INLINE int waited_for_requests(const struct thread *t, u32 nr)
 	if (!t->counting)
 		return 0;
 	return plans[nr].kind == KIND_GETEVENTS ||
-	       (plans[nr].kind == KIND_RING && (t->flying || missing[MISSING_URING].calls != t->ringed));
+	       (plans[nr].kind == KIND_RING && (t->flying || uring_done != t->ringed));
 }
 
 /* The thread was blocked outside of recorded calls, and a call returns: the one

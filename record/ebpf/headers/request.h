@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Requests of io_uring and of libaio. A record is sent when a request is submitted,
+ * and one when it completes: the recorder puts the two together. What a request of io_uring
+ * asks for is read from its entry, whose layout is the same in all kernels, when
+ * the kernel has just read it. Names and vectors are then in memory.
+ */
+#pragma once
+
+#include "send.h"
+
+/* A ring of io_uring by its address in the kernel, or a context of libaio. */
+struct ring_info {
+	u32 number;
+	u32 tid;   /* that made it */
+	u64 batch; /* of a ring that a thread of the kernel polls: the round */
+	u64 begun; /* when that round began */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u64);
+	__type(value, struct ring_info);
+} rings SEC(".maps");
+
+u32 last_ring;
+u64 last_batch;
+
+/* A submission with strings is put together here. */
+struct submission_scratch {
+	struct submission s;
+	u8 data[DATA_BYTES]; /* strings; before that, segments of a vector */
+};
+
+enum { SLOT_URING, SLOT_AIO, NUM_SUBMISSIONS };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NUM_SUBMISSIONS);
+	__type(key, u32);
+	__type(value, struct submission_scratch);
+} submissions SEC(".maps");
+
+/* Contexts of processes that do not share memory can have one address. */
+INLINE u64 context_key(u64 context, u32 process) { return context ^ (u64)process << 47; }
+
+/* Finds a ring or a context, which gets a number when it is first seen. */
+INLINE struct ring_info *ring_of(u64 key, u32 tid)
+{
+	struct ring_info *known = bpf_map_lookup_elem(&rings, &key);
+	struct ring_info fresh = {.tid = tid};
+
+	if (likely(known))
+		return known;
+	fresh.number = __sync_fetch_and_add(&last_ring, 1) + 1;
+	bpf_map_update_elem(&rings, &key, &fresh, 0);
+	return bpf_map_lookup_elem(&rings, &key);
+}
+
+/* Makes a ring or a context known that may have the address of an earlier one. */
+INLINE u32 new_ring(u64 key, u32 tid)
+{
+	struct ring_info fresh = {.tid = tid};
+
+	fresh.number = __sync_fetch_and_add(&last_ring, 1) + 1;
+	bpf_map_update_elem(&rings, &key, &fresh, 0);
+	return fresh.number;
+}
+
+/* Reports whether a ring is one of followed threads. Threads of the kernel that
+ * work for it belong to the process, and are not followed. */
+INLINE int is_ours(struct task_struct *task, u64 ring)
+{
+	return followed(task) || followed(task->group_leader) || bpf_map_lookup_elem(&rings, &ring);
+}
+
+/* Counts a submission or a completion that found no room in the ring buffer, as an
+ * event that is lost. */
+INLINE void lose_request(u32 nr)
+{
+	u64 *n = bpf_map_lookup_elem(&lost, &nr);
+
+	add(&missing[MISSING_LOST].calls, 1);
+	add(&missing[MISSING_LOST].unsized, 1);
+	if (n)
+		(*n)++;
+}
+
+/* Adds the lengths of the segments of a vector. */
+INLINE void sum_vector(struct submission_scratch *p, u64 ptr, u64 n)
+{
+	struct iovec *v = (struct iovec *)p->data;
+	u64 sum = 0;
+
+	if (n > UIO_MAXIOV || bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
+		p->s.flags |= FLAG_UNREADABLE;
+		return;
+	}
+	for (u32 i = 0; i < UIO_MAXIOV && i < n; i++)
+		sum += v[i].len;
+	p->s.entry.sum = sum;
+}
+
+INLINE u64 string_at(const struct entry *e, u8 place)
+{
+	return place == PLACE_OFF ? e->off : place == PLACE_ADDR3 ? e->addr3 : e->addr;
+}
+
+/* Reads string i of a submission to data[at] and returns where it ends. */
+INLINE u32 read_request_string(struct submission_scratch *p, u32 at, u32 i, u64 ptr)
+{
+	long n;
+
+	if (!ptr)
+		return at; /* STRING_NULL */
+	n = bpf_probe_read_user_str(p->data + at, PATH_MAX + 1, (void *)ptr);
+	if (n <= 0) {
+		p->s.state[i] = STRING_UNREADABLE;
+		return at;
+	}
+	p->s.state[i] = n > PATH_MAX ? STRING_CUT : STRING_WHOLE;
+	n = (n - 1) & 0x1fff;
+	p->s.len[i] = n;
+	return at + n;
+}
+
+/* Sends a submission whose strings or vector must be read. */
+__attribute__((noinline)) int send_submission_with(struct submission *s, u32 slot)
+{
+	struct submission_scratch *p = bpf_map_lookup_elem(&submissions, &slot);
+	const volatile struct request_plan *plan;
+	u32 at = 0;
+
+	if (!p || !s)
+		return 0; /* never, but the verifier cannot know */
+	p->s = *s;
+	plan = &requests[s->entry.opcode & (MAX_OPCODES - 1)];
+	if (s->flags & FLAG_AIO || plan->vector) {
+		sum_vector(p, s->entry.addr, s->entry.len);
+	} else {
+		if (plan->string[0])
+			at = read_request_string(p, at, 0, string_at(&s->entry, plan->string[0]));
+		if (plan->string[1])
+			at = read_request_string(p, at, 1, string_at(&s->entry, plan->string[1]));
+	}
+	if (at > sizeof(p->data))
+		return 0; /* never, but the verifier cannot know */
+	if (bpf_ringbuf_output(&ring, p, sizeof(p->s) + at, BPF_RB_NO_WAKEUP))
+		lose_request(NR_SUBMITTED);
+	return 0;
+}
+
+/* Sends a submission that is whole. */
+INLINE void send_submission(struct submission *s)
+{
+	if (bpf_ringbuf_output(&ring, s, sizeof(*s), BPF_RB_NO_WAKEUP))
+		lose_request(NR_SUBMITTED);
+}
+
+/* Reads the entry that a ring is at; reports whether it is that of a request. */
+INLINE int read_sqe(struct sqe *sqe, struct io_kiocb *request, struct io_ring_ctx *ring)
+{
+	u32 flags = LOAD(ring, flags), at = (LOAD(ring, cached_sq_head) - 1) & (LOAD(ring, sq_entries) - 1);
+
+	if (!(flags & IORING_SETUP_NO_SQARRAY)) {
+		u32 *array = LOAD(ring, sq_array);
+
+		if (bpf_probe_read_kernel(&at, sizeof(at), array + at))
+			return 0;
+	}
+	if (flags & IORING_SETUP_SQE128)
+		at <<= 1;
+	void *entries = LOAD(ring, sq_sqes);
+
+	return !bpf_probe_read_kernel(sqe, sizeof(*sqe), entries + (u64)at * SQE_BYTES) && sqe->opcode == LOAD(request, opcode) &&
+	       sqe->user_data == LOAD(request, cqe.user_data);
+}
+
+/* Sends the submission of a request of io_uring. */
+INLINE void submit(struct task_struct *task, struct io_kiocb *request, struct io_ring_ctx *ring)
+{
+	struct ring_info *info = ring_of((u64)ring, 0);
+	struct thread *t = followed(task);
+	struct submission s = {};
+	struct io_rings *shared;
+	struct sqe sqe = {};
+	u8 opcode = LOAD(request, opcode) & (MAX_OPCODES - 1);
+
+	if (!info)
+		return; /* the map is full of rings that are newer than this one, just now */
+	s.start = bpf_ktime_get_ns();
+	s.key = (u64)request;
+	s.nr = NR_SUBMITTED;
+	s.ring = info->number;
+	shared = LOAD(ring, rings);
+	s.reaped = LOAD(shared, cq.head);
+	if (t) {
+		s.tid = t->tid;
+		s.batch = t->batch;
+		s.begun = t->start;
+		t->ring = info->number;
+	} else { /* a thread of the kernel polls the ring */
+		if (LOAD(shared, sq.head) + 1 == LOAD(ring, cached_sq_head)) {
+			info->batch = __sync_fetch_and_add(&last_batch, 1) + 1;
+			info->begun = s.start;
+		}
+		if (!info->tid)
+			info->tid = name_of(task->group_leader).tid; /* it was made before the recorder came */
+		s.tid = info->tid;
+		s.batch = info->batch;
+		s.begun = info->begun;
+	}
+	if (!read_sqe(&sqe, request, ring)) {
+		s.flags = FLAG_UNREADABLE;
+		s.entry.opcode = opcode;
+		send_submission(&s);
+		return;
+	}
+	s.entry.opcode = sqe.opcode;
+	s.entry.flags = sqe.flags;
+	s.entry.buf = sqe.buf_index;
+	s.entry.fd = sqe.fd;
+	s.entry.off = sqe.off;
+	s.entry.addr = sqe.addr;
+	s.entry.len = sqe.len;
+	s.entry.op_flags = sqe.op_flags;
+	s.entry.fd2 = sqe.fd2;
+	s.entry.addr3 = sqe.addr3;
+	if (unlikely(requests[opcode].vector | requests[opcode].string[0]))
+		send_submission_with(&s, SLOT_URING);
+	else
+		send_submission(&s);
+}
+
+/* A completion with what is known of the file that it opened. */
+struct opened {
+	struct completion c;
+	struct details details;
+};
+
+/* Describes the file behind a descriptor, as read_file does. */
+INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
+{
+	struct file *file = file_of(task, fd);
+	struct address_space *mapping;
+	struct super_block *sb;
+	struct inode *inode;
+
+	inode = file ? LOAD(file, f_inode) : NULL;
+	if (!inode)
+		return 0;
+	d->mode = LOAD(inode, i_mode);
+	d->size = LOAD(inode, i_size);
+	d->blocks = LOAD(inode, i_blocks);
+	d->ino = LOAD(inode, i_ino);
+	d->nlink = LOAD(inode, i_nlink);
+	sb = LOAD(inode, i_sb);
+	d->dev = LOAD(sb, s_dev);
+	mapping = LOAD(inode, i_mapping);
+	d->cached = LOAD(mapping, nrpages);
+	d->pad[0] = !!(LOAD(file, f_mode) & FMODE_CREATED);
+	return 1;
+}
+
+/* Sends the completion of a request of io_uring. */
+INLINE void complete(struct task_struct *task, struct io_kiocb *request)
+{
+	u8 opcode = LOAD(request, opcode) & (MAX_OPCODES - 1);
+	struct completion c = {.key = (u64)request, .nr = NR_COMPLETED, .flags = opcode};
+	struct file *file = LOAD(request, file);
+	struct opened o = {};
+
+	c.end = bpf_ktime_get_ns();
+	c.ret = LOAD(request, cqe.res);
+	if (unlikely(requests[opcode].opens)) {
+		o.c = c;
+		if (c.ret >= 0 && describe(&o.details, task, c.ret)) {
+			if (bpf_ringbuf_output(&ring, &o, sizeof(o), BPF_RB_NO_WAKEUP))
+				lose_request(NR_COMPLETED);
+			return;
+		}
+	} else if (file && with_type && OP(opcode) & (READS | WRITES)) {
+		c.flags |= type_of(LOAD(file, f_inode)) << TYPE_SHIFT;
+	}
+	if (bpf_ringbuf_output(&ring, &c, sizeof(c), BPF_RB_NO_WAKEUP))
+		lose_request(NR_COMPLETED);
+}
+
+/* Where the requests of io_submit stand. */
+struct batch {
+	u64 context;
+	u64 number;
+	u64 start;
+	u32 ring;
+	u32 reaped;
+	u32 tid;
+	u32 process;
+};
+
+/* Sends a request that io_submit is about to take. It is a function of its own,
+ * and no part of a loop, for the verifier to look at it once. */
+__attribute__((noinline)) int send_iocb(struct batch *b, u64 address, u32 index)
+{
+	struct submission s = {};
+	struct iocb cb;
+
+	if (!b)
+		return 0; /* never, but the verifier cannot know */
+	s.key = address;
+	s.nr = NR_SUBMITTED;
+	s.flags = FLAG_AIO;
+	s.start = bpf_ktime_get_ns();
+	s.begun = b->start;
+	s.tid = b->tid;
+	s.process = b->process;
+	s.batch = b->number;
+	s.ring = b->ring;
+	s.reaped = b->reaped;
+	s.index = index;
+	if (bpf_probe_read_user(&cb, sizeof(cb), (void *)address)) {
+		s.flags |= FLAG_UNREADABLE;
+		send_submission(&s);
+		return 0;
+	}
+	s.entry.opcode = cb.opcode < MAX_OPCODES ? cb.opcode : MAX_OPCODES - 1;
+	s.entry.fd = cb.fd;
+	s.entry.off = cb.offset;
+	s.entry.addr = cb.buf;
+	s.entry.len = cb.nbytes;
+	s.entry.op_flags = cb.rw_flags;
+	if (with_type)
+		s.flags |= read_type(bpf_get_current_task_btf(), cb.fd) << TYPE_SHIFT;
+	if (unlikely(cb.opcode == IOCB_CMD_PREADV || cb.opcode == IOCB_CMD_PWRITEV))
+		send_submission_with(&s, SLOT_AIO);
+	else
+		send_submission(&s);
+	return 0;
+}
+
+/* The requests of one io_submit, and events of one io_getevents, of which more is
+ * read than that they exist. */
+#define MAX_REQUESTS 1024
+
+/* Sends the requests of io_submit, which begins. */
+INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct pt_regs *regs)
+{
+	struct batch b = {.start = t->start, .tid = t->tid, .process = task->tgid, .number = t->batch};
+	struct aio_ring head = {};
+	struct ring_info *info;
+	u64 args[4];
+
+	read_four(args, regs);
+	info = ring_of(context_key(args[0], b.process), t->tid);
+	b.ring = info ? info->number : 0;
+	t->ring = b.ring;
+	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
+	b.reaped = head.head;
+	for (u32 i = 0; i < MAX_REQUESTS && i < args[1]; i++) {
+		u64 address = 0;
+
+		bpf_probe_read_user(&address, sizeof(address), (u64 *)args[2] + i);
+		send_iocb(&b, address, i);
+	}
+}
+
+/* Sends the completion that an event of io_getevents tells. */
+__attribute__((noinline)) int send_event(u64 address, u32 process)
+{
+	struct completion c = {.nr = NR_COMPLETED, .flags = FLAG_AIO, .process = process};
+	struct io_event e;
+
+	c.end = bpf_ktime_get_ns();
+	if (bpf_probe_read_user(&e, sizeof(e), (void *)address))
+		return 0;
+	c.key = e.request;
+	c.ret = e.result;
+	if (bpf_ringbuf_output(&ring, &c, sizeof(c), BPF_RB_NO_WAKEUP))
+		lose_request(NR_COMPLETED);
+	return 0;
+}
+
+INLINE void send_events(struct task_struct *task, const struct pt_regs *regs, s64 n)
+{
+	u64 args[4];
+
+	read_four(args, regs);
+	for (u32 i = 0; i < MAX_REQUESTS && (s64)i < n; i++)
+		send_event(args[3] + i * sizeof(struct io_event), task->tgid);
+}
+
+/* Returns the number of the ring behind a descriptor, or a registered index. */
+INLINE u32 ring_behind(struct task_struct *task, u64 fd, int registered)
+{
+	struct io_uring_task *own;
+	struct file *file;
+	u64 key;
+	struct ring_info *info;
+
+	if (registered) {
+		own = task->io_uring;
+		file = own ? (void *)LOAD((struct llist_node *)&own->registered_rings[fd & 15], next) : NULL;
+	} else {
+		file = file_of(task, fd);
+	}
+	key = file ? (u64)LOAD(file, private_data) : 0;
+	info = key ? bpf_map_lookup_elem(&rings, &key) : NULL;
+	return info ? info->number : 0;
+}
+
+/* A call that submits requests, or waits for them, begins. */
+INLINE void begin_batch(struct thread *t, struct task_struct *task, struct pt_regs *regs, u8 kind)
+{
+	t->ring = 0;
+	t->batch = kind == KIND_GETEVENTS ? 0 : __sync_fetch_and_add(&last_batch, 1) + 1;
+	if (kind == KIND_SUBMIT)
+		send_iocbs(t, task, regs);
+}
+
+/* Fills in the ring and the batch of a call. */
+INLINE void note_batch(struct event *e, u32 ring, u64 batch)
+{
+	if (!ring)
+		return;
+	e->channel = batch;
+	e->pos = ring;
+	e->flags |= FLAG_BATCH;
+}
+
+/* Sends a call that makes a ring or a context, submits or waits. */
+INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
+		       u8 kind)
+{
+	struct io_uring_params params = {};
+	struct ring_info *info;
+	struct event *e;
+	u32 number = t->ring;
+	u64 batch = kind >= KIND_MISSING ? t->batch : 0, args[4], more[2], key;
+
+	read_four(args, regs);
+	read_more(more, regs);
+	switch (kind) {
+	case KIND_RING:
+		if (!number)
+			number = ring_behind(task, args[0], args[3] & IORING_ENTER_REGISTERED_RING);
+		break;
+	case KIND_SETUP:
+		bpf_probe_read_user(&params, sizeof(params), (void *)args[1]);
+		args[1] = params.flags;
+		args[2] = params.cq_entries;
+		args[3] = params.sq_thread_idle;
+		break;
+	case KIND_CONTEXT:
+		key = args[1];
+		args[1] = 0;
+		number = 0;
+		if (!ret && !bpf_probe_read_user(&args[1], sizeof(args[1]), (void *)key))
+			number = new_ring(context_key(args[1], task->tgid), t->tid);
+		break;
+	default: /* of a context */
+		key = context_key(args[0], task->tgid);
+		info = bpf_map_lookup_elem(&rings, &key);
+		number = info ? info->number : 0;
+	}
+	t->ring = 0;
+	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+	if (unlikely(!e)) {
+		count_lost(t->nr, args[0], end - start, ret);
+		return;
+	}
+	fill_wide(e, t, start, end, ret);
+	__builtin_memcpy(e->args, args, sizeof(e->args));
+	__builtin_memcpy(e->more, more, sizeof(e->more));
+	note_batch(e, number, batch);
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/* What io_uring_register takes, where a list of it is sent. */
+enum { REGISTER_BUFFERS = 0, REGISTER_FILES = 2, REGISTER_FILES_UPDATE = 6, REGISTER_FILES2 = 13, REGISTER_FILES_UPDATE2 = 14,
+       REGISTER_BUFFERS2 = 15, REGISTER_BUFFERS_UPDATE = 16 };
+
+/* struct io_uring_rsrc_register and struct io_uring_rsrc_update2, whose beginning is
+ * that of struct io_uring_files_update. */
+struct registration {
+	u32 nr;
+	u32 flags;
+	u64 reserved;
+	u64 data;
+};
+struct replacement {
+	u32 offset;
+	u32 reserved;
+	u64 data;
+	u64 tags;
+	u32 nr;
+};
+
+#define LIST_BYTES (PATH_MAX - 16) /* the most that is read of a list */
+
+/* Reads the list of what is registered to data, and returns where it ends: the
+ * number of the first, and descriptors or segments. Argument 4 becomes the bytes
+ * of one of them, 0 where there is no list. */
+INLINE u32 read_registered(struct scratch *s)
+{
+	u64 *args = s->event.args, data = args[2], n = (u32)args[3], size = sizeof(s32);
+	struct registration all = {};
+	struct replacement some = {};
+	long bytes;
+
+	s->event.more[0] = 0;
+	switch ((u32)args[1] & 0x7fffffff) {
+	case REGISTER_BUFFERS:
+		size = sizeof(struct iovec);
+		/* fall through */
+	case REGISTER_FILES:
+		break;
+	case REGISTER_BUFFERS2:
+		size = sizeof(struct iovec);
+		/* fall through */
+	case REGISTER_FILES2:
+		bpf_probe_read_user(&all, sizeof(all), (void *)data);
+		data = all.data;
+		n = all.nr;
+		break;
+	case REGISTER_FILES_UPDATE:
+		bpf_probe_read_user(&some, 16, (void *)data);
+		data = some.data;
+		break;
+	case REGISTER_BUFFERS_UPDATE:
+		size = sizeof(struct iovec);
+		/* fall through */
+	case REGISTER_FILES_UPDATE2:
+		bpf_probe_read_user(&some, sizeof(some), (void *)data);
+		data = some.data;
+		n = some.nr;
+		break;
+	default:
+		return 0;
+	}
+	*(u32 *)s->data = some.offset;
+	if (!data) { /* all empty */
+		s->event.more[0] = 0;
+		return 0;
+	}
+	bytes = n * size;
+	s->details.state[0] = STRING_WHOLE;
+	if (bytes > LIST_BYTES) {
+		bytes = LIST_BYTES;
+		s->details.state[0] = STRING_CUT;
+	}
+	bytes &= PATH_MAX - 1;
+	if (bpf_probe_read_user(s->data + sizeof(u32), bytes, (void *)data)) {
+		s->details.state[0] = STRING_UNREADABLE;
+		return 0;
+	}
+	s->event.more[0] = size;
+	s->details.len[0] = sizeof(u32) + bytes;
+	return sizeof(u32) + bytes;
+}

@@ -1,0 +1,145 @@
+package ptrace
+
+import (
+	"pianola/coverage"
+	"pianola/format"
+	"pianola/record"
+)
+
+// Requests of libaio stand in the memory of the application: those of io_submit when
+// it begins, their results when io_getevents ends. Requests of io_uring do not: the
+// calls for them are recorded, and what they move is unknown.
+
+// maxRequests is how many requests are read of one call (MAX_REQUESTS of the eBPF
+// program).
+const maxRequests = 1024
+
+// contextID identifies a context of libaio.
+type contextID struct {
+	process int32
+	address uint64
+}
+
+// iocb is struct iocb.
+type iocb struct {
+	data    uint64
+	key     uint32
+	rwFlags uint32
+	opcode  uint16
+	_       int16
+	fd      uint32
+	buf     uint64
+	bytes   uint64 // or segments
+	offset  uint64
+	_       [2]uint64
+}
+
+// ioEvent is struct io_event.
+type ioEvent struct {
+	data, request uint64
+	result, _     int64
+}
+
+// readParams reads struct io_uring_params, which the kernel is given.
+func readParams(tr *tracer, t *thread) {
+	var params struct{ _, completions, flags, _, idle uint32 }
+	t.unreadable(readStruct(t.TID, t.Args[1], &params))
+	t.Args[1], t.Args[2], t.Args[3] = uint64(params.flags), uint64(params.completions), uint64(params.idle)
+}
+
+// madeRing gives a ring a number. What its requests move is unknown from here on.
+func madeRing(tr *tracer, t *thread) {
+	tr.lose(coverage.Uring)
+	tr.lastRing++
+	t.inBatch(tr.lastRing, 0)
+}
+
+// noList takes away the register that has no argument.
+func noList(_ *tracer, t *thread) { t.Args[4] = 0 }
+
+// madeContext reads the context that the kernel returned.
+func madeContext(tr *tracer, t *thread) {
+	var context uint64
+	t.unreadable(readStruct(t.TID, t.Args[1], &context))
+	t.Args[1] = context
+	tr.lastRing++
+	tr.contexts[contextID{t.process.id, context}] = tr.lastRing
+	t.inBatch(tr.lastRing, 0)
+}
+
+// inBatch notes the ring and the batch of a call.
+func (t *thread) inBatch(ring int32, batch int64) {
+	t.Pos, t.Channel = uint32(ring), uint64(batch)
+	t.Flags |= record.FlagBatch
+}
+
+// ofContext notes the number of the context of a call.
+func ofContext(tr *tracer, t *thread) {
+	if ring := tr.contexts[contextID{t.process.id, t.Args[0]}]; ring != 0 {
+		t.inBatch(ring, 0)
+	}
+}
+
+// readSubmitted reads the requests of io_submit.
+func readSubmitted(tr *tracer, t *thread) {
+	ofContext(tr, t)
+	tr.lastBatch++
+	t.Channel = uint64(tr.lastBatch)
+	if tr.quiet || !tr.running {
+		return
+	}
+	var ring struct{ _, _, head, _ uint32 } // struct aio_ring
+	readStruct(t.TID, t.Args[0], &ring)
+	s := &tr.submission
+	for i := range min(t.Args[1], maxRequests) {
+		var at uint64
+		var cb iocb
+		now := tr.now()
+		*s = record.Submission{Via: format.ViaAIO, Start: now, Begun: now, Batch: tr.lastBatch, TID: t.TID, Ring: int32(t.Pos), Reaped: ring.head, Index: uint32(i)}
+		if !readStruct(t.TID, t.Args[2]+8*i, &at) || !readStruct(t.TID, at, &cb) {
+			s.Unreadable = true
+		}
+		s.ID = record.RequestID{Key: at, Process: t.process.id}
+		s.Type = tr.typeOf(t, cb.fd)
+		s.Entry = record.Entry{Opcode: uint8(min(cb.opcode, format.NumOpcodes-1)), FD: int32(cb.fd), Off: cb.offset, Addr: cb.buf, Len: cb.bytes, OpFlags: cb.rwFlags}
+		if o := format.OpcodeOf(format.ViaAIO, s.Entry.Opcode); o != nil && o.Op.Info().At.Vector >= 0 {
+			sum, ok := tr.sumVector(t, cb.buf, cb.bytes)
+			s.Entry.Sum, s.Unreadable = sum, s.Unreadable || !ok
+		}
+		tr.quiet = !tr.records.submit(s)
+	}
+	for range max(t.Args[1], maxRequests) - maxRequests {
+		tr.missing.Add(coverage.Missing{Kind: coverage.AIO, Calls: 1, Amount: coverage.Amount{Bytes: coverage.Unknown, Nanos: coverage.Unknown}})
+	}
+}
+
+// sumVector returns the bytes of the segments of a vector.
+func (tr *tracer) sumVector(t *thread, address, n uint64) (sum uint64, ok bool) {
+	if n > segments {
+		return 0, false
+	}
+	v := tr.segments[:n]
+	if n > 0 && !readSlice(t.TID, address, v) {
+		return 0, false
+	}
+	for _, s := range v {
+		sum += s.len
+	}
+	return sum, true
+}
+
+// readEvents reads the results that io_getevents returned.
+func readEvents(tr *tracer, t *thread) {
+	if tr.quiet || !tr.running {
+		return
+	}
+	c := &tr.completion
+	for i := range min(t.Ret, maxRequests) {
+		var e ioEvent
+		if !readStruct(t.TID, t.Args[3]+32*uint64(i), &e) {
+			return
+		}
+		*c = record.Completion{ID: record.RequestID{Key: e.request, Process: t.process.id}, Via: format.ViaAIO, End: tr.now(), Ret: e.result}
+		tr.quiet = !tr.records.complete(c)
+	}
+}
