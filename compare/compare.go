@@ -88,7 +88,7 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 			name = k.String()
 		}
 		of := func(p *profile.Profile) profile.Measure { return p.Measure(k) }
-		if k == profile.Communication { // it is not judged
+		if k >= profile.NumIO && k < profile.NumCategories { // it is not judged
 			row, _, _ := newRow(name, measures(applications, of), measures(replays, of))
 			c.Rows = append(c.Rows, row)
 			continue
@@ -163,13 +163,19 @@ func (c *Comparison) communicates() bool {
 	return row.Application.Calls+row.Replay.Calls > 0
 }
 
-// shown returns the rows that are shown.
-func (c *Comparison) shown() []Row {
-	if c.communicates() {
-		return c.Rows
+// shown returns the rows that are shown: those that are not judged only if there are
+// calls.
+func (c *Comparison) shown() (rows []Row) {
+	for k := range c.Rows {
+		if row := &c.Rows[k]; judged(k) || row.Application.Calls+row.Replay.Calls > 0 {
+			rows = append(rows, *row)
+		}
 	}
-	return slices.Concat(c.Rows[:profile.Communication], c.Rows[profile.Communication+1:])
+	return rows
 }
+
+// judged reports whether the row at a place counts for a verdict.
+func judged(k int) bool { return k < int(profile.NumIO) || k == int(profile.NumCategories) }
 
 // elapsed returns the row of the run time.
 func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }

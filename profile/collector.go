@@ -104,24 +104,32 @@ func (c *Collector) add(e *format.Event) error {
 		return errRange
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
+	if e.Via != format.ViaCall {
+		one.total.Nanos, one.total.Flight = 0, dur
+	}
 	if e.Failed() {
 		one.total.Errors = 1
 	}
-	if e.Dur < 0 {
+	if e.Dur < 0 && e.Via == format.ViaCall {
 		one.total.Unknown = 1
 	}
 	// The sum over all events overflows before any part of it does.
-	if c.all.Nanos+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {
+	if c.all.Nanos+dur < 0 || c.all.Flight+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {
 		return errRange
 	}
 	if c.tracker == nil {
 		c.tracker = newTracker(&format.Header{})
 	}
 	c.all.Calls++
-	c.all.Nanos += dur
+	c.all.Nanos += one.total.Nanos
+	c.all.Flight += one.total.Flight
 	c.all.Bytes += one.total.Bytes
 	c.runTime = max(c.runTime, one.end)
-	c.follow(&one, e)
+	if e.Via == format.ViaCall {
+		c.follow(&one, e)
+	} else {
+		c.requested(&one, e)
+	}
 	c.ops[one.category][e.Op].add(&one.total)
 	if e.Dur >= 0 {
 		c.latencies[one.category][e.Op].count(dur)
@@ -165,6 +173,31 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		// A thread is in one call at a time, but in imports calls can overlap.
 		c.atOnce.add(max(one.start, t.io), one.end, tr.threads.active)
 		t.io = one.end
+	}
+	tr.Apply(by, e, about, d)
+}
+
+// requested counts a request for its category, its file and its thread, which spends
+// no time in it.
+func (c *Collector) requested(one *call, e *format.Event) {
+	tr := c.tracker
+	by := tr.Thread(e)
+	about, d := tr.About(by, e)
+	one.category = categoryOn(e.Op, tr.Kind(e, about, d))
+	tr.threads.of(by).row.count(one)
+	if f := tr.files.of(about); f != nil {
+		f.usage.count(one)
+	} else {
+		c.noFile.count(one)
+	}
+	if one.category <= Writes {
+		c.sizes[one.category].count(asked(e), &one.total)
+	}
+	if one.category != noCategory {
+		if c.intervals.width == 0 {
+			c.intervals = newSliced(max(c.Interval, 0))
+		}
+		c.intervals.count(&call{category: one.category, total: one.total, start: one.start, end: one.start}, tr.files.of(about))
 	}
 	tr.Apply(by, e, about, d)
 }

@@ -25,6 +25,7 @@ type document struct {
 type timesDocument struct {
 	IO            float64         `json:"io_seconds"`
 	Communication float64         `json:"communication_seconds"`
+	Submit        float64         `json:"submit_and_wait_seconds"`
 	Compute       float64         `json:"compute_seconds"`
 	Ready         float64         `json:"ready_seconds"`
 	Own           float64         `json:"own_seconds"` // of ready_seconds
@@ -81,7 +82,7 @@ func (b *Blocked) document() *blockedDocument {
 
 func (t *Times) document() timesDocument {
 	return timesDocument{
-		IO: format.Seconds(t.IO), Communication: format.Seconds(t.Communication), Compute: format.Seconds(t.Compute),
+		IO: format.Seconds(t.IO), Communication: format.Seconds(t.Communication), Submit: format.Seconds(t.Submit), Compute: format.Seconds(t.Compute),
 		Ready: format.Seconds(t.Ready), Own: format.Seconds(t.Own), Waiting: format.Seconds(t.Waiting()),
 		WaitingFor: waitingDocument(t.Waits),
 		Timer:      format.Seconds(t.Timer), Storage: format.Seconds(t.Storage), Other: format.Seconds(t.Other),

@@ -5,7 +5,8 @@ import "pianola/format"
 // Measure is what a comparison or a document tells of calls. In that of a whole
 // run calls, errors and bytes are those of I/O.
 type Measure struct {
-	Seconds *float64 `json:"seconds,omitempty"` // nil where no call has a duration
+	Seconds *float64 `json:"seconds,omitempty"`           // nil where no call has a duration
+	Flight  *float64 `json:"in_flight_seconds,omitempty"` // of requests, from submission to completion; nil for none
 	Calls   int64    `json:"calls"`
 	Errors  int64    `json:"errors"`
 	Bytes   int64    `json:"bytes"`
@@ -17,6 +18,9 @@ func (t *Total) Measure() Measure {
 	m := Measure{Calls: t.Calls, Errors: t.Errors, Bytes: t.Bytes, Unknown: t.Unknown}
 	if t.Calls == 0 || t.Unknown < t.Calls {
 		m.Seconds = new(format.Seconds(t.Nanos))
+	}
+	if t.Flight > 0 {
+		m.Flight = new(format.Seconds(t.Flight))
 	}
 	return m
 }

@@ -69,7 +69,7 @@ func (o *overview) head() {
 
 func (o *overview) categories() {
 	io := o.IO()
-	u := table.UnitOf(format.Seconds(max(io.Nanos, o.Categories[Communication].Nanos)))
+	u := table.UnitOf(format.Seconds(max(io.Nanos, o.Categories[Communication].Nanos, o.Categories[Submitting].Nanos)))
 	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
 	for k := range NumCategories {
 		t := &o.Categories[k]
@@ -89,9 +89,23 @@ func (o *overview) categories() {
 				row[7+i] = table.Micros(n)
 			}
 		}
+		if o.All.Flight > 0 {
+			row = append(row, flightOf(t, u))
+		}
 		rows = append(rows, row)
 	}
+	if o.All.Flight > 0 {
+		rows[0] = append(rows[0], "in flight "+u.Name)
+	}
 	o.table(rows)
+}
+
+// flightOf prints the time in flight of requests.
+func flightOf(t *Total, u table.Unit) string {
+	if t.Flight == 0 {
+		return table.Missing
+	}
+	return u.Format(format.Seconds(t.Flight))
 }
 
 // part is a part of a thread's time.
@@ -107,6 +121,7 @@ var parts = []part{
 	{name: "I/O", nanos: func(t *Times) int64 { return t.IO }},
 	{name: "compute", nanos: func(t *Times) int64 { return t.Compute }},
 	{name: "communication", nanos: func(t *Times) int64 { return t.Communication }},
+	{name: "submit and wait", nanos: func(t *Times) int64 { return t.Submit }},
 	{name: "ready", nanos: func(t *Times) int64 { return t.Ready }, parts: []part{
 		{name: "behind own threads", nanos: func(t *Times) int64 { return t.Own }},
 	}},

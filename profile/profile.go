@@ -25,7 +25,9 @@ type Category uint8
 // The categories. The first NumIO are I/O: calls on files and block devices, by
 // their operation. Metadata holds opening and closing too. Communication is calls
 // of the same operations on pipes, sockets, character devices, and eventfds and
-// their like. Processes, memory and files that the kernel makes up (/proc)
+// their like. Submitting holds the calls that submit requests of io_uring and libaio
+// and wait for them; the requests themselves count, without a time, for what they ask
+// for. Processes, memory and files that the kernel makes up (/proc)
 // belong to none.
 const (
 	Reads Category = iota
@@ -33,12 +35,13 @@ const (
 	Syncs
 	Metadata
 	Communication
+	Submitting
 	NumCategories
 
 	NumIO = Communication
 )
 
-var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "communication"}
+var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "communication", "submit and wait"}
 
 func (c Category) String() string { return categoryNames[c] }
 
@@ -53,6 +56,8 @@ func CategoryOf(op format.Op) Category { return opCategory[op] }
 func categoryOn(op format.Op, kind process.Kind) Category {
 	k := opCategory[op]
 	switch {
+	case k == Submitting:
+		return k
 	case k == noCategory || kind == process.KindPseudo:
 		return noCategory
 	case kind == process.KindChannel:
@@ -71,6 +76,7 @@ var (
 		format.ClassMetadata: Metadata,
 		format.ClassMemory:   noCategory,
 		format.ClassProcess:  noCategory,
+		format.ClassSubmit:   Submitting,
 	}
 	opCategory = func() (of [format.NumOps]Category) {
 		for op := format.OpNone + 1; op.Valid(); op++ {
@@ -87,6 +93,7 @@ type Total struct {
 	Unknown int64 // calls whose duration the source did not hold
 	Bytes   int64 // that reads and writes returned
 	Nanos   int64 // in the calls, of all threads together
+	Flight  int64 // nanoseconds from submission to completion, of all requests together
 }
 
 func (t *Total) add(o *Total) {
@@ -95,6 +102,7 @@ func (t *Total) add(o *Total) {
 	t.Unknown += o.Unknown
 	t.Bytes += o.Bytes
 	t.Nanos += o.Nanos
+	t.Flight += o.Flight
 }
 
 // Categories is what calls add up to, by category.

@@ -12,6 +12,7 @@ import (
 type Times struct {
 	IO            int64 // in calls on files
 	Communication int64 // in calls on pipes, sockets and their like
+	Submit        int64 // in calls that submit requests and wait for them
 	Compute       int64 // between calls, less what the recording says was off the processor
 	Ready         int64 // between calls: it could run, but something else had the processor
 	Own           int64 // the part of Ready in which other recorded threads had it
@@ -70,12 +71,13 @@ func (t *Times) Waiting() (sum int64) {
 
 // Sum returns the time of the thread, or of all threads together.
 func (t *Times) Sum() int64 {
-	return t.IO + t.Communication + t.Compute + t.Ready + t.Waiting() + t.Timer + t.Storage + t.Other
+	return t.IO + t.Communication + t.Submit + t.Compute + t.Ready + t.Waiting() + t.Timer + t.Storage + t.Other
 }
 
 func (t *Times) add(o *Times) {
 	t.IO += o.IO
 	t.Communication += o.Communication
+	t.Submit += o.Submit
 	t.Compute += o.Compute
 	t.Ready += o.Ready
 	t.Own += o.Own
@@ -201,6 +203,8 @@ func (ts *threads) count(t *thread, c *call, e *format.Event, f *file) {
 		times.Communication += c.total.Nanos
 	case e.TimedOut():
 		times.Timer += c.total.Nanos
+	case c.category == Submitting:
+		times.Submit += c.total.Nanos
 	default:
 		if k := waitOf(e); k < numWaits {
 			times.Waits[k] += c.total.Nanos

@@ -12,6 +12,7 @@ type Usage struct {
 func (u *Usage) All() Total {
 	sum := u.IO()
 	sum.add(&u.Categories[Communication])
+	sum.add(&u.Categories[Submitting])
 	sum.add(&u.Other)
 	return sum
 }

@@ -1,6 +1,11 @@
 package process
 
-import "pianola/format"
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+)
 
 // Follower follows the processes of a recording, and the files that its events
 // are about by name. It belongs to one goroutine.
@@ -10,7 +15,17 @@ type Follower struct {
 
 	started bool
 	path    []byte // memory
+	fixed   map[slot]*File
 }
+
+// slot is an index into the files that a ring has registered.
+type slot struct {
+	ring  int32
+	index int64
+}
+
+// maxFixed bounds the files that rings have registered.
+const maxFixed = 1 << 16
 
 // MaxThreads is how many threads a Follower tells apart at a time. One more
 // stands for all others.
@@ -47,6 +62,14 @@ func (fl *Follower) Thread(e *format.Event) *Thread {
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	info := e.Op.Info()
 	fd, _ := subject(e)
+	if e.Via != format.ViaCall && e.Notes.Known(format.NotedFlags|format.NotedRing) && e.Notes.Request.Flags&format.ReqFixed != 0 {
+		f := fl.fixed[slot{e.Notes.Request.Ring, fd}]
+		if f == nil {
+			fl.path = append(format.AppendInt(append(fl.path[:0], "registered file "...), fd), '?')
+			f = fl.of(fl.path)
+		}
+		return f, nil
+	}
 	if p := info.At.Paths[0]; p.Arg >= 0 {
 		name := e.Path(0)
 		if len(name) > 0 || p.Dir < 0 && name != nil {
@@ -113,6 +136,10 @@ func (fl *Follower) Move(e *format.Event, d *Description) (from, to int64, ok bo
 // results of Thread and About for that event. A thread that ends is invalid
 // afterwards.
 func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
+	if e.Notes.Known(format.NotedRing | format.NotedSlot) {
+		fl.slotted(e, f)
+		return
+	}
 	fl.State.Apply(t, e)
 	if e.Failed() || e.Ret == format.NoResult {
 		return
@@ -126,6 +153,10 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 		}
 	case format.EffectEventfd:
 		fl.made(t, e, e.Ret)
+	case format.EffectSubmit:
+		if e.Op == format.OpUringRegister {
+			fl.register(t, e)
+		}
 	case format.EffectExec:
 		if f != nil {
 			t.Process.Command = cutCommand(f.Name)
@@ -156,6 +187,60 @@ func (fl *Follower) made(t *Thread, e *format.Event, fd int64) {
 	d := fl.Open(fl.Made(e), 0)
 	d.Kind = KindChannel
 	fl.Put(t.Table, fd, Descriptor{Description: d, Cloexec: e.Cloexec()})
+}
+
+// slotted follows a request that opens or closes a registered file.
+func (fl *Follower) slotted(e *format.Event, f *File) {
+	at := slot{e.Notes.Request.Ring, int64(e.Notes.Request.Slot)}
+	switch {
+	case e.Failed() || e.Ret == format.NoResult:
+	case e.Op.Info().Effect == format.EffectClose:
+		delete(fl.fixed, at)
+	case f != nil:
+		fl.fix(at, f)
+	}
+}
+
+func (fl *Follower) fix(at slot, f *File) {
+	if fl.fixed == nil {
+		fl.fixed = make(map[slot]*File)
+	}
+	if _, known := fl.fixed[at]; known || len(fl.fixed) < maxFixed {
+		fl.fixed[at] = f
+	}
+}
+
+// register follows the files that a ring registers.
+func (fl *Follower) register(t *Thread, e *format.Event) {
+	if !e.Notes.Known(format.NotedRing) {
+		return
+	}
+	ring := e.Notes.Request.Ring
+	switch e.Args[1] {
+	case format.UnregisterFiles:
+		for at := range fl.fixed {
+			if at.ring == ring {
+				delete(fl.fixed, at)
+			}
+		}
+	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
+		first, list, replaces := bytes.Cut(e.Str[0], []byte("="))
+		index := int64(0)
+		if !replaces {
+			list = first
+		} else {
+			index, _ = strconv.ParseInt(string(first), 10, 32)
+		}
+		for word := range bytes.SplitSeq(list, []byte(",")) {
+			fd, err := strconv.ParseInt(string(word), 10, 32)
+			if d := t.Table.At(fd); err == nil && fd >= 0 && d != nil {
+				fl.fix(slot{ring, index}, d.File)
+			} else if fd == -1 {
+				delete(fl.fixed, slot{ring, index})
+			}
+			index++
+		}
+	}
 }
 
 // opened adds the descriptor that an open made to the table.

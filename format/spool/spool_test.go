@@ -66,7 +66,12 @@ func made(data []byte) (events []format.Event) {
 				Target: str(), Signal: int32(number()), Waker: int32(number()), Woken: number(),
 				ChannelKind: format.ChannelKind(byte1()), Pos: uint32(number()), Channel: uint64(number()), Was: int32(number()),
 				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())}, Text: str(),
+				Request: format.Request{Ring: int32(number()), Reaped: uint32(number()), Batch: number(), Submitted: number(), Flags: number(), RW: number(),
+					Slot: uint32(number()), Buf: uint16(number())},
 			}
+		}
+		if what&128 != 0 {
+			e.Via = format.Via(byte1())
 		}
 		if what&32 != 0 {
 			e.Line = number()

@@ -1,6 +1,6 @@
 // The page, from its data.
 
-const categories = ['read', 'write', 'sync', 'metadata', 'communication'];
+const categories = ['read', 'write', 'sync', 'metadata', 'communication', 'submit'];
 const opColors = ['read', 'write', 'sync', 'metadata', 'communication', 'sixth'];
 
 // named puts the name of a run before a label where there are several.
@@ -38,7 +38,7 @@ function tilesOf(run) {
 function timesOf(run) {
   const t = run.times;
   const parts = [
-    ['I/O', t.IO, 'read'], ['communication', t.Communication, 'communication'], ['waiting for others', sum(t.Waits, n => n), 'sixth'],
+    ['I/O', t.IO, 'read'], ['communication', t.Communication, 'communication'], ['submit and wait', t.Submit, 'submit'], ['waiting for others', sum(t.Waits, n => n), 'sixth'],
     ['timer', t.Timer, 'base'], ['storage outside calls', t.Storage, 'sync'], ['ready', t.Ready, 'write'], ['other calls', t.Other, 'metadata'], ['compute', t.Compute, 'muted'],
   ].filter(([label, nanos]) => nanos > 0 || label === 'I/O' || label === 'compute');
   const all = sum(parts, p => p[1]);

@@ -22,8 +22,8 @@ type contextID struct {
 
 // iocb is struct iocb.
 type iocb struct {
-	data    uint64
-	key     uint32
+	_       uint64
+	_       uint32
 	rwFlags uint32
 	opcode  uint16
 	_       int16
@@ -36,8 +36,8 @@ type iocb struct {
 
 // ioEvent is struct io_event.
 type ioEvent struct {
-	data, request uint64
-	result, _     int64
+	_, request uint64
+	result, _  int64
 }
 
 // readParams reads struct io_uring_params, which the kernel is given.

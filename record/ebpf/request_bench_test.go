@@ -1,0 +1,116 @@
+package ebpf
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/internal/testkit/recordkit"
+)
+
+// BenchmarkRequests measures what recording adds to a request of io_uring and of libaio
+// that reads 4 KiB from the page cache, 32 at a time: a call of io_uring_enter, or of
+// io_submit and io_getevents, for 32 of them is in it. The rounds take turns, and the fastest of
+// each counts.
+//
+//	go test ./record/ebpf -run '^$' -bench Requests -benchtime 15x
+func BenchmarkRequests(b *testing.B) {
+	recordkit.RequireEBPF(b, MeasureCost)
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		b.Skip("no C compiler")
+	}
+	dir := b.TempDir()
+	program := filepath.Join(dir, "requests")
+	out, err := exec.Command(cc, "-O2", "-o", program, "testdata/requests.c").CombinedOutput()
+	require.NoError(b, err, "%s", out)
+	data := filepath.Join(dir, "data")
+	require.NoError(b, os.WriteFile(data, make([]byte, 1<<20), 0o600))
+
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for _, way := range []string{"io_uring", "libaio"} {
+		b.Run(way, func(b *testing.B) {
+			var times [2][]float64
+			for b.Loop() {
+				for i := range times {
+					times[i] = append(times[i], requestNanos(b, i == 1, program, way, data))
+				}
+			}
+			free, recorded := slices.Min(times[0]), slices.Min(times[1])
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(free, "free-ns/request")
+			b.ReportMetric(recorded-free, "added-ns/request")
+		})
+	}
+}
+
+// requestNanos runs the program and returns what it says a request took, in
+// nanoseconds. What is recorded is read meanwhile and dropped.
+func requestNanos(b *testing.B, recorded bool, program, way, data string) float64 {
+	b.Helper()
+	cmd := exec.Command(program, way, data)
+	if !recorded {
+		text, err := cmd.Output()
+		require.NoError(b, err)
+		return parsedNanos(b, text)
+	}
+	p, err := load(config{RingBytes: 64 << 20, Type: true, Faults: true, Off: true, Messages: true})
+	require.NoError(b, err)
+	defer p.close()
+	require.NoError(b, p.attach())
+	require.NoError(b, p.attachAdditional())
+	r, err := openRing(p.ring())
+	require.NoError(b, err)
+	defer r.close()
+	in, err := cmd.StdinPipe()
+	require.NoError(b, err)
+	cmd.Args = append(cmd.Args, "wait")
+	pipe, err := cmd.StdoutPipe()
+	require.NoError(b, err)
+	require.NoError(b, cmd.Start())
+	pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+	require.NoError(b, err)
+	defer unix.Close(pidfd)
+	require.NoError(b, p.follow(pidfd))
+	_, err = in.Write([]byte("x"))
+	require.NoError(b, err)
+	done := make(chan []byte, 1)
+	go func() {
+		text := make([]byte, 64)
+		n, _ := pipe.Read(text)
+		done <- text[:n]
+	}()
+	for {
+		select {
+		case text := <-done:
+			_ = in.Close()
+			require.NoError(b, cmd.Wait())
+			return parsedNanos(b, text)
+		case <-time.After(5 * time.Millisecond):
+			for {
+				record, err := r.read()
+				require.NoError(b, err)
+				if record == nil {
+					break
+				}
+			}
+			r.release()
+		}
+	}
+}
+
+func parsedNanos(b *testing.B, text []byte) float64 {
+	b.Helper()
+	n, err := strconv.ParseFloat(string(text[:len(text)-1]), 64)
+	require.NoError(b, err)
+	return n
+}
