@@ -10,15 +10,15 @@ const (
 	ViaCall  Via = iota // by a system call, which returns when the operation is done
 	ViaUring            // by a request of io_uring
 	ViaAIO              // by a request of libaio
-	numVias
+	NumVias
 )
 
-var viaNames = [numVias]string{ViaUring: "io_uring", ViaAIO: "aio"}
+var viaNames = [NumVias]string{ViaUring: "io_uring", ViaAIO: "aio"}
 
 // String returns the word that stands before the operation in a script, "" for a
 // call.
 func (v Via) String() string {
-	if v >= numVias {
+	if v >= NumVias {
 		return "?"
 	}
 	return viaNames[v]
@@ -39,6 +39,7 @@ type Request struct {
 	Submitted int64  // nanoseconds from the start of that to the submission
 	Flags     int64  // canonical word of RequestFlags
 	RW        int64  // canonical word of ReadWriteFlags, of a read or a write
+	Order     int64  // of a request that Submissions has moved: number of its completion in the recording, from 1; 0 for none
 	Slot      uint32 // index of the registered file that it opens or closes, in place of a descriptor
 	Buf       uint16 // index of the fixed buffer; with ReqSelect the group of buffers
 }
@@ -71,7 +72,7 @@ var (
 	UringEnterFlags = &FlagSet{Flags: same("IORING_ENTER_GETEVENTS", 1, "IORING_ENTER_SQ_WAKEUP", 2, "IORING_ENTER_SQ_WAIT", 4, "IORING_ENTER_EXT_ARG", 8,
 		"IORING_ENTER_REGISTERED_RING", 0x10, "IORING_ENTER_ABS_TIMER", 0x20, "IORING_ENTER_EXT_ARG_REG", 0x40, "IORING_ENTER_NO_IOWAIT", 0x80)}
 	// UringRegister is what io_uring_register registers.
-	UringRegister = &FlagSet{Enum: true, Flags: same("IORING_REGISTER_BUFFERS", RegisterBuffers, "IORING_UNREGISTER_BUFFERS", 1, "IORING_REGISTER_FILES", RegisterFiles,
+	UringRegister = &FlagSet{Enum: true, Flags: same("IORING_REGISTER_BUFFERS", RegisterBuffers, "IORING_UNREGISTER_BUFFERS", UnregisterBuffers, "IORING_REGISTER_FILES", RegisterFiles,
 		"IORING_UNREGISTER_FILES", UnregisterFiles, "IORING_REGISTER_EVENTFD", 4, "IORING_UNREGISTER_EVENTFD", 5, "IORING_REGISTER_FILES_UPDATE", RegisterFilesUpdate,
 		"IORING_REGISTER_EVENTFD_ASYNC", 7, "IORING_REGISTER_PROBE", 8, "IORING_REGISTER_PERSONALITY", 9, "IORING_UNREGISTER_PERSONALITY", 10,
 		"IORING_REGISTER_RESTRICTIONS", 11, "IORING_REGISTER_ENABLE_RINGS", 12, "IORING_REGISTER_FILES2", RegisterFiles2,
@@ -86,6 +87,7 @@ var (
 // What io_uring_register registers that a list tells of: descriptors or buffers.
 const (
 	RegisterBuffers       = 0
+	UnregisterBuffers     = 1
 	RegisterFiles         = 2
 	UnregisterFiles       = 3
 	RegisterFilesUpdate   = 6
@@ -188,7 +190,7 @@ const NumOpcodes = 64
 
 // opcodes has, by the way and the opcode, what is asked for. A row without an
 // operation is not recorded. include/uapi/linux/io_uring.h, aio_abi.h of Linux.
-var opcodes = [numVias][NumOpcodes]Opcode{
+var opcodes = [NumVias][NumOpcodes]Opcode{
 	ViaUring: {
 		1:  transfer(OpPreadv, OpReadv),
 		2:  transfer(OpPwritev, OpWritev),
@@ -242,7 +244,7 @@ func FixedBuffer(opcode uint8) bool { return opcode < NumOpcodes && fixedBuffer[
 
 // OpcodeOf returns the row of an opcode, nil for a request that is not recorded.
 func OpcodeOf(v Via, opcode uint8) *Opcode {
-	if v >= numVias || opcode >= NumOpcodes || opcodes[v][opcode].Op == OpNone {
+	if v >= NumVias || opcode >= NumOpcodes || opcodes[v][opcode].Op == OpNone {
 		return nil
 	}
 	return &opcodes[v][opcode]
