@@ -120,6 +120,12 @@ func (w *worker) await(k *worker, event int64) bool {
 	if w.satisfied(k, event) {
 		return true
 	}
+	if k.queue != nil {
+		ok := k.queue.awaitEnd(w, event)
+		w.end = w.e.now()
+		w.edgeAt = w.end
+		return ok
+	}
 	begin := w.e.now()
 	defer func() {
 		w.end = w.e.now()
@@ -241,6 +247,9 @@ func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
 	if event == creation {
 		return done == ended || w.started.Load()
+	}
+	if k.queue != nil && event >= k.queue.submitted.Load() {
+		return true // see queue.awaitEnd
 	}
 	return done > event
 }

@@ -31,6 +31,7 @@ type worker struct {
 	parent     *worker // nil if the thread was there from the start
 	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
+	queue      *queue // of a ring, whose requests other workers submit; nil for a thread
 	length     int64 // events that the thread has
 	guard      sandbox.Guard
 	sys        sandbox.Kernel // what the calls are made of
@@ -169,6 +170,9 @@ func (w *worker) play() {
 		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
 			w.readyPages(r)
 		}
+		if r.Op == format.OpRingSubmit {
+			w.awaitReaped(r)
+		}
 		due, begin := w.pace(r)
 		if begin < due {
 			return // stopped
@@ -203,7 +207,7 @@ func (w *worker) play() {
 			return
 		}
 		w.log.entries = append(w.log.entries, entry{begin - e.start, dur, got, waited})
-		same := got == r.Ret || w.score(r, got)
+		same := got == r.Ret || w.score(r, w.event, got)
 		w.at++
 		if w.event++; w.event > w.targets[w.target] {
 			w.publish()
