@@ -192,7 +192,7 @@ func (m *model) header(source *format.Header) *format.Header {
 		}
 		switch meta.Key {
 		case format.MetaCwd, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths are resolved, the cost is subtracted, the events are counted
-			format.MetaCoverage, format.MetaRequests, format.MetaUnsupported: // of what the trace holds
+			format.MetaRequests: // which the trace does not hold
 		default:
 			h.Meta = append(h.Meta, meta)
 		}

@@ -18,7 +18,7 @@ func (m *model) copied(s *simEvent) {
 		m.fetched(s.d.node, began(s.d, s.out.Offset()), s.e.Ret, s.e.Ret < s.e.Size())
 	}
 	if s.other != nil {
-		m.stored(s.other.node, began(s.other, s.out.OutOffset()), s.e.Ret)
+		m.stored(s, s.other.node, began(s.other, s.out.OutOffset()), s.e.Ret)
 	}
 }
 
@@ -36,7 +36,7 @@ func (m *model) cloned(s *simEvent) {
 		size = max(src.node.now-from, 0)
 	}
 	m.fetched(src.node, from, size, false)
-	m.stored(s.d.node, to, size)
+	m.stored(s, s.d.node, to, size)
 }
 
 // truncate handles truncate and ftruncate.
@@ -154,17 +154,18 @@ func (m *model) write(s *simEvent) {
 	if f.Append() {
 		off = f.node.now // of pwrite, too: pwrite(2), bugs
 	}
-	m.stored(f.node, off, s.e.Ret)
+	m.stored(s, f.node, off, s.e.Ret)
 	if f.Append() {
 		f.Offset = f.node.now
 	}
 }
 
 // stored notes a write of size bytes, or an error if size is below 0.
-func (m *model) stored(nd *node, off, size int64) {
+func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 	if size <= 0 {
 		return
 	}
+	nd.blocks.doubt(s.e.Start, off, end(off, size))
 	m.order.wrote(nd, off, end(off, size))
 	e := end(off, size)
 	if e <= nd.now {

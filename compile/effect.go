@@ -177,6 +177,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		m.there(e, at)
 		m.order.named(s.at[:1])
 		m.learn(at, n)
+		at.node.allocated(n, e.Start+e.Dur)
 	}
 	nd := at.node
 	f.node = nd

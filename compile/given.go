@@ -15,7 +15,9 @@ func (m *model) given(files []format.File) {
 			continue
 		}
 		m.names.mention(at)
-		m.learn(at, notesOf(f))
+		n := notesOf(f)
+		m.learn(at, n)
+		at.node.allocated(n, 0)
 	}
 }
 
@@ -31,6 +33,9 @@ func notesOf(f *format.File) *format.Notes {
 	}
 	if f.Sparse {
 		n.Has |= format.NotedSparse
+	}
+	if len(f.Blocks) > 0 {
+		n.Blocks, n.Has = format.AppendBlocks(nil, f.Blocks), n.Has|format.NotedBlocks
 	}
 	return n
 }

@@ -32,3 +32,27 @@ func TestGiven(t *testing.T) {
 		{Path: "w/unused", Type: format.TypeReg, Mode: 0o644, Size: 5, Cached: -1, Sparse: true},
 	}, s.header.Files)
 }
+
+// A file that existed is allocated as it was when it was first opened for
+// writing, whatever was written before the recorder looked.
+func TestAllocatedFiles(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+# file: "w/given" reg mode=0600 size=8192 cached=1 blocks=reserved:8192
+10 0.000010000 open("/w/a", O_RDONLY) = 3 <0.000001000> {type=reg mode=0600 size=16384 sparse}
+10 0.000010000 open("/w/a", O_RDWR) = 4 <0.000001000> {type=reg mode=0600 size=16384 sparse blocks=reserved:8192,data:8192 late=20000}
+10 0.000010000 pwrite64(4, 0x1, 4096, 8192) = 4096 <0.000001000>
+10 0.000020000 pwrite64(4, 0x1, 4096, 12288) = 4096 <0.000001000>
+10 0.000010000 open("/w/a", O_RDWR) = 5 <0.000001000> {type=reg mode=0600 size=16384 blocks=data:16384 late=0}
+10 0.000010000 open("/w/given", O_RDWR) = 6 <0.000001000> {type=reg mode=0600 size=8192}
+10 0.000010000 open("/w/cut", O_RDWR|O_TRUNC) = 7 <0.000001000> {type=reg mode=0600 size=0}
+10 0.000010000 open("/w/cut", O_RDWR) = 8 <0.000001000> {type=reg mode=0600 size=0 blocks=reserved:8192 late=0}
+`, compile.Options{})
+	reserved := func(bytes int64) format.Stretch { return format.Stretch{Allocation: format.Reserved, Bytes: bytes} }
+	want := map[string][]format.Stretch{"w": nil, "w/given": {reserved(8192)}, "w/a": {reserved(12288), {Allocation: format.Data, Bytes: 4096}}, "w/cut": nil}
+	for _, f := range s.header.Files {
+		require.Equal(t, want[f.Path], f.Blocks, f.Path)
+		require.False(t, f.Sparse)
+		delete(want, f.Path)
+	}
+	require.Empty(t, want)
+}

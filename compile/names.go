@@ -35,6 +35,7 @@ type node struct {
 	size   int64  // bytes; of a directory the bytes that getdents64 returned
 	cached int64
 	sparse bool
+	blocks *blocks // nil if not known
 
 	sized bool             // size was recorded, not inferred
 	link  *node            // the same file, which had another name at the start

@@ -105,8 +105,8 @@ func Of(h *format.Header) (a Account) {
 		return Account{} // older recordings can have MetaUnsupported alone
 	}
 	a.Known = true
-	for key, list := range map[string]*[]Missing{format.MetaRequests: &a.Requests, format.MetaUnsupported: &a.Missing} {
-		text, _ := h.Value(key)
+	for _, remarks := range a.remarks() {
+		text, _ := h.Value(remarks.key)
 		for remark := range strings.SplitSeq(text, ";") {
 			name, fields, _ := strings.Cut(strings.TrimSpace(remark), " ")
 			if name == "" {
@@ -117,7 +117,7 @@ func Of(h *format.Header) (a Account) {
 			if !ok || !parse(fields, &one.Amount, one.counts()...) {
 				return Account{}
 			}
-			add(list, one)
+			add(remarks.list, one)
 		}
 	}
 	return a
@@ -126,15 +126,25 @@ func Of(h *format.Header) (a Account) {
 // Put sets the account in a header.
 func (a *Account) Put(h *format.Header) {
 	h.Set(format.MetaCoverage, fmt.Sprintf("bytes=%d seconds=%s", a.Recorded.Bytes, format.AppendSeconds(nil, a.Recorded.Nanos)))
-	for key, list := range map[string][]Missing{format.MetaRequests: a.Requests, format.MetaUnsupported: a.Missing} {
-		remarks := make([]string, len(list))
-		for i := range list {
-			remarks[i] = list[i].remark()
+	for _, remarks := range a.remarks() {
+		texts := make([]string, len(*remarks.list))
+		for i := range texts {
+			texts[i] = (*remarks.list)[i].remark()
 		}
-		if len(remarks) > 0 {
-			h.Set(key, strings.Join(remarks, "; "))
+		if len(texts) > 0 {
+			h.Set(remarks.key, strings.Join(texts, "; "))
 		}
 	}
+}
+
+// remarks is a list of an account, and the key that it has in a header.
+type remarks struct {
+	key  string
+	list *[]Missing
+}
+
+func (a *Account) remarks() [2]remarks {
+	return [2]remarks{{format.MetaRequests, &a.Requests}, {format.MetaUnsupported, &a.Missing}}
 }
 
 // WithRequests returns the account of what plays only some requests of each kind: the

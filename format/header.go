@@ -123,13 +123,14 @@ func ParseFileType(name []byte) FileType {
 type File struct {
 	Path   string // below the root, without a leading slash
 	Type   FileType
-	Mode   uint32 // permissions
-	Size   int64  // bytes; of a directory the bytes that getdents64 returned
-	Cached int64  // pages in the page cache before the start, -1 if unknown
-	Sparse bool   // fewer blocks than the size needs
-	Target string // of a symbolic link
-	Link   string // hard link to this path of the fileset, if not empty
-	Attrs  []Attr // extended attributes that the trace reads
+	Mode   uint32    // permissions
+	Size   int64     // bytes; of a directory the bytes that getdents64 returned
+	Cached int64     // pages in the page cache before the start, -1 if unknown
+	Sparse bool      // no blocks
+	Blocks []Stretch // of a regular file, where its blocks are not known to be written up to the size; what follows is a hole
+	Target string    // of a symbolic link
+	Link   string    // hard link to this path of the fileset, if not empty
+	Attrs  []Attr    // extended attributes that the trace reads
 }
 
 // Attr is an extended attribute. Only the size of its value is known.
@@ -210,6 +211,9 @@ func (f *File) append(dst []byte) []byte {
 	dst = fmt.Appendf(dst, " %s mode=%#o size=%d cached=%d", f.Type, f.Mode, f.Size, f.Cached)
 	if f.Sparse {
 		dst = append(dst, " sparse"...)
+	}
+	if len(f.Blocks) > 0 {
+		dst = AppendBlocks(append(dst, " blocks="...), f.Blocks)
 	}
 	if f.Target != "" {
 		dst = AppendQuoted(append(dst, " target="...), []byte(f.Target))
@@ -300,6 +304,11 @@ func (h *Header) parseFile(value []byte) error {
 	s.failed = s.failed || mode < 0 || f.Size < 0
 	for len(s.rest) > 0 && !s.failed {
 		switch word, _, _ := bytes.Cut(s.rest, []byte("=")); string(word) {
+		case "blocks":
+			s.literal("blocks=")
+			blocks, ok := ParseBlocks(s.word())
+			f.Blocks, s.failed = blocks, s.failed || !ok
+			continue
 		case "target":
 			s.literal("target=")
 			f.Target = s.quoted()

@@ -31,6 +31,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 			{Path: "d/l", Type: TypeLnk, Mode: 0o777, Target: "f x"},
 			{Path: "d/h", Type: TypeReg, Mode: 0, Link: "d/f\xff"},
 			{Path: "d/x", Type: TypeReg, Sparse: true, Attrs: []Attr{{Name: "user.a b", Size: 5}, {Name: "user.\n", Size: 0}}},
+			{Path: "d/y", Type: TypeReg, Blocks: []Stretch{{Data, 4096}, {Hole, 8192}, {Reserved, 4096}}, Attrs: []Attr{{Name: "user.a", Size: 5}}},
 		},
 	}
 	text := h.Append(nil)
@@ -48,6 +49,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 # file: "d/l" lnk mode=0777 size=0 cached=0 target="f x"
 # file: "d/h" reg mode=0 size=0 cached=0 link="d/f\377"
 # file: "d/x" reg mode=0 size=0 cached=0 sparse attr="user.a b":5 attr="user.\n":0
+# file: "d/y" reg mode=0 size=0 cached=0 blocks=data:4096,hole:8192,reserved:4096 attr="user.a":5
 `, string(text))
 	got, err := parseHeader(text)
 	require.NoError(t, err)

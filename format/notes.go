@@ -15,6 +15,8 @@ type Notes struct {
 	Ino    uint64
 	Links  int64  // names of the file
 	Target []byte // what the symbolic link holds
+	Blocks []byte // how the file was allocated Late after the call, as AppendBlocks appends it
+	Late   int64  // nanoseconds
 
 	Signal int32 // that ended the process
 	Waker  int32 // id of the thread that ended the last wait within the call
@@ -58,6 +60,8 @@ const (
 	NotedUnreadable // the recorder could not read what the arguments point to
 	NotedKilled     // a signal ended the process, without an exit event
 	NotedMessage    // Channel, ChannelKind and Pos
+	NotedBlocks
+	NotedLate
 
 	// Of Request.
 	NotedRing
@@ -178,6 +182,7 @@ func (n *Notes) clone() *Notes {
 	if n.Target != nil {
 		c.Target = append([]byte{}, n.Target...)
 	}
+	c.Blocks = append([]byte(nil), n.Blocks...)
 	c.Text = append([]byte(nil), n.Text...)
 	return &c
 }

@@ -24,6 +24,15 @@ func (v Via) String() string {
 	return viaNames[v]
 }
 
+// Name returns the operation of an event as a script has it: with the way before
+// it and a colon, if it is a request.
+func (e *Event) Name() string {
+	if e.Via == ViaCall {
+		return e.Op.String()
+	}
+	return e.Via.String() + ":" + e.Op.String()
+}
+
 // ParseVia returns the way of that name.
 func ParseVia(name []byte) (Via, bool) {
 	v := slices.Index(viaNames[1:], string(name))

@@ -12,6 +12,9 @@ import (
 // what a link holds.
 func (d *decoder) note(e *format.Event, c *Call, target []byte) {
 	e.Faults, e.Off, e.Calls, e.Cut, e.Behind = int64(c.Faults), c.Off, int64(c.Calls), c.Taken, c.Behind
+	if c.Details == nil && c.Flags == 0 && c.Waker == 0 && c.Channel == 0 && (c.Type == 0 || c.Type == unix.S_IFREG>>12) {
+		return // most calls
+	}
 	var n format.Notes
 	if c.Details != nil {
 		noteStates(&n, c.Details.State)

@@ -31,18 +31,21 @@ type Writer struct {
 	sink     Sink
 	decoder  decoder
 	requests inFlight
+	blocks   blocks
 	batch    [batchEvents]format.Event
 	account  coverage.Account // of what the events hold
 	n        int              // events in the batch
 	events   int64            // handed to the sink
+	began    time.Time        // the time 0 of the events
 	flushed  time.Time
 	dirty    bool // events since flushed
 }
 
 // NewWriter returns a writer of events whose time counts from start, in
-// nanoseconds of the clock of the calls.
+// nanoseconds of the clock of the calls, which is now.
 func NewWriter(s Sink, start int64) *Writer {
-	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, flushed: time.Now()}
+	now := time.Now()
+	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write
@@ -52,6 +55,7 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 		return false, err
 	}
 	e := &w.batch[w.n]
+	w.blocks.note(e, c, w.began)
 	account(&w.account, e)
 	if e.Op == format.OpIOSubmit && e.Ret < e.Args[1] && e.Notes.Known(format.NotedBatch) {
 		w.requests.cut(e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
@@ -71,6 +75,7 @@ func (w *Writer) Write() error {
 	w.events += int64(w.n)
 	w.n, w.dirty = 0, true
 	w.decoder.reset()
+	w.blocks.reset()
 	return nil
 }
 

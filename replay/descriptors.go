@@ -21,11 +21,13 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int6
 		s.close(w.sys)
 		return fd
 	}
-	enter := files.set
+	fits := false
 	if r.Op.Info().At.NewFD >= 0 {
-		enter = files.replace
+		fits = files.replace(w.sys, r.Ret, s)
+	} else {
+		fits = files.set(r.Ret, s)
 	}
-	if !enter(r.Ret, s) {
+	if !fits {
 		return errNoFD
 	}
 	return r.Ret

@@ -172,9 +172,10 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		sys: e.guard.Kernel, batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
+		batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
 		differences: make([]Difference, 0, maxDifferences), touchNanos: firstTouch,
 	}
+	w.sys = w.timed
 	if e.Timing == Schedule {
 		w.nanos = make([]int64, batchRecords)
 		w.durations = e.trace.Durations(number)

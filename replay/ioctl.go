@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/fileset"
+	"pianola/internal/fiemap"
 )
 
 // Requests that fill a struct, with the recorded request and the one that
@@ -35,7 +35,7 @@ func callIoctl(w *worker, s slot, r *format.Record) int64 {
 	switch request := r.Args[1]; request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:
 		return w.clone(s, r)
-	case fileset.FiemapRequest:
+	case fiemap.Request:
 		w.fiemap()
 		return w.ioctl(s, request)
 	default:
@@ -61,10 +61,10 @@ func (w *worker) ioctl(s slot, request int64) int64 {
 
 // fiemap asks for the extents of a whole file, as many as fit.
 func (w *worker) fiemap() {
-	b := w.scratch[:fileset.FiemapHeader]
+	b := w.scratch[:fiemap.Header]
 	clear(b)
 	binary.NativeEndian.PutUint64(b[8:], 1<<64-1) // length
-	binary.NativeEndian.PutUint32(b[24:], (pageSize-fileset.FiemapHeader)/fileset.FiemapExtent)
+	binary.NativeEndian.PutUint32(b[24:], (pageSize-fiemap.Header)/fiemap.Extent)
 }
 
 // clone lets files share blocks. The other descriptor is the third argument.

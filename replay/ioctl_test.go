@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/fileset"
+	"pianola/internal/fiemap"
 	"pianola/replay/sandbox"
 )
 
@@ -52,7 +52,7 @@ func TestIoctl(t *testing.T) {
 		{"flags", []step{
 			ev(format.OpOpen, 3, "d/f", format.RDWR),
 			ev(format.OpIoctl, read(unix.FS_IOC_GETFLAGS), 3, unix.FS_IOC_GETFLAGS, 0), ev(format.OpIoctl, read(fsIocFsgetxattr), 3, fsIocFsgetxattr, 0),
-			ev(format.OpIoctl, read(fsIocGetversion), 3, fsIocGetversion, 0), ev(format.OpIoctl, read(fileset.FiemapRequest), 3, fileset.FiemapRequest, 0),
+			ev(format.OpIoctl, read(fsIocGetversion), 3, fsIocGetversion, 0), ev(format.OpIoctl, read(fiemap.Request), 3, fiemap.Request, 0),
 			ev(format.OpIoctl, 77, 3, 0x5401, 0), ev(format.OpIoctl, ebadf, 9, unix.FS_IOC_GETFLAGS, 0),
 		}},
 	})

@@ -147,3 +147,29 @@ func TestRegion(t *testing.T) {
 	require.False(t, m.segments(&iov, 0, 1<<20, 3), "a segment larger than the region")
 	require.True(t, m.segments(&iov, 0, 0, 0))
 }
+
+// An event lasts from its system call to the end of that. What the engine does
+// before and after is no part of it, even where the event before has just ended.
+func TestEngineIsNoPartOfEvents(t *testing.T) {
+	r := newRoll(1)
+	const events = 100
+	for range events {
+		r.add(1, format.OpRmdir, -int64(unix.ENOENT), "x")
+	}
+	var before, after []int64 // times around the call
+	rmdir := calls[format.OpRmdir]
+	t.Cleanup(func() { calls[format.OpRmdir] = rmdir })
+	calls[format.OpRmdir] = func(w *worker, r *format.Record) int64 {
+		before = append(before, w.e.now()-w.e.start)
+		got := rmdir(w, r)
+		after = append(after, w.e.now()-w.e.start)
+		return got
+	}
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: Compute})
+	require.NoError(t, err)
+	faultless(t, r, res)
+	for i, ev := range readAll(t, res.Events()) {
+		require.GreaterOrEqual(t, ev.Start, before[i])
+		require.LessOrEqual(t, ev.End(), after[i])
+	}
+}

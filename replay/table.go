@@ -93,14 +93,14 @@ func (t *table) get(fd int64) slot {
 	return slot(t.slots[fd].Load())
 }
 
-// replace sets the slot of a recorded descriptor to s, and closes the old one.
-// If the number is out of bounds, it closes s and returns false.
-func (t *table) replace(fd int64, s slot) bool {
+// replace sets the slot of a recorded descriptor to s, and closes the old one by
+// sys. If the number is out of bounds, it closes s and returns false.
+func (t *table) replace(sys sandbox.Kernel, fd int64, s slot) bool {
 	if !t.reach(fd) {
-		s.close(t.sys)
+		s.close(sys)
 		return false
 	}
-	slot(t.slots[fd].Swap(int64(s))).close(t.sys)
+	slot(t.slots[fd].Swap(int64(s))).close(sys)
 	return true
 }
 
@@ -111,6 +111,9 @@ func (t *table) set(fd int64, s slot) bool {
 	if !t.reach(fd) {
 		s.close(t.sys)
 		return false
+	}
+	if t.slots[fd].CompareAndSwap(0, int64(s)) {
+		return true // nearly always
 	}
 	t.late.take()
 	defer t.late.give()

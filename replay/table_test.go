@@ -244,7 +244,7 @@ func TestLateClose(t *testing.T) {
 	require.Zero(t, first.close(sandbox.Linux))
 	require.Equal(t, second, files.get(7))
 	require.True(t, isOpen(second))
-	require.True(t, files.replace(7, third), "dup2 closes what it replaces")
+	require.True(t, files.replace(sandbox.Linux, 7, third), "dup2 closes what it replaces")
 	require.False(t, isOpen(second))
 	require.True(t, files.set(7, open()))
 	files.release()
@@ -274,7 +274,7 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	}
 	open(files.set)
 	open(files.set)
-	open(files.replace) // as dup2 does
+	open(func(fd int64, s slot) bool { return files.replace(sandbox.Linux, fd, s) }) // as dup2 does
 	require.Equal(t, []bool{true, false, true}, []bool{isOpen(opened[0]), isOpen(opened[1]), isOpen(opened[2])})
 	require.Zero(t, callCloseRange(w, &format.Record{Op: format.OpCloseRange, Args: [format.MaxArgs]int64{7, 7}}))
 	require.Equal(t, []bool{true, false}, []bool{isOpen(opened[0]), isOpen(opened[2])})

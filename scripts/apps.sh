@@ -9,7 +9,7 @@
 #
 # Those in closed have threads or processes that wait for one another, and clients
 # that send the next request when they have the reply to the last one.
-all="sqlite3 git tar gcc python3 fio postgres"
+all="sqlite3 git tar gcc python3 fio postgres osync"
 closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
 unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
 user=
@@ -60,6 +60,7 @@ here() {
 	sqlite3*) has sqlite3 ;;
 	pipeline) has tar && has gzip ;;
 	java) has java && has javac ;;
+	osync) has python3 ;;
 	*) has "$1" ;;
 	esac || { echo "$1: left out, it is not here or, for postgres and mariadb, this is not root"; return 1; }
 }
@@ -202,6 +203,31 @@ F
 }
 fresh_fio() { mkdir work; cp src? work; }
 run_fio() { "$@" fio --output=fio.out load.fio; }
+
+# --- osync: writes at random with O_SYNC, as of a database, to a file of which half
+# is set aside and not written, and an eighth has no blocks ---
+seed_osync() {
+	python=$(python3 -c 'import sys; print(sys.executable)')
+	cat >seed.py <<'P'
+import os
+fd = os.open("work/db", os.O_RDWR | os.O_CREAT)
+os.ftruncate(fd, 27 << 20)
+os.posix_fallocate(fd, 12 << 20, 12 << 20)
+for at in range(0, 12 << 20, 65536):
+    os.pwrite(fd, os.urandom(65536), at)
+os.fsync(fd)
+P
+	cat >osync.py <<'P'
+import os, random
+random.seed(1)
+fd = os.open("work/db", os.O_RDWR | os.O_SYNC)
+page = os.urandom(16384)
+for at in random.sample(range(27 << 6), 27 << 6):
+    os.pwrite(fd, page, at * 16384)
+P
+}
+fresh_osync() { mkdir work && "$python" seed.py; }
+run_osync() { "$@" "$python" osync.py; }
 
 # --- postgres: a server and all its processes, under pgbench, which is not recorded ---
 server=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | tail -n 1)

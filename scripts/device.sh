@@ -28,6 +28,9 @@ take_down() {
 	rm -f "${IMAGES-$dir}/pianola-$1.image"
 }
 
+# bytes: that were read from the device and written to it since it was put up.
+bytes() { awk '{ print $3 * 512, $7 * 512 }' "/sys/block/${device##*/}/stat"; }
+
 # throttle LIMITS: what the device may do from now on. With cgroups of version 1
 # the limits are those of the root group, which are met by what writes back and
 # by the journal as well. Version 2 has no limits there, so that a journal

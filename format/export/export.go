@@ -109,7 +109,7 @@ func (t *text) flush() error {
 }
 
 func checkOp(e *format.Event) error {
-	if !e.Op.Valid() {
+	if !e.Op.Valid() || e.Via >= format.NumVias {
 		return fmt.Errorf("export: operation %d is not in the table", e.Op)
 	}
 	return nil

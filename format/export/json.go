@@ -166,6 +166,9 @@ func (j *jsonWriter) file(f *format.File) {
 		j.key("sparse")
 		j.out.b = append(j.out.b, "true"...)
 	}
+	if len(f.Blocks) > 0 {
+		j.text("blocks", string(format.AppendBlocks(nil, f.Blocks)))
+	}
 	if f.Target != "" {
 		j.text("target", f.Target)
 	}

@@ -17,6 +17,7 @@ type perfetto struct {
 	jsonWriter
 	flows    flows
 	arrows   int64             // so far
+	requests int64             // so far
 	command  string            // that was recorded, empty if unknown
 	labelled map[[2]int32]bool // processes, and threads with theirs
 	counters int64             // number of the process that has them
@@ -125,7 +126,11 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	if p.row.script {
 		p.introduce(p.row.process, e.TID)
 	}
-	p.begin(info.Name, phase, int64(p.row.process), int64(e.TID))
+	if e.Via != format.ViaCall && e.Dur >= 0 {
+		p.request(e, start)
+		return
+	}
+	p.begin(e.Name(), phase, int64(p.row.process), int64(e.TID))
 	p.key("cat")
 	p.string(p.row.class[info.Class])
 	p.micros("ts", start)
@@ -146,6 +151,32 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	p.flows.add(e.TID, span{start, start + max(e.Dur, 0)}, e.Edges)
 	if e.Notes.Known(format.NotedWaker) {
 		p.wake(e, start)
+	}
+}
+
+// request writes a request in flight as an asynchronous slice, for it overlaps with
+// others, and with calls of its thread.
+func (p *perfetto) request(e *format.Event, start int64) {
+	p.requests++
+	for _, end := range [...]struct {
+		phase string
+		at    int64
+	}{{"b", start}, {"e", start + e.Dur}} {
+		p.begin(e.Name(), end.phase, int64(p.row.process), int64(e.TID))
+		p.key("cat")
+		p.string(p.row.class[e.Op.Info().Class])
+		p.int("id", p.requests)
+		p.micros("ts", end.at)
+		p.key("args")
+		p.open('{')
+		if end.phase == "b" {
+			for _, k := range sliceColumns {
+				if v := &p.row.columns[k]; v.kind != null {
+					p.column(k, v)
+				}
+			}
+		}
+		p.out.b = append(p.out.b, '}', '}')
 	}
 }
 

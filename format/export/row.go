@@ -72,7 +72,7 @@ type row struct {
 	index   int64  // of the event
 	known   []line // what threads of a trace did so far, by number
 	others  map[int32]*line
-	op      [format.NumOps][]byte
+	op      [format.NumVias][format.NumOps][]byte
 	class   [format.NumClasses][]byte
 	errors  map[int64][]byte
 	flags   []byte // memory of colFlags
@@ -93,8 +93,11 @@ func newRow(h *format.Header) *row {
 	for i := range r.known {
 		r.known[i].process = h.Threads[i].Process
 	}
-	for op := range r.op {
-		r.op[op] = []byte(format.Op(op).String())
+	for via := range r.op {
+		for op := range r.op[via] {
+			e := format.Event{Op: format.Op(op), Via: format.Via(via)}
+			r.op[via][op] = []byte(e.Name())
+		}
 	}
 	for c := range r.class {
 		r.class[c] = []byte(format.Class(c).String())
@@ -125,7 +128,7 @@ func (r *row) set(e *format.Event) error {
 	compute := r.follow(e)
 	r.number(colProcess, int64(r.process))
 	r.number(colIndex, r.index)
-	r.text(colOp, r.op[e.Op])
+	r.text(colOp, r.op[e.Via][e.Op])
 	r.text(colClass, r.class[info.Class])
 	r.number(colStart, e.Start)
 	if e.Dur >= 0 {
@@ -213,6 +216,9 @@ func (r *row) follow(e *format.Event) (compute int64) {
 	r.process, r.index = t.Process.ID, l.events
 	l.process = r.process
 	l.events++
+	if e.Via != format.ViaCall { // the thread does other things meanwhile
+		return 0
+	}
 	l.end = max(l.end, e.End())
 	return compute
 }

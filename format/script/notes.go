@@ -38,6 +38,8 @@ var notes = []note{
 	{key: "ino", noted: format.NotedIno, parse: parseInode, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendUint(dst, e.Notes.Ino, 10) }},
 	numeric("nlink", format.NotedLinks, func(e *format.Event) *int64 { return &e.Notes.Links }),
 	{key: "sparse", noted: format.NotedSparse},
+	{key: "blocks", noted: format.NotedBlocks, parse: parseBlocks, append: func(dst []byte, e *format.Event) []byte { return append(dst, e.Notes.Blocks...) }},
+	numeric("late", format.NotedLate, func(e *format.Event) *int64 { return &e.Notes.Late }),
 	{key: "new", noted: format.NotedNew},
 	{key: "target", noted: format.NotedTarget, parse: parseTarget, append: func(dst []byte, e *format.Event) []byte { return format.AppendQuoted(dst, e.Notes.Target) }},
 	{key: "args", noted: format.NotedUnreadable, parse: func(_ *format.Event, value []byte) bool { return string(value) == unreadable },
@@ -379,6 +381,15 @@ func parseTarget(e *format.Event, value []byte) bool {
 	}
 	e.Notes.Target = text
 	return true
+}
+
+// parseBlocks keeps the text, which is borrowed.
+func parseBlocks(e *format.Event, value []byte) bool {
+	_, ok := format.ParseBlocks(value)
+	if ok {
+		e.Notes.Blocks = value
+	}
+	return ok
 }
 
 func parseSignal(e *format.Event, value []byte) bool {

@@ -12,6 +12,7 @@ import (
 func TestNotes(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"type=reg mode=0644 size=12 cached=3 dev=8:1 ino=7 nlink=2 sparse new", "type=reg mode=0644 size=12 cached=3 dev=8:1 ino=7 nlink=2 sparse new"},
+		{"late=12 blocks=data:4096,hole:8192", "blocks=data:4096,hole:8192 late=12"},
 		{"new  size=0 type=dir ", "type=dir size=0 new"},
 		{`target="a\"b c" args=unreadable signal=SIGSEGV killed was=9 faults=1 off=20 cut=-30`, `target="a\"b c" args=unreadable signal=SIGSEGV killed was=9 faults=1 off=20 cut=-30`},
 		{`target="plain" signal=64`, `target="plain" signal=64`},

@@ -542,9 +542,12 @@ SEC("tp_btf/io_uring_create")
 int uring_create(u64 *ctx)
 {
 	struct thread *t = followed(bpf_get_current_task_btf());
+	u64 ring = ctx[1];
 
 	if (t)
-		t->ring = new_ring(ctx[1], t->tid);
+		t->ring = new_ring(ring, t->tid);
+	else
+		bpf_map_delete_elem(&rings, &ring); /* it takes the place of one that is gone */
 	return 0;
 }
 

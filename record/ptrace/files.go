@@ -144,23 +144,14 @@ func cachedPages(tid int32, fd int64, mode uint16) uint64 {
 	if mode&unix.S_IFMT != unix.S_IFREG {
 		return record.UnknownCached
 	}
-	process, _, e := unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), 0, 0)
-	if e != 0 {
-		// A thread that is not its process's first takes Linux 6.9.
-		process, _, e = unix.RawSyscall(unix.SYS_PIDFD_OPEN, uintptr(tid), unix.PIDFD_THREAD, 0)
-	}
-	if e != 0 {
-		return record.UnknownCached
-	}
-	file, _, e := unix.RawSyscall(unix.SYS_PIDFD_GETFD, process, uintptr(fd), 0)
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, process, 0, 0)
-	if e != 0 {
+	file, ok := record.Borrow(tid, fd)
+	if !ok {
 		return record.UnknownCached
 	}
 	var whole unix.CachestatRange
 	var stat unix.Cachestat_t
-	_, _, e = unix.RawSyscall6(unix.SYS_CACHESTAT, file, uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
-	_, _, _ = unix.Syscall(unix.SYS_CLOSE, file, 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_CACHESTAT, uintptr(file), uintptr(unsafe.Pointer(&whole)), uintptr(unsafe.Pointer(&stat)), 0, 0, 0)
+	_, _, _ = unix.Syscall(unix.SYS_CLOSE, uintptr(file), 0, 0)
 	if e != 0 {
 		return record.UnknownCached
 	}

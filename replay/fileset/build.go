@@ -80,7 +80,7 @@ func (p *preparation) closeDir(w *worker, it *item) error {
 func (p *preparation) makeFile(ctx context.Context, w *worker, it *item) error {
 	var err error
 	switch {
-	case it.there && it.have == it.length():
+	case it.there && it.have == it.length() && !it.anew:
 	case it.Type == format.TypeLnk:
 		target := sandbox.CString(it.Target)
 		err = w.at(it.path, func(dir int64, last uintptr) int64 {
@@ -115,8 +115,8 @@ func (p *preparation) makeLink(w *worker, it *item) error {
 	return nil
 }
 
-// write makes a regular file with blocks of random bytes, or without blocks,
-// or completes one.
+// write makes a regular file with blocks of random bytes, or without blocks, or
+// as it was allocated, or completes one.
 func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	flags := uintptr(unix.O_WRONLY)
 	if !it.there {
@@ -131,6 +131,9 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 		w.setAttributes(fd, it)
 	}
 	from, size := it.have, it.length()
+	if len(it.Blocks) > 0 {
+		return p.allocate(ctx, w, fd, it)
+	}
 	if it.Sparse {
 		return sandbox.Error(w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0))
 	}
@@ -138,16 +141,66 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 		// Its blocks are allocated at once, so that they are contiguous, and a
 		// full disk is noticed early. The length grows with the writes, so an
 		// incomplete file has a smaller size.
-		err := sandbox.Error(w.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(size-from), 0, 0))
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+		if err := w.reserve(fd, from, size); err != nil {
 			return err
 		}
 	}
-	for from < size {
+	return p.fill(ctx, w, fd, from, size)
+}
+
+// allocate sets aside the blocks of a new or empty file, and writes those that
+// were written. A file system that can't set blocks aside leaves holes.
+func (p *preparation) allocate(ctx context.Context, w *worker, fd int64, it *item) error {
+	size := it.length()
+	if !w.truncate(fd, size) {
+		return unix.EIO
+	}
+	for i, at := 0, int64(0); i < len(it.Blocks); {
+		// Blocks up to the next hole are allocated at once, so that they are
+		// contiguous.
+		to, reserved, k := at, false, i
+		for ; k < len(it.Blocks) && it.Blocks[k].Allocation != format.Hole; k++ {
+			to += it.Blocks[k].Bytes
+			reserved = reserved || it.Blocks[k].Allocation == format.Reserved
+		}
+		if reserved || to-at > chunk {
+			if err := w.reserve(fd, at, to); err != nil {
+				return err
+			}
+		}
+		for ; i < k; i++ {
+			end := at + it.Blocks[i].Bytes
+			if it.Blocks[i].Allocation == format.Data {
+				if err := p.fill(ctx, w, fd, at, min(end, size)); err != nil {
+					return err
+				}
+			}
+			at = end
+		}
+		if i < len(it.Blocks) {
+			at += it.Blocks[i].Bytes
+			i++
+		}
+	}
+	return nil
+}
+
+// reserve sets blocks aside. Its only errors are that there is no room.
+func (w *worker) reserve(fd, from, to int64) error {
+	err := sandbox.Error(w.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(to-from), 0, 0))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
+		return err
+	}
+	return nil
+}
+
+// fill writes random bytes to a part of a file.
+func (p *preparation) fill(ctx context.Context, w *worker, fd, from, to int64) error {
+	for from < to {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b := w.buffer[:min(size-from, piece)]
+		b := w.buffer[:min(to-from, piece)]
 		p.vary(w, b)
 		got := w.guard.Kernel(unix.SYS_PWRITE64, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), uintptr(from), 0, 0)
 		switch {

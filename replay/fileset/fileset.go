@@ -22,6 +22,7 @@ type item struct {
 
 	there bool  // exists, with the right type, mode and attributes
 	have  int64 // bytes at the start of the existing file that are kept
+	anew  bool  // the existing file, which is empty, must be allocated anew
 }
 
 // length returns the size of a file. A file that replaces a pipe, a socket or a
@@ -31,6 +32,21 @@ func (it *item) length() int64 {
 		return it.Size
 	}
 	return 0
+}
+
+// data returns how many bytes are written into a file that is made anew.
+func (it *item) data() (bytes int64) {
+	if len(it.Blocks) == 0 {
+		return allocated(it.File)
+	}
+	at := int64(0)
+	for _, s := range it.Blocks {
+		if s.Allocation == format.Data {
+			bytes += max(min(at+s.Bytes, it.Size)-at, 0)
+		}
+		at += s.Bytes
+	}
+	return bytes
 }
 
 // set is what must exist before a replay, in the order of creation.

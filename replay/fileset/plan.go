@@ -38,12 +38,10 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 				p.Bytes += a.Size
 			}
 		}
-		if f.Size < 0 || f.Size > maxBytes-p.Bytes {
+		if f.Size < 0 || max(f.Size, allocated(f)) > maxBytes-p.Bytes {
 			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, ErrLimit)
 		}
-		if f.Type == format.TypeReg && f.Link == "" && !f.Sparse {
-			p.Bytes += f.Size
-		}
+		p.Bytes += allocated(f)
 		listed[filepath.Dir(f.Path)] += direntLength(filepath.Base(f.Path))
 	}
 	p.Files = int64(len(files))

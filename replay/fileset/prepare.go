@@ -180,20 +180,22 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	}
 	block := max(s.Frsize, 1)
 	var files, blocks int64
+	missing := func(it *item) {
+		p.state.AllBytes += it.data() - it.have
+		blocks += (allocated(it.File) - it.have + block - 1) / block
+	}
 	for _, it := range p.set.names {
 		if it.there || it.target != nil || it.parent == nil {
-			if it.there && it.have < it.length() {
-				p.state.AllBytes += it.length() - it.have
-				blocks += (it.length() - it.have + block - 1) / block
+			if it.there && (it.anew || it.have < it.length()) {
+				missing(it)
 			}
 			continue
 		}
 		files++
 		if it.Type == format.TypeDir {
 			blocks++
-		} else if !it.Sparse {
-			p.state.AllBytes += it.length()
-			blocks += (it.length() + block - 1) / block
+		} else {
+			missing(it)
 		}
 	}
 	p.state.AllFiles = int64(len(p.set.names)) - 1

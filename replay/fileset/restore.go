@@ -167,6 +167,13 @@ func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
 	w.setAttributes(fd, it)
 
 	size := it.length()
+	if len(it.Blocks) > 0 {
+		it.have = size
+		if it.anew = !w.laid(fd, st, it); it.anew {
+			it.have = 0
+		}
+		return !it.anew || w.truncate(fd, 0)
+	}
 	whole, end := w.blocks(fd, st)
 	if it.Sparse {
 		it.have = size

@@ -83,6 +83,7 @@ static long (*const bpf_probe_read_kernel)(void *dst, u32 size, const void *src)
 static long (*const bpf_probe_read_user_str)(void *dst, u32 size, const void *src) = (void *)114;
 static long (*const bpf_probe_read_kernel_str)(void *dst, u32 size, const void *src) = (void *)115;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static void *(*const bpf_sk_storage_get)(void *map, struct sock *sk, void *init, u64 flags) = (void *)107;
 static long (*const bpf_seq_write)(struct seq_file *seq, const void *data, u32 size) = (void *)127;
 static long (*const bpf_ringbuf_output)(void *ring, void *data, u64 size, u64 flags) = (void *)130;

@@ -189,15 +189,6 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 	t->rested = 1;
 }
 
-/* Reports whether a call waited for requests of storage that it did not make. */
-INLINE int waited_for_requests(const struct thread *t, u32 nr)
-{
-	if (!t->counting)
-		return 0;
-	return plans[nr].kind == KIND_GETEVENTS ||
-	       (plans[nr].kind == KIND_RING && (t->flying || uring_done != t->ringed));
-}
-
 /* The thread was blocked outside of recorded calls, and a call returns: the one
  * that it was blocked in, unless that was a page fault. */
 INLINE void explain_wait(struct thread *t, struct task_struct *task, s64 ret)
@@ -217,8 +208,6 @@ INLINE void explain_wait(struct thread *t, struct task_struct *task, s64 ret)
 		}
 	} else if (t->waker) {
 		send_wait(t, task, 0);
-	} else if (nr < MAX_SYS && waited_for_requests(t, nr)) {
-		kind = OFF_STORAGE;
 	}
 	t->waker = 0;
 	t->off[kind] += t->blocked;

@@ -1,0 +1,106 @@
+package compile
+
+import (
+	"cmp"
+	"slices"
+
+	"pianola/format"
+)
+
+// blocks is how a file is allocated, as the recorder found it a while after the
+// open. What was written meanwhile is not known to have been written before.
+type blocks struct {
+	all    []format.Stretch
+	until  int64   // when the recorder looked, nanoseconds since the start of the recording
+	doubts []doubt // written before that, in the order of the writes
+}
+
+// doubt is a part of a file, in bytes.
+type doubt struct{ from, to int64 }
+
+// maxDoubts bounds the spans of a file. Those after are taken as they were found.
+const maxDoubts = 1 << 16
+
+// allocated learns how the file was allocated that an event has opened.
+func (nd *node) allocated(n *format.Notes, ended int64) {
+	if nd.created || nd.blocks != nil || nd.changed || nd.typ != format.TypeReg || !n.Known(format.NotedBlocks) {
+		return
+	}
+	if all, ok := format.ParseBlocks(n.Blocks); ok {
+		nd.blocks = &blocks{all: all, until: ended + n.Late}
+	}
+}
+
+// doubt notes a write that began at some time.
+func (b *blocks) doubt(at, from, to int64) {
+	if b != nil && at < b.until && len(b.doubts) < maxDoubts {
+		b.doubts = append(b.doubts, doubt{from, to})
+	}
+}
+
+// start returns how the file was allocated at the start, nil if that is not
+// known. What was written before the recorder looked is taken for what is around
+// it: its first half for what comes before, its second for what comes after.
+func (b *blocks) start() []format.Stretch {
+	if b == nil {
+		return nil
+	}
+	slices.SortFunc(b.doubts, func(x, y doubt) int { return cmp.Compare(x.from, y.from) })
+	var s stretches
+	at, next := int64(0), 0
+	for _, stretch := range b.all {
+		end := at + stretch.Bytes
+		for at < end && stretch.Allocation == format.Data && next < len(b.doubts) {
+			d := b.doubts[next]
+			if d.from >= end {
+				break
+			}
+			s.add(stretch.Allocation, max(d.from-at, 0))
+			at = max(at, d.from)
+			s.doubt(max(min(d.to, end)-at, 0))
+			if at = max(at, min(d.to, end)); d.to <= end {
+				next++
+			}
+		}
+		s.add(stretch.Allocation, end-at)
+		at = end
+	}
+	if len(s.known) == 0 {
+		return b.all
+	}
+	s.settle(s.known[len(s.known)-1].Allocation)
+	return s.known
+}
+
+// stretches are built from the start of a file on.
+type stretches struct {
+	known  []format.Stretch
+	unsure int64 // bytes after those
+}
+
+// add adds a part that is known.
+func (s *stretches) add(a format.Allocation, bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	s.settle(a)
+	s.known = format.AddStretch(s.known, a, bytes)
+}
+
+// doubt adds a part that is not known.
+func (s *stretches) doubt(bytes int64) { s.unsure += bytes }
+
+// settle decides on the part that is not known, before one with an allocation.
+func (s *stretches) settle(next format.Allocation) {
+	half := s.unsure / 2 / blockBytes * blockBytes
+	if n := len(s.known); n > 0 {
+		s.known = format.AddStretch(s.known, s.known[n-1].Allocation, s.unsure-half)
+	} else {
+		half = s.unsure
+	}
+	s.known = format.AddStretch(s.known, next, half)
+	s.unsure = 0
+}
+
+// blockBytes is the size of a block of most file systems.
+const blockBytes = 4096

@@ -1,0 +1,80 @@
+package format
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// Allocation is how a stretch of a file is allocated.
+type Allocation uint8
+
+// The allocations.
+const (
+	Data     Allocation = iota // written blocks
+	Reserved                   // blocks that were set aside and not written yet, as fallocate does
+	Hole                       // no blocks
+	numAllocations
+)
+
+var allocations = [numAllocations]string{"data", "reserved", "hole"}
+
+func (a Allocation) String() string { return allocations[a] }
+
+// Stretch is a part of a file, from the end of the one before it on.
+type Stretch struct {
+	Allocation Allocation
+	Bytes      int64 // at least 1
+}
+
+// AddStretch adds a stretch at the end, which it joins with the last one if both
+// are allocated in one way. Of no bytes it adds nothing.
+func AddStretch(blocks []Stretch, a Allocation, bytes int64) []Stretch {
+	if n := len(blocks); n > 0 && blocks[n-1].Allocation == a {
+		blocks[n-1].Bytes += bytes
+		return blocks
+	}
+	if bytes == 0 {
+		return blocks
+	}
+	return append(blocks, Stretch{a, bytes})
+}
+
+// MaxStretches bounds how many stretches a file has.
+const MaxStretches = 4096
+
+// AppendBlocks appends stretches as "data:8192,hole:4096".
+func AppendBlocks(dst []byte, blocks []Stretch) []byte {
+	for i, s := range blocks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, s.Allocation.String()...), ':')
+		dst = strconv.AppendInt(dst, s.Bytes, 10)
+	}
+	return dst
+}
+
+// ParseBlocks parses what AppendBlocks appends. It reports false for anything
+// else, and for stretches that end beyond MaxNote.
+func ParseBlocks(text []byte) (blocks []Stretch, ok bool) {
+	var end int64
+	for more := true; more; {
+		var word []byte
+		word, text, more = bytes.Cut(text, []byte(","))
+		name, digits, _ := bytes.Cut(word, []byte(":"))
+		n, err := strconv.ParseInt(string(digits), 10, 64)
+		if err != nil || n <= 0 || n > MaxNote-end || digits[0] == '+' || len(blocks) == MaxStretches {
+			return nil, false
+		}
+		end += n
+		a := Allocation(0)
+		for a < numAllocations && allocations[a] != string(name) {
+			a++
+		}
+		if a == numAllocations {
+			return nil, false
+		}
+		blocks = append(blocks, Stretch{a, n})
+	}
+	return blocks, true
+}
