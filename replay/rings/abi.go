@@ -1,0 +1,121 @@
+package rings
+
+// Structs and numbers of include/uapi/linux/io_uring.h and aio_abi.h. Package
+// unix has only the numbers of the system calls. Addresses are numbers: what
+// they point to is not in the Go heap.
+
+// sqe is struct io_uring_sqe.
+type sqe struct {
+	opcode   uint8
+	flags    uint8
+	ioprio   uint16
+	fd       int32
+	off      uint64 // or addr2
+	addr     uint64
+	len      uint32
+	opFlags  uint32
+	userData uint64
+	bufIndex uint16
+	_        uint16 // personality
+	file     uint32
+	addr3    uint64
+	_        uint64
+}
+
+// cqe is struct io_uring_cqe.
+type cqe struct {
+	userData uint64
+	res      int32
+	flags    uint32
+}
+
+// ringParams is struct io_uring_params.
+type ringParams struct {
+	sqEntries, cqEntries uint32
+	flags                uint32
+	threadCPU            uint32
+	threadIdle           uint32
+	features             uint32
+	_                    [4]uint32
+	sq                   struct {
+		head, tail, mask, entries, flags, dropped, array, _ uint32
+		_                                                   uint64
+	}
+	cq struct {
+		head, tail, mask, entries, overflow, cqes, flags, _ uint32
+		_                                                   uint64
+	}
+}
+
+// iovec is struct iovec.
+type iovec struct{ base, len uint64 }
+
+// openHow is struct open_how.
+type openHow struct{ flags, mode, resolve uint64 }
+
+// filesUpdate is struct io_uring_files_update.
+type filesUpdate struct {
+	offset uint32
+	_      uint32
+	fds    uint64
+}
+
+// syncCancel is struct io_uring_sync_cancel_reg.
+type syncCancel struct {
+	addr    uint64
+	fd      int32
+	flags   uint32
+	timeout [2]int64
+	_       [4]uint64
+}
+
+const (
+	mapSQ   = 0
+	mapCQ   = 0x8000000
+	mapSQEs = 0x10000000
+
+	featSingleMap     = 1 << 0
+	featNoDrop        = 1 << 1
+	featSubmitStable  = 1 << 2
+	featThreadNonfix  = 1 << 7
+	featuresThatAreIn = featSingleMap | featNoDrop | featSubmitStable // Linux 5.5
+
+	sqNeedWakeup = 1 << 0
+	sqOverflow   = 1 << 1
+	sqTaskrun    = 1 << 2
+
+	enterGetEvents = 1 << 0
+	enterWakeup    = 1 << 1
+	enterSQWait    = 1 << 2
+
+	registerBuffers     = 0
+	unregisterBuffers   = 1
+	registerFiles       = 2
+	unregisterFiles     = 3
+	registerFilesUpdate = 6
+	registerSyncCancel  = 24
+
+	cancelAny = 1 << 2
+)
+
+// iocb is struct iocb of little-endian machines.
+type iocb struct {
+	data     uint64
+	key      uint32
+	rwFlags  uint32
+	opcode   uint16
+	priority int16
+	fd       uint32
+	buf      uint64
+	nbytes   uint64
+	offset   int64
+	_        uint64
+	flags    uint32
+	eventFD  uint32
+}
+
+// aioEvent is struct io_event.
+type aioEvent struct {
+	data, obj uint64
+	res, res2 int64
+}

@@ -1,0 +1,70 @@
+// Package rings plays asynchronous requests: those of io_uring on a real ring,
+// those of libaio in a real context, and either on a pool of threads where the
+// kernel refuses them. All three are a Queue.
+//
+//	Prepare ──► batch ──Submit──► kernel or threads ──► completions ──► Reap
+//	                                                        ▲ Wait
+//
+// A queue with a batch of two requests, of which the second waits for the first:
+//
+//	q, err := rings.OpenRing(rings.Config{Entries: 32, Flags: rings.SingleIssuer})
+//	if err != nil {
+//		return err
+//	}
+//	for _, note := range q.Notes() {
+//		fmt.Println(note) // how the queue differs from the one that was asked for
+//	}
+//	q.Prepare(&rings.Request{Op: rings.OpWrite, Flags: rings.Link, FD: fd, Addr: addr, Length: 4096, User: 1})
+//	q.Prepare(&rings.Request{Op: rings.OpFsync, FD: fd, User: 2})
+//	if _, err := q.Submit(2); err != nil { // one io_uring_enter that waits for both
+//		return err
+//	}
+//	var done [32]rings.Completion
+//	for _, c := range done[:q.Reap(done[:])] {
+//		fmt.Println(c.User, c.Result) // 1 4096, then 2 0
+//	}
+//	return q.Close()
+//
+// # Memory
+//
+// The kernel holds the memory of a request until its completion. Buffers are
+// therefore addresses in memory that is mapped outside the Go heap, and never
+// on a Go stack; the caller keeps them until Reap has returned the request or
+// Close has succeeded. Paths and vectors are copied in Prepare, to memory of
+// the queue. Prepare, Submit, Wait and Reap allocate nothing.
+//
+// # Threads
+//
+// A queue belongs to the thread that opened it: the goroutine is locked to that
+// thread, and only it calls the methods. The kernel demands that for
+// SingleIssuer and DeferTaskrun; besides, it executes requests with the root
+// directory, the table of descriptors and the rules of Landlock of that thread.
+// So a replay's worker opens a queue after it has entered its sandbox.Guard.
+// No method waits for another goroutine in Go, other than to open and close a
+// pool: a thread may be pinned to its processor slot. The threads of a pool
+// share the descriptors of the process: a worker that has left that table
+// (unshare) can't use a pool. With a Kernel that keeps its processor slot, each
+// thread of a pool needs a slot of GOMAXPROCS (Threads).
+//
+// # Safety
+//
+// Requests may come from a stranger's trace. Only operations of one table are
+// executed (operations.go), with the flags that it lists. Descriptors are those
+// that the caller gives. Without a jail, a path is a single name in such a
+// descriptor, which is not followed if it is a link; or it is resolved below it
+// by openat2. What does not fit is refused by Prepare and never reaches the
+// kernel.
+//
+// # Why not a library
+//
+// No Go library for io_uring fits (looked for in November 2026). giouring is
+// the most complete: a translation of liburing in plain Go, without allocation.
+// It has had no development since 2023, when liburing was at version 2.4, and
+// its waits with a time limit give the kernel addresses on a goroutine's stack,
+// which can move. iouring-go (2023) allocates a request and sends its result by
+// a channel, gouring (2022) and hodgesds/iouring-go (work in progress by its own
+// words) are proofs of a concept. code.hybscloud.com/uring is developed, but is
+// a beta for Linux 6.18 and later that has no other way. None has libaio, a
+// fallback, or a table of what may be executed. The interface to the kernel is
+// three system calls and a page of structs, and does not change.
+package rings
