@@ -18,6 +18,7 @@ type aio struct {
 	iocbs   []iocb
 	slots   []slot
 	list    []uint64     // addresses of the iocbs
+	entry   sqe          // what a request would be in a ring
 	begin   int          // of the batch, in iocbs
 	end     int          // of the batch
 	out     int          // in flight
@@ -93,8 +94,8 @@ func (q *aio) Prepare(r *Request) error {
 	if q.end == len(q.iocbs) {
 		return ErrFull
 	}
-	var e sqe // like the one of a ring
-	if errno := q.encode(&e, &q.slots[q.end], r); errno != 0 {
+	e := &q.entry
+	if errno := q.encode(e, &q.slots[q.end], r); errno != 0 {
 		return errno
 	}
 	b := &q.iocbs[q.end]
