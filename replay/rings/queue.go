@@ -104,7 +104,8 @@ type Config struct {
 	Depth int
 
 	// Jailed says that the thread, and after Enter those of a pool, have a root
-	// directory of their own, so that paths need no other bound.
+	// directory of their own, so that paths need no other bound. Directories must
+	// then have been opened in the jail: from another mount, ".." leads out.
 	Jailed bool
 
 	// Enter binds a thread of a pool before its first request; nil does nothing.
