@@ -1,5 +1,7 @@
 package rings
 
+import "golang.org/x/sys/unix"
+
 // Structs and numbers of include/uapi/linux/io_uring.h and aio_abi.h. Package
 // unix has only the numbers of the system calls. Addresses are numbers: what
 // they point to is not in the Go heap.
@@ -69,6 +71,17 @@ type syncCancel struct {
 	_       [4]uint64
 }
 
+// closing is what Close gives the kernel: struct io_uring_sync_cancel_reg, and
+// struct io_uring_getevents_arg with its time limit.
+type closing struct {
+	cancel syncCancel
+	arg    struct {
+		_, _  uint64
+		limit uint64
+	}
+	limit unix.Timespec
+}
+
 const (
 	mapSQ   = 0
 	mapCQ   = 0x8000000
@@ -78,6 +91,7 @@ const (
 	featNoDrop        = 1 << 1
 	featSubmitStable  = 1 << 2
 	featThreadNonfix  = 1 << 7
+	featTimeLimit     = 1 << 8                                        // EXT_ARG, Linux 5.11
 	featuresThatAreIn = featSingleMap | featNoDrop | featSubmitStable // Linux 5.5
 
 	sqNeedWakeup = 1 << 0
@@ -87,6 +101,7 @@ const (
 	enterGetEvents = 1 << 0
 	enterWakeup    = 1 << 1
 	enterSQWait    = 1 << 2
+	enterTimeLimit = 1 << 3 // EXT_ARG
 
 	registerBuffers     = 0
 	unregisterBuffers   = 1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,8 @@ type ring struct {
 	tables
 	fd    uintptr
 	flags SetupFlags // that are in effect
+
+	limits bool // waits can have a time limit
 
 	sqes           []sqe
 	slots          []slot // of each sqe
@@ -115,7 +118,7 @@ func (q *ring) mapRings(p *ringParams) error {
 		return fmt.Errorf("map the ring: %w", unix.ENOMEM)
 	}
 	q.memory = append(q.memory, slotMemory)
-	q.slots, q.flags = slots, SetupFlags(p.flags)
+	q.slots, q.flags, q.limits = slots, SetupFlags(p.flags), p.features&featTimeLimit != 0
 	q.sqes = array[sqe](entries, 0, int(p.sqEntries))
 	q.sqHead, q.sqTail, q.sqFlags = field[uint32](rings, p.sq.head), field[uint32](rings, p.sq.tail), field[uint32](rings, p.sq.flags)
 	q.cqes = array[cqe](rings, p.cq.cqes, int(p.cqEntries))
@@ -343,17 +346,13 @@ func (q *ring) Close() error {
 		return nil
 	}
 	q.prepared = q.taken
-	if q.InFlight() > 0 {
-		*field[syncCancel](q.control, 0) = syncCancel{fd: -1, flags: cancelAny}
-		q.register(registerSyncCancel, address(&q.control[0]), 1) // Linux 6.0; else they end by themselves
-	}
 	var dropped [64]Completion
 	for q.InFlight() > 0 {
 		if q.Reap(dropped[:]) > 0 {
 			continue
 		}
-		if err := q.Wait(1); err != nil && !errors.Is(err, ErrBusy) && !errors.Is(err, unix.EBADR) {
-			return fmt.Errorf("wait for %d requests in flight: %w", q.InFlight(), err)
+		if got := q.cancel(); got < 0 {
+			return fmt.Errorf("wait for %d requests in flight: %w", q.InFlight(), unix.Errno(-got))
 		}
 	}
 	if q.holds {
@@ -363,3 +362,26 @@ func (q *ring) Close() error {
 	q.kernel.Call(unix.SYS_CLOSE, q.fd, 0, 0)
 	return nil
 }
+
+// cancel cancels what has begun, and waits for a completion, or until something
+// else may have begun: a request that was behind the cancelled ones, or that the
+// kernel's thread had not taken. It returns 0 or -errno.
+func (q *ring) cancel() int64 {
+	p := field[closing](q.control, 0)
+	*p = closing{cancel: syncCancel{fd: -1, flags: cancelAny}, limit: unix.NsecToTimespec(cancelAgain)}
+	p.arg.limit = uint64(address(&p.limit))
+	q.register(registerSyncCancel, address(&p.cancel), 1) // Linux 6.0; before, requests end by themselves
+	flags, arg, size := uintptr(enterGetEvents), uintptr(0), uintptr(0)
+	if q.limits {
+		flags, arg, size = flags|enterTimeLimit, address(&p.arg), unsafe.Sizeof(p.arg)
+	}
+	got := q.kernel(unix.SYS_IO_URING_ENTER, q.fd, 0, 1, flags, arg, size)
+	switch unix.Errno(-got) {
+	case unix.EINTR, unix.ETIME, unix.EBUSY, unix.EAGAIN, unix.EBADR: // EBADR: completions were lost
+		return 0
+	}
+	return min(got, 0)
+}
+
+// cancelAgain is after how many nanoseconds Close looks for more to cancel.
+const cancelAgain = 10_000_000
