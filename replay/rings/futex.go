@@ -2,6 +2,7 @@ package rings
 
 import (
 	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,6 +25,12 @@ type futex struct{ atomic.Uint32 }
 // wait sleeps until a wake-up if the word is still value. It can return early.
 func (f *futex) wait(k sandbox.Kernel, value uint32) {
 	k(unix.SYS_FUTEX, uintptr(unsafe.Pointer(f)), futexWait, uintptr(value), 0, 0, 0)
+}
+
+// idle is wait for a long time. It goes through the scheduler, so that it doesn't
+// delay a stop of all goroutines; the caller must not be pinned.
+func (f *futex) idle(value uint32) {
+	_, _, _ = syscall.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(f)), futexWait, uintptr(value), 0, 0, 0)
 }
 
 // wake wakes n threads that wait.

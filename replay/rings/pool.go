@@ -174,7 +174,7 @@ func (t *thread) take() bool {
 		seq := p.work.Load()
 		p.idle++
 		p.lock.give(p.kernel)
-		p.work.wait(p.kernel, seq)
+		p.work.idle(seq)
 		p.lock.take(p.kernel)
 		p.idle--
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
 )
 
 // As many requests are executed at a time as there are threads.
@@ -90,6 +92,15 @@ func TestClosePool(t *testing.T) {
 	require.NoError(t, <-released)
 	require.ErrorIs(t, unix.Fstatat(int(dir), "d", &unix.Stat_t{}, 0), unix.ENOENT)
 	require.NoError(t, q.Close())
+}
+
+// A pool that has nothing to do doesn't delay a stop of all goroutines, although
+// its calls keep their processor slots.
+func TestIdlePool(t *testing.T) {
+	q := opened(t, kinds[5], Config{Kernel: sandbox.Linux, Entries: 1})
+	require.Zero(t, one(t, q, Request{Op: OpNop}))
+	runtime.GC()
+	require.Zero(t, one(t, q, Request{Op: OpNop}))
 }
 
 // When all places are taken by what was not reaped, a pool asks for that.

@@ -28,7 +28,8 @@ type Queue interface {
 	Wait(n int) error
 
 	// Reap fills done with completions, in the order of completion, and returns
-	// how many there were. It does not wait.
+	// how many it has found; 0 if there are none. It does not wait, and makes no
+	// call for more where it finds some.
 	Reap(done []Completion) int
 
 	// InFlight returns how many requests were submitted and not reaped.

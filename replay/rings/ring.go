@@ -237,13 +237,14 @@ func (q *ring) Wait(n int) error {
 // room, and those that it posts only in a call of this thread.
 func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
 
-// Reap implements Queue.
+// Reap implements Queue. It makes a call only if there is nothing at hand and
+// the kernel holds completions back.
 func (q *ring) Reap(done []Completion) int {
 	n := q.reap(done)
-	if n < len(done) && q.InFlight() > 0 &&
+	if n == 0 && q.InFlight() > 0 &&
 		(q.flags&(IOPoll|DeferTaskrun) != 0 || atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0) {
 		q.flush()
-		n += q.reap(done[n:])
+		n = q.reap(done)
 	}
 	return n
 }
