@@ -60,6 +60,7 @@ func openAIO(c Config) (*aio, error) {
 		refused: make([]Completion, 0, n),
 		iocbs:   array[iocb](mem, 8, n), list: array[uint64](mem, uint32(8+64*n), n), events: array[aioEvent](mem, uint32(8+72*n), n),
 	}
+	q.idle = func() bool { return true } // no request has registered files
 	for i := range q.list {
 		q.list[i] = uint64(address(&q.iocbs[i]))
 	}
@@ -188,9 +189,7 @@ func (q *aio) Close() error {
 	if err := sandbox.Error(q.kernel.Call(unix.SYS_IO_DESTROY, q.id, 0, 0)); err != nil {
 		return fmt.Errorf("wait for %d requests of libaio in flight: %w", q.out, err)
 	}
-	if q.holds {
-		q.drop(q.fds)
-	}
+	q.release()
 	q.unmap()
 	q.out = 0
 	return nil

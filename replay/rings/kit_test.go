@@ -163,13 +163,14 @@ func reap(t *testing.T, q Queue, n int) []Completion {
 	return done[:n]
 }
 
-// play submits requests as one batch, and returns their results by User.
+// play submits requests as one batch, with those that were prepared before, and
+// returns all results by User.
 func play(t *testing.T, q Queue, requests ...Request) map[uint64]int64 {
 	t.Helper()
 	prepare(t, q, requests...)
 	n, err := q.Submit(len(requests))
 	require.NoError(t, err)
-	require.Equal(t, len(requests), n)
+	require.GreaterOrEqual(t, n, len(requests))
 	results := make(map[uint64]int64)
 	for _, c := range reap(t, q, n) {
 		results[c.User] = c.Result

@@ -33,7 +33,7 @@ type pool struct {
 	draining bool // one of them is drained
 	closing  bool
 	awaited  int // completions that the submitter sleeps for; 0: it doesn't
-	idle     int // threads that sleep
+	sleeping int // threads that sleep
 	alive    int // threads
 
 	work  futex // changes when there may be something to take
@@ -91,6 +91,7 @@ func openPool(c Config) (*pool, error) {
 		todo:    fifo{places: make([]uint32, n)},
 		done:    fifo{places: make([]uint32, n)},
 	}
+	p.idle = func() bool { return p.out == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
 	}
@@ -147,7 +148,7 @@ func (t *thread) run(enter func() error, bound chan<- error) {
 // rouse wakes up to n threads. The lock is held.
 func (p *pool) rouse(n int) {
 	p.work.Add(1)
-	if n = min(n, p.idle); n > 0 {
+	if n = min(n, p.sleeping); n > 0 {
 		p.work.wake(p.kernel, n)
 	}
 }
@@ -172,11 +173,11 @@ func (t *thread) take() bool {
 			return false
 		}
 		seq := p.work.Load()
-		p.idle++
+		p.sleeping++
 		p.lock.give(p.kernel)
 		p.work.idle(seq)
 		p.lock.take(p.kernel)
-		p.idle--
+		p.sleeping--
 	}
 }
 
@@ -330,9 +331,7 @@ func (p *pool) Close() error {
 		p.lock.take(p.kernel)
 	}
 	p.lock.give(p.kernel)
-	if p.holds {
-		p.drop(p.fds)
-	}
+	p.release()
 	unmap(p.memory)
 	p.memory, p.out = nil, 0
 	return nil

@@ -486,6 +486,30 @@ func TestRegisteredFiles(t *testing.T) {
 	})
 }
 
+// A file that the queue holds stays open for the requests that were prepared
+// before it was replaced, and is closed after them.
+func TestReplacedFiles(t *testing.T) {
+	k := intercept(func(nr uintptr, args [4]uintptr) (int64, bool) {
+		return -int64(unix.ENOMEM), nr == unix.SYS_IO_URING_REGISTER && args[1] == registerFiles
+	})
+	run := func(t *testing.T, q Queue) {
+		mem := mapping(t, 4096)
+		a, b := file(t, 10), file(t, 20)
+		before := descriptors(t)
+		require.NoError(t, q.RegisterFiles([]int32{a}))
+		prepare(t, q, Request{Op: OpRead, Flags: FixedFile, Addr: addr(mem), Length: 100, User: 1})
+		require.NoError(t, q.UpdateFiles(0, []int32{b}))
+		prepare(t, q, Request{Op: OpRead, Flags: FixedFile, Addr: addr(mem), Length: 100, User: 2})
+		require.NoError(t, q.RegisterFiles(nil))
+		require.Equal(t, map[uint64]int64{1: 10, 2: 20, 3: 0}, play(t, q, Request{Op: OpNop, User: 3}))
+		require.NoError(t, q.RegisterFiles([]int32{b}))
+		require.NoError(t, q.UpdateFiles(0, []int32{-1}))
+		require.Equal(t, before, descriptors(t))
+	}
+	t.Run("io_uring", func(t *testing.T) { run(t, opened(t, ofRings[0], Config{Kernel: k, Entries: 4})) })
+	t.Run("threads", func(t *testing.T) { run(t, opened(t, kinds[5], Config{Entries: 4})) })
+}
+
 // descriptors counts those of the process.
 func descriptors(t *testing.T) int {
 	t.Helper()

@@ -77,6 +77,7 @@ func (c Config) instead(of string, err error) (Queue, error) {
 
 func openRing(c Config) (_ *ring, err error) {
 	q := &ring{tables: tables{kernel: c.Kernel, jailed: c.Jailed}}
+	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken }
 	if q.control, err = mapAnonymous(4096); err != nil {
 		return nil, err
 	}
@@ -280,7 +281,7 @@ func (q *ring) RegisterFiles(fds []int32) error {
 	err := withMapped(fds, func(addr uintptr) int64 { return q.register(registerFiles, addr, len(fds)) })
 	if err == nil {
 		if q.holds {
-			q.drop(q.fds)
+			q.replaced(q.fds)
 		}
 		q.fds, q.holds = slices.Clone(fds), false
 		return nil
@@ -356,9 +357,7 @@ func (q *ring) Close() error {
 			return fmt.Errorf("wait for %d requests in flight: %w", q.InFlight(), unix.Errno(-got))
 		}
 	}
-	if q.holds {
-		q.drop(q.fds)
-	}
+	q.release()
 	q.unmap()
 	q.kernel.Call(unix.SYS_CLOSE, q.fd, 0, 0)
 	return nil

@@ -19,6 +19,8 @@ type tables struct {
 
 	fds     []int32 // by place: -1 for an empty one; descriptors of the queue's own if it holds them
 	holds   bool    // the queue holds the files
+	stale   []int32 // of those, what was replaced while requests could still use it
+	idle    func() bool
 	buffers []unix.Iovec
 	pinned  bool // the kernel holds the buffers
 	notes   []string
@@ -83,6 +85,24 @@ func (t *tables) hold(fds []int32) ([]int32, error) {
 	return own, nil
 }
 
+// replaced drops descriptors when no request uses them any more: until then their
+// numbers must not lead to other files.
+func (t *tables) replaced(fds []int32) {
+	if t.stale = append(t.stale, fds...); t.idle() {
+		t.drop(t.stale)
+		t.stale = t.stale[:0]
+	}
+}
+
+// release drops all descriptors, at the end.
+func (t *tables) release() {
+	t.drop(t.stale)
+	if t.holds {
+		t.drop(t.fds)
+	}
+	t.fds, t.stale = nil, nil
+}
+
 func (t *tables) drop(fds []int32) {
 	for _, fd := range fds {
 		if fd >= 0 {
@@ -98,7 +118,7 @@ func (t *tables) RegisterFiles(fds []int32) error {
 		return err
 	}
 	if t.holds {
-		t.drop(t.fds)
+		t.replaced(t.fds)
 	}
 	t.fds, t.holds = own, len(own) > 0
 	return nil
@@ -113,9 +133,8 @@ func (t *tables) UpdateFiles(at int, fds []int32) error {
 	if err != nil {
 		return err
 	}
-	old := t.fds[at : at+len(fds)]
-	t.drop(old)
-	copy(old, own)
+	t.replaced(t.fds[at : at+len(fds)])
+	copy(t.fds[at:], own)
 	return nil
 }
 
