@@ -10,7 +10,7 @@ import "golang.org/x/sys/unix"
 type sqe struct {
 	opcode   uint8
 	flags    uint8
-	ioprio   uint16
+	_        uint16 // priority
 	fd       int32
 	off      uint64 // or addr2
 	addr     uint64
@@ -19,16 +19,15 @@ type sqe struct {
 	userData uint64
 	bufIndex uint16
 	_        uint16 // personality
-	file     uint32
-	addr3    uint64
-	_        uint64
+	_        uint32 // place of a file that is made, or the source of a splice
+	_        [2]uint64
 }
 
 // cqe is struct io_uring_cqe.
 type cqe struct {
 	userData uint64
 	res      int32
-	flags    uint32
+	_        uint32 // flags
 }
 
 // ringParams is struct io_uring_params.
@@ -64,11 +63,11 @@ type filesUpdate struct {
 
 // syncCancel is struct io_uring_sync_cancel_reg.
 type syncCancel struct {
-	addr    uint64
-	fd      int32
-	flags   uint32
-	timeout [2]int64
-	_       [4]uint64
+	_     uint64 // address
+	fd    int32
+	flags uint32
+	_     [2]int64 // how long to wait for it: not at all
+	_     [4]uint64
 }
 
 // closing is what Close gives the kernel: struct io_uring_sync_cancel_reg, and
@@ -115,22 +114,23 @@ const (
 
 // iocb is struct iocb of little-endian machines.
 type iocb struct {
-	data     uint64
-	key      uint32
-	rwFlags  uint32
-	opcode   uint16
-	priority int16
-	fd       uint32
-	buf      uint64
-	nbytes   uint64
-	offset   int64
-	_        uint64
-	flags    uint32
-	eventFD  uint32
+	data    uint64
+	_       uint32 // key, written by the kernel
+	rwFlags uint32
+	opcode  uint16
+	_       int16 // priority
+	fd      uint32
+	buf     uint64
+	nbytes  uint64
+	offset  int64
+	_       uint64
+	_       [2]uint32 // flags, descriptor of an event
 }
 
 // aioEvent is struct io_event.
 type aioEvent struct {
-	data, obj uint64
-	res, res2 int64
+	data uint64
+	_    uint64 // address of the iocb
+	res  int64
+	_    int64
 }
