@@ -95,7 +95,7 @@ func openPool(c Config) (*pool, error) {
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
 	}
-	count := min(c.Depth, maxThreads)
+	count := c.PoolThreads()
 	if count < c.Depth {
 		p.notef("threads: %d for %d requests in flight", count, c.Depth)
 	}

@@ -32,7 +32,9 @@ func TestDepth(t *testing.T) {
 
 // A pool has a bounded number of threads, and says so.
 func TestManyThreads(t *testing.T) {
-	q, err := OpenPool(Config{Kernel: scheduled, Entries: 4, Depth: maxThreads + 1})
+	c := Config{Kernel: scheduled, Entries: 4, Depth: maxThreads + 1}
+	require.Equal(t, maxThreads, c.PoolThreads())
+	q, err := OpenPool(c)
 	require.NoError(t, err)
 	require.Equal(t, maxThreads, q.Threads())
 	require.Equal(t, []string{"threads: 256 for 257 requests in flight"}, q.Notes())

@@ -119,6 +119,9 @@ const (
 	maxThreads = 256   // of a pool
 )
 
+// PoolThreads returns how many threads a pool of this configuration has.
+func (c Config) PoolThreads() int { return min(c.clamped().Depth, maxThreads) }
+
 func (c Config) clamped() Config {
 	if c.Kernel == nil {
 		c.Kernel = sandbox.Linux

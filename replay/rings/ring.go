@@ -61,6 +61,19 @@ func OpenRing(c Config) (Queue, error) {
 	return nil, fmt.Errorf("set up io_uring: %w", err)
 }
 
+// RingRefused returns why OpenRing would open a pool, or nil: a replay that gives
+// threads tables of descriptors of their own, or counts its threads, asks before.
+func RingRefused(k sandbox.Kernel) error {
+	q, err := openRing(Config{Kernel: k}.clamped())
+	switch {
+	case err == nil:
+		return q.Close()
+	case refused(err):
+		return err
+	}
+	return nil // OpenRing fails as well
+}
+
 // instead opens a pool because of an error.
 func (c Config) instead(of string, err error) (Queue, error) {
 	q, poolErr := openPool(c)

@@ -102,9 +102,15 @@ func TestRefusedRing(t *testing.T) {
 	}
 	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EPERM, unix.ENOMEM} {
 		t.Run(errno.Error(), func(t *testing.T) {
-			run(t, Config{Kernel: refuse(unix.SYS_IO_URING_SETUP, errno), Entries: 16, Depth: 3, Flags: SQPoll | CQSize}, errno.Error())
+			k := refuse(unix.SYS_IO_URING_SETUP, errno)
+			require.ErrorIs(t, RingRefused(k), errno)
+			run(t, Config{Kernel: k, Entries: 16, Depth: 3, Flags: SQPoll | CQSize}, errno.Error())
 		})
 	}
+	t.Run("nothing", func(t *testing.T) {
+		ringOf(t, Config{}) // or skips
+		require.NoError(t, RingRefused(nil))
+	})
 	t.Run("seccomp", func(t *testing.T) {
 		runtime.LockOSThread() // for good: the filter can't be removed
 		filter := []unix.SockFilter{
@@ -119,7 +125,9 @@ func TestRefusedRing(t *testing.T) {
 		run(t, Config{Kernel: scheduled, Entries: 3}, "operation not permitted")
 	})
 	t.Run("no descriptors", func(t *testing.T) {
-		_, err := OpenRing(Config{Kernel: refuse(unix.SYS_IO_URING_SETUP, unix.EMFILE)})
+		k := refuse(unix.SYS_IO_URING_SETUP, unix.EMFILE)
+		require.NoError(t, RingRefused(k))
+		_, err := OpenRing(Config{Kernel: k})
 		require.ErrorIs(t, err, unix.EMFILE)
 	})
 }
