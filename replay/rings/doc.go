@@ -57,14 +57,15 @@
 //
 // # Why not a library
 //
-// No Go library for io_uring fits (looked for in November 2026). giouring is
-// the most complete: a translation of liburing in plain Go, without allocation.
-// It has had no development since 2023, when liburing was at version 2.4, and
-// its waits with a time limit give the kernel addresses on a goroutine's stack,
-// which can move. iouring-go (2023) allocates a request and sends its result by
-// a channel, gouring (2022) and hodgesds/iouring-go (work in progress by its own
-// words) are proofs of a concept. code.hybscloud.com/uring is developed, but is
-// a beta for Linux 6.18 and later that has no other way. None has libaio, a
-// fallback, or a table of what may be executed. The interface to the kernel is
-// three system calls and a page of structs, and does not change.
+// No Go library for io_uring was found fit to be depended on for years (looked
+// for in November 2026, in stored copies of their pages). giouring is the most
+// complete: liburing in plain Go, without allocation. Nothing newer than 2023 was
+// found of it, it calls its own test coverage low, and its waits with a time
+// limit give the kernel addresses on a goroutine's stack, which can move.
+// iouring-go (2023) sends each result by a channel, gouring is of 2022, and
+// hodgesds/iouring-go and dshulyak/uring are proofs of a concept by their own
+// words. code.hybscloud.com/uring is being developed, but is a beta that needs
+// Linux 6.18. None has libaio, a way without io_uring, or a table of what may be
+// executed. The interface of the kernel is three system calls and a page of
+// structs, and keeps compatible.
 package rings
