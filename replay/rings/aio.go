@@ -45,6 +45,9 @@ func OpenAIO(c Config) (Queue, error) {
 }
 
 func openAIO(c Config) (*aio, error) {
+	if c.Kernel == nil {
+		c.Kernel = sandbox.Linux
+	}
 	n := c.Entries
 	mem, err := mapAnonymous(8 + n*(64+8+32))
 	if err != nil {

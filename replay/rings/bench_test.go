@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"pianola/replay/sandbox"
 )
 
 const (
@@ -129,7 +127,7 @@ func BenchmarkRequests(b *testing.B) {
 					fd = benchFile(b, v.open)
 				}
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(benchDepth + 4))
-				q, err := v.kind.open(Config{Kernel: sandbox.Linux, Entries: benchDepth, Flags: v.kind.flags})
+				q, err := v.kind.open(Config{Entries: benchDepth, Flags: v.kind.flags})
 				require.NoError(b, err)
 				require.Empty(b, q.Notes())
 				require.NoError(b, q.RegisterFiles([]int32{fd}))

@@ -40,11 +40,14 @@
 // SingleIssuer and DeferTaskrun; besides, it executes requests with the root
 // directory, the table of descriptors and the rules of Landlock of that thread.
 // So a replay's worker opens a queue after it has entered its sandbox.Guard.
-// No method waits for another goroutine in Go, other than to open and close a
-// pool: a thread may be pinned to its processor slot. The threads of a pool
-// share the descriptors of the process: a worker that has left that table
-// (unshare) can't use a pool. With a Kernel that keeps its processor slot, each
-// thread of a pool needs a slot of GOMAXPROCS (Threads).
+// A goroutine that is pinned to its processor slot may call Prepare, Submit, Wait,
+// Reap and InFlight of a ring or a context, which wait in the kernel, out of sight
+// of the Go scheduler, and no other method.
+//
+// A pool waits in Go: a pinned goroutine calls none of its methods (Threads tells
+// a pool). Its threads share the descriptors of the process, so a worker that has
+// left that table (unshare) can't use a pool. To be in flight at once, requests
+// need as many slots of GOMAXPROCS (PoolThreads).
 //
 // # Safety
 //

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"unsafe"
 
@@ -14,16 +13,6 @@ import (
 
 	"pianola/replay/sandbox"
 )
-
-// scheduled is the kernel as Go programs use it: tests have fewer processor
-// slots than threads.
-func scheduled(nr, a, b, c, d, e, f uintptr) int64 {
-	r, _, errno := syscall.Syscall6(nr, a, b, c, d, e, f)
-	if errno != 0 {
-		return -int64(errno)
-	}
-	return int64(r)
-}
 
 // intercept is a kernel that asks instead first.
 func intercept(instead func(nr uintptr, args [4]uintptr) (result int64, done bool)) sandbox.Kernel {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,9 +27,9 @@ type pool struct {
 	out     int // requests in flight; the submitter's
 	threads []*thread
 
-	lock lock // over what follows
-	todo fifo // places that were submitted and not taken
-	done fifo // places that have ended and were not reaped
+	lock sync.Mutex // over what follows
+	todo fifo       // places that were submitted and not taken
+	done fifo       // places that have ended and were not reaped
 
 	running  int  // chains that are being executed
 	draining bool // one of them is drained
@@ -36,8 +38,19 @@ type pool struct {
 	sleeping int // threads that sleep
 	alive    int // threads
 
-	work  futex // changes when there may be something to take
-	ended futex // changes when awaited completions are there, or the last thread ends
+	work  sync.Cond // there may be something to take
+	ended sync.Cond // awaited completions are there, or the last thread ends
+}
+
+// scheduled is the kernel of a pool. The Go scheduler sees its calls, so that one
+// that takes long delays neither a stop of all goroutines nor, during that, itself:
+// it may wait for what a stopped thread is about to do.
+func scheduled(nr, a, b, c, d, e, f uintptr) int64 {
+	r, _, errno := syscall.Syscall6(nr, a, b, c, d, e, f)
+	if errno != 0 {
+		return -int64(errno)
+	}
+	return int64(r)
 }
 
 // place is a request between Prepare and Reap.
@@ -64,8 +77,7 @@ type thread struct {
 	chain []uint32
 }
 
-// OpenPool starts a pool, for a ring or a context that the kernel refuses. It
-// waits for its threads in Go, as Close does.
+// OpenPool starts a pool, for a ring or a context that the kernel refuses.
 func OpenPool(c Config) (Queue, error) {
 	q, err := openPool(c.clamped())
 	if err != nil {
@@ -75,6 +87,9 @@ func OpenPool(c Config) (Queue, error) {
 }
 
 func openPool(c Config) (*pool, error) {
+	if c.Kernel == nil {
+		c.Kernel = scheduled
+	}
 	n := max(c.CQEntries, 2*c.Entries, c.Depth)
 	n = 1 << bits.Len(uint(n-1)) // a power of two: the counters of a fifo wrap around
 	memory, slots, err := newSlots(n + 1)
@@ -91,6 +106,7 @@ func openPool(c Config) (*pool, error) {
 		todo:    fifo{places: make([]uint32, n)},
 		done:    fifo{places: make([]uint32, n)},
 	}
+	p.work.L, p.ended.L = &p.lock, &p.lock
 	p.idle = func() bool { return p.out == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
@@ -127,11 +143,11 @@ func (t *thread) run(enter func() error, bound chan<- error) {
 	}
 	bound <- err
 	p := t.p
-	p.lock.take(p.kernel)
+	p.lock.Lock()
 	for t.take() {
-		p.lock.give(p.kernel)
+		p.lock.Unlock()
 		t.execute()
-		p.lock.take(p.kernel)
+		p.lock.Lock()
 		p.running--
 		p.draining = false // if it was, then by this one
 		if p.todo.len() > 0 {
@@ -139,17 +155,15 @@ func (t *thread) run(enter func() error, bound chan<- error) {
 		}
 	}
 	if p.alive--; p.alive == 0 {
-		p.ended.Add(1)
-		p.ended.wake(p.kernel, 1)
+		p.ended.Signal()
 	}
-	p.lock.give(p.kernel)
+	p.lock.Unlock()
 }
 
 // rouse wakes up to n threads. The lock is held.
 func (p *pool) rouse(n int) {
-	p.work.Add(1)
-	if n = min(n, p.sleeping); n > 0 {
-		p.work.wake(p.kernel, n)
+	for range min(n, p.sleeping) {
+		p.work.Signal()
 	}
 }
 
@@ -172,11 +186,8 @@ func (t *thread) take() bool {
 		if p.closing && p.todo.len() == 0 {
 			return false
 		}
-		seq := p.work.Load()
 		p.sleeping++
-		p.lock.give(p.kernel)
-		p.work.idle(seq)
-		p.lock.take(p.kernel)
+		p.work.Wait()
 		p.sleeping--
 	}
 }
@@ -211,15 +222,14 @@ func (t *thread) execute() {
 			result, short = p.play(&p.places[i])
 			cut = (result < 0 || short) && Flags(e.flags)&HardLink == 0
 		}
-		p.lock.take(p.kernel)
+		p.lock.Lock()
 		p.places[i].result = result
 		p.done.push(i)
 		if p.awaited > 0 && p.done.len() >= p.awaited {
 			p.awaited = 0
-			p.ended.Add(1)
-			p.ended.wake(p.kernel, 1)
+			p.ended.Signal()
 		}
-		p.lock.give(p.kernel)
+		p.lock.Unlock()
 	}
 }
 
@@ -273,12 +283,12 @@ func (p *pool) Submit(n int) (int, error) {
 	batch := len(p.batch)
 	if batch > 0 {
 		p.places[p.batch[batch-1]].sqe.flags &^= uint8(links) // a chain ends with its batch
-		p.lock.take(p.kernel)
+		p.lock.Lock()
 		for _, i := range p.batch {
 			p.todo.push(i)
 		}
 		p.rouse(1) // who takes a chain wakes the next one
-		p.lock.give(p.kernel)
+		p.lock.Unlock()
 		p.out += batch
 		p.batch = p.batch[:0]
 	}
@@ -288,29 +298,26 @@ func (p *pool) Submit(n int) (int, error) {
 // Wait implements Queue.
 func (p *pool) Wait(n int) error {
 	n = min(n, p.out)
-	p.lock.take(p.kernel)
+	p.lock.Lock()
 	for p.done.len() < n {
 		p.awaited = n
-		seq := p.ended.Load()
-		p.lock.give(p.kernel)
-		p.ended.wait(p.kernel, seq)
-		p.lock.take(p.kernel)
+		p.ended.Wait()
 	}
 	p.awaited = 0
-	p.lock.give(p.kernel)
+	p.lock.Unlock()
 	return nil
 }
 
 // Reap implements Queue.
 func (p *pool) Reap(done []Completion) int {
-	p.lock.take(p.kernel)
+	p.lock.Lock()
 	n := min(len(done), p.done.len())
 	for k := range n {
 		i := p.done.pop()
 		done[k] = Completion{User: p.places[i].sqe.userData, Result: p.places[i].result}
 		p.free = append(p.free, i)
 	}
-	p.lock.give(p.kernel)
+	p.lock.Unlock()
 	p.out -= n
 	return n
 }
@@ -320,17 +327,14 @@ func (p *pool) Close() error {
 	if p.memory == nil {
 		return nil
 	}
-	p.lock.take(p.kernel)
+	p.lock.Lock()
 	p.todo.head = p.todo.tail // what has not begun is cancelled
 	p.closing = true
 	p.rouse(len(p.threads))
 	for p.alive > 0 {
-		seq := p.ended.Load()
-		p.lock.give(p.kernel)
-		p.ended.wait(p.kernel, seq)
-		p.lock.take(p.kernel)
+		p.ended.Wait()
 	}
-	p.lock.give(p.kernel)
+	p.lock.Unlock()
 	p.release()
 	unmap(p.memory)
 	p.memory, p.out = nil, 0

@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"pianola/replay/sandbox"
 )
 
 // As many requests are executed at a time as there are threads.
@@ -78,9 +76,9 @@ func TestClosePool(t *testing.T) {
 	require.NoError(t, err)
 	state := func(is func() bool) {
 		for ok := false; !ok; runtime.Gosched() {
-			q.lock.take(scheduled)
+			q.lock.Lock()
 			ok = is()
-			q.lock.give(scheduled)
+			q.lock.Unlock()
 		}
 	}
 	state(func() bool { return q.running == 1 })
@@ -96,13 +94,32 @@ func TestClosePool(t *testing.T) {
 	require.NoError(t, q.Close())
 }
 
-// A pool that has nothing to do doesn't delay a stop of all goroutines, although
-// its calls keep their processor slots.
-func TestIdlePool(t *testing.T) {
-	q := opened(t, kinds[5], Config{Kernel: sandbox.Linux, Entries: 1})
-	require.Zero(t, one(t, q, Request{Op: OpNop}))
-	runtime.GC()
-	require.Zero(t, one(t, q, Request{Op: OpNop}))
+// A stop of all goroutines doesn't wait for what a pool executes: a thread that
+// is stopped could be the one that the call waits for.
+func TestStopOfAll(t *testing.T) {
+	runtime.LockOSThread()
+	q, err := OpenPool(Config{Entries: 4, Depth: 2}) // with its own way of calling
+	require.NoError(t, err)
+	defer func() { require.NoError(t, q.Close()) }()
+	r, w := pipe(t)
+	mem := mapping(t, 4096)
+	for range 10 {
+		prepare(t, q, Request{Op: OpRead, FD: r, Addr: addr(mem), Length: 1, Offset: -1, User: 1})
+		_, err := q.Submit(0)
+		require.NoError(t, err)
+		runtime.GC()
+		require.Zero(t, q.Reap(make([]Completion, 1)))
+		require.Equal(t, map[uint64]int64{1: 1, 2: 1}, func() map[uint64]int64 {
+			prepare(t, q, Request{Op: OpWrite, FD: w, Addr: addr(mem), Length: 1, Offset: -1, User: 2})
+			_, err := q.Submit(2)
+			require.NoError(t, err)
+			results := make(map[uint64]int64)
+			for _, c := range reap(t, q, 2) {
+				results[c.User] = c.Result
+			}
+			return results
+		}())
+	}
 }
 
 // When all places are taken by what was not reaped, a pool asks for that.

@@ -83,7 +83,8 @@ var (
 
 // Config describes a queue. The zero value of a field means the default.
 type Config struct {
-	// Kernel executes the system calls; nil is sandbox.Linux.
+	// Kernel executes the system calls; nil is that of the machine: sandbox.Linux,
+	// which the Go scheduler does not see, and for a pool one that it sees.
 	Kernel sandbox.Kernel
 
 	// Entries is how many requests a batch can have. A ring has a power of two,
@@ -123,9 +124,6 @@ const (
 func (c Config) PoolThreads() int { return min(c.clamped().Depth, maxThreads) }
 
 func (c Config) clamped() Config {
-	if c.Kernel == nil {
-		c.Kernel = sandbox.Linux
-	}
 	c.Entries = min(max(c.Entries, 1), maxEntries)
 	c.CQEntries = min(max(c.CQEntries, c.Entries), 2*maxEntries)
 	if c.Depth <= 0 {

@@ -89,6 +89,9 @@ func (c Config) instead(of string, err error) (Queue, error) {
 }
 
 func openRing(c Config) (_ *ring, err error) {
+	if c.Kernel == nil {
+		c.Kernel = sandbox.Linux
+	}
 	q := &ring{tables: tables{kernel: c.Kernel, jailed: c.Jailed}}
 	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken }
 	if q.control, err = mapAnonymous(4096); err != nil {
