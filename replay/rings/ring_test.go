@@ -181,7 +181,8 @@ func TestRefusedEntries(t *testing.T) {
 
 // A trace can't ask for more entries than the kernel has.
 func TestBounds(t *testing.T) {
-	c := Config{Entries: 1 << 40, CQEntries: 1 << 40}.clamped()
+	c := Config{Entries: 1 << 40, CQEntries: 1 << 40, Depth: 1 << 40}.clamped()
+	require.Equal(t, 2*maxEntries, c.Depth)
 	require.Equal(t, maxEntries, c.Entries)
 	require.Equal(t, 2*maxEntries, c.CQEntries)
 	c = Config{Entries: -5, CQEntries: -5}.clamped()
