@@ -59,6 +59,16 @@ func TestRefusedByContext(t *testing.T) {
 	require.Equal(t, map[uint64]int64{1: 10, 2: -int64(unix.EBADF), 3: 20, 4: 0}, results)
 }
 
+// What libaio has of a sync is a command, not a flag.
+func TestSyncOfData(t *testing.T) {
+	q := opened(t, ofAIO, Config{Entries: 4}).(*aio)
+	fd := file(t, 1)
+	prepare(t, q, Request{Op: OpFsync, FD: fd, User: 1}, Request{Op: OpFsync, FD: fd, OpFlags: fsyncData, User: 2})
+	require.EqualValues(t, aioFsync, q.iocbs[0].opcode)
+	require.EqualValues(t, aioDataSync, q.iocbs[1].opcode)
+	require.Equal(t, map[uint64]int64{1: 0, 2: 0}, play(t, q))
+}
+
 // Reap makes no call for what Wait has got: one io_getevents of the application
 // is one of the replay.
 func TestOneCallForEvents(t *testing.T) {

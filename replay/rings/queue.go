@@ -129,6 +129,7 @@ func (c Config) clamped() Config {
 	if c.Depth <= 0 {
 		c.Depth = c.Entries
 	}
+	c.Depth = min(c.Depth, 2*maxEntries)
 	return c
 }
 

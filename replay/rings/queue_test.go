@@ -341,15 +341,24 @@ func TestDrain(t *testing.T) {
 		for range 50 {
 			prepare(t, q,
 				Request{Op: OpRead, FD: r, Addr: addr(mem), Length: 1, Offset: -1, User: 1},
-				Request{Op: OpNop, User: 2, Flags: Link}, Request{Op: OpNop, Flags: Drain, User: 3},
+				Request{Op: OpNop, User: 2, Flags: Link},
+				Request{Op: OpRead, FD: r, Addr: addr(mem), Length: 1, Offset: -1, User: 3, Flags: Drain},
 				Request{Op: OpNop, User: 4})
 			n, err := q.Submit(0)
 			require.NoError(t, err)
 			require.Equal(t, 4, n)
-			require.Zero(t, q.Reap(make([]Completion, 1)))
-			_, err = unix.Write(int(w), []byte("x"))
-			require.NoError(t, err)
-			require.Equal(t, []uint64{1, 2, 3, 4}, users(reap(t, q, 4)))
+			done := make([]Completion, 4)
+			require.Zero(t, q.Reap(done))
+			feed := func() {
+				_, err := unix.Write(int(w), []byte("x"))
+				require.NoError(t, err)
+			}
+			feed()
+			require.NoError(t, q.Wait(2))
+			require.Equal(t, 2, q.Reap(done))
+			require.Equal(t, []uint64{1, 2}, users(done[:2]))
+			feed()
+			require.Equal(t, []uint64{3, 4}, users(reap(t, q, 2)))
 		}
 	})
 }

@@ -363,7 +363,6 @@ func (q *ring) Close() error {
 	if q.memory == nil {
 		return nil
 	}
-	q.prepared = q.taken
 	var dropped [64]Completion
 	for q.InFlight() > 0 {
 		if q.Reap(dropped[:]) > 0 {

@@ -114,7 +114,7 @@ func (c *Config) establish(p *ringParams, t *tables) int64 {
 		t.notef("io_uring: set up without %v, which a replay doesn't need", left)
 	}
 	fd := c.setup(p, flags, c.Entries)
-	if fd >= 0 || permanent(fd) {
+	if fd >= 0 {
 		return fd
 	}
 	// A flag is kept if the kernel takes it together with those kept before.
@@ -143,11 +143,6 @@ func (c *Config) establish(p *ringParams, t *tables) int64 {
 		t.notef("io_uring: the kernel refuses %d entries (%v): set up with %d", c.Entries, reason, p.sqEntries)
 	}
 	return fd
-}
-
-// permanent reports whether a set-up failed for a reason that flags don't change.
-func permanent(fd int64) bool {
-	return fd == -int64(unix.ENOSYS) || fd == -int64(unix.EMFILE) || fd == -int64(unix.ENFILE)
 }
 
 // refused reports whether the kernel doesn't let this process use an interface:
