@@ -144,6 +144,9 @@ func (s *summary) print(w io.Writer) error {
 		return err
 	}
 	s.printDifferences(w)
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, note)
+	}
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {

@@ -75,6 +75,9 @@ func (o *order) after(p place, kind format.EdgeKind) {
 		}
 		o.seen[p.thread] = p.event + 1
 	}
+	if r := o.rings[p.thread]; r != nil {
+		o.after(r.submitter(p.event), kind) // it is in flight from then on
+	}
 	for i := range o.edges {
 		if o.edges[i].Thread == p.thread {
 			o.edges[i].Kind, o.edges[i].Event = kind, p.event

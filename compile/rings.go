@@ -2,7 +2,6 @@ package compile
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"unsafe"
 
@@ -32,12 +31,11 @@ type ring struct {
 	counts reaping
 	begun  int64 // the newest submission, on the recording's clock
 
-	batch   int64      // requests of the trace since the last call that submits
-	submits []announce // which events submitted requests whose completions are not all reaped
+	batch int64 // requests of the trace since the last call that submits
 }
 
-// flightKept is of how many of the newest requests it is known when they ended. Of
-// earlier ones it is taken that they had.
+// flightKept is of how many of the newest requests it is known when they ended, and who
+// submitted them. Of earlier ones it is taken that they had ended.
 const flightKept = 4096
 
 // registered is a registered file, the zero value an empty place.
@@ -50,12 +48,6 @@ type registered struct {
 type completion struct {
 	end  int64 // on the recording's clock, 0 if it is not known
 	play bool  // the request is in the trace
-}
-
-// announce is the event that submitted the requests of a ring up to a number.
-type announce struct {
-	at    place
-	until int64
 }
 
 // reaping is what the recording shows of how far the application has reaped.
@@ -230,7 +222,7 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	if m.options.Bare {
 		out.Dur = format.Unknown
 	}
-	r.ends[r.events%flightKept] = e.End()
+	r.ends[r.events%flightKept], r.calls[r.events%flightKept] = e.End(), place{t.num, t.events}
 	r.events++
 	r.batch++
 	return m.put(out, r.num, r.events)
@@ -240,6 +232,11 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 // that is nil has none.
 func (r *ring) isInFlight(event, at int64) bool {
 	return r != nil && event >= r.events-flightKept && r.ends[event%flightKept] > at
+}
+
+// submitter returns the event that submitted a request, or a later one.
+func (r *ring) submitter(event int64) place {
+	return r.calls[max(event, r.events-flightKept)%flightKept]
 }
 
 // openRing gives a ring a thread of the trace, and has the thread that submits its
@@ -463,15 +460,11 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	if r.batch = 0; r.num == 0 || number == 0 && waits == 0 {
 		return reasonTable
 	}
-	for _, a := range r.submits { // of another thread
-		if a.until >= reaped+waits {
-			m.order.after(a.at, format.EdgeMessage)
-			break
-		}
+	if reaped+waits > 0 {
+		m.order.after(r.submitter(reaped+waits-1), format.EdgeMessage)
 	}
-	if number > 0 {
-		r.submits = slices.DeleteFunc(r.submits, func(a announce) bool { return a.until <= reaped })
-		r.submits = append(r.submits, announce{m.order.here, r.events})
+	if before := r.events - number; number > 0 && before > 0 {
+		m.order.after(r.submitter(before-1), format.EdgeOrder)
 	}
 	*out = format.Event{Op: format.OpRingSubmit, Start: e.Start, Dur: e.Dur, Args: [format.MaxArgs]int64{int64(r.num), number, waits, reaped, since}}
 	return reasonNone

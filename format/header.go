@@ -139,9 +139,13 @@ type Attr struct {
 	Size int64 // bytes
 }
 
-// IsRing reports whether a thread, counted from 1, is a ring (Thread.Ring).
-func (h *Header) IsRing(thread int32) bool {
-	return thread > 0 && int(thread) <= len(h.Threads) && h.Threads[thread-1].Ring != ViaCall
+// Ring returns how the events of a thread, counted from 1, are asked for
+// (Thread.Ring).
+func (h *Header) Ring(thread int32) Via {
+	if thread < 1 || int(thread) > len(h.Threads) {
+		return ViaCall
+	}
+	return h.Threads[thread-1].Ring
 }
 
 // Value returns the value of the last remark with that key.

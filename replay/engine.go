@@ -38,6 +38,7 @@ type engine struct {
 	tables    []region
 	logs      []log
 
+	pools     int // queues that threads play
 	notesLock sync.Mutex
 	notes     []string // how queues differ from the recorded ones
 
@@ -312,8 +313,10 @@ func (e *partError) Unwrap() error { return e.error }
 // startWorkers starts the workers, which are ready when it returns.
 func (e *engine) startWorkers() {
 	for _, w := range e.workers {
-		if w.queue != nil {
-			continue // others play it
+		if w.queue != nil { // others play it
+			_ = w.refill() // an error comes again
+			w.lateReads = 0
+			continue
 		}
 		e.ready.Add(1)
 		e.running.Add(1)

@@ -120,18 +120,15 @@ func (w *worker) await(k *worker, event int64) bool {
 	if w.satisfied(k, event) {
 		return true
 	}
-	if k.queue != nil {
-		ok := k.queue.awaitEnd(w, event)
-		w.end = w.e.now()
-		w.edgeAt = w.end
-		return ok
-	}
 	begin := w.e.now()
 	defer func() {
 		w.end = w.e.now()
 		w.edgeAt = w.end
 		w.orderWait += w.end - begin
 	}()
+	if k.queue != nil {
+		return k.queue.awaitEnd(w, event)
+	}
 	if w.e.claimSpin() {
 		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
 		}

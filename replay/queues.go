@@ -28,6 +28,7 @@ type queue struct {
 	g     *worker
 	via   format.Via
 	owner *process    // that opened it
+	pool  bool        // under waits in Go
 	under rings.Queue // nil where requests are executed as calls, one after the other
 
 	lock  spinLock // of those who submit
@@ -102,8 +103,12 @@ func (q *queue) open(w *worker, r *format.Record) error {
 	// are left out.
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag)
 	c := rings.Config{
-		Kernel: w.sys, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
-		ThreadIdle: uint32(r.Args[4]), Jailed: w.guard.Jailed(),
+		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
+		ThreadIdle: uint32(r.Args[4]), Depth: poolThreads, Jailed: w.guard.Jailed(),
+		Enter: func() error {
+			guard := w.e.guard
+			return guard.Enter(guard.Jailed())
+		},
 	}
 	unpin()
 	defer pin()
@@ -113,11 +118,46 @@ func (q *queue) open(w *worker, r *format.Record) error {
 	} else {
 		q.under, err = rings.OpenRing(c)
 	}
-	if err == nil {
-		q.owner = w.process
-		w.e.noteQueue(q)
+	if err != nil {
+		return err
+	}
+	q.owner = w.process
+	w.e.noteQueue(q)
+	if q.pool = q.under.Threads() > 0; q.pool && w.process.private {
+		// The threads of the pool don't have the descriptors of this process.
+		err, q.under, q.pool = q.under.Close(), nil, false
+		w.e.noteOnce("requests are executed one after the other, because the process has a table of descriptors of its own")
 	}
 	return err
+}
+
+// poolThreads is how many requests are in flight at most where threads play them.
+const poolThreads = 64
+
+// refusedQueues returns how many queues of the trace the kernel refuses.
+func (e *engine) refusedQueues() (n int) {
+	for _, th := range e.trace.Header().Threads {
+		if th.Ring == format.ViaUring {
+			n++
+		}
+	}
+	if n > 0 && rings.RingRefused(e.guard.Kernel) == nil {
+		return 0
+	}
+	return n
+}
+
+// enter and leave stand around calls of methods that wait in Go.
+func (q *queue) enter() {
+	if q.pool {
+		unpin()
+	}
+}
+
+func (q *queue) leave() {
+	if q.pool {
+		pin()
+	}
 }
 
 // callRingFiles registers files.
@@ -129,6 +169,7 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 	if q.under == nil || q.via == format.ViaAIO {
 		return r.Ret
 	}
+	q.drain(w)
 	unpin()
 	defer pin()
 	var fds []int32
@@ -146,7 +187,6 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 		}
 		fds, q.files = append(fds, real), append(q.files, fd)
 	}
-	q.drain(w)
 	if err := q.under.RegisterFiles(fds); err != nil {
 		q.files = nil
 		w.e.noteOnce(err.Error())
@@ -167,6 +207,7 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	if q.under == nil || q.via == format.ViaAIO {
 		return r.Ret
 	}
+	q.drain(w)
 	unpin()
 	defer pin()
 	var list []unix.Iovec
@@ -184,7 +225,6 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 		}
 		add(w.process.arena, place, max(size, 1))
 	}
-	q.drain(w)
 	if q.fixed = len(list); len(list) > 0 {
 		add(w.e.pool, 0, poolSize)
 	}
@@ -215,6 +255,7 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	if r.Args[2] > 0 {
 		q.drive(w, &q.came, r.Args[2]+r.Args[3])
 	}
+	w.firstCall, w.lastCall = 0, 0 // those of requests are not the event's
 	return r.Ret
 }
 
@@ -238,6 +279,9 @@ func (w *worker) awaitReaped(r *format.Record) {
 // submit submits the next n requests, after all that they depend on.
 func (q *queue) submit(w *worker, n int64) {
 	g := q.g
+	if q.owner == nil {
+		q.owner = w.process // a trace that does not open it
+	}
 	q.lock.take()
 	defer q.lock.give()
 	n = min(n, g.length-g.event)
@@ -253,7 +297,11 @@ func (q *queue) submit(w *worker, n int64) {
 		if g.log.full() && !q.spill(w) {
 			return
 		}
-		q.begin(w, &g.batch[g.at])
+		r := &g.batch[g.at]
+		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
+			w.readyPages(r)
+		}
+		q.begin(w, r)
 		g.at++
 	}
 	q.flush(w)
@@ -335,7 +383,9 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	q.state.give()
 	q.request.User = uint64(place)
 	for errno == 0 {
+		q.enter()
 		err := q.under.Prepare(&q.request)
+		q.leave()
 		if err == nil {
 			return true
 		}
@@ -491,10 +541,13 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 func (q *queue) flush(w *worker) {
 	q.submitted.Store(q.g.event)
 	for q.under != nil && !w.e.stopped.Load() {
-		switch _, err := q.under.Submit(0); {
+		q.enter()
+		_, err := q.under.Submit(0)
+		q.leave()
+		switch {
 		case err == nil:
 			return
-		case errors.Is(err, rings.ErrBusy):
+		case errors.Is(err, rings.ErrBusy) && q.under.InFlight() != 0:
 			q.drive(w, &q.came, q.came.Load()+1)
 		default:
 			w.failf("submit requests of thread %d: %w", q.g.number, err)
@@ -549,7 +602,10 @@ func (q *queue) wait(w *worker) {
 		pin()
 		return
 	}
-	if err := q.under.Wait(1); err != nil && !errors.Is(err, rings.ErrBusy) {
+	q.enter()
+	err := q.under.Wait(1)
+	q.leave()
+	if err != nil && !errors.Is(err, rings.ErrBusy) {
 		w.failf("wait for requests of thread %d: %w", q.g.number, err)
 	}
 }
@@ -559,7 +615,9 @@ func (q *queue) reap(w *worker) bool {
 	if q.under == nil {
 		return false
 	}
+	q.enter()
 	n := q.under.Reap(q.completed[:])
+	q.leave()
 	if n == 0 {
 		return false
 	}
@@ -623,16 +681,15 @@ func (q *queue) publish() {
 // requests are missing.
 func (q *queue) close(w *worker) {
 	q.drain(w)
-	if q.under == nil {
-		return
+	if q.under != nil {
+		unpin()
+		err := q.under.Close()
+		pin()
+		if err != nil {
+			w.failf("close the queue of thread %d: %w", q.g.number, err)
+		}
+		q.under = nil
 	}
-	unpin()
-	err := q.under.Close()
-	pin()
-	if err != nil {
-		w.failf("close the queue of thread %d: %w", q.g.number, err)
-	}
-	q.under = nil
 	g := q.g
 	g.event = g.done.Load()
 	g.log.entries = g.log.entries[:g.event-g.log.spilled]

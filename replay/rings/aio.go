@@ -3,6 +3,7 @@ package rings
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -21,11 +22,34 @@ type aio struct {
 	entry   sqe          // what a request would be in a ring
 	begin   int          // of the batch, in iocbs
 	end     int          // of the batch
-	out     int          // in flight
-	refused []Completion // of requests that io_submit has refused; room for a batch
+	out     atomic.Int32 // in flight
+	refused refusals
 
 	events      []aioEvent // that io_getevents has returned
 	first, last int        // of those that were not reaped
+}
+
+// refusals are completions of requests that io_submit has refused. One thread adds
+// and one takes.
+type refusals struct {
+	all        []Completion
+	head, tail atomic.Uint32
+}
+
+func (f *refusals) len() int   { return int(f.tail.Load() - f.head.Load()) }
+func (f *refusals) full() bool { return f.len() == len(f.all) }
+
+func (f *refusals) add(c Completion) {
+	f.all[f.tail.Load()%uint32(len(f.all))] = c
+	f.tail.Add(1)
+}
+
+func (f *refusals) take(done []Completion) (n int) {
+	for ; n < len(done) && f.len() > 0; n++ {
+		done[n] = f.all[f.head.Load()%uint32(len(f.all))]
+		f.head.Add(1)
+	}
+	return n
 }
 
 // OpenAIO makes a context of libaio for Config.Entries requests in flight. Flags
@@ -60,7 +84,7 @@ func openAIO(c Config) (*aio, error) {
 	}
 	q := &aio{
 		tables: tables{kernel: c.Kernel, jailed: c.Jailed}, memory: [][]byte{mem, slotMemory}, slots: slots,
-		refused: make([]Completion, 0, n),
+		refused: refusals{all: make([]Completion, n)},
 		iocbs:   array[iocb](mem, 8, n), list: array[uint64](mem, uint32(8+64*n), n), events: array[aioEvent](mem, uint32(8+72*n), n),
 	}
 	q.idle = func() bool { return true } // no request has registered files
@@ -87,7 +111,7 @@ func (q *aio) unmap() {
 func (q *aio) Threads() int { return 0 }
 
 // InFlight implements Queue.
-func (q *aio) InFlight() int { return q.out }
+func (q *aio) InFlight() int { return int(q.out.Load()) }
 
 // Prepare implements Queue.
 func (q *aio) Prepare(r *Request) error {
@@ -123,14 +147,14 @@ func (q *aio) Submit(n int) (int, error) {
 		switch {
 		case got > 0:
 			q.begin += int(got)
-			q.out += int(got)
+			q.out.Add(int32(got))
 		case got == -int64(unix.EINTR):
-		case got == 0 || got == -int64(unix.EAGAIN) || len(q.refused) == cap(q.refused):
+		case got == 0 || got == -int64(unix.EAGAIN) || q.refused.full():
 			return batch - (q.end - q.begin), ErrBusy
 		default:
-			q.refused = append(q.refused, Completion{User: q.iocbs[q.begin].data, Result: got})
+			q.refused.add(Completion{User: q.iocbs[q.begin].data, Result: got})
 			q.begin++
-			q.out++
+			q.out.Add(1)
 		}
 	}
 	q.begin, q.end = 0, 0
@@ -138,12 +162,12 @@ func (q *aio) Submit(n int) (int, error) {
 }
 
 // atHand returns how many completions can be reaped without a call.
-func (q *aio) atHand() int { return len(q.refused) + q.last - q.first }
+func (q *aio) atHand() int { return q.refused.len() + q.last - q.first }
 
 // Wait implements Queue. It gets as many events as there are by one call of
 // io_getevents.
 func (q *aio) Wait(n int) error {
-	n = min(n, q.out, len(q.events))
+	n = min(n, q.InFlight(), len(q.events))
 	for q.atHand() < n {
 		if got := q.fetch(n - q.atHand()); got < 0 && got != -int64(unix.EINTR) {
 			return unix.Errno(-got)
@@ -169,17 +193,16 @@ func (q *aio) fetch(n int) int64 {
 
 // Reap implements Queue. It calls io_getevents only if Wait has left nothing.
 func (q *aio) Reap(done []Completion) int {
-	if q.out > 0 && q.atHand() == 0 {
+	if q.out.Load() > 0 && q.atHand() == 0 {
 		q.fetch(0)
 	}
-	n := copy(done, q.refused)
-	q.refused = q.refused[:copy(q.refused, q.refused[n:])]
+	n := q.refused.take(done)
 	for ; n < len(done) && q.first < q.last; n++ {
 		e := &q.events[q.first]
 		done[n] = Completion{User: e.data, Result: e.res}
 		q.first++
 	}
-	q.out -= n
+	q.out.Add(-int32(n))
 	return n
 }
 
@@ -190,10 +213,10 @@ func (q *aio) Close() error {
 	}
 	// It waits for requests in flight.
 	if err := sandbox.Error(q.kernel.Call(unix.SYS_IO_DESTROY, q.id, 0, 0)); err != nil {
-		return fmt.Errorf("wait for %d requests of libaio in flight: %w", q.out, err)
+		return fmt.Errorf("wait for %d requests of libaio in flight: %w", q.out.Load(), err)
 	}
 	q.release()
 	q.unmap()
-	q.out = 0
+	q.out.Store(0)
 	return nil
 }

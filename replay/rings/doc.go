@@ -35,11 +35,13 @@
 //
 // # Threads
 //
-// A queue belongs to the thread that opened it: the goroutine is locked to that
-// thread, and only it calls the methods. The kernel demands that for
-// SingleIssuer and DeferTaskrun; besides, it executes requests with the root
-// directory, the table of descriptors and the rules of Landlock of that thread.
-// So a replay's worker opens a queue after it has entered its sandbox.Guard.
+// One thread at a time may prepare and submit, and one other at the same time wait
+// and reap. With SingleIssuer and DeferTaskrun both are the thread that opened the
+// queue: the kernel demands it. The kernel executes requests with the root
+// directory, the table of descriptors and the rules of Landlock of the thread that
+// submits them. So a replay's worker opens a queue after it has entered its
+// sandbox.Guard, and other threads that use it have entered the same one and share
+// the table.
 // A goroutine that is pinned to its processor slot may call Prepare, Submit, Wait,
 // Reap and InFlight of a ring or a context, which wait in the kernel, out of sight
 // of the Go scheduler, and no other method.

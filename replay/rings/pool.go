@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -21,13 +22,13 @@ type pool struct {
 	tables
 	memory  []byte
 	places  []place
-	free    []uint32 // places; the submitter's
-	batch   []uint32 // the same
+	batch   []uint32 // places; the submitter's
 	entries int
-	out     int // requests in flight; the submitter's
+	out     atomic.Int32 // requests in flight
 	threads []*thread
 
 	lock sync.Mutex // over what follows
+	free []uint32   // places
 	todo fifo       // places that were submitted and not taken
 	done fifo       // places that have ended and were not reaped
 
@@ -107,7 +108,7 @@ func openPool(c Config) (*pool, error) {
 		done:    fifo{places: make([]uint32, n)},
 	}
 	p.work.L, p.ended.L = &p.lock, &p.lock
-	p.idle = func() bool { return p.out == 0 && len(p.batch) == 0 }
+	p.idle = func() bool { return p.out.Load() == 0 && len(p.batch) == 0 }
 	for i := range p.places {
 		p.places[i].slot, p.free[i] = &slots[i], uint32(n-1-i)
 	}
@@ -259,21 +260,28 @@ func (p *pool) play(at *place) (result int64, short bool) {
 func (p *pool) Threads() int { return len(p.threads) }
 
 // InFlight implements Queue.
-func (p *pool) InFlight() int { return p.out }
+func (p *pool) InFlight() int { return int(p.out.Load()) }
 
 // Prepare implements Queue.
 func (p *pool) Prepare(r *Request) error {
 	if len(p.batch) == p.entries {
 		return ErrFull
 	}
-	if len(p.free) == 0 {
+	p.lock.Lock()
+	free := len(p.free)
+	if free == 0 {
+		p.lock.Unlock()
 		return ErrBusy
 	}
-	i := p.free[len(p.free)-1]
+	i := p.free[free-1]
+	p.free = p.free[:free-1]
+	p.lock.Unlock()
 	if errno := p.encode(&p.places[i].sqe, p.places[i].slot, r); errno != 0 {
+		p.lock.Lock()
+		p.free = append(p.free, i)
+		p.lock.Unlock()
 		return errno
 	}
-	p.free = p.free[:len(p.free)-1]
 	p.batch = append(p.batch, i)
 	return nil
 }
@@ -288,8 +296,8 @@ func (p *pool) Submit(n int) (int, error) {
 			p.todo.push(i)
 		}
 		p.rouse(1) // who takes a chain wakes the next one
+		p.out.Add(int32(batch))
 		p.lock.Unlock()
-		p.out += batch
 		p.batch = p.batch[:0]
 	}
 	return batch, p.Wait(n)
@@ -297,7 +305,7 @@ func (p *pool) Submit(n int) (int, error) {
 
 // Wait implements Queue.
 func (p *pool) Wait(n int) error {
-	n = min(n, p.out)
+	n = min(n, p.InFlight())
 	p.lock.Lock()
 	for p.done.len() < n {
 		p.awaited = n
@@ -318,7 +326,7 @@ func (p *pool) Reap(done []Completion) int {
 		p.free = append(p.free, i)
 	}
 	p.lock.Unlock()
-	p.out -= n
+	p.out.Add(-int32(n))
 	return n
 }
 
@@ -337,7 +345,8 @@ func (p *pool) Close() error {
 	p.lock.Unlock()
 	p.release()
 	unmap(p.memory)
-	p.memory, p.out = nil, 0
+	p.memory = nil
+	p.out.Store(0)
 	return nil
 }
 

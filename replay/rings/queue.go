@@ -9,8 +9,9 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Queue takes requests and gives back their completions, one for each. It
-// belongs to the thread that opened it. Waiting means waiting in the kernel.
+// Queue takes requests and gives back their completions, one for each. Prepare and
+// Submit(0) may be called while another thread is in Wait or Reap; other calls may
+// not overlap. Waiting means waiting in the kernel.
 type Queue interface {
 	// Prepare adds a request to the batch, and copies all of it but the buffers.
 	// It returns ErrFull, or a unix.Errno for a request that may not or can't be

@@ -32,13 +32,13 @@ type ring struct {
 	slots          []slot // of each sqe
 	sqHead, sqTail *uint32
 	sqFlags        *uint32
-	prepared       uint32 // the tail that the next Submit stores
-	taken          uint32 // requests that the kernel has taken, or its thread will take
+	prepared       uint32        // the tail that the next Submit stores
+	taken          atomic.Uint32 // requests that the kernel has taken, or its thread will take
 
 	cqes           []cqe
 	cqHead, cqTail *uint32
 	cqOverflow     *uint32
-	reaped         uint32
+	reaped         atomic.Uint32
 
 	memory  [][]byte
 	control []byte // a page: parameters of set-up, later those of cancellation, and results of statx
@@ -93,7 +93,7 @@ func openRing(c Config) (_ *ring, err error) {
 		c.Kernel = sandbox.Linux
 	}
 	q := &ring{tables: tables{kernel: c.Kernel, jailed: c.Jailed}}
-	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken }
+	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken.Load() }
 	if q.control, err = mapAnonymous(4096); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (q *ring) Threads() int { return 0 }
 // Prepare implements Queue.
 func (q *ring) Prepare(r *Request) error {
 	for q.prepared-atomic.LoadUint32(q.sqHead) >= uint32(len(q.sqes)) {
-		if q.prepared != q.taken {
+		if q.prepared != q.taken.Load() {
 			return ErrFull
 		}
 		// The kernel's thread has not taken them yet.
@@ -183,10 +183,10 @@ func (q *ring) enter(submit, complete uint32, flags uintptr) int64 {
 
 // Submit implements Queue.
 func (q *ring) Submit(n int) (int, error) {
-	batch := q.prepared - q.taken
+	batch := q.prepared - q.taken.Load()
 	atomic.StoreUint32(q.sqTail, q.prepared)
 	if q.flags&SQPoll != 0 {
-		q.taken = q.prepared
+		q.taken.Store(q.prepared)
 		if atomic.LoadUint32(q.sqFlags)&sqNeedWakeup != 0 {
 			if got := q.enter(batch, 0, enterWakeup); got < 0 && got != -int64(unix.EINTR) {
 				return int(batch), unix.Errno(-got)
@@ -194,7 +194,7 @@ func (q *ring) Submit(n int) (int, error) {
 		}
 		return int(batch), q.Wait(n)
 	}
-	for left := batch; left > 0; left = q.prepared - q.taken {
+	for left := batch; left > 0; left = q.prepared - q.taken.Load() {
 		// The kernel waits if it has taken all of them.
 		flags, complete := uintptr(0), q.reachable(n, int(left))
 		if complete > q.ready() {
@@ -203,7 +203,7 @@ func (q *ring) Submit(n int) (int, error) {
 		got := q.enter(left, complete, flags)
 		switch {
 		case got > 0: // fewer if one of them could not even be begun: it is complete
-			q.taken += uint32(got)
+			q.taken.Add(uint32(got))
 		case got == -int64(unix.EINTR):
 		case got == 0 || busy(got):
 			q.flush()
@@ -226,12 +226,12 @@ func (q *ring) reachable(n, more int) uint32 {
 }
 
 // ready returns how many completions can be reaped without a call.
-func (q *ring) ready() uint32 { return atomic.LoadUint32(q.cqTail) - q.reaped }
+func (q *ring) ready() uint32 { return atomic.LoadUint32(q.cqTail) - q.reaped.Load() }
 
 // InFlight implements Queue. Completions for which the kernel had no memory are
 // lost, and not awaited.
 func (q *ring) InFlight() int {
-	return int(int32(q.taken - q.reaped - atomic.LoadUint32(q.cqOverflow)))
+	return int(int32(q.taken.Load() - q.reaped.Load() - atomic.LoadUint32(q.cqOverflow)))
 }
 
 // Wait implements Queue.
@@ -267,14 +267,13 @@ func (q *ring) Reap(done []Completion) int {
 }
 
 func (q *ring) reap(done []Completion) int {
-	n := min(int(q.ready()), len(done))
+	n, first := min(int(q.ready()), len(done)), q.reaped.Load()
 	for i := range n {
-		e := &q.cqes[(q.reaped+uint32(i))&uint32(len(q.cqes)-1)]
+		e := &q.cqes[(first+uint32(i))&uint32(len(q.cqes)-1)]
 		done[i] = Completion{User: e.userData, Result: int64(e.res)}
 	}
 	if n > 0 {
-		q.reaped += uint32(n)
-		atomic.StoreUint32(q.cqHead, q.reaped)
+		atomic.StoreUint32(q.cqHead, q.reaped.Add(uint32(n)))
 	}
 	return n
 }

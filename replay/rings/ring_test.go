@@ -57,7 +57,7 @@ func TestLost(t *testing.T) {
 	n, err := q.Submit(1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	q.taken += 2 // as if there had been three
+	q.taken.Add(2) // as if there had been three
 	atomic.StoreUint32(q.cqOverflow, 2)
 	require.Equal(t, 1, q.InFlight())
 	require.NoError(t, q.Wait(3))
