@@ -325,10 +325,6 @@ func usesOf(d *process.Descriptor) *uses {
 // trace has for it. It returns why that is left out.
 func (m *model) queued(s *simEvent) reason {
 	e, t := s.e, s.t
-	if e.Op == format.OpUringSetup && e.Ret >= 0 {
-		m.takes(t.Table, e.Ret)
-		m.state.Put(t.Table, e.Ret, process.Descriptor{Description: m.newFile(0).Description, Cloexec: true})
-	}
 	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
 		return reasonTable
 	}
@@ -441,7 +437,10 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	if number == 0 {
 		r.begun = e.Start
 	}
-	since := r.reap(m, s.t, e)
+	newest, since := r.reap(), int64(0)
+	if number > 0 {
+		since = m.looked(s.t, newest, e.Start)
+	}
 	// With a time limit, the call can have waited for fewer.
 	waits, limited := int64(0), e.Op == format.OpUringEnter && e.Args[3]&enterExtArg != 0
 	for i := range r.done {
@@ -531,12 +530,9 @@ func (r *ring) size() int64 {
 	return (max(r.counts.head, 2*r.setup[0]+2)/page+1)*page - 1
 }
 
-// reap moves the completions that the application had reaped when a call submitted
-// requests out of those that are open. The call is to come after as many. If the last
-// of them came after the thread's event before, the thread looked for completions
-// until then, which is no compute; since is the time from that to the call.
-func (r *ring) reap(m *model, t *thread, e *format.Event) (since int64) {
-	newest := int64(0)
+// reap moves the completions that the application had reaped when it made a call out
+// of those that are open, and returns when the newest of them came.
+func (r *ring) reap() (newest int64) {
 	for ; r.owing > 0 && len(r.done) > 0 && (r.counts.whole || r.done[0].end <= r.begun); r.owing-- {
 		if r.done[0].play {
 			r.played++
@@ -545,15 +541,22 @@ func (r *ring) reap(m *model, t *thread, e *format.Event) (since int64) {
 		r.done = r.done[1:]
 		r.reaped++
 	}
+	return newest
+}
+
+// looked returns the time from the newest completion that a thread had reaped to the
+// call that follows it, if it came after the thread's last event: the thread looked
+// for completions until then, which is no compute.
+func (m *model) looked(t *thread, newest, start int64) (since int64) {
 	from := t.notBefore(t.last)
-	if newest <= from || newest > e.Start {
+	if newest <= from || newest > start {
 		return 0
 	}
 	if m.ties != nil {
 		t.held += newest - from
 		t.mark(mark{at: newest, own: t.clock(newest)})
 	}
-	return e.Start - newest
+	return start - newest
 }
 
 // collect notes that io_getevents returned so many completions.

@@ -91,14 +91,12 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 		q.owner = w.process
 		return r.Ret
 	}
-	if err := q.open(w, r); err != nil {
-		w.failf("event %d of thread %d: %w", w.event, w.number, err)
-	}
+	q.open(w, r)
 	return r.Ret
 }
 
-// open opens the queue in the kernel.
-func (q *queue) open(w *worker, r *format.Record) error {
+// open opens the queue in the kernel, as far as that is possible.
+func (q *queue) open(w *worker, r *format.Record) {
 	// A thread other than the one that submits can reap, so the flags that forbid it
 	// are left out.
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag)
@@ -118,17 +116,19 @@ func (q *queue) open(w *worker, r *format.Record) error {
 	} else {
 		q.under, err = rings.OpenRing(c)
 	}
-	if err != nil {
-		return err
-	}
 	q.owner = w.process
+	if err != nil {
+		q.under = nil
+		w.e.noteOnce(fmt.Sprintf("requests are executed one after the other: %v", err))
+		return
+	}
 	w.e.noteQueue(q)
 	if q.pool = q.under.Threads() > 0; q.pool && w.process.private {
 		// The threads of the pool don't have the descriptors of this process.
-		err, q.under, q.pool = q.under.Close(), nil, false
-		w.e.noteOnce("requests are executed one after the other, because the process has a table of descriptors of its own")
+		_ = q.under.Close()
+		q.under, q.pool = nil, false
+		w.e.noteOnce("requests are executed one after the other: the process has a table of descriptors of its own")
 	}
-	return err
 }
 
 // poolThreads is how many requests are in flight at most where threads play them.
