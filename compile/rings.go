@@ -163,7 +163,7 @@ const (
 func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 	info := e.Op.Info()
 	switch {
-	case info.Dropped:
+	case info.Dropped, !e.Via.Asks(e.Op):
 		return reasonNoFile
 	case e.Ret == canceled, e.Ret == again, unrepeatable(e):
 		return reasonResult

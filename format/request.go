@@ -243,6 +243,22 @@ var opcodes = [NumVias][NumOpcodes]Opcode{
 	},
 }
 
+// asks has the operations that requests ask for.
+var asks = func() (has [NumVias][NumOps]bool) {
+	for v := range opcodes {
+		for i := range opcodes[v] {
+			o := &opcodes[v][i]
+			for _, op := range [...]Op{o.Op, o.Here.Op, o.Data.Op} {
+				has[v][op] = op != OpNone
+			}
+		}
+	}
+	return has
+}()
+
+// Asks reports whether requests can ask for an operation.
+func (v Via) Asks(op Op) bool { return v < NumVias && asks[v][op] }
+
 // fixedBuffer are the opcodes of io_uring whose buffer is one that the ring has
 // registered.
 var fixedBuffer = [NumOpcodes]bool{4: true, 5: true, 58: true, 59: true}

@@ -321,8 +321,8 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	event := g.event
 	g.event++
 	g.log.entries = append(g.log.entries, entry{start: at - e.start, dur: inFlight})
-	if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil {
-		w.failf("event %d of thread %d: operation %d can't be replayed", event, g.number, r.Op)
+	if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil || r.Op.Info().Class == format.ClassProcess || r.Op.Info().Effect == format.EffectQueue {
+		w.failf("event %d of thread %d: operation %d can't be a request", event, g.number, r.Op)
 		return
 	}
 	if q.under != nil && q.prepare(w, r, how, event, at) {

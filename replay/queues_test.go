@@ -148,3 +148,37 @@ func TestRingNonsense(t *testing.T) {
 		require.False(t, res.Interrupted)
 	})
 }
+
+// A request can't be one that makes requests, or a thread.
+func TestRingOfRings(t *testing.T) {
+	for _, op := range []format.Op{format.OpRingSubmit, format.OpClone, format.OpExit} {
+		r := newRoll(1)
+		q := r.ring(format.ViaUring, 1)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
+		r.add(int32(q), op, 0, q, 1, 1, 0, 0)
+		_, err := run(t.Context(), r, Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}, byOpenat2)
+		require.ErrorContains(t, err, "can't be a request")
+	}
+}
+
+// All orders and timings play requests, and a run that is repeated or stopped ends.
+func TestRingOrders(t *testing.T) {
+	for _, o := range []Options{{Order: Thread}, {Order: Total}, {Timing: Schedule}, {Timing: AFAP}, {Speed: 2}} {
+		r := newRoll(1)
+		q := r.ring(format.ViaUring, 1)
+		r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		for i := range 50 {
+			r.add(int32(q), format.OpPwrite64, 512, 3, 4096, 512, i*512)
+			r.add(1, format.OpRingSubmit, 0, q, 1, 1, i, 100)
+			r.last(1).Compute = 1000
+		}
+		r.wait(1, int32(q), 49)
+		r.add(1, format.OpClose, 0, 3)
+		o.Root = filepath.Join(t.TempDir(), "root")
+		res, err := run(t.Context(), r, o, byOpenat2)
+		require.NoError(t, err)
+		faultless(t, r, res)
+	}
+}
