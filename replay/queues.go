@@ -98,8 +98,8 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 // open opens the queue in the kernel, as far as that is possible.
 func (q *queue) open(w *worker, r *format.Record) {
 	// A thread other than the one that submits can reap, so the flags that forbid it
-	// are left out.
-	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag)
+	// are left out. Which processor the kernel's thread had is not recorded.
+	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag | rings.SQAff)
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
 		ThreadIdle: uint32(r.Args[4]), Depth: poolThreads, Jailed: w.guard.Jailed(),
