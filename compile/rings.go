@@ -18,7 +18,7 @@ type ring struct {
 	num    int32    // of its thread, 0 for none yet
 	events int64    // requests in the trace
 	last   int64    // submission of the newest, on the trace's clock
-	ends   [flightKept]int64
+	newest []flight // the newest requests, by their numbers modulo flightKept
 
 	files   []registered
 	buffers [][2]int64 // address and size
@@ -37,6 +37,13 @@ type ring struct {
 // flightKept is of how many of the newest requests it is known when they ended, and who
 // submitted them. Of earlier ones it is taken that they had ended.
 const flightKept = 4096
+
+// flight is when a request ended, on the recording's clock, and the event that submitted
+// it.
+type flight struct {
+	end  int64
+	call place
+}
 
 // registered is a registered file, the zero value an empty place.
 type registered struct {
@@ -222,7 +229,11 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	if m.options.Bare {
 		out.Dur = format.Unknown
 	}
-	r.ends[r.events%flightKept], r.calls[r.events%flightKept] = e.End(), place{t.num, t.events}
+	if len(r.newest) < flightKept {
+		r.newest = append(r.newest, flight{})
+		m.budget.take(forOrder, 2*flightBytes)
+	}
+	r.newest[r.events%flightKept] = flight{e.End(), place{t.num, t.events}}
 	r.events++
 	r.batch++
 	return m.put(out, r.num, r.events)
@@ -231,12 +242,12 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 // isInFlight reports whether a request had not ended at a time of the recording. A ring
 // that is nil has none.
 func (r *ring) isInFlight(event, at int64) bool {
-	return r != nil && event >= r.events-flightKept && r.ends[event%flightKept] > at
+	return r != nil && event >= r.events-flightKept && r.newest[event%flightKept].end > at
 }
 
 // submitter returns the event that submitted a request, or a later one.
 func (r *ring) submitter(event int64) place {
-	return r.calls[max(event, r.events-flightKept)%flightKept]
+	return r.newest[max(event, r.events-flightKept)%flightKept].call
 }
 
 // openRing gives a ring a thread of the trace, and has the thread that submits its
@@ -270,7 +281,9 @@ func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
 	m.order.after(t.born, format.EdgeBirth)
 	m.prepares(t, r, op, out)
 	t.seen, t.owed = m.order.seen, t.owed[:0]
-	return m.emit(t, &e, out)
+	err := m.emit(t, &e, out)
+	t.cost -= m.cost.Around(op) // that of the recorded calls is counted
+	return err
 }
 
 // prepares fills in an event that prepares a ring.
@@ -575,5 +588,6 @@ func (r *ring) forget(n int64) { r.owing += n }
 
 const (
 	ringBytes       = int(unsafe.Sizeof(ring{}))
+	flightBytes     = int(unsafe.Sizeof(flight{}))
 	completionBytes = int(unsafe.Sizeof(completion{}))
 )

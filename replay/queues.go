@@ -166,9 +166,11 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 	if q == nil {
 		return errInvalid
 	}
-	if q.under == nil || q.via == format.ViaAIO {
+	if !q.isOpen(w) || q.via == format.ViaAIO {
 		return r.Ret
 	}
+	q.lock.take()
+	defer q.lock.give()
 	q.drain(w)
 	unpin()
 	defer pin()
@@ -204,9 +206,11 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	if q == nil {
 		return errInvalid
 	}
-	if q.under == nil || q.via == format.ViaAIO {
+	if !q.isOpen(w) || q.via == format.ViaAIO {
 		return r.Ret
 	}
+	q.lock.take()
+	defer q.lock.give()
 	q.drain(w)
 	unpin()
 	defer pin()
@@ -325,12 +329,12 @@ func (q *queue) begin(w *worker, r *format.Record) {
 		w.failf("event %d of thread %d: operation %d can't be a request", event, g.number, r.Op)
 		return
 	}
-	if q.under != nil && q.prepare(w, r, how, event, at) {
+	if q.isOpen(w) && q.prepare(w, r, how, event, at) {
 		return
 	}
 	// It is not for a queue. What was prepared before may use the same descriptors.
 	q.flush(w)
-	if q.under != nil && how.Flags != 0 {
+	if q.isOpen(w) && how.Flags != 0 {
 		q.drain(w)
 	}
 	q.submitted.Store(g.event)
@@ -339,6 +343,20 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	q.complete(event, at, r, got, e.now())
 	q.publish()
 	q.state.give()
+	q.rouse()
+}
+
+// isOpen reports whether a worker can submit to a queue of the kernel: it is open, and
+// in the worker's table of descriptors.
+func (q *queue) isOpen(w *worker) bool {
+	return q.under != nil && (!q.owner.private || w.process == q.owner)
+}
+
+// rouse wakes the workers that wait while another one drives.
+func (q *queue) rouse() {
+	if q.sleepers.Load() > 0 {
+		q.g.wakeUp.wake()
+	}
 }
 
 // how returns how the request is made that is an event.
@@ -413,6 +431,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	q.finish(rings.Completion{User: uint64(place), Result: -int64(errno)}, w.e.now())
 	q.publish()
 	q.state.give()
+	q.rouse()
 	return true
 }
 
@@ -540,7 +559,7 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 // flush submits what was prepared.
 func (q *queue) flush(w *worker) {
 	q.submitted.Store(q.g.event)
-	for q.under != nil && !w.e.stopped.Load() {
+	for q.isOpen(w) && !w.e.stopped.Load() {
 		q.enter()
 		_, err := q.under.Submit(0)
 		q.leave()
@@ -572,9 +591,9 @@ func (q *queue) awaitEnd(w *worker, event int64) bool {
 func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
 		seq := q.g.wakeUp.count.Load()
-		if !q.driving.CompareAndSwap(false, true) {
+		if calls := q.under == nil; calls || !q.driving.CompareAndSwap(false, true) {
 			q.sleepers.Add(1)
-			if count.Load() < until && q.driving.Load() {
+			if count.Load() < until && (calls || q.driving.Load()) {
 				unpin()
 				q.g.wakeUp.wait(seq, 0)
 				pin()
@@ -587,16 +606,13 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 			q.reap(w)
 		}
 		q.driving.Store(false)
-		if q.sleepers.Load() > 0 {
-			q.g.wakeUp.wake()
-		}
+		q.rouse()
 	}
 }
 
 // wait waits in the kernel for a completion.
 func (q *queue) wait(w *worker) {
-	if q.owner.private && w.process != q.owner {
-		// The ring is not in the table of this thread, but its memory is.
+	if !q.isOpen(w) { // it is not in the table of this thread, but its memory is
 		unpin()
 		q.g.wakeUp.wait(q.g.wakeUp.count.Load(), w.e.deadline(w.e.now()+100_000))
 		pin()
@@ -681,6 +697,11 @@ func (q *queue) publish() {
 // requests are missing.
 func (q *queue) close(w *worker) {
 	q.drain(w)
+	q.lock.take()
+	defer q.lock.give()
+	for !q.driving.CompareAndSwap(false, true) {
+		w.e.guard.Kernel.Call(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
 	if q.under != nil {
 		unpin()
 		err := q.under.Close()
@@ -690,6 +711,8 @@ func (q *queue) close(w *worker) {
 		}
 		q.under = nil
 	}
+	q.driving.Store(false)
+	q.rouse()
 	g := q.g
 	g.event = g.done.Load()
 	g.log.entries = g.log.entries[:g.event-g.log.spilled]
