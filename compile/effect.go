@@ -108,13 +108,17 @@ func (m *model) waited(s *simEvent) {
 		}
 		return min(pid, 0)
 	}
-	child := s.e.Child()
+	child, any := s.e.Child(), s.out.Args[0] < 0
 	s.out.Args[0] = number(s.out.Args[0])
 	p := m.byPID[int32(child)]
 	if child <= 0 || p == nil {
 		return
 	}
-	m.order.after(p.ended, format.EdgeExit)
+	if any && s.t.proc.children > 1 {
+		m.order.afterAny(p.ended)
+	} else {
+		m.order.after(p.ended, format.EdgeExit)
+	}
 	if m.ties != nil {
 		m.ties.join = p.floor
 	}
@@ -126,6 +130,9 @@ func (m *model) waited(s *simEvent) {
 	}
 	if p.Alive() == 0 && s.out.Word(format.WaitOptions)&format.WaitNowait == 0 {
 		delete(m.byPID, p.ID)
+		if p.maker != nil {
+			p.maker.children--
+		}
 	}
 }
 

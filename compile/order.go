@@ -16,6 +16,7 @@ type order struct {
 	here  place
 	self  int32   // the thread that makes or submits the event
 	now   int64   // start of the event, on the recording's clock
+	any   place   // one of several ends of processes that the current event waits for; no thread for none
 	alone bool    // there has been only one thread, so no edges are needed
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
@@ -39,7 +40,7 @@ const maxSeen = 1024
 func (o *order) begin(t *thread, alone bool) {
 	o.alone = alone
 	o.edges = append(o.edges[:0], t.owed...)
-	o.here, o.self = place{t.num, t.events}, t.num
+	o.here, o.self, o.any = place{t.num, t.events}, t.num, place{}
 	o.seen = t.seen
 }
 
@@ -48,7 +49,7 @@ func (o *order) begin(t *thread, alone bool) {
 func (o *order) submit(t *thread, r *ring) {
 	o.alone = false
 	o.edges = o.edges[:0]
-	o.here, o.self = place{r.num, r.events}, t.num
+	o.here, o.self, o.any = place{r.num, r.events}, t.num, place{}
 	o.seen = t.seen
 }
 
@@ -85,6 +86,20 @@ func (o *order) after(p place, kind format.EdgeKind) {
 		}
 	}
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: kind, Event: p.event})
+}
+
+// afterAny makes the event wait for the end of any process, which p was. So what
+// came before p may not have ended when the event begins.
+func (o *order) afterAny(p place) {
+	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) || p.event >= o.count[p.thread] {
+		o.after(p, format.EdgeExit)
+		return
+	}
+	if o.planning {
+		return
+	}
+	o.any = p
+	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: format.EdgeAny, Event: p.event})
 }
 
 // afterAll makes the event wait for each of them.

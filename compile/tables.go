@@ -40,6 +40,9 @@ type proc struct {
 	endNow  int64        // the same, on the trace's clock
 	floor   format.Floor // the same, if no call took any time
 
+	maker    *proc // nil if that is not recorded
+	children int   // that it has made and not waited for
+
 	locked map[*locks]bool // where it has locks of fcntl; nil for nowhere
 }
 
@@ -209,7 +212,8 @@ func (m *model) added(at, parent *process.Thread) {
 	if t.proc, known = at.Process.Data.(*proc); !known {
 		t.proc = m.newProcess(at.Process)
 		if maker != nil {
-			t.proc.brk = maker.proc.brk
+			t.proc.brk, t.proc.maker = maker.proc.brk, maker.proc
+			maker.proc.children++
 		}
 	}
 	row := format.Thread{Process: t.proc.num, Start: at.Created}

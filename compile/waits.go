@@ -444,6 +444,12 @@ func (t *thread) keep() {
 // edge adds an edge of a wait. One that only orders the event after the same one,
 // or an earlier one of the same thread, is not needed then.
 func (o *order) edge(e format.Edge) {
+	if o.any.thread == e.Thread && o.any.event == e.Event && e.Thread > 0 {
+		e.Kind = format.EdgeAny
+		o.edges = slices.DeleteFunc(o.edges, func(k format.Edge) bool { return k.Kind == e.Kind })
+		o.edges = append(o.edges, e)
+		return
+	}
 	if !e.Kind.Outside() && e.Thread != o.here.thread && e.Thread > 0 {
 		o.edges = slices.DeleteFunc(o.edges, func(k format.Edge) bool {
 			return k.Thread == e.Thread && k.Event <= e.Event && k.Kind < format.EdgeWake

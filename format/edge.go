@@ -36,12 +36,13 @@ const (
 	EdgeArrival                    // a message of what is not recorded arrived: with clients that keep to their times
 	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends those at the same place that were timed out before (Event.Expired)
 	EdgeTimer                      // as EdgeWake, and while the thread was blocked, the other one waited for a time: what that one waits is not ended early for this
+	EdgeAny                        // it waits for the end of any process, and the other one ended: in a replay it can be another process
 	NumEdgeKinds
 )
 
 var edgeKindNames = [NumEdgeKinds]string{
 	EdgeOrder: "order", EdgeDescriptor: "descriptor", EdgeName: "name", EdgeBytes: "bytes", EdgeOffset: "offset", EdgeLock: "lock", EdgeBirth: "birth",
-	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer",
+	EdgeExit: "exit", EdgeWake: "wake", EdgeMessage: "message", EdgeReply: "reply", EdgeArrival: "arrival", EdgeTimed: "timed", EdgeTimer: "timer", EdgeAny: "any",
 }
 
 // String returns the name of the kind, as in scripts and exports.

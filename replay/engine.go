@@ -214,6 +214,9 @@ func (e *engine) makeWaits() error {
 		}
 	}
 	e.markAwaited()
+	if e.Order == Resource {
+		e.makeAny()
+	}
 	for _, w := range e.workers {
 		w.waits = append(w.waits[:len(w.waits):len(w.waits)], format.Wait{Event: math.MaxInt64})
 	}

@@ -46,8 +46,16 @@ func (w *worker) publish() {
 	w.ends[w.target].Store(w.due)
 	w.target++
 	w.done.Store(w.event)
+	w.tell(w.target - 1)
 	if w.event > w.awaited.Load() {
 		w.awake()
+	}
+}
+
+// tell tells a worker that waits for any of several events that a target has ended.
+func (w *worker) tell(target int) {
+	if w.tells != nil && w.tells[target] != nil {
+		w.tells[target].count(w.due)
 	}
 }
 
@@ -62,6 +70,9 @@ func (w *worker) awake() {
 // finish announces that the worker will execute no further event.
 func (w *worker) finish() {
 	w.done.Store(ended)
+	for ; w.target < len(w.targets)-1; w.target++ {
+		w.tell(w.target)
+	}
 	w.awake()
 	for _, k := range w.e.workers {
 		if k.parent == w {
@@ -101,7 +112,13 @@ func (w *worker) awaitEdges() bool {
 			continue
 		}
 		from := w.e.start
-		if v.For.Thread > 0 {
+		if v.For.Kind == format.EdgeAny && w.any != nil {
+			n := int64(w.places[w.wait])
+			if !w.awaitAny(n) {
+				return false
+			}
+			from = w.any.ends[n-1].Load()
+		} else if v.For.Thread > 0 {
 			k := w.e.workers[v.For.Thread-1]
 			if k.hasEarly && v.For.Kind != format.EdgeTimer {
 				k.need(v.For.Event)
@@ -121,11 +138,7 @@ func (w *worker) await(k *worker, event int64) bool {
 		return true
 	}
 	begin := w.e.now()
-	defer func() {
-		w.end = w.e.now()
-		w.edgeAt = w.end
-		w.orderWait += w.end - begin
-	}()
+	defer w.waitedFrom(begin)
 	if k.queue != nil {
 		return k.queue.awaitEnd(w, event)
 	}
@@ -217,6 +230,13 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 func (p *progress) expectedBy(event int64) {
 	for a := p.awaited.Load(); a > event && !p.awaited.CompareAndSwap(a, event); a = p.awaited.Load() {
 	}
+}
+
+// waitedFrom notes that the worker has waited for others, from begin until now.
+func (w *worker) waitedFrom(begin int64) {
+	w.end = w.e.now()
+	w.edgeAt = w.end
+	w.orderWait += w.end - begin
 }
 
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if

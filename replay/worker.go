@@ -61,6 +61,8 @@ type worker struct {
 	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
 	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
 	target  int            // the next one
+	tells   []*anyOf       // of each target: who waits for any of several, of which it is one; nil for nobody at all
+	any     *anyOf         // what this thread waits for in that way; nil if it never does
 
 	current   int64 // when the current event was due
 	bornAt    int64 // when the event that creates the thread was due

@@ -1,0 +1,93 @@
+package replay
+
+import (
+	"sync/atomic"
+
+	"pianola/format"
+)
+
+// anyOf is the ends of the processes that a thread waits for without saying which one
+// (wait4 of -1): make starts the next compiler when any of four has ended. In a replay
+// on other storage that need not be the one of the recording, so the thread's n-th such
+// wait is for as many ends as the recording's had seen then, of whichever processes.
+// What else the following events depend on they have edges of their own for.
+type anyOf struct {
+	by      *worker // that waits
+	targets []anyTarget
+	lock    spinLock       // for count
+	ended   atomic.Int64   // how many of targets
+	ends    []atomic.Int64 // when, in the order of ending; those below ended are valid
+}
+
+// anyTarget is the end of a process, in the order of the recording's waits.
+type anyTarget struct {
+	worker *worker
+	event  int64
+}
+
+// makeAny finds the threads that wait for any of several processes. The place of such
+// a wait becomes how many must have ended.
+func (e *engine) makeAny() {
+	for _, w := range e.workers {
+		for i := range w.waits {
+			v := &w.waits[i]
+			if v.For.Kind != format.EdgeAny || v.For.Thread == 0 {
+				continue
+			}
+			if w.any == nil {
+				w.any = &anyOf{by: w}
+			}
+			k := e.workers[v.For.Thread-1]
+			if k.tells == nil {
+				k.tells = make([]*anyOf, len(k.targets))
+			}
+			switch tells := &k.tells[w.places[i]]; *tells {
+			case nil:
+				*tells = w.any
+				w.any.targets = append(w.any.targets, anyTarget{k, v.For.Event})
+			case w.any:
+			default: // another thread waits for it, too
+				v.For.Kind = format.EdgeExit
+				continue
+			}
+			w.places[i] = int32(len(w.any.targets))
+		}
+		if w.any != nil {
+			w.any.ends = make([]atomic.Int64, len(w.any.targets))
+		}
+	}
+}
+
+// count notes that one of the processes has ended.
+func (a *anyOf) count(end int64) {
+	a.lock.take()
+	n := a.ended.Load()
+	a.ends[n].Store(end)
+	a.ended.Store(n + 1)
+	a.lock.give()
+	a.by.wakeUp.wake()
+}
+
+// awaitAny waits until so many of the processes have ended. It reports false if the
+// run stopped first.
+func (w *worker) awaitAny(n int64) bool {
+	a := w.any
+	if a.ended.Load() >= n {
+		return true
+	}
+	defer w.waitedFrom(w.e.now())
+	for {
+		seq := w.wakeUp.count.Load()
+		if a.ended.Load() >= n {
+			return true
+		}
+		for i := range a.targets[:n] {
+			if t := &a.targets[i]; !w.satisfied(t.worker, t.event) {
+				if !w.sleepFor(t.worker, t.event, &w.wakeUp, seq) {
+					return false
+				}
+				break
+			}
+		}
+	}
+}

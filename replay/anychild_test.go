@@ -1,0 +1,64 @@
+package replay
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// A thread that waits for any of several processes goes on when the first one has
+// ended, though in the recording it was another one.
+func TestAnyProcess(t *testing.T) {
+	r := newRoll(3)
+	anyOf := func(event int64, thread int32) format.Wait {
+		return format.Wait{Event: event, For: format.Edge{Thread: thread, Kind: format.EdgeAny}}
+	}
+	r.threads[0].waits = []format.Wait{anyOf(0, 2), anyOf(1, 3)}
+	r.add(1, format.OpMkdir, 0, "a")
+	r.add(1, format.OpRmdir, 0, "a")
+	r.add(2, format.OpRmdir, -int64(unix.ENOENT), "c")
+	r.last(2).Compute = int64(time.Hour)
+	r.add(3, format.OpRmdir, -int64(unix.ENOENT), "d")
+	root := filepath.Join(t.TempDir(), "root")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Run(ctx, r, Options{Root: root, Timing: Compute, Keep: true})
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(root, "a"))
+		return err == nil
+	}, time.Minute, time.Millisecond)
+	cancel()
+	<-ended
+	require.DirExists(t, filepath.Join(root, "a"), "the second wait is for both")
+}
+
+// It waits for as many as the recording's thread did, also where a process ends without
+// the event that stands for its end, and with other threads that wait for the same one.
+func TestAnyProcessOfFew(t *testing.T) {
+	for _, o := range []Options{{}, {Timing: AFAP}, {Order: Total}, {Order: Thread}} {
+		o.Backend = Memory
+		r := newRoll(4)
+		for _, thread := range []int32{2, 3, 3} {
+			p := &r.threads[0]
+			p.waits = append(p.waits, format.Wait{Event: int64(len(p.records)), For: format.Edge{Thread: thread, Kind: format.EdgeAny, Delay: 1000}})
+			r.add(1, format.OpRmdir, -int64(unix.ENOENT), "a")
+		}
+		r.threads[3].waits = []format.Wait{{For: format.Edge{Thread: 2, Kind: format.EdgeAny}}}
+		r.add(4, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.add(2, format.OpRmdir, -int64(unix.ENOENT), "a")
+		r.add(3, format.OpRmdir, -int64(unix.ENOENT), "a")
+		res, err := Run(t.Context(), r, o)
+		require.NoError(t, err)
+		require.EqualValues(t, 6, res.Executed)
+	}
+}
