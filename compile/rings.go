@@ -452,7 +452,7 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	}
 	newest, since := r.reap(), int64(0)
 	if number > 0 {
-		since = m.looked(s.t, newest, e.Start)
+		since = m.polled(s.t, newest, e.Start)
 	}
 	// With a time limit, the call can have waited for fewer.
 	waits, limited := int64(0), e.Op == format.OpUringEnter && e.Args[3]&enterExtArg != 0
@@ -557,10 +557,10 @@ func (r *ring) reap() (newest int64) {
 	return newest
 }
 
-// looked returns the time from the newest completion that a thread had reaped to the
+// polled returns the time from the newest completion that a thread had reaped to the
 // call that follows it, if it came after the thread's last event: the thread looked
 // for completions until then, which is no compute.
-func (m *model) looked(t *thread, newest, start int64) (since int64) {
+func (m *model) polled(t *thread, newest, start int64) (since int64) {
 	from := t.notBefore(t.last)
 	if newest <= from || newest > start {
 		return 0
