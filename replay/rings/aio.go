@@ -167,6 +167,9 @@ func (q *aio) atHand() int { return q.refused.len() + q.last - q.first }
 // Wait implements Queue. It gets as many events as there are by one call of
 // io_getevents.
 func (q *aio) Wait(n int) error {
+	if n <= 0 {
+		return nil // another thread may reap
+	}
 	n = min(n, q.InFlight(), len(q.events))
 	for q.atHand() < n {
 		if got := q.fetch(n - q.atHand()); got < 0 && got != -int64(unix.EINTR) {

@@ -305,6 +305,9 @@ func (p *pool) Submit(n int) (int, error) {
 
 // Wait implements Queue.
 func (p *pool) Wait(n int) error {
+	if n <= 0 {
+		return nil // another thread may reap
+	}
 	n = min(n, p.InFlight())
 	p.lock.Lock()
 	for p.done.len() < n {
