@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/replay/rings"
+	"pianola/replay/sandbox"
 )
 
 // queue plays a ring of the thread table: the requests of a ring of io_uring or of a
@@ -102,7 +103,7 @@ func (q *queue) open(w *worker, r *format.Record) {
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag | rings.SQAff)
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
-		ThreadIdle: uint32(r.Args[4]), Depth: poolThreads, Jailed: w.guard.Jailed(),
+		ThreadIdle: uint32(r.Args[4]), Depth: int(min(max(r.Args[1], 1), poolThreads)), Jailed: w.guard.Jailed(),
 		Enter: func() error {
 			guard := w.e.guard
 			return guard.Enter(guard.Jailed())
@@ -122,29 +123,45 @@ func (q *queue) open(w *worker, r *format.Record) {
 		w.e.noteOnce(fmt.Sprintf("requests are executed one after the other: %v", err))
 		return
 	}
-	w.e.noteQueue(q)
 	if q.pool = q.under.Threads() > 0; q.pool && w.process.private {
 		// The threads of the pool don't have the descriptors of this process.
 		_ = q.under.Close()
 		q.under, q.pool = nil, false
-		w.e.noteOnce("requests are executed one after the other: the process has a table of descriptors of its own")
+		w.e.noteOnce("requests are executed one after the other: the kernel refuses them, and the process has a table of descriptors of its own")
+		return
 	}
+	w.e.noteQueue(q)
 }
 
 // poolThreads is how many requests are in flight at most where threads play them.
 const poolThreads = 64
 
-// refusedQueues returns how many queues of the trace the kernel refuses.
-func (e *engine) refusedQueues() (n int) {
+// refusedQueues returns how many queues of the trace the kernel refuses, so that threads
+// play them.
+func (e *engine) refusedQueues() (all int) {
+	var count [format.NumVias]int
 	for _, th := range e.trace.Header().Threads {
-		if th.Ring == format.ViaUring {
-			n++
+		count[th.Ring]++
+	}
+	for via, n := range count {
+		if format.Via(via) != format.ViaCall && n > 0 && refused(format.Via(via), e.guard.Kernel) {
+			all += n
 		}
 	}
-	if n > 0 && rings.RingRefused(e.guard.Kernel) == nil {
-		return 0
+	return all
+}
+
+// refused reports whether threads would play a queue.
+func refused(via format.Via, k sandbox.Kernel) bool {
+	if via == format.ViaUring {
+		return rings.RingRefused(k) != nil
 	}
-	return n
+	q, err := rings.OpenAIO(rings.Config{Kernel: k, Entries: 1})
+	if err != nil {
+		return false // it fails for the replay, too
+	}
+	threads := q.Threads()
+	return q.Close() == nil && threads > 0
 }
 
 // enter and leave stand around calls of methods that wait in Go.
