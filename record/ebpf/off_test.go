@@ -1,10 +1,12 @@
 package ebpf
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
@@ -12,7 +14,8 @@ import (
 )
 
 // TestTimeOffTheProcessor records waits of 20 ms, each before a stat of its own.
-// A busy machine makes waits longer, never shorter.
+// On a busy machine a thread can lose its processor on the way to sleep, and is ready
+// all the time that it would have slept: then the recording is repeated.
 func TestTimeOffTheProcessor(t *testing.T) {
 	var c recordkit.Collect
 	o := recordkit.Python(t, "import os, select, threading, time",
@@ -43,59 +46,82 @@ func TestTimeOffTheProcessor(t *testing.T) {
 		"f = os.open('zeros', os.O_RDWR | os.O_CREAT); b = bytearray(1 << 24)",
 		"end = time.thread_time() + 0.1",
 		"while time.thread_time() < end: os.pwrite(f, b, 0)")
-	o.Dir = t.TempDir()
-	recordLong(t, o, &c)
+	var a attempt
+	for range 10 {
+		a = attempt{}
+		c = recordkit.Collect{}
+		o.Dir = t.TempDir()
+		recordLong(t, o, &c)
+		if checkOff(&a, &c); a == (attempt{}) {
+			return
+		}
+	}
+	require.Fail(t, a.first)
+}
+
+// attempt keeps the first of what is wrong.
+type attempt struct{ first string }
+
+func (a *attempt) Errorf(form string, args ...any) {
+	if a.first == "" {
+		a.first = fmt.Sprintf(form, args...)
+	}
+}
+
+func checkOff(t *attempt, c *recordkit.Collect) {
 	off := func(name string) format.Off {
 		for i := range c.Events {
 			if e := &c.Events[i]; string(e.Str[0]) == name {
 				return e.Off
 			}
 		}
-		require.Fail(t, "no call", name)
+		assert.Fail(t, "no call", name)
 		return format.Off{}
 	}
 	const nearly = 19_500_000 // clocks differ a little
 	for _, name := range []string{"sleep", "select"} {
-		require.GreaterOrEqual(t, off(name).Timer, int64(nearly), name)
+		assert.GreaterOrEqual(t, off(name).Timer, int64(nearly), name)
 	}
 	for name, kind := range map[string]int64{"futex timeout": format.WaitFutex, "epoll timeout": format.WaitPoll} {
-		w := waitBefore(t, &c, name)
-		require.True(t, w.TimedOut(), name)
-		require.False(t, w.Notes.Known(format.NotedWaker), name)
-		require.GreaterOrEqual(t, w.Dur, int64(nearly), name)
-		require.Equal(t, kind, w.Args[0], name)
-		require.Less(t, off(name).Timer, int64(nearly), name)
+		w := waitBefore(t, c, name)
+		assert.True(t, w.TimedOut(), name)
+		assert.False(t, w.Notes.Known(format.NotedWaker), name)
+		assert.GreaterOrEqual(t, w.Dur, int64(nearly), name)
+		assert.Equal(t, kind, w.Args[0], name)
+		assert.Less(t, off(name).Timer, int64(nearly), name)
 	}
 	// The other thread may have begun to sleep before.
 	for name, kind := range map[string]int64{"futex": 1, "pipe": 2} {
-		w := waitBefore(t, &c, name)
-		require.GreaterOrEqual(t, w.Dur, int64(nearly/2), name)
-		require.Equal(t, kind, w.Args[0], name)
-		require.NotEqual(t, w.TID, w.Notes.Waker, name)
-		require.Zero(t, off(name).Timer, name)
+		w := waitBefore(t, c, name)
+		assert.GreaterOrEqual(t, w.Dur, int64(nearly/2), name)
+		assert.Equal(t, kind, w.Args[0], name)
+		assert.NotEqual(t, w.TID, w.Notes.Waker, name)
+		assert.Zero(t, off(name).Timer, name)
 	}
-	require.Positive(t, off("own").Own)
+	assert.Positive(t, off("own").Own)
 	behind := int64(0)
 	for i := range c.Events {
 		e := &c.Events[i]
-		require.LessOrEqual(t, e.Behind, max(e.Dur, 0), "%s", e.Op)
+		assert.LessOrEqual(t, e.Behind, max(e.Dur, 0), "%s", e.Op)
 		if e.Op == format.OpPwrite64 {
 			behind += e.Behind
 		}
 	}
-	require.GreaterOrEqual(t, behind, int64(10_000_000), "of the 100 ms that the other process computed")
+	assert.GreaterOrEqual(t, behind, int64(10_000_000), "of the 100 ms that the other process computed")
 }
 
 // waitBefore returns the longest wait of the thread that makes the call on a name,
 // between that and its call before.
-func waitBefore(t *testing.T, c *recordkit.Collect, name string) (longest format.Event) {
+func waitBefore(t assert.TestingT, c *recordkit.Collect, name string) (longest format.Event) {
 	i := slices.IndexFunc(c.Events, func(e format.Event) bool { return string(e.Str[0]) == name })
-	require.Positive(t, i, name)
+	if !assert.Positive(t, i, name) {
+		return longest
+	}
 	for _, e := range slices.Backward(c.Events[:i]) {
 		switch {
 		case e.TID != c.Events[i].TID:
 		case e.Op != format.OpWait && e.Op != format.OpClone && e.Op != format.OpClone3 && e.Op != format.OpPipe2:
-			require.Positive(t, longest.Dur, name)
+			assert.Positive(t, longest.Dur, name)
 			return longest
 		case e.Op == format.OpWait && e.Dur > longest.Dur:
 			longest = e

@@ -341,7 +341,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (!t)
 		return 0;
 	if (unlikely(t->blocked))
-		explain_wait(t, task, ret);
+		explain_wait(t, task, call_of(regs), ret);
 	here->waited = 0;
 	if (!(t->start | t->counting))
 		return 0;

@@ -133,7 +133,8 @@ INLINE void wake(struct thread *t, struct task_struct *task)
 		return;
 	become_ready(t, task->thread_info.cpu, bpf_ktime_get_ns());
 	t->woken = t->ready;
-	t->slept = t->left;
+	if (t->left)
+		t->slept = t->left;
 	t->waker = waker_of(task);
 	if (t->waker)
 		t->rested = 1;

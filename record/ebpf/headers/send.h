@@ -189,24 +189,26 @@ INLINE void send_wait(struct thread *t, struct task_struct *task, s64 ret)
 	t->rested = 1;
 }
 
-/* The thread was blocked outside of recorded calls, and a call returns: the one
- * that it was blocked in, unless that was a page fault. */
-INLINE void explain_wait(struct thread *t, struct task_struct *task, s64 ret)
+/* The thread was blocked outside of recorded calls, and the call nr returns: the one
+ * that it was blocked in, unless it was blocked in a page fault or on the way out of
+ * the call before. A waking within a recorded call after that says nothing of it. */
+INLINE void explain_wait(struct thread *t, struct task_struct *task, u32 nr, s64 ret)
 {
-	u32 nr = t->blocked_in, kind = OFF_WAIT;
-	u8 how = nr < MAX_SYS ? timed[nr] : TIMED_NOT;
+	u32 kind = OFF_WAIT;
+	u8 how = nr < MAX_SYS && nr == t->blocked_in ? timed[nr % MAX_SYS] : TIMED_NOT;
 	u64 last = t->woken - t->slept;
+	int known = t->slept && last <= t->blocked;
 
 	if (how == TIMED_ALWAYS || (how == TIMED_ZERO && ret == 0) ||
 	    (how == TIMED_ERROR && (ret == -ETIMEDOUT || ret == -ETIME || ret == -EAGAIN))) {
 		kind = OFF_TIMER;
 		t->waker = 0;
-		if (how != TIMED_ALWAYS && t->object && waits[nr]) { /* poll with nothing to wait for is a sleep */
-			t->off[kind] += t->blocked > last ? t->blocked - last : 0;
+		if (known && how != TIMED_ALWAYS && t->object && waits[nr % MAX_SYS]) { /* poll with nothing to wait for is a sleep */
+			t->off[kind] += t->blocked - last;
 			t->blocked = last;
 			send_wait(t, task, -ETIMEDOUT);
 		}
-	} else if (t->waker) {
+	} else if (known && t->waker) {
 		send_wait(t, task, 0);
 	}
 	t->waker = 0;
