@@ -226,6 +226,7 @@ func (m *model) leaveRequestOut(e *format.Event, why reason) {
 func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	at := max(m.clock(t, e.Start), r.last)
 	out.Compute, r.last = at-r.last, at
+	out.Off, out.Held, out.Expired = format.Off{}, 0, 0
 	if m.options.Bare {
 		out.Dur = format.Unknown
 	}
