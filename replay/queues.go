@@ -280,6 +280,34 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	return r.Ret
 }
 
+// waitsInside reports whether what an event waits for belongs to its duration: a call
+// that submits nothing waits for requests that others submit meanwhile.
+func (w *worker) waitsInside(r *format.Record) bool {
+	if r.Args[1] > 0 || w.queueOf(r) == nil {
+		return false
+	}
+	for _, v := range w.waits[w.wait:] {
+		switch {
+		case v.Event != w.event:
+			return true
+		case v.For.Kind != format.EdgeMessage, v.For.Delay|v.Held|v.Expired != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// reapUntil takes completions of requests in flight, as they come, while what the
+// worker's event waits for has not come.
+func (q *queue) reapUntil(w *worker) {
+	for i := w.wait; w.waits[i].Event == w.event; i++ {
+		edge := &w.waits[i].For
+		for edge.Thread > 0 && !w.satisfied(w.e.workers[edge.Thread-1], edge.Event) && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
+			q.drive(w, &q.came, q.came.Load()+1)
+		}
+	}
+}
+
 // awaitReaped waits, before an event that submits requests, for as many completions as
 // the application had reaped. The event is due so long after the last of them.
 func (w *worker) awaitReaped(r *format.Record) {

@@ -185,10 +185,11 @@ func (w *worker) play() {
 		if w.at == w.filled && !w.more() {
 			return
 		}
-		if w.event == w.waits[w.wait].Event && !w.awaitEdges() {
+		r := &w.batch[w.at]
+		inside := r.Op == format.OpRingSubmit && w.waitsInside(r)
+		if w.event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
 			return
 		}
-		r := &w.batch[w.at]
 		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
 			w.readyPages(r)
 		}
@@ -208,6 +209,13 @@ func (w *worker) play() {
 		w.current = due
 		if w.firstCall, w.lastCall = 0, 0; e.Timing == AFAP {
 			w.firstCall = begin // one reading of the clock for each event is enough
+		}
+		if inside {
+			w.queueOf(r).reapUntil(w)
+			if !w.awaitEdges() {
+				return
+			}
+			w.held, w.after = 0, 0
 		}
 		got := e.calls[r.Op](w, r)
 		issued, end := w.firstCall, w.lastCall
