@@ -455,16 +455,7 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	if number > 0 {
 		since = m.polled(s.t, newest, e.Start)
 	}
-	// With a time limit, the call can have waited for fewer.
-	waits, limited := int64(0), e.Op == format.OpUringEnter && e.Args[3]&enterExtArg != 0
-	for i := range r.done {
-		if int64(i) >= least || limited && r.done[i].end > e.End() {
-			break
-		}
-		if r.done[i].play {
-			waits++
-		}
-	}
+	waits := r.awaited(e, least)
 	reaped := min(r.played, r.events-number)
 	waits = min(waits, r.events-reaped)
 	if e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents {
@@ -481,6 +472,28 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	}
 	*out = format.Event{Op: format.OpRingSubmit, Start: e.Start, Dur: e.Dur, Args: [format.MaxArgs]int64{int64(r.num), number, waits, reaped, since}}
 	return reasonNone
+}
+
+// awaited returns for how many completions in the trace, besides those that were reaped,
+// a call has waited that was to wait for so many. One that only waits does not show how
+// far the application had reaped: it is taken that it had reaped what there was, for it
+// asks the kernel only then. With a time limit, the call can have waited for fewer.
+func (r *ring) awaited(e *format.Event, least int64) (waits int64) {
+	uring := e.Op == format.OpUringEnter
+	alone, limited := uring && e.Ret == 0, uring && e.Args[3]&enterExtArg != 0
+	for _, d := range r.done {
+		switch {
+		case least > 0 && alone && d.end <= e.Start:
+		case least == 0, (alone || limited) && d.end > e.End():
+			return waits
+		default:
+			least--
+		}
+		if d.play {
+			waits++
+		}
+	}
+	return waits
 }
 
 // Flags of io_uring_enter.

@@ -136,3 +136,14 @@ func TestRingOfLibaio(t *testing.T) {
 	require.Contains(t, got, "ring_submit ( 2 1 0 299 ")
 	require.Contains(t, got, "ring_submit ( 2 0 1 298 0 )")
 }
+
+// A call that only waits is for what comes after what was complete when it began.
+func TestRingWait(t *testing.T) {
+	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 3, 0, 0, NULL, 0) = 3 <0.000020000> {ring=1 batch=1}
+10 0.000004000 io_uring:pread64(3, 0x4000, 4096, 0) = 4096 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000004000}
+10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000020000> {ring=1 batch=1 reaped=0 submitted=0.000005000}
+10 0.000001000 io_uring:pread64(3, 0x6000, 4096, 8192) = 4096 <0.000200000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+10 0.000094000 io_uring_enter(4, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 0 <0.000110000> {ring=1 batch=2}
+`), "\n")
+	require.Contains(t, got, "ring_submit ( 2 0 3 0 0 )")
+}
