@@ -242,6 +242,7 @@ type replayDocument struct {
 	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
+	Notes            []string                `json:"notes,omitempty"` // how rings differed from the recorded ones
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run
 }
@@ -276,6 +277,7 @@ func (s *summary) document() *replayDocument {
 		MemoryBytes:      r.MemoryBytes,
 		Prepared:         documentPrepared(&r.Prepared),
 		Differences:      []differenceDocument{},
+		Notes:            r.Notes,
 		Profile:          s.replayed.Document(),
 	}
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {

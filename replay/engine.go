@@ -38,7 +38,8 @@ type engine struct {
 	tables    []region
 	logs      []log
 
-	pools     int // queues that threads play
+	pools     int          // queues that threads play
+	pinned    atomic.Int64 // bytes of registered buffers
 	notesLock sync.Mutex
 	notes     []string // how queues differ from the recorded ones
 

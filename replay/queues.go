@@ -39,6 +39,8 @@ type queue struct {
 	files []int64 // recorded descriptors of the registered files; nil for none
 	fixed int     // registered buffers; writes use one more
 
+	pinned int64 // bytes of them
+
 	request rings.Request
 	iov     [maxSegments]unix.Iovec
 
@@ -231,6 +233,8 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	q.drain(w)
 	unpin()
 	defer pin()
+	w.e.pinned.Add(-q.pinned)
+	q.pinned = 0
 	var list []unix.Iovec
 	add := func(m region, place, size uint64) {
 		v := unix.Iovec{Len: min(size, uint64(len(m)))}
@@ -241,10 +245,11 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 		at, of, ok := strings.Cut(text, "+")
 		place, err := strconv.ParseUint(at, 10, 63)
 		size, err2 := strconv.ParseUint(of, 10, 63)
-		if !ok || err != nil || err2 != nil || len(list) >= maxRegistered/2 {
+		size = min(max(size, 1), uint64(len(w.process.arena)))
+		if !ok || err != nil || err2 != nil || len(list) >= maxRegistered/2 || !w.e.mayRegister(&q.pinned, int64(size)) {
 			break
 		}
-		add(w.process.arena, place, max(size, 1))
+		add(w.process.arena, place, size)
 	}
 	if q.fixed = len(list); len(list) > 0 {
 		add(w.e.pool, 0, poolSize)
@@ -254,6 +259,18 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 		w.e.noteOnce(err.Error())
 	}
 	return r.Ret
+}
+
+// mayRegister counts bytes that a queue registers, if all queues together then have no more than
+// Limits.Memory. What is not registered is played without.
+func (e *engine) mayRegister(by *int64, size int64) bool {
+	if e.pinned.Add(size) > e.Limits.Memory {
+		e.pinned.Add(-size)
+		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are played as others", e.Limits.Memory))
+		return false
+	}
+	*by += size
+	return true
 }
 
 // text returns a string of the trace, "" for none.

@@ -182,3 +182,26 @@ func TestRingOrders(t *testing.T) {
 		faultless(t, r, res)
 	}
 }
+
+// Registered buffers take no more than the memory limit. Requests of the others are
+// played without.
+func TestRingBuffersLimit(t *testing.T) {
+	r := newRoll(1)
+	q := r.ring(format.ViaUring, 1)
+	r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+	r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+	const limit = 1 << 20 // an arena of a half or less
+	r.add(1, format.OpRingBuffers, 0, q, "0+9999999,0+9999999,0+9999999,0+9999999,0+9999999,0+9999999")
+	r.how(int32(q), format.How{Buf: 6})
+	r.add(int32(q), format.OpPwrite64, 512, 3, 4096, 512, 0)
+	r.how(int32(q), format.How{Buf: 6})
+	r.add(int32(q), format.OpPread64, 512, 3, 4096, 512, 0)
+	r.add(1, format.OpRingSubmit, 0, q, 1, 1, 0, 0)
+	r.add(1, format.OpRingSubmit, 0, q, 1, 1, 1, 0)
+	o := Options{Root: filepath.Join(t.TempDir(), "root"), Timing: AFAP}
+	o.Limits.Memory = limit
+	res, err := run(t.Context(), r, o, byOpenat2)
+	require.NoError(t, err)
+	faultless(t, r, res)
+	require.Equal(t, []string{"registered buffers beyond 1048576 bytes are played as others"}, res.Notes)
+}
