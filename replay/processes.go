@@ -140,7 +140,7 @@ func callExit(w *worker, r *format.Record) int64 {
 // closeQueues closes the queues that the worker's process has opened.
 func (w *worker) closeQueues() {
 	for _, k := range w.e.workers {
-		if q := k.queue; q != nil && q.owner == w.process {
+		if q := k.queue; q != nil && q.owner.Load() == w.process {
 			q.close(w)
 		}
 	}

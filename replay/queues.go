@@ -28,9 +28,9 @@ import (
 type queue struct {
 	g     *worker
 	via   format.Via
-	owner *process    // that opened it
-	pool  bool        // under waits in Go
-	under rings.Queue // nil where requests are executed as calls, one after the other
+	owner atomic.Pointer[process] // that opened it
+	pool  bool                    // under waits in Go
+	under rings.Queue             // nil where requests are executed as calls, one after the other
 
 	lock  spinLock // of those who submit
 	ways  format.WayReader
@@ -87,11 +87,11 @@ func (w *worker) queueOf(r *format.Record) *queue {
 // callRingOpen sets up the ring. What the kernel refuses, it plays in another way.
 func callRingOpen(w *worker, r *format.Record) int64 {
 	q := w.queueOf(r)
-	if q == nil || q.owner != nil {
+	if q == nil || q.owner.Load() != nil {
 		return errInvalid
 	}
 	if w.e.Backend != Posix {
-		q.owner = w.process
+		q.owner.Store(w.process)
 		return r.Ret
 	}
 	q.open(w, r)
@@ -119,7 +119,7 @@ func (q *queue) open(w *worker, r *format.Record) {
 	} else {
 		q.under, err = rings.OpenRing(c)
 	}
-	q.owner = w.process
+	q.owner.Store(w.process)
 	if err != nil {
 		q.under = nil
 		w.e.noteOnce(fmt.Sprintf("requests are executed one after the other: %v", err))
@@ -345,8 +345,8 @@ func (w *worker) awaitReaped(r *format.Record) {
 // submit submits the next n requests, after all that they depend on.
 func (q *queue) submit(w *worker, n int64) {
 	g := q.g
-	if q.owner == nil {
-		q.owner = w.process // a trace that does not open it
+	if q.owner.Load() == nil {
+		q.owner.Store(w.process) // a trace that does not open it
 	}
 	q.lock.take()
 	defer q.lock.give()
@@ -411,7 +411,7 @@ func (q *queue) begin(w *worker, r *format.Record) {
 // isOpen reports whether a worker can submit to a queue of the kernel: it is open, and
 // in the worker's table of descriptors.
 func (q *queue) isOpen(w *worker) bool {
-	return q.under != nil && (!q.owner.private || w.process == q.owner)
+	return q.under != nil && (!q.owner.Load().private || w.process == q.owner.Load())
 }
 
 // rouse wakes the workers that wait while another one drives.
