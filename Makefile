@@ -68,6 +68,7 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-replay.sh demo/replay
 	sh scripts/bench-cache.sh demo/cache
 	sh scripts/bench-prepare.sh demo/prepare
+	sh scripts/bench-uring.sh demo/uring
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \

@@ -144,6 +144,9 @@ func (s *summary) print(w io.Writer) error {
 		return err
 	}
 	s.printDifferences(w)
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, note)
+	}
 	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
 		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
@@ -239,6 +242,7 @@ type replayDocument struct {
 	MemoryBytes      int64                   `json:"memory_bytes"` // 0 without --memory
 	Prepared         preparedDocument        `json:"prepared"`
 	Differences      []differenceDocument    `json:"differences"`
+	Notes            []string                `json:"notes,omitempty"` // how rings differed from the recorded ones
 	Profile          any                     `json:"profile"`
 	Comparison       any                     `json:"comparison,omitempty"` // of a single complete run
 }
@@ -273,6 +277,7 @@ func (s *summary) document() *replayDocument {
 		MemoryBytes:      r.MemoryBytes,
 		Prepared:         documentPrepared(&r.Prepared),
 		Differences:      []differenceDocument{},
+		Notes:            r.Notes,
 		Profile:          s.replayed.Document(),
 	}
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {

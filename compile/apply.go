@@ -61,6 +61,10 @@ func init() {
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
 	t := m.thread(e)
+	if e.Via != format.ViaCall { // the call that submits it comes next
+		t.requests = append(t.requests, e.Clone())
+		return nil
+	}
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
@@ -81,6 +85,13 @@ func (m *model) apply(e *format.Event) error {
 		t.untied(off)
 		m.ties.sent, m.ties.arrived, m.ties.join = message{}, false, format.Floor{}
 	}
+	for i := range t.requests {
+		if err := m.request(t, &t.requests[i]); err != nil {
+			return err
+		}
+	}
+	t.requests = t.requests[:0]
+	m.order.now = e.Start
 	if err := m.repair(t, e); err != nil {
 		return err
 	}
@@ -102,33 +113,11 @@ func (m *model) apply(e *format.Event) error {
 	m.order.after(t.born, format.EdgeBirth)
 	m.trail = m.trail[:0]
 
-	why := m.resolve(s)
-	if out.Op.Info().Effect == format.EffectSyncMapped {
-		why = reasonMapped
-	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
-		why = reasonResult
-	}
-	if why == reasonNone && impossible(s, m.trail) {
-		why = reasonResult
-		m.unexplained(e, s.at[0], "not possible")
-	}
-	if why == reasonLong && e.Ret >= 0 {
-		m.unexplained(e, nil, "succeeded on a name that is too long")
-	}
-	if why == reasonNone {
-		m.order.named(m.trail)
-		if e.Ret >= 0 {
-			m.passed(s)
-		}
-		if h := handlers[out.Op.Info().Effect]; h != nil {
-			h(m, s)
-		}
-	}
-	for i, at := range s.at {
-		if s.slash[i] && e.Ret >= 0 && at.node != nil && at.node.typ == format.TypeUnknown {
-			at.node.typ = format.TypeDir
-		}
+	why := reasonTable
+	if e.Op.Info().Class == format.ClassSubmit {
+		why = m.queued(s)
+	} else {
+		why = m.simulate(s)
 	}
 	m.piped(s)
 	if e.Notes.Known(format.NotedMessage) && m.told {
@@ -164,6 +153,41 @@ func (m *model) apply(e *format.Event) error {
 		err = m.afford(e)
 	}
 	return err
+}
+
+// simulate resolves what an event is about, and updates files and names by its
+// result. It returns why the event can't be in the trace.
+func (m *model) simulate(s *simEvent) reason {
+	e, out := s.e, s.out
+	why := m.resolve(s)
+	if out.Op.Info().Effect == format.EffectSyncMapped {
+		why = reasonMapped
+	}
+	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
+		why = reasonResult
+	}
+	if why == reasonNone && impossible(s, m.trail) {
+		why = reasonResult
+		m.unexplained(e, s.at[0], "not possible")
+	}
+	if why == reasonLong && e.Ret >= 0 {
+		m.unexplained(e, nil, "succeeded on a name that is too long")
+	}
+	if why == reasonNone {
+		m.order.named(m.trail)
+		if e.Ret >= 0 {
+			m.passed(s)
+		}
+		if h := handlers[out.Op.Info().Effect]; h != nil {
+			h(m, s)
+		}
+	}
+	for i, at := range s.at {
+		if s.slash[i] && e.Ret >= 0 && at.node != nil && at.node.typ == format.TypeUnknown {
+			at.node.typ = format.TypeDir
+		}
+	}
+	return why
 }
 
 // shorten takes out of a call the time for which the thread could run and another

@@ -78,7 +78,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	if o.Key != nil && len(o.Key) < MinKey {
 		return &Report{}, fmt.Errorf("the key has %d bytes, fewer than %d", len(o.Key), MinKey)
 	}
-	in := take(format.Calls(src), tmp)
+	in := take(format.Submissions(src), tmp)
 	defer in.stop()
 	var (
 		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}}
@@ -113,7 +113,9 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		m.report.Endless = true
 	}
 	recorded := coverage.Of(in.last)
-	m.report.Coverage = recorded.WithoutRequests()
+	m.report.Coverage = recorded.WithRequests(map[coverage.Kind]coverage.Missing{
+		coverage.Uring: m.held[format.ViaUring], coverage.AIO: m.held[format.ViaAIO],
+	})
 	if o.Accept != nil {
 		if err := o.Accept(&m.report); err != nil {
 			return &m.report, err

@@ -86,8 +86,14 @@ var (
 		{Has: format.NotedWaker, Waker: 1}, {Has: format.NotedWaker, Waker: 2, Woken: 10}, {Has: format.NotedWaker, Waker: 3, Woken: format.MaxNote},
 		{Has: format.NotedMessage | format.NotedType, Type: format.TypeSock, Channel: 1, Pos: 5}, {Has: format.NotedMessage, Channel: 1, Pos: 10},
 		{Has: format.NotedMessage, Channel: 2, Pos: 1<<32 - 1}, {Has: format.NotedMessage | format.NotedWaker, Channel: 3, Waker: 4, Woken: 1},
+		ringNotes(1, 1, 0, 0), ringNotes(1, 1, 1, format.ReqFixed), ringNotes(1, 2, 1<<32-1, 4), ringNotes(2, 3, 5, 0), ringNotes(2, 3, 0, format.ReqSkip),
 	}
 )
+
+func ringNotes(ring int32, batch int64, reaped uint32, flags int64) *format.Notes {
+	return &format.Notes{Has: format.NotedRing | format.NotedBatch | format.NotedReaped | format.NotedFlags,
+		Request: format.Request{Ring: ring, Batch: batch, Reaped: reaped, Flags: flags}}
+}
 
 // called makes a recording from bytes: eight for each event.
 func called(data []byte) testkit.Reader {
@@ -120,7 +126,11 @@ func called(data []byte) testkit.Reader {
 				e.Args[i] = fuzzArgs[pick(b, len(fuzzArgs))]
 			}
 		}
-		e.Notes = fuzzNotes[pick(data[7], len(fuzzNotes))]
+		if e.Notes = fuzzNotes[pick(data[7], len(fuzzNotes))]; e.Notes.Known(format.NotedReaped) {
+			if via := format.Via(e.Notes.Request.Ring); via.Asks(op) {
+				e.Via = via
+			}
+		}
 		l.Events = append(l.Events, e)
 		data = data[8:]
 	}
@@ -130,7 +140,7 @@ func called(data []byte) testkit.Reader {
 // FuzzCalls compiles recordings of calls on few names, descriptors and
 // threads, with whatever results.
 func FuzzCalls(f *testing.F) {
-	for seed := uint64(2); seed <= 20; seed++ {
+	for seed := uint64(2); seed <= 60; seed++ {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		data := make([]byte, 8*12)
 		for i := range data {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
 )
@@ -31,6 +32,9 @@ type model struct {
 	binds       bool   // the recording has bind calls, so appear does not guess sockets
 	line        int64  // number of the current event in the order of the simulation
 
+	rings map[ringKey]*ring
+	held  [format.NumVias]coverage.Missing // requests that are in the trace, by the way
+
 	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
 	pipeWaits []pipeWait    // found out
@@ -54,11 +58,11 @@ type model struct {
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
 		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
-		byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
+		rings: map[ringKey]*ring{}, byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
 	m.budget.room = m.budget.limit
-	m.order.budget = m.budget
+	m.order.budget, m.order.rings = m.budget, map[int32]*ring{}
 	texts := 1 // a path is kept in the trace
 	if o.Paths == Flat || o.Key != nil {
 		texts += 2 // and twice in a Substitution
@@ -195,7 +199,7 @@ func waits(e *format.Event) bool {
 		return true
 	}
 	switch e.Op.Info().Effect {
-	case format.EffectWait, format.EffectBlock:
+	case format.EffectWait, format.EffectBlock, format.EffectSubmit:
 		return true
 	}
 	return false
@@ -219,7 +223,6 @@ func (m *model) clock(t *thread, at int64) int64 {
 
 // emit appends an event to the trace.
 func (m *model) emit(t *thread, e, out *format.Event) error {
-	out.TID = t.num
 	compute, debt := m.compute(t, e.Start)
 	out.Compute = compute
 	out.Off = t.off.Plus(e.Off).Within(compute)
@@ -249,10 +252,17 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 		t.gaps++
 		m.budget.take(forOrder, gapBytes)
 	}
-	for len(m.order.count) <= int(t.num) {
+	return m.put(out, t.num, t.events)
+}
+
+// put puts an event that stands in its place in the batch into the trace, with the
+// edges that were collected. Its thread has so many events with it.
+func (m *model) put(out *format.Event, thread int32, events int64) error {
+	out.TID = thread
+	for len(m.order.count) <= int(thread) {
 		m.order.count = append(m.order.count, 0)
 	}
-	m.order.count[t.num] = t.events
+	m.order.count[thread] = events
 	m.report.Events++
 	if m.out == nil {
 		return nil

@@ -14,6 +14,8 @@ type place struct {
 type order struct {
 	edges []format.Edge
 	here  place
+	self  int32   // the thread that makes or submits the event
+	now   int64   // start of the event, on the recording's clock
 	any   place   // one of several ends of processes that the current event waits for; no thread for none
 	alone bool    // there has been only one thread, so no edges are needed
 	count []int64 // events emitted so far, per thread
@@ -22,6 +24,7 @@ type order struct {
 	writes   int64 // of files so far
 	planning bool  // no edges are needed, because it is not the last pass
 
+	rings  map[int32]*ring // by the number of their threads
 	budget *budget
 }
 
@@ -37,18 +40,29 @@ const maxSeen = 1024
 func (o *order) begin(t *thread, alone bool) {
 	o.alone = alone
 	o.edges = append(o.edges[:0], t.owed...)
-	o.here = place{t.num, t.events}
-	o.any = place{}
+	o.here, o.self, o.any = place{t.num, t.events}, t.num, place{}
+	o.seen = t.seen
+}
+
+// submit starts the collection for a request of a ring that t submits. The request
+// comes after all that t came after, and t waits for it before it submits.
+func (o *order) submit(t *thread, r *ring) {
+	o.alone = false
+	o.edges = o.edges[:0]
+	o.here, o.self, o.any = place{r.num, r.events}, t.num, place{}
 	o.seen = t.seen
 }
 
 // after makes the event wait for p.
 func (o *order) after(p place, kind format.EdgeKind) {
-	if p.thread == 0 || p.thread == o.here.thread || o.planning || int(p.thread) >= len(o.count) {
+	if p.thread == 0 || p.thread == o.self || o.planning || int(p.thread) >= len(o.count) || p.thread == o.here.thread && o.rings[p.thread] == nil {
 		return
 	}
 	// The place of an event that was left out stands for the one before it.
 	if p.event = min(p.event, o.count[p.thread]-1); p.event < 0 {
+		return
+	}
+	if len(o.rings) > 0 && o.rings[p.thread].isInFlight(p.event, o.now) {
 		return
 	}
 	if p.thread < maxSeen {
@@ -61,6 +75,9 @@ func (o *order) after(p place, kind format.EdgeKind) {
 			return
 		}
 		o.seen[p.thread] = p.event + 1
+	}
+	if r := o.rings[p.thread]; r != nil {
+		o.after(r.submitter(p.event), kind) // it is in flight from then on
 	}
 	for i := range o.edges {
 		if o.edges[i].Thread == p.thread {

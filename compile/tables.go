@@ -21,7 +21,9 @@ type thread struct {
 
 	waiting // in the last pass
 
-	seen []int64       // see order.seen
+	seen     []int64        // see order.seen
+	requests []format.Event // that its next call submits
+
 	owed []format.Edge // edges of events that were left out
 	born place         // the event that created the thread
 }

@@ -147,13 +147,28 @@ func (a *Account) remarks() [2]remarks {
 	return [2]remarks{{format.MetaRequests, &a.Requests}, {format.MetaUnsupported, &a.Missing}}
 }
 
-// WithoutRequests returns the account of what plays no requests: they are missing.
-func (a *Account) WithoutRequests() Account {
+// WithRequests returns the account of what plays only some requests of each kind: the
+// others are missing, with their part of the time.
+func (a *Account) WithRequests(played map[Kind]Missing) Account {
 	b := Account{Known: a.Known, Recorded: a.Recorded, Missing: slices.Clone(a.Missing)}
 	for _, m := range a.Requests {
-		b.Recorded.Bytes = max(b.Recorded.Bytes-max(m.Bytes, 0), 0)
-		b.Recorded.Nanos = max(b.Recorded.Nanos-max(m.Nanos, 0), 0)
-		b.Add(m)
+		p := played[m.Kind]
+		if p.Calls >= m.Calls && m.Calls > 0 {
+			b.AddRequests(m)
+			continue
+		}
+		left := Missing{Kind: m.Kind, Calls: m.Calls - p.Calls, Reads: max(m.Reads-p.Reads, 0), Writes: max(m.Writes-p.Writes, 0), Amount: m.Amount}
+		if p.Calls > 0 {
+			left.Bytes = max(m.Bytes-p.Bytes, min(m.Bytes, 0))
+			if m.Nanos > 0 {
+				left.Nanos = int64(float64(m.Nanos) / float64(m.Calls) * float64(left.Calls))
+			}
+			held := Missing{Kind: m.Kind, Calls: p.Calls, Reads: p.Reads, Writes: p.Writes, Amount: Amount{p.Bytes, m.Nanos - max(left.Nanos, 0)}}
+			b.AddRequests(held)
+		}
+		b.Recorded.Bytes = max(b.Recorded.Bytes-max(left.Bytes, 0), 0)
+		b.Recorded.Nanos = max(b.Recorded.Nanos-max(left.Nanos, 0), 0)
+		b.Add(left)
 	}
 	return b
 }

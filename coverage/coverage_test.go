@@ -105,7 +105,7 @@ func TestDocument(t *testing.T) {
 }
 
 // What plays no requests lacks them, and nothing else changes.
-func TestWithoutRequests(t *testing.T) {
+func TestWithRequests(t *testing.T) {
 	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
 	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}
 	a.AddRequests(requests)
@@ -118,7 +118,7 @@ func TestWithoutRequests(t *testing.T) {
 	read := Of(&h)
 	require.Equal(t, a, read)
 
-	b := read.WithoutRequests()
+	b := read.WithRequests(nil)
 	require.Equal(t, Account{Known: true, Recorded: Amount{200, 40}, Missing: []Missing{requests, {Kind: Mount, Calls: 1}}}, b)
 	require.Equal(t, a, read, "the account itself stays")
 }

@@ -62,9 +62,13 @@ const (
 	EffectSyncMapped // makes a mapping durable
 
 	EffectSubmit // submits requests, waits for them, or prepares that
+	EffectQueue  // made by compile: the same for a ring of the thread table
 
 	NumEffects
 )
+
+// IsMade reports whether only compile makes calls of the effect.
+func (e Effect) IsMade() bool { return e == EffectPipeline || e == EffectQueue }
 
 // ChangesTables reports whether calls of the effect change threads, processes,
 // descriptors or working directories.

@@ -35,7 +35,7 @@ const MaxArgs = 6
 // of Read. Clone makes a copy that can be kept.
 type Event struct {
 	Op  Op
-	Via Via   // recording: how the thread asked for it; ViaCall in a trace
+	Via Via   // how the thread asked for it; in a trace, Thread.Ring of its thread
 	TID int32 // script: the kernel's thread id; trace: the thread's number, from 1
 
 	// Line is the line of the event in its source, from 1, for messages; 0 if
@@ -59,6 +59,7 @@ type Event struct {
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
 	Edges []Edge // trace: what the event comes after
+	How   How    // trace: how a request is made
 }
 
 // End returns the end of the event, in nanoseconds since the start of the

@@ -62,6 +62,12 @@ type Thread struct {
 	Process int32 // number of the process, from 1
 	Parent  int32 // number of the thread that created it, 0 for none
 	Start   int64 // nanoseconds from the start of the recording to its creation
+
+	// Ring says that this is no thread of the program but a ring of io_uring or a
+	// context of libaio: its events are requests, in the order of submission, and
+	// the Compute of one is the time since the submission of the one before. What
+	// comes after a request comes after all requests of the ring up to that one.
+	Ring Via
 }
 
 // TellsWakers reports whether a recording has notes of who woke whom, where it has
@@ -133,6 +139,15 @@ type Attr struct {
 	Size int64 // bytes
 }
 
+// Ring returns how the events of a thread, counted from 1, are asked for
+// (Thread.Ring).
+func (h *Header) Ring(thread int32) Via {
+	if thread < 1 || int(thread) > len(h.Threads) {
+		return ViaCall
+	}
+	return h.Threads[thread-1].Ring
+}
+
 // Value returns the value of the last remark with that key.
 func (h *Header) Value(key string) (string, bool) {
 	for i := len(h.Meta) - 1; i >= 0; i-- {
@@ -167,8 +182,11 @@ func (h *Header) Append(dst []byte) []byte {
 	}
 	if !h.impliesThreads() {
 		for i, t := range h.Threads {
-			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d start=", i+1, t.Process, t.Parent)
-			dst = append(AppendSeconds(dst, t.Start), '\n')
+			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d ", i+1, t.Process, t.Parent)
+			if t.Ring != ViaCall {
+				dst = fmt.Appendf(dst, "ring=%v ", t.Ring)
+			}
+			dst = append(AppendSeconds(append(dst, "start="...), t.Start), '\n')
 		}
 	}
 	for _, d := range h.Descriptors {
@@ -248,6 +266,11 @@ func (h *Header) parseThread(value []byte) error {
 	s := scanner{rest: value}
 	n := s.int(31)
 	t := Thread{Process: int32(s.field("process", 31)), Parent: int32(s.field("parent", 31))}
+	if word, ring := bytes.CutPrefix(s.rest, []byte("ring=")); ring {
+		s.rest = word
+		via, ok := ParseVia(s.word())
+		t.Ring, s.failed = via, s.failed || !ok
+	}
 	s.literal("start=")
 	t.Start = s.seconds()
 	if err := s.end("thread"); err != nil {

@@ -20,7 +20,7 @@ func parseHeader(text []byte) (*Header, error) {
 func TestHeaderRoundTrip(t *testing.T) {
 	h := &Header{
 		Meta:    []Meta{{MetaCommand, "./app --n 10"}, {MetaCwd, `"/home/a b"`}, {"a key: of some", "value: too"}, {"empty", ""}, {MetaLost, "0"}},
-		Threads: []Thread{{Process: 1}, {Process: 2, Parent: 1, Start: 1_500_000_001}},
+		Threads: []Thread{{Process: 1}, {Process: 2, Parent: 1, Start: 1_500_000_001}, {Process: 2, Parent: 2, Ring: ViaAIO}},
 		Descriptors: []Descriptor{
 			{Process: 1, FD: 0, Flags: RDONLY, Path: "pipe:[1]"},
 			{Process: 1, FD: 3, Flags: RDWR | APPEND, Offset: 1 << 40, Path: "a \"b\"\n"},
@@ -42,6 +42,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 # lost: 0
 # thread: 1 process=1 parent=0 start=0.000000000
 # thread: 2 process=2 parent=1 start=1.500000001
+# thread: 3 process=2 parent=2 ring=aio start=0.000000000
 # fd: 1 0 O_RDONLY 0 "pipe:[1]"
 # fd: 1 3 O_RDWR|O_APPEND 1099511627776 "a \"b\"\n"
 # file: "d" dir mode=0755 size=64 cached=-1

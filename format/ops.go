@@ -146,6 +146,10 @@ const (
 	OpIOPgetevents
 	OpIOCancel
 	OpIODestroy
+	OpRingOpen
+	OpRingFiles
+	OpRingBuffers
+	OpRingSubmit
 	numOps
 )
 
@@ -322,6 +326,7 @@ var (
 	argRing   = Arg{Name: "ring", Kind: FD}      // an index, with IORING_ENTER_REGISTERED_RING
 	argCtx    = Arg{Name: "context", Kind: Addr} // of libaio
 	argLeast  = Arg{Name: "least", Kind: Count}
+	argQueue  = Arg{Name: "queue", Kind: Count} // a thread that is a ring
 	argMost   = Arg{Name: "most", Kind: Count}
 	argEvents = Arg{Name: "events", Kind: Addr}
 	argLimit  = Arg{Name: "timeout", Kind: Addr}
@@ -512,6 +517,16 @@ var table = laidOut([numOps]Info{
 	OpIOPgetevents: {Name: "io_pgetevents", Class: ClassSubmit, Args: []Arg{argCtx, argLeast, argMost, argEvents, argLimit, {Name: "signals", Kind: Addr}}, Result: ResultAny, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{333, 292}},
 	OpIOCancel:     {Name: "io_cancel", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "request", Kind: Addr}, {Name: "event", Kind: Addr}}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{210, 3}},
 	OpIODestroy:    {Name: "io_destroy", Class: ClassSubmit, Args: []Arg{argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{207, 1}},
+
+	// What a trace has in place of these calls. The queue is a ring of the thread table.
+	// Registered are lists as above, of the trace's descriptors and buffers. A thread
+	// submits the next so many requests of the queue after as many completions as were
+	// reaped, and after the compute since the last of them; then it waits until there are
+	// so many more.
+	OpRingOpen:    {Name: "ring_open", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingFiles:   {Name: "ring_files", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingBuffers: {Name: "ring_buffers", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
+	OpRingSubmit:  {Name: "ring_submit", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "number", Kind: Count}, argLeast, {Name: "reaped", Kind: Count}, {Name: "since", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 
 	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
 })

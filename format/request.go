@@ -48,8 +48,17 @@ type Request struct {
 	Submitted int64  // nanoseconds from the start of that to the submission
 	Flags     int64  // canonical word of RequestFlags
 	RW        int64  // canonical word of ReadWriteFlags, of a read or a write
+	Order     int64  // of a request that Submissions has moved: number of its completion in the recording, from 1; 0 for none
 	Slot      uint32 // index of the registered file that it opens or closes, in place of a descriptor
 	Buf       uint16 // index of the fixed buffer; with ReqSelect the group of buffers
+}
+
+// How is how a request of a trace is made. The zero How is that of most.
+type How struct {
+	Flags int64  // canonical word of RequestFlags
+	RW    int64  // canonical word of ReadWriteFlags, of a read or a write
+	Slot  uint32 // with ReqFixed the index of the registered file; the descriptor is the one that was registered
+	Buf   uint32 // one more than the index of the fixed buffer, 0 for none
 }
 
 // The flags of RequestFlags that change what others mean.
@@ -72,7 +81,7 @@ var (
 	UringEnterFlags = &FlagSet{Flags: same("IORING_ENTER_GETEVENTS", 1, "IORING_ENTER_SQ_WAKEUP", 2, "IORING_ENTER_SQ_WAIT", 4, "IORING_ENTER_EXT_ARG", 8,
 		"IORING_ENTER_REGISTERED_RING", 0x10, "IORING_ENTER_ABS_TIMER", 0x20, "IORING_ENTER_EXT_ARG_REG", 0x40, "IORING_ENTER_NO_IOWAIT", 0x80)}
 	// UringRegister is what io_uring_register registers.
-	UringRegister = &FlagSet{Enum: true, Flags: same("IORING_REGISTER_BUFFERS", RegisterBuffers, "IORING_UNREGISTER_BUFFERS", 1, "IORING_REGISTER_FILES", RegisterFiles,
+	UringRegister = &FlagSet{Enum: true, Flags: same("IORING_REGISTER_BUFFERS", RegisterBuffers, "IORING_UNREGISTER_BUFFERS", UnregisterBuffers, "IORING_REGISTER_FILES", RegisterFiles,
 		"IORING_UNREGISTER_FILES", UnregisterFiles, "IORING_REGISTER_EVENTFD", 4, "IORING_UNREGISTER_EVENTFD", 5, "IORING_REGISTER_FILES_UPDATE", RegisterFilesUpdate,
 		"IORING_REGISTER_EVENTFD_ASYNC", 7, "IORING_REGISTER_PROBE", 8, "IORING_REGISTER_PERSONALITY", 9, "IORING_UNREGISTER_PERSONALITY", 10,
 		"IORING_REGISTER_RESTRICTIONS", 11, "IORING_REGISTER_ENABLE_RINGS", 12, "IORING_REGISTER_FILES2", RegisterFiles2,
@@ -87,6 +96,7 @@ var (
 // What io_uring_register registers that a list tells of: descriptors or buffers.
 const (
 	RegisterBuffers       = 0
+	UnregisterBuffers     = 1
 	RegisterFiles         = 2
 	UnregisterFiles       = 3
 	RegisterFilesUpdate   = 6
@@ -232,6 +242,22 @@ var opcodes = [NumVias][NumOpcodes]Opcode{
 		8: row(OpPwritev, PlaceFD, PlaceAddr, PlaceLen, PlaceOff, PlaceSum),
 	},
 }
+
+// asks has the operations that requests ask for.
+var asks = func() (has [NumVias][NumOps]bool) {
+	for v := range opcodes {
+		for i := range opcodes[v] {
+			o := &opcodes[v][i]
+			for _, op := range [...]Op{o.Op, o.Here.Op, o.Data.Op} {
+				has[v][op] = op != OpNone
+			}
+		}
+	}
+	return has
+}()
+
+// Asks reports whether requests can ask for an operation.
+func (v Via) Asks(op Op) bool { return v < NumVias && asks[v][op] }
 
 // fixedBuffer are the opcodes of io_uring whose buffer is one that the ring has
 // registered.

@@ -32,6 +32,10 @@ type Trace interface {
 	// events, in nanoseconds or Unknown.
 	Durations(thread int32) DurationReader
 
+	// Ways returns a reader of how requests of a ring are made, where that is not
+	// the zero How.
+	Ways(thread int32) WayReader
+
 	// Waits returns what a thread's events wait for, in the order of events.
 	Waits(thread int32) ([]Wait, error)
 }
@@ -50,6 +54,18 @@ type RecordReader interface {
 // io.EOF.
 type DurationReader interface {
 	Read(nanos []int64) (int, error)
+}
+
+// WayReader reads in batches, in the order of events. At the end it returns 0 and
+// io.EOF.
+type WayReader interface {
+	Read(ways []Way) (int, error)
+}
+
+// Way is how the request is made that is an event of a ring, counted from 0.
+type Way struct {
+	Event int64
+	How
 }
 
 // Wait is what a thread's event, counted from 0, comes after. The event's first

@@ -31,8 +31,9 @@ var allowed = map[string][]string{
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
 	"pianola/compile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/table"},
 	"pianola/plugin":                     {"pianola/format", "pianola/format/script", "golang.org/x/sys/"},
-	"pianola/replay":                     {"pianola/format", "pianola/memfs", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/fileset", "pianola/replay/sandbox", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/replay":                     {"pianola/format", "pianola/memfs", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/fileset", "pianola/replay/rings", "pianola/replay/sandbox", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
+	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"golang.org/x/sys/"},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/pattern":                    {"pianola/format", "go.yaml.in/yaml/v3"},
@@ -86,6 +87,7 @@ var apart = []string{"pianola/record", "pianola/compile", "pianola/replay", "pia
 // private are rooms that only some parts may import.
 var private = map[string][]string{
 	"pianola/replay/fileset": {"pianola/replay", "pianola/cli"},
+	"pianola/replay/rings":   {"pianola/replay", "pianola/cli"},
 	"pianola/replay/sandbox": {"pianola/replay", "pianola/cli"},
 }
 

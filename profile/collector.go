@@ -38,6 +38,7 @@ type Collector struct {
 	sizes     [2]sizes
 	intervals sliced
 	atOnce    concurrency
+	depth     concurrency // of requests in flight
 	noFile    Usage
 	tracker   *tracker // nil before the first event
 	coverage  coverage.Account
@@ -177,6 +178,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	tr.Apply(by, e, about, d)
 }
 
+// maxDepth bounds how many requests can be in flight.
+const maxDepth = 1 << 16
+
 // requested counts a request for its category, its file and its thread, which spends
 // no time in it.
 func (c *Collector) requested(one *call, e *format.Event) {
@@ -184,6 +188,9 @@ func (c *Collector) requested(one *call, e *format.Event) {
 	by := tr.Thread(e)
 	about, d := tr.About(by, e)
 	one.category = categoryOn(e.Op, tr.Kind(e, about, d))
+	if one.end > one.start {
+		c.depth.add(one.start, one.end, maxDepth)
+	}
 	tr.threads.of(by).row.count(one)
 	if f := tr.files.of(about); f != nil {
 		f.usage.count(one)
@@ -229,7 +236,7 @@ func (c *Collector) Profile() *Profile {
 	for k := range p.Sizes {
 		p.Sizes[k] = c.sizes[k].classes()
 	}
-	p.Concurrency = c.atOnce.nanos(c.runTime)
+	p.Concurrency, p.Depth = c.atOnce.nanos(c.runTime), c.depth.nanos(c.runTime)
 	if c.tracker == nil {
 		return p
 	}

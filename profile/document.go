@@ -6,7 +6,8 @@ import "pianola/format"
 type document struct {
 	summary
 	Times       timesDocument     `json:"thread_time"`
-	Concurrency []float64         `json:"io_concurrency_seconds"` // for 0 threads in I/O at once, for 1, and so on
+	Concurrency []float64         `json:"io_concurrency_seconds"`               // for 0 threads in I/O at once, for 1, and so on
+	Depth       []float64         `json:"requests_in_flight_seconds,omitempty"` // for 0 requests in flight, for 1, and so on
 	Latency     []latencyDocument `json:"latency_by_category"`
 	OpLatency   []latencyDocument `json:"latency_by_operation"`
 	Access      []accessDocument  `json:"access"`
@@ -153,6 +154,9 @@ func (p *Profile) FullDocument() any {
 	}
 	for _, nanos := range p.Concurrency {
 		d.Concurrency = append(d.Concurrency, format.Seconds(nanos))
+	}
+	for _, nanos := range p.Depth {
+		d.Depth = append(d.Depth, format.Seconds(nanos))
 	}
 	for k, l := range p.Latency {
 		d.Latency = appendLatency(d.Latency, Category(k).String(), l)

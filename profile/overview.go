@@ -172,6 +172,7 @@ func (o *overview) time() {
 	t := &o.Times
 	o.b.WriteByte('\n')
 	o.line("time of threads: %s: %s", took(t.Sum()), t.list(occurring([]*Times{t})))
+	o.depth()
 	if len(o.Concurrency) == 0 {
 		return
 	}
@@ -186,6 +187,18 @@ func (o *overview) time() {
 		levels = append(levels[:shown], "…")
 	}
 	o.line("threads in I/O at once: %s", strings.Join(levels, ", "))
+}
+
+// depth shows how many requests were in flight at once.
+func (o *overview) depth() {
+	if len(o.Depth) == 0 {
+		return
+	}
+	sum := 0.0
+	for n, nanos := range o.Depth {
+		sum += float64(n) * float64(nanos)
+	}
+	o.line("requests in flight: %.2f on average while there were any, %d at most", sum/float64(max(o.RunTime-o.Depth[0], 1)), len(o.Depth)-1)
 }
 
 // critical shows what the run time hung on.

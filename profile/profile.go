@@ -132,6 +132,7 @@ type Profile struct {
 	Intervals    Intervals
 	Times        Times   // of all threads
 	Concurrency  []int64 // nanoseconds in which so many threads were in I/O at once, for 0, 1 and so on; the last may be 64 or more
+	Depth        []int64 // the same for requests in flight; nil for none
 	Files        []File  // those in which the most time was spent first
 	OtherFiles   File    // what was done to more files than are told apart
 	NoFile       Usage   // calls that are about no file

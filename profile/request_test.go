@@ -34,6 +34,7 @@ func TestRequests(t *testing.T) {
 	require.EqualValues(t, 319_000, p.Times.Submit)
 	require.EqualValues(t, 10_000, p.Times.IO, "the open")
 	require.EqualValues(t, 300_000, p.Latency[Reads].Max)
+	require.Equal(t, []int64{p.RunTime - 301_000, 201_000, 100_000}, p.Depth)
 	io := p.IO()
 	require.EqualValues(t, 10_000, io.Nanos)
 	require.InDelta(t, 401e-6, *p.Measure(Reads).Flight+*p.Measure(Writes).Flight+*p.Measure(Syncs).Flight, 1e-12)
@@ -51,6 +52,7 @@ func TestRequests(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, p.WriteText(&out, false))
 	require.Contains(t, out.String(), "in flight µs")
+	require.Contains(t, out.String(), "\nrequests in flight: 1.33 on average while there were any, 2 at most\n")
 	require.Regexp(t, `(?m)^submit and wait +319\.000`, out.String())
 	require.Equal(t, Submitting, CategoryOf(format.OpIOGetevents))
 }

@@ -85,6 +85,8 @@ var handedOver = func() (over [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
 		case c == nil:
+		case format.Op(op).Info().Effect == format.EffectQueue:
+			over[op] = c // the backend gets the requests one by one
 		case format.Op(op).Info().Class == format.ClassProcess:
 			over[op] = func(w *worker, r *format.Record) int64 {
 				got := handOverEvent(w, r)

@@ -109,6 +109,11 @@ var calls = [format.NumOps]call{
 	format.OpFstatfs:  intoScratch(unix.SYS_FSTATFS),
 	format.OpIoctl:    onDescriptor(callIoctl),
 
+	format.OpRingOpen:    callRingOpen,
+	format.OpRingFiles:   callRingFiles,
+	format.OpRingBuffers: callRingBuffers,
+	format.OpRingSubmit:  callRingSubmit,
+
 	format.OpBrk:     callBrk,
 	format.OpMmap:    callMmap,
 	format.OpMunmap:  callMunmap,
@@ -131,7 +136,7 @@ var nullCalls = func() (null [format.NumOps]call) {
 	for op, c := range calls {
 		switch {
 		case c == nil:
-		case bookkeeping[op]:
+		case bookkeeping[op], format.Op(op).Info().Effect == format.EffectQueue:
 			null[op] = c
 		default:
 			null[op] = asRecorded

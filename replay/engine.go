@@ -38,6 +38,11 @@ type engine struct {
 	tables    []region
 	logs      []log
 
+	pools     int          // queues that threads play
+	pinned    atomic.Int64 // bytes of registered buffers
+	notesLock sync.Mutex
+	notes     []string // how queues differ from the recorded ones
+
 	start   int64 // when the first event may be due, by the clock
 	begin   chan struct{}
 	ready   sync.WaitGroup
@@ -94,6 +99,10 @@ func (e *engine) build() error {
 	for i, th := range threads {
 		w := e.workers[i]
 		w.recorded = max(th.Start, 0)
+		if th.Ring != format.ViaCall {
+			w.queue = newQueue(w, th.Ring)
+			continue
+		}
 		if th.Parent != 0 {
 			w.parent = e.workers[th.Parent-1]
 		}
@@ -126,6 +135,9 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		if p == nil {
 			p = &process{number: th.Process}
 			e.processes[th.Process] = p
+		}
+		if th.Ring != format.ViaCall {
+			continue
 		}
 		p.threads.Add(1)
 	}
@@ -269,6 +281,22 @@ func (e *engine) free() error {
 	return nil
 }
 
+// noteQueue notes how a queue differs from the recorded one. Workers are not pinned
+// when they call it, or noteOnce.
+func (e *engine) noteQueue(q *queue) {
+	for _, note := range q.under.Notes() {
+		e.noteOnce(note)
+	}
+}
+
+func (e *engine) noteOnce(note string) {
+	e.notesLock.Lock()
+	defer e.notesLock.Unlock()
+	if !slices.Contains(e.notes, note) {
+		e.notes = append(e.notes, note)
+	}
+}
+
 // fail stops the run because of an error. It is for pinned workers, so it
 // doesn't print the name.
 func (e *engine) fail(err error) {
@@ -288,9 +316,14 @@ func (e *partError) Unwrap() error { return e.error }
 
 // startWorkers starts the workers, which are ready when it returns.
 func (e *engine) startWorkers() {
-	e.ready.Add(len(e.workers))
-	e.running.Add(len(e.workers))
 	for _, w := range e.workers {
+		if w.queue != nil { // others play it
+			_ = w.refill() // an error comes again
+			w.lateReads = 0
+			continue
+		}
+		e.ready.Add(1)
+		e.running.Add(1)
 		w.guard = e.guard
 		go w.run()
 	}

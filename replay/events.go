@@ -45,6 +45,7 @@ func (r *Result) logHeader() *format.Header {
 type events struct {
 	result  *Result
 	header  *format.Header
+	rings   []format.Thread
 	strings []string
 	cursors cursors // of threads that have events left; nil before the first Read
 	err     error
@@ -86,6 +87,7 @@ func (e *events) Read(batch []format.Event) (int, error) {
 func (e *events) open() error {
 	e.cursors = cursors{}
 	e.strings = e.result.trace.Strings()
+	e.rings = e.result.trace.Header().Threads
 	for i := range e.result.logs {
 		c := &cursor{
 			thread:  int32(i + 1),
@@ -110,6 +112,9 @@ func (e *events) open() error {
 func (e *events) fill(ev *format.Event, c *cursor) {
 	r, done := &c.records[c.record], &c.entries[c.entry]
 	*ev = format.Event{Op: r.Op, TID: c.thread, Start: done.start, Dur: done.dur, Ret: done.ret, Off: format.Off{Wait: done.wait}, Args: r.Args, Str: ev.Str}
+	if i := int(c.thread) - 1; i < len(e.rings) && e.rings[i].Ring != format.ViaCall { // a script has it of the thread that submitted it
+		ev.Via, ev.TID = e.rings[i].Ring, e.rings[i].Parent
+	}
 	k := 0
 	for i, a := range r.Op.Info().Args {
 		if !a.Kind.IsString() {

@@ -25,6 +25,7 @@ type part struct {
 	records   []format.Record
 	durations []int64
 	waits     []format.Wait
+	ways      []format.Way
 }
 
 func (t *roll) Header() *format.Header                    { return &t.header }
@@ -36,6 +37,19 @@ func (t *roll) Records(thread int32) format.RecordReader {
 }
 func (t *roll) Durations(thread int32) format.DurationReader {
 	return &durationReader{t.threads[thread-1].durations}
+}
+
+func (t *roll) Ways(thread int32) format.WayReader { return &wayReader{t.threads[thread-1].ways} }
+
+type wayReader struct{ left []format.Way }
+
+func (r *wayReader) Read(batch []format.Way) (int, error) {
+	if len(r.left) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(batch, r.left)
+	r.left = r.left[n:]
+	return n, nil
 }
 
 type recordReader struct{ left []format.Record }

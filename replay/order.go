@@ -141,6 +141,9 @@ func (w *worker) await(k *worker, event int64) bool {
 	}
 	begin := w.e.now()
 	defer w.waitedFrom(begin)
+	if k.queue != nil {
+		return k.queue.awaitEnd(w, event)
+	}
 	if w.e.claimSpin() {
 		for !w.satisfied(k, event) && !w.e.stopped.Load() && w.e.now()-begin < edgeSpin {
 		}
@@ -263,6 +266,9 @@ func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
 	if event == creation {
 		return done == ended || w.started.Load()
+	}
+	if k.queue != nil && event >= k.queue.submitted.Load() {
+		return true // see queue.awaitEnd
 	}
 	return done > event
 }

@@ -24,6 +24,9 @@ const pidfdThread = unix.O_EXCL
 
 // separate decides which processes get a table of their own.
 func (e *engine) separate() {
+	if e.Backend == Posix {
+		e.pools = e.refusedQueues()
+	}
 	if _, sharing := e.trace.Header().Value(format.MetaSharing); sharing || e.Backend != Posix {
 		return
 	}
@@ -33,6 +36,11 @@ func (e *engine) separate() {
 	}
 	for _, p := range e.processes {
 		p.private = p.threads.Load() == 1
+	}
+	if e.pools > 0 {
+		for _, w := range e.workers {
+			w.process.private = w.process.private && w.queue == nil // threads of a pool use its descriptors
+		}
 	}
 }
 

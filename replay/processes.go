@@ -137,11 +137,21 @@ func callExit(w *worker, r *format.Record) int64 {
 	return r.Ret
 }
 
+// closeQueues closes the queues that the worker's process has opened.
+func (w *worker) closeQueues() {
+	for _, k := range w.e.workers {
+		if q := k.queue; q != nil && q.owner.Load() == w.process {
+			q.close(w)
+		}
+	}
+}
+
 // exit notes the end of the thread, once.
 func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true
 		if w.process.leave() {
+			w.closeQueues()
 			w.giveAllBack()
 		}
 	}

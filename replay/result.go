@@ -32,6 +32,10 @@ type Result struct {
 
 	Prepared fileset.Prepared
 
+	// Notes say in a line each how rings of io_uring or contexts of libaio differed
+	// from the recorded ones.
+	Notes []string
+
 	// Differences are the kinds of differing results, the most frequent first,
 	// at most maxDifferences for each thread.
 	Differences []Difference
@@ -123,7 +127,7 @@ func (d *Difference) same(op format.Op, recorded, got int64) bool {
 
 // score compares an event's result with the recorded one if the numbers differ,
 // and notes a difference. It returns false if the run is to end.
-func (w *worker) score(r *format.Record, got int64) bool {
+func (w *worker) score(r *format.Record, event, got int64) bool {
 	if r.Ret == format.NoResult {
 		return true
 	}
@@ -134,16 +138,16 @@ func (w *worker) score(r *format.Record, got int64) bool {
 		return true
 	}
 	w.byOp[r.Op].Differed++
-	w.note(r, got)
+	w.note(r, event, got)
 	if w.e.Strict {
 		w.failf("event %d of thread %d: %s %q returned %v, recorded %v: %w",
-			w.event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
+			event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
 		return false
 	}
 	return true
 }
 
-func (w *worker) note(r *format.Record, got int64) {
+func (w *worker) note(r *format.Record, event, got int64) {
 	for i := range w.differences {
 		if d := &w.differences[i]; d.same(r.Op, r.Ret, got) {
 			d.Count++
@@ -153,7 +157,7 @@ func (w *worker) note(r *format.Record, got int64) {
 	if len(w.differences) < cap(w.differences) {
 		w.differences = append(w.differences, Difference{
 			Op: r.Op, Recorded: r.Ret, Got: got, Count: 1,
-			Thread: w.number, Event: w.event, Path: w.pathOf(r), Reason: reason(r, got),
+			Thread: w.number, Event: event, Path: w.pathOf(r), Reason: reason(r, got),
 		})
 	}
 }

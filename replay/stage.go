@@ -30,13 +30,14 @@ type stage struct {
 // play starts the workers of all engines at the same time, waits until all have
 // ended, and returns the first error.
 func (s *stage) play(ctx context.Context, wait Wait) error {
-	n := 0
+	n, pools := 0, 0
 	for _, e := range s.engines {
 		n += len(e.workers)
+		pools += e.pools
 	}
 	// A raw call keeps its processor slot, so each worker needs one, and one
 	// more is needed to stop them.
-	slots := runtime.GOMAXPROCS(n + 4)
+	slots := runtime.GOMAXPROCS(n + 4 + pools*poolThreads)
 	defer runtime.GOMAXPROCS(slots)
 	runtime.GC() // the collector is off until the end
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))

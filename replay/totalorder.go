@@ -77,6 +77,11 @@ func (e *engine) orderAll() error {
 			w: w, event: -1, to: w.recorded, records: e.trace.Records(w.number), durations: e.trace.Durations(w.number),
 			batch: make([]format.Record, 256), nanos: make([]int64, 256),
 		}
+		if w.queue != nil { // requests come in the order of their submissions
+			o.threads = append(o.threads, m)
+			o.found[w.number-1] = w.waits
+			continue
+		}
 		ok, err := m.advance()
 		if err != nil {
 			return fmt.Errorf("order all events: %w", err)
@@ -151,6 +156,9 @@ func (o *ordering) waitsFor(m *moment) (*moment, int64) {
 			continue // nobody's event, or an earlier one of this thread
 		}
 		on := o.threads[edge.Thread-1]
+		if on.w.queue != nil {
+			continue
+		}
 		begun := on.event == edge.Event && on.in
 		if on.ended <= edge.Event && (!begun || !on.forks) {
 			return on, edge.Event

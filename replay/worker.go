@@ -31,7 +31,8 @@ type worker struct {
 	parent     *worker // nil if the thread was there from the start
 	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
-	length     int64 // events that the thread has
+	queue      *queue // of a ring, whose requests other workers submit; nil for a thread
+	length     int64  // events that the thread has
 	guard      sandbox.Guard
 	sys        sandbox.Kernel // what the calls are made of: timed
 	firstCall  int64          // when the event made its first system call, 0 for none yet
@@ -184,12 +185,16 @@ func (w *worker) play() {
 		if w.at == w.filled && !w.more() {
 			return
 		}
-		if w.event == w.waits[w.wait].Event && !w.awaitEdges() {
+		r := &w.batch[w.at]
+		inside := r.Op == format.OpRingSubmit && w.waitsInside(r)
+		if w.event == w.waits[w.wait].Event && !inside && !w.awaitEdges() {
 			return
 		}
-		r := &w.batch[w.at]
 		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
 			w.readyPages(r)
+		}
+		if r.Op == format.OpRingSubmit {
+			w.awaitReaped(r)
 		}
 		due, begin := w.pace(r)
 		if begin < due {
@@ -204,6 +209,13 @@ func (w *worker) play() {
 		w.current = due
 		if w.firstCall, w.lastCall = 0, 0; e.Timing == AFAP {
 			w.firstCall = begin // one reading of the clock for each event is enough
+		}
+		if inside {
+			w.queueOf(r).reapUntil(w)
+			if !w.awaitEdges() {
+				return
+			}
+			w.held, w.after = 0, 0
 		}
 		got := e.calls[r.Op](w, r)
 		issued, end := w.firstCall, w.lastCall
@@ -231,7 +243,7 @@ func (w *worker) play() {
 			return
 		}
 		w.log.entries = append(w.log.entries, entry{issued - e.start, dur, got, waited})
-		same := got == r.Ret || w.score(r, got)
+		same := got == r.Ret || w.score(r, w.event, got)
 		w.at++
 		if w.event++; w.event > w.targets[w.target] {
 			w.publish()

@@ -46,6 +46,7 @@ type turn struct {
 
 // line reads the events of a thread.
 type line struct {
+	via       format.Via
 	records   records
 	durations durations
 	recs      [32]format.Record
@@ -88,7 +89,9 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 		if err = m.event(e, top); err != nil {
 			return false, err
 		}
-		top.start = e.End()
+		if top.start = e.Start; e.Via == format.ViaCall { // requests overlap
+			top.start = e.End()
+		}
 	}
 	if err == nil {
 		err = top.line.ready()
@@ -117,6 +120,7 @@ func (t *Trace) line(thread int32) (*line, error) {
 	if err := t.loader.budget.take(l.bytes, 1); err != nil {
 		return nil, err
 	}
+	l.via = t.header.Ring(thread)
 	l.records.open(t, thread, kindRecords)
 	l.durations.open(t, thread, kindDurations)
 	l.attached = make([]attachment, len(attached))
@@ -160,7 +164,7 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	l := t.line
 	r := &l.recs[l.rec]
 	*e = format.Event{
-		Op: r.Op, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Off: format.Off{Other: r.Off}, Ret: r.Ret, Args: r.Args,
+		Op: r.Op, Via: l.via, TID: t.thread, Start: t.start, Dur: l.durs[l.dur], Compute: r.Compute, Off: format.Off{Other: r.Off}, Ret: r.Ret, Args: r.Args,
 	}
 	for a, k, bits := 0, 0, stringArgs[r.Op]; bits != 0; a, bits = a+1, bits>>1 {
 		if bits&1 == 0 {

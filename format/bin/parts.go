@@ -3,6 +3,7 @@ package bin
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"pianola/format"
 )
@@ -72,6 +73,7 @@ const (
 	kindOff
 	kindEdges
 	kindHeld
+	kindRequests
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index is no part of itself
@@ -95,6 +97,8 @@ var kinds = []layout{
 		encode: encodeEdges, decode: decodeWait, check: checkWait},
 	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 3,
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
+	kindRequests: {tag: "reqs", name: "ways of requests", required: true, scope: someEvents, width: 5,
+		encode: encodeHow, decode: decodeHow, check: checkHow},
 }
 
 func kindOf(tag string) kind {
@@ -209,6 +213,26 @@ func decodeHeld(_ *merged, e *format.Event, row []uint64) {
 func checkHeld(_ *Trace, _ int32, row []uint64) string {
 	if int64(row[1]) < 0 || int64(row[2]) < 0 {
 		return fmt.Sprintf("event %d waited for a negative time", row[0])
+	}
+	return ""
+}
+
+func encodeHow(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
+	if e.How == (format.How{}) {
+		return dst
+	}
+	return append(dst, uint64(n), uint64(e.How.Flags), uint64(e.How.RW), uint64(e.How.Slot), uint64(e.How.Buf))
+}
+
+func howOf(row []uint64) format.How {
+	return format.How{Flags: int64(row[1]), RW: int64(row[2]), Slot: uint32(row[3]), Buf: uint32(row[4])}
+}
+
+func decodeHow(_ *merged, e *format.Event, row []uint64) { e.How = howOf(row) }
+
+func checkHow(_ *Trace, _ int32, row []uint64) string {
+	if row[3] > math.MaxUint32 || row[4] > math.MaxUint32 {
+		return fmt.Sprintf("event %d has no such file or buffer", row[0])
 	}
 	return ""
 }

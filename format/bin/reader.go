@@ -246,6 +246,30 @@ func (d *durations) Read(out []int64) (int, error) {
 	return n, nil
 }
 
+// ways implements format.WayReader.
+type ways struct{ attachment }
+
+// Ways returns a reader of how requests of a ring are made.
+func (t *Trace) Ways(thread int32) format.WayReader {
+	w := &ways{}
+	w.open(t, thread, kindRequests)
+	return w
+}
+
+// Read implements format.WayReader.
+func (w *ways) Read(out []format.Way) (n int, err error) {
+	for ; n < len(out); n++ {
+		row, err := w.next()
+		if err != nil && n == 0 {
+			return 0, err
+		} else if err != nil {
+			break // it comes again
+		}
+		out[n] = format.Way{Event: w.event, How: howOf(row)}
+	}
+	return n, nil
+}
+
 // attachedRows is how many rows an attachment decodes at a time.
 const attachedRows = 32
 

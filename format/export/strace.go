@@ -38,7 +38,7 @@ func (s *straceWriter) Write(events []format.Event) error {
 		if err := checkOp(e); err != nil {
 			return err
 		}
-		if e.Op.Info().Effect == format.EffectPipeline {
+		if e.Op.Info().Effect.IsMade() {
 			continue // no call
 		}
 		b := append(format.AppendInt(s.out.b, int64(e.TID)), ' ')

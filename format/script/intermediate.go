@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"pianola/format"
@@ -60,7 +61,10 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 	e.Off, t.off = t.off, format.Off{}
 	t.now += e.Compute
 	e.Start = t.now
-	if t.now += max(e.Dur, 0); t.now > maxNanos {
+	if e.Via = r.header.Ring(e.TID); e.Via == format.ViaCall { // requests overlap
+		t.now += max(e.Dur, 0)
+	}
+	if t.now > maxNanos {
 		c.fail("time out of range")
 	}
 	return true
@@ -178,7 +182,7 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 			e.Expired = max(v.seconds(), 0)
 		} else if k := info.ArgIndex(string(key)); k >= 0 && info.Args[k].Kind == format.Addr {
 			e.Args[k] = v.int()
-		} else {
+		} else if !v.how(&e.How, string(key)) {
 			r.keepNote(word, firstText)
 			continue
 		}
@@ -191,6 +195,37 @@ func (r *Reader) parseEdges(e *format.Event, text []byte) {
 	if n := len(r.edges); n > firstEdge {
 		e.Edges = r.edges[firstEdge:n:n]
 	}
+}
+
+// how parses a note of how a request is made, and reports whether it is one.
+func (c *cursor) how(h *format.How, key string) bool {
+	index := func() uint32 {
+		n := c.int()
+		if n < 0 || n >= math.MaxUint32 {
+			c.fail("no such file or buffer")
+		}
+		return uint32(n)
+	}
+	word := func(set *format.FlagSet) int64 {
+		v, err := set.Parse(c.b)
+		if c.i = len(c.b); err != nil {
+			c.fail(err.Error())
+		}
+		return v
+	}
+	switch key {
+	case "flags":
+		h.Flags = word(format.RequestFlags)
+	case "rwf":
+		h.RW = word(format.ReadWriteFlags)
+	case "slot":
+		h.Slot = index()
+	case "buffer":
+		h.Buf = index() + 1
+	default:
+		return false
+	}
+	return true
 }
 
 // edge parses THREAD:EVENT[+SECONDS][:KIND].

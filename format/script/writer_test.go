@@ -127,21 +127,29 @@ func TestAppendEvent(t *testing.T) {
 }
 
 func TestIntermediateNotes(t *testing.T) {
-	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1, Start: 1000}}}
+	h := &format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1, Parent: 1, Start: 1000}, {Process: 1, Parent: 2, Start: 50, Ring: format.ViaUring}}}
 	events := []format.Event{
 		{Op: format.OpRead, TID: 1, Ret: 3, Dur: 5, Compute: 10, Held: 4, Expired: 6, Start: 10, Args: [6]int64{3, 0x1000, 3}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Dur: format.Unknown, Str: [2][]byte{[]byte("12"), []byte("b c")},
 			Edges: []format.Edge{{Thread: 1, Event: 0, Kind: format.EdgeWake, Delay: 1200}, {Thread: 1, Event: 9}}, Notes: &format.Notes{Text: []byte("new")}},
 		{Op: format.OpRename, TID: 2, Start: 1000, Ret: -14, Dur: format.Unknown, Str: [2][]byte{nil, []byte("NULL")}},
+		{Op: format.OpPread64, Via: format.ViaUring, TID: 3, Start: 60, Compute: 10, Dur: 500, Ret: 3, Args: [6]int64{3, 0x1000, 3, 4096},
+			How: format.How{Flags: 4 | format.ReqFixed, RW: 2, Slot: 7, Buf: 3}},
+		{Op: format.OpFstatx, Via: format.ViaUring, TID: 3, Start: 70, Compute: 10, Dur: 5, Args: [6]int64{3, 1, 2}, How: format.How{Flags: 4}},
 	}
 	text := printIntermediate(t, h, events)
 	require.Equal(t, `# pianola intermediate 1
 # thread: 1 process=1 parent=0 start=0.000000000
 # thread: 2 process=1 parent=1 start=0.000001000
+# thread: 3 process=1 parent=2 ring=io_uring start=0.000000050
 1 compute ( 0.000000010 )
 1 read ( 3 3 ) = 3 <0.000000005> {buf=0x1000 held=0.000000004 expired=0.000000006}
 2 rename ( "12" "b c" ) = 0 {after=1:0+0.000001200:wake after=1:9 new}
 2 rename ( NULL "NULL" ) = -1 EFAULT (Bad address)
+3 compute ( 0.000000010 )
+3 pread64 ( 3 3 4096 ) = 3 <0.000000500> {buf=0x1000 flags=fixed|link slot=7 buffer=2 rwf=RWF_DSYNC}
+3 compute ( 0.000000010 )
+3 fstatx ( 3 1 2 ) = 0 <0.000000005> {flags=link}
 `, text)
 	got, _ := parse(t, text)
 	require.Equal(t, events, got)

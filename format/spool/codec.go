@@ -17,6 +17,7 @@ const (
 	hasEdges
 	hasLine
 	isRequest
+	hasHow
 )
 
 // The numbers of an event.
@@ -105,6 +106,12 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		head |= isRequest
 		dst = append(dst, byte(e.Via))
 	}
+	if e.How != (format.How{}) {
+		head |= hasHow
+		for _, v := range [...]int64{e.How.Flags, e.How.RW, int64(e.How.Slot), int64(e.How.Buf)} {
+			dst = binary.AppendVarint(dst, v)
+		}
+	}
 	if e.Line != c.line+1 {
 		head |= hasLine
 		dst = binary.AppendVarint(dst, e.Line)
@@ -120,7 +127,7 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, n.Late, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
 		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.ChannelKind), int64(n.Pos), int64(n.Channel), int64(n.Was),
 		int64(n.Strings[0]), int64(n.Strings[1]), int64(n.Request.Ring), int64(n.Request.Reaped), n.Request.Batch, n.Request.Submitted,
-		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot),
+		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot), n.Request.Order,
 	} {
 		dst = binary.AppendVarint(dst, v)
 	}
@@ -136,7 +143,7 @@ func (d *decoder) note() *format.Notes {
 		ChannelKind: format.ChannelKind(d.varint()), Pos: uint32(d.varint()), Channel: uint64(d.varint()), Was: int32(d.varint()),
 		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
 		Request: format.Request{Ring: int32(d.varint()), Reaped: uint32(d.varint()), Batch: d.varint(), Submitted: d.varint(),
-			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint())},
+			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint()), Order: d.varint()},
 		Target: d.bytes(), Blocks: d.bytes(), Text: d.bytes(),
 	})
 	return &d.notes[len(d.notes)-1]
@@ -208,9 +215,9 @@ func (d *decoder) next(e *format.Event) {
 	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Edges = [format.MaxStrings][]byte{}, nil, nil
+	e.Str, e.Notes, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, format.How{}
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest) != 0 {
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -244,6 +251,9 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 	if head&isRequest != 0 {
 		e.Via = format.Via(d.uvarint())
+	}
+	if head&hasHow != 0 {
+		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()

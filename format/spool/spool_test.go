@@ -67,11 +67,12 @@ func made(data []byte) (events []format.Event) {
 				ChannelKind: format.ChannelKind(byte1()), Pos: uint32(number()), Channel: uint64(number()), Was: int32(number()),
 				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())}, Text: str(),
 				Request: format.Request{Ring: int32(number()), Reaped: uint32(number()), Batch: number(), Submitted: number(), Flags: number(), RW: number(),
-					Slot: uint32(number()), Buf: uint16(number())},
+					Slot: uint32(number()), Buf: uint16(number()), Order: number()},
 			}
 		}
 		if what&128 != 0 {
 			e.Via = format.Via(byte1())
+			e.How = format.How{Flags: number(), RW: number(), Slot: uint32(number()), Buf: uint32(number())}
 		}
 		if what&32 != 0 {
 			e.Line = number()

@@ -1,0 +1,607 @@
+package compile
+
+import (
+	"bytes"
+	"strconv"
+	"unsafe"
+
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// ring is a ring of io_uring or a context of libaio. It is a thread of the trace
+// once it has a request there: its events are the requests, in the order of
+// submission. format.Submissions has moved them before the calls that submit them.
+type ring struct {
+	via    format.Via
+	setup  [4]int64 // entries, flags, completions and idle time
+	num    int32    // of its thread, 0 for none yet
+	events int64    // requests in the trace
+	last   int64    // submission of the newest, on the trace's clock
+	newest []flight // the newest requests, by their numbers modulo flightKept
+
+	files   []registered
+	buffers [][2]int64 // address and size
+
+	// Completions, by their numbers in the recording.
+	done   []completion // those after the first reaped ones
+	reaped int64        // those before
+	owing  int64        // that the application has reaped besides
+	played int64        // of those that are in the trace
+	counts reaping
+	begun  int64 // the newest submission, on the recording's clock
+
+	batch int64 // requests of the trace since the last call that submits
+}
+
+// flightKept is of how many of the newest requests it is known when they ended, and who
+// submitted them. Of earlier ones it is taken that they had ended.
+const flightKept = 4096
+
+// flight is when a request ended, on the recording's clock, and the event that submitted
+// it.
+type flight struct {
+	end  int64
+	call place
+}
+
+// registered is a registered file, the zero value an empty place.
+type registered struct {
+	fd int32
+	of *process.Description
+}
+
+// completion is one that the application has not reaped.
+type completion struct {
+	end  int64 // on the recording's clock, 0 if it is not known
+	play bool  // the request is in the trace
+}
+
+// reaping is what the recording shows of how far the application has reaped.
+type reaping struct {
+	known bool
+	whole bool  // since the ring was made
+	head  int64 // as last seen: of io_uring a counter of 32 bits, of libaio an index
+}
+
+// ringKey identifies a ring: copies of an application, which a transform makes, have
+// the same numbers.
+type ringKey struct {
+	process *process.Process
+	ring    int32
+}
+
+// ringOf returns the ring of a call or a request.
+func (m *model) ringOf(t *thread, e *format.Event, via format.Via) *ring {
+	key := ringKey{t.Process, e.Notes.Request.Ring}
+	if r := m.rings[key]; r != nil {
+		return r
+	}
+	r := &ring{via: via, setup: [4]int64{defaultEntries}}
+	m.rings[key] = r
+	m.budget.take(forOrder, ringBytes+inMap)
+	return r
+}
+
+// defaultEntries is the size of a ring whose set-up is not recorded.
+const defaultEntries = 256
+
+// request simulates a request, with the tables of the thread that submitted it, and
+// writes it to the ring.
+func (m *model) request(t *thread, e *format.Event) error {
+	m.order.now = e.Start
+	if !e.Notes.Known(format.NotedRing | format.NotedBatch) {
+		m.leaveRequestOut(e, reasonUnknown)
+		return nil
+	}
+	r, req := m.ringOf(t, e, e.Via), &e.Notes.Request
+	r.head(int64(req.Reaped), e.Notes.Known(format.NotedReaped))
+	r.begun = e.Start
+	fixed := r.fixed(t, e)
+	if why := m.unplayable(t, e, fixed); why != reasonNone {
+		m.release(t, e, why)
+		r.complete(m, e, false)
+		m.leaveRequestOut(e, why)
+		return m.afford(e)
+	}
+	if r.num == 0 {
+		if err := m.openRing(t, r); err != nil {
+			return err
+		}
+	}
+	out := &m.events[:len(m.events)+1][len(m.events)]
+	m.args.canonical(e, out)
+	m.event = simEvent{e: e, out: out, t: t}
+	used := len(m.arena)
+	m.order.submit(t, r)
+	m.trail = m.trail[:0]
+	s := &m.event
+	why := m.effect(s, m.simulate(s))
+	if why == reasonNone && s.deep {
+		why = reasonDeep
+	}
+	t.seen = m.order.seen
+	r.complete(m, e, why == reasonNone)
+	if why != reasonNone {
+		m.arena = m.arena[:used]
+		m.leaveRequestOut(e, why)
+		return m.afford(e)
+	}
+	out.How = format.How{Flags: req.Flags &^ (format.ReqSelect | format.ReqSkip), RW: req.RW}
+	if req.Flags&format.ReqFixed != 0 {
+		out.How.Slot = uint32(fixed)
+	}
+	if e.Notes.Known(format.NotedBuf) && req.Flags&format.ReqSelect == 0 {
+		out.How.Buf = uint32(req.Buf) + 1
+	}
+	m.play(r.via, e)
+	if err := m.emitRequest(t, r, e, out); err != nil {
+		return err
+	}
+	return m.afford(e)
+}
+
+// fixed replaces the index of a registered file by the descriptor of the file, and
+// returns the index. The descriptor is -1 if none leads to the file.
+func (r *ring) fixed(t *thread, e *format.Event) (index int64) {
+	at := e.Op.Info().At.FD
+	if e.Notes.Request.Flags&format.ReqFixed == 0 || at < 0 {
+		return 0
+	}
+	index = e.Args[at]
+	e.Args[at] = -1
+	if index >= 0 && index < int64(len(r.files)) {
+		if f := r.files[index]; f.of != nil {
+			if d := t.Table.Find(int64(f.fd)); d != nil && d.Description == f.of {
+				e.Args[at] = int64(f.fd)
+			}
+		}
+	}
+	return index
+}
+
+const (
+	again    = -11  // EAGAIN
+	canceled = -125 // ECANCELED
+)
+
+// unplayable returns why a request can't be in the trace, as far as that can be told
+// before it is simulated.
+func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
+	info := e.Op.Info()
+	switch {
+	case info.Dropped, !e.Via.Asks(e.Op):
+		return reasonNoFile
+	case e.Ret == canceled, e.Ret == again, unrepeatable(e):
+		return reasonResult
+	case e.Notes.Known(format.NotedSlot), fixed > 0xffff:
+		return reasonUnknown // a registered file without a descriptor
+	case info.At.FD < 0:
+		return reasonNone
+	}
+	switch f := fileOf(t.Table.Find(e.FD())); {
+	case f == nil:
+		return reasonUnknown
+	case f.node != nil && f.node.pseudo:
+		return reasonPseudo
+	case !f.isFile():
+		return reasonNoFile
+	}
+	return reasonNone
+}
+
+// release applies to descriptors what a request did that is left out.
+func (m *model) release(t *thread, e *format.Event, why reason) {
+	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
+		return
+	}
+	out := &m.events[:len(m.events)+1][len(m.events)]
+	m.args.canonical(e, out)
+	m.event = simEvent{e: e, out: out, t: t}
+	m.order.begin(t, len(m.table) == 1)
+	m.effect(&m.event, why)
+	t.seen, t.owed = m.order.seen, append(t.owed[:0], m.order.edges...)
+}
+
+// play counts a request that is in the trace.
+func (m *model) play(via format.Via, e *format.Event) {
+	held := &m.held[via]
+	held.Calls++
+	held.Bytes += e.Bytes()
+	switch e.Op.Info().Class {
+	case format.ClassRead:
+		held.Reads++
+	case format.ClassWrite:
+		held.Writes++
+	}
+}
+
+// leaveRequestOut counts a request that is not in the trace.
+func (m *model) leaveRequestOut(e *format.Event, why reason) {
+	m.report.LeftOut[e.Op]++
+	m.report.Reasons[why]++
+}
+
+// emitRequest appends a request to the trace.
+func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
+	at := max(m.clock(t, e.Start), r.last)
+	out.Compute, r.last = at-r.last, at
+	out.Off, out.Held, out.Expired = format.Off{}, 0, 0
+	if m.options.Bare {
+		out.Dur = format.Unknown
+	}
+	if len(r.newest) < flightKept {
+		r.newest = append(r.newest, flight{})
+		m.budget.take(forOrder, 2*flightBytes)
+	}
+	r.newest[r.events%flightKept] = flight{e.End(), place{t.num, t.events}}
+	r.events++
+	r.batch++
+	return m.put(out, r.num, r.events)
+}
+
+// isInFlight reports whether a request had not ended at a time of the recording. A ring
+// that is nil has none.
+func (r *ring) isInFlight(event, at int64) bool {
+	return r != nil && event >= r.events-flightKept && r.newest[event%flightKept].end > at
+}
+
+// submitter returns the event that submitted a request, or a later one.
+func (r *ring) submitter(event int64) place {
+	return r.newest[max(event, r.events-flightKept)%flightKept].call
+}
+
+// openRing gives a ring a thread of the trace, and has the thread that submits its
+// first request make it, with what is registered.
+func (m *model) openRing(t *thread, r *ring) error {
+	r.num = int32(len(m.table) + 1)
+	r.last = m.clock(t, t.last)
+	m.table = append(m.table, format.Thread{Process: t.proc.num, Parent: t.num, Start: r.last, Ring: r.via})
+	m.order.rings[r.num] = r
+	m.budget.take(forThreads, threadRowBytes)
+	if err := m.emitQueue(t, r, format.OpRingOpen); err != nil {
+		return err
+	}
+	if len(r.files) > 0 {
+		if err := m.emitQueue(t, r, format.OpRingFiles); err != nil {
+			return err
+		}
+	}
+	if len(r.buffers) > 0 {
+		return m.emitQueue(t, r, format.OpRingBuffers)
+	}
+	return nil
+}
+
+// emitQueue appends an event that prepares a ring, at the end of the thread's last one.
+func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
+	e := format.Event{Op: op, Start: t.last}
+	out := &m.events[:len(m.events)+1][len(m.events)]
+	*out = e
+	m.order.begin(t, len(m.table) == 1)
+	m.order.after(t.born, format.EdgeBirth)
+	m.prepares(t, r, op, out)
+	t.seen, t.owed = m.order.seen, t.owed[:0]
+	err := m.emit(t, &e, out)
+	t.cost -= m.cost.Around(op) // that of the recorded calls is counted
+	return err
+}
+
+// prepares fills in an event that prepares a ring.
+func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event) {
+	out.Op, out.Ret = op, 0
+	out.Args, out.Str = [format.MaxArgs]int64{int64(r.num)}, [format.MaxStrings][]byte{}
+	switch op {
+	case format.OpRingOpen:
+		copy(out.Args[1:], r.setup[:])
+	case format.OpRingFiles:
+		list := []byte{}
+		for i, f := range r.files {
+			fd := int64(-1)
+			if d := t.Table.Find(int64(f.fd)); f.of != nil && d != nil && d.Description == f.of && fileOf(d).isFile() {
+				fd = int64(f.fd)
+				m.order.after(usesOf(d).opened, format.EdgeDescriptor)
+				of := m.used(t.Table, fd)
+				of.newest = m.order.use(of.newest)
+			}
+			list = format.AppendInt(separated(list, i), fd)
+		}
+		out.Str[0] = m.text(string(list))
+	case format.OpRingBuffers:
+		list := []byte{}
+		for i, b := range r.buffers {
+			place := int64(0)
+			if !m.options.Bare && m.out != nil {
+				place = t.proc.buffers.placeOf(b[0], b[1])
+			}
+			list = format.AppendInt(append(format.AppendInt(separated(list, i), place), '+'), b[1])
+		}
+		out.Str[0] = m.text(string(list))
+	}
+}
+
+func separated(list []byte, i int) []byte {
+	if i > 0 {
+		return append(list, ',')
+	}
+	return list
+}
+
+// usesOf returns the uses of a descriptor, which must not be changed.
+func usesOf(d *process.Descriptor) *uses {
+	if of, ok := d.Data.(*uses); ok {
+		return of
+	}
+	return &uses{}
+}
+
+// queued simulates a call for requests, and turns the event into the one that the
+// trace has for it. It returns why that is left out.
+func (m *model) queued(s *simEvent) reason {
+	e, t := s.e, s.t
+	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
+		return reasonTable
+	}
+	via := format.ViaAIO
+	switch e.Op {
+	case format.OpUringSetup, format.OpUringEnter, format.OpUringRegister:
+		via = format.ViaUring
+	}
+	r := m.ringOf(t, e, via)
+	switch e.Op {
+	case format.OpUringSetup:
+		r.setup, r.counts = [4]int64{e.Args[0], e.Args[1], e.Args[2], e.Args[3]}, reaping{known: true, whole: true}
+	case format.OpIOSetup:
+		r.setup, r.counts = [4]int64{e.Args[0]}, reaping{known: true, whole: true}
+	case format.OpUringRegister:
+		return m.register(s, r)
+	case format.OpUringEnter, format.OpIOSubmit, format.OpIOGetevents, format.OpIOPgetevents:
+		return m.submitted(s, r)
+	}
+	return reasonTable
+}
+
+// register notes which files and buffers a call registered.
+func (m *model) register(s *simEvent, r *ring) reason {
+	e, t := s.e, s.t
+	op := format.OpRingFiles
+	first, list := cutFirst(e.Str[0])
+	switch e.Args[1] {
+	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
+		for i, fd := range list {
+			var f registered
+			if d := t.Table.Find(fd[0]); d != nil {
+				f = registered{int32(fd[0]), d.Description}
+			}
+			r.files = setAt(r.files, first+i, f)
+		}
+	case format.UnregisterFiles:
+		r.files = nil
+	case format.RegisterBuffers, format.RegisterBuffers2, format.RegisterBuffersUpdate:
+		op = format.OpRingBuffers
+		for i, b := range list {
+			r.buffers = setAt(r.buffers, first+i, b)
+			if m.out == nil && !m.options.Bare {
+				t.proc.buffers.addMapping(b[0], b[1])
+			}
+		}
+	case format.UnregisterBuffers:
+		op, r.buffers = format.OpRingBuffers, nil
+	default:
+		return reasonTable
+	}
+	if r.num == 0 {
+		return reasonTable // it comes when the ring is made
+	}
+	m.prepares(t, r, op, s.out)
+	return reasonNone
+}
+
+// maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
+const maxRegistered = 1 << 15
+
+func setAt[T any](list []T, i int, v T) []T {
+	if i >= maxRegistered {
+		return list
+	}
+	for len(list) <= i {
+		list = append(list, *new(T))
+	}
+	list[i] = v
+	return list
+}
+
+// cutFirst parses a list of what is registered: "2=8,9" are 8 and 9 from number 2
+// on, "0x7f00+4096" is an address and a size.
+func cutFirst(text []byte) (first int, list [][2]int64) {
+	if number, rest, ok := bytes.Cut(text, []byte("=")); ok {
+		n, _ := strconv.Atoi(string(number))
+		first, text = min(max(n, 0), maxRegistered), rest
+	}
+	if len(text) == 0 {
+		return first, nil
+	}
+	for one := range bytes.SplitSeq(text, []byte(",")) {
+		var v [2]int64
+		a, b, _ := bytes.Cut(one, []byte("+"))
+		v[0], _ = strconv.ParseInt(string(a), 0, 64)
+		v[1], _ = strconv.ParseInt(string(b), 0, 64)
+		list = append(list, v)
+	}
+	return first, list
+}
+
+// submitted turns a call that submits requests, or waits for them, into the event of
+// the trace. Its requests are there already.
+func (m *model) submitted(s *simEvent, r *ring) reason {
+	e, out := s.e, s.out
+	least := int64(0)
+	switch e.Op {
+	case format.OpUringEnter:
+		if e.Args[3]&enterGetEvents != 0 {
+			least = max(e.Args[2], 0)
+		}
+	case format.OpIOGetevents, format.OpIOPgetevents:
+		least = min(max(e.Args[1], 0), e.Ret)
+	}
+	if back := s.t.last - e.Start; back > 0 { // it was made for a request that came late
+		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
+	}
+	number := r.batch
+	if number == 0 {
+		r.begun = e.Start
+	}
+	newest, since := r.reap(), int64(0)
+	if number > 0 {
+		since = m.polled(s.t, newest, e.Start)
+	}
+	waits := r.awaited(e, least)
+	reaped := min(r.played, r.events-number)
+	waits = min(waits, r.events-reaped)
+	if e.Op == format.OpIOGetevents || e.Op == format.OpIOPgetevents {
+		r.collect(e.Ret)
+	}
+	if r.batch = 0; r.num == 0 || number == 0 && waits == 0 {
+		return reasonTable
+	}
+	if reaped+waits > 0 {
+		m.order.after(r.submitter(reaped+waits-1), format.EdgeMessage)
+	}
+	if before := r.events - number; number > 0 && before > 0 {
+		m.order.after(r.submitter(before-1), format.EdgeOrder)
+	}
+	*out = format.Event{Op: format.OpRingSubmit, Start: e.Start, Dur: e.Dur, Args: [format.MaxArgs]int64{int64(r.num), number, waits, reaped, since}}
+	return reasonNone
+}
+
+// awaited returns for how many completions in the trace, besides those that were reaped,
+// a call has waited that was to wait for so many. One that only waits does not show how
+// far the application had reaped: it is taken that it had reaped what there was, for it
+// asks the kernel only then. With a time limit, the call can have waited for fewer.
+func (r *ring) awaited(e *format.Event, least int64) (waits int64) {
+	uring := e.Op == format.OpUringEnter
+	alone, limited := uring && e.Ret == 0, uring && e.Args[3]&enterExtArg != 0
+	for _, d := range r.done {
+		switch {
+		case least > 0 && alone && d.end <= e.Start:
+		case least == 0, (alone || limited) && d.end > e.End():
+			return waits
+		default:
+			least--
+		}
+		if d.play {
+			waits++
+		}
+	}
+	return waits
+}
+
+// Flags of io_uring_enter.
+const (
+	enterGetEvents = 1
+	enterExtArg    = 8
+)
+
+// complete notes the completion of a request.
+func (r *ring) complete(m *model, e *format.Event, play bool) {
+	n := e.Notes.Request.Order - r.reaped - 1
+	if e.Notes.Request.Order == 0 || n < 0 || n >= maxUnreaped {
+		if play && n < 0 && e.Notes.Request.Order > 0 {
+			r.played++ // it was reaped before it was known
+		}
+		return
+	}
+	for int64(len(r.done)) <= n {
+		r.done = append(r.done, completion{})
+		m.budget.take(forOrder, completionBytes)
+	}
+	r.done[n] = completion{e.End(), play}
+}
+
+// maxUnreaped bounds the completions that an application has not reaped.
+const maxUnreaped = 1 << 20
+
+// head notes how far the application had reaped when it submitted a request. Of
+// io_uring it is a counter of 32 bits, of libaio an index into a ring of so many
+// entries as fit into pages (aio_setup_ring).
+func (r *ring) head(head int64, known bool) {
+	if !known {
+		return
+	}
+	c := &r.counts
+	if !c.known { // the ring was there before the recording
+		c.known, c.head = true, head
+		return
+	}
+	switch {
+	case r.via == format.ViaUring:
+		if n := int32(uint32(head) - uint32(c.head)); n > 0 {
+			r.forget(int64(n))
+			c.head = head
+		}
+	case head > c.head:
+		r.forget(head - c.head)
+		c.head = head
+	case head < c.head:
+		if size := r.size(); c.head-head > size/2 {
+			r.forget(max(size-c.head, 0) + head)
+			c.head = head
+		}
+	}
+}
+
+// size returns how many entries the ring of a context of libaio has, as far as can
+// be told: it depends on the number of processors.
+func (r *ring) size() int64 {
+	const page = 128 // entries
+	return (max(r.counts.head, 2*r.setup[0]+2)/page+1)*page - 1
+}
+
+// reap moves the completions that the application had reaped when it made a call out
+// of those that are open, and returns when the newest of them came.
+func (r *ring) reap() (newest int64) {
+	for ; r.owing > 0 && len(r.done) > 0 && (r.counts.whole || r.done[0].end <= r.begun); r.owing-- {
+		if r.done[0].play {
+			r.played++
+			newest = max(newest, r.done[0].end)
+		}
+		r.done = r.done[1:]
+		r.reaped++
+	}
+	return newest
+}
+
+// polled returns the time from the newest completion that a thread had reaped to the
+// call that follows it, if it came after the thread's last event: the thread looked
+// for completions until then, which is no compute.
+func (m *model) polled(t *thread, newest, start int64) (since int64) {
+	from := t.notBefore(t.last)
+	if newest <= from || newest > start {
+		return 0
+	}
+	if m.ties != nil {
+		t.held += newest - from
+		t.mark(mark{at: newest, own: t.clock(newest)})
+	}
+	return start - newest
+}
+
+// collect notes that io_getevents returned so many completions.
+func (r *ring) collect(n int64) {
+	r.forget(n)
+	if r.counts.known {
+		if r.counts.head += n; r.counts.head >= r.size() && n > 0 {
+			r.counts.head -= r.size()
+		}
+	}
+}
+
+// forget notes that the application has reaped so many more completions, or as many
+// as there have been.
+func (r *ring) forget(n int64) { r.owing += n }
+
+const (
+	ringBytes       = int(unsafe.Sizeof(ring{}))
+	flightBytes     = int(unsafe.Sizeof(flight{}))
+	completionBytes = int(unsafe.Sizeof(completion{}))
+)

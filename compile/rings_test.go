@@ -1,0 +1,149 @@
+package compile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+	"pianola/format"
+)
+
+// ringLines returns the lines of a trace that are about rings, and the thread table.
+func ringLines(t *testing.T, script string) []string {
+	t.Helper()
+	out, _ := compiled(t, script, compile.Options{})
+	var lines []string
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "# left out") {
+			continue
+		}
+		if strings.Contains(line, "ring") || strings.HasPrefix(line, "2 ") || strings.Contains(line, "after=") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+const ringStart = `# cwd: "/w"
+10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
+10 0.000100000 io_uring_setup(4, 0, 8, 0) = 4 <0.000010000> {ring=1}
+`
+
+// A ring is a thread, and requests are its events in the order of submission. Calls say
+// how many they submit, after how many completions, and for how many they wait.
+func TestRing(t *testing.T) {
+	got := ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 2, 0, 0, NULL, 0) = 2 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+10 0.000034000 io_uring_enter(4, 0, 2, IORING_ENTER_GETEVENTS, NULL, 0) = 0 <0.000070000> {ring=1 batch=2}
+10 -0.000036000 io_uring:pread64(3, 0x4000, 4096, 0) = 4096 <0.000100000> {ring=1 batch=1 reaped=0 submitted=0.000004000}
+10 0.000200000 io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 1 <0.000030000> {ring=1 batch=3}
+10 0.000004000 io_uring:pwrite64(3, 0x5000, 4096, 8192) = 4096 <0.000020000> {ring=1 batch=3 reaped=2 submitted=0.000004000}
+`)
+	require.Contains(t, strings.Join(got, "\n"), "ring=io_uring")
+	var calls, requests []string
+	for _, line := range got {
+		before, _, _ := strings.Cut(line, " <")
+		switch {
+		case strings.Contains(line, "ring_"):
+			calls = append(calls, before)
+		case strings.HasPrefix(line, "2 p"):
+			requests = append(requests, before)
+		}
+	}
+	require.Equal(t, []string{"1 ring_open ( 2 4 0 8 0 ) = 0", "1 ring_submit ( 2 2 0 0 0 ) = 0", "1 ring_submit ( 2 0 2 0 0 ) = 0", "1 ring_submit ( 2 1 1 2 0 ) = 0"}, calls)
+	require.Equal(t, []string{"2 pread64 ( 3 4096 0 ) = 4096", "2 pread64 ( 3 4096 4096 ) = 4096", "2 pwrite64 ( 3 4096 8192 ) = 4096"}, requests)
+}
+
+// Requests that a replay can't make are left out, with their completions. A ring
+// without any other vanishes.
+func TestRingLeftOut(t *testing.T) {
+	got := ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:recvfrom(9, 0x5000, 4096, 0, NULL, NULL) = 1 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+10 0.000034000 io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 1 <0.000070000> {ring=1 batch=2}
+10 0.000006000 io_uring:pread64(9, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=2 reaped=1 submitted=0.000006000}
+`)
+	require.Empty(t, got)
+
+	got = ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 2, 2, IORING_ENTER_GETEVENTS, NULL, 0) = 2 <0.000090000> {ring=1 batch=1}
+10 0.000006000 io_uring:recvfrom(9, 0x5000, 4096, 0, NULL, NULL) = 1 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+10 0.000004000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000060000> {ring=1 batch=1 reaped=0 submitted=0.000008000}
+10 0.000134000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000070000> {ring=1 batch=2}
+10 0.000006000 io_uring:pread64(3, 0x5000, 4096, 8192) = 4096 <0.000050000> {ring=1 batch=2 reaped=2 submitted=0.000006000}
+`)
+	text := strings.Join(got, "\n")
+	require.Contains(t, text, "ring_submit ( 2 1 1 0 0 )")
+	require.Contains(t, text, "ring_submit ( 2 1 0 1 0 )")
+}
+
+// Edges begin and end at completions: a read of what a request has written, by a call
+// and by another request, comes after that. One that was in flight with it does not.
+func TestRingEdges(t *testing.T) {
+	const writes = `10 0.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:pwrite64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+`
+	for _, c := range []struct{ what, next, want string }{
+		{"read by a call", `10 0.000500000 pread64(3, 0x6000, 4096, 4096) = 4096 <0.000010000>`, "after=2:0:bytes"},
+		{"close", `10 0.000500000 close(3) = 0 <0.000010000>`, "after=2:0:descriptor"},
+		{"read by a request", `10 0.000500000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=2}
+10 0.000006000 io_uring:pread64(3, 0x6000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=2 reaped=1 submitted=0.000006000}`, "after=2:0:bytes"},
+		{"read in flight with it", `10 0.000020000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=2}
+10 0.000006000 io_uring:pread64(3, 0x6000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=2 reaped=0 submitted=0.000006000}`, ""},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			text := strings.Join(ringLines(t, ringStart+writes+c.next+"\n"), "\n")
+			if c.want == "" {
+				require.NotContains(t, text, "after=")
+				return
+			}
+			require.Contains(t, text, c.want)
+		})
+	}
+}
+
+// A registered file stands for the descriptor that it was registered by, while that is
+// open.
+func TestRingFiles(t *testing.T) {
+	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_register(4, IORING_REGISTER_FILES, 0x1, 2, "-1,3") = 0 <0.000010000> {ring=1}
+10 0.000100000 io_uring_register(4, IORING_REGISTER_BUFFERS, 0x1, 1, "0x8000+8192") = 0 <0.000010000> {ring=1}
+10 0.000100000 io_uring_enter(4, 1, 0, 0, NULL, 0) = 1 <0.000020000> {ring=1 batch=1}
+10 0.000006000 io_uring:pread64(1, 0x9000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000006000 flags=fixed buf=0}
+`), "\n")
+	require.Contains(t, got, `ring_files ( 2 "-1,3" )`)
+	require.Contains(t, got, `ring_buffers ( 2 "4096+8192" )`)
+	require.Contains(t, got, "2 pread64 ( 3 4096 4096 ) = 4096 <0.000050000> {buf=0x2000 flags=fixed slot=1 buffer=0}")
+}
+
+// io_getevents counts what was reaped; the head of the ring begins anew at its end.
+func TestRingOfLibaio(t *testing.T) {
+	var script strings.Builder
+	script.WriteString(`# cwd: "/w"
+10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
+10 0.000100000 io_setup(4, 0x7f00) = 0 <0.000010000> {ring=1}
+`)
+	for i := range 300 {
+		head := format.AppendInt(nil, int64(i%127))
+		batch := format.AppendInt(nil, int64(i+1))
+		script.WriteString("10 0.000100000 io_submit(0x7f00, 1, 0x1) = 1 <0.000020000> {ring=1 batch=" + string(batch) + "}\n")
+		script.WriteString("10 0.000006000 aio:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=" + string(batch) + " reaped=" + string(head) + " submitted=0.000006000}\n")
+		if i%2 == 0 { // else the application reads the ring
+			script.WriteString("10 0.000020000 io_getevents(0x7f00, 1, 8, 0x1, NULL) = 1 <0.000030000> {ring=1}\n")
+		}
+	}
+	got := strings.Join(ringLines(t, script.String()), "\n")
+	require.Contains(t, got, "ring=aio")
+	require.Contains(t, got, "ring_submit ( 2 1 0 299 ")
+	require.Contains(t, got, "ring_submit ( 2 0 1 298 0 )")
+}
+
+// A call that only waits is for what comes after what was complete when it began.
+func TestRingWait(t *testing.T) {
+	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 3, 0, 0, NULL, 0) = 3 <0.000020000> {ring=1 batch=1}
+10 0.000004000 io_uring:pread64(3, 0x4000, 4096, 0) = 4096 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000004000}
+10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000020000> {ring=1 batch=1 reaped=0 submitted=0.000005000}
+10 0.000001000 io_uring:pread64(3, 0x6000, 4096, 8192) = 4096 <0.000200000> {ring=1 batch=1 reaped=0 submitted=0.000006000}
+10 0.000094000 io_uring_enter(4, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 0 <0.000110000> {ring=1 batch=2}
+`), "\n")
+	require.Contains(t, got, "ring_submit ( 2 0 3 0 0 )")
+}

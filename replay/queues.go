@@ -1,0 +1,781 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/replay/rings"
+	"pianola/replay/sandbox"
+)
+
+// queue plays a ring of the thread table: the requests of a ring of io_uring or of a
+// context of libaio. The worker of the ring has no goroutine. It has the records, the
+// edges and the log of the requests, which workers of threads submit and reap.
+//
+//	ring_submit ──► edges of its requests ──► Prepare, Submit
+//	waits for completions or for an edge to a request ──► drive: Reap, else wait in the kernel
+//
+// Two workers can be in a queue at a time: one that submits, which holds lock, and one
+// that drives. Others that wait for completions sleep until the driver wakes them.
+type queue struct {
+	g     *worker
+	via   format.Via
+	owner atomic.Pointer[process] // that opened it
+	pool  bool                    // under waits in Go
+	under rings.Queue             // nil where requests are executed as calls, one after the other
+
+	lock  spinLock // of those who submit
+	ways  format.WayReader
+	way   [1]format.Way // the next one, if some is left
+	some  bool
+	files []int64 // recorded descriptors of the registered files; nil for none
+	fixed int     // registered buffers; writes use one more
+
+	pinned int64 // bytes of them
+
+	request rings.Request
+	iov     [maxSegments]unix.Iovec
+
+	state   spinLock // of what follows
+	entries []entry  // of the log, with all its room
+	flights []flight
+	free    []int32
+
+	submitted atomic.Int64 // requests
+	came      atomic.Int64 // completions
+	cameAt    [keptTimes]int64
+
+	driving   atomic.Bool
+	sleepers  atomic.Int32
+	completed [64]rings.Completion // of the driver
+}
+
+// keptTimes is of how many completions it is known when they came.
+const keptTimes = 4096
+
+// flight is a request that was submitted and has not completed.
+type flight struct {
+	record format.Record
+	event  int64
+	begin  int64 // by the clock
+}
+
+// inFlight is entry.dur of a request that has not completed.
+const inFlight = -1
+
+func newQueue(g *worker, via format.Via) *queue {
+	q := &queue{g: g, via: via, ways: g.e.trace.Ways(g.number), entries: g.log.entries[:cap(g.log.entries)]}
+	return q
+}
+
+// queueOf returns the queue that an event is about, nil if there is none.
+func (w *worker) queueOf(r *format.Record) *queue {
+	if n := r.Args[0]; n > 0 && n <= int64(len(w.e.workers)) {
+		return w.e.workers[n-1].queue
+	}
+	return nil
+}
+
+// callRingOpen sets up the ring. What the kernel refuses, it plays in another way.
+func callRingOpen(w *worker, r *format.Record) int64 {
+	q := w.queueOf(r)
+	if q == nil || q.owner.Load() != nil {
+		return errInvalid
+	}
+	if w.e.Backend != Posix {
+		q.owner.Store(w.process)
+		return r.Ret
+	}
+	q.open(w, r)
+	return r.Ret
+}
+
+// open opens the queue in the kernel, as far as that is possible.
+func (q *queue) open(w *worker, r *format.Record) {
+	// A thread other than the one that submits can reap, so the flags that forbid it
+	// are left out. Which processor the kernel's thread had is not recorded.
+	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag | rings.SQAff)
+	c := rings.Config{
+		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
+		ThreadIdle: uint32(r.Args[4]), Depth: int(min(max(r.Args[1], 1), poolThreads)), Jailed: w.guard.Jailed(),
+		Enter: func() error {
+			guard := w.e.guard
+			return guard.Enter(guard.Jailed())
+		},
+	}
+	unpin()
+	defer pin()
+	var err error
+	if q.via == format.ViaAIO {
+		q.under, err = rings.OpenAIO(c)
+	} else {
+		q.under, err = rings.OpenRing(c)
+	}
+	q.owner.Store(w.process)
+	if err != nil {
+		q.under = nil
+		w.e.noteOnce(fmt.Sprintf("requests are executed one after the other: %v", err))
+		return
+	}
+	if q.pool = q.under.Threads() > 0; q.pool && w.process.private {
+		// The threads of the pool don't have the descriptors of this process.
+		_ = q.under.Close()
+		q.under, q.pool = nil, false
+		w.e.noteOnce("requests are executed one after the other: the kernel refuses them, and the process has a table of descriptors of its own")
+		return
+	}
+	w.e.noteQueue(q)
+}
+
+// poolThreads is how many requests are in flight at most where threads play them.
+const poolThreads = 64
+
+// refusedQueues returns how many queues of the trace the kernel refuses, so that threads
+// play them.
+func (e *engine) refusedQueues() (all int) {
+	var count [format.NumVias]int
+	for _, th := range e.trace.Header().Threads {
+		count[th.Ring]++
+	}
+	for via, n := range count {
+		if format.Via(via) != format.ViaCall && n > 0 && refused(format.Via(via), e.guard.Kernel) {
+			all += n
+		}
+	}
+	return all
+}
+
+// refused reports whether threads would play a queue.
+func refused(via format.Via, k sandbox.Kernel) bool {
+	if via == format.ViaUring {
+		return rings.RingRefused(k) != nil
+	}
+	q, err := rings.OpenAIO(rings.Config{Kernel: k, Entries: 1})
+	if err != nil {
+		return false // it fails for the replay, too
+	}
+	threads := q.Threads()
+	return q.Close() == nil && threads > 0
+}
+
+// enter and leave stand around calls of methods that wait in Go.
+func (q *queue) enter() {
+	if q.pool {
+		unpin()
+	}
+}
+
+func (q *queue) leave() {
+	if q.pool {
+		pin()
+	}
+}
+
+// callRingFiles registers files.
+func callRingFiles(w *worker, r *format.Record) int64 {
+	q := w.queueOf(r)
+	if q == nil {
+		return errInvalid
+	}
+	if !q.isOpen(w) || q.via == format.ViaAIO {
+		return r.Ret
+	}
+	q.lock.take()
+	defer q.lock.give()
+	q.drain(w)
+	unpin()
+	defer pin()
+	var fds []int32
+	q.files = q.files[:0]
+	for text := range strings.SplitSeq(w.text(r.Args[1]), ",") {
+		fd, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || len(fds) >= maxRegistered {
+			break
+		}
+		real := int32(-1)
+		if s := w.lookup(fd); s != 0 {
+			real = int32(s.real())
+		} else {
+			fd = -1
+		}
+		fds, q.files = append(fds, real), append(q.files, fd)
+	}
+	if err := q.under.RegisterFiles(fds); err != nil {
+		q.files = nil
+		w.e.noteOnce(err.Error())
+	}
+	return r.Ret
+}
+
+// maxRegistered bounds registered files and buffers (IORING_MAX_FIXED_FILES).
+const maxRegistered = 1 << 15
+
+// callRingBuffers registers buffers, and after them the memory that writes take their
+// data from.
+func callRingBuffers(w *worker, r *format.Record) int64 {
+	q := w.queueOf(r)
+	if q == nil {
+		return errInvalid
+	}
+	if !q.isOpen(w) || q.via == format.ViaAIO {
+		return r.Ret
+	}
+	q.lock.take()
+	defer q.lock.give()
+	q.drain(w)
+	unpin()
+	defer pin()
+	w.e.pinned.Add(-q.pinned)
+	q.pinned = 0
+	var list []unix.Iovec
+	add := func(m region, place, size uint64) {
+		v := unix.Iovec{Len: min(size, uint64(len(m)))}
+		*(*uintptr)(unsafe.Pointer(&v.Base)) = m.at(place, v.Len)
+		list = append(list, v)
+	}
+	for text := range strings.SplitSeq(w.text(r.Args[1]), ",") {
+		at, of, ok := strings.Cut(text, "+")
+		place, err := strconv.ParseUint(at, 10, 63)
+		size, err2 := strconv.ParseUint(of, 10, 63)
+		size = min(max(size, 1), uint64(len(w.process.arena)))
+		if !ok || err != nil || err2 != nil || len(list) >= maxRegistered/2 || !w.e.mayRegister(&q.pinned, int64(size)) {
+			break
+		}
+		add(w.process.arena, place, size)
+	}
+	if q.fixed = len(list); len(list) > 0 {
+		add(w.e.pool, 0, poolSize)
+	}
+	if err := q.under.RegisterBuffers(list); err != nil {
+		q.fixed = 0
+		w.e.noteOnce(err.Error())
+	}
+	return r.Ret
+}
+
+// mayRegister counts bytes that a queue registers, if all queues together then have no more than
+// Limits.Memory. What is not registered is played without.
+func (e *engine) mayRegister(by *int64, size int64) bool {
+	if e.pinned.Add(size) > e.Limits.Memory {
+		e.pinned.Add(-size)
+		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are played as others", e.Limits.Memory))
+		return false
+	}
+	*by += size
+	return true
+}
+
+// text returns a string of the trace, "" for none.
+func (w *worker) text(id int64) string {
+	if id < 0 || id >= int64(len(w.e.texts)) {
+		return ""
+	}
+	return w.e.texts[id]
+}
+
+// callRingSubmit submits the next requests of the queue, and waits for completions.
+func callRingSubmit(w *worker, r *format.Record) int64 {
+	q := w.queueOf(r)
+	if q == nil {
+		return errInvalid
+	}
+	if r.Args[1] > 0 {
+		q.submit(w, r.Args[1])
+	}
+	if r.Args[2] > 0 {
+		q.drive(w, &q.came, r.Args[2]+r.Args[3])
+	}
+	w.firstCall, w.lastCall = 0, 0 // those of requests are not the event's
+	return r.Ret
+}
+
+// waitsInside reports whether what an event waits for belongs to its duration: a call
+// that submits nothing waits for requests that others submit meanwhile.
+func (w *worker) waitsInside(r *format.Record) bool {
+	if r.Args[1] > 0 || w.queueOf(r) == nil {
+		return false
+	}
+	for _, v := range w.waits[w.wait:] {
+		switch {
+		case v.Event != w.event:
+			return true
+		case v.For.Kind != format.EdgeMessage, v.For.Delay|v.Held|v.Expired != 0:
+			return false
+		}
+	}
+	return true
+}
+
+// reapUntil takes completions of requests in flight, as they come, while what the
+// worker's event waits for has not come.
+func (q *queue) reapUntil(w *worker) {
+	for i := w.wait; w.waits[i].Event == w.event; i++ {
+		edge := &w.waits[i].For
+		for edge.Thread > 0 && !w.satisfied(w.e.workers[edge.Thread-1], edge.Event) && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
+			q.drive(w, &q.came, q.came.Load()+1)
+		}
+	}
+}
+
+// awaitReaped waits, before an event that submits requests, for as many completions as
+// the application had reaped. The event is due so long after the last of them.
+func (w *worker) awaitReaped(r *format.Record) {
+	q, n := w.queueOf(r), r.Args[3]
+	if q == nil || n <= 0 || r.Args[1] <= 0 {
+		return
+	}
+	if q.came.Load() < n {
+		q.drive(w, &q.came, n)
+		w.end = w.e.now()
+		w.edgeAt = w.end
+	}
+	if all := q.came.Load(); r.Args[4] > 0 && n <= all && all-n < keptTimes {
+		w.after = max(w.after, q.cameAt[n%keptTimes]+w.e.scale(r.Args[4]))
+	}
+}
+
+// submit submits the next n requests, after all that they depend on.
+func (q *queue) submit(w *worker, n int64) {
+	g := q.g
+	if q.owner.Load() == nil {
+		q.owner.Store(w.process) // a trace that does not open it
+	}
+	q.lock.take()
+	defer q.lock.give()
+	n = min(n, g.length-g.event)
+	for ; g.waits[g.wait].Event < g.event+n; g.wait++ {
+		if v := &g.waits[g.wait]; v.For.Thread > 0 && !w.await(w.e.workers[v.For.Thread-1], v.For.Event) {
+			return
+		}
+	}
+	for ; n > 0; n-- {
+		if g.at == g.filled && !g.more() {
+			break
+		}
+		if g.log.full() && !q.spill(w) {
+			return
+		}
+		r := &g.batch[g.at]
+		if int(r.Op) < len(intoArena) && intoArena[r.Op] {
+			w.readyPages(r)
+		}
+		q.begin(w, r)
+		g.at++
+	}
+	q.flush(w)
+}
+
+// spill writes the log's entries out once all of them are whole.
+func (q *queue) spill(w *worker) bool {
+	q.drain(w)
+	return q.g.spill()
+}
+
+// begin begins a request: it prepares it, or executes it as a call.
+func (q *queue) begin(w *worker, r *format.Record) {
+	g, e := q.g, w.e
+	how := q.how(g.event)
+	at := e.now()
+	event := g.event
+	g.event++
+	g.log.entries = append(g.log.entries, entry{start: at - e.start, dur: inFlight})
+	if int(r.Op) >= len(e.calls) || e.calls[r.Op] == nil || r.Op.Info().Class == format.ClassProcess || r.Op.Info().Effect == format.EffectQueue {
+		w.failf("event %d of thread %d: operation %d can't be a request", event, g.number, r.Op)
+		return
+	}
+	if q.isOpen(w) && q.prepare(w, r, how, event, at) {
+		return
+	}
+	// It is not for a queue. What was prepared before may use the same descriptors.
+	q.flush(w)
+	if q.isOpen(w) && how.Flags != 0 {
+		q.drain(w)
+	}
+	q.submitted.Store(g.event)
+	got := e.calls[r.Op](w, r)
+	q.state.take()
+	q.complete(event, at, r, got, e.now())
+	q.publish()
+	q.state.give()
+	q.rouse()
+}
+
+// isOpen reports whether a worker can submit to a queue of the kernel: it is open, and
+// in the worker's table of descriptors.
+func (q *queue) isOpen(w *worker) bool {
+	return q.under != nil && (!q.owner.Load().private || w.process == q.owner.Load())
+}
+
+// rouse wakes the workers that wait while another one drives.
+func (q *queue) rouse() {
+	if q.sleepers.Load() > 0 {
+		q.g.wakeUp.wake()
+	}
+}
+
+// how returns how the request is made that is an event.
+func (q *queue) how(event int64) (how format.How) {
+	if event == 0 {
+		q.nextWay()
+	}
+	for q.some && q.way[0].Event < event {
+		q.nextWay()
+	}
+	if q.some && q.way[0].Event == event {
+		return q.way[0].How
+	}
+	return how
+}
+
+func (q *queue) nextWay() {
+	unpin()
+	n, err := q.ways.Read(q.way[:])
+	pin()
+	if q.some = n == 1; err != nil && !errors.Is(err, io.EOF) {
+		q.g.e.fail(fmt.Errorf("requests of thread %d: %w", q.g.number, err))
+	}
+}
+
+// prepare adds a request to the batch. It returns false for one that is executed as a
+// call.
+func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at int64) bool {
+	ok, errno := q.translate(w, r, how)
+	if !ok {
+		return false
+	}
+	q.state.take()
+	if len(q.free) == 0 {
+		unpin()
+		q.grow()
+		pin()
+	}
+	place := q.free[len(q.free)-1]
+	q.free = q.free[:len(q.free)-1]
+	q.flights[place] = flight{*r, event, at}
+	q.state.give()
+	q.request.User = uint64(place)
+	for errno == 0 {
+		q.enter()
+		err := q.under.Prepare(&q.request)
+		q.leave()
+		if err == nil {
+			return true
+		}
+		switch {
+		case errors.Is(err, rings.ErrFull):
+			q.flush(w)
+		case errors.Is(err, rings.ErrBusy):
+			q.flush(w)
+			q.drive(w, &q.came, q.came.Load()+1)
+		case errors.As(err, &errno) && errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed):
+			q.request.Op, errno = q.request.Op+rings.OpRead-rings.OpReadFixed, 0 // the buffer is not where it was registered
+		case errno == 0:
+			errno = unix.EIO
+		}
+	}
+	if errno == unix.EINVAL { // the queue doesn't have the operation
+		q.state.take()
+		q.free = append(q.free, place)
+		q.state.give()
+		return false
+	}
+	q.flush(w)
+	q.submitted.Store(q.g.event)
+	q.state.take()
+	q.finish(rings.Completion{User: uint64(place), Result: -int64(errno)}, w.e.now())
+	q.publish()
+	q.state.give()
+	q.rouse()
+	return true
+}
+
+// grow makes room for more requests in flight. The state is locked.
+func (q *queue) grow() {
+	n := len(q.flights)
+	q.flights = append(q.flights, make([]flight, max(n, 64))...)
+	q.free = make([]int32, 0, len(q.flights))
+	for i := len(q.flights) - 1; i >= n; i-- {
+		q.free = append(q.free, int32(i))
+	}
+}
+
+// translate fills in the request for a record. It returns false for operations that
+// are executed as calls, and an errno for a request that fails at once.
+func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+	op, ok := ringOps[r.Op]
+	if !ok {
+		return false, 0
+	}
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return true, unix.EBADF
+	}
+	req := &q.request
+	*req = rings.Request{Op: op, Flags: rings.Flags(how.Flags) & (rings.Drain | rings.Link | rings.HardLink | rings.Async), FD: int32(s.real())}
+	if q.via == format.ViaAIO {
+		req.Flags = 0
+	}
+	if how.Flags&format.ReqFixed != 0 && int(how.Slot) < len(q.files) && q.files[how.Slot] == r.Args[0] {
+		req.FD, req.Flags = int32(how.Slot), req.Flags|rings.FixedFile
+	}
+	switch r.Op {
+	case format.OpRead, format.OpPread64, format.OpWrite, format.OpPwrite64:
+		return q.transfer(w, r, how)
+	case format.OpReadv, format.OpPreadv, format.OpWritev, format.OpPwritev:
+		return q.vector(w, r, how)
+	case format.OpFdatasync:
+		req.OpFlags = 1 // IORING_FSYNC_DATASYNC
+	case format.OpSyncFileRange:
+		req.Offset, req.Length, req.OpFlags = r.Args[1], uint64(max(r.Args[2], 0)), uint32(r.Args[3])
+	case format.OpFadvise64:
+		req.Offset, req.Length, req.OpFlags = r.Args[1], uint64(max(r.Args[2], 0)), uint32(r.Args[3])
+	}
+	return true, 0
+}
+
+// ringOps are the operations that a queue plays. The others are executed as calls when
+// they are submitted: they change names and tables, which the guard looks after.
+var ringOps = map[format.Op]rings.Op{
+	format.OpRead: rings.OpRead, format.OpPread64: rings.OpRead, format.OpWrite: rings.OpWrite, format.OpPwrite64: rings.OpWrite,
+	format.OpReadv: rings.OpReadv, format.OpPreadv: rings.OpReadv, format.OpWritev: rings.OpWritev, format.OpPwritev: rings.OpWritev,
+	format.OpFsync: rings.OpFsync, format.OpFdatasync: rings.OpFsync,
+	format.OpSyncFileRange: rings.OpSyncFileRange, format.OpFadvise64: rings.OpFadvise,
+}
+
+// transfer fills in a read or a write of one buffer.
+func (q *queue) transfer(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+	req, m := &q.request, w.process.arena
+	writes := req.Op == rings.OpWrite
+	if writes {
+		m = w.e.pool
+	}
+	if r.Args[2] < 0 {
+		return true, unix.EINVAL
+	}
+	size := uint64(min(r.Args[2], maxTransfer))
+	if size > uint64(len(m)) {
+		return false, 0 // the call moves them in pieces
+	}
+	req.Offset = -1
+	if r.Op == format.OpPread64 || r.Op == format.OpPwrite64 {
+		if req.Offset = r.Args[3]; req.Offset < 0 {
+			return true, unix.EINVAL
+		}
+	}
+	if writes && !q.mayWrite(w, r, r.Args[2]) {
+		return true, unix.ENOSPC
+	}
+	req.Addr, req.Length, req.OpFlags = m.at(uint64(r.Args[1]), size), size, uint32(how.RW)&^unix.RWF_APPEND
+	if how.Buf > 0 && q.fixed > 0 {
+		req.Op, req.Buffer = req.Op+rings.OpReadFixed-rings.OpRead, uint16(how.Buf-1)
+		if writes {
+			req.Buffer = uint16(q.fixed)
+		}
+	}
+	return true, 0
+}
+
+// vector fills in a read or a write of several buffers.
+func (q *queue) vector(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
+	req, m := &q.request, w.process.arena
+	size, offset := r.Args[3], int64(-1)
+	if r.Op == format.OpPreadv || r.Op == format.OpPwritev {
+		if size, offset = r.Args[4], r.Args[3]; offset < 0 {
+			return true, unix.EINVAL
+		}
+	}
+	writes := req.Op == rings.OpWritev
+	if writes {
+		m = w.e.pool
+	}
+	count := r.Args[2]
+	if count < 0 || count > maxSegments || size < 0 {
+		return true, unix.EINVAL
+	}
+	if writes && !q.mayWrite(w, r, size) {
+		return true, unix.ENOSPC
+	}
+	if !m.segments(&q.iov, uint64(r.Args[1]), uint64(min(size, maxTransfer)), uint64(count)) {
+		return true, unix.EFAULT
+	}
+	req.Offset, req.Vector, req.OpFlags = offset, q.iov[:count], uint32(how.RW)&^unix.RWF_APPEND
+	return true, 0
+}
+
+// mayWrite takes the bytes of a write from the budget.
+func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
+	if r.Op == format.OpWrite || r.Op == format.OpWritev {
+		return w.spend(size)
+	}
+	return w.spendAt(size)
+}
+
+// flush submits what was prepared.
+func (q *queue) flush(w *worker) {
+	q.submitted.Store(q.g.event)
+	for q.isOpen(w) && !w.e.stopped.Load() {
+		q.enter()
+		_, err := q.under.Submit(0)
+		q.leave()
+		switch {
+		case err == nil:
+			return
+		case errors.Is(err, rings.ErrBusy) && q.under.InFlight() != 0:
+			q.drive(w, &q.came, q.came.Load()+1)
+		default:
+			w.failf("submit requests of thread %d: %w", q.g.number, err)
+		}
+	}
+}
+
+// drain waits until no request is in flight.
+func (q *queue) drain(w *worker) { q.drive(w, &q.g.done, q.submitted.Load()) }
+
+// awaitEnd waits for the end of a request and of all before it. It does not wait for
+// requests that were not submitted, so that no deadlock can arise: an edge leads to
+// the event that submits them, too.
+func (q *queue) awaitEnd(w *worker, event int64) bool {
+	q.drive(w, &q.g.done, min(event+1, q.submitted.Load()))
+	return !w.e.stopped.Load()
+}
+
+// drive waits until a count of completions is so high, or no request is in flight, or
+// the run has stopped. Meanwhile it takes completions from the kernel, unless another
+// worker does.
+func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
+	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
+		seq := q.g.wakeUp.count.Load()
+		if calls := q.under == nil; calls || !q.driving.CompareAndSwap(false, true) {
+			q.sleepers.Add(1)
+			if count.Load() < until && (calls || q.driving.Load()) {
+				unpin()
+				q.g.wakeUp.wait(seq, 0)
+				pin()
+			}
+			q.sleepers.Add(-1)
+			continue
+		}
+		if count.Load() < until && !q.reap(w) && q.under != nil {
+			q.wait(w)
+			q.reap(w)
+		}
+		q.driving.Store(false)
+		q.rouse()
+	}
+}
+
+// wait waits in the kernel for a completion.
+func (q *queue) wait(w *worker) {
+	if !q.isOpen(w) { // it is not in the table of this thread, but its memory is
+		unpin()
+		q.g.wakeUp.wait(q.g.wakeUp.count.Load(), w.e.deadline(w.e.now()+100_000))
+		pin()
+		return
+	}
+	q.enter()
+	err := q.under.Wait(1)
+	q.leave()
+	if err != nil && !errors.Is(err, rings.ErrBusy) {
+		w.failf("wait for requests of thread %d: %w", q.g.number, err)
+	}
+}
+
+// reap takes completions from the kernel, and reports whether there were any.
+func (q *queue) reap(w *worker) bool {
+	if q.under == nil {
+		return false
+	}
+	q.enter()
+	n := q.under.Reap(q.completed[:])
+	q.leave()
+	if n == 0 {
+		return false
+	}
+	now := w.e.now()
+	q.state.take()
+	for _, c := range q.completed[:n] {
+		q.finish(c, now)
+	}
+	q.publish()
+	q.state.give()
+	return true
+}
+
+// finish notes the completion of a request in flight. The state is locked, as for the
+// methods below.
+func (q *queue) finish(c rings.Completion, now int64) {
+	if c.User >= uint64(len(q.flights)) {
+		return
+	}
+	f := &q.flights[c.User]
+	q.complete(f.event, f.begin, &f.record, c.Result, now)
+	q.free = append(q.free, int32(c.User))
+}
+
+// complete notes the end of a request.
+func (q *queue) complete(event, begin int64, r *format.Record, got, now int64) {
+	g := q.g
+	at := &q.entries[event-g.log.spilled]
+	at.ret, at.dur = got, max(now-begin-g.e.cost, 0)
+	g.byOp[r.Op].Executed++
+	g.last = max(g.last, now-g.e.start)
+	if got != r.Ret {
+		g.score(r, event, got)
+	}
+	n := q.came.Load() + 1
+	q.cameAt[n%keptTimes] = now
+	q.came.Store(n)
+}
+
+// publish announces the requests that have ended with all before them.
+func (q *queue) publish() {
+	g := q.g
+	done, until := g.done.Load(), q.submitted.Load()
+	before := done
+	for done < until && q.entries[done-g.log.spilled].dur != inFlight {
+		done++
+	}
+	if done == before {
+		return
+	}
+	for ; g.targets[g.target] < done; g.target++ {
+		g.ends[g.target].Store(g.e.now())
+	}
+	g.done.Store(done)
+	if done > g.awaited.Load() {
+		g.awake()
+	}
+}
+
+// close ends the queue after its last request. After a stop, the log ends where
+// requests are missing.
+func (q *queue) close(w *worker) {
+	q.drain(w)
+	q.lock.take()
+	defer q.lock.give()
+	for !q.driving.CompareAndSwap(false, true) {
+		w.e.guard.Kernel.Call(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	}
+	if q.under != nil {
+		unpin()
+		err := q.under.Close()
+		pin()
+		if err != nil {
+			w.failf("close the queue of thread %d: %w", q.g.number, err)
+		}
+		q.under = nil
+	}
+	q.driving.Store(false)
+	q.rouse()
+	g := q.g
+	g.event = g.done.Load()
+	g.log.entries = g.log.entries[:g.event-g.log.spilled]
+}

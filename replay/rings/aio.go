@@ -1,0 +1,225 @@
+package rings
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
+)
+
+// aio is a context of libaio.
+type aio struct {
+	tables
+	id uintptr
+
+	memory  [][]byte
+	iocbs   []iocb
+	slots   []slot
+	list    []uint64     // addresses of the iocbs
+	entry   sqe          // what a request would be in a ring
+	begin   int          // of the batch, in iocbs
+	end     int          // of the batch
+	out     atomic.Int32 // in flight
+	refused refusals
+
+	events      []aioEvent // that io_getevents has returned
+	first, last int        // of those that were not reaped
+}
+
+// refusals are completions of requests that io_submit has refused. One thread adds
+// and one takes.
+type refusals struct {
+	all        []Completion
+	head, tail atomic.Uint32
+}
+
+func (f *refusals) len() int   { return int(f.tail.Load() - f.head.Load()) }
+func (f *refusals) full() bool { return f.len() == len(f.all) }
+
+func (f *refusals) add(c Completion) {
+	f.all[f.tail.Load()%uint32(len(f.all))] = c
+	f.tail.Add(1)
+}
+
+func (f *refusals) take(done []Completion) (n int) {
+	for ; n < len(done) && f.len() > 0; n++ {
+		done[n] = f.all[f.head.Load()%uint32(len(f.all))]
+		f.head.Add(1)
+	}
+	return n
+}
+
+// OpenAIO makes a context of libaio for Config.Entries requests in flight. Flags
+// of requests are refused, as are operations that libaio doesn't have. If the
+// kernel refuses contexts, the queue is a pool of threads (OpenPool).
+func OpenAIO(c Config) (Queue, error) {
+	c = c.clamped()
+	c.CQEntries = c.Entries
+	q, err := openAIO(c)
+	switch {
+	case err == nil:
+		return q, nil
+	case refused(err) || errors.Is(err, unix.EAGAIN): // fs.aio-max-nr
+		return c.instead("libaio", err)
+	}
+	return nil, fmt.Errorf("set up libaio: %w", err)
+}
+
+func openAIO(c Config) (*aio, error) {
+	if c.Kernel == nil {
+		c.Kernel = sandbox.Linux
+	}
+	n := c.Entries
+	mem, err := mapAnonymous(8 + n*(64+8+32))
+	if err != nil {
+		return nil, err
+	}
+	slotMemory, slots, err := newSlots(n)
+	if err != nil {
+		unmap(mem)
+		return nil, err
+	}
+	q := &aio{
+		tables: tables{kernel: c.Kernel, jailed: c.Jailed}, memory: [][]byte{mem, slotMemory}, slots: slots,
+		refused: refusals{all: make([]Completion, n)},
+		iocbs:   array[iocb](mem, 8, n), list: array[uint64](mem, uint32(8+64*n), n), events: array[aioEvent](mem, uint32(8+72*n), n),
+	}
+	q.idle = func() bool { return true } // no request has registered files
+	for i := range q.list {
+		q.list[i] = uint64(address(&q.iocbs[i]))
+	}
+	id := field[uint64](mem, 0)
+	if err := sandbox.Error(q.kernel.Call(unix.SYS_IO_SETUP, uintptr(n), address(id), 0)); err != nil {
+		q.unmap()
+		return nil, err
+	}
+	q.id = uintptr(*id)
+	return q, nil
+}
+
+func (q *aio) unmap() {
+	for _, mem := range q.memory {
+		unmap(mem)
+	}
+	q.memory = nil
+}
+
+// Threads implements Queue.
+func (q *aio) Threads() int { return 0 }
+
+// InFlight implements Queue.
+func (q *aio) InFlight() int { return int(q.out.Load()) }
+
+// Prepare implements Queue.
+func (q *aio) Prepare(r *Request) error {
+	o := r.Op.info()
+	if o == nil || o.aio == 0 || r.Flags != 0 {
+		return unix.EINVAL
+	}
+	if q.end == len(q.iocbs) {
+		return ErrFull
+	}
+	e := &q.entry
+	if errno := q.encode(e, &q.slots[q.end], r); errno != 0 {
+		return errno
+	}
+	b := &q.iocbs[q.end]
+	*b = iocb{data: e.userData, opcode: o.aio - 1, fd: uint32(e.fd), rwFlags: e.opFlags, buf: e.addr, nbytes: uint64(e.len), offset: int64(e.off)}
+	if b.opcode == aioFsync {
+		if b.rwFlags&fsyncData != 0 {
+			b.opcode = aioDataSync
+		}
+		b.rwFlags, b.buf, b.nbytes, b.offset = 0, 0, 0, 0
+	}
+	q.end++
+	return nil
+}
+
+// Submit implements Queue. A request that io_submit refuses is complete with
+// that errno, as it would be in a ring.
+func (q *aio) Submit(n int) (int, error) {
+	batch := q.end - q.begin
+	for q.begin < q.end {
+		got := q.kernel.Call(unix.SYS_IO_SUBMIT, q.id, uintptr(q.end-q.begin), address(&q.list[q.begin]))
+		switch {
+		case got > 0:
+			q.begin += int(got)
+			q.out.Add(int32(got))
+		case got == -int64(unix.EINTR):
+		case got == 0 || got == -int64(unix.EAGAIN) || q.refused.full():
+			return batch - (q.end - q.begin), ErrBusy
+		default:
+			q.refused.add(Completion{User: q.iocbs[q.begin].data, Result: got})
+			q.begin++
+			q.out.Add(1)
+		}
+	}
+	q.begin, q.end = 0, 0
+	return batch, q.Wait(n)
+}
+
+// atHand returns how many completions can be reaped without a call.
+func (q *aio) atHand() int { return q.refused.len() + q.last - q.first }
+
+// Wait implements Queue. It gets as many events as there are by one call of
+// io_getevents.
+func (q *aio) Wait(n int) error {
+	if n <= 0 {
+		return nil // another thread may reap
+	}
+	n = min(n, q.InFlight(), len(q.events))
+	for q.atHand() < n {
+		if got := q.fetch(n - q.atHand()); got < 0 && got != -int64(unix.EINTR) {
+			return unix.Errno(-got)
+		}
+	}
+	return nil
+}
+
+// fetch gets at least n events, and as many as there are.
+func (q *aio) fetch(n int) int64 {
+	if q.first > 0 {
+		q.last = copy(q.events, q.events[q.first:q.last])
+		q.first = 0
+	}
+	room := len(q.events) - q.last
+	if room == 0 {
+		return 0
+	}
+	got := q.kernel(unix.SYS_IO_GETEVENTS, q.id, uintptr(min(n, room)), uintptr(room), address(&q.events[q.last]), 0, 0)
+	q.last += int(max(got, 0))
+	return got
+}
+
+// Reap implements Queue. It calls io_getevents only if Wait has left nothing.
+func (q *aio) Reap(done []Completion) int {
+	if q.out.Load() > 0 && q.atHand() == 0 {
+		q.fetch(0)
+	}
+	n := q.refused.take(done)
+	for ; n < len(done) && q.first < q.last; n++ {
+		e := &q.events[q.first]
+		done[n] = Completion{User: e.data, Result: e.res}
+		q.first++
+	}
+	q.out.Add(-int32(n))
+	return n
+}
+
+// Close implements Queue.
+func (q *aio) Close() error {
+	if q.memory == nil {
+		return nil
+	}
+	// It waits for requests in flight.
+	if err := sandbox.Error(q.kernel.Call(unix.SYS_IO_DESTROY, q.id, 0, 0)); err != nil {
+		return fmt.Errorf("wait for %d requests of libaio in flight: %w", q.out.Load(), err)
+	}
+	q.release()
+	q.unmap()
+	q.out.Store(0)
+	return nil
+}

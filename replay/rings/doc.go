@@ -1,0 +1,76 @@
+// Package rings plays asynchronous requests: those of io_uring on a real ring,
+// those of libaio in a real context, and either on a pool of threads where the
+// kernel refuses them. All three are a Queue.
+//
+//	Prepare ──► batch ──Submit──► kernel or threads ──► completions ──► Reap
+//	                                                        ▲ Wait
+//
+// A queue with a batch of two requests, of which the second waits for the first:
+//
+//	q, err := rings.OpenRing(rings.Config{Entries: 32, Flags: rings.SingleIssuer})
+//	if err != nil {
+//		return err
+//	}
+//	for _, note := range q.Notes() {
+//		fmt.Println(note) // how the queue differs from the one that was asked for
+//	}
+//	q.Prepare(&rings.Request{Op: rings.OpWrite, Flags: rings.Link, FD: fd, Addr: addr, Length: 4096, User: 1})
+//	q.Prepare(&rings.Request{Op: rings.OpFsync, FD: fd, User: 2})
+//	if _, err := q.Submit(2); err != nil { // one io_uring_enter that waits for both
+//		return err
+//	}
+//	var done [32]rings.Completion
+//	for _, c := range done[:q.Reap(done[:])] {
+//		fmt.Println(c.User, c.Result) // 1 4096, then 2 0
+//	}
+//	return q.Close()
+//
+// # Memory
+//
+// The kernel holds the memory of a request until its completion. Buffers are
+// therefore addresses in memory that is mapped outside the Go heap, and never
+// on a Go stack; the caller keeps them until Reap has returned the request or
+// Close has succeeded. Paths and vectors are copied in Prepare, to memory of
+// the queue. Prepare, Submit, Wait and Reap allocate nothing.
+//
+// # Threads
+//
+// One thread at a time may prepare and submit, and one other at the same time wait
+// and reap. With SingleIssuer and DeferTaskrun both are the thread that opened the
+// queue: the kernel demands it. The kernel executes requests with the root
+// directory, the table of descriptors and the rules of Landlock of the thread that
+// submits them. So a replay's worker opens a queue after it has entered its
+// sandbox.Guard, and other threads that use it have entered the same one and share
+// the table.
+// A goroutine that is pinned to its processor slot may call Prepare, Submit, Wait,
+// Reap and InFlight of a ring or a context, which wait in the kernel, out of sight
+// of the Go scheduler, and no other method.
+//
+// A pool waits in Go: a pinned goroutine calls none of its methods (Threads tells
+// a pool). Its threads share the descriptors of the process, so a worker that has
+// left that table (unshare) can't use a pool. To be in flight at once, requests
+// need as many slots of GOMAXPROCS (PoolThreads).
+//
+// # Safety
+//
+// Requests may come from a stranger's trace. Only operations of one table are
+// executed (operations.go), with the flags that it lists. Descriptors are those
+// that the caller gives. Without a jail, a path is a single name in such a
+// descriptor, which is not followed if it is a link; or it is resolved below it
+// by openat2. What does not fit is refused by Prepare and never reaches the
+// kernel.
+//
+// # Why not a library
+//
+// No Go library for io_uring was found fit to be depended on for years (looked
+// for in November 2026, in stored copies of their pages). giouring is the most
+// complete: liburing in plain Go, without allocation. Nothing newer than 2023 was
+// found of it, it calls its own test coverage low, and its waits with a time
+// limit give the kernel addresses on a goroutine's stack, which can move.
+// iouring-go (2023) sends each result by a channel, gouring is of 2022, and
+// hodgesds/iouring-go and dshulyak/uring are proofs of a concept by their own
+// words. code.hybscloud.com/uring is being developed, but is a beta that needs
+// Linux 6.18. None has libaio, a way without io_uring, or a table of what may be
+// executed. The interface of the kernel is three system calls and a page of
+// structs, and keeps compatible.
+package rings

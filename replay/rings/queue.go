@@ -1,0 +1,211 @@
+package rings
+
+import (
+	"errors"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
+)
+
+// Queue takes requests and gives back their completions, one for each. Prepare and
+// Submit(0) may be called while another thread is in Wait or Reap; other calls may
+// not overlap. Waiting means waiting in the kernel.
+type Queue interface {
+	// Prepare adds a request to the batch, and copies all of it but the buffers.
+	// It returns ErrFull, or a unix.Errno for a request that may not or can't be
+	// executed, which is then not in the batch: that errno is its result.
+	Prepare(*Request) error
+
+	// Submit submits the batch, and waits until n completions can be reaped, or
+	// all that are still to come. It returns how many requests it submitted: all
+	// of them, or fewer with an error. They are in flight; the others stay in
+	// the batch. ErrBusy means that completions must be reaped first.
+	Submit(n int) (int, error)
+
+	// Wait waits until n completions can be reaped, or all that are still to
+	// come.
+	Wait(n int) error
+
+	// Reap fills done with completions, in the order of completion, and returns
+	// how many it has found; 0 if there are none. It does not wait, and makes no
+	// call for more where it finds some.
+	Reap(done []Completion) int
+
+	// InFlight returns how many requests were submitted and not reaped.
+	InFlight() int
+
+	// RegisterFiles sets the table that FixedFile refers to, in place of an
+	// earlier one; -1 stands for an empty place, and no descriptors at all for no
+	// table. The table keeps files open that are closed otherwise. Where the
+	// kernel refuses to hold it, the queue does so itself, and notes it.
+	RegisterFiles(fds []int32) error
+
+	// UpdateFiles replaces entries of that table, from a place on.
+	UpdateFiles(at int, fds []int32) error
+
+	// RegisterBuffers sets the table of ReadFixed and WriteFixed, in place of an
+	// earlier one; none at all ends it. Where the kernel refuses, most often
+	// because of RLIMIT_MEMLOCK, these requests are played as Read and Write,
+	// which is noted.
+	RegisterBuffers(buffers []unix.Iovec) error
+
+	// Notes returns in one line each how the queue differs from what was asked
+	// for, without a newline.
+	Notes() []string
+
+	// Threads returns how many threads of Pianola execute the requests: 0 where
+	// the kernel does.
+	Threads() int
+
+	// Close drops the batch, cancels what can be cancelled, waits for the rest,
+	// and frees the queue. After an error the kernel may still use the buffers of
+	// requests in flight, which must then not be freed.
+	Close() error
+}
+
+var (
+	_ Queue = (*ring)(nil)
+	_ Queue = (*aio)(nil)
+	_ Queue = (*pool)(nil)
+)
+
+// The errors of a queue that ask for another call.
+var (
+	// ErrFull says that the batch has as many requests as the queue has entries:
+	// they must be submitted.
+	ErrFull = errors.New("the batch is full")
+
+	// ErrBusy says that completions must be reaped before more requests can be
+	// submitted.
+	ErrBusy = errors.New("completions must be reaped first")
+)
+
+// Config describes a queue. The zero value of a field means the default.
+type Config struct {
+	// Kernel executes the system calls; nil is that of the machine: sandbox.Linux,
+	// which the Go scheduler does not see, and for a pool one that it sees.
+	Kernel sandbox.Kernel
+
+	// Entries is how many requests a batch can have. A ring has a power of two,
+	// and 32768 at most. For libaio it is also how many can be in flight.
+	Entries int
+
+	// CQEntries is how many completions a ring can hold, with CQSize.
+	CQEntries int
+
+	// Flags are those of the set-up of a ring.
+	Flags SetupFlags
+
+	// ThreadIdle is after how many milliseconds the thread of SQPoll sleeps, and
+	// ThreadCPU where it runs with SQAff.
+	ThreadIdle, ThreadCPU uint32
+
+	// Depth is how many requests are in flight at most, for a pool: it has as
+	// many threads. 0 stands for Entries.
+	Depth int
+
+	// Jailed says that the thread, and after Enter those of a pool, have a root
+	// directory of their own, so that paths need no other bound. Directories must
+	// then have been opened in the jail: from another mount, ".." leads out.
+	Jailed bool
+
+	// Enter binds a thread of a pool before its first request; nil does nothing.
+	Enter func() error
+}
+
+// Bounds of a configuration.
+const (
+	maxEntries = 32768 // IORING_MAX_ENTRIES
+	maxThreads = 256   // of a pool
+)
+
+// PoolThreads returns how many threads a pool of this configuration has.
+func (c Config) PoolThreads() int { return min(c.clamped().Depth, maxThreads) }
+
+func (c Config) clamped() Config {
+	c.Entries = min(max(c.Entries, 1), maxEntries)
+	c.CQEntries = min(max(c.CQEntries, c.Entries), 2*maxEntries)
+	if c.Depth <= 0 {
+		c.Depth = c.Entries
+	}
+	c.Depth = min(c.Depth, 2*maxEntries)
+	return c
+}
+
+// Flags are those of a request; the numbers are the kernel's (IOSQE_*).
+type Flags uint8
+
+// The flags of requests. Those that the kernel has besides are played in another
+// way: with SelectBuffer the caller gives a buffer, and every request has a
+// completion.
+const (
+	FixedFile Flags = 1 << 0 // FD is a place in the registered files
+	Drain     Flags = 1 << 1 // begins when all earlier ones have ended; later ones wait for it
+	Link      Flags = 1 << 2 // the next one in the batch begins when this one has ended, and is cancelled if it fails or is short
+	HardLink  Flags = 1 << 3 // the same without cancellation
+	Async     Flags = 1 << 4 // always executed by a thread of the kernel
+
+	allFlags = FixedFile | Drain | Link | HardLink | Async
+	links    = Link | HardLink
+)
+
+// Request is a request. What its fields mean depends on Op; those that an
+// operation does not have are ignored.
+type Request struct {
+	Op    Op
+	Flags Flags
+
+	// OpFlags are the operation's own flags, as the kernel has them: RWF_*, O_*,
+	// AT_*, the mode of Fallocate, the advice of Fadvise.
+	OpFlags uint32
+
+	// FD is the descriptor; a place in the registered files with FixedFile; the
+	// directory that Path starts in. NewFD is the one that NewPath starts in. A
+	// directory must stay open until the completion. unix.AT_FDCWD is possible
+	// in a jail only.
+	FD, NewFD int32
+
+	// Offset in the file; -1 is the file's position. Length is in bytes. Mode is
+	// of what is made; Statx has its mask there.
+	Offset int64
+	Length uint64
+	Mode   uint32
+
+	// Addr is the address of the buffer, Buffer its place in the registered ones
+	// for ReadFixed and WriteFixed, and Vector the buffers of Readv and Writev,
+	// of which there are at most 1024.
+	Addr   uintptr
+	Buffer uint16
+	Vector []unix.Iovec
+
+	// Path and NewPath are addresses of strings that end with NUL, such as
+	// sandbox.Guard.Parent returns. Symlinkat has its target in Path.
+	Path, NewPath uintptr
+
+	// User comes back with the completion.
+	User uint64
+}
+
+// Completion is the end of a request. Result is that of the system call of the
+// same name, or -errno; -ECANCELED for what was linked to a request that failed.
+type Completion struct {
+	User   uint64
+	Result int64
+}
+
+// bytesAt returns the string at an address up to its NUL, of less than PATH_MAX
+// bytes, and whether it is so short.
+func bytesAt(addr uintptr) ([]byte, bool) {
+	if addr == 0 {
+		return nil, false
+	}
+	p := *(**byte)(unsafe.Pointer(&addr)) // the caller says that it stays there
+	for n := range unix.PathMax {
+		if *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) == 0 {
+			return unsafe.Slice(p, n), true
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,404 @@
+package rings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
+)
+
+// ring is an instance of io_uring.
+//
+// The kernel and the thread share four counters that only grow, modulo 2³². Who
+// produces entries stores its tail after it has written them, who consumes them
+// its head after it has read them; the other side loads these. Package atomic
+// orders the accesses as the kernel's protocol demands (io_uring(7)): its loads
+// acquire, its stores release, and a store is not reordered with a later load,
+// which sqNeedWakeup depends on. What only this thread changes it keeps in
+// variables of its own.
+type ring struct {
+	tables
+	fd    uintptr
+	flags SetupFlags // that are in effect
+
+	limits bool // waits can have a time limit
+
+	sqes           []sqe
+	slots          []slot // of each sqe
+	sqHead, sqTail *uint32
+	sqFlags        *uint32
+	prepared       uint32        // the tail that the next Submit stores
+	taken          atomic.Uint32 // requests that the kernel has taken, or its thread will take
+
+	cqes           []cqe
+	cqHead, cqTail *uint32
+	cqOverflow     *uint32
+	reaped         atomic.Uint32
+
+	memory  [][]byte
+	control []byte // a page: parameters of set-up, later those of cancellation, and results of statx
+}
+
+const resultAt = 2048 // in control
+
+// OpenRing sets up a ring of io_uring for the calling thread. What the kernel
+// refuses is dropped and noted; if it refuses io_uring itself, the queue is a
+// pool of threads (OpenPool).
+func OpenRing(c Config) (Queue, error) {
+	c = c.clamped()
+	q, err := openRing(c)
+	switch {
+	case err == nil:
+		return q, nil
+	case refused(err):
+		return c.instead("io_uring", err)
+	}
+	return nil, fmt.Errorf("set up io_uring: %w", err)
+}
+
+// RingRefused returns why OpenRing would open a pool, or nil: a replay that gives
+// threads tables of descriptors of their own, or counts its threads, asks before.
+func RingRefused(k sandbox.Kernel) error {
+	q, err := openRing(Config{Kernel: k}.clamped())
+	switch {
+	case err == nil:
+		return q.Close()
+	case refused(err):
+		return err
+	}
+	return nil // OpenRing fails as well
+}
+
+// instead opens a pool because of an error.
+func (c Config) instead(of string, err error) (Queue, error) {
+	q, poolErr := openPool(c)
+	if poolErr != nil {
+		return nil, poolErr
+	}
+	reason := err
+	if errno := unix.Errno(0); errors.As(err, &errno) {
+		reason = errno
+	}
+	q.notes = slices.Insert(q.notes, 0, fmt.Sprintf("%s: the kernel refuses it (%v): %d threads make the calls", of, reason, len(q.threads)))
+	return q, nil
+}
+
+func openRing(c Config) (_ *ring, err error) {
+	if c.Kernel == nil {
+		c.Kernel = sandbox.Linux
+	}
+	q := &ring{tables: tables{kernel: c.Kernel, jailed: c.Jailed}}
+	q.idle = func() bool { return q.InFlight() == 0 && q.prepared == q.taken.Load() }
+	if q.control, err = mapAnonymous(4096); err != nil {
+		return nil, err
+	}
+	q.memory = append(q.memory, q.control)
+	q.result = address(&q.control[resultAt])
+	p := field[ringParams](q.control, 0)
+	fd := c.establish(p, &q.tables)
+	if err := sandbox.Error(fd); err != nil {
+		q.unmap()
+		return nil, err
+	}
+	q.fd = uintptr(fd)
+	if err := q.mapRings(p); err != nil {
+		q.unmap()
+		q.kernel.Call(unix.SYS_CLOSE, q.fd, 0, 0)
+		return nil, err
+	}
+	return q, nil
+}
+
+// mapRings maps what the kernel shares.
+func (q *ring) mapRings(p *ringParams) error {
+	if p.features&featuresThatAreIn != featuresThatAreIn {
+		return fmt.Errorf("the kernel is older than Linux 5.5: %w", unix.ENOSYS)
+	}
+	shared := func(offset int64, size uint32) []byte {
+		mem, err := unix.Mmap(int(q.fd), offset, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+		if err != nil {
+			return nil
+		}
+		q.memory = append(q.memory, mem)
+		return mem
+	}
+	rings := shared(mapSQ, max(p.sq.array+4*p.sqEntries, p.cq.cqes+16*p.cqEntries))
+	entries := shared(mapSQEs, 64*p.sqEntries)
+	slotMemory, slots, err := newSlots(int(p.sqEntries))
+	if rings == nil || entries == nil || err != nil {
+		unmap(slotMemory)
+		return fmt.Errorf("map the ring: %w", unix.ENOMEM)
+	}
+	q.memory = append(q.memory, slotMemory)
+	q.slots, q.flags, q.limits = slots, SetupFlags(p.flags), p.features&featTimeLimit != 0
+	q.sqes = array[sqe](entries, 0, int(p.sqEntries))
+	q.sqHead, q.sqTail, q.sqFlags = field[uint32](rings, p.sq.head), field[uint32](rings, p.sq.tail), field[uint32](rings, p.sq.flags)
+	q.cqes = array[cqe](rings, p.cq.cqes, int(p.cqEntries))
+	q.cqHead, q.cqTail, q.cqOverflow = field[uint32](rings, p.cq.head), field[uint32](rings, p.cq.tail), field[uint32](rings, p.cq.overflow)
+	if q.flags&NoSQArray == 0 {
+		for i, places := uint32(0), array[uint32](rings, p.sq.array, int(p.sqEntries)); i < p.sqEntries; i++ {
+			places[i] = i // for good: entries are used in turn
+		}
+	}
+	return nil
+}
+
+func (q *ring) unmap() {
+	for _, mem := range q.memory {
+		unmap(mem)
+	}
+	q.memory = nil
+}
+
+// Threads implements Queue.
+func (q *ring) Threads() int { return 0 }
+
+// Prepare implements Queue.
+func (q *ring) Prepare(r *Request) error {
+	for q.prepared-atomic.LoadUint32(q.sqHead) >= uint32(len(q.sqes)) {
+		if q.prepared != q.taken.Load() {
+			return ErrFull
+		}
+		// The kernel's thread has not taken them yet.
+		if got := q.enter(0, 0, enterSQWait|enterWakeup); got < 0 && got != -int64(unix.EINTR) {
+			return unix.Errno(-got)
+		}
+	}
+	i := q.prepared & uint32(len(q.sqes)-1)
+	if errno := q.encode(&q.sqes[i], &q.slots[i], r); errno != 0 {
+		return errno
+	}
+	q.prepared++
+	return nil
+}
+
+func (q *ring) enter(submit, complete uint32, flags uintptr) int64 {
+	return q.kernel(unix.SYS_IO_URING_ENTER, q.fd, uintptr(submit), uintptr(complete), flags, 0, 0)
+}
+
+// Submit implements Queue.
+func (q *ring) Submit(n int) (int, error) {
+	batch := q.prepared - q.taken.Load()
+	atomic.StoreUint32(q.sqTail, q.prepared)
+	if q.flags&SQPoll != 0 {
+		q.taken.Store(q.prepared)
+		if atomic.LoadUint32(q.sqFlags)&sqNeedWakeup != 0 {
+			if got := q.enter(batch, 0, enterWakeup); got < 0 && got != -int64(unix.EINTR) {
+				return int(batch), unix.Errno(-got)
+			}
+		}
+		return int(batch), q.Wait(n)
+	}
+	for left := batch; left > 0; left = q.prepared - q.taken.Load() {
+		// The kernel waits if it has taken all of them.
+		flags, complete := uintptr(0), q.reachable(n, int(left))
+		if complete > q.ready() {
+			flags = enterGetEvents
+		}
+		got := q.enter(left, complete, flags)
+		switch {
+		case got > 0: // fewer if one of them could not even be begun: it is complete
+			q.taken.Add(uint32(got))
+		case got == -int64(unix.EINTR):
+		case got == 0 || busy(got):
+			q.flush()
+			return int(batch - left), ErrBusy
+		default:
+			return int(batch - left), unix.Errno(-got)
+		}
+	}
+	return int(batch), q.Wait(n)
+}
+
+// busy reports whether the kernel has no memory for a request, or no room for
+// its completion.
+func busy(got int64) bool { return got == -int64(unix.EBUSY) || got == -int64(unix.EAGAIN) }
+
+// reachable returns as many of n completions as there can be, more being about
+// to be submitted.
+func (q *ring) reachable(n, more int) uint32 {
+	return uint32(max(0, min(n, q.InFlight()+more, len(q.cqes))))
+}
+
+// ready returns how many completions can be reaped without a call.
+func (q *ring) ready() uint32 { return atomic.LoadUint32(q.cqTail) - q.reaped.Load() }
+
+// InFlight implements Queue. Completions for which the kernel had no memory are
+// lost, and not awaited.
+func (q *ring) InFlight() int {
+	return int(int32(q.taken.Load() - q.reaped.Load() - atomic.LoadUint32(q.cqOverflow)))
+}
+
+// Wait implements Queue.
+func (q *ring) Wait(n int) error {
+	if n <= 0 {
+		return nil // another thread may reap
+	}
+	for {
+		complete := q.reachable(n, 0)
+		if q.ready() >= complete {
+			return nil
+		}
+		if got := q.enter(0, complete, enterGetEvents); got < 0 && got != -int64(unix.EINTR) {
+			if busy(got) {
+				return ErrBusy
+			}
+			return unix.Errno(-got)
+		}
+	}
+}
+
+// flush has the kernel post completions that it holds back: those that found no
+// room, and those that it posts only in a call of this thread.
+func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
+
+// Reap implements Queue. It makes a call only if there is nothing at hand and
+// the kernel holds completions back.
+func (q *ring) Reap(done []Completion) int {
+	n := q.reap(done)
+	if n == 0 && q.InFlight() > 0 &&
+		(q.flags&(IOPoll|DeferTaskrun) != 0 || atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0) {
+		q.flush()
+		n = q.reap(done)
+	}
+	return n
+}
+
+func (q *ring) reap(done []Completion) int {
+	n, first := min(int(q.ready()), len(done)), q.reaped.Load()
+	for i := range n {
+		e := &q.cqes[(first+uint32(i))&uint32(len(q.cqes)-1)]
+		done[i] = Completion{User: e.userData, Result: int64(e.res)}
+	}
+	if n > 0 {
+		atomic.StoreUint32(q.cqHead, q.reaped.Add(uint32(n)))
+	}
+	return n
+}
+
+func (q *ring) register(op, addr uintptr, n int) int64 {
+	return q.kernel(unix.SYS_IO_URING_REGISTER, q.fd, op, addr, uintptr(n), 0, 0)
+}
+
+// RegisterFiles implements Queue.
+func (q *ring) RegisterFiles(fds []int32) error {
+	if len(q.fds) > 0 && !q.holds {
+		if err := sandbox.Error(q.register(unregisterFiles, 0, 0)); err != nil {
+			return fmt.Errorf("unregister files: %w", err)
+		}
+		q.fds = nil
+	}
+	if len(fds) == 0 {
+		return q.tables.RegisterFiles(nil)
+	}
+	err := withMapped(fds, func(addr uintptr) int64 { return q.register(registerFiles, addr, len(fds)) })
+	if err == nil {
+		if q.holds {
+			q.replaced(q.fds)
+		}
+		q.fds, q.holds = slices.Clone(fds), false
+		return nil
+	}
+	if errors.Is(err, unix.EBADF) { // not the kernel's limits, but a file
+		return fmt.Errorf("register %d files: %w", len(fds), err)
+	}
+	q.notef("io_uring: the kernel refuses %d registered files (%v): requests name their descriptors", len(fds), err)
+	return q.tables.RegisterFiles(fds)
+}
+
+// UpdateFiles implements Queue.
+func (q *ring) UpdateFiles(at int, fds []int32) error {
+	if q.holds {
+		return q.tables.UpdateFiles(at, fds)
+	}
+	if err := q.within(at, fds); err != nil || len(fds) == 0 {
+		return err
+	}
+	mem, err := mapAnonymous(24 + 4*len(fds))
+	if err != nil {
+		return err
+	}
+	defer unmap(mem)
+	copy(array[int32](mem, 24, len(fds)), fds)
+	*field[filesUpdate](mem, 0) = filesUpdate{offset: uint32(at), fds: uint64(address(&mem[24]))}
+	if got := q.register(registerFilesUpdate, address(&mem[0]), len(fds)); got != int64(len(fds)) {
+		if got >= 0 {
+			copy(q.fds[at:], fds[:got])
+			got = -int64(unix.EBADF)
+		}
+		return fmt.Errorf("update registered files: %w", unix.Errno(-got))
+	}
+	copy(q.fds[at:], fds)
+	return nil
+}
+
+// RegisterBuffers implements Queue.
+func (q *ring) RegisterBuffers(buffers []unix.Iovec) error {
+	if q.pinned {
+		if err := sandbox.Error(q.register(unregisterBuffers, 0, 0)); err != nil {
+			return fmt.Errorf("unregister buffers: %w", err)
+		}
+	}
+	if err := q.tables.RegisterBuffers(buffers); err != nil || len(buffers) == 0 {
+		return err
+	}
+	err := withMapped(numbers(buffers), func(addr uintptr) int64 { return q.register(registerBuffers, addr, len(buffers)) })
+	switch {
+	case err == nil:
+		q.pinned = true
+	case errors.Is(err, unix.EFAULT):
+		q.buffers = nil
+		return fmt.Errorf("register %d buffers: %w", len(buffers), err)
+	default:
+		q.notef("io_uring: the kernel refuses %d registered buffers (%v): requests name their addresses", len(buffers), err)
+	}
+	return nil
+}
+
+// Close implements Queue.
+func (q *ring) Close() error {
+	if q.memory == nil {
+		return nil
+	}
+	var dropped [64]Completion
+	for q.InFlight() > 0 {
+		if q.Reap(dropped[:]) > 0 {
+			continue
+		}
+		if got := q.cancel(); got < 0 {
+			return fmt.Errorf("wait for %d requests in flight: %w", q.InFlight(), unix.Errno(-got))
+		}
+	}
+	q.release()
+	q.unmap()
+	q.kernel.Call(unix.SYS_CLOSE, q.fd, 0, 0)
+	return nil
+}
+
+// cancel cancels what has begun, and waits for a completion, or until something
+// else may have begun: a request that was behind the cancelled ones, or that the
+// kernel's thread had not taken. It returns 0 or -errno.
+func (q *ring) cancel() int64 {
+	p := field[closing](q.control, 0)
+	*p = closing{cancel: syncCancel{fd: -1, flags: cancelAny}, limit: unix.NsecToTimespec(cancelAgain)}
+	p.arg.limit = uint64(address(&p.limit))
+	q.register(registerSyncCancel, address(&p.cancel), 1) // Linux 6.0; before, requests end by themselves
+	flags, arg, size := uintptr(enterGetEvents), uintptr(0), uintptr(0)
+	if q.limits {
+		flags, arg, size = flags|enterTimeLimit, address(&p.arg), unsafe.Sizeof(p.arg)
+	}
+	got := q.kernel(unix.SYS_IO_URING_ENTER, q.fd, 0, 1, flags, arg, size)
+	switch unix.Errno(-got) {
+	case unix.EINTR, unix.ETIME, unix.EBUSY, unix.EAGAIN, unix.EBADR: // EBADR: completions were lost
+		return 0
+	}
+	return min(got, 0)
+}
+
+// cancelAgain is after how many nanoseconds Close looks for more to cancel.
+const cancelAgain = 10_000_000

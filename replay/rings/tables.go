@@ -1,0 +1,152 @@
+package rings
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/replay/sandbox"
+)
+
+// tables is what requests refer to besides descriptors and addresses: the
+// registered files and buffers, held by the kernel or, if it has refused them, by
+// the queue.
+type tables struct {
+	kernel sandbox.Kernel
+	jailed bool
+	result uintptr // where statx writes; nobody reads it
+
+	fds     []int32 // by place: -1 for an empty one; descriptors of the queue's own if it holds them
+	holds   bool    // the queue holds the files
+	stale   []int32 // of those, what was replaced while requests could still use it
+	idle    func() bool
+	buffers []unix.Iovec
+	pinned  bool // the kernel holds the buffers
+	notes   []string
+}
+
+func (t *tables) notef(text string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(text, args...))
+}
+
+// Notes implements Queue.
+func (t *tables) Notes() []string { return slices.Clone(t.notes) }
+
+// file resolves the registered file of an entry.
+func (t *tables) file(e *sqe, fixed bool) unix.Errno {
+	switch {
+	case !fixed:
+		return unix.EINVAL
+	case uint(e.fd) >= uint(len(t.fds)) || t.fds[e.fd] < 0:
+		return unix.EBADF
+	}
+	if t.holds {
+		e.fd, e.flags = t.fds[e.fd], e.flags&^uint8(FixedFile)
+	}
+	return 0
+}
+
+// buffer resolves the registered buffer of an entry.
+func (t *tables) buffer(e *sqe) unix.Errno {
+	if int(e.bufIndex) >= len(t.buffers) {
+		return unix.EFAULT
+	}
+	b := &t.buffers[e.bufIndex]
+	if base := uint64(address(b.Base)); e.addr < base || e.addr-base > b.Len || uint64(e.len) > b.Len-(e.addr-base) {
+		return unix.EFAULT
+	}
+	if !t.pinned {
+		e.opcode += uint8(OpRead - OpReadFixed)
+		if e.opcode == uint8(OpWriteFixed)+uint8(OpRead-OpReadFixed) {
+			e.opcode = uint8(OpWrite)
+		}
+		e.bufIndex = 0
+	}
+	return 0
+}
+
+// hold takes descriptors of the queue's own for files that the kernel doesn't
+// hold. So a number whose file the application has closed never leads to
+// another file.
+func (t *tables) hold(fds []int32) ([]int32, error) {
+	own := slices.Clone(fds)
+	for i, fd := range fds {
+		if own[i] = -1; fd < 0 {
+			continue
+		}
+		twin := t.kernel.Call(unix.SYS_FCNTL, uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		if twin < 0 {
+			t.drop(own[:i])
+			return nil, fmt.Errorf("hold registered file %d: %w", i, unix.Errno(-twin))
+		}
+		own[i] = int32(twin)
+	}
+	return own, nil
+}
+
+// replaced drops descriptors when no request uses them any more: until then their
+// numbers must not lead to other files.
+func (t *tables) replaced(fds []int32) {
+	if t.stale = append(t.stale, fds...); t.idle() {
+		t.drop(t.stale)
+		t.stale = t.stale[:0]
+	}
+}
+
+// release drops all descriptors, at the end.
+func (t *tables) release() {
+	t.drop(t.stale)
+	if t.holds {
+		t.drop(t.fds)
+	}
+	t.fds, t.stale = nil, nil
+}
+
+func (t *tables) drop(fds []int32) {
+	for _, fd := range fds {
+		if fd >= 0 {
+			t.kernel.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+		}
+	}
+}
+
+// RegisterFiles implements Queue for one that holds the files itself.
+func (t *tables) RegisterFiles(fds []int32) error {
+	own, err := t.hold(fds)
+	if err != nil {
+		return err
+	}
+	if t.holds {
+		t.replaced(t.fds)
+	}
+	t.fds, t.holds = own, len(own) > 0
+	return nil
+}
+
+// UpdateFiles implements Queue for one that holds the files itself.
+func (t *tables) UpdateFiles(at int, fds []int32) error {
+	if err := t.within(at, fds); err != nil {
+		return err
+	}
+	own, err := t.hold(fds)
+	if err != nil {
+		return err
+	}
+	t.replaced(t.fds[at : at+len(fds)])
+	copy(t.fds[at:], own)
+	return nil
+}
+
+func (t *tables) within(at int, fds []int32) error {
+	if at < 0 || at > len(t.fds) || len(fds) > len(t.fds)-at {
+		return fmt.Errorf("update registered files %d to %d of %d: %w", at, at+len(fds), len(t.fds), unix.EINVAL)
+	}
+	return nil
+}
+
+// RegisterBuffers implements Queue for one that can't pin them.
+func (t *tables) RegisterBuffers(buffers []unix.Iovec) error {
+	t.buffers, t.pinned = slices.Clone(buffers), false
+	return nil
+}
