@@ -75,6 +75,9 @@ func (w *worker) waitUntil(due, near int64) int64 {
 			continue
 		}
 		for now < due && !e.stopped.Load() {
+			if w.ring != nil && due-now > shortSpin {
+				w.ring.look(w)
+			}
 			now = e.now()
 		}
 		if mine {
@@ -93,7 +96,8 @@ func (w *worker) useGap(now, due int64) int64 {
 	return now
 }
 
-// sleepUntil sleeps until a time or a stop, and returns the time then.
+// sleepUntil sleeps until a time or a stop, and returns the time then. While requests
+// are in flight, it takes their completions as they come, so that these have their time.
 func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()
@@ -102,9 +106,11 @@ func (w *worker) sleepUntil(t int64) int64 {
 		if e.stopped.Load() {
 			break
 		}
-		unpin()
-		w.wakeUp.wait(seq, e.deadline(t))
-		pin()
+		if w.ring == nil || !w.ring.rest(w, t-now) {
+			unpin()
+			w.wakeUp.wait(seq, e.deadline(t))
+			pin()
+		}
 		now = e.now()
 	}
 	return now

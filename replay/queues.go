@@ -287,6 +287,7 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	if q == nil {
 		return errInvalid
 	}
+	w.ring = q
 	if r.Args[1] > 0 {
 		q.submit(w, r.Args[1])
 	}
@@ -686,6 +687,34 @@ func (q *queue) wait(w *worker) {
 	if err != nil && !errors.Is(err, rings.ErrBusy) {
 		w.failf("wait for requests of thread %d: %w", q.g.number, err)
 	}
+}
+
+// rest waits for a completion, or for so many nanoseconds, and takes what has come. It
+// reports whether it could wait: requests are in flight, and no other worker drives.
+func (q *queue) rest(w *worker, nanos int64) bool {
+	if !q.isBusy(w) || !q.driving.CompareAndSwap(false, true) {
+		return false
+	}
+	waited := q.reap(w) || q.under.WaitFor(nanos)
+	q.reap(w)
+	q.driving.Store(false)
+	q.rouse()
+	return waited
+}
+
+// look takes the completions that have come.
+func (q *queue) look(w *worker) {
+	if q.isBusy(w) && q.under.Ready() && q.driving.CompareAndSwap(false, true) {
+		q.reap(w)
+		q.driving.Store(false)
+		q.rouse()
+	}
+}
+
+// isBusy reports whether requests of a queue are in flight in the kernel, and the worker
+// can wait for them.
+func (q *queue) isBusy(w *worker) bool {
+	return q.g.done.Load() < q.submitted.Load() && !q.pool && q.isOpen(w)
 }
 
 // reap takes completions from the kernel, and reports whether there were any.

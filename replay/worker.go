@@ -32,6 +32,7 @@ type worker struct {
 	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
 	queue      *queue // of a ring, whose requests other workers submit; nil for a thread
+	ring       *queue // that it used last; nil for none
 	length     int64  // events that the thread has
 	guard      sandbox.Guard
 	sys        sandbox.Kernel // what the calls are made of: timed

@@ -338,7 +338,7 @@ seed_mariadb() {
 	cat >mariadb.sh <<'S'
 server="mariadbd --no-defaults --user=root --skip-grant-tables --skip-networking --datadir=$(pwd)/$1 --socket=$(pwd)/socket \
 	--innodb-log-file-size=8M --innodb-buffer-pool-size=16M --innodb-buffer-pool-load-at-startup=0 \
-	--innodb-buffer-pool-dump-at-shutdown=0 --innodb-use-native-aio=0"
+	--innodb-buffer-pool-dump-at-shutdown=0"
 $server >server.out 2>&1 &
 until [ -S socket ]; do
 	kill -0 $! || exit 1

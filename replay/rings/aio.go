@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,7 @@ type aio struct {
 	end     int          // of the batch
 	out     atomic.Int32 // in flight
 	refused refusals
+	limit   *unix.Timespec // of WaitFor
 
 	events      []aioEvent // that io_getevents has returned
 	first, last int        // of those that were not reaped
@@ -73,7 +75,8 @@ func openAIO(c Config) (*aio, error) {
 		c.Kernel = sandbox.Linux
 	}
 	n := c.Entries
-	mem, err := mapAnonymous(8 + n*(64+8+32))
+	const head = 8 + 16 // the number of the context and a time limit
+	mem, err := mapAnonymous(head + n*(64+8+32))
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +88,8 @@ func openAIO(c Config) (*aio, error) {
 	q := &aio{
 		tables: tables{kernel: c.Kernel, jailed: c.Jailed}, memory: [][]byte{mem, slotMemory}, slots: slots,
 		refused: refusals{all: make([]Completion, n)},
-		iocbs:   array[iocb](mem, 8, n), list: array[uint64](mem, uint32(8+64*n), n), events: array[aioEvent](mem, uint32(8+72*n), n),
+		limit:   field[unix.Timespec](mem, 8),
+		iocbs:   array[iocb](mem, head, n), list: array[uint64](mem, uint32(head+64*n), n), events: array[aioEvent](mem, uint32(head+72*n), n),
 	}
 	q.idle = func() bool { return true } // no request has registered files
 	for i := range q.list {
@@ -172,15 +176,33 @@ func (q *aio) Wait(n int) error {
 	}
 	n = min(n, q.InFlight(), len(q.events))
 	for q.atHand() < n {
-		if got := q.fetch(n - q.atHand()); got < 0 && got != -int64(unix.EINTR) {
+		if got := q.fetch(n-q.atHand(), nil); got < 0 && got != -int64(unix.EINTR) {
 			return unix.Errno(-got)
 		}
 	}
 	return nil
 }
 
-// fetch gets at least n events, and as many as there are.
-func (q *aio) fetch(n int) int64 {
+// WaitFor implements Queue.
+func (q *aio) WaitFor(nanos int64) bool {
+	if q.out.Load() <= 0 || q.atHand() > 0 {
+		return q.atHand() > 0
+	}
+	*q.limit = unix.NsecToTimespec(nanos)
+	got := q.fetch(1, q.limit)
+	return got >= 0 || got == -int64(unix.EINTR)
+}
+
+// Ready implements Queue. The kernel maps the ring of its events, which begins with
+// struct aio_ring, where the number of the context is the address.
+func (q *aio) Ready() bool {
+	ring := *(**struct{ _, _, head, tail uint32 })(unsafe.Pointer(&q.id))
+	return q.atHand() > 0 || atomic.LoadUint32(&ring.head) != atomic.LoadUint32(&ring.tail)
+}
+
+// fetch gets at least n events, and as many as there are, within a time limit; nil
+// stands for none.
+func (q *aio) fetch(n int, limit *unix.Timespec) int64 {
 	if q.first > 0 {
 		q.last = copy(q.events, q.events[q.first:q.last])
 		q.first = 0
@@ -189,7 +211,7 @@ func (q *aio) fetch(n int) int64 {
 	if room == 0 {
 		return 0
 	}
-	got := q.kernel(unix.SYS_IO_GETEVENTS, q.id, uintptr(min(n, room)), uintptr(room), address(&q.events[q.last]), 0, 0)
+	got := q.kernel(unix.SYS_IO_GETEVENTS, q.id, uintptr(min(n, room)), uintptr(room), address(&q.events[q.last]), address(limit), 0)
 	q.last += int(max(got, 0))
 	return got
 }
@@ -197,7 +219,7 @@ func (q *aio) fetch(n int) int64 {
 // Reap implements Queue. It calls io_getevents only if Wait has left nothing.
 func (q *aio) Reap(done []Completion) int {
 	if q.out.Load() > 0 && q.atHand() == 0 {
-		q.fetch(0)
+		q.fetch(0, nil)
 	}
 	n := q.refused.take(done)
 	for ; n < len(done) && q.first < q.last; n++ {

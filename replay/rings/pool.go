@@ -319,6 +319,12 @@ func (p *pool) Wait(n int) error {
 	return nil
 }
 
+// WaitFor implements Queue.
+func (p *pool) WaitFor(int64) bool { return false }
+
+// Ready implements Queue.
+func (p *pool) Ready() bool { return false }
+
 // Reap implements Queue.
 func (p *pool) Reap(done []Completion) int {
 	p.lock.Lock()

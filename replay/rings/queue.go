@@ -10,8 +10,8 @@ import (
 )
 
 // Queue takes requests and gives back their completions, one for each. Prepare and
-// Submit(0) may be called while another thread is in Wait or Reap; other calls may
-// not overlap. Waiting means waiting in the kernel.
+// Submit(0) may be called while another thread is in Wait, WaitFor or Reap; other
+// calls may not overlap. Waiting means waiting in the kernel.
 type Queue interface {
 	// Prepare adds a request to the batch, and copies all of it but the buffers.
 	// It returns ErrFull, or a unix.Errno for a request that may not or can't be
@@ -27,6 +27,14 @@ type Queue interface {
 	// Wait waits until n completions can be reaped, or all that are still to
 	// come.
 	Wait(n int) error
+
+	// WaitFor waits until a completion can be reaped, or for so many nanoseconds. It
+	// reports whether it could do that: a pool can't, nor a ring before Linux 5.11.
+	WaitFor(nanos int64) bool
+
+	// Ready reports without a call whether a completion can be reaped. It can miss
+	// one that the kernel holds back, and misses all of a pool.
+	Ready() bool
 
 	// Reap fills done with completions, in the order of completion, and returns
 	// how many it has found; 0 if there are none. It does not wait, and makes no

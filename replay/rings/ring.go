@@ -253,6 +253,21 @@ func (q *ring) Wait(n int) error {
 	}
 }
 
+// WaitFor implements Queue.
+func (q *ring) WaitFor(nanos int64) bool {
+	if !q.limits || q.InFlight() <= 0 {
+		return false
+	}
+	p := field[closing](q.control, 0) // Close has not begun
+	p.limit = unix.NsecToTimespec(nanos)
+	p.arg.limit = uint64(address(&p.limit))
+	got := q.kernel(unix.SYS_IO_URING_ENTER, q.fd, 0, 1, enterGetEvents|enterTimeLimit, address(&p.arg), unsafe.Sizeof(p.arg))
+	return got >= 0 || got == -int64(unix.ETIME) || got == -int64(unix.EINTR)
+}
+
+// Ready implements Queue.
+func (q *ring) Ready() bool { return q.ready() > 0 }
+
 // flush has the kernel post completions that it holds back: those that found no
 // room, and those that it posts only in a call of this thread.
 func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
