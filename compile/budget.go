@@ -101,7 +101,8 @@ const (
 	threadBytes       = int(unsafe.Sizeof(process.Thread{})+unsafe.Sizeof(thread{})+unsafe.Sizeof(process.Dir{})+unsafe.Sizeof(workingDir{})) + inMap
 	threadRowBytes    = int(unsafe.Sizeof(format.Thread{})) + 8
 	processBytes      = int(unsafe.Sizeof(process.Process{})+unsafe.Sizeof(proc{})+unsafe.Sizeof(buffers{})) + inMap + 16
-	numbersBytes      = int(unsafe.Sizeof(numbers{})) + 2*newMap
+	numbersBytes      = int(unsafe.Sizeof(numbers{})) + 4*newMap
+	spareBytes        = inMap + 4*maxSpare
 	descriptorBytes   = process.DescriptionBytes + int(unsafe.Sizeof(openFile{})+unsafe.Sizeof(node{})+unsafe.Sizeof(entry{}))
 	usesBytes         = int(unsafe.Sizeof(uses{}))
 	pipeBytes         = int(unsafe.Sizeof(pipe{}))
@@ -199,7 +200,7 @@ func (m *model) holdThreads(add func(purpose, int)) {
 		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed)+gapBytes*t.gaps)
 		t.Table.Hold(first, func(bytes int) { add(forDescriptors, bytes) }, descriptor)
 		if n, ok := t.Table.Data.(*numbers); ok && first(n) {
-			add(forDescriptors, numbersBytes+(len(n.freed)+len(n.closes))*inMap)
+			add(forDescriptors, numbersBytes+(len(n.freed)+len(n.closes)+len(n.taken))*inMap+len(n.spare)*spareBytes)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 func (m *model) effect(s *simEvent, why reason) reason {
 	e, out, table := s.e, s.out, s.t.Table
 	ok := e.Ret >= 0
+	m.renumber(s)
 	switch effect := out.Op.Info().Effect; effect {
 	case format.EffectOpen:
 		return m.opened(s, why)
@@ -27,8 +28,9 @@ func (m *model) effect(s *simEvent, why reason) reason {
 		}
 		m.state.Apply(s.t.Thread, e)
 		if why == reasonNone {
-			m.free(table, fd)
-			if late && table.Find(e.FD()) != nil {
+			v := int32(out.FD())
+			m.free(table, v)
+			if late && table.Find(e.FD()) != nil && numberAt(table, e.FD()) == int64(v) {
 				// The close of the descriptor that has the number now comes
 				// after this one, which must not close it.
 				of := m.used(table, e.FD())
@@ -39,6 +41,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 		if !ok {
 			return reasonTable
 		}
+		m.lore.ranges = m.lore.ranges || m.order.planning && (e.Args[0] > firstMoved || e.Args[1] < math.MaxInt32)
 		if !holdsFile(table, uint32(e.Args[0]), uint32(e.Args[1])) {
 			why = reasonNoFile
 		}
@@ -151,7 +154,6 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	}
 	f := m.newFile(flags)
 	f.deep = s.deep
-	m.takes(s.t.Table, e.Ret)
 	m.state.Put(s.t.Table, e.Ret, process.Descriptor{Description: f.Description, Cloexec: s.out.Cloexec(), Data: &f.uses})
 	f.uses.by = s.t.Table
 	if at != nil && why == reasonPseudo {
@@ -168,7 +170,8 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		}
 		return reasonNoFile
 	}
-	f.uses.opened = m.order.here
+	f.uses.opened, f.uses.number = m.order.here, m.newNumber(s.t.Table, e.Ret)
+	s.out.Ret = int64(f.uses.number)
 	switch {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
@@ -220,19 +223,29 @@ func (m *model) dup(s *simEvent, why reason) reason {
 	if replaces && s.e.FD() == s.e.Ret {
 		return why // onto itself
 	}
-	old, known := fileOf(table.Find(s.e.Ret)), table.Find(s.e.FD()) != nil
-	if known {
-		m.takes(table, s.e.Ret)
+	known, was := table.Find(s.e.FD()) != nil, table.Find(s.e.Ret)
+	v, closes := int64(fd), replaces && was != nil && fileOf(was).isFile()
+	switch {
+	case closes:
+		v = numberAt(table, s.e.Ret)
+		m.order.after(numbersOf(table).freed[int32(v)], format.EdgeDescriptor)
+		m.afterUses(table, was)
+	case known && why == reasonNone:
+		v = int64(m.newNumber(table, s.e.Ret))
 	}
 	m.state.Apply(s.t.Thread, s.e)
 	if known && why == reasonNone && table.Find(s.e.Ret) != nil {
-		m.used(table, s.e.Ret).opened = m.order.here
-		m.free(table, fd)
+		of := m.used(table, s.e.Ret)
+		of.opened, of.number = m.order.here, int32(v)
+		m.free(table, of.number)
 	}
-	if why != reasonNone && old != nil && old.isFile() && replaces {
+	if s.out.Ret = v; replaces {
+		s.out.Args[s.out.Op.Info().At.NewFD] = v
+	}
+	if why != reasonNone && closes {
 		// The new descriptor replaces a file but is no file itself. In the
 		// trace, the call is a close of that file.
-		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{int64(fd)}}
+		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{v}}
 		return reasonNone
 	}
 	return why

@@ -41,6 +41,7 @@ type model struct {
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
+	moved       bool        // some descriptor has another number in the trace
 	cost        format.Cost // to subtract
 
 	args  argMaps

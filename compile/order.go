@@ -88,6 +88,11 @@ func (o *order) after(p place, kind format.EdgeKind) {
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: kind, Event: p.event})
 }
 
+// follows reports whether the current event comes after p, whatever it waits for.
+func (o *order) follows(p place) bool {
+	return p.thread == 0 || p.thread == o.self || int(p.thread) < len(o.seen) && o.seen[p.thread] > p.event
+}
+
 // afterAny makes the event wait for the end of any process, which p was. So what
 // came before p may not have ended when the event begins.
 func (o *order) afterAny(p place) {

@@ -12,6 +12,7 @@ type lore struct {
 	links  map[string]string // absolute path → target of links that existed at the start
 	strays map[stray]bool    // descriptors of unknown origin that are files
 	more   bool              // this pass learned something
+	ranges bool              // a call closes a range of descriptors that has an end, or begins above firstMoved
 	closed bool              // learn nothing more, so that the last pass meets the same names as the one before
 	named  map[string]bool   // last components of links
 	sent   map[channel]bool  // channels that a recorded thread sent to

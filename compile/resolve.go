@@ -153,8 +153,7 @@ func (m *model) resolveFDs(s *simEvent) reason {
 	if s.d = d; why != reasonNone {
 		return why
 	}
-	switch s.out.Word(format.IoctlRequest) {
-	case format.Ficlone, format.Ficlonerange, format.Fideduperange:
+	if clones(s.out) {
 		if _, why := m.descriptor(s, s.out.Args[2]); why != reasonNone {
 			return why
 		}
@@ -162,6 +161,15 @@ func (m *model) resolveFDs(s *simEvent) reason {
 	m.place(s)
 	m.mapStrings(s)
 	return reasonNone
+}
+
+// clones reports whether an event is an ioctl whose argument is another descriptor.
+func clones(e *format.Event) bool {
+	switch e.Word(format.IoctlRequest) {
+	case format.Ficlone, format.Ficlonerange, format.Fideduperange:
+		return true
+	}
+	return false
 }
 
 // descriptor returns the open file description of a descriptor, or nil and the

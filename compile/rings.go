@@ -299,9 +299,9 @@ func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event) {
 		for i, f := range r.files {
 			fd := int64(-1)
 			if d := t.Table.Find(int64(f.fd)); f.of != nil && d != nil && d.Description == f.of && fileOf(d).isFile() {
-				fd = int64(f.fd)
+				fd = int64(numberOf(f.fd, d))
 				m.order.after(usesOf(d).opened, format.EdgeDescriptor)
-				of := m.used(t.Table, fd)
+				of := m.used(t.Table, int64(f.fd))
 				of.newest = m.order.use(of.newest)
 			}
 			list = format.AppendInt(separated(list, i), fd)

@@ -89,6 +89,7 @@ func (m *model) newFile(flags int64) *openFile {
 // thread of the copy uses the descriptor.
 type uses struct {
 	by     *process.Table
+	number int32   // in the trace, if that is not the recorded one; else 0
 	opened place   // the event that opened it, in its first table
 	newest []place // the newest use of each thread
 }
@@ -102,48 +103,11 @@ func (m *model) used(t *process.Table, fd int64) *uses {
 	}
 	own := &uses{by: t}
 	if of != nil {
-		own.opened = of.opened
+		own.opened, own.number = of.opened, of.number
 	}
 	m.budget.take(forDescriptors, usesBytes)
 	m.state.Own(t, fd).Data = own
 	return own
-}
-
-// numbers is the state of the descriptor numbers of a table.
-type numbers struct {
-	freed  map[int32]place // the newest event that closed each number; an open that returns the number must come after it
-	closes map[int32]int   // how often each was closed
-}
-
-// numbersOf returns the numbers of a table, read-only.
-func numbersOf(t *process.Table) *numbers {
-	if n, ok := t.Data.(*numbers); ok {
-		return n
-	}
-	return &noNumbers
-}
-
-var noNumbers numbers
-
-// ownNumbers returns the numbers of a table, to be changed.
-func (m *model) ownNumbers(t *process.Table) *numbers {
-	if n, ok := t.Data.(*numbers); ok {
-		return n
-	}
-	n := &numbers{map[int32]place{}, map[int32]int{}}
-	m.budget.take(forDescriptors, numbersBytes)
-	t.Data = n
-	return n
-}
-
-// takes orders the current event, to which the kernel gave a number, after the
-// newest close of the number. If that close is late (see process.State.Put), the
-// event comes after the uses that it would have come after.
-func (m *model) takes(t *process.Table, fd int64) {
-	m.order.after(numbersOf(t).freed[int32(fd)], format.EdgeDescriptor)
-	if d := t.Find(fd); d != nil {
-		m.afterUses(t, d)
-	}
 }
 
 // afterUses orders the current event after the open and the uses of a
@@ -157,36 +121,22 @@ func (m *model) afterUses(t *process.Table, d *process.Descriptor) {
 	}
 }
 
-// free notes that the current event closed a number.
-func (m *model) free(t *process.Table, fd int32) {
-	n := m.ownNumbers(t)
-	if _, before := n.freed[fd]; !before {
-		m.budget.take(forDescriptors, inMap)
-	}
-	n.freed[fd] = m.order.here
-}
-
-// countClose counts a close of a number.
-func (m *model) countClose(t *process.Table, fd int32) {
-	n := m.ownNumbers(t)
-	if _, before := n.closes[fd]; !before {
-		m.budget.take(forDescriptors, inMap)
-	}
-	n.closes[fd]++
-}
-
 // closed is called for each number that the current event closes.
 func (m *model) closed(t *process.Thread, fd int32, d process.Descriptor) {
 	f := fileOf(&d)
 	m.unfed(&m.event, f)
 	m.unlockClosed(t.Data.(*thread).proc, f)
+	v := numberOf(fd, &d)
+	if n, ok := t.Table.Data.(*numbers); ok && v != fd {
+		delete(n.taken, v)
+	}
 	effect := m.event.out.Op.Info().Effect
 	if effect == format.EffectExec {
 		return // no other thread is left
 	}
 	m.afterUses(t.Table, &d)
 	if effect == format.EffectCloseRange && f.isFile() {
-		m.free(t.Table, fd)
+		m.free(t.Table, v)
 	}
 }
 

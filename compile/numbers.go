@@ -1,0 +1,187 @@
+package compile
+
+import (
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// A trace has descriptor numbers of its own, where threads share a table. The kernel
+// gives an open the lowest free number, mostly one that another thread has just closed.
+// That ties the two in the order of the recording by chance only, and a replay that
+// kept it would have them wait for each other. So an open gets the recorded number in
+// the trace only if what closed that before comes before the open anyway.
+
+// numbers is the state of the descriptor numbers of a table. All but closes are by the
+// numbers of the trace.
+type numbers struct {
+	freed  map[int32]place    // the newest event that closed each number; an open that returns the number must come after it
+	taken  map[int32]struct{} // numbers of open descriptors that differ from the recorded ones
+	spare  map[int32][]int32  // numbers that each thread has closed of late
+	high   int32              // above all numbers that were used
+	closes map[int32]int      // how often each recorded number was closed
+}
+
+// maxSpare bounds the numbers that a thread keeps for its next opens.
+const maxSpare = 64
+
+// numbersOf returns the numbers of a table, read-only.
+func numbersOf(t *process.Table) *numbers {
+	if n, ok := t.Data.(*numbers); ok {
+		return n
+	}
+	return &noNumbers
+}
+
+var noNumbers numbers
+
+// ownNumbers returns the numbers of a table, to be changed.
+func (m *model) ownNumbers(t *process.Table) *numbers {
+	if n, ok := t.Data.(*numbers); ok {
+		return n
+	}
+	n := &numbers{freed: map[int32]place{}, taken: map[int32]struct{}{}, spare: map[int32][]int32{}, closes: map[int32]int{}}
+	m.budget.take(forDescriptors, numbersBytes)
+	for fd, d := range t.All {
+		v := numberOf(fd, d)
+		if v != fd {
+			m.take(n, v)
+		}
+		n.high = max(n.high, v+1, fd+1)
+	}
+	t.Data = n
+	return n
+}
+
+// take notes that a number differs from the recorded one.
+func (m *model) take(n *numbers, v int32) {
+	n.taken[v] = struct{}{}
+	m.budget.take(forDescriptors, inMap)
+}
+
+// numberOf returns the number in the trace of a descriptor, given the recorded one.
+func numberOf(fd int32, d *process.Descriptor) int32 {
+	if of, ok := d.Data.(*uses); ok && of.number > 0 {
+		return of.number
+	}
+	return fd
+}
+
+// numberAt returns the number in the trace for a number in the recording.
+func numberAt(t *process.Table, fd int64) int64 {
+	if d := t.Find(fd); d != nil {
+		return int64(numberOf(int32(fd), d))
+	}
+	return fd
+}
+
+// newNumber returns the number in the trace of a descriptor to which the kernel gave a
+// number, before it is in the table. It orders the current event after what used the
+// number before.
+func (m *model) newNumber(t *process.Table, fd int64) int32 {
+	r := int32(fd)
+	if m.order.planning || m.order.alone && !m.moved {
+		return r
+	}
+	n := m.ownNumbers(t)
+	n.high = max(n.high, r+1)
+	if r >= firstMoved && !m.lore.ranges && !m.isFree(t, n, r) {
+		v := m.otherNumber(t, n)
+		n.high = max(n.high, v+1)
+		m.take(n, v)
+		m.moved = true
+		return v
+	}
+	m.order.after(n.freed[r], format.EdgeDescriptor)
+	if d := t.Closing(fd); d != nil {
+		m.afterUses(t, d)
+	}
+	return r
+}
+
+// firstMoved is the lowest number that can differ in the trace: those below it, and
+// calls of close_range from there on, mean the same there.
+const firstMoved = 3
+
+// otherNumber returns a number that nothing holds the current event for.
+func (m *model) otherNumber(t *process.Table, n *numbers) int32 {
+	own := n.spare[m.order.self]
+	for len(own) > 0 {
+		v := own[len(own)-1]
+		own = own[:len(own)-1]
+		n.spare[m.order.self] = own
+		if m.isFree(t, n, v) {
+			return v
+		}
+	}
+	return n.high
+}
+
+// isFree reports whether an open can get a number without waiting for another thread:
+// it is closed, and what closed it comes before the current event.
+func (m *model) isFree(t *process.Table, n *numbers, v int32) bool {
+	if _, taken := n.taken[v]; taken {
+		return false
+	}
+	for _, d := range [...]*process.Descriptor{t.Find(int64(v)), t.Closing(int64(v))} {
+		if d != nil && fileOf(d).isFile() && numberOf(v, d) == v {
+			return false
+		}
+	}
+	return m.order.follows(n.freed[v])
+}
+
+// free notes that the current event closed a number of the trace.
+func (m *model) free(t *process.Table, v int32) {
+	n := m.ownNumbers(t)
+	if _, before := n.freed[v]; !before {
+		m.budget.take(forDescriptors, inMap)
+	}
+	n.freed[v], n.high = m.order.here, max(n.high, v+1)
+	if m.order.idle() || v < firstMoved {
+		return
+	}
+	own := n.spare[m.order.self]
+	switch {
+	case own == nil:
+		m.budget.take(forDescriptors, spareBytes)
+		own = make([]int32, 0, maxSpare)
+	case len(own) == maxSpare:
+		own = own[:copy(own, own[maxSpare/2:])]
+	}
+	n.spare[m.order.self] = append(own, v)
+}
+
+// countClose counts a close of a recorded number.
+func (m *model) countClose(t *process.Table, fd int32) {
+	n := m.ownNumbers(t)
+	if _, before := n.closes[fd]; !before {
+		m.budget.take(forDescriptors, inMap)
+	}
+	n.closes[fd]++
+}
+
+// renumber gives an event the numbers of the trace for its descriptors, before they
+// change.
+func (m *model) renumber(s *simEvent) {
+	if !m.moved {
+		return
+	}
+	info, table := s.out.Op.Info(), s.t.Table
+	at := &info.At
+	if info.Effect == format.EffectClose {
+		if s.e.Ret == ebadf {
+			s.out.Args[at.FD] = -1 // no number of the trace is sure to be closed
+		} else if d := table.Closing(s.out.FD()); d != nil {
+			s.out.Args[at.FD] = int64(numberOf(int32(s.out.FD()), d))
+		}
+		return
+	}
+	for _, i := range [...]int8{at.FD, at.OutFD} {
+		if i >= 0 {
+			s.out.Args[i] = numberAt(table, s.out.Args[i])
+		}
+	}
+	if clones(s.out) {
+		s.out.Args[2] = numberAt(table, s.out.Args[2])
+	}
+}
