@@ -65,6 +65,13 @@ func (m *model) apply(e *format.Event) error {
 		t.requests = append(t.requests, e.Clone())
 		return nil
 	}
+	for len(t.closes) > 0 {
+		fd := t.closes[len(t.closes)-1]
+		t.closes = t.closes[:len(t.closes)-1]
+		if err := m.apply(&format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}}); err != nil {
+			return err
+		}
+	}
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)

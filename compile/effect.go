@@ -22,11 +22,17 @@ func (m *model) effect(s *simEvent, why reason) reason {
 			return why
 		}
 		fd := int32(e.FD())
+		if ok && m.keep(s) {
+			return reasonTable
+		}
 		late := table.Closing(e.FD()) != table.Find(e.FD())
 		if !late {
 			m.countClose(table, fd)
 		}
 		m.state.Apply(s.t.Thread, e)
+		if fd >= firstHidden {
+			m.hidden = append(m.hidden, fd)
+		}
 		if why == reasonNone {
 			v := int32(out.FD())
 			m.free(table, v)

@@ -42,6 +42,8 @@ type model struct {
 
 	descriptors []format.Descriptor
 	moved       bool        // some descriptor has another number in the trace
+	hides       int64       // numbers from firstHidden on that were used
+	hidden      []int32     // those of them that are free again
 	cost        format.Cost // to subtract
 
 	args  argMaps

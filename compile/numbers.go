@@ -43,10 +43,15 @@ func (m *model) ownNumbers(t *process.Table) *numbers {
 	m.budget.take(forDescriptors, numbersBytes)
 	for fd, d := range t.All {
 		v := numberOf(fd, d)
+		if v >= firstHidden {
+			continue // it gets its number now
+		}
 		if v != fd {
 			m.take(n, v)
 		}
-		n.high = max(n.high, v+1, fd+1)
+		if n.high = max(n.high, v+1); fd < firstHidden {
+			n.high = max(n.high, fd+1)
+		}
 	}
 	t.Data = n
 	return n
@@ -78,13 +83,15 @@ func numberAt(t *process.Table, fd int64) int64 {
 // number, before it is in the table. It orders the current event after what used the
 // number before.
 func (m *model) newNumber(t *process.Table, fd int64) int32 {
-	r := int32(fd)
-	if m.order.planning || m.order.alone && !m.moved {
+	r, hidden := int32(fd), fd >= firstHidden
+	if m.order.planning || m.order.alone && !m.moved && !hidden {
 		return r
 	}
 	n := m.ownNumbers(t)
-	n.high = max(n.high, r+1)
-	if r >= firstMoved && !m.lore.ranges && !m.isFree(t, n, r) {
+	if !hidden {
+		n.high = max(n.high, r+1)
+	}
+	if hidden || r >= firstMoved && !m.lore.ranges && !m.isFree(t, n, r) {
 		v := m.otherNumber(t, n)
 		n.high = max(n.high, v+1)
 		m.take(n, v)
@@ -137,7 +144,7 @@ func (m *model) free(t *process.Table, v int32) {
 		m.budget.take(forDescriptors, inMap)
 	}
 	n.freed[v], n.high = m.order.here, max(n.high, v+1)
-	if m.order.idle() || v < firstMoved {
+	if m.order.planning || m.order.alone && !m.moved || v < firstMoved {
 		return
 	}
 	own := n.spare[m.order.self]

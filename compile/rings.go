@@ -1,8 +1,6 @@
 package compile
 
 import (
-	"bytes"
-	"strconv"
 	"unsafe"
 
 	"pianola/format"
@@ -43,12 +41,6 @@ const flightKept = 4096
 type flight struct {
 	end  int64
 	call place
-}
-
-// registered is a registered file, the zero value an empty place.
-type registered struct {
-	fd int32
-	of *process.Description
 }
 
 // completion is one that the application has not reaped.
@@ -98,6 +90,11 @@ func (m *model) request(t *thread, e *format.Event) error {
 	r.head(int64(req.Reaped), e.Notes.Known(format.NotedReaped))
 	r.begun = e.Start
 	fixed := r.fixed(t, e)
+	if e.Notes.Known(format.NotedSlot) && !m.slotted(t, r, e) {
+		r.complete(m, e, false)
+		m.leaveRequestOut(e, reasonTable)
+		return m.afford(e)
+	}
 	if why := m.unplayable(t, e, fixed); why != reasonNone {
 		m.release(t, e, why)
 		r.complete(m, e, false)
@@ -117,6 +114,9 @@ func (m *model) request(t *thread, e *format.Event) error {
 	m.trail = m.trail[:0]
 	s := &m.event
 	why := m.effect(s, m.simulate(s))
+	if e.Notes.Known(format.NotedSlot) {
+		m.fill(t, r, e)
+	}
 	if why == reasonNone && s.deep {
 		why = reasonDeep
 	}
@@ -141,25 +141,6 @@ func (m *model) request(t *thread, e *format.Event) error {
 	return m.afford(e)
 }
 
-// fixed replaces the index of a registered file by the descriptor of the file, and
-// returns the index. The descriptor is -1 if none leads to the file.
-func (r *ring) fixed(t *thread, e *format.Event) (index int64) {
-	at := e.Op.Info().At.FD
-	if e.Notes.Request.Flags&format.ReqFixed == 0 || at < 0 {
-		return 0
-	}
-	index = e.Args[at]
-	e.Args[at] = -1
-	if index >= 0 && index < int64(len(r.files)) {
-		if f := r.files[index]; f.of != nil {
-			if d := t.Table.Find(int64(f.fd)); d != nil && d.Description == f.of {
-				e.Args[at] = int64(f.fd)
-			}
-		}
-	}
-	return index
-}
-
 const (
 	again    = -11  // EAGAIN
 	canceled = -125 // ECANCELED
@@ -174,8 +155,8 @@ func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 		return reasonNoFile
 	case e.Ret == canceled, e.Ret == again, unrepeatable(e):
 		return reasonResult
-	case e.Notes.Known(format.NotedSlot), fixed > 0xffff:
-		return reasonUnknown // a registered file without a descriptor
+	case fixed > 0xffff:
+		return reasonUnknown
 	case info.At.FD < 0:
 		return reasonNone
 	}
@@ -298,7 +279,7 @@ func (m *model) prepares(t *thread, r *ring, op format.Op, out *format.Event) {
 		list := []byte{}
 		for i, f := range r.files {
 			fd := int64(-1)
-			if d := t.Table.Find(int64(f.fd)); f.of != nil && d != nil && d.Description == f.of && fileOf(d).isFile() {
+			if d := t.Table.Find(r.descriptorOf(t, int64(i))); d != nil && f.of.isFile() {
 				fd = int64(numberOf(f.fd, d))
 				m.order.after(usesOf(d).opened, format.EdgeDescriptor)
 				of := m.used(t.Table, int64(f.fd))
@@ -359,76 +340,6 @@ func (m *model) queued(s *simEvent) reason {
 		return m.submitted(s, r)
 	}
 	return reasonTable
-}
-
-// register notes which files and buffers a call registered.
-func (m *model) register(s *simEvent, r *ring) reason {
-	e, t := s.e, s.t
-	op := format.OpRingFiles
-	first, list := cutFirst(e.Str[0])
-	switch e.Args[1] {
-	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
-		for i, fd := range list {
-			var f registered
-			if d := t.Table.Find(fd[0]); d != nil {
-				f = registered{int32(fd[0]), d.Description}
-			}
-			r.files = setAt(r.files, first+i, f)
-		}
-	case format.UnregisterFiles:
-		r.files = nil
-	case format.RegisterBuffers, format.RegisterBuffers2, format.RegisterBuffersUpdate:
-		op = format.OpRingBuffers
-		for i, b := range list {
-			r.buffers = setAt(r.buffers, first+i, b)
-			if m.out == nil && !m.options.Bare {
-				t.proc.buffers.addMapping(b[0], b[1])
-			}
-		}
-	case format.UnregisterBuffers:
-		op, r.buffers = format.OpRingBuffers, nil
-	default:
-		return reasonTable
-	}
-	if r.num == 0 {
-		return reasonTable // it comes when the ring is made
-	}
-	m.prepares(t, r, op, s.out)
-	return reasonNone
-}
-
-// maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
-const maxRegistered = 1 << 15
-
-func setAt[T any](list []T, i int, v T) []T {
-	if i >= maxRegistered {
-		return list
-	}
-	for len(list) <= i {
-		list = append(list, *new(T))
-	}
-	list[i] = v
-	return list
-}
-
-// cutFirst parses a list of what is registered: "2=8,9" are 8 and 9 from number 2
-// on, "0x7f00+4096" is an address and a size.
-func cutFirst(text []byte) (first int, list [][2]int64) {
-	if number, rest, ok := bytes.Cut(text, []byte("=")); ok {
-		n, _ := strconv.Atoi(string(number))
-		first, text = min(max(n, 0), maxRegistered), rest
-	}
-	if len(text) == 0 {
-		return first, nil
-	}
-	for one := range bytes.SplitSeq(text, []byte(",")) {
-		var v [2]int64
-		a, b, _ := bytes.Cut(one, []byte("+"))
-		v[0], _ = strconv.ParseInt(string(a), 0, 64)
-		v[1], _ = strconv.ParseInt(string(b), 0, 64)
-		list = append(list, v)
-	}
-	return first, list
 }
 
 // submitted turns a call that submits requests, or waits for them, into the event of

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -146,4 +147,50 @@ func TestRingWait(t *testing.T) {
 10 0.000094000 io_uring_enter(4, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 0 <0.000110000> {ring=1 batch=2}
 `), "\n")
 	require.Contains(t, got, "ring_submit ( 2 0 3 0 0 )")
+}
+
+// A ring keeps registered files open: those whose descriptor was closed after the
+// registration, and those that a request opened without one.
+func TestRegisteredFilesWithoutDescriptors(t *testing.T) {
+	const ask = `10 0.000100000 io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 1 <0.000070000> {ring=1 batch=%d}
+10 0.000006000 io_uring:%[2]s <0.000050000> {ring=1 batch=%[1]d reaped=%[3]d submitted=0.000006000 %[4]s}
+`
+	batch := 0
+	request := func(what, notes string) string {
+		batch++
+		return fmt.Sprintf(ask, batch, what, batch-1, notes)
+	}
+	read := func(slot string) string { return request("pread64("+slot+", 0x4000, 4096, 0) = 4096", "flags=fixed") }
+	const closes = `10 0.000100000 close(3) = 0 <0.000001000>
+`
+	for _, c := range []struct{ name, calls, want string }{
+		{"closed after the registration",
+			`10 0.000100000 io_uring_register(4, IORING_REGISTER_FILES, 0x1, 1, "3") = 0 <0.000001000> {ring=1}
+` + closes + read("0") + `10 0.000100000 open("/w/b", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
+10 0.000100000 fsync(3) = 0 <0.000010000>
+` + read("0") + `10 0.000100000 io_uring_register(4, IORING_UNREGISTER_FILES, NULL, 0, "") = 0 <0.000001000> {ring=1}
+10 0.000100000 fsync(3) = 0 <0.000010000>
+10 0.000100000 open("/w/c", O_RDWR) = 5 <0.000010000> {type=reg mode=0644 size=65536}
+`,
+			"open 3, pread64 3, open 5, fsync 5, pread64 3, close 3, fsync 5, open 3"},
+		{"opened into a place",
+			request(`openat(AT_FDCWD, "/w/d", O_RDONLY) = 0`, "slot=2") + read("2") + read("2") +
+				request(`close(0) = 0`, "slot=2") + `10 0.000100000 open("/w/b", O_RDWR) = 5 <0.000010000> {type=reg mode=0644 size=65536}
+` + request(`openat(AT_FDCWD, "/w/d", O_RDONLY) = 0`, "slot=7") + read("7"),
+			"open 3, open 5, pread64 5, pread64 5, close 5, open 6, open 7, pread64 7"},
+		{"a place that the next open takes",
+			request(`openat(AT_FDCWD, "/w/d", O_RDONLY) = 0`, "slot=0") + request(`openat(AT_FDCWD, "/w/e", O_RDONLY) = 0`, "slot=0") + read("0") + closes,
+			"open 3, open 5, open 6, pread64 6, close 5, close 3"},
+		{"with a descriptor that stays",
+			`10 0.000100000 io_uring_register(4, IORING_REGISTER_FILES, 0x1, 1, "3") = 0 <0.000001000> {ring=1}
+` + read("0") + request(`close(0) = 0`, "slot=0") + read("0") + closes,
+			"open 3, pread64 3, close 3"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			batch = 0
+			s, report := compiled(t, ringStart+c.calls, compile.Options{})
+			require.Zero(t, report.Unexplained, report.Examples)
+			require.Equal(t, c.want, numbers(s.events))
+		})
+	}
 }

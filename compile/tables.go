@@ -23,6 +23,7 @@ type thread struct {
 
 	seen     []int64        // see order.seen
 	requests []format.Event // that its next call submits
+	closes   []int32        // hidden descriptors to be closed before its next event
 
 	owed []format.Edge // edges of events that were left out
 	born place         // the event that created the thread
@@ -63,6 +64,7 @@ type openFile struct {
 	feeds bool  // it is a write end of the pipe
 	deep  bool  // its path is too long for a replay
 	locks bool  // it has had locks
+	slots int   // places of rings where it is registered
 	uses  uses  // of the descriptor that it was opened as
 }
 

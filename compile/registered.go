@@ -1,0 +1,223 @@
+package compile
+
+import (
+	"bytes"
+	"strconv"
+
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// registered is a registered file, the zero value an empty place.
+type registered struct {
+	fd int32
+	of *openFile
+}
+
+// A ring keeps its registered files open, also those whose descriptor was closed after
+// the registration, and those that a request opened without a descriptor. The trace
+// has descriptors for them. In the tables these have numbers that no recording has,
+// from firstHidden on (the kernel's limit, fs.nr_open, is at most 2^30 - 8).
+const firstHidden = 1 << 30
+
+// hide returns the number of a descriptor of a table that the recording does not have.
+func (m *model) hide(t *process.Table) int64 {
+	if n := len(m.hidden); n > 0 && t.Find(int64(m.hidden[n-1])) == nil {
+		fd := m.hidden[n-1]
+		m.hidden = m.hidden[:n-1]
+		return int64(fd)
+	}
+	m.hides++
+	return firstHidden + m.hides
+}
+
+// fileAt returns the registered file at a place, and whether there is one.
+func (r *ring) fileAt(index int64) (f registered, ok bool) {
+	if index >= 0 && index < int64(len(r.files)) {
+		f = r.files[index]
+	}
+	return f, f.of != nil
+}
+
+// setFile sets a place of the registered files. A file that was there before, without a
+// descriptor in the recording, is closed before the thread's next event.
+func (m *model) setFile(t *thread, r *ring, index int, f registered) {
+	if old, ok := r.fileAt(int64(index)); ok {
+		if old.of.slots--; old.of.slots == 0 && old.fd >= firstHidden {
+			t.closes = append(t.closes, old.fd)
+		}
+	}
+	if f.of != nil {
+		f.of.slots++
+	}
+	r.files = setAt(r.files, index, f)
+}
+
+// keep keeps a file open that a call closes and a ring has registered. It returns
+// false if none has.
+func (m *model) keep(s *simEvent) bool {
+	t, fd := s.t, int32(s.e.FD())
+	d := t.Table.Closing(int64(fd))
+	if f := fileOf(d); f == nil || f.slots == 0 || fd >= firstHidden {
+		return false
+	}
+	f, v, hidden := fileOf(d), numberOf(fd, d), int32(-1)
+	for key, r := range m.rings {
+		for i := range r.files {
+			if at := &r.files[i]; key.process == t.Process && at.of == f && at.fd == fd {
+				if hidden < 0 {
+					hidden = int32(m.hide(t.Table))
+					of := m.used(t.Table, int64(fd))
+					m.state.Put(t.Table, int64(hidden), process.Descriptor{Description: d.Description, Cloexec: d.Cloexec, Data: of})
+					of.number = v
+				}
+				at.fd = hidden
+			}
+		}
+	}
+	if hidden < 0 {
+		return false // only a ring of another process has
+	}
+	m.state.Apply(t.Thread, s.e)
+	m.take(m.ownNumbers(t.Table), v)
+	m.moved = true
+	return true
+}
+
+// fixed replaces the index of a registered file by the descriptor of the file, and
+// returns the index. The descriptor is -1 if none leads to the file.
+func (r *ring) fixed(t *thread, e *format.Event) (index int64) {
+	at := e.Op.Info().At.FD
+	if e.Notes.Request.Flags&format.ReqFixed == 0 || at < 0 {
+		return 0
+	}
+	index = e.Args[at]
+	e.Args[at] = r.descriptorOf(t, index)
+	return index
+}
+
+// descriptorOf returns the descriptor of a registered file, -1 for none.
+func (r *ring) descriptorOf(t *thread, index int64) int64 {
+	f, ok := r.fileAt(index)
+	if d := t.Table.Find(int64(f.fd)); ok && d != nil && fileOf(d) == f.of {
+		return int64(f.fd)
+	}
+	return -1
+}
+
+// slotted prepares a request that opens or closes a registered file: in the trace it
+// opens or closes a descriptor. It returns false if there is nothing to do.
+func (m *model) slotted(t *thread, r *ring, e *format.Event) bool {
+	slot := int64(e.Notes.Request.Slot)
+	switch e.Op.Info().Effect {
+	case format.EffectOpen:
+		if e.Ret >= 0 {
+			e.Ret = m.hide(t.Table)
+		}
+	case format.EffectClose:
+		fd := r.descriptorOf(t, slot)
+		if f, ok := r.fileAt(slot); !ok || e.Ret < 0 || fd < firstHidden || f.of.slots > 1 {
+			if e.Ret >= 0 {
+				m.setFile(t, r, int(slot), registered{})
+			}
+			return false
+		}
+		e.Args[e.Op.Info().At.FD] = fd
+	}
+	return true
+}
+
+// fill notes the registered file that a request has opened or closed.
+func (m *model) fill(t *thread, r *ring, e *format.Event) {
+	f := registered{}
+	if d := t.Table.Find(e.Ret); d != nil && e.Op.Info().Effect == format.EffectOpen {
+		f = registered{int32(e.Ret), fileOf(d)}
+	}
+	if slot := int(e.Notes.Request.Slot); e.Ret >= 0 {
+		if old, ok := r.fileAt(int64(slot)); ok && f.of == nil {
+			old.of.slots, r.files[slot] = 0, f // the request has closed it
+			return
+		}
+		m.setFile(t, r, slot, f)
+	}
+}
+
+// register notes which files and buffers a call registered.
+func (m *model) register(s *simEvent, r *ring) reason {
+	e, t := s.e, s.t
+	op := format.OpRingFiles
+	first, list := cutFirst(e.Str[0])
+	switch e.Args[1] {
+	case format.RegisterFiles, format.RegisterFiles2, format.RegisterFilesUpdate, format.RegisterFilesUpdate2:
+		for i, fd := range list {
+			var f registered
+			switch d := t.Table.Find(fd[0]); {
+			case fd[0] == skipped:
+				continue
+			case d != nil:
+				f = registered{int32(fd[0]), fileOf(d)}
+			}
+			m.setFile(t, r, first+i, f)
+		}
+	case format.UnregisterFiles:
+		for i := range r.files {
+			m.setFile(t, r, i, registered{})
+		}
+		r.files = nil
+	case format.RegisterBuffers, format.RegisterBuffers2, format.RegisterBuffersUpdate:
+		op = format.OpRingBuffers
+		for i, b := range list {
+			r.buffers = setAt(r.buffers, first+i, b)
+			if m.out == nil && !m.options.Bare {
+				t.proc.buffers.addMapping(b[0], b[1])
+			}
+		}
+	case format.UnregisterBuffers:
+		op, r.buffers = format.OpRingBuffers, nil
+	default:
+		return reasonTable
+	}
+	if r.num == 0 {
+		return reasonTable // it comes when the ring is made
+	}
+	m.prepares(t, r, op, s.out)
+	return reasonNone
+}
+
+// skipped stands in an update for a place that stays as it is
+// (IORING_REGISTER_FILES_SKIP).
+const skipped = -2
+
+// maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
+const maxRegistered = 1 << 15
+
+func setAt[T any](list []T, i int, v T) []T {
+	if i >= maxRegistered {
+		return list
+	}
+	for len(list) <= i {
+		list = append(list, *new(T))
+	}
+	list[i] = v
+	return list
+}
+
+// cutFirst parses a list of what is registered: "2=8,9" are 8 and 9 from number 2
+// on, "0x7f00+4096" is an address and a size.
+func cutFirst(text []byte) (first int, list [][2]int64) {
+	if number, rest, ok := bytes.Cut(text, []byte("=")); ok {
+		n, _ := strconv.Atoi(string(number))
+		first, text = min(max(n, 0), maxRegistered), rest
+	}
+	if len(text) == 0 {
+		return first, nil
+	}
+	for one := range bytes.SplitSeq(text, []byte(",")) {
+		var v [2]int64
+		a, b, _ := bytes.Cut(one, []byte("+"))
+		v[0], _ = strconv.ParseInt(string(a), 0, 64)
+		v[1], _ = strconv.ParseInt(string(b), 0, 64)
+		list = append(list, v)
+	}
+	return first, list
+}
