@@ -154,7 +154,7 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 		t->chars = chars_of(task);
 	}
 	t->start = bpf_ktime_get_ns();
-	if (unlikely(submits(kind)))
+	if (unlikely(submits(kind) || kind == KIND_BATCH))
 		begin_batch(t, task, regs, kind);
 	t->timed = begun ? (t->start - begun) & 0xffff : 0;
 	return 0;

@@ -224,11 +224,14 @@ type recorderRequestPlan struct {
 }
 
 type recorderRingInfo struct {
-	_      structs.HostLayout
-	Number uint32
-	Tid    uint32
-	Batch  uint64
-	Begun  uint64
+	_       structs.HostLayout
+	Number  uint32
+	Tid     uint32
+	Batch   uint64
+	Begun   uint64
+	Looked  uint64
+	Head    uint32
+	Waiting uint32
 }
 
 type recorderSample struct {

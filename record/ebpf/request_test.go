@@ -79,6 +79,7 @@ func TestFioRequests(t *testing.T) {
 		{"many at a time", format.ViaUring, 0, format.OpPread64, 0,
 			[]string{"--ioengine=io_uring", "--direct=1", "--iodepth=32", "--iodepth_batch_submit=8", "--iodepth_batch_complete_min=4"}},
 		{"libaio", format.ViaAIO, 0, format.OpPread64, 0, []string{"--ioengine=libaio", "--direct=1", "--iodepth=8"}},
+		{"libaio, reaped from memory", format.ViaAIO, 0, format.OpPread64, 0, []string{"--ioengine=libaio", "--direct=1", "--iodepth=8", "--userspace_reap"}},
 		{"libaio, many at a time", format.ViaAIO, 0, format.OpPread64, 0, []string{"--ioengine=libaio", "--direct=1", "--iodepth=32", "--iodepth_batch_submit=16"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -126,7 +126,8 @@ struct aio_ring { /* at the address that is the context */
 	u32 nr;
 	u32 head;
 	u32 tail;
-};
+	u32 more[4];
+}; /* and its events behind it */
 
 /* include/uapi/linux/io_uring.h */
 struct sqe {

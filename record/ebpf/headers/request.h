@@ -15,6 +15,11 @@ struct ring_info {
 	u32 tid;   /* that made it */
 	u64 batch; /* of a ring that a thread of the kernel polls: the round */
 	u64 begun; /* when that round began */
+
+	/* Of a context of libaio. */
+	u64 looked;  /* when the last call on it ended, or completions were looked for */
+	u32 head;    /* completions before this place of its ring have been sent */
+	u32 waiting; /* threads in io_getevents */
 };
 
 struct {
@@ -342,35 +347,12 @@ __attribute__((noinline)) int send_iocb(struct batch *b, u64 address, u32 index)
  * read than that they exist. */
 #define MAX_REQUESTS 1024
 
-/* Sends the requests of io_submit, which begins. */
-INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct pt_regs *regs)
+/* Sends the completion that an event of libaio tells. */
+__attribute__((noinline)) int send_event(u64 address, u32 process, u64 end)
 {
-	struct batch b = {.start = t->start, .tid = t->tid, .process = task->tgid, .number = t->batch};
-	struct aio_ring head = {};
-	struct ring_info *info;
-	u64 args[4];
-
-	read_four(args, regs);
-	info = ring_of(context_key(args[0], b.process), t->tid);
-	b.ring = info ? info->number : 0;
-	t->ring = b.ring;
-	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
-	b.reaped = head.head;
-	for (u32 i = 0; i < MAX_REQUESTS && i < args[1]; i++) {
-		u64 address = 0;
-
-		bpf_probe_read_user(&address, sizeof(address), (u64 *)args[2] + i);
-		send_iocb(&b, address, i);
-	}
-}
-
-/* Sends the completion that an event of io_getevents tells. */
-__attribute__((noinline)) int send_event(u64 address, u32 process)
-{
-	struct completion c = {.nr = NR_COMPLETED, .flags = FLAG_AIO, .process = process};
+	struct completion c = {.nr = NR_COMPLETED, .flags = FLAG_AIO, .process = process, .end = end};
 	struct io_event e;
 
-	c.end = bpf_ktime_get_ns();
 	if (bpf_probe_read_user(&e, sizeof(e), (void *)address))
 		return 0;
 	c.key = e.request;
@@ -380,13 +362,79 @@ __attribute__((noinline)) int send_event(u64 address, u32 process)
 	return 0;
 }
 
+/* Sends the completions that the application has taken from the ring in its memory,
+ * without a call. When they came the kernel does not show: at the latest when its
+ * thread was woken, if it slept since the last call, else at some time since that. The
+ * thread computed all that time, so the earliest is told, by which it waited for none. */
+INLINE void send_reaped(struct ring_info *info, const struct aio_ring *head, u64 context, u32 process, u64 woken)
+{
+	u64 end = woken > info->looked ? woken : info->looked;
+	u32 at = info->head;
+
+	if (head->head >= head->nr || info->waiting)
+		return;
+	for (u32 i = 0; i < MAX_REQUESTS && at != head->head; i++) {
+		send_event(context + sizeof(*head) + at * sizeof(struct io_event), process, end);
+		at = at + 1 < head->nr ? at + 1 : 0;
+	}
+	info->head = at;
+}
+
+/* Sends the completions that io_getevents has returned. If the head of the ring has
+ * moved further than by these, the application took some without a call, too. */
 INLINE void send_events(struct task_struct *task, const struct pt_regs *regs, s64 n)
 {
-	u64 args[4];
+	struct aio_ring head = {};
+	struct ring_info *info;
+	u64 args[4], key;
+	u32 moved = 0;
 
 	read_four(args, regs);
+	key = context_key(args[0], task->tgid);
+	info = bpf_map_lookup_elem(&rings, &key);
+	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
+	if (info) {
+		__sync_fetch_and_add(&info->waiting, -1);
+		if (head.head < head.nr && info->head < head.nr)
+			moved = head.head - info->head + (head.head < info->head ? head.nr : 0);
+		if (n >= 0 && moved > n) {
+			send_reaped(info, &head, args[0], task->tgid, 0);
+			return;
+		}
+		info->head = head.head;
+	}
 	for (u32 i = 0; i < MAX_REQUESTS && (s64)i < n; i++)
-		send_event(args[3] + i * sizeof(struct io_event), task->tgid);
+		send_event(args[3] + i * sizeof(struct io_event), task->tgid, bpf_ktime_get_ns());
+}
+
+/* Sends the requests of io_submit, which begins. */
+INLINE void send_iocbs(struct thread *t, struct task_struct *task, const struct pt_regs *regs)
+{
+	struct batch b = {.start = t->start, .tid = t->tid, .process = task->tgid, .number = t->batch};
+	struct aio_ring head = {};
+	struct ring_info *info;
+	u64 args[4], key;
+
+	read_four(args, regs);
+	key = context_key(args[0], b.process);
+	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
+	info = bpf_map_lookup_elem(&rings, &key);
+	if (info) {
+		send_reaped(info, &head, args[0], b.process, t->woken);
+	} else {
+		info = ring_of(key, t->tid);
+		if (info)
+			info->head = head.head;
+	}
+	b.ring = info ? info->number : 0;
+	t->ring = b.ring;
+	b.reaped = head.head;
+	for (u32 i = 0; i < MAX_REQUESTS && i < args[1]; i++) {
+		u64 address = 0;
+
+		bpf_probe_read_user(&address, sizeof(address), (u64 *)args[2] + i);
+		send_iocb(&b, address, i);
+	}
 }
 
 /* Returns the number of the ring behind a descriptor, or a registered index. */
@@ -408,11 +456,34 @@ INLINE u32 ring_behind(struct task_struct *task, u64 fd, int registered)
 	return info ? info->number : 0;
 }
 
+/* A call on a context of libaio that submits nothing begins. io_destroy is the last. */
+INLINE void begin_wait(struct thread *t, struct task_struct *task, const struct pt_regs *regs, u8 kind)
+{
+	struct aio_ring head = {};
+	struct ring_info *info;
+	u64 args[4], key;
+
+	read_four(args, regs);
+	key = context_key(args[0], task->tgid);
+	info = bpf_map_lookup_elem(&rings, &key);
+	if (!info)
+		return;
+	bpf_probe_read_user(&head, sizeof(head), (void *)args[0]);
+	send_reaped(info, &head, args[0], task->tgid, t->woken);
+	if (kind == KIND_GETEVENTS)
+		__sync_fetch_and_add(&info->waiting, 1);
+}
+
 /* A call that submits requests, or waits for them, begins. */
 INLINE void begin_batch(struct thread *t, struct task_struct *task, struct pt_regs *regs, u8 kind)
 {
 	t->ring = 0;
-	t->batch = kind == KIND_GETEVENTS ? 0 : __sync_fetch_and_add(&last_batch, 1) + 1;
+	if (kind == KIND_GETEVENTS || kind == KIND_BATCH) {
+		t->batch = 0;
+		begin_wait(t, task, regs, kind);
+		return;
+	}
+	t->batch = __sync_fetch_and_add(&last_batch, 1) + 1;
 	if (kind == KIND_SUBMIT)
 		send_iocbs(t, task, regs);
 }
@@ -461,6 +532,8 @@ INLINE void send_batch(struct thread *t, struct task_struct *task, struct pt_reg
 		key = context_key(args[0], task->tgid);
 		info = bpf_map_lookup_elem(&rings, &key);
 		number = info ? info->number : 0;
+		if (info)
+			info->looked = end;
 	}
 	t->ring = 0;
 	e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
