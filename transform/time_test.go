@@ -71,7 +71,7 @@ func TestComputeIsKept(t *testing.T) {
 		{[]string{"coalesce=1MiB", "scale-compute=2"}, 2}, {[]string{"scale-compute=2", "coalesce=1MiB", "direct"}, 2},
 		{[]string{"sync=none", "prefetch=50us", "block=100"}, 1},
 		{[]string{"uring-batch=8"}, 1}, {[]string{"uring-batch=8", "sync=none"}, 1}, {[]string{"uring-batch=8", "block=100"}, 1}, {[]string{"uring-batch=8", "direct"}, 1},
-		{[]string{"uring-batch=8", "coalesce=1MiB", "scale-compute=2"}, 2}, {[]string{"uring-batch=8", "prefetch"}, 1},
+		{[]string{"uring-batch=8", "scale-compute=2"}, 2}, {[]string{"scale-compute=2", "uring-batch=8", "coalesce=1MiB"}, 2}, {[]string{"uring-batch=8", "prefetch"}, 1},
 	} {
 		t.Run(fmt.Sprint(test.with), func(t *testing.T) {
 			for seed := range uint64(programs(t)) {

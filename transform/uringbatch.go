@@ -37,6 +37,7 @@ type uringBatch struct {
 	of    map[int32]*uring // by thread
 	runs  []*uring         // that have calls
 	rings int32            // so far
+	lost  bool             // the lengths of files are unknown
 }
 
 // uring is the ring of a thread, and the run of calls that become requests.
@@ -83,7 +84,9 @@ func (u *uringBatch) event(s *staged, e *format.Event) error {
 	c := one{op: u.requests(e, d)}
 	length := int64(0)
 	if c.op != 0 {
-		c.at, length = u.identity(d), d.File.Length
+		if c.at = u.identity(d); !u.lost {
+			length = d.File.Length // or less
+		}
 	}
 	from, to, ok := s.move(e, d)
 	c.offset, c.from, c.to = from, from, sum(from, e.Size())
@@ -121,6 +124,7 @@ func (u *uringBatch) event(s *staged, e *format.Event) error {
 	}
 	s.Apply(t, e, f, d)
 	u.learn(t, e, d)
+	u.lost = u.lost || unfollowed(e.Op.Info().Effect)
 	switch e.Op.Info().Effect {
 	case format.EffectExit:
 		delete(u.of, e.TID)
@@ -265,12 +269,13 @@ func (r *uring) replace(s *staged) {
 		enter.Dur, spent = format.Unknown, 0
 	}
 	after = s.insert(after, &enter)
-	after.made, after.spent = true, -spent
+	after.made = true
 	for _, p := range r.seeks {
 		seek := format.Event{Op: format.OpLseek, TID: r.tid, Start: enter.End(), Dur: format.Unknown, Ret: p.at, Args: [format.MaxArgs]int64{p.fd, p.at, format.SeekSet}}
 		after = s.insert(after, &seek)
 		after.made = true
 	}
+	after.spent = -spent
 }
 
 // waitsForAll is IORING_ENTER_GETEVENTS.
