@@ -113,8 +113,8 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 		m.report.Endless = true
 	}
 	recorded := coverage.Of(in.last)
-	m.report.Coverage = recorded.WithRequests(map[coverage.Kind]coverage.Missing{
-		coverage.Uring: m.held[format.ViaUring], coverage.AIO: m.held[format.ViaAIO],
+	m.report.Coverage = recorded.WithoutRequests(map[coverage.Kind]coverage.Missing{
+		coverage.Uring: m.left[format.ViaUring], coverage.AIO: m.left[format.ViaAIO],
 	})
 	if o.Accept != nil {
 		if err := o.Accept(&m.report); err != nil {

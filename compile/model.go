@@ -33,7 +33,7 @@ type model struct {
 	line        int64  // number of the current event in the order of the simulation
 
 	rings map[ringKey]*ring
-	held  [format.NumVias]coverage.Missing // requests that are in the trace, by the way
+	left  [format.NumVias]coverage.Missing // requests that are left out, by the way
 
 	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
@@ -56,11 +56,12 @@ type model struct {
 	event simEvent     // the event being simulated
 	notes format.Notes // its notes, where they were changed
 	batch
+	written int // batches so far
 }
 
 func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	m := &model{
-		options: o, lore: known, out: out, batch: batch{events: make([]format.Event, 0, batchSize+1)}, pipeNames: map[any]*pipe{},
+		options: o, lore: known, out: out, batch: batch{events: newEvents()}, pipeNames: map[any]*pipe{},
 		rings: map[ringKey]*ring{}, byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
@@ -274,7 +275,8 @@ func (m *model) put(out *format.Event, thread int32, events int64) error {
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
 	m.events = m.events[:len(m.events)+1] // out is already in its place
-	if len(m.events) == batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena {
+	full := len(m.events) >= batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena
+	if full && (out.How.Flags&format.ReqLinks == 0 || len(m.events) >= batchSize+maxChain) { // see relink
 		return m.flush()
 	}
 	return nil
@@ -286,6 +288,9 @@ const (
 	maxArena = 1 << 20 // bytes
 )
 
+// maxChain is how many linked requests a batch may have beyond its size.
+const maxChain = 128
+
 // text copies a string into the batch's arena.
 func (m *model) text(s string) []byte {
 	n := len(m.arena)
@@ -295,6 +300,7 @@ func (m *model) text(s string) []byte {
 
 // flush hands the batch to the writer.
 func (m *model) flush() (err error) {
+	m.written++
 	if m.out != nil && len(m.batch.events) > 0 {
 		m.batch, err = m.out.write(m.batch)
 	}

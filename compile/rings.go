@@ -30,6 +30,14 @@ type ring struct {
 	begun  int64 // the newest submission, on the recording's clock
 
 	batch int64 // requests of the trace since the last call that submits
+	link  link
+}
+
+// link is the newest request of a ring in the batch that the next one is linked to.
+type link struct {
+	event int // one more than its index, 0 for none
+	batch int // number of the batch
+	chain int32
 }
 
 // flightKept is of how many of the newest requests it is known when they ended, and who
@@ -45,8 +53,8 @@ type flight struct {
 
 // completion is one that the application has not reaped.
 type completion struct {
-	end  int64 // on the recording's clock, 0 if it is not known
-	play bool  // the request is in the trace
+	end   int64 // on the recording's clock, 0 if it is not known
+	plays int64 // requests in the trace that complete so: a transform can have made several of one
 }
 
 // reaping is what the recording shows of how far the application has reaped.
@@ -134,7 +142,6 @@ func (m *model) request(t *thread, e *format.Event) error {
 	if e.Notes.Known(format.NotedBuf) && req.Flags&format.ReqSelect == 0 {
 		out.How.Buf = uint32(req.Buf) + 1
 	}
-	m.play(r.via, e)
 	if err := m.emitRequest(t, r, e, out); err != nil {
 		return err
 	}
@@ -184,21 +191,19 @@ func (m *model) release(t *thread, e *format.Event, why reason) {
 	t.seen, t.owed = m.order.seen, append(t.owed[:0], m.order.edges...)
 }
 
-// play counts a request that is in the trace.
-func (m *model) play(via format.Via, e *format.Event) {
-	held := &m.held[via]
-	held.Calls++
-	held.Bytes += e.Bytes()
-	switch e.Op.Info().Class {
-	case format.ClassRead:
-		held.Reads++
-	case format.ClassWrite:
-		held.Writes++
-	}
-}
-
 // leaveRequestOut counts a request that is not in the trace.
 func (m *model) leaveRequestOut(e *format.Event, why reason) {
+	if e.Via < format.NumVias {
+		left := &m.left[e.Via]
+		left.Calls++
+		left.Bytes += e.Bytes()
+		switch e.Op.Info().Class {
+		case format.ClassRead:
+			left.Reads++
+		case format.ClassWrite:
+			left.Writes++
+		}
+	}
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
 }
@@ -211,6 +216,10 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	if m.options.Bare {
 		out.Dur = format.Unknown
 	}
+	m.relink(r, e.Notes.Request.Chain)
+	if out.How.Flags&format.ReqLinks != 0 && m.out != nil {
+		r.link = link{len(m.events) + 1, m.written, e.Notes.Request.Chain}
+	}
 	if len(r.newest) < flightKept {
 		r.newest = append(r.newest, flight{})
 		m.budget.take(forOrder, 2*flightBytes)
@@ -219,6 +228,15 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	r.events++
 	r.batch++
 	return m.put(out, r.num, r.events)
+}
+
+// relink takes the link off the newest request of a ring, unless the next one is in
+// its chain: what ended that may have been left out.
+func (m *model) relink(r *ring, chain int32) {
+	if l := r.link; l.event > 0 && l.batch == m.written && (l.chain != chain || chain == 0) {
+		m.events[l.event-1].How.Flags &^= format.ReqLinks
+	}
+	r.link = link{}
 }
 
 // isInFlight reports whether a request had not ended at a time of the recording. A ring
@@ -358,6 +376,7 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	if back := s.t.last - e.Start; back > 0 { // it was made for a request that came late
 		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
 	}
+	m.relink(r, 0)
 	number := r.batch
 	if number == 0 {
 		r.begun = e.Start
@@ -400,9 +419,7 @@ func (r *ring) awaited(e *format.Event, least int64) (waits int64) {
 		default:
 			least--
 		}
-		if d.play {
-			waits++
-		}
+		waits += d.plays
 	}
 	return waits
 }
@@ -426,7 +443,10 @@ func (r *ring) complete(m *model, e *format.Event, play bool) {
 		r.done = append(r.done, completion{})
 		m.budget.take(forOrder, completionBytes)
 	}
-	r.done[n] = completion{e.End(), play}
+	r.done[n].end = max(r.done[n].end, e.End())
+	if play {
+		r.done[n].plays++
+	}
 }
 
 // maxUnreaped bounds the completions that an application has not reaped.
@@ -472,8 +492,8 @@ func (r *ring) size() int64 {
 // of those that are open, and returns when the newest of them came.
 func (r *ring) reap() (newest int64) {
 	for ; r.owing > 0 && len(r.done) > 0 && (r.counts.whole || r.done[0].end <= r.begun); r.owing-- {
-		if r.done[0].play {
-			r.played++
+		if n := r.done[0].plays; n > 0 {
+			r.played += n
 			newest = max(newest, r.done[0].end)
 		}
 		r.done = r.done[1:]

@@ -9,12 +9,27 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
+	"pianola/format/script"
+	"pianola/transform"
 )
 
-// ringLines returns the lines of a trace that are about rings, and the thread table.
-func ringLines(t *testing.T, script string) []string {
+// ringLines returns the lines of a trace that are about rings, and the thread table. The
+// recording goes through transforms before.
+func ringLines(t *testing.T, recording string, with ...string) []string {
 	t.Helper()
-	out, _ := compiled(t, script, compile.Options{})
+	var funcs []transform.Func
+	for _, one := range with {
+		f, err := transform.Builtin().Parse(one)
+		require.NoError(t, err)
+		funcs = append(funcs, f)
+	}
+	chain := transform.NewChain(func() (format.Reader, error) { return script.NewReader(strings.NewReader(recording), "test.txt"), nil }, funcs...)
+	defer chain.Close()
+	events, err := chain.Open()
+	require.NoError(t, err)
+	out := &text{}
+	_, err = compile.Compile(events, &memory{}, out, compile.Options{})
+	require.NoError(t, err)
 	var lines []string
 	for line := range strings.Lines(out.String()) {
 		if strings.HasPrefix(line, "# left out") {
@@ -118,21 +133,21 @@ func TestRingFiles(t *testing.T) {
 
 // io_getevents counts what was reaped; the head of the ring begins anew at its end.
 func TestRingOfLibaio(t *testing.T) {
-	var script strings.Builder
-	script.WriteString(`# cwd: "/w"
+	var text strings.Builder
+	text.WriteString(`# cwd: "/w"
 10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
 10 0.000100000 io_setup(4, 0x7f00) = 0 <0.000010000> {ring=1}
 `)
 	for i := range 300 {
 		head := format.AppendInt(nil, int64(i%127))
 		batch := format.AppendInt(nil, int64(i+1))
-		script.WriteString("10 0.000100000 io_submit(0x7f00, 1, 0x1) = 1 <0.000020000> {ring=1 batch=" + string(batch) + "}\n")
-		script.WriteString("10 0.000006000 aio:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=" + string(batch) + " reaped=" + string(head) + " submitted=0.000006000}\n")
+		text.WriteString("10 0.000100000 io_submit(0x7f00, 1, 0x1) = 1 <0.000020000> {ring=1 batch=" + string(batch) + "}\n")
+		text.WriteString("10 0.000006000 aio:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=" + string(batch) + " reaped=" + string(head) + " submitted=0.000006000}\n")
 		if i%2 == 0 { // else the application reads the ring
-			script.WriteString("10 0.000020000 io_getevents(0x7f00, 1, 8, 0x1, NULL) = 1 <0.000030000> {ring=1}\n")
+			text.WriteString("10 0.000020000 io_getevents(0x7f00, 1, 8, 0x1, NULL) = 1 <0.000030000> {ring=1}\n")
 		}
 	}
-	got := strings.Join(ringLines(t, script.String()), "\n")
+	got := strings.Join(ringLines(t, text.String()), "\n")
 	require.Contains(t, got, "ring=aio")
 	require.Contains(t, got, "ring_submit ( 2 1 0 299 ")
 	require.Contains(t, got, "ring_submit ( 2 0 1 298 0 )")
@@ -191,6 +206,55 @@ func TestRegisteredFilesWithoutDescriptors(t *testing.T) {
 			s, report := compiled(t, ringStart+c.calls, compile.Options{})
 			require.Zero(t, report.Unexplained, report.Examples)
 			require.Equal(t, c.want, numbers(s.events))
+		})
+	}
+}
+
+// What ends a chain of links can be left out, here a request on a socket. Then the chain
+// ends before it.
+func TestRingChain(t *testing.T) {
+	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 5, 5, IORING_ENTER_GETEVENTS, NULL, 0) = 5 <0.000090000> {ring=1 batch=1}
+10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 0) = 4096 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000001000 flags=link}
+10 0.000001000 io_uring:recvfrom(9, 0x5000, 4096, 0, NULL, NULL) = 1 <0.000020000> {ring=1 batch=1 reaped=0 submitted=0.000002000 flags=link}
+10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 4096) = 4096 <0.000030000> {ring=1 batch=1 reaped=0 submitted=0.000003000 flags=link}
+10 0.000001000 io_uring:recvfrom(9, 0x5000, 4096, 0, NULL, NULL) = 1 <0.000040000> {ring=1 batch=1 reaped=0 submitted=0.000004000}
+10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 8192) = 4096 <0.000050000> {ring=1 batch=1 reaped=0 submitted=0.000005000}
+`), "\n")
+	require.Contains(t, got, "pread64 ( 3 4096 0 ) = 4096 <0.000010000> {buf=0x1000 flags=link}", "its successor is not the last")
+	require.Contains(t, got, "pread64 ( 3 4096 4096 ) = 4096 <0.000030000> {buf=0x1000}")
+	require.Contains(t, got, "ring_submit ( 2 3 3 0 0 )")
+}
+
+// A transform can make several requests of one, and one of several, and leave some out.
+// What calls wait for are the completions of those that there are.
+func TestRingTransformed(t *testing.T) {
+	const batches = `10 0.000100000 io_uring_enter(4, 3, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 3 <0.000090000> {ring=1 batch=1}
+10 0.000001000 io_uring:pread64(3, 0x5000, 8192, 0) = 8192 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000001000}
+10 0.000001000 io_uring:pread64(3, 0x7000, 4096, 8192) = 4096 <0.000020000> {ring=1 batch=1 reaped=0 submitted=0.000002000}
+10 0.000001000 io_uring:fsync(3) = 0 <0.000030000> {ring=1 batch=1 reaped=0 submitted=0.000003000}
+10 0.000100000 io_uring_enter(4, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 1 <0.000090000> {ring=1 batch=2}
+10 0.000001000 io_uring:pread64(3, 0x7000, 4096, 16384) = 4096 <0.000020000> {ring=1 batch=2 reaped=3 submitted=0.000001000}
+`
+	for _, c := range []struct{ with, first, second string }{
+		{"", "2 3 1 0 0", "2 1 1 3 0"},
+		{"block=2KiB", "2 7 4 0 0", "2 2 2 7 0"},
+		{"coalesce=1MiB", "2 2 1 0 0", "2 1 1 2 0"},
+		{"sync=none", "2 2 1 0 0", "2 1 1 2 0"},
+		{"drop=op == pread64", "2 1 0 0 0", ""},
+		{"only=op == pread64", "2 2 1 0 0", "2 1 1 2 0"},
+	} {
+		t.Run(c.with, func(t *testing.T) {
+			var with []string
+			if c.with != "" {
+				with = []string{c.with}
+			}
+			got := strings.Join(ringLines(t, ringStart+batches, with...), "\n")
+			require.Contains(t, got, "ring_submit ( "+c.first+" )")
+			if c.second == "" {
+				require.Equal(t, 1, strings.Count(got, "ring_submit"))
+				return
+			}
+			require.Contains(t, got, "ring_submit ( "+c.second+" )")
 		})
 	}
 }

@@ -10,6 +10,8 @@ type batch struct {
 	err    error // of the Sink
 }
 
+func newEvents() []format.Event { return make([]format.Event, 0, batchSize+maxChain+1) }
+
 // batches is how many batches there are between a pass and the Sink.
 const batches = 4
 
@@ -22,7 +24,7 @@ type writer struct {
 func newWriter(out Sink) *writer {
 	w := &writer{full: make(chan batch, batches), free: make(chan batch, batches), done: make(chan error, 1)}
 	for range batches {
-		w.free <- batch{events: make([]format.Event, 0, batchSize+1)}
+		w.free <- batch{events: newEvents()}
 	}
 	go func() {
 		var err error

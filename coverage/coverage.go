@@ -147,28 +147,26 @@ func (a *Account) remarks() [2]remarks {
 	return [2]remarks{{format.MetaRequests, &a.Requests}, {format.MetaUnsupported, &a.Missing}}
 }
 
-// WithRequests returns the account of what plays only some requests of each kind: the
-// others are missing, with their part of the time.
-func (a *Account) WithRequests(played map[Kind]Missing) Account {
+// WithoutRequests returns the account of what plays all requests but some of each kind,
+// which are missing with their part of the time.
+func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
 	b := Account{Known: a.Known, Recorded: a.Recorded, Missing: slices.Clone(a.Missing)}
 	for _, m := range a.Requests {
-		p := played[m.Kind]
-		if p.Calls >= m.Calls && m.Calls > 0 {
-			b.AddRequests(m)
-			continue
+		l := left[m.Kind]
+		l.Kind, l.Calls, l.Reads, l.Writes = m.Kind, min(l.Calls, m.Calls), min(l.Reads, m.Reads), min(l.Writes, m.Writes)
+		switch {
+		case l.Calls == 0 && m.Calls > 0:
+			l.Bytes, l.Nanos = 0, 0
+		case l.Calls == m.Calls:
+			l.Amount = m.Amount
+		default:
+			l.Bytes = min(l.Bytes, max(m.Bytes, 0))
+			l.Nanos = int64(float64(max(m.Nanos, 0)) / float64(m.Calls) * float64(l.Calls))
 		}
-		left := Missing{Kind: m.Kind, Calls: m.Calls - p.Calls, Reads: max(m.Reads-p.Reads, 0), Writes: max(m.Writes-p.Writes, 0), Amount: m.Amount}
-		if p.Calls > 0 {
-			left.Bytes = max(m.Bytes-p.Bytes, min(m.Bytes, 0))
-			if m.Nanos > 0 {
-				left.Nanos = int64(float64(m.Nanos) / float64(m.Calls) * float64(left.Calls))
-			}
-			held := Missing{Kind: m.Kind, Calls: p.Calls, Reads: p.Reads, Writes: p.Writes, Amount: Amount{p.Bytes, m.Nanos - max(left.Nanos, 0)}}
-			b.AddRequests(held)
-		}
-		b.Recorded.Bytes = max(b.Recorded.Bytes-max(left.Bytes, 0), 0)
-		b.Recorded.Nanos = max(b.Recorded.Nanos-max(left.Nanos, 0), 0)
-		b.Add(left)
+		b.Recorded.Bytes = max(b.Recorded.Bytes-max(l.Bytes, 0), 0)
+		b.Recorded.Nanos = max(b.Recorded.Nanos-max(l.Nanos, 0), 0)
+		b.Add(l)
+		b.AddRequests(Missing{Kind: m.Kind, Calls: m.Calls - l.Calls, Reads: m.Reads - l.Reads, Writes: m.Writes - l.Writes, Amount: Amount{m.Bytes - l.Bytes, m.Nanos - l.Nanos}})
 	}
 	return b
 }

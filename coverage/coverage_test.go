@@ -104,8 +104,9 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What plays no requests lacks them, and nothing else changes.
-func TestWithRequests(t *testing.T) {
+// What leaves requests out lacks them with their part of the time, and nothing else
+// changes.
+func TestWithoutRequests(t *testing.T) {
 	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
 	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}
 	a.AddRequests(requests)
@@ -118,7 +119,13 @@ func TestWithRequests(t *testing.T) {
 	read := Of(&h)
 	require.Equal(t, a, read)
 
-	b := read.WithRequests(nil)
+	require.Equal(t, a, read.WithoutRequests(nil))
+	b := read.WithoutRequests(map[Kind]Missing{Uring: {Calls: 5, Reads: 1, Writes: 2, Amount: Amount{900, 0}}})
 	require.Equal(t, Account{Known: true, Recorded: Amount{200, 40}, Missing: []Missing{requests, {Kind: Mount, Calls: 1}}}, b)
+	b = read.WithoutRequests(map[Kind]Missing{Uring: {Calls: 1, Reads: 1, Amount: Amount{Bytes: 100}}})
+	require.Equal(t, Account{Known: true, Recorded: Amount{900, 80},
+		Requests: []Missing{{Kind: Uring, Calls: 2, Writes: 2, Amount: Amount{700, 40}}},
+		Missing:  []Missing{{Kind: Uring, Calls: 1, Reads: 1, Amount: Amount{100, 20}}, {Kind: Mount, Calls: 1}},
+	}, b)
 	require.Equal(t, a, read, "the account itself stays")
 }

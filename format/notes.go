@@ -72,6 +72,7 @@ const (
 	NotedBuf
 	NotedRW
 	NotedSlot
+	NotedPlaced // Order and Chain: Submissions has put it where it belongs, which a script does not show
 )
 
 // Device is the device that a file lies on.

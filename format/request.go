@@ -48,9 +48,16 @@ type Request struct {
 	Submitted int64  // nanoseconds from the start of that to the submission
 	Flags     int64  // canonical word of RequestFlags
 	RW        int64  // canonical word of ReadWriteFlags, of a read or a write
-	Order     int64  // of a request that Submissions has moved: number of its completion in the recording, from 1; 0 for none
+	Order     int64  // with NotedPlaced: number of its completion in the recording, from 1; 0 for none
+	Chain     int32  // with NotedPlaced: number of its chain of links in its batch, from 1; 0 for none
 	Slot      uint32 // index of the registered file that it opens or closes, in place of a descriptor
 	Buf       uint16 // index of the fixed buffer; with ReqSelect the group of buffers
+}
+
+// OnRegistered reports whether an event is a request on a registered file. Its
+// descriptor is an index.
+func (e *Event) OnRegistered() bool {
+	return e.Via != ViaCall && e.Notes.Known(NotedFlags|NotedRing) && e.Notes.Request.Flags&ReqFixed != 0
 }
 
 // How is how a request of a trace is made. The zero How is that of most.
@@ -63,14 +70,19 @@ type How struct {
 
 // The flags of RequestFlags that change what others mean.
 const (
-	ReqFixed  = 1  // the descriptor is an index into the files that the ring has registered
-	ReqSelect = 32 // the kernel selects the buffer
-	ReqSkip   = 64 // there is no completion if it succeeds
+	ReqFixed    = 1  // the descriptor is an index into the files that the ring has registered
+	ReqDrain    = 2  // it begins after all before, and those behind it begin after it
+	ReqLink     = 4  // the next request begins after it
+	ReqHardLink = 8  // also if it fails
+	ReqSelect   = 32 // the kernel selects the buffer
+	ReqSkip     = 64 // there is no completion if it succeeds
+
+	ReqLinks = ReqLink | ReqHardLink
 )
 
 var (
 	// RequestFlags are the flags of any request of io_uring (IOSQE_…).
-	RequestFlags = &FlagSet{Flags: same("fixed", ReqFixed, "drain", 2, "link", 4, "hardlink", 8, "async", 16, "select", ReqSelect, "skip", ReqSkip)}
+	RequestFlags = &FlagSet{Flags: same("fixed", ReqFixed, "drain", ReqDrain, "link", ReqLink, "hardlink", ReqHardLink, "async", 16, "select", ReqSelect, "skip", ReqSkip)}
 	// UringSetupFlags are the flags of io_uring_setup.
 	UringSetupFlags = &FlagSet{Flags: same("IORING_SETUP_IOPOLL", 1, "IORING_SETUP_SQPOLL", 2, "IORING_SETUP_SQ_AFF", 4, "IORING_SETUP_CQSIZE", 8,
 		"IORING_SETUP_CLAMP", 0x10, "IORING_SETUP_ATTACH_WQ", 0x20, "IORING_SETUP_R_DISABLED", 0x40, "IORING_SETUP_SUBMIT_ALL", 0x80,
@@ -273,29 +285,4 @@ func OpcodeOf(v Via, opcode uint8) *Opcode {
 		return nil
 	}
 	return &opcodes[v][opcode]
-}
-
-// Calls returns a reader of the events of r that are calls. Requests are left out.
-func Calls(r Reader) Reader { return calls{r} }
-
-type calls struct{ Reader }
-
-// Read implements Reader.
-func (c calls) Read(events []Event) (int, error) {
-	for {
-		n, err := c.Reader.Read(events)
-		kept := 0
-		for i := range events[:n] {
-			if events[i].Via != ViaCall {
-				continue
-			}
-			if kept != i {
-				events[kept] = events[i]
-			}
-			kept++
-		}
-		if kept > 0 || err != nil {
-			return kept, err
-		}
-	}
 }

@@ -8,9 +8,10 @@ import (
 // Submissions returns a reader of the events of r, with requests where they were
 // submitted. A recording has the line of a request at its completion. The reader
 // moves it up, to right before the call that submitted it, in the order of
-// submission, and sets Request.Order of its notes. A request whose call is not in
-// the recording, because a thread of the kernel polls the ring, or is too far back,
-// gets such a call of its own.
+// submission, and notes its place. A request whose call is not in the recording,
+// because a thread of the kernel polls the ring, or is too far back, gets such a call
+// of its own. Events that have the note stay where they are: transforms read a
+// recording through this reader, and compile does again.
 //
 // Memory is bounded: a call waits for its requests while maxWindow events follow.
 // Without requests nothing is kept back.
@@ -112,14 +113,15 @@ func (s *submissions) concerns(e *Event) bool {
 
 const setupSQPoll = 2 // IORING_SETUP_SQPOLL
 
-// isRequest reports whether an event is a request of a known ring.
+// isRequest reports whether an event is a request of a known ring, and not in its
+// place.
 func (e *Event) isRequest() bool {
-	return e.Via != ViaCall && e.Notes.Known(NotedRing|NotedBatch)
+	return e.Via != ViaCall && e.Notes.Known(NotedRing|NotedBatch) && !e.Notes.Known(NotedPlaced)
 }
 
-// submits returns how many requests a call has submitted.
+// submits returns how many requests a call has submitted that are not in their places.
 func (e *Event) submits() int64 {
-	if (e.Op == OpUringEnter || e.Op == OpIOSubmit) && e.Notes.Known(NotedRing|NotedBatch) {
+	if (e.Op == OpUringEnter || e.Op == OpIOSubmit) && e.Notes.Known(NotedRing|NotedBatch) && !e.Notes.Known(NotedPlaced) {
 		return max(e.Ret, 0)
 	}
 	return 0
@@ -172,7 +174,7 @@ func (s *submissions) copy(e *Event) *pending {
 	p.event.Edges = slices.Clone(e.Edges)
 	if e.Notes != nil {
 		p.notes = *e.Notes
-		p.notes.Target, p.notes.Text = slices.Clone(e.Notes.Target), slices.Clone(e.Notes.Text)
+		p.notes.Target, p.notes.Text, p.notes.Blocks = slices.Clone(e.Notes.Target), slices.Clone(e.Notes.Text), slices.Clone(e.Notes.Blocks)
 		p.event.Notes = &p.notes
 		p.of = submission{e.TID, e.Notes.Request.Ring, e.Notes.Request.Batch}
 	}
@@ -213,6 +215,8 @@ func (s *submissions) take() {
 		return
 	case p.event.isRequest():
 		s.disown(p)
+		p.requests = append(p.requests, p)
+		p.place()
 		s.ready = append(s.ready, p, p.call())
 		return
 	}
@@ -220,7 +224,27 @@ func (s *submissions) take() {
 		delete(s.calls, p.of) // what comes later stands for itself
 	}
 	slices.SortStableFunc(p.requests, func(a, b *pending) int { return cmp.Compare(a.event.Start, b.event.Start) })
+	p.place()
 	s.ready = append(append(s.ready, p.requests...), p)
+}
+
+// place notes that the requests of a call are in their places, and which are linked.
+func (p *pending) place() {
+	chain, linked := int32(0), false
+	for _, k := range p.requests {
+		links := k.notes.Request.Flags&ReqLinks != 0
+		if links && !linked {
+			chain++
+		}
+		if links || linked {
+			k.notes.Request.Chain = chain
+		}
+		linked = links
+		k.notes.Has |= NotedPlaced
+	}
+	if p.event.submits() > 0 {
+		p.notes.Has |= NotedPlaced
+	}
 }
 
 // disown has a request whose call does not come stand for itself.
@@ -238,7 +262,7 @@ func (p *pending) call() *pending {
 	if p.event.Via == ViaAIO {
 		op = OpIOSubmit
 	}
-	c := &pending{notes: Notes{Has: NotedRing | NotedBatch, Request: Request{Ring: p.of.ring, Batch: p.of.batch}}}
+	c := &pending{notes: Notes{Has: NotedRing | NotedBatch | NotedPlaced, Request: Request{Ring: p.of.ring, Batch: p.of.batch}}}
 	c.event = Event{Op: op, TID: p.event.TID, Line: p.event.Line, Start: p.event.Start, Ret: 1, Notes: &c.notes}
 	return c
 }

@@ -33,7 +33,8 @@ func other(tid int32, start int64) format.Event {
 // submitted returns the order of events: requests by their offsets and the numbers of
 // their completions, calls by their batches.
 func submitted(t *testing.T, size int, events ...format.Event) string {
-	r := format.Submissions(&testkit.Reader{Events: events, Batch: 3, Err: io.EOF})
+	once := format.Submissions(&testkit.Reader{Events: events, Batch: 3, Err: io.EOF})
+	r := format.Submissions(once) // what has its place keeps it
 	var words []string
 	for batch := make([]format.Event, size); ; {
 		n, err := r.Read(batch)
@@ -52,6 +53,29 @@ func submitted(t *testing.T, size int, events ...format.Event) string {
 			return strings.Join(words, " ")
 		}
 	}
+}
+
+// Requests that are linked have the number of their chain.
+func TestChains(t *testing.T) {
+	var events []format.Event
+	for i, flags := range []int64{0, format.ReqLink, format.ReqHardLink, 0, 0, format.ReqLink, 0} {
+		r := request(11+int64(i), 2, 1, 1, int64(i))
+		r.Notes.Request.Flags = flags
+		events = append(events, r)
+	}
+	r := format.Submissions(&testkit.Reader{Events: append(events, call(10, 20, 1, 1, 7)), Batch: 3, Err: io.EOF})
+	var chains []int32
+	for batch := make([]format.Event, 3); ; {
+		n, err := r.Read(batch)
+		for _, e := range batch[:n] {
+			require.True(t, e.Notes.Known(format.NotedPlaced))
+			chains = append(chains, e.Notes.Request.Chain)
+		}
+		if err != nil {
+			break
+		}
+	}
+	require.Equal(t, []int32{0, 1, 1, 1, 0, 2, 2, 0}, chains)
 }
 
 func TestSubmissions(t *testing.T) {

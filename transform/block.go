@@ -46,6 +46,9 @@ type block struct {
 	whole bool         // make it one of whole blocks
 	reads bool         // the descriptor can be read, as a partly written block is first
 	busy  bool
+
+	notes format.Notes // of a request, which its pieces have
+	chain int32        // of the newest pair of a read and a write, below 0
 }
 
 // event implements stage.
@@ -67,7 +70,9 @@ func (b *block) event(s *staged, e *format.Event) error {
 		known = d.File.Length
 	}
 	from, to, ok := s.move(e, d)
-	split = split && ok
+	if split = split && ok; e.Via != format.ViaCall {
+		split = split && e.Offset() >= 0 && isPlaced(e) // pieces in flight have no place of their own
+	}
 	switch {
 	case split && b.pads(d),
 		split && from/b.size != (from+min(e.Size(), math.MaxInt64-from)-1)/b.size:
@@ -112,7 +117,18 @@ func (b *block) begin(e *format.Event, d *process.Description, from, to, known i
 	}
 	b.whole = b.pads(d)
 	b.reads = d.Flags&format.RDWR != 0
+	if e.Via != format.ViaCall {
+		b.notes = format.Notes{Has: e.Notes.Has & requestNotes, Request: e.Notes.Request}
+		b.reads = b.reads && e.Via == format.ViaUring // which has links
+		if b.whole {
+			b.notes.Has &^= format.NotedBuf // the registered one can be too small
+		}
+	}
 }
+
+// requestNotes are the notes of a request that its pieces have, too.
+const requestNotes = format.NotedRing | format.NotedBatch | format.NotedReaped | format.NotedSubmitted |
+	format.NotedFlags | format.NotedBuf | format.NotedRW | format.NotedPlaced
 
 // more implements continued.
 func (b *block) more(s *staged) bool {
@@ -123,17 +139,22 @@ func (b *block) more(s *staged) bool {
 	first := b.at - b.at%b.size
 	end := min(first+b.size, b.asked)
 	moved := min(end, b.to)
-	piece := format.Event{Op: op, TID: b.call.TID, Start: b.call.Start, Dur: format.Unknown, Ret: moved - b.at}
-	if b.call.Dur >= 0 {
+	last := moved < end || end == b.asked
+	piece := format.Event{Op: op, Via: b.call.Via, TID: b.call.TID, Start: b.call.Start, Dur: format.Unknown, Ret: moved - b.at}
+	switch notes := b.notes; {
+	case b.call.Via != format.ViaCall: // all are in flight at once
+		if piece.Dur, piece.Notes = b.call.Dur, &notes; notes.Request.Chain != 0 && !last {
+			notes.Request.Flags |= format.ReqLink
+		}
+	case b.call.Dur >= 0:
 		piece.Start += share(b.call.Dur, b.at-b.from, b.to-b.from)
 		piece.Dur = b.call.Start + share(b.call.Dur, moved-b.from, b.to-b.from) - piece.Start
 		piece.Behind = share(b.call.Behind, moved-b.from, b.to-b.from) - share(b.call.Behind, b.at-b.from, b.to-b.from)
 	}
-	if b.at == b.from {
+	if b.at == b.from && b.call.Via == format.ViaCall {
 		piece.Off, piece.Cut, piece.Calls, piece.Faults, piece.Notes = b.call.Off, b.call.Cut, b.call.Calls, b.call.Faults, b.call.Notes
 	}
 	piece.Args = [format.MaxArgs]int64{b.call.FD(), b.call.Args[1] + b.at - b.from, end - b.at}
-	last := moved < end || end == b.asked
 	switch {
 	case b.whole:
 		b.padded(s, &piece, first, end, moved, last)
@@ -154,7 +175,7 @@ func (b *block) more(s *staged) bool {
 // and after it.
 func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, last bool) {
 	whole := max(moved, min(first+b.size, b.known))
-	extra := format.Event{TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
+	extra := format.Event{Via: piece.Via, TID: piece.TID, Start: piece.Start, Dur: format.Unknown}
 	old := min(first+b.size, b.known) - first
 	was := piece.Op
 	if was.Info().Class == format.ClassRead {
@@ -163,7 +184,9 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 			end = first + b.size // the file ends in the block
 		}
 	} else {
-		if b.reads && old > 0 && (b.at > first || end < first+old) {
+		partly := old > 0 && (b.at > first || end < first+old)
+		if partly && b.reads {
+			b.link(piece, &extra)
 			extra.Op, extra.Ret, extra.Args = format.OpPread64, old, [format.MaxArgs]int64{piece.Args[0], piece.Args[1], old, first}
 			moveTime(piece, &extra)
 			s.put(&extra)
@@ -179,6 +202,21 @@ func (b *block) padded(s *staged, piece *format.Event, first, end, moved int64, 
 		extra.Args = [format.MaxArgs]int64{piece.Args[0], b.to, format.SeekSet}
 		s.put(&extra)
 	}
+}
+
+// link links a read before a write of the same block, if these are requests.
+func (b *block) link(write, read *format.Event) {
+	if read.Via == format.ViaCall {
+		return
+	}
+	if write.Notes.Request.Chain == 0 {
+		b.chain--
+		write.Notes.Request.Chain = b.chain
+	}
+	notes := *write.Notes
+	notes.Has, notes.Request.Flags = notes.Has|format.NotedFlags, notes.Request.Flags|format.ReqHardLink // whatever it reads
+	read.Notes = &notes
+	write.Notes.Request.Flags &^= format.ReqDrain // the read has waited
 }
 
 // push queues a piece. The first one replaces the call.

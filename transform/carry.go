@@ -33,7 +33,12 @@ func (c *carry) begin(h *format.Header) {
 // It reports true if the event has become a wait: the one that another thread ended
 // within it, or, where the verdict is Spare, one of no length. That says when the
 // time was cut, for before its next event the thread can wake others.
+//
+// A request takes no time of its thread.
 func (c *carry) take(e *format.Event, v Verdict) bool {
+	if e.Via != format.ViaCall {
+		return false
+	}
 	wait := format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Off: e.Off, Cut: e.Cut, Calls: e.Calls}
 	off, cut := e.Off, sum(c.cost.Inside, c.cost.Around(e.Op)) // the cut is for what follows
 	stays := c.told && e.Dur > 0
@@ -74,9 +79,9 @@ func (c *carry) note(thread int32, off format.Off, cut int64) {
 	}
 }
 
-// give adds what was noted to the thread's next event.
+// give adds what was noted to the thread's next call.
 func (c *carry) give(e *format.Event) {
-	if len(c.owed) == 0 {
+	if len(c.owed) == 0 || e.Via != format.ViaCall {
 		return
 	}
 	o, ok := c.owed[e.TID]

@@ -15,8 +15,8 @@ type Chain struct {
 }
 
 // NewChain returns a Chain of transforms, the first of which reads the
-// recording, without requests. open opens the recording at its beginning. The Chain
-// does not close what open returns.
+// recording through format.Submissions. open opens the recording at its beginning. The
+// Chain does not close what open returns.
 func NewChain(open func() (format.Reader, error), funcs ...Func) *Chain {
 	return &Chain{open: open, funcs: funcs}
 }
@@ -31,7 +31,7 @@ func (c *Chain) Open() (format.Reader, error) {
 		return nil, err
 	}
 	if len(c.funcs) > 0 {
-		r = format.Calls(r) // a transform takes an event for a call
+		r = format.Submissions(r) // requests are where the program made them
 	}
 	for i, f := range c.funcs {
 		before := NewChain(c.open, c.funcs[:i]...)

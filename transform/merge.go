@@ -59,12 +59,13 @@ type merger struct {
 	segments int64 // buffers of a merged call at most
 	vectored bool
 	runs     []*run
-	last     map[int32]int64 // when the newest event of a thread ended
+	last     map[int32]int64 // when the newest call of a thread ended
+	batches                  // of requests, of which adjacent ones become one
 }
 
 func newMerger(size, segments int64, vectored bool) Func {
 	return newStaged(lookAhead, func() stage {
-		return &merger{size: size, segments: segments, vectored: vectored, last: map[int32]int64{}}
+		return &merger{size: size, segments: segments, vectored: vectored, last: map[int32]int64{}, batches: batches{}}
 	})
 }
 
@@ -73,9 +74,12 @@ func (m *merger) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	f, d := s.About(t, e)
 	op := m.merges(e, d)
+	if e.Via == format.ViaCall {
+		m.settle(m.take(e.TID))
+	}
 	switch {
-	case op != 0:
-		m.add(s, e, t, d, op)
+	case op != 0 && e.Via == format.ViaCall:
+		m.gather(s, e, t, d, op)
 	case m.absorbs(s, e, d):
 	default:
 		for _, r := range slices.Clone(m.runs) {
@@ -84,8 +88,12 @@ func (m *merger) event(s *staged, e *format.Event) error {
 			}
 		}
 		en := s.push(e)
-		s.move(e, d)
-		m.last[e.TID] = en.End()
+		from, to, ok := s.move(e, d)
+		if e.Via == format.ViaCall {
+			m.last[e.TID] = en.End()
+		} else if ok && op != 0 {
+			m.join(en, d, op, from, to)
+		}
 	}
 	s.Apply(t, e, f, d)
 	m.learn(t, e, d)
@@ -110,8 +118,8 @@ func (m *merger) merges(e *format.Event, d *process.Description) format.Op {
 	return op
 }
 
-// add adds an event to the run of its descriptor, or begins a run with it.
-func (m *merger) add(s *staged, e *format.Event, t *process.Thread, d *process.Description, op format.Op) {
+// gather adds an event to the run of its descriptor, or begins a run with it.
+func (m *merger) gather(s *staged, e *format.Event, t *process.Thread, d *process.Description, op format.Op) {
 	count, asked, at := e.Count(), e.Size(), m.identity(d)
 	from, to, ok := s.move(e, d)
 	writes := op.Info().Class == format.ClassWrite
@@ -210,19 +218,69 @@ func (m *merger) shape(e *format.Event, r *run) {
 	if m.vectored && r.count > 1 {
 		e.Op = format.Transfer(r.op.Info().Class, r.op.Info().At.Offset >= 0, true)
 	}
+	place(e, r.fd, buf, r.count, r.asked, r.from)
+}
+
+// place fills in the arguments of a transfer, as far as its operation has them.
+func place(e *format.Event, fd, buf, count, size, offset int64) {
 	at := &e.Op.Info().At
 	for _, arg := range [...]struct {
 		at    int8
 		value int64
-	}{{at.FD, r.fd}, {max(at.Buf, at.Vector), buf}, {at.Count, r.count}, {at.Size, r.asked}, {at.Offset, r.from}} {
+	}{{at.FD, fd}, {max(at.Buf, at.Vector), buf}, {at.Count, count}, {at.Size, size}, {at.Offset, offset}} {
 		if arg.at >= 0 {
 			e.Args[arg.at] = arg.value
 		}
 	}
 }
 
+// join adds a request to the newest one of its batch on the description, if that moves
+// the bytes before in the same way. Else it holds it for one that moves those behind.
+func (m *merger) join(en *entry, d *process.Description, op format.Op, from, to int64) {
+	how := &en.Notes.Request
+	count, asked := en.Count(), en.Size()
+	if !isPlaced(&en.Event) || how.Chain != 0 || how.Flags&(format.ReqDrain|format.ReqSelect|format.ReqSkip) != 0 ||
+		op.Info().At.Offset < 0 || asked >= m.size || count >= m.segments || count < 1 {
+		return
+	}
+	for _, q := range slices.Backward(m.batches[en.TID]) {
+		if q.of != d || q.serial != d.Serial {
+			continue
+		}
+		r, first := q.run, &q.Notes.Request
+		if first.Ring != how.Ring || q.Via != en.Via || r.op != op || r.next != from || r.moved < r.asked || first.Flags != how.Flags || first.RW != how.RW ||
+			r.asked+asked > m.size || r.count+count > m.segments {
+			break
+		}
+		en.verdict = Spare
+		r.next, r.asked, r.moved, r.count, r.calls = to, r.asked+asked, r.moved+en.Ret, r.count+count, r.calls+1
+		r.known = r.known && en.Dur >= 0
+		r.dur = max(r.dur, en.End()-q.Start)
+		first.Order = min(first.Order, how.Order) // who waits for a part waits for all
+		return
+	}
+	m.add(&queued{entry: en, of: d, serial: d.Serial, run: &run{op: op, fd: en.FD(), from: from, next: to, asked: asked, moved: en.Ret, count: count, calls: 1, dur: max(en.Dur, 0), known: en.Dur >= 0}})
+}
+
+// settle lets the requests of a batch go.
+func (m *merger) settle(batch []*queued) {
+	for _, q := range batch {
+		if q.held = false; q.run.calls > 1 {
+			q.Notes.Has &^= format.NotedBuf // it has several, and the memory of the first is too small
+			if q.of.Flags&format.DIRECT != 0 {
+				q.Args[1] &^= alignment - 1
+			}
+			m.shape(&q.Event, q.run)
+		}
+	}
+}
+
 // decide implements holding.
 func (m *merger) decide(s *staged, first *entry) {
+	if first.Via != format.ViaCall {
+		m.settle(m.take(first.TID))
+		return
+	}
 	for _, r := range m.runs {
 		if r.head == first {
 			m.close(s, r, nil)
@@ -235,5 +293,8 @@ func (m *merger) decide(s *staged, first *entry) {
 func (m *merger) end(s *staged) {
 	for len(m.runs) > 0 {
 		m.close(s, m.runs[0], nil)
+	}
+	for _, tid := range m.threads() {
+		m.settle(m.take(tid))
 	}
 }

@@ -93,6 +93,9 @@ func (o *only) event(s *staged, e *format.Event) error {
 
 // useAll notes that an event stays and uses its descriptors.
 func useAll(t *process.Thread, e *format.Event) {
+	if e.OnRegistered() {
+		return
+	}
 	for i, a := range e.Op.Info().Args {
 		if a.Kind == format.FD || a.Kind == format.DirFD {
 			useOf(t.Table.At(e.Args[i])).want()
@@ -115,7 +118,7 @@ func bound(e *format.Event) bool {
 // streams reports whether an event is on a pipe, a socket or a device. Compile
 // leaves it out, but knows by it which thread waited for which.
 func streams(t *process.Thread, e *format.Event, d *process.Description) bool {
-	return isStream(d) || isStream(t.Table.At(e.FD())) || isStream(t.Table.At(e.OutFD()))
+	return isStream(d) || !e.OnRegistered() && (isStream(t.Table.At(e.FD())) || isStream(t.Table.At(e.OutFD())))
 }
 
 func isStream(d *process.Description) bool {
@@ -165,12 +168,14 @@ func creates(e *format.Event) bool {
 }
 
 // needed reports whether an event stays although the filter does not select it:
-// it makes a process, makes, removes or moves a name, or sets a directory where
-// names begin.
+// it makes a process, makes, removes or moves a name, sets a directory where
+// names begin, or is for requests: compile leaves it out if none of them stays.
 func needed(e *format.Event) bool {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen, format.EffectClose, format.EffectDup, format.EffectFcntl:
 		return false
+	case format.EffectSubmit:
+		return true
 	default:
 		return info.Effect.ChangesTables() || !e.Failed() && (info.Effect.ChangesNames() || info.Class == format.ClassProcess)
 	}

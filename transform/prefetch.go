@@ -64,11 +64,14 @@ type mark struct {
 // start returns when the event starts, in the time of end.
 func (m mark) start() int64 { return m.end - max(m.Dur, 0) }
 
-// trail is the events of a thread in the queue, without advice.
+// trail is the calls of a thread in the queue, without advice.
 type trail struct {
 	marks []mark
-	cut   int64 // of all events so far, nanoseconds
+	cut   int64 // of all so far, nanoseconds
 }
+
+// own returns a time without what was cut of the thread's time.
+func (tr *trail) own(at int64) int64 { return sum(at, -max(tr.cut, -math.MaxInt64)) }
 
 // event implements stage.
 func (p *prefetch) event(s *staged, e *format.Event) error {
@@ -80,13 +83,17 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 		tr = new(trail)
 		t.Data = tr
 	}
-	tr.cut = sum(tr.cut, sum(e.Cut, s.carried.cost.Before(e)))
-	here := mark{en, en.number, sum(e.End(), -max(tr.cut, -math.MaxInt64))}
-	tr.marks = append(tr.marks[firstFrom(tr.marks, s.first.number):], here)
+	tr.marks = tr.marks[firstFrom(tr.marks, s.first.number):]
+	here := mark{entry: en, number: en.number}
+	if e.Via == format.ViaCall {
+		tr.cut = sum(tr.cut, sum(e.Cut, s.carried.cost.Before(e)))
+		here.end = tr.own(e.End())
+		tr.marks = append(tr.marks, here)
+	}
 	if from, to, ok := s.move(e, d); ok && isFile(d) {
 		known := recentOf(d.File)
 		if e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 && !known.hold(from, to) {
-			p.announce(s, t, tr, from, to)
+			p.announce(s, t, tr, en, from, to)
 		}
 		known.add(from, to)
 	} else if from, to, ok := announced(e, d); ok {
@@ -119,13 +126,18 @@ func firstFrom(marks []mark, number int64) int {
 	return sort.Search(len(marks), func(i int) bool { return marks[i].number >= number })
 }
 
-// announce puts the advice for a thread's newest event into the queue.
-func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, from, to int64) {
-	here := len(tr.marks) - 1
-	read := tr.marks[here].entry
-	fd := read.FD()
+// announce puts the advice for a thread's newest read into the queue. The calls that
+// count for a request are those before the one that submits it.
+func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, read *entry, from, to int64) {
+	here, start, fd := len(tr.marks), tr.own(read.Start), s.Descriptor(t, &read.Event)
+	if read.Via == format.ViaCall {
+		here--
+		start = tr.marks[here].start()
+	} else if fd < 0 {
+		return
+	}
 	earliest := firstFrom(tr.marks, p.given(s, t, fd))
-	at, due := max(here-p.events, earliest), tr.marks[here].start()-p.time
+	at, due := max(here-p.events, earliest), start-p.time
 	if p.time > 0 {
 		later := sort.Search(here, func(i int) bool { return tr.marks[i].end > due })
 		at = max(later-1, earliest)
@@ -133,10 +145,13 @@ func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, from, to in
 	if at >= here || at == here-1 && p.events > 1 && p.time == 0 {
 		return // there is no earlier event to insert it after
 	}
-	after, next := tr.marks[at], tr.marks[at+1]
+	after := tr.marks[at]
+	if at+1 < here {
+		start = tr.marks[at+1].start()
+	}
 	advice := format.Event{Op: format.OpFadvise64, TID: read.TID, Start: after.End(), Dur: format.Unknown}
 	if p.time > 0 {
-		advice.Start += max(min(due, next.start())-after.end, 0)
+		advice.Start += max(min(due, start)-after.end, 0)
 	}
 	advice.Args = [format.MaxArgs]int64{fd, from, to - from, willNeed}
 	behind := after.entry

@@ -34,14 +34,15 @@ func (size readahead) event(s *staged, e *format.Event) error {
 	f, d := s.About(t, e)
 	en := s.push(e)
 	if from, to, ok := s.move(e, d); ok && isFile(d) && e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 {
-		size.read(s, en, d, from, to)
+		size.read(s, en, s.Descriptor(t, e), d, from, to)
 	}
 	s.Apply(t, e, f, d)
 	return nil
 }
 
-// read inserts a request for the bytes after a read, right after it.
-func (size readahead) read(s *staged, en *entry, d *process.Description, from, to int64) {
+// read inserts a call for the bytes after a read, right after it, but before that
+// which submits it.
+func (size readahead) read(s *staged, en *entry, fd int64, d *process.Description, from, to int64) {
 	r, ok := d.Data.(*reading)
 	if !ok {
 		r = new(reading)
@@ -60,7 +61,10 @@ func (size readahead) read(s *staged, en *entry, d *process.Description, from, t
 		return
 	}
 	ask := format.Event{Op: format.OpReadahead, TID: en.TID, Start: en.End(), Dur: format.Unknown}
-	ask.Args = [format.MaxArgs]int64{en.FD(), r.ahead, to + int64(size) - r.ahead}
+	if en.Via != format.ViaCall {
+		ask.Start = en.Start
+	}
+	ask.Args = [format.MaxArgs]int64{fd, r.ahead, to + int64(size) - r.ahead}
 	r.ahead = to + int64(size)
 	s.put(&ask)
 }

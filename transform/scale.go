@@ -40,6 +40,12 @@ type paced struct {
 // event implements stage. What compile takes off besides is left to it.
 func (x scale) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
+	if e.Via != format.ViaCall { // it takes no time of its thread
+		s.push(e)
+		f, d := s.About(t, e)
+		s.Apply(t, e, f, d)
+		return nil
+	}
 	p, met := t.Data.(*paced)
 	if !met {
 		p = &paced{last: t.Created}

@@ -89,7 +89,7 @@ func (s *staged) Read(events []format.Event) (int, error) {
 				events[n] = en.Event
 				n++
 			}
-			if en.made {
+			if en.made && en.Via == format.ViaCall {
 				en.spent -= s.carried.cost.Around(en.Op)
 			}
 			s.carried.cut(en.TID, en.spent)

@@ -49,6 +49,11 @@ func unsynced(_ *format.Header, e *format.Event) Verdict {
 		if at := info.At.Flags; at >= 0 {
 			e.Args[at] &^= format.RwfDsync | format.RwfSync
 		}
+		if e.Notes.Known(format.NotedRW) {
+			n := *e.Notes
+			n.Request.RW &^= format.RwfDsync | format.RwfSync
+			e.Notes = &n
+		}
 	}
 	return Keep
 }

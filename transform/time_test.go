@@ -36,6 +36,9 @@ func timesOf(events []format.Event) map[int32]*spent {
 	at(events[0].TID, 0)
 	for i := range events {
 		e := &events[i]
+		if e.Via != format.ViaCall {
+			continue
+		}
 		s := at(e.TID, e.Start)
 		compute := e.Start - s.last - s.taken - s.debt - e.Cut
 		s.compute, s.debt = s.compute+max(compute, 0), max(-compute, 0)
@@ -67,6 +70,8 @@ func TestComputeIsKept(t *testing.T) {
 		{[]string{"scale-compute=0"}, 0}, {[]string{"scale-compute=0.3"}, 0.3}, {[]string{"scale-compute=4"}, 4},
 		{[]string{"coalesce=1MiB", "scale-compute=2"}, 2}, {[]string{"scale-compute=2", "coalesce=1MiB", "direct"}, 2},
 		{[]string{"sync=none", "prefetch=50us", "block=100"}, 1},
+		{[]string{"uring-batch=8"}, 1}, {[]string{"uring-batch=8", "sync=none"}, 1}, {[]string{"uring-batch=8", "block=100"}, 1}, {[]string{"uring-batch=8", "direct"}, 1},
+		{[]string{"uring-batch=8", "scale-compute=2"}, 2}, {[]string{"scale-compute=2", "uring-batch=8", "coalesce=1MiB"}, 2}, {[]string{"uring-batch=8", "prefetch"}, 1},
 	} {
 		t.Run(fmt.Sprint(test.with), func(t *testing.T) {
 			for seed := range uint64(programs(t)) {

@@ -60,6 +60,7 @@ func Builtin() Set {
 		scaleComputeTransform,
 		sessionsTransform,
 		syncTransform,
+		uringBatchTransform,
 		vectoredTransform,
 	}
 }

@@ -15,13 +15,24 @@ type Follower struct {
 
 	started bool
 	path    []byte // memory
-	fixed   map[slot]*File
+	fixed   map[slot]registered
 }
 
-// slot is an index into the files that a ring has registered.
+// slot is an index into the files that a ring has registered. Copies of an application,
+// which a transform makes, have rings of the same numbers.
 type slot struct {
-	ring  int32
-	index int64
+	process int32
+	ring    int32
+	index   int64
+}
+
+// registered is a registered file, and the descriptor by which it was registered, if
+// it was.
+type registered struct {
+	file   *File
+	of     *Description
+	serial int64 // of that
+	fd     int64
 }
 
 // maxFixed bounds the files that rings have registered.
@@ -62,13 +73,16 @@ func (fl *Follower) Thread(e *format.Event) *Thread {
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	info := e.Op.Info()
 	fd, _ := subject(e)
-	if e.Via != format.ViaCall && e.Notes.Known(format.NotedFlags|format.NotedRing) && e.Notes.Request.Flags&format.ReqFixed != 0 {
-		f := fl.fixed[slot{e.Notes.Request.Ring, fd}]
-		if f == nil {
+	if e.OnRegistered() {
+		at := fl.fixed[slot{t.Process.ID, e.Notes.Request.Ring, fd}]
+		if at.file == nil {
 			fl.path = append(format.AppendInt(append(fl.path[:0], "registered file "...), fd), '?')
-			f = fl.of(fl.path)
+			at.file = fl.of(fl.path)
 		}
-		return f, nil
+		if fl.Descriptor(t, e) < 0 {
+			at.of = nil
+		}
+		return at.file, at.of
 	}
 	if p := info.At.Paths[0]; p.Arg >= 0 {
 		name := e.Path(0)
@@ -95,6 +109,21 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 		}
 	}
 	return at.File, at.Description
+}
+
+// Descriptor returns the descriptor that an event is about, -1 for none. Of a request
+// on a registered file it is the one by which the file was registered, while that is
+// open.
+func (fl *Follower) Descriptor(t *Thread, e *format.Event) int64 {
+	fd, _ := subject(e)
+	if !e.OnRegistered() {
+		return fd
+	}
+	at := fl.fixed[slot{t.Process.ID, e.Notes.Request.Ring, fd}]
+	if d := t.Table.At(at.fd); at.of == nil || d != at.of || d.Serial != at.serial {
+		return -1
+	}
+	return at.fd
 }
 
 // subject returns the descriptor that an event is about, and the offset in its
@@ -137,7 +166,7 @@ func (fl *Follower) Move(e *format.Event, d *Description) (from, to int64, ok bo
 // afterwards.
 func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	if e.Notes.Known(format.NotedRing | format.NotedSlot) {
-		fl.slotted(e, f)
+		fl.slotted(t, e, f)
 		return
 	}
 	fl.State.Apply(t, e)
@@ -190,20 +219,20 @@ func (fl *Follower) made(t *Thread, e *format.Event, fd int64) {
 }
 
 // slotted follows a request that opens or closes a registered file.
-func (fl *Follower) slotted(e *format.Event, f *File) {
-	at := slot{e.Notes.Request.Ring, int64(e.Notes.Request.Slot)}
+func (fl *Follower) slotted(t *Thread, e *format.Event, f *File) {
+	at := slot{t.Process.ID, e.Notes.Request.Ring, int64(e.Notes.Request.Slot)}
 	switch {
 	case e.Failed() || e.Ret == format.NoResult:
 	case e.Op.Info().Effect == format.EffectClose:
 		delete(fl.fixed, at)
 	case f != nil:
-		fl.fix(at, f)
+		fl.fix(at, registered{file: f})
 	}
 }
 
-func (fl *Follower) fix(at slot, f *File) {
+func (fl *Follower) fix(at slot, f registered) {
 	if fl.fixed == nil {
-		fl.fixed = make(map[slot]*File)
+		fl.fixed = make(map[slot]registered)
 	}
 	if _, known := fl.fixed[at]; known || len(fl.fixed) < maxFixed {
 		fl.fixed[at] = f
@@ -215,11 +244,11 @@ func (fl *Follower) register(t *Thread, e *format.Event) {
 	if !e.Notes.Known(format.NotedRing) {
 		return
 	}
-	ring := e.Notes.Request.Ring
+	process, ring := t.Process.ID, e.Notes.Request.Ring
 	switch e.Args[1] {
 	case format.UnregisterFiles:
 		for at := range fl.fixed {
-			if at.ring == ring {
+			if at.ring == ring && at.process == process {
 				delete(fl.fixed, at)
 			}
 		}
@@ -234,9 +263,9 @@ func (fl *Follower) register(t *Thread, e *format.Event) {
 		for word := range bytes.SplitSeq(list, []byte(",")) {
 			fd, err := strconv.ParseInt(string(word), 10, 32)
 			if d := t.Table.At(fd); err == nil && fd >= 0 && d != nil {
-				fl.fix(slot{ring, index}, d.File)
+				fl.fix(slot{process, ring, index}, registered{d.File, d, d.Serial, fd})
 			} else if fd == -1 {
-				delete(fl.fixed, slot{ring, index})
+				delete(fl.fixed, slot{process, ring, index})
 			}
 			index++
 		}

@@ -127,7 +127,7 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, n.Late, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
 		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.ChannelKind), int64(n.Pos), int64(n.Channel), int64(n.Was),
 		int64(n.Strings[0]), int64(n.Strings[1]), int64(n.Request.Ring), int64(n.Request.Reaped), n.Request.Batch, n.Request.Submitted,
-		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot), n.Request.Order,
+		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot), n.Request.Order, int64(n.Request.Chain),
 	} {
 		dst = binary.AppendVarint(dst, v)
 	}
@@ -143,7 +143,7 @@ func (d *decoder) note() *format.Notes {
 		ChannelKind: format.ChannelKind(d.varint()), Pos: uint32(d.varint()), Channel: uint64(d.varint()), Was: int32(d.varint()),
 		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
 		Request: format.Request{Ring: int32(d.varint()), Reaped: uint32(d.varint()), Batch: d.varint(), Submitted: d.varint(),
-			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint()), Order: d.varint()},
+			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint()), Order: d.varint(), Chain: int32(d.varint())},
 		Target: d.bytes(), Blocks: d.bytes(), Text: d.bytes(),
 	})
 	return &d.notes[len(d.notes)-1]
