@@ -219,16 +219,17 @@ func (t *table) closeExec() {
 }
 
 // release ends the use of the table by a process. The last one closes all
-// descriptors.
-func (t *table) release() {
+// descriptors. It reports whether this was the last one.
+func (t *table) release() bool {
 	if t.users.Add(-1) > 0 {
-		return
+		return false
 	}
 	for fd := range t.high.Load() {
 		for s := t.take(fd); s != 0; s = t.take(fd) {
 			s.close(t.sys)
 		}
 	}
+	return true
 }
 
 // maxGrown bounds the size of the kernel's table, which takes 8 bytes for each
