@@ -67,8 +67,12 @@ func TestLimitOfThreads(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		for _, n := range []int{4, fewThreads} {
 			r := shortProcesses(n, 3)
-			for child := range r.threads[1:3] { // none of the first three ends before all have begun
-				r.threads[1+child].waits = []format.Wait{{Event: 3, For: format.Edge{Thread: 4, Event: 0}}}
+			for child := range r.threads[1:4] { // none of the first three ends before all have begun
+				for other := int32(2); other <= 4; other++ {
+					if v := (format.Wait{Event: 3, For: format.Edge{Thread: other}}); other != int32(child+2) {
+						r.threads[1+child].waits = append(r.threads[1+child].waits, v)
+					}
+				}
 			}
 			_, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Threads: 3}})
 			require.ErrorIs(t, err, ErrLimit)
