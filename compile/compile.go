@@ -172,6 +172,11 @@ func (m *model) run(in *intake) error {
 			return err
 		}
 	}
+	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // what a transform removed may explain them
+		for _, d := range m.against {
+			m.contradicted(d.text)
+		}
+	}
 	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")

@@ -34,6 +34,7 @@ func (m *model) cloned(s *simEvent) {
 	from, size, to := s.out.Offset(), s.out.Size(), s.out.OutOffset()
 	if size == 0 {
 		size = max(src.node.now-from, 0)
+		s.d.node.exact = s.d.node.exact && src.node.exact
 	}
 	m.fetched(src.node, from, size, false)
 	m.stored(s, s.d.node, to, size)
@@ -48,7 +49,8 @@ func (m *model) truncate(s *simEvent) {
 	size := s.out.Size()
 	m.order.wrote(nd, min(size, nd.now), math.MaxInt64)
 	m.order.sized(nd, size, true)
-	nd.now, nd.changed = size, true
+	m.resized(s, nd, size)
+	nd.exact = true
 }
 
 func (m *model) fallocate(s *simEvent) {
@@ -64,7 +66,7 @@ func (m *model) fallocate(s *simEvent) {
 		}
 		m.order.wrote(nd, off, math.MaxInt64)
 		m.order.sized(nd, size, true)
-		nd.now, nd.changed = size, true
+		m.resized(s, nd, size)
 		return
 	case mode&format.FallocKeepSize != 0:
 		m.order.wrote(nd, off, end(off, size))
@@ -72,7 +74,7 @@ func (m *model) fallocate(s *simEvent) {
 	}
 	m.order.wrote(nd, off, end(off, size))
 	m.order.sized(nd, end(off, size), false)
-	nd.now, nd.changed = max(nd.now, end(off, size)), true
+	m.resized(s, nd, max(nd.now, end(off, size)))
 }
 
 func end(off, size int64) int64 {
@@ -94,6 +96,7 @@ func (m *model) lseek(s *simEvent) {
 	switch s.out.Word(format.Whence) {
 	case format.SeekEnd:
 		if size := s.e.Ret - s.out.Offset(); size >= 0 {
+			m.ends(s, f.node, size, true)
 			m.raise(f.node, size)
 		}
 	case format.SeekData, format.SeekHole:
@@ -126,8 +129,15 @@ func (m *model) transfer(s *simEvent) (off int64) {
 }
 
 func (m *model) read(s *simEvent) {
-	m.fetched(s.d.node, m.transfer(s), s.e.Ret, s.e.Ret < s.e.Size())
+	off, nd := m.transfer(s), s.d.node
+	if short := s.e.Ret < min(s.e.Size(), mostMoved) && s.out.Word(format.ReadWriteFlags) == 0; s.e.Ret > 0 || s.e.Ret == 0 && short && off < nd.now {
+		m.ends(s, nd, end(off, s.e.Ret), short)
+	}
+	m.fetched(nd, off, s.e.Ret, s.e.Ret < s.e.Size())
 }
+
+// mostMoved is how much a call reads at most: less than a page below 2 GiB.
+const mostMoved = 0x7ffff000
 
 // fetched notes a read of size bytes, or an error if size is below 0. If short,
 // the read reached the end of the file.
@@ -174,14 +184,14 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 		return
 	}
 	m.order.sized(nd, e, false)
-	nd.now, nd.changed = e, true
+	m.resized(s, nd, e)
 }
 
 // raise makes the file at the start at least as large as a successful call
 // proves. A file that had another size then and has grown since grew further by a
 // call that has not returned yet.
 func (m *model) raise(nd *node, size int64) {
-	if nd.created || size <= nd.now {
+	if nd.created || nd.exact || size <= nd.now {
 		return
 	}
 	if nd.sized && nd.now > nd.size {

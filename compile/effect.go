@@ -181,7 +181,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	switch {
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
-		f.node = &node{typ: format.TypeReg, created: true, cached: -1}
+		f.node = &node{typ: format.TypeReg, created: true, exact: true, cached: -1}
 		// The file has no name. As for a removed file, its entry leads to
 		// nothing.
 		f.node.at = &entry{dir: at.node, comp: tempPrefix, mapped: tempPrefix, state: absent}
@@ -203,7 +203,8 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0 {
 		m.order.wrote(nd, 0, math.MaxInt64)
 		m.order.sized(nd, 0, true)
-		nd.now, nd.changed = 0, true
+		m.resized(s, nd, 0)
+		nd.exact = true
 	}
 	nd.listing = 0
 	return why

@@ -240,6 +240,7 @@ func (m *model) newAt(s *simEvent, at *entry) {
 		m.unexplained(s.e, at, "created although it existed")
 	}
 	m.order.renamed(at)
+	m.entered(s, at)
 }
 
 func (m *model) mkdir(s *simEvent) { m.makes(s, format.TypeDir) }
@@ -303,6 +304,9 @@ func (m *model) removed(s *simEvent) {
 		if s.out.Op.Info().Effect == format.EffectRmdir {
 			m.order.held(at)
 		}
+		if s.e.Ret == enotempty {
+			m.emptied(s, at, false)
+		}
 		m.failed(s, at)
 		return
 	}
@@ -310,8 +314,10 @@ func (m *model) removed(s *simEvent) {
 	if s.out.Op.Info().Effect == format.EffectRmdir {
 		at.node.typ = format.TypeDir
 		m.order.afterAll(at.node.changes, format.EdgeName)
+		m.emptied(s, at, true)
 	}
 	m.order.renamed(at)
+	m.entered(s, at)
 	m.names.gone(at)
 }
 
@@ -321,6 +327,7 @@ func (m *model) rename(s *simEvent) {
 		m.order.named(s.at[:])
 		if s.e.Ret == enotempty {
 			m.order.held(to)
+			m.emptied(s, to, false)
 		}
 		m.failed(s, from)
 		return
@@ -328,6 +335,8 @@ func (m *model) rename(s *simEvent) {
 	m.there(s.e, from)
 	m.order.renamed(from)
 	m.order.renamed(to)
+	m.entered(s, from)
+	m.entered(s, to)
 	nd := from.node
 	if s.out.Exchanges() {
 		m.there(s.e, to)
@@ -338,6 +347,9 @@ func (m *model) rename(s *simEvent) {
 	}
 	if from == to || nd == to.node {
 		return // rename(2): if both are names of one file, nothing changes
+	}
+	if to.state == present {
+		m.emptied(s, to, true)
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)

@@ -18,6 +18,7 @@ type model struct {
 	names   *names
 	lore    *lore
 	report  Report
+	against []contradiction
 
 	started     bool
 	state       *process.State
@@ -310,13 +311,24 @@ func (m *model) flush() (err error) {
 // unexplained counts a recorded result that contradicts the simulation,
 // such as one on a file that another program made.
 func (m *model) unexplained(e *format.Event, at *entry, what string) {
+	m.contradicted(m.example(e, at, what))
+}
+
+// example describes an unexplained result, "" if there are enough examples.
+func (m *model) example(e *format.Event, at *entry, what string) string {
+	if len(m.report.Examples) >= maxExamples {
+		return ""
+	}
+	name := "?"
+	if at != nil {
+		name = m.names.original(at)
+	}
+	return fmt.Sprintf("%s %q in thread %d at %s s: %s", e.Op, name, e.TID, format.AppendSeconds(nil, e.Start), what)
+}
+
+func (m *model) contradicted(text string) {
 	m.report.Unexplained++
-	if len(m.report.Examples) < maxExamples {
-		name := "?"
-		if at != nil {
-			name = m.names.original(at)
-		}
-		m.report.Examples = append(m.report.Examples, fmt.Sprintf("%s %q in thread %d at %s s: %s",
-			e.Op, name, e.TID, format.AppendSeconds(nil, e.Start), what))
+	if len(m.report.Examples) < maxExamples && text != "" {
+		m.report.Examples = append(m.report.Examples, text)
 	}
 }

@@ -43,6 +43,8 @@ type node struct {
 
 	now     int64 // current size
 	changed bool  // the trace has changed the size, so now proves nothing about the size at the start
+	exact   bool  // the trace has made or truncated the file, so now is its size
+	altered int64 // when the trace last changed the size, or the entries of the directory
 	listing int64 // bytes that getdents64 returned since it listed the first entry
 
 	// For ordering. The lists hold the newest event of each thread.
@@ -288,7 +290,7 @@ func (n *names) heldBy(e *entry) {
 
 // create notes that the trace made a new file or directory at e.
 func (n *names) create(e *entry, typ format.FileType) *node {
-	nd := &node{typ: typ, first: e, created: true, cached: -1}
+	nd := &node{typ: typ, first: e, created: true, exact: true, cached: -1}
 	if typ == format.TypeDir && e.node != nil && e.state != present {
 		// Calls used names below it before it existed.
 		nd.entries = e.node.entries

@@ -1,6 +1,10 @@
 package compile
 
-import "pianola/format"
+import (
+	"slices"
+
+	"pianola/format"
+)
 
 // place is the position of an event in the trace: a thread and an index in it.
 // Threads count from 1, so the zero place means none.
@@ -20,6 +24,10 @@ type order struct {
 	alone bool    // there has been only one thread, so no edges are needed
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
+	ended []int32 // per thread: how many threads there had been at its end, 0 before it
+
+	places map[int32]int // of edges, by thread, if the current event has many
+	placed int           // edges that are in it
 
 	writes   int64 // of files so far
 	planning bool  // no edges are needed, because it is not the last pass
@@ -39,7 +47,8 @@ const maxSeen = 1024
 // the events left out since the last one depended on.
 func (o *order) begin(t *thread, alone bool) {
 	o.alone = alone
-	o.edges = append(o.edges[:0], t.owed...)
+	o.forget()
+	o.edges = append(o.edges, t.owed...)
 	o.here, o.self, o.any = place{t.num, t.events}, t.num, place{}
 	o.seen = t.seen
 }
@@ -48,9 +57,20 @@ func (o *order) begin(t *thread, alone bool) {
 // comes after all that t came after, and t waits for it before it submits.
 func (o *order) submit(t *thread, r *ring) {
 	o.alone = false
-	o.edges = o.edges[:0]
+	o.forget()
 	o.here, o.self, o.any = place{r.num, r.events}, t.num, place{}
 	o.seen = t.seen
+}
+
+// forget removes the edges of the last event.
+func (o *order) forget() {
+	o.edges = o.edges[:0]
+	o.forgetPlaces()
+}
+
+func (o *order) forgetPlaces() {
+	o.placed = 0
+	clear(o.places)
 }
 
 // after makes the event wait for p.
@@ -79,11 +99,9 @@ func (o *order) after(p place, kind format.EdgeKind) {
 	if r := o.rings[p.thread]; r != nil {
 		o.after(r.submitter(p.event), kind) // it is in flight from then on
 	}
-	for i := range o.edges {
-		if o.edges[i].Thread == p.thread {
-			o.edges[i].Kind, o.edges[i].Event = kind, p.event
-			return
-		}
+	if i := o.edgeTo(p.thread); i >= 0 {
+		o.edges[i].Kind, o.edges[i].Event = kind, p.event
+		return
 	}
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: kind, Event: p.event})
 }
@@ -91,6 +109,29 @@ func (o *order) after(p place, kind format.EdgeKind) {
 // follows reports whether the current event comes after p, whatever it waits for.
 func (o *order) follows(p place) bool {
 	return p.thread == 0 || p.thread == o.self || int(p.thread) < len(o.seen) && o.seen[p.thread] > p.event
+}
+
+// manyEdges is of how many edges the places are in a map.
+const manyEdges = 64
+
+// edgeTo returns the index of the event's edge to a thread, -1 if it has none.
+func (o *order) edgeTo(thread int32) int {
+	if len(o.edges) < manyEdges {
+		return slices.IndexFunc(o.edges, func(e format.Edge) bool { return e.Thread == thread })
+	}
+	if o.places == nil {
+		o.places = make(map[int32]int)
+	}
+	for ; o.placed < len(o.edges); o.placed++ {
+		to := o.edges[o.placed].Thread
+		if _, ok := o.places[to]; !ok {
+			o.places[to] = o.placed
+		}
+	}
+	if i, ok := o.places[thread]; ok {
+		return i
+	}
+	return -1
 }
 
 // afterAny makes the event wait for the end of any process, which p was. So what
@@ -128,8 +169,9 @@ func (o *order) use(uses []place) []place {
 
 // newest does the same without counting memory.
 func (o *order) newest(uses []place) []place {
-	// The newest user comes last, because it is mostly the next one, too.
-	for i := len(uses) - 1; i >= 0; i-- {
+	// The newest user comes last, because it is mostly the next one, too. One that
+	// ended before this thread began has none of this thread's uses before it.
+	for i := len(uses) - 1; i >= 0 && !o.outlived(uses[i].thread); i-- {
 		if uses[i].thread == o.here.thread {
 			copy(uses[i:], uses[i+1:])
 			uses[len(uses)-1] = o.here
@@ -137,6 +179,19 @@ func (o *order) newest(uses []place) []place {
 		}
 	}
 	return append(uses, o.here)
+}
+
+// end notes the end of a thread, when there have been so many.
+func (o *order) end(thread int32, threads int) {
+	for len(o.ended) <= int(thread) {
+		o.ended = append(o.ended, 0)
+	}
+	o.ended[thread] = int32(threads)
+}
+
+// outlived reports whether a thread had ended before the current one began.
+func (o *order) outlived(thread int32) bool {
+	return int(thread) < len(o.ended) && o.ended[thread] > 0 && o.here.thread > o.ended[thread]
 }
 
 // named makes the event wait for the changes of the names that it passes

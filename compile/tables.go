@@ -243,6 +243,7 @@ func (m *model) fork(s *simEvent) bool {
 // ended notes the end of a thread.
 func (m *model) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
+	m.order.end(t.num, len(m.table))
 	p.ended, p.endTime, p.endNow = place{t.num, t.events}, s.e.Start, m.clock(t, s.e.Start)
 	if s.out.Op.Info().Effect == format.EffectExitGroup || p.Alive() == 1 {
 		for _, d := range t.Table.All {

@@ -444,6 +444,7 @@ func (t *thread) keep() {
 // edge adds an edge of a wait. One that only orders the event after the same one,
 // or an earlier one of the same thread, is not needed then.
 func (o *order) edge(e format.Edge) {
+	o.forgetPlaces()
 	if o.any.thread == e.Thread && o.any.event == e.Event && e.Thread > 0 {
 		e.Kind = format.EdgeAny
 		o.edges = slices.DeleteFunc(o.edges, func(k format.Edge) bool { return k.Kind == e.Kind })

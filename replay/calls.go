@@ -125,8 +125,8 @@ var calls = [format.NumOps]call{
 // time is taken from the next compute, where the trace has the time of the
 // application's calls.
 var bookkeeping = func() (b [format.NumOps]bool) {
-	for op := range calls {
-		b[op] = calls[op] != nil && format.Op(op).Info().Class == format.ClassProcess
+	for op := range b {
+		b[op] = format.Op(op).Info().Class == format.ClassProcess
 	}
 	return b
 }()

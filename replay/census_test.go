@@ -86,7 +86,7 @@ func TestCensusEnds(t *testing.T) {
 	defer func() { require.NoError(t, r.Close()) }()
 	roottest.Bury(t, path+"/d", maxCensus/2)
 	e := &engine{stage: &stage{}}
-	w := &worker{e: e, sys: sandbox.Linux}
+	w := &worker{e: e, seat: &seat{sys: sandbox.Linux}}
 	left := func(limit int64) int64 {
 		c := &census{worker: w, left: limit}
 		c.visit(r.FD(), dot, 0)

@@ -10,8 +10,14 @@ import (
 // check verifies the needs of a trace before anything is written.
 func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 	h := t.Header()
-	if n := len(h.Threads); n > l.Threads {
-		return nil, fmt.Errorf("%d threads are more than %d: %w", n, l.Threads, ErrLimit)
+	first := 0 // threads that are there from the start, and rings
+	for _, th := range h.Threads {
+		if th.Parent == 0 || th.Ring != format.ViaCall {
+			first++
+		}
+	}
+	if first > l.Threads {
+		return nil, fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, ErrLimit)
 	}
 	for i, th := range h.Threads {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {

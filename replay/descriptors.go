@@ -38,7 +38,7 @@ func callClose(w *worker, r *format.Record) int64 {
 	if files == nil {
 		return errBadFD
 	}
-	return files.take(r.Args[0]).close(w.sys)
+	return files.shut(w.sys, files.take(r.Args[0]))
 }
 
 func callCloseRange(w *worker, r *format.Record) int64 {
@@ -51,7 +51,7 @@ func callCloseRange(w *worker, r *format.Record) int64 {
 		if r.Args[2]&format.CloseRangeCloexec != 0 {
 			files.mark(fd, true)
 		} else if s := files.empty(fd); s != 0 {
-			s.close(w.sys)
+			files.shut(w.sys, s)
 		}
 	}
 	return 0

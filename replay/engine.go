@@ -35,7 +35,9 @@ type engine struct {
 	startDirs map[string]int64 // descriptors of directories that paths start in
 	pool      region           // what writes come from
 	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
-	tables    []region
+	regions   []region         // tables and memory of processes
+	seats     seating
+	queues    []*queue
 	logs      []log
 
 	pools     int          // queues that threads play
@@ -100,11 +102,22 @@ func (e *engine) build() error {
 		w := e.workers[i]
 		w.recorded = max(th.Start, 0)
 		if th.Ring != format.ViaCall {
+			w.seat = e.newSeat()
+			w.rewind(w.number)
 			w.queue = newQueue(w, th.Ring)
+			e.queues = append(e.queues, w.queue)
 			continue
 		}
 		if th.Parent != 0 {
-			w.parent = e.workers[th.Parent-1]
+			w.bornOf(e.workers[th.Parent-1])
+		}
+	}
+	for _, th := range threads {
+		if p := e.processes[th.Process]; th.Parent == 0 {
+			if err := e.furnish(p); err != nil {
+				return err
+			}
+			p.files.Store(p.own.Load())
 		}
 	}
 	e.separate()
@@ -127,8 +140,7 @@ func (e *engine) makeNames() error {
 	return nil
 }
 
-// makeProcesses makes a process for each number in the thread table. Of the
-// memory that may be used, a quarter is for tables, a half for arenas.
+// makeProcesses makes a process for each number in the thread table.
 func (e *engine) makeProcesses(threads []format.Thread) error {
 	for _, th := range threads {
 		p := e.processes[th.Process]
@@ -141,7 +153,6 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 		}
 		p.threads.Add(1)
 	}
-	share := e.Limits.Memory / int64(len(e.processes))
 	pool, err := newPool(e.Compressibility)
 	if err != nil {
 		return err
@@ -149,38 +160,13 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	e.pool = pool
 	e.sink = openSink()
 	growKernelTable()
-	for _, p := range e.processes {
-		// The size of a region is a power of two, so up to twice the requested
-		// size is mapped, but the rest is never touched.
-		slots, err := newRegion(min(2*8*e.Limits.Descriptors, share/4))
-		if err != nil {
-			return err
-		}
-		e.tables = append(e.tables, slots)
-		p.own.Store(newTable(e.guard.Kernel, slots, e.Limits.descriptorsOf(len(e.processes))))
-		if err := e.makeSpace(p, share/2); err != nil {
-			return err
-		}
-	}
-	for _, th := range threads {
-		if th.Parent == 0 {
-			p := e.processes[th.Process]
-			p.files.Store(p.own.Load())
-		}
-	}
 	return nil
 }
 
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		batch: make([]format.Record, batchRecords), records: e.trace.Records(number),
-		differences: make([]Difference, 0, maxDifferences), touchNanos: firstTouch,
-	}
-	w.sys = w.timed
-	if e.Timing == Schedule {
-		w.nanos = make([]int64, batchRecords)
-		w.durations = e.trace.Durations(number)
+		touchNanos: firstTouch,
 	}
 	w.awaited.Store(unawaited)
 	return w
@@ -261,11 +247,8 @@ func (e *engine) free() error {
 	if e.sink >= 0 {
 		_ = unix.Close(e.sink)
 	}
-	for _, m := range e.tables {
+	for _, m := range e.regions {
 		m.free()
-	}
-	for _, p := range e.processes {
-		p.space.free()
 	}
 	switch {
 	case e.player != nil:
@@ -313,22 +296,6 @@ type partError struct {
 
 func (e *partError) Error() string { return e.name + ": " + e.error.Error() }
 func (e *partError) Unwrap() error { return e.error }
-
-// startWorkers starts the workers, which are ready when it returns.
-func (e *engine) startWorkers() {
-	for _, w := range e.workers {
-		if w.queue != nil { // others play it
-			_ = w.refill() // an error comes again
-			w.lateReads = 0
-			continue
-		}
-		e.ready.Add(1)
-		e.running.Add(1)
-		w.guard = e.guard
-		go w.run()
-	}
-	e.ready.Wait()
-}
 
 // closeAll closes the descriptors of processes that did not end.
 func (e *engine) closeAll() {

@@ -65,6 +65,9 @@ func (e *events) Read(batch []format.Event) (int, error) {
 	n := 0
 	for ; n < len(batch) && len(e.cursors) > 0; n++ {
 		c := e.cursors[0]
+		if e.err = c.load(); e.err != nil {
+			break
+		}
 		e.fill(&batch[n], c)
 		err := c.next()
 		switch {
@@ -78,8 +81,10 @@ func (e *events) Read(batch []format.Event) (int, error) {
 		}
 	}
 	if n == 0 && len(batch) > 0 {
-		e.err = io.EOF
-		return 0, io.EOF
+		if e.err == nil {
+			e.err = io.EOF
+		}
+		return 0, e.err
 	}
 	return n, nil
 }
@@ -90,11 +95,9 @@ func (e *events) open() error {
 	e.rings = e.result.trace.Header().Threads
 	for i := range e.result.logs {
 		c := &cursor{
-			thread:  int32(i + 1),
-			log:     &e.result.logs[i],
-			reader:  e.result.trace.Records(int32(i + 1)),
-			records: make([]format.Record, 256),
-			entries: make([]entry, 256),
+			thread: int32(i + 1),
+			trace:  e.result.trace,
+			log:    &e.result.logs[i],
 		}
 		err := c.next()
 		if errors.Is(err, io.EOF) {
@@ -135,9 +138,11 @@ func (e *events) fill(ev *format.Event, c *cursor) {
 	}
 }
 
-// cursor is a place in one thread's records and entries.
+// cursor is a place in one thread's records and entries. It has a reader and memory
+// for records from the thread's first event on, because there can be very many threads.
 type cursor struct {
 	thread  int32
+	trace   format.Trace
 	log     *log
 	reader  format.RecordReader
 	at      int64 // position of the next event
@@ -154,12 +159,9 @@ func (c *cursor) next() error {
 	if c.at == c.log.len() {
 		return io.EOF
 	}
-	if c.record++; c.record >= c.nrec {
-		n, err := c.reader.Read(c.records)
-		if err != nil {
-			return fmt.Errorf("event %d of thread %d: %w", c.at, c.thread, noEOF(err))
-		}
-		c.record, c.nrec = 0, n
+	c.record++
+	if c.entries == nil {
+		c.entries = make([]entry, min(c.log.len(), 256))
 	}
 	if c.entry++; c.entry >= c.nent {
 		n, err := c.log.read(c.at, c.entries)
@@ -169,6 +171,22 @@ func (c *cursor) next() error {
 		c.entry, c.nent = 0, n
 	}
 	c.at++
+	return nil
+}
+
+// load reads the record of the current event.
+func (c *cursor) load() error {
+	if c.record < c.nrec {
+		return nil
+	}
+	if c.reader == nil {
+		c.reader, c.records = c.trace.Records(c.thread), make([]format.Record, len(c.entries))
+	}
+	n, err := c.reader.Read(c.records)
+	if err != nil {
+		return fmt.Errorf("event %d of thread %d: %w", c.at-1, c.thread, noEOF(err))
+	}
+	c.record, c.nrec = 0, n
 	return nil
 }
 
@@ -193,6 +211,7 @@ func (c *cursors) Push(x any)   { *c = append(*c, x.(*cursor)) }
 func (c *cursors) Pop() any {
 	old := *c
 	last := old[len(old)-1]
+	old[len(old)-1] = nil
 	*c = old[:len(old)-1]
 	return last
 }

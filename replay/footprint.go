@@ -30,24 +30,39 @@ type footprint struct {
 	next int // in words of mapped, where to look for one; of the worker that holds engine.touching
 }
 
-// makeSpace makes the memory of a process, with an arena of a given size. Each
+// memory is that of a process.
+type memory struct {
+	arena     region     // for its reads
+	space     region     // the arena, followed by room for mappings
+	touched   pageSet    // pages of the space
+	footprint *footprint // nil where memory calls are played as recorded
+}
+
+// newMemory makes the memory of a process, with an arena of a given size. Each
 // process gets the address space of all mappings together, because address
 // space takes no memory.
-func (e *engine) makeSpace(p *process, arena int64) (err error) {
+func (e *engine) newMemory(arena int64) (m memory, err error) {
 	size := arena
 	if e.Memory {
 		size = e.Limits.Memory / 2
 	}
-	if p.space, err = newRegion(size); err != nil {
-		return err
+	if m.space, err = newRegion(size); err != nil {
+		return m, err
 	}
-	p.arena = p.space[:1<<(bits.Len64(uint64(max(arena, pageSize)))-1)]
-	if p.touched, err = e.newPageSet(p.space); err != nil || !e.Memory {
-		return err
+	e.regions = append(e.regions, m.space)
+	m.arena = m.space[:1<<(bits.Len64(uint64(max(arena, pageSize)))-1)]
+	if m.touched, err = e.newPageSet(m.space); err != nil || !e.Memory {
+		return m, err
 	}
-	mapped, err := e.newPageSet(p.space)
-	p.footprint = &footprint{mapped: mapped}
-	return err
+	mapped, err := e.newPageSet(m.space)
+	m.footprint = &footprint{mapped: mapped}
+	return m, err
+}
+
+// forget makes the memory untouched, and reports whether that succeeded.
+func (m *memory) forget() bool {
+	pages := uint64(len(m.space) / pageSize)
+	return m.touched.clear(0, pages-1) == 0 || m.space.advise(0, pages, unix.MADV_DONTNEED) == 0
 }
 
 // mayHold reports whether n more pages may be touched by guess. Reads may

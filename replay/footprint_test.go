@@ -22,16 +22,17 @@ func newMapper(t *testing.T) (*worker, region) {
 	t.Helper()
 	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Memory: true, Limits: Limits{Memory: 8 << 20}}, sink: -1}
 	p := &process{}
-	require.NoError(t, e.makeSpace(p, 1<<20))
+	var err error
+	p.memory, err = e.newMemory(1 << 20)
+	require.NoError(t, err)
 	whole := p.space
 	_ = unix.Madvise(whole, unix.MADV_NOHUGEPAGE) // fails where there are none
 	p.space = whole[1<<20:][:1<<20]
 	p.arena = p.space
 	t.Cleanup(func() {
-		whole.free()
 		require.NoError(t, e.free())
 	})
-	return &worker{e: e, process: p, touchNanos: firstTouch}, whole
+	return &worker{e: e, seat: &seat{}, process: p, touchNanos: firstTouch}, whole
 }
 
 // do plays one memory call.

@@ -217,7 +217,7 @@ func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 	g.Kernel = ask
 	p := &process{}
 	p.files.Store(newTable(ask, m, 16))
-	w := &worker{sys: ask, process: p, e: &engine{names: []sandbox.Name{sandbox.NewName("f")}}, guard: g}
+	w := &worker{seat: &seat{sys: ask, guard: g}, process: p, e: &engine{names: []sandbox.Name{sandbox.NewName("f")}}}
 	open := func(fd, flags int64) {
 		require.Equal(t, fd, w.opened(&format.Record{Op: format.OpOpen, Ret: fd}, 9, 0, openMarks(flags)))
 	}

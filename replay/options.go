@@ -127,7 +127,7 @@ type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
 	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
-	Threads     int   // 1024
+	Threads     int   // that live at a time: 1024; a ring counts as one all the time
 	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
 }
 

@@ -20,7 +20,8 @@ type progress struct {
 	naps   atomic.Pointer[futexEvent] // what the worker sleeps for in such a wait
 
 	// What the worker sleeps for; read by workers that look for a deadlock. The
-	// thread is 0 while it doesn't sleep.
+	// thread is 0 while it doesn't sleep. A thread that is to be created has its
+	// parent here before it has a seat.
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 
@@ -67,15 +68,17 @@ func (w *worker) awake() {
 	w.wakeUp.wake()
 }
 
-// finish announces that the worker will execute no further event.
+// finish announces that the worker will execute no further event. It starts the
+// threads that an event of it should have created.
 func (w *worker) finish() {
 	w.done.Store(ended)
 	for ; w.target < len(w.targets)-1; w.target++ {
 		w.tell(w.target)
 	}
 	w.awake()
-	for _, k := range w.e.workers {
-		if k.parent == w {
+	for _, k := range w.children {
+		if !k.started.Load() {
+			w.giveSeat(k)
 			k.wakeUp.wake()
 		}
 	}
@@ -91,7 +94,16 @@ func (w *worker) awaitStart() bool {
 			return false
 		}
 	}
+	w.forThread.Store(0)
 	return !w.e.stopped.Load()
+}
+
+// bornOf has the worker wait for another one that creates its thread.
+func (w *worker) bornOf(parent *worker) {
+	w.parent = parent
+	parent.children = append(parent.children, w)
+	w.forEvent.Store(creation)
+	w.forThread.Store(parent.number)
 }
 
 // start starts a thread that the current event of its parent creates.

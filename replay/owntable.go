@@ -2,11 +2,13 @@ package replay
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // A process of one thread does not share its table of descriptors, so the
@@ -63,25 +65,54 @@ func threadsCanFetch() bool {
 	return true
 }
 
-// leaveTable gives the worker's thread a table of its own, before the start. It
-// closes the descriptors of other processes in it, because only the last close
-// of a file releases its locks and its space.
-func (w *worker) leaveTable() error {
+// leaveTable gives the thread of a seat a table of its own. It closes the
+// descriptors of processes in it, because only the last close of a file releases
+// its locks and its space.
+func (e *engine) leaveTable() error {
 	if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 		return fmt.Errorf("separate the descriptors of a process: %w", err)
 	}
-	for _, p := range w.e.processes {
+	if e.seats.kept == nil {
+		return nil
+	}
+	from := uintptr(0)
+	for _, fd := range append(e.seats.kept, math.MaxUint32) {
+		if fd > from {
+			sandbox.Linux(unix.SYS_CLOSE_RANGE, from, fd-1, 0, 0, 0, 0)
+		}
+		from = fd + 1
+	}
+	return nil
+}
+
+// keepDescriptors notes the descriptors that are no process's, before the start. It
+// is not needed if no other descriptors are open when seats get tables of their own:
+// those of processes without one, or of files that they open later.
+func (s *seating) keepDescriptors(e *engine, late bool) {
+	private, shared := false, make(map[uintptr]bool)
+	for _, p := range e.processes {
+		private = private || p.private
 		files := p.files.Load()
-		if p.private || files == nil {
+		if files == nil || p.private {
 			continue
 		}
+		late = true
 		for fd := range files.high.Load() {
 			if s := files.get(fd); s != 0 {
-				s.close(w.sys)
+				shared[s.real()] = true
 			}
 		}
 	}
-	return nil
+	if !private || !late {
+		return
+	}
+	var limit unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for fd := range uintptr(min(limit.Cur, maxGrown)) {
+		if !shared[fd] && sandbox.Linux(unix.SYS_FCNTL, fd, unix.F_GETFD, 0, 0, 0, 0) >= 0 {
+			s.kept = append(s.kept, fd)
+		}
+	}
 }
 
 // handOver starts the child's thread, and waits until it has fetched the
@@ -115,6 +146,9 @@ func (w *worker) inherit() {
 		return
 	}
 	files, own := from.process.files.Load(), w.process.own.Load()
+	if files == nil {
+		return // the run has stopped
+	}
 	thread := w.sys.Call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
 	for fd := range files.high.Load() {
 		s := files.get(fd)

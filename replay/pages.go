@@ -36,7 +36,7 @@ func (e *engine) newPageSet(m region) (pageSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.tables = append(e.tables, words)
+	e.regions = append(e.regions, words)
 	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&words[0])), n), nil
 }
 

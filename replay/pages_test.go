@@ -56,7 +56,9 @@ func TestReadyPages(t *testing.T) {
 	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}, processes: map[int32]*process{1: {}}}
 	defer e.free()
 	w := &worker{e: e, process: e.processes[1]}
-	require.NoError(t, e.makeSpace(w.process, 1<<20))
+	var err error
+	w.process.memory, err = e.newMemory(1 << 20)
+	require.NoError(t, err)
 	arena := w.process.arena
 	read := func(place, size int64) *format.Record {
 		return &format.Record{Op: format.OpRead, Args: [format.MaxArgs]int64{3, place, size}}

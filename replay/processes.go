@@ -14,11 +14,8 @@ type process struct {
 	threads atomic.Int32          // that have not ended
 	private bool                  // its only thread has a kernel table of its own
 	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
-	arena   region                // memory for its reads
-	space   region                // the arena, followed by room for mappings
-	touched pageSet               // pages of the space
-
-	footprint *footprint // nil where memory calls are played as recorded
+	left    *table                // of another process, which this one was the last to use, at its end
+	memory
 }
 
 // fork gives a new process its descriptors: the parent's table if they share
@@ -82,8 +79,13 @@ func (e *engine) unshare(p *process) *table {
 func (p *process) leave() (last bool) {
 	last = p.threads.Add(-1) == 0
 	if last {
-		if files := p.files.Swap(nil); files != nil {
-			files.release()
+		files := p.files.Swap(nil)
+		last := files != nil && files.release()
+		switch own := files != nil && files == p.own.Load(); {
+		case own && !last:
+			p.own.Store(nil) // others keep it
+		case last && !own:
+			p.left = files
 		}
 	}
 	return last
@@ -103,6 +105,7 @@ func callClone(w *worker, r *format.Record) int64 {
 		return r.Ret
 	}
 	share := r.Args[0]&format.CloneFiles != 0
+	w.giveSeat(child)
 	if child.process != w.process {
 		if w.process.private || child.process.private {
 			w.handOver(child, share)
@@ -139,8 +142,8 @@ func callExit(w *worker, r *format.Record) int64 {
 
 // closeQueues closes the queues that the worker's process has opened.
 func (w *worker) closeQueues() {
-	for _, k := range w.e.workers {
-		if q := k.queue; q != nil && q.owner.Load() == w.process {
+	for _, q := range w.e.queues {
+		if q.owner.Load() == w.process {
 			q.close(w)
 		}
 	}
@@ -150,6 +153,7 @@ func (w *worker) closeQueues() {
 func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true
+		w.e.seats.alive.Add(-1)
 		if w.process.leave() {
 			w.closeQueues()
 			w.giveAllBack()

@@ -1,11 +1,14 @@
 package replay
 
 import (
+	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // Compile orders calls on conflicting locks as they were recorded, so a lock is
@@ -14,28 +17,139 @@ import (
 // the lock itself, and so does every call in a replay without these edges.
 
 // recordLock makes a call on a record lock. Locks of a process belong to the
-// kernel's table of descriptors: if recorded processes share a table, locks of
-// open file descriptions stand in for them, because the processes could not
-// exclude one another.
+// kernel's table of descriptors, so they are made as recorded where a process has
+// such a table for itself. Else see lockFile.
 func (w *worker) recordLock(s slot, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
 		return errInvalid
 	}
-	own := w.process.alone
+	fd, asks := s.real(), r.Args[1] == format.FGetlk || r.Args[1] == format.FOfdGetlk
 	cmd := uintptr(unix.F_OFD_SETLK)
-	switch r.Args[1] {
-	case format.FGetlk, format.FOfdGetlk:
+	if asks {
 		cmd = unix.F_OFD_GETLK
-		if own && r.Args[1] == format.FGetlk {
+	}
+	switch r.Args[1] {
+	case format.FGetlk, format.FSetlk, format.FSetlkw:
+		switch {
+		case w.process.alone && asks:
 			cmd = unix.F_GETLK
-		}
-	case format.FSetlk, format.FSetlkw:
-		if own {
+		case w.process.alone:
 			cmd = unix.F_SETLK
+		case !asks && !w.mayLock(s, r.Args[3]):
+			return errBadFD
+		default:
+			own := w.lockFile(s)
+			if own < 0 {
+				return own
+			}
+			fd = uintptr(own)
 		}
 	}
 	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: unix.SEEK_SET, Start: r.Args[4], Len: r.Args[5]}
-	return w.sys.Call(unix.SYS_FCNTL, s.real(), cmd, uintptr(unsafe.Pointer(&w.flock)))
+	return w.sys.Call(unix.SYS_FCNTL, fd, cmd, uintptr(unsafe.Pointer(&w.flock)))
+}
+
+// mayLock reports whether a descriptor is open for what a lock of a type protects.
+func (w *worker) mayLock(s slot, kind int64) bool {
+	mode := w.e.guard.Kernel.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0) & unix.O_ACCMODE
+	return kind == unix.F_UNLCK || mode == unix.O_RDWR || (kind == unix.F_WRLCK) == (mode == unix.O_WRONLY)
+}
+
+// lockFiles are the files on which a table of descriptors has record locks, where
+// several recorded processes share one of the kernel's tables. Locks of open file
+// descriptions stand in for the locks of the process. Each table has one description
+// of its own for each file, so that all descriptors of a process have the same locks,
+// and two processes never do, even by a descriptor that one has inherited.
+type lockFiles struct {
+	spinLock
+	n     atomic.Int32
+	open  []lockFile
+	stat  unix.Stat_t // memory whose address the kernel gets, as the next
+	flock unix.Flock_t
+}
+
+type lockFile struct {
+	dev, ino uint64
+	fd       uintptr
+}
+
+// look returns what file a descriptor is of, and the index of the file, -1 if it is
+// not among them.
+func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int, got int64) {
+	if got = sys.Call(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&l.stat)), 0); got < 0 {
+		return f, -1, got
+	}
+	f = lockFile{dev: uint64(l.stat.Dev), ino: l.stat.Ino}
+	return f, slices.IndexFunc(l.open, func(o lockFile) bool { return o.dev == f.dev && o.ino == f.ino }), 0
+}
+
+// lockFile returns the descriptor for locks of the worker's process on the file of
+// another descriptor, or -errno. A file that its name no longer leads to gets a
+// duplicate, which shares its locks with those who share the descriptor.
+func (w *worker) lockFile(s slot) int64 {
+	files := w.process.files.Load()
+	if files == nil {
+		return errBadFD
+	}
+	sys := w.e.guard.Kernel
+	l := &files.locks
+	l.take()
+	defer l.give()
+	file, i, got := l.look(sys, s.real())
+	if i >= 0 {
+		return int64(l.open[i].fd)
+	}
+	if got < 0 {
+		return got
+	}
+	fd := errBadFD
+	for _, mode := range []uintptr{unix.O_RDWR, unix.O_RDONLY, unix.O_WRONLY} {
+		if fd = w.guard.Open(&w.e.names[s.name()], mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); fd >= 0 {
+			break
+		}
+	}
+	w.firstCall, w.lastCall = 0, 0 // no call of the event
+	if fd >= 0 {
+		if other, _, _ := l.look(sys, uintptr(fd)); other != file {
+			sys.Call(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+			fd = errBadFD
+		}
+	}
+	if fd < 0 {
+		fd = sys.Call(unix.SYS_FCNTL, s.real(), unix.F_DUPFD_CLOEXEC, 0)
+	}
+	if fd < 0 {
+		return fd
+	}
+	file.fd = uintptr(fd)
+	unpin()
+	l.open = append(l.open, file)
+	pin()
+	l.n.Store(int32(len(l.open)))
+	return fd
+}
+
+// shut closes the real descriptor of a slot, if any, and with it the locks that the
+// process has on the file by any descriptor.
+func (t *table) shut(sys sandbox.Kernel, s slot) int64 {
+	if t.locks.n.Load() > 0 && s != 0 {
+		t.unlock(sys, s)
+	}
+	return s.close(sys)
+}
+
+// unlock gives up the locks on the file of a slot.
+func (t *table) unlock(sys sandbox.Kernel, s slot) {
+	l := &t.locks
+	l.take()
+	defer l.give()
+	if _, i, _ := l.look(sys, s.real()); i >= 0 {
+		l.flock = unix.Flock_t{Type: unix.F_UNLCK} // a duplicate keeps them
+		sys.Call(unix.SYS_FCNTL, l.open[i].fd, unix.F_OFD_SETLK, uintptr(unsafe.Pointer(&l.flock)))
+		sys.Call(unix.SYS_CLOSE, l.open[i].fd, 0, 0)
+		l.open = slices.Delete(l.open, i, i+1)
+		l.n.Store(int32(len(l.open)))
+	}
 }
 
 // ownLocks decides which processes have locks of their own.

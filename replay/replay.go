@@ -100,7 +100,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	outcome = s.play(ctx, o.Wait)
 	for i, e := range s.engines {
-		results[i].collect(e.workers)
+		results[i].collect(e)
 		results[i].Notes = e.notes
 	}
 	return results, outcome

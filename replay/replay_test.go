@@ -241,7 +241,7 @@ func TestTiming(t *testing.T) {
 // Due times are reckoned from due times, so that being late doesn't add up.
 func TestLatenessIsCarriedOver(t *testing.T) {
 	e := &engine{stage: &stage{clock: newClock(), spinners: 1}, Options: Options{Speed: 1}}
-	w := &worker{e: e, batch: make([]format.Record, batchRecords)}
+	w := &worker{e: e, seat: &seat{batch: make([]format.Record, batchRecords)}}
 	now := e.now()
 	w.due, w.end = now-10_000, now // the last event ended 10 µs late
 	due, begin := w.pace(&format.Record{Compute: 4_000})

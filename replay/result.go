@@ -37,7 +37,7 @@ type Result struct {
 	Notes []string
 
 	// Differences are the kinds of differing results, the most frequent first,
-	// at most maxDifferences for each thread.
+	// at most maxDifferences for each thread at a time.
 	Differences []Difference
 
 	Options Options // as they were used, defaults filled in
@@ -78,28 +78,30 @@ func reason(r *format.Record, got int64) string {
 	return ""
 }
 
-// maxDifferences bounds the kinds that a thread tells apart. Others are only
+// maxDifferences bounds the kinds that a seat tells apart. Others are only
 // counted as differing.
 const maxDifferences = 64
 
 // collect adds up what the workers counted.
-func (r *Result) collect(workers []*worker) {
+func (r *Result) collect(e *engine) {
 	late := new(histogram)
-	for _, w := range workers {
-		late.merge(&w.late)
+	for _, w := range e.workers {
 		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
 		r.OrderWait += time.Duration(w.orderWait)
 		r.LateReads += w.lateReads
 		r.MemoryBytes = max(r.MemoryBytes, w.mostHeld*pageSize)
 		r.Interrupted = r.Interrupted || w.event < w.length
-		for op := range w.byOp {
-			from, to := &w.byOp[op], &r.ByOp[op]
+	}
+	for _, s := range e.seats.all {
+		late.merge(&s.late)
+		for op := range s.byOp {
+			from, to := &s.byOp[op], &r.ByOp[op]
 			to.Executed += from.Executed
 			to.Failed += from.Failed
 			to.Differed += from.Differed
 		}
-		for i := range w.differences {
-			r.addDifference(&w.differences[i])
+		for i := range s.differences {
+			r.addDifference(&s.differences[i])
 		}
 	}
 	for i := range r.ByOp {

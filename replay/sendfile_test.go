@@ -108,7 +108,7 @@ func TestBlocksCount(t *testing.T) {
 // What is reserved and not used goes back, to the others too.
 func TestReserve(t *testing.T) {
 	e := &engine{stage: &stage{}}
-	a, b := &worker{e: e}, &worker{e: e}
+	a, b := &worker{e: e, seat: &seat{}}, &worker{e: e, seat: &seat{}}
 	e.bytes.Store(4 << 30)
 	n := a.reserve(1 << 62)
 	require.EqualValues(t, maxTransfer, n)

@@ -27,18 +27,24 @@ type stage struct {
 	_        [64]byte
 }
 
+// usualThreads is how many threads a Go program may have, unless it says otherwise.
+const usualThreads = 10_000
+
 // play starts the workers of all engines at the same time, waits until all have
 // ended, and returns the first error.
 func (s *stage) play(ctx context.Context, wait Wait) error {
 	n, pools := 0, 0
 	for _, e := range s.engines {
-		n += len(e.workers)
+		n += e.mostSeats()
 		pools += e.pools
 	}
 	// A raw call keeps its processor slot, so each worker needs one, and one
 	// more is needed to stop them.
 	slots := runtime.GOMAXPROCS(n + 4 + pools*poolThreads)
 	defer runtime.GOMAXPROCS(slots)
+	if n > usualThreads/2 {
+		defer debug.SetMaxThreads(debug.SetMaxThreads(2*n + usualThreads))
+	}
 	runtime.GC() // the collector is off until the end
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
@@ -62,6 +68,7 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	}
 	for _, e := range s.engines {
 		e.running.Wait()
+		e.seats.dismiss()
 		e.closeAll()
 	}
 	switch err := s.err.Load(); {

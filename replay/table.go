@@ -53,6 +53,8 @@ type table struct {
 	high  atomic.Int64 // above every descriptor that was ever in use
 	users atomic.Int32 // processes that share it (CLONE_FILES)
 
+	locks lockFiles
+
 	// late holds descriptors whose number was reused before the event that
 	// closes them. A close frees its number before it returns, so an open of
 	// another thread can end before it, in the recording and in the replay.
@@ -100,7 +102,7 @@ func (t *table) replace(sys sandbox.Kernel, fd int64, s slot) bool {
 		s.close(sys)
 		return false
 	}
-	slot(t.slots[fd].Swap(int64(s))).close(sys)
+	t.shut(sys, slot(t.slots[fd].Swap(int64(s))))
 	return true
 }
 
@@ -126,7 +128,7 @@ func (t *table) set(fd int64, s slot) bool {
 		}
 		if t.slots[fd].CompareAndSwap(int64(old), int64(s)) {
 			if !kept {
-				old.close(t.sys)
+				t.shut(t.sys, old)
 			}
 			return true
 		}
@@ -213,22 +215,23 @@ func (t *table) copyTo(child *table) {
 func (t *table) closeExec() {
 	for fd := range t.high.Load() {
 		if s := t.get(fd); s.exec() && t.slots[fd].CompareAndSwap(int64(s), 0) {
-			s.close(t.sys)
+			t.shut(t.sys, s)
 		}
 	}
 }
 
 // release ends the use of the table by a process. The last one closes all
-// descriptors.
-func (t *table) release() {
+// descriptors. It reports whether this was the last one.
+func (t *table) release() bool {
 	if t.users.Add(-1) > 0 {
-		return
+		return false
 	}
 	for fd := range t.high.Load() {
 		for s := t.take(fd); s != 0; s = t.take(fd) {
-			s.close(t.sys)
+			t.shut(t.sys, s)
 		}
 	}
+	return true
 }
 
 // maxGrown bounds the size of the kernel's table, which takes 8 bytes for each

@@ -258,7 +258,7 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
 	defer m.free()
-	w := &worker{process: &process{}, sys: sandbox.Linux}
+	w := &worker{process: &process{}, seat: &seat{sys: sandbox.Linux}}
 	files := newTable(sandbox.Linux, m, 16)
 	w.process.files.Store(files)
 	var opened []slot

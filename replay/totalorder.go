@@ -75,7 +75,7 @@ func (e *engine) orderAll() error {
 	for _, w := range e.workers {
 		m := &moment{
 			w: w, event: -1, to: w.recorded, records: e.trace.Records(w.number), durations: e.trace.Durations(w.number),
-			batch: make([]format.Record, 256), nanos: make([]int64, 256),
+			batch: make([]format.Record, min(w.length, 256)), nanos: make([]int64, min(w.length, 256)),
 		}
 		if w.queue != nil { // requests come in the order of their submissions
 			o.threads = append(o.threads, m)

@@ -4,50 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strconv"
 	"sync/atomic"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/sandbox"
-)
-
-const (
-	batchRecords = 1024             // that a worker holds
-	lowRecords   = batchRecords / 2 // below which it uses a long gap to read more
 )
 
 // worker replays one recorded thread. All of it belongs to its own goroutine,
-// except for progress.
+// except for progress. There can be very many, of which few live at a time, so what
+// takes memory is in the seat.
 type worker struct {
 	progress
+	*seat // nil before and after the thread's life
 
 	e          *engine
-	number     int32   // of the thread, from 1
-	tid        int     // of its thread
-	parent     *worker // nil if the thread was there from the start
+	number     int32     // of the thread, from 1
+	parent     *worker   // nil if the thread was there from the start
+	children   []*worker // that it creates
+	seated     atomic.Bool
+	tid        int     // of its thread of the operating system
 	forkedFrom *worker // whose descriptors it fetches at its start; nil for none
 	process    *process
 	queue      *queue // of a ring, whose requests other workers submit; nil for a thread
 	ring       *queue // that it used last; nil for none
 	length     int64  // events that the thread has
-	guard      sandbox.Guard
-	sys        sandbox.Kernel // what the calls are made of: timed
-	firstCall  int64          // when the event made its first system call, 0 for none yet
-	lastCall   int64          // when its last one returned, 0 for none yet
-
-	// The current batch of records, with their recorded durations for a
-	// schedule.
-	batch     []format.Record
-	nanos     []int64
-	at        int // the next one
-	filled    int
-	records   format.RecordReader
-	durations format.DurationReader
-	lateReads int64
+	lateReads  int64
 
 	event  int64         // position of the next event in the thread
 	waits  []format.Wait // ends with one that is never reached
@@ -65,68 +46,26 @@ type worker struct {
 	tells   []*anyOf       // of each target: what counts it for a thread that waits for any of several; nil if no target is counted
 	any     *anyOf         // what this thread waits for in that way; nil if it never does
 
-	current   int64 // when the current event was due
-	bornAt    int64 // when the event that creates the thread was due
-	due       int64 // end of the last event if no event had been late
-	end       int64 // actual end of the last event
-	recorded  int64 // of a schedule: position of the thread in the recording
-	edgeAt    int64 // when the last wait for others ended
-	last      int64 // end of the last event since the start
-	allowance int64 // bytes that may be written before asking for more
-	exited    bool
+	current  int64 // when the current event was due
+	bornAt   int64 // when the event that creates the thread was due
+	due      int64 // end of the last event if no event had been late
+	end      int64 // actual end of the last event
+	recorded int64 // of a schedule: position of the thread in the recording
+	edgeAt   int64 // when the last wait for others ended
+	last     int64 // end of the last event since the start
+	exited   bool
 
 	touchNanos int64 // how long a page of memory took to touch, of late
 	mostHeld   int64 // pages of all processes that were touched at a time, as seen here
 
-	orderWait   int64
-	late        histogram
-	byOp        [format.NumOps]OpResult
-	differences []Difference
-	log         *log
-
-	// Memory whose address the kernel gets.
-	iov     [maxSegments]unix.Iovec
-	scratch [pageSize]byte // for results that are not read: stat and the like
-	stat    unix.Stat_t
-	flock   unix.Flock_t
-	offsets [2]int64
+	orderWait int64
+	log       *log
 }
 
-func (w *worker) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&w.scratch)) }
-
-// run is the body of the worker's goroutine. Its thread ends with it, because
-// it can't leave its jail.
-func (w *worker) run() {
-	runtime.LockOSThread()
-	defer w.e.running.Done()
-	err := w.prepare()
-	w.e.ready.Done()
-	if err != nil {
-		w.e.fail(fmt.Errorf("thread %d: %w", w.number, err))
-	}
-	<-w.e.begin
-	pin()
-	w.play()
-	w.exit()
-	w.finish()
-	unpin()
-}
-
-// prepare makes the thread ready for its first event.
+// prepare makes the worker ready for its first event, in its seat.
 func (w *worker) prepare() error {
-	blockSignals()
-	fineTimers()
-	w.guard.Kernel = w.sys
-	if w.e.Backend == Posix {
-		if err := w.guard.Enter(w.guard.Jailed()); err != nil {
-			return err
-		}
-	}
-	w.tid = unix.Gettid()
-	if w.process.private {
-		if err := w.leaveTable(); err != nil {
-			return err
-		}
+	w.rewind(w.number)
+	if w.process.private && w.parent == nil {
 		if err := w.e.openDescriptors(&w.guard, w.process); err != nil {
 			return err
 		}
@@ -138,42 +77,12 @@ func (w *worker) prepare() error {
 	return nil
 }
 
-// timed makes a system call of an event, and takes the time. What the worker does
-// before the first and after the last one, which is a third of a short call where
-// the processor has just forgotten the code for it, is no part of the event: it
-// comes out of the following compute.
-func (w *worker) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
-	if w.firstCall == 0 {
-		w.firstCall = w.e.now()
-	}
-	if w.e.Backend == Posix {
-		got = sandbox.Linux(nr, a, b, c, d, e, f)
-	} else {
-		got = w.e.guard.Kernel(nr, a, b, c, d, e, f)
-	}
-	w.lastCall = w.e.now()
-	return got
-}
-
-// blockSignals blocks the program's signals in this thread, so that none
-// interrupts its calls. Faults can't be blocked.
-func blockSignals() {
-	all := unix.Sigset_t{}
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	for _, s := range []unix.Signal{unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT} {
-		all.Val[(s-1)/64] &^= 1 << (uint(s-1) % 64)
-	}
-	_ = unix.PthreadSigmask(unix.SIG_BLOCK, &all, nil)
-}
-
 // play is the hot path.
 func (w *worker) play() {
 	e := w.e
 	w.end, w.due = e.start, e.start+e.scale(w.recorded)
 	if w.parent != nil {
-		if !w.awaitStart() {
+		if !w.awaitStart() || !w.live() {
 			return
 		}
 		w.inherit()

@@ -161,8 +161,9 @@ func (w *Writer) assemble(parts []part) error {
 
 	out := bufio.NewWriterSize(w.out, 1<<16)
 	out.Write(f.append(nil)) // a bufio.Writer keeps its error until Flush
+	buffer := make([]byte, 1<<15) // a thread has several parts, and there can be very many threads
 	for i := range parts {
-		if _, err := io.Copy(out, io.NewSectionReader(w.spool, parts[i].offset, parts[i].length)); err != nil {
+		if _, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(w.spool, parts[i].offset, parts[i].length), buffer); err != nil {
 			return fmt.Errorf("copy from spool: %w", err)
 		}
 	}

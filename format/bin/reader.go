@@ -50,6 +50,7 @@ type cursor struct {
 func (c *cursor) open(t *Trace, thread int32, k kind) {
 	own := t.thread(thread)
 	c.trace, c.layout, c.thread, c.parts = t, &kinds[k], thread, own.of(k)
+	c.row, c.err, c.frame.rows, c.frame.next = 0, nil, 0, 0
 	if len(c.parts) == 0 && c.layout.scope == eachEvent {
 		c.frame.repeat(c.layout.absent, own.events, c.layout.width)
 	}
@@ -99,6 +100,12 @@ func (t *Trace) Records(thread int32) format.RecordReader {
 	r := &records{}
 	r.open(t, thread, kindRecords)
 	return r
+}
+
+// Rewind makes the reader one of another thread's records, from the first one.
+func (r *records) Rewind(thread int32) {
+	*r = records{cursor: cursor{trace: r.trace, frame: r.frame}}
+	r.open(r.trace, thread, kindRecords)
 }
 
 // Read implements format.RecordReader. It allocates only if a part needs larger
@@ -219,6 +226,9 @@ func (t *Trace) Durations(thread int32) format.DurationReader {
 	d.open(t, thread, kindDurations)
 	return d
 }
+
+// Rewind makes the reader one of another thread's durations, from the first one.
+func (d *durations) Rewind(thread int32) { d.open(d.trace, thread, kindDurations) }
 
 // Read implements format.DurationReader.
 func (d *durations) Read(out []int64) (int, error) {

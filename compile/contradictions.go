@@ -1,0 +1,92 @@
+package compile
+
+import (
+	"slices"
+
+	"pianola/format"
+)
+
+// What the simulation knows for certain is held against results: the entries of
+// directories that the trace made, and the sizes of files that it made or truncated. A
+// call that had begun before the result can explain it, although it returned later. So a
+// contradiction counts only at the end of the recording.
+
+// contradiction is a result that contradicts the simulation, unless another call explains it.
+type contradiction struct {
+	about any   // a *node whose size it is, or the *entry of a directory
+	end   int64 // of the event
+	text  string
+}
+
+// maxContradictions bounds those that are kept. Later ones are counted at once.
+const maxContradictions = 1000
+
+// contradicts notes a result that is wrong for a file or directory that was last altered at a time. If
+// the event had begun before, it may have seen it as it was before.
+func (m *model) contradicts(s *simEvent, about any, altered int64, at *entry, what string) {
+	if altered >= s.e.Start {
+		return
+	}
+	text := m.example(s.e, at, what)
+	if len(m.against) == maxContradictions {
+		m.contradicted(text)
+		return
+	}
+	m.against = append(m.against, contradiction{about, s.e.End(), text})
+}
+
+// settle removes the contradictions of a file or directory which the event, that altered it,
+// can explain: it had begun before their ends.
+func (m *model) settle(s *simEvent, about any) {
+	if len(m.against) > 0 {
+		m.against = slices.DeleteFunc(m.against, func(d contradiction) bool { return d.about == about && s.e.Start <= d.end })
+	}
+}
+
+// resized sets the size of a file.
+func (m *model) resized(s *simEvent, nd *node, size int64) {
+	nd.now, nd.changed = size, true
+	nd.altered = max(nd.altered, s.e.End())
+	m.settle(s, nd)
+}
+
+// entered notes that the event made or removed a name.
+func (m *model) entered(s *simEvent, at *entry) {
+	if at.dir == nil {
+		return
+	}
+	at.dir.altered = max(at.dir.altered, s.e.End())
+	m.settle(s, at.dir.at)
+}
+
+// emptied checks what an event tells of a directory that the trace made: that it has
+// entries, or that it has none.
+func (m *model) emptied(s *simEvent, at *entry, empty bool) {
+	dir := at.node
+	if dir == nil || !dir.created || dir.typ != format.TypeDir {
+		return
+	}
+	for _, e := range dir.entries.list {
+		if e.state == present {
+			if empty {
+				m.contradicts(s, at, dir.altered, e, "there when its directory was removed")
+			}
+			return
+		}
+	}
+	if !empty {
+		m.contradicts(s, at, dir.altered, at, "not empty although nothing is in it")
+	}
+}
+
+// ends checks what an event tells of the size of a file: it reaches to a place, and no
+// further if last.
+func (m *model) ends(s *simEvent, nd *node, to int64, last bool) {
+	switch {
+	case !nd.exact:
+	case to > nd.now:
+		m.contradicts(s, nd, nd.altered, nd.at, "larger than what was written to it")
+	case last && to < nd.now:
+		m.contradicts(s, nd, nd.altered, nd.at, "smaller than what was written to it")
+	}
+}

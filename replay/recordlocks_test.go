@@ -1,0 +1,70 @@
+package replay
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+)
+
+// Record locks belong to a process: its own opens never conflict, parent and child do,
+// even by a descriptor that both have, and the close of any descriptor of a file drops
+// them. So it is where processes have a table of the kernel for themselves, and where
+// several share one.
+func TestRecordLocks(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		threads int // of each process
+	}{{"table of its own", 1}, {"shared table", 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			eachBackend(t, func(t *testing.T, p player) {
+				r := newRoll(c.threads)
+				r.header.Set(format.MetaSharing, "1")
+				if c.threads == 1 {
+					r.header.Meta = nil
+				}
+				again := -int64(unix.EAGAIN)
+				lock := func(thread int32, want int64, fd, kind int) int64 {
+					return r.add(thread, format.OpFcntl, want, fd, format.FSetlk, 0, kind, 0, 10)
+				}
+				r.file(format.File{Path: "f", Size: 100, Type: format.TypeReg, Mode: 0o666})
+				r.add(1, format.OpOpen, 3, "f", format.RDWR)
+				r.add(1, format.OpOpen, 4, "f", format.RDONLY)
+				r.add(1, format.OpOpen, 5, "f", format.WRONLY)
+				lock(1, -int64(unix.EBADF), 4, unix.F_WRLCK)
+				lock(1, -int64(unix.EBADF), 5, unix.F_RDLCK)
+				lock(1, 0, 3, unix.F_WRLCK)
+				lock(1, 0, 4, unix.F_RDLCK)
+				held := lock(1, 0, 5, unix.F_WRLCK)
+				child := r.child(2, 1)
+				if c.threads == 2 {
+					r.child(2, child)
+				}
+				r.add(1, format.OpClone, int64(child), 0)
+				r.wait(child, 1, held)
+				lock(child, again, 3, unix.F_WRLCK)
+				r.add(child, format.OpOpen, 6, "f", format.RDWR)
+				refused := lock(child, again, 6, unix.F_RDLCK)
+				r.wait(1, child, refused)
+				closed := r.add(1, format.OpClose, 0, 4)
+				r.wait(child, 1, closed)
+				got := lock(child, 0, 3, unix.F_WRLCK)
+				r.wait(1, child, got)
+				lock(1, again, 3, unix.F_WRLCK)
+				// An open file description's own locks are others.
+				refused = r.add(1, format.OpFcntl, again, 3, format.FOfdSetlk, 0, unix.F_RDLCK, 0, 10)
+				r.wait(child, 1, refused)
+				exit := r.add(child, format.OpExitGroup, 0, 0)
+				if c.threads == 2 {
+					r.add(child+1, format.OpExit, 0, 0)
+					r.wait(1, child+1, 0)
+				}
+				r.wait(1, child, exit)
+				lock(1, 0, 3, unix.F_WRLCK)
+				_, res := p.play(t, r)
+				faultless(t, r, res)
+			})
+		})
+	}
+}
