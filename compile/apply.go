@@ -8,20 +8,28 @@ import (
 
 // The errors from which the simulation learns what exists.
 const (
+	eperm        = -1
 	enoent       = -2
 	eintr        = -4
+	eio          = -5
 	ebadf        = -9
+	eacces       = -13
 	efault       = -14
 	ebusy        = -16
 	eexist       = -17
+	exdev        = -18
 	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
 	enotdir      = -20
 	eisdir       = -21
 	einval       = -22
+	etxtbsy      = -26
+	enospc       = -28
+	erofs        = -30
 	enametoolong = -36
 	enosys       = -38
 	enotempty    = -39
-	notSock      = -88  // ENOTSOCK
+	notSock      = -88 // ENOTSOCK
+	edquot       = -122
 	restarted    = -512 // and below: errors inside the kernel, visible to tracers only
 )
 
@@ -173,6 +181,9 @@ func (m *model) simulate(s *simEvent) reason {
 	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
 		why = reasonResult
 	}
+	if why == reasonNone && m.refused(s) {
+		why = reasonRefused
+	}
 	if why == reasonNone && impossible(s, m.trail) {
 		why = reasonResult
 		m.unexplained(e, s.at[0], "not possible")
@@ -223,6 +234,36 @@ func unrepeatable(e *format.Event) bool {
 		return true // the error is about the socket, and a replay has no sockets
 	}
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
+}
+
+// refused reports whether a call failed for a reason that a replay does not have:
+// the user, or the file system. Such a call must not be in the trace if it would
+// change names, contents or attributes, because it would succeed, and what
+// follows would differ. Between two file systems no call would change what the
+// recorded one did not.
+func (m *model) refused(s *simEvent) bool {
+	switch s.e.Ret {
+	case exdev:
+		return true
+	case eperm, eacces, erofs, enospc, edquot, eio, etxtbsy:
+	default:
+		return false
+	}
+	switch effect := s.out.Op.Info().Effect; effect {
+	case format.EffectLink:
+		// No user can make a second name for a directory.
+		return s.e.Ret != eperm || s.at[0] == nil || s.at[0].node == nil || s.at[0].node.kind() != format.TypeDir
+	case format.EffectOpen:
+		return s.out.OpenFlags()&(format.CREAT|format.TRUNC|format.TMPFILE) != 0
+	case format.EffectTruncate:
+		return true
+	case format.EffectChmod:
+		return s.out.Op.Info().At.Mode >= 0 // a replay changes no owner
+	case format.EffectSetAttr:
+		return s.e.Ret != enospc && s.e.Ret != edquot // the attributes alone can be too many
+	default:
+		return effect.ChangesNames()
+	}
 }
 
 // dotted reports whether a call failed for a reason that the mapped path does

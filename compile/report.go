@@ -54,6 +54,7 @@ const (
 	reasonLong           // a name longer than the kernel accepts
 	reasonDeep           // a path longer than the kernel accepts from the replay's root
 	reasonMapped         // mapped memory, which the simulation does not follow
+	reasonRefused        // an error of the user's rights or of the file system, of a call that would change something
 	numReasons
 )
 
@@ -67,6 +68,7 @@ var reasonText = [numReasons]string{
 	reasonLong:    "name or path longer than the kernel takes",
 	reasonDeep:    "path from the root longer than the kernel takes",
 	reasonMapped:  "mapped memory",
+	reasonRefused: "refused by rights or by the file system",
 	reasonResult:  "interrupted or not reproducible",
 }
 
