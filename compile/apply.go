@@ -174,6 +174,8 @@ func (m *model) apply(e *format.Event) error {
 // result. It returns why the event can't be in the trace.
 func (m *model) simulate(s *simEvent) reason {
 	e, out := s.e, s.out
+	m.reserves(s)
+	m.masked(s)
 	why := m.resolve(s)
 	if out.Op.Info().Effect == format.EffectSyncMapped {
 		why = reasonMapped

@@ -75,6 +75,31 @@ func (m *model) fallocate(s *simEvent) {
 	nd.now, nd.changed = max(nd.now, end(off, size)), true
 }
 
+// reserves turns an ioctl that is fallocate by another name into that.
+func (m *model) reserves(s *simEvent) {
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	request := s.out.Word(format.IoctlRequest)
+	for _, m := range modes {
+		if m.request != request || request == 0 {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, m.mode, from, size}
+	}
+}
+
 func end(off, size int64) int64 {
 	if off > math.MaxInt64-size {
 		return math.MaxInt64

@@ -96,7 +96,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 			m.there(e, at)
 			s.t.Dir.Data = &workingDir{s.t.dir().node, at.node}
 		}
-	case format.EffectUnshare:
+	case format.EffectUnshare, format.EffectUmask:
 		if ok {
 			m.state.Apply(s.t.Thread, e)
 		}

@@ -341,6 +341,9 @@ func (m *model) rename(s *simEvent) {
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)
+	if s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0 {
+		m.names.create(from, format.TypeChr)
+	}
 }
 
 func (m *model) link(s *simEvent) {
