@@ -19,6 +19,7 @@ const (
 	eexist       = -17
 	exdev        = -18
 	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
+	eloop        = -40
 	enotdir      = -20
 	eisdir       = -21
 	einval       = -22
@@ -35,15 +36,16 @@ const (
 
 // simEvent is the event being simulated, with what its arguments resolve to.
 type simEvent struct {
-	e, out *format.Event
-	t      *thread
-	d      *openFile // of the argument fd, nil for none
-	other  *openFile // of the argument outfd, nil if it is no file
-	at     [format.MaxStrings]*entry
-	from   [format.MaxStrings]*entry // the directory where a relative path begins
-	slash  [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
-	deep   bool                      // a path is too long when it starts at the root
-	joined bool                      // its duration is only the wait for a process that has ended
+	e, out  *format.Event
+	t       *thread
+	d       *openFile // of the argument fd, nil for none
+	other   *openFile // of the argument outfd, nil if it is no file
+	at      [format.MaxStrings]*entry
+	from    [format.MaxStrings]*entry // the directory where a relative path begins
+	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
+	through *openFile                 // the path is that of a descriptor of no file
+	deep    bool                      // a path is too long when it starts at the root
+	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
 // handlers update files and names by the result of a call, for each effect.
@@ -73,6 +75,7 @@ func (m *model) apply(e *format.Event) error {
 		t.requests = append(t.requests, e.Clone())
 		return nil
 	}
+	m.caller = t
 	for len(t.closes) > 0 {
 		fd := t.closes[len(t.closes)-1]
 		t.closes = t.closes[:len(t.closes)-1]
@@ -290,7 +293,7 @@ func dotted(s *simEvent) bool {
 // second name for a directory, or put a directory into itself. The simulation
 // would not survive it.
 func impossible(s *simEvent, trail []*entry) bool {
-	if s.e.Ret < 0 || s.at[0] == nil {
+	if s.e.Ret < 0 || s.at[0] == nil && s.at[1] == nil {
 		return false // it made nothing, or has no path
 	}
 	for _, way := range [][]*entry{s.from[:], trail} {
@@ -301,13 +304,16 @@ func impossible(s *simEvent, trail []*entry) bool {
 		}
 	}
 	for n, at := range s.at {
-		if (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
+		if at != nil && (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
 			return true
 		}
 	}
 	switch s.out.Op.Info().Effect {
 	case format.EffectLink:
 		old := s.at[0]
+		if old == nil {
+			return s.d == nil || s.d.node.kind() == format.TypeDir
+		}
 		return old.dir == nil || old.node != nil && old.node.kind() == format.TypeDir || within(s.at[1], old.node)
 	case format.EffectRename:
 		return within(s.at[1], s.at[0].node) || s.out.Exchanges() && within(s.at[0], s.at[1].node)
