@@ -165,9 +165,8 @@ const (
 	recorderMissingKindMISSING_LOST      recorderMissingKind = 4
 	recorderMissingKindMISSING_ELSEWHERE recorderMissingKind = 5
 	recorderMissingKindMISSING_MOUNT     recorderMissingKind = 6
-	recorderMissingKindMISSING_PIPES     recorderMissingKind = 7
-	recorderMissingKindMISSING_MEMORY    recorderMissingKind = 8
-	recorderMissingKindNUM_MISSING       recorderMissingKind = 9
+	recorderMissingKindMISSING_MEMORY    recorderMissingKind = 7
+	recorderMissingKindNUM_MISSING       recorderMissingKind = 8
 )
 
 type recorderOffKind uint32
