@@ -184,7 +184,10 @@ func callTruncate(w *worker, r *format.Record) int64 {
 		return w.sys.Call(unix.SYS_TRUNCATE, n.Full(), uintptr(r.Args[1]), 0)
 	}
 	fd := w.guard.Open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if fd < 0 {
+	switch {
+	case fd == -int64(unix.ENXIO):
+		return errInvalid // a socket, which truncate does not open
+	case fd < 0:
 		return fd
 	}
 	got := w.sys.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
