@@ -12,6 +12,7 @@ const (
 	enoent       = -2
 	eintr        = -4
 	eio          = -5
+	enxio        = -6
 	ebadf        = -9
 	eacces       = -13
 	efault       = -14

@@ -56,6 +56,7 @@ func (m *model) fallocate(s *simEvent) {
 	if nd == nil {
 		return
 	}
+	nd.dirty = true
 	off, size := s.out.Offset(), s.out.Size()
 	switch mode := s.out.Word(format.FallocateMode); {
 	case mode&(format.FallocCollapse|format.FallocInsert) != 0:
@@ -111,6 +112,10 @@ func (m *model) lseek(s *simEvent) {
 	f := s.d
 	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
+	switch s.out.Word(format.Whence) {
+	case format.SeekData, format.SeekHole:
+		m.seek(f.node, s)
+	}
 	if s.e.Ret < 0 {
 		return
 	}
@@ -191,6 +196,7 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 		return
 	}
 	nd.blocks.doubt(s.e.Start, off, end(off, size))
+	nd.dirty = true
 	m.order.wrote(nd, off, end(off, size))
 	e := end(off, size)
 	if e <= nd.now {

@@ -34,8 +34,11 @@ type node struct {
 	needs  uint32 // permissions that the trace proves, used if mode is unknown
 	size   int64  // bytes; of a directory the bytes that getdents64 returned
 	cached int64
-	sparse bool
-	blocks *blocks // nil if not known
+	sparse bool     // fewer blocks than the size needs
+	share  int64    // bytes of a sparse file that have blocks, 0 if unknown
+	blocks *blocks  // nil if not known
+	dirty  bool     // the trace has written to it, or allocated some of it
+	sought []sought // what seeks for data and holes showed
 
 	sized bool             // size was recorded, not inferred
 	link  *node            // the same file, which had another name at the start
