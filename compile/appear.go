@@ -2,24 +2,31 @@ package compile
 
 import "pianola/format"
 
-// nameless reports whether an event is a call on a name that does not show what
+// unshown reports whether an event is a call on a name that does not show what
 // kind of file it leads to: chmod, chown, unlink and the like. Besides
 // connecting, these are the calls that programs make on the name of a socket.
-func nameless(e *format.Event) bool {
+func unshown(e *format.Event) bool {
 	info := e.Op.Info()
 	return (info.Effect == format.EffectChmod || info.Effect == format.EffectUnlink) && info.At.Paths[0].Arg >= 0
 }
 
-// socketMode is the mode that mknod makes a socket by: S_IFSOCK and all
+// The modes by which mknod makes a socket and a regular file, without
 // permissions.
-const socketMode = 0o140777
+const (
+	modeSocket  = 0o140000 // S_IFSOCK
+	modeRegular = 0o100000 // S_IFREG
+)
 
-// appear makes a socket before the event, if the event succeeds on a name that
-// led to nothing so far. Older recordings and imports lack bind and no other
-// call that makes names, so the file that appeared is a socket: its owner binds
-// it, sets its mode, and removes it at the end.
+// appear makes the files that the event finds although they were known to be
+// missing, right before the event: another program made them. The fileset must
+// not have them, because the calls that missed them would find them.
+//
+// Older recordings and imports lack bind. There, a file that appeared and is used
+// by calls on sockets only is a socket: its owner binds it, sets its mode, and
+// removes it at the end.
 func (m *model) appear(t *thread, e *format.Event) error {
-	if e.Ret < 0 || m.binds || !nameless(e) {
+	info := e.Op.Info()
+	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
 		return nil
 	}
 	out := &m.events[:len(m.events)+1][len(m.events)]
@@ -27,25 +34,105 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	s := simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
-	if m.resolve(&s) != reasonNone || s.deep || out.Op.Info().Effect == format.EffectRmdir {
+	if m.resolve(&s) != reasonNone || s.deep || m.refused(&s) {
 		return nil
 	}
-	at := s.at[0]
-	if at.state != absent || s.slash[0] || at.dir == nil || at.dir.at.state == absent || at.dir.at.node != at.dir {
-		return nil
+	for n, at := range s.at {
+		if at == nil || at.dir == nil || at.state != absent || !m.needs(&s, n) {
+			continue
+		}
+		what := format.File{Type: format.TypeReg, Mode: defaultMode}
+		switch noted := noted(e); {
+		case out.Op.Info().Effect == format.EffectReadlink:
+			what.Type, what.Target = format.TypeLnk, string(noted.Target)
+		case s.slash[n] || out.Op.Info().Effect == format.EffectRmdir || out.Op.Info().Effect == format.EffectChdir || at.node != nil && at.node.holds():
+			what.Type = format.TypeDir
+		case unshown(e) && !m.binds:
+			what.Type, what.Mode = format.TypeSock, 0o777
+		case n == 0 && noted.Type != format.TypeUnknown:
+			what.Type, what.Mode, what.Size = noted.Type, noted.Mode, noted.Size
+		}
+		if what.Type == format.TypeSock {
+			m.report.Sockets++
+		} else {
+			m.unexplained(e, at, "exists although nothing created it")
+		}
+		if err := m.makeThere(t, e, at, &what); err != nil {
+			return err
+		}
 	}
-	m.report.Sockets++
-	m.order.after(t.born, format.EdgeBirth)
-	m.order.named(m.trail)
-	m.order.renamed(at)
-	m.names.create(at, format.TypeSock)
-	made := format.Event{Op: format.OpMknod, TID: e.TID, Start: e.Start}
-	*out = made
-	if out.Args[1] = socketMode; m.out != nil {
-		out.Str[0] = m.path(at, nil, false)
+	return nil
+}
+
+// needs reports whether the result of an event shows that something is at path n.
+func (m *model) needs(s *simEvent, n int) bool {
+	makes := s.out.Creates(n) && !s.out.Exchanges()
+	if s.e.Ret < 0 {
+		return makes
 	}
-	t.seen, t.owed = m.order.seen, t.owed[:0]
-	err := m.emit(t, &made, out)
-	t.cost -= m.cost.Around(made.Op) // nobody recorded it
-	return err
+	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !m.creates(s.e, s.at[n], s.out.OpenFlags())
+}
+
+// makeThere adds calls to the trace that make a file at an entry, and the
+// directories above it that are missing, before the event.
+func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.File) error {
+	if above := at.dir.at; above.dir != nil && above.state == absent {
+		if m.names.isNowhere(at.dir) || above.node != at.dir {
+			return nil // a directory that was removed
+		}
+		if err := m.makeThere(t, e, above, &format.File{Type: format.TypeDir, Mode: defaultDirMode}); err != nil {
+			return err
+		}
+	}
+	calls := [2]format.Event{{Op: format.OpMknod}, {Op: format.OpTruncate}}
+	mode := int64(what.Mode)
+	switch what.Type {
+	case format.TypeDir:
+		calls[0].Op = format.OpMkdir
+	case format.TypeLnk:
+		calls[0].Op = format.OpSymlink
+	case format.TypeSock:
+		mode |= modeSocket
+	default:
+		mode |= modeRegular
+	}
+	used := calls[:1]
+	if what.Type == format.TypeReg && what.Size > 0 {
+		used = calls[:]
+	}
+	typ := what.Type
+	nd := m.names.create(at, typ)
+	nd.target = what.Target
+	for i := range used {
+		made := &used[i]
+		made.TID, made.Start = e.TID, e.Start
+		m.order.begin(t, len(m.table) == 1)
+		m.order.after(t.born, format.EdgeBirth)
+		m.order.named(m.trail)
+		out := &m.events[:len(m.events)+1][len(m.events)]
+		*out = *made
+		if i == 0 {
+			m.order.renamed(at)
+			if k := out.Op.Info().At.Mode; k >= 0 {
+				out.Args[k] = mode
+			}
+		} else {
+			m.order.named([]*entry{at})
+			out.Args[1], nd.now, nd.changed = what.Size, what.Size, true
+		}
+		if m.out != nil {
+			path := &out.Str[out.Op.Info().At.Paths[0].Str]
+			*path = m.path(at, nil, false)
+			if out.Op == format.OpSymlink {
+				out.Str[0] = m.text(m.target(at, what.Target))
+			}
+		}
+		t.seen, t.owed = m.order.seen, t.owed[:0]
+		err := m.emit(t, made, out)
+		t.cost -= m.cost.Around(made.Op) // nobody recorded it
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

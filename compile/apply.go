@@ -8,34 +8,45 @@ import (
 
 // The errors from which the simulation learns what exists.
 const (
+	eperm        = -1
 	enoent       = -2
 	eintr        = -4
+	eio          = -5
+	enxio        = -6
 	ebadf        = -9
+	eacces       = -13
 	efault       = -14
 	ebusy        = -16
 	eexist       = -17
+	exdev        = -18
 	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
+	eloop        = -40
 	enotdir      = -20
 	eisdir       = -21
 	einval       = -22
+	etxtbsy      = -26
+	enospc       = -28
+	erofs        = -30
 	enametoolong = -36
 	enosys       = -38
 	enotempty    = -39
-	notSock      = -88  // ENOTSOCK
+	notSock      = -88 // ENOTSOCK
+	edquot       = -122
 	restarted    = -512 // and below: errors inside the kernel, visible to tracers only
 )
 
 // simEvent is the event being simulated, with what its arguments resolve to.
 type simEvent struct {
-	e, out *format.Event
-	t      *thread
-	d      *openFile // of the argument fd, nil for none
-	other  *openFile // of the argument outfd, nil if it is no file
-	at     [format.MaxStrings]*entry
-	from   [format.MaxStrings]*entry // the directory where a relative path begins
-	slash  [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
-	deep   bool                      // a path is too long when it starts at the root
-	joined bool                      // its duration is only the wait for a process that has ended
+	e, out  *format.Event
+	t       *thread
+	d       *openFile // of the argument fd, nil for none
+	other   *openFile // of the argument outfd, nil if it is no file
+	at      [format.MaxStrings]*entry
+	from    [format.MaxStrings]*entry // the directory where a relative path begins
+	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
+	through *openFile                 // the path is that of a descriptor of no file
+	deep    bool                      // a path is too long when it starts at the root
+	joined  bool                      // its duration is only the wait for a process that has ended
 }
 
 // handlers update files and names by the result of a call, for each effect.
@@ -65,6 +76,7 @@ func (m *model) apply(e *format.Event) error {
 		t.requests = append(t.requests, e.Clone())
 		return nil
 	}
+	m.caller = t
 	for len(t.closes) > 0 {
 		fd := t.closes[len(t.closes)-1]
 		t.closes = t.closes[:len(t.closes)-1]
@@ -166,12 +178,17 @@ func (m *model) apply(e *format.Event) error {
 // result. It returns why the event can't be in the trace.
 func (m *model) simulate(s *simEvent) reason {
 	e, out := s.e, s.out
+	m.reserves(s)
+	m.masked(s)
 	why := m.resolve(s)
 	if out.Op.Info().Effect == format.EffectSyncMapped {
 		why = reasonMapped
 	}
 	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
 		why = reasonResult
+	}
+	if why == reasonNone && m.refused(s) {
+		why = reasonRefused
 	}
 	if why == reasonNone && impossible(s, m.trail) {
 		why = reasonResult
@@ -225,6 +242,36 @@ func unrepeatable(e *format.Event) bool {
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
+// refused reports whether a call failed for a reason that a replay does not have:
+// the user, or the file system. Such a call must not be in the trace if it would
+// change names, contents or attributes, because it would succeed, and what
+// follows would differ. Between two file systems no call would change what the
+// recorded one did not.
+func (m *model) refused(s *simEvent) bool {
+	switch s.e.Ret {
+	case exdev:
+		return true
+	case eperm, eacces, erofs, enospc, edquot, eio, etxtbsy:
+	default:
+		return false
+	}
+	switch effect := s.out.Op.Info().Effect; effect {
+	case format.EffectLink:
+		// No user can make a second name for a directory.
+		return s.e.Ret != eperm || s.at[0] == nil || s.at[0].node == nil || s.at[0].node.kind() != format.TypeDir
+	case format.EffectOpen:
+		return s.out.OpenFlags()&(format.CREAT|format.TRUNC|format.TMPFILE) != 0
+	case format.EffectTruncate:
+		return true
+	case format.EffectChmod:
+		return s.out.Op.Info().At.Mode >= 0 // a replay changes no owner
+	case format.EffectSetAttr:
+		return s.e.Ret != enospc && s.e.Ret != edquot // the attributes alone can be too many
+	default:
+		return effect.ChangesNames()
+	}
+}
+
 // dotted reports whether a call failed for a reason that the mapped path does
 // not keep: the path to remove or rename ended in "." or "..", or led to a
 // mount point.
@@ -247,7 +294,7 @@ func dotted(s *simEvent) bool {
 // second name for a directory, or put a directory into itself. The simulation
 // would not survive it.
 func impossible(s *simEvent, trail []*entry) bool {
-	if s.e.Ret < 0 || s.at[0] == nil {
+	if s.e.Ret < 0 || s.at[0] == nil && s.at[1] == nil {
 		return false // it made nothing, or has no path
 	}
 	for _, way := range [][]*entry{s.from[:], trail} {
@@ -258,13 +305,16 @@ func impossible(s *simEvent, trail []*entry) bool {
 		}
 	}
 	for n, at := range s.at {
-		if (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
+		if at != nil && (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
 			return true
 		}
 	}
 	switch s.out.Op.Info().Effect {
 	case format.EffectLink:
 		old := s.at[0]
+		if old == nil {
+			return s.d == nil || s.d.node.kind() == format.TypeDir
+		}
 		return old.dir == nil || old.node != nil && old.node.kind() == format.TypeDir || within(s.at[1], old.node)
 	case format.EffectRename:
 		return within(s.at[1], s.at[0].node) || s.out.Exchanges() && within(s.at[0], s.at[1].node)

@@ -102,5 +102,87 @@ func (s *stretches) settle(next format.Allocation) {
 	s.unsure = 0
 }
 
+// sought is a part of a file of which a seek has shown how it is allocated.
+type sought struct {
+	from, to int64
+	as       format.Allocation
+}
+
+// maxSought bounds the parts of a file that seeks show.
+const maxSought = format.MaxStretches / 4
+
+// seek learns from a seek for data or for a hole, in a file that the trace has not
+// changed.
+func (m *model) seek(nd *node, s *simEvent) {
+	if nd.created || nd.changed || nd.dirty || nd.blocks != nil || nd.size == 0 || len(nd.sought) >= maxSought {
+		return
+	}
+	from, found := s.out.Offset(), s.e.Ret
+	passed, here := format.Hole, format.Data
+	if s.out.Word(format.Whence) == format.SeekHole {
+		passed, here = here, passed
+	}
+	switch {
+	case found == enxio && passed == format.Hole:
+		found = nd.size // no data follow
+	case found < from || from < 0:
+		return
+	}
+	had := cap(nd.sought)
+	nd.sought = append(nd.sought, sought{from, found, passed}, sought{found, end(found, blockBytes), here})
+	m.budget.take(forFiles, soughtBytes*(cap(nd.sought)-had))
+}
+
+// layout returns how the file was allocated at the start, nil if it had all its
+// blocks or none, or that is not known. Of a file of which only the number of its
+// blocks is known, the first bytes are allocated, unless seeks show otherwise.
+func (nd *node) layout() []format.Stretch {
+	switch {
+	case nd.blocks != nil:
+		return nd.blocks.start()
+	case nd.share == 0 && len(nd.sought) == 0:
+		return nil
+	}
+	slices.SortStableFunc(nd.sought, func(x, y sought) int { return cmp.Compare(x.from, y.from) })
+	left := nd.size
+	if nd.sparse {
+		left = min(nd.share, nd.size)
+	}
+	at := int64(0)
+	for _, s := range nd.sought {
+		if from, to := max(s.from, at), min(s.to, nd.size); from < to {
+			at = to
+			if s.as == format.Data {
+				left -= to - from
+			}
+		}
+	}
+	if left = max(left, 0); nd.sparse {
+		left = left / blockBytes * blockBytes
+	}
+	var all []format.Stretch
+	at = 0
+	fill := func(to int64) {
+		data := min(left, to-at)
+		left -= data
+		all = format.AddStretch(all, format.Data, data)
+		all = format.AddStretch(all, format.Hole, to-at-data)
+		at = to
+	}
+	for _, s := range nd.sought {
+		from, to := max(s.from, at), min(s.to, nd.size)
+		if from < to {
+			fill(from)
+			all = format.AddStretch(all, s.as, to-from)
+			at = to
+		}
+	}
+	fill(nd.size)
+	if len(all) == 1 && all[0].Allocation == format.Data {
+		return nil
+	}
+	return all
+}
+
 // blockBytes is the size of a block of most file systems.
 const blockBytes = 4096

@@ -109,6 +109,7 @@ const (
 	placeBytes        = int(unsafe.Sizeof(place{}))
 	edgeBytes         = int(unsafe.Sizeof(format.Edge{}))
 	attrBytes         = inMap + newMap/4 + int(unsafe.Sizeof(format.Attr{}))*2
+	soughtBytes       = int(unsafe.Sizeof(sought{}))
 	regionBytes       = int(unsafe.Sizeof(region{})) * 2
 )
 
@@ -163,6 +164,7 @@ func (nd *node) hold(add func(purpose, int)) {
 	for name := range nd.attrs {
 		add(forFiles, attrBytes+len(name))
 	}
+	add(forFiles, soughtBytes*cap(nd.sought))
 	if nd.locks != nil {
 		add(forOrder, nd.locks.bytes())
 	}

@@ -196,7 +196,7 @@ func (m *model) header(source *format.Header) *format.Header {
 			continue
 		}
 		switch meta.Key {
-		case format.MetaCwd, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths are resolved, the cost is subtracted, the events are counted
+		case format.MetaCwd, format.MetaUmask, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths and modes are resolved, the cost is subtracted, the events are counted
 			format.MetaRequests: // which the trace does not hold
 		default:
 			h.Meta = append(h.Meta, meta)

@@ -47,6 +47,17 @@ func (s *text) String() string {
 	return b.String()
 }
 
+// calls returns the lines of the calls, without times, edges and notes.
+func (s *text) calls() string {
+	var b strings.Builder
+	for line := range strings.Lines(s.String()) {
+		if call, _, ok := strings.Cut(line, " <"); ok && line[0] != '#' {
+			fmt.Fprintln(&b, call)
+		}
+	}
+	return b.String()
+}
+
 // memory is a temporary file in memory.
 type memory struct {
 	mu   sync.Mutex

@@ -58,6 +58,7 @@ func (m *model) fallocate(s *simEvent) {
 	if nd == nil {
 		return
 	}
+	nd.dirty = true
 	off, size := s.out.Offset(), s.out.Size()
 	switch mode := s.out.Word(format.FallocateMode); {
 	case mode&(format.FallocCollapse|format.FallocInsert) != 0:
@@ -77,6 +78,31 @@ func (m *model) fallocate(s *simEvent) {
 	m.resized(s, nd, max(nd.now, end(off, size)))
 }
 
+// reserves turns an ioctl that is fallocate by another name into that.
+func (m *model) reserves(s *simEvent) {
+	modes := [...]struct{ request, mode int64 }{
+		{format.FsIocResvsp64, format.FallocKeepSize},
+		{format.FsIocUnresvsp64, format.FallocKeepSize | format.FallocPunchHole},
+		{format.FsIocZeroRange, format.FallocKeepSize | format.FallocZeroRange},
+	}
+	request := s.out.Word(format.IoctlRequest)
+	for _, m := range modes {
+		if m.request != request || request == 0 {
+			continue
+		}
+		fd, whence, from, size := s.e.Args[0], s.e.Args[2], s.e.Args[3], s.e.Args[4]
+		if f := fileOf(s.t.Table.Find(fd)); f != nil && f.node != nil {
+			switch whence {
+			case format.SeekCur:
+				from += f.Offset
+			case format.SeekEnd:
+				from += f.node.now
+			}
+		}
+		s.out.Op, s.out.Args = format.OpFallocate, [format.MaxArgs]int64{fd, m.mode, from, size}
+	}
+}
+
 func end(off, size int64) int64 {
 	if off > math.MaxInt64-size {
 		return math.MaxInt64
@@ -88,6 +114,10 @@ func (m *model) lseek(s *simEvent) {
 	f := s.d
 	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
+	switch s.out.Word(format.Whence) {
+	case format.SeekData, format.SeekHole:
+		m.seek(f.node, s)
+	}
 	if s.e.Ret < 0 {
 		return
 	}
@@ -176,6 +206,7 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 		return
 	}
 	nd.blocks.doubt(s.e.Start, off, end(off, size))
+	nd.dirty = true
 	m.order.wrote(nd, off, end(off, size))
 	e := end(off, size)
 	if e <= nd.now {

@@ -80,7 +80,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 	case format.EffectExec:
 		if ok {
 			m.state.Apply(s.t.Thread, e)
-			s.t.proc.brk = 0
+			s.t.proc.brk, s.t.proc.program = 0, s.at[0]
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
@@ -96,7 +96,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 			m.there(e, at)
 			s.t.Dir.Data = &workingDir{s.t.dir().node, at.node}
 		}
-	case format.EffectUnshare:
+	case format.EffectUnshare, format.EffectUmask:
 		if ok {
 			m.state.Apply(s.t.Thread, e)
 		}
@@ -148,11 +148,11 @@ func (m *model) waited(s *simEvent) {
 // opened adds the descriptor that an open made to the table.
 func (m *model) opened(s *simEvent, why reason) reason {
 	e, flags, at := s.e, s.out.OpenFlags(), s.at[0]
-	if at == nil && why == reasonNone {
+	if at == nil && s.d == nil && why == reasonNone {
 		flags, why = 0, reasonNoFile // memfd_create and the like: what they open has no name
 	}
 	if e.Ret < 0 {
-		if why == reasonNone {
+		if why == reasonNone && at != nil {
 			m.order.named(s.at[:1])
 			m.failed(s, at)
 		}
@@ -164,6 +164,9 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	f.uses.by = s.t.Table
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
+	}
+	if s.through != nil {
+		f.pipe, f.feeds = s.through.pipe, flags&(format.WRONLY|format.RDWR) != 0
 	}
 	if why != reasonNone {
 		return why
@@ -178,7 +181,10 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	}
 	f.uses.opened, f.uses.number = m.order.here, m.newNumber(s.t.Table, e.Ret)
 	s.out.Ret = int64(f.uses.number)
+	nd := (*node)(nil)
 	switch {
+	case s.d != nil:
+		nd = s.d.node
 	case flags&format.TMPFILE != 0:
 		m.there(e, at)
 		f.node = &node{typ: format.TypeReg, created: true, exact: true, cached: -1}
@@ -195,7 +201,9 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		m.learn(at, n)
 		at.node.allocated(n, e.Start+e.Dur)
 	}
-	nd := at.node
+	if nd == nil {
+		nd = at.node
+	}
 	f.node = nd
 	if flags&format.DIRECTORY != 0 && nd.typ == format.TypeUnknown {
 		nd.typ = format.TypeDir

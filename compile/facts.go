@@ -39,7 +39,9 @@ func (m *model) learn(at *entry, n *format.Notes) {
 	if n.Known(format.NotedCached) && nd.cached < 0 {
 		nd.cached = n.Cached
 	}
-	nd.sparse = nd.sparse || n.Known(format.NotedSparse)
+	if n.Known(format.NotedSparse) && !nd.sparse {
+		nd.sparse, nd.share = true, n.Allocated
+	}
 	if n.Known(format.NotedDev|format.NotedIno) && n.Links > 1 && n.Type == format.TypeReg && nd.first != nil && nd.typ == format.TypeReg {
 		id := n.Inode()
 		if m.inodes[id] == nil {

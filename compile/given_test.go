@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,4 +56,39 @@ func TestAllocatedFiles(t *testing.T) {
 		delete(want, f.Path)
 	}
 	require.Empty(t, want)
+}
+
+// A file that is opened for reading has the share of its blocks that was
+// allocated, where seeks show them, or else from its start.
+func TestHoles(t *testing.T) {
+	stretches := func(text string) []format.Stretch {
+		all, ok := format.ParseBlocks([]byte(text))
+		require.True(t, ok)
+		return all
+	}
+	for _, test := range []struct{ name, notes, calls, want string }{
+		{"the start", "sparse allocated=12288", "", "data:12288,hole:53248"},
+		{"all", "", "", ""},
+		{"an old recording", "sparse", "", ""},
+		{"what the kernel says", "sparse allocated=12288 blocks=hole:4096,data:12288 late=0", "lseek(3, 0, SEEK_DATA) = 0", "hole:4096,data:12288"},
+		{"seeks", "sparse allocated=12288", "lseek(3, 0, SEEK_DATA) = 8192\nlseek(3, 8192, SEEK_HOLE) = 12288", "hole:8192,data:4096,hole:4096,data:8192,hole:40960"},
+		{"seeks in what strace shows", "", "lseek(3, 0, SEEK_DATA) = 8192\nlseek(3, 8192, SEEK_HOLE) = 12288\nlseek(3, 12288, SEEK_DATA) = -1 ENXIO (x)", "hole:8192,data:4096,hole:53248"},
+		{"no hole", "", "lseek(3, 0, SEEK_HOLE) = 65536", ""},
+		{"after a change", "", "pwrite64(3, 0x1, 10, 0) = 10\nlseek(3, 0, SEEK_HOLE) = 4096", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			input := "# pianola script 1\n10 0.000010000 open(\"/w/a\", O_RDWR) = 3 <0.000001000> {type=reg mode=0600 size=65536 " + test.notes + "}\n"
+			for line := range strings.Lines(test.calls) {
+				input += "10 0.000010000 " + strings.TrimSuffix(line, "\n") + " <0.000001000>\n"
+			}
+			s, _ := compiled(t, input, compile.Options{})
+			f := s.header.Files[1]
+			require.Equal(t, test.name == "an old recording", f.Sparse)
+			if test.want == "" {
+				require.Empty(t, f.Blocks)
+			} else {
+				require.Equal(t, stretches(test.want), f.Blocks)
+			}
+		})
+	}
 }

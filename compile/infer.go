@@ -353,22 +353,44 @@ func (m *model) rename(s *simEvent) {
 	}
 	m.names.gone(from)
 	m.names.put(to, nd)
+	if s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0 {
+		m.names.create(from, format.TypeChr)
+	}
 }
 
 func (m *model) link(s *simEvent) {
-	if s.e.Ret < 0 {
-		m.order.named(s.at[:])
-		m.failed(s, s.at[0])
+	from, to := s.at[0], s.at[1]
+	if from == nil { // the file of a descriptor
+		m.linkFile(s, to)
 		return
 	}
-	m.there(s.e, s.at[0])
+	if s.e.Ret < 0 {
+		m.order.named(s.at[:])
+		m.failed(s, from)
+		return
+	}
+	m.there(s.e, from)
 	m.order.named(s.at[:1])
-	m.newAt(s, s.at[1])
-	nd := s.at[0].node
+	m.newAt(s, to)
+	nd := from.node
 	if nd.typ == format.TypeUnknown {
 		nd.typ = format.TypeReg // a directory can't have a second name
 	}
-	m.names.put(s.at[1], nd)
+	m.names.put(to, nd)
+}
+
+// linkFile handles a call that gives a name to the file of a descriptor.
+func (m *model) linkFile(s *simEvent, to *entry) {
+	switch {
+	case s.e.Ret >= 0:
+		m.newAt(s, to)
+		m.names.put(to, s.d.node)
+	case s.e.Ret == eexist:
+		m.order.named(s.at[1:])
+		m.there(s.e, to)
+	default:
+		m.order.named(s.at[1:])
+	}
 }
 
 // subject returns the file of a successful call on a path or a descriptor, nil

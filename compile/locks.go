@@ -73,7 +73,6 @@ func (l *lockSet) bytes() int {
 // The errors of a call on a lock that another one has.
 const (
 	eagain  = -11
-	eacces  = -13
 	edeadlk = -35
 )
 

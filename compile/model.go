@@ -51,11 +51,12 @@ type model struct {
 	order order
 	trail []*entry
 
-	out   *writer      // nil in all passes but the last
-	told  bool         // the recording tells who woke whom
-	ties  *ties        // nil in all passes but the last
-	event simEvent     // the event being simulated
-	notes format.Notes // its notes, where they were changed
+	out    *writer      // nil in all passes but the last
+	told   bool         // the recording tells who woke whom
+	ties   *ties        // nil in all passes but the last
+	event  simEvent     // the event being simulated
+	caller *thread      // its thread
+	notes  format.Notes // its notes, where they were changed
 	batch
 	written int // batches so far
 }
@@ -73,6 +74,7 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 		texts += 2 // and twice in a Substitution
 	}
 	m.names = newNames(known, p, texts, m.budget)
+	m.names.follow = m.follow
 	if p != nil {
 		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
 	}

@@ -34,8 +34,11 @@ type node struct {
 	needs  uint32 // permissions that the trace proves, used if mode is unknown
 	size   int64  // bytes; of a directory the bytes that getdents64 returned
 	cached int64
-	sparse bool
-	blocks *blocks // nil if not known
+	sparse bool     // fewer blocks than the size needs
+	share  int64    // bytes of a sparse file that have blocks, 0 if unknown
+	blocks *blocks  // nil if not known
+	dirty  bool     // the trace has written to it, or allocated some of it
+	sought []sought // what seeks for data and holes showed
 
 	sized bool             // size was recorded, not inferred
 	link  *node            // the same file, which had another name at the start
@@ -160,6 +163,7 @@ type names struct {
 	plan    *plan // nil in all passes but the last
 	texts   int   // how many copies are kept of a path that an event has
 	budget  *budget
+	follow  func(*entry) *target // where a magic link leads to, nil for unknown
 
 	up      []*entry // the result of climb, reused
 	scratch []byte   // for building paths, reused
@@ -197,6 +201,9 @@ func (n *names) lookup(dir *node, comp string) *entry {
 	}
 	if n.pseudo(dir, comp) {
 		e.state, e.node = present, &node{pseudo: true, at: e, cached: -1}
+		if text := shortcuts[comp]; text != "" && dir.at.comp == "dev" && dir.at.dir == n.root {
+			e.node.typ, e.node.target = format.TypeLnk, text
+		}
 		return e
 	}
 	if n.lore.named[comp] {
@@ -471,6 +478,7 @@ func tooLong(path []byte) int {
 type way struct {
 	trail []*entry // directories and links
 	slash bool     // the path, or the target of the last link in it, ended with a slash
+	magic *target  // the path ended in a magic link
 }
 
 // walk resolves a path from a directory, below a root that ".." does not leave
@@ -504,14 +512,14 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			continue
 		}
 		if dir.at.far > maxDepth || len(comp) > maxName && comp != longName {
-			return nil, way{trail, false}
+			return nil, way{trail: trail}
 		}
 		at = n.lookup(dir, comp)
 		// A slash after the last component requires a directory, so a link
 		// there is followed too.
 		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
 			if links++; links > maxFollow || len(nd.target) > maxPath {
-				return nil, way{trail, false}
+				return nil, way{trail: trail}
 			}
 			trail = append(trail, at)
 			if strings.HasPrefix(nd.target, "/") {
@@ -525,7 +533,19 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			}
 			continue
 		}
-		if strings.Trim(path, "/") == "" {
+		last := strings.Trim(path, "/") == ""
+		if at.node != nil && at.node.pseudo && (more || follow) {
+			if to := n.follow(at); to != nil && last {
+				return at, way{trail, slash, to}
+			} else if to != nil && to.node != nil {
+				if dir = to.node; !dir.named() {
+					dir = n.nowhere()
+				}
+				at = dir.at
+				continue
+			}
+		}
+		if last {
 			break
 		}
 		trail = append(trail, at)
@@ -539,5 +559,5 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		dir = at.node
 		dir.at = at
 	}
-	return at, way{trail, slash}
+	return at, way{trail: trail, slash: slash}
 }

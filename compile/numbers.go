@@ -188,7 +188,10 @@ func (m *model) renumber(s *simEvent) {
 			s.out.Args[i] = numberAt(table, s.out.Args[i])
 		}
 	}
-	if clones(s.out) {
+	switch {
+	case clones(s.out):
 		s.out.Args[2] = numberAt(table, s.out.Args[2])
+	case s.out.Op == format.OpLinkat:
+		s.out.Args[0] = numberAt(table, s.out.Args[0])
 	}
 }

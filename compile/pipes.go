@@ -123,7 +123,13 @@ func (m *model) piped(s *simEvent) {
 		m.took(s, s.t.pipe(s.e.FD()))
 		m.fed(s, s.t.pipe(s.e.OutFD()))
 	case info.Effect == format.EffectWrite:
+		if f := fileOf(s.t.Table.Find(s.e.FD())); f != nil && f.pipe != nil && !f.feeds {
+			m.took(s, f.pipe) // vmsplice to memory
+			return
+		}
 		m.fed(s, s.t.pipe(s.e.FD()))
+	case info.Effect == format.EffectCopy: // tee, which leaves what it reads
+		m.fed(s, s.t.pipe(s.e.OutFD()))
 	}
 }
 

@@ -122,9 +122,10 @@ func (m *model) addFile(p *plan, e *entry) {
 		return
 	}
 	nd := e.first
-	f := format.File{Path: name, Type: nd.kind(), Mode: nd.mode, Size: nd.size, Cached: nd.cached, Sparse: nd.sparse && nd.blocks == nil}
+	f := format.File{Path: name, Type: nd.kind(), Mode: nd.mode, Size: nd.size, Cached: nd.cached}
 	if f.Type == format.TypeReg {
-		f.Blocks = nd.blocks.start()
+		f.Blocks = nd.layout()
+		f.Sparse = nd.sparse && f.Blocks == nil
 	}
 	if f.Mode == 0 {
 		if f.Mode = defaultMode; f.Type == format.TypeDir {

@@ -43,31 +43,35 @@ type Substitution struct {
 type reason uint8
 
 const (
-	reasonNone    reason = iota
-	reasonNoFile         // a descriptor that is no file: a terminal, socket, pipe, …
-	reasonPseudo         // a path in /proc, /sys or /dev
-	reasonUnknown        // a descriptor whose open is not in the recording
-	reasonPath           // a path that could not be read, or leads nowhere
-	reasonTable          // compile resolves its effect on directories and descriptors
-	reasonResult         // interrupted, or an error that a replay can't bring about
-	reasonFilter         // a transform removed it
-	reasonLong           // a name longer than the kernel accepts
-	reasonDeep           // a path longer than the kernel accepts from the replay's root
-	reasonMapped         // mapped memory, which the simulation does not follow
+	reasonNone     reason = iota
+	reasonNoFile          // a descriptor that is no file: a terminal, socket, pipe, …
+	reasonPseudo          // a path in /proc, /sys or /dev
+	reasonUnknown         // a descriptor whose open is not in the recording
+	reasonPath            // a path that could not be read, or leads nowhere
+	reasonTable           // compile resolves its effect on directories and descriptors
+	reasonResult          // interrupted, or an error that a replay can't bring about
+	reasonFilter          // a transform removed it
+	reasonLong            // a name longer than the kernel accepts
+	reasonDeep            // a path longer than the kernel accepts from the replay's root
+	reasonMapped          // mapped memory, which the simulation does not follow
+	reasonNameless        // a path in /proc to a file without a name, of another process or in a call that takes a name
+	reasonRefused         // an error of the user's rights or of the file system, of a call that would change something
 	numReasons
 )
 
 var reasonText = [numReasons]string{
-	reasonNoFile:  "not a file (terminal, socket, pipe)",
-	reasonPseudo:  "pseudo file system (/proc, /sys, /dev)",
-	reasonUnknown: "descriptor of unknown origin",
-	reasonPath:    "path unreadable or a loop of links",
-	reasonTable:   "resolved by compile (chdir, pipe, wait)",
-	reasonFilter:  "filtered out",
-	reasonLong:    "name or path longer than the kernel takes",
-	reasonDeep:    "path from the root longer than the kernel takes",
-	reasonMapped:  "mapped memory",
-	reasonResult:  "interrupted or not reproducible",
+	reasonNoFile:   "not a file (terminal, socket, pipe)",
+	reasonPseudo:   "pseudo file system (/proc, /sys, /dev)",
+	reasonUnknown:  "descriptor of unknown origin",
+	reasonPath:     "path unreadable or a loop of links",
+	reasonTable:    "resolved by compile (chdir, pipe, wait)",
+	reasonFilter:   "filtered out",
+	reasonLong:     "name or path longer than the kernel takes",
+	reasonDeep:     "path from the root longer than the kernel takes",
+	reasonMapped:   "mapped memory",
+	reasonNameless: "file without a name, by a path in /proc",
+	reasonRefused:  "refused by rights or by the file system",
+	reasonResult:   "interrupted or not reproducible",
 }
 
 // filtered counts the events that transforms removed from a recording with such a

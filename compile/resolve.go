@@ -23,6 +23,12 @@ func (m *model) resolve(s *simEvent) reason {
 		if p.Arg < 0 {
 			break
 		}
+		if n == 0 && s.out.Op == format.OpLinkat {
+			if why := m.linked(s, s.e.Dir(0)); why != reasonNone {
+				return why
+			}
+			continue
+		}
 		dir := s.t.dir().node
 		name := s.e.Path(n)
 		if fd := s.e.Dir(n); fd != format.AtFDCWD && (len(name) == 0 || name[0] != '/') {
@@ -81,6 +87,18 @@ func (m *model) resolve(s *simEvent) reason {
 		m.trail = way.trail
 		if at == nil {
 			return reasonPath
+		}
+		if way.magic != nil {
+			var why reason
+			if at, why = m.through(s, n, at, way.magic); why != reasonNone || s.out.Op.Info().At.FD >= 0 {
+				return why
+			} else if at == nil {
+				continue // linkat
+			}
+		} else if isMagic(at) && follow {
+			if own := m.stranger(s.e); own != nil {
+				at = own
+			}
 		}
 		if at.node != nil && at.node.pseudo {
 			s.at[n] = at

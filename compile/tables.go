@@ -35,6 +35,7 @@ type proc struct {
 	*process.Process
 	num     int32
 	buffers *buffers
+	program *entry       // what it executes, nil if unknown
 	brk     int64        // address of its break, 0 if unknown
 	ended   place        // exit of its newest thread
 	endTime int64        // time of that, on the recording's clock
@@ -164,7 +165,7 @@ func (m *model) added(at, parent *process.Thread) {
 	if t.proc, known = at.Process.Data.(*proc); !known {
 		t.proc = m.newProcess(at.Process)
 		if maker != nil {
-			t.proc.brk, t.proc.maker = maker.proc.brk, maker.proc
+			t.proc.brk, t.proc.program, t.proc.maker = maker.proc.brk, maker.proc.program, maker.proc
 			maker.proc.children++
 		}
 	}

@@ -60,7 +60,7 @@ const (
 	Lost                  // events that the recorder could not keep
 	Elsewhere             // I/O that the kernel accounts for outside of all of these
 	Mount                 // calls that change what is mounted
-	Pipes                 // tee and vmsplice
+	Pipes                 // tee and vmsplice, in older recordings
 	Memory                // process_vm_readv and process_vm_writev
 	NumKinds
 )

@@ -21,6 +21,7 @@ const (
 	EffectChdir             // sets the working directory
 	EffectWait              // a process has ended (Event.Child)
 	EffectChroot            // sets the root directory
+	EffectUmask             // sets the permissions that what is made does not get
 	EffectUnshare           // copies what the thread shares, by the flags
 	EffectBlock             // the thread was blocked
 	EffectPipeline          // made by compile: the thread waits for another at a pipe, or another one waits for it
@@ -104,6 +105,7 @@ const (
 	ReadRegistered       // the number of the ring, and a list of what is registered
 	ReadContext          // the context of libaio that the kernel returned, and its number
 	ReadBatch            // the numbers of the ring or context, and of the batch
+	ReadAttrArgs         // struct xattr_args
 	ReadExit             // nothing after the call, which does not return
 	NumReads
 )

@@ -145,10 +145,10 @@ var (
 
 	Whence = &FlagSet{Enum: true, Flags: same("SEEK_SET", SeekSet, "SEEK_CUR", SeekCur, "SEEK_END", SeekEnd, "SEEK_DATA", SeekData, "SEEK_HOLE", SeekHole)}
 
-	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", 2, "FALLOC_FL_NO_HIDE_STALE", 4,
-		"FALLOC_FL_COLLAPSE_RANGE", FallocCollapse, "FALLOC_FL_ZERO_RANGE", 0x10, "FALLOC_FL_INSERT_RANGE", FallocInsert, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
+	FallocateMode = &FlagSet{Flags: same("FALLOC_FL_KEEP_SIZE", FallocKeepSize, "FALLOC_FL_PUNCH_HOLE", FallocPunchHole, "FALLOC_FL_NO_HIDE_STALE", 4,
+		"FALLOC_FL_COLLAPSE_RANGE", FallocCollapse, "FALLOC_FL_ZERO_RANGE", FallocZeroRange, "FALLOC_FL_INSERT_RANGE", FallocInsert, "FALLOC_FL_UNSHARE_RANGE", 0x40)}
 
-	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", 4)}
+	RenameFlags = &FlagSet{Flags: same("RENAME_NOREPLACE", RenameNoreplace, "RENAME_EXCHANGE", RenameExchange, "RENAME_WHITEOUT", RenameWhiteout)}
 
 	ResolveFlags = &FlagSet{Flags: same("RESOLVE_NO_XDEV", 1, "RESOLVE_NO_MAGICLINKS", 2, "RESOLVE_NO_SYMLINKS", 4, "RESOLVE_BENEATH", 8,
 		"RESOLVE_IN_ROOT", 0x10, "RESOLVE_CACHED", 0x20)}
@@ -209,7 +209,8 @@ var (
 	// recorded (include/uapi/linux/fs.h, fiemap.h).
 	IoctlRequest = &FlagSet{Enum: true, Flags: same("FICLONE", Ficlone, "FICLONERANGE", Ficlonerange, "FIDEDUPERANGE", Fideduperange,
 		"FS_IOC_GETFLAGS", FsIocGetflags, "FS_IOC_SETFLAGS", 0x40086602, "FS_IOC_FSGETXATTR", 0x801c581f, "FS_IOC_FSSETXATTR", 0x401c5820,
-		"FS_IOC_FIEMAP", 0xc020660b, "FS_IOC_GETVERSION", 0x80087601, "FS_IOC_SETVERSION", 0x40087602)}
+		"FS_IOC_FIEMAP", 0xc020660b, "FS_IOC_GETVERSION", 0x80087601, "FS_IOC_SETVERSION", 0x40087602,
+		"FS_IOC_RESVSP64", FsIocResvsp64, "FS_IOC_UNRESVSP64", FsIocUnresvsp64, "FS_IOC_ZERO_RANGE", FsIocZeroRange)}
 
 	WaitIDType = &FlagSet{Enum: true, Flags: same("P_ALL", 0, "P_PID", 1, "P_PGID", 2, "P_PIDFD", 3)}
 
@@ -262,13 +263,16 @@ const (
 
 	RenameNoreplace   = 1
 	RenameExchange    = 2
+	RenameWhiteout    = 4
 	CloseRangeCloexec = 4
 
 	WaitNowait = 0x1000000 // leaves the process to be waited for again
 
-	FallocKeepSize = 1
-	FallocCollapse = 8
-	FallocInsert   = 0x20
+	FallocKeepSize  = 1
+	FallocPunchHole = 2
+	FallocCollapse  = 8
+	FallocZeroRange = 0x10
+	FallocInsert    = 0x20
 
 	RwfDsync  = 2
 	RwfSync   = 4
@@ -279,6 +283,11 @@ const (
 	Ficlonerange  = 0x4020940d
 	Fideduperange = 0xc0189436
 	FsIocGetflags = 0x80086601
+
+	// fallocate by another name (include/uapi/linux/falloc.h).
+	FsIocResvsp64   = 0x4030582a
+	FsIocUnresvsp64 = 0x4030582b
+	FsIocZeroRange  = 0x40305839
 
 	ProtWrite    = 2
 	MapShared    = 1

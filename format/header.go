@@ -37,6 +37,7 @@ const (
 	MetaLost        = "lost"         // events that the recorder lost
 	MetaCost        = "cost"         // "inside=NANOS outside=NANOS rich=NANOS": the recorder's own time per event
 	MetaCwd         = "cwd"          // working directory at the start, quoted
+	MetaUmask       = "umask"        // that of the command at the start, octal
 	MetaProcess     = "process"      // a process that the recorder was attached to
 	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
 	MetaCoverage    = "coverage"     // what the events moved on files: package coverage

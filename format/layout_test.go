@@ -60,6 +60,7 @@ var reading = [NumReads]func(*Info) bool{
 	ReadContext:    func(i *Info) bool { return i.Synthetic != 0 },
 	ReadBatch:      func(i *Info) bool { return i.Class == ClassSubmit },
 	ReadExec:       func(i *Info) bool { return i.Effect == EffectExec },
+	ReadAttrArgs:   func(i *Info) bool { return i.At.Text >= 0 && i.Synthetic != 0 },
 	ReadExit:       func(i *Info) bool { return i.Result == ResultNone },
 }
 

@@ -18,6 +18,8 @@ type Notes struct {
 	Blocks []byte // how the file was allocated Late after the call, as AppendBlocks appends it
 	Late   int64  // nanoseconds
 
+	Allocated int64 // bytes of a sparse file that have blocks, or had them soon
+
 	Signal int32 // that ended the process
 	Waker  int32 // id of the thread that ended the last wait within the call
 	Woken  int64 // nanoseconds from that to the end of the call
@@ -62,6 +64,7 @@ const (
 	NotedMessage    // Channel, ChannelKind and Pos
 	NotedBlocks
 	NotedLate
+	NotedAllocated
 
 	// Of Request.
 	NotedRing

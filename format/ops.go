@@ -150,6 +150,17 @@ const (
 	OpRingFiles
 	OpRingBuffers
 	OpRingSubmit
+	OpUmask
+	OpReopen
+	OpFaccess
+	OpTee
+	OpVmsplice
+	OpSetxattrat
+	OpGetxattrat
+	OpListxattrat
+	OpRemovexattrat
+	OpFileGetattr
+	OpFileSetattr
 	numOps
 )
 
@@ -227,6 +238,7 @@ const (
 	ResultSome                 // equal if both are zero or both are not (getdents64)
 	ResultAny                  // equal if both succeed (readlink with other names)
 	ResultNone                 // the call does not return
+	ResultMode                 // permissions: not compared, and octal in scripts
 )
 
 // Info is a row of the table of operations.
@@ -301,6 +313,7 @@ var (
 	argCount  = Arg{Name: "count", Kind: Count}
 	argRWF    = Arg{Name: "flags", Kind: Flags, Flags: ReadWriteFlags}
 	argAt     = Arg{Name: "flags", Kind: Flags, Flags: AtFlags}
+	argAtAttr = Arg{Name: "at", Kind: Flags, Flags: AtFlags}
 	argAcc    = Arg{Name: "mode", Kind: Flags, Flags: AccessMode}
 	argMask   = Arg{Name: "mask", Kind: Flags, Flags: StatxMask}
 	argOldD   = Arg{Name: "olddirfd", Kind: DirFD}
@@ -370,7 +383,7 @@ var table = laidOut([numOps]Info{
 	OpFstatx:     {Name: "fstatx", Class: ClassMetadata, Args: []Arg{argFD, argAt, argMask, argBuf}, Effect: EffectStat, Strace: `statx(%0, "", %1, %2, %3)`, Sys: [numArch]int{none, none}},
 	OpAccess:     {Name: "access", Class: ClassMetadata, Args: []Arg{argPath, argAcc}, Sys: [numArch]int{21, none}},
 	OpFaccessat:  {Name: "faccessat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc}, Canon: to(OpAccess), Sys: [numArch]int{269, 48}},
-	OpFaccessat2: {Name: "faccessat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc, {Name: "flags", Kind: Flags, Flags: AccessAtFlags}}, Canon: to(OpAccess), Sys: [numArch]int{439, 439}},
+	OpFaccessat2: {Name: "faccessat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAcc, {Name: "flags", Kind: Flags, Flags: AccessAtFlags}}, Canon: canonAccess, Sys: [numArch]int{439, 439}},
 	OpGetdents64: {Name: "getdents64", Class: ClassMetadata, Args: []Arg{argFD, argBuf, argSize}, Result: ResultSome, Effect: EffectList, Sys: [numArch]int{217, 61}},
 
 	OpMkdir:      {Name: "mkdir", Class: ClassMetadata, Args: []Arg{argMade, argMode}, Effect: EffectMkdir, Sys: [numArch]int{83, none}},
@@ -382,7 +395,7 @@ var table = laidOut([numOps]Info{
 	OpRenameat:   {Name: "renameat", Class: ClassMetadata, Args: []Arg{argOldD, argFrom, argNewD, argNew}, Canon: to(OpRename), Effect: EffectRename, Sys: [numArch]int{264, 38}},
 	OpRenameat2:  {Name: "renameat2", Class: ClassMetadata, Args: []Arg{argOldD, argFrom, argNewD, argNew, argRen}, Canon: canonRename, Effect: EffectRename, Sys: [numArch]int{316, 276}},
 	OpLink:       {Name: "link", Class: ClassMetadata, Args: []Arg{argOld, argNew}, Effect: EffectLink, Sys: [numArch]int{86, none}},
-	OpLinkat:     {Name: "linkat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argAt}, Canon: to(OpLink), Effect: EffectLink, Sys: [numArch]int{265, 37}},
+	OpLinkat:     {Name: "linkat", Class: ClassMetadata, Args: []Arg{argOldD, argOld, argNewD, argNew, argAt}, Canon: canonLink, Effect: EffectLink, Sys: [numArch]int{265, 37}},
 	OpSymlink:    {Name: "symlink", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argMade}, Effect: EffectSymlink, Sys: [numArch]int{88, none}},
 	OpSymlinkat:  {Name: "symlinkat", Class: ClassMetadata, Args: []Arg{{Name: "target", Kind: Text}, argDir, argMade}, Canon: to(OpSymlink), Effect: EffectSymlink, Sys: [numArch]int{266, 36}},
 	OpReadlink:   {Name: "readlink", Class: ClassMetadata, Args: []Arg{argName, argBuf, argSize}, Result: ResultAny, Effect: EffectReadlink, Reads: ReadTarget, Sys: [numArch]int{89, none}},
@@ -439,7 +452,7 @@ var table = laidOut([numOps]Info{
 	OpChmod:     {Name: "chmod", Class: ClassMetadata, Args: []Arg{argPath, argMode}, Effect: EffectChmod, Sys: [numArch]int{90, none}},
 	OpFchmod:    {Name: "fchmod", Class: ClassMetadata, Args: []Arg{argFD, argMode}, Effect: EffectChmod, Sys: [numArch]int{91, 52}},
 	OpFchmodat:  {Name: "fchmodat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode}, Canon: to(OpChmod), Effect: EffectChmod, Sys: [numArch]int{268, 53}},
-	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: to(OpChmod), Effect: EffectChmod, Sys: [numArch]int{452, 452}},
+	OpFchmodat2: {Name: "fchmodat2", Class: ClassMetadata, Args: []Arg{argDir, argPath, argMode, argAt}, Canon: canonChmod, Effect: EffectChmod, Sys: [numArch]int{452, 452}},
 	OpChown:     {Name: "chown", Class: ClassMetadata, Args: []Arg{argPath, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{92, none}},
 	OpFchown:    {Name: "fchown", Class: ClassMetadata, Args: []Arg{argFD, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{93, 55}},
 	OpLchown:    {Name: "lchown", Class: ClassMetadata, Args: []Arg{argName, argUID, argGID}, Effect: EffectChmod, Sys: [numArch]int{94, none}},
@@ -529,7 +542,81 @@ var table = laidOut([numOps]Info{
 	OpRingSubmit:  {Name: "ring_submit", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "number", Kind: Count}, argLeast, {Name: "reaped", Kind: Count}, {Name: "since", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 
 	OpEventfd2: {Name: "eventfd2", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}, {Name: "flags", Kind: Flags, Flags: EventfdFlags}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{290, 19}},
+
+	// A replay has none: compile applies it to the modes of what is made.
+	OpUmask: {Name: "umask", Class: ClassMetadata, Args: []Arg{{Name: "mask", Kind: Mode}}, Result: ResultMode, Effect: EffectUmask, Dropped: true, Sys: [numArch]int{95, 166}},
+
+	// Opens the file of a descriptor once more, whatever names it has. An
+	// application does so by a name in /proc.
+	OpReopen:  {Name: "reopen", Class: ClassOpen, Args: []Arg{argFile, argOpen}, Result: ResultFD, Effect: EffectOpen, Strace: `open("/proc/self/fd/%0", %1)`, Sys: [numArch]int{none, none}},
+	OpFaccess: {Name: "faccess", Class: ClassMetadata, Args: []Arg{argFD, argAcc}, Strace: `faccessat2(%0, "", %1, AT_EMPTY_PATH)`, Sys: [numArch]int{none, none}},
+
+	// What moves between pipes, and between a pipe and memory.
+	OpTee:      {Name: "tee", Class: ClassWrite, Args: []Arg{argFD, argOutFD, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Dropped: true, Sys: [numArch]int{276, 77}},
+	OpVmsplice: {Name: "vmsplice", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, {Name: "flags", Kind: Flags, Flags: SpliceFlags}, argSize}, Result: ResultBytes, Effect: EffectWrite, Dropped: true, Reads: ReadIovec, Sys: [numArch]int{278, 75}, Synthetic: 1 << 4},
+
+	// The size and the flags are in a struct.
+	OpSetxattrat:    {Name: "setxattrat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAtAttr, argXattr, argSize, argXFlags}, Effect: EffectSetAttr, Canon: canonAttr(2, OpFsetxattr, OpLsetxattr, OpSetxattr), Reads: ReadAttrArgs, Sys: [numArch]int{463, 463}, Synthetic: 1<<4 | 1<<5},
+	OpGetxattrat:    {Name: "getxattrat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAtAttr, argXattr, argSize, argXFlags}, Result: ResultBytes, Effect: EffectGetAttr, Canon: canonAttr(2, OpFgetxattr, OpLgetxattr, OpGetxattr), Reads: ReadAttrArgs, Sys: [numArch]int{464, 464}, Synthetic: 1<<4 | 1<<5},
+	OpListxattrat:   {Name: "listxattrat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAtAttr, argValue, argSize}, Result: ResultAny, Canon: canonAttr(2, OpFlistxattr, OpLlistxattr, OpListxattr), Sys: [numArch]int{465, 465}},
+	OpRemovexattrat: {Name: "removexattrat", Class: ClassMetadata, Args: []Arg{argDir, argPath, argAtAttr, argXattr}, Effect: EffectSetAttr, Canon: canonAttr(2, OpFremovexattr, OpLremovexattr, OpRemovexattr), Sys: [numArch]int{466, 466}},
+
+	// A replay looks the file up, and changes no attributes that could keep it
+	// from being removed.
+	OpFileGetattr: {Name: "file_getattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{468, 468}},
+	OpFileSetattr: {Name: "file_setattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{469, 469}},
 })
+
+// onFile reports whether a call with these flags is about the file of a
+// descriptor, not about a path.
+func onFile(flags, dirfd int64, path []byte) bool {
+	return flags&AtEmptyPath != 0 && len(path) == 0 && dirfd != AtFDCWD
+}
+
+// canonAttr returns the operation for a call with the flags at a position: with a descriptor,
+// by a path that may end in a link, or through such a link.
+func canonAttr(at int, fd, link, path Op) func(*Event) Op {
+	return func(e *Event) Op {
+		switch flags := e.Args[at]; {
+		case onFile(flags, e.Args[0], e.Str[0]):
+			return fd
+		case flags&AtSymlinkNofollow != 0:
+			return link
+		}
+		return path
+	}
+}
+
+var canonFileAttr = canonAttr(4, OpFstat, OpLstat, OpStat)
+
+// canonAccess keeps flags: what faccessat2 can do, access cannot.
+func canonAccess(e *Event) Op {
+	switch {
+	case onFile(e.Args[3], e.Args[0], e.Str[0]):
+		return OpFaccess
+	case e.Args[3] != 0:
+		return OpFaccessat2
+	}
+	return OpAccess
+}
+
+func canonChmod(e *Event) Op {
+	switch {
+	case onFile(e.Args[3], e.Args[0], e.Str[0]):
+		return OpFchmod
+	case e.Args[3]&AtSymlinkNofollow != 0:
+		return OpFchmodat2
+	}
+	return OpChmod
+}
+
+// canonLink: in a trace linkat gives a name to the file of a descriptor.
+func canonLink(e *Event) Op {
+	if onFile(e.Args[4], e.Args[0], e.Str[0]) {
+		return OpLinkat
+	}
+	return OpLink
+}
 
 func canonStat(e *Event) Op {
 	switch {

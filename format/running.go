@@ -11,11 +11,12 @@ type Running struct {
 	Process   int32   // its id
 	Threads   []int32 // their ids, at least one
 	Cwd, Root string  // absolute, empty if unknown
+	Umask     int64   // -1 if unknown
 	Command   string  // path of the program, empty if unknown
 }
 
 // Running returns the processes that already ran, from the remarks "PID
-// parent=PPID threads=TID,… cwd="…" root="…"".
+// parent=PPID threads=TID,… cwd="…" root="…" umask=022".
 func (h *Header) Running() (found []Running) {
 	for _, remark := range h.Meta {
 		if remark.Key != MetaProcess {
@@ -26,7 +27,7 @@ func (h *Header) Running() (found []Running) {
 		if err != nil || pid <= 0 {
 			continue
 		}
-		p := Running{Process: int32(pid), Cwd: quotedNote(notes, "cwd"), Root: quotedNote(notes, "root"), Command: quotedNote(notes, "command")}
+		p := Running{Process: int32(pid), Cwd: quotedNote(notes, "cwd"), Root: quotedNote(notes, "root"), Umask: umaskNote(notes), Command: quotedNote(notes, "command")}
 		list, _ := Note(notes, "threads")
 		for _, word := range bytes.Split(list, []byte(",")) {
 			if tid, err := strconv.ParseInt(string(word), 10, 32); err == nil && tid > 0 {
@@ -39,6 +40,25 @@ func (h *Header) Running() (found []Running) {
 		found = append(found, p)
 	}
 	return found
+}
+
+// Umask returns the umask of the command at the start, -1 if it is unknown.
+func (h *Header) Umask() int64 {
+	text, _ := h.Value(MetaUmask)
+	return parseUmask(text)
+}
+
+func umaskNote(notes []byte) int64 {
+	v, _ := Note(notes, MetaUmask)
+	return parseUmask(string(v))
+}
+
+func parseUmask(octal string) int64 {
+	mask, err := strconv.ParseUint(octal, 8, 9)
+	if err != nil {
+		return -1
+	}
+	return int64(mask)
 }
 
 func quotedNote(notes []byte, key string) string {

@@ -111,4 +111,13 @@ var sysNumbers = map[string]int{
 	"sendmmsg":          unix.SYS_SENDMMSG,
 	"recvmmsg":          unix.SYS_RECVMMSG,
 	"eventfd2":          unix.SYS_EVENTFD2,
+	"umask":             unix.SYS_UMASK,
+	"tee":               unix.SYS_TEE,
+	"vmsplice":          unix.SYS_VMSPLICE,
+	"setxattrat":        unix.SYS_SETXATTRAT,
+	"getxattrat":        unix.SYS_GETXATTRAT,
+	"listxattrat":       unix.SYS_LISTXATTRAT,
+	"removexattrat":     unix.SYS_REMOVEXATTRAT,
+	"file_getattr":      unix.SYS_FILE_GETATTR,
+	"file_setattr":      unix.SYS_FILE_SETATTR,
 }

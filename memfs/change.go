@@ -64,12 +64,14 @@ func (fs *FS) mkdirat(a args) int64 {
 	return fs.make(a[0], a[1], unix.S_IFDIR|uint32(a[2])&0o1777, nil)
 }
 
-// mknodat makes regular files only.
+// mknodat makes regular files, and names of sockets, only.
 func (fs *FS) mknodat(a args) int64 {
 	switch uint32(a[2]) & unix.S_IFMT {
 	case 0, unix.S_IFREG:
 		return fs.make(a[0], a[1], unix.S_IFREG|uint32(a[2])&0o7777, nil)
-	case unix.S_IFDIR, unix.S_IFCHR, unix.S_IFBLK, unix.S_IFIFO, unix.S_IFSOCK:
+	case unix.S_IFSOCK:
+		return fs.make(a[0], a[1], unix.S_IFSOCK|uint32(a[2])&0o7777, nil)
+	case unix.S_IFDIR, unix.S_IFCHR, unix.S_IFBLK, unix.S_IFIFO:
 		return no(unix.EPERM)
 	}
 	return no(unix.EINVAL)

@@ -119,6 +119,7 @@ var calls = [512]func(*FS, args) int64{
 
 	unix.SYS_FCHMOD:    on((*FS).open, (*FS).fchmod),
 	unix.SYS_FCHMODAT:  (*FS).fchmodat,
+	unix.SYS_FCHMODAT2: (*FS).fchmodat2,
 	unix.SYS_FCHOWN:    on((*FS).open, (*FS).fchown),
 	unix.SYS_FCHOWNAT:  (*FS).fchownat,
 	unix.SYS_UTIMENSAT: (*FS).utimensat,
@@ -151,7 +152,8 @@ func on(find func(*FS, uintptr) *file, call func(*FS, *file, args) int64) func(*
 
 // Call answers a system call as Linux would, with a result or -errno. A call
 // that isn't known is ENOSYS. Paths begin at the root, where AT_FDCWD is too,
-// and never lead out of it. Descriptors are numbers from FirstDescriptor on,
+// and never lead out of it. An openat with a NULL path opens the file of its
+// descriptor once more. Descriptors are numbers from FirstDescriptor on,
 // which no descriptor of the kernel's reaches.
 func (fs *FS) Call(nr, a, b, c, d, e, f uintptr) int64 {
 	if nr >= uintptr(len(calls)) || calls[nr] == nil {

@@ -75,8 +75,11 @@ func (fs *FS) truncate(a args) int64 {
 		return no(err)
 	}
 	defer fs.unref(n)
-	if n.isDir() {
+	switch {
+	case n.isDir():
 		return no(unix.EISDIR)
+	case !n.isReg():
+		return no(unix.EINVAL)
 	}
 	return fs.truncateTo(n, int64(a[1]))
 }

@@ -30,6 +30,9 @@ func (fs *FS) openat(a args) int64 {
 	if err != 0 {
 		return no(err)
 	}
+	if a[1] == 0 {
+		return fs.reopen(a[0], flags)
+	}
 	name, err := path(a[1])
 	if err != 0 {
 		return no(err)
@@ -61,10 +64,31 @@ func (fs *FS) openat(a args) int64 {
 		fs.unref(n)
 		return no(err)
 	}
+	return fs.opened(n, flags)
+}
+
+// opened returns a descriptor of a file, a reference to which it takes over.
+func (fs *FS) opened(n *inode, flags uint32) int64 {
 	if flags &^= onceFlags; flags&unix.O_PATH == 0 {
 		flags |= largeFile
 	}
 	return fs.newFile(n, flags)
+}
+
+// reopen opens the file of a descriptor once more. Linux does so by a path in
+// /proc, for which a NULL path stands here.
+func (fs *FS) reopen(fd uintptr, flags uint32) int64 {
+	f := fs.any(fd)
+	if f == nil {
+		return no(unix.EBADF)
+	}
+	n := f.node.ref()
+	fs.put(f)
+	if err := fs.mayOpen(n, flags); err != 0 {
+		fs.unref(n)
+		return no(err)
+	}
+	return fs.opened(n, flags)
 }
 
 // ending says how a path of a call of openat is walked at its end.
@@ -138,6 +162,8 @@ func (fs *FS) mayOpen(n *inode, flags uint32) unix.Errno {
 	case flags&unix.O_PATH != 0:
 	case kind == unix.S_IFLNK:
 		return unix.ELOOP
+	case kind == unix.S_IFSOCK:
+		return unix.ENXIO
 	case kind == unix.S_IFDIR && (flags&unix.O_ACCMODE != unix.O_RDONLY || flags&truncates != 0):
 		return unix.EISDIR
 	case flags&truncates != 0:

@@ -135,6 +135,18 @@ func (fs *FS) fchmodat(a args) int64 {
 	return fs.onPath(a[0], a[1], 0, func(n *inode) int64 { return n.chmod(a[2]) })
 }
 
+func (fs *FS) fchmodat2(a args) int64 {
+	if uint32(a[3])&^(unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return no(unix.EINVAL)
+	}
+	return fs.onPath(a[0], a[1], a[3], func(n *inode) int64 {
+		if n.isLink() {
+			return no(unix.EOPNOTSUPP)
+		}
+		return n.chmod(a[2])
+	})
+}
+
 // chown leaves alone what is to be -1.
 func (n *inode) chown(uid, gid uintptr) int64 {
 	return n.change(func() {

@@ -12,7 +12,8 @@ type Access struct {
 	Sequential int64
 	Strided    int64
 	Random     int64
-	Sizes      []Frequent // bytes asked for, of up to four sizes, the most frequent first
+	Sizes      []Frequent // bytes moved by a call, of up to four sizes, the most frequent first
+	Asked      []Frequent // bytes asked for, the same
 	Strides    []Frequent // bytes from beginning to beginning, of strided calls
 }
 
@@ -29,7 +30,7 @@ func (a *Access) SequentialShare() (float64, bool) {
 // accesses counts what an Access tells.
 type accesses struct {
 	moves, sequential, strided, random int64
-	sizes, strides                     frequent
+	sizes, asked, strides              frequent
 }
 
 // run is where one direction of a descriptor has got to.
@@ -39,10 +40,11 @@ type run struct {
 	calls      uint8 // 0, 1, or 2 for more
 }
 
-// count adds a call that moved the bytes from begin to end.
+// count adds a call that moved the bytes from begin to end, and asked for so many.
 func (a *accesses) count(r *run, begin, end, asked int64) {
 	a.moves++
-	a.sizes.add(asked)
+	a.sizes.add(end - begin)
+	a.asked.add(asked)
 	stride := begin - r.begin
 	switch {
 	case r.calls == 0:
@@ -58,10 +60,10 @@ func (a *accesses) count(r *run, begin, end, asked int64) {
 }
 
 func (a *accesses) access() Access {
-	return Access{a.moves, a.sequential, a.strided, a.random, a.sizes.list(), a.strides.list()}
+	return Access{a.moves, a.sequential, a.strided, a.random, a.sizes.list(), a.asked.list(), a.strides.list()}
 }
 
-// merge adds how another file was used, but for the sizes and the strides.
+// merge adds how another file was used, but for sizes and strides.
 func (a *Access) merge(o *Access) {
 	a.Moves += o.Moves
 	a.Sequential += o.Sequential

@@ -156,7 +156,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		c.noFile.count(one)
 	}
 	if one.category <= Writes {
-		c.sizes[one.category].count(asked(e), &one.total)
+		c.sizes[one.category].count(e.Bytes(), &one.total)
 		if moves.of != nil {
 			tr.move(one, e, &moves)
 		}
@@ -198,7 +198,7 @@ func (c *Collector) requested(one *call, e *format.Event) {
 		c.noFile.count(one)
 	}
 	if one.category <= Writes {
-		c.sizes[one.category].count(asked(e), &one.total)
+		c.sizes[one.category].count(e.Bytes(), &one.total)
 	}
 	if one.category != noCategory {
 		if c.intervals.width == 0 {

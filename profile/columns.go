@@ -68,6 +68,8 @@ var fileColumns = slices.Concat(
 		{heading{"sequential_writes", share}, func(f *File) value { return f.Access[Writes].shares() }},
 		{heading{"read_sizes", frequents}, func(f *File) value { return frequentValues(f.Access[Reads].Sizes) }},
 		{heading{"write_sizes", frequents}, func(f *File) value { return frequentValues(f.Access[Writes].Sizes) }},
+		{heading{"read_asked", frequents}, func(f *File) value { return frequentValues(f.Access[Reads].Asked) }},
+		{heading{"write_asked", frequents}, func(f *File) value { return frequentValues(f.Access[Writes].Asked) }},
 		{heading{"read_strides", frequents}, func(f *File) value { return frequentValues(f.Access[Reads].Strides) }},
 		{heading{"write_strides", frequents}, func(f *File) value { return frequentValues(f.Access[Writes].Strides) }},
 	},

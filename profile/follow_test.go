@@ -172,13 +172,13 @@ func TestAccess(t *testing.T) {
 	}
 	events = append(events, pread(5, 100), pread(1<<30, 7)) // random
 	for range 4 {
-		events = append(events, on(format.OpWrite, 1, 9, 1, 10, "", 3, 0, 20)) // first, three sequential
+		events = append(events, on(format.OpWrite, 1, 9, 1, 10, "", 3, 0, 1<<63-4096)) // first, three sequential
 	}
 	events = append(events, on(format.OpPread64, 1, 9, 1, 0, "", 3, 0, 10, 77)) // moved nothing
 	a := readWith(t, format.Header{}, events...).Files[0].Access
 	require.Equal(t, [2]Access{
-		{Moves: 22, Sequential: 9, Strided: 8, Random: 4, Sizes: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Strides: []Frequent{{8192, 8}}},
-		{Moves: 4, Sequential: 3, Sizes: []Frequent{{20, 4}}},
+		{Moves: 22, Sequential: 9, Strided: 8, Random: 4, Sizes: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Asked: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Strides: []Frequent{{8192, 8}}},
+		{Moves: 4, Sequential: 3, Sizes: []Frequent{{10, 4}}, Asked: []Frequent{{1<<63 - 4096, 4}}},
 	}, a)
 	share, ok := a[Reads].SequentialShare()
 	require.True(t, ok)

@@ -272,8 +272,7 @@ func (o *overview) access() {
 	}
 }
 
-// sizes says which size class most calls of a category are in. Those of a source
-// that doesn't tell sizes ask for nothing.
+// sizes says which size class most calls of a category are in.
 func (o *overview) sizes(k Category) string {
 	var best SizeClass
 	for _, c := range o.Sizes[k] {

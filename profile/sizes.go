@@ -2,18 +2,18 @@ package profile
 
 import "math/bits"
 
-// SizeClass adds up the reads, or the writes, that asked for From to To-1
+// SizeClass adds up the reads, or the writes, that moved From to To-1
 // bytes. The classes are the powers of two, and one for none.
 type SizeClass struct {
 	From, To int64
 	Total
 }
 
-// sizes adds up by size: class 0 holds calls that asked for nothing, class n
-// those that asked for at least 1<<(n-1) bytes.
+// sizes adds up by size: class 0 holds calls that moved nothing, class n
+// those that moved at least 1<<(n-1) bytes.
 type sizes [64]Total
 
-func (s *sizes) count(asked int64, t *Total) { s[bits.Len64(uint64(max(asked, 0)))].add(t) }
+func (s *sizes) count(moved int64, t *Total) { s[bits.Len64(uint64(moved))].add(t) }
 
 // classes returns the classes from the smallest that occurred to the largest,
 // with those between.

@@ -85,7 +85,7 @@ func TestSort(t *testing.T) {
 	table, err := p.Table("size")
 	require.NoError(t, err)
 	require.EqualError(t, table.Sort("name"), `no column "name": want one of from, below, reads, bytes_read, read_seconds, writes, bytes_written, write_seconds`)
-	require.Equal(t, 7, table.Cut(1))
+	require.Equal(t, 14, table.Cut(1))
 	require.Len(t, table.rows, 1)
 	_, err = p.Table("colour")
 	require.EqualError(t, err, `no table by "colour": want one of file, operation, process, thread, directory, size, interval`)

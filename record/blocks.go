@@ -28,8 +28,8 @@ type blocks struct {
 const maxSeen = 1 << 16
 
 // note adds to the notes of an event how the file is allocated that it opened
-// for writing, unless its blocks are written up to its size. It says so once for
-// each file. The note borrows from b until reset. Times of events count from began.
+// for writing, or that has fewer blocks than its size needs, unless its blocks are
+// written up to its size. It says so once for each file. The note borrows from b until reset. Times of events count from began.
 func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	if c.Flags&FlagFile == 0 || e.Notes == nil || e.Notes.Type != format.TypeReg {
 		return
@@ -42,7 +42,7 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 	// application's work.
 	flags := e.OpenFlags()
 	made := c.Flags&FlagCreated != 0 || flags&format.TRUNC != 0
-	if !made && flags&(format.WRONLY|format.RDWR) == 0 {
+	if !made && flags&(format.WRONLY|format.RDWR) == 0 && c.Details.Blocks*512 >= c.Details.Size {
 		return
 	}
 	if b.seen == nil || len(b.seen) == maxSeen {
@@ -70,6 +70,8 @@ func (b *blocks) note(e *format.Event, c *Call, began time.Time) {
 		b.text = format.AppendBlocks(b.text, b.all)
 		e.Notes.Blocks, e.Notes.Has = b.text[first:len(b.text):len(b.text)], e.Notes.Has|format.NotedBlocks
 		e.Notes.Late, e.Notes.Has = max(late, 0), e.Notes.Has|format.NotedLate
+	} else {
+		e.Notes.Has &^= format.NotedSparse | format.NotedAllocated // the file system compresses it
 	}
 }
 

@@ -63,6 +63,10 @@ func TestBlocksAreNoted(t *testing.T) {
 	require.Equal(t, []string{"", ""}, noted(t, cut, c))
 	reader := c
 	reader.Args[2] = unix.O_RDONLY
+	require.Equal(t, []string{"reserved:1048576", ""}, noted(t, reader, c), "fewer blocks than the size needs")
+	details := *c.Details
+	details.Blocks = 1 << 20 / 512
+	reader.Details = &details
 	require.Equal(t, []string{"", "reserved:1048576"}, noted(t, reader, c))
 	other, _ := opened(t, filepath.Join(dir, "other"))
 	other.Ret = c.Ret

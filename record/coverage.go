@@ -15,8 +15,6 @@ var Unrecorded = map[int]coverage.Kind{
 	unix.SYS_UMOUNT2:           coverage.Mount,
 	unix.SYS_MOVE_MOUNT:        coverage.Mount,
 	unix.SYS_PIVOT_ROOT:        coverage.Mount,
-	unix.SYS_TEE:               coverage.Pipes,
-	unix.SYS_VMSPLICE:          coverage.Pipes,
 	unix.SYS_PROCESS_VM_READV:  coverage.Memory,
 	unix.SYS_PROCESS_VM_WRITEV: coverage.Memory,
 }

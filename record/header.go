@@ -23,7 +23,21 @@ func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Hea
 	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
 		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
 	}
+	if mask := Umask(pid); mask != "" {
+		h.Set(format.MetaUmask, mask)
+	}
 	return h
+}
+
+// Umask returns the umask of a process, octal, empty if it can't be read.
+func Umask(pid int) string {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(status)) {
+		if mask, ok := strings.CutPrefix(line, "Umask:"); ok {
+			return strings.TrimSpace(mask)
+		}
+	}
+	return ""
 }
 
 // CommonHeader returns what every recording begins with. The tool is the

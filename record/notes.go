@@ -88,8 +88,8 @@ func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
 	n.Dev = format.Device{Major: major(details.Dev), Minor: minor(details.Dev)}
 	n.Ino, n.Links = details.Ino, int64(details.Nlink)
 	n.Has |= format.NotedDev | format.NotedIno | format.NotedLinks
-	if n.Type == format.TypeReg && sparse(details) {
-		n.Has |= format.NotedSparse
+	if all := allocated(details); n.Type == format.TypeReg && all < details.Size {
+		n.Allocated, n.Has = int64(all), n.Has|format.NotedSparse|format.NotedAllocated
 	}
 	if flags&FlagCreated != 0 {
 		n.Has |= format.NotedNew
@@ -98,13 +98,13 @@ func (d *decoder) noteFile(n *format.Notes, flags Flags, details *Details) {
 
 var pageBytes = uint64(os.Getpagesize())
 
-// sparse reports whether a file certainly has holes. A page in the cache may
-// be one that has no block yet because it has not been written back.
-func sparse(details *Details) bool {
+// allocated returns how many bytes of a file can be allocated. A page in the cache
+// may be one that has no block yet because it has not been written back.
+func allocated(details *Details) uint64 {
 	if details.Cached == UnknownCached {
-		return details.Blocks*512 < details.Size
+		return details.Blocks * 512
 	}
-	return details.Blocks*512+details.Cached*pageBytes < details.Size
+	return details.Blocks*512 + details.Cached*pageBytes
 }
 
 // fileTypes are the types by the upper four bits of a mode (S_IFMT).

@@ -72,6 +72,20 @@ func callChmod(w *worker, r *format.Record) int64 {
 	return got
 }
 
+// callFchmodat2 changes the mode of what a path leads to, unless that is a link.
+func callFchmodat2(w *worker, r *format.Record) int64 {
+	dir, last := w.parentOf(r.Args[1])
+	if sandbox.Lost(dir) {
+		return dir
+	}
+	got := w.sys(sysStat, uintptr(dir), last, w.statPointer(), unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+	if got == 0 && !w.guard.IsRoot(&w.stat) {
+		got = w.sys(unix.SYS_FCHMODAT2, uintptr(dir), last, uintptr(r.Args[2])&sandbox.ModeMask, unix.AT_SYMLINK_NOFOLLOW, 0, 0)
+		w.guard.KeepMode()
+	}
+	return w.leave(dir, got)
+}
+
 func callFchmod(w *worker, s slot, r *format.Record) int64 {
 	if s.marks()&slotWrite == 0 {
 		if got := w.sys.Call(unix.SYS_FSTAT, s.real(), w.statPointer(), 0); got < 0 || w.guard.IsRoot(&w.stat) {
@@ -128,9 +142,8 @@ func callFutimens(w *worker, s slot, r *format.Record) int64 {
 	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 
-// callMknod makes an empty regular file instead of a device, a pipe or a
-// socket: a device reaches beyond the root, and opening a pipe can block for
-// ever. If the application was not allowed to make a device, the result is the
+// callMknod makes an empty regular file instead of a device or a pipe: a device
+// reaches beyond the root, and opening a pipe can block for ever. If the application was not allowed to make a device, the result is the
 // recorded EPERM.
 func callMknod(w *worker, r *format.Record) int64 {
 	kind := r.Args[1] & unix.S_IFMT
@@ -140,17 +153,17 @@ func callMknod(w *worker, r *format.Record) int64 {
 			return r.Ret
 		}
 		kind = unix.S_IFREG
-	case unix.S_IFIFO, unix.S_IFSOCK:
+	case unix.S_IFIFO:
 		kind = unix.S_IFREG
 	}
 	return w.made(w.byName(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask), 0, 0))
 }
 
-// callBind makes an empty file with the name that a socket was bound to, as
-// callMknod does for a socket. No process connects to it, and the length limit
-// of socket paths does not apply. If the name exists, the result is EADDRINUSE.
+// callBind makes the name that a socket was bound to, by mknod. No process can
+// connect to it, and the length limit of socket paths does not apply. If the name
+// exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {
-	got := w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o777, 0, 0))
+	got := w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755, 0, 0))
 	if got == -int64(unix.EEXIST) {
 		return -int64(unix.EADDRINUSE)
 	}

@@ -60,6 +60,14 @@ func callOpen(w *worker, r *format.Record) int64 {
 	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
 
+// callReopen opens the file of a descriptor once more.
+func callReopen(w *worker, s slot, r *format.Record) int64 {
+	w.needFiles()
+	const byName = format.CREAT | format.EXCL | format.TMPFILE | format.NOFOLLOW // what is only about a path
+	fd := w.guard.Reopen(s.real(), openFlags(r.Args[1]&^byName))
+	return w.opened(r, fd, s.name(), openMarks(r.Args[1]))
+}
+
 // targetOf is Guard.Target of the name that an argument stands for, parentOf
 // Guard.Parent.
 func (w *worker) targetOf(arg int64) (fd int64, last, flags uintptr) {
@@ -147,6 +155,23 @@ func callAccess(w *worker, r *format.Record) int64 {
 	return w.leave(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[1]), flags, 0, 0))
 }
 
+func callFaccessat2(w *worker, r *format.Record) int64 {
+	const known = unix.AT_SYMLINK_NOFOLLOW | unix.AT_EACCESS
+	flags := uintptr(r.Args[3]) & known
+	if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+		return w.byName(unix.SYS_FACCESSAT2, r.Args[1], uintptr(r.Args[2]), flags, 0)
+	}
+	fd, last, extra := w.targetOf(r.Args[1])
+	if sandbox.Lost(fd) {
+		return fd
+	}
+	return w.leave(fd, w.sys(unix.SYS_FACCESSAT2, uintptr(fd), last, uintptr(r.Args[2]), flags|extra, 0, 0))
+}
+
+func callFaccess(w *worker, s slot, r *format.Record) int64 {
+	return w.sys(unix.SYS_FACCESSAT2, s.real(), sandbox.Pointer(sandbox.Empty), uintptr(r.Args[1]), unix.AT_EMPTY_PATH, 0, 0)
+}
+
 func callTruncate(w *worker, r *format.Record) int64 {
 	n := w.path(r.Args[0])
 	if n == nil {
@@ -159,7 +184,10 @@ func callTruncate(w *worker, r *format.Record) int64 {
 		return w.sys.Call(unix.SYS_TRUNCATE, n.Full(), uintptr(r.Args[1]), 0)
 	}
 	fd := w.guard.Open(n, unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if fd < 0 {
+	switch {
+	case fd == -int64(unix.ENXIO):
+		return errInvalid // a socket, which truncate does not open
+	case fd < 0:
 		return fd
 	}
 	got := w.sys.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(r.Args[1]), 0)
@@ -184,16 +212,47 @@ func callRename(w *worker, r *format.Record) int64 {
 }
 
 func callRenameat2(w *worker, r *format.Record) int64 {
-	// RENAME_WHITEOUT makes a device node, which no other operation can.
 	const allowed = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE
-	if r.Args[4]&^allowed != 0 {
+	flags := r.Args[4]
+	// A whiteout is a device node, which no other operation makes. An empty file
+	// takes its place.
+	whiteout := flags&(unix.RENAME_WHITEOUT|unix.RENAME_EXCHANGE) == unix.RENAME_WHITEOUT
+	if whiteout {
+		flags &^= unix.RENAME_WHITEOUT
+	}
+	if flags&^allowed != 0 {
 		return errInvalid
 	}
-	return w.byNames(unix.SYS_RENAMEAT2, r.Args[1], r.Args[3], uintptr(r.Args[4]))
+	got := w.byNames(unix.SYS_RENAMEAT2, r.Args[1], r.Args[3], uintptr(flags))
+	if whiteout && got == 0 {
+		got = w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG, 0, 0))
+	}
+	return got
 }
 
 func callLink(w *worker, r *format.Record) int64 {
 	return w.made(w.byNames(unix.SYS_LINKAT, r.Args[0], r.Args[1], 0))
+}
+
+// callLinkat gives a name to the file of a descriptor.
+func callLinkat(w *worker, r *format.Record) int64 {
+	s := w.lookup(r.Args[0])
+	if s == 0 {
+		return errBadFD
+	}
+	dir, last := w.parentOf(r.Args[3])
+	if sandbox.Lost(dir) {
+		return dir
+	}
+	w.needFiles()
+	return w.made(w.leave(dir, w.guard.Link(s.real(), dir, last)))
+}
+
+// needFiles ends the run if the thread can't name its own descriptors.
+func (w *worker) needFiles() {
+	if w.guard.LacksFiles() {
+		w.failf("event %d of thread %d opens or names the file of a descriptor, which takes /proc: mount it", w.event, w.number)
+	}
 }
 
 func callSymlink(w *worker, r *format.Record) int64 {

@@ -116,6 +116,7 @@ func (c *clone) command(h *format.Header) format.Running {
 			p.Cwd = string(cwd)
 		}
 	}
+	p.Umask = h.Umask()
 	command, _ := h.Value(format.MetaCommand)
 	p.Command, _, _ = strings.Cut(command, " ")
 	return p

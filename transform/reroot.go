@@ -84,5 +84,8 @@ func running(p format.Running) string {
 			text = format.AppendQuoted(text, []byte(one.value))
 		}
 	}
+	if p.Umask >= 0 {
+		text = strconv.AppendInt(append(append(text, ' '), format.MetaUmask+"=0"...), p.Umask, 8)
+	}
 	return string(text)
 }

@@ -38,6 +38,7 @@ type State struct {
 
 	header  *format.Header
 	home    string // working directory at the start, empty if unknown
+	mask    int64  // umask at the start
 	command string
 	initial map[int32]*Table // of processes without an event so far
 
@@ -51,6 +52,7 @@ func NewState(h *format.Header) *State {
 	s := &State{threads: newThreads(h.Threads), header: h, initial: make(map[int32]*Table)}
 	s.tables.most = math.MaxInt
 	s.command, _ = h.Value(format.MetaCommand)
+	s.mask = h.Umask()
 	if quoted, ok := h.Value(format.MetaCwd); ok {
 		if cwd, _, err := format.Unquote(nil, []byte(quoted)); err == nil {
 			s.home = string(cwd)
@@ -63,7 +65,7 @@ func NewState(h *format.Header) *State {
 // before the first event, if describe returns a description for them.
 func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 	for _, r := range s.header.Running() {
-		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root}
+		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root, Mask: r.Umask}
 		for _, tid := range r.Threads {
 			if s.alive[tid] == nil && s.add(&Thread{TID: tid, Process: p, Table: tab, Dir: dir}, nil) != s.stray {
 				tab.users++
@@ -125,7 +127,7 @@ func (s *State) Thread(e *format.Event) *Thread {
 		t.Table, t.Dir = p.threads[0].Table, p.threads[0].Dir
 		t.Table.users++
 	} else {
-		t.Table, t.Dir = s.beginning(p.ID, first), &Dir{Path: s.home}
+		t.Table, t.Dir = s.beginning(p.ID, first), &Dir{Path: s.home, Mask: s.mask}
 	}
 	return s.add(t, nil)
 }
@@ -172,6 +174,8 @@ func (s *State) Apply(t *Thread, e *format.Event) {
 		s.started(t, e)
 	case format.EffectExec:
 		s.exec(t)
+	case format.EffectUmask:
+		t.Dir.Mask = e.Args[0] & 0o777
 	case format.EffectUnshare:
 		if e.Args[0]&format.CloneFiles != 0 {
 			s.alone(t)

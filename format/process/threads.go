@@ -38,8 +38,12 @@ const maxCommand = 256
 type Dir struct {
 	Path string // of the working directory: absolute, or empty if unknown
 	Root string // of the root directory, empty for "/"
+	Mask int64  // umask, UnknownMask if unknown
 	Data any    // for the caller; copies share it until it is set
 }
+
+// UnknownMask is the umask of a process of which nothing tells it.
+const UnknownMask = -1
 
 // copied returns a copy for a thread that no longer shares it.
 func (d *Dir) copied() *Dir {
@@ -63,7 +67,7 @@ type threads struct {
 }
 
 func newThreads(known []format.Thread) threads {
-	stray := &Thread{Process: &Process{}, Table: &Table{}, Dir: &Dir{}}
+	stray := &Thread{Process: &Process{}, Table: &Table{}, Dir: &Dir{Mask: UnknownMask}}
 	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
 }
 

@@ -344,6 +344,8 @@ func (r *Reader) parseResult(e *format.Event) {
 	if c.peek() == '?' {
 		c.i++
 		e.Ret = format.NoResult
+	} else if e.Op.Info().Result == format.ResultMode {
+		e.Ret = c.mode()
 	} else if e.Ret = c.int(); e.Ret == 0 {
 		e.Ret = old
 	}

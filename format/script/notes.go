@@ -38,6 +38,7 @@ var notes = []note{
 	{key: "ino", noted: format.NotedIno, parse: parseInode, append: func(dst []byte, e *format.Event) []byte { return strconv.AppendUint(dst, e.Notes.Ino, 10) }},
 	numeric("nlink", format.NotedLinks, func(e *format.Event) *int64 { return &e.Notes.Links }),
 	{key: "sparse", noted: format.NotedSparse},
+	numeric("allocated", format.NotedAllocated, func(e *format.Event) *int64 { return &e.Notes.Allocated }),
 	{key: "blocks", noted: format.NotedBlocks, parse: parseBlocks, append: func(dst []byte, e *format.Event) []byte { return append(dst, e.Notes.Blocks...) }},
 	numeric("late", format.NotedLate, func(e *format.Event) *int64 { return &e.Notes.Late }),
 	{key: "new", noted: format.NotedNew},

@@ -114,6 +114,8 @@ func appendResult(dst []byte, e *format.Event) []byte {
 		dst = append(dst, '?')
 	case ret < 0 && ret > -int64(len(failures)) && failures[-ret] != "":
 		dst = append(dst, failures[-ret]...)
+	case e.Op.Info().Result == format.ResultMode:
+		dst = appendMode(dst, ret)
 	default:
 		dst = format.AppendInt(dst, ret)
 	}

@@ -124,7 +124,7 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 // appendNotes appends all fields of n; most are 0.
 func appendNotes(dst []byte, n *format.Notes) []byte {
 	for _, v := range [...]int64{
-		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, n.Late, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
+		int64(n.Has), int64(n.Type), int64(n.Mode), n.Size, n.Cached, n.Late, n.Allocated, int64(n.Dev.Major), int64(n.Dev.Minor), int64(n.Dev.Copy),
 		int64(n.Ino), n.Links, int64(n.Signal), int64(n.Waker), n.Woken, int64(n.ChannelKind), int64(n.Pos), int64(n.Channel), int64(n.Was),
 		int64(n.Strings[0]), int64(n.Strings[1]), int64(n.Request.Ring), int64(n.Request.Reaped), n.Request.Batch, n.Request.Submitted,
 		n.Request.Flags, n.Request.RW, int64(n.Request.Buf), int64(n.Request.Slot), n.Request.Order, int64(n.Request.Chain),
@@ -137,7 +137,7 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 // note decodes what appendNotes appended.
 func (d *decoder) note() *format.Notes {
 	d.notes = append(d.notes, format.Notes{
-		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(), Late: d.varint(),
+		Has: format.Noted(d.varint()), Type: format.FileType(d.varint()), Mode: uint32(d.varint()), Size: d.varint(), Cached: d.varint(), Late: d.varint(), Allocated: d.varint(),
 		Dev: format.Device{Major: uint32(d.varint()), Minor: uint32(d.varint()), Copy: int32(d.varint())},
 		Ino: uint64(d.varint()), Links: d.varint(), Signal: int32(d.varint()), Waker: int32(d.varint()), Woken: d.varint(),
 		ChannelKind: format.ChannelKind(d.varint()), Pos: uint32(d.varint()), Channel: uint64(d.varint()), Was: int32(d.varint()),

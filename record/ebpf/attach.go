@@ -155,7 +155,7 @@ func attachHeader(pid int, all []process, cost format.Cost) (*format.Header, err
 	return h, nil
 }
 
-// remark describes the process: 7 parent=1 threads=7,8 cwd="/" root="/"
+// remark describes the process: 7 parent=1 threads=7,8 cwd="/" root="/" umask=0022
 // command="sh". What can't be read, since the process has ended, is left out.
 func (p *process) remark() string {
 	b := fmt.Appendf(nil, "%d parent=%d threads=", p.pid, p.parent)
@@ -169,6 +169,9 @@ func (p *process) remark() string {
 		if path, err := os.Readlink(fmt.Sprintf("/proc/%d/%s", p.pid, link)); err == nil {
 			b = format.AppendQuoted(fmt.Appendf(b, " %s=", link), []byte(path))
 		}
+	}
+	if mask := record.Umask(int(p.pid)); mask != "" {
+		b = fmt.Appendf(b, " %s=%s", format.MetaUmask, mask)
 	}
 	if words := commandLine(int(p.pid)); len(words) > 0 {
 		b = format.AppendQuoted(append(b, " command="...), []byte(words[0]))

@@ -18,7 +18,6 @@ var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
 	recorderMissingKindMISSING_LOST:      coverage.Lost,
 	recorderMissingKindMISSING_ELSEWHERE: coverage.Elsewhere,
 	recorderMissingKindMISSING_MOUNT:     coverage.Mount,
-	recorderMissingKindMISSING_PIPES:     coverage.Pipes,
 	recorderMissingKindMISSING_MEMORY:    coverage.Memory,
 }
 

@@ -27,6 +27,7 @@ var kinds = [format.NumReads]recorderKind{
 	format.ReadChild:      recorderKindKIND_WAITID,
 	format.ReadRange:      recorderKindKIND_IOCTL,
 	format.ReadOffsets:    recorderKindKIND_OFFSETS,
+	format.ReadAttrArgs:   recorderKindKIND_ATTR,
 	format.ReadAddress:    recorderKindKIND_ADDRESS,
 	format.ReadRing:       recorderKindKIND_SETUP,
 	format.ReadRegistered: recorderKindKIND_REGISTER,

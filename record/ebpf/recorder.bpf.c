@@ -273,6 +273,9 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 			*arg(&s->event, plan->reg) = sum_iovec(s, s->event.args[1], s->event.args[2]);
 		note_io(&s->event, t, task);
 		break;
+	case KIND_ATTR:
+		read_attr_args(&s->event);
+		break;
 	case KIND_OFFSETS:
 		read_offsets(&s->event, plan->reg);
 		break;

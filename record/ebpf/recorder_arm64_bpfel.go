@@ -113,27 +113,28 @@ const (
 	recorderKindKIND_OPENAT2   recorderKind = 9
 	recorderKindKIND_READLINK  recorderKind = 10
 	recorderKindKIND_IOVEC     recorderKind = 11
-	recorderKindKIND_OFFSETS   recorderKind = 12
-	recorderKindKIND_PIPE      recorderKind = 13
-	recorderKindKIND_CLONE3    recorderKind = 14
-	recorderKindKIND_WAIT      recorderKind = 15
-	recorderKindKIND_WAITID    recorderKind = 16
-	recorderKindKIND_SETUP     recorderKind = 17
-	recorderKindKIND_CONTEXT   recorderKind = 18
-	recorderKindKIND_REGISTER  recorderKind = 19
-	recorderKindKIND_BATCH     recorderKind = 20
-	recorderKindKIND_ADDRESS   recorderKind = 21
-	recorderKindKIND_IOCTL     recorderKind = 22
-	recorderKindKIND_MISSING   recorderKind = 23
-	recorderKindKIND_COUNT     recorderKind = 23
-	recorderKindKIND_SUBMIT    recorderKind = 24
-	recorderKindKIND_GETEVENTS recorderKind = 25
-	recorderKindKIND_RING      recorderKind = 26
-	recorderKindKIND_MAP       recorderKind = 27
-	recorderKindKIND_AT_ENTRY  recorderKind = 28
-	recorderKindKIND_FCNTL     recorderKind = 28
-	recorderKindKIND_EXEC      recorderKind = 29
-	recorderKindKIND_EXIT      recorderKind = 30
+	recorderKindKIND_ATTR      recorderKind = 12
+	recorderKindKIND_OFFSETS   recorderKind = 13
+	recorderKindKIND_PIPE      recorderKind = 14
+	recorderKindKIND_CLONE3    recorderKind = 15
+	recorderKindKIND_WAIT      recorderKind = 16
+	recorderKindKIND_WAITID    recorderKind = 17
+	recorderKindKIND_SETUP     recorderKind = 18
+	recorderKindKIND_CONTEXT   recorderKind = 19
+	recorderKindKIND_REGISTER  recorderKind = 20
+	recorderKindKIND_BATCH     recorderKind = 21
+	recorderKindKIND_ADDRESS   recorderKind = 22
+	recorderKindKIND_IOCTL     recorderKind = 23
+	recorderKindKIND_MISSING   recorderKind = 24
+	recorderKindKIND_COUNT     recorderKind = 24
+	recorderKindKIND_SUBMIT    recorderKind = 25
+	recorderKindKIND_GETEVENTS recorderKind = 26
+	recorderKindKIND_RING      recorderKind = 27
+	recorderKindKIND_MAP       recorderKind = 28
+	recorderKindKIND_AT_ENTRY  recorderKind = 29
+	recorderKindKIND_FCNTL     recorderKind = 29
+	recorderKindKIND_EXEC      recorderKind = 30
+	recorderKindKIND_EXIT      recorderKind = 31
 )
 
 type recorderMapped struct {
@@ -164,9 +165,8 @@ const (
 	recorderMissingKindMISSING_LOST      recorderMissingKind = 4
 	recorderMissingKindMISSING_ELSEWHERE recorderMissingKind = 5
 	recorderMissingKindMISSING_MOUNT     recorderMissingKind = 6
-	recorderMissingKindMISSING_PIPES     recorderMissingKind = 7
-	recorderMissingKindMISSING_MEMORY    recorderMissingKind = 8
-	recorderMissingKindNUM_MISSING       recorderMissingKind = 9
+	recorderMissingKindMISSING_MEMORY    recorderMissingKind = 7
+	recorderMissingKindNUM_MISSING       recorderMissingKind = 8
 )
 
 type recorderOffKind uint32

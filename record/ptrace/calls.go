@@ -42,6 +42,7 @@ var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadPipe:       func(p *plan, _ *format.Layout) { p.atExit = readPair },
 	format.ReadCloneArgs:  func(p *plan, _ *format.Layout) { p.atEntry = readCloneArgs },
 	format.ReadOffsets:    func(p *plan, _ *format.Layout) { p.atEntry = readOffsets(p.op.Info().Synthetic) },
+	format.ReadAttrArgs:   func(p *plan, _ *format.Layout) { p.atEntry = readAttrArgs },
 	format.ReadRange:      func(p *plan, _ *format.Layout) { p.atEntry = readRange },
 	format.ReadChild:      func(p *plan, _ *format.Layout) { p.atExit = readChild },
 	format.ReadAddress:    func(p *plan, _ *format.Layout) { p.args, p.atEntry = [format.MaxStrings]uint8{}, readAddress },
@@ -171,7 +172,17 @@ func readAddress(_ *tracer, t *thread) {
 	t.details.State[0], t.details.Len[0] = record.StringWhole, uint16(len(path))
 }
 
-// readRange reads what an ioctl is given that clones: a descriptor and a range.
+func readAttrArgs(_ *tracer, t *thread) {
+	var a struct {
+		_           uint64 // address of the value
+		size, flags uint32
+	}
+	t.unreadable(readStruct(t.TID, t.Args[4], &a))
+	t.Args[4], t.Args[5] = uint64(a.size), uint64(a.flags)
+}
+
+// readRange reads what an ioctl is given that clones, a descriptor and a range,
+// or that allocates, a range and where it begins.
 func readRange(_ *tracer, t *thread) {
 	pointer := t.Args[2]
 	t.Args[3], t.Args[4], t.Args[5] = 0, 0, 0
@@ -192,6 +203,13 @@ func readRange(_ *tracer, t *thread) {
 		}
 		t.unreadable(readStruct(t.TID, pointer, &r))
 		t.Args[2], t.Args[3], t.Args[4], t.Args[5] = uint64(int32(r.fd)), r.offset, r.length, r.to
+	case format.FsIocResvsp64, format.FsIocUnresvsp64, format.FsIocZeroRange:
+		var r struct {
+			_, whence     int16
+			start, length int64
+		}
+		t.unreadable(readStruct(t.TID, pointer, &r))
+		t.Args[2], t.Args[3], t.Args[4] = uint64(r.whence), uint64(r.start), uint64(r.length)
 	}
 }
 

@@ -150,7 +150,6 @@ func TestCounted(t *testing.T) {
 		{"libaio fails", "libc.syscall(%(io_setup)d, 0, None)", nil},
 		{"io_uring fails", "libc.syscall(%(io_uring_setup)d, 0, None)", nil},
 		{"mount", "libc.mount(b'', b'/nowhere', b'', 0, None)", []coverage.Missing{calls(coverage.Mount)}},
-		{"tee", "libc.tee(0, 1, 1, 0)", []coverage.Missing{calls(coverage.Pipes)}},
 		{"process_vm", "libc.process_vm_readv(os.getpid(), None, 0, None, 0, 0)", []coverage.Missing{calls(coverage.Memory)}},
 	}
 	numbers := strings.NewReplacer("%(io_setup)d", strconv.Itoa(unix.SYS_IO_SETUP), "%(io_uring_setup)d", strconv.Itoa(unix.SYS_IO_URING_SETUP))

@@ -39,7 +39,7 @@ type Guard struct {
 	// Internal state.
 	jailed bool         // the root is the thread's root and working directory
 	mount  int          // descriptor of a mount of the root that only replays see; 0 until it is made
-	proc   bool         // ownFiles was there at first
+	proc   int          // descriptor of /proc, for the threads' own files; 0 where it is missing
 	dev    uint64       // of the root
 	ino    uint64       // of the root
 	mode   uint32       // of the root
@@ -50,7 +50,10 @@ type Guard struct {
 }
 
 // ownFiles is the directory of a thread's descriptors (proc(5)).
-const ownFiles = "/proc/thread-self/fd/"
+const (
+	procFS   = "/proc/"
+	ownFiles = procFS + "thread-self/fd/"
+)
 
 // Jailed reports whether the root is the thread's root directory: paths from
 // "/" are then those of the root.
@@ -58,12 +61,15 @@ func (g *Guard) Jailed() bool { return g.jailed }
 
 // LacksProc reports whether Whole fails for all files, because there is no jail
 // and /proc is not mounted.
-func (g *Guard) LacksProc() bool { return !g.jailed && !g.proc }
+func (g *Guard) LacksProc() bool { return !g.jailed && g.proc == 0 }
+
+// LacksFiles reports whether Reopen and Link fail for all files, because /proc is
+// not mounted.
+func (g *Guard) LacksFiles() bool { return !g.Alone && g.proc == 0 }
 
 // Enter binds the calling thread, in a jail or by openat2. The thread must be
 // locked to its goroutine and must not be used for anything else later. Its
-// umask becomes 0: that of the application is not recorded, and the root is
-// closed to other users anyway.
+// umask becomes 0: the modes of a trace are those after the application's umask.
 func (g *Guard) Enter(jail bool) error {
 	if g.Alone {
 		g.jailed = true
@@ -76,7 +82,11 @@ func (g *Guard) Enter(jail bool) error {
 	}
 	unix.Umask(0)
 	g.jailed = jail
-	g.proc = unix.Access(ownFiles, unix.F_OK) == nil
+	if g.proc == 0 && unix.Access(ownFiles, unix.F_OK) == nil {
+		if fd, err := unix.Open(procFS, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
+			g.proc = fd
+		}
+	}
 	if err := g.know(); err != nil {
 		return err
 	}
@@ -111,7 +121,7 @@ func (g *Guard) detach() error {
 // Close releases what a guard and its copies share. The threads that they bind
 // stay bound.
 func (g *Guard) Close() {
-	for _, fd := range []int{g.mount, g.rules} {
+	for _, fd := range []int{g.mount, g.rules, g.proc} {
 		if fd > 0 {
 			_ = unix.Close(fd)
 		}
@@ -229,8 +239,38 @@ func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows boo
 	if fd < 0 {
 		return fd, 0, true
 	}
-	link := append(strconv.AppendInt(append(g.link[:0], ownFiles...), fd, 10), 0)
-	return fd, Pointer(unsafe.SliceData(link)), true
+	return fd, Pointer(g.ownFile(fd)), true
+}
+
+// ownFile returns the path of a descriptor of the thread, valid until the next
+// call.
+func (g *Guard) ownFile(fd int64) *byte {
+	return unsafe.SliceData(append(strconv.AppendInt(append(g.link[:0], ownFiles...), fd, 10), 0))
+}
+
+// inProc is ownFile for a call that starts from g.proc, which works in a jail,
+// too. The kernel follows it to the very file of the descriptor.
+func (g *Guard) inProc(fd uintptr) uintptr {
+	return Pointer(g.ownFile(int64(fd))) + uintptr(len(procFS))
+}
+
+// Reopen opens the file of a descriptor once more, with native flags, whatever
+// names it has. It returns a descriptor, which Shut closes, or -errno. Linux has
+// no call for that but an open in /proc; another Kernel takes a NULL path.
+func (g *Guard) Reopen(fd, flags uintptr) int64 {
+	if g.Alone {
+		return g.Kernel(unix.SYS_OPENAT, fd, 0, flags, 0, 0, 0)
+	}
+	return g.Kernel(unix.SYS_OPENAT, uintptr(g.proc), g.inProc(fd), flags, 0, 0, 0)
+}
+
+// Link gives a name to the file of a descriptor. The name is that of Parent.
+// AT_EMPTY_PATH alone would take CAP_DAC_READ_SEARCH.
+func (g *Guard) Link(fd uintptr, dir int64, last uintptr) int64 {
+	if g.Alone {
+		return g.Kernel(unix.SYS_LINKAT, fd, Pointer(Empty), uintptr(dir), last, unix.AT_EMPTY_PATH, 0)
+	}
+	return g.Kernel(unix.SYS_LINKAT, uintptr(g.proc), g.inProc(fd), uintptr(dir), last, unix.AT_SYMLINK_FOLLOW, 0)
 }
 
 // IsRoot reports whether a file is the root itself. A trace may not change its

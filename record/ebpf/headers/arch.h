@@ -94,6 +94,7 @@ INLINE u64 first_of(const struct pt_regs *regs)
 #define STATX_SIZE 40
 
 enum { FICLONERANGE = 0x4020940d, FIDEDUPERANGE = 0xc0189436 };
+enum { FS_IOC_RESVSP64 = 0x4030582a, FS_IOC_UNRESVSP64 = 0x4030582b, FS_IOC_ZERO_RANGE = 0x40305839 };
 
 enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
 
@@ -190,6 +191,19 @@ struct file_clone_range {
 	u64 src_offset;
 	u64 src_length;
 	u64 dest_offset;
+};
+
+struct space_resv { /* and more that the kernel does not look at */
+	s16 type;
+	s16 whence;
+	s64 start;
+	s64 len;
+};
+
+struct xattr_args {
+	u64 value;
+	u32 size;
+	u32 flags;
 };
 
 struct file_dedupe_range { /* with the first of its destinations */

@@ -35,6 +35,7 @@ enum kind {
 	KIND_OPENAT2,  /* as KIND_OPEN; also struct open_how, into arguments 2 to 4 */
 	KIND_READLINK, /* also the target, as the string after the path */
 	KIND_IOVEC,    /* also the sum of the lengths, into an argument */
+	KIND_ATTR,     /* also struct xattr_args, into arguments 4 and 5 */
 	KIND_OFFSETS,  /* also the offsets that arguments point to, as before the call */
 	KIND_PIPE,     /* also the two descriptors, into argument 0 */
 	KIND_CLONE3,   /* also the flags, into argument 0 */
@@ -208,7 +209,6 @@ enum missing_kind {
 	MISSING_LOST,
 	MISSING_ELSEWHERE,
 	MISSING_MOUNT,
-	MISSING_PIPES,
 	MISSING_MEMORY,
 	NUM_MISSING,
 };

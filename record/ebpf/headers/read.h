@@ -247,11 +247,12 @@ INLINE void read_offsets(struct event *e, u32 which)
 	}
 }
 
-/* The structs of ioctl hold a descriptor and a range. */
+/* The structs of ioctl hold a range, and a descriptor or where the range begins. */
 INLINE void read_ioctl(struct event *e)
 {
 	struct file_clone_range clone = {};
 	struct file_dedupe_range dedupe = {};
+	struct space_resv space = {};
 	u32 request = e->args[1];
 
 	e->args[3] = e->more[0] = e->more[1] = 0;
@@ -273,7 +274,25 @@ INLINE void read_ioctl(struct event *e)
 		e->args[3] = dedupe.src_offset;
 		e->more[0] = dedupe.src_length;
 		e->more[1] = dedupe.dest_offset;
+	} else if (request == FS_IOC_RESVSP64 || request == FS_IOC_UNRESVSP64 || request == FS_IOC_ZERO_RANGE) {
+		if (bpf_probe_read_user(&space, sizeof(space), (void *)e->args[2])) {
+			e->flags |= FLAG_UNREADABLE;
+			return;
+		}
+		e->args[2] = space.whence;
+		e->args[3] = space.start;
+		e->more[0] = space.len;
 	}
+}
+
+INLINE void read_attr_args(struct event *e)
+{
+	struct xattr_args args = {};
+
+	if (bpf_probe_read_user(&args, sizeof(args), (void *)e->more[0]))
+		e->flags |= FLAG_UNREADABLE;
+	e->more[0] = args.size;
+	e->more[1] = args.flags;
 }
 
 /* Reports whether a file system shows what the kernel knows, and stores nothing. */

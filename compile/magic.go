@@ -1,0 +1,197 @@
+package compile
+
+import (
+	"fmt"
+	"strconv"
+
+	"pianola/format"
+)
+
+// A magic link of /proc leads to a file by a descriptor or a directory of a
+// process, not by a name (proc_pid_fd(5)). The simulation knows the file, so a
+// call through such a link gets the name that the file has now. A file without a
+// name is reached by the descriptor: byFD has the operations for that.
+
+// shortcuts are links that exist on every system, with what they hold.
+var shortcuts = map[string]string{
+	"stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "fd": "/proc/self/fd",
+}
+
+// target is where a magic link leads to.
+type target struct {
+	node *node     // nil for what is no file
+	of   *openFile // nil for a directory of a process
+	fd   int64     // that the calling process has of it, -1 for none
+}
+
+// isMagic reports whether an entry of /proc has the place of a magic link:
+// /proc/PID/fd/N, /proc/PID/cwd or /proc/PID/root, the same of a task, or exe.
+func isMagic(at *entry) bool {
+	if at.node == nil || !at.node.pseudo || at.dir == nil || at.dir.at.dir == nil {
+		return false
+	}
+	switch at.comp {
+	case "cwd", "root", "exe":
+		return true
+	}
+	return at.dir.at.comp == "fd"
+}
+
+// follow returns where a magic link leads to for the thread of the current event,
+// nil if that is not known.
+func (m *model) follow(at *entry) *target {
+	if m.caller == nil || !isMagic(at) {
+		return nil
+	}
+	link, of := at.comp, at.dir.at
+	if of.comp == "fd" {
+		link, of = "fd", of.dir.at
+	}
+	t := m.threadOf(of)
+	if t == nil {
+		return nil
+	}
+	switch link {
+	case "cwd":
+		return &target{node: t.dir().node, fd: -1}
+	case "root":
+		return &target{node: t.dir().root, fd: -1}
+	case "exe":
+		at := t.proc.program
+		if at == nil {
+			return nil
+		}
+		m.names.exists(at)
+		return &target{node: at.node, fd: -1}
+	}
+	fd, err := strconv.ParseInt(at.comp, 10, 32)
+	f := fileOf(t.Table.Find(fd))
+	if err != nil || f == nil {
+		return nil
+	}
+	if t.Table != m.caller.Table {
+		fd = -1
+	}
+	return &target{f.node, f, fd}
+}
+
+// threadOf returns a thread of the process or task that a directory of /proc is
+// about, nil if it is not known.
+func (m *model) threadOf(dir *entry) *thread {
+	above := dir.dir
+	if above == nil {
+		return nil
+	}
+	task := above.at.comp == "task" && above.at.dir != nil
+	if inProc := above.at.comp == "proc" && above.at.dir == m.names.root; !inProc && !task {
+		return nil
+	}
+	if dir.comp == "self" || dir.comp == "thread-self" {
+		return m.caller
+	}
+	id, err := strconv.ParseInt(dir.comp, 10, 32)
+	if err != nil {
+		return nil
+	}
+	t := m.state.Living(int32(id))
+	if t == nil {
+		return nil
+	}
+	return t.Data.(*thread)
+}
+
+// named reports whether the file has the name that it was last put at.
+func (nd *node) named() bool {
+	for e := nd.at; ; e = nd.at {
+		if e == nil || e.node != nd || e.state == absent {
+			return false
+		}
+		if e.dir == nil {
+			return true
+		}
+		nd = e.dir
+	}
+}
+
+// byFD are the operations on a descriptor that do what others do with a path.
+var byFD = [format.NumOps]format.Op{
+	format.OpOpen: format.OpReopen, format.OpOpenm: format.OpReopen,
+	format.OpStat: format.OpFstat, format.OpStatx: format.OpFstatx, format.OpStatfs: format.OpFstatfs, format.OpAccess: format.OpFaccess,
+	format.OpTruncate: format.OpFtruncate, format.OpChmod: format.OpFchmod, format.OpChown: format.OpFchown, format.OpUtimens: format.OpFutimens,
+	format.OpSetxattr: format.OpFsetxattr, format.OpGetxattr: format.OpFgetxattr, format.OpListxattr: format.OpFlistxattr, format.OpRemovexattr: format.OpFremovexattr,
+}
+
+// byDescriptor makes the event a call on a descriptor of a file that has no name.
+// It returns why that can't be.
+func (m *model) byDescriptor(s *simEvent, fd int64) reason {
+	op := byFD[s.out.Op]
+	if op == format.OpNone || fd < 0 {
+		return reasonNameless
+	}
+	from, args := s.out.Op.Info(), s.out.Args
+	s.out.Op, s.out.Args = op, [format.MaxArgs]int64{}
+	for i, arg := range op.Info().Args {
+		if k := from.ArgIndex(arg.Name); k >= 0 {
+			s.out.Args[i] = args[k]
+		}
+	}
+	s.out.Args[op.Info().At.FD] = fd
+	if op == format.OpReopen {
+		s.out.Args[1] &^= format.CREAT | format.EXCL
+	}
+	return m.resolveFDs(s)
+}
+
+// linked makes the event a linkat that gives a name to the file of a descriptor.
+// It returns why that can't be.
+func (m *model) linked(s *simEvent, fd int64) (why reason) {
+	if fd < 0 {
+		return reasonNameless
+	}
+	s.out.Op, s.out.Args = format.OpLinkat, [format.MaxArgs]int64{fd, 0, format.AtFDCWD, 0, format.AtEmptyPath}
+	s.d, why = m.descriptor(s, fd)
+	return why
+}
+
+// through resolves path n of an event, which ends in a magic link. It returns the
+// entry that the call is about, nil for none, and why the event can't be in the
+// trace.
+func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reason) {
+	nd := to.node
+	switch {
+	case s.e.Ret == eloop:
+		return nil, reasonResult // the call follows no such links
+	case nd == nil:
+		s.through = to.of
+		return nil, reasonNoFile
+	case nd.pseudo:
+		return nd.at, reasonNone
+	case nd.typ == format.TypeLnk:
+		return at, reasonNone // a link is the end here, and a name would lead on
+	case nd.named():
+		if !m.order.alone {
+			for up := nd.at.dir; up != nil && up.at.dir != nil; up = up.at.dir {
+				m.trail = append(m.trail, up.at)
+			}
+		}
+		return nd.at, reasonNone
+	case s.out.Op == format.OpLink && n == 0:
+		return nil, m.linked(s, to.fd)
+	}
+	return nil, m.byDescriptor(s, to.fd)
+}
+
+// stranger returns the entry of a file that an open reached through a magic link
+// of which only the recorder's note tells what it is, nil if it is no file.
+func (m *model) stranger(e *format.Event) *entry {
+	n := noted(e)
+	if n.Type != format.TypeReg && n.Type != format.TypeDir || !n.Known(format.NotedDev|format.NotedIno) ||
+		e.Ret < 0 || e.Op.Info().Effect != format.EffectOpen || n.Dev.Major == 0 && n.Size == 0 {
+		return nil // files of /proc itself have no size, and no device with a driver
+	}
+	if nd := m.inodes[n.Inode()]; nd != nil && nd.named() {
+		return nd.at
+	}
+	at, _ := m.names.walk(m.names.root, m.names.root, fmt.Sprintf("/pianola_inode_%d_%d_%d", n.Dev.Major, n.Dev.Minor, n.Ino), false, nil)
+	return at
+}

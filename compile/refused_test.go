@@ -1,0 +1,44 @@
+package compile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/compile"
+)
+
+// A call that was refused by rights, or by the file system, and would succeed in
+// a replay and change something is not in the trace. What only looks is.
+func TestRefusedCalls(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 open("/w/read", O_RDONLY) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/cut", O_WRONLY|O_TRUNC) = -1 EACCES (x) <0.000001000>
+10 0.000010000 open("/w/new", O_WRONLY|O_CREAT, 0600) = -1 EROFS (x) <0.000001000>
+10 0.000010000 unlink("/w/kept") = -1 EPERM (x) <0.000001000>
+10 0.000010000 rename("/w/kept", "/w/other") = -1 EACCES (x) <0.000001000>
+10 0.000010000 mkdir("/w/kept/d", 0700) = -1 EACCES (x) <0.000001000>
+10 0.000010000 truncate("/w/kept", 0) = -1 EACCES (x) <0.000001000>
+10 0.000010000 chmod("/w/kept", 0) = -1 EPERM (x) <0.000001000>
+10 0.000010000 chown("/w/kept", 0, 0) = -1 EPERM (x) <0.000001000>
+10 0.000010000 open("/w/kept", O_RDONLY) = 3 <0.000001000> {type=reg mode=0644 size=10}
+10 0.000010000 rename("/w/kept", "/dev/shm/kept") = -1 EXDEV (x) <0.000001000>
+10 0.000010000 link("/w/kept", "/dev/shm/kept") = -1 EXDEV (x) <0.000001000>
+10 0.000010000 open("/dev/shm/kept", O_WRONLY|O_CREAT|O_EXCL, 0600) = 4 <0.000001000> {type=reg mode=0600 size=0 new}
+10 0.000010000 ioctl(4, FICLONE, 3) = -1 EXDEV (x) <0.000001000>
+10 0.000010000 copy_file_range(3, -1, 4, -1, 10, 0) = -1 EXDEV (x) <0.000001000>
+10 0.000010000 mkdir("/w/d", 0700) = 0 <0.000001000>
+10 0.000010000 link("/w/d", "/w/e") = -1 EPERM (x) <0.000001000>
+10 0.000010000 unlink("/w/kept") = 0 <0.000001000>
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Contains(t, r.Summary(), "left out 11: 11 refused by rights or by the file system")
+	require.Equal(t, `open ( w/read 1 ) = -1 EACCES (Permission denied)
+chown ( w/kept 0 0 ) = -1 EPERM (Operation not permitted)
+open ( w/kept 1 ) = 3
+openm ( dev/shm/pianola_tmp1 98 384 ) = 4
+mkdir ( w/d 448 ) = 0
+link ( w/d w/e ) = -1 EPERM (Operation not permitted)
+unlink ( w/kept ) = 0
+`, s.calls())
+}
