@@ -183,7 +183,7 @@ func (m *model) renumber(s *simEvent) {
 		}
 		return
 	}
-	for _, i := range [...]int8{at.FD, at.OutFD} {
+	for _, i := range [...]int8{at.FD, at.OutFD, at.Paths[0].Dir} { // linkat has the file of a descriptor there
 		if i >= 0 {
 			s.out.Args[i] = numberAt(table, s.out.Args[i])
 		}

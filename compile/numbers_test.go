@@ -32,6 +32,10 @@ func TestNumbersOfTheTrace(t *testing.T) {
 			"open 3, close 3, open 4, fcntl 4, open 4, fsync 4"},
 		{"both of a copy", shared + `11 open("/w/c", O_RDWR) = 5; 11 copy_file_range(5, NULL, 3, NULL, 9, 0) = 9`, "open 3, close 3, open 4, open 5, copy_file_range 5 4"},
 		{"of a clone of extents", shared + `11 open("/w/c", O_RDWR) = 5; 11 ioctl(5, FICLONE, 3) = 0`, "open 3, close 3, open 4, open 5, ioctl 5 4"},
+		{"a name for it", shared + `11 linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "/w/c", AT_SYMLINK_FOLLOW) = 0; 11 unlink("/w/b") = 0; 11 unlink("/w/c") = 0; 11 stat("/proc/self/fd/3", 0x1) = 0`,
+			"open 3, close 3, open 4, fstat 4"},
+		{"a name for one without", `10 open("/w/a", O_RDWR) = 3; 11 stat("/w/b", 0x1) = 0; 10 close(3) = 0; 11 open("/w", O_RDWR|O_TMPFILE, 0600) = 3; 11 linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "/w/c", AT_SYMLINK_FOLLOW) = 0`,
+			"open 3, close 3, open 4, linkat 4"},
 		{"late close", `10 open("/w/a", O_RDWR) = 3; 11 stat("/w/b", 0x1) = 0; 11 open("/w/b", O_RDWR) = 3; 11 fsync(3) = 0; 10 close(3) = 0; 11 close(3) = 0`, "open 3, open 4, fsync 4, close 3, close 4"},
 		{"all of a range", shared + `11 close_range(3, 4294967295, 0) = 0; 11 open("/w/b", O_RDWR) = 3`, "open 3, close 3, open 4, close_range, open 4"},
 		{"a range with an end", shared + `11 close_range(3, 5, 0) = 0`, "open 3, close 3, open 3, close_range"},
@@ -52,6 +56,8 @@ func numbers(events []format.Event) string {
 		info := e.Op.Info()
 		word := strings.TrimSuffix(info.Name, "m")
 		switch {
+		case e.Op == format.OpLinkat:
+			word += fmt.Sprint(" ", e.Dir(0))
 		case info.At.FD >= 0:
 			word += fmt.Sprint(" ", e.FD())
 		case info.Effect != format.EffectOpen && info.Effect != format.EffectCloseRange:
