@@ -238,6 +238,12 @@ func unrepeatable(e *format.Event) bool {
 		return false
 	case info.Effect == format.EffectBind && (e.Ret == einval || e.Ret == ebadf || e.Ret == notSock):
 		return true // the error is about the socket, and a replay has no sockets
+	case e.Op == format.OpFileGetattr || e.Op == format.OpFileSetattr:
+		switch e.Ret {
+		case enoent, enotdir, eloop, enametoolong, ebadf: // of the stat in its place, too
+		default:
+			return e.Ret < 0
+		}
 	}
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }

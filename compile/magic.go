@@ -121,11 +121,23 @@ var byFD = [format.NumOps]format.Op{
 	format.OpSetxattr: format.OpFsetxattr, format.OpGetxattr: format.OpFgetxattr, format.OpListxattr: format.OpFlistxattr, format.OpRemovexattr: format.OpFremovexattr,
 }
 
+// allows reports whether a descriptor that was opened with flags can be the
+// subject of an operation, other than for the kind of its file.
+func allows(flags int64, op format.Op) bool {
+	switch op {
+	case format.OpReopen, format.OpFstat, format.OpFstatx, format.OpFstatfs, format.OpFaccess:
+		return true
+	case format.OpFtruncate:
+		return flags&(format.WRONLY|format.RDWR) != 0 && flags&format.PATH == 0
+	}
+	return flags&format.PATH == 0
+}
+
 // byDescriptor makes the event a call on a descriptor of a file that has no name.
 // It returns why that can't be.
 func (m *model) byDescriptor(s *simEvent, fd int64) reason {
 	op := byFD[s.out.Op]
-	if op == format.OpNone || fd < 0 {
+	if op == format.OpNone || fd < 0 || !allows(fileOf(m.caller.Table.Find(fd)).Flags, op) {
 		return reasonNameless
 	}
 	from, args := s.out.Op.Info(), s.out.Args

@@ -32,7 +32,7 @@ func (n *inode) mayHave(name []byte, refused unix.Errno) unix.Errno {
 	switch {
 	case !bytes.HasPrefix(name, userSpace):
 		return unix.EOPNOTSUPP
-	case n.isLink():
+	case !n.isReg() && !n.isDir():
 		return refused
 	case len(name) == len(userSpace):
 		return unix.EINVAL
@@ -73,7 +73,7 @@ type finder func(*FS, uintptr) (*inode, unix.Errno)
 
 // onAttribute finds the file whose attribute a call is about, and does that with the
 // attribute's place, -1 if there is none, under lock. A read-only call shares the
-// lock. refused is what is said of a symbolic link.
+// lock. refused is what is said of a symbolic link or a socket.
 func (fs *FS) onAttribute(find finder, file uintptr, name []byte, refused unix.Errno, readOnly bool, do func(n *inode, i int) int64) int64 {
 	n, err := find(fs, file)
 	if err != 0 {

@@ -91,6 +91,9 @@ func (x *exporter) export(path string) {
 		n := x.call(unix.SYS_READLINKAT, path, x.address(), uintptr(len(x.buffer)))
 		require.NoError(x, os.Symlink(string(x.buffer[:n]), to))
 		return
+	case unix.S_IFSOCK:
+		require.NoError(x, unix.Mknod(to, s.Mode, 0))
+		return
 	case unix.S_IFDIR:
 		require.NoError(x, os.MkdirAll(to, 0o700))
 		for _, name := range x.list(path) {

@@ -92,6 +92,7 @@ type worker struct {
 	rng  *rand.Rand
 	fds  *[]int // of the process; guarded by the turn
 	dirs *[]int
+	text []*byte // that the current call has
 }
 
 // turn is a pipe that holds one byte. Who has it may make a call, so that no
@@ -138,7 +139,7 @@ func work(seed uint64) {
 	for i := range threads {
 		wg.Go(func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its work
-			w := &worker{rand.New(rand.NewPCG(seed, uint64(i+2))), &fds, &dirs}
+			w := &worker{rng: rand.New(rand.NewPCG(seed, uint64(i+2))), fds: &fds, dirs: &dirs}
 			for range 150 {
 				take()
 				w.step()
@@ -258,6 +259,10 @@ func (w *worker) step() {
 		n   = r.IntN(len(buf))
 		st  syscall.Stat_t
 	)
+	if mix&mixRare != 0 && r.IntN(4) == 0 {
+		w.rare()
+		return
+	}
 	switch k := r.IntN(32); k {
 	case 0, 1, 2, 3, 4, 5:
 		flags := []int{syscall.O_RDONLY, syscall.O_RDWR, syscall.O_WRONLY, syscall.O_RDWR | syscall.O_CREAT, syscall.O_RDWR | syscall.O_CREAT, syscall.O_WRONLY | syscall.O_CREAT | syscall.O_EXCL,
@@ -329,6 +334,99 @@ func (w *worker) step() {
 	}
 }
 
+// rare makes a call that few programs make: on names in /proc, on files without a
+// name or with holes, on names of sockets, with another umask, or on another file
+// system.
+func (w *worker) rare() {
+	var (
+		r    = w.rng
+		buf  [256]byte
+		name = w.name()
+		proc = w.ownFile()
+	)
+	text := func(p string) uintptr {
+		b, err := syscall.BytePtrFromString(p)
+		must(err)
+		w.text = append(w.text[max(len(w.text)-1, 0):], b)
+		return uintptr(unsafe.Pointer(b))
+	}
+	switch k := r.IntN(24); k {
+	case 0, 1, 2:
+		flags := []int{syscall.O_RDONLY, syscall.O_RDWR, syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC, unix.O_PATH, syscall.O_RDWR | syscall.O_APPEND}[r.IntN(5)]
+		fd, err := path(syscall.SYS_OPENAT, unix.AT_FDCWD, proc, uintptr(flags|syscall.O_CLOEXEC), 0o640)
+		w.keep(fd, err, flags)
+	case 3:
+		unix.Fstatat(unix.AT_FDCWD, proc, new(unix.Stat_t), 0)
+		syscall.Truncate(proc, int64(r.IntN(3000)))
+	case 4:
+		syscall.Chmod(proc, 0o700|uint32(r.IntN(8)))
+		unix.Utimes(proc, nil)
+	case 5, 6, 7:
+		fd, err := path(syscall.SYS_OPENAT, w.dir(), []string{".", name}[r.IntN(2)], unix.O_TMPFILE|uintptr(syscall.O_RDWR|syscall.O_CLOEXEC|r.IntN(8)/7*syscall.O_EXCL), 0o666)
+		w.keep(fd, err, 0)
+	case 8, 9:
+		unix.Linkat(unix.AT_FDCWD, proc, w.dir(), name, unix.AT_SYMLINK_FOLLOW)
+	case 10:
+		path(syscall.SYS_LINKAT, w.fd(), "", uintptr(w.dir()), text(name), unix.AT_EMPTY_PATH)
+	case 11, 12:
+		syscall.Umask([]int{0, 0o022, 0o077, 0o027}[r.IntN(4)])
+	case 13, 14:
+		if s, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0); err == nil {
+			if syscall.Bind(s, &syscall.SockaddrUnix{Name: name}) == nil {
+				syscall.Chmod(name, 0o700)
+			}
+			syscall.Close(s)
+		}
+	case 15:
+		syscall.Mknod(name, syscall.S_IFSOCK|0o666, 0)
+	case 16:
+		syscall.Pwrite(w.fd(), buf[:r.IntN(len(buf))], int64(r.IntN(20))*4096)
+		syscall.Ftruncate(w.fd(), int64(r.IntN(20))*4096)
+	case 17:
+		unix.Fallocate(w.fd(), uint32([]int{0, unix.FALLOC_FL_KEEP_SIZE, unix.FALLOC_FL_KEEP_SIZE | unix.FALLOC_FL_PUNCH_HOLE}[r.IntN(3)]), int64(r.IntN(5))*4096, int64(1+r.IntN(5))*4096)
+	case 18:
+		fd, st := w.fd(), unix.Stat_t{}
+		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG { // directories have offsets that only their file system knows
+			unix.Seek(fd, int64(r.IntN(20))*2048, unix.SEEK_DATA+r.IntN(2))
+		}
+	case 19:
+		if unix.Rename(name, "/dev/shm/pianola_random") == nil {
+			must(os.Remove("/dev/shm/pianola_random"))
+		}
+	case 20:
+		if fd := w.fd(); fd >= 0 {
+			syscall.Syscall6(unix.SYS_COPY_FILE_RANGE, uintptr(fd), 0, uintptr(w.fd()), 0, 1<<63-4096, 0)
+		}
+	case 21:
+		path(unix.SYS_FCHMODAT2, w.dir(), name, 0o740, uintptr(r.IntN(2)*unix.AT_SYMLINK_NOFOLLOW))
+		path(unix.SYS_FACCESSAT2, w.dir(), name, uintptr(r.IntN(8)), uintptr(r.IntN(2)*unix.AT_SYMLINK_NOFOLLOW))
+	case 22:
+		if mix&mixExchange != 0 {
+			path(unix.SYS_RENAMEAT2, w.dir(), w.name(), uintptr(w.dir()), text(name), unix.RENAME_WHITEOUT)
+		}
+	case 23:
+		if mix&mixNested != 0 && len(*w.dirs) > 0 {
+			dir := (*w.dirs)[r.IntN(len(*w.dirs))]
+			fd, err := path(syscall.SYS_OPENAT, unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d/%s", dir, w.name()), uintptr(syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC), 0o666)
+			w.keep(fd, err, 0)
+		}
+	}
+}
+
+// ownFile returns a name in /proc or /dev for a descriptor of the program.
+func (w *worker) ownFile() string {
+	fd := w.fd()
+	switch w.rng.IntN(4) {
+	case 0:
+		return fmt.Sprintf("/dev/fd/%d", fd)
+	case 1:
+		return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
+	case 2:
+		return fmt.Sprintf("/proc/thread-self/fd/%d", fd)
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", fd)
+}
+
 // What the program does beyond plain calls of one thread, by bit.
 const (
 	mixDots     = 1 << iota // "..", and "." within a path
@@ -337,6 +435,7 @@ const (
 	mixSymlinks             // symbolic links
 	mixDirFDs               // calls relative to a directory's descriptor
 	mixExchange             // RENAME_NOREPLACE and RENAME_EXCHANGE
+	mixRare                 // what rare does
 	mixThreads              // threads and processes
 )
 
@@ -347,11 +446,11 @@ const randomMix = "PIANOLA_RANDOM_MIX"
 var mix, _ = strconv.Atoi(os.Getenv(randomMix))
 
 // mixOf returns what the program of a seed is to do: what the environment says,
-// for a longer search, or in turn threads alone and all but threads, which a
-// seed brings about again.
+// for a longer search, or in turn threads alone, all but threads, which a seed
+// brings about again, and threads that do rare things.
 func mixOf(seed uint64) int {
 	if os.Getenv(randomMix) != "" {
 		return mix
 	}
-	return [2]int{mixThreads, mixThreads - 1}[seed%2] // it is the highest bit
+	return [3]int{mixThreads, mixThreads - 1, mixThreads | mixRare}[seed%3] // it is the highest bit
 }
