@@ -120,11 +120,9 @@ func FuzzRings(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far beyond what any of them takes
 		defer cancel()
-		res, err := run(ctx, ringFuzz(data[1:]), o, byOpenat2)
+		_, err := run(ctx, ringFuzz(data[1:]), o, byOpenat2)
 		require.NoError(t, ctx.Err(), "it hangs")
-		if err == nil {
-			require.False(t, res.Interrupted)
-		} else if !errors.Is(err, ErrLimit) {
+		if err != nil && !errors.Is(err, ErrLimit) { // a trace need not submit all requests
 			require.Regexp(t, "can't be replayed|can't be a request|makes a process that shares descriptors|wait for each other", err.Error())
 		}
 		require.LessOrEqual(t, roottest.OpenFiles(t), before)
