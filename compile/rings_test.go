@@ -258,3 +258,20 @@ func TestRingTransformed(t *testing.T) {
 		})
 	}
 }
+
+// Calls that a transform makes requests of are waited for before those of the next batch.
+func TestRingOfCalls(t *testing.T) {
+	got := ringLines(t, `# pianola script 1
+# cwd: "/w"
+10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
+10 0.000100000 pread64(3, 0x5000, 4096, 0) = 4096 <0.000050000>
+10 0.000060000 pread64(3, 0x5000, 4096, 8192) = 4096 <0.000050000>
+10 0.000060000 pread64(3, 0x5000, 4096, 16384) = 4096 <0.000050000>
+10 0.000060000 pread64(3, 0x5000, 4096, 32768) = 4096 <0.000050000>
+10 0.000060000 close(3) = 0 <0.000010000>
+`, "uring-batch=2")
+	text := strings.Join(got, "\n")
+	require.Contains(t, text, "ring_submit ( 2 2 2 0 0 ) = 0 <0.000100000>")
+	require.Contains(t, text, "ring_submit ( 2 2 2 2 0 ) = 0 <0.000100000>")
+	require.Contains(t, text, "close ( 3 ) = 0 <0.000010000> {after=2:3:descriptor}")
+}

@@ -28,6 +28,7 @@ type progress struct {
 	started   atomic.Bool // its creating event has been executed
 	inherited atomic.Bool // it has the descriptors that its process has at its start
 	locking   atomic.Bool // it waits for a record lock
+	submits   atomic.Bool // it has a queue's lock, and may wait for others meanwhile
 	_         [64]byte
 }
 
@@ -35,6 +36,7 @@ const (
 	ended     = math.MaxInt64     // of progress.done: more than any event
 	unawaited = math.MaxInt64     // of progress.awaited
 	creation  = math.MaxInt64 - 1 // of progress.forEvent: the thread's creation
+	release   = math.MaxInt64 - 2 // and of the lock of a queue that it has
 )
 
 // edgeSpin is how long a worker spins for an edge before it sleeps, in
@@ -256,6 +258,11 @@ func (w *worker) waitedFrom(begin int64) {
 // sleepFor sleeps once for an event of k, until f is woken. It returns false if
 // the run has stopped. It stops the run if there is a deadlock.
 func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) bool {
+	return w.napFor(k, event, f, seq, 0)
+}
+
+// napFor does the same, until CLOCK_MONOTONIC reaches a time; 0 means for ever.
+func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
 	defer w.forThread.Store(0)
@@ -267,7 +274,7 @@ func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) boo
 	}
 	if !w.satisfied(k, event) {
 		unpin()
-		f.wait(seq, 0)
+		f.wait(seq, until)
 		pin()
 	}
 	return !w.e.stopped.Load()
@@ -276,8 +283,11 @@ func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) boo
 // satisfied reports whether the worker need not wait for an event of k any more.
 func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
-	if event == creation {
+	switch event {
+	case creation:
 		return done == ended || w.started.Load()
+	case release:
+		return !k.submits.Load()
 	}
 	if k.queue != nil && event >= k.queue.submitted.Load() {
 		return true // see queue.awaitEnd

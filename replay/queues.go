@@ -32,7 +32,8 @@ type queue struct {
 	pool  bool                    // under waits in Go
 	under rings.Queue             // nil where requests are executed as calls, one after the other
 
-	lock  spinLock // of those who submit
+	lock  spinLock     // of those who submit, see claim
+	taker atomic.Int32 // the number of the worker that has it
 	ways  format.WayReader
 	way   [1]format.Way // the next one, if some is left
 	some  bool
@@ -188,8 +189,10 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 	if !q.isOpen(w) || q.via == format.ViaAIO {
 		return r.Ret
 	}
-	q.lock.take()
-	defer q.lock.give()
+	if !q.claim(w) {
+		return r.Ret
+	}
+	defer q.give(w)
 	q.drain(w)
 	unpin()
 	defer pin()
@@ -228,8 +231,10 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	if !q.isOpen(w) || q.via == format.ViaAIO {
 		return r.Ret
 	}
-	q.lock.take()
-	defer q.lock.give()
+	if !q.claim(w) {
+		return r.Ret
+	}
+	defer q.give(w)
 	q.drain(w)
 	unpin()
 	defer pin()
@@ -343,14 +348,44 @@ func (w *worker) awaitReaped(r *format.Record) {
 	}
 }
 
+// claim takes the lock. Who has it may wait for other events, so this is a wait for that
+// worker. It returns false if the run has stopped.
+func (q *queue) claim(w *worker) bool {
+	for !q.lock.taken.CompareAndSwap(false, true) {
+		seq := q.g.wakeUp.count.Load()
+		k := q.taker.Load()
+		if k == 0 {
+			continue
+		}
+		if !w.napFor(w.e.workers[k-1], release, &q.g.wakeUp, seq, w.e.deadline(w.e.now()+lockNap)) {
+			return false
+		}
+	}
+	w.submits.Store(true)
+	q.taker.Store(w.number)
+	return true
+}
+
+// lockNap is how long a worker sleeps at most before it looks for the lock again, in
+// nanoseconds: nobody wakes it for that.
+const lockNap = 50_000
+
+func (q *queue) give(w *worker) {
+	q.taker.Store(0)
+	w.submits.Store(false)
+	q.lock.give()
+}
+
 // submit submits the next n requests, after all that they depend on.
 func (q *queue) submit(w *worker, n int64) {
 	g := q.g
 	if q.owner.Load() == nil {
 		q.owner.Store(w.process) // a trace that does not open it
 	}
-	q.lock.take()
-	defer q.lock.give()
+	if !q.claim(w) {
+		return
+	}
+	defer q.give(w)
 	n = min(n, g.length-g.event)
 	for ; g.waits[g.wait].Event < g.event+n; g.wait++ {
 		if v := &g.waits[g.wait]; v.For.Thread > 0 && !w.await(w.e.workers[v.For.Thread-1], v.For.Event) {

@@ -234,20 +234,31 @@ func (u *uringBatch) submit(s *staged, r *uring) {
 }
 
 // replace takes the calls of the run out, and puts the requests and the call that
-// submits them behind the last one. That lasts as long as they did.
+// submits them behind the last one. That lasts as long as they did, and ends when the
+// last one ended.
 func (r *uring) replace(s *staged) {
 	after := r.calls[len(r.calls)-1].entry
 	enter := format.Event{Op: format.OpUringEnter, TID: r.tid, Start: after.End(), Ret: r.count}
+	known := true
+	for i := range r.calls {
+		if c := &r.calls[i]; c.op != 0 {
+			known, enter.Dur = known && c.Dur >= 0, sum(enter.Dur, max(c.Dur, 0))
+		}
+	}
+	if !known {
+		enter.Dur = format.Unknown
+	} else {
+		enter.Start, enter.Cut = enter.Start-enter.Dur, -enter.Dur
+	}
 	enter.Args = [format.MaxArgs]int64{-1, r.count, r.count, waitsForAll}
 	notes := format.Notes{Has: format.NotedRing | format.NotedBatch | format.NotedPlaced, Request: format.Request{Ring: r.number, Batch: r.rounds}}
 	enter.Notes = &notes
-	known, transfers, reaped := true, false, uint32(r.done)
+	transfers, reaped := false, uint32(r.done)
 	for i := range r.calls {
 		c := &r.calls[i]
 		if c.verdict = Spare; c.op == 0 {
 			continue
 		}
-		known, enter.Dur = known && c.Dur >= 0, sum(enter.Dur, max(c.Dur, 0))
 		r.done++
 		how := notes
 		how.Has |= format.NotedReaped | format.NotedSubmitted
@@ -264,10 +275,6 @@ func (r *uring) replace(s *staged) {
 		}
 		after = s.insert(after, &q)
 	}
-	spent := enter.Dur
-	if !known {
-		enter.Dur, spent = format.Unknown, 0
-	}
 	after = s.insert(after, &enter)
 	after.made = true
 	for _, p := range r.seeks {
@@ -275,7 +282,6 @@ func (r *uring) replace(s *staged) {
 		after = s.insert(after, &seek)
 		after.made = true
 	}
-	after.spent = -spent
 }
 
 // waitsForAll is IORING_ENTER_GETEVENTS.

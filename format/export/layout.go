@@ -13,10 +13,12 @@ import (
 // layout writes a shell script that creates the files of an iolog in the
 // working directory, because fio creates none. The files have the size that
 // they had before the recorded run, or that the reads need, and hold random
-// bytes without holes. The script overwrites nothing.
+// bytes without holes. The script overwrites nothing. Its last line is a remark with
+// the command for fio.
 type layout struct {
-	out text
-	log *iolog
+	out   text
+	log   *iolog
+	depth depth
 }
 
 // maxLayout bounds the sum of the sizes of files, in bytes, as in a replay.
@@ -33,6 +35,7 @@ func (l *layout) Write(events []format.Event) error {
 		if err := l.log.apply(&events[i]); err != nil {
 			return err
 		}
+		l.depth.add(&events[i])
 	}
 	return nil
 }
@@ -63,7 +66,25 @@ func (l *layout) Close() error {
 		}
 		l.line(command, f.name)
 	}
+	l.out.b = append(l.command(append(l.out.b, "# "...)), '\n')
 	return l.out.flush()
+}
+
+// command appends the command that replays the iolog in the directory of the files: with
+// as many requests in flight as there were, or one call after the other.
+func (l *layout) command(dst []byte) []byte {
+	dst = append(dst, "fio --name=replay --thread --read_iolog=LOG --ioengine="...)
+	engine, via := "psync", format.ViaCall
+	if l.depth.most[format.ViaAIO] > 0 {
+		engine, via = "libaio", format.ViaAIO
+	}
+	if n := l.depth.most[format.ViaUring]; n > 0 && n >= l.depth.most[format.ViaAIO] {
+		engine, via = "io_uring", format.ViaUring
+	}
+	if dst = append(dst, engine...); via == format.ViaCall {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, " --iodepth="...), int64(l.depth.most[via]), 10)
 }
 
 // line writes a command and a name, quoted so that the shell reads it as one

@@ -47,6 +47,10 @@ type schema struct {
 	After    string `parquet:"after,optional,zstd"`
 	Waker    int64  `parquet:"waker,optional,zstd"`
 	Woken    int64  `parquet:"woken_nanos,optional,zstd"`
+	Ring     int64  `parquet:"ring,optional,zstd"`
+	Batch    int64  `parquet:"batch,optional,zstd"`
+	Reaped   int64  `parquet:"reaped,optional,zstd"`
+	How      string `parquet:"how,optional,dict,zstd"`
 }
 
 // needed are the columns that are never null.

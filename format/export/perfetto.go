@@ -30,7 +30,7 @@ type perfetto struct {
 const counterPeriod = 10e6
 
 // sliceColumns are the columns that a slice has as arguments.
-var sliceColumns = [...]int{colPath, colPath2, colFD, colOffset, colSize, colFlags, colMode, colAfter, colResult, colError}
+var sliceColumns = [...]int{colPath, colPath2, colFD, colOffset, colSize, colFlags, colMode, colAfter, colResult, colError, colRing, colBatch, colReaped, colHow}
 
 func newPerfetto(w io.Writer, h *format.Header) (Writer, error) {
 	p := &perfetto{jsonWriter: jsonWriter{out: newText(w), row: newRow(h)}, labelled: make(map[[2]int32]bool), counters: scriptCounters}
@@ -38,6 +38,10 @@ func newPerfetto(w io.Writer, h *format.Header) (Writer, error) {
 	p.command, _ = h.Value(format.MetaCommand)
 	p.out.b = append(p.out.b, `{"displayTimeUnit":"ns","traceEvents":[`...)
 	for i, t := range h.Threads {
+		if t.Ring != format.ViaCall {
+			p.labelled[[2]int32{t.Process, int32(i + 1)}] = true
+			p.label("thread_name", int64(t.Process), int64(i+1), t.Ring.String()+" ring "+strconv.Itoa(i+1))
+		}
 		p.introduce(t.Process, int32(i+1))
 		if i == 0 {
 			p.counters = 2

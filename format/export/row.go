@@ -33,12 +33,17 @@ const (
 	colAfter  // edges as in scripts, with spaces between
 	colWaker  // script: the thread that ended the wait in the call
 	colWoken  // script: from then to the end of the call, unit as start
+	colRing   // of a request, or of a call for requests; in a trace the thread that the ring is
+	colBatch  // script: number of the call that submitted the request
+	colReaped // completions of the ring that the application had reaped
+	colHow    // names of format.RequestFlags joined by |
 	numColumns
 )
 
 var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu",
 	"ready", "own", "wait", "timer", "storage", "held", "result", "error",
-	"fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken"}
+	"fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken",
+	"ring", "batch", "reaped", "how"}
 
 // kind is how a value is written.
 type kind uint8
@@ -53,7 +58,8 @@ const (
 
 var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds,
 	seconds, seconds, seconds, seconds, seconds, seconds, number, word,
-	number, name, name, number, number, word, number, word, number, seconds}
+	number, name, name, number, number, word, number, word, number, seconds,
+	number, number, number, word}
 
 // value is the value of a column.
 type value struct {
@@ -76,6 +82,7 @@ type row struct {
 	class   [format.NumClasses][]byte
 	errors  map[int64][]byte
 	flags   []byte // memory of colFlags
+	how     []byte // memory of colHow
 	after   []byte // memory of colAfter
 	paths   [2][]byte
 }
@@ -160,6 +167,7 @@ func (r *row) set(e *format.Event) error {
 		r.number(colWaker, int64(e.Notes.Waker))
 		r.number(colWoken, e.Notes.Woken)
 	}
+	r.request(e)
 	switch {
 	case e.Failed():
 		r.text(colError, r.errno(-e.Ret))
@@ -197,6 +205,35 @@ func (r *row) set(e *format.Event) error {
 		}
 	}
 	return r.files.full(e)
+}
+
+// request fills in what the event is as a request, or a call for requests.
+func (r *row) request(e *format.Event) {
+	flags := e.How.Flags
+	switch {
+	case e.Op.Info().Effect == format.EffectQueue:
+		r.argument(colRing, 0, e)
+		if e.Op == format.OpRingSubmit {
+			r.argument(colReaped, 3, e)
+		}
+	case !r.script:
+		if e.Via != format.ViaCall {
+			r.number(colRing, int64(e.TID))
+		}
+	case e.Notes.Known(format.NotedRing):
+		how := &e.Notes.Request
+		r.number(colRing, int64(how.Ring))
+		if flags = how.Flags; e.Notes.Known(format.NotedBatch) {
+			r.number(colBatch, how.Batch)
+		}
+		if e.Notes.Known(format.NotedReaped) {
+			r.number(colReaped, int64(how.Reaped))
+		}
+	}
+	if flags != 0 {
+		r.how = format.RequestFlags.Append(r.how[:0], flags)
+		r.text(colHow, r.how)
+	}
 }
 
 // follow notes the event in the line of its thread, and returns its compute. A
