@@ -6,11 +6,9 @@ import "pianola/format"
 // system or a limit.
 const (
 	e2big   = -7
-	exdev   = -18
 	enfile  = -23
 	emfile  = -24
 	erange  = -34
-	eloop   = -40
 	notsupp = -95 // EOPNOTSUPP
 )
 
