@@ -184,7 +184,7 @@ func (m *model) simulate(s *simEvent) reason {
 	if out.Op.Info().Effect == format.EffectSyncMapped {
 		why = reasonMapped
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s)) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s) || refusedCall(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && m.refused(s) {

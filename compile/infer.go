@@ -121,7 +121,7 @@ func (m *model) noDirectory(s *simEvent, at *entry) {
 		on = append([]*entry{s.from[0]}, on...)
 	}
 	flags := s.out.OpenFlags()
-	if s.out.Op.Info().Effect == format.EffectRmdir || flags&format.DIRECTORY != 0 && flags&format.CREAT == 0 || flags&format.TMPFILE != 0 {
+	if s.out.Op.Info().Effect == format.EffectRmdir || flags&format.DIRECTORY != 0 && flags&format.CREAT == 0 || flags&format.TMPFILE != 0 || s.slash[0] {
 		on = append(slices.Clip(on), at)
 	}
 	last := (*entry)(nil)

@@ -94,6 +94,9 @@ func lockCallOf(s *simEvent) (c lockCall, ok bool) {
 	c.owner = s.d
 	if effect == format.EffectLock {
 		how := s.out.Args[1]
+		if how&format.FlockMandatory != 0 {
+			return c, false
+		}
 		c.end, c.exclusive, c.whole, c.gives = math.MaxInt64, how&format.FlockExclusive != 0, true, how&format.FlockNone != 0
 		return c, true
 	}

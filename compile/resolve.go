@@ -285,7 +285,11 @@ func (m *model) target(link *entry, text string) string {
 	if at == nil || at.node != nil && at.node.pseudo {
 		return m.hideText(text, false)
 	}
-	return relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
+	to := relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
+	if len(to) > maxPath {
+		return goneName // paths in the trace don't follow the link, and what does finds nothing
+	}
+	return to
 }
 
 // relative returns the path from the directory of a link to a name. Both are

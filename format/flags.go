@@ -199,7 +199,7 @@ var (
 		{Name: "EFD_CLOEXEC", Canon: CLOEXEC, Native: [numArch]uint64{0o2000000, 0o2000000}},
 	}}
 
-	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", FlockExclusive, "LOCK_NB", 4, "LOCK_UN", FlockNone)}
+	FlockOperation = &FlagSet{Flags: same("LOCK_SH", 1, "LOCK_EX", FlockExclusive, "LOCK_NB", 4, "LOCK_UN", FlockNone, "LOCK_MAND", FlockMandatory)}
 
 	XattrFlags = &FlagSet{Flags: same("XATTR_CREATE", 1, "XATTR_REPLACE", 2)}
 
@@ -260,6 +260,7 @@ const (
 	LockNone       = 2
 	FlockExclusive = 2
 	FlockNone      = 8
+	FlockMandatory = 32 // does nothing since Linux 5.18
 
 	RenameNoreplace   = 1
 	RenameExchange    = 2

@@ -168,6 +168,9 @@ func (e *engine) ownLocks() {
 // callFlock plays flock, whose locks are those of open file descriptions by
 // themselves.
 func callFlock(w *worker, s slot, r *format.Record) int64 {
+	if r.Args[1]&format.FlockMandatory != 0 {
+		return r.Ret
+	}
 	switch r.Args[1] &^ unix.LOCK_NB {
 	case unix.LOCK_UN, unix.LOCK_SH, unix.LOCK_EX:
 		return w.lock(s, r)

@@ -186,12 +186,24 @@ func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*san
 	return done, err
 }
 
-// raiseDescriptors raises the process's limit of descriptors to n and some for
+// ownDescriptors is how many descriptors a replay has for itself at most, besides
+// those of rings: mostly those of directories that paths start in.
+const ownDescriptors = maxStartDirs + 1024
+
+// raiseDescriptors raises the process's limit of descriptors to n and those for
 // itself, as far as it is allowed to.
 func raiseDescriptors(n int64) {
 	var l unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) == nil {
-		l.Cur = min(l.Max, max(l.Cur, uint64(n)+64))
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return
 	}
+	want := uint64(n) + ownDescriptors
+	if l.Max < want {
+		higher := unix.Rlimit{Cur: want, Max: want}
+		if unix.Setrlimit(unix.RLIMIT_NOFILE, &higher) == nil {
+			return
+		}
+	}
+	l.Cur = min(l.Max, max(l.Cur, want))
+	_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
 }

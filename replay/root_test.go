@@ -89,3 +89,23 @@ func moved(from, to string) error {
 	go func() { done <- os.Rename(from, to) }()
 	return <-done
 }
+
+// A process of the trace can have as many descriptors as the limit says, whatever the
+// replay needs for itself.
+func TestAllDescriptors(t *testing.T) {
+	var before unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	const n = 300
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: before.Cur, Max: before.Max + 1}) != nil {
+		t.Skip("the hard limit can't be raised")
+	}
+	defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: n}))
+	r := newRoll(1)
+	for fd := 3; fd < n; fd++ {
+		r.add(1, format.OpOpen, int64(fd), "f", format.RDWR|format.CREAT, 0o600)
+	}
+	res, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: Limits{Descriptors: n}})
+	require.NoError(t, err)
+	faultless(t, r, res)
+}

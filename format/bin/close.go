@@ -160,7 +160,7 @@ func (w *Writer) assemble(parts []part) error {
 	f.length = f.index.offset + int64(len(index))
 
 	out := bufio.NewWriterSize(w.out, 1<<16)
-	out.Write(f.append(nil)) // a bufio.Writer keeps its error until Flush
+	out.Write(f.append(nil))      // a bufio.Writer keeps its error until Flush
 	buffer := make([]byte, 1<<15) // a thread has several parts, and there can be very many threads
 	for i := range parts {
 		if _, err := io.CopyBuffer(struct{ io.Writer }{out}, io.NewSectionReader(w.spool, parts[i].offset, parts[i].length), buffer); err != nil {

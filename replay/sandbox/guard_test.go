@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,7 +95,7 @@ func TestName(t *testing.T) {
 		{"..", "..", "."}, {"a/..", "a/..", "."}, {"a/.", "a/.", "."}, {"", "", "."}, {"a/b/c", "a/b/", "c"}, {"a//b", "a//", "b"}, {"a/a", "a/", "a"},
 	} {
 		n := NewName(test.path)
-		require.Equal(t, test.path, n.String())
+		require.Equal(t, strings.Replace(test.path, "//", "/", 1), n.String(), "a mark makes no path too long")
 		require.Equal(t, test.parent, unix.BytePtrToString(n.parent), test.path)
 		require.Equal(t, test.last, unix.BytePtrToString(n.last), test.path)
 	}

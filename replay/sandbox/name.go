@@ -38,7 +38,8 @@ func NewName(p string) Name {
 	if p == "" {
 		parent = ""
 	}
-	full := CString(p)
+	// The mark of where a path starts could make it too long.
+	full := CString(strings.Replace(p, "//", "/", 1))
 	return Name{full: full, parent: CString(parent), last: CString(last), dir: CWD, rest: full}
 }
 
