@@ -13,6 +13,7 @@ import (
 // it.
 type Name struct {
 	full, parent, last *byte
+	entry              *byte // last, with a slash if the path ends in one
 
 	// The way to it in a jail: from an open directory, or from the root with the
 	// whole path.
@@ -38,8 +39,12 @@ func NewName(p string) Name {
 	if p == "" {
 		parent = ""
 	}
-	full := CString(p)
-	return Name{full: full, parent: CString(parent), last: CString(last), dir: CWD, rest: full}
+	full, end := CString(p), CString(last)
+	entry := end
+	if last != "." && strings.HasSuffix(p, "/") {
+		entry = CString(last + "/")
+	}
+	return Name{full: full, parent: CString(parent), last: end, entry: entry, dir: CWD, rest: full}
 }
 
 // StartAt makes lookups of the name start at an open directory, with the rest
