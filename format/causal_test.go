@@ -77,14 +77,14 @@ func TestCausal(t *testing.T) {
 
 func TestRunning(t *testing.T) {
 	h := Header{Meta: []Meta{
-		{MetaProcess, `12 parent=1 threads=12,13 cwd="/a b" root="/" command="/bin/x"`},
+		{MetaProcess, `12 parent=1 threads=12,13 cwd="/a b" root="/" umask=0027 command="/bin/x"`},
 		{MetaProcess, "14"},
 		{MetaProcess, "no number"},
 		{MetaProcess, "-3 threads=4"},
 		{MetaCommand, "15"},
 	}}
 	require.Equal(t, []Running{
-		{Process: 12, Threads: []int32{12, 13}, Cwd: "/a b", Root: "/", Command: "/bin/x"},
-		{Process: 14, Threads: []int32{14}},
+		{Process: 12, Threads: []int32{12, 13}, Cwd: "/a b", Root: "/", Umask: 0o27, Command: "/bin/x"},
+		{Process: 14, Threads: []int32{14}, Umask: -1},
 	}, h.Running())
 }

@@ -83,6 +83,11 @@ func TestResults(t *testing.T) {
 			ev(format.OpRmdir, -int(unix.ENOTEMPTY), "n"), ev(format.OpUnlink, 0, "n/g"), ev(format.OpRmdir, 0, "n"), ev(format.OpUnlink, -int(unix.EISDIR), "d"),
 			ev(format.OpUnlink, 0, "h"), ev(format.OpUnlink, enoent, "h"),
 		}},
+		{"slashes", []step{
+			ev(format.OpMkdir, 0, "new/", 0o700), ev(format.OpMkdir, eexist, "new/", 0o700), ev(format.OpLink, enoent, "d/f", "none/"), ev(format.OpSymlink, enoent, "d", "none/"),
+			ev(format.OpMknod, enoent, "none/", unix.S_IFREG|0o600, 0), ev(format.OpUnlink, -int(unix.ENOTDIR), "d/f/"), ev(format.OpUnlink, -int(unix.ENOTDIR), "l/"),
+			ev(format.OpRename, -int(unix.ENOTDIR), "d/f/", "none"), ev(format.OpRename, -int(unix.ENOTDIR), "d/f", "none/"), ev(format.OpRename, 0, "new/", "renamed/"), ev(format.OpRmdir, 0, "renamed/"),
+		}},
 		{"files of descriptors", []step{
 			ev(format.OpOpenm, 3, "d", rdwr|format.TMPFILE, 0o600), ev(format.OpWrite, 10, 3, 0, 10), ev(format.OpReopen, 4, 3, rdonly|creat|format.EXCL), ev(format.OpRead, 10, 4, 0, 20),
 			ev(format.OpWrite, ebadf, 4, 0, 20), ev(format.OpReopen, 5, 3, format.PATH), ev(format.OpReopen, ebadf, 9, rdonly), ev(format.OpFaccess, 0, 5, 4), ev(format.OpFaccess, ebadf, 9, 4),

@@ -69,13 +69,21 @@ func callReopen(w *worker, s slot, r *format.Record) int64 {
 }
 
 // targetOf is Guard.Target of the name that an argument stands for, parentOf
-// Guard.Parent.
+// Guard.Parent, entryOf Guard.Entry.
 func (w *worker) targetOf(arg int64) (fd int64, last, flags uintptr) {
 	n := w.path(arg)
 	if n == nil {
 		return errFault, 0, 0
 	}
 	return w.guard.Target(n)
+}
+
+func (w *worker) entryOf(arg int64) (dir int64, entry uintptr) {
+	n := w.path(arg)
+	if n == nil {
+		return errFault, 0
+	}
+	return w.guard.Entry(n)
 }
 
 func (w *worker) parentOf(arg int64) (dir int64, last uintptr) {
@@ -96,20 +104,31 @@ func (w *worker) leave(opened, got int64) int64 {
 // link there.
 func (w *worker) byName(nr uintptr, arg int64, a, b, c uintptr) int64 {
 	dir, last := w.parentOf(arg)
+	return w.inDir(nr, dir, last, a, b, c)
+}
+
+// byEntry is byName for a call that makes or removes the name.
+func (w *worker) byEntry(nr uintptr, arg int64, a, b, c uintptr) int64 {
+	dir, last := w.entryOf(arg)
+	return w.inDir(nr, dir, last, a, b, c)
+}
+
+func (w *worker) inDir(nr uintptr, dir int64, last, a, b, c uintptr) int64 {
 	if sandbox.Lost(dir) {
 		return dir
 	}
 	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, b, c, 0))
 }
 
-// byNames makes a call with two such names.
-func (w *worker) byNames(nr uintptr, from, to int64, flags uintptr) int64 {
-	dir, last := w.parentOf(from)
+// byEntries makes a call with a name, found by parentOf or entryOf, and one that
+// it makes.
+func (w *worker) byEntries(nr uintptr, find func(*worker, int64) (int64, uintptr), from, to int64, flags uintptr) int64 {
+	dir, last := find(w, from)
 	if sandbox.Lost(dir) {
 		return dir
 	}
 	defer w.guard.Leave(dir)
-	dir2, last2 := w.parentOf(to)
+	dir2, last2 := w.entryOf(to)
 	if sandbox.Lost(dir2) {
 		return dir2
 	}
@@ -196,19 +215,19 @@ func callTruncate(w *worker, r *format.Record) int64 {
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.made(w.byName(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0))
+	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0))
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
-	return w.gone(w.byName(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0))
+	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], unix.AT_REMOVEDIR, 0, 0))
 }
 
 func callUnlink(w *worker, r *format.Record) int64 {
-	return w.gone(w.byName(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0))
+	return w.gone(w.byEntry(unix.SYS_UNLINKAT, r.Args[0], 0, 0, 0))
 }
 
 func callRename(w *worker, r *format.Record) int64 {
-	return w.byNames(unix.SYS_RENAMEAT2, r.Args[0], r.Args[1], 0)
+	return w.byEntries(unix.SYS_RENAMEAT2, (*worker).entryOf, r.Args[0], r.Args[1], 0)
 }
 
 func callRenameat2(w *worker, r *format.Record) int64 {
@@ -223,15 +242,15 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	if flags&^allowed != 0 {
 		return errInvalid
 	}
-	got := w.byNames(unix.SYS_RENAMEAT2, r.Args[1], r.Args[3], uintptr(flags))
+	got := w.byEntries(unix.SYS_RENAMEAT2, (*worker).entryOf, r.Args[1], r.Args[3], uintptr(flags))
 	if whiteout && got == 0 {
-		got = w.made(w.byName(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG, 0, 0))
+		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG, 0, 0))
 	}
 	return got
 }
 
 func callLink(w *worker, r *format.Record) int64 {
-	return w.made(w.byNames(unix.SYS_LINKAT, r.Args[0], r.Args[1], 0))
+	return w.made(w.byEntries(unix.SYS_LINKAT, (*worker).parentOf, r.Args[0], r.Args[1], 0))
 }
 
 // callLinkat gives a name to the file of a descriptor.
@@ -240,7 +259,7 @@ func callLinkat(w *worker, r *format.Record) int64 {
 	if s == 0 {
 		return errBadFD
 	}
-	dir, last := w.parentOf(r.Args[3])
+	dir, last := w.entryOf(r.Args[3])
 	if sandbox.Lost(dir) {
 		return dir
 	}
@@ -260,7 +279,7 @@ func callSymlink(w *worker, r *format.Record) int64 {
 	if target == nil {
 		return errFault
 	}
-	dir, last := w.parentOf(r.Args[1])
+	dir, last := w.entryOf(r.Args[1])
 	if sandbox.Lost(dir) {
 		return dir
 	}

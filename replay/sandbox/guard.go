@@ -214,6 +214,17 @@ func (g *Guard) Parent(n *Name) (dir int64, last uintptr) {
 	return g.resolve(n.parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), Pointer(n.last)
 }
 
+// Entry is like Parent for a call that makes, removes or moves the name itself:
+// mkdirat, mknodat, symlinkat, unlinkat, renameat2, and the new name of linkat. The
+// name keeps a slash at its end, which these calls don't follow a link for, but
+// report as an error.
+func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) {
+	if dir, entry = g.Parent(n); !g.jailed {
+		entry = Pointer(n.entry)
+	}
+	return dir, entry
+}
+
 // Target is like Parent for a call that follows a link at the end; without a
 // jail the descriptor is the file's own, and the call gets AT_EMPTY_PATH.
 func (g *Guard) Target(n *Name) (fd int64, last, flags uintptr) {

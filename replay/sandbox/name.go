@@ -13,6 +13,7 @@ import (
 // it.
 type Name struct {
 	full, parent, last *byte
+	entry              *byte // last, with a slash if the path ends in one
 
 	// The way to it in a jail: from an open directory, or from the root with the
 	// whole path.
@@ -39,8 +40,12 @@ func NewName(p string) Name {
 		parent = ""
 	}
 	// The mark of where a path starts could make it too long.
-	full := CString(strings.Replace(p, "//", "/", 1))
-	return Name{full: full, parent: CString(parent), last: CString(last), dir: CWD, rest: full}
+	full, end := CString(strings.Replace(p, "//", "/", 1)), CString(last)
+	entry := end
+	if last != "." && strings.HasSuffix(p, "/") {
+		entry = CString(last + "/")
+	}
+	return Name{full: full, parent: CString(parent), last: end, entry: entry, dir: CWD, rest: full}
 }
 
 // StartAt makes lookups of the name start at an open directory, with the rest
