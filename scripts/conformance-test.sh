@@ -3,7 +3,7 @@
 # status doesn't matter: many look for errors.
 case $1 in
 stress-ng:*) stress-ng "--${1#*:}" 1 "--${1#*:}-ops" 20 --temp-path . --timeout 10 --no-rand-seed --oomable ;;
-dbench) dbench --timelimit=3 --warmup=0 -c /usr/share/dbench/client.txt 2 ;;
+dbench) dbench --timelimit=3 -c /usr/share/dbench/client.txt 2 ;;
 bonnie++) bonnie++ -d . -s 16M -r 8M -n 1:4096:16:4 -u "$(id -u)" -q ;;
 xfs_io)
 	xfs_io -f -c "pwrite 0 1m" -c "pread 0 1m" -c "truncate 700k" -c "falloc 1m 256k" -c "fpunch 64k 64k" -c "fzero 256k 64k" -c "fcollapse 0 64k" -c "finsert 64k 64k" \
