@@ -14,7 +14,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build demo pictures hdf5 feign truth cost storage whatif test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-test
+.PHONY: help build demo pictures hdf5 feign truth cost storage whatif conformance test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -47,6 +47,9 @@ storage: deps-storage $(closed) build ## the same applications replayed on other
 
 whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and memory, beside programs without syncs and on tmpfs; root only; APPS="redis rocksdb4" for some
 	sh scripts/whatif.sh demo/whatif $(APPS)
+
+conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
+	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
 
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
@@ -108,6 +111,9 @@ deps-storage: deps-truth
 
 deps-closed:
 	@sh scripts/need.sh db_bench=rocksdb-tools redis-server=redis-server redis-benchmark=redis-tools mariadbd=mariadb-server mariadb-slap=mariadb-client javac=default-jdk-headless
+
+deps-conformance:
+	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium

@@ -8,6 +8,7 @@ const (
 	e2big   = -7
 	enfile  = -23
 	emfile  = -24
+	efbig   = -27
 	erange  = -34
 	notsupp = -95 // EOPNOTSUPP
 )
@@ -35,8 +36,12 @@ const maxAttribute = 255
 func refusedCall(s *simEvent) bool {
 	e, info := s.e, s.out.Op.Info()
 	switch e.Ret {
-	case emfile, enfile:
+	case emfile, enfile, efbig:
 		return true
+	case eagain: // of a lease, which a replay doesn't have
+		return info.Effect == format.EffectOpen
+	case eperm: // of a file that only grows, or never changes (chattr), or of a seal
+		return info.Effect == format.EffectWrite || info.Effect == format.EffectAllocate
 	case notsupp: // also flags of preadv2
 		return refusable[info.Effect] || info.Effect == format.EffectRead || info.Effect == format.EffectWrite
 	case einval:

@@ -35,6 +35,17 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// The working directory at the start is what getcwd returns to a thread that has not
+// left it, whatever its children do.
+func TestDirectoryOfParent(t *testing.T) {
+	for call, want := range map[string]string{"7 10:00:00.000003 getcwd": "/w", "9 10:00:00.000003 getcwd": "", "11 10:00:00.000003 getcwd": ""} {
+		_, h, _, err := read(Options{}, text("f", "7 10:00:00.000000 fork() = 9\n9 10:00:00.000001 chdir(\"sub\") = 0\n7 10:00:00.000002 close(3) = 0\n"+call+"(\"/w\", 100) = 3\n"))
+		require.NoError(t, err)
+		cwd, _ := h.Value(format.MetaCwd)
+		require.Equal(t, want, strings.Trim(cwd, "\""))
+	}
+}
+
 func TestMergeOverMidnight(t *testing.T) {
 	_, _, events, err := read(Options{}, text("o.2", "00:00:00.500000 close(3) = 0\n"), text("o.1", "23:59:59.500000 close(3) = 0\n00:00:01.000000 close(3) = 0\n"))
 	require.NoError(t, err)

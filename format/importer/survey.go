@@ -26,7 +26,7 @@ func surveyFile(f File) (survey, error) {
 		return survey{}, err
 	}
 	defer src.Close()
-	s := surveyor{lines: lines{name: f.Name, r: src, buf: make([]byte, 4*maxLine), p: &iozone{}}}
+	s := surveyor{moved: make(map[string]bool), lines: lines{name: f.Name, r: src, buf: make([]byte, 4*maxLine), p: &iozone{}}}
 	if err := s.run(); err != nil {
 		return survey{}, err
 	}
@@ -36,7 +36,8 @@ func surveyFile(f File) (survey, error) {
 type surveyor struct {
 	lines lines
 	found survey
-	moved bool // the working directory may have changed
+	moved map[string]bool // threads, and whether their working directory may have changed
+	left  bool            // that of some thread has
 	seen  [maxFD]bool
 }
 
@@ -54,7 +55,7 @@ func (s *surveyor) run() error {
 			return err
 		}
 		s.lines.line++
-		if !s.moved && s.found.cwd == "" {
+		if s.found.cwd == "" {
 			s.directory(line)
 		}
 		s.descriptorsOf(line)
@@ -68,8 +69,18 @@ var (
 )
 
 // directory finds the working directory at the start: what -y shows for the
-// first AT_FDCWD, or what the first getcwd returned, before any chdir.
+// first AT_FDCWD, or what the first getcwd returned, of a thread that has not left it
+// by a chdir. A thread that appears after some chdir may have begun elsewhere.
 func (s *surveyor) directory(line []byte) {
+	id := threadOf(line)
+	moved, known := s.moved[id]
+	if !known && len(s.moved) < maxSurveyed {
+		moved = s.left
+		s.moved[id] = moved
+	}
+	if moved || !known && len(s.moved) >= maxSurveyed {
+		return
+	}
 	if i := bytes.Index(line, atCwd); i >= 0 {
 		if path, _, ok := bytes.Cut(line[i+len(atCwd):], []byte{'>'}); ok && len(path) > 0 && path[0] == '/' {
 			s.found.cwd = unescape(path)
@@ -83,7 +94,25 @@ func (s *surveyor) directory(line []byte) {
 			return
 		}
 	}
-	s.moved = bytes.Contains(line, chdir)
+	if bytes.Contains(line, chdir) {
+		s.moved[id], s.left = true, true
+	}
+}
+
+// maxSurveyed bounds the threads whose working directory is followed.
+const maxSurveyed = 1 << 16
+
+// threadOf returns the id of a line's thread, "" if the line has none.
+func threadOf(line []byte) string {
+	line = bytes.TrimLeft(bytes.TrimPrefix(line, []byte("[pid ")), " ")
+	n := 0
+	for n < len(line) && line[n] >= '0' && line[n] <= '9' {
+		n++
+	}
+	if n == 0 || n == len(line) || line[n] == '.' || line[n] == ':' {
+		return "" // it is a time
+	}
+	return string(line[:n])
 }
 
 // descriptorsOf reads all N</path> of a line. A descriptor that is an argument

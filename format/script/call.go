@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 
 	"pianola/format"
 )
@@ -260,6 +261,12 @@ func (r *Reader) parseFlags(set *format.FlagSet) int64 {
 	if len(text) == 0 {
 		c.fail("expected flags")
 		return 0
+	}
+	if isDigit(text[0]) { // strace -X raw
+		if native, err := strconv.ParseUint(string(text), 0, 64); err == nil {
+			c.comment()
+			return set.FromNative(r.arch(), native)
+		}
 	}
 	v, err := set.Parse(text)
 	if err != nil {

@@ -69,6 +69,7 @@ type Reader struct {
 	origin    int64         // strace -t: the first time of day or of the epoch, nanoseconds
 	midnights int64         // strace -t: days since the first, nanoseconds
 	timed     bool          // origin is set
+	summed    bool          // strace -C: the table at the end has begun
 	terminal  terminal      // strace without -o: whose line has no thread id
 	calls     unfinished    // strace: calls that have begun
 	waits     waits         // strace: threads that wait
@@ -215,6 +216,11 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 		return false, r.parseHeader(line)
 	case len(bytes.TrimLeft(line, " \t")) == 0:
 		return false, nil
+	}
+	if r.dialect == Unrecognised || r.dialect == Recorded && !r.announced {
+		if line = r.bare(line); line == nil {
+			return false, nil
+		}
 	}
 	if r.dialect == Unrecognised {
 		if isRemark(line) {
