@@ -406,7 +406,7 @@ func (q *queue) submit(w *worker, n int64) {
 		q.begin(w, r)
 		g.at++
 	}
-	q.flush(w)
+	q.flush(w, g.event)
 }
 
 // spill writes the log's entries out once all of them are whole.
@@ -431,7 +431,7 @@ func (q *queue) begin(w *worker, r *format.Record) {
 		return
 	}
 	// It is not for a queue. What was prepared before may use the same descriptors.
-	q.flush(w)
+	q.flush(w, event)
 	if q.isOpen(w) && how.Flags != 0 {
 		q.drain(w)
 	}
@@ -507,9 +507,9 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 		}
 		switch {
 		case errors.Is(err, rings.ErrFull):
-			q.flush(w)
+			q.flush(w, event)
 		case errors.Is(err, rings.ErrBusy):
-			q.flush(w)
+			q.flush(w, event)
 			q.drive(w, &q.came, q.came.Load()+1)
 		case errors.As(err, &errno) && errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed):
 			q.request.Op, errno = q.request.Op+rings.OpRead-rings.OpReadFixed, 0 // the buffer is not where it was registered
@@ -523,7 +523,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 		q.state.give()
 		return false
 	}
-	q.flush(w)
+	q.flush(w, event)
 	q.submitted.Store(q.g.event)
 	q.state.take()
 	q.finish(rings.Completion{User: uint64(place), Result: -int64(errno)}, w.e.now())
@@ -654,9 +654,10 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 	return w.spendAt(size)
 }
 
-// flush submits what was prepared.
-func (q *queue) flush(w *worker) {
-	q.submitted.Store(q.g.event)
+// flush submits what was prepared: the requests before an event. One that is being
+// begun is not among them, or a wait for all of them would not end.
+func (q *queue) flush(w *worker, event int64) {
+	q.submitted.Store(event)
 	for q.isOpen(w) && !w.e.stopped.Load() {
 		q.enter()
 		_, err := q.under.Submit(0)

@@ -205,3 +205,23 @@ func TestRingBuffersLimit(t *testing.T) {
 	faultless(t, r, res)
 	require.Equal(t, []string{"registered buffers beyond 1048576 bytes are played as others"}, res.Notes)
 }
+
+// A request with flags that is executed as a call waits for those before it, not for
+// itself.
+func TestRingCallInChain(t *testing.T) {
+	eachVia(t, func(t *testing.T, p player, via format.Via) {
+		r := newRoll(1)
+		q := r.ring(via, 1)
+		ring := int32(q)
+		r.add(1, format.OpOpenm, 3, "made", format.RDWR|format.CREAT, 0o644)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		r.how(ring, format.How{Flags: format.ReqLink})
+		r.add(ring, format.OpPwrite64, 4096, 3, 4096, 4096, 0)
+		r.how(ring, format.How{Flags: format.ReqLink})
+		r.add(ring, format.OpOpenm, 4, "other", format.RDWR|format.CREAT, 0o644)
+		r.add(ring, format.OpPwrite64, 4096, 3, 4096, 4096, 4096)
+		r.add(1, format.OpRingSubmit, 0, q, 3, 3, 0, 0)
+		_, res := p.play(t, r)
+		faultless(t, r, res)
+	})
+}
