@@ -190,11 +190,13 @@ func (n *Notes) clone() *Notes {
 		return nil
 	}
 	c := *n
-	if n.Target != nil {
-		c.Target = append([]byte{}, n.Target...)
+	for _, text := range c.Texts() {
+		if *text != nil {
+			*text = append([]byte{}, *text...)
+		}
 	}
-	c.Path = append([]byte(nil), n.Path...)
-	c.Blocks = append([]byte(nil), n.Blocks...)
-	c.Text = append([]byte(nil), n.Text...)
 	return &c
 }
+
+// Texts returns the fields that are borrowed.
+func (n *Notes) Texts() [4]*[]byte { return [...]*[]byte{&n.Target, &n.Blocks, &n.Path, &n.Text} }

@@ -42,6 +42,18 @@ func pages(addr, size int64) (from, to int64, ok bool) {
 	return addr &^ (page - 1), (addr + size + page - 1) &^ (page - 1), true
 }
 
+// Hold adds the bytes of a space, and calls each for its mappings. It skips what
+// it shares with others if first returns false, because that is already counted.
+func (s *Space) Hold(first func(any) bool, add func(bytes int), each func(*Mapping)) {
+	if len(s.mappings) == 0 || s.shared && !first(&s.mappings[0]) {
+		return
+	}
+	add(len(s.mappings) * mappingBytes)
+	for i := range s.mappings {
+		each(&s.mappings[i])
+	}
+}
+
 // from returns the index of the first mapping that ends beyond an address.
 func (s *Space) from(addr int64) int {
 	return sort.Search(len(s.mappings), func(i int) bool { return s.mappings[i].To > addr })
