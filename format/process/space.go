@@ -59,13 +59,23 @@ func (s *Space) from(addr int64) int {
 	return sort.Search(len(s.mappings), func(i int) bool { return s.mappings[i].To > addr })
 }
 
-// At returns the mapping that holds an address, nil for none. It must not be
-// changed, and is valid until the space changes.
+// At returns the mapping that holds an address, nil for none. Nothing but its Data
+// may be changed. It is valid until the space changes.
 func (s *Space) At(addr int64) *Mapping {
 	if i := s.from(addr); i < len(s.mappings) && s.mappings[i].From <= addr {
 		return &s.mappings[i]
 	}
 	return nil
+}
+
+// All yields all mappings, in order of address. They must not be changed, and the
+// space neither.
+func (s *Space) All(yield func(*Mapping) bool) {
+	for i := range s.mappings {
+		if !yield(&s.mappings[i]) {
+			return
+		}
+	}
 }
 
 // Within yields the mappings that have pages in size bytes at an address. They
