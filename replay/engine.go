@@ -41,6 +41,7 @@ type engine struct {
 	logs      []log
 
 	mostMappings int64
+	windowSize   int64        // bytes
 	pools        int          // queues that threads play
 	pinned       atomic.Int64 // bytes of registered buffers
 	notesLock    sync.Mutex
@@ -164,6 +165,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	e.pool = pool
 	e.sink = openSink()
 	_ = canPopulate() // not while a worker is pinned
+	e.windowSize = windowSize(e.trace.Header())
 	e.mostMappings = mapLimit() / int64(e.parts)
 	growKernelTable()
 	return nil

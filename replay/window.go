@@ -71,16 +71,19 @@ func mapLimit() int64 {
 	return n / 4
 }
 
-// newWindow reserves a window. Its size is that of the trace's largest layout of
-// mapped files.
+// windowSize returns the address space that a trace says its mapped files take in
+// a process.
+func windowSize(h *format.Header) int64 {
+	size := int64(maxWindow)
+	if text, ok := h.Value(format.MetaMapped); ok {
+		size, _ = strconv.ParseInt(text, 10, 64)
+	}
+	return min(max(size, pageSize), 1<<62) &^ (pageSize - 1)
+}
+
+// newWindow reserves a window.
 func (e *engine) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
-	x := &fileSpace{e: e, beneath: beneath, before: before, size: maxWindow}
-	if text, ok := e.trace.Header().Value(format.MetaMapped); ok {
-		x.size, _ = strconv.ParseInt(text, 10, 64)
-	}
-	if x.size = (min(x.size, e.Limits.Mapped) + pageSize - 1) &^ (pageSize - 1); x.size <= 0 {
-		return nil, unix.EINVAL
-	}
+	x := &fileSpace{e: e, beneath: beneath, before: before, size: e.windowSize}
 	if e.mapped.Add(x.size) > e.Limits.Mapped {
 		e.mapped.Add(-x.size)
 		return nil, ErrLimit
