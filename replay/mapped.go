@@ -25,11 +25,12 @@ func (w *worker) mapFile(r *format.Record) int64 {
 	if r.Ret < 0 {
 		return r.Ret
 	}
-	s, x := w.lookup(r.Args[4]), w.openWindow()
-	switch {
-	case s == 0:
+	s := w.lookup(r.Args[4])
+	if s == 0 {
 		return errBadFD
-	case x == nil:
+	}
+	x := w.openWindow()
+	if x == nil {
 		return r.Ret
 	}
 	from, to, ok := x.within(r.Ret, r.Args[1])

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/replay/sandbox"
 )
 
 // on is a place among the mapped files.
@@ -115,4 +116,101 @@ func TestMappedFilesThatAreNot(t *testing.T) {
 		}
 		require.EqualValues(t, want[i], e.Ret, "event %d: %s %x", i, e.Op, e.Args)
 	}
+}
+
+// A child finds what its parent has mapped, until it maps or unmaps something there
+// itself, or execs; the parent's mappings stay what they are.
+func TestMappedFilesOfChildren(t *testing.T) {
+	for _, backend := range []Backend{Posix, Memory} {
+		t.Run(backend.String(), func(t *testing.T) {
+			r := newRoll(1)
+			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 40960, Cached: -1})
+			r.file(format.File{Path: "g", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+			child := r.child(2, 1)
+			grandchild := r.child(3, child)
+			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			r.add(1, format.OpOpen, 4, "g", format.RDWR)
+			r.add(1, format.OpMmap, int64(on(1)), 0, 40960, readWrite, shared, 3, 0)
+			forked := r.add(1, format.OpClone, int64(child), 0x40)
+			r.wait(1, child, 8)
+			r.add(1, format.OpMapRead, 4096, on(10), 4096, 0)
+			r.add(1, format.OpExecve, 0, "f")
+			r.add(1, format.OpMapRead, int64(einval), on(10), 4096, 0)
+			r.wait(child, 1, forked)
+			r.add(child, format.OpMapWrite, 4096, on(10), 4096, 0)
+			r.add(child, format.OpMsync, 0, on(1), 40960, 4)
+			r.add(child, format.OpMmap, int64(on(9)), 0, 8192, read, shared, 4, 0)
+			r.add(child, format.OpMapRead, 4096, on(9), 4096, 0)
+			r.add(child, format.OpMapRead, int64(efault), on(10), 4096, 0) // beyond the end of g
+			r.add(child, format.OpMunmap, 0, on(8), 4096)
+			r.add(child, format.OpMapRead, 4096, on(7), 4096, 0)
+			born := r.add(child, format.OpClone, int64(grandchild), 0x40)
+			r.add(child, format.OpClose, 0, 4)
+			r.wait(child, grandchild, 3)
+			r.add(child, format.OpMapRead, int64(efault), on(10), 4096, 0)
+			r.wait(grandchild, child, born)
+			r.add(grandchild, format.OpMapRead, 4096, on(9), 4096, 0)
+			r.add(grandchild, format.OpMapRead, 4096, on(1), 4096, 0)
+			r.add(grandchild, format.OpExecve, 0, "f")
+			r.add(grandchild, format.OpMsync, int64(enomem), on(1), 4096, 4)
+			res, err := run(t.Context(), r, Options{Root: t.TempDir(), Backend: backend, Timing: AFAP}, (*sandbox.Guard).Probe)
+			require.NoError(t, err)
+			for _, d := range res.Differences {
+				require.True(t, d.Op == format.OpMapRead && d.Recorded == int64(einval), "%+v", d)
+			}
+		})
+	}
+}
+
+// Address space, the number of mappings and what private ones hold are bounded.
+func TestMappedFilesAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits Limits
+		events func(r *roll)
+	}{
+		"address space": {Limits{Mapped: 1 << 30}, func(r *roll) {
+			r.header.Set(format.MetaMapped, "1073741825000")
+			r.add(1, format.OpMmap, int64(on(1)), 0, 4096, read, shared, 3, 0)
+		}},
+		"written": {Limits{Bytes: 1 << 20}, func(r *roll) {
+			r.add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, shared, 3, 0)
+			for i := range 1000 {
+				r.add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
+			}
+		}},
+		"private": {Limits{Memory: 1 << 20}, func(r *roll) {
+			r.add(1, format.OpFtruncate, 0, 3, 1<<30)
+			r.add(1, format.OpMmap, int64(on(1)), 0, 1<<30, readWrite, private, 3, 0)
+			for i := range 1000 {
+				r.add(1, format.OpMapWrite, 4096, on(1+i), 4096, 0)
+			}
+		}},
+		"mappings": {Limits{}, func(r *roll) {
+			for i := range int(mapLimit()) + 1 {
+				r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRoll(1)
+			r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+			r.add(1, format.OpOpen, 3, "f", format.RDWR)
+			test.events(r)
+			_, err := run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP, Limits: test.limits}, byOpenat2)
+			require.ErrorIs(t, err, ErrLimit)
+		})
+	}
+}
+
+// Ten thousand mappings are not too many.
+func TestManyMappings(t *testing.T) {
+	r := newRoll(1)
+	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 4096, Cached: -1})
+	r.add(1, format.OpOpen, 3, "f", format.RDWR)
+	for i := range 10_000 {
+		r.add(1, format.OpMmap, int64(on(1+2*i)), 0, 4096, read, shared, 3, 0)
+		r.add(1, format.OpMapRead, 4096, on(1+2*i), 4096, 0)
+	}
+	_, res := play(t, r, byOpenat2)
+	faultless(t, r, res)
 }

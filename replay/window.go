@@ -182,6 +182,9 @@ func (w *worker) leaveWindow(ended bool) {
 // empty closes the descriptors of what a process has mapped, and unmaps it, if no
 // other process sees it.
 func (w *worker) empty(x *fileSpace, unmap bool) {
+	if x.addr == 0 && x.users.Load() > 1 {
+		return // in memory, the descriptors are the mappings
+	}
 	x.lock.take()
 	defer x.lock.give()
 	for i := range x.own {
