@@ -10,12 +10,13 @@ import (
 
 // Confidence is the probability that the intervals of all rows of a comparison
 // hold at once. Each interval has the error rate rowError, which is
-// 1-Confidence divided by the number of rows (Bonferroni). So a table of five
+// 1-Confidence divided by the number of rows (Bonferroni); rows of mapped files
+// count where they occur. So a table of five
 // rows shows a false difference in at most one of twenty comparisons, not in
 // one of five.
 const (
 	Confidence = 0.95
-	rowError   = (1 - Confidence) / (float64(profile.NumIO) + 1)
+	rowError   = (1 - Confidence) / (float64(profile.NumCalls) + 1)
 )
 
 // MinRuns is the smallest number of runs of each side for a statement about

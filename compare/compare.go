@@ -159,23 +159,40 @@ func byDifference(a, b Row) int {
 
 // communicates reports whether a side has communication.
 func (c *Comparison) communicates() bool {
-	row := &c.Rows[profile.Communication]
-	return row.Application.Calls+row.Replay.Calls > 0
+	return c.Rows[profile.Communication].occurs()
 }
 
-// shown returns the rows that are shown: those that are not judged only if there are
-// calls.
+// occurs reports whether a side has calls.
+func (r *Row) occurs() bool { return r.Application.Calls+r.Replay.Calls > 0 }
+
+// shown returns the rows that are shown: those of calls on files, and the others
+// that occur.
 func (c *Comparison) shown() (rows []Row) {
 	for k := range c.Rows {
-		if row := &c.Rows[k]; judged(k) || row.Application.Calls+row.Replay.Calls > 0 {
+		if row := &c.Rows[k]; c.judged(k) || row.occurs() {
 			rows = append(rows, *row)
 		}
 	}
 	return rows
 }
 
-// judged reports whether the row at a place counts for a verdict.
-func judged(k int) bool { return k < int(profile.NumIO) || k == int(profile.NumCategories) }
+// judged reports whether the row at a place counts for a verdict. Those of mapped
+// files do where they occur.
+func (c *Comparison) judged(k int) bool {
+	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || k == int(profile.NumCategories)
+}
+
+// rowError is that of each interval.
+func (c *Comparison) rowError() float64 {
+	rows := float64(profile.NumCalls) + 1
+	for k := profile.NumCalls; k < profile.NumIO; k++ {
+		faults := func(p *profile.Profile) bool { return p.Categories[k].Calls > 0 }
+		if slices.ContainsFunc(c.applications, faults) || slices.ContainsFunc(c.replays, faults) {
+			rows++
+		}
+	}
+	return (1 - Confidence) / rows
+}
 
 // elapsed returns the row of the run time.
 func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }
@@ -191,7 +208,7 @@ func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure)
 		row.Finding = TooFewRuns
 	}
 	if aTimes[0] > 0 && max(len(aTimes), len(rTimes)) > 1 {
-		row.Interval = new(ratioInterval(aTimes, rTimes, rowError))
+		row.Interval = new(ratioInterval(aTimes, rTimes, c.rowError()))
 		switch {
 		case !enough:
 		case row.Interval.Low > 1 || row.Interval.High < 1:

@@ -21,9 +21,9 @@ import (
 // metadata and run time, each category in one call; a negative time is unknown.
 func made(t *testing.T, millis ...int64) *profile.Profile {
 	t.Helper()
-	ops := [profile.NumIO]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
+	ops := [profile.NumCalls]format.Op{format.OpRead, format.OpWrite, format.OpFsync, format.OpClose}
 	var events []format.Event
-	for k, ms := range millis[:profile.NumIO] {
+	for k, ms := range millis[:profile.NumCalls] {
 		if ms != 0 {
 			e := testkit.Event(ops[k], 0, ms*1000, 0)
 			if ms < 0 {
@@ -32,7 +32,7 @@ func made(t *testing.T, millis ...int64) *profile.Profile {
 			events = append(events, e)
 		}
 	}
-	if end := millis[profile.NumIO]; end > 0 {
+	if end := millis[profile.NumCalls]; end > 0 {
 		events = append(events, testkit.Event(format.OpExitGroup, end*1000, 0, 0))
 	}
 	return read(t, events...)
@@ -289,7 +289,7 @@ func TestJudge(t *testing.T) {
 func TestCompareWithoutReplays(t *testing.T) {
 	c := compare(made(t, 1, 2, 3, 4, 10))
 	require.False(t, c.Judge(1).Within)
-	require.Len(t, c.Judge(1).Unknown, int(profile.NumIO)+1)
+	require.Len(t, c.Judge(1).Unknown, int(profile.NumCalls)+1)
 }
 
 func TestReports(t *testing.T) {

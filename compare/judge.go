@@ -49,7 +49,7 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 	known := false
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		if !judged(i) {
+		if !c.judged(i) {
 			continue
 		}
 		app, replay := r.Application.Seconds, r.Replay.Seconds

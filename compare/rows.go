@@ -9,6 +9,9 @@ type ByRow[T any] struct {
 	Write    *T `json:"write,omitempty"`
 	Sync     *T `json:"sync,omitempty"`
 	Metadata *T `json:"metadata,omitempty"`
+
+	MappedRead  *T `json:"mapped_read,omitempty"`
+	MappedWrite *T `json:"mapped_write,omitempty"`
 }
 
 // SecondsByRow is a ByRow with the unit in its names.
@@ -18,11 +21,20 @@ type SecondsByRow struct {
 	Write    *float64 `json:"write_seconds,omitempty"`
 	Sync     *float64 `json:"sync_seconds,omitempty"`
 	Metadata *float64 `json:"metadata_seconds,omitempty"`
+
+	MappedRead  *float64 `json:"mapped_read_seconds,omitempty"`
+	MappedWrite *float64 `json:"mapped_write_seconds,omitempty"`
 }
 
 func byRow[T any](c *Comparison, of func(*Row) *T) ByRow[T] {
+	row := func(k profile.Category) *T { // of faults only where there are some
+		if k >= profile.NumCalls && !c.Rows[k].occurs() {
+			return nil
+		}
+		return of(&c.Rows[k])
+	}
 	return ByRow[T]{
-		of(c.elapsed()), of(&c.Rows[profile.Reads]), of(&c.Rows[profile.Writes]), of(&c.Rows[profile.Syncs]), of(&c.Rows[profile.Metadata]),
+		of(c.elapsed()), row(profile.Reads), row(profile.Writes), row(profile.Syncs), row(profile.Metadata), row(profile.MappedReads), row(profile.MappedWrites),
 	}
 }
 

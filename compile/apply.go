@@ -45,6 +45,7 @@ type simEvent struct {
 	from    [format.MaxStrings]*entry // the directory where a relative path begins
 	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
 	through *openFile                 // the path is that of a descriptor of no file
+	file    *mapped                   // that the event maps, nil for none
 	deep    bool                      // a path is too long when it starts at the root
 	joined  bool                      // its duration is only the wait for a process that has ended
 }
@@ -66,6 +67,7 @@ func init() {
 		format.EffectLock: (*model).locked, format.EffectFcntl: (*model).locked,
 		format.EffectSeek: (*model).lseek, format.EffectTruncate: (*model).truncate, format.EffectAllocate: (*model).fallocate,
 		format.EffectBrk: (*model).brk, format.EffectMap: (*model).mmap, format.EffectRemap: (*model).mremap, format.EffectUnmap: (*model).unmapped,
+		format.EffectProtect: (*model).protected, format.EffectSyncMapped: (*model).onMapped, format.EffectFault: (*model).fault,
 	}
 }
 
@@ -115,6 +117,9 @@ func (m *model) apply(e *format.Event) error {
 		return err
 	}
 	if err := m.appear(t, e); err != nil {
+		return err
+	}
+	if err := m.mapProgram(t, e); err != nil {
 		return err
 	}
 	wait, on, err := m.awaited()
@@ -181,8 +186,11 @@ func (m *model) simulate(s *simEvent) reason {
 	m.reserves(s)
 	m.masked(s)
 	why := m.resolve(s)
-	if out.Op.Info().Effect == format.EffectSyncMapped {
-		why = reasonMapped
+	switch out.Op.Info().Effect {
+	case format.EffectSyncMapped, format.EffectFault:
+		if !m.isMapped(s) {
+			why = reasonMapped
+		}
 	}
 	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s) || refusedCall(s)) {
 		why = reasonResult
@@ -236,6 +244,8 @@ func unrepeatable(e *format.Event) bool {
 	switch info := e.Op.Info(); {
 	case info.Class == format.ClassProcess:
 		return false
+	case info.Effect == format.EffectFault:
+		return e.Ret < 0 && e.Ret != efault
 	case info.Effect == format.EffectBind && (e.Ret == einval || e.Ret == ebadf || e.Ret == notSock):
 		return true // the error is about the socket, and a replay has no sockets
 	case e.Op == format.OpFileGetattr || e.Op == format.OpFileSetattr:

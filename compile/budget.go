@@ -110,6 +110,8 @@ const (
 	edgeBytes         = int(unsafe.Sizeof(format.Edge{}))
 	attrBytes         = inMap + newMap/4 + int(unsafe.Sizeof(format.Attr{}))*2
 	soughtBytes       = int(unsafe.Sizeof(sought{}))
+	layoutBytes       = int(unsafe.Sizeof(buffers{})) + 8
+	mappedBytes       = int(unsafe.Sizeof(mapped{}))
 	regionBytes       = int(unsafe.Sizeof(region{})) * 2
 )
 
@@ -142,6 +144,9 @@ func (m *model) holds() (held [numPurposes]int64) {
 		if p.locked != nil {
 			add(forOrder, newMap+len(p.locked)*inMap)
 		}
+	}
+	for _, b := range m.layouts {
+		add(forBuffers, layoutBytes+len(b.regions)*regionBytes)
 	}
 	if m.state != nil {
 		m.holdThreads(add)
@@ -200,6 +205,14 @@ func (m *model) holdThreads(add func(purpose, int)) {
 		t := at.Data.(*thread)
 		add(forThreads, threadBytes)
 		add(forOrder, 8*cap(t.seen)+edgeBytes*cap(t.owed)+gapBytes*t.gaps)
+		if sp := at.Process.Space; first(sp) {
+			sp.Hold(first, func(bytes int) { add(forDescriptors, bytes) }, func(part *process.Mapping) {
+				if f := part.Data.(*mapped); first(f) {
+					add(forDescriptors, mappedBytes)
+					add(forOrder, placeBytes*cap(f.uses))
+				}
+			})
+		}
 		t.Table.Hold(first, func(bytes int) { add(forDescriptors, bytes) }, descriptor)
 		if n, ok := t.Table.Data.(*numbers); ok && first(n) {
 			add(forDescriptors, numbersBytes+(len(n.freed)+len(n.closes)+len(n.taken))*inMap+len(n.spare)*spareBytes)

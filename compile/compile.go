@@ -220,6 +220,9 @@ func (m *model) header(source *format.Header) *format.Header {
 	if m.sharing > 0 {
 		h.Set(format.MetaSharing, fmt.Sprint(m.sharing))
 	}
+	if n := m.mappedSize(); n > 0 {
+		h.Set(format.MetaMapped, fmt.Sprint(n))
+	}
 	if n := m.report.Unexplained; n > 0 {
 		h.Set(format.MetaUnexplained, fmt.Sprint(n))
 	}

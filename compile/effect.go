@@ -81,6 +81,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 		if ok {
 			m.state.Apply(s.t.Thread, e)
 			s.t.proc.brk, s.t.proc.program = 0, s.at[0]
+			s.t.proc.remapped, s.t.proc.layout = place{}, m.newLayout()
 		}
 		return reasonNone
 	case format.EffectExit, format.EffectExitGroup:
@@ -99,6 +100,10 @@ func (m *model) effect(s *simEvent, why reason) reason {
 	case format.EffectUnshare, format.EffectUmask:
 		if ok {
 			m.state.Apply(s.t.Thread, e)
+		}
+	case format.EffectMap, format.EffectUnmap, format.EffectRemap:
+		if m.state.Apply(s.t.Thread, e); s.file != nil && why == reasonNone {
+			m.state.Map(s.t.Thread, e, process.Mapping{Offset: e.Offset(), Data: s.file})
 		}
 	case format.EffectPipeline:
 		return reasonTable // only compile makes them

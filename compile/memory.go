@@ -22,6 +22,10 @@ func (b *buffers) addMapping(addr, size int64) {
 // (format.OwnPages). A call on other memory has place 0.
 
 func (m *model) mmap(s *simEvent) {
+	if s.d != nil && s.e.MapsFile() {
+		m.mapFile(s)
+		return
+	}
 	b, size := m.layout(s), s.e.Args[1]
 	if b == nil {
 		return
@@ -50,12 +54,27 @@ func (m *model) brk(s *simEvent) {
 
 // unmapped handles munmap and madvise.
 func (m *model) unmapped(s *simEvent) {
+	if m.isMapped(s) {
+		m.onMapped(s)
+		return
+	}
 	if b := m.layout(s); b != nil {
 		s.out.Args[0] = b.placeOf(s.e.Args[0], s.e.Args[1])
 	}
 }
 
+// protected handles mprotect, which changes nothing where no file is mapped.
+func (m *model) protected(s *simEvent) {
+	if m.isMapped(s) {
+		m.onMapped(s)
+	}
+}
+
 func (m *model) mremap(s *simEvent) {
+	if m.isMapped(s) {
+		m.onMapped(s)
+		return
+	}
 	b, old, size := m.layout(s), s.e.Args[0], s.e.Args[2]
 	if b == nil {
 		return

@@ -34,8 +34,6 @@ func TestMappingsNotLaidOut(t *testing.T) {
 	for name, call := range map[string]string{
 		"reservation": `mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)`,
 		"no reserve":  `mmap(NULL, 65536, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0)`,
-		"read only":   `mmap(NULL, 65536, PROT_READ, MAP_PRIVATE, 3, 0)`,
-		"shared file": `mmap(NULL, 65536, PROT_READ|PROT_WRITE, MAP_SHARED, 3, 0)`,
 		"huge":        `mmap(NULL, 17179869185, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)`,
 		"impossible":  `mmap(NULL, 9223372036854775807, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0)`,
 	} {

@@ -25,6 +25,7 @@ type model struct {
 	byPID       map[int32]*proc        // processes that were started and not yet waited for
 	inodes      map[format.Inode]*node // files with more than one name
 	processes   []*proc
+	layouts     []*buffers // of the mapped files of processes, in the order in which they began
 	table       []format.Thread
 	lockedFiles int64  // that have had locks
 	sharing     int    // processes that share another's table of descriptors

@@ -15,6 +15,7 @@ type plan struct {
 	mapped        []string // name of each entry: a component, or the whole path with Flat
 	stays         []bool   // result of names.stays for each entry
 	buffers       []*buffers
+	layouts       []*buffers // of mapped files
 	files         []format.File
 	substitutions []Substitution
 	pipes         *pipePlan
@@ -42,6 +43,10 @@ func (m *model) plan() *plan {
 		proc.buffers.settle()
 		p.buffers = append(p.buffers, proc.buffers)
 	}
+	for _, b := range m.layouts {
+		b.settle()
+	}
+	p.layouts = m.layouts
 	m.settleNames()
 	if m.options.Key != nil {
 		m.hideNames()

@@ -24,6 +24,7 @@ type Report struct {
 	Examples      []string         // the first unexplained results
 	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
 	Sockets       int64            // sockets that were guessed from names that appeared
+	Programs      int64            // faults of files that no recorded call had mapped
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
 	Coverage      coverage.Account // of the trace: requests, which it does not hold, are missing
 	Tied          int64            // nanoseconds of waits between threads, which edges account for
@@ -53,7 +54,7 @@ const (
 	reasonFilter          // a transform removed it
 	reasonLong            // a name longer than the kernel accepts
 	reasonDeep            // a path longer than the kernel accepts from the replay's root
-	reasonMapped          // mapped memory, which the simulation does not follow
+	reasonMapped          // memory where no file of the trace is mapped
 	reasonNameless        // a path in /proc to a file without a name, of another process or in a call that takes a name
 	reasonRefused         // an error of the user's rights or of the file system, of a call that would change something
 	numReasons
@@ -68,7 +69,7 @@ var reasonText = [numReasons]string{
 	reasonFilter:   "filtered out",
 	reasonLong:     "name or path longer than the kernel takes",
 	reasonDeep:     "path from the root longer than the kernel takes",
-	reasonMapped:   "mapped memory",
+	reasonMapped:   "memory where no file is mapped",
 	reasonNameless: "file without a name, by a path in /proc",
 	reasonRefused:  "refused by rights or by the file system",
 	reasonResult:   "interrupted or not reproducible",
@@ -145,6 +146,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if r.Sockets > 0 {
 		add("sockets guessed from names that appeared: %d\n", r.Sockets)
+	}
+	if r.Programs > 0 {
+		add("mapped for faults of programs: %d\n", r.Programs)
 	}
 	if r.Unwaited > 0 {
 		add("waits at pipes that became compute: %d\n", r.Unwaited)

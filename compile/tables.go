@@ -33,14 +33,16 @@ type thread struct {
 // of the order of exit lines.
 type proc struct {
 	*process.Process
-	num     int32
-	buffers *buffers
-	program *entry       // what it executes, nil if unknown
-	brk     int64        // address of its break, 0 if unknown
-	ended   place        // exit of its newest thread
-	endTime int64        // time of that, on the recording's clock
-	endNow  int64        // the same, on the trace's clock
-	floor   format.Floor // the same, if no call took any time
+	num      int32
+	buffers  *buffers
+	program  *entry       // what it executes, nil if unknown
+	layout   *buffers     // of its mapped files
+	brk      int64        // address of its break, 0 if unknown
+	remapped place        // the newest event that changed what files it has mapped
+	ended    place        // exit of its newest thread
+	endTime  int64        // time of that, on the recording's clock
+	endNow   int64        // the same, on the trace's clock
+	floor    format.Floor // the same, if no call took any time
 
 	maker    *proc // nil if that is not recorded
 	children int   // that it has made and not waited for
@@ -167,6 +169,9 @@ func (m *model) added(at, parent *process.Thread) {
 		if maker != nil {
 			t.proc.brk, t.proc.program, t.proc.maker = maker.proc.brk, maker.proc.program, maker.proc
 			maker.proc.children++
+			t.proc.layout, t.proc.remapped = maker.proc.layout, maker.proc.remapped
+		} else {
+			t.proc.layout = m.newLayout()
 		}
 	}
 	row := format.Thread{Process: t.proc.num, Start: at.Created}

@@ -172,7 +172,7 @@ var (
 		{Name: "SIGCHLD", Canon: CloneSigchld, Native: [numArch]uint64{17, 17}, Mask: 0xff},
 		{Name: "CLONE_CLEAR_SIGHAND", Canon: 1, Native: [numArch]uint64{1 << 32, 1 << 32}},
 		{Name: "CLONE_INTO_CGROUP", Canon: 2, Native: [numArch]uint64{1 << 33, 1 << 33}},
-	}, same("CLONE_VM", 0x100, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
+	}, same("CLONE_VM", CloneVM, "CLONE_FS", CloneFS, "CLONE_FILES", CloneFiles, "CLONE_SIGHAND", 0x800, "CLONE_PIDFD", 0x1000,
 		"CLONE_PTRACE", 0x2000, "CLONE_VFORK", CloneVfork, "CLONE_PARENT", 0x8000, "CLONE_THREAD", CloneThread, "CLONE_NEWNS", CloneNewns,
 		"CLONE_SYSVSEM", 0x40000, "CLONE_SETTLS", 0x80000, "CLONE_PARENT_SETTID", 0x100000, "CLONE_CHILD_CLEARTID", 0x200000,
 		"CLONE_DETACHED", 0x400000, "CLONE_UNTRACED", 0x800000, "CLONE_CHILD_SETTID", 0x1000000, "CLONE_NEWCGROUP", 0x2000000,
@@ -220,7 +220,7 @@ var (
 		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", MapNoreserve,
 		"MAP_POPULATE", MapPopulate, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
 
-	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", 4)}
+	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", MremapDontunmap)}
 
 	MadviseAdvice = &FlagSet{Enum: true, Flags: same("MADV_NORMAL", 0, "MADV_RANDOM", 1, "MADV_SEQUENTIAL", 2, "MADV_WILLNEED", 3, "MADV_DONTNEED", MadvDontneed,
 		"MADV_FREE", MadvFree, "MADV_REMOVE", 9, "MADV_DONTFORK", 10, "MADV_DOFORK", 11, "MADV_MERGEABLE", 12, "MADV_UNMERGEABLE", 13,
@@ -296,6 +296,8 @@ const (
 	MapNoreserve = 0x4000
 	MapPopulate  = 0x8000
 
+	MremapDontunmap = 4
+
 	MadvDontneed      = 4
 	MadvFree          = 8
 	MadvCold          = 20
@@ -305,6 +307,7 @@ const (
 	// CloneSigchld is canonical only: the signal to the parent is SIGCHLD.
 	CloneSigchld = 0x40
 
+	CloneVM     = 0x100
 	CloneFS     = 0x200
 	CloneFiles  = 0x400
 	CloneVfork  = 0x4000

@@ -53,6 +53,7 @@ const (
 	MetaFloor       = "floor"        // of a trace: the least time that a replay can take (Floor)
 	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
+	MetaMapped      = "mapped"       // of a trace: bytes that its mapped files take in the address space of a process, at most
 )
 
 // PathsFlat is the value of MetaPaths.

@@ -174,7 +174,9 @@ func (s *submissions) copy(e *Event) *pending {
 	p.event.Edges = slices.Clone(e.Edges)
 	if e.Notes != nil {
 		p.notes = *e.Notes
-		p.notes.Target, p.notes.Text, p.notes.Blocks = slices.Clone(e.Notes.Target), slices.Clone(e.Notes.Text), slices.Clone(e.Notes.Blocks)
+		for _, text := range p.notes.Texts() {
+			*text = slices.Clone(*text)
+		}
 		p.event.Notes = &p.notes
 		p.of = submission{e.TID, e.Notes.Request.Ring, e.Notes.Request.Batch}
 	}

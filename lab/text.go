@@ -25,7 +25,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Application != nil && rows[0].alone != nil {
 		application = compare.Profiles(rows[0].profiles, []*profile.Profile{r.Application})
 	}
-	for _, k := range []profile.Category{profile.NumCategories, profile.Reads, profile.Writes, profile.Syncs, profile.Metadata} {
+	for _, k := range []profile.Category{profile.NumCategories, profile.Reads, profile.Writes, profile.Syncs, profile.Metadata, profile.MappedReads, profile.MappedWrites} {
 		if k == profile.NumCategories || r.occurs(k) {
 			if b.Len() > 0 {
 				b.WriteByte('\n')
@@ -227,7 +227,7 @@ func (r *Report) conclusion(rows []row) string {
 // is more often than the confidence of a single one allows. The candidates
 // share their baseline, so it is an upper bound.
 func caution(n int) string {
-	const each = (1 - compare.Confidence) / float64(profile.NumIO+1) / 2 // of the run time, on the side of a gain
+	const each = (1 - compare.Confidence) / float64(profile.NumCalls+1) / 2 // of the run time, on the side of a gain
 	chance := 1 - math.Pow(1-each, float64(n))
 	if chance <= 1-compare.Confidence {
 		return ""

@@ -53,7 +53,7 @@ func newRate(from *profile.Intervals, nanos int64) (r rate) {
 		for _, move := range []struct {
 			to []int64
 			n  int64
-		}{{r.Read, v.Categories[profile.Reads].Bytes}, {r.Written, v.Categories[profile.Writes].Bytes}, {r.Calls, io.Calls}} {
+		}{{r.Read, v.Fetched()}, {r.Written, v.Stored()}, {r.Calls, io.Calls}} {
 			later := int64(0)
 			if over > 0 && at+1 < n {
 				later = int64(float64(move.n) * float64(over) / float64(from.Nanos))

@@ -7,7 +7,7 @@ import (
 )
 
 // benchmarkNames are the names of the categories, and of the run, as benchmarks.
-var benchmarkNames = [NumCategories + 1]string{"Read", "Write", "Sync", "Metadata", "Communication", "Submit", "Elapsed"}
+var benchmarkNames = [NumCategories + 1]string{"Read", "Write", "Sync", "Metadata", "MappedRead", "MappedWrite", "Communication", "Submit", "Elapsed"}
 
 // WriteBenchstat writes the time, calls and bytes of each category and of the run
 // as a result of a Go benchmark (https://go.dev/design/14313-benchmark-format).

@@ -161,6 +161,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 			tr.move(one, e, &moves)
 		}
 	}
+	if f != nil && e.Ret > 0 && e.Op.Info().Effect == format.EffectFault && e.Offset() >= 0 && e.Offset() < maxTime && e.Ret < maxTime {
+		tr.heat(one, f, e.Offset(), e.Offset()+e.Ret)
+	}
 	if one.category != noCategory {
 		if c.intervals.width == 0 {
 			c.intervals = newSliced(max(c.Interval, 0))

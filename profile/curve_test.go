@@ -55,7 +55,7 @@ func TestCurvePointsAreExact(t *testing.T) {
 
 func TestCurveResolution(t *testing.T) {
 	p := read(t, testkit.Application(1, 1)...)
-	for k := range NumIO {
+	for k := range NumCalls {
 		checkCurve(t, p, k)
 		c := p.Curves[k]
 		require.Greater(t, len(c), numBins/2)

@@ -73,7 +73,7 @@ func (o *overview) categories() {
 	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
 	for k := range NumCategories {
 		t := &o.Categories[k]
-		if k >= NumIO && t.Calls == 0 {
+		if k >= NumCalls && t.Calls == 0 {
 			continue
 		}
 		seconds := t.seconds()
@@ -81,7 +81,7 @@ func (o *overview) categories() {
 		if k < NumIO {
 			row[2] = table.Share(t.Nanos, io.Nanos)
 		}
-		if k <= Writes || k == Communication {
+		if k <= Writes || k >= MappedReads && k <= Communication {
 			row[5], row[6] = table.Bytes(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
 		}
 		if l := o.Latency[k]; l != nil && t.Calls > 0 {
@@ -219,23 +219,26 @@ func (o *overview) critical() {
 
 // course shows how much was read and written over time, as bars.
 func (o *overview) course() {
-	for k, name := range []string{"read", "written"} {
-		if o.Categories[k].Bytes == 0 {
+	for _, way := range []struct {
+		name  string
+		bytes func(*Categories) int64
+	}{{"read", (*Categories).Fetched}, {"written", (*Categories).Stored}} {
+		if way.bytes(&o.Categories) == 0 {
 			continue
 		}
-		bars, most, nanos := o.bars(Category(k))
-		o.line("%-8s%s  at most %s/s, each %s", name, bars, table.Bytes(float64(most)*1e9/float64(nanos)), took(nanos))
+		bars, most, nanos := o.bars(way.bytes)
+		o.line("%-8s%s  at most %s/s, each %s", way.name, bars, table.Bytes(float64(most)*1e9/float64(nanos)), took(nanos))
 	}
 }
 
 // bars draws the bytes of the intervals, several in a bar if there are too many
 // of them, and returns the bytes and the length of the highest bar.
-func (o *overview) bars(k Category) (bars string, most, nanos int64) {
+func (o *overview) bars(bytes func(*Categories) int64) (bars string, most, nanos int64) {
 	list := o.Intervals.List
 	each := (len(list) + barsWidth - 1) / barsWidth
 	sums := make([]int64, (len(list)+each-1)/each)
 	for i := range list {
-		sums[i/each] += list[i].Categories[k].Bytes
+		sums[i/each] += bytes(&list[i].Categories)
 		most = max(most, sums[i/each])
 	}
 	const levels = "▁▂▃▄▅▆▇█"
@@ -339,15 +342,23 @@ func (o *overview) files() {
 	}
 	u, since := table.UnitOf(format.Seconds(longest)), table.UnitOf(format.Seconds(last))
 	rows := [][]string{{"file", u.Name, "reads", "writes", "read", "written", "seq.", "read size", "write size", "first " + since.Name, "last"}}
+	faults := o.Categories[MappedReads].Calls+o.Categories[MappedWrites].Calls > 0
+	if faults {
+		rows[0] = slices.Insert(rows[0], 4, "faults")
+	}
 	for i := range files[:o.top(len(files), topFiles)] {
 		f := &files[i]
 		io := f.IO()
 		total := io.seconds()
-		rows = append(rows, []string{
+		row := []string{
 			o.name(f.Name), duration.show(&total, u), table.Count(f.Categories[Reads].Calls), table.Count(f.Categories[Writes].Calls),
-			table.Bytes(float64(f.Categories[Reads].Bytes)), table.Bytes(float64(f.Categories[Writes].Bytes)), f.sequential(),
+			table.Bytes(float64(f.Fetched())), table.Bytes(float64(f.Stored())), f.sequential(),
 			mostFrequent(f.Access[Reads].Sizes), mostFrequent(f.Access[Writes].Sizes), since.Format(format.Seconds(f.First)), since.Format(format.Seconds(f.Last)),
-		})
+		}
+		if faults {
+			row = slices.Insert(row, 4, table.Count(f.Categories[MappedReads].Calls+f.Categories[MappedWrites].Calls))
+		}
+		rows = append(rows, row)
 	}
 	if len(files) > 0 {
 		o.table(rows)
@@ -430,8 +441,8 @@ func ownerRows[T any](what string, list []T, of func(*T) (string, *Usage, *Times
 			row = append(row, u.Format(format.Seconds(p.nanos(times))))
 		}
 		all := usage.All()
-		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Categories[Reads].Bytes)),
-			table.Bytes(float64(usage.Categories[Writes].Bytes)), u.Format(format.Seconds(usage.First)), u.Format(format.Seconds(usage.Last))))
+		rows = append(rows, append(row, table.Count(all.Calls), table.Bytes(float64(usage.Fetched())),
+			table.Bytes(float64(usage.Stored())), u.Format(format.Seconds(usage.First)), u.Format(format.Seconds(usage.Last))))
 	}
 	return rows
 }

@@ -45,6 +45,9 @@ var categoryColors = [NumIO]color.Color{
 	Writes:   color.NRGBA{0xd5, 0x5e, 0x00, 0xff}, // vermilion
 	Syncs:    color.NRGBA{0x00, 0x9e, 0x73, 0xff}, // bluish green
 	Metadata: color.NRGBA{0xcc, 0x79, 0xa7, 0xff}, // reddish purple
+
+	MappedReads:  color.NRGBA{0x56, 0xb4, 0xe9, 0xff}, // sky blue
+	MappedWrites: color.NRGBA{0xe6, 0x9f, 0x00, 0xff}, // orange
 }
 
 // seriesDashes are the lines of the first series, the second and so on; from

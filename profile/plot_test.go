@@ -83,7 +83,7 @@ func TestPlotSVG(t *testing.T) {
 
 	p := parseSVG(t, a.Bytes())
 	for _, series := range []string{"application ", "replay "} {
-		for k := range NumIO {
+		for k := range NumCalls {
 			require.Contains(t, p.texts, series+k.String())
 		}
 	}

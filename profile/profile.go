@@ -23,7 +23,8 @@ import (
 type Category uint8
 
 // The categories. The first NumIO are I/O: calls on files and block devices, by
-// their operation. Metadata holds opening and closing too. Communication is calls
+// their operation, and then page faults of mapped files. The first NumCalls are those
+// calls, which every profile shows. Metadata holds opening and closing too. Communication is calls
 // of the same operations on pipes, sockets, character devices, and eventfds and
 // their like. Submitting holds the calls that submit requests of io_uring and libaio
 // and wait for them; the requests themselves count, without a time, for what they ask
@@ -34,14 +35,17 @@ const (
 	Writes
 	Syncs
 	Metadata
+	MappedReads
+	MappedWrites
 	Communication
 	Submitting
 	NumCategories
 
-	NumIO = Communication
+	NumIO    = Communication
+	NumCalls = MappedReads
 )
 
-var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "communication", "submit and wait"}
+var categoryNames = [NumCategories]string{"read", "write", "sync", "metadata", "mapped read", "mapped write", "communication", "submit and wait"}
 
 func (c Category) String() string { return categoryNames[c] }
 
@@ -80,7 +84,11 @@ var (
 	}
 	opCategory = func() (of [format.NumOps]Category) {
 		for op := format.OpNone + 1; op.Valid(); op++ {
-			of[op] = classCategory[op.Info().Class]
+			info := op.Info()
+			of[op] = classCategory[info.Class]
+			if info.Effect == format.EffectFault {
+				of[op] = MappedReads + of[op] - Reads
+			}
 		}
 		return of
 	}()
@@ -115,6 +123,12 @@ func (c *Categories) IO() (sum Total) {
 	}
 	return sum
 }
+
+// Fetched returns the bytes that were read, by calls and by faults.
+func (c *Categories) Fetched() int64 { return c[Reads].Bytes + c[MappedReads].Bytes }
+
+// Stored returns the bytes that were written, by calls and by faults.
+func (c *Categories) Stored() int64 { return c[Writes].Bytes + c[MappedWrites].Bytes }
 
 // Profile is what a recording adds up to.
 type Profile struct {

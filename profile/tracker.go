@@ -93,5 +93,9 @@ func (tr *tracker) heat(c *call, f *file, begin, end int64) {
 			return
 		}
 	}
-	f.heat.add(c.category, c.start, begin, end)
+	k := c.category
+	if k == MappedReads || k == MappedWrites {
+		k -= MappedReads - Reads
+	}
+	f.heat.add(k, c.start, begin, end)
 }

@@ -25,6 +25,7 @@ func (t *Table) WriteText(w io.Writer) error {
 // rare are the columns of what many recordings have none of.
 var rare = map[string]bool{
 	"communication_calls": true, "communication_bytes": true, "communication_seconds": true,
+	"mapped_reads": true, "mapped_writes": true, "bytes_mapped_read": true, "bytes_mapped_written": true, "mapped_read_seconds": true, "mapped_write_seconds": true,
 	"ready_seconds": true, "own_seconds": true, "timer_seconds": true, "storage_seconds": true,
 }
 

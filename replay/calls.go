@@ -78,7 +78,7 @@ var calls = [format.NumOps]call{
 	format.OpSync:          callSync,
 	format.OpSyncfs:        direct(unix.SYS_SYNCFS),
 	format.OpSyncFileRange: direct(unix.SYS_SYNC_FILE_RANGE),
-	format.OpMsync:         asRecorded, // a trace has no mapped files
+	format.OpMsync:         callMsync,
 	format.OpFadvise64:     direct(unix.SYS_FADVISE64),
 	format.OpReadahead:     direct(unix.SYS_READAHEAD),
 
@@ -124,6 +124,10 @@ var calls = [format.NumOps]call{
 	format.OpMunmap:  callMunmap,
 	format.OpMremap:  callMremap,
 	format.OpMadvise: callMadvise,
+
+	format.OpMprotect: callMprotect,
+	format.OpMapRead:  callFault,
+	format.OpMapWrite: callFault,
 }
 
 // bookkeeping is the set of operations for which a replay makes no call. Their
@@ -155,6 +159,8 @@ const (
 	errInvalid = -int64(unix.EINVAL)
 	errFault   = -int64(unix.EFAULT)
 	errNoFD    = -int64(unix.EMFILE)
+
+	errNoMemory = -int64(unix.ENOMEM)
 )
 
 // asRecorded returns the recorded result, without a system call.

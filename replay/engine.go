@@ -40,10 +40,12 @@ type engine struct {
 	queues    []*queue
 	logs      []log
 
-	pools     int          // queues that threads play
-	pinned    atomic.Int64 // bytes of registered buffers
-	notesLock sync.Mutex
-	notes     []string // how queues differ from the recorded ones
+	mostMappings int64
+	windowSize   int64        // bytes
+	pools        int          // queues that threads play
+	pinned       atomic.Int64 // bytes of registered buffers
+	notesLock    sync.Mutex
+	notes        []string // how queues differ from the recorded ones
 
 	start   int64 // when the first event may be due, by the clock
 	begin   chan struct{}
@@ -56,6 +58,9 @@ type engine struct {
 	unmade   atomic.Int64 // names that may still be made
 	census   census       // of those that there are
 	touching atomic.Bool  // some worker touches memory
+	mapped   atomic.Int64 // bytes of address space that windows take
+	copied   atomic.Int64 // bytes of private mappings that were written
+	mappings atomic.Int64 // in windows, and parts of them
 	held     atomic.Int64 // pages of all processes that are touched, if memory is played
 }
 
@@ -159,6 +164,9 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	}
 	e.pool = pool
 	e.sink = openSink()
+	_ = canPopulate() // not while a worker is pinned
+	e.windowSize = windowSize(e.trace.Header())
+	e.mostMappings = mapLimit() / int64(e.parts)
 	growKernelTable()
 	return nil
 }

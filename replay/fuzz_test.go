@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -17,6 +18,28 @@ import (
 // fuzzStrings are what fuzzed records name; the last is a link's target, too.
 var fuzzStrings = []string{"a", "d/b", "d", "..", "../secret", "d/../../secret", "l", "l/secret", "/", "", "/proc/self/fd/0", "../../../../../.."}
 
+// onMapped has a call on memory be about pages of mapped files, whose numbers its
+// arguments are.
+func onMapped(r *format.Record) {
+	if !r.Op.Valid() {
+		return
+	}
+	page := func(n *int64) { *n = *n*pageSize | format.MappedFile }
+	switch r.Op.Info().Effect {
+	case format.EffectMap:
+		page(&r.Ret)
+	case format.EffectRemap:
+		page(&r.Ret)
+		page(&r.Args[0])
+		r.Args[2] *= pageSize
+	case format.EffectUnmap, format.EffectProtect, format.EffectSyncMapped, format.EffectFault:
+		page(&r.Args[0])
+	default:
+		return
+	}
+	r.Args[1] *= pageSize
+}
+
 // FuzzRun replays whatever three threads may hold. Nothing outside the root
 // changes, no descriptor stays open, and it comes to an end.
 //
@@ -27,6 +50,14 @@ func FuzzRun(f *testing.F) {
 	f.Add([]byte{byte(format.OpFcntl), 0, 3, 7, 0, 1, 0, 0, byte(format.OpUnlink), 0, 5, 0, 0, 0, 0, 0, byte(format.OpExecve), 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 1, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x13, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x26,
 		byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0x3b, byte(format.OpSync), 0, 0, 0, 0, 0, 0, 0xff})
+	f.Add(bytes.Join([][]byte{ // each of the three threads makes every third call
+		{byte(format.OpOpenm), 3, 0, 36, 127, 0, 0, 0}, {byte(format.OpOpenm), 4, 1, 36, 127, 0, 0, 0}, {byte(format.OpOpenm), 5, 0, 36, 127, 0, 0, 0},
+		{byte(format.OpMmap), 1, 0, 8, 3, 1, 3, 0}, {byte(format.OpMmap), 1, 0, 8, 3, 2, 4, 0}, {byte(format.OpMmap), 2, 0, 8, 1, 1, 5, 0},
+		{byte(format.OpFtruncate), 0, 3, 127, 0, 0, 0, 0}, {byte(format.OpMapWrite), 1, 1, 1, 0, 0, 0, 0}, {byte(format.OpMapRead), 1, 2, 8, 0, 0, 0, 0},
+		{byte(format.OpMapWrite), 1, 1, 1, 0, 0, 0, 0}, {byte(format.OpMremap), 1, 4, 8, 16, 1, 0, 0}, {byte(format.OpMsync), 0, 2, 8, 4, 0, 0, 0},
+		{byte(format.OpFtruncate), 0, 3, 0, 0, 0, 0, 0}, {byte(format.OpMprotect), 0, 2, 8, 7, 0, 0, 0}, {byte(format.OpMunmap), 0, 2, 127, 0, 0, 0, 0},
+		{byte(format.OpMapWrite), 1, 1, 1, 0, 0, 0, 0}, {byte(format.OpMadvise), 0, 1, 8, 23, 0, 0, 0}, {byte(format.OpMapRead), 1, 127, 255, 0, 0, 0, 0},
+	}, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		base := t.TempDir()
 		secret := filepath.Join(base, "secret")
@@ -44,6 +75,7 @@ func FuzzRun(f *testing.F) {
 			for i := range rec.Args {
 				rec.Args[i] = int64(int8(word >> (16 + 8*i)))
 			}
+			onMapped(&rec)
 			p := &r.threads[n%3]
 			at := int64(len(p.records))
 			wait := format.Wait{Event: at, Held: int64(word >> 58 & 1), Expired: int64(word >> 59 & 1)}

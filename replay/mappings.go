@@ -4,11 +4,14 @@ import "pianola/format"
 
 // The calls that change a process's memory. With Options.Memory they run in its
 // space, else they have the recorded result. Their addresses are places, 0 if
-// compile laid out none. Only private memory is ever mapped, whatever the
-// application mapped, and only in the space; what is beyond its end is left
-// out.
+// compile laid out none. Only private memory is ever mapped, and only in the
+// space; what is beyond its end is left out. Calls on mapped files are apart
+// (mapFile).
 
 func callMmap(w *worker, r *format.Record) int64 {
+	if onFile(r.Ret) {
+		return w.mapFile(r)
+	}
 	if w.process.footprint == nil || r.Ret <= 0 {
 		return r.Ret
 	}
@@ -42,6 +45,9 @@ func callBrk(w *worker, r *format.Record) int64 {
 }
 
 func callMunmap(w *worker, r *format.Record) int64 {
+	if onFile(r.Args[0]) {
+		return w.unmapFile(r)
+	}
 	if w.process.footprint == nil || r.Ret < 0 {
 		return r.Ret
 	}
@@ -52,6 +58,9 @@ func callMunmap(w *worker, r *format.Record) int64 {
 // callMremap executes mremap. Instead of moving pages, which would leave a hole
 // in the space, it gives them back and maps new ones.
 func callMremap(w *worker, r *format.Record) int64 {
+	if onFile(r.Args[0]) {
+		return w.remapFile(r)
+	}
 	if w.process.footprint == nil || r.Ret <= 0 {
 		return r.Ret
 	}
@@ -94,6 +103,9 @@ var adviceTable = [...]advice{
 }
 
 func callMadvise(w *worker, r *format.Record) int64 {
+	if onFile(r.Args[0]) {
+		return w.adviseFile(r)
+	}
 	p, value := w.process, r.Args[2]
 	if p.footprint == nil || r.Ret < 0 || value < 0 || value >= int64(len(adviceTable)) {
 		return r.Ret

@@ -128,10 +128,11 @@ type Limits struct {
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
 	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
 	Threads     int   // that live at a time: 1024; a ring counts as one all the time
+	Mapped      int64 // bytes of address space for mapped files, of all processes together: 64 TiB
 	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
 }
 
-var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Memory: 1 << 30}
+var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30}
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
 // allow.
@@ -152,6 +153,7 @@ func (o Options) complete() (Options, error) {
 	orDefault(&l.Bytes, defaults.Bytes)
 	orDefault(&l.Descriptors, defaults.Descriptors)
 	orDefault(&l.Threads, defaults.Threads)
+	orDefault(&l.Mapped, defaults.Mapped)
 	orDefault(&l.Memory, defaults.Memory)
 	orDefault(&o.Speed, 1)
 	switch {
@@ -165,7 +167,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
-	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0:
+	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0:
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", l.Memory, int64(minMemory))

@@ -16,6 +16,12 @@ type process struct {
 	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
 	left    *table                // of another process, which this one was the last to use, at its end
 	memory
+
+	// What it has mapped. Only one thread changes the windows at a time.
+	mapping   spinLock
+	window    atomic.Pointer[fileSpace] // nil before its first mapping
+	inherited atomic.Pointer[fileSpace] // of the process that forked it
+	former    *fileSpace                // from before an exec
 }
 
 // fork gives a new process its descriptors: the parent's table if they share
@@ -107,6 +113,7 @@ func callClone(w *worker, r *format.Record) int64 {
 	share := r.Args[0]&format.CloneFiles != 0
 	w.giveSeat(child)
 	if child.process != w.process {
+		w.forkWindow(child.process)
 		if w.process.private || child.process.private {
 			w.handOver(child, share)
 			return r.Ret
@@ -120,6 +127,7 @@ func callClone(w *worker, r *format.Record) int64 {
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
 		w.e.exec(w.process)
+		w.leaveWindow(false)
 		w.giveAllBack()
 	}
 	return r.Ret
@@ -156,6 +164,7 @@ func (w *worker) exit() {
 		w.e.seats.alive.Add(-1)
 		if w.process.leave() {
 			w.closeQueues()
+			w.leaveWindow(true)
 			w.giveAllBack()
 		}
 	}

@@ -85,12 +85,16 @@ func (m region) segments(iov *[maxSegments]unix.Iovec, place, size, n uint64) bo
 		if i == n-1 {
 			length = size - each*(n-1)
 		}
-		// The kernel gets the address as a number. The garbage collector does
-		// not know regions.
-		*(*uintptr)(unsafe.Pointer(&iov[i].Base)) = m.at(place+i*each, length)
-		iov[i].Len = length
+		setIovec(&iov[i], m.at(place+i*each, length), length)
 	}
 	return true
+}
+
+// setIovec sets a segment. The kernel gets the address as a number, because the
+// garbage collector does not know regions.
+func setIovec(v *unix.Iovec, at uintptr, length uint64) {
+	*(*uintptr)(unsafe.Pointer(&v.Base)) = at
+	v.Len = length
 }
 
 // span returns the pages [from, to) of size bytes at a place, as far as they

@@ -32,6 +32,7 @@ type seat struct {
 	sys       sandbox.Kernel // what the calls are made of: timed
 	firstCall int64          // when the event made its first system call, 0 for none yet
 	lastCall  int64          // when its last one returned, 0 for none yet
+	ran       int64          // nanoseconds of it that are in the compute before the next event (callFault)
 	allowance int64          // bytes that may be written before asking for more
 
 	// The current batch of records, with their recorded durations for a
@@ -54,6 +55,7 @@ type seat struct {
 	stat    unix.Stat_t
 	flock   unix.Flock_t
 	offsets [2]int64
+	cpu     unix.Timespec
 }
 
 func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scratch)) }

@@ -117,7 +117,7 @@ func (w *worker) play() {
 		}
 		waited := w.waited(r, begin)
 		w.current = due
-		if w.firstCall, w.lastCall = 0, 0; e.Timing == AFAP {
+		if w.firstCall, w.lastCall, w.ran = 0, 0, 0; e.Timing == AFAP {
 			w.firstCall = begin // one reading of the clock for each event is enough
 		}
 		if inside {
@@ -140,7 +140,7 @@ func (w *worker) play() {
 
 		// The recorded durations are those of the calls alone, so the cost of
 		// measuring is subtracted.
-		dur := max(end-issued-e.cost, 0)
+		dur := max(end-issued-e.cost-w.ran, 0)
 		w.end, w.due, w.last = end, due+dur, end-e.start
 		if bookkeeping[r.Op] {
 			w.due = due

@@ -68,7 +68,7 @@ func (o *only) event(s *staged, e *format.Event) error {
 	opens := e.Op.Info().Effect == format.EffectOpen && !e.Failed()
 	wanted := o.wants(t, e, f)
 	switch {
-	case wanted, needed(e), bound(e) && u != nil && u.wanted, replaces(t, e), streams(t, e, d):
+	case wanted, needed(e), remaps(t, e), bound(e) && u != nil && u.wanted, replaces(t, e), streams(t, e, d):
 		u.want() // what a close closes can have lost its number
 		useAll(t, e)
 	case opens:
@@ -179,6 +179,20 @@ func needed(e *format.Event) bool {
 	default:
 		return info.Effect.ChangesTables() || !e.Failed() && (info.Effect.ChangesNames() || info.Class == format.ClassProcess)
 	}
+}
+
+// remaps reports whether an event changes what files a process has mapped. Faults
+// need it.
+func remaps(t *process.Thread, e *format.Event) bool {
+	switch info := e.Op.Info(); info.Effect {
+	case format.EffectMap:
+		return e.MapsFile() && !e.Failed()
+	case format.EffectRemap, format.EffectUnmap, format.EffectProtect:
+		for range t.Process.Space.Within(e.Args[0], e.Size()) {
+			return true
+		}
+	}
+	return false
 }
 
 // useOf returns what is known of a description, nil for none.

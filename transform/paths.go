@@ -28,6 +28,9 @@ func (m move) rename(s *staged, t *process.Thread, en *entry, was *format.Event)
 	if at := info.At.Text; info.Effect == format.EffectSymlink && was.Str[at] != nil {
 		en.Str[at] = []byte(m.absolute(string(was.Str[at])))
 	}
+	if was.Notes.Known(format.NotedPath) {
+		en.notes.Path = []byte(m.absolute(string(was.Notes.Path)))
+	}
 	if was.Notes.Known(format.NotedTarget) {
 		en.notes.Target = []byte(m.absolute(string(was.Notes.Target)))
 	}

@@ -12,7 +12,7 @@ import (
 
 var prefetchTransform = Transform{
 	Name: "prefetch", Arg: Arg{Form: "N|D", Optional: true},
-	Doc:   "announces each read (fadvise WILLNEED) right after the thread's event that is N (2) before it, or a time D before it",
+	Doc:   "announces each read (fadvise or madvise WILLNEED) right after the thread's event that is N (2) before it, or a time D before it",
 	Keeps: "everything",
 	New:   newPrefetch,
 }
@@ -93,14 +93,22 @@ func (p *prefetch) event(s *staged, e *format.Event) error {
 	if from, to, ok := s.move(e, d); ok && isFile(d) {
 		known := recentOf(d.File)
 		if e.Op.Info().Class == format.ClassRead && d.Flags&format.DIRECT == 0 && !known.hold(from, to) {
-			p.announce(s, t, tr, en, from, to)
+			if fd := s.Descriptor(t, &en.Event); fd >= 0 {
+				p.announce(s, tr, en, p.given(s, t, fd), format.Event{Op: format.OpFadvise64, Args: [format.MaxArgs]int64{fd, from, to - from, willNeed}})
+			}
+		}
+		known.add(from, to)
+	} else if e.Op == format.OpMapRead && e.Ret > 0 && f != nil && t.Process.Space.At(e.Args[0]) != nil {
+		known, from, to := recentOf(f), e.Offset(), sum(e.Offset(), e.Ret)
+		if !known.hold(from, to) {
+			p.announce(s, tr, en, p.mapped(s, t, e.Args[0]), format.Event{Op: format.OpMadvise, Args: [format.MaxArgs]int64{e.Args[0], e.Size(), willNeed}})
 		}
 		known.add(from, to)
 	} else if from, to, ok := announced(e, d); ok {
 		recentOf(d.File).add(from, to)
 	}
 	s.Apply(t, e, f, d)
-	if e.Op.Info().Effect.ChangesTables() && !e.Failed() {
+	if effect := e.Op.Info().Effect; (effect.ChangesTables() || effect == format.EffectMap || effect == format.EffectRemap) && !e.Failed() {
 		p.givers = append(p.givers, giver{here, t.Table})
 		if half := len(p.givers) / 2; p.givers[half].number < s.first.number {
 			p.givers = append(p.givers[:0], p.givers[half:]...)
@@ -126,17 +134,16 @@ func firstFrom(marks []mark, number int64) int {
 	return sort.Search(len(marks), func(i int) bool { return marks[i].number >= number })
 }
 
-// announce puts the advice for a thread's newest read into the queue. The calls that
-// count for a request are those before the one that submits it.
-func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, read *entry, from, to int64) {
-	here, start, fd := len(tr.marks), tr.own(read.Start), s.Descriptor(t, &read.Event)
+// announce puts the advice for a thread's newest read into the queue, behind the
+// event with the number given at the earliest. The calls that count for a request are
+// those before the one that submits it.
+func (p *prefetch) announce(s *staged, tr *trail, read *entry, given int64, advice format.Event) {
+	here, start := len(tr.marks), tr.own(read.Start)
 	if read.Via == format.ViaCall {
 		here--
 		start = tr.marks[here].start()
-	} else if fd < 0 {
-		return
 	}
-	earliest := firstFrom(tr.marks, p.given(s, t, fd))
+	earliest := firstFrom(tr.marks, given)
 	at, due := max(here-p.events, earliest), start-p.time
 	if p.time > 0 {
 		later := sort.Search(here, func(i int) bool { return tr.marks[i].end > due })
@@ -149,11 +156,10 @@ func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, read *entry
 	if at+1 < here {
 		start = tr.marks[at+1].start()
 	}
-	advice := format.Event{Op: format.OpFadvise64, TID: read.TID, Start: after.End(), Dur: format.Unknown}
+	advice.TID, advice.Start, advice.Dur = read.TID, after.End(), format.Unknown
 	if p.time > 0 {
 		advice.Start += max(min(due, start)-after.end, 0)
 	}
-	advice.Args = [format.MaxArgs]int64{fd, from, to - from, willNeed}
 	behind := after.entry
 	if after.advice != nil {
 		behind = after.advice // what was announced first comes first
@@ -167,6 +173,20 @@ func (p *prefetch) announce(s *staged, t *process.Thread, tr *trail, read *entry
 func (p *prefetch) given(s *staged, t *process.Thread, fd int64) int64 {
 	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
 		if g := &p.givers[i]; g.gives(fd, t) {
+			return g.number
+		}
+	}
+	return s.first.number
+}
+
+// mapped returns the number of the first event in the queue after which an
+// address of a thread's process is where it is mapped now.
+func (p *prefetch) mapped(s *staged, t *process.Thread, addr int64) int64 {
+	for i := len(p.givers) - 1; i >= 0 && p.givers[i].number >= s.first.number; i-- {
+		g := &p.givers[i]
+		switch effect := g.Op.Info().Effect; {
+		case effect == format.EffectFork && g.Ret == int64(t.TID), effect == format.EffectExec && g.TID == t.TID,
+			(effect == format.EffectMap || effect == format.EffectRemap) && g.Ret <= addr && addr-g.Ret < g.Size():
 			return g.number
 		}
 	}

@@ -72,7 +72,11 @@ func (q *queue) insert(after *entry, e *format.Event) *entry {
 func (en *entry) keep() {
 	n := 0
 	if en.Notes != nil {
-		n = len(en.Notes.Target) + len(en.Notes.Text) + len(en.Notes.Blocks)
+		en.notes = *en.Notes
+		en.Notes = &en.notes
+		for _, text := range en.notes.Texts() {
+			n += len(*text)
+		}
 	}
 	for _, s := range en.Str {
 		n += len(s)
@@ -86,9 +90,9 @@ func (en *entry) keep() {
 		}
 	}
 	if en.Notes != nil {
-		en.notes = *en.Notes
-		en.notes.Target, en.notes.Text, en.notes.Blocks = en.copied(en.Notes.Target), en.copied(en.Notes.Text), en.copied(en.Notes.Blocks)
-		en.Notes = &en.notes
+		for _, text := range en.notes.Texts() {
+			*text = en.copied(*text)
+		}
 	}
 	en.Edges = nil // a recording has none
 }

@@ -39,7 +39,7 @@ func newSync(arg string) (Func, error) {
 // with its duration, even if it failed.
 func unsynced(_ *format.Header, e *format.Event) Verdict {
 	switch info := e.Op.Info(); info.Effect {
-	case format.EffectSync, format.EffectSyncAll:
+	case format.EffectSync, format.EffectSyncAll, format.EffectSyncMapped:
 		return Spare
 	case format.EffectOpen:
 		if at := info.At.OpenFlags; at >= 0 {

@@ -53,6 +53,7 @@ func Builtin() Set {
 		coalesceTransform,
 		directTransform,
 		dropTransform,
+		mmapTransform,
 		onlyTransform,
 		prefetchTransform,
 		readaheadTransform,

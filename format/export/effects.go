@@ -18,11 +18,29 @@ func (f *files) apply(e *format.Event) (s effects) {
 		}
 	}
 	s.file, s.outFile = fileOf(in), fileOf(out)
+	if effect == format.EffectFault || effect == format.EffectSyncMapped {
+		for m := range t.Process.Space.Within(e.Args[0], e.Size()) {
+			s.file = m.File.Data.(*file)
+			break
+		}
+	}
 	f.Apply(t, e)
 	if e.Ret == format.NoResult || e.Failed() {
 		return s
 	}
 	switch effect {
+	case format.EffectMap:
+		if in != nil && e.MapsFile() {
+			f.Map(t, e, process.Mapping{Offset: e.Offset(), File: in.File})
+		}
+	case format.EffectFault:
+		switch moves := (moved{s.file, e.Offset(), e.Ret}); {
+		case s.file == nil || e.Offset() < 0 || e.Offset() > maxOffset || e.Ret > maxOffset:
+		case e.Op == format.OpMapWrite:
+			s.written = moves
+		default:
+			s.read = moves
+		}
 	case format.EffectRead:
 		s.read = move(in, e, e.Offset(), false)
 	case format.EffectWrite:
@@ -51,6 +69,9 @@ func (f *files) apply(e *format.Event) (s effects) {
 	}
 	return s
 }
+
+// maxOffset bounds the offsets and sizes of faults, so that sums don't overflow.
+const maxOffset = 1 << 61
 
 // fileOf returns the file of a description, nil for none.
 func fileOf(d *process.Description) *file {

@@ -88,3 +88,27 @@ func TestPlain(t *testing.T) {
 		require.Equal(t, path, string(given), "what was given is not touched")
 	}
 }
+
+// Faults are about the file that is mapped, also when it is closed, which fio
+// opens again for them.
+func TestFaultsOfMappedFiles(t *testing.T) {
+	const at = 4096 | format.MappedFile
+	h := &format.Header{Threads: []format.Thread{{Process: 1}}}
+	events := []format.Event{
+		{Op: format.OpOpen, TID: 1, Ret: 3, Args: [6]int64{1: format.RDWR}, Str: [2][]byte{[]byte("a")}},
+		{Op: format.OpMmap, TID: 1, Ret: at, Args: [6]int64{0, 8192, 3, 1, 3, 4096}},
+		{Op: format.OpMsync, TID: 1, Args: [6]int64{at, 8192, 4}},
+		{Op: format.OpClose, TID: 1, Args: [6]int64{3}},
+		{Op: format.OpMapRead, TID: 1, Ret: 4096, Args: [6]int64{at + 4096, 4096, 8192}},
+		{Op: format.OpMapWrite, TID: 1, Ret: 4096, Args: [6]int64{at, 4096, 4096}},
+		{Op: format.OpMunmap, TID: 1, Args: [6]int64{at, 8192}},
+		{Op: format.OpMapRead, TID: 1, Ret: 4096, Args: [6]int64{at, 4096, 4096}},
+	}
+	log := string(exported(t, "fio2", h, events))
+	_, log, _ = strings.Cut(log, "a open\n")
+	require.Equal(t, "a datasync 0 0\na close\na open\na read 8192 4096\na close\na open\na write 4096 4096\na close\n", log)
+	rows := strings.Split(string(exported(t, "csv", h, events)), "\n")
+	require.Contains(t, rows[5], ",map_read,read,")
+	require.Contains(t, rows[5], ",a,")
+	require.NotContains(t, rows[8], ",a,", "it is not mapped any more")
+}

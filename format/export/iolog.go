@@ -65,13 +65,22 @@ func (l *iolog) apply(e *format.Event) error {
 	if err := l.files.full(e); err != nil {
 		return err
 	}
+	closed := s.file != nil && s.file.opens == 0 && e.Op.Info().Effect == format.EffectFault && e.Ret > 0
+	if closed { // a mapping outlives the descriptor
+		s.file.opens++
+		l.files.opened(s.file)
+	}
 	l.move("read", s.read)
 	l.move("write", s.written)
+	if closed {
+		s.file.opens--
+		l.files.closed(s.file)
+	}
 	if s.file != nil && !s.file.dir && s.file.opens > 0 && e.Ret == 0 {
 		switch e.Op {
 		case format.OpFsync:
 			l.emit(l.logged(s.file), "sync", 0, 0)
-		case format.OpFdatasync:
+		case format.OpFdatasync, format.OpMsync:
 			l.emit(l.logged(s.file), "datasync", 0, 0)
 		}
 	}

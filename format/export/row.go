@@ -199,7 +199,7 @@ func (r *row) set(e *format.Event) error {
 		switch path := e.Path(i); {
 		case path != nil:
 			r.text(column, unmarked(path))
-		case leads != nil && (at.FD >= 0 || i == 1):
+		case leads != nil && (at.FD >= 0 || i == 1 || at.Paths[0].Arg < 0):
 			r.paths[i] = append(r.paths[i][:0], leads.Name...)
 			r.text(column, r.paths[i])
 		}

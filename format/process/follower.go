@@ -73,6 +73,14 @@ func (fl *Follower) Thread(e *format.Event) *Thread {
 func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	info := e.Op.Info()
 	fd, _ := subject(e)
+	switch info.Effect {
+	case format.EffectFault, format.EffectSyncMapped:
+		return fl.mapped(t, e), nil
+	case format.EffectMap:
+		if !e.MapsFile() {
+			return nil, nil
+		}
+	}
 	if e.OnRegistered() {
 		at := fl.fixed[slot{t.Process.ID, e.Notes.Request.Ring, fd}]
 		if at.file == nil {
@@ -126,6 +134,21 @@ func (fl *Follower) Descriptor(t *Thread, e *format.Event) int64 {
 	return at.fd
 }
 
+// mapped returns the file of a fault, or the first one that a call on memory is
+// about; nil for none.
+func (fl *Follower) mapped(t *Thread, e *format.Event) *File {
+	for m := range t.Process.Space.Within(e.Args[0], e.Size()) {
+		return m.File
+	}
+	switch {
+	case e.Op.Info().Effect != format.EffectFault:
+		return nil
+	case e.Notes.Known(format.NotedPath):
+		return fl.of(e.Notes.Path)
+	}
+	return fl.of([]byte("mapped file"))
+}
+
 // subject returns the descriptor that an event is about, and the offset in its
 // file. Of two descriptors it is the one that the event's class reads from or
 // writes to.
@@ -176,6 +199,10 @@ func (fl *Follower) Apply(t *Thread, e *format.Event, f *File, d *Description) {
 	switch info := e.Op.Info(); info.Effect {
 	case format.EffectOpen:
 		fl.opened(t, e, f)
+	case format.EffectMap:
+		if f != nil {
+			fl.Map(t, e, Mapping{Offset: e.Offset(), File: f})
+		}
 	case format.EffectPipe:
 		for _, fd := range [2]int64{int64(int32(e.Args[0])), e.Args[0] >> 32} {
 			fl.made(t, e, fd)

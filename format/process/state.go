@@ -133,8 +133,8 @@ func (s *State) Thread(e *format.Event) *Thread {
 }
 
 // Apply updates threads and tables by an event. It does not add new
-// descriptors, except copies: the caller must Put them, because a State has no
-// files. A thread that ends is invalid afterwards.
+// descriptors, except copies, and no mappings: the caller must Put and Map them,
+// because a State has no files. A thread that ends is invalid afterwards.
 func (s *State) Apply(t *Thread, e *format.Event) {
 	effect := e.Op.Info().Effect
 	switch effect {
@@ -174,8 +174,19 @@ func (s *State) Apply(t *Thread, e *format.Event) {
 		s.started(t, e)
 	case format.EffectExec:
 		s.exec(t)
+		t.Process.Space = &Space{}
 	case format.EffectUmask:
 		t.Dir.Mask = e.Args[0] & 0o777
+	case format.EffectUnmap:
+		if from, to, ok := pages(e.Args[0], e.Size()); ok && e.Op == format.OpMunmap {
+			s.unmap(t.Process.Space, from, to)
+		}
+	case format.EffectMap: // the caller maps the file, if it has one
+		if from, to, ok := pages(e.Ret, e.Size()); ok {
+			s.unmap(t.Process.Space, from, to)
+		}
+	case format.EffectRemap:
+		s.remap(t.Process.Space, e)
 	case format.EffectUnshare:
 		if e.Args[0]&format.CloneFiles != 0 {
 			s.alone(t)
@@ -208,6 +219,7 @@ func (s *State) started(t *Thread, e *format.Event) {
 	}
 	if flags&format.CloneThread == 0 {
 		n.Process = s.newProcess(child, t.Process.Command)
+		n.Process.Space = s.forkSpace(t.Process.Space, flags)
 	}
 	if flags&format.CloneFiles == 0 {
 		n.Table = s.fork(t.Table)

@@ -22,6 +22,7 @@ type Thread struct {
 type Process struct {
 	ID      int32  // in a trace the number of the process
 	Command string // the program that it runs, empty if unknown
+	Space   *Space // what it has mapped
 	Data    any    // belongs to who follows
 
 	threads []*Thread // alive
@@ -67,7 +68,7 @@ type threads struct {
 }
 
 func newThreads(known []format.Thread) threads {
-	stray := &Thread{Process: &Process{}, Table: &Table{}, Dir: &Dir{Mask: UnknownMask}}
+	stray := &Thread{Process: &Process{Space: &Space{}}, Table: &Table{}, Dir: &Dir{Mask: UnknownMask}}
 	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
 }
 
@@ -140,12 +141,12 @@ func (s *State) end(t *Thread) {
 func (ts *threads) newProcess(tid int32, command string) *Process {
 	i := int(tid) - 1
 	if i < 0 || i >= len(ts.known) {
-		return &Process{ID: tid, Command: cutCommand(command)}
+		return &Process{ID: tid, Command: cutCommand(command), Space: &Space{}}
 	}
 	id := ts.known[i].Process
 	p := ts.numbered[id]
 	if p == nil {
-		p = &Process{ID: id, Command: cutCommand(command)}
+		p = &Process{ID: id, Command: cutCommand(command), Space: &Space{}}
 		ts.numbered[id] = p
 	}
 	return p

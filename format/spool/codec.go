@@ -131,7 +131,10 @@ func appendNotes(dst []byte, n *format.Notes) []byte {
 	} {
 		dst = binary.AppendVarint(dst, v)
 	}
-	return appendBytes(appendBytes(appendBytes(dst, n.Target), n.Blocks), n.Text)
+	for _, text := range n.Texts() {
+		dst = appendBytes(dst, *text)
+	}
+	return dst
 }
 
 // note decodes what appendNotes appended.
@@ -144,7 +147,7 @@ func (d *decoder) note() *format.Notes {
 		Strings: [format.MaxStrings]format.StringState{format.StringState(d.varint()), format.StringState(d.varint())},
 		Request: format.Request{Ring: int32(d.varint()), Reaped: uint32(d.varint()), Batch: d.varint(), Submitted: d.varint(),
 			Flags: d.varint(), RW: d.varint(), Buf: uint16(d.varint()), Slot: uint32(d.varint()), Order: d.varint(), Chain: int32(d.varint())},
-		Target: d.bytes(), Blocks: d.bytes(), Text: d.bytes(),
+		Target: d.bytes(), Blocks: d.bytes(), Path: d.bytes(), Text: d.bytes(),
 	})
 	return &d.notes[len(d.notes)-1]
 }

@@ -63,7 +63,7 @@ func made(data []byte) (events []format.Event) {
 			e.Notes = &format.Notes{
 				Has: format.Noted(number()), Type: format.FileType(byte1()), Mode: uint32(number()), Size: number(), Cached: number(),
 				Dev: format.Device{Major: uint32(number()), Minor: uint32(number()), Copy: int32(number())}, Ino: uint64(number()), Links: number(),
-				Target: str(), Blocks: str(), Late: number(), Allocated: number(), Signal: int32(number()), Waker: int32(number()), Woken: number(),
+				Target: str(), Blocks: str(), Path: str(), Late: number(), Allocated: number(), Signal: int32(number()), Waker: int32(number()), Woken: number(),
 				ChannelKind: format.ChannelKind(byte1()), Pos: uint32(number()), Channel: uint64(number()), Was: int32(number()),
 				Strings: [format.MaxStrings]format.StringState{format.StringState(byte1()), format.StringState(byte1())}, Text: str(),
 				Request: format.Request{Ring: int32(number()), Reaped: uint32(number()), Batch: number(), Submitted: number(), Flags: number(), RW: number(),

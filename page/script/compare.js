@@ -1,13 +1,13 @@
 // What a comparison says: the verdict, and the table behind it.
 
-const comparedRows = [['read', 'read'], ['write', 'write'], ['sync', 'sync'], ['metadata', 'metadata'], ['elapsed', 'run time']];
+const comparedRows = [['read', 'read'], ['write', 'write'], ['sync', 'sync'], ['metadata', 'metadata'], ['mapped_read', 'mapped read'], ['mapped_write', 'mapped write'], ['elapsed', 'run time']];
 
 // verdictSections returns the verdict, and the table of the original paper.
 function verdictSections(c) {
   const f = c.figures;
   const several = f.confidence !== undefined;
   const head = ['', 'application', 'replay', 'ratio', ...(several ? [`interval (${percent(f.confidence)})`, 'finding'] : []), 'distance'];
-  const rows = comparedRows.map(([key, label]) => {
+  const rows = comparedRows.filter(([key]) => !key.startsWith('mapped') || f.application[key + '_seconds'] !== undefined).map(([key, label]) => {
     const d = (f.profile_distance || {})[key];
     const ratio = f.ratio[key];
     const low = (f.interval_low || {})[key];

@@ -1,6 +1,6 @@
 // The page of a laboratory, from its data.
 
-const measures = [['elapsed', 'run time'], ['read', 'read'], ['write', 'write'], ['sync', 'sync'], ['metadata', 'metadata']];
+const measures = [['elapsed', 'run time'], ['read', 'read'], ['write', 'write'], ['sync', 'sync'], ['metadata', 'metadata'], ['mapped_read', 'mapped read'], ['mapped_write', 'mapped write']];
 
 // labelOf names a trial, with its root where there are several.
 function labelOf(trial, roots) {

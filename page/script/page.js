@@ -1,6 +1,6 @@
 // The page, from its data.
 
-const categories = ['read', 'write', 'sync', 'metadata', 'communication', 'submit'];
+const categories = ['read', 'write', 'sync', 'metadata', 'mapped-read', 'mapped-write', 'communication', 'submit'];
 const opColors = ['read', 'write', 'sync', 'metadata', 'communication', 'sixth'];
 
 // named puts the name of a run before a label where there are several.
@@ -22,7 +22,8 @@ function known(t) {
 
 // tilesOf returns the figures of a run that come first.
 function tilesOf(run) {
-  const [read, write, sync, metadata, communication] = run.categories;
+  const [read, write, sync, metadata, mappedRead, mappedWrite, communication] = run.categories;
+  const inFaults = t => `${known(t)} in ${count(t.calls)} page faults of mapped files`;
   const inCalls = t => `${known(t)} in ${count(t.calls)} calls`;
   return element('dl', {class: 'tiles'},
     tile('Run time', seconds(run.run_time / 1e9), `${count(run.threads)} ${run.threads === 1 ? 'thread' : 'threads'}, ${count(run.processes)} ${run.processes === 1 ? 'process' : 'processes'}`),
@@ -30,6 +31,8 @@ function tilesOf(run) {
     tile('Written', bytes(write.bytes), inCalls(write)),
     tile('Sync', known(sync), `${count(sync.calls)} calls`),
     tile('Metadata', known(metadata), `${count(metadata.calls)} calls, ${count(run.files)} files`),
+    mappedRead.calls > 0 ? tile('Mapped read', bytes(mappedRead.bytes), inFaults(mappedRead)) : null,
+    mappedWrite.calls > 0 ? tile('Mapped write', bytes(mappedWrite.bytes), inFaults(mappedWrite)) : null,
     communication.calls > 0 ? tile('Communication', known(communication), `${bytes(communication.bytes)} in ${count(communication.calls)} calls, no I/O`) : null,
     tile('Events', count(run.all.calls), `${count(run.all.errors)} with an error`));
 }
@@ -84,7 +87,7 @@ function curveChart(data) {
   const ys = [];
   data.curves.spent.forEach((spent, i) => spent.forEach((y, k) => {
     if (!y) return;
-    series.push({label: named(data, i, categories[k]), color: categories[k], dash: dashOf(i), hidden: categories[k] === 'communication' && spent.some((other, n) => other && n !== k)});
+    series.push({label: named(data, i, categories[k].replace('-', ' ')), color: categories[k], dash: dashOf(i), hidden: categories[k] === 'communication' && spent.some((other, n) => other && n !== k)});
     ys.push(y.map(n => n === null ? null : n / 1e9));
   }));
   const table = [x, ...ys];

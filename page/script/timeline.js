@@ -1,7 +1,7 @@
 // The threads over time, and the critical path on them.
 
 // activityColors are those of the activities, in the order of the data.
-const activityColors = ['read', 'write', 'sync', 'metadata', 'communication', 'submit', 'other', 'compute', 'ready', 'waiting', 'timer', 'storage'];
+const activityColors = ['read', 'write', 'sync', 'metadata', 'mapped-read', 'mapped-write', 'communication', 'submit', 'other', 'compute', 'ready', 'waiting', 'timer', 'storage'];
 
 // words returns the cells of a lane, of which those that repeat are empty.
 function words(text) {

@@ -1,0 +1,204 @@
+package compile
+
+import (
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// The mapped files of a process have a layout of their own, apart from that of
+// its buffers: runs of pages in order of address, without the holes between
+// them. Addresses become places in it, marked by format.MappedFile. A process
+// that is forked has the layout of its parent until it execs, because it has
+// its parent's mappings.
+
+// maxMapped bounds the layout of the mapped files of a process, in bytes. It
+// takes address space, not memory.
+const maxMapped = 1 << 45
+
+// mapped is the state of a mapping of a file, which its parts share.
+type mapped struct {
+	node   *node
+	shared bool    // writes reach the file
+	made   place   // the event that mapped it, or changed its protection
+	uses   []place // the newest use of each thread
+}
+
+// newLayout returns the layout of a process that starts or execs.
+func (m *model) newLayout() *buffers {
+	b := &buffers{}
+	if m.names.plan != nil {
+		b = m.names.plan.layouts[len(m.layouts)]
+	}
+	m.layouts = append(m.layouts, b)
+	m.budget.take(forBuffers, layoutBytes)
+	return b
+}
+
+// mappedSize returns how much address space the mapped files of a process take at
+// most.
+func (m *model) mappedSize() (size int64) {
+	for _, b := range m.layouts {
+		if b.size > 0 {
+			size = max(size, b.size+pageSize)
+		}
+	}
+	return size
+}
+
+// isMapped reports whether size bytes at an address include pages of a file of
+// the trace.
+func (m *model) isMapped(s *simEvent) bool {
+	for range s.t.Process.Space.Within(s.e.Args[0], s.e.Size()) {
+		return true
+	}
+	return false
+}
+
+// mapFile handles an mmap of a file of the trace.
+func (m *model) mapFile(s *simEvent) {
+	b, size := s.t.proc.layout, s.e.Size()
+	if s.out.Ret = min(s.e.Ret, 0); s.e.Ret <= 0 {
+		return
+	}
+	if size <= maxMapped && b.size+size <= maxMapped {
+		before := len(b.regions)
+		b.add(s.e.Ret, size)
+		m.budget.take(forBuffers, max(len(b.regions)-before, 0)*regionBytes)
+	}
+	at := b.placeOf(s.e.Ret, size)
+	if m.out != nil && at == 0 {
+		return
+	}
+	s.out.Ret = at | format.MappedFile
+	m.order.after(s.t.proc.remapped, format.EdgeDescriptor)
+	for old := range s.t.Process.Space.Within(s.e.Ret, size) {
+		m.afterMapped(old.Data.(*mapped))
+	}
+	s.t.proc.remapped = m.order.here
+	m.budget.take(forDescriptors, mappedBytes)
+	s.file = &mapped{node: s.d.node, shared: s.e.Word(format.MmapFlags)&format.MapShared != 0, made: m.order.here}
+}
+
+// afterMapped orders the event, which changes a mapping, after its uses.
+func (m *model) afterMapped(f *mapped) {
+	m.order.after(f.made, format.EdgeDescriptor)
+	m.order.afterAll(f.uses, format.EdgeDescriptor)
+}
+
+// onMapped handles a call on memory with pages of files: it replaces the address
+// by a place, and limits the size to one run of pages.
+func (m *model) onMapped(s *simEvent) {
+	effect, b, p := s.out.Op.Info().Effect, s.t.proc.layout, s.t.proc
+	changes := effect == format.EffectRemap || s.out.Op == format.OpMunmap
+	if changes {
+		m.order.after(p.remapped, format.EdgeDescriptor)
+	}
+	first := true
+	for part := range s.t.Process.Space.Within(s.e.Args[0], s.e.Size()) {
+		f := part.Data.(*mapped)
+		if first {
+			m.placeMapped(s, b, part)
+			first = false
+		}
+		if changes || effect == format.EffectProtect {
+			m.afterMapped(f)
+		} else {
+			m.order.after(f.made, format.EdgeDescriptor)
+		}
+		if effect == format.EffectProtect {
+			f.made, f.uses = m.order.here, f.uses[:0]
+		} else {
+			f.uses = m.order.use(f.uses)
+		}
+	}
+	if effect == format.EffectRemap {
+		m.remapped(s, b)
+	}
+	if changes {
+		p.remapped = m.order.here
+	}
+}
+
+// placeMapped sets the place and the size of a call on memory whose first mapped
+// part is given.
+func (m *model) placeMapped(s *simEvent, b *buffers, first *process.Mapping) {
+	addr := max(s.e.Args[0], first.From)
+	r := b.find(addr, 0)
+	if r == nil {
+		return
+	}
+	s.out.Args[0] = r.place + addr - r.from | format.MappedFile
+	s.out.Args[1] = min(s.e.Args[0]+s.e.Args[1], r.to) - addr
+}
+
+// remapped lays out where mremap moved a mapping to.
+func (m *model) remapped(s *simEvent, b *buffers) {
+	s.out.Ret, s.out.Args[4] = min(s.e.Ret, 0), 0
+	size := s.e.Args[2]
+	if s.e.Ret <= 0 || size <= 0 {
+		return
+	}
+	if size <= maxMapped && b.size+size <= maxMapped {
+		b.add(s.e.Ret, size)
+	}
+	if at := b.placeOf(s.e.Ret, size); at != 0 {
+		s.out.Ret = at | format.MappedFile
+	}
+}
+
+// fault handles a page fault of a mapped file.
+func (m *model) fault(s *simEvent) {
+	part := s.t.Process.Space.At(s.e.Args[0])
+	f, nd, off := part.Data.(*mapped), part.Data.(*mapped).node, part.Offset+s.e.Args[0]-part.From
+	r := s.t.proc.layout.find(s.e.Args[0], 0)
+	if r != nil {
+		s.out.Args[0] = r.place + s.e.Args[0] - r.from | format.MappedFile
+	}
+	size := max(s.e.Size(), 0)
+	s.out.Args[2] = off
+	m.order.after(f.made, format.EdgeDescriptor)
+	f.uses = m.order.use(f.uses)
+	if s.e.Ret < 0 { // the file ended before the page
+		m.order.after(nd.resized, format.EdgeBytes)
+		nd.ends = m.order.use(nd.ends)
+		return
+	}
+	m.order.within(nd, end(off, 1))
+	m.raise(nd, end(off, 1))
+	nd.reads = m.order.use(nd.reads)
+	last := max(min(end(off, size), nd.now), off)
+	if m.order.read(nd, off, last); f.shared && s.out.Op.Info().Class == format.ClassWrite {
+		nd.blocks.doubt(s.e.Start, off, last)
+		m.order.wrote(nd, off, last)
+	}
+}
+
+// mapProgram maps the file of a fault that no recorded call mapped: a program,
+// or its interpreter. Such a fault is in a recording only if it waited for
+// storage, so the calls that the trace has in addition take no time beside it.
+func (m *model) mapProgram(t *thread, e *format.Event) error {
+	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || t.Process.Space.At(e.Args[0]) != nil || e.Args[0] <= 0 || e.Size() <= 0 || e.Offset() < 0 {
+		return nil
+	}
+	fd := int64(0)
+	for fd < maxProgramFD && t.Table.Find(fd) != nil {
+		fd++
+	}
+	m.report.Programs++
+	const read, private = 1, 2
+	for _, call := range [...]format.Event{
+		{Op: format.OpOpen, Ret: fd, Args: [format.MaxArgs]int64{1: format.RDONLY}, Str: [format.MaxStrings][]byte{e.Notes.Path}},
+		{Op: format.OpMmap, Ret: e.Args[0], Args: [format.MaxArgs]int64{0, e.Size(), read, private, fd, e.Offset()}},
+		{Op: format.OpClose, Args: [format.MaxArgs]int64{fd}},
+	} {
+		call.TID, call.Start = e.TID, e.Start
+		if err := m.apply(&call); err != nil {
+			return err
+		}
+		t.cost -= m.cost.Around(call.Op) // nobody recorded it
+	}
+	return nil
+}
+
+// maxProgramFD is the highest descriptor by which a program is opened.
+const maxProgramFD = 1 << 16

@@ -1,0 +1,327 @@
+package replay
+
+import (
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/replay/sandbox"
+)
+
+// The calls on mapped files, and their page faults. A file is mapped in the
+// window of its process, never executable. A fault is made by madvise, which
+// takes the same way through the kernel, but returns an error where the
+// application would have got a signal.
+
+// onFile reports whether a place is among the mapped files. The memory calls are
+// about other memory if it is not.
+func onFile(place int64) bool { return place > 0 && place&format.MappedFile != 0 }
+
+// mapFile executes an mmap of a file.
+func (w *worker) mapFile(r *format.Record) int64 {
+	if r.Ret < 0 {
+		return r.Ret
+	}
+	s := w.lookup(r.Args[4])
+	if s == 0 {
+		return errBadFD
+	}
+	x := w.openWindow()
+	if x == nil {
+		return r.Ret
+	}
+	from, to, ok := x.within(r.Ret, r.Args[1])
+	if !ok || from != r.Ret&^format.MappedFile {
+		return errNoMemory
+	}
+	const kept = unix.MAP_SHARED | unix.MAP_PRIVATE | unix.MAP_POPULATE | unix.MAP_NONBLOCK
+	flags := r.Args[3]&kept | unix.MAP_FIXED | unix.MAP_NORESERVE
+	if flags&unix.MAP_SHARED != 0 {
+		flags &^= unix.MAP_PRIVATE // MAP_SHARED_VALIDATE
+	}
+	if flags&unix.MAP_PRIVATE != 0 {
+		x.copies.Store(true)
+		if r.Args[2]&format.ProtWrite != 0 {
+			flags &^= unix.MAP_POPULATE // it would copy all pages
+		}
+	}
+	return w.asMapped(w.mapExtent(x, extent{from: from, to: to, offset: r.Args[5]}, s.real(), uintptr(r.Args[2]), uintptr(flags)), r)
+}
+
+// mapExtent maps a file at an extent.
+func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
+	if !w.e.mayMap() {
+		w.failf("event %d of thread %d makes one of more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
+		return errNoMemory
+	}
+	n.prot, n.flags = prot&(unix.PROT_READ|unix.PROT_WRITE), flags
+	if x.addr != 0 {
+		got := w.sys(unix.SYS_MMAP, x.addr+uintptr(n.from), uintptr(n.to-n.from), n.prot, flags, fd, uintptr(n.offset))
+		if got < 0 {
+			return got
+		}
+	}
+	n.fd = w.duplicate(fd)
+	w.put(x, n)
+	return 0
+}
+
+// unmapFile executes a munmap of files.
+func (w *worker) unmapFile(r *format.Record) int64 {
+	if w.process.sees() == nil {
+		return errInvalid
+	}
+	x := w.openWindow()
+	if x == nil {
+		return r.Ret
+	}
+	from, to, ok := x.within(r.Args[0], r.Args[1])
+	if !ok {
+		return errInvalid
+	}
+	got := int64(0)
+	if x.addr != 0 {
+		got = w.sys(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0)
+	}
+	w.put(x, extent{from: from, to: to, fd: none})
+	return min(got, 0)
+}
+
+// remapFile executes mremap. Instead of moving pages, which would leave a hole in
+// the window, it maps them anew. What the process has from its parent stays.
+func (w *worker) remapFile(r *format.Record) int64 {
+	x := w.process.window.Load()
+	if r.Ret < 0 || x == nil {
+		return r.Ret
+	}
+	from, end, ok := x.within(r.Args[0], max(r.Args[1], 1))
+	to, last, fits := x.within(r.Ret, r.Args[2])
+	if !ok || !fits {
+		return errNoMemory
+	}
+	n, found := x.find(from)
+	if !found || n.fd == none {
+		return r.Ret
+	}
+	fd := w.duplicate(n.fd)
+	defer w.e.guard.Kernel.Call(unix.SYS_CLOSE, fd, 0, 0)
+	n.offset += from - n.from
+	n.from, n.to = to, last
+	if got := w.mapExtent(x, n, fd, n.prot, n.flags&^unix.MAP_POPULATE); got < 0 {
+		return got
+	}
+	if to == from {
+		to = last // of the old pages, those beyond the new ones are unmapped
+	} else {
+		to = from
+	}
+	if to < end && r.Args[1] > 0 && r.Args[3]&format.MremapDontunmap == 0 {
+		x.reserve(to, end)
+		w.put(x, extent{from: to, to: end, fd: none})
+	}
+	return r.Ret
+}
+
+// at returns the address of pages that the process has mapped at a marked place,
+// false if its window doesn't have all of them.
+func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
+	if x = w.process.sees(); x == nil {
+		return nil, 0, 0, false
+	}
+	from, to, ok = x.within(place, size)
+	return x.holder(from), from, to, ok
+}
+
+// advised makes a call of an address, a size and a number.
+func (w *worker) advised(nr uintptr, x *fileSpace, from, to int64, value uintptr) int64 {
+	return w.sys(nr, x.addr+uintptr(from), uintptr(to-from), value, 0, 0, 0)
+}
+
+// The recorded duration of a fault is the time for which the thread waited for
+// storage. The rest of the fault, on the processor, is in the compute after it.
+// So the same is taken out of the replay's fault (worker.ran).
+
+// longestFault is how long a fault takes at most, in nanoseconds, if it does not
+// wait. For shorter ones the processor time is not worth another call.
+const longestFault = 8000
+
+// processorTime returns the time that the thread has had a processor, in
+// nanoseconds.
+func (w *worker) processorTime() int64 {
+	sandbox.Linux(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&w.cpu)), 0, 0, 0, 0)
+	return w.cpu.Nano()
+}
+
+// callFault executes a page fault. Its result is the recorded one if the page is
+// there.
+func callFault(w *worker, r *format.Record) int64 {
+	if !onFile(r.Args[0]) {
+		return r.Ret
+	}
+	x, from, to, ok := w.mappedAt(r.Args[0], r.Args[1])
+	if !ok {
+		return errFault
+	}
+	writes := r.Op == format.OpMapWrite
+	if writes && !(w.spend(to-from) && w.copied(x, from, to)) {
+		return errNoSpace
+	}
+	got, before := int64(0), w.processorTime()
+	if x.addr == 0 {
+		got = w.faultInMemory(x, from, to, writes)
+	} else {
+		got = w.populate(x, from, to, writes)
+	}
+	if w.ran = w.lastCall - w.firstCall; w.ran > longestFault {
+		w.ran = min(w.ran, w.processorTime()-before)
+	}
+	switch {
+	case got < 0:
+		return got
+	case r.Ret < 0:
+		return to - from
+	}
+	return r.Ret
+}
+
+// populate touches pages.
+func (w *worker) populate(x *fileSpace, from, to int64, writes bool) int64 {
+	switch {
+	case !canPopulate():
+		return w.touchPages(x, from, to, writes)
+	case writes:
+		return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_WRITE)
+	}
+	return w.advised(unix.SYS_MADVISE, x, from, to, unix.MADV_POPULATE_READ)
+}
+
+// canPopulate reports whether the kernel can populate memory (Linux 5.14).
+var canPopulate = sync.OnceValue(func() bool {
+	m, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Munmap(m) }()
+	return unix.Madvise(m, unix.MADV_POPULATE_READ) == nil
+})
+
+// touchPages touches pages for a kernel that can't populate memory: it has the
+// kernel read a byte of each, and write the byte back. A page beyond the end of
+// the file is an error, as with madvise.
+func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
+	local, remote := &w.iov[0], &w.iov[1]
+	setIovec(local, w.scratchPointer(), 1)
+	for ; from < to; from += pageSize {
+		setIovec(remote, x.addr+uintptr(from), 1)
+		for _, nr := range [...]uintptr{unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV} {
+			if nr == unix.SYS_PROCESS_VM_WRITEV && !writes {
+				break
+			}
+			if got := w.sys(nr, uintptr(os.Getpid()), uintptr(unsafe.Pointer(local)), 1, uintptr(unsafe.Pointer(remote)), 1, 0); got < 0 {
+				return got
+			}
+		}
+	}
+	return 0
+}
+
+// faultInMemory reads the pages of a file in memory, and writes them back if the
+// fault is a write that reaches the file.
+func (w *worker) faultInMemory(x *fileSpace, from, to int64, writes bool) int64 {
+	n, ok := x.find(from)
+	if !ok || n.fd == none {
+		return errFault
+	}
+	for at := from; at < min(to, n.to); at += pageSize {
+		offset := uintptr(n.offset + at - n.from)
+		got := w.sys(unix.SYS_PREAD64, n.fd, w.scratchPointer(), pageSize, offset, 0, 0)
+		switch {
+		case got == 0:
+			return errFault
+		case got > 0 && writes && n.flags&unix.MAP_SHARED != 0:
+			got = w.sys(unix.SYS_PWRITE64, n.fd, w.scratchPointer(), uintptr(got), offset, 0, 0)
+		}
+		if got < 0 {
+			return got
+		}
+	}
+	return 0
+}
+
+// callMsync executes msync.
+func callMsync(w *worker, r *format.Record) int64 {
+	if !onFile(r.Args[0]) {
+		return r.Ret
+	}
+	x, from, to, ok := w.mappedAt(r.Args[0], r.Args[1])
+	if !ok {
+		return errNoMemory
+	}
+	if x.addr == 0 {
+		if n, ok := x.find(from); ok && n.fd != none {
+			return w.sys(unix.SYS_FSYNC, n.fd, 0, 0, 0, 0, 0)
+		}
+		return errNoMemory
+	}
+	return w.advised(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
+}
+
+// callMprotect executes mprotect of mapped files. What the process has from its
+// parent keeps the parent's protection.
+func callMprotect(w *worker, r *format.Record) int64 {
+	x := w.process.window.Load()
+	if !onFile(r.Args[0]) || x == nil || !w.e.mayMap() {
+		return r.Ret
+	}
+	from, to, ok := x.within(r.Args[0], r.Args[1])
+	if !ok {
+		return errNoMemory
+	}
+	if x.addr == 0 || x.holder(from) != x {
+		return r.Ret
+	}
+	w.e.mappings.Add(2) // it can make three of one
+	return w.advised(unix.SYS_MPROTECT, x, from, to, uintptr(r.Args[2])&(unix.PROT_READ|unix.PROT_WRITE))
+}
+
+// fileAdvice is what a value of madvise means for mapped files.
+type fileAdvice struct {
+	told   bool // pass it to the kernel
+	splits bool // it changes a mapping, and so can make three of one
+	writes bool // it can take blocks or memory
+}
+
+// fileAdvices holds the values of madvise that are executed for mapped files. The
+// others are about forks, dumps or memory that is no file's; they have the
+// recorded result.
+var fileAdvices = map[int64]fileAdvice{
+	unix.MADV_NORMAL: {told: true, splits: true}, unix.MADV_RANDOM: {told: true, splits: true}, unix.MADV_SEQUENTIAL: {told: true, splits: true},
+	unix.MADV_HUGEPAGE: {told: true, splits: true}, unix.MADV_NOHUGEPAGE: {told: true, splits: true},
+	unix.MADV_WILLNEED: {told: true}, unix.MADV_DONTNEED: {told: true}, unix.MADV_REMOVE: {told: true}, unix.MADV_COLD: {told: true},
+	unix.MADV_PAGEOUT: {told: true}, unix.MADV_POPULATE_READ: {told: true}, unix.MADV_POPULATE_WRITE: {told: true, writes: true},
+}
+
+// adviseFile executes madvise of mapped files.
+func (w *worker) adviseFile(r *format.Record) int64 {
+	x, from, to, ok := w.mappedAt(r.Args[0], r.Args[1])
+	if !ok {
+		return errNoMemory
+	}
+	a := fileAdvices[r.Args[2]]
+	switch {
+	case !a.told || x.addr == 0 || a.splits && !w.e.mayMap():
+		return r.Ret
+	case a.writes && !(w.spend(to-from) && w.copied(x, from, to)):
+		return errNoSpace
+	case a.splits:
+		w.e.mappings.Add(2)
+	}
+	switch r.Args[2] {
+	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
+		return w.populate(x, from, to, a.writes)
+	}
+	return w.advised(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))
+}

@@ -1,0 +1,324 @@
+package replay
+
+import (
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/format"
+	"pianola/replay/sandbox"
+)
+
+// fileSpace is the address space that the mapped files of a process lie in, each at
+// its place. What has no file in it stays reserved, so that nothing else of this
+// program gets its addresses, and a call on any place can do no harm. Only the
+// kernel touches the memory, because a Go program dies of a page beyond the end
+// of a file.
+//
+// A forked process has its parent's window beneath its own: it sees the parent's
+// mappings where it has changed nothing itself. So a fork makes no call.
+// What the parent unmaps after the fork is gone for the child, too.
+//
+// A window is given back when its process and all that were forked from it have
+// ended. Until then other threads can be late and still use it, also after an
+// exec.
+type fileSpace struct {
+	e       *engine
+	addr    uintptr
+	size    int64
+	beneath *fileSpace // of the process that forked this one; nil for none
+	before  *fileSpace // of the same process before its exec; nil for none
+	users   atomic.Int32
+
+	copies atomic.Bool // it has had a private mapping
+
+	lock spinLock
+	own  []extent // what this process has mapped or unmapped, by place; they don't overlap
+}
+
+// extent is pages of a window that its process has mapped, or unmapped after a
+// fork.
+type extent struct {
+	from, to int64
+	offset   int64   // of from in the file
+	fd       uintptr // a descriptor of the file, of the process's kernel table; none where nothing is mapped
+	prot     uintptr
+	flags    uintptr // of mmap
+	copied   int64   // bytes of a private mapping that the process may have pages of its own for
+}
+
+// none is no descriptor.
+const none = ^uintptr(0)
+
+// maxWindow is the address space of a window where the trace does not say how
+// much it needs.
+const maxWindow = 1 << 40
+
+// mapLimit is how many mappings and parts of them a replay may make: a quarter
+// of what the kernel allows, because without room for its own this program would
+// die.
+func mapLimit() int64 {
+	text, _ := os.ReadFile("/proc/sys/vm/max_map_count")
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		n = 1 << 16
+	}
+	return n / 4
+}
+
+// windowSize returns the address space that a trace says its mapped files take in
+// a process.
+func windowSize(h *format.Header) int64 {
+	size := int64(maxWindow)
+	if text, ok := h.Value(format.MetaMapped); ok {
+		size, _ = strconv.ParseInt(text, 10, 64)
+	}
+	return min(max(size, pageSize), 1<<62) &^ (pageSize - 1)
+}
+
+// newWindow reserves a window.
+func (e *engine) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
+	x := &fileSpace{e: e, beneath: beneath, before: before, size: e.windowSize}
+	if e.mapped.Add(x.size) > e.Limits.Mapped {
+		e.mapped.Add(-x.size)
+		return nil, ErrLimit
+	}
+	x.users.Store(1)
+	if e.files != nil {
+		return x, nil // there is no memory
+	}
+	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+	got := sandbox.Linux(unix.SYS_MMAP, 0, uintptr(x.size), unix.PROT_NONE, flags, none, 0)
+	if got < 0 {
+		e.mapped.Add(-x.size)
+		return nil, unix.Errno(-got)
+	}
+	x.addr = uintptr(got)
+	return x, nil
+}
+
+// release ends the use of a window by its process or by one above it.
+func (x *fileSpace) release() {
+	for x != nil && x.users.Add(-1) == 0 {
+		if x.addr != 0 {
+			sandbox.Linux(unix.SYS_MUNMAP, x.addr, uintptr(x.size), 0, 0, 0, 0)
+		}
+		x.e.mapped.Add(-x.size)
+		x.before.release()
+		x = x.beneath
+	}
+}
+
+// forkWindow lets the windows of a new process be above those of the worker's.
+func (w *worker) forkWindow(child *process) {
+	p := w.process
+	p.mapping.take()
+	defer p.mapping.give()
+	if x := p.sees(); x != nil && child.inherited.CompareAndSwap(nil, x) {
+		x.users.Add(1)
+	}
+}
+
+// sees returns the window in which the process finds its mappings, nil if it has
+// none.
+func (p *process) sees() *fileSpace {
+	if x := p.window.Load(); x != nil {
+		return x
+	}
+	return p.inherited.Load()
+}
+
+// openWindow returns the window of the worker's process, which it makes for its
+// first mapping, or for its first change after a fork. It is nil if that ended the
+// run.
+func (w *worker) openWindow() *fileSpace {
+	p := w.process
+	if x := p.window.Load(); x != nil {
+		return x
+	}
+	p.mapping.take()
+	x, err := p.window.Load(), error(nil)
+	if x == nil {
+		if x, err = w.e.newWindow(p.inherited.Load(), p.former); err == nil {
+			p.former = nil
+			p.window.Store(x)
+		}
+	}
+	p.mapping.give()
+	if err != nil {
+		w.failf("event %d of thread %d: reserve address space for mapped files: %w", w.event, w.number, err)
+		return nil
+	}
+	return x
+}
+
+// leaveWindow ends what the worker's process has mapped, at its exec or its end.
+// Threads that are late can still use the window after an exec.
+func (w *worker) leaveWindow(ended bool) {
+	p := w.process
+	p.mapping.take()
+	defer p.mapping.give()
+	x, below := p.window.Swap(nil), p.inherited.Swap(nil)
+	switch {
+	case x != nil:
+		p.former = x // and with it what is below
+		w.empty(x, !ended && x.users.Load() == 1)
+	case below != nil && p.former == nil:
+		p.former = below
+	case below != nil:
+		below.release()
+	}
+	if ended {
+		p.former.release()
+		p.former = nil
+	}
+}
+
+// empty closes the descriptors of what a process has mapped, and unmaps it, if no
+// other process sees it.
+func (w *worker) empty(x *fileSpace, unmap bool) {
+	if x.addr == 0 && x.users.Load() > 1 {
+		return // in memory, the descriptors are the mappings
+	}
+	x.lock.take()
+	defer x.lock.give()
+	for i := range x.own {
+		w.closeExtent(&x.own[i])
+	}
+	w.e.mappings.Add(-int64(len(x.own)))
+	x.own = x.own[:0]
+	if unmap {
+		x.reserve(0, x.size)
+	}
+}
+
+// reserve unmaps what is mapped from a place to another one.
+func (x *fileSpace) reserve(from, to int64) int64 {
+	if x.addr == 0 {
+		return 0
+	}
+	return min(sandbox.Linux(unix.SYS_MMAP, x.addr+uintptr(from), uintptr(to-from), unix.PROT_NONE, reserving, none, 0), 0)
+}
+
+// reserving are the flags by which a part of a window is reserved again.
+const reserving = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE | unix.MAP_FIXED
+
+// within returns the pages that hold size bytes at a marked place, and false if
+// the window doesn't have all of them.
+func (x *fileSpace) within(place, size int64) (from, to int64, ok bool) {
+	if place&format.MappedFile == 0 || size <= 0 {
+		return 0, 0, false
+	}
+	from = place &^ format.MappedFile
+	if from < 0 || from >= x.size || size > x.size-from {
+		return 0, 0, false
+	}
+	return from &^ (pageSize - 1), (from + size + pageSize - 1) &^ (pageSize - 1), true
+}
+
+// first returns the index of the first extent that ends beyond a place.
+func (x *fileSpace) first(place int64) int {
+	return sort.Search(len(x.own), func(i int) bool { return x.own[i].to > place })
+}
+
+// find returns the extent at a place.
+func (x *fileSpace) find(place int64) (extent, bool) {
+	x.lock.take()
+	defer x.lock.give()
+	if i := x.first(place); i < len(x.own) && x.own[i].from <= place {
+		return x.own[i], true
+	}
+	return extent{}, false
+}
+
+// holder returns the window that has the mapping at a place, from x on downwards.
+func (x *fileSpace) holder(place int64) *fileSpace {
+	for x.beneath != nil {
+		if _, ok := x.find(place); ok {
+			break
+		}
+		x = x.beneath
+	}
+	return x
+}
+
+// put sets what the pages of an extent are. The descriptors of what was there are
+// closed.
+func (w *worker) put(x *fileSpace, n extent) {
+	x.lock.take()
+	defer x.lock.give()
+	i := x.first(n.from)
+	j := i
+	var parts [3]extent // what is left of the first one, the new one, what is left of the last one
+	k := 0
+	for ; j < len(x.own) && x.own[j].from < n.to; j++ {
+		old := x.own[j]
+		starts, ends := old.from < n.from, old.to > n.to
+		if starts {
+			parts[k] = old
+			parts[k].to = n.from
+			k++
+		}
+		switch {
+		case !ends && !starts:
+			w.closeExtent(&old)
+		case ends && starts && old.fd != none:
+			old.fd, old.copied = w.duplicate(old.fd), 0 // the first part has it
+		}
+		if ends {
+			old.offset, old.from = old.offset+n.to-old.from, n.to
+			parts[2] = old
+		}
+	}
+	if n.fd != none || x.beneath != nil {
+		parts[k] = n
+		k++
+	}
+	if parts[2].to > 0 {
+		parts[k] = parts[2]
+		k++
+	}
+	w.e.mappings.Add(int64(k - (j - i)))
+	x.own = slices.Replace(x.own, i, j, parts[:k]...)
+}
+
+// copied counts pages of a private mapping that a write copies, and reports
+// whether the replay may have so much memory. If not, the run ends.
+func (w *worker) copied(x *fileSpace, from, to int64) bool {
+	if !x.copies.Load() {
+		return true
+	}
+	x.lock.take()
+	i := x.first(from)
+	private := i < len(x.own) && x.own[i].from <= from && x.own[i].flags&unix.MAP_PRIVATE != 0
+	if private {
+		x.own[i].copied += to - from
+	}
+	x.lock.give()
+	if !private || w.e.copied.Add(to-from) <= w.e.Limits.Memory {
+		return true
+	}
+	w.failf("event %d of thread %d writes to more than %d bytes of private mappings: %w", w.event, w.number, w.e.Limits.Memory, ErrLimit)
+	return false
+}
+
+func (w *worker) closeExtent(x *extent) {
+	w.e.copied.Add(-x.copied)
+	if x.fd != none {
+		w.e.guard.Kernel.Call(unix.SYS_CLOSE, x.fd, 0, 0)
+	}
+}
+
+// duplicate returns a copy of a descriptor for an extent, none if there is no room
+// for one. Then the extent can't be remapped.
+func (w *worker) duplicate(fd uintptr) uintptr {
+	return uintptr(max(w.e.guard.Kernel.Call(unix.SYS_FCNTL, fd, unix.F_DUPFD_CLOEXEC, 0), -1))
+}
+
+// mayMap reports whether there is room for more mappings.
+func (e *engine) mayMap() bool { return e.mappings.Load() < e.mostMappings }
