@@ -59,6 +59,8 @@ const (
 	EffectMap        // the result is the address of a mapping, of a file or anonymous
 	EffectRemap      // moves a mapping
 	EffectUnmap      // gives memory back, or advises about it
+	EffectProtect    // sets the protection of memory
+	EffectFault      // touches a page of a mapping of a file
 	EffectBrk        // moves the end of the heap
 	EffectSyncMapped // makes a mapping durable
 

@@ -35,6 +35,7 @@ var demands = map[Effect]func(*Info, *Event) bool{
 	EffectRename:   func(_ *Info, e *Event) bool { return e.Removes(0) && e.Creates(1) },
 	EffectUnlink:   func(_ *Info, e *Event) bool { return e.Removes(0) },
 	EffectRmdir:    func(_ *Info, e *Event) bool { return e.Removes(0) },
+	EffectFault:    func(i *Info, _ *Event) bool { return i.At.Offset >= 0 && i.At.Size >= 0 && i.Result == ResultBytes },
 	EffectMap:      func(i *Info, _ *Event) bool { return i.At.FD >= 0 && i.At.Size >= 0 },
 }
 

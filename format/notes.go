@@ -34,6 +34,8 @@ type Notes struct {
 
 	Request Request // of a request, or of a call that submits requests or awaits them
 
+	Path []byte // of the file of a fault, if no recorded call mapped it
+
 	Was int32 // id of the thread before its exec made it the only one of its process (execve(2))
 
 	Strings [MaxStrings]StringState // of the event's
@@ -44,7 +46,7 @@ type Notes struct {
 // Noted is a set of notes.
 type Noted uint32
 
-// The notes. NotedSparse to NotedKilled are facts without a value.
+// The notes. NotedSparse to NotedKilled, NotedFilled and NotedCow are facts without a value.
 const (
 	NotedType Noted = 1 << iota
 	NotedMode
@@ -76,6 +78,11 @@ const (
 	NotedRW
 	NotedSlot
 	NotedPlaced // Order and Chain: Submissions has put it where it belongs, which a script does not show
+
+	// Of faults.
+	NotedPath
+	NotedFilled // the page was not in the page cache
+	NotedCow    // the process got a page of its own
 )
 
 // Device is the device that a file lies on.
@@ -186,6 +193,7 @@ func (n *Notes) clone() *Notes {
 	if n.Target != nil {
 		c.Target = append([]byte{}, n.Target...)
 	}
+	c.Path = append([]byte(nil), n.Path...)
 	c.Blocks = append([]byte(nil), n.Blocks...)
 	c.Text = append([]byte(nil), n.Text...)
 	return &c

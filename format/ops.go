@@ -161,6 +161,9 @@ const (
 	OpRemovexattrat
 	OpFileGetattr
 	OpFileSetattr
+	OpMprotect
+	OpMapRead
+	OpMapWrite
 	numOps
 )
 
@@ -565,6 +568,16 @@ var table = laidOut([numOps]Info{
 	// from being removed.
 	OpFileGetattr: {Name: "file_getattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{468, 468}},
 	OpFileSetattr: {Name: "file_setattr", Class: ClassMetadata, Args: []Arg{argDir, argPath, argValue, {Name: "length", Kind: Count}, argAtAttr}, Effect: EffectStat, Canon: canonFileAttr, Sys: [numArch]int{469, 469}},
+
+	OpMprotect: {Name: "mprotect", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}}, Effect: EffectProtect, Sys: [numArch]int{10, 226}},
+
+	// Page faults of a mapping of a file. The address is that of the page, the
+	// offset its place in the file. The duration is the time for which the thread
+	// waited for storage, the result the bytes that the fault mapped, or EFAULT
+	// where the page lies beyond the end of the file (SIGBUS). A write is the
+	// first one to a page since it was clean.
+	OpMapRead:  {Name: "map_read", Class: ClassRead, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_read(%0, %1, %2)", Sys: [numArch]int{none, none}},
+	OpMapWrite: {Name: "map_write", Class: ClassWrite, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_write(%0, %1, %2)", Sys: [numArch]int{none, none}},
 })
 
 // onFile reports whether a call with these flags is about the file of a

@@ -127,6 +127,7 @@ var sysNumbers = map[string]int{
 	"munmap":            unix.SYS_MUNMAP,
 	"mremap":            unix.SYS_MREMAP,
 	"madvise":           unix.SYS_MADVISE,
+	"mprotect":          unix.SYS_MPROTECT,
 	"bind":              unix.SYS_BIND,
 	"sendto":            unix.SYS_SENDTO,
 	"recvfrom":          unix.SYS_RECVFROM,

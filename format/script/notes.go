@@ -69,6 +69,9 @@ var notes = []note{
 	{key: "buf", noted: format.NotedBuf, parse: parseBuf, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Buf)) }},
 	{key: "slot", noted: format.NotedSlot, parse: parseSlot, append: func(dst []byte, e *format.Event) []byte { return format.AppendInt(dst, int64(e.Notes.Request.Slot)) }},
 	word("rwf", format.NotedRW, format.ReadWriteFlags, func(e *format.Event) *int64 { return &e.Notes.Request.RW }),
+	{key: "path", noted: format.NotedPath, of: isFault, parse: parsePath, append: func(dst []byte, e *format.Event) []byte { return format.AppendQuoted(dst, e.Notes.Path) }},
+	{key: "filled", noted: format.NotedFilled, of: isFault},
+	{key: "cow", noted: format.NotedCow, of: isFault},
 	numeric("faults", 0, func(e *format.Event) *int64 { return &e.Faults }),
 	numeric("behind", 0, func(e *format.Event) *int64 { return &e.Behind }),
 	numeric("ready", 0, func(e *format.Event) *int64 { return &e.Off.Ready }),
@@ -371,17 +374,30 @@ func parseInode(e *format.Event, value []byte) bool {
 }
 
 // parseTarget reads a quoted text, which is borrowed where it has no escapes.
-func parseTarget(e *format.Event, value []byte) bool {
+func parseTarget(e *format.Event, value []byte) (ok bool) {
+	e.Notes.Target, ok = unquoted(value)
+	return ok
+}
+
+// isFault reports whether the event can have the notes of faults.
+func isFault(e *format.Event) bool { return e.Op.Info().Effect == format.EffectFault }
+
+func parsePath(e *format.Event, value []byte) (ok bool) {
+	e.Notes.Path, ok = unquoted(value)
+	return ok
+}
+
+// unquoted returns what a quoted value says, borrowed from it where nothing in it
+// is escaped.
+func unquoted(value []byte) (text []byte, ok bool) {
 	if n := len(value); n >= 2 && value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && bytes.IndexByte(value[1:], '"') == n-2 {
-		e.Notes.Target = value[1 : n-1 : n-1]
-		return true
+		return value[1 : n-1 : n-1], true
 	}
 	text, rest, err := format.Unquote([]byte{}, value)
 	if err != nil || len(rest) > 0 {
-		return false
+		return nil, false
 	}
-	e.Notes.Target = text
-	return true
+	return text, true
 }
 
 // parseBlocks keeps the text, which is borrowed.

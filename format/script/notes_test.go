@@ -44,6 +44,17 @@ func TestNotesOfMessages(t *testing.T) {
 	require.Equal(t, &format.Notes{Has: format.NotedMessage, ChannelKind: format.ChannelUNIX, Channel: 2, Pos: 7}, e.Notes)
 }
 
+// Faults have notes of their own. Of other calls these stay text.
+func TestNotesOfFaults(t *testing.T) {
+	e := format.Event{Op: format.OpMapWrite}
+	setNotes(&e, `cow filled path="/bin/a\"b"`)
+	require.Equal(t, `path="/bin/a\"b" filled cow`, printed(&e))
+	require.Equal(t, &format.Notes{Has: format.NotedPath | format.NotedFilled | format.NotedCow, Path: []byte(`/bin/a"b`)}, e.Notes)
+	e = format.Event{Op: format.OpMmap}
+	setNotes(&e, `path="/bin/a" filled cow`)
+	require.Equal(t, &format.Notes{Text: []byte(`path="/bin/a" filled cow`)}, e.Notes)
+}
+
 // An argument of rename is called as a note is.
 func TestNotesOfNew(t *testing.T) {
 	e := format.Event{Op: format.OpRename}
