@@ -35,11 +35,15 @@ const (
 	noRequest requestKind = 0
 	submitted requestKind = format.MaxSys - 2
 	completed requestKind = format.MaxSys - 3
+	faulted   requestKind = format.MaxSys - 4
+	begun     requestKind = format.MaxSys - 5
 )
 
 const (
 	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
 	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
+	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
+	spaceSize      = int(unsafe.Sizeof(recorderSpace{}))
 	flagAIO        = 2048
 	opcodeMask     = format.NumOpcodes - 1
 )
@@ -50,10 +54,41 @@ func requestIn(b []byte) requestKind {
 		return noRequest
 	}
 	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr == submitted || nr == completed {
+	if nr >= begun && nr <= submitted {
 		return nr
 	}
 	return noRequest
+}
+
+// viewFault is view for a record of a fault.
+func viewFault(b []byte, f *record.Fault) bool {
+	if len(b) < faultSize {
+		return false
+	}
+	var raw recorderFault
+	copy((*[unsafe.Sizeof(raw)]byte)(unsafe.Pointer(&raw))[:], b)
+	*f = record.Fault{Start: int64(raw.Start), Took: int64(raw.Took), Space: raw.Space, Ino: raw.Ino, First: raw.First, Dev: raw.Dev, Pages: raw.Pages,
+		Calls: raw.Calls, TID: int32(raw.Tid), Flags: record.FaultFlags(raw.Flags &^ rested)}
+	if raw.Flags&rested == 0 {
+		return true
+	}
+	f.Taken = int64(raw.Off[recorderOffKindOFF_RECORDER])
+	parts := f.Off.Parts() // the order is that of enum off_kind
+	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
+		*parts[i] = int64(v)
+	}
+	return len(b) >= int(unsafe.Sizeof(raw))
+}
+
+const rested = uint16(recorderFaultFlagFAULT_RESTED)
+
+// viewSpace returns the address space that a record says begins, and of which it is a copy.
+func viewSpace(b []byte) (space, parent uint64, ok bool) {
+	if len(b) < spaceSize {
+		return 0, 0, false
+	}
+	raw := (*recorderSpace)(unsafe.Pointer(unsafe.SliceData(b)))
+	return raw.Space, raw.Parent, true
 }
 
 func viaOf(flags uint16) format.Via {
@@ -117,6 +152,9 @@ func view(b []byte, c *record.Call) bool {
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	c.Channel, c.Pos, c.Behind = raw.Channel, raw.Pos, int64(raw.Behind)
+	if inSpaces[nr] {
+		c.Space, c.Channel = c.Channel, 0
+	}
 	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
 	parts := c.Off.Parts() // the order is that of enum off_kind
 	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {

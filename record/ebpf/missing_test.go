@@ -36,7 +36,7 @@ func amounts(account []coverage.Missing) (all []coverage.Missing) {
 }
 
 // storage returns a new directory on a file system that is not in memory.
-func storage(t *testing.T) string {
+func storage(t testing.TB) string {
 	t.Helper()
 	for _, parent := range []string{os.TempDir(), "."} {
 		dir, err := os.MkdirTemp(parent, "pianola")

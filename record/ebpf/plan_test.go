@@ -60,7 +60,7 @@ func TestEveryRowHasAPlan(t *testing.T) {
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
-				require.Equal(t, p, plans(a, true)[nr], "%s on %s", op, a)
+				require.Equal(t, p, plans(a, true, true)[nr], "%s on %s", op, a)
 			}
 		}
 		require.Less(t, p.Reg, uint8(1<<format.MaxArgs), "%s: an argument that it does not have", op)
@@ -68,9 +68,9 @@ func TestEveryRowHasAPlan(t *testing.T) {
 	for reads := format.ReadNothing + 1; reads < format.NumReads; reads++ {
 		require.NotZero(t, kinds[reads], "no kind for %d", reads)
 	}
-	require.Zero(t, plans(format.AMD64, true)[39], "getpid is no I/O")
-	require.Zero(t, plans(format.AMD64, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
-	require.NotZero(t, plans(format.AMD64, false)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
+	require.Zero(t, plans(format.AMD64, true, true)[39], "getpid is no I/O")
+	require.Zero(t, plans(format.AMD64, false, true)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
+	require.NotZero(t, plans(format.AMD64, false, true)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
 	require.Less(t, len(format.IoctlRequest.Flags), maxIoctls)
 }
 

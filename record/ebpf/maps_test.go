@@ -1,0 +1,133 @@
+package ebpf
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/coverage"
+	"pianola/format"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record"
+)
+
+// built builds a program of testdata.
+func built(tb testing.TB, name string) string {
+	tb.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		tb.Skip("no C compiler")
+	}
+	program := filepath.Join(tb.TempDir(), name)
+	out, err := exec.Command(cc, "-O2", "-o", program, "testdata/"+name+".c").CombinedOutput()
+	require.NoError(tb, err, "%s", out)
+	return program
+}
+
+// benchFaults says which kinds of faults testdata/faults.c can take.
+var benchFaults = []string{"anonymous", "zero", "around", "dirty", "cow", "cold"}
+
+// BenchmarkFaults measures what recording adds to a page fault: on anonymous memory that is written,
+// or only read, and on a mapping of a file. There it maps 16 pages from the page cache, makes a page
+// dirty, copies one, or reads one from storage. without is a recording with --no-faults. The
+// rounds take turns, and the fastest of each counts.
+//
+//	go test ./record/ebpf -run '^$' -bench BenchmarkFaults -benchtime 9x
+func BenchmarkFaults(b *testing.B) {
+	recordkit.RequireEBPF(b, MeasureCost)
+	program := built(b, "faults")
+	data := filepath.Join(storage(b), "data")
+	with := config{RingBytes: 64 << 20, Type: true, Faults: true, Off: true, Messages: true, Maps: true}
+	without := with
+	without.Maps = false
+	for _, kind := range benchFaults {
+		b.Run(kind, func(b *testing.B) {
+			var times [3][]float64
+			for b.Loop() {
+				for i, c := range []*config{nil, &without, &with} {
+					times[i] = append(times[i], nanosOf(b, c, program, kind, data))
+				}
+			}
+			free := slices.Min(times[0])
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(free, "free-ns/fault")
+			b.ReportMetric(slices.Min(times[1])-free, "without-ns/fault")
+			b.ReportMetric(slices.Min(times[2])-free, "added-ns/fault")
+		})
+	}
+}
+
+// faultsOf returns the faults of a recording on its mapped files, as page, result and
+// notes, and checks that each address is in a mapping that was made, at the place of the page.
+func faultsOf(t *testing.T, events []format.Event) (faults []string) {
+	t.Helper()
+	type made struct{ start, end, offset int64 }
+	var mappings []made
+	for _, e := range events {
+		switch e.Op.Info().Effect {
+		case format.EffectMap:
+			if e.Ret > 0 && e.Args[4] >= 0 {
+				mappings = append(mappings, made{e.Ret, e.Ret + e.Size(), e.Offset()})
+			}
+		case format.EffectRemap:
+			i := slices.IndexFunc(mappings, func(m made) bool { return m.start == e.Args[0] })
+			require.GreaterOrEqual(t, i, 0)
+			mappings = append(mappings, made{e.Ret, e.Ret + e.Args[2], mappings[i].offset})
+		case format.EffectFault:
+			require.Equal(t, int64(4096), e.Size())
+			if e.Notes.Known(format.NotedPath) {
+				continue // of the program
+			}
+			require.True(t, slices.ContainsFunc(mappings, func(m made) bool {
+				return e.Args[0] >= m.start && e.Args[0] < m.end && e.Args[0]-m.start == e.Offset()-m.offset
+			}), "%s(%x, %d)", e.Op, e.Args[0], e.Offset())
+			text := fmt.Sprint(strings.TrimPrefix(e.Op.String(), "map_"), " ", e.Offset()/4096, " ", e.Ret/4096)
+			if e.Failed() {
+				text = fmt.Sprint(strings.TrimPrefix(e.Op.String(), "map_"), " ", e.Offset()/4096, " ", format.ErrnoName(int(-e.Ret)))
+			}
+			if e.Notes.Known(format.NotedFilled) {
+				text += " filled"
+			}
+			if e.Notes.Known(format.NotedCow) {
+				text += " cow"
+			}
+			faults = append(faults, text)
+		}
+	}
+	return faults
+}
+
+// Faults are recorded, each once, as the program took them.
+func TestFaults(t *testing.T) {
+	program := built(t, "maps")
+	for _, test := range []struct {
+		name string
+		want []string
+	}{
+		{"cold", []string{"read 3 1 filled", "read 40 1 filled", "read 17 1 filled"}},
+		{"around", []string{"read 16 16", "read 50 1 filled"}},
+		{"shared", []string{"write 8 1", "write 40 1 filled", "write 8 1"}},
+		{"private", []string{"read 8 1 cow", "read 32 1"}},
+		{"truncated", []string{"read 20 1 filled", "read 20 EFAULT", "read 3 1 filled"}},
+		{"removed", []string{"read 5 1 filled"}},
+		{"moved", []string{"read 1 1 filled", "read 60 1 filled", "read 42 1 filled"}},
+		{"forked", []string{"read 2 1 filled", "read 34 1 filled"}},
+		{"called", []string{"write 6 1 filled", "read 30 1 filled"}},
+		{"populated", nil},
+		{"anonymous", nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c recordkit.Collect
+			dir := storage(t)
+			r, out := recordOne(t, record.Options{Command: []string{program, test.name, filepath.Join(dir, "data")}, Dir: dir}, &c)
+			require.Zero(t, r.Status, out)
+			require.Equal(t, test.want, faultsOf(t, c.Events))
+			require.Zero(t, missing(&r, coverage.Mapped))
+		})
+	}
+}
