@@ -33,6 +33,19 @@ const (
 
 const efault = 14
 
+// Program notes a mapping of a program, a library, or what else is a file only in passing, of
+// size bytes at an address. Its call is not recorded, and of its faults only those that waited.
+func (w *Writer) Program(space, address, size, offset uint64, dev uint32, ino uint64) {
+	w.spaces.program(space, address, size, offset, inodeOf(dev, ino))
+}
+
+func inodeOf(dev uint32, ino uint64) format.Inode {
+	return format.Inode{Dev: format.Device{Major: major(dev), Minor: minor(dev)}, Ino: ino}
+}
+
+// Learn notes what is mapped in the address space of a thread already.
+func (w *Writer) Learn(space uint64, tid int32) { w.spaces.learn(w.spaces.of(space), tid) }
+
 // Fork notes that an address space begins as a copy of another one.
 func (w *Writer) Fork(space, parent uint64) { w.spaces.begin(space, parent) }
 
@@ -59,7 +72,7 @@ func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
 	}
 	*e = format.Event{Op: op, TID: f.TID, Start: f.Start - d.start, Dur: f.Took, Ret: int64(f.Pages) * int64(pageBytes),
 		Off: f.Off, Cut: f.Taken, Calls: int64(f.Calls)}
-	file := format.Inode{Dev: format.Device{Major: major(f.Dev), Minor: minor(f.Dev)}, Ino: f.Ino}
+	file := inodeOf(f.Dev, f.Ino)
 	offset := f.First * pageBytes
 	var m *mapping
 	if f.Flags&FaultFailed != 0 {
@@ -68,7 +81,7 @@ func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
 		if m = w.spaces.known(f, func(s *space) *mapping { return s.at(address) }, format.Inode{}); m == nil {
 			return false
 		}
-		offset = address - m.start + m.offset
+		offset, file = address-m.start+m.offset, m.file
 	} else {
 		m = w.spaces.known(f, func(s *space) *mapping { return s.find(file, offset) }, file)
 	}
@@ -77,11 +90,12 @@ func (w *Writer) decodeFault(f *Fault, e *format.Event) bool {
 	if f.Flags&FaultFilled != 0 {
 		n.Has |= format.NotedFilled
 	}
-	switch {
-	case m == nil:
-		n.Dev, n.Ino, n.Has = file.Dev, file.Ino, n.Has|format.NotedDev|format.NotedIno
-	case m.path != "":
-		n.Path, n.Has = []byte(m.path), n.Has|format.NotedPath
+	if m == nil || m.unrecorded {
+		if path := w.spaces.paths[file]; path != "" {
+			n.Path, n.Has = []byte(path), n.Has|format.NotedPath
+		} else {
+			n.Dev, n.Ino, n.Has = file.Dev, file.Ino, n.Has|format.NotedDev|format.NotedIno
+		}
 	}
 	if m != nil {
 		e.Args[0] = int64(m.start + offset - m.offset)

@@ -17,7 +17,8 @@ import (
 // recording, those of exec and those before the recorder came, is read from /proc when
 // a fault needs it.
 type spaces struct {
-	all map[uint64]*space
+	all   map[uint64]*space
+	paths map[format.Inode]string // of files that were opened, or that /proc told of
 }
 
 // space is an address space.
@@ -32,8 +33,8 @@ type mapping struct {
 	start, end uint64
 	offset     uint64 // in the file, of start
 	file       format.Inode
-	path       string // where no recorded call has made the mapping
-	private    bool   // written pages are the process's own
+	unrecorded bool // no recorded call has made the mapping
+	private    bool // written pages are the process's own
 	writable   bool
 }
 
@@ -164,6 +165,41 @@ func (s *space) move(old, size, to, newSize uint64, keep bool) {
 	s.add(moved)
 }
 
+// program notes a mapping of a program that is in no recorded call.
+func (m *spaces) program(id, start, size, offset uint64, file format.Inode) {
+	s := m.of(id)
+	n := mapping{start: start, end: start + wholePages(int64(size)), offset: offset, file: file, unrecorded: true}
+	s.cut(n.start, n.end)
+	s.add(n)
+}
+
+// maxPaths bounds the names that are remembered.
+const maxPaths = 1 << 14
+
+// opened remembers the name of a file that was opened for reading, for it may be a program
+// that is mapped next.
+func (m *spaces) opened(e *format.Event) {
+	if e.Op.Info().Effect != format.EffectOpen {
+		return
+	}
+	path := e.Path(0)
+	if len(path) == 0 || path[0] != '/' || !e.Notes.Known(format.NotedIno) || e.Notes.Type != format.TypeReg ||
+		e.OpenFlags()&(format.WRONLY|format.RDWR) != 0 {
+		return
+	}
+	m.name(e.Notes.Inode(), path)
+}
+
+func (m *spaces) name(file format.Inode, path []byte) {
+	if m.paths[file] == string(path) {
+		return
+	}
+	if m.paths == nil || len(m.paths) == maxPaths {
+		m.paths = make(map[format.Inode]string)
+	}
+	m.paths[file] = string(path)
+}
+
 // find returns the mapping that shows a page of a file, nil for none: the one that was
 // found last, or else the first.
 func (s *space) find(file format.Inode, offset uint64) *mapping {
@@ -186,15 +222,15 @@ func (s *space) find(file format.Inode, offset uint64) *mapping {
 // none. It reads /proc once for each file where there is none.
 func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) *mapping {
 	s := m.of(f.Space)
-	if found := find(s); found != nil {
+	if found := find(s); found != nil && (!found.unrecorded || m.paths[found.file] != "") {
 		return found
 	}
 	if _, ok := s.asked[file]; ok {
-		return nil
+		return find(s)
 	}
-	s.learn(f.TID)
+	m.learn(s, f.TID)
 	found := find(s)
-	if found == nil {
+	if found == nil || m.paths[found.file] == "" {
 		if s.asked == nil {
 			s.asked = make(map[format.Inode]struct{})
 		}
@@ -204,15 +240,19 @@ func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) 
 }
 
 // learn adds what a thread's process has mapped by calls that are in no recording.
-func (s *space) learn(tid int32) {
+func (m *spaces) learn(s *space, tid int32) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
 	if err != nil {
 		return // it has ended
 	}
 	for line := range bytes.Lines(text) {
-		m, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
-		if i := s.after(m.start); ok && (i == len(s.mappings) || s.mappings[i].start >= m.end) {
-			s.add(m)
+		n, path, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
+		if !ok {
+			continue
+		}
+		m.name(n.file, []byte(path))
+		if i := s.after(n.start); i == len(s.mappings) || s.mappings[i].start >= n.end {
+			s.add(n)
 		}
 	}
 }
@@ -223,18 +263,18 @@ const deleted = " (deleted)"
 // parseMapping reads a line of /proc/PID/maps, and reports whether it shows a file.
 //
 //	7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234   /usr/lib/libc.so
-func parseMapping(line string) (m mapping, ok bool) {
+func parseMapping(line string) (m mapping, path string, ok bool) {
 	var protection string
 	var major, minor uint32
 	n, _ := fmt.Sscanf(line, "%x-%x %s %x %x:%x %d", &m.start, &m.end, &protection, &m.offset, &major, &minor, &m.file.Ino)
 	at := strings.IndexByte(line, '/')
 	if n < 7 || at < 0 || len(protection) < 4 {
-		return m, false
+		return m, "", false
 	}
+	m.unrecorded = true
 	m.file.Dev = format.Device{Major: major, Minor: minor}
 	m.private, m.writable = protection[3] == 'p', protection[1] == 'w'
-	m.path = unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted))
-	return m, true
+	return m, unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted)), true
 }
 
 // unescapeMaps undoes how the kernel writes a newline, the only character that it

@@ -58,6 +58,7 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	e := &w.batch[w.n]
 	w.blocks.note(e, c, w.began)
 	if c.Space == 0 {
+		w.spaces.opened(e)
 		account(&w.account, e)
 	} else {
 		accountMapped(&w.account, e, w.spaces.call(c.Space, e))

@@ -37,6 +37,7 @@ type drain struct {
 	submission record.Submission
 	completion record.Completion
 	fault      record.Fault
+	space      recorderSpace
 }
 
 // run drains until stop is closed and then what is left.
@@ -126,12 +127,15 @@ func (d *drain) add(b []byte) (full bool, err error) {
 			return false, errRecord
 		}
 		return d.writer.Fault(&d.fault), nil
-	case begun:
-		space, parent, ok := viewSpace(b)
-		if !ok {
+	case begun, mapped:
+		if !viewSpace(b, &d.space) {
 			return false, errRecord
 		}
-		d.writer.Fork(space, parent)
+		if s := &d.space; requestIn(b) == begun {
+			d.writer.Fork(s.Space, s.Parent)
+		} else {
+			d.writer.Program(s.Space, s.Address, s.Length, s.Offset, s.Dev, s.Ino)
+		}
 		return false, nil
 	}
 	if !view(b, &d.call) {

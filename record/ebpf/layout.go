@@ -37,13 +37,14 @@ const (
 	completed requestKind = format.MaxSys - 3
 	faulted   requestKind = format.MaxSys - 4
 	begun     requestKind = format.MaxSys - 5
+	mapped    requestKind = format.MaxSys - 6
 )
 
 const (
 	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
 	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
 	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
-	spaceSize      = int(unsafe.Sizeof(recorderSpace{}))
+	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
 	flagAIO        = 2048
 	opcodeMask     = format.NumOpcodes - 1
 )
@@ -54,7 +55,7 @@ func requestIn(b []byte) requestKind {
 		return noRequest
 	}
 	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr >= begun && nr <= submitted {
+	if nr >= mapped && nr <= submitted {
 		return nr
 	}
 	return noRequest
@@ -82,13 +83,10 @@ func viewFault(b []byte, f *record.Fault) bool {
 
 const rested = uint16(recorderFaultFlagFAULT_RESTED)
 
-// viewSpace returns the address space that a record says begins, and of which it is a copy.
-func viewSpace(b []byte) (space, parent uint64, ok bool) {
-	if len(b) < spaceSize {
-		return 0, 0, false
-	}
-	raw := (*recorderSpace)(unsafe.Pointer(unsafe.SliceData(b)))
-	return raw.Space, raw.Parent, true
+// viewSpace fills s from a record of an address space that begins, or has a new mapping
+// of a program.
+func viewSpace(b []byte, s *recorderSpace) bool {
+	return copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], b) >= spaceSize
 }
 
 func viaOf(flags uint16) format.Via {

@@ -1,7 +1,9 @@
 package ebpf
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -9,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -130,4 +133,67 @@ func TestFaults(t *testing.T) {
 			require.Zero(t, missing(&r, coverage.Mapped))
 		})
 	}
+}
+
+// evict writes a file back and takes it out of the page cache.
+func evict(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, f.Sync())
+	require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
+}
+
+// Of a program only faults are recorded that waited. Its name is noted, for no recorded call
+// has mapped it, or its inode where it had ended before the recorder could ask.
+func TestProgramFaults(t *testing.T) {
+	dir := storage(t)
+	program := filepath.Join(dir, "program")
+	text, err := os.ReadFile(built(t, "maps"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(program, text, 0o700))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(program, &st))
+	o := record.Options{Command: []string{program, "program", filepath.Join(dir, "data")}, Dir: dir}
+	recorded := func() (faults []format.Event) {
+		var c recordkit.Collect
+		r, out := recordOne(t, o, &c)
+		require.Zero(t, r.Status, out)
+		require.Empty(t, c.Of(format.OpMmap), "no file of its own")
+		for _, e := range c.Of(format.OpMapRead) {
+			if e.Notes.Known(format.NotedPath) && string(e.Notes.Path) == program && e.Args[0] != 0 || e.Notes.Known(format.NotedIno) && e.Notes.Ino == st.Ino {
+				require.Positive(t, e.Dur)
+				faults = append(faults, e)
+			}
+		}
+		return faults
+	}
+	evict(t, program)
+	require.NotEmpty(t, recorded())
+	require.Empty(t, recorded(), "it is in the page cache")
+}
+
+// What was mapped before the recorder came is found, and its file is named.
+func TestFaultsAfterAttach(t *testing.T) {
+	const size = 1 << 20
+	o := doing(t, fmt.Sprintf("fill(%d); m = mmap.mmap(f, %[1]d, prot=mmap.PROT_READ)", size), "print(flush=True); os.read(0, 1)",
+		fmt.Sprintf("for i in range(0, %d, 4096): m[i]", size), "m.close(); os.close(f)")
+	o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+	cmd, in, _, _ := running(t, o)
+	s := watch(nil)
+	go func() {
+		<-s.began
+		_, _ = in.WriteString("x")
+	}()
+	_, err := Attach(context.Background(), record.Options{PID: cmd.Process.Pid, RingBytes: 1 << 20}, s)
+	require.NoError(t, err)
+	var bytes int64
+	for _, e := range s.Of(format.OpMapRead) {
+		require.Equal(t, filepath.Join(o.Dir, "data"), string(e.Notes.Path))
+		require.NotZero(t, e.Args[0])
+		bytes += e.Ret
+	}
+	require.InDelta(t, size, bytes, size/8)
+	require.NotEmpty(t, s.Of(format.OpMunmap))
 }

@@ -218,14 +218,20 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	return 1;
 }
 
-/* Sends a call of mmap that mapped a file with storage, with that file; of others, only those
- * that are recorded anyway are not left out. Reports false, with nothing sent, for those. */
+/* Sends a call of mmap that mapped a file with storage that is no program, with that file. Reports
+ * false, with nothing sent, for others that are recorded; the rest is left out. */
 INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret)
 {
 	struct inode *inode = (void *)t->args[0];
+	u64 args[6];
 	struct scratch *s;
 
-	if (!inode) {
+	if (inode && !t->args[1]) {
+		read_four(args, regs);
+		read_more(args + 4, regs);
+		tell_program(task, inode, ret, args);
+	}
+	if (!inode || !t->args[1]) {
 		if (with_memory || t->args[2])
 			return 0;
 		t->calls++;
@@ -241,8 +247,7 @@ INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *
 	s->event.channel = space_of(task);
 	read_four(s->event.args, regs);
 	read_more(s->event.more, regs);
-	if (t->args[1])
-		extend_bounds(s->event.channel, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
+	extend_bounds(s->event.channel, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	describe_inode(&s->details, inode);
 	s->event.flags |= FLAG_STAT | FLAG_FILE;
@@ -888,6 +893,7 @@ int follow_tree(u64 *ctx)
 	m.tid = name_of(task).tid;
 	m.tgid = name_of(task->group_leader).tid;
 	m.parent = name_of(task->real_parent->group_leader).tid;
+	m.space = with_maps ? (u64)task->mm : 0;
 	bpf_seq_write(meta->seq, &m, sizeof(m));
 	return 0;
 }

@@ -191,6 +191,7 @@ type recorderMember struct {
 	Tid    uint32
 	Parent uint32
 	Pad    uint32
+	Space  uint64
 }
 
 type recorderMissingKind uint32
@@ -296,13 +297,19 @@ type recorderScratch struct {
 }
 
 type recorderSpace struct {
-	_      structs.HostLayout
-	Start  uint64
-	Space  uint64
-	Parent uint64
-	Tid    uint32
-	Nr     uint16
-	Flags  uint16
+	_       structs.HostLayout
+	Start   uint64
+	Space   uint64
+	Parent  uint64
+	Tid     uint32
+	Nr      uint16
+	Flags   uint16
+	Address uint64
+	Length  uint64
+	Offset  uint64
+	Ino     uint64
+	Dev     uint32
+	Pad     uint32
 }
 
 type recorderStringState uint32

@@ -108,7 +108,7 @@ INLINE void copy_space(u64 space, u64 parent)
 		bpf_map_update_elem(&spaces, &space, b, 0);
 	else
 		bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
-	s = bpf_ringbuf_reserve(&ring, sizeof(*s), 0);
+	s = bpf_ringbuf_reserve(&ring, SPACE_BYTES, 0);
 	if (!s)
 		return;
 	s->start = 0;
@@ -118,6 +118,17 @@ INLINE void copy_space(u64 space, u64 parent)
 	s->nr = NR_SPACE;
 	s->flags = 0;
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+/* A program or library is mapped, whose faults are sent where the thread waits for storage. */
+INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 address, const u64 args[6])
+{
+	struct space s = {.space = space_of(task), .nr = NR_PROGRAM, .address = address, .length = args[1], .offset = args[5]};
+	struct file_id id = id_of(inode);
+
+	s.ino = id.ino;
+	s.dev = id.dev;
+	bpf_ringbuf_output(&ring, &s, sizeof(s), BPF_RB_NO_WAKEUP);
 }
 
 INLINE u64 ended_faults(const struct task_struct *task) { return task->min_flt + task->maj_flt; }
@@ -144,7 +155,7 @@ INLINE void give_back(struct thread *t, u32 flags)
 /* The kernel tries the fault again, after it has read the page, or waited for one who did. */
 INLINE void try_again(struct thread *t)
 {
-	if (t->fault.start && !t->start)
+	if (!t->start)
 		time_fault(t, bpf_ktime_get_ns());
 }
 
@@ -190,7 +201,7 @@ INLINE struct fault *begin_fault(struct thread *t, struct task_struct *task, u64
 	if (f->flags && !goes_on)
 		send_fault(t, task);
 	if (!goes_on) {
-		f->start = flags & FAULT_PROGRAM ? 0 : t->start ? t->start : bpf_ktime_get_ns();
+		f->start = t->start ? t->start : bpf_ktime_get_ns();
 		f->took = 0;
 		t->fault_count = ended_faults(task);
 		t->majors = task->maj_flt;
@@ -292,7 +303,7 @@ INLINE void find_page(struct thread *t, struct task_struct *task, struct address
 			return;
 		}
 		f->first = page;
-		f->pages++;
+		f->pages = 1; /* which of the others it has mapped, nothing tells */
 		f->flags |= FAULT_PAGE;
 		return;
 	}
@@ -320,11 +331,6 @@ INLINE void map_pages(struct thread *t, struct task_struct *task, struct address
 	if (in_fault(t, task) && t->mapping == (u64)mapping) {
 		if (f->flags & FAULT_PAGE)
 			try_again(t);
-		if (f->flags & FAULT_PROGRAM)
-			return;
-		find_cached(&p);
-		if (f->pages < p.count)
-			f->pages = p.count;
 		f->flags |= FAULT_AROUND;
 		return;
 	}
@@ -407,11 +413,8 @@ INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
 		return;
 	if (!f->flags && call_of((void *)bpf_task_pt_regs(task)) < 0)
 		begin_fault(t, task, 0, FAULT_UNNAMED);
-	if (!f->flags)
-		return;
-	t->waits = WAITS_FAULT;
-	if (!f->start)
-		f->start = t->left;
+	if (f->flags)
+		t->waits = WAITS_FAULT;
 }
 
 /* What a fault maps as one huge page. */

@@ -117,16 +117,24 @@ enum fault_flag {
 	FAULT_UNNAMED = 128, /* its file is not known yet; never sent */
 };
 
-/* An address space begins: of a new process, as a copy of another one. The first 32 bytes
- * are where struct event has its own. */
+/* An address space begins, as a copy of another one, or has a mapping of a program: these
+ * are no calls of the recording. The first 32 bytes are where struct event has its own. */
 struct space {
 	u64 start; /* 0 */
 	u64 space;
-	u64 parent;
-	u32 tid; /* 0 */
-	u16 nr;  /* NR_SPACE */
-	u16 flags;
+	u64 parent; /* where it begins */
+	u32 tid;    /* 0 */
+	u16 nr;     /* NR_SPACE, NR_PROGRAM */
+	u16 flags;  /* 0 */
+	u64 address;
+	u64 length;
+	u64 offset; /* in the file */
+	u64 ino;
+	u32 dev;
+	u32 pad;
 };
+
+#define SPACE_BYTES __builtin_offsetof(struct space, address) /* of NR_SPACE */
 
 /* How the result of a call tells whether it ended because of the time. */
 enum timed_by {
@@ -226,6 +234,7 @@ enum wait_kind {
 /* The same of faults, and of address spaces that begin. */
 #define NR_FAULT (MAX_SYS - 4)
 #define NR_SPACE (MAX_SYS - 5)
+#define NR_PROGRAM (MAX_SYS - 6)
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -359,6 +368,7 @@ struct member {
 	u32 tid;
 	u32 parent; /* process; 0 outside of the recorder's PID namespace */
 	u32 pad;
+	u64 space;  /* struct mm_struct */
 };
 
 /* What a request asks for: struct io_uring_sqe, or struct iocb with its fields

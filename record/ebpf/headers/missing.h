@@ -313,7 +313,8 @@ __attribute__((noinline)) int note_file(struct request *r)
 	}
 	r->inode = (u64)inode;
 	id = id_of(inode);
-	fresh.exec = r->prot & PROT_EXEC || is_of_libc(file);
+	/* The dynamic linker of glibc asks for MAP_DENYWRITE, from its first mapping of a library on. */
+	fresh.exec = r->prot & PROT_EXEC || r->flags & MAP_DENYWRITE || is_of_libc(file);
 	fresh.size = LOAD(inode, i_size);
 	known = bpf_map_lookup_elem(&files, &id);
 	if (known)

@@ -181,6 +181,14 @@ static void many(void)
 		rd(map(PROT_READ, MAP_SHARED, 1, i % PAGES), 0);
 }
 
+static const volatile char big[4 << 20] = {1};
+
+static void program(void)
+{
+	for (int i = 1 << 20; i < (int)sizeof(big); i += 1 << 20)
+		sum += big[i];
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -188,7 +196,7 @@ int main(int argc, char **argv)
 		void (*run)(void);
 	} cases[] = {{"cold", cold}, {"around", around}, {"shared", shared}, {"private", private}, {"truncated", truncated},
 		     {"removed", removed}, {"moved", moved}, {"forked", forked}, {"called", called}, {"populated", populated},
-		     {"anonymous", anonymous}, {"many", many}};
+		     {"anonymous", anonymous}, {"program", program}, {"many", many}};
 	char page[PAGE];
 
 	check(argc == 3, "usage: maps CASE FILE");
