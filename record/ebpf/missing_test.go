@@ -104,7 +104,6 @@ func doing(t *testing.T, lines ...string) record.Options {
 
 // What the recording does not hold is counted, and nothing else is.
 func TestMissing(t *testing.T) {
-	const size = 1 << 20
 	bytes := func(kind coverage.Kind, calls, reads, writes, n int64) coverage.Missing {
 		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
 	}
