@@ -217,8 +217,8 @@ var (
 	MmapProt = &FlagSet{Zero: "PROT_NONE", Flags: same("PROT_READ", 1, "PROT_WRITE", ProtWrite, "PROT_EXEC", 4, "PROT_GROWSDOWN", 0x1000000, "PROT_GROWSUP", 0x2000000)}
 
 	MmapFlags = &FlagSet{Flags: same("MAP_SHARED_VALIDATE", 3, "MAP_SHARED", MapShared, "MAP_PRIVATE", 2, "MAP_FIXED", 0x10, "MAP_ANONYMOUS", MapAnonymous,
-		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", 0x2000, "MAP_NORESERVE", MapNoreserve,
-		"MAP_POPULATE", MapPopulate, "MAP_NONBLOCK", 0x10000, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
+		"MAP_GROWSDOWN", 0x100, "MAP_DENYWRITE", 0x800, "MAP_EXECUTABLE", 0x1000, "MAP_LOCKED", MapLocked, "MAP_NORESERVE", MapNoreserve,
+		"MAP_POPULATE", MapPopulate, "MAP_NONBLOCK", MapNonblock, "MAP_STACK", 0x20000, "MAP_HUGETLB", 0x40000, "MAP_SYNC", 0x80000, "MAP_FIXED_NOREPLACE", 0x100000)}
 
 	MremapFlags = &FlagSet{Flags: same("MREMAP_MAYMOVE", 1, "MREMAP_FIXED", 2, "MREMAP_DONTUNMAP", MremapDontunmap)}
 
@@ -293,8 +293,10 @@ const (
 	ProtWrite    = 2
 	MapShared    = 1
 	MapAnonymous = 0x20
+	MapLocked    = 0x2000
 	MapNoreserve = 0x4000
 	MapPopulate  = 0x8000
+	MapNonblock  = 0x10000
 
 	MremapDontunmap = 4
 

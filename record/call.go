@@ -13,6 +13,7 @@ type Call struct {
 	Ret     int64
 	Args    [format.MaxArgs]uint64 // registers, or what the operation has in their place
 	TID     int32
+	Space   uint64 // address space of a call on memory and of exec, 0 where faults are not recorded
 	Channel uint64 // that the call sent to or received from, 0 for none that is noted
 	Pos     uint32 // where what it moved ends in that
 	Waker   int32  // the recorded thread that woke this one within the call, 0 for none

@@ -61,6 +61,24 @@ func account(a *coverage.Account, e *format.Event) {
 	a.Recorded.Nanos += e.Dur
 }
 
+// accountMapped adds a call on memory, or of exec, to what the recording holds; ofFile
+// says that it is about a mapping of a file.
+func accountMapped(a *coverage.Account, e *format.Event, ofFile bool) {
+	switch e.Op.Info().Effect {
+	case format.EffectSyncMapped:
+		if ofFile {
+			a.Recorded.Nanos += max(e.Dur, 0)
+		}
+	case format.EffectMap:
+		if n := populated(e); n > 0 {
+			a.Recorded.Bytes += n
+			a.Recorded.Nanos += max(e.Dur, 0)
+		}
+	default:
+		account(a, e)
+	}
+}
+
 // moved returns the bytes that a read or a write moved. A request without a
 // completion counts as whole: it has none because it succeeded, or was not reaped.
 func moved(e *format.Event) int64 {

@@ -34,7 +34,8 @@ type Options struct {
 	// recorder without such a buffer ignores it.
 	RingBytes int
 
-	Memory bool // also brk, mmap, munmap, mremap and madvise
+	Memory   bool // also brk, mmap, munmap, mremap, madvise and mprotect, all of them
+	NoFaults bool // no faults on mapped files, and no calls on such mappings; a recorder that can't see faults ignores it
 
 	// For recordings of a process that runs already, which take no command.
 	PID      int           // the process

@@ -31,6 +31,7 @@ type Writer struct {
 	sink     Sink
 	decoder  decoder
 	requests inFlight
+	spaces   spaces
 	blocks   blocks
 	batch    [batchEvents]format.Event
 	account  coverage.Account // of what the events hold
@@ -56,7 +57,12 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	}
 	e := &w.batch[w.n]
 	w.blocks.note(e, c, w.began)
-	account(&w.account, e)
+	if c.Space == 0 {
+		w.spaces.opened(e)
+		account(&w.account, e)
+	} else {
+		accountMapped(&w.account, e, w.spaces.call(c.Space, e))
+	}
 	if e.Op == format.OpIOSubmit && e.Ret < e.Args[1] && e.Notes.Known(format.NotedBatch) {
 		w.requests.cut(e.Notes.Request.Batch, uint32(max(e.Ret, 0)))
 	}

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
-	"pianola/replay/sandbox"
 )
 
 // The calls on mapped files, and their page faults. A file is mapped in the
@@ -140,20 +139,11 @@ func (w *worker) advised(nr uintptr, x *fileSpace, from, to int64, value uintptr
 	return w.sys(nr, x.addr+uintptr(from), uintptr(to-from), value, 0, 0, 0)
 }
 
-// The recorded duration of a fault is the time for which the thread waited for
-// storage. The rest of the fault, on the processor, is in the compute after it.
-// So the same is taken out of the replay's fault (worker.ran).
-
 // longestFault is how long a fault takes at most, in nanoseconds, if it does not
-// wait. For shorter ones the processor time is not worth another call.
+// wait for storage. The recorded duration of such a fault is 0, and its time is in the
+// compute after it, so the same holds for the replay's (worker.ran). That of a longer
+// one is the time until the page is there.
 const longestFault = 8000
-
-// processorTime returns the time that the thread has had a processor, in
-// nanoseconds.
-func (w *worker) processorTime() int64 {
-	sandbox.Linux(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID, uintptr(unsafe.Pointer(&w.cpu)), 0, 0, 0, 0)
-	return w.cpu.Nano()
-}
 
 // callFault executes a page fault. Its result is the recorded one if the page is
 // there.
@@ -169,14 +159,14 @@ func callFault(w *worker, r *format.Record) int64 {
 	if writes && !(w.spend(to-from) && w.copied(x, from, to)) {
 		return errNoSpace
 	}
-	got, before := int64(0), w.processorTime()
+	got := int64(0)
 	if x.addr == 0 {
 		got = w.faultInMemory(x, from, to, writes)
 	} else {
 		got = w.populate(x, from, to, writes)
 	}
-	if w.ran = w.lastCall - w.firstCall; w.ran > longestFault {
-		w.ran = min(w.ran, w.processorTime()-before)
+	if took := w.lastCall - w.firstCall; took <= longestFault {
+		w.ran = took
 	}
 	switch {
 	case got < 0:

@@ -55,7 +55,6 @@ type seat struct {
 	stat    unix.Stat_t
 	flock   unix.Flock_t
 	offsets [2]int64
-	cpu     unix.Timespec
 }
 
 func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scratch)) }

@@ -52,6 +52,7 @@ told() {
 			if (/wait\(FUTEX/) sum[name, "lock"] += dur
 			if (/wait\(POLL/) sum[name, "poll"] += dur
 			if (/pread64\(/ && !/type=/) sum[name, "direct"] += dur
+			if (/map_read\(/) sum[name, "mapped"] += dur
 			if (!(/access\(/ && inside)) {
 				sum[name, "sleep"] += note("timer")
 				sum[name, "spin"] += note("ready") + note("own")

@@ -110,11 +110,23 @@ func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err erro
 	if err := r.program.noteMapped(); err != nil {
 		return nil, err
 	}
+	r.learnMapped(members)
 	h, err := attachHeader(o.PID, processes(members), r.result.Cost)
 	if err != nil {
 		return nil, err
 	}
 	return r, s.WriteHeader(h)
+}
+
+// learnMapped notes where the processes have files mapped.
+func (r *recording) learnMapped(members []member) {
+	learned := map[uint64]bool{0: true}
+	for _, m := range members {
+		if !learned[m.Space] {
+			learned[m.Space] = true
+			r.drain.writer.Learn(m.Space, int32(m.Tid))
+		}
+	}
 }
 
 // process is a process that the recorder was attached to.

@@ -176,7 +176,7 @@ func TestMemory(t *testing.T) {
 		"m[0] = 1; m.flush(); m.madvise(mmap.MADV_RANDOM); m.close()",
 		"print(f)")
 	classes := func(memory bool) (c recordkit.Collect, fd int) {
-		program.Memory, program.Dir = memory, t.TempDir()
+		program.Memory, program.NoFaults, program.Dir = memory, !memory, t.TempDir()
 		_, out := recordLong(t, program, &c)
 		_, err := fmt.Sscan(out, &fd)
 		require.NoError(t, err)
@@ -190,6 +190,7 @@ func TestMemory(t *testing.T) {
 
 	c, _ = classes(true)
 	require.NotEmpty(t, c.Of(format.OpBrk))
+	require.NotEmpty(t, c.Of(format.OpMprotect))
 	require.NotEmpty(t, c.Of(format.OpMunmap))
 	require.Len(t, c.Of(format.OpMadvise), 1)
 	var mapped int

@@ -30,11 +30,14 @@ var errRecord = errors.New("malformed record")
 type drain struct {
 	ring   *ring
 	writer *record.Writer
+	look   func() error // at each look at the ring
 
 	// The last of each.
 	call       record.Call
 	submission record.Submission
 	completion record.Completion
+	fault      record.Fault
+	space      recorderSpace
 }
 
 // run drains until stop is closed and then what is left.
@@ -47,7 +50,7 @@ func (d *drain) run(stop <-chan struct{}) error {
 		if err := d.all(); err != nil {
 			return err
 		}
-		if err := d.writer.Flush(); err != nil {
+		if err := errors.Join(d.writer.Flush(), d.look()); err != nil {
 			return err
 		}
 		now := time.Now()
@@ -119,6 +122,21 @@ func (d *drain) add(b []byte) (full bool, err error) {
 	case completed:
 		viewCompletion(b, &d.completion)
 		return d.writer.Complete(&d.completion), nil
+	case faulted:
+		if !viewFault(b, &d.fault) {
+			return false, errRecord
+		}
+		return d.writer.Fault(&d.fault), nil
+	case begun, mapped:
+		if !viewSpace(b, &d.space) {
+			return false, errRecord
+		}
+		if s := &d.space; requestIn(b) == begun {
+			d.writer.Fork(s.Space, s.Parent)
+		} else {
+			d.writer.Program(s.Space, s.Address, s.Length, s.Offset, s.Dev, s.Ino)
+		}
+		return false, nil
 	}
 	if !view(b, &d.call) {
 		return false, errRecord

@@ -35,11 +35,16 @@ const (
 	noRequest requestKind = 0
 	submitted requestKind = format.MaxSys - 2
 	completed requestKind = format.MaxSys - 3
+	faulted   requestKind = format.MaxSys - 4
+	begun     requestKind = format.MaxSys - 5
+	mapped    requestKind = format.MaxSys - 6
 )
 
 const (
 	submissionSize = int(unsafe.Sizeof(recorderSubmission{}))
 	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
+	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
+	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
 	flagAIO        = 2048
 	opcodeMask     = format.NumOpcodes - 1
 )
@@ -50,10 +55,38 @@ func requestIn(b []byte) requestKind {
 		return noRequest
 	}
 	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr == submitted || nr == completed {
+	if nr >= mapped && nr <= submitted {
 		return nr
 	}
 	return noRequest
+}
+
+// viewFault is view for a record of a fault.
+func viewFault(b []byte, f *record.Fault) bool {
+	if len(b) < faultSize {
+		return false
+	}
+	var raw recorderFault
+	copy((*[unsafe.Sizeof(raw)]byte)(unsafe.Pointer(&raw))[:], b)
+	*f = record.Fault{Start: int64(raw.Start), Took: int64(raw.Took), Space: raw.Space, Ino: raw.Ino, First: raw.First, Dev: raw.Dev, Pages: raw.Pages,
+		Calls: raw.Calls, TID: int32(raw.Tid), Flags: record.FaultFlags(raw.Flags &^ rested)}
+	if raw.Flags&rested == 0 {
+		return true
+	}
+	f.Taken = int64(raw.Off[recorderOffKindOFF_RECORDER])
+	parts := f.Off.Parts() // the order is that of enum off_kind
+	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {
+		*parts[i] = int64(v)
+	}
+	return len(b) >= int(unsafe.Sizeof(raw))
+}
+
+const rested = uint16(recorderFaultFlagFAULT_RESTED)
+
+// viewSpace fills s from a record of an address space that begins, or has a new mapping
+// of a program.
+func viewSpace(b []byte, s *recorderSpace) bool {
+	return copy((*[unsafe.Sizeof(*s)]byte)(unsafe.Pointer(s))[:], b) >= spaceSize
 }
 
 func viaOf(flags uint16) format.Via {
@@ -117,6 +150,9 @@ func view(b []byte, c *record.Call) bool {
 	c.Args[4], c.Args[5] = raw.More[0], raw.More[1]
 	c.Waker, c.Woken = int32(raw.Waker), int64(raw.Woken)
 	c.Channel, c.Pos, c.Behind = raw.Channel, raw.Pos, int64(raw.Behind)
+	if inSpaces[nr] {
+		c.Space, c.Channel = c.Channel, 0
+	}
 	c.Calls, c.Taken = raw.Calls, int64(raw.Off[recorderOffKindOFF_RECORDER])
 	parts := c.Off.Parts() // the order is that of enum off_kind
 	for i, v := range raw.Off[:recorderOffKindOFF_RECORDER] {

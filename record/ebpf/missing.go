@@ -22,26 +22,29 @@ var missingKinds = [recorderMissingKindNUM_MISSING]coverage.Kind{
 }
 
 // additional are the programs that count what is not recorded, and those that
-// note messages, with the tracepoint of each, the first version of the kernel
+// note messages and faults, with the tracepoint of each, the first version of the kernel
 // that has it as the program takes it by its number of arguments, and what can't
-// be counted without it: NumKinds where all is counted, if less exactly.
+// be counted without it: NumKinds where all is counted, if less exactly. Those of huge pages
+// run at faults on anonymous memory, too, and are attached when a file is mapped that can have some.
 var additional = []struct {
 	program    string
 	tracepoint string
 	arguments  int
 	counts     coverage.Kind
+	huge       bool
 }{
-	{recorderProgUringCreate, "io_uring_create", 5, coverage.Uring},
-	{recorderProgUringComplete, "io_uring_complete", 3, coverage.Uring},
-	{recorderProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds},
-	{recorderProgMapFault, "mm_filemap_fault", 2, coverage.Mapped},
-	{recorderProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped},
-	{recorderProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped},
-	{recorderProgFaultUser, "page_fault_user", 3, coverage.NumKinds},
-	{recorderProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds},
-	{recorderProgMapHuge, "rss_stat", 2, coverage.NumKinds},
-	{recorderProgSockSend, "sock_send_length", 3, coverage.NumKinds},
-	{recorderProgSockReceive, "sock_recv_length", 3, coverage.NumKinds},
+	{recorderProgUringCreate, "io_uring_create", 5, coverage.Uring, false},
+	{recorderProgUringComplete, "io_uring_complete", 3, coverage.Uring, false},
+	{recorderProgUringSubmit, "io_uring_submit_req", 1, coverage.NumKinds, false},
+	{recorderProgMapFault, "mm_filemap_fault", 2, coverage.Mapped, false},
+	{recorderProgMapAround, "mm_filemap_map_pages", 3, coverage.Mapped, false},
+	{recorderProgMapDirty, "writeback_dirty_folio", 2, coverage.Mapped, false},
+	{recorderProgFaultFails, "signal_generate", 5, coverage.NumKinds, false},
+	{recorderProgFaultUser, "page_fault_user", 3, coverage.NumKinds, true},
+	{recorderProgFaultKernel, "page_fault_kernel", 3, coverage.NumKinds, true},
+	{recorderProgMapHuge, "rss_stat", 2, coverage.NumKinds, true},
+	{recorderProgSockSend, "sock_send_length", 3, coverage.NumKinds, false},
+	{recorderProgSockReceive, "sock_recv_length", 3, coverage.NumKinds, false},
 }
 
 // unsupported returns the additional programs that the kernel has no tracepoint
@@ -74,10 +77,31 @@ func hasTracepoint(kernel *btf.Spec, name string, arguments int) bool {
 // attachAdditional lets the kernel run the additional programs. What calls on
 // files cost does not depend on them, so that they need not be there while it is
 // measured.
-func (p *program) attachAdditional() error {
-	names := make([]string, len(additional))
-	for i, c := range additional {
-		names[i] = c.program
+func (p *program) attachAdditional() error { return p.linkAdditional(false) }
+
+// attachHuge lets the kernel run those of huge pages from when a file is mapped that can
+// have some. It belongs to one goroutine at a time.
+func (p *program) attachHuge() error {
+	var huge uint64
+	if p.huge {
+		return nil
+	}
+	if err := p.coll.Variables[recorderVarHuge].Get(&huge); err != nil {
+		return fmt.Errorf("read whether huge pages can be mapped: %w", err)
+	}
+	if huge == 0 {
+		return nil
+	}
+	p.huge = true
+	return p.linkAdditional(true)
+}
+
+func (p *program) linkAdditional(huge bool) error {
+	var names []string
+	for _, c := range additional {
+		if c.huge == huge {
+			names = append(names, c.program)
+		}
 	}
 	return p.link(names)
 }

@@ -36,7 +36,7 @@ func amounts(account []coverage.Missing) (all []coverage.Missing) {
 }
 
 // storage returns a new directory on a file system that is not in memory.
-func storage(t *testing.T) string {
+func storage(t testing.TB) string {
 	t.Helper()
 	for _, parent := range []string{os.TempDir(), "."} {
 		dir, err := os.MkdirTemp(parent, "pianola")
@@ -104,7 +104,6 @@ func doing(t *testing.T, lines ...string) record.Options {
 
 // What the recording does not hold is counted, and nothing else is.
 func TestMissing(t *testing.T) {
-	const size = 1 << 20
 	bytes := func(kind coverage.Kind, calls, reads, writes, n int64) coverage.Missing {
 		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
 	}
@@ -157,30 +156,103 @@ func TestMissing(t *testing.T) {
 			require.Equal(t, test.requests, amounts(r.Coverage.Requests))
 		})
 	}
+}
 
-	mapped := func(t *testing.T, lines ...string) coverage.Missing {
-		r, out := recordOne(t, doing(t, lines...), recordkit.Discard{})
-		require.Zero(t, r.Status, out)
-		require.Len(t, r.Coverage.Missing, 1)
-		m := missing(&r, coverage.Mapped)
-		require.Equal(t, int64(1), m.Files)
-		return m
-	}
-	for name, lines := range map[string][]string{
-		"a mapping that is read":         {fmt.Sprintf("fill(%d); touch(%[1]d)", size)},
-		"a private mapping":              {fmt.Sprintf("fill(%d); touch(%[1]d, mmap.MAP_PRIVATE)", size)},
-		"a mapping that is read at once": {fmt.Sprintf("fill(%d); mmap.mmap(f, %[1]d, mmap.MAP_SHARED | 0x8000, mmap.PROT_READ)", size)},
+// What faults bring in and write is recorded, or counted as missing.
+func TestMappedBytes(t *testing.T) {
+	const size = 1 << 20
+	for _, test := range []struct {
+		name  string
+		lines string
+		more  bool // the kernel can map and write more
+	}{
+		{"read", fmt.Sprintf("fill(%d); touch(%[1]d)", size), false},
+		{"private", fmt.Sprintf("fill(%d); touch(%[1]d, mmap.MAP_PRIVATE)", size), false},
+		{"read at once", fmt.Sprintf("fill(%d); mmap.mmap(f, %[1]d, mmap.MAP_SHARED | 0x8000, mmap.PROT_READ)", size), false},
+		{"written", fmt.Sprintf("fill(%d); touch(%[1]d, prot=mmap.PROT_READ | mmap.PROT_WRITE)", size), true},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, int64(size), mapped(t, lines...).Bytes) })
+		t.Run(test.name, func(t *testing.T) {
+			o := doing(t, test.lines)
+			o.NoFaults = true
+			r, out := recordOne(t, o, recordkit.Discard{})
+			require.Zero(t, r.Status, out)
+			require.Len(t, r.Coverage.Missing, 1)
+			m := missing(&r, coverage.Mapped)
+			require.Equal(t, int64(1), m.Files)
+			before := r.Coverage.Recorded.Bytes
+
+			o = doing(t, test.lines)
+			r, out = recordOne(t, o, recordkit.Discard{})
+			require.Zero(t, r.Status, out)
+			require.Empty(t, amounts(r.Coverage.Missing))
+			got := r.Coverage.Recorded.Bytes - before
+			if test.more {
+				require.GreaterOrEqual(t, m.Bytes, int64(size))
+				require.GreaterOrEqual(t, got, int64(size))
+				return
+			}
+			require.Equal(t, int64(size), m.Bytes)
+			require.InDelta(t, size, got, size/8, "pages that are mapped already can count again")
+		})
 	}
-	// One call can write pages that the kernel then maps by one entry of its table.
-	t.Run("a mapping of huge pages", func(t *testing.T) {
-		require.Equal(t, int64(16*size), mapped(t, fmt.Sprintf("fill(%d); touch(%[1]d)", 16*size)).Bytes)
-	})
-	t.Run("a mapping that is written", func(t *testing.T) {
-		m := mapped(t, fmt.Sprintf("fill(%d); touch(%[1]d, prot=mmap.PROT_READ | mmap.PROT_WRITE)", size))
-		require.GreaterOrEqual(t, m.Bytes, int64(size))
-	})
+}
+
+// One call can write pages that the kernel then maps by one entry of its table. What tells of that
+// is attached when there is a mapping that has room for them.
+func TestHugePages(t *testing.T) {
+	const size = 16 << 20
+	for _, maps := range []bool{false, true} {
+		t.Run(fmt.Sprint("faults ", maps), func(t *testing.T) {
+			recordkit.RequireEBPF(t, MeasureCost)
+			p, err := load(config{RingBytes: 1 << 20, Type: true, Off: true, Maps: maps})
+			require.NoError(t, err)
+			defer p.close()
+			require.NoError(t, p.attach())
+			require.NoError(t, p.attachAdditional())
+			require.NoError(t, p.attachHuge())
+			require.False(t, p.huge, "no file is mapped")
+			ring, err := openRing(p.ring())
+			require.NoError(t, err)
+			defer ring.close()
+
+			o := doing(t, fmt.Sprintf("fill(%d)", size), "print(flush=True); os.read(0, 1)", fmt.Sprintf("m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", size),
+				"print(flush=True); os.read(0, 1)", fmt.Sprintf("for i in range(0, %d, 4096): m[i]", size))
+			o.Command = append([]string{"/usr/bin/env", "--chdir", o.Dir}, o.Command...)
+			cmd, in, out, _ := running(t, o)
+			pidfd, err := unix.PidfdOpen(cmd.Process.Pid, 0)
+			require.NoError(t, err)
+			defer unix.Close(pidfd)
+			require.NoError(t, p.follow(pidfd))
+			_, _ = in.WriteString("x")
+			_, err = out.ReadString('\n')
+			require.NoError(t, err)
+			require.NoError(t, p.attachHuge())
+			require.True(t, p.huge)
+			_, _ = in.WriteString("x")
+			require.NoError(t, cmd.Wait())
+
+			var c recordkit.Collect
+			d := drain{ring: ring, writer: record.NewWriter(&c, 0)}
+			require.NoError(t, d.all())
+			r := record.Result{Coverage: d.writer.Account()}
+			require.NoError(t, p.missing(&r.Coverage))
+			if !maps {
+				require.Equal(t, int64(size), missing(&r, coverage.Mapped).Bytes)
+				return
+			}
+			var bytes int64
+			huge := false
+			for _, e := range c.Of(format.OpMapRead) {
+				bytes += e.Ret
+				huge = huge || e.Ret == 2<<20
+			}
+			require.InDelta(t, size, bytes, size/8, "pages that are mapped already can count again")
+			require.Zero(t, missing(&r, coverage.Mapped))
+			if !huge {
+				t.Skip("the file system has no huge pages")
+			}
+		})
+	}
 }
 
 // A recording holds the bytes of its reads and writes on files.
@@ -213,8 +285,7 @@ func TestMissingAfterAttach(t *testing.T) {
 		first, then string
 		want        []coverage.Missing
 	}{
-		{"a mapping", "m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", "for i in range(0, %d, 4096): m[i]",
-			[]coverage.Missing{{Kind: coverage.Mapped, Files: 1, Amount: coverage.Amount{Bytes: size}}}},
+		{"a mapping", "m = mmap.mmap(f, %d, prot=mmap.PROT_READ)", "for i in range(0, %d, 4096): m[i]", nil},
 		{"a ring", "r = Ring() #%d", "r.do(23, f, 4096, flags=16) #%d",
 			[]coverage.Missing{{Kind: coverage.Uring, Writes: 1, Amount: coverage.Amount{Bytes: 4096}}}},
 		{"a call", "pass #%d", "pass #%d", nil},

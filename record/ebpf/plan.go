@@ -50,15 +50,34 @@ var batches = map[int]recorderKind{
 }
 
 // plans returns what the program does for each system call of an architecture.
-// Operations on memory are planned only if asked for.
-func plans(a format.Arch, memory bool) (plans [format.MaxSys]recorderPlan) {
+// Operations on memory are planned only if asked for, or for faults, where they concern
+// mappings of files.
+func plans(a format.Arch, memory, faults bool) (plans [format.MaxSys]recorderPlan) {
 	for nr := range plans {
-		if op := format.BySyscall(a, nr); record.Records(op, memory) {
+		op := format.BySyscall(a, nr)
+		recorded := record.Records(op, memory)
+		switch {
+		case faults && op != format.OpNone && record.Maps(op):
+			plans[nr] = recorderPlan{Kind: uint8(recorderKindKIND_SPACE)}
+			if recorded && !memory {
+				plans[nr].Reg = 1 // whatever it concerns
+			}
+		case recorded:
 			plans[nr] = planOf(op)
 		}
 	}
 	return plans
 }
+
+// inSpaces are the calls of the host whose records have an address space where others
+// have a channel.
+var inSpaces = func() (in [format.MaxSys]bool) {
+	for nr := range in {
+		op := format.BySyscall(format.HostArch, nr)
+		in[nr] = op != format.OpNone && (record.Maps(op) || op.Info().Effect == format.EffectExec)
+	}
+	return in
+}()
 
 // planCounts plans for calls of the host that are counted: those of which the
 // program can't count the requests are, and nothing of them is recorded.
@@ -113,6 +132,9 @@ func planOf(op format.Op) recorderPlan {
 		}
 	case info.Class == format.ClassRead || info.Class == format.ClassWrite:
 		p.Kind = uint8(recorderKindKIND_IO)
+		if info.Class == format.ClassRead {
+			p.Reg = 1
+		}
 	case len(info.Args) > plainArgs:
 		p.Kind = uint8(recorderKindKIND_WIDE)
 	}

@@ -20,7 +20,8 @@ func TestPlans(t *testing.T) {
 		op   format.Op
 		want recorderPlan
 	}{
-		{format.OpPread64, plan(recorderKindKIND_IO, 0, 0, 0)},
+		{format.OpPread64, plan(recorderKindKIND_IO, 1, 0, 0)},
+		{format.OpPwrite64, plan(recorderKindKIND_IO, 0, 0, 0)},
 		{format.OpSendto, plan(recorderKindKIND_WIDE, 0, 0, 0)},
 		{format.OpRecvmsg, plan(recorderKindKIND_WIDE, 1, 0, 0)},
 		{format.OpEventfd2, plan(recorderKindKIND_PLAIN, 0, 0, 0)},
@@ -60,7 +61,10 @@ func TestEveryRowHasAPlan(t *testing.T) {
 		}
 		for _, a := range []format.Arch{format.AMD64, format.ARM64} {
 			if nr := info.Sys[a]; nr >= 0 {
-				require.Equal(t, p, plans(a, true)[nr], "%s on %s", op, a)
+				require.Equal(t, p, plans(a, true, false)[nr], "%s on %s", op, a)
+				if record.Maps(op) {
+					require.Equal(t, uint8(recorderKindKIND_SPACE), plans(a, false, true)[nr].Kind, "%s on %s", op, a)
+				}
 			}
 		}
 		require.Less(t, p.Reg, uint8(1<<format.MaxArgs), "%s: an argument that it does not have", op)
@@ -68,9 +72,9 @@ func TestEveryRowHasAPlan(t *testing.T) {
 	for reads := format.ReadNothing + 1; reads < format.NumReads; reads++ {
 		require.NotZero(t, kinds[reads], "no kind for %d", reads)
 	}
-	require.Zero(t, plans(format.AMD64, true)[39], "getpid is no I/O")
-	require.Zero(t, plans(format.AMD64, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
-	require.NotZero(t, plans(format.AMD64, false)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
+	require.Zero(t, plans(format.AMD64, true, true)[39], "getpid is no I/O")
+	require.Zero(t, plans(format.AMD64, false, false)[format.OpMmap.Info().Sys[format.AMD64]], "memory only if asked for")
+	require.NotZero(t, plans(format.AMD64, false, true)[format.OpMsync.Info().Sys[format.AMD64]], "msync writes files")
 	require.Less(t, len(format.IoctlRequest.Flags), maxIoctls)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -25,6 +26,8 @@ type program struct {
 	coll     *ebpf.Collection
 	mu       sync.Mutex // of links
 	links    []link.Link
+	ended    bool         // nothing is linked any more; under mu
+	huge     bool         // attachHuge has attached
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
 
 	uncounted []coverage.Kind // I/O whose bytes this kernel does not let the program count
@@ -37,6 +40,7 @@ type config struct {
 	RingBytes int
 
 	Memory bool // operations on memory, too
+	Maps   bool // faults on mapped files, and the operations that concern such mappings
 
 	// What is noted. Each costs a little; see docs/recording.md.
 	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
@@ -107,7 +111,8 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		return fmt.Errorf("find the PID namespace: %w", err)
 	}
 	cast := canCast(kernel)
-	all := plans(format.HostArch, c.Memory)
+	maps := c.Maps && !slices.Contains(uncounted, coverage.Mapped)
+	all := plans(format.HostArch, c.Memory, maps)
 	planCounts(&all, uncounted)
 	for name, value := range map[string]any{
 		recorderVarPlans:        all,
@@ -120,6 +125,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarTimed:        timed(),
 		recorderVarWaits:        waits(),
 		recorderVarWithMemory:   c.Memory,
+		recorderVarWithMaps:     maps,
 		recorderVarWithFlight:   spec.Programs[recorderProgUringSubmit] != nil,
 		recorderVarWithRequests: withRequests(spec),
 		recorderVarRequests:     requestPlans(),
@@ -147,6 +153,9 @@ func (p *program) attach() error { return p.link(attached) }
 func (p *program) link(names []string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ended {
+		return nil
+	}
 	for _, prog := range p.programs(names) {
 		l, err := link.AttachTracing(link.TracingOptions{Program: prog})
 		if err != nil {
@@ -167,6 +176,14 @@ func (p *program) detach() error {
 	}
 	p.links = nil
 	return errors.Join(errs...)
+}
+
+// end detaches for good.
+func (p *program) end() error {
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	return p.detach()
 }
 
 // close detaches and frees everything.

@@ -10,6 +10,7 @@
  * Strings are read when the call ends, for then the kernel itself has just
  * read them and they are in memory. This program must never wait for a page.
  */
+#include "headers/faults.h"
 #include "headers/request.h"
 
 /* "GPL" opens the helpers that read memory. */
@@ -27,6 +28,9 @@ const enum off_kind *unused_off __attribute__((unused));
 const enum timed_by *unused_timed __attribute__((unused));
 const enum wait_kind *unused_wait __attribute__((unused));
 const enum sample_kind *unused_sample_kind __attribute__((unused));
+const struct fault *unused_fault __attribute__((unused));
+const enum fault_flag *unused_fault_flag __attribute__((unused));
+const struct space *unused_space __attribute__((unused));
 const struct submission *unused_submission __attribute__((unused));
 const struct opened *unused_opened __attribute__((unused));
 
@@ -110,6 +114,11 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 	}
 	kind = plans[nr].kind;
 	here = processor(bpf_get_smp_processor_id());
+	if (unlikely(here->faulted)) {
+		t = followed(task);
+		if (t && t->fault.flags)
+			send_fault(t, task);
+	}
 	if (kind == KIND_NONE) {
 		here->calls++;
 		return 0;
@@ -131,14 +140,21 @@ INLINE int enter(struct pt_regs *regs, u64 nr)
 			if (!wanted(regs))
 				return not_recorded(t);
 		} else if (kind < KIND_AT_ENTRY) {
-			if (kind == KIND_MAP && !maps_file(regs) && !with_memory)
+			if (kind == KIND_MAP && !may_map_file(task, regs) && !with_memory)
 				return not_recorded(t);
+			if (kind == KIND_SPACE) {
+				if (!with_memory && !plans[nr].reg && !concerns_files(task, regs))
+					return not_recorded(t);
+				t->start = bpf_ktime_get_ns();
+				t->timed = 0;
+				return 0;
+			}
 			t->ringed = uring_done;
 			t->flying = (kind == KIND_RING ? uring_flight : aio_flight).requests > 0 || !with_flight;
 			if (kind == KIND_SUBMIT)
 				take_off(&aio_flight, second_of(regs));
 			t->counting = bpf_ktime_get_ns();
-			if (kind == KIND_COUNT || (kind == KIND_MAP && !with_memory))
+			if (kind == KIND_COUNT || (kind == KIND_MAP && !with_memory && !with_maps))
 				return not_recorded(t);
 		} else {
 			take_args(t, regs, kind);
@@ -202,6 +218,43 @@ INLINE int send_brief(struct thread *t, struct task_struct *task, struct pt_regs
 	return 1;
 }
 
+/* Sends a call of mmap that mapped a file with storage that is no program, with that file. Reports
+ * false, with nothing sent, for others that are recorded; the rest is left out. */
+INLINE int send_map(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret)
+{
+	struct inode *inode = (void *)t->args[0];
+	u64 args[6];
+	struct scratch *s;
+
+	if (inode && !t->args[1]) {
+		read_four(args, regs);
+		read_more(args + 4, regs);
+		tell_program(task, inode, ret, args);
+	}
+	if (!inode || !t->args[1]) {
+		if (with_memory || t->args[2])
+			return 0;
+		t->calls++;
+		return 1;
+	}
+	s = bpf_ringbuf_reserve(&ring, __builtin_offsetof(struct scratch, data), 0);
+	if (unlikely(!s)) {
+		count_lost(t->nr, first_of(regs), end - start, ret);
+		return 1;
+	}
+	fill_wide(&s->event, t, start, end, ret);
+	s->event.flags |= FLAG_RICH;
+	s->event.channel = space_of(task);
+	read_four(s->event.args, regs);
+	read_more(s->event.more, regs);
+	extend_bounds(s->event.channel, ret, s->event.args[1], s->event.args[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE));
+	__builtin_memset(&s->details, 0, sizeof(s->details));
+	describe_inode(&s->details, inode);
+	s->event.flags |= FLAG_STAT | FLAG_FILE;
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
 /* Sends a record of a call that has ended. */
 INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs *regs, u64 start, u64 end, s64 ret,
 		      const struct plan *plan)
@@ -213,7 +266,15 @@ INLINE void send_call(struct thread *t, struct task_struct *task, struct pt_regs
 		send_plain(t, task, regs, start, end, ret, plan->kind);
 		return;
 	}
-	if (plan->kind <= KIND_FORK || plan->kind == KIND_MAP) {
+	if (plan->kind == KIND_MAP && send_map(t, task, regs, start, end, ret))
+		return;
+	if (plan->kind == KIND_SPACE && ret > 0) { /* mremap */
+		u64 args[4];
+
+		read_four(args, regs);
+		extend_bounds(space_of(task), ret, args[2], 0);
+	}
+	if (plan->kind <= KIND_FORK || plan->kind == KIND_MAP || plan->kind == KIND_SPACE) {
 		send_wide(t, task, regs, start, end, ret, plan->kind);
 		return;
 	}
@@ -346,15 +407,16 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (unlikely(t->blocked))
 		explain_wait(t, task, call_of(regs), ret);
 	here->waited = 0;
+	if (unlikely(t->fault.flags))
+		send_fault(t, task);
 	if (!(t->start | t->counting))
 		return 0;
 	nr = t->nr;
 	if (nr >= MAX_SYS)
 		return 0; /* never, but the verifier cannot know */
 	plan = plans[nr];
-	if (unlikely(t->counting)) {
+	if (unlikely(t->counting))
 		count_call(t, task, regs, ret, end, &plan);
-	}
 	start = t->start;
 	if (!start)
 		return 0;
@@ -386,6 +448,7 @@ int process_exec(u64 *ctx)
 	struct task_struct *task = (void *)ctx[0];
 	struct linux_binprm *bprm = (void *)ctx[2];
 	u32 slot = SLOT_EXEC, before;
+	u64 space = space_of(task);
 	struct scratch *s;
 	struct thread *t;
 	u64 start;
@@ -396,6 +459,9 @@ int process_exec(u64 *ctx)
 		return 0;
 	start = t->start;
 	t->start = 0;
+	if (t->fault.flags)
+		send_fault(t, task);
+	bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
 	if (start)
 		t->held += chars_of(task) - t->chars;
 
@@ -413,6 +479,7 @@ int process_exec(u64 *ctx)
 	__builtin_memset(&s->details, 0, sizeof(s->details));
 	__builtin_memcpy(s->event.args, t->args, sizeof(s->event.args));
 	__builtin_memcpy(s->event.more, t->args + 4, sizeof(s->event.more));
+	s->event.channel = space;
 	if (before != t->tid) {
 		s->event.flags |= FLAG_RENUMBERED;
 		s->event.more[1] = before;
@@ -435,6 +502,8 @@ int process_fork(u64 *ctx)
 	if (!t || t->flags & THREAD_ALONE)
 		return 0;
 	follow(child);
+	if (with_maps && space_of(child) != space_of(parent))
+		copy_space(space_of(child), space_of(parent));
 	name = name_of(child);
 	t->child = name.tid;
 	if (unlikely(name.innermost != pidns))
@@ -451,6 +520,8 @@ int process_exit(u64 *ctx)
 
 	if (!t || t->flags & THREAD_ALONE)
 		return 0;
+	if (t->fault.flags)
+		send_fault(t, task);
 	if (!(t->flags & THREAD_EXITED)) {
 		code = task->exit_code;
 		t->nr = NR_EXIT;
@@ -490,6 +561,8 @@ int sched_switch(u64 *ctx)
 			if (unlikely(t->blocked && t->waker && !t->start && prev->__state != 0 && !(t->flags & THREAD_EXITED)))
 				send_wait(t, prev, 0);
 			leave_processor(t, prev, ctx[0], cpu, now);
+			if (with_maps)
+				leave_fault(t, prev, !ctx[0] && prev->__state != 0 && BITS(prev, in_iowait));
 		}
 	}
 	if (next->bpf_storage) {
@@ -601,6 +674,10 @@ int map_fault(u64 *ctx)
 	t = followed(task);
 	if (!t)
 		return 0;
+	if (with_maps) {
+		find_page(t, task, (void *)ctx[0], ctx[1]);
+		return 0;
+	}
 	file = mapped_file(((struct address_space *)ctx[0])->host);
 	t->in_data = !!file;
 	/* Where the kernel tries a fault again it comes here twice. */
@@ -618,9 +695,17 @@ int map_around(u64 *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct mapped *file;
+	struct thread *t;
 
-	if (!task->bpf_storage || !followed(task))
+	if (!task->bpf_storage)
 		return 0;
+	t = followed(task);
+	if (!t)
+		return 0;
+	if (with_maps) {
+		map_pages(t, task, (void *)ctx[0], ctx[1], ctx[2]);
+		return 0;
+	}
 	file = mapped_file(((struct address_space *)ctx[0])->host);
 	if (file) {
 		add(&file->faults, 1);
@@ -644,7 +729,13 @@ int map_dirty(u64 *ctx)
 	if (!task->bpf_storage)
 		return 0;
 	t = followed(task);
-	if (!t || t->start || t->counting)
+	if (!t)
+		return 0;
+	if (with_maps) {
+		dirty_page(t, task, mapping, (void *)ctx[0]);
+		return 0;
+	}
+	if (t->start || t->counting)
 		return 0; /* the call writes */
 	file = mapped_file(mapping->host);
 	if (file)
@@ -652,9 +743,29 @@ int map_dirty(u64 *ctx)
 	return 0;
 }
 
+/* A fault ends in a signal: the page is beyond the end of the file. */
+SEC("tp_btf/signal_generate")
+int fault_fails(u64 *ctx)
+{
+	struct kernel_siginfo *info = (void *)ctx[1];
+	struct task_struct *task;
+	struct thread *t;
+
+	if ((s32)ctx[0] != SIGBUS || (u64)info <= 2) /* SEND_SIG_PRIV and its like are no pointers */
+		return 0;
+	task = bpf_get_current_task_btf();
+	if (!task->bpf_storage || (u64)task != ctx[2] || FIELD(info, si_code) != BUS_ADRERR)
+		return 0;
+	t = followed(task);
+	if (t)
+		fail_fault(t, task, (u64)FIELD(info, _sifields._sigfault._addr));
+	return 0;
+}
+
 /* Where a huge page fits, a fault can map one and nobody says so but the counter
- * of pages that are mapped. */
-INLINE int begin_fault(u64 address)
+ * of pages that are mapped. These programs are attached when there is such a mapping: they
+ * run at faults on anonymous memory, too. */
+INLINE int keep_address(u64 address)
 {
 	struct task_struct *task;
 	struct thread *t;
@@ -671,10 +782,10 @@ INLINE int begin_fault(u64 address)
 }
 
 SEC("tp_btf/page_fault_user")
-int fault_user(u64 *ctx) { return begin_fault(ctx[0]); }
+int fault_user(u64 *ctx) { return keep_address(ctx[0]); }
 
 SEC("tp_btf/page_fault_kernel")
-int fault_kernel(u64 *ctx) { return begin_fault(ctx[0]); }
+int fault_kernel(u64 *ctx) { return keep_address(ctx[0]); }
 
 SEC("tp_btf/rss_stat")
 int map_huge(u64 *ctx)
@@ -691,6 +802,11 @@ int map_huge(u64 *ctx)
 	t = followed(task);
 	if (!t || grown((void *)ctx[0]) < HUGE_PAGES / 2 || t->counting)
 		return 0; /* of a call, all counts that it maps */
+	if (with_maps) {
+		found = t->address;
+		bpf_find_vma(task, found, map_huge_page, &found, 0);
+		return 0;
+	}
 	bpf_find_vma(task, t->address, count_huge, &found, 0);
 	if (!found) { /* another thread changes the address space */
 		add(&missing[MISSING_MAPPED].calls, 1);
@@ -721,6 +837,8 @@ int map_existing(u64 *ctx)
 	r.length = vma->vm_end - vma->vm_start;
 	r.mm = (u64)vma->vm_mm;
 	note_file(&r);
+	if (r.data && with_maps)
+		extend_bounds(r.mm, vma->vm_start, r.length, 1);
 	return 0;
 }
 
@@ -775,6 +893,7 @@ int follow_tree(u64 *ctx)
 	m.tid = name_of(task).tid;
 	m.tgid = name_of(task->group_leader).tid;
 	m.parent = name_of(task->real_parent->group_leader).tid;
+	m.space = with_maps ? (u64)task->mm : 0;
 	bpf_seq_write(meta->seq, &m, sizeof(m));
 	return 0;
 }

@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type recorderBounds struct {
+	_     structs.HostLayout
+	Low   uint64
+	High  uint64
+	Fixed uint64
+}
+
 type recorderCounted uint32
 
 const (
@@ -53,6 +60,36 @@ type recorderEvent struct {
 	Calls   uint32
 	Behind  uint32
 }
+
+type recorderFault struct {
+	_     structs.HostLayout
+	Start uint64
+	Took  uint64
+	Space uint64
+	Tid   uint32
+	Nr    uint16
+	Flags uint16
+	Ino   uint64
+	First uint64
+	Dev   uint32
+	Pages uint32
+	Calls uint32
+	Pad   uint32
+	Off   [6]uint64
+}
+
+type recorderFaultFlag uint32
+
+const (
+	recorderFaultFlagFAULT_WRITE   recorderFaultFlag = 1
+	recorderFaultFlagFAULT_PAGE    recorderFaultFlag = 2
+	recorderFaultFlagFAULT_AROUND  recorderFaultFlag = 4
+	recorderFaultFlagFAULT_PROGRAM recorderFaultFlag = 8
+	recorderFaultFlagFAULT_FILLED  recorderFaultFlag = 16
+	recorderFaultFlagFAULT_FAILED  recorderFaultFlag = 32
+	recorderFaultFlagFAULT_RESTED  recorderFaultFlag = 64
+	recorderFaultFlagFAULT_UNNAMED recorderFaultFlag = 128
+)
 
 type recorderFileId struct {
 	_   structs.HostLayout
@@ -131,10 +168,11 @@ const (
 	recorderKindKIND_GETEVENTS recorderKind = 26
 	recorderKindKIND_RING      recorderKind = 27
 	recorderKindKIND_MAP       recorderKind = 28
-	recorderKindKIND_AT_ENTRY  recorderKind = 29
-	recorderKindKIND_FCNTL     recorderKind = 29
-	recorderKindKIND_EXEC      recorderKind = 30
-	recorderKindKIND_EXIT      recorderKind = 31
+	recorderKindKIND_SPACE     recorderKind = 29
+	recorderKindKIND_AT_ENTRY  recorderKind = 30
+	recorderKindKIND_FCNTL     recorderKind = 30
+	recorderKindKIND_EXEC      recorderKind = 31
+	recorderKindKIND_EXIT      recorderKind = 32
 )
 
 type recorderMapped struct {
@@ -153,6 +191,7 @@ type recorderMember struct {
 	Tid    uint32
 	Parent uint32
 	Pad    uint32
+	Space  uint64
 }
 
 type recorderMissingKind uint32
@@ -212,7 +251,8 @@ type recorderProcessor struct {
 	Turn     uint32
 	Turns    uint32
 	Wakings  uint32
-	Pad      [5]uint32
+	Faulted  uint32
+	Pad      [4]uint32
 }
 
 type recorderRequestPlan struct {
@@ -254,6 +294,22 @@ type recorderScratch struct {
 	Event   recorderEvent
 	Details recorderDetails
 	Data    [16384]uint8
+}
+
+type recorderSpace struct {
+	_       structs.HostLayout
+	Start   uint64
+	Space   uint64
+	Parent  uint64
+	Tid     uint32
+	Nr      uint16
+	Flags   uint16
+	Address uint64
+	Length  uint64
+	Offset  uint64
+	Ino     uint64
+	Dev     uint32
+	Pad     uint32
 }
 
 type recorderStringState uint32
@@ -362,6 +418,10 @@ type recorderThread struct {
 	Waits       uint32
 	Settled     uint32
 	_           [4]byte
+	Fault       recorderFault
+	FaultCount  uint64
+	Majors      uint64
+	Mapping     uint64
 }
 
 type recorderThreadFlag uint32
@@ -405,8 +465,10 @@ const (
 	recorderMapRing              = "ring"
 	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
+	recorderMapSpaces            = "spaces"
 	recorderMapSubmissions       = "submissions"
 	recorderMapThreads           = "threads"
+	recorderProgFaultFails       = "fault_fails"
 	recorderProgFaultKernel      = "fault_kernel"
 	recorderProgFaultUser        = "fault_user"
 	recorderProgFollowSelf       = "follow_self"
@@ -441,6 +503,7 @@ const (
 	recorderVarLastBatch         = "last_batch"
 	recorderVarLastRing          = "last_ring"
 	recorderVarLive              = "live"
+	recorderVarMappings          = "mappings"
 	recorderVarMissing           = "missing"
 	recorderVarPageBytes         = "page_bytes"
 	recorderVarPidns             = "pidns"
@@ -454,6 +517,8 @@ const (
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
 	recorderVarUnusedCounted     = "unused_counted"
+	recorderVarUnusedFault       = "unused_fault"
+	recorderVarUnusedFaultFlag   = "unused_fault_flag"
 	recorderVarUnusedFlag        = "unused_flag"
 	recorderVarUnusedKind        = "unused_kind"
 	recorderVarUnusedMember      = "unused_member"
@@ -461,6 +526,7 @@ const (
 	recorderVarUnusedOff         = "unused_off"
 	recorderVarUnusedOpened      = "unused_opened"
 	recorderVarUnusedSampleKind  = "unused_sample_kind"
+	recorderVarUnusedSpace       = "unused_space"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedSubmission  = "unused_submission"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
@@ -471,6 +537,7 @@ const (
 	recorderVarWaits             = "waits"
 	recorderVarWithFaults        = "with_faults"
 	recorderVarWithFlight        = "with_flight"
+	recorderVarWithMaps          = "with_maps"
 	recorderVarWithMemory        = "with_memory"
 	recorderVarWithOff           = "with_off"
 	recorderVarWithRequests      = "with_requests"
@@ -520,6 +587,7 @@ type recorderSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderProgramSpecs struct {
+	FaultFails    *ebpf.ProgramSpec `ebpf:"fault_fails"`
 	FaultKernel   *ebpf.ProgramSpec `ebpf:"fault_kernel"`
 	FaultUser     *ebpf.ProgramSpec `ebpf:"fault_user"`
 	FollowSelf    *ebpf.ProgramSpec `ebpf:"follow_self"`
@@ -557,6 +625,7 @@ type recorderMapSpecs struct {
 	Ring        *ebpf.MapSpec `ebpf:"ring"`
 	Rings       *ebpf.MapSpec `ebpf:"rings"`
 	Scratches   *ebpf.MapSpec `ebpf:"scratches"`
+	Spaces      *ebpf.MapSpec `ebpf:"spaces"`
 	Submissions *ebpf.MapSpec `ebpf:"submissions"`
 	Threads     *ebpf.MapSpec `ebpf:"threads"`
 }
@@ -576,6 +645,7 @@ type recorderVariableSpecs struct {
 	LastBatch         *ebpf.VariableSpec `ebpf:"last_batch"`
 	LastRing          *ebpf.VariableSpec `ebpf:"last_ring"`
 	Live              *ebpf.VariableSpec `ebpf:"live"`
+	Mappings          *ebpf.VariableSpec `ebpf:"mappings"`
 	Missing           *ebpf.VariableSpec `ebpf:"missing"`
 	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
@@ -589,6 +659,8 @@ type recorderVariableSpecs struct {
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
+	UnusedFault       *ebpf.VariableSpec `ebpf:"unused_fault"`
+	UnusedFaultFlag   *ebpf.VariableSpec `ebpf:"unused_fault_flag"`
 	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
@@ -596,6 +668,7 @@ type recorderVariableSpecs struct {
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.VariableSpec `ebpf:"unused_opened"`
 	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
+	UnusedSpace       *ebpf.VariableSpec `ebpf:"unused_space"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedSubmission  *ebpf.VariableSpec `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
@@ -606,6 +679,7 @@ type recorderVariableSpecs struct {
 	Waits             *ebpf.VariableSpec `ebpf:"waits"`
 	WithFaults        *ebpf.VariableSpec `ebpf:"with_faults"`
 	WithFlight        *ebpf.VariableSpec `ebpf:"with_flight"`
+	WithMaps          *ebpf.VariableSpec `ebpf:"with_maps"`
 	WithMemory        *ebpf.VariableSpec `ebpf:"with_memory"`
 	WithOff           *ebpf.VariableSpec `ebpf:"with_off"`
 	WithRequests      *ebpf.VariableSpec `ebpf:"with_requests"`
@@ -641,6 +715,7 @@ type recorderMaps struct {
 	Ring        *ebpf.Map `ebpf:"ring"`
 	Rings       *ebpf.Map `ebpf:"rings"`
 	Scratches   *ebpf.Map `ebpf:"scratches"`
+	Spaces      *ebpf.Map `ebpf:"spaces"`
 	Submissions *ebpf.Map `ebpf:"submissions"`
 	Threads     *ebpf.Map `ebpf:"threads"`
 }
@@ -655,6 +730,7 @@ func (m *recorderMaps) Close() error {
 		m.Ring,
 		m.Rings,
 		m.Scratches,
+		m.Spaces,
 		m.Submissions,
 		m.Threads,
 	)
@@ -675,6 +751,7 @@ type recorderVariables struct {
 	LastBatch         *ebpf.Variable `ebpf:"last_batch"`
 	LastRing          *ebpf.Variable `ebpf:"last_ring"`
 	Live              *ebpf.Variable `ebpf:"live"`
+	Mappings          *ebpf.Variable `ebpf:"mappings"`
 	Missing           *ebpf.Variable `ebpf:"missing"`
 	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
@@ -688,6 +765,8 @@ type recorderVariables struct {
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
 	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
+	UnusedFault       *ebpf.Variable `ebpf:"unused_fault"`
+	UnusedFaultFlag   *ebpf.Variable `ebpf:"unused_fault_flag"`
 	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
@@ -695,6 +774,7 @@ type recorderVariables struct {
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.Variable `ebpf:"unused_opened"`
 	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
+	UnusedSpace       *ebpf.Variable `ebpf:"unused_space"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedSubmission  *ebpf.Variable `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
@@ -705,6 +785,7 @@ type recorderVariables struct {
 	Waits             *ebpf.Variable `ebpf:"waits"`
 	WithFaults        *ebpf.Variable `ebpf:"with_faults"`
 	WithFlight        *ebpf.Variable `ebpf:"with_flight"`
+	WithMaps          *ebpf.Variable `ebpf:"with_maps"`
 	WithMemory        *ebpf.Variable `ebpf:"with_memory"`
 	WithOff           *ebpf.Variable `ebpf:"with_off"`
 	WithRequests      *ebpf.Variable `ebpf:"with_requests"`
@@ -716,6 +797,7 @@ type recorderVariables struct {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderPrograms struct {
+	FaultFails    *ebpf.Program `ebpf:"fault_fails"`
 	FaultKernel   *ebpf.Program `ebpf:"fault_kernel"`
 	FaultUser     *ebpf.Program `ebpf:"fault_user"`
 	FollowSelf    *ebpf.Program `ebpf:"follow_self"`
@@ -743,6 +825,7 @@ type recorderPrograms struct {
 
 func (p *recorderPrograms) Close() error {
 	return _RecorderClose(
+		p.FaultFails,
 		p.FaultKernel,
 		p.FaultUser,
 		p.FollowSelf,

@@ -24,15 +24,8 @@ import (
 //	go test ./record/ebpf -run '^$' -bench Requests -benchtime 15x
 func BenchmarkRequests(b *testing.B) {
 	recordkit.RequireEBPF(b, MeasureCost)
-	cc, err := exec.LookPath("cc")
-	if err != nil {
-		b.Skip("no C compiler")
-	}
-	dir := b.TempDir()
-	program := filepath.Join(dir, "requests")
-	out, err := exec.Command(cc, "-O2", "-o", program, "testdata/requests.c").CombinedOutput()
-	require.NoError(b, err, "%s", out)
-	data := filepath.Join(dir, "data")
+	program := built(b, "requests")
+	data := filepath.Join(b.TempDir(), "data")
 	require.NoError(b, os.WriteFile(data, make([]byte, 1<<20), 0o600))
 
 	runtime.LockOSThread()
@@ -42,7 +35,11 @@ func BenchmarkRequests(b *testing.B) {
 			var times [2][]float64
 			for b.Loop() {
 				for i := range times {
-					times[i] = append(times[i], requestNanos(b, i == 1, program, way, data))
+					c := &config{RingBytes: 64 << 20, Type: true, Faults: true, Off: true, Messages: true}
+					if i == 0 {
+						c = nil
+					}
+					times[i] = append(times[i], nanosOf(b, c, program, way, data))
 				}
 			}
 			free, recorded := slices.Min(times[0]), slices.Min(times[1])
@@ -53,17 +50,17 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-// requestNanos runs the program and returns what it says a request took, in
-// nanoseconds. What is recorded is read meanwhile and dropped.
-func requestNanos(b *testing.B, recorded bool, program, way, data string) float64 {
+// nanosOf runs a program of testdata and returns what it says that something took, in
+// nanoseconds. What is recorded as c says, if that is not nil, is read meanwhile and dropped.
+func nanosOf(b *testing.B, c *config, program string, args ...string) float64 {
 	b.Helper()
-	cmd := exec.Command(program, way, data)
-	if !recorded {
+	cmd := exec.Command(program, args...)
+	if c == nil {
 		text, err := cmd.Output()
 		require.NoError(b, err)
 		return parsedNanos(b, text)
 	}
-	p, err := load(config{RingBytes: 64 << 20, Type: true, Faults: true, Off: true, Messages: true})
+	p, err := load(*c)
 	require.NoError(b, err)
 	defer p.close()
 	require.NoError(b, p.attach())

@@ -53,7 +53,7 @@ func completeRing(o *record.Options) error {
 
 // configOf says what the program in the kernel is to note.
 func configOf(o *record.Options) config {
-	return config{RingBytes: o.RingBytes, Memory: o.Memory, Type: true, Faults: true, Off: true, Messages: true}
+	return config{RingBytes: o.RingBytes, Memory: o.Memory, Maps: !o.NoFaults, Type: true, Faults: true, Off: true, Messages: true}
 }
 
 // recording is a recording under way.
@@ -131,7 +131,7 @@ func (r *recording) begin() error {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return fmt.Errorf("read the clock: %w", err)
 	}
-	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano())}
+	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano()), look: r.program.attachHuge}
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 		}
 	}()
 	err := await(ctx, drained)
-	err = errors.Join(err, r.program.settle(), r.program.detach())
+	err = errors.Join(err, r.program.settle(), r.program.end())
 	close(stop)
 	<-drained
 	err = errors.Join(drainErr, err)

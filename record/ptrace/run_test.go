@@ -208,7 +208,7 @@ func TestSameNotes(t *testing.T) {
 			"r, w = os.pipe(); t(os.copy_file_range, f, d, 9, 5, 6); os.sendfile(w, f, 3, 10); os.splice(f, w, 7, 5)",
 			"t(fcntl.ioctl, f, 0x40049409, 77); t(fcntl.ioctl, f, 0x4020940d, struct.pack('qQQQ', 1, 2, 3, 4)); t(fcntl.ioctl, f, 1, 2)",
 			"t(os.setxattr, 'file', 'user.name', b'v'); os.memfd_create('m'); os.utime(f); os.chown('file', -1, -1)")
-		o.Dir = work
+		o.Dir, o.NoFaults = work, true
 		o.Env = []string{"PATH=/usr/bin:/bin"}
 		var c recordkit.Collect
 		_, err := run(context.Background(), o, &c)

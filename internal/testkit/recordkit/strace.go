@@ -89,7 +89,7 @@ func Threads(events []format.Event) [][]string {
 		if info.Effect == format.EffectFork && e.Ret > 0 {
 			order = append(order, int32(e.Ret))
 		}
-		if !byNature(info) && info.Class != format.ClassMemory && e.Op != format.OpWait {
+		if !byNature(info) && info.Class != format.ClassMemory && info.Effect != format.EffectFault && e.Op != format.OpWait {
 			calls[e.TID] = append(calls[e.TID], random.ReplaceAllString(fmt.Sprintf("%s %s = %d", e.Op, e.Str, e.Ret), "$1*"))
 		}
 	}

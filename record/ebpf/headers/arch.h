@@ -99,8 +99,8 @@ enum { FS_IOC_RESVSP64 = 0x4030582a, FS_IOC_UNRESVSP64 = 0x4030582b, FS_IOC_ZERO
 enum { F_GETLK = 5, F_SETLKW = 7, F_OFD_GETLK = 36, F_OFD_SETLKW = 38 };
 
 enum { PROT_WRITE = 2, PROT_EXEC = 4 };
-enum { MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_ANONYMOUS = 0x20 };
-enum { MAP_LOCKED = 0x2000, MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000 };
+enum { MAP_SHARED = 1, MAP_PRIVATE = 2, MAP_TYPE = 0xf, MAP_FIXED = 0x10, MAP_ANONYMOUS = 0x20 };
+enum { MAP_FIXED_NOREPLACE = 0x100000, MAP_DENYWRITE = 0x800, MAP_LOCKED = 0x2000, MAP_POPULATE = 0x8000, MAP_NONBLOCK = 0x10000 };
 enum { VM_SHARED = 8 }; /* in vm_area_struct.vm_flags; those of PROT_ are as in mmap */
 
 struct iocb { /* include/uapi/linux/aio_abi.h, little endian */

@@ -24,6 +24,8 @@
 #define PF_EXITING 4    /* include/linux/sched.h */
 #define PF_IO_WORKER 16 /* a thread of the kernel that works for a ring */
 #define IORING_SETUP_SQPOLL 2 /* include/uapi/linux/io_uring.h */
+#define SIGBUS 7        /* include/uapi/asm-generic/signal.h */
+#define BUS_ADRERR 2    /* include/uapi/asm-generic/siginfo.h */
 #define MM_FILEPAGES 0  /* include/linux/mm_types_task.h */
 #define DUMPED_CORE 0x80 /* in task->exit_code */
 #define MAX_PID_NS_LEVEL 32 /* include/linux/pid_namespace.h */
@@ -54,8 +56,18 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+struct xarray {
+	void *xa_head;
+};
+
+struct xa_node {
+	u8 shift;
+	void *slots[64];
+};
+
 struct address_space {
 	struct inode *host;
+	struct xarray i_pages;
 	unsigned long nrpages;
 };
 
@@ -95,7 +107,19 @@ struct vm_area_struct {
 	unsigned long vm_end;
 	struct mm_struct *vm_mm;
 	unsigned long vm_flags;
+	unsigned long vm_pgoff;
 	struct file *vm_file;
+};
+
+struct kernel_siginfo {
+	s32 si_signo;
+	s32 si_errno;
+	s32 si_code;
+	union {
+		struct {
+			void *_addr;
+		} _sigfault;
+	} _sifields;
 };
 
 struct fdtable {
@@ -185,6 +209,7 @@ struct io_kiocb { /* a request of io_uring */
 enum pageflags { PG_head = 6 }; /* relocated */
 
 struct folio {
+	unsigned long index; /* page of the file */
 	u32 _nr_pages; /* of a folio with more than one; Linux 6.15 */
 };
 

@@ -54,7 +54,9 @@ enum kind {
 	KIND_SUBMIT,               /* io_submit: its requests, and its time; sent with its context and batch */
 	KIND_GETEVENTS,            /* io_getevents: its time; sent the same, after the requests that it found complete */
 	KIND_RING,                 /* io_uring_enter: its time, where requests on files complete; sent with its ring and batch */
-	KIND_MAP,                  /* mmap: the file; sent with all registers if with_memory */
+	KIND_MAP,                  /* mmap: the file; sent with all registers and the file if it maps one, or if with_memory */
+	KIND_SPACE,                /* other calls on memory: sent with all registers and the address space if that concerns
+				    * a mapping of a file, if with_memory, or if plan.reg is 1 */
 
 	/* The arguments of these are taken at entry. */
 	KIND_AT_ENTRY,
@@ -82,6 +84,57 @@ enum off_kind {
 	OFF_RECORDER, /* it could run; the recorder had the processor */
 	NUM_OFF,
 };
+
+/* A page fault on a mapping of a file. It stands in its thread while it is under way, and
+ * then until it is sent: faults.h. The record ends before off where there is none. The first
+ * 32 bytes are where struct event has its own. */
+struct fault {
+	u64 start;   /* nanoseconds, CLOCK_MONOTONIC; of one within a recorded call that of the call */
+	u64 took;    /* nanoseconds until what it waited for was there; 0 if it did not wait, and within a recorded call */
+	u64 space;   /* address space: struct mm_struct */
+	u32 tid;
+	u16 nr;      /* NR_FAULT */
+	u16 flags;   /* enum fault_flag; 0 for no fault */
+	u64 ino;
+	u64 first;   /* page of the file, or the address, of FAULT_FAILED */
+	u32 dev;
+	u32 pages;   /* that were mapped, or made dirty */
+	u32 calls;   /* that were not recorded since the last event */
+	u32 pad;
+	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one, of FAULT_RESTED */
+};
+
+#define FAULT_BYTES __builtin_offsetof(struct fault, off)
+
+enum fault_flag {
+	FAULT_WRITE = 1,    /* it made a clean page of the file dirty */
+	FAULT_PAGE = 2,     /* the page was looked for by itself */
+	FAULT_AROUND = 4,   /* pages in the page cache were mapped around it; first is one of them */
+	FAULT_PROGRAM = 8,  /* the file is a program, a library, or one that exec mapped */
+	FAULT_FILLED = 16,  /* the page was not in the page cache */
+	FAULT_FAILED = 32,  /* it ended in SIGBUS */
+	FAULT_RESTED = 64,  /* off is there */
+	FAULT_UNNAMED = 128, /* its file is not known yet; never sent */
+};
+
+/* An address space begins, as a copy of another one, or has a mapping of a program: these
+ * are no calls of the recording. The first 32 bytes are where struct event has its own. */
+struct space {
+	u64 start; /* 0 */
+	u64 space;
+	u64 parent; /* where it begins */
+	u32 tid;    /* 0 */
+	u16 nr;     /* NR_SPACE, NR_PROGRAM */
+	u16 flags;  /* 0 */
+	u64 address;
+	u64 length;
+	u64 offset; /* in the file */
+	u64 ino;
+	u32 dev;
+	u32 pad;
+};
+
+#define SPACE_BYTES __builtin_offsetof(struct space, address) /* of NR_SPACE */
 
 /* How the result of a call tells whether it ended because of the time. */
 enum timed_by {
@@ -150,7 +203,15 @@ struct thread {
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
 	u32 settled; /* its bytes are in the account */
+
+	/* The fault that has not been sent: faults.h. */
+	struct fault fault;
+	u64 fault_count; /* faults that had ended when it began: while there are no more, it is under way */
+	u64 majors;      /* the same of those that had to read a page */
+	u64 mapping;     /* struct address_space that it is in */
 };
+
+#define WAITS_FAULT 255 /* thread.waits: within the fault that has not been sent */
 
 #define NO_CALL MAX_SYS
 
@@ -169,6 +230,11 @@ enum wait_kind {
 /* What stands for the number of a call in records of requests. */
 #define NR_SUBMITTED (MAX_SYS - 2)
 #define NR_COMPLETED (MAX_SYS - 3)
+
+/* The same of faults, and of address spaces that begin. */
+#define NR_FAULT (MAX_SYS - 4)
+#define NR_SPACE (MAX_SYS - 5)
+#define NR_PROGRAM (MAX_SYS - 6)
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -256,7 +322,7 @@ struct event {
 	u64 more[2]; /* arguments 4 and 5 */
 	u64 off[NUM_OFF]; /* nanoseconds off the processor between the last event and this one */
 	u64 woken;   /* nanoseconds from the waking that ended its last wait within the call, to its end */
-	u64 channel; /* that the call sent to or received from; 0 for none */
+	u64 channel; /* that the call sent to or received from, 0 for none; of calls on memory, and of exec, the address space */
 	u32 pos;     /* where what it moved ends in that */
 	u32 waker;   /* the thread that woke it, 0 for none that is followed */
 	u32 calls;   /* that were not recorded since the last event */
@@ -302,6 +368,7 @@ struct member {
 	u32 tid;
 	u32 parent; /* process; 0 outside of the recorder's PID namespace */
 	u32 pad;
+	u64 space;  /* struct mm_struct */
 };
 
 /* What a request asks for: struct io_uring_sqe, or struct iocb with its fields

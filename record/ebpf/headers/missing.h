@@ -17,6 +17,7 @@ struct tally missing[NUM_MISSING];
 u64 unmapped; /* mappings of files that could not be noted in files */
 u64 writable; /* mappings through which followed threads can write to files */
 u64 huge;     /* mappings of files that a huge page fits in */
+u64 mappings; /* some address space has a mapping of a file that is no program */
 
 /* Requests under way of io_uring, of rings that a thread of the kernel polls,
  * and of libaio. A thread that waits for one waits for nothing while there is none. */
@@ -273,6 +274,7 @@ struct request {
 	u64 file;   /* struct file */
 	u64 mm;     /* struct mm_struct */
 	u64 done;   /* it has been noted, or is none to be noted */
+	u64 inode;  /* struct inode of a file with storage, 0 for none */
 	u64 data;   /* it shows a file that is no program */
 };
 
@@ -309,8 +311,10 @@ __attribute__((noinline)) int note_file(struct request *r)
 		r->done = 0;
 		return 0;
 	}
+	r->inode = (u64)inode;
 	id = id_of(inode);
-	fresh.exec = r->prot & PROT_EXEC || is_of_libc(file);
+	/* The dynamic linker of glibc asks for MAP_DENYWRITE, from its first mapping of a library on. */
+	fresh.exec = r->prot & PROT_EXEC || r->flags & MAP_DENYWRITE || is_of_libc(file);
 	fresh.size = LOAD(inode, i_size);
 	known = bpf_map_lookup_elem(&files, &id);
 	if (known)
@@ -324,7 +328,7 @@ __attribute__((noinline)) int note_file(struct request *r)
 	if (known->exec)
 		return 0;
 	r->data = 1;
-	if (r->flags & (MAP_POPULATE | MAP_LOCKED) && !(r->flags & MAP_NONBLOCK)) {
+	if (!with_maps && r->flags & (MAP_POPULATE | MAP_LOCKED) && !(r->flags & MAP_NONBLOCK)) {
 		add(&known->faults, 1);
 		add(&known->in, r->length);
 	}
@@ -418,7 +422,9 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 			add(&missing[MISSING_URING].nanos, waited(&uring_flight, t->flying, start, end));
 		break;
 	case KIND_MAP:
-		if (ret > -4096 && ret < 0)
+		t->args[0] = t->args[1] = 0; /* for send_map */
+		t->args[2] = args[3] & MAP_ANONYMOUS;
+		if (t->args[2] || (ret > -4096 && ret < 0))
 			break;
 		struct request r = {.prot = args[2], .flags = args[3], .length = args[1], .mm = (u64)task->mm};
 
@@ -430,7 +436,10 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 		}
 		if (!r.done && !(r.prot & PROT_EXEC))
 			add(&unmapped, 1);
-		if (r.data && r.flags & (MAP_POPULATE | MAP_LOCKED))
+		if (with_maps) {
+			t->args[0] = r.inode;
+			t->args[1] = r.data;
+		} else if (r.data && r.flags & (MAP_POPULATE | MAP_LOCKED))
 			add(&missing[MISSING_MAPPED].nanos, end - start);
 		break;
 	}
@@ -447,6 +456,6 @@ INLINE u32 waits_for(struct thread *t, struct task_struct *task)
 		return 0; /* all of the call counts */
 	regs = (void *)bpf_task_pt_regs(task);
 	if (call_of(regs) < 0)
-		return t->in_data ? MISSING_MAPPED + 1 : 0;
+		return with_maps ? 0 : t->in_data ? MISSING_MAPPED + 1 : 0;
 	return MISSING_ELSEWHERE + 1;
 }

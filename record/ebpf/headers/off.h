@@ -28,7 +28,8 @@ struct processor {
 	u32 turn;     /* runs since one was measured: of system calls */
 	u32 turns;    /* of switches */
 	u32 wakings;
-	u32 pad[5];
+	u32 faulted; /* the thread that came last has a fault that has not been sent */
+	u32 pad[4];
 };
 struct processor processors[MAX_CPUS];
 
@@ -101,7 +102,7 @@ INLINE void leave_processor(struct thread *t, struct task_struct *task, int pree
 	}
 	__asm__ volatile("" ::: "memory"); /* from here on wake knows that it has left */
 	t->left = now;
-	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0;
+	t->waits = blocked && BITS(task, in_iowait) ? 1 + waits_for(t, task) : 0; /* or WAITS_FAULT, by leave_fault */
 }
 
 /* Returns the followed thread that wakes another one now, 0 for none. An
@@ -140,6 +141,19 @@ INLINE void wake(struct thread *t, struct task_struct *task)
 		t->rested = 1;
 }
 
+/* The fault of a thread has come so far as to wait no longer. What the thread was ready for since it
+ * began is none of its time. */
+INLINE void time_fault(struct thread *t, u64 now)
+{
+	struct fault *f = &t->fault;
+	u64 off = 0;
+
+	for (int i = 0; i < NUM_OFF; i++)
+		off += t->off[i];
+	if (now - f->start > off)
+		f->took = now - f->start - off;
+}
+
 /* Counts the time off the processor of a thread that comes back to it. */
 INLINE void count_off(struct thread *t, u64 now)
 {
@@ -156,6 +170,8 @@ INLINE void count_off(struct thread *t, u64 now)
 			t->rested = 1;
 	}
 	blocked = t->ready - t->left;
+	if (t->waits == WAITS_FAULT)
+		time_fault(t, t->ready);
 	ready = now - t->ready;
 	own = processor(t->cpu)->clock - t->mark;
 	if (own > ready)
@@ -170,7 +186,9 @@ INLINE void count_off(struct thread *t, u64 now)
 	t->off[OFF_READY] += ready;
 	t->off[OFF_OWN] += own;
 	t->off[OFF_RECORDER] += taken;
-	if (t->waits) {
+	if (t->waits == WAITS_FAULT) {
+		/* It is in the time of the fault. */
+	} else if (t->waits) {
 		t->off[OFF_STORAGE] += blocked;
 		if (t->waits - 2 < NUM_MISSING)
 			add(&missing[t->waits - 2].nanos, blocked);
@@ -207,6 +225,7 @@ INLINE void enter_processor(struct thread *t, u32 cpu, u64 now)
 	else if (t->start && t->ready)
 		count_behind(t, now);
 	processor(cpu)->waited = t->blocked != 0;
+	processor(cpu)->faulted = t->fault.flags != 0;
 	processor(cpu)->calls = 0;
 }
 

@@ -118,12 +118,25 @@ INLINE struct inode *inode_of(struct task_struct *task, u64 fd)
 	return file ? LOAD(file, f_inode) : NULL;
 }
 
+/* Describes a file. */
+INLINE void describe_inode(struct details *d, struct inode *inode)
+{
+	struct address_space *mapping = LOAD(inode, i_mapping);
+	struct super_block *sb = LOAD(inode, i_sb);
+
+	d->mode = LOAD(inode, i_mode);
+	d->size = LOAD(inode, i_size);
+	d->blocks = LOAD(inode, i_blocks);
+	d->ino = LOAD(inode, i_ino);
+	d->nlink = LOAD(inode, i_nlink);
+	d->dev = LOAD(sb, s_dev);
+	d->cached = LOAD(mapping, nrpages);
+}
+
 /* Describes the file behind a descriptor. */
 INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
 {
 	struct file *file = file_of(task, fd);
-	struct address_space *mapping;
-	struct super_block *sb;
 	struct inode *inode;
 
 	if (!file)
@@ -131,15 +144,7 @@ INLINE void read_file(struct scratch *s, struct task_struct *task, u64 fd)
 	inode = LOAD(file, f_inode);
 	if (!inode)
 		return;
-	s->details.mode = LOAD(inode, i_mode);
-	s->details.size = LOAD(inode, i_size);
-	s->details.blocks = LOAD(inode, i_blocks);
-	s->details.ino = LOAD(inode, i_ino);
-	s->details.nlink = LOAD(inode, i_nlink);
-	sb = LOAD(inode, i_sb);
-	s->details.dev = LOAD(sb, s_dev);
-	mapping = LOAD(inode, i_mapping);
-	s->details.cached = LOAD(mapping, nrpages);
+	describe_inode(&s->details, inode);
 	s->event.flags |= FLAG_STAT | FLAG_FILE;
 	if (LOAD(file, f_mode) & FMODE_CREATED)
 		s->event.flags |= FLAG_CREATED;

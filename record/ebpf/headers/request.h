@@ -248,22 +248,11 @@ struct opened {
 INLINE int describe(struct details *d, struct task_struct *task, u64 fd)
 {
 	struct file *file = file_of(task, fd);
-	struct address_space *mapping;
-	struct super_block *sb;
-	struct inode *inode;
+	struct inode *inode = file ? LOAD(file, f_inode) : NULL;
 
-	inode = file ? LOAD(file, f_inode) : NULL;
 	if (!inode)
 		return 0;
-	d->mode = LOAD(inode, i_mode);
-	d->size = LOAD(inode, i_size);
-	d->blocks = LOAD(inode, i_blocks);
-	d->ino = LOAD(inode, i_ino);
-	d->nlink = LOAD(inode, i_nlink);
-	sb = LOAD(inode, i_sb);
-	d->dev = LOAD(sb, s_dev);
-	mapping = LOAD(inode, i_mapping);
-	d->cached = LOAD(mapping, nrpages);
+	describe_inode(d, inode);
 	d->pad[0] = !!(LOAD(file, f_mode) & FMODE_CREATED);
 	return 1;
 }

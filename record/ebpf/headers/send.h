@@ -31,6 +31,8 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
+INLINE u64 space_of(const struct task_struct *task) { return (u64)task->mm; }
+
 /* Counts a record that found no room, of a call of the current thread whose first
  * argument is fd. It is a function of its own, for the verifier to look at it once. */
 __attribute__((noinline)) int count_lost(u32 nr, u64 fd, u64 nanos, s64 ret)
@@ -155,6 +157,8 @@ INLINE void send_wide(struct thread *t, struct task_struct *task, struct pt_regs
 	fill_wide(e, t, start, end, ret);
 	read_four(e->args, regs);
 	read_more(e->more, regs);
+	if (kind == KIND_MAP || kind == KIND_SPACE)
+		e->channel = space_of(task);
 	if (kind == KIND_IO)
 		note_io(e, t, task);
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);

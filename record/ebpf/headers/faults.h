@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Page faults on mappings of files.
+ *
+ *   mm_filemap_map_pages ─┐
+ *   mm_filemap_fault ─────┼→ thread.fault ──→ sent at the next fault, call or switch
+ *   writeback_dirty_folio ┘
+ *
+ * No hook says where a fault ends, and those at its start run at faults on anonymous
+ * memory as well, which must cost nothing. But the kernel counts the faults of a
+ * thread when they end: while the count stays the same, what the hooks tell is of one fault.
+ *
+ * Nor does a hook tell the address. The recorder knows what each address space has mapped,
+ * and finds it from the file and the page.
+ */
+#pragma once
+
+#include "send.h"
+
+#define EBUSY 16
+
+/* The range of an address space that has mappings of files in it, of those that are
+ * no programs. */
+struct bounds {
+	u64 low, high;
+	u64 fixed; /* some were put at a given address, perhaps within other memory */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct bounds);
+} spaces SEC(".maps");
+
+/* An address space has a mapping of a file that is no program. */
+INLINE void extend_bounds(u64 space, u64 address, u64 length, u64 fixed)
+{
+	struct bounds fresh = {.low = address, .high = address + length, .fixed = fixed}, *b;
+
+	b = bpf_map_lookup_elem(&spaces, &space);
+	if (b) {
+		if (address < b->low)
+			b->low = address;
+		if (address + length > b->high)
+			b->high = address + length;
+		b->fixed |= fixed;
+	} else {
+		bpf_map_update_elem(&spaces, &space, &fresh, 0);
+	}
+	mappings = 1;
+}
+
+static long is_data(struct task_struct *task, struct vm_area_struct *vma, u64 *found)
+{
+	struct file *file = vma->vm_file;
+
+	*found = file && mapped_file(host_of(file));
+	return 0;
+}
+
+/* Reports whether an address is, or can be, in a mapping of a file that is no program. */
+INLINE int shows_file(struct task_struct *task, u64 address)
+{
+	u64 found = 0;
+
+	return bpf_find_vma(task, address, is_data, &found, 0) == -EBUSY || found;
+}
+
+/* Reports whether a call on memory concerns mappings of files. Where they lie within other
+ * memory, some calls that do not are taken for such. */
+INLINE int concerns_files(struct task_struct *task, const struct pt_regs *regs)
+{
+	u64 space = space_of(task), args[4];
+	struct bounds *b;
+
+	if (!mappings)
+		return 0;
+	b = bpf_map_lookup_elem(&spaces, &space);
+	if (!b)
+		return 0;
+	read_four(args, regs);
+	if (args[0] + args[1] <= b->low || args[0] >= b->high)
+		return 0;
+	return b->fixed || args[0] <= b->low || args[0] + args[1] >= b->high || shows_file(task, args[0]) ||
+	       shows_file(task, args[0] + args[1] - 1);
+}
+
+/* Reports whether a call of mmap is one that can concern files. */
+INLINE int may_map_file(struct task_struct *task, const struct pt_regs *regs)
+{
+	u64 args[4];
+
+	if (maps_file(regs))
+		return 1;
+	read_four(args, regs);
+	return with_maps && args[3] & MAP_FIXED && concerns_files(task, regs);
+}
+
+/* A process begins with a copy of another one's address space, before it runs. */
+INLINE void copy_space(u64 space, u64 parent)
+{
+	struct space *s;
+	struct bounds *b;
+
+	b = bpf_map_lookup_elem(&spaces, &parent);
+	if (b)
+		bpf_map_update_elem(&spaces, &space, b, 0);
+	else
+		bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
+	s = bpf_ringbuf_reserve(&ring, SPACE_BYTES, 0);
+	if (!s)
+		return;
+	s->start = 0;
+	s->space = space;
+	s->parent = parent;
+	s->tid = 0;
+	s->nr = NR_SPACE;
+	s->flags = 0;
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
+/* A program or library is mapped, whose faults are sent where the thread waits for storage. */
+INLINE void tell_program(struct task_struct *task, struct inode *inode, u64 address, const u64 args[6])
+{
+	struct space s = {.space = space_of(task), .nr = NR_PROGRAM, .address = address, .length = args[1], .offset = args[5]};
+	struct file_id id = id_of(inode);
+
+	s.ino = id.ino;
+	s.dev = id.dev;
+	bpf_ringbuf_output(&ring, &s, sizeof(s), BPF_RB_NO_WAKEUP);
+}
+
+INLINE u64 ended_faults(const struct task_struct *task) { return task->min_flt + task->maj_flt; }
+
+/* Reports whether the fault of the thread is under way. */
+INLINE int in_fault(const struct thread *t, const struct task_struct *task)
+{
+	return t->fault.flags && t->fault_count == ended_faults(task);
+}
+
+/* A fault turns out to be none that is sent. */
+INLINE void give_back(struct thread *t, u32 flags)
+{
+	struct fault *f = &t->fault;
+
+	t->calls += f->calls;
+	if (flags & FAULT_RESTED)
+		for (int i = 0; i < NUM_OFF; i++)
+			t->off[i] += f->off[i];
+	t->off[OFF_STORAGE] += f->took;
+	t->rested |= f->took != 0;
+}
+
+/* The kernel tries the fault again, after it has read the page, or waited for one who did. */
+INLINE void try_again(struct thread *t)
+{
+	if (!t->start)
+		time_fault(t, bpf_ktime_get_ns());
+}
+
+/* Sends the fault of the current thread, which has ended or failed. */
+static __attribute__((noinline)) int send_fault(struct thread *t, struct task_struct *task)
+{
+	struct fault *f = &t->fault;
+	u32 flags = f->flags;
+	long err;
+
+	f->flags = 0;
+	processor(bpf_get_smp_processor_id())->faulted = 0;
+	if (flags & FAULT_UNNAMED || (flags & FAULT_PROGRAM && !f->took)) {
+		give_back(t, flags);
+		return 0;
+	}
+	if (flags & FAULT_PAGE && task->maj_flt != t->majors)
+		flags |= FAULT_FILLED;
+	identify(t, task);
+	f->tid = t->tid;
+	f->nr = NR_FAULT;
+	f->flags = flags;
+	if (flags & FAULT_RESTED)
+		err = bpf_ringbuf_output(&ring, f, sizeof(*f), BPF_RB_NO_WAKEUP);
+	else
+		err = bpf_ringbuf_output(&ring, f, FAULT_BYTES, BPF_RB_NO_WAKEUP);
+	f->flags = 0;
+	if (err) {
+		count_lost(NR_FAULT, 0, 0, 0);
+		add(&missing[MISSING_LOST].bytes, f->pages * (u64)page_bytes);
+		add(&missing[MISSING_LOST].nanos, f->took);
+	}
+	return 0;
+}
+
+/* A fault begins, or goes on that had no file yet. */
+INLINE struct fault *begin_fault(struct thread *t, struct task_struct *task, u64 mapping, u32 flags)
+{
+	struct processor *here = processor(bpf_get_smp_processor_id());
+	struct fault *f = &t->fault;
+	int goes_on = f->flags & FAULT_UNNAMED && in_fault(t, task);
+
+	if (f->flags && !goes_on)
+		send_fault(t, task);
+	if (!goes_on) {
+		f->start = t->start ? t->start : bpf_ktime_get_ns();
+		f->took = 0;
+		t->fault_count = ended_faults(task);
+		t->majors = task->maj_flt;
+	}
+	f->space = space_of(task);
+	t->mapping = mapping;
+	f->calls = t->calls + here->calls;
+	t->calls = here->calls = 0;
+	if (t->rested) {
+		__builtin_memcpy(f->off, t->off, sizeof(f->off));
+		__builtin_memset(t->off, 0, sizeof(t->off));
+		flags |= FAULT_RESTED;
+	}
+	f->flags = flags;
+	here->faulted = 1;
+	return f;
+}
+
+/* Pages of a file, some of which are in the page cache. */
+struct pages {
+	u64 mapping; /* struct address_space */
+	u64 first;   /* of those that are looked at */
+	u64 last;
+	u64 found;   /* the first that is in the page cache, from 1; 0 for none */
+	u64 count;   /* those that are */
+};
+
+#define XA_LEVELS 6
+#define XA_SLOTS 64
+#define STEP 16
+
+/* Looks at pages up to the next multiple of STEP, which one node of the page cache has, and goes past
+ * them. It is a function of its own, for the verifier to look at it once. */
+__attribute__((noinline)) int look_at_pages(struct pages *p)
+{
+	struct address_space *mapping;
+	u64 entry, page, entries[STEP] = {};
+
+	if (!p)
+		return 0; /* never, but the verifier cannot know */
+	mapping = (void *)p->mapping;
+	entry = (u64)FIELD(mapping, i_pages.xa_head);
+	for (int level = 0; level < XA_LEVELS; level++) {
+		struct xa_node *node = (void *)(entry - 2);
+		u32 shift, slot;
+
+		if ((entry & 3) != 2 || entry < 4096)
+			break; /* it is no node: a folio of many pages, or none */
+		shift = FIELD(node, shift) & 63;
+		slot = p->first >> shift & (XA_SLOTS - 1);
+		if (!shift) {
+			bpf_probe_read_kernel(entries, sizeof(entries), node->slots + (slot & ~(STEP - 1)));
+			entry = 0;
+			break;
+		}
+		entry = (u64)FIELD((struct llist_node *)(node->slots + slot), next);
+		if ((entry & 3) == 2 && entry < 4096) /* one of a folio that begins before */
+			entry = 4096;
+	}
+	page = p->first & ~(u64)(STEP - 1);
+	for (u32 i = 0; i < STEP; i++, page++) {
+		u64 e = entry ? entry : entries[i];
+
+		if (!e || e & 1 || page < p->first || page > p->last) /* no folio, but perhaps a trace of one */
+			continue;
+		p->count++;
+		if (!p->found)
+			p->found = page + 1;
+	}
+	p->first = page;
+	return 0;
+}
+
+/* Finds those of the pages around a fault that are in the page cache, which it has mapped. A replay
+ * that touches the first of them reads no more than the application. */
+#define MAX_STEPS 4
+INLINE void find_cached(struct pages *p)
+{
+	for (int i = 0; i < MAX_STEPS; i++)
+		if (p->first <= p->last)
+			look_at_pages(p);
+}
+
+/* Reports whether faults are noted of a thread now. What a call of mmap maps at once is
+ * part of that call. */
+INLINE int notes_faults(const struct thread *t) { return !(t->start && plans[t->nr % MAX_SYS].kind == KIND_MAP); }
+
+/* A page has to be found, or read. */
+INLINE void find_page(struct thread *t, struct task_struct *task, struct address_space *mapping, u64 page)
+{
+	struct inode *inode;
+	struct mapped *file;
+	struct fault *f = &t->fault;
+	struct file_id id;
+
+	if (in_fault(t, task) && t->mapping == (u64)mapping) { /* tried again, or after pages around it */
+		if (f->flags & FAULT_PAGE) {
+			try_again(t);
+			return;
+		}
+		f->first = page;
+		f->pages = 1; /* which of the others it has mapped, nothing tells */
+		f->flags |= FAULT_PAGE;
+		return;
+	}
+	inode = LOAD(mapping, host);
+	if (!inode || !notes_faults(t))
+		return;
+	id = id_of(inode);
+	file = bpf_map_lookup_elem(&files, &id);
+	f = begin_fault(t, task, (u64)mapping, FAULT_PAGE | (file && !file->exec ? 0 : FAULT_PROGRAM));
+	f->ino = id.ino;
+	f->dev = id.dev;
+	f->first = page;
+	f->pages = 1;
+}
+
+/* Pages in the page cache were mapped. */
+INLINE void map_pages(struct thread *t, struct task_struct *task, struct address_space *mapping, u64 first, u64 last)
+{
+	struct pages p = {.mapping = (u64)mapping, .first = first, .last = last};
+	struct inode *inode = LOAD(mapping, host);
+	struct fault *f = &t->fault;
+	struct mapped *file;
+	struct file_id id;
+
+	if (in_fault(t, task) && t->mapping == (u64)mapping) {
+		if (f->flags & FAULT_PAGE)
+			try_again(t);
+		f->flags |= FAULT_AROUND;
+		return;
+	}
+	if (!inode || !notes_faults(t))
+		return;
+	id = id_of(inode);
+	file = bpf_map_lookup_elem(&files, &id);
+	if (!file || file->exec)
+		return;
+	find_cached(&p);
+	f = begin_fault(t, task, (u64)mapping, FAULT_AROUND);
+	f->ino = id.ino;
+	f->dev = id.dev;
+	f->first = p.found ? p.found - 1 : first;
+	f->pages = p.count;
+}
+
+/* A page becomes dirty. Within a call that is the fault of a page that it was to be read into, or
+ * of what it was to write. */
+INLINE void dirty_page(struct thread *t, struct task_struct *task, struct address_space *mapping, struct folio *folio)
+{
+	u32 pages = folio_bytes(folio) / page_bytes;
+	struct inode *inode;
+	struct mapped *file;
+	struct fault *f = &t->fault;
+	struct plan plan;
+	struct file_id id;
+
+	if (in_fault(t, task) && t->mapping == (u64)mapping) {
+		f->flags |= FAULT_WRITE;
+		if (f->pages < pages)
+			f->pages = pages;
+		return;
+	}
+	if (t->counting || t->flags & THREAD_COMPAT)
+		return;
+	if (t->start) {
+		plan = plans[t->nr % MAX_SYS];
+		if ((plan.kind != KIND_IO && plan.kind != KIND_WIDE) || !plan.reg)
+			return;
+	}
+	inode = LOAD(mapping, host);
+	if (!inode)
+		return;
+	id = id_of(inode);
+	file = bpf_map_lookup_elem(&files, &id);
+	if (!file || file->exec)
+		return;
+	f = begin_fault(t, task, (u64)mapping, FAULT_WRITE);
+	f->ino = id.ino;
+	f->dev = id.dev;
+	f->first = LOAD(folio, index);
+	f->pages = pages;
+}
+
+/* A fault ends in SIGBUS. */
+INLINE void fail_fault(struct thread *t, struct task_struct *task, u64 address)
+{
+	struct fault *f = &t->fault;
+
+	if (!in_fault(t, task)) {
+		f = begin_fault(t, task, 0, 0);
+		f->ino = f->dev = 0;
+	}
+	f->flags = (f->flags & FAULT_RESTED) | FAULT_FAILED;
+	f->first = address;
+	f->pages = 0;
+	send_fault(t, task);
+}
+
+/* The thread leaves the processor; blocked says that it waits for storage. A fault that has
+ * ended is sent, and of one that is under way the wait is a part. */
+INLINE void leave_fault(struct thread *t, struct task_struct *task, int blocked)
+{
+	struct fault *f = &t->fault;
+
+	if (f->flags && !in_fault(t, task))
+		send_fault(t, task);
+	if (!blocked || t->start)
+		return;
+	if (!f->flags && call_of((void *)bpf_task_pt_regs(task)) < 0)
+		begin_fault(t, task, 0, FAULT_UNNAMED);
+	if (f->flags)
+		t->waits = WAITS_FAULT;
+}
+
+/* What a fault maps as one huge page. */
+static long map_huge_page(struct task_struct *task, struct vm_area_struct *vma, u64 *address)
+{
+	u64 huge = *address & ~(HUGE_PAGES * page_bytes - 1);
+	struct file *file = vma->vm_file;
+	struct thread *t = followed(task);
+	struct inode *inode;
+	struct fault *f;
+
+	if (!file || !t)
+		return 0;
+	inode = host_of(file);
+	if (!mapped_file(inode) || !notes_faults(t))
+		return 0;
+	f = begin_fault(t, task, (u64)LOAD(file, f_mapping), FAULT_AROUND);
+	f->ino = id_of(inode).ino;
+	f->dev = id_of(inode).dev;
+	f->first = vma->vm_pgoff + (huge - vma->vm_start) / page_bytes;
+	f->pages = HUGE_PAGES;
+	return 0;
+}

@@ -1,0 +1,292 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"pianola/format"
+)
+
+// spaces knows what the address spaces of the recorded processes show of files. The
+// kernel tells of a fault which page of which file it was; spaces finds the address.
+//
+// Address spaces are known by numbers of the recorder. What calls did that are in no
+// recording, those of exec and those before the recorder came, is read from /proc when
+// a fault needs it.
+type spaces struct {
+	all   map[uint64]*space
+	paths map[format.Inode]string // of files that were opened, or that /proc told of
+}
+
+// space is an address space.
+type space struct {
+	mappings []mapping                 // in the order of the addresses
+	last     int                       // the one that was found last
+	asked    map[format.Inode]struct{} // files of which /proc knew nothing
+}
+
+// mapping is a range of addresses that shows a file.
+type mapping struct {
+	start, end uint64
+	offset     uint64 // in the file, of start
+	file       format.Inode
+	unrecorded bool // no recorded call has made the mapping
+	private    bool // written pages are the process's own
+	writable   bool
+}
+
+// maxSpaces bounds the address spaces that are remembered: those that end are not
+// told of.
+const maxSpaces = 1 << 14
+
+// of returns an address space, which it makes if there is none.
+func (m *spaces) of(id uint64) *space {
+	s := m.all[id]
+	if s == nil {
+		if m.all == nil || len(m.all) == maxSpaces {
+			m.all = make(map[uint64]*space)
+		}
+		s = &space{}
+		m.all[id] = s
+	}
+	return s
+}
+
+// begin notes that an address space begins as a copy of another one; that of an exec is
+// one of none.
+func (m *spaces) begin(id, parent uint64) {
+	delete(m.all, id) // of a process that is gone
+	if p := m.all[parent]; p != nil {
+		m.of(id).mappings = slices.Clone(p.mappings)
+	}
+}
+
+// call notes what a call did to its address space. It reports whether the call is
+// about a mapping of a file.
+func (m *spaces) call(id uint64, e *format.Event) bool {
+	if id == 0 || e.Failed() {
+		return false
+	}
+	s, start := m.of(id), uint64(e.Args[0])
+	switch e.Op.Info().Effect {
+	case format.EffectExec:
+		m.begin(id, 0)
+	case format.EffectMap:
+		start = uint64(e.Ret)
+		n := mapping{start: start, end: start + wholePages(e.Size()), offset: uint64(e.Offset()), file: e.Notes.Inode(),
+			private: e.Args[3]&format.MapShared == 0, writable: e.Args[2]&format.ProtWrite != 0}
+		s.cut(n.start, n.end)
+		if n.file != (format.Inode{}) {
+			s.add(n)
+		}
+	case format.EffectUnmap:
+		if e.Op == format.OpMunmap {
+			s.cut(start, start+wholePages(e.Size()))
+		}
+	case format.EffectRemap:
+		s.move(start, wholePages(e.Args[1]), uint64(e.Ret), wholePages(e.Args[2]), e.Args[3]&format.MremapDontunmap != 0)
+	case format.EffectProtect:
+		// Of a mapping that can be written in part all counts as writable.
+		for i := s.after(start); i < len(s.mappings) && s.mappings[i].start < start+wholePages(e.Size()); i++ {
+			s.mappings[i].writable = s.mappings[i].writable || e.Args[2]&format.ProtWrite != 0
+		}
+	case format.EffectSyncMapped:
+		return s.at(start) != nil
+	}
+	return false
+}
+
+func wholePages(n int64) uint64 { return (uint64(n) + pageBytes - 1) &^ (pageBytes - 1) }
+
+// after returns the number of the first mapping that ends after an address.
+func (s *space) after(address uint64) int {
+	i, _ := slices.BinarySearchFunc(s.mappings, address, func(m mapping, a uint64) int {
+		if m.end <= a {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// at returns the mapping at an address, nil for none. It is valid until the next change.
+func (s *space) at(address uint64) *mapping {
+	if i := s.after(address); i < len(s.mappings) && s.mappings[i].start <= address {
+		return &s.mappings[i]
+	}
+	return nil
+}
+
+// cut takes a range out.
+func (s *space) cut(start, end uint64) {
+	i := s.after(start)
+	j := i
+	var rest [2]mapping
+	n := 0
+	for ; j < len(s.mappings) && s.mappings[j].start < end; j++ {
+		m := s.mappings[j]
+		if m.start < start {
+			rest[n] = m
+			rest[n].end = start
+			n++
+		}
+		if m.end > end {
+			m.offset += end - m.start
+			m.start = end
+			rest[n] = m
+			n++
+		}
+	}
+	s.mappings = slices.Replace(s.mappings, i, j, rest[:n]...)
+}
+
+// add adds a mapping where there is none.
+func (s *space) add(m mapping) {
+	s.mappings = slices.Insert(s.mappings, s.after(m.start), m)
+}
+
+// move does what mremap does. A range without bytes is shown a second time.
+func (s *space) move(old, size, to, newSize uint64, keep bool) {
+	m := s.at(old)
+	if m == nil {
+		s.cut(to, to+newSize)
+		return
+	}
+	moved := *m
+	moved.offset += old - m.start
+	moved.start, moved.end = to, to+newSize
+	if !keep {
+		s.cut(old, old+size)
+	}
+	s.cut(moved.start, moved.end)
+	s.add(moved)
+}
+
+// program notes a mapping of a program that is in no recorded call.
+func (m *spaces) program(id, start, size, offset uint64, file format.Inode) {
+	s := m.of(id)
+	n := mapping{start: start, end: start + wholePages(int64(size)), offset: offset, file: file, unrecorded: true}
+	s.cut(n.start, n.end)
+	s.add(n)
+}
+
+// maxPaths bounds the names that are remembered.
+const maxPaths = 1 << 14
+
+// opened remembers the name of a file that was opened for reading, for it may be a program
+// that is mapped next.
+func (m *spaces) opened(e *format.Event) {
+	if e.Op.Info().Effect != format.EffectOpen {
+		return
+	}
+	path := e.Path(0)
+	if len(path) == 0 || path[0] != '/' || !e.Notes.Known(format.NotedIno) || e.Notes.Type != format.TypeReg ||
+		e.OpenFlags()&(format.WRONLY|format.RDWR) != 0 {
+		return
+	}
+	m.name(e.Notes.Inode(), path)
+}
+
+func (m *spaces) name(file format.Inode, path []byte) {
+	if m.paths[file] == string(path) {
+		return
+	}
+	if m.paths == nil || len(m.paths) == maxPaths {
+		m.paths = make(map[format.Inode]string)
+	}
+	m.paths[file] = string(path)
+}
+
+// find returns the mapping that shows a page of a file, nil for none: the one that was
+// found last, or else the first.
+func (s *space) find(file format.Inode, offset uint64) *mapping {
+	shows := func(m *mapping) bool {
+		return m.file == file && m.offset <= offset && offset-m.offset < m.end-m.start
+	}
+	if s.last < len(s.mappings) && shows(&s.mappings[s.last]) {
+		return &s.mappings[s.last]
+	}
+	for i := range s.mappings {
+		if shows(&s.mappings[i]) {
+			s.last = i
+			return &s.mappings[i]
+		}
+	}
+	return nil
+}
+
+// known returns the mapping of a fault that find finds in its address space, nil for
+// none. It reads /proc once for each file where there is none.
+func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) *mapping {
+	s := m.of(f.Space)
+	if found := find(s); found != nil && (!found.unrecorded || m.paths[found.file] != "") {
+		return found
+	}
+	if _, ok := s.asked[file]; ok {
+		return find(s)
+	}
+	m.learn(s, f.TID)
+	found := find(s)
+	if found == nil || m.paths[found.file] == "" {
+		if s.asked == nil {
+			s.asked = make(map[format.Inode]struct{})
+		}
+		s.asked[file] = struct{}{}
+	}
+	return found
+}
+
+// learn adds what a thread's process has mapped by calls that are in no recording.
+func (m *spaces) learn(s *space, tid int32) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", tid))
+	if err != nil {
+		return // it has ended
+	}
+	for line := range bytes.Lines(text) {
+		n, path, ok := parseMapping(string(bytes.TrimSuffix(line, []byte("\n"))))
+		if !ok {
+			continue
+		}
+		m.name(n.file, []byte(path))
+		if i := s.after(n.start); i == len(s.mappings) || s.mappings[i].start >= n.end {
+			s.add(n)
+		}
+	}
+}
+
+// deleted stands behind the path of a file that has none any more.
+const deleted = " (deleted)"
+
+// parseMapping reads a line of /proc/PID/maps, and reports whether it shows a file.
+//
+//	7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234   /usr/lib/libc.so
+func parseMapping(line string) (m mapping, path string, ok bool) {
+	var protection string
+	var major, minor uint32
+	n, _ := fmt.Sscanf(line, "%x-%x %s %x %x:%x %d", &m.start, &m.end, &protection, &m.offset, &major, &minor, &m.file.Ino)
+	at := strings.IndexByte(line, '/')
+	if n < 7 || at < 0 || len(protection) < 4 {
+		return m, "", false
+	}
+	m.unrecorded = true
+	m.file.Dev = format.Device{Major: major, Minor: minor}
+	m.private, m.writable = protection[3] == 'p', protection[1] == 'w'
+	return m, unescapeMaps.Replace(strings.TrimSuffix(line[at:], deleted)), true
+}
+
+// unescapeMaps undoes how the kernel writes a newline, the only character that it
+// replaces there.
+var unescapeMaps = strings.NewReplacer(`\012`, "\n")
+
+// Maps reports whether a recording with faults has calls of an operation where they
+// concern mappings of files.
+func Maps(op format.Op) bool {
+	switch op.Info().Effect {
+	case format.EffectMap, format.EffectUnmap, format.EffectRemap, format.EffectProtect, format.EffectSyncMapped:
+		return true
+	}
+	return false
+}

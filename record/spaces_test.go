@@ -1,0 +1,135 @@
+package record
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+)
+
+// onMemory is a call on memory that succeeded, in pages.
+func onMemory(op format.Op, ret int64, file uint64, args ...int64) *format.Event {
+	e := &format.Event{Op: op, Ret: ret * int64(pageBytes)}
+	for i, a := range args {
+		if kind := op.Info().Args[i].Kind; kind == format.Addr || kind == format.Size || kind == format.Offset {
+			a *= int64(pageBytes)
+		}
+		e.Args[i] = a
+	}
+	if file != 0 {
+		e.Notes = &format.Notes{Ino: file, Has: format.NotedDev | format.NotedIno}
+	}
+	return e
+}
+
+func TestSpaces(t *testing.T) {
+	var m spaces
+	// at returns the page at which an address space shows a page of a file, 0 for none.
+	at := func(space, file, page uint64) uint64 {
+		if found := m.of(space).find(format.Inode{Ino: file}, page*pageBytes); found != nil {
+			return (found.start + page*pageBytes - found.offset) / pageBytes
+		}
+		return 0
+	}
+	mmap := func(space uint64, address, pages int64, file uint64, offset int64) {
+		m.call(space, onMemory(format.OpMmap, address, file, 0, pages, format.ProtWrite, format.MapShared, 3, offset))
+	}
+	mmap(1, 100, 10, 7, 5)
+	mmap(1, 110, 10, 8, 0)
+	require.Equal(t, uint64(104), at(1, 7, 9))
+	require.Zero(t, at(1, 7, 4), "before the mapping")
+	require.Zero(t, at(1, 7, 15), "behind it")
+	require.Zero(t, at(2, 7, 9), "another address space")
+
+	m.begin(2, 1)
+	m.call(1, onMemory(format.OpMunmap, 0, 0, 103, 4))
+	require.Equal(t, []uint64{102, 0, 0, 107}, []uint64{at(1, 7, 7), at(1, 7, 8), at(1, 7, 11), at(1, 7, 12)}, "the middle is gone")
+	require.Equal(t, uint64(103), at(2, 7, 8), "a copy keeps it")
+
+	m.call(1, onMemory(format.OpMmap, 108, 0, 108, 4, 0, format.MapAnonymous, -1, 0))
+	require.Equal(t, []uint64{107, 0, 0, 112}, []uint64{at(1, 7, 12), at(1, 7, 13), at(1, 8, 0), at(1, 8, 2)}, "other memory took its place")
+
+	m.call(1, onMemory(format.OpMremap, 200, 0, 112, 8, 20, 1, 0))
+	require.Equal(t, []uint64{200, 217}, []uint64{at(1, 8, 2), at(1, 8, 19)}, "it moved, and grew")
+	m.call(1, onMemory(format.OpMremap, 300, 0, 200, 0, 4, 1, 0))
+	require.NotNil(t, m.of(1).at(200*pageBytes), "a second mapping of the same pages")
+	require.NotNil(t, m.of(1).at(300*pageBytes))
+
+	failed := onMemory(format.OpMunmap, 0, 0, 100, 300)
+	failed.Ret = -22
+	m.call(1, failed)
+	require.Equal(t, uint64(107), at(1, 7, 12))
+	require.True(t, m.call(1, onMemory(format.OpMsync, 0, 0, 107, 1, 4)))
+	require.False(t, m.call(1, onMemory(format.OpMsync, 0, 0, 108, 1, 4)), "of other memory")
+
+	m.call(2, &format.Event{Op: format.OpExecve})
+	require.Zero(t, at(2, 7, 8), "a program begins with none")
+	m.begin(1, 0)
+	require.Zero(t, at(1, 7, 12), "of a process that is gone")
+}
+
+func TestParseMapping(t *testing.T) {
+	m, path, ok := parseMapping(`7f5c1a000000-7f5c1a021000 rw-p 00001000 08:01 1234                     /usr/lib/a b\012c.so (deleted)`)
+	require.True(t, ok)
+	require.Equal(t, "/usr/lib/a b\nc.so", path)
+	require.Equal(t, mapping{start: 0x7f5c1a000000, end: 0x7f5c1a021000, offset: 0x1000, unrecorded: true, private: true, writable: true,
+		file: format.Inode{Dev: format.Device{Major: 8, Minor: 1}, Ino: 1234}}, m)
+	for _, line := range []string{"", "7f5c1a000000-7f5c1a021000 rw-p 00000000 00:00 0 ", "7ffd0000-7ffd1000 rw-p 00000000 00:00 0 [stack]", "/x"} {
+		_, _, ok := parseMapping(line)
+		require.False(t, ok, line)
+	}
+}
+
+// faultEvents returns the events that a writer makes of faults.
+func faultEvents(w *Writer, faults ...Fault) (events []format.Event) {
+	for i := range faults {
+		if w.Fault(&faults[i]); w.n > 0 {
+			events = append(events, w.batch[0].Clone())
+			w.n = 0
+		}
+	}
+	return events
+}
+
+func TestFaultEvents(t *testing.T) {
+	const dev, file, space = 254 << 20, 7, 1
+	page := int64(pageBytes)
+	w := NewWriter(discard{}, 1000)
+	mmap := onMemory(format.OpMmap, 100, file, 0, 10, format.ProtWrite, 2, 3, 5)
+	mmap.Notes.Dev = format.Device{Major: 254}
+	w.spaces.call(space, mmap)
+	tid := int32(os.Getpid())
+	got := faultEvents(w,
+		Fault{Start: 1500, Took: 70, Space: space, Ino: file, Dev: dev, First: 6, Pages: 1, TID: tid, Flags: FaultPage | FaultFilled, Calls: 2, Off: format.Off{Ready: 3}},
+		Fault{Start: 1600, Space: space, Ino: file, Dev: dev, First: 7, Pages: 16, TID: tid, Flags: FaultAround},
+		Fault{Start: 1700, Space: space, Ino: file, Dev: dev, First: 8, Pages: 4, TID: tid, Flags: FaultPage | FaultWrite},
+		Fault{Start: 1800, Space: space, Ino: file, Dev: dev, First: 9, Pages: 1, TID: tid, Flags: FaultPage},
+		Fault{Start: 1900, Space: space, First: uint64(103*page + 8), TID: tid, Flags: FaultFailed},
+		Fault{Start: 2000, Space: space, First: uint64(900 * page), TID: tid, Flags: FaultFailed}, // of no file
+		Fault{Start: 2100, Took: 5, Space: space, Ino: 8, Dev: dev, First: 1, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram},
+	)
+	filled, cow := &format.Notes{Has: format.NotedFilled}, &format.Notes{Has: format.NotedCow}
+	fault := func(op format.Op, start, dur, ret, address, offset int64, n *format.Notes) format.Event {
+		return format.Event{Op: op, TID: tid, Start: start, Dur: dur, Ret: ret, Args: [6]int64{address * page, page, offset * page}, Notes: n}
+	}
+	want := []format.Event{
+		fault(format.OpMapRead, 500, 70, page, 101, 6, filled),
+		fault(format.OpMapRead, 600, 0, 16*page, 102, 7, nil),
+		fault(format.OpMapWrite, 700, 0, 4*page, 103, 8, nil),
+		fault(format.OpMapRead, 800, 0, page, 104, 9, cow),
+		fault(format.OpMapRead, 900, 0, -efault, 103, 8, nil),
+		fault(format.OpMapRead, 1100, 5, page, 0, 1, &format.Notes{Has: format.NotedDev | format.NotedIno, Dev: format.Device{Major: 254}, Ino: 8}),
+	}
+	want[0].Calls, want[0].Off.Ready, want[5].TID = 2, 3, 1<<30
+	require.Equal(t, want, got)
+	require.Equal(t, 22*page, w.Account().Recorded.Bytes, "programs are not in the account")
+	require.Equal(t, int64(70), w.Account().Recorded.Nanos)
+
+	w.spaces.name(format.Inode{Dev: format.Device{Major: 254}, Ino: 8}, []byte("/bin/x"))
+	w.Program(space, uint64(200*page), 100, 0, dev, 8)
+	got = faultEvents(w, Fault{Took: 5, Space: space, Ino: 8, Dev: dev, First: 0, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram})
+	require.Equal(t, "/bin/x", string(got[0].Notes.Path))
+	require.Equal(t, 200*page, got[0].Args[0])
+}
