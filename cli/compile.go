@@ -31,7 +31,7 @@ func compileCommand() *cli.Command {
 			"names, calls on anything but files are left out, and times become compute.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},

@@ -28,7 +28,7 @@ func printCommand() *cli.Command {
 			"Example: pianola print --format fio -o trace.iolog trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
-			&cli.StringFlag{Name: "o", Value: "-", Usage: "write to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
 		},
 		Action: runPrint,
 	})

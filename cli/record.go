@@ -30,7 +30,7 @@ func recordCommand() *cli.Command {
 			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
 			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
 			&cli.DurationFlag{Name: "duration", Usage: "with --pid: end after `D`, such as 90s"},
