@@ -111,7 +111,11 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	defer text.abort()
-	report, err := createIf(c.String("report"), public)
+	mode := public
+	if o.Key != nil {
+		mode = private // it says which name stands for which
+	}
+	report, err := createIf(c.String("report"), mode)
 	if err != nil {
 		return err
 	}
