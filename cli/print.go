@@ -28,6 +28,7 @@ func printCommand() *cli.Command {
 			"Example: pianola print --format fio -o trace.iolog trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
+			rawCSV(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
 		},
 		Action: runPrint,
@@ -61,7 +62,7 @@ func runPrint(c *cli.Context) error {
 		dst.holdsCSV()
 	}
 	return dst.put(func(to io.Writer) error {
-		w, err := export.New(kind, to, src.Header())
+		w, err := export.New(kind, cells(c, kind, to), src.Header())
 		if err != nil {
 			return err
 		}
