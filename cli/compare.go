@@ -51,6 +51,7 @@ func compareCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			rawCSV(),
+			limitFlag(),
 		},
 		Action: runCompare,
 	})
@@ -77,6 +78,9 @@ func runCompare(c *cli.Context) error {
 	}
 	form, err := comparisonFormOf(c)
 	if err != nil {
+		return err
+	}
+	if err := parseLimits(c); err != nil {
 		return err
 	}
 	plot, err := createIf(c.String("plot"), public)

@@ -127,7 +127,8 @@ func command(c *cli.Command) *cli.Command {
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		files.forget()
-		err := action(ctx)
+		inputs = inputLimits{}
+		err := limitHint(action(ctx))
 		if same, ok := errors.AsType[*sameFileError](err); ok {
 			return usage(ctx, "%w", same)
 		}

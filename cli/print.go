@@ -29,6 +29,7 @@ func printCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
 			rawCSV(),
+			limitFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
 		},
 		Action: runPrint,
@@ -47,6 +48,9 @@ func runPrint(c *cli.Context) error {
 	}
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
+	}
+	if err := parseLimits(c); err != nil {
+		return err
 	}
 	src, err := openEvents(name, export.TakesRecordings(kind))
 	if err != nil {

@@ -39,6 +39,7 @@ func profileCommand() *cli.Command {
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			rawCSV(),
+			limitFlag(),
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with charts and tables to `FILE`"},
 			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
@@ -58,6 +59,9 @@ type profileReport struct {
 func runProfile(c *cli.Context) error {
 	o, err := profileOptions(c)
 	if err != nil {
+		return err
+	}
+	if err := parseLimits(c); err != nil {
 		return err
 	}
 	if c.Bool("follow") {
