@@ -50,6 +50,8 @@ func compareCommand() *cli.Command {
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, readable without a server"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			rawCSV(),
+			limitFlag(),
 		},
 		Action: runCompare,
 	})
@@ -76,6 +78,9 @@ func runCompare(c *cli.Context) error {
 	}
 	form, err := comparisonFormOf(c)
 	if err != nil {
+		return err
+	}
+	if err := parseLimits(c); err != nil {
 		return err
 	}
 	plot, err := createIf(c.String("plot"), public)
@@ -105,7 +110,7 @@ func runCompare(c *cli.Context) error {
 	if err := putPage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
 		return err
 	}
-	if err := form.write(result, stdout(form.name), tolerance); err != nil {
+	if err := form.write(result, cells(c, form.name, stdout(form.name)), tolerance); err != nil {
 		return err
 	}
 	return statusOf(result.Judge(tolerance).State)

@@ -31,7 +31,7 @@ func compileCommand() *cli.Command {
 			"names, calls on anything but files are left out, and times become compute.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
@@ -39,7 +39,7 @@ func compileCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/transforms.md and docs/plugins"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB)"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},
 			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes with the key in `KEYFILE`"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
@@ -64,13 +64,16 @@ func runCompile(c *cli.Context) error {
 	}
 	for _, text := range c.StringSlice("limit") {
 		name, n, err := parseLimit(text)
-		if err == nil && name != "memory" {
-			err = fmt.Errorf("%s: there is memory", text)
+		switch {
+		case err != nil:
+		case name == "memory":
+			o.Memory = n
+		case !inputs.set(name, n):
+			err = fmt.Errorf("%s: there is memory, text and calls", text)
 		}
 		if err != nil {
-			return usage(c, "--limit: %v", err)
+			return usage(c, "--limit: %w", err)
 		}
-		o.Memory = n
 	}
 	with, programs, err := parseTransforms(c)
 	if err != nil {
@@ -111,7 +114,11 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	defer text.abort()
-	report, err := createIf(c.String("report"), public)
+	mode := public
+	if o.Key != nil {
+		mode = private // it says which name stands for which
+	}
+	report, err := createIf(c.String("report"), mode)
 	if err != nil {
 		return err
 	}

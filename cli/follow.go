@@ -66,7 +66,7 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	if t.show != nil {
 		os.Stdout.WriteString(clearScreen) // the whole profile replaces the last view
 	}
-	return o.write(stdout(o.form), series())
+	return o.write(cells(c, o.form, stdout(o.form)), series())
 }
 
 // clearScreen moves a terminal's cursor home and clears what it shows.

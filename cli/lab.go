@@ -53,12 +53,9 @@ func labCommand() *cli.Command {
 }
 
 func runLab(c *cli.Context) error {
-	operands, err := interspersed(c)
+	name, err := operand(c, "recording or compiled trace")
 	if err != nil {
 		return err
-	}
-	if len(operands) != 1 {
-		return usage(c, "want one recording or compiled trace, got %d operands", len(operands))
 	}
 	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
 		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
@@ -83,12 +80,12 @@ func runLab(c *cli.Context) error {
 			return usage(c, "--root: %q is no directory, or repeated", root)
 		}
 	}
-	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: operands[0]}}
+	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: name}}
 	e := &lab.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]lab.Candidate{nil}, candidates...), Roots: roots, Keep: c.Bool("keep"),
 		Setup: l.setup, NewRoot: l.newRoot, Clear: sandbox.Clear,
 		Warn:   func(err error) { warn("lab: %v", err) },
-		Report: lab.Report{Trace: operands[0]},
+		Report: lab.Report{Trace: name},
 	}
 	for i := range settings {
 		name := settings[i].name
@@ -215,8 +212,9 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	if err == nil {
 		return nil
 	}
-	text := "pianola compile --list shows the transforms, pianola replay --help the options"
-	switch name, arg := lab.Cut(step); {
+	name, arg := lab.Cut(step)
+	text := likeStep(name, flag == "try") + "pianola compile --list shows the transforms, pianola replay --help the options"
+	switch {
 	case flag == "with" && settingOf(name) != nil:
 		text = fmt.Sprintf("--%s %s sets it for all", name, arg)
 	case !c.Bool("grid") && strings.Contains(arg, ","):

@@ -70,8 +70,8 @@ func Main(options ...Option) {
 	ptrace.Main() // does not return in the helper process of ptrace
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := newApp().RunContext(ctx, os.Args)
-	os.Exit(report(err))
+	app := newApp()
+	os.Exit(report(app.RunContext(ctx, optionsFirst(os.Args, app.Commands))))
 }
 
 // report prints an error as "pianola: command: place: what", in lower case and
@@ -112,9 +112,10 @@ func newApp() *cli.App {
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
-				return usage(c, "no command %q", c.Args().First())
+				return commandError(c, c.Args().First())
 			}
-			return cli.ShowAppHelp(c)
+			c.App.Writer = os.Stderr
+			return errors.Join(cli.ShowAppHelp(c), &exitError{status: ExitUsage})
 		},
 	}
 }
@@ -126,7 +127,8 @@ func command(c *cli.Command) *cli.Command {
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		files.forget()
-		err := action(ctx)
+		inputs = inputLimits{}
+		err := limitHint(action(ctx))
 		if same, ok := errors.AsType[*sameFileError](err); ok {
 			return usage(ctx, "%w", same)
 		}
@@ -137,8 +139,6 @@ func command(c *cli.Command) *cli.Command {
 	}
 	return c
 }
-
-func usageError(c *cli.Context, err error, _ bool) error { return usage(c, "%w", err) }
 
 // usage returns the error for a wrong command line.
 func usage(c *cli.Context, form string, args ...any) error {

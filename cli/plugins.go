@@ -60,7 +60,7 @@ func generate(c *cli.Context, name string, o importer.Options) (*sources, error)
 		return nil, err
 	}
 	open := func() (io.ReadCloser, error) {
-		return newPackedFile(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.count), nil
+		return newPackedFile(io.NopCloser(io.NewSectionReader(f, 0, s.total)), s.total, s.count), nil
 	}
 	return s.look(o, []importer.File{{Name: name, Open: open}})
 }

@@ -28,7 +28,9 @@ func printCommand() *cli.Command {
 			"Example: pianola print --format fio -o trace.iolog trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
-			&cli.StringFlag{Name: "o", Value: "-", Usage: "write to `FILE` (- for standard output)"},
+			rawCSV(),
+			limitFlag(),
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
 		},
 		Action: runPrint,
 	})
@@ -47,6 +49,9 @@ func runPrint(c *cli.Context) error {
 	if kind == "parquet" && out == "-" && isScreen(os.Stdout) {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
+	if err := parseLimits(c); err != nil {
+		return err
+	}
 	src, err := openEvents(name, export.TakesRecordings(kind))
 	if err != nil {
 		return err
@@ -61,7 +66,7 @@ func runPrint(c *cli.Context) error {
 		dst.holdsCSV()
 	}
 	return dst.put(func(to io.Writer) error {
-		w, err := export.New(kind, to, src.Header())
+		w, err := export.New(kind, cells(c, kind, to), src.Header())
 		if err != nil {
 			return err
 		}

@@ -38,6 +38,8 @@ func profileCommand() *cli.Command {
 			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			rawCSV(),
+			limitFlag(),
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with charts and tables to `FILE`"},
 			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
@@ -57,6 +59,9 @@ type profileReport struct {
 func runProfile(c *cli.Context) error {
 	o, err := profileOptions(c)
 	if err != nil {
+		return err
+	}
+	if err := parseLimits(c); err != nil {
 		return err
 	}
 	if c.Bool("follow") {
@@ -91,7 +96,7 @@ func runProfile(c *cli.Context) error {
 	if err := putPage(html, runs, nil); err != nil {
 		return err
 	}
-	return o.write(stdout(o.form), series)
+	return o.write(cells(c, o.form, stdout(o.form)), series)
 }
 
 // profileOptions checks the command line.

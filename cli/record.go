@@ -22,20 +22,21 @@ func recordCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "record",
 		Usage: "record the I/O system calls of a command, or of a running process",
-		UsageText: "pianola record [-o trace.txt] [--user NAME] [--memory] [--no-faults] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
-			"pianola record [-o trace.txt] --pid PID [--duration D] [--memory] [--no-faults] [--ring MiB]",
+		UsageText: "pianola record [-o trace.txt] [--user NAME] [--memory] [--no-faults] [--no-command] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
+			"pianola record [-o trace.txt] --pid PID [--duration D] [--memory] [--no-faults] [--no-command] [--ring MiB]",
 		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
 			"recorded. The exit status is the command's; 125 if pianola fails, 126 if the command can't be\n" +
 			"executed, 127 if there is no such command. Under sudo the command runs as the user who called\n" +
 			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
 			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
 			&cli.DurationFlag{Name: "duration", Usage: "with --pid: end after `D`, such as 90s"},
 			&cli.BoolFlag{Name: "memory", Usage: "also record brk, mmap, munmap, mremap, madvise and mprotect, all of them"},
 			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
+			&cli.BoolFlag{Name: "no-command", Usage: "leave command lines out of the recording, because arguments can hold passwords"},
 			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto (ebpf, or ptrace if eBPF is not possible)"},
 			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
 		},
@@ -108,6 +109,7 @@ func runRecord(c *cli.Context) error {
 		RingBytes: c.Int("ring") << 20,
 		Memory:    c.Bool("memory"),
 		NoFaults:  c.Bool("no-faults"),
+		NoCommand: c.Bool("no-command"),
 		PID:       c.Int("pid"),
 		Duration:  c.Duration("duration"),
 	}

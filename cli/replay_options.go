@@ -118,6 +118,9 @@ func commonOptions(c *cli.Context) (o replay.Options, err error) {
 		}
 	}
 	for _, text := range c.StringSlice("limit") {
+		if name, n, err := parseLimit(text); err == nil && c.Command.Name == "lab" && inputs.set(name, n) {
+			continue
+		}
 		if err := setLimit(&o.Limits, text); err != nil {
 			return o, usage(c, "--limit: %w", err)
 		}

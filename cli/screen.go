@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
 	"pianola/format"
@@ -36,6 +37,20 @@ func stdout(form string) io.Writer {
 		return onScreen(os.Stdout, format.CSVNotation)
 	}
 	return visibly(os.Stdout)
+}
+
+// rawCSV returns the flag of all commands that write CSV.
+func rawCSV() cli.Flag {
+	return &cli.BoolFlag{Name: "raw-csv", Usage: "write names to CSV as they are, for programs; else a ' stands before what a spreadsheet would take for a formula"}
+}
+
+// cells returns a writer of an output format, which guards the cells of CSV unless
+// the command line has --raw-csv.
+func cells(c *cli.Context, form string, w io.Writer) io.Writer {
+	if form != "csv" || c.Bool("raw-csv") {
+		return w
+	}
+	return format.NewCellWriter(w)
 }
 
 // onScreen returns a writer of data to a file, with escapes if it is a

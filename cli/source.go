@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,9 @@ func openPattern(r io.Reader, name string) (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Reader(), nil
+	calls := p.Reader()
+	calls.Limit = cmp.Or(inputs.calls, calls.Limit)
+	return calls, nil
 }
 
 // sources is a recording in one or more files, compressed or not, in any format
@@ -120,11 +123,18 @@ func openPacked(name string, read func(int)) (*packedFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPackedFile(f, read), nil
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return newPackedFile(f, info.Size(), read), nil
 }
 
-func newPackedFile(f io.ReadCloser, read func(int)) *packedFile {
-	return &packedFile{compressed.NewReader(&counter{f, read}), f}
+func newPackedFile(f io.ReadCloser, size int64, read func(int)) *packedFile {
+	r := compressed.NewReader(&counter{f, read})
+	r.Limit = textLimit(size)
+	return &packedFile{r, f}
 }
 
 // counter is a reader that reports how much is read.

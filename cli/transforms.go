@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,7 +22,8 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 	for _, text := range names {
 		f, err := extensions.transforms.Parse(text)
 		if err != nil {
-			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), "pianola compile --list shows the transforms"}}
+			name, _, _ := strings.Cut(text, "=")
+			return nil, nil, &exitError{ExitUsage, &hint{fmt.Errorf("%s: --with: %w", c.Command.Name, err), likeStep(name, false) + "pianola compile --list shows the transforms"}}
 		}
 		with = append(with, f)
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
+	"regexp"
 	"strings"
 
 	"pianola/format"
@@ -22,45 +23,68 @@ var known = map[string]bool{
 	"x86_64-linux-gnu": true, "aarch64-linux-gnu": true,
 }
 
-// kept are the remarks of a recording that an anonymous trace keeps.
-var kept = map[string]bool{
-	format.MetaArch: true, format.MetaLost: true, format.MetaElapsed: true, format.MetaExit: true, format.MetaTool: true,
-	format.MetaCoverage: true, format.MetaUnsupported: true,
+// kept are the remarks of a recording that an anonymous trace keeps, if their values
+// are such as recorders write. The coverage, which is a part of the report, stays too.
+var kept = map[string]*regexp.Regexp{
+	format.MetaArch:    regexp.MustCompile(`^(amd64|arm64)$`),
+	format.MetaTool:    regexp.MustCompile(`^(ebpf|ptrace|IOProf)$`),
+	format.MetaLost:    regexp.MustCompile(`^\d+( [a-z0-9_]+=\d+)*$`),
+	format.MetaExit:    regexp.MustCompile(`^\d+$`),
+	format.MetaElapsed: regexp.MustCompile(`^\d+\.\d+$`),
+}
+
+// keeps reports whether an anonymous trace keeps a remark.
+func keeps(m format.Meta) bool {
+	form := kept[m.Key]
+	return form != nil && form.MatchString(m.Value)
 }
 
 // nameLetters is how many letters of the hash a name has: 65 bits. Among a
 // million names, two are alike with a probability of one in 70 million.
 const nameLetters = 13
 
-// maxExtension is the length of the longest extension that is kept, in bytes.
-const maxExtension = 8
+// extensions are those that are kept. An unknown one can be a name: that of
+// alice.bobsmith.
+var extensions = setOf(`
+	a avi bak bin blob bmp bz2 c cache cc cfg cgi class conf cpp crc cs css csv dat data db db-journal db-shm db-wal db3 deb dex diff
+	dll doc docx dump elf eot eps epub exe flac frm gif go gz h h5 hdf5 hpp htm html ibd ico idx img index ini ipynb iso jar
+	java jpeg jpg js json key ko ldb lock log lua lz4 m4a map md mdb mf mkv mo mov mp3 mp4 mpeg mpg myd myi nc new node npy npz o
+	odp ods odt ogg old opt orc otf out pack parquet patch pdf pem php pid pl png po pod ppt pptx ps py pyc pyd pyi pyo r rb
+	rdb rev rpm rs rst rtf s sav sh shm sig snap so sock socket sql sqlite sqlite-journal sqlite-shm sqlite-wal sqlite3 sst svg swp tar
+	tbl tbz tex tgz tif tiff tmp toml ts tsv ttf txt txz vmdk wal wasm wav webm webp woff woff2 xls xlsx xml xz yaml yml zip zst`)
+
+// namespaces are those of extended attributes.
+var namespaces = setOf("security system trusted user")
+
+// attributes are the extended attributes that mean the same on every system.
+var attributes = setOf("security.capability security.evm security.ima security.selinux system.posix_acl_access system.posix_acl_default")
+
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
 
 var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // anonymous returns the name that stands for one component of a path: a keyed
-// hash of it (HMAC-SHA-256), with the extension kept. The same key gives the
-// same name for the same component everywhere.
+// hash of it (HMAC-SHA-256), with a well-known extension kept. The same key gives
+// the same name for the same component everywhere.
 func anonymous(key []byte, comp string) string {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(comp))
-	name := nameEncoding.EncodeToString(mac.Sum(nil))[:nameLetters]
-	if i := strings.LastIndexByte(comp, '.'); i > 0 && isExtension(comp[i+1:]) {
+	name := hashed(key, comp)
+	if i := strings.LastIndexByte(comp, '.'); i > 0 && extensions[strings.ToLower(comp[i+1:])] {
 		name += comp[i:]
 	}
 	return name
 }
 
-// isExtension reports whether the text after a dot is an extension, which is
-// kept: a letter, then at most maxExtension-1 letters and digits. "db3" is one;
-// "2024" and "O'Brien" are not.
-func isExtension(ext string) bool {
-	for i, r := range ext {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return ext != "" && len(ext) <= maxExtension
+// hashed returns the keyed hash of a text, in letters.
+func hashed(key []byte, text string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(text))
+	return nameEncoding.EncodeToString(mac.Sum(nil))[:nameLetters]
 }
 
 // hideNames replaces the names of all entries except temporary names and those
@@ -87,14 +111,28 @@ func (m *model) hideNames() {
 	}
 }
 
-// hideText returns the replacement of a text other than a path below the root:
-// the name of an attribute, whose namespace is kept, or the target of a link.
-func (m *model) hideText(s string, attribute bool) string {
-	if m.options.Key == nil {
-		return s
+// hideAttr returns the replacement of the name of an extended attribute, whose
+// namespace is kept. A name that the kernel refuses stays one that it refuses.
+func (m *model) hideAttr(name string) string {
+	space, rest, _ := strings.Cut(name, ".")
+	switch {
+	case m.options.Key == nil || attributes[name] || name == "":
+		return name
+	case len(name) > maxName:
+		return longName
+	case !namespaces[space]:
+		return hashed(m.options.Key, name)
+	case rest == "":
+		return name
 	}
-	if space, name, ok := strings.Cut(s, "."); ok && attribute {
-		return space + "." + anonymous(m.options.Key, name)
+	return space + "." + hashed(m.options.Key, rest)
+}
+
+// hideTarget returns the replacement of the target of a link that leads nowhere
+// below the root.
+func (m *model) hideTarget(target string) string {
+	if m.options.Key == nil || target == "" {
+		return target
 	}
-	return anonymous(m.options.Key, s)
+	return hashed(m.options.Key, target)
 }

@@ -75,6 +75,17 @@ func TestAnonymize(t *testing.T) {
 	}
 	require.Regexp(t, `home/[a-z2-7]{13}/[a-z2-7]{13}/[a-z2-7]{13}/[a-z2-7]{13}\.TXT`, text, "known names below hidden ones are hidden")
 
+	_, r := compiled(t, `# pianola script 1
+1 0.1 symlink("", "/a") = -1 ENOENT (No such file or directory)
+1 0.1 setxattr("/b", "", 0x1, 5, 0) = -1 ERANGE (Numerical result out of range)
+1 0.1 setxattr("/b", "user.", 0x1, 5, 0) = -1 EINVAL (Invalid argument)
+1 0.1 setxattr("/b", "`+strings.Repeat("secret", 50)+`", 0x1, 5, 0) = -1 ERANGE (Numerical result out of range)
+1 0.1 setxattr("/b", "secret.secret", 0x1, 5, 0) = -1 EOPNOTSUPP (Operation not supported)
+1 0.1 setxattr("/b", "user.a.secret", 0x1, 5, 0) = 0
+1 0.1 setxattr("/b", "security.selinux", 0x1, 5, 0) = 0
+`, compile.Options{Key: testKey})
+	require.Zero(t, r.Unexplained)
+
 	_, err := compile.Compile(nil, nil, nil, compile.Options{Key: []byte("short")})
 	require.EqualError(t, err, fmt.Sprintf("the key has 5 bytes, fewer than %d", compile.MinKey))
 }

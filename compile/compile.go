@@ -192,7 +192,7 @@ const readBatch = 64
 func (m *model) header(source *format.Header) *format.Header {
 	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
 	for _, meta := range source.Meta {
-		if m.options.Key != nil && !kept[meta.Key] {
+		if m.options.Key != nil && !keeps(meta) {
 			continue
 		}
 		switch meta.Key {

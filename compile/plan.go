@@ -146,7 +146,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(nd.attrs)) {
 		if size := nd.attrs[name]; size != notRead {
-			f.Attrs = append(f.Attrs, format.Attr{Name: m.hideText(name, true), Size: size})
+			f.Attrs = append(f.Attrs, format.Attr{Name: m.hideAttr(name), Size: size})
 		}
 	}
 	if nd.link != nil && nd.link.first != nil && nd.link.first.id < e.id {

@@ -224,13 +224,14 @@ func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 func (m *model) mapStrings(s *simEvent) {
 	info := s.out.Op.Info()
 	if info.At.Text >= 0 {
-		text, mapped := string(s.e.Str[s.e.Op.Info().At.Text]), ""
+		given, mapped := s.e.Str[s.e.Op.Info().At.Text], ""
+		text := string(given)
 		if info.Effect == format.EffectSymlink {
 			mapped = m.target(s.at[0], text) // in every pass, because it looks up names
 		} else {
-			mapped = m.hideText(text, true)
+			mapped = m.hideAttr(text)
 		}
-		if m.out != nil && mapped != "" {
+		if m.out != nil && given != nil {
 			s.out.Str[info.At.Text] = m.text(mapped)
 		}
 	}
@@ -279,11 +280,11 @@ func (m *model) target(link *entry, text string) string {
 		return strings.Repeat(longName, maxPath/len(longName)+1) // longer than a link can hold
 	}
 	if link == nil || link.dir == nil || text == "" {
-		return m.hideText(text, false)
+		return m.hideTarget(text)
 	}
 	at, _ := m.names.walk(m.names.root, link.dir, text, false, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
-		return m.hideText(text, false)
+		return m.hideTarget(text)
 	}
 	to := relative(m.names.mappedPath(link, m.options.Paths), m.names.mappedPath(at, m.options.Paths))
 	if len(to) > maxPath {

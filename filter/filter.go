@@ -3,10 +3,12 @@
 package filter
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"pianola/format"
 )
@@ -54,7 +56,7 @@ func Parse(text string) (Filter, error) {
 	p := &parser{text: text}
 	p.next()
 	f, err := p.or()
-	if err == nil && p.token != "" {
+	if err == nil && (p.token != "" || p.quoted || p.wrong != "") {
 		err = p.fail("want && or || here, not " + strconv.Quote(p.token))
 	}
 	if err != nil {
@@ -69,6 +71,7 @@ type parser struct {
 	end    int // end of the current token
 	token  string
 	quoted bool
+	wrong  string // why there is no token at this place
 	depth  int
 }
 
@@ -76,7 +79,7 @@ type parser struct {
 const maxDepth = 100
 
 func (p *parser) fail(msg string) error {
-	return &Error{Text: p.text, Offset: p.at, Msg: msg}
+	return &Error{Text: p.text, Offset: p.at, Msg: cmp.Or(p.wrong, msg)}
 }
 
 // operators, longer ones before their prefixes.
@@ -99,10 +102,13 @@ func (p *parser) next() {
 		}
 	}
 	if rest[0] == '"' {
-		if v, tail, err := format.Unquote(nil, []byte(rest)); err == nil {
-			p.token, p.quoted, p.end = string(v), true, len(p.text)-len(tail)
+		v, tail, err := format.Unquote(nil, []byte(rest))
+		if err != nil {
+			p.wrong = err.Error()
 			return
 		}
+		p.token, p.quoted, p.end = string(v), true, len(p.text)-len(tail)
+		return
 	}
 	n := strings.IndexFunc(rest, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/*?+-:", r))
@@ -110,8 +116,14 @@ func (p *parser) next() {
 	if n < 0 {
 		n = len(rest)
 	}
-	if n == 0 {
+	switch {
+	case n > 0:
+	case strings.IndexByte("=&|", rest[0]) >= 0: // half of an operator
 		n = 1
+	default:
+		r, _ := utf8.DecodeRuneInString(rest)
+		p.wrong = fmt.Sprintf("%q stands in double quotes only", r)
+		return
 	}
 	p.token, p.end = rest[:n], p.at+n
 }

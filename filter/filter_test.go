@@ -62,6 +62,14 @@ func TestErrors(t *testing.T) {
 		"size > 1 size < 2":        `filter "size > 1 size < 2": at byte 9: want && or || here, not "size"`,
 		"time > 3":                 `filter "time > 3": at byte 7: "3" is no time such as 10s, 2.5ms or 300us`,
 		"size > 1 &&":              `filter "size > 1 &&": at byte 11: want a comparison here`,
+		`path ~ "*.db`:             `filter "path ~ \"*.db": at byte 7: string without an end`,
+		`path ~ "*.\q"`:            `filter "path ~ \"*.\\q\"": at byte 7: malformed string`,
+		`size > 1 && "`:            `filter "size > 1 && \"": at byte 12: string without an end`,
+		`path ~ *.db"`:             `filter "path ~ *.db\"": at byte 11: string without an end`,
+		`size > 1 ""`:              `filter "size > 1 \"\"": at byte 9: want && or || here, not ""`,
+		`path ~ '*.db'`:            `filter "path ~ '*.db'": at byte 7: '\'' stands in double quotes only`,
+		"path == é":                `filter "path == é": at byte 8: 'é' stands in double quotes only`,
+		"size = 1":                 `filter "size = 1": at byte 5: want == != < <= > >= ~ or !~ here`,
 		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is no size such as 4096, 64KiB or 1.5M`,
 	} {
 		_, err := Parse(text)

@@ -2,7 +2,10 @@ package format
 
 import "errors"
 
-var errQuote = errors.New("malformed string")
+var (
+	errQuote   = errors.New("malformed string")
+	errUnended = errors.New("string without an end")
+)
 
 // AppendQuoted appends s in quotes, escaped as by strace: C escapes for the
 // common control characters, octal for every other byte that is not printable
@@ -109,7 +112,7 @@ func Unquote(dst, src []byte) (value, rest []byte, err error) {
 			return dst, src, errQuote
 		}
 	}
-	return dst, src, errQuote
+	return dst, src, errUnended
 }
 
 func hexDigit(c byte) int {

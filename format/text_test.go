@@ -49,9 +49,12 @@ func TestUnquoteForeign(t *testing.T) {
 	got, _, err := Unquote(nil, []byte(`"\x41\xa\'\?"`))
 	require.NoError(t, err)
 	require.Equal(t, "A\n'?", string(got))
-	for _, text := range []string{``, `a`, `"`, `"a`, `"\`, `"\"`, `"\xg"`, `"\400"`, `"\e"`} {
+	for text, want := range map[string]error{
+		``: errQuote, `a`: errQuote, `"\xg"`: errQuote, `"\400"`: errQuote, `"\e"`: errQuote,
+		`"`: errUnended, `"a`: errUnended, `"\`: errUnended, `"\"`: errUnended,
+	} {
 		_, _, err := Unquote(nil, []byte(text))
-		require.ErrorIs(t, err, errQuote, text)
+		require.ErrorIs(t, err, want, text)
 	}
 }
 

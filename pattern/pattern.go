@@ -29,11 +29,17 @@ const (
 	version     = 1                 // of the language
 )
 
+// DefaultCalls is how many calls a pattern may make by default. Its trace takes
+// some gigabytes.
+const DefaultCalls = 100_000_000
+
 // Error is a fault of a pattern, in its text or found out while it was played.
 type Error struct {
 	File string
 	Line int
 	Msg  string
+
+	Limit bool // it makes more calls than Reader.Limit
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg) }
@@ -71,12 +77,12 @@ func Parse(r io.Reader, name string) (*Pattern, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var root, more yaml.Node
 	if err := d.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, &Error{name, 1, "an empty pattern"}
+		return nil, &Error{File: name, Line: 1, Msg: "an empty pattern"}
 	} else if err != nil {
 		return nil, located(err, name)
 	}
 	if err := d.Decode(&more); err == nil {
-		return nil, &Error{name, more.Line, "a second document"}
+		return nil, &Error{File: name, Line: more.Line, Msg: "a second document"}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, located(err, name)
 	}
@@ -109,8 +115,8 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?((?s:.*))$`)
 func located(err error, name string) error {
 	m := yamlLine.FindStringSubmatch(err.Error())
 	if m == nil {
-		return &Error{name, 1, err.Error()}
+		return &Error{File: name, Line: 1, Msg: err.Error()}
 	}
 	line, _ := strconv.Atoi(m[1])
-	return &Error{name, max(line, 1), m[2]}
+	return &Error{File: name, Line: max(line, 1), Msg: m[2]}
 }

@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"container/heap"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -33,6 +34,10 @@ func newRand(seed int64, stream uint64) *rand.Rand {
 // Reader plays a pattern. The results are those of a model of all files and
 // descriptors.
 type Reader struct {
+	// Limit is how many calls the pattern may make. It must be set before the
+	// first Read.
+	Limit int64
+
 	pattern *Pattern
 	h       format.Header
 	tree    *tree
@@ -48,6 +53,7 @@ type Reader struct {
 	tid     int32 // the newest
 	waits   int64 // at pipes
 	open    int   // descriptors of all processes
+	calls   int64 // so far
 
 	queue []format.Event // made in one go
 	read  int            // of queue
@@ -66,7 +72,7 @@ type process struct {
 
 // Reader returns a reader of the events that the pattern asks for.
 func (p *Pattern) Reader() *Reader {
-	r := &Reader{pattern: p, tree: newTree()}
+	r := &Reader{Limit: DefaultCalls, pattern: p, tree: newTree()}
 	if p.doc.Name != "" {
 		r.h.Set(format.MetaCommand, string(p.doc.Name))
 	}
@@ -241,6 +247,9 @@ func (r *Reader) join(t *thread, group int, process, thread, processes, threads 
 func (r *Reader) next() error {
 	if len(r.ready) > 0 {
 		t := r.ready[0]
+		if r.calls >= r.Limit {
+			return &Error{Line: t.line(), Msg: fmt.Sprintf("the pattern makes more than %d calls", r.Limit), Limit: true}
+		}
 		if err := t.play(); err != nil {
 			return err
 		}

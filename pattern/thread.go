@@ -69,7 +69,13 @@ func (t *thread) play() error {
 			return nil
 		}
 	}
-	return fault(t.frames[len(t.frames)-1].steps[0].line, "%v", errIdle)
+	return fault(t.line(), "%v", errIdle)
+}
+
+// line returns the line of the step that is due.
+func (t *thread) line() int {
+	f := &t.frames[len(t.frames)-1]
+	return f.steps[min(f.at, len(f.steps)-1)].line
 }
 
 // step does the next step, or one call of it.
@@ -115,6 +121,7 @@ func (t *thread) event(e format.Event) {
 	e.TID, e.Start = t.tid, t.clock
 	e.Off, t.asleep = format.Off{Timer: t.asleep}, 0
 	t.events++
+	t.reader.calls++
 	t.reader.queue = append(t.reader.queue, e)
 }
 

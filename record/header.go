@@ -18,7 +18,7 @@ import (
 // StartHeader returns what is known before the command, which is stopped and has
 // the process id pid, runs.
 func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Header {
-	h := CommonHeader(o.Command, tool, cost)
+	h := CommonHeader(o, o.Command, tool, cost)
 	h.Descriptors = Descriptors(pid)
 	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
 		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
@@ -40,11 +40,13 @@ func Umask(pid int) string {
 	return ""
 }
 
-// CommonHeader returns what every recording begins with. The tool is the
-// recorder.
-func CommonHeader(command []string, tool string, cost format.Cost) *format.Header {
+// CommonHeader returns what every recording begins with. The command is that of the
+// process that is recorded. The tool is the recorder.
+func CommonHeader(o *Options, command []string, tool string, cost format.Cost) *format.Header {
 	h := &format.Header{}
-	h.Set(format.MetaCommand, quoteCommand(command))
+	if !o.NoCommand {
+		h.Set(format.MetaCommand, quoteCommand(command))
+	}
 	h.Set(format.MetaStart, time.Now().Format(time.RFC3339Nano))
 	var uts unix.Utsname
 	if unix.Uname(&uts) == nil {

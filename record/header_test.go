@@ -21,6 +21,16 @@ func TestQuoteCommand(t *testing.T) {
 	require.Equal(t, "./app --n 10", quoteCommand(strings.Fields("./app --n 10")))
 }
 
+func TestNoCommand(t *testing.T) {
+	words := []string{"app", "--password", "secret"}
+	h := CommonHeader(&Options{}, words, "ebpf", format.Cost{})
+	v, ok := h.Value(format.MetaCommand)
+	require.True(t, ok)
+	require.Equal(t, "app --password secret", v)
+	_, ok = CommonHeader(&Options{NoCommand: true}, words, "ebpf", format.Cost{}).Value(format.MetaCommand)
+	require.False(t, ok)
+}
+
 func TestFileSystems(t *testing.T) {
 	d := devices{}
 	for _, dev := range []uint32{8<<20 | 1, 8<<20 | 1, 8<<20 | 2, 8<<20 | 1, 9 << 20} {

@@ -37,6 +37,10 @@ type Options struct {
 	Memory   bool // also brk, mmap, munmap, mremap, madvise and mprotect, all of them
 	NoFaults bool // no faults on mapped files, and no calls on such mappings; a recorder that can't see faults ignores it
 
+	// NoCommand leaves command lines out of the recording: arguments can hold
+	// passwords. The paths of programs that are executed stay.
+	NoCommand bool
+
 	// For recordings of a process that runs already, which take no command.
 	PID      int           // the process
 	Duration time.Duration // the recording ends then; 0: with the process

@@ -81,18 +81,18 @@ func TestBackendFails(t *testing.T) {
 	}}
 	res, err := Run(t.Context(), twoThreads(), a.options())
 	require.ErrorIs(t, err, broken)
-	require.ErrorContains(t, err, "replay: event 0 of thread 2: broken")
+	require.ErrorContains(t, err, "event 0 of thread 2: broken")
 	require.True(t, res.Interrupted)
 
 	a = &answers{answer: func(r *format.Record) (int64, error) { return r.Ret, nil }, closed: broken}
 	res, err = Run(t.Context(), twoThreads(), a.options())
-	require.EqualError(t, err, "replay: broken")
+	require.EqualError(t, err, "broken")
 	require.False(t, res.Interrupted)
 
 	o := a.options()
 	o.Backend = NewBackend("broken", func(context.Context, format.Trace) (Player, error) { return nil, broken })
 	res, err = Run(t.Context(), twoThreads(), o)
-	require.EqualError(t, err, "replay: broken")
+	require.EqualError(t, err, "broken")
 	require.Nil(t, res)
 }
 

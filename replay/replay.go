@@ -51,7 +51,7 @@ func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
 		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
-			return nil, fmt.Errorf("replay: %q is not a name for a directory, or repeated", p.Name)
+			return nil, fmt.Errorf("%q is not a name for a directory, or repeated", p.Name)
 		}
 		names[p.Name] = true
 	}
@@ -61,7 +61,7 @@ func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Guard) error) (results []*Result, outcome error) {
 	o, err := o.complete()
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, err
 	}
 	running.Lock()
 	defer running.Unlock()
@@ -71,18 +71,18 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	s := &stage{clock: newClock(), parts: len(parts)}
 	if o.Backend == Posix && parts[0].Name != "" {
 		if s.parent, err = sandbox.OpenParent(o.Root); err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
+			return nil, err
 		}
 		defer func() {
 			if err := s.parent.Close(); err != nil && outcome == nil {
-				outcome = fmt.Errorf("replay: %w", err)
+				outcome = err
 			}
 		}()
 	}
 	defer func() {
 		for _, e := range s.engines {
 			if err := e.free(); err != nil && outcome == nil {
-				outcome = fmt.Errorf("replay: %w", err)
+				outcome = err
 			}
 		}
 	}()
@@ -110,27 +110,27 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*Result, error) {
 	plan, err := check(e.trace, &e.Limits)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, err
 	}
 	if e.Backend == Memory {
 		if err := e.openMemory(); err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
+			return nil, err
 		}
 	}
 	if err := e.build(); err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, err
 	}
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
 	where := "memory"
 	if e.Backend == Posix {
 		if err := e.openRoot(); err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
+			return nil, err
 		}
 		where = e.Root
 	}
 	if open := e.Backend.opener(); open != nil {
 		if e.player, err = open(ctx, e.trace); err != nil {
-			return nil, fmt.Errorf("replay: %w", err)
+			return nil, err
 		}
 	} else if e.Backend != Null {
 		if r.Prepared, err = e.prepare(ctx, plan, bind); err != nil {

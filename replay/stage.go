@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -73,9 +72,9 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	}
 	switch err := s.err.Load(); {
 	case err != nil:
-		return fmt.Errorf("replay: %w", *err)
+		return *err
 	case s.stopped.Load():
-		return fmt.Errorf("replay: %w", context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	return nil
 }

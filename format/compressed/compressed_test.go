@@ -117,6 +117,28 @@ func TestTruncated(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, got))
 }
 
+func TestLimit(t *testing.T) {
+	long := strings.Repeat("\n", 3<<20)
+	for _, c := range []struct {
+		data    []byte
+		limit   int64
+		refused bool
+	}{{pack(t, long), 1 << 20, true}, {pack(t, long), 3 << 20, false}, {pack(t, long), 0, false}, {[]byte(long), 1 << 20, false}} {
+		r := NewReader(bytes.NewReader(c.data))
+		r.Limit = c.limit
+		n, err := io.Copy(io.Discard, r)
+		r.Close()
+		if !c.refused {
+			require.NoError(t, err)
+			require.EqualValues(t, len(long), n)
+			continue
+		}
+		require.ErrorIs(t, err, ErrLimit)
+		require.EqualError(t, err, "compressed data turns into more than allowed: 1 MiB")
+		require.Less(t, n, int64(len(long)))
+	}
+}
+
 func TestDamaged(t *testing.T) {
 	var wide bytes.Buffer
 	w, err := zstd.NewWriter(&wide, zstd.WithWindowSize(64<<20))
@@ -133,7 +155,8 @@ func TestDamaged(t *testing.T) {
 	}{
 		{"checksum", "compressed data is damaged: ", sum},
 		{"after the end", "compressed data is damaged: ", append(pack(t, "a\n"), "garbage"...)},
-		{"window", "compressed data takes more than 8 MiB of memory", wide.Bytes()},
+		{"window", "compressed with a window of 64 MiB, larger than 8 MiB: zstd -d --long=31 decompresses it", wide.Bytes()},
+		{"window of a later frame", "compressed data takes more than 8 MiB of memory", append(pack(t, text), wide.Bytes()...)},
 		{"gzip", "compressed data is damaged: ", append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, bytes.Repeat([]byte{0xff}, 40)...)},
 	}
 	for _, test := range tests {

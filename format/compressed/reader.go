@@ -30,12 +30,19 @@ func Is(prefix []byte) bool {
 	return bytes.HasPrefix(prefix, zstdMagic) || bytes.HasPrefix(prefix, gzipMagic)
 }
 
+// ErrLimit means that a source decompresses to more than Reader.Limit.
+var ErrLimit = errors.New("compressed data turns into more than allowed")
+
 // Reader decompresses its source, or passes an uncompressed one through.
 type Reader struct {
+	// Limit is how many bytes compressed data may turn into, 0 for any number.
+	Limit int64
+
 	src   *bufio.Reader
 	r     io.Reader // nil before the first Read
 	close func()
 	err   error
+	read  int64 // bytes that came out
 }
 
 // NewReader returns a Reader of r, which it doesn't close. It must be closed.
@@ -53,8 +60,12 @@ func (r *Reader) Read(p []byte) (int, error) {
 		return 0, r.err
 	}
 	n, err := r.r.Read(p)
-	if err != nil {
+	r.read += int64(n)
+	switch {
+	case err != nil:
 		r.err = clear(err)
+	case r.Limit > 0 && r.read > r.Limit && r.r != r.src:
+		r.err = fmt.Errorf("%w: %d MiB", ErrLimit, r.Limit>>20)
 	}
 	if n > 0 {
 		return n, nil
@@ -80,6 +91,9 @@ func (r *Reader) open() (io.Reader, error) {
 	}
 	switch {
 	case bytes.HasPrefix(prefix, zstdMagic):
+		if err := checkWindow(r.src); err != nil {
+			return nil, err
+		}
 		z, err := zstd.NewReader(r.src,
 			zstd.WithDecoderConcurrency(1), // no goroutines; an error comes after all data before it
 			zstd.WithDecoderLowmem(true),
@@ -97,6 +111,17 @@ func (r *Reader) open() (io.Reader, error) {
 		return z, nil
 	}
 	return r.src, nil
+}
+
+// checkWindow returns an error with a way out if the first frame of a source takes
+// too large a window. The decoder refuses that of a later one.
+func checkWindow(src *bufio.Reader) error {
+	head, _ := src.Peek(zstd.HeaderMaxSize) // short sources can be whole
+	var h zstd.Header
+	if h.Decode(head) != nil || h.WindowSize <= maxWindow {
+		return nil
+	}
+	return fmt.Errorf("compressed with a window of %d MiB, larger than %d MiB: zstd -d --long=31 decompresses it", h.WindowSize>>20, maxWindow>>20)
 }
 
 // clear translates an error of a decompressor.

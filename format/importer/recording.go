@@ -114,13 +114,16 @@ func recognise(f File, formats []Format) (Kind, *Format, error) {
 	if known := formatOf(formats, head); known != nil {
 		return Other, known, nil
 	}
-	for first := true; ; first = false {
+	for n := 1; ; n++ {
 		line, err := b.ReadSlice('\n')
-		if kind, ok := kindOf(bytes.TrimSpace(line), first); ok {
+		if kind, ok := kindOf(bytes.TrimSpace(line), n == 1); ok {
 			return kind, nil, nil
 		}
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err == bufio.ErrBufferFull {
 			return Script, nil, nil
+		}
+		if err != nil && n > 1 {
+			return 0, nil, fmt.Errorf("%s:%d: %w", f.Name, n, err)
 		}
 		if err != nil {
 			return 0, nil, fmt.Errorf("%s: %w", f.Name, err)

@@ -104,10 +104,9 @@ func (r *Reader) parseArgs(e *format.Event) {
 			continue
 		}
 		if c.peek() == ')' {
-			if !canMiss(info, k) {
-				c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, info.Args[k].Name))
-			} else if set := info.FlagsOf(e, k); set != nil && info.Args[k].Kind == format.Int {
-				e.Args[k] = set.FromNative(r.arch(), 0)
+			if !canMiss(e, info, k) && !r.canMiss(e, info, k) {
+				c.missing(info, k)
+				return
 			}
 			continue
 		}
@@ -132,13 +131,25 @@ func (r *Reader) parseArgs(e *format.Event) {
 	}
 }
 
-// canMiss reports whether a call can end before its argument k: because it is
-// left out where it says nothing, because strace shows system calls only as
-// they are and arguments only where they count, or because fcntl takes one or
-// not.
-func canMiss(info *format.Info, k int) bool {
+// canMiss reports whether a call can end before its argument k, because it is left
+// out where it says nothing.
+func canMiss(e *format.Event, info *format.Info, k int) bool {
 	a := &info.Args[k]
-	return a.Opt || a.Kind == format.OptMode || a.Kind == format.Int || info.Synthetic>>k&1 != 0 || maybe[a.Name]
+	return a.Opt || a.Kind == format.OptMode && !format.HasMode(e.Args[k-1])
+}
+
+// canMiss is the function canMiss for recordings of others. strace shows system
+// calls as they are, and some arguments only where they count. The older Pianola
+// shows no permissions.
+func (r *Reader) canMiss(e *format.Event, info *format.Info, k int) bool {
+	a := &info.Args[k]
+	return info.Synthetic>>k&1 != 0 || maybe[a.Name] || a.Kind == format.OptMode && r.dialect == Older ||
+		info.Effect == format.EffectFcntl && a.Name == "arg" && !numbered[e.Args[k-1]]
+}
+
+// missing fails because of argument k.
+func (c *cursor) missing(info *format.Info, k int) {
+	c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, info.Args[k].Name))
 }
 
 // parseArg parses argument k, and returns which others it found on the way.

@@ -146,8 +146,9 @@ func (r *Reader) parseOperands(e *format.Event) {
 		}
 		c.spaces()
 		if c.peek() == ')' {
-			if !a.Opt && a.Kind != format.OptMode {
-				c.fail(fmt.Sprintf("%s: missing argument %s", info.Name, a.Name))
+			if !canMiss(e, info, k) {
+				c.missing(info, k)
+				return
 			}
 			continue
 		}

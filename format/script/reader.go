@@ -18,8 +18,10 @@ const (
 	// that fills it, so that many small sources can be open at once.
 	firstBuffer = 16 << 10
 
-	// maxHeader bounds the "#" lines of one source together, in bytes.
+	// maxHeader bounds what the "#" lines of one source take together, in bytes
+	// of memory; a line takes its text and lineBytes.
 	maxHeader = 256 << 20
+	lineBytes = 100
 
 	// maxNames bounds how many kinds of lines are told apart in Skipped.
 	maxNames = 4096
@@ -254,8 +256,8 @@ func (r *Reader) parseLine(line []byte, e *format.Event) (filled bool, err error
 }
 
 func (r *Reader) parseHeader(line []byte) error {
-	if r.headerBytes += len(line); r.headerBytes > maxHeader {
-		return fmt.Errorf("header larger than %d MiB", maxHeader>>20)
+	if r.headerBytes += len(line) + lineBytes; r.headerBytes > maxHeader {
+		return fmt.Errorf("header takes more than %d MiB", maxHeader>>20)
 	}
 	d, err := versionLine(line)
 	if err != nil {

@@ -80,6 +80,9 @@ func (c *cursor) request() int64 {
 // maybe are the arguments that strace shows only where they count.
 var maybe = map[string]bool{"dev": true, "newaddr": true}
 
+// numbered are the commands of fcntl that always have a number or flags.
+var numbered = map[int64]bool{format.FDupfd: true, format.FSetfd: true, format.FSetfl: true, format.FDupfdCloexec: true}
+
 // parsePointed parses an offset that the call takes through a pointer: NULL,
 // or [100], or [0] => [100] where the call has moved it.
 func (c *cursor) parsePointed() int64 {

@@ -111,7 +111,7 @@ func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err erro
 		return nil, err
 	}
 	r.learnMapped(members)
-	h, err := attachHeader(o.PID, processes(members), r.result.Cost)
+	h, err := attachHeader(o, processes(members), r.result.Cost)
 	if err != nil {
 		return nil, err
 	}
@@ -155,13 +155,13 @@ func processes(members []member) []process {
 }
 
 // attachHeader is what is known when the recorder has attached.
-func attachHeader(pid int, all []process, cost format.Cost) (*format.Header, error) {
-	h := record.CommonHeader(commandLine(pid), tool, cost)
+func attachHeader(o *record.Options, all []process, cost format.Cost) (*format.Header, error) {
+	h := record.CommonHeader(o, commandLine(o.PID), tool, cost)
 	for _, p := range all {
 		if _, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid)); errors.Is(err, os.ErrPermission) {
 			return nil, fmt.Errorf("%w: the descriptors of process %d: needs root or CAP_SYS_PTRACE", record.ErrPermission, p.pid)
 		}
-		h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: p.remark()})
+		h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: p.remark(o)})
 		h.Descriptors = append(h.Descriptors, record.Descriptors(int(p.pid))...)
 	}
 	return h, nil
@@ -169,7 +169,7 @@ func attachHeader(pid int, all []process, cost format.Cost) (*format.Header, err
 
 // remark describes the process: 7 parent=1 threads=7,8 cwd="/" root="/" umask=0022
 // command="sh". What can't be read, since the process has ended, is left out.
-func (p *process) remark() string {
+func (p *process) remark(o *record.Options) string {
 	b := fmt.Appendf(nil, "%d parent=%d threads=", p.pid, p.parent)
 	for i, tid := range p.threads {
 		if i > 0 {
@@ -185,7 +185,7 @@ func (p *process) remark() string {
 	if mask := record.Umask(int(p.pid)); mask != "" {
 		b = fmt.Appendf(b, " %s=%s", format.MetaUmask, mask)
 	}
-	if words := commandLine(int(p.pid)); len(words) > 0 {
+	if words := commandLine(int(p.pid)); len(words) > 0 && !o.NoCommand {
 		b = format.AppendQuoted(append(b, " command="...), []byte(words[0]))
 	}
 	return string(b)

@@ -338,11 +338,11 @@ func (r *Root) keepRest() error {
 func Clear(path string) error {
 	r, err := lockRoot(path, nil)
 	if err != nil {
-		return fmt.Errorf("replay: %w", err)
+		return err
 	}
 	if err := r.look(); err != nil {
 		r.release()
-		return fmt.Errorf("replay: %w", err)
+		return err
 	}
 	r.keep = false
 	return r.Close()

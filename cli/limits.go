@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format/compressed"
+	"pianola/pattern"
+)
+
+// inputs bounds what the inputs of the command may turn into. A small file can be
+// a compressed endless text, or a pattern without an end.
+var inputs inputLimits
+
+type inputLimits struct {
+	text  int64 // bytes of text that a compressed file may hold, 0 for textLimit
+	calls int64 // calls that a pattern may make, 0 for pattern.DefaultCalls
+}
+
+// The default for the text of a compressed file. A recording is compressed to a
+// twentieth.
+const (
+	minText   = 1 << 30 // bytes, for any file
+	textRatio = 100     // bytes for each of the file
+)
+
+// textLimit returns how many bytes of text a compressed file of a size may hold.
+func textLimit(size int64) int64 {
+	return cmp.Or(inputs.text, max(minText, size*textRatio))
+}
+
+// set sets the limit with a name, and reports whether there is one.
+func (l *inputLimits) set(name string, n int64) bool {
+	switch name {
+	case "text":
+		l.text = n
+	case "calls":
+		l.calls = n
+	default:
+		return false
+	}
+	return true
+}
+
+// limitFlag is the flag of commands that only read their inputs.
+func limitFlag() cli.Flag {
+	return &cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that an input may not exceed: text (bytes in a compressed file), calls (of a pattern); repeatable"}
+}
+
+// parseLimits sets the limits of such a command.
+func parseLimits(c *cli.Context) error {
+	for _, text := range c.StringSlice("limit") {
+		name, n, err := parseLimit(text)
+		if err == nil && !inputs.set(name, n) {
+			err = fmt.Errorf("%s: there is text and calls", text)
+		}
+		if err != nil {
+			return usage(c, "--limit: %w", err)
+		}
+	}
+	return nil
+}
+
+// limitHint adds to an error of an input which limit to raise.
+func limitHint(err error) error {
+	fault, isPattern := errors.AsType[*pattern.Error](err)
+	switch {
+	case errors.Is(err, compressed.ErrLimit):
+		return &hint{err, "--limit text=SIZE allows more"}
+	case isPattern && fault.Limit:
+		return &hint{err, "--limit calls=N allows more"}
+	}
+	return err
+}
