@@ -166,7 +166,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 	e.sink = openSink()
 	_ = canPopulate() // not while a worker is pinned
 	e.windowSize = windowSize(e.trace.Header())
-	e.mostMappings = mapLimit() / int64(e.parts)
+	e.mostMappings = mapLimit() / int64(max(e.parts, 1))
 	growKernelTable()
 	return nil
 }

@@ -144,9 +144,9 @@ func TestAttach(t *testing.T) {
 	}
 	require.Len(t, processes, 2)
 	quoted := string(format.AppendQuoted(nil, []byte(cmd.Dir)))
-	program := string(format.AppendQuoted(nil, []byte(cmd.Path)))
-	require.Contains(t, processes, fmt.Sprintf("%d parent=%d threads=%d,%d cwd=%s root=\"/\" umask=%s command=%s", pid, os.Getpid(), pid, thread, quoted, record.Umask(pid), program))
-	require.Contains(t, processes, fmt.Sprintf("%d parent=%d threads=%d cwd=%s root=\"/\" umask=%s command=%s", child, pid, child, quoted, record.Umask(child), program))
+	program, umask := string(format.AppendQuoted(nil, []byte(cmd.Path))), record.Umask(os.Getpid()) // inherited
+	require.Contains(t, processes, fmt.Sprintf("%d parent=%d threads=%d,%d cwd=%s root=\"/\" umask=%s command=%s", pid, os.Getpid(), pid, thread, quoted, umask, program))
+	require.Contains(t, processes, fmt.Sprintf("%d parent=%d threads=%d cwd=%s root=\"/\" umask=%s command=%s", child, pid, child, quoted, umask, program))
 	of := func(process int, fd int32) format.Descriptor {
 		i := slices.IndexFunc(h.Descriptors, func(d format.Descriptor) bool { return d.Process == int32(process) && d.FD == fd })
 		require.GreaterOrEqual(t, i, 0)
