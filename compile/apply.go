@@ -267,6 +267,9 @@ func (m *model) refused(s *simEvent) bool {
 	switch s.e.Ret {
 	case exdev:
 		return true
+	case enxio: // of a device, which is a file in a replay
+		at := s.at[0]
+		return s.out.Op.Info().Effect == format.EffectOpen && at != nil && at.node != nil && at.node.typ == format.TypeChr
 	case eperm, eacces, erofs, enospc, edquot, eio, etxtbsy:
 	default:
 		return false

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,4 +75,11 @@ func TestContradictions(t *testing.T) {
 			require.Equal(t, c.want, r.Unexplained, r.Examples)
 		})
 	}
+}
+
+// A pwrite through a description that appends moves no offset (pwrite(2), bugs).
+func TestAppendedByPwrite(t *testing.T) {
+	_, report := compiled(t, recorded(strings.Split(`10 open("/w/a", O_RDWR|O_CREAT|O_EXCL|O_APPEND, 0600) = 3; 10 write(3, 0x1, 256) = 256; `+
+		`10 pwrite64(3, 0x1, 136, 53248) = 136; 10 read(3, 0x1, 84) = 84; 10 read(3, 0x1, 100) = 52`, "; ")), compile.Options{})
+	require.Zero(t, report.Unexplained, report.Examples)
 }

@@ -187,7 +187,8 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 
 func (m *model) write(s *simEvent) {
 	f := s.d
-	if f.Append() {
+	moves := f.Append() && s.out.Op.Info().At.Offset < 0
+	if moves {
 		f.Offset = f.node.now
 	}
 	off := m.transfer(s)
@@ -195,7 +196,7 @@ func (m *model) write(s *simEvent) {
 		off = f.node.now // of pwrite, too: pwrite(2), bugs
 	}
 	m.stored(s, f.node, off, s.e.Ret)
-	if f.Append() {
+	if moves {
 		f.Offset = f.node.now
 	}
 }

@@ -23,6 +23,8 @@ func TestRefusedCalls(t *testing.T) {
 10 0.000010000 chown("/w/kept", 0, 0) = -1 EPERM (x) <0.000001000>
 10 0.000010000 open("/w/kept", O_RDONLY) = 3 <0.000001000> {type=reg mode=0644 size=10}
 10 0.000010000 rename("/w/kept", "/dev/shm/kept") = -1 EXDEV (x) <0.000001000>
+10 0.000010000 renameat2(AT_FDCWD, "/w/kept", AT_FDCWD, "/w/other", RENAME_WHITEOUT) = 0 <0.000001000>
+10 0.000010000 open("/w/kept", O_RDONLY) = -1 ENXIO (x) <0.000001000>
 10 0.000010000 link("/w/kept", "/dev/shm/kept") = -1 EXDEV (x) <0.000001000>
 10 0.000010000 open("/dev/shm/kept", O_WRONLY|O_CREAT|O_EXCL, 0600) = 4 <0.000001000> {type=reg mode=0600 size=0 new}
 10 0.000010000 ioctl(4, FICLONE, 3) = -1 EXDEV (x) <0.000001000>
@@ -32,11 +34,12 @@ func TestRefusedCalls(t *testing.T) {
 10 0.000010000 unlink("/w/kept") = 0 <0.000001000>
 `, compile.Options{})
 	require.Zero(t, r.Unexplained)
-	require.Contains(t, r.Summary(), "left out 11: 11 refused by rights or by the file system")
+	require.Contains(t, r.Summary(), "left out 12: 12 refused by rights or by the file system")
 	require.Equal(t, `open ( w/read 1 ) = -1 EACCES (Permission denied)
 chown ( w/kept 0 0 ) = -1 EPERM (Operation not permitted)
 open ( w/kept 1 ) = 3
-openm ( dev/shm/pianola_tmp1 98 384 ) = 4
+renameat2 ( AT_FDCWD w/kept AT_FDCWD w/pianola_tmp1 4 ) = 0
+openm ( dev/shm/pianola_tmp2 98 384 ) = 4
 mkdir ( w/d 448 ) = 0
 link ( w/d w/e ) = -1 EPERM (Operation not permitted)
 unlink ( w/kept ) = 0

@@ -342,8 +342,8 @@ func (w *worker) rare() {
 		r    = w.rng
 		buf  [256]byte
 		name = w.name()
-		proc = w.ownFile()
 	)
+	proc, of := w.ownFile()
 	text := func(p string) uintptr {
 		b, err := syscall.BytePtrFromString(p)
 		must(err)
@@ -357,7 +357,10 @@ func (w *worker) rare() {
 		w.keep(fd, err, flags)
 	case 3:
 		unix.Fstatat(unix.AT_FDCWD, proc, new(unix.Stat_t), 0)
-		syscall.Truncate(proc, int64(r.IntN(3000)))
+		// Of a file without a name, a replay can truncate only what it can write to.
+		if flags, err := unix.FcntlInt(uintptr(of), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY {
+			syscall.Truncate(proc, int64(r.IntN(3000)))
+		}
 	case 4:
 		syscall.Chmod(proc, 0o700|uint32(r.IntN(8)))
 		unix.Utimes(proc, nil)
@@ -413,18 +416,18 @@ func (w *worker) rare() {
 	}
 }
 
-// ownFile returns a name in /proc or /dev for a descriptor of the program.
-func (w *worker) ownFile() string {
-	fd := w.fd()
+// ownFile returns a name in /proc or /dev for a descriptor of the program, and that.
+func (w *worker) ownFile() (name string, fd int) {
+	fd = w.fd()
 	switch w.rng.IntN(4) {
 	case 0:
-		return fmt.Sprintf("/dev/fd/%d", fd)
+		return fmt.Sprintf("/dev/fd/%d", fd), fd
 	case 1:
-		return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)
+		return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), fd
 	case 2:
-		return fmt.Sprintf("/proc/thread-self/fd/%d", fd)
+		return fmt.Sprintf("/proc/thread-self/fd/%d", fd), fd
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", fd)
+	return fmt.Sprintf("/proc/self/fd/%d", fd), fd
 }
 
 // What the program does beyond plain calls of one thread, by bit.
