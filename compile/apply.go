@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"strings"
 
 	"pianola/format"
 )
@@ -267,9 +268,9 @@ func (m *model) refused(s *simEvent) bool {
 	switch s.e.Ret {
 	case exdev:
 		return true
-	case enxio: // of a device, which is a file in a replay
-		at := s.at[0]
-		return s.out.Op.Info().Effect == format.EffectOpen && at != nil && at.node != nil && at.node.typ == format.TypeChr
+	case enxio, einval: // of a device, which is a file in a replay
+		at, effect := s.at[0], s.out.Op.Info().Effect
+		return (effect == format.EffectOpen || effect == format.EffectTruncate) && at != nil && at.node != nil && at.node.typ == format.TypeChr
 	case eperm, eacces, erofs, enospc, edquot, eio, etxtbsy:
 	default:
 		return false
@@ -292,10 +293,12 @@ func (m *model) refused(s *simEvent) bool {
 }
 
 // dotted reports whether a call failed for a reason that the mapped path does
-// not keep: the path to remove or rename ended in "." or "..", or led to a
+// not keep: the path to make, remove or rename ended in "." or "..", or led to a
 // mount point.
 func dotted(s *simEvent) bool {
 	switch s.out.Op.Info().Effect {
+	case format.EffectOpen: // what is missing is above, and a file could be made of its name
+		return s.e.Ret == enoent && format.HasMode(s.out.OpenFlags()) && dots(strings.TrimRight(string(s.e.Path(0)), "/"))
 	case format.EffectRename:
 		to := s.e.Path(1)
 		last := to[bytes.LastIndexByte(to, '/')+1:]
