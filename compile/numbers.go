@@ -188,10 +188,7 @@ func (m *model) renumber(s *simEvent) {
 			s.out.Args[i] = numberAt(table, s.out.Args[i])
 		}
 	}
-	switch {
-	case clones(s.out):
+	if clones(s.out) {
 		s.out.Args[2] = numberAt(table, s.out.Args[2])
-	case s.out.Op == format.OpLinkat:
-		s.out.Args[0] = numberAt(table, s.out.Args[0])
 	}
 }

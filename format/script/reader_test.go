@@ -65,7 +65,7 @@ func TestArguments(t *testing.T) {
 		name, text string
 		want       format.Event
 	}{
-		{"numbers of flags are native", "1 0.0 open(NULL, 0x42) = 0", format.Event{Op: format.OpOpen, TID: 1, Args: [6]int64{0, format.RDWR | format.CREAT}}},
+		{"numbers of flags are native", "1 0.0 open(NULL, 0x42, 0600) = 0", format.Event{Op: format.OpOpen, TID: 1, Args: [6]int64{0, format.RDWR | format.CREAT, 0o600}}},
 		{"older numbers are canonical", "0.0 open(\"\", 36) = 0", format.Event{Op: format.OpOpen, TID: 1, Args: [6]int64{0, 36}, Str: [2][]byte{{}}}},
 		{"older, with names", "0.0 open(\"\", O_RDWR|O_CREAT, 0600) = 0", format.Event{Op: format.OpOpen, TID: 1, Args: [6]int64{0, 36, 0o600}, Str: [2][]byte{{}}}},
 		{"a mode that does not count", "1 0.0 open(NULL, O_RDWR, 0600) = 0", format.Event{Op: format.OpOpen, TID: 1, Args: [6]int64{0, format.RDWR}}},
