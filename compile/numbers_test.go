@@ -36,7 +36,7 @@ func TestNumbersOfTheTrace(t *testing.T) {
 			"open 3, close 3, open 4, fstat 4"},
 		{"a name for one without", `10 open("/w/a", O_RDWR) = 3; 11 stat("/w/b", 0x1) = 0; 10 close(3) = 0; 11 open("/w", O_RDWR|O_TMPFILE, 0600) = 3; 11 linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "/w/c", AT_SYMLINK_FOLLOW) = 0`,
 			"open 3, close 3, open 4, linkat 4"},
-		{"a name for one of two that changed places", `10 open("/w", O_RDWR|O_TMPFILE, 0600) = 3; 10 open("/w/a", O_RDWR) = 4; 11 stat("/w/b", 0x1) = 0; 10 close(3) = 0; 11 open("/w/b", O_RDWR) = 3; 11 close(3) = 0; 10 close(4) = 0; `+
+		{"a name for one of two that changed places", `10 open("/w", O_RDWR|O_TMPFILE, 0600) = 3; 10 open("/w/a", O_RDWR) = 4; 11 stat("/w/b", 0x1) = 0; 10 close(3) = 0; 11 open("/w/b", O_RDWR) = 3; 11 close(3) = 0; 10 close(4) = 0; ` +
 			`10 open("/w", O_RDWR|O_TMPFILE, 0600) = 3; 11 open("/w", O_RDWR|O_TMPFILE, 0600) = 4; 11 open("/w", O_RDWR|O_TMPFILE, 0600) = 5; 11 linkat(5, "", AT_FDCWD, "/w/c", AT_EMPTY_PATH) = 0; 11 linkat(4, "", AT_FDCWD, "/w/d", AT_EMPTY_PATH) = 0`,
 			"open 3, open 4, close 3, open 5, close 5, close 4, open 3, open 5, open 6, linkat 6, linkat 5"},
 		{"late close", `10 open("/w/a", O_RDWR) = 3; 11 stat("/w/b", 0x1) = 0; 11 open("/w/b", O_RDWR) = 3; 11 fsync(3) = 0; 10 close(3) = 0; 11 close(3) = 0`, "open 3, open 4, fsync 4, close 3, close 4"},
