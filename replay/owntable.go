@@ -76,7 +76,7 @@ func (e *engine) leaveTable() error {
 		return nil
 	}
 	from := uintptr(0)
-	for _, fd := range append(e.seats.kept, math.MaxUint32) {
+	for _, fd := range e.seats.kept {
 		if fd > from {
 			sandbox.Linux(unix.SYS_CLOSE_RANGE, from, fd-1, 0, 0, 0, 0)
 		}
@@ -113,6 +113,7 @@ func (s *seating) keepDescriptors(e *engine, late bool) {
 			s.kept = append(s.kept, fd)
 		}
 	}
+	s.kept = append(s.kept, math.MaxUint32)
 }
 
 // handOver starts the child's thread, and waits until it has fetched the

@@ -176,7 +176,7 @@ type seating struct {
 	window  int32        // how many unborn threads have a seat at most
 	waiting atomic.Int32 // how many have one
 	alive   atomic.Int32 // threads
-	kept    []uintptr    // descriptors that a table of a seat's own keeps, in order; nil: all
+	kept    []uintptr    // descriptors that a table of a seat's own keeps, in order, and one above all; nil: all
 	tables  []*table     // that ended processes leave, empty
 	spaces  []memory     // the same, untouched
 }
