@@ -127,12 +127,25 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 				out.Str[0] = m.text(m.target(at, what.Target))
 			}
 		}
-		t.seen, t.owed = m.order.seen, t.owed[:0]
-		err := m.emit(t, made, out)
-		t.cost -= m.cost.Around(made.Op) // nobody recorded it
-		if err != nil {
+		if err := m.emitMade(t, made, out); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emitMade appends an event that the trace has and the recording has not. Recording it
+// cost the application nothing.
+func (m *model) emitMade(t *thread, e, out *format.Event) error {
+	t.seen, t.owed = m.order.seen, t.owed[:0]
+	err := m.emit(t, e, out)
+	t.cost -= m.cost.Around(e.Op)
+	return err
+}
+
+// applyMade simulates such an event, and writes it to the trace.
+func (m *model) applyMade(t *thread, e *format.Event) error {
+	err := m.apply(e)
+	t.cost -= m.cost.Around(e.Op)
+	return err
 }

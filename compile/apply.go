@@ -1,38 +1,47 @@
 package compile
 
 import (
-	"bytes"
 	"strings"
 
 	"pianola/format"
 )
 
-// The errors from which the simulation learns what exists.
+// The errors from which the simulation learns what exists, and why a replay could have
+// another result.
 const (
 	eperm        = -1
 	enoent       = -2
 	eintr        = -4
 	eio          = -5
 	enxio        = -6
+	e2big        = -7
 	ebadf        = -9
+	eagain       = -11
 	eacces       = -13
 	efault       = -14
 	ebusy        = -16
 	eexist       = -17
 	exdev        = -18
-	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
-	eloop        = -40
 	enotdir      = -20
 	eisdir       = -21
 	einval       = -22
+	enfile       = -23
+	emfile       = -24
 	etxtbsy      = -26
+	efbig        = -27
 	enospc       = -28
 	erofs        = -30
+	erange       = -34
+	edeadlk      = -35
 	enametoolong = -36
 	enosys       = -38
 	enotempty    = -39
+	eloop        = -40
 	notSock      = -88 // ENOTSOCK
+	notsupp      = -95 // EOPNOTSUPP
+	inUse        = -98 // EADDRINUSE, what bind returns instead of EEXIST
 	edquot       = -122
+	canceled     = -125 // ECANCELED
 	restarted    = -512 // and below: errors inside the kernel, visible to tracers only
 )
 
@@ -83,7 +92,7 @@ func (m *model) apply(e *format.Event) error {
 	for len(t.closes) > 0 {
 		fd := t.closes[len(t.closes)-1]
 		t.closes = t.closes[:len(t.closes)-1]
-		if err := m.apply(&format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}}); err != nil {
+		if err := m.applyMade(t, &format.Event{Op: format.OpClose, TID: e.TID, Start: t.last, Args: [format.MaxArgs]int64{int64(fd)}}); err != nil {
 			return err
 		}
 	}
@@ -300,9 +309,7 @@ func dotted(s *simEvent) bool {
 	case format.EffectOpen: // what is missing is above, and a file could be made of its name
 		return s.e.Ret == enoent && format.HasMode(s.out.OpenFlags()) && dots(strings.TrimRight(string(s.e.Path(0)), "/"))
 	case format.EffectRename:
-		to := s.e.Path(1)
-		last := to[bytes.LastIndexByte(to, '/')+1:]
-		return s.e.Ret == ebusy || s.e.Ret == eexist && (string(last) == "." || string(last) == "..")
+		return s.e.Ret == ebusy || s.e.Ret == eexist && dots(string(s.e.Path(1)))
 	case format.EffectUnlink:
 		return s.e.Ret == ebusy
 	case format.EffectRmdir:

@@ -2,17 +2,6 @@ package compile
 
 import "pianola/format"
 
-// The errors of calls that were refused for what they asked for, or by the file
-// system or a limit.
-const (
-	e2big   = -7
-	enfile  = -23
-	emfile  = -24
-	efbig   = -27
-	erange  = -34
-	notsupp = -95 // EOPNOTSUPP
-)
-
 // refusable are the effects of calls that EINVAL refuses only for their arguments, or
 // because the file system has no such call. A trace doesn't hold all arguments, and
 // another file system may have the call. So a replay could succeed, and change what

@@ -70,12 +70,6 @@ func (l *lockSet) bytes() int {
 	return sum
 }
 
-// The errors of a call on a lock that another one has.
-const (
-	eagain  = -11
-	edeadlk = -35
-)
-
 // lockCall is a call on a lock.
 type lockCall struct {
 	lock

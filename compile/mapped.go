@@ -192,10 +192,9 @@ func (m *model) mapProgram(t *thread, e *format.Event) error {
 		{Op: format.OpClose, Args: [format.MaxArgs]int64{fd}},
 	} {
 		call.TID, call.Start = e.TID, e.Start
-		if err := m.apply(&call); err != nil {
+		if err := m.applyMade(t, &call); err != nil {
 			return err
 		}
-		t.cost -= m.cost.Around(call.Op) // nobody recorded it
 	}
 	return nil
 }

@@ -148,11 +148,6 @@ func (m *model) request(t *thread, e *format.Event) error {
 	return m.afford(e)
 }
 
-const (
-	again    = -11  // EAGAIN
-	canceled = -125 // ECANCELED
-)
-
 // unplayable returns why a request can't be in the trace, as far as that can be told
 // before it is simulated.
 func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
@@ -160,7 +155,7 @@ func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 	switch {
 	case info.Dropped, !e.Via.Asks(e.Op):
 		return reasonNoFile
-	case e.Ret == canceled, e.Ret == again, unrepeatable(e):
+	case e.Ret == canceled, e.Ret == eagain, unrepeatable(e):
 		return reasonResult
 	case fixed > 0xffff:
 		return reasonUnknown
@@ -280,10 +275,7 @@ func (m *model) emitQueue(t *thread, r *ring, op format.Op) error {
 	m.order.begin(t, len(m.table) == 1)
 	m.order.after(t.born, format.EdgeBirth)
 	m.prepares(t, r, op, out)
-	t.seen, t.owed = m.order.seen, t.owed[:0]
-	err := m.emit(t, &e, out)
-	t.cost -= m.cost.Around(op) // that of the recorded calls is counted
-	return err
+	return m.emitMade(t, &e, out)
 }
 
 // prepares fills in an event that prepares a ring.
