@@ -20,8 +20,8 @@ type progress struct {
 	naps   atomic.Pointer[futexEvent] // what the worker sleeps for in such a wait
 
 	// What the worker sleeps for; read by workers that look for a deadlock. The
-	// thread is 0 while it doesn't sleep. A thread that is to be created has its
-	// parent here before it has a seat.
+	// thread is 0 while it doesn't sleep. Before its creation a thread
+	// sleeps for its parent.
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 

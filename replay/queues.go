@@ -348,8 +348,8 @@ func (w *worker) awaitReaped(r *format.Record) {
 	}
 }
 
-// claim takes the lock. Who has it may wait for other events, so this is a wait for that
-// worker. It returns false if the run has stopped.
+// claim takes the lock. A worker that has the lock may wait for other events, so claim
+// waits for that worker. It returns false if the run has stopped.
 func (q *queue) claim(w *worker) bool {
 	for !q.lock.taken.CompareAndSwap(false, true) {
 		seq := q.g.wakeUp.count.Load()
@@ -367,7 +367,7 @@ func (q *queue) claim(w *worker) bool {
 }
 
 // lockNap is how long a worker sleeps at most before it looks for the lock again, in
-// nanoseconds: nobody wakes it for that.
+// nanoseconds: no other worker wakes it then.
 const lockNap = 50_000
 
 func (q *queue) give(w *worker) {
@@ -448,6 +448,12 @@ func (q *queue) begin(w *worker, r *format.Record) {
 // in the worker's table of descriptors.
 func (q *queue) isOpen(w *worker) bool {
 	return q.under != nil && (!q.owner.Load().private || w.process == q.owner.Load())
+}
+
+// endDrive lets another worker drive.
+func (q *queue) endDrive() {
+	q.driving.Store(false)
+	q.rouse()
 }
 
 // rouse wakes the workers that wait while another one drives.
@@ -704,8 +710,7 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 			q.wait(w)
 			q.reap(w)
 		}
-		q.driving.Store(false)
-		q.rouse()
+		q.endDrive()
 	}
 }
 
@@ -733,8 +738,7 @@ func (q *queue) rest(w *worker, nanos int64) bool {
 	}
 	waited := q.reap(w) || q.under.WaitFor(nanos)
 	q.reap(w)
-	q.driving.Store(false)
-	q.rouse()
+	q.endDrive()
 	return waited
 }
 
@@ -742,8 +746,7 @@ func (q *queue) rest(w *worker, nanos int64) bool {
 func (q *queue) look(w *worker) {
 	if q.isBusy(w) && q.under.Ready() && q.driving.CompareAndSwap(false, true) {
 		q.reap(w)
-		q.driving.Store(false)
-		q.rouse()
+		q.endDrive()
 	}
 }
 
@@ -838,8 +841,7 @@ func (q *queue) close(w *worker) {
 		}
 		q.under = nil
 	}
-	q.driving.Store(false)
-	q.rouse()
+	q.endDrive()
 	g := q.g
 	g.event = g.done.Load()
 	g.log.entries = g.log.entries[:g.event-g.log.spilled]
