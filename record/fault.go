@@ -24,7 +24,7 @@ type FaultFlags uint16
 // The bits of Fault.Flags. They are those of the eBPF program.
 const (
 	FaultWrite   FaultFlags = 1 << iota // a clean page became dirty
-	FaultPage                           // the page was looked for by itself
+	FaultPage                           // the fault looked for this page alone
 	FaultAround                         // pages in the page cache were mapped around it
 	FaultProgram                        // of a program, a library, or what exec mapped
 	FaultFilled                         // the page was not in the page cache

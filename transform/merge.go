@@ -256,7 +256,7 @@ func (m *merger) join(en *entry, d *process.Description, op format.Op, from, to 
 		r.next, r.asked, r.moved, r.count, r.calls = to, r.asked+asked, r.moved+en.Ret, r.count+count, r.calls+1
 		r.known = r.known && en.Dur >= 0
 		r.dur = max(r.dur, en.End()-q.Start)
-		first.Order = min(first.Order, how.Order) // who waits for a part waits for all
+		first.Order = min(first.Order, how.Order) // a call that waits for a part waits for the whole request
 		return
 	}
 	m.add(&queued{entry: en, of: d, serial: d.Serial, run: &run{op: op, fd: en.FD(), from: from, next: to, asked: asked, moved: en.Ret, count: count, calls: 1, dur: max(en.Dur, 0), known: en.Dur >= 0}})

@@ -108,7 +108,7 @@ struct fault {
 
 enum fault_flag {
 	FAULT_WRITE = 1,    /* it made a clean page of the file dirty */
-	FAULT_PAGE = 2,     /* the page was looked for by itself */
+	FAULT_PAGE = 2,     /* the fault looked for this page alone */
 	FAULT_AROUND = 4,   /* pages in the page cache were mapped around it; first is one of them */
 	FAULT_PROGRAM = 8,  /* the file is a program, a library, or one that exec mapped */
 	FAULT_FILLED = 16,  /* the page was not in the page cache */
