@@ -58,6 +58,8 @@ func TestOrderTable(t *testing.T) {
 		{"directory", "removal after two changes", []string{`11 unlink("/w/d/x") = 0`, `10 unlink("/w/d/y") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
 		{"name", "failed open after removal", []string{`10 unlink("/w/a") = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`}, "1:1"},
 		{"name", "creation after failed open", []string{`11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`, `10 mkdir("/w/a", 0700) = 0`}, "2:0"},
+		{"name", "file without a name in it", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/d", O_RDWR|O_TMPFILE, 0600) = 3`}, "1:1"},
+		{"name", "removal after file without a name", []string{`10 mkdir("/w/d", 0700) = 0`, `10 stat("/w/b", 0x1) = 0`, `11 open("/w/d", O_RDWR|O_TMPFILE, 0600) = 3`, `10 rmdir("/w/d") = 0`}, "2:0"},
 		{"name", "use below a descriptor's directory", []string{`10 mkdir("/w/d", 0700) = 0`, `10 open("/w/d", O_RDONLY|O_DIRECTORY) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 openat(3, "x", O_RDWR|O_CREAT, 0600) = 4`}, "1:1"},
 		{"descriptor", "dup2 over it after use", []string{`10 open("/w/a", O_RDWR) = 3`, `10 open("/w/b", O_RDWR) = 4`, `11 pread64(3, 0x1, 9, 0) = 9`, `10 dup2(4, 3) = 3`}, "2:0"},
 		{"descriptor", "close_range after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 close_range(3, 4294967295, 0) = 0`}, "2:0"},

@@ -191,6 +191,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	case s.d != nil:
 		nd = s.d.node
 	case flags&format.TMPFILE != 0:
+		m.order.named(s.at[:1])
 		m.there(e, at)
 		f.node = &node{typ: format.TypeReg, created: true, exact: true, cached: -1}
 		// The file has no name. As for a removed file, its entry leads to
@@ -258,6 +259,9 @@ func (m *model) dup(s *simEvent, why reason) reason {
 		of := m.used(table, s.e.Ret)
 		of.opened, of.number = m.order.here, int32(v)
 		m.free(table, of.number)
+		if closes && of.number != fd {
+			m.take(m.ownNumbers(table), of.number) // the close has given it back
+		}
 	}
 	if s.out.Ret = v; replaces {
 		s.out.Args[s.out.Op.Info().At.NewFD] = v

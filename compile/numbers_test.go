@@ -25,6 +25,7 @@ func TestNumbersOfTheTrace(t *testing.T) {
 		{"by the order of events", `10 open("/w/a", O_RDWR) = 3; 10 close(3) = 0; 10 mkdir("/w/d", 0700) = 0; 11 stat("/w/d", 0x1) = 0; 11 open("/w/b", O_RDWR) = 3`, "open 3, close 3, open 3"},
 		{"a copy", shared + `11 dup(3) = 5; 11 fsync(5) = 0; 11 fsync(3) = 0`, "open 3, close 3, open 4, dup 4 5, fsync 5, fsync 4"},
 		{"a copy that replaces it", shared + `11 open("/w/c", O_RDWR) = 5; 11 dup2(5, 3) = 3; 11 fsync(3) = 0`, "open 3, close 3, open 4, open 5, dup2 5 4, fsync 4"},
+		{"a copy that replaces it still holds it", shared + `11 open("/w/c", O_RDWR) = 5; 11 dup2(5, 3) = 3; 11 open("/w/d", O_RDWR) = 4; 11 fsync(3) = 0`, "open 3, close 3, open 4, open 5, dup2 5 4, open 6, fsync 4"},
 		{"of no file that takes its place", shared + `11 socket(AF_UNIX, SOCK_STREAM, 0) = 5; 11 dup2(5, 3) = 3; 11 fsync(3) = -1 EINVAL (x)`, "open 3, close 3, open 4, close 4"},
 		{"after a fork", shared + `11 clone(SIGCHLD) = 12; 12 fsync(3) = 0; 12 open("/w/c", O_RDWR) = 4; 12 close(3) = 0; 12 open("/w/c", O_RDWR) = 3; 12 fsync(4) = 0`,
 			"open 3, close 3, open 4, fsync 4, open 5, close 4, open 3, fsync 5"},
