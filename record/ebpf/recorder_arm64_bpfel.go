@@ -160,6 +160,7 @@ const (
 	recorderKindKIND_CONTEXT   recorderKind = 19
 	recorderKindKIND_REGISTER  recorderKind = 20
 	recorderKindKIND_BATCH     recorderKind = 21
+	recorderKindKIND_ALWAYS    recorderKind = 21
 	recorderKindKIND_ADDRESS   recorderKind = 22
 	recorderKindKIND_IOCTL     recorderKind = 23
 	recorderKindKIND_MISSING   recorderKind = 24

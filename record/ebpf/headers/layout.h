@@ -45,6 +45,7 @@ enum kind {
 	KIND_CONTEXT,  /* io_setup: also the context, into argument 1, and its number */
 	KIND_REGISTER, /* io_uring_register: also its ring, and what is registered, as the string */
 	KIND_BATCH,    /* also the context of libaio */
+	KIND_ALWAYS = KIND_BATCH, /* up to here all calls are sent */
 	KIND_ADDRESS,  /* only those of UNIX sockets with a path, which is the string; its length is argument 2 */
 	KIND_IOCTL,    /* only the requests in ioctls; also ranges, into arguments 2 to 5 */
 

@@ -447,15 +447,21 @@ INLINE void count_call(struct thread *t, struct task_struct *task, struct pt_reg
 
 /* Returns which kind of missing I/O, from 1, a followed thread waits for that
  * waits for storage outside of recorded calls; 0 for none, as where it waits
- * for a page of a program. */
+ * for a page of a program. On its way out of a call, and at its end, a thread lets
+ * go of the last reference to files, and frees the space of those without a name:
+ * that belongs to a dup2 or an exit, which are recorded. */
 INLINE u32 waits_for(struct thread *t, struct task_struct *task)
 {
 	struct pt_regs *regs;
+	s64 nr;
 
-	if (t->counting)
+	if (t->counting || task->flags & PF_EXITING)
 		return 0; /* all of the call counts */
 	regs = (void *)bpf_task_pt_regs(task);
-	if (call_of(regs) < 0)
+	nr = call_of(regs);
+	if (nr < 0)
 		return with_maps ? 0 : t->in_data ? MISSING_MAPPED + 1 : 0;
+	if (nr < MAX_SYS && plans[nr].kind && plans[nr].kind <= KIND_ALWAYS)
+		return 0;
 	return MISSING_ELSEWHERE + 1;
 }
