@@ -157,6 +157,7 @@ var nullCalls = func() (null [format.NumOps]call) {
 const (
 	errBadFD   = -int64(unix.EBADF)
 	errInvalid = -int64(unix.EINVAL)
+	errExists  = -int64(unix.EEXIST)
 	errFault   = -int64(unix.EFAULT)
 	errNoFD    = -int64(unix.EMFILE)
 

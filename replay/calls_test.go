@@ -80,6 +80,7 @@ func TestResults(t *testing.T) {
 			ev(format.OpRenameat2, 0, format.AtFDCWD, "h", format.AtFDCWD, "s", format.RenameExchange), ev(format.OpReadlink, 3, "h", 0, 64),
 			ev(format.OpRenameat2, einval, format.AtFDCWD, "h", format.AtFDCWD, "w", format.RenameWhiteout|format.RenameExchange),
 			ev(format.OpRenameat2, 0, format.AtFDCWD, "h", format.AtFDCWD, "w", format.RenameWhiteout), ev(format.OpReadlink, 3, "w", 0, 64), ev(format.OpReadlink, einval, "h", 0, 64),
+			ev(format.OpLink, 0, "n/g", "h2"), ev(format.OpRenameat2, 0, format.AtFDCWD, "n/g", format.AtFDCWD, "h2", format.RenameWhiteout), ev(format.OpUnlink, 0, "h2"),
 			ev(format.OpRmdir, -int(unix.ENOTEMPTY), "n"), ev(format.OpUnlink, 0, "n/g"), ev(format.OpRmdir, 0, "n"), ev(format.OpUnlink, -int(unix.EISDIR), "d"),
 			ev(format.OpUnlink, 0, "h"), ev(format.OpUnlink, enoent, "h"),
 		}},

@@ -164,7 +164,7 @@ func callMknod(w *worker, r *format.Record) int64 {
 // exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {
 	got := w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFSOCK|0o755, 0, 0))
-	if got == -int64(unix.EEXIST) {
+	if got == errExists {
 		return -int64(unix.EADDRINUSE)
 	}
 	return got

@@ -246,6 +246,9 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	if whiteout && got == 0 {
 		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG, 0, 0))
 	}
+	if whiteout && got == errExists {
+		return 0 // both were names of one file, and rename(2) leaves them as they are
+	}
 	return got
 }
 
