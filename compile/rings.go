@@ -62,6 +62,8 @@ type reaping struct {
 	known bool
 	whole bool  // since the ring was made
 	head  int64 // as last seen: of io_uring a counter of 32 bits, of libaio an index
+	high  int64 // the highest index
+	since int64 // completions that calls have returned since head was seen
 }
 
 // ringKey identifies a ring: copies of an application, which a transform makes, have
@@ -453,23 +455,22 @@ func (r *ring) head(head int64, known bool) {
 	}
 	c := &r.counts
 	if !c.known { // the ring was there before the recording
-		c.known, c.head = true, head
+		c.known, c.head, c.since = true, head, 0
 		return
 	}
-	switch {
-	case r.via == format.ViaUring:
+	if r.via == format.ViaUring {
 		if n := int32(uint32(head) - uint32(c.head)); n > 0 {
 			r.forget(int64(n))
 			c.head = head
 		}
-	case head > c.head:
-		r.forget(head - c.head)
-		c.head = head
-	case head < c.head:
-		if size := r.size(); c.head-head > size/2 {
-			r.forget(max(size-c.head, 0) + head)
-			c.head = head
-		}
+		return
+	}
+	c.high = max(c.high, head)
+	size := r.size()
+	moved := ((head-c.head-c.since)%size + size) % size // besides what calls have returned
+	if moved <= size/2 {                                // else it is an earlier head, of another thread
+		r.forget(moved)
+		c.head, c.since = head, 0
 	}
 }
 
@@ -477,7 +478,7 @@ func (r *ring) head(head int64, known bool) {
 // be told: it depends on the number of processors.
 func (r *ring) size() int64 {
 	const page = 128 // entries
-	return (max(r.counts.head, 2*r.setup[0]+2)/page+1)*page - 1
+	return (max(r.counts.high, 2*r.setup[0]+2)/page+1)*page - 1
 }
 
 // reap moves the completions that the application had reaped when it made a call out
@@ -512,11 +513,7 @@ func (m *model) polled(t *thread, newest, start int64) (since int64) {
 // collect notes that io_getevents returned so many completions.
 func (r *ring) collect(n int64) {
 	r.forget(n)
-	if r.counts.known {
-		if r.counts.head += n; r.counts.head >= r.size() && n > 0 {
-			r.counts.head -= r.size()
-		}
-	}
+	r.counts.since += n
 }
 
 // forget notes that the application has reaped so many more completions, or as many

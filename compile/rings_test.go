@@ -153,6 +153,26 @@ func TestRingOfLibaio(t *testing.T) {
 	require.Contains(t, got, "ring_submit ( 2 0 1 298 0 )")
 }
 
+// Calls that return several events pass the end of the ring.
+func TestRingOfLibaioPassesItsEnd(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(`# cwd: "/w"
+10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000> {type=reg mode=0644 size=65536}
+10 0.000100000 io_setup(32, 0x7f00) = 0 <0.000010000> {ring=1}
+`)
+	for i := range 100 {
+		fmt.Fprintf(&text, "10 0.000100000 io_submit(0x7f00, 4, 0x1) = 4 <0.000020000> {ring=1 batch=%d}\n", i+1)
+		for k := range 4 {
+			fmt.Fprintf(&text, "10 0.000001000 aio:pread64(3, 0x%d000, 4096, 4096) = 4096 <0.000050000> {ring=1 batch=%d reaped=%d submitted=0.000001000}\n", k+1, i+1, max(i-1, 0)*4%127)
+		}
+		if i > 0 { // one batch stays in flight
+			text.WriteString("10 0.000020000 io_getevents(0x7f00, 4, 4, 0x1, NULL) = 4 <0.000030000> {ring=1}\n")
+		}
+	}
+	got := ringLines(t, text.String())
+	require.Contains(t, strings.Join(got, "\n"), "ring_submit ( 2 4 0 392 ", "of 396")
+}
+
 // A call that only waits is for what comes after what was complete when it began.
 func TestRingWait(t *testing.T) {
 	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 3, 0, 0, NULL, 0) = 3 <0.000020000> {ring=1 batch=1}

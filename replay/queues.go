@@ -101,9 +101,15 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 
 // open opens the queue in the kernel, as far as that is possible.
 func (q *queue) open(w *worker, r *format.Record) {
-	// A thread other than the one that submits can reap, so the flags that forbid it
-	// are left out. Which processor the kernel's thread had is not recorded.
-	flags := rings.SetupFlags(r.Args[2]) &^ (rings.SingleIssuer | rings.DeferTaskrun | rings.TaskrunFlag | rings.SQAff)
+	// Which processor the kernel's thread had is not recorded.
+	flags := rings.SetupFlags(r.Args[2]) &^ (rings.TaskrunFlag | rings.SQAff)
+	if left := flags & (rings.SingleIssuer | rings.DeferTaskrun); left != 0 && q.via == format.ViaUring {
+		flags &^= left
+		w.e.noteOnce(fmt.Sprintf("io_uring: set up without %v, since each thread of a replay may reap", left))
+	}
+	if flags&rings.CoopTaskrun != 0 {
+		flags |= rings.TaskrunFlag // so that look sees what the kernel holds back
+	}
 	c := rings.Config{
 		Kernel: w.e.guard.Kernel, Entries: int(min(max(r.Args[1], 1), 1<<15)), CQEntries: int(min(max(r.Args[3], 0), 1<<16)), Flags: flags,
 		ThreadIdle: uint32(r.Args[4]), Depth: int(min(max(r.Args[1], 1), poolThreads)), Jailed: w.guard.Jailed(),
@@ -339,6 +345,7 @@ func (w *worker) awaitReaped(r *format.Record) {
 		return
 	}
 	if q.came.Load() < n {
+		q.watch(w, n)
 		q.drive(w, &q.came, n)
 		w.end = w.e.now()
 		w.edgeAt = w.end
@@ -347,6 +354,18 @@ func (w *worker) awaitReaped(r *format.Record) {
 		w.after = max(w.after, q.cameAt[n%keptTimes]+w.e.scale(r.Args[4]))
 	}
 }
+
+// watch takes completions as they come, for a short while, until there have been n. The
+// application has reaped these without a call: it may have spun as well.
+func (q *queue) watch(w *worker, n int64) {
+	for until := w.e.now() + watchTime; q.came.Load() < n && q.isBusy(w) && !w.e.stopped.Load() && w.e.now() < until; {
+		q.look(w)
+	}
+}
+
+// watchTime is in nanoseconds: less than a fast device takes for a request would be in
+// vain, and more than going to sleep costs would keep the processor from other workers.
+const watchTime = 50_000
 
 // claim takes the lock. A worker that has the lock may wait for other events, so claim
 // waits for that worker. It returns false if the run has stopped.
@@ -508,19 +527,19 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 		q.enter()
 		err := q.under.Prepare(&q.request)
 		q.leave()
-		if err == nil {
-			return true
-		}
 		switch {
+		case err == nil:
+			return true
 		case errors.Is(err, rings.ErrFull):
 			q.flush(w, event)
 		case errors.Is(err, rings.ErrBusy):
 			q.flush(w, event)
 			q.drive(w, &q.came, q.came.Load()+1)
-		case errors.As(err, &errno) && errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed):
+		default:
+			errno = errnoOf(err)
+		}
+		if errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed) {
 			q.request.Op, errno = q.request.Op+rings.OpRead-rings.OpReadFixed, 0 // the buffer is not where it was registered
-		case errno == 0:
-			errno = unix.EIO
 		}
 	}
 	if errno == unix.EINVAL { // the queue doesn't have the operation
@@ -539,6 +558,14 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	return true
 }
 
+// errnoOf returns the errno of an error, EIO where it has none.
+func errnoOf(err error) (errno unix.Errno) {
+	if !errors.As(err, &errno) || errno == 0 {
+		return unix.EIO
+	}
+	return errno
+}
+
 // grow makes room for more requests in flight. The state is locked.
 func (q *queue) grow() {
 	n := len(q.flights)
@@ -552,8 +579,7 @@ func (q *queue) grow() {
 // translate fills in the request for a record. It returns false for operations that
 // are executed as calls, and an errno for a request that fails at once.
 func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, unix.Errno) {
-	op, ok := ringOps[r.Op]
-	if !ok {
+	if int(r.Op) >= len(ringOps) || ringOps[r.Op] == rings.OpNop {
 		return false, 0
 	}
 	s := w.lookup(r.Args[0])
@@ -561,7 +587,7 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 		return true, unix.EBADF
 	}
 	req := &q.request
-	*req = rings.Request{Op: op, Flags: rings.Flags(how.Flags) & (rings.Drain | rings.Link | rings.HardLink | rings.Async), FD: int32(s.real())}
+	*req = rings.Request{Op: ringOps[r.Op], Flags: rings.Flags(how.Flags) & (rings.Drain | rings.Link | rings.HardLink | rings.Async), FD: int32(s.real())}
 	if q.via == format.ViaAIO {
 		req.Flags = 0
 	}
@@ -583,9 +609,9 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 	return true, 0
 }
 
-// ringOps are the operations that a queue plays. The others are executed as calls when
-// they are submitted: they change names and tables, which the guard looks after.
-var ringOps = map[format.Op]rings.Op{
+// ringOps are the operations that a queue plays. The others, OpNop here, are executed as
+// calls when they are submitted: they change names and tables, which the guard looks after.
+var ringOps = [...]rings.Op{
 	format.OpRead: rings.OpRead, format.OpPread64: rings.OpRead, format.OpWrite: rings.OpWrite, format.OpPwrite64: rings.OpWrite,
 	format.OpReadv: rings.OpReadv, format.OpPreadv: rings.OpReadv, format.OpWritev: rings.OpWritev, format.OpPwritev: rings.OpWritev,
 	format.OpFsync: rings.OpFsync, format.OpFdatasync: rings.OpFsync,

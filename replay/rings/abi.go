@@ -127,6 +127,18 @@ type iocb struct {
 	_       [2]uint32 // flags, descriptor of an event
 }
 
+// aioRing is struct aio_ring (fs/aio.c): the head of the memory that the kernel shares
+// with the process of a context. The events follow after headerBytes.
+type aioRing struct {
+	id, entries              uint32
+	head, tail               uint32 // in entries; the process moves the head
+	magic                    uint32
+	compatible, incompatible uint32 // features
+	headerBytes              uint32
+}
+
+const aioRingMagic = 0xa10a10a1
+
 // aioEvent is struct io_event.
 type aioEvent struct {
 	data uint64

@@ -193,11 +193,47 @@ func (q *aio) WaitFor(nanos int64) bool {
 	return got >= 0 || got == -int64(unix.EINTR)
 }
 
-// Ready implements Queue. The kernel maps the ring of its events, which begins with
-// struct aio_ring, where the number of the context is the address.
+// Ready implements Queue.
 func (q *aio) Ready() bool {
-	ring := *(**struct{ _, _, head, tail uint32 })(unsafe.Pointer(&q.id))
-	return q.atHand() > 0 || atomic.LoadUint32(&ring.head) != atomic.LoadUint32(&ring.tail)
+	if q.atHand() > 0 {
+		return true
+	}
+	ring := q.shared()
+	return ring != nil && atomic.LoadUint32(&ring.head) != atomic.LoadUint32(&ring.tail)
+}
+
+// shared returns what the kernel shares of the context, nil if it has another layout
+// than is known: the number of the context is its address.
+func (q *aio) shared() *aioRing {
+	ring := *(**aioRing)(unsafe.Pointer(&q.id))
+	if ring.magic != aioRingMagic || ring.incompatible != 0 {
+		return nil
+	}
+	return ring
+}
+
+// take fills done with events in the shared memory, as io_getevents would, and reports
+// whether it could look there.
+func (q *aio) take(done []Completion) (n int, ok bool) {
+	ring := q.shared()
+	if ring == nil {
+		return 0, false
+	}
+	head, tail := atomic.LoadUint32(&ring.head), atomic.LoadUint32(&ring.tail)
+	if ring.entries == 0 || head >= ring.entries {
+		return 0, false
+	}
+	events := unsafe.Slice((*aioEvent)(unsafe.Add(unsafe.Pointer(ring), ring.headerBytes)), ring.entries)
+	for ; n < len(done) && head != tail; n++ {
+		done[n] = Completion{User: events[head].data, Result: events[head].res}
+		if head++; head == ring.entries {
+			head = 0
+		}
+	}
+	if n > 0 {
+		atomic.StoreUint32(&ring.head, head)
+	}
+	return n, true
 }
 
 // fetch gets at least n events, and as many as there are, within a time limit; nil
@@ -216,12 +252,15 @@ func (q *aio) fetch(n int, limit *unix.Timespec) int64 {
 	return got
 }
 
-// Reap implements Queue. It calls io_getevents only if Wait has left nothing.
+// Reap implements Queue. It makes no call, unless it can't read the shared memory.
 func (q *aio) Reap(done []Completion) int {
-	if q.out.Load() > 0 && q.atHand() == 0 {
-		q.fetch(0, nil)
-	}
 	n := q.refused.take(done)
+	if q.first == q.last && q.out.Load() > int32(n) {
+		got, ok := q.take(done[n:])
+		if n += got; !ok {
+			q.fetch(0, nil)
+		}
+	}
 	for ; n < len(done) && q.first < q.last; n++ {
 		e := &q.events[q.first]
 		done[n] = Completion{User: e.data, Result: e.res}

@@ -266,7 +266,11 @@ func (q *ring) WaitFor(nanos int64) bool {
 }
 
 // Ready implements Queue.
-func (q *ring) Ready() bool { return q.ready() > 0 }
+func (q *ring) Ready() bool { return q.ready() > 0 || q.holdsBack() }
+
+// holdsBack reports whether the kernel says that it has completions which it posts in
+// the next call.
+func (q *ring) holdsBack() bool { return atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0 }
 
 // flush has the kernel post completions that it holds back: those that found no
 // room, and those that it posts only in a call of this thread.
@@ -276,8 +280,7 @@ func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
 // the kernel holds completions back.
 func (q *ring) Reap(done []Completion) int {
 	n := q.reap(done)
-	if n == 0 && q.InFlight() > 0 &&
-		(q.flags&(IOPoll|DeferTaskrun) != 0 || atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0) {
+	if n == 0 && q.InFlight() > 0 && (q.flags&(IOPoll|DeferTaskrun) != 0 || q.holdsBack()) {
 		q.flush()
 		n = q.reap(done)
 	}
