@@ -8,24 +8,34 @@
 # synced is no, those in unsyncable run without syncs.
 #
 # Those in closed have threads or processes that wait for one another, and clients
-# that send the next request when they have the reply to the last one.
+# that send the next request when they have the reply to the last one. Those in
+# asynchronous submit requests, and those in mapped map files.
 all="sqlite3 git tar gcc python3 fio postgres osync"
 closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
+asynchronous="uring libaio"
+mapped="lmdb mapread sqlite3map ripgrep"
 unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
 user=
 synced=yes
 now() { date +%s.%N; }
 plain() { if [ -n "$user" ]; then setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"; else "$@"; fi; }
 
-# choose APP…: sets apps to these, where closed stands for all of that list, and
+# choose APP…: sets apps to these, where the name of a list stands for all of it, and
 # ends the script where one is none.
 choose() {
 	apps=
 	for app in "$@"; do
-		case " $all $closed closed " in
-		*" $app "*) [ "$app" != closed ] || app=$closed ;;
-		*) fail 2 "no application $app; there are: $all, and closed: $closed" ;;
+		case $app in
+		closed) app=$closed ;;
+		asynchronous) app=$asynchronous ;;
+		mapped) app=$mapped ;;
 		esac
+		for one in $app; do
+			case " $all $closed $asynchronous $mapped " in
+			*" $one "*) ;;
+			*) fail 2 "no application $one; there are: $all, closed: $closed, asynchronous: $asynchronous, mapped: $mapped" ;;
+			esac
+		done
 		apps="$apps $app"
 	done
 }
@@ -58,6 +68,10 @@ here() {
 	mariadb) has mariadbd && has mariadb-slap && [ "$(id -u)" = 0 ] ;;
 	redis) has redis-server && has redis-benchmark ;;
 	sqlite3*) has sqlite3 ;;
+	uring | libaio) has fio ;;
+	lmdb) has mdb_load && has mdb_dump ;;
+	mapread) has gcc ;;
+	ripgrep) has rg ;;
 	pipeline) has tar && has gzip ;;
 	java) has java && has javac ;;
 	osync) has python3 ;;
@@ -458,3 +472,73 @@ J
 }
 fresh_java() { mkdir work; }
 run_java() { "$@" java -Xshare:auto -XX:+UseSerialGC -cp . Pool; }
+
+# --- uring, libaio: random reads and writes with eight in flight, and a sync ---
+requests() {
+	engine=$1
+	shift
+	"$@" fio --name=f --filename=work/file --size=64m --io_size=16m --bs=4k --rw=randrw --direct=1 --iodepth=8 \
+		--ioengine="$engine" --norandommap --thread --end_fsync=1
+}
+seed_uring() { head -c 67108864 /dev/urandom >src; }
+fresh_uring() { mkdir work && cp src work/file; }
+run_uring() { requests io_uring "$@"; }
+seed_libaio() { seed_uring; }
+fresh_libaio() { fresh_uring; }
+run_libaio() { requests libaio "$@"; }
+
+# --- lmdb: a database read through a mapping, and written ---
+seed_lmdb() {
+	mkdir src
+	awk 'BEGIN {
+		srand(1)
+		print "VERSION=3\nformat=print\ntype=btree\nmapsize=268435456\nHEADER=END"
+		for (i = 0; i < 100000; i++) printf " %08d\n %0200d\n", i * 7919 % 100000, rand() * 1e9
+		print "DATA=END"
+	}' | mdb_load src
+	cat >lmdb.sh <<'S'
+mdb_dump -p work >work/text
+mdb_load -f work/text work/again
+S
+}
+fresh_lmdb() { cp -a src work && mkdir work/again; }
+run_lmdb() { "$@" sh lmdb.sh; }
+
+# --- mapread: 2000 touches of a mapping of 64 MiB, at random ---
+seed_mapread() {
+	head -c 67108864 /dev/urandom >src
+	cat >mapread.c <<'C'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(void)
+{
+	int fd = open("work/file", O_RDONLY);
+	volatile char *p = mmap(0, 64 << 20, PROT_READ, MAP_SHARED, fd, 0);
+	char sum = 0;
+	if (fd < 0 || p == MAP_FAILED || madvise((void *)p, 64 << 20, MADV_RANDOM))
+		return 1;
+	for (int i = 0; i < 2000; i++)
+		sum += p[(size_t)random() % (64 << 20)];
+	return sum == 0 && p[0] == 1;
+}
+C
+	gcc -O1 -o mapread mapread.c
+}
+fresh_mapread() { mkdir work && cp src work/file; }
+run_mapread() { "$@" ./mapread; }
+
+# --- sqlite3map: queries of a database that is mapped ---
+seed_sqlite3map() {
+	sqlite3 src.db "create table t (k integer primary key, v text);
+		with recursive n(i) as (select 1 union all select i + 1 from n where i < 200000)
+		insert into t select i * 7919 % 200003, hex(randomblob(100)) from n;"
+	awk 'BEGIN { srand(1); for (i = 0; i < 1000; i++) printf "select sum(length(v)) from t where k between %d and %d;\n", k = int(rand() * 200000), k + 5 }' >map.sql
+}
+fresh_sqlite3map() { mkdir work && cp src.db work/app.db; }
+run_sqlite3map() { "$@" sqlite3 -cmd 'pragma mmap_size = 268435456' work/app.db '.read map.sql'; }
+
+# --- ripgrep: a search of mapped files ---
+seed_ripgrep() { tree src 3000; }
+fresh_ripgrep() { cp -a src work; }
+run_ripgrep() { "$@" rg --mmap -c 'in file 77$' work; }

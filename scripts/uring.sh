@@ -5,22 +5,24 @@
 # medians, with the least and the most. What it shows of each way: coverage, events,
 # those that failed or differed, run times, the time of a request in flight as fio,
 # the recording and the replay have it, and requests a second as fast as possible
-# beside fio's own. With ROUNDS of 5 it takes 10 minutes, and a machine with nothing
-# else to do.
+# beside fio's own. Take a DIR whose device is steady, and a machine with nothing
+# else to do. The recordings go to OUT, which should be on another device.
 set -eu
 . "$(dirname "$0")/lib.sh"
 pianola=${PIANOLA-$(pwd)/bin/pianola}
 dir=$1
 rounds=${2-5}
 [ $# -le 2 ] && shift $# || shift 2
+out=${OUT-$dir}
 rm -rf "$dir"
-mkdir -p "$dir"
+mkdir -p "$dir" "$out"
+out=$(cd "$out" && pwd)
 cd "$dir"
 export LC_ALL=C
 
 common="--name=f --filename=file --size=64m --bs=4k --norandommap --thread --output-format=json --output=fio.json"
-mixed="--rw=randrw --number_ios=20000 --end_fsync=1"
-cached="--rw=randread --io_size=800m --invalidate=0 --iodepth=32 --iodepth_batch_submit=8 --iodepth_batch_complete_min=8"
+mixed="--rw=randrw --io_size=256m --end_fsync=1"
+cached="--rw=randread --io_size=3200m --invalidate=0 --iodepth=32 --iodepth_batch_submit=8 --iodepth_batch_complete_min=8"
 ways="direct buffered vectored fixed sqpoll async depth1 depth32 fsync cached libaio libaio-memory libaio-cached qemu-uring qemu-native"
 options() {
 	case $1 in
@@ -84,19 +86,19 @@ for i in $(seq "$rounds"); do
 			;;
 		esac
 		at "$way, recorded"
-		into record.out "$pianola" record -o "$way.txt" -- $command
-		note recorded "$(sed -n 's/^# elapsed: //p' "$way.txt")"
+		into record.out "$pianola" record -o "$out/$way.txt" -- $command
+		note recorded "$(sed -n 's/^# elapsed: //p' "$out/$way.txt")"
 		at "$way, compile"
-		into compile.out "$pianola" compile -o "$way.bin" "$way.txt"
-		flight recorded "$way.bin"
+		into compile.out "$pianola" compile -o "$out/$way.bin" "$out/$way.txt"
+		flight recorded "$out/$way.bin"
 		at "$way, replayed"
-		judged "$pianola" replay --root root --json --log "$way.log" "$way.bin" >replay.json 2>replay.out
+		judged "$pianola" replay --root root --json --log "$out/$way.log" "$out/$way.bin" >replay.json 2>replay.out
 		note replay "$(figure elapsed_seconds replay.json)"
 		for what in executed failed differed; do note $what "$(figure $what replay.json)"; done
-		flight replay "$way.log"
+		flight replay "$out/$way.log"
 		requests=$(awk -F'[:,]' '/"(pread64|preadv|pwrite64|pwritev|fsync|fdatasync)"/ { on = 1 } on && /"executed"/ { sum += $2; on = 0 } END { print sum }' replay.json)
 		at "$way, as fast as possible"
-		judged "$pianola" replay --root root --json --timing afap "$way.bin" >replay.json 2>replay.out
+		judged "$pianola" replay --root root --json --timing afap "$out/$way.bin" >replay.json 2>replay.out
 		note rate "$(figure elapsed_seconds replay.json | awk -v n="$requests" '{ print n / $1 / 1e6 }')"
 		grep -o 'coverage: [^;]*' compile.out | tail -1 >"$way.coverage"
 	done
