@@ -292,7 +292,9 @@ func (w *worker) text(id int64) string {
 	return w.e.texts[id]
 }
 
-// callRingSubmit submits the next requests of the queue, and waits for completions.
+// callRingSubmit submits the next requests of the queue, and waits for completions. What
+// the worker does before it calls the kernel and after that comes out of the following
+// compute, as with other events.
 func callRingSubmit(w *worker, r *format.Record) int64 {
 	q := w.queueOf(r)
 	if q == nil {
@@ -305,7 +307,6 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	if r.Args[2] > 0 {
 		q.drive(w, &q.came, r.Args[2]+r.Args[3])
 	}
-	w.firstCall, w.lastCall = 0, 0 // those of requests are not the event's
 	return r.Ret
 }
 
@@ -692,7 +693,9 @@ func (q *queue) flush(w *worker, event int64) {
 	q.submitted.Store(event)
 	for q.isOpen(w) && !w.e.stopped.Load() {
 		q.enter()
+		w.callBegins()
 		_, err := q.under.Submit(0)
+		w.callEnds()
 		q.leave()
 		switch {
 		case err == nil:
@@ -723,6 +726,7 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
 		seq := q.g.wakeUp.count.Load()
 		if calls := q.under == nil; calls || !q.driving.CompareAndSwap(false, true) {
+			w.callBegins()
 			q.sleepers.Add(1)
 			if count.Load() < until && (calls || q.driving.Load()) {
 				unpin()
@@ -730,6 +734,7 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 				pin()
 			}
 			q.sleepers.Add(-1)
+			w.callEnds()
 			continue
 		}
 		if count.Load() < until && !q.reap(w) && q.under != nil {
@@ -749,7 +754,9 @@ func (q *queue) wait(w *worker) {
 		return
 	}
 	q.enter()
+	w.callBegins()
 	err := q.under.Wait(1)
+	w.callEnds()
 	q.leave()
 	if err != nil && !errors.Is(err, rings.ErrBusy) {
 		w.failf("wait for requests of thread %d: %w", q.g.number, err)

@@ -97,17 +97,24 @@ func (s *seat) rewind(thread int32) {
 // the processor has just forgotten the code for it, is no part of the event: it
 // comes out of the following compute.
 func (s *seat) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
-	if s.firstCall == 0 {
-		s.firstCall = s.e.now()
-	}
+	s.callBegins()
 	if s.e.Backend == Posix {
 		got = sandbox.Linux(nr, a, b, c, d, e, f)
 	} else {
 		got = s.e.guard.Kernel(nr, a, b, c, d, e, f)
 	}
-	s.lastCall = s.e.now()
+	s.callEnds()
 	return got
 }
+
+// callBegins and callEnds stand around each call, or wait, that an event is about.
+func (s *seat) callBegins() {
+	if s.firstCall == 0 {
+		s.firstCall = s.e.now()
+	}
+}
+
+func (s *seat) callEnds() { s.lastCall = s.e.now() }
 
 // enter makes the seat's thread ready for workers.
 func (s *seat) enter() error {

@@ -121,10 +121,12 @@ func (w *worker) play() {
 			w.firstCall = begin // one reading of the clock for each event is enough
 		}
 		if inside {
+			w.firstCall = begin
 			w.queueOf(r).reapUntil(w)
 			if !w.awaitEdges() {
 				return
 			}
+			w.callEnds()
 			w.held, w.after = 0, 0
 		}
 		got := e.calls[r.Op](w, r)
