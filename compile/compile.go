@@ -116,6 +116,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	m.report.Coverage = recorded.WithoutRequests(map[coverage.Kind]coverage.Missing{
 		coverage.Uring: m.left[format.ViaUring], coverage.AIO: m.left[format.ViaAIO],
 	})
+	m.report.Coverage.Leave(m.left[format.ViaCall])
 	if o.Accept != nil {
 		if err := o.Accept(&m.report); err != nil {
 			return &m.report, err

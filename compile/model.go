@@ -35,7 +35,7 @@ type model struct {
 	line        int64  // number of the current event in the order of the simulation
 
 	rings map[ringKey]*ring
-	left  [format.NumVias]coverage.Missing // requests that are left out, by the way
+	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by the way
 
 	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
@@ -166,6 +166,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
+	m.miss(e, why)
 	t.off = t.off.Plus(e.Off)
 	err := m.leavePipe(t, e, w, on)
 	held, known := int64(0), false
@@ -197,6 +198,22 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	}
 	t.cost += m.cost.Inside + m.cost.Around(e.Op)
 	return err
+}
+
+// miss adds a call that is left out to what the trace lacks, if it moved bytes of a file
+// or made them durable.
+func (m *model) miss(e *format.Event, why reason) {
+	switch class := e.Op.Info().Class; {
+	case !reasonLoses[why] && !(why == reasonPseudo && e.FileType() == format.TypeBlk),
+		class != format.ClassRead && class != format.ClassWrite && class != format.ClassSync, e.Ret < 0:
+		return
+	}
+	if held, ok := coverage.Held(e); ok {
+		left := &m.left[format.ViaCall]
+		left.Kind, left.Calls = coverage.LeftOut, left.Calls+1
+		left.Bytes += held.Bytes
+		left.Nanos += held.Nanos
+	}
 }
 
 // waits reports whether a call that lasted is known to have waited for another

@@ -75,6 +75,9 @@ var reasonText = [numReasons]string{
 	reasonResult:   "interrupted or not reproducible",
 }
 
+// reasonLoses are the reasons for which I/O on files can be missing from the trace.
+var reasonLoses = [numReasons]bool{reasonUnknown: true, reasonPath: true, reasonLong: true, reasonDeep: true, reasonMapped: true, reasonNameless: true}
+
 // filtered counts the events that transforms removed from a recording with such a
 // header.
 func (r *Report) filtered(h *format.Header) {

@@ -50,3 +50,23 @@ func TestRequestsInTheAccount(t *testing.T) {
 	require.Contains(t, text, "3 pread64 ( 3 100 0 ) = 100")
 	require.Equal(t, 1, strings.Count(text, "# "+format.MetaUnsupported))
 }
+
+// What the trace has no place for is missing in its coverage: I/O on a block device, and in
+// memory that no recorded call mapped. A socket is no file.
+func TestCoverageWithoutWhatIsLeftOut(t *testing.T) {
+	const text = `# cwd: "/w"
+10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000>
+10 0.000100000 write(3, 0x1, 100) = 100 <0.000010000>
+10 0.000100000 read(8, 0x1, 4000) = 4000 <0.000010000> {type=sock}
+10 0.000100000 open("/dev/vda", O_RDONLY) = 4 <0.000010000> {type=blk}
+10 0.000100000 read(4, 0x1, 500) = 500 <0.000040000> {type=blk}
+10 0.000100000 map_read(0x7f0000000000, 4096, 0) = 4096 <0.000050000>
+# coverage: bytes=4696 seconds=0.000120000
+`
+	_, report := compiled(t, text, compile.Options{})
+	require.Equal(t, coverage.Account{
+		Known:    true,
+		Recorded: coverage.Amount{Bytes: 100, Nanos: 30_000},
+		Missing:  []coverage.Missing{{Kind: coverage.LeftOut, Calls: 2, Amount: coverage.Amount{Bytes: 4596, Nanos: 90_000}}},
+	}, report.Coverage)
+}

@@ -62,6 +62,7 @@ const (
 	Mount                 // calls that change what is mounted
 	Pipes                 // tee and vmsplice, in older recordings
 	Memory                // process_vm_readv and process_vm_writev
+	LeftOut               // recorded calls and faults that compile could not take into the trace
 	NumKinds
 )
 
@@ -82,6 +83,7 @@ var kinds = [NumKinds]struct {
 	Mount:     {"mount", "mount", "call", false},
 	Pipes:     {"tee", "tee and vmsplice", "call", false},
 	Memory:    {"process_vm", "process_vm_readv and process_vm_writev", "call", false},
+	LeftOut:   {"left_out", "I/O that compile leaves out", "call", true},
 }
 
 func (k Kind) String() string { return kinds[k].name }
@@ -169,6 +171,48 @@ func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
 		b.AddRequests(Missing{Kind: m.Kind, Calls: m.Calls - l.Calls, Reads: m.Reads - l.Reads, Writes: m.Writes - l.Writes, Amount: Amount{m.Bytes - l.Bytes, m.Nanos - l.Nanos}})
 	}
 	return b
+}
+
+// Held returns what a recording holds by an event: the bytes that it moved from or to a
+// file, and its time. It is false for what does no I/O on files, as far as the notes tell.
+func Held(e *format.Event) (held Amount, ok bool) {
+	info := e.Op.Info()
+	switch info.Effect {
+	case format.EffectPipe, format.EffectEventfd:
+		return held, false
+	}
+	switch info.Class {
+	case format.ClassMemory, format.ClassProcess, format.ClassSubmit:
+		return held, false
+	case format.ClassRead, format.ClassWrite:
+		switch e.FileType() {
+		case format.TypeUnknown, format.TypeReg, format.TypeBlk:
+		default:
+			return held, false
+		}
+		held.Bytes = moved(e)
+	}
+	held.Nanos = max(e.Dur, 0) // it can be unknown
+	return held, true
+}
+
+// moved returns the bytes that a read or a write moved. A request without a
+// completion counts as whole: it has none because it succeeded, or was not reaped.
+func moved(e *format.Event) int64 {
+	if e.Via != format.ViaCall && e.Ret == format.NoResult {
+		return max(e.Size(), 0)
+	}
+	return e.Bytes()
+}
+
+// Leave moves I/O from what is held to what is missing, in an account that is known.
+func (a *Account) Leave(m Missing) {
+	if !a.Known {
+		return
+	}
+	a.Recorded.Bytes = max(a.Recorded.Bytes-m.Bytes, 0)
+	a.Recorded.Nanos = max(a.Recorded.Nanos-m.Nanos, 0)
+	a.Add(m)
 }
 
 // AddRequests adds to what is known of the requests. The caller adds to Recorded.

@@ -24,41 +24,27 @@ var Unrecorded = map[int]coverage.Kind{
 // of the calls that await them a wait for files: a recorder adds it. Of msync, whose file no
 // event tells, to what it does not.
 func account(a *coverage.Account, e *format.Event) {
-	info := e.Op.Info()
-	switch info.Effect {
-	case format.EffectPipe, format.EffectEventfd:
-		return
-	}
-	switch info.Class {
-	case format.ClassMemory, format.ClassProcess, format.ClassSubmit:
-		return
-	case format.ClassRead, format.ClassWrite:
-		switch e.FileType() {
-		case format.TypeUnknown, format.TypeReg, format.TypeBlk:
-		default:
-			return
+	held, ok := coverage.Held(e)
+	switch info := e.Op.Info(); {
+	case !ok:
+	case info.Effect == format.EffectSyncMapped:
+		if e.Dur != format.Unknown {
+			a.Add(coverage.Missing{Kind: coverage.Msync, Calls: 1, Amount: coverage.Amount{Nanos: e.Dur}})
 		}
-		a.Recorded.Bytes += moved(e)
-	}
-	if e.Via != format.ViaCall {
-		m := coverage.Missing{Kind: requestKind(e.Via), Calls: 1, Amount: coverage.Amount{Bytes: moved(e)}}
+	case e.Via == format.ViaCall:
+		a.Recorded.Bytes += held.Bytes
+		a.Recorded.Nanos += held.Nanos
+	default:
+		m := coverage.Missing{Kind: requestKind(e.Via), Calls: 1, Amount: coverage.Amount{Bytes: held.Bytes}}
 		switch info.Class {
 		case format.ClassRead:
 			m.Reads = 1
 		case format.ClassWrite:
 			m.Writes = 1
 		}
+		a.Recorded.Bytes += held.Bytes
 		a.AddRequests(m)
-		return
 	}
-	if e.Dur == format.Unknown {
-		return
-	}
-	if info.Effect == format.EffectSyncMapped {
-		a.Add(coverage.Missing{Kind: coverage.Msync, Calls: 1, Amount: coverage.Amount{Nanos: e.Dur}})
-		return
-	}
-	a.Recorded.Nanos += e.Dur
 }
 
 // accountMapped adds a call on memory, or of exec, to what the recording holds; ofFile
@@ -77,14 +63,4 @@ func accountMapped(a *coverage.Account, e *format.Event, ofFile bool) {
 	default:
 		account(a, e)
 	}
-}
-
-// moved returns the bytes that a read or a write moved. A request without a
-// completion counts as whole: it has none because it succeeded, or was not reaped.
-func moved(e *format.Event) int64 {
-	class := e.Op.Info().Class
-	if e.Via != format.ViaCall && e.Ret == format.NoResult && (class == format.ClassRead || class == format.ClassWrite) {
-		return max(e.Size(), 0)
-	}
-	return e.Bytes()
 }
