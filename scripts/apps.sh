@@ -13,7 +13,7 @@
 all="sqlite3 git tar gcc python3 fio postgres osync"
 closed="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java"
 asynchronous="uring libaio"
-mapped="lmdb mapread sqlite3map ripgrep"
+mapped="lmdb mapread sqlite3map ripgrep rocksmap lucene"
 unsyncable="rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 redis sqlite3 sqlite3x3"
 user=
 synced=yes
@@ -64,7 +64,7 @@ here() {
 	case $1 in
 	postgres*) [ -n "$server" ] && [ "$(id -u)" = 0 ] ;;
 	gcc | make4) has gcc && has make ;;
-	rocksdb*) has db_bench ;;
+	rocksdb* | rocksmap) has db_bench ;;
 	mariadb) has mariadbd && has mariadb-slap && [ "$(id -u)" = 0 ] ;;
 	redis) has redis-server && has redis-benchmark ;;
 	sqlite3*) has sqlite3 ;;
@@ -72,6 +72,7 @@ here() {
 	lmdb) has mdb_load && has mdb_dump ;;
 	mapread) has gcc ;;
 	ripgrep) has rg ;;
+	lucene) has java && has javac && [ -e "${jars%%:*}" ] ;;
 	pipeline) has tar && has gzip ;;
 	java) has java && has javac ;;
 	osync) has python3 ;;
@@ -542,3 +543,56 @@ run_sqlite3map() { "$@" sqlite3 -cmd 'pragma mmap_size = 268435456' work/app.db 
 seed_ripgrep() { tree src 3000; }
 fresh_ripgrep() { cp -a src work; }
 run_ripgrep() { "$@" rg --mmap -c 'in file 77$' work; }
+
+# --- rocksmap: random reads of tables that are mapped ---
+seed_rocksmap() { db_bench --benchmarks=fillseq,compact --num=200000 --value_size=200 --compression_type=none --db="$(pwd)/src" >seed.out 2>&1; }
+fresh_rocksmap() { cp -a src work; }
+run_rocksmap() {
+	"$@" db_bench --benchmarks=readrandom --reads=3000 --num=200000 --use_existing_db=1 --mmap_read=1 --seed=1 --db="$(pwd)/work"
+}
+
+# --- lucene: an index of 50 000 texts, and searches in it (Debian's liblucene4.10-java) ---
+jars=/usr/share/java/lucene-core-4.10.4.jar:/usr/share/java/lucene-analyzers-common-4.10.4.jar
+seed_lucene() {
+	cat >Texts.java <<'J'
+import java.io.File;
+import java.util.Random;
+import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
+import org.apache.lucene.document.*;
+import org.apache.lucene.index.*;
+import org.apache.lucene.search.*;
+import org.apache.lucene.store.*;
+public class Texts {
+	static String word(Random r) { return "w" + (int) (20000 * r.nextDouble() * r.nextDouble()); }
+	public static void main(String[] args) throws Exception {
+		Random r = new Random(1);
+		Directory dir = new MMapDirectory(new File(args[1]));
+		if (args[0].equals("index")) {
+			IndexWriter to = new IndexWriter(dir, new IndexWriterConfig(org.apache.lucene.util.Version.LATEST, new WhitespaceAnalyzer()));
+			for (int i = 0; i < 50000; i++) {
+				StringBuilder text = new StringBuilder();
+				for (int k = 0; k < 40; k++) text.append(word(r)).append(' ');
+				Document d = new Document();
+				d.add(new TextField("text", text.toString(), Field.Store.YES));
+				to.addDocument(d);
+			}
+			to.forceMerge(1);
+			to.close();
+			return;
+		}
+		IndexSearcher in = new IndexSearcher(DirectoryReader.open(dir));
+		long found = 0;
+		for (int i = 0; i < 300; i++) {
+			TopDocs hits = in.search(new TermQuery(new Term("text", word(r))), 10);
+			for (ScoreDoc h : hits.scoreDocs) found += in.doc(h.doc).get("text").length();
+		}
+		System.out.println(found);
+	}
+}
+J
+	javac -cp "$jars" Texts.java
+	java -cp "$jars:." Texts index src
+}
+
+fresh_lucene() { cp -a src work; }
+run_lucene() { "$@" java -cp "$jars:." Texts search work; }
