@@ -3,9 +3,10 @@
 # them in many ways, qemu-img in two where it is installed. Each way is run plain,
 # recorded, replayed with its times, and replayed as fast as possible, in turn;
 # medians, with the least and the most. What it shows of each way: coverage, events,
-# those that failed or differed, run times, the time of a request in flight as fio,
-# the recording and the replay have it, and requests a second as fast as possible
-# beside fio's own. Take a DIR whose device is steady, and a machine with nothing
+# those that failed or differed, the time that the job took, the time of a request in
+# flight as fio, the recording and the replay have it, and requests a second as fast as
+# possible beside fio's own. The time of the job is that of the thread that submits: fio
+# waits for the job in steps of 10 ms and more, which a replay keeps. Take a DIR whose device is steady, and a machine with nothing
 # else to do. The recordings go to OUT, which should be on another device.
 set -eu
 . "$(dirname "$0")/lib.sh"
@@ -52,6 +53,11 @@ now() { date +%s.%N; }
 since() { echo "$(now) $1" | awk '{ printf "%.6f", $1 - $2 }'; }
 note() { echo "$way/$1 of $2" >>figures; }
 
+# job FILE: the seconds from the first to the last event of its busiest thread.
+job() {
+	"$pianola" profile --by thread --format csv "$1" | awk -F, 'NR > 1 && $3 > calls { calls = $3; value = $32 - $31 } END { print value }'
+}
+
 # flight WHAT FILE: the median and the 99th percentile of its reads in flight, in µs.
 flight() {
 	"$pianola" profile --by operation --json "$2" >ops.json
@@ -76,10 +82,10 @@ for i in $(seq "$rounds"); do
 		at "$way, plain"
 		begin=$(now)
 		into plain.out $command
-		note plain "$(since "$begin")"
 		case $way in
-		qemu-*) ;;
+		qemu-*) note plain "$(since "$begin")" ;;
 		*)
+			note plain "$(awk -F'[:,]' '$1 ~ /"job_runtime"/ { print $2 / 1e3; exit }' fio.json)"
 			note fio-rate "$(awk -F'[:,]' '$1 ~ /"iops"/ { sum += $2 } END { print sum / 1e6 }' fio.json)"
 			note fio-p50 "$(awk -F'[:,]' '/"read"/ { on = 1 } /"clat_ns"/ { in_clat = on } in_clat && /"50.000000"/ { print $2 / 1e3; exit }' fio.json)"
 			note fio-p99 "$(awk -F'[:,]' '/"read"/ { on = 1 } /"clat_ns"/ { in_clat = on } in_clat && /"99.000000"/ { print $2 / 1e3; exit }' fio.json)"
@@ -87,13 +93,13 @@ for i in $(seq "$rounds"); do
 		esac
 		at "$way, recorded"
 		into record.out "$pianola" record -o "$out/$way.txt" -- $command
-		note recorded "$(sed -n 's/^# elapsed: //p' "$out/$way.txt")"
 		at "$way, compile"
 		into compile.out "$pianola" compile -o "$out/$way.bin" "$out/$way.txt"
+		note recorded "$(job "$out/$way.bin")"
 		flight recorded "$out/$way.bin"
 		at "$way, replayed"
 		judged "$pianola" replay --root root --json --log "$out/$way.log" "$out/$way.bin" >replay.json 2>replay.out
-		note replay "$(figure elapsed_seconds replay.json)"
+		note replay "$(job "$out/$way.log")"
 		for what in executed failed differed; do note $what "$(figure $what replay.json)"; done
 		flight replay "$out/$way.log"
 		requests=$(awk -F'[:,]' '/"(pread64|preadv|pwrite64|pwritev|fsync|fdatasync)"/ { on = 1 } on && /"executed"/ { sum += $2; on = 0 } END { print sum }' replay.json)
