@@ -81,7 +81,8 @@ func (fs *FS) statx(a args) int64 {
 
 func (fs *FS) faccessat(a args) int64 { return fs.faccessat2(args{a[0], a[1], a[2]}) }
 
-// faccessat2 denies only the execution of files without execute permission.
+// faccessat2 denies only the execution of what is no directory and has no execute
+// permission.
 func (fs *FS) faccessat2(a args) int64 {
 	const known = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH
 	const execute = 1
@@ -93,7 +94,7 @@ func (fs *FS) faccessat2(a args) int64 {
 		return no(err)
 	}
 	defer fs.unref(n)
-	if a[2]&execute != 0 && n.isReg() && n.mode.Load()&0o111 == 0 {
+	if a[2]&execute != 0 && !n.isDir() && n.mode.Load()&0o111 == 0 {
 		return no(unix.EACCES)
 	}
 	return 0

@@ -87,6 +87,9 @@ func TestResults(t *testing.T) {
 		{"slashes", []step{
 			ev(format.OpMkdir, 0, "new/", 0o700), ev(format.OpMkdir, eexist, "new/", 0o700), ev(format.OpLink, enoent, "d/f", "none/"), ev(format.OpSymlink, enoent, "d", "none/"),
 			ev(format.OpMknod, enoent, "none/", unix.S_IFREG|0o600, 0), ev(format.OpUnlink, -int(unix.ENOTDIR), "d/f/"), ev(format.OpUnlink, -int(unix.ENOTDIR), "l/"),
+			ev(format.OpLink, enoent, "none", "d/f/x"), ev(format.OpLink, -int(unix.ENOTDIR), "d/f", "d/f/x"), ev(format.OpLink, -int(unix.ENOTDIR), "d/f/", "d/f"), ev(format.OpLstat, -int(unix.ENOTDIR), "d/f/", 0), ev(format.OpLstat, 0, "d/", 0), ev(format.OpLstat, enoent, "none/", 0), ev(format.OpLstat, -int(unix.ENOTDIR), "l/", 0),
+			ev(format.OpSymlink, 0, "d", "toDir"), ev(format.OpReadlink, einval, "toDir/", 0, 64), ev(format.OpReadlink, -int(unix.ENOTDIR), "d/f/", 0, 64), ev(format.OpReadlink, enoent, "dangling/", 0, 64),
+			ev(format.OpFchmodat2, -int(unix.ENOTDIR), format.AtFDCWD, "d/f/", 0o600, format.AtSymlinkNofollow), ev(format.OpFaccessat2, -int(unix.ENOTDIR), format.AtFDCWD, "d/f/", 4, format.AtSymlinkNofollow),
 			ev(format.OpRename, -int(unix.ENOTDIR), "d/f/", "none"), ev(format.OpRename, -int(unix.ENOTDIR), "d/f", "none/"), ev(format.OpRename, 0, "new/", "renamed/"), ev(format.OpRmdir, 0, "renamed/"),
 		}},
 		{"files of descriptors", []step{
@@ -97,6 +100,8 @@ func TestResults(t *testing.T) {
 			ev(format.OpReopen, 6, 4, rdwr|format.TRUNC), ev(format.OpPread64, 0, 3, 0, 5, 0), ev(format.OpStat, 0, "d/named", 0),
 			ev(format.OpUnlink, 0, "d/named"), ev(format.OpReopen, 7, 6, rdwr), ev(format.OpWrite, 3, 7, 0, 3), ev(format.OpPread64, 3, 3, 0, 5, 0),
 			ev(format.OpBind, 0, 900, "bound", 110), ev(format.OpOpen, -int(unix.ENXIO), "bound", rdwr), ev(format.OpTruncate, einval, "bound", 5),
+			ev(format.OpFaccessat2, 0, format.AtFDCWD, "bound", 1, 0), ev(format.OpFchmodat2, 0, format.AtFDCWD, "bound", 0o600, 0), ev(format.OpFaccessat2, -int(unix.EACCES), format.AtFDCWD, "bound", 1, 0),
+			ev(format.OpRenameat2, 0, format.AtFDCWD, "bound", format.AtFDCWD, "gone", format.RenameWhiteout), ev(format.OpAccess, 0, "bound", 4),
 			ev(format.OpFchmodat2, -int(unix.EOPNOTSUPP), format.AtFDCWD, "l", 0o600, format.AtSymlinkNofollow), ev(format.OpFchmodat2, 0, format.AtFDCWD, "d/f", 0o600, format.AtSymlinkNofollow),
 			ev(format.OpFaccessat2, 0, format.AtFDCWD, "dangling", 4, format.AtSymlinkNofollow), ev(format.OpFaccessat2, enoent, format.AtFDCWD, "dangling", 4, 0x200), ev(format.OpFaccessat2, 0, format.AtFDCWD, "l", 4, 0x200),
 		}},

@@ -120,10 +120,9 @@ func (w *worker) inDir(nr uintptr, dir int64, last, a, b, c uintptr) int64 {
 	return w.leave(dir, w.sys(nr, uintptr(dir), last, a, b, c, 0))
 }
 
-// byEntries makes a call with a name, found by parentOf or entryOf, and one that
-// it makes.
-func (w *worker) byEntries(nr uintptr, find func(*worker, int64) (int64, uintptr), from, to int64, flags uintptr) int64 {
-	dir, last := find(w, from)
+// renamed makes a call of renameat2.
+func (w *worker) renamed(from, to, flags int64) int64 {
+	dir, last := w.entryOf(from)
 	if sandbox.Lost(dir) {
 		return dir
 	}
@@ -133,7 +132,7 @@ func (w *worker) byEntries(nr uintptr, find func(*worker, int64) (int64, uintptr
 		return dir2
 	}
 	defer w.guard.Leave(dir2)
-	return w.sys(nr, uintptr(dir), last, uintptr(dir2), last2, flags, 0)
+	return w.sys(unix.SYS_RENAMEAT2, uintptr(dir), last, uintptr(dir2), last2, uintptr(flags), 0)
 }
 
 func callStat(w *worker, r *format.Record) int64 {
@@ -227,14 +226,14 @@ func callUnlink(w *worker, r *format.Record) int64 {
 }
 
 func callRename(w *worker, r *format.Record) int64 {
-	return w.byEntries(unix.SYS_RENAMEAT2, (*worker).entryOf, r.Args[0], r.Args[1], 0)
+	return w.renamed(r.Args[0], r.Args[1], 0)
 }
 
 func callRenameat2(w *worker, r *format.Record) int64 {
 	const allowed = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE
 	flags := r.Args[4]
 	// A whiteout is a device node, which no other operation makes. An empty file
-	// takes its place.
+	// takes its place, which its owner may read as root may read the node.
 	whiteout := flags&(unix.RENAME_WHITEOUT|unix.RENAME_EXCHANGE) == unix.RENAME_WHITEOUT
 	if whiteout {
 		flags &^= unix.RENAME_WHITEOUT
@@ -242,9 +241,9 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	if flags&^allowed != 0 {
 		return errInvalid
 	}
-	got := w.byEntries(unix.SYS_RENAMEAT2, (*worker).entryOf, r.Args[1], r.Args[3], uintptr(flags))
+	got := w.renamed(r.Args[1], r.Args[3], flags)
 	if whiteout && got == 0 {
-		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG, 0, 0))
+		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600, 0, 0))
 	}
 	if whiteout && got == errExists {
 		return 0 // both were names of one file, and rename(2) leaves them as they are
@@ -253,7 +252,21 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 }
 
 func callLink(w *worker, r *format.Record) int64 {
-	return w.made(w.byEntries(unix.SYS_LINKAT, (*worker).parentOf, r.Args[0], r.Args[1], 0))
+	dir, last := w.parentOf(r.Args[0])
+	if sandbox.Lost(dir) {
+		return dir
+	}
+	defer w.guard.Leave(dir)
+	dir2, last2 := w.entryOf(r.Args[1])
+	if sandbox.Lost(dir2) {
+		// The kernel looks for the file before it looks for the new name.
+		if got := w.sys(sysStat, uintptr(dir), last, w.scratchPointer(), unix.AT_SYMLINK_NOFOLLOW, 0, 0); got < 0 {
+			return got
+		}
+		return dir2
+	}
+	defer w.guard.Leave(dir2)
+	return w.made(w.sys(unix.SYS_LINKAT, uintptr(dir), last, uintptr(dir2), last2, 0, 0))
 }
 
 // callLinkat gives a name to the file of a descriptor.

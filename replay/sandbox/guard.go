@@ -205,25 +205,23 @@ func (g *Guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
 
 // Parent returns the arguments of a call that doesn't follow a link at the end
 // of the path: a directory, which Leave closes, and a name in it. The directory
-// is
-// -errno if it can't be reached.
-func (g *Guard) Parent(n *Name) (dir int64, last uintptr) {
+// is -errno if it can't be reached. A path that ends in a slash leads to a
+// directory, through a link too.
+func (g *Guard) Parent(n *Name) (dir int64, last uintptr) { return g.within(n, n.parent, n.last) }
+
+// within returns the arguments of a call on a name in a directory.
+func (g *Guard) within(n *Name, parent, last *byte) (dir int64, name uintptr) {
 	if g.jailed {
 		return int64(n.dir), Pointer(n.rest)
 	}
-	return g.resolve(n.parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), Pointer(n.last)
+	return g.resolve(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), Pointer(last)
 }
 
 // Entry is like Parent for a call that makes, removes or moves the name itself:
 // mkdirat, mknodat, symlinkat, unlinkat, renameat2, and the new name of linkat. The
 // name keeps a slash at its end, which these calls don't follow a link for, but
 // report as an error.
-func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) {
-	if dir, entry = g.Parent(n); !g.jailed {
-		entry = Pointer(n.entry)
-	}
-	return dir, entry
-}
+func (g *Guard) Entry(n *Name) (dir int64, entry uintptr) { return g.within(n, n.holder, n.entry) }
 
 // Target is like Parent for a call that follows a link at the end; without a
 // jail the descriptor is the file's own, and the call gets AT_EMPTY_PATH.

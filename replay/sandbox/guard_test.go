@@ -91,7 +91,7 @@ func TestProbeFiltered(t *testing.T) {
 
 func TestName(t *testing.T) {
 	for _, test := range []struct{ path, parent, last string }{
-		{"a", ".", "a"}, {"a/b", "a/", "b"}, {"a/b//", "a/", "b"}, {"/a", "/", "a"}, {"/", "/", "."}, {"///", "/", "."}, {".", ".", "."},
+		{"a", ".", "a"}, {"a/b", "a/", "b"}, {"a/b//", "a/b/", "."}, {"/a", "/", "a"}, {"/", "/", "."}, {"///", "/", "."}, {".", ".", "."},
 		{"..", "..", "."}, {"a/..", "a/..", "."}, {"a/.", "a/.", "."}, {"", "", "."}, {"a/b/c", "a/b/", "c"}, {"a//b", "a//", "b"}, {"a/a", "a/", "a"},
 	} {
 		n := NewName(test.path)
@@ -99,4 +99,6 @@ func TestName(t *testing.T) {
 		require.Equal(t, test.parent, unix.BytePtrToString(n.parent), test.path)
 		require.Equal(t, test.last, unix.BytePtrToString(n.last), test.path)
 	}
+	n := NewName("a/b/")
+	require.Equal(t, []string{"a/", "b/"}, []string{unix.BytePtrToString(n.holder), unix.BytePtrToString(n.entry)}, "what makes or removes a name keeps it")
 }

@@ -12,8 +12,9 @@ import (
 // must stay reachable until the call has ended. Any number of guards may read
 // it.
 type Name struct {
-	full, parent, last *byte
-	entry              *byte // last, with a slash if the path ends in one
+	full          *byte
+	parent, last  *byte // a directory and a name in it, "." in the whole path if that ends in a slash
+	holder, entry *byte // the same, but the name keeps the slash
 
 	// The way to it in a jail: from an open directory, or from the root with the
 	// whole path.
@@ -40,12 +41,13 @@ func NewName(p string) Name {
 		parent = ""
 	}
 	// The mark of where a path starts could make it too long.
-	full, end := CString(strings.Replace(p, "//", "/", 1)), CString(last)
-	entry := end
+	n := Name{full: CString(strings.Replace(p, "//", "/", 1)), parent: CString(parent), last: CString(last), dir: CWD}
+	n.holder, n.entry, n.rest = n.parent, n.last, n.full
 	if last != "." && strings.HasSuffix(p, "/") {
-		entry = CString(last + "/")
+		n.entry = CString(last + "/")
+		n.parent, n.last = n.full, CString(".")
 	}
-	return Name{full: full, parent: CString(parent), last: end, entry: entry, dir: CWD, rest: full}
+	return n
 }
 
 // StartAt makes lookups of the name start at an open directory, with the rest
