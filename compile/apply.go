@@ -202,7 +202,7 @@ func (m *model) simulate(s *simEvent) reason {
 			why = reasonMapped
 		}
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s) || unheld(s) || refusedCall(s)) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s) || astray(s) || unheld(s) || refusedCall(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && m.refused(s) {
@@ -266,6 +266,13 @@ func unrepeatable(e *format.Event) bool {
 		}
 	}
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
+}
+
+// astray reports whether a call is a seek in a directory that leads where only its file
+// system knows: to its end, to data, or from a place that a listing had reached.
+func astray(s *simEvent) bool {
+	return s.out.Op == format.OpLseek && s.d != nil && s.d.node != nil && s.d.node.typ == format.TypeDir && s.e.Ret != 0 &&
+		(s.e.Ret < 0 || s.out.Word(format.Whence) != format.SeekSet)
 }
 
 // refused reports whether a call failed for a reason that a replay does not have:

@@ -47,3 +47,30 @@ link ( w/d w/e ) = -1 EPERM (Operation not permitted)
 unlink ( w/kept ) = 0
 `, s.calls())
 }
+
+// Where a seek in a directory leads only its file system knows, unless it is to the
+// start or to a place that the application had been told.
+func TestSeeksInDirectories(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 open("/w", O_RDONLY|O_DIRECTORY) = 3 <0.000001000> {type=dir}
+10 0.000010000 lseek(3, 0, SEEK_CUR) = 0 <0.000001000>
+10 0.000010000 lseek(3, 0, SEEK_END) = 9223372036854775807 <0.000001000>
+10 0.000010000 lseek(3, 74, SEEK_END) = -1 EINVAL (x) <0.000001000>
+10 0.000010000 lseek(3, 5, SEEK_DATA) = 5 <0.000001000>
+10 0.000010000 lseek(3, 77, SEEK_SET) = 77 <0.000001000>
+10 0.000010000 lseek(3, 5, SEEK_CUR) = 82 <0.000001000>
+10 0.000010000 lseek(3, 0, SEEK_SET) = 0 <0.000001000>
+`, compile.Options{})
+	require.Contains(t, r.Summary(), "4 interrupted or not reproducible")
+	require.Equal(t, "open ( w 129 ) = 3\nlseek ( 3 0 1 ) = 0\nlseek ( 3 77 0 ) = 77\nlseek ( 3 0 0 ) = 0\n", s.calls())
+}
+
+// A whiteout takes the place of a directory in a replay as a file, whose name has no
+// slash at its end.
+func TestWhiteoutOfDirectory(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+10 0.000010000 mkdir("/w/d", 0700) = 0 <0.000001000>
+10 0.000010000 renameat2(AT_FDCWD, "/w/d/", AT_FDCWD, "/w/e", RENAME_WHITEOUT) = 0 <0.000001000>
+`, compile.Options{})
+	require.Contains(t, s.calls(), "renameat2 ( AT_FDCWD w/pianola_tmp1 AT_FDCWD w/e 4 ) = 0")
+}

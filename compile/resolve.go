@@ -235,9 +235,11 @@ func (m *model) mapStrings(s *simEvent) {
 			s.out.Str[info.At.Text] = m.text(mapped)
 		}
 	}
+	// A replay puts a file in place of a directory that gave way to a whiteout.
+	whiteout := s.e.Ret >= 0 && info.Effect == format.EffectRename && s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0
 	for n, p := range info.At.Paths {
 		if p.Arg >= 0 && s.at[n] != nil && m.out != nil && !s.deep {
-			s.out.Str[p.Str] = m.path(s.at[n], s.from[n], s.slash[n])
+			s.out.Str[p.Str] = m.path(s.at[n], s.from[n], s.slash[n] && !whiteout)
 		}
 	}
 }
