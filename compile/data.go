@@ -123,6 +123,7 @@ func (m *model) lseek(s *simEvent) {
 	}
 	f.Offset = s.e.Ret
 	f.node.listing = 0
+	f.list = list{astray: s.e.Ret != 0}
 	switch s.out.Word(format.Whence) {
 	case format.SeekEnd:
 		if size := s.e.Ret - s.out.Offset(); size >= 0 {

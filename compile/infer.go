@@ -302,7 +302,7 @@ func (m *model) removed(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
 		if s.out.Op.Info().Effect == format.EffectRmdir {
-			m.order.held(at)
+			m.order.held(at.node)
 		}
 		if s.e.Ret == enotempty {
 			m.emptied(s, at, false)
@@ -326,7 +326,7 @@ func (m *model) rename(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
 		if s.e.Ret == enotempty {
-			m.order.held(to)
+			m.order.held(to.node)
 			m.emptied(s, to, false)
 		}
 		m.failed(s, from)
@@ -415,7 +415,8 @@ func (m *model) getdents(s *simEvent) {
 	f := s.d
 	m.order.after(f.moved, format.EdgeOffset)
 	f.moved = m.order.here
-	m.order.afterAll(f.node.changes, format.EdgeName)
+	m.order.held(f.node)
+	m.listed(s)
 	if s.e.Ret < 0 {
 		return
 	}

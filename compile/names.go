@@ -49,6 +49,8 @@ type node struct {
 	exact   bool  // the trace has made or truncated the file, so now is its size
 	altered int64 // when the trace last changed the size, or the entries of the directory
 	listing int64 // bytes that getdents64 returned since it listed the first entry
+	edited  bool  // the trace has made, removed or replaced names in the directory
+	removed int64 // how many times it removed or replaced one
 
 	// For ordering. The lists hold the newest event of each thread.
 	written *written // nil for nothing
@@ -58,7 +60,7 @@ type node struct {
 	ends    []place  // reads that reached the end, and seeks to it, since the size last changed
 	changes []place  // of a directory's entries, newest per thread
 	locks   *locks   // nil for none
-	kept    []place  // failed calls to remove a directory or to replace it
+	kept    []place  // listings of a directory, and failed calls to remove or to replace it
 }
 
 // kind returns the type of the file at the start: a directory if it ever held
@@ -323,6 +325,7 @@ func (nd *node) clear() {
 
 // put notes that the trace put nd at e.
 func (n *names) put(e *entry, nd *node) {
+	n.edited(e)
 	e.node, e.state, e.moved = nd, present, true
 	nd.at = e
 	n.heldBy(e)
@@ -334,7 +337,19 @@ func (n *names) put(e *entry, nd *node) {
 
 // gone notes that e no longer exists.
 func (n *names) gone(e *entry) {
+	n.edited(e)
 	e.node, e.state, e.moved = nil, absent, true
+}
+
+// edited notes in the directory of e that the trace is about to change the name.
+func (n *names) edited(e *entry) {
+	if e.dir == nil {
+		return
+	}
+	e.dir.edited = true
+	if e.state == present {
+		e.dir.removed++
+	}
 }
 
 // stays reports whether an entry is one and the same directory from the start

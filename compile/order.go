@@ -214,12 +214,12 @@ func (o *order) renamed(e *entry) {
 	}
 }
 
-// held orders the event, which failed to remove or replace a directory, after
-// the changes in it so far and before later ones.
-func (o *order) held(e *entry) {
-	if e.node != nil {
-		o.afterAll(e.node.changes, format.EdgeName)
-		e.node.kept = o.use(e.node.kept)
+// held orders the event, which listed a directory or failed to remove or replace it,
+// after the changes in it so far and before later ones.
+func (o *order) held(dir *node) {
+	if dir != nil {
+		o.afterAll(dir.changes, format.EdgeName)
+		dir.kept = o.use(dir.kept)
 	}
 }
 

@@ -69,6 +69,7 @@ type openFile struct {
 	locks bool  // it has had locks
 	slots int   // places of rings where it is registered
 	uses  uses  // of the descriptor that it was opened as
+	list  list  // of a directory
 }
 
 // isFile reports whether the description leads to a file of the trace.

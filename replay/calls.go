@@ -330,6 +330,9 @@ func callGetdents64(w *worker, s slot, r *format.Record) int64 {
 	if r.Args[2] < 0 {
 		return errInvalid
 	}
+	if r.Args[1]&format.Listing != 0 {
+		return w.list(s, r)
+	}
 	size := min(uint64(r.Args[2]), uint64(len(w.process.arena)))
 	return w.sys.Call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }

@@ -34,6 +34,7 @@ type seat struct {
 	lastCall  int64          // when its last one returned, 0 for none yet
 	ran       int64          // nanoseconds of it that are in the compute before the next event (callFault)
 	allowance int64          // bytes that may be written before asking for more
+	listings  []listing      // that have begun and not ended
 
 	// The current batch of records, with their recorded durations for a
 	// schedule.
@@ -54,6 +55,7 @@ type seat struct {
 	scratch [pageSize]byte // for results that are not read: stat and the like
 	stat    unix.Stat_t
 	flock   unix.Flock_t
+	entries []byte // of a directory; nil until a listing is compared
 	offsets [2]int64
 }
 

@@ -1,0 +1,57 @@
+package compile
+
+import "pianola/format"
+
+// list is what is known of the listing of a directory by an open file description.
+type list struct {
+	begun  bool
+	marked bool  // a replay compares it as a whole
+	astray bool  // not all of its names are counted
+	tid    int32 // of the thread that has it
+	fd     int64
+	there  int64 // names that were there when it began
+	before int64 // node.removed when it began
+}
+
+// listed says how a replay is to compare the listing of a directory in which the trace
+// has made or removed names: their temporary ones have other lengths, and another order
+// in the directory. What must hold is that the listing has all names that were there from
+// its first call to its last.
+func (m *model) listed(s *simEvent) {
+	f, nd := s.d, s.d.node
+	if s.e.Ret < 0 || m.options.Bare {
+		return
+	}
+	l, mark := &f.list, int64(format.Listing)
+	marked := nd.created || nd.edited
+	if !l.begun && !l.astray {
+		*l = list{begun: true, marked: marked, tid: s.e.TID, fd: s.e.FD(), there: m.namesIn(nd), before: nd.removed}
+		mark |= format.ListingStart
+	}
+	if l.tid != s.e.TID || l.fd != s.e.FD() || marked != l.marked {
+		l.astray = true // a replay counts the names of a thread and a descriptor
+	}
+	if s.e.Ret == 0 {
+		if !l.astray {
+			mark |= min(max(l.there-(nd.removed-l.before), 0), format.ListingLeast)
+		}
+		l.astray = true
+	}
+	if marked {
+		s.out.Args[s.out.Op.Info().At.Buf] = mark
+	}
+}
+
+// namesIn returns how many names a replay has in a directory at least. With Flat it has
+// none there.
+func (m *model) namesIn(dir *node) (n int64) {
+	if m.options.Paths == Flat {
+		return 0
+	}
+	for _, e := range dir.entries.list {
+		if e.state == present && !e.node.pseudo {
+			n++
+		}
+	}
+	return n
+}
