@@ -188,7 +188,7 @@ func (m *model) fetched(nd *node, off, size int64, short bool) {
 
 func (m *model) write(s *simEvent) {
 	f := s.d
-	moves := f.Append() && s.out.Op.Info().At.Offset < 0
+	moves := f.Append() && s.out.Op.Info().At.Offset < 0 && s.e.Ret > 0
 	if moves {
 		f.Offset = f.node.now
 	}
