@@ -35,7 +35,7 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 			cmd = unix.F_GETLK
 		case w.process.alone:
 			cmd = unix.F_SETLK
-		case !asks && !w.mayLock(s, r.Args[3]):
+		case !w.mayLock(s, r.Args[3], asks):
 			return errBadFD
 		default:
 			own := w.lockFile(s)
@@ -49,10 +49,15 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 	return w.sys.Call(unix.SYS_FCNTL, fd, cmd, uintptr(unsafe.Pointer(&w.flock)))
 }
 
-// mayLock reports whether a descriptor is open for what a lock of a type protects.
-func (w *worker) mayLock(s slot, kind int64) bool {
-	mode := w.e.guard.Kernel.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0) & unix.O_ACCMODE
-	return kind == unix.F_UNLCK || mode == unix.O_RDWR || (kind == unix.F_WRLCK) == (mode == unix.O_WRONLY)
+// mayLock reports whether a descriptor is open for what a lock of a type protects, or
+// to ask for locks.
+func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
+	flags := w.e.guard.Kernel.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
+	if flags < 0 || flags&unix.O_PATH != 0 {
+		return false
+	}
+	mode := flags & unix.O_ACCMODE
+	return asks || kind == unix.F_UNLCK || mode == unix.O_RDWR || (kind == unix.F_WRLCK) == (mode == unix.O_WRONLY)
 }
 
 // lockFiles are the files on which a table of descriptors has record locks, where

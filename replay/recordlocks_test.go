@@ -34,6 +34,11 @@ func TestRecordLocks(t *testing.T) {
 				r.add(1, format.OpOpen, 5, "f", format.WRONLY)
 				lock(1, -int64(unix.EBADF), 4, unix.F_WRLCK)
 				lock(1, -int64(unix.EBADF), 5, unix.F_RDLCK)
+				r.add(1, format.OpOpen, 7, "f", format.PATH)
+				for _, kind := range []int{unix.F_RDLCK, unix.F_WRLCK, unix.F_UNLCK} {
+					lock(1, -int64(unix.EBADF), 7, kind)
+					r.add(1, format.OpFcntl, -int64(unix.EBADF), 7, format.FGetlk, 0, kind, 0, 10)
+				}
 				lock(1, 0, 3, unix.F_WRLCK)
 				lock(1, 0, 4, unix.F_RDLCK)
 				held := lock(1, 0, 5, unix.F_WRLCK)

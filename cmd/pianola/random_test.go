@@ -37,37 +37,63 @@ func init() {
 }
 
 // Whatever a program does with names, descriptors, threads and processes, a
-// replay meets the results that it met, in both mappings, and as fast as
-// possible too, where nothing but the edges keeps threads in order.
+// replay meets the results that it met, in both mappings, on disk and in memory, as
+// root and as nobody, and as fast as possible too, where nothing but the edges keeps
+// threads in order. What is left out of that stands with the constant flatLimits.
 func TestRandom(t *testing.T) {
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	program, err := os.Executable()
 	require.NoError(t, err)
 	for _, seed := range randomSeeds(t) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			dir, mix := t.TempDir(), mixOf(seed)
-			run := func(args ...string) {
-				c := exec.Command("pianola", args...)
-				c.Dir = dir
-				out, err := c.CombinedOutput()
-				require.NoError(t, err, "%s\n%s", strings.Join(args, " "), out)
-			}
+			dir, mix := openDir(t), mixOf(seed)
+			run := func(args ...string) { play(t, dir, 0, args...) }
 			require.NoError(t, os.Mkdir(filepath.Join(dir, "w"), 0o755))
 			run("record", "-o", "trace.txt", "--", "env", fmt.Sprint(randomWork, "=", seed), fmt.Sprint(randomMix, "=", mix), program)
 			for _, paths := range []string{"tree", "flat"} {
 				run("compile", "--strict", "--paths", paths, "-o", paths+".bin", "trace.txt")
-				for _, timing := range []string{"compute", "afap"} {
-					if paths == "flat" && mix&(mixNested|mixDirFDs) != 0 {
-						// Of the directories that are missing, full or within one
-						// another flat has none, so some results differ.
-						run("replay", "--timing", timing, paths+".bin")
-					} else {
-						run("replay", "--strict", "--timing", timing, paths+".bin")
+				for _, how := range [][]string{{"--timing", "compute"}, {"--timing", "afap"}, {"--timing", "afap", "--backend", "memory"}} {
+					if paths == "tree" || mix&flatLimits == 0 {
+						how = append(how, "--strict")
 					}
+					run(append(append([]string{"replay"}, how...), paths+".bin")...)
 				}
+			}
+			if os.Geteuid() == 0 {
+				require.NoError(t, os.Chmod(filepath.Join(dir, "tree.bin"), 0o644))
+				play(t, openDir(t), nobody, "replay", "--strict", "--timing", "afap", filepath.Join(dir, "tree.bin"))
 			}
 		})
 	}
+}
+
+// flatLimits are the mixes of which some results differ in the mapping flat: it has
+// no directories that are missing, full or within one another.
+const flatLimits = mixNested | mixDirFDs
+
+// openDir makes a directory that every user can write to.
+func openDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "pianola-random-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o777))
+	return dir
+}
+
+// play runs pianola as a user, or as who runs the tests if that is 0.
+func play(t *testing.T, dir string, user uint32, args ...string) {
+	c := exec.Command("pianola", args...)
+	if user != 0 { // who could not reach the program by its name
+		program, err := os.Open("/proc/self/exe")
+		require.NoError(t, err)
+		defer program.Close()
+		c = exec.Command("/proc/self/fd/3", args...)
+		c.Args[0], c.ExtraFiles = "pianola", []*os.File{program}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	}
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s\n%s", strings.Join(args, " "), out)
 }
 
 // randomSeeds are those of every run, or the range "from-to" in the
@@ -335,8 +361,8 @@ func (w *worker) step() {
 }
 
 // rare makes a call that few programs make: on names in /proc, on files without a
-// name or with holes, on names of sockets, with another umask, or on another file
-// system.
+// name or with holes, on names of sockets, with another umask, on another file
+// system, on locks of the process, or on directories that change while they are listed.
 func (w *worker) rare() {
 	var (
 		r    = w.rng
@@ -350,7 +376,22 @@ func (w *worker) rare() {
 		w.text = append(w.text[max(len(w.text)-1, 0):], b)
 		return uintptr(unsafe.Pointer(b))
 	}
-	switch k := r.IntN(24); k {
+	switch k := r.IntN(32); k {
+	case 24, 25, 26:
+		lock := unix.Flock_t{Type: []int16{unix.F_RDLCK, unix.F_WRLCK, unix.F_WRLCK, unix.F_UNLCK}[r.IntN(4)], Start: int64(r.IntN(4)) * 10, Len: int64(r.IntN(3)) * 10}
+		unix.FcntlFlock(uintptr(w.fd()), unix.F_SETLK, &lock)
+	case 27, 28, 29:
+		// Few entries at a time, so that names come and go while a listing goes on.
+		if len(*w.dirs) > 0 {
+			syscall.Getdents((*w.dirs)[r.IntN(len(*w.dirs))], buf[:96])
+		}
+	case 30:
+		if len(*w.dirs) > 0 {
+			syscall.Seek((*w.dirs)[r.IntN(len(*w.dirs))], 0, 0)
+		}
+	case 31:
+		fd, err := path(syscall.SYS_OPENAT, unix.AT_FDCWD, []string{".", name}[r.IntN(2)], uintptr(syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC))
+		w.keep(fd, err, syscall.O_DIRECTORY)
 	case 0, 1, 2:
 		flags := []int{syscall.O_RDONLY, syscall.O_RDWR, syscall.O_WRONLY | syscall.O_CREAT | syscall.O_TRUNC, unix.O_PATH, syscall.O_RDWR | syscall.O_APPEND}[r.IntN(5)]
 		fd, err := path(syscall.SYS_OPENAT, unix.AT_FDCWD, proc, uintptr(flags|syscall.O_CLOEXEC), 0o640)
