@@ -73,10 +73,12 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
-fuzz: ## every fuzz target for FUZZTIME
-	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
-	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
+fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
+	@set -e; tally=$$(mktemp -d); trap 'rm -rf "$$tally"' EXIT; export PIANOLA_FUZZ_TALLY="$$tally"; \
+	for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*$(FUZZ)[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
 	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
+	    sh scripts/fuzz-share.sh "$$tally"; rm -f "$$tally"/*; \
 	  done; done
 
 # The status of govulncheck is 3 where it found something, and 1 where it could not look.
