@@ -47,7 +47,15 @@ func playMutated(t *testing.T, bases []*tracefuzz.Trace, data []byte) bool {
 	defer cancel()
 	_, err = run(ctx, trace, o, byOpenat2)
 	require.NoError(t, ctx.Err(), "it hangs")
-	require.LessOrEqual(t, roottest.OpenFiles(t), before)
+	if after := roottest.OpenFiles(t); after > before {
+		open, lerr := filepath.Glob("/proc/self/fd/*")
+		require.NoError(t, lerr)
+		for i, name := range open {
+			target, _ := os.Readlink(name) // that of Glob is closed
+			open[i] = name + " " + target
+		}
+		require.Fail(t, "descriptors stay open", "%d, before %d: %q", after, before, open)
+	}
 	got, rerr := os.ReadFile(secret)
 	require.NoError(t, rerr)
 	require.Equal(t, "canary", string(got))
