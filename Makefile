@@ -14,7 +14,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build demo pictures hdf5 feign truth cost storage whatif conformance test check race bench fuzz lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build demo pictures hdf5 feign truth cost storage whatif conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -73,11 +73,18 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
-fuzz: ## every fuzz target for FUZZTIME
-	@set -e; for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
-	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
+fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
+	@set -e; tally=$$(mktemp -d); trap 'rm -rf "$$tally"' EXIT; export PIANOLA_FUZZ_TALLY="$$tally"; \
+	for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
+	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*$(FUZZ)[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
 	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
+	    sh scripts/fuzz-share.sh "$$tally"; rm -f "$$tally"/*; \
 	  done; done
+
+# The status of govulncheck is 3 where it found something, and 1 where it could not look.
+vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB=URL for a copy of its database
+	@$(GO) tool govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
+	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
 lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
 	$(GO) vet ./...

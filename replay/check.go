@@ -23,6 +23,9 @@ func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
 			return nil, fmt.Errorf("thread %d: there is no thread %d to create it", i+1, th.Parent)
 		}
+		if h.Ring(th.Parent) != format.ViaCall {
+			return nil, fmt.Errorf("thread %d: thread %d is a ring, which creates none", i+1, th.Parent)
+		}
 	}
 	if err := checkTexts(t, l); err != nil {
 		return nil, err

@@ -225,3 +225,15 @@ func TestRingCallInChain(t *testing.T) {
 		faultless(t, r, res)
 	})
 }
+
+// A thread whose creator is a ring would wait for it without an end.
+func TestRingsCreateNoThreads(t *testing.T) {
+	for _, by := range []Backend{Posix, Memory, Null} {
+		r := newRoll(1)
+		ring := r.ring(format.ViaUring, 1)
+		r.add(1, format.OpMkdir, 0, "a", 0o700)
+		r.add(r.child(1, int32(ring)), format.OpRmdir, 0, "a")
+		_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Backend: by})
+		require.EqualError(t, err, "thread 3: thread 2 is a ring, which creates none")
+	}
+}

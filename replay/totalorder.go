@@ -226,6 +226,9 @@ func (o *ordering) end(m *moment) (bool, error) {
 
 // advance goes to the thread's next event and reports whether there is one.
 func (m *moment) advance() (bool, error) {
+	if m.event+1 == m.w.length {
+		return false, nil // of a thread without events there is no batch
+	}
 	if m.at == m.n {
 		n, err := m.records.Read(m.batch)
 		if errors.Is(err, io.EOF) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/format/bin"
+	"pianola/internal/testkit/tracefuzz"
 )
 
 // at adds an event that took from one nanosecond of the recording to another.
@@ -53,6 +56,20 @@ func TestTotal(t *testing.T) {
 		{Event: 1, For: format.Edge{Thread: 3, Event: 0}},
 	}, waits(2))
 	require.Equal(t, []format.Wait{{Event: 0, For: format.Edge{Thread: 1, Event: 0}}}, waits(3))
+}
+
+// A thread need not have events.
+func TestTotalOfNoEvents(t *testing.T) {
+	file, err := (&tracefuzz.Trace{
+		Header: format.Header{Threads: []format.Thread{{Process: 1}, {Process: 1}}},
+		Events: []format.Event{{Op: format.OpRmdir, TID: 1, Str: [format.MaxStrings][]byte{[]byte("a")}}},
+	}).Bytes()
+	require.NoError(t, err)
+	trace, err := bin.Open(bytes.NewReader(file), int64(len(file)), 1<<20)
+	require.NoError(t, err)
+	res, err := Run(t.Context(), trace, Options{Backend: Null, Order: Total})
+	require.NoError(t, err)
+	require.EqualValues(t, 1, res.Executed)
 }
 
 // A child does not wait for the end of its creation, which is its own end where

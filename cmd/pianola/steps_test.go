@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/cli"
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
+)
+
+// everyStep has the tests below go through every step, which takes an hour, and not
+// only the first and the last of each kind.
+var everyStep = os.Getenv("PIANOLA_EVERY_STEP") != ""
+
+// stepped is a recorder that strace disturbs. Only its first thread is traced, which
+// sets everything up, starts the command and ends the recording.
+type stepped struct {
+	dir    string
+	status int
+	said   string
+}
+
+// recordStepped records a command that leaves the file ran, under strace with options.
+func recordStepped(t *testing.T, options ...string) *stepped {
+	t.Helper()
+	program, err := exec.LookPath("pianola")
+	require.NoError(t, err)
+	s := &stepped{dir: t.TempDir()}
+	c := exec.CommandContext(t.Context(), "strace", slices.Concat([]string{"-qqq", "-o", "/dev/null"}, options,
+		[]string{program, "record", "--tracer", "ebpf", "-o", "t.txt", "--", "sh", "-c", "echo ran >ran; cat ran"})...)
+	c.Dir = s.dir
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	require.NoError(t, err)
+	defer said.Close()
+	c.Stdout, c.Stderr = said, said // no pipe: a command that is left behind has it, too
+	err = c.Run()
+	if _, ok := err.(*exec.ExitError); !ok {
+		require.NoError(t, err)
+	}
+	s.status = c.ProcessState.ExitCode()
+	text, err := os.ReadFile(said.Name())
+	require.NoError(t, err)
+	s.said = string(text)
+	return s
+}
+
+// nothingLeft wants no process and no other file in the directory, and a script that
+// compiles as complete only where the recording was.
+func (s *stepped) nothingLeft(t *testing.T, complete bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return len(processesIn(s.dir)) == 0 }, waitLimit, waitTick, "processes are left behind")
+	entries, err := os.ReadDir(s.dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		require.Contains(t, []string{"t.txt", "ran"}, e.Name())
+	}
+	compile := exec.Command("pianola", "compile", "--strict", "-o", filepath.Join(t.TempDir(), "t.bin"), "t.txt")
+	compile.Dir = s.dir
+	out, err := compile.CombinedOutput()
+	if complete {
+		require.NoError(t, err, "%s", out)
+	} else {
+		require.Error(t, err, "half a recording compiles as a whole one: %s", s.said)
+	}
+}
+
+// processesIn returns the processes whose working directory is dir.
+func processesIn(dir string) (pids []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range all {
+		if cwd, err := os.Readlink(link); err == nil && cwd == dir {
+			pids = append(pids, link)
+		}
+	}
+	return pids
+}
+
+// call is the n-th call of a name that the first thread of a recorder makes.
+type call struct {
+	name  string
+	n     int
+	after bool // it comes after the end of the recording
+}
+
+// straced matches a call with the command or the number that it begins with.
+var straced = regexp.MustCompile(`(?m)^([a-z0-9_]+)\(([A-Z_]+|\d+)?`)
+
+// callsOf returns the calls of some names, of those with the same command (bpf) or
+// descriptor (write) only the first and the last.
+func callsOf(t *testing.T, names string) (calls []call) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "log")
+	s := recordStepped(t, "-e", "trace="+names, "-o", log)
+	require.Zero(t, s.status, s.said)
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	counts, last := map[string]int{}, map[string]int{} // of a name; place in calls of a kind
+	for _, m := range straced.FindAllStringSubmatch(string(text), -1) {
+		counts[m[1]]++
+		c := call{m[1], counts[m[1]], m[1] == "exit_group" || m[1] == "write" && m[2] == "2"}
+		kind := m[1]
+		if kind == "bpf" || kind == "write" {
+			kind += m[2]
+		}
+		switch at, seen := last[kind]; {
+		case seen && !everyStep:
+			calls[at] = c
+			continue
+		case !seen && !everyStep:
+			calls = append(calls, c)
+		}
+		last[kind] = len(calls)
+		calls = append(calls, c)
+	}
+	return slices.Compact(calls)
+}
+
+func needStrace(t *testing.T) {
+	t.Helper()
+	recordkit.RequireEBPF(t, ebpf.MeasureCost)
+	if testing.Short() {
+		t.Skip("short: dozens of recordings")
+	}
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed")
+	}
+}
+
+// A bpf() that the kernel refuses ends the recording with a message, whichever it is,
+// or changes nothing.
+func TestRefusedBPF(t *testing.T) {
+	needStrace(t)
+	for i, c := range callsOf(t, "bpf") {
+		errno := []string{"EPERM", "ENOMEM"}[i%2]
+		t.Run(fmt.Sprint(c.n, errno), func(t *testing.T) {
+			t.Parallel() // a recording mostly waits for the kernel
+			s := recordStepped(t, "-e", "trace=bpf", "-e", fmt.Sprintf("inject=bpf:error=%s:when=%d", errno, c.n))
+			if s.status != 0 {
+				require.Equal(t, cli.ExitRecord, s.status, s.said)
+				require.Regexp(t, `^(ran\n)?pianola: record: `, s.said)
+			}
+			require.NotContains(t, s.said, "goroutine ")
+			s.nothingLeft(t, s.status == 0)
+		})
+	}
+}
+
+// A recorder that is killed at any step leaves no process behind, and no recording that
+// seems complete.
+func TestKilledAtEachStep(t *testing.T) {
+	needStrace(t)
+	for _, c := range callsOf(t, "bpf,clone,wait4,pidfd_open,uname,readlinkat,ftruncate,write,ptrace,exit_group") {
+		t.Run(fmt.Sprint(c.name, " ", c.n), func(t *testing.T) {
+			t.Parallel()
+			s := recordStepped(t, "-e", "trace="+c.name, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", c.name, c.n))
+			require.NotZero(t, s.status, s.said)
+			s.nothingLeft(t, c.after)
+		})
+	}
+}

@@ -1,0 +1,42 @@
+package tracefuzz
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tallyDir names the directory in which fuzz targets count their inputs. A fuzzer has
+// processes whose output nobody sees.
+const tallyDir = "PIANOLA_FUZZ_TALLY"
+
+// Tally counts the inputs of a fuzz target, and those that got past all checks and were
+// played to their end. The count of each process is a line in a file of
+// $PIANOLA_FUZZ_TALLY, which scripts/fuzz-share.sh sums up.
+type Tally struct {
+	Inputs, Passed int64
+	file           *os.File
+}
+
+// Count counts an input of the target that runs.
+func (c *Tally) Count(t *testing.T, passed bool) {
+	t.Helper()
+	c.Inputs++
+	if passed {
+		c.Passed++
+	}
+	dir := os.Getenv(tallyDir)
+	if dir == "" {
+		return
+	}
+	if c.file == nil {
+		var err error
+		c.file, err = os.Create(filepath.Join(dir, fmt.Sprint(os.Getpid())))
+		require.NoError(t, err)
+	}
+	_, err := c.file.WriteAt(fmt.Appendf(nil, "%d %d\n", c.Inputs, c.Passed), 0)
+	require.NoError(t, err)
+}
