@@ -83,7 +83,8 @@ fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in thei
 
 # The status of govulncheck is 3 where it found something, and 1 where it could not look.
 vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB=URL for a copy of its database
-	@$(GO) tool govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
+	@GOBIN=$(CURDIR)/bin $(GO) install golang.org/x/vuln/cmd/govulncheck@v1.9.0
+	@bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
 	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
 lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
