@@ -20,7 +20,8 @@ func (c *cage) shown(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer, path strin
 	t.Helper()
 	require.Eventually(t, func() bool {
 		_, err := os.Lstat(path)
-		return err == nil || unix.Kill(cmd.Process.Pid, 0) != nil
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		return err == nil || !bytes.Contains(stat, []byte(") ")) || bytes.Contains(stat, []byte(") Z "))
 	}, waitLimit, waitTick)
 	require.FileExists(t, path, said)
 }
