@@ -129,12 +129,12 @@ func TestAttackMappings(t *testing.T) {
 		h.sleep(1, "shown")
 		c.trace(t, "a.bin", h)
 		c.forget(t)
-		cmd, said := c.command(t, "--timing", "afap", "--root", c.root, "a.bin")
+		cmd, said := c.command(t, "--root", c.root, "a.bin")
 		require.NoError(t, cmd.Start())
 		c.shown(t, cmd, said, c.root+"/shown")
 		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", cmd.Process.Pid))
 		require.NoError(t, err)
-		mapped := regexp.MustCompile(`(?m)^.* (/.*/)?f$`).FindAllString(string(maps), -1)
+		mapped := regexp.MustCompile(`(?m)^.*/f$`).FindAllString(string(maps), -1)
 		require.NotEmpty(t, mapped, "%s", maps)
 		for _, m := range mapped {
 			require.NotContains(t, strings.Fields(m)[1], "x", m)
@@ -144,7 +144,7 @@ func TestAttackMappings(t *testing.T) {
 		}
 		require.NoError(t, cmd.Process.Signal(unix.SIGINT))
 		o := c.ended(t, cmd, said)
-		require.Contains(t, []int{0, 130}, o.status, o.said)
+		require.Equal(t, 130, o.status, o.said)
 		c.unharmed(t)
 	})
 }
