@@ -56,8 +56,9 @@ func TestAttackEndless(t *testing.T) {
 		{"many descriptors", func(h *hostile) {
 			for process := range int32(20) {
 				h.Threads = append(h.Threads, format.Thread{Process: process + 2, Parent: process + 1})
+				h.create(process+1, "f", 0)
 				for fd := range 3000 {
-					h.create(process+1, "f", fd)
+					h.add(process+1, format.OpOpen, int64(fd), "f", format.RDWR)
 				}
 				h.add(process+1, format.OpClone, int64(process+2), 0)
 			}

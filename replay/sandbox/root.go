@@ -35,14 +35,14 @@ var (
 // for Remove.
 type Root struct {
 	path    string
-	dir     *os.File     // locked, so that no other replay uses it
-	above   []*os.File   // the directories that it lies in, locked against use as a root
-	inside  *os.Root     // the same as dir, for operations that don't leave it
-	created bool         // by this run
-	fresh   bool         // there is nothing in it but the marker
-	own     bool         // it has had the marker: what is in it is Pianola's
-	keep    bool         // what is in it at the end
-	parent  bool         // it holds the roots of several traces
+	dir     *os.File   // locked, so that no other replay uses it
+	above   []*os.File // the directories that it lies in, locked against use as a root
+	inside  *os.Root   // the same as dir, for operations that don't leave it
+	created bool       // by this run
+	fresh   bool       // there is nothing in it but the marker
+	own     bool       // it has had the marker: what is in it is Pianola's
+	keep    bool       // what is in it at the end
+	parent  bool       // it holds the roots of several traces
 	before  ownAttributes
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
