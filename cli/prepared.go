@@ -28,11 +28,14 @@ func showPreparation(d *progress) func(fileset.Progress) {
 
 // withHint adds to an error of a replay what to do about it.
 func withHint(err error) error {
+	limit, isLimit := errors.AsType[*replay.LimitError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return &hint{err, "--root chooses a directory on another file system"}
-	case errors.Is(err, replay.ErrLimit), errors.Is(err, bin.ErrLimit):
-		return &hint{err, "--limit NAME=VALUE raises it, if the trace is to be trusted"}
+	case isLimit:
+		return &hint{err, fmt.Sprintf("--limit %s=VALUE raises it, if the trace is to be trusted", limit.Name)}
+	case errors.Is(err, bin.ErrLimit):
+		return &hint{err, "--limit memory=SIZE raises it, if the trace is to be trusted"}
 	case errors.Is(err, sandbox.ErrShared):
 		return &hint{err, "--root takes a directory of its own, beside those of other replays; so do several traces that are replayed at once"}
 	case errors.Is(err, sandbox.ErrRoot):

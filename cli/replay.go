@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes, descriptors, threads, memory"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes (default: 1 TiB, and for what events write nine tenths of the free space), descriptors, threads, memory, kernel (bytes of kernel memory). Defaults are less where a container has less"},
 			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock (0.7 µs an open)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` by which written data can be compressed"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
@@ -71,7 +70,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := openPlayed(c, cmp.Or(o.Limits.Memory, bin.DefaultLimit))
+	set, err := openPlayed(c, o.Limits.Complete(c.NArg()).Memory)
 	defer set.close()
 	if err != nil {
 		return err

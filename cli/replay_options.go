@@ -184,8 +184,10 @@ func setLimit(l *replay.Limits, text string) error {
 		l.Threads = int(n)
 	case "memory":
 		l.Memory = n
+	case "kernel":
+		l.Kernel = n
 	default:
-		return fmt.Errorf("%s: there is files, bytes, descriptors, threads and memory", text)
+		return fmt.Errorf("%s: there is files, bytes, descriptors, threads, memory and kernel", text)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"cmp"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -22,8 +24,8 @@ func (w *worker) spend(n int64) bool {
 	n -= w.allowance
 	w.allowance = 0
 	if w.e.take(n) {
-		if w.e.take(lease) {
-			w.allowance = lease
+		if most := w.e.lease(); w.e.have(most) {
+			w.allowance = most
 		}
 		return true
 	}
@@ -65,9 +67,9 @@ func (w *worker) reserve(n int64) int64 {
 // more.
 func (w *worker) settle(wanted, reserved, got int64) int64 {
 	w.allowance += reserved - max(got, 0)
-	if w.allowance > lease {
-		w.e.bytes.Add(w.allowance - lease)
-		w.allowance = lease
+	if most := w.e.lease(); w.allowance > most {
+		w.e.bytes.Add(w.allowance - most)
+		w.allowance = most
 	}
 	if got == reserved && reserved < min(wanted, maxTransfer) {
 		w.exceeded()
@@ -77,11 +79,22 @@ func (w *worker) settle(wanted, reserved, got int64) int64 {
 }
 
 func (w *worker) exceeded() {
-	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, ErrLimit)
+	if share := w.e.space.share; share > 0 {
+		w.failf("event %d of thread %d makes files take more than %d bytes, the share of what is free below %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
+		return
+	}
+	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, limitOf("bytes"))
 }
 
-// take takes bytes from the budget that all workers share, if there are enough.
-func (e *engine) take(n int64) bool {
+// take takes bytes from the budget that all workers share, if there are enough, or
+// can be.
+func (e *engine) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
+
+// lease returns how many bytes a worker takes at once.
+func (e *engine) lease() int64 { return cmp.Or(e.space.lease, lease) }
+
+// have takes bytes from what is left of the budget, if there are enough.
+func (e *engine) have(n int64) bool {
 	for have := e.bytes.Load(); have >= n; have = e.bytes.Load() {
 		if e.bytes.CompareAndSwap(have, have-n) {
 			return true
@@ -95,6 +108,6 @@ func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.Limits.Bytes {
 		return true
 	}
-	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, ErrLimit)
+	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
 	return false
 }

@@ -18,9 +18,25 @@ import (
 
 // made counts a name that a call made or may have made, and returns the call's
 // result. The run ends if there are too many.
-func (w *worker) made(got int64) int64 {
-	if got >= 0 && w.e.unmade.Add(-1) < 0 {
+// The name takes some space of its directory.
+func (w *worker) made(got, space int64) int64 {
+	if got < 0 {
+		return got
+	}
+	w.spend(spaceName + space)
+	if w.e.kernel.memory {
+		w.holdKernel(holdName)
+	}
+	if w.e.unmade.Add(-1) < 0 {
 		w.recount()
+	}
+	return got
+}
+
+// moved is made for a call that moved a name.
+func (w *worker) moved(got int64) int64 {
+	if got >= 0 {
+		w.spend(spaceName)
 	}
 	return got
 }
@@ -38,19 +54,24 @@ func (w *worker) gone(got int64) int64 {
 func (w *worker) recount() {
 	e := w.e
 	unpin()
-	c := &e.census
-	c.Lock()
-	before := e.unmade.Load()
-	if before < 0 {
-		c.worker, c.left = w, e.Limits.Files
-		c.visit(w.guard.Root, dot, 0)
-		e.unmade.Add(c.left - before)
+	if e.unmade.Load() < 0 {
+		w.countNames()
 	}
-	c.Unlock()
 	pin()
 	if e.unmade.Load() < 0 && !e.stopped.Load() {
-		w.failf("event %d of thread %d makes one of more than %d files: %w", w.event, w.number, e.Limits.Files, ErrLimit)
+		w.failf("event %d of thread %d makes one of more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
 	}
+}
+
+// countNames counts the names that exist. The worker is not pinned.
+func (w *worker) countNames() {
+	e, c := w.e, &w.e.census
+	c.Lock()
+	defer c.Unlock()
+	before := e.unmade.Load()
+	c.worker, c.left = w, e.Limits.Files
+	c.visit(w.guard.Root, dot, 0)
+	e.unmade.Add(c.left - before)
 }
 
 // maxCensus is how many levels of directories are counted. Each level takes a

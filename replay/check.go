@@ -17,7 +17,7 @@ func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 		}
 	}
 	if first > l.Threads {
-		return nil, fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, ErrLimit)
+		return nil, fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, limitOf("threads"))
 	}
 	for i, th := range h.Threads {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
@@ -52,7 +52,7 @@ func checkTexts(t format.Trace, l *Limits) error {
 		add(d.Path)
 	}
 	if size > l.Memory/2 {
-		return fmt.Errorf("the trace's %d bytes of names are more than half of %d: %w", size, l.Memory, ErrLimit)
+		return fmt.Errorf("the trace's %d bytes of names are more than half of %d: %w", size, l.Memory, limitOf("memory"))
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func checkLog(t format.Trace, l *Limits) error {
 		events += t.Len(int32(i + 1))
 	}
 	if size := events * entrySize; size > l.Memory/4 && size > l.Bytes {
-		return fmt.Errorf("the log of %d events takes more than %d bytes: %w", events, l.Bytes, ErrLimit)
+		return fmt.Errorf("the log of %d events takes more than %d bytes: %w", events, l.Bytes, limitOf("bytes"))
 	}
 	return nil
 }

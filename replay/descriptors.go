@@ -15,6 +15,7 @@ func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int6
 	if fd < 0 {
 		return fd
 	}
+	w.holdKernel(holdDescriptor)
 	s := newSlot(fd, name, marks)
 	files := w.process.files.Load()
 	if r.Ret < 0 || files == nil {

@@ -25,6 +25,7 @@ type engine struct {
 	calls  *[format.NumOps]call
 	root   *sandbox.Root // nil if the backend needs none
 	files  *memfs.FS     // of Memory
+	ahead  int64         // bytes of it that are populated before the start
 	player Player        // of a backend that NewBackend made
 	guard  sandbox.Guard // for each thread to copy and enter
 
@@ -54,6 +55,9 @@ type engine struct {
 
 	_        [64]byte
 	bytes    atomic.Int64 // that may still be written
+	space    freeSpace
+	_        [64]byte
+	kernel   kernelBudget
 	_        [64]byte
 	unmade   atomic.Int64 // names that may still be made
 	census   census       // of those that there are
@@ -348,7 +352,7 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 		}
 		s := newSlot(fd, int32(first+i), openMarks(d.Flags))
 		if !p.own.Load().set(int64(d.FD), s) {
-			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, ErrLimit)
+			return fmt.Errorf("descriptor %d of process %d: %w", d.FD, d.Process, limitOf("descriptors"))
 		}
 		opened[place] = s
 	}

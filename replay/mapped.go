@@ -56,6 +56,9 @@ func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int6
 		w.failf("event %d of thread %d makes one of more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
 		return errNoMemory
 	}
+	if !w.holdKernel(2 * holdExtent) { // it can make three of one
+		return errNoMemory
+	}
 	n.prot, n.flags = prot&(unix.PROT_READ|unix.PROT_WRITE), flags
 	if x.addr != 0 {
 		got := w.sys(unix.SYS_MMAP, x.addr+uintptr(n.from), uintptr(n.to-n.from), n.prot, flags, fd, uintptr(n.offset))
@@ -80,6 +83,9 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 	from, to, ok := x.within(r.Args[0], r.Args[1])
 	if !ok {
 		return errInvalid
+	}
+	if !w.holdKernel(holdExtent) { // it can make two of one
+		return errNoMemory
 	}
 	got := int64(0)
 	if x.addr != 0 {
@@ -158,6 +164,9 @@ func callFault(w *worker, r *format.Record) int64 {
 	writes := r.Op == format.OpMapWrite
 	if writes && !(w.spend(to-from) && w.copied(x, from, to)) {
 		return errNoSpace
+	}
+	if x.addr != 0 && !w.tabled(x, from, to) {
+		return errNoMemory
 	}
 	got := int64(0)
 	if x.addr == 0 {
@@ -311,6 +320,9 @@ func (w *worker) adviseFile(r *format.Record) int64 {
 	}
 	switch r.Args[2] {
 	case unix.MADV_POPULATE_READ, unix.MADV_POPULATE_WRITE:
+		if !w.tabled(x, from, to) {
+			return errNoMemory
+		}
 		return w.populate(x, from, to, a.writes)
 	}
 	return w.advised(unix.SYS_MADVISE, x, from, to, uintptr(r.Args[2]))

@@ -1,11 +1,13 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 
 	"pianola/format"
+	"pianola/internal/available"
 	"pianola/internal/option"
 	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
@@ -117,26 +119,58 @@ type Options struct {
 	// often, and by one goroutine at a time.
 	Progress func(fileset.Progress)
 
-	left func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
+	ofFree bool                 // Limits.Bytes is not given: see freeSpace
+	left   func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
 }
 
 // Limits bound what a trace may use, because it can be untrusted. They are
 // checked as far as possible before anything is written, and again during the
-// replay. A field that is 0 means its default.
+// replay. A field that is 0 means its default, which is less where the machine, or
+// the control group of a container, has less: see Limits.Complete.
 type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
-	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB
+	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB, and for events nine tenths of what is free
 	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
 	Threads     int   // that live at a time: 1024; a ring counts as one all the time
+	Kernel      int64 // bytes that events make the kernel hold, of all processes together: 1 GiB
 	Mapped      int64 // bytes of address space for mapped files, of all processes together: 64 TiB
 	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
 }
 
-var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30}
+var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30, Kernel: 1 << 30}
+
+// Complete returns l with its defaults filled in, for so many traces that are
+// replayed at a time. An eighth of the available memory each is for Memory, for
+// Kernel, and for Threads, since names and the trace itself take as much again as
+// Memory and a half, and the program and page cache the rest.
+func (l Limits) Complete(traces int) Limits {
+	free, err := available.Memory()
+	if err != nil {
+		free = math.MaxInt64
+	}
+	share := max(free/8/int64(traces), minMemory)
+	orDefault(&l.Files, defaults.Files)
+	orDefault(&l.Bytes, defaults.Bytes)
+	orDefault(&l.Descriptors, defaults.Descriptors)
+	orDefault(&l.Threads, int(min(int64(defaults.Threads), share/threadMemory, max(available.Threads()/2/int64(traces), 1))))
+	orDefault(&l.Mapped, defaults.Mapped)
+	orDefault(&l.Memory, min(defaults.Memory, share))
+	orDefault(&l.Kernel, min(defaults.Kernel, share))
+	return l
+}
+
+// threadMemory is what a thread takes, in bytes: its seat, its stacks in the kernel
+// and in the program.
+const threadMemory = 256 << 10
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
 // allow.
 var ErrLimit = fileset.ErrLimit
+
+// LimitError is an ErrLimit with the name of the limit.
+type LimitError = fileset.LimitError
+
+func limitOf(name string) error { return &LimitError{Name: name} }
 
 // ErrDiffers is wrapped by the error of a strict replay that ended because a
 // result differed.
@@ -146,15 +180,11 @@ var ErrDiffers = errors.New("result differs")
 // of buffers for a process.
 const minMemory = 1 << 20
 
-// complete returns o with its defaults filled in.
-func (o Options) complete() (Options, error) {
+// complete returns o with its defaults filled in, for so many traces.
+func (o Options) complete(traces int) (Options, error) {
+	o.ofFree = o.Limits.Bytes == 0
+	o.Limits = o.Limits.Complete(traces)
 	l := &o.Limits
-	orDefault(&l.Files, defaults.Files)
-	orDefault(&l.Bytes, defaults.Bytes)
-	orDefault(&l.Descriptors, defaults.Descriptors)
-	orDefault(&l.Threads, defaults.Threads)
-	orDefault(&l.Mapped, defaults.Mapped)
-	orDefault(&l.Memory, defaults.Memory)
 	orDefault(&o.Speed, 1)
 	switch {
 	case o.Root == "" && o.Backend == Posix:
@@ -167,7 +197,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("an option has a value that is not one of its names")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
-	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0:
+	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0 || l.Kernel < 0:
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
 		return o, fmt.Errorf("a memory limit of %d bytes is below %d", l.Memory, int64(minMemory))
@@ -175,8 +205,4 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-func orDefault[T int | int64 | float64](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
-}
+func orDefault[T int | int64 | float64](v *T, def T) { *v = cmp.Or(*v, def) }

@@ -150,6 +150,9 @@ func (w *worker) inherit() {
 	if files == nil {
 		return // the run has stopped
 	}
+	if !w.holdCopies(files) {
+		return
+	}
 	thread := w.sys.Call(unix.SYS_PIDFD_OPEN, uintptr(from.tid), pidfdThread, 0)
 	for fd := range files.high.Load() {
 		s := files.get(fd)

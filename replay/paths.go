@@ -55,7 +55,7 @@ func callOpen(w *worker, r *format.Record) int64 {
 	}
 	fd := w.guard.Open(n, openFlags(r.Args[1]), uintptr(r.Args[2])&sandbox.ModeMask)
 	if r.Args[1]&format.CREAT != 0 {
-		w.made(fd)
+		w.made(fd, 0)
 	}
 	return w.opened(r, fd, int32(r.Args[0]), openMarks(r.Args[1]))
 }
@@ -214,7 +214,7 @@ func callTruncate(w *worker, r *format.Record) int64 {
 }
 
 func callMkdir(w *worker, r *format.Record) int64 {
-	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0))
+	return w.made(w.byEntry(unix.SYS_MKDIRAT, r.Args[0], uintptr(r.Args[1])&sandbox.ModeMask, 0, 0), spaceDirectory)
 }
 
 func callRmdir(w *worker, r *format.Record) int64 {
@@ -226,7 +226,7 @@ func callUnlink(w *worker, r *format.Record) int64 {
 }
 
 func callRename(w *worker, r *format.Record) int64 {
-	return w.renamed(r.Args[0], r.Args[1], 0)
+	return w.moved(w.renamed(r.Args[0], r.Args[1], 0))
 }
 
 func callRenameat2(w *worker, r *format.Record) int64 {
@@ -241,9 +241,9 @@ func callRenameat2(w *worker, r *format.Record) int64 {
 	if flags&^allowed != 0 {
 		return errInvalid
 	}
-	got := w.renamed(r.Args[1], r.Args[3], flags)
+	got := w.moved(w.renamed(r.Args[1], r.Args[3], flags))
 	if whiteout && got == 0 {
-		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600, 0, 0))
+		got = w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[1], unix.S_IFREG|0o600, 0, 0), 0)
 	}
 	if whiteout && got == errExists {
 		return 0 // both were names of one file, and rename(2) leaves them as they are
@@ -266,7 +266,7 @@ func callLink(w *worker, r *format.Record) int64 {
 		return dir2
 	}
 	defer w.guard.Leave(dir2)
-	return w.made(w.sys(unix.SYS_LINKAT, uintptr(dir), last, uintptr(dir2), last2, 0, 0))
+	return w.made(w.sys(unix.SYS_LINKAT, uintptr(dir), last, uintptr(dir2), last2, 0, 0), 0)
 }
 
 // callLinkat gives a name to the file of a descriptor.
@@ -280,7 +280,7 @@ func callLinkat(w *worker, r *format.Record) int64 {
 		return dir
 	}
 	w.needFiles()
-	return w.made(w.leave(dir, w.guard.Link(s.real(), dir, last)))
+	return w.made(w.leave(dir, w.guard.Link(s.real(), dir, last)), 0)
 }
 
 // needFiles ends the run if the thread can't name its own descriptors.
@@ -299,7 +299,7 @@ func callSymlink(w *worker, r *format.Record) int64 {
 	if sandbox.Lost(dir) {
 		return dir
 	}
-	return w.made(w.leave(dir, w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)))
+	return w.made(w.leave(dir, w.sys.Call(unix.SYS_SYMLINKAT, target.Full(), uintptr(dir), last)), targetSpace(w.e.texts[r.Args[0]]))
 }
 
 func callReadlink(w *worker, r *format.Record) int64 {

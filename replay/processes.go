@@ -118,6 +118,9 @@ func callClone(w *worker, r *format.Record) int64 {
 			w.handOver(child, share)
 			return r.Ret
 		}
+		if !share && !w.holdCopies(w.process.files.Load()) {
+			return r.Ret
+		}
 		w.process.fork(child.process, share)
 	}
 	child.start()
@@ -126,6 +129,7 @@ func callClone(w *worker, r *format.Record) int64 {
 
 func callExecve(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 {
+		w.holdCopies(w.process.files.Load())
 		w.e.exec(w.process)
 		w.leaveWindow(false)
 		w.giveAllBack()
@@ -137,6 +141,7 @@ func callExecve(w *worker, r *format.Record) int64 {
 // unshare.
 func callUnshare(w *worker, r *format.Record) int64 {
 	if r.Ret == 0 && r.Args[0]&format.CloneFiles != 0 {
+		w.holdCopies(w.process.files.Load())
 		w.e.unshare(w.process)
 	}
 	return r.Ret

@@ -40,7 +40,8 @@ type queue struct {
 	files []int64 // recorded descriptors of the registered files; nil for none
 	fixed int     // registered buffers; writes use one more
 
-	pinned int64 // bytes of them
+	pinned int64                                // bytes of them
+	holds  struct{ ring, files, buffers int64 } // bytes that the kernel holds for the ring and what is registered
 
 	request rings.Request
 	iov     [maxSegments]unix.Iovec
@@ -117,6 +118,9 @@ func (q *queue) open(w *worker, r *format.Record) {
 			guard := w.e.guard
 			return guard.Enter(guard.Jailed())
 		},
+	}
+	if !w.holdRing(&q.holds.ring, heldRing+int64(c.Entries)*heldEntry+int64(max(c.CQEntries, 2*c.Entries))*heldResult) {
+		return
 	}
 	unpin()
 	defer pin()
@@ -200,6 +204,9 @@ func callRingFiles(w *worker, r *format.Record) int64 {
 	}
 	defer q.give(w)
 	q.drain(w)
+	if !w.holdRing(&q.holds.files, int64(min(1+strings.Count(w.text(r.Args[1]), ","), maxRegistered))*holdDescriptor) {
+		return r.Ret
+	}
 	unpin()
 	defer pin()
 	var fds []int32
@@ -265,11 +272,22 @@ func callRingBuffers(w *worker, r *format.Record) int64 {
 	if q.fixed = len(list); len(list) > 0 {
 		add(w.e.pool, 0, poolSize)
 	}
+	q.holdBuffers(list)
 	if err := q.under.RegisterBuffers(list); err != nil {
 		q.fixed = 0
 		w.e.noteOnce(err.Error())
 	}
 	return r.Ret
+}
+
+// holdBuffers counts what the kernel holds for registered buffers. The worker is
+// not pinned, so the next call finds out whether that is too much.
+func (q *queue) holdBuffers(list []unix.Iovec) {
+	var n int64
+	for _, v := range list {
+		n += heldPage * int64(v.Len/pageSize+2)
+	}
+	q.g.e.kernel.exchange(&q.holds.buffers, n)
 }
 
 // mayRegister counts bytes that a queue registers, if all queues together then have no more than
@@ -518,6 +536,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 		unpin()
 		q.grow()
 		pin()
+		w.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(len(q.flights))*heldRequest)
 	}
 	place := q.free[len(q.free)-1]
 	q.free = q.free[:len(q.free)-1]
@@ -873,6 +892,9 @@ func (q *queue) close(w *worker) {
 			w.failf("close the queue of thread %d: %w", q.g.number, err)
 		}
 		q.under = nil
+	}
+	for _, n := range []*int64{&q.holds.ring, &q.holds.files, &q.holds.buffers} {
+		w.e.kernel.exchange(n, 0)
 	}
 	q.endDrive()
 	g := q.g

@@ -45,8 +45,21 @@ func (w *worker) recordLock(s slot, r *format.Record) int64 {
 			fd = uintptr(own)
 		}
 	}
+	if !asks && !w.holdLock(holdLocks) {
+		return errNoLock
+	}
 	w.flock = unix.Flock_t{Type: int16(r.Args[3]), Whence: unix.SEEK_SET, Start: r.Args[4], Len: r.Args[5]}
 	return w.sys.Call(unix.SYS_FCNTL, fd, cmd, uintptr(unsafe.Pointer(&w.flock)))
+}
+
+const errNoLock = -int64(unix.ENOLCK)
+
+// holdLock is holdKernel for locks.
+func (w *worker) holdLock(n int64) bool {
+	if !w.e.kernel.locks.Load() {
+		w.e.kernel.locks.Store(true)
+	}
+	return w.holdKernel(n)
 }
 
 // mayLock reports whether a descriptor is open for what a lock of a type protects, or
@@ -201,6 +214,9 @@ func (w *worker) lock(s slot, r *format.Record) int64 {
 // tryLock makes the call of a record that requests a lock, without waiting.
 func (w *worker) tryLock(s slot, r *format.Record) int64 {
 	if r.Op == format.OpFlock {
+		if r.Args[1]&unix.LOCK_UN == 0 && !w.holdLock(heldLock) {
+			return errNoLock
+		}
 		return w.sys.Call(unix.SYS_FLOCK, s.real(), uintptr(r.Args[1])|unix.LOCK_NB, 0)
 	}
 	return w.recordLock(s, r)

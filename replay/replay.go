@@ -59,7 +59,7 @@ func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 }
 
 func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Guard) error) (results []*Result, outcome error) {
-	o, err := o.complete()
+	o, err := o.complete(len(parts))
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +138,13 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 		}
 	}
 	if e.files != nil {
-		e.files.Populate(ahead)
+		e.files.Populate(e.ahead)
 	}
 	e.bytes.Store(e.Limits.Bytes - plan.Bytes)
+	if e.ofFree && e.root != nil && e.Prepare != fileset.PrepareOnly {
+		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
+	}
+	e.kernel.open(e)
 	e.unmade.Store(e.Limits.Files - plan.Files)
 	return r, nil
 }

@@ -186,6 +186,7 @@ type seating struct {
 	waiting atomic.Int32 // how many have one
 	alive   atomic.Int32 // threads
 	kept    []uintptr    // descriptors that a table of a seat's own keeps, in order, and one above all; nil: all
+	made    []*table     // all that were made
 	tables  []*table     // that ended processes leave, empty
 	spaces  []memory     // the same, untouched
 }
@@ -300,7 +301,7 @@ func (w *worker) giveSeat(child *worker) {
 func (w *worker) live() bool {
 	w.e.seats.waiting.Add(-1)
 	if n := int(w.e.seats.alive.Add(1)); n > w.e.Limits.Threads {
-		w.failf("thread %d: %d threads at a time are more than %d: %w", w.number, n, w.e.Limits.Threads, ErrLimit)
+		w.failf("thread %d: %d threads at a time are more than %d: %w", w.number, n, w.e.Limits.Threads, limitOf("threads"))
 	}
 	return !w.e.stopped.Load()
 }
@@ -381,7 +382,9 @@ func (e *engine) furnish(p *process) (err error) {
 			return err
 		}
 		e.regions = append(e.regions, slots)
-		p.own.Store(newTable(e.guard.Kernel, slots, e.Limits.descriptorsOf(processes)))
+		t := newTable(e.guard.Kernel, slots, e.Limits.descriptorsOf(processes))
+		s.made = append(s.made, t)
+		p.own.Store(t)
 	}
 	if n := len(s.spaces); n > 0 {
 		p.memory = s.spaces[n-1]

@@ -117,7 +117,7 @@ func (e *engine) orderAll() error {
 			o.wake(m, m.ended-1, m.lastTo)
 		}
 		if o.room < 0 {
-			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Limits.Memory, ErrLimit)
+			return fmt.Errorf("a total order of the events takes more than a quarter of %d bytes: %w", e.Limits.Memory, limitOf("memory"))
 		}
 	}
 	for i, w := range e.workers {

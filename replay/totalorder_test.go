@@ -25,7 +25,7 @@ func (t *roll) at(thread int32, from, to int64) {
 
 // totalOrder builds an engine, which is not run.
 func totalOrder(t *testing.T, r *roll, limits Limits) (*engine, error) {
-	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete()
+	o, err := Options{Backend: Null, Order: Total, Limits: limits}.complete(1)
 	require.NoError(t, err)
 	e := newEngine(&stage{clock: newClock()}, Part{Trace: r}, o)
 	t.Cleanup(func() { require.NoError(t, e.free()) })

@@ -49,6 +49,7 @@ type extent struct {
 	fd       uintptr // a descriptor of the file, of the process's kernel table; none where nothing is mapped
 	prot     uintptr
 	flags    uintptr // of mmap
+	tables   int64   // bytes of page tables that its faults may take
 	copied   int64   // bytes of a private mapping that the process may have pages of its own for
 }
 
@@ -268,7 +269,7 @@ func (w *worker) put(x *fileSpace, n extent) {
 		case !ends && !starts:
 			w.closeExtent(&old)
 		case ends && starts && old.fd != none:
-			old.fd, old.copied = w.duplicate(old.fd), 0 // the first part has it
+			old.fd, old.copied, old.tables = w.duplicate(old.fd), 0, 0 // the first part has them
 		}
 		if ends {
 			old.offset, old.from = old.offset+n.to-old.from, n.to
@@ -303,12 +304,13 @@ func (w *worker) copied(x *fileSpace, from, to int64) bool {
 	if !private || w.e.copied.Add(to-from) <= w.e.Limits.Memory {
 		return true
 	}
-	w.failf("event %d of thread %d writes to more than %d bytes of private mappings: %w", w.event, w.number, w.e.Limits.Memory, ErrLimit)
+	w.failf("event %d of thread %d writes to more than %d bytes of private mappings: %w", w.event, w.number, w.e.Limits.Memory, limitOf("memory"))
 	return false
 }
 
 func (w *worker) closeExtent(x *extent) {
 	w.e.copied.Add(-x.copied)
+	w.e.kernel.tables.Add(-x.tables)
 	if x.fd != none {
 		w.e.guard.Kernel.Call(unix.SYS_CLOSE, x.fd, 0, 0)
 	}

@@ -54,7 +54,7 @@ func setxattr(h how) call {
 			return errFault
 		case !own:
 			return w.foreign(h, n, r)
-		case !w.spend(min(r.Args[3], sandbox.MaxAttribute)):
+		case !w.spendAt(max(min(r.Args[3], sandbox.MaxAttribute), 1)): // its name takes space, too
 			return errNoSpace
 		}
 		// One byte too many has the result of any number of them.

@@ -20,7 +20,8 @@ func (c *cage) shown(t *testing.T, cmd *exec.Cmd, said *bytes.Buffer, path strin
 	t.Helper()
 	require.Eventually(t, func() bool {
 		_, err := os.Lstat(path)
-		return err == nil || unix.Kill(cmd.Process.Pid, 0) != nil
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", cmd.Process.Pid))
+		return err == nil || !bytes.Contains(stat, []byte(") ")) || bytes.Contains(stat, []byte(") Z "))
 	}, waitLimit, waitTick)
 	require.FileExists(t, path, said)
 }
@@ -55,8 +56,9 @@ func TestAttackEndless(t *testing.T) {
 		{"many descriptors", func(h *hostile) {
 			for process := range int32(20) {
 				h.Threads = append(h.Threads, format.Thread{Process: process + 2, Parent: process + 1})
+				h.create(process+1, "f", 0)
 				for fd := range 3000 {
-					h.create(process+1, "f", fd)
+					h.add(process+1, format.OpOpen, int64(fd), "f", format.RDWR)
 				}
 				h.add(process+1, format.OpClone, int64(process+2), 0)
 			}

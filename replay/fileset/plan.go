@@ -14,6 +14,13 @@ import (
 // ErrLimit is wrapped by the error of a fileset that is larger than it may be.
 var ErrLimit = errors.New("limit exceeded")
 
+// LimitError is an ErrLimit with the name of the limit, by which an option raises
+// it.
+type LimitError struct{ Name string }
+
+func (e *LimitError) Error() string { return ErrLimit.Error() }
+func (e *LimitError) Unwrap() error { return ErrLimit }
+
 // Plan is a checked fileset, with its size. Several goroutines may read it.
 type Plan struct {
 	Bytes int64 // that its files hold, with their attributes
@@ -39,7 +46,7 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 			}
 		}
 		if f.Size < 0 || max(f.Size, allocated(f)) > maxBytes-p.Bytes {
-			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, ErrLimit)
+			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, &LimitError{"bytes"})
 		}
 		p.Bytes += allocated(f)
 		listed[filepath.Dir(f.Path)] += direntLength(filepath.Base(f.Path))
@@ -54,7 +61,7 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 			}
 		}
 		if p.Files > maxFiles {
-			return nil, fmt.Errorf("the fileset has more than %d files: %w", maxFiles, ErrLimit)
+			return nil, fmt.Errorf("the fileset has more than %d files: %w", maxFiles, &LimitError{"files"})
 		}
 	}
 	return p, nil

@@ -35,21 +35,22 @@ var (
 // for Remove.
 type Root struct {
 	path    string
-	dir     *os.File     // locked, so that no other replay uses it
-	above   []*os.File   // the directories that it lies in, locked against use as a root
-	inside  *os.Root     // the same as dir, for operations that don't leave it
-	created bool         // by this run
-	fresh   bool         // there is nothing in it but the marker
-	own     bool         // it has had the marker: what is in it is Pianola's
-	keep    bool         // what is in it at the end
-	parent  bool         // it holds the roots of several traces
+	dir     *os.File   // locked, so that no other replay uses it
+	above   []*os.File // the directories that it lies in, locked against use as a root
+	inside  *os.Root   // the same as dir, for operations that don't leave it
+	created bool       // by this run
+	fresh   bool       // there is nothing in it but the marker
+	own     bool       // it has had the marker: what is in it is Pianola's
+	keep    bool       // what is in it at the end
+	parent  bool       // it holds the roots of several traces
+	before  ownAttributes
 	lifts   atomic.Int64 // directories that were moved up to be removed
 }
 
 // OpenRoot creates a root, or opens one that is empty or from an earlier
 // replay. If it is one of several roots of a run, it is in parent, which holds
 // the locks on the directories above; else parent is nil. The caller closes the
-// root. Close keeps the files of an earlier replay, and a directory that
+// root. Close restores the attributes of the directory itself, and keeps the files of an earlier replay, and a directory that
 // OpenRoot did not create.
 func OpenRoot(path string, parent *Root) (*Root, error) {
 	r, err := lockRoot(path, parent)
@@ -119,7 +120,10 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 		r.release()
 		return nil, err
 	}
-	if err := r.lock(parent); err != nil {
+	if err = r.lock(parent); err == nil {
+		r.before, err = readAttributes(r.dir)
+	}
+	if err != nil {
 		r.release()
 		return nil, err
 	}
@@ -304,20 +308,18 @@ func (r *Root) Close() error {
 			return err
 		}
 	}
-	if r.keep {
-		return nil
-	}
-	if r.own { // even if a trace has removed the marker
+	if !r.keep && r.own { // even if a trace has removed the marker
 		if err := r.Empty(); err != nil {
-			return err
+			return errors.Join(err, r.before.restore(r.dir))
 		}
 	}
-	if r.created {
+	if !r.keep && r.created {
 		if err := r.rmdir(); err != nil {
 			return fmt.Errorf("remove the root: %w", err)
 		}
+		return nil
 	}
-	return nil
+	return r.before.restore(r.dir)
 }
 
 // keepRest keeps a directory of several roots if it holds more than the marker:

@@ -1,0 +1,202 @@
+// Package available tells how much memory and how many threads this process may
+// still take: what the machine has, or less where a control group bounds it, as in
+// a container.
+//
+// A control group is bound by its own limit and by those of all groups above it.
+// Version 1 and version 2 of control groups are read, and both at once, since a
+// machine can have both. What can't be read bounds nothing. All functions read
+// files and may be called concurrently.
+package available
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory returns how many bytes can be used without swapping and without being
+// killed for it. Page cache counts as free.
+func Memory() (int64, error) {
+	free, err := ofMachine()
+	if err != nil {
+		return 0, err
+	}
+	return min(free, groups{"/"}.least(memory)), nil
+}
+
+// Threads returns how many threads the control groups of the process allow
+// besides those that there are, math.MaxInt64 where they don't bound them.
+func Threads() int64 { return groups{"/"}.least(threads) }
+
+// ofMachine returns what the kernel takes for available. Without /proc, it is the
+// memory that is free even of page cache.
+func ofMachine() (int64, error) {
+	b, err := os.ReadFile("/proc/meminfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return ofSysinfo()
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+	}
+	kib, ok := field(b, "MemAvailable:")
+	if !ok {
+		return 0, errors.New("find out how much memory is free: no MemAvailable in /proc/meminfo")
+	}
+	return kib << 10, nil
+}
+
+func ofSysinfo() (int64, error) {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+	}
+	return int64(uint64(s.Freeram) * uint64(s.Unit)), nil
+}
+
+// resource is something that control groups bound, by the files of a version. The
+// hierarchy of version 2 has no controller in its mount.
+type resource struct {
+	controller string
+	limits     [3][]string // by version
+	used       [3]string
+	stat       [3]string   // file with what of it the kernel takes back at need
+	free       [3][]string // fields of stat
+}
+
+var (
+	memory = resource{
+		controller: "memory",
+		limits:     [3][]string{1: {"memory.limit_in_bytes"}, 2: {"memory.max", "memory.high"}},
+		used:       [3]string{1: "memory.usage_in_bytes", 2: "memory.current"},
+		stat:       [3]string{1: "memory.stat", 2: "memory.stat"},
+		free: [3][]string{
+			1: {"total_inactive_file", "total_active_file"},
+			2: {"inactive_file", "active_file", "slab_reclaimable"},
+		},
+	}
+	threads = resource{
+		controller: "pids",
+		limits:     [3][]string{1: {"pids.max"}, 2: {"pids.max"}},
+		used:       [3]string{1: "pids.current", 2: "pids.current"},
+	}
+)
+
+// groups are the control groups of this process, in a file system at a root.
+type groups struct{ root string }
+
+// least returns how much the groups leave of a resource.
+func (g groups) least(r resource) int64 {
+	left := int64(math.MaxInt64)
+	for version := 1; version <= 2; version++ {
+		top, dir, ok := g.find(r.controller, version)
+		for ; ok; dir = filepath.Dir(dir) {
+			left = min(left, r.left(dir, version))
+			if len(dir) <= len(top) {
+				break
+			}
+		}
+	}
+	return left
+}
+
+// left returns how much a group leaves of the resource.
+func (r *resource) left(dir string, version int) int64 {
+	limit := int64(math.MaxInt64)
+	for _, name := range r.limits[version] {
+		if n, ok := number(filepath.Join(dir, name)); ok {
+			limit = min(limit, n)
+		}
+	}
+	if limit == math.MaxInt64 {
+		return limit
+	}
+	used, _ := number(filepath.Join(dir, r.used[version]))
+	if name := r.stat[version]; name != "" {
+		text, _ := os.ReadFile(filepath.Join(dir, name))
+		for _, f := range r.free[version] {
+			n, _ := field(text, f)
+			used -= n
+		}
+	}
+	return max(limit-max(used, 0), 0)
+}
+
+// find returns the directory of the process's group and that of the highest group
+// that can be seen.
+func (g groups) find(controller string, version int) (top, dir string, ok bool) {
+	path, ok := g.path(controller, version)
+	if !ok {
+		return "", "", false
+	}
+	mounts, _ := os.ReadFile(filepath.Join(g.root, "proc/self/mountinfo"))
+	for line := range strings.Lines(string(mounts)) {
+		before, after, _ := strings.Cut(line, " - ")
+		place, kind := strings.Fields(before), strings.Fields(after)
+		if len(place) < 5 || len(kind) < 3 || kind[0] != [3]string{1: "cgroup", 2: "cgroup2"}[version] {
+			continue
+		}
+		if version == 1 && !has(kind[2], controller) {
+			continue
+		}
+		// Only the part of the hierarchy below the mount's root can be seen.
+		below, err := filepath.Rel(place[3], path)
+		if err != nil || !filepath.IsLocal(below) {
+			below = "."
+		}
+		top = filepath.Join(g.root, place[4])
+		return top, filepath.Join(top, below), true
+	}
+	return "", "", false
+}
+
+// path returns the group of the process in a hierarchy.
+func (g groups) path(controller string, version int) (string, bool) {
+	text, _ := os.ReadFile(filepath.Join(g.root, "proc/self/cgroup"))
+	for line := range strings.Lines(string(text)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) == 3 && (version == 2 && f[1] == "" || version == 1 && has(f[1], controller)) {
+			return f[2], true
+		}
+	}
+	return "", false
+}
+
+// has reports whether a list with commas has a word.
+func has(list, word string) bool {
+	for w := range strings.SplitSeq(list, ",") {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// number reads a file with a number, and reports whether it has one: "max" is none.
+func number(name string) (int64, bool) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+// field returns the number that follows a name at the start of a line.
+func field(text []byte, name string) (int64, bool) {
+	for line := range bytes.Lines(text) {
+		f := bytes.Fields(line)
+		if len(f) >= 2 && string(f[0]) == name {
+			n, err := strconv.ParseInt(string(f[1]), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,223 @@
+package replay
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a trace makes the kernel hold counts against Limits.Kernel: what no need of
+// memory takes back before the trace gives it up. So the cached names and files
+// that no descriptor keeps don't count, nor does page cache.
+//
+// The count is an upper bound, because it is cheap: each call adds what it may
+// make the kernel hold, by one atomic operation, and nothing is taken off. When
+// the count is the limit, what is held by then is counted anew (recountKernel).
+
+// The sizes of the kernel's objects, in bytes, on a 64-bit machine. A test compares
+// them with the objects of /proc/slabinfo.
+const (
+	heldFile      = 192  // filp: an open file
+	heldDentry    = 192  // dentry: its name
+	heldInode     = 1128 // ext4_inode_cache; that of XFS, Btrfs and tmpfs is smaller
+	heldLock      = 192  // file_lock_cache: a record lock, a flock
+	heldMapping   = 192  // vm_area_struct
+	heldNode      = 256  // maple_node: the place of mappings in an address space
+	heldRequest   = 512  // io_kiocb, and for what it waits
+	heldPageTable = 4096 // of 2 MiB of address space
+	heldEntry     = 64   // of a ring: struct io_uring_sqe
+	heldResult    = 16   // struct io_uring_cqe
+	heldPage      = 16   // bio_vec: of a registered buffer
+	heldRing      = 8192 // io_ring_ctx, and tables
+)
+
+// What calls may make the kernel hold.
+const (
+	holdDescriptor = heldFile + heldDentry + heldInode // a duplicate, too: it can be what is left
+	holdExtent     = heldMapping + heldNode + heldFile
+	holdLocks      = 2 * heldLock // a call on a range can make three locks of one
+	holdName       = heldDentry + heldInode
+)
+
+// kernelBudget is what the kernel may still come to hold. All workers use it.
+type kernelBudget struct {
+	_      [64]byte
+	left   atomic.Int64
+	_      [64]byte
+	locks  atomic.Bool  // record locks were made
+	tables atomic.Int64 // bytes of page tables of mapped files
+	rings  atomic.Int64 // bytes of rings and what is registered with them
+	memory bool         // files exist in memory only, so names count
+
+	recount sync.Mutex
+}
+
+// open begins a budget. Backends within this program hold nothing in the kernel.
+func (k *kernelBudget) open(e *engine) {
+	k.left.Store(math.MaxInt64)
+	if e.Backend == Posix {
+		k.left.Store(e.Limits.Kernel)
+		k.memory = inMemory(e.guard.Root)
+	}
+}
+
+// inMemory reports whether a file system has its files in memory only.
+func inMemory(fd uintptr) bool {
+	var s unix.Statfs_t
+	return unix.Fstatfs(int(fd), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
+}
+
+// holdKernel counts bytes that a call makes the kernel hold, and reports whether it may.
+// If not, the run ends. The worker holds no lock.
+func (w *worker) holdKernel(n int64) bool {
+	return w.e.kernel.left.Add(-n) >= 0 || w.recountKernel()
+}
+
+// recountKernel counts what the kernel holds. What other workers add meanwhile may
+// count twice. A sixteenth of the limit has to be left, so that calls which keep
+// the kernel near the limit don't count all the time.
+func (w *worker) recountKernel() bool {
+	e, k := w.e, &w.e.kernel
+	unpin()
+	k.recount.Lock()
+	if before := k.left.Load(); before < 0 {
+		if left := e.Limits.Kernel - w.inKernel(); left >= e.Limits.Kernel/16 {
+			k.left.Add(left - before)
+		}
+	}
+	k.recount.Unlock()
+	pin()
+	if k.left.Load() >= 0 || e.stopped.Load() {
+		return true
+	}
+	w.failf("event %d of thread %d makes the kernel hold more than %d bytes: %w", w.event, w.number, e.Limits.Kernel, limitOf("kernel"))
+	return false
+}
+
+// inKernel returns how many bytes the kernel holds for the trace.
+func (w *worker) inKernel() int64 {
+	e, k := w.e, &w.e.kernel
+	held := k.tables.Load() + k.rings.Load() + max(e.mappings.Load(), 0)*holdExtent
+	e.seats.Lock()
+	for _, t := range e.seats.made {
+		held += t.open() * holdDescriptor
+	}
+	e.seats.Unlock()
+	if k.locks.Load() {
+		held += allLocks() * heldLock
+	}
+	if k.memory {
+		w.countNames()
+		held += (e.Limits.Files - e.unmade.Load()) * holdName
+	}
+	return held
+}
+
+// holdCopies counts copies of the descriptors of a table, for a call that may make
+// them.
+func (w *worker) holdCopies(files *table) bool {
+	return files == nil || w.holdKernel(files.open()*holdDescriptor)
+}
+
+// open returns how many descriptors a table has, with those that locks take.
+func (t *table) open() (n int64) {
+	for fd := range min(t.high.Load(), int64(len(t.slots))) {
+		if t.slots[fd].Load() != 0 {
+			n++
+		}
+	}
+	return n + int64(t.late.n.Load()) + int64(t.locks.n.Load())
+}
+
+// allLocks returns how many locks on files there are, those of other programs too:
+// /proc/locks doesn't tell whose a lock of an open file is. It reads that on
+// another thread, since the worker's sees the root only. Without /proc there are
+// as many as were ever made.
+func allLocks() int64 {
+	got := make(chan int64)
+	go func() { got <- countLocks("/proc/locks") }()
+	return <-got
+}
+
+func countLocks(name string) (n int64) {
+	f, err := os.Open(name)
+	if err != nil {
+		return math.MaxInt32
+	}
+	defer f.Close()
+	b := make([]byte, 1<<16)
+	for {
+		got, err := f.Read(b)
+		n += int64(bytes.Count(b[:got], []byte("\n")))
+		switch {
+		case err == io.EOF:
+			return n
+		case err != nil:
+			return math.MaxInt32
+		}
+	}
+}
+
+// pageTables returns how many bytes of page tables a range of address space takes.
+func pageTables(from, to int64) int64 {
+	const covers = 2 << 20
+	return ((to-1)/covers - from/covers + 1) * heldPageTable
+}
+
+// tabled counts the page tables of faults in a range of mappings, and reports
+// whether the kernel may hold them. If not, the run ends.
+func (w *worker) tabled(x *fileSpace, from, to int64) bool {
+	var added int64
+	x.lock.take()
+	for i := x.first(from); i < len(x.own) && x.own[i].from < to; i++ {
+		n := &x.own[i]
+		most := pageTables(n.from, n.to)
+		more := max(min(pageTables(max(from, n.from), min(to, n.to)), most-n.tables), 0)
+		n.tables += more
+		added += more
+	}
+	x.lock.give()
+	if added == 0 {
+		return true
+	}
+	w.e.kernel.tables.Add(added)
+	return w.holdKernel(added)
+}
+
+// exchange counts bytes that the kernel holds for a ring, in the place of those
+// before. The next call that makes it hold anything finds out if that is too much.
+func (k *kernelBudget) exchange(before *int64, now int64) {
+	k.rings.Add(now - *before)
+	k.left.Add(-max(now-*before, 0))
+	*before = now
+}
+
+// holdRing is exchange for a worker that holds no lock: it reports whether the
+// kernel may hold that. If not, the run ends.
+func (w *worker) holdRing(before *int64, now int64) bool {
+	w.e.kernel.exchange(before, now)
+	return w.holdKernel(0)
+}
+
+// The space that calls take of directories and inodes, in bytes of Limits.Bytes.
+// A directory of ext4 keeps its blocks when its names go, and a block that is full
+// is divided into two halves, so a name takes up to twice its length of 264 bytes.
+const (
+	spaceName      = 512
+	spaceDirectory = block
+	spaceTarget    = block // of a symbolic link that does not fit into the inode
+	inlineTarget   = 60    // bytes that do, on ext4
+)
+
+// targetSpace returns the space of a symbolic link's target.
+func targetSpace(target string) int64 {
+	if len(target) < inlineTarget {
+		return 0
+	}
+	return spaceTarget
+}

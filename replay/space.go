@@ -1,0 +1,67 @@
+package replay
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+
+	"pianola/internal/available"
+)
+
+// Where no Limits.Bytes is given, events may take a share of the space that is free
+// after the preparation. What they write over, or remove again, takes none: when
+// they have written as much as the share, the file system says how much is taken,
+// and they may write the rest.
+
+// freeSpace is the space of the root's file system that events may take.
+type freeSpace struct {
+	lock  spinLock
+	stat  unix.Statfs_t // memory whose address the kernel gets
+	begin int64         // bytes that were free at the start
+	share int64         // of them, bytes that events may take; 0 if Limits.Bytes is given
+	lease int64         // bytes that a worker takes from the budget at once, 0 for lease
+}
+
+// open begins a share of the space, of a replay with so many workers, and returns
+// how much it is.
+func (s *freeSpace) open(e *engine) int64 {
+	s.begin = s.free(e)
+	s.share = s.begin / 10 * 9
+	if inMemory(e.guard.Root) {
+		if memory, err := available.Memory(); err == nil {
+			s.share = min(s.share, memory/2)
+		}
+	}
+	s.share = max(s.share/int64(e.parts), 1)
+	s.lease = max(min(lease, s.share/16/int64(max(e.mostSeats(), 1))), 1)
+	return s.share
+}
+
+// free returns how many bytes are free, for a user without privileges.
+func (s *freeSpace) free(e *engine) int64 {
+	if unix.Fstatfs(int(e.guard.Root), &s.stat) != nil || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
+		return 0
+	}
+	return int64(s.stat.Bavail) * s.stat.Bsize
+}
+
+// renew finds out what of the share is not taken, and takes n bytes of it. It
+// leaves the share as used up when a small part of it is left, so that a full file
+// system is not asked at each write.
+func (s *freeSpace) renew(e *engine, n int64) bool {
+	if s.share == 0 {
+		return false
+	}
+	s.lock.take()
+	defer s.lock.give()
+	if have := e.bytes.Load(); have >= n {
+		e.bytes.Add(-n)
+		return true
+	}
+	rest := s.share - max(s.begin-s.free(e), 0)
+	if rest < max(n, s.share/64) {
+		return false
+	}
+	e.bytes.Store(rest - n)
+	return true
+}
