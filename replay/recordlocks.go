@@ -102,8 +102,8 @@ func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int,
 }
 
 // lockFile returns the descriptor for locks of the worker's process on the file of
-// another descriptor, or -errno. A file that its name no longer leads to gets a
-// duplicate, which shares its locks with those who share the descriptor.
+// another descriptor, or -errno. Without /proc, a file that its name no longer leads to
+// gets a duplicate, which shares its locks with those who share the descriptor.
 func (w *worker) lockFile(s slot) int64 {
 	files := w.process.files.Load()
 	if files == nil {
@@ -122,7 +122,13 @@ func (w *worker) lockFile(s slot) int64 {
 	}
 	fd := errBadFD
 	for _, mode := range []uintptr{unix.O_RDWR, unix.O_RDONLY, unix.O_WRONLY} {
-		if fd = w.guard.Open(&w.e.names[s.name()], mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); fd >= 0 {
+		mode |= unix.O_NONBLOCK | unix.O_CLOEXEC
+		if w.guard.LacksFiles() {
+			fd = w.guard.Open(&w.e.names[s.name()], mode, 0)
+		} else {
+			fd = w.guard.Reopen(s.real(), mode)
+		}
+		if fd >= 0 {
 			break
 		}
 	}

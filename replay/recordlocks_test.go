@@ -67,6 +67,12 @@ func TestRecordLocks(t *testing.T) {
 				}
 				r.wait(1, child, exit)
 				lock(1, 0, 3, unix.F_WRLCK)
+				// Without a name, too, whichever descriptor is locked first.
+				r.add(1, format.OpOpen, 8, "f", format.RDONLY)
+				r.add(1, format.OpUnlink, 0, "f")
+				r.add(1, format.OpClose, 0, 5)
+				lock(1, 0, 8, unix.F_RDLCK)
+				lock(1, 0, 3, unix.F_WRLCK)
 				_, res := p.play(t, r)
 				faultless(t, r, res)
 			})
