@@ -51,6 +51,22 @@ func TestRequestsInTheAccount(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "# "+format.MetaUnsupported))
 }
 
+// A request that was in flight at the end of the recording is left out, with the bytes that
+// it asked for.
+func TestCoverageWithoutRequestsInFlight(t *testing.T) {
+	_, report := compiled(t, `# cwd: "/w"
+1 0.000000000 openat(AT_FDCWD, "data", O_RDWR, 0) = 3 <0.000010000> {type=reg mode=0600 size=100000}
+1 0.000020000 io_uring_setup(8, 0, 16, 0) = 4 <0.000010000> {ring=1}
+1 0.000020000 io_uring_enter(4, 2, 0, 0, NULL, 0) = 2 <0.000004000> {ring=1 batch=1}
+1 0.000001000 io_uring:pwrite64(3, 0x20, 4096, 0) = 4096 <0.000100000> {ring=1 batch=1 reaped=0 submitted=0.000001000}
+1 0.000001000 io_uring:pwrite64(3, 0x20, 4096, 4096) = ? {ring=1 batch=1 reaped=0 submitted=0.000001000}
+# coverage: bytes=8192 seconds=0.001000000
+# requests: io_uring calls=2 writes=2 bytes=8192 seconds=0.000600000
+`, compile.Options{})
+	require.Equal(t, []coverage.Missing{{Kind: coverage.Uring, Calls: 1, Writes: 1, Amount: coverage.Amount{Bytes: 4096, Nanos: 300_000}}}, report.Coverage.Missing)
+	require.Equal(t, coverage.Amount{Bytes: 4096, Nanos: 700_000}, report.Coverage.Recorded)
+}
+
 // What the trace has no place for is missing in its coverage: I/O on a block device, and in
 // memory that no recorded call mapped. A socket is no file.
 func TestCoverageWithoutWhatIsLeftOut(t *testing.T) {

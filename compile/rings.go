@@ -3,6 +3,7 @@ package compile
 import (
 	"unsafe"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
 )
@@ -191,9 +192,10 @@ func (m *model) release(t *thread, e *format.Event, why reason) {
 // leaveRequestOut counts a request that is not in the trace.
 func (m *model) leaveRequestOut(e *format.Event, why reason) {
 	if e.Via < format.NumVias {
+		held, _ := coverage.Held(e)
 		left := &m.left[e.Via]
 		left.Calls++
-		left.Bytes += e.Bytes()
+		left.Bytes += held.Bytes
 		switch e.Op.Info().Class {
 		case format.ClassRead:
 			left.Reads++
