@@ -72,6 +72,6 @@ $`, said)
 
 // What is wrong with a command line is said once.
 func TestUsage(t *testing.T) {
-	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres osync, and closed: rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java\n",
+	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres osync, closed: rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java, asynchronous: uring libaio, mapped: lmdb mapread sqlite3map ripgrep rocksmap lucene\n",
 		broken(t, "nothing", silent, "scripts/truth.sh", t.TempDir(), "nosuch"))
 }
