@@ -15,7 +15,7 @@ const tallyDir = "PIANOLA_FUZZ_TALLY"
 
 // Tally counts the inputs of a fuzz target, and those that got past all checks and were
 // played to their end. The count of each process is a line in a file of
-// $PIANOLA_FUZZ_TALLY, which scripts/fuzz-share.sh sums up.
+// $PIANOLA_FUZZ_TALLY, which make fuzz sums up.
 type Tally struct {
 	Inputs, Passed int64
 	file           *os.File
