@@ -33,9 +33,9 @@ func withHint(err error) error {
 	case errors.Is(err, syscall.ENOSPC):
 		return &hint{err, "--root chooses a directory on another file system"}
 	case isLimit:
-		return &hint{err, fmt.Sprintf("--limit %s=VALUE raises it, if the trace is to be trusted", limit.Name)}
+		return raised(err, limit.Name+"=VALUE")
 	case errors.Is(err, bin.ErrLimit):
-		return &hint{err, "--limit memory=SIZE raises it, if the trace is to be trusted"}
+		return raised(err, "memory=SIZE")
 	case errors.Is(err, sandbox.ErrShared):
 		return &hint{err, "--root takes a directory of its own, beside those of other replays; so do several traces that are replayed at once"}
 	case errors.Is(err, sandbox.ErrRoot):
@@ -101,4 +101,9 @@ type preparedDocument struct {
 
 func documentPrepared(p *fileset.Prepared) preparedDocument {
 	return preparedDocument{p.Elapsed.Seconds(), p.Files, p.Fillers, p.Kept, p.Removed, p.Missing, p.Substituted, p.Bytes}
+}
+
+// raised adds to an error how to raise a limit.
+func raised(err error, limit string) error {
+	return &hint{err, "--limit " + limit + " allows more; raise it only for a trace that you trust"}
 }

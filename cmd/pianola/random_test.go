@@ -37,10 +37,10 @@ func init() {
 	}
 }
 
-// Whatever a program does with names, descriptors, threads and processes, a
-// replay meets the results that it met, in both mappings, on disk and in memory, as
-// root and as nobody, and as fast as possible too, where nothing but the edges keeps
-// threads in order. The exceptions are flatLimits and memoryLimit.
+// A replay meets the results that a random program met with names, descriptors, threads
+// and processes: in both mappings, on disk and in memory, as root and as the user
+// "nobody". It is also run as fast as possible, so that only the edges keep threads in
+// order. The exceptions are flatLimits and memoryLimit.
 func TestRandom(t *testing.T) {
 	recordkit.RequireEBPF(t, ebpf.MeasureCost)
 	program, err := os.Executable()

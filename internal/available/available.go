@@ -16,6 +16,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -170,14 +171,7 @@ func (g groups) path(controller string, version int) (string, bool) {
 }
 
 // has reports whether a list with commas has a word.
-func has(list, word string) bool {
-	for w := range strings.SplitSeq(list, ",") {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func has(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
 // number reads a file with a number, and reports whether it has one: "max" is none.
 func number(name string) (int64, bool) {

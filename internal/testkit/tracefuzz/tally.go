@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tallyDir names the directory in which fuzz targets count their inputs. A fuzzer has
-// processes whose output nobody sees.
+// tallyDir names the directory in which fuzz targets count their inputs. A fuzzer does
+// not show the output of its processes.
 const tallyDir = "PIANOLA_FUZZ_TALLY"
 
 // Tally counts the inputs of a fuzz target, and those that got past all checks and were
