@@ -11,6 +11,7 @@ import (
 	"pianola/compile"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // database is a script as a database makes it: reads and writes of pages, and a
@@ -53,7 +54,7 @@ func BenchmarkCompile(b *testing.B) {
 			input := database(lines, threads)
 			b.SetBytes(int64(len(input)))
 			for b.Loop() {
-				_, err := compile.Compile(script.NewReader(bytes.NewReader(input), "bench"), &memory{}, bin.NewWriter(io.Discard, &memory{}), compile.Options{Compensate: true})
+				_, err := compile.Compile(script.NewReader(bytes.NewReader(input), "bench"), new(testkit.Spool), bin.NewWriter(io.Discard, new(testkit.Spool)), compile.Options{Compensate: true})
 				require.NoError(b, err)
 			}
 			b.ReportMetric(lines*float64(b.N)/b.Elapsed().Seconds(), "lines/s")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,30 +57,11 @@ func (s *text) calls() string {
 	return b.String()
 }
 
-// memory is a temporary file in memory.
-type memory struct {
-	mu   sync.Mutex
-	data []byte
-}
-
-func (m *memory) Write(p []byte) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.data = append(m.data, p...)
-	return len(p), nil
-}
-
-func (m *memory) ReadAt(p []byte, off int64) (int, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return bytes.NewReader(m.data).ReadAt(p, off)
-}
-
 // compiled compiles a script and returns its intermediate form.
 func compiled(t *testing.T, input string, o compile.Options) (*text, *compile.Report) {
 	t.Helper()
 	s := &text{}
-	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, s, o)
+	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), new(testkit.Spool), s, o)
 	require.NoError(t, err)
 	return s, r
 }

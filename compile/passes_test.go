@@ -12,6 +12,7 @@ import (
 	"pianola/compile"
 	"pianola/format"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // Links that come to light one by one, each below the one before, are learned
@@ -74,7 +75,7 @@ func TestSinkFault(t *testing.T) {
 	input := string(database(20_000, 1))
 	for _, batches := range []int{0, 1, 10} {
 		s := &faulty{batches: batches}
-		_, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, s, compile.Options{})
+		_, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), new(testkit.Spool), s, compile.Options{})
 		require.ErrorIs(t, err, errFaulty)
 		require.False(t, s.closed)
 	}
@@ -84,7 +85,7 @@ func TestSinkFault(t *testing.T) {
 func TestAccept(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{batches: 1000}
-	r, err := compile.Compile(script.NewReader(strings.NewReader(string(database(2000, 1))), "test.txt"), &memory{}, s, compile.Options{
+	r, err := compile.Compile(script.NewReader(strings.NewReader(string(database(2000, 1))), "test.txt"), new(testkit.Spool), s, compile.Options{
 		Accept: func(r *compile.Report) error {
 			require.EqualValues(t, 2000, r.Events)
 			return refused
@@ -98,17 +99,17 @@ func TestAccept(t *testing.T) {
 // A fault of the recording is returned as it is, after the events before it.
 func TestSourceFault(t *testing.T) {
 	input := string(database(20_000, 1)) + "nonsense\n"
-	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), &memory{}, &faulty{}, compile.Options{})
+	r, err := compile.Compile(script.NewReader(strings.NewReader(input), "test.txt"), new(testkit.Spool), &faulty{}, compile.Options{})
 	require.EqualError(t, err, "test.txt:20004: expected a thread id")
 	require.IsType(t, &script.SyntaxError{}, err)
 	require.EqualValues(t, 20_000, r.Events)
 
-	_, err = compile.Compile(script.NewReader(strings.NewReader(""), "test.txt"), &memory{}, &faulty{}, compile.Options{})
+	_, err = compile.Compile(script.NewReader(strings.NewReader(""), "test.txt"), new(testkit.Spool), &faulty{}, compile.Options{})
 	require.EqualError(t, err, "no events in the recording")
 }
 
 // full is a temporary file without room.
-type full struct{ memory }
+type full struct{ testkit.Spool }
 
 func (*full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 

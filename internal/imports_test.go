@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"pianola/internal/option":            {},
 	"pianola/internal/roottest":          {"golang.org/x/sys/", "github.com/stretchr/testify/"},
 	"pianola/internal/testkit/recordkit": {"pianola/format", "pianola/format/script", "pianola/record", "github.com/stretchr/testify/", "golang.org/x/sys/"},
-	"pianola/internal/testkit/tracefuzz": {"pianola/compile", "pianola/format", "pianola/format/bin", "pianola/format/script", "github.com/stretchr/testify/"},
+	"pianola/internal/testkit/tracefuzz": {"pianola/compile", "pianola/format", "pianola/format/bin", "pianola/format/script", "pianola/internal/testkit", "github.com/stretchr/testify/"},
 	"pianola/internal/testkit":           {"pianola/format", "github.com/stretchr/testify/"},
 }
 

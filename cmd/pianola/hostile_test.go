@@ -24,6 +24,7 @@ import (
 	"pianola/cli"
 	"pianola/format"
 	"pianola/format/bin"
+	"pianola/internal/testkit"
 )
 
 // hostile is a compiled trace that no compile would make. Its events are written
@@ -41,7 +42,7 @@ type hostile struct {
 // start.
 func newHostile(threads int) *hostile {
 	h := &hostile{}
-	h.writer = bin.NewWriter(&h.out, new(held))
+	h.writer = bin.NewWriter(&h.out, new(testkit.Spool))
 	for range threads {
 		h.Threads = append(h.Threads, format.Thread{Process: 1})
 	}
@@ -91,13 +92,6 @@ func (h *hostile) create(thread int32, path string, fd int) {
 func (h *hostile) sleep(thread int32, shown string) {
 	h.create(thread, shown, 60)
 	h.add(thread, format.OpClose, 0, 60).Compute = 1 << 62
-}
-
-// held is a bin.Spool.
-type held struct{ bytes.Buffer }
-
-func (m *held) ReadAt(b []byte, offset int64) (int, error) {
-	return bytes.NewReader(m.Bytes()).ReadAt(b, offset)
 }
 
 // bytes returns the file, once.

@@ -1,6 +1,7 @@
 package bin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/rand"
@@ -19,7 +20,7 @@ func pack(rows []uint64, k kind) (loader, part) {
 	packed := packer.rows(nil, rows, kinds[k].width)
 	p := k.part(0, int64(len(rows)/kinds[k].width))
 	p.length, p.crc = int64(len(packed)), checksum(packed)
-	return newLoader(&memory{data: packed}, DefaultLimit), p
+	return newLoader(bytes.NewReader(packed), DefaultLimit), p
 }
 
 // decoded returns the rows of a part, decoded so many at a time.

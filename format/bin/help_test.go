@@ -10,23 +10,11 @@ import (
 	"pianola/internal/testkit"
 )
 
-// memory is a Spool.
-type memory struct{ data []byte }
-
-func (m *memory) Write(b []byte) (int, error) {
-	m.data = append(m.data, b...)
-	return len(b), nil
-}
-
-func (m *memory) ReadAt(b []byte, offset int64) (int, error) {
-	return bytes.NewReader(m.data).ReadAt(b, offset)
-}
-
 // compiled returns the file that a Writer makes of events.
 func compiled(t testing.TB, h *format.Header, events []format.Event) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w := NewWriter(&out, &memory{})
+	w := NewWriter(&out, new(testkit.Spool))
 	require.NoError(t, w.Write(events))
 	require.NoError(t, w.Close(h))
 	return out.Bytes()

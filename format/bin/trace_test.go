@@ -131,7 +131,7 @@ func orchestra(n int) (*format.Header, [][]format.Event) {
 func interleaved(t *testing.T, h *format.Header, threads [][]format.Event, words int, pick func(left [][]format.Event) int) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w := NewWriter(&out, &memory{})
+	w := NewWriter(&out, new(testkit.Spool))
 	w.maxHeld = words
 	left := slices.Clone(threads)
 	for len(left) > 0 {
@@ -327,7 +327,7 @@ func TestManyThreads(t *testing.T) {
 		h.Threads = append(h.Threads, format.Thread{Process: 1, Parent: min(i, 1), Start: int64(i)})
 	}
 	var out bytes.Buffer
-	w := NewWriter(&out, &memory{})
+	w := NewWriter(&out, new(testkit.Spool))
 	w.maxHeld = 1 << 20
 	events := make([]format.Event, threads)
 	for range each {

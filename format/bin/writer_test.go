@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
+	"pianola/internal/testkit"
 )
 
 func TestWriterRefuses(t *testing.T) {
@@ -33,7 +34,7 @@ func TestWriterRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			w := NewWriter(&out, &memory{})
+			w := NewWriter(&out, new(testkit.Spool))
 			err := w.Write(c.events)
 			if err == nil {
 				err = w.Close(&format.Header{Threads: c.threads})
@@ -50,27 +51,27 @@ var errFull = errors.New("no space left")
 
 // full is a Spool and an output that takes so many bytes.
 type full struct {
-	memory
+	testkit.Spool
 	room int
 }
 
 func (f *full) Write(b []byte) (int, error) {
-	if len(f.data)+len(b) > f.room {
+	if f.Len()+len(b) > f.room {
 		return 0, errFull
 	}
-	return f.memory.Write(b)
+	return f.Spool.Write(b)
 }
 
 func TestWriterReportsWhatItMeets(t *testing.T) {
 	events := mixed(2*rowsPerPart + 5)
-	var all memory
-	w := NewWriter(&all, &memory{})
+	var all testkit.Spool
+	w := NewWriter(&all, new(testkit.Spool))
 	require.NoError(t, w.Write(events))
 	require.NoError(t, w.Close(&format.Header{}))
 	require.ErrorIs(t, w.Write(events[:1]), errClosed)
 	require.ErrorIs(t, w.Close(&format.Header{}), errClosed)
 
-	for room := 0; room < len(all.data)-500; room += len(all.data) / 7 {
+	for room := 0; room < all.Len()-500; room += all.Len() / 7 {
 		w := NewWriter(io.Discard, &full{room: room})
 		err := w.Write(events)
 		if err == nil {
@@ -79,7 +80,7 @@ func TestWriterReportsWhatItMeets(t *testing.T) {
 		require.ErrorIs(t, err, errFull)
 		require.ErrorContains(t, err, "write spool")
 
-		w = NewWriter(&full{room: room}, &memory{})
+		w = NewWriter(&full{room: room}, new(testkit.Spool))
 		require.NoError(t, w.Write(events))
 		err = w.Close(&format.Header{})
 		require.ErrorIs(t, err, errFull)
@@ -88,10 +89,10 @@ func TestWriterReportsWhatItMeets(t *testing.T) {
 }
 
 // forgetful is a Spool that does not give back what it was given.
-type forgetful struct{ memory }
+type forgetful struct{ testkit.Spool }
 
 func (f *forgetful) ReadAt(b []byte, offset int64) (int, error) {
-	n, err := f.memory.ReadAt(b, offset)
+	n, err := f.Spool.ReadAt(b, offset)
 	if n > 0 {
 		b[0] ^= 1
 	}
@@ -108,7 +109,7 @@ func TestWriterChecksItsSpool(t *testing.T) {
 
 // The distinct strings are bounded, not how often they come.
 func TestWriterLimit(t *testing.T) {
-	w := NewWriter(io.Discard, &memory{})
+	w := NewWriter(io.Discard, new(testkit.Spool))
 	w.Limit = 10 * (stringBytes + 4)
 	written := 0
 	for ; written < 100; written++ {
@@ -127,7 +128,7 @@ func TestWriterKeepsNothingOfEvents(t *testing.T) {
 	events := mixed(100)
 	want := compiled(t, &format.Header{}, events)
 	var out bytes.Buffer
-	w := NewWriter(&out, &memory{})
+	w := NewWriter(&out, new(testkit.Spool))
 	for i := range events {
 		e := events[i].Clone()
 		require.NoError(t, w.Write([]format.Event{e}))

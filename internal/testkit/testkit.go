@@ -1,5 +1,5 @@
-// Package testkit holds what the tests of several packages share: goldens, and
-// readers of made-up events.
+// Package testkit holds what the tests of several packages share: goldens, readers of
+// made-up events, and spools in memory.
 package testkit
 
 import (

@@ -7,8 +7,6 @@ package tracefuzz
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -23,6 +21,7 @@ import (
 	"pianola/format"
 	"pianola/format/bin"
 	"pianola/format/script"
+	"pianola/internal/testkit"
 )
 
 // Trace is a compiled trace that can be changed.
@@ -54,29 +53,13 @@ func compiled(tb testing.TB, text []byte) *Trace {
 	tb.Helper()
 	var file bytes.Buffer
 	src := script.NewReader(bytes.NewReader(text), "recording")
-	_, err := compile.Compile(src, new(memory), bin.NewWriter(&file, new(memory)), compile.Options{})
+	_, err := compile.Compile(src, new(testkit.Spool), bin.NewWriter(&file, new(testkit.Spool)), compile.Options{})
 	require.NoError(tb, err)
 	t, err := bin.Open(bytes.NewReader(file.Bytes()), int64(file.Len()), bin.DefaultLimit)
 	require.NoError(tb, err)
-	b := &Trace{Header: *t.Header()}
-	batch := make([]format.Event, 64)
-	for r := t.Events(); ; {
-		n, err := r.Read(batch)
-		for i := range batch[:n] {
-			b.Events = append(b.Events, batch[i].Clone())
-		}
-		if errors.Is(err, io.EOF) {
-			return b
-		}
-		require.NoError(tb, err)
-	}
-}
-
-// memory is a spool.
-type memory struct{ bytes.Buffer }
-
-func (m *memory) ReadAt(b []byte, offset int64) (int, error) {
-	return bytes.NewReader(m.Bytes()).ReadAt(b, offset)
+	events, err := testkit.ReadAll(t.Events(), 64)
+	require.NoError(tb, err)
+	return &Trace{Header: *t.Header(), Events: events}
 }
 
 // Bounds of what steps add: far above what a fault takes to show, and little enough for
@@ -363,7 +346,7 @@ var headerSteps = []func(t *Trace, s step){
 // Bytes returns the file. An error says that no writer makes such a trace.
 func (t *Trace) Bytes() ([]byte, error) {
 	var file bytes.Buffer
-	w := bin.NewWriter(&file, new(memory))
+	w := bin.NewWriter(&file, new(testkit.Spool))
 	all, written := map[int32]int64{}, map[int32]int64{} // events of each thread
 	for i := range t.Events {
 		all[t.Events[i].TID]++
