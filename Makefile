@@ -4,6 +4,9 @@
 GO       ?= go
 export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
+# What recordings and logs say they were made with; the go command can't tell without
+# asking git, which refuses a clone of somebody else's.
+VERSION  ?= $(shell git -c safe.directory='*' describe --always --dirty 2>/dev/null)
 FUZZTIME ?= 60s
 # Of a package's tests: on a slow or busy machine those of the command take more
 # than the 10 minutes that are usual.
@@ -14,13 +17,13 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build demo pictures hdf5 feign truth cost storage whatif conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## bin/pianola, a static binary
-	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w' -o bin/pianola ./cmd/pianola
+	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X pianola/provenance.built=$(VERSION)' -o bin/pianola ./cmd/pianola
 
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
@@ -48,6 +51,15 @@ storage: deps-storage $(closed) build ## the same applications replayed on other
 whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and memory, beside programs without syncs and on tmpfs; root only; APPS="redis rocksdb4" for some
 	sh scripts/whatif.sh demo/whatif $(APPS)
 
+map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
+	sh scripts/map.sh demo/map $(APPS)
+
+diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
+	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
+
+alarms: deps-demo build ## how often comparisons of equal runs find a difference, and how often they find one that there is; RUNS=300
+	sh scripts/alarms.sh demo/alarms $(or $(RUNS),300)
+
 conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
 	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
 
@@ -73,12 +85,14 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
+# An input that is new is not made shorter for long: most take a while to play.
 fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
 	@set -e; tally=$$(mktemp -d); trap 'rm -rf "$$tally"' EXIT; export PIANOLA_FUZZ_TALLY="$$tally"; \
 	for dir in $$($(GO) list -f '{{.Dir}}' ./...); do \
 	  for target in $$(grep -ho 'func Fuzz[A-Za-z0-9]*$(FUZZ)[A-Za-z0-9]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
-	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s .); \
-	    find "$$tally" -type f -exec cat {} + | awk '{ inputs += $$1; passed += $$2 } END { if (inputs) printf "%d of %d traces got past all checks: %.0f %%\n", passed, inputs, 100 * passed / inputs }'; \
+	    echo "$$target"; (cd $$dir && $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x .); \
+	    find "$$tally" -type f -exec cat {} + | awk '{ inputs += $$1; passed += $$2; if ($$3 > most) most = $$3 } \
+	      END { if (inputs) printf "%d of %d inputs got past all checks: %.0f %%\n", passed, inputs, 100 * passed / inputs; if (most) printf "the most memory of one: %.0f MiB\n", most / 1048576 }'; \
 	    rm -f "$$tally"/*; \
 	  done; done
 

@@ -9,27 +9,38 @@ import (
 	"github.com/xrash/smetrics"
 )
 
+// parting is the word between two groups of operands.
+const parting = "--"
+
 // optionsFirst returns a command line with the options of the subcommand before
 // its operands, as the parser wants them. What follows "--" is an operand. The
-// operands of record are the command line of another program, so they stay.
+// operands of record and bench are the command line of another program, so they
+// stay.
+//
+// A "--" after an operand of compare parts two groups. It stays among the
+// operands, which the parser passes on as they are: it takes away only the "--"
+// that stands before all of them here.
 func optionsFirst(args []string, commands []*cli.Command) []string {
 	if len(args) < 2 {
 		return args
 	}
 	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[1]) })
-	if i < 0 || commands[i].Name == "record" {
+	if i < 0 || commands[i].Name == "record" || commands[i].Name == "bench" {
 		return args
 	}
 	command, rest := args[:2], args[2:]
+	grouped := commands[i].Name == "compare"
+	ended := false // all other words are operands
 	var options, operands []string
 	for len(rest) > 0 {
 		arg := rest[0]
 		rest = rest[1:]
 		switch {
-		case arg == "--":
-			operands = append(operands, rest...)
-			rest = nil
-		case arg == "-" || !strings.HasPrefix(arg, "-"):
+		case grouped && arg == parting && len(operands) > 0 && operands[len(operands)-1] != parting:
+			operands = append(operands, arg)
+		case arg == "--" && !ended:
+			ended = true
+		case ended || arg == "-" || !strings.HasPrefix(arg, "-"):
 			operands = append(operands, arg)
 		case !takesNext(commands[i], arg):
 			options = append(options, arg)

@@ -12,77 +12,91 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/compare"
+	"pianola/format"
 	"pianola/page"
 	"pianola/profile"
+	"pianola/table"
 )
 
 // comparisonForm is an output format of compare.
 type comparisonForm struct {
 	name  string
-	write func(c *compare.Comparison, w io.Writer, tolerance float64) error
+	write func(c *compare.Comparison, w io.Writer, o compare.TextOptions) error
 }
 
 // comparisonForms lists them, the default first.
 var comparisonForms = []comparisonForm{
 	{"text", (*compare.Comparison).WriteText},
-	{"json", func(c *compare.Comparison, w io.Writer, tolerance float64) error {
-		return writeJSON(w, c.Document(tolerance))
+	{"json", func(c *compare.Comparison, w io.Writer, o compare.TextOptions) error {
+		return writeJSON(w, c.Document(o.Tolerance))
 	}},
-	{"csv", func(c *compare.Comparison, w io.Writer, _ float64) error { return c.WriteCSV(w) }},
-	{"benchstat", func(c *compare.Comparison, w io.Writer, _ float64) error { return c.WriteBenchstat(w) }},
+	{"csv", func(c *compare.Comparison, w io.Writer, _ compare.TextOptions) error { return c.WriteCSV(w) }},
+	{"benchstat", func(c *compare.Comparison, w io.Writer, _ compare.TextOptions) error { return c.WriteBenchstat(w) }},
+	{"markdown", (*compare.Comparison).WriteMarkdown},
+	{"junit", writeJUnit},
 }
 
 func compareCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "compare",
 		Usage: "say how true replays are to the application, or which of two is faster",
-		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--html FILE] [--format text|json|csv|benchstat] APPLICATION REPLAY…\n" +
-			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…",
-		Description: "Each operand is a script, a compiled trace or the log of a replay. The exit status is 1\n" +
-			"where a time differs by more than the tolerance, and 3 where no verdict is possible. With six\n" +
-			"runs of each side or more the text says which differences are noise; see docs/compare.md.\n\n" +
+		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--html FILE] [--all] [--format text|json|csv|benchstat|markdown|junit] APPLICATION REPLAY…\n" +
+			"pianola compare [option]… [--names A,B] A… -- B…\n" +
+			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…\n" +
+			"pianola compare [--fail-if EXPR]… [--save FILE] --baseline FILE REPLAY…\n" +
+			"pianola compare --save FILE REPLAY…",
+		Description: "Each operand is a script, a compiled trace or the log of a replay; -- parts two groups of\n" +
+			"runs. The exit status is 0 where all times are within the tolerance, 1 where one is outside,\n" +
+			"and 3 where the runs do not tell. With six runs of each side or more the text says which\n" +
+			"differences are noise; see docs/compare.md.\n\n" +
 			"Example: pianola compare --plot profile.svg trace.txt replay.log\n" +
-			"Example: pianola compare --application ext4-1.log --application ext4-2.log xfs-1.log xfs-2.log",
-		Flags: []cli.Flag{
+			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +
+			"Example: pianola compare --names nvme,sata p[1-6].log -- m[1-6].log\n" +
+			"Example: pianola compare --baseline base.json --fail-if 'sync.p99 > +10%' --fail-if 'run_time > +5%' r[1-6].log",
+		Flags: append([]cli.Flag{
 			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
+			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B`; without it application and replay, or what the names of the files of each group begin with"},
 			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1; a value of at least 1 is per cent"},
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, readable without a server"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat"},
+			&cli.BoolFlag{Name: "all", Usage: "print all of the text, not only what has room on a screen: latencies, calls, bytes, all operations and files"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat, markdown, junit"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
 			rawCSV(),
 			limitFlag(),
-		},
+		}, gateFlags()...),
 		Action: runCompare,
 	})
 }
 
 func runCompare(c *cli.Context) error {
 	defer endOn(c.Context)()
-	applications, replays := c.StringSlice("application"), c.Args().Slice()
-	if len(applications) == 0 && len(replays) > 0 {
-		applications, replays = replays[:1], replays[1:]
-	}
-	if len(replays) == 0 {
-		return usage(c, "want a recording of the application and at least one replay")
-	}
-	if n := max(len(applications), len(replays)); n > compare.MaxRuns {
-		return usage(c, "%d runs of one side are more than %d", n, compare.MaxRuns)
-	}
-	tolerance, err := parseTolerance(c.String("tolerance"))
+	spareMemory()
+	j, err := judgingOf(c)
 	if err != nil {
-		return usage(c, "--tolerance: %v", err)
+		return err
 	}
 	if err := checkPlot(c.String("plot")); err != nil {
 		return usage(c, "--plot: %v", err)
 	}
-	form, err := comparisonFormOf(c)
-	if err != nil {
-		return err
-	}
 	if err := parseLimits(c); err != nil {
 		return err
 	}
+	s, err := sidesOf(c)
+	if err != nil {
+		return err
+	}
+	if s.onlySaved() && len(j.checks) > 0 {
+		return usage(c, "--fail-if wants something to compare with: --baseline, or two groups")
+	}
+	if len(s.saved) > 0 && c.String("plot") != "" {
+		return usage(c, "--plot: a baseline has no curves")
+	}
+	save, err := createIf(c.String("save"), private)
+	if err != nil {
+		return err
+	}
+	defer save.abort()
 	plot, err := createIf(c.String("plot"), public)
 	if err != nil {
 		return err
@@ -93,38 +107,32 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	defer html.abort()
-	runs, originals, err := readSides([2][]string{applications, replays})
+	runs, err := s.read()
 	if err != nil {
 		return err
 	}
-	a, r := profilesOf(runs[0]), profilesOf(runs[1])
+	if err := putBaseline(save, s.names[1], runs[1]); err != nil {
+		return err
+	}
+	if s.onlySaved() {
+		warn("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
+		return nil
+	}
 	err = putPlot(plot,
-		profile.Series{Name: "application", Profile: compare.Typical(a)},
-		profile.Series{Name: "replay", Profile: compare.Typical(r)})
+		profile.Series{Name: s.names[0], Profile: compare.Typical(profilesOf(runs[0]))},
+		profile.Series{Name: s.names[1], Profile: compare.Typical(profilesOf(runs[1]))})
 	if err != nil {
 		return err
 	}
-	result := compare.Profiles(a, r)
-	result.NameFiles(originals.of)
-	typicals := []page.Run{typical(runs[0]), typical(runs[1])}
-	if err := putPage(html, typicals, &page.Comparison{Comparison: result, Tolerance: tolerance}); err != nil {
+	result := j.compare(s.names, runs)
+	result.Paced = s.pacing.paced()
+	if err := j.putPage(html, result, runs); err != nil {
 		return err
 	}
-	if err := form.write(result, cells(c, form.name, stdout(form.name)), tolerance); err != nil {
+	if err := j.write(result); err != nil {
 		return err
 	}
-	return statusOf(result.Judge(tolerance).State)
-}
-
-// statusOf returns what a command ends with that prints a verdict.
-func statusOf(s compare.State) error {
-	switch s {
-	case compare.Outside:
-		return &exitError{status: ExitFailure}
-	case compare.Inconclusive:
-		return &exitError{status: ExitInconclusive}
-	}
-	return nil
+	return j.status(result)
 }
 
 // comparisonFormOf returns the format that the command line selects.
@@ -152,6 +160,14 @@ func profilesOf(runs []page.Run) (profiles []*profile.Profile) {
 		profiles = append(profiles, runs[i].Profile)
 	}
 	return profiles
+}
+
+// metaOf returns the remarks of each run.
+func metaOf(runs []page.Run) (all [][]format.Meta) {
+	for i := range runs {
+		all = append(all, runs[i].Meta)
+	}
+	return all
 }
 
 // typical returns the run with the median run time, which is drawn.

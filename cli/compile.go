@@ -23,12 +23,13 @@ func compileCommand() *cli.Command {
 		Name:  "compile",
 		Usage: "turn a recording into a compiled trace",
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
-			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|exec:PROGRAM\n" +
+			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|TRACE|exec:PROGRAM\n" +
 			"pianola compile --list",
 		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
 			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
-			"names, calls on anything but files are left out, and times become compute.\n\n" +
+			"names, calls on anything but files are left out, and times become compute.\n" +
+			"With --with or --filter it also takes a compiled trace.\n\n" +
 			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
@@ -41,6 +42,7 @@ func compileCommand() *cli.Command {
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},
 			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes with the key in `KEYFILE`"},
+			&cli.BoolFlag{Name: "no-names", Usage: "keep only the names below the replay's root in the trace, not the application's"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has unexplained results"},
@@ -54,7 +56,7 @@ func runCompile(c *cli.Context) error {
 		return listTransforms(stdout("text"))
 	}
 	name := c.Args().First()
-	o := compile.Options{Compensate: !c.Bool("no-compensate")}
+	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}
 	switch c.String("paths") {
 	case "tree":
 	case "flat":
@@ -75,6 +77,7 @@ func runCompile(c *cli.Context) error {
 			return usage(c, "--limit: %w", err)
 		}
 	}
+	o.Memory = cmp.Or(o.Memory, readingMemory())
 	with, programs, err := parseTransforms(c)
 	if err != nil {
 		return err
@@ -94,8 +97,16 @@ func runCompile(c *cli.Context) error {
 	}
 	defer src.Close()
 	o.Bare = src.Dialect == script.Older
-	if src.Dialect == script.Intermediate && (o.Key != nil || len(with) > 0) {
-		return fmt.Errorf("%s: an intermediate script can't be filtered, transformed or anonymized, only the recording", name)
+	if src.isLowered() {
+		switch {
+		case o.Key != nil:
+			return fmt.Errorf("%s: a compiled trace can't be anonymized, only the recording", name)
+		case o.Paths != compile.Tree:
+			return fmt.Errorf("%s: the paths of a compiled trace stay as they are", name)
+		}
+		if err := checkCompiled(c); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	chain := transform.NewChain(src.open, with...)
 	defer chain.Close()
@@ -145,10 +156,21 @@ func runCompile(c *cli.Context) error {
 		return refused
 	}
 	var made *compile.Report
-	events, err := chain.Open()
+	var events format.Reader
+	if src.isLowered() {
+		var end func() error
+		if events, end, err = src.transformed(with, o.Memory); err == nil {
+			defer end()
+		}
+	} else {
+		events, err = chain.Open()
+	}
 	switch {
 	case err != nil:
-	case src.Dialect == script.Intermediate:
+	case src.isLowered():
+		if !o.Names {
+			events = format.WithoutNames(events)
+		}
 		if err = copyTo(w, events, o.Memory); err == nil {
 			err = o.Accept(&compile.Report{})
 		}
@@ -176,7 +198,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	err = text.put(func(w io.Writer) error {
-		t, err := traceWithin(trace, cmp.Or(o.Memory, bin.DefaultLimit))
+		t, err := traceWithin(trace, o.Memory)
 		if err != nil {
 			return err
 		}

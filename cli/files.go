@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -117,6 +118,13 @@ func (c *claims) output(name string) (fs.FileInfo, error) {
 	}
 	c.outputs = append(c.outputs, o)
 	return o.info, nil
+}
+
+// release drops the claim on an output, which may be read or written from then on.
+func (c *claims) release(name string) {
+	c.Lock()
+	defer c.Unlock()
+	c.outputs = slices.DeleteFunc(c.outputs, func(o claim) bool { return o.name == name })
 }
 
 // same reports whether two outputs are one file, or will be once they exist.

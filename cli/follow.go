@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"pianola/diagnosis"
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/script"
@@ -42,13 +43,26 @@ func followProfile(c *cli.Context, o *profileReport) error {
 		return err
 	}
 	defer plot.abort()
-	collector := &profile.Collector{Interval: o.interval}
+	watched := o.form == "text" && isScreen(os.Stdout)
+	collector := &profile.Collector{Interval: o.interval, Tails: o.by == "interval" || watched, NoParts: true}
+	if watched && o.interval == 0 {
+		collector.Interval = followShow.Nanoseconds()
+	}
 	series := func() []profile.Series {
-		return []profile.Series{{Name: name, Profile: collector.Profile()}}
+		p := collector.Profile()
+		p.Diagnosis = diagnosis.Of(p, diagnosis.Subject{Name: name})
+		return []profile.Series{{Name: name, Profile: p}}
 	}
 	t := &tail{ctx: c.Context, file: f, next: time.Now().Add(followShow)}
-	if o.form == "text" && isScreen(os.Stdout) {
-		t.show = func() error { return showScreen(func(w io.Writer) error { return o.write(w, series()) }) }
+	if watched {
+		t.show = func() error {
+			return showScreen(func(w io.Writer, lines int) error {
+				if o.by != "" {
+					return o.write(w, series())
+				}
+				return collector.Profile().WriteWatch(w, lines)
+			})
+		}
 	}
 	unpacked := compressed.NewReader(t)
 	defer unpacked.Close()
@@ -69,28 +83,34 @@ func followProfile(c *cli.Context, o *profileReport) error {
 	return o.write(cells(c, o.form, stdout(o.form)), series())
 }
 
-// clearScreen moves a terminal's cursor home and clears what it shows.
-const clearScreen = "\x1b[H\x1b[2J"
+// Sequences of terminals. A view is written over the last one, so that it does not
+// flicker.
+const (
+	home        = "\x1b[H"
+	clearRest   = "\x1b[K\n"
+	clearBelow  = "\x1b[J"
+	clearScreen = home + "\x1b[2J"
+)
 
-// showScreen replaces the contents of a terminal. Lines that do not fit are cut
-// off, so that the top stays in place.
-func showScreen(write func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := write(visibly(&b)); err != nil {
-		return err
-	}
+// showScreen replaces the contents of a terminal. write is told how many lines there
+// are. Lines that do not fit are cut off, so that the top stays in place.
+func showScreen(write func(w io.Writer, lines int) error) error {
 	width, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		width, height = 80, 24
 	}
-	out := []byte(clearScreen)
+	var b bytes.Buffer
+	if err := write(visibly(&b), height-1); err != nil {
+		return err
+	}
+	out := []byte(home)
 	for i, line := range bytes.Split(bytes.TrimRight(b.Bytes(), "\n"), []byte("\n")) {
 		if i == height-1 {
 			break
 		}
-		out = append(append(out, cutLine(line, width)...), '\n')
+		out = append(append(out, cutLine(line, width)...), clearRest...)
 	}
-	_, err = os.Stdout.Write(out)
+	_, err = os.Stdout.Write(append(out, clearBelow...))
 	return err
 }
 

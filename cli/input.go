@@ -32,7 +32,7 @@ func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
 	return t, f, nil
 }
 
-func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, bin.DefaultLimit) }
+func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory()) }
 
 func traceWithin(f *os.File, limit int64) (*bin.Trace, error) {
 	info, err := f.Stat()

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,13 +26,13 @@ func labCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "lab",
 		Usage: "find out which changes of an application's I/O, or of its storage, save time",
-		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root DIR]… [--keep]\n" +
+		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root [NAME=]DIR]… [--map GLOB=DIR]… [--keep]\n" +
 			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--outside …] [--compressibility PERCENT]\n" +
-			"[--memory] [--landlock] [--limit NAME=VALUE]… [--json] [--html FILE]",
+			"[--memory] [--landlock] [--copies N] [--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N] [--limit NAME=VALUE]… [--json] [--html FILE]",
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
 			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
 			"backend=memory, or several joined by +. With --grid, arguments are lists, and all combinations\n" +
-			"are tried. The operand can be a compiled trace if no candidate is a transform. The exit status\n" +
+			"are tried. The operand can be a compiled trace: docs/transforms.md says what that lacks. The exit status\n" +
 			"is 3 where the recording holds too little of the application's I/O for a verdict.\n\n" +
 			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
 			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB --json",
@@ -42,9 +41,9 @@ func labCommand() *cli.Command {
 			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try as lists, such as 2,4,8, and try all combinations"},
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each `N` times"},
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording first, also for the baseline; repeatable"},
-			&cli.StringSliceFlag{Name: "root", Usage: "work in `DIR`, created if missing; several are compared"},
+			rootsFlag(),
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "limit", "keep"), []cli.Flag{
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with a chart and tables to `FILE`"},
 		}),
@@ -70,28 +69,8 @@ func runLab(c *cli.Context) error {
 			return usage(c, "want something to compare: --try, or several --root")
 		}
 	}
-	options, err := commonOptions(c)
+	l, e, err := newExperiment(c, name, candidates)
 	if err != nil {
-		return err
-	}
-	roots := c.StringSlice("root")
-	for i, root := range roots {
-		if root == "" || slices.Contains(roots[:i], root) {
-			return usage(c, "--root: %q is no directory, or repeated", root)
-		}
-	}
-	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: name}}
-	e := &lab.Experiment{
-		Runs: c.Int("runs"), Candidates: append([]lab.Candidate{nil}, candidates...), Roots: roots, Keep: c.Bool("keep"),
-		Setup: l.setup, NewRoot: l.newRoot, Clear: sandbox.Clear,
-		Warn:   func(err error) { warn("lab: %v", err) },
-		Report: lab.Report{Trace: name},
-	}
-	for i := range settings {
-		name := settings[i].name
-		e.Report.Options = append(e.Report.Options, lab.Option{Name: name, Value: fmt.Sprint(c.Value(name))})
-	}
-	if err := e.Plan(); err != nil {
 		return err
 	}
 	if len(e.Report.Trials) == 1 {
@@ -103,25 +82,9 @@ func runLab(c *cli.Context) error {
 	}
 	defer html.abort()
 	defer e.Close()
-	meta, err := l.compile(e)
+	meta, runErr, err := l.measure(e)
 	if err != nil {
-		return compileHint(err)
-	}
-	if err := e.OpenRoots(); err != nil {
 		return err
-	}
-	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
-	e.Show = func(done int, t *lab.Trial) {
-		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
-		shown.describe("run %d of %d: %s %s", done/len(e.Report.Trials)+1, e.Runs, t.Candidate, t.Root)
-	}
-	runErr := e.Run(c.Context)
-	shown.done()
-	if c.Context.Err() != nil {
-		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
-	}
-	if e.Report.Trials[0].Runs() == 0 {
-		return interrupted(runErr)
 	}
 	if c.Bool("json") {
 		err = printJSON(e.Report.Document())
@@ -146,6 +109,50 @@ func runLab(c *cli.Context) error {
 	return nil
 }
 
+// runShown replays all of an experiment, and shows the progress.
+func runShown(c *cli.Context, e *lab.Experiment) error {
+	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
+	defer shown.done()
+	e.Show = func(done int, t *lab.Trial) {
+		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
+		shown.describe("run %d of %d: %s", done/len(e.Report.Trials)+1, e.Runs, e.Report.Label(t))
+	}
+	return e.Run(c.Context)
+}
+
+// replayOptionsOf returns the options of replay that hold for all of an experiment.
+func replayOptionsOf(c *cli.Context) (all []lab.Option) {
+	for i := range settings {
+		for _, value := range settings[i].values(c) {
+			all = append(all, lab.Option{Name: settings[i].name, Value: value})
+		}
+	}
+	return all
+}
+
+// newExperiment plans the experiment of a command that has the options of lab.
+func newExperiment(c *cli.Context, name string, candidates []lab.Candidate) (*laboratory, *lab.Experiment, error) {
+	options, err := commonOptions(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	roots, err := rootsOf(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: name}}
+	e := &lab.Experiment{
+		Runs: c.Int("runs"), Candidates: append([]lab.Candidate{nil}, candidates...), Roots: roots, Keep: c.Bool("keep"),
+		Setup: func(candidate lab.Candidate) (lab.Setup, error) { return l.setup(candidate) }, NewRoot: l.newRoot, Clear: sandbox.Clear,
+		Warn:   func(err error) { warn("%s: %v", c.Command.Name, err) },
+		Report: lab.Report{Trace: name, Options: replayOptionsOf(c)},
+	}
+	if err := e.Plan(); err != nil {
+		return nil, nil, err
+	}
+	return l, e, nil
+}
+
 // isStep reports whether a name is that of a step of a candidate.
 func isStep(name string) bool {
 	return settingOf(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
@@ -155,6 +162,7 @@ func isStep(name string) bool {
 type laboratory struct {
 	*cli.Context
 	options replay.Options // of the baseline
+	copied  bool           // some candidate has copies, so that roots have a directory for each
 	traces  *labTraces
 }
 
@@ -167,7 +175,7 @@ type labSetup struct {
 }
 
 // setup parses the steps of a candidate.
-func (l *laboratory) setup(candidate lab.Candidate) (lab.Setup, error) {
+func (l *laboratory) setup(candidate lab.Candidate) (*labSetup, error) {
 	s := &labSetup{laboratory: l, options: l.options}
 	if err := s.add("with", l.StringSlice("with")); err != nil {
 		return nil, err
@@ -175,7 +183,23 @@ func (l *laboratory) setup(candidate lab.Candidate) (lab.Setup, error) {
 	if err := s.add("try", candidate); err != nil {
 		return nil, err
 	}
+	switch more := len(s.options.Maps) > len(l.options.Maps); {
+	case s.Rooted():
+	case more:
+		return nil, usage(l.Context, "--try %s: the backend %s has no directories to map to", candidate, s.options.Backend)
+	default:
+		s.options.Maps = nil
+	}
+	l.copied = l.copied || s.options.Copies > 1
 	return s, nil
+}
+
+// Beside returns the roots of maps.
+func (s *labSetup) Beside() (dirs []string) {
+	for _, m := range s.options.Maps {
+		dirs = append(dirs, m.Root)
+	}
+	return dirs
 }
 
 // add adds the steps of a flag. Only a candidate's steps can be options of
@@ -225,6 +249,25 @@ func checkTransform(c *cli.Context, flag, step string) error {
 	return &exitError{ExitUsage, &hint{fmt.Errorf("lab: --%s: %w", flag, err), text}}
 }
 
+// measure compiles and replays an experiment. It returns the remarks of its recording,
+// and why it ended early; err if nothing was measured.
+func (l *laboratory) measure(e *lab.Experiment) (meta []format.Meta, early, err error) {
+	if meta, err = l.compile(e); err != nil {
+		return nil, nil, compileHint(err)
+	}
+	if err := e.OpenRoots(); err != nil {
+		return nil, nil, err
+	}
+	early = runShown(l.Context, e)
+	if l.Context.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
+	}
+	if e.Report.Trials[0].Runs() == 0 {
+		return nil, nil, interrupted(early)
+	}
+	return meta, early, nil
+}
+
 // compile makes the traces, reads the application's profile from the baseline's
 // trace, and returns the remarks of its recording.
 func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
@@ -235,25 +278,33 @@ func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := traceWithin(f, l.memory())
+	memory := memoryOf(&l.options)
+	t, err := traceWithin(f, memory)
 	if err != nil {
 		return nil, withHint(named(l.traces.name, err))
 	}
-	e.Report.Application, err = profile.Read(t.Events())
-	return t.Header().Meta, err
+	if e.Report.Application, e.Report.Paced, err = recordingAt(t, l.options.Pace(), memory); err != nil {
+		return nil, named(l.traces.name, err)
+	}
+	return t.Header().Meta, nil
 }
 
-// memory returns how many bytes of memory a trace may take.
-func (l *laboratory) memory() int64 { return cmp.Or(l.options.Limits.Memory, bin.DefaultLimit) }
+// memoryOf returns how many bytes of memory a trace may take, which its copies share.
+func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memory }
 
 // newRoot makes a root for candidates if the command line names none.
 func (l *laboratory) newRoot() (string, error) {
+	dir, err := l.makeRoot()
+	if err == nil && l.Bool("keep") {
+		warn("%s: keeping %s", l.Command.Name, dir)
+	}
+	return dir, err
+}
+
+func (l *laboratory) makeRoot() (string, error) {
 	dir, err := os.MkdirTemp(".", "pianola-root-")
 	if err != nil {
 		return "", &hint{err, "--root chooses another directory"}
-	}
-	if l.Bool("keep") {
-		warn("lab: keeping %s", dir)
 	}
 	return dir, nil
 }
@@ -281,24 +332,58 @@ func (s *labSetup) Compile() (*os.File, error) {
 func (s *labSetup) Rooted() bool { return s.options.Backend == replay.Posix }
 
 // Replay replays the trace once.
-func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (run lab.Run, err error) {
-	trace, err := traceWithin(f, s.memory())
-	if err != nil {
-		return run, err
-	}
+func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (lab.Run, error) {
+	run, _, err := s.replay(ctx, f, root)
+	return run, err
+}
+
+// replay is Replay, with the result of each copy.
+func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab.Run, results []*replay.Result, err error) {
 	o := s.options
-	o.Root, o.Keep = root, s.Rooted()
-	r, err := replay.Run(ctx, trace, o)
+	trace, err := traceWithin(f, memoryOf(&o))
 	if err != nil {
-		return run, err
+		return run, nil, err
 	}
-	run = lab.Run{Failed: r.Failed, Differed: r.Differed}
-	if floor, ok := floorOf(trace.Header(), &r.Options); ok {
+	o.Root, o.Keep = root, s.Rooted()
+	if results, err = s.play(ctx, trace, o); err != nil {
+		return run, nil, err
+	}
+	if floor, ok := floorOf(trace.Header(), &results[0].Options); ok {
 		run.Floor = &floor
 	}
-	if len(r.Differences) > 0 {
-		run.Example = differenceText(&r.Differences[0])
+	var sum profile.Sum
+	for _, r := range results {
+		run.Failed, run.Differed = max(run.Failed, r.Failed), max(run.Differed, r.Differed)
+		if len(r.Differences) > 0 && run.Example == "" {
+			run.Example = differenceText(&r.Differences[0])
+		}
+		c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
+		if err != nil {
+			return run, nil, err
+		}
+		if len(results) == 1 {
+			run.Profile = c.Profile()
+			return run, results, nil
+		}
+		sum.Add(c)
 	}
-	run.Profile, err = profile.Read(r.Events())
-	return run, err
+	run.Profile = sum.Profile()
+	return run, results, nil
+}
+
+// labPart is the name of the directories of copies, but for their numbers.
+const labPart = "trace"
+
+// play replays a trace, or copies of it.
+func (s *labSetup) play(ctx context.Context, trace *bin.Trace, o replay.Options) ([]*replay.Result, error) {
+	if !s.copied {
+		r, err := replay.Run(ctx, trace, o)
+		return []*replay.Result{r}, err
+	}
+	// One copy works in the directory of the first of several: files are built once.
+	name := labPart
+	if o.Copies == 1 {
+		name += "-1"
+	}
+	return replay.RunAll(ctx, []replay.Part{{Name: name, Trace: trace}}, o)
 }

@@ -45,27 +45,28 @@ func (t *labTraces) open(c *cli.Context) (err error) {
 }
 
 // behind applies transforms to the recording and returns the compiled trace.
-func (t *labTraces) behind(with []string) (*os.File, error) {
-	if (t.compiled || t.src.Dialect == script.Intermediate) && len(with) > 0 {
-		return nil, &hint{fmt.Errorf("%s: %s takes a recording, and this is compiled", t.name, strings.Join(with, "+")), "use the script that record wrote"}
+func (t *labTraces) behind(with []string) (f *os.File, err error) {
+	compiled := t.compiled || t.src.Dialect == script.Intermediate
+	funcs, err := parseSteps(with, compiled)
+	if err != nil {
+		return nil, &hint{fmt.Errorf("%s: %w", t.name, err), "use the script that record wrote"}
 	}
 	if t.compiled {
-		return openInput(t.name)
-	}
-	var funcs []transform.Func
-	for _, text := range with {
-		f, err := extensions.transforms.Parse(text)
-		if err != nil {
-			return nil, err
+		f, err = openInput(t.name)
+	} else if f, err = spool(""); err == nil {
+		if compiled {
+			err = t.compile(f, nil)
+		} else {
+			err = t.compile(f, funcs)
 		}
-		funcs = append(funcs, f)
 	}
-	f, err := spool("")
+	if err == nil && compiled && len(funcs) > 0 {
+		f, err = transformed(f, funcs)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := t.compile(f, funcs); err != nil {
-		f.Close()
+		if f != nil {
+			f.Close()
+		}
 		err = named(t.name, err)
 		if len(with) > 0 {
 			err = fmt.Errorf("%s: %w", strings.Join(with, "+"), err)
@@ -73,6 +74,46 @@ func (t *labTraces) behind(with []string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// parseSteps returns transforms, of a recording or of a compiled trace.
+func parseSteps(with []string, compiled bool) (funcs []transform.Func, err error) {
+	for _, text := range with {
+		parse := extensions.transforms.Parse
+		if compiled {
+			parse = extensions.transforms.ParseCompiled
+		}
+		f, err := parse(text)
+		if err != nil {
+			return nil, err
+		}
+		funcs = append(funcs, f)
+	}
+	return funcs, nil
+}
+
+// transformed returns what transforms make of a compiled trace, in a temporary file that
+// the caller closes. It closes the trace.
+func transformed(f *os.File, funcs []transform.Func) (*os.File, error) {
+	defer f.Close()
+	t, err := traceOf(f)
+	if err != nil {
+		return nil, err
+	}
+	r, err := transform.OpenCompiled(t, funcs...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	out, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	if err := copyTo(out, r, 0); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
 }
 
 func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
@@ -91,7 +132,7 @@ func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
 	if err != nil {
 		return err
 	}
-	r, err := compileTo(f, events, compile.Options{Compensate: true, Bare: t.src.Dialect == script.Older})
+	r, err := compileTo(f, events, compile.Options{Compensate: true, Names: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && !t.warned && (r.Endless || r.Lost > 0) {
 		t.warned = true
 		warn("lab: %s: warning: the recording is incomplete; pianola compile shows why", t.name)

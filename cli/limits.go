@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/format/bin"
 	"pianola/format/compressed"
+	"pianola/internal/available"
 	"pianola/pattern"
 )
 
@@ -44,6 +48,22 @@ func (l *inputLimits) set(name string, n int64) bool {
 	}
 	return true
 }
+
+// readingMemory returns how many bytes of memory a trace or a profile may take in a
+// command that replays nothing: half of what is available, since garbage takes as much
+// again, and at most as much as a trace may take anywhere.
+func readingMemory() int64 {
+	free, err := available.Memory()
+	if err != nil {
+		free = math.MaxInt64
+	}
+	return min(bin.DefaultLimit, max(free/2, 1<<20))
+}
+
+// spareMemory has garbage collected early from then on where a profile of very many files
+// or threads takes most of 256 MiB, or of what is available. Otherwise there can be as much
+// garbage as memory in use.
+func spareMemory() { debug.SetMemoryLimit(min(192<<20, readingMemory())) }
 
 // limitFlag is the flag of commands that only read their inputs.
 func limitFlag() cli.Flag {

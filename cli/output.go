@@ -84,20 +84,27 @@ func (o *output) holdsCSV() { o.Reset(onScreen(o.file, format.CSVNotation)) }
 // createBeside creates a file with a unique name in the directory of another.
 // Unlike os.CreateTemp, it takes a mode, to which the kernel applies the umask.
 func createBeside(name string, mode fs.FileMode) (*os.File, error) {
-	temporary := "." + filepath.Base(name) + "." + rand.Text()[:10]
-	return os.OpenFile(filepath.Join(filepath.Dir(name), temporary), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	return os.OpenFile(besideName(name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 }
 
-// cause returns the error inside an fs.PathError, without its path.
+// besideName returns a name for a temporary file in the directory of another.
+func besideName(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+"."+rand.Text()[:10])
+}
+
+// cause returns the error inside an fs.PathError or an os.LinkError, without paths.
 func cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
 		return at.Err
 	}
 	return err
 }
 
 // unfinished holds the names of the temporary files of outputs that are not
-// complete.
+// complete, and of temporary directories.
 var unfinished sync.Map
 
 // endOn ends the program once ctx is done and no plug-in runs, as an interrupt
@@ -108,7 +115,7 @@ func endOn(ctx context.Context) (release func() bool) {
 	return context.AfterFunc(ctx, func() {
 		running.Lock()
 		unfinished.Range(func(name, _ any) bool {
-			_ = os.Remove(name.(string))
+			_ = os.RemoveAll(name.(string))
 			return true
 		})
 		os.Exit(exitInterrupted)

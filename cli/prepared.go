@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"pianola/format"
 	"pianola/format/bin"
 	"pianola/replay"
 	"pianola/replay/fileset"
@@ -26,6 +26,27 @@ func showPreparation(d *progress) func(fileset.Progress) {
 	}
 }
 
+// showPlaying returns a function that shows the progress of a replay, nil without a
+// terminal, and one that removes what it shows.
+func showPlaying(prepared *progress) (show func(events, all int64), done func()) {
+	if !isScreen(os.Stderr) {
+		return nil, func() {}
+	}
+	var bar *progress
+	show = func(events, all int64) {
+		if bar == nil {
+			prepared.done()
+			bar = newCounted("replaying", int(all))
+		}
+		bar.set(events, all)
+	}
+	return show, func() {
+		if bar != nil {
+			bar.done()
+		}
+	}
+}
+
 // withHint adds to an error of a replay what to do about it.
 func withHint(err error) error {
 	limit, isLimit := errors.AsType[*replay.LimitError](err)
@@ -36,26 +57,31 @@ func withHint(err error) error {
 		return raised(err, limit.Name+"=VALUE")
 	case errors.Is(err, bin.ErrLimit):
 		return raised(err, "memory=SIZE")
+	case errors.Is(err, replay.ErrAcross):
+		return &hint{err, "a GLOB that matches both, or the directory that they are in, keeps them together"}
+	case errors.Is(err, replay.ErrUnmatched):
+		return &hint{err, "a GLOB is matched with whole paths, as pianola profile --by file prints them; * stands for anything"}
 	case errors.Is(err, sandbox.ErrShared):
-		return &hint{err, "--root takes a directory of its own, beside those of other replays; so do several traces that are replayed at once"}
+		return &hint{err, "--root and --map take a directory of their own each, beside those of other replays; so do several traces that are replayed at once"}
 	case errors.Is(err, sandbox.ErrRoot):
-		return &hint{err, "--root takes a directory that is empty, missing, or was made by a replay"}
+		return &hint{err, "--root and --map take a directory that is empty, missing, or was made by a replay"}
 	}
 	return err
 }
 
 // printPrepared prints what was prepared if nothing is replayed.
-func (set playedSet) printPrepared(c *cli.Context) error {
+func (set *playedSet) printPrepared(c *cli.Context) error {
 	type document struct {
 		Trace    string           `json:"trace,omitempty"` // empty if there is only one
+		Copy     int              `json:"copy,omitempty"`
 		Prepared preparedDocument `json:"prepared"`
 	}
 	var documents []document
 	w := stdout("text")
-	for _, played := range set {
+	for _, played := range set.list {
 		p := &played.runs[0].result.Prepared
-		d := document{Prepared: documentPrepared(p)}
-		if len(set) > 1 {
+		d := document{Copy: played.copy, Prepared: documentPrepared(p)}
+		if len(set.list) > 1 {
 			d.Trace = played.file
 		}
 		documents = append(documents, d)
@@ -63,7 +89,7 @@ func (set playedSet) printPrepared(c *cli.Context) error {
 			continue
 		}
 		if d.Trace != "" {
-			fmt.Fprintf(w, "%s: ", format.Visible(d.Trace))
+			fmt.Fprintf(w, "%s: ", played.label())
 		}
 		fmt.Fprintf(w, "prepared: %d files and %d fillers, %d of them kept, %d names removed, %d bytes written, in %v\n",
 			p.Files, p.Fillers, p.Kept, p.Removed, p.Bytes, p.Elapsed.Round(time.Millisecond))

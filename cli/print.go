@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -9,23 +8,25 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compile"
 	"pianola/format"
-	"pianola/format/bin"
 	"pianola/format/export"
 	"pianola/format/importer"
+	"pianola/format/script"
 )
 
 func printCommand() *cli.Command {
 	kinds := export.Kinds()
 	return command(&cli.Command{
 		Name:      "print",
-		Usage:     "print a compiled trace as an intermediate script, or either a trace or a recording for other programs",
+		Usage:     "print a compiled trace, a recording or the log of a replay as an intermediate script, or for other programs",
 		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE",
 		Description: "The intermediate script can be edited, and compiles to the same trace again. The other\n" +
 			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n" +
-			"json, csv, parquet and perfetto also take recordings.\n\n" +
+			"Recordings and logs are printed as they are, or compiled first for script and the formats of fio.\n\n" +
 			"Example: pianola print trace.bin | head\n" +
-			"Example: pianola print --format fio -o trace.iolog trace.bin",
+			"Example: pianola print --format fio -o trace.iolog trace.bin\n" +
+			"Example: pianola print --format strace replay.log",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
 			rawCSV(),
@@ -38,7 +39,7 @@ func printCommand() *cli.Command {
 
 func runPrint(c *cli.Context) error {
 	defer endOn(c.Context)()
-	name, err := operand(c, "compiled trace")
+	name, err := operand(c, "compiled trace, recording or log")
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func runPrint(c *cli.Context) error {
 	if err := parseLimits(c); err != nil {
 		return err
 	}
-	src, err := openEvents(name, export.TakesRecordings(kind))
+	src, err := openEvents(name, kind)
 	if err != nil {
 		return err
 	}
@@ -77,66 +78,59 @@ func runPrint(c *cli.Context) error {
 	})
 }
 
-// events are those of a compiled trace, or of a recording, in an order in which a
-// thread is created before its first event.
+// events are those that a format is made of.
 type events struct {
 	format.Reader
 	io.Closer
 	named func(error) error // makes an error name the file
 }
 
-// openEvents opens a compiled trace, or a recording where one is allowed.
-func openEvents(name string, recording bool) (*events, error) {
-	if recording {
-		f, err := openInput(name)
-		if err != nil {
-			return nil, err
-		}
-		recording = !isTrace(f)
-		f.Close()
+// openEvents opens an operand of print for a format of package export: a compiled
+// trace, or a recording or the log of a replay. What the format needs a trace for is
+// compiled.
+func openEvents(name, kind string) (*events, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, err
 	}
-	if !recording {
-		t, f, err := openTrace(name, bin.DefaultLimit)
-		if err != nil {
-			return nil, err
-		}
-		return &events{t.Events(), f, func(err error) error { return fmt.Errorf("%s: %w", name, err) }}, nil
+	if isTrace(f) {
+		return traceEvents(f, name)
 	}
+	f.Close()
 	src, err := inspect(importer.Options{}, name)
 	if err != nil {
 		return nil, err
+	}
+	if src.Dialect == script.Intermediate || !export.TakesRecordings(kind) {
+		defer src.Close()
+		f, err := src.compiled(name, compile.Options{Compensate: true, Bare: src.Dialect == script.Older, Names: true})
+		if err != nil {
+			return nil, err
+		}
+		if src.Dialect != script.Intermediate {
+			warn("print: %s: compiled in passing, because %s is made of a trace", name, kind)
+		}
+		return traceEvents(f, name)
 	}
 	r, err := src.open()
 	if err != nil {
 		src.Close()
 		return nil, err
 	}
-	c := &causal{r: r, next: format.NewCausal(r)}
-	c.first, c.err = c.next.Next() // it completes the header, but for the end
-	return &events{c, src, func(err error) error { return err }}, nil
+	return &events{format.NewCausalReader(r), src, func(err error) error { return named(name, err) }}, nil
 }
 
-// causal reads events one by one from a format.Causal.
-type causal struct {
-	r     format.Reader
-	next  *format.Causal
-	first *format.Event // not read so far
-	err   error
-}
-
-// Read implements format.Reader.
-func (c *causal) Read(events []format.Event) (int, error) {
-	e, err := c.first, c.err
-	if c.first = nil; e == nil && err == nil {
-		e, err = c.next.Next()
-	}
+// traceEvents returns the events of a compiled trace. On an error it closes the trace.
+func traceEvents(f *os.File, name string) (*events, error) {
+	r, close, err := eventsOf(f, name)
 	if err != nil {
-		c.err = err
-		return 0, err
+		return nil, err
 	}
-	events[0] = *e
-	return 1, nil
+	return &events{r, closer(close), func(err error) error { return named(name, err) }}, nil
 }
 
-// Header implements format.Reader.
-func (c *causal) Header() *format.Header { return c.r.Header() }
+// closer is a function that closes.
+type closer func() error
+
+// Close implements io.Closer.
+func (c closer) Close() error { return c() }

@@ -3,12 +3,14 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/diagnosis"
 	"pianola/format"
 	"pianola/format/importer"
 	"pianola/page"
@@ -16,7 +18,7 @@ import (
 )
 
 // profileForms are the output formats of profile, the default first.
-var profileForms = []string{"text", "json", "csv", "benchstat"}
+var profileForms = []string{"text", "json", "csv", "benchstat", "openmetrics"}
 
 func profileCommand() *cli.Command {
 	return command(&cli.Command{
@@ -42,6 +44,7 @@ func profileCommand() *cli.Command {
 			limitFlag(),
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with charts and tables to `FILE`"},
+			&cli.StringFlag{Name: "calls", Usage: "hold single calls of the part `FROM-TO`, such as 1.5s-2s, in that page", DefaultText: "the whole run"},
 			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
 		},
 		Action: runProfile,
@@ -54,6 +57,7 @@ type profileReport struct {
 	top            int // rows of a table, 0 for all
 	interval       int64
 	plot, html     string
+	from, to       int64 // the part of the run whose single calls the page holds, nanoseconds; to is 0 without a page
 }
 
 func runProfile(c *cli.Context) error {
@@ -68,6 +72,7 @@ func runProfile(c *cli.Context) error {
 		return followProfile(c, o)
 	}
 	defer endOn(c.Context)()
+	spareMemory()
 	plot, err := createIf(o.plot, public)
 	if err != nil {
 		return err
@@ -81,13 +86,14 @@ func runProfile(c *cli.Context) error {
 	var series []profile.Series
 	var runs []page.Run
 	for _, name := range c.Args().Slice() {
-		collector := &profile.Collector{Interval: o.interval}
-		meta, err := collect(collector, name)
+		collector := &profile.Collector{Rows: profileRows(readingMemory()), Interval: o.interval, From: o.from, To: o.to, Tails: o.by == "interval", NoParts: o.html == ""}
+		meta, subject, err := collect(collector, name)
 		if err != nil {
 			return err
 		}
 		p := collector.Profile()
-		series = append(series, profile.Series{Name: name, Profile: p})
+		p.Diagnosis = diagnosis.Of(p, subject)
+		series = append(series, profile.Series{Name: name, Profile: p, Start: startOf(meta)})
 		runs = append(runs, page.Run{Name: name, Meta: meta, Profile: p})
 	}
 	if err := putPlot(plot, series...); err != nil {
@@ -133,6 +139,24 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	if c.Bool("json") {
 		o.form = "json"
 	}
+	if o.html != "" {
+		o.to = math.MaxInt64
+	}
+	if c.IsSet("calls") {
+		var err error
+		if o.from, o.to, err = parsePart(c.String("calls")); err != nil {
+			return nil, usage(c, "--calls: %v", err)
+		}
+		if o.html == "" {
+			return nil, usage(c, "--calls is for a page: name its file with --html")
+		}
+	}
+	if o.form == "openmetrics" {
+		if o.by != "" && o.by != "interval" {
+			return nil, usage(c, "--format openmetrics is that of --by interval, not %s", o.by)
+		}
+		o.by = "interval"
+	}
 	// A column or a number of rows implies a table.
 	if o.by == "" && (o.sort != "" || c.IsSet("top") || o.form == "csv") {
 		o.by = profile.Views()[0]
@@ -152,40 +176,65 @@ func profileOptions(c *cli.Context) (*profileReport, error) {
 	return o, nil
 }
 
+// parsePart parses a part of a run, such as 1.5s-2s, in nanoseconds.
+func parsePart(text string) (from, to int64, err error) {
+	begin, end, _ := strings.Cut(text, "-")
+	a, errA := time.ParseDuration(begin)
+	b, errB := time.ParseDuration(end)
+	if errA != nil || errB != nil || a < 0 || b <= a {
+		return 0, 0, fmt.Errorf("want a part of the run such as 1.5s-2s, not %q", text)
+	}
+	return a.Nanoseconds(), b.Nanoseconds(), nil
+}
+
 // collect adds a recording to the profile, unchanged: it subtracts and leaves
-// out nothing. It returns the recording's remarks.
-func collect(c *profile.Collector, name string) ([]format.Meta, error) {
+// out nothing. It returns the recording's remarks, and what it is for a diagnosis.
+func collect(c *profile.Collector, name string) (_ []format.Meta, what diagnosis.Subject, _ error) {
+	what.Name = name
 	f, err := openInput(name)
 	if err != nil {
-		return nil, err
+		return nil, what, err
 	}
 	if isTrace(f) {
 		defer f.Close()
 		t, err := traceOf(f)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, what, fmt.Errorf("%s: %w", name, err)
 		}
 		r := t.Events()
 		if err := c.Read(r); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, what, named(name, err)
 		}
-		return r.Header().Meta, nil
+		return r.Header().Meta, what, nil
 	}
 	f.Close()
 	src, err := inspect(importer.Options{}, name)
 	if err != nil {
-		return nil, err
+		return nil, what, err
 	}
 	defer src.Close()
 	r, err := src.open()
 	if err != nil {
-		return nil, err
+		return nil, what, err
 	}
 	if err := c.Read(r); err != nil {
-		return nil, err
+		return nil, what, named(name, err)
 	}
 	warnLost(name, r.Header())
-	return r.Header().Meta, nil
+	if _, replayed := r.Header().Value(format.MetaReplay); replayed {
+		what.Kind = diagnosis.Log
+	}
+	return r.Header().Meta, what, nil
+}
+
+// startOf returns when a recording began, the zero time where its remarks don't say.
+func startOf(meta []format.Meta) (at time.Time) {
+	for _, m := range meta {
+		if m.Key == format.MetaStart {
+			at, _ = time.Parse(time.RFC3339Nano, m.Value)
+		}
+	}
+	return at
 }
 
 // warnLost warns if a recording is known to be incomplete.
@@ -202,8 +251,11 @@ func warnLost(name string, h *format.Header) {
 
 // write prints profiles. Text has a heading for each if there are several.
 func (o *profileReport) write(w io.Writer, series []profile.Series) error {
-	if o.form == "json" {
+	switch o.form {
+	case "json":
 		return o.writeJSON(w, series)
+	case "openmetrics":
+		return profile.WriteOpenMetrics(w, series)
 	}
 	for i, s := range series {
 		if o.form == "text" && len(series) > 1 {

@@ -13,30 +13,49 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compare"
 	"pianola/record"
 	"pianola/record/ebpf"
 	"pianola/record/ptrace"
+	"pianola/table"
 )
 
 func recordCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "record",
-		Usage: "record the I/O system calls of a command, or of a running process",
-		UsageText: "pianola record [-o trace.txt] [--user NAME] [--memory] [--no-faults] [--no-command] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
-			"pianola record [-o trace.txt] --pid PID [--duration D] [--memory] [--no-faults] [--no-command] [--ring MiB]",
+		Usage: "record the I/O system calls of a command, of a running process, or of a cgroup",
+		UsageText: "pianola record [-o trace.txt] [--runs N] [--setup CMD] [--user NAME] [--memory] [--no-faults] [--no-command] [--no-host] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
+			"pianola record [-o trace.txt] --pid PID|--cgroup PATH [--duration D] [--memory] [--no-faults] [--no-command] [--no-host] [--ring MiB]\n" +
+			"pianola record [--max-size SIZE | --rotate SIZE|DURATION | --last D [--until EXPR [--after D]]] [--keep-files N] …",
 		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
 			"recorded. The exit status is the command's; 125 if pianola fails, 126 if the command can't be\n" +
 			"executed, 127 if there is no such command. Under sudo the command runs as the user who called\n" +
-			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n\n" +
-			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
+			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n" +
+			"A script that FILE holds already is kept as FILE.old. With --runs 6 the command is recorded six\n" +
+			"times, into trace-1.txt to trace-6.txt, each after the --setup.\n\n" +
+			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'\n" +
+			"Example: pianola record --runs 6 --setup 'rm -f app.db' -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
+			&cli.StringFlag{Name: "max-size", Usage: "end the recording when the script has `SIZE`, such as 10GiB; a command goes on unrecorded"},
+			&cli.StringFlag{Name: "rotate", Usage: "go on in a new script after `SIZE|DURATION`, such as 1GiB or 10m: FILE.000001.txt, FILE.000002.txt, …"},
+			&cli.DurationFlag{Name: "last", Usage: "keep the newest events of `D`, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end"},
+			&cli.StringFlag{Name: "last-memory", Value: "256MiB", Usage: "with --last: `SIZE` of the memory for them"},
+			&cli.StringFlag{Name: "until", Usage: "with --last: write them when the filter `EXPR` (docs/compile.md) selects an event, such as 'op == fsync && duration > 100ms', and not at the end"},
+			&cli.DurationFlag{Name: "after", Usage: "with --until: `D` later, with what comes until then"},
+			&cli.IntFlag{Name: "keep-files", Value: 10, Usage: "with --rotate and --last: keep the newest `N` scripts, and remove older ones"},
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "record the command `N` times, each into a file with its number"},
+			setupFlag(),
 			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
-			&cli.DurationFlag{Name: "duration", Usage: "with --pid: end after `D`, such as 90s"},
+			&cli.StringFlag{Name: "cgroup", Usage: "record what is in the cgroup `PATH` or enters it later, such as /system.slice/postgresql.service, until it is removed or at Ctrl-C"},
+			&cli.DurationFlag{Name: "duration", Usage: "with --pid and --cgroup: end after `D`, such as 90s"},
 			&cli.BoolFlag{Name: "memory", Usage: "also record brk, mmap, munmap, mremap, madvise and mprotect, all of them"},
 			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
 			&cli.BoolFlag{Name: "no-command", Usage: "leave command lines out of the recording, because arguments can hold passwords"},
+			noHost(),
+			&cli.IntFlag{Name: "nice", Usage: "run the recorder itself, not the command, with the nice value `N`, from -20 to 19"},
+			&cli.StringFlag{Name: "cpu", Usage: "run the recorder itself, not the command, on the processors `LIST`, such as 0-3,8"},
 			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto (ebpf, or ptrace if eBPF is not possible)"},
 			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
 		},
@@ -49,14 +68,14 @@ var recorders = map[string]record.Recorder{"ebpf": ebpf.Run, "ptrace": ptrace.Ru
 
 // autoRecorder returns a recorder that uses eBPF or, if that is not possible,
 // ptrace.
-func autoRecorder(out *recording) record.Recorder {
+func autoRecorder(command string, out destination) record.Recorder {
 	return func(ctx context.Context, o record.Options, s record.Sink) (record.Result, error) {
 		r, err := ebpf.Run(ctx, o, s)
 		// A failed start has not written anything.
-		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.file.written > 0 || out.file.failed {
+		if _, start := errors.AsType[*record.StartError](err); err == nil || start || out.begun() {
 			return r, err
 		}
-		warn("record: %v; recording with ptrace instead, which slows the command down more", err)
+		warn("%s: %v; recording with ptrace instead, which slows the command down more", command, err)
 		return ptrace.Run(ctx, o, s)
 	}
 }
@@ -65,96 +84,143 @@ func autoRecorder(out *recording) record.Recorder {
 const maxRing = 1024
 
 func runRecord(c *cli.Context) error {
+	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
+		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
+	}
+	if filepath.Ext(c.String("o")) == ".gz" {
+		return usage(c, "-o: a compressed script has a name that ends in .zst")
+	}
+	r, err := recorderOf(c)
+	if err != nil {
+		return err
+	}
+	results, err := r.takeAll(numbered(c.String("o"), c.Int("runs")))
+	if err != nil {
+		return err
+	}
+	if status := results[len(results)-1].Status; status != 0 {
+		return &exitError{status: status}
+	}
+	return nil
+}
+
+// recorder records as the command line of record or bench says.
+type recorder struct {
+	*cli.Context
+	run     record.Recorder // nil for the one that is possible
+	options record.Options
+	kept    keeping  // what is kept of a recording
+	who     *account // the user that the command runs as; nil for the caller
+	setup   string   // shell command before each recording, "" for none
+
+	temporary bool // the recordings are not left, so nothing is said of their files
+}
+
+func recorderOf(c *cli.Context) (*recorder, error) {
 	run, ok := recorders[c.String("tracer")]
-	attach := c.IsSet("pid")
+	attach := c.IsSet("pid") || c.IsSet("cgroup")
 	switch {
 	case !ok:
-		return usage(c, "--tracer is auto, ebpf or ptrace, not %q", c.String("tracer"))
+		return nil, usage(c, "--tracer is auto, ebpf or ptrace, not %q", c.String("tracer"))
 	case !attach && c.NArg() == 0:
-		return usage(c, "no command given")
+		return nil, usage(c, "no command given")
 	case !attach && c.IsSet("duration"):
-		return usage(c, "--duration needs --pid: a command ends by itself")
+		return nil, usage(c, "--duration needs --pid or --cgroup: a command ends by itself")
+	case c.IsSet("pid") && c.IsSet("cgroup"):
+		return nil, usage(c, "--pid excludes --cgroup")
 	case attach && (c.NArg() > 0 || c.IsSet("user")):
-		return usage(c, "--pid excludes a command and --user: the process runs already")
+		return nil, usage(c, "--pid and --cgroup exclude a command and --user: the processes run already")
+	case attach && (c.IsSet("runs") || c.IsSet("setup")):
+		return nil, usage(c, "--pid and --cgroup exclude --runs and --setup: the processes run already")
 	case attach && c.String("tracer") == "ptrace":
-		return usage(c, "--pid needs eBPF")
-	case c.Int("pid") < 0 || attach && c.Int("pid") == 0:
-		return usage(c, "--pid: %d is not a process id", c.Int("pid"))
+		return nil, usage(c, "--pid and --cgroup need eBPF")
+	case c.Int("pid") < 0 || c.IsSet("pid") && c.Int("pid") == 0:
+		return nil, usage(c, "--pid: %d is not a process id", c.Int("pid"))
 	case c.Duration("duration") < 0 || c.IsSet("duration") && c.Duration("duration") == 0:
-		return usage(c, "--duration: %v is not above 0", c.Duration("duration"))
+		return nil, usage(c, "--duration: %v is not above 0", c.Duration("duration"))
 	}
 	if n := c.Int("ring"); n < 1 || n > maxRing {
-		return usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
-	}
-	name := c.String("o")
-	if filepath.Ext(name) == ".gz" {
-		return usage(c, "-o: a compressed script has a name that ends in .zst")
+		return nil, usage(c, "--ring: %d is not from 1 to %d", n, maxRing)
 	}
 	who, err := findAccount(c.String("user"))
 	if err != nil {
-		return usage(c, "--user: %v", err)
+		return nil, usage(c, "--user: %v", err)
+	}
+	processors, err := parseProcessors(c.String("cpu"))
+	switch {
+	case err != nil:
+		return nil, usage(c, "--cpu: %v", err)
+	case c.Int("nice") < -20 || c.Int("nice") > 19:
+		return nil, usage(c, "--nice: %d is not from -20 to 19", c.Int("nice"))
+	}
+	kept, err := findKept(c)
+	if err != nil {
+		return nil, usage(c, "%v", err)
 	}
 	if err := files.words(c.Args().Slice()); err != nil {
-		return err
-	}
-	out, err := createRecording(name, who != nil)
-	if err != nil {
-		if _, ok := errors.AsType[*sameFileError](err); ok {
-			return err
-		}
-		return &exitError{ExitRecord, err}
+		return nil, err
 	}
 	o := record.Options{
-		Command:   c.Args().Slice(),
-		RingBytes: c.Int("ring") << 20,
-		Memory:    c.Bool("memory"),
-		NoFaults:  c.Bool("no-faults"),
-		NoCommand: c.Bool("no-command"),
-		PID:       c.Int("pid"),
-		Duration:  c.Duration("duration"),
+		Command:    c.Args().Slice(),
+		RingBytes:  c.Int("ring") << 20,
+		Memory:     c.Bool("memory"),
+		NoFaults:   c.Bool("no-faults"),
+		NoCommand:  c.Bool("no-command"),
+		NoHost:     c.Bool("no-host"),
+		Remarks:    optionsOf(c),
+		PID:        c.Int("pid"),
+		Cgroup:     c.String("cgroup"),
+		Nice:       c.Int("nice"),
+		Processors: processors,
+		Duration:   c.Duration("duration"),
 	}
-	switch {
-	case attach:
+	if attach {
 		run = ebpf.Attach
-	case run == nil:
-		run = autoRecorder(out)
 	}
 	if who != nil {
 		o.Credential, o.Env = &who.credential, who.environment()
-		if out.file.fresh {
-			// If the file's owner can't be changed, it stays root.
-			_ = out.file.Chown(int(o.Credential.Uid), int(o.Credential.Gid))
-		}
+	}
+	return &recorder{Context: c, run: run, options: o, kept: kept, who: who, setup: c.String("setup")}, nil
+}
+
+// take records once, and says how that went. The error is one of the recorder, not the
+// command's status.
+func (s *recorder) take(out destination) (record.Result, error) {
+	run := s.run
+	if run == nil {
+		run = autoRecorder(s.Command.Name, out)
 	}
 	// The command handles interrupts; record passes other signals on.
-	r, err := run(context.WithoutCancel(c.Context), o, out)
+	r, err := run(context.WithoutCancel(s.Context.Context), s.options, out.sink)
 	if ferr := out.finish(err == nil); err == nil {
 		err = ferr
 	}
-	printLost(os.Stderr, &r, c.Int("ring"))
+	s.printLost(os.Stderr, &r)
 	if r.Coverage.Known {
-		warn("record: %v", &r.Coverage)
+		file := ""
+		if !s.temporary {
+			file = ", " + out.summary()
+		}
+		warn("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &r.Coverage)
 	}
 	if start, ok := errors.AsType[*record.StartError](err); ok {
-		return &exitError{start.Status, err}
+		return r, &exitError{start.Status, err}
 	}
 	if err != nil {
 		if errors.Is(err, record.ErrPermission) {
 			err = &hint{err, "pianola doctor shows what is missing"}
 		}
-		if r.Elapsed > 0 && !attach {
+		if r.Elapsed > 0 && s.options.PID == 0 && s.options.Cgroup == "" {
 			err = fmt.Errorf("%w; the command ended with status %d", err, r.Status)
 		}
-		return &exitError{ExitRecord, err}
+		return r, &exitError{ExitRecord, err}
 	}
-	if r.Status != 0 {
-		return &exitError{status: r.Status}
-	}
-	return nil
+	return r, nil
 }
 
 // printLost prints how many events were lost, and a hint.
-func printLost(w io.Writer, r *record.Result, ring int) {
+func (s *recorder) printLost(w io.Writer, r *record.Result) {
+	ring := s.Int("ring")
 	if r.Lost == 0 {
 		return
 	}
@@ -162,7 +228,7 @@ func printLost(w io.Writer, r *record.Result, ring int) {
 	for _, op := range slices.Sorted(maps.Keys(r.LostByOp)) {
 		ops = append(ops, fmt.Sprintf("%s=%d", op, r.LostByOp[op]))
 	}
-	fmt.Fprintf(w, "pianola: record: %d events lost, %d recorded: %s\n", r.Lost, r.Events, strings.Join(ops, " "))
+	fmt.Fprintf(w, "pianola: %s: %d events lost, %d recorded: %s\n", s.Command.Name, r.Lost, r.Events, strings.Join(ops, " "))
 	var processors []string
 	for cpu, n := range r.LostByCPU {
 		if n > 0 {
@@ -172,7 +238,7 @@ func printLost(w io.Writer, r *record.Result, ring int) {
 	if len(processors) == 0 {
 		return // a larger buffer would not have helped
 	}
-	fmt.Fprintf(w, "pianola: record: the buffer was full for %s\n", strings.Join(processors, ", "))
+	fmt.Fprintf(w, "pianola: %s: the buffer was full for %s\n", s.Command.Name, strings.Join(processors, ", "))
 	if ring < maxRing {
 		fmt.Fprintf(w, "hint: a larger buffer loses fewer: --ring %d\n", min(4*ring, maxRing))
 	}

@@ -10,9 +10,13 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/script"
+	"pianola/record"
+	"pianola/table"
 )
 
 // recording is the script that record writes: text, or compressed if the name
@@ -22,13 +26,56 @@ type recording struct {
 	*script.Writer
 	file   *scriptFile
 	packed *compressed.Writer // nil for text
+	most   int64              // bytes of the file at which the recording ends; 0 for none
 }
 
-// createRecording begins a recording; see createScript.
-func createRecording(name string, forAnother bool) (*recording, error) {
-	f, err := createScript(name, forAnother)
+// Write implements format.Writer.
+func (r *recording) Write(events []format.Event) error {
+	if r.most == 0 {
+		return r.Writer.Write(events)
+	}
+	for i := range events {
+		if err := r.Writer.Write(events[i : i+1]); err != nil {
+			return err
+		}
+		if r.Written() >= r.most {
+			return r.enough(i + 1)
+		}
+	}
+	return nil
+}
+
+// enough ends the recording, of whose last events so many were taken.
+func (r *recording) enough(taken int) error {
+	why := fmt.Sprintf("--max-size: the script has %s", table.Bytes(float64(r.Written())))
+	warn("record: %s: the recording ends, and what was recorded goes on", why)
+	return &record.Enough{Why: why, Taken: taken}
+}
+
+// Written implements parts.Script. How many bytes of a compressed script what is buffered
+// will be is not known.
+func (r *recording) Written() int64 {
+	if r.packed != nil {
+		return r.file.written
+	}
+	return r.file.written + int64(r.Buffered())
+}
+
+// Close implements parts.Script.
+func (r *recording) Close() error { return r.finish(true) }
+
+// Name implements parts.Script.
+func (r *recording) Name() string { return r.file.Name() }
+
+// createRecording begins a recording, for who or else for the caller; see createScript.
+func createRecording(name string, who *account) (*recording, error) {
+	f, err := createScript(name, who != nil)
 	if err != nil {
 		return nil, err
+	}
+	if who != nil && f.fresh {
+		// If the file's owner can't be changed, it stays root.
+		_ = f.Chown(int(who.credential.Uid), int(who.credential.Gid))
 	}
 	r := &recording{file: f}
 	var w io.Writer = f
@@ -61,8 +108,13 @@ func (r *recording) Flush() error {
 // they are and removes an empty file.
 func (r *recording) finish(ok bool) error {
 	var err error
+	if ok {
+		err = r.Writer.Flush()
+	}
 	if ok && r.packed != nil {
-		err = r.packed.Close()
+		if perr := r.packed.Close(); err == nil {
+			err = perr
+		}
 	}
 	if ferr := r.file.finish(ok); err == nil {
 		err = ferr
@@ -70,9 +122,9 @@ func (r *recording) finish(ok bool) error {
 	return err
 }
 
-// scriptFile is the output of a recording. It is written in place, so that a
-// killed recorder leaves what it had. The first write, right before the command
-// runs, truncates the file.
+// scriptFile is the output of a recording. It is written under its own name, so that
+// a killed recorder leaves what it had. The first write, right before the command
+// runs, takes the place of the file that was there, which is kept.
 type scriptFile struct {
 	*os.File
 	fresh   bool // the file did not exist before
@@ -115,14 +167,78 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &scriptFile{File: f}, nil
+	s := &scriptFile{File: f}
+	if s.holdsSomething() {
+		if _, err := files.output(name + kept); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// kept is what the name of a file that is kept ends with.
+const kept = ".old"
+
+// holdsSomething reports whether the file is worth keeping: a regular file under its
+// own name that is not empty. What is written through a symbolic link is not kept.
+func (f *scriptFile) holdsSomething() bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && f.named()
+}
+
+// begin makes room for the script: it keeps the file that is there, or else empties
+// it, as where the directory can't be written to.
+func (f *scriptFile) begin() error {
+	if f.fresh || !f.holdsSomething() {
+		return f.cut(0)
+	}
+	err := f.keep()
+	if err == nil {
+		return nil
+	}
+	warn("record: %s is overwritten, not kept: %v", f.Name(), err)
+	return f.cut(0)
+}
+
+// keep renames the file, and puts an empty one with its mode and owner in its place.
+func (f *scriptFile) keep() error {
+	old, err := f.Stat()
+	if err != nil {
+		return cause(err)
+	}
+	name, temporary := f.Name(), besideName(f.Name())
+	fd, err := unix.Open(temporary, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, uint32(private))
+	if err != nil {
+		return err
+	}
+	made := os.NewFile(uintptr(fd), name) // as messages are to call it
+	if owner, ok := old.Sys().(*syscall.Stat_t); ok {
+		_ = made.Chown(int(owner.Uid), int(owner.Gid)) // only root can
+	}
+	if err = made.Chmod(old.Mode().Perm()); err == nil {
+		err = os.Rename(name, name+kept)
+	}
+	if err == nil {
+		if err = os.Rename(temporary, name); err != nil {
+			_ = os.Rename(name+kept, name)
+		}
+	}
+	if err != nil {
+		made.Close()
+		os.Remove(temporary)
+		return cause(err)
+	}
+	f.File.Close()
+	f.File = made
+	return nil
 }
 
 // Write implements io.Writer. It prints the first failure at once, because the
 // command can run on for long.
 func (f *scriptFile) Write(p []byte) (int, error) {
 	if f.written == 0 {
-		if err := f.cut(0); err != nil {
+		if err := f.begin(); err != nil {
 			return 0, err
 		}
 	}

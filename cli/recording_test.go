@@ -59,6 +59,94 @@ func link(t *testing.T, name string) {
 
 func dangle(t *testing.T, name string) { require.NoError(t, os.Symlink(name+".old", name)) }
 
+// TestScriptFileKept: what happens to a file whose name a recording takes.
+func TestScriptFileKept(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, name string)
+		kept string // what stands under the name with .old, "" for nothing
+	}{
+		{"new", func(*testing.T, string) {}, ""},
+		{"empty", func(t *testing.T, name string) { require.NoError(t, os.WriteFile(name, nil, 0o600)) }, ""},
+		{"old", write, "old"},
+		{"one generation", func(t *testing.T, name string) {
+			write(t, name)
+			require.NoError(t, os.WriteFile(name+kept, []byte("older"), 0o600))
+		}, "old"},
+		{"a link in the way", func(t *testing.T, name string) {
+			write(t, name)
+			write(t, name+".target")
+			require.NoError(t, os.Symlink(name+".target", name+kept))
+		}, "old"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files.forget()
+			dir := t.TempDir()
+			name := filepath.Join(dir, "t.txt")
+			c.make(t, name)
+			f, err := createScript(name, true)
+			require.NoError(t, err)
+			_, err = f.Write([]byte("new\n"))
+			require.NoError(t, err)
+			require.Equal(t, name, f.Name())
+			require.NoError(t, f.finish(true))
+			text, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, "new\n", string(text))
+			text, err = os.ReadFile(name + kept)
+			if c.kept == "" {
+				require.ErrorIs(t, err, os.ErrNotExist)
+			} else {
+				require.NoError(t, err)
+				require.Equal(t, c.kept, string(text))
+			}
+			if text, err = os.ReadFile(name + ".target"); err == nil {
+				require.Equal(t, "old", string(text), "the link was replaced, not followed")
+			}
+			left, err := filepath.Glob(filepath.Join(dir, ".*"))
+			require.NoError(t, err)
+			require.Empty(t, left, "temporary files")
+		})
+	}
+}
+
+// A file that can't be kept is overwritten in place, as what a link leads to is.
+func TestScriptFileNotKept(t *testing.T) {
+	for _, make := range []func(t *testing.T, name string){
+		link,
+		func(t *testing.T, name string) {
+			write(t, name)
+			require.NoError(t, os.Mkdir(name+kept, 0o700))
+		},
+	} {
+		files.forget()
+		name := filepath.Join(t.TempDir(), "t.txt")
+		make(t, name)
+		f, err := createScript(name, false)
+		require.NoError(t, err)
+		_, err = f.Write([]byte("new\n"))
+		require.NoError(t, err)
+		require.NoError(t, f.finish(true))
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.Equal(t, "new\n", string(text))
+		left, err := filepath.Glob(filepath.Join(filepath.Dir(name), ".*"))
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+// The file that is kept is an output, too: it is no input of the command.
+func TestKeptIsClaimed(t *testing.T) {
+	files.forget()
+	name := filepath.Join(t.TempDir(), "t.txt")
+	write(t, name)
+	write(t, name+kept)
+	require.NoError(t, files.words([]string{"cat", name + kept}))
+	_, err := createScript(name, false)
+	require.EqualError(t, err, name+kept+": both an input and an output")
+}
+
 // What took the place of a new script is not removed with it.
 func TestScriptFileRenamed(t *testing.T) {
 	files.forget()

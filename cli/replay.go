@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -19,6 +20,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/script"
 	"pianola/profile"
+	"pianola/provenance"
 	"pianola/replay"
 	"pianola/replay/fileset"
 )
@@ -27,18 +29,21 @@ func replayCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "replay",
 		Usage: "replay compiled traces",
-		UsageText: "pianola replay [--root DIR] [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
+		UsageText: "pianola replay [--root DIR] [--map GLOB=DIR]… [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
 			"[--order resource|thread|total] [--outside closed|timed] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
-			"[--limit NAME=VALUE]… [--landlock] [--repeat N] [--log FILE] [--strict] [--keep] [--json] TRACE.bin…",
+			"[--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N]\n" +
+			"[--limit NAME=VALUE]… [--landlock] [--copies N] [--repeat N] [--log FILE] [--no-host] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
 			"Without --root it works in a new directory in the working directory, removed at the end. Several\n" +
-			"traces are replayed side by side, each below a directory of its own, with its own figures. The\n" +
-			"exit status is 3 where the recording holds too little of the application's I/O for a verdict.\n\n" +
+			"traces, and copies of one, are replayed side by side, each below a directory of its own, with its\n" +
+			"own figures and totals of all. The exit status is 3 where the recording holds too little of the\n" +
+			"application's I/O for a verdict.\n\n" +
 			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, created if missing"},
+			&cli.StringSliceFlag{Name: "map", Usage: "put the files and directories whose path in the application matches GLOB into DIR, `GLOB=DIR`, a root of its own, such as a directory on another disk; repeatable"},
 			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "`WHAT` to build of the files: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, and replay nothing)"},
 			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "`STATE` of the page cache at the start: recorded (as the application found it), warm, cold, asis"},
 			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (its compute after the thread's last), schedule (at its recorded time), afap (at once)"},
@@ -48,12 +53,18 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
 			pluginTimeout(),
+			&cli.StringSliceFlag{Name: "latency", Usage: "how long calls take on a modelled device, `WHAT:TIME`: WHAT is read, write, sync, metadata or an operation, TIME x2 (of what it took), +200us or p50:100us,p99:2ms; repeatable"},
+			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes that reach the modelled device move at most `BYTES` a second together, such as 200MB/s"},
+			&cli.StringFlag{Name: "iops", Usage: "at most `N` reads, writes and syncs reach the modelled device in a second"},
+			&cli.StringFlag{Name: "queue", Usage: "at most `N` of them are in service at a time"},
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes (default: 1 TiB, and for what events write nine tenths of the free space), descriptors, threads, memory, kernel (bytes of kernel memory). Defaults are less where a container has less"},
 			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock (0.7 µs an open)"},
 			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` by which written data can be compressed"},
 			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
+			&cli.IntFlag{Name: "copies", Value: 1, Usage: "play each trace `N` times side by side, on files of their own"},
 			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and show medians and intervals"},
-			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, as a script; FILE-trace-run for several traces or runs"},
+			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, as a script; FILE-trace-copy-run for several traces, copies or runs"},
+			noHost(),
 			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files from before the replay are kept in any case"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
@@ -70,7 +81,7 @@ func runReplay(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	set, err := openPlayed(c, o.Limits.Complete(c.NArg()).Memory)
+	set, err := openPlayed(c, o)
 	defer set.close()
 	if err != nil {
 		return err
@@ -91,7 +102,7 @@ func runReplay(c *cli.Context) error {
 			break
 		}
 	}
-	if set[0].runs == nil {
+	if set.list[0].runs == nil {
 		return interrupted(runErr)
 	}
 	if o.Prepare == fileset.PrepareOnly {
@@ -113,8 +124,8 @@ func runReplay(c *cli.Context) error {
 
 // status returns what the command ends with: a replay from which no verdict
 // follows says so.
-func (set playedSet) status() error {
-	for _, p := range set {
+func (set *playedSet) status() error {
+	for _, p := range set.list {
 		if account := coverage.Of(p.trace.Header()); account.Withheld() != "" {
 			return statusOf(compare.Inconclusive)
 		}
@@ -130,23 +141,37 @@ func interrupted(err error) error {
 	return withHint(err)
 }
 
-// played is a trace and the results of its replays.
-type played struct {
+// playedTrace is a trace that is replayed.
+type playedTrace struct {
 	file  string
 	part  replay.Part
 	trace *bin.Trace
 	close func() error
-	app   *profile.Profile
-	runs  []*summary
-	logs  []*output // one for each logged run
+	app   *profile.Profile // at the pace of the replay; nil before the first complete run
+	paced *compare.Paced   // how that differs from the recording
 }
 
-type playedSet []*played
+// played is a trace, or one of several copies of it, and the results of its replays.
+type played struct {
+	*playedTrace
+	copy int // from 1; 0 if there is only one
+	runs []*summary
+	logs []*output // one for each logged run
+}
+
+// playedSet is what is replayed side by side: the copies of each trace follow one
+// another.
+type playedSet struct {
+	traces []*playedTrace
+	list   []*played
+	totals []*total // of each run, if there are several to add up
+}
 
 // openPlayed opens the traces of the command line, and the files for their
-// logs, before any replay: a replay without its log is useless. Each trace may
-// take at most memory bytes.
-func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
+// logs, before any replay: a replay without its log is useless.
+func openPlayed(c *cli.Context, o replay.Options) (set *playedSet, err error) {
+	set = &playedSet{}
+	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
 		t, f, err := openTrace(file, memory)
@@ -157,30 +182,40 @@ func openPlayed(c *cli.Context, memory int64) (set playedSet, err error) {
 		if names[name]++; names[name] > 1 {
 			name = fmt.Sprintf("%s~%d", name, names[name])
 		}
-		p := &played{file: file, part: replay.Part{Name: name, Trace: t}, trace: t, close: f.Close}
-		set = append(set, p)
-		for run := range c.Int("repeat") {
-			if !c.IsSet("log") {
-				break
+		of := &playedTrace{file: file, part: replay.Part{Name: name, Trace: t}, trace: t, close: f.Close}
+		set.traces = append(set.traces, of)
+		for i := range o.Copies {
+			p := &played{playedTrace: of}
+			if o.Copies > 1 {
+				p.copy = i + 1
 			}
-			log, err := createOutput(logName(c, name, run), private)
-			if err != nil {
-				return set, err
+			set.list = append(set.list, p)
+			for run := range c.Int("repeat") {
+				if !c.IsSet("log") {
+					break
+				}
+				log, err := createOutput(logName(c, name, p.copy, run), private)
+				if err != nil {
+					return set, err
+				}
+				p.logs = append(p.logs, log)
 			}
-			p.logs = append(p.logs, log)
 		}
 	}
 	return set, nil
 }
 
 // logName returns the name of a run's log: the given one, or one derived from
-// it if there are several.
-func logName(c *cli.Context, trace string, run int) string {
+// it if there are several. copy is 0 if there is only one.
+func logName(c *cli.Context, trace string, copy, run int) string {
 	file := c.String("log")
 	ext := filepath.Ext(file)
 	stem := strings.TrimSuffix(file, ext)
 	if c.NArg() > 1 {
 		stem += "-" + trace
+	}
+	if copy > 0 {
+		stem += fmt.Sprintf("-%d", copy)
 	}
 	if c.Int("repeat") > 1 {
 		stem += fmt.Sprintf("-%d", run+1)
@@ -188,9 +223,11 @@ func logName(c *cli.Context, trace string, run int) string {
 	return stem + ext
 }
 
-func (set playedSet) close() {
-	for _, p := range set {
-		_ = p.close()
+func (set *playedSet) close() {
+	for _, t := range set.traces {
+		_ = t.close()
+	}
+	for _, p := range set.list {
 		for _, log := range p.logs {
 			log.abort()
 		}
@@ -198,66 +235,89 @@ func (set playedSet) close() {
 }
 
 // run replays all traces once.
-func (set playedSet) run(c *cli.Context, o replay.Options, run int) error {
+func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 	prepared := newProgress("preparing files", -1)
 	o.Progress = showPreparation(prepared) // during the preparation only
+	var played func()
+	o.Playing, played = showPlaying(prepared)
+	where := ""
+	if o.Backend == replay.Posix {
+		where = o.Root
+	}
+	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(where, c.Bool("no-host")))
 	var (
 		results []*replay.Result
 		runErr  error
 	)
-	if len(set) == 1 {
+	var sum *profile.Sum // of several
+	if len(set.list) == 1 {
 		var r *replay.Result
-		if r, runErr = replay.Run(c.Context, set[0].trace, o); r != nil {
+		if r, runErr = replay.Run(c.Context, set.traces[0].trace, o); r != nil {
 			results = []*replay.Result{r}
 		}
 		if runErr != nil {
-			runErr = fmt.Errorf("%s: %w", set[0].file, runErr)
+			runErr = fmt.Errorf("%s: %w", set.traces[0].file, runErr)
 		}
 	} else {
 		var parts []replay.Part
-		for _, p := range set {
-			parts = append(parts, p.part)
+		for _, t := range set.traces {
+			parts = append(parts, t.part)
 		}
 		results, runErr = replay.RunAll(c.Context, parts, o)
+		sum = &profile.Sum{}
 	}
+	about = append(about, provenance.End()...)
 	prepared.done()
+	played()
 	if c.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it
 	}
+	all := &total{}
 	for i, r := range results {
-		p := set[i]
+		p := set.list[i]
 		if p.logs != nil && o.Prepare != fileset.PrepareOnly {
-			if err := writeLog(p.logs[run], r); err != nil {
+			if err := writeLog(p.logs[run], r, about); err != nil {
 				return err
 			}
 			if err := p.logs[run].commit(); err != nil {
 				return err
 			}
 		}
-		s, err := p.summarise(r)
+		s, err := p.summarise(r, about, sum)
 		if err != nil {
 			return err
 		}
 		p.runs = append(p.runs, s)
+		all.add(r)
+	}
+	if sum != nil && results != nil {
+		all.Profile = sum.Profile()
+		set.totals = append(set.totals, all)
 	}
 	return runErr
 }
 
-// writeLog writes the replayed events as a script.
-func writeLog(w io.Writer, r *replay.Result) error {
+// writeLog writes the replayed events as a script, with remarks about the replay.
+func writeLog(w io.Writer, r *replay.Result, about []format.Meta) error {
 	p := script.NewWriter(w)
 	events := r.Events()
-	h := &format.Header{Descriptors: events.Header().Descriptors}
-	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaReplay} {
-		if v, ok := events.Header().Value(key); ok {
-			h.Set(key, v)
-		}
-	}
-	if err := p.WriteHeader(h); err != nil {
+	if err := p.WriteHeader(logHeader(events.Header(), about)); err != nil {
 		return err
 	}
 	if err := pump(events, p); err != nil {
 		return err
 	}
 	return p.Flush()
+}
+
+// logHeader returns the header of a log, from that of the replayed events.
+func logHeader(events *format.Header, about []format.Meta) *format.Header {
+	h := &format.Header{Descriptors: events.Descriptors, Names: events.Names}
+	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaReplay} {
+		if v, ok := events.Value(key); ok {
+			h.Set(key, v)
+		}
+	}
+	h.Meta = append(h.Meta, about...)
+	return h
 }

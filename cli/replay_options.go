@@ -10,16 +10,41 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/device"
 	"pianola/format"
 	"pianola/plugin"
 	"pianola/replay"
 	"pianola/replay/fileset"
 )
 
-// setting is an option of a replay with one value.
+// setting is an option of a replay with one value, or one that adds to the
+// values before.
 type setting struct {
 	name string // of its flag
 	set  func(o *replay.Options, value string) error
+}
+
+// ofDevice returns the setter of a part of the model of a device.
+func ofDevice(set func(*device.Model, string) error) func(*replay.Options, string) error {
+	return func(o *replay.Options, value string) error {
+		if value == "" {
+			return nil
+		}
+		o.Device = o.Device.Clone()
+		return set(o.Device, value)
+	}
+}
+
+// values returns the values that the command line has for a setting.
+func (s *setting) values(c *cli.Context) []string {
+	switch value := c.Value(s.name).(type) {
+	case nil: // the command has no such option
+		return nil
+	case cli.StringSlice:
+		return value.Value()
+	default:
+		return []string{fmt.Sprint(value)}
+	}
 }
 
 // settings are the options that replay and lab have in common, and that a
@@ -37,7 +62,17 @@ var settings = []setting{
 	{"outside", func(o *replay.Options, v string) (err error) { o.Outside, err = replay.ParseOutside(v); return err }},
 	{"compressibility", func(o *replay.Options, v string) (err error) { o.Compressibility, err = parsePercent(v); return err }},
 	{"memory", func(o *replay.Options, v string) (err error) { o.Memory, err = parseSwitch(v); return err }},
+	{"copies", func(o *replay.Options, v string) (err error) { o.Copies, err = parseCopies(v); return err }},
 	{"landlock", func(o *replay.Options, v string) (err error) { o.Landlock, err = parseSwitch(v); return err }},
+	{"map", func(o *replay.Options, v string) error {
+		m, err := replay.ParseMap(v)
+		o.Maps = append(slices.Clip(o.Maps), m)
+		return err
+	}},
+	{"latency", ofDevice((*device.Model).AddLatency)},
+	{"bandwidth", ofDevice((*device.Model).SetBandwidth)},
+	{"iops", ofDevice((*device.Model).SetIOPS)},
+	{"queue", ofDevice((*device.Model).SetQueue)},
 }
 
 // parseSpeed parses the divisor of compute.
@@ -48,6 +83,20 @@ func parseSpeed(text string) (float64, error) {
 		return 0, fmt.Errorf("%q is no number", text)
 	case !(v > 0) || math.IsInf(v, 1):
 		return 0, fmt.Errorf("%s is not above 0", text)
+	}
+	return v, nil
+}
+
+// maxCopies bounds how often a trace is played side by side.
+const maxCopies = 1024
+
+func parseCopies(text string) (int, error) {
+	v, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no number", text)
+	case v < 1 || v > maxCopies:
+		return 0, fmt.Errorf("%s is not from 1 to %d", text, maxCopies)
 	}
 	return v, nil
 }
@@ -109,19 +158,26 @@ func playBy(c *cli.Context, o *replay.Options, text string) error {
 	return nil
 }
 
-// commonOptions parses the options that replay and lab have in common.
+// commonOptions parses the options of settings that a command has.
 func commonOptions(c *cli.Context) (o replay.Options, err error) {
 	for i := range settings {
 		s := &settings[i]
-		if err := s.parse(c, &o, s.name, fmt.Sprint(c.Value(s.name))); err != nil {
-			return o, err
+		for _, value := range s.values(c) {
+			if err := s.parse(c, &o, s.name, value); err != nil {
+				return o, err
+			}
 		}
 	}
+	known, ofInput := "files, bytes, descriptors, threads, memory and kernel", c.Command.Name != "replay" // others read recordings, too
+	if ofInput {
+		known = "files, bytes, descriptors, threads, memory, kernel, text and calls"
+	}
 	for _, text := range c.StringSlice("limit") {
-		if name, n, err := parseLimit(text); err == nil && c.Command.Name == "lab" && inputs.set(name, n) {
-			continue
+		name, n, err := parseLimit(text)
+		if err == nil && !setLimit(&o.Limits, name, n) && !(ofInput && inputs.set(name, n)) {
+			err = fmt.Errorf("%s: there is %s", text, known)
 		}
-		if err := setLimit(&o.Limits, text); err != nil {
+		if err != nil {
 			return o, usage(c, "--limit: %w", err)
 		}
 	}
@@ -143,6 +199,12 @@ func replayOptions(c *cli.Context) (o replay.Options, err error) {
 		return o, usage(c, "--repeat: %d is not above 0", c.Int("repeat"))
 	case o.Root != "" && o.Backend != replay.Posix:
 		return o, usage(c, "--root: the backend %s has no use for it", backend)
+	case len(o.Maps) > 0 && o.Backend != replay.Posix:
+		return o, usage(c, "--map: the backend %s has no directories", backend)
+	case o.Device != nil && o.Backend == replay.Posix && o.Device.SlowerOnly() != nil:
+		return o, usage(c, "--latency: %w; --backend memory has them", o.Device.SlowerOnly())
+	case o.Device != nil && o.Backend != replay.Posix && o.Backend != replay.Memory:
+		return o, usage(c, "the backend %s has no device to model", backend)
 	case o.Keep && o.Backend != replay.Posix:
 		return o, usage(c, "--keep: the backend %s leaves no files", backend)
 	case o.Prepare == fileset.PrepareNever && o.Root == "":
@@ -167,12 +229,8 @@ func parseLimit(text string) (name string, n int64, err error) {
 	return name, n, nil
 }
 
-// setLimit parses and sets a limit such as bytes=10GiB.
-func setLimit(l *replay.Limits, text string) error {
-	name, n, err := parseLimit(text)
-	if err != nil {
-		return err
-	}
+// setLimit sets the limit with a name, and reports whether there is one.
+func setLimit(l *replay.Limits, name string, n int64) bool {
 	switch name {
 	case "files":
 		l.Files = n
@@ -187,9 +245,9 @@ func setLimit(l *replay.Limits, text string) error {
 	case "kernel":
 		l.Kernel = n
 	default:
-		return fmt.Errorf("%s: there is files, bytes, descriptors, threads, memory and kernel", text)
+		return false
 	}
-	return nil
+	return true
 }
 
 // flagsOf returns the named flags of another command.

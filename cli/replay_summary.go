@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"pianola/compare"
 	"pianola/format"
+	"pianola/format/bin"
 	"pianola/profile"
 	"pianola/replay"
 	"pianola/table"
@@ -18,20 +20,26 @@ type summary struct {
 	leftOut  format.Counts
 	replayed *profile.Profile
 	header   *format.Header // of the trace
+	about    []format.Meta  // how and where it ran
 }
 
 // toleranceOfReplay is the tolerance of the verdict that replay prints. compare
 // has an option for it.
 const toleranceOfReplay = 0.1
 
-func (p *played) summarise(r *replay.Result) (*summary, error) {
-	rep, err := profile.Read(r.Events())
+// summarise summarises one run, and adds its events to a sum, unless that is nil.
+func (p *played) summarise(r *replay.Result, about []format.Meta, sum *profile.Sum) (*summary, error) {
+	c, err := collectWithin(r.Events(), r.Options.Limits.Memory)
 	if err != nil {
 		return nil, err
 	}
-	s := &summary{result: r, replayed: rep, header: p.trace.Header()}
+	rep := c.Profile()
+	if sum != nil {
+		sum.Add(c)
+	}
+	s := &summary{result: r, replayed: rep, header: p.trace.Header(), about: about}
 	if p.app == nil && !r.Interrupted { // a partial run can't be compared, and the user waits for the end
-		if p.app, err = profile.Read(p.trace.Events()); err != nil {
+		if p.app, p.paced, err = recordingAt(p.trace, r.Options.Pace(), r.Options.Limits.Memory); err != nil {
 			return nil, err
 		}
 	}
@@ -40,39 +48,108 @@ func (p *played) summarise(r *replay.Result) (*summary, error) {
 	return s, nil
 }
 
+// profileRows returns how many files, and how many threads, a profile may tell apart
+// that has so many bytes of memory. A row takes a fifth of what counts for it, since
+// there are two profiles, and garbage.
+func profileRows(memory int64) int { return int(max(memory/(16<<10), 1)) }
+
+// profileWithin is profile.Read within so many bytes of memory.
+func profileWithin(r format.Reader, memory int64) (*profile.Profile, error) {
+	c, err := collectWithin(r, memory)
+	if err != nil {
+		return nil, err
+	}
+	return c.Profile(), nil
+}
+
+// recordingAt returns the profile of a trace as it would be at a pace, and how that
+// differs from the recording, nil if it does not.
+func recordingAt(t *bin.Trace, pace format.Pace, memory int64) (*profile.Profile, *compare.Paced, error) {
+	events, err := t.EventsAt(pace)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := profileWithin(events, memory)
+	if err != nil || pace.Recorded() {
+		return p, nil, err
+	}
+	recorded, err := runTime(t.Events())
+	return p, &compare.Paced{Speed: pace.Speed, Recorded: recorded}, err
+}
+
+// runTime returns when the last event of a reader ends, in seconds.
+func runTime(r format.Reader) (seconds float64, err error) {
+	batch, last := make([]format.Event, 256), int64(0)
+	for {
+		n, err := r.Read(batch)
+		for i := range batch[:n] {
+			last = max(last, batch[i].End())
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return format.Seconds(last), nil
+		case err != nil:
+			return 0, err
+		}
+	}
+}
+
+func collectWithin(r format.Reader, memory int64) (*profile.Collector, error) {
+	c := &profile.Collector{Rows: profileRows(memory)}
+	if err := c.Read(r); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // floorOf returns the floor of a trace; ok is false if the trace does not tell, or
 // if a replay with such options does not keep to it.
 func floorOf(h *format.Header, o *replay.Options) (f format.Floor, ok bool) {
-	if o.Timing != replay.Compute || o.Order == replay.Thread || o.Speed != 1 {
+	if o.Timing != replay.Compute || o.Order == replay.Thread {
 		return f, false
 	}
-	return h.Floor()
+	f, ok = h.Floor()
+	return f.At(o.Speed), ok
 }
 
 // compare compares the complete runs with the application. It returns nil if
 // there are none.
 func (p *played) compare() *compare.Comparison {
 	var whole []*profile.Profile
+	var about [][]format.Meta
 	for _, s := range p.runs {
 		if !s.result.Interrupted {
 			whole = append(whole, s.replayed)
+			about = append(about, s.about)
 		}
 	}
 	if whole == nil {
 		return nil
 	}
-	return compare.Profiles([]*profile.Profile{p.app}, whole)
+	c := compare.Profiles([]*profile.Profile{p.app}, whole)
+	c.Paced = p.paced
+	c.SetProvenance([][]format.Meta{p.trace.Header().Meta}, about)
+	return c
 }
 
-// print prints the results by operation of a single run, or a line for each of
-// several runs, and the comparison of all.
-func (set playedSet) print(w io.Writer) error {
-	for i, p := range set {
-		if len(set) > 1 {
-			if i > 0 {
-				fmt.Fprintln(w)
-			}
-			fmt.Fprintf(w, "%s:\n", format.Visible(p.file))
+// print prints the totals of several traces, and of each trace the results by operation
+// of a single run, or a line for each of several runs, and the comparison of all. Copies
+// have a row in the totals.
+func (set *playedSet) print(w io.Writer) error {
+	if len(set.list) > 1 {
+		if err := set.printTotals(w); err != nil {
+			return err
+		}
+	}
+	if len(set.list) > len(set.traces) {
+		for _, t := range set.traces {
+			set.printCopies(w, t)
+		}
+		return nil
+	}
+	for _, p := range set.list {
+		if len(set.list) > 1 {
+			fmt.Fprintf(w, "\n%s:\n", p.label())
 		}
 		if err := p.print(w); err != nil {
 			return err
@@ -91,17 +168,17 @@ func (p *played) print(w io.Writer) error {
 	}
 	if c := p.compare(); c != nil {
 		fmt.Fprintln(w)
-		return c.WriteText(w, toleranceOfReplay)
+		return c.WriteText(w, compare.TextOptions{Tolerance: toleranceOfReplay})
 	}
 	return nil
 }
 
 func (p *played) printRuns(w io.Writer) error {
-	rows := [][]string{{"run", "elapsed s", "executed", "failed", "differed", "lateness p50", "p99", "max", "waited for others"}}
+	rows := [][]string{{"run", "elapsed s", "executed", "failed", "differed", "lateness p50", "p99", "p99.9", "max", "waited for others"}}
 	for i, s := range p.runs {
 		r := s.result
 		rows = append(rows, []string{table.Count(int64(i + 1)), table.Fixed(r.Elapsed.Seconds(), 6), table.Count(r.Executed), table.Count(r.Failed), table.Count(r.Differed),
-			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond).String()})
+			tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.P999), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond).String()})
 	}
 	if err := printIndented(w, rows); err != nil {
 		return err
@@ -129,7 +206,7 @@ func printIndented(w io.Writer, rows [][]string) error {
 
 func (s *summary) print(w io.Writer) error {
 	r := s.result
-	rows := [][]string{{"operation", "executed", "filtered out", "failed", "differed"}}
+	rows := [][]string{{"operation", "executed", "left out", "failed", "differed"}}
 	row := func(name string, executed, left, failed, differed int64) {
 		rows = append(rows, []string{name, table.Count(executed), table.Count(left), table.Count(failed), table.Count(differed)})
 	}
@@ -147,8 +224,8 @@ func (s *summary) print(w io.Writer) error {
 	for _, note := range r.Notes {
 		fmt.Fprintln(w, note)
 	}
-	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, max %v; waited for other threads: %v\n",
-		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
+	fmt.Fprintf(w, "lateness: p50 %v, p99 %v, p99.9 %v, max %v; waited for other threads: %v\n",
+		tens(r.Lateness.P50), tens(r.Lateness.P99), tens(r.Lateness.P999), tens(r.Lateness.Max), r.OrderWait.Round(time.Microsecond))
 	if floor, ok := floorOf(s.header, &s.result.Options); ok {
 		fmt.Fprintln(w, floor.Text())
 		if g, ok := s.header.Grouping(); ok {
@@ -183,8 +260,8 @@ func (s *summary) printDifferences(w io.Writer) {
 }
 
 func differenceText(d *replay.Difference) string {
-	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %q, event %d of thread %d",
-		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), d.Path, d.Event, d.Thread)
+	text := fmt.Sprintf("%d × %s: recorded %s, got %s; first %s, event %d of thread %d",
+		d.Count, d.Op, resultText(d.Recorded), resultText(d.Got), format.BothNames(d.Path, d.Name), d.Event, d.Thread)
 	if d.Reason != "" {
 		text += ": " + d.Reason
 	}
@@ -203,16 +280,17 @@ func resultText(ret int64) string {
 
 // document is the output of replay --json. For one run of one trace it is the
 // document of the run. Otherwise it is a list of traces with their runs and a
-// comparison.
-func (set playedSet) document() any {
+// comparison, and the totals if there are several.
+func (set *playedSet) document() any {
 	type trace struct {
 		Trace      string            `json:"trace"`
+		Copy       int               `json:"copy,omitempty"` // of several, from 1
 		Runs       []*replayDocument `json:"runs"`
 		Comparison any               `json:"comparison,omitempty"`
 	}
 	var traces []trace
-	for _, p := range set {
-		t := trace{Trace: p.file}
+	for _, p := range set.list {
+		t := trace{Trace: p.file, Copy: p.copy}
 		for _, s := range p.runs {
 			t.Runs = append(t.Runs, s.document())
 		}
@@ -226,7 +304,11 @@ func (set playedSet) document() any {
 		d.Comparison = traces[0].Comparison
 		return d
 	}
-	return map[string]any{"traces": traces}
+	d := map[string]any{"traces": traces}
+	if len(set.list) > 1 {
+		d["totals"] = set.totalsDocument()
+	}
+	return d
 }
 
 // The document of one run.
@@ -235,7 +317,7 @@ type replayDocument struct {
 	Interrupted      bool                    `json:"interrupted"`
 	Events           eventCounts             `json:"events"`
 	ByOperation      map[string]*eventCounts `json:"by_operation"`
-	LatenessSeconds  map[string]float64      `json:"lateness_seconds"`
+	Lateness         *profile.Tails          `json:"lateness"`
 	OrderWaitSeconds float64                 `json:"order_wait_seconds"`
 	FloorSeconds     *float64                `json:"floor_seconds"` // null where the trace does not tell
 	LateDecodes      int64                   `json:"late_decodes"`
@@ -249,14 +331,15 @@ type replayDocument struct {
 
 type eventCounts struct {
 	Executed int64 `json:"executed"`
-	Filtered int64 `json:"filtered"`
+	LeftOut  int64 `json:"left_out"` // by compile
 	Failed   int64 `json:"failed"`
 	Differed int64 `json:"differed"`
 }
 
 type differenceDocument struct {
 	Operation string `json:"operation"`
-	Path      string `json:"path"`
+	Path      string `json:"path"`                // the application's, where the trace has it
+	RootPath  string `json:"root_path,omitempty"` // then that below the root
 	Recorded  int64  `json:"recorded"`
 	Got       int64  `json:"got"`
 	Count     int64  `json:"count"`
@@ -269,9 +352,9 @@ func (s *summary) document() *replayDocument {
 	r := s.result
 	d := &replayDocument{
 		ElapsedSeconds: r.Elapsed.Seconds(), Interrupted: r.Interrupted,
-		Events:           eventCounts{Executed: r.Executed, Filtered: s.leftOut.Total(), Failed: r.Failed, Differed: r.Differed},
+		Events:           eventCounts{Executed: r.Executed, LeftOut: s.leftOut.Total(), Failed: r.Failed, Differed: r.Differed},
 		ByOperation:      map[string]*eventCounts{},
-		LatenessSeconds:  map[string]float64{"p50": format.Seconds(r.Lateness.P50), "p99": format.Seconds(r.Lateness.P99), "max": format.Seconds(r.Lateness.Max)},
+		Lateness:         profile.TailsOf(r.Lateness),
 		OrderWaitSeconds: r.OrderWait.Seconds(),
 		LateDecodes:      r.LateReads,
 		MemoryBytes:      r.MemoryBytes,
@@ -290,7 +373,11 @@ func (s *summary) document() *replayDocument {
 		}
 	}
 	for _, f := range r.Differences {
-		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), f.Path, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Reason})
+		path, root := f.Path, ""
+		if f.Name != "" {
+			path, root = f.Name, f.Path
+		}
+		d.Differences = append(d.Differences, differenceDocument{f.Op.String(), path, root, f.Recorded, f.Got, f.Count, f.Thread, f.Event, f.Reason})
 	}
 	return d
 }

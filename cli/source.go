@@ -9,12 +9,14 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"pianola/compile"
 	"pianola/format"
 	"pianola/format/compressed"
 	"pianola/format/importer"
 	"pianola/format/script"
 	"pianola/pattern"
 	"pianola/plugin"
+	"pianola/transform"
 )
 
 func openPattern(r io.Reader, name string) (format.Reader, error) {
@@ -32,6 +34,8 @@ func openPattern(r io.Reader, name string) (format.Reader, error) {
 type sources struct {
 	*importer.Recording
 	last *importer.Reader
+
+	trace *os.File // a compiled trace instead
 
 	shown *progress // of the reader that was opened last
 	done  int64     // bytes that it has read
@@ -79,9 +83,72 @@ func (s *sources) open() (format.Reader, error) {
 	return tolerant{s.last}, nil
 }
 
+// compiled compiles the recording, or writes an intermediate script, which is a trace as
+// text, into a temporary file that the caller closes.
+func (s *sources) compiled(name string, o compile.Options) (*os.File, error) {
+	events, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := spool("")
+	if err != nil {
+		return nil, err
+	}
+	report := &compile.Report{}
+	if s.Dialect == script.Intermediate {
+		err = copyTo(tmp, events, o.Memory)
+	} else {
+		report, err = compileTo(tmp, events, o)
+	}
+	if err != nil {
+		tmp.Close()
+		return nil, compileHint(named(name, err))
+	}
+	if report.Endless || report.Lost > 0 {
+		warn("%s: warning: the recording is incomplete; pianola compile shows why", name)
+	}
+	return tmp, nil
+}
+
+// isLowered reports whether it is a compiled trace, or one as text.
+func (s *sources) isLowered() bool { return s.trace != nil || s.Dialect == script.Intermediate }
+
+// transformed returns the events of a compiled trace to which transforms are applied, and
+// what ends them. A trace as text is written into a temporary file for that.
+func (s *sources) transformed(with []transform.Func, memory int64) (r format.Reader, end func() error, err error) {
+	end = func() error { return nil }
+	if s.trace == nil {
+		r, err := s.open()
+		if err != nil || len(with) == 0 {
+			return r, end, err
+		}
+		if s.trace, err = spool(""); err != nil {
+			return nil, nil, err
+		}
+		if err := copyTo(s.trace, r, memory); err != nil {
+			return nil, nil, err
+		}
+	}
+	t, err := traceWithin(s.trace, memory)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(with) == 0 {
+		return t.Events(), end, nil
+	}
+	c, err := transform.OpenCompiled(t, with...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, c.Close, nil
+}
+
 // Close closes the reader that was opened last.
 func (s *sources) Close() error {
 	s.shown.done()
+	if s.trace != nil {
+		s.trace.Close()
+	}
 	if s.last == nil {
 		return nil
 	}
@@ -181,11 +248,15 @@ func openOperands(c *cli.Context) (*sources, error) {
 		if err != nil {
 			return nil, err
 		}
-		compiled := isTrace(f)
-		f.Close()
-		if compiled {
-			return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola print shows it as text"}
+		if !isTrace(f) {
+			f.Close()
+			continue
 		}
+		if c.NArg() == 1 && len(c.StringSlice("with"))+len(c.StringSlice("filter")) > 0 {
+			return &sources{Recording: &importer.Recording{}, shown: newProgress("reading", -1), trace: f}, nil
+		}
+		f.Close()
+		return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola print shows it as text; --with and --filter change one trace"}
 	}
 	s, err := inspect(o, c.Args().Slice()...)
 	if err == nil && s.Log {

@@ -37,6 +37,16 @@ func parseTransforms(c *cli.Context) (with []transform.Func, programs []*plugin.
 	return with, programs, nil
 }
 
+// checkCompiled returns an error for transforms of --with that need a recording.
+func checkCompiled(c *cli.Context) error {
+	names, _, err := splitPrograms(c)
+	if err != nil {
+		return err
+	}
+	_, err = parseSteps(names, true)
+	return err
+}
+
 // listTransforms prints a line for each transform.
 func listTransforms(w io.Writer) error {
 	var rows [][]string

@@ -11,7 +11,7 @@ import (
 func (c *Comparison) WriteBenchstat(w io.Writer) error {
 	for side, runs := range [2][]*profile.Profile{c.applications, c.replays} {
 		for _, p := range runs {
-			if err := p.WriteBenchstat(w, "/side="+[2]string{"application", "replay"}[side]); err != nil {
+			if err := p.WriteBenchstat(w, "/side="+c.Names[side]); err != nil {
 				return err
 			}
 		}

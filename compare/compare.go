@@ -4,8 +4,7 @@
 //	Profiles → Comparison ─┬→ Judge → Verdict
 //	                       └→ WriteText, WriteCSV, WriteBenchstat, Document
 //
-// Results are read-only once returned, except for NameFiles, and may be used
-// concurrently.
+// Results are read-only once returned, and may be used concurrently.
 package compare
 
 import (
@@ -14,15 +13,33 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/check"
 	"pianola/coverage"
 	"pianola/format"
 	"pianola/profile"
+	"pianola/provenance"
 	"pianola/stats"
+	"pianola/table"
 )
 
 // noiseShare is the fraction of the application's run time below which a
 // category is noise: see Comparison.Judge.
 const noiseShare = 0.01
+
+// Confidence is the probability that the intervals of all rows of a comparison
+// hold at once: see Comparison.rowError.
+const Confidence = 0.95
+
+// MinRuns and MaxRuns bound the runs of each side: see package stats.
+const (
+	MinRuns = stats.MinRuns
+	MaxRuns = stats.MaxRuns
+)
+
+// Interval is a confidence interval of a ratio of medians.
+type Interval stats.Interval
+
+func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + table.Fixed(i.High, 3) }
 
 // ElapsedRow is the name of the row that compares the run times.
 const ElapsedRow = "elapsed"
@@ -41,13 +58,26 @@ type Comparison struct {
 	// base for a verdict.
 	Coverage coverage.Account
 
+	// Names are those of the sides, for people. The caller may set them before it
+	// calls SetProvenance.
+	Names [2]string
+
+	// Paced says that the application's side is its recording at the speed of the
+	// replays; nil if it is as recorded. It is for the caller to set.
+	Paced *Paced
+
+	Sides []provenance.Difference // in what the sides differ before anything is measured
+	Busy  []string                // see provenance.Busy
+
+	// Checks are what checks of the runs came to. They are for the caller to set.
+	Checks []check.Outcome
+
 	applications, replays []*profile.Profile
 }
 
 // Row compares one category, one operation, one file, or the run times.
 type Row struct {
 	Name        string
-	Original    string // of a file: see NameFiles
 	Category    string // of an operation, empty if it is no I/O
 	Application profile.Measure
 	Replay      profile.Measure
@@ -55,6 +85,14 @@ type Row struct {
 	Interval    *Interval // of Ratio; nil if both sides are one run, or a time of the application is 0
 	Finding     Finding   // "" where there is no Ratio, or runs enough but no Interval
 	Distance    *Distance // of a category; nil for other rows
+	Tails       []Tail    // of a category, by stats.QuantileNames; nil where a side has no durations
+}
+
+// Tail compares a quantile of the durations of calls: the medians over the runs of
+// each side.
+type Tail struct {
+	Ratio    *float64  // replay/application; nil if the application's is 0
+	Interval *Interval // of Ratio, as that of a Row
 }
 
 // Finding says whether the sides of a row differ by more than noise.
@@ -71,10 +109,14 @@ const (
 	TooFewRuns   Finding = "too_few_runs_to_tell" // a side has fewer than MinRuns
 )
 
+// DefaultNames are the names of the sides where runs of an application are compared
+// with replays of it.
+var DefaultNames = [2]string{"application", "replay"}
+
 // Profiles compares runs of an application with runs of its replay, at most
 // MaxRuns of each.
 func Profiles(applications, replays []*profile.Profile) *Comparison {
-	c := &Comparison{applications: applications, replays: replays}
+	c := &Comparison{Names: DefaultNames, applications: applications, replays: replays}
 	typical := Typical(applications)
 	distance := func(of func(*profile.Profile) profile.Curve) *Distance {
 		if typical == nil {
@@ -109,6 +151,12 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 	return c
 }
 
+// SetProvenance sets what the remarks of each run say.
+func (c *Comparison) SetProvenance(applications, replays [][]format.Meta) {
+	c.Sides = provenance.Differences(applications, replays)
+	c.Busy = provenance.Busy(c.Names, applications, replays)
+}
+
 // worst returns the coverage that withholds a verdict, if there is one, or else
 // one that is unknown, or the lowest.
 func worst(runs []*profile.Profile) (w coverage.Account) {
@@ -136,7 +184,7 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 func (c *Comparison) compareOperations() {
 	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
-		of := func(p *profile.Profile) profile.Measure { return p.Ops[op].Measure() }
+		of := func(p *profile.Profile) profile.Measure { return p.OpMeasure(op) }
 		row, _, _ := newRow(op.String(), measures(c.applications, of), measures(c.replays, of))
 		switch k := profile.CategoryOf(op); {
 		case row.Application.Calls+row.Replay.Calls == 0:
@@ -182,7 +230,10 @@ func (c *Comparison) judged(k int) bool {
 	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || k == int(profile.NumCategories)
 }
 
-// rowError is that of each interval.
+// rowError returns the error rate of each interval, which is 1-Confidence divided by
+// the number of rows (Bonferroni); rows of mapped files count where they occur. So a
+// table of five rows shows a false difference in at most one of twenty comparisons,
+// not in one of five.
 func (c *Comparison) rowError() float64 {
 	rows := float64(profile.NumCalls) + 1
 	for k := profile.NumCalls; k < profile.NumIO; k++ {
@@ -199,7 +250,9 @@ func (c *Comparison) elapsed() *Row { return &c.Rows[profile.NumCategories] }
 
 // row compares the figures of all runs, with the interval of the ratio.
 func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure) Row {
-	row, aTimes, rTimes := newRow(name, measures(c.applications, of), measures(c.replays, of))
+	applications, replays := measures(c.applications, of), measures(c.replays, of)
+	row, aTimes, rTimes := newRow(name, applications, replays)
+	row.Tails = c.tails(applications, replays)
 	if row.Ratio == nil {
 		return row
 	}
@@ -208,7 +261,7 @@ func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure)
 		row.Finding = TooFewRuns
 	}
 	if aTimes[0] > 0 && max(len(aTimes), len(rTimes)) > 1 {
-		row.Interval = new(ratioInterval(aTimes, rTimes, c.rowError()))
+		row.Interval = new(Interval(stats.RatioInterval(aTimes, rTimes, c.rowError())))
 		switch {
 		case !enough:
 		case row.Interval.Low > 1 || row.Interval.High < 1:
@@ -218,6 +271,35 @@ func (c *Comparison) row(name string, of func(*profile.Profile) profile.Measure)
 		}
 	}
 	return row
+}
+
+// tails compares the quantiles of both sides, nil where one has none.
+func (c *Comparison) tails(applications, replays []profile.Measure) (list []Tail) {
+	for i := range stats.QuantileNames {
+		a, r := quantiles(applications, i), quantiles(replays, i)
+		if len(a) == 0 || len(r) == 0 {
+			return nil
+		}
+		var t Tail
+		if low, high := stats.Median(a), stats.Median(r); low > 0 {
+			t.Ratio = new(high / low)
+		}
+		if a[0] > 0 && max(len(a), len(r)) > 1 {
+			t.Interval = new(Interval(stats.RatioInterval(a, r, c.rowError())))
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// quantiles returns a quantile of each run that has durations.
+func quantiles(runs []profile.Measure, i int) (values []float64) {
+	for _, one := range runs {
+		if one.Tails != nil {
+			values = append(values, one.Tails.List()[i])
+		}
+	}
+	return values
 }
 
 // newRow returns a row of medians, and the known times of each side in rising
@@ -263,6 +345,15 @@ func medians(runs []profile.Measure) (m profile.Measure, times []float64) {
 	if len(times) > 0 {
 		m.Seconds = new(stats.Median(times))
 	}
+	var tails [len(stats.QuantileNames)]float64
+	for i := range tails {
+		v := quantiles(runs, i)
+		if len(v) == 0 {
+			return m, times
+		}
+		tails[i] = stats.Median(v)
+	}
+	m.Tails = profile.NewTails(tails)
 	return m, times
 }
 

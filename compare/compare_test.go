@@ -52,8 +52,11 @@ func TestCompare(t *testing.T) {
 
 	row := c.Rows[profile.Reads]
 	require.Equal(t, "read", row.Name)
-	require.Equal(t, profile.Measure{Seconds: new(200e-6), Calls: 1, Bytes: 100}, row.Application)
-	require.Equal(t, profile.Measure{Seconds: new(300e-6), Calls: 2, Errors: 1, Bytes: 90}, row.Replay)
+	require.Equal(t, profile.Measure{Seconds: new(200e-6), Calls: 1, Bytes: 100, Tails: profile.NewTails([5]float64{200e-6, 200e-6, 200e-6, 200e-6, 200e-6})}, row.Application)
+	require.Equal(t, profile.Measure{Seconds: new(300e-6), Calls: 2, Errors: 1, Bytes: 90, Tails: profile.NewTails([5]float64{150e-6, 150e-6, 150e-6, 150e-6, 150e-6})}, row.Replay)
+	require.Len(t, row.Tails, 5)
+	require.InDelta(t, 0.75, *row.Tails[2].Ratio, 1e-12)
+	require.Nil(t, row.Tails[2].Interval)
 	require.InDelta(t, 1.5, *row.Ratio, 1e-12)
 	require.Nil(t, row.Interval)
 	require.Equal(t, TooFewRuns, row.Finding)
@@ -80,7 +83,7 @@ func TestCompareSeveralReplays(t *testing.T) {
 	app := made(t, 100, 0, 0, 0, 1000)
 	c := compare(app, made(t, 130, 0, 0, 0, 1300), made(t, 100, 0, 0, 0, 1000), made(t, 105, 0, 0, 0, 900))
 	require.InDelta(t, 1.05, *c.Rows[profile.Reads].Ratio, 1e-12)
-	require.Equal(t, &Interval{1, 1.3}, c.Rows[profile.Reads].Interval)
+	require.Equal(t, &Interval{Low: 1, High: 1.3}, c.Rows[profile.Reads].Interval)
 	require.InDelta(t, 1, *c.Rows[profile.NumCategories].Ratio, 1e-12)
 	require.True(t, c.Judge(0.06).Within)
 	require.False(t, c.Judge(0.04).Within)
@@ -170,48 +173,62 @@ func TestFindings(t *testing.T) {
 		name        string
 		app, replay []*profile.Profile
 		want        Finding
-		says        string
+		replays     string // the answer for replays of an application
+		sides       string // the answer for two systems
 	}{
-		{"slower", runs(98, 99, 100, 100, 101, 102), runs(108, 109, 110, 110, 111, 112), Differs,
-			"slower: the replays took 10 % more time than the application, "},
+		{"slower", runs(98, 99, 100, 100, 101, 102), runs(208, 209, 210, 210, 211, 212), Differs,
+			"the replays take 2.10 times as long as the application (2.06 to 2.14, 95 %), 6 runs of each: outside 10 % in read, run time", "old is 2.10 times as fast as new (2.06 to 2.14, 95 %), 6 runs of each"},
+		{"a bit slower", runs(98, 99, 100, 100, 101, 102), runs(103, 104, 105, 105, 106, 107), Differs,
+			"the replays take 5.0 % longer than the application (2.5 to 7.6 % more, 95 %), 6 runs of each: within 10 %", "old is 1.050 times as fast as new (1.025 to 1.076, 95 %)"},
 		{"faster", runs(98, 99, 100, 100, 101, 102), runs(88, 89, 90, 90, 91, 92), Differs,
-			"faster: the replays took 10 % less time than the application, "},
+			"the replays take 10.0 % less time than the application (", "new is 1.11 times as fast as old (1.08 to 1.14, 95 %), 6 runs of each"},
 		{"no difference", runs(98, 99, 100, 100, 101, 102), runs(101, 100, 99, 98, 100, 103), NoDifference,
-			"no difference in run time found: the replays took 0.9"},
+			"no difference found: the replays take 2.5 % less to 3.0 % more time than the application (95 %), 6 runs of each: within 10 %",
+			"no difference found: new takes 2.5 % less to 3.0 % more time than old (95 %), 6 runs of each"},
 		{"five are too few", runs(98, 99, 100, 101, 102), runs(208, 209, 210, 210, 211, 212), TooFewRuns,
-			"the replays took 2.100 times as long as the application; medians of 5 and 6 runs cannot tell that from noise"},
-		{"one recording", runs(100), runs(208, 209, 210, 211, 212), TooFewRuns,
-			"the replays took 2.100 times as long as the application; medians of 1 and 5 runs cannot"},
+			"the replays take 2.10 times as long as the application, 5 and 6 runs: outside 10 % in read, run time", "new takes 2.10 times as long as old, 5 and 6 runs"},
+		{"one recording", runs(100), runs(117, 118, 118, 119, 119), TooFewRuns,
+			"the replays take 18.0 % longer than the application, 1 and 5 runs: inconclusive in read, run time, 6 runs of each would tell", "new takes 18.0 % longer than old, 1 and 5 runs"},
 		{"one of each", runs(100), runs(110), TooFewRuns,
-			"the replay took 1.100 times as long as the application; one run of each cannot"},
+			"the replay takes 10.0 % longer than the application, one run of each: within 10 %", "new takes 10.0 % longer than old, one run of each"},
+		{"equal", runs(100), runs(100), TooFewRuns,
+			"the replay takes as long as the application, one run of each: within 10 %", "new takes as long as old, one run of each"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := Profiles(test.app, test.replay)
 			require.Equal(t, test.want, c.Rows[profile.Reads].Finding)
 			require.Equal(t, test.want, c.elapsed().Finding)
-			require.Contains(t, c.conclusion(), test.says)
+			v := c.Judge(0.1)
+			require.Contains(t, c.Answer(&v), test.replays)
+			c.Names = [2]string{"old", "new"}
+			require.Contains(t, c.Answer(&v), test.sides)
 			require.Empty(t, c.Rows[profile.Writes].Finding)
 		})
 	}
 }
 
-// The medians decide; an interval that reaches across the tolerance is told.
+// Of enough runs the intervals decide, and a row whose interval ends on both sides of
+// a bound is undecided, unless it has no difference to speak of.
 func TestJudgeIntervals(t *testing.T) {
 	app := []*profile.Profile{}
 	for range MinRuns {
 		app = append(app, made(t, 500, 0, 0, 0, 1000))
 	}
 	for _, test := range []struct {
-		name               string
-		reads              [MinRuns]int64
-		outside, undecided bool
+		name        string
+		reads       [MinRuns]int64
+		state       State
+		notExcluded bool
 	}{
-		{"inside", [...]int64{510, 520, 530, 535, 540, 545}, false, false},
-		{"inside but for one", [...]int64{510, 520, 530, 535, 540, 600}, false, true},
-		{"outside but for one", [...]int64{510, 560, 565, 570, 580, 600}, true, true},
-		{"outside", [...]int64{560, 565, 570, 580, 590, 600}, true, false},
-		{"outside below", [...]int64{400, 410, 415, 420, 430, 440}, true, false},
-		{"both sides", [...]int64{400, 410, 490, 510, 590, 600}, false, true},
+		{"inside", [...]int64{510, 520, 530, 535, 540, 545}, Within, false},
+		{"a difference, inside but for one", [...]int64{510, 520, 530, 535, 540, 600}, Inconclusive, false},
+		{"no difference, inside but for one", [...]int64{490, 495, 500, 505, 520, 600}, Within, true},
+		{"no difference, but far on both sides", [...]int64{200, 300, 490, 510, 700, 800}, Inconclusive, false},
+		{"no difference, and at most twice the tolerance", [...]int64{420, 430, 490, 510, 570, 580}, Within, true},
+		{"outside but for one", [...]int64{510, 560, 565, 570, 580, 600}, Inconclusive, false},
+		{"outside", [...]int64{560, 565, 570, 580, 590, 600}, Outside, false},
+		{"outside below", [...]int64{400, 410, 415, 420, 430, 440}, Outside, false},
+		{"at the bound", [...]int64{550, 550, 550, 550, 550, 550}, Within, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var replays []*profile.Profile
@@ -219,11 +236,78 @@ func TestJudgeIntervals(t *testing.T) {
 				replays = append(replays, made(t, ms, 0, 0, 0, 1000))
 			}
 			v := Profiles(app, replays).Judge(0.1)
-			require.Equal(t, !test.outside, v.Within)
-			require.Equal(t, test.outside, slices.Contains(v.Outside, "read"))
-			require.Equal(t, test.undecided, slices.Contains(v.Undecided, "read"))
+			require.Equal(t, test.state, v.State)
+			require.Equal(t, test.state == Within, v.Within)
+			require.Equal(t, test.state == Outside, slices.Contains(v.Outside, "read"))
+			require.Equal(t, test.state == Inconclusive, slices.Contains(v.Undecided, "read"))
+			require.Equal(t, test.notExcluded, slices.Contains(v.NotExcluded, "read"))
+			require.Equal(t, test.state == Inconclusive, v.Runs > MinRuns, "%d runs needed", v.Runs)
+			if finding := Profiles(app, replays).Rows[profile.Reads].Finding; test.state == Outside {
+				require.Equal(t, Differs, finding)
+			} else if test.notExcluded {
+				require.Equal(t, NoDifference, finding)
+			}
 		})
 	}
+}
+
+// Of few runs the medians decide, and what is outside by less than the tolerance again
+// is undecided.
+func TestJudgeMediansOfFewRuns(t *testing.T) {
+	for _, test := range []struct {
+		read, end int64
+		want      State
+	}{
+		{500, 1000, Within}, {550, 1100, Within}, {450, 900, Within},
+		{551, 1000, Inconclusive}, {600, 1200, Inconclusive}, {400, 800, Inconclusive},
+		{601, 1000, Outside}, {500, 1201, Outside}, {500, 799, Outside}, {560, 1300, Outside},
+	} {
+		app, replay := made(t, 500, 0, 0, 0, 1000), made(t, test.read, 0, 0, 0, test.end)
+		for n := 1; n < MinRuns; n++ {
+			v := Profiles(slices.Repeat([]*profile.Profile{app}, n), slices.Repeat([]*profile.Profile{replay}, MinRuns)).Judge(0.1)
+			require.Equal(t, test.want, v.State, "%d runs, %d ms of %d", n, test.read, test.end)
+			if test.want == Inconclusive {
+				require.Equal(t, MinRuns, v.Runs)
+			} else {
+				require.Zero(t, v.Runs)
+			}
+		}
+	}
+}
+
+// As many runs as are advised decide, if they are like the first.
+func TestRunsNeededTell(t *testing.T) {
+	runs := func(n int, from, to int64) (list []*profile.Profile) {
+		for i := range int64(n) {
+			ms := from
+			if n > 1 {
+				ms += (to - from) * i / int64(n-1)
+			}
+			list = append(list, made(t, ms, 0, 0, 0, 2000))
+		}
+		return list
+	}
+	for _, test := range []struct {
+		name     string
+		from, to int64
+		want     State
+	}{
+		{"a difference inside", 1020, 1120, Within},
+		{"outside", 1060, 1240, Outside},
+		{"outside below", 760, 930, Outside},
+		{"much noise", 750, 1250, Within},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := Profiles(runs(MinRuns, 990, 1010), runs(MinRuns, test.from, test.to)).Judge(0.1)
+			require.Equal(t, []string{"read"}, v.Undecided)
+			n := v.Runs + v.Runs/2 // it is an estimate
+			require.Equal(t, test.want, Profiles(runs(n, 990, 1010), runs(n, test.from, test.to)).Judge(0.1).State, "%d runs", n)
+			require.Less(t, v.Runs, maxUseful)
+		})
+	}
+	v := Profiles(runs(MinRuns, 990, 1010), runs(MinRuns, 1010, 1180)).Judge(0.1)
+	require.Equal(t, Inconclusive, v.State)
+	require.Zero(t, v.Runs, "it is at the bound")
 }
 
 func TestTypical(t *testing.T) {
@@ -265,8 +349,9 @@ func TestJudge(t *testing.T) {
 	}{
 		{"equal", app, app, true, nil, []string{"metadata"}, nil},
 		{"just inside", app, []int64{550, 180, 0, 5, 1100}, true, nil, []string{"metadata"}, nil},
-		{"just outside", app, []int64{551, 179, 0, 5, 1101}, false, []string{"read", "write", "elapsed"}, []string{"metadata"}, nil},
-		{"faster is as bad as slower", app, []int64{500, 200, 0, 5, 800}, false, []string{"elapsed"}, []string{"metadata"}, nil},
+		{"just outside, undecided", app, []int64{551, 179, 0, 5, 1101}, false, nil, []string{"metadata"}, nil},
+		{"outside", app, []int64{601, 159, 0, 5, 1201}, false, []string{"read", "write", "elapsed"}, []string{"metadata"}, nil},
+		{"faster is as bad as slower", app, []int64{500, 200, 0, 5, 799}, false, []string{"elapsed"}, []string{"metadata"}, nil},
 		{"below the floor nothing counts", app, []int64{500, 200, 9, 1, 1000}, true, nil, []string{"sync", "metadata"}, nil},
 		{"above the floor it does", app, []int64{500, 200, 10, 20, 1000}, false, []string{"sync", "metadata"}, nil, nil},
 		{"vanished", app, []int64{500, 0, 0, 5, 1000}, false, []string{"write"}, []string{"metadata"}, nil},
@@ -301,26 +386,36 @@ func TestReports(t *testing.T) {
 		apps = append(apps, read(t, testkit.Application(i, 1+float64(i)/100)...))
 		others = append(others, read(t, testkit.Application(i+10, 1.05+float64(i)/100)...))
 	}
-	groups := Profiles(apps, others)
+	groups, systems := Profiles(apps, others), Profiles(apps, others)
+	systems.Names, systems.Busy = [2]string{"nvme", "sata"}, []string{"sata: the machine was busy"}
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"groups.txt":    func(b *bytes.Buffer) error { return groups.WriteText(b, 0.06) },
+		"groups.txt":     func(b *bytes.Buffer) error { return groups.WriteText(b, TextOptions{Tolerance: 0.06}) },
+		"groups-all.txt": func(b *bytes.Buffer) error { return groups.WriteText(b, TextOptions{Tolerance: 0.06, All: true}) },
+		"systems.txt":    func(b *bytes.Buffer) error { return systems.WriteText(b, TextOptions{Tolerance: 0.06}) },
+		"compare-all.txt": func(b *bytes.Buffer) error {
+			return compare(app, other).WriteText(b, TextOptions{Tolerance: 0.1, All: true})
+		},
 		"groups.json":   func(b *bytes.Buffer) error { b.Write(testkit.JSON(t, groups.Document(0.06))); return nil },
 		"groups.csv":    func(b *bytes.Buffer) error { return groups.WriteCSV(b) },
 		"unknown.csv":   func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteCSV(b) },
 		"benchstat.txt": func(b *bytes.Buffer) error { return compare(unknown, app, other).WriteBenchstat(b) },
-		"compare.txt":   func(b *bytes.Buffer) error { return compare(app, other).WriteText(b, 0.1) },
+		"compare.txt":   func(b *bytes.Buffer) error { return compare(app, other).WriteText(b, TextOptions{Tolerance: 0.1}) },
 		"compare.json":  func(b *bytes.Buffer) error { b.Write(testkit.JSON(t, compare(app, other).Document(0.1))); return nil },
-		"replays.txt":   func(b *bytes.Buffer) error { return compare(app, app, other).WriteText(b, 0.07) },
+		"replays.txt": func(b *bytes.Buffer) error {
+			return compare(app, app, other).WriteText(b, TextOptions{Tolerance: 0.07})
+		},
 		"replays.json": func(b *bytes.Buffer) error {
 			b.Write(testkit.JSON(t, compare(app, app, other).Document(0.07)))
 			return nil
 		},
-		"unknown.txt": func(b *bytes.Buffer) error { return compare(unknown, unknown).WriteText(b, 0.1) },
+		"unknown.txt": func(b *bytes.Buffer) error {
+			return compare(unknown, unknown).WriteText(b, TextOptions{Tolerance: 0.1})
+		},
 		"unknown.json": func(b *bytes.Buffer) error {
 			b.Write(testkit.JSON(t, compare(unknown, unknown).Document(0.1)))
 			return nil
 		},
-		"nothing.txt": func(b *bytes.Buffer) error { return compare(app).WriteText(b, 0.1) },
+		"nothing.txt": func(b *bytes.Buffer) error { return compare(app).WriteText(b, TextOptions{Tolerance: 0.1}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -333,7 +428,7 @@ func TestReports(t *testing.T) {
 func TestReportErrors(t *testing.T) {
 	p := made(t, 1, 2, 3, 4, 10)
 	c := compare(p, p)
-	require.ErrorIs(t, c.WriteText(testkit.Broken{}, 0.1), os.ErrClosed)
+	require.ErrorIs(t, c.WriteText(testkit.Broken{}, TextOptions{Tolerance: 0.1}), os.ErrClosed)
 	require.ErrorIs(t, c.WriteCSV(testkit.Broken{}), os.ErrClosed)
 	require.ErrorIs(t, c.WriteBenchstat(testkit.Broken{}), os.ErrClosed)
 }
@@ -371,11 +466,28 @@ func TestCommunicationIsNotJudged(t *testing.T) {
 		c := compare(test.app, test.replay)
 		require.Equal(t, Within, c.Judge(0.1).State)
 		var text, csv bytes.Buffer
-		require.NoError(t, c.WriteText(&text, 0.1))
+		require.NoError(t, c.WriteText(&text, TextOptions{Tolerance: 0.1}))
 		require.NoError(t, c.WriteCSV(&csv))
 		document := string(testkit.JSON(t, c.Document(0.1)))
 		for _, output := range []string{text.String(), csv.String(), document} {
 			require.Equal(t, test.shown, strings.Contains(output, "communication"), output)
 		}
 	}
+}
+
+// The interval of a quantile is that of the medians over the runs of each.
+func TestIntervalsOfQuantiles(t *testing.T) {
+	side := func(slower int64) (runs []*profile.Profile) {
+		for i := range int64(MinRuns) {
+			runs = append(runs, read(t, testkit.Event(format.OpRead, 0, 100+i+slower, 10), testkit.Event(format.OpRead, 500, 1000+10*i, 10)))
+		}
+		return runs
+	}
+	c := Profiles(side(0), side(50))
+	p50, most := c.Rows[profile.Reads].Tails[0], c.Rows[profile.Reads].Tails[4]
+	require.Greater(t, p50.Interval.Low, 1.4)
+	require.InDelta(t, 1.5, *p50.Ratio, 0.03)
+	require.Less(t, most.Interval.Low, 1.0)
+	require.Greater(t, most.Interval.High, 1.0)
+	require.Nil(t, c.Rows[profile.Writes].Tails, "there are none")
 }

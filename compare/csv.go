@@ -4,8 +4,11 @@ import (
 	"encoding/csv"
 	"io"
 	"strconv"
+	"strings"
 
 	"pianola/format"
+	"pianola/profile"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -13,8 +16,15 @@ import (
 // operations and the files. Unknown cells are empty.
 func (c *Comparison) WriteCSV(w io.Writer) error {
 	cw := csv.NewWriter(w)
-	cw.Write([]string{"kind", "name", "application_seconds", "replay_seconds", "ratio", "interval_low", "interval_high", "finding",
-		"application_calls", "replay_calls", "application_errors", "replay_errors", "application_bytes", "replay_bytes", "original"})
+	a, r := c.Names[0], c.Names[1]
+	head := []string{"kind", "name", a + "_seconds", r + "_seconds", "ratio", "interval_low", "interval_high", "finding",
+		a + "_calls", r + "_calls", a + "_errors", r + "_errors", a + "_bytes", r + "_bytes"}
+	for _, side := range c.Names {
+		for _, name := range stats.QuantileNames {
+			head = append(head, side+"_"+strings.ReplaceAll(name, ".", "")+"_seconds")
+		}
+	}
+	cw.Write(head)
 	for _, group := range []struct {
 		kind string
 		rows []Row
@@ -39,8 +49,18 @@ func (r *Row) fields() []string {
 		low, high = &r.Interval.Low, &r.Interval.High
 	}
 	a, p := &r.Application, &r.Replay
-	return []string{
+	fields := []string{
 		format.Name(r.Name), number(a.Seconds), number(p.Seconds), number(r.Ratio), number(low), number(high), string(r.Finding),
-		table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Errors), table.Count(p.Errors), table.Count(a.Bytes), table.Count(p.Bytes), format.Name(r.Original),
+		table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Errors), table.Count(p.Errors), table.Count(a.Bytes), table.Count(p.Bytes),
 	}
+	for _, m := range []*profile.Measure{a, p} {
+		for i := range stats.QuantileNames {
+			var v *float64
+			if m.Tails != nil {
+				v = new(m.Tails.List()[i])
+			}
+			fields = append(fields, number(v))
+		}
+	}
+	return fields
 }

@@ -1,23 +1,32 @@
 package compare
 
 import (
+	"pianola/check"
 	"pianola/format"
 	"pianola/profile"
+	"pianola/provenance"
 )
 
 // Document returns the comparison and the verdict, to be written as JSON.
 // Unknown values are left out.
 func (c *Comparison) Document(tolerance float64) any {
+	v := c.Judge(tolerance)
 	d := &comparisonDocument{
-		Application: sideDocument{len(c.applications), c.ApplicationSeconds()},
-		Replay:      sideDocument{len(c.replays), c.ReplaySeconds()},
+		Answer:      c.Answer(&v),
+		Remarks:     c.Remarks(&v),
+		Names:       c.Names,
+		Application: sideDocument{len(c.applications), c.ApplicationSeconds(), c.ApplicationLatency()},
+		Replay:      sideDocument{len(c.replays), c.ReplaySeconds(), c.ReplayLatency()},
 		Figures:     c.Figures(),
 		NoiseFloor:  c.NoiseFloor,
 		Coverage:    c.Coverage.Document(),
-		Verdict:     c.Judge(tolerance),
+		Verdict:     v,
 		Operations:  []operationDocument{},
 		Files:       []fileDocument{},
 		Paired:      c.Paired,
+		Paced:       c.Paced,
+		Sides:       c.Sides,
+		Checks:      c.Checks,
 	}
 	if max(len(c.applications), len(c.replays)) > 1 {
 		d.Confidence = Confidence
@@ -36,12 +45,15 @@ func (c *Comparison) Document(tolerance float64) any {
 	}
 	for i := range c.Files {
 		r := &c.Files[i]
-		d.Files = append(d.Files, fileDocument{format.Name(r.Name), format.Name(r.Original), r.sides()})
+		d.Files = append(d.Files, fileDocument{format.Name(r.Name), r.sides()})
 	}
 	return d
 }
 
 type comparisonDocument struct {
+	Answer      string            `json:"answer"`
+	Remarks     []string          `json:"remarks"` // those of the text
+	Names       [2]string         `json:"names"`   // of the sides, application and replay in this document
 	Application sideDocument      `json:"application"`
 	Replay      sideDocument      `json:"replay"`
 	Figures                       // with intervals and confidence if there are several runs
@@ -53,12 +65,18 @@ type comparisonDocument struct {
 	Files      []fileDocument      `json:"files"`
 	Paired     *float64            `json:"files_paired,omitempty"`
 	Comm       *sidesDocument      `json:"communication,omitempty"` // where a side has any
+
+	Paced *Paced                  `json:"application_at,omitempty"`
+	Sides []provenance.Difference `json:"sides_differ,omitempty"`
+
+	Checks []check.Outcome `json:"checks,omitempty"`
 }
 
 // sideDocument holds the medians of one side.
 type sideDocument struct {
 	Runs int `json:"runs"`
 	SecondsByRow
+	Latency ByRow[profile.Tails] `json:"latency"`
 }
 
 // distanceDocument holds the distance of all I/O, and those of the categories.
@@ -76,8 +94,7 @@ type operationDocument struct {
 // fileDocument is a file. Its name is as in all JSON and CSV: see
 // format.AppendName.
 type fileDocument struct {
-	Name     string `json:"name"`
-	Original string `json:"original,omitempty"`
+	Name string `json:"name"`
 	sidesDocument
 }
 

@@ -10,11 +10,12 @@ import (
 // keptFiles is how many files a comparison holds.
 const keptFiles = 20
 
-// compareFiles compares file by file, by name. A compiled trace and its replays
-// have the same names. A file that a run does not have counts as 0 in it. Files
-// beyond the limit of a profile are left out.
+// compareFiles compares file by file, by name. A file that a run does not have
+// counts as 0 in it. Files beyond the limit of a profile are left out, and so are all
+// where a side tells none, as one of a baseline does.
 func (c *Comparison) compareFiles() {
-	if len(c.applications) == 0 || len(c.replays) == 0 {
+	told := func(p *profile.Profile) bool { return len(p.Files) > 0 }
+	if !slices.ContainsFunc(c.applications, told) || !slices.ContainsFunc(c.replays, told) {
 		return
 	}
 	zero := profile.Measure{Seconds: new(0.0)}
@@ -65,12 +66,4 @@ func paired(rows []Row) *float64 {
 		return nil
 	}
 	return new(both / all)
-}
-
-// NameFiles sets the application's names of files that have another name in the
-// trace. original returns the empty string for an unknown one.
-func (c *Comparison) NameFiles(original func(name string) string) {
-	for i := range c.Files {
-		c.Files[i].Original = original(c.Files[i].Name)
-	}
 }

@@ -2,19 +2,23 @@ package compare
 
 import (
 	"math"
+	"slices"
 )
 
 // Verdict says whether replays are within the tolerance of their application,
-// and which rows, by name, led to that.
+// and which rows, by name, led to that. The lists are not nil. A row is in at most
+// one of them.
 type Verdict struct {
-	Tolerance float64  `json:"tolerance"`
-	State     State    `json:"verdict"`
-	Within    bool     `json:"within_tolerance"`   // State is Within
-	Withheld  string   `json:"withheld,omitempty"` // why the coverage of the recording allows no verdict
-	Outside   []string `json:"outside"`            // rows that differ by more than the tolerance
-	Undecided []string `json:"undecided"`          // rows whose interval contains a bound of the tolerance
-	Noise     []string `json:"below_noise_floor"`  // rows too short to be judged
-	Unknown   []string `json:"unknown"`            // rows whose time is unknown on a side
+	Tolerance   float64  `json:"tolerance"`
+	State       State    `json:"verdict"`
+	Within      bool     `json:"within_tolerance"`      // State is Within
+	Withheld    string   `json:"withheld,omitempty"`    // why the coverage of the recording allows no verdict
+	Outside     []string `json:"outside"`               // rows that differ by more than the tolerance
+	Undecided   []string `json:"undecided"`             // rows that may
+	NotExcluded []string `json:"not_excluded"`          // rows without a difference found, where one of up to twice the tolerance is not excluded
+	Noise       []string `json:"below_noise_floor"`     // rows too short to be judged
+	Unknown     []string `json:"unknown"`               // rows whose time is unknown on a side
+	Runs        int      `json:"runs_needed,omitempty"` // of each side, that would decide the undecided rows; 0 if there are none, or no practical number would
 }
 
 // State is what a verdict comes to.
@@ -24,15 +28,37 @@ type State string
 const (
 	Within       State = "within"
 	Outside      State = "outside"
-	Inconclusive State = "inconclusive" // the recording does not hold enough, or the run time is not known
+	Inconclusive State = "inconclusive" // rows are undecided, the recording does not hold enough, or the run time is not known
 )
+
+// standing is what a row adds to a verdict.
+type standing uint8
+
+const (
+	ignored standing = iota // it has no calls, or no replay has such
+	unknown
+	short
+	inside
+	notExcluded // inside, but not by its interval
+	undecided
+	outside
+	numStandings
+)
+
+// standingNames are the standings for people.
+var standingNames = [numStandings]string{
+	ignored: "-", unknown: "not known", short: "too short", inside: "within", notExcluded: "within", undecided: "undecided", outside: "outside",
+}
 
 // Judge decides whether each row's replay time differs from the application's
 // by at most the tolerance, a fraction of the application's time (0.1 is 10 %).
 //
-// The medians decide, for any number of runs. If there are enough runs, a row
-// is also undecided if its interval is not on one side of the tolerance: more
-// runs may change the verdict.
+// With MinRuns runs of each side, intervals decide. A row is inside if its
+// interval is, and outside if all of its interval is. It is inside, too, if no
+// difference is found and the interval excludes one of twice the tolerance: else
+// equal sides on a noisy machine would be undecided more often the more runs there
+// are. Other rows are undecided. With fewer runs the medians decide: a row is inside
+// up to the tolerance, undecided up to twice the tolerance, and else outside.
 //
 // A category without calls on both sides is ignored, and so is communication,
 // which no replay has. Two kinds of rows do not
@@ -45,46 +71,114 @@ const (
 // A recording that does not hold nearly all of the application's I/O says little
 // about it, however near the times are: the verdict is withheld.
 func (c *Comparison) Judge(tolerance float64) Verdict {
-	v := Verdict{Tolerance: tolerance, Outside: []string{}, Undecided: []string{}, Noise: []string{}, Unknown: []string{}}
-	known := false
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if !c.judged(i) {
-			continue
-		}
-		app, replay := r.Application.Seconds, r.Replay.Seconds
-		switch {
-		case app == nil || replay == nil:
-			v.Unknown = append(v.Unknown, r.Name)
-			continue
-		case r.Name != ElapsedRow && r.Application.Calls == 0 && r.Replay.Calls == 0:
-			continue
-		case r.Name != ElapsedRow && max(*app, *replay) < c.NoiseFloor:
-			v.Noise = append(v.Noise, r.Name)
-			continue
-		}
-		// 1.1 is within 10 % of 1, though the floats' difference is not.
-		limit := tolerance * (1 + 1e-9)
-		if math.Abs(*replay-*app) > limit**app {
-			v.Outside = append(v.Outside, r.Name)
-		}
-		if r.Finding == Differs || r.Finding == NoDifference {
-			inside := func(ratio float64) bool { return math.Abs(ratio-1) <= limit }
-			reaches := r.Interval.Low <= 1+limit && r.Interval.High >= 1-limit // into the tolerance
-			if reaches && !(inside(r.Interval.Low) && inside(r.Interval.High)) {
-				v.Undecided = append(v.Undecided, r.Name)
-			}
-		}
-		known = known || r.Name == ElapsedRow
+	var rows [numStandings][]string
+	for s := range rows {
+		rows[s] = []string{}
 	}
-	v.Withheld = c.Coverage.Withheld()
+	v := Verdict{Tolerance: tolerance, Withheld: c.Coverage.Withheld()}
+	runs := 0
+	for i := range c.Rows {
+		s := c.standing(i, tolerance)
+		rows[s] = append(rows[s], c.Rows[i].Name)
+		if s == undecided {
+			runs = max(runs, c.runsNeeded(&c.Rows[i], tolerance))
+		}
+	}
+	v.Outside, v.Undecided, v.NotExcluded, v.Noise, v.Unknown = rows[outside], rows[undecided], rows[notExcluded], rows[short], rows[unknown]
 	switch {
-	case v.Withheld != "" || !known && len(v.Outside) == 0:
+	case v.Withheld != "":
 		v.State = Inconclusive
-	case len(v.Outside) > 0 || !known:
+	case len(v.Outside) > 0:
 		v.State = Outside
+	case slices.Contains(v.Unknown, ElapsedRow):
+		v.State = Inconclusive
+	case len(v.Undecided) > 0:
+		v.State = Inconclusive
+		if runs <= maxUseful {
+			v.Runs = runs
+		}
 	default:
 		v.State, v.Within = Within, true
 	}
 	return v
+}
+
+// standing judges the row at a place.
+func (c *Comparison) standing(i int, tolerance float64) standing {
+	r := &c.Rows[i]
+	if !c.judged(i) {
+		return ignored
+	}
+	a, b := r.Application.Seconds, r.Replay.Seconds
+	switch {
+	case a == nil || b == nil:
+		return unknown
+	case r.Name != ElapsedRow && !r.occurs():
+		return ignored
+	case r.Name != ElapsedRow && max(*a, *b) < c.NoiseFloor:
+		return short
+	}
+	// 1.1 is within 10 % of 1, though the floats' difference is not.
+	limit := tolerance * (1 + 1e-9)
+	if r.enough() {
+		switch v := r.Interval; {
+		case v.within(limit):
+			return inside
+		case v.Low > 1+limit || v.High < 1-limit:
+			return outside
+		case r.Finding == NoDifference && v.within(2*limit):
+			return notExcluded
+		}
+		return undecided
+	}
+	switch d := math.Abs(*b - *a); {
+	case d <= limit**a:
+		return inside
+	case d <= 2*limit**a:
+		return undecided
+	}
+	return outside
+}
+
+// enough reports whether a row has runs enough for its interval to count.
+func (r *Row) enough() bool { return r.Finding == Differs || r.Finding == NoDifference }
+
+// within reports whether an interval of a ratio is at most so far from 1.
+func (i *Interval) within(far float64) bool { return i.Low >= 1-far && i.High <= 1+far }
+
+// maxUseful is the number of runs beyond which more of them are no advice.
+const maxUseful = 100
+
+// runsNeeded estimates how many runs of each side decide an undecided row, as long
+// as its ratio stays: the width of an interval falls with the square root of their
+// number. Of a ratio at the bound no number does.
+func (c *Comparison) runsNeeded(r *Row, tolerance float64) int {
+	runs := min(len(c.applications), len(c.replays))
+	switch {
+	case runs < MinRuns:
+		return MinRuns
+	case !r.enough(): // times are unknown or 0
+		return maxUseful + 1
+	}
+	ratio, v := *r.Ratio, r.Interval
+	shrink := 1.0 // of the interval, until it ends at the bound
+	end := func(room, reach float64) {
+		if reach > room {
+			shrink = min(shrink, max(room, 0)/reach)
+		}
+	}
+	switch far := math.Abs(ratio - 1); {
+	case far > tolerance && ratio > 1:
+		end(ratio-(1+tolerance), ratio-v.Low)
+	case far > tolerance:
+		end(1-tolerance-ratio, v.High-ratio)
+	default:
+		if r.Finding == NoDifference {
+			tolerance *= 2
+		}
+		end(1+tolerance-ratio, v.High-ratio)
+		end(ratio-(1-tolerance), ratio-v.Low)
+	}
+	needed := math.Ceil(float64(runs) / (shrink * shrink))
+	return int(min(max(needed, float64(runs+1)), maxUseful+1))
 }

@@ -47,6 +47,15 @@ func (c *Comparison) ReplaySeconds() SecondsByRow {
 	return SecondsByRow(byRow(c, func(r *Row) *float64 { return r.Replay.Seconds }))
 }
 
+// ApplicationLatency and ReplayLatency return the medians of a side's quantiles.
+func (c *Comparison) ApplicationLatency() ByRow[profile.Tails] {
+	return byRow(c, func(r *Row) *profile.Tails { return r.Application.Tails })
+}
+
+func (c *Comparison) ReplayLatency() ByRow[profile.Tails] {
+	return byRow(c, func(r *Row) *profile.Tails { return r.Replay.Tails })
+}
+
 // ReplayCounts returns the calls and bytes of the replay.
 func (c *Comparison) ReplayCounts() (calls, bytes ByRow[int64]) {
 	return byRow(c, func(r *Row) *int64 { return &r.Replay.Calls }), byRow(c, func(r *Row) *int64 { return &r.Replay.Bytes })
@@ -59,6 +68,45 @@ type Figures struct {
 	High       *ByRow[float64] `json:"interval_high,omitempty"`
 	Confidence float64         `json:"confidence,omitempty"` // of Low and High, unless it is elsewhere in the document
 	Finding    ByRow[Finding]  `json:"finding"`
+	Ratios     ByRow[Tails]    `json:"latency_ratios"` // of the quantiles, with the ends of their intervals
+}
+
+// Tails is the Tails of a row in a document.
+type Tails struct {
+	Ratio Quotients  `json:"ratio"`
+	Low   *Quotients `json:"interval_low,omitempty"`
+	High  *Quotients `json:"interval_high,omitempty"`
+}
+
+// Quotients holds a value for each of stats.QuantileNames, nil if unknown.
+type Quotients struct {
+	P50  *float64 `json:"p50,omitempty"`
+	P90  *float64 `json:"p90,omitempty"`
+	P99  *float64 `json:"p99,omitempty"`
+	P999 *float64 `json:"p999,omitempty"`
+	Max  *float64 `json:"max,omitempty"`
+}
+
+func newTails(list []Tail) *Tails {
+	if list == nil {
+		return nil
+	}
+	of := func(get func(*Tail) *float64) Quotients {
+		return Quotients{get(&list[0]), get(&list[1]), get(&list[2]), get(&list[3]), get(&list[4])}
+	}
+	end := func(get func(*Interval) *float64) *Quotients {
+		q := of(func(t *Tail) *float64 {
+			if t.Interval == nil {
+				return nil
+			}
+			return get(t.Interval)
+		})
+		if q == (Quotients{}) {
+			return nil
+		}
+		return &q
+	}
+	return &Tails{of(func(t *Tail) *float64 { return t.Ratio }), end(func(i *Interval) *float64 { return &i.Low }), end(func(i *Interval) *float64 { return &i.High })}
 }
 
 // Figures returns the ratios of the medians, the ends of their intervals and
@@ -82,5 +130,6 @@ func (c *Comparison) Figures() Figures {
 			}
 			return &r.Finding
 		}),
+		Ratios: byRow(c, func(r *Row) *Tails { return newTails(r.Tails) }),
 	}
 }

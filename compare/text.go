@@ -9,52 +9,170 @@ import (
 	"slices"
 	"strings"
 
+	"pianola/check"
 	"pianola/profile"
+	"pianola/stats"
 	"pianola/table"
 )
 
-// differMost is the number of operations, and of files, that the text shows.
-const differMost = 5
+// differMost is how many operations the text shows that has room on a screen.
+const differMost = 3
 
-// WriteText writes the comparison as a table, the operations and the files that
-// differ most, and below them which side is faster, and the verdict.
-func (c *Comparison) WriteText(w io.Writer, tolerance float64) error {
-	unit := table.UnitOf(c.longest())
-	several := max(len(c.applications), len(c.replays)) > 1
-	head := []string{"", "application " + unit.Name, "replay " + unit.Name, "ratio", "distance"}
-	if several {
-		head = append(head, "interval", "finding")
-	} else {
-		head = append(head, "calls", "replay calls", "bytes", "replay bytes")
-	}
-	rows := [][]string{head}
-	shown := c.shown()
-	for i := range shown {
-		rows = append(rows, shown[i].cells(unit, several))
-	}
+// TextOptions select what WriteText writes.
+type TextOptions struct {
+	Tolerance float64
+	All       bool // everything, and not only what has room on a screen
+}
+
+// WriteText writes the answer, what explains it, and tables: the times, the
+// latencies and what differs most.
+func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
+	v := c.Judge(o.Tolerance)
 	var b bytes.Buffer
-	b.WriteString(table.Format(rows, table.FirstLeft))
-	mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
-	mostDifferent(&b, "files that differ most", unit, c.Files)
-	if c.Paired != nil && *c.Paired < fewPaired {
-		b.WriteString("few files have the same name on both sides: compare with the compiled trace that was replayed\n")
+	b.WriteString(c.Answer(&v) + "\n")
+	for _, line := range c.Remarks(&v) {
+		b.WriteString(line + "\n")
 	}
-	b.WriteByte('\n')
-	if c.Distance != nil {
-		fmt.Fprintf(&b, "distance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
+	if len(c.Checks) > 0 {
+		b.WriteString(check.Text(c.Checks))
 	}
-	b.WriteString(c.conclusion())
-	fmt.Fprintf(&b, "%v\n", &c.Coverage)
-	b.WriteString(c.verdict(c.Judge(tolerance), unit))
-	b.WriteByte('\n')
+	fmt.Fprintf(&b, "%v\n\n", &c.Coverage)
+	unit := table.UnitOf(c.longest())
+	b.WriteString(table.Format(c.times(unit, &v, o.All), table.FirstLeft))
+	if o.All {
+		c.latencies(&b)
+		c.mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
+		c.mostDifferent(&b, "files that differ most", unit, c.Files)
+		if c.Paired != nil && *c.Paired < fewPaired {
+			b.WriteString("few files have the same name on both sides: compare with the compiled trace that was replayed\n")
+		}
+		if c.Distance != nil {
+			fmt.Fprintf(&b, "\ndistance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
+		}
+	} else {
+		c.latencyRatios(&b)
+		operations := c.ioOperations()
+		c.mostDifferent(&b, "operations that differ most", unit, operations[:min(differMost, len(operations))])
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
-// Summary returns a line with the verdict, and a line with the faster side. The
-// second is empty if a run time is unknown.
-func (c *Comparison) Summary(tolerance float64) (verdict, conclusion string) {
-	return c.verdict(c.Judge(tolerance), table.UnitOf(c.longest())), strings.TrimSuffix(c.conclusion(), "\n")
+// times returns the table of times. The last column is the verdict of each row.
+func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
+	several := max(len(c.applications), len(c.replays)) > 1
+	columns := []struct {
+		head  string
+		shown bool
+		cell  func(r *Row, at int) string
+	}{
+		{"", true, func(r *Row, _ int) string { return Label(r.Name) }},
+		{c.Names[0] + " " + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Application.Seconds) }},
+		{c.Names[1] + " " + u.Name, true, func(r *Row, _ int) string { return u.Optional(r.Replay.Seconds) }},
+		{"ratio", true, func(r *Row, _ int) string { return r.ratio() }},
+		{"interval", several, func(r *Row, _ int) string {
+			if r.Interval == nil {
+				return table.Missing
+			}
+			return r.Interval.String()
+		}},
+		{"finding", several, func(r *Row, _ int) string { return cmp.Or(r.Finding.String(), table.Missing) }},
+		{"distance", all, func(r *Row, _ int) string {
+			if r.Distance == nil {
+				return table.Missing
+			}
+			return table.Fixed(r.Distance.Max, 3)
+		}},
+		{"calls", all, func(r *Row, _ int) string { return table.Count(r.Application.Calls) }},
+		{c.Names[1] + " calls", all, func(r *Row, _ int) string { return table.Count(r.Replay.Calls) }},
+		{"bytes", all, func(r *Row, _ int) string { return table.Count(r.Application.Bytes) }},
+		{c.Names[1] + " bytes", all, func(r *Row, _ int) string { return table.Count(r.Replay.Bytes) }},
+		{table.Percent(v.Tolerance), true, func(_ *Row, at int) string { return standingNames[c.standing(at, v.Tolerance)] }},
+	}
+	rows := make([][]string, 1)
+	for _, column := range columns {
+		if column.shown {
+			rows[0] = append(rows[0], column.head)
+		}
+	}
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		if !c.judged(k) && !r.occurs() {
+			continue
+		}
+		var row []string
+		for _, column := range columns {
+			if column.shown {
+				row = append(row, column.cell(r, k))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// hasLatencies reports whether the text has latencies of a category: both sides
+// have some, and it takes more than the noise floor on one of them.
+func (c *Comparison) hasLatencies(r *Row) bool {
+	return r.Tails != nil && max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor
+}
+
+// latencyRatios writes a table of the ratios of the quantiles.
+func (c *Comparison) latencyRatios(b *bytes.Buffer) {
+	rows := [][]string{append([]string{"ratio of latencies"}, stats.QuantileNames[:]...)}
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		if !c.hasLatencies(r) {
+			continue
+		}
+		row := []string{r.Name}
+		for i := range r.Tails {
+			row = append(row, fixed(r.Tails[i].Ratio))
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 1 {
+		b.WriteByte('\n')
+		b.WriteString(table.Format(rows, table.FirstLeft))
+	}
+}
+
+// latencies writes a table of the quantiles of both sides.
+func (c *Comparison) latencies(b *bytes.Buffer) {
+	rows := [][]string{append([]string{"latency, µs"}, stats.QuantileNames[:]...)}
+	add := func(name string, cell func(i int) string) {
+		row := []string{name}
+		for i := range stats.QuantileNames {
+			row = append(row, cell(i))
+		}
+		rows = append(rows, row)
+	}
+	for k := range c.Rows {
+		r := &c.Rows[k]
+		if !c.hasLatencies(r) {
+			continue
+		}
+		micros := func(t *profile.Tails) func(int) string {
+			return func(i int) string { return table.Micros(int64(math.Round(t.List()[i] * 1e9))) }
+		}
+		add(r.Name, micros(r.Application.Tails))
+		add("  "+c.Names[1], micros(r.Replay.Tails))
+		add("  ratio", func(i int) string { return fixed(r.Tails[i].Ratio) })
+		if r.Tails[0].Interval != nil {
+			for side, name := range []string{"    from", "    to"} {
+				add(name, func(i int) string {
+					if v := r.Tails[i].Interval; v != nil {
+						return table.Fixed([]float64{v.Low, v.High}[side], 3)
+					}
+					return table.Missing
+				})
+			}
+		}
+	}
+	if len(rows) > 1 {
+		b.WriteByte('\n')
+		b.WriteString(table.Format(rows, table.FirstLeft))
+	}
 }
 
 // longest returns the longest time of the table, in seconds.
@@ -69,33 +187,13 @@ func (c *Comparison) longest() (longest float64) {
 	return longest
 }
 
-// cells returns a row of the table. For several runs it has intervals instead
-// of calls and bytes, which hardly vary.
-func (r *Row) cells(u table.Unit, several bool) []string {
-	a, p := &r.Application, &r.Replay
-	far := table.Missing
-	if r.Distance != nil {
-		far = table.Fixed(r.Distance.Max, 3)
-	}
-	cells := []string{Label(r.Name), u.Optional(a.Seconds), u.Optional(p.Seconds), r.ratio(), far}
-	if !several {
-		return append(cells, table.Count(a.Calls), table.Count(p.Calls), table.Count(a.Bytes), table.Count(p.Bytes))
-	}
-	interval, finding := table.Missing, table.Missing
-	if r.Interval != nil {
-		interval = r.Interval.String()
-	}
-	if r.Finding != "" {
-		finding = r.Finding.String()
-	}
-	return append(cells, interval, finding)
-}
+func (r *Row) ratio() string { return fixed(r.Ratio) }
 
-func (r *Row) ratio() string {
-	if r.Ratio == nil {
+func fixed(ratio *float64) string {
+	if ratio == nil {
 		return table.Missing
 	}
-	return table.Fixed(*r.Ratio, 3)
+	return table.Fixed(*ratio, 3)
 }
 
 // fewPaired is the value of Paired below which the names of the sides do not
@@ -113,9 +211,9 @@ func (c *Comparison) ioOperations() []Row {
 
 // mostDifferent writes a table of the first rows with different times, if there
 // are any.
-func mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
-	rows := [][]string{{what, "application " + u.Name, "replay " + u.Name, "ratio", "difference", "calls", "replay calls"}}
-	for i := range list[:min(differMost, len(list))] {
+func (c *Comparison) mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
+	rows := [][]string{{what, c.Names[0] + " " + u.Name, c.Names[1] + " " + u.Name, "ratio", "difference", "calls", c.Names[1] + " calls"}}
+	for i := range list {
 		r := &list[i]
 		d := r.difference()
 		if d == 0 {
@@ -125,67 +223,13 @@ func mostDifferent(b *bytes.Buffer, what string, u table.Unit, list []Row) {
 		if d < 0 {
 			sign = "-"
 		}
-		rows = append(rows, []string{table.ShortName(cmp.Or(r.Original, r.Name)), u.Optional(r.Application.Seconds), u.Optional(r.Replay.Seconds),
+		rows = append(rows, []string{table.ShortName(r.Name), u.Optional(r.Application.Seconds), u.Optional(r.Replay.Seconds),
 			r.ratio(), sign + u.Format(math.Abs(d)), table.Count(r.Application.Calls), table.Count(r.Replay.Calls)})
 	}
 	if len(rows) > 1 {
 		b.WriteByte('\n')
 		b.WriteString(table.Format(rows, table.FirstLeft))
 	}
-}
-
-// conclusion returns a line that says which side is faster, by how much, and
-// with what confidence; "" if a run time is unknown.
-func (c *Comparison) conclusion() string {
-	r := c.elapsed()
-	if r.Ratio == nil {
-		return ""
-	}
-	who, runs := "the replay", "one run of each"
-	if a, n := len(c.applications), len(c.replays); max(a, n) > 1 {
-		runs = fmt.Sprintf("medians of %d and %d runs", a, n)
-		if n > 1 {
-			who = "the replays"
-		}
-	}
-	sure := table.Percent(Confidence) + " confidence"
-	switch {
-	case r.Finding == Differs && *r.Ratio < 1:
-		return fmt.Sprintf("faster: %s took %s less time than the application, %s to %s less with %s; %s\n",
-			who, table.Percent(1-*r.Ratio), table.Percent(1-r.Interval.High), table.Percent(1-r.Interval.Low), sure, runs)
-	case r.Finding == Differs:
-		return fmt.Sprintf("slower: %s took %s more time than the application, %s to %s more with %s; %s\n",
-			who, table.Percent(*r.Ratio-1), table.Percent(r.Interval.Low-1), table.Percent(r.Interval.High-1), sure, runs)
-	case r.Finding == NoDifference:
-		return fmt.Sprintf("no difference in run time found: %s took %.3f to %.3f times as long as the application with %s; %s\n",
-			who, r.Interval.Low, r.Interval.High, sure, runs)
-	}
-	return fmt.Sprintf("%s took %.3f times as long as the application; %s cannot tell that from noise, %d of each can\n",
-		who, *r.Ratio, runs, MinRuns)
-}
-
-func (c *Comparison) verdict(v Verdict, u table.Unit) string {
-	var b strings.Builder
-	switch {
-	case v.Withheld != "":
-		return "cannot be judged: " + v.Withheld
-	case v.State == Within:
-		b.WriteString("within " + table.Percent(v.Tolerance))
-	case v.State == Inconclusive:
-		b.WriteString("cannot be judged")
-	default:
-		b.WriteString("outside " + table.Percent(v.Tolerance) + ": " + labels(v.Outside))
-	}
-	if len(v.Undecided) > 0 {
-		b.WriteString("; more runs may change that: " + labels(v.Undecided))
-	}
-	if len(v.Noise) > 0 {
-		b.WriteString("; too short to be judged, below " + u.Format(c.NoiseFloor) + " " + u.Name + ": " + labels(v.Noise))
-	}
-	if len(v.Unknown) > 0 {
-		b.WriteString("; not known: " + labels(v.Unknown))
-	}
-	return b.String()
 }
 
 // Label returns the name of a row in words.

@@ -16,6 +16,15 @@ const secrets = `# pianola script 1
 # cwd: "/home/secretuser/work-secret"
 # start: secretstart
 # kernel: secretkernel
+# options: --user secretuser
+# host: secrethost
+# version: v0-secret
+# cpu: secretcpu
+# cpus: 2 secret
+# mount: nfs4 rw,addr=secretserver
+# device: sda "secretmodel" rotational=0
+# load: 0.1 0.2 secret
+# pressure: io=secret
 # arch: amd64
 # lost: 0
 # remark of a newer version: secret

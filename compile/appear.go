@@ -34,7 +34,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	s := simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
-	if m.resolve(&s) != reasonNone || s.deep || m.refused(&s) {
+	if m.foresee(&s) != reasonNone || s.deep || m.refused(&s) {
 		return nil
 	}
 	for n, at := range s.at {
@@ -62,6 +62,15 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		}
 	}
 	return nil
+}
+
+// foresee resolves an event that is simulated later. So it waits for nothing yet: order
+// drops an edge that it has collected before.
+func (m *model) foresee(s *simEvent) reason {
+	planning := m.order.planning
+	m.order.planning = true
+	defer func() { m.order.planning = planning }()
+	return m.resolve(s)
 }
 
 // needs reports whether the result of an event shows that something is at path n.

@@ -1,7 +1,7 @@
 package compile
 
 import (
-	"strings"
+	"slices"
 
 	"pianola/format"
 )
@@ -202,7 +202,7 @@ func (m *model) simulate(s *simEvent) reason {
 			why = reasonMapped
 		}
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s) || astray(s) || unheld(s) || refusedCall(s)) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s, m.trail) || astray(s) || unheld(s) || refusedCall(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && m.refused(s) {
@@ -311,10 +311,13 @@ func (m *model) refused(s *simEvent) bool {
 // dotted reports whether a call failed for a reason that the mapped path does
 // not keep: the path to make, remove or rename ended in "." or "..", or led to a
 // mount point.
-func dotted(s *simEvent) bool {
+func dotted(s *simEvent, trail []*entry) bool {
 	switch s.out.Op.Info().Effect {
 	case format.EffectOpen: // what is missing is above, and a file could be made of its name
-		return s.e.Ret == enoent && format.HasMode(s.out.OpenFlags()) && dots(strings.TrimRight(string(s.e.Path(0)), "/"))
+		return s.e.Ret == enoent && s.out.Creates(0) && dots(string(s.e.Path(0)))
+	case format.EffectLink: // which is missing, the file's last name or what the path enters and leaves?
+		return s.e.Ret == enoent && s.out.Op == format.OpLinkat && !s.d.node.named() &&
+			slices.ContainsFunc(trail, func(e *entry) bool { return e.state == unknown })
 	case format.EffectRename:
 		return s.e.Ret == ebusy || s.e.Ret == eexist && dots(string(s.e.Path(1)))
 	case format.EffectUnlink:
@@ -341,7 +344,7 @@ func impossible(s *simEvent, trail []*entry) bool {
 		}
 	}
 	for n, at := range s.at {
-		if at != nil && (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil && s.out.OpenFlags()&format.TMPFILE == 0 {
+		if at != nil && (s.out.Creates(n) || s.out.Removes(n)) && at.dir == nil {
 			return true
 		}
 	}

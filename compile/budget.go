@@ -97,7 +97,8 @@ const (
 	nameBytes         = int(unsafe.Sizeof(entry{})+unsafe.Sizeof(node{})) + inMap + 56 // of an entry, in its directory and the plan
 	fileBytes         = int(unsafe.Sizeof(format.File{})) * 2
 	substitutionBytes = int(unsafe.Sizeof(Substitution{})) * 2
-	textBytes         = 64 // of a string in the trace
+	textBytes         = 64                                             // of a string in the trace
+	calledBytes       = inMap + 4*int(unsafe.Sizeof(format.AppName{})) // of a name, in a map and two lists
 	threadBytes       = int(unsafe.Sizeof(process.Thread{})+unsafe.Sizeof(thread{})+unsafe.Sizeof(process.Dir{})+unsafe.Sizeof(workingDir{})) + inMap
 	threadRowBytes    = int(unsafe.Sizeof(format.Thread{})) + 8
 	processBytes      = int(unsafe.Sizeof(process.Process{})+unsafe.Sizeof(proc{})+unsafe.Sizeof(buffers{})) + inMap + 16
@@ -138,6 +139,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 		}
 	}
 	add(forNames, m.lore.bytes)
+	add(forNames, m.called.size())
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {
 		add(forBuffers, len(p.buffers.regions)*regionBytes)

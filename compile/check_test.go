@@ -127,7 +127,43 @@ func (c *checker) Close(h *format.Header) error {
 			c.breach("descriptor %+v", d)
 		}
 	}
+	c.called()
 	return nil
+}
+
+// called checks the application's names: each is that of a path of the trace or of
+// a directory above one, and with Tree different paths have different names.
+func (c *checker) called() {
+	paths := map[string]bool{}
+	for i := range c.events {
+		for n := range c.events[i].Op.Info().At.Paths {
+			if p := c.events[i].Path(n); p != nil {
+				paths[path.Clean(string(p))] = true
+			}
+		}
+	}
+	for _, f := range c.header.Files {
+		paths[f.Path] = true
+	}
+	for _, d := range c.header.Descriptors {
+		paths[d.Path] = true
+	}
+	names, known := c.header.AppNames(), map[string]string{}
+	for p := range paths {
+		name := names.Of(p)
+		if !path.IsAbs(name) || path.Clean(name) != name {
+			c.breach("%q is called %q", p, name)
+		}
+		if other, two := known[name]; two && c.paths == compile.Tree {
+			c.breach("%q and %q are called %q", p, other, name)
+		}
+		known[name] = p
+	}
+	for i, n := range c.header.Names {
+		if i > 0 && !paths[n.Path] {
+			c.breach("%q is called %q, and nothing uses it", n.Path, n.Name)
+		}
+	}
 }
 
 // names replays the names of the trace in the order of emission, and checks

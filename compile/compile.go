@@ -42,6 +42,10 @@ type Options struct {
 	// states it.
 	Compensate bool
 
+	// Names keeps the application's names of the paths in the trace. There are none
+	// with Key or Bare.
+	Names bool
+
 	// Key replaces names by keyed hashes, and removes from the trace what
 	// identifies the command, its user and the machine. It has at least MinKey
 	// bytes; nil keeps everything.
@@ -81,7 +85,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	in := take(format.Submissions(src), tmp)
 	defer in.stop()
 	var (
-		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}}
+		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, fed: map[int64]pipeCall{}}
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {
@@ -191,14 +195,15 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files}
+	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.called.list(m.names.plan)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && !keeps(meta) {
 			continue
 		}
 		switch meta.Key {
 		case format.MetaCwd, format.MetaUmask, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths and modes are resolved, the cost is subtracted, the events are counted
-			format.MetaRequests: // which the trace does not hold
+			format.MetaRequests, // which the trace does not hold
+			format.MetaReplay:   // of a log, which the trace is not
 		default:
 			h.Meta = append(h.Meta, meta)
 		}

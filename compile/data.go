@@ -70,6 +70,7 @@ func (m *model) fallocate(s *simEvent) {
 		m.resized(s, nd, size)
 		return
 	case mode&format.FallocKeepSize != 0:
+		m.order.afterAll(nd.searches, format.EdgeBytes)
 		m.order.wrote(nd, off, end(off, size))
 		return
 	}
@@ -117,23 +118,22 @@ func (m *model) lseek(s *simEvent) {
 	switch s.out.Word(format.Whence) {
 	case format.SeekData, format.SeekHole:
 		m.seek(f.node, s)
+		m.order.read(f.node, s.out.Offset(), math.MaxInt64)
+		m.order.after(f.node.resized, format.EdgeBytes)
+		f.node.ends = m.order.use(f.node.ends) // also if it failed: then it was beyond the end
+		f.node.searches = m.order.use(f.node.searches)
 	}
 	if s.e.Ret < 0 {
 		return
 	}
 	f.Offset = s.e.Ret
-	f.node.listing = 0
 	f.list = list{astray: s.e.Ret != 0}
-	switch s.out.Word(format.Whence) {
-	case format.SeekEnd:
-		if size := s.e.Ret - s.out.Offset(); size >= 0 {
-			m.ends(s, f.node, size, true)
-			m.raise(f.node, size)
-		}
-	case format.SeekData, format.SeekHole:
-		m.order.read(f.node, s.out.Offset(), math.MaxInt64)
-	default:
+	if s.out.Word(format.Whence) != format.SeekEnd {
 		return
+	}
+	if size := s.e.Ret - s.out.Offset(); size >= 0 {
+		m.ends(s, f.node, size, true)
+		m.raise(f.node, size)
 	}
 	m.order.after(f.node.resized, format.EdgeBytes)
 	f.node.ends = m.order.use(f.node.ends)
@@ -213,6 +213,7 @@ func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 	e := end(off, size)
 	if e <= nd.now {
 		m.order.within(nd, e)
+		m.order.afterAll(nd.searches, format.EdgeBytes) // there may have been a hole
 		nd.reads = m.order.use(nd.reads)
 		return
 	}

@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ func TestOrderTable(t *testing.T) {
 		{"thread", "wait4", []string{`10 clone(SIGCHLD) = 12`, `12 stat("/w/a", 0x1) = 0`, `12 exit_group(0) = ?`, `11 stat("/w/b", 0x1) = 0`, `11 wait4(12, NULL, 0, NULL) = 12`}, "3:1"},
 		{"thread", "wait4 after a waitid that left the process", []string{`10 clone(SIGCHLD) = 12`, `12 stat("/w/a", 0x1) = 0`, `12 exit_group(0) = ?`, `10 waitid(P_PID, 12, 0x1, WEXITED|WNOWAIT, NULL, 12) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 wait4(12, NULL, 0, NULL) = 12`}, "3:1"},
 		{"descriptor", "use after open", []string{`10 open("/w/a", O_RDWR) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 fstat(3, 0x1) = 0`}, "1:1"},
+		{"descriptor", "name for the file of a descriptor after open", []string{`10 open("/w", O_RDWR|O_TMPFILE, 0600) = 3`, `11 stat("/w/b", 0x1) = 0`, `11 linkat(3, "", AT_FDCWD, "/w/a", AT_EMPTY_PATH) = 0`}, "1:1"},
+		{"descriptor", "file of a descriptor in /proc after a copy", []string{`10 open("/w", O_RDWR|O_TMPFILE, 0600) = 3`, `10 dup(3) = 4`, `11 stat("/w/b", 0x1) = 0`, `11 stat("/proc/self/fd/4", 0x1) = 0`}, "1:2"},
 		{"descriptor", "close after use", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 close(3) = 0`}, "2:0"},
 		{"descriptor", "number again after close: another in the trace", []string{`10 open("/w/a", O_RDWR) = 3`, `10 close(3) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/b", O_RDWR) = 3`}, ""},
 		{"descriptor", "not of another process", []string{`10 clone(SIGCHLD) = 12`, `10 open("/w/a", O_RDWR) = 3`, `12 stat("/w/b", 0x1) = 0`, `12 open("/w/b", O_RDWR) = 3`}, ""},
@@ -51,11 +54,18 @@ func TestOrderTable(t *testing.T) {
 		{"size", "write within what an older write has added", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`, `10 pwrite64(3, 0x1, 9, 9) = 9`, `11 pwrite64(3, 0x1, 9, 0) = 9`}, "1:2"},
 		{"size", "write within what was there", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 pread64(3, 0x1, 9, 0) = 9`, `10 pwrite64(3, 0x1, 9, 9) = 9`, `11 pwrite64(3, 0x1, 9, 0) = 9`}, ""},
 		{"size", "seek for data after a write", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 500, 0) = 500`, `11 fstat(3, 0x1) = 0`, `10 pwrite64(3, 0x1, 9, 100) = 9`, `11 lseek(3, 9, SEEK_DATA) = 100`}, "1:3"},
+		{"size", "seek beyond the end after truncation", []string{`10 open("/w/a", O_RDWR) = 3`, `11 fstat(3, 0x1) = 0`, `10 ftruncate(3, 50) = 0`, `11 lseek(3, 100, SEEK_HOLE) = -1 ENXIO (x)`}, "1:2"},
+		{"bytes", "write after a seek found a hole", []string{`10 open("/w/a", O_RDWR) = 3`, `10 ftruncate(3, 9000) = 0`, `11 lseek(3, 0, SEEK_HOLE) = 0`, `10 pwrite64(3, 0x1, 9, 0) = 9`}, "2:0"},
+		{"bytes", "hole after a seek found data", []string{`10 open("/w/a", O_RDWR) = 3`, `10 ftruncate(3, 9000) = 0`, `11 lseek(3, 0, SEEK_DATA) = 0`, `10 fallocate(3, FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE, 0, 4096) = 0`}, "2:0"},
+		{"size", "growth after a seek beyond the end", []string{`10 open("/w/a", O_RDWR|O_TRUNC) = 3`, `11 lseek(3, 100, SEEK_DATA) = -1 ENXIO (x)`, `10 pwrite64(3, 0x1, 9, 200) = 9`}, "2:0"},
 		{"size", "read after bytes were taken out", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 9000, 0) = 9000`, `11 fstat(3, 0x1) = 0`, `10 fallocate(3, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) = 0`, `11 pread64(3, 0x1, 9000, 0) = 4904`}, "1:3"},
 		{"size", "growth after bytes were taken out", []string{`10 open("/w/a", O_RDWR) = 3`, `10 pread64(3, 0x1, 9000, 0) = 9000`, `11 fstat(3, 0x1) = 0`, `11 fallocate(3, FALLOC_FL_COLLAPSE_RANGE, 0, 4096) = 0`, `10 pwrite64(3, 0x1, 4096, 4904) = 4096`}, "2:1"},
 		{"directory", "listing after change", []string{`11 open("/w", O_RDONLY|O_DIRECTORY) = 3`, `10 mkdir("/w/d", 0700) = 0`, `11 getdents64(3, 0x1, 4096) = 72`}, "1:1"},
 		{"directory", "removal after change", []string{`11 unlink("/w/d/x") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
 		{"directory", "removal after two changes", []string{`11 unlink("/w/d/x") = 0`, `10 unlink("/w/d/y") = 0`, `10 rmdir("/w/d") = 0`}, "2:0"},
+		{"directory", "listing after its removal", []string{`11 open("/w/d", O_RDONLY|O_DIRECTORY) = 3`, `10 rmdir("/w/d") = 0`, `11 getdents64(3, 0x1, 4096) = -1 ENOENT (x)`}, "1:1"},
+		{"directory", "removal after its listing", []string{`11 open("/w/d", O_RDONLY|O_DIRECTORY) = 3`, `11 getdents64(3, 0x1, 4096) = 48`, `10 rmdir("/w/d") = 0`}, "2:1"},
+		{"directory", "listing after another took its place", []string{`11 open("/w/d", O_RDONLY|O_DIRECTORY) = 3`, `10 rename("/w/e", "/w/d") = 0`, `11 getdents64(3, 0x1, 4096) = -1 ENOENT (x)`}, "1:1"},
 		{"name", "failed open after removal", []string{`10 unlink("/w/a") = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`}, "1:1"},
 		{"name", "creation after failed open", []string{`11 open("/w/a", O_RDONLY) = -1 ENOENT (x)`, `10 mkdir("/w/a", 0700) = 0`}, "2:0"},
 		{"name", "file without a name in it", []string{`10 mkdir("/w/d", 0700) = 0`, `11 stat("/w/b", 0x1) = 0`, `11 open("/w/d", O_RDWR|O_TMPFILE, 0600) = 3`}, "1:1"},
@@ -97,6 +107,21 @@ func TestReadAfterManyWrites(t *testing.T) {
 			calls = append(calls, fmt.Sprintf(`10 pwrite64(3, 0x1, 9, %d) = 9`, i*9))
 		}
 		require.Equal(t, c.want, waits(t, append(calls, c.read)), c.name)
+	}
+}
+
+// An event waits for the newest of the events of a thread that it depends on, in whatever
+// order it comes upon them, also with more threads than each keeps count of.
+func TestNewestOfManyThreads(t *testing.T) {
+	var calls []string
+	const last = 1100
+	for tid := 12; tid <= last; tid++ {
+		calls = append(calls, fmt.Sprintf(`10 clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = %d`, tid))
+	}
+	for _, names := range [][2]string{{"d", "e"}, {"e", "d"}} {
+		got := waits(t, append(slices.Clip(calls), fmt.Sprintf(`%d stat("/w/%s", 0x1) = 0`, last-1, names[0]), fmt.Sprintf(`%d stat("/w/%s", 0x1) = 0`, last-1, names[1]),
+			fmt.Sprintf(`%d rename("/w/e", "/w/d") = 0`, last)))
+		require.Contains(t, strings.Fields(got), fmt.Sprintf("%d:1", last-1-9)) // threads count from 1
 	}
 }
 

@@ -170,7 +170,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if at != nil && why == reasonPseudo {
 		f.node = at.node
 	}
-	if s.through != nil {
+	if s.through != nil && s.through.pipe != nil {
 		f.pipe, f.feeds = s.through.pipe, flags&(format.WRONLY|format.RDWR) != 0
 	}
 	if why != reasonNone {
@@ -204,6 +204,10 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	default:
 		m.there(e, at)
 		m.order.named(s.at[:1])
+		if after := *n; truncates(flags) && at.node.now > after.Size {
+			after.Has &^= format.NotedSize // the size before is known
+			n = &after
+		}
 		m.learn(at, n)
 		at.node.allocated(n, e.Start+e.Dur)
 	}
@@ -214,14 +218,18 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	if flags&format.DIRECTORY != 0 && nd.typ == format.TypeUnknown {
 		nd.typ = format.TypeDir
 	}
-	if flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0 {
+	if truncates(flags) {
 		m.order.wrote(nd, 0, math.MaxInt64)
 		m.order.sized(nd, 0, true)
 		m.resized(s, nd, 0)
 		nd.exact = true
 	}
-	nd.listing = 0
 	return why
+}
+
+// truncates reports whether an open with such flags leaves the file empty.
+func truncates(flags int64) bool {
+	return flags&format.TRUNC != 0 && flags&(format.WRONLY|format.RDWR) != 0
 }
 
 // creates reports whether a successful open made the file. The recorder notes

@@ -26,7 +26,7 @@ func check(t *testing.T, src func() format.Reader) {
 	t.Helper()
 	for _, paths := range []compile.Paths{compile.Tree, compile.Flat} {
 		c := &checker{paths: paths}
-		r, err := compile.Compile(src(), new(testkit.Spool), c, compile.Options{Paths: paths, Compensate: true})
+		r, err := compile.Compile(src(), new(testkit.Spool), c, compile.Options{Paths: paths, Compensate: true, Names: true})
 		require.NotNil(t, r)
 		if err != nil {
 			continue
@@ -36,7 +36,7 @@ func check(t *testing.T, src func() format.Reader) {
 		}
 		require.NoError(t, c.fault, "mapping %d\n%s", paths, (&text{events: c.events, header: c.header}).String())
 		again := &checker{paths: paths}
-		_, err = compile.Compile(src(), new(testkit.Spool), again, compile.Options{Paths: paths, Compensate: true})
+		_, err = compile.Compile(src(), new(testkit.Spool), again, compile.Options{Paths: paths, Compensate: true, Names: true})
 		require.NoError(t, err)
 		require.Equal(t, c.header, again.header)
 		require.Equal(t, c.events, again.events)

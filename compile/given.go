@@ -10,7 +10,7 @@ func (m *model) given(files []format.File) {
 		if f.Type != format.TypeReg && f.Type != format.TypeDir {
 			continue
 		}
-		at, _ := m.names.walk(m.names.root, m.names.root, f.Path, false, nil)
+		at, _ := m.names.walk(m.names.root, m.names.root, f.Path, linkItself, nil)
 		if at == nil || at.dir == nil || at.node != nil && at.node.pseudo || !m.names.exists(at) {
 			continue
 		}

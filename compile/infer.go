@@ -19,12 +19,8 @@ func (m *model) failed(s *simEvent, at *entry) {
 	if at == nil || at.dir == nil {
 		return
 	}
-	if s.slash[0] || s.slash[1] {
-		effect := s.out.Op.Info().Effect
-		directory := effect == format.EffectMkdir || effect == format.EffectRename
-		if s.e.Ret != enoent || !directory && (s.slash[0] && s.out.Creates(0) || s.slash[1] && s.out.Creates(1)) {
-			return // the error is about the slash: a path with one can only make or rename a directory
-		}
+	if (s.slash[0] || s.slash[1]) && (s.e.Ret != enoent || slashed(s, 0) || slashed(s, 1)) {
+		return // the error is about the slash
 	}
 	if s.e.Ret == enoent && m.missedOnWay(s) {
 		return
@@ -54,8 +50,11 @@ func (m *model) failed(s *simEvent, at *entry) {
 		case at.state == present:
 			m.unexplained(s.e, at, "missing although nothing removed it")
 			m.names.gone(at)
-		case at.state == unknown && !format.HasMode(s.out.OpenFlags()):
+		case at.state == unknown && s.out.OpenFlags()&format.CREAT == 0:
 			at.state = absent // with O_CREAT, the directory is missing, not the file
+			if slices.Contains(m.trail, at) {
+				m.resolveAgain(s) // the path entered what is missing, and left it by ".."
+			}
 		}
 	case eexist, inUse:
 		m.there(s.e, at)
@@ -70,6 +69,25 @@ func (m *model) failed(s *simEvent, at *entry) {
 	}
 }
 
+// slashed reports whether the slash at the end of path n explains an ENOENT: with one, a
+// call can make or rename a directory only. An open of such a path fails with EISDIR.
+func slashed(s *simEvent, n int) bool {
+	at := s.at[n]
+	if !s.slash[n] || !s.out.Creates(n) || at.state == present {
+		return false
+	}
+	for up := at; up.dir != nil; up = up.dir.at {
+		if up.dir.isLeaf() {
+			return false // the error would be ENOTDIR
+		}
+	}
+	switch s.out.Op.Info().Effect {
+	case format.EffectMkdir, format.EffectRename, format.EffectOpen:
+		return false
+	}
+	return true
+}
+
 // missedOnWay handles an ENOENT of a path that leads to something that exists:
 // a name is missing that the path enters and leaves by "..". It reports whether
 // there is such a name.
@@ -81,8 +99,13 @@ func (m *model) missedOnWay(s *simEvent) bool {
 		if s.out.Creates(i) && at.dir != nil && !s.out.Exchanges() {
 			at = at.dir.at // the name itself may be missing
 		}
-		if at.node != nil && at.node.typ == format.TypeLnk {
+		if at.node != nil && at.node.typ == format.TypeLnk && s.e.Follows(i) {
 			return false // it leads to nothing
+		}
+		for up := at; up.dir != nil; up = up.dir.at {
+			if up.dir.isLeaf() {
+				at = up.dir.at // the error of what is below a file would be ENOTDIR
+			}
 		}
 		for ; at.dir != nil; at = at.dir.at {
 			if at.state != present {
@@ -313,7 +336,7 @@ func (m *model) removed(s *simEvent) {
 	m.there(s.e, at)
 	if s.out.Op.Info().Effect == format.EffectRmdir {
 		at.node.typ = format.TypeDir
-		m.order.afterAll(at.node.changes, format.EdgeName)
+		m.order.vanished(at.node)
 		m.emptied(s, at, true)
 	}
 	m.order.renamed(at)
@@ -349,6 +372,7 @@ func (m *model) rename(s *simEvent) {
 		return // rename(2): if both are names of one file, nothing changes
 	}
 	if to.state == present {
+		m.order.vanished(to.node)
 		m.emptied(s, to, true)
 	}
 	m.names.gone(from)
@@ -385,9 +409,9 @@ func (m *model) linkFile(s *simEvent, to *entry) {
 	case s.e.Ret >= 0:
 		m.newAt(s, to)
 		m.names.put(to, s.d.node)
-	case s.e.Ret == eexist:
+	case s.e.Ret != enoent || s.d.node.named(): // else the file can't get a name again
 		m.order.named(s.at[1:])
-		m.there(s.e, to)
+		m.failed(s, to)
 	default:
 		m.order.named(s.at[1:])
 	}
@@ -423,10 +447,7 @@ func (m *model) getdents(s *simEvent) {
 	if f.node.typ == format.TypeUnknown {
 		f.node.typ = format.TypeDir
 	}
-	if f.node.listing += s.e.Ret; s.e.Ret == 0 {
-		f.node.listing = 0
-	}
 	if !f.node.created {
-		f.node.size = max(f.node.size, f.node.listing)
+		f.node.size = max(f.node.size, f.list.sizeAtStart(f.node, s.e.Ret))
 	}
 }

@@ -11,6 +11,36 @@ type list struct {
 	fd     int64
 	there  int64 // names that were there when it began
 	before int64 // node.removed when it began
+
+	bytes int64 // that its calls returned since it began, or since a seek
+	other int64 // of them, those of names that the trace may have put there, less names that it had removed before
+	put   int64 // node.put when it began
+}
+
+// sizeAtStart returns the least that the listing of a directory would have returned
+// before the trace changed it, when one more call has returned bytes.
+func (l *list) sizeAtStart(dir *node, bytes int64) int64 {
+	if l.bytes == 0 {
+		l.other, l.put = dir.longer(), dir.put
+	}
+	l.bytes += bytes
+	return l.bytes - l.other - (dir.put - l.put)
+}
+
+// longer returns how much longer the listing of a directory is than it was at the start.
+func (nd *node) longer() (bytes int64) {
+	if !nd.edited {
+		return 0
+	}
+	for _, e := range nd.entries.list {
+		switch {
+		case e.state == present && !e.existed:
+			bytes += format.DirentSize(e.comp)
+		case e.state == absent && e.existed:
+			bytes -= format.DirentSize(e.comp)
+		}
+	}
+	return bytes
 }
 
 // listed says how a replay is to compare the listing of a directory in which the trace

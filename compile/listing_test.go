@@ -1,7 +1,9 @@
 package compile_test
 
 import (
+	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,4 +81,37 @@ func (s *text) listings() (lines string) {
 		lines += call[1] + call[2]
 	}
 	return lines
+}
+
+// What a directory listed at the start is at least what a listing returned, less what the
+// trace had put there, and with what it had removed: a replay makes empty files for it.
+func TestSizeOfChangedDirectories(t *testing.T) {
+	const open = `10 0.000010000 open("/w", O_RDONLY|O_DIRECTORY) = 3 <0.000001000> {type=dir}
+`
+	const end = `10 0.000010000 getdents64(3, 0x1000, 32768) = 0 <0.000001000>
+`
+	list := func(bytes int) string {
+		return fmt.Sprintf("10 0.000010000 getdents64(3, 0x1000, 32768) = %d <0.000001000>\n", bytes)
+	}
+	for _, test := range []struct {
+		name, input string
+		want        int64
+	}{
+		{"unchanged", open + list(240) + list(240) + end, 480},
+		{"twice", open + list(240) + "10 0.000010000 lseek(3, 0, SEEK_SET) = 0 <0.000001000>\n" + list(240) + end, 240},
+		{"by two descriptors", open + strings.ReplaceAll(open+list(240), "3", "4") + list(240) + end, 240},
+		{"one made before", `10 0.000010000 mknod("/w/made", 0100600, 0) = 0 <0.000001000>` + "\n" + open + list(240) + end, 216},
+		{"one made while", open + list(120) + `10 0.000010000 mknod("/w/made", 0100600, 0) = 0 <0.000001000>` + "\n" + list(120) + end, 216},
+		{"one removed before", `10 0.000010000 unlink("/w/gone") = 0 <0.000001000>` + "\n" + open + list(240) + end, 264},
+		{"one removed after", open + list(240) + end + `10 0.000010000 unlink("/w/gone") = 0 <0.000001000>` + "\n", 240},
+		{"one renamed", `10 0.000010000 rename("/w/gone", "/w/a longer name, in 32") = 0 <0.000001000>` + "\n" + open + list(240) + end, 224},
+		{"one made and removed", `10 0.000010000 mknod("/w/made", 0100600, 0) = 0 <0.000001000>` + "\n" + `10 0.000010000 unlink("/w/made") = 0 <0.000001000>` + "\n" + open + list(240) + end, 240},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, r := compiled(t, "# pianola script 1\n"+test.input, compile.Options{})
+			require.Zero(t, r.Unexplained)
+			require.Equal(t, "w", s.header.Files[0].Path)
+			require.Equal(t, test.want, s.header.Files[0].Size)
+		})
+	}
 }

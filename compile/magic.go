@@ -133,11 +133,31 @@ func allows(flags int64, op format.Op) bool {
 	return flags&format.PATH == 0
 }
 
+// suited returns a descriptor of the calling process that can be the subject of an
+// operation on a file: the one in the path if it can, or the lowest; -1 for none. The
+// path reaches the file with the rights of its mode, however the descriptor was opened.
+func (m *model) suited(to *target, op format.Op) int64 {
+	if to.fd >= 0 && allows(to.of.Flags, op) {
+		return to.fd
+	}
+	lowest := int64(-1)
+	for fd, d := range m.caller.Table.All {
+		if f := fileOf(d); f.node == to.node && allows(f.Flags, op) && (lowest < 0 || int64(fd) < lowest) {
+			lowest = int64(fd)
+		}
+	}
+	return lowest
+}
+
 // byDescriptor makes the event a call on a descriptor of a file that has no name.
 // It returns why that can't be.
-func (m *model) byDescriptor(s *simEvent, fd int64) reason {
+func (m *model) byDescriptor(s *simEvent, to *target) reason {
 	op := byFD[s.out.Op]
-	if op == format.OpNone || fd < 0 || !allows(fileOf(m.caller.Table.Find(fd)).Flags, op) {
+	if op == format.OpNone {
+		return reasonNameless
+	}
+	fd := m.suited(to, op)
+	if fd < 0 {
 		return reasonNameless
 	}
 	from, args := s.out.Op.Info(), s.out.Args
@@ -190,7 +210,7 @@ func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reas
 	case s.out.Op == format.OpLink && n == 0:
 		return nil, m.linked(s, to.fd)
 	}
-	return nil, m.byDescriptor(s, to.fd)
+	return nil, m.byDescriptor(s, to)
 }
 
 // stranger returns the entry of a file that an open reached through a magic link
@@ -204,6 +224,6 @@ func (m *model) stranger(e *format.Event) *entry {
 	if nd := m.inodes[n.Inode()]; nd != nil && nd.named() {
 		return nd.at
 	}
-	at, _ := m.names.walk(m.names.root, m.names.root, fmt.Sprintf("/pianola_inode_%d_%d_%d", n.Dev.Major, n.Dev.Minor, n.Ino), false, nil)
+	at, _ := m.names.walk(m.names.root, m.names.root, fmt.Sprintf("/pianola_inode_%d_%d_%d", n.Dev.Major, n.Dev.Minor, n.Ino), linkItself, nil)
 	return at
 }

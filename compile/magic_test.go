@@ -56,6 +56,7 @@ unlink ( w/pianola_tmp2 ) = 0
 reopen ( 3 4 ) = 5
 write ( 5 10 ) = 10
 ftruncate ( 5 7 ) = 0
+ftruncate ( 0 7 ) = 0
 faccess ( 4 4 ) = 0
 mkdir ( w/d 448 ) = 0
 open ( w/d 129 ) = 6
@@ -63,6 +64,29 @@ open ( w/d/x 1 ) = -1 ENOENT (No such file or directory)
 open ( w/d 129 ) = 7
 open ( pianola_inode_8_1_7 1 ) = 9
 read ( 9 100 ) = 100
+`, got)
+}
+
+// A call by a path in /proc does not need the rights of the descriptor there. Of a file
+// without a name, the replay makes it on another descriptor.
+func TestRightsOfDescriptors(t *testing.T) {
+	got, r := linesOf(t, `10 0.000010000 open(".", O_RDWR|O_TMPFILE, 0600) = 5 <0.000001000>
+10 0.000010000 dup(5) = 4 <0.000001000>
+10 0.000010000 open("/proc/self/fd/5", O_RDONLY|O_PATH) = 3 <0.000001000>
+10 0.000010000 chmod("/proc/self/fd/3", 0702) = 0 <0.000001000>
+10 0.000010000 close(4) = 0 <0.000001000>
+10 0.000010000 truncate("/proc/self/fd/3", 10) = 0 <0.000001000>
+10 0.000010000 close(5) = 0 <0.000001000>
+10 0.000010000 chmod("/proc/self/fd/3", 0700) = 0 <0.000001000>
+`)
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, `openm ( w 131076 384 ) = 5
+dup ( 5 ) = 4
+reopen ( 5 65537 ) = 3
+fchmod ( 4 450 ) = 0
+close ( 4 ) = 0
+ftruncate ( 5 10 ) = 0
+close ( 5 ) = 0
 `, got)
 	require.Contains(t, r.Summary(), "1 file without a name, by a path in /proc")
 }
@@ -132,4 +156,83 @@ mkdir ( w/e 448 ) = 0
 mknod ( w/e/pianola_tmp2 33188 0 ) = 0
 mkdir ( w/e/pianola_tmp2 448 ) = -1 EEXIST (File exists)
 `, s.calls())
+}
+
+// O_TMPFILE makes no file of its path: it follows a link there, and needs a directory.
+func TestUnnamedFilesBeyondLinks(t *testing.T) {
+	got, r := linesOf(t, `10 0.000010000 mkdir("d", 0700) = 0 <0.000001000>
+10 0.000010000 symlink("d", "l") = 0 <0.000001000>
+10 0.000010000 open("l/", O_RDWR|O_TMPFILE, 0600) = 3 <0.000001000>
+10 0.000010000 rmdir("d") = 0 <0.000001000>
+10 0.000010000 open("l/", O_RDWR|O_TMPFILE, 0600) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 open("d", O_RDWR|O_CREAT|O_EXCL, 0600) = 4 <0.000001000>
+10 0.000010000 open("l/", O_RDWR|O_TMPFILE, 0600) = -1 ENOTDIR (x) <0.000001000>
+10 0.000010000 open("m/.", O_RDWR|O_TMPFILE, 0600) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 open("m", O_RDWR|O_CREAT, 0600) = 5 <0.000001000>
+`)
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, `mkdir ( w/pianola_tmp1 448 ) = 0
+symlink ( pianola_tmp1 w/pianola_tmp2 ) = 0
+openm ( w/pianola_tmp1/ 131076 384 ) = 3
+rmdir ( w/pianola_tmp1 ) = 0
+openm ( w/pianola_tmp1/ 131076 384 ) = -1 ENOENT (No such file or directory)
+openm ( w/pianola_tmp1 100 384 ) = 4
+openm ( w/pianola_tmp1/ 131076 384 ) = -1 ENOTDIR (Not a directory)
+openm ( w/pianola_tmp3/pianola_gone 131076 384 ) = -1 ENOENT (No such file or directory)
+openm ( w/pianola_tmp3 36 384 ) = 5
+`, got)
+}
+
+// A replay has no directory that was removed and is still open: a path that leads
+// through it is in the trace only if it found nothing, or made a file without a name.
+func TestPathsThroughRemovedDirectories(t *testing.T) {
+	got, r := linesOf(t, `10 0.000010000 mkdir("d", 0700) = 0 <0.000001000>
+10 0.000010000 open("d", O_RDONLY|O_DIRECTORY) = 3 <0.000001000>
+10 0.000010000 rmdir("d") = 0 <0.000001000>
+10 0.000010000 open("/proc/self/fd/3/a", O_RDONLY) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 open("/proc/self/fd/3/a/", O_RDWR|O_CREAT, 0600) = -1 EISDIR (x) <0.000001000>
+10 0.000010000 openat(3, "a/", O_RDWR|O_CREAT, 0600) = -1 EISDIR (x) <0.000001000>
+10 0.000010000 stat("/proc/self/fd/3/.", 0x1) = 0 <0.000001000>
+10 0.000010000 rename("/proc/self/fd/3/./e", "/w/f/g") = -1 ENOTDIR (x) <0.000001000>
+10 0.000010000 openat(3, ".", O_RDWR|O_TMPFILE, 0600) = 4 <0.000001000>
+10 0.000010000 linkat(4, "", AT_FDCWD, "a", AT_EMPTY_PATH) = 0 <0.000001000>
+`)
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, `mkdir ( w/d 448 ) = 0
+open ( w/d 129 ) = 3
+rmdir ( w/d ) = 0
+open ( pianola_gone/a 1 ) = -1 ENOENT (No such file or directory)
+openm ( . 131076 384 ) = 4
+linkat ( 4 NULL AT_FDCWD w/pianola_tmp1 4096 ) = 0
+`, got)
+}
+
+// A file gets no name where the path enters a directory that is missing and leaves it by
+// "..". Whether a file without a name can get one again the simulation does not know.
+func TestNamesOfDescriptorsBeyondMissing(t *testing.T) {
+	got, r := linesOf(t, `10 0.000010000 open("a", O_RDWR|O_CREAT|O_EXCL, 0600) = 3 <0.000001000>
+10 0.000010000 open(".", O_RDWR|O_TMPFILE, 0600) = 4 <0.000001000>
+10 0.000010000 linkat(4, "", AT_FDCWD, "e/../x", AT_EMPTY_PATH) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 linkat(3, "", AT_FDCWD, "e/../x", AT_EMPTY_PATH) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 linkat(AT_FDCWD, "/proc/self/fd/3", AT_FDCWD, "f/../x", AT_SYMLINK_FOLLOW) = -1 ENOENT (x) <0.000001000>
+10 0.000010000 linkat(4, "", AT_FDCWD, "x", AT_EMPTY_PATH) = 0 <0.000001000>
+`)
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, `openm ( w/pianola_tmp1 100 384 ) = 3
+openm ( w 131076 384 ) = 4
+linkat ( 3 NULL AT_FDCWD w/e/pianola_gone/x 4096 ) = -1 ENOENT (No such file or directory)
+link ( w/pianola_tmp1 w/f/pianola_gone/x ) = -1 ENOENT (No such file or directory)
+linkat ( 4 NULL AT_FDCWD w/pianola_tmp2 4096 ) = 0
+`, got)
+}
+
+// What /proc leads to need not be a file or a pipe.
+func TestNamesOfOtherDescriptors(t *testing.T) {
+	got, r := linesOf(t, `10 0.000010000 eventfd2(0, 0) = 3 <0.000001000>
+10 0.000010000 open("/proc/self/fd/3", O_RDWR) = 4 <0.000001000>
+10 0.000010000 close(4) = 0 <0.000001000>
+10 0.000010000 open("a", O_RDWR|O_CREAT|O_EXCL, 0600) = 4 <0.000001000>
+`)
+	require.Zero(t, r.Unexplained)
+	require.Equal(t, "openm ( w/pianola_tmp1 100 384 ) = 4\n", got)
 }

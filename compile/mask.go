@@ -11,7 +11,7 @@ import (
 // nothing shows it, the permissions are those that were asked for.
 func (m *model) masked(s *simEvent) {
 	i := s.out.Op.Info().At.Mode
-	if i < 0 || !s.out.Creates(0) {
+	if i < 0 || !s.out.Creates(0) && s.out.OpenFlags()&format.TMPFILE == 0 {
 		return
 	}
 	mode, dir := &s.out.Args[i], s.t.Dir

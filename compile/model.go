@@ -53,6 +53,7 @@ type model struct {
 	trail []*entry
 
 	out    *writer      // nil in all passes but the last
+	called *called      // nil in all passes but the last, and where none are kept
 	told   bool         // the recording tells who woke whom
 	ties   *ties        // nil in all passes but the last
 	event  simEvent     // the event being simulated
@@ -76,6 +77,9 @@ func newModel(o Options, known *lore, p *plan, out *writer) *model {
 	}
 	m.names = newNames(known, p, texts, m.budget)
 	m.names.follow = m.follow
+	if p != nil && o.named() {
+		m.called = &called{byPath: make(map[string]string)}
+	}
 	if p != nil {
 		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
 	}
@@ -120,7 +124,7 @@ func (m *model) thread(e *format.Event) *thread { return m.state.Thread(e).Data.
 // directory returns the node of a directory that must have existed at the
 // start.
 func (m *model) directory(from *node, path string) *node {
-	at, _ := m.names.walk(m.names.root, from, path, true, nil)
+	at, _ := m.names.walk(m.names.root, from, path, linkTarget, nil)
 	if at == nil {
 		return m.names.root
 	}
@@ -145,13 +149,14 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
 		return f.Description
 	}
-	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, true, nil)
+	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, linkTarget, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
 		return f.Description
 	}
 	m.names.exists(at)
 	f.node = at.node
 	m.names.mention(at)
+	m.call(at)
 	// The file was open at the start, so its size was at least the offset.
 	m.raise(at.node, d.Offset)
 	m.descriptors = append(m.descriptors, format.Descriptor{
@@ -291,6 +296,9 @@ func (m *model) put(out *format.Event, thread int32, events int64) error {
 	m.report.Events++
 	if m.out == nil {
 		return nil
+	}
+	if m.event.out == out {
+		m.callAll(&m.event)
 	}
 	n := len(m.edges)
 	m.edges = append(m.edges, m.order.edges...)

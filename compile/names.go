@@ -48,19 +48,20 @@ type node struct {
 	changed bool  // the trace has changed the size, so now proves nothing about the size at the start
 	exact   bool  // the trace has made or truncated the file, so now is its size
 	altered int64 // when the trace last changed the size, or the entries of the directory
-	listing int64 // bytes that getdents64 returned since it listed the first entry
 	edited  bool  // the trace has made, removed or replaced names in the directory
 	removed int64 // how many times it removed or replaced one
+	put     int64 // bytes of getdents64 that names took which the trace has put there
 
 	// For ordering. The lists hold the newest event of each thread.
-	written *written // nil for nothing
-	resized place    // newest change of the size
-	grown   []growth // oldest first
-	reads   []place  // reads, and writes within the size, since it last became smaller
-	ends    []place  // reads that reached the end, and seeks to it, since the size last changed
-	changes []place  // of a directory's entries, newest per thread
-	locks   *locks   // nil for none
-	kept    []place  // listings of a directory, and failed calls to remove or to replace it
+	written  *written // nil for nothing
+	resized  place    // newest change of the size
+	grown    []growth // oldest first
+	reads    []place  // reads, and writes within the size, since it last became smaller
+	ends     []place  // reads that reached the end, and seeks to it, since the size last changed
+	changes  []place  // of a directory's entries, newest per thread
+	searches []place  // seeks for data and holes
+	locks    *locks   // nil for none
+	kept     []place  // listings of a directory, and failed calls to remove or to replace it
 }
 
 // kind returns the type of the file at the start: a directory if it ever held
@@ -236,6 +237,12 @@ func (n *names) isNowhere(dir *node) bool {
 	return e != nil && e.node == dir
 }
 
+// isBelowNowhere reports whether an entry is in or below the directory that never exists.
+func (n *names) isBelowNowhere(at *entry) bool {
+	e := n.root.entries.find(goneName)
+	return e != nil && e.node != nil && within(at, e.node)
+}
+
 // pseudo reports whether a name is in a pseudo file system, which has no
 // storage. /dev/shm is a tmpfs, which holds ordinary files.
 func (n *names) pseudo(dir *node, comp string) bool {
@@ -326,6 +333,9 @@ func (nd *node) clear() {
 // put notes that the trace put nd at e.
 func (n *names) put(e *entry, nd *node) {
 	n.edited(e)
+	if !e.existed && e.dir != nil {
+		e.dir.put += format.DirentSize(e.comp)
+	}
 	e.node, e.state, e.moved = nd, present, true
 	nd.at = e
 	n.heldBy(e)
@@ -496,16 +506,26 @@ type way struct {
 	magic *target  // the path ended in a magic link
 }
 
+// lastLink says what a path leads to whose last name is a symbolic link.
+type lastLink uint8
+
+const (
+	linkItself lastLink = iota
+	linkTarget
+	linkFile // as linkTarget; but a target that ends with a slash is not followed further: O_CREAT refuses it
+)
+
 // walk resolves a path from a directory, below a root that ".." does not leave
 // (chroot(2)). It returns the entry that the path leads to, nil for a loop of
 // links or a path out of bounds. It follows links with a known target, in the
-// last component only if follow is set. It appends the directories and links on
-// the way to trail, for ordering.
-func (n *names) walk(root, from *node, path string, follow bool, trail []*entry) (*entry, way) {
+// last component as link says. It appends the directories and links on the way to
+// trail, for ordering.
+func (n *names) walk(root, from *node, path string, link lastLink, trail []*entry) (*entry, way) {
 	dir := from
 	if strings.HasPrefix(path, "/") {
 		dir = root
 	}
+	missing := false // a name before the current one
 	at, slash := dir.at, strings.HasSuffix(path, "/")
 	for links := 0; path != ""; {
 		comp, rest, more := strings.Cut(path, "/")
@@ -514,7 +534,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		case "":
 			continue
 		case ".", "..":
-			if at.state == absent || at.node != nil && at.node.isLeaf() {
+			if missing || at.state == absent || at.node != nil && at.node.isLeaf() {
 				comp = goneName // the kernel looks it up too, so the path fails here
 				break
 			}
@@ -530,9 +550,14 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			return nil, way{trail: trail}
 		}
 		at = n.lookup(dir, comp)
+		last := strings.Trim(path, "/") == ""
 		// A slash after the last component requires a directory, so a link
 		// there is followed too.
-		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && (more || follow) {
+		beyond := more || link != linkItself
+		if last && link == linkFile {
+			beyond = !slash
+		}
+		if nd := at.node; nd != nil && nd.typ == format.TypeLnk && nd.target != "" && beyond {
 			if links++; links > maxFollow || len(nd.target) > maxPath {
 				return nil, way{trail: trail}
 			}
@@ -548,8 +573,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 			}
 			continue
 		}
-		last := strings.Trim(path, "/") == ""
-		if at.node != nil && at.node.pseudo && (more || follow) {
+		if at.node != nil && at.node.pseudo && beyond {
 			if to := n.follow(at); to != nil && last {
 				return at, way{trail, slash, to}
 			} else if to != nil && to.node != nil {
@@ -563,6 +587,7 @@ func (n *names) walk(root, from *node, path string, follow bool, trail []*entry)
 		if last {
 			break
 		}
+		missing = missing || at.state == absent
 		trail = append(trail, at)
 		if at.node == nil {
 			// The node is unknown. A placeholder holds the names below it. The

@@ -100,7 +100,9 @@ func (o *order) after(p place, kind format.EdgeKind) {
 		o.after(r.submitter(p.event), kind) // it is in flight from then on
 	}
 	if i := o.edgeTo(p.thread); i >= 0 {
-		o.edges[i].Kind, o.edges[i].Event = kind, p.event
+		if e := &o.edges[i]; e.Event < p.event {
+			e.Kind, e.Event = kind, p.event
+		}
 		return
 	}
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: kind, Event: p.event})
@@ -221,6 +223,17 @@ func (o *order) held(dir *node) {
 		o.afterAll(dir.changes, format.EdgeName)
 		dir.kept = o.use(dir.kept)
 	}
+}
+
+// vanished orders the event, which removed or replaced a file, after the changes in it and
+// its listings if it is a directory, and before listings by what still has it open.
+func (o *order) vanished(dir *node) {
+	if dir.typ != format.TypeDir {
+		return
+	}
+	o.afterAll(dir.changes, format.EdgeName)
+	o.afterAll(dir.kept, format.EdgeName)
+	dir.changes = o.use(dir.changes)
 }
 
 // sized makes the event, which changes the size of a file, wait for the events

@@ -35,6 +35,7 @@ type pipe struct {
 	put, got int64    // bytes written and read so far
 	writes   []put    // unread, oldest first
 	ahead    []got    // reads whose writes have not come yet, oldest first
+	late     []got    // reads that ended before the write began whose line came next; the same
 	read     pipeCall // the newest
 	closed   pipeCall // the newest that closed a write end
 }
@@ -112,7 +113,7 @@ func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
 
 // piped follows the bytes that the current event moves through pipes.
 func (m *model) piped(s *simEvent) {
-	if m.told && m.ties == nil || !m.told && m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
+	if !m.told && m.pipe.plan != nil || m.pipes == 0 || s.e.Ret < 0 {
 		return
 	}
 	if s.d != nil && s.e.Op.Info().At.OutFD < 0 {
@@ -151,18 +152,20 @@ func (m *model) fed(s *simEvent, p *pipe) {
 		return
 	}
 	c := m.pipeCall(s)
-	for len(p.ahead) > 0 && p.ahead[0].first < p.put+s.e.Ret {
+	n := s.e.Ret - m.fedLate(p, c, s.e.Ret)
+	for len(p.ahead) > 0 && p.ahead[0].first < p.put+n {
 		r := p.ahead[0]
 		p.ahead = p.ahead[1:]
 		if r.end < c.start {
-			// The read ended before this write began. Its bytes came from a
-			// process that was not recorded.
+			// The read ended before this write began. Its bytes came from a write
+			// that has not ended yet, or from a process that was not recorded.
 			p.put = max(p.put, r.last)
+			p.late = keepNewest(p.late, r)
 			continue
 		}
-		m.waits(p, &r, c)
+		m.feeds(p, &r, c)
 	}
-	if p.put += s.e.Ret; p.put > p.got {
+	if p.put += n; p.put > p.got {
 		if n := len(p.writes); n < pipeKept {
 			p.writes = append(p.writes, put{c, p.put})
 		} else {
@@ -175,6 +178,41 @@ func (m *model) fed(s *simEvent, p *pipe) {
 	if s.e.Dur >= format.Waited {
 		m.waits(p, &got{call: c, end: s.e.End(), idle: c.start}, p.read)
 	}
+}
+
+// fedLate returns how many of n bytes of a write were read by calls that ended after it
+// began and before its line came. They count as put already.
+func (m *model) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
+	for len(p.late) > 0 && bytes < n {
+		r := p.late[0]
+		if r.end >= c.start {
+			m.feeds(p, &r, c)
+			bytes += min(r.last-r.first, n-bytes)
+		}
+		p.late = p.late[1:]
+	}
+	return bytes
+}
+
+// feeds notes that a read received bytes of a write whose line stands behind its own.
+// The last pass must know that at the line of the read.
+func (m *model) feeds(p *pipe, r *got, c pipeCall) {
+	if !m.told {
+		m.waits(p, r, c)
+		return
+	}
+	if _, known := m.lore.fed[r.call.line]; !known && m.ties == nil && c.thread != r.call.thread && len(m.lore.fed) < maxPipeWaits {
+		m.lore.fed[r.call.line] = c
+		m.lore.bytes += inMap
+	}
+}
+
+// keepNewest adds a read, and drops the oldest one where that makes too many.
+func keepNewest(reads []got, r got) []got {
+	if len(reads) == pipeKept {
+		reads = reads[1:]
+	}
+	return append(reads, r)
 }
 
 // took notes a read of a pipe.
@@ -193,11 +231,13 @@ func (m *model) took(s *simEvent, p *pipe) {
 		return
 	}
 	if r.first >= p.put {
+		if c, ok := m.lore.fed[m.line]; ok {
+			m.sentBy(c)
+		}
 		if len(p.ahead) == pipeKept {
 			p.put = max(p.put, p.ahead[0].last)
-			p.ahead = p.ahead[1:]
 		}
-		p.ahead = append(p.ahead, r)
+		p.ahead = keepNewest(p.ahead, r)
 		return
 	}
 	drop := func(end int64) {
@@ -228,6 +268,9 @@ func (m *model) sent(p *pipe, last int64) {
 
 // sentBy notes that the current event received what a call sent.
 func (m *model) sentBy(c pipeCall) {
+	if m.ties == nil {
+		return
+	}
 	if on := m.waker(c.tid); on != nil && on.num == c.thread {
 		m.ties.sent = message{on, c.start}
 	}

@@ -17,6 +17,7 @@ type plan struct {
 	buffers       []*buffers
 	layouts       []*buffers // of mapped files
 	files         []format.File
+	called        []format.AppName // with Flat, of files
 	substitutions []Substitution
 	pipes         *pipePlan
 }
@@ -153,6 +154,11 @@ func (m *model) addFile(p *plan, e *entry) {
 		f.Link, _ = m.names.firstPath(nd.link.first, m.options.Paths)
 	}
 	p.files = append(p.files, f)
+	if m.options.named() && m.options.Paths == Flat {
+		if called := m.names.original(e); called[1:] != name {
+			p.called = append(p.called, format.AppName{Path: name, Name: called})
+		}
+	}
 }
 
 // withParents adds missing parent directories of files. They are missing with

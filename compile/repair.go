@@ -9,15 +9,16 @@ import (
 
 // lore is what one pass learned and the next ones need from their start.
 type lore struct {
-	links  map[string]string // absolute path → target of links that existed at the start
-	strays map[stray]bool    // descriptors of unknown origin that are files
-	more   bool              // this pass learned something
-	ranges bool              // a call closes a range of descriptors that has an end, or begins above firstMoved
-	closed bool              // learn nothing more, so that the last pass meets the same names as the one before
-	named  map[string]bool   // last components of links
-	sent   map[channel]bool  // channels that a recorded thread sent to
-	woken  map[spot]int64    // places where threads wait → line where another one woke it there last
-	bytes  int               // size of the above
+	links  map[string]string  // absolute path → target of links that existed at the start
+	strays map[stray]bool     // descriptors of unknown origin that are files
+	more   bool               // this pass learned something
+	ranges bool               // a call closes a range of descriptors that has an end, or begins above firstMoved
+	closed bool               // learn nothing more, so that the last pass meets the same names as the one before
+	named  map[string]bool    // last components of links
+	sent   map[channel]bool   // channels that a recorded thread sent to
+	woken  map[spot]int64     // places where threads wait → line where another one woke it there last
+	fed    map[int64]pipeCall // line of a read of a pipe → the write that it received, whose line stands behind
+	bytes  int                // size of the above
 }
 
 // stray is a descriptor whose open is not in the recording. It was open before

@@ -66,7 +66,7 @@ var reasonText = [numReasons]string{
 	reasonUnknown:  "descriptor of unknown origin",
 	reasonPath:     "path unreadable or a loop of links",
 	reasonTable:    "resolved by compile (chdir, pipe, wait)",
-	reasonFilter:   "filtered out",
+	reasonFilter:   "by a filter or a transform",
 	reasonLong:     "name or path longer than the kernel takes",
 	reasonDeep:     "path from the root longer than the kernel takes",
 	reasonMapped:   "memory where no file is mapped",

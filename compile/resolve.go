@@ -24,7 +24,7 @@ func (m *model) resolve(s *simEvent) reason {
 			break
 		}
 		if n == 0 && s.out.Op == format.OpLinkat {
-			if why := m.linked(s, s.e.Dir(0)); why != reasonNone {
+			if why := m.linked(s, s.out.Args[0]); why != reasonNone {
 				return why
 			}
 			continue
@@ -68,25 +68,35 @@ func (m *model) resolve(s *simEvent) reason {
 			name = append(name[:long:long], standIn...)
 		}
 		path := string(name)
-		follow, slash := s.e.Follows(n), name[len(name)-1] == '/'
+		link, slash := linkItself, name[len(name)-1] == '/'
+		switch {
+		case s.e.Follows(n) && s.e.Creates(n):
+			link = linkFile
+		case s.e.Follows(n):
+			link = linkTarget
+		}
 		if slash && (s.e.Creates(n) || s.e.Removes(n)) {
 			// The call is about the name, so a slash does not make it follow a
 			// link. After "." and ".." a slash has no effect. Otherwise it
 			// makes O_CREAT fail, before O_EXCL can.
-			path, follow = path[:1]+strings.TrimRight(path[1:], "/"), false
+			path, link = path[:1]+strings.TrimRight(path[1:], "/"), linkItself
 			slash = !dots(path)
 		}
 		if name[0] != '/' {
 			dir, path = m.below(dir, path)
 			s.from[n] = dir.at
-			if m.names.isNowhere(dir) && s.e.Ret != enoent {
-				return reasonResult // a replay has no directory that is removed and still open
-			}
 		}
-		at, way := m.names.walk(s.t.dir().root, dir, path, follow, m.trail)
+		at, way := m.names.walk(s.t.dir().root, dir, path, link, m.trail)
 		m.trail = way.trail
 		if at == nil {
 			return reasonPath
+		}
+		if m.names.isBelowNowhere(at) && s.e.Ret != enoent {
+			// A replay has no directory that is removed and still open.
+			if s.e.Ret < 0 || s.out.OpenFlags()&format.TMPFILE == 0 {
+				return reasonResult
+			}
+			at = m.names.root.at // a file without a name can be made anywhere
 		}
 		if way.magic != nil {
 			var why reason
@@ -95,7 +105,7 @@ func (m *model) resolve(s *simEvent) reason {
 			} else if at == nil {
 				continue // linkat
 			}
-		} else if isMagic(at) && follow {
+		} else if isMagic(at) && link != linkItself {
 			if own := m.stranger(s.e); own != nil {
 				at = own
 			}
@@ -123,8 +133,9 @@ func (m *model) resolveAgain(s *simEvent) {
 	m.order.named(m.trail)
 }
 
-// dots reports whether a path ends in "." or "..".
+// dots reports whether a path ends in "." or "..", with slashes or without.
 func dots(path string) bool {
+	path = strings.TrimRight(path, "/")
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	return last == "." || last == ".."
 }
@@ -284,7 +295,7 @@ func (m *model) target(link *entry, text string) string {
 	if link == nil || link.dir == nil || text == "" {
 		return m.hideTarget(text)
 	}
-	at, _ := m.names.walk(m.names.root, link.dir, text, false, nil)
+	at, _ := m.names.walk(m.names.root, link.dir, text, linkItself, nil)
 	if at == nil || at.node != nil && at.node.pseudo {
 		return m.hideTarget(text)
 	}

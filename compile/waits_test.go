@@ -196,39 +196,43 @@ func asRecorded(t *testing.T, s *text, what, recording string) {
 	}
 }
 
+func randomClients(seed uint64, steps int) string {
+	threads := 1 + int(seed%3)
+	w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: make([]int64, threads)}
+	w.call(0, `stat("/w/a", 0x1) = 0`)
+	for i := 1; i < threads; i++ {
+		start := w.nows[0] + 1000
+		w.nows[0], w.nows[i] = start+1000, start
+		w.line(0, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+i)
+	}
+	for range steps {
+		i := w.rng.IntN(threads)
+		switch w.rng.IntN(5) {
+		case 4:
+			if j := w.rng.IntN(threads); j != i {
+				w.wait(i, j)
+			}
+		case 0:
+			w.receive(i)
+		case 1:
+			w.reply(i)
+		case 2:
+			w.call(i, `read(0, 0x1000, 10) = 10`) // left out
+		default:
+			w.call(i, `stat("/w/a", 0x1) = 0`)
+		}
+	}
+	for i := range w.nows {
+		w.call(i, `stat("/w/a", 0x1) = 0`)
+	}
+	return w.String()
+}
+
 // So do those that wait for clients, whether these keep to their times or wait for
 // replies, also where there is but one thread.
 func TestClientsAsRecorded(t *testing.T) {
 	for seed := range uint64(100) {
-		threads := 1 + int(seed%3)
-		w := &woken{rng: rand.New(rand.NewPCG(seed, 17)), nows: make([]int64, threads)}
-		w.call(0, `stat("/w/a", 0x1) = 0`)
-		for i := 1; i < threads; i++ {
-			start := w.nows[0] + 1000
-			w.nows[0], w.nows[i] = start+1000, start
-			w.line(0, start, start+1000, "clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = %d <0.000001000>", 101+i)
-		}
-		for range 2 * seed {
-			i := w.rng.IntN(threads)
-			switch w.rng.IntN(5) {
-			case 4:
-				if j := w.rng.IntN(threads); j != i {
-					w.wait(i, j)
-				}
-			case 0:
-				w.receive(i)
-			case 1:
-				w.reply(i)
-			case 2:
-				w.call(i, `read(0, 0x1000, 10) = 10`) // left out
-			default:
-				w.call(i, `stat("/w/a", 0x1) = 0`)
-			}
-		}
-		for i := range w.nows {
-			w.call(i, `stat("/w/a", 0x1) = 0`)
-		}
-		recording := w.String()
+		recording := randomClients(seed, 2*int(seed))
 		s, report := compiled(t, recording, compile.Options{})
 		f := report.Floor
 		require.GreaterOrEqual(t, min(f.Timers, f.Storage, f.Clients, f.Waits), int64(0), "seed %d: %+v\n%s", seed, f, recording)

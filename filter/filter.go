@@ -5,12 +5,14 @@ package filter
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"pianola/format"
+	"pianola/internal/glob"
 )
 
 // Subject holds the fields of an event that a filter can use.
@@ -24,6 +26,19 @@ type Subject struct {
 	Result   int64  // as Event.Ret
 	Duration int64  // nanoseconds, or format.Unknown
 	Time     int64  // nanoseconds from the start of the recording
+}
+
+// NewSubject returns the fields of an event of a process. The command and the name of the file are as a
+// process.Follower has them.
+func NewSubject(e *format.Event, process int32, command, name string) Subject {
+	s := Subject{Thread: e.TID, Process: process, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
+	if command, _, _ = strings.Cut(command, " "); command != "" {
+		s.Command = path.Base(command)
+	}
+	if strings.HasPrefix(name, "/") {
+		s.Path = name
+	}
+	return s
 }
 
 // Filter reports whether it selects an event.
@@ -258,7 +273,7 @@ func (f field) compareText(op, value string) (Filter, error) {
 			return nil, err
 		}
 	}
-	match := func(text string) bool { return glob(value, text) }
+	match := func(text string) bool { return glob.Match(value, text) }
 	if !strings.HasSuffix(op, "~") {
 		match = func(text string) bool { return text == value }
 	}
@@ -283,30 +298,6 @@ func (f field) compareNumber(op, value string) (Filter, error) {
 		a, ok := f.number(s)
 		return ok && test(a)
 	}, nil
-}
-
-// glob matches a pattern in which * stands for anything, slashes too, and ? for
-// one byte. It backtracks only to the last star, so its time is at most the
-// product of the lengths.
-func glob(pattern, text string) bool {
-	p, t := 0, 0
-	star, mark := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
 func parseInt(s string) (int64, error) {

@@ -36,6 +36,7 @@ type Causal struct {
 	n, i    int
 	err     error
 	started bool
+	remarks int // of the header that were looked at
 
 	ahead lookahead
 
@@ -62,10 +63,12 @@ func (c *Causal) Next() (*Event, error) {
 				c.ready = c.ready[:n-1]
 				continue
 			}
-			c.ready[n-1] = queue[1:]
 			if c.admit(&queue[0]) {
+				c.ready[n-1] = queue[1:]
 				return &queue[0], nil
 			}
+			c.ready = c.ready[:n-1]
+			c.holdAgain(queue)
 			continue
 		}
 		e := c.read()
@@ -78,6 +81,8 @@ func (c *Causal) Next() (*Event, error) {
 		if c.admit(e) {
 			return e, nil
 		}
+		c.held[e.TID] = append(c.held[e.TID], e.Clone())
+		c.heldNum++
 	}
 }
 
@@ -153,28 +158,38 @@ func (c *Causal) fetch() *Event {
 		if !c.started {
 			c.begin()
 		}
+		c.admitRunning()
 	}
 	c.i++
 	return &c.batch[c.i-1]
 }
 
-// begin admits the threads that already ran when the recording began.
+// begin admits the threads of a trace that no other thread creates.
 func (c *Causal) begin() {
 	c.started = true
-	h := c.r.Header()
-	for _, p := range h.Running() {
-		for _, tid := range p.Threads {
-			c.alive[tid] = true
-		}
-	}
-	for i, t := range h.Threads {
+	for i, t := range c.r.Header().Threads {
 		if t.Parent == 0 {
 			c.alive[int32(i+1)] = true
 		}
 	}
 }
 
-// admit reports whether e can be returned now. If not, it holds e back.
+// admitRunning admits the threads that the header newly tells of: those that ran when
+// the recording began, and of processes that entered it since.
+func (c *Causal) admitRunning() {
+	h := c.r.Header()
+	if len(h.Meta) == c.remarks {
+		return
+	}
+	for _, p := range (&Header{Meta: h.Meta[c.remarks:]}).Running() {
+		for _, tid := range p.Threads {
+			c.alive[tid] = true
+		}
+	}
+	c.remarks = len(h.Meta)
+}
+
+// admit reports whether e can be returned now. If not, the caller holds it back.
 func (c *Causal) admit(e *Event) bool {
 	if !e.Op.Valid() {
 		return true // the caller reports the error
@@ -185,7 +200,7 @@ func (c *Causal) admit(e *Event) bool {
 		c.last = 0
 	}
 	if e.TID != c.last || e.TID == 0 {
-		if !c.alive[e.TID] && !c.begins(e) {
+		if !c.alive[e.TID] && !c.begins(e.TID) {
 			return false
 		}
 		c.last = e.TID
@@ -212,19 +227,29 @@ func (c *Causal) admit(e *Event) bool {
 	return true
 }
 
-// begins reports whether e can be the first event of a thread whose creation
-// has not come. If not, it holds e back.
-func (c *Causal) begins(e *Event) bool {
+// begins reports whether a thread can begin whose creation has not come.
+func (c *Causal) begins(tid int32) bool {
 	if len(c.alive) > 0 {
 		if c.heldNum < maxHeld {
-			c.held[e.TID] = append(c.held[e.TID], e.Clone())
-			c.heldNum++
 			return false
 		}
 		c.Orphans++
 	}
-	c.alive[e.TID] = true
+	c.alive[tid] = true
 	return true
+}
+
+// holdAgain holds events of a thread back that were held before: those after its end,
+// of another thread with its id. It copies none, because that can be as often as there
+// are events.
+func (c *Causal) holdAgain(queue []Event) {
+	tid := queue[0].TID
+	if before := c.held[tid]; before != nil {
+		queue = append(before, queue...)
+		c.heldNum -= len(before)
+	}
+	c.held[tid] = queue
+	c.heldNum += len(queue)
 }
 
 // release admits the threads whose creation never came, and reports whether
@@ -241,3 +266,38 @@ func (c *Causal) release() bool {
 	c.held, c.heldNum = map[int32][]Event{}, 0
 	return true
 }
+
+// CausalReader reads the events of a Reader in the order of Causal.
+type CausalReader struct {
+	r     Reader
+	next  *Causal
+	first *Event // nil once it was read
+	err   error
+}
+
+// NewCausalReader returns a CausalReader of r. It reads the first event, so that the
+// header is complete but for what comes at the end of a recording. An error of that
+// is returned by Read.
+func NewCausalReader(r Reader) *CausalReader {
+	c := &CausalReader{r: r, next: NewCausal(r)}
+	c.first, c.err = c.next.Next()
+	return c
+}
+
+// Read implements Reader. It returns one event at a time.
+func (c *CausalReader) Read(events []Event) (int, error) {
+	if c.first == nil && c.err == nil {
+		c.first, c.err = c.next.Next()
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	if len(events) == 0 {
+		return 0, nil
+	}
+	events[0], c.first = *c.first, nil
+	return 1, nil
+}
+
+// Header implements Reader.
+func (c *CausalReader) Header() *Header { return c.r.Header() }

@@ -37,6 +37,18 @@ func (f Floor) Minus(g Floor) Floor {
 	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits}
 }
 
+// At returns the floor at a speed: it holds no call, so all of it is divided.
+func (f Floor) At(speed float64) Floor {
+	p := Pace{Speed: speed}
+	if p.Recorded() {
+		return f
+	}
+	for _, nanos := range f.fields() {
+		*nanos = p.Scale(*nanos)
+	}
+	return f
+}
+
 // String returns the value of MetaFloor.
 func (f Floor) String() string {
 	var words []string

@@ -23,6 +23,10 @@ type Header struct {
 
 	// Files is the fileset of a trace, directories before their contents.
 	Files []File
+
+	// Names are what the application calls the paths of a trace, or of a replay's log.
+	// Without them a trace tells the paths below the root only.
+	Names []AppName
 }
 
 // Meta is one "# key: value" line. The key is printable ASCII.
@@ -31,7 +35,7 @@ type Meta struct{ Key, Value string }
 // Well-known keys of Meta.
 const (
 	MetaCommand     = "command"      // the recorded command
-	MetaStart       = "start"        // its start, RFC 3339
+	MetaStart       = "start"        // its start, or that of the replay, RFC 3339
 	MetaKernel      = "kernel"       // uname -r
 	MetaArch        = "arch"         // GOARCH
 	MetaLost        = "lost"         // events that the recorder lost
@@ -39,6 +43,9 @@ const (
 	MetaCwd         = "cwd"          // working directory at the start, quoted
 	MetaUmask       = "umask"        // that of the command at the start, octal
 	MetaProcess     = "process"      // a process that the recorder was attached to
+	MetaPart        = "part of"      // a recording that began so many seconds before this script
+	MetaEnded       = "ended"        // why a recording ended before what it is of
+	MetaCgroup      = "cgroup"       // the cgroup that is recorded, quoted
 	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
 	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
 	MetaRequests    = "requests"     // what of that was moved by requests of io_uring and libaio
@@ -54,6 +61,19 @@ const (
 	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 	MetaMapped      = "mapped"       // of a trace: bytes that its mapped files take in the address space of a process, at most
+
+	// Where a recording or a replay ran: package provenance.
+	MetaOptions  = "options"  // of the command that made the script
+	MetaVersion  = "version"  // of Pianola
+	MetaHost     = "host"     // uname -n
+	MetaCPU      = "cpu"      // its model
+	MetaCPUs     = "cpus"     // how many processors the program may use
+	MetaMount    = "mount"    // "TYPE OPTIONS" of the file system of the working directory, or of the root of a replay
+	MetaDevice   = "device"   // the disks below it
+	MetaLoad     = "load"     // load averages at the start
+	MetaPressure = "pressure" // "cpu=SHARE io=SHARE memory=SHARE": per cent of the ten seconds before
+
+	MetaPressureEnd = "pressure after" // the same of the ten seconds before the end
 )
 
 // PathsFlat is the value of MetaPaths.
@@ -200,6 +220,9 @@ func (h *Header) Append(dst []byte) []byte {
 	for i := range h.Files {
 		dst = h.Files[i].append(dst)
 	}
+	for i := range h.Names {
+		dst = h.Names[i].append(dst)
+	}
 	return dst
 }
 
@@ -254,6 +277,8 @@ func (h *Header) ParseLine(line []byte) error {
 		return h.parseDescriptor(value)
 	case "file":
 		return h.parseFile(value)
+	case "name":
+		return h.parseName(value)
 	}
 	for _, c := range key {
 		if c < ' ' || c >= 0x7f {

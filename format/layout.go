@@ -270,7 +270,8 @@ func (e *Event) Follows(n int) bool {
 }
 
 // Creates reports whether the path at a position in Layout.Paths is one that the
-// call makes, or that an open may make.
+// call makes, or that an open may make. O_TMPFILE makes a file in the directory that
+// its path leads to.
 func (e *Event) Creates(n int) bool {
 	info := &table[e.Op]
 	k := info.At.Paths[n].Arg
@@ -278,7 +279,7 @@ func (e *Event) Creates(n int) bool {
 		return false
 	}
 	role := info.Args[k].Role
-	return role == RoleCreate || role == RoleOpen && HasMode(e.OpenFlags())
+	return role == RoleCreate || role == RoleOpen && e.OpenFlags()&CREAT != 0
 }
 
 // Removes reports whether the path at a position in Layout.Paths is one that the

@@ -1,6 +1,9 @@
 package format
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 var (
 	errQuote   = errors.New("malformed string")
@@ -126,3 +129,17 @@ func hexDigit(c byte) int {
 	}
 	return -1
 }
+
+// CommandLine joins words as a shell would take them apart again.
+func CommandLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if w == "" || strings.ContainsFunc(w, func(c rune) bool { return !strings.ContainsRune(plainRunes, c) }) {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		quoted[i] = w
+	}
+	return strings.Join(quoted, " ")
+}
+
+const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"

@@ -29,3 +29,9 @@ func ParseSize(s string) (int64, error) {
 	}
 	return 0, fmt.Errorf("%q is no size such as 4096, 64KiB or 1.5M", s)
 }
+
+// DirentSize returns how many bytes getdents64 returns for a name.
+func DirentSize(name string) int64 {
+	const header = 19 // of struct linux_dirent64
+	return int64(header+len(name)+1+7) &^ 7
+}

@@ -19,6 +19,7 @@ func (r *Report) Document() any {
 	if r.Application != nil {
 		d.Application = new(compare.Profiles(nil, []*profile.Profile{r.Application}).ReplaySeconds())
 	}
+	d.Paced = r.Paced
 	rows := r.rows()
 	for i := range rows {
 		t := newTrialDocument(&rows[i])
@@ -32,33 +33,36 @@ func (r *Report) Document() any {
 }
 
 type document struct {
-	Trace       string                `json:"trace"`
+	Trace       string                `json:"trace,omitempty"`
 	Options     map[string]string     `json:"options"`
 	Interrupted bool                  `json:"interrupted"`
 	Coverage    any                   `json:"coverage"`
 	Confidence  float64               `json:"confidence"`
 	MinRuns     int                   `json:"min_runs"` // for a finding
 	Application *compare.SecondsByRow `json:"application,omitempty"`
+	Paced       *compare.Paced        `json:"application_at,omitempty"` // with a speed
 	Baseline    trialDocument         `json:"baseline"`
 	Candidates  []trialDocument       `json:"candidates"` // by gain
 }
 
 type trialDocument struct {
-	Name  string   `json:"name"`
-	Steps []string `json:"steps"`
-	Root  string   `json:"root,omitempty"`
-	Same  bool     `json:"unchanged"` // the trace
-	Runs  int      `json:"runs"`
+	Name     string   `json:"name"`
+	Steps    []string `json:"steps"`
+	Root     string   `json:"root,omitempty"`
+	RootName string   `json:"root_name,omitempty"`
+	Same     bool     `json:"unchanged"` // the trace
+	Runs     int      `json:"runs"`
 	compare.SecondsByRow
-	Calls      compare.ByRow[int64] `json:"calls"` // elapsed: of all rows
-	Bytes      compare.ByRow[int64] `json:"bytes"`
-	Floor      *float64             `json:"floor_seconds,omitempty"` // the least run time that a replay of the trace can have
-	RunSeconds []float64            `json:"run_seconds"`             // of each run, in their order
-	Failed     int64                `json:"failed"`                  // events of a run, at most
-	Differed   int64                `json:"differed"`
-	Breaks     bool                 `json:"breaks_results"`
-	Example    string               `json:"example,omitempty"`
-	Error      string               `json:"error,omitempty"` // why it was given up
+	Latency    compare.ByRow[profile.Tails] `json:"latency"`
+	Calls      compare.ByRow[int64]         `json:"calls"` // elapsed: of all rows
+	Bytes      compare.ByRow[int64]         `json:"bytes"`
+	Floor      *float64                     `json:"floor_seconds,omitempty"` // the least run time that a replay of the trace can have
+	RunSeconds []float64                    `json:"run_seconds"`             // of each run, in their order
+	Failed     int64                        `json:"failed"`                  // events of a run, at most
+	Differed   int64                        `json:"differed"`
+	Breaks     bool                         `json:"breaks_results"`
+	Example    string                       `json:"example,omitempty"`
+	Error      string                       `json:"error,omitempty"` // why it was given up
 	*Against
 	OnRoot *Against `json:"on_root,omitempty"` // against the baseline there
 }
@@ -74,7 +78,7 @@ type Against struct {
 
 func newTrialDocument(r *row) trialDocument {
 	t := trialDocument{
-		Name: r.Candidate.String(), Steps: append([]string{}, r.Candidate...), Root: r.Root, Same: r.Unchanged, Runs: len(r.profiles), RunSeconds: []float64{},
+		Name: r.Candidate.String(), Steps: append([]string{}, r.Candidate...), Root: r.Root.Dir, RootName: r.Root.Name, Same: r.Unchanged, Runs: len(r.profiles), RunSeconds: []float64{},
 		Failed: r.Failed(), Differed: r.Differed(), Breaks: r.breaks, Example: r.example,
 		Against: newAgainst(r.against), OnRoot: newAgainst(r.own),
 	}
@@ -88,7 +92,7 @@ func newTrialDocument(r *row) trialDocument {
 		t.RunSeconds = append(t.RunSeconds, format.Seconds(p.RunTime))
 	}
 	if r.alone != nil {
-		t.SecondsByRow = r.alone.ReplaySeconds()
+		t.SecondsByRow, t.Latency = r.alone.ReplaySeconds(), r.alone.ReplayLatency()
 		t.Calls, t.Bytes = r.alone.ReplayCounts()
 	}
 	return t

@@ -36,7 +36,7 @@ func TestDocumentIsDescribed(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	names := map[string]bool{}
 	namesOf(reflect.TypeFor[document](), names)
-	code := regexp.MustCompile("`([a-z_]+)`")
+	code := regexp.MustCompile("`([a-z0-9_]+)`")
 	told := map[string]bool{}
 	for _, m := range code.FindAllStringSubmatch(section, -1) {
 		told[m[1]] = true

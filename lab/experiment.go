@@ -16,6 +16,8 @@ type Setup interface {
 	Compile() (*os.File, error)
 	// Rooted reports whether a replay works in a root.
 	Rooted() bool
+	// Beside returns other directories in which a replay leaves files.
+	Beside() []string
 	// Replay replays the trace once, in root if it is Rooted, and leaves the files
 	// there for the next run.
 	Replay(ctx context.Context, trace *os.File, root string) (Run, error)
@@ -26,8 +28,9 @@ type Setup interface {
 type Experiment struct {
 	Runs       int
 	Candidates []Candidate // the first is the baseline, without steps
-	Roots      []string    // each candidate is replayed in each; if empty, NewRoot makes one
+	Roots      []Root      // each candidate is replayed in each; if empty, NewRoot makes one
 	Keep       bool        // leave the files in the roots
+	GiveUp     bool        // go on without a candidate whose trace can't be made
 
 	Setup   func(Candidate) (Setup, error)
 	NewRoot func() (string, error)   // makes a directory
@@ -49,7 +52,7 @@ type Experiment struct {
 func (e *Experiment) Plan() error {
 	roots := e.Roots
 	if len(roots) == 0 {
-		roots = []string{""}
+		roots = []Root{{}}
 	}
 	for i, root := range roots {
 		for _, c := range e.Candidates {
@@ -78,7 +81,12 @@ func (e *Experiment) Compile() (baseline *os.File, err error) {
 	for i, s := range e.setups {
 		key := strings.Join(s.Making(), "+")
 		if made[key] == nil {
-			if made[key], err = s.Compile(); err != nil {
+			if made[key], err = s.Compile(); err != nil && i > 0 && e.GiveUp {
+				e.Report.Trials[i].Err = err
+				e.traces = append(e.traces, nil)
+				delete(made, key)
+				continue
+			} else if err != nil {
 				return nil, err
 			}
 		}
@@ -119,7 +127,7 @@ func (e *Experiment) Run(ctx context.Context) error {
 // Close closes the traces, and empties the roots, except those that were not
 // empty before.
 func (e *Experiment) Close() {
-	for _, f := range e.traces {
+	for _, f := range e.traces { // nil for one that was not made
 		f.Close() // trials share traces: a second Close does nothing
 	}
 	e.closeRoots()

@@ -53,6 +53,16 @@ func (s *fakeSetup) Compile() (*os.File, error) {
 
 func (s *fakeSetup) Rooted() bool { return s.c.String() != "memory" }
 
+// Beside returns the arguments of the steps "beside".
+func (s *fakeSetup) Beside() (dirs []string) {
+	for _, step := range s.c {
+		if name, dir := Cut(step); name == "beside" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
 func (s *fakeSetup) Replay(_ context.Context, trace *os.File, root string) (Run, error) {
 	name := s.c.String()
 	s.times[name]++
@@ -62,9 +72,11 @@ func (s *fakeSetup) Replay(_ context.Context, trace *os.File, root string) (Run,
 			return Run{}, err
 		}
 	}
-	if root != "" {
-		require.NoError(s.t, os.MkdirAll(root, 0o700))
-		require.NoError(s.t, os.WriteFile(filepath.Join(root, "left"), nil, 0o600))
+	for _, dir := range append(s.Beside(), root) {
+		if dir != "" {
+			require.NoError(s.t, os.MkdirAll(dir, 0o700))
+			require.NoError(s.t, os.WriteFile(filepath.Join(dir, "left"), nil, 0o600))
+		}
 	}
 	return Run{Profile: run(10, 1, 1)}, nil
 }
@@ -126,11 +138,11 @@ func TestRootsOfAnExperiment(t *testing.T) {
 		require.NoError(t, os.MkdirAll(full, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(full, "precious"), nil, 0o600))
 		e, _ := experiment(t, Candidate{"memory"}, Candidate{"cache=cold"})
-		e.Roots, e.Keep = []string{full, empty, missing}, keep
+		e.Roots, e.Keep = []Root{{"", full}, {"slow", empty}, {"", missing}}, keep
 		require.NoError(t, perform(t, t.Context(), e))
 		var trials []string
 		for _, trial := range e.Report.Trials {
-			trials = append(trials, trial.Candidate.String()+" "+filepath.Base(trial.Root))
+			trials = append(trials, trial.Candidate.String()+" "+filepath.Base(trial.Root.Dir))
 		}
 		require.Equal(t, []string{"baseline full", "memory .", "cache=cold full", "baseline empty", "cache=cold empty", "baseline missing", "cache=cold missing"}, trials)
 		e.Close()
@@ -144,6 +156,20 @@ func TestRootsOfAnExperiment(t *testing.T) {
 			require.NoDirExists(t, missing)
 		}
 	}
+}
+
+// What replays leave in other directories than the root is removed as well.
+func TestBesideTheRoot(t *testing.T) {
+	dir := t.TempDir()
+	made, full := filepath.Join(dir, "made"), filepath.Join(dir, "full")
+	require.NoError(t, os.MkdirAll(full, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(full, "precious"), nil, 0o600))
+	e, _ := experiment(t, Candidate{"beside=" + made, "beside=" + full}, Candidate{"a", "beside=" + made})
+	require.NoError(t, perform(t, t.Context(), e))
+	require.FileExists(t, filepath.Join(made, "left"), "what is there stays from run to run")
+	e.Close()
+	require.NoDirExists(t, made)
+	require.FileExists(t, filepath.Join(full, "left"), "what held something is left alone")
 }
 
 func TestExperimentEndsEarly(t *testing.T) {

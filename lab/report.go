@@ -11,9 +11,10 @@ import (
 // Report is the result of an experiment. The first output in any form compares
 // the trials, and the report may not change after that.
 type Report struct {
-	Trace       string
+	Trace       string           // its name, "" if it has none
 	Options     []Option         // of all replays, except for what candidates change
 	Application *profile.Profile // as recorded; nil if it is not shown
+	Paced       *compare.Paced   // how Application differs from the recording; nil if it does not
 	Trials      []*Trial         // the first is the baseline to which all are compared
 	Interrupted bool             // some runs are missing
 
@@ -96,6 +97,39 @@ func compared(baseline, t *Trial) *compare.Comparison {
 		return nil
 	}
 	return compare.Profiles(baseline.profiles, t.profiles)
+}
+
+// Outcome is what became of a candidate on the first root: parts of the baseline's run
+// time that it saved.
+type Outcome struct {
+	Err       error    // why it was given up
+	Known     bool     // there are enough runs to tell a gain
+	Gain      float64  // median
+	Low, High *float64 // of its interval, nil if not known
+	Certain   bool     // the interval excludes none
+	Breaks    bool     // results
+	Example   string   // of a result that differed
+	Unchanged bool     // its trace is the baseline's
+}
+
+// Outcome returns what became of a candidate; ok is false if there is none.
+func (r *Report) Outcome(c Candidate) (o Outcome, ok bool) {
+	rows := r.rows()
+	i := slices.IndexFunc(rows, func(k row) bool { return slices.Equal(k.Candidate, c) })
+	if i < 0 {
+		return o, false
+	}
+	k := &rows[i]
+	o = Outcome{Err: k.Err, Breaks: k.breaks, Example: k.example, Unchanged: k.Unchanged}
+	if k.against != nil {
+		run := &k.against.Rows[profile.NumCategories]
+		d := newAgainst(k.against)
+		if d.Gain != nil {
+			o.Gain, o.Low, o.High = *d.Gain, d.GainLow, d.GainHigh
+		}
+		o.Known, o.Certain = d.Gain != nil && run.Finding != compare.TooFewRuns, run.Finding == compare.Differs
+	}
+	return o, true
 }
 
 func (r *row) rank() int {

@@ -27,7 +27,7 @@ func run(millis, read, write int64) *profile.Profile {
 
 // trial returns a trial of so many runs that differ by a millisecond each.
 func trial(root string, n int, millis, read, write int64, steps ...string) *Trial {
-	t := &Trial{Candidate: steps, Root: root}
+	t := &Trial{Candidate: steps, Root: Root{Dir: root}}
 	for i := range int64(n) {
 		t.Add(Run{Profile: run(millis+i, read+i, write)})
 	}
@@ -101,8 +101,8 @@ func TestConclusion(t *testing.T) {
 	}{
 		{"nothing tried", nil, ""},
 		{"few runs", []*Trial{trial("", 5, 500, 50, 20, "a")}, "too few runs to tell a gain from noise: 6 of each can"},
-		{"slower", []*Trial{trial("", 6, 1500, 50, 20, "a")}, "no candidate is found to gain"},
-		{"the same", []*Trial{trial("", 6, 1000, 500, 20, "a")}, "no candidate is found to gain"},
+		{"slower", []*Trial{trial("", 6, 1500, 50, 20, "a")}, "no candidate is found to be faster than the baseline"},
+		{"the same", []*Trial{trial("", 6, 1000, 500, 20, "a")}, "no candidate is found to be faster than the baseline"},
 		{"without runs", []*Trial{trial("", 0, 0, 0, 0, "a")}, "no candidate was replayed"},
 		{"broken", []*Trial{broken, trial("", 0, 0, 0, 0, "a")}, "no candidate has the results of the baseline"},
 		{"ten", slices.Repeat([]*Trial{faster}, 10), "most gained: a took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence"},
@@ -131,7 +131,7 @@ func TestBreaks(t *testing.T) {
 // doesn't, though all break the same.
 func TestBrokenRoot(t *testing.T) {
 	full := func(millis int64, steps ...string) *Trial {
-		f := &Trial{Candidate: steps, Root: "/full"}
+		f := &Trial{Candidate: steps, Root: Root{Dir: "/full"}}
 		for i := range int64(6) {
 			f.Add(Run{Profile: run(millis+i, 1, 1), Failed: 22, Differed: 22, Example: "22 × write: recorded 4096, got ENOSPC"})
 		}
@@ -183,6 +183,26 @@ func TestRoots(t *testing.T) {
 	require.InDelta(t, 0.1, *d.Candidates[2].OnRoot.Gain, 0.001)
 	require.InDelta(t, -0.798, *d.Candidates[2].Gain, 0.001)
 	require.Nil(t, d.Candidates[0].OnRoot)
+}
+
+// Roots without candidates go by their names, or else by their directories.
+func TestRootsOnly(t *testing.T) {
+	fast, slow := trial("/fast", 6, 1000, 500, 20), trial("/slow", 6, 2000, 1500, 20)
+	slow.Root.Name = "hdd"
+	r := &Report{Trials: []*Trial{slow, fast}}
+	out := text(t, r)
+	require.Regexp(t, `(?m)^hdd +2\.00`, out)
+	require.Regexp(t, `(?m)^/fast +1\.00`, out)
+	require.Regexp(t, `(?m)^fastest: /fast took 49\.9 % less time than hdd, .* with 95 % confidence$`, out)
+	var d document
+	require.NoError(t, json.Unmarshal(written(t, r), &d))
+	require.Equal(t, "hdd", d.Baseline.RootName)
+	require.Equal(t, "/slow", d.Baseline.Root)
+	require.Empty(t, d.Candidates[0].RootName)
+
+	require.Contains(t, text(t, &Report{Trials: []*Trial{fast, slow}}), "\nno root is found to be faster than /fast\n")
+	r = &Report{Trials: []*Trial{slow, trial("/fast", 6, 500, 50, 20), trial("/slow", 6, 2000, 50, 20, "a")}}
+	require.Contains(t, text(t, r), "\nmost gained: baseline on /fast took 74.9 % less time than the baseline")
 }
 
 func written(t *testing.T, r *Report) []byte {

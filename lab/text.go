@@ -10,6 +10,7 @@ import (
 	"pianola/compare"
 	"pianola/format"
 	"pianola/profile"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -37,21 +38,24 @@ func (r *Report) WriteText(w io.Writer) error {
 	for i := range rows {
 		switch t := &rows[i]; {
 		case t.Err != nil:
-			fmt.Fprintf(&b, "%s: given up: %s\n", r.label(t.Trial), format.Visible(t.Err.Error()))
+			fmt.Fprintf(&b, "%s: given up: %s\n", r.Label(t.Trial), format.Visible(t.Err.Error()))
 		case t.breaks:
-			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.label(t.Trial), format.Visible(t.example))
+			fmt.Fprintf(&b, "%s: breaks results: %s\n", r.Label(t.Trial), format.Visible(t.example))
 		case i == 0 && t.Differed() > 0:
-			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), format.Visible(t.example))
+			fmt.Fprintf(&b, "%s: %s\n", r.Label(t.Trial), format.Visible(t.example))
 		case t.Unchanged:
-			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.label(t.Trial))
+			fmt.Fprintf(&b, "%s: the trace is that of the baseline\n", r.Label(t.Trial))
 		}
 	}
 	var last string
 	for i := range rows {
 		if t := &rows[i]; t.floor != nil && t.floor.Text() != last {
 			last = t.floor.Text()
-			fmt.Fprintf(&b, "%s: %s\n", r.label(t.Trial), last)
+			fmt.Fprintf(&b, "%s: %s\n", r.Label(t.Trial), last)
 		}
+	}
+	if r.Paced != nil {
+		fmt.Fprintln(&b, r.Paced.Text("the application", format.Seconds(r.Application.RunTime)))
 	}
 	fmt.Fprintln(&b, r.Coverage())
 	if c := r.conclusion(rows); c != "" {
@@ -79,18 +83,27 @@ func (r *Report) occurs(k profile.Category) bool {
 // roots reports whether storage systems are compared.
 func (r *Report) roots() bool {
 	for _, t := range r.Trials {
-		if t.Root != "" && t.Root != r.Trials[0].Root {
+		if t.Root != (Root{}) && t.Root != r.Trials[0].Root {
 			return true
 		}
 	}
 	return false
 }
 
-// label names a trial in one cell of one line.
-func (r *Report) label(t *Trial) string {
+// steps reports whether candidates are compared, and not only storage systems.
+func (r *Report) steps() bool {
+	return slices.ContainsFunc(r.Trials, func(t *Trial) bool { return len(t.Candidate) > 0 })
+}
+
+// Label names a trial in one cell of one line.
+func (r *Report) Label(t *Trial) string {
 	name := t.Candidate.String()
-	if r.roots() && t.Root != "" {
-		name += " on " + t.Root
+	switch {
+	case !r.roots() || t.Root == (Root{}):
+	case r.steps():
+		name += " on " + t.Root.String()
+	default:
+		name = t.Root.String()
 	}
 	return format.Visible(name)
 }
@@ -99,7 +112,7 @@ func (r *Report) label(t *Trial) string {
 // application can be nil.
 func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Category) [][]string {
 	total := k == profile.NumCategories
-	roots := total && r.roots()
+	roots := total && r.roots() && r.steps()
 	name := compare.ElapsedRow
 	if !total {
 		name = k.String()
@@ -107,6 +120,15 @@ func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Ca
 	head := []string{compare.Label(name), "seconds", "ratio", "interval", "finding"}
 	if total {
 		head = append(head, "gain")
+	}
+	tails := slices.ContainsFunc(rows, func(r row) bool { return r.tails(k) != nil })
+	if tails {
+		for i, name := range stats.QuantileNames {
+			if i == 0 {
+				name += " µs"
+			}
+			head = append(head, name)
+		}
 	}
 	if roots {
 		head = append(head, "of its root", "interval")
@@ -117,13 +139,16 @@ func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Ca
 	cells := [][]string{head}
 	if application != nil {
 		if v := &application.Rows[k]; v.Replay.Seconds != nil { // nil for a pattern
-			line := []string{"application", seconds(v.Replay.Seconds), ratio(v)}
+			line := []string{"application", seconds(v.Replay.Seconds), ratio(v), none, none}
+			if tails {
+				line = append(line, quantiles(v.Replay.Tails)...)
+			}
 			cells = append(cells, append(line, slices.Repeat([]string{none}, len(head)-len(line))...))
 		}
 	}
 	for i := range rows {
 		t := &rows[i]
-		line := []string{r.label(t.Trial), none, none, none, none}
+		line := []string{r.Label(t.Trial), none, none, none, none}
 		switch {
 		case t.against != nil:
 			v := &t.against.Rows[k]
@@ -133,6 +158,9 @@ func (r *Report) cells(rows []row, application *compare.Comparison, k profile.Ca
 		}
 		if total {
 			line = append(line, t.gain())
+		}
+		if tails {
+			line = append(line, quantiles(t.tails(k))...)
 		}
 		if roots {
 			own := []string{none, none}
@@ -163,6 +191,26 @@ func seconds(v *float64) string {
 		return none
 	}
 	return table.Fixed(*v, 6)
+}
+
+// tails returns the quantiles of a category, nil if they are not known.
+func (r *row) tails(k profile.Category) *profile.Tails {
+	if r.alone == nil {
+		return nil
+	}
+	return r.alone.Rows[k].Replay.Tails
+}
+
+// quantiles prints those of the calls of a category, in microseconds.
+func quantiles(t *profile.Tails) []string {
+	if t == nil {
+		return slices.Repeat([]string{none}, len(stats.QuantileNames))
+	}
+	var cells []string
+	for _, v := range t.List() {
+		cells = append(cells, table.Micros(int64(math.Round(v*1e9))))
+	}
+	return cells
 }
 
 func ratio(r *compare.Row) string {
@@ -203,11 +251,15 @@ func (r *Report) conclusion(rows []row) string {
 			n++
 		}
 	}
+	one, baseline, best := "candidate", "the baseline", "most gained"
+	if !r.steps() {
+		one, baseline, best = "root", r.Label(rows[0].Trial), "fastest"
+	}
 	switch {
 	case n == 0 && rows[1].rank() == 1:
-		return "no candidate has the results of the baseline"
+		return fmt.Sprintf("no %s has the results of %s", one, baseline)
 	case n == 0:
-		return "no candidate was replayed"
+		return fmt.Sprintf("no %s was replayed", one)
 	}
 	for i := range rows[1 : 1+n] {
 		t := &rows[1+i]
@@ -216,11 +268,11 @@ func (r *Report) conclusion(rows []row) string {
 		case v.Finding == compare.TooFewRuns:
 			return fmt.Sprintf("too few runs to tell a gain from noise: %d of each can", compare.MinRuns)
 		case v.Finding == compare.Differs && *v.Ratio < 1:
-			return fmt.Sprintf("most gained: %s took %s less time than the baseline, %s to %s less with %s confidence%s", r.label(t.Trial),
-				table.Percent(1-*v.Ratio), table.Percent(1-v.Interval.High), table.Percent(1-v.Interval.Low), table.Percent(compare.Confidence), caution(n))
+			return fmt.Sprintf("%s: %s took %s less time than %s, %s to %s less with %s confidence%s", best, r.Label(t.Trial),
+				table.Percent(1-*v.Ratio), baseline, table.Percent(1-v.Interval.High), table.Percent(1-v.Interval.Low), table.Percent(compare.Confidence), caution(n))
 		}
 	}
-	return "no candidate is found to gain"
+	return fmt.Sprintf("no %s is found to be faster than %s", one, baseline)
 }
 
 // caution returns how often the best of n candidates gains by chance, if that

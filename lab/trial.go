@@ -10,9 +10,9 @@ import (
 // Trial is a candidate on a root, with the results of its runs.
 type Trial struct {
 	Candidate Candidate
-	Root      string // "" where the backend has none
-	Err       error  // why it was given up; nil if it was not
-	Unchanged bool   // it has steps that change the trace, but its trace equals the baseline's
+	Root      Root  // zero where the backend has none, or the command line names none
+	Err       error // why it was given up; nil if it was not
+	Unchanged bool  // it has steps that change the trace, but its trace equals the baseline's
 
 	failed, differed []int64 // events of each run
 	example          string  // of an event that differed, "" if none did
@@ -41,7 +41,7 @@ func (t *Trial) Add(r Run) {
 // times returns the totals of a profile, which take some kilobytes for any
 // recording.
 func times(p *profile.Profile) *profile.Profile {
-	return &profile.Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops}
+	return &profile.Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
 }
 
 // Runs returns how many were added.
@@ -50,6 +50,9 @@ func (t *Trial) Runs() int { return len(t.profiles) }
 // Failed and Differed return the largest counts of a run.
 func (t *Trial) Failed() int64   { return most(t.failed) }
 func (t *Trial) Differed() int64 { return most(t.differed) }
+
+// Example says more of an event that differed; "" if none did.
+func (t *Trial) Example() string { return t.example }
 
 func most(v []int64) int64 {
 	if len(v) == 0 {

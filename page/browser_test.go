@@ -20,6 +20,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
+	"pianola/check"
+	"pianola/compare"
 	"pianola/profile"
 )
 
@@ -55,6 +57,12 @@ type tab struct {
 // open opens a page from disk and waits until it is built.
 func open(t *testing.T, html []byte, width, height int64) *tab {
 	t.Helper()
+	return openAt(t, html, "", width, height)
+}
+
+// openAt opens a page with a fragment.
+func openAt(t *testing.T, html []byte, fragment string, width, height int64) *tab {
+	t.Helper()
 	program := requireBrowser(t)
 	file := filepath.Join(t.TempDir(), "page.html")
 	require.NoError(t, os.WriteFile(file, html, 0o600))
@@ -74,7 +82,7 @@ func open(t *testing.T, html []byte, width, height int64) *tab {
 	call(t, p, network.Enable, network.EnableParams{})
 	call(t, p, log.Enable, cdp.Empty{})
 	call(t, p, runtime.Enable, cdp.Empty{})
-	p.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS(`main[data-ready="true"]`)))
+	p.do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate(url+fragment), chromedp.WaitReady(chromedp.CSS(`main[data-ready="true"]`)))
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -144,7 +152,7 @@ func TestBrowser(t *testing.T) {
 	require.Equal(t, "app --title "+strings.ReplaceAll(evil, "\xff", `\xff`), value[string](t, p, `document.querySelector('h1').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "outside 10 %")
 	p.drawn(t)
-	require.Len(t, value[[]bool](t, p, areBlank), 8)
+	require.Len(t, value[[]bool](t, p, areBlank), 11)
 
 	// Tables sort by the buttons in their heads, and filter.
 	names := column(t, p, "file", 0)
@@ -175,8 +183,9 @@ func TestBrowser(t *testing.T) {
 
 	// The theme changes with the button, and the charts with the theme.
 	before := value[string](t, p, `getComputedStyle(document.body).backgroundColor`)
+	require.Equal(t, "Use dark colours", value[string](t, p, `document.getElementById('theme').textContent`))
 	p.click(t, `#theme`)
-	require.Equal(t, "true", value[string](t, p, `document.getElementById('theme').ariaPressed`))
+	require.Equal(t, "Use light colours", value[string](t, p, `document.getElementById('theme').textContent`))
 	require.NotEqual(t, before, value[string](t, p, `getComputedStyle(document.body).backgroundColor`))
 	p.drawn(t)
 
@@ -211,12 +220,271 @@ func TestBrowser(t *testing.T) {
 	p.drawn(t)
 }
 
+// sum returns what the page says that the selection adds up to.
+func (p *tab) sum(t *testing.T) string {
+	t.Helper()
+	return value[string](t, p, `document.querySelector('#selection .sum').textContent`)
+}
+
+// What is selected in one place is followed by all others, stands in the URL, and
+// is taken back by its chip, by Escape and by the browser's Back.
+// What the runs do not tell is neither good nor bad, and a page of two systems says
+// their names.
+func TestBrowserInconclusive(t *testing.T) {
+	runs := []Run{made(t, "nvme", 1), made(t, "sata", 1.15)}
+	c := compare.Profiles([]*profile.Profile{runs[0].Profile}, []*profile.Profile{runs[1].Profile})
+	c.Names = [2]string{"nvme", "sata"}
+	p := open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
+	require.Equal(t, "? sata takes 11.5 % longer than nvme, one run of each", value[string](t, p, `document.querySelector('.verdict.inconclusive strong').textContent`))
+	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "6 runs of each would tell")
+	require.Equal(t, ", undecided", value[string](t, p, `document.querySelector('#compared td .inconclusive .hidden').textContent`))
+	require.Equal(t, []string{"", "nvme", "sata", "ratio"}, value[[]string](t, p, `[...document.querySelectorAll('#compared th')].slice(0, 4).map(h => h.textContent)`))
+	require.NotContains(t, value[string](t, p, `document.querySelector('main').textContent`), "replay")
+}
+
+func TestBrowserSelection(t *testing.T) {
+	run := made(t, "trace.txt", 1)
+	html := write(t, []Run{run}, nil)
+	p := open(t, html, 1280, 900)
+	const hidden = `document.querySelector('#selection').hidden`
+	require.True(t, value[bool](t, p, hidden))
+	allOps := column(t, p, "operation", 0)
+	allFiles := column(t, p, "file", 0)
+	noteOf := func(section string) string {
+		return value[string](t, p, fmt.Sprintf(`document.querySelector('#%s .note').textContent`, section))
+	}
+
+	// A file: the rows of other tables are those of its calls.
+	file := "/data/a/part-03"
+	p.click(t, `#file .more`)
+	pick := func(table, name string) {
+		require.True(t, value[bool](t, p, fmt.Sprintf(`(() => {
+			const button = [...document.querySelectorAll('#%s tbody th button')].find(b => b.textContent === %q);
+			button?.focus();
+			button?.click();
+			return Boolean(button);
+		})()`, table, name)))
+	}
+	pick("file", file)
+	require.ElementsMatch(t, []string{"openat", "pwrite64", "pread64", "fdatasync", "close"}, column(t, p, "operation", 0))
+	require.Equal(t, []string{"2"}, column(t, p, "thread", 0))
+	require.Equal(t, file, value[string](t, p, `document.activeElement.textContent`), "the row has the focus still")
+	require.Equal(t, "49 calls, 537.0\u202fµs in them, 94.2\u202fkB read, 94.2\u202fkB written. ", p.sum(t))
+	require.Equal(t, []string{"true"}, value[[]string](t, p, `[...document.querySelectorAll('#file tr.picked button')].map(b => b.ariaPressed)`))
+	require.Contains(t, noteOf("profile"), "only of "+file)
+	require.Contains(t, noteOf("latency"), "Only of "+file+", in powers of two")
+	require.Contains(t, noteOf("sizes"), "for the whole run only")
+	require.Contains(t, value[string](t, p, `document.querySelector('#heat .chart').ariaLabel`), file)
+	require.Equal(t, "#file=/data/a/part-03", value[string](t, p, `location.hash`))
+	p.drawn(t)
+
+	// An operation as well: both together, and each table still offers the others of
+	// its own kind.
+	pick("operation", "pread64")
+	require.Len(t, column(t, p, "operation", 0), 5)
+	require.Contains(t, p.sum(t), "23 calls, ")
+	require.Equal(t, "23", column(t, p, "thread", 3)[0])
+
+	// A chart that was made for a selection follows the next one.
+	const picture = `document.querySelector('#profile canvas').toDataURL()`
+	p.drawn(t)
+	value[bool](t, p, `(window.before = `+picture+`, selection.change({from: 0, to: 1e5}), true)`)
+	p.until(t, picture+` !== before`, "the part of the time in the chart")
+	p.until(t, `document.querySelectorAll('.chip').length === 3`, "a chip of the time")
+	value[bool](t, p, `(selection.change({from: null, to: null}), true)`)
+	require.Equal(t, int64(23), value[int64](t, p, `selected(JSON.parse(document.getElementById('data').textContent).runs[0], selection.now).reduce((n, c) => n + c.calls, 0)`))
+
+	// Back and forth, and a chip.
+	value[bool](t, p, `(history.go(-3), true)`)
+	p.until(t, `location.hash === '#file=/data/a/part-03' && !document.querySelector('#operation tr.picked')`, "the browser's Back")
+	value[bool](t, p, `(history.go(3), true)`)
+	p.until(t, `document.querySelectorAll('.chip').length === 2`, "the browser's Forward")
+	p.click(t, `.chip`)
+	require.Equal(t, []string{"pread64"}, value[[]string](t, p, `[...document.querySelectorAll('.chip .words')].map(c => c.textContent)`))
+
+	// Escape shows all again.
+	p.do(t, chromedp.KeyEvent(kb.Escape))
+	p.until(t, hidden, "Escape")
+	require.Equal(t, allOps, column(t, p, "operation", 0))
+	require.Equal(t, allFiles, column(t, p, "file", 0)[:len(allFiles)])
+	require.Contains(t, noteOf("profile"), "by all threads together")
+	require.Equal(t, "#", value[string](t, p, `location.hash || '#'`))
+
+	// A thread from the timeline, by the keyboard.
+	p.do(t, chromedp.Focus(chromedp.CSS(`#timeline .chart`)), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter))
+	require.Equal(t, "#thread=1", value[string](t, p, `location.hash`))
+	require.NotContains(t, column(t, p, "file", 0), file)
+
+	// A part of the time, by the keyboard.
+	p.do(t, chromedp.KeyEvent(kb.Escape), chromedp.Focus(chromedp.CSS(`#profile .chart`)), chromedp.KeyEvent(kb.End))
+	value[bool](t, p, `(() => {
+		const box = document.querySelector('#profile .chart');
+		for (const key of ['Home', 'PageDown']) box.dispatchEvent(new KeyboardEvent('keydown', {key, shiftKey: key === 'PageDown', bubbles: true}));
+		box.dispatchEvent(new KeyboardEvent('keyup', {key: 'Shift', bubbles: true}));
+		return true;
+	})()`)
+	require.Regexp(t, `^#time=0-0\.\d+$`, value[string](t, p, `location.hash`))
+	require.Contains(t, p.sum(t), "Calls that began from 0\u202fs to ")
+	require.Contains(t, column(t, p, "file", 0), strings.ReplaceAll("/data/"+evil, "\xff", `\xff`))
+	require.NotContains(t, column(t, p, "file", 0), "/data/c/part-29")
+}
+
+// The timeline zooms down to single calls, of which the keyboard reads and selects each.
+func TestBrowserZoom(t *testing.T) {
+	p := open(t, write(t, []Run{made(t, "trace.txt", 1)}, nil), 1280, 900)
+	p.until(t, `document.querySelector('#timeline figure').dataset.calls === 'ready'`, "the calls")
+	output := func() string { return value[string](t, p, `document.querySelector('#timeline output').textContent`) }
+	p.do(t, chromedp.Focus(chromedp.CSS(`#timeline .chart`)))
+	for range 8 {
+		p.do(t, chromedp.KeyEvent("+"))
+	}
+	require.Regexp(t, `^#time=0\.\d+-0\.\d+$`, value[string](t, p, `location.hash`))
+	require.Contains(t, value[string](t, p, `document.querySelector('#timeline').textContent`), "Each call is drawn.")
+	p.do(t, chromedp.KeyEvent(kb.ArrowRight))
+	require.Regexp(t, `^thread \d, \d.*s: \w+ /data/.*, result \d.*, \d.*s$`, output())
+	first := output()
+	p.do(t, chromedp.KeyEvent(kb.ArrowRight))
+	require.NotEqual(t, first, output())
+	require.Regexp(t, `^thread \d, `, output())
+	p.click(t, `#timeline summary`)
+	require.Contains(t, value[string](t, p, `document.querySelector('#timeline details table').textContent`), "offset")
+	p.do(t, chromedp.Focus(chromedp.CSS(`#timeline .chart`)), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter))
+	require.Regexp(t, `^#thread=\d&file=/data/.*&operation=\w+&time=`, value[string](t, p, `location.hash`))
+	p.drawn(t)
+	value[bool](t, p, `([...document.querySelectorAll('#timeline .controls button')].find(b => b.textContent === 'Whole run').click(), true)`)
+	require.NotContains(t, value[string](t, p, `location.hash`), "time")
+}
+
+// A link to a selection and a section shows both. A part that the page can't tell
+// apart is said, not shown as nothing.
+func TestBrowserLink(t *testing.T) {
+	run := made(t, "trace.txt", 1)
+	html := write(t, []Run{run}, nil)
+	p := openAt(t, html, "#latency&thread=2&operation=fdatasync&time=nonsense&evil=%3Cimg%3E&file=%", 1280, 900)
+	require.Equal(t, []string{"thread 2", "fdatasync"}, value[[]string](t, p, `[...document.querySelectorAll('.chip .words')].map(c => c.textContent)`))
+	require.Contains(t, p.sum(t), "15 calls")
+	require.Equal(t, []string{"fdatasync"}, value[[]string](t, p, `[...document.querySelectorAll('#latency .legend button')].map(b => b.textContent)`))
+	p.until(t, `scrollY > 0`, "the section of the link")
+	// The index goes on with the selection.
+	value[bool](t, p, `([...document.querySelectorAll('nav a')].find(a => a.textContent === 'Files').click(), true)`)
+	require.Equal(t, "#file&thread=2&operation=fdatasync", value[string](t, p, `location.hash`))
+
+	p = openAt(t, html, "#file=/unknown", 1280, 900)
+	for _, section := range []string{"#selection", "#profile", "#latency", "#operation"} {
+		require.Contains(t, value[string](t, p, fmt.Sprintf(`document.querySelector('%s').textContent`, section)), "/unknown is none of these", section)
+	}
+}
+
+// Tables and charts can be taken away.
+func TestBrowserSave(t *testing.T) {
+	r := &recording{Collector: &profile.Collector{}, t: t, slow: 1}
+	r.file(1, "=cmd()", 3, 5)
+	r.file(1, `/a,"b"`, 4, 50)
+	p := open(t, write(t, []Run{{Name: "a", Profile: r.Profile()}}, nil), 1280, 900)
+	// What is downloaded and copied is caught instead.
+	value[bool](t, p, `(() => {
+		window.saved = [];
+		HTMLAnchorElement.prototype.click = function () { saved.push(fetchBlob(this.href, this.download)); };
+		const blobs = new Map();
+		const make = URL.createObjectURL;
+		URL.createObjectURL = blob => { const url = make(blob); blobs.set(url, blob); return url; };
+		window.fetchBlob = (url, name) => ({name, blob: blobs.get(url)});
+		navigator.clipboard.writeText = async text => { window.copied = text; };
+		return true;
+	})()`)
+	text := func() string {
+		p.until(t, `saved.length > 0`, "nothing saved")
+		value[bool](t, p, `(saved[0].blob.text().then(text => { window.text = text; }), true)`)
+		p.until(t, `window.text !== undefined`, "no text")
+		return value[string](t, p, `(() => { const all = saved[0].name + ': ' + text; saved = []; text = undefined; return all; })()`)
+	}
+	p.click(t, `#file .csv`)
+	csv := text()
+	require.True(t, strings.HasPrefix(csv, "pianola-files.csv: name,seconds,calls,errors,reads,writes,bytes_read,"), csv)
+	lines := strings.Split(csv, "\n")
+	require.Len(t, lines, 4)
+	require.Regexp(t, `^"/a,""b""",0\.000\d{6},11,0,4,4,16384,16384,`, lines[1])
+	require.Regexp(t, `,0\.000000,1\.000000,4096:4,4096:4,`, lines[1])
+	require.True(t, strings.HasPrefix(lines[2], "'=cmd(),0.000"), lines[2])
+	p.click(t, `#file .copy`)
+	p.until(t, `window.copied !== undefined && document.querySelector('#file .copy').textContent === 'Copied'`, "nothing copied")
+	require.Contains(t, value[string](t, p, `copied`), "\"/a,\"\"b\"\"\"\t0.000")
+	p.click(t, `#rates .csv`)
+	require.True(t, strings.HasPrefix(text(), "pianola-throughput.csv: elapsed time,read,written\n0,"))
+
+	for _, section := range []string{"profile", "timeline", "heat", "latency", "sizes"} {
+		p.click(t, `#`+section+` .png`)
+		p.until(t, `saved.length > 0`, "no picture of "+section)
+		require.Equal(t, "image/png", value[string](t, p, `saved[0].blob.type`))
+		require.Greater(t, value[int64](t, p, `saved.pop().blob.size`), int64(5000), section)
+	}
+}
+
 // A page without events has nothing to draw, and says no more than it knows.
 func TestBrowserEmpty(t *testing.T) {
 	run := Run{Name: "empty", Profile: new(profile.Collector).Profile()}
 	p := open(t, write(t, []Run{run}, nil), 1280, 900)
 	require.Equal(t, "Pianola profile", value[string](t, p, `document.querySelector('h1').textContent`))
 	require.Contains(t, value[string](t, p, `document.querySelector('.tiles').textContent`), "Run time0")
+}
+
+// Checks decide instead of the tolerance. A side of a baseline has neither curves nor
+// files; the other one is drawn.
+func TestBrowserChecks(t *testing.T) {
+	runs, c := compared(t)
+	whole := runs[0].Profile
+	runs[0].Profile = &profile.Profile{RunTime: whole.RunTime, All: whole.All, Categories: whole.Categories, Ops: whole.Ops, Latency: whole.Latency, OpLatency: whole.OpLatency}
+	sides := [2]check.Side{{Name: "baseline", Runs: []*profile.Profile{runs[0].Profile}}, {Name: "now", Runs: []*profile.Profile{runs[1].Profile}}}
+	c.Comparison = compare.Profiles(sides[0].Runs, sides[1].Runs)
+	c.Names = [2]string{"baseline", "now"}
+	var checks []*check.Check
+	for _, text := range []string{"sync.p99 > +10%", "run_time > 1h", "write.bytes_per_second < 1kB", "mapped_read.calls > 0", "unlink.calls < -10%", "mapped_read.p99 > +1%"} {
+		one, err := check.Parse(text)
+		require.NoError(t, err)
+		checks = append(checks, one)
+	}
+	text := func(p *tab, where string) string {
+		return value[string](t, p, `document.querySelector('`+where+`').textContent`)
+	}
+	c.Checks = check.Evaluate(checks[1:5], sides[0], sides[1], "")
+	p := open(t, write(t, runs, c), 1280, 900)
+	require.NotContains(t, text(p, ".verdict.within"), "10 %")
+	require.Contains(t, text(p, "#checks tbody tr:nth-child(1)"), "run_time > 1hpassed")
+	require.Regexp(t, `write.bytes_per_second < 1kBpassed[\d.]+ [kM]B/s[\d.]+ [kM]B/s0\.\d+–$`, strings.ReplaceAll(text(p, "#checks tbody tr:nth-child(2)"), "\u202f", " "))
+	require.Contains(t, text(p, "#checks tbody tr:nth-child(3)"), "mapped_read.calls > 0passed00–")
+	p.drawn(t)
+
+	c.Checks = check.Evaluate(checks[5:], sides[0], sides[1], "")
+	p = open(t, write(t, runs, c), 1280, 900)
+	require.Contains(t, text(p, ".verdict.inconclusive"), "baseline")
+	require.Contains(t, text(p, "#checks td .inconclusive"), "unknown")
+	require.Contains(t, text(p, "#checks tbody"), "now has no mapped_read.p99")
+
+	c.Checks = check.Evaluate(checks, sides[0], sides[1], "")
+	p = open(t, write(t, runs, c), 1280, 900)
+	require.Contains(t, text(p, ".verdict.outside"), "baseline")
+	require.Contains(t, text(p, "#checks td .outside"), "failed")
+}
+
+// On paper charts are as wide as that and light, and tables have more rows. After it
+// all is as before.
+func TestBrowserPrint(t *testing.T) {
+	run := made(t, "trace.txt", 1)
+	p := open(t, write(t, []Run{run}, nil), 1600, 900)
+	p.click(t, `#theme`)
+	require.Len(t, column(t, p, "file", 0), 12)
+	width := value[int64](t, p, `document.querySelector('#profile canvas').width`)
+	require.Greater(t, width, int64(1000))
+	value[bool](t, p, `(dispatchEvent(new Event('beforeprint')), true)`)
+	require.Len(t, column(t, p, "file", 0), 30)
+	require.Equal(t, "light", value[string](t, p, `document.documentElement.dataset.theme`))
+	require.Less(t, value[int64](t, p, `document.querySelector('#profile canvas').width`), int64(700))
+	require.Equal(t, value[[]int64](t, p, `[...document.querySelectorAll('#rates canvas')].map(c => c.width)`)[0],
+		value[[]int64](t, p, `[...document.querySelectorAll('#rates canvas')].map(c => c.width)`)[1], "side by side")
+	value[bool](t, p, `(dispatchEvent(new Event('afterprint')), true)`)
+	require.Len(t, column(t, p, "file", 0), 12)
+	require.Equal(t, "dark", value[string](t, p, `document.documentElement.dataset.theme`))
+	p.until(t, fmt.Sprintf(`document.querySelector('#profile canvas').width === %d`, width), "the width on the screen")
 }
 
 // On a phone nothing reaches beyond the side of the screen, but what scrolls
@@ -226,6 +494,12 @@ func TestBrowserPhone(t *testing.T) {
 	for _, width := range []int64{320, 390} {
 		p := open(t, write(t, runs, c), width, 800)
 		p.drawn(t)
+		// The index opens by a button, and what is selected fits, however long its name is.
+		require.Equal(t, "none", value[string](t, p, `getComputedStyle(document.querySelector('nav .links')).display`))
+		p.click(t, `nav button`)
+		p.shows(t, `nav .links a`)
+		p.click(t, `#file tbody th button`)
+		p.shows(t, `#selection .chip`)
 		p.click(t, `#file input[type="checkbox"]`)
 		p.click(t, `#profile summary`)
 		p.shows(t, `#profile details table`)

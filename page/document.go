@@ -6,28 +6,24 @@ import (
 
 	"pianola/format"
 	"pianola/profile"
+	"pianola/provenance"
 )
 
 // document is the data of a page. Times are in nanoseconds, except in tables
 // and the comparison, which have seconds as in the JSON output.
 type document struct {
-	Command    string         `json:"command"`
-	Runs       []run          `json:"runs"`
-	Curves     curves         `json:"curves"`
-	Rates      rates          `json:"rates"`
-	Comparison *comparisonDoc `json:"comparison,omitempty"`
-}
-
-type comparisonDoc struct {
-	Verdict    string `json:"verdict"`
-	Conclusion string `json:"conclusion"`
-	Figures    any    `json:"figures"` // of compare.Comparison.Document
+	Command    string `json:"command"`
+	Runs       []run  `json:"runs"`
+	Curves     curves `json:"curves"`
+	Rates      rates  `json:"rates"`
+	Comparison any    `json:"comparison,omitempty"` // compare.Comparison.Document
 }
 
 type run struct {
 	Name        string           `json:"name"`
 	Coverage    string           `json:"coverage"`
 	Withheld    bool             `json:"withheld"` // the coverage allows no verdict
+	Diagnosis   []finding        `json:"diagnosis"`
 	Facts       []fact           `json:"facts"`
 	RunTime     int64            `json:"run_time"`
 	All         total            `json:"all"`
@@ -42,8 +38,15 @@ type run struct {
 	Sizes       [2][]size        `json:"sizes"` // of reads and writes
 	Concurrency []int64          `json:"concurrency"`
 	Heat        []heat           `json:"heat"`
+	Parts       parts            `json:"parts"`
+	Calls       *calls           `json:"calls,omitempty"`
+	Tails       []tail           `json:"tails"`
+	Maps        []latencyMap     `json:"latency_maps"`
 	Tables      map[string]table `json:"tables"`
 }
+
+// finding is what to look at first.
+type finding = profile.Finding
 
 // fact is a line about a recording.
 type fact struct {
@@ -73,6 +76,24 @@ type latency struct {
 	Bars  [][3]int64 `json:"bars"` // first and last nanosecond, calls
 }
 
+// tail is the distribution of the durations of a category's calls: for each of
+// TailParts the duration that all but that part of them do not exceed.
+type tail struct {
+	Category  string   `json:"category"`
+	Calls     int64    `json:"calls"`
+	Nanos     []int64  `json:"nanos"`
+	Quantiles [5]int64 `json:"quantiles"` // as stats.QuantileNames, nanoseconds
+}
+
+// latencyMap is how long calls of a category took over time.
+type latencyMap struct {
+	Category    string     `json:"category"`
+	ColumnNanos int64      `json:"column_nanos"`
+	Columns     int        `json:"columns"`
+	Rows        [][2]int64 `json:"rows"`  // shortest and longest duration of each
+	Cells       []int64    `json:"cells"` // calls, by column, then row
+}
+
 type size struct {
 	From  int64 `json:"from"`
 	Calls int64 `json:"calls"`
@@ -85,12 +106,10 @@ const maxSteps = 12
 // maxOps is how many operations have a distribution in the page.
 const maxOps = 12
 
-// facts are the remarks of a recording that the page shows.
+// facts are the remarks of a recording that the page shows, below those of its
+// provenance.
 var facts = []struct{ key, name string }{
 	{format.MetaReplay, "replay"},
-	{format.MetaStart, "recorded"},
-	{format.MetaKernel, "kernel"},
-	{format.MetaArch, "architecture"},
 	{format.MetaFileSystems, "file systems"},
 	{format.MetaCwd, "working directory"},
 	{format.MetaTool, "recorder"},
@@ -116,8 +135,7 @@ func newDocument(runs []Run, c *Comparison) (*document, error) {
 	}
 	d.Curves, d.Rates = newCurves(profiles), newRates(profiles)
 	if c != nil {
-		verdict, conclusion := c.Summary(c.Tolerance)
-		d.Comparison = &comparisonDoc{verdict, conclusion, c.Document(c.Tolerance)}
+		d.Comparison = c.Document(c.Tolerance)
 	}
 	return d, nil
 }
@@ -137,9 +155,15 @@ func (d *document) kind() string {
 func newRun(r *Run) (run, error) {
 	p := r.Profile
 	out := run{
-		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
+		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Diagnosis: append([]finding{}, p.Diagnosis...), Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
-		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p),
+		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p), Parts: newParts(p),
+		Calls: newCalls(p), Tails: []tail{}, Maps: []latencyMap{},
+	}
+	for _, f := range provenance.Remarks {
+		if v, ok := r.value(f.Key); ok {
+			out.Facts = append(out.Facts, fact{f.Name, plain(v)})
+		}
 	}
 	for _, f := range facts {
 		if v, ok := r.value(f.key); ok {
@@ -151,6 +175,18 @@ func newRun(r *Run) (run, error) {
 	}
 	for _, s := range p.Critical[:min(maxSteps, len(p.Critical))] {
 		out.Critical = append(out.Critical, step{s.Name, plain(s.File), s.Nanos})
+	}
+	for k, l := range p.Latency {
+		if l != nil {
+			out.Tails = append(out.Tails, tail{profile.Category(k).String(), l.Calls, l.Tail, l.Quantiles.List()})
+		}
+		if m := p.LatencyMaps[k]; m != nil {
+			one := latencyMap{Category: profile.Category(k).String(), ColumnNanos: m.ColumnNanos, Columns: m.Columns, Cells: slices.Concat(m.Cells...)}
+			for _, r := range m.Rows {
+				one.Rows = append(one.Rows, [2]int64{r.From, r.To})
+			}
+			out.Maps = append(out.Maps, one)
+		}
 	}
 	for k := range p.Sizes {
 		out.Sizes[k] = []size{}

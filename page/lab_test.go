@@ -27,19 +27,19 @@ const figures = `{
   ]
 }`
 
-func labPage(t *testing.T) []byte {
+func labPage(t *testing.T, figures, conclusion string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, WriteLab(&b, &Lab{
 		Meta:       []format.Meta{{Key: format.MetaCommand, Value: "app " + evil}},
-		Conclusion: "most gained: prefetch=4",
+		Conclusion: conclusion,
 		Figures:    json.RawMessage(figures),
 	}))
 	return b.Bytes()
 }
 
 func TestLab(t *testing.T) {
-	html := string(labPage(t))
+	html := string(labPage(t, figures, "most gained: prefetch=4"))
 	require.Contains(t, html, "Pianola</span> laboratory")
 	require.NotContains(t, html, "uPlot", "what no chart needs is left out")
 	require.NotContains(t, html, "<script>alert")
@@ -49,7 +49,7 @@ func TestLab(t *testing.T) {
 
 func TestBrowserLab(t *testing.T) {
 	for _, width := range []int64{1280, 320} {
-		p := open(t, labPage(t), width, 900)
+		p := open(t, labPage(t, figures, "most gained: prefetch=4"), width, 900)
 		require.Contains(t, value[string](t, p, `document.querySelector('.verdict.within').textContent`), "Most gained: prefetch=4")
 		require.Equal(t, []string{"drop=write", "prefetch=4", "sync=none", "baseline", "backend=memory"}, column(t, p, "candidates", 0))
 		require.Len(t, value[[]string](t, p, `[...document.querySelectorAll('#times li')].map(e => e.textContent)`), 6)
@@ -62,4 +62,22 @@ func TestBrowserLab(t *testing.T) {
 		p.click(t, `#candidates th[data-key="elapsed"] button`)
 		require.LessOrEqual(t, value[int64](t, p, `document.documentElement.scrollWidth`), width)
 	}
+}
+
+// Where only roots are compared they go by their names, or their directories, and
+// that none is faster than the first is no failure.
+func TestBrowserRoots(t *testing.T) {
+	p := open(t, labPage(t, `{
+  "options": {"cache": "cold"}, "interrupted": false, "confidence": 0.95, "min_runs": 6,
+  "baseline": {"name": "baseline", "steps": [], "root": "/a", "root_name": "nvme", "runs": 6, "elapsed_seconds": 1, "run_seconds": [1], "failed": 0, "differed": 0, "breaks_results": false},
+  "candidates": [{"name": "baseline", "steps": [], "root": "/b", "runs": 6, "elapsed_seconds": 2, "run_seconds": [2], "failed": 0, "differed": 0, "breaks_results": false,
+     "gain": -1, "ratio": {"elapsed": 2}, "interval_low": {"elapsed": 1.9}, "interval_high": {"elapsed": 2.1}, "finding": {"elapsed": "differs"}}]
+}`, "no root is found to be faster than nvme"), 1280, 900)
+	require.Equal(t, []string{"/b", "nvme"}, column(t, p, "candidates", 0))
+	require.Equal(t, "root", value[string](t, p, `document.querySelector('#candidates th[data-key="name"]').textContent.trim()`))
+	require.Equal(t, []string{"nvme", "/b"}, value[[]string](t, p, `[...document.querySelectorAll('#times .what')].map(e => e.textContent)`))
+	require.Contains(t, value[string](t, p, `document.querySelector('#times').textContent`), "set against nvme.")
+	require.Equal(t, "No root is found to be faster than nvme", value[string](t, p, `document.querySelector('.verdict.inconclusive').textContent`))
+	require.Equal(t, "cache cold", value[string](t, p, `document.querySelector('header .note').textContent`))
+	require.NotContains(t, value[string](t, p, `document.querySelector('#candidates').textContent`), "on its root")
 }

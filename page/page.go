@@ -8,6 +8,10 @@
 // fixed number of points, and tables show only the rows that took the most
 // time, and say so.
 //
+// A reader can select a thread, a file, an operation and a part of the time. What a
+// selection adds up to is found in the browser, from calls cut by all four (see
+// profile.Parts): script/select.js holds the selection, and charts and tables follow it.
+//
 // Names and commands are untrusted. They are data that a script puts into text
 // nodes. The page's security policy allows only the scripts and styles of this
 // package, and no loading.
@@ -51,10 +55,10 @@ var files embed.FS
 var (
 	styles  = []string{"uplot/uPlot.min.css", "page.css"}
 	scripts = []string{
-		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/chart.js",
-		"script/bars.js", "script/heat.js", "script/timeline.js", "script/table.js", "script/compare.js", "script/page.js",
+		"uplot/uPlot.iife.min.js", "script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/parts.js", "script/chart.js",
+		"script/bars.js", "script/grid.js", "script/heat.js", "script/tails.js", "script/calls.js", "script/timeline.js", "script/table.js", "script/compare.js", "script/bar.js", "script/page.js",
 	}
-	labScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/table.js", "script/lab.js"}
+	labScripts = []string{"script/dom.js", "script/units.js", "script/theme.js", "script/select.js", "script/save.js", "script/table.js", "script/lab.js"}
 )
 
 // frame is the page without its data.

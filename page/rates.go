@@ -1,6 +1,10 @@
 package page
 
-import "pianola/profile"
+import (
+	"slices"
+
+	"pianola/profile"
+)
 
 // rates are the calls and bytes of all runs in intervals of the same length.
 type rates struct {
@@ -8,10 +12,13 @@ type rates struct {
 	Runs  []rate `json:"runs"`
 }
 
+// rate has a value for each interval.
 type rate struct {
-	Read    []int64 `json:"read"` // bytes, of calls that began in the interval
-	Written []int64 `json:"written"`
-	Calls   []int64 `json:"calls"`
+	Read    []int64                        `json:"read"` // bytes, of calls that began in the interval
+	Written []int64                        `json:"written"`
+	Calls   [profile.NumCategories][]int64 `json:"calls"`  // those that began, by category; nil where there are none
+	IO      []int64                        `json:"io"`     // nanoseconds that threads were in I/O
+	Flight  []int64                        `json:"flight"` // nanoseconds that requests were in flight
 }
 
 // maxRates is how many intervals a page shows, at most.
@@ -35,31 +42,39 @@ func newRates(profiles []*profile.Profile) rates {
 
 // newRate merges intervals into longer ones. An interval that overlaps two of
 // these is divided in proportion.
-func newRate(from *profile.Intervals, nanos int64) (r rate) {
-	r = rate{[]int64{}, []int64{}, []int64{}}
-	if nanos == 0 {
-		return r
-	}
+func newRate(from *profile.Intervals, nanos int64) rate {
 	n := 0
-	if len(from.List) > 0 {
+	if len(from.List) > 0 && nanos > 0 {
 		n = int((from.List[len(from.List)-1].Start)/nanos) + 1
 	}
-	r.Read, r.Written, r.Calls = make([]int64, n), make([]int64, n), make([]int64, n)
-	for i := range from.List {
-		v := &from.List[i]
-		io := v.IO()
-		at := int(v.Start / nanos)
-		over := v.Start + from.Nanos - int64(at+1)*nanos // the part in the next one
-		for _, move := range []struct {
-			to []int64
-			n  int64
-		}{{r.Read, v.Fetched()}, {r.Written, v.Stored()}, {r.Calls, io.Calls}} {
-			later := int64(0)
-			if over > 0 && at+1 < n {
-				later = int64(float64(move.n) * float64(over) / float64(from.Nanos))
-				move.to[at+1] += later
+	if n == 0 {
+		from = &profile.Intervals{}
+	}
+	merge := func(of func(*profile.Span) int64) []int64 {
+		to := make([]int64, n)
+		for i := range from.List {
+			v := &from.List[i]
+			value, later := of(v), int64(0)
+			at := int(v.Start / nanos)
+			// The part in the next one.
+			if over := v.Start + from.Nanos - int64(at+1)*nanos; over > 0 && at+1 < n {
+				later = int64(float64(value) * float64(over) / float64(from.Nanos))
+				to[at+1] += later
 			}
-			move.to[at] += move.n - later
+			to[at] += value - later
+		}
+		return to
+	}
+	r := rate{
+		Read:    merge(func(v *profile.Span) int64 { return v.Fetched() }),
+		Written: merge(func(v *profile.Span) int64 { return v.Stored() }),
+		IO:      merge(func(v *profile.Span) int64 { io := v.IO(); return io.Nanos }),
+		Flight:  merge(func(v *profile.Span) int64 { io := v.IO(); return io.Flight }),
+	}
+	for k := range profile.NumIO {
+		calls := merge(func(v *profile.Span) int64 { return v.Categories[k].Calls })
+		if slices.ContainsFunc(calls, func(n int64) bool { return n > 0 }) {
+			r.Calls[k] = calls
 		}
 	}
 	return r

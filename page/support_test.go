@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"testing"
 
@@ -48,7 +49,7 @@ func (r *recording) file(tid int32, name string, blocks, micros int) {
 
 func made(t testing.TB, name string, slow float64) Run {
 	t.Helper()
-	r := &recording{Collector: &profile.Collector{}, t: t, slow: slow}
+	r := &recording{Collector: &profile.Collector{To: math.MaxInt64}, t: t, slow: slow}
 	r.file(1, "/data/"+evil, 400, 9)
 	for i := range 30 {
 		r.file(int32(1+i%2), fmt.Sprintf("/data/%c/part-%02d", 'a'+i%3, i), 20+i, 3+i)

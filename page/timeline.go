@@ -15,6 +15,7 @@ type timeline struct {
 	Activities  []string `json:"activities"`
 	Calls       []string `json:"calls"` // names of calls with their files
 	Lanes       []lane   `json:"lanes"`
+	All         string   `json:"all"`    // cells of all threads together, from the first column on
 	Others      int      `json:"others"` // threads without a lane
 	Path        []hop    `json:"path"`
 }
@@ -29,6 +30,7 @@ type lane struct {
 	First   int    `json:"first"`
 	Cells   string `json:"cells"`
 	Longest string `json:"longest"`
+	Thread  int32  `json:"thread"` // its number, for selections
 }
 
 // hop is a segment of the critical path: the lane, -1 for none, and where it begins
@@ -90,8 +92,13 @@ func newTimeline(p *profile.Profile) timeline {
 			name = path.Base(program)
 		}
 		name += " " + strconv.Itoa(int(l.TID))
-		t.Lanes = append(t.Lanes, lane{plain(name), l.First, cells.text(), longest.text()})
+		t.Lanes = append(t.Lanes, lane{plain(name), l.First, cells.text(), longest.text(), l.TID})
 	}
+	var all sequence
+	for i := range from.All {
+		all.add(cellText(&profile.Cell{Doing: from.All[i]}, 0))
+	}
+	t.All = all.text()
 	for _, s := range from.Segments {
 		t.Path = append(t.Path, hop{int64(s.Lane), s.From, s.To, int64(calls.place(s.Name, s.File))})
 	}
@@ -125,14 +132,14 @@ func (c *sequence) text() string { return string(c.out) }
 func cellText(c *profile.Cell, column int64) string {
 	sum := 0.0
 	most := 0
-	for k, nanos := range c.Nanos {
+	for k, nanos := range c.Doing {
 		sum += float64(nanos)
-		if nanos > c.Nanos[most] {
+		if nanos > c.Doing[most] {
 			most = k
 		}
 	}
 	var text []byte
-	for k, nanos := range c.Nanos {
+	for k, nanos := range c.Doing {
 		part := int64(math.Round(35 * float64(nanos) / max(sum, float64(column))))
 		if k == most && nanos > 0 {
 			part = max(part, 1) // something is to be seen of it

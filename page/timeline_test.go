@@ -13,7 +13,7 @@ import (
 // A cell has the parts of its column, and names of calls stand there once.
 func TestTimeline(t *testing.T) {
 	cell := func(call string, nanos int64, parts ...int64) (c profile.Cell) {
-		copy(c.Nanos[:], parts)
+		copy(c.Doing[:], parts)
 		if call != "" {
 			c.Longest = profile.Step{Name: call, File: "f", Nanos: nanos}
 		}
@@ -30,7 +30,7 @@ func TestTimeline(t *testing.T) {
 		Others:   3,
 		Segments: []profile.Segment{{Lane: 0, From: 0, To: 50, Name: "fsync", File: "f"}, {Lane: -1, From: 50, To: 90, Name: "compute"}},
 	}})
-	require.Equal(t, []lane{{"db 7", 2, "aibi,,-,c1,aici", "1.15o,,-,2.k,-"}, {"thread 8", 0, "", ""}}, got.Lanes)
+	require.Equal(t, []lane{{"db 7", 2, "aibi,,-,c1,aici", "1.15o,,-,2.k,-", 7}, {"thread 8", 0, "", "", 8}}, got.Lanes)
 	require.Equal(t, []string{"read f", "fsync f", "compute"}, got.Calls)
 	require.Equal(t, []hop{{0, 0, 50, 2}, {-1, 50, 90, 3}}, got.Path)
 	require.Equal(t, 3, got.Others)

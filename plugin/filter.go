@@ -81,6 +81,7 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 // returns its header.
 func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.Event) error) (*format.Header, error) {
 	r := script.NewReader(from, p.text)
+	r.Partial = true // it can have left out all events of a path
 	batch := make([]format.Event, batchSize)
 	some := false
 	for {

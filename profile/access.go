@@ -9,6 +9,7 @@ package profile
 // it is random. The first call of each descriptor is none of the three.
 type Access struct {
 	Moves      int64 // calls that moved bytes
+	From, To   int64 // the bytes from the first to behind the last that were moved, whatever lies between
 	Sequential int64
 	Strided    int64
 	Random     int64
@@ -30,6 +31,7 @@ func (a *Access) SequentialShare() (float64, bool) {
 // accesses counts what an Access tells.
 type accesses struct {
 	moves, sequential, strided, random int64
+	from, to                           int64
 	sizes, asked, strides              frequent
 }
 
@@ -42,7 +44,11 @@ type run struct {
 
 // count adds a call that moved the bytes from begin to end, and asked for so many.
 func (a *accesses) count(r *run, begin, end, asked int64) {
+	if a.moves == 0 {
+		a.from = begin
+	}
 	a.moves++
+	a.from, a.to = min(a.from, begin), max(a.to, end)
 	a.sizes.add(end - begin)
 	a.asked.add(asked)
 	stride := begin - r.begin
@@ -60,10 +66,10 @@ func (a *accesses) count(r *run, begin, end, asked int64) {
 }
 
 func (a *accesses) access() Access {
-	return Access{a.moves, a.sequential, a.strided, a.random, a.sizes.list(), a.asked.list(), a.strides.list()}
+	return Access{a.moves, a.from, a.to, a.sequential, a.strided, a.random, a.sizes.list(), a.asked.list(), a.strides.list()}
 }
 
-// merge adds how another file was used, but for sizes and strides.
+// merge adds how another file was used, but for sizes, strides and what lies where.
 func (a *Access) merge(o *Access) {
 	a.Moves += o.Moves
 	a.Sequential += o.Sequential

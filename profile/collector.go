@@ -29,17 +29,33 @@ type Collector struct {
 	// more than 32768 of them.
 	Interval int64
 
+	// Tails is whether intervals have latencies (Span.Latency). There are at most 4096
+	// intervals then.
+	Tails bool
+
+	// NoParts leaves out Profile.Parts, which only a page needs.
+	NoParts bool
+
+	// From and To are the part of the run, in nanoseconds, whose calls are gathered one
+	// by one (Profile.Calls). There is none while To is 0.
+	From, To int64
+
+	// Rows is how many files and how many threads are told apart, at most; 0 for
+	// as many as ever: 65536 files and 16384 threads. Each takes a few kilobytes.
+	Rows int
+
 	// Internal state.
-	runTime   int64
-	all       Total                                   // calls, bytes and time only
-	ops       [NumCategories + 1][format.NumOps]Total // the last of noCategory
+	totals
+	all       Total // calls, bytes and time only
 	time      timeline
-	latencies [NumCategories + 1][format.NumOps]latency
+	maps      [NumCategories]*latencyMap // nil before the first
 	sizes     [2]sizes
 	intervals sliced
 	atOnce    concurrency
 	depth     concurrency // of requests in flight
 	noFile    Usage
+	parts     partition
+	singles   singles
 	tracker   *tracker // nil before the first event
 	coverage  coverage.Account
 }
@@ -75,7 +91,7 @@ func (c *Collector) Read(r format.Reader) error {
 			return err
 		}
 		if c.tracker == nil {
-			c.tracker = newTracker(r.Header())
+			c.tracker = newTracker(r.Header(), c.Rows)
 		}
 		if err := c.add(e); err != nil {
 			return c.fault(err)
@@ -119,7 +135,7 @@ func (c *Collector) add(e *format.Event) error {
 		return errRange
 	}
 	if c.tracker == nil {
-		c.tracker = newTracker(&format.Header{})
+		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
 	c.all.Calls++
 	c.all.Nanos += one.total.Nanos
@@ -133,7 +149,13 @@ func (c *Collector) add(e *format.Event) error {
 	}
 	c.ops[one.category][e.Op].add(&one.total)
 	if e.Dur >= 0 {
-		c.latencies[one.category][e.Op].count(dur)
+		c.latencies[one.category][e.Op].Add(dur)
+		if one.category != noCategory {
+			if c.maps[one.category] == nil {
+				c.maps[one.category] = newLatencyMap()
+			}
+			c.maps[one.category].add(start, dur)
+		}
 	}
 	return nil
 }
@@ -145,8 +167,11 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	about, d := tr.About(by, e)
 	file, moves := tr.place(one, by, e, about, d)
 	t, f := tr.threads.of(by), tr.files.of(file)
+	if one.start < c.To && one.start >= c.From {
+		c.singles.add(t, one, e, f, &moves)
+	}
 	tr.threads.count(t, one, e, f)
-	tr.path.add(e, t, f, by.Created)
+	tr.path.add(e, t, f, one.category, by.Created)
 	if tr.blocked != nil {
 		tr.blocked.count(one, e)
 	}
@@ -154,6 +179,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		f.usage.count(one)
 	} else {
 		c.noFile.count(one)
+	}
+	if !c.NoParts {
+		c.parts.count(one, e.Op, e.Dur, t, f, tr.files.all[othersID])
 	}
 	if one.category <= Writes {
 		c.sizes[one.category].count(e.Bytes(), &one.total)
@@ -165,10 +193,9 @@ func (c *Collector) follow(one *call, e *format.Event) {
 		tr.heat(one, f, e.Offset(), e.Offset()+e.Ret)
 	}
 	if one.category != noCategory {
-		if c.intervals.width == 0 {
-			c.intervals = newSliced(max(c.Interval, 0))
-		}
-		c.intervals.count(one, f)
+		c.slice()
+		c.intervals.count(one, f, e.Dur)
+		c.intervals.spend(one.category, one.start, one.end)
 		if one.end > one.start {
 			c.time.add(one.category, one.start, one.end)
 		}
@@ -194,8 +221,15 @@ func (c *Collector) requested(one *call, e *format.Event) {
 	if one.end > one.start {
 		c.depth.add(one.start, one.end, maxDepth)
 	}
-	tr.threads.of(by).row.count(one)
-	if f := tr.files.of(about); f != nil {
+	t, f := tr.threads.of(by), tr.files.of(about)
+	t.row.count(one)
+	if one.start < c.To && one.start >= c.From {
+		c.singles.add(t, one, e, f, &moved{})
+	}
+	if !c.NoParts {
+		c.parts.count(one, e.Op, e.Dur, t, f, tr.files.all[othersID])
+	}
+	if f != nil {
 		f.usage.count(one)
 	} else {
 		c.noFile.count(one)
@@ -204,37 +238,31 @@ func (c *Collector) requested(one *call, e *format.Event) {
 		c.sizes[one.category].count(e.Bytes(), &one.total)
 	}
 	if one.category != noCategory {
-		if c.intervals.width == 0 {
-			c.intervals = newSliced(max(c.Interval, 0))
+		c.slice()
+		c.intervals.count(one, f, e.Dur)
+		if one.category < NumIO {
+			c.intervals.spend(inFlight+one.category, one.start, one.end)
 		}
-		c.intervals.count(&call{category: one.category, total: one.total, start: one.start, end: one.start}, tr.files.of(about))
 	}
 	tr.Apply(by, e, about, d)
 }
 
+// slice makes the intervals ready.
+func (c *Collector) slice() {
+	if c.intervals.width == 0 {
+		c.intervals = newSliced(max(c.Interval, 0), c.Tails)
+	}
+}
+
 // Profile returns the profile of the events so far.
 func (c *Collector) Profile() *Profile {
-	p := &Profile{RunTime: c.runTime, OpComm: c.ops[Communication], NoFile: c.noFile, Coverage: c.coverage}
-	var byOp [format.NumOps]latency
-	for k := range c.ops {
-		var sum Total
-		var all latency
-		for op := range byOp {
-			sum.add(&c.ops[k][op])
-			p.All.add(&c.ops[k][op])
-			p.Ops[op].add(&c.ops[k][op])
-			byOp[op].merge(&c.latencies[k][op])
-			all.merge(&c.latencies[k][op])
-		}
-		if Category(k) != noCategory {
-			p.Categories[k], p.Latency[k] = sum, all.distribution()
-		}
-	}
-	for op := range byOp {
-		p.OpLatency[op] = byOp[op].distribution()
-	}
+	p := c.totals.profile()
+	p.NoFile, p.Coverage = c.noFile, c.coverage
 	for k := range p.Curves {
 		p.Curves[k] = c.time.curve(Category(k), c.runTime, p.Categories[k].Nanos)
+	}
+	for k := range p.LatencyMaps {
+		p.LatencyMaps[k] = c.maps[k].snapshot()
 	}
 	for k := range p.Sizes {
 		p.Sizes[k] = c.sizes[k].classes()
@@ -246,6 +274,11 @@ func (c *Collector) Profile() *Profile {
 	var place []int
 	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
 	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
+	p.Parts = c.parts.snapshot(place)
+	if c.To > 0 {
+		p.Calls = c.singles.snapshot(place)
+		p.Calls.From, p.Calls.To = c.From, min(c.To, c.runTime)
+	}
 	p.Intervals = c.intervals.intervals(c.runTime, c.Interval <= 0, place)
 	for i := range p.Threads {
 		p.Times.add(&p.Threads[i].Times)

@@ -3,8 +3,10 @@ package profile
 import (
 	"math/bits"
 	"slices"
+	"strings"
 
 	"pianola/format"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -204,9 +206,16 @@ var sizeColumns = []column[sizeRow]{
 }
 
 func (p *Profile) intervalTable() *Table {
-	return tableOf(p.Intervals.List, []column[Span]{
+	columns := []column[Span]{
 		{heading{"start_seconds", duration}, func(v *Span) value { return integer(v.Start) }},
 		{heading{"calls", number}, func(v *Span) value { io := v.IO(); return integer(io.Calls) }},
+		{heading{"reads", number}, func(v *Span) value { return integer(v.Categories[Reads].Calls) }},
+		{heading{"writes", number}, func(v *Span) value { return integer(v.Categories[Writes].Calls) }},
+		{heading{"syncs", number}, func(v *Span) value { return integer(v.Categories[Syncs].Calls) }},
+		{heading{"metadata_calls", number}, func(v *Span) value { return integer(v.Categories[Metadata].Calls) }},
+		{heading{"faults", number}, func(v *Span) value {
+			return integer(v.Categories[MappedReads].Calls + v.Categories[MappedWrites].Calls)
+		}},
 		{heading{"bytes_read", number}, func(v *Span) value { return integer(v.Categories[Reads].Bytes) }},
 		{heading{"bytes_written", number}, func(v *Span) value { return integer(v.Categories[Writes].Bytes) }},
 		{heading{"seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Nanos) }},
@@ -219,8 +228,29 @@ func (p *Profile) intervalTable() *Table {
 		{heading{"bytes_mapped_read", number}, func(v *Span) value { return integer(v.Categories[MappedReads].Bytes) }},
 		{heading{"bytes_mapped_written", number}, func(v *Span) value { return integer(v.Categories[MappedWrites].Bytes) }},
 		{heading{"communication_seconds", duration}, func(v *Span) value { return integer(v.Categories[Communication].Nanos) }},
+		{heading{"in_flight_seconds", duration}, func(v *Span) value { io := v.IO(); return integer(io.Flight) }},
 		{heading{"files", nameList}, func(v *Span) value { return value{known: true, names: p.touched(v)} }},
-	})
+	}
+	if !p.Intervals.Tails {
+		return tableOf(p.Intervals.List, columns)
+	}
+	inText := len(columns)
+	for k := range NumIO {
+		name := strings.ReplaceAll(k.String(), " ", "_")
+		columns = append(columns, column[Span]{heading{name + "_in_flight_seconds", duration}, func(v *Span) value { return integer(v.Categories[k].Flight) }})
+		for i, quantile := range stats.QuantileNames {
+			quantile = strings.ReplaceAll(quantile, ".", "")
+			columns = append(columns, column[Span]{heading{name + "_" + quantile + "_seconds", latencies}, func(v *Span) value {
+				if v.Latency[k] == nil {
+					return value{}
+				}
+				return integer(v.Latency[k].List()[i])
+			}})
+		}
+	}
+	t := tableOf(p.Intervals.List, columns)
+	t.brief = inText
+	return t
 }
 
 // touched returns the names of the files that calls of an interval began on.

@@ -12,8 +12,12 @@ import (
 // in calls of one operation on one file, or in one kind of compute or wait.
 type Step struct {
 	Name  string // an operation, or of StepCompute to StepOther
-	File  string // of a call on a file, or empty
+	File  string // of a call on a file; empty for others, and for those beyond maxPathSteps
 	Nanos int64
+
+	// Of a step of the critical path.
+	Op       format.Op // OpNone for what is no call
+	Category Category  // of a call that has one, else NumCategories
 }
 
 // The steps that are no calls.
@@ -37,12 +41,12 @@ const (
 //
 // Memory is bounded by the number of living threads, and see maxLegs.
 type critical struct {
-	steps  []Step                // what the sums are of
-	noFile [format.NumOps]uint16 // of calls that are about no file, in steps; 0 for none yet
-	paths  map[int32]*path       // by thread id
-	alone  *path                 // the only thread so far, nil if there were more
-	last   *path                 // of those that have ended, the one that ended last
-	ended  []*path               // of threads that have ended, and can still wake others
+	steps  []Step                                   // what the sums are of
+	noFile [NumCategories + 1][format.NumOps]uint16 // of calls that are about no file, in steps; 0 for none yet
+	paths  map[int32]*path                          // by thread id
+	alone  *path                                    // the only thread so far, nil if there were more
+	last   *path                                    // of those that have ended, the one that ended last
+	ended  []*path                                  // of threads that have ended, and can still wake others
 	legs   legs
 	told   bool // the recording tells who woke whom, where it has several threads
 	woken  bool // some wait has ended by a waking
@@ -107,6 +111,7 @@ type debt struct {
 type moment struct {
 	path       *path
 	from       int32 // the thread that the path begins from at the end, 0 for none
+	born       bool  // from has made the thread
 	step       int32
 	ends       bool // the thread has ended
 	start, end int64
@@ -116,17 +121,17 @@ type moment struct {
 func newCritical(h *format.Header) critical {
 	c := critical{paths: map[int32]*path{}, told: h.TellsWakers()}
 	for _, name := range [firstCall]string{StepCompute, StepReady, StepReady, StepWait, StepTimer, StepStorage, StepWait} {
-		c.steps = append(c.steps, Step{Name: name})
+		c.steps = append(c.steps, Step{Name: name, Category: noCategory})
 	}
 	return c
 }
 
-// step returns the step of a call.
-func (c *critical) step(e *format.Event, f *file) int32 {
+// step returns the step of a call of a category.
+func (c *critical) step(e *format.Event, f *file, k Category) int32 {
 	if e.TimedOut() {
 		return stepTimer
 	}
-	places, name := &c.noFile, ""
+	places, name := &c.noFile[k], ""
 	if f != nil {
 		if f.steps == nil {
 			f.steps = new([format.NumOps]uint16)
@@ -141,24 +146,24 @@ func (c *critical) step(e *format.Event, f *file) int32 {
 	case effect == format.EffectBlock || effect == format.EffectPipeline:
 		places[e.Op] = stepWait
 	case len(c.steps) >= maxPathSteps && f != nil:
-		places[e.Op] = uint16(c.step(e, nil))
+		places[e.Op] = uint16(c.step(e, nil, k))
 	default:
 		places[e.Op] = uint16(len(c.steps))
-		c.steps = append(c.steps, Step{Name: e.Op.String(), File: name})
+		c.steps = append(c.steps, Step{Name: e.Op.String(), Op: e.Op, Category: k, File: name})
 	}
 	return int32(places[e.Op])
 }
 
-// add adds an event of a thread, which is about a file or none. t was made at
-// created, as far as that is known.
-func (c *critical) add(e *format.Event, t *thread, f *file, created int64) {
+// add adds an event of a thread, of a category, which is about a file or none. t was
+// made at created, as far as that is known.
+func (c *critical) add(e *format.Event, t *thread, f *file, k Category, created int64) {
 	if !c.told && c.alone == nil && len(c.paths) > 0 {
 		return
 	}
 	effect := e.Op.Info().Effect
 	child := effect == format.EffectFork && e.Ret > 0
 	p := c.of(e, t, created)
-	m := moment{path: p, step: c.step(e, f), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off,
+	m := moment{path: p, step: c.step(e, f, k), start: max(e.Start, 0), end: max(e.End(), 0), off: e.Off,
 		ends: effect == format.EffectExit || effect == format.EffectExitGroup}
 	if c.alone == p && !child {
 		c.apply(&m)
@@ -182,7 +187,7 @@ func (c *critical) add(e *format.Event, t *thread, f *file, created int64) {
 	if child {
 		made := c.newPath(int32(e.Ret), m.start)
 		c.paths[made.tid] = made
-		c.push(moment{path: made, from: e.TID, step: stepCompute, start: m.start, end: m.start})
+		c.push(moment{path: made, from: e.TID, born: true, step: stepCompute, start: m.start, end: m.start})
 	}
 }
 
@@ -241,7 +246,7 @@ func (c *critical) apply(m *moment) {
 	p := m.path
 	p.settle(func(d *path) { d.grow(m, p.until, d.at, &d.leg.prior) })
 	base := c.paths[m.from]
-	if base != nil && base != p && base.idledLonger(p, m) {
+	if base != nil && base != p && !m.born && base.idledLonger(p, m) {
 		p.grow(m, p.until, m.start, &p.most)
 		p.share(base, m)
 		base = nil
@@ -434,18 +439,19 @@ func (c *critical) path() ([]Step, []walk) {
 	for base := last.base; base != nil; base = base.base {
 		base.settle(base.exiting)
 	}
-	sums := map[[2]string]int64{}
+	sums := map[Step]int64{}
 	for i, nanos := range last.sums {
 		if nanos > 0 {
-			sums[[2]string{c.steps[i].Name, c.steps[i].File}] += nanos
+			sums[c.steps[i]] += nanos
 		}
 	}
 	var list []Step
-	for key, nanos := range sums {
-		list = append(list, Step{key[0], key[1], nanos})
+	for step, nanos := range sums {
+		step.Nanos = nanos
+		list = append(list, step)
 	}
 	slices.SortFunc(list, func(a, b Step) int {
-		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File))
+		return cmp.Or(cmp.Compare(b.Nanos, a.Nanos), cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Category, b.Category))
 	})
 	return list, c.legs.walks(last.leg, last.until, last.most)
 }

@@ -15,11 +15,20 @@ import (
 )
 
 // criticalOf returns the critical path of a script.
-func criticalOf(t *testing.T, lines string) (steps []Step, runTime int64) {
+func criticalOf(t *testing.T, lines string) (steps []told, runTime int64) {
 	t.Helper()
 	p, err := Read(scripts.NewReader(strings.NewReader("# pianola script 1\n# recorder: ebpf\n"+lines), "test"))
 	require.NoError(t, err)
-	return p.Critical, p.RunTime
+	for _, s := range p.Critical {
+		steps = append(steps, told{s.Name, s.File, s.Nanos})
+	}
+	return steps, p.RunTime
+}
+
+// told is a step as it is printed.
+type told struct {
+	name, file string
+	nanos      int64
 }
 
 // TestCriticalPath has scripts whose critical path is told by hand, in
@@ -27,13 +36,13 @@ func criticalOf(t *testing.T, lines string) (steps []Step, runTime int64) {
 func TestCriticalPath(t *testing.T) {
 	for _, test := range []struct {
 		name, script string
-		want         []Step
+		want         []told
 	}{
 		{"one thread", `
 1 0.000010 open("f", O_RDWR) = 3 <0.000002>
 1 0.000100 fsync(3) = 0 <0.000050> {timer=60000 storage=8000}
 1 0.000100 exit_group(0) = ?
-`, []Step{{"compute", "", 90_000}, {"timer", "", 60_000}, {"fsync", "f", 50_000}, {"storage", "", 8000}, {"open", "f", 2000}}},
+`, []told{{"compute", "", 90_000}, {"timer", "", 60_000}, {"fsync", "f", 50_000}, {"storage", "", 8000}, {"open", "f", 2000}}},
 
 		// Thread 1 waits for thread 2, which syncs. What thread 1 did before does
 		// not count, but for what made thread 2.
@@ -45,7 +54,7 @@ func TestCriticalPath(t *testing.T) {
 1 0.000050 wait(FUTEX, 0x1000) = 0 <0.000490> {by=2}
 1 0.000490 write(3, 0x1000, 7) = 7 <0.000030>
 1 0.000030 exit_group(0) = ?
-`, []Step{{"fdatasync", "f", 500_000}, {"compute", "", 55_000}, {"write", "f", 30_000}, {"open", "f", 10_000}}},
+`, []told{{"fdatasync", "f", 500_000}, {"compute", "", 55_000}, {"write", "f", 30_000}, {"open", "f", 10_000}}},
 
 		// Thread 2 sleeps for most of the time. That thread 1 once waits for it makes
 		// the run no longer by that.
@@ -57,7 +66,7 @@ func TestCriticalPath(t *testing.T) {
 1 0.000020 wait(FUTEX, 0x1000) = 0 <0.000030> {by=2}
 2 0.000040 exit(0) = ?
 1 0.000080 exit_group(0) = ?
-`, []Step{{"fdatasync", "f", 900_000}, {"compute", "", 162_858}, {"write", "f", 17_142}, {"clone", "", 10_000}, {"open", "f", 10_000}}},
+`, []told{{"fdatasync", "f", 900_000}, {"compute", "", 162_858}, {"write", "f", 17_142}, {"clone", "", 10_000}, {"open", "f", 10_000}}},
 
 		// It waits while thread 2 sleeps.
 		{"a wait for a thread that sleeps", `
@@ -67,7 +76,17 @@ func TestCriticalPath(t *testing.T) {
 1 -0.000860 wait(FUTEX, 0x1000) = 0 <0.000910> {by=2}
 2 0.000920 exit(0) = ?
 1 0.000080 exit_group(0) = ?
-`, []Step{{"timer", "", 930_000}, {"compute", "", 120_000}, {"write", "f", 40_000}, {"open", "f", 10_000}}},
+`, []told{{"timer", "", 930_000}, {"compute", "", 120_000}, {"write", "f", 40_000}, {"open", "f", 10_000}}},
+
+		// Thread 1 sleeps before it makes thread 2, which has not idled at all. The
+		// path of a thread leads through its maker, whatever that did before.
+		{"a thread made by one that has slept", `
+1 0.000000 open("f", O_RDWR) = 3 <0.000010>
+1 0.000510 fsync(3) = 0 <0.000030> {timer=500000}
+1 0.000030 vfork() = 2 <0.000100> {by=2}
+2 0.000010 fdatasync(3) = 0 <0.000080>
+2 0.000090 exit_group(0) = ?
+`, []told{{"timer", "", 500_000}, {"fdatasync", "f", 80_000}, {"fsync", "f", 30_000}, {"compute", "", 20_000}, {"open", "f", 10_000}}},
 
 		// Thread 3 does no I/O: it waits for 2, and 1 waits for it. What it does
 		// between is known only when it ends, long after.
@@ -80,7 +99,7 @@ func TestCriticalPath(t *testing.T) {
 1 0.000140 sync() = 0 <0.000010>
 3 0.000000 exit(0) = ? {ready=15000}
 1 0.000010 exit_group(0) = ?
-`, []Step{{"sync", "", 110_000}, {"compute", "", 42_000}, {"ready", "", 10_000}}},
+`, []told{{"sync", "", 110_000}, {"compute", "", 42_000}, {"ready", "", 10_000}}},
 
 		// A read of a pipe ends a little after the waking, and 2 is made by a fork.
 		{"a call that waits", `
@@ -90,7 +109,7 @@ func TestCriticalPath(t *testing.T) {
 1 -0.000190 read(3, 0x1000, 1) = 1 <0.000205> {type=fifo by=2+7000}
 2 0.000215 exit_group(0) = ?
 1 0.000010 exit_group(0) = ?
-`, []Step{{"sync", "", 200_000}, {"compute", "", 50_000}, {"write", "pipe", 8000}, {"read", "pipe", 7000}}},
+`, []told{{"sync", "", 200_000}, {"compute", "", 50_000}, {"write", "pipe", 8000}, {"read", "pipe", 7000}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, _ := criticalOf(t, strings.TrimPrefix(test.script, "\n"))
@@ -119,8 +138,8 @@ func TestCriticalPathIsAsLongAsTheRun(t *testing.T) {
 		require.Equal(t, end, runTime)
 		var sum int64
 		for _, s := range steps {
-			require.Positive(t, s.Nanos)
-			sum += s.Nanos
+			require.Positive(t, s.nanos)
+			sum += s.nanos
 		}
 		require.InDelta(t, runTime, sum, 1000, "seed %d:\n%s", seed, lines) // proportions are rounded
 	}
@@ -258,11 +277,11 @@ func TestTimelineIsWhole(t *testing.T) {
 		}
 		require.Equal(t, end, at)
 		require.Len(t, p.Timeline.Lanes, len(p.Threads))
-		left, cells := map[int32]*doing{}, 0 // by thread id, of which there can be several
+		left, cells := map[int32]*Doing{}, 0 // by thread id, of which there can be several
 		for i := range p.Threads {
 			of := &p.Threads[i]
 			if left[of.TID] == nil {
-				left[of.TID] = new(doing)
+				left[of.TID] = new(Doing)
 			}
 			for k, nanos := range of.spent() {
 				left[of.TID][k] += nanos
@@ -271,7 +290,7 @@ func TestTimelineIsWhole(t *testing.T) {
 		for _, l := range p.Timeline.Lanes {
 			cells += len(l.Cells)
 			for _, c := range l.Cells {
-				for k, nanos := range c.Nanos {
+				for k, nanos := range c.Doing {
 					left[l.TID][k] -= nanos
 				}
 			}
@@ -305,7 +324,7 @@ func TestTimelineIsBounded(t *testing.T) {
 	h := &format.Header{}
 	h.Set(format.MetaTool, "ebpf")
 	for _, test := range []struct{ threads, wakes int }{{2, 100_000}, {3000, 20_000}} {
-		c := Collector{tracker: newTracker(h)}
+		c := Collector{tracker: newTracker(h, 0)}
 		require.NoError(t, c.Write(handing(test.threads, test.wakes)))
 		require.LessOrEqual(t, c.tracker.path.legs.made, maxLegs)
 		require.LessOrEqual(t, c.tracker.threads.lanes.cells, maxCells)

@@ -4,12 +4,15 @@ import "pianola/format"
 
 // document is the whole JSON document of a profile. Times are in seconds.
 type document struct {
+	Diagnosis []Finding `json:"diagnosis"`
 	summary
 	Times       timesDocument     `json:"thread_time"`
 	Concurrency []float64         `json:"io_concurrency_seconds"`               // for 0 threads in I/O at once, for 1, and so on
 	Depth       []float64         `json:"requests_in_flight_seconds,omitempty"` // for 0 requests in flight, for 1, and so on
 	Latency     []latencyDocument `json:"latency_by_category"`
 	OpLatency   []latencyDocument `json:"latency_by_operation"`
+	OverTime    []mapDocument     `json:"latency_over_time"`
+	Activity    activityDocument  `json:"thread_time_over_time"`
 	Access      []accessDocument  `json:"access"`
 	Critical    []stepDocument    `json:"critical_path"` // empty where it is not known
 	Segments    []segmentDocument `json:"critical_path_segments"`
@@ -106,21 +109,55 @@ type segmentDocument struct {
 }
 
 type latencyDocument struct {
-	Name  string        `json:"name"`
-	Calls int64         `json:"calls"`
-	Min   float64       `json:"min_seconds"`
-	P50   float64       `json:"p50_seconds"`
-	P90   float64       `json:"p90_seconds"`
-	P99   float64       `json:"p99_seconds"`
-	P999  float64       `json:"p999_seconds"`
-	Max   float64       `json:"max_seconds"`
-	Bars  []barDocument `json:"bars"`
+	Name  string  `json:"name"`
+	Calls int64   `json:"calls"`
+	Min   float64 `json:"min_seconds"`
+	*Tails
+	Bars []barDocument `json:"bars"`
 }
 
 type barDocument struct {
 	From  float64 `json:"from_seconds"`
 	To    float64 `json:"to_seconds"`
 	Calls int64   `json:"calls"`
+}
+
+// mapDocument is a LatencyMap.
+type mapDocument struct {
+	Name   string        `json:"name"`
+	Column float64       `json:"column_seconds"`
+	Rows   []barDocument `json:"rows"`
+	Cells  [][]int64     `json:"calls"` // by column, then row
+}
+
+func (m *LatencyMap) document(name string) mapDocument {
+	d := mapDocument{Name: name, Column: format.Seconds(m.ColumnNanos), Cells: m.Cells}
+	for _, r := range m.Rows {
+		d.Rows = append(d.Rows, barDocument{format.Seconds(r.From), format.Seconds(r.To), r.Calls})
+	}
+	return d
+}
+
+// activityDocument says what the threads together did over time.
+type activityDocument struct {
+	Column     float64     `json:"column_seconds"`
+	Activities []string    `json:"activities"`
+	Seconds    [][]float64 `json:"seconds"` // by column, then activity
+}
+
+func (t *Timeline) activity() activityDocument {
+	d := activityDocument{Column: format.Seconds(t.ColumnNanos), Activities: []string{}, Seconds: [][]float64{}}
+	for a := range NumActivities {
+		d.Activities = append(d.Activities, a.String())
+	}
+	for i := range t.All {
+		var column []float64
+		for _, nanos := range t.All[i] {
+			column = append(column, format.Seconds(nanos))
+		}
+		d.Seconds = append(d.Seconds, column)
+	}
+	return d
 }
 
 type accessDocument struct {
@@ -142,8 +179,11 @@ func (p *Profile) FullDocument() any {
 		return t
 	}
 	d := &document{
-		summary: p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
+		Diagnosis: append([]Finding{}, p.Diagnosis...),
+		summary:   p.summary(), Latency: []latencyDocument{}, OpLatency: []latencyDocument{},
 		Times:       p.Times.document(),
+		OverTime:    []mapDocument{},
+		Activity:    p.Timeline.activity(),
 		Concurrency: []float64{},
 		Critical:    []stepDocument{},
 		Segments:    []segmentDocument{},
@@ -157,6 +197,11 @@ func (p *Profile) FullDocument() any {
 	}
 	for _, nanos := range p.Depth {
 		d.Depth = append(d.Depth, format.Seconds(nanos))
+	}
+	for k, m := range p.LatencyMaps {
+		if m != nil {
+			d.OverTime = append(d.OverTime, m.document(Category(k).String()))
+		}
 	}
 	for k, l := range p.Latency {
 		d.Latency = appendLatency(d.Latency, Category(k).String(), l)
@@ -180,7 +225,7 @@ func appendLatency(list []latencyDocument, name string, l *Latency) []latencyDoc
 	if l == nil {
 		return list
 	}
-	doc := latencyDocument{name, l.Calls, format.Seconds(l.Min), format.Seconds(l.P50), format.Seconds(l.P90), format.Seconds(l.P99), format.Seconds(l.P999), format.Seconds(l.Max), nil}
+	doc := latencyDocument{name, l.Calls, format.Seconds(l.Min), l.tails(), nil}
 	for _, b := range l.Bars {
 		doc.Bars = append(doc.Bars, barDocument{format.Seconds(b.From), format.Seconds(b.To), b.Calls})
 	}

@@ -15,6 +15,8 @@ type File struct {
 	Name string // absolute, or below the root; "pipe", "socket" and the like where there is none
 	Usage
 	Access [2]Access // Reads and Writes
+	Flags  int64     // canonical flags that all descriptors have by which it was read or written
+	Synced Total     // those of its writes that moved bytes through descriptors with O_SYNC or O_DSYNC
 	Heat   *Heat     // nil where nothing was moved, and where others took more time
 }
 
@@ -26,9 +28,12 @@ type file struct {
 	id       int32
 	name     string
 	usage    Usage
-	accesses [2]accesses
+	accesses [2]*accesses // nil before the first: most files are only looked at
+	flags    int64        // see File
+	synced   Total
 	touched  int64 // see sliced
 	weight   int64 // time in calls that moved bytes, nanoseconds, and the number of calls
+	all      int64 // the same of all calls: see partition
 	heat     *heat
 	steps    *[format.NumOps]uint16 // of its calls: see critical
 }
@@ -72,17 +77,20 @@ func (fs *files) snapshot() (list []File, others File, place []int) {
 		}
 	}
 	sortByTime(order, func(f *file) int64 { return f.usage.IO().Nanos }, func(f *file) string { return f.name })
+	list = make([]File, len(order))
 	for i, f := range order {
 		place[f.id] = i
-		list = append(list, f.file())
+		list[i] = f.file()
 	}
 	return list, fs.all[othersID].file(), place
 }
 
 func (f *file) file() File {
-	out := File{Name: f.name, Usage: f.usage, Heat: f.heat.snapshot()}
-	for k := range f.accesses {
-		out.Access[k] = f.accesses[k].access()
+	out := File{Name: f.name, Usage: f.usage, Flags: f.flags, Synced: f.synced, Heat: f.heat.snapshot()}
+	for k, a := range f.accesses {
+		if a != nil {
+			out.Access[k] = a.access()
+		}
 	}
 	return out
 }

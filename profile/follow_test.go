@@ -177,8 +177,8 @@ func TestAccess(t *testing.T) {
 	events = append(events, on(format.OpPread64, 1, 9, 1, 0, "", 3, 0, 10, 77)) // moved nothing
 	a := readWith(t, format.Header{}, events...).Files[0].Access
 	require.Equal(t, [2]Access{
-		{Moves: 22, Sequential: 9, Strided: 8, Random: 4, Sizes: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Asked: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Strides: []Frequent{{8192, 8}}},
-		{Moves: 4, Sequential: 3, Sizes: []Frequent{{10, 4}}, Asked: []Frequent{{1<<63 - 4096, 4}}},
+		{Moves: 22, To: 1<<30 + 7, Sequential: 9, Strided: 8, Random: 4, Sizes: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Asked: []Frequent{{4096, 20}, {7, 1}, {100, 1}}, Strides: []Frequent{{8192, 8}}},
+		{Moves: 4, To: 40, Sequential: 3, Sizes: []Frequent{{10, 4}}, Asked: []Frequent{{1<<63 - 4096, 4}}},
 	}, a)
 	share, ok := a[Reads].SequentialShare()
 	require.True(t, ok)
@@ -227,4 +227,16 @@ func TestMoreThreadsThanAreToldApart(t *testing.T) {
 	require.Len(t, p.Threads, maxThreads)
 	require.EqualValues(t, 20, p.OtherThreads.All().Calls)
 	require.EqualValues(t, p.All.Nanos, p.Times.IO)
+}
+
+func TestFewerRows(t *testing.T) {
+	c := Collector{Rows: 2}
+	for i := range int32(5) {
+		require.NoError(t, c.Write([]format.Event{on(format.OpStat, i+1, int64(i), 1, 0, fmt.Sprint("/f", i))}))
+	}
+	p := c.Profile()
+	require.Len(t, p.Files, 2)
+	require.EqualValues(t, 3, p.OtherFiles.Categories[Metadata].Calls)
+	require.Len(t, p.Threads, 2)
+	require.EqualValues(t, 3, p.OtherThreads.All().Calls)
 }

@@ -10,18 +10,26 @@ const (
 )
 
 // files returns a row for every file, and for the calls that belong to none of
-// them: together they are all calls.
-func (p *Profile) files() []File {
-	rows := append([]File(nil), p.Files...)
+// them: together they are all calls. There can be many, so that they are not copied.
+func (p *Profile) files() []*File {
+	rows := pointers(p.Files)
 	if !p.OtherFiles.empty() {
 		others := p.OtherFiles
 		others.Name = othersName
-		rows = append(rows, others)
+		rows = append(rows, &others)
 	}
 	if !p.NoFile.empty() {
-		rows = append(rows, File{Name: noFileName, Usage: p.NoFile})
+		rows = append(rows, &File{Name: noFileName, Usage: p.NoFile})
 	}
 	return rows
+}
+
+func pointers[T any](list []T) []*T {
+	out := make([]*T, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
 }
 
 // threads returns a row for every thread, and for those not told apart.

@@ -1,21 +1,27 @@
 package profile
 
-import "slices"
+import (
+	"slices"
+
+	"pianola/stats"
+)
 
 // Intervals cut the run time into pieces of one length.
 type Intervals struct {
 	Nanos int64 // length of each; the last may be cut short by the end of the run
 	List  []Span
+	Tails bool // Collector.Tails was set
 }
 
 // Span is what happened in an interval. Calls, errors and bytes
 // count where a call began. Time counts where it passed, so that a long call is
 // part of many intervals.
 type Span struct {
-	Start      int64 // nanoseconds since the start of the recording
-	Categories       // of communication the time only
-	Files      []int // places in Profile.Files of those that calls began on, -1 for the others; up to 32
-	MoreFiles  bool  // and there were more
+	Start      int64                   // nanoseconds since the start of the recording
+	Categories                         // of communication the time only
+	Latency    [NumIO]*stats.Quantiles // of the calls that began in it; nil for none, and where Collector.Tails is not set
+	Files      []int                   // places in Profile.Files of those that calls began on, -1 for the others; up to 32
+	MoreFiles  bool                    // and there were more
 }
 
 const (
@@ -24,6 +30,10 @@ const (
 	// that can be chosen.
 	maxSlices    = 1 << 15
 	chosenSlices = 1 << 12
+
+	// tailSlices is the number of slices where they have latencies: 5 KiB for each
+	// category.
+	tailSlices = 1 << 12
 
 	// sliceFiles is how many files a slice tells apart.
 	sliceFiles = 32
@@ -40,57 +50,87 @@ type sliced struct {
 	width   int64 // nanoseconds
 	most    int64 // slices
 	widened int64 // how often
+	tails   bool  // slices have latencies
 	slices  []slice
 }
 
 // slice is an interval as it is gathered.
 type slice struct {
-	totals  [NumIO]Total       // without the time
-	changes [NumCategories]bin // of the time, see timeline
+	totals  [NumIO]Total // without the time
+	tails   [NumIO]*stats.Histogram
+	changes [numChanges]bin // of the time, see timeline
 	files   [sliceFiles]int32
 	nfiles  uint8
 	more    bool
 }
 
-// newSliced returns slices of a length, 0 for a choice.
-func newSliced(nanos int64) sliced {
+// inFlight is the first place in slice.changes of requests, after those of the
+// categories.
+const (
+	inFlight   = NumCategories
+	numChanges = NumCategories + NumIO
+)
+
+// newSliced returns slices of a length, 0 for a choice, with latencies or not.
+func newSliced(nanos int64, tails bool) sliced {
+	s := sliced{width: nanos, most: maxSlices, tails: tails}
 	if nanos == 0 {
-		return sliced{width: 1, most: chosenSlices}
+		s.width, s.most = 1, chosenSlices
 	}
-	return sliced{width: nanos, most: maxSlices}
+	if tails {
+		s.most = min(s.most, tailSlices)
+	}
+	return s
 }
 
-// count adds a call on a file, which can be nil.
-func (s *sliced) count(c *call, f *file) {
-	for c.end/s.width >= s.most {
-		s.widen()
-	}
-	from, to := c.start/s.width, c.end/s.width
-	for int64(len(s.slices)) <= to {
-		s.slices = append(s.slices, slice{})
-	}
-	at := &s.slices[from]
-	if c.category < NumIO {
+// count adds a call on a file, which can be nil. nanos is how long it took, below 0
+// if that is not known. The time that passed is for spend.
+func (s *sliced) count(c *call, f *file, nanos int64) {
+	s.reach(c.end)
+	at := &s.slices[c.start/s.width]
+	if k := c.category; k < NumIO {
 		one := c.total
-		one.Nanos = 0
-		at.totals[c.category].add(&one)
-	}
-	if c.end > c.start {
-		b := &at.changes[c.category]
-		b.calls++
-		b.moment -= c.start
-		b = &s.slices[to].changes[c.category]
-		b.calls--
-		b.moment += c.end
+		one.Nanos, one.Flight = 0, 0
+		at.totals[k].add(&one)
+		if s.tails && nanos >= 0 {
+			if at.tails[k] == nil {
+				at.tails[k] = &stats.Histogram{Digits: 1}
+			}
+			at.tails[k].Add(nanos)
+		}
 	}
 	if f == nil {
 		return
 	}
 	// Most calls are on a file that was touched just now.
-	if now := from<<8 + s.widened + 1; f.touched != now {
+	if now := c.start/s.width<<8 + s.widened + 1; f.touched != now {
 		f.touched = now
 		at.touch(f.id)
 	}
+}
+
+// reach makes slices up to a time.
+func (s *sliced) reach(end int64) {
+	for end/s.width >= s.most {
+		s.widen()
+	}
+	for int64(len(s.slices)) <= end/s.width {
+		s.slices = append(s.slices, slice{})
+	}
+}
+
+// spend adds time from start to end to a category, or to that of its requests, from
+// inFlight on.
+func (s *sliced) spend(k Category, start, end int64) {
+	if end <= start {
+		return
+	}
+	b := &s.slices[start/s.width].changes[k]
+	b.calls++
+	b.moment -= start
+	b = &s.slices[end/s.width].changes[k]
+	b.calls--
+	b.moment += end
 }
 
 func (s *slice) touch(id int32) {
@@ -107,6 +147,16 @@ func (s *slice) touch(id int32) {
 func (s *slice) merge(o *slice) {
 	for k := range s.totals {
 		s.totals[k].add(&o.totals[k])
+	}
+	for k, more := range o.tails {
+		if mine := s.tails[k]; mine != nil && more != nil { // both can be part of other slices
+			sum := &stats.Histogram{Digits: 1}
+			sum.Merge(mine)
+			sum.Merge(more)
+			s.tails[k] = sum
+		} else if more != nil {
+			s.tails[k] = more
+		}
 	}
 	for k := range s.changes {
 		s.changes[k].calls += o.changes[k].calls
@@ -152,19 +202,30 @@ func (s *sliced) intervals(runTime int64, choose bool, place []int) Intervals {
 		width = max(pleasant(runTime/defaultIntervals+1), s.width)
 		from = merged(from, int(width/s.width), nil)
 	}
-	out := Intervals{Nanos: width, List: make([]Span, len(from))}
-	var sum [NumCategories]bin
-	var spent [NumCategories]int64
+	out := Intervals{Nanos: width, List: make([]Span, len(from)), Tails: s.tails}
+	var sum [numChanges]bin
+	var spent [numChanges]int64
 	for i := range from {
 		at, v := &from[i], &out.List[i]
 		v.Start, v.MoreFiles = int64(i)*width, at.more
 		copy(v.Categories[:], at.totals[:])
 		until := min(v.Start+width, runTime)
-		for k := range v.Categories {
+		for k := range sum {
 			sum[k].calls += at.changes[k].calls
 			sum[k].moment += at.changes[k].moment
 			now := sum[k].calls*until + sum[k].moment
-			v.Categories[k].Nanos, spent[k] = now-spent[k], now
+			passed := now - spent[k]
+			spent[k] = now
+			if k := Category(k); k >= inFlight {
+				v.Categories[k-inFlight].Flight = passed
+			} else {
+				v.Categories[k].Nanos = passed
+			}
+		}
+		for k, tail := range at.tails {
+			if tail != nil {
+				v.Latency[k] = new(tail.Quantiles())
+			}
 		}
 		for _, id := range at.files[:at.nfiles] {
 			v.Files = append(v.Files, place[id])

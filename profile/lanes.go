@@ -58,16 +58,22 @@ type lane struct {
 	cells []cell
 
 	until   int64 // end of the column that it is in, 0 before its first event
-	spent   doing // what it had when it entered the column
+	spent   Doing // what it had when it entered the column
 	longest longest
 }
 
-// doing is the time of a thread by activity, in nanoseconds.
-type doing [NumActivities]int64
+// Doing is the time of threads by activity, in nanoseconds.
+type Doing [NumActivities]int64
+
+func (d *Doing) add(o *Doing) {
+	for k, nanos := range o {
+		d[k] += nanos
+	}
+}
 
 // cell is what a thread did in a column.
 type cell struct {
-	doing
+	Doing
 	longest longest
 }
 
@@ -125,8 +131,8 @@ func (ls *lanes) leave(n *lane) {
 		return
 	}
 	at, now := ls.cell(n, (n.until-1)>>ls.shift), n.row.spent()
-	for k := range at.doing {
-		at.doing[k] += now[k] - n.spent[k]
+	for k := range at.Doing {
+		at.Doing[k] += now[k] - n.spent[k]
 	}
 	at.longest.merge(&n.longest)
 	n.spent, n.longest = now, longest{}
@@ -139,12 +145,12 @@ func (ls *lanes) put(n *lane, what Activity, nanos, from, to int64) {
 	}
 	column, last := from>>ls.shift, (to-1)>>ls.shift
 	if column >= last {
-		ls.cell(n, column).doing[what] += nanos
+		ls.cell(n, column).Doing[what] += nanos
 		return
 	}
 	for ; column <= last; column++ {
 		part := min(to, (column+1)<<ls.shift) - max(from, column<<ls.shift)
-		ls.cell(n, column).doing[what] += int64(float64(nanos) * (float64(part) / float64(to-from)))
+		ls.cell(n, column).Doing[what] += int64(float64(nanos) * (float64(part) / float64(to-from)))
 	}
 }
 
@@ -174,9 +180,7 @@ func (ls *lanes) widen() {
 				continue
 			}
 			into := &cells[len(cells)-1]
-			for k, nanos := range at.doing {
-				into.doing[k] += nanos
-			}
+			into.Doing.add(&at.Doing)
 			into.longest.merge(&at.longest)
 		}
 		n.cells = cells
@@ -229,7 +233,7 @@ func (c *call) activity(e *format.Event) Activity {
 }
 
 // spent returns the time of a thread by activity.
-func (t *Thread) spent() doing {
+func (t *Thread) spent() Doing {
 	s := t.Times.spent()
 	for k := range t.Categories {
 		s[k] = t.Categories[k].Nanos
@@ -238,7 +242,7 @@ func (t *Thread) spent() doing {
 }
 
 // spent returns the time without that in the categories.
-func (t *Times) spent() (s doing) {
+func (t *Times) spent() (s Doing) {
 	s[DoingOther], s[DoingCompute], s[DoingReady] = t.Other, t.Compute, t.Ready
 	s[DoingWaiting], s[DoingTimer], s[DoingStorage] = t.Waiting(), t.Timer, t.Storage
 	return s

@@ -1,20 +1,34 @@
 package profile
 
 import (
+	"math"
 	"math/bits"
+	"slices"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
+	"pianola/stats"
 )
 
 // Latency is the distribution of the durations of calls, in nanoseconds. Its
 // quantiles are those of an HDR histogram of two significant digits, so they
 // are too high by less than 1 %; the smallest and the largest are exact.
 type Latency struct {
-	Calls                    int64 // that have a duration
-	Min, P50, P90, P99, P999 int64
-	Max                      int64
-	Bars                     []Bar // those that are not empty, in order
+	Calls int64 // that have a duration
+	Min   int64
+	stats.Quantiles
+	Tail []int64 // for each of TailParts, what the rest of the calls do not exceed; Max is where it ends
+	Bars []Bar   // those that are not empty, in order
+
+	Counts stats.Counts // of the histogram
 }
+
+// TailParts are the parts of the calls that take longer than the durations of
+// Latency.Tail: twelve to a power of ten, down to a millionth.
+var TailParts = func() (parts [12*6 + 1]float64) {
+	for i := range parts {
+		parts[i] = math.Pow(10, -float64(i)/12)
+	}
+	return parts
+}()
 
 // Bar counts the calls that took From to To nanoseconds, both included. There
 // are eight bars to a power of two.
@@ -23,61 +37,35 @@ type Bar struct {
 	Calls    int64
 }
 
-// A histogram tells durations apart up to maxLatency, in nanoseconds (73
-// minutes); what is longer counts as that long. It is about 36 KiB large.
-const (
-	maxLatency    = 1 << 42
-	latencyDigits = 2
-)
-
-// latency counts durations.
-type latency struct {
-	hist     *hdrhistogram.Histogram // nil before the first
-	min, max int64
-}
-
-func (l *latency) count(nanos int64) {
-	if l.hist == nil {
-		l.hist, l.min = hdrhistogram.New(1, maxLatency, latencyDigits), nanos
+// NewLatency returns the distribution of durations that were counted, nil for none.
+func NewLatency(c stats.Counts) (*Latency, error) {
+	h, err := c.Histogram()
+	if err != nil {
+		return nil, err
 	}
-	l.min, l.max = min(l.min, nanos), max(l.max, nanos)
-	// It fails for what is out of range only.
-	_ = l.hist.RecordValue(min(nanos, maxLatency))
-}
-
-// merge adds what another counted.
-func (l *latency) merge(o *latency) {
-	if o.hist == nil {
-		return
-	}
-	if l.hist == nil {
-		l.hist, l.min = hdrhistogram.New(1, maxLatency, latencyDigits), o.min
-	}
-	l.min, l.max = min(l.min, o.min), max(l.max, o.max)
-	l.hist.Merge(o.hist)
+	return distribution(h), nil
 }
 
 // distribution returns nil where there are no durations.
-func (l *latency) distribution() *Latency {
-	if l.hist == nil {
+func distribution(h *stats.Histogram) *Latency {
+	if h.Count() == 0 {
 		return nil
 	}
-	q := l.hist.ValueAtPercentilesSlice([]float64{50, 90, 99, 99.9})
-	for i := range q {
-		q[i] = min(max(q[i], l.min), l.max)
+	var percentiles []float64
+	for _, part := range TailParts {
+		percentiles = append(percentiles, 100*(1-part))
 	}
-	d := &Latency{Calls: l.hist.TotalCount(), Min: l.min, P50: q[0], P90: q[1], P99: q[2], P999: q[3], Max: l.max}
-	for _, b := range l.hist.Distribution() {
-		if b.Count == 0 {
-			continue
-		}
-		from, to := barOf(b.From)
+	d := &Latency{Calls: h.Count(), Min: h.Min(), Quantiles: h.Quantiles(), Tail: h.Below(percentiles...), Counts: h.Counts()}
+	last := slices.Index(d.Tail, d.Tail[len(d.Tail)-1])
+	d.Tail = append(d.Tail[:last], d.Max)
+	h.Each(func(nanos, count int64) {
+		from, to := barOf(nanos)
 		if n := len(d.Bars); n > 0 && d.Bars[n-1].From == from {
-			d.Bars[n-1].Calls += b.Count
+			d.Bars[n-1].Calls += count
 		} else {
-			d.Bars = append(d.Bars, Bar{from, to, b.Count})
+			d.Bars = append(d.Bars, Bar{from, to, count})
 		}
-	}
+	})
 	return d
 }
 

@@ -1,6 +1,9 @@
 package profile
 
-import "pianola/format"
+import (
+	"pianola/format"
+	"pianola/stats"
+)
 
 // Measure is what a comparison or a document tells of calls. In that of a whole
 // run calls, errors and bytes are those of I/O.
@@ -11,6 +14,44 @@ type Measure struct {
 	Errors  int64    `json:"errors"`
 	Bytes   int64    `json:"bytes"`
 	Unknown int64    `json:"calls_without_duration,omitempty"` // not in Seconds
+	*Tails           // nil where no call has a duration, and for files and whole runs
+}
+
+// Tails are stats.Quantiles in seconds. Of a category that requests belong to, they
+// are of the time in flight, too.
+type Tails struct {
+	P50  float64 `json:"p50_seconds"`
+	P90  float64 `json:"p90_seconds"`
+	P99  float64 `json:"p99_seconds"`
+	P999 float64 `json:"p999_seconds"`
+	Max  float64 `json:"max_seconds"`
+}
+
+// TailsOf returns quantiles in seconds.
+func TailsOf(q stats.Quantiles) *Tails {
+	var v [len(stats.QuantileNames)]float64
+	for i, nanos := range q.List() {
+		v[i] = format.Seconds(nanos)
+	}
+	return NewTails(v)
+}
+
+// NewTails returns seconds in the order of stats.QuantileNames.
+func NewTails(v [len(stats.QuantileNames)]float64) *Tails {
+	return &Tails{v[0], v[1], v[2], v[3], v[4]}
+}
+
+// List returns the seconds in the order of stats.QuantileNames.
+func (t *Tails) List() [len(stats.QuantileNames)]float64 {
+	return [...]float64{t.P50, t.P90, t.P99, t.P999, t.Max}
+}
+
+// tails returns the quantiles in seconds, nil for nil.
+func (l *Latency) tails() *Tails {
+	if l == nil {
+		return nil
+	}
+	return TailsOf(l.Quantiles)
 }
 
 // Measure returns the figures of the total.
@@ -29,7 +70,9 @@ func (t *Total) Measure() Measure {
 // whose seconds are the run time.
 func (p *Profile) Measure(k Category) Measure {
 	if k < NumCategories {
-		return p.Categories[k].Measure()
+		m := p.Categories[k].Measure()
+		m.Tails = p.Latency[k].tails()
+		return m
 	}
 	sum := p.IO()
 	m := sum.Measure()
@@ -38,5 +81,12 @@ func (p *Profile) Measure(k Category) Measure {
 	if p.RunTime > 0 {
 		m.Seconds = new(format.Seconds(p.RunTime))
 	}
+	return m
+}
+
+// OpMeasure returns the figures of an operation.
+func (p *Profile) OpMeasure(op format.Op) Measure {
+	m := p.Ops[op].Measure()
+	m.Tails = p.OpLatency[op].tails()
 	return m
 }

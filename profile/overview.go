@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pianola/format"
+	"pianola/stats"
 	"pianola/table"
 )
 
@@ -21,13 +22,13 @@ const (
 	barsWidth     = 60 // characters of the bars over time
 )
 
-// WriteText writes an overview: how long the run was, how much was read and
+// WriteText writes an overview: how long the run was, what to look at, how much was read and
 // written, which operations, files and threads took the time, and what the rest
 // of it was. With all set every table is shown whole.
 func (p *Profile) WriteText(w io.Writer, all bool) error {
 	var b bytes.Buffer
 	o := overview{Profile: p, b: &b, all: all}
-	for _, part := range []func(){o.head, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.files, o.owners} {
+	for _, part := range []func(){o.head, o.diagnosis, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.files, o.owners} {
 		part()
 	}
 	_, err := w.Write(b.Bytes())
@@ -70,25 +71,21 @@ func (o *overview) head() {
 func (o *overview) categories() {
 	io := o.IO()
 	u := table.UnitOf(format.Seconds(max(io.Nanos, o.Categories[Communication].Nanos, o.Categories[Submitting].Nanos)))
-	rows := [][]string{{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s", "p50 µs", "p99 µs", "max µs"}}
+	rows := [][]string{append([]string{"", u.Name, "of I/O", "calls", "errors", "bytes", "bytes/s"}, quantileHeads...)}
 	for k := range NumCategories {
 		t := &o.Categories[k]
 		if k >= NumCalls && t.Calls == 0 {
 			continue
 		}
 		seconds := t.seconds()
-		row := []string{k.String(), duration.show(&seconds, u), table.Missing, table.Count(t.Calls), table.Count(t.Errors), table.Missing, table.Missing, table.Missing, table.Missing, table.Missing}
+		row := []string{k.String(), duration.show(&seconds, u), table.Missing, table.Count(t.Calls), table.Count(t.Errors), table.Missing, table.Missing}
 		if k < NumIO {
 			row[2] = table.Share(t.Nanos, io.Nanos)
 		}
 		if k <= Writes || k >= MappedReads && k <= Communication {
 			row[5], row[6] = table.Bytes(float64(t.Bytes)), rate(t.Bytes, o.RunTime)
 		}
-		if l := o.Latency[k]; l != nil && t.Calls > 0 {
-			for i, n := range []int64{l.P50, l.P99, l.Max} {
-				row[7+i] = table.Micros(n)
-			}
-		}
+		row = append(row, o.Latency[k].cells()...)
 		if o.All.Flight > 0 {
 			row = append(row, flightOf(t, u))
 		}
@@ -98,6 +95,29 @@ func (o *overview) categories() {
 		rows[0] = append(rows[0], "in flight "+u.Name)
 	}
 	o.table(rows)
+}
+
+// quantileHeads are the heads of the columns of Latency.cells.
+var quantileHeads = func() (heads []string) {
+	for i, name := range stats.QuantileNames {
+		if i == 0 {
+			name += " µs"
+		}
+		heads = append(heads, name)
+	}
+	return heads
+}()
+
+// cells prints the quantiles in microseconds.
+func (l *Latency) cells() []string {
+	if l == nil {
+		return slices.Repeat([]string{table.Missing}, len(stats.QuantileNames))
+	}
+	var cells []string
+	for _, n := range l.List() {
+		cells = append(cells, table.Micros(n))
+	}
+	return cells
 }
 
 // flightOf prints the time in flight of requests.
@@ -217,33 +237,58 @@ func (o *overview) critical() {
 	o.b.WriteByte('\n')
 }
 
-// course shows how much was read and written over time, as bars.
+// course shows over time how much was read and written, how much was under way, and
+// how long 99 % of the calls of a class took at most.
 func (o *overview) course() {
-	for _, way := range []struct {
-		name  string
-		bytes func(*Categories) int64
-	}{{"read", (*Categories).Fetched}, {"written", (*Categories).Stored}} {
-		if way.bytes(&o.Categories) == 0 {
+	list := o.Intervals.List
+	if len(list) == 0 {
+		return
+	}
+	each := (len(list) + barsWidth - 1) / barsWidth
+	nanos := o.Intervals.Nanos * int64(each)
+	show := func(name string, of func(*Span) int64, most func(perSecond float64) string) {
+		sums := make([]int64, (len(list)+each-1)/each)
+		for i := range list {
+			sums[i/each] += of(&list[i])
+		}
+		if n := slices.Max(sums); n > 0 {
+			o.bars(name, sums, most(float64(n)*1e9/float64(nanos)), nanos)
+		}
+	}
+	perSecond := func(v float64) string { return "at most " + table.Bytes(v) + "/s" }
+	show("read", func(v *Span) int64 { return v.Fetched() }, perSecond)
+	show("written", func(v *Span) int64 { return v.Stored() }, perSecond)
+	show("in I/O", func(v *Span) int64 { io := v.IO(); return io.Nanos + io.Flight }, func(v float64) string {
+		return "at most " + table.Fixed(v/1e9, 1) + " threads and requests on average"
+	})
+	for k := range NumIO {
+		m := o.LatencyMaps[k]
+		if m == nil || o.Categories[k].Nanos+o.Categories[k].Flight < o.RunTime/minTail {
 			continue
 		}
-		bars, most, nanos := o.bars(way.bytes)
-		o.line("%-8s%s  at most %s/s, each %s", way.name, bars, table.Bytes(float64(most)*1e9/float64(nanos)), took(nanos))
+		var p99 []int64
+		for at := int64(0); at <= list[len(list)-1].Start; at += nanos {
+			p99 = append(p99, m.P99(at, at+nanos))
+		}
+		o.bars("p99 "+k.String(), p99, "at most "+took(slices.Max(p99)), nanos)
 	}
 }
 
-// bars draws the bytes of the intervals, several in a bar if there are too many
-// of them, and returns the bytes and the length of the highest bar.
-func (o *overview) bars(bytes func(*Categories) int64) (bars string, most, nanos int64) {
-	list := o.Intervals.List
-	each := (len(list) + barsWidth - 1) / barsWidth
-	sums := make([]int64, (len(list)+each-1)/each)
-	for i := range list {
-		sums[i/each] += bytes(&list[i].Categories)
-		most = max(most, sums[i/each])
-	}
+// bars writes a line with values over time, so many nanoseconds each.
+func (o *overview) bars(name string, values []int64, most string, nanos int64) {
+	o.line("%-13s%s  %s, each %s", name, bars(values), most, took(nanos))
+}
+
+// minTail is the part of the run time that a class must take for its tail to be shown
+// over time.
+const minTail = 100
+
+// bars draws values as a row of characters.
+func bars(values []int64) string {
 	const levels = "▁▂▃▄▅▆▇█"
+	most := slices.Max(values)
 	var b strings.Builder
-	for _, n := range sums {
+	for _, n := range values {
 		if n == 0 {
 			b.WriteByte(' ')
 			continue
@@ -251,7 +296,7 @@ func (o *overview) bars(bytes func(*Categories) int64) (bars string, most, nanos
 		at := int(float64(n) / float64(most) * 7.999)
 		b.WriteString(levels[at*len("█"):][:len("█")])
 	}
-	return b.String(), most, o.Intervals.Nanos * int64(each)
+	return b.String()
 }
 
 func (o *overview) access() {
@@ -270,7 +315,7 @@ func (o *overview) access() {
 			facts = append(facts, sizes)
 		}
 		if len(facts) > 0 {
-			o.line("%-8s%s", name, strings.Join(facts, "; "))
+			o.line("%-13s%s", name, strings.Join(facts, "; "))
 		}
 	}
 }
@@ -293,19 +338,15 @@ func (o *overview) operations() {
 	t, _ := o.Table("operation")
 	u := t.unit()
 	comm := o.Categories[Communication].Calls > 0
-	rows := [][]string{{"operation", u.Name, "calls", "errors", "bytes", "p50 µs", "p99 µs", "max µs"}}
+	rows := [][]string{append([]string{"operation", u.Name, "calls", "errors", "bytes"}, quantileHeads...)}
 	if comm {
 		rows[0] = slices.Insert(rows[0], 2, "of it communication")
 	}
 	list := o.Profile.operations()
 	for _, op := range list[:o.top(len(list), topOperations)] {
 		seconds, inside := op.Total.seconds(), op.comm.seconds()
-		row := []string{op.op.String(), duration.show(&seconds, u), table.Count(op.Calls), table.Count(op.Errors), table.Bytes(float64(op.Bytes)), table.Missing, table.Missing, table.Missing}
-		if op.latency != nil {
-			for i, n := range []int64{op.latency.P50, op.latency.P99, op.latency.Max} {
-				row[5+i] = table.Micros(n)
-			}
-		}
+		row := []string{op.op.String(), duration.show(&seconds, u), table.Count(op.Calls), table.Count(op.Errors), table.Bytes(float64(op.Bytes))}
+		row = append(row, op.latency.cells()...)
 		if comm {
 			row = slices.Insert(row, 2, duration.show(&inside, u))
 		}
@@ -324,7 +365,7 @@ func (o *overview) more(all, shown int, what, view string) {
 
 // files shows the files, and in a table of its own what is communicated with.
 func (o *overview) files() {
-	var files, channels []File
+	var files, channels []*File
 	for _, f := range o.Profile.files() {
 		if comm := &f.Categories[Communication]; comm.Calls > 0 {
 			channels = append(channels, f)
@@ -334,7 +375,7 @@ func (o *overview) files() {
 		}
 		files = append(files, f)
 	}
-	sortByTime(channels, func(f File) int64 { return f.Categories[Communication].Nanos }, func(f File) string { return f.Name })
+	sortByTime(channels, func(f *File) int64 { return f.Categories[Communication].Nanos }, func(f *File) string { return f.Name })
 	var longest, last int64
 	for i := range files {
 		io := files[i].IO()
@@ -346,8 +387,7 @@ func (o *overview) files() {
 	if faults {
 		rows[0] = slices.Insert(rows[0], 4, "faults")
 	}
-	for i := range files[:o.top(len(files), topFiles)] {
-		f := &files[i]
+	for _, f := range files[:o.top(len(files), topFiles)] {
 		io := f.IO()
 		total := io.seconds()
 		row := []string{
@@ -370,15 +410,14 @@ func (o *overview) files() {
 }
 
 // channels shows with what there was communication.
-func (o *overview) channels(list []File) {
+func (o *overview) channels(list []*File) {
 	var last int64
 	for i := range list {
 		last = max(last, list[i].Last)
 	}
 	u, since := table.UnitOf(format.Seconds(list[0].Categories[Communication].Nanos)), table.UnitOf(format.Seconds(last))
 	rows := [][]string{{"communication", u.Name, "calls", "errors", "bytes", "first " + since.Name, "last"}}
-	for i := range list[:o.top(len(list), topChannels)] {
-		f := &list[i]
+	for _, f := range list[:o.top(len(list), topChannels)] {
 		t := &f.Categories[Communication]
 		seconds := t.seconds()
 		rows = append(rows, []string{

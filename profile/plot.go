@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"io"
 	"strconv"
+	"time"
 	"unicode"
 
 	"gonum.org/v1/plot"
@@ -24,6 +25,7 @@ import (
 type Series struct {
 	Name    string
 	Profile *Profile
+	Start   time.Time // when the recording began, zero where it does not say
 }
 
 // The size of the part of a picture that holds the axes, and the resolution of

@@ -77,8 +77,8 @@ func isCategoryColor(style string) bool {
 func TestPlotSVG(t *testing.T) {
 	app, replay := read(t, testkit.Application(1, 1)...), read(t, testkit.Application(2, 1.1)...)
 	var a, b bytes.Buffer
-	require.NoError(t, Plot(&a, "svg", Series{"application", app}, Series{"replay", replay}))
-	require.NoError(t, Plot(&b, "svg", Series{"application", app}, Series{"replay", replay}))
+	require.NoError(t, Plot(&a, "svg", Series{Name: "application", Profile: app}, Series{Name: "replay", Profile: replay}))
+	require.NoError(t, Plot(&b, "svg", Series{Name: "application", Profile: app}, Series{Name: "replay", Profile: replay}))
 	require.Equal(t, a.String(), b.String())
 
 	p := parseSVG(t, a.Bytes())
@@ -99,7 +99,7 @@ func TestPlotSVG(t *testing.T) {
 func TestPlotLeavesOutCategoriesWithoutTime(t *testing.T) {
 	p := read(t, testkit.Event(format.OpRead, 0, 500, 10), testkit.Event(format.OpWrite, 500, 0, 10))
 	var b bytes.Buffer
-	require.NoError(t, Plot(&b, "svg", Series{"application", p}))
+	require.NoError(t, Plot(&b, "svg", Series{Name: "application", Profile: p}))
 	got := parseSVG(t, b.Bytes())
 	require.Contains(t, got.texts, "application read")
 	require.NotContains(t, got.texts, "application write")
@@ -108,7 +108,7 @@ func TestPlotLeavesOutCategoriesWithoutTime(t *testing.T) {
 }
 
 func TestPlotOfNothing(t *testing.T) {
-	for _, series := range [][]Series{nil, {{"empty", read(t)}}} {
+	for _, series := range [][]Series{nil, {{Name: "empty", Profile: read(t)}}} {
 		var b bytes.Buffer
 		require.NoError(t, Plot(&b, "svg", series...))
 		require.Empty(t, parseSVG(t, b.Bytes()).lines)
@@ -118,9 +118,9 @@ func TestPlotOfNothing(t *testing.T) {
 func TestPlotOfManyReplays(t *testing.T) {
 	// The page grows with the legend, and no name breaks it.
 	p := read(t, testkit.Application(1, 1)...)
-	series := []Series{{strings.Repeat("long", 1000), p}, {"a\x01\xff<b>&\"", p}}
+	series := []Series{{Name: strings.Repeat("long", 1000), Profile: p}, {Name: "a\x01\xff<b>&\"", Profile: p}}
 	for range 18 {
-		series = append(series, Series{"replay", p})
+		series = append(series, Series{Name: "replay", Profile: p})
 	}
 	var b bytes.Buffer
 	require.NoError(t, Plot(&b, "svg", series...))
@@ -138,7 +138,7 @@ func TestPlotOfManyReplays(t *testing.T) {
 func TestPlotPNG(t *testing.T) {
 	var b bytes.Buffer
 	p := read(t, testkit.Application(1, 1)...)
-	require.NoError(t, Plot(&b, "png", Series{"application", p}))
+	require.NoError(t, Plot(&b, "png", Series{Name: "application", Profile: p}))
 	image, err := png.Decode(&b)
 	require.NoError(t, err)
 	require.Greater(t, image.Bounds().Dx(), 1000)

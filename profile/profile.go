@@ -142,8 +142,10 @@ type Profile struct {
 
 	Latency      [NumCategories]*Latency // nil where no call has a duration
 	OpLatency    [format.NumOps]*Latency // the same
-	Sizes        [2][]SizeClass          // of Reads and Writes
+	LatencyMaps  [NumCategories]*LatencyMap
+	Sizes        [2][]SizeClass // of Reads and Writes
 	Intervals    Intervals
+	Parts        Parts
 	Times        Times   // of all threads
 	Concurrency  []int64 // nanoseconds in which so many threads were in I/O at once, for 0, 1 and so on; the last may be 64 or more
 	Depth        []int64 // the same for requests in flight; nil for none
@@ -163,6 +165,13 @@ type Profile struct {
 
 	// Timeline is what the threads did over time, with the critical path.
 	Timeline Timeline
+
+	// Calls are nil unless a part of the run was asked for (Collector.To).
+	Calls *Calls
+
+	// Diagnosis is what to look at first, for who reads the profile. Package
+	// diagnosis finds it; Read leaves it empty.
+	Diagnosis []Finding
 
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.

@@ -128,7 +128,8 @@ func TestAddAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// FuzzCollector: whatever the events are, totals and curves agree.
+// FuzzCollector: whatever the events are, totals and curves agree, and
+// parts hold all calls.
 func FuzzCollector(f *testing.F) {
 	for _, seed := range testkit.EventSeeds {
 		f.Add([]byte(seed))
@@ -145,6 +146,9 @@ func FuzzCollector(f *testing.F) {
 			all.add(&p.Ops[op])
 		}
 		require.Equal(t, p.All, all)
+		parts := p.Parts.sum(func(*Part) bool { return true })
+		parts.Unknown, parts.Flight = all.Unknown, all.Flight // parts have neither
+		require.Equal(t, all, parts)
 		for k := range p.Curves {
 			checkCurve(t, p, Category(k))
 		}

@@ -34,12 +34,10 @@ func (p *Profile) Document() any {
 func (p *Profile) summary() summary {
 	doc := summary{format.Seconds(p.RunTime), p.All.Calls, p.All.Errors, p.All.Unknown, p.Coverage.Document(), []named{}, []named{}}
 	for k := range p.Categories {
-		t := &p.Categories[k]
-		doc.Categories = append(doc.Categories, named{Category(k).String(), t.Measure()})
+		doc.Categories = append(doc.Categories, named{Category(k).String(), p.Measure(Category(k))})
 	}
 	for _, op := range p.byTime() {
-		t := &p.Ops[op]
-		doc.Ops = append(doc.Ops, named{op.String(), t.Measure()})
+		doc.Ops = append(doc.Ops, named{op.String(), p.OpMeasure(op)})
 	}
 	return doc
 }

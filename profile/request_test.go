@@ -39,6 +39,11 @@ func TestRequests(t *testing.T) {
 	require.EqualValues(t, 10_000, io.Nanos)
 	require.InDelta(t, 401e-6, *p.Measure(Reads).Flight+*p.Measure(Writes).Flight+*p.Measure(Syncs).Flight, 1e-12)
 	require.Nil(t, p.Measure(Metadata).Flight)
+	var flight int64
+	for i := range p.Intervals.List {
+		flight += p.Intervals.List[i].IO().Flight
+	}
+	require.EqualValues(t, 401_000, flight)
 
 	byName := map[string]*File{}
 	for i := range p.Files {

@@ -8,6 +8,7 @@ import (
 
 	"pianola/format"
 	"pianola/internal/testkit"
+	"pianola/stats"
 )
 
 // atOnce is the slow way to find a concurrency: nanosecond by nanosecond.
@@ -241,12 +242,12 @@ func TestHeatMapsOfTheBusiest(t *testing.T) {
 }
 
 func TestLatency(t *testing.T) {
-	var l latency
+	var l stats.Histogram
 	for i := range int64(1000) {
-		l.count((i + 1) * 1000)
+		l.Add((i + 1) * 1000)
 	}
-	l.count(1 << 50)
-	d := l.distribution()
+	l.Add(1 << 50)
+	d := distribution(&l)
 	require.EqualValues(t, 1001, d.Calls)
 	require.EqualValues(t, 1000, d.Min)
 	require.EqualValues(t, 1<<50, d.Max)
@@ -261,7 +262,11 @@ func TestLatency(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 1001, calls)
-	require.Nil(t, new(latency).distribution())
+	require.EqualValues(t, 1000, d.Tail[0])
+	require.InEpsilon(t, 901e3, d.Tail[12], 0.01, "a tenth takes longer")
+	require.EqualValues(t, 1<<50, d.Tail[len(d.Tail)-1])
+	require.IsNonDecreasing(t, d.Tail)
+	require.Nil(t, distribution(new(stats.Histogram)))
 }
 
 func TestSizes(t *testing.T) {

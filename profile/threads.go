@@ -118,7 +118,7 @@ type Process struct {
 	Times Times
 }
 
-// maxThreads bounds the threads that are told apart, from the beginning.
+// maxThreads bounds the threads that are told apart.
 const maxThreads = 1 << 14
 
 // othersTID is the id of the thread that stands for those that are not told
@@ -127,12 +127,13 @@ const othersTID = -1
 
 // thread is what is counted of a thread.
 type thread struct {
-	row    *Thread // what it did; those beyond maxThreads share one
+	row    *Thread // what it did; those that are not told apart share one
 	last   int64   // end of its last call, or its creation
 	io     int64   // end of its last call that is I/O
 	active bool    // it has made a call
 	path   *path   // see critical
 	lane   *lane
+	weight int64 // time in its calls, nanoseconds, and their number: see partition
 }
 
 // threads counts threads and processes.
@@ -141,19 +142,20 @@ type threads struct {
 	owners []*process.Process // of rows
 	active int                // threads that have made a call
 	lanes  lanes              // of rows
-	others Thread             // stands for those beyond maxThreads
+	most   int                // rows
+	others Thread             // stands for those beyond them
 	stray  thread             // stands for those that are not followed
 }
 
-func newThreads() threads {
-	return threads{lanes: newLanes(), others: Thread{TID: othersTID}}
+func newThreads(most int) threads {
+	return threads{lanes: newLanes(), most: most, others: Thread{TID: othersTID}}
 }
 
 // added gives a row to a thread that has come to be.
 func (ts *threads) added(t, _ *process.Thread) {
 	counted := &thread{row: &ts.others, lane: &ts.lanes.nowhere, last: t.Created}
 	t.Data = counted
-	if len(ts.rows) >= maxThreads {
+	if len(ts.rows) >= ts.most {
 		return
 	}
 	owner, ok := t.Process.Data.(*Process)

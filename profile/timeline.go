@@ -9,6 +9,7 @@ import (
 // the critical path went.
 type Timeline struct {
 	ColumnNanos int64     // length of a column; the first starts with the recording
+	All         []Doing   // what all threads together did, for each column up to the last
 	Lanes       []Lane    // of the threads on the critical path and the busiest ones, by their creation
 	Others      int       // how many threads have none
 	Segments    []Segment // of the critical path; nil where that is not known
@@ -24,7 +25,7 @@ type Lane struct {
 
 // Cell is what a thread did in a column.
 type Cell struct {
-	Nanos   [NumActivities]int64
+	Doing
 	Longest Step // the longest call there was, as long as it took; zero for none
 }
 
@@ -62,6 +63,12 @@ func (ts *threads) timeline(path []walk, steps []Step, runTime int64) Timeline {
 			continue
 		}
 		ls.leave(n)
+		for k := range n.cells {
+			for int(n.first)+k >= len(t.All) {
+				t.All = append(t.All, Doing{})
+			}
+			t.All[int(n.first)+k].add(&n.cells[k].Doing)
+		}
 		order = append(order, i)
 		busy[n] = n.row.Times.Sum() - n.row.Times.Waiting() - n.row.Times.Timer
 	}
@@ -98,7 +105,7 @@ func (n *lane) lane(command string) Lane {
 	out := Lane{TID: n.row.TID, Process: n.row.Process, Command: command, First: int(n.first), Cells: make([]Cell, len(n.cells))}
 	for i := range n.cells {
 		at := &n.cells[i]
-		out.Cells[i] = Cell{at.doing, at.longest.step()}
+		out.Cells[i] = Cell{at.Doing, at.longest.step()}
 	}
 	return out
 }

@@ -1,6 +1,9 @@
 package profile
 
 import (
+	"cmp"
+	"math"
+
 	"pianola/format"
 	"pianola/format/process"
 )
@@ -15,8 +18,10 @@ type tracker struct {
 	blocked *Blocked // nil where the recording does not tell
 }
 
-func newTracker(h *format.Header) *tracker {
-	tr := &tracker{Follower: process.New(h, maxFiles), threads: newThreads(), files: newFiles(), path: newCritical(h)}
+// newTracker makes a tracker of so many files and threads at most, 0 for the usual bounds.
+func newTracker(h *format.Header, rows int) *tracker {
+	rows = cmp.Or(rows, math.MaxInt)
+	tr := &tracker{Follower: process.New(h, min(rows, maxFiles)), threads: newThreads(min(rows, maxThreads)), files: newFiles(), path: newCritical(h)}
 	tr.Added = tr.threads.added
 	if h.TellsWakers() {
 		tr.blocked = new(Blocked)
@@ -69,6 +74,16 @@ func (tr *tracker) move(c *call, e *format.Event, m *moved) {
 		*r = runs{serial: d.Serial}
 	}
 	f := tr.files.of(d.File)
+	if f.accesses[Reads] == nil && f.accesses[Writes] == nil {
+		f.flags = d.Flags
+	}
+	f.flags &= d.Flags
+	if c.category == Writes && d.Flags&(format.SYNC|format.DSYNC) != 0 {
+		f.synced.add(&c.total)
+	}
+	if f.accesses[c.category] == nil {
+		f.accesses[c.category] = new(accesses)
+	}
 	f.accesses[c.category].count(&r.of[c.category], m.from, m.to, asked(e))
 	tr.heat(c, f, m.from, m.to)
 }

@@ -12,6 +12,7 @@ import (
 type Table struct {
 	columns []heading
 	rows    [][]value
+	brief   int // how many columns the text has, at most; 0 for all
 }
 
 // heading is a column's name, in snake case, and what stands in it.
@@ -56,15 +57,17 @@ type column[T any] struct {
 	of func(*T) value
 }
 
-func tableOf[T any](rows []T, columns []column[T]) *Table {
+func tableOf[T any](rows []T, columns []column[T]) *Table { return tableBy(pointers(rows), columns) }
+
+func tableBy[T any](rows []*T, columns []column[T]) *Table {
 	t := &Table{}
 	for _, c := range columns {
 		t.columns = append(t.columns, c.heading)
 	}
-	for i := range rows {
+	for _, from := range rows {
 		row := make([]value, len(columns))
 		for k, c := range columns {
-			row[k] = c.of(&rows[i])
+			row[k] = c.of(from)
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -76,7 +79,7 @@ var views = []struct {
 	name  string
 	table func(p *Profile) *Table
 }{
-	{"file", func(p *Profile) *Table { return tableOf(p.files(), fileColumns) }},
+	{"file", func(p *Profile) *Table { return tableBy(p.files(), fileColumns) }},
 	{"operation", func(p *Profile) *Table { return tableOf(p.operations(), operationColumns) }},
 	{"process", func(p *Profile) *Table { return tableOf(p.Processes, processColumns) }},
 	{"thread", func(p *Profile) *Table { return tableOf(p.threads(), threadColumns) }},

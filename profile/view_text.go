@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,7 +32,7 @@ var rare = map[string]bool{
 
 // shown returns the places of the columns that the text has.
 func (t *Table) shown() (places []int) {
-	for i, h := range t.columns {
+	for i, h := range t.columns[:cmp.Or(t.brief, len(t.columns))] {
 		if !rare[h.name] || slices.ContainsFunc(t.rows, func(row []value) bool { return !row[i].known || row[i].n != 0 }) {
 			places = append(places, i)
 		}

@@ -3,12 +3,12 @@ package record
 import (
 	"bytes"
 	"cmp"
-	"fmt"
+	"maps"
 	"os"
 	"slices"
-	"strings"
 
 	"pianola/format"
+	"pianola/internal/mounts"
 )
 
 // devices are the devices of the files that were opened, each once, in the
@@ -37,46 +37,27 @@ func fileSystems(d *devices) string {
 	if err != nil {
 		return ""
 	}
-	return fileSystemsIn(d, text)
+	return fileSystemsIn(d, string(text))
 }
 
 // fileSystemsIn is fileSystems for the text of a mountinfo file. Of several
 // mounts of a device it takes the one with the shortest path.
-func fileSystemsIn(d *devices, mountinfo []byte) string {
-	type mount struct{ point, kind string }
-	found := map[uint32]mount{}
-	for line := range bytes.Lines(mountinfo) {
-		// 36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw
-		before, after, ok := strings.Cut(string(line), " - ")
-		fields, kind := strings.Fields(before), strings.Fields(after)
-		if !ok || len(fields) < 5 || len(kind) == 0 {
-			continue
-		}
-		var a, b uint32
-		if n, err := fmt.Sscanf(fields[2], "%d:%d", &a, &b); n != 2 || err != nil {
-			continue
-		}
+func fileSystemsIn(d *devices, mountinfo string) string {
+	found := map[uint32]mounts.Mount{}
+	for _, m := range mounts.Parse(mountinfo) {
 		for _, dev := range d.all {
-			if major(dev) != a || minor(dev) != b {
+			if major(dev) != m.Major || minor(dev) != m.Minor {
 				continue
 			}
-			if m, ok := found[dev]; !ok || len(fields[4]) < len(m.point) {
-				found[dev] = mount{fields[4], kind[0]}
+			if other, ok := found[dev]; !ok || len(m.Point) < len(other.Point) {
+				found[dev] = m
 			}
 		}
 	}
-	mounts := make([]mount, 0, len(found))
-	for _, m := range found {
-		mounts = append(mounts, m)
-	}
-	slices.SortFunc(mounts, func(a, b mount) int { return cmp.Compare(a.point, b.point) })
 	var out []byte
-	for _, m := range mounts {
-		out = format.AppendQuoted(out, []byte(unescapeMount(m.point)))
-		out = append(append(append(out, '='), m.kind...), ' ')
+	for _, m := range slices.SortedFunc(maps.Values(found), func(a, b mounts.Mount) int { return cmp.Compare(a.Point, b.Point) }) {
+		out = format.AppendQuoted(out, []byte(m.Point))
+		out = append(append(append(out, '='), m.Type...), ' ')
 	}
 	return string(bytes.TrimSpace(out))
 }
-
-// unescapeMount undoes how the kernel writes spaces and the like: \040.
-var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace

@@ -13,6 +13,15 @@ import (
 // says which capability is missing.
 var ErrPermission = errors.New("not permitted to record")
 
+// Enough is what a Sink returns that takes no more events, though nothing has failed. The recording
+// ends, and a command goes on.
+type Enough struct {
+	Why   string
+	Taken int // events of the last Write that it took
+}
+
+func (e *Enough) Error() string { return e.Why }
+
 // StartError says that the command could not be started.
 type StartError struct {
 	Command string

@@ -4,21 +4,18 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/provenance"
 )
 
 // StartHeader returns what is known before the command, which is stopped and has
 // the process id pid, runs.
 func StartHeader(o *Options, pid int, tool string, cost format.Cost) *format.Header {
-	h := CommonHeader(o, o.Command, tool, cost)
+	h := CommonHeader(o, pid, o.Command, tool, cost)
 	h.Descriptors = Descriptors(pid)
 	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
 		h.Set(format.MetaCwd, string(format.AppendQuoted(nil, []byte(cwd))))
@@ -41,18 +38,14 @@ func Umask(pid int) string {
 }
 
 // CommonHeader returns what every recording begins with. The command is that of the
-// process that is recorded. The tool is the recorder.
-func CommonHeader(o *Options, command []string, tool string, cost format.Cost) *format.Header {
+// process pid that is recorded. The tool is the recorder.
+func CommonHeader(o *Options, pid int, command []string, tool string, cost format.Cost) *format.Header {
 	h := &format.Header{}
-	if !o.NoCommand {
-		h.Set(format.MetaCommand, quoteCommand(command))
+	if !o.NoCommand && len(command) > 0 {
+		h.Set(format.MetaCommand, format.CommandLine(command))
 	}
-	h.Set(format.MetaStart, time.Now().Format(time.RFC3339Nano))
-	var uts unix.Utsname
-	if unix.Uname(&uts) == nil {
-		h.Set(format.MetaKernel, unix.ByteSliceToString(uts.Release[:]))
-	}
-	h.Set(format.MetaArch, runtime.GOARCH)
+	h.Meta = append(h.Meta, o.Remarks...)
+	h.Meta = append(h.Meta, provenance.Process(pid, o.NoHost)...)
 	h.Set(format.MetaTool, tool)
 	h.Set(format.MetaCost, cost.String())
 	return h
@@ -72,6 +65,9 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 		}
 	}
 	h.Set(format.MetaLost, lost)
+	if r.Ended != "" {
+		h.Set(format.MetaEnded, r.Ended)
+	}
 	if ended {
 		h.Set(format.MetaExit, strconv.Itoa(r.Status))
 	}
@@ -88,20 +84,6 @@ func (w *Writer) EndHeader(r *Result, ended bool) *format.Header {
 	}
 	return h
 }
-
-// quoteCommand joins words as a shell would take them apart again.
-func quoteCommand(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		if w == "" || strings.ContainsFunc(w, func(c rune) bool { return !strings.ContainsRune(plainRunes, c) }) {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		quoted[i] = w
-	}
-	return strings.Join(quoted, " ")
-}
-
-const plainRunes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-"
 
 // Descriptors returns what a process has open, in order.
 func Descriptors(pid int) []format.Descriptor {

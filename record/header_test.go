@@ -1,7 +1,7 @@
 package record
 
 import (
-	"strings"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,19 +15,24 @@ func TestParseFdinfo(t *testing.T) {
 	require.Equal(t, int64(format.RDWR|format.APPEND), flags)
 }
 
-func TestQuoteCommand(t *testing.T) {
-	words := []string{"sh", "-c", `echo "it's" $x`, "", "a=b", "ä"}
-	require.Equal(t, `sh -c 'echo "it'\''s" $x' '' a=b 'ä'`, quoteCommand(words))
-	require.Equal(t, "./app --n 10", quoteCommand(strings.Fields("./app --n 10")))
-}
-
 func TestNoCommand(t *testing.T) {
 	words := []string{"app", "--password", "secret"}
-	h := CommonHeader(&Options{}, words, "ebpf", format.Cost{})
+	h := CommonHeader(&Options{}, os.Getpid(), words, "ebpf", format.Cost{})
 	v, ok := h.Value(format.MetaCommand)
 	require.True(t, ok)
 	require.Equal(t, "app --password secret", v)
-	_, ok = CommonHeader(&Options{NoCommand: true}, words, "ebpf", format.Cost{}).Value(format.MetaCommand)
+	_, ok = CommonHeader(&Options{NoCommand: true}, os.Getpid(), words, "ebpf", format.Cost{}).Value(format.MetaCommand)
+	require.False(t, ok)
+}
+
+func TestProvenance(t *testing.T) {
+	remarks := []format.Meta{{Key: format.MetaOptions, Value: "--memory"}}
+	h := CommonHeader(&Options{Remarks: remarks}, os.Getpid(), nil, "ebpf", format.Cost{})
+	for _, key := range []string{format.MetaOptions, format.MetaStart, format.MetaHost, format.MetaKernel, format.MetaMount} {
+		_, ok := h.Value(key)
+		require.True(t, ok, key)
+	}
+	_, ok := CommonHeader(&Options{NoHost: true}, os.Getpid(), nil, "ebpf", format.Cost{}).Value(format.MetaHost)
 	require.False(t, ok)
 }
 
@@ -44,8 +49,8 @@ func TestFileSystems(t *testing.T) {
 odd line
 26 22 x:y / /odd rw - odd odd rw
 `
-	require.Equal(t, `"/"=ext4 "/a b"=xfs`, fileSystemsIn(&d, []byte(mounts)))
-	require.Empty(t, fileSystemsIn(&devices{}, []byte(mounts)))
+	require.Equal(t, `"/"=ext4 "/a b"=xfs`, fileSystemsIn(&d, mounts))
+	require.Empty(t, fileSystemsIn(&devices{}, mounts))
 
 	for i := range uint32(2 * maxDevices) {
 		d.add(i)

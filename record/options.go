@@ -41,8 +41,16 @@ type Options struct {
 	// passwords. The paths of programs that are executed stay.
 	NoCommand bool
 
+	// The recorder's own work, not the command's: Yield.
+	Nice       int
+	Processors []int // numbers; none for all
+
+	NoHost  bool          // the name of the machine stays out of the recording
+	Remarks []format.Meta // what else its header says of how it was made
+
 	// For recordings of a process that runs already, which take no command.
 	PID      int           // the process
+	Cgroup   string        // or the cgroup: its directory, or its path in a hierarchy that is mounted
 	Duration time.Duration // the recording ends then; 0: with the process
 }
 
@@ -84,6 +92,8 @@ type Result struct {
 	Status  int           // of the command, as a shell says it: 128+n for signal n
 	Elapsed time.Duration // of the command
 	Events  int64         // handed to the Sink
+
+	Ended string // why the recording ended before the command or the process did, from a Sink (Enough); else empty
 
 	// Lost is the number of events that could not be recorded, LostByOp the
 	// same by operation. Besides operations it has "threads" for threads that

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"time"
 
 	"pianola/coverage"
@@ -13,10 +14,23 @@ import (
 type Sink interface {
 	format.Writer
 
-	// WriteHeader is called twice: before the first event with what is known
-	// at the start, and after the last with what is known at the end only.
+	// WriteHeader is called before the first event with what is known at the
+	// start, before an event of a process that enters the recording with how that
+	// stood, and after the last with what is known at the end only.
 	WriteHeader(*format.Header) error
 }
+
+// Parted is a Sink that makes several scripts of a recording. Before the first event a
+// recorder that can lose events calls Ends with a function that returns what the last header
+// would say at the moment. It may be called by the methods of the Sink.
+type Parted interface {
+	Sink
+	Ends(func() (*format.Header, error))
+}
+
+// looker is a Sink that has something to do whenever a recorder has looked for events,
+// though there were none.
+type looker interface{ Look() error }
 
 type flusher interface{ Flush() error }
 
@@ -70,12 +84,25 @@ func (w *Writer) Add(c *Call) (full bool, err error) {
 	return w.n == len(w.batch), nil
 }
 
+// WriteHeader writes lines that stand before the next event.
+func (w *Writer) WriteHeader(h *format.Header) error {
+	if err := w.Write(); err != nil {
+		return err
+	}
+	return w.sink.WriteHeader(h)
+}
+
 // Write hands the batch to the sink and empties it.
 func (w *Writer) Write() error {
 	if w.n == 0 {
 		return nil
 	}
-	if err := w.sink.Write(w.batch[:w.n]); err != nil {
+	err := w.sink.Write(w.batch[:w.n])
+	if enough, ok := errors.AsType[*Enough](err); ok {
+		w.events += int64(enough.Taken)
+		w.n = 0
+	}
+	if err != nil {
 		return err
 	}
 	w.events += int64(w.n)
@@ -87,6 +114,11 @@ func (w *Writer) Write() error {
 
 // Flush flushes the sink if it can be flushed and it is time to.
 func (w *Writer) Flush() error {
+	if l, ok := w.sink.(looker); ok {
+		if err := l.Look(); err != nil {
+			return err
+		}
+	}
 	f, ok := w.sink.(flusher)
 	if !ok || !w.dirty || time.Since(w.flushed) < flushInterval {
 		return nil

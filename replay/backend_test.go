@@ -118,3 +118,39 @@ func TestParseBackend(t *testing.T) {
 	}
 	require.Panics(t, func() { NewBackend("nothing", nil) })
 }
+
+// A replay tells how far it is while it runs: here an event behind the first batch
+// does not end before that was told.
+func TestPlaying(t *testing.T) {
+	r := newRoll(1)
+	for range batchRecords {
+		r.add(1, format.OpFsync, 0, 3)
+	}
+	r.add(1, format.OpClose, 0, 3)
+	told := make(chan struct{})
+	tell := sync.OnceFunc(func() { close(told) })
+	a := &answers{answer: func(r *format.Record) (int64, error) {
+		if r.Op == format.OpClose {
+			<-told
+		}
+		return r.Ret, nil
+	}}
+	o := a.options()
+	o.Playing = func(events, all int64) {
+		if events == batchRecords && all == batchRecords+1 {
+			tell()
+		}
+	}
+	res, err := Run(t.Context(), r, o)
+	require.NoError(t, err)
+	require.EqualValues(t, batchRecords+1, res.Executed)
+}
+
+// A worker notes its place in gaps, but not where that could make it late.
+func TestNoted(t *testing.T) {
+	w := &worker{seat: &seat{}, event: 7}
+	require.EqualValues(t, 0, w.useGap(0, refillGap))
+	require.Zero(t, w.noted.Load())
+	require.EqualValues(t, 0, w.useGap(0, refillGap+1))
+	require.EqualValues(t, 7, w.noted.Load())
+}

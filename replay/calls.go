@@ -299,11 +299,25 @@ func callPwritev2(w *worker, r *format.Record) int64 {
 	return w.vector(unix.SYS_PWRITEV2, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
 }
 
+// callLseek moves an offset. Where data and holes are depends on the file system. So a
+// seek for them may lead elsewhere, and then the offset goes where the recorded one led:
+// what follows reads and writes there.
 func callLseek(w *worker, s slot, r *format.Record) int64 {
 	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
 		return errNoSpace
 	}
-	return w.sys.Call(unix.SYS_LSEEK, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]))
+	seek := func(offset int64, whence int) int64 {
+		return w.sys.Call(unix.SYS_LSEEK, s.real(), uintptr(offset), uintptr(whence))
+	}
+	to, searches := r.Ret, r.Args[2] == unix.SEEK_DATA || r.Args[2] == unix.SEEK_HOLE
+	if searches && to < 0 {
+		to = seek(0, unix.SEEK_CUR)
+	}
+	got := seek(r.Args[1], int(r.Args[2]))
+	if searches && got != r.Ret && (got >= 0 || r.Ret >= 0) {
+		seek(to, unix.SEEK_SET)
+	}
+	return got
 }
 
 func callFtruncate(w *worker, s slot, r *format.Record) int64 {
@@ -337,8 +351,12 @@ func callGetdents64(w *worker, s slot, r *format.Record) int64 {
 	return w.sys.Call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }
 
-// callSync syncs only the root's file system. A sync of the others would wait
-// for data that is not the replay's.
+// callSync syncs only the file systems of the root and of maps. A sync of the
+// others would wait for data that is not the replay's.
 func callSync(w *worker, _ *format.Record) int64 {
-	return w.sys.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)
+	got := w.sys.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)
+	for _, b := range w.guard.Branches {
+		got = min(got, w.sys.Call(unix.SYS_SYNCFS, b.Root, 0, 0))
+	}
+	return got
 }

@@ -70,7 +70,9 @@ func (w *worker) countNames() {
 	defer c.Unlock()
 	before := e.unmade.Load()
 	c.worker, c.left = w, e.Limits.Files
-	c.visit(w.guard.Root, dot, 0)
+	for _, root := range w.guard.Roots() {
+		c.visit(root, dot, 0)
+	}
 	e.unmade.Add(c.left - before)
 }
 

@@ -7,8 +7,41 @@ import (
 	"pianola/replay/fileset"
 )
 
-// check verifies the needs of a trace before anything is written.
-func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
+// plan verifies the needs of the trace before anything is written, and plans the
+// filesets of its roots.
+func (e *engine) plan() (err error) {
+	if err := check(e.trace, &e.Limits); err != nil {
+		return err
+	}
+	if e.byDuration() {
+		if err := checkDurations(e.trace); err != nil {
+			return err
+		}
+		e.noteOnce("each call takes its recorded duration, changed as the model says: the time of the memory is part of it")
+	}
+	places := 1
+	if len(e.Maps) > 0 {
+		if e.places, err = newPlaces(e.trace, &e.Options); err != nil {
+			return err
+		}
+		places += len(e.branchRoots())
+	}
+	left := e.Limits
+	for _, files := range e.places.filesets(e.trace.Header().Files, places) {
+		plan, err := fileset.NewPlan(files, left.Bytes, left.Files)
+		if err != nil {
+			return err
+		}
+		e.plans = append(e.plans, plan)
+		left.Bytes, left.Files = left.Bytes-plan.Bytes, left.Files-plan.Files
+	}
+	e.bytes.Store(left.Bytes)
+	e.unmade.Store(left.Files)
+	return nil
+}
+
+// check verifies the threads and the size of a trace.
+func check(t format.Trace, l *Limits) error {
 	h := t.Header()
 	first := 0 // threads that are there from the start, and rings
 	for _, th := range h.Threads {
@@ -17,23 +50,23 @@ func check(t format.Trace, l *Limits) (*fileset.Plan, error) {
 		}
 	}
 	if first > l.Threads {
-		return nil, fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, limitOf("threads"))
+		return fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, limitOf("threads"))
 	}
 	for i, th := range h.Threads {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
-			return nil, fmt.Errorf("thread %d: there is no thread %d to create it", i+1, th.Parent)
+			return fmt.Errorf("thread %d: there is no thread %d to create it", i+1, th.Parent)
 		}
 		if h.Ring(th.Parent) != format.ViaCall {
-			return nil, fmt.Errorf("thread %d: thread %d is a ring, which creates none", i+1, th.Parent)
+			return fmt.Errorf("thread %d: thread %d is a ring, which creates none", i+1, th.Parent)
 		}
 	}
 	if err := checkTexts(t, l); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkLog(t, l); err != nil {
-		return nil, err
+		return err
 	}
-	return fileset.NewPlan(h.Files, l.Bytes, l.Files)
+	return nil
 }
 
 // nameBytes is the memory of a string of a trace as a sandbox.Name, besides

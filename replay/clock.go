@@ -53,6 +53,9 @@ const (
 	maxMargin = 200_000
 )
 
+// makeClock makes the clock of a run. Fuzz tests share one among all of theirs.
+var makeClock = newClock
+
 // newClock makes a clock. It measures the cost of a reading and how late sleeps
 // end on this machine, which takes some twenty milliseconds.
 func newClock() *clock {

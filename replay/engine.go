@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"pianola/format"
 	"pianola/memfs"
+	"pianola/replay/fileset"
 	"pianola/replay/sandbox"
 )
 
@@ -23,20 +25,23 @@ type engine struct {
 	name   string // of the trace, if there are several
 	trace  format.Trace
 	calls  *[format.NumOps]call
-	root   *sandbox.Root // nil if the backend needs none
-	files  *memfs.FS     // of Memory
-	ahead  int64         // bytes of it that are populated before the start
-	player Player        // of a backend that NewBackend made
-	guard  sandbox.Guard // for each thread to copy and enter
+	places *places         // nil without maps
+	plans  []*fileset.Plan // of each place
+	roots  []*sandbox.Root // the same; none if the backend needs none
+	lacks  []bool          // of each text: it is a directory with names in another root
+	files  *memfs.FS       // of Memory
+	ahead  int64           // bytes of it that are populated before the start
+	player Player          // of a backend that NewBackend made
+	guard  sandbox.Guard   // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
-	texts     []string         // the trace's strings, then the paths of open descriptors
-	names     []sandbox.Name   // the same for the kernel
-	startDirs map[string]int64 // descriptors of directories that paths start in
-	pool      region           // what writes come from
-	sink      int              // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
-	regions   []region         // tables and memory of processes
+	texts     []string           // the trace's strings, then the paths of open descriptors
+	names     []sandbox.Name     // the same for the kernel
+	startDirs map[startDir]int64 // descriptors of directories that paths start in
+	pool      region             // what writes come from
+	sink      int                // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
+	regions   []region           // tables and memory of processes
 	seats     seating
 	queues    []*queue
 	logs      []log
@@ -72,7 +77,7 @@ func newEngine(s *stage, p Part, o Options) *engine {
 	o.Root = filepath.Join(o.Root, p.Name)
 	e := &engine{
 		stage: s, Options: o, name: p.Name, trace: p.Trace, calls: &calls, guard: sandbox.Guard{Kernel: sandbox.Linux, Landlock: o.Landlock},
-		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, startDirs: make(map[string]int64),
+		processes: make(map[int32]*process), begin: make(chan struct{}), sink: -1, startDirs: make(map[startDir]int64),
 	}
 	switch {
 	case o.Backend == Null:
@@ -251,10 +256,15 @@ func (e *engine) markAwaited() {
 
 // free closes open descriptors, frees memory outside the Go heap, and removes
 // files from the root, unless they are kept.
-func (e *engine) free() error {
+func (e *engine) free() (err error) {
 	e.closeAll()
 	e.closeStartDirs()
 	e.guard.Close()
+	defer func() {
+		for _, r := range slices.Backward(e.roots) {
+			err = errors.Join(err, r.Close())
+		}
+	}()
 	e.pool.free()
 	if e.sink >= 0 {
 		_ = unix.Close(e.sink)
@@ -265,8 +275,6 @@ func (e *engine) free() error {
 	switch {
 	case e.player != nil:
 		return e.player.Close()
-	case e.root != nil:
-		return e.root.Close()
 	case e.files != nil:
 		if e.left != nil {
 			e.left(e.guard.Kernel)
@@ -348,7 +356,8 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 			g.Kernel.Call(unix.SYS_LSEEK, uintptr(fd), uintptr(d.Offset), 0)
 		}
 		if fd < 0 {
-			return fmt.Errorf("open %q as descriptor %d of process %d: %w", d.Path, d.FD, d.Process, unix.Errno(-fd))
+			name := e.trace.Header().AppNames().Of(d.Path)
+			return fmt.Errorf("open %s as descriptor %d of process %d: %w", format.BothNames(d.Path, name), d.FD, d.Process, unix.Errno(-fd))
 		}
 		s := newSlot(fd, int32(first+i), openMarks(d.Flags))
 		if !p.own.Load().set(int64(d.FD), s) {

@@ -23,10 +23,10 @@ func (r *Result) Events() format.Reader {
 // is that of its first thread.
 func (r *Result) logHeader() *format.Header {
 	from := r.trace.Header()
-	h := &format.Header{Meta: append([]format.Meta(nil), from.Meta...)}
+	h := &format.Header{Meta: append([]format.Meta(nil), from.Meta...), Names: from.Names}
 	o := &r.Options
-	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t",
-		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted))
+	h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s order=%s backend=%s compressibility=%d executed=%d failed=%d differed=%d interrupted=%t outside=%s",
+		o.Timing, o.Speed, o.Wait, o.Order, o.Backend, o.Compressibility, r.Executed, r.Failed, r.Differed, r.Interrupted, o.Outside))
 	leader := make(map[int32]int32)
 	for i, t := range from.Threads {
 		if _, ok := leader[t.Process]; !ok {

@@ -45,6 +45,7 @@ func onMapped(r *format.Record) {
 //
 // A record is its operation, its result, and a byte for each argument.
 func FuzzRun(f *testing.F) {
+	shareClock(f)
 	f.Add([]byte{byte(format.OpOpenm), 3, 0, 36, 255, 0, 0, 0, byte(format.OpWrite), 1, 3, 0, 1, 0, 0, 0})
 	f.Add([]byte{byte(format.OpClone), 2, 0, 0, 0, 0, 0, 0, byte(format.OpSymlink), 0, 11, 1, 0, 0, 0, 0, byte(format.OpRename), 0, 4, 0, 0, 0, 0, 0})
 	f.Add([]byte{byte(format.OpFcntl), 0, 3, 7, 0, 1, 0, 0, byte(format.OpUnlink), 0, 5, 0, 0, 0, 0, 0, byte(format.OpExecve), 0, 0, 0, 0, 0, 0, 0})

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -210,6 +212,14 @@ func TestKernelMemory(t *testing.T) {
 	}
 }
 
+// A run that has stopped does not wait until all locks are counted.
+func TestCountLocksStops(t *testing.T) {
+	var stopped atomic.Bool
+	require.Less(t, countLocks("/proc/locks", &stopped), int64(math.MaxInt32))
+	stopped.Store(true)
+	require.Zero(t, countLocks("/dev/zero", &stopped)) // it has no end
+}
+
 // diskDir returns a directory whose names don't count as held by the kernel.
 func diskDir(t *testing.T) string {
 	t.Helper()
@@ -284,7 +294,8 @@ func TestShareOfFreeSpace(t *testing.T) {
 	}
 	dir := t.TempDir()
 	require.NoError(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"))
-	defer func() { require.NoError(t, unix.Unmount(dir, 0)) }()
+	// A thread that had its root there can take a moment to end.
+	defer func() { require.NoError(t, unix.Unmount(dir, unix.MNT_DETACH)) }()
 	play := func(step int) error {
 		r := newRoll(1)
 		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)

@@ -44,6 +44,9 @@ func (w *worker) list(s slot, r *format.Record) int64 {
 		if got == 0 {
 			missing := max(r.Args[1]&format.ListingLeast-l.names, 0)
 			w.listings = slices.DeleteFunc(w.listings, func(l listing) bool { return l.fd == s.real() })
+			if id := s.name(); w.e.lacks != nil && int(id) < len(w.e.lacks) && w.e.lacks[id] {
+				return 0
+			}
 			return missing
 		}
 	}

@@ -108,26 +108,6 @@ func TestEvents(t *testing.T) {
 	require.Equal(t, all, readAll(t, res.Events()), "each reader begins anew")
 }
 
-func TestHistogram(t *testing.T) {
-	var h histogram
-	require.Equal(t, Lateness{}, h.summary())
-	for i := int64(-5); i <= 100_000; i++ {
-		h.add(i)
-	}
-	s := h.summary()
-	require.InEpsilon(t, 50_000, s.P50, 0.04)
-	require.InEpsilon(t, 99_000, s.P99, 0.04)
-	require.EqualValues(t, 100_000, s.Max)
-	h.add(1<<63 - 1)
-	require.EqualValues(t, 1<<63-1, h.summary().Max)
-
-	// Each bucket begins where the one before ends.
-	for b := 1; b < bucket(1<<63-1); b++ {
-		require.Equal(t, b, bucket(low(b)))
-		require.Equal(t, b-1, bucket(low(b)-1))
-	}
-}
-
 func TestRegion(t *testing.T) {
 	m, err := newRegion(3 * pageSize)
 	require.NoError(t, err)
@@ -172,4 +152,20 @@ func TestEngineIsNoPartOfEvents(t *testing.T) {
 		require.GreaterOrEqual(t, ev.Start, before[i])
 		require.LessOrEqual(t, ev.End(), after[i])
 	}
+}
+
+// The header of a log tells the pace of the replay.
+func TestPace(t *testing.T) {
+	r := newRoll(1)
+	r.add(1, format.OpMkdir, 0, "d", 0o700)
+	for _, o := range []Options{
+		{}, {Speed: 2}, {Speed: 0.5, Timing: Schedule, Order: Thread, Outside: Timed}, {Speed: 2, Timing: AFAP}, {Speed: 3, Order: Total},
+	} {
+		o.Backend = Null
+		res, err := Run(t.Context(), r, o)
+		require.NoError(t, err)
+		require.Equal(t, o.Pace(), format.PaceOf(res.Events().Header()), "%+v", o)
+		require.Equal(t, o.Pace(), res.Options.Pace())
+	}
+	require.Equal(t, format.Pace{Speed: 2}, (&Options{Speed: 2}).Pace())
 }

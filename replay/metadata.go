@@ -175,12 +175,14 @@ func callStatfs(w *worker, r *format.Record) int64 {
 	if n == nil {
 		return errFault
 	}
-	if w.guard.Jailed() {
+	if w.guard.Jailed() && n.Branch() == nil {
 		return w.sys.Call(unix.SYS_STATFS, n.Full(), w.scratchPointer(), 0)
 	}
-	fd, _, _ := w.guard.Target(n)
-	if sandbox.Lost(fd) {
+	fd := w.guard.Open(n, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if fd < 0 {
 		return fd
 	}
-	return w.leave(fd, w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0))
+	got := w.sys.Call(unix.SYS_FSTATFS, uintptr(fd), w.scratchPointer(), 0)
+	w.guard.Shut(fd)
+	return got
 }

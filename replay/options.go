@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"pianola/device"
 	"pianola/format"
 	"pianola/internal/available"
 	"pianola/internal/option"
@@ -93,6 +94,7 @@ func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order"
 // Posix.
 type Options struct {
 	Root    string          // directory to work in; created if missing
+	Maps    []Map           // what lies in other directories; none but for Posix
 	Backend Backend         // executes the events
 	Prepare fileset.Prepare // how the fileset is prepared
 	Cache   fileset.Cache   // how much of it is in the page cache at the start
@@ -103,8 +105,10 @@ type Options struct {
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
 	Keep    bool            // keep the files below the root; implied if the root was not empty
+	Device  *device.Model   // by which calls take longer, or over Memory as long as recorded and the model says; nil for none
 	Memory  bool            // execute memory calls too, and touch what they map in compute, up to half of Limits.Memory
-	Limits  Limits          // what a trace may use
+	Copies  int             // how often RunAll plays each trace, side by side; 0 stands for 1
+	Limits  Limits          // what all traces and copies together may use
 
 	// Landlock also confines the replaying threads by Landlock. If they can't
 	// have the root as their root directory, they are always confined by it, if
@@ -119,14 +123,22 @@ type Options struct {
 	// often, and by one goroutine at a time.
 	Progress func(fileset.Progress)
 
+	// Playing, if not nil, is called about five times a second while events are
+	// replayed, by one goroutine, with how many of all events have been. That
+	// counts a thread's events when it pauses, reads more of the trace or ends,
+	// and costs the workers nothing.
+	Playing func(events, all int64)
+
 	ofFree bool                 // Limits.Bytes is not given: see freeSpace
 	left   func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
 }
 
-// Limits bound what a trace may use, because it can be untrusted. They are
+// Limits bound what a run may use, because a trace can be untrusted. They are
 // checked as far as possible before anything is written, and again during the
-// replay. A field that is 0 means its default, which is less where the machine, or
-// the control group of a container, has less: see Limits.Complete.
+// replay. They hold for all traces of the run together, of which each has an equal
+// share, but for Descriptors, which hold for each process. A field that is 0 means its
+// default, which is less where the machine, or the control group of a container, has
+// less: see Limits.Complete.
 type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
 	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB, and for events nine tenths of what is free
@@ -140,23 +152,43 @@ type Limits struct {
 var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30, Kernel: 1 << 30}
 
 // Complete returns l with its defaults filled in, for so many traces that are
-// replayed at a time. An eighth of the available memory each is for Memory, for
-// Kernel, and for Threads, since names and the trace itself take as much again as
+// replayed at a time, copies included: the defaults of one trace for each, as far as
+// the machine has that much. An eighth of the available memory each is for Memory,
+// for Kernel, and for Threads, since names and the trace itself take as much again as
 // Memory and a half, and the program and page cache the rest.
 func (l Limits) Complete(traces int) Limits {
 	free, err := available.Memory()
 	if err != nil {
 		free = math.MaxInt64
 	}
-	share := max(free/8/int64(traces), minMemory)
-	orDefault(&l.Files, defaults.Files)
-	orDefault(&l.Bytes, defaults.Bytes)
+	n := int64(max(traces, 1))
+	most := max(free/8, n*minMemory)
+	orDefault(&l.Files, n*defaults.Files)
+	orDefault(&l.Bytes, n*defaults.Bytes)
 	orDefault(&l.Descriptors, defaults.Descriptors)
-	orDefault(&l.Threads, int(min(int64(defaults.Threads), share/threadMemory, max(available.Threads()/2/int64(traces), 1))))
-	orDefault(&l.Mapped, defaults.Mapped)
-	orDefault(&l.Memory, min(defaults.Memory, share))
-	orDefault(&l.Kernel, min(defaults.Kernel, share))
+	orDefault(&l.Threads, int(min(n*int64(defaults.Threads), most/threadMemory, max(available.Threads()/2, n))))
+	orDefault(&l.Mapped, n*defaults.Mapped)
+	orDefault(&l.Memory, min(n*defaults.Memory, most))
+	orDefault(&l.Kernel, min(n*defaults.Kernel, most))
 	return l
+}
+
+// share returns the part of complete limits that each of so many traces has.
+func (l Limits) share(traces int) Limits {
+	n := int64(traces)
+	for _, v := range []*int64{&l.Files, &l.Bytes, &l.Mapped, &l.Memory, &l.Kernel} {
+		*v /= n
+	}
+	l.Threads /= traces
+	return l
+}
+
+// Pace returns the pace of a replay with such options, as format.PaceOf does for its log.
+func (o *Options) Pace() format.Pace {
+	if o.Speed == 0 || o.Speed == 1 || o.Timing == AFAP {
+		return format.Pace{}
+	}
+	return format.Pace{Speed: o.Speed, Schedule: o.Timing == Schedule, Unordered: o.Order == Thread, Timed: o.Outside == Timed}
 }
 
 // threadMemory is what a thread takes, in bytes: its seat, its stacks in the kernel
@@ -180,10 +212,11 @@ var ErrDiffers = errors.New("result differs")
 // of buffers for a process.
 const minMemory = 1 << 20
 
-// complete returns o with its defaults filled in, for so many traces.
+// complete returns the options of each of so many traces, copies included, with
+// their defaults filled in.
 func (o Options) complete(traces int) (Options, error) {
 	o.ofFree = o.Limits.Bytes == 0
-	o.Limits = o.Limits.Complete(traces)
+	o.Limits = o.Limits.Complete(traces).share(traces)
 	l := &o.Limits
 	orDefault(&o.Speed, 1)
 	switch {
@@ -191,6 +224,14 @@ func (o Options) complete(traces int) (Options, error) {
 		return o, errors.New("no root given")
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
 		return o, errors.New("files in memory are made for each replay, and can't be kept")
+	case len(o.Maps) > 0 && o.Backend != Posix:
+		return o, fmt.Errorf("the backend %s has no directories to map to", o.Backend)
+	case o.Device != nil && o.Backend != Posix && o.Backend != Memory:
+		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
+	case o.Device != nil && o.Backend == Posix && o.Device.SlowerOnly() != nil:
+		return o, o.Device.SlowerOnly()
+	case len(o.branchRoots()) > maxPlaces:
+		return o, fmt.Errorf("maps to more than %d directories", maxPlaces)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Outside) >= len(outsideNames):
@@ -200,7 +241,9 @@ func (o Options) complete(traces int) (Options, error) {
 	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0 || l.Kernel < 0:
 		return o, errors.New("a limit is below 0")
 	case l.Memory < minMemory:
-		return o, fmt.Errorf("a memory limit of %d bytes is below %d", l.Memory, int64(minMemory))
+		return o, fmt.Errorf("a memory limit of %d bytes is below %d", int64(traces)*l.Memory, int64(traces)*minMemory)
+	case o.Copies < 0:
+		return o, fmt.Errorf("%d copies", o.Copies)
 	}
 	return o, nil
 }

@@ -87,9 +87,14 @@ func (w *worker) waitUntil(due, near int64) int64 {
 	return now
 }
 
-// useGap reads ahead if there is time for that before due, and returns the time then.
+// useGap notes how far the worker is and reads ahead, if there is time for that
+// before due, and returns the time then.
 func (w *worker) useGap(now, due int64) int64 {
-	if left := w.filled - w.at; due-now > refillGap && left < lowRecords && w.event+int64(left) < w.length {
+	if due-now <= refillGap {
+		return now
+	}
+	w.noted.Store(w.event)
+	if left := w.filled - w.at; left < lowRecords && w.event+int64(left) < w.length {
 		w.readAhead()
 		now = w.e.now()
 	}

@@ -162,12 +162,13 @@ func (w *worker) closeQueues() {
 	}
 }
 
-// exit notes the end of the thread, once.
+// exit notes the end of the thread, once. The last one of its process empties the
+// process's table and memory.
 func (w *worker) exit() {
 	if !w.exited {
 		w.exited = true
 		w.e.seats.alive.Add(-1)
-		if w.process.leave() {
+		if w.endsProcess = w.process.leave(); w.endsProcess {
 			w.closeQueues()
 			w.leaveWindow(true)
 			w.giveAllBack()

@@ -50,6 +50,9 @@ type queue struct {
 	entries []entry  // of the log, with all its room
 	flights []flight
 	free    []int32
+	late    []delayed // completions that a model of a device delays
+
+	lates atomic.Int32 // how many
 
 	submitted atomic.Int64 // requests
 	came      atomic.Int64 // completions
@@ -68,6 +71,8 @@ type flight struct {
 	record format.Record
 	event  int64
 	begin  int64 // by the clock
+
+	recorded int64 // nanoseconds that it took, if calls take their recorded durations
 }
 
 // inFlight is entry.dur of a request that has not completed.
@@ -475,11 +480,35 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	}
 	q.submitted.Store(g.event)
 	got := e.calls[r.Op](w, r)
+	place := q.fly(w, r, event, at)
 	q.state.take()
-	q.complete(event, at, r, got, e.now())
+	if c, now := (rings.Completion{User: uint64(place), Result: got}), e.now(); !q.delay(c, now) {
+		q.finish(c, now)
+	}
 	q.publish()
 	q.state.give()
 	q.rouse()
+}
+
+// fly notes a request as in flight, and returns its place.
+func (q *queue) fly(w *worker, r *format.Record, event, at int64) int32 {
+	q.state.take()
+	defer q.state.give()
+	if len(q.free) == 0 {
+		unpin()
+		q.grow()
+		pin()
+		if q.under != nil {
+			w.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(len(q.flights))*heldRequest)
+		}
+	}
+	place := q.free[len(q.free)-1]
+	q.free = q.free[:len(q.free)-1]
+	q.flights[place] = flight{record: *r, event: event, begin: at}
+	if g := q.g; g.nanos != nil {
+		q.flights[place].recorded = g.nanos[g.at]
+	}
+	return place
 }
 
 // isOpen reports whether a worker can submit to a queue of the kernel: it is open, and
@@ -531,17 +560,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	if !ok {
 		return false
 	}
-	q.state.take()
-	if len(q.free) == 0 {
-		unpin()
-		q.grow()
-		pin()
-		w.e.kernel.exchange(&q.holds.ring, q.holds.ring+int64(len(q.flights))*heldRequest)
-	}
-	place := q.free[len(q.free)-1]
-	q.free = q.free[:len(q.free)-1]
-	q.flights[place] = flight{*r, event, at}
-	q.state.give()
+	place := q.fly(w, r, event, at)
 	q.request.User = uint64(place)
 	for errno == 0 {
 		q.enter()
@@ -744,10 +763,10 @@ func (q *queue) awaitEnd(w *worker, event int64) bool {
 func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 	for count.Load() < until && q.g.done.Load() < q.submitted.Load() && !w.e.stopped.Load() {
 		seq := q.g.wakeUp.count.Load()
-		if calls := q.under == nil; calls || !q.driving.CompareAndSwap(false, true) {
+		if calls := q.under == nil && q.lates.Load() == 0; calls || !q.driving.CompareAndSwap(false, true) {
 			w.callBegins()
 			q.sleepers.Add(1)
-			if count.Load() < until && (calls || q.driving.Load()) {
+			if count.Load() < until && (q.under == nil && q.lates.Load() == 0 || q.driving.Load()) {
 				unpin()
 				q.g.wakeUp.wait(seq, 0)
 				pin()
@@ -756,7 +775,7 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 			w.callEnds()
 			continue
 		}
-		if count.Load() < until && !q.reap(w) && q.under != nil {
+		if count.Load() < until && !q.reap(w) && (q.under != nil || q.lates.Load() > 0) {
 			q.wait(w)
 			q.reap(w)
 		}
@@ -766,6 +785,10 @@ func (q *queue) drive(w *worker, count *atomic.Int64, until int64) {
 
 // wait waits in the kernel for a completion.
 func (q *queue) wait(w *worker) {
+	if q.lates.Load() > 0 {
+		q.awaitLate(w)
+		return
+	}
 	if !q.isOpen(w) { // it is not in the table of this thread, but its memory is
 		unpin()
 		q.g.wakeUp.wait(q.g.wakeUp.count.Load(), w.e.deadline(w.e.now()+100_000))
@@ -808,25 +831,30 @@ func (q *queue) isBusy(w *worker) bool {
 	return q.g.done.Load() < q.submitted.Load() && !q.pool && q.isOpen(w)
 }
 
-// reap takes completions from the kernel, and reports whether there were any.
+// reap takes completions from the kernel, and those that a model delayed until now, and
+// reports whether a request has ended.
 func (q *queue) reap(w *worker) bool {
-	if q.under == nil {
-		return false
+	n := 0
+	if q.under != nil {
+		q.enter()
+		n = q.under.Reap(q.completed[:])
+		q.leave()
 	}
-	q.enter()
-	n := q.under.Reap(q.completed[:])
-	q.leave()
-	if n == 0 {
+	if n == 0 && q.lates.Load() == 0 {
 		return false
 	}
 	now := w.e.now()
 	q.state.take()
+	came := q.release(now)
 	for _, c := range q.completed[:n] {
-		q.finish(c, now)
+		if !q.delay(c, now) {
+			q.finish(c, now)
+			came = true
+		}
 	}
 	q.publish()
 	q.state.give()
-	return true
+	return came
 }
 
 // finish notes the completion of a request in flight. The state is locked, as for the

@@ -2,8 +2,10 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +33,9 @@ func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 
 // run binds the guards of its threads as bind does.
 func run(ctx context.Context, t format.Trace, o Options, bind func(*sandbox.Guard) error) (*Result, error) {
+	if o.Copies > 1 {
+		return nil, errors.New("copies have a Result each: RunAll returns them")
+	}
 	results, err := runAll(ctx, []Part{{Trace: t}}, o, bind)
 	if results == nil {
 		return nil, err
@@ -45,9 +50,12 @@ type Part struct {
 }
 
 // RunAll replays several traces at the same time, each in a directory of its
-// own and with a Result of its own. Limits apply to each. The first one that
-// fails stops the others. Otherwise it is like Run.
+// own and with a Result of its own. Each is played Options.Copies times; the
+// copies of a trace follow one another in the results, and the name of a copy ends in
+// a hyphen and its number, from 1. The first trace that fails stops the others.
+// Otherwise it is like Run.
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
+	parts = copies(parts, o.Copies)
 	names := make(map[string]bool)
 	for _, p := range parts {
 		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
@@ -55,7 +63,24 @@ func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 		}
 		names[p.Name] = true
 	}
-	return runAll(ctx, parts, o, (*sandbox.Guard).Probe)
+	results, err := runAll(ctx, parts, o, (*sandbox.Guard).Probe)
+	if len(parts) > 1 && errors.Is(err, ErrLimit) {
+		err = fmt.Errorf("%w, of which each of %d has an equal share", err, len(parts))
+	}
+	return results, err
+}
+
+// copies returns n copies of each part, with names of their own if n is above 1.
+func copies(parts []Part, n int) (all []Part) {
+	if n <= 1 {
+		return parts
+	}
+	for _, p := range parts {
+		for i := range n {
+			all = append(all, Part{Name: fmt.Sprintf("%s-%d", p.Name, i+1), Trace: p.Trace})
+		}
+	}
+	return all
 }
 
 func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Guard) error) (results []*Result, outcome error) {
@@ -65,19 +90,22 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	running.Lock()
 	defer running.Unlock()
-	raiseDescriptors(o.Limits.Descriptors)
+	raiseDescriptors(max(o.Limits.Descriptors, min(o.Limits.Descriptors*int64(len(parts)), mostDescriptors)))
 	defer unix.Umask(sandbox.Umask())
 
-	s := &stage{clock: newClock(), parts: len(parts)}
+	s := &stage{clock: makeClock(), parts: len(parts)}
+	if o.Device != nil {
+		s.device = &modelled{Device: o.Device.Start(o.Backend == Memory)}
+	}
+	defer func() {
+		if err := s.closeParents(); err != nil && outcome == nil {
+			outcome = err
+		}
+	}()
 	if o.Backend == Posix && parts[0].Name != "" {
-		if s.parent, err = sandbox.OpenParent(o.Root); err != nil {
+		if err := s.openParents(&o); err != nil {
 			return nil, err
 		}
-		defer func() {
-			if err := s.parent.Close(); err != nil && outcome == nil {
-				outcome = err
-			}
-		}()
 	}
 	defer func() {
 		for _, e := range s.engines {
@@ -89,6 +117,14 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	for _, p := range parts {
 		e := newEngine(s, p, o)
 		s.engines = append(s.engines, e)
+		if err := e.plan(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.unmatched(); err != nil {
+		return nil, err
+	}
+	for _, e := range s.engines {
 		r, err := e.setUp(ctx, bind)
 		if err != nil {
 			return nil, err
@@ -97,6 +133,11 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	}
 	if o.Prepare == fileset.PrepareOnly {
 		return results, nil
+	}
+	for _, e := range s.engines { // once the files of all are there
+		if e.ofFree && len(e.roots) > 0 {
+			e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
+		}
 	}
 	outcome = s.play(ctx, o.Wait)
 	for i, e := range s.engines {
@@ -107,11 +148,7 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 }
 
 // setUp does everything before the first event.
-func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*Result, error) {
-	plan, err := check(e.trace, &e.Limits)
-	if err != nil {
-		return nil, err
-	}
+func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (_ *Result, err error) {
 	if e.Backend == Memory {
 		if err := e.openMemory(); err != nil {
 			return nil, err
@@ -123,7 +160,7 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 	r := &Result{Options: e.Options, trace: e.trace, logs: e.logs}
 	where := "memory"
 	if e.Backend == Posix {
-		if err := e.openRoot(); err != nil {
+		if err := e.openRoots(); err != nil {
 			return nil, err
 		}
 		where = e.Root
@@ -133,49 +170,83 @@ func (e *engine) setUp(ctx context.Context, bind func(*sandbox.Guard) error) (*R
 			return nil, err
 		}
 	} else if e.Backend != Null {
-		if r.Prepared, err = e.prepare(ctx, plan, bind); err != nil {
+		if r.Prepared, err = e.prepare(ctx, bind); err != nil {
 			return nil, fmt.Errorf("prepare %s: %w", where, err)
 		}
 	}
 	if e.files != nil {
 		e.files.Populate(e.ahead)
 	}
-	e.bytes.Store(e.Limits.Bytes - plan.Bytes)
-	if e.ofFree && e.root != nil && e.Prepare != fileset.PrepareOnly {
-		e.bytes.Store(min(e.bytes.Load(), e.space.open(e)))
-	}
 	e.kernel.open(e)
-	e.unmade.Store(e.Limits.Files - plan.Files)
 	return r, nil
 }
 
-// openRoot opens the root and makes it ready for the preparation.
-func (e *engine) openRoot() (err error) {
-	if e.root, err = sandbox.OpenRoot(e.Root, e.parent); err != nil {
-		return err
+// openParents opens the directories that hold the roots of several traces.
+func (s *stage) openParents(o *Options) error {
+	for _, dir := range append([]string{o.Root}, o.branchRoots()...) {
+		r, err := sandbox.OpenParent(dir)
+		if err != nil {
+			return err
+		}
+		s.parents = append(s.parents, r)
 	}
-	if e.Keep || e.Prepare == fileset.PrepareOnly {
-		e.root.Keep()
+	return nil
+}
+
+func (s *stage) closeParents() (err error) {
+	for _, r := range slices.Backward(s.parents) {
+		err = errors.Join(err, r.Close())
 	}
-	e.guard.Root = e.root.FD()
-	return fileset.Claim(e.root, e.Prepare, e.Compressibility)
+	return err
+}
+
+// openRoots opens the root, and those of maps, and makes them ready for the
+// preparation.
+func (e *engine) openRoots() error {
+	dirs := []string{e.Root}
+	for _, dir := range e.branchRoots() {
+		dirs = append(dirs, filepath.Join(dir, e.name))
+	}
+	for i, dir := range dirs {
+		var parent *sandbox.Root
+		if len(e.parents) > 0 {
+			parent = e.parents[i]
+		}
+		r, err := sandbox.OpenRoot(dir, parent)
+		if err != nil {
+			return err
+		}
+		e.roots = append(e.roots, r)
+		if e.Keep || e.Prepare == fileset.PrepareOnly {
+			r.Keep()
+		}
+		if err := fileset.Claim(r, e.Prepare, e.Compressibility); err != nil {
+			return err
+		}
+		if i == 0 {
+			e.guard.Root = r.FD()
+		} else {
+			e.guard.Branches = append(e.guard.Branches, &sandbox.Branch{Root: r.FD()})
+		}
+	}
+	return nil
 }
 
 // prepare makes what must exist before the first event, and opens the
 // descriptors that are open then.
-func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*sandbox.Guard) error) (fileset.Prepared, error) {
+func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	begin := time.Now()
 	// All guards are copies of one that is bound, so that its rules are made
 	// only once.
 	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
-		return fileset.Prepared{}, err
+		return done, err
 	}
-	done, err := plan.Prepare(ctx, fileset.Options{
-		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
-		Root: e.root, Guard: e.guard, Bind: bind, Progress: e.Progress,
-	})
-	if err != nil {
-		return fileset.Prepared{}, err
+	for i, plan := range e.plans {
+		part, err := e.prepareRoot(ctx, i, plan, bind)
+		if err != nil {
+			return done, err
+		}
+		done.Add(&part)
 	}
 	// A thread that is discarded afterwards opens the descriptors for the
 	// workers.
@@ -183,10 +254,37 @@ func (e *engine) prepare(ctx context.Context, plan *fileset.Plan, bind func(*san
 		if err := bind(&e.guard); err != nil || e.Prepare == fileset.PrepareOnly {
 			return err
 		}
+		if e.places != nil {
+			e.lacks = e.places.scattered(e)
+			e.places.lies(e)
+		}
 		e.openStartDirs()
 		return e.openDescriptors(&e.guard, nil)
 	})
 	done.Elapsed = time.Since(begin)
+	return done, err
+}
+
+// prepareRoot makes the fileset of a place. That of a map is prepared as if it
+// were the root.
+func (e *engine) prepareRoot(ctx context.Context, i int, plan *fileset.Plan, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
+	o := fileset.Options{
+		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
+		Guard: e.guard, Bind: bind, Progress: e.Progress,
+	}
+	if len(e.roots) > 0 {
+		o.Root = e.roots[i]
+	}
+	if i > 0 {
+		o.Guard = sandbox.Guard{Kernel: sandbox.Linux, Root: o.Root.FD(), Landlock: e.Landlock}
+		defer func() { o.Guard.Close() }()
+		if err := sandbox.OnThread(func() error { return bind(&o.Guard) }); err != nil {
+			return done, err
+		}
+	}
+	if done, err = plan.Prepare(ctx, o); err != nil && i > 0 {
+		err = fmt.Errorf("%s: %w", e.branchRoots()[i-1], err)
+	}
 	return done, err
 }
 

@@ -74,6 +74,27 @@ func TestDifferences(t *testing.T) {
 	require.EqualValues(t, 1, res.Executed)
 }
 
+// A seek for data or a hole that leads elsewhere is one difference: what follows reads
+// where the recorded one did.
+func TestSeeksLeadElsewhere(t *testing.T) {
+	eachBackend(t, func(t *testing.T, p player) {
+		r := newRoll(1)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600, Size: 5000, Cached: -1})
+		r.add(1, format.OpOpen, 3, "f", format.RDONLY)
+		r.add(1, format.OpLseek, 4096, 3, 0, format.SeekHole) // leads to the end
+		r.add(1, format.OpRead, 500, 3, 0, 500)
+		r.add(1, format.OpLseek, -int64(unix.ENXIO), 3, 0, format.SeekData) // leads to the start
+		r.add(1, format.OpRead, 404, 3, 0, 500)
+		r.add(1, format.OpLseek, 4990, 3, 9000, format.SeekData) // fails
+		r.add(1, format.OpRead, 10, 3, 0, 500)
+		r.add(1, format.OpLseek, -int64(unix.ENXIO), 3, 9000, format.SeekHole)
+		r.add(1, format.OpLseek, 5000, 3, 0, format.SeekCur)
+		_, res := p.play(t, r)
+		require.EqualValues(t, 3, res.Differed)
+		require.EqualValues(t, 3, res.ByOp[format.OpLseek].Differed)
+	})
+}
+
 // However many kinds of differences there are, few are told apart.
 func TestDifferencesAreBounded(t *testing.T) {
 	r := newRoll(1)

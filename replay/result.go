@@ -6,6 +6,7 @@ import (
 
 	"pianola/format"
 	"pianola/replay/fileset"
+	"pianola/stats"
 )
 
 // Result is the result of a replay. An interrupted run has one too, of the
@@ -19,8 +20,8 @@ type Result struct {
 	Differed int64 // whose result does not mean the same as the recorded one; includes Failed
 	ByOp     [format.NumOps]OpResult
 
-	Lateness  Lateness
-	OrderWait time.Duration // sum of the waits of threads for events of others
+	Lateness  stats.Quantiles // of how long after their due time events were issued; too high by less than 7 %
+	OrderWait time.Duration   // sum of the waits of threads for events of others
 
 	// LateReads counts batches of records that could not be read ahead, and so
 	// delayed events.
@@ -62,7 +63,8 @@ type Difference struct {
 
 	Thread int32
 	Event  int64  // position in the thread, from 0
-	Path   string // "" where none is known
+	Path   string // below the root; "" where none is known
+	Name   string // the application's of Path; "" where the trace has none
 	Reason string // what is known of why; "" if nothing
 }
 
@@ -88,9 +90,12 @@ func reason(r *format.Record, got int64) string {
 // counted as differing.
 const maxDifferences = 64
 
+// latenessDigits makes a histogram small: each thread that lives has one.
+const latenessDigits = 1
+
 // collect adds up what the workers counted.
 func (r *Result) collect(e *engine) {
-	late := new(histogram)
+	late := stats.Histogram{Digits: latenessDigits}
 	for _, w := range e.workers {
 		r.Elapsed = max(r.Elapsed, time.Duration(w.last))
 		r.OrderWait += time.Duration(w.orderWait)
@@ -99,7 +104,7 @@ func (r *Result) collect(e *engine) {
 		r.Interrupted = r.Interrupted || w.event < w.length
 	}
 	for _, s := range e.seats.all {
-		late.merge(&s.late)
+		late.Merge(&s.late)
 		for op := range s.byOp {
 			from, to := &s.byOp[op], &r.ByOp[op]
 			to.Executed += from.Executed
@@ -115,8 +120,17 @@ func (r *Result) collect(e *engine) {
 		r.Failed += r.ByOp[i].Failed
 		r.Differed += r.ByOp[i].Differed
 	}
-	r.Lateness = late.summary()
+	r.Lateness = late.Quantiles()
 	slices.SortStableFunc(r.Differences, func(a, b Difference) int { return int(b.Count - a.Count) })
+	if len(r.Differences) == 0 {
+		return
+	}
+	if names := e.trace.Header().AppNames(); names != nil {
+		for i := range r.Differences {
+			d := &r.Differences[i]
+			d.Name = names.Of(d.Path)
+		}
+	}
 }
 
 func (r *Result) addDifference(d *Difference) {
@@ -148,8 +162,9 @@ func (w *worker) score(r *format.Record, event, got int64) bool {
 	w.byOp[r.Op].Differed++
 	w.note(r, event, got)
 	if w.e.Strict {
-		w.failf("event %d of thread %d: %s %q returned %v, recorded %v: %w",
-			event, w.number, r.Op, w.pathOf(r), result(got), result(r.Ret), ErrDiffers)
+		path := w.pathOf(r)
+		w.failf("event %d of thread %d: %s %s returned %v, recorded %v: %w",
+			event, w.number, r.Op, format.BothNames(path, w.e.trace.Header().AppNames().Of(path)), result(got), result(r.Ret), ErrDiffers)
 		return false
 	}
 	return true

@@ -51,7 +51,7 @@ func TestMovedOut(t *testing.T) {
 		dir, err := os.Open(path)
 		require.NoError(t, err)
 		defer dir.Close()
-		e := &engine{Options: Options{Backend: Posix}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}, startDirs: map[string]int64{}}
+		e := &engine{Options: Options{Backend: Posix}, guard: sandbox.Guard{Kernel: sandbox.Linux, Root: dir.Fd()}, startDirs: map[startDir]int64{}}
 		defer e.guard.Close()
 		for _, text := range []string{"d//../../secret", "d//../secret", "d//../../new", "d/below//../../../secret", "d//below"} {
 			e.texts = append(e.texts, text)

@@ -13,6 +13,7 @@ import (
 
 	"pianola/format"
 	"pianola/replay/sandbox"
+	"pianola/stats"
 )
 
 const (
@@ -34,10 +35,11 @@ type seat struct {
 	lastCall  int64          // when its last one returned, 0 for none yet
 	ran       int64          // nanoseconds of it that are in the compute before the next event (callFault)
 	allowance int64          // bytes that may be written before asking for more
+	ahead     int64          // bytes that the kernel may come to hold, the same
 	listings  []listing      // that have begun and not ended
 
 	// The current batch of records, with their recorded durations for a
-	// schedule.
+	// schedule, or where calls take them.
 	batch     []format.Record
 	nanos     []int64
 	at        int // the next one
@@ -46,7 +48,7 @@ type seat struct {
 	durations format.DurationReader
 
 	// Results of all threads that had the seat.
-	late        histogram
+	late        stats.Histogram
 	byOp        [format.NumOps]OpResult
 	differences []Difference
 
@@ -63,8 +65,8 @@ func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scrat
 
 // newSeat makes a seat without a thread.
 func (e *engine) newSeat() *seat {
-	s := &seat{e: e, guard: e.guard, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences)}
-	if e.Timing == Schedule {
+	s := &seat{e: e, guard: e.guard, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
+	if e.Timing == Schedule || e.byDuration() {
 		s.nanos = make([]int64, batchRecords)
 	}
 	s.sys = s.timed
@@ -84,7 +86,7 @@ func (s *seat) rewind(thread int32) {
 	} else {
 		s.records = s.e.trace.Records(thread)
 	}
-	if s.e.Timing != Schedule {
+	if s.nanos == nil {
 		return
 	}
 	if d, ok := s.durations.(rewinder); ok {
@@ -317,7 +319,7 @@ func (s *seat) vacate(w *worker) (next *worker) {
 		e.running.Done()
 		return nil
 	}
-	if w.process.threads.Load() == 0 && len(all.unborn[0])+len(all.unborn[1]) > 0 {
+	if w.endsProcess && len(all.unborn[0])+len(all.unborn[1]) > 0 {
 		all.reuse(w.process)
 	}
 	all.idle[w.kind()] = append(all.idle[w.kind()], s)

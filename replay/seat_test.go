@@ -117,6 +117,33 @@ func TestSeatIsEmpty(t *testing.T) {
 	require.False(t, any)
 }
 
+// The table of a process goes to another one when its last thread has emptied it, even
+// where a thread that ended before leaves its seat between.
+func TestTableIsEmptied(t *testing.T) {
+	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Limits: defaults}}
+	p := &process{}
+	p.own.Store(&table{})
+	p.threads.Store(2)
+	leave := func(exit bool) {
+		w := &worker{e: e, process: p}
+		s := &seat{e: e, next: make(chan *worker, 1)}
+		close(s.next)
+		e.running.Add(1)
+		e.seats.unborn[0] = []*worker{{}}
+		if exit {
+			w.exit()
+		}
+		s.vacate(w)
+	}
+	p.threads.Add(-1) // another thread begins to leave, after the one that leaves its seat
+	p.threads.Add(-1)
+	leave(false)
+	require.Empty(t, e.seats.tables)
+	p.threads.Add(1)
+	leave(true)
+	require.Len(t, e.seats.tables, 1)
+}
+
 // Threads that no event creates start when their parent ends, however many they are, and
 // those that are created out of their order start when they are created.
 func TestOrderOfBirth(t *testing.T) {

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"math"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -13,7 +14,8 @@ import (
 // they have written as much as the share, the file system says how much is taken,
 // and they may write the rest.
 
-// freeSpace is the space of the root's file system that events may take.
+// freeSpace is the space of the root's file system that events may take. With
+// maps it is that of the file system with the least free space.
 type freeSpace struct {
 	lock  spinLock
 	stat  unix.Statfs_t // memory whose address the kernel gets
@@ -27,7 +29,7 @@ type freeSpace struct {
 func (s *freeSpace) open(e *engine) int64 {
 	s.begin = s.free(e)
 	s.share = s.begin / 10 * 9
-	if inMemory(e.guard.Root) {
+	if slices.ContainsFunc(e.guard.Roots(), inMemory) {
 		if memory, err := available.Memory(); err == nil {
 			s.share = min(s.share, memory/2)
 		}
@@ -39,7 +41,15 @@ func (s *freeSpace) open(e *engine) int64 {
 
 // free returns how many bytes are free, for a user without privileges.
 func (s *freeSpace) free(e *engine) int64 {
-	if unix.Fstatfs(int(e.guard.Root), &s.stat) != nil || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
+	least := s.freeIn(e.guard.Root)
+	for _, b := range e.guard.Branches {
+		least = min(least, s.freeIn(b.Root))
+	}
+	return least
+}
+
+func (s *freeSpace) freeIn(root uintptr) int64 {
+	if unix.Fstatfs(int(root), &s.stat) != nil || s.stat.Bavail > math.MaxInt64/uint64(max(s.stat.Bsize, 1)) {
 		return 0
 	}
 	return int64(s.stat.Bavail) * s.stat.Bsize

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"pianola/replay/sandbox"
 )
@@ -13,10 +14,11 @@ import (
 // stage is the state that all traces of a run share.
 type stage struct {
 	*clock
-	parts    int           // traces
-	engines  []*engine     // the engines that are set up
-	parent   *sandbox.Root // of their roots; nil for a single trace or without a root
-	spinners int32         // processors that waiting workers may keep busy
+	parts    int             // traces
+	engines  []*engine       // the engines that are set up
+	parents  []*sandbox.Root // of their roots, by place; none for a single trace or without a root
+	device   *modelled       // nil without a model
+	spinners int32           // processors that waiting workers may keep busy
 
 	_        [64]byte
 	stopped  atomic.Bool
@@ -65,6 +67,9 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 	for _, e := range s.engines {
 		close(e.begin)
 	}
+	if s.engines[0].Playing != nil {
+		defer s.show(s.engines[0].Playing)()
+	}
 	for _, e := range s.engines {
 		e.running.Wait()
 		e.seats.dismiss()
@@ -77,6 +82,41 @@ func (s *stage) play(ctx context.Context, wait Wait) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// showEvery is the time between two calls of Options.Playing.
+const showEvery = 200 * time.Millisecond
+
+// show calls playing from now on until end is called. When end returns, no call
+// runs.
+func (s *stage) show(playing func(events, all int64)) (end func()) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(showEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				playing(s.shown())
+			}
+		}
+	}()
+	return func() { close(stop); <-ended }
+}
+
+// shown returns how many events of all have been replayed, by what workers have
+// announced to others or noted.
+func (s *stage) shown() (events, all int64) {
+	for _, e := range s.engines {
+		for _, w := range e.workers {
+			events += min(max(w.done.Load(), w.noted.Load()), w.length)
+			all += w.length
+		}
+	}
+	return events, all
 }
 
 // fail stops the run because of an error. Only the first error counts.

@@ -82,3 +82,60 @@ func TestRunAllFails(t *testing.T) {
 	require.Equal(t, int64(1), results[1].Executed)
 	require.Equal(t, -int64(unix.ENOENT), results[1].Differences[0].Got)
 }
+
+// Each copy of a trace has a directory and a result of its own, and copies follow one
+// another.
+func TestRunAllCopies(t *testing.T) {
+	r, single := newRoll(1), newRoll(1)
+	r.add(1, format.OpMkdir, 0, "d", 0o700)
+	single.add(1, format.OpMkdir, 0, "e", 0o700)
+	root := filepath.Join(t.TempDir(), "root")
+	results, err := RunAll(t.Context(), []Part{{"a", r}, {"b", single}}, Options{Root: root, Keep: true, Copies: 2})
+	require.NoError(t, err)
+	require.Len(t, results, 4)
+	for i, dir := range []string{"a-1/d", "a-2/d", "b-1/e", "b-2/e"} {
+		require.DirExists(t, filepath.Join(root, dir))
+		require.EqualValues(t, 1, results[i].Executed)
+		require.Equal(t, filepath.Join(root, filepath.Dir(dir)), results[i].Options.Root)
+	}
+	_, err = Run(t.Context(), r, Options{Root: root, Copies: 2})
+	require.ErrorContains(t, err, "RunAll")
+	_, err = RunAll(t.Context(), []Part{{"a", r}}, Options{Root: root, Copies: -1})
+	require.ErrorContains(t, err, "-1 copies")
+}
+
+// Limits hold for all traces and copies together.
+func TestLimitsOfAll(t *testing.T) {
+	three := func(copies int, l Limits) error {
+		r := newRoll(3)
+		r.file(format.File{Path: "f", Type: format.TypeReg, Size: 1 << 20, Mode: 0o600})
+		fd := r.add(1, format.OpOpen, 3, "f", format.RDWR)
+		require.Zero(t, fd)
+		r.add(1, format.OpPwrite64, 1<<20, 3, 0, 1<<20, 0)
+		_, err := RunAll(t.Context(), []Part{{"a", r}}, Options{Root: filepath.Join(t.TempDir(), "root"), Copies: copies, Limits: l})
+		return err
+	}
+	for _, test := range []struct {
+		name      string
+		fit, less Limits // for four copies
+	}{
+		{"threads", Limits{Threads: 12}, Limits{Threads: 11}},
+		{"bytes", Limits{Bytes: 4 * (2<<20 + 4096)}, Limits{Bytes: 2<<20 + 4096}},
+		{"files", Limits{Files: 8}, Limits{Files: 3}},
+		{"memory", Limits{Memory: 4 * minMemory}, Limits{Memory: 4*minMemory - 1}},
+	} {
+		require.NoError(t, three(4, test.fit), test.name)
+		require.NoError(t, three(1, test.less), test.name)
+		err := three(4, test.less)
+		require.Error(t, err, test.name)
+		if test.name != "memory" { // refused before anything is read
+			require.ErrorIs(t, err, ErrLimit, test.name)
+			require.ErrorContains(t, err, "limit exceeded, of which each of 4 has an equal share")
+		}
+	}
+	one, eight := Limits{}.Complete(1), Limits{}.Complete(8)
+	require.Equal(t, 8*one.Files, eight.Files)
+	require.Equal(t, one.Files, eight.share(8).Files)
+	require.LessOrEqual(t, eight.Memory, 8*one.Memory)
+	require.LessOrEqual(t, eight.Threads, 8*one.Threads)
+}

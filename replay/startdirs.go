@@ -15,6 +15,12 @@ import (
 // find, has paths that start in each directory.
 const maxStartDirs = 1 << 14
 
+// startDir is a directory that paths start in.
+type startDir struct {
+	path string
+	in   *sandbox.Branch // in which it lies; nil for the root
+}
+
 // openStartDirs opens the directories in which the application's relative paths
 // started, marked by // in a path (docs/compile.md). A lookup takes time for
 // each component, so each path then costs what it cost the application. The
@@ -36,14 +42,18 @@ func (e *engine) openStartDirs() {
 		if !ok || dir == "" || rest == "" || rest[0] == '/' {
 			continue
 		}
-		fd, known := e.startDirs[dir]
+		start := startDir{dir, e.names[i].Branch()}
+		fd, known := e.startDirs[start]
 		if !known {
 			if len(e.startDirs) == most {
 				continue
 			}
 			n := sandbox.NewName(dir)
+			if start.in != nil {
+				n.LieIn(start.in)
+			}
 			fd = e.guard.Open(&n, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			e.startDirs[dir] = fd
+			e.startDirs[start] = fd
 		}
 		if fd >= 0 {
 			e.names[i].StartAt(uintptr(fd), rest)

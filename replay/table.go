@@ -70,8 +70,8 @@ type table struct {
 // two events.
 const maxLate = 64
 
-// mostDescriptors bounds the descriptors of all processes together, because
-// they take kernel memory.
+// mostDescriptors bounds the descriptors of all processes of a trace together, because
+// they take kernel memory. Limits.Kernel bounds what they take in a run of several.
 const mostDescriptors = 1 << 20
 
 // descriptorsOf returns how many descriptors each of a number of processes may

@@ -11,7 +11,7 @@ import (
 )
 
 // worker replays one recorded thread. All of it belongs to its own goroutine,
-// except for progress. There can be very many, of which few live at a time, so what
+// except for progress and noted. There can be very many, of which few live at a time, so what
 // takes memory is in the seat.
 type worker struct {
 	progress
@@ -29,6 +29,7 @@ type worker struct {
 	ring       *queue // that it used last; nil for none
 	length     int64  // events that the thread has
 	lateReads  int64
+	noted      atomic.Int64 // events that had been replayed at its last pause: see shown
 
 	event  int64         // position of the next event in the thread
 	waits  []format.Wait // ends with one that is never reached
@@ -54,6 +55,8 @@ type worker struct {
 	edgeAt   int64 // when the last wait for others ended
 	last     int64 // end of the last event since the start
 	exited   bool
+
+	endsProcess bool // it was the last thread of its process, and has left the table and the memory empty
 
 	touchNanos int64 // how long a page of memory took to touch, of late
 	mostHeld   int64 // pages of all processes that were touched at a time, as seen here
@@ -134,6 +137,10 @@ func (w *worker) play() {
 		if end == 0 {
 			issued, end = begin, e.now()
 		}
+		if e.device != nil && seen[r.Op] {
+			end = w.served(r, got, issued, end)
+			r = &w.batch[w.at] // reading ahead moves it
+		}
 		if w.exited {
 			// The exit closes descriptors, which can take long. That is not in
 			// the recording, because the call does not return.
@@ -148,7 +155,7 @@ func (w *worker) play() {
 			w.due = due
 		}
 		if e.Timing != AFAP {
-			w.late.add(begin - due)
+			w.late.Add(begin - due)
 		}
 		w.byOp[r.Op].Executed++
 		if w.log.full() && !w.spill() {
@@ -178,6 +185,7 @@ func (w *worker) waited(r *format.Record, begin int64) (nanos int64) {
 
 // more reads the next batch, late, and reports whether there is one.
 func (w *worker) more() bool {
+	w.noted.Store(w.event)
 	unpin()
 	err := w.refill()
 	pin()

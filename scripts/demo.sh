@@ -16,7 +16,7 @@ run() { at "pianola $1"; echo; echo "\$ pianola $*"; "$pianola" "$@"; }
 run record -o trace.txt -- sqlite3 app.db ".read '$sql'"
 run compile -o trace.bin trace.txt
 run replay --log replay.log trace.bin
-run compare --plot profile.svg --html profile.html trace.txt replay.log || [ $? = 1 ] # 1 is a verdict
+judged run compare --plot profile.svg --html profile.html trace.txt replay.log
 ls -l trace.txt trace.bin profile.svg profile.html | awk '{ print $5, $9 }'
 rm -f app.db
 echo "look at $dir/profile.html"

@@ -16,7 +16,7 @@ into() {
 }
 
 # judged COMMAND…: runs pianola, and lets it end with 1, where results or run
-# times differ, or 3, where the recording holds too little for a verdict.
+# times differ, or 3, where the recording or the runs tell too little for a verdict.
 judged() {
 	verdict=0
 	"$@" || verdict=$?

@@ -1,20 +1,21 @@
 #!/bin/sh
 # pictures.sh DEMO DIR: takes pictures of the page about the demo that stands in
-# DEMO, and of one about a compilation. The directory of this clone is shown as
-# another.
+# DEMO, and of one about a compilation. They show the directory of this clone as
+# another, and no host.
 set -eu
 . "$(dirname "$0")/lib.sh"
 tmp=$(mktemp -d)
 tidy() { rm -rf "$tmp"; }
-sed "s,$(pwd),/home/user/pianola,g" "$1/trace.txt" >"$tmp/trace.txt"
-bin/pianola profile --html "$tmp/page.html" "$tmp/trace.txt" >"$tmp/profile.txt"
+pianola=$(pwd)/bin/pianola
+sed "s,$(pwd),/home/user/pianola,g; /^# host: /d" "$1/trace.txt" >"$tmp/trace.txt"
+(cd "$tmp" && "$pianola" profile --html page.html trace.txt >profile.txt)
 at "make -j4"
 mkdir "$tmp/make"
 for i in 1 2 3 4 5 6 7 8; do
 	printf '#include <stdio.h>\nint f%s(void) { return puts("%s"); }\n' "$i" "$i" >"$tmp/make/f$i.c"
 done
 printf 'all: f1.o f2.o f3.o f4.o f5.o f6.o f7.o f8.o\n%%.o: %%.c\n\tgcc -O2 -c $<\n' >"$tmp/make/Makefile"
-bin/pianola record -o "$tmp/make.txt" -- make -s -C "$tmp/make" -j4
+bin/pianola record --no-host -o "$tmp/make.txt" -- make -s -C "$tmp/make" -j4
 bin/pianola profile --html "$tmp/make.html" "$tmp/make.txt" >"$tmp/profile.txt"
 at "pictures"
 go run ./scripts/pictures "$tmp/page.html" "$tmp/make.html" "$2"

@@ -1,4 +1,5 @@
-// Package stats has the median, which recorder, replay and comparison share.
+// Package stats has the median and the histogram of durations, which recorder, replay
+// and comparison share.
 package stats
 
 import "slices"

@@ -58,8 +58,13 @@ func Fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', 
 // Count prints a whole number.
 func Count(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Percent prints a fraction as a percentage of up to three digits.
-func Percent(part float64) string { return strconv.FormatFloat(part*100, 'g', 3, 64) + " %" }
+// Percent prints a fraction as a percentage of three digits, or as a whole one.
+func Percent(part float64) string {
+	if part >= 10 {
+		return Fixed(part*100, 0) + " %"
+	}
+	return strconv.FormatFloat(part*100, 'g', 3, 64) + " %"
+}
 
 // Share prints the fraction part/whole as a percentage with one decimal.
 func Share(part, whole int64) string {
@@ -76,15 +81,27 @@ func Bytes(bytes float64) string {
 	for ; bytes >= 999.5 && i < len(prefixes)-1; i++ {
 		bytes /= 1000
 	}
-	switch {
-	case i == 0:
+	if i == 0 {
 		return Fixed(bytes, 0) + " B"
-	case bytes < 9.995:
-		return Fixed(bytes, 2) + " " + prefixes[i:i+1] + "B"
-	case bytes < 99.95:
-		return Fixed(bytes, 1) + " " + prefixes[i:i+1] + "B"
 	}
-	return Fixed(bytes, 0) + " " + prefixes[i:i+1] + "B"
+	return three(bytes) + " " + prefixes[i:i+1] + "B"
+}
+
+// ShortDuration prints seconds with three digits in a suitable unit, with its name.
+func ShortDuration(seconds float64) string {
+	u := UnitOf(seconds)
+	return three(seconds/u.Seconds) + " " + u.Name
+}
+
+// three prints a number below 1000 with three digits, of which two at most are decimals.
+func three(v float64) string {
+	switch {
+	case v < 9.995:
+		return Fixed(v, 2)
+	case v < 99.95:
+		return Fixed(v, 1)
+	}
+	return Fixed(v, 0)
 }
 
 // Plural prints a number and a noun, given in the singular.

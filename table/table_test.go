@@ -44,6 +44,7 @@ func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
 		Percent(0.5):         "50 %",
 		Percent(0.12345):     "12.3 %",
+		Percent(1000):        "100000 %",
 		Share(1, 3):          "33.3 %",
 		Share(1, 0):          Missing,
 		Micros(1234):         "1.2",

@@ -140,7 +140,7 @@ func (b *block) more(s *staged) bool {
 	end := min(first+b.size, b.asked)
 	moved := min(end, b.to)
 	last := moved < end || end == b.asked
-	piece := format.Event{Op: op, Via: b.call.Via, TID: b.call.TID, Start: b.call.Start, Dur: format.Unknown, Ret: moved - b.at}
+	piece := format.Event{Op: op, Via: b.call.Via, TID: b.call.TID, Line: b.call.Line, Start: b.call.Start, Dur: format.Unknown, Ret: moved - b.at}
 	switch notes := b.notes; {
 	case b.call.Via != format.ViaCall: // all are in flight at once
 		if piece.Dur, piece.Notes = b.call.Dur, &notes; notes.Request.Chain != 0 && !last {

@@ -8,9 +8,10 @@ import (
 
 // carry holds, by thread, changes to the time before its next event.
 type carry struct {
-	cost format.Cost
-	told bool           // the recording tells who woke whom
-	owed map[int32]owed // nil before the first event
+	cost  format.Cost
+	told  bool // the recording tells who woke whom
+	lines *lineage
+	owed  map[int32]owed // nil before the first event
 }
 
 // owed is in nanoseconds.
@@ -36,6 +37,7 @@ func (c *carry) begin(h *format.Header) {
 //
 // A request takes no time of its thread.
 func (c *carry) take(e *format.Event, v Verdict) bool {
+	c.lines.takes(e, v)
 	if e.Via != format.ViaCall {
 		return false
 	}

@@ -30,7 +30,7 @@ func (c *Chain) Open() (format.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(c.funcs) > 0 {
+	if len(c.funcs) > 0 && lineageOf(r) == nil {
 		r = format.Submissions(r) // requests are where the program made them
 	}
 	for i, f := range c.funcs {

@@ -11,6 +11,7 @@ var cloneTransform = Transform{
 	Name: "clone", Arg: Arg{Form: "N"},
 	Doc:   "lets N copies of the application run at once, the second and later on files of their own below /copy2, /copy3, …",
 	Keeps: "everything, of each copy",
+	Needs: "a compiled trace has no ids and names of its own for copies; replay --copies does without",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxCopies)
 		if err != nil {

@@ -26,7 +26,7 @@ type each struct {
 // have state, because it is used in every pass.
 func Each(change func(h *format.Header, e *format.Event) Verdict) Func {
 	return func(r format.Reader) (format.Reader, error) {
-		return &each{Reader: r, change: change}, nil
+		return &each{Reader: r, change: change, carried: carry{lines: lineageOf(r)}}, nil
 	}
 }
 

@@ -11,6 +11,7 @@ var mmapTransform = Transform{
 	Name: "mmap", Arg: Arg{Form: "read"},
 	Doc:   "makes page faults of mapped files reads and writes of the pages",
 	Keeps: "what is read and written, a page at a time",
+	Needs: "the addresses of mapped files in a compiled trace are no memory to read into",
 	New: func(arg string) (Func, error) {
 		if arg != "read" {
 			return nil, fmt.Errorf("want read, not %q", arg)

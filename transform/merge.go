@@ -149,6 +149,7 @@ func (m *merger) gather(s *staged, e *format.Event, t *process.Thread, d *proces
 		}
 		m.runs = append(m.runs, r)
 	}
+	s.lineage().joins(e.TID, e.Line, r.first.Line, writes)
 	en := s.push(e)
 	if writes || r.head != nil {
 		en.verdict = Spare

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -145,16 +144,11 @@ func replaces(t *process.Thread, e *format.Event) bool {
 
 // wants reports whether the filter selects an event.
 func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
-	command, _, _ := strings.Cut(t.Process.Command, " ")
-	subject := filter.Subject{
-		Thread: e.TID, Process: t.Process.ID, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start,
+	name := ""
+	if f != nil {
+		name = f.Name
 	}
-	if command != "" {
-		subject.Command = path.Base(command)
-	}
-	if f != nil && strings.HasPrefix(f.Name, "/") {
-		subject.Path = f.Name
-	}
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, name)
 	return o.meant(&subject) == o.want
 }
 

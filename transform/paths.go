@@ -86,7 +86,7 @@ func (m move) files(files []format.File) []format.File {
 // begun returns a header with a working directory at the start: the root if the
 // recording has none, as in compile.
 func begun(h *format.Header) *format.Header {
-	if _, ok := h.Value(format.MetaCwd); ok {
+	if _, ok := h.Value(format.MetaCwd); ok || len(h.Names) > 0 { // with names, those are absolute
 		return h
 	}
 	out := *h

@@ -16,6 +16,8 @@ type program struct {
 	rng     *rand.Rand
 	notes   bool // the recorder notes what it knows of files
 	direct  bool // files are opened with O_DIRECT, too
+	steady  bool // a name is always that of one file
+	plain   bool // no call has several buffers
 	clock   int64
 	events  []format.Event
 	streams map[*open]int64 // where the next buffer of a description lies
@@ -25,9 +27,24 @@ type program struct {
 // recorded returns the recording of a random program: a few threads, of which
 // one is a process of its own, and what they do to a few files.
 func recorded(t *testing.T, seed uint64, aligned bool) (events []format.Event, after *machine) {
-	p := &program{machine: newMachine(t), rng: newRand(seed), streams: map[*open]int64{}, threads: []int32{1}}
+	p := newProgram(t, seed)
 	p.notes = p.rng.IntN(3) > 0
 	p.aligned, p.direct = aligned, p.rng.IntN(3) == 0
+	return p.run()
+}
+
+// steadily does the same of a program in which a name is always that of one file.
+func steadily(t *testing.T, seed uint64, plain bool) (events []format.Event, after *machine) {
+	p := newProgram(t, seed)
+	p.notes, p.steady, p.plain = true, true, plain
+	return p.run()
+}
+
+func newProgram(t *testing.T, seed uint64) *program {
+	return &program{machine: newMachine(t), rng: newRand(seed), streams: map[*open]int64{}, threads: []int32{1}}
+}
+
+func (p *program) run() (events []format.Event, after *machine) {
 	p.populate("")
 	for range 60 + p.rng.IntN(200) {
 		p.step()
@@ -133,6 +150,9 @@ func (p *program) step() {
 	case k < 81:
 		e.Op, e.Args = []format.Op{format.OpDup2, format.OpDup3}[p.rng.IntN(2)], [format.MaxArgs]int64{fd, 3 + p.rng.Int64N(8)}
 		p.record(e)
+	case k < 86 && p.steady:
+		e.Op, e.Args = format.OpFstat, [format.MaxArgs]int64{fd}
+		p.record(e)
 	case k < 84:
 		e.Op, e.Str = format.OpRename, [format.MaxStrings][]byte{name(), name()}
 		p.record(e)
@@ -171,6 +191,9 @@ func (p *program) step() {
 // transfer reads or writes. The buffers of a description lie one behind the
 // other, so that what becomes one call still has one buffer.
 func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
+	if at := &op.Info().At; p.plain && at.Vector >= 0 {
+		op = format.Transfer(op.Info().Class, at.Offset >= 0, false)
+	}
 	e := format.Event{TID: tid, Op: op}
 	o := p.table(&e)[fd]
 	if p.streams[o] == 0 {

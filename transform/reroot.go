@@ -13,6 +13,7 @@ var rerootTransform = Transform{
 	Name: "reroot", Arg: Arg{Form: "OLD:NEW"},
 	Doc:   "gives what lies below the directory OLD names below NEW; both are absolute",
 	Keeps: "everything but these names",
+	Needs: "the names of a compiled trace lie below the root already; replay --map does without",
 	New: func(arg string) (Func, error) {
 		from, to, ok := strings.Cut(arg, ":/")
 		if to = "/" + to; !ok || !strings.HasPrefix(from, "/") || strings.Contains(arg, "\x00") {

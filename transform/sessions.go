@@ -16,6 +16,7 @@ var sessionsTransform = Transform{
 	Name: "sessions", Arg: Arg{Form: "N"},
 	Doc:   "lets the application run N times, one after the other, on the same files; what it made is removed in between",
 	Keeps: "everything of the first run, and of the others where the first one leaves what was there before as it was",
+	Needs: "a compiled trace has no ids and names of its own for runs",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxCopies)
 		if err != nil {

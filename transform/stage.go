@@ -60,7 +60,7 @@ type staged struct {
 // pass.
 func newStaged(limit int, make func() stage) Func {
 	return func(r format.Reader) (format.Reader, error) {
-		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit}, nil
+		return &staged{events: format.NewCausal(r), source: r, stage: make(), limit: limit, carried: carry{lines: lineageOf(r)}}, nil
 	}
 }
 

@@ -19,6 +19,10 @@ type Transform struct {
 	Doc   string // what it does, in one line without a full stop
 	Keeps string // which properties of the recording it keeps, in one line without a full stop
 
+	// Needs is what it needs that a compiled trace does not have, as the end of a
+	// sentence, and what does without; empty for nothing.
+	Needs string
+
 	// New returns the transform with an argument, "" for none.
 	New func(arg string) (Func, error)
 }
@@ -109,6 +113,20 @@ func (s Set) Parse(text string) (Func, error) {
 	f, err := s[i].New(arg)
 	if err != nil {
 		return nil, fmt.Errorf("transform %s: %w", text, err)
+	}
+	return f, nil
+}
+
+// ParseCompiled does the same for a transform of a compiled trace. A transform that
+// needs what that does not have is an error.
+func (s Set) ParseCompiled(text string) (Func, error) {
+	f, err := s.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(text, "=")
+	if i, _ := s.find(name); s[i].Needs != "" {
+		return nil, fmt.Errorf("transform %s takes a recording: %s", text, s[i].Needs)
 	}
 	return f, nil
 }

@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -53,4 +55,19 @@ func TestWith(t *testing.T) {
 	}
 	mine.Name, mine.New = "other", nil
 	require.Panics(t, func() { Builtin().With(mine) })
+}
+
+// The table of the docs says which transforms take a compiled trace.
+func TestCompiledTable(t *testing.T) {
+	page, err := os.ReadFile("../docs/transforms.md")
+	require.NoError(t, err)
+	var rows strings.Builder
+	for _, one := range Builtin() {
+		answer := "yes"
+		if one.Needs != "" {
+			answer = "no: " + one.Needs
+		}
+		fmt.Fprintf(&rows, "| `%s` | %s |\n", one.Name, answer)
+	}
+	require.Contains(t, string(page), rows.String())
 }

@@ -161,6 +161,7 @@ func (r *uring) decides(u *uringBatch, e *format.Event, c *one) bool {
 			}
 		case c.syncs():
 		case (c.writes() || k.writes()) && c.from < k.to && k.from < c.to && u.same(c.at, k.at),
+			c.writes() && !k.writes() && e.Args[1] == 0, // it is not known what it writes
 			c.writes() && !k.writes() && e.Args[1] < sum(k.Args[1], k.Size()) && k.Args[1] < sum(e.Args[1], e.Size()):
 			return true
 		}
@@ -241,7 +242,12 @@ func (r *uring) replace(s *staged) {
 	enter := format.Event{Op: format.OpUringEnter, TID: r.tid, Start: after.End(), Ret: r.count}
 	known := true
 	for i := range r.calls {
-		if c := &r.calls[i]; c.op != 0 {
+		c := &r.calls[i]
+		if enter.Line == 0 {
+			enter.Line = c.Line
+		}
+		s.lineage().joins(r.tid, c.Line, enter.Line, true)
+		if c.op != 0 {
 			known, enter.Dur = known && c.Dur >= 0, sum(enter.Dur, max(c.Dur, 0))
 		}
 	}

@@ -33,42 +33,48 @@ func (c *cage) waysOut(h *hostile) (paths []string) {
 		strings.Repeat("../", 1300)+c.base, strings.Repeat("x", 4095), strings.Repeat("x", 5000), strings.Repeat("x/", 2047), "a\nb", "\x1b[2Jc", "\xff\xfe")
 }
 
+// everyWay adds each operation of the table with each of the paths, in each of its
+// arguments, and with one of the recorded results.
+func (h *hostile) everyWay(paths []string, results ...int64) {
+	numbers := []int64{0, -1, 3, 1, 0o6777, math.MinInt64, format.AtFDCWD}
+	texts := []string{"taken", "in/up", "user.a", "security.capability", "in"}
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		info := op.Info()
+		if info.Canon != nil || info.Dropped || info.Effect == format.EffectExit || info.Effect == format.EffectExitGroup {
+			continue
+		}
+		for i, p := range paths {
+			for turn := range len(info.Args) {
+				e := h.add(1, op, results[i%len(results)])
+				k := 0
+				for n, a := range info.Args {
+					switch {
+					case !a.Kind.IsString():
+						e.Args[n] = numbers[(i+n*turn)%len(numbers)]
+						continue
+					case n == turn:
+						e.Str[k] = []byte(p)
+					default:
+						e.Str[k] = []byte(texts[(i+turn)%len(texts)])
+					}
+					k++
+				}
+			}
+		}
+	}
+}
+
 // TestAttackPaths plays each operation of the table with each path that may lead
 // out, in each of its arguments.
 func TestAttackPaths(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")
 	}
-	numbers := []int64{0, -1, 3, 1, 0o6777, math.MinInt64, format.AtFDCWD}
-	texts := []string{"taken", "in/up", "user.a", "security.capability", "in"}
 	eachUser(t, func(t *testing.T, u attacker) {
 		c := newCage(t, u)
 		h := newHostile(1)
 		paths := c.waysOut(h)
-		for op := format.OpNone + 1; op.Valid(); op++ {
-			info := op.Info()
-			if info.Canon != nil || info.Dropped || info.Effect == format.EffectExit || info.Effect == format.EffectExitGroup {
-				continue
-			}
-			for i, p := range paths {
-				for turn := range len(info.Args) {
-					e := h.add(1, op, numbers[i%4])
-					k := 0
-					for n, a := range info.Args {
-						switch {
-						case !a.Kind.IsString():
-							e.Args[n] = numbers[(i+n*turn)%len(numbers)]
-							continue
-						case n == turn:
-							e.Str[k] = []byte(p)
-						default:
-							e.Str[k] = []byte(texts[(i+turn)%len(texts)])
-						}
-						k++
-					}
-				}
-			}
-		}
+		h.everyWay(paths, 0, -1, 3, 1)
 		c.trace(t, "a.bin", h)
 		for _, options := range [][]string{{"--memory"}, {"--order", "total", "--prepare", "always"}, {"--backend", "memory"}} {
 			c.forget(t)

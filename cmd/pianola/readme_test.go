@@ -33,7 +33,7 @@ func TestReadme(t *testing.T) {
 				continue // make calls this test
 			}
 			if strings.HasPrefix(command, "pianola compare ") {
-				command += " || [ $? = 1 ]" // a verdict, which hangs on the machine
+				command += " || case $? in 1|3) ;; *) exit 1;; esac" // a verdict, which depends on the machine
 			}
 			script += fmt.Sprintf("exec sh -c '%s'\n", strings.ReplaceAll(command, "'", "''"))
 			commands++

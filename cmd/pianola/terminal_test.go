@@ -86,7 +86,7 @@ func pianola(t *testing.T, dir string, onTerminal bool, args ...string) string {
 // vain, so that a replay that finds it differs.
 func hostileScript() string {
 	name := func(s string) string { return string(format.AppendQuoted(nil, []byte(s+evil))) }
-	return "# command: " + oneLine + "\n# replay notes: " + oneLine + "\n# recorder: ebpf\n" +
+	return "# command: " + oneLine + "\n# kernel: " + oneLine + "\n# device: " + oneLine + "\n# replay notes: " + oneLine + "\n# recorder: ebpf\n" +
 		"1 0.000000000 openat(AT_FDCWD, " + name("/w/a") + ", O_RDONLY) = 3 <0.000001000> {type=reg mode=0644 size=100}\n" +
 		"1 0.000010000 read(3, 0x7f0000000000, 10) = 10 <0.000001000>\n" +
 		"1 0.000010000 read(9, 0x7f0000000000, 10) = 10 <0.000001000>\n" +
@@ -106,7 +106,7 @@ func TestTerminal(t *testing.T) {
 		return name
 	}
 	script := file(evil+".txt", hostileScript())
-	again := file("again"+evil+".txt", strings.ReplaceAll(hostileScript(), "<0.000001000>", "<0.100000000>"))
+	again := file("again"+evil+".txt", strings.NewReplacer("<0.000001000>", "<0.100000000>", "# kernel: ", "# kernel: other").Replace(hostileScript()))
 
 	trace := file(evil+".bin", string(hostileTrace().bytes(t)))
 	oddKey := hostileTrace()
@@ -149,7 +149,10 @@ func TestTerminal(t *testing.T) {
 		{"lab", script, "--runs", "1", "--backend", "memory", "--try", "sync=none", "--try", "exec:./fails", "--try", "exec:./says", "--try", "backend=memory"},
 		{"lab", script, "--runs", "1", "--json", "--backend", "memory", "--try", "exec:sh -c " + shellQuote("cat #"+oneLine)},
 		{"lab", script, "--runs", "1", "--root", "l" + evil, "--try", "exec:sh -c " + shellQuote("cat #"+oneLine)}, {"lab", plain, "--try", evil}, {"lab", keyed, "--try", "cache=cold"},
-		{"print", keyed}, {"print", script}, {"print", "--format", evil, trace}, {"print", "-o", evil + "/x", trace},
+		{"bench", "--tracer", "ptrace", "--runs", "1", "--root", "b" + evil, "--root", "c" + evil, "--html", "h" + evil, "-o", "o" + evil, "--", "wc", "-c", plain},
+		{"bench", "--tracer", "ptrace", "--runs", "1", "--backend", "memory", "--html", "", "--json", "--setup", ": '" + evil + "'", "--", "test", "-e", script},
+		{"bench", "--root", evil + "=", "true"}, {"bench", "--root", evil + "=r", "true"}, {"bench", "--setup", "exit 1 #" + evil, "true"}, {"bench", "--html", evil + "/x", "true"}, {"bench", "none" + evil},
+		{"print", keyed}, {"print", script}, {"print", "--format", "strace", script}, {"print", "--format", "json", script}, {"print", "--format", evil, trace}, {"print", "-o", evil + "/x", trace},
 		{"record", "--tracer", "ptrace", "-o", "never.txt", "--", "none" + evil}, {"record", "-o", evil + "/x", "--", "true"}, {"record", "--user", evil, "true"},
 		{"record", "--tracer", evil, "true"}, {"record", "-o", script, "--", "true", script},
 		{"doctor"}, {"doctor", "--json"}, {evil}, {"--" + evil}, {"compile", "--" + evil}, {"help", evil}, {"compile", "--help"},

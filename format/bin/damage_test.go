@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -56,6 +58,14 @@ func tasted(file []byte, limit int64, n int) error {
 		note(err)
 		if n -= 100; n < 0 {
 			break
+		}
+	}
+	paced, err := t.EventsAt(format.Pace{Speed: 2, Schedule: len(file)%2 == 0})
+	if note(err) {
+		for left := n; left > 0; left -= 100 {
+			if _, err := paced.Read(events); !note(err) {
+				break
+			}
 		}
 	}
 	for r := t.Events(); n > 0; n -= 100 {
@@ -248,6 +258,10 @@ func TestHostile(t *testing.T) {
 	}
 	counted := func(p piece, count int64) piece { p.count = count; return p }
 	bomb := text(kindBytes, string(make([]byte, 1<<20)))
+	grown := "" // each name is that of a long directory
+	for i := range 70 {
+		grown += fmt.Sprintf("%s%02d/\x00x\x00", strings.Repeat("d", 100_000), i)
+	}
 
 	for _, c := range []struct {
 		name   string
@@ -313,6 +327,18 @@ func TestHostile(t *testing.T) {
 		{"wait for a thread after the last", waiting(0, 3, 0), ErrMalformed, "waits for event 0 of thread 3"},
 		{"wait for no thread", waiting(0, 1<<32+2, 0), ErrMalformed, "waits for event 0"},
 		{"wait for itself", waiting(0, 1, 0), ErrMalformed, "waits for event 0 of thread 1"},
+
+		{"sound with names", []piece{head, lengths, contents, text(kindNames, ".\x00/\x00w/t1\x00db\x00w/t2\x00/x\x00"), fsync, duration}, nil, ""},
+		{"name without an end", []piece{head, lengths, contents, text(kindNames, "a\x00/b"), fsync, duration}, ErrMalformed, "the last name does not end"},
+		{"path without a name", []piece{head, lengths, contents, text(kindNames, "a"), fsync, duration}, ErrMalformed, "the last name does not end"},
+		{"no name", []piece{head, lengths, contents, text(kindNames, "a\x00\x00"), fsync, duration}, ErrMalformed, "name 0: the application's name is not absolute"},
+		{"no path", []piece{head, lengths, contents, text(kindNames, "\x00/a\x00"), fsync, duration}, ErrMalformed, "name 0: the path does not lie below the root"},
+		{"two names", []piece{head, lengths, contents, text(kindNames, "a\x00/b\x00a\x00/c\x00"), fsync, duration}, ErrMalformed, `name 1: "a" after "a"`},
+		{"names out of order", []piece{head, lengths, contents, text(kindNames, "b\x00/b\x00a\x00/c\x00"), fsync, duration}, ErrMalformed, `name 1: "a" after "b"`},
+		{"names in the header too", []piece{text(kindHeader, "# name: \"a\" \"/b\"\n"), lengths, contents, text(kindNames, "a\x00/b\x00"), fsync, duration}, ErrMalformed, "the header has names, too"},
+		{"many names", []piece{head, lengths, contents, text(kindNames, strings.Repeat("\x00", 1<<21)), fsync, duration}, ErrLimit, "limit of"},
+		{"2^63-1 bytes of names", []piece{head, lengths, contents, counted(text(kindNames, "a\x00/b\x00"), big), fsync, duration}, ErrLimit, "limit of"},
+		{"names that grow", []piece{head, lengths, contents, text(kindNames, grown), fsync, duration}, ErrLimit, "limit of"},
 
 		{"unknown mode", []piece{head, {kindLengths.part(0, 1), []byte{2, 0, 0}}, contents}, ErrMalformed, "word 0"},
 		{"description cut", []piece{head, {kindLengths.part(0, 1), []byte{0, 0}}, contents}, ErrMalformed, "word 0"},

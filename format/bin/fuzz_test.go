@@ -52,6 +52,7 @@ func FuzzParts(f *testing.F) {
 	head := text(kindHeader, "# thread: 1 process=1 parent=0 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n")
 	names, contents := table(kindLengths, 0, 4, 0, 2), text(kindBytes, "pathab")
 	seed(head, names, contents)
+	seed(head, names, contents, text(kindNames, ".\x00/\x00path\x00/x\x00path/b\x00y\x00"), table(kindRecords, 1, make([]uint64, maxWidth)...))
 	seed(head, names, contents,
 		table(kindRecords, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 20, 5, 30, 40, 50, 60, 70, 0, 0),
 		table(kindDurations, 1, 1, 2), table(kindWaits, 1, 1, 2, 0),

@@ -74,6 +74,7 @@ const (
 	kindEdges
 	kindHeld
 	kindRequests
+	kindNames
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index is no part of itself
@@ -99,6 +100,7 @@ var kinds = []layout{
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
 	kindRequests: {tag: "reqs", name: "ways of requests", required: true, scope: someEvents, width: 5,
 		encode: encodeHow, decode: decodeHow, check: checkHow},
+	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
 }
 
 func kindOf(tag string) kind {

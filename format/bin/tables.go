@@ -13,7 +13,12 @@ import (
 // 2.25 times its size.
 const headerLineBytes = 256
 
-func writeHeader(_ *Writer, h *format.Header) content { return content{text: h.Append(nil)} }
+// writeHeader writes what has no part of its own.
+func writeHeader(_ *Writer, h *format.Header) content {
+	head := *h
+	head.Names = nil
+	return content{text: head.Append(nil)}
+}
 
 // readHeader parses the header. A trace without a thread table has one thread.
 func readHeader(t *Trace, p *part) error {

@@ -24,13 +24,13 @@ type Writer interface {
 var kinds = []struct {
 	name      string
 	open      func(io.Writer, *format.Header) (Writer, error)
-	recording bool // takes recordings, too
+	recording bool // takes recordings and logs of replays, too
 }{
 	{"script", newScript, false},
 	{"fio", newFio, false},
 	{"fio2", newFio2, false},
 	{"fiofiles", newLayout, false},
-	{"strace", newStrace, false},
+	{"strace", newStrace, true},
 	{"json", newJSON, true},
 	{"csv", newCSV, true},
 	{"parquet", newParquet, true},
@@ -46,8 +46,8 @@ func Kinds() []string {
 	return names
 }
 
-// TakesRecordings reports whether the format named kind is for recordings as well
-// as for compiled traces.
+// TakesRecordings reports whether the format named kind is for recordings and logs
+// of replays as well as for compiled traces.
 func TakesRecordings(kind string) bool {
 	for i := range kinds {
 		if kinds[i].name == kind {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unsafe"
@@ -12,10 +13,11 @@ import (
 // file is a file of the trace. Its name is its latest one.
 type file struct {
 	process.File
-	dir   bool
-	links int     // names that lead to it
-	opens int     // descriptions that lead to it, except those of O_PATH
-	log   *logged // its state in an iolog
+	called string // the application's name, where a directory above was renamed; else that of Name
+	dir    bool
+	links  int     // names that lead to it
+	opens  int     // descriptions that lead to it, except those of O_PATH
+	log    *logged // its state in an iolog
 }
 
 func newFile(path string) *file {
@@ -30,6 +32,7 @@ func newFile(path string) *file {
 // it is renamed or linked, and all files must be listed.
 type files struct {
 	*process.State
+	calls *format.AppNames
 	names map[string]*file
 	bytes int64 // size of names
 	most  int64 // limit of bytes
@@ -61,7 +64,7 @@ const maxNames = 1 << 30
 const nameBytes = int64(unsafe.Sizeof(file{})) + 64
 
 func newFiles(h *format.Header) *files {
-	f := &files{State: process.NewState(h), names: make(map[string]*file), most: maxNames}
+	f := &files{State: process.NewState(h), calls: h.AppNames(), names: make(map[string]*file), most: maxNames}
 	f.Dropped = f.dropped
 	for i := range h.Files {
 		of := &h.Files[i]
@@ -103,7 +106,8 @@ func (f *files) full(e *format.Event) error {
 func (f *files) forget(path string) {
 	if was := f.names[path]; was != nil {
 		was.links--
-		f.bytes -= nameBytes + int64(len(path))
+		f.bytes -= nameBytes + int64(len(path)+len(was.called))
+		was.called = ""
 		delete(f.names, path)
 	}
 }
@@ -136,27 +140,40 @@ func (f *files) rename(from, to string, exchange bool) {
 		return
 	}
 	type move struct {
-		path string
-		file *file
+		path, called string
+		file         *file
 	}
 	var moves []move
 	for path, at := range f.names {
-		moved := ""
+		moved, called := "", ""
 		if rest, ok := strings.CutPrefix(path, from+"/"); ok {
-			moved = to + "/" + rest
+			moved, called = to+"/"+rest, f.moved(at, path, from, to)
 		} else if rest, ok := strings.CutPrefix(path, to+"/"); ok && exchange {
-			moved = from + "/" + rest
+			moved, called = from+"/"+rest, f.moved(at, path, to, from)
 		} else {
 			continue
 		}
 		f.forget(path)
-		moves = append(moves, move{moved, at})
-		if f.bytes += int64(len(moved)); f.bytes > f.most {
+		moves = append(moves, move{moved, called, at})
+		if f.bytes += int64(len(moved) + len(called)); f.bytes > f.most {
 			return // the caller checks full
 		}
 	}
 	for _, m := range moves {
 		f.bytes -= int64(len(m.path))
 		f.name(m.path, m.file)
+		m.file.called = m.called
 	}
+}
+
+// moved returns the application's name of a file at a path after its directory was
+// renamed. The trace need not have a name for the new path. It is "" if the
+// trace has no such names.
+func (f *files) moved(at *file, path, from, to string) string {
+	name := cmp.Or(at.called, f.calls.Of(path))
+	rest, ok := strings.CutPrefix(name, f.calls.Of(from)+"/")
+	if f.calls == nil || !ok {
+		return ""
+	}
+	return f.calls.Of(to) + "/" + rest
 }

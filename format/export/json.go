@@ -148,14 +148,14 @@ func (j *jsonWriter) header(h *format.Header) {
 		j.key("flags")
 		j.string(format.OpenFlags.Append(nil, d.Flags))
 		j.int("offset", d.Offset)
-		j.text("path", d.Path)
+		j.path(d.Path)
 	})
 	j.list("files", len(h.Files), func(i int) { j.file(&h.Files[i]) })
 	j.out.b = append(j.out.b, '}', '\n')
 }
 
 func (j *jsonWriter) file(f *format.File) {
-	j.text("path", f.Path)
+	j.path(f.Path)
 	j.text("type", f.Type.String())
 	j.int("mode", int64(f.Mode))
 	j.int("size", f.Size)
@@ -179,6 +179,14 @@ func (j *jsonWriter) file(f *format.File) {
 		j.text("name", f.Attrs[i].Name)
 		j.int("size", f.Attrs[i].Size)
 	})
+}
+
+// path writes the path of a file of the header.
+func (j *jsonWriter) path(path string) {
+	j.text("path", j.row.files.calls.Of(path))
+	if j.row.files.calls != nil {
+		j.text("root_path", path)
+	}
 }
 
 // list writes a list of objects, if there are any.

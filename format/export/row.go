@@ -37,13 +37,18 @@ const (
 	colBatch  // script: number of the call that submitted the request
 	colReaped // completions of the ring that the application had reaped
 	colHow    // names of format.RequestFlags joined by |
+
+	// Where colPath and colPath2 are the application's names, the paths below the
+	// replay's root; else null.
+	colRootPath
+	colRootPath2
 	numColumns
 )
 
 var columnNames = [numColumns]string{"thread", "process", "index", "op", "class", "start", "duration", "compute", "off_cpu",
 	"ready", "own", "wait", "timer", "storage", "held", "result", "error",
 	"fd", "path", "path2", "offset", "size", "flags", "mode", "after", "waker", "woken",
-	"ring", "batch", "reaped", "how"}
+	"ring", "batch", "reaped", "how", "root_path", "root_path2"}
 
 // kind is how a value is written.
 type kind uint8
@@ -59,7 +64,7 @@ const (
 var columnKinds = [numColumns]kind{number, number, number, word, word, seconds, seconds, seconds, seconds,
 	seconds, seconds, seconds, seconds, seconds, seconds, number, word,
 	number, name, name, number, number, word, number, word, number, seconds,
-	number, number, number, word}
+	number, number, number, word, name, name}
 
 // value is the value of a column.
 type value struct {
@@ -81,10 +86,11 @@ type row struct {
 	op      [format.NumVias][format.NumOps][]byte
 	class   [format.NumClasses][]byte
 	errors  map[int64][]byte
-	flags   []byte // memory of colFlags
-	how     []byte // memory of colHow
-	after   []byte // memory of colAfter
-	paths   [2][]byte
+	flags   []byte    // memory of colFlags
+	how     []byte    // memory of colHow
+	after   []byte    // memory of colAfter
+	paths   [2][]byte // memory of colRootPath and colRootPath2, or of colPath and colPath2
+	called  [2][]byte // memory of colPath and colPath2, where those are others
 }
 
 // line is what a thread did so far.
@@ -194,17 +200,33 @@ func (r *row) set(e *format.Event) error {
 	} else if r.columns[colOffset].n < 0 && at.OutOffset >= 0 {
 		r.columns[colOffset] = value{} // a NULL pointer
 	}
-	for i, column := range [...]int{colPath, colPath2} {
-		leads := [...]*file{s.file, s.outFile}[i]
+	for i, leads := range [...]*file{s.file, s.outFile} {
 		switch path := e.Path(i); {
 		case path != nil:
-			r.text(column, unmarked(path))
+			r.path(i, unmarked(path))
 		case leads != nil && (at.FD >= 0 || i == 1 || at.Paths[0].Arg < 0):
 			r.paths[i] = append(r.paths[i][:0], leads.Name...)
-			r.text(column, r.paths[i])
+			if r.path(i, r.paths[i]); leads.called != "" {
+				r.called[i] = append(r.called[i][:0], leads.called...)
+				r.text(pathColumns[i], r.called[i])
+			}
 		}
 	}
 	return r.files.full(e)
+}
+
+// The columns of the paths of an event.
+var pathColumns, rootColumns = [...]int{colPath, colPath2}, [...]int{colRootPath, colRootPath2}
+
+// path sets the columns of the n-th path.
+func (r *row) path(n int, path []byte) {
+	if r.files.calls == nil {
+		r.text(pathColumns[n], path)
+		return
+	}
+	r.called[n] = r.files.calls.Append(r.called[n][:0], path)
+	r.text(pathColumns[n], r.called[n])
+	r.text(rootColumns[n], path)
 }
 
 // request fills in what the event is as a request, or a call for requests.

@@ -20,10 +20,12 @@ const unknownStart = 946684800e9
 type straceWriter struct {
 	out   text
 	start int64 // of the recording, ns since 1970
+	names *format.AppNames
+	paths [format.MaxStrings][]byte // memory
 }
 
 func newStrace(w io.Writer, h *format.Header) (Writer, error) {
-	s := &straceWriter{out: newText(w), start: unknownStart}
+	s := &straceWriter{out: newText(w), start: unknownStart, names: h.AppNames()}
 	if v, ok := h.Value(format.MetaStart); ok {
 		if t, err := time.Parse(time.RFC3339Nano, v); err == nil && t.Year() >= 2000 && t.Year() < 2200 {
 			s.start = t.UnixNano()
@@ -43,7 +45,7 @@ func (s *straceWriter) Write(events []format.Event) error {
 		}
 		b := append(format.AppendInt(s.out.b, int64(e.TID)), ' ')
 		b = append(format.AppendSeconds(b, s.start+e.Start), ' ')
-		b = append(appendCall(b, e), " = "...)
+		b = append(appendCall(b, s.called(e)), " = "...)
 		b = appendStraceResult(b, e)
 		if e.Dur >= 0 {
 			b = append(format.AppendSeconds(append(b, " <"...), e.Dur), '>')
@@ -54,6 +56,22 @@ func (s *straceWriter) Write(events []format.Event) error {
 		}
 	}
 	return s.out.err
+}
+
+// called returns an event with the application's names, if the trace has them. The
+// next call overwrites them.
+func (s *straceWriter) called(e *format.Event) *format.Event {
+	if s.names == nil || e.Path(0) == nil && e.Path(1) == nil {
+		return e
+	}
+	other := *e
+	for n, p := range e.Op.Info().At.Paths {
+		if path := unmarked(e.Path(n)); path != nil {
+			s.paths[n] = s.names.Append(s.paths[n][:0], path)
+			other.Str[p.Str] = s.paths[n]
+		}
+	}
+	return &other
 }
 
 func (s *straceWriter) Close() error { return s.out.flush() }

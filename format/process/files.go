@@ -1,10 +1,12 @@
 package process
 
+import "pianola/format"
+
 // File is the file of a name. A renamed file keeps the name that it was opened
 // by.
 type File struct {
 	ID     int32  // counts names, from 0
-	Name   string // absolute, or below the root; "pipe", "socket" and the like where there is none
+	Name   string // the application's, which is absolute; below the root in a trace without these; "pipe", "socket" and the like where there is none
 	Length int64  // bytes, as far as the recording shows
 	Kind   Kind   // as far as the name tells
 	Data   any    // for the caller
@@ -19,18 +21,44 @@ const Others = 0
 // files finds files by their names.
 type files struct {
 	byName map[string]*File
+	byPath map[string]*File // by the path below the root, where that has another name
+	names  *format.AppNames
+	name   []byte // memory
+	paths  int    // bytes of byPath
 	others *File
 	max    int
 	bytes  int  // of names
 	full   bool // there are files beyond the limit
 }
 
-func newFiles(max int) files {
-	return files{byName: make(map[string]*File), others: &File{ID: Others}, max: max}
+func newFiles(h *format.Header, max int) files {
+	fs := files{byName: make(map[string]*File), names: h.AppNames(), others: &File{ID: Others}, max: max}
+	if fs.names != nil {
+		fs.byPath = make(map[string]*File)
+	}
+	return fs
 }
 
 // Full reports whether there were more files than the limit.
 func (fs *files) Full() bool { return fs.full }
+
+// at returns the file of a path: in a trace or a log that has the application's
+// names, the one of the name that the path has.
+func (fs *files) at(path []byte) *File {
+	if fs.names == nil {
+		return fs.of(path)
+	}
+	if f := fs.byPath[string(path)]; f != nil {
+		return f
+	}
+	fs.name = fs.names.Append(fs.name[:0], path)
+	f := fs.of(fs.name)
+	if f != fs.others && len(fs.byPath) < fs.max && fs.paths+len(path) <= NameBytes*fs.max { // several paths can have one name
+		fs.byPath[string(path)] = f
+		fs.paths += len(path)
+	}
+	return f
+}
 
 // of returns the file of a name.
 func (fs *files) of(name []byte) *File {

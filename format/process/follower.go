@@ -49,7 +49,7 @@ const maxTables = 32 << 20
 // the first event. It tells a limited number of files apart; one more stands
 // for all others.
 func New(h *format.Header, files int) *Follower {
-	f := &Follower{State: *NewState(h), files: newFiles(files)}
+	f := &Follower{State: *NewState(h), files: newFiles(h, files)}
 	f.threads.most, f.tables.most = MaxThreads, maxTables
 	_, f.ExitsAlone = h.Value(format.MetaReplay) // in a replay's log no thread ends another
 	return f
@@ -57,15 +57,21 @@ func New(h *format.Header, files int) *Follower {
 
 // Thread is State.Thread.
 func (fl *Follower) Thread(e *format.Event) *Thread {
-	if !fl.started {
-		fl.started = true
-		fl.Start(func(d *format.Descriptor) *Description {
-			at := fl.Open(fl.of([]byte(d.Path)), d.Flags)
-			at.Kind = kindOf(at.File, format.TypeUnknown)
-			return at
-		})
-	}
+	fl.begin()
 	return fl.State.Thread(e)
+}
+
+// begin adds what there was before the first event.
+func (fl *Follower) begin() {
+	if fl.started {
+		return
+	}
+	fl.started = true
+	fl.Start(func(d *format.Descriptor) *Description {
+		at := fl.Open(fl.at([]byte(d.Path)), d.Flags)
+		at.Kind = kindOf(at.File, format.TypeUnknown)
+		return at
+	})
 }
 
 // About returns the file that a call is about, and its description if it is
@@ -95,7 +101,7 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	if p := info.At.Paths[0]; p.Arg >= 0 {
 		name := e.Path(0)
 		if len(name) > 0 || p.Dir < 0 && name != nil {
-			return fl.of(fl.Path(t, e, 0)), nil
+			return fl.at(fl.Path(t, e, 0)), nil
 		}
 		if p.Dir >= 0 {
 			fd = e.Args[p.Dir]
@@ -299,6 +305,9 @@ func (fl *Follower) register(t *Thread, e *format.Event) {
 	}
 }
 
+// unnamed stands for a file without a name (O_TMPFILE) behind its directory.
+const unnamed = "/(unnamed)"
+
 // opened adds the descriptor that an open made to the table.
 func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
 	flags, at := e.OpenFlags(), &e.Op.Info().At
@@ -309,7 +318,7 @@ func (fl *Follower) opened(t *Thread, e *format.Event, f *File) {
 	case f == nil: // open_by_handle_at
 		f = fl.of([]byte("by handle"))
 	case flags&format.TMPFILE != 0: // a file without a name in the directory f
-		fl.path = append(append(fl.path[:0], f.Name...), "/(unnamed)"...)
+		fl.path = append(append(fl.path[:0], f.Name...), unnamed...)
 		f = fl.of(fl.path)
 	}
 	switch sized := e.Notes.Known(format.NotedSize); {

@@ -36,11 +36,14 @@ type State struct {
 	threads
 	tables
 
-	header  *format.Header
-	home    string // working directory at the start, empty if unknown
-	mask    int64  // umask at the start
-	command string
-	initial map[int32]*Table // of processes without an event so far
+	header    *format.Header
+	describe  func(*format.Descriptor) *Description // of Start
+	remarks   int                                   // of the header that grow has used
+	described int                                   // the same of its descriptors
+	home      string                                // working directory at the start, empty if unknown
+	mask      int64                                 // umask at the start
+	command   string
+	initial   map[int32]*Table // of processes without an event so far
 
 	// ExitsAlone says that exit_group ends only the thread that calls it,
 	// because events of the others can follow.
@@ -63,8 +66,24 @@ func NewState(h *format.Header) *State {
 
 // Start adds the processes that already ran, and the descriptors that were open
 // before the first event, if describe returns a description for them.
+//
+// The header can grow later: a process that enters the recording then is added before its
+// first event, with what it has open.
 func (s *State) Start(describe func(d *format.Descriptor) *Description) {
-	for _, r := range s.header.Running() {
+	s.describe = describe
+	s.grow()
+}
+
+// grow adds the processes that the header newly tells of.
+func (s *State) grow() {
+	h := &format.Header{Meta: s.header.Meta[s.remarks:], Descriptors: s.header.Descriptors[s.described:]}
+	s.remarks, s.described = len(s.header.Meta), len(s.header.Descriptors)
+	s.addRunning(h)
+}
+
+// addRunning adds the processes that a header tells of.
+func (s *State) addRunning(h *format.Header) {
+	for _, r := range h.Running() {
 		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root, Mask: r.Umask}
 		for _, tid := range r.Threads {
 			if s.alive[tid] == nil && s.add(&Thread{TID: tid, Process: p, Table: tab, Dir: dir}, nil) != s.stray {
@@ -73,12 +92,12 @@ func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 		}
 		s.initial[r.Process] = tab
 	}
-	for i := range s.header.Descriptors {
-		d := &s.header.Descriptors[i]
+	for i := range h.Descriptors {
+		d := &h.Descriptors[i]
 		if s.initial[d.Process] == nil {
 			s.initial[d.Process] = s.newTable(0)
 		}
-		if at := describe(d); at != nil {
+		if at := s.describe(d); at != nil {
 			at.Offset, at.Flags = d.Offset, d.Flags
 			s.Put(s.initial[d.Process], int64(d.FD), Descriptor{Description: at, Cloexec: d.Flags&format.CLOEXEC != 0})
 		}
@@ -88,6 +107,11 @@ func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 			delete(s.initial, id)
 		}
 	}
+}
+
+// grown reports whether the header tells of more processes than the State has.
+func (s *State) grown() bool {
+	return s.describe != nil && (len(s.header.Meta) > s.remarks || len(s.header.Descriptors) > s.described)
 }
 
 // beginning returns the first table of a process whose creation is not in the
@@ -113,6 +137,11 @@ func (s *State) Thread(e *format.Event) *Thread {
 	}
 	if t := s.find(e); t != nil {
 		return t
+	}
+	if s.grown() {
+		if s.grow(); s.find(e) != nil {
+			return s.current
+		}
 	}
 	first, command := !s.met, ""
 	if first {

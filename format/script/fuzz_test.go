@@ -20,6 +20,7 @@ func FuzzReader(f *testing.F) {
 		"1 0.1 poll([], 0, 5) = 0 (Timeout) <0.1>\n1 0.1 close(3) = 0\n"))
 	f.Add([]byte("# pianola script 1\n7 0.5 io_uring:preadv(3, 0x1, 2, 4096, 8192) = 8192 <0.5> {ring=5 batch=17 reaped=12 submitted=0.000003 flags=fixed|link|0x80 buf=3 slot=1 rwf=RWF_DSYNC}\n" +
 		"7 0.5 aio:fsync(3) = ?\n7 0.5 io_uring_register(4, IORING_REGISTER_FILES, 0x1, 2, \"1=3,-1\") = 2 <0.5> {ring=5}\n"))
+	f.Add([]byte(namedScript))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r := NewReader(bytes.NewReader(text), "fuzz")
 		events, err := readAll(r, 3)

@@ -46,6 +46,11 @@ type Reader struct {
 	// operation or of the signal. It must not be changed.
 	Skipped map[string]int64
 
+	// Partial says that an intermediate script is what is left of a larger one: an
+	// application's name of a path that it does not have is dropped. Without it
+	// that is an error.
+	Partial bool
+
 	r      io.Reader
 	name   string
 	header format.Header
@@ -77,6 +82,7 @@ type Reader struct {
 	waits     waits         // strace: threads that wait
 	ended     ended         // strace: threads whose exit has been read
 	threads   []threadClock // Intermediate: by thread number - 1
+	names     names
 }
 
 // NewReader returns a Reader of r. Errors call the source by name.
@@ -116,6 +122,9 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		}
 		if filled {
 			events[n].Line = int64(r.line)
+			if r.names.unused > 0 && r.dialect == Intermediate {
+				r.names.use(&events[n])
+			}
 			if len(r.waits.timers) > 0 {
 				r.waits.settle(&events[n])
 			}
@@ -264,7 +273,12 @@ func (r *Reader) parseHeader(line []byte) error {
 		return err
 	}
 	if d == Unrecognised {
-		return r.header.ParseLine(line)
+		if err := r.header.ParseLine(line); err != nil {
+			return err
+		}
+		more, err := r.names.add(&r.header, r.line)
+		r.headerBytes += more
+		return err
 	}
 	if r.dialect != Unrecognised && (r.dialect != d || !r.announced) {
 		return fmt.Errorf("script turns from %s to %s", r.dialect, d)
@@ -289,5 +303,11 @@ func (r *Reader) finish() {
 			value := format.AppendSeconds(fmt.Appendf(nil, "%d ", i+1), t.compute)
 			r.header.Meta = append(r.header.Meta, format.Meta{Key: MetaTrailing, Value: string(value)})
 		}
+	}
+	if r.dialect != Intermediate {
+		return
+	}
+	if line, err := r.names.settle(&r.header, r.Partial); err != nil {
+		r.err = &SyntaxError{File: r.name, Line: line, Msg: err.Error()}
 	}
 }

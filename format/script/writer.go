@@ -95,6 +95,9 @@ func (w *Writer) Write(events []format.Event) error {
 // Flush writes what is buffered.
 func (w *Writer) Flush() error { return w.out.flush() }
 
+// Buffered returns how many bytes are buffered.
+func (w *Writer) Buffered() int { return len(w.out.text) }
+
 // begin says first of all what follows.
 func (w *Writer) begin() {
 	if !w.begun {

@@ -19,10 +19,11 @@ function newID() {
   return 'e' + ++lastID;
 }
 
-// select makes a labelled choice among [value, text].
-function select(label, options, change) {
+// select makes a labelled choice among [value, text], of which the chosen one, or the
+// first, is selected.
+function select(label, options, change, chosen) {
   const box = element('select', {onchange: () => change(box.value)});
-  for (const [value, text] of options) box.append(element('option', {value}, text));
+  for (const [value, text] of options) box.append(element('option', {value, selected: value === chosen}, text));
   return element('label', {class: 'choice'}, label, ' ', box);
 }
 
@@ -35,7 +36,7 @@ function section(id, title, note, ...children) {
 
 // card makes a section of a figure, which brings its own heading.
 function card(id, figure) {
-  return element('section', {id, 'aria-labelledby': figure.querySelector('figcaption').id}, figure);
+  return element('section', {id, 'aria-label': figure.querySelector('h2').textContent}, figure);
 }
 
 // plainTable makes a table that neither sorts nor filters; the first cell of

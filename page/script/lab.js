@@ -2,9 +2,11 @@
 
 const measures = [['elapsed', 'run time'], ['read', 'read'], ['write', 'write'], ['sync', 'sync'], ['metadata', 'metadata'], ['mapped_read', 'mapped read'], ['mapped_write', 'mapped write']];
 
-// labelOf names a trial, with its root where there are several.
+// labelOf names a trial, with its root where there are several, and only by that
+// where all are the baseline. roots says which: 'only', 'also', or '' for one root.
 function labelOf(trial, roots) {
-  return roots && trial.root ? trial.name + ' on ' + trial.root : trial.name;
+  const root = trial.root_name || trial.root;
+  return roots && root ? roots === 'only' ? root : trial.name + ' on ' + root : trial.name;
 }
 
 // barsOf draws a measure of all trials as bars, with the interval of each as a
@@ -34,12 +36,13 @@ function barsOf(trials, baseline, key, roots) {
 
 // barSection shows one measure at a time.
 function barSection(d, trials, roots) {
+  const baseline = roots === 'only' ? labelOf(d.baseline, roots) : 'the baseline';
   const known = measures.filter(([key]) => trials.some(t => t[key + '_seconds'] > 0));
   const holder = element('div', {});
   const show = key => holder.replaceChildren(barsOf(trials, d.baseline, key, roots));
   const controls = element('div', {class: 'controls'}, select('Show', known, show));
   if (known.length > 0) show(known[0][0]);
-  return section('times', 'Times', 'Medians, and as a line the interval in which they lie, set against the baseline. Time in calls is that of all threads together.', controls, holder);
+  return section('times', 'Times', `Medians, and as a line the interval in which they lie, set against ${baseline}. Time in calls is that of all threads together.`, controls, holder);
 }
 
 // rowOf returns a trial as a row of the table.
@@ -57,28 +60,41 @@ function rowOf(t, roots) {
   return row;
 }
 
+// adviceSection shows the findings, and what became of their candidates.
+function adviceSection(findings) {
+  const outcomes = {worth_doing: 'worth doing', at_most: 'at most', no_gain: 'no certain gain', not_tried: 'not tried'};
+  return section('advice', 'Advice', 'What takes the time, and what was tried against it.', element('ol', {}, ...findings.map(f =>
+    element('li', {}, f.text, element('ul', {}, ...f.candidates.map(c => {
+      const gain = c.gain === undefined ? '' : ': ' + percent(c.gain) + (c.gain_low === undefined ? '' : ` (${percent(c.gain_low)} to ${percent(c.gain_high)})`);
+      const risk = c.bound ? 'no change of the program does that' : c.risk;
+      return element('li', {}, element('strong', {}, c.name), ` ${outcomes[c.outcome]}${gain}`, c.why ? ': ' + c.why : '', risk ? '; ' + risk : '');
+    }))))));
+}
+
 function build() {
   const data = JSON.parse(document.getElementById('data').textContent);
   const d = data.figures;
   const main = document.getElementById('main');
   const all = [d.baseline, ...d.candidates];
-  const roots = new Set(all.map(t => t.root).filter(r => r)).size > 1;
+  const roots = new Set(all.map(t => t.root).filter(r => r)).size < 2 ? '' : all.some(t => t.steps.length > 0) ? 'also' : 'only';
+  const [title, one] = roots === 'only' ? ['Roots', 'root'] : ['Candidates', 'candidate'];
   initTheme();
-  document.querySelector('header').append(element('p', {class: 'note'}, [d.trace, ...Object.entries(d.options).map(([k, v]) => k + ' ' + v)].join(' · ')));
+  document.querySelector('header').append(element('p', {class: 'note'}, [d.trace, ...Object.entries(d.options).map(([k, v]) => k + ' ' + v)].filter(word => word).join(' · ')));
   const gains = d.candidates.some(t => !t.breaks_results && !t.error && (t.finding || {}).elapsed === 'differs' && t.gain > 0);
   const conclusion = capitalized(data.conclusion);
   document.querySelector('header').append(element('p', {class: data.withheld ? 'note withheld' : 'note'}, capitalized(data.coverage)));
-  main.append(element('p', {class: 'verdict ' + (data.withheld ? 'inconclusive' : gains ? 'within' : 'outside')}, element('strong', {}, conclusion), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
+  main.append(element('p', {class: 'verdict ' + (data.withheld ? 'inconclusive' : gains ? 'within' : roots === 'only' ? 'inconclusive' : 'outside')}, element('strong', {}, conclusion), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
+  if (data.advice) main.append(adviceSection(data.advice));
   main.append(barSection(d, d.application ? [{name: 'application', ...d.application}, ...all] : all, roots));
   const rows = all.map(t => rowOf(t, roots));
-  main.append(newTable({id: 'candidates', title: 'Candidates', all: all.length, by: 'gain'}, [
-    {key: 'name', label: 'candidate', kind: 'words'},
+  main.append(newTable({id: 'candidates', title, all: all.length, by: 'gain'}, [
+    {key: 'name', label: one, kind: 'words'},
     {key: 'gain', label: 'gain', kind: 'share'},
     {key: 'low', label: `at least (${percent(data.confidence)})`, kind: 'share'},
     {key: 'high', label: 'at most', kind: 'share'},
     {key: 'finding', label: 'finding', kind: 'words'},
     ...(rows.some(r => r.verdict) ? [{key: 'verdict', label: 'remark', kind: 'words'}] : []), // beside the gain that it puts right
-    ...(roots ? [{key: 'own', label: 'gain on its root', kind: 'share'}] : []),
+    ...(roots === 'also' ? [{key: 'own', label: 'gain on its root', kind: 'share'}] : []),
     ...measures.flatMap(([key, label]) => [{key, label, kind: 'seconds'}, {key: key + 'Ratio', label: label + ' ratio', kind: 'ratio', extra: true}]),
     {key: 'runs', label: 'runs', kind: 'number', extra: true},
     {key: 'failed', label: 'failed', kind: 'number'},

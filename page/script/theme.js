@@ -11,8 +11,24 @@ function isDark() {
 function setTheme(theme) {
   if (theme === document.documentElement.dataset.theme) return;
   document.documentElement.dataset.theme = theme;
-  document.getElementById('theme').setAttribute('aria-pressed', String(theme === 'dark'));
+  document.getElementById('theme').textContent = theme === 'dark' ? 'Use light colours' : 'Use dark colours';
+  redrawAll();
+}
+
+function redrawAll() {
   redraws = redraws.filter(redraw => redraw());
+}
+
+// isPrinting says whether the page has the width of paper: charts are drawn lower
+// then, and tables show more rows.
+function isPrinting() {
+  return document.documentElement.classList.contains('printing');
+}
+
+function setPrinting(printing) {
+  document.documentElement.classList.toggle('printing', printing);
+  setTheme(printing ? 'light' : ownTheme());
+  redrawAll();
 }
 
 function ownTheme() {
@@ -25,8 +41,8 @@ function initTheme() {
     setTheme(chosen);
   });
   systemDark.addEventListener('change', () => setTheme(ownTheme()));
-  addEventListener('beforeprint', () => setTheme('light'));
-  addEventListener('afterprint', () => setTheme(ownTheme()));
+  addEventListener('beforeprint', () => setPrinting(true));
+  addEventListener('afterprint', () => setPrinting(false));
   setTheme(ownTheme());
 }
 

@@ -16,52 +16,136 @@ function partsOf(cell) {
   return out;
 }
 
+// gapParts are what a thread did between two calls: the keys of a call, and the
+// activity of each. What remains is compute.
+const gapParts = [['ready', 'ready'], ['wait', 'waiting'], ['timer', 'timer'], ['storage', 'storage']];
+
+// callWidth is how wide a column is, in CSS pixels, where single calls are drawn.
+const callWidth = 6;
+
 function timelineFigure(run) {
   const t = run.timeline;
   const end = Math.max(run.run_time, 1);
-  const lanes = t.lanes.map(l => ({name: l.name, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest)}));
+  const threads = t.lanes.map(l => ({name: l.name, thread: l.thread, first: l.first, cells: words(l.cells).map(partsOf), longest: words(l.longest)}));
+  // A row of all threads together comes first, where there are several.
+  const all = [...(threads.length > 1 ? [{name: 'all threads', first: 0, cells: words(t.all).map(partsOf)}] : []), ...threads];
+  let lanes = all; // those that have something in what is shown
   const total = t.activities.map(() => 0);
-  for (const l of lanes) for (const c of l.cells) for (const [k, part] of c) total[k] += part;
-  const onPath = lanes.map(() => 0);
-  for (const [lane, from, to] of t.path) if (lane >= 0) onPath[lane] += to - from;
-  let cursor = null; // lane and column
+  for (const l of threads) for (const c of l.cells) for (const [k, part] of c) total[k] += part;
+  const compute = t.activities.indexOf('compute');
+  let cursor = null; // row, and column or call
+  let calls = null; // by thread, once they are decoded
 
   const canvas = element('canvas', {});
   const more = t.others > 0 ? ` ${count(t.others)} more ${t.others === 1 ? 'thread has' : 'threads have'} no row: ${t.path.length > 0 ? 'less of the critical path was on them, and ' : ''}they were less busy.` : '';
+  const remark = element('p', {class: 'note'});
+  const step = (text, change) => element('button', {type: 'button', onclick: () => show(change(...view()))}, text);
   const parts = newFigure({
     title: 'Timeline',
-    note: 'What each thread did, in columns of ' + seconds(t.column_nanos / 1e9) + (t.path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more,
-    summary: `${lanes.length} ${lanes.length === 1 ? 'thread' : 'threads'}. Use the arrow keys to read the columns.`,
-    details: t.path.length > 0 ? 'The longest parts of the critical path as a table' : 'The threads as a table', table,
+    note: 'What each thread did, in columns of ' + seconds(t.column_nanos / 1e9) + (t.path.length > 0 ? '. The line is the critical path: it goes to another thread where one was woken or made.' : '.') + more +
+      ' Drag over it to see a part of the time, down to single calls; double-click to go back.',
+    controls: element('div', {class: 'controls'},
+      step('Zoom in', (from, to) => [from + (to - from) / 4, to - (to - from) / 4]), step('Zoom out', (from, to) => [from - (to - from) / 2, to + (to - from) / 2]),
+      step('Earlier', (from, to) => shifted(from, to, -1)), step('Later', (from, to) => shifted(from, to, 1)), step('Whole run', () => [0, end])),
+    summary: `${threads.length} ${threads.length === 1 ? 'thread' : 'threads'}. Use the arrow keys to read the columns or calls, plus and minus to zoom, and Enter to select the thread.`,
+    details: 'What is shown as a table', table,
   });
   parts.box.classList.add('heat');
   parts.box.append(canvas);
-  const swatches = total.map((sum, k) => sum > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
+  parts.box.after(remark);
+  const swatches = total.map((sum, k) => sum > 0 || run.categories[k]?.calls > 0 ? [k, element('span', {class: 'swatch'})] : null).filter(s => s);
   const line = element('span', {class: 'mark'});
   parts.legend.append(...swatches.map(([k, box]) => element('span', {class: 'scale'}, box, t.activities[k])),
     t.path.length > 0 ? element('span', {class: 'scale'}, line, '\u2002critical path') : '');
 
+  // view returns the part of the run that is shown, in nanoseconds.
+  function view() {
+    const {from, to} = selection.now;
+    return from === undefined || from >= end ? [0, end] : [from, Math.min(to, end)];
+  }
+
+  function shifted(from, to, direction) {
+    const by = Math.min(Math.max(direction * (to - from) / 2, -from), end - to);
+    return [from + by, to + by];
+  }
+
+  // show zooms to a part of the run, of at least a microsecond.
+  function show([from, to]) {
+    const middle = (from + to) / 2;
+    const half = Math.max((to - from) / 2, Math.min(500, end / 2));
+    [from, to] = [Math.max(Math.round(middle - half), 0), Math.min(Math.round(middle + half), end)];
+    selection.change(from <= 0 && to >= end ? {from: null, to: null} : {from, to});
+  }
+
+  // single says whether single calls are drawn.
+  function single() {
+    const [from, to] = view();
+    return calls !== null && t.column_nanos / (to - from) * frame.width >= callWidth && from < run.calls.to && to > run.calls.from;
+  }
+
+  // rowsShown returns the lanes that have something in what is shown. The requests of a
+  // thread have a row of their own where single calls are drawn.
+  function rowsShown() {
+    const [begin, stop] = view();
+    const some = all.filter(l => l.cells.some((cell, k) => cell.length > 0 && inView(l, k, begin, stop)));
+    const out = some.length > 0 ? some : all.slice(0, 1);
+    if (!single()) return out;
+    return out.flatMap(l => {
+      const requests = {name: l.name + ' requests', thread: l.thread, first: 0, cells: [], requests: true};
+      return l.thread !== undefined && shownCalls(requests).length > 0 ? [l, requests] : [l];
+    });
+  }
+
+  // rowOf returns the row of a thread's lane, -1 where it has none.
+  function rowOf(lane) {
+    return lanes.indexOf(threads[lane]);
+  }
+
+  // shownCalls returns the calls, or the requests, of a row that are shown.
+  function shownCalls(lane) {
+    const list = calls.get(lane.thread) || [];
+    const {file, operation} = selection.now;
+    return callsIn(list, ...view()).filter(call => call.request === Boolean(lane.requests)).filter(call => (file === undefined || (call.file ?? noFile) === file) && (operation === undefined || call.operation === operation));
+  }
+
   function table() {
-    if (t.path.length === 0) return [['thread', ...swatches.map(([k]) => t.activities[k])], lanes.map(l => [l.name, ...swatches.map(([k]) => seconds(spent(l, k)))])];
-    const longest = t.path.map((s, i) => [s[2] - s[1], i]).sort((a, b) => b[0] - a[0]).slice(0, 25).sort((a, b) => a[1] - b[1]);
-    return [['from', 'time', 'thread', 'most of it'], longest.map(([nanos, i]) =>
-      [seconds(t.path[i][1] / 1e9), seconds(nanos / 1e9), t.path[i][0] < 0 ? unknown : lanes[t.path[i][0]].name, t.calls[t.path[i][3] - 1] ?? unknown])];
+    if (single()) {
+      const list = lanes.flatMap(l => l.thread === undefined ? [] : shownCalls(l).map(call => [l.name, call])).sort((a, b) => b[1].nanos - a[1].nanos).slice(0, 50);
+      return [['began', 'thread', 'operation', 'file', 'offset', 'result', 'time'], list.map(([name, call]) =>
+        [seconds(call.start / 1e9), name, call.operation, call.file ?? unknown, call.offset === null ? unknown : count(call.offset), resultText(run, call), call.nanos < 0 ? unknown : seconds(call.nanos / 1e9)])];
+    }
+    const [begin, stop] = view();
+    const path = t.path.filter(s => s[2] > begin && s[1] < stop);
+    if (path.length === 0) return [['thread', ...swatches.map(([k]) => t.activities[k])], threads.map(l => [l.name, ...swatches.map(([k]) => seconds(spent(l, k)))])];
+    const longest = path.map((s, i) => [s[2] - s[1], i]).sort((a, b) => b[0] - a[0]).slice(0, 25).sort((a, b) => a[1] - b[1]);
+    return [['from', 'critical path', 'thread', 'most of it'], longest.map(([nanos, i]) =>
+      [seconds(path[i][1] / 1e9), seconds(nanos / 1e9), path[i][0] < 0 ? unknown : threads[path[i][0]].name, t.calls[path[i][3] - 1] ?? unknown])];
   }
 
   function spent(lane, activity) {
-    return sum(lane.cells, c => c.find(p => p[0] === activity)?.[1] ?? 0) * t.column_nanos / 1e9;
+    const [begin, stop] = view();
+    return sum(lane.cells, (c, k) => inView(lane, k, begin, stop) ? c.find(p => p[0] === activity)?.[1] ?? 0 : 0) * t.column_nanos / 1e9;
+  }
+
+  function inView(lane, k, begin, stop) {
+    const from = (lane.first + k) * t.column_nanos;
+    return from < stop && from + t.column_nanos > begin;
   }
 
   // frame holds where the rows lie in the canvas, in CSS pixels.
   const frame = {left: 0, top: 6, width: 0, row: 0, bar: 0};
-  const x = nanos => frame.left + nanos / end * frame.width;
-  const y = lane => frame.top + lane * frame.row;
+  const x = nanos => {
+    const [from, to] = view();
+    return frame.left + (nanos - from) / (to - from) * frame.width;
+  };
+  const y = row => frame.top + row * frame.row;
 
   function draw() {
     const width = parts.box.clientWidth;
     if (width === 0) return;
-    frame.row = lanes.length > 16 ? 20 : 26;
-    frame.bar = frame.row - 8;
+    lanes = rowsShown();
+    frame.row = lanes.length > 16 ? (isPrinting() ? 14 : 20) : 26;
+    frame.bar = frame.row - (isPrinting() ? 6 : 8);
     const height = frame.top + lanes.length * frame.row + 30;
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(width * ratio);
@@ -79,23 +163,73 @@ function timelineFigure(run) {
 
     c.textBaseline = 'middle';
     c.textAlign = 'right';
+    const alone = single();
     lanes.forEach((l, i) => {
       c.fillStyle = color('muted');
       c.fillText(fitted(c, l.name, frame.left - 10), frame.left - 8, y(i) + frame.bar / 2);
+    });
+    c.save();
+    c.beginPath();
+    c.rect(frame.left, 0, frame.width, height);
+    c.clip();
+    lanes.forEach((l, i) => {
+      // What single calls do not tell is drawn pale.
+      c.globalAlpha = alone && l.thread !== undefined ? 0.3 : 1;
       drawLane(c, l, i);
+      c.globalAlpha = 1;
+      if (alone && l.thread !== undefined) drawCalls(c, l, i);
     });
     drawPath(c);
+    drawSelection(c);
+    c.restore();
     c.fillStyle = color('muted');
-    c.textBaseline = 'top';
-    c.textAlign = 'center';
-    const times = niceSteps(end / 1e9, Math.max(Math.floor(frame.width / 70), 2), false);
-    ticks(timeUnits)(times).forEach((text, i) => c.fillText(text, Math.min(x(times[i] * 1e9), width - 22), y(lanes.length) + 8));
+    const [from, to] = view();
+    drawTimes(c, from / 1e9, to / 1e9, v => x(v * 1e9), y(lanes.length) + 8, width);
     if (cursor) {
+      const [begin, stop] = cursor.call ? [cursor.call.start, cursor.call.start + Math.max(cursor.call.nanos, 0)] : [cursor.column * t.column_nanos, (cursor.column + 1) * t.column_nanos];
       c.strokeStyle = color('focus');
       c.lineWidth = 2;
-      const left = x(cursor.column * t.column_nanos);
-      c.strokeRect(left - 1, y(cursor.lane) - 1, Math.max(x((cursor.column + 1) * t.column_nanos) - left, 1) + 2, frame.bar + 2);
+      c.strokeRect(x(begin) - 1, y(cursor.row) - 1, Math.max(x(stop) - x(begin), 1) + 2, frame.bar + 2);
     }
+    if (dragged) {
+      c.fillStyle = color('muted');
+      c.globalAlpha = 0.25;
+      c.fillRect(Math.min(dragged.from, dragged.to), 0, Math.abs(dragged.to - dragged.from), y(lanes.length));
+      c.globalAlpha = 1;
+    }
+    remark.textContent = alone ? completeness() : '';
+  }
+
+  // completeness says which calls the page holds.
+  function completeness() {
+    const {least, from, to} = run.calls;
+    const part = from > 0 || to < run.run_time ? ` from ${seconds(from / 1e9)} to ${seconds(to / 1e9)}` : '';
+    if (least === 0) return `Each call${part} is drawn.`;
+    const [begin, stop] = view();
+    return `Calls${part} of at least ${seconds(least / 1e9)} are drawn one by one; what is pale is a sum. pianola profile --calls ${plain(begin)}-${plain(stop)} --html FILE TRACE makes a page with each call of this part.`;
+  }
+
+  function plain(nanos) {
+    return brief((nanos / 1e9).toFixed(6)) + 's';
+  }
+
+  // drawSelection covers what is not selected.
+  function drawSelection(c) {
+    const {thread, file, operation} = selection.now;
+    c.fillStyle = color('card');
+    c.globalAlpha = 0.65;
+    lanes.forEach((l, i) => {
+      if (thread !== undefined && l.thread !== thread) c.fillRect(0, y(i) - 1, frame.left + frame.width, frame.row);
+    });
+    if ((file !== undefined || operation !== undefined) && !single()) {
+      lanes.forEach((l, i) => {
+        const pieces = new Set(selected(run, {...(l.thread === undefined ? {} : {thread: l.thread}), ...(file === undefined ? {} : {file}), ...(operation === undefined ? {} : {operation})}).map(p => p.piece));
+        for (let k = 0; k * run.parts.nanos < end; k++) {
+          if (!pieces.has(k)) c.fillRect(x(k * run.parts.nanos), y(i) - 1, x((k + 1) * run.parts.nanos) - x(k * run.parts.nanos), frame.row);
+        }
+      });
+    }
+    c.globalAlpha = 1;
   }
 
   // fitted cuts a text to a width.
@@ -106,107 +240,236 @@ function timelineFigure(run) {
     return '…' + text.slice(-n);
   }
 
+  // drawParts fills a box with parts above one another, [activity, part] each.
+  function drawParts(c, list, left, right, top) {
+    const all = sum(list, p => p[1]);
+    for (const [activity, part] of list) {
+      const height = part / all * frame.bar;
+      c.fillStyle = color(activityColors[activity]);
+      c.fillRect(left, top, right - left, height);
+      top += height;
+    }
+  }
+
   // drawLane draws what a thread did: in each column the activities lie above one
-  // another, waits at the bottom, so high as their parts are.
+  // another, waits at the bottom, so high as their parts are. A thread that was not
+  // there for the whole column takes all of it, too.
   function drawLane(c, lane, i) {
+    const [begin, stop] = view();
     lane.cells.forEach((cell, k) => {
+      if (!inView(lane, k, begin, stop)) return;
       const from = (lane.first + k) * t.column_nanos;
       const left = Math.floor(x(from));
-      const right = Math.max(Math.ceil(x(Math.min(from + t.column_nanos, end))), left + 1);
-      let top = y(i);
-      // A thread that was not there for the whole column takes all of it, too.
-      const all = cell.reduce((a, p) => a + p[1], 0);
-      for (const [activity, part] of cell) {
-        const height = part / all * frame.bar;
-        c.fillStyle = color(activityColors[activity]);
-        c.fillRect(left, top, right - left, height);
-        top += height;
-      }
+      drawParts(c, cell, left, Math.max(Math.ceil(x(Math.min(from + t.column_nanos, end))), left + 1), y(i));
     });
+  }
+
+  // drawGap draws what a thread did before a call, if there is one.
+  function drawGap(c, call, i) {
+    if (!call) return;
+    const [before, left] = [call.start - call.gap, call.start].map(nanos => Math.min(Math.max(x(nanos), frame.left), frame.left + frame.width));
+    if (left - before < 1) return;
+    const off = gapParts.map(([key, name]) => [t.activities.indexOf(name), call[key]]);
+    drawParts(c, [[compute, call.gap - sum(off, p => p[1])], ...off].filter(p => p[1] > 0), before, left, y(i));
+  }
+
+  // drawCalls draws the single calls of a thread, and what it did before each of
+  // them. Requests are thin lines, one below the other where they overlap.
+  function drawCalls(c, lane, i) {
+    const levels = []; // where the requests of each end
+    if (!lane.requests) drawGap(c, calls.get(lane.thread)?.find(call => !call.request && call.start >= view()[1]), i);
+    for (const call of shownCalls(lane)) {
+      const left = x(call.start);
+      const right = Math.max(x(call.start + Math.max(call.nanos, 0)), left + 1);
+      if (call.request) {
+        const free = levels.findIndex(until => until <= call.start);
+        const level = free >= 0 ? free : levels.length;
+        levels[level] = call.start + call.nanos;
+        c.fillStyle = color(activityColors[call.activity]);
+        c.fillRect(left, y(i) + level * 3 % frame.bar, right - left, 2);
+        continue;
+      }
+      drawGap(c, call, i);
+      c.fillStyle = color(activityColors[call.activity]);
+      c.fillRect(left, y(i), right - left, frame.bar);
+    }
   }
 
   // drawPath draws a line below the row of the thread that the path is on. Where it
   // changes faster than the eye can follow, the line is as strong as its part of
   // the pixel, and there are no lines between rows.
   function drawPath(c) {
-    const shares = lanes.map(() => new Float64Array(Math.ceil(frame.width) + 1));
+    const shares = threads.map(() => new Float64Array(Math.ceil(frame.width) + 1));
     const changes = new Float64Array(Math.ceil(frame.width) + 1);
-    const perPixel = end / frame.width;
+    const [begin, stop] = view();
+    const perPixel = (stop - begin) / frame.width;
     t.path.forEach(([lane, from, to], n) => {
-      const first = from / perPixel;
-      const last = to / perPixel;
-      if (n > 0) changes[Math.floor(first)]++;
-      if (lane < 0) return;
+      if (to <= begin || from >= stop) return;
+      const first = (Math.max(from, begin) - begin) / perPixel;
+      const last = (Math.min(to, stop) - begin) / perPixel;
+      if (n > 0 && from > begin) changes[Math.floor(first)]++;
+      if (rowOf(lane) < 0) return;
       for (let px = Math.floor(first); px < last; px++) shares[lane][px] += Math.min(last, px + 1) - Math.max(first, px);
     });
     c.fillStyle = color('ink');
     shares.forEach((list, lane) => list.forEach((share, px) => {
       if (share <= 0) return;
       c.globalAlpha = Math.min(0.25 + share, 1);
-      c.fillRect(frame.left + px, y(lane) + frame.bar + 1, 1, 3);
+      c.fillRect(frame.left + px, y(rowOf(lane)) + frame.bar + 1, 1, 3);
     }));
     c.globalAlpha = 1;
     let before = -1;
     for (const [lane, from] of t.path) {
-      const px = Math.floor(from / perPixel);
+      const px = Math.floor((from - begin) / perPixel);
+      if (px < 0 || px > frame.width) {
+        before = lane;
+        continue;
+      }
       const near = changes.subarray(Math.max(px - 6, 0), px + 7).reduce((a, b) => a + b, 0);
-      if (before >= 0 && lane >= 0 && lane !== before && near <= 5) {
-        const top = y(Math.min(before, lane)) + frame.bar + 1;
-        c.fillRect(frame.left + px, top, 1, y(Math.max(before, lane)) + frame.bar + 4 - top);
+      if (rowOf(before) >= 0 && rowOf(lane) >= 0 && lane !== before && near <= 5) {
+        const top = y(rowOf(Math.min(before, lane))) + frame.bar + 1;
+        c.fillRect(frame.left + px, top, 1, y(rowOf(Math.max(before, lane))) + frame.bar + 4 - top);
       }
       before = lane;
     }
   }
 
   function tell() {
-    if (!cursor) {
-      parts.reading.textContent = '\u00a0';
-      return;
-    }
-    const l = lanes[cursor.lane];
-    const from = cursor.column * t.column_nanos;
+    parts.reading.textContent = cursor ? (cursor.call ? `${lanes[cursor.row].name}, ${callText(run, cursor.call)}` : columnText(cursor.row, cursor.column)) : '\u00a0';
+  }
+
+  function columnText(row, column) {
+    const l = lanes[row];
+    const from = column * t.column_nanos;
     const to = Math.min(from + t.column_nanos, end);
-    const cell = l.cells[cursor.column - l.first];
+    const cell = l.cells[column - l.first];
+    if (l.requests) return `${l.name}: the arrow keys go from one to the next`;
     const said = [`${l.name}, ${seconds(from / 1e9)} to ${seconds(to / 1e9)}: `];
     if (!cell || cell.length === 0) {
-      said.push('no event of the thread');
+      said.push(l.thread === undefined ? 'no event' : 'no event of the thread');
     } else {
-      const all = cell.reduce((a, p) => a + p[1], 0);
+      const all = sum(cell, p => p[1]);
       said.push([...cell].sort((a, b) => b[1] - a[1]).map(([k, part]) => `${t.activities[k]} ${percent(part / all)}`).join(', '));
-      const [place, micros] = l.longest[cursor.column - l.first].split('.').map(n => parseInt(n, 36));
+      const [place, micros] = l.longest ? l.longest[column - l.first].split('.').map(n => parseInt(n, 36)) : [0];
       if (place > 0) said.push(`; longest call ${t.calls[place - 1]}, ${seconds(micros / 1e6)}`);
     }
-    const here = t.path.filter(s => s[0] === cursor.lane && s[1] < to && s[2] > from);
+    const here = t.path.filter(s => threads[s[0]] === l && s[1] < to && s[2] > from);
     if (here.length > 0) {
       const part = here.reduce((a, s) => a + Math.min(s[2], to) - Math.max(s[1], from), 0);
       const most = here.reduce((a, s) => s[2] - s[1] > a[2] - a[1] ? s : a);
       said.push(`; critical path for ${percent(part / (to - from))} of it: ${t.calls[most[3] - 1] ?? unknown}`);
     }
-    parts.reading.textContent = said.join('');
+    return said.join('');
   }
 
-  const columns = Math.ceil(end / t.column_nanos);
-
-  function move(lane, column) {
-    cursor = {lane: Math.min(Math.max(lane, 0), lanes.length - 1), column: Math.min(Math.max(column, 0), columns - 1)};
+  // place puts the cursor on what is at a time in a row: a call, or else a column.
+  function place(row, nanos) {
+    row = Math.min(Math.max(row, 0), lanes.length - 1);
+    const [from, to] = view();
+    nanos = Math.min(Math.max(nanos, from), to - 1);
+    cursor = {row, column: Math.floor(nanos / t.column_nanos)};
+    if (single() && lanes[row].thread !== undefined) {
+      const slack = (to - from) / frame.width; // a pixel
+      cursor.call = shownCalls(lanes[row]).findLast(call => call.start - slack <= nanos && call.start + Math.max(call.nanos, 0) + slack >= nanos);
+    }
     draw();
     tell();
   }
 
-  canvas.addEventListener('pointermove', event => {
-    const column = Math.floor((event.offsetX - frame.left) / frame.width * end / t.column_nanos);
-    const lane = Math.floor((event.offsetY - frame.top) / frame.row);
-    if (column < 0 || column >= columns || lane < 0 || lane >= lanes.length) return;
-    move(lane, column);
+  // next moves the cursor by columns, or to the next call.
+  function next(rows, columns) {
+    const [from] = view();
+    const at = cursor || {row: Math.max(lanes.findIndex(l => l.thread !== undefined), 0), column: Math.floor(from / t.column_nanos) - Math.sign(columns)};
+    const row = Math.min(Math.max(at.row + rows, 0), lanes.length - 1);
+    if (columns !== 0 && single() && lanes[row].thread !== undefined) {
+      const list = shownCalls(lanes[row]);
+      if (list.length > 0) {
+        const i = at.call ? list.indexOf(at.call) + columns : columns > 0 ? 0 : list.length - 1;
+        const call = list[Math.min(Math.max(i, 0), list.length - 1)];
+        cursor = {row, call, column: Math.floor(call.start / t.column_nanos)};
+        draw();
+        tell();
+        return;
+      }
+    }
+    place(row, at.call && columns === 0 ? at.call.start : (at.column + columns) * t.column_nanos + t.column_nanos / 2);
+  }
+
+  // choose selects the thread of a row, or the call that the cursor is on.
+  function choose() {
+    if (!cursor) return;
+    const thread = lanes[cursor.row].thread;
+    if (cursor.call) selection.toggle({thread, operation: cursor.call.operation, ...(cursor.call.file === null ? {} : {file: cursor.call.file})});
+    else if (thread !== undefined) selection.toggle({thread});
+  }
+
+  const timeAt = offset => {
+    const [from, to] = view();
+    return from + (offset - frame.left) / frame.width * (to - from);
+  };
+  let dragged = null; // from one place to another, in CSS pixels
+
+  canvas.addEventListener('pointerdown', event => {
+    if (event.button !== 0 || event.offsetX < frame.left) return;
+    dragged = {from: event.offsetX, to: event.offsetX};
+    canvas.setPointerCapture(event.pointerId);
   });
+  canvas.addEventListener('pointermove', event => {
+    if (dragged) {
+      dragged.to = event.offsetX;
+      draw();
+      return;
+    }
+    const row = Math.floor((event.offsetY - frame.top) / frame.row);
+    if (row < 0 || row >= lanes.length || event.offsetX < frame.left) return;
+    place(row, timeAt(event.offsetX));
+  });
+  canvas.addEventListener('pointerup', event => {
+    const moved = dragged && Math.abs(dragged.to - dragged.from) > 4 ? dragged : null;
+    dragged = null;
+    if (moved) {
+      show([moved.from, moved.to].sort((a, b) => a - b).map(timeAt));
+      return;
+    }
+    const row = Math.floor((event.offsetY - frame.top) / frame.row);
+    if (row < 0 || row >= lanes.length) return;
+    place(row, timeAt(event.offsetX));
+    choose();
+  });
+  canvas.addEventListener('pointercancel', () => { dragged = null; draw(); });
+  canvas.addEventListener('dblclick', () => selection.change({from: null, to: null}));
+  canvas.addEventListener('wheel', event => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const [from, to] = view();
+    const at = timeAt(event.offsetX);
+    const by = event.deltaY > 0 ? 1.5 : 1 / 1.5;
+    show([at - (at - from) * by, at + (to - at) * by]);
+  }, {passive: false});
   canvas.addEventListener('pointerleave', () => { cursor = null; draw(); tell(); });
   parts.box.addEventListener('keydown', event => {
-    const step = {ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [0, -20], PageDown: [0, 20], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[event.key];
-    if (!step) return;
+    const [from, to] = view();
+    const act = {
+      ArrowLeft: () => next(0, -1), ArrowRight: () => next(0, 1), PageUp: () => next(0, -20), PageDown: () => next(0, 20), ArrowUp: () => next(-1, 0), ArrowDown: () => next(1, 0),
+      Enter: choose, '+': () => show([from + (to - from) / 4, to - (to - from) / 4]), '-': () => show([from - (to - from) / 2, to + (to - from) / 2]),
+    }[event.key];
+    if (!act) return;
     event.preventDefault();
-    const from = cursor || {lane: 0, column: step[1] > 0 ? -1 : 0};
-    move(from.lane + step[0], from.column + step[1]);
+    act();
   });
   observe(parts.box, draw);
+  selection.follow(parts.box, () => {
+    cursor = null;
+    tell();
+    if (parts.details.open) parts.details.dispatchEvent(new Event('toggle'));
+    draw();
+  });
+  if (run.calls) {
+    decodeCalls(run.calls).then(byThread => {
+      calls = byThread;
+      parts.figure.dataset.calls = 'ready';
+      draw();
+    });
+  }
   return parts.figure;
 }

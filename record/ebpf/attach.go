@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +20,8 @@ import (
 )
 
 // Attach records the process o.PID, which runs already, with all its threads
-// and descendants, to s. It ends when the process has ended, after o.Duration,
+// and descendants, to s, or what is in the cgroup o.Cgroup and enters it later. It
+// ends when the process has ended or the cgroup is removed, after o.Duration,
 // when ctx ends, or at SIGINT, SIGTERM, SIGQUIT or SIGHUP; the processes are
 // never stopped and go on. Its errors are as those of Run; one that is
 // os.ErrProcessDone says that there is no such process.
@@ -35,21 +37,48 @@ func Attach(ctx context.Context, o record.Options, s record.Sink) (record.Result
 	if err := completeRing(&o); err != nil {
 		return record.Result{}, err
 	}
-	pidfd, err := openProcess(o.PID)
+	what, err := openTarget(&o)
 	if err != nil {
 		return record.Result{}, err
 	}
-	defer unix.Close(pidfd)
-	r, err := attach(&o, pidfd, s)
+	defer what.close()
+	r, err := attach(&o, what, s)
 	if err != nil {
 		return record.Result{}, err
 	}
 	defer r.close()
 	return r.run(ctx, func(ctx context.Context, failed <-chan struct{}) error {
 		defer func() { r.result.Elapsed = time.Since(r.began) }()
-		return r.awaitProcess(ctx, pidfd, o.Duration, failed)
+		return r.awaitEnd(ctx, what, o.Duration, failed)
 	})
 }
+
+// target is what a recorder attaches to.
+type target interface {
+	poll() int   // a descriptor that can be read when it may have ended
+	ended() bool // whether it has, once that can be read
+	close() error
+}
+
+func openTarget(o *record.Options) (target, error) {
+	if o.Cgroup == "" {
+		fd, err := openProcess(o.PID)
+		return pidfd(fd), err
+	}
+	dir, err := findCgroup(o.Cgroup)
+	if err != nil {
+		return nil, err
+	}
+	o.Cgroup = dir
+	return awaitRemoval(dir)
+}
+
+// pidfd is a process.
+type pidfd int
+
+func (fd pidfd) poll() int    { return int(fd) }
+func (fd pidfd) ended() bool  { return true }
+func (fd pidfd) close() error { return unix.Close(int(fd)) }
 
 // openProcess returns a pidfd.
 func openProcess(pid int) (int, error) {
@@ -82,7 +111,7 @@ func processOf(tid int) (pid int) {
 }
 
 // attach sets everything up and begins to record.
-func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err error) {
+func attach(o *record.Options, what target, s record.Sink) (_ *recording, err error) {
 	r := &recording{sink: s}
 	defer func() {
 		if err != nil {
@@ -91,17 +120,22 @@ func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err erro
 	}()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	r.signals = record.CatchSignals() // one that comes while all is set up ends the recording then
 	if err = r.load(o); err != nil {
 		return nil, err
 	}
-	r.signals = record.CatchSignals()
 	if err = r.begin(); err != nil {
 		return nil, err
 	}
-	// The fork hook is there already: a thread that starts from here on is
-	// either seen by it or found in the list.
-	if err = r.program.follow(pidfd); err != nil {
-		return nil, fmt.Errorf("attach to process %d: %w", o.PID, err)
+	// The hooks are there already: a thread that starts or enters from here on is
+	// either seen by them or found in the list.
+	if o.Cgroup != "" {
+		err = r.program.followCgroup(o.Cgroup)
+	} else if err = r.program.follow(what.poll()); err != nil {
+		err = fmt.Errorf("attach to process %d: %w", o.PID, err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	members, err := r.program.followTree()
 	if err != nil {
@@ -111,11 +145,58 @@ func attach(o *record.Options, pidfd int, s record.Sink) (_ *recording, err erro
 		return nil, err
 	}
 	r.learnMapped(members)
-	h, err := attachHeader(o, processes(members), r.result.Cost)
+	all := processes(members)
+	h, err := attachHeader(o, all, r.result.Cost)
 	if err != nil {
 		return nil, err
 	}
-	return r, s.WriteHeader(h)
+	if o.Cgroup != "" {
+		r.drain.joined = newcomers(o, all, r.drain.writer)
+	}
+	if err := s.WriteHeader(h); err != nil {
+		return nil, err
+	}
+	return r, record.Yield(o.Nice, o.Processors)
+}
+
+// newcomers returns what the drain does with a process that enters the cgroup: the
+// recording says how it stood, before its first event. Those that the recording's head
+// tells of are told of once.
+func newcomers(o *record.Options, known []process, w *record.Writer) func(recorderJoined) error {
+	told := make(map[int32]bool)
+	for _, p := range known {
+		told[p.pid] = true
+	}
+	return func(j recorderJoined) error {
+		pid := int32(j.Tid)
+		if told[pid] {
+			delete(told, pid)
+			return nil
+		}
+		p := process{pid: pid, parent: int32(j.Parent), threads: threadsOf(pid)}
+		if len(p.threads) == 0 { // it has ended
+			p.threads = []int32{pid}
+		}
+		if j.Space != 0 {
+			w.Learn(j.Space, pid)
+		}
+		h := &format.Header{}
+		if err := p.describe(o, h); err != nil {
+			return err
+		}
+		return w.WriteHeader(h)
+	}
+}
+
+// threadsOf returns the threads of a process, none where it has ended.
+func threadsOf(pid int32) (all []int32) {
+	entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, entry := range entries {
+		if tid, err := strconv.ParseInt(entry.Name(), 10, 32); err == nil {
+			all = append(all, int32(tid))
+		}
+	}
+	return all
 }
 
 // learnMapped notes where the processes have files mapped.
@@ -156,15 +237,33 @@ func processes(members []member) []process {
 
 // attachHeader is what is known when the recorder has attached.
 func attachHeader(o *record.Options, all []process, cost format.Cost) (*format.Header, error) {
-	h := record.CommonHeader(o, commandLine(o.PID), tool, cost)
-	for _, p := range all {
-		if _, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid)); errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("%w: the descriptors of process %d: needs root or CAP_SYS_PTRACE", record.ErrPermission, p.pid)
+	pid := o.PID
+	if pid == 0 {
+		pid = os.Getpid()
+		if len(all) > 0 {
+			pid = int(all[0].pid)
 		}
-		h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: p.remark(o)})
-		h.Descriptors = append(h.Descriptors, record.Descriptors(int(p.pid))...)
+	}
+	h := record.CommonHeader(o, pid, commandLine(o.PID), tool, cost)
+	if o.Cgroup != "" {
+		h.Set(format.MetaCgroup, string(format.AppendQuoted(nil, []byte(o.Cgroup))))
+	}
+	for _, p := range all {
+		if err := p.describe(o, h); err != nil {
+			return nil, err
+		}
 	}
 	return h, nil
+}
+
+// describe adds to a header how the process stands.
+func (p *process) describe(o *record.Options, h *format.Header) error {
+	if _, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid)); errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("%w: the descriptors of process %d: needs root or CAP_SYS_PTRACE", record.ErrPermission, p.pid)
+	}
+	h.Meta = append(h.Meta, format.Meta{Key: format.MetaProcess, Value: p.remark(o)})
+	h.Descriptors = append(h.Descriptors, record.Descriptors(int(p.pid))...)
+	return nil
 }
 
 // remark describes the process: 7 parent=1 threads=7,8 cwd="/" root="/" umask=0022
@@ -200,8 +299,8 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
-// awaitProcess waits for the end of a recording that Attach began.
-func (r *recording) awaitProcess(ctx context.Context, pidfd int, d time.Duration, failed <-chan struct{}) error {
+// awaitEnd waits for the end of a recording that Attach began.
+func (r *recording) awaitEnd(ctx context.Context, what target, d time.Duration, failed <-chan struct{}) error {
 	var timeout <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d - time.Since(r.began))
@@ -215,7 +314,7 @@ func (r *recording) awaitProcess(ctx context.Context, pidfd int, d time.Duration
 	}
 	defer unix.Close(stop)
 	ended := make(chan error, 1)
-	go func() { ended <- awaitEnd(pidfd, stop) }()
+	go func() { ended <- awaitTarget(what, stop) }()
 	select {
 	case err := <-ended:
 		return err
@@ -228,13 +327,18 @@ func (r *recording) awaitProcess(ctx context.Context, pidfd int, d time.Duration
 	return errors.Join(os.NewSyscallError("write", err), <-ended)
 }
 
-// awaitEnd waits until the process of a pidfd has ended, be it a zombie, or stop
-// can be read.
-func awaitEnd(pidfd, stop int) error {
-	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}, {Fd: int32(stop), Events: unix.POLLIN}}
+// awaitTarget waits until what is recorded has ended, be it a zombie, or stop can be
+// read.
+func awaitTarget(what target, stop int) error {
+	fds := []unix.PollFd{{Fd: int32(what.poll()), Events: unix.POLLIN}, {Fd: int32(stop), Events: unix.POLLIN}}
 	for {
-		if _, err := unix.Poll(fds, -1); err != unix.EINTR {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
 			return os.NewSyscallError("poll", err)
+		case fds[1].Revents != 0 || what.ended():
+			return nil
 		}
 	}
 }

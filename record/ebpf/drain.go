@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"pianola/record"
 )
@@ -30,7 +31,8 @@ var errRecord = errors.New("malformed record")
 type drain struct {
 	ring   *ring
 	writer *record.Writer
-	look   func() error // at each look at the ring
+	look   func() error               // at each look at the ring
+	joined func(recorderJoined) error // of a process that enters the cgroup
 
 	// The last of each.
 	call       record.Call
@@ -127,6 +129,12 @@ func (d *drain) add(b []byte) (full bool, err error) {
 			return false, errRecord
 		}
 		return d.writer.Fault(&d.fault), nil
+	case joined:
+		var j recorderJoined
+		if copy((*[unsafe.Sizeof(j)]byte)(unsafe.Pointer(&j))[:], b) < joinedSize {
+			return false, errRecord
+		}
+		return false, d.joined(j)
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {
 			return false, errRecord

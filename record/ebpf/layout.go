@@ -38,6 +38,7 @@ const (
 	faulted   requestKind = format.MaxSys - 4
 	begun     requestKind = format.MaxSys - 5
 	mapped    requestKind = format.MaxSys - 6
+	joined    requestKind = format.MaxSys - 7
 )
 
 const (
@@ -45,17 +46,18 @@ const (
 	completionSize = int(unsafe.Offsetof(recorderOpened{}.Details))
 	faultSize      = int(unsafe.Offsetof(recorderFault{}.Off))
 	spaceSize      = int(unsafe.Offsetof(recorderSpace{}.Address))
+	joinedSize     = int(unsafe.Sizeof(recorderJoined{}))
 	flagAIO        = 2048
 	opcodeMask     = format.NumOpcodes - 1
 )
 
 // requestIn returns what a record of the ring holds of a request.
 func requestIn(b []byte) requestKind {
-	if len(b) < completionSize {
+	if len(b) < joinedSize {
 		return noRequest
 	}
 	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr >= mapped && nr <= submitted {
+	if nr >= joined && nr <= submitted {
 		return nr
 	}
 	return noRequest

@@ -1,6 +1,7 @@
 package ebpf
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -95,6 +96,9 @@ func (p *program) attachHuge() error {
 	p.huge = true
 	return p.linkAdditional(true)
 }
+
+// look does what is to be done now and then.
+func (p *program) look() error { return errors.Join(p.attachHuge(), p.followMoved()) }
 
 func (p *program) linkAdditional(huge bool) error {
 	var names []string

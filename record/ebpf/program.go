@@ -28,6 +28,7 @@ type program struct {
 	links    []link.Link
 	ended    bool         // nothing is linked any more; under mu
 	huge     bool         // attachHuge has attached
+	moved    uint64       // of followMoved
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
 
 	uncounted []coverage.Kind // I/O whose bytes this kernel does not let the program count
@@ -40,6 +41,7 @@ type config struct {
 	RingBytes int
 
 	Memory bool // operations on memory, too
+	Cgroup bool // what is in a cgroup, not processes and their descendants
 	Maps   bool // faults on mapped files, and the operations that concern such mappings
 
 	// What is noted. Each costs a little; see docs/recording.md.
@@ -68,6 +70,9 @@ func load(c config) (*program, error) {
 		delete(spec.Programs, recorderProgSockSend)
 		delete(spec.Programs, recorderProgSockReceive)
 	}
+	if !c.Cgroup {
+		delete(spec.Programs, recorderProgCgroupAttach)
+	}
 	for name, kind := range unsupported(kernel) {
 		delete(spec.Programs, name)
 		p.uncounted = append(p.uncounted, kind)
@@ -91,7 +96,7 @@ func canCast(kernel *btf.Spec) bool {
 // attached are the programs that attach attaches. Those of threads come before
 // those of system calls, and the end of calls before their start: so nothing is
 // seen by halves.
-var attached = []string{recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch, recorderProgSchedWaking,
+var attached = []string{recorderProgCgroupAttach, recorderProgProcessFork, recorderProgProcessExec, recorderProgProcessExit, recorderProgSchedSwitch, recorderProgSchedWaking,
 	recorderProgSysExit, recorderProgSysEnter}
 
 // programs returns those of some programs that are loaded.
@@ -125,6 +130,7 @@ func configure(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec, uncounted
 		recorderVarTimed:        timed(),
 		recorderVarWaits:        waits(),
 		recorderVarWithMemory:   c.Memory,
+		recorderVarByCgroup:     c.Cgroup,
 		recorderVarWithMaps:     maps,
 		recorderVarWithFlight:   spec.Programs[recorderProgUringSubmit] != nil,
 		recorderVarWithRequests: withRequests(spec),

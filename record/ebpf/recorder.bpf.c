@@ -12,6 +12,7 @@
  */
 #include "headers/faults.h"
 #include "headers/request.h"
+#include "headers/cgroup.h"
 
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
@@ -33,6 +34,8 @@ const enum fault_flag *unused_fault_flag __attribute__((unused));
 const struct space *unused_space __attribute__((unused));
 const struct submission *unused_submission __attribute__((unused));
 const struct opened *unused_opened __attribute__((unused));
+const struct joined *unused_joined __attribute__((unused));
+const struct cgroup_path *unused_cgroup_path __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -499,7 +502,11 @@ int process_fork(u64 *ctx)
 	struct thread *t = followed(parent);
 	struct name name;
 
-	if (!t || t->flags & THREAD_ALONE)
+	if (by_cgroup && !t && in_cgroup(child)) { /* CLONE_INTO_CGROUP */
+		follow(child);
+		tell_joined(child);
+	}
+	if (!t || t->flags & THREAD_ALONE || (by_cgroup && !in_cgroup(child)))
 		return 0;
 	follow(child);
 	if (with_maps && space_of(child) != space_of(parent))
@@ -857,10 +864,66 @@ int settle_living(u64 *ctx)
 	return 0;
 }
 
+/* Lets a thread go that has left the cgroup. */
+INLINE void unfollow(struct task_struct *task, struct thread *t)
+{
+	count_dead(t);
+	bpf_task_storage_delete(&threads, task);
+}
+
+/* A process, or a thread alone, is moved from one cgroup to another. Of a process the
+ * kernel shows the first thread; the recorder looks for the others. */
+SEC("tp_btf/cgroup_attach_task")
+int cgroup_attach(u64 *ctx)
+{
+	struct cgroup *to = (void *)ctx[0];
+	struct task_struct *task = (void *)ctx[2];
+	struct thread *t;
+
+	if ((u64)to->root != cgroup_root)
+		return 0;
+	if ((u8)ctx[3] && task->signal->nr_threads > 1)
+		__sync_fetch_and_add(&moved, 1);
+	t = followed(task);
+	if (in_cgroup(task) == !!t)
+		return 0;
+	if (t) {
+		unfollow(task, t);
+	} else {
+		follow(task);
+		if (task == task->group_leader)
+			tell_joined(task);
+	}
+	return 0;
+}
+
+/* Finds the cgroup of a directory. */
+SEC("syscall")
+int find_cgroup(struct cgroup_path *at)
+{
+	struct file *file = file_of(bpf_get_current_task_btf(), at->fd);
+	struct inode *inode = FIELD(file, f_inode);
+	struct kernfs_node *node = FIELD(inode, i_private);
+	struct cgroup *cgroup = FIELD(node, priv);
+
+	cgroup_root = (u64)FIELD(cgroup, root);
+	cgroup_id = FIELD(node, id);
+	return !cgroup_root;
+}
+
+/* Reports whether the process of a thread that is not followed is, or that of its parent. */
+INLINE int is_related(struct task_struct *task)
+{
+	struct thread *first = followed(task->group_leader), *parent = followed(task->real_parent);
+
+	return (first && !(first->flags & THREAD_ALONE)) || (parent && !(parent->flags & THREAD_ALONE));
+}
+
 /* Follows the threads of processes whose first thread is followed, and the
  * children of threads that are, and tells of all that it finds followed. Run
  * it until added no longer grows: then no thread is missing, because the
- * fork hook sees those that start later. */
+ * fork hook sees those that start later. Of a cgroup it follows the threads that are
+ * there, and lets those go that have left. */
 SEC("iter/task")
 int follow_tree(u64 *ctx)
 {
@@ -872,10 +935,12 @@ int follow_tree(u64 *ctx)
 	if (!task)
 		return 0;
 	t = followed(task);
+	if (by_cgroup && t && !(t->flags & (THREAD_ALONE | THREAD_EXITED)) && !in_cgroup(task)) {
+		unfollow(task, t);
+		return 0;
+	}
 	if (!t) {
-		struct thread *first = followed(task->group_leader), *parent = followed(task->real_parent);
-
-		if (!(first && !(first->flags & THREAD_ALONE)) && !(parent && !(parent->flags & THREAD_ALONE)))
+		if (!(by_cgroup ? in_cgroup(task) : is_related(task)))
 			return 0;
 		if (task->flags & (PF_EXITING | PF_IO_WORKER))
 			return 0;

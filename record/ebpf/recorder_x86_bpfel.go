@@ -20,6 +20,11 @@ type recorderBounds struct {
 	Fixed uint64
 }
 
+type recorderCgroupPath struct {
+	_  structs.HostLayout
+	Fd int32
+}
+
 type recorderCounted uint32
 
 const (
@@ -132,6 +137,17 @@ type recorderInner struct {
 	_   structs.HostLayout
 	Ns  uint32
 	Pid uint32
+}
+
+type recorderJoined struct {
+	_      structs.HostLayout
+	Start  uint64
+	Space  uint64
+	Parent uint32
+	Pad    uint32
+	Tid    uint32
+	Nr     uint16
+	Flags  uint16
 }
 
 type recorderKind uint32
@@ -469,9 +485,11 @@ const (
 	recorderMapSpaces            = "spaces"
 	recorderMapSubmissions       = "submissions"
 	recorderMapThreads           = "threads"
+	recorderProgCgroupAttach     = "cgroup_attach"
 	recorderProgFaultFails       = "fault_fails"
 	recorderProgFaultKernel      = "fault_kernel"
 	recorderProgFaultUser        = "fault_user"
+	recorderProgFindCgroup       = "find_cgroup"
 	recorderProgFollowSelf       = "follow_self"
 	recorderProgFollowTree       = "follow_tree"
 	recorderProgMapAround        = "map_around"
@@ -496,7 +514,10 @@ const (
 	recorderVarAdded             = "added"
 	recorderVarAioFlight         = "aio_flight"
 	recorderVarAioTaken          = "aio_taken"
+	recorderVarByCgroup          = "by_cgroup"
 	recorderVarCanCast           = "can_cast"
+	recorderVarCgroupId          = "cgroup_id"
+	recorderVarCgroupRoot        = "cgroup_root"
 	recorderVarChannels          = "channels"
 	recorderVarEvery             = "every"
 	recorderVarHuge              = "huge"
@@ -506,6 +527,7 @@ const (
 	recorderVarLive              = "live"
 	recorderVarMappings          = "mappings"
 	recorderVarMissing           = "missing"
+	recorderVarMoved             = "moved"
 	recorderVarPageBytes         = "page_bytes"
 	recorderVarPidns             = "pidns"
 	recorderVarPlans             = "plans"
@@ -517,10 +539,12 @@ const (
 	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
+	recorderVarUnusedCgroupPath  = "unused_cgroup_path"
 	recorderVarUnusedCounted     = "unused_counted"
 	recorderVarUnusedFault       = "unused_fault"
 	recorderVarUnusedFaultFlag   = "unused_fault_flag"
 	recorderVarUnusedFlag        = "unused_flag"
+	recorderVarUnusedJoined      = "unused_joined"
 	recorderVarUnusedKind        = "unused_kind"
 	recorderVarUnusedMember      = "unused_member"
 	recorderVarUnusedMissing     = "unused_missing"
@@ -588,9 +612,11 @@ type recorderSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderProgramSpecs struct {
+	CgroupAttach  *ebpf.ProgramSpec `ebpf:"cgroup_attach"`
 	FaultFails    *ebpf.ProgramSpec `ebpf:"fault_fails"`
 	FaultKernel   *ebpf.ProgramSpec `ebpf:"fault_kernel"`
 	FaultUser     *ebpf.ProgramSpec `ebpf:"fault_user"`
+	FindCgroup    *ebpf.ProgramSpec `ebpf:"find_cgroup"`
 	FollowSelf    *ebpf.ProgramSpec `ebpf:"follow_self"`
 	FollowTree    *ebpf.ProgramSpec `ebpf:"follow_tree"`
 	MapAround     *ebpf.ProgramSpec `ebpf:"map_around"`
@@ -638,7 +664,10 @@ type recorderVariableSpecs struct {
 	Added             *ebpf.VariableSpec `ebpf:"added"`
 	AioFlight         *ebpf.VariableSpec `ebpf:"aio_flight"`
 	AioTaken          *ebpf.VariableSpec `ebpf:"aio_taken"`
+	ByCgroup          *ebpf.VariableSpec `ebpf:"by_cgroup"`
 	CanCast           *ebpf.VariableSpec `ebpf:"can_cast"`
+	CgroupId          *ebpf.VariableSpec `ebpf:"cgroup_id"`
+	CgroupRoot        *ebpf.VariableSpec `ebpf:"cgroup_root"`
 	Channels          *ebpf.VariableSpec `ebpf:"channels"`
 	Every             *ebpf.VariableSpec `ebpf:"every"`
 	Huge              *ebpf.VariableSpec `ebpf:"huge"`
@@ -648,6 +677,7 @@ type recorderVariableSpecs struct {
 	Live              *ebpf.VariableSpec `ebpf:"live"`
 	Mappings          *ebpf.VariableSpec `ebpf:"mappings"`
 	Missing           *ebpf.VariableSpec `ebpf:"missing"`
+	Moved             *ebpf.VariableSpec `ebpf:"moved"`
 	PageBytes         *ebpf.VariableSpec `ebpf:"page_bytes"`
 	Pidns             *ebpf.VariableSpec `ebpf:"pidns"`
 	Plans             *ebpf.VariableSpec `ebpf:"plans"`
@@ -659,10 +689,12 @@ type recorderVariableSpecs struct {
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
+	UnusedCgroupPath  *ebpf.VariableSpec `ebpf:"unused_cgroup_path"`
 	UnusedCounted     *ebpf.VariableSpec `ebpf:"unused_counted"`
 	UnusedFault       *ebpf.VariableSpec `ebpf:"unused_fault"`
 	UnusedFaultFlag   *ebpf.VariableSpec `ebpf:"unused_fault_flag"`
 	UnusedFlag        *ebpf.VariableSpec `ebpf:"unused_flag"`
+	UnusedJoined      *ebpf.VariableSpec `ebpf:"unused_joined"`
 	UnusedKind        *ebpf.VariableSpec `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.VariableSpec `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
@@ -744,7 +776,10 @@ type recorderVariables struct {
 	Added             *ebpf.Variable `ebpf:"added"`
 	AioFlight         *ebpf.Variable `ebpf:"aio_flight"`
 	AioTaken          *ebpf.Variable `ebpf:"aio_taken"`
+	ByCgroup          *ebpf.Variable `ebpf:"by_cgroup"`
 	CanCast           *ebpf.Variable `ebpf:"can_cast"`
+	CgroupId          *ebpf.Variable `ebpf:"cgroup_id"`
+	CgroupRoot        *ebpf.Variable `ebpf:"cgroup_root"`
 	Channels          *ebpf.Variable `ebpf:"channels"`
 	Every             *ebpf.Variable `ebpf:"every"`
 	Huge              *ebpf.Variable `ebpf:"huge"`
@@ -754,6 +789,7 @@ type recorderVariables struct {
 	Live              *ebpf.Variable `ebpf:"live"`
 	Mappings          *ebpf.Variable `ebpf:"mappings"`
 	Missing           *ebpf.Variable `ebpf:"missing"`
+	Moved             *ebpf.Variable `ebpf:"moved"`
 	PageBytes         *ebpf.Variable `ebpf:"page_bytes"`
 	Pidns             *ebpf.Variable `ebpf:"pidns"`
 	Plans             *ebpf.Variable `ebpf:"plans"`
@@ -765,10 +801,12 @@ type recorderVariables struct {
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
+	UnusedCgroupPath  *ebpf.Variable `ebpf:"unused_cgroup_path"`
 	UnusedCounted     *ebpf.Variable `ebpf:"unused_counted"`
 	UnusedFault       *ebpf.Variable `ebpf:"unused_fault"`
 	UnusedFaultFlag   *ebpf.Variable `ebpf:"unused_fault_flag"`
 	UnusedFlag        *ebpf.Variable `ebpf:"unused_flag"`
+	UnusedJoined      *ebpf.Variable `ebpf:"unused_joined"`
 	UnusedKind        *ebpf.Variable `ebpf:"unused_kind"`
 	UnusedMember      *ebpf.Variable `ebpf:"unused_member"`
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
@@ -798,9 +836,11 @@ type recorderVariables struct {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderPrograms struct {
+	CgroupAttach  *ebpf.Program `ebpf:"cgroup_attach"`
 	FaultFails    *ebpf.Program `ebpf:"fault_fails"`
 	FaultKernel   *ebpf.Program `ebpf:"fault_kernel"`
 	FaultUser     *ebpf.Program `ebpf:"fault_user"`
+	FindCgroup    *ebpf.Program `ebpf:"find_cgroup"`
 	FollowSelf    *ebpf.Program `ebpf:"follow_self"`
 	FollowTree    *ebpf.Program `ebpf:"follow_tree"`
 	MapAround     *ebpf.Program `ebpf:"map_around"`
@@ -826,9 +866,11 @@ type recorderPrograms struct {
 
 func (p *recorderPrograms) Close() error {
 	return _RecorderClose(
+		p.CgroupAttach,
 		p.FaultFails,
 		p.FaultKernel,
 		p.FaultUser,
+		p.FindCgroup,
 		p.FollowSelf,
 		p.FollowTree,
 		p.MapAround,

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/format"
 	"pianola/record"
 )
 
@@ -53,7 +54,7 @@ func completeRing(o *record.Options) error {
 
 // configOf says what the program in the kernel is to note.
 func configOf(o *record.Options) config {
-	return config{RingBytes: o.RingBytes, Memory: o.Memory, Maps: !o.NoFaults, Type: true, Faults: true, Off: true, Messages: true}
+	return config{RingBytes: o.RingBytes, Memory: o.Memory, Cgroup: o.Cgroup != "", Maps: !o.NoFaults, Type: true, Faults: true, Off: true, Messages: true}
 }
 
 // recording is a recording under way.
@@ -103,6 +104,9 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 	if err = r.begin(); err != nil {
 		return nil, err
 	}
+	if err = record.Yield(o.Nice, o.Processors); err != nil {
+		return nil, err
+	}
 	return r, r.child.release()
 }
 
@@ -131,17 +135,37 @@ func (r *recording) begin() error {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return fmt.Errorf("read the clock: %w", err)
 	}
-	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano()), look: r.program.attachHuge}
+	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano()), look: r.program.look}
+	if parted, ok := r.sink.(record.Parted); ok {
+		parted.Ends(r.soFar)
+	}
 	return nil
+}
+
+// soFar returns what the last header would say now.
+func (r *recording) soFar() (*format.Header, error) {
+	result := record.Result{Cost: r.result.Cost, Elapsed: time.Since(r.began)}
+	lost, err := r.program.lost()
+	if err != nil {
+		return nil, err
+	}
+	lost.addTo(&result)
+	return r.drain.writer.EndHeader(&result, false), nil
 }
 
 // run records until await returns. failed is closed when draining has failed.
 func (r *recording) run(ctx context.Context, await func(_ context.Context, failed <-chan struct{}) error) (record.Result, error) {
 	stop, drained := make(chan struct{}), make(chan struct{})
 	var drainErr error
+	var enough *record.Enough
+	var ended time.Duration
 	go func() {
 		defer close(drained)
 		if drainErr = r.drain.run(stop); drainErr != nil {
+			ended = time.Since(r.began)
+			if errors.As(drainErr, &enough) {
+				drainErr = nil
+			}
 			// The command must not pay for what is not kept.
 			drainErr = errors.Join(drainErr, r.program.detach())
 		}
@@ -151,6 +175,9 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	close(stop)
 	<-drained
 	err = errors.Join(drainErr, err)
+	if enough != nil {
+		r.result.Ended, r.result.Elapsed = enough.Why, ended
+	}
 
 	r.result.Events = r.drain.writer.Events()
 	lost, lerr := r.program.lost()

@@ -47,6 +47,12 @@ func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, e
 	return end.result, end.err
 }
 
+// outcome is how the writing of a recording ended, and when.
+type outcome struct {
+	err error
+	at  time.Time
+}
+
 // trace is Run, on a thread of its own.
 func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Result, err error) {
 	records := newRecords(s)
@@ -59,6 +65,9 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	if err = s.WriteHeader(record.StartHeader(o, int(tr.command), "ptrace", r.Cost)); err != nil {
 		return r, tr.abandon(err)
 	}
+	if err = record.Yield(o.Nice, o.Processors); err != nil {
+		return r, tr.abandon(err)
+	}
 	pidfd, err := unix.PidfdOpen(int(tr.command), 0)
 	if err != nil {
 		return r, tr.abandon(fmt.Errorf("open the command: %w", err))
@@ -67,8 +76,11 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	signals := record.CatchSignals()
 	defer signals.Release()
 
-	stop, written, watched := make(chan struct{}), make(chan error, 1), make(chan struct{})
-	go func() { written <- records.run(stop) }()
+	stop, written, watched := make(chan struct{}), make(chan outcome, 1), make(chan struct{})
+	go func() {
+		err := records.run(stop)
+		written <- outcome{err, time.Now()}
+	}()
 	go func() {
 		tr.watch(ctx, signals, pidfd, stop)
 		close(watched)
@@ -78,9 +90,14 @@ func trace(ctx context.Context, o *record.Options, s record.Sink) (r record.Resu
 	err = tr.all()
 	close(stop)
 	<-watched
-	err = errors.Join(<-written, err)
+	r.Status, r.Elapsed = record.ExitStatus(tr.status), tr.elapsed
+	end := <-written
+	if enough, ok := errors.AsType[*record.Enough](end.err); ok {
+		r.Ended, r.Elapsed, end.err = enough.Why, end.at.Sub(tr.began), nil
+	}
+	err = errors.Join(end.err, err)
 
-	r.Status, r.Elapsed, r.Events = record.ExitStatus(tr.status), tr.elapsed, records.writer.Events()
+	r.Events = records.writer.Events()
 	if err != nil {
 		return r, err
 	}

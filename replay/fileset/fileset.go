@@ -136,6 +136,3 @@ const long = 64 << 20
 // fillerName returns the name of a file that only makes a directory larger. All
 // have the same length.
 func fillerName(i int64) string { return fmt.Sprintf(".pianola_fill_%08d", i) }
-
-// direntLength returns how many bytes getdents64 returns for a name.
-func direntLength(name string) int64 { return int64(19+len(name)+1+7) &^ 7 }

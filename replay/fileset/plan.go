@@ -49,13 +49,13 @@ func NewPlan(files []format.File, maxBytes, maxFiles int64) (*Plan, error) {
 			return nil, fmt.Errorf("the fileset holds more than %d bytes: %w", maxBytes, &LimitError{"bytes"})
 		}
 		p.Bytes += allocated(f)
-		listed[filepath.Dir(f.Path)] += direntLength(filepath.Base(f.Path))
+		listed[filepath.Dir(f.Path)] += format.DirentSize(filepath.Base(f.Path))
 	}
 	p.Files = int64(len(files))
 	for i := range files {
 		if f := &files[i]; f.Type == format.TypeDir {
-			own := listed[filepath.Clean(f.Path)] + 2*direntLength("..")
-			if n := (f.Size - own) / direntLength(fillerName(0)); n > 0 {
+			own := listed[filepath.Clean(f.Path)] + 2*format.DirentSize("..")
+			if n := (f.Size - own) / format.DirentSize(fillerName(0)); n > 0 {
 				p.fillers[f.Path] = n
 				p.Files += n
 			}

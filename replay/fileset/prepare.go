@@ -1,6 +1,7 @@
 package fileset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,18 @@ type Prepared struct {
 	Fillers     int64  // empty files that give directories their size
 	Substituted int64  // pipes, sockets and devices, replaced by empty files
 	Elapsed     time.Duration
+}
+
+// Add adds the result of another root's preparation, but for Elapsed.
+func (p *Prepared) Add(o *Prepared) {
+	p.Files += o.Files
+	p.Kept += o.Kept
+	p.Removed += o.Removed
+	p.Missing += o.Missing
+	p.Bytes += o.Bytes
+	p.Fillers += o.Fillers
+	p.Substituted += o.Substituted
+	p.Example = cmp.Or(p.Example, o.Example)
 }
 
 // Progress is the progress of a preparation.

@@ -31,22 +31,22 @@ import (
 // is called once for all copies. Only these three methods allocate or wait in
 // Go.
 type Guard struct {
-	Kernel   Kernel  // executes the calls
-	Root     uintptr // descriptor of the root; the caller's
-	Alone    bool    // Kernel has only the files below the root, so it needs no jail
-	Landlock bool    // confine the thread by Landlock in a jail, too
+	Kernel   Kernel    // executes the calls
+	Root     uintptr   // descriptor of the root; the caller's
+	Alone    bool      // Kernel has only the files below the root, so it needs no jail
+	Landlock bool      // confine the thread by Landlock in a jail, too
+	Branches []*Branch // the other roots of the replay, which all copies share
 
 	// Internal state.
 	jailed bool         // the root is the thread's root and working directory
 	mount  int          // descriptor of a mount of the root that only replays see; 0 until it is made
 	proc   int          // descriptor of /proc, for the threads' own files; 0 where it is missing
-	dev    uint64       // of the root
-	ino    uint64       // of the root
-	mode   uint32       // of the root
+	own    identity     // of the root
 	rules  int          // for Landlock, a descriptor; 0 until they are made, and where there are none
 	how    unix.OpenHow // memory for openat2
 	stat   unix.Stat_t  // and for fstat
 	link   [len(ownFiles) + 20]byte
+	away   bool // the working directory is a branch, until Leave
 }
 
 // ownFiles is the directory of a thread's descriptors (proc(5)).
@@ -104,37 +104,70 @@ func (g *Guard) Enter(jail bool) error {
 	return g.confine()
 }
 
-// detach makes the mount. All threads of a replay enter the same one: the kernel
-// renames and links nothing from one mount to another.
-func (g *Guard) detach() error {
-	if g.mount != 0 {
-		return nil
+// detach makes the mounts of the root and of branches. All threads of a replay
+// use the same ones: the kernel renames and links nothing from one mount to
+// another.
+func (g *Guard) detach() (err error) {
+	if g.mount == 0 {
+		if g.mount, err = detached(g.Root); err != nil {
+			return err
+		}
 	}
-	fd, err := unix.OpenTree(int(g.Root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("mount the root for the replay alone: %w", err)
+	for _, b := range g.Branches {
+		if b.mount == 0 { // the first guard makes it; the others, of other threads, only read
+			if b.mount, err = detached(b.Root); err != nil {
+				return err
+			}
+		}
 	}
-	g.mount = fd
 	return nil
+}
+
+// detached returns a mount of a directory that only the replay sees.
+func detached(root uintptr) (int, error) {
+	fd, err := unix.OpenTree(int(root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return 0, fmt.Errorf("mount the root for the replay alone: %w", err)
+	}
+	return fd, nil
 }
 
 // Close releases what a guard and its copies share. The threads that they bind
 // stay bound.
 func (g *Guard) Close() {
-	for _, fd := range []int{g.mount, g.rules, g.proc} {
+	own := []int{g.mount, g.rules, g.proc}
+	for _, b := range g.Branches {
+		own = append(own, b.mount)
+	}
+	for _, fd := range own {
 		if fd > 0 {
 			_ = unix.Close(fd)
 		}
 	}
 }
 
-// know reads the identity and the mode of the root.
-func (g *Guard) know() error {
-	if err := Error(g.Kernel.Call(unix.SYS_FSTAT, g.Root, uintptr(unsafe.Pointer(&g.stat)), 0)); err != nil {
-		return fmt.Errorf("stat the root: %w", err)
+// know reads the identity and the mode of the root, and of branches, which don't
+// change: only the first copy that is bound writes to what all share.
+func (g *Guard) know() (err error) {
+	if g.own, err = g.identify(g.Root); err != nil {
+		return err
 	}
-	g.dev, g.ino, g.mode = uint64(g.stat.Dev), g.stat.Ino, g.stat.Mode
+	for _, b := range g.Branches {
+		if b.own != (identity{}) {
+			continue
+		}
+		if b.own, err = g.identify(b.Root); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+func (g *Guard) identify(root uintptr) (identity, error) {
+	if err := Error(g.Kernel.Call(unix.SYS_FSTAT, root, uintptr(unsafe.Pointer(&g.stat)), 0)); err != nil {
+		return identity{}, fmt.Errorf("stat the root: %w", err)
+	}
+	return identity{uint64(g.stat.Dev), g.stat.Ino, g.stat.Mode}, nil
 }
 
 // confine adds Landlock. In a jail it does so only on request, because a jail
@@ -144,7 +177,7 @@ func (g *Guard) confine() (err error) {
 		return nil
 	}
 	if g.rules == 0 {
-		g.rules, err = newRules(g.Root)
+		g.rules, err = newRules(g.Roots())
 		if errors.Is(err, errors.ErrUnsupported) && !g.Landlock {
 			return nil
 		}
@@ -187,15 +220,19 @@ func (g *Guard) Open(n *Name, flags, mode uintptr) int64 {
 	if g.jailed {
 		return g.Kernel(unix.SYS_OPENAT, n.dir, Pointer(n.rest), flags, mode, 0, 0)
 	}
-	return g.resolve(n.full, flags, mode)
+	return g.resolve(n, n.full, flags, mode)
 }
 
-// resolve opens a path by openat2. The kernel asks to try again if a
+// resolve opens a path of a name by openat2. The kernel asks to try again if a
 // directory on the way was renamed.
-func (g *Guard) resolve(p *byte, flags, mode uintptr) (fd int64) {
+func (g *Guard) resolve(n *Name, p *byte, flags, mode uintptr) (fd int64) {
+	root := g.Root
+	if n.branch != nil {
+		root = n.branch.Root
+	}
 	g.how = unix.OpenHow{Flags: uint64(flags), Mode: uint64(mode), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for range 16 {
-		fd = g.Kernel(unix.SYS_OPENAT2, g.Root, Pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
+		fd = g.Kernel(unix.SYS_OPENAT2, root, Pointer(p), uintptr(unsafe.Pointer(&g.how)), unix.SizeofOpenHow, 0, 0)
 		if fd != -int64(unix.EAGAIN) {
 			break
 		}
@@ -214,7 +251,7 @@ func (g *Guard) within(n *Name, parent, last *byte) (dir int64, name uintptr) {
 	if g.jailed {
 		return int64(n.dir), Pointer(n.rest)
 	}
-	return g.resolve(parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), Pointer(last)
+	return g.resolve(n, parent, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0), Pointer(last)
 }
 
 // Entry is like Parent for a call that makes, removes or moves the name itself:
@@ -229,14 +266,23 @@ func (g *Guard) Target(n *Name) (fd int64, last, flags uintptr) {
 	if g.jailed {
 		return int64(n.dir), Pointer(n.rest), 0
 	}
-	return g.resolve(n.full, unix.O_PATH|unix.O_CLOEXEC, 0), Pointer(Empty), unix.AT_EMPTY_PATH
+	return g.resolve(n, n.full, unix.O_PATH|unix.O_CLOEXEC, 0), Pointer(Empty), unix.AT_EMPTY_PATH
 }
 
 // Whole is like Target for a call that takes neither a directory nor flags, and
 // tells whether the call must follow a link at the end of the path. Without a
 // jail the path is that of a descriptor in /proc, valid until the next call of
-// Whole: the kernel follows it to the very file, a link too, and to no other.
+// Whole: the kernel follows it to the very file, a link too, and to no other. In
+// a jail, a path in a branch starts at the working directory, which is the
+// branch's until Leave.
 func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows bool) {
+	if g.jailed && n.branch != nil {
+		if got := g.Kernel.Call(unix.SYS_FCHDIR, uintptr(n.branch.mount), 0, 0); got < 0 {
+			return got, 0, follow
+		}
+		g.away = true
+		return unix.AT_FDCWD, Pointer(n.below), follow
+	}
 	if g.jailed {
 		return unix.AT_FDCWD, n.Full(), follow
 	}
@@ -244,7 +290,7 @@ func (g *Guard) Whole(n *Name, follow bool) (fd int64, path uintptr, follows boo
 	if !follow {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd = g.resolve(n.full, flags, 0)
+	fd = g.resolve(n, n.full, flags, 0)
 	if fd < 0 {
 		return fd, 0, true
 	}
@@ -282,18 +328,35 @@ func (g *Guard) Link(fd uintptr, dir int64, last uintptr) int64 {
 	return g.Kernel(unix.SYS_LINKAT, uintptr(g.proc), g.inProc(fd), uintptr(dir), last, unix.AT_SYMLINK_FOLLOW, 0)
 }
 
-// IsRoot reports whether a file is the root itself. A trace may not change its
-// mode, which keeps other users out, because the trace's files can have any
-// mode.
-func (g *Guard) IsRoot(s *unix.Stat_t) bool { return s.Ino == g.ino && uint64(s.Dev) == g.dev }
+// IsRoot reports whether a file is the root itself, or a branch. A trace may not
+// change its mode, which keeps other users out, because the trace's files can
+// have any mode.
+func (g *Guard) IsRoot(s *unix.Stat_t) bool {
+	for _, b := range g.Branches {
+		if b.own.is(s) {
+			return true
+		}
+	}
+	return g.own.is(s)
+}
 
-// KeepMode restores the mode of the root. A thread can change it although
-// IsRoot returned false, because another thread can make a link to the root
-// between IsRoot and the call. Without a jail this can't happen, because both
-// use the same descriptor.
+// KeepMode restores the mode of the root and of branches. A thread can change it
+// although IsRoot returned false, because another thread can make a link to the
+// root between IsRoot and the call. Without a jail this can't happen, because
+// both use the same descriptor.
 func (g *Guard) KeepMode() {
-	if g.jailed && g.Kernel.Call(unix.SYS_FSTAT, g.Root, uintptr(unsafe.Pointer(&g.stat)), 0) == 0 && g.stat.Mode != g.mode {
-		g.Kernel.Call(unix.SYS_FCHMOD, g.Root, uintptr(g.mode&^unix.S_IFMT), 0)
+	if !g.jailed {
+		return
+	}
+	g.keepMode(g.Root, g.own.mode)
+	for _, b := range g.Branches {
+		g.keepMode(b.Root, b.own.mode)
+	}
+}
+
+func (g *Guard) keepMode(root uintptr, mode uint32) {
+	if g.Kernel.Call(unix.SYS_FSTAT, root, uintptr(unsafe.Pointer(&g.stat)), 0) == 0 && g.stat.Mode != mode {
+		g.Kernel.Call(unix.SYS_FCHMOD, root, uintptr(mode&^unix.S_IFMT), 0)
 	}
 }
 
@@ -301,8 +364,12 @@ func (g *Guard) KeepMode() {
 func Lost(dir int64) bool { return dir < 0 && dir != unix.AT_FDCWD }
 
 // Leave closes what Parent, Target or Whole opened. In a jail they open
-// nothing.
+// nothing, but Whole can have changed the working directory.
 func (g *Guard) Leave(dir int64) {
+	if g.away {
+		g.Kernel.Call(unix.SYS_FCHDIR, uintptr(g.mount), 0, 0)
+		g.away = false
+	}
 	if !g.jailed && dir >= 0 {
 		g.Shut(dir)
 	}

@@ -31,13 +31,13 @@ const (
 )
 
 // newRules returns a descriptor of rules that allow to open, make, rename and
-// remove only files below the root, by any path. The error is ErrUnsupported if
+// remove only files below the roots, by any path. The error is ErrUnsupported if
 // the kernel has no Landlock.
 //
 // The rules apply to the calling thread only. Libraries for Landlock confine
 // all threads of a process for good, but the threads that write the log or
 // remove the root afterwards must stay free.
-func newRules(root uintptr) (int, error) {
+func newRules(roots []uintptr) (int, error) {
 	version := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0)
 	if version < 2 {
 		return 0, fmt.Errorf("this kernel has no Landlock (Linux 5.19): %w", errors.ErrUnsupported)
@@ -49,10 +49,12 @@ func newRules(root uintptr) (int, error) {
 	if rules < 0 {
 		return 0, fmt.Errorf("make rules for Landlock: %w", unix.Errno(-rules))
 	}
-	beneath := unix.LandlockPathBeneathAttr{Allowed_access: allowedAccess & handled.Handled_access_fs, Parent_fd: int32(root)}
-	if got := Linux(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); got < 0 {
-		_ = unix.Close(int(rules))
-		return 0, fmt.Errorf("add the root to the rules for Landlock: %w", unix.Errno(-got))
+	for _, root := range roots {
+		beneath := unix.LandlockPathBeneathAttr{Allowed_access: allowedAccess & handled.Handled_access_fs, Parent_fd: int32(root)}
+		if got := Linux(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); got < 0 {
+			_ = unix.Close(int(rules))
+			return 0, fmt.Errorf("add the root to the rules for Landlock: %w", unix.Errno(-got))
+		}
 	}
 	return int(rules), nil
 }

@@ -24,7 +24,7 @@ func TestLandlock(t *testing.T) {
 	require.NoError(t, os.MkdirAll(base+"/a/b", 0o700))
 	require.NoError(t, os.Mkdir(base+"/c", 0o700))
 
-	rules, err := newRules(dir.Fd())
+	rules, err := newRules([]uintptr{dir.Fd()})
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}

@@ -20,6 +20,9 @@ type Name struct {
 	// whole path.
 	dir  uintptr
 	rest *byte
+
+	branch *Branch // in which it lies; nil for the root
+	below  *byte   // in a jail: the whole path, from the branch
 }
 
 // NewName makes a name of a path. The path must hold no NUL byte.
@@ -56,6 +59,10 @@ func (n *Name) StartAt(dir uintptr, rest string) { n.dir, n.rest = dir, CString(
 
 // Full returns the address of the whole path.
 func (n *Name) Full() uintptr { return Pointer(n.full) }
+
+// Branch returns the branch in which the name lies, nil for the root. Then alone
+// Full leads to the name in a jail.
+func (n *Name) Branch() *Branch { return n.branch }
 
 func (n *Name) String() string { return unix.BytePtrToString(n.full) }
 

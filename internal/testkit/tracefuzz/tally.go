@@ -14,11 +14,12 @@ import (
 const tallyDir = "PIANOLA_FUZZ_TALLY"
 
 // Tally counts the inputs of a fuzz target, and those that got past all checks and were
-// played to their end. The count of each process is a line in a file of
+// played or read to their end. Most is the most bytes of memory that one took, where the
+// target sets it. The count of each process is a line in a file of
 // $PIANOLA_FUZZ_TALLY, which make fuzz sums up.
 type Tally struct {
-	Inputs, Passed int64
-	file           *os.File
+	Inputs, Passed, Most int64
+	file                 *os.File
 }
 
 // Count counts an input of the target that runs.
@@ -37,6 +38,6 @@ func (c *Tally) Count(t *testing.T, passed bool) {
 		c.file, err = os.Create(filepath.Join(dir, fmt.Sprint(os.Getpid())))
 		require.NoError(t, err)
 	}
-	_, err := c.file.WriteAt(fmt.Appendf(nil, "%d %d\n", c.Inputs, c.Passed), 0)
+	_, err := c.file.WriteAt(fmt.Appendf(nil, "%d %d %d\n", c.Inputs, c.Passed, c.Most), 0)
 	require.NoError(t, err)
 }

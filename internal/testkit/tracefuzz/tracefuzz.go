@@ -34,19 +34,26 @@ type Trace struct {
 // directory of the test.
 func Bases(tb testing.TB, root string) (bases []*Trace) {
 	tb.Helper()
+	for _, name := range inputs(tb, root) {
+		text, err := os.ReadFile(name)
+		require.NoError(tb, err)
+		if b := compiled(tb, text); len(b.Events) > 0 {
+			bases = append(bases, b)
+		}
+	}
+	return bases
+}
+
+// inputs returns the names of the recordings.
+func inputs(tb testing.TB, root string) (names []string) {
+	tb.Helper()
 	for _, pattern := range []string{"compile/testdata/*.txt", "transform/testdata/ring_*.golden", "transform/testdata/*mapped.golden"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(tb, err)
 		require.NotEmpty(tb, files)
-		for _, name := range files {
-			text, err := os.ReadFile(name)
-			require.NoError(tb, err)
-			if b := compiled(tb, text); len(b.Events) > 0 {
-				bases = append(bases, b)
-			}
-		}
+		names = append(names, files...)
 	}
-	return bases
+	return names
 }
 
 func compiled(tb testing.TB, text []byte) *Trace {
@@ -76,6 +83,10 @@ const stepBytes = 8
 // Mutated returns the trace that bytes stand for: the first one chooses a base, and each
 // eight after it are a step. The bases stay as they are.
 func Mutated(bases []*Trace, data []byte) *Trace {
+	return mutated(bases, data, eventSteps, headerSteps)
+}
+
+func mutated(bases []*Trace, data []byte, ofEvents, ofHeader []func(t *Trace, s step)) *Trace {
 	var first byte
 	if len(data) > 0 {
 		first, data = data[0], data[1:]
@@ -91,9 +102,9 @@ func Mutated(bases []*Trace, data []byte) *Trace {
 	}
 	for ; len(data) >= stepBytes; data = data[stepBytes:] {
 		s := step(data[:stepBytes])
-		kind := eventSteps
+		kind := ofEvents
 		if s[0] >= 224 { // a fault in the header hides those in the events
-			kind = headerSteps
+			kind = ofHeader
 		}
 		pick(kind, s[0])(t, s)
 	}

@@ -23,6 +23,7 @@
 
 #define PF_EXITING 4    /* include/linux/sched.h */
 #define PF_IO_WORKER 16 /* a thread of the kernel that works for a ring */
+#define PF_KTHREAD 0x200000
 #define IORING_SETUP_SQPOLL 2 /* include/uapi/linux/io_uring.h */
 #define SIGBUS 7        /* include/uapi/asm-generic/signal.h */
 #define BUS_ADRERR 2    /* include/uapi/asm-generic/siginfo.h */
@@ -79,6 +80,7 @@ struct inode {
 	u32 i_nlink;
 	s64 i_size;
 	u64 i_blocks; /* of 512 bytes */
+	void *i_private;
 };
 
 struct qstr {
@@ -266,7 +268,45 @@ struct thread_info {
 #endif
 };
 
+struct signal_struct {
+	s32 nr_threads;
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct kernfs_node {
+	u64 id;
+	void *priv;
+};
+
+struct cgroup;
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup_root;
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct css_set {
+	struct list_head cgrp_links; /* one for each hierarchy */
+};
+
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct list_head cgrp_link; /* of the css_set */
+};
+
 struct task_struct {
+	struct css_set *cgroups;
 	struct thread_info thread_info;
 	s32 pid;
 	s32 tgid;
@@ -280,6 +320,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct io_uring_task *io_uring;
+	struct signal_struct *signal;
 	struct bpf_local_storage *bpf_storage;
 	struct task_io_accounting ioac;
 	unsigned in_iowait : 1;

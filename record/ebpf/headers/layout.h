@@ -236,6 +236,7 @@ enum wait_kind {
 #define NR_FAULT (MAX_SYS - 4)
 #define NR_SPACE (MAX_SYS - 5)
 #define NR_PROGRAM (MAX_SYS - 6)
+#define NR_JOINED (MAX_SYS - 7) /* and of processes that enter the cgroup */
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {

@@ -1,44 +1,27 @@
-package compare
+package stats
 
 import (
 	"math"
 	"slices"
-
-	"pianola/profile"
-	"pianola/table"
-)
-
-// Confidence is the probability that the intervals of all rows of a comparison
-// hold at once. Each interval has the error rate rowError, which is
-// 1-Confidence divided by the number of rows (Bonferroni); rows of mapped files
-// count where they occur. So a table of five
-// rows shows a false difference in at most one of twenty comparisons, not in
-// one of five.
-const (
-	Confidence = 0.95
-	rowError   = (1 - Confidence) / (float64(profile.NumCalls) + 1)
 )
 
 // MinRuns is the smallest number of runs of each side for a statement about
-// noise. Intervals of six runs keep rowError for any kind of noise; those of
-// five runs miss in 1.5 % instead of 1 %, and those of four in 4 %
-// (docs/compare.md).
+// noise. Intervals of six runs keep an error rate of 1 % for any kind of noise; those
+// of five runs miss in 1.5 % instead, and those of four in 4 % (docs/compare.md).
 const MinRuns = 6
 
 // MaxRuns is the largest number of runs of one side. With more, the
 // probabilities of medians may leave the range of floats.
 const MaxRuns = 1000
 
-// Interval is a confidence interval of a ratio of medians.
+// Interval is a confidence interval of a median, or of a ratio of medians.
 type Interval struct{ Low, High float64 }
 
-func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + table.Fixed(i.High, 3) }
-
-// ratioInterval returns the percentile bootstrap interval (Efron, Bootstrap
+// RatioInterval returns the percentile bootstrap interval (Efron, Bootstrap
 // Methods, 1979) of the ratio of the median of replay to that of app. Both are
 // sorted and not empty. The values of app are above 0, those of replay are not
 // negative. errorRate is the probability that the interval misses the ratio,
-// half of it on either side.
+// half of it on either side: one end alone has half the error rate.
 //
 // Resampling can yield few medians, and their probabilities are known (Evans,
 // Leemis and Drew, The Distribution of Order Statistics for Discrete Random
@@ -48,7 +31,7 @@ func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + tabl
 // It compares medians, because machines have a few slow runs, and because the
 // means of few runs yield intervals that are too narrow. It does not use BCa,
 // whose correction needs a jackknife, which fails for medians.
-func ratioInterval(app, replay []float64, errorRate float64) Interval {
+func RatioInterval(app, replay []float64, errorRate float64) Interval {
 	a, r := resampledMedians(app), resampledMedians(replay)
 	return Interval{ratioQuantile(a, r, errorRate/2), ratioQuantile(a, r, 1-errorRate/2)}
 }
@@ -59,8 +42,8 @@ type outcome struct{ value, probability float64 }
 // negligible is the probability below which a median is left out. n runs have
 // at most n(n+1)/2 medians. For MaxRuns, those left out have a probability of
 // less than 5.1e-15 together, which is less than the rounding error of the sum
-// of the others; the bounds of an interval are where the sum passes rowError/2,
-// 0.005. For an even number of runs, whose medians can be between any two of
+// of the others; the bounds of an interval are where the sum passes its error rate,
+// a few thousandths. For an even number of runs, whose medians can be between any two of
 // them, some thousands of half a million medians remain.
 const negligible = 1e-20
 
@@ -163,3 +146,23 @@ func ratioAtMost(a, b []outcome, limit float64) (p float64) {
 	}
 	return p
 }
+
+// MedianInterval returns the interval that order statistics give of the median of
+// what v is drawn from, whatever its distribution. v is sorted and not empty.
+// errorRate is as for RatioInterval, but at least 2/2^n for n values: see MedianRuns.
+func MedianInterval(v []float64, errorRate float64) Interval {
+	n, low, below := len(v), 0, 0.0
+	for i := range (n + 1) / 2 {
+		// The median is below v[i] where i values at most are, of n that are with even
+		// chances.
+		below += math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) - float64(n)*math.Ln2)
+		if below > errorRate/2 {
+			break
+		}
+		low = i
+	}
+	return Interval{v[low], v[n-1-low]}
+}
+
+// MedianRuns returns how many values MedianInterval needs for an error rate.
+func MedianRuns(errorRate float64) int { return int(math.Ceil(1 - math.Log2(errorRate))) }

@@ -1,0 +1,196 @@
+// Package advice says which changes of an application's I/O are worth doing: what a
+// diagnosis suggests and the laboratory has found to gain.
+//
+//	diagnosis.Of → findings → Candidates → lab.Experiment → New → text, JSON
+//
+// It advises nothing of which the laboratory is not certain: the interval of a gain
+// excludes none, and no result breaks.
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pianola/diagnosis"
+	"pianola/lab"
+	"pianola/profile"
+	"pianola/table"
+)
+
+// Advice is the findings, and what became of their candidates.
+type Advice struct {
+	Findings []profile.Finding
+	Rows     []Row // in the order of findings; a candidate of several stands with the first
+}
+
+// Row is a candidate of a finding.
+type Row struct {
+	Finding   string // the name of its rule
+	Candidate string
+	diagnosis.Change
+	Outcome Outcome
+	Trial   lab.Outcome // of the laboratory, zero if it was not tried
+}
+
+// Outcome is what became of a candidate.
+type Outcome string
+
+// The outcomes.
+const (
+	Worth    Outcome = "worth_doing" // it certainly gains
+	AtMost   Outcome = "at_most"     // it certainly gains, but is no change that a program can make
+	NoGain   Outcome = "no_gain"     // it was tried, and may gain nothing
+	NotTried Outcome = "not_tried"   // it could not be, or is no gain anyway
+)
+
+// Candidates returns the candidates to try: each once, without those that only
+// show a loss.
+func Candidates(findings []profile.Finding) (all []lab.Candidate) {
+	seen := map[string]bool{}
+	for _, f := range findings {
+		for _, c := range f.Candidates {
+			if !seen[c] && !diagnosis.ChangeOf(c).Slower {
+				all = append(all, lab.Candidate{c})
+			}
+			seen[c] = true
+		}
+	}
+	return all
+}
+
+// New returns the advice from what the laboratory has found. report is nil if nothing
+// was tried.
+func New(findings []profile.Finding, report *lab.Report) *Advice {
+	a := &Advice{Findings: findings}
+	for _, f := range findings {
+		for _, c := range f.Candidates {
+			if slices.ContainsFunc(a.Rows, func(r Row) bool { return r.Candidate == c }) {
+				continue
+			}
+			row := Row{Finding: f.Rule, Candidate: c, Change: diagnosis.ChangeOf(c), Outcome: NotTried}
+			if report != nil && !row.Slower {
+				row.judge(report)
+			}
+			a.Rows = append(a.Rows, row)
+		}
+	}
+	return a
+}
+
+// judge sets the outcome of a candidate from its trial.
+func (r *Row) judge(report *lab.Report) {
+	trial, ok := report.Outcome(lab.Candidate{r.Candidate})
+	switch r.Trial = trial; {
+	case !ok || trial.Err != nil:
+	case trial.Certain && trial.Gain > 0 && !trial.Breaks:
+		r.Outcome = Worth
+		if r.Bound {
+			r.Outcome = AtMost
+		}
+	default:
+		r.Outcome = NoGain
+	}
+}
+
+// WriteText writes the findings, a table of what is worth doing, and what was tried in
+// vain or could not be.
+func (a *Advice) WriteText(w io.Writer) error {
+	var b strings.Builder
+	for i, f := range a.Findings {
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, f.Rule, f.Text)
+	}
+	if len(a.Findings) > 0 {
+		b.WriteByte('\n')
+	}
+	rows := [][]string{{"finding", "candidate", "gain", "interval", "risk"}}
+	for i := range a.Rows {
+		if r := &a.Rows[i]; r.Outcome == Worth {
+			rows = append(rows, []string{r.Finding, r.Candidate, percent(r.Trial.Gain), r.interval(), cmp.Or(r.Risk, "none")})
+		}
+	}
+	if len(rows) > 1 {
+		b.WriteString(table.Format(rows, table.AllLeft))
+	} else {
+		b.WriteString("nothing is certain to be worth doing\n")
+	}
+	for i := range a.Rows {
+		switch r := &a.Rows[i]; r.Outcome {
+		case AtMost:
+			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; no change of the program does that\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
+		case NoGain:
+			fmt.Fprintf(&b, "no certain gain: %s (%s): %s\n", r.Candidate, r.Finding, r.Why())
+		case NotTried:
+			fmt.Fprintf(&b, "not tried: %s (%s): %s\n", r.Candidate, r.Finding, r.Why())
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Why says why a candidate is not worth doing, empty if it is.
+func (r *Row) Why() string {
+	switch {
+	case r.Outcome == Worth, r.Outcome == AtMost:
+		return ""
+	case r.Slower:
+		return "it can only take longer"
+	case r.Trial.Err != nil:
+		return r.Trial.Err.Error()
+	case r.Outcome == NotTried:
+		return "nothing was measured"
+	case r.Trial.Breaks:
+		return "it breaks results: " + r.Trial.Example
+	case r.Trial.Unchanged:
+		return "it leaves the trace as it is"
+	case !r.Trial.Known:
+		return "too few runs to tell"
+	}
+	return fmt.Sprintf("%s, %s", percent(r.Trial.Gain), r.interval())
+}
+
+func (r *Row) interval() string {
+	if r.Trial.Low == nil || r.Trial.High == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%s to %s", percent(*r.Trial.Low), percent(*r.Trial.High))
+}
+
+func percent(part float64) string { return fmt.Sprintf("%+.1f %%", 100*part) }
+
+// Document returns the advice, to be written as JSON; docs/laboratory.md describes its
+// fields.
+func (a *Advice) Document() any {
+	list := []findingDocument{}
+	for _, f := range a.Findings {
+		list = append(list, findingDocument{Finding: f, Candidates: []rowDocument{}})
+	}
+	for i := range a.Rows {
+		r := &a.Rows[i]
+		k := slices.IndexFunc(list, func(f findingDocument) bool { return f.Rule == r.Finding })
+		d := rowDocument{Name: r.Candidate, Outcome: r.Outcome, Why: r.Why(), Risk: r.Risk, Bound: r.Bound, Low: r.Trial.Low, High: r.Trial.High}
+		if r.Trial.Known {
+			d.Gain = &r.Trial.Gain
+		}
+		list[k].Candidates = append(list[k].Candidates, d)
+	}
+	return list
+}
+
+type findingDocument struct {
+	profile.Finding
+	Candidates []rowDocument `json:"candidates"`
+}
+
+type rowDocument struct {
+	Name    string   `json:"name"`
+	Outcome Outcome  `json:"outcome"`
+	Why     string   `json:"why,omitempty"`
+	Gain    *float64 `json:"gain,omitempty"`
+	Low     *float64 `json:"gain_low,omitempty"`
+	High    *float64 `json:"gain_high,omitempty"`
+	Risk    string   `json:"risk,omitempty"`
+	Bound   bool     `json:"bound"`
+}

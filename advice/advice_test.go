@@ -1,0 +1,84 @@
+package advice
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/internal/testkit"
+	"pianola/lab"
+	"pianola/profile"
+)
+
+// report returns what the laboratory found of candidates, with their run times as a part
+// of the baseline's. One with the time 0 was given up.
+func report(t *testing.T, parts map[string]float64) *lab.Report {
+	r := &lab.Report{Trace: "trace.txt", Trials: []*lab.Trial{{}}}
+	add := func(trial *lab.Trial, part float64) {
+		for k := range 6 {
+			p, err := profile.Read(&testkit.Reader{Events: []format.Event{testkit.Event(format.OpFsync, 0, int64((1+0.001*float64(k))*part*1e9), 0)}, Batch: 10, Err: io.EOF})
+			require.NoError(t, err)
+			trial.Add(lab.Run{Profile: p})
+		}
+	}
+	add(r.Trials[0], 1)
+	for name, part := range parts {
+		trial := &lab.Trial{Candidate: lab.Candidate{name}}
+		if part == 0 {
+			trial.Err = errors.New("no such thing")
+		} else {
+			add(trial, part)
+		}
+		r.Trials = append(r.Trials, trial)
+	}
+	return r
+}
+
+var found = []profile.Finding{
+	{Rule: "sync", Text: "Syncs took most.", Candidates: []string{"sync=none"}},
+	{Rule: "small-writes", Text: "Small writes took the rest.", Candidates: []string{"coalesce=64KiB", "uring-batch=32", "sync=none"}},
+	{Rule: "compute", Text: "Compute took something.", Candidates: []string{"backend=memory", "cache=cold"}},
+}
+
+// What is certain is in the table, with its risk; the rest is said in a line each.
+func TestAdvice(t *testing.T) {
+	require.Equal(t, []lab.Candidate{{"sync=none"}, {"coalesce=64KiB"}, {"uring-batch=32"}, {"backend=memory"}}, Candidates(found))
+	a := New(found, report(t, map[string]float64{"sync=none": 0.5, "coalesce=64KiB": 1.0005, "uring-batch=32": 0, "backend=memory": 0.25}))
+	var out bytes.Buffer
+	require.NoError(t, a.WriteText(&out))
+	require.Equal(t, `1. sync: Syncs took most.
+2. small-writes: Small writes took the rest.
+3. compute: Compute took something.
+
+finding  candidate  gain     interval            risk
+sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the machine loses what was not synced
+`, firstLines(out.String(), 6))
+	require.Contains(t, out.String(), "no certain gain: coalesce=64KiB (small-writes): ")
+	require.Contains(t, out.String(), "not tried: uring-batch=32 (small-writes): no such thing\n")
+	require.Contains(t, out.String(), "at most: backend=memory (compute): +75.0 %")
+	require.Contains(t, out.String(), "not tried: cache=cold (compute): it can only take longer\n")
+
+	text, err := json.Marshal(a.Document())
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"outcome":"worth_doing"`)
+}
+
+// Without anything that is certain there is no table.
+func TestNothingCertain(t *testing.T) {
+	for _, r := range []*lab.Report{nil, report(t, map[string]float64{"sync=none": 1})} {
+		var out bytes.Buffer
+		require.NoError(t, New(found[:1], r).WriteText(&out))
+		require.Contains(t, out.String(), "nothing is certain to be worth doing\n")
+		require.NotContains(t, out.String(), "risk")
+	}
+}
+
+func firstLines(text string, n int) string {
+	lines := bytes.SplitAfter([]byte(text), []byte("\n"))
+	return string(bytes.Join(lines[:min(n, len(lines))], nil))
+}

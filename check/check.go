@@ -1,0 +1,239 @@
+// Package check decides whether the runs of one side keep to bounds, beside those of
+// another side: for jobs that fail when a program or its storage becomes slower.
+//
+//	"sync.p99 > +10%" → Parse → Check → Evaluate → Outcome → Lines, WriteJUnit, JSON
+//
+// A check fails only if runs tell that from noise. Checks and outcomes are read-only
+// once returned, and may be used concurrently.
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Max is how many checks can be evaluated together: see Evaluate.
+const Max = 50
+
+// Check is a metric with a bound. It fails where the metric is beyond the bound.
+type Check struct {
+	Metric
+	Above    bool    // it fails above the bound, else below
+	Relative bool    // the bound is a part of the other side's value, by which the metric changes
+	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; else in the base unit of the metric
+
+	text string // of the bound
+}
+
+// String returns the check as Parse reads it.
+func (c *Check) String() string {
+	sign := "<"
+	if c.Above {
+		sign = ">"
+	}
+	return c.Name + " " + sign + " " + c.text
+}
+
+// Error is an error in the text of a check, with its position.
+type Error struct {
+	Text   string
+	Offset int // in bytes, from 0
+	Msg    string
+	Hint   string // what to do about it
+
+	Word  string   // that is unknown, "" for other errors
+	Names []string // that are known in its place
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("check %q: at byte %d: %s", e.Text, e.Offset, e.Msg)
+}
+
+// Parse parses a check, METRIC > BOUND or METRIC < BOUND:
+//
+//	sync.p99 > +10%
+//	read.bytes_per_second < -5%
+//	run_time > 90s
+//
+// METRIC is run_time, or a class of calls or an operation with one of seconds, calls,
+// bytes, bytes_per_second, p50, p90, p99, p999 and max. A bound with a sign and % is
+// relative to the other side; one without a sign is a value, with a unit unless it is
+// a number of calls. Times can only become worse by growing, and rates by shrinking:
+// a check that fails when they become better is an error, which is always an *Error.
+func Parse(text string) (*Check, error) {
+	p := &parser{text: text}
+	c, err := p.check()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+type parser struct {
+	text string
+	at   int
+}
+
+func (p *parser) fail(at int, hint, form string, args ...any) *Error {
+	return &Error{Text: p.text, Offset: at, Msg: fmt.Sprintf(form, args...), Hint: hint}
+}
+
+// space skips blanks.
+func (p *parser) space() {
+	for p.at < len(p.text) && (p.text[p.at] == ' ' || p.text[p.at] == '\t') {
+		p.at++
+	}
+}
+
+// word takes the longest word of these characters, with its position.
+func (p *parser) word(in func(c byte) bool) (word string, at int) {
+	at = p.at
+	for p.at < len(p.text) && in(p.text[p.at]) {
+		p.at++
+	}
+	return p.text[at:p.at], at
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' }
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
+
+func (p *parser) check() (*Check, *Error) {
+	p.space()
+	c := &Check{}
+	if err := p.metric(c); err != nil {
+		return nil, err
+	}
+	p.space()
+	at := p.at
+	switch {
+	case strings.HasPrefix(p.text[at:], ">="), strings.HasPrefix(p.text[at:], "<="):
+		return nil, p.fail(at, "", "want > or <, not %s", p.text[at:at+2])
+	case strings.HasPrefix(p.text[at:], ">"):
+		c.Above = true
+	case strings.HasPrefix(p.text[at:], "<"):
+	default:
+		return nil, p.fail(at, "for example "+c.Name+" > +10%", "want > or < after %s", c.Name)
+	}
+	p.at++
+	switch {
+	case c.Above && c.worse == smaller:
+		return nil, p.fail(at, "a check says what fails: "+c.Name+" < -10%", "%s fails when it becomes smaller, not larger", c.Name)
+	case !c.Above && c.worse == larger:
+		return nil, p.fail(at, "a check says what fails: "+c.Name+" > +10%", "%s fails when it becomes larger, not smaller", c.Name)
+	}
+	p.space()
+	begin := p.at
+	if err := p.bound(c); err != nil {
+		return nil, err
+	}
+	c.text = p.text[begin:p.at]
+	p.space()
+	if p.at < len(p.text) {
+		return nil, p.fail(p.at, "", "want nothing after the bound, not %q", p.text[p.at:])
+	}
+	return c, nil
+}
+
+// metric parses the metric.
+func (p *parser) metric(c *Check) *Error {
+	name := func(b byte) bool { return letter(b) || digit(b) }
+	subject, at := p.word(name)
+	if subject == runTime {
+		c.Metric = Metric{runTime, &durations, larger, elapsed, seconds}
+		return nil
+	}
+	measure := measureOf(subject)
+	if measure == nil {
+		err := p.fail(at, "classes are read, write, sync, metadata, …; operations are as in pianola profile", "no class or operation %q", subject)
+		if subject == "" {
+			err.Msg = "want a class or an operation, or " + runTime
+		}
+		err.Word, err.Names = subject, append(subjects(), runTime)
+		return err
+	}
+	if p.at == len(p.text) || p.text[p.at] != '.' {
+		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "want a figure after %s, such as %s.p99", subject, subject)
+	}
+	p.at++
+	word, at := p.word(name)
+	i := slices.Index(figureNames(), word)
+	if i < 0 {
+		err := p.fail(at, "figures are "+strings.Join(figureNames(), ", "), "no figure %q", word)
+		err.Word, err.Names = word, figureNames()
+		return err
+	}
+	f := &figures[i]
+	c.Metric = Metric{subject + "." + f.name, f.unit, f.worse, measure, f.value}
+	return nil
+}
+
+// The bounds of bounds.
+const (
+	maxPercent  = 1e6
+	maxAbsolute = 1e18
+)
+
+// bound parses the bound.
+func (p *parser) bound(c *Check) *Error {
+	begin := p.at
+	sign, _ := p.word(func(b byte) bool { return b == '+' || b == '-' })
+	number, at := p.word(func(b byte) bool { return digit(b) || b == '.' })
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || len(sign) > 1 {
+		return p.fail(begin, "for example +10% or "+c.unit.example, "want a bound")
+	}
+	if p.at < len(p.text) && p.text[p.at] == '%' {
+		p.at++
+		return p.relative(c, begin, sign, number, v)
+	}
+	name, unitAt := p.word(func(b byte) bool { return letter(b) || b == '/' || b >= 0x80 })
+	i := slices.IndexFunc(c.unit.bounds, func(s symbol) bool { return s.name == name })
+	switch {
+	case i < 0:
+		return p.fail(unitAt, "units of "+c.Name+" are "+symbols(c.unit), "no unit %q of %s", name, c.Name)
+	case sign != "":
+		return p.fail(begin, "a change is in per cent, "+sign+"10%; a value has no sign, "+number+name, "a sign wants %%")
+	case v*c.unit.bounds[i].size > maxAbsolute:
+		return p.fail(at, "", "%s is too large", number+name)
+	}
+	c.Bound = v * c.unit.bounds[i].size
+	return nil
+}
+
+func (p *parser) relative(c *Check, begin int, sign, number string, v float64) *Error {
+	want := "-"
+	if c.Above {
+		want = "+"
+	}
+	switch {
+	case sign == "":
+		return p.fail(begin, "write "+want+number+"%", "a change wants a sign")
+	case sign != want && c.Above:
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> wants a change with +, not -")
+	case sign != want:
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< wants a change with -, not +")
+	case v > maxPercent || !c.Above && v >= 100:
+		return p.fail(begin, "", "no metric changes by %s%s%%", sign, number)
+	}
+	c.Relative, c.Bound = true, v/100
+	if !c.Above {
+		c.Bound = -c.Bound
+	}
+	return nil
+}
+
+// symbols lists the units of bounds.
+func symbols(u *unit) string {
+	var names []string
+	for _, s := range u.bounds {
+		if s.name != "" {
+			names = append(names, s.name)
+		}
+	}
+	if len(names) == 0 {
+		return "none, such as " + u.example
+	}
+	return strings.Join(names, ", ")
+}

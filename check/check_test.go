@@ -1,0 +1,101 @@
+package check
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		text, metric, unit string
+		above, relative    bool
+		bound              float64
+	}{
+		{"run_time > +5%", "run_time", "seconds", true, true, 0.05},
+		{"sync.p99 > +10%", "sync.p99", "seconds", true, true, 0.1},
+		{" sync.p99>+10% ", "sync.p99", "seconds", true, true, 0.1},
+		{"fsync.p999 > 5ms", "fsync.p999", "seconds", true, false, 0.005},
+		{"run_time > 1.5m", "run_time", "seconds", true, false, 90},
+		{"openat.max > 250µs", "openat.max", "seconds", true, false, 250e-6},
+		{"mapped_read.seconds > +0%", "mapped_read.seconds", "seconds", true, true, 0},
+		{"submit_and_wait.p50 > +.5%", "submit_and_wait.p50", "seconds", true, true, 0.005},
+		{"read.bytes_per_second < -5%", "read.bytes_per_second", "bytes_per_second", false, true, -0.05},
+		{"read.bytes_per_second < 100MB/s", "read.bytes_per_second", "bytes_per_second", false, false, 100e6},
+		{"write.bytes > 64MiB", "write.bytes", "bytes", true, false, 64 << 20},
+		{"write.bytes < 1kB", "write.bytes", "bytes", false, false, 1000},
+		{"metadata.calls < -99.9%", "metadata.calls", "calls", false, true, -0.999},
+		{"metadata.calls > 1000", "metadata.calls", "calls", true, false, 1000},
+	} {
+		c, err := Parse(test.text)
+		require.NoError(t, err, test.text)
+		require.Equal(t, test.metric, c.Name, test.text)
+		require.Equal(t, test.unit, c.unit.name, test.text)
+		require.Equal(t, test.above, c.Above, test.text)
+		require.Equal(t, test.relative, c.Relative, test.text)
+		require.InDelta(t, test.bound, c.Bound, 1e-9, test.text)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for _, test := range []struct{ text, want, hint, word string }{
+		{"", `check "": at byte 0: want a class or an operation, or run_time`, "classes are", ""},
+		{"synk.p99 > +10%", `check "synk.p99 > +10%": at byte 0: no class or operation "synk"`, "classes are", "synk"},
+		{"sync > +10%", `check "sync > +10%": at byte 4: want a figure after sync, such as sync.p99`, "p99", ""},
+		{"sync.p98 > +10%", `check "sync.p98 > +10%": at byte 5: no figure "p98"`, "bytes_per_second", "p98"},
+		{"sync.p99", `check "sync.p99": at byte 8: want > or < after sync.p99`, "sync.p99 > +10%", ""},
+		{"sync.p99 >= 5ms", `check "sync.p99 >= 5ms": at byte 9: want > or <, not >=`, "", ""},
+		{"sync.p99 < 5ms", `check "sync.p99 < 5ms": at byte 9: sync.p99 fails when it becomes larger, not smaller`, "a check says what fails: sync.p99 > +10%", ""},
+		{"run_time < -5%", `check "run_time < -5%": at byte 9: run_time fails when it becomes larger, not smaller`, "run_time > +10%", ""},
+		{"read.bytes_per_second > +5%", `check "read.bytes_per_second > +5%": at byte 22: read.bytes_per_second fails when it becomes smaller, not larger`, "read.bytes_per_second < -10%", ""},
+		{"read.calls > -5%", `check "read.calls > -5%": at byte 13: > wants a change with +, not -`, "smaller (< -5%)", ""},
+		{"read.calls < +5%", `check "read.calls < +5%": at byte 13: < wants a change with -, not +`, "larger (> +5%)", ""},
+		{"read.calls < -100%", `check "read.calls < -100%": at byte 13: no metric changes by -100%`, "", ""},
+		{"read.calls > +2000000%", `check "read.calls > +2000000%": at byte 13: no metric changes by +2000000%`, "", ""},
+		{"sync.p99 > 10%", `check "sync.p99 > 10%": at byte 11: a change wants a sign`, "write +10%", ""},
+		{"sync.p99 > +5ms", `check "sync.p99 > +5ms": at byte 11: a sign wants %`, "a value has no sign, 5ms", ""},
+		{"sync.p99 > 5", `check "sync.p99 > 5": at byte 12: no unit "" of sync.p99`, "ns, us, µs, ms, s, m, h", ""},
+		{"sync.p99 > 5MB", `check "sync.p99 > 5MB": at byte 12: no unit "MB" of sync.p99`, "ns, us", ""},
+		{"sync.calls > 5k", `check "sync.calls > 5k": at byte 14: no unit "k" of sync.calls`, "none, such as 1000", ""},
+		{"sync.p99 > ", `check "sync.p99 > ": at byte 11: want a bound`, "+10% or 5ms", ""},
+		{"sync.p99 > ++5%", `check "sync.p99 > ++5%": at byte 11: want a bound`, "", ""},
+		{"sync.p99 > +1.2.3%", `check "sync.p99 > +1.2.3%": at byte 11: want a bound`, "", ""},
+		{"sync.p99 > infs", `check "sync.p99 > infs": at byte 11: want a bound`, "", ""},
+		{"sync.bytes > 9999999999TiB", `check "sync.bytes > 9999999999TiB": at byte 13: 9999999999TiB is too large`, "", ""},
+		{"sync.p99 > +10% and", `check "sync.p99 > +10% and": at byte 16: want nothing after the bound, not "and"`, "", ""},
+	} {
+		_, err := Parse(test.text)
+		require.EqualError(t, err, test.want)
+		wrong, ok := errors.AsType[*Error](err)
+		require.True(t, ok)
+		require.Contains(t, wrong.Hint, test.hint, test.text)
+		require.Equal(t, test.word, wrong.Word, test.text)
+		if test.word != "" {
+			require.Greater(t, len(wrong.Names), 5)
+		}
+	}
+}
+
+// What is parsed prints as what parses to the same, and an error is at a place of the
+// text.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"run_time > +5%", "sync.p99 > 5ms", "read.bytes_per_second < -5%", "write.bytes < 1.5GiB", "read.calls > 1000", "synk", "a.b > +", "sync.p99 > µ"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse(text)
+		if err != nil {
+			wrong, ok := errors.AsType[*Error](err)
+			require.True(t, ok)
+			require.LessOrEqual(t, wrong.Offset, len(text))
+			require.GreaterOrEqual(t, wrong.Offset, 0)
+			return
+		}
+		again, err := Parse(c.String())
+		require.NoError(t, err)
+		require.Equal(t, c.String(), again.String())
+		require.Equal(t, [3]any{c.Above, c.Relative, c.Bound}, [3]any{again.Above, again.Relative, again.Bound})
+		require.Equal(t, c.Relative && !c.Above && c.Bound != 0, c.Bound < 0)
+	})
+}

@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/advice"
+	"pianola/compare"
+	"pianola/diagnosis"
+	"pianola/format"
+	"pianola/lab"
+	"pianola/page"
+	"pianola/profile"
+)
+
+func adviseCommand() *cli.Command {
+	shared := flagsOf(labCommand(), "runs", "with", "root", "plugin-timeout", "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "limit", "keep")
+	return command(&cli.Command{
+		Name:      "advise",
+		Usage:     "find out which changes that a diagnosis suggests are worth doing",
+		UsageText: "pianola advise [--runs N] [--with NAME[=ARG]]… [--root DIR] [--keep] [options of lab] [--json] [--html FILE] TRACE",
+		Description: "Runs the diagnosis of profile, tries what it suggests in the laboratory, and ends with a table\n" +
+			"of what certainly saves time: the finding, the candidate, its gain, and what it risks. A\n" +
+			"candidate stands for a change of the program, whose gain it predicts. Says nothing of what is\n" +
+			"not certain. The exit status is that of lab.\n\n" +
+			"Example: pianola advise trace.txt",
+		Flags: slices.Concat(shared, []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.StringFlag{Name: "html", Usage: "write an HTML page with the findings and the laboratory's charts to `FILE`"},
+		}),
+		Action: runAdvise,
+	})
+}
+
+func runAdvise(c *cli.Context) error {
+	name, err := operand(c, "recording or compiled trace")
+	if err != nil {
+		return err
+	}
+	if n := c.Int("runs"); n < 1 || n > compare.MaxRuns {
+		return usage(c, "--runs: %d is not from 1 to %d", n, compare.MaxRuns)
+	}
+	if len(c.StringSlice("root")) > 1 {
+		return usage(c, "--root: advice is for one directory")
+	}
+	html, err := createIf(c.String("html"), public)
+	if err != nil {
+		return err
+	}
+	defer html.abort()
+	findings, meta, account, err := diagnose(name)
+	if err != nil {
+		return err
+	}
+	candidates := advice.Candidates(findings)
+	var report *lab.Report
+	var early error
+	if len(candidates) > 0 {
+		l, e, err := newExperiment(c, name, candidates)
+		if err != nil {
+			return err
+		}
+		e.GiveUp = true
+		defer e.Close()
+		if meta, early, err = l.measure(e); err != nil {
+			return err
+		}
+		report, account = &e.Report, e.Report.Coverage().Withheld()
+	}
+	a := advice.New(findings, report)
+	if c.Bool("json") {
+		d := struct {
+			Trace      string `json:"trace"`
+			Findings   any    `json:"findings"`
+			Laboratory any    `json:"laboratory,omitempty"` // as of lab --json
+		}{Trace: name, Findings: a.Document()}
+		if report != nil {
+			d.Laboratory = report.Document()
+		}
+		err = printJSON(d)
+	} else {
+		err = a.WriteText(stdout("text"))
+	}
+	if err != nil {
+		return err
+	}
+	if html != nil && report == nil {
+		return fmt.Errorf("nothing to try, so no page: %s", c.String("html"))
+	}
+	err = html.put(func(w io.Writer) error {
+		return page.WriteLab(w, &page.Lab{Meta: meta, Conclusion: report.Conclusion(), Coverage: *report.Coverage(), Figures: report.Document(), Advice: a.Document()})
+	})
+	switch {
+	case err != nil:
+		return err
+	case early != nil:
+		return interrupted(early)
+	case account != "":
+		return statusOf(compare.Inconclusive)
+	}
+	return nil
+}
+
+// diagnose returns the findings of a recording or a compiled trace, its remarks, and why
+// it allows no verdict, empty if it does.
+func diagnose(name string) (_ []profile.Finding, _ []format.Meta, withheld string, _ error) {
+	collector := &profile.Collector{Rows: profileRows(readingMemory()), NoParts: true}
+	meta, subject, err := collect(collector, name)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	if subject.Kind == diagnosis.Log {
+		return nil, nil, "", fmt.Errorf("%s: the log of a replay, not a recording", name)
+	}
+	p := collector.Profile()
+	return diagnosis.Of(p, subject), meta, p.Coverage.Withheld(), nil
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"pianola/check"
+	"pianola/compare"
+	"pianola/page"
+)
+
+// judging is how a command line of compare or bench has two sides compared, and what
+// decides: the tolerance, or checks.
+type judging struct {
+	*cli.Context
+	form   *comparisonForm
+	text   compare.TextOptions
+	checks []*check.Check
+}
+
+// judgingFlags are the names of its flags, those of compare.
+var judgingFlags = []string{"tolerance", "fail-if", "all", "format", "json", "raw-csv"}
+
+func judgingOf(c *cli.Context) (*judging, error) {
+	j := &judging{Context: c, text: compare.TextOptions{All: c.Bool("all")}}
+	var err error
+	if j.text.Tolerance, err = parseTolerance(c.String("tolerance")); err != nil {
+		return nil, usage(c, "--tolerance: %v", err)
+	}
+	if j.form, err = comparisonFormOf(c); err != nil {
+		return nil, err
+	}
+	if j.checks, err = parseChecks(c); err != nil {
+		return nil, err
+	}
+	if j.form.name == "junit" && len(j.checks) == 0 {
+		return nil, usage(c, "--format junit has a test case for each --fail-if, and there is none")
+	}
+	return j, nil
+}
+
+// compare compares the runs of two sides.
+func (j *judging) compare(names [2]string, runs [2][]page.Run) *compare.Comparison {
+	profiles := [2]check.Side{{Name: names[0], Runs: profilesOf(runs[0])}, {Name: names[1], Runs: profilesOf(runs[1])}}
+	c := compare.Profiles(profiles[0].Runs, profiles[1].Runs)
+	c.Names = names
+	c.SetProvenance(metaOf(runs[0]), metaOf(runs[1]))
+	c.Checks = check.Evaluate(j.checks, profiles[0], profiles[1], c.Coverage.Withheld())
+	return c
+}
+
+// write prints a comparison.
+func (j *judging) write(c *compare.Comparison) error {
+	return j.form.write(c, cells(j.Context, j.form.name, stdout(j.form.name)), j.text)
+}
+
+// putPage writes the page of a comparison, with the typical run of each side.
+func (j *judging) putPage(o *output, c *compare.Comparison, runs [2][]page.Run) error {
+	return putPage(o, []page.Run{typical(runs[0]), typical(runs[1])}, &page.Comparison{Comparison: c, Tolerance: j.text.Tolerance})
+}
+
+// status returns what a command ends with that prints comparisons: what the worst of
+// them says. Outside, or a check that failed, is worse than inconclusive.
+func (j *judging) status(comparisons ...*compare.Comparison) (err error) {
+	for _, c := range comparisons {
+		one := statusOf(c.Judge(j.text.Tolerance).State)
+		if len(j.checks) > 0 {
+			one = statusOfChecks(c.Checks)
+		}
+		if e, ok := one.(*exitError); ok && (err == nil || e.status == ExitFailure) {
+			err = one
+		}
+	}
+	return err
+}
+
+// statusOf returns what a command ends with that prints a verdict.
+func statusOf(s compare.State) error {
+	switch s {
+	case compare.Outside:
+		return &exitError{status: ExitFailure}
+	case compare.Inconclusive:
+		return &exitError{status: ExitInconclusive}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"pianola/filter"
+	"pianola/format"
+	"pianola/record"
+	"pianola/record/parts"
+	"pianola/table"
+)
+
+// destination is where a recording goes.
+type destination struct {
+	sink    record.Sink
+	begun   func() bool         // something was written, or could not be
+	finish  func(ok bool) error // completes it, if the recording did not fail
+	summary func() string
+}
+
+// keeping says what is kept of a recording.
+type keeping struct {
+	most     int64 // bytes; 0 for all
+	rotation parts.Rotation
+	flight   parts.FlightOptions
+	until    string
+	files    int
+}
+
+// findKept takes what is kept of a recording from the command line.
+func findKept(c *cli.Context) (k keeping, err error) {
+	k.files = c.Int("keep-files")
+	ways := 0
+	for _, name := range []string{"max-size", "rotate", "last"} {
+		if c.IsSet(name) {
+			ways++
+		}
+	}
+	switch {
+	case c.IsSet("runs") && ways > 0:
+		return k, errors.New("--runs records all: it excludes --max-size, --rotate and --last")
+	case ways > 1:
+		return k, errors.New("--max-size, --rotate and --last exclude one another")
+	case c.IsSet("keep-files") && !c.IsSet("rotate") && !c.IsSet("last"):
+		return k, errors.New("--keep-files needs --rotate or --last")
+	case c.IsSet("keep-files") && k.files < 1:
+		return k, fmt.Errorf("--keep-files: %d is not above 0", k.files)
+	case !c.IsSet("last") && (c.IsSet("until") || c.IsSet("last-memory")):
+		return k, errors.New("--until and --last-memory need --last")
+	case c.IsSet("after") && !c.IsSet("until"):
+		return k, errors.New("--after needs --until")
+	}
+	if c.IsSet("max-size") {
+		if k.most, err = positiveSize(c, "max-size"); err != nil {
+			return k, err
+		}
+	}
+	if c.IsSet("rotate") {
+		if k.rotation.Every, err = time.ParseDuration(c.String("rotate")); err != nil {
+			k.rotation.Bytes, err = positiveSize(c, "rotate")
+		} else if k.rotation.Every <= 0 {
+			err = fmt.Errorf("--rotate: %v is not above 0", k.rotation.Every)
+		}
+		if err != nil {
+			return k, err
+		}
+	}
+	if !c.IsSet("last") {
+		return k, nil
+	}
+	k.flight = parts.FlightOptions{Last: c.Duration("last"), After: c.Duration("after")}
+	if k.flight.Last <= 0 || k.flight.After < 0 {
+		return k, errors.New("--last and --after: a time is above 0")
+	}
+	if k.flight.Memory, err = positiveSize(c, "last-memory"); err != nil {
+		return k, err
+	}
+	if k.until = c.String("until"); c.IsSet("until") {
+		if k.flight.Until, err = filter.Parse(k.until); err != nil {
+			return k, fmt.Errorf("--until: %w", err)
+		}
+	}
+	return k, nil
+}
+
+func positiveSize(c *cli.Context, name string) (int64, error) {
+	n, err := format.ParseSize(c.String(name))
+	if err == nil && n <= 0 {
+		err = fmt.Errorf("%d is not above 0", n)
+	}
+	if err != nil {
+		err = fmt.Errorf("--%s: %w", name, err)
+	}
+	return n, err
+}
+
+// open begins the output of a recording, which is for who or else for the caller.
+func (k *keeping) open(name string, who *account) (destination, error) {
+	switch {
+	case k.rotation != parts.Rotation{}:
+		s := newSeries(name, k.files, who)
+		r := parts.NewRotate(k.rotation, s.next)
+		return s.destination(r, func(ok bool) error {
+			if ok {
+				return r.Close()
+			}
+			return r.Flush()
+		}), nil
+	case k.flight.Last > 0:
+		return k.flightRecorder(newSeries(name, k.files, who)), nil
+	}
+	r, err := createRecording(name, who)
+	if err != nil {
+		return destination{}, err
+	}
+	r.most = k.most
+	return destination{
+		sink:    r,
+		begun:   func() bool { return r.file.written > 0 || r.file.failed },
+		finish:  r.finish,
+		summary: func() string { return fmt.Sprintf("%s in %s", table.Bytes(float64(r.file.written)), name) },
+	}, nil
+}
+
+// destination returns that of a sink that writes the series.
+func (s *series) destination(sink record.Sink, finish func(ok bool) error) destination {
+	return destination{
+		sink:   sink,
+		begun:  func() bool { return s.last != nil },
+		finish: finish,
+		summary: func() string {
+			if s.opened == 0 {
+				return "no script"
+			}
+			return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.last.Name())
+		},
+	}
+}
+
+// flightRecorder returns a destination that keeps the newest events, and writes them to the series at
+// SIGUSR1.
+func (k *keeping) flightRecorder(s *series) destination {
+	o := k.flight
+	o.Wrote = func(w parts.Window) {
+		if w.Err != nil {
+			warn("record: the last events: %v", w.Err)
+			return
+		}
+		warn("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
+	}
+	f := parts.NewFlight(o, s.next)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, unix.SIGUSR1)
+	go func() {
+		for range asked {
+			f.Ask()
+		}
+	}()
+	return s.destination(f, func(ok bool) error {
+		signal.Stop(asked)
+		close(asked)
+		if ok {
+			return f.Close()
+		}
+		return nil
+	})
+}
+
+// parseProcessors parses a list of numbers of processors, as taskset and systemd take it.
+func parseProcessors(list string) (all []int, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for word := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(word, "-")
+		if !isRange {
+			to = from
+		}
+		first, err1 := strconv.ParseUint(from, 10, 16)
+		last, err2 := strconv.ParseUint(to, 10, 16)
+		if err1 != nil || err2 != nil || first > last || last >= maxProcessors {
+			return nil, fmt.Errorf("%q is no list of processors such as 0-3,8", list)
+		}
+		for n := first; n <= last; n++ {
+			all = append(all, int(n))
+		}
+	}
+	return all, nil
+}
+
+// maxProcessors are those that the kernel's set of 1024 bits numbers.
+const maxProcessors = 1024

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pianola/record/parts"
+)
+
+// series is the scripts of a recording in parts: trace.txt becomes trace.000001.txt and so on.
+// Numbers go on where an earlier recording left off.
+type series struct {
+	before, after string   // the number
+	who           *account // that the scripts are for
+	keep          int      // scripts at most; the oldest are removed
+	names         []string
+	number        int
+	opened        int
+	written       int64 // bytes of the scripts before the last one
+	last          *recording
+}
+
+func newSeries(name string, keep int, who *account) *series {
+	s := &series{keep: keep, who: who}
+	base := filepath.Base(name)
+	at := strings.IndexByte(base[1:], '.') + 1
+	if at == 0 {
+		at = len(base)
+	}
+	at += len(name) - len(base)
+	s.before, s.after = name[:at], name[at:]
+	there, _ := filepath.Glob(escapeGlob(s.before) + ".[0-9][0-9][0-9][0-9][0-9][0-9]" + escapeGlob(s.after))
+	slices.Sort(there)
+	if s.names = there; len(there) > 0 {
+		fmt.Sscanf(strings.TrimPrefix(there[len(there)-1], s.before+"."), "%06d", &s.number)
+	}
+	return s
+}
+
+// escapeGlob makes a pattern of a name that matches only that.
+func escapeGlob(name string) string {
+	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(name)
+}
+
+// next opens the next script, and removes the oldest.
+func (s *series) next() (parts.Script, error) {
+	if s.last != nil {
+		s.written += s.last.file.written
+	}
+	s.number++
+	name := fmt.Sprintf("%s.%06d%s", s.before, s.number, s.after)
+	r, err := createRecording(name, s.who)
+	if err != nil {
+		return nil, err
+	}
+	s.last = r
+	s.opened++
+	s.names = append(s.names, name)
+	for len(s.names) > s.keep {
+		if err := os.Remove(s.names[0]); err != nil && !os.IsNotExist(err) {
+			warn("record: %v", cause(err))
+		}
+		s.names = s.names[1:]
+	}
+	return r, nil
+}
+
+// bytes returns how many bytes were written.
+func (s *series) bytes() int64 {
+	if s.last == nil {
+		return 0
+	}
+	return s.written + s.last.file.written
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// maxSideName bounds the name of a side, in bytes: it heads columns.
+const maxSideName = 32
+
+// isSideName reports whether a word can name a side. It stands in the heads of CSV
+// and in the names of Go benchmarks, whose parts a slash separates.
+func isSideName(s string) bool {
+	return s != "" && len(s) <= maxSideName && !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.IsPrint(r) || r == ' ' || r == unicode.ReplacementChar || strings.ContainsRune(`,/"'`, r)
+	})
+}
+
+// parseNames parses the names of two sides, "nvme,sata".
+func parseNames(s string) (names [2]string, err error) {
+	list := strings.Split(s, ",")
+	if len(list) != 2 || !isSideName(list[0]) || !isSideName(list[1]) {
+		return names, fmt.Errorf("%q is not two names such as nvme,sata, without spaces, slashes and quotes, of at most %d bytes each", s, maxSideName)
+	}
+	if list[0] == list[1] {
+		return names, fmt.Errorf("both sides are called %s", list[0])
+	}
+	return [2]string(list), nil
+}
+
+// groupNames returns names of two groups of files: the directories in which they
+// differ, or else what the names of their files begin with, or else A and B. The name
+// of a single file says more than its directory.
+func groupNames(files [2][]string) [2]string {
+	ways := []func([2][]string) [2]string{directoryNames, prefixNames}
+	if len(files[0]) == 1 && len(files[1]) == 1 {
+		slices.Reverse(ways)
+	}
+	for _, of := range ways {
+		if names := of(files); names[0] != names[1] && isSideName(names[0]) && isSideName(names[1]) {
+			return names
+		}
+	}
+	return [2]string{"A", "B"}
+}
+
+// directoryNames returns the first elements in which the directories of two groups
+// differ, empty where the files of a group are in several.
+func directoryNames(files [2][]string) (names [2]string) {
+	var paths [2][]string
+	for side, list := range files {
+		dir := filepath.Dir(list[0])
+		if slices.ContainsFunc(list, func(name string) bool { return filepath.Dir(name) != dir }) {
+			return names
+		}
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return names
+		}
+		paths[side] = strings.Split(dir, "/")
+	}
+	for i := range min(len(paths[0]), len(paths[1])) {
+		if a, b := paths[0][i], paths[1][i]; a != b {
+			return [2]string{a, b}
+		}
+	}
+	return names
+}
+
+// prefixNames returns what the names of the files of each group begin with, without
+// the number and the punctuation at its end: ext4 of ext4-10.log and ext4-11.log.
+// The name of a single file is that without its suffix.
+func prefixNames(files [2][]string) (names [2]string) {
+	for side, list := range files {
+		prefix := stem(list[0])
+		for _, name := range list[1:] {
+			prefix = commonPrefix(prefix, stem(name))
+		}
+		if len(list) > 1 {
+			prefix = strings.TrimRightFunc(prefix, unicode.IsDigit)
+			prefix = strings.TrimRight(prefix, "-_.+~ ")
+		}
+		names[side] = prefix
+	}
+	return names
+}
+
+// stem returns the name of a file without its directory, its suffix and that of a
+// compression: trace-6.1 of trace-6.1.txt.zst.
+func stem(name string) string {
+	name = filepath.Base(name)
+	for _, packed := range []string{".zst", ".gz"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+func commonPrefix(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return strings.ToValidUTF8(a[:n], "")
+}

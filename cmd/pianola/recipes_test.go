@@ -1,0 +1,196 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/internal/testkit/recordkit"
+	"pianola/record/ebpf"
+)
+
+// Every command of the pages in docs/recipes works, and prints something where the page
+// says so. The outputs depend on the machine, except for statuses that the page prints. The
+// files that a page is about are those that it shows by cat. With UPDATE_RECIPES the pages
+// get what is printed.
+func TestRecipes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: they record and replay whole programs")
+	}
+	pages, err := filepath.Glob("../../docs/recipes/*.md")
+	require.NoError(t, err)
+	require.Len(t, pages, recipes)
+	for _, page := range pages {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			recordkit.RequireEBPF(t, ebpf.MeasureCost)
+			text, err := os.ReadFile(page)
+			require.NoError(t, err)
+			for _, program := range needs.FindAllString(string(text), -1) {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skipf("%s is not installed", program)
+				}
+			}
+			r := recipeOf(t, string(text))
+			got := r.run(t)
+			if os.Getenv("UPDATE_RECIPES") != "" {
+				require.NoError(t, os.WriteFile(page, []byte(r.with(got)), 0o644))
+				return
+			}
+			for i, command := range r.commands {
+				if command.line == "echo $?" {
+					require.Equal(t, command.output, got[i])
+				}
+				require.Equal(t, command.output == "", got[i] == "", "$ %s\n%s", command.line, got[i])
+			}
+		})
+	}
+}
+
+// recipes is how many pages there are.
+const recipes = 5
+
+// needs matches programs that a page uses and a machine may lack.
+var needs = regexp.MustCompile(`\b(sqlite3|python3|mkfs\.xfs|mkfs\.ext4)\b`)
+
+// recipe is a page: its text up to each command's output, and the rest.
+type recipe struct {
+	before   []string
+	commands []recipeCommand
+	files    map[string]string
+	rest     string
+}
+
+type recipeCommand struct{ line, output string }
+
+// recipeOf cuts a page. A command begins with "$ " in a console block, and with "# " one
+// that needs root; lines that end in a backslash go on.
+func recipeOf(t *testing.T, text string) *recipe {
+	r := &recipe{files: map[string]string{}}
+	var kept, output strings.Builder
+	inside, open := false, false // in a console block; after a command in it
+	end := func() {
+		if !open {
+			return
+		}
+		last := &r.commands[len(r.commands)-1]
+		last.output = output.String()
+		if name, shown := strings.CutPrefix(last.line, "cat "); shown {
+			r.files[name] = last.output
+		}
+		output.Reset()
+		open = false
+	}
+	goesOn := false
+	for line := range strings.Lines(text) {
+		command, is := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ ")
+		switch {
+		case goesOn:
+			last := &r.commands[len(r.commands)-1]
+			last.line += "\n" + strings.TrimSuffix(line, "\n")
+			r.before[len(r.before)-1] += line
+			goesOn = strings.HasSuffix(last.line, `\`)
+		case strings.HasPrefix(line, "```"):
+			end()
+			inside = strings.HasPrefix(line, "```console")
+			kept.WriteString(line)
+		case inside && is:
+			end()
+			kept.WriteString(line)
+			r.before = append(r.before, kept.String())
+			kept.Reset()
+			r.commands = append(r.commands, recipeCommand{line: command})
+			open, goesOn = true, strings.HasSuffix(command, `\`)
+		case open:
+			output.WriteString(line)
+		default:
+			kept.WriteString(line)
+		}
+	}
+	require.False(t, inside, "a console block has no end")
+	require.NotEmpty(t, r.commands)
+	r.rest = kept.String()
+	return r
+}
+
+// with returns the page with other outputs.
+func (r *recipe) with(outputs []string) string {
+	var b strings.Builder
+	for i, before := range r.before {
+		b.WriteString(before + outputs[i])
+	}
+	return b.String() + r.rest
+}
+
+// run runs all commands in one shell and one directory, whose mounts nobody else sees, and
+// returns what each prints. A command may fail if the next one prints its status.
+func (r *recipe) run(t *testing.T) (outputs []string) {
+	dir, home := t.TempDir(), recipeDir(t)
+	files := filepath.Join(dir, "files")
+	require.NoError(t, os.Mkdir(files, 0o755))
+	for name, text := range r.files {
+		require.NoError(t, os.WriteFile(filepath.Join(files, name), []byte(text), 0o644))
+	}
+	var script strings.Builder
+	shell := exec.CommandContext(t.Context(), "sh", "-s")
+	if os.Geteuid() == 0 {
+		// A disk in memory is the only one that is as fast tomorrow.
+		shell = exec.CommandContext(t.Context(), "unshare", "--mount", "--propagation", "private", "sh", "-s")
+		fmt.Fprintf(&script, `set -e
+image=$(mktemp -p /dev/shm)
+truncate -s 2G "$image"
+mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$image"
+mount -o loop "$image" '%s'
+rm "$image"
+set +e
+`, home)
+	}
+	fmt.Fprintf(&script, "cp -r '%s/.' '%s'\ncd '%s'\nrm -rf lost+found\n", files, home, home)
+	for i, command := range r.commands {
+		fmt.Fprintf(&script, "{ (exit $status)\n%s\n} >'%s/out%d' 2>&1 </dev/null; status=$?\n", command.line, dir, i)
+		if i+1 == len(r.commands) || r.commands[i+1].line != "echo $?" {
+			fmt.Fprintf(&script, "[ $status = 0 ] || { echo command %d ended with $status; exit 1; }\n", i+1)
+		}
+	}
+	if os.Geteuid() != 0 && strings.Contains(script.String(), "mount ") {
+		t.Skip("only root can mount")
+	}
+	shell.Env = append(os.Environ(), "HOME="+home, "LC_ALL=C.UTF-8")
+	shell.Stdin = strings.NewReader(script.String())
+	said, failed := shell.CombinedOutput()
+	for i := range r.commands {
+		out, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("out", i)))
+		if failed == nil {
+			require.NoError(t, err)
+		}
+		outputs = append(outputs, strings.ReplaceAll(string(out), home, recipeHome))
+	}
+	require.NoError(t, failed, "%s%s", said, outputs)
+	require.Empty(t, string(said))
+	return outputs
+}
+
+// recipeHome is what pages have for the directory in which their commands run. That has
+// a longer name, always as long, since some outputs are broken into lines.
+const recipeHome = "/home/me"
+
+// recipeDir makes a directory for the commands of a page.
+func recipeDir(t *testing.T) string {
+	for n := os.Getpid(); ; n++ {
+		dir := fmt.Sprintf("/tmp/me-%08d", n%1e8)
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+		return dir
+	}
+}

@@ -1,0 +1,167 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pianola/provenance"
+	"pianola/table"
+)
+
+// Answer returns the sentence that a comparison begins with: which side is faster,
+// by how much, and how sure that is. For replays of an application it ends with the
+// verdict, unless checks decide.
+func (c *Comparison) Answer(v *Verdict) string {
+	answer := c.runTimes()
+	if c.ofReplays() && v.Withheld == "" && len(c.Checks) == 0 {
+		answer += ": " + v.text()
+	}
+	return answer
+}
+
+// ofReplays reports whether the question is how true replays are to an application,
+// and not which of two sides is faster.
+func (c *Comparison) ofReplays() bool { return c.Names == DefaultNames }
+
+// the returns the name of a side as a part of a sentence.
+func (c *Comparison) the(side int) string {
+	if c.ofReplays() {
+		return "the " + c.Names[side]
+	}
+	return c.Names[side]
+}
+
+// runTimes compares the run times in words.
+func (c *Comparison) runTimes() string {
+	r := c.elapsed()
+	if r.Ratio == nil {
+		return "the run times can't be compared"
+	}
+	sure := table.Percent(Confidence)
+	base, who, verb := c.the(0), c.the(1), "takes"
+	if c.ofReplays() && len(c.replays) > 1 {
+		who, verb = "the replays", "take"
+	}
+	switch {
+	case r.Finding == NoDifference:
+		return fmt.Sprintf("no difference found: %s %s %s time than %s (%s), %s",
+			who, verb, r.Interval.change(), base, sure, c.runs())
+	case r.Finding == Differs && !c.ofReplays():
+		ratio, v := *r.Ratio, *r.Interval
+		if ratio < 1 {
+			ratio, v = 1/ratio, Interval{1 / v.High, 1 / v.Low}
+			base, who = who, base // the faster one is the subject
+		}
+		decimals := 2
+		if ratio < 1.1 {
+			decimals = 3
+		}
+		return fmt.Sprintf("%s is %s times as fast as %s (%s to %s, %s), %s",
+			base, table.Fixed(ratio, decimals), who, table.Fixed(v.Low, decimals), table.Fixed(v.High, decimals), sure, c.runs())
+	case r.Finding == Differs:
+		return fmt.Sprintf("%s %s %s %s (%s, %s), %s",
+			who, verb, longer(*r.Ratio), base, r.Interval.change(), sure, c.runs())
+	}
+	return fmt.Sprintf("%s %s %s %s, %s", who, verb, longer(*r.Ratio), base, c.runs())
+}
+
+// runs says how many runs there are of each side.
+func (c *Comparison) runs() string {
+	switch a, b := len(c.applications), len(c.replays); {
+	case a == 1 && b == 1:
+		return "one run of each"
+	case a == b:
+		return fmt.Sprintf("%d runs of each", a)
+	default:
+		return fmt.Sprintf("%d and %s", a, table.Plural(b, "run"))
+	}
+}
+
+// longer says by how much a time is longer than another, which follows.
+func longer(ratio float64) string {
+	switch change := tenths(ratio); {
+	case ratio >= 2:
+		return table.Fixed(ratio, 2) + " times as long as"
+	case change == "0.0":
+		return "as long as"
+	case ratio > 1:
+		return change + " % longer than"
+	default:
+		return change + " % less time than"
+	}
+}
+
+// tenths returns how far a ratio is from 1, in per cent with a decimal.
+func tenths(ratio float64) string { return table.Fixed(100*math.Abs(ratio-1), 1) }
+
+// change says an interval of a ratio as how much more or less that is than 1.
+func (i *Interval) change() string {
+	low, high := tenths(i.Low), tenths(i.High)
+	switch {
+	case i.Low >= 2:
+		return table.Fixed(i.Low, 2) + " to " + table.Fixed(i.High, 2)
+	case i.Low >= 1:
+		return low + " to " + high + " % more"
+	case i.High <= 1:
+		return high + " to " + low + " % less"
+	}
+	return low + " % less to " + high + " % more"
+}
+
+// text says a verdict that is not withheld in a phrase.
+func (v *Verdict) text() string {
+	switch {
+	case v.State == Within:
+		return "within " + table.Percent(v.Tolerance)
+	case v.State == Outside:
+		return "outside " + table.Percent(v.Tolerance) + " in " + labels(v.Outside)
+	case len(v.Undecided) == 0:
+		return "inconclusive, the run time is not known"
+	case v.Runs == 0:
+		return "inconclusive in " + labels(v.Undecided) + ", too near the tolerance for any practical number of runs"
+	}
+	about := ""
+	if v.Runs > MinRuns {
+		about = "about "
+	}
+	return fmt.Sprintf("inconclusive in %s, %s%d runs of each would tell", labels(v.Undecided), about, v.Runs)
+}
+
+// Remarks returns the lines that follow the answer, and explain it: the verdict where
+// the answer does not hold it and no checks decide, what was not judged, warnings of runs that may not be
+// typical, and in what the sides differ. The list is not nil.
+func (c *Comparison) Remarks(v *Verdict) []string {
+	lines := []string{}
+	var parts []string
+	switch {
+	case v.Withheld != "":
+		parts = append(parts, "cannot be judged: "+v.Withheld)
+	case !c.ofReplays() && len(c.Checks) == 0:
+		parts = append(parts, v.text())
+	}
+	if len(v.NotExcluded) > 0 {
+		parts = append(parts, fmt.Sprintf("a difference of up to %s is not excluded: %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
+	}
+	if len(v.Noise) > 0 {
+		u := table.UnitOf(c.longest())
+		parts = append(parts, "too short to be judged, below "+u.Format(c.NoiseFloor)+" "+u.Name+": "+labels(v.Noise))
+	}
+	if len(v.Unknown) > 0 {
+		parts = append(parts, "not known: "+labels(v.Unknown))
+	}
+	if len(parts) > 0 {
+		lines = append(lines, strings.Join(parts, "; "))
+	}
+	if at := c.elapsed().Application.Seconds; c.Paced != nil && at != nil {
+		lines = append(lines, c.Paced.Text(c.the(0), *at))
+	}
+	if c.elapsed().Finding == TooFewRuns && v.Runs == 0 {
+		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise, %d of each can", c.runs(), MinRuns))
+	}
+	for _, line := range slices.Concat(c.outliers(), c.Busy) {
+		lines = append(lines, "warning: "+line)
+	}
+	return append(lines, provenance.Notes(c.Names, c.Sides)...)
+}

@@ -1,0 +1,80 @@
+package compile
+
+import (
+	"pianola/format"
+)
+
+// called is what the application calls the paths in the trace, where that isn't
+// the path from the root. A nil called has none.
+type called struct {
+	byPath map[string]string
+	bytes  int // of both, with what holds them
+}
+
+// named reports whether the trace has the application's names.
+func (o *Options) named() bool { return o.Names && o.Key == nil && !o.Bare }
+
+// callAll notes the names of an event's paths.
+func (m *model) callAll(s *simEvent) {
+	if m.called == nil {
+		return
+	}
+	for n, p := range s.out.Op.Info().At.Paths {
+		if p.Arg >= 0 && s.at[n] != nil {
+			m.call(s.at[n])
+		}
+	}
+}
+
+// call notes the name of an entry at its current path, unless that has one: with
+// Flat a path is that of an entry, which other directories can have held before.
+func (m *model) call(e *entry) {
+	n, paths := m.names, m.options.Paths
+	if m.called == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
+		return
+	}
+	n.scratch = n.appendMapped(n.scratch[:0], e, paths)
+	if _, known := m.called.byPath[string(n.scratch)]; known {
+		return
+	}
+	path := string(n.scratch)
+	name := n.original(e)
+	if name[1:] == path {
+		return
+	}
+	m.called.byPath[path] = name
+	bytes := calledBytes + len(path) + len(name)
+	m.called.bytes += bytes
+	m.budget.take(forNames, bytes)
+}
+
+// replaced reports whether a name on the path of an entry is another one in the
+// trace.
+func (n *names) replaced(e *entry) bool {
+	for ; e.dir != nil; e = e.dir.at {
+		if e.mapped != e.comp {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *called) size() int {
+	if c == nil {
+		return 0
+	}
+	return c.bytes
+}
+
+// list returns the names in order, with those of files that no event names.
+func (c *called) list(p *plan) []format.AppName {
+	if c == nil {
+		return nil
+	}
+	all := make([]format.AppName, 0, len(c.byPath)+len(p.called)+1)
+	all = append(all, format.AppName{Path: ".", Name: "/"})
+	for path, name := range c.byPath {
+		all = append(all, format.AppName{Path: path, Name: name})
+	}
+	return format.SortNames(append(all, p.called...))
+}

@@ -1,0 +1,478 @@
+package diagnosis
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pianola/format"
+	"pianola/profile"
+	"pianola/table"
+)
+
+// rule is one thing that can be found.
+type rule struct {
+	name   string
+	least  float64                            // the share below which it has found nothing, 0 for minShare
+	leads  bool                               // it says how to read the others, and comes before them
+	find   func(s *scene) evidence            // with no time where the condition is not met
+	text   func(s *scene, e *evidence) string // what takes the time
+	advice string                             // what to do about it, empty for nothing
+	try    []string                           // candidates of the laboratory that show what that is worth
+}
+
+const (
+	reads    = profile.Reads
+	writes   = profile.Writes
+	syncs    = profile.Syncs
+	metadata = profile.Metadata
+)
+
+const (
+	// many is the number of calls from which on a pattern is one.
+	many = 100
+
+	// page is the size of a page, below which several calls of a sequence touch the
+	// same one.
+	page = 4096
+
+	// fromStorage is how long a read takes, in nanoseconds, that waits for storage. A
+	// read from the page cache takes 1 to 5 µs and, by what it copies, about a
+	// nanosecond for 2 bytes; the fastest flash takes 10 µs and more, most of it 50 to
+	// 100 (docs/diagnosis.md).
+	fromStorage = 20_000
+
+	// inSequence is the share of sequential calls from which on a file is read or written in
+	// sequence; below atRandom it is not.
+	inSequence, atRandom = 0.9, 0.5
+)
+
+// rules are in the order in which they take their time: the one that explains more
+// before the one that explains less.
+var rules = []rule{
+	{
+		// A transaction of SQLite in the mode DELETE syncs the journal and the database,
+		// and makes and deletes the journal: https://www.sqlite.org/atomiccommit.html;
+		// with a log it syncs that at most: https://www.sqlite.org/wal.html
+		name: "rollback-journal",
+		find: rollbackJournal,
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("The rollback journal of %s %s: %s, and the journal is made and deleted again for transactions.",
+				named(database(e)), s.took(e), table.Plural(int(syncsOf(e)), "sync"))
+		},
+		advice: "In SQLite PRAGMA journal_mode=WAL keeps a log instead, which is synced once for a transaction and not deleted.",
+		try:    []string{"sync=none"},
+	},
+	{
+		// Nothing is durable before the device has said so; what helps is to ask less often
+		// (group commit: DeWitt and others, Implementation Techniques for Main Memory Database Systems, 1984).
+		name: "sync",
+		find: func(s *scene) evidence { return s.in(syncs) },
+		text: func(s *scene, e *evidence) string {
+			op := longest(s, syncs)[0]
+			text := fmt.Sprintf("Syncs%s %s: %d calls of %s", e.mostly(), s.took(e), s.Ops[op].Calls, op)
+			if l := s.OpLatency[op]; l != nil {
+				text += fmt.Sprintf(", p50 %s, p99 %s", micros(l.P50), micros(l.P99))
+			}
+			if f := first(e); f != nil && f.Categories[writes].Calls > 0 && f.Categories[syncs].Calls > 0 {
+				w := f.Categories[writes]
+				text += fmt.Sprintf("; one comes after %s writes of %s on average", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
+			}
+			return text + "."
+		},
+		advice: "Fewer syncs, with more work before each, take less time; without any, a crash of the machine loses data.",
+		try:    []string{"sync=none"},
+	},
+	{
+		name: "synchronous-writes",
+		find: func(s *scene) evidence {
+			e := s.on(s.where(func(f *profile.File) bool { return f.Synced.Calls > 0 }), writes)
+			e.calls, e.bytes, e.nanos, e.unsure = 0, 0, 0, 0
+			for i := range e.parts {
+				p := &e.parts[i]
+				p.nanos = min(p.nanos, p.Synced.Nanos)
+				e.nanos += p.nanos
+				e.calls += p.Synced.Calls
+				e.bytes += p.Synced.Bytes
+			}
+			return e
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Writes%s %s: each waits until it is durable (O_SYNC or O_DSYNC), %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		},
+		advice: "One sync after several of them waits less often.",
+		try:    []string{"sync=none"},
+	},
+	{
+		// Without the page cache nothing is read ahead or written behind.
+		name: "direct-in-sequence",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool {
+				return f.Flags&format.DIRECT != 0 && sequence(f, both(f), inSequence, 1) && mean(f, both(f)) < 64<<10
+			}), reads, writes)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Direct I/O%s %s: one after the other in sequence, %s, and each waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		},
+		advice: "Larger calls, or the page cache, which reads ahead and writes behind, wait less often.",
+		try:    []string{"buffered", "coalesce=1MiB"},
+	},
+	{
+		name: "small-writes",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool {
+				// A buffer is written out at each sync, so that a few writes before each gain little.
+				return f.Flags&(format.SYNC|format.DSYNC|format.DIRECT) == 0 && sequence(f, writes, inSequence, 1) && mean(f, writes) < page &&
+					f.Categories[writes].Calls >= 8*f.Categories[syncs].Calls
+			}), writes)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Small writes%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		},
+		advice: "A buffer in the program makes fewer calls of them.",
+		try:    []string{"coalesce=64KiB"},
+	},
+	{
+		name: "small-reads",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool {
+				return f.Flags&format.DIRECT == 0 && sequence(f, reads, inSequence, 1) && mean(f, reads) < page
+			}), reads)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Small reads%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		},
+		advice: "A buffer in the program makes fewer calls of them.",
+		try:    []string{"coalesce=64KiB"},
+	},
+	{
+		name: "read-again",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool { return timesOver(f) >= 4 && f.Access[reads].Moves >= many }), reads)
+		},
+		text: func(s *scene, e *evidence) string {
+			f := first(e)
+			return fmt.Sprintf("Reads%s %s: %s was read %s times over, %s from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
+				table.Bytes(float64(f.Categories[reads].Bytes)), table.Bytes(float64(f.Access[reads].To-f.Access[reads].From)))
+		},
+		advice: "With a larger cache the program reads most of it once.",
+	},
+	{
+		name: "random-reads",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool { return sequence(f, reads, 0, atRandom) && waits(f, reads) }), reads)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Reads%s %s: at random, from storage, one at a time in each thread, %s, %s each.", e.mostly(), s.took(e),
+				each(profile.Total{Calls: e.calls, Bytes: e.bytes}), micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
+		},
+		advice: "A program that knows several offsets ahead can announce them or have several requests in flight.",
+		try:    []string{"prefetch=8", "uring-batch=32", "cache=warm"},
+	},
+	{
+		name: "reads-from-storage",
+		find: func(s *scene) evidence {
+			return s.on(s.where(func(f *profile.File) bool { return f.Access[reads].Moves >= many && waits(f, reads) }), reads)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Reads%s %s: from storage, %s, %s each.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}),
+				micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
+		},
+		advice: "From the page cache they take a fraction of that.",
+		try:    []string{"cache=warm", "readahead=1MiB"},
+	},
+	{
+		name: "mapped-faults",
+		find: func(s *scene) evidence {
+			// A few faults are those of a program that starts.
+			return s.on(s.where(func(f *profile.File) bool {
+				return f.Categories[profile.MappedReads].Calls+f.Categories[profile.MappedWrites].Calls >= many
+			}), profile.MappedReads, profile.MappedWrites)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Page faults of mapped files%s %s: %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "fault"))
+		},
+		advice: "Pages that are read ahead, as after madvise(MADV_WILLNEED), cost no wait.",
+		try:    []string{"cache=warm"},
+	},
+	{
+		name: "failing-names",
+		find: func(s *scene) evidence {
+			e := s.on(s.where(inVain), metadata)
+			if e.calls < many {
+				return evidence{}
+			}
+			return e
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Calls on names that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
+		},
+		advice: "Most such names are looked for along a search path and are not there: a shorter path, or the right place first, saves the calls.",
+	},
+	{
+		name:  "metadata",
+		least: 0.1, // most of it is the kernel's own work, of which storage saves little
+		find:  func(s *scene) evidence { return s.in(metadata) },
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Metadata calls%s %s: %s; most of the time is %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
+		},
+		advice: "A replay in memory shows the most that another file system could save.",
+		try:    []string{"backend=memory"},
+	},
+	{
+		name: "page-cache",
+		find: func(s *scene) evidence {
+			if l := s.Latency[reads]; l == nil || l.P99 >= fromStorage {
+				return evidence{}
+			}
+			return s.in(reads)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Reads%s %s: from the page cache (p99 %s), %s.", e.mostly(), s.took(e), micros(s.Latency[reads].P99), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+		},
+		advice: "The recording says nothing about the storage's reads; from a cold cache they reach it.",
+		try:    []string{"cache=cold"},
+	},
+	{
+		// Dean and Barroso, The Tail at Scale, 2013.
+		name: "tail",
+		find: slowest,
+		text: func(s *scene, e *evidence) string {
+			l := s.Latency[e.all[0]]
+			return fmt.Sprintf("The slowest hundredth of the %ss %s: p50 %s, p99 %s, at most %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
+		},
+		advice: "Such calls wait for something else: write-back, a journal, a lock, another program.",
+	},
+	{
+		name: "requests-one-at-a-time",
+		find: func(s *scene) evidence {
+			if d := depth(s.Depth); d == 0 || d > 1.5 {
+				return evidence{}
+			}
+			return s.in(profile.Submitting)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Calls that submit requests and wait for them %s: %.2f requests are in flight on average while there are any.", s.took(e), depth(s.Depth))
+		},
+		advice: "Requests are worth their calls where several are in flight.",
+	},
+	{
+		name:  "idle",
+		least: idleShare,
+		leads: true,
+		find:  func(s *scene) evidence { return evidence{nanos: s.asleep + s.alone, whole: s.RunTime} },
+		text: func(s *scene, e *evidence) string {
+			var ways []string
+			if s.asleep > 0 {
+				ways = append(ways, "asleep until a time had come for "+duration(s.asleep))
+			}
+			if s.alone > 0 {
+				ways = append(ways, "waiting for what was not recorded for "+duration(s.alone))
+			}
+			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together were in I/O for %s.",
+				table.Share(e.nanos, s.RunTime), strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
+		},
+		advice: "A program that looks at intervals whether something is done waits for that without being woken, and the path does not show it.",
+	},
+	{
+		name:  "no-processor",
+		least: 0.15, // what a machine does besides takes some of it anyway
+		find:  func(s *scene) evidence { return s.time(profile.StepReady) },
+		text: func(s *scene, e *evidence) string {
+			who := "other programs"
+			if s.Times.Own*2 > s.Times.Ready {
+				who = "other threads of the program"
+			}
+			return fmt.Sprintf("Waiting for a processor %s: most of the time %s had it.", s.took(e), who)
+		},
+		advice: "With more processors, or less else to do, the run is shorter, and other parts weigh more.",
+	},
+	{
+		name:  "compute",
+		least: 0.5,
+		find: func(s *scene) evidence {
+			if !s.onPath {
+				return evidence{}
+			}
+			return s.time(profile.StepCompute)
+		},
+		text: func(s *scene, e *evidence) string {
+			return fmt.Sprintf("Compute %s. I/O takes %s: no storage saves more of this run than that.", s.took(e), s.part(s.io))
+		},
+		try: []string{"backend=memory"},
+	},
+}
+
+// first returns the file that most of the evidence is on, nil for none.
+func first(e *evidence) *profile.File {
+	if len(e.parts) == 0 {
+		return nil
+	}
+	return e.parts[0].File
+}
+
+// mean returns how many bytes a call moves on average.
+func mean(f *profile.File, k profile.Category) int64 {
+	return f.Categories[k].Bytes / max(f.Categories[k].Calls, 1)
+}
+
+// both returns which of reads and writes there are more of.
+func both(f *profile.File) profile.Category {
+	if f.Access[writes].Moves > f.Access[reads].Moves {
+		return writes
+	}
+	return reads
+}
+
+// sequence reports whether there are many calls, and the share of sequential ones is
+// from low to high.
+func sequence(f *profile.File, k profile.Category, low, high float64) bool {
+	share, ok := f.Access[k].SequentialShare()
+	return ok && f.Access[k].Moves >= many && share >= low && share <= high
+}
+
+// waits reports whether calls take so long, on average, that they wait for storage.
+func waits(f *profile.File, k profile.Category) bool {
+	t := &f.Categories[k]
+	return t.Calls > 0 && t.Nanos/t.Calls >= fromStorage+mean(f, k)/2
+}
+
+// timesOver returns how many times the range of a file that was read was read.
+func timesOver(f *profile.File) float64 {
+	a := &f.Access[reads]
+	if a.To-a.From < page {
+		return 0
+	}
+	return float64(f.Categories[reads].Bytes) / float64(a.To-a.From)
+}
+
+// journal is what SQLite appends to the name of a database.
+const journal = "-journal"
+
+// rollbackJournal finds what keeping a rollback journal costs.
+func rollbackJournal(s *scene) evidence {
+	var files []*profile.File
+	for i := range s.Files {
+		f := &s.Files[i]
+		db := s.files[strings.TrimSuffix(f.Name, journal)]
+		if db == nil || db == f || f.Categories[syncs].Calls == 0 || f.Categories[writes].Calls == 0 {
+			continue
+		}
+		files = append(files, f, db)
+		// The directory is synced where the journal is made and where it is deleted.
+		if dir := s.files[path.Dir(f.Name)]; dir != nil && !slices.Contains(files, dir) {
+			files = append(files, dir)
+		}
+	}
+	return s.on(files, syncs, metadata)
+}
+
+// database names that of the journal that the most time is of.
+func database(e *evidence) string {
+	for _, p := range e.parts {
+		if db, ok := strings.CutSuffix(p.Name, journal); ok {
+			return db
+		}
+	}
+	return first(e).Name
+}
+
+func syncsOf(e *evidence) (n int64) {
+	for _, p := range e.parts {
+		n += p.Categories[syncs].Calls
+	}
+	return n
+}
+
+// inVain reports whether all that was done to a name were calls that fail.
+func inVain(f *profile.File) bool {
+	all := f.All()
+	return all.Calls > 0 && all.Calls == all.Errors && all.Calls == f.Categories[metadata].Calls
+}
+
+// below names the directory that most of the names are in, where that is at least half.
+func below(parts []part) string {
+	counts := map[string]int64{}
+	var most string
+	var all int64
+	for _, p := range parts {
+		at := strings.LastIndexByte(p.Name, '/')
+		dir := p.Name[:max(at, 0)]
+		calls := p.Categories[metadata].Calls
+		all += calls
+		if counts[dir] += calls; most == "" || counts[dir] > counts[most] {
+			most = dir
+		}
+	}
+	if counts[most]*2 < all || most == "" {
+		return ""
+	}
+	return ", most of them in " + named(most)
+}
+
+// longest returns the operations of a category that took time, the longest first.
+func longest(s *scene, k profile.Category) (ops []format.Op) {
+	for op := format.OpNone + 1; op.Valid(); op++ {
+		if profile.CategoryOf(op) == k && s.inOp(op) > 0 {
+			ops = append(ops, op)
+		}
+	}
+	slices.SortStableFunc(ops, func(a, b format.Op) int { return cmp.Compare(s.inOp(b), s.inOp(a)) })
+	return ops
+}
+
+// inOp returns the time in an operation on files.
+func (s *scene) inOp(op format.Op) int64 { return s.Ops[op].Nanos - s.OpComm[op].Nanos }
+
+// three names the operations of a category that took the most time, with their shares.
+func three(s *scene, k profile.Category) string {
+	var words []string
+	ops := longest(s, k)
+	for _, op := range ops[:min(3, len(ops))] {
+		words = append(words, fmt.Sprintf("%s (%s)", op, table.Share(s.inOp(op), s.Categories[k].Nanos)))
+	}
+	return strings.Join(words, ", ")
+}
+
+// slowest finds a category of which the slowest hundredth of the calls took most of
+// the time.
+func slowest(s *scene) (most evidence) {
+	for _, k := range []profile.Category{reads, writes, metadata} {
+		l := s.Latency[k]
+		if l == nil || l.Calls < 10*many {
+			continue
+		}
+		var tail, all int64
+		for _, b := range l.Bars {
+			nanos := (b.From + b.To) / 2 * b.Calls
+			all += nanos
+			if b.From > l.P99 {
+				tail += nanos
+			}
+		}
+		e := s.in(k)
+		if tail*2 < all || tail < most.nanos {
+			continue
+		}
+		if e.nanos = min(e.nanos, tail); e.nanos > most.nanos {
+			most, most.parts, most.about = e, nil, true
+		}
+	}
+	return most
+}
+
+// depth returns how many requests were in flight on average while there were any.
+func depth(levels []int64) float64 {
+	var sum, nanos float64
+	for n, v := range levels {
+		if n > 0 {
+			sum, nanos = sum+float64(n)*float64(v), nanos+float64(v)
+		}
+	}
+	if nanos == 0 {
+		return 0
+	}
+	return sum / nanos
+}

@@ -1,0 +1,65 @@
+package diagnosis
+
+import (
+	"fmt"
+	"strconv"
+
+	"pianola/format"
+	"pianola/profile"
+	"pianola/table"
+)
+
+// took says which part of the time the evidence is: "took 58.7 % of the run time (44.335 ms)".
+func (s *scene) took(e *evidence) string {
+	bound := ""
+	switch {
+	case e.about:
+		bound = "about "
+	case e.unsure*100 > e.nanos:
+		bound = "up to "
+	}
+	return "took " + bound + s.part(e.nanos)
+}
+
+// part says which part of the whole a time is.
+func (s *scene) part(nanos int64) string {
+	of := "the run time"
+	if !s.onPath {
+		of = "the time that threads did not wait"
+	}
+	return fmt.Sprintf("%s of %s (%s)", table.Share(nanos, s.whole), of, duration(nanos))
+}
+
+// mostly names the file that most of the evidence is on: " of wal", or " of 12 files,
+// most of all wal".
+func (e *evidence) mostly() string {
+	switch n := len(e.parts); {
+	case n == 0:
+		return ""
+	case e.parts[0].nanos*100 >= e.nanos*95:
+		return " of " + named(e.parts[0].Name)
+	case e.parts[0].nanos*100 >= e.nanos*20:
+		return fmt.Sprintf(" of %s, most of all %s,", table.Plural(n, "file"), named(e.parts[0].Name))
+	default:
+		return fmt.Sprintf(" of %s", table.Plural(n, "file"))
+	}
+}
+
+func named(file string) string { return table.ShortName(file) }
+
+// each says how long a call is, and how many bytes it moves, on average.
+func each(t profile.Total) string {
+	return fmt.Sprintf("%s of %s on average", table.Plural(int(t.Calls), "call"), table.Bytes(float64(t.Bytes)/float64(max(t.Calls, 1))))
+}
+
+// number prints a ratio with one decimal, or none where it is large.
+func number(v float64) string {
+	if v < 10 {
+		return table.Fixed(v, 1)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+func micros(nanos int64) string { return table.Micros(nanos) + " µs" }
+
+func duration(nanos int64) string { return table.Duration(format.Seconds(nanos)) }

@@ -1,0 +1,50 @@
+package spool
+
+import (
+	"fmt"
+
+	"pianola/format"
+)
+
+// Buffer holds events in memory, compactly. The zero Buffer is empty. It belongs to one
+// goroutine.
+type Buffer struct {
+	data  []byte
+	codec codec
+}
+
+// Append adds a copy of e.
+func (b *Buffer) Append(e *format.Event) error {
+	if int(e.Op) >= format.NumOps {
+		return fmt.Errorf("unknown operation %d", e.Op)
+	}
+	b.data = b.codec.append(b.data, e)
+	return nil
+}
+
+// Len returns how many bytes the events take.
+func (b *Buffer) Len() int { return len(b.data) }
+
+// Take returns the events, for Each, in memory of just their size, and empties the Buffer.
+func (b *Buffer) Take() []byte {
+	taken := append(make([]byte, 0, len(b.data)+slack), b.data...)[:len(b.data)+slack]
+	b.data, b.codec = b.data[:0], codec{}
+	return taken
+}
+
+// Each yields the events that Take returned, until f returns an error. An event is borrowed
+// for the call.
+func Each(taken []byte, f func(*format.Event) error) error {
+	var d decoder
+	var e format.Event
+	for d.begin(taken); d.more(); {
+		d.notes, d.edges = d.notes[:0], d.edges[:0]
+		if d.next(&e); d.bad {
+			return errDamaged
+		}
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

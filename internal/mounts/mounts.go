@@ -1,0 +1,79 @@
+// Package mounts reads the mountinfo files of /proc. Its functions may be called
+// concurrently.
+package mounts
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mount is a line of a mountinfo file.
+type Mount struct {
+	Major, Minor uint32   // of the device; 0 and any number if the file system has none of its own
+	Point        string   // absolute
+	Type         string   // ext4
+	Source       string   // "/dev/sda1", or any text
+	Options      []string // of the mount, then those of the file system, each once
+}
+
+// Parse parses the text of a mountinfo file. It leaves out lines that it does not
+// understand.
+func Parse(text string) (all []Mount) {
+	for line := range strings.Lines(text) {
+		if m, ok := parse(line); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// parse parses a line such as
+//
+//	36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
+func parse(line string) (m Mount, ok bool) {
+	before, after, _ := strings.Cut(line, " - ")
+	place, kind := strings.Fields(before), strings.Fields(after)
+	if len(place) < 6 || len(kind) < 2 {
+		return m, false
+	}
+	major, minor, _ := strings.Cut(place[2], ":")
+	a, err := strconv.ParseUint(major, 10, 32)
+	if err != nil {
+		return m, false
+	}
+	b, err := strconv.ParseUint(minor, 10, 32)
+	if err != nil {
+		return m, false
+	}
+	m = Mount{Major: uint32(a), Minor: uint32(b), Point: unescape(place[4]), Type: kind[0], Source: unescape(kind[1])}
+	m.Options = strings.Split(place[5], ",")
+	if len(kind) > 2 {
+		for option := range strings.SplitSeq(kind[2], ",") {
+			if !slices.Contains(m.Options, option) {
+				m.Options = append(m.Options, option)
+			}
+		}
+	}
+	return m, true
+}
+
+// unescape undoes how the kernel writes spaces and the like: \040.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace
+
+// Over returns the mount that an absolute path without symbolic links is on: the
+// last one of those with the longest path, because it covers the others.
+func Over(all []Mount, path string) (found Mount, ok bool) {
+	for _, m := range all {
+		if len(m.Point) >= len(found.Point) && within(path, m.Point) {
+			found, ok = m, true
+		}
+	}
+	return found, ok
+}
+
+// within reports whether a path is a directory or below it.
+func within(path, dir string) bool {
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || dir == "/")
+}

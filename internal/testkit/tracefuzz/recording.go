@@ -1,0 +1,148 @@
+package tracefuzz
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+	"pianola/internal/testkit"
+)
+
+// Recordings reads the recordings that Bases compiles, for MutatedRecording.
+func Recordings(tb testing.TB, root string) (recordings []*Trace) {
+	tb.Helper()
+	for _, name := range inputs(tb, root) {
+		text, err := os.ReadFile(name)
+		require.NoError(tb, err)
+		r := script.NewReader(bytes.NewReader(text), filepath.Base(name))
+		events, err := testkit.ReadAll(r, 64)
+		require.NoError(tb, err)
+		if len(events) > 0 {
+			recordings = append(recordings, &Trace{Header: format.Header{Meta: r.Header().Meta}, Events: events})
+		}
+	}
+	return recordings
+}
+
+// MutatedRecording returns the recording that bytes stand for, as Mutated does of
+// compiled traces. Its Script is what a recorder could have written.
+func MutatedRecording(bases []*Trace, data []byte) *Trace {
+	return mutated(bases, data, recordingSteps, metaSteps)
+}
+
+// recordingSteps are the ways in which the events of a recording are changed: those of a
+// trace, and notes and threads.
+var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
+	func(t *Trace, s step) { // a number that the recorder noted
+		n := t.notes(s.event(t))
+		fields := []struct {
+			has   format.Noted
+			field *int64
+		}{
+			{format.NotedSize, &n.Size}, {format.NotedCached, &n.Cached}, {format.NotedLinks, &n.Links}, {format.NotedLate, &n.Late},
+			{format.NotedAllocated, &n.Allocated}, {format.NotedWaker, &n.Woken},
+		}
+		f := pick(fields, s[3])
+		n.Has |= f.has
+		*f.field = min(max(number(s[4], s[5], s[6]), 0), format.MaxNote)
+	},
+	func(t *Trace, s step) { // what is known of the file
+		n := t.notes(s.event(t))
+		n.Has ^= 1 << (s[3] % 32)
+		n.Type = format.FileType(s[4] % 9)
+		n.Ino, n.Dev.Minor = uint64(s[5]), uint32(s[6])
+	},
+	func(t *Trace, s step) { // what a link holds, where a file has blocks
+		n := t.notes(s.event(t))
+		if s[3]&1 == 0 {
+			n.Has |= format.NotedTarget
+			n.Target = t.name(s[4])
+			return
+		}
+		n.Has |= format.NotedBlocks | format.NotedLate
+		var blocks []format.Stretch
+		for i := range 1 + int64(s[4]) {
+			blocks = append(blocks, format.Stretch{Allocation: format.Allocation(i & 1), Bytes: 4096})
+		}
+		n.Blocks = format.AppendBlocks(nil, blocks)
+	},
+	func(t *Trace, s step) { // the same, by many threads
+		e := t.Events[s.event(t)]
+		for range min(1<<(s[3]%11), maxEvents-len(t.Events)) {
+			e.TID++
+			e.Ret += int64(s[4] & 1)
+			t.Events = append(t.Events, e)
+		}
+	},
+	func(t *Trace, s step) { // names that grow
+		e := t.Events[s.event(t)]
+		for i := range min(1<<(s[3]%11), maxEvents-len(t.Events)) {
+			for k, name := range e.Str {
+				if name != nil && s[4]>>k&1 != 0 && len(name) < maxName {
+					e.Str[k] = append(slices.Clip(name), "/abcdefghijklm"[:2+i%12]...)
+				}
+			}
+			t.Events = append(t.Events, e)
+		}
+	},
+	func(t *Trace, s step) { // the start
+		t.Events[s.event(t)].Start = number(s[3], s[4], s[5])
+	},
+}...)
+
+// metaSteps change what a recorder says of the whole recording.
+var metaSteps = []func(t *Trace, s step){
+	func(t *Trace, s step) {
+		keys := []string{
+			format.MetaLost, format.MetaCost, format.MetaCwd, format.MetaUmask, format.MetaProcess, format.MetaFileSystems, format.MetaCoverage, format.MetaUnsupported,
+			format.MetaElapsed, format.MetaTool, format.MetaReplay, format.MetaPaths,
+		}
+		values := []string{"0", "1", "-1", "9223372036854775807", "inside=1000 outside=9223372036854775807 rich=5", `"/w"`, `"a"`, "777", "1e300", "ebpf", `"/"=ext4`, "bytes=10 seconds=1"}
+		t.Header.Set(pick(keys, s[1]), pick(values, s[2]))
+	},
+}
+
+// maxName is how long names grow, in bytes.
+const maxName = 4096
+
+// notes returns the notes of an event, to be changed.
+func (t *Trace) notes(i int) *format.Notes {
+	e := &t.Events[i]
+	n := new(format.Notes)
+	if e.Notes != nil {
+		*n = *e.Notes
+	}
+	e.Notes = n
+	return n
+}
+
+// Script returns the events as a recorder writes them.
+func (t *Trace) Script() ([]byte, error) {
+	var text bytes.Buffer
+	w := script.NewWriter(&text)
+	if err := w.WriteHeader(&format.Header{Meta: t.Header.Meta}); err != nil {
+		return nil, err
+	}
+	if err := w.Write(t.Events); err != nil {
+		return nil, err
+	}
+	err := w.Flush()
+	return text.Bytes(), err
+}
+
+// Intermediate returns a compiled trace as an intermediate script.
+func (t *Trace) Intermediate() ([]byte, error) {
+	var text bytes.Buffer
+	w := script.NewIntermediateWriter(&text, &t.Header)
+	if err := w.Write(t.Events); err != nil {
+		return nil, err
+	}
+	err := w.Flush()
+	return text.Bytes(), err
+}

@@ -1,0 +1,76 @@
+// The single calls of a run, for the timeline.
+
+// decodeCalls returns the calls of a run by thread, each list in the order of their
+// starts: {start, nanos (-1 for unknown), thread, operation, file (null for none),
+// activity, request, offset (null for none), ret, waker, gap, ready, wait, timer,
+// storage}. Times are nanoseconds.
+async function decodeCalls(from) {
+  const packed = Uint8Array.from(atob(from.data), c => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  let at = 0;
+  // A varint of encoding/binary. Numbers beyond 2^53 lose their last digits.
+  function number() {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const b = bytes[at++];
+      value += (b & 127) * scale;
+      if (b < 128) break;
+      scale *= 128;
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
+  }
+  const column = () => Array.from({length: from.count}, number);
+  const [starts, nanos, threads, ops, files, activities, offsets, known, rets, wakers, gaps, ready, wait, timer, storage] = Array.from({length: 15}, column);
+  const byThread = new Map(from.threads.map(thread => [thread, []]));
+  const ends = new Map(); // of the last call on a file
+  let start = 0;
+  for (let i = 0; i < from.count; i++) {
+    start += starts[i];
+    let offset = null;
+    if (known[i]) {
+      offset = (ends.get(files[i]) || 0) + offsets[i];
+      ends.set(files[i], offset + Math.max(rets[i], 0));
+    }
+    const thread = from.threads[threads[i] - 1];
+    byThread.get(thread).push({
+      start, nanos: nanos[i], thread, operation: from.ops[ops[i] - 1],
+      file: files[i] === 0 ? null : files[i] < 0 ? otherFiles : from.files[files[i] - 1],
+      activity: activities[i] < 0 ? -activities[i] - 1 : activities[i], request: activities[i] < 0,
+      offset, ret: rets[i], waker: wakers[i], gap: gaps[i], ready: ready[i], wait: wait[i], timer: timer[i], storage: storage[i],
+    });
+  }
+  return byThread;
+}
+
+// callsIn returns the calls of a list that are there between two times.
+function callsIn(list, from, to) {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle].start < from) low = middle + 1;
+    else high = middle;
+  }
+  const out = [];
+  // Requests overlap, so that any that began earlier can reach into this.
+  for (let i = 0; i < low; i++) if (list[i].start + Math.max(list[i].nanos, 0) > from) out.push(list[i]);
+  for (; low < list.length && list[low].start < to; low++) out.push(list[low]);
+  return out;
+}
+
+// resultText says what a call returned.
+function resultText(run, call) {
+  return call.ret < 0 ? run.calls.errors[-call.ret] || String(call.ret) : count(call.ret);
+}
+
+// callText says what a call did.
+function callText(run, call) {
+  const what = [call.operation + (call.file === null ? '' : ' ' + call.file)];
+  if (call.offset !== null) what.push('offset ' + count(call.offset));
+  what.push('result ' + resultText(run, call));
+  what.push(call.nanos < 0 ? 'duration unknown' : seconds(call.nanos / 1e9) + (call.request ? ' in flight' : ''));
+  if (call.waker > 0) what.push('woken by thread ' + call.waker);
+  return `${seconds(call.start / 1e9)}: ${what.join(', ')}`;
+}

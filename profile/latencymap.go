@@ -1,0 +1,118 @@
+package profile
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// LatencyMap says how long calls took over time. Time is cut into columns, and
+// durations into rows, two to a power of two; a cell counts the calls, and the
+// requests, that began in the column and took a time of the row.
+type LatencyMap struct {
+	ColumnNanos int64     // length of a column; the first starts with the recording
+	Columns     int       // up to the last that holds anything
+	Rows        []Bar     // the durations of each row, from the shortest, and all its calls
+	Cells       [][]int64 // by column, then row
+}
+
+const (
+	mapColumns = 1 << 8
+	mapShift   = 12       // at least 4 µs in a column
+	mapRows    = 2*42 + 1 // up to 73 minutes; what is longer is in the last
+)
+
+// latencyMap gathers a LatencyMap in fixed memory of 170 KiB. Where a call begins
+// beyond the last column, neighbours are added together.
+type latencyMap struct {
+	shift uint // a column is 1<<shift nanoseconds
+	cells [mapColumns][mapRows]int64
+}
+
+// rowOf returns the row of a duration.
+func rowOf(nanos int64) int {
+	n := bits.Len64(uint64(nanos))
+	if n < 2 {
+		return n // 0 and 1
+	}
+	return min(2*n-2+int(nanos>>(n-2)&1), mapRows-1)
+}
+
+// rowBounds returns the shortest and the longest duration of a row.
+func rowBounds(row int) (from, to int64) {
+	begin := func(row int) int64 {
+		if row < 2 {
+			return int64(row)
+		}
+		return int64(2+row&1) << (row/2 - 1)
+	}
+	return begin(row), begin(row+1) - 1
+}
+
+func newLatencyMap() *latencyMap { return &latencyMap{shift: mapShift} }
+
+func (m *latencyMap) add(start, nanos int64) {
+	for start>>m.shift >= mapColumns {
+		m.widen()
+	}
+	m.cells[start>>m.shift][rowOf(nanos)]++
+}
+
+// widen adds each column to its neighbour.
+func (m *latencyMap) widen() {
+	m.shift++
+	for i := range mapColumns / 2 {
+		a, b := &m.cells[2*i], &m.cells[2*i+1]
+		for row := range a {
+			m.cells[i][row] = a[row] + b[row]
+		}
+	}
+	clear(m.cells[mapColumns/2:])
+}
+
+// snapshot returns nil where nothing was added.
+func (m *latencyMap) snapshot() *LatencyMap {
+	if m == nil {
+		return nil
+	}
+	out := &LatencyMap{ColumnNanos: 1 << m.shift}
+	var sums [mapRows]int64
+	first, last := mapRows, -1
+	for i := range m.cells {
+		for row, n := range m.cells[i] {
+			if n > 0 {
+				out.Columns = i + 1
+				sums[row] += n
+				first, last = min(first, row), max(last, row)
+			}
+		}
+	}
+	for row := first; row <= last; row++ {
+		from, to := rowBounds(row)
+		out.Rows = append(out.Rows, Bar{from, to, sums[row]})
+	}
+	for i := range out.Columns {
+		out.Cells = append(out.Cells, slices.Clone(m.cells[i][first:last+1]))
+	}
+	return out
+}
+
+// P99 returns the upper bound of the row with the 99th percentile of the calls that
+// began from one time to another, to the length of a column, 0 where there are none.
+func (m *LatencyMap) P99(from, to int64) (nanos int64) {
+	if from = from / m.ColumnNanos; from >= int64(m.Columns) {
+		return 0
+	}
+	to = min(max(to/m.ColumnNanos, from+1), int64(m.Columns))
+	sums, all := make([]int64, len(m.Rows)), int64(0)
+	for _, column := range m.Cells[from:to] {
+		for row, n := range column {
+			sums[row] += n
+			all += n
+		}
+	}
+	for row, rest := 0, all-all/100; rest > 0; row++ {
+		rest -= sums[row]
+		nanos = m.Rows[row].To
+	}
+	return nanos
+}

@@ -1,0 +1,118 @@
+package ebpf
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"pianola/internal/mounts"
+)
+
+// findCgroup returns the directory of a cgroup: a path in the file system, or the
+// path of a cgroup as /proc/PID/cgroup has it, such as
+// /system.slice/postgresql.service. Of several hierarchies that have the path it
+// takes that of version 2, and else the one that is mounted first.
+func findCgroup(path string) (string, error) {
+	if isCgroup(path) {
+		return filepath.Abs(path)
+	}
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	var found string
+	for _, m := range mounts.Parse(string(text)) {
+		if m.Type != "cgroup" && m.Type != "cgroup2" {
+			continue
+		}
+		if at := filepath.Join(m.Point, path); isCgroup(at) && (found == "" || m.Type == "cgroup2") {
+			found = at
+		}
+	}
+	if found == "" {
+		err := fs.ErrNotExist
+		if _, there := os.Stat(path); there == nil {
+			err = errors.New("not the directory of a cgroup")
+		}
+		return "", fmt.Errorf("cgroup %s: %w", path, err)
+	}
+	return found, nil
+}
+
+// isCgroup reports whether a path is the directory of a cgroup.
+func isCgroup(path string) bool {
+	var st unix.Statfs_t
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() && unix.Statfs(path, &st) == nil && (st.Type == unix.CGROUP_SUPER_MAGIC || st.Type == unix.CGROUP2_SUPER_MAGIC)
+}
+
+// followCgroup begins to record the threads that enter the cgroup of a directory.
+func (p *program) followCgroup(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	status, err := p.coll.Programs[recorderProgFindCgroup].Run(&ebpf.RunOptions{Context: recorderCgroupPath{Fd: int32(f.Fd())}})
+	if err == nil && status != 0 {
+		err = errors.New("the kernel shows no cgroup there")
+	}
+	if err != nil {
+		return fmt.Errorf("cgroup %s: %w", dir, err)
+	}
+	return nil
+}
+
+// followMoved looks for the threads of processes with several threads that have entered
+// the cgroup or left it. It belongs to one goroutine at a time.
+func (p *program) followMoved() error {
+	var moved uint64
+	if err := p.coll.Variables[recorderVarMoved].Get(&moved); err != nil {
+		return fmt.Errorf("read what has moved to another cgroup: %w", err)
+	}
+	if moved == p.moved {
+		return nil
+	}
+	p.moved = moved
+	_, err := p.followTree()
+	return err
+}
+
+// removal tells when a directory of a cgroup is removed.
+type removal struct {
+	dir string
+	fd  int // inotify
+}
+
+// awaitRemoval watches a directory.
+func awaitRemoval(dir string) (*removal, error) {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, os.NewSyscallError("inotify_init1", err)
+	}
+	r := &removal{dir: dir, fd: fd}
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(dir), unix.IN_DELETE); err != nil {
+		return nil, errors.Join(os.NewSyscallError("inotify_add_watch", err), r.close())
+	}
+	return r, nil
+}
+
+func (r *removal) poll() int { return r.fd }
+
+func (r *removal) ended() bool {
+	var buf [4096]byte
+	for {
+		if n, err := unix.Read(r.fd, buf[:]); n <= 0 && err != unix.EINTR {
+			break
+		}
+	}
+	_, err := os.Stat(r.dir)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func (r *removal) close() error { return unix.Close(r.fd) }

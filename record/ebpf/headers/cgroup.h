@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * The cgroup that is recorded, of either version and any hierarchy. What counts is
+ * where a thread is: one that enters is followed from then on, one that leaves is
+ * not any more.
+ */
+#pragma once
+
+#include "send.h"
+
+#define MAX_HIERARCHIES 32
+#define MAX_CGROUP_LEVEL 64
+
+/* The cgroup, set by find_cgroup: its hierarchy, and its number there, which no
+ * other cgroup ever has. */
+u64 cgroup_root;
+u64 cgroup_id;
+
+u64 moved; /* processes with several threads that have entered or left */
+
+/* A process enters the cgroup. The first 32 bytes are where struct event has its own. */
+struct joined {
+	u64 start;  /* 0 */
+	u64 space;  /* address space */
+	u32 parent; /* process */
+	u32 pad;
+	u32 tid;    /* process */
+	u16 nr;     /* NR_JOINED */
+	u16 flags;  /* 0 */
+};
+
+/* The argument of find_cgroup. */
+struct cgroup_path {
+	s32 fd; /* of the directory */
+};
+
+/* A thread, and whether it is in the cgroup. */
+struct membership {
+	u64 task;
+	u32 is;
+	u32 pad;
+};
+
+/* Finds the cgroup of a task in the hierarchy, NULL where it has none. */
+INLINE struct cgroup *cgroup_of(struct task_struct *task)
+{
+	struct css_set *set = FIELD(task, cgroups);
+	struct list_head *head = __builtin_preserve_access_index(&set->cgrp_links), *at = FIELD(head, next);
+
+	for (u32 i = 0; i < MAX_HIERARCHIES && at != head; i++) {
+		struct cgrp_cset_link *link =
+			(void *)at - __builtin_preserve_field_info(((struct cgrp_cset_link *)0)->cgrp_link, 0 /* BYTE_OFFSET */);
+		struct cgroup *cgroup = FIELD(link, cgrp);
+
+		if ((u64)FIELD(cgroup, root) == cgroup_root)
+			return cgroup;
+		at = FIELD(at, next);
+	}
+	return NULL;
+}
+
+/* Fills in a membership. It is a function of its own, for the verifier to look at it
+ * once. */
+__attribute__((noinline)) int find_membership(struct membership *m)
+{
+	struct cgroup_subsys_state *css;
+	struct cgroup *cgroup;
+
+	if (!m)
+		return 0; /* never, but the verifier cannot know */
+	cgroup = cgroup_of((void *)m->task);
+	for (u32 level = 0; level < MAX_CGROUP_LEVEL && cgroup; level++) {
+		struct kernfs_node *node = FIELD(cgroup, kn);
+
+		if (FIELD(node, id) == cgroup_id) {
+			m->is = 1;
+			return 0;
+		}
+		css = __builtin_preserve_access_index(&cgroup->self);
+		css = FIELD(css, parent);
+		cgroup = css ? FIELD(css, cgroup) : NULL;
+	}
+	return 0;
+}
+
+/* Reports whether a thread belongs to the recording of a cgroup. */
+INLINE int in_cgroup(struct task_struct *task)
+{
+	struct membership m = {.task = (u64)task};
+
+	if (task->tgid == recorder || task->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return 0;
+	find_membership(&m);
+	return m.is;
+}
+
+/* Tells that a process is in the cgroup now. */
+INLINE void tell_joined(struct task_struct *task)
+{
+	struct joined *j = bpf_ringbuf_reserve(&ring, sizeof(*j), 0);
+
+	if (!j)
+		return;
+	__builtin_memset(j, 0, sizeof(*j));
+	j->space = with_maps ? (u64)task->mm : 0;
+	j->parent = name_of(task->real_parent->group_leader).tid;
+	j->tid = name_of(task).tid;
+	j->nr = NR_JOINED;
+	bpf_ringbuf_submit(j, BPF_RB_NO_WAKEUP);
+}

@@ -1,0 +1,49 @@
+package record
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// It runs in a process of its own, for it changes all threads for good.
+func TestYield(t *testing.T) {
+	const variable = "PIANOLA_TEST_YIELD"
+	if os.Getenv(variable) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestYield$", "-test.v")
+		cmd.Env = append(os.Environ(), variable+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	var allowed unix.CPUSet
+	require.NoError(t, unix.SchedGetaffinity(0, &allowed))
+	first := 0
+	for !allowed.IsSet(first) {
+		first++
+	}
+	require.NoError(t, Yield(7, []int{first}))
+	threads, err := os.ReadDir("/proc/self/task")
+	require.NoError(t, err)
+	require.Greater(t, len(threads), 1)
+	blocked := make(chan struct{})
+	defer close(blocked)
+	later := make(chan int)
+	for range 2 { // in threads of their own, later ones too
+		go func() {
+			var set unix.CPUSet
+			nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+			if err != nil || unix.SchedGetaffinity(0, &set) != nil || set.Count() != 1 || !set.IsSet(first) {
+				nice = -1
+			}
+			later <- 20 - nice // as the system call has it
+			<-blocked
+		}()
+	}
+	require.Equal(t, 7, <-later)
+	require.Equal(t, 7, <-later)
+	require.ErrorContains(t, Yield(0, []int{1023}), "set nice value 0 and processors [1023] of the recorder")
+}

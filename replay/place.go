@@ -1,0 +1,461 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pianola/format"
+	"pianola/internal/glob"
+	"pianola/replay/sandbox"
+)
+
+// Map places names in a root of its own: those whose application's path, or that
+// of a directory above it, matches Glob, in which * stands for anything. Of
+// several maps the one that matches the longest path counts, then the first.
+// Names keep their paths: below its root stands what stood below the root of the
+// replay.
+type Map struct {
+	Glob string
+	Root string // a directory as Options.Root
+}
+
+func (m Map) String() string { return m.Glob + "=" + m.Root }
+
+// ParseMap parses GLOB=DIR. The last = parts them.
+func ParseMap(text string) (Map, error) {
+	i := strings.LastIndexByte(text, '=')
+	if i <= 0 || i == len(text)-1 {
+		return Map{}, fmt.Errorf("%q is not GLOB=DIR", text)
+	}
+	return Map{text[:i], text[i+1:]}, nil
+}
+
+// place is a root: 0 is that of the replay, and others count the different
+// directories of the maps from 1.
+type place uint16
+
+// maxPlaces bounds the roots of maps. Each takes some descriptors, and a thread is
+// bound to all.
+const maxPlaces = 64
+
+// branchRoots returns the different directories of the maps, by place less 1.
+func (o *Options) branchRoots() (dirs []string) {
+	for _, m := range o.Maps {
+		if dir := filepath.Clean(m.Root); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// places says in which root each name of a trace lies. It decides by the names
+// alone, before the start, so what would depend on the way to a file is refused:
+// a rename, a link or a symbolic link that leads from one root to another.
+type places struct {
+	trace   format.Trace
+	maps    []Map
+	of      []place // of each map
+	matched []bool  // each map
+
+	most    int // names that known may hold
+	app     *format.AppNames
+	known   map[string]place // by clean path; of all names that were asked for
+	there   map[string]bool  // directories, and what may be one, that exist or are made
+	files   map[string]bool  // names of the fileset
+	emptied map[string]bool  // directories that are removed
+	strays  []string         // names that lie elsewhere than their directory, in order
+}
+
+// cleanPath returns a path of a trace without ".", ".." and empty components, "."
+// for the root.
+func cleanPath(p string) string {
+	if p = path.Clean("/" + p)[1:]; p == "" {
+		return "."
+	}
+	return p
+}
+
+// newPlaces finds the places of all names. It reads the events twice: what moves
+// a name is checked when all names are known.
+func newPlaces(t format.Trace, o *Options) (*places, error) {
+	p := &places{
+		trace: t, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: t.Header().AppNames(), known: map[string]place{".": 0},
+		there: map[string]bool{}, files: map[string]bool{}, emptied: map[string]bool{},
+	}
+	dirs := o.branchRoots()
+	for _, m := range o.Maps {
+		p.of = append(p.of, place(slices.Index(dirs, filepath.Clean(m.Root))+1))
+	}
+	for i := range t.Header().Files {
+		f := &t.Header().Files[i]
+		p.files[cleanPath(f.Path)] = true
+		if p.at(f.Path); f.Type == format.TypeDir || f.Type == format.TypeLnk {
+			p.there[cleanPath(f.Path)] = true
+		}
+	}
+	for _, d := range t.Header().Descriptors {
+		p.at(d.Path)
+	}
+	named := make([]bool, len(t.Strings()))
+	if err := p.events(func(_ int32, _ int64, r *format.Record) error {
+		p.note(r, named)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if len(p.known) > p.most {
+		return nil, fmt.Errorf("the names of the trace, and directories above them, are more than %d: %w", p.most, limitOf("files"))
+	}
+	for name, at := range p.known {
+		if name != "." && at != p.known[path.Dir(name)] {
+			p.strays = append(p.strays, name)
+		}
+	}
+	slices.Sort(p.strays)
+	if err := p.checkFileset(); err != nil {
+		return nil, err
+	}
+	return p, p.events(p.checkEvent)
+}
+
+// at returns the place of a path.
+func (p *places) at(name string) place {
+	name = cleanPath(name)
+	if at, ok := p.known[name]; ok {
+		return at
+	}
+	if len(p.known) > p.most {
+		return 0 // newPlaces ends with an error
+	}
+	above := path.Dir(name)
+	at := p.at(above)
+	// A directory above it in the application need not be one below the root
+	// (--paths flat).
+	for app, end := p.appName(name), p.appName(above); len(app) > 1 && app != end; app = path.Dir(app) {
+		if own, ok := p.match(app); ok {
+			at = own
+			break
+		}
+	}
+	p.known[name] = at
+	return at
+}
+
+// appName returns the application's name of a clean path. Without names, the root
+// stands for the application's.
+func (p *places) appName(name string) string {
+	if p.app == nil {
+		return "/" + name
+	}
+	return p.app.Of(name)
+}
+
+// match returns the place of the first map that matches an application's name.
+func (p *places) match(name string) (at place, ok bool) {
+	for i := range p.maps {
+		if glob.Match(p.maps[i].Glob, name) {
+			p.matched[i] = true
+			return p.of[i], true
+		}
+	}
+	return 0, false
+}
+
+// events calls f with each record.
+func (p *places) events(f func(thread int32, event int64, r *format.Record) error) error {
+	batch := make([]format.Record, batchRecords)
+	for thread := range int32(max(len(p.trace.Header().Threads), 1)) {
+		records := p.trace.Records(thread + 1)
+		for event := int64(0); ; {
+			n, err := records.Read(batch)
+			for i := range n {
+				if err := f(thread+1, event, &batch[i]); err != nil {
+					return err
+				}
+				event++
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read event %d of thread %d: %w", event, thread+1, err)
+			}
+		}
+	}
+	return nil
+}
+
+// pathArgs returns the strings that are the first two paths of a record, "" for
+// none.
+func (p *places) pathArgs(r *format.Record) (names [2]string) {
+	k := 0
+	for i, a := range r.Op.Info().Args {
+		if a.Kind == format.Path && k < len(names) {
+			if id := r.Args[i]; id >= 0 && id < int64(len(p.trace.Strings())) {
+				names[k] = p.trace.Strings()[id]
+			}
+			k++
+		}
+	}
+	return names
+}
+
+// note finds the places of the paths of a record, and notes which directories it
+// makes and removes.
+func (p *places) note(r *format.Record, named []bool) {
+	if !r.Op.Valid() {
+		return
+	}
+	for i, a := range r.Op.Info().Args {
+		if id := r.Args[i]; a.Kind == format.Path && id >= 0 && id < int64(len(named)) && !named[id] {
+			named[id] = true
+			p.at(p.trace.Strings()[id])
+		}
+	}
+	if r.Ret < 0 {
+		return
+	}
+	switch names := p.pathArgs(r); r.Op {
+	case format.OpMkdir, format.OpSymlink:
+		p.there[cleanPath(names[0])] = true
+	case format.OpRename, format.OpRenameat2:
+		p.there[cleanPath(names[1])] = true
+	case format.OpRmdir:
+		p.emptied[cleanPath(names[0])] = true
+	}
+}
+
+// The errors of maps.
+var (
+	// ErrAcross is wrapped by the error of a trace with files that a map parts
+	// and that must lie in one root.
+	ErrAcross = errors.New("a map parts them")
+
+	// ErrUnmatched is wrapped by the error of a map for which no trace has a
+	// name.
+	ErrUnmatched = errors.New("no name of the trace matches")
+)
+
+func (p *places) name(name string) string {
+	return format.BothNames(name, p.app.Of(name))
+}
+
+func (p *places) where(at place) string {
+	if at == 0 {
+		return "the root"
+	}
+	return p.maps[slices.Index(p.of, at)].Root
+}
+
+func (p *places) across(what, from, to string) error {
+	return fmt.Errorf("%s %s, in %s, to %s, in %s: %w", what, p.name(from), p.where(p.at(from)), p.name(to), p.where(p.at(to)), ErrAcross)
+}
+
+// checkFileset refuses links of the fileset that lead from one place to another.
+func (p *places) checkFileset() error {
+	for i := range p.trace.Header().Files {
+		f := &p.trace.Header().Files[i]
+		switch {
+		case f.Link != "" && p.at(f.Link) != p.at(f.Path):
+			return p.across("hard link of", f.Link, f.Path)
+		case f.Type == format.TypeLnk:
+			if err := p.checkLink(f.Path, f.Target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkLink refuses a symbolic link by which a path can lead into another place
+// than its text does.
+func (p *places) checkLink(name, target string) error {
+	to := target
+	if !strings.HasPrefix(target, "/") {
+		to = path.Join("/", path.Dir(cleanPath(name)), target)
+	}
+	to = cleanPath(to)
+	switch stray := p.below(to); {
+	case p.at(name) != p.at(to):
+		return p.across("symbolic link", name, to)
+	case stray != "":
+		return p.across("symbolic link "+p.name(name)+" to a directory of", to, stray)
+	case p.at(name) != 0 && strings.HasPrefix(target, "/"):
+		return fmt.Errorf("symbolic link %s, in %s, to %q: %w, because an absolute link leads to the root", p.name(name), p.where(p.at(name)), target, ErrAcross)
+	}
+	return nil
+}
+
+// below returns a name below a directory that lies elsewhere than the directory
+// above it, "" if there is none.
+func (p *places) below(dir string) string {
+	if dir == "." {
+		if len(p.strays) > 0 {
+			return p.strays[0]
+		}
+		return ""
+	}
+	i, _ := slices.BinarySearch(p.strays, dir+"/")
+	if i < len(p.strays) && strings.HasPrefix(p.strays[i], dir+"/") {
+		return p.strays[i]
+	}
+	return ""
+}
+
+// checkEvent refuses an event that leads from one place to another.
+func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err error) {
+	if r.Ret < 0 || !r.Op.Valid() {
+		return nil
+	}
+	names := p.pathArgs(r)
+	switch r.Op {
+	case format.OpSymlink:
+		if id := r.Args[0]; id >= 0 && id < int64(len(p.trace.Strings())) { // a text, and no path
+			err = p.checkLink(names[0], p.trace.Strings()[id])
+		}
+	case format.OpRename, format.OpRenameat2, format.OpLink:
+		from, to := cleanPath(names[0]), cleanPath(names[1])
+		moved := p.below(from)
+		if moved == "" {
+			moved = p.below(to)
+		}
+		switch {
+		case p.at(from) != p.at(to):
+			err = p.across(r.Op.Info().Name, from, to)
+		case moved != "":
+			err = p.across(fmt.Sprintf("%s %s to %s, a directory of", r.Op.Info().Name, p.name(from), p.name(to)), path.Dir(moved), moved)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("event %d of thread %d: %w", event, thread, err)
+	}
+	return err
+}
+
+// filesets returns the fileset of each place. A name that lies elsewhere than its
+// directory has an empty file, or directory, in that as well, so that a listing
+// has its name, unless the trace removes the directory. A place has the
+// directories above its names, too.
+func (p *places) filesets(all []format.File, places int) [][]format.File {
+	if p == nil {
+		return [][]format.File{all}
+	}
+	type key struct {
+		at   place
+		name string
+	}
+	sets, listed := make([][]format.File, places), make(map[key]bool)
+	dirs := make(map[string]*format.File, len(p.there))
+	for i := range all {
+		f := &all[i]
+		name := cleanPath(f.Path)
+		at := p.at(name)
+		sets[at] = append(sets[at], *f)
+		if f.Type == format.TypeDir {
+			dirs[name] = f
+		}
+		if dir := path.Dir(name); name != "." && p.at(dir) != at && !p.emptied[dir] {
+			stand := format.File{Path: f.Path, Type: format.TypeReg, Mode: f.Mode, Cached: -1}
+			if f.Type == format.TypeDir {
+				stand.Type = format.TypeDir
+			}
+			sets[p.at(dir)] = append(sets[p.at(dir)], stand)
+			listed[key{p.at(dir), name}] = true
+		}
+	}
+	for name, at := range p.known {
+		if at == 0 {
+			continue
+		}
+		for i := 0; ; {
+			n := strings.IndexByte(name[i:], '/')
+			if n < 0 {
+				break
+			}
+			i += n + 1
+			dir := name[:i-1]
+			if p.at(dir) == at {
+				if !p.files[dir] {
+					break
+				}
+				continue
+			}
+			if !p.there[dir] {
+				break
+			}
+			if listed[key{at, dir}] {
+				continue
+			}
+			listed[key{at, dir}] = true
+			f := format.File{Path: dir, Type: format.TypeDir, Mode: 0o755}
+			if d := dirs[dir]; d != nil {
+				f.Mode = d.Mode
+			}
+			sets[at] = append(sets[at], f)
+		}
+	}
+	return sets
+}
+
+// lies places the names of the engine in their roots. The guard has been bound.
+func (p *places) lies(e *engine) {
+	for i, text := range e.texts {
+		at, known := p.known[cleanPath(text)]
+		if !known {
+			continue // no path
+		}
+		if strings.Contains(text, "..") && (at != 0 || p.passes(text)) {
+			// In another root there is no way through its directories.
+			clean := cleanPath(text)
+			if strings.HasSuffix(text, "/") {
+				clean += "/"
+			}
+			e.texts[i], e.names[i] = clean, sandbox.NewName(clean)
+		}
+		if at != 0 {
+			e.names[i].LieIn(e.guard.Branches[at-1])
+		}
+	}
+}
+
+// passes reports whether a path leads through another root than that of the
+// replay.
+func (p *places) passes(text string) bool {
+	for i := range text {
+		if text[i] == '/' && p.at(text[:i]) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// scattered reports, for each name of the engine, whether it is a directory with
+// names in another root, which its listing lacks.
+func (p *places) scattered(e *engine) []bool {
+	dirs := make(map[string]bool)
+	for _, name := range p.strays {
+		dirs[path.Dir(name)] = true
+	}
+	lacks := make([]bool, len(e.texts))
+	for i, text := range e.texts {
+		lacks[i] = dirs[cleanPath(text)]
+	}
+	return lacks
+}
+
+// unmatched returns an error for a map that no trace has a name for.
+func (s *stage) unmatched() error {
+	for i, m := range s.engines[0].Maps {
+		if slices.ContainsFunc(s.engines, func(e *engine) bool { return e.places.matched[i] }) {
+			continue
+		}
+		return fmt.Errorf("map %s: %w", m, ErrUnmatched)
+	}
+	return nil
+}

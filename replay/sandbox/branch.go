@@ -1,0 +1,52 @@
+package sandbox
+
+import (
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Branch is a further root of a replay, in which some of the trace's names lie
+// (Name.LieIn). A path in it is resolved by the kernel below it: in a jail from
+// a mount of it that only the replay sees, where ".." ends as in the root;
+// without a jail by openat2. Only an absolute symbolic link differs: it leads to
+// the root in a jail, and to the branch without.
+type Branch struct {
+	Root uintptr // descriptor of the directory; the caller's
+
+	// Internal state, which the first Guard that is bound sets.
+	mount int // as of Guard
+	own   identity
+}
+
+// identity is what tells a directory from any other file, and its mode.
+type identity struct {
+	dev, ino uint64
+	mode     uint32
+}
+
+func (i identity) is(s *unix.Stat_t) bool { return s.Ino == i.ino && uint64(s.Dev) == i.dev }
+
+// Roots returns the descriptors of the root and of the branches.
+func (g *Guard) Roots() []uintptr {
+	all := []uintptr{g.Root}
+	for _, b := range g.Branches {
+		all = append(all, b.Root)
+	}
+	return all
+}
+
+// LieIn makes a name lie in a branch, and its path one below it. A guard with
+// the branch has been bound. All guards that use the name are copies of it.
+func (n *Name) LieIn(b *Branch) {
+	n.branch = b
+	if b.mount == 0 {
+		return
+	}
+	below := strings.TrimLeft(n.String(), "/")
+	if below == "" && n.String() != "" {
+		below = "."
+	}
+	n.below = CString(below)
+	n.dir, n.rest = uintptr(b.mount), n.below
+}

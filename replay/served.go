@@ -1,0 +1,175 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"pianola/device"
+	"pianola/format"
+	"pianola/replay/rings"
+)
+
+// A model of a device (package device) has a call end later than it did: on posix
+// its own time is what the model starts from, in memory its recorded duration,
+// which hides that of the memory. The worker waits until then, as it waits for an
+// event that is due, and the log has the whole.
+
+// modelled is the device that all workers of a run share.
+type modelled struct {
+	lock spinLock
+	*device.Device
+}
+
+// seen is the set of operations that a model is about.
+var seen = func() (s [format.NumOps]bool) {
+	for op := range s {
+		s[op] = device.Sees(format.Op(op))
+	}
+	return s
+}()
+
+// byDuration reports whether calls take their recorded durations.
+func (o *Options) byDuration() bool { return o.Device != nil && o.Backend == Memory }
+
+// until returns when a call ends by the model that began at a time and took so long.
+func (m *modelled) until(op format.Op, result, begin, took int64) int64 {
+	m.lock.take()
+	defer m.lock.give()
+	return m.End(op, result, begin, took)
+}
+
+// served waits until the call of an event ends by the model, and returns the time
+// then. Reading ahead moves the record.
+func (w *worker) served(r *format.Record, got, issued, end int64) int64 {
+	e := w.e
+	took := max(end-issued-e.cost-w.ran, 0)
+	if e.byDuration() {
+		if took = w.nanos[w.at]; took < 0 {
+			return end // not recorded
+		}
+	}
+	until := e.device.until(r.Op, got, issued, took) + e.cost + w.ran
+	if until <= end {
+		return end
+	}
+	near := e.margin
+	if e.Wait == Sleep {
+		near = 0
+	}
+	return w.waitUntil(until, near)
+}
+
+// ErrNoDurations is the error of a trace without durations, where calls take them.
+var ErrNoDurations = errors.New("the trace has no durations, which calls take by a model over memory")
+
+// checkDurations returns ErrNoDurations, or nil.
+func checkDurations(t format.Trace) error {
+	batch := make([]int64, batchRecords)
+	for thread := range int32(max(len(t.Header().Threads), 1)) {
+		durations := t.Durations(thread + 1)
+		for {
+			n, err := durations.Read(batch)
+			for _, nanos := range batch[:n] {
+				if nanos != format.Unknown {
+					return nil
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("durations of thread %d: %w", thread+1, err)
+			}
+		}
+	}
+	return ErrNoDurations
+}
+
+// delayed is a completion that the model has later than it came.
+type delayed struct {
+	rings.Completion
+	at int64
+}
+
+// delay keeps the completion of a request in flight for later, by the model, and
+// reports whether it did. The state is locked, as for release.
+func (q *queue) delay(c rings.Completion, now int64) bool {
+	e := q.g.e
+	if e.device == nil || c.User >= uint64(len(q.flights)) {
+		return false
+	}
+	f := &q.flights[c.User]
+	took := max(now-f.begin-e.cost, 0)
+	if e.byDuration() {
+		if took = f.recorded; took < 0 {
+			return false
+		}
+	}
+	at := e.device.until(f.record.Op, c.Result, f.begin, took) + e.cost
+	if at <= now {
+		return false
+	}
+	q.late = append(q.late, delayed{c, at})
+	q.lates.Add(1)
+	return true
+}
+
+// release completes the requests that end by now, and reports whether there were
+// any.
+func (q *queue) release(now int64) bool {
+	left := q.late[:0]
+	for _, d := range q.late {
+		if d.at > now {
+			left = append(left, d)
+			continue
+		}
+		q.finish(d.Completion, d.at)
+	}
+	ended := len(left) < len(q.late)
+	q.lates.Add(int32(len(left) - len(q.late)))
+	q.late = left
+	return ended
+}
+
+// awaitLate waits until the first of the delayed completions is due, or another one
+// comes. The worker drives.
+func (q *queue) awaitLate(w *worker) {
+	e := w.e
+	q.state.take()
+	first := int64(math.MaxInt64)
+	for _, d := range q.late {
+		first = min(first, d.at)
+	}
+	q.state.give()
+	now := e.now()
+	if first <= now {
+		return
+	}
+	if q.under != nil && q.under.InFlight() > 0 {
+		if q.isOpen(w) && !q.pool {
+			q.enter()
+			w.callBegins()
+			waited := q.under.WaitFor(first - now)
+			w.callEnds()
+			q.leave()
+			if waited {
+				return
+			}
+		}
+		first = min(first, now+lateNap)
+	}
+	w.callBegins()
+	if first-now > e.margin {
+		now = w.sleepUntil(first - e.margin)
+	}
+	for now < first && !e.stopped.Load() {
+		now = e.now()
+	}
+	w.callEnds()
+}
+
+// lateNap is how long a worker waits for delayed completions, in nanoseconds, before
+// it looks for those that it can't wait for at the same time.
+const lateNap = 50_000

@@ -1,0 +1,120 @@
+package replay
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/device"
+	"pianola/format"
+)
+
+// took sets the recorded duration of the thread's last event.
+func (t *roll) took(thread int32, nanos int64) {
+	p := &t.threads[thread-1]
+	p.durations[len(p.durations)-1] = nanos
+}
+
+// modelOf returns a model of one rule: over memory one that changes recorded
+// durations of a millisecond to three, over the kernel one that adds as many.
+func modelOf(t *testing.T, p player, class string) *device.Model {
+	t.Helper()
+	m := &device.Model{}
+	rule := class + ":+3ms"
+	if p.backend == Memory {
+		rule = class + ":x3"
+	}
+	require.NoError(t, m.AddLatency(rule))
+	return m
+}
+
+const millisecond = 1_000_000
+
+// Calls end when the model says, in the log as well, and what follows is due after
+// that.
+func TestServed(t *testing.T) {
+	eachBackend(t, func(t *testing.T, p player) {
+		for _, timing := range []Timing{Compute, Schedule, AFAP} {
+			r := newRoll(1)
+			r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+			const n = 10
+			for range n {
+				r.add(1, format.OpFsync, 0, 3)
+				r.took(1, millisecond)
+				r.last(1).Compute = millisecond / 2
+			}
+			r.add(1, format.OpClose, 0, 3)
+			r.took(1, format.Unknown)
+			res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Timing: timing, Device: modelOf(t, p, "sync")})
+			require.NoError(t, err)
+			faultless(t, r, res)
+			all := readAll(t, res.Events())
+			require.Len(t, all, n+2)
+			for _, e := range all[1 : n+1] {
+				require.GreaterOrEqual(t, e.Dur, int64(3*millisecond))
+			}
+			least := int64(3 * n * millisecond)
+			if timing == Compute {
+				least += n * millisecond / 2
+			}
+			require.GreaterOrEqual(t, all[n+1].Start-all[0].Start, least)
+			require.Equal(t, p.backend == Memory, len(res.Notes) == 1, res.Notes)
+		}
+	})
+}
+
+// A request of a ring completes when the model says, and a call that waits for it
+// returns no sooner.
+func TestServedRequests(t *testing.T) {
+	eachVia(t, func(t *testing.T, p player, via format.Via) {
+		r := newRoll(1)
+		q := r.ring(via, 1)
+		ring := int32(q)
+		r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+		r.add(1, format.OpRingOpen, 0, q, 8, 0, 16, 0)
+		const rounds, n = 5, 4
+		for round := range rounds {
+			for range n {
+				r.add(ring, format.OpFsync, 0, 3)
+				r.took(ring, millisecond)
+			}
+			r.add(1, format.OpRingSubmit, 0, q, n, 0, round*n, 0)
+			r.add(1, format.OpRingSubmit, 0, q, 0, n, round*n, 0)
+		}
+		r.wait(1, ring, rounds*n-1)
+		r.add(1, format.OpClose, 0, 3)
+		res, err := p.run(t.Context(), t, r, Options{Root: t.TempDir(), Device: modelOf(t, p, "sync")})
+		require.NoError(t, err)
+		faultless(t, r, res)
+		var requests int
+		all := readAll(t, res.Events())
+		for _, e := range all {
+			if e.Op == format.OpFsync {
+				require.GreaterOrEqual(t, e.Dur, int64(3*millisecond))
+				requests++
+			}
+		}
+		require.Equal(t, rounds*n, requests)
+		last := all[len(all)-1]
+		require.Equal(t, format.OpClose, last.Op)
+		require.GreaterOrEqual(t, last.Start-all[0].Start, int64(rounds*3*millisecond))
+	})
+}
+
+func TestServedErrors(t *testing.T) {
+	slower, faster := &device.Model{}, &device.Model{}
+	require.NoError(t, slower.AddLatency("sync:x2"))
+	require.NoError(t, faster.AddLatency("sync:x0.5"))
+	r := newRoll(2)
+	r.add(1, format.OpMkdir, 0, "d", 0o700)
+	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Device: faster})
+	require.ErrorIs(t, err, device.ErrFaster)
+	_, err = Run(t.Context(), r, Options{Backend: Null, Device: slower})
+	require.ErrorContains(t, err, "the backend null has no device")
+	_, err = Run(t.Context(), r, Options{Backend: Memory, Device: slower})
+	require.ErrorIs(t, err, ErrNoDurations)
+	r.add(2, format.OpMkdir, 0, "e", 0o700)
+	r.took(2, 1000)
+	_, err = Run(t.Context(), r, Options{Backend: Memory, Device: faster})
+	require.NoError(t, err)
+}

@@ -1,0 +1,391 @@
+package transform
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"pianola/format"
+	"pianola/format/process"
+)
+
+// Trace is a compiled trace that transforms can be applied to.
+type Trace interface {
+	format.Trace
+
+	// Events returns a reader of all events, by their recorded start.
+	Events() format.Reader
+}
+
+// lifted reads a compiled trace in the form of a recording:
+//
+//   - Events are in the order of their ends, but none before one that it has an edge
+//     to. That is the order of a recording.
+//   - What an event waited for becomes calls of its own before it, as in a recording:
+//     OpWait, with the number of the edge and its delay.
+//   - Files that are opened have the notes that their recorder made, as far as the
+//     fileset and the calls before tell.
+type lifted struct {
+	events format.Reader
+	header format.Header
+	lines  *lineage
+
+	batch []format.Event
+	n, i  int
+	err   error
+
+	open    []format.Event   // that have not ended, a heap by their ends
+	stopped [][]format.Event // by thread: events that come after one of it
+	count   []int64          // events of each thread that were read
+	given   []int64          // and that were returned
+	out     []format.Event   // to be returned
+	files   *noter
+	floors  []int64 // of each thread, at its newest event
+	floor   int64   // the highest
+	syncs   int64   // calls that sync
+}
+
+// newLifted reads what edges lead to, which takes memory for each of these.
+func newLifted(t Trace) (*lifted, error) {
+	h := *t.Header()
+	if len(h.Threads) == 0 {
+		h.Threads = []format.Thread{{Process: 1}}
+	}
+	for _, one := range h.Threads {
+		if one.Ring != format.ViaCall {
+			return nil, ErrRequests
+		}
+	}
+	threads := len(h.Threads)
+	l := &lifted{
+		events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]bloodline, threads)}, batch: make([]format.Event, 256),
+		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
+	}
+	events := make([][]int64, threads)
+	for i := range threads {
+		waits, err := t.Waits(int32(i + 1))
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range waits {
+			if w.For.Thread > 0 {
+				events[w.For.Thread-1] = append(events[w.For.Thread-1], w.For.Event)
+			}
+		}
+	}
+	for i, all := range events {
+		slices.Sort(all)
+		all = slices.Compact(all)
+		targets := make([]target, len(all))
+		for k, event := range all {
+			targets[k].event = event
+		}
+		l.lines.threads[i].targets = targets
+	}
+	for i := range l.floors {
+		if h.Threads[i].Parent == 0 {
+			l.floors[i] = h.Threads[i].Start
+		}
+	}
+	return l, nil
+}
+
+func (l *lifted) lineage() *lineage { return l.lines }
+
+// Header implements format.Reader.
+func (l *lifted) Header() *format.Header { return &l.header }
+
+// ErrRequests is the error of a compiled trace with requests of io_uring or libaio.
+// What the application had reaped when, a trace tells only for the requests that it has.
+var ErrRequests = errors.New("a compiled trace with requests of io_uring or libaio can't be transformed, only its recording")
+
+// errCircle is the error of a trace that no replay can finish.
+var errCircle = errors.New("the edges of the trace make a circle")
+
+// Read implements format.Reader.
+func (l *lifted) Read(events []format.Event) (int, error) {
+	for len(l.out) == 0 {
+		if err := l.advance(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(events, l.out)
+	l.out = l.out[n:]
+	return n, nil
+}
+
+// advance returns one event, or reads one.
+func (l *lifted) advance() error {
+	next := l.peek()
+	switch {
+	case len(l.open) > 0 && (next == nil || next.Start > l.open[0].End()):
+		l.pass(heap.Pop((*byEnd)(&l.open)).(format.Event))
+	case next != nil:
+		l.i++
+		e := next.Clone()
+		l.count[e.TID-1]++
+		e.Line = l.count[e.TID-1]
+		heap.Push((*byEnd)(&l.open), e)
+	case !errors.Is(l.err, io.EOF):
+		return l.err
+	default:
+		for _, held := range l.stopped {
+			if len(held) > 0 {
+				return errCircle
+			}
+		}
+		return io.EOF
+	}
+	return nil
+}
+
+// peek returns the next event of the trace, nil at the end.
+func (l *lifted) peek() *format.Event {
+	for l.i == l.n {
+		if l.err != nil {
+			return nil
+		}
+		l.n, l.err = l.events.Read(l.batch)
+		l.i = 0
+	}
+	return &l.batch[l.i]
+}
+
+// pass returns an event, unless it comes after one that was not returned.
+func (l *lifted) pass(e format.Event) {
+	if l.given[e.TID-1] < e.Line-1 {
+		l.stopped[e.TID-1] = append(l.stopped[e.TID-1], e)
+		return
+	}
+	for _, edge := range e.Edges {
+		if edge.Thread > 0 && l.given[edge.Thread-1] <= edge.Event {
+			l.stopped[edge.Thread-1] = append(l.stopped[edge.Thread-1], e)
+			return
+		}
+	}
+	l.give(&e)
+	l.given[e.TID-1]++
+	freed := l.stopped[e.TID-1]
+	l.stopped[e.TID-1] = nil
+	for _, k := range freed {
+		l.pass(k)
+	}
+}
+
+// isWait reports whether an edge is what a thread waited for, and not an order that
+// keeps results.
+func isWait(k format.EdgeKind) bool { return k >= format.EdgeWake && k != format.EdgeAny }
+
+// What the second argument of a wait is, if not the number of its edge.
+const (
+	heldWait    = -1 // without an edge
+	expiredWait = -2 // whose time limit expired
+)
+
+// give puts an event into what is to be returned, behind what it waited for.
+func (l *lifted) give(e *format.Event) {
+	b := &l.lines.threads[e.TID-1]
+	l.measure(e, b)
+	if len(e.Edges) > 0 {
+		b.origin(e.Line).edges = e.Edges
+	}
+	wait := format.Event{Op: format.OpWait, TID: e.TID, Line: e.Line, Start: e.Start - e.Held - e.Expired}
+	first := len(l.out)
+	put := func(nanos int64, args ...int64) *format.Event {
+		wait.Dur, wait.Args = nanos, [format.MaxArgs]int64{}
+		copy(wait.Args[1:], args)
+		l.out = append(l.out, wait)
+		wait.Start += nanos
+		return &l.out[len(l.out)-1]
+	}
+	if e.Expired > 0 {
+		put(e.Expired, expiredWait)
+	}
+	held := e.Held // one of several waits has it
+	for i := range e.Edges {
+		if edge := &e.Edges[i]; isWait(edge.Kind) {
+			if w := put(held, int64(i), edge.Delay); edge.Thread > 0 {
+				w.Notes = &format.Notes{Has: format.NotedWaker, Waker: edge.Thread}
+			}
+			held = 0
+		}
+	}
+	if held > 0 {
+		put(held, heldWait)
+	}
+	if first < len(l.out) {
+		// The time off the processor is that before the waits, and theirs.
+		off := e.Off.Less(e.Held)
+		o := b.origin(e.Line)
+		for i, p := range o.moved.Parts() {
+			*p = *e.Off.Parts()[i] - *off.Parts()[i]
+		}
+		l.out[first].Off, e.Off = off, format.Off{}
+	}
+	e.Compute, e.Held, e.Expired, e.Edges = 0, 0, 0, nil
+	if transfers(e) && e.Args[1]&format.FreshBuffer != 0 {
+		e.Args[1] &^= format.FreshBuffer
+		e.Faults = 1
+	}
+	l.files.note(e)
+	l.out = append(l.out, *e)
+}
+
+// transfers reports whether an event moves bytes between a file and one buffer.
+func transfers(e *format.Event) bool {
+	effect := e.Op.Info().Effect
+	return (effect == format.EffectRead || effect == format.EffectWrite) && e.Op.Info().At.Buf == 1
+}
+
+// measure notes when an event ended that edges lead to, and the least time that a
+// replay takes until then.
+func (l *lifted) measure(e *format.Event, b *bloodline) {
+	at := l.floors[e.TID-1] + max(e.Compute-e.Held-e.Expired, 0)
+	for i := range e.Edges {
+		if edge := &e.Edges[i]; edge.Kind != format.EdgeArrival {
+			from := int64(0)
+			if edge.Thread > 0 {
+				from = l.lines.threads[edge.Thread-1].target(edge.Event).was
+			}
+			at = max(at, sum(from, edge.Delay))
+		}
+	}
+	l.floors[e.TID-1], l.floor = at, max(l.floor, at)
+	if t := b.target(e.Line - 1); t != nil {
+		t.end, t.was = e.End(), at
+	}
+	switch info := e.Op.Info(); {
+	case info.Class == format.ClassSync:
+		l.syncs++
+	case info.Effect == format.EffectFork && e.Ret > 0 && int(e.Ret) <= len(l.floors):
+		l.floors[e.Ret-1] = at
+	}
+}
+
+// byEnd is a heap of events by their ends. Of one thread, the line decides.
+type byEnd []format.Event
+
+func (h *byEnd) Len() int { return len(*h) }
+func (h *byEnd) Less(i, j int) bool {
+	a, b := &(*h)[i], &(*h)[j]
+	return cmp.Or(cmp.Compare(a.End(), b.End()), cmp.Compare(a.Start, b.Start), cmp.Compare(a.TID, b.TID), cmp.Compare(a.Line, b.Line)) < 0
+}
+func (h *byEnd) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
+func (h *byEnd) Push(e any)    { *h = append(*h, e.(format.Event)) }
+func (h *byEnd) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = format.Event{}
+	*h = (*h)[:last]
+	return e
+}
+
+// noter gives opened files the notes of a recorder, from the fileset of a trace and
+// the calls so far.
+type noter struct {
+	*process.Follower
+	files   map[string]*format.File // by path
+	inodes  map[string]uint64       // of hard links, by path
+	newest  uint64                  // inode
+	tangled bool                    // a name may be that of another file
+}
+
+// noted is what is known of the file of a name.
+type noted struct {
+	ino   uint64
+	typ   format.FileType
+	sized bool // its length is followed from the start
+	gone  bool // the name was removed
+}
+
+func newNoter(h *format.Header) *noter {
+	n := &noter{Follower: process.New(begun(h), maxFiles), files: make(map[string]*format.File, len(h.Files)), inodes: map[string]uint64{}}
+	for i := range h.Files {
+		n.files[h.Files[i].Path] = &h.Files[i]
+	}
+	return n
+}
+
+// note adds notes to an open, and follows all events.
+func (n *noter) note(e *format.Event) {
+	t := n.Thread(e)
+	f, d := n.About(t, e)
+	info := e.Op.Info()
+	if info.Class == format.ClassRead || info.Class == format.ClassWrite {
+		if d != nil && e.Ret > 0 {
+			n.Move(e, d)
+		}
+	}
+	if e.Failed() {
+		n.Apply(t, e, f, d)
+		return
+	}
+	switch info.Effect {
+	case format.EffectRename, format.EffectLink, format.EffectSymlink:
+		n.tangled = true
+	case format.EffectUnlink:
+		if f != nil {
+			f.Data, f.Length = &noted{gone: true}, 0
+		}
+	case format.EffectOpen:
+		if f != nil && info.At.Paths[0].Arg >= 0 && e.OpenFlags()&format.TMPFILE == 0 && !n.tangled {
+			n.opened(e, f)
+		}
+	}
+	n.Apply(t, e, f, d)
+}
+
+func (n *noter) opened(e *format.Event, f *process.File) {
+	was, _ := f.Data.(*noted)
+	file := n.files[strings.Replace(string(e.Path(0)), "//", "/", 1)]
+	if was != nil && was.gone {
+		file = nil
+	}
+	if was == nil || was.gone {
+		was = &noted{sized: file == nil && e.OpenFlags()&format.CREAT != 0}
+		if file != nil && file.Type == format.TypeReg && file.Link == "" {
+			was.sized = true
+			f.Length = max(f.Length, file.Size)
+		}
+		if was.ino = n.inode(file); file != nil {
+			was.typ = file.Type
+		} else if e.OpenFlags()&format.CREAT != 0 {
+			was.typ = format.TypeReg
+		}
+		f.Data = was
+	}
+	if e.OpenFlags()&format.TRUNC != 0 {
+		was.sized, f.Length = true, 0
+	}
+	notes := &format.Notes{Has: format.NotedDev | format.NotedIno, Dev: format.Device{Minor: 1}, Ino: was.ino}
+	if was.typ != format.TypeUnknown {
+		notes.Has, notes.Type = notes.Has|format.NotedType, was.typ
+	}
+	if file == nil && e.OpenFlags()&format.CREAT != 0 {
+		notes.Has |= format.NotedNew // else it only says that a file is needed
+	}
+	if was.sized {
+		notes.Has, notes.Size = notes.Has|format.NotedSize, f.Length
+	}
+	e.Notes = notes
+}
+
+// inode returns a number for a file, which its hard links have, too.
+func (n *noter) inode(file *format.File) uint64 {
+	if file == nil {
+		n.newest++
+		return n.newest
+	}
+	first := file.Path
+	if file.Link != "" {
+		first = file.Link
+	}
+	if n.inodes[first] == 0 {
+		n.newest++
+		n.inodes[first] = n.newest
+	}
+	return n.inodes[first]
+}
