@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every command of docs/transforms.md prints what stands below it there. The
+// Every command of docs/reference/transforms.md prints what stands below it there. The
 // files that it is about are those that the page shows by cat.
 func TestTransformsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/transforms.md")
+	page, err := os.ReadFile("../../docs/reference/transforms.md")
 	require.NoError(t, err)
 	commands, files := "", ""
 	for i, block := range strings.Split(string(page), "```console\n$ ")[1:] {
