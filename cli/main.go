@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -106,7 +107,7 @@ func newApp() *cli.App {
 		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), labCommand(), adviseCommand(), printCommand(), doctorCommand(),
+			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), labCommand(), adviseCommand(), printCommand(), layerCommand(), doctorCommand(),
 		},
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
@@ -135,17 +136,20 @@ func command(c *cli.Command) *cli.Command {
 		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
 			return err
 		}
-		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
+		return fmt.Errorf("%s: %w", commandName(ctx), err)
 	}
 	return c
 }
+
+// commandName returns the name of a command, after that of the command that it is part of.
+func commandName(c *cli.Context) string { return strings.TrimPrefix(c.Command.HelpName, "pianola ") }
 
 // usage returns the error for a wrong command line.
 func usage(c *cli.Context, form string, args ...any) error {
 	err, text := fmt.Errorf(form, args...), "see pianola --help"
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
-		err = fmt.Errorf("%s: %w", c.Command.Name, err)
-		text = "see pianola " + c.Command.Name + " --help"
+		err = fmt.Errorf("%s: %w", commandName(c), err)
+		text = "see pianola " + commandName(c) + " --help"
 	}
 	return &exitError{ExitUsage, &hint{err, text}}
 }
