@@ -108,9 +108,10 @@ lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated fi
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
 	GOARCH=arm64 $(GO) vet ./...
+	cd layer/generate && $(GO) vet . && $(GO) mod tidy -diff
 	@sh scripts/generated.sh $(CLANG)
 
-generate: ## rebuild the eBPF objects with clang-19; changes nothing on a clean tree
+generate: ## rebuild the eBPF objects with clang-19, and the descriptions of layers; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...
 
 clean: ## remove built files

@@ -105,5 +105,5 @@ func TestConfDirs(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "more.d", "a.conf"), []byte("/two\n"), 0o600))
 	dirs := confDirs(conf, 0)
 	require.Equal(t, []string{"/one", "/two"}, dirs[:2])
-	require.Len(t, dirs, 2*(maxIncludes+1))
+	require.Len(t, dirs, 2*maxIncludes+1)
 }

@@ -2,7 +2,7 @@
 // NAME.json, into the working directory's parent or the directory of -o. It needs a
 // C compiler, which says where the system's headers are and what it predefines.
 //
-//	generate [-I DIR]… [-o DIR] HEADER…
+//	generate [-I DIR]… [-o DIR] [-skip] HEADER…
 package main
 
 import (
@@ -38,6 +38,7 @@ func run(args []string) error {
 		return err
 	})
 	out := flags.String("o", "..", "where NAME.json goes")
+	skip := flags.Bool("skip", false, "leave out a layer whose library's header, or the C compiler, is not installed")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -46,6 +47,10 @@ func run(args []string) error {
 	}
 	for _, name := range flags.Args() {
 		l, err := describe(name, includes)
+		if *skip && (errors.Is(err, errCompiler) || err != nil && strings.Contains(err.Error(), "include file not found")) {
+			fmt.Fprintf(os.Stderr, "generate: %s is left out: %v\n", name, err)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -82,6 +87,8 @@ func encode(l *layer.Layer) ([]byte, error) {
 	b.WriteString("\n]}\n")
 	return b.Bytes(), nil
 }
+
+var errCompiler = errors.New("a C compiler is needed")
 
 // describe reads an annotated header and those that it imports.
 func describe(name string, includes []string) (*layer.Layer, error) {
@@ -280,7 +287,7 @@ type prototype struct {
 func prototypes(name string, includes []string) (list []prototype, err error) {
 	cfg, err := cc.NewConfig(runtime.GOOS, runtime.GOARCH)
 	if err != nil {
-		return nil, fmt.Errorf("the C compiler: %w", err)
+		return nil, fmt.Errorf("%w: %w", errCompiler, err)
 	}
 	cfg.IncludePaths = append(cfg.IncludePaths, includes...)
 	cfg.SysIncludePaths = append(cfg.SysIncludePaths, includes...)
