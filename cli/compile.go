@@ -25,7 +25,7 @@ func compileCommand() *cli.Command {
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
 			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|TRACE|exec:PROGRAM\n" +
 			"pianola compile --list",
-		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
+		Description: "Reads a recording, a script of any dialect or what another program wrote (docs/formats.md), or a\n" +
 			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, calls on anything but files are left out, and times become compute.\n" +
@@ -44,6 +44,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes with the key in `KEYFILE`"},
 			&cli.BoolFlag{Name: "no-names", Usage: "keep only the names below the replay's root in the trace, not the application's"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
+			&cli.StringFlag{Name: "fold", Usage: "fold the volumes of a block trace into `SIZE` each, as 64GiB, so that they fit on the disk"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has unexplained results"},
 		},

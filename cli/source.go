@@ -248,6 +248,12 @@ func openOperands(c *cli.Context) (*sources, error) {
 	default:
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
 	}
+	if c.IsSet("fold") {
+		var err error
+		if o.Fold, err = format.ParseSize(c.String("fold")); err != nil || o.Fold < 1 {
+			return nil, usage(c, "--fold takes a size such as 64GiB, not %q", c.String("fold"))
+		}
+	}
 	if plugin.Is(c.Args().First()) {
 		name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
 		if err != nil {
