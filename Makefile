@@ -28,9 +28,9 @@ build: ## bin/pianola, a static binary
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
 
-pictures: demo ## the pictures in docs/, made from the demo
+pictures: demo ## the pictures in docs/pictures/, made from the demo
 	@sh scripts/need.sh chromium=chromium gcc=gcc make=make
-	sh scripts/pictures.sh demo docs
+	sh scripts/pictures.sh demo docs/pictures
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5

@@ -82,7 +82,7 @@ func Evaluate(checks []*Check, base, now Side, withheld string) []Outcome {
 }
 
 // needs returns how many runs of a side an interval with that error rate at one end
-// takes: see docs/ci.md.
+// takes: see docs/reference/checks.md.
 func (c *Check) needs(errorRate float64) int {
 	const ofSix = 0.005 // the lowest error rate at one end that six runs of each side keep
 	switch {

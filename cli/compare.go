@@ -48,7 +48,7 @@ func compareCommand() *cli.Command {
 		Description: "Each operand is a script, a compiled trace or the log of a replay; -- parts two groups of\n" +
 			"runs. The exit status is 0 where all times are within the tolerance, 1 where one is outside,\n" +
 			"and 3 where the runs do not tell. With six runs of each side or more the text says which\n" +
-			"differences are noise; see docs/compare.md.\n\n" +
+			"differences are noise; see docs/reference/compare.md.\n\n" +
 			"Example: pianola compare --plot profile.svg trace.txt replay.log\n" +
 			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +
 			"Example: pianola compare --names nvme,sata p[1-6].log -- m[1-6].log\n" +

@@ -25,8 +25,8 @@ func compileCommand() *cli.Command {
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
 			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|TRACE|exec:PROGRAM\n" +
 			"pianola compile --list",
-		Description: "Reads a recording, a script of any dialect or what another program wrote (docs/formats.md), or a\n" +
-			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
+		Description: "Reads a recording, a script of any dialect or what another program wrote (docs/reference/formats.md), or a\n" +
+			"pattern (docs/reference/patterns.md), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, calls on anything but files are left out, and times become compute.\n" +
 			"With --with or --filter it also takes a compiled trace.\n\n" +
@@ -36,8 +36,8 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true, as --with only=EXPR does; repeatable; see docs/compile.md"},
-			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/transforms.md and docs/plugins"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true, as --with only=EXPR does; repeatable; see docs/reference/compile.md"},
+			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/reference/transforms.md and docs/reference/plugins.md"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},

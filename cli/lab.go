@@ -32,7 +32,7 @@ func labCommand() *cli.Command {
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
 			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
 			"backend=memory, or several joined by +. With --grid, arguments are lists, and all combinations\n" +
-			"are tried. The operand can be a compiled trace: docs/transforms.md says what that lacks. The exit status\n" +
+			"are tried. The operand can be a compiled trace: docs/reference/transforms.md says what that lacks. The exit status\n" +
 			"is 3 where the recording holds too little of the application's I/O for a verdict.\n\n" +
 			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
 			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB --json",

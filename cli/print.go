@@ -22,7 +22,7 @@ func printCommand() *cli.Command {
 		Usage:     "print a compiled trace, a recording or the log of a replay as an intermediate script, or for other programs",
 		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE",
 		Description: "The intermediate script can be edited, and compiles to the same trace again. The other\n" +
-			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n" +
+			"formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
 			"Recordings and logs are printed as they are, or compiled first for script and the formats of fio.\n\n" +
 			"Example: pianola print trace.bin | head\n" +
 			"Example: pianola print --format fio -o trace.iolog trace.bin\n" +

@@ -29,7 +29,7 @@ func profileCommand() *cli.Command {
 			"pianola profile --follow [option]… SCRIPT",
 		Description: "Each operand is a script, a compiled trace or the log of a replay. Several are profiled one\n" +
 			"after the other. Times are those of the recording, including the recorder's own. See\n" +
-			"docs/profile.md for what each figure means.\n\n" +
+			"docs/reference/profile.md for what each figure means.\n\n" +
 			"Example: pianola profile trace.txt\n" +
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt",
 		Flags: []cli.Flag{

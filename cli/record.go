@@ -41,7 +41,7 @@ func recordCommand() *cli.Command {
 			&cli.StringFlag{Name: "rotate", Usage: "go on in a new script after `SIZE|DURATION`, such as 1GiB or 10m: FILE.000001.txt, FILE.000002.txt, …"},
 			&cli.DurationFlag{Name: "last", Usage: "keep the newest events of `D`, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end"},
 			&cli.StringFlag{Name: "last-memory", Value: "256MiB", Usage: "with --last: `SIZE` of the memory for them"},
-			&cli.StringFlag{Name: "until", Usage: "with --last: write them when the filter `EXPR` (docs/compile.md) selects an event, such as 'op == fsync && duration > 100ms', and not at the end"},
+			&cli.StringFlag{Name: "until", Usage: "with --last: write them when the filter `EXPR` (docs/reference/compile.md) selects an event, such as 'op == fsync && duration > 100ms', and not at the end"},
 			&cli.DurationFlag{Name: "after", Usage: "with --until: `D` later, with what comes until then"},
 			&cli.IntFlag{Name: "keep-files", Value: 10, Usage: "with --rotate and --last: keep the newest `N` scripts, and remove older ones"},
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},

@@ -51,7 +51,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (sleep, then spin if a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHICH` events of other threads an event waits for: resource (those it depends on), thread (none), total (all before it)"},
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)"},
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "latency", Usage: "how long calls take on a modelled device, `WHAT:TIME`: WHAT is read, write, sync, metadata or an operation, TIME x2 (of what it took), +200us or p50:100us,p99:2ms; repeatable"},
 			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes that reach the modelled device move at most `BYTES` a second together, such as 200MB/s"},

@@ -41,7 +41,7 @@ const (
 	// fromStorage is how long a read takes, in nanoseconds, that waits for storage. A
 	// read from the page cache takes 1 to 5 µs and, by what it copies, about a
 	// nanosecond for 2 bytes; the fastest flash takes 10 µs and more, most of it 50 to
-	// 100 (docs/diagnosis.md).
+	// 100 (docs/internals/diagnosis.md).
 	fromStorage = 20_000
 
 	// inSequence is the share of sequential calls from which on a file is read or written in

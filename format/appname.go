@@ -104,7 +104,7 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 }
 
 // Of is Append for strings, which can have the "//" that marks where a path began in
-// the application (docs/compile.md).
+// the application (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path

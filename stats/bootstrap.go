@@ -7,7 +7,7 @@ import (
 
 // MinRuns is the smallest number of runs of each side for a statement about
 // noise. Intervals of six runs keep an error rate of 1 % for any kind of noise; those
-// of five runs miss in 1.5 % instead, and those of four in 4 % (docs/compare.md).
+// of five runs miss in 1.5 % instead, and those of four in 4 % (docs/internals/compare.md).
 const MinRuns = 6
 
 // MaxRuns is the largest number of runs of one side. With more, the

@@ -13,14 +13,14 @@ const onlyKeeps = "what the events that stay do to names and descriptors; not wh
 
 var onlyTransform = Transform{
 	Name: "only", Arg: Arg{Form: "EXPR"},
-	Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
+	Doc:   "takes out the events of which the filter (docs/reference/compile.md) is not true, but for what the others need",
 	Keeps: onlyKeeps,
 	New:   Only,
 }
 
 var dropTransform = Transform{
 	Name: "drop", Arg: Arg{Form: "EXPR"},
-	Doc:   "takes out the events of which the filter (docs/compile.md) is true, but for what the others need",
+	Doc:   "takes out the events of which the filter (docs/reference/compile.md) is true, but for what the others need",
 	Keeps: onlyKeeps,
 	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }
