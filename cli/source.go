@@ -145,7 +145,7 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 
 // Close closes the reader that was opened last.
 func (s *sources) Close() error {
-	s.shown.done()
+	s.shown.finish()
 	if s.trace != nil {
 		s.trace.Close()
 	}

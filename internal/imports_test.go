@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"pianola/diagnosis":                  {"pianola/format", "pianola/profile", "pianola/table"},
 	"pianola/page":                       {"pianola/coverage", "pianola/compare", "pianola/format", "pianola/profile", "pianola/provenance"},
 	"pianola/lab":                        {"pianola/coverage", "pianola/compare", "pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
-	"pianola/cli":                        {"pianola/", "github.com/urfave/cli/v2", "github.com/xrash/smetrics", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/cli":                        {"pianola/", "github.com/urfave/cli/v2", "github.com/xrash/smetrics", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":                {"pianola/cli"},
 	"pianola/docs/plugins/go":            {"pianola/cli", "pianola/format", "pianola/format/importer", "pianola/replay", "pianola/transform"},
 	"pianola/docs/plugins/log":           {},
