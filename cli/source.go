@@ -75,7 +75,7 @@ func (s *sources) count(n int) {
 // open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
 	s.Close()
-	s.done = 0
+	s.done, s.shown = 0, newProgress("reading", -1)
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err
