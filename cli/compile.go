@@ -25,7 +25,7 @@ func compileCommand() *cli.Command {
 		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
 			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|TRACE|exec:PROGRAM\n" +
 			"pianola compile --list",
-		Description: "Reads a recording, a script of any dialect or what another program wrote (docs/reference/formats.md), or a\n" +
+		Description: "Reads a recording, a script of any dialect or what another program wrote (docs/reference/imports.md), or a\n" +
 			"pattern (docs/reference/patterns.md), and writes a portable, compressed trace:\n" +
 			"paths lie below the root of the replay, files that the application creates get temporary\n" +
 			"names, calls on anything but files are left out, and times become compute.\n" +

@@ -112,7 +112,7 @@ func runLab(c *cli.Context) error {
 // runShown replays all of an experiment, and shows the progress.
 func runShown(c *cli.Context, e *lab.Experiment) error {
 	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
-	defer shown.done()
+	defer shown.finish()
 	e.Show = func(done int, t *lab.Trial) {
 		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
 		shown.describe("run %d of %d: %s", done/len(e.Report.Trials)+1, e.Runs, e.Report.Label(t))

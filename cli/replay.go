@@ -267,7 +267,7 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 		sum = &profile.Sum{}
 	}
 	about = append(about, provenance.End()...)
-	prepared.done()
+	prepared.finish()
 	played()
 	if c.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it

@@ -82,7 +82,7 @@ func (s *sources) count(n int) {
 // open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
 	s.endRead()
-	s.done = 0
+	s.done, s.shown = 0, newProgress("reading", -1)
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 
 // endRead closes the reader that was opened last.
 func (s *sources) endRead() error {
-	s.shown.done()
+	s.shown.finish()
 	if s.last == nil {
 		return nil
 	}
