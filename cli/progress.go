@@ -11,13 +11,13 @@ import (
 )
 
 // progress shows the progress of long work on standard error, if that is a
-// terminal.
+// terminal and --quiet is not set.
 type progress struct{ bar *progressbar.ProgressBar }
 
 // newProgress returns a progress bar for total bytes, -1 for a number that is
 // not known yet. It appears only if the work takes a while.
 func newProgress(what string, total int64) *progress {
-	if !isScreen(os.Stderr) {
+	if quiet || !isScreen(os.Stderr) {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions64(total,
@@ -56,7 +56,7 @@ func (p *progress) done() {
 
 // newCounted returns a progress bar for total items, with the remaining time.
 func newCounted(what string, total int) *progress {
-	if !isScreen(os.Stderr) {
+	if quiet || !isScreen(os.Stderr) {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions(total,
