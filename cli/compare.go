@@ -49,7 +49,7 @@ func compareCommand() *cli.Command {
 			"\n" +
 			"The exit status is 0 if all times are within the tolerance, 1 if one is outside, and 3 if the runs\n" +
 			"allow no verdict. With six or more runs of each side, the text says which differences are noise; see\n" +
-			"docs/compare.md.\n" +
+			"docs/reference/compare.md.\n" +
 			"\n" +
 			"Example: pianola compare trace.txt replay.log\n" +
 			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +

@@ -26,7 +26,7 @@ func compileCommand() *cli.Command {
 			"pianola compile [OPTION]… TRACE\n" +
 			"pianola compile --list",
 		Description: "A recording is a script of pianola record, a file that strace, fio, iozone or IOProf wrote, a\n" +
-			"pattern (docs/patterns), or exec:PROGRAM for what a program prints. The trace is portable and\n" +
+			"pattern (docs/reference/patterns.md), or exec:PROGRAM for what a program prints. The trace is portable and\n" +
 			"compressed.\n" +
 			"\n" +
 			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +
@@ -42,7 +42,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "map paths below the root by `MAPPING`: tree keeps directories, flat drops them"},
 			&cli.StringFlag{Name: "script", Usage: "write the intermediate script, the trace as text, to `FILE` (- for standard output)"},
 			&cli.StringFlag{Name: "report", Usage: "write a report of all changes to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events that match `EXPR`, such as 'class != sync' (docs/compile.md); repeatable"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events that match `EXPR`, such as 'class != sync' (docs/reference/compile.md); repeatable"},
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` (see --list) to the recording, or the program exec:PROGRAM to the trace; repeatable"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),

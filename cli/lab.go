@@ -33,7 +33,7 @@ func labCommand() *cli.Command {
 			"backend=memory, or several of them joined by +. With --grid, arguments are lists, and all combinations\n" +
 			"are tried.\n" +
 			"\n" +
-			"TRACE is a recording or a compiled trace; docs/transforms.md says what a compiled trace lacks. The\n" +
+			"TRACE is a recording or a compiled trace; docs/reference/transforms.md says what a compiled trace lacks. The\n" +
 			"exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
 			"\n" +
 			"Example: pianola lab trace.txt --try sync=none --try sync=none+cache=cold\n" +

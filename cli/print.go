@@ -22,7 +22,7 @@ func printCommand() *cli.Command {
 		Usage:     "convert a trace, a recording or a log to text or other formats",
 		UsageText: "pianola print [OPTION]… TRACE",
 		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +
-			"other formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n" +
+			"other formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
 			"\n" +
 			"TRACE is a compiled trace, a recording or a log. Recordings and logs are printed as they are; for\n" +
 			"script and the formats of fio they are compiled first.\n" +

@@ -27,7 +27,7 @@ func profileCommand() *cli.Command {
 		UsageText: "pianola profile [OPTION]… TRACE…\n" +
 			"pianola profile --follow [OPTION]… RECORDING",
 		Description: "Each operand is a recording, a compiled trace or the log of a replay, and gets a profile of its own.\n" +
-			"Times are as recorded, so they include the recorder's own cost. docs/profile.md explains each figure.\n" +
+			"Times are as recorded, so they include the recorder's own cost. docs/reference/profile.md explains each figure.\n" +
 			"\n" +
 			"Example: pianola profile trace.txt\n" +
 			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt\n" +

@@ -52,7 +52,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep"},
 			&cli.StringFlag{Name: "order", Value: "resource", Usage: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)"},
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)"},
 			pluginTimeout(),
 			&cli.StringSliceFlag{Name: "latency", Usage: "set how long calls take: `WHAT:TIME`. WHAT is read, write, sync, metadata or an operation; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable"},
 			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes move at most `BYTES` a second, such as 200MB/s"},
