@@ -49,7 +49,7 @@ func benchCommand() *cli.Command {
 		},
 			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring"), []cli.Flag{
 				&cli.BoolFlag{Name: "memory", Usage: "record brk, mmap, munmap, mremap, madvise and mprotect, too, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "compressibility", "landlock", "limit", "keep")),
+			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
 	})
 }

@@ -28,7 +28,7 @@ func labCommand() *cli.Command {
 		Usage: "find out which changes of an application's I/O, or of its storage, save time",
 		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root [NAME=]DIR]… [--map GLOB=DIR]… [--keep]\n" +
 			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--outside …] [--compressibility PERCENT]\n" +
-			"[--memory] [--landlock] [--copies N] [--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N] [--limit NAME=VALUE]… [--json] [--html FILE]",
+			"[--memory] [--landlock] [--copies N] [--model FILE] [--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N] [--limit NAME=VALUE]… [--json] [--html FILE]",
 		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
 			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
 			"backend=memory, or several joined by +. With --grid, arguments are lists, and all combinations\n" +
@@ -43,7 +43,7 @@ func labCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording first, also for the baseline; repeatable"},
 			rootsFlag(),
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 			&cli.StringFlag{Name: "html", Usage: "write an HTML page with a chart and tables to `FILE`"},
 		}),

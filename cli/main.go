@@ -106,7 +106,7 @@ func newApp() *cli.App {
 		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: []*cli.Command{
-			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), labCommand(), adviseCommand(), printCommand(), doctorCommand(),
+			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), labCommand(), adviseCommand(), modelCommand(), printCommand(), doctorCommand(),
 		},
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits

@@ -32,7 +32,7 @@ func replayCommand() *cli.Command {
 		UsageText: "pianola replay [--root DIR] [--map GLOB=DIR]… [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
 			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
 			"[--order resource|thread|total] [--outside closed|timed] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
-			"[--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N]\n" +
+			"[--model FILE] [--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N]\n" +
 			"[--limit NAME=VALUE]… [--landlock] [--copies N] [--repeat N] [--log FILE] [--no-host] [--strict] [--keep] [--json] TRACE.bin…",
 		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
 			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
@@ -53,6 +53,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
 			pluginTimeout(),
+			&cli.StringFlag{Name: "model", Usage: "how long calls take on a device whose model pianola model has fitted, in `FILE`"},
 			&cli.StringSliceFlag{Name: "latency", Usage: "how long calls take on a modelled device, `WHAT:TIME`: WHAT is read, write, sync, metadata or an operation, TIME x2 (of what it took), +200us or p50:100us,p99:2ms; repeatable"},
 			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes that reach the modelled device move at most `BYTES` a second together, such as 200MB/s"},
 			&cli.StringFlag{Name: "iops", Usage: "at most `N` reads, writes and syncs reach the modelled device in a second"},
