@@ -52,7 +52,7 @@ func benchCommand() *cli.Command {
 		},
 			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring"), []cli.Flag{
 				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "compressibility", "landlock", "limit", "keep")),
+			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
 	})
 }

@@ -46,7 +46,7 @@ func labCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` first, for the baseline too; repeatable"},
 			rootsFlag(),
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables to `FILE`"},
 		}),

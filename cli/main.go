@@ -123,7 +123,7 @@ func newApp() *cli.App {
 		DisableSliceFlagSeparator: true,
 		Commands: slices.Concat(
 			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand()),
-			under(trying, labCommand(), adviseCommand()),
+			under(trying, labCommand(), adviseCommand(), modelCommand()),
 			under(aboutPianola, printCommand(), layerCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),

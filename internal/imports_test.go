@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/format/parquet":             {"github.com/klauspost/compress/"},
 	"pianola/format/process":             {"pianola/format"},
-	"pianola/device":                     {"pianola/format"},
+	"pianola/device":                     {"pianola/format", "pianola/format/process"},
 	"pianola/filter":                     {"pianola/format", "pianola/internal/glob"},
 	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter"},
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
