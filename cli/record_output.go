@@ -155,7 +155,7 @@ func (k *keeping) flightRecorder(s *series) destination {
 			warn("record: the last events: %v", w.Err)
 			return
 		}
-		warn("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
+		say("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
 	}
 	f := parts.NewFlight(o, s.next)
 	asked := make(chan os.Signal, 1)

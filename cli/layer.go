@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/layer"
+	"pianola/table"
+)
+
+func layerCommand() *cli.Command {
+	asJSON := &cli.BoolFlag{Name: "json", Usage: "print one JSON document"}
+	return command(&cli.Command{
+		Name:      "layer",
+		Usage:     "show the libraries whose calls can be told apart, such as HDF5 and SQLite",
+		UsageText: "pianola layer list [--json]\n   pianola layer check [--json] NAME [LIBRARY]",
+		Description: "A layer describes a library above the system calls: its functions, and which of their\n" +
+			"arguments are paths, handles and numbers of bytes. list shows the layers that ship. check\n" +
+			"compares one with a library, or with a program that is linked statically: which functions\n" +
+			"it has, and with what instruction they begin, on which the cost of a probe depends.\n\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/reference/layers.md).\n" +
+			"LIBRARY is by default each one that the dynamic linker would find.",
+		Subcommands: []*cli.Command{
+			command(&cli.Command{Name: "list", Usage: "show the layers that ship", UsageText: "pianola layer list [--json]", Flags: []cli.Flag{asJSON}, Action: listLayers}),
+			command(&cli.Command{Name: "check", Usage: "compare a layer with a library", UsageText: "pianola layer check [--json] NAME [LIBRARY]", Flags: []cli.Flag{asJSON}, Action: checkLayer}),
+		},
+		Action: func(c *cli.Context) error { return usage(c, "want list or check") },
+	})
+}
+
+// layerRow is a layer in the output of list.
+type layerRow struct {
+	Name      string   `json:"layer"`
+	Functions int      `json:"functions"`
+	Libraries []string `json:"libraries"` // patterns
+	Installed []string `json:"installed"` // files
+}
+
+func listLayers(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usage(c, "want no operands")
+	}
+	rows := []layerRow{}
+	for _, name := range layer.Names() {
+		l, err := layer.Load(name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, layerRow{name, len(l.Functions), l.Libraries, append([]string{}, l.Installed()...)})
+	}
+	if c.Bool("json") {
+		return printJSON(rows)
+	}
+	cells := [][]string{{"layer", "functions", "libraries", "installed"}}
+	for _, r := range rows {
+		installed := strings.Join(r.Installed, " ")
+		if installed == "" {
+			installed = "–"
+		}
+		cells = append(cells, []string{r.Name, strconv.Itoa(r.Functions), strings.Join(r.Libraries, " "), installed})
+	}
+	_, err := io.WriteString(stdout("text"), table.Format(cells, table.AllLeft))
+	return err
+}
+
+// layerFunction is a function of a layer in the output of check.
+type layerFunction struct {
+	Name   string      `json:"function"`
+	Span   layer.Span  `json:"span"`
+	State  string      `json:"state"` // found, missing, or late: chosen only when the library is loaded
+	Entry  layer.Entry `json:"entry,omitempty"`
+	Unread []string    `json:"unread,omitempty"`
+}
+
+// layerLibrary is a library in the output of check.
+type layerLibrary struct {
+	Library   string          `json:"library"`
+	Functions []layerFunction `json:"functions"`
+}
+
+func checkLayer(c *cli.Context) error {
+	if c.NArg() < 1 || c.NArg() > 2 {
+		return usage(c, "want a layer, and a library if it is not that of the system")
+	}
+	name := c.Args().First()
+	l, err := layer.Load(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s: no such file", name)
+		}
+		return err
+	}
+	files := []string{c.Args().Get(1)}
+	if c.NArg() == 1 {
+		if files = l.Installed(); len(files) == 0 {
+			return &hint{fmt.Errorf("layer %s: no %s is installed", l.Name, strings.Join(l.Libraries, " nor ")), "name the library, or a program that is linked statically"}
+		}
+	}
+	var libs []layerLibrary
+	for _, file := range files {
+		lib, err := l.Open(file)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s: no such file", file)
+			}
+			return err
+		}
+		libs = append(libs, libraryRow(l, lib))
+	}
+	if c.Bool("json") {
+		return printJSON(struct {
+			Layer     string         `json:"layer"`
+			Libraries []layerLibrary `json:"libraries"`
+		}{l.Name, libs})
+	}
+	for i, lib := range libs {
+		if err := printLibrary(stdout("text"), lib, i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func libraryRow(l *layer.Layer, lib *layer.Library) layerLibrary {
+	r := layerLibrary{Library: lib.Name}
+	if real, err := filepath.Abs(lib.Name); err == nil {
+		r.Library = real
+	}
+	state := map[*layer.Function]layerFunction{}
+	for _, p := range lib.Places {
+		state[p.Function] = layerFunction{State: "found", Entry: p.Entry}
+	}
+	for _, f := range lib.Missing {
+		state[f] = layerFunction{State: "missing"}
+	}
+	for _, f := range lib.Late {
+		state[f] = layerFunction{State: "late"}
+	}
+	for _, f := range l.Functions {
+		row := state[f]
+		row.Name, row.Span, row.Unread = f.Name, f.Span, f.Unread()
+		r.Functions = append(r.Functions, row)
+	}
+	return r
+}
+
+func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
+	found, stepped := 0, 0
+	cells := [][]string{{"function", "span", "first instruction", "can't be read"}}
+	for _, f := range lib.Functions {
+		entry := string(f.Entry)
+		switch f.State {
+		case "found":
+			found++
+			if f.Entry == layer.Stepped {
+				stepped++
+			}
+		case "late":
+			entry = "chosen when it is loaded"
+		default:
+			entry = "missing"
+		}
+		unread := strings.Join(f.Unread, " ")
+		if unread == "" {
+			unread = "–"
+		}
+		cells = append(cells, []string{f.Name, string(f.Span), entry, unread})
+	}
+	blank := ""
+	if apart {
+		blank = "\n"
+	}
+	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them single-stepped\n%s", blank, lib.Library, found, len(lib.Functions), stepped, table.Format(cells, table.AllLeft))
+	return err
+}
