@@ -25,7 +25,7 @@ func layerCommand() *cli.Command {
 			"arguments are paths, handles and numbers of bytes. list shows the layers that ship. check\n" +
 			"compares one with a library, or with a program that is linked statically: which functions\n" +
 			"it has, and with what instruction they begin, on which the cost of a probe depends.\n\n" +
-			"NAME is a layer that ships, or NAME.json, a description of your own (docs/reference/layers.md).\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md).\n" +
 			"LIBRARY is by default each one that the dynamic linker would find.",
 		Subcommands: []*cli.Command{
 			command(&cli.Command{Name: "list", Usage: "show the layers that ship", UsageText: "pianola layer list [--json]", Flags: []cli.Flag{asJSON}, Action: listLayers}),
