@@ -114,12 +114,12 @@ func (a *Advice) WriteText(w io.Writer) error {
 	if len(rows) > 1 {
 		b.WriteString(table.Format(rows, table.AllLeft))
 	} else {
-		b.WriteString("nothing is certain to be worth doing\n")
+		b.WriteString("no candidate has a certain gain\n")
 	}
 	for i := range a.Rows {
 		switch r := &a.Rows[i]; r.Outcome {
 		case AtMost:
-			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; no change of the program does that\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
+			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; a limit that no change of the program reaches\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
 		case NoGain:
 			fmt.Fprintf(&b, "no certain gain: %s (%s): %s\n", r.Candidate, r.Finding, r.Why())
 		case NotTried:
@@ -136,15 +136,15 @@ func (r *Row) Why() string {
 	case r.Outcome == Worth, r.Outcome == AtMost:
 		return ""
 	case r.Slower:
-		return "it can only take longer"
+		return "it shows a slowdown, not a gain"
 	case r.Trial.Err != nil:
 		return r.Trial.Err.Error()
 	case r.Outcome == NotTried:
-		return "nothing was measured"
+		return "it was not measured"
 	case r.Trial.Breaks:
-		return "it breaks results: " + r.Trial.Example
+		return "calls return other results: " + r.Trial.Example
 	case r.Trial.Unchanged:
-		return "it leaves the trace as it is"
+		return "it changes nothing in this trace"
 	case !r.Trial.Known:
 		return "too few runs to tell"
 	}

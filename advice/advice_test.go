@@ -56,12 +56,12 @@ func TestAdvice(t *testing.T) {
 3. compute: Compute took something.
 
 finding  candidate  gain     interval            risk
-sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the machine loses what was not synced
+sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the machine loses data that were not synced
 `, firstLines(out.String(), 6))
 	require.Contains(t, out.String(), "no certain gain: coalesce=64KiB (small-writes): ")
 	require.Contains(t, out.String(), "not tried: uring-batch=32 (small-writes): no such thing\n")
 	require.Contains(t, out.String(), "at most: backend=memory (compute): +75.0 %")
-	require.Contains(t, out.String(), "not tried: cache=cold (compute): it can only take longer\n")
+	require.Contains(t, out.String(), "not tried: cache=cold (compute): it shows a slowdown, not a gain\n")
 
 	text, err := json.Marshal(a.Document())
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestNothingCertain(t *testing.T) {
 	for _, r := range []*lab.Report{nil, report(t, map[string]float64{"sync=none": 1})} {
 		var out bytes.Buffer
 		require.NoError(t, New(found[:1], r).WriteText(&out))
-		require.Contains(t, out.String(), "nothing is certain to be worth doing\n")
+		require.Contains(t, out.String(), "no candidate has a certain gain\n")
 		require.NotContains(t, out.String(), "risk")
 	}
 }

@@ -29,7 +29,7 @@ func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %v", e.Offset, 
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrFormat is that of a file which is no baseline.
-var ErrFormat = errors.New("no baseline of pianola compare --save")
+var ErrFormat = errors.New("not a baseline written by pianola compare --save")
 
 // Read reads a file, at most 64 MiB. Errors of the file are an *Error.
 func Read(r io.Reader) (*Baseline, error) {
@@ -145,10 +145,10 @@ func (d *decoder) baseline() (*Baseline, error) {
 		return nil, err
 	}
 	if len(b.Runs) == 0 {
-		return nil, errors.New("the file holds no runs")
+		return nil, errors.New("the baseline has no runs")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("there is more after the end")
+		return nil, errors.New("unexpected data after the end of the baseline")
 	}
 	for i := range b.Runs {
 		for _, key := range keys() {
@@ -171,7 +171,7 @@ func (d *decoder) version() error {
 		return err
 	}
 	if v != version {
-		return fmt.Errorf("version %d of the format; this is version %d", v, version)
+		return fmt.Errorf("the baseline has format version %d, this program reads version %d", v, version)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (d *decoder) run() (p *profile.Profile, remarks map[string]string, err erro
 			return nil, nil, err
 		}
 		if l := p.Latency[k]; l == nil || l.Calls > p.Categories[k].Calls {
-			return nil, nil, fmt.Errorf("%s: its durations are not those of its operations", className(k))
+			return nil, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", className(k))
 		}
 	}
 	return p, remarks, addUp(p)
@@ -312,7 +312,7 @@ func (c *cell) check() error {
 		}
 	}
 	if max(c.Errors, c.Unknown) > c.Calls {
-		return errors.New("more of the calls than there are")
+		return errors.New("more errors or unknown durations than calls")
 	}
 	return nil
 }

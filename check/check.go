@@ -114,14 +114,14 @@ func (p *parser) check() (*Check, *Error) {
 		c.Above = true
 	case strings.HasPrefix(p.text[at:], "<"):
 	default:
-		return nil, p.fail(at, "for example "+c.Name+" > +10%", "want > or < after %s", c.Name)
+		return nil, p.fail(at, "for example "+c.Name+" > +10%", "expected > or < after %s", c.Name)
 	}
 	p.at++
 	switch {
 	case c.Above && c.worse == smaller:
-		return nil, p.fail(at, "a check says what fails: "+c.Name+" < -10%", "%s fails when it becomes smaller, not larger", c.Name)
+		return nil, p.fail(at, "a check states the condition that fails: "+c.Name+" < -10%", "a check of %s needs <, because smaller is worse", c.Name)
 	case !c.Above && c.worse == larger:
-		return nil, p.fail(at, "a check says what fails: "+c.Name+" > +10%", "%s fails when it becomes larger, not smaller", c.Name)
+		return nil, p.fail(at, "a check states the condition that fails: "+c.Name+" > +10%", "a check of %s needs >, because larger is worse", c.Name)
 	}
 	p.space()
 	begin := p.at
@@ -131,7 +131,7 @@ func (p *parser) check() (*Check, *Error) {
 	c.text = p.text[begin:p.at]
 	p.space()
 	if p.at < len(p.text) {
-		return nil, p.fail(p.at, "", "want nothing after the bound, not %q", p.text[p.at:])
+		return nil, p.fail(p.at, "", "unexpected %q after the bound", p.text[p.at:])
 	}
 	return c, nil
 }
@@ -148,13 +148,13 @@ func (p *parser) metric(c *Check) *Error {
 	if measure == nil {
 		err := p.fail(at, "classes are read, write, sync, metadata, …; operations are as in pianola profile", "no class or operation %q", subject)
 		if subject == "" {
-			err.Msg = "want a class or an operation, or " + runTime
+			err.Msg = "expected a class, an operation or " + runTime
 		}
 		err.Word, err.Names = subject, append(subjects(), runTime)
 		return err
 	}
 	if p.at == len(p.text) || p.text[p.at] != '.' {
-		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "want a figure after %s, such as %s.p99", subject, subject)
+		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "expected a figure after %s, such as %s.p99", subject, subject)
 	}
 	p.at++
 	word, at := p.word(name)
@@ -182,7 +182,7 @@ func (p *parser) bound(c *Check) *Error {
 	number, at := p.word(func(b byte) bool { return digit(b) || b == '.' })
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || len(sign) > 1 {
-		return p.fail(begin, "for example +10% or "+c.unit.example, "want a bound")
+		return p.fail(begin, "for example +10% or "+c.unit.example, "expected a bound")
 	}
 	if p.at < len(p.text) && p.text[p.at] == '%' {
 		p.at++
@@ -194,7 +194,7 @@ func (p *parser) bound(c *Check) *Error {
 	case i < 0:
 		return p.fail(unitAt, "units of "+c.Name+" are "+symbols(c.unit), "no unit %q of %s", name, c.Name)
 	case sign != "":
-		return p.fail(begin, "a change is in per cent, "+sign+"10%; a value has no sign, "+number+name, "a sign wants %%")
+		return p.fail(begin, "a change is a percentage, "+sign+"10%; a value has no sign, "+number+name, "a bound with a sign must end with %%")
 	case v*c.unit.bounds[i].size > maxAbsolute:
 		return p.fail(at, "", "%s is too large", number+name)
 	}
@@ -209,13 +209,13 @@ func (p *parser) relative(c *Check, begin int, sign, number string, v float64) *
 	}
 	switch {
 	case sign == "":
-		return p.fail(begin, "write "+want+number+"%", "a change wants a sign")
+		return p.fail(begin, "write "+want+number+"%", "a change needs a sign")
 	case sign != want && c.Above:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> wants a change with +, not -")
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> needs a change with +, not -")
 	case sign != want:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< wants a change with -, not +")
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< needs a change with -, not +")
 	case v > maxPercent || !c.Above && v >= 100:
-		return p.fail(begin, "", "no metric changes by %s%s%%", sign, number)
+		return p.fail(begin, "", "a metric cannot change by %s%s%%", sign, number)
 	}
 	c.Relative, c.Bound = true, v/100
 	if !c.Above {

@@ -113,7 +113,7 @@ func (c *Check) evaluate(base, now Side, errorRate float64) Outcome {
 		o.unknown(base, c)
 		return o
 	case c.Relative && before[0] == 0 && max(before[len(before)-1], after[len(after)-1]) > 0:
-		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, of which there are no per cent", c.Name, base.Name)
+		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, so there is no change in per cent", c.Name, base.Name)
 		return o
 	}
 	// How far the metric is, beside where the bound is. 1.1 is 1 and 10 %, though the
@@ -149,7 +149,7 @@ func (c *Check) evaluate(base, now Side, errorRate float64) Outcome {
 	}
 	o.Low, o.High, o.Confidence = &interval.Low, &interval.High, 1-errorRate
 	if o.State == Failed && !(beyond(interval.Low) && beyond(interval.High)) {
-		o.State, o.Why = Inconclusive, "it may be noise; more runs can tell"
+		o.State, o.Why = Inconclusive, "this may be noise: make more runs"
 	}
 	return o
 }

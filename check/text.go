@@ -49,7 +49,7 @@ func Note(outcomes []Outcome) string {
 	if least < most {
 		runs = fmt.Sprintf("%d to %s", least, table.Plural(most, "run"))
 	}
-	return fmt.Sprintf("%s of each cannot tell a change from noise, so the medians decide; %d of each can", runs, max(needs, stats.MinRuns))
+	return fmt.Sprintf("%s of each cannot tell a change from noise, so the medians were compared: make %d of each", runs, max(needs, stats.MinRuns))
 }
 
 // Text returns the summary, a line for each check, and the note.

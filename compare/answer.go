@@ -37,7 +37,7 @@ func (c *Comparison) the(side int) string {
 func (c *Comparison) runTimes() string {
 	r := c.elapsed()
 	if r.Ratio == nil {
-		return "the run times can't be compared"
+		return "the run times are not known on both sides"
 	}
 	sure := table.Percent(Confidence)
 	base, who, verb := c.the(0), c.the(1), "takes"
@@ -118,15 +118,15 @@ func (v *Verdict) text() string {
 	case v.State == Outside:
 		return "outside " + table.Percent(v.Tolerance) + " in " + labels(v.Outside)
 	case len(v.Undecided) == 0:
-		return "inconclusive, the run time is not known"
+		return "inconclusive because the run time is not known"
 	case v.Runs == 0:
-		return "inconclusive in " + labels(v.Undecided) + ", too near the tolerance for any practical number of runs"
+		return "inconclusive in " + labels(v.Undecided) + ", too close to the tolerance for any practical number of runs"
 	}
 	about := ""
 	if v.Runs > MinRuns {
 		about = "about "
 	}
-	return fmt.Sprintf("inconclusive in %s, %s%d runs of each would tell", labels(v.Undecided), about, v.Runs)
+	return fmt.Sprintf("inconclusive in %s; make %s%d runs of each", labels(v.Undecided), about, v.Runs)
 }
 
 // Remarks returns the lines that follow the answer, and explain it: the verdict where
@@ -142,11 +142,11 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 		parts = append(parts, v.text())
 	}
 	if len(v.NotExcluded) > 0 {
-		parts = append(parts, fmt.Sprintf("a difference of up to %s is not excluded: %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
+		parts = append(parts, fmt.Sprintf("differences of up to %s cannot be ruled out in %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
 	}
 	if len(v.Noise) > 0 {
 		u := table.UnitOf(c.longest())
-		parts = append(parts, "too short to be judged, below "+u.Format(c.NoiseFloor)+" "+u.Name+": "+labels(v.Noise))
+		parts = append(parts, "ignored because shorter than "+u.Format(c.NoiseFloor)+" "+u.Name+": "+labels(v.Noise))
 	}
 	if len(v.Unknown) > 0 {
 		parts = append(parts, "not known: "+labels(v.Unknown))
@@ -158,7 +158,7 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 		lines = append(lines, c.Paced.Text(c.the(0), *at))
 	}
 	if c.elapsed().Finding == TooFewRuns && v.Runs == 0 {
-		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise, %d of each can", c.runs(), MinRuns))
+		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise: make %d of each", c.runs(), MinRuns))
 	}
 	for _, line := range slices.Concat(c.outliers(), c.Busy) {
 		lines = append(lines, "warning: "+line)

@@ -47,7 +47,7 @@ func (c *Comparison) outliers() (lines []string) {
 			}
 		}
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %d of %d runs took far longer or shorter than the others: %s, the median is %s",
+			lines = append(lines, fmt.Sprintf("%s: %d of %d runs are outliers: %s, the median is %s",
 				c.Names[side], n, len(times), table.Duration(worst), table.Duration(median)))
 		}
 	}

@@ -44,7 +44,7 @@ func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 		c.mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
 		c.mostDifferent(&b, "files that differ most", unit, c.Files)
 		if c.Paired != nil && *c.Paired < fewPaired {
-			b.WriteString("few files have the same name on both sides: compare with the compiled trace that was replayed\n")
+			b.WriteString("few files have the same name on both sides: compare with the compiled trace instead of the recording\n")
 		}
 		if c.Distance != nil {
 			fmt.Fprintf(&b, "\ndistance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
@@ -119,7 +119,7 @@ func (c *Comparison) hasLatencies(r *Row) bool {
 
 // latencyRatios writes a table of the ratios of the quantiles.
 func (c *Comparison) latencyRatios(b *bytes.Buffer) {
-	rows := [][]string{append([]string{"ratio of latencies"}, stats.QuantileNames[:]...)}
+	rows := [][]string{append([]string{"latency ratio"}, stats.QuantileNames[:]...)}
 	for k := range c.Rows {
 		r := &c.Rows[k]
 		if !c.hasLatencies(r) {

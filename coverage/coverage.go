@@ -373,7 +373,7 @@ func (a *Account) Withheld() string {
 // String returns the account in a line.
 func (a *Account) String() string {
 	if !a.Known {
-		return "coverage: unknown, the recording has no account of it"
+		return "coverage: unknown, because the recording does not state it"
 	}
 	share := a.Share()
 	text := fmt.Sprintf("coverage: %s of the bytes, %s of the I/O time", Percent(share.Bytes), Percent(share.Time))

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 		a    *Account
 		want string
 	}{
-		{&Account{}, "coverage: unknown, the recording has no account of it"},
+		{&Account{}, "coverage: unknown, because the recording does not state it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
 		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; missing: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
 		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},

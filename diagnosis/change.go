@@ -18,9 +18,9 @@ type Change struct {
 // changes has the first steps of the candidates of rules, as NAME, or as NAME=ARG where
 // that matters.
 var changes = map[string]Change{
-	"sync=none":      {Risk: "durability: a crash of the machine loses what was not synced"},
-	"buffered":       {Risk: "durability: data wait in the page cache"},
-	"coalesce":       {Risk: "durability: data wait in a buffer of the program"},
+	"sync=none":      {Risk: "durability: a crash of the machine loses data that were not synced"},
+	"buffered":       {Risk: "durability: data stay in the page cache before they are written"},
+	"coalesce":       {Risk: "durability: data stay in a buffer of the program before they are written"},
 	"prefetch":       {},
 	"readahead":      {},
 	"uring-batch":    {},

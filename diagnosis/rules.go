@@ -59,10 +59,10 @@ var rules = []rule{
 		name: "rollback-journal",
 		find: rollbackJournal,
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("The rollback journal of %s %s: %s, and the journal is made and deleted again for transactions.",
+			return fmt.Sprintf("The rollback journal of %s %s: %s. Transactions create and delete the journal.",
 				named(database(e)), s.took(e), table.Plural(int(syncsOf(e)), "sync"))
 		},
-		advice: "In SQLite PRAGMA journal_mode=WAL keeps a log instead, which is synced once for a transaction and not deleted.",
+		advice: "SQLite's PRAGMA journal_mode=WAL writes a log instead. It is synced once per transaction and is not deleted.",
 		try:    []string{"sync=none"},
 	},
 	{
@@ -78,11 +78,11 @@ var rules = []rule{
 			}
 			if f := first(e); f != nil && f.Categories[writes].Calls > 0 && f.Categories[syncs].Calls > 0 {
 				w := f.Categories[writes]
-				text += fmt.Sprintf("; one comes after %s writes of %s on average", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
+				text += fmt.Sprintf("; on average one follows %s writes of %s", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
 			}
 			return text + "."
 		},
-		advice: "Fewer syncs, with more work before each, take less time; without any, a crash of the machine loses data.",
+		advice: "Group more work before each sync. Without syncs, a crash of the machine loses data.",
 		try:    []string{"sync=none"},
 	},
 	{
@@ -102,7 +102,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Writes%s %s: each waits until it is durable (O_SYNC or O_DSYNC), %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "One sync after several of them waits less often.",
+		advice: "Write without O_SYNC, and sync once after several writes.",
 		try:    []string{"sync=none"},
 	},
 	{
@@ -114,9 +114,9 @@ var rules = []rule{
 			}), reads, writes)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Direct I/O%s %s: one after the other in sequence, %s, and each waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Direct I/O%s %s: sequential, one call at a time, %s. Each call waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "Larger calls, or the page cache, which reads ahead and writes behind, wait less often.",
+		advice: "Make larger calls, or use the page cache, which reads ahead and writes back later.",
 		try:    []string{"buffered", "coalesce=1MiB"},
 	},
 	{
@@ -129,9 +129,9 @@ var rules = []rule{
 			}), writes)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small writes%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Small writes%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "A buffer in the program makes fewer calls of them.",
+		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
 	{
@@ -142,9 +142,9 @@ var rules = []rule{
 			}), reads)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small reads%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Small reads%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "A buffer in the program makes fewer calls of them.",
+		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
 	{
@@ -154,10 +154,10 @@ var rules = []rule{
 		},
 		text: func(s *scene, e *evidence) string {
 			f := first(e)
-			return fmt.Sprintf("Reads%s %s: %s was read %s times over, %s from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
+			return fmt.Sprintf("Reads%s %s: %s was read %s times, %s in total from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
 				table.Bytes(float64(f.Categories[reads].Bytes)), table.Bytes(float64(f.Access[reads].To-f.Access[reads].From)))
 		},
-		advice: "With a larger cache the program reads most of it once.",
+		advice: "With a larger cache, the program reads most of the data only once.",
 	},
 	{
 		name: "random-reads",
@@ -165,10 +165,10 @@ var rules = []rule{
 			return s.on(s.where(func(f *profile.File) bool { return sequence(f, reads, 0, atRandom) && waits(f, reads) }), reads)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Reads%s %s: at random, from storage, one at a time in each thread, %s, %s each.", e.mostly(), s.took(e),
+			return fmt.Sprintf("Reads%s %s: random, from storage, one at a time per thread, %s, %s each.", e.mostly(), s.took(e),
 				each(profile.Total{Calls: e.calls, Bytes: e.bytes}), micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
 		},
-		advice: "A program that knows several offsets ahead can announce them or have several requests in flight.",
+		advice: "If the program knows several offsets in advance, it can prefetch them or keep several requests in flight.",
 		try:    []string{"prefetch=8", "uring-batch=32", "cache=warm"},
 	},
 	{
@@ -180,7 +180,7 @@ var rules = []rule{
 			return fmt.Sprintf("Reads%s %s: from storage, %s, %s each.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}),
 				micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
 		},
-		advice: "From the page cache they take a fraction of that.",
+		advice: "From the page cache, the reads take a fraction of this time.",
 		try:    []string{"cache=warm", "readahead=1MiB"},
 	},
 	{
@@ -194,7 +194,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Page faults of mapped files%s %s: %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "fault"))
 		},
-		advice: "Pages that are read ahead, as after madvise(MADV_WILLNEED), cost no wait.",
+		advice: "Pages that were read ahead, for example with madvise(MADV_WILLNEED), do not make threads wait.",
 		try:    []string{"cache=warm"},
 	},
 	{
@@ -207,18 +207,18 @@ var rules = []rule{
 			return e
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls on names that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
+			return fmt.Sprintf("Calls that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
 		},
-		advice: "Most such names are looked for along a search path and are not there: a shorter path, or the right place first, saves the calls.",
+		advice: "Most of these calls try the directories of a search path. Shorten the search path, or put the right directory first.",
 	},
 	{
 		name:  "metadata",
 		least: 0.1, // most of it is the kernel's own work, of which storage saves little
 		find:  func(s *scene) evidence { return s.in(metadata) },
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Metadata calls%s %s: %s; most of the time is %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
+			return fmt.Sprintf("Metadata calls%s %s: %s, mostly %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
 		},
-		advice: "A replay in memory shows the most that another file system could save.",
+		advice: "A replay in memory shows the upper limit of what another file system can save.",
 		try:    []string{"backend=memory"},
 	},
 	{
@@ -232,7 +232,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Reads%s %s: from the page cache (p99 %s), %s.", e.mostly(), s.took(e), micros(s.Latency[reads].P99), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "The recording says nothing about the storage's reads; from a cold cache they reach it.",
+		advice: "The recording does not show how fast the storage reads. Replay it with a cold cache to measure that.",
 		try:    []string{"cache=cold"},
 	},
 	{
@@ -241,9 +241,9 @@ var rules = []rule{
 		find: slowest,
 		text: func(s *scene, e *evidence) string {
 			l := s.Latency[e.all[0]]
-			return fmt.Sprintf("The slowest hundredth of the %ss %s: p50 %s, p99 %s, at most %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
+			return fmt.Sprintf("The slowest 1 %% of %s calls %s: p50 %s, p99 %s, max %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
 		},
-		advice: "Such calls wait for something else: write-back, a journal, a lock, another program.",
+		advice: "Such calls usually wait for write-back, a journal, a lock or another program.",
 	},
 	{
 		name: "requests-one-at-a-time",
@@ -254,9 +254,9 @@ var rules = []rule{
 			return s.in(profile.Submitting)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls that submit requests and wait for them %s: %.2f requests are in flight on average while there are any.", s.took(e), depth(s.Depth))
+			return fmt.Sprintf("Calls that submit requests and wait for them %s: on average %.2f requests are in flight while any is.", s.took(e), depth(s.Depth))
 		},
-		advice: "Requests are worth their calls where several are in flight.",
+		advice: "Asynchronous I/O pays off only with several requests in flight.",
 	},
 	{
 		name:  "idle",
@@ -266,15 +266,15 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			var ways []string
 			if s.asleep > 0 {
-				ways = append(ways, "asleep until a time had come for "+duration(s.asleep))
+				ways = append(ways, "sleeping on timers for "+duration(s.asleep))
 			}
 			if s.alone > 0 {
-				ways = append(ways, "waiting for what was not recorded for "+duration(s.alone))
+				ways = append(ways, "waiting for events outside the recording for "+duration(s.alone))
 			}
-			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together were in I/O for %s.",
+			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together spent %s in I/O.",
 				table.Share(e.nanos, s.RunTime), strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
 		},
-		advice: "A program that looks at intervals whether something is done waits for that without being woken, and the path does not show it.",
+		advice: "The program may poll at intervals. It then waits without a wake-up, and the critical path does not show for what.",
 	},
 	{
 		name:  "no-processor",
@@ -285,9 +285,9 @@ var rules = []rule{
 			if s.Times.Own*2 > s.Times.Ready {
 				who = "other threads of the program"
 			}
-			return fmt.Sprintf("Waiting for a processor %s: most of the time %s had it.", s.took(e), who)
+			return fmt.Sprintf("Waiting for a processor %s, mostly because %s used it.", s.took(e), who)
 		},
-		advice: "With more processors, or less else to do, the run is shorter, and other parts weigh more.",
+		advice: "More processors or fewer other programs make the run shorter.",
 	},
 	{
 		name:  "compute",
@@ -299,7 +299,7 @@ var rules = []rule{
 			return s.time(profile.StepCompute)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Compute %s. I/O takes %s: no storage saves more of this run than that.", s.took(e), s.part(s.io))
+			return fmt.Sprintf("Compute %s. I/O takes %s: faster storage cannot save more than that.", s.took(e), s.part(s.io))
 		},
 		try: []string{"backend=memory"},
 	},
@@ -409,7 +409,7 @@ func below(parts []part) string {
 	if counts[most]*2 < all || most == "" {
 		return ""
 	}
-	return ", most of them in " + named(most)
+	return ", mostly in " + named(most)
 }
 
 // longest returns the operations of a category that took time, the longest first.

@@ -25,7 +25,7 @@ func (s *scene) took(e *evidence) string {
 func (s *scene) part(nanos int64) string {
 	of := "the run time"
 	if !s.onPath {
-		of = "the time that threads did not wait"
+		of = "the time in which threads did not wait"
 	}
 	return fmt.Sprintf("%s of %s (%s)", table.Share(nanos, s.whole), of, duration(nanos))
 }
@@ -39,7 +39,7 @@ func (e *evidence) mostly() string {
 	case e.parts[0].nanos*100 >= e.nanos*95:
 		return " of " + named(e.parts[0].Name)
 	case e.parts[0].nanos*100 >= e.nanos*20:
-		return fmt.Sprintf(" of %s, most of all %s,", table.Plural(n, "file"), named(e.parts[0].Name))
+		return fmt.Sprintf(" of %s, mostly %s,", table.Plural(n, "file"), named(e.parts[0].Name))
 	default:
 		return fmt.Sprintf(" of %s", table.Plural(n, "file"))
 	}

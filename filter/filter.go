@@ -137,7 +137,7 @@ func (p *parser) next() {
 		n = 1
 	default:
 		r, _ := utf8.DecodeRuneInString(rest)
-		p.wrong = fmt.Sprintf("%q stands in double quotes only", r)
+		p.wrong = fmt.Sprintf("put %q into double quotes", r)
 		return
 	}
 	p.token, p.end = rest[:n], p.at+n
@@ -237,21 +237,21 @@ func (p *parser) comparison() (Filter, error) {
 	f, ok := fields[name]
 	if !ok || p.quoted {
 		if name == "" {
-			return nil, p.fail("want a comparison here")
+			return nil, p.fail("expected a comparison")
 		}
 		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, command, op, class, path, size, result, duration and time")
 	}
 	p.next()
 	op := p.token
 	if p.quoted || !strings.Contains(" == != < <= > >= ~ !~ ", " "+op+" ") || op == "" {
-		return nil, p.fail("want == != < <= > >= ~ or !~ here")
+		return nil, p.fail("expected == != < <= > >= ~ or !~")
 	}
 	if pattern := strings.HasSuffix(op, "~"); pattern && f.text == nil || !pattern && f.text != nil && op != "==" && op != "!=" {
-		return nil, p.fail(op + " does not go with " + name)
+		return nil, p.fail("operator " + op + " does not apply to " + name)
 	}
 	p.next()
 	if p.token == "" && !p.quoted {
-		return nil, p.fail("want a value here")
+		return nil, p.fail("expected a value")
 	}
 	var cmp Filter
 	var err error
@@ -303,7 +303,7 @@ func (f field) compareNumber(op, value string) (Filter, error) {
 func parseInt(s string) (int64, error) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number", s)
+		return 0, fmt.Errorf("%q is not a number", s)
 	}
 	return v, nil
 }
@@ -318,7 +318,7 @@ func parseResult(s string) (int64, error) {
 func parseDuration(s string) (int64, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time such as 10s, 2.5ms or 300us", s)
+		return 0, fmt.Errorf("%q is not a duration such as 10s, 2.5ms or 300us", s)
 	}
 	return int64(d), nil
 }

@@ -170,7 +170,7 @@ func (o *Backend) next() error {
 			o.start = 0
 		}
 		if o.end == len(o.buf) {
-			return fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+			return fmt.Errorf("an answer is longer than %d bytes", maxAnswer)
 		}
 		n, err := o.run.Read(o.buf[o.end:])
 		o.end += n
@@ -180,7 +180,7 @@ func (o *Backend) next() error {
 	}
 }
 
-var errAnswer = errors.New("want a number, -1 and the name of an error, or ?")
+var errAnswer = errors.New("expected a number, -1 and an error name, or ?")
 
 // take takes an answer, without its newline, to its thread.
 func (o *Backend) take(line []byte) error {
@@ -191,7 +191,7 @@ func (o *Backend) take(line []byte) error {
 		thread, rest = number(first), bytes.TrimSpace(after)
 	}
 	if thread < 1 || thread > int64(len(o.threads)) {
-		return fmt.Errorf("answer %.100q: want the number of a thread before the result", line)
+		return fmt.Errorf("answer %.100q: expected a thread number before the result", line)
 	}
 	got, ok := result(rest)
 	if !ok {
@@ -199,7 +199,7 @@ func (o *Backend) take(line []byte) error {
 	}
 	a := &o.threads[thread-1]
 	if !a.asked.CompareAndSwap(true, false) {
-		return fmt.Errorf("answer %.100q to no event", line)
+		return fmt.Errorf("answer %.100q matches no pending event", line)
 	}
 	a.answer <- got
 	return nil

@@ -38,7 +38,7 @@ func Parse(text string) (*Program, error) {
 	}
 	args, err := words(line)
 	if err == nil && (len(args) == 0 || args[0] == "") {
-		err = errors.New("no program is named")
+		err = errors.New("the name of a program is missing")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)

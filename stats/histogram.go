@@ -212,7 +212,7 @@ func (b *Buckets) UnmarshalText(text []byte) error {
 			one.Count, err = strconv.ParseInt(count, 10, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("bucket %d: %q is no GAP:COUNT", len(*b), word)
+			return fmt.Errorf("bucket %d: expected GAP:COUNT, not %q", len(*b), word)
 		}
 		*b = append(*b, one)
 	}

@@ -45,11 +45,11 @@ func ofMachine() (int64, error) {
 		return ofSysinfo()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+		return 0, fmt.Errorf("read the free memory: %w", err)
 	}
 	kib, ok := field(b, "MemAvailable:")
 	if !ok {
-		return 0, errors.New("find out how much memory is free: no MemAvailable in /proc/meminfo")
+		return 0, errors.New("read the free memory: no MemAvailable in /proc/meminfo")
 	}
 	return kib << 10, nil
 }
@@ -57,7 +57,7 @@ func ofMachine() (int64, error) {
 func ofSysinfo() (int64, error) {
 	var s unix.Sysinfo_t
 	if err := unix.Sysinfo(&s); err != nil {
-		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+		return 0, fmt.Errorf("read the free memory: %w", err)
 	}
 	return int64(uint64(s.Freeram) * uint64(s.Unit)), nil
 }
