@@ -15,8 +15,8 @@ import (
 	"pianola/profile"
 )
 
-// report returns what the laboratory found of candidates, with their run times as a part
-// of the baseline's. One with the time 0 was given up.
+// report returns a report of the lab on candidates, whose run times are given as
+// fractions of the baseline's. The time 0 means that the lab gave up.
 func report(t *testing.T, parts map[string]float64) *lab.Report {
 	r := &lab.Report{Trace: "trace.txt", Trials: []*lab.Trial{{}}}
 	add := func(trial *lab.Trial, part float64) {
@@ -45,7 +45,7 @@ var found = []profile.Finding{
 	{Rule: "compute", Text: "Compute took something.", Candidates: []string{"backend=memory", "cache=cold"}},
 }
 
-// What is certain is in the table, with its risk; the rest is said in a line each.
+// Certain gains are in the table with their risk; each other candidate has a line.
 func TestAdvice(t *testing.T) {
 	require.Equal(t, []lab.Candidate{{"sync=none"}, {"coalesce=64KiB"}, {"uring-batch=32"}, {"backend=memory"}}, Candidates(found))
 	a := New(found, report(t, map[string]float64{"sync=none": 0.5, "coalesce=64KiB": 1.0005, "uring-batch=32": 0, "backend=memory": 0.25}))
@@ -68,7 +68,7 @@ sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the mach
 	require.Contains(t, string(text), `"outcome":"worth_doing"`)
 }
 
-// Without anything that is certain there is no table.
+// Without a certain gain there is no table.
 func TestNothingCertain(t *testing.T) {
 	for _, r := range []*lab.Report{nil, report(t, map[string]float64{"sync=none": 1})} {
 		var out bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"pianola/profile"
 )
 
-// run returns a run of a program with reads, syncs, communication and an operation
-// that is no I/O.
+// run returns a run of a program with reads, syncs, communication and a process
+// operation.
 func run(t testing.TB, seed uint64, rounds int) Run {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -138,7 +138,7 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What a later version of the same format adds is skipped.
+// Keys that a later version of the same format adds are skipped.
 func TestUnknownKeys(t *testing.T) {
 	text := strings.Replace(string(written(t, runs(t))), `"name"`, `"later": [{"a": [1, {}]}, "b"], "name"`, 1)
 	text = strings.Replace(text, `"run_time_nanos"`, `"also": {"x": null}, "run_time_nanos"`, 1)

@@ -1,10 +1,11 @@
-// Package check decides whether the runs of one side keep to bounds, beside those of
-// another side: for jobs that fail when a program or its storage becomes slower.
+// Package check decides whether the runs of one side keep to bounds, which can be
+// relative to the runs of another side. CI jobs use it to fail when a program or its
+// storage becomes slower.
 //
 //	"sync.p99 > +10%" → Parse → Check → Evaluate → Outcome → Lines, WriteJUnit, JSON
 //
-// A check fails only if runs tell that from noise. Checks and outcomes are read-only
-// once returned, and may be used concurrently.
+// With enough runs, a check fails only if the difference is more than noise. Checks and
+// outcomes are read-only once returned, and may be used concurrently.
 package check
 
 import (
@@ -14,15 +15,15 @@ import (
 	"strings"
 )
 
-// Max is how many checks can be evaluated together: see Evaluate.
+// Max is the maximum number of checks that are evaluated together: see Evaluate.
 const Max = 50
 
-// Check is a metric with a bound. It fails where the metric is beyond the bound.
+// Check is a metric with a bound. It fails if the metric is beyond the bound.
 type Check struct {
 	Metric
 	Above    bool    // it fails above the bound, else below
-	Relative bool    // the bound is a part of the other side's value, by which the metric changes
-	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; else in the base unit of the metric
+	Relative bool    // the bound is a change, as a fraction of the other side's value
+	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; if not Relative, a value in the base unit of the metric
 
 	text string // of the bound
 }
@@ -87,7 +88,8 @@ func (p *parser) space() {
 	}
 }
 
-// word takes the longest word of these characters, with its position.
+// word reads the longest word of bytes that in accepts. It returns the word and its
+// position.
 func (p *parser) word(in func(c byte) bool) (word string, at int) {
 	at = p.at
 	for p.at < len(p.text) && in(p.text[p.at]) {

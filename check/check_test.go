@@ -77,8 +77,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What is parsed prints as what parses to the same, and an error is at a place of the
-// text.
+// A parsed check prints as text that parses to the same check, and the position of an
+// error lies in the text.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"run_time > +5%", "sync.p99 > 5ms", "read.bytes_per_second < -5%", "write.bytes < 1.5GiB", "read.calls > 1000", "synk", "a.b > +", "sync.p99 > µ"} {
 		f.Add(text)

@@ -138,8 +138,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// Of comparisons of a machine with itself not more than promised fail any of three
-// checks that allow no change at all.
+// Three checks that allow no change at all compare a machine with itself. No more
+// comparisons fail than the error rate allows.
 func TestChecksKeepTheirPromise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: many samples")
@@ -188,8 +188,8 @@ func TestText(t *testing.T) {
 		Text([]Outcome{one(t, "run_time > 1ms", side(t, "old", 1), side(t, "new", 1, 1, 1, 1, 1, 1))}))
 }
 
-// The elements and attributes of junit-10.xsd of Jenkins' xUnit plugin that stand in
-// each element here, and which must.
+// The elements and attributes that junit-10.xsd of Jenkins' xUnit plugin allows in each
+// element, and those that it requires.
 var schema = map[string]struct{ elements, attributes, required string }{
 	"testsuites": {"testsuite", "name time tests failures errors", ""},
 	"testsuite":  {"testsuite properties testcase system-out system-err", "name tests failures errors group time skipped timestamp hostname id package file log url", "name tests failures errors"},

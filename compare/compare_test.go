@@ -207,8 +207,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Of enough runs the intervals decide, and a row whose interval ends on both sides of
-// a bound is undecided, unless it has no difference to speak of.
+// With enough runs the intervals decide. A row is undecided if its interval contains a
+// bound, unless it shows no relevant difference.
 func TestJudgeIntervals(t *testing.T) {
 	app := []*profile.Profile{}
 	for range MinRuns {
@@ -251,8 +251,8 @@ func TestJudgeIntervals(t *testing.T) {
 	}
 }
 
-// Of few runs the medians decide, and what is outside by less than the tolerance again
-// is undecided.
+// With few runs the medians decide. A row that exceeds the tolerance by less than the
+// tolerance is undecided.
 func TestJudgeMediansOfFewRuns(t *testing.T) {
 	for _, test := range []struct {
 		read, end int64

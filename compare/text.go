@@ -15,17 +15,17 @@ import (
 	"pianola/table"
 )
 
-// differMost is how many operations the text shows that has room on a screen.
+// differMost is how many operations a text without All shows.
 const differMost = 3
 
 // TextOptions select what WriteText writes.
 type TextOptions struct {
 	Tolerance float64
-	All       bool // everything, and not only what has room on a screen
+	All       bool // all rows and tables, and not only a screenful
 }
 
-// WriteText writes the answer, what explains it, and tables: the times, the
-// latencies and what differs most.
+// WriteText writes the answer, the remarks, and tables: the times, the latencies and
+// the largest differences.
 func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 	v := c.Judge(o.Tolerance)
 	var b bytes.Buffer
@@ -111,8 +111,8 @@ func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
 	return rows
 }
 
-// hasLatencies reports whether the text has latencies of a category: both sides
-// have some, and it takes more than the noise floor on one of them.
+// hasLatencies reports whether the text shows latencies of a category: both sides have
+// some, and at least one side is above the noise floor.
 func (c *Comparison) hasLatencies(r *Row) bool {
 	return r.Tails != nil && max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor
 }
@@ -196,8 +196,7 @@ func fixed(ratio *float64) string {
 	return table.Fixed(*ratio, 3)
 }
 
-// fewPaired is the value of Paired below which the names of the sides do not
-// match.
+// fewPaired is the value of Paired below which the names of the two sides do not match.
 const fewPaired = 0.5
 
 // ioOperations returns the operations that are I/O.

@@ -104,8 +104,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What leaves requests out lacks them with their part of the time, and nothing else
-// changes.
+// WithoutRequests moves the requests that are left out to Missing, with their share of
+// the time, and changes nothing else.
 func TestWithoutRequests(t *testing.T) {
 	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
 	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}

@@ -338,7 +338,7 @@ func TestSilence(t *testing.T) {
 	require.Empty(t, Of(new(profile.Profile), Subject{Name: "trace.txt"}))
 }
 
-// A command is one that the laboratory takes.
+// The command of a finding is one that the lab accepts.
 func TestLab(t *testing.T) {
 	for _, test := range []struct {
 		of   Subject
@@ -355,7 +355,7 @@ func TestLab(t *testing.T) {
 	require.Empty(t, Subject{Name: "trace.txt"}.lab(nil))
 }
 
-// Of the findings of a run those with the most time are kept, in their order.
+// The findings with the most time are kept, in their order.
 func TestMostFindings(t *testing.T) {
 	var acts []act
 	for i := range 7 {
@@ -376,8 +376,8 @@ func TestMostFindings(t *testing.T) {
 	require.Equal(t, []string{"small-writes", "small-reads", "random-reads", "sync", "reads-from-storage"}, names)
 }
 
-// Each candidate is one that the laboratory knows, also of a compiled trace, and it is known
-// what it changes.
+// The lab knows each candidate, also for a compiled trace, and changes has an entry for
+// it.
 func TestCandidates(t *testing.T) {
 	var all []string
 	for _, r := range rules {

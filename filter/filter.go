@@ -1,5 +1,5 @@
-// Package filter is the language that selects events, for compile and for the
-// transforms that keep or drop some.
+// Package filter implements the expressions that select events, for compile and for
+// transforms.
 package filter
 
 import (
@@ -21,15 +21,15 @@ type Subject struct {
 	Process  int32  // process id in the recording
 	Command  string // base name of the program that the process runs
 	Op       format.Op
-	Path     string // absolute, as the application named it; "" where there is none
+	Path     string // absolute, as the application named it; "" if there is none
 	Size     int64  // requested bytes, -1 for operations without a size
 	Result   int64  // as Event.Ret
 	Duration int64  // nanoseconds, or format.Unknown
 	Time     int64  // nanoseconds from the start of the recording
 }
 
-// NewSubject returns the fields of an event of a process. The command and the name of the file are as a
-// process.Follower has them.
+// NewSubject returns the fields of an event of a process. command and name are those
+// that a process.Follower returns.
 func NewSubject(e *format.Event, process int32, command, name string) Subject {
 	s := Subject{Thread: e.TID, Process: process, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
 	if command, _, _ = strings.Cut(command, " "); command != "" {
@@ -86,7 +86,7 @@ type parser struct {
 	end    int // end of the current token
 	token  string
 	quoted bool
-	wrong  string // why there is no token at this place
+	wrong  string // error text if there is no valid token here
 	depth  int
 }
 
@@ -198,7 +198,7 @@ func (p *parser) not() (Filter, error) {
 	return p.comparison()
 }
 
-// field is a field that a filter compares: a number or a text.
+// field is a field of a comparison: a number or a text.
 type field struct {
 	number func(*Subject) (int64, bool)
 	text   func(*Subject) string

@@ -219,7 +219,7 @@ func TestPlayAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// What a program dies of is said even if it has read nothing.
+// The error names the cause of a program's end even if the program read nothing.
 func TestOutputThatReadsNothing(t *testing.T) {
 	p, err := Parse("exec:sh -c 'echo why >&2; exit 3'")
 	require.NoError(t, err)
