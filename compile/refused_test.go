@@ -37,7 +37,7 @@ func TestRefusedCalls(t *testing.T) {
 10 0.000010000 unlink("/w/kept") = 0 <0.000001000>
 `, compile.Options{})
 	require.Zero(t, r.Unexplained)
-	require.Contains(t, r.Summary(), "left out 15: 2 interrupted or not reproducible, 13 refused by rights or by the file system")
+	require.Contains(t, r.Summary(), "left out 15: 2 interrupted or not reproducible, 13 refused by permissions or by the file system")
 	require.Equal(t, `open ( w/read 1 ) = -1 EACCES (Permission denied)
 chown ( w/kept 0 0 ) = -1 EPERM (Operation not permitted)
 open ( w/kept 1 ) = 3

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 		a    *Account
 		want string
 	}{
-		{&Account{}, "coverage: unknown, the recording has no account of it"},
+		{&Account{}, "coverage: unknown, because the recording does not state it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
 		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; missing: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
 		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
@@ -104,8 +104,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What leaves requests out lacks them with their part of the time, and nothing else
-// changes.
+// WithoutRequests moves the requests that are left out to Missing, with their share of
+// the time, and changes nothing else.
 func TestWithoutRequests(t *testing.T) {
 	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
 	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}

@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"pianola/cmd/pianola":                {"pianola/cli"},
 	"pianola/docs/plugins/go":            {"pianola/cli", "pianola/format", "pianola/format/importer", "pianola/replay", "pianola/transform"},
 	"pianola/docs/plugins/log":           {},
+	"pianola/scripts/prose":              {},
 	"pianola/scripts":                    {},
 	"pianola/scripts/load":               {},
 	"pianola/scripts/load/pool":          {},

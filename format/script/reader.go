@@ -196,7 +196,7 @@ func (r *Reader) fill() {
 	r.readErr = io.ErrNoProgress
 }
 
-var errNoNewline = errors.New("no newline after the last line, whose result may go on")
+var errNoNewline = errors.New("no newline after the last line, so its result may be truncated")
 
 // complete reports whether a line without a newline is whole: it ends with a
 // duration, notes or the text of an error, and not with a number.
@@ -281,7 +281,7 @@ func (r *Reader) parseHeader(line []byte) error {
 		return err
 	}
 	if r.dialect != Unrecognised && (r.dialect != d || !r.announced) {
-		return fmt.Errorf("script turns from %s to %s", r.dialect, d)
+		return fmt.Errorf("the script changes from %s to %s", r.dialect, d)
 	}
 	r.dialect, r.announced = d, true
 	return nil
