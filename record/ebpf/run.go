@@ -142,11 +142,12 @@ func (r *recording) begin() error {
 	return nil
 }
 
-// soFar returns what the last header would say now.
+// soFar is what a record.Parted sink is given.
 func (r *recording) soFar() (*format.Header, error) {
 	result := record.Result{Cost: r.result.Cost, Elapsed: time.Since(r.began)}
+	r.drain.writer.Handed(&result.Coverage)
 	lost, err := r.program.lost()
-	if err != nil {
+	if err = errors.Join(err, r.program.settle(), r.program.missing(&result.Coverage)); err != nil {
 		return nil, err
 	}
 	lost.addTo(&result)
