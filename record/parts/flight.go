@@ -20,6 +20,9 @@ type FlightOptions struct {
 	Until  filter.Filter // an event that it selects has the events written; nil: none
 	After  time.Duration // so much later
 
+	// Began is called when the recording has begun. It can be nil.
+	Began func()
+
 	// Wrote is told of each script that was written, or could not be. It may be called from
 	// another goroutine. It can be nil.
 	Wrote func(Window)
@@ -107,6 +110,9 @@ func (f *Flight) WriteHeader(h *format.Header) (err error) {
 		f.begin(h)
 		f.clock = time.Now()
 		f.start(mark{account: coverage.Account{Known: true}}, first(h))
+		if f.o.Began != nil {
+			f.o.Began()
+		}
 	case f.enter(h):
 		f.text = h.Append(f.text[:0])
 		if text := f.place(f.text); text != nil {
