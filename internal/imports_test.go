@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"pianola/format/compressed":          {"github.com/klauspost/compress/"},
 	"pianola/record/ebpf":                {"pianola/coverage", "pianola/format", "pianola/internal/mounts", "pianola/record", "pianola/stats", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/record":                     {"pianola/coverage", "pianola/format", "pianola/internal/fiemap", "pianola/internal/mounts", "pianola/provenance", "golang.org/x/sys/"},
-	"pianola/record/parts":               {"pianola/filter", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/record"},
+	"pianola/record/parts":               {"pianola/coverage", "pianola/filter", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/record", "golang.org/x/sys/"},
 	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/format/parquet":             {"github.com/klauspost/compress/"},
 	"pianola/format/process":             {"pianola/format"},
