@@ -463,26 +463,32 @@ static bool read_equal(transfer *t, char *buf)
 {
 	values *v = t->v;
 	if (t->file == H5S_ALL && t->mem == H5S_ALL) {
-		if (v->data)
-			memcpy(buf, v->data, t->n * v->size);
-		else
-			fill_with(v, buf, t->n);
+		memcpy(buf, v->data, t->n * v->size);
 		return true;
 	}
 	walk file, mem;
-	bool ok = walk_start(&mem, t->mem, t->n, v->size);
-	file.iterator = H5I_INVALID_HID;
-	if (v->data) {
-		ok = walk_start(&file, t->file, t->n, v->size) && ok && copy_selected(&mem, buf, &file, v->data, t->n);
-	} else {
-		for (size_t n = t->n; ok && n > 0;) {
-			hsize_t offset;
-			ptrdiff_t k = walk_next(&mem, n, &offset);
-			ok = k > 0 && fill_with(v, buf + offset, (size_t)k);
+	bool ok = walk_start(&file, t->file, t->n, v->size);
+	ok = walk_start(&mem, t->mem, t->n, v->size) && ok && copy_selected(&mem, buf, &file, v->data, t->n);
+	walk_end(&file);
+	walk_end(&mem);
+	return ok;
+}
+
+/* Elements that nothing was written to and that have no fill value are zeros in
+   memory, whatever their type there. */
+static bool read_zeros(transfer *t, char *buf)
+{
+	walk mem;
+	bool ok = walk_start(&mem, t->mem, t->n, H5Tget_size(t->mem_type));
+	for (size_t n = t->n; ok && n > 0;) {
+		hsize_t offset;
+		ptrdiff_t k = walk_next(&mem, n, &offset);
+		ok = k > 0;
+		if (ok) {
+			memset(buf + offset, 0, (size_t)k * mem.size);
 			n -= (size_t)k;
 		}
 	}
-	walk_end(&file);
 	walk_end(&mem);
 	return ok;
 }
@@ -504,8 +510,12 @@ bool values_read(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, h
 {
 	transfer t;
 	bool ok = prepare(&t, v, mem_type, mem_space, file_space, dxpl);
-	if (ok && t.n > 0)
-		ok = same_type(&t) ? read_equal(&t, buf) : read_converted(&t, buf);
+	if (ok && t.n > 0) {
+		if (!v->data && !v->fill)
+			ok = read_zeros(&t, buf);
+		else
+			ok = v->data && same_type(&t) ? read_equal(&t, buf) : read_converted(&t, buf);
+	}
 	if (t.owned >= 0)
 		H5Sclose(t.owned);
 	if (!ok)
