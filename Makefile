@@ -76,6 +76,9 @@ cost: deps-truth build ## the same applications and three databases with threads
 	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
 	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
 
+flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
+	sh scripts/flight.sh demo/flight
+
 storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)
 

@@ -41,7 +41,7 @@ func (h *Header) parseName(value []byte) error {
 func (n *AppName) Wrong() string {
 	switch {
 	case n.Path == "" || n.Path[0] == '/':
-		return "the path does not lie below the root"
+		return "the path is not below the root"
 	case n.Name == "" || n.Name[0] != '/':
 		return "the application's name is not absolute"
 	case strings.IndexByte(n.Path, 0) >= 0 || strings.IndexByte(n.Name, 0) >= 0:

@@ -202,7 +202,7 @@ func (e *engine) makeWaits() error {
 		for _, v := range waits {
 			k := v.For.Thread
 			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
-				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
+				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d: this edge is invalid", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
 			w.hasEarly = w.hasEarly || v.Expired > 0
@@ -337,7 +337,7 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	for i, d := range e.trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
-			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
+			return fmt.Errorf("descriptor %d belongs to process %d, which does not exist at the start", d.FD, d.Process)
 		}
 		if p != only && (only != nil || p.private) {
 			continue

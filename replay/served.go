@@ -101,7 +101,7 @@ func (w *worker) served(r *format.Record, got, issued, end int64) int64 {
 }
 
 // ErrNoDurations is the error of a trace without durations, where calls take them.
-var ErrNoDurations = errors.New("the trace has no durations, which calls take by a model over memory")
+var ErrNoDurations = errors.New("the trace has no durations, and a model over the memory backend needs them")
 
 // checkDurations returns ErrNoDurations, or nil.
 func checkDurations(t format.Trace) error {

@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		"sync":      "transform sync=none|fdatasync|fsync: the argument is missing",
 		"sync=":     "transform sync=none|fdatasync|fsync: the argument is missing",
 		"sync:none": `no transform "sync:none"`,
-		"sync=all":  `transform sync=all: want none, fdatasync or fsync, not "all"`,
+		"sync=all":  `transform sync=all: expected none, fdatasync or fsync, not "all"`,
 	} {
 		_, err := Builtin().Parse(text)
 		if want == "" {

@@ -119,7 +119,7 @@ func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine+1)
 	for _, tt := range []struct{ content, want string }{
 		{"Dear Sir,\n", "f:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
-		{"fio version 1 iolog\n", `f:1: "fio version 1 iolog": only versions 2 and 3 of fio's iolog are known`},
+		{"fio version 1 iolog\n", `f:1: "fio version 1 iolog": only versions 2 and 3 of fio's iolog are supported`},
 		{"fio version 2 iolog\n\na fly\n", `f:3: unknown action "fly"`},
 		{"fio version 2 iolog\na\n", "f:2: expected a file and an action"},
 		{"fio version 2 iolog\na add 5\n", "f:2: unexpected text after add"},
@@ -129,9 +129,9 @@ func TestErrors(t *testing.T) {
 		{"fio version 2 iolog\na wait 9223372036854775807 0\n", "f:2: time out of range"},
 		{"fio version 3 iolog\nx a add\n", "f:2: malformed time, expected microseconds"},
 		{"fio version 3 iolog\n9223372036854775807 a add\n", "f:2: malformed time, expected microseconds"},
-		{"fio version 3 iolog\n1 a wait 5 0\n", "f:2: wait is not an action of version 3"},
+		{"fio version 3 iolog\n1 a wait 5 0\n", "f:2: version 3 has no action wait"},
 		{"fio version 2 iolog\n" + long + "\n", "f:2: line longer than 64 KiB"},
-		{"fio version 2 iolog\na open\na read 0 4", "f:3: cut off in mid-line: no newline after the last line, whose number may go on"},
+		{"fio version 2 iolog\na open\na read 0 4", "f:3: cut off in mid-line: no newline after the last line, so its number may be truncated"},
 		{"fio version 2 iolog\na open\na rea", `f:3: cut off in mid-line: unknown action "rea"`},
 		{"1 2 3\n1 2\n", "f:2: expected offset, length and delay in milliseconds"},
 		{"1 2 -3\n", "f:1: expected a call"},
