@@ -41,7 +41,7 @@ func benchCommand() *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
 			rootsFlag(),
-			&cli.BoolFlag{Name: "cold", Usage: "drop the files from the page cache before each replay, as --cache cold does"},
+			&cli.BoolFlag{Name: "cold", Usage: "replay with a cold page cache, as --cache cold does"},
 			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
 			setupFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},

@@ -16,22 +16,31 @@ import (
 )
 
 func layerCommand() *cli.Command {
-	asJSON := &cli.BoolFlag{Name: "json", Usage: "print one JSON document"}
 	return command(&cli.Command{
-		Name:      "layer",
-		Usage:     "show the libraries whose calls can be told apart, such as HDF5 and SQLite",
-		UsageText: "pianola layer list [--json]\n   pianola layer check [--json] NAME [LIBRARY]",
-		Description: "A layer describes a library above the system calls: its functions, and which of their\n" +
-			"arguments are paths, handles and numbers of bytes. list shows the layers that ship. check\n" +
-			"compares one with a library, or with a program that is linked statically: which functions\n" +
-			"it has, and with what instruction they begin, on which the cost of a probe depends.\n\n" +
-			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md).\n" +
-			"LIBRARY is by default each one that the dynamic linker would find.",
-		Subcommands: []*cli.Command{
-			command(&cli.Command{Name: "list", Usage: "show the layers that ship", UsageText: "pianola layer list [--json]", Flags: []cli.Flag{asJSON}, Action: listLayers}),
-			command(&cli.Command{Name: "check", Usage: "compare a layer with a library", UsageText: "pianola layer check [--json] NAME [LIBRARY]", Flags: []cli.Flag{asJSON}, Action: checkLayer}),
+		Name:  "layer",
+		Usage: "show the libraries whose calls can be told apart, such as HDF5 and SQLite",
+		UsageText: "pianola layer list [--json]\n" +
+			"pianola layer check [--json] NAME [LIBRARY]",
+		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +
+			"paths, handles and numbers of bytes. list shows the layers that ship. check compares one with a\n" +
+			"library, or with a statically linked program: which functions it has, and the instruction that each\n" +
+			"begins with, on which the cost of a probe depends.\n" +
+			"\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md). LIBRARY\n" +
+			"is by default each one that the dynamic linker would find.\n" +
+			"\n" +
+			"Example: pianola layer list\n" +
+			"Example: pianola layer check hdf5",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Action: func(c *cli.Context) error {
+			switch operands := c.Args().Slice(); {
+			case len(operands) == 1 && operands[0] == "list":
+				return listLayers(c)
+			case (len(operands) == 2 || len(operands) == 3) && operands[0] == "check":
+				return checkLayer(c, operands[1], operands[2:])
+			}
+			return usage(c, "want list, or check and a layer")
 		},
-		Action: func(c *cli.Context) error { return usage(c, "want list or check") },
 	})
 }
 
@@ -44,9 +53,6 @@ type layerRow struct {
 }
 
 func listLayers(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usage(c, "want no operands")
-	}
 	rows := []layerRow{}
 	for _, name := range layer.Names() {
 		l, err := layer.Load(name)
@@ -85,11 +91,8 @@ type layerLibrary struct {
 	Functions []layerFunction `json:"functions"`
 }
 
-func checkLayer(c *cli.Context) error {
-	if c.NArg() < 1 || c.NArg() > 2 {
-		return usage(c, "want a layer, and a library if it is not that of the system")
-	}
-	name := c.Args().First()
+// checkLayer compares a layer with files, or else with those that are installed.
+func checkLayer(c *cli.Context, name string, files []string) error {
 	l, err := layer.Load(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +100,7 @@ func checkLayer(c *cli.Context) error {
 		}
 		return err
 	}
-	files := []string{c.Args().Get(1)}
-	if c.NArg() == 1 {
+	if len(files) == 0 {
 		if files = l.Installed(); len(files) == 0 {
 			return &hint{fmt.Errorf("layer %s: no %s is installed", l.Name, strings.Join(l.Libraries, " nor ")), "name the library, or a program that is linked statically"}
 		}

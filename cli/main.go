@@ -22,7 +22,6 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -171,7 +170,7 @@ func command(c *cli.Command) *cli.Command {
 		if e, ok := errors.AsType[*exitError](err); err == nil || ok && e.status == ExitUsage {
 			return err
 		}
-		return fmt.Errorf("%s: %w", commandName(ctx), err)
+		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
 	}
 	return plain(c)
 }
@@ -191,15 +190,12 @@ func plain(c *cli.Command) *cli.Command {
 	return c
 }
 
-// commandName returns the name of a command, after that of the command that it is part of.
-func commandName(c *cli.Context) string { return strings.TrimPrefix(c.Command.HelpName, "pianola ") }
-
 // usage returns the error for a wrong command line.
 func usage(c *cli.Context, form string, args ...any) error {
 	err, text := fmt.Errorf(form, args...), "see pianola --help"
 	if c.Command != nil && c.Command.Name != "" && c.Command.Name != "pianola" {
-		err = fmt.Errorf("%s: %w", commandName(c), err)
-		text = "see pianola " + commandName(c) + " --help"
+		err = fmt.Errorf("%s: %w", c.Command.Name, err)
+		text = "see pianola " + c.Command.Name + " --help"
 	}
 	return &exitError{ExitUsage, &hint{err, text}}
 }

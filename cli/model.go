@@ -22,13 +22,15 @@ func modelCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "model",
 		Usage: "fit a model of a storage device, for replay --model",
-		UsageText: "pianola model -o FILE [--fio JSON]… [--capacity SIZE] [--dirty SIZE] [--readahead SIZE] [--no-host] [--json] [TRACE…]\n" +
-			"pianola model --check FILE [--json] TRACE…",
-		Description: "Fits a model to what was measured on a device: recordings, compiled traces and logs of replays\n" +
-			"made there, and results of fio. Prints how far the model is off where it was not fitted: each of\n" +
-			"several recordings or jobs is held out in turn, of one recording each half.\n" +
-			"--check compares a model with recordings that were made on the device. docs/devices.md has the\n" +
-			"jobs of fio that a model needs, and tells what a model holds.\n\n" +
+		UsageText: "pianola model [OPTION]… -o FILE [--fio JSON]… [TRACE…]\n" +
+			"pianola model [OPTION]… --check FILE TRACE…",
+		Description: "Fits a model to what was measured on a device: recordings, compiled traces and logs of replays made\n" +
+			"there, and results of fio. Prints the error of the model on data that it was not fitted to: each of\n" +
+			"several recordings or jobs is held out in turn; of one recording, each half.\n" +
+			"\n" +
+			"--check compares a model with recordings that were made on the device. docs/reference/devices.md has\n" +
+			"the fio jobs that a model needs, and says what a model holds.\n" +
+			"\n" +
 			"Example: pianola model -o disk.json --fio fio.json\n" +
 			"Example: pianola model -o disk.json monday.txt tuesday.txt\n" +
 			"Example: pianola model --check disk.json wednesday.txt",

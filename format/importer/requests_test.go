@@ -26,7 +26,7 @@ func TestRequestErrors(t *testing.T) {
 		{dxt + " X_POSIX 0 read 0 0 10 0.3 0.2\n", "f:2: malformed time, expected the start and the end in seconds"},
 		{dxt + " X_POSIX 0 read 0 0\n", "f:2: malformed segment, expected X_POSIX RANK write|read NUMBER OFFSET LENGTH START END"},
 		{dxt + "X_STDIO 1\n", "f:2: expected a segment of X_POSIX or X_MPIIO"},
-		{dxt + " X_POSIX 0 read 0 0 10 0.1 0.2", "f:2: cut off in mid-line: no newline after the last line, whose number may go on"},
+		{dxt + " X_POSIX 0 read 0 0 10 0.1 0.2", "f:2: cut off in mid-line: no newline after the last line, so its number may be truncated"},
 		{event + ",\"count\":1}}\n{\"name\":\"x\n", "f:2: not an event: expected {\"name\":…,\"ph\":…} on one line"},
 		{event + "}}\n", "f:1: a transfer without a count"},
 		{strings.Replace(event, `"ts":5`, `"ts":-5`, 1) + "}}\n", "f:1: expected ts and dur in microseconds"},
