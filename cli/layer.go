@@ -18,7 +18,7 @@ import (
 func layerCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "layer",
-		Usage: "show the libraries whose calls can be told apart, such as HDF5 and SQLite",
+		Usage: "show layers: libraries above the system calls, such as HDF5",
 		UsageText: "pianola layer list [--json]\n" +
 			"pianola layer check [--json] NAME [LIBRARY]",
 		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +

@@ -28,7 +28,7 @@ func modelCommand() *cli.Command {
 			"there, and results of fio. Prints the error of the model on data that it was not fitted to: each of\n" +
 			"several recordings or jobs is held out in turn; of one recording, each half.\n" +
 			"\n" +
-			"--check compares a model with recordings that were made on the device. docs/reference/devices.md has\n" +
+			"--check compares a model with recordings that were made on the device. docs/devices.md has\n" +
 			"the fio jobs that a model needs, and says what a model holds.\n" +
 			"\n" +
 			"Example: pianola model -o disk.json --fio fio.json\n" +
