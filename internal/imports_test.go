@@ -93,6 +93,20 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestLean holds that the program does not grow by libraries that a command line
+// never needs. Each of these adds more than a megabyte.
+func TestLean(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pianola")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	linked := strings.Fields(string(out))
+	require.Contains(t, linked, "pianola/format")
+	for _, heavy := range []string{"net/http", "crypto/tls", "encoding/gob", "google.golang.org/protobuf/proto"} {
+		require.NotContains(t, linked, heavy)
+	}
+}
+
 // apart are the parts whose contract is package format: however the rules are
 // widened, none of them may import another.
 var apart = []string{"pianola/record", "pianola/compile", "pianola/replay", "pianola/profile"}
