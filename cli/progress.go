@@ -50,7 +50,7 @@ func newCounted(what string, total int) *progress { return newLine(what, int64(t
 
 func newLine(what string, total int64, print func(int64) string) *progress {
 	p := &progress{print: print, what: what, total: total, now: time.Now, columns: columns}
-	if isScreen(os.Stderr) {
+	if !quiet && isScreen(os.Stderr) {
 		p.w = os.Stderr
 		p.begun = p.now()
 		p.due = p.begun.Add(progressDelay)

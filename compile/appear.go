@@ -55,7 +55,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		if what.Type == format.TypeSock {
 			m.report.Sockets++
 		} else {
-			m.unexplained(e, at, "exists although nothing created it")
+			m.unexplained(e, at, "exists, but the recording did not create it")
 		}
 		if err := m.makeThere(t, e, at, &what); err != nil {
 			return err

@@ -20,7 +20,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the recording takes more than %s of memory, most of it for %s", size(e.Limit), e.What)
+	return fmt.Sprintf("the recording needs more than %s of memory, most of it for %s", size(e.Limit), e.What)
 }
 
 // size formats a number of bytes with the largest unit that divides it.
@@ -49,7 +49,7 @@ const (
 	numPurposes
 )
 
-var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "what threads wait for", "buffers"}
+var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "waits of threads", "buffers"}
 
 // budget counts the memory that a model takes. It only adds. When the sum
 // exceeds the limit, model.holds counts what the model still uses, so the model

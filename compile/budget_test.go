@@ -158,7 +158,7 @@ func TestLimit(t *testing.T) {
 		"descriptors": repeated(1000, func(i int) string {
 			return fmt.Sprintf("1 0.1 open(\"f\", O_RDONLY) = %d <0.1>\n", i)
 		}),
-		"what threads wait for": repeated(2000, func(i int) string {
+		"waits of threads": repeated(2000, func(i int) string {
 			if i < 1000 {
 				return fmt.Sprintf("1 0.1 clone(CLONE_FS|CLONE_FILES|CLONE_THREAD) = %d <0.1>\n", i+2)
 			}
@@ -170,7 +170,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			limit := int64(100 << 10)
-			if what == "what threads wait for" {
+			if what == "waits of threads" {
 				limit = 2 << 20
 			}
 			_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: limit})

@@ -69,13 +69,13 @@ func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 	for _, e := range dir.entries.list {
 		if e.state == present {
 			if empty {
-				m.contradicts(s, at, dir.altered, e, "there when its directory was removed")
+				m.contradicts(s, at, dir.altered, e, "still exists in a directory that was removed")
 			}
 			return
 		}
 	}
 	if !empty {
-		m.contradicts(s, at, dir.altered, at, "not empty although nothing is in it")
+		m.contradicts(s, at, dir.altered, at, "not empty, but the simulation has no entries in it")
 	}
 }
 
@@ -85,8 +85,8 @@ func (m *model) ends(s *simEvent, nd *node, to int64, last bool) {
 	switch {
 	case !nd.exact:
 	case to > nd.now:
-		m.contradicts(s, nd, nd.altered, nd.at, "larger than what was written to it")
+		m.contradicts(s, nd, nd.altered, nd.at, "larger than the data written to it")
 	case last && to < nd.now:
-		m.contradicts(s, nd, nd.altered, nd.at, "smaller than what was written to it")
+		m.contradicts(s, nd, nd.altered, nd.at, "smaller than the data written to it")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // there notes that a successful call found something at an entry.
 func (m *model) there(e *format.Event, at *entry) {
 	if !m.names.exists(at) {
-		m.unexplained(e, at, "exists although nothing created it")
+		m.unexplained(e, at, "exists, but the recording did not create it")
 	}
 }
 
@@ -48,7 +48,7 @@ func (m *model) failed(s *simEvent, at *entry) {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
 		case at.state == present:
-			m.unexplained(s.e, at, "missing although nothing removed it")
+			m.unexplained(s.e, at, "missing, but the recording did not remove it")
 			m.names.gone(at)
 		case at.state == unknown && s.out.OpenFlags()&format.CREAT == 0:
 			at.state = absent // with O_CREAT, the directory is missing, not the file
@@ -157,7 +157,7 @@ func (m *model) noDirectory(s *simEvent, at *entry) {
 		}
 	}
 	if last == nil {
-		m.unexplained(s.e, at, "not a directory although all on the path are")
+		m.unexplained(s.e, at, "ENOTDIR, but every part of the path is a directory")
 		return
 	}
 	m.names.exists(last)
@@ -224,7 +224,7 @@ func (m *model) readlink(s *simEvent) {
 		return
 	}
 	if known && m.lore.closed {
-		m.unexplained(s.e, at, "a link although it was used as another kind of file")
+		m.unexplained(s.e, at, "a symbolic link, but it was used as another type of file")
 		return
 	}
 	if known {
@@ -260,7 +260,7 @@ func (m *model) makes(s *simEvent, typ format.FileType) *node {
 // newAt notes that the event made a name, which must not have existed.
 func (m *model) newAt(s *simEvent, at *entry) {
 	if at.state == present {
-		m.unexplained(s.e, at, "created although it existed")
+		m.unexplained(s.e, at, "created, but it existed")
 	}
 	m.order.renamed(at)
 	m.entered(s, at)
@@ -391,6 +391,11 @@ func (m *model) link(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
 		m.failed(s, from)
+		// The kernel looks up both names before it refuses: the first is a directory.
+		if s.e.Ret == eperm && from.state != absent && to.dir != nil && to.dir.at.dir != nil && to.dir.at.state == unknown {
+			m.names.exists(to.dir.at)
+			to.dir.typ = format.TypeDir
+		}
 		return
 	}
 	m.there(s.e, from)

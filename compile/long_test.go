@@ -88,7 +88,7 @@ func TestLongNameThatSucceeded(t *testing.T) {
 	var b strings.Builder
 	_, err := r.WriteTo(&b)
 	require.NoError(t, err)
-	require.Contains(t, b.String(), "  3: name or path longer than the kernel takes\n")
+	require.Contains(t, b.String(), "  3: name or path longer than the kernel accepts\n")
 }
 
 // Where relative names lead farther than any path does, a replay can't follow,

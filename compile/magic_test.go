@@ -88,7 +88,7 @@ close ( 4 ) = 0
 ftruncate ( 5 10 ) = 0
 close ( 5 ) = 0
 `, got)
-	require.Contains(t, r.Summary(), "1 file without a name, by a path in /proc")
+	require.Contains(t, r.Summary(), "1 unnamed file reached by a path in /proc")
 }
 
 // A file that O_TMPFILE made gets its name by its descriptor.

@@ -64,14 +64,14 @@ var reasonText = [numReasons]string{
 	reasonNoFile:   "not a file (terminal, socket, pipe)",
 	reasonPseudo:   "pseudo file system (/proc, /sys, /dev)",
 	reasonUnknown:  "descriptor of unknown origin",
-	reasonPath:     "path unreadable or a loop of links",
+	reasonPath:     "unreadable path or a loop of symbolic links",
 	reasonTable:    "resolved by compile (chdir, pipe, wait)",
-	reasonFilter:   "by a filter or a transform",
-	reasonLong:     "name or path longer than the kernel takes",
-	reasonDeep:     "path from the root longer than the kernel takes",
-	reasonMapped:   "memory where no file is mapped",
-	reasonNameless: "file without a name, by a path in /proc",
-	reasonRefused:  "refused by rights or by the file system",
+	reasonFilter:   "removed by a filter or a transform",
+	reasonLong:     "name or path longer than the kernel accepts",
+	reasonDeep:     "path below the root longer than the kernel accepts",
+	reasonMapped:   "memory without a mapped file",
+	reasonNameless: "unnamed file reached by a path in /proc",
+	reasonRefused:  "refused by permissions or by the file system",
 	reasonResult:   "interrupted or not reproducible",
 }
 
@@ -127,16 +127,16 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	add("%v\n", &r.Coverage)
 	add("%s\n", r.Floor.Text())
 	if r.Tied > 0 {
-		add("waits between threads that follow their causes: %.6f s\n", format.Seconds(r.Tied))
+		add("waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
 	}
 	if r.Grouping.Joined > 0 {
 		add("%s\n", r.Grouping.Text())
 	}
 	if r.Crowded > 0 {
-		add("left out, because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
+		add("time left out because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
 	}
 	if r.Lost > 0 {
-		add("lost by the recorder: %d\n", r.Lost)
+		add("events lost by the recorder: %d\n", r.Lost)
 	}
 	if r.Endless {
 		add("the recording has no end\n")
@@ -145,19 +145,19 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		add("threads of unknown origin: %d\n", r.Orphans)
 	}
 	if r.Repaired > 0 {
-		add("opened for descriptors of unknown origin: %d\n", r.Repaired)
+		add("descriptors of unknown origin, opened at the start: %d\n", r.Repaired)
 	}
 	if r.Sockets > 0 {
-		add("sockets guessed from names that appeared: %d\n", r.Sockets)
+		add("names without a creating call, taken for sockets: %d\n", r.Sockets)
 	}
 	if r.Programs > 0 {
-		add("mapped for faults of programs: %d\n", r.Programs)
+		add("mappings added for page faults of programs: %d\n", r.Programs)
 	}
 	if r.Unwaited > 0 {
-		add("waits at pipes that became compute: %d\n", r.Unwaited)
+		add("waits at pipes turned into compute: %d\n", r.Unwaited)
 	}
 	if r.Raised > 0 {
-		add("files enlarged to fit their reads: %d\n", r.Raised)
+		add("files enlarged to hold their reads: %d\n", r.Raised)
 	}
 	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {

@@ -41,7 +41,7 @@ func (h *Header) parseName(value []byte) error {
 func (n *AppName) Wrong() string {
 	switch {
 	case n.Path == "" || n.Path[0] == '/':
-		return "the path does not lie below the root"
+		return "the path is not below the root"
 	case n.Name == "" || n.Name[0] != '/':
 		return "the application's name is not absolute"
 	case strings.IndexByte(n.Path, 0) >= 0 || strings.IndexByte(n.Name, 0) >= 0:
@@ -104,7 +104,7 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 }
 
 // Of is Append for strings, which can have the "//" that marks where a path began in
-// the application (docs/compile.md).
+// the application (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path

@@ -16,7 +16,7 @@ type Floor struct {
 	Timers  int64 // until a time had come
 	Storage int64 // I/O that the recording does not hold
 	Clients int64 // what clients that were not recorded took from a reply to their next message
-	Waits   int64 // waits that are tied to no event
+	Waits   int64 // waits without a known cause
 }
 
 // floorNames are the names of the fields in a header, in their order.
@@ -74,12 +74,12 @@ func (h *Header) Floor() (f Floor, ok bool) {
 // Text says what the floor is made of, in a sentence without a full stop.
 func (f Floor) Text() string {
 	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
-	text := "the run time can't fall below " + seconds(f.Total)
-	sep := ": of it "
+	text := "the replay cannot be shorter than " + seconds(f.Total)
+	sep := ", of which "
 	for _, part := range []struct {
 		nanos int64
 		what  string
-	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits that are tied to no event"}} {
+	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}} {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {
 			text += sep + seconds(part.nanos) + " " + part.what
 			sep = ", "

@@ -40,7 +40,7 @@ func (h *Header) Grouping() (g Grouping, ok bool) {
 // Text says it in a sentence without a full stop.
 func (g Grouping) Text() string {
 	b := strings.Builder{}
-	fmt.Fprintf(&b, "group commit: %d threads shared %d syncs, which %d waits of others joined; ", g.Threads, g.Syncs, g.Joined)
-	fmt.Fprintf(&b, "on slower storage the application may do with fewer, down to %d, on faster storage it may need more", g.Least())
+	fmt.Fprintf(&b, "group commit: %d threads shared %d syncs, and other threads waited for them %d times; ", g.Threads, g.Syncs, g.Joined)
+	fmt.Fprintf(&b, "the application may need only %d on slower storage, and more on faster storage", g.Least())
 	return b.String()
 }

@@ -304,7 +304,7 @@ func (h *Header) parseThread(value []byte) error {
 		return err
 	}
 	if n != int64(len(h.Threads)+1) {
-		return fmt.Errorf("%w: thread %d where thread %d is due", errHeader, n, len(h.Threads)+1)
+		return fmt.Errorf("%w: thread %d instead of thread %d", errHeader, n, len(h.Threads)+1)
 	}
 	h.Threads = append(h.Threads, t)
 	return nil

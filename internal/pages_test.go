@@ -12,8 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the pages for contributors name, in backticks: files and directories, functions
-// as name() or Type.name(), tests, and targets of make. NAME and PACKAGE stand for any name.
+// These patterns find names in the pages for contributors. Files, directories and tests
+// are in backticks, functions also have parentheses: name() or Type.name(). NAME and
+// PACKAGE are placeholders.
 var (
 	span       = regexp.MustCompile("`([^`]+)`")
 	fileSpan   = regexp.MustCompile(`^[\w./*-]+$`)

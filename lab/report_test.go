@@ -86,7 +86,7 @@ backend=memory         –         –      –               –
 
 drop=write: breaks results: 2 × write: recorded 10, got EBADF
 backend=memory: given up: limit exceeded
-coverage: unknown, the recording has no account of it
+coverage: unknown, because the recording does not state it
 most gained: prefetch=4+cache=cold took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence
 `, text(t, report()))
 }

@@ -42,7 +42,7 @@ func New(limit int64) (*FS, error) {
 	}
 	root := fs.newInode(unix.S_IFDIR | 0o700)
 	if root == nil {
-		return nil, fmt.Errorf("memfs: %d bytes are too few", limit)
+		return nil, fmt.Errorf("memfs: %d bytes are not enough", limit)
 	}
 	root.parent = root
 	root.links.Store(2)

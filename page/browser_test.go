@@ -236,7 +236,7 @@ func TestBrowserInconclusive(t *testing.T) {
 	c.Names = [2]string{"nvme", "sata"}
 	p := open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
 	require.Equal(t, "? sata takes 11.5 % longer than nvme, one run of each", value[string](t, p, `document.querySelector('.verdict.inconclusive strong').textContent`))
-	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "6 runs of each would tell")
+	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "make 6 runs of each")
 	require.Equal(t, ", undecided", value[string](t, p, `document.querySelector('#compared td .inconclusive .hidden').textContent`))
 	require.Equal(t, []string{"", "nvme", "sata", "ratio"}, value[[]string](t, p, `[...document.querySelectorAll('#compared th')].slice(0, 4).map(h => h.textContent)`))
 	require.NotContains(t, value[string](t, p, `document.querySelector('main').textContent`), "replay")

@@ -80,7 +80,7 @@ func (w *worker) settle(wanted, reserved, got int64) int64 {
 
 func (w *worker) exceeded() {
 	if share := w.e.space.share; share > 0 {
-		w.failf("event %d of thread %d makes files take more than %d bytes, the share of what is free below %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
+		w.failf("event %d of thread %d makes the files larger than %d bytes, the limit for the free space at %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
 		return
 	}
 	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, limitOf("bytes"))
@@ -108,6 +108,6 @@ func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.Limits.Bytes {
 		return true
 	}
-	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
+	w.failf("event %d of thread %d creates a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
 	return false
 }

@@ -59,7 +59,7 @@ func (w *worker) recount() {
 	}
 	pin()
 	if e.unmade.Load() < 0 && !e.stopped.Load() {
-		w.failf("event %d of thread %d makes one of more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
+		w.failf("event %d of thread %d creates more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
 	}
 }
 

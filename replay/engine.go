@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/device"
 	"pianola/format"
 	"pianola/memfs"
 	"pianola/replay/fileset"
@@ -22,17 +23,18 @@ import (
 type engine struct {
 	*stage
 	Options
-	name   string // of the trace, if there are several
-	trace  format.Trace
-	calls  *[format.NumOps]call
-	places *places         // nil without maps
-	plans  []*fileset.Plan // of each place
-	roots  []*sandbox.Root // the same; none if the backend needs none
-	lacks  []bool          // of each text: it is a directory with names in another root
-	files  *memfs.FS       // of Memory
-	ahead  int64           // bytes of it that are populated before the start
-	player Player          // of a backend that NewBackend made
-	guard  sandbox.Guard   // for each thread to copy and enter
+	name    string // of the trace, if there are several
+	trace   format.Trace
+	calls   *[format.NumOps]call
+	places  *places         // nil without maps
+	plans   []*fileset.Plan // of each place
+	roots   []*sandbox.Root // the same; none if the backend needs none
+	demands *device.Demands // of the trace on a fitted model; nil without one
+	lacks   []bool          // of each text: it is a directory with names in another root
+	files   *memfs.FS       // of Memory
+	ahead   int64           // bytes of it that are populated before the start
+	player  Player          // of a backend that NewBackend made
+	guard   sandbox.Guard   // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -183,7 +185,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		touchNanos: firstTouch,
+		touchNanos: firstTouch, asked: e.demands.Thread(number),
 	}
 	w.awaited.Store(unawaited)
 	return w
@@ -200,7 +202,7 @@ func (e *engine) makeWaits() error {
 		for _, v := range waits {
 			k := v.For.Thread
 			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
-				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
+				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d: this edge is invalid", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
 			w.hasEarly = w.hasEarly || v.Expired > 0
@@ -335,7 +337,7 @@ func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	for i, d := range e.trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
-			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
+			return fmt.Errorf("descriptor %d belongs to process %d, which does not exist at the start", d.FD, d.Process)
 		}
 		if p != only && (only != nil || p.private) {
 			continue

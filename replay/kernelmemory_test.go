@@ -308,5 +308,5 @@ func TestShareOfFreeSpace(t *testing.T) {
 	require.NoError(t, play(0))
 	err := play(1 << 16)
 	require.ErrorIs(t, err, ErrLimit)
-	require.ErrorContains(t, err, "the share of what is free")
+	require.ErrorContains(t, err, "the limit for the free space")
 }

@@ -44,10 +44,10 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 	if total > room {
 		f, err := os.CreateTemp("", "pianola-log-")
 		if err != nil {
-			return nil, fmt.Errorf("make the log's file: %w", err)
+			return nil, fmt.Errorf("create the log file: %w", err)
 		}
 		if err := os.Remove(f.Name()); err != nil {
-			return nil, fmt.Errorf("unlink the log's file: %w", err)
+			return nil, fmt.Errorf("unlink the log file: %w", err)
 		}
 		file = f
 	}
@@ -80,7 +80,7 @@ func (l *log) full() bool { return len(l.entries) == cap(l.entries) }
 
 func (l *log) spill() error {
 	if l.file == nil {
-		return fmt.Errorf("write the log: more events than the trace's %d", cap(l.entries))
+		return fmt.Errorf("write the log: more events than the %d of the trace", cap(l.entries))
 	}
 	if _, err := l.file.WriteAt(bytesOf(l.entries), l.offset+l.spilled*entrySize); err != nil {
 		return fmt.Errorf("write the log: %w", err)

@@ -53,7 +53,7 @@ func (w *worker) mapFile(r *format.Record) int64 {
 // mapExtent maps a file at an extent.
 func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
-		w.failf("event %d of thread %d makes one of more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
+		w.failf("event %d of thread %d creates more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
 		return errNoMemory
 	}
 	if !w.holdKernel(2 * holdExtent) { // it can make three of one

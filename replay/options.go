@@ -74,9 +74,9 @@ func (o Order) String() string  { return orderNames[o] }
 
 func (o Outside) String() string { return outsideNames[o] }
 
-// ParseOutside returns the way of clients of that name.
+// ParseOutside returns the client mode of that name.
 func ParseOutside(name string) (Outside, error) {
-	return option.Parse[Outside]("way of clients", outsideNames, name)
+	return option.Parse[Outside]("client mode", outsideNames, name)
 }
 
 // ParseTiming returns the timing of that name.
@@ -84,8 +84,8 @@ func ParseTiming(name string) (Timing, error) {
 	return option.Parse[Timing]("timing", timingNames, name)
 }
 
-// ParseWait returns the way to wait of that name.
-func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("way to wait", waitNames, name) }
+// ParseWait returns the wait method of that name.
+func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("wait method", waitNames, name) }
 
 // ParseOrder returns the order of that name.
 func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
@@ -223,19 +223,19 @@ func (o Options) complete(traces int) (Options, error) {
 	case o.Root == "" && o.Backend == Posix:
 		return o, errors.New("no root given")
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
-		return o, errors.New("files in memory are made for each replay, and can't be kept")
+		return o, errors.New("the memory backend cannot keep files after the replay")
 	case len(o.Maps) > 0 && o.Backend != Posix:
-		return o, fmt.Errorf("the backend %s has no directories to map to", o.Backend)
+		return o, fmt.Errorf("the backend %s has no directories, so paths cannot be mapped", o.Backend)
 	case o.Device != nil && o.Backend != Posix && o.Backend != Memory:
 		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
 	case o.Device != nil && o.Backend == Posix && o.Device.SlowerOnly() != nil:
 		return o, o.Device.SlowerOnly()
 	case len(o.branchRoots()) > maxPlaces:
-		return o, fmt.Errorf("maps to more than %d directories", maxPlaces)
+		return o, fmt.Errorf("paths are mapped to more than %d directories", maxPlaces)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Outside) >= len(outsideNames):
-		return o, errors.New("an option has a value that is not one of its names")
+		return o, errors.New("an option has an unknown value")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
 	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0 || l.Kernel < 0:

@@ -147,7 +147,7 @@ func TestWaitsThatMakeNoSense(t *testing.T) {
 		r.add(2, format.OpRmdir, 0, "b")
 		r.threads[0].waits = []format.Wait{w}
 		_, err := Run(context.Background(), r, Options{Root: t.TempDir()})
-		require.ErrorContains(t, err, "makes no sense")
+		require.ErrorContains(t, err, "this edge is invalid")
 	}
 }
 

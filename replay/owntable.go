@@ -120,7 +120,7 @@ func (s *seating) keepDescriptors(e *engine, late bool) {
 // descriptors of the worker's process.
 func (w *worker) handOver(child *worker, share bool) {
 	if share {
-		w.failf("event %d of thread %d makes a process that shares descriptors, which the trace's header doesn't say", w.event, w.number)
+		w.failf("event %d of thread %d creates a process that shares descriptors, but the trace header does not say so", w.event, w.number)
 		return
 	}
 	if w.process.files.Load() == nil || child.process.files.Load() != nil {

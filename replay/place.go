@@ -110,7 +110,7 @@ func newPlaces(t format.Trace, o *Options) (*places, error) {
 		return nil, err
 	}
 	if len(p.known) > p.most {
-		return nil, fmt.Errorf("the names of the trace, and directories above them, are more than %d: %w", p.most, limitOf("files"))
+		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limitOf("files"))
 	}
 	for name, at := range p.known {
 		if name != "." && at != p.known[path.Dir(name)] {
@@ -235,7 +235,7 @@ func (p *places) note(r *format.Record, named []bool) {
 var (
 	// ErrAcross is wrapped by the error of a trace with files that a map parts
 	// and that must lie in one root.
-	ErrAcross = errors.New("a map parts them")
+	ErrAcross = errors.New("a map separates them")
 
 	// ErrUnmatched is wrapped by the error of a map for which no trace has a
 	// name.

@@ -194,9 +194,9 @@ func TestMapErrors(t *testing.T) {
 		want    string
 	}{
 		{[]Map{{"*.nosuch", base + "/x"}}, Posix, "*.nosuch=" + base + "/x: no name of the trace matches"},
-		{[]Map{{"*.log", base + "/root"}}, Posix, "replays share no directory"},
-		{[]Map{{"*.log", base + "/root/in"}}, Posix, "replays share no directory"},
-		{[]Map{{"*.log", base}}, Posix, "replays share no directory"},
+		{[]Map{{"*.log", base + "/root"}}, Posix, "another replay uses this directory"},
+		{[]Map{{"*.log", base + "/root/in"}}, Posix, "another replay uses this directory"},
+		{[]Map{{"*.log", base}}, Posix, "another replay uses this directory"},
 		{[]Map{{"*.log", base + "/x"}}, Memory, "the backend memory has no directories"},
 	} {
 		_, err := Run(t.Context(), mappedRoll(), Options{Root: base + "/root", Backend: test.backend, Maps: test.maps})

@@ -168,7 +168,7 @@ func TestUnknownParent(t *testing.T) {
 		r := newRoll(1)
 		r.header.Threads[0].Parent = parent
 		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
-		require.ErrorContains(t, err, "there is no thread")
+		require.ErrorContains(t, err, "does not exist")
 	}
 }
 

@@ -111,7 +111,7 @@ func (q *queue) open(w *worker, r *format.Record) {
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.TaskrunFlag | rings.SQAff)
 	if left := flags & (rings.SingleIssuer | rings.DeferTaskrun); left != 0 && q.via == format.ViaUring {
 		flags &^= left
-		w.e.noteOnce(fmt.Sprintf("io_uring: set up without %v, since each thread of a replay may reap", left))
+		w.e.noteOnce(fmt.Sprintf("io_uring: set up without %v, because any thread of a replay can reap completions", left))
 	}
 	if flags&rings.CoopTaskrun != 0 {
 		flags |= rings.TaskrunFlag // so that look sees what the kernel holds back
@@ -145,7 +145,7 @@ func (q *queue) open(w *worker, r *format.Record) {
 		// The threads of the pool don't have the descriptors of this process.
 		_ = q.under.Close()
 		q.under, q.pool = nil, false
-		w.e.noteOnce("requests are executed one after the other: the kernel refuses them, and the process has a table of descriptors of its own")
+		w.e.noteOnce("requests are executed one after the other: the kernel refuses asynchronous I/O, and the process has its own descriptor table")
 		return
 	}
 	w.e.noteQueue(q)
@@ -300,7 +300,7 @@ func (q *queue) holdBuffers(list []unix.Iovec) {
 func (e *engine) mayRegister(by *int64, size int64) bool {
 	if e.pinned.Add(size) > e.Limits.Memory {
 		e.pinned.Add(-size)
-		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are played as others", e.Limits.Memory))
+		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are replayed as normal buffers", e.Limits.Memory))
 		return false
 	}
 	*by += size

@@ -34,7 +34,7 @@ func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 // run binds the guards of its threads as bind does.
 func run(ctx context.Context, t format.Trace, o Options, bind func(*sandbox.Guard) error) (*Result, error) {
 	if o.Copies > 1 {
-		return nil, errors.New("copies have a Result each: RunAll returns them")
+		return nil, errors.New("several copies have several Results: use RunAll")
 	}
 	results, err := runAll(ctx, []Part{{Trace: t}}, o, bind)
 	if results == nil {
@@ -59,13 +59,13 @@ func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	names := make(map[string]bool)
 	for _, p := range parts {
 		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
-			return nil, fmt.Errorf("%q is not a name for a directory, or repeated", p.Name)
+			return nil, fmt.Errorf("%q is not a directory name, or is repeated", p.Name)
 		}
 		names[p.Name] = true
 	}
 	results, err := runAll(ctx, parts, o, (*sandbox.Guard).Probe)
 	if len(parts) > 1 && errors.Is(err, ErrLimit) {
-		err = fmt.Errorf("%w, of which each of %d has an equal share", err, len(parts))
+		err = fmt.Errorf("%w, divided equally among %d copies", err, len(parts))
 	}
 	return results, err
 }
@@ -122,6 +122,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		}
 	}
 	if err := s.unmatched(); err != nil {
+		return nil, err
+	}
+	if err := s.ask(); err != nil {
 		return nil, err
 	}
 	for _, e := range s.engines {

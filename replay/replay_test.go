@@ -24,8 +24,8 @@ func TestOptions(t *testing.T) {
 	}{
 		{"no root", Options{}},
 		{"speed -1", Options{Root: "x", Speed: -1}},
-		{"not one of its names", Options{Root: "x", Timing: 9}},
-		{"not one of its names", Options{Root: "x", Prepare: 9}},
+		{"an option has an unknown value", Options{Root: "x", Timing: 9}},
+		{"an option has an unknown value", Options{Root: "x", Prepare: 9}},
 		{"compressibility 101", Options{Root: "x", Compressibility: 101}},
 		{"below 0", Options{Root: "x", Limits: Limits{Files: -1}}},
 		{"memory", Options{Root: "x", Limits: Limits{Memory: 4096}}},

@@ -73,7 +73,7 @@ type Difference struct {
 const refusedDirect = "the file system refuses O_DIRECT"
 
 // lacksNames is the reason if a listing is not whole.
-const lacksNames = "so many names are missing from the listing"
+const lacksNames = "number of names missing from the listing"
 
 // reason returns why a result can differ.
 func reason(r *format.Record, got int64) string {

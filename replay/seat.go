@@ -303,7 +303,7 @@ func (w *worker) giveSeat(child *worker) {
 func (w *worker) live() bool {
 	w.e.seats.waiting.Add(-1)
 	if n := int(w.e.seats.alive.Add(1)); n > w.e.Limits.Threads {
-		w.failf("thread %d: %d threads at a time are more than %d: %w", w.number, n, w.e.Limits.Threads, limitOf("threads"))
+		w.failf("thread %d: %d threads at a time exceed the limit of %d: %w", w.number, n, w.e.Limits.Threads, limitOf("threads"))
 	}
 	return !w.e.stopped.Load()
 }

@@ -131,7 +131,7 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 	}
 	size = min(max(size, 0), maxTransfer)
 	if w.e.sink < 0 {
-		w.failf("event %d of thread %d moves bytes out of the trace's files, which takes /dev/null: here it is missing or no such device", w.event, w.number)
+		w.failf("event %d of thread %d copies bytes from the trace's files to another target, which needs /dev/null: it is missing or not the null device", w.event, w.number)
 		return errInvalid
 	}
 	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)

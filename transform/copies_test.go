@@ -151,6 +151,6 @@ func TestSessionsNeedABeginning(t *testing.T) {
 func TestIdsThatAreTooLarge(t *testing.T) {
 	for _, with := range []string{"clone=2", "sessions=2"} {
 		_, _, err := tryTransforms(format.Header{}, []format.Event{{Op: format.OpSync, TID: 1<<22 + 1}}, with)
-		require.ErrorContains(t, err, "ids above 4194304 can't be told from those of copies")
+		require.ErrorContains(t, err, "thread ids above 4194304 collide with those of copies")
 	}
 }

@@ -103,7 +103,7 @@ func (l *lifted) Header() *format.Header { return &l.header }
 var ErrRequests = errors.New("a compiled trace with requests of io_uring or libaio can't be transformed, only its recording")
 
 // errCircle is the error of a trace that no replay can finish.
-var errCircle = errors.New("the edges of the trace make a circle")
+var errCircle = errors.New("the edges of the trace form a cycle")
 
 // Read implements format.Reader.
 func (l *lifted) Read(events []format.Event) (int, error) {

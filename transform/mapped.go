@@ -9,12 +9,12 @@ import (
 
 var mmapTransform = Transform{
 	Name: "mmap", Arg: Arg{Form: "read"},
-	Doc:   "makes page faults of mapped files reads and writes of the pages",
-	Keeps: "what is read and written, a page at a time",
-	Needs: "the addresses of mapped files in a compiled trace are no memory to read into",
+	Doc:   "turns page faults of mapped files into reads and writes of the pages",
+	Keeps: "the data that are read and written, one page per call",
+	Needs: "a compiled trace has no buffer addresses for the reads and writes",
 	New: func(arg string) (Func, error) {
 		if arg != "read" {
-			return nil, fmt.Errorf("want read, not %q", arg)
+			return nil, fmt.Errorf("expected read, not %q", arg)
 		}
 		return newStaged(0, func() stage { return new(unmapped) }), nil
 	},

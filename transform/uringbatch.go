@@ -10,8 +10,8 @@ import (
 
 var uringBatchTransform = Transform{
 	Name: "uring-batch", Arg: Arg{Form: "N"},
-	Doc:   "submits up to N independent reads, writes and syncs of a thread at once through a ring of io_uring, and waits for all of them",
-	Keeps: "everything, whatever the order in which the requests of a batch are done",
+	Doc:   "submits up to N independent reads, writes and syncs of a thread as one io_uring batch, and waits for all of them",
+	Keeps: "everything except the order of the requests within a batch",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxUring)
 		if err != nil {

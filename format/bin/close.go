@@ -58,7 +58,7 @@ func check(threads []*thread, h *format.Header) error {
 	}
 	for _, t := range threads {
 		if t.awaited >= t.events {
-			return fmt.Errorf("an event waits for event %d of thread %d, which has %d", t.awaited, t.number, t.events)
+			return fmt.Errorf("an event waits for event %d of thread %d, whose length is %d", t.awaited, t.number, t.events)
 		}
 		if int(t.number) > max(len(h.Threads), 1) {
 			return fmt.Errorf("thread %d has events but no row in the thread table", t.number)

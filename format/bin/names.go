@@ -56,7 +56,7 @@ func readNames(t *Trace, p *part) error {
 		return err
 	}
 	if len(t.header.Names) > 0 {
-		return fmt.Errorf("%w: the header has names, too", ErrMalformed)
+		return fmt.Errorf("%w: the header has names as well", ErrMalformed)
 	}
 	t.header.Names = make([]format.AppName, 0, names)
 	last := ""

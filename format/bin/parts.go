@@ -92,13 +92,13 @@ var kinds = []layout{
 		encode: encodeDuration},
 	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
 		encode: encodeNothing, decode: decodeWait, check: checkWait}, // of older traces
-	kindOff: {tag: "offs", name: "parts of the time off the processor", scope: someEvents, width: 6,
+	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, width: 6,
 		encode: encodeOff, decode: decodeOff},
 	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
 		encode: encodeEdges, decode: decodeWait, check: checkWait},
-	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 3,
+	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, width: 3,
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
-	kindRequests: {tag: "reqs", name: "ways of requests", required: true, scope: someEvents, width: 5,
+	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
 		encode: encodeHow, decode: decodeHow, check: checkHow},
 	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
 }
@@ -214,7 +214,7 @@ func decodeHeld(_ *merged, e *format.Event, row []uint64) {
 
 func checkHeld(_ *Trace, _ int32, row []uint64) string {
 	if int64(row[1]) < 0 || int64(row[2]) < 0 {
-		return fmt.Sprintf("event %d waited for a negative time", row[0])
+		return fmt.Sprintf("event %d has a negative wait", row[0])
 	}
 	return ""
 }
@@ -234,7 +234,7 @@ func decodeHow(_ *merged, e *format.Event, row []uint64) { e.How = howOf(row) }
 
 func checkHow(_ *Trace, _ int32, row []uint64) string {
 	if row[3] > math.MaxUint32 || row[4] > math.MaxUint32 {
-		return fmt.Sprintf("event %d has no such file or buffer", row[0])
+		return fmt.Sprintf("event %d refers to a file or buffer that does not exist", row[0])
 	}
 	return ""
 }

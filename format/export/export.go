@@ -65,7 +65,7 @@ func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 			return kinds[i].open(w, h)
 		}
 	}
-	return nil, fmt.Errorf("no format %q: want one of %s", kind, strings.Join(Kinds(), ", "))
+	return nil, fmt.Errorf("unknown format %q: expected one of %s", kind, strings.Join(Kinds(), ", "))
 }
 
 // scriptWriter adds Close to the writer of intermediate scripts.

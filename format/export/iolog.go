@@ -107,7 +107,7 @@ func (l *iolog) logged(f *file) *logged {
 		return f.log
 	}
 	if !filepath.IsLocal(f.Name) && l.err == nil {
-		l.err = fmt.Errorf("path %q leads out of the root", f.Name)
+		l.err = fmt.Errorf("path %q leaves the root", f.Name)
 	}
 	name := l.free(string(appendLogName(nil, f.Name)))
 	to := l.names[name]

@@ -43,7 +43,7 @@ func (l *lines) nextLine() ([]byte, error) {
 	return nil, io.EOF
 }
 
-var errNoNewline = errors.New("no newline after the last line, whose number may go on")
+var errNoNewline = errors.New("no newline after the last line, so its number may be truncated")
 
 func (l *lines) fill() {
 	for range 100 {

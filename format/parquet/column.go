@@ -55,7 +55,7 @@ const (
 	pageRows  = 1 << 14
 	pageBytes = 1 << 20 // of plain text; a page is at most one text longer
 
-	// maxBound is the length of texts that stand in statistics.
+	// maxBound is the length of the longest texts in statistics.
 	maxBound = 128
 )
 

@@ -234,7 +234,7 @@ func (r *Reader) parseString() []byte {
 	case b == '"':
 		s := c.quoted(&r.arena)
 		if c.take("...") {
-			c.fail("string cut short, strace needs a larger -s")
+			c.fail("truncated string: run strace with a larger -s")
 		}
 		return s
 	case r.dialect == Intermediate:

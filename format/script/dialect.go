@@ -49,7 +49,7 @@ func versionLine(line []byte) (Dialect, error) {
 	case err != nil || v < 1:
 		return Unrecognised, fmt.Errorf("malformed version %q", number)
 	case v > version:
-		return Unrecognised, fmt.Errorf("version %d is newer than this program knows (%d)", v, version)
+		return Unrecognised, fmt.Errorf("version %d is newer than the version that this program reads (%d)", v, version)
 	}
 	return d, nil
 }

@@ -163,7 +163,7 @@ func appendBytes(dst, b []byte) []byte {
 }
 
 // errDamaged means that a file did not keep what was written to it.
-var errDamaged = errors.New("events that were kept in a temporary file are damaged")
+var errDamaged = errors.New("the temporary file of events is damaged")
 
 // decoder decodes the events of a chunk.
 type decoder struct {

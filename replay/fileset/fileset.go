@@ -89,7 +89,7 @@ func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 		switch {
 		case f.Link != "":
 			if it.target = s.names[filepath.Clean(f.Link)]; it.target == nil || it.target.Type == format.TypeDir {
-				return nil, fmt.Errorf("make %s %q: no file %q to link to: %w", f.Type, f.Path, f.Link, unix.ENOENT)
+				return nil, fmt.Errorf("create %s %q: its target %q does not exist: %w", f.Type, f.Path, f.Link, unix.ENOENT)
 			}
 			if it.target.target != nil {
 				it.target = it.target.target

@@ -31,9 +31,9 @@ var prepareNames = []string{PrepareAuto: "auto", PrepareAlways: "always", Prepar
 
 func (p Prepare) String() string { return prepareNames[p] }
 
-// ParsePrepare returns the way to prepare of that name.
+// ParsePrepare returns the preparation of that name.
 func ParsePrepare(name string) (Prepare, error) {
-	return option.Parse[Prepare]("way to prepare", prepareNames, name)
+	return option.Parse[Prepare]("preparation", prepareNames, name)
 }
 
 // Prepared is the result of a preparation.
@@ -189,7 +189,7 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	// In the buffer, because a backend within Go can't write to this stack.
 	s := (*unix.Statfs_t)(unsafe.Pointer(&w.buffer[0]))
 	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_FSTATFS, w.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
-		return fmt.Errorf("find out how much space is free: %w", err)
+		return fmt.Errorf("read the free space: %w", err)
 	}
 	block := max(s.Frsize, 1)
 	var files, blocks int64
@@ -214,7 +214,7 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	p.state.AllFiles = int64(len(p.set.names)) - 1
 	// A file system that creates inodes on demand counts none.
 	if uint64(blocks) > s.Bavail || s.Files > 0 && uint64(files) > s.Ffree {
-		return fmt.Errorf("the fileset needs %d bytes and %d files more, %d bytes and %d files are free: %w",
+		return fmt.Errorf("the fileset needs %d more bytes and %d more files, but only %d bytes and %d files are free: %w",
 			blocks*block, files, s.Bavail*uint64(block), s.Ffree, unix.ENOSPC)
 	}
 	return nil

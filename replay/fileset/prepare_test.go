@@ -128,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 		file       format.File
 		want       string
 	}{
-		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 bytes and 1 files"},
+		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 more bytes and 1 more files"},
 		{"inodes", "nr_inodes=20", format.File{Path: "d", Type: format.TypeDir, Size: 1000}, "files are free"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

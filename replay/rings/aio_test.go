@@ -99,7 +99,7 @@ func TestRefusedContext(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EAGAIN} {
 		q, err := OpenAIO(Config{Kernel: refuse(unix.SYS_IO_SETUP, errno), Entries: 2})
 		require.NoError(t, err)
-		require.Equal(t, []string{"libaio: the kernel refuses it (" + errno.Error() + "): 2 threads make the calls"}, q.Notes())
+		require.Equal(t, []string{"libaio: the kernel refuses it (" + errno.Error() + "), so 2 threads make the calls"}, q.Notes())
 		fd, mem := file(t, 4096), mapping(t, 4096)
 		require.EqualValues(t, 10, one(t, q, Request{Op: OpRead, FD: fd, Addr: addr(mem), Length: 10}))
 		require.NoError(t, q.Close())

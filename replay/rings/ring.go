@@ -84,7 +84,7 @@ func (c Config) instead(of string, err error) (Queue, error) {
 	if errno := unix.Errno(0); errors.As(err, &errno) {
 		reason = errno
 	}
-	q.notes = slices.Insert(q.notes, 0, fmt.Sprintf("%s: the kernel refuses it (%v): %d threads make the calls", of, reason, len(q.threads)))
+	q.notes = slices.Insert(q.notes, 0, fmt.Sprintf("%s: the kernel refuses it (%v), so %d threads make the calls", of, reason, len(q.threads)))
 	return q, nil
 }
 
@@ -325,7 +325,7 @@ func (q *ring) RegisterFiles(fds []int32) error {
 	if errors.Is(err, unix.EBADF) { // not the kernel's limits, but a file
 		return fmt.Errorf("register %d files: %w", len(fds), err)
 	}
-	q.notef("io_uring: the kernel refuses %d registered files (%v): requests name their descriptors", len(fds), err)
+	q.notef("io_uring: the kernel refuses %d registered files (%v), so requests name their descriptors", len(fds), err)
 	return q.tables.RegisterFiles(fds)
 }
 
@@ -373,7 +373,7 @@ func (q *ring) RegisterBuffers(buffers []unix.Iovec) error {
 		q.buffers = nil
 		return fmt.Errorf("register %d buffers: %w", len(buffers), err)
 	default:
-		q.notef("io_uring: the kernel refuses %d registered buffers (%v): requests name their addresses", len(buffers), err)
+		q.notef("io_uring: the kernel refuses %d registered buffers (%v), so requests name their addresses", len(buffers), err)
 	}
 	return nil
 }

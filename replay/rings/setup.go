@@ -111,7 +111,7 @@ func (c *Config) setup(p *ringParams, flags SetupFlags, entries int) int64 {
 func (c *Config) establish(p *ringParams, t *tables) int64 {
 	flags := c.Flags.playable()
 	if left := c.Flags &^ flags; left != 0 {
-		t.notef("io_uring: set up without %v, which a replay doesn't need", left)
+		t.notef("io_uring: set up without %v, which a replay does not need", left)
 	}
 	fd := c.setup(p, flags, c.Entries)
 	if fd >= 0 {
@@ -137,10 +137,10 @@ func (c *Config) establish(p *ringParams, t *tables) int64 {
 	}
 	*p = answer
 	if lost := flags &^ kept; lost != 0 {
-		t.notef("io_uring: the kernel refuses %v (%v): set up without", lost, reason)
+		t.notef("io_uring: the kernel refuses %v (%v), so the ring is set up without it", lost, reason)
 	}
 	if entries < c.Entries {
-		t.notef("io_uring: the kernel refuses %d entries (%v): set up with %d", c.Entries, reason, p.sqEntries)
+		t.notef("io_uring: the kernel refuses %d entries (%v), so the ring is set up with %d", c.Entries, reason, p.sqEntries)
 	}
 	return fd
 }

@@ -98,7 +98,7 @@ func (g *Guard) Enter(jail bool) error {
 			return fmt.Errorf("change to the root: %w", err)
 		}
 		if err := unix.Chroot("."); err != nil {
-			return fmt.Errorf("make the root a thread's root directory: %w", err)
+			return fmt.Errorf("change the root directory of a thread: %w", err)
 		}
 	}
 	return g.confine()
@@ -127,7 +127,7 @@ func (g *Guard) detach() (err error) {
 func detached(root uintptr) (int, error) {
 	fd, err := unix.OpenTree(int(root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
-		return 0, fmt.Errorf("mount the root for the replay alone: %w", err)
+		return 0, fmt.Errorf("mount the root in a private namespace: %w", err)
 	}
 	return fd, nil
 }
@@ -198,7 +198,7 @@ func (g *Guard) Probe() error {
 	n := NewName(".")
 	fd := g.Open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if fd < 0 {
-		return fmt.Errorf("a thread can have no root directory of its own (%w), and openat2 (Linux 5.6), which keeps a replay in its root without, fails: %w", err, syscall.Errno(-fd))
+		return fmt.Errorf("a thread cannot have its own root directory (%w), and its replacement openat2 (Linux 5.6) fails: %w", err, syscall.Errno(-fd))
 	}
 	g.Shut(fd)
 	return g.Enter(false)
