@@ -187,7 +187,7 @@ tool_tests() {
 	tool h5dump $t/h5dump native.h5
 	tool 'h5dump -A' $t/h5dump -A native.h5
 	tool 'h5dump -n' $t/h5dump -n native.h5
-	tool 'h5dump -d … -s … -c …' $t/h5dump -d /numbers/i16be -s 1,2 -S 2,2 -c 2,2 native.h5
+	tool 'h5dump -d -s -S -c' $t/h5dump -d /numbers/i16be -s 1,2 -S 2,2 -c 2,2 native.h5
 	tool 'h5dump -N' $t/h5dump -N typed native.h5
 	tool 'h5ls -r' $t/h5ls -r native.h5
 	tool 'h5ls -rd' $t/h5ls -rd native.h5
@@ -212,8 +212,9 @@ tool_tests() {
 # Examples that fail in memory, with a message: what the connector refuses, and what
 # HDF5 itself has for native files only.
 refused=' h5ex_d_extern h5ex_d_transform h5ex_g_compact h5ex_g_phase h5ex_g_traverse h5ex_t_cpxcmpd h5ex_t_cpxcmpdatt
-h5ex_t_objref h5ex_t_objrefatt h5ex_t_regref h5ex_t_regrefatt
-h5_dtransform h5_extlink h5_ref_extern h5_elink_unix2win h5_mount h5_drivers h5_reference_deprec h5_ref2reg_deprec h5_ref_compat '
+h5_dtransform h5_extlink h5_ref_extern h5_elink_unix2win h5_mount h5_reference_deprec h5_ref2reg_deprec h5_ref_compat '
+# Examples with references, which stay in memory, and are not written.
+unwritten=' h5ex_t_objref h5ex_t_objrefatt h5ex_t_regref h5ex_t_regrefatt '
 
 # example SOURCE: compiles an example of HDF5's, and runs it in the directories
 # native and memory, where it may find files that examples before have made.
@@ -225,7 +226,9 @@ example() {
 	touch mark
 	(cd native && timeout 60 "$linker" --library-path "$paths" ../"$name" >../native.out 2>../native.err </dev/null) || return 0
 	status=0
-	(cd memory && LEAKS=0 memory write=native ../"$name" >../memory.out 2>../memory.err </dev/null) || status=$?
+	where=write=native
+	if echo "$unwritten" | grep -q -w -- "$name"; then where=; fi
+	(cd memory && LEAKS=0 memory "$where" ../"$name" >../memory.out 2>../memory.err </dev/null) || status=$?
 	made=$(find native -name '*.h5' -newer mark)
 	words="$(wc -l <native.out) lines"
 	if echo "$refused" | grep -q -w -- "$name"; then
@@ -238,6 +241,7 @@ example() {
 	fi
 	cmp -s native.out memory.out || status=1
 	for file in $made; do
+		[ -n "$where" ] || continue
 		equal "$file" "memory/${file#native/}" || { status=1 words="$words; ${file#native/} differs"; }
 	done
 	verdict "$folder/$name" $status "$words"
