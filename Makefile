@@ -25,7 +25,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build man install package package-check clean-install workflows alarms demo pictures hdf5 hdf5-vol feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -65,6 +65,9 @@ pictures: demo ## the pictures in docs/pictures/, made from the demo
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
+
+hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
+	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
@@ -157,6 +160,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-hdf5-vol:
+	@sh scripts/need.sh gcc=gcc
 
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
