@@ -6,6 +6,9 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 work=$(mktemp -d)
 tidy() { rm -rf "$work"; }
+at "nfpm"
+${GO-go} build -modfile=packaging/go.mod -o "$work/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
+export NFPM="$work/nfpm"
 at "the first build"
 sh scripts/package.sh "$work/first"
 at "a copy of the tree"
