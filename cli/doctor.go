@@ -29,7 +29,7 @@ func doctorCommand() *cli.Command {
 		Description: "Tries everything that recording and replaying need, and says what to do if something is missing.\n" +
 			"The exit status is 1 then. If eBPF is not possible, doctor tries to record with ptrace.\n\n" +
 			"Example: pianola doctor",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: runDoctor,
 	})
 }
