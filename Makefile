@@ -25,7 +25,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures hdf5 hdf5-vol feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build man install package package-check clean-install workflows alarms demo pictures pages hdf5 hdf5-vol feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -62,6 +62,10 @@ demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves dem
 pictures: demo ## the pictures in docs/pictures/, made from the demo
 	@sh scripts/need.sh chromium=chromium gcc=gcc make=make
 	sh scripts/pictures.sh demo docs/pictures
+
+pages: ## the outputs in README, tutorial and recipes, from new runs; best on a quiet machine
+	@sh scripts/need.sh sqlite3=sqlite3 python3=python3 mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs
+	UPDATE_RECIPES=1 PIANOLA_REQUIRE_BPF=1 $(GO) test -count 1 -timeout $(TIMEOUT) -run TestRecipes ./cmd/pianola
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5

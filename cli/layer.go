@@ -26,7 +26,7 @@ func layerCommand() *cli.Command {
 			"library, or with a statically linked program: which functions it has, and the instruction that each\n" +
 			"begins with, on which the cost of a probe depends.\n" +
 			"\n" +
-			"NAME is a layer that ships, or NAME.json, a description of your own (docs/reference/layers.md). LIBRARY\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md). LIBRARY\n" +
 			"is by default each one that the dynamic linker would find.\n" +
 			"\n" +
 			"Example: pianola layer list\n" +

@@ -26,8 +26,16 @@ func TestKeys(t *testing.T) {
 	}{{"The pattern", document{}}, {"`directories` and `files`", entry{}}, {"`groups`", group{}}} {
 		table(t, &b, s.title, "", reflect.TypeOf(s.of))
 	}
-	for _, k := range kinds {
-		table(t, &b, "`"+k.name+"`", k.doc, reflect.TypeOf(k.make()).Elem())
+	for i := 0; i < len(kinds); i++ {
+		k := kinds[i]
+		title, doc, typ := "`"+k.name+"`", k.doc, reflect.TypeOf(k.make()).Elem()
+		// Steps of one type have one table.
+		for i+1 < len(kinds) && reflect.TypeOf(kinds[i+1].make()).Elem() == typ {
+			i++
+			title += ", `" + kinds[i].name + "`"
+			doc += "; " + kinds[i].doc
+		}
+		table(t, &b, title, doc, typ)
 		if k.name == "mix" {
 			table(t, &b, "`of` of a mix", "", reflect.TypeFor[alternative]())
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,25 +16,9 @@ import (
 // Every relative link of a page leads to a file of the repository, and every anchor to a
 // heading of the page that it names.
 func TestLinks(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
 	headings := map[string]map[string]bool{} // by page: the anchors of its headings
 	links := map[string][]string{}
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "demo" || entry.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		if !entry.Type().IsRegular() || filepath.Ext(path) != ".md" {
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		headings[path], links[path] = anchorsAndLinks(string(text))
-		return err
-	}))
-	require.NotEmpty(t, links)
+	eachPage(t, func(page, text string) { headings[page], links[page] = anchorsAndLinks(text) })
 	for page, targets := range links {
 		for _, target := range targets {
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
@@ -53,6 +38,50 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// eachPage calls f with each page of the repository.
+func eachPage(t *testing.T, f func(page, text string)) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	pages := 0
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "demo") {
+			return filepath.SkipDir
+		}
+		if !entry.Type().IsRegular() || filepath.Ext(path) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		pages++
+		f(path, string(text))
+		return err
+	}))
+	require.NotZero(t, pages)
+}
+
+// A cell of a table is short enough to be read in a table.
+func TestTableCells(t *testing.T) {
+	const longest = 250 // characters
+	eachPage(t, func(page, text string) {
+		inside := false
+		for number, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inside = !inside
+			}
+			if inside || !strings.HasPrefix(line, "|") {
+				continue
+			}
+			for cell := range strings.SplitSeq(strings.ReplaceAll(line, `\|`, ""), "|") {
+				if n := utf8.RuneCountInString(strings.TrimSpace(cell)); n > longest {
+					t.Errorf("%s:%d: a cell of %d characters", page, number+1, n)
+				}
+			}
+		}
+	})
 }
 
 var (
