@@ -48,6 +48,10 @@ const (
 	linuxReadahead = 128 << 10
 )
 
+// unknownSize is taken for the size of a file that was there at the start, of which
+// nothing tells the size: it is written in place.
+const unknownSize = 1 << 60
+
 // maxChunks bounds the memory of a walk: 64 MiB for a quarter of a TiB that is touched.
 const maxChunks = 1 << 20
 
@@ -259,7 +263,7 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 				w.truncate(s, 0, e.Start)
 			}
 			if !w.listed && !s.exists && flags&(format.CREAT|format.TRUNC) == 0 {
-				s.cold, s.blocks = true, about.Length
+				s.cold, s.blocks = true, unknownSize
 			}
 			s.exists = true
 		}
@@ -338,7 +342,7 @@ func (w *walk) moved(e *format.Event, s *cachedFile, of *process.Description, fr
 		return d, err
 	case !writes:
 		ahead := int64(0)
-		if from == 0 || from == s.last {
+		if w.listed && (from == 0 || from == s.last) {
 			ahead = w.Readahead
 		}
 		return w.read(s, from, to, ahead)
@@ -361,8 +365,8 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 	}
 	d.Sequential = from == s.last
 	gap := true
-	first, end := from/page, (to+page-1)/page
-	most := max(end, (max(s.blocks, to)+page-1)/page)
+	first, end := from/page, pagesTo(to)
+	most := pagesTo(max(s.blocks, to))
 	for p := first; p < end; p++ {
 		c := s.chunks[p/chunkPages]
 		bit := uint64(1) << (p % chunkPages)
@@ -378,13 +382,11 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 		if ahead > 0 && p+ahead/page > end {
 			until = min(max(end, first+ahead/page), most)
 		}
-		for ; p < until; p++ {
-			if err := w.mark(s, p, false); err != nil {
-				return d, err
-			}
-			d.Bytes += page
+		if err := w.mark(s, p, until, false); err != nil {
+			return d, err
 		}
-		p--
+		d.Bytes += (until - p) * page
+		p = until - 1
 	}
 	if d.Requests > 0 {
 		d.Work = ReadWork
@@ -412,12 +414,7 @@ func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 		s.dirtied = now
 		w.unsync[s] = true
 	}
-	for p := from / page; p*page < to; p++ {
-		if err := w.mark(s, p, true); err != nil {
-			return d, err
-		}
-	}
-	return d, nil
+	return d, w.mark(s, from/page, pagesTo(to), true)
 }
 
 // allocate gives the bytes of a range blocks, and reports whether some had none.
@@ -425,15 +422,16 @@ func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err err
 	if to <= s.blocks {
 		return false, nil
 	}
-	for p := max(from, s.blocks) / page; p*page < to; p++ {
-		c, bit := s.chunks[p/chunkPages], uint64(1)<<(p%chunkPages)
-		if c.written&bit == 0 {
+	for p, end := max(from, s.blocks)/page, pagesTo(to); p < end; {
+		at, mask, next := span(p, end)
+		if c := s.chunks[at]; mask&^c.written != 0 {
 			grown = true
-			c.written |= bit
-			if err := w.put(s, p/chunkPages, c); err != nil {
+			c.written |= mask
+			if err := w.put(s, at, c); err != nil {
 				return grown, err
 			}
 		}
+		p = next
 	}
 	if grown {
 		w.changeLayout(s, now)
@@ -441,24 +439,37 @@ func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err err
 	return grown, nil
 }
 
-// mark puts a page into the cache.
-func (w *walk) mark(s *cachedFile, p int64, dirty bool) error {
-	at, bit := p/chunkPages, uint64(1)<<(p%chunkPages)
-	c := s.chunks[at]
-	if c.cached&bit == 0 {
-		c.cached |= bit
-		s.pages++
-		w.held++
-	}
-	if dirty && c.dirty&bit == 0 {
-		if c.dirty == 0 {
-			s.dirty = append(s.dirty, at)
+// pagesTo returns how many pages the bytes up to an offset are in.
+func pagesTo(offset int64) int64 { return (offset + page - 1) / page }
+
+// span returns the chunk of a page, the bits of the pages from there up to an end that are
+// in the chunk, and the page behind them.
+func span(p, end int64) (at int64, mask uint64, next int64) {
+	at = p / chunkPages
+	next = min(end, (at+1)*chunkPages)
+	return at, ^uint64(0) >> (chunkPages - (next - p)) << (p % chunkPages), next
+}
+
+// mark puts pages into the cache.
+func (w *walk) mark(s *cachedFile, from, to int64, dirty bool) error {
+	for p := from; p < to; {
+		at, mask, next := span(p, to)
+		c := s.chunks[at]
+		added := int64(bits.OnesCount64(mask &^ c.cached))
+		c.cached |= mask
+		s.pages += added
+		w.held += added
+		if dirty {
+			if c.dirty == 0 {
+				s.dirty = append(s.dirty, at)
+			}
+			w.dirty += page * int64(bits.OnesCount64(mask&^c.dirty))
+			c.dirty |= mask
 		}
-		c.dirty |= bit
-		w.dirty += page
-	}
-	if err := w.put(s, at, c); err != nil {
-		return err
+		if err := w.put(s, at, c); err != nil {
+			return err
+		}
+		p = next
 	}
 	for w.used != nil && w.held*page > w.Capacity {
 		last := w.used.Back()
@@ -507,7 +518,8 @@ func (w *walk) clean(s *cachedFile, d *Demand) {
 		d.Requests += int32(bits.OnesCount64(begins))
 		d.Bytes += page * int64(bits.OnesCount64(dirty))
 		if d.Requests == 1 {
-			d.Sequential = (at*chunkPages+int64(bits.TrailingZeros64(dirty)))*page <= s.last
+			begin := (at*chunkPages + int64(bits.TrailingZeros64(dirty))) * page
+			d.Sequential = begin >= s.last-page && begin <= s.last // a log writes its last page again
 		}
 	}
 	for _, at := range s.dirty {

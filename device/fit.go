@@ -43,6 +43,7 @@ type Recording struct {
 
 type timed struct {
 	Demand
+	thread      int32
 	begin, took int64
 }
 
@@ -60,7 +61,7 @@ func NewRecording(name string, r format.Reader, c Cache) (*Recording, error) {
 		if d.Work == ReadWork && !reaches(e.Op, e.Ret, e.Dur) {
 			return nil // the page cache had it nevertheless
 		}
-		s.calls = append(s.calls, timed{d, e.Start, e.Dur})
+		s.calls = append(s.calls, timed{d, e.TID, e.Start, e.Dur})
 		return nil
 	})
 	if err != nil {
@@ -83,15 +84,19 @@ func (s *Recording) Halves() (first, second *Recording) {
 }
 
 // play calls each with every call that waits for the device and the time that the model
-// gives it, in nanoseconds.
+// gives it, in nanoseconds. A thread issues a call later where those before took longer,
+// and earlier where they took less.
 func (s *Recording) play(f *Fitted, each func(c *timed, predicted int64)) {
 	flat := *f
 	flat.Spread = Spreads{}
 	d := flat.start()
+	later := map[int32]int64{}
 	for i := range s.calls {
 		c := &s.calls[i]
-		if end := d.end(&c.Demand, c.begin); c.Work != SubmitWork {
-			each(c, end-c.begin)
+		begin := c.begin + later[c.thread]
+		if end := d.end(&c.Demand, begin); c.Work != SubmitWork {
+			each(c, end-begin)
+			later[c.thread] += end - begin - c.took
 		}
 	}
 }

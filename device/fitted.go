@@ -53,7 +53,7 @@ type Sync struct {
 	CommitBlock   float64 `json:"commit_requests_per_block"`
 }
 
-// Spreads are by which factors single calls take longer or shorter than the model
+// Spreads are by which factors the work of single calls is more or less than the model
 // says, as percentiles whose mean is 1. One that is empty stands for 1.
 type Spreads struct {
 	Read  []Factor `json:"read"`
@@ -305,8 +305,9 @@ func (d *fitted) serve(writes bool, at, requests, bytes int64) int64 {
 	return max(at, s.requests, s.bytes)
 }
 
-// move returns when the requests of a demand are done that begin at a time.
-func (d *fitted) move(q *Demand, writes bool, at int64) int64 {
+// move returns when the requests of a demand are done that begin at a time. They take
+// vary times as long as the model says.
+func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 	to := &d.Read
 	if writes {
 		to = &d.Write
@@ -319,15 +320,15 @@ func (d *fitted) move(q *Demand, writes bool, at int64) int64 {
 		first = &to.Sequential
 	}
 	requests := 1/first.IOPS + float64(q.Requests-1)/to.Random.IOPS
-	return d.serve(writes, at, nanos(requests), nanos(float64(q.Bytes)/to.Bandwidth)) + nanos(first.Latency)
+	return d.serve(writes, at, nanos(vary*requests), nanos(vary*float64(q.Bytes)/to.Bandwidth)) + nanos(vary*first.Latency)
 }
 
 // settle returns when the flush or the commit of a sync ends that has written by a
 // time what was dirty. A commit that has not begun by then has the sync's in it.
-func (d *fitted) settle(q *Demand, at int64) int64 {
+func (d *fitted) settle(q *Demand, at int64, vary float64) int64 {
 	y, rate := &d.Sync, d.Write.Random.IOPS
 	if !q.Commit {
-		return d.serve(true, at, nanos(y.FlushRequests/rate), 0) + nanos(y.Flush)
+		return d.serve(true, at, nanos(vary*y.FlushRequests/rate), 0) + nanos(vary*y.Flush)
 	}
 	if at <= d.begins {
 		return d.ended
@@ -336,14 +337,13 @@ func (d *fitted) settle(q *Demand, at int64) int64 {
 		d.begun(d.pending[0].begins)
 	}
 	d.begins = max(at, d.ended)
-	work := nanos((y.CommitFixed + y.CommitBlock*float64(q.Blocks)) / rate)
-	d.pending[d.waiting] = load{d.begins, work}
+	d.pending[d.waiting] = load{d.begins, nanos(vary * (y.CommitFixed + y.CommitBlock*float64(q.Blocks)) / rate)}
 	d.waiting++
 	done := d.writer().requests
 	for _, p := range d.pending[:d.waiting] {
 		done = max(done, p.begins-d.burst) + p.work
 	}
-	d.ended = max(d.begins, done) + nanos(y.Commit)
+	d.ended = max(d.begins, done) + nanos(vary*y.Commit)
 	return d.ended
 }
 
@@ -351,13 +351,14 @@ func (d *fitted) settle(q *Demand, at int64) int64 {
 func (d *fitted) end(q *Demand, issued int64) int64 {
 	switch q.Work {
 	case ReadWork:
-		return d.vary(0, issued, d.move(q, false, issued))
+		return d.move(q, false, issued, d.vary(0))
 	case WriteWork:
-		return d.vary(1, issued, d.move(q, true, issued))
+		return d.move(q, true, issued, d.vary(1))
 	case SubmitWork:
-		d.move(q, true, issued)
+		d.move(q, true, issued, 1)
 	case SyncWork:
-		return d.vary(2, issued, d.settle(q, d.move(q, true, issued)))
+		vary := d.vary(2)
+		return d.settle(q, d.move(q, true, issued, vary), vary)
 	}
 	return issued
 }
@@ -366,14 +367,15 @@ func (d *fitted) end(q *Demand, issued int64) int64 {
 // there are, so that the mean of few draws is near that of the distribution.
 const golden = 0.6180339887498949
 
-// vary draws how long a call takes that the model has end at a time.
-func (d *fitted) vary(class int, issued, end int64) int64 {
+// vary draws by which factor the work of a call differs. What the server did not
+// have to do for one call, the next one need not wait for.
+func (d *fitted) vary(class int) float64 {
 	if len(d.spreads[class]) == 0 {
-		return end
+		return 1
 	}
 	d.drawn[class] += golden
 	d.drawn[class] -= math.Floor(d.drawn[class])
-	return issued + int64(float64(end-issued)*between(d.spreads[class], d.drawn[class]))
+	return between(d.spreads[class], d.drawn[class])
 }
 
 // className is what a class of work is called.
