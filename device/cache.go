@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"path"
 
@@ -74,7 +75,9 @@ type chunk struct {
 type cachedFile struct {
 	cold    bool  // pages that are not marked as cached are not in the page cache
 	warm    int64 // of a cold file, but for its first so many bytes
+	size    int64 // bytes
 	blocks  int64 // bytes from the beginning that had blocks at the start
+	set     int64 // bytes from the beginning that fallocate has set aside since
 	exists  bool
 	chunks  map[int64]chunk
 	dirty   []int64 // chunks with dirty pages
@@ -102,7 +105,7 @@ type walk struct {
 	transaction, begun int64 // its number, from 1, and when it began
 	inodes             int64 // that it holds
 	dirs               int64 // blocks of directories
-	blocks, names      bool  // bitmaps: of blocks, of inodes
+	bitmap, names      bool  // of blocks, and of inodes
 }
 
 // Walk reads all events of a trace and calls each with what the event asks of a device,
@@ -156,7 +159,7 @@ func newWalk(h *format.Header, c Cache) *walk {
 		}
 		s := &cachedFile{exists: true}
 		if f.Type == format.TypeReg {
-			s.blocks = blocksOf(f)
+			s.size, s.blocks = f.Size, blocksOf(f)
 			switch {
 			case f.Sparse || c.Start == StartWarm:
 			case c.Start == StartCold || f.Cached < 0:
@@ -263,7 +266,7 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 				w.truncate(s, 0, e.Start)
 			}
 			if !w.listed && !s.exists && flags&(format.CREAT|format.TRUNC) == 0 {
-				s.cold, s.blocks = true, unknownSize
+				s.cold, s.size, s.blocks = true, unknownSize, unknownSize
 			}
 			s.exists = true
 		}
@@ -274,6 +277,13 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 	case format.EffectAllocate:
 		if s != nil {
 			w.changeLayout(s, e.Start)
+			w.bitmap = true
+			if e.Offset() >= 0 && e.Size() > 0 && e.Size() <= math.MaxInt64-e.Offset() {
+				s.set = max(s.set, e.Offset()+e.Size())
+			}
+			if e.Args[1]&format.FallocKeepSize == 0 {
+				s.size = max(s.size, s.set)
+			}
 		}
 	case format.EffectAdvise:
 		if s != nil && e.Op == format.OpFadvise64 && e.Args[3] == 4 { // POSIX_FADV_DONTNEED
@@ -417,15 +427,16 @@ func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 	return d, w.mark(s, from/page, pagesTo(to), true)
 }
 
-// allocate gives the bytes of a range blocks, and reports whether some had none.
+// allocate gives the bytes of a range blocks, and reports whether some had none, or the
+// file is larger now. Blocks that were set aside are in the bitmap already.
 func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err error) {
-	if to <= s.blocks {
-		return false, nil
-	}
+	grown = to > s.size
+	s.size = max(s.size, to)
 	for p, end := max(from, s.blocks)/page, pagesTo(to); p < end; {
 		at, mask, next := span(p, end)
 		if c := s.chunks[at]; mask&^c.written != 0 {
 			grown = true
+			w.bitmap = w.bitmap || next*page > s.set
 			c.written |= mask
 			if err := w.put(s, at, c); err != nil {
 				return grown, err
@@ -572,7 +583,7 @@ func (w *walk) commit(d *Demand, needed bool, now int64) {
 	}
 	d.Commit = true
 	blocks := (w.inodes+inodesPerBlock-1)/inodesPerBlock + w.dirs
-	if w.blocks {
+	if w.bitmap {
 		blocks += 2 // the bitmap and the descriptor of the group
 	}
 	if w.names {
@@ -585,7 +596,7 @@ func (w *walk) commit(d *Demand, needed bool, now int64) {
 // begin begins a transaction.
 func (w *walk) begin(now int64) {
 	w.transaction++
-	w.begun, w.inodes, w.dirs, w.blocks, w.names = now, 0, 0, false, false
+	w.begun, w.inodes, w.dirs, w.bitmap, w.names = now, 0, 0, false, false
 }
 
 func (w *walk) changeInode(s *cachedFile, now int64) {
@@ -602,13 +613,12 @@ func (w *walk) changeInode(s *cachedFile, now int64) {
 func (w *walk) changeLayout(s *cachedFile, now int64) {
 	w.changeInode(s, now)
 	s.layout = w.transaction
-	w.blocks = true
 }
 
 // changeNames makes or removes a name of a file.
 func (w *walk) changeNames(s *cachedFile, name string, now int64) {
 	w.changeLayout(s, now)
-	w.names = true
+	w.bitmap, w.names = true, true
 	if dir := w.named(path.Dir(name)); dir.inode != w.transaction {
 		w.dirs++
 		w.changeLayout(dir, now)
@@ -621,8 +631,10 @@ func (w *walk) truncate(s *cachedFile, length, now int64) {
 		w.drop(s)
 		s.cold, s.blocks = false, 0
 	}
-	s.blocks = min(s.blocks, max(length, 0))
+	s.size = max(length, 0)
+	s.blocks, s.set = min(s.blocks, s.size), min(s.set, s.size)
 	w.changeLayout(s, now)
+	w.bitmap = true
 }
 
 // drop forgets the pages of a file, which need not be written any more.

@@ -112,6 +112,8 @@ func TestSyncs(t *testing.T) {
 		{"in place", openF, []string{write(4096, 8192), write(100, 40960), fdata, fdata}, []string{"fdatasync: sync 2 of 8192", "fdatasync: sync 0 of 0"}},
 		{"in place, fsync", openF, []string{write(4096, 8192), fsync}, []string{"fsync: sync 1 of 4096 commit 1"}},
 		{"beyond the end", openF, []string{write(4096, 1<<20), fdata, write(4096, 1<<20), fdata}, []string{"fdatasync: sync 1 of 4096 commit 3", "fdatasync: sync 1 of 4096 sequential"}},
+		{"within its last block", openF, []string{write(100, 1<<20), fdata, write(100, 1<<20+100), fdata}, []string{"fdatasync: sync 1 of 4096 commit 3", "fdatasync: sync 1 of 4096 sequential commit 1"}},
+		{"set aside", openF, []string{`1 0.001 fallocate(3, FALLOC_FL_KEEP_SIZE, 1048576, 8192) = 0 <0.000001>`, fsync, write(4096, 1<<20), fdata}, []string{"fsync: sync 0 of 0 commit 3", "fdatasync: sync 1 of 4096 commit 1"}},
 		{"one behind the other", openF, []string{write(4096, 8192), fdata, write(4096, 12288), fdata}, []string{"fdatasync: sync 1 of 4096", "fdatasync: sync 1 of 4096 sequential"}},
 		{"across a chunk", openF, []string{write(8192, 64*4096-4096), fdata}, []string{"fdatasync: sync 1 of 8192"}},
 		{"new", made, []string{write(4096, 0), fsync}, []string{"fsync: sync 1 of 4096 sequential commit 5"}},

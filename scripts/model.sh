@@ -25,7 +25,7 @@ sql=$(pwd)/scripts/demo.sql
 jobs=$(pwd)/docs/devices/device.fio
 . scripts/apps.sh
 . scripts/device.sh
-[ $# -gt 0 ] || set -- sqlite3wal postgres1 rocksdb4 redis git fio osync
+[ $# -gt 0 ] || set -- sqlite3wal postgres1 rocksdb4 redis osync fio
 [ "$(id -u)" = 0 ] || fail 1 "only root can mount and slow down a device"
 mkdir -p "$dir"
 cd "$dir"
