@@ -85,9 +85,11 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	if len(text) > maxFio {
 		return nil, nil, &FileError{0, fmt.Errorf("larger than %d MiB", maxFio>>20)}
 	}
-	// Messages of fio can precede the document.
-	begin := bytes.IndexByte(text, '{')
-	if begin < 0 {
+	begin := 0
+	if !bytes.HasPrefix(text, []byte{'{'}) { // messages of fio precede the document
+		begin = bytes.Index(text, []byte("\n{")) + 1
+	}
+	if begin == 0 && !bytes.HasPrefix(text, []byte{'{'}) {
 		return nil, nil, &FileError{0, errors.New("no JSON of fio: want what fio --output-format=json prints")}
 	}
 	var f fioFile
