@@ -78,14 +78,14 @@ func runModel(c *cli.Context) error {
 	}
 	shown := newProgress("fitting", -1)
 	f := &device.File{Meta: aboutModel(c, used)}
-	fitted, err := device.Fit(samples, cache)
+	fitted, err := device.Fit(c.Context, samples, cache)
 	if err == nil {
 		f.Model = *fitted
-		f.HeldOut, err = device.HoldOut(samples, cache)
+		f.HeldOut, err = device.HoldOut(c.Context, samples, cache)
 	}
 	shown.done()
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	if err := f.Write(out); err != nil {
 		return err

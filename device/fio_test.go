@@ -42,7 +42,7 @@ func TestReadFio(t *testing.T) {
 	require.False(t, place.grows)
 	require.InDelta(t, 0.005, place.sync.mean, 0.0002, "from what is left of its run time")
 
-	f, err := Fit(samples, Cache{})
+	f, err := Fit(t.Context(), samples, Cache{})
 	require.NoError(t, err)
 	require.InEpsilon(t, 1500, f.Read.Random.IOPS, 0.1)
 	require.InEpsilon(t, 400, f.Write.Random.IOPS, 0.1)

@@ -2,6 +2,7 @@ package device
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"math/bits"
@@ -55,7 +56,7 @@ const maxCalls = 100_000
 func NewRecording(name string, r format.Reader, c Cache) (*Recording, error) {
 	s := &Recording{name: name}
 	err := Walk(r, c, func(e *format.Event, _ int64, d Demand) error {
-		if len(s.calls) == maxCalls || d.Work == NoWork || d.Work == SubmitWork && e.Dur < 0 || e.Dur < 0 {
+		if len(s.calls) == maxCalls || d.Work == NoWork || e.Dur < 0 {
 			return nil
 		}
 		if d.Work == ReadWork && !reaches(e.Op, e.Ret, e.Dur) {
@@ -141,8 +142,8 @@ func (s *Recording) spread(f *Fitted, to *spreads) {
 	})
 }
 
-// Fit fits a model to samples, from those that it has.
-func Fit(samples []Sample, c Cache) (*Fitted, error) {
+// Fit fits a model to samples. It ends early, with its error, when ctx is done.
+func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 	if len(samples) == 0 {
 		return nil, errors.New("nothing to fit a model to")
 	}
@@ -155,13 +156,16 @@ func Fit(samples []Sample, c Cache) (*Fitted, error) {
 			list := g.parameters()
 			if busy := saturated(samples); busy != nil {
 				rates := func(p parameter) bool { return !p.rate }
-				descend(g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
+				descend(ctx, g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
 				list = slices.DeleteFunc(list, func(p parameter) bool { return p.rate })
 			}
-			if l := descend(g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
+			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
 				f, best = g, l
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if f == nil {
 		return nil, errors.New("no model fits what was measured")
@@ -265,7 +269,7 @@ const tiny = 1e-7
 // whose steps grow with success and shrink without (R. Hooke, T. A. Jeeves, "Direct
 // Search Solution of Numerical and Statistical Problems", JACM 8, 1961). It begins again
 // with long steps as long as that helps.
-func descend(f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
+func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
 	const (
 		rounds = 60
 		starts = 6
@@ -316,11 +320,11 @@ func descend(f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
 			if f.Shared = !f.Shared; !better() {
 				f.Shared = !f.Shared
 			}
-			if short {
+			if short || ctx.Err() != nil {
 				break
 			}
 		}
-		if best > began*worth {
+		if best > began*worth || ctx.Err() != nil {
 			break
 		}
 	}
@@ -429,7 +433,7 @@ func volume(s Sample, w Work) (calls, requests, bytes, seconds float64) {
 
 // HoldOut fits a model without each of the samples in turn, and returns what it says of
 // that one.
-func HoldOut(samples []Sample, c Cache) ([]HeldOut, error) {
+func HoldOut(ctx context.Context, samples []Sample, c Cache) ([]HeldOut, error) {
 	if len(samples) < 2 {
 		return nil, errors.New("a single measurement: nothing can be held out")
 	}
@@ -443,13 +447,16 @@ func HoldOut(samples []Sample, c Cache) ([]HeldOut, error) {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			f, err := Fit(slices.Delete(slices.Clone(samples), k, k+1), c)
+			f, err := Fit(ctx, slices.Delete(slices.Clone(samples), k, k+1), c)
 			if errs[k] = err; err == nil {
 				all[k] = Compare(s, f)
 			}
 		})
 	}
 	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return slices.Concat(all...), errors.Join(errs...)
 }
 

@@ -53,7 +53,7 @@ func TestFitJobs(t *testing.T) {
 	flash.Sync, flash.Shared = Sync{Flush: 600e-6, Commit: 1500e-6, CommitFixed: 2, CommitBlock: 1}, true
 	for name, truth := range map[string]*Fitted{"slow": slow, "flash": flash} {
 		t.Run(name, func(t *testing.T) {
-			f, err := Fit(jobsOn(truth), Cache{})
+			f, err := Fit(t.Context(), jobsOn(truth), Cache{})
 			require.NoError(t, err)
 			for _, j := range []Job{
 				{name: "read", depth: 8, size: 16384, readShare: 1, direct: true},
@@ -94,13 +94,13 @@ func recordingOf(f *Fitted, name string, seed uint64, n int) *Recording {
 func TestFitRecordings(t *testing.T) {
 	truth := disk()
 	samples := []Sample{recordingOf(truth, "a", 1, 1500), recordingOf(truth, "b", 2, 1500), recordingOf(truth, "c", 3, 1500)}
-	all, err := HoldOut(samples, Cache{Readahead: 4096})
+	all, err := HoldOut(t.Context(), samples, Cache{Readahead: 4096})
 	require.NoError(t, err)
 	require.Len(t, all, 6)
 	for _, h := range all {
 		require.InDelta(t, 0, h.Error(), 0.1, "%s of %s", h.Class, h.Name)
 	}
-	f, err := Fit(samples, Cache{Readahead: 4096})
+	f, err := Fit(t.Context(), samples, Cache{Readahead: 4096})
 	require.NoError(t, err)
 	require.Equal(t, f.Read.Random, f.Read.Sequential, "none was sequential")
 	require.EqualValues(t, 4096, f.Cache.Readahead)
@@ -113,8 +113,8 @@ func TestFitRecordings(t *testing.T) {
 }
 
 func TestNothingToFit(t *testing.T) {
-	_, err := Fit(nil, Cache{})
+	_, err := Fit(t.Context(), nil, Cache{})
 	require.ErrorContains(t, err, "nothing to fit")
-	_, err = HoldOut([]Sample{recordingOf(disk(), "a", 1, 10)}, Cache{})
+	_, err = HoldOut(t.Context(), []Sample{recordingOf(disk(), "a", 1, 10)}, Cache{})
 	require.ErrorContains(t, err, "nothing can be held out")
 }
