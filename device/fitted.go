@@ -214,9 +214,9 @@ func (f *Fitted) Check() error {
 			return fmt.Errorf("%s: %v is not from %v to %v", v.name, v.value, v.least, v.at)
 		}
 	}
-	for name, list := range map[string][]Factor{"read": f.Spread.Read, "write": f.Spread.Write, "sync": f.Spread.Sync} {
+	for i, list := range [][]Factor{f.Spread.Read, f.Spread.Write, f.Spread.Sync} {
 		if err := checkSpread(list); err != nil {
-			return fmt.Errorf("spread.%s: %w", name, err)
+			return fmt.Errorf("spread.%s: %w", [...]string{"read", "write", "sync"}[i], err)
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ type load struct{ begins, work int64 }
 // server is a queue of requests and of bytes, one after the other.
 type server struct{ requests, bytes int64 } // when each has done all that came so far
 
-// device is a fitted model in use.
+// fitted is a Fitted in use.
 type fitted struct {
 	*Fitted
 	burst         int64
@@ -273,7 +273,14 @@ func (f *Fitted) start() *fitted {
 	return d
 }
 
-func nanos(seconds float64) int64 { return int64(seconds * 1e9) }
+// maxTime bounds all times of a model in use, in nanoseconds (73 years), so that a sum of
+// two never overflows.
+const maxTime = 1 << 61
+
+func nanos(seconds float64) int64 { return int64(min(seconds*1e9, maxTime)) }
+
+// after returns the time that lies so many nanoseconds after another.
+func after(at, nanos int64) int64 { return min(min(at, maxTime)+nanos, maxTime) }
 
 // writer returns the server of writes.
 func (d *fitted) writer() *server {
@@ -287,7 +294,7 @@ func (d *fitted) writer() *server {
 func (d *fitted) begun(at int64) {
 	s, done := d.writer(), 0
 	for done < d.waiting && d.pending[done].begins <= at {
-		s.requests = max(s.requests, d.pending[done].begins-d.burst) + d.pending[done].work
+		s.requests = after(max(s.requests, d.pending[done].begins-d.burst), d.pending[done].work)
 		done++
 	}
 	d.waiting = copy(d.pending[:], d.pending[done:d.waiting])
@@ -300,8 +307,8 @@ func (d *fitted) serve(writes bool, at, requests, bytes int64) int64 {
 		s = d.writer()
 		d.begun(at)
 	}
-	s.requests = max(s.requests, at-d.burst) + requests
-	s.bytes = max(s.bytes, at-d.burst) + bytes
+	s.requests = after(max(s.requests, at-d.burst), requests)
+	s.bytes = after(max(s.bytes, at-d.burst), bytes)
 	return max(at, s.requests, s.bytes)
 }
 
@@ -320,7 +327,7 @@ func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 		first = &to.Sequential
 	}
 	requests := 1/first.IOPS + float64(q.Requests-1)/to.Random.IOPS
-	return d.serve(writes, at, nanos(vary*requests), nanos(vary*float64(q.Bytes)/to.Bandwidth)) + nanos(vary*first.Latency)
+	return after(d.serve(writes, at, nanos(vary*requests), nanos(vary*float64(q.Bytes)/to.Bandwidth)), nanos(vary*first.Latency))
 }
 
 // settle returns when the flush or the commit of a sync ends that has written by a
@@ -328,7 +335,7 @@ func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 func (d *fitted) settle(q *Demand, at int64, vary float64) int64 {
 	y, rate := &d.Sync, d.Write.Random.IOPS
 	if !q.Commit {
-		return d.serve(true, at, nanos(vary*y.FlushRequests/rate), 0) + nanos(vary*y.Flush)
+		return after(d.serve(true, at, nanos(vary*y.FlushRequests/rate), 0), nanos(vary*y.Flush))
 	}
 	if at <= d.begins {
 		return d.ended
@@ -341,9 +348,9 @@ func (d *fitted) settle(q *Demand, at int64, vary float64) int64 {
 	d.waiting++
 	done := d.writer().requests
 	for _, p := range d.pending[:d.waiting] {
-		done = max(done, p.begins-d.burst) + p.work
+		done = after(max(done, p.begins-d.burst), p.work)
 	}
-	d.ended = max(d.begins, done) + nanos(vary*y.Commit)
+	d.ended = after(max(d.begins, done), nanos(vary*y.Commit))
 	return d.ended
 }
 
