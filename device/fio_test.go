@@ -36,10 +36,10 @@ func TestReadFio(t *testing.T) {
 	require.InDelta(t, 0.0788, deep.write.mean, 0.0005)
 	grow := byName["fsync-grow-4k-4-files"]
 	require.Equal(t, 4, grow.depth)
-	require.True(t, grow.grows)
+	require.EqualValues(t, 3, grow.commits)
 	require.Equal(t, 1, grow.syncEvery)
 	place := byName["fdatasync-4k"]
-	require.False(t, place.grows)
+	require.Zero(t, place.commits)
 	require.InDelta(t, 0.005, place.sync.mean, 0.0002, "from what is left of its run time")
 
 	f, err := Fit(t.Context(), samples, Cache{})

@@ -228,10 +228,12 @@ func saturated(samples []Sample) (list []Sample) {
 // taken. A time that matters is off by less than 1 % for it.
 const complexity = 1e-4
 
-// oddity returns how much latency and burst a model has, and how far sequential accesses
-// are from random ones, as a sum of logarithms.
+// oddity returns how much latency and burst a model has, how far sequential accesses
+// are from random ones, and commits from those of ext4 (a block of descriptors, one that
+// ends the commit, and the blocks of metadata), as a sum of logarithms.
 func (f *Fitted) oddity() (sum float64) {
-	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny)
+	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny) +
+		math.Abs(math.Log(f.Sync.CommitFixed/2)) + math.Abs(math.Log(f.Sync.CommitBlock))
 	for _, d := range []*Direction{&f.Read, &f.Write} {
 		r, s := &d.Random, &d.Sequential
 		sum += math.Log(max(r.Latency, tiny)/tiny) + math.Abs(math.Log(max(r.Latency, tiny)/max(s.Latency, tiny))) + math.Abs(math.Log(r.IOPS/s.IOPS))

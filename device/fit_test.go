@@ -37,8 +37,9 @@ func jobsOn(f *Fitted) (list []Sample) {
 	add(Job{name: "bursts", depth: 1, size: 4096, direct: true, think: 300 * ms, thinkEvery: 64})
 	add(Job{name: "in place", depth: 1, size: 4096, syncEvery: 1})
 	add(Job{name: "many in place", depth: 1, size: 4096, syncEvery: 16})
-	add(Job{name: "grows", depth: 1, size: 4096, sequential: true, syncEvery: 1, grows: true})
-	add(Job{name: "four grow", depth: 4, size: 4096, sequential: true, syncEvery: 1, grows: true})
+	add(Job{name: "grows", depth: 1, size: 4096, sequential: true, syncEvery: 1, commits: 3})
+	add(Job{name: "set aside", depth: 1, size: 4096, sequential: true, syncEvery: 1, commits: 1})
+	add(Job{name: "four grow", depth: 4, size: 4096, sequential: true, syncEvery: 1, commits: 3})
 	return list
 }
 
@@ -59,7 +60,7 @@ func TestFitJobs(t *testing.T) {
 				{name: "read", depth: 8, size: 16384, readShare: 1, direct: true},
 				{name: "write", depth: 2, size: 65536, direct: true, sequential: true},
 				{name: "sync", depth: 1, size: 8192, syncEvery: 4},
-				{name: "grow", depth: 2, size: 65536, sequential: true, syncEvery: 1, grows: true},
+				{name: "grow", depth: 2, size: 65536, sequential: true, syncEvery: 1, commits: 3},
 			} {
 				j.seconds = 5
 				r, w, s := j.play(truth)
