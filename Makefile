@@ -25,7 +25,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures pages hdf5 hdf5-vol feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build man install package package-check clean-install workflows alarms demo pictures pages hdf5 hdf5-vol feign truth cost storage whatif map model diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -94,6 +94,9 @@ whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and
 
 map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
 	sh scripts/map.sh demo/map $(APPS)
+
+model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
+	sh scripts/model.sh demo/model $(APPS)
 
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
