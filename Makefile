@@ -17,7 +17,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build alarms demo pictures hdf5 feign truth cost flight storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
