@@ -25,7 +25,8 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures pages hdf5 hdf5-vol feign truth cost storage whatif map model diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+# All targets: none is the name of a file that it makes.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
