@@ -1,6 +1,6 @@
 #!/bin/sh
 # matrix.sh DIR [KERNEL…]: runs Pianola on other kernels, in virtual machines of qemu, and
-# shows what works on each. KERNEL is the name of a row of the table below: without names
+# shows what works on each ("-" is what needs eBPF, where the kernel has too little of it). KERNEL is the name of a row of the table below: without names
 # all rows of this machine's architecture run, arm64 by emulation with ARM64=1. Kernels and
 # programs are packages of the mirror that apt uses here; they are unpacked below DIR, and
 # nothing is installed. KVM is used if a machine boots with it, else the processor is
@@ -189,11 +189,31 @@ machine() {
 	how=$(acceleration "$1")
 	echo "$how" >"$dir/$1/acceleration"
 	ended=0
-	qemu "$1" "$limit" "$how" "${CHECKS:+checks=$(echo "$CHECKS" | tr ' ' ,)}" "$dir/$1/console" "$dir/disk/$arch.ext4" "$dir/$1/results" || ended=$?
+	words=${CHECKS:+checks=$(echo "$CHECKS" | tr ' ' ,)}
+	[ "$how" = kvm ] || words="$words emulated"
+	qemu "$1" "$limit" "$how" "$words" "$dir/$1/console" "$dir/disk/$arch.ext4" "$dir/$1/results" || ended=$?
 	tar -x -f "$dir/$1/results" -C "$dir/$1/out" || fail 1 "kernel $1 gave no results (qemu: $ended): see $dir/$1/console"
 	rm "$dir/$1/results"
 	[ $ended = 0 ] || echo "kernel $1 was stopped (qemu: $ended)" >&2
 	sed "s/^/$1 /" "$dir/$1/out/checks"
+}
+
+# summary KERNEL…: prints a table of all checks. It fails if one has failed.
+summary() {
+	for kernel in "$@"; do sed "s/^/$kernel /" "$dir/$kernel/out/checks"; done | awk -v kernels="$*" '
+		!($2 in row) { row[$2]; order[++rows] = $2 }
+		{ cell[$2, $1] = $3 == 0 ? "ok" : $3 == 77 ? "-" : "failed"; failed += $3 != 0 && $3 != 77 }
+		END {
+			n = split(kernels, column, " ")
+			printf "%-24s", ""
+			for (k = 1; k <= n; k++) printf " %9s", column[k]
+			for (i = 1; i <= rows; i++) {
+				printf "\n%-24s", order[i]
+				for (k = 1; k <= n; k++) printf " %9s", cell[order[i], column[k]]
+			}
+			print ""
+			exit failed > 0
+		}'
 }
 
 limit=${LIMIT:-7200}
@@ -209,3 +229,5 @@ for name in "$@"; do
 	case " ${made-} " in *" $arch "*) ;; *) disk "$arch" && made="${made-} $arch" ;; esac
 	machine "$name"
 done
+at summary
+summary "$@" || fail 1 "some checks failed: see $dir/KERNEL/out"

@@ -19,7 +19,7 @@ var optionalFeatures = []struct {
 	{"reading of kernel types without a helper", "6.2", "reads and writes are recorded without the type of their descriptor", "", "bpf_rdonly_cast"},
 	{"tracepoints of messages", "6.3", "no event waits for a message that another process sent", recorderProgSockSend, ""},
 	{"tracepoints of io_uring", "6.4", "requests of io_uring are counted, and not recorded", recorderProgUringSubmit, ""},
-	{"tracepoints of mapped files", "6.12", "reads and writes of mapped files are neither recorded nor counted", recorderProgMapFault, ""},
+	{"tracepoints of mapped files", "6.12", "reads and writes of mapped files are not recorded, and programs that map files get no verdict", recorderProgMapFault, ""},
 }
 
 // Features returns which features this kernel has. An error says that the kernel does not

@@ -66,7 +66,7 @@ func Probe() (Support, error) {
 		err := p.try()
 		*p.ok = err == nil
 		switch {
-		case err == nil, missing != "": // one hint for one cause
+		case err == nil, missing != "", p.ok == &s.Programs && len(s.Problems) > 0: // one hint for one cause
 		case denied(err):
 			s.problem(p.what, permission(err), "run outside of the container, or give it CAP_BPF and CAP_PERFMON")
 		default:
