@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,7 +137,7 @@ func enterJail() error {
 // machineFeatures are what a machine has, in the file systems at a root.
 func machineFeatures(root string) []feature {
 	return []feature{
-		userNamespace(root), ptraceScope(root), unprivileged(root), perfEvents(root), controlGroups(), freeMemory(), freeThreads(), clock(root),
+		userNamespace(), ptraceScope(root), unprivileged(root), perfEvents(root), controlGroups(), freeMemory(), freeThreads(), clock(root),
 		steadySpeed(root), idleStates(root), freeDisk("working directory", "."), freeDisk("temporary files", os.TempDir()),
 	}
 }
@@ -150,12 +149,9 @@ func line(root, name string) string {
 	return strings.TrimSpace(first)
 }
 
-// userNamespace says whether the process is in the first user namespace, in which alone
-// capabilities count for eBPF.
-func userNamespace(root string) feature {
-	ids := strings.Fields(line(root, "proc/self/uid_map"))
-	first := len(ids) == 0 || slices.Equal(ids, []string{"0", "0", strconv.FormatUint(math.MaxUint32, 10)})
-	return has("first user namespace", first, "", "the kernel refuses eBPF to root of another one: record takes ptrace", "record outside of the container")
+// userNamespace says whether the capabilities of the process count for eBPF.
+func userNamespace() feature {
+	return has("first user namespace", !ebpf.InUserNamespace(), "", "the kernel refuses eBPF to root of another one: record takes ptrace", "record outside of the container")
 }
 
 // ptraceScope says whether a process may trace its children.

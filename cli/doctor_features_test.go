@@ -17,9 +17,6 @@ func TestMachineFeatures(t *testing.T) {
 		state state
 		found string
 	}{
-		"first namespace":       {map[string]string{"proc/self/uid_map": "         0          0 4294967295\n"}, userNamespace, here, ""},
-		"other namespace":       {map[string]string{"proc/self/uid_map": "         0       1000          1\n"}, userNamespace, without, ""},
-		"no namespaces":         {nil, userNamespace, here, ""},
 		"no Yama":               {nil, ptraceScope, here, "no Yama"},
 		"ptrace of children":    {map[string]string{"proc/sys/kernel/yama/ptrace_scope": "1\n"}, ptraceScope, here, "1"},
 		"no ptrace":             {map[string]string{"proc/sys/kernel/yama/ptrace_scope": "2\n"}, ptraceScope, without, "2"},

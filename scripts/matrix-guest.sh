@@ -105,6 +105,10 @@ if [ $# -gt 0 ]; then
 	exit
 fi
 
+if ! [ -x /matrix/busybox ] || [ "$(id -u)" != 0 ] || [ -e /proc/self ]; then
+	echo "matrix-guest.sh: runs as the first service of a machine of matrix.sh only" >&2
+	exit 2
+fi
 mount -o remount,rw /
 mount -t proc proc /proc
 mount -t sysfs sys /sys
