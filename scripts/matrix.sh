@@ -167,7 +167,7 @@ qemu() {
 	[ "$arch" != arm64 ] || machine="qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on" tty=ttyAMA0
 	# shellcheck disable=SC2086
 	timeout "$2" $machine -accel "$3" -smp 2 -m 4096 -display none -nic none -no-reboot -serial "file:$5" \
-		-kernel "$dir/kernels/$1/vmlinuz" -initrd "$dir/kernels/$1/initrd" -append "console=$tty panic=-1 quiet $4" \
+		-kernel "$dir/kernels/$1/vmlinuz" -initrd "$dir/kernels/$1/initrd" -append "console=$tty panic=-1 quiet no_timer_check $4" \
 		-drive "file=$6,if=virtio,format=raw,snapshot=on" ${7:+-drive "file=$7,if=virtio,format=raw"} </dev/null >"$5.qemu" 2>&1
 }
 
