@@ -108,6 +108,10 @@ alarms: deps-demo build ## how often comparisons of equal runs find a difference
 conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
 	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
 
+matrix: ## Pianola and its tests on other kernels, in virtual machines; KERNELS="6.1 5.10" for some, ARM64=1 for arm64 too, CHECKS="doctor sqlite" for some checks
+	@sh scripts/need.sh qemu-system-x86_64=qemu-system-x86 $(if $(ARM64)$(filter arm64%,$(KERNELS)),qemu-system-aarch64=qemu-system-arm) cpio=cpio depmod=kmod xz=xz-utils mkfs.ext4=e2fsprogs
+	ARM64=$(ARM64) CHECKS="$(CHECKS)" sh scripts/matrix.sh demo/matrix $(KERNELS)
+
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
 	  PIANOLA_REQUIRE_BROWSER=$${PIANOLA_REQUIRE_BROWSER-$$(command -v chromium >/dev/null && echo 1)} $(GO) test -timeout $(TIMEOUT) ./...
