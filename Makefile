@@ -25,7 +25,8 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures pages hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+# All targets: none is the name of a file that it makes.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -70,6 +71,9 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
 
+hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
+	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
+
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
@@ -92,6 +96,9 @@ whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and
 map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
 	sh scripts/map.sh demo/map $(APPS)
 
+model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
+	sh scripts/model.sh demo/model $(APPS)
+
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
 
@@ -100,6 +107,10 @@ alarms: deps-demo build ## how often comparisons of equal runs find a difference
 
 conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
 	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
+
+matrix: ## Pianola and its tests on other kernels, in virtual machines; KERNELS="6.1 5.10" for some, ARM64=1 for arm64 too, CHECKS="doctor sqlite" for some checks
+	@sh scripts/need.sh qemu-system-x86_64=qemu-system-x86 $(if $(ARM64)$(filter arm64%,$(KERNELS)),qemu-system-aarch64=qemu-system-arm) cpio=cpio depmod=kmod xz=xz-utils mkfs.ext4=e2fsprogs
+	ARM64=$(ARM64) CHECKS="$(CHECKS)" sh scripts/matrix.sh demo/matrix $(KERNELS)
 
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
@@ -161,6 +172,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-hdf5-vol:
+	@sh scripts/need.sh gcc=gcc
 
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount

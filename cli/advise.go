@@ -30,7 +30,7 @@ func adviseCommand() *cli.Command {
 			"Example: pianola advise trace.txt\n" +
 			"Example: pianola advise --root /mnt/disk/root --html advice.html trace.txt",
 		Flags: slices.Concat(shared, []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with the findings and the laboratory's charts to `FILE`"},
 		}),
 		Action: runAdvise,

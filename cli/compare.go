@@ -63,7 +63,7 @@ func compareCommand() *cli.Command {
 			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs to `FILE`"},
 			&cli.BoolFlag{Name: "all", Usage: "print everything: latencies, calls, bytes, all operations and files"},
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "print as `FORMAT`: text, json, csv, benchstat, markdown, junit"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
 			rawCSV(),
 			limitFlag(),
 		}, gateFlags()...),

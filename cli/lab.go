@@ -47,7 +47,7 @@ func labCommand() *cli.Command {
 			rootsFlag(),
 			pluginTimeout(),
 		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables to `FILE`"},
 		}),
 		Action: runLab,

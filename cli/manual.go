@@ -61,6 +61,7 @@ var optionGroups = []struct {
 	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
+	{"Saved runs", []string{"baseline", "save"}},
 	{"Inputs and limits", []string{"telemetry", "fold", "no-compensate", "limit", "landlock"}},
 	{"Output", []string{"all", "format", "raw-csv", "interval", "calls"}},
 	{helpTitle, []string{"h", "help"}},

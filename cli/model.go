@@ -80,14 +80,14 @@ func runModel(c *cli.Context) error {
 	}
 	shown := newProgress("fitting", -1)
 	f := &device.File{Meta: aboutModel(c, used)}
-	fitted, err := device.Fit(samples, cache)
+	fitted, err := device.Fit(c.Context, samples, cache)
 	if err == nil {
 		f.Model = *fitted
-		f.HeldOut, err = device.HoldOut(samples, cache)
+		f.HeldOut, err = device.HoldOut(c.Context, samples, cache)
 	}
 	shown.finish()
 	if err != nil {
-		return err
+		return interrupted(err)
 	}
 	if err := f.Write(out); err != nil {
 		return err
@@ -289,10 +289,12 @@ func checkModel(c *cli.Context, name string) error {
 func printHeldOut(w io.Writer, what string, list []device.HeldOut) error {
 	rows := [][]string{{what, "class", "calls", "measured s", "model s", "off"}}
 	var sum, off float64
+	var each []float64
 	for _, h := range list {
 		rows = append(rows, []string{format.Visible(h.Name), h.Class, fmt.Sprint(h.Calls), table.Fixed(h.Measured, 3), table.Fixed(h.Predicted, 3), percentOff(h.Error())})
 		sum += h.Measured
 		off += math.Abs(h.Predicted - h.Measured)
+		each = append(each, math.Abs(h.Error()))
 	}
 	if _, err := io.WriteString(w, table.Format(rows, table.FirstLeft)); err != nil {
 		return err
@@ -300,7 +302,8 @@ func printHeldOut(w io.Writer, what string, list []device.HeldOut) error {
 	if sum == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "off by %s %% of the measured time\n", table.Fixed(100*off/sum, 1))
+	slices.Sort(each)
+	_, err := fmt.Fprintf(w, "off by %s %% in the median, %s %% of the measured time\n", table.Fixed(100*each[len(each)/2], 1), table.Fixed(100*off/sum, 1))
 	return err
 }
 

@@ -39,7 +39,7 @@ func profileCommand() *cli.Command {
 			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
 			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
 			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "print as `FORMAT`: " + strings.Join(profileForms, ", ")},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
 			rawCSV(),
 			limitFlag(),
 			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`, .svg or .png"},

@@ -142,13 +142,13 @@ func (k *keeping) open(name string, who *account) (destination, error) {
 func (s *series) destination(sink record.Sink, finish func(ok bool) error) destination {
 	return destination{
 		sink:   sink,
-		begun:  func() bool { return s.last != nil },
+		begun:  func() bool { return s.opened > 0 },
 		finish: finish,
 		summary: func() string {
 			if s.opened == 0 {
 				return "no script"
 			}
-			return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.last.Name())
+			return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.names[len(s.names)-1])
 		},
 	}
 }
@@ -175,7 +175,7 @@ func (k *keeping) flightRecorder(s *series) destination {
 			say("%s", text)
 		}
 	}
-	f := parts.NewFlight(o, s.next)
+	f := parts.NewFlight(o, s.window)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, unix.SIGUSR1)
 	go func() {

@@ -69,7 +69,7 @@ func replayCommand() *cli.Command {
 			noHost(),
 			&cli.BoolFlag{Name: "strict", Usage: "stop at the first result that differs from the recorded one"},
 			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files that existed before are always kept"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
 		},
 		Action: runReplay,
 	})

@@ -15,7 +15,7 @@ func versionCommand() *cli.Command {
 		UsageText: "pianola version [--json]",
 		Description: "The date is that of the commit. What the build does not tell is left out.\n\n" +
 			"Example: pianola version",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: printVersion,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"path"
 
@@ -48,6 +49,10 @@ const (
 	linuxReadahead = 128 << 10
 )
 
+// unknownSize is taken for the size of a file that was there at the start, of which
+// nothing tells the size: it is written in place.
+const unknownSize = 1 << 60
+
 // maxChunks bounds the memory of a walk: 64 MiB for a quarter of a TiB that is touched.
 const maxChunks = 1 << 20
 
@@ -70,7 +75,9 @@ type chunk struct {
 type cachedFile struct {
 	cold    bool  // pages that are not marked as cached are not in the page cache
 	warm    int64 // of a cold file, but for its first so many bytes
+	size    int64 // bytes
 	blocks  int64 // bytes from the beginning that had blocks at the start
+	set     int64 // bytes from the beginning that fallocate has set aside since
 	exists  bool
 	chunks  map[int64]chunk
 	dirty   []int64 // chunks with dirty pages
@@ -98,7 +105,7 @@ type walk struct {
 	transaction, begun int64 // its number, from 1, and when it began
 	inodes             int64 // that it holds
 	dirs               int64 // blocks of directories
-	blocks, names      bool  // bitmaps: of blocks, of inodes
+	bitmap, names      bool  // of blocks, and of inodes
 }
 
 // Walk reads all events of a trace and calls each with what the event asks of a device,
@@ -152,7 +159,7 @@ func newWalk(h *format.Header, c Cache) *walk {
 		}
 		s := &cachedFile{exists: true}
 		if f.Type == format.TypeReg {
-			s.blocks = blocksOf(f)
+			s.size, s.blocks = f.Size, blocksOf(f)
 			switch {
 			case f.Sparse || c.Start == StartWarm:
 			case c.Start == StartCold || f.Cached < 0:
@@ -259,7 +266,7 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 				w.truncate(s, 0, e.Start)
 			}
 			if !w.listed && !s.exists && flags&(format.CREAT|format.TRUNC) == 0 {
-				s.cold, s.blocks = true, about.Length
+				s.cold, s.size, s.blocks = true, unknownSize, unknownSize
 			}
 			s.exists = true
 		}
@@ -270,6 +277,13 @@ func (w *walk) event(e *format.Event) (d Demand, err error) {
 	case format.EffectAllocate:
 		if s != nil {
 			w.changeLayout(s, e.Start)
+			w.bitmap = true
+			if e.Offset() >= 0 && e.Size() > 0 && e.Size() <= math.MaxInt64-e.Offset() {
+				s.set = max(s.set, e.Offset()+e.Size())
+			}
+			if e.Args[1]&format.FallocKeepSize == 0 {
+				s.size = max(s.size, s.set)
+			}
 		}
 	case format.EffectAdvise:
 		if s != nil && e.Op == format.OpFadvise64 && e.Args[3] == 4 { // POSIX_FADV_DONTNEED
@@ -338,7 +352,7 @@ func (w *walk) moved(e *format.Event, s *cachedFile, of *process.Description, fr
 		return d, err
 	case !writes:
 		ahead := int64(0)
-		if from == 0 || from == s.last {
+		if w.listed && (from == 0 || from == s.last) {
 			ahead = w.Readahead
 		}
 		return w.read(s, from, to, ahead)
@@ -361,8 +375,8 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 	}
 	d.Sequential = from == s.last
 	gap := true
-	first, end := from/page, (to+page-1)/page
-	most := max(end, (max(s.blocks, to)+page-1)/page)
+	first, end := from/page, pagesTo(to)
+	most := pagesTo(max(s.blocks, to))
 	for p := first; p < end; p++ {
 		c := s.chunks[p/chunkPages]
 		bit := uint64(1) << (p % chunkPages)
@@ -378,13 +392,11 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 		if ahead > 0 && p+ahead/page > end {
 			until = min(max(end, first+ahead/page), most)
 		}
-		for ; p < until; p++ {
-			if err := w.mark(s, p, false); err != nil {
-				return d, err
-			}
-			d.Bytes += page
+		if err := w.mark(s, p, until, false); err != nil {
+			return d, err
 		}
-		p--
+		d.Bytes += (until - p) * page
+		p = until - 1
 	}
 	if d.Requests > 0 {
 		d.Work = ReadWork
@@ -412,28 +424,25 @@ func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 		s.dirtied = now
 		w.unsync[s] = true
 	}
-	for p := from / page; p*page < to; p++ {
-		if err := w.mark(s, p, true); err != nil {
-			return d, err
-		}
-	}
-	return d, nil
+	return d, w.mark(s, from/page, pagesTo(to), true)
 }
 
-// allocate gives the bytes of a range blocks, and reports whether some had none.
+// allocate gives the bytes of a range blocks, and reports whether some had none, or the
+// file is larger now. Blocks that were set aside are in the bitmap already.
 func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err error) {
-	if to <= s.blocks {
-		return false, nil
-	}
-	for p := max(from, s.blocks) / page; p*page < to; p++ {
-		c, bit := s.chunks[p/chunkPages], uint64(1)<<(p%chunkPages)
-		if c.written&bit == 0 {
+	grown = to > s.size
+	s.size = max(s.size, to)
+	for p, end := max(from, s.blocks)/page, pagesTo(to); p < end; {
+		at, mask, next := span(p, end)
+		if c := s.chunks[at]; mask&^c.written != 0 {
 			grown = true
-			c.written |= bit
-			if err := w.put(s, p/chunkPages, c); err != nil {
+			w.bitmap = w.bitmap || next*page > s.set
+			c.written |= mask
+			if err := w.put(s, at, c); err != nil {
 				return grown, err
 			}
 		}
+		p = next
 	}
 	if grown {
 		w.changeLayout(s, now)
@@ -441,24 +450,37 @@ func (w *walk) allocate(s *cachedFile, now, from, to int64) (grown bool, err err
 	return grown, nil
 }
 
-// mark puts a page into the cache.
-func (w *walk) mark(s *cachedFile, p int64, dirty bool) error {
-	at, bit := p/chunkPages, uint64(1)<<(p%chunkPages)
-	c := s.chunks[at]
-	if c.cached&bit == 0 {
-		c.cached |= bit
-		s.pages++
-		w.held++
-	}
-	if dirty && c.dirty&bit == 0 {
-		if c.dirty == 0 {
-			s.dirty = append(s.dirty, at)
+// pagesTo returns how many pages the bytes up to an offset are in.
+func pagesTo(offset int64) int64 { return (offset + page - 1) / page }
+
+// span returns the chunk of a page, the bits of the pages from there up to an end that are
+// in the chunk, and the page behind them.
+func span(p, end int64) (at int64, mask uint64, next int64) {
+	at = p / chunkPages
+	next = min(end, (at+1)*chunkPages)
+	return at, ^uint64(0) >> (chunkPages - (next - p)) << (p % chunkPages), next
+}
+
+// mark puts pages into the cache.
+func (w *walk) mark(s *cachedFile, from, to int64, dirty bool) error {
+	for p := from; p < to; {
+		at, mask, next := span(p, to)
+		c := s.chunks[at]
+		added := int64(bits.OnesCount64(mask &^ c.cached))
+		c.cached |= mask
+		s.pages += added
+		w.held += added
+		if dirty {
+			if c.dirty == 0 {
+				s.dirty = append(s.dirty, at)
+			}
+			w.dirty += page * int64(bits.OnesCount64(mask&^c.dirty))
+			c.dirty |= mask
 		}
-		c.dirty |= bit
-		w.dirty += page
-	}
-	if err := w.put(s, at, c); err != nil {
-		return err
+		if err := w.put(s, at, c); err != nil {
+			return err
+		}
+		p = next
 	}
 	for w.used != nil && w.held*page > w.Capacity {
 		last := w.used.Back()
@@ -507,7 +529,8 @@ func (w *walk) clean(s *cachedFile, d *Demand) {
 		d.Requests += int32(bits.OnesCount64(begins))
 		d.Bytes += page * int64(bits.OnesCount64(dirty))
 		if d.Requests == 1 {
-			d.Sequential = (at*chunkPages+int64(bits.TrailingZeros64(dirty)))*page <= s.last
+			begin := (at*chunkPages + int64(bits.TrailingZeros64(dirty))) * page
+			d.Sequential = begin >= s.last-page && begin <= s.last // a log writes its last page again
 		}
 	}
 	for _, at := range s.dirty {
@@ -560,7 +583,7 @@ func (w *walk) commit(d *Demand, needed bool, now int64) {
 	}
 	d.Commit = true
 	blocks := (w.inodes+inodesPerBlock-1)/inodesPerBlock + w.dirs
-	if w.blocks {
+	if w.bitmap {
 		blocks += 2 // the bitmap and the descriptor of the group
 	}
 	if w.names {
@@ -573,7 +596,7 @@ func (w *walk) commit(d *Demand, needed bool, now int64) {
 // begin begins a transaction.
 func (w *walk) begin(now int64) {
 	w.transaction++
-	w.begun, w.inodes, w.dirs, w.blocks, w.names = now, 0, 0, false, false
+	w.begun, w.inodes, w.dirs, w.bitmap, w.names = now, 0, 0, false, false
 }
 
 func (w *walk) changeInode(s *cachedFile, now int64) {
@@ -590,13 +613,12 @@ func (w *walk) changeInode(s *cachedFile, now int64) {
 func (w *walk) changeLayout(s *cachedFile, now int64) {
 	w.changeInode(s, now)
 	s.layout = w.transaction
-	w.blocks = true
 }
 
 // changeNames makes or removes a name of a file.
 func (w *walk) changeNames(s *cachedFile, name string, now int64) {
 	w.changeLayout(s, now)
-	w.names = true
+	w.bitmap, w.names = true, true
 	if dir := w.named(path.Dir(name)); dir.inode != w.transaction {
 		w.dirs++
 		w.changeLayout(dir, now)
@@ -609,8 +631,10 @@ func (w *walk) truncate(s *cachedFile, length, now int64) {
 		w.drop(s)
 		s.cold, s.blocks = false, 0
 	}
-	s.blocks = min(s.blocks, max(length, 0))
+	s.size = max(length, 0)
+	s.blocks, s.set = min(s.blocks, s.size), min(s.set, s.size)
 	w.changeLayout(s, now)
+	w.bitmap = true
 }
 
 // drop forgets the pages of a file, which need not be written any more.

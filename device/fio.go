@@ -21,8 +21,8 @@ type Job struct {
 	readShare  float64
 	sequential bool
 	direct     bool
-	syncEvery  int  // writes; 0 for no syncs
-	grows      bool // what is written has no blocks before
+	syncEvery  int   // writes; 0 for no syncs
+	commits    int32 // blocks of metadata that each sync commits; 0 for no commit
 	think      time.Duration
 	thinkEvery int // requests
 
@@ -85,9 +85,11 @@ func ReadFio(r io.Reader) (jobs []*Job, skipped []string, err error) {
 	if len(text) > maxFio {
 		return nil, nil, &FileError{0, fmt.Errorf("larger than %d MiB", maxFio>>20)}
 	}
-	// Messages of fio can precede the document.
-	begin := bytes.IndexByte(text, '{')
-	if begin < 0 {
+	begin := 0
+	if !bytes.HasPrefix(text, []byte{'{'}) { // messages of fio precede the document
+		begin = bytes.Index(text, []byte("\n{")) + 1
+	}
+	if begin == 0 && !bytes.HasPrefix(text, []byte{'{'}) {
 		return nil, nil, &FileError{0, errors.New("no JSON of fio: want what fio --output-format=json prints")}
 	}
 	var f fioFile
@@ -184,7 +186,13 @@ func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	}
 	j.sequential = !strings.HasPrefix(kind, "rand")
 	j.syncEvery = int(min(max(fsync, fdatasync), math.MaxInt32))
-	j.grows = !overwrite && fdatasync == 0 || !overwrite && j.sequential
+	if fallocate, _ := option("fallocate"); !overwrite {
+		// Its inode, and the bitmap of blocks with the descriptor of their group where
+		// fio did not have blocks set aside.
+		if j.commits = 1; fallocate == "none" {
+			j.commits = 3
+		}
+	}
 	switch {
 	case copies < 1 || depth < 1 || copies > maxDepth || copies*depth > maxDepth:
 		return nil, fmt.Errorf("not from 1 to %d requests in flight", maxDepth)
@@ -281,10 +289,6 @@ func parseFioTime(text string) (int64, error) {
 // Name implements Sample.
 func (j *Job) Name() string { return j.name }
 
-// The blocks of metadata of a commit after writes to a file that grows: its inode,
-// the bitmap of blocks, the descriptor of their group.
-const grownBlocks = 3
-
 // maxPlayed is how many requests of a job are repeated at most.
 const maxPlayed = 1000
 
@@ -346,9 +350,7 @@ func (j *Job) play(f *Fitted) (read, write, sync float64) {
 				} else if !j.sequential {
 					q.Requests = int32(j.syncEvery)
 				}
-				if j.grows {
-					q.Commit, q.Blocks = true, grownBlocks
-				}
+				q.Commit, q.Blocks = j.commits > 0, j.commits
 				begin := end
 				end = d.end(&q, begin)
 				count(2, end-begin)

@@ -2,6 +2,7 @@ package device
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"math/bits"
@@ -43,6 +44,7 @@ type Recording struct {
 
 type timed struct {
 	Demand
+	thread      int32
 	begin, took int64
 }
 
@@ -54,13 +56,13 @@ const maxCalls = 100_000
 func NewRecording(name string, r format.Reader, c Cache) (*Recording, error) {
 	s := &Recording{name: name}
 	err := Walk(r, c, func(e *format.Event, _ int64, d Demand) error {
-		if len(s.calls) == maxCalls || d.Work == NoWork || d.Work == SubmitWork && e.Dur < 0 || e.Dur < 0 {
+		if len(s.calls) == maxCalls || d.Work == NoWork || e.Dur < 0 {
 			return nil
 		}
 		if d.Work == ReadWork && !reaches(e.Op, e.Ret, e.Dur) {
 			return nil // the page cache had it nevertheless
 		}
-		s.calls = append(s.calls, timed{d, e.Start, e.Dur})
+		s.calls = append(s.calls, timed{d, e.TID, e.Start, e.Dur})
 		return nil
 	})
 	if err != nil {
@@ -83,15 +85,19 @@ func (s *Recording) Halves() (first, second *Recording) {
 }
 
 // play calls each with every call that waits for the device and the time that the model
-// gives it, in nanoseconds.
+// gives it, in nanoseconds. A thread issues a call later where those before took longer,
+// and earlier where they took less.
 func (s *Recording) play(f *Fitted, each func(c *timed, predicted int64)) {
 	flat := *f
 	flat.Spread = Spreads{}
 	d := flat.start()
+	later := map[int32]int64{}
 	for i := range s.calls {
 		c := &s.calls[i]
-		if end := d.end(&c.Demand, c.begin); c.Work != SubmitWork {
-			each(c, end-c.begin)
+		begin := c.begin + later[c.thread]
+		if end := d.end(&c.Demand, begin); c.Work != SubmitWork {
+			each(c, end-begin)
+			later[c.thread] += end - begin - c.took
 		}
 	}
 }
@@ -136,8 +142,8 @@ func (s *Recording) spread(f *Fitted, to *spreads) {
 	})
 }
 
-// Fit fits a model to samples, from those that it has.
-func Fit(samples []Sample, c Cache) (*Fitted, error) {
+// Fit fits a model to samples. It ends early, with its error, when ctx is done.
+func Fit(ctx context.Context, samples []Sample, c Cache) (*Fitted, error) {
 	if len(samples) == 0 {
 		return nil, errors.New("nothing to fit a model to")
 	}
@@ -150,13 +156,16 @@ func Fit(samples []Sample, c Cache) (*Fitted, error) {
 			list := g.parameters()
 			if busy := saturated(samples); busy != nil {
 				rates := func(p parameter) bool { return !p.rate }
-				descend(g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
+				descend(ctx, g, slices.DeleteFunc(g.parameters(), rates), func(f *Fitted) float64 { return loss(busy, f) })
 				list = slices.DeleteFunc(list, func(p parameter) bool { return p.rate })
 			}
-			if l := descend(g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
+			if l := descend(ctx, g, list, func(f *Fitted) float64 { return loss(samples, f) + complexity*f.oddity() }); l < best {
 				f, best = g, l
 			}
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	if f == nil {
 		return nil, errors.New("no model fits what was measured")
@@ -219,10 +228,12 @@ func saturated(samples []Sample) (list []Sample) {
 // taken. A time that matters is off by less than 1 % for it.
 const complexity = 1e-4
 
-// oddity returns how much latency and burst a model has, and how far sequential accesses
-// are from random ones, as a sum of logarithms.
+// oddity returns how much latency and burst a model has, how far sequential accesses
+// are from random ones, and commits from those of ext4 (a block of descriptors, one that
+// ends the commit, and the blocks of metadata), as a sum of logarithms.
 func (f *Fitted) oddity() (sum float64) {
-	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny)
+	sum = math.Log(max(f.Burst, tiny)/tiny) + math.Log(max(f.Sync.Flush, tiny)/tiny) + math.Log(max(f.Sync.Commit, tiny)/tiny) +
+		math.Abs(math.Log(f.Sync.CommitFixed/2)) + math.Abs(math.Log(f.Sync.CommitBlock))
 	for _, d := range []*Direction{&f.Read, &f.Write} {
 		r, s := &d.Random, &d.Sequential
 		sum += math.Log(max(r.Latency, tiny)/tiny) + math.Abs(math.Log(max(r.Latency, tiny)/max(s.Latency, tiny))) + math.Abs(math.Log(r.IOPS/s.IOPS))
@@ -260,7 +271,7 @@ const tiny = 1e-7
 // whose steps grow with success and shrink without (R. Hooke, T. A. Jeeves, "Direct
 // Search Solution of Numerical and Statistical Problems", JACM 8, 1961). It begins again
 // with long steps as long as that helps.
-func descend(f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
+func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
 	const (
 		rounds = 60
 		starts = 6
@@ -311,11 +322,11 @@ func descend(f *Fitted, list []parameter, loss func(*Fitted) float64) float64 {
 			if f.Shared = !f.Shared; !better() {
 				f.Shared = !f.Shared
 			}
-			if short {
+			if short || ctx.Err() != nil {
 				break
 			}
 		}
-		if best > began*worth {
+		if best > began*worth || ctx.Err() != nil {
 			break
 		}
 	}
@@ -424,7 +435,7 @@ func volume(s Sample, w Work) (calls, requests, bytes, seconds float64) {
 
 // HoldOut fits a model without each of the samples in turn, and returns what it says of
 // that one.
-func HoldOut(samples []Sample, c Cache) ([]HeldOut, error) {
+func HoldOut(ctx context.Context, samples []Sample, c Cache) ([]HeldOut, error) {
 	if len(samples) < 2 {
 		return nil, errors.New("a single measurement: nothing can be held out")
 	}
@@ -438,13 +449,16 @@ func HoldOut(samples []Sample, c Cache) ([]HeldOut, error) {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			f, err := Fit(slices.Delete(slices.Clone(samples), k, k+1), c)
+			f, err := Fit(ctx, slices.Delete(slices.Clone(samples), k, k+1), c)
 			if errs[k] = err; err == nil {
 				all[k] = Compare(s, f)
 			}
 		})
 	}
 	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return slices.Concat(all...), errors.Join(errs...)
 }
 

@@ -53,7 +53,7 @@ type Sync struct {
 	CommitBlock   float64 `json:"commit_requests_per_block"`
 }
 
-// Spreads are by which factors single calls take longer or shorter than the model
+// Spreads are by which factors the work of single calls is more or less than the model
 // says, as percentiles whose mean is 1. One that is empty stands for 1.
 type Spreads struct {
 	Read  []Factor `json:"read"`
@@ -214,9 +214,9 @@ func (f *Fitted) Check() error {
 			return fmt.Errorf("%s: %v is not from %v to %v", v.name, v.value, v.least, v.at)
 		}
 	}
-	for name, list := range map[string][]Factor{"read": f.Spread.Read, "write": f.Spread.Write, "sync": f.Spread.Sync} {
+	for i, list := range [][]Factor{f.Spread.Read, f.Spread.Write, f.Spread.Sync} {
 		if err := checkSpread(list); err != nil {
-			return fmt.Errorf("spread.%s: %w", name, err)
+			return fmt.Errorf("spread.%s: %w", [...]string{"read", "write", "sync"}[i], err)
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ type load struct{ begins, work int64 }
 // server is a queue of requests and of bytes, one after the other.
 type server struct{ requests, bytes int64 } // when each has done all that came so far
 
-// device is a fitted model in use.
+// fitted is a Fitted in use.
 type fitted struct {
 	*Fitted
 	burst         int64
@@ -273,7 +273,14 @@ func (f *Fitted) start() *fitted {
 	return d
 }
 
-func nanos(seconds float64) int64 { return int64(seconds * 1e9) }
+// maxTime bounds all times of a model in use, in nanoseconds (73 years), so that a sum of
+// two never overflows.
+const maxTime = 1 << 61
+
+func nanos(seconds float64) int64 { return int64(min(seconds*1e9, maxTime)) }
+
+// after returns the time that lies so many nanoseconds after another.
+func after(at, nanos int64) int64 { return min(min(at, maxTime)+nanos, maxTime) }
 
 // writer returns the server of writes.
 func (d *fitted) writer() *server {
@@ -287,7 +294,7 @@ func (d *fitted) writer() *server {
 func (d *fitted) begun(at int64) {
 	s, done := d.writer(), 0
 	for done < d.waiting && d.pending[done].begins <= at {
-		s.requests = max(s.requests, d.pending[done].begins-d.burst) + d.pending[done].work
+		s.requests = after(max(s.requests, d.pending[done].begins-d.burst), d.pending[done].work)
 		done++
 	}
 	d.waiting = copy(d.pending[:], d.pending[done:d.waiting])
@@ -300,13 +307,14 @@ func (d *fitted) serve(writes bool, at, requests, bytes int64) int64 {
 		s = d.writer()
 		d.begun(at)
 	}
-	s.requests = max(s.requests, at-d.burst) + requests
-	s.bytes = max(s.bytes, at-d.burst) + bytes
+	s.requests = after(max(s.requests, at-d.burst), requests)
+	s.bytes = after(max(s.bytes, at-d.burst), bytes)
 	return max(at, s.requests, s.bytes)
 }
 
-// move returns when the requests of a demand are done that begin at a time.
-func (d *fitted) move(q *Demand, writes bool, at int64) int64 {
+// move returns when the requests of a demand are done that begin at a time. They take
+// vary times as long as the model says.
+func (d *fitted) move(q *Demand, writes bool, at int64, vary float64) int64 {
 	to := &d.Read
 	if writes {
 		to = &d.Write
@@ -319,15 +327,15 @@ func (d *fitted) move(q *Demand, writes bool, at int64) int64 {
 		first = &to.Sequential
 	}
 	requests := 1/first.IOPS + float64(q.Requests-1)/to.Random.IOPS
-	return d.serve(writes, at, nanos(requests), nanos(float64(q.Bytes)/to.Bandwidth)) + nanos(first.Latency)
+	return after(d.serve(writes, at, nanos(vary*requests), nanos(vary*float64(q.Bytes)/to.Bandwidth)), nanos(vary*first.Latency))
 }
 
 // settle returns when the flush or the commit of a sync ends that has written by a
 // time what was dirty. A commit that has not begun by then has the sync's in it.
-func (d *fitted) settle(q *Demand, at int64) int64 {
+func (d *fitted) settle(q *Demand, at int64, vary float64) int64 {
 	y, rate := &d.Sync, d.Write.Random.IOPS
 	if !q.Commit {
-		return d.serve(true, at, nanos(y.FlushRequests/rate), 0) + nanos(y.Flush)
+		return after(d.serve(true, at, nanos(vary*y.FlushRequests/rate), 0), nanos(vary*y.Flush))
 	}
 	if at <= d.begins {
 		return d.ended
@@ -336,14 +344,13 @@ func (d *fitted) settle(q *Demand, at int64) int64 {
 		d.begun(d.pending[0].begins)
 	}
 	d.begins = max(at, d.ended)
-	work := nanos((y.CommitFixed + y.CommitBlock*float64(q.Blocks)) / rate)
-	d.pending[d.waiting] = load{d.begins, work}
+	d.pending[d.waiting] = load{d.begins, nanos(vary * (y.CommitFixed + y.CommitBlock*float64(q.Blocks)) / rate)}
 	d.waiting++
 	done := d.writer().requests
 	for _, p := range d.pending[:d.waiting] {
-		done = max(done, p.begins-d.burst) + p.work
+		done = after(max(done, p.begins-d.burst), p.work)
 	}
-	d.ended = max(d.begins, done) + nanos(y.Commit)
+	d.ended = after(max(d.begins, done), nanos(vary*y.Commit))
 	return d.ended
 }
 
@@ -351,13 +358,14 @@ func (d *fitted) settle(q *Demand, at int64) int64 {
 func (d *fitted) end(q *Demand, issued int64) int64 {
 	switch q.Work {
 	case ReadWork:
-		return d.vary(0, issued, d.move(q, false, issued))
+		return d.move(q, false, issued, d.vary(0))
 	case WriteWork:
-		return d.vary(1, issued, d.move(q, true, issued))
+		return d.move(q, true, issued, d.vary(1))
 	case SubmitWork:
-		d.move(q, true, issued)
+		d.move(q, true, issued, 1)
 	case SyncWork:
-		return d.vary(2, issued, d.settle(q, d.move(q, true, issued)))
+		vary := d.vary(2)
+		return d.settle(q, d.move(q, true, issued, vary), vary)
 	}
 	return issued
 }
@@ -366,14 +374,15 @@ func (d *fitted) end(q *Demand, issued int64) int64 {
 // there are, so that the mean of few draws is near that of the distribution.
 const golden = 0.6180339887498949
 
-// vary draws how long a call takes that the model has end at a time.
-func (d *fitted) vary(class int, issued, end int64) int64 {
+// vary draws by which factor the work of a call differs. What the server did not
+// have to do for one call, the next one need not wait for.
+func (d *fitted) vary(class int) float64 {
 	if len(d.spreads[class]) == 0 {
-		return end
+		return 1
 	}
 	d.drawn[class] += golden
 	d.drawn[class] -= math.Floor(d.drawn[class])
-	return issued + int64(float64(end-issued)*between(d.spreads[class], d.drawn[class]))
+	return between(d.spreads[class], d.drawn[class])
 }
 
 // className is what a class of work is called.

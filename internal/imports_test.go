@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"golang.org/x/sys/"},
+	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/pattern":                    {"pianola/format", "go.yaml.in/yaml/v3"},
 	"pianola/stats":                      {"github.com/HdrHistogram/hdrhistogram-go"},
@@ -92,6 +93,20 @@ func TestImports(t *testing.T) {
 			}
 			require.True(t, permits(rules, imported), "%s must not import %s", words[0], imported)
 		}
+	}
+}
+
+// TestLean holds that the program does not grow by libraries that a command line
+// never needs. Each of these adds more than a megabyte.
+func TestLean(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pianola")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	linked := strings.Fields(string(out))
+	require.Contains(t, linked, "pianola/format")
+	for _, heavy := range []string{"net/http", "crypto/tls", "encoding/gob", "google.golang.org/protobuf/proto"} {
+		require.NotContains(t, linked, heavy)
 	}
 }
 

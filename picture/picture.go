@@ -97,7 +97,7 @@ type stroke struct {
 	dash  []float64
 }
 
-// anchor is the part of a text that stands at its point.
+// anchor is the part of a text that is at its point.
 type anchor int
 
 const (
@@ -211,8 +211,8 @@ func (c *Chart) draw(to canvas, l layout) {
 
 func (l *Line) stroke() stroke { return stroke{l.Color, lineWidth, l.Dash} }
 
-// legible shortens a name and replaces what can't be printed, and couldn't
-// stand in XML.
+// legible shortens a name and replaces characters that can't be printed, some of
+// which XML doesn't allow.
 func legible(name string) string {
 	runes := []rune(name)
 	if len(runes) > maxName {

@@ -14,9 +14,9 @@ import (
 // fonts are those of the HTML page.
 const fonts = `system-ui,-apple-system,'Segoe UI',Roboto,'Liberation Sans','DejaVu Sans',sans-serif`
 
-// svg is a canvas of elements. Colours stand in attributes, the light ones; a
-// style sheet gives the dark ones to readers who prefer them, by the class of the
-// element.
+// svg is a canvas of elements. Their attributes have the light colours. A style
+// sheet, by the classes of elements, has the dark ones, for viewers that prefer
+// them.
 type svg struct {
 	width, height      float64
 	title, description string
@@ -45,7 +45,7 @@ func number(v float64) string {
 	return string(bytes.TrimSuffix(bytes.TrimRight(strconv.AppendFloat(nil, v, 'f', 2, 64), "0"), []byte(".")))
 }
 
-// escaped returns text that can stand between tags.
+// escaped returns text for between two tags.
 func escaped(text string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(text)) // a Buffer takes everything

@@ -25,8 +25,7 @@ sql=$(pwd)/scripts/demo.sql
 jobs=$(pwd)/docs/devices/device.fio
 . scripts/apps.sh
 . scripts/device.sh
-[ $# -gt 0 ] || set -- sqlite3 git fio postgres1 rocksdb4 redis osync
-choose "$@"
+[ $# -gt 0 ] || set -- sqlite3wal postgres1 rocksdb4 redis osync fio
 [ "$(id -u)" = 0 ] || fail 1 "only root can mount and slow down a device"
 mkdir -p "$dir"
 cd "$dir"
@@ -71,7 +70,7 @@ fi
 at "the model"
 into model.out "$pianola" model -o model.json --fio fio.json
 cat model.out
-for app in $apps; do
+for app; do
 	here $app || continue
 	user=
 	rm -rf "${dir:?}/$app"
@@ -107,12 +106,21 @@ for app in $apps; do
 		sync -f .
 		cd "$dir/$app"
 	done
-	at "$app: the model beside the replay"
-	into check.out "$pianola" model --check "$dir/model.json" replay1.log
+	at "$app: recording on the slow device"
+	cd "$dir/slow/$app"
+	fresh $app
+	slow_recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/there.txt" -- "$@"; }
+	slowly into run.out run_$app slow_recorded
+	cd "$dir/$app"
+	"$pianola" model --check "$dir/model.json" there.txt >check.out
 	rm -rf "$dir/fast/$app" "$dir/slow/$app" "$dir/slow"/root*
 	done="${done-} $app"
 done
-at "the table"
+at "the tables"
+for app in ${done-}; do
+	echo "$app, recorded on the slow device: its calls and what the model makes of them"
+	cat "$app/check.out"
+done
 awk "$medians"'
 	function off(a, b) { return (a / b - 1) * 100 }
 	END {

@@ -2,11 +2,12 @@
 # package.sh DIR: makes pianola_VERSION_ARCH.deb, pianola-VERSION.ARCH.rpm and
 # pianola-VERSION-linux-ARCH.tar.gz for each architecture in DIR, with their checksums.
 # The same commit gives the same bytes: all times are SOURCE_DATE_EPOCH.
-# VERSION and COMMIT are those of make.
+# VERSION and COMMIT are those of make. NFPM is the program that makes packages.
 set -eu
 . "$(dirname "$0")/lib.sh"
 dir=$1
 go=${GO-go}
+nfpm=${NFPM-$go tool -modfile=packaging/go.mod nfpm}
 umask 022
 export TZ=UTC0 LC_ALL=C
 # A version of packages begins with a number: 0.1.0, 0.1.0~rc1 before that,
@@ -33,7 +34,7 @@ for ARCH in amd64 arm64; do
 	gzip -9n "$STAGE"/usr/share/man/man1/*.1
 	find "$STAGE" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 	for packager in deb rpm; do
-		into "$work/nfpm.log" "$go" -C packaging tool nfpm package --packager "$packager" --config nfpm.yaml --target "$(cd "$dir" && pwd)"
+		into "$work/nfpm.log" $nfpm package --packager "$packager" --config packaging/nfpm.yaml --target "$(cd "$dir" && pwd)"
 	done
 done
 (cd "$dir" && sha256sum -- * >SHA256SUMS && ls -l)

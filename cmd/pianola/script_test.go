@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) {
 	ptrace.Main() // a command of a recorder without privileges begins in this program
+	if os.Getenv("PIANOLA_INSTALLED") != "" {
+		os.Exit(m.Run()) // the pianola in PATH is what is tested, for pages of docs
+	}
 	testscript.Main(m, map[string]func(){"pianola": main})
 }
 
@@ -86,12 +89,16 @@ func goEnv(t *testing.T) (env map[string]string) {
 }
 
 // condition is that a program is there, or, by the name root, who runs the tests,
-// or, by the name fadvise, that files can leave the page cache: those of a tmpfs
+// or, by the name cgroup, that cgroups can be made, or, by the name fadvise, that files can leave the page cache: those of a tmpfs
 // can't.
 func condition(what string) (bool, error) {
 	switch what {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "cgroup":
+		there, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
+		_, unified := os.Stat("/sys/fs/cgroup/cgroup.procs")
+		return os.Geteuid() == 0 && (len(there) > 0 || unified == nil), err
 	case "fadvise":
 		var s unix.Statfs_t
 		err := unix.Statfs(os.TempDir(), &s)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
-	"io"
 	"math"
 	"math/bits"
 
@@ -56,7 +55,7 @@ const (
 	pageRows  = 1 << 14
 	pageBytes = 1 << 20 // of plain text; a page is at most one text longer
 
-	// maxBound is the length of texts that stand in statistics.
+	// maxBound is the length of the longest texts in statistics.
 	maxBound = 128
 )
 
@@ -228,17 +227,17 @@ func (c *column) bounds() (least, most []byte) {
 	return least, most
 }
 
-// write writes the chunk to w, where it begins at offset, and appends its
-// description to a list of the footer. Then the column is empty. It returns the
-// bytes of the chunk before compression; the writer keeps its error.
-func (c *column) write(w io.Writer, offset int64, f *thrift) (bare int64) {
+// write writes the chunk, and its description into the list of row groups, and
+// empties it. It returns its bytes before compression.
+func (c *column) write(p *Writer) (bare int64) {
 	c.finishPage()
 	var first []byte
 	if c.Encoding == Dictionary {
 		first = c.appendPage(nil, c.dictionary, dictionaryPage, len(c.known))
 	}
-	_, _ = w.Write(first)
-	_, _ = w.Write(c.pages)
+	offset, f := p.offset, &p.list
+	p.write(first)
+	p.write(c.pages)
 	bare = c.bare
 
 	f.begin() // ColumnChunk

@@ -4,8 +4,6 @@ import "encoding/binary"
 
 // The types of fields and elements in Thrift's compact protocol.
 const (
-	typeTrue   = 1
-	typeI16    = 4
 	typeI32    = 5
 	typeI64    = 6
 	typeBinary = 8

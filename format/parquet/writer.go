@@ -13,9 +13,9 @@ const (
 	groupBytes = 32 << 20
 )
 
-// Writer writes a Parquet file. Each row is a value or a null for each column, in
-// any order, and EndRow. After an error nothing more is written. A Writer belongs to one
-// goroutine at a time.
+// Writer writes a Parquet file. A row is a value or a null for each column, in any
+// order, then EndRow. After an error nothing more is written. A Writer belongs to
+// one goroutine at a time.
 type Writer struct {
 	w       io.Writer
 	err     error
@@ -40,17 +40,16 @@ func NewWriter(w io.Writer, columns []Column) *Writer {
 	for _, c := range columns {
 		p.columns = append(p.columns, newColumn(c, z))
 	}
-	_, _ = p.Write([]byte(magic)) // the error stays
+	p.write([]byte(magic))
 	return p
 }
 
-// Write writes bytes of the file. It is for the columns.
-func (p *Writer) Write(b []byte) (n int, err error) {
+// write writes bytes of the file. It keeps the first error.
+func (p *Writer) write(b []byte) {
 	if p.err == nil {
-		n, p.err = p.w.Write(b)
-		p.offset += int64(n)
+		_, p.err = p.w.Write(b)
+		p.offset += int64(len(b))
 	}
-	return n, p.err
 }
 
 // SetMetadata adds a key with a value to the metadata of the file.
@@ -90,7 +89,7 @@ func (p *Writer) endGroup() error {
 	f.list(1, typeStruct, len(p.columns))
 	var bare int64
 	for _, c := range p.columns {
-		bare += c.write(p, p.offset, f)
+		bare += c.write(p)
 	}
 	f.i64(2, bare)
 	f.i64(3, p.inGroup)
@@ -108,8 +107,8 @@ func (p *Writer) Close() error {
 	_ = p.endGroup() // the error stays
 	b := p.footer()
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(b)))
-	_, err := p.Write(append(b, magic...))
-	return err
+	p.write(append(b, magic...))
+	return p.err
 }
 
 // footer returns the FileMetaData.

@@ -46,14 +46,15 @@ static attribute *find_attribute(node *n, const char *name)
 	return a;
 }
 
-/* By index means: of the attributes of the object with that name. */
+/* By index means: of the attributes of the object with that name. Like a native
+   file, it has an order of creation even where the object is not to track it. */
 static attribute *attribute_at(handle *h, const H5VL_loc_params_t *where, const char *name)
 {
 	if (where->type != H5VL_OBJECT_BY_IDX)
 		return find_attribute(locate(h, where), name);
 	const H5VL_loc_by_idx_t *at = &where->loc_data.loc_by_idx;
 	node *n = resolve(h->node, at->name, at->lapl_id);
-	return n ? (attribute *)nth_entry(&n->attributes, n->attribute_order, at->idx_type, at->order, at->n) : NULL;
+	return n ? (attribute *)nth_entry(&n->attributes, true, at->idx_type, at->order, at->n) : NULL;
 }
 
 static void *attribute_create(void *obj, const H5VL_loc_params_t *where, const char *name, hid_t type, hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void **req)
@@ -155,8 +156,7 @@ static herr_t attribute_iterate(handle *h, node *n, const H5VL_attr_iterate_args
 	hid_t id = object_id(h, n);
 	herr_t result = id < 0 ? -1 : 0;
 	while (!result && *i < n->attributes.count) {
-		H5_index_t index = n->attribute_order ? args->idx_type : H5_INDEX_NAME;
-		attribute *a = (attribute *)directory_at(&n->attributes, index, args->order, (*i)++);
+		attribute *a = (attribute *)directory_at(&n->attributes, args->idx_type, args->order, (*i)++);
 		char *name = a ? strdup(a->entry.name) : NULL;
 		H5A_info_t info;
 		if (!name) {
@@ -189,7 +189,7 @@ static herr_t attribute_specific(void *obj, const H5VL_loc_params_t *where, H5VL
 		if (args->op_type == H5VL_ATTR_DELETE)
 			a = find_attribute(n, args->args.del.name);
 		else
-			a = (attribute *)nth_entry(&n->attributes, n->attribute_order, args->args.delete_by_idx.idx_type, args->args.delete_by_idx.order, args->args.delete_by_idx.n);
+			a = (attribute *)nth_entry(&n->attributes, true, args->args.delete_by_idx.idx_type, args->args.delete_by_idx.order, args->args.delete_by_idx.n);
 		if (!a)
 			return -1;
 		attribute_delete(a);

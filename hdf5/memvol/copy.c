@@ -52,12 +52,7 @@ static bool copy_members(node *to, node *from, unsigned flags, unsigned depth)
 				return false;
 			continue;
 		}
-		if (depth > 0 && flags & H5O_COPY_SHALLOW_HIERARCHY_FLAG && n->type == H5I_GROUP && !n->copy) {
-			c = node_new(to->store, H5I_GROUP, plist_keep(n->plist == H5P_DEFAULT ? H5P_GROUP_CREATE_DEFAULT : n->plist, H5P_GROUP_CREATE_DEFAULT));
-		} else {
-			c = copy_object(to->store, n, flags, depth + 1);
-		}
-		if (!c)
+		if (!(c = copy_object(to->store, n, flags, depth + 1)))
 			return false;
 		if (!link_node(to, name, strlen(name), c, H5P_DEFAULT)) {
 			node_release(c);
@@ -89,7 +84,7 @@ static node *copy_object(store *s, node *from, unsigned flags, unsigned depth)
 	else if (n->type == H5I_DATATYPE)
 		ok = (n->values.stored = n->values.type = H5Tcopy(from->values.type)) >= 0;
 	ok = ok && (flags & H5O_COPY_WITHOUT_ATTR_FLAG || copy_attributes(n, from, flags));
-	if (ok && n->type == H5I_GROUP)
+	if (ok && n->type == H5I_GROUP && !(depth > 0 && flags & H5O_COPY_SHALLOW_HIERARCHY_FLAG))
 		ok = copy_members(n, from, flags, depth);
 	if (!ok) {
 		from->copy = NULL;

@@ -31,10 +31,24 @@ handle *handle_new(session *s, node *n, attribute *a)
 	return h;
 }
 
-static bool session_close(session *s);
+static void session_close(session *s);
 
-/* False where the file was to be written now and could not be. */
-static bool handle_close(handle *h)
+/* Writes the file where this is its last close: of a handle, or of the file itself,
+   h NULL. Where that fails nothing is closed, as the library calls again for an
+   object whose close has failed. */
+static bool may_close(session *f, const handle *h)
+{
+	store *s = f->store;
+	bool last = s->sessions == f && !f->next && (h ? !f->file_open && f->handles == h && !h->next : !f->handles);
+	if (!last || ending || !s->changed || !s->settings.write_native)
+		return true;
+	if (!native_save(s))
+		return false;
+	s->changed = false;
+	return true;
+}
+
+static void handle_close(handle *h)
 {
 	session *s = h->session;
 	if ((*h->at = h->next))
@@ -47,7 +61,8 @@ static bool handle_close(handle *h)
 	if (h->plist != H5P_DEFAULT)
 		id_free(h->plist);
 	free(h);
-	return s->handles || s->file_open || session_close(s);
+	if (!s->handles && !s->file_open)
+		session_close(s);
 }
 
 void handle_free(handle *h) { handle_close(h); }
@@ -56,7 +71,12 @@ herr_t close_handle(void *h, hid_t dxpl, void **req)
 {
 	(void)dxpl;
 	(void)req;
-	return handle_close(h) ? 0 : -1;
+	if (!may_close(((handle *)h)->session, h)) {
+		fail_again();
+		return -1;
+	}
+	handle_close(h);
+	return 0;
 }
 
 static void no_path(const char *name) { FAIL(FILE, BADFILE, "\"%s\": %s", name, strerror(errno)); }
@@ -168,20 +188,14 @@ static session *session_new(store *s, const char *name, unsigned flags, hid_t fa
 	return f;
 }
 
-/* The last close of a file. */
-static bool store_close(store *s)
+/* What is left of a file after its last close. */
+static void store_close(store *s)
 {
-	bool ok = true;
-	if (ending)
-		return true; /* stores_end has written it, and stores_free will free it */
-	if (s->changed && s->settings.write_native)
-		ok = native_save(s);
-	if (ok && (!s->changed || s->settings.write_native || s->settings.drop))
+	if (!ending && (!s->changed || s->settings.drop)) /* else stores_free frees it */
 		store_free(s);
-	return ok;
 }
 
-static bool session_close(session *f)
+static void session_close(session *f)
 {
 	store *s = f->store;
 	for (session **at = &s->sessions; *at; at = &(*at)->next)
@@ -193,7 +207,8 @@ static bool session_close(session *f)
 		id_free(f->fapl);
 	free(f->name);
 	free(f);
-	return s->sessions || store_close(s);
+	if (!s->sessions)
+		store_close(s);
 }
 
 /* Some session of a store, for what belongs to no handle. */
@@ -210,7 +225,7 @@ void stores_end(void *context)
 {
 	(void)context;
 	for (store *s = stores; s; s = s->next)
-		if (s->sessions && s->changed && s->settings.write_native && !native_save(s))
+		if (s->changed && s->settings.write_native && !native_save(s))
 			fprintf(stderr, "memvol: %s could not be written\n", s->path);
 	while (stores && !stores->sessions)
 		store_free(stores);
@@ -452,11 +467,14 @@ static herr_t file_close(void *obj, hid_t dxpl, void **req)
 	(void)dxpl;
 	(void)req;
 	session *f = obj;
+	if (!may_close(f, NULL)) {
+		fail_again();
+		return -1;
+	}
 	f->file_open = false;
-	if (f->handles || session_close(f))
-		return 0;
-	fail_again();
-	return -1;
+	if (!f->handles)
+		session_close(f);
+	return 0;
 }
 
 const H5VL_file_class_t file_class = {file_create, file_open, file_get, file_specific, no_optional, file_close};

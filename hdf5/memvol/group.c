@@ -1,5 +1,6 @@
 /* group.c: the H5G callbacks. */
 #include "memvol.h"
+#include <string.h>
 
 static void *group_create(void *obj, const H5VL_loc_params_t *where, const char *name, hid_t lcpl, hid_t gcpl, hid_t gapl, hid_t dxpl, void **req)
 {
@@ -58,4 +59,34 @@ static herr_t group_specific(void *obj, H5VL_group_specific_args_t *args, hid_t 
 	return -1;
 }
 
-const H5VL_group_class_t group_class = {group_create, group_open, group_get, group_specific, no_optional, close_handle};
+/* H5Gget_objinfo, by which h5py tells whether two objects are the same. */
+static herr_t group_optional(void *obj, H5VL_optional_args_t *args, hid_t dxpl, void **req)
+{
+	if (args->op_type != H5VL_NATIVE_GROUP_GET_OBJINFO)
+		return no_optional(obj, args, dxpl, req);
+	const H5VL_native_group_get_objinfo_t *get = &((H5VL_native_group_optional_args_t *)args->args)->get_objinfo;
+	node *group, *n = NULL;
+	mlink *l = NULL;
+	if (!get->follow_link && get->loc_params.type == H5VL_OBJECT_BY_NAME && strcmp(get->loc_params.loc_data.loc_by_name.name, ".")) {
+		if (!(l = find_link(obj, &get->loc_params, &group)))
+			return -1;
+		n = l->node;
+	} else if (!(n = locate(obj, &get->loc_params))) {
+		return -1;
+	}
+	if (!get->statbuf)
+		return 0;
+	*get->statbuf = (H5G_stat_t){.fileno = {((handle *)obj)->node->store->number}};
+	if (!n) {
+		get->statbuf->type = H5G_LINK;
+		get->statbuf->linklen = strlen(l->target) + 1;
+		return 0;
+	}
+	get->statbuf->objno[0] = n->id;
+	get->statbuf->nlink = n->links;
+	get->statbuf->type = n->type == H5I_GROUP ? H5G_GROUP : n->type == H5I_DATASET ? H5G_DATASET : H5G_TYPE;
+	get->statbuf->mtime = n->changed;
+	return 0;
+}
+
+const H5VL_group_class_t group_class = {group_create, group_open, group_get, group_specific, group_optional, close_handle};

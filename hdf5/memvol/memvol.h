@@ -87,6 +87,7 @@ typedef struct values {
 
 bool values_init(values *v, store *s, hid_t type, hid_t space, hid_t dcpl);
 void values_free(values *v);
+bool values_allocate(values *v); /* gives all elements the fill value */
 bool values_write(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
 bool values_read(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 bool values_resize(values *v, const hsize_t *dims);

@@ -319,7 +319,7 @@ static bool load_attributes(loading *l, node *n, hid_t id)
 		return false;
 	n->changed = info.mtime;
 	for (hsize_t i = 0; i < info.num_attrs; i++) {
-		hid_t a = H5Aopen_by_idx(id, ".", n->attribute_order ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
+		hid_t a = H5Aopen_by_idx(id, ".", H5_INDEX_CRT_ORDER, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT);
 		bool ok = a >= 0 && load_attribute(l, n, a);
 		id_free(a);
 		if (!ok)

@@ -24,6 +24,11 @@ handle *object_new(handle *h, const H5VL_loc_params_t *where, const char *name, 
 		if (!values_init(&n->values, n->store, datatype, space, plist == H5P_DEFAULT ? H5P_DATASET_CREATE_DEFAULT : plist))
 			goto failed;
 		values_commit(&n->values, datatype);
+		H5D_alloc_time_t when = H5D_ALLOC_TIME_LATE;
+		if (plist != H5P_DEFAULT)
+			H5Pget_alloc_time(plist, &when);
+		if (when == H5D_ALLOC_TIME_EARLY && !values_allocate(&n->values))
+			goto failed;
 	} else if (type == H5I_DATATYPE && (n->values.stored = n->values.type = H5Tcopy(datatype)) < 0) {
 		goto failed;
 	}

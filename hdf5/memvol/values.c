@@ -178,6 +178,8 @@ static bool fill_all(values *v, bool overwritten)
 	return true;
 }
 
+bool values_allocate(values *v) { return fill_all(v, false); }
+
 /* A walk visits the elements of a selection as sequences of neighbours. */
 typedef struct walk {
 	hid_t iterator; /* or H5I_INVALID_HID: one sequence */

@@ -36,6 +36,10 @@ func Memory() (int64, error) {
 // math.MaxInt64 without a limit.
 func Threads() int64 { return groups{"/"}.least(threads) }
 
+// Controls returns the version of the control groups that limit a resource of this
+// process, such as memory, or could: 0 if there are none, or they can't be seen.
+func Controls(controller string) int { return groups{"/"}.controls(controller) }
+
 // ofMachine returns the kernel's MemAvailable. Without /proc, it returns free memory,
 // which excludes the page cache.
 func ofMachine() (int64, error) {
@@ -155,6 +159,19 @@ func (g groups) find(controller string, version int) (top, dir string, ok bool) 
 		return top, filepath.Join(top, below), true
 	}
 	return "", "", false
+}
+
+// controls is Controls.
+func (g groups) controls(controller string) int {
+	if _, _, ok := g.find(controller, 1); ok {
+		return 1
+	}
+	_, dir, ok := g.find(controller, 2)
+	there, _ := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if ok && slices.Contains(strings.Fields(string(there)), controller) {
+		return 2
+	}
+	return 0
 }
 
 // path returns the group of the process in a hierarchy.

@@ -313,3 +313,46 @@ func TestMissingAfterAttach(t *testing.T) {
 		})
 	}
 }
+
+// accounts is a sink that asks for the account at each batch.
+type accounts struct {
+	t     *testing.T
+	soFar func() (*format.Header, error)
+	bytes int64 // of the events so far
+	asked int
+}
+
+func (a *accounts) Ends(soFar func() (*format.Header, error)) { a.soFar = soFar }
+func (a *accounts) WriteHeader(*format.Header) error          { return nil }
+func (a *accounts) Write(events []format.Event) error {
+	h, err := a.soFar()
+	require.NoError(a.t, err)
+	account := coverage.Of(h)
+	require.True(a.t, account.Known)
+	require.Equal(a.t, a.bytes, account.Recorded.Bytes, "of the events before")
+	require.Zero(a.t, missing(&record.Result{Coverage: account}, coverage.Elsewhere))
+	a.asked++
+	for i := range events {
+		held, _ := coverage.Held(&events[i])
+		a.bytes += held.Bytes
+	}
+	return nil
+}
+
+// The account is right at any time, while threads read and write.
+func TestAccountInMidRun(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	o := doing(t, "os.write(f, b'x' * 4096)", "def work():",
+		"  for i in range(20000): os.pread(f, 100, 0)",
+		"threads = [threading.Thread(target=work) for i in range(3)]",
+		"for thread in threads: thread.start()",
+		"for thread in threads: thread.join()")
+	o.NoFaults = true // those on programs are in no account
+	a := &accounts{t: t}
+	r, err := Run(context.Background(), o, a)
+	require.NoError(t, err)
+	require.Zero(t, r.Lost)
+	require.Greater(t, a.asked, 20)
+	require.Equal(t, a.bytes, r.Coverage.Recorded.Bytes)
+	require.Zero(t, missing(&r, coverage.Elsewhere))
+}

@@ -424,7 +424,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (!start)
 		return 0;
 	if (moves(plan.kind))
-		t->held += chars_of(task) - t->chars;
+		hold(t, task);
 	t->start = 0;
 	if (unlikely(ret == -EAGAIN && plan.kind == KIND_WIDE && plan.reg)) {
 		t->calls++;
@@ -462,8 +462,7 @@ int process_exec(u64 *ctx)
 		return 0;
 	start = t->start;
 	if (start)
-		t->held += chars_of(task) - t->chars; /* before the call is over for settle_living */
-	t->start = 0;
+		hold(t, task);
 	if (t->fault.flags)
 		send_fault(t, task);
 	bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */

@@ -93,6 +93,13 @@ int main(int argc, char **argv)
 	ssize_t length = H5VLget_connector_name(second, text, sizeof text);
 	IS(6, length);
 	OK(H5Dclose(OK(H5Dcreate2(second, "x", H5T_NATIVE_CHAR, huge, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)))); /* takes no memory yet */
+	/* A file that can't be written stays open, and its close can be tried again. */
+	hid_t lost = OK(H5Fcreate("missing/lost.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
+	IS(-1, H5Fclose(lost));
+	SAID("could not be written to a native file");
+	hid_t group = OK(H5Gcreate2(lost, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	OK(H5Fclose(lost)); /* the group holds it */
+	IS(-1, H5Gclose(group));
 	free(excess.p);
 	free(data);
 	H5VLclose(id), H5Pclose(fapl), H5Dclose(lists), H5Dclose(grows), H5Dclose(set), H5Tclose(list), H5Pclose(dcpl), H5Sclose(scalar), H5Sclose(growing), H5Sclose(space), H5Sclose(huge);
