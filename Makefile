@@ -17,7 +17,7 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint prose generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -102,13 +102,19 @@ vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB
 	@bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
 	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
-lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
+lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, generated files, and the language of documents, comments and messages
 	$(GO) vet ./...
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
 	GOARCH=arm64 $(GO) vet ./...
 	@sh scripts/generated.sh $(CLANG)
+
+# The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.
+prose: ## the language of documents, comments and messages, checked by Vale (.vale)
+	@sh scripts/need.sh g++=g++
+	@if command -v g++ >/dev/null; then CGO_ENABLED=1 CGO_CFLAGS='-O1 -w' CGO_CXXFLAGS='-O1 -w' $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
+	else echo "no g++: the language of documents and comments is not checked"; fi
 
 generate: ## rebuild the eBPF objects with clang-19; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...
