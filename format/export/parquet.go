@@ -158,7 +158,7 @@ func (s *sticky) Write(b []byte) (n int, err error) {
 	return n, s.err
 }
 
-// first returns the first error: that of the writer below, or err.
+// first returns the first error: that of the underlying writer, or err.
 func (s *sticky) first(err error) error {
 	if s.err == nil {
 		s.err = err
