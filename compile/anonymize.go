@@ -11,7 +11,7 @@ import (
 )
 
 // MinKey is the minimum length of a key, in bytes. Shorter keys could be guessed, and
-// whoever has the key can test names one by one.
+// the key allows testing names one by one.
 const MinKey = 16
 
 // known are the names of directories that every system has. They tell nothing

@@ -51,8 +51,8 @@ type mark struct{ at, own, early int64 }
 
 const (
 	// pastKept is how many gaps of a thread are kept, to find what it did when it woke
-	// another one. Of the older ones, every second is dropped repeatedly: a thread that
-	// wakes late then gets an earlier event and a longer delay.
+	// another one. Every second one of the older gaps is dropped repeatedly. A thread
+	// that wakes late then gets an earlier event and a longer delay.
 	pastKept = 128
 
 	// maxCauses bounds the causes of a thread. The most recent ones are kept.

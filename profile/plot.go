@@ -96,8 +96,8 @@ func Plot(w io.Writer, ext string, series ...Series) error {
 	return nil
 }
 
-// build returns the axes with all curves, and their legend, which is drawn on
-// its own: nobody knows which corner of the axes the curves leave free.
+// build returns the axes with all curves, and their legend, which is drawn separately:
+// the curves may cover any corner of the axes.
 func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 	var elapsed, spent int64
 	for _, s := range series {

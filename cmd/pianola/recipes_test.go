@@ -129,8 +129,8 @@ func (r *recipe) with(outputs []string) string {
 	return b.String() + r.rest
 }
 
-// run runs all commands in one shell and one directory, whose mounts nobody else sees, and
-// returns what each prints. A command may fail if the next one prints its status.
+// run runs all commands in one shell and one directory, in a private mount namespace,
+// and returns the output of each. A command may fail if the next one prints its status.
 func (r *recipe) run(t *testing.T) (outputs []string) {
 	dir, home := t.TempDir(), recipeDir(t)
 	files := filepath.Join(dir, "files")
