@@ -4,9 +4,17 @@
 GO       ?= go
 export CGO_ENABLED ?= 0
 CLANG    ?= clang-19
-# What recordings and logs say they were made with; the go command can't tell without
-# asking git, which refuses a clone of somebody else's.
-VERSION  ?= $(shell git -c safe.directory='*' describe --always --dirty 2>/dev/null)
+BIN      ?= bin
+PREFIX   ?= /usr/local
+ZSHDIR   ?= $(PREFIX)/share/zsh/site-functions
+# What pianola version prints, and recordings and logs say they were made with. The go
+# command can't tell without asking git, which refuses a clone of another user.
+git      := git -c safe.directory='*'
+VERSION  ?= $(shell $(git) describe --tags --always --dirty 2>/dev/null)
+COMMIT   ?= $(shell $(git) rev-parse HEAD 2>/dev/null)
+SOURCE_DATE_EPOCH ?= $(or $(shell $(git) log -1 --format=%ct 2>/dev/null),$(shell date -r go.mod +%s))
+DATE     := $(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y-%m-%dT%H:%M:%SZ)
+export SOURCE_DATE_EPOCH
 FUZZTIME ?= 60s
 # Of a package's tests: on a slow or busy machine those of the command take more
 # than the 10 minutes that are usual.
@@ -17,23 +25,49 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint prose generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+.PHONY: help build man install package package-check clean-install workflows alarms demo pictures hdf5 hdf5-vol feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint prose generate clean deps-demo deps-hdf5 deps-hdf5-vol deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
+# Without the tag the command would hold a writer of Markdown that it has no use for.
 build: ## bin/pianola, a static binary
-	$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X pianola/provenance.built=$(VERSION)' -o bin/pianola ./cmd/pianola
+	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/pianola \
+	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola
+
+# What GOARCH says is not for a program that runs here.
+man: ## bin/man, the manual pages
+	mkdir -p $(BIN)/man
+	GOARCH= $(GO) run ./internal/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
+
+# Root often has no Go: make build man, then sudo make install.
+install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions and docs below PREFIX=/usr/local and DESTDIR
+	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ZSHDIR=$(ZSHDIR) sh scripts/install.sh $(BIN)
+
+package: ## deb, rpm and tar.gz for amd64 and arm64 in bin/packages
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' sh scripts/package.sh bin/packages
+
+package-check: ## builds the packages twice, from two directories, and compares the bytes
+	VERSION='$(VERSION)' COMMIT='$(COMMIT)' sh scripts/package-check.sh
+
+clean-install: package ## installs the deb in a new Debian, and runs what pages show there; root only; PAGES="tutorial.md README.md"
+	sh scripts/clean-install.sh bin/packages $(PAGES)
+
+workflows: ## checks .github/workflows with actionlint
+	$(GO) -C packaging tool actionlint $(CURDIR)/.github/workflows/*.yml
 
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
 
-pictures: demo ## the pictures in docs/, made from the demo
+pictures: demo ## the pictures in docs/pictures/, made from the demo
 	@sh scripts/need.sh chromium=chromium gcc=gcc make=make
-	sh scripts/pictures.sh demo docs
+	sh scripts/pictures.sh demo docs/pictures
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
+
+hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
+	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
@@ -44,6 +78,9 @@ truth: deps-truth $(closed) build ## applications five times, plain, recorded an
 cost: deps-truth build ## the same applications and three databases with threads, plain and recorded in pairs, and what compile makes of the recorded run time; then what a live recording costs a busy server; APPS as above, PAIRS=20
 	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
 	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
+
+flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
+	sh scripts/flight.sh demo/flight
 
 storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)
@@ -102,12 +139,13 @@ vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB
 	@bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
 	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
-lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, generated files, and the language of documents, comments and messages
+lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files; also the language of documents, comments and messages
 	$(GO) vet ./...
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
 	GOARCH=arm64 $(GO) vet ./...
+	cd layer/generate && $(GO) vet . && $(GO) mod tidy -diff
 	@sh scripts/generated.sh $(CLANG)
 
 # The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.
@@ -116,7 +154,7 @@ prose: ## the language of documents, comments and messages, checked by Vale (.va
 	@if command -v g++ >/dev/null; then CGO_ENABLED=1 CGO_CFLAGS='-O1 -w' CGO_CXXFLAGS='-O1 -w' $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
 	else echo "no g++: the language of documents and comments is not checked"; fi
 
-generate: ## rebuild the eBPF objects with clang-19; changes nothing on a clean tree
+generate: ## rebuild the eBPF objects with clang-19, and the descriptions of layers; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...
 
 clean: ## remove built files
@@ -128,6 +166,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-hdf5-vol:
+	@sh scripts/need.sh gcc=gcc
 
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount

@@ -160,7 +160,7 @@ func (r *Row) interval() string {
 
 func percent(part float64) string { return fmt.Sprintf("%+.1f %%", 100*part) }
 
-// Document returns the advice, to be written as JSON; docs/laboratory.md describes its
+// Document returns the advice, to be written as JSON; docs/reference/lab.md describes its
 // fields.
 func (a *Advice) Document() any {
 	list := []findingDocument{}

@@ -82,7 +82,7 @@ func Evaluate(checks []*Check, base, now Side, withheld string) []Outcome {
 }
 
 // needs returns the number of runs per side for an interval with that error rate at one
-// end: see docs/ci.md.
+// end: see docs/reference/checks.md.
 func (c *Check) needs(errorRate float64) int {
 	const ofSix = 0.005 // the lowest error rate at one end that six runs per side can keep
 	switch {

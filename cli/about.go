@@ -11,11 +11,11 @@ import (
 
 // noHost returns the flag of all commands that write where something ran.
 func noHost() cli.Flag {
-	return &cli.BoolFlag{Name: "no-host", Usage: "leave the name of the machine out of the header"}
+	return &cli.BoolFlag{Name: "no-host", Usage: "leave out the name of the machine"}
 }
 
 // outputFlags name outputs, which a file need not say of itself.
-var outputFlags = []string{"o", "log", "json"}
+var outputFlags = []string{"o", "log", "json", "quiet"}
 
 // optionsOf returns the remark that says with which options, and operands, a command
 // runs; none if there are none. With --no-command it leaves out the option that is a

@@ -20,16 +20,18 @@ func adviseCommand() *cli.Command {
 	shared := flagsOf(labCommand(), "runs", "with", "root", "plugin-timeout", "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "limit", "keep")
 	return command(&cli.Command{
 		Name:      "advise",
-		Usage:     "find out which changes that a diagnosis suggests are worth doing",
-		UsageText: "pianola advise [--runs N] [--with NAME[=ARG]]… [--root DIR] [--keep] [options of lab] [--json] [--html FILE] TRACE",
-		Description: "Runs the diagnosis of profile, tries what it suggests in the laboratory, and ends with a table\n" +
-			"of what certainly saves time: the finding, the candidate, its gain, and what it risks. A\n" +
-			"candidate stands for a change of the program, whose gain it predicts. Says nothing of what is\n" +
-			"not certain. The exit status is that of lab.\n\n" +
-			"Example: pianola advise trace.txt",
+		Usage:     "find out which suggested changes are worth making",
+		UsageText: "pianola advise [OPTION]… TRACE",
+		Description: "Diagnoses a recording as profile does, tries each suggestion in the laboratory, and prints a table of\n" +
+			"what certainly saves time: the finding, the candidate, its gain and its risk. A candidate stands for a\n" +
+			"change of the program and predicts its gain. Uncertain gains are left out. The exit status is that of\n" +
+			"lab.\n" +
+			"\n" +
+			"Example: pianola advise trace.txt\n" +
+			"Example: pianola advise --root /mnt/disk/root --html advice.html trace.txt",
 		Flags: slices.Concat(shared, []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-			&cli.StringFlag{Name: "html", Usage: "write an HTML page with the findings and the laboratory's charts to `FILE`"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with the findings and the laboratory's charts to `FILE`"},
 		}),
 		Action: runAdvise,
 	})

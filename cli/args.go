@@ -24,7 +24,7 @@ func optionsFirst(args []string, commands []*cli.Command) []string {
 		return args
 	}
 	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(args[1]) })
-	if i < 0 || commands[i].Name == "record" || commands[i].Name == "bench" {
+	if i < 0 || takesCommand(commands[i]) || commands[i].SkipFlagParsing {
 		return args
 	}
 	command, rest := args[:2], args[2:]
@@ -52,6 +52,9 @@ func optionsFirst(args []string, commands []*cli.Command) []string {
 	}
 	return slices.Concat(command, options, []string{"--"}, operands)
 }
+
+// takesCommand reports whether the operands of a command are another command line.
+func takesCommand(c *cli.Command) bool { return c.Name == "record" || c.Name == "bench" }
 
 // takesNext reports whether the value of an option is the next word. The parser
 // refuses options that it does not know.

@@ -24,32 +24,35 @@ import (
 
 func benchCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:  "bench",
-		Usage: "record a command, replay it on one or more storage systems, and compare, in one go",
-		UsageText: "pianola bench [--runs N] [--root [NAME=]DIR]… [--cold] [--record-runs N] [--setup CMD] [-o DIR] [--html FILE]\n" +
-			"[--tolerance 10%] [--fail-if EXPR]… [--save FILE] [--baseline FILE] [--all] [--format text|json|…] [option of record or replay]… -- COMMAND [ARG…]",
-		Description: "Records the command, compiles the recording, and replays it --runs times on each root, in turn.\n" +
-			"With one root, or none, the replays are compared with the command, which says how true they are.\n" +
-			"Two roots are compared with each other, which says where the command is faster. More are compared\n" +
-			"with the first. A page is left in bench.html, and with -o all files from which it was made. What the\n" +
-			"command writes to standard output goes to standard error. The exit status is that of compare.\n\n" +
-			"Example: pianola bench --root nvme=/mnt/nvme/root --root sata=/mnt/sata/root -- sqlite3 app.db '.read load.sql'\n" +
-			"Example: pianola bench --record-runs 6 --setup 'rm -f app.db' -- sqlite3 app.db '.read load.sql'",
+		Name:      "bench",
+		Usage:     "record, replay and compare a command in one go",
+		UsageText: "pianola bench [OPTION]… -- COMMAND [ARG…]",
+		Description: "Records the command, compiles the recording, and replays it --runs times on each root, in turn. With\n" +
+			"one root or none, the replays are compared with the command, which shows how true they are. Two roots\n" +
+			"are compared with each other, which shows where the command is faster. Further roots are compared with\n" +
+			"the first.\n" +
+			"\n" +
+			"bench writes a page, bench.html, and with -o also the files that it is made from. The standard output\n" +
+			"of the command goes to standard error. The exit status is that of compare.\n" +
+			"\n" +
+			"Example: pianola bench -- sqlite3 app.db '.read load.sql'\n" +
+			"Example: pianola bench --root nvme=/mnt/nvme/root --root hdd=/mnt/hdd/root -- ./load.sh\n" +
+			"Example: pianola bench --record-runs 6 --setup 'rm -f app.db' -- ./load.sh",
 		Flags: slices.Concat([]cli.Flag{
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
 			rootsFlag(),
-			&cli.BoolFlag{Name: "cold", Usage: "drop the files from the page cache before each replay, as --cache cold does"},
+			&cli.BoolFlag{Name: "cold", Usage: "replay with a cold page cache, as --cache cold does"},
 			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
 			setupFlag(),
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, the logs of all replays and the page in `DIR`, created if missing"},
-			&cli.StringFlag{Name: "html", Value: benchPage, Usage: "write the page into `FILE`; '' for none"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
+			&cli.StringFlag{Name: "html", Value: benchPage, Usage: "write the page to `FILE`; '' for none"},
 		}, flagsOf(compareCommand(), judgingFlags...), []cli.Flag{
-			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, and not with the command"},
-			&cli.StringFlag{Name: "save", Usage: "write what comparisons need of the replays into `FILE`"},
+			&cli.StringFlag{Name: "baseline", Usage: "compare the replays with the runs in `FILE`, which --save wrote, instead of with the command"},
+			&cli.StringFlag{Name: "save", Usage: "save the figures of the replays to `FILE`"},
 		},
 			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring"), []cli.Flag{
-				&cli.BoolFlag{Name: "memory", Usage: "record brk, mmap, munmap, mremap, madvise and mprotect, too, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "compressibility", "landlock", "limit", "keep")),
+				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
+			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
 	})
 }

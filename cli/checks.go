@@ -18,9 +18,9 @@ import (
 // slower.
 func gateFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringSliceFlag{Name: "fail-if", Usage: "end with 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s', instead of by the tolerance; repeatable"},
-		&cli.StringFlag{Name: "baseline", Usage: "compare with the runs in `FILE`, which --save wrote. All operands are replays then"},
-		&cli.StringFlag{Name: "save", Usage: "write what comparisons need of the runs of the second side into `FILE`. Without a second side all operands are saved and nothing is compared"},
+		&cli.StringSliceFlag{Name: "fail-if", Usage: "end with status 1 if `EXPR` holds, such as 'sync.p99 > +10%' or 'run_time > 90s', instead of by the tolerance; repeatable"},
+		&cli.StringFlag{Name: "baseline", Usage: "compare with the runs in `FILE`, which --save wrote; all operands are replays"},
+		&cli.StringFlag{Name: "save", Usage: "save the figures of the second side to `FILE`; without a second side, those of all operands"},
 	}
 }
 

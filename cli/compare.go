@@ -39,29 +39,31 @@ var comparisonForms = []comparisonForm{
 func compareCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "compare",
-		Usage: "say how true replays are to the application, or which of two is faster",
-		UsageText: "pianola compare [--tolerance 10%] [--plot FILE] [--html FILE] [--all] [--format text|json|csv|benchstat|markdown|junit] APPLICATION REPLAY…\n" +
-			"pianola compare [option]… [--names A,B] A… -- B…\n" +
-			"pianola compare [option]… --application FILE [--application FILE]… REPLAY…\n" +
-			"pianola compare [--fail-if EXPR]… [--save FILE] --baseline FILE REPLAY…\n" +
+		Usage: "compare replays with the application, or two groups of runs",
+		UsageText: "pianola compare [OPTION]… APPLICATION REPLAY…\n" +
+			"pianola compare [OPTION]… A… -- B…\n" +
+			"pianola compare [OPTION]… --baseline FILE REPLAY…\n" +
 			"pianola compare --save FILE REPLAY…",
-		Description: "Each operand is a script, a compiled trace or the log of a replay; -- parts two groups of\n" +
-			"runs. The exit status is 0 where all times are within the tolerance, 1 where one is outside,\n" +
-			"and 3 where the runs do not tell. With six runs of each side or more the text says which\n" +
-			"differences are noise; see docs/compare.md.\n\n" +
-			"Example: pianola compare --plot profile.svg trace.txt replay.log\n" +
+		Description: "Says how true replays are to the application, or which of two groups of runs is faster. Each operand\n" +
+			"is a recording, a compiled trace or the log of a replay; -- stands between two groups.\n" +
+			"\n" +
+			"The exit status is 0 if all times are within the tolerance, 1 if one is outside, and 3 if the runs\n" +
+			"allow no verdict. With six or more runs of each side, the text says which differences are noise; see\n" +
+			"docs/reference/compare.md.\n" +
+			"\n" +
+			"Example: pianola compare trace.txt replay.log\n" +
 			"Example: pianola compare ext4/*.log -- xfs/*.log\n" +
 			"Example: pianola compare --names nvme,sata p[1-6].log -- m[1-6].log\n" +
-			"Example: pianola compare --baseline base.json --fail-if 'sync.p99 > +10%' --fail-if 'run_time > +5%' r[1-6].log",
+			"Example: pianola compare --baseline base.json --fail-if 'sync.p99 > +10%' r[1-6].log",
 		Flags: append([]cli.Flag{
-			&cli.StringSliceFlag{Name: "application", Usage: "compare with `FILE`; repeated for several recordings. All operands are replays then"},
-			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B`; without it application and replay, or what the names of the files of each group begin with"},
-			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "`PART` by which times may differ: 10% or 0.1; a value of at least 1 is per cent"},
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`.svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs into `FILE`, readable without a server"},
-			&cli.BoolFlag{Name: "all", Usage: "print all of the text, not only what has room on a screen: latencies, calls, bytes, all operations and files"},
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the output: text, json, csv, benchstat, markdown, junit"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			&cli.StringSliceFlag{Name: "application", Usage: "take `FILE` as a recording of the application, and all operands as replays; repeatable"},
+			&cli.StringFlag{Name: "names", Usage: "call the sides `A,B` instead of after their files"},
+			&cli.StringFlag{Name: "tolerance", Value: "10%", Usage: "accept times that differ by `PART`: 10% or 0.1; 1 and above is per cent"},
+			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profiles of the typical runs into `FILE`, .svg or .png"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables of the typical runs to `FILE`"},
+			&cli.BoolFlag{Name: "all", Usage: "print everything: latencies, calls, bytes, all operations and files"},
+			&cli.StringFlag{Name: "format", Value: "text", Usage: "print as `FORMAT`: text, json, csv, benchstat, markdown, junit"},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
 			rawCSV(),
 			limitFlag(),
 		}, gateFlags()...),
@@ -115,7 +117,7 @@ func runCompare(c *cli.Context) error {
 		return err
 	}
 	if s.onlySaved() {
-		warn("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
+		say("compare: %s: saved %s", c.String("save"), table.Plural(len(runs[1]), "run"))
 		return nil
 	}
 	err = putPlot(plot,

@@ -21,31 +21,38 @@ import (
 func compileCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "compile",
-		Usage: "turn a recording into a compiled trace",
-		UsageText: "pianola compile [-o trace.bin] [--paths tree|flat] [--script FILE] [--report FILE] [--filter EXPR]… [--limit memory=SIZE]\n" +
-			"       [--with NAME[=ARG]|exec:PROGRAM]… [--plugin-timeout D] RECORDING…|TRACE|exec:PROGRAM\n" +
+		Usage: "turn a recording into a trace that replay reads",
+		UsageText: "pianola compile [OPTION]… RECORDING…\n" +
+			"pianola compile [OPTION]… TRACE\n" +
 			"pianola compile --list",
-		Description: "Reads a recording, a script of any dialect or what strace, fio, iozone or IOProf wrote, or a\n" +
-			"pattern (docs/patterns), and writes a portable, compressed trace:\n" +
-			"paths lie below the root of the replay, files that the application creates get temporary\n" +
-			"names, calls on anything but files are left out, and times become compute.\n" +
-			"With --with or --filter it also takes a compiled trace.\n\n" +
-			"Example: pianola compile -o sqlite.bin --report - sqlite.txt",
+		Description: "A recording is a script of pianola record, a file that another program wrote\n" +
+			"(docs/reference/imports.md), a pattern (docs/reference/patterns.md), or exec:PROGRAM for what a\n" +
+			"program prints. The trace is portable and compressed.\n" +
+			"\n" +
+			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +
+			"calls on anything but files are left out, and the time between calls becomes compute.\n" +
+			"\n" +
+			"With --with or --filter, compile also changes a compiled trace.\n" +
+			"\n" +
+			"Example: pianola compile -o sqlite.bin sqlite.txt\n" +
+			"Example: pianola compile --report - sqlite.txt\n" +
+			"Example: pianola compile --with sync=none -o nosync.bin sqlite.txt",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the compiled trace to `FILE`; with --script alone none is written"},
-			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "`MAPPING` of paths below the root: tree keeps directories, flat drops them"},
-			&cli.StringFlag{Name: "script", Usage: "write the intermediate script to `FILE` (- for standard output)"},
-			&cli.StringFlag{Name: "report", Usage: "write what was changed to `FILE` (- for standard output)"},
-			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events for which `EXPR` is true, as --with only=EXPR does; repeatable; see docs/compile.md"},
-			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording, or the program exec:PROGRAM to the trace; repeatable; see docs/transforms.md and docs/plugins"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.bin", Usage: "write the trace to `FILE`; with --script and without -o, no trace is written"},
+			&cli.StringFlag{Name: "paths", Value: "tree", Usage: "map paths below the root by `MAPPING`: tree keeps directories, flat drops them"},
+			&cli.StringFlag{Name: "script", Usage: "write the intermediate script, the trace as text, to `FILE` (- for standard output)"},
+			&cli.StringFlag{Name: "report", Usage: "write a report of all changes to `FILE` (- for standard output)"},
+			&cli.StringSliceFlag{Name: "filter", Usage: "keep only events that match `EXPR`, such as 'class != sync' (docs/reference/compile.md); repeatable"},
+			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` (see --list) to the recording, or the program exec:PROGRAM to the trace; repeatable"},
 			&cli.BoolFlag{Name: "list", Usage: "list the transforms"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that the recording may not exceed: memory (default 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},
-			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes with the key in `KEYFILE`"},
-			&cli.BoolFlag{Name: "no-names", Usage: "keep only the names below the replay's root in the trace, not the application's"},
-			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "take iozone telemetry as that of `CALLS`: read or write"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for the recording: memory (default: 1GiB), text (bytes in a compressed file), calls (of a pattern); repeatable"},
+			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes, with the key in `KEYFILE`"},
+			&cli.BoolFlag{Name: "no-names", Usage: "leave the application's own file names out of the trace"},
+			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "read iozone telemetry as that of `CALLS`: read or write"},
+			&cli.StringFlag{Name: "fold", Usage: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
-			&cli.BoolFlag{Name: "strict", Usage: "refuse a recording that lost events or has unexplained results"},
+			&cli.BoolFlag{Name: "strict", Usage: "fail if the recording lost events or has unexplained results"},
 		},
 		Action: runCompile,
 	})
@@ -210,9 +217,9 @@ func runCompile(c *cli.Context) error {
 	if err := dst.commit(); err != nil || made == nil {
 		return err
 	}
-	warn("compile: %s", made.Summary())
-	warn("compile: %v", &made.Coverage)
-	warn("compile: %s", made.Floor.Text())
+	say("compile: %s", made.Summary())
+	say("compile: %v", &made.Coverage)
+	say("compile: %s", made.Floor.Text())
 	return nil
 }
 

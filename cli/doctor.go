@@ -24,12 +24,12 @@ import (
 func doctorCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "doctor",
-		Usage:     "say whether this machine and user can record and replay",
-		UsageText: "pianola doctor [--json]",
-		Description: "Tries everything that recording and replaying need, and says what to do where something is\n" +
-			"missing. The exit status is 1 then. Where eBPF is not possible, recording with ptrace is tried.\n\n" +
+		Usage:     "check whether this machine and user can record and replay",
+		UsageText: "pianola doctor [OPTION]…",
+		Description: "Tries everything that recording and replaying need, and says what to do if something is missing.\n" +
+			"The exit status is 1 then. If eBPF is not possible, doctor tries to record with ptrace.\n\n" +
 			"Example: pianola doctor",
-		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: runDoctor,
 	})
 }

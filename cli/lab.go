@@ -25,27 +25,30 @@ import (
 func labCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "lab",
-		Usage: "find out which changes of an application's I/O, or of its storage, save time",
-		UsageText: "pianola lab TRACE --try NAME[=ARG]… [--grid] [--runs N] [--with NAME[=ARG]]… [--root [NAME=]DIR]… [--map GLOB=DIR]… [--keep]\n" +
-			"[--backend …] [--cache …] [--timing …] [--speed X] [--wait …] [--order …] [--outside …] [--compressibility PERCENT]\n" +
-			"[--memory] [--landlock] [--copies N] [--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N] [--limit NAME=VALUE]… [--json] [--html FILE]",
-		Description: "Replays a recording as it is, the baseline, and every candidate, in turn, and compares the\n" +
-			"times. A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
-			"backend=memory, or several joined by +. With --grid, arguments are lists, and all combinations\n" +
-			"are tried. The operand can be a compiled trace: docs/transforms.md says what that lacks. The exit status\n" +
-			"is 3 where the recording holds too little of the application's I/O for a verdict.\n\n" +
-			"Example: pianola lab trace.txt --try sync=none --try cache=cold --try sync=none+cache=cold\n" +
-			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB --json",
+		Usage: "find out which changes of the I/O or the storage save time",
+		UsageText: "pianola lab [OPTION]… --try CANDIDATE… TRACE\n" +
+			"pianola lab [OPTION]… --root [NAME=]DIR --root [NAME=]DIR… TRACE",
+		Description: "Replays a recording unchanged (the baseline) and with each candidate, in turn, and compares the times.\n" +
+			"A candidate is a transform or program (pianola compile --list), an option of replay such as\n" +
+			"backend=memory, or several of them joined by +. With --grid, arguments are lists, and all combinations\n" +
+			"are tried.\n" +
+			"\n" +
+			"TRACE is a recording or a compiled trace; docs/reference/transforms.md says what a compiled trace lacks. The\n" +
+			"exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
+			"\n" +
+			"Example: pianola lab trace.txt --try sync=none --try sync=none+cache=cold\n" +
+			"Example: pianola lab trace.txt --grid --try prefetch=2,4,8 --try coalesce=64KiB,1MiB\n" +
+			"Example: pianola lab trace.txt --root nvme=/mnt/nvme/root --root sata=/mnt/sata/root",
 		Flags: slices.Concat([]cli.Flag{
-			&cli.StringSliceFlag{Name: "try", Usage: "a candidate, `NAME[=ARG]`, several joined by +; repeatable"},
+			&cli.StringSliceFlag{Name: "try", Usage: "try the candidate `NAME[=ARG]`; + joins several into one; repeatable"},
 			&cli.BoolFlag{Name: "grid", Usage: "take the arguments of --try as lists, such as 2,4,8, and try all combinations"},
-			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each `N` times"},
-			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` to the recording first, also for the baseline; repeatable"},
+			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay each candidate `N` times"},
+			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` first, for the baseline too; repeatable"},
 			rootsFlag(),
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
-			&cli.StringFlag{Name: "html", Usage: "write an HTML page with a chart and tables to `FILE`"},
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables to `FILE`"},
 		}),
 		Action: runLab,
 	})
@@ -112,7 +115,7 @@ func runLab(c *cli.Context) error {
 // runShown replays all of an experiment, and shows the progress.
 func runShown(c *cli.Context, e *lab.Experiment) error {
 	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
-	defer shown.done()
+	defer shown.finish()
 	e.Show = func(done int, t *lab.Trial) {
 		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
 		shown.describe("run %d of %d: %s", done/len(e.Report.Trials)+1, e.Runs, e.Report.Label(t))
@@ -296,7 +299,7 @@ func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memo
 func (l *laboratory) newRoot() (string, error) {
 	dir, err := l.makeRoot()
 	if err == nil && l.Bool("keep") {
-		warn("%s: keeping %s", l.Command.Name, dir)
+		say("%s: keeping %s", l.Command.Name, dir)
 	}
 	return dir, err
 }

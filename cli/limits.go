@@ -67,7 +67,7 @@ func spareMemory() { debug.SetMemoryLimit(min(192<<20, readingMemory())) }
 
 // limitFlag is the flag of commands that only read their inputs.
 func limitFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that an input may not exceed: text (bytes in a compressed file), calls (of a pattern); repeatable"}
+	return &cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for an input: text (bytes in a compressed file), calls (of a pattern); repeatable"}
 }
 
 // parseLimits sets the limits of such a command.

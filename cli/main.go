@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -95,39 +96,73 @@ func report(err error) int {
 	return status
 }
 
+// The titles of groups of commands.
+const (
+	measuring    = "Record, replay and compare"
+	trying       = "Find out what saves time"
+	aboutPianola = "Convert, check, and help"
+)
+
 func newApp() *cli.App {
+	cli.HelpFlag = nil // helpFlags are its replacement
 	return &cli.App{
-		Name:  "pianola",
-		Usage: "record, compile and replay the I/O of applications",
-		Description: "Pianola records an application's system calls, compiles them into a portable trace without data,\n" +
-			"and replays it on any storage with the application's own timing.",
+		Name:      "pianola",
+		Usage:     "record the I/O of applications and replay it on any storage",
+		UsageText: "pianola COMMAND [OPTION]… [OPERAND]…",
+		Description: "Pianola records the I/O system calls of an unmodified application, compiles them into a portable\n" +
+			"trace without data, replays the trace on any storage with the application's own timing, and\n" +
+			"compares the two.\n\n" +
+			"Example: pianola record -- sqlite3 app.db '.read load.sql'\n" +
+			"Example: pianola compile trace.txt\n" +
+			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin\n" +
+			"Example: pianola compare trace.txt replay.log",
 		HideHelpCommand: true,
 		HideVersion:     true,
 		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
-		Commands: []*cli.Command{
-			recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), labCommand(), adviseCommand(), printCommand(), doctorCommand(),
-		},
+		Commands: slices.Concat(
+			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand()),
+			under(trying, labCommand(), adviseCommand(), modelCommand()),
+			under(aboutPianola, printCommand(), layerCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
+			[]*cli.Command{completeCommand()},
+		),
+		Flags:          append(helpFlags(), &cli.BoolFlag{Name: "version", Usage: "print the version, as pianola version does"}),
 		OnUsageError:   usageError,
 		ExitErrHandler: func(*cli.Context, error) {}, // main prints and exits
 		Action: func(c *cli.Context) error {
-			if c.Args().Present() {
+			switch done, err := helped(c, manualOfAll(c.App)); {
+			case done:
+				return err
+			case c.Bool("version"):
+				return printVersion(c)
+			case c.Args().Present():
 				return commandError(c, c.Args().First())
 			}
-			c.App.Writer = os.Stderr
-			return errors.Join(cli.ShowAppHelp(c), &exitError{status: ExitUsage})
+			return errors.Join(manualOfAll(c.App).writeShort(os.Stderr), &exitError{status: ExitUsage})
 		},
 	}
 }
 
-// command adds to a subcommand what all have in common.
+// under puts commands under a title.
+func under(title string, commands ...*cli.Command) []*cli.Command {
+	for _, c := range commands {
+		c.Category = title
+	}
+	return commands
+}
+
+// quiet is set if the command line has --quiet: only errors and warnings, and the
+// outputs that it names or that are for programs, are written.
+var quiet bool
+
+// command adds to a subcommand what all that work with recordings have in common.
 func command(c *cli.Command) *cli.Command {
-	c.HideHelpCommand = true // "pianola record -- help" runs the command help
-	c.OnUsageError = usageError
+	c.Flags = append(c.Flags, &cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors and warnings only"})
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
 		files.forget()
 		inputs = inputLimits{}
+		quiet = ctx.Bool("quiet")
 		err := limitHint(action(ctx))
 		if same, ok := errors.AsType[*sameFileError](err); ok {
 			return usage(ctx, "%w", same)
@@ -136,6 +171,21 @@ func command(c *cli.Command) *cli.Command {
 			return err
 		}
 		return fmt.Errorf("%s: %w", ctx.Command.Name, err)
+	}
+	return plain(c)
+}
+
+// plain adds to a subcommand what all have in common.
+func plain(c *cli.Command) *cli.Command {
+	c.HideHelpCommand = true // "pianola record -- help" runs the command help
+	c.OnUsageError = usageError
+	c.Flags = append(c.Flags, helpFlags()...)
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		if done, err := helped(ctx, manualOf(ctx.Command)); done {
+			return err
+		}
+		return action(ctx)
 	}
 	return c
 }

@@ -14,7 +14,7 @@ import (
 
 // pluginTimeout returns the flag of all commands that run plug-ins.
 func pluginTimeout() cli.Flag {
-	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "end a plug-in (exec:PROGRAM) that makes no progress for `D`; 0 for never"}
+	return &cli.DurationFlag{Name: "plugin-timeout", Value: plugin.DefaultTimeout, Usage: "stop a plug-in that makes no progress for `D`; 0 means never"}
 }
 
 // parseProgram parses exec:PROGRAM.

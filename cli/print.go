@@ -19,16 +19,19 @@ func printCommand() *cli.Command {
 	kinds := export.Kinds()
 	return command(&cli.Command{
 		Name:      "print",
-		Usage:     "print a compiled trace, a recording or the log of a replay as an intermediate script, or for other programs",
-		UsageText: "pianola print [--format " + strings.Join(kinds, "|") + "] [-o FILE] TRACE",
-		Description: "The intermediate script can be edited, and compiles to the same trace again. The other\n" +
-			"formats are for fio, for tools that read strace output, and for analysis; see docs/exports.md.\n" +
-			"Recordings and logs are printed as they are, or compiled first for script and the formats of fio.\n\n" +
+		Usage:     "convert a trace, a recording or a log to text or other formats",
+		UsageText: "pianola print [OPTION]… TRACE",
+		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +
+			"other formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
+			"\n" +
+			"TRACE is a compiled trace, a recording or a log. Recordings and logs are printed as they are; for\n" +
+			"script and the formats of fio they are compiled first.\n" +
+			"\n" +
 			"Example: pianola print trace.bin | head\n" +
 			"Example: pianola print --format fio -o trace.iolog trace.bin\n" +
 			"Example: pianola print --format strace replay.log",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "`FORMAT` of the output: " + strings.Join(kinds, ", ")},
+			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "print as `FORMAT`: " + strings.Join(kinds, ", ")},
 			rawCSV(),
 			limitFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "-", Usage: "write to `FILE` (- for standard output)"},
@@ -108,7 +111,7 @@ func openEvents(name, kind string) (*events, error) {
 			return nil, err
 		}
 		if src.Dialect != script.Intermediate {
-			warn("print: %s: compiled in passing, because %s is made of a trace", name, kind)
+			say("print: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
 		return traceEvents(f, name)
 	}

@@ -23,29 +23,29 @@ var profileForms = []string{"text", "json", "csv", "benchstat", "openmetrics"}
 func profileCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "profile",
-		Usage: "say where the time goes: operations, files, threads",
-		UsageText: "pianola profile [--all] [--by " + strings.Join(profile.Views(), "|") + "] [--sort COLUMN] [--top N] [--interval D]\n" +
-			"                [--format " + strings.Join(profileForms, "|") + "] [--plot FILE] [--html FILE] TRACE…\n" +
-			"pianola profile --follow [option]… SCRIPT",
-		Description: "Each operand is a script, a compiled trace or the log of a replay. Several are profiled one\n" +
-			"after the other. Times are those of the recording, including the recorder's own. See\n" +
-			"docs/profile.md for what each figure means.\n\n" +
+		Usage: "show where the time goes: operations, files, threads",
+		UsageText: "pianola profile [OPTION]… TRACE…\n" +
+			"pianola profile --follow [OPTION]… RECORDING",
+		Description: "Each operand is a recording, a compiled trace or the log of a replay, and gets a profile of its own.\n" +
+			"Times are as recorded, so they include the recorder's own cost. docs/reference/profile.md explains each figure.\n" +
+			"\n" +
 			"Example: pianola profile trace.txt\n" +
-			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt",
+			"Example: pianola profile --by file --sort bytes_read --top 5 trace.txt\n" +
+			"Example: pianola profile --html profile.html trace.txt",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Usage: "show all rows"},
-			&cli.StringFlag{Name: "by", Usage: "print only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
-			&cli.StringFlag{Name: "sort", Usage: "sort that table by `COLUMN`, as CSV names it; time for seconds"},
-			&cli.IntFlag{Name: "top", Value: 20, Usage: "show `N` rows of that table"},
+			&cli.StringFlag{Name: "by", Usage: "show only the table by `VIEW`: " + strings.Join(profile.Views(), ", ")},
+			&cli.StringFlag{Name: "sort", Usage: "with --by: sort by `COLUMN`, a column of the CSV output; time means seconds"},
+			&cli.IntFlag{Name: "top", Value: 20, Usage: "with --by: show `N` rows"},
 			&cli.DurationFlag{Name: "interval", Usage: "cut the run into intervals of `D`, such as 1s", DefaultText: "chosen from its length"},
-			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "`FORMAT` of the output: " + strings.Join(profileForms, ", ")},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document, as --format json does"},
+			&cli.StringFlag{Name: "format", Value: profileForms[0], Usage: "print as `FORMAT`: " + strings.Join(profileForms, ", ")},
+			&cli.BoolFlag{Name: "json", Usage: "print JSON (docs/schema), as --format json does"},
 			rawCSV(),
 			limitFlag(),
-			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`.svg or .png"},
-			&cli.StringFlag{Name: "html", Usage: "write an HTML page with charts and tables to `FILE`"},
-			&cli.StringFlag{Name: "calls", Usage: "hold single calls of the part `FROM-TO`, such as 1.5s-2s, in that page", DefaultText: "the whole run"},
-			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a script that is still being written, every second"},
+			&cli.StringFlag{Name: "plot", Usage: "draw the cumulative profile into `FILE`, .svg or .png"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
+			&cli.StringFlag{Name: "calls", Usage: "with --html: include the single calls of the part `FROM-TO`, such as 1.5s-2s", DefaultText: "the whole run"},
+			&cli.BoolFlag{Name: "follow", Usage: "show the profile of a recording that is still being written, every second"},
 		},
 		Action: runProfile,
 	})

@@ -23,41 +23,47 @@ import (
 func recordCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:  "record",
-		Usage: "record the I/O system calls of a command, of a running process, or of a cgroup",
-		UsageText: "pianola record [-o trace.txt] [--runs N] [--setup CMD] [--user NAME] [--memory] [--no-faults] [--no-command] [--no-host] [--tracer auto|ebpf|ptrace] [--ring MiB] -- COMMAND [ARG…]\n" +
-			"pianola record [-o trace.txt] --pid PID|--cgroup PATH [--duration D] [--memory] [--no-faults] [--no-command] [--no-host] [--ring MiB]\n" +
-			"pianola record [--max-size SIZE | --rotate SIZE|DURATION | --last D [--until EXPR [--after D]]] [--keep-files N] …",
-		Description: "The command keeps its own standard input, output and error; all its threads and children are\n" +
-			"recorded. The exit status is the command's; 125 if pianola fails, 126 if the command can't be\n" +
-			"executed, 127 if there is no such command. Under sudo the command runs as the user who called\n" +
-			"sudo. Without the privileges for eBPF, --tracer auto uses ptrace, which costs microseconds a call.\n" +
-			"A script that FILE holds already is kept as FILE.old. With --runs 6 the command is recorded six\n" +
-			"times, into trace-1.txt to trace-6.txt, each after the --setup.\n\n" +
+		Usage: "record the I/O of a command, a running process or a cgroup",
+		UsageText: "pianola record [OPTION]… -- COMMAND [ARG…]\n" +
+			"pianola record [OPTION]… --pid PID | --cgroup PATH",
+		Description: "Writes the I/O system calls of the command, its threads and its children to a text file: times,\n" +
+			"sizes and paths, but no contents. The command keeps its own standard input, output and error.\n" +
+			"\n" +
+			"Under sudo, the command runs as the user who called sudo. Without the privileges for eBPF,\n" +
+			"pianola records with ptrace, which slows each call down by microseconds.\n" +
+			"\n" +
+			"An existing FILE is kept as FILE.old. With --runs 6, pianola runs --setup and records the command six\n" +
+			"times, into trace-1.txt to trace-6.txt.\n" +
+			"\n" +
+			"The exit status is that of the command; 125 if pianola fails, 126 if the command can't be executed,\n" +
+			"127 if there is no such command.\n" +
+			"\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'\n" +
-			"Example: pianola record --runs 6 --setup 'rm -f app.db' -o sqlite.txt -- sqlite3 app.db '.read load.sql'",
+			"Example: pianola record --runs 6 --setup 'rm -f app.db' -- ./load.sh\n" +
+			"Example: sudo pianola record --pid 4711 --duration 60s",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the script to `FILE`, compressed if its name ends in .zst"},
-			&cli.StringFlag{Name: "max-size", Usage: "end the recording when the script has `SIZE`, such as 10GiB; a command goes on unrecorded"},
-			&cli.StringFlag{Name: "rotate", Usage: "go on in a new script after `SIZE|DURATION`, such as 1GiB or 10m: FILE.000001.txt, FILE.000002.txt, …"},
-			&cli.DurationFlag{Name: "last", Usage: "keep the newest events of `D`, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end"},
-			&cli.StringFlag{Name: "last-memory", Value: "256MiB", Usage: "with --last: `SIZE` of the memory for them"},
-			&cli.StringFlag{Name: "until", Usage: "with --last: write them when the filter `EXPR` (docs/compile.md) selects an event, such as 'op == fsync && duration > 100ms', and not at the end"},
-			&cli.DurationFlag{Name: "after", Usage: "with --until: `D` later, with what comes until then"},
-			&cli.IntFlag{Name: "keep-files", Value: 10, Usage: "with --rotate and --last: keep the newest `N` scripts, and remove older ones"},
-			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; root to stay root under sudo"},
-			&cli.IntFlag{Name: "runs", Value: 1, Usage: "record the command `N` times, each into a file with its number"},
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the recording to `FILE`; a name that ends in .zst compresses it"},
+			&cli.StringFlag{Name: "max-size", Usage: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on"},
+			&cli.StringFlag{Name: "rotate", Usage: "start a new file after each `SIZE|D`, such as 1GiB or 10m: FILE.000001.txt, …"},
+			&cli.DurationFlag{Name: "last", Usage: "keep the last `D` of events, such as 60s, in memory; write them to FILE.000001.txt, … at SIGUSR1 and at the end"},
+			&cli.StringFlag{Name: "last-memory", Value: "256MiB", Usage: "with --last: use at most `SIZE` of memory for the events"},
+			&cli.StringFlag{Name: "until", Usage: "with --last: write the events when one matches the filter `EXPR`, such as 'op == fsync && duration > 100ms', instead of at the end"},
+			&cli.DurationFlag{Name: "after", Usage: "with --until: go on for `D` after that event before writing"},
+			&cli.IntFlag{Name: "keep-files", Value: 10, Usage: "with --rotate or --last: keep the newest `N` files and remove older ones"},
+			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; under sudo, --user root keeps it root"},
+			&cli.IntFlag{Name: "runs", Value: 1, Usage: "record the command `N` times, each into a numbered file"},
 			setupFlag(),
-			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID`, its threads and children, until it ends or at Ctrl-C"},
-			&cli.StringFlag{Name: "cgroup", Usage: "record what is in the cgroup `PATH` or enters it later, such as /system.slice/postgresql.service, until it is removed or at Ctrl-C"},
-			&cli.DurationFlag{Name: "duration", Usage: "with --pid and --cgroup: end after `D`, such as 90s"},
-			&cli.BoolFlag{Name: "memory", Usage: "also record brk, mmap, munmap, mremap, madvise and mprotect, all of them"},
+			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID` and its children, until it ends or until Ctrl-C"},
+			&cli.StringFlag{Name: "cgroup", Usage: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C"},
+			&cli.DurationFlag{Name: "duration", Usage: "with --pid or --cgroup: stop after `D`, such as 90s"},
+			&cli.BoolFlag{Name: "memory", Usage: "also record memory calls: brk, mmap, munmap, mremap, madvise, mprotect"},
 			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
-			&cli.BoolFlag{Name: "no-command", Usage: "leave command lines out of the recording, because arguments can hold passwords"},
+			&cli.BoolFlag{Name: "no-command", Usage: "leave out command lines, because arguments can hold passwords"},
 			noHost(),
-			&cli.IntFlag{Name: "nice", Usage: "run the recorder itself, not the command, with the nice value `N`, from -20 to 19"},
-			&cli.StringFlag{Name: "cpu", Usage: "run the recorder itself, not the command, on the processors `LIST`, such as 0-3,8"},
-			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "`HOW` calls are observed: ebpf, ptrace, or auto (ebpf, or ptrace if eBPF is not possible)"},
-			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "size of the buffer between kernel and recorder, in `MiB`"},
+			&cli.IntFlag{Name: "nice", Usage: "run the recorder, not the command, with the nice value `N`, from -20 to 19"},
+			&cli.StringFlag{Name: "cpu", Usage: "run the recorder, not the command, on the processors `LIST`, such as 0-3,8"},
+			&cli.StringFlag{Name: "tracer", Value: "auto", Usage: "observe calls with `HOW`: ebpf, ptrace, or auto (ebpf if possible, else ptrace)"},
+			&cli.IntFlag{Name: "ring", Value: record.DefaultRingBytes >> 20, Usage: "give the buffer between kernel and recorder `MiB` of memory"},
 		},
 		Action: runRecord,
 	})
@@ -201,7 +207,7 @@ func (s *recorder) take(out destination) (record.Result, error) {
 		if !s.temporary {
 			file = ", " + out.summary()
 		}
-		warn("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &r.Coverage)
+		say("%s: %s in %.3f s%s; %v", s.Command.Name, table.Plural(int(r.Events), "event"), r.Elapsed.Seconds(), file, &r.Coverage)
 	}
 	if start, ok := errors.AsType[*record.StartError](err); ok {
 		return r, &exitError{start.Status, err}

@@ -27,47 +27,49 @@ import (
 
 func replayCommand() *cli.Command {
 	return command(&cli.Command{
-		Name:  "replay",
-		Usage: "replay compiled traces",
-		UsageText: "pianola replay [--root DIR] [--map GLOB=DIR]… [--prepare auto|always|never|only] [--cache recorded|warm|cold|asis]\n" +
-			"[--timing compute|schedule|afap] [--speed X] [--wait auto|spin|sleep]\n" +
-			"[--order resource|thread|total] [--outside closed|timed] [--backend posix|memory|null|exec:PROGRAM] [--plugin-timeout D] [--compressibility PERCENT] [--memory]\n" +
-			"[--latency WHAT:TIME]… [--bandwidth BYTES/s] [--iops N] [--queue N]\n" +
-			"[--limit NAME=VALUE]… [--landlock] [--copies N] [--repeat N] [--log FILE] [--no-host] [--strict] [--keep] [--json] TRACE.bin…",
-		Description: "Builds the files that the trace needs below the root, replays every recorded thread with its\n" +
-			"own timing, and compares the result with the application. It touches nothing outside the root.\n" +
-			"Without --root it works in a new directory in the working directory, removed at the end. Several\n" +
-			"traces, and copies of one, are replayed side by side, each below a directory of its own, with its\n" +
-			"own figures and totals of all. The exit status is 3 where the recording holds too little of the\n" +
-			"application's I/O for a verdict.\n\n" +
-			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin",
+		Name:      "replay",
+		Usage:     "replay compiled traces on any storage",
+		UsageText: "pianola replay [OPTION]… TRACE.bin…",
+		Description: "Builds the files that the trace needs below the root, replays each recorded thread with its own\n" +
+			"timing, and compares the result with the application. Nothing outside the root is touched.\n" +
+			"\n" +
+			"Without --root, replay works in a new directory in the working directory and removes it at the end.\n" +
+			"Several traces, and the copies of one, are replayed side by side, each in a directory of its own; the\n" +
+			"report has the figures of each, and totals.\n" +
+			"\n" +
+			"The exit status is 3 if the recording holds too little of the application's I/O for a verdict.\n" +
+			"\n" +
+			"Example: pianola replay --root /mnt/disk/root --log replay.log trace.bin\n" +
+			"Example: pianola replay --cache cold --repeat 6 trace.bin\n" +
+			"Example: pianola replay --backend memory --json trace.bin",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, created if missing"},
-			&cli.StringSliceFlag{Name: "map", Usage: "put the files and directories whose path in the application matches GLOB into DIR, `GLOB=DIR`, a root of its own, such as a directory on another disk; repeatable"},
-			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "`WHAT` to build of the files: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, and replay nothing)"},
-			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "`STATE` of the page cache at the start: recorded (as the application found it), warm, cold, asis"},
-			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "`WHEN` an event is due: compute (its compute after the thread's last), schedule (at its recorded time), afap (at once)"},
+			&cli.StringFlag{Name: "root", Usage: "work in `DIR`, which is created if missing"},
+			&cli.StringSliceFlag{Name: "map", Usage: "put files whose path in the application matches GLOB below DIR, such as a directory on another disk: `GLOB=DIR`; repeatable"},
+			&cli.StringFlag{Name: "prepare", Value: "auto", Usage: "build `WHAT` of the files first: auto (what is missing or does not fit), always (all), never (nothing), only (as auto, without a replay)"},
+			&cli.StringFlag{Name: "cache", Value: "recorded", Usage: "start with the page cache in `STATE`: recorded (as the application found it), warm, cold, asis"},
+			&cli.StringFlag{Name: "timing", Value: "compute", Usage: "issue an event `WHEN`: compute (its recorded compute after the thread's last event), schedule (at its recorded time), afap (at once)"},
 			&cli.Float64Flag{Name: "speed", Value: 1, Usage: "divide compute by `X`"},
-			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "`HOW` to wait for that: auto (sleep, then spin if a processor is free), spin, sleep"},
-			&cli.StringFlag{Name: "order", Value: "resource", Usage: "`WHICH` events of other threads an event waits for: resource (those it depends on), thread (none), total (all before it)"},
-			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "`WHEN` messages of clients that were not recorded arrive: closed (as long after the reply before as recorded), timed (at their recorded times)"},
-			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "`BACKEND` that executes the events: posix (the kernel), memory (a file system in the memory of this process), null (no-op, to measure the engine), exec:PROGRAM (a plug-in; see docs/plugins)"},
+			&cli.StringFlag{Name: "wait", Value: "auto", Usage: "wait for that time by `HOW`: auto (sleep, then spin if a processor is free), spin, sleep"},
+			&cli.StringFlag{Name: "order", Value: "resource", Usage: "wait for events of other threads by `RULE`: resource (those that the event depends on), thread (none), total (all earlier ones)"},
+			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)"},
+			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)"},
 			pluginTimeout(),
-			&cli.StringSliceFlag{Name: "latency", Usage: "how long calls take on a modelled device, `WHAT:TIME`: WHAT is read, write, sync, metadata or an operation, TIME x2 (of what it took), +200us or p50:100us,p99:2ms; repeatable"},
-			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes that reach the modelled device move at most `BYTES` a second together, such as 200MB/s"},
-			&cli.StringFlag{Name: "iops", Usage: "at most `N` reads, writes and syncs reach the modelled device in a second"},
-			&cli.StringFlag{Name: "queue", Usage: "at most `N` of them are in service at a time"},
-			&cli.StringSliceFlag{Name: "limit", Usage: "`NAME=VALUE` that a trace may not exceed; repeatable: files, bytes (default: 1 TiB, and for what events write nine tenths of the free space), descriptors, threads, memory, kernel (bytes of kernel memory). Defaults are less where a container has less"},
-			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock (0.7 µs an open)"},
-			&cli.IntFlag{Name: "compressibility", Usage: "`PERCENT` by which written data can be compressed"},
-			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, where it was recorded (record --memory)"},
-			&cli.IntFlag{Name: "copies", Value: 1, Usage: "play each trace `N` times side by side, on files of their own"},
-			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and show medians and intervals"},
-			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, as a script; FILE-trace-copy-run for several traces, copies or runs"},
+			&cli.StringFlag{Name: "model", Usage: "let calls take as long as on the device of `FILE`, a model that pianola model fitted"},
+			&cli.StringSliceFlag{Name: "latency", Usage: "set how long calls take: `WHAT:TIME`. WHAT is read, write, sync, metadata or an operation; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable"},
+			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes move at most `BYTES` a second, such as 200MB/s"},
+			&cli.StringFlag{Name: "iops", Usage: "at most `N` reads, writes and syncs a second"},
+			&cli.StringFlag{Name: "queue", Usage: "at most `N` requests in service at a time"},
+			&cli.StringSliceFlag{Name: "limit", Usage: "allow `NAME=VALUE` for a trace: files, bytes (default: 1TiB, and nine tenths of the free space for what events write), descriptors, threads, memory, kernel (bytes of kernel memory); repeatable. The defaults are lower where a container has less"},
+			&cli.BoolFlag{Name: "landlock", Usage: "also confine the replay by Landlock, which costs 0.7 µs an open"},
+			&cli.IntFlag{Name: "compressibility", Usage: "write data that compression makes `PERCENT` smaller"},
+			&cli.BoolFlag{Name: "memory", Usage: "use memory as the application did, if record --memory recorded it"},
+			&cli.IntFlag{Name: "copies", Value: 1, Usage: "replay each trace `N` times side by side, on files of their own"},
+			&cli.IntFlag{Name: "repeat", Value: 1, Usage: "replay `N` times, and report medians and intervals"},
+			&cli.StringFlag{Name: "log", Usage: "write the replayed events to `FILE`, a script; several traces, copies or runs go to FILE-TRACE-COPY-RUN"},
 			noHost(),
-			&cli.BoolFlag{Name: "strict", Usage: "end at the first result that differs from the recorded one"},
-			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files from before the replay are kept in any case"},
-			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.BoolFlag{Name: "strict", Usage: "stop at the first result that differs from the recorded one"},
+			&cli.BoolFlag{Name: "keep", Usage: "keep the files below the root; files that existed before are always kept"},
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
 		},
 		Action: runReplay,
 	})
@@ -91,7 +93,7 @@ func runReplay(c *cli.Context) error {
 			return err
 		}
 		if o.Keep || o.Prepare == fileset.PrepareOnly {
-			warn("replay: keeping %s", o.Root)
+			say("replay: keeping %s", o.Root)
 		} else {
 			defer unix.Rmdir(o.Root) // the replay has removed its contents
 		}
@@ -267,7 +269,7 @@ func (set *playedSet) run(c *cli.Context, o replay.Options, run int) error {
 		sum = &profile.Sum{}
 	}
 	about = append(about, provenance.End()...)
-	prepared.done()
+	prepared.finish()
 	played()
 	if c.Context.Err() != nil {
 		signal.Reset(os.Interrupt) // the log can be long: a second interrupt ends it

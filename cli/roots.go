@@ -13,7 +13,7 @@ import (
 
 // rootsFlag is the flag of commands that compare roots.
 func rootsFlag() cli.Flag {
-	return &cli.StringSliceFlag{Name: "root", Usage: "work in the directory `[NAME=]DIR`, created if missing; several are compared, and called by their names"}
+	return &cli.StringSliceFlag{Name: "root", Usage: "work in the directory `[NAME=]DIR`, which is created if missing; several are compared under their names"}
 }
 
 // rootsOf returns the roots of a command line. Their names can be those of sides.

@@ -21,6 +21,13 @@ func warn(form string, args ...any) {
 	fmt.Fprintf(os.Stderr, "pianola: %s\n", format.Visible(fmt.Sprintf(form, args...)))
 }
 
+// say prints a remark of one line, which --quiet leaves out.
+func say(form string, args ...any) {
+	if !quiet {
+		warn(form, args...)
+	}
+}
+
 // suggest prints a hint for the message before.
 func suggest(text string) { fmt.Fprintf(os.Stderr, "hint: %s\n", format.Visible(text)) }
 
@@ -28,9 +35,13 @@ func suggest(text string) { fmt.Fprintf(os.Stderr, "hint: %s\n", format.Visible(
 func visibly(w io.Writer) io.Writer { return format.NewVisibleWriter(w, format.TextNotation) }
 
 // stdout returns a writer to standard output for an output format: text, json,
-// csv, ….
+// csv, …. --quiet leaves out text.
 func stdout(form string) io.Writer {
 	switch form {
+	case "text":
+		if quiet {
+			return io.Discard
+		}
 	case "json":
 		return format.NewVisibleWriter(os.Stdout, format.JSONNotation)
 	case "csv":
@@ -41,7 +52,7 @@ func stdout(form string) io.Writer {
 
 // rawCSV returns the flag of all commands that write CSV.
 func rawCSV() cli.Flag {
-	return &cli.BoolFlag{Name: "raw-csv", Usage: "write names to CSV as they are, for programs; else a ' stands before what a spreadsheet would take for a formula"}
+	return &cli.BoolFlag{Name: "raw-csv", Usage: "write names into CSV unchanged, for programs; otherwise a ' precedes a name that a spreadsheet would take for a formula"}
 }
 
 // cells returns a writer of an output format, which guards the cells of CSV unless

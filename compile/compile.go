@@ -159,13 +159,20 @@ func Copy(r format.Reader, out Sink) error {
 // run simulates the whole recording.
 func (m *model) run(in *intake) error {
 	r, batch := in.events.Reader(), make([]format.Event, readBatch)
+	entered := 0
 	for {
 		n, err := r.Read(batch)
+		newcomers := in.newcomers()
 		for i := range batch[:n] {
 			if !m.started {
 				m.start(in, &batch[i])
 			}
 			m.line++
+			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
+				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
+					return err
+				}
+			}
 			if err := m.apply(&batch[i]); err != nil {
 				return err
 			}

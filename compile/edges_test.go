@@ -12,7 +12,7 @@ import (
 	"pianola/format"
 )
 
-// The order table of docs/compile.md, row by row. Thread 10 makes thread 11
+// The order table of docs/internals/compile.md, row by row. Thread 10 makes thread 11
 // first; the last call of the case waits for the events that want names, in
 // the form thread:event. An event of thread 11 that is its first waits for the
 // clone, 1:0, too.

@@ -192,6 +192,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	case flags&format.TMPFILE != 0:
 		m.order.named(s.at[:1])
 		m.there(e, at)
+		at.node.typ = format.TypeDir // its notes are those of the file
 		f.node = &node{typ: format.TypeReg, created: true, exact: true, cached: -1}
 		// The file has no name. As for a removed file, its entry leads to
 		// nothing.

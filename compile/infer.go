@@ -390,6 +390,11 @@ func (m *model) link(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
 		m.failed(s, from)
+		// The kernel looks up both names before it refuses: the first is a directory.
+		if s.e.Ret == eperm && from.state != absent && to.dir != nil && to.dir.at.dir != nil && to.dir.at.state == unknown {
+			m.names.exists(to.dir.at)
+			to.dir.typ = format.TypeDir
+		}
 		return
 	}
 	m.there(s.e, from)

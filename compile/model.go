@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -43,6 +42,7 @@ type model struct {
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
+	entering    bool        // descriptors are those of processes that enter
 	moved       bool        // some descriptor has another number in the trace
 	hides       int64       // numbers from firstHidden on that were used
 	hidden      []int32     // those of them that are free again
@@ -136,8 +136,12 @@ func (m *model) directory(from *node, path string) *node {
 }
 
 // inherited returns the description of a descriptor that was open at the start,
-// in a process that already ran or in the first process.
+// in a process that already ran or in the first process, or that a process has open which
+// enters. It is nil where that process is not known, and where enter opens the file.
 func (m *model) inherited(d *format.Descriptor) *process.Description {
+	if m.entering && namesFile(d) {
+		return nil
+	}
 	num := int32(1)
 	if p := m.byPID[d.Process]; p != nil {
 		num = p.num
@@ -146,7 +150,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	}
 	f := m.newFile(d.Flags)
 	m.inheritPipe(f, d)
-	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
+	if !namesFile(d) {
 		return f.Description
 	}
 	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, linkTarget, nil)

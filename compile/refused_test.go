@@ -75,3 +75,23 @@ func TestWhiteoutOfDirectory(t *testing.T) {
 `, compile.Options{})
 	require.Contains(t, s.calls(), "renameat2 ( AT_FDCWD w/pianola_tmp1 AT_FDCWD w/e 4 ) = 0")
 }
+
+// A link to a directory is refused after both names were looked up, so the directory of
+// the second one is there.
+func TestLinkRefusedInKnownDirectory(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 link("/", "/elsewhere/link") = -1 EPERM (x) <0.000001000>
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Contains(t, s.String(), `# file: "elsewhere" dir `)
+}
+
+// The notes of an open with O_TMPFILE are those of the file. Its path is a directory.
+func TestTmpfileInDirectory(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 open("/t", O_RDONLY|O_TMPFILE, 0600) = -1 EINVAL (x) <0.000001000>
+10 0.000010000 open("/t", O_RDWR|O_TMPFILE, 0600) = 3 <0.000001000> {type=reg mode=0600 size=0}
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Contains(t, s.String(), `# file: "t" dir `)
+}

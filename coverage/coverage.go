@@ -138,6 +138,52 @@ func (a *Account) Put(h *format.Header) {
 	}
 }
 
+// Since returns the account of what came after an earlier account of the same recording.
+// What the earlier one has and this one has not, as where a kind of requests was told from
+// others only later, counts as nothing. Neither account is changed.
+func (a *Account) Since(before *Account) Account {
+	b := Account{Known: a.Known && before.Known, Recorded: Amount{since(a.Recorded.Bytes, before.Recorded.Bytes), since(a.Recorded.Nanos, before.Recorded.Nanos)}}
+	lists, earlier := b.remarks(), before.remarks()
+	for i, now := range a.remarks() {
+		for _, m := range *now.list {
+			if at := slices.IndexFunc(*earlier[i].list, func(e Missing) bool { return e.Kind == m.Kind }); at >= 0 {
+				m.take(&(*earlier[i].list)[at])
+			}
+			add(lists[i].list, m)
+		}
+	}
+	return b
+}
+
+// take takes an earlier account of a kind off. Files that are mapped count in every part in which
+// something is missing.
+func (m *Missing) take(before *Missing) {
+	counts := before.counts()
+	for i, f := range m.counts() {
+		if f.at != &m.Files {
+			*f.at = since(*f.at, *counts[i].at)
+		}
+	}
+	m.Bytes, m.Nanos = since(m.Bytes, before.Bytes), since(m.Nanos, before.Nanos)
+	if m.Files == before.Files && m.Calls == 0 && m.Bytes <= 0 && m.Nanos <= 0 {
+		*m = Missing{Kind: m.Kind}
+	}
+}
+
+// since returns what was added to a number. What is unknown stays so.
+func since(now, before int64) int64 {
+	if now == Unknown {
+		return Unknown
+	}
+	return max(now-max(before, 0), 0)
+}
+
+// CopyTo makes b a copy of the account, in the memory that b has.
+func (a *Account) CopyTo(b *Account) {
+	b.Known, b.Recorded = a.Known, a.Recorded
+	b.Requests, b.Missing = append(b.Requests[:0], a.Requests...), append(b.Missing[:0], a.Missing...)
+}
+
 // remarks is a list of an account with its key in a header.
 type remarks struct {
 	key  string

@@ -129,3 +129,29 @@ func TestWithoutRequests(t *testing.T) {
 	}, b)
 	require.Equal(t, a, read, "the account itself stays")
 }
+
+func TestSince(t *testing.T) {
+	before := server()
+	before.AddRequests(Missing{Kind: AIO, Calls: 2, Reads: 2, Amount: Amount{8192, 100}})
+	now := server()
+	now.AddRequests(Missing{Kind: AIO, Calls: 5, Reads: 4, Amount: Amount{20480, 250}})
+	now.Recorded = Amount{100e6, 99e6}
+	now.Add(Missing{Kind: Uring, Calls: 1, Writes: 1, Amount: Amount{4096, 50}})
+	now.Add(Missing{Kind: Mapped, Amount: Amount{100, 0}})
+	now.Add(Missing{Kind: Lost, Calls: 7, Amount: Amount{Unknown, 0}})
+	require.Equal(t, Account{
+		Known: true, Recorded: Amount{8e6, 2e6},
+		Requests: []Missing{{Kind: AIO, Calls: 3, Reads: 2, Amount: Amount{12288, 150}}},
+		Missing: []Missing{
+			{Kind: Uring, Calls: 1, Writes: 1, Amount: Amount{4096, 50}},
+			{Kind: Mapped, Files: 3, Amount: Amount{100, 0}},
+			{Kind: Lost, Calls: 7, Amount: Amount{Unknown, 0}},
+		},
+	}, now.Since(before))
+	require.Equal(t, Account{Known: true}, now.Since(now), "nothing came, not even of what has an unknown size")
+	require.Equal(t, Account{Known: true}, before.Since(now), "a counter that is behind")
+	require.Equal(t, *now, now.Since(&Account{Known: true}), "from the beginning")
+	require.False(t, ptr(now.Since(&Account{})).Known)
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -41,7 +41,7 @@ const (
 	// fromStorage is the minimum duration of a read that waits for storage, in
 	// nanoseconds. A read from the page cache takes 1 to 5 µs, plus about a nanosecond
 	// per 2 bytes copied. The fastest flash takes at least 10 µs, most flash 50 to 100
-	// µs (docs/diagnosis.md).
+	// µs (docs/internals/diagnosis.md).
 	fromStorage = 20_000
 
 	// A file is read or written in sequence if its share of sequential calls is at

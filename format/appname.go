@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// AppName is the application's name of a path below the root of a replay. It also
-// applies to everything below that path, except for paths with their own name. A trace
-// that keeps the application's names has at least one for the root.
+// AppName is what the application calls a path below the root of a replay. It
+// holds for everything below that path, too, as far as that has no name of its own.
+// A trace that keeps the application's names has one of the root at least.
 type AppName struct {
 	Path string // below the root, "." for the root itself
 	Name string // absolute, as the application named it
@@ -37,7 +37,7 @@ func (h *Header) parseName(value []byte) error {
 	return nil
 }
 
-// Wrong returns why the name is invalid, "" if it is valid.
+// Wrong returns why there can't be such a name, "" if there can.
 func (n *AppName) Wrong() string {
 	switch {
 	case n.Path == "" || n.Path[0] == '/':
@@ -50,7 +50,7 @@ func (n *AppName) Wrong() string {
 	return ""
 }
 
-// SortNames sorts names by their paths. If a path has several names, the first one
+// SortNames sorts names by their paths. Of several names of one path the first
 // stays.
 func SortNames(names []AppName) []AppName {
 	slices.SortStableFunc(names, func(a, b AppName) int { return cmp.Compare(a.Path, b.Path) })
@@ -80,10 +80,10 @@ func (h *Header) AppNames() *AppNames {
 	return a
 }
 
-// Append appends the application's name of a path below the root, without "." and empty
-// components. If the path has no name, it uses the nearest parent directory that has
-// one, and appends the rest of the path. A path without any, and an absolute path,
-// stays unchanged.
+// Append appends the application's name of a path below the root, without "." and
+// empty components: that of the path, or of the longest directory above it that
+// has one, and what follows. A path without any, and an absolute one, stays as it
+// is.
 func (a *AppNames) Append(dst, path []byte) []byte {
 	if a == nil || len(path) == 0 || path[0] == '/' {
 		return append(dst, path...)
@@ -104,7 +104,7 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 }
 
 // Of is Append for strings. They can contain "//", which marks where the application's
-// path began (docs/compile.md).
+// path began (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path
@@ -112,8 +112,8 @@ func (a *AppNames) Of(path string) string {
 	return string(a.Append(nil, []byte(strings.Replace(path, "//", "/", 1))))
 }
 
-// BothNames returns a path below the root, quoted, and the application's name after it
-// if that differs, for messages: "pianola_tmp1" (/var/lib/wal).
+// BothNames returns a path below the root, quoted, and the application's name after
+// it if that says more, for messages: "pianola_tmp1" (/var/lib/wal).
 func BothNames(path, name string) string {
 	text := string(AppendQuoted(nil, []byte(path)))
 	if bare := strings.TrimPrefix(name, "/"); bare != "" && bare != strings.Replace(path, "//", "/", 1) {

@@ -14,7 +14,7 @@ import (
 
 // The tables of the documentation are those of the structs.
 func TestKeys(t *testing.T) {
-	const name, mark = "../docs/patterns/README.md", "-update. -->\n"
+	const name, mark = "../docs/reference/patterns.md", "-update. -->\n"
 	page, err := os.ReadFile(name)
 	require.NoError(t, err)
 	text, _, found := strings.Cut(string(page), mark)

@@ -424,7 +424,7 @@ func TestExamples(t *testing.T) {
 
 // The examples of the documentation are some, and do what it says.
 func TestReadme(t *testing.T) {
-	page, err := os.ReadFile("../docs/patterns/README.md")
+	page, err := os.ReadFile("../docs/reference/patterns.md")
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	text, rest, found := strings.Cut(rest, "```")

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -111,7 +110,7 @@ func (s system) remarks(mountinfo, dir string, noHost bool) (all []format.Meta) 
 		}
 	}
 	add(format.MetaStart, time.Now().Format(time.RFC3339Nano))
-	add(format.MetaVersion, version())
+	add(format.MetaVersion, ThisBuild().Version)
 	var uts unix.Utsname
 	if unix.Uname(&uts) == nil {
 		if !noHost {
@@ -129,33 +128,4 @@ func (s system) remarks(mountinfo, dir string, noHost bool) (all []format.Meta) 
 	add(format.MetaLoad, s.load())
 	add(format.MetaPressure, s.pressure())
 	return all
-}
-
-// module is the path of this module, which can be a part of another program.
-const module = "pianola"
-
-// built is the version that the Makefile sets.
-var built string
-
-// version returns the version of this module as it was built, empty if the build
-// does not tell.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if built != "" || !ok {
-		return built
-	}
-	return versionIn(info)
-}
-
-func versionIn(info *debug.BuildInfo) string {
-	of := &info.Main
-	for _, d := range info.Deps {
-		if d.Path == module {
-			of = d
-		}
-	}
-	if of.Path != module || of.Version == "(devel)" {
-		return ""
-	}
-	return of.Version
 }

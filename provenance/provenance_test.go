@@ -3,7 +3,6 @@ package provenance
 import (
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -136,16 +135,6 @@ func TestResolved(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(dir, filepath.Join(dir, "link")))
 	require.Equal(t, dir, resolved(filepath.Join(dir, "link", "missing", "root")))
-}
-
-func TestVersion(t *testing.T) {
-	of := func(main, version string, deps ...*debug.Module) string {
-		return versionIn(&debug.BuildInfo{Main: debug.Module{Path: main, Version: version}, Deps: deps})
-	}
-	require.Equal(t, "v1.2.3", of("pianola", "v1.2.3"))
-	require.Empty(t, of("pianola", "(devel)"))
-	require.Equal(t, "v1.0.0", of("other", "v7.0.0", &debug.Module{Path: "pianola", Version: "v1.0.0"}), "of a program that uses it")
-	require.Empty(t, of("other", "v7.0.0"))
 }
 
 func TestDifferences(t *testing.T) {

@@ -19,6 +19,13 @@ func (e *engine) plan() (err error) {
 		}
 		e.noteOnce("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
 	}
+	if e.Device != nil && e.Device.Fitted != nil {
+		if e.Backend == Memory {
+			e.noteOnce("reads that miss the page cache, and syncs, take what the fitted model says")
+		} else {
+			e.noteOnce("reads that miss the page cache, and syncs, take no less than the fitted model says")
+		}
+	}
 	places := 1
 	if len(e.Maps) > 0 {
 		if e.places, err = newPlaces(e.trace, &e.Options); err != nil {

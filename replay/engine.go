@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/device"
 	"pianola/format"
 	"pianola/memfs"
 	"pianola/replay/fileset"
@@ -22,17 +23,18 @@ import (
 type engine struct {
 	*stage
 	Options
-	name   string // of the trace, if there are several
-	trace  format.Trace
-	calls  *[format.NumOps]call
-	places *places         // nil without maps
-	plans  []*fileset.Plan // of each place
-	roots  []*sandbox.Root // the same; none if the backend needs none
-	lacks  []bool          // of each text: it is a directory with names in another root
-	files  *memfs.FS       // of Memory
-	ahead  int64           // bytes of it that are populated before the start
-	player Player          // of a backend that NewBackend made
-	guard  sandbox.Guard   // for each thread to copy and enter
+	name    string // of the trace, if there are several
+	trace   format.Trace
+	calls   *[format.NumOps]call
+	places  *places         // nil without maps
+	plans   []*fileset.Plan // of each place
+	roots   []*sandbox.Root // the same; none if the backend needs none
+	demands *device.Demands // of the trace on a fitted model; nil without one
+	lacks   []bool          // of each text: it is a directory with names in another root
+	files   *memfs.FS       // of Memory
+	ahead   int64           // bytes of it that are populated before the start
+	player  Player          // of a backend that NewBackend made
+	guard   sandbox.Guard   // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -183,7 +185,7 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		touchNanos: firstTouch,
+		touchNanos: firstTouch, asked: e.demands.Thread(number),
 	}
 	w.awaited.Store(unawaited)
 	return w

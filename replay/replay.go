@@ -123,6 +123,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 	if err := s.unmatched(); err != nil {
 		return nil, err
 	}
+	if err := s.ask(); err != nil {
+		return nil, err
+	}
 	for _, e := range s.engines {
 		r, err := e.setUp(ctx, bind)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"pianola/device"
 	"pianola/format"
 )
 
@@ -63,6 +64,7 @@ type worker struct {
 
 	orderWait int64
 	log       *log
+	asked     []device.Asked // what its events ask of a fitted model
 }
 
 // prepare makes the worker ready for its first event, in its seat.

@@ -11,7 +11,7 @@
 #
 # The table has the medians, and how far the prediction is off. Needs root. device.sh
 # says where the image of the slow device is. PIANOLA is the program to be tried,
-# bin/pianola by default. docs/laboratory.md says how to read the figures.
+# bin/pianola by default. docs/internals/lab.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-6}

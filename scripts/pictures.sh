@@ -1,7 +1,7 @@
 #!/bin/sh
 # pictures.sh DEMO DIR: takes pictures of the page about the demo that stands in
 # DEMO, and of one about a compilation. They show the directory of this clone as
-# another, and no host.
+# another, and no host. The demo's own chart comes with them.
 set -eu
 . "$(dirname "$0")/lib.sh"
 tmp=$(mktemp -d)
@@ -19,3 +19,4 @@ bin/pianola record --no-host -o "$tmp/make.txt" -- make -s -C "$tmp/make" -j4
 bin/pianola profile --html "$tmp/make.html" "$tmp/make.txt" >"$tmp/profile.txt"
 at "pictures"
 go run ./scripts/pictures "$tmp/page.html" "$tmp/make.html" "$2"
+cp "$1/profile.svg" "$2/profile.svg"

@@ -13,14 +13,14 @@ const onlyKeeps = "the effect of the remaining events on names and descriptors, 
 
 var onlyTransform = Transform{
 	Name: "only", Arg: Arg{Form: "EXPR"},
-	Doc:   "removes the events that do not match the filter (docs/compile.md), except those that the others need",
+	Doc:   "removes the events that do not match the filter (docs/reference/compile.md), except those that the others need",
 	Keeps: onlyKeeps,
 	New:   Only,
 }
 
 var dropTransform = Transform{
 	Name: "drop", Arg: Arg{Form: "EXPR"},
-	Doc:   "removes the events that match the filter (docs/compile.md), except those that the others need",
+	Doc:   "removes the events that match the filter (docs/reference/compile.md), except those that the others need",
 	Keeps: onlyKeeps,
 	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }

@@ -59,7 +59,7 @@ func TestWith(t *testing.T) {
 
 // The table of the docs says which transforms take a compiled trace.
 func TestCompiledTable(t *testing.T) {
-	page, err := os.ReadFile("../docs/transforms.md")
+	page, err := os.ReadFile("../docs/internals/transforms.md")
 	require.NoError(t, err)
 	var rows strings.Builder
 	for _, one := range Builtin() {

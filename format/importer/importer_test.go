@@ -65,6 +65,8 @@ func TestGolden(t *testing.T) {
 	for name, kind := range map[string]Kind{
 		"fio2.log": FioV2, "fio3.log": FioV3, "iozone.txt": Iozone, "ioprof.log": IOProf,
 		"strace_y.txt": Strace, "strace_plain.txt": Strace,
+		"dxt.txt": Other, "dftracer.pfw": Other, "blkparse.txt": Other,
+		"msr.csv": Other, "alibaba.csv": Other, "tencent.csv": Other, "spc.csv": Other, "fiu.txt": Other,
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -217,7 +219,10 @@ func TestAllocations(t *testing.T) {
 // FuzzRead demands that nothing panics, and that what is read can be printed
 // and read again as a script.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"fio2.log", "fio3.log", "iozone.txt", "ioprof.log", "strace_y.txt"} {
+	for _, name := range []string{
+		"fio2.log", "fio3.log", "iozone.txt", "ioprof.log", "strace_y.txt",
+		"dxt.txt", "dftracer.pfw", "blkparse.txt", "msr.csv", "alibaba.csv", "tencent.csv", "spc.csv", "fiu.txt",
+	} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(f, err)
 		f.Add(content)

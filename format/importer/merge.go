@@ -63,7 +63,7 @@ const day = 24 * 3600 * 1e9 // nanoseconds
 // inspect sets begin to an absolute time. It reports false for a file without
 // events.
 func (p *part) inspect(r *Recording) (ok bool, err error) {
-	kind, _, err := recognise(p.file, r.options.Formats)
+	kind, _, err := recognise(p.file, r.options)
 	if err != nil {
 		return false, err
 	}

@@ -47,7 +47,7 @@ func NewStanding(h *format.Header) *Standing {
 }
 
 // Enter takes the header of processes that enter the recording.
-func (s *Standing) Enter(h *format.Header) { s.follower.addRunning(h) }
+func (s *Standing) Enter(h *format.Header) { s.follower.Enter(h, 0) }
 
 // Settled reports whether the creation of all threads has come that have events. A script that
 // begins where it has not shows what the thread did before only in part.

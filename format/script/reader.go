@@ -27,6 +27,9 @@ const (
 	maxNames = 4096
 )
 
+// processLine begins the line of a process.
+const processLine = "# " + format.MetaProcess + ":"
+
 // SyntaxError is an error in the text of a script. Lines count from 1.
 type SyntaxError struct {
 	File string
@@ -99,7 +102,8 @@ func (r *Reader) Header() *format.Header { return &r.header }
 
 // Read implements format.Reader. Syntax errors are of type *SyntaxError. It
 // returns fewer events than it could at the end of what is buffered, because
-// strings without escapes are parts of the buffer.
+// strings without escapes are parts of the buffer, and before a process that enters: the
+// header has that with the events that follow.
 func (r *Reader) Read(events []format.Event) (int, error) {
 	if len(events) == 0 || r.err != nil {
 		return 0, r.err
@@ -107,8 +111,13 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
 	n := 0
 	for n < len(events) {
+		at := r.start
 		line, ok := r.nextLine(n == 0)
 		if !ok {
+			break
+		}
+		if n > 0 && bytes.HasPrefix(line, []byte(processLine)) {
+			r.start = at
 			break
 		}
 		r.line++

@@ -109,8 +109,8 @@ func (p *program) linkAdditional(huge bool) error {
 	return p.link(names)
 }
 
-// settle puts the bytes of threads that have not ended into the account. It must
-// come before detach.
+// settle puts the bytes into the account that threads have moved so far and that have not
+// ended. It must come before detach.
 func (p *program) settle() error { return p.visit(recorderProgSettleLiving, "count bytes of threads") }
 
 // missing adds to an account what the program has counted.

@@ -232,7 +232,7 @@ func TestHugePages(t *testing.T) {
 			require.NoError(t, cmd.Wait())
 
 			var c recordkit.Collect
-			d := drain{ring: ring, writer: record.NewWriter(&c, 0)}
+			d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
 			require.NoError(t, d.all())
 			r := record.Result{Coverage: d.writer.Account()}
 			require.NoError(t, p.missing(&r.Coverage))

@@ -44,7 +44,7 @@ type config struct {
 	Cgroup bool // what is in a cgroup, not processes and their descendants
 	Maps   bool // faults on mapped files, and the operations that concern such mappings
 
-	// The optional notes. Each costs a little; see docs/recording.md.
+	// The optional notes. Each costs a little; see docs/internals/record.md.
 	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
 	Faults bool // page faults taken in reads and writes
 	Off    bool // time off the processor between events
@@ -172,7 +172,7 @@ func (p *program) link(names []string) error {
 	return nil
 }
 
-// detach stops recording. Events in the ring can still be read.
+// detach stops recording. What is in the ring can still be read.
 func (p *program) detach() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -93,15 +93,15 @@ INLINE void meet(struct thread *t, struct task_struct *task)
 }
 
 /* Puts the bytes of a thread into the account that its recorded calls have not
- * moved; once. */
+ * moved, and that are not there yet. */
 INLINE void settle(struct thread *t, struct task_struct *task)
 {
 	/* A call that is under way is none that ends in the recording. */
 	u64 chars = t->start && moves(plans[t->nr % MAX_SYS].kind) ? t->chars : chars_of(task);
-	s64 rest = chars - t->base - t->held;
+	s64 settled = t->settled, rest = chars - t->base - t->held;
 
-	if (t->flags & THREAD_MET && rest > 0 && __sync_val_compare_and_swap(&t->settled, 0, 1) == 0)
-		add(&missing[t->flags & THREAD_COMPAT ? MISSING_COMPAT : MISSING_ELSEWHERE].bytes, rest);
+	if (t->flags & THREAD_MET && rest > settled && __sync_val_compare_and_swap(&t->settled, settled, rest) == settled)
+		add(&missing[t->flags & THREAD_COMPAT ? MISSING_COMPAT : MISSING_ELSEWHERE].bytes, rest - settled);
 }
 
 /* Counts a recorded call that found no room in the ring. */

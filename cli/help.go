@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+)
+
+// helpWidth is how many columns help takes.
+const helpWidth = 80
+
+// helpFlags are the flags of every command for its help: -h for one screen, --help for
+// all.
+func helpFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "h", Usage: "show examples and the most used options"},
+		&cli.BoolFlag{Name: "help", Usage: "show all options"},
+	}
+}
+
+// helped prints the help that a command line asks for, and reports whether it does.
+func helped(c *cli.Context, m *manual) (bool, error) {
+	switch {
+	case c.Bool("help"):
+		return true, m.writeLong(os.Stdout)
+	case c.Bool("h"):
+		return true, m.writeShort(os.Stdout)
+	}
+	return false, nil
+}
+
+func helpCommand() *cli.Command {
+	return plain(&cli.Command{
+		Name:        "help",
+		Usage:       "show all options of a command",
+		UsageText:   "pianola help [COMMAND]",
+		Description: "Prints what pianola COMMAND --help prints.\n\nExample: pianola help record",
+		Action: func(c *cli.Context) error {
+			switch name := c.Args().First(); {
+			case c.NArg() > 1:
+				return usage(c, "want one command, got %d operands", c.NArg())
+			case name == "":
+				return manualOfAll(c.App).writeLong(os.Stdout)
+			case c.App.Command(name) == nil:
+				return commandError(c, name)
+			default:
+				return manualOf(c.App.Command(name)).writeLong(os.Stdout)
+			}
+		},
+	})
+}
+
+// writeShort writes the help of one screen: examples and the most used options.
+func (m *manual) writeShort(w io.Writer) error {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s: %s\n", m.name, m.does)
+	m.addExamples(&t)
+	addLines(&t, "Usage", m.synopsis)
+	m.addCommands(&t)
+	var more []string // titles of what the long help has
+	for _, g := range m.options {
+		switch g.title {
+		case "":
+			g.add(&t, "Options")
+		case helpTitle:
+		default:
+			more = append(more, strings.ToLower(g.title))
+		}
+	}
+	switch {
+	case m.commands != nil:
+		t.WriteString("\npianola COMMAND -h shows examples, pianola COMMAND --help all options.\n")
+	case more != nil:
+		fmt.Fprintf(&t, "\n%s\n", wrapped(fmt.Sprintf("%s --help shows more options: %s.", m.name, strings.Join(more, ", ")), 0))
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+// writeLong writes all there is.
+func (m *manual) writeLong(w io.Writer) error {
+	var t strings.Builder
+	fmt.Fprintf(&t, "%s: %s\n", m.name, m.does)
+	addLines(&t, "Usage", m.synopsis)
+	for _, paragraph := range m.text {
+		fmt.Fprintf(&t, "\n%s\n", wrapped(paragraph, 0))
+	}
+	m.addExamples(&t)
+	m.addCommands(&t)
+	for _, g := range m.options {
+		title := g.title
+		if title == "" {
+			title = "Options"
+		}
+		g.add(&t, title)
+	}
+	if m.commands != nil {
+		t.WriteString("\nExit status:\n")
+		for _, s := range exitStatuses {
+			addEntry(&t, s.status, s.meaning, 7)
+		}
+	}
+	_, err := io.WriteString(w, t.String())
+	return err
+}
+
+func (m *manual) addExamples(t *strings.Builder) { addLines(t, "Examples", m.examples) }
+
+func addLines(t *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(t, "\n%s:\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(t, "  %s\n", line)
+	}
+}
+
+func (m *manual) addCommands(t *strings.Builder) {
+	for _, g := range m.commands {
+		fmt.Fprintf(t, "\n%s:\n", g.title)
+		for _, c := range g.commands {
+			addEntry(t, c.Name, c.Usage, 14)
+		}
+	}
+}
+
+// The texts of options begin in the column after the widest head, up to this width.
+const maxHead = 26
+
+func (g *optionGroup) add(t *strings.Builder, title string) {
+	width := 0
+	for i := range g.options {
+		if n := utf8.RuneCountInString(g.options[i].head()); n <= maxHead-4 {
+			width = max(width, n)
+		}
+	}
+	fmt.Fprintf(t, "\n%s:\n", title)
+	for i := range g.options {
+		addEntry(t, g.options[i].head(), g.options[i].text(), width+4)
+	}
+}
+
+// addEntry adds a text beside what it is of, in lines that begin in a column.
+func addEntry(t *strings.Builder, head, text string, column int) {
+	lines := wrapped(text, column)
+	if n := 2 + utf8.RuneCountInString(head); n <= column-2 {
+		fmt.Fprintf(t, "  %s%s%s\n", head, strings.Repeat(" ", column-n), strings.TrimLeft(lines, " "))
+		return
+	}
+	fmt.Fprintf(t, "  %s\n%s\n", head, lines)
+}
+
+// wrapped returns a text in lines of at most helpWidth columns with an indent.
+func wrapped(text string, indent int) string {
+	space := strings.Repeat(" ", indent)
+	var b strings.Builder
+	used := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+			b.WriteString(space)
+			used = indent
+		case used+1+n > helpWidth:
+			b.WriteString("\n" + space)
+			used = indent
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
+}

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/provenance"
+)
+
+func versionCommand() *cli.Command {
+	return plain(&cli.Command{
+		Name:      "version",
+		Usage:     "print the version, its commit and date, and that of Go",
+		UsageText: "pianola version [--json]",
+		Description: "The date is that of the commit. What the build does not tell is left out.\n\n" +
+			"Example: pianola version",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
+		Action: printVersion,
+	})
+}
+
+func printVersion(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return usage(c, "want no operands")
+	}
+	b := provenance.ThisBuild()
+	if c.Bool("json") {
+		return printJSON(b)
+	}
+	_, err := fmt.Fprintf(stdout("text"), "pianola %v\n", b)
+	return err
+}

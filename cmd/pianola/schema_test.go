@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+)
+
+// schemas compiles the schemas in docs/schema. They allow properties that they do not
+// know, because later versions have more; here they do not.
+func schemas(t *testing.T) (all map[string]*jsonschema.Schema, properties map[string]bool) {
+	files, err := filepath.Glob("../../docs/schema/*.json")
+	require.NoError(t, err)
+	c := jsonschema.NewCompiler()
+	const base = "https://pianola/schema/"
+	properties = map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		require.NoError(t, err, file)
+		require.Equal(t, filepath.Base(file), doc.(map[string]any)["$id"])
+		closeObjects(t, doc, properties)
+		require.NoError(t, c.AddResource(base+filepath.Base(file), doc))
+	}
+	all = map[string]*jsonschema.Schema{}
+	for _, file := range files {
+		s, err := c.Compile(base + filepath.Base(file))
+		require.NoError(t, err)
+		all[strings.TrimSuffix(filepath.Base(file), ".json")] = s
+	}
+	return all, properties
+}
+
+// closeObjects has the objects of a schema refuse properties without a name, and collects all
+// names. Each has a description, or refers to a schema.
+func closeObjects(t *testing.T, schema any, properties map[string]bool) {
+	switch s := schema.(type) {
+	case []any:
+		for _, one := range s {
+			closeObjects(t, one, properties)
+		}
+	case map[string]any:
+		if named, ok := s["properties"].(map[string]any); ok {
+			if _, open := s["additionalProperties"]; !open {
+				s["additionalProperties"] = false
+			}
+			for name := range named {
+				properties[name] = true
+			}
+		}
+		for _, one := range s {
+			closeObjects(t, one, properties)
+		}
+	}
+}
+
+// seldom are properties that the outputs below do not have: those of faults on mapped
+// files, rings, failures and other machines.
+var seldom = strings.Fields(`
+	optional hint withheld missing kind application_at speed recorded_seconds error
+	notes example reason runs_needed not_excluded root_name calls_without_duration communication
+	in_flight_seconds flight_nanos requests_in_flight_seconds ring batch reaped how waker woken held delay
+	blocked explained_seconds unexplained_seconds woken_in ready own storage timer file
+	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
+	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
+	read_strides path2 root_path2 descriptors sparse blocks target link attrs
+`)
+
+// All JSON that the command prints is as docs/schema says, which says nothing else.
+func TestSchemas(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it runs all commands that print JSON")
+	}
+	all, properties := schemas(t)
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	write("app.txt", schemaRecording(1))
+	write("app2.txt", schemaRecording(2))
+	run := func(line string) []byte {
+		c := exec.CommandContext(t.Context(), "sh", "-c", line)
+		c.Dir = dir
+		var said bytes.Buffer
+		c.Stderr = &said
+		out, err := c.Output()
+		if status := c.ProcessState.ExitCode(); status != 1 && status != 3 { // a verdict, or what a machine lacks
+			require.NoError(t, err, "%s: %s", line, said.String())
+		}
+		require.NotEmpty(t, out, "%s: %s", line, said.String())
+		return out
+	}
+	seen := map[string]bool{}
+	used := map[string]bool{}
+	check := func(name, line string, text []byte) {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		require.NoError(t, err, "%s\n%s", line, text)
+		require.NoError(t, all[name].Validate(doc), line)
+		keysOf(doc, seen)
+		used[name] = true
+	}
+	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && echo ok`)
+	run(`for i in 1 2 3 4 5 6; do pianola replay -q --backend memory --log m$i.log app.bin; pianola replay -q --root root --log p$i.log app.bin; done; echo ok`)
+	for _, test := range []struct{ schema, line string }{
+		{"version", `pianola version --json`},
+		{"doctor", `pianola doctor --json`},
+		{"profile", `pianola profile --json app.txt`},
+		{"profile", `pianola profile --json app.txt app.bin p1.log`},
+		{"profile", `pianola profile --json --by file app.txt`},
+		{"profile", `pianola profile --json --by operation app.txt`},
+		{"profile", `pianola profile --json --by process app.txt`},
+		{"profile", `pianola profile --json --by thread app.bin`},
+		{"profile", `pianola profile --json --by directory app.txt`},
+		{"profile", `pianola profile --json --by size app.txt`},
+		{"profile", `pianola profile --json --by interval app.txt app.bin`},
+		{"compare", `pianola compare --json app.txt p1.log`},
+		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
+		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s'`},
+		{"baseline", `pianola compare -q --save base.json p[1-6].log; cat base.json`},
+		{"compare", `pianola compare --json --baseline base.json m[1-6].log`},
+		{"replay", `pianola replay --json app.bin`},
+		{"replay", `pianola replay --json --backend memory --repeat 2 app.bin`},
+		{"replay", `pianola replay --json --copies 2 --repeat 2 app.bin app2.bin`},
+		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
+		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
+		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
+		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
+		{"advise", `pianola advise --json --backend memory app.txt`},
+		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
+	} {
+		check(test.schema, test.line, run(test.line))
+	}
+	for _, file := range []string{"app.txt", "app.bin", "p1.log"} {
+		line := `pianola print --format json ` + file
+		for one := range bytes.Lines(run(line)) {
+			check("events", line, one)
+		}
+	}
+	used["common"] = true // the others refer to it
+	require.Equal(t, slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(used)), "schemas of which no output is validated")
+	var unseen []string
+	for name := range properties {
+		if !seen[name] && !slices.Contains(seldom, name) {
+			unseen = append(unseen, name)
+		}
+	}
+	require.Empty(t, unseen, "properties of schemas that no output has")
+	for _, name := range seldom {
+		require.True(t, properties[name], "no schema has the property %q", name)
+	}
+}
+
+// keysOf collects the names of all properties.
+func keysOf(doc any, keys map[string]bool) {
+	switch d := doc.(type) {
+	case []any:
+		for _, one := range d {
+			keysOf(one, keys)
+		}
+	case map[string]any:
+		for key, one := range d {
+			keys[key] = true
+			keysOf(one, keys)
+		}
+	}
+}
+
+// schemaRecording returns a recording of two threads that read, write, sync, rename and
+// fail, in files of their own.
+func schemaRecording(n int) string {
+	var b strings.Builder
+	b.WriteString("# pianola script 1\n# command: ./app\n# kernel: 6.1.0\n")
+	line := func(tid int, form string, args ...any) {
+		fmt.Fprintf(&b, "%d 0.000100000 %s\n", tid, fmt.Sprintf(form, args...))
+	}
+	line(10, `openat(AT_FDCWD, "/w/data%d", O_RDWR|O_CREAT, 0600) = 3 <0.000050000> {size=65536 type=reg cached=0}`, n)
+	line(10, `clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = 11 <0.000050000>`)
+	for i := range 40 {
+		tid := 10 + i%2
+		line(tid, `pread64(3, 0x1000, 4096, %d) = 4096 <0.000%d00000>`, i*4096%65536, 1+i%3)
+		line(tid, `pwrite64(3, 0x1000, 4096, %d) = 4096 <0.000200000>`, i*8192%65536)
+		line(tid, `fsync(3) = 0 <0.005000000>`)
+	}
+	line(10, `fsync(3) = -1 EIO (Input/output error) <0.000010000>`) // a replay differs
+	line(11, `openat(AT_FDCWD, "/w/none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000010000>`)
+	line(11, `pipe2([4, 5], 0) = 0 <0.000010000>`)
+	line(11, `write(5, 0x1000, 10) = 10 <0.000010000>`)
+	line(10, `close(3) = 0 <0.000010000>`)
+	b.WriteString("# lost: 0\n")
+	return b.String()
+}
