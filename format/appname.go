@@ -103,8 +103,8 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 	return append(append(append(dst, strings.TrimSuffix(root, "/")...), '/'), path...)
 }
 
-// Of is Append for strings, which can have the "//" that marks where a path began in
-// the application (docs/reference/compile.md).
+// Of is Append for strings. They can contain "//", which marks where the application's
+// path began (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path
