@@ -50,8 +50,8 @@ func (n *AppName) Wrong() string {
 	return ""
 }
 
-// SortNames sorts names by their paths. Of several names of one path the first
-// stays.
+// SortNames sorts names by their paths, and keeps the first of several names of one
+// path.
 func SortNames(names []AppName) []AppName {
 	slices.SortStableFunc(names, func(a, b AppName) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(names, func(a, b AppName) bool { return a.Path == b.Path })
