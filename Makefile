@@ -151,7 +151,7 @@ vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB
 	@bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
 	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
-lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
+lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files; also the language of documents, comments and messages
 	$(GO) vet ./...
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) mod tidy -diff
@@ -159,6 +159,12 @@ lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated fi
 	GOARCH=arm64 $(GO) vet ./...
 	cd layer/generate && $(GO) vet . && $(GO) mod tidy -diff
 	@sh scripts/generated.sh $(CLANG)
+
+# The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.
+prose: ## the language of documents, comments and messages, checked by Vale (.vale)
+	@sh scripts/need.sh g++=g++
+	@if command -v g++ >/dev/null; then CGO_ENABLED=1 CGO_CFLAGS='-O1 -w' CGO_CXXFLAGS='-O1 -w' $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
+	else echo "no g++: the language of documents and comments is not checked"; fi
 
 generate: ## rebuild the eBPF objects with clang-19, and the descriptions of layers; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...

@@ -3,8 +3,8 @@
 //
 //	diagnosis.Of → findings → Candidates → lab.Experiment → New → text, JSON
 //
-// It advises nothing of which the laboratory is not certain: the interval of a gain
-// excludes none, and no result breaks.
+// It recommends only changes of which the lab is certain: the interval of the gain
+// excludes zero, and all results stay the same.
 package advice
 
 import (

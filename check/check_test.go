@@ -46,9 +46,9 @@ func TestParseErrors(t *testing.T) {
 		{"sync.p98 > +10%", `check "sync.p98 > +10%": at byte 5: no figure "p98"`, "bytes_per_second", "p98"},
 		{"sync.p99", `check "sync.p99": at byte 8: expected > or < after sync.p99`, "sync.p99 > +10%", ""},
 		{"sync.p99 >= 5ms", `check "sync.p99 >= 5ms": at byte 9: want > or <, not >=`, "", ""},
-		{"sync.p99 < 5ms", `a check of check "sync.p99 < 5ms": at byte 9: sync.p99 needs >, because larger is worse`, "a check states the condition that fails: sync.p99 > +10%", ""},
-		{"run_time < -5%", `a check of check "run_time < -5%": at byte 9: run_time needs >, because larger is worse`, "run_time > +10%", ""},
-		{"read.bytes_per_second > +5%", `a check of check "read.bytes_per_second > +5%": at byte 22: read.bytes_per_second needs <, because smaller is worse`, "read.bytes_per_second < -10%", ""},
+		{"sync.p99 < 5ms", `check "sync.p99 < 5ms": at byte 9: a check of sync.p99 needs >, because larger is worse`, "a check states the condition that fails: sync.p99 > +10%", ""},
+		{"run_time < -5%", `check "run_time < -5%": at byte 9: a check of run_time needs >, because larger is worse`, "run_time > +10%", ""},
+		{"read.bytes_per_second > +5%", `check "read.bytes_per_second > +5%": at byte 22: a check of read.bytes_per_second needs <, because smaller is worse`, "read.bytes_per_second < -10%", ""},
 		{"read.calls > -5%", `check "read.calls > -5%": at byte 13: > needs a change with +, not -`, "smaller (< -5%)", ""},
 		{"read.calls < +5%", `check "read.calls < +5%": at byte 13: < needs a change with -, not +`, "larger (> +5%)", ""},
 		{"read.calls < -100%", `check "read.calls < -100%": at byte 13: a metric cannot change by -100%`, "", ""},
@@ -63,7 +63,7 @@ func TestParseErrors(t *testing.T) {
 		{"sync.p99 > +1.2.3%", `check "sync.p99 > +1.2.3%": at byte 11: expected a bound`, "", ""},
 		{"sync.p99 > infs", `check "sync.p99 > infs": at byte 11: expected a bound`, "", ""},
 		{"sync.bytes > 9999999999TiB", `check "sync.bytes > 9999999999TiB": at byte 13: 9999999999TiB is too large`, "", ""},
-		{"sync.p99 > +10% and", `check "sync.p99 > +10% and": at byte 16: unexpected " after the boundand"`, "", ""},
+		{"sync.p99 > +10% and", `check "sync.p99 > +10% and": at byte 16: unexpected "and" after the bound`, "", ""},
 	} {
 		_, err := Parse(test.text)
 		require.EqualError(t, err, test.want)

@@ -374,7 +374,7 @@ func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab
 	return run, results, nil
 }
 
-// labPart is the name of the directories of copies, but for their numbers.
+// labPart is the name of the directories of copies, without their numbers.
 const labPart = "trace"
 
 // play replays a trace, or copies of it.

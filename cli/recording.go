@@ -182,7 +182,7 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 const kept = ".old"
 
 // holdsSomething reports whether the file is worth keeping: a regular file under its
-// own name that is not empty. What is written through a symbolic link is not kept.
+// own name that is not empty. A file written through a symbolic link is not kept.
 func (f *scriptFile) holdsSomething() bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && f.named()

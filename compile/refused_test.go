@@ -8,8 +8,8 @@ import (
 	"pianola/compile"
 )
 
-// A call that was refused by rights, or by the file system, and would succeed in
-// a replay and change something is not in the trace. What only looks is.
+// A call that was refused by permissions or by the file system is left out if it would
+// succeed in a replay and change something. A call that only reads is kept.
 func TestRefusedCalls(t *testing.T) {
 	s, r := compiled(t, `# pianola script 1
 10 0.000010000 open("/w/read", O_RDONLY) = -1 EACCES (x) <0.000001000>

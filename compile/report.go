@@ -24,14 +24,14 @@ type Report struct {
 	Examples      []string         // the first unexplained results
 	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
 	Sockets       int64            // sockets that were guessed from names that appeared
-	Programs      int64            // faults of files that no recorded call had mapped
+	Programs      int64            // page faults on files that no recorded call had mapped
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
-	Coverage      coverage.Account // of the trace: requests, which it does not hold, are missing
-	Tied          int64            // nanoseconds of waits between threads, which edges account for
-	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
+	Coverage      coverage.Account // coverage of the trace; requests that it does not hold are missing
+	Tied          int64            // nanoseconds of waits between threads that edges reproduce
+	Crowded       int64            // nanoseconds in which threads were ready but others had the processor, left out
 	Grouping      format.Grouping  // how threads share syncs
-	Floor         format.Floor     // the least time that a replay can take
-	Raised        int64            // files whose size had to be raised for a read that succeeded
+	Floor         format.Floor     // the minimum run time of a replay
+	Raised        int64            // files that were enlarged because a read succeeded
 }
 
 // Substitution is a name that the trace replaces by another.
@@ -40,12 +40,12 @@ type Substitution struct {
 	Mapped   string // below the root
 }
 
-// reason says why an event is not in the trace.
+// reason is why an event is not in the trace.
 type reason uint8
 
 const (
 	reasonNone     reason = iota
-	reasonNoFile          // a descriptor that is no file: a terminal, socket, pipe, …
+	reasonNoFile          // a descriptor that is not a file: a terminal, socket, pipe, …
 	reasonPseudo          // a path in /proc, /sys or /dev
 	reasonUnknown         // a descriptor whose open is not in the recording
 	reasonPath            // a path that could not be read, or leads nowhere
@@ -54,9 +54,9 @@ const (
 	reasonFilter          // a transform removed it
 	reasonLong            // a name longer than the kernel accepts
 	reasonDeep            // a path longer than the kernel accepts from the replay's root
-	reasonMapped          // memory where no file of the trace is mapped
+	reasonMapped          // memory in which no file of the trace is mapped
 	reasonNameless        // a path in /proc to a file without a name, of another process or in a call that takes a name
-	reasonRefused         // an error of the user's rights or of the file system, of a call that would change something
+	reasonRefused         // a call that would change something failed because of permissions or the file system
 	numReasons
 )
 
@@ -92,7 +92,8 @@ func (r *Report) filtered(h *format.Header) {
 // maxExamples is how many examples of unexplained results are kept.
 const maxExamples = 10
 
-// Summary says in a line what was compiled, and what was left out and why.
+// Summary returns one line: the size of the trace, and how many events were left out
+// for which reasons.
 func (r *Report) Summary() string {
 	text := fmt.Sprintf("%s of %s", table.Plural(int(r.Events), "event"), table.Plural(r.Threads, "thread"))
 	sep := fmt.Sprintf("; left out %d: ", r.LeftOut.Total())
@@ -105,7 +106,7 @@ func (r *Report) Summary() string {
 	return text
 }
 
-// WriteTo writes the report as text, one fact a line.
+// WriteTo writes the report as text, one fact per line.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
 	var n int64

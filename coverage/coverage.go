@@ -57,7 +57,7 @@ const (
 	Msync                 // msync of such files
 	Compat                // calls through the 32-bit table
 	Lost                  // events that the recorder could not keep
-	Elsewhere             // I/O that the kernel accounts for but that belongs to no other kind
+	Elsewhere             // I/O in the kernel's account that belongs to no other kind
 	Mount                 // calls that change what is mounted
 	Pipes                 // tee and vmsplice, in older recordings
 	Memory                // process_vm_readv and process_vm_writev

@@ -50,8 +50,8 @@ func (n *AppName) Wrong() string {
 	return ""
 }
 
-// SortNames sorts names by their paths. Of several names of one path the first
-// stays.
+// SortNames sorts names by their paths, and keeps the first of several names of one
+// path.
 func SortNames(names []AppName) []AppName {
 	slices.SortStableFunc(names, func(a, b AppName) int { return cmp.Compare(a.Path, b.Path) })
 	return slices.CompactFunc(names, func(a, b AppName) bool { return a.Path == b.Path })
@@ -103,8 +103,8 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 	return append(append(append(dst, strings.TrimSuffix(root, "/")...), '/'), path...)
 }
 
-// Of is Append for strings, which can have the "//" that marks where a path began in
-// the application (docs/reference/compile.md).
+// Of is Append for strings. They can contain "//", which marks where the application's
+// path began (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path

@@ -16,9 +16,8 @@ const (
 // longest is how many bytes entryOf looks at.
 const longest = 16
 
-// entryOf says what a function begins with, and how many bytes of it a probe skips:
-// endbr64 (Intel CET) does nothing where nobody checks it, and can be left out, but
-// not be single-stepped at no cost.
+// entryOf says what a function begins with, and how many bytes of it a probe skips. A
+// probe skips endbr64 (Intel CET), which does nothing and would be single-stepped.
 func entryOf(code []byte, arch string) (e Entry, skip uint64) {
 	if arch == "arm64" {
 		return entryARM(code), 0

@@ -91,8 +91,8 @@ type operator struct {
 	apply func(v *env, a, b int64) int64
 }
 
-// The operators, by how tightly they bind: a range least. A sign that begins
-// with another stands before it.
+// The operators, in rising order of precedence: a range binds least. If one operator is
+// a prefix of another, the longer one comes first.
 var operators = [][]operator{
 	{{"..", uniform}},
 	{{"||", func(_ *env, a, b int64) int64 { return truth(a != 0 || b != 0) }}},
@@ -266,7 +266,7 @@ func (p *parser) operator(level int) func(*env, int64, int64) int64 {
 	return nil
 }
 
-// operand reads what stands between operators.
+// operand reads an operand.
 func (p *parser) operand() (expr, error) {
 	if p.nesting++; p.nesting > 100 {
 		return nil, errors.New("too deep")

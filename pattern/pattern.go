@@ -53,8 +53,8 @@ type Pattern struct {
 	some []bool // by group: there is a barrier of its threads
 }
 
-// Is reports whether a text that begins like this is a pattern: its first line
-// that is no comment begins with "pattern:".
+// Is reports whether a text with this beginning is a pattern: its first line other than
+// comments begins with "pattern:".
 func Is(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\ufeff")) // the mark of some editors
 	for line := range bytes.Lines(head) {

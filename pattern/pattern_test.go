@@ -326,8 +326,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a short text asks for is bounded before it takes memory, and what is
-// said of a long one is short.
+// Excessive requests of a short text fail before they take memory, and errors about a
+// long text are short.
 func TestBounds(t *testing.T) {
 	for text, want := range map[string]string{
 		"pattern: 1\ndirectories:\n- {path: d, count: 1048576}\n- d\ngroups: [{steps: [stat: a]}]\n": "4: more than a million files and directories at a time",

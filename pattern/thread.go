@@ -125,8 +125,7 @@ func (t *thread) event(e format.Event) {
 	t.reader.queue = append(t.reader.queue, e)
 }
 
-// call puts a call on a file into the queue, of which nobody knows how long it
-// takes.
+// call puts a call on a file into the queue. Its duration is unknown.
 func (t *thread) call(op format.Op, ret int64, args ...int64) *format.Event {
 	e := format.Event{Op: op, Ret: ret, Dur: format.Unknown}
 	copy(e.Args[:], args)

@@ -136,8 +136,8 @@ func below(n, dir *node) bool {
 	return false
 }
 
-// rename moves a node and returns the result of the call. What was there by
-// the new name is gone.
+// rename moves a node and returns the result of the call. It removes a node that had
+// the new name.
 func (t *tree) rename(from, to []byte) (ret int64, err error) {
 	oldDir, oldBase, old, err := t.find(from)
 	if err != nil || old == nil {

@@ -46,9 +46,9 @@ func (w *worker) spendAt(n int64) bool {
 // can then take a block of its own.
 func (w *worker) spendMove() bool { return w.spend(block) }
 
-// reserve takes bytes for a call that may write up to n, and mostly writes
-// fewer, because it asks for the rest of a file. It returns how many the call
-// may write. settle gives back the rest.
+// reserve takes bytes for a call that may write up to n but usually writes fewer,
+// because it asks for the rest of a file. It returns how many bytes the call may write.
+// settle gives back the rest.
 func (w *worker) reserve(n int64) int64 {
 	n = min(max(n, 0), maxTransfer)
 	if n > w.allowance && w.e.take(n-w.allowance) {
@@ -86,8 +86,8 @@ func (w *worker) exceeded() {
 	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, limitOf("bytes"))
 }
 
-// take takes bytes from the budget that all workers share, if there are enough, or
-// can be.
+// take takes bytes from the budget that all workers share. It reports whether there
+// were enough, after renewing the budget if that is possible.
 func (e *engine) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
 
 // lease returns how many bytes a worker takes at once.

@@ -50,7 +50,7 @@ func (e *engine) plan() (err error) {
 // check verifies the threads and the size of a trace.
 func check(t format.Trace, l *Limits) error {
 	h := t.Header()
-	first := 0 // threads that are there from the start, and rings
+	first := 0 // threads that exist from the start, and rings
 	for _, th := range h.Threads {
 		if th.Parent == 0 || th.Ring != format.ViaCall {
 			first++
@@ -76,8 +76,8 @@ func check(t format.Trace, l *Limits) error {
 	return nil
 }
 
-// nameBytes is the memory of a string of a trace as a sandbox.Name, besides
-// three times its length.
+// nameBytes is the memory of a string of a trace as a sandbox.Name, without three times
+// its length.
 const nameBytes = 128
 
 // checkTexts bounds the memory of the strings of a trace. They may take up to

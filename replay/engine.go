@@ -42,7 +42,7 @@ type engine struct {
 	names     []sandbox.Name     // the same for the kernel
 	startDirs map[startDir]int64 // descriptors of directories that paths start in
 	pool      region             // what writes come from
-	sink      int                // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
+	sink      int                // descriptor of /dev/null, the target of bytes that leave the trace's files; -1 if there is none
 	regions   []region           // tables and memory of processes
 	seats     seating
 	queues    []*queue
@@ -72,7 +72,7 @@ type engine struct {
 	mapped   atomic.Int64 // bytes of address space that windows take
 	copied   atomic.Int64 // bytes of private mappings that were written
 	mappings atomic.Int64 // in windows, and parts of them
-	held     atomic.Int64 // pages of all processes that are touched, if memory is played
+	held     atomic.Int64 // touched pages of all processes, if memory calls are replayed
 }
 
 func newEngine(s *stage, p Part, o Options) *engine {
@@ -191,7 +191,7 @@ func (e *engine) newWorker(number int32, p *process) *worker {
 	return w
 }
 
-// makeWaits finds what events wait for, and marks the events waited for.
+// makeWaits finds the waits of events, and marks the events waited for.
 func (e *engine) makeWaits() error {
 	for _, w := range e.workers {
 		waits, err := e.trace.Waits(w.number)
@@ -286,8 +286,8 @@ func (e *engine) free() (err error) {
 	return nil
 }
 
-// noteQueue notes how a queue differs from the recorded one. Workers are not pinned
-// when they call it, or noteOnce.
+// noteQueue records how a queue differs from the recorded one. Workers must not be
+// pinned when they call it or noteOnce.
 func (e *engine) noteQueue(q *queue) {
 	for _, note := range q.under.Notes() {
 		e.noteOnce(note)
@@ -328,9 +328,10 @@ func (e *engine) closeAll() {
 	}
 }
 
-// openDescriptors opens what recorded processes had open at the start: those of
-// only, on whose thread it runs, or, if only is nil, those of all processes
-// without a kernel table of their own. The guard binds the calling thread.
+// openDescriptors opens the descriptors that recorded processes had at the start. If
+// only is not nil, it opens those of that process, on whose thread it runs. If only is
+// nil, it opens those of all processes without their own kernel table. The guard binds
+// the calling thread.
 func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	first := len(e.trace.Strings())
 	opened := make(map[format.Descriptor]slot) // by all fields but the number

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// entry is what the log holds of an event; the rest is in the trace.
+// entry is the part of a log event that is not in the trace.
 type entry struct {
 	start int64 // nanoseconds since the start of the replay
 	dur   int64 // nanoseconds
@@ -72,7 +72,7 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 
 func (l *log) len() int64 { return l.spilled + int64(len(l.entries)) }
 
-// crowded reports whether the next gap should be used to write entries out.
+// crowded reports whether the next gap should be used to write out entries.
 func (l *log) crowded() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
 
 // full reports whether entries must be written out before the next is added.

@@ -74,8 +74,8 @@ func TestDifferences(t *testing.T) {
 	require.EqualValues(t, 1, res.Executed)
 }
 
-// A seek for data or a hole that leads elsewhere is one difference: what follows reads
-// where the recorded one did.
+// A seek for data or a hole that leads to another offset is one difference: the
+// following calls read at the recorded offset.
 func TestSeeksLeadElsewhere(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
@@ -108,7 +108,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	require.Len(t, res.Differences, maxDifferences)
 }
 
-// What events write is bounded too, in whatever way they ask for it.
+// The bytes that events write are bounded for every kind of call.
 func TestBytesLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, test := range []struct {

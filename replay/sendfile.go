@@ -18,7 +18,7 @@ import (
 // the kernel does for the pipe's buffers. A pipe of the worker's own would have
 // to be drained or filled within the event: 1.8 and 1.2 of those costs.
 
-// noFile is the recorded number of a descriptor that is no file of the trace.
+// noFile is the recorded number of a descriptor that is not a file of the trace.
 const noFile = -1
 
 // place returns the address of an offset that the kernel takes by a pointer.

@@ -56,7 +56,8 @@ func TestServed(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, all[n+1].Start-all[0].Start, int64(3*n*millisecond))
 			if timing == Compute {
-				// Of the whole run: computes make up for a late first event.
+				// The check is over the whole run, because computes make up for a late
+				// first event.
 				require.GreaterOrEqual(t, all[n+1].Start, int64(n*(3*millisecond+millisecond/2)))
 			}
 			require.Equal(t, p.backend == Memory, len(res.Notes) == 1, res.Notes)

@@ -47,7 +47,7 @@ func TestRunAll(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A replay does not follow a link that stands in the place of a root.
+// A replay does not follow a link in place of a root.
 func TestRunAllFollowsNoLink(t *testing.T) {
 	base, secret := roottest.Outside(t)
 	info, err := os.Lstat(secret)

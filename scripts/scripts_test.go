@@ -56,7 +56,7 @@ func TestNoScriptIsSilent(t *testing.T) {
 	}
 }
 
-// What a program said into a log is shown when it fails.
+// The log of a program is shown when the program fails.
 func TestLogIsShown(t *testing.T) {
 	const python = `#!/bin/sh
 [ "$1" = -c ] && { echo "$0"; exit; } # is asked where it is
@@ -70,7 +70,7 @@ this is why
 $`, said)
 }
 
-// What is wrong with a command line is said once.
+// An error in a command line is printed once.
 func TestUsage(t *testing.T) {
 	require.Equal(t, "truth.sh: no application nosuch; there are: sqlite3 git tar gcc python3 fio postgres osync, closed: rocksdb1 rocksdb4 rocksdb16 postgres1 postgres8 postgres8out mariadb redis sqlite3x3 make4 pipeline java, asynchronous: uring libaio, mapped: lmdb mapread sqlite3map ripgrep rocksmap lucene\n",
 		broken(t, "nothing", silent, "scripts/truth.sh", t.TempDir(), "nosuch"))

@@ -15,7 +15,7 @@ const maxCopies = 256
 // ids gives the threads of a copy of an application ids of their own.
 type ids int32
 
-// of returns the id of the copy's thread. It returns a number that is no id
+// of returns the id of the copy's thread. It returns a number that is not an id
 // unchanged.
 func (k ids) of(id int64) int64 {
 	if id <= 0 {

@@ -20,10 +20,10 @@ var mmapTransform = Transform{
 	},
 }
 
-// unmapped makes a descriptor of each mapping of a file: mmap duplicates the
-// descriptor that it maps, and the last munmap closes that one. The data of a
-// mapping is the number of its descriptor. What is left mapped until the process
-// ends is left open.
+// unmapped gives each mapping of a file its own descriptor: mmap duplicates the
+// descriptor that it maps, and the last munmap closes the duplicate. The data of a
+// mapping is the number of its descriptor. Descriptors of mappings that exist until the
+// process ends stay open.
 type unmapped struct{ mappings int64 }
 
 // firstCopy is the lowest number of such a descriptor, and copies how many

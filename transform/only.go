@@ -235,10 +235,10 @@ func (o *only) unused(d *process.Description) {
 	u.held = u.held[:0]
 }
 
-// decide implements holding. What is not known to be of no use stays.
+// decide implements holding. Events that may be needed are kept.
 func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 
-// end implements ending. What nobody used is of no use.
+// end implements ending. Events that no other event used are removed.
 func (o *only) end(s *staged) {
 	o.ended = true
 	for en := s.first; en != nil; en = en.next {

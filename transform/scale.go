@@ -37,7 +37,7 @@ type paced struct {
 	debt  int64 // what was taken or cut besides of time that was not there
 }
 
-// event implements stage. What compile takes off besides is left to it.
+// event implements stage. It does not scale the time that compile subtracts anyway.
 func (x scale) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	if e.Via != format.ViaCall { // it takes no time of its thread

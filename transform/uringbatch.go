@@ -194,7 +194,7 @@ func (u *uringBatch) disturbs(e *format.Event, t *process.Thread, f *process.Fil
 	return false
 }
 
-// seek notes where a descriptor stands after the calls of the run.
+// seek records the offset of a descriptor after the calls of the run.
 func (r *uring) seek(serial, fd, at int64) {
 	for i := range r.seeks {
 		if r.seeks[i].serial == serial {

@@ -265,9 +265,9 @@ var greedy = []greed{
 	{name: "a name with a NUL", make: func(h *hostile) { h.add(1, format.OpStat, 0, "a\x00b", 0) }, says: "holds a NUL byte"},
 }
 
-// TestAttackLimits wants too much of everything. No replay takes more than its
-// limits, of disk and memory, and each ends by itself. What one leaves the next
-// begins with.
+// TestAttackLimits wants too much of everything. No replay takes more than its limits,
+// of disk and memory, and each ends by itself. Each begins with the files that the one
+// before has left.
 func TestAttackLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")

@@ -232,8 +232,8 @@ func TestAttackFileset(t *testing.T) {
 	})
 }
 
-// TestAttackSeveral gives several traces names that lead elsewhere, and a root
-// in which an earlier trace has left links where theirs are to be.
+// TestAttackSeveral gives several traces names that lead out of their roots, and a root
+// in which an earlier trace has left links in the place of their files.
 func TestAttackSeveral(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")

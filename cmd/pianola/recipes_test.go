@@ -150,8 +150,8 @@ func shortened(output, shown string) string {
 // test, or take minutes.
 func runnable(line string) bool { return !strings.HasPrefix(line, "make ") }
 
-// run runs all commands in one shell and one directory, whose mounts nobody else sees, and
-// returns what each prints. A command may fail if the next one prints its status.
+// run runs all commands in one shell and one directory, in a private mount namespace, and
+// returns the output of each. A command may fail if the next one prints its status.
 func (r *recipe) run(t *testing.T) (outputs []string) {
 	dir, home := t.TempDir(), recipeDir(t)
 	files := filepath.Join(dir, "files")

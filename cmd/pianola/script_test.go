@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 					for _, key := range []string{"GOCACHE", "GOMODCACHE"} {
 						e.Setenv(key, goEnv[key])
 					}
-					e.Setenv("GOFLAGS", "-buildvcs=false") // git refuses a clone of somebody else's
+					e.Setenv("GOFLAGS", "-buildvcs=false") // git refuses a clone of another user
 					return nil
 				},
 				Condition:     condition,

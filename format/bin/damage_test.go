@@ -395,7 +395,7 @@ func TestHostileHeader(t *testing.T) {
 	}
 }
 
-// What is sound before a fault is returned first, and the fault stays.
+// Valid data before a fault are returned first, and the fault is permanent.
 func TestFaultComesAfterWhatIsSound(t *testing.T) {
 	rows := make([]uint64, 0, 300*maxWidth)
 	for i := range 300 {

@@ -21,10 +21,10 @@ type layout struct {
 	// the file, and so are required rows of each event.
 	required bool
 
-	// For a part of the whole trace. write returns the contents of the part. It
-	// is called after all events. If it returns nothing and the kind is not
-	// required, there is no part. read reads the contents, and claims the
-	// memory that it keeps from the budget. It is called in the order of kinds.
+	// For a part of the whole trace. write returns the contents of the part. It is
+	// called after all events. If it returns nothing and the kind is not required, the
+	// part is left out. read reads the contents, and claims the memory that it keeps
+	// from the budget. It is called in the order of kinds.
 	write func(w *Writer, h *format.Header) content
 	read  func(t *Trace, p *part) error
 
@@ -77,7 +77,7 @@ const (
 	kindNames
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
-	kindIndex   kind = 0xff // the index is no part of itself
+	kindIndex   kind = 0xff // the index has no row for itself
 )
 
 // kinds is the table of parts. A file has them in this order: those of the
@@ -247,7 +247,8 @@ func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 	return append(dst, uint64(n), uint64(o.Ready), uint64(o.Own), uint64(o.Wait), uint64(o.Timer), uint64(o.Storage))
 }
 
-// decodeOff tells the time apart that the record has as a whole, and no more.
+// decodeOff splits the record's time off the processor into its parts, at most as far
+// as it goes.
 func decodeOff(_ *merged, e *format.Event, row []uint64) {
 	all := e.Off.Total()
 	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)

@@ -113,8 +113,8 @@ func (r *Reader) open() (io.Reader, error) {
 	return r.src, nil
 }
 
-// checkWindow returns an error with a way out if the first frame of a source takes
-// too large a window. The decoder refuses that of a later one.
+// checkWindow returns an error with a workaround if the first frame of a source needs
+// too large a window. The decoder refuses later ones itself.
 func checkWindow(src *bufio.Reader) error {
 	head, _ := src.Peek(zstd.HeaderMaxSize) // short sources can be whole
 	var h zstd.Header

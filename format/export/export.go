@@ -57,8 +57,8 @@ func TakesRecordings(kind string) bool {
 	return false
 }
 
-// New returns a Writer to w in the format named kind, for the trace or the
-// recording with header h. What it uses of the header must not change before Close.
+// New returns a Writer to w in the format named kind, for the trace or the recording
+// with header h. The header must not change before Close.
 func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 	for i := range kinds {
 		if kinds[i].name == kind {

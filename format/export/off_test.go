@@ -10,7 +10,7 @@ import (
 	"pianola/format"
 )
 
-// The parts of the time off the processor stand beside their sum.
+// An export has the parts of the time off the processor and their sum.
 func TestTimeOffTheProcessor(t *testing.T) {
 	h := &format.Header{Threads: []format.Thread{{Process: 1}}}
 	events := []format.Event{

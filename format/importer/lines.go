@@ -115,8 +115,8 @@ type names struct {
 	bytes int
 }
 
-// maxNames bounds the text of all names, in bytes. Each takes some 100 bytes
-// more.
+// maxNames bounds the text of all names, in bytes. Each name takes some 100 bytes in
+// addition.
 const maxNames = 256 << 20
 
 var errNames = fmt.Errorf("names of files take more than %d MiB", maxNames>>20)

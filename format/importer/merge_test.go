@@ -11,8 +11,8 @@ import (
 	"pianola/format"
 )
 
-// What strace -ff wrote of three processes becomes one recording, in the order
-// in which the calls ended, whatever the order of the files.
+// The files that strace -ff wrote for three processes become one recording, in the
+// order in which the calls ended, for any order of the files.
 func TestMerge(t *testing.T) {
 	parent := text("out.7", "100000000.000000 execve(\"/bin/sh\", [\"sh\"], 0x1) = 0 <0.001>\n"+
 		"100000000.002000 getcwd(\"/home/u\", 100) = 8 <0.000001>\n"+

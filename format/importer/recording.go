@@ -59,7 +59,7 @@ type Options struct {
 // Recording is a recording whose kind is known.
 type Recording struct {
 	Kind    Kind
-	Dialect script.Dialect // of scripts; Unrecognised if there is no event
+	Dialect script.Dialect // of scripts; Unrecognised without events
 	Log     bool           // it is the log of a replay
 	Format  *Format        // for the kind Other, else nil
 

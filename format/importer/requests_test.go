@@ -13,7 +13,7 @@ import (
 	"pianola/format/script"
 )
 
-// What is recognised and then broken says where.
+// A file that is recognised and then malformed gives an error with its line.
 func TestRequestErrors(t *testing.T) {
 	const (
 		dxt   = "# DXT, file_id: 1, file_name: /a\n"

@@ -6,10 +6,9 @@ import (
 	"pianola/format"
 )
 
-// Sources of requests, not of calls, say neither which thread made them nor what is
-// open. What follows gives them both: a thread for each request that is in flight at
-// the same time as others of its group, such as a volume or a rank, and an open of
-// a file before its first use by a thread.
+// Recordings of requests name neither threads nor open files. The importer adds both:
+// a thread for each request that is in flight at the same time as others of its group,
+// such as a volume or a rank, and an open of a file before a thread first uses it.
 
 // tracks numbers threads and opens files for them.
 type tracks struct {
@@ -67,9 +66,9 @@ func (t *tracks) number() (int32, error) {
 	return t.next, nil
 }
 
-// lane returns a thread of the group that is idle from begin on, where the request
-// takes until end. Of those that are idle it takes the one that became so last, so
-// that there are as few as can be.
+// lane returns a thread of the group that is idle from begin on, for a request that
+// ends at end. It prefers the thread that became idle last, which keeps their number
+// small.
 func (t *tracks) lane(group []byte, begin, end int64) (int32, error) {
 	lanes := t.groups[string(group)]
 	best := -1

@@ -9,8 +9,8 @@ import (
 // Dialect is a way to write events as text.
 type Dialect uint8
 
-// The dialects. A Reader says Unrecognised until its first Read has returned,
-// and for ever of a source without events.
+// The dialects. A Reader returns Unrecognised until its first Read has returned, and
+// always for a source without events.
 const (
 	Unrecognised Dialect = iota
 	Recorded             // what record writes, and strace -f -r -T

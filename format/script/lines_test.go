@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 )
 
-// An event has the line that it stands on; a call of strace's that goes on later,
-// the line on which it ends.
+// An event has the number of its line; a call that strace finishes on a later line has
+// the number of that line.
 func TestLines(t *testing.T) {
 	r := NewReader(strings.NewReader("# pianola script 1\n\n1 0.1 close(3) = 0 <0.1>\n# remark: x\n1 0.1 close(4) = 0 <0.1>\n"), "trace.txt")
 	events := make([]format.Event, 4)

@@ -14,8 +14,8 @@ type names struct {
 	unused int            // those that are positive
 }
 
-// nameBytes is the memory of a name besides its line: here, and in the map of
-// whoever shows it (format.AppNames).
+// nameBytes is the memory of a name besides its line: here, and in the map of its user
+// (format.AppNames).
 const nameBytes = 200
 
 // add checks the name that a line has added to the header, if it has, and returns how

@@ -73,7 +73,7 @@ type Reader struct {
 	edges  []format.Edge // of the events of one Read
 	notes  []format.Notes
 
-	layout    layout        // Recorded: what stands before a call
+	layout    layout        // Recorded: the columns before a call
 	recent    [16]format.Op // that operation has returned
 	clock     int64         // Recorded, Older: start of the event on the preceding line
 	origin    int64         // strace -t: the first time of day or of the epoch, nanoseconds

@@ -310,7 +310,7 @@ func TestFlagsOfFcntl(t *testing.T) {
 	}
 }
 
-// Of binds only those to a path are events.
+// A bind is an event only if it binds to a path.
 func TestBind(t *testing.T) {
 	events, r := parse(t, `1 0.1 bind(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110) = 0
 1 0.1 bind(3</tmp/y>, {sa_family=AF_LOCAL, sun_path="x"}, 110) = -1 EADDRINUSE (Address already in use)

@@ -9,7 +9,7 @@ import (
 	"pianola/format"
 )
 
-// What an event has besides numbers.
+// Flags for the fields of an event other than numbers.
 const (
 	hasStr = 1 << (16 + iota)
 	hasTimes

@@ -102,7 +102,7 @@ func doing(t *testing.T, lines ...string) record.Options {
 	return o
 }
 
-// What the recording does not hold is counted, and nothing else is.
+// Exactly the I/O that the recording does not hold is counted as missing.
 func TestMissing(t *testing.T) {
 	bytes := func(kind coverage.Kind, calls, reads, writes, n int64) coverage.Missing {
 		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
@@ -158,7 +158,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What faults bring in and write is recorded, or counted as missing.
+// Bytes that faults read and write are recorded, or counted as missing.
 func TestMappedBytes(t *testing.T) {
 	const size = 1 << 20
 	for _, test := range []struct {
@@ -197,8 +197,8 @@ func TestMappedBytes(t *testing.T) {
 	}
 }
 
-// One call can write pages that the kernel then maps by one entry of its table. What tells of that
-// is attached when there is a mapping that has room for them.
+// One call can write pages that the kernel then maps with one entry of its table. The
+// program that detects that is attached when a mapping is large enough for them.
 func TestHugePages(t *testing.T) {
 	const size = 16 << 20
 	for _, maps := range []bool{false, true} {
@@ -276,8 +276,8 @@ func TestRecordedBytes(t *testing.T) {
 	require.Equal(t, map[string]bool{"pseudo": true, "fifo": true}, others)
 }
 
-// What was mapped, and set up, before the recorder came is known to it, and what
-// was under way is not missing.
+// The recorder knows mappings and rings from before its start, and calls in progress
+// are not missing.
 func TestMissingAfterAttach(t *testing.T) {
 	const size = 1 << 20
 	for _, test := range []struct {

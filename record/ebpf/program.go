@@ -45,7 +45,7 @@ type config struct {
 	Cgroup bool // what is in a cgroup, not processes and their descendants
 	Maps   bool // faults on mapped files, and the operations that concern such mappings
 
-	// What is noted. Each costs a little; see docs/internals/record.md.
+	// The optional notes. Each costs a little; see docs/internals/record.md.
 	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
 	Faults bool // page faults taken in reads and writes
 	Off    bool // time off the processor between events

@@ -301,7 +301,7 @@ func TestFlightUntil(t *testing.T) {
 	require.Len(t, s.pages, 2, "no event was selected since")
 }
 
-// What is kept takes no more than it may, whatever comes.
+// The kept segments stay within their memory limit for any input.
 func TestFlightMemory(t *testing.T) {
 	var s shelf
 	f := flight(t, &s, FlightOptions{Memory: 256 << 10})

@@ -59,7 +59,7 @@ func TestRefusedByContext(t *testing.T) {
 	require.Equal(t, map[uint64]int64{1: 10, 2: -int64(unix.EBADF), 3: 20, 4: 0}, results)
 }
 
-// What libaio has of a sync is a command, not a flag.
+// In libaio, a data sync is a command, not a flag.
 func TestSyncOfData(t *testing.T) {
 	q := opened(t, ofAIO, Config{Entries: 4}).(*aio)
 	fd := file(t, 1)

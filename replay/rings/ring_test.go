@@ -166,7 +166,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 }
 
-// Entries for which there is no memory are dropped.
+// Entries for which there is not enough memory are dropped.
 func TestRefusedEntries(t *testing.T) {
 	runtime.LockOSThread()
 	k := intercept(func(nr uintptr, args [4]uintptr) (int64, bool) {
@@ -222,7 +222,7 @@ func TestInterrupted(t *testing.T) {
 	answers = []unix.Errno{unix.EBADF}
 	_, err := q.Submit(1)
 	require.Equal(t, unix.EBADF, err)
-	// What was not submitted is dropped by Close.
+	// Close drops requests that were not submitted.
 	require.Zero(t, q.InFlight())
 }
 

@@ -14,17 +14,16 @@ import (
 // root: not by "..", an absolute path, a symbolic link, or one of the kernel's
 // magic links.
 //
-// If the thread is allowed to, it makes the root its own root directory (a
-// jail), so that a call costs what it cost the application. That root directory
-// is a mount of its own (a detached clone, open_tree(2)). Otherwise a directory
-// that another process moves out of the root would lead up to the whole file
-// system, because ".." stops at the root directory only from below it. Outside
-// of a mount, the kernel resolves no ".." at all (path_connected in
-// fs/namei.c). Without a jail, openat2 resolves every path as if the root were
-// the root directory: first it opens the directory of the path, or the file if
-// the call follows links. Then the call is made relative to that descriptor,
-// with a last component without a slash. Both treat "..", a leading slash and
-// an absolute link alike, so a trace has the same results in both.
+// If the thread is allowed to, it makes the root its own root directory (a jail), so
+// that a call costs as much as in the application. That root directory is a mount of
+// its own (a detached clone, open_tree(2)). Otherwise a directory that another process
+// moves out of the root would lead up to the whole file system, because ".." stops at
+// the root directory only from below it. Outside of a mount, the kernel resolves no
+// ".." at all (path_connected in fs/namei.c). Without a jail, openat2 resolves every
+// path as if the root were the root directory: first it opens the directory of the
+// path, or the file if the call follows links. Then the call is made relative to that
+// descriptor, with a last component without a slash. Both treat "..", a leading slash
+// and an absolute link alike, so a trace has the same results in both.
 //
 // A Guard is used by one thread. The guards of several threads are copies of
 // one that was bound (Probe, Enter); each copy then binds its own thread. Close

@@ -36,7 +36,7 @@ var (
 type Root struct {
 	path    string
 	dir     *os.File   // locked, so that no other replay uses it
-	above   []*os.File // the directories that it lies in, locked against use as a root
+	above   []*os.File // its parent directories, locked against use as a root
 	inside  *os.Root   // the same as dir, for operations that don't leave it
 	created bool       // by this run
 	fresh   bool       // there is nothing in it but the marker
@@ -146,7 +146,7 @@ func (r *Root) lock(parent *Root) error {
 	for {
 		up, err := openAbove(here)
 		if errors.Is(err, unix.EACCES) {
-			return nil // a directory that this user can't pass is no root of this user
+			return nil // this user cannot have a root below a directory that it cannot pass
 		}
 		if err != nil {
 			return fmt.Errorf("open a directory above the root: %w", err)
@@ -178,8 +178,8 @@ func (r *Root) lock(parent *Root) error {
 	}
 }
 
-// openAbove opens the parent of a directory. A parent that may be passed but
-// not read can't be locked; it is no root of this user.
+// openAbove opens the parent of a directory. A parent that can be passed but not read
+// cannot be locked; it is not a root of this user.
 func openAbove(dir *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
