@@ -86,18 +86,32 @@ func (s *Recording) Halves() (first, second *Recording) {
 
 // play calls each with every call that waits for the device and the time that the model
 // gives it, in nanoseconds. A thread issues a call later where those before took longer,
-// and earlier where they took less.
+// and earlier where they took less, but not before the end of what had ended when it
+// began in the recording: it may have waited for that.
 func (s *Recording) play(f *Fitted, each func(c *timed, predicted int64)) {
 	flat := *f
 	flat.Spread = Spreads{}
 	d := flat.start()
-	later := map[int32]int64{}
+	type flight struct{ recorded, end int64 } // ends
+	var (
+		flights []flight
+		ended   int64 // the last end of those that had ended
+		later   = map[int32]int64{}
+	)
 	for i := range s.calls {
 		c := &s.calls[i]
-		begin := c.begin + later[c.thread]
+		flights = slices.DeleteFunc(flights, func(f flight) bool {
+			if f.recorded > c.begin {
+				return false
+			}
+			ended = max(ended, f.end)
+			return true
+		})
+		begin := max(c.begin+later[c.thread], ended)
 		if end := d.end(&c.Demand, begin); c.Work != SubmitWork {
 			each(c, end-begin)
-			later[c.thread] += end - begin - c.took
+			later[c.thread] = end - c.begin - c.took
+			flights = append(flights, flight{c.begin + c.took, end})
 		}
 	}
 }
@@ -319,8 +333,10 @@ func descend(ctx context.Context, f *Fitted, list []parameter, loss func(*Fitted
 					steps[i] /= 2.5
 				}
 			}
-			if f.Shared = !f.Shared; !better() {
-				f.Shared = !f.Shared
+			const clearly = 0.95 // of the loss, for servers to be shared or not
+			before := best
+			if f.Shared = !f.Shared; !better() || best > clearly*before {
+				f.Shared, best = !f.Shared, before
 			}
 			if short || ctx.Err() != nil {
 				break

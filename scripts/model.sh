@@ -119,7 +119,7 @@ done
 at "the tables"
 for app in ${done-}; do
 	echo "$app, recorded on the slow device: its calls and what the model makes of them"
-	cat "$app/check.out"
+	cat "$dir/$app/check.out"
 done
 awk "$medians"'
 	function off(a, b) { return (a / b - 1) * 100 }
