@@ -50,7 +50,7 @@ func (n *AppName) Wrong() string {
 	return ""
 }
 
-// SortNames sorts names by their paths. Of several names of one path the first
+// SortNames sorts names by their paths. If a path has several names, the first one
 // stays.
 func SortNames(names []AppName) []AppName {
 	slices.SortStableFunc(names, func(a, b AppName) int { return cmp.Compare(a.Path, b.Path) })

@@ -17,8 +17,8 @@ const (
 const longest = 16
 
 // entryOf says what a function begins with, and how many bytes of it a probe skips:
-// endbr64 (Intel CET) does nothing where nobody checks it, and can be left out, but
-// not be single-stepped at no cost.
+// endbr64 (Intel CET) has no effect unless the kernel enforces it, and can be left out,
+// but not be single-stepped at no cost.
 func entryOf(code []byte, arch string) (e Entry, skip uint64) {
 	if arch == "arm64" {
 		return entryARM(code), 0

@@ -85,7 +85,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What ships is whole.
+// The shipped layers are complete.
 func TestShipped(t *testing.T) {
 	require.Equal(t, []string{"hdf5", "mpi", "sqlite3", "stdio"}, Names())
 	for _, name := range Names() {

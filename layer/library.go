@@ -91,9 +91,9 @@ func (l *Layer) find(r io.ReaderAt) (*Library, error) {
 // machine is the kind of processor that this program is made for.
 var machine = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 
-// symbolsOf returns the functions of a file by name: those that others can call, or
-// of a program that is linked statically all. Of several versions of a function it
-// has the one that programs are linked with today.
+// symbolsOf returns the functions of a file by name: those that others can call, or of
+// a program that is linked statically all. If a function has several versions, it has
+// the one that programs are linked with today.
 func symbolsOf(f *elf.File) (map[string]elf.Symbol, error) {
 	list, err := f.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {

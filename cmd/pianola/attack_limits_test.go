@@ -55,7 +55,7 @@ var greedy = []greed{
 	}, says: "longer than 4095 bytes"},
 	{name: "long strings", make: func(h *hostile) {
 		h.add(1, format.OpStat, 0, strings.Repeat("x", 3<<20), 0)
-	}, says: "bytes of names are more than half"},
+	}, says: "bytes, more than half"},
 	{name: "longer strings", make: func(h *hostile) {
 		for i := range 3 {
 			h.add(1, format.OpStat, 0, strings.Repeat(string(rune('a'+i)), 4<<20), 0)
@@ -70,7 +70,7 @@ var greedy = []greed{
 		for i := range 100_000 {
 			h.add(1, format.OpStat, 0, fmt.Sprint(i), 0)
 		}
-	}, says: "bytes of names are more than half"},
+	}, says: "bytes, more than half"},
 	{name: "descriptors from the start", make: func(h *hostile) {
 		h.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o600})
 		for range 20_000 {

@@ -396,7 +396,7 @@ func (f *fields) next(c byte) bool {
 	return true
 }
 
-// text returns a member, nil if there is none. Of two the last counts.
+// text returns a member, nil if there is none. If there are two, the last one counts.
 func (f *fields) text(key string) []byte {
 	name, inArgs := strings.CutPrefix(key, "args.")
 	for _, m := range slices.Backward(f.list) {

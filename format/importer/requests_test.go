@@ -13,7 +13,7 @@ import (
 	"pianola/format/script"
 )
 
-// What is recognised and then broken says where.
+// An error in a recognised file names its place.
 func TestRequestErrors(t *testing.T) {
 	const (
 		dxt   = "# DXT, file_id: 1, file_name: /a\n"

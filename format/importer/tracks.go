@@ -7,9 +7,9 @@ import (
 )
 
 // Sources of requests, not of calls, say neither which thread made them nor what is
-// open. What follows gives them both: a thread for each request that is in flight at
-// the same time as others of its group, such as a volume or a rank, and an open of
-// a file before its first use by a thread.
+// open. This file adds both: a thread for each request that is in flight at the same
+// time as others of its group, such as a volume or a rank, and an open of a file before
+// its first use by a thread.
 
 // tracks numbers threads and opens files for them.
 type tracks struct {
@@ -68,8 +68,8 @@ func (t *tracks) number() (int32, error) {
 }
 
 // lane returns a thread of the group that is idle from begin on, where the request
-// takes until end. Of those that are idle it takes the one that became so last, so
-// that there are as few as can be.
+// takes until end. It takes the lane that became idle last, so that there are as few
+// lanes as possible.
 func (t *tracks) lane(group []byte, begin, end int64) (int32, error) {
 	lanes := t.groups[string(group)]
 	best := -1

@@ -81,8 +81,8 @@ func (s *State) grow() {
 	s.Enter(h, 0)
 }
 
-// Enter adds the processes that a header tells of, at a time. A process that is known has left
-// the recording meanwhile, or its number is that of another one now: it begins anew.
+// Enter adds the processes that a header tells of, at a time. A known process has left
+// the recording in the meantime, or another process has its number now: it starts over.
 func (s *State) Enter(h *format.Header, at int64) {
 	for _, r := range h.Running() {
 		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root, Mask: r.Umask}
