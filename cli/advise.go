@@ -22,7 +22,7 @@ func adviseCommand() *cli.Command {
 		Name:      "advise",
 		Usage:     "find out which suggested changes are worth making",
 		UsageText: "pianola advise [OPTION]… TRACE",
-		Description: "Diagnoses a recording as profile does, tries each suggestion in the laboratory, and prints a table of\n" +
+		Description: "Diagnoses a recording as profile does, tries each suggestion in the lab, and prints a table of\n" +
 			"what certainly saves time: the finding, the candidate, its gain and its risk. A candidate stands for a\n" +
 			"change of the program and predicts its gain. Uncertain gains are left out. The exit status is that of\n" +
 			"lab.\n" +
@@ -31,7 +31,7 @@ func adviseCommand() *cli.Command {
 			"Example: pianola advise --root /mnt/disk/root --html advice.html trace.txt",
 		Flags: slices.Concat(shared, []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
-			&cli.StringFlag{Name: "html", Usage: "write a page with the findings and the laboratory's charts to `FILE`"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with the findings and the lab's charts to `FILE`"},
 		}),
 		Action: runAdvise,
 	})

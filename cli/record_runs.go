@@ -84,8 +84,8 @@ func (s *recorder) takeAll(names []string) (results []record.Result, err error) 
 	return results, nil
 }
 
-// prepare runs the shell command before a recording. What it prints goes to standard
-// error, because standard output is the recorded command's.
+// prepare runs the shell command before a recording. Its output goes to standard error,
+// because standard output is the recorded command's.
 func (s *recorder) prepare() error {
 	if s.setup == "" {
 		return nil

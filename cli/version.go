@@ -13,7 +13,7 @@ func versionCommand() *cli.Command {
 		Name:      "version",
 		Usage:     "print the version, its commit and date, and that of Go",
 		UsageText: "pianola version [--json]",
-		Description: "The date is that of the commit. What the build does not tell is left out.\n\n" +
+		Description: "The date is that of the commit. Facts that the build does not state are left out.\n\n" +
 			"Example: pianola version",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: printVersion,

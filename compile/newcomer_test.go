@@ -53,7 +53,8 @@ func TestNewcomer(t *testing.T) {
 `, s.calls())
 }
 
-// A process that has left and enters again begins anew, with another number in the trace.
+// A process that has left and enters again starts over, with another number in the
+// trace.
 func TestNewcomerAgain(t *testing.T) {
 	s, r := compiled(t, `# pianola script 1
 # process: 10 threads=10,11 cwd="/srv" root="/"

@@ -138,9 +138,9 @@ func (a *Account) Put(h *format.Header) {
 	}
 }
 
-// Since returns the account of what came after an earlier account of the same recording.
-// What the earlier one has and this one has not, as where a kind of requests was told from
-// others only later, counts as nothing. Neither account is changed.
+// Since returns the account of what came after an earlier account of the same
+// recording. A kind that only the earlier account has, such as a kind of requests that
+// was distinguished later, counts as 0. Neither account is changed.
 func (a *Account) Since(before *Account) Account {
 	b := Account{Known: a.Known && before.Known, Recorded: Amount{since(a.Recorded.Bytes, before.Recorded.Bytes), since(a.Recorded.Nanos, before.Recorded.Nanos)}}
 	lists, earlier := b.remarks(), before.remarks()
@@ -170,7 +170,7 @@ func (m *Missing) take(before *Missing) {
 	}
 }
 
-// since returns what was added to a number. What is unknown stays so.
+// since returns the increase of a number. An unknown number stays unknown.
 func since(now, before int64) int64 {
 	if now == Unknown {
 		return Unknown

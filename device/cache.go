@@ -56,7 +56,7 @@ const unknownSize = 1 << 60
 // maxChunks bounds the memory of a walk: 64 MiB for a quarter of a TiB that is touched.
 const maxChunks = 1 << 20
 
-// maxFiles is how many files a walk tells apart. What is done to more costs nothing.
+// maxFiles is how many files a walk tells apart. Calls on further files cost nothing.
 const maxFiles = 1 << 18
 
 // ErrMemory is the error of a trace that takes more memory to follow than there is.
@@ -74,7 +74,7 @@ type chunk struct {
 // cachedFile is what the walk knows of a file.
 type cachedFile struct {
 	cold    bool  // pages that are not marked as cached are not in the page cache
-	warm    int64 // of a cold file, but for its first so many bytes
+	warm    int64 // of a cold file: the number of its first bytes that are warm
 	size    int64 // bytes
 	blocks  int64 // bytes from the beginning that had blocks at the start
 	set     int64 // bytes from the beginning that fallocate has set aside since

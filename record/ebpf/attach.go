@@ -164,8 +164,9 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 }
 
 // newcomers returns what the drain does with a process that enters the cgroup: the
-// recording says how it stood, before its first event. Of those that were listed at a time,
-// in nanoseconds, the recording's head tells how they stood; they can leave and enter again.
+// recording says how it stood, before its first event. The recording's header has the
+// state of those that were listed at a time, in nanoseconds; they can leave and enter
+// again.
 func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(recorderJoined) error {
 	told := make(map[int32]bool)
 	for _, p := range known {

@@ -79,8 +79,8 @@ func longestPause(bytes int) time.Duration {
 	return min(max(time.Duration(bytes/plainBytes)*burstGap, minPause), maxPause)
 }
 
-// all drains until the ring is empty. Under a flood that may be never, so what is to be done
-// now and then is done after each batch.
+// all drains until the ring is empty. Under a flood that may be never, so the periodic
+// work is done after each batch.
 func (d *drain) all() error {
 	for full := true; full; {
 		var err error

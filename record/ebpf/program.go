@@ -177,7 +177,7 @@ func (p *program) link(names []string) error {
 	return nil
 }
 
-// detach stops recording. What is in the ring can still be read.
+// detach stops recording. Events in the ring can still be read.
 func (p *program) detach() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -54,7 +54,7 @@ func TestArena(t *testing.T) {
 	}
 }
 
-// What is freed belongs to the kernel again: it reads as zeros.
+// Released memory belongs to the kernel again: it reads as zeros.
 func TestArenaReturns(t *testing.T) {
 	page := os.Getpagesize()
 	a, err := newArena(int64(8 * page))

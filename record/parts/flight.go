@@ -215,7 +215,7 @@ func (f *Flight) show() error {
 	if err := f.cut(); err != nil {
 		return err
 	}
-	// What comes meanwhile needs room, until the oldest have been written.
+	// New events need room until the oldest ones have been written.
 	for f.memory.room() < 2*f.memory.size()/segments && len(f.kept) > 1 && f.drop() {
 	}
 	shown := slices.Clone(f.kept)

@@ -134,7 +134,7 @@ func (s *source) begins(open Open, from mark, stood *format.Header) (*part, erro
 	return &part{Script: script, from: from}, nil
 }
 
-// write writes an event. Of a call that began before, the part has the rest.
+// write writes an event. The part has the rest of a call that began before it.
 func (p *part) write(e *format.Event) error {
 	one := &p.one[0]
 	*one = *e

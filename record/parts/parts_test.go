@@ -319,8 +319,9 @@ func TestFlightMemory(t *testing.T) {
 	require.Equal(t, int64(100*(n-len(events))), offset(t, h))
 }
 
-// While a script is written that takes all of the memory, what comes has the memory of what is
-// already written. What finds none is missing as a whole: the next script begins after it.
+// While a script is written that takes all of the memory, what comes has the memory of
+// what is already written. Events without memory are missing as a block: the next
+// script begins after it.
 func TestFlightFlood(t *testing.T) {
 	var s shelf
 	var told []Window
