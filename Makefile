@@ -25,7 +25,8 @@ SHORT    ?= -short
 # What the applications with closed loops need, where they are asked for.
 closed   = $(if $(filter closed,$(APPS)),deps-closed)
 
-.PHONY: help build man install package package-check clean-install workflows alarms demo pictures hdf5 feign truth cost storage whatif map diagnosis conformance test check race bench fuzz vuln lint generate clean deps-demo deps-hdf5 deps-feign deps-truth deps-storage deps-closed deps-conformance deps-test
+# All targets: none is the name of a file that it makes.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -59,12 +60,19 @@ workflows: ## checks .github/workflows with actionlint
 demo: deps-demo build ## record, compile, replay and compare sqlite3; leaves demo/profile.svg and demo/profile.html
 	sh scripts/demo.sh demo
 
-pictures: demo ## the pictures in docs/, made from the demo
+pictures: demo ## the pictures in docs/pictures/, made from the demo
 	@sh scripts/need.sh chromium=chromium gcc=gcc make=make
-	sh scripts/pictures.sh demo docs
+	sh scripts/pictures.sh demo docs/pictures
+
+pages: ## the outputs in README, tutorial and recipes, from new runs; best on a quiet machine
+	@sh scripts/need.sh sqlite3=sqlite3 python3=python3 mkfs.ext4=e2fsprogs mkfs.xfs=xfsprogs
+	UPDATE_RECIPES=1 PIANOLA_REQUIRE_BPF=1 $(GO) test -count 1 -timeout $(TIMEOUT) -run TestRecipes ./cmd/pianola
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
+
+hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
+	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
@@ -76,6 +84,9 @@ cost: deps-truth build ## the same applications and three databases with threads
 	sh scripts/bench-cost.sh demo/cost $(or $(PAIRS),20) $(APPS)
 	sh scripts/bench-production.sh demo/production $(or $(PAIRS),20)
 
+flight: deps-truth build ## a flight recorder on PostgreSQL for five minutes: its memory, its window replayed, its cost in pairs; root only; FLIGHT=30s PAIRS=5 for others
+	sh scripts/flight.sh demo/flight
+
 storage: deps-storage $(closed) build ## the same applications replayed on other file systems, and on a slow device beside the applications; root only; APPS as above
 	sh scripts/storage.sh demo/storage $(APPS)
 
@@ -85,6 +96,9 @@ whatif: deps-storage deps-closed build ## what the laboratory tells of syncs and
 map: deps-storage deps-closed build ## what the laboratory tells of a database's log on a second, faster device, beside the database with its log there; root only; APPS=sqlite3wal for one
 	sh scripts/map.sh demo/map $(APPS)
 
+model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
+	sh scripts/model.sh demo/model $(APPS)
+
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
 
@@ -93,6 +107,10 @@ alarms: deps-demo build ## how often comparisons of equal runs find a difference
 
 conformance: deps-conformance build ## test suites of others, replayed on posix and memory, and the trees they leave; SUITE=DIR adds test programs, TESTS="dbench xfs_io" for some
 	SUITE=$(SUITE) sh scripts/conformance.sh demo/conformance $(TESTS)
+
+matrix: ## Pianola and its tests on other kernels, in virtual machines; KERNELS="6.1 5.10" for some, ARM64=1 for arm64 too, CHECKS="doctor sqlite" for some checks
+	@sh scripts/need.sh qemu-system-x86_64=qemu-system-x86 $(if $(ARM64)$(filter arm64%,$(KERNELS)),qemu-system-aarch64=qemu-system-arm) cpio=cpio depmod=kmod xz=xz-utils mkfs.ext4=e2fsprogs
+	ARM64=$(ARM64) CHECKS="$(CHECKS)" sh scripts/matrix.sh demo/matrix $(KERNELS)
 
 test: deps-test build lint ## all tests
 	PIANOLA_REQUIRE_BPF=$${PIANOLA_REQUIRE_BPF-$$(sh scripts/can-bpf.sh)} \
@@ -133,15 +151,22 @@ vuln: ## known vulnerabilities in what the programs call, by govulncheck; VULNDB
 	@bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./... || { status=$$?; test $$status -ne 1 || \
 	  echo "hint: govulncheck reads https://vuln.go.dev; VULNDB=file:///DIR names a copy (govulncheck -h)" >&2; exit $$status; }
 
-lint: ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files
+lint: prose ## vet (also for arm64), gofmt, staticcheck, go mod tidy, and generated files; also the language of documents, comments and messages
 	$(GO) vet ./...
 	@files=$$(gofmt -l .) && test -z "$$files" || { echo "$$files"; echo "gofmt: the files above are not formatted"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) tool staticcheck ./...
 	GOARCH=arm64 $(GO) vet ./...
+	cd layer/generate && $(GO) vet . && $(GO) mod tidy -diff
 	@sh scripts/generated.sh $(CLANG)
 
-generate: ## rebuild the eBPF objects with clang-19; changes nothing on a clean tree
+# The first run builds Vale, whose parsers are in C and C++. LEVEL=warning shows more.
+prose: ## the language of documents, comments and messages, checked by Vale (.vale)
+	@sh scripts/need.sh g++=g++
+	@if command -v g++ >/dev/null; then CGO_ENABLED=1 CGO_CFLAGS='-O1 -w' CGO_CXXFLAGS='-O1 -w' $(GO) run ./scripts/prose -level $(or $(LEVEL),error); \
+	else echo "no g++: the language of documents and comments is not checked"; fi
+
+generate: ## rebuild the eBPF objects with clang-19, and the descriptions of layers; changes nothing on a clean tree
 	CLANG=$(CLANG) $(GO) generate ./...
 
 clean: ## remove built files
@@ -153,6 +178,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-hdf5-vol:
+	@sh scripts/need.sh gcc=gcc
 
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount

@@ -1,10 +1,10 @@
-// Package advice says which changes of an application's I/O are worth doing: what a
-// diagnosis suggests and the laboratory has found to gain.
+// Package advice says which changes of an application's I/O are worth making: those
+// that a diagnosis suggests and that the lab has measured to save time.
 //
 //	diagnosis.Of → findings → Candidates → lab.Experiment → New → text, JSON
 //
-// It advises nothing of which the laboratory is not certain: the interval of a gain
-// excludes none, and no result breaks.
+// It recommends only changes of which the lab is certain: the interval of the gain
+// excludes zero, and all results stay the same.
 package advice
 
 import (
@@ -20,10 +20,10 @@ import (
 	"pianola/table"
 )
 
-// Advice is the findings, and what became of their candidates.
+// Advice holds the findings of a diagnosis and the outcomes of their candidates.
 type Advice struct {
 	Findings []profile.Finding
-	Rows     []Row // in the order of findings; a candidate of several stands with the first
+	Rows     []Row // in the order of findings; a candidate of several findings is listed with the first one
 }
 
 // Row is a candidate of a finding.
@@ -32,7 +32,7 @@ type Row struct {
 	Candidate string
 	diagnosis.Change
 	Outcome Outcome
-	Trial   lab.Outcome // of the laboratory, zero if it was not tried
+	Trial   lab.Outcome // the lab's measurement, zero if the candidate was not tried
 }
 
 // Outcome is what became of a candidate.
@@ -41,13 +41,13 @@ type Outcome string
 // The outcomes.
 const (
 	Worth    Outcome = "worth_doing" // it certainly gains
-	AtMost   Outcome = "at_most"     // it certainly gains, but is no change that a program can make
+	AtMost   Outcome = "at_most"     // a certain gain, but a limit that no change of the program reaches
 	NoGain   Outcome = "no_gain"     // it was tried, and may gain nothing
-	NotTried Outcome = "not_tried"   // it could not be, or is no gain anyway
+	NotTried Outcome = "not_tried"   // the lab could not try it, or it can only show a loss
 )
 
-// Candidates returns the candidates to try: each once, without those that only
-// show a loss.
+// Candidates returns the candidates to try, without duplicates and without those that
+// only show a loss.
 func Candidates(findings []profile.Finding) (all []lab.Candidate) {
 	seen := map[string]bool{}
 	for _, f := range findings {
@@ -61,8 +61,8 @@ func Candidates(findings []profile.Finding) (all []lab.Candidate) {
 	return all
 }
 
-// New returns the advice from what the laboratory has found. report is nil if nothing
-// was tried.
+// New returns the advice for findings and the lab's report on their candidates. report
+// is nil if nothing was tried.
 func New(findings []profile.Finding, report *lab.Report) *Advice {
 	a := &Advice{Findings: findings}
 	for _, f := range findings {
@@ -80,7 +80,7 @@ func New(findings []profile.Finding, report *lab.Report) *Advice {
 	return a
 }
 
-// judge sets the outcome of a candidate from its trial.
+// judge sets the outcome of a candidate from its measurement.
 func (r *Row) judge(report *lab.Report) {
 	trial, ok := report.Outcome(lab.Candidate{r.Candidate})
 	switch r.Trial = trial; {
@@ -95,8 +95,8 @@ func (r *Row) judge(report *lab.Report) {
 	}
 }
 
-// WriteText writes the findings, a table of what is worth doing, and what was tried in
-// vain or could not be.
+// WriteText writes the findings, a table of the changes worth making, and the
+// candidates that gained nothing or could not be tried.
 func (a *Advice) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for i, f := range a.Findings {
@@ -114,12 +114,12 @@ func (a *Advice) WriteText(w io.Writer) error {
 	if len(rows) > 1 {
 		b.WriteString(table.Format(rows, table.AllLeft))
 	} else {
-		b.WriteString("nothing is certain to be worth doing\n")
+		b.WriteString("no candidate has a certain gain\n")
 	}
 	for i := range a.Rows {
 		switch r := &a.Rows[i]; r.Outcome {
 		case AtMost:
-			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; no change of the program does that\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
+			fmt.Fprintf(&b, "at most: %s (%s): %s, %s; a limit that no change of the program reaches\n", r.Candidate, r.Finding, percent(r.Trial.Gain), r.interval())
 		case NoGain:
 			fmt.Fprintf(&b, "no certain gain: %s (%s): %s\n", r.Candidate, r.Finding, r.Why())
 		case NotTried:
@@ -130,21 +130,21 @@ func (a *Advice) WriteText(w io.Writer) error {
 	return err
 }
 
-// Why says why a candidate is not worth doing, empty if it is.
+// Why returns the reason why a candidate is not worth doing, "" if it is worth doing.
 func (r *Row) Why() string {
 	switch {
 	case r.Outcome == Worth, r.Outcome == AtMost:
 		return ""
 	case r.Slower:
-		return "it can only take longer"
+		return "it shows a slowdown, not a gain"
 	case r.Trial.Err != nil:
 		return r.Trial.Err.Error()
 	case r.Outcome == NotTried:
-		return "nothing was measured"
+		return "it was not measured"
 	case r.Trial.Breaks:
-		return "it breaks results: " + r.Trial.Example
+		return "calls return other results: " + r.Trial.Example
 	case r.Trial.Unchanged:
-		return "it leaves the trace as it is"
+		return "it changes nothing in this trace"
 	case !r.Trial.Known:
 		return "too few runs to tell"
 	}
@@ -160,7 +160,7 @@ func (r *Row) interval() string {
 
 func percent(part float64) string { return fmt.Sprintf("%+.1f %%", 100*part) }
 
-// Document returns the advice, to be written as JSON; docs/laboratory.md describes its
+// Document returns the advice, to be written as JSON; docs/reference/lab.md describes its
 // fields.
 func (a *Advice) Document() any {
 	list := []findingDocument{}

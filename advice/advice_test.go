@@ -15,8 +15,8 @@ import (
 	"pianola/profile"
 )
 
-// report returns what the laboratory found of candidates, with their run times as a part
-// of the baseline's. One with the time 0 was given up.
+// report returns a report of the lab on candidates, whose run times are given as
+// fractions of the baseline's. The time 0 means that the lab gave up.
 func report(t *testing.T, parts map[string]float64) *lab.Report {
 	r := &lab.Report{Trace: "trace.txt", Trials: []*lab.Trial{{}}}
 	add := func(trial *lab.Trial, part float64) {
@@ -45,7 +45,7 @@ var found = []profile.Finding{
 	{Rule: "compute", Text: "Compute took something.", Candidates: []string{"backend=memory", "cache=cold"}},
 }
 
-// What is certain is in the table, with its risk; the rest is said in a line each.
+// Certain gains are in the table with their risk; each other candidate has a line.
 func TestAdvice(t *testing.T) {
 	require.Equal(t, []lab.Candidate{{"sync=none"}, {"coalesce=64KiB"}, {"uring-batch=32"}, {"backend=memory"}}, Candidates(found))
 	a := New(found, report(t, map[string]float64{"sync=none": 0.5, "coalesce=64KiB": 1.0005, "uring-batch=32": 0, "backend=memory": 0.25}))
@@ -56,24 +56,24 @@ func TestAdvice(t *testing.T) {
 3. compute: Compute took something.
 
 finding  candidate  gain     interval            risk
-sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the machine loses what was not synced
+sync     sync=none  +50.0 %  +49.8 % to +50.2 %  durability: a crash of the machine loses data that were not synced
 `, firstLines(out.String(), 6))
 	require.Contains(t, out.String(), "no certain gain: coalesce=64KiB (small-writes): ")
 	require.Contains(t, out.String(), "not tried: uring-batch=32 (small-writes): no such thing\n")
 	require.Contains(t, out.String(), "at most: backend=memory (compute): +75.0 %")
-	require.Contains(t, out.String(), "not tried: cache=cold (compute): it can only take longer\n")
+	require.Contains(t, out.String(), "not tried: cache=cold (compute): it shows a slowdown, not a gain\n")
 
 	text, err := json.Marshal(a.Document())
 	require.NoError(t, err)
 	require.Contains(t, string(text), `"outcome":"worth_doing"`)
 }
 
-// Without anything that is certain there is no table.
+// Without a certain gain there is no table.
 func TestNothingCertain(t *testing.T) {
 	for _, r := range []*lab.Report{nil, report(t, map[string]float64{"sync=none": 1})} {
 		var out bytes.Buffer
 		require.NoError(t, New(found[:1], r).WriteText(&out))
-		require.Contains(t, out.String(), "nothing is certain to be worth doing\n")
+		require.Contains(t, out.String(), "no candidate has a certain gain\n")
 		require.NotContains(t, out.String(), "risk")
 	}
 }

@@ -18,7 +18,8 @@ import (
 // slowdowns are by which part the times of one group are longer.
 var slowdowns = []float64{0, 0.05, 0.1, 0.2}
 
-// studied are the checks of the study, each by itself but for the last two.
+// studied are the checks of the study. Each is evaluated alone, except for the last
+// two.
 var studied = []struct {
 	name  string
 	texts []string
@@ -120,9 +121,9 @@ func printed(title string, comparisons int, result map[float64]tally) string {
 	return table.Format(rows, table.FirstLeft)
 }
 
-// Of comparisons of equal groups few fail. PIANOLA_ALARMS names a baseline of some
-// hundred runs of one kind, of which a study is made that prints tables (make alarms);
-// without it the runs are made up, and few.
+// Few comparisons of equal groups fail. PIANOLA_ALARMS names a baseline of some hundred
+// runs of one kind, and the test then prints tables of a study (make alarms). Without
+// it, the test uses a few synthetic runs.
 func TestAlarms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: many comparisons")

@@ -1,6 +1,6 @@
-// Package baseline keeps what comparisons need of runs in one small file: what each
-// run adds up to, by class and by operation, how long its calls took, and where it
-// ran. Curves, threads and files are left out.
+// Package baseline stores the data that comparisons need of runs in one small file: the
+// totals of each run by class and by operation, the distribution of call durations, and
+// where it ran. Curves, threads and files are left out.
 //
 //	[]Run → Write → file (JSON) → Read → []Run → compare, check
 //
@@ -33,7 +33,7 @@ const version = 1
 
 // Run is a run of an application or a replay.
 type Run struct {
-	Meta    []format.Meta // the remarks of its recording; of one that was read those that are kept
+	Meta    []format.Meta // the remarks of its recording; only those in kept if the run was read from a file
 	Profile *profile.Profile
 }
 
@@ -43,10 +43,10 @@ type Baseline struct {
 	Runs []Run
 }
 
-// kept are the remarks that a file keeps, besides those of the provenance.
+// kept lists the remarks that a file stores, in addition to those of the provenance.
 var kept = []string{format.MetaCommand, format.MetaReplay, format.MetaFileSystems, format.MetaCoverage, format.MetaRequests, format.MetaUnsupported}
 
-// maxRemark bounds the length of a remark that is kept, in bytes.
+// maxRemark is the maximum length of a stored remark, in bytes.
 const maxRemark = 1 << 12
 
 // keys are all of them.
@@ -57,7 +57,7 @@ func keys() (list []string) {
 	return append(list, kept...)
 }
 
-// cell is what a class or an operation adds up to. It holds a profile.Total.
+// cell holds the totals of a class or an operation, a profile.Total.
 type cell struct {
 	Calls   int64         `json:"calls"`
 	Errors  int64         `json:"errors,omitempty"`

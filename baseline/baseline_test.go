@@ -17,8 +17,8 @@ import (
 	"pianola/profile"
 )
 
-// run returns a run of a program with reads, syncs, communication and an operation
-// that is no I/O.
+// run returns a run of a program with reads, syncs, communication and a process
+// operation.
 func run(t testing.TB, seed uint64, rounds int) Run {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -98,24 +98,24 @@ func TestRoundTrip(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	const head = `{"pianola_baseline": 1, "runs": [`
 	for _, test := range []struct{ text, want string }{
-		{"", "at byte 0: no baseline of pianola compare --save"},
-		{"# pianola script 1\n", "at byte 0: no baseline of pianola compare --save"},
-		{`{"name": "x"}`, "at byte 0: no baseline of pianola compare --save"},
-		{`[1]`, "at byte 0: no baseline of pianola compare --save"},
-		{`{"pianola_baseline": 2}`, "at byte 19: version 2 of the format; this is version 1"},
+		{"", "at byte 0: not a baseline written by pianola compare --save"},
+		{"# pianola script 1\n", "at byte 0: not a baseline written by pianola compare --save"},
+		{`{"name": "x"}`, "at byte 0: not a baseline written by pianola compare --save"},
+		{`[1]`, "at byte 0: not a baseline written by pianola compare --save"},
+		{`{"pianola_baseline": 2}`, "at byte 19: the baseline has format version 2, this program reads version 1"},
 		{`{"pianola_baseline": "x"}`, "at byte 19: json: cannot unmarshal string into Go value of type int64"},
-		{`{"pianola_baseline": 1}`, "at byte 23: the file holds no runs"},
-		{head + `{}]} {`, "at byte 39: there is more after the end"},
+		{`{"pianola_baseline": 1}`, "at byte 23: the baseline has no runs"},
+		{head + `{}]} {`, "at byte 39: unexpected data after the end of the baseline"},
 		{head + `{}`, "at byte 35: unexpected EOF"},
 		{head + `{"run_time_nanos": -1}]}`, "at byte 50: run 1: run time out of range"},
-		{head + `{}, {"classes": {"read": {"calls": 1, "errors": 2}}}]}`, "at byte 56: run 2: read: more of the calls than there are"},
+		{head + `{}, {"classes": {"read": {"calls": 1, "errors": 2}}}]}`, "at byte 56: run 2: read: more errors or unknown durations than calls"},
 		{head + `{"classes": {"raed": {}}}]}`, `at byte 52: run 1: no class or operation "raed"`},
 		{head + `{"operations": {"read": {"calls": -1}}}]}`, "at byte 55: run 1: read: number out of range"},
 		{head + `{"operations": {"read": {"calls": 2305843009213693952}, "write": {"calls": 2305843009213693952}, "fsync": {"calls": 2305843009213693952}, "close": {"calls": 2305843009213693952}}}]}`, "at byte 33: run 1: sums out of range"},
 		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:2"}}}}]}`, "at byte 55: run 1: read: more durations than calls"},
-		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:x"}}}}]}`, `at byte 55: run 1: bucket 0: "3:x" is no GAP:COUNT`},
+		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 3, "buckets": "3:x"}}}}]}`, `at byte 55: run 1: bucket 0: expected GAP:COUNT, not "3:x"`},
 		{head + `{"operations": {"read": {"calls": 1, "latency": {"min_nanos": 3, "max_nanos": 9, "buckets": "3"}}}}]}`, "at byte 55: run 1: read: the shortest or longest duration is in no bucket"},
-		{head + `{"classes": {"read": {"calls": 1, "latency_of_operations": true}}}]}`, "at byte 33: run 1: read: its durations are not those of its operations"},
+		{head + `{"classes": {"read": {"calls": 1, "latency_of_operations": true}}}]}`, "at byte 33: run 1: read: its latencies do not add up from those of its operations"},
 		{head + `{"remarks": {"kernel": "` + strings.Repeat("x", maxRemark+1) + `"}}]}`, "at byte 54: run 1: kernel: longer than 4096 bytes"},
 		{head + strings.Repeat("{},", 1000) + "{}]}", "at byte 3032: more than 1000 runs"},
 	} {
@@ -138,7 +138,7 @@ func (endless) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// What a later version of the same format adds is skipped.
+// Keys that a later version of the same format adds are skipped.
 func TestUnknownKeys(t *testing.T) {
 	text := strings.Replace(string(written(t, runs(t))), `"name"`, `"later": [{"a": [1, {}]}, "b"], "name"`, 1)
 	text = strings.Replace(text, `"run_time_nanos"`, `"also": {"x": null}, "run_time_nanos"`, 1)

@@ -12,7 +12,7 @@ import (
 	"pianola/stats"
 )
 
-// The bounds of what is read. A file of six runs of most programs has some tens of
+// The bounds of the input. A file of six runs of most programs has some tens of
 // kilobytes.
 const (
 	maxSize  = 64 << 20 // bytes
@@ -21,15 +21,15 @@ const (
 
 // Error is an error in a file, with its position.
 type Error struct {
-	Offset int64 // in bytes, from 0: of the value that is wrong, or before it
+	Offset int64 // in bytes, from 0: at or before the wrong value
 	Err    error
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %v", e.Offset, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrFormat is that of a file which is no baseline.
-var ErrFormat = errors.New("no baseline of pianola compare --save")
+// ErrFormat is the error for a file that is not a baseline.
+var ErrFormat = errors.New("not a baseline written by pianola compare --save")
 
 // Read reads a file, at most 64 MiB. Errors of the file are an *Error.
 func Read(r io.Reader) (*Baseline, error) {
@@ -50,7 +50,7 @@ func Read(r io.Reader) (*Baseline, error) {
 
 type decoder struct{ *json.Decoder }
 
-// fault returns an error with its position, if it has none of its own.
+// fault returns an error with a position, unless it already has one.
 func (d *decoder) fault(at int64, err error) error {
 	if err == nil {
 		return nil
@@ -145,10 +145,10 @@ func (d *decoder) baseline() (*Baseline, error) {
 		return nil, err
 	}
 	if len(b.Runs) == 0 {
-		return nil, errors.New("the file holds no runs")
+		return nil, errors.New("the baseline has no runs")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("there is more after the end")
+		return nil, errors.New("unexpected data after the end of the baseline")
 	}
 	for i := range b.Runs {
 		for _, key := range keys() {
@@ -171,12 +171,12 @@ func (d *decoder) version() error {
 		return err
 	}
 	if v != version {
-		return fmt.Errorf("version %d of the format; this is version %d", v, version)
+		return fmt.Errorf("the baseline has format version %d, this program reads version %d", v, version)
 	}
 	return nil
 }
 
-// skip reads a value that this version does not know.
+// skip reads a value of an unknown key.
 func (d *decoder) skip() error {
 	depth := 0
 	for {
@@ -196,7 +196,7 @@ func (d *decoder) skip() error {
 	}
 }
 
-// remarks reads the remarks that are kept, and skips others.
+// remarks reads the remarks in kept, and skips the others.
 func (d *decoder) remarks() (map[string]string, error) {
 	m := map[string]string{}
 	known := map[string]bool{}
@@ -267,13 +267,13 @@ func (d *decoder) run() (p *profile.Profile, remarks map[string]string, err erro
 			return nil, nil, err
 		}
 		if l := p.Latency[k]; l == nil || l.Calls > p.Categories[k].Calls {
-			return nil, nil, fmt.Errorf("%s: its durations are not those of its operations", className(k))
+			return nil, nil, fmt.Errorf("%s: its latencies do not add up from those of its operations", className(k))
 		}
 	}
 	return p, remarks, addUp(p)
 }
 
-// cells reads an object of cells into what place returns for their names.
+// cells reads an object of cells. place returns where to store the cell of a name.
 func (d *decoder) cells(place func(name string) (*profile.Total, **profile.Latency, *bool)) error {
 	return d.object(func(name string) error {
 		total, latency, ofOperations := place(name)
@@ -312,13 +312,13 @@ func (c *cell) check() error {
 		}
 	}
 	if max(c.Errors, c.Unknown) > c.Calls {
-		return errors.New("more of the calls than there are")
+		return errors.New("more errors or unknown durations than calls")
 	}
 	return nil
 }
 
-// addUp sets the sum of all operations. It fails where the sums of a profile do not
-// fit into 64 bits.
+// addUp sets the sum of all operations. It returns an error if a sum of the profile
+// exceeds 64 bits.
 func addUp(p *profile.Profile) error {
 	add := func(sum, one *profile.Total) bool {
 		for _, of := range []func(*profile.Total) *int64{

@@ -90,7 +90,7 @@ func remarks(meta []format.Meta) map[string]string {
 	return m
 }
 
-// common returns the remarks that all runs share, and takes them from the runs.
+// common removes the remarks that all runs share from the runs, and returns them.
 func common(all []map[string]string) map[string]string {
 	shared := map[string]string{}
 	if len(all) == 0 {

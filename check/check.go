@@ -1,10 +1,11 @@
-// Package check decides whether the runs of one side keep to bounds, beside those of
-// another side: for jobs that fail when a program or its storage becomes slower.
+// Package check decides whether the runs of one side keep to bounds, which can be
+// relative to the runs of another side. CI jobs use it to fail when a program or its
+// storage becomes slower.
 //
 //	"sync.p99 > +10%" → Parse → Check → Evaluate → Outcome → Lines, WriteJUnit, JSON
 //
-// A check fails only if runs tell that from noise. Checks and outcomes are read-only
-// once returned, and may be used concurrently.
+// With enough runs, a check fails only if the difference is more than noise. Checks and
+// outcomes are read-only once returned, and may be used concurrently.
 package check
 
 import (
@@ -14,15 +15,15 @@ import (
 	"strings"
 )
 
-// Max is how many checks can be evaluated together: see Evaluate.
+// Max is the maximum number of checks that are evaluated together: see Evaluate.
 const Max = 50
 
-// Check is a metric with a bound. It fails where the metric is beyond the bound.
+// Check is a metric with a bound. It fails if the metric is beyond the bound.
 type Check struct {
 	Metric
 	Above    bool    // it fails above the bound, else below
-	Relative bool    // the bound is a part of the other side's value, by which the metric changes
-	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; else in the base unit of the metric
+	Relative bool    // the bound is a change, as a fraction of the other side's value
+	Bound    float64 // 0.1 is +10 %, -0.05 is -5 %; if not Relative, a value in the base unit of the metric
 
 	text string // of the bound
 }
@@ -87,7 +88,8 @@ func (p *parser) space() {
 	}
 }
 
-// word takes the longest word of these characters, with its position.
+// word reads the longest word of bytes that in accepts. It returns the word and its
+// position.
 func (p *parser) word(in func(c byte) bool) (word string, at int) {
 	at = p.at
 	for p.at < len(p.text) && in(p.text[p.at]) {
@@ -114,14 +116,14 @@ func (p *parser) check() (*Check, *Error) {
 		c.Above = true
 	case strings.HasPrefix(p.text[at:], "<"):
 	default:
-		return nil, p.fail(at, "for example "+c.Name+" > +10%", "want > or < after %s", c.Name)
+		return nil, p.fail(at, "for example "+c.Name+" > +10%", "expected > or < after %s", c.Name)
 	}
 	p.at++
 	switch {
 	case c.Above && c.worse == smaller:
-		return nil, p.fail(at, "a check says what fails: "+c.Name+" < -10%", "%s fails when it becomes smaller, not larger", c.Name)
+		return nil, p.fail(at, "a check states the condition that fails: "+c.Name+" < -10%", "a check of %s needs <, because smaller is worse", c.Name)
 	case !c.Above && c.worse == larger:
-		return nil, p.fail(at, "a check says what fails: "+c.Name+" > +10%", "%s fails when it becomes larger, not smaller", c.Name)
+		return nil, p.fail(at, "a check states the condition that fails: "+c.Name+" > +10%", "a check of %s needs >, because larger is worse", c.Name)
 	}
 	p.space()
 	begin := p.at
@@ -131,7 +133,7 @@ func (p *parser) check() (*Check, *Error) {
 	c.text = p.text[begin:p.at]
 	p.space()
 	if p.at < len(p.text) {
-		return nil, p.fail(p.at, "", "want nothing after the bound, not %q", p.text[p.at:])
+		return nil, p.fail(p.at, "", "unexpected %q after the bound", p.text[p.at:])
 	}
 	return c, nil
 }
@@ -148,13 +150,13 @@ func (p *parser) metric(c *Check) *Error {
 	if measure == nil {
 		err := p.fail(at, "classes are read, write, sync, metadata, …; operations are as in pianola profile", "no class or operation %q", subject)
 		if subject == "" {
-			err.Msg = "want a class or an operation, or " + runTime
+			err.Msg = "expected a class, an operation or " + runTime
 		}
 		err.Word, err.Names = subject, append(subjects(), runTime)
 		return err
 	}
 	if p.at == len(p.text) || p.text[p.at] != '.' {
-		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "want a figure after %s, such as %s.p99", subject, subject)
+		return p.fail(p.at, "figures are "+strings.Join(figureNames(), ", "), "expected a figure after %s, such as %s.p99", subject, subject)
 	}
 	p.at++
 	word, at := p.word(name)
@@ -182,7 +184,7 @@ func (p *parser) bound(c *Check) *Error {
 	number, at := p.word(func(b byte) bool { return digit(b) || b == '.' })
 	v, err := strconv.ParseFloat(number, 64)
 	if err != nil || len(sign) > 1 {
-		return p.fail(begin, "for example +10% or "+c.unit.example, "want a bound")
+		return p.fail(begin, "for example +10% or "+c.unit.example, "expected a bound")
 	}
 	if p.at < len(p.text) && p.text[p.at] == '%' {
 		p.at++
@@ -194,7 +196,7 @@ func (p *parser) bound(c *Check) *Error {
 	case i < 0:
 		return p.fail(unitAt, "units of "+c.Name+" are "+symbols(c.unit), "no unit %q of %s", name, c.Name)
 	case sign != "":
-		return p.fail(begin, "a change is in per cent, "+sign+"10%; a value has no sign, "+number+name, "a sign wants %%")
+		return p.fail(begin, "a change is a percentage, "+sign+"10%; a value has no sign, "+number+name, "a bound with a sign must end with %%")
 	case v*c.unit.bounds[i].size > maxAbsolute:
 		return p.fail(at, "", "%s is too large", number+name)
 	}
@@ -209,13 +211,13 @@ func (p *parser) relative(c *Check, begin int, sign, number string, v float64) *
 	}
 	switch {
 	case sign == "":
-		return p.fail(begin, "write "+want+number+"%", "a change wants a sign")
+		return p.fail(begin, "write "+want+number+"%", "a change needs a sign")
 	case sign != want && c.Above:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> wants a change with +, not -")
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "> needs a change with +, not -")
 	case sign != want:
-		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< wants a change with -, not +")
+		return p.fail(begin, "a check fails when the metric becomes larger (> +5%) or smaller (< -5%)", "< needs a change with -, not +")
 	case v > maxPercent || !c.Above && v >= 100:
-		return p.fail(begin, "", "no metric changes by %s%s%%", sign, number)
+		return p.fail(begin, "", "a metric cannot change by %s%s%%", sign, number)
 	}
 	c.Relative, c.Bound = true, v/100
 	if !c.Above {

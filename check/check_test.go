@@ -40,30 +40,30 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for _, test := range []struct{ text, want, hint, word string }{
-		{"", `check "": at byte 0: want a class or an operation, or run_time`, "classes are", ""},
+		{"", `check "": at byte 0: expected a class, an operation or run_time`, "classes are", ""},
 		{"synk.p99 > +10%", `check "synk.p99 > +10%": at byte 0: no class or operation "synk"`, "classes are", "synk"},
-		{"sync > +10%", `check "sync > +10%": at byte 4: want a figure after sync, such as sync.p99`, "p99", ""},
+		{"sync > +10%", `check "sync > +10%": at byte 4: expected a figure after sync, such as sync.p99`, "p99", ""},
 		{"sync.p98 > +10%", `check "sync.p98 > +10%": at byte 5: no figure "p98"`, "bytes_per_second", "p98"},
-		{"sync.p99", `check "sync.p99": at byte 8: want > or < after sync.p99`, "sync.p99 > +10%", ""},
+		{"sync.p99", `check "sync.p99": at byte 8: expected > or < after sync.p99`, "sync.p99 > +10%", ""},
 		{"sync.p99 >= 5ms", `check "sync.p99 >= 5ms": at byte 9: want > or <, not >=`, "", ""},
-		{"sync.p99 < 5ms", `check "sync.p99 < 5ms": at byte 9: sync.p99 fails when it becomes larger, not smaller`, "a check says what fails: sync.p99 > +10%", ""},
-		{"run_time < -5%", `check "run_time < -5%": at byte 9: run_time fails when it becomes larger, not smaller`, "run_time > +10%", ""},
-		{"read.bytes_per_second > +5%", `check "read.bytes_per_second > +5%": at byte 22: read.bytes_per_second fails when it becomes smaller, not larger`, "read.bytes_per_second < -10%", ""},
-		{"read.calls > -5%", `check "read.calls > -5%": at byte 13: > wants a change with +, not -`, "smaller (< -5%)", ""},
-		{"read.calls < +5%", `check "read.calls < +5%": at byte 13: < wants a change with -, not +`, "larger (> +5%)", ""},
-		{"read.calls < -100%", `check "read.calls < -100%": at byte 13: no metric changes by -100%`, "", ""},
-		{"read.calls > +2000000%", `check "read.calls > +2000000%": at byte 13: no metric changes by +2000000%`, "", ""},
-		{"sync.p99 > 10%", `check "sync.p99 > 10%": at byte 11: a change wants a sign`, "write +10%", ""},
-		{"sync.p99 > +5ms", `check "sync.p99 > +5ms": at byte 11: a sign wants %`, "a value has no sign, 5ms", ""},
+		{"sync.p99 < 5ms", `check "sync.p99 < 5ms": at byte 9: a check of sync.p99 needs >, because larger is worse`, "a check states the condition that fails: sync.p99 > +10%", ""},
+		{"run_time < -5%", `check "run_time < -5%": at byte 9: a check of run_time needs >, because larger is worse`, "run_time > +10%", ""},
+		{"read.bytes_per_second > +5%", `check "read.bytes_per_second > +5%": at byte 22: a check of read.bytes_per_second needs <, because smaller is worse`, "read.bytes_per_second < -10%", ""},
+		{"read.calls > -5%", `check "read.calls > -5%": at byte 13: > needs a change with +, not -`, "smaller (< -5%)", ""},
+		{"read.calls < +5%", `check "read.calls < +5%": at byte 13: < needs a change with -, not +`, "larger (> +5%)", ""},
+		{"read.calls < -100%", `check "read.calls < -100%": at byte 13: a metric cannot change by -100%`, "", ""},
+		{"read.calls > +2000000%", `check "read.calls > +2000000%": at byte 13: a metric cannot change by +2000000%`, "", ""},
+		{"sync.p99 > 10%", `check "sync.p99 > 10%": at byte 11: a change needs a sign`, "write +10%", ""},
+		{"sync.p99 > +5ms", `check "sync.p99 > +5ms": at byte 11: a bound with a sign must end with %`, "a value has no sign, 5ms", ""},
 		{"sync.p99 > 5", `check "sync.p99 > 5": at byte 12: no unit "" of sync.p99`, "ns, us, µs, ms, s, m, h", ""},
 		{"sync.p99 > 5MB", `check "sync.p99 > 5MB": at byte 12: no unit "MB" of sync.p99`, "ns, us", ""},
 		{"sync.calls > 5k", `check "sync.calls > 5k": at byte 14: no unit "k" of sync.calls`, "none, such as 1000", ""},
-		{"sync.p99 > ", `check "sync.p99 > ": at byte 11: want a bound`, "+10% or 5ms", ""},
-		{"sync.p99 > ++5%", `check "sync.p99 > ++5%": at byte 11: want a bound`, "", ""},
-		{"sync.p99 > +1.2.3%", `check "sync.p99 > +1.2.3%": at byte 11: want a bound`, "", ""},
-		{"sync.p99 > infs", `check "sync.p99 > infs": at byte 11: want a bound`, "", ""},
+		{"sync.p99 > ", `check "sync.p99 > ": at byte 11: expected a bound`, "+10% or 5ms", ""},
+		{"sync.p99 > ++5%", `check "sync.p99 > ++5%": at byte 11: expected a bound`, "", ""},
+		{"sync.p99 > +1.2.3%", `check "sync.p99 > +1.2.3%": at byte 11: expected a bound`, "", ""},
+		{"sync.p99 > infs", `check "sync.p99 > infs": at byte 11: expected a bound`, "", ""},
 		{"sync.bytes > 9999999999TiB", `check "sync.bytes > 9999999999TiB": at byte 13: 9999999999TiB is too large`, "", ""},
-		{"sync.p99 > +10% and", `check "sync.p99 > +10% and": at byte 16: want nothing after the bound, not "and"`, "", ""},
+		{"sync.p99 > +10% and", `check "sync.p99 > +10% and": at byte 16: unexpected "and" after the bound`, "", ""},
 	} {
 		_, err := Parse(test.text)
 		require.EqualError(t, err, test.want)
@@ -77,8 +77,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// What is parsed prints as what parses to the same, and an error is at a place of the
-// text.
+// A parsed check prints as text that parses to the same check, and the position of an
+// error lies in the text.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"run_time > +5%", "sync.p99 > 5ms", "read.bytes_per_second < -5%", "write.bytes < 1.5GiB", "read.calls > 1000", "synk", "a.b > +", "sync.p99 > µ"} {
 		f.Add(text)

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// The elements of JUnit's reports, with those attributes that all readers take.
+// The elements of JUnit reports, with the attributes that all readers accept.
 type (
 	suites struct {
 		XMLName  xml.Name `xml:"testsuites"`
@@ -37,9 +37,9 @@ type (
 	}
 )
 
-// WriteJUnit writes the outcomes as a report of JUnit, with a test case for each
-// check. One without a result is skipped. name is that of the suite, and text what it
-// has to say besides.
+// WriteJUnit writes the outcomes as a JUnit report with one test case per check. A
+// check without a result is skipped. name is the name of the test suite, and text its
+// output.
 func WriteJUnit(w io.Writer, name, text string, outcomes []Outcome) error {
 	s := suite{Name: name, Tests: len(outcomes), Failures: count(outcomes, Failed), Output: text}
 	for i := range outcomes {

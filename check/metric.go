@@ -28,7 +28,7 @@ func (m *Metric) of(p *profile.Profile) *float64 {
 	return m.value(p, &measure)
 }
 
-// direction is the one in which a metric becomes worse.
+// direction is the direction in which a metric becomes worse.
 type direction uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	smaller
 )
 
-// figure is what is checked of the calls of a class or an operation.
+// figure is a checked figure of the calls of a class or an operation.
 type figure struct {
 	name  string
 	unit  *unit
@@ -45,7 +45,7 @@ type figure struct {
 	value func(*profile.Profile, *profile.Measure) *float64
 }
 
-// figures are all of them. Of calls that did not occur only their number is known.
+// figures are all figures. If no calls occurred, only their number is known.
 var figures = slices.Concat([]figure{
 	{"seconds", &durations, larger, ofCalls(func(_ *profile.Profile, m *profile.Measure) *float64 { return m.Seconds })},
 	{"calls", &numbers, either, func(_ *profile.Profile, m *profile.Measure) *float64 { return new(float64(m.Calls)) }},
@@ -79,8 +79,8 @@ func quantiles() (list []figure) {
 	return list
 }
 
-// subjects are the classes by their names in JSON, and the operations. A class comes
-// before an operation of the same name, such as read.
+// subjects are the classes by their names in JSON, then the operations. A class
+// precedes an operation of the same name, such as read.
 func subjects() (names []string) {
 	for k := range profile.NumCategories {
 		names = append(names, className(k))
@@ -93,7 +93,7 @@ func subjects() (names []string) {
 
 func className(k profile.Category) string { return strings.ReplaceAll(k.String(), " ", "_") }
 
-// measureOf returns how to measure a subject, nil for one that there is not.
+// measureOf returns the function that measures a subject, nil for an unknown subject.
 func measureOf(subject string) func(*profile.Profile) profile.Measure {
 	for k := range profile.NumCategories {
 		if className(k) == subject {

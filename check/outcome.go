@@ -18,33 +18,33 @@ type Side struct {
 // State is what a check comes to.
 type State string
 
-// The states. Only Failed says that something is worse.
+// The states. Only Failed says that a metric became worse.
 const (
 	Passed       State = "passed"
 	Failed       State = "failed"
-	Inconclusive State = "inconclusive" // beyond the bound, but that may be noise; or the recording does not hold enough
+	Inconclusive State = "inconclusive" // beyond the bound but possibly noise, or the coverage of the recording is too low
 	Unknown      State = "unknown"      // a side does not have the metric
 )
 
-// Outcome is a check, evaluated. Values are in the unit, medians over the runs of a
-// side.
+// Outcome is the result of a check. Values are in the unit of the metric, and are
+// medians over the runs of a side.
 type Outcome struct {
 	Check    string   `json:"check"`
 	Metric   string   `json:"metric"`
 	Unit     string   `json:"unit"` // seconds, calls, bytes or bytes_per_second
 	Relative bool     `json:"relative"`
-	Bound    float64  `json:"bound"` // a part of the application's value, 0.1, or a value
+	Bound    float64  `json:"bound"` // a fraction of the application's value, such as 0.1, or a value
 	Base     *float64 `json:"application,omitempty"`
 	Value    *float64 `json:"replay,omitempty"`
 	Ratio    *float64 `json:"ratio,omitempty"`
 
 	// Low and High are the ends of one-sided intervals: of the ratio for a relative
-	// bound, else of the value. Both are nil where the medians decide.
+	// bound, of the value for an absolute one. Both are nil if the medians decide.
 	Low        *float64 `json:"interval_low,omitempty"`
 	High       *float64 `json:"interval_high,omitempty"`
-	Confidence float64  `json:"confidence,omitempty"` // of each end alone; 0 where there is none
+	Confidence float64  `json:"confidence,omitempty"` // of each end alone; 0 without an interval
 
-	Runs  int    `json:"runs"`     // of the side that has fewer with the metric
+	Runs  int    `json:"runs"`     // number of runs with the metric, on the side that has fewer
 	Needs int    `json:"min_runs"` // for an interval
 	State State  `json:"state"`
 	Why   string `json:"reason,omitempty"` // of Inconclusive and Unknown
@@ -58,17 +58,17 @@ func (o Outcome) byMedians() bool {
 	return (o.State == Passed || o.State == Failed) && o.Low == nil
 }
 
-// errorRate is the probability that any of the checks that are evaluated together
-// fails although no metric is beyond its bound.
+// errorRate is the probability that at least one of the checks evaluated together fails
+// although no metric is beyond its bound.
 const errorRate = 0.05
 
-// Evaluate evaluates at most Max checks of the runs of a side beside those of the
-// other one, each side with at most stats.MaxRuns.
+// Evaluate evaluates at most Max checks of the runs of one side against those of the
+// other. Each side has at most stats.MaxRuns.
 //
-// Each check has an equal share of the error rate of 5 % (Bonferroni): however many
-// there are, in at most one of twenty comparisons any of them fails by chance, even
-// where all metrics are just at their bounds. With fewer runs than that takes the
-// medians decide. withheld says why the recording allows no verdict, "" if it does.
+// Each check has an equal share of the error rate of 5 % (Bonferroni): in at most one
+// of twenty comparisons any check fails by chance, even if all metrics are exactly at
+// their bounds. If there are too few runs for that rate, the medians decide. withheld
+// is the reason why the recording allows no verdict, "" if it allows one.
 func Evaluate(checks []*Check, base, now Side, withheld string) []Outcome {
 	outcomes := make([]Outcome, len(checks))
 	each := errorRate / float64(len(checks))
@@ -81,10 +81,10 @@ func Evaluate(checks []*Check, base, now Side, withheld string) []Outcome {
 	return outcomes
 }
 
-// needs returns how many runs of a side an interval with that error rate at one end
-// takes: see docs/ci.md.
+// needs returns the number of runs per side for an interval with that error rate at one
+// end: see docs/reference/checks.md.
 func (c *Check) needs(errorRate float64) int {
-	const ofSix = 0.005 // the lowest error rate at one end that six runs of each side keep
+	const ofSix = 0.005 // the lowest error rate at one end that six runs per side can keep
 	switch {
 	case !c.Relative:
 		return max(stats.MinRuns, stats.MedianRuns(2*errorRate))
@@ -113,11 +113,11 @@ func (c *Check) evaluate(base, now Side, errorRate float64) Outcome {
 		o.unknown(base, c)
 		return o
 	case c.Relative && before[0] == 0 && max(before[len(before)-1], after[len(after)-1]) > 0:
-		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, of which there are no per cent", c.Name, base.Name)
+		o.State, o.Why = Unknown, fmt.Sprintf("%s of %s is 0, so there is no change in per cent", c.Name, base.Name)
 		return o
 	}
-	// How far the metric is, beside where the bound is. 1.1 is 1 and 10 %, though the
-	// floats' sum is not.
+	// far is the metric and bound the bound, both as ratios if the bound is relative.
+	// 1.1 counts as 1 plus 10 %, although the sum of the floats differs.
 	far, bound := *o.Value, c.Bound
 	if c.Relative {
 		far, bound = 1, 1+c.Bound
@@ -149,7 +149,7 @@ func (c *Check) evaluate(base, now Side, errorRate float64) Outcome {
 	}
 	o.Low, o.High, o.Confidence = &interval.Low, &interval.High, 1-errorRate
 	if o.State == Failed && !(beyond(interval.Low) && beyond(interval.High)) {
-		o.State, o.Why = Inconclusive, "it may be noise; more runs can tell"
+		o.State, o.Why = Inconclusive, "this may be noise: make more runs"
 	}
 	return o
 }
@@ -158,7 +158,7 @@ func (o *Outcome) unknown(s Side, c *Check) {
 	o.State, o.Why = Unknown, fmt.Sprintf("%s has no %s", s.Name, c.Name)
 }
 
-// values returns those of the runs that have one, in rising order.
+// values returns the values of the runs that have the metric, in rising order.
 func (c *Check) values(s Side) (list []float64) {
 	for _, p := range s.Runs {
 		if v := c.of(p); v != nil && !math.IsInf(*v, 0) {
@@ -176,7 +176,7 @@ func median(v []float64) *float64 {
 	return new(stats.Median(v))
 }
 
-// Overall returns what checks come to together: Failed if one failed, else Unknown or
+// Overall returns the combined state of checks: Failed if one failed, else Unknown or
 // Inconclusive if one is, else Passed.
 func Overall(outcomes []Outcome) State {
 	for _, state := range []State{Failed, Unknown, Inconclusive} {

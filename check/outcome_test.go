@@ -67,12 +67,12 @@ func TestEvaluate(t *testing.T) {
 		{"worse by more", "sync.p99 > +10%", []int64{1200, 1210, 1220, 1230, 1240, 1250}, Failed, "1.025 ms to 1.225 ms, +19.5 %, at least +16.9 %"},
 		{"worse by less", "sync.p99 > +20%", []int64{1200, 1210, 1220, 1230, 1240, 1250}, Passed, "1.025 ms to 1.225 ms, +19.5 %, at most +22.2 %"},
 		{"better", "sync.p99 > +10%", []int64{500, 510, 520, 530, 540, 550}, Passed, "1.025 ms to 525.000 µs, -48.8 %, at most -47.0 %"},
-		{"perhaps worse", "sync.seconds > +10%", []int64{900, 1000, 1100, 1300, 1400, 1500}, Inconclusive, "1.025 ms to 1.200 ms, +17.1 %, at least -3.4 %: it may be noise; more runs can tell"},
+		{"perhaps worse", "sync.seconds > +10%", []int64{900, 1000, 1100, 1300, 1400, 1500}, Inconclusive, "1.025 ms to 1.200 ms, +17.1 %, at least -3.4 %: this may be noise: make more runs"},
 		{"by medians", "sync.p99 > +10%", []int64{1200, 1210, 1220, 1230, 1240}, Failed, "1.025 ms to 1.220 ms, +19.0 %"},
 		{"within by medians", "sync.p99 > +10%", []int64{1100, 900}, Passed, "1.025 ms to 1.000 ms, -2.4 %"},
 		{"just at the bound", "sync.p99 > +10%", []int64{1127, 1128}, Passed, "1.025 ms to 1.127 ms, +10.0 %"},
 		{"above a value", "fsync.max > 1100us", []int64{1200, 1210, 1220, 1230, 1240, 1250}, Failed, "1.025 ms to 1.225 ms, +19.5 %, at least 1.200 ms"},
-		{"above a value, perhaps", "fsync.max > 1100us", []int64{1000, 1210, 1220, 1230, 1240, 1250}, Inconclusive, "1.025 ms to 1.225 ms, +19.5 %, at least 1.000 ms: it may be noise; more runs can tell"},
+		{"above a value, perhaps", "fsync.max > 1100us", []int64{1000, 1210, 1220, 1230, 1240, 1250}, Inconclusive, "1.025 ms to 1.225 ms, +19.5 %, at least 1.000 ms: this may be noise: make more runs"},
 		{"below a value", "fsync.max > 2ms", []int64{1200, 1210, 1220, 1230, 1240, 1250}, Passed, "1.025 ms to 1.225 ms, +19.5 %, at most 1.250 ms"},
 		{"rate", "read.bytes_per_second < -5%", []int64{1, 1, 1, 1, 1, 1}, Passed, "1.00 MB/s to 1.00 MB/s, +0.0 %, at least +0.0 %"},
 		{"least rate", "read.bytes_per_second < 2MB", []int64{1, 1, 1, 1, 1, 1}, Failed, "1.00 MB/s to 1.00 MB/s, +0.0 %, at most 1.00 MB/s"},
@@ -104,7 +104,7 @@ func TestEvaluateOneSided(t *testing.T) {
 	require.Equal(t, "1.000 µs: old has no sync.p99", o.Message())
 	o = one(t, "sync.calls > +10%", none, some)
 	require.Equal(t, Unknown, o.State)
-	require.Equal(t, "0 to 1: sync.calls of old is 0, of which there are no per cent", o.Message())
+	require.Equal(t, "0 to 1: sync.calls of old is 0, so there is no change in per cent", o.Message())
 	require.Equal(t, Failed, one(t, "sync.calls > 0", none, some).State)
 	require.Equal(t, Failed, one(t, "sync.p99 > 1ns", none, some).State)
 	require.Equal(t, Unknown, one(t, "sync.p99 > 1ns", some, none).State)
@@ -138,8 +138,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// Of comparisons of a machine with itself not more than promised fail any of three
-// checks that allow no change at all.
+// Three checks that allow no change at all compare a machine with itself. No more
+// comparisons fail than the error rate allows.
 func TestChecksKeepTheirPromise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: many samples")
@@ -178,18 +178,18 @@ func mixed(t *testing.T) []Outcome {
 
 func TestText(t *testing.T) {
 	require.Equal(t, `1 of 4 checks failed, 1 unknown, 1 inconclusive, 1 passed
-  inconclusive  sync.p99 > +10%  1.025 ms to 1.200 ms, +17.1 %, at least -8.2 %: it may be noise; more runs can tell
+  inconclusive  sync.p99 > +10%  1.025 ms to 1.200 ms, +17.1 %, at least -8.2 %: this may be noise: make more runs
   passed        run_time > +5%   1.000 s to 1.000 s, +0.0 %, at most +0.0 %
   unknown       write.p99 > +1%  new has no write.p99
   failed        sync.calls > 0   1 to 1, +0.0 %
-6 runs of each cannot tell a change from noise, so the medians decide; 7 of each can
+6 runs of each cannot tell a change from noise, so the medians were compared: make 7 of each
 `, Text(mixed(t)))
 	require.Equal(t, "1 of 1 check failed; the chance of a false failure is at most 5 %\n  failed  run_time > 1ms  1.000 s to 1.000 s, +0.0 %, at least 1.000 s\n",
 		Text([]Outcome{one(t, "run_time > 1ms", side(t, "old", 1), side(t, "new", 1, 1, 1, 1, 1, 1))}))
 }
 
-// The elements and attributes of junit-10.xsd of Jenkins' xUnit plugin that stand in
-// each element here, and which must.
+// The elements and attributes that junit-10.xsd of Jenkins' xUnit plugin allows in each
+// element, and those that it requires.
 var schema = map[string]struct{ elements, attributes, required string }{
 	"testsuites": {"testsuite", "name time tests failures errors", ""},
 	"testsuite":  {"testsuite properties testcase system-out system-err", "name tests failures errors group time skipped timestamp hostname id package file log url", "name tests failures errors"},
@@ -235,7 +235,7 @@ func TestWriteJUnit(t *testing.T) {
 	require.NoError(t, xml.Unmarshal(b.Bytes(), &read))
 	s := read.Suites[0]
 	require.Equal(t, []int{4, 1, 0, 2}, []int{s.Tests, s.Failures, s.Errors, s.Skipped})
-	require.Equal(t, "inconclusive: 1.025 ms to 1.200 ms, +17.1 %, at least -8.2 %: it may be noise; more runs can tell", s.Cases[0].Skipped.Message)
+	require.Equal(t, "inconclusive: 1.025 ms to 1.200 ms, +17.1 %, at least -8.2 %: this may be noise: make more runs", s.Cases[0].Skipped.Message)
 	require.Nil(t, s.Cases[1].Skipped)
 	require.Nil(t, s.Cases[1].Failure)
 	require.Equal(t, "unknown: new has no write.p99", s.Cases[2].Skipped.Message)

@@ -10,11 +10,11 @@ import (
 	"pianola/table"
 )
 
-// states are all of them, in the order in which they are counted.
+// states are all states, in the order in which Summary counts them.
 var states = []State{Failed, Unknown, Inconclusive, Passed}
 
-// Summary says in one line how many checks came to what, and how sure that is: "1 of 3
-// checks failed, 2 passed; the chance of a false failure is at most 5 %".
+// Summary returns one line with the number of checks in each state and the error rate:
+// "1 of 3 checks failed, 2 passed; the chance of a false failure is at most 5 %".
 func Summary(outcomes []Outcome) string {
 	var parts []string
 	for _, s := range states {
@@ -34,7 +34,7 @@ func Summary(outcomes []Outcome) string {
 	return line
 }
 
-// Note says for which runs there are too few, "" if for none.
+// Note returns a line about checks that had too few runs, "" if there are none.
 func Note(outcomes []Outcome) string {
 	least, most, needs := math.MaxInt, 0, 0
 	for i := range outcomes {
@@ -49,7 +49,7 @@ func Note(outcomes []Outcome) string {
 	if least < most {
 		runs = fmt.Sprintf("%d to %s", least, table.Plural(most, "run"))
 	}
-	return fmt.Sprintf("%s of each cannot tell a change from noise, so the medians decide; %d of each can", runs, max(needs, stats.MinRuns))
+	return fmt.Sprintf("%s of each cannot tell a change from noise, so the medians were compared: make %d of each", runs, max(needs, stats.MinRuns))
 }
 
 // Text returns the summary, a line for each check, and the note.
@@ -66,7 +66,7 @@ func Text(outcomes []Outcome) string {
 	return text
 }
 
-// Message says what was found: "1.200 ms to 1.500 ms, +25.0 %, at least +12.3 %".
+// Message describes the result: "1.200 ms to 1.500 ms, +25.0 %, at least +12.3 %".
 func (o *Outcome) Message() string {
 	var parts []string
 	switch {
@@ -88,10 +88,10 @@ func (o *Outcome) Message() string {
 	return text
 }
 
-// Application returns the value of the side that is compared with, in words.
+// Application returns the formatted value of the reference side.
 func (o *Outcome) Application() string { return o.format(o.Base) }
 
-// Replay returns the value of the side that is checked, in words.
+// Replay returns the formatted value of the checked side.
 func (o *Outcome) Replay() string { return o.format(o.Value) }
 
 func (o *Outcome) format(v *float64) string {
@@ -101,7 +101,7 @@ func (o *Outcome) format(v *float64) string {
 	return o.unit.format(*v)
 }
 
-// Change returns by which part the value changed, "+25.0 %"; "" if that is not known.
+// Change returns the relative change of the value, "+25.0 %"; "" if it is unknown.
 func (o *Outcome) Change() string {
 	if o.Ratio == nil {
 		return ""
@@ -111,9 +111,8 @@ func (o *Outcome) Change() string {
 
 func change(ratio float64) string { return fmt.Sprintf("%+.1f %%", 100*(ratio-1)) }
 
-// Sure returns the end of an interval that matters: how much worse the metric became
-// at least, "at least +12.3 %", or, of a check that passed, at most. It is "" where the
-// medians decide.
+// Sure returns the end of the interval that decides: "at least +12.3 %", or "at most"
+// if the check passed. It is "" if the medians decide.
 func (o *Outcome) Sure() string {
 	if o.Low == nil {
 		return ""

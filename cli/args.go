@@ -12,10 +12,9 @@ import (
 // parting is the word between two groups of operands.
 const parting = "--"
 
-// optionsFirst returns a command line with the options of the subcommand before
-// its operands, as the parser wants them. What follows "--" is an operand. The
-// operands of record and bench are the command line of another program, so they
-// stay.
+// optionsFirst returns a command line with the options of the subcommand before its
+// operands, as the parser wants them. Words after "--" are operands. The operands of
+// record and bench are the command line of another program, so they stay.
 //
 // A "--" after an operand of compare parts two groups. It stays among the
 // operands, which the parser passes on as they are: it takes away only the "--"

@@ -41,7 +41,7 @@ func benchCommand() *cli.Command {
 		Flags: slices.Concat([]cli.Flag{
 			&cli.IntFlag{Name: "runs", Value: compare.MinRuns, Usage: "replay `N` times on each root"},
 			rootsFlag(),
-			&cli.BoolFlag{Name: "cold", Usage: "drop the files from the page cache before each replay, as --cache cold does"},
+			&cli.BoolFlag{Name: "cold", Usage: "replay with a cold page cache, as --cache cold does"},
 			&cli.IntFlag{Name: "record-runs", Value: 1, Usage: "record the command `N` times; the first recording is replayed, and all are compared"},
 			setupFlag(),
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "leave the recordings, the trace, all logs and the page in `DIR`, which is created if missing"},
@@ -52,7 +52,7 @@ func benchCommand() *cli.Command {
 		},
 			flagsOf(recordCommand(), "user", "no-faults", "no-command", "no-host", "tracer", "ring"), []cli.Flag{
 				&cli.BoolFlag{Name: "memory", Usage: "also record memory calls, and use memory in replays as the command did"},
-			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "compressibility", "landlock", "limit", "keep")),
+			}, flagsOf(replayCommand(), "cache", "timing", "speed", "wait", "order", "outside", "backend", "plugin-timeout", "model", "latency", "bandwidth", "iops", "queue", "compressibility", "landlock", "limit", "keep")),
 		Action: runBench,
 	})
 }

@@ -25,9 +25,9 @@ func compileCommand() *cli.Command {
 		UsageText: "pianola compile [OPTION]… RECORDING…\n" +
 			"pianola compile [OPTION]… TRACE\n" +
 			"pianola compile --list",
-		Description: "A recording is a script of pianola record, a file that strace, fio, iozone or IOProf wrote, a\n" +
-			"pattern (docs/reference/patterns.md), or exec:PROGRAM for what a program prints. The trace is portable and\n" +
-			"compressed.\n" +
+		Description: "A recording is a script of pianola record, a file that another program wrote\n" +
+			"(docs/reference/imports.md), a pattern (docs/reference/patterns.md), or exec:PROGRAM for what a\n" +
+			"program prints. The trace is portable and compressed.\n" +
 			"\n" +
 			"Paths move below the root of the replay, files that the application creates get temporary names,\n" +
 			"calls on anything but files are left out, and the time between calls becomes compute.\n" +
@@ -50,6 +50,7 @@ func compileCommand() *cli.Command {
 			&cli.StringFlag{Name: "anonymize", Usage: "replace names by hashes, with the key in `KEYFILE`"},
 			&cli.BoolFlag{Name: "no-names", Usage: "leave the application's own file names out of the trace"},
 			&cli.StringFlag{Name: "telemetry", Value: "read", Usage: "read iozone telemetry as that of `CALLS`: read or write"},
+			&cli.StringFlag{Name: "fold", Usage: "fold each volume of a block trace into `SIZE`, such as 64GiB, so that it fits on the disk"},
 			&cli.BoolFlag{Name: "no-compensate", Usage: "do not subtract the recorder's own cost"},
 			&cli.BoolFlag{Name: "strict", Usage: "fail if the recording lost events or has unexplained results"},
 		},

@@ -27,7 +27,10 @@ func doctorCommand() *cli.Command {
 		Usage:     "check whether this machine and user can record and replay",
 		UsageText: "pianola doctor [OPTION]…",
 		Description: "Tries everything that recording and replaying need, and says what to do if something is missing.\n" +
-			"The exit status is 1 then. If eBPF is not possible, doctor tries to record with ptrace.\n\n" +
+			"The exit status is 1 then. If eBPF is not possible, doctor tries to record with ptrace.\n" +
+			"\n" +
+			"Then it lists the features of this machine that Pianola uses, and what is lost without the missing\n" +
+			"ones.\n\n" +
 			"Example: pianola doctor",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
 		Action: runDoctor,
@@ -47,7 +50,7 @@ func runDoctor(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return usage(c, "want no operands")
 	}
-	findings, err := recorderFindings(c.Context)
+	findings, recorded, err := recorderFindings(c.Context)
 	if err != nil {
 		return err
 	}
@@ -56,13 +59,17 @@ func runDoctor(c *cli.Context) error {
 	for _, f := range findings {
 		ok = ok && (f.OK || f.Optional)
 	}
+	all := features(recorded)
 	if c.Bool("json") {
 		err = printJSON(struct {
 			OK       bool      `json:"ok"`
 			Findings []finding `json:"findings"`
-		}{ok, findings})
+			Features []feature `json:"features"`
+		}{ok, findings, all})
 	} else {
-		printFindings(stdout("text"), findings)
+		w := stdout("text")
+		printFindings(w, findings)
+		printFeatures(w, all)
 	}
 	if err == nil && !ok {
 		err = &exitError{status: ExitFailure}
@@ -90,15 +97,16 @@ func printFindings(w io.Writer, findings []finding) {
 	}
 }
 
-// recorderFindings tries eBPF and, if that fails, ptrace, as record does.
-func recorderFindings(ctx context.Context) ([]finding, error) {
+// recorderFindings tries eBPF and, if that fails, ptrace, as record does. It reports
+// whether eBPF works.
+func recorderFindings(ctx context.Context) (_ []finding, recorded bool, _ error) {
 	s, err := ebpf.Probe()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if s.OK() {
 		return []finding{{What: "record", OK: true, Found: fmt.Sprintf(
-			"Linux %s; an event costs the application %d ns", s.Kernel, s.Cost.Inside+s.Cost.Outside)}}, nil
+			"Linux %s; an event costs the application %d ns", s.Kernel, s.Cost.Inside+s.Cost.Outside)}}, true, nil
 	}
 	cost, err := tryPtrace(ctx)
 	problems := s.Problems
@@ -115,7 +123,7 @@ func recorderFindings(ctx context.Context) ([]finding, error) {
 	} else {
 		f.Found = fmt.Sprintf("Linux %s; an event costs the application %.0f µs", s.Kernel, float64(cost.Inside+cost.Outside)/1e3)
 	}
-	return append(found, f), nil
+	return append(found, f), false, nil
 }
 
 // unmounted names the kernel file systems that eBPF needs and that are not

@@ -46,7 +46,7 @@ func labCommand() *cli.Command {
 			&cli.StringSliceFlag{Name: "with", Usage: "apply the transform `NAME[=ARG]` first, for the baseline too; repeatable"},
 			rootsFlag(),
 			pluginTimeout(),
-		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
+		}, flagsOf(replayCommand(), "backend", "cache", "timing", "speed", "wait", "order", "outside", "compressibility", "memory", "landlock", "copies", "map", "model", "latency", "bandwidth", "iops", "queue", "limit", "keep"), []cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
 			&cli.StringFlag{Name: "html", Usage: "write a page with a chart and tables to `FILE`"},
 		}),
@@ -115,7 +115,7 @@ func runLab(c *cli.Context) error {
 // runShown replays all of an experiment, and shows the progress.
 func runShown(c *cli.Context, e *lab.Experiment) error {
 	shown := newCounted("replaying", e.Runs*len(e.Report.Trials))
-	defer shown.done()
+	defer shown.finish()
 	e.Show = func(done int, t *lab.Trial) {
 		shown.set(int64(done), int64(e.Runs*len(e.Report.Trials)))
 		shown.describe("run %d of %d: %s", done/len(e.Report.Trials)+1, e.Runs, e.Report.Label(t))
@@ -374,7 +374,7 @@ func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab
 	return run, results, nil
 }
 
-// labPart is the name of the directories of copies, but for their numbers.
+// labPart is the name of the directories of copies, without their numbers.
 const labPart = "trace"
 
 // play replays a trace, or copies of it.

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -17,11 +18,10 @@ import (
 
 // labTraces is the recording or trace that candidates are compiled from.
 type labTraces struct {
-	ctx      context.Context
-	name     string
-	compiled bool     // the operand is a compiled trace
-	src      *sources // the operand, if it is a recording
-	warned   bool
+	ctx    context.Context
+	name   string
+	src    *sources
+	warned bool
 }
 
 func (t *labTraces) open(c *cli.Context) (err error) {
@@ -33,11 +33,11 @@ func (t *labTraces) open(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.compiled = isTrace(f)
-	f.Close()
-	if t.compiled {
+	if isTrace(f) {
+		t.src = lowered(f)
 		return nil
 	}
+	f.Close()
 	if t.src, err = inspect(importer.Options{}, t.name); err == nil && t.src.Log {
 		err = fmt.Errorf("%s: the log of a replay, not a recording", t.name)
 	}
@@ -45,35 +45,26 @@ func (t *labTraces) open(c *cli.Context) (err error) {
 }
 
 // behind applies transforms to the recording and returns the compiled trace.
-func (t *labTraces) behind(with []string) (f *os.File, err error) {
-	compiled := t.compiled || t.src.Dialect == script.Intermediate
-	funcs, err := parseSteps(with, compiled)
+func (t *labTraces) behind(with []string) (*os.File, error) {
+	funcs, err := parseSteps(with, t.src.isLowered())
 	if err != nil {
 		return nil, &hint{fmt.Errorf("%s: %w", t.name, err), "use the script that record wrote"}
 	}
-	if t.compiled {
-		f, err = openInput(t.name)
-	} else if f, err = spool(""); err == nil {
-		if compiled {
-			err = t.compile(f, nil)
-		} else {
-			err = t.compile(f, funcs)
-		}
+	if t.src.trace != nil && len(funcs) == 0 {
+		return openInput(t.name)
 	}
-	if err == nil && compiled && len(funcs) > 0 {
-		f, err = transformed(f, funcs)
-	}
-	if err != nil {
-		if f != nil {
-			f.Close()
+	f, err := spool("")
+	if err == nil {
+		if err = t.compile(f, funcs); err == nil {
+			return f, nil
 		}
-		err = named(t.name, err)
-		if len(with) > 0 {
-			err = fmt.Errorf("%s: %w", strings.Join(with, "+"), err)
-		}
-		return nil, err
+		f.Close()
 	}
-	return f, nil
+	err = named(t.name, err)
+	if len(with) > 0 {
+		err = fmt.Errorf("%s: %w", strings.Join(with, "+"), err)
+	}
+	return nil, err
 }
 
 // parseSteps returns transforms, of a recording or of a compiled trace.
@@ -92,47 +83,25 @@ func parseSteps(with []string, compiled bool) (funcs []transform.Func, err error
 	return funcs, nil
 }
 
-// transformed returns what transforms make of a compiled trace, in a temporary file that
-// the caller closes. It closes the trace.
-func transformed(f *os.File, funcs []transform.Func) (*os.File, error) {
-	defer f.Close()
-	t, err := traceOf(f)
-	if err != nil {
-		return nil, err
-	}
-	r, err := transform.OpenCompiled(t, funcs...)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	out, err := spool("")
-	if err != nil {
-		return nil, err
-	}
-	if err := copyTo(out, r, 0); err != nil {
-		out.Close()
-		return nil, err
-	}
-	return out, nil
-}
-
-func (t *labTraces) compile(f *os.File, funcs []transform.Func) error {
+func (t *labTraces) compile(w io.Writer, with []transform.Func) error {
 	defer endOn(t.ctx)() // there is nothing to remove yet
-	defer t.src.Close()
-	if t.src.Dialect == script.Intermediate {
-		events, err := t.src.open()
+	defer t.src.endRead()
+	if t.src.isLowered() {
+		memory := readingMemory()
+		events, end, err := t.src.transformed(with, memory)
 		if err != nil {
 			return err
 		}
-		return copyTo(f, events, 0)
+		defer end()
+		return copyTo(w, events, memory)
 	}
-	chain := transform.NewChain(t.src.open, funcs...)
+	chain := transform.NewChain(t.src.open, with...)
 	defer chain.Close()
 	events, err := chain.Open()
 	if err != nil {
 		return err
 	}
-	r, err := compileTo(f, events, compile.Options{Compensate: true, Names: true, Bare: t.src.Dialect == script.Older})
+	r, err := compileTo(w, events, compile.Options{Compensate: true, Names: true, Bare: t.src.Dialect == script.Older})
 	if err == nil && !t.warned && (r.Endless || r.Lost > 0) {
 		t.warned = true
 		warn("lab: %s: warning: the recording is incomplete; pianola compile shows why", t.name)

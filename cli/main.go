@@ -122,8 +122,8 @@ func newApp() *cli.App {
 		DisableSliceFlagSeparator: true,
 		Commands: slices.Concat(
 			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand()),
-			under(trying, labCommand(), adviseCommand()),
-			under(aboutPianola, printCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
+			under(trying, labCommand(), adviseCommand(), modelCommand()),
+			under(aboutPianola, printCommand(), layerCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),
 		Flags:          append(helpFlags(), &cli.BoolFlag{Name: "version", Usage: "print the version, as pianola version does"}),

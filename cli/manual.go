@@ -60,9 +60,9 @@ var optionGroups = []struct {
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
 	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
-	{"Modelled device", []string{"latency", "bandwidth", "iops", "queue"}},
+	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},
-	{"Inputs and limits", []string{"telemetry", "no-compensate", "limit", "landlock"}},
+	{"Inputs and limits", []string{"telemetry", "fold", "no-compensate", "limit", "landlock"}},
 	{"Output", []string{"all", "format", "raw-csv", "interval", "calls"}},
 	{helpTitle, []string{"h", "help"}},
 }

@@ -35,14 +35,14 @@ func showPlaying(prepared *progress) (show func(events, all int64), done func())
 	var bar *progress
 	show = func(events, all int64) {
 		if bar == nil {
-			prepared.done()
+			prepared.finish()
 			bar = newCounted("replaying", int(all))
 		}
 		bar.set(events, all)
 	}
 	return show, func() {
 		if bar != nil {
-			bar.done()
+			bar.finish()
 		}
 	}
 }

@@ -89,8 +89,8 @@ type events struct {
 }
 
 // openEvents opens an operand of print for a format of package export: a compiled
-// trace, or a recording or the log of a replay. What the format needs a trace for is
-// compiled.
+// trace, or a recording or the log of a replay. It compiles a recording if the format
+// needs a trace.
 func openEvents(name, kind string) (*events, error) {
 	f, err := openInput(name)
 	if err != nil {

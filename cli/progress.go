@@ -2,68 +2,125 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"pianola/format"
+	"pianola/table"
 )
 
-// progress shows the progress of long work on standard error, if that is a
-// terminal and --quiet is not set.
-type progress struct{ bar *progressbar.ProgressBar }
+// Progress appears when work takes longer than progressDelay, and is drawn again
+// every progressPeriod.
+const (
+	progressDelay  = 500 * time.Millisecond
+	progressPeriod = 200 * time.Millisecond
+)
 
-// newProgress returns a progress bar for total bytes, -1 for a number that is
-// not known yet. It appears only if the work takes a while.
+// clearLine erases the line of the terminal and returns to its beginning.
+const clearLine = "\x1b[2K\r"
+
+// progress shows the progress of long work in one line on standard error, if that
+// is a terminal: "reading: 12.3 MB of 88.1 MB, 4 s left". Its methods may be called
+// concurrently.
+type progress struct {
+	print func(n int64) string // amounts of done and total
+
+	mu          sync.Mutex
+	w           io.Writer  // nil if nothing is shown
+	columns     func() int // of the terminal
+	now         func() time.Time
+	what        string
+	done, total int64 // total is not positive while it isn't known
+	begun, due  time.Time
+	drawn       bool
+}
+
+// newProgress returns the progress of total bytes, -1 for a number that is not
+// known yet.
 func newProgress(what string, total int64) *progress {
-	if quiet || !isScreen(os.Stderr) {
-		return &progress{}
-	}
-	return &progress{progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionThrottle(200*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-		// The library's own goroutine for a bar of unknown length reads the bar
-		// without its lock; set and describe draw often enough.
-		progressbar.OptionSetSpinnerChangeInterval(0),
-	)}
+	return newLine(what, total, func(n int64) string { return table.Bytes(float64(n)) })
 }
 
-// set shows that done of total bytes are done.
+// newCounted returns the progress of total items.
+func newCounted(what string, total int) *progress { return newLine(what, int64(total), table.Count) }
+
+func newLine(what string, total int64, print func(int64) string) *progress {
+	p := &progress{print: print, what: what, total: total, now: time.Now, columns: columns}
+	if !quiet && isScreen(os.Stderr) {
+		p.w = os.Stderr
+		p.begun = p.now()
+		p.due = p.begun.Add(progressDelay)
+	}
+	return p
+}
+
+// columns returns the width of the terminal on standard error.
+func columns() int {
+	if width, _, err := term.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return 80
+}
+
+// set shows that done of total are done.
 func (p *progress) set(done, total int64) {
-	if p.bar != nil {
-		p.bar.ChangeMax64(total)
-		p.bar.Set64(done)
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.total = done, total
+	p.draw()
 }
 
-// describe changes the text beside the bar.
+// describe changes the text before the amounts.
 func (p *progress) describe(form string, args ...any) {
-	if p.bar != nil {
-		p.bar.Describe(format.Visible(fmt.Sprintf(form, args...)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w != nil {
+		p.what = format.Visible(fmt.Sprintf(form, args...))
+		p.draw()
 	}
 }
 
-// done removes the bar.
-func (p *progress) done() {
-	if p.bar != nil {
-		p.bar.Finish()
+// draw shows the line if it is due.
+func (p *progress) draw() {
+	if p.w == nil {
+		return
 	}
+	now := p.now()
+	if now.Before(p.due) {
+		return
+	}
+	p.due, p.drawn = now.Add(progressPeriod), true
+	line := []rune(p.line(now.Sub(p.begun)))
+	line = line[:min(len(line), p.columns()-1)] // a line that wraps can't be erased
+	fmt.Fprint(p.w, clearLine, string(line))
 }
 
-// newCounted returns a progress bar for total items, with the remaining time.
-func newCounted(what string, total int) *progress {
-	if quiet || !isScreen(os.Stderr) {
-		return &progress{}
+// line returns the line after a time.
+func (p *progress) line(elapsed time.Duration) string {
+	line := p.what
+	switch {
+	case p.total > 0:
+		line += ": " + p.print(p.done) + " of " + p.print(p.total)
+	case p.done > 0:
+		line += ": " + p.print(p.done)
 	}
-	return &progress{progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-	)}
+	if 0 < p.done && p.done < p.total {
+		left := elapsed.Seconds() * float64(p.total-p.done) / float64(p.done)
+		line += fmt.Sprintf(", %v left", time.Duration(left*float64(time.Second)).Round(time.Second))
+	}
+	return line
+}
+
+// finish removes the line for good.
+func (p *progress) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		fmt.Fprint(p.w, clearLine)
+	}
+	p.w, p.drawn = nil, false
 }

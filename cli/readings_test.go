@@ -117,9 +117,9 @@ func readMutated(t *testing.T, f *forms, tally *tracefuzz.Tally, data []byte) {
 // ownMemory is how many bytes of them the program has resident that has read nothing.
 const ownMemory = 24 << 20
 
-// run runs a command line in this process, so that a fuzzer sees which code it reaches. It
-// returns its messages, the most bytes that were resident meanwhile, and its error, if that
-// is no verdict. What the fuzzer has in this process counts as ownMemory.
+// run runs a command line in this process, so that a fuzzer sees which code it reaches.
+// It returns its messages, the most bytes that were resident meanwhile, and its error,
+// if that is no verdict. The fuzzer's own memory in this process counts as ownMemory.
 //
 // The kernel keeps the count. That of the Go runtime lacks mapped files and memory that it
 // gives back late, and a limit for the runtime would have it collect garbage more often
@@ -139,7 +139,7 @@ func run(t *testing.T, args []string) (said string, memory int64, failed error) 
 	app := newApp()
 	args = optionsFirst(args, app.Commands)
 	debug.FreeOSMemory()
-	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) // the peak begins anew
+	require.NoError(t, os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)) // reset the peak
 	before := peak(t)
 	err = app.RunContext(context.Background(), args)
 	status := report(err)

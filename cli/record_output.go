@@ -84,6 +84,9 @@ func findKept(c *cli.Context) (k keeping, err error) {
 	if k.flight.Memory, err = positiveSize(c, "last-memory"); err != nil {
 		return k, err
 	}
+	if k.flight.Memory < minLastMemory {
+		return k, fmt.Errorf("--last-memory: %s is less than %s", table.Bytes(float64(k.flight.Memory)), table.Bytes(minLastMemory))
+	}
 	if k.until = c.String("until"); c.IsSet("until") {
 		if k.flight.Until, err = filter.Parse(k.until); err != nil {
 			return k, fmt.Errorf("--until: %w", err)
@@ -91,6 +94,10 @@ func findKept(c *cli.Context) (k keeping, err error) {
 	}
 	return k, nil
 }
+
+// minLastMemory is the least that --last-memory can be: with less, the work at each sixteenth of it
+// would not be worth while.
+const minLastMemory = 1e6
 
 func positiveSize(c *cli.Context, name string) (int64, error) {
 	n, err := format.ParseSize(c.String(name))
@@ -135,13 +142,13 @@ func (k *keeping) open(name string, who *account) (destination, error) {
 func (s *series) destination(sink record.Sink, finish func(ok bool) error) destination {
 	return destination{
 		sink:   sink,
-		begun:  func() bool { return s.last != nil },
+		begun:  func() bool { return s.opened > 0 },
 		finish: finish,
 		summary: func() string {
 			if s.opened == 0 {
 				return "no script"
 			}
-			return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.last.Name())
+			return fmt.Sprintf("%s in %s, the last one %s", table.Bytes(float64(s.bytes())), table.Plural(s.opened, "script"), s.names[len(s.names)-1])
 		},
 	}
 }
@@ -150,14 +157,25 @@ func (s *series) destination(sink record.Sink, finish func(ok bool) error) desti
 // SIGUSR1.
 func (k *keeping) flightRecorder(s *series) destination {
 	o := k.flight
+	o.Began = func() { say("record: the last %v are kept; kill -USR1 %d writes them", o.Last, os.Getpid()) }
 	o.Wrote = func(w parts.Window) {
-		if w.Err != nil {
+		switch {
+		case errors.Is(w.Err, parts.ErrMemory):
+			warn("record: the last events: %v\nhint: give more --last-memory than %s", w.Err, table.Bytes(float64(o.Memory)))
+		case w.Err != nil:
 			warn("record: the last events: %v", w.Err)
-			return
+		default:
+			text := fmt.Sprintf("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
+			if w.Lost > 0 {
+				text += fmt.Sprintf("; %s lost", table.Plural(int(w.Lost), "event"))
+			}
+			if w.Short {
+				text += "; --last-memory holds no more"
+			}
+			say("%s", text)
 		}
-		say("record: the last %.1f s, %s, in %s", w.Elapsed.Seconds(), table.Plural(int(w.Events), "event"), w.Name)
 	}
-	f := parts.NewFlight(o, s.next)
+	f := parts.NewFlight(o, s.window)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, unix.SIGUSR1)
 	go func() {

@@ -129,6 +129,7 @@ type scriptFile struct {
 	*os.File
 	fresh   bool // the file did not exist before
 	lines   bool // its content is lines of text
+	quiet   bool // the caller says that it failed
 	written int64
 	failed  bool
 }
@@ -181,7 +182,7 @@ func createScript(name string, forAnother bool) (*scriptFile, error) {
 const kept = ".old"
 
 // holdsSomething reports whether the file is worth keeping: a regular file under its
-// own name that is not empty. What is written through a symbolic link is not kept.
+// own name that is not empty. A file written through a symbolic link is not kept.
 func (f *scriptFile) holdsSomething() bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0 && f.named()
@@ -250,7 +251,9 @@ func (f *scriptFile) Write(p []byte) (int, error) {
 			n = bytes.LastIndexByte(p[:n], '\n') + 1
 			_ = f.cut(f.written + int64(n)) // best effort: a reader can skip the rest
 		}
-		warn("record: %v; the command goes on unrecorded", err)
+		if !f.quiet {
+			warn("record: %v; the command goes on unrecorded", err)
+		}
 	}
 	f.written += int64(n)
 	return n, err

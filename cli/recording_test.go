@@ -147,7 +147,7 @@ func TestKeptIsClaimed(t *testing.T) {
 	require.EqualError(t, err, name+kept+": both an input and an output")
 }
 
-// What took the place of a new script is not removed with it.
+// A file that replaced a new script is not removed with it.
 func TestScriptFileRenamed(t *testing.T) {
 	files.forget()
 	name := filepath.Join(t.TempDir(), "t.txt")

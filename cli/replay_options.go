@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -68,6 +69,18 @@ var settings = []setting{
 		m, err := replay.ParseMap(v)
 		o.Maps = append(slices.Clip(o.Maps), m)
 		return err
+	}},
+	{"model", func(o *replay.Options, v string) error {
+		if v == "" {
+			return nil
+		}
+		f, err := readModel(v)
+		if err != nil {
+			return err
+		}
+		o.Device = o.Device.Clone()
+		o.Device.Fitted = &f.Model
+		return nil
 	}},
 	{"latency", ofDevice((*device.Model).AddLatency)},
 	{"bandwidth", ofDevice((*device.Model).SetBandwidth)},
@@ -137,6 +150,9 @@ func (s *setting) parse(c *cli.Context, o *replay.Options, flag, value string) e
 		return playBy(c, o, value)
 	}
 	if err := s.set(o, value); err != nil {
+		if _, ok := errors.AsType[*fileError](err); ok {
+			return err
+		}
 		return usage(c, "--%s: %w", flag, err)
 	}
 	return nil

@@ -19,8 +19,8 @@ type series struct {
 	names         []string
 	number        int
 	opened        int
-	written       int64 // bytes of the scripts before the last one
-	last          *recording
+	written       int64      // bytes of the scripts before the last one
+	last          *recording // nil before the first, and after one that was given up
 }
 
 func newSeries(name string, keep int, who *account) *series {
@@ -45,11 +45,9 @@ func escapeGlob(name string) string {
 	return strings.NewReplacer("\\", "\\\\", "*", "\\*", "?", "\\?", "[", "\\[").Replace(name)
 }
 
-// next opens the next script, and removes the oldest.
-func (s *series) next() (parts.Script, error) {
-	if s.last != nil {
-		s.written += s.last.file.written
-	}
+// open opens the next script.
+func (s *series) open() (*recording, error) {
+	s.written = s.bytes()
 	s.number++
 	name := fmt.Sprintf("%s.%06d%s", s.before, s.number, s.after)
 	r, err := createRecording(name, s.who)
@@ -59,19 +57,65 @@ func (s *series) next() (parts.Script, error) {
 	s.last = r
 	s.opened++
 	s.names = append(s.names, name)
+	return r, nil
+}
+
+// prune removes the oldest scripts.
+func (s *series) prune() {
 	for len(s.names) > s.keep {
 		if err := os.Remove(s.names[0]); err != nil && !os.IsNotExist(err) {
 			warn("record: %v", cause(err))
 		}
 		s.names = s.names[1:]
 	}
+}
+
+// next opens the next script of a rotation.
+func (s *series) next() (parts.Script, error) {
+	r, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	s.prune()
 	return r, nil
 }
 
 // bytes returns how many bytes were written.
 func (s *series) bytes() int64 {
 	if s.last == nil {
-		return 0
+		return s.written
 	}
 	return s.written + s.last.file.written
+}
+
+// window is a script of a flight recorder. Older ones are removed when it is complete.
+type window struct {
+	*recording
+	series *series
+}
+
+// window opens the next script of a flight recorder.
+func (s *series) window() (parts.Script, error) {
+	r, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	r.file.quiet = true
+	return &window{r, s}, nil
+}
+
+// Close implements parts.Script. A script that can't be completed is removed: on a full disk it
+// would be in the way of all others.
+func (w *window) Close() error {
+	s, ok, named := w.series, !w.file.failed, w.file.named()
+	err := w.finish(ok)
+	if ok && err == nil {
+		s.prune()
+		return nil
+	}
+	if named {
+		os.Remove(w.Name())
+	}
+	s.names, s.opened, s.last = s.names[:len(s.names)-1], s.opened-1, nil
+	return err
 }

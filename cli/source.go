@@ -44,6 +44,13 @@ type sources struct {
 
 func newSources() *sources { return &sources{shown: newProgress("reading", -1)} }
 
+// lowered returns the sources of a compiled trace, which they close.
+func lowered(trace *os.File) *sources {
+	s := newSources()
+	s.Recording, s.trace = &importer.Recording{}, trace
+	return s
+}
+
 // inspect detects the format of files. The caller closes the sources.
 func inspect(o importer.Options, names ...string) (*sources, error) {
 	s := newSources()
@@ -74,8 +81,8 @@ func (s *sources) count(n int) {
 
 // open opens the recording at its beginning. It makes the last reader invalid.
 func (s *sources) open() (format.Reader, error) {
-	s.Close()
-	s.done = 0
+	s.endRead()
+	s.done, s.shown = 0, newProgress("reading", -1)
 	var err error
 	if s.last, err = s.Recording.Open(); err != nil {
 		return nil, err
@@ -143,18 +150,23 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 	return c, c.Close, nil
 }
 
-// Close closes the reader that was opened last.
-func (s *sources) Close() error {
-	s.shown.done()
-	if s.trace != nil {
-		s.trace.Close()
-	}
+// endRead closes the reader that was opened last.
+func (s *sources) endRead() error {
+	s.shown.finish()
 	if s.last == nil {
 		return nil
 	}
 	err := s.last.Close()
 	s.last = nil
 	return err
+}
+
+// Close closes the reader that was opened last, and the compiled trace.
+func (s *sources) Close() error {
+	if s.trace != nil {
+		s.trace.Close()
+	}
+	return s.endRead()
 }
 
 // tolerant reads the output of a killed recorder: it returns io.EOF at an
@@ -236,6 +248,12 @@ func openOperands(c *cli.Context) (*sources, error) {
 	default:
 		return nil, usage(c, "--telemetry is read or write, not %q", c.String("telemetry"))
 	}
+	if c.IsSet("fold") {
+		var err error
+		if o.Fold, err = format.ParseSize(c.String("fold")); err != nil || o.Fold < 1 {
+			return nil, usage(c, "--fold takes a size such as 64GiB, not %q", c.String("fold"))
+		}
+	}
 	if plugin.Is(c.Args().First()) {
 		name, err := operand(c, "generator ("+plugin.Prefix+"PROGRAM)")
 		if err != nil {
@@ -253,7 +271,7 @@ func openOperands(c *cli.Context) (*sources, error) {
 			continue
 		}
 		if c.NArg() == 1 && len(c.StringSlice("with"))+len(c.StringSlice("filter")) > 0 {
-			return &sources{Recording: &importer.Recording{}, shown: newProgress("reading", -1), trace: f}, nil
+			return lowered(f), nil
 		}
 		f.Close()
 		return nil, &hint{fmt.Errorf("%s: already compiled", name), "pianola print shows it as text; --with and --filter change one trace"}

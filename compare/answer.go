@@ -10,9 +10,9 @@ import (
 	"pianola/table"
 )
 
-// Answer returns the sentence that a comparison begins with: which side is faster,
-// by how much, and how sure that is. For replays of an application it ends with the
-// verdict, unless checks decide.
+// Answer returns the first sentence of a comparison: which side is faster, by how much,
+// and how certain that is. For replays of an application it ends with the verdict,
+// unless checks decide.
 func (c *Comparison) Answer(v *Verdict) string {
 	answer := c.runTimes()
 	if c.ofReplays() && v.Withheld == "" && len(c.Checks) == 0 {
@@ -21,11 +21,11 @@ func (c *Comparison) Answer(v *Verdict) string {
 	return answer
 }
 
-// ofReplays reports whether the question is how true replays are to an application,
-// and not which of two sides is faster.
+// ofReplays reports whether the comparison is of an application and its replays, where
+// the question is how true the replays are, and not which side is faster.
 func (c *Comparison) ofReplays() bool { return c.Names == DefaultNames }
 
-// the returns the name of a side as a part of a sentence.
+// the returns the name of a side as a noun phrase.
 func (c *Comparison) the(side int) string {
 	if c.ofReplays() {
 		return "the " + c.Names[side]
@@ -37,7 +37,7 @@ func (c *Comparison) the(side int) string {
 func (c *Comparison) runTimes() string {
 	r := c.elapsed()
 	if r.Ratio == nil {
-		return "the run times can't be compared"
+		return "the run times are not known on both sides"
 	}
 	sure := table.Percent(Confidence)
 	base, who, verb := c.the(0), c.the(1), "takes"
@@ -67,7 +67,7 @@ func (c *Comparison) runTimes() string {
 	return fmt.Sprintf("%s %s %s %s, %s", who, verb, longer(*r.Ratio), base, c.runs())
 }
 
-// runs says how many runs there are of each side.
+// runs says how many runs each side has.
 func (c *Comparison) runs() string {
 	switch a, b := len(c.applications), len(c.replays); {
 	case a == 1 && b == 1:
@@ -79,7 +79,8 @@ func (c *Comparison) runs() string {
 	}
 }
 
-// longer says by how much a time is longer than another, which follows.
+// longer returns how a ratio of times compares, as the start of a phrase that ends with
+// the other side.
 func longer(ratio float64) string {
 	switch change := tenths(ratio); {
 	case ratio >= 2:
@@ -96,7 +97,7 @@ func longer(ratio float64) string {
 // tenths returns how far a ratio is from 1, in per cent with a decimal.
 func tenths(ratio float64) string { return table.Fixed(100*math.Abs(ratio-1), 1) }
 
-// change says an interval of a ratio as how much more or less that is than 1.
+// change returns an interval of a ratio as a change in per cent.
 func (i *Interval) change() string {
 	low, high := tenths(i.Low), tenths(i.High)
 	switch {
@@ -110,7 +111,7 @@ func (i *Interval) change() string {
 	return low + " % less to " + high + " % more"
 }
 
-// text says a verdict that is not withheld in a phrase.
+// text returns a verdict that is not withheld as a phrase.
 func (v *Verdict) text() string {
 	switch {
 	case v.State == Within:
@@ -118,20 +119,20 @@ func (v *Verdict) text() string {
 	case v.State == Outside:
 		return "outside " + table.Percent(v.Tolerance) + " in " + labels(v.Outside)
 	case len(v.Undecided) == 0:
-		return "inconclusive, the run time is not known"
+		return "inconclusive because the run time is not known"
 	case v.Runs == 0:
-		return "inconclusive in " + labels(v.Undecided) + ", too near the tolerance for any practical number of runs"
+		return "inconclusive in " + labels(v.Undecided) + ", too close to the tolerance for any practical number of runs"
 	}
 	about := ""
 	if v.Runs > MinRuns {
 		about = "about "
 	}
-	return fmt.Sprintf("inconclusive in %s, %s%d runs of each would tell", labels(v.Undecided), about, v.Runs)
+	return fmt.Sprintf("inconclusive in %s; make %s%d runs of each", labels(v.Undecided), about, v.Runs)
 }
 
-// Remarks returns the lines that follow the answer, and explain it: the verdict where
-// the answer does not hold it and no checks decide, what was not judged, warnings of runs that may not be
-// typical, and in what the sides differ. The list is not nil.
+// Remarks returns the lines after the answer: the verdict if the answer does not
+// contain it and no checks decide, the rows that were not judged, warnings about
+// outliers, and the differences between the sides' machines. The list is not nil.
 func (c *Comparison) Remarks(v *Verdict) []string {
 	lines := []string{}
 	var parts []string
@@ -142,11 +143,11 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 		parts = append(parts, v.text())
 	}
 	if len(v.NotExcluded) > 0 {
-		parts = append(parts, fmt.Sprintf("a difference of up to %s is not excluded: %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
+		parts = append(parts, fmt.Sprintf("differences of up to %s cannot be ruled out in %s", table.Percent(2*v.Tolerance), labels(v.NotExcluded)))
 	}
 	if len(v.Noise) > 0 {
 		u := table.UnitOf(c.longest())
-		parts = append(parts, "too short to be judged, below "+u.Format(c.NoiseFloor)+" "+u.Name+": "+labels(v.Noise))
+		parts = append(parts, "ignored because shorter than "+u.Format(c.NoiseFloor)+" "+u.Name+": "+labels(v.Noise))
 	}
 	if len(v.Unknown) > 0 {
 		parts = append(parts, "not known: "+labels(v.Unknown))
@@ -158,7 +159,7 @@ func (c *Comparison) Remarks(v *Verdict) []string {
 		lines = append(lines, c.Paced.Text(c.the(0), *at))
 	}
 	if c.elapsed().Finding == TooFewRuns && v.Runs == 0 {
-		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise, %d of each can", c.runs(), MinRuns))
+		lines = append(lines, fmt.Sprintf("%s cannot tell a difference from noise: make %d of each", c.runs(), MinRuns))
 	}
 	for _, line := range slices.Concat(c.outliers(), c.Busy) {
 		lines = append(lines, "warning: "+line)

@@ -22,12 +22,12 @@ import (
 	"pianola/table"
 )
 
-// noiseShare is the fraction of the application's run time below which a
-// category is noise: see Comparison.Judge.
+// noiseShare is the fraction of the application's run time below which Judge ignores a
+// category as noise.
 const noiseShare = 0.01
 
-// Confidence is the probability that the intervals of all rows of a comparison
-// hold at once: see Comparison.rowError.
+// Confidence is the probability that the intervals of all rows of a comparison hold
+// together: see Comparison.rowError.
 const Confidence = 0.95
 
 // MinRuns and MaxRuns bound the runs of each side: see package stats.
@@ -44,32 +44,32 @@ func (i Interval) String() string { return table.Fixed(i.Low, 3) + " to " + tabl
 // ElapsedRow is the name of the row that compares the run times.
 const ElapsedRow = "elapsed"
 
-// Comparison compares runs of an application with runs of its replay, or with
-// other runs. Times are in seconds. The figures of several runs are medians.
+// Comparison compares runs of an application with runs of its replay, or with other
+// runs. Times are in seconds. Figures of several runs are medians.
 type Comparison struct {
-	Rows       []Row     // the categories in order, then ElapsedRow; what is shown leaves out communication where neither side has any
-	Operations []Row     // those that occurred: I/O first, then by difference; without intervals
+	Rows       []Row     // the categories in order, then ElapsedRow
+	Operations []Row     // operations that occurred, without intervals: I/O first, then by difference
 	Files      []Row     // at most keptFiles, by difference; without intervals
-	Paired     *float64  // fraction of both sides' time in files whose names both sides have; nil if there is no time
-	Distance   *Distance // of all I/O, from the typical run of the application; nil if a side has no time
+	Paired     *float64  // fraction of both sides' time in files with the same name on both sides; nil if there is no time
+	Distance   *Distance // distance of the profiles of all I/O, from the typical run of the application; nil if a side has no time
 	NoiseFloor float64   // see Judge
 
-	// Coverage is that of the run of either side whose recording is the worst
-	// base for a verdict.
+	// Coverage is the coverage of the run, of either side, that allows the least
+	// reliable verdict.
 	Coverage coverage.Account
 
-	// Names are those of the sides, for people. The caller may set them before it
+	// Names are the names of the sides for readers. The caller may set them before it
 	// calls SetProvenance.
 	Names [2]string
 
-	// Paced says that the application's side is its recording at the speed of the
-	// replays; nil if it is as recorded. It is for the caller to set.
+	// Paced describes the recording at the speed of the replays; nil if the
+	// application's side is as recorded. The caller sets it.
 	Paced *Paced
 
-	Sides []provenance.Difference // in what the sides differ before anything is measured
+	Sides []provenance.Difference // how the machines and settings of the sides differ
 	Busy  []string                // see provenance.Busy
 
-	// Checks are what checks of the runs came to. They are for the caller to set.
+	// Checks are the outcomes of checks of the runs. The caller sets them.
 	Checks []check.Outcome
 
 	applications, replays []*profile.Profile
@@ -78,14 +78,14 @@ type Comparison struct {
 // Row compares one category, one operation, one file, or the run times.
 type Row struct {
 	Name        string
-	Category    string // of an operation, empty if it is no I/O
+	Category    string // of an operation, empty if it is not I/O
 	Application profile.Measure
 	Replay      profile.Measure
-	Ratio       *float64  // replay/application; nil if either is unknown or the application's is 0
+	Ratio       *float64  // replay/application; nil if a time is unknown or the application's is 0
 	Interval    *Interval // of Ratio; nil if both sides are one run, or a time of the application is 0
-	Finding     Finding   // "" where there is no Ratio, or runs enough but no Interval
+	Finding     Finding   // "" without a Ratio, or with enough runs but without an Interval
 	Distance    *Distance // of a category; nil for other rows
-	Tails       []Tail    // of a category, by stats.QuantileNames; nil where a side has no durations
+	Tails       []Tail    // of a category, by stats.QuantileNames; nil if a side has no durations
 }
 
 // Tail compares a quantile of the durations of calls: the medians over the runs of
@@ -101,16 +101,16 @@ type Finding string
 // String returns the finding in words.
 func (f Finding) String() string { return strings.ReplaceAll(string(f), "_", " ") }
 
-// The findings. NoDifference does not exclude a difference: the interval shows
-// how large it may be.
+// The findings. NoDifference does not prove that the sides are equal: the interval
+// shows how large a difference can be.
 const (
 	Differs      Finding = "differs" // the interval excludes 1
 	NoDifference Finding = "no_difference_found"
 	TooFewRuns   Finding = "too_few_runs_to_tell" // a side has fewer than MinRuns
 )
 
-// DefaultNames are the names of the sides where runs of an application are compared
-// with replays of it.
+// DefaultNames are the names of the sides if replays are compared with their
+// application.
 var DefaultNames = [2]string{"application", "replay"}
 
 // Profiles compares runs of an application with runs of its replay, at most
@@ -151,14 +151,14 @@ func Profiles(applications, replays []*profile.Profile) *Comparison {
 	return c
 }
 
-// SetProvenance sets what the remarks of each run say.
+// SetProvenance sets Sides from the remarks of each run.
 func (c *Comparison) SetProvenance(applications, replays [][]format.Meta) {
 	c.Sides = provenance.Differences(applications, replays)
 	c.Busy = provenance.Busy(c.Names, applications, replays)
 }
 
-// worst returns the coverage that withholds a verdict, if there is one, or else
-// one that is unknown, or the lowest.
+// worst returns a coverage that withholds a verdict if there is one, else one that is
+// unknown, else the lowest.
 func worst(runs []*profile.Profile) (w coverage.Account) {
 	rank := func(a *coverage.Account) float64 {
 		switch s := a.Share(); {
@@ -178,9 +178,9 @@ func worst(runs []*profile.Profile) (w coverage.Account) {
 	return w
 }
 
-// compareOperations compares operation by operation. Those other than I/O come
-// last, because they always differ: a replay waits for no processes and
-// executes no programs.
+// compareOperations compares operation by operation. Operations other than I/O come
+// last, because they always differ: a replay does not wait for processes or execute
+// programs.
 func (c *Comparison) compareOperations() {
 	var others []Row
 	for op := format.OpNone + 1; op.Valid(); op++ {
@@ -213,8 +213,7 @@ func (c *Comparison) communicates() bool {
 // occurs reports whether a side has calls.
 func (r *Row) occurs() bool { return r.Application.Calls+r.Replay.Calls > 0 }
 
-// shown returns the rows that are shown: those of calls on files, and the others
-// that occur.
+// shown returns the rows to print: calls on files, and others that occurred.
 func (c *Comparison) shown() (rows []Row) {
 	for k := range c.Rows {
 		if row := &c.Rows[k]; c.judged(k) || row.occurs() {
@@ -224,8 +223,8 @@ func (c *Comparison) shown() (rows []Row) {
 	return rows
 }
 
-// judged reports whether the row at a place counts for a verdict. Those of mapped
-// files do where they occur.
+// judged reports whether a row counts for a verdict. Rows of mapped files count only if
+// they occur.
 func (c *Comparison) judged(k int) bool {
 	return k < int(profile.NumCalls) || k < int(profile.NumIO) && c.Rows[k].occurs() || k == int(profile.NumCategories)
 }
@@ -302,8 +301,7 @@ func quantiles(runs []profile.Measure, i int) (values []float64) {
 	return values
 }
 
-// newRow returns a row of medians, and the known times of each side in rising
-// order.
+// newRow returns a row of medians, and the known times of each side in rising order.
 func newRow(name string, applications, replays []profile.Measure) (row Row, aTimes, rTimes []float64) {
 	row.Name = name
 	row.Application, aTimes = medians(applications)
@@ -357,9 +355,8 @@ func medians(runs []profile.Measure) (m profile.Measure, times []float64) {
 	return m, times
 }
 
-// Typical returns the run with the median run time, nil for no runs. For an
-// even number of runs it is the shorter of the two in the middle. Plots show
-// this run.
+// Typical returns the run with the median run time, nil for no runs. For an even number
+// of runs it is the shorter one of the two in the middle. Plots show this run.
 func Typical(profiles []*profile.Profile) *profile.Profile {
 	if len(profiles) == 0 {
 		return nil

@@ -188,7 +188,7 @@ func TestFindings(t *testing.T) {
 		{"five are too few", runs(98, 99, 100, 101, 102), runs(208, 209, 210, 210, 211, 212), TooFewRuns,
 			"the replays take 2.10 times as long as the application, 5 and 6 runs: outside 10 % in read, run time", "new takes 2.10 times as long as old, 5 and 6 runs"},
 		{"one recording", runs(100), runs(117, 118, 118, 119, 119), TooFewRuns,
-			"the replays take 18.0 % longer than the application, 1 and 5 runs: inconclusive in read, run time, 6 runs of each would tell", "new takes 18.0 % longer than old, 1 and 5 runs"},
+			"the replays take 18.0 % longer than the application, 1 and 5 runs: inconclusive in read, run time; make 6 runs of each", "new takes 18.0 % longer than old, 1 and 5 runs"},
 		{"one of each", runs(100), runs(110), TooFewRuns,
 			"the replay takes 10.0 % longer than the application, one run of each: within 10 %", "new takes 10.0 % longer than old, one run of each"},
 		{"equal", runs(100), runs(100), TooFewRuns,
@@ -207,8 +207,8 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// Of enough runs the intervals decide, and a row whose interval ends on both sides of
-// a bound is undecided, unless it has no difference to speak of.
+// With enough runs the intervals decide. A row is undecided if its interval contains a
+// bound, unless it shows no relevant difference.
 func TestJudgeIntervals(t *testing.T) {
 	app := []*profile.Profile{}
 	for range MinRuns {
@@ -251,8 +251,8 @@ func TestJudgeIntervals(t *testing.T) {
 	}
 }
 
-// Of few runs the medians decide, and what is outside by less than the tolerance again
-// is undecided.
+// With few runs the medians decide. A row that exceeds the tolerance by less than the
+// tolerance is undecided.
 func TestJudgeMediansOfFewRuns(t *testing.T) {
 	for _, test := range []struct {
 		read, end int64

@@ -53,7 +53,7 @@ func (c *Comparison) Document(tolerance float64) any {
 type comparisonDocument struct {
 	Answer      string            `json:"answer"`
 	Remarks     []string          `json:"remarks"` // those of the text
-	Names       [2]string         `json:"names"`   // of the sides, application and replay in this document
+	Names       [2]string         `json:"names"`   // names of the two sides, which the keys of this document call application and replay
 	Application sideDocument      `json:"application"`
 	Replay      sideDocument      `json:"replay"`
 	Figures                       // with intervals and confidence if there are several runs

@@ -10,9 +10,9 @@ import (
 // keptFiles is how many files a comparison holds.
 const keptFiles = 20
 
-// compareFiles compares file by file, by name. A file that a run does not have
-// counts as 0 in it. Files beyond the limit of a profile are left out, and so are all
-// where a side tells none, as one of a baseline does.
+// compareFiles compares file by file, by name. A file that a run does not have counts
+// as 0 in that run. The result leaves out files beyond the limit of a profile, and is
+// empty if a side has no files, as a baseline has none.
 func (c *Comparison) compareFiles() {
 	told := func(p *profile.Profile) bool { return len(p.Files) > 0 }
 	if !slices.ContainsFunc(c.applications, told) || !slices.ContainsFunc(c.replays, told) {
@@ -46,8 +46,8 @@ func (c *Comparison) compareFiles() {
 	c.Files = slices.Clone(c.Files[:min(keptFiles, len(c.Files))])
 }
 
-// paired returns the fraction of the time of all rows that is in rows that both
-// sides have.
+// paired returns the fraction of the time of all rows that belongs to rows on both
+// sides.
 func paired(rows []Row) *float64 {
 	var all, both float64
 	for i := range rows {

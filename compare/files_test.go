@@ -99,8 +99,8 @@ func TestFilesOfAnyName(t *testing.T) {
 	require.Contains(t, table.String(), "\nfile,/w/db\\xfe,0.01,0.02,2,,,,1,1,0,0,0,0,")
 }
 
-// What a replay has none of differs by nature: it comes last, and the text
-// leaves it out.
+// An operation that replays never perform differs in every comparison: it is the last
+// row, and the text leaves it out.
 func TestOperationsThatAreNoIOComeLast(t *testing.T) {
 	app := read(t, testkit.Event(format.OpWait4, 0, 9000, 2), testkit.Event(format.OpRead, 9000, 10, 1))
 	c := compare(app, read(t, testkit.Event(format.OpWait4, 0, 1, 2), testkit.Event(format.OpRead, 9000, 20, 1)))

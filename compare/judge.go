@@ -5,20 +5,19 @@ import (
 	"slices"
 )
 
-// Verdict says whether replays are within the tolerance of their application,
-// and which rows, by name, led to that. The lists are not nil. A row is in at most
-// one of them.
+// Verdict says whether replays are within the tolerance of their application, and names
+// the rows that decided it. The lists are not nil. A row is in at most one of them.
 type Verdict struct {
 	Tolerance   float64  `json:"tolerance"`
 	State       State    `json:"verdict"`
 	Within      bool     `json:"within_tolerance"`      // State is Within
-	Withheld    string   `json:"withheld,omitempty"`    // why the coverage of the recording allows no verdict
+	Withheld    string   `json:"withheld,omitempty"`    // reason why the coverage of the recording allows no verdict
 	Outside     []string `json:"outside"`               // rows that differ by more than the tolerance
 	Undecided   []string `json:"undecided"`             // rows that may
-	NotExcluded []string `json:"not_excluded"`          // rows without a difference found, where one of up to twice the tolerance is not excluded
+	NotExcluded []string `json:"not_excluded"`          // rows without a difference found, in which one of up to twice the tolerance is possible
 	Noise       []string `json:"below_noise_floor"`     // rows too short to be judged
 	Unknown     []string `json:"unknown"`               // rows whose time is unknown on a side
-	Runs        int      `json:"runs_needed,omitempty"` // of each side, that would decide the undecided rows; 0 if there are none, or no practical number would
+	Runs        int      `json:"runs_needed,omitempty"` // per side, to decide the undecided rows; 0 if there are none or no practical number is enough
 }
 
 // State is what a verdict comes to.
@@ -28,14 +27,14 @@ type State string
 const (
 	Within       State = "within"
 	Outside      State = "outside"
-	Inconclusive State = "inconclusive" // rows are undecided, the recording does not hold enough, or the run time is not known
+	Inconclusive State = "inconclusive" // rows are undecided, the coverage is too low, or the run time is unknown
 )
 
-// standing is what a row adds to a verdict.
+// standing is the effect of a row on a verdict.
 type standing uint8
 
 const (
-	ignored standing = iota // it has no calls, or no replay has such
+	ignored standing = iota // without calls, or of a kind that replays never perform
 	unknown
 	short
 	inside
@@ -53,12 +52,12 @@ var standingNames = [numStandings]string{
 // Judge decides whether each row's replay time differs from the application's
 // by at most the tolerance, a fraction of the application's time (0.1 is 10 %).
 //
-// With MinRuns runs of each side, intervals decide. A row is inside if its
-// interval is, and outside if all of its interval is. It is inside, too, if no
-// difference is found and the interval excludes one of twice the tolerance: else
-// equal sides on a noisy machine would be undecided more often the more runs there
-// are. Other rows are undecided. With fewer runs the medians decide: a row is inside
-// up to the tolerance, undecided up to twice the tolerance, and else outside.
+// With MinRuns runs of each side, intervals decide. A row is inside if its interval is,
+// and outside if all of its interval is. It is also inside if no difference is found
+// and the interval excludes one of twice the tolerance. Without this rule, equal sides
+// on a noisy machine would be undecided more often with more runs. Other rows are
+// undecided. With fewer runs the medians decide: a row is inside up to the tolerance,
+// undecided up to twice the tolerance, and else outside.
 //
 // A category without calls on both sides is ignored, and so is communication,
 // which no replay has. Two kinds of rows do not
@@ -68,8 +67,8 @@ var standingNames = [numStandings]string{
 // whose time is unknown. The run time always counts; if it is unknown, nothing
 // is within any tolerance.
 //
-// A recording that does not hold nearly all of the application's I/O says little
-// about it, however near the times are: the verdict is withheld.
+// If the recording does not hold nearly all of the application's I/O, the verdict is
+// withheld, however close the times are.
 func (c *Comparison) Judge(tolerance float64) Verdict {
 	var rows [numStandings][]string
 	for s := range rows {
@@ -103,7 +102,7 @@ func (c *Comparison) Judge(tolerance float64) Verdict {
 	return v
 }
 
-// standing judges the row at a place.
+// standing judges row i.
 func (c *Comparison) standing(i int, tolerance float64) standing {
 	r := &c.Rows[i]
 	if !c.judged(i) {
@@ -118,7 +117,7 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 	case r.Name != ElapsedRow && max(*a, *b) < c.NoiseFloor:
 		return short
 	}
-	// 1.1 is within 10 % of 1, though the floats' difference is not.
+	// 1.1 counts as within 10 % of 1, although the difference of the floats is larger.
 	limit := tolerance * (1 + 1e-9)
 	if r.enough() {
 		switch v := r.Interval; {
@@ -140,18 +139,18 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 	return outside
 }
 
-// enough reports whether a row has runs enough for its interval to count.
+// enough reports whether a row has enough runs for its interval to count.
 func (r *Row) enough() bool { return r.Finding == Differs || r.Finding == NoDifference }
 
-// within reports whether an interval of a ratio is at most so far from 1.
+// within reports whether an interval of a ratio differs from 1 by at most far.
 func (i *Interval) within(far float64) bool { return i.Low >= 1-far && i.High <= 1+far }
 
-// maxUseful is the number of runs beyond which more of them are no advice.
+// maxUseful is the largest number of runs that it makes sense to recommend.
 const maxUseful = 100
 
-// runsNeeded estimates how many runs of each side decide an undecided row, as long
-// as its ratio stays: the width of an interval falls with the square root of their
-// number. Of a ratio at the bound no number does.
+// runsNeeded estimates how many runs per side decide an undecided row if its ratio
+// stays the same. The width of an interval shrinks with the square root of the number
+// of runs. If the ratio is at the bound, no number is enough.
 func (c *Comparison) runsNeeded(r *Row, tolerance float64) int {
 	runs := min(len(c.applications), len(c.replays))
 	switch {
@@ -161,7 +160,7 @@ func (c *Comparison) runsNeeded(r *Row, tolerance float64) int {
 		return maxUseful + 1
 	}
 	ratio, v := *r.Ratio, r.Interval
-	shrink := 1.0 // of the interval, until it ends at the bound
+	shrink := 1.0 // factor by which the interval must shrink to end at the bound
 	end := func(room, reach float64) {
 		if reach > room {
 			shrink = min(shrink, max(room, 0)/reach)

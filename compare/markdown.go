@@ -9,8 +9,8 @@ import (
 	"pianola/table"
 )
 
-// WriteMarkdown writes the answer, the checks and the times as Markdown of GitHub,
-// for the summary of a job.
+// WriteMarkdown writes the answer, the checks and the times as GitHub Markdown, for the
+// summary of a CI job.
 func (c *Comparison) WriteMarkdown(w io.Writer, o TextOptions) error {
 	v := c.Judge(o.Tolerance)
 	var b bytes.Buffer

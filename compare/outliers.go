@@ -9,20 +9,20 @@ import (
 	"pianola/table"
 )
 
-// A run is an outlier if its time is farther from the median than outlierDeviations
-// robust standard deviations and than outlierShare of the median. hyperfine takes as
-// many deviations; the share is for runs that are equal to the microsecond but for
-// one.
+// A run is an outlier if the distance of its time from the median exceeds both
+// outlierDeviations robust standard deviations and outlierShare of the median.
+// hyperfine uses the same number of deviations. The share matters if all runs but one
+// are equal to the microsecond.
 const (
 	outlierDeviations = 10
 	outlierShare      = 0.05
 
-	// deviation is the standard deviation of a normal distribution, in median
-	// absolute deviations.
+	// deviation is the standard deviation of a normal distribution in units of its
+	// median absolute deviation.
 	deviation = 1.4826
 )
 
-// outliers returns a line for each side that has some, and runs enough to tell.
+// outliers returns a line for each side that has outliers and enough runs.
 func (c *Comparison) outliers() (lines []string) {
 	for side, runs := range [2][]*profile.Profile{c.applications, c.replays} {
 		var times []float64
@@ -47,7 +47,7 @@ func (c *Comparison) outliers() (lines []string) {
 			}
 		}
 		if n > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %d of %d runs took far longer or shorter than the others: %s, the median is %s",
+			lines = append(lines, fmt.Sprintf("%s: %d of %d runs are outliers: %s, the median is %s",
 				c.Names[side], n, len(times), table.Duration(worst), table.Duration(median)))
 		}
 	}

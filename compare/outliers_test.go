@@ -16,9 +16,9 @@ func TestOutliers(t *testing.T) {
 	}{
 		{"none", []int64{1000, 1010, 990, 1005, 995, 1002}, nil},
 		{"slow", []int64{1000, 1010, 990, 1005, 9995, 1002},
-			[]string{"replay: 1 of 6 runs took far longer or shorter than the others: 9.995 s, the median is 1.003 s"}},
+			[]string{"replay: 1 of 6 runs are outliers: 9.995 s, the median is 1.003 s"}},
 		{"fast and slow", []int64{1000, 1010, 990, 1005, 1, 995, 1001, 3000},
-			[]string{"replay: 2 of 8 runs took far longer or shorter than the others: 3.000 s, the median is 1.000 s"}},
+			[]string{"replay: 2 of 8 runs are outliers: 3.000 s, the median is 1.000 s"}},
 		{"two speeds", []int64{1000, 1200, 1000, 1200, 1000, 1200}, nil},
 		{"equal but for a little", []int64{1000, 1000, 1000, 1000, 1000, 1049}, nil},
 		{"few runs", []int64{1000, 1010, 990, 1005, 9995}, nil},

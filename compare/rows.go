@@ -2,7 +2,7 @@ package compare
 
 import "pianola/profile"
 
-// ByRow holds one value for each of Comparison.Rows that is judged, nil if unknown.
+// ByRow holds one value for each judged row of a Comparison, nil if unknown.
 type ByRow[T any] struct {
 	Elapsed  *T `json:"elapsed,omitempty"`
 	Read     *T `json:"read,omitempty"`
@@ -66,7 +66,7 @@ type Figures struct {
 	Ratio      ByRow[float64]  `json:"ratio"`
 	Low        *ByRow[float64] `json:"interval_low,omitempty"`
 	High       *ByRow[float64] `json:"interval_high,omitempty"`
-	Confidence float64         `json:"confidence,omitempty"` // of Low and High, unless it is elsewhere in the document
+	Confidence float64         `json:"confidence,omitempty"` // confidence of Low and High, unless the enclosing document states it
 	Finding    ByRow[Finding]  `json:"finding"`
 	Ratios     ByRow[Tails]    `json:"latency_ratios"` // of the quantiles, with the ends of their intervals
 }

@@ -15,17 +15,17 @@ import (
 	"pianola/table"
 )
 
-// differMost is how many operations the text shows that has room on a screen.
+// differMost is how many operations a text without All shows.
 const differMost = 3
 
 // TextOptions select what WriteText writes.
 type TextOptions struct {
 	Tolerance float64
-	All       bool // everything, and not only what has room on a screen
+	All       bool // all rows and tables, and not only a screenful
 }
 
-// WriteText writes the answer, what explains it, and tables: the times, the
-// latencies and what differs most.
+// WriteText writes the answer, the remarks, and tables: the times, the latencies and
+// the largest differences.
 func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 	v := c.Judge(o.Tolerance)
 	var b bytes.Buffer
@@ -44,7 +44,7 @@ func (c *Comparison) WriteText(w io.Writer, o TextOptions) error {
 		c.mostDifferent(&b, "operations that differ most", unit, c.ioOperations())
 		c.mostDifferent(&b, "files that differ most", unit, c.Files)
 		if c.Paired != nil && *c.Paired < fewPaired {
-			b.WriteString("few files have the same name on both sides: compare with the compiled trace that was replayed\n")
+			b.WriteString("few files have the same name on both sides: compare with the compiled trace instead of the recording\n")
 		}
 		if c.Distance != nil {
 			fmt.Fprintf(&b, "\ndistance of the profiles: largest %.3f, mean %.3f\n", c.Distance.Max, c.Distance.Mean)
@@ -111,15 +111,15 @@ func (c *Comparison) times(u table.Unit, v *Verdict, all bool) [][]string {
 	return rows
 }
 
-// hasLatencies reports whether the text has latencies of a category: both sides
-// have some, and it takes more than the noise floor on one of them.
+// hasLatencies reports whether the text shows latencies of a category: both sides have
+// some, and at least one side is above the noise floor.
 func (c *Comparison) hasLatencies(r *Row) bool {
 	return r.Tails != nil && max(*r.Application.Seconds, *r.Replay.Seconds) >= c.NoiseFloor
 }
 
 // latencyRatios writes a table of the ratios of the quantiles.
 func (c *Comparison) latencyRatios(b *bytes.Buffer) {
-	rows := [][]string{append([]string{"ratio of latencies"}, stats.QuantileNames[:]...)}
+	rows := [][]string{append([]string{"latency ratio"}, stats.QuantileNames[:]...)}
 	for k := range c.Rows {
 		r := &c.Rows[k]
 		if !c.hasLatencies(r) {
@@ -196,8 +196,7 @@ func fixed(ratio *float64) string {
 	return table.Fixed(*ratio, 3)
 }
 
-// fewPaired is the value of Paired below which the names of the sides do not
-// match.
+// fewPaired is the value of Paired below which the names of the two sides do not match.
 const fewPaired = 0.5
 
 // ioOperations returns the operations that are I/O.

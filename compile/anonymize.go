@@ -10,8 +10,8 @@ import (
 	"pianola/format"
 )
 
-// MinKey is the shortest key to anonymise with, in bytes: shorter ones could be
-// guessed, and with the key names can be tested one by one.
+// MinKey is the minimum length of a key, in bytes. Shorter keys could be guessed, and
+// the key allows testing names one by one.
 const MinKey = 16
 
 // known are the names of directories that every system has. They tell nothing
@@ -23,8 +23,8 @@ var known = map[string]bool{
 	"x86_64-linux-gnu": true, "aarch64-linux-gnu": true,
 }
 
-// kept are the remarks of a recording that an anonymous trace keeps, if their values
-// are such as recorders write. The coverage, which is a part of the report, stays too.
+// kept are the remarks that an anonymous trace keeps if their values have the form that
+// recorders write. The coverage is kept too.
 var kept = map[string]*regexp.Regexp{
 	format.MetaArch:    regexp.MustCompile(`^(amd64|arm64)$`),
 	format.MetaTool:    regexp.MustCompile(`^(ebpf|ptrace|IOProf)$`),
@@ -39,12 +39,12 @@ func keeps(m format.Meta) bool {
 	return form != nil && form.MatchString(m.Value)
 }
 
-// nameLetters is how many letters of the hash a name has: 65 bits. Among a
-// million names, two are alike with a probability of one in 70 million.
+// nameLetters is the number of letters of a hashed name: 65 bits. Among a million
+// names, two collide with a probability of one in 70 million.
 const nameLetters = 13
 
-// extensions are those that are kept. An unknown one can be a name: that of
-// alice.bobsmith.
+// extensions are the known file extensions, which are kept. Other extensions may be
+// parts of a name, as in alice.bobsmith.
 var extensions = setOf(`
 	a avi bak bin blob bmp bz2 c cache cc cfg cgi class conf cpp crc cs css csv dat data db db-journal db-shm db-wal db3 deb dex diff
 	dll doc docx dump elf eot eps epub exe flac frm gif go gz h h5 hdf5 hpp htm html ibd ico idx img index ini ipynb iso jar
@@ -69,9 +69,9 @@ func setOf(words string) map[string]bool {
 
 var nameEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// anonymous returns the name that stands for one component of a path: a keyed
-// hash of it (HMAC-SHA-256), with a well-known extension kept. The same key gives
-// the same name for the same component everywhere.
+// anonymous returns the replacement of one component of a path: a keyed hash of it
+// (HMAC-SHA-256), with a well-known extension kept. The same key gives the same name
+// for the same component everywhere.
 func anonymous(key []byte, comp string) string {
 	name := hashed(key, comp)
 	if i := strings.LastIndexByte(comp, '.'); i > 0 && extensions[strings.ToLower(comp[i+1:])] {
@@ -95,7 +95,7 @@ func (m *model) hideNames() {
 		shown := known[e.comp] && !hidden[e.dir.at]
 		hidden[e] = !shown
 		switch {
-		case e.comp == longName: // a hash of it would not be too long
+		case e.comp == longName: // its hash would not be too long
 		case e.made || shown && m.options.Paths == Tree:
 		case m.options.Paths == Tree:
 			e.mapped = anonymous(m.options.Key, e.comp)
@@ -111,8 +111,8 @@ func (m *model) hideNames() {
 	}
 }
 
-// hideAttr returns the replacement of the name of an extended attribute, whose
-// namespace is kept. A name that the kernel refuses stays one that it refuses.
+// hideAttr returns the replacement of the name of an extended attribute. The namespace
+// is kept. A name that the kernel refuses is replaced by one that it refuses too.
 func (m *model) hideAttr(name string) string {
 	space, rest, _ := strings.Cut(name, ".")
 	switch {

@@ -17,13 +17,13 @@ const (
 	modeRegular = 0o100000 // S_IFREG
 )
 
-// appear makes the files that the event finds although they were known to be
-// missing, right before the event: another program made them. The fileset must
-// not have them, because the calls that missed them would find them.
+// appear creates the files that the event finds although earlier calls missed them:
+// another program created them. It adds the creating calls right before the event. The
+// files must not be in the fileset, because the calls that missed them would find them.
 //
-// Older recordings and imports lack bind. There, a file that appeared and is used
-// by calls on sockets only is a socket: its owner binds it, sets its mode, and
-// removes it at the end.
+// Older recordings and imports lack bind. In those, a file that appears and is used
+// only by calls on sockets is taken for a socket: its owner binds it, sets its mode,
+// and removes it at the end.
 func (m *model) appear(t *thread, e *format.Event) error {
 	info := e.Op.Info()
 	if info.At.Paths[0].Arg < 0 || info.Class == format.ClassProcess || e.Ret < 0 && e.Ret != eexist && e.Ret != inUse {
@@ -55,7 +55,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 		if what.Type == format.TypeSock {
 			m.report.Sockets++
 		} else {
-			m.unexplained(e, at, "exists although nothing created it")
+			m.unexplained(e, at, "exists, but the recording did not create it")
 		}
 		if err := m.makeThere(t, e, at, &what); err != nil {
 			return err
@@ -64,8 +64,8 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	return nil
 }
 
-// foresee resolves an event that is simulated later. So it waits for nothing yet: order
-// drops an edge that it has collected before.
+// foresee resolves an event that is simulated later. It resets the edges collected for
+// it, because the event does not wait for anything yet.
 func (m *model) foresee(s *simEvent) reason {
 	planning := m.order.planning
 	m.order.planning = true
@@ -82,8 +82,8 @@ func (m *model) needs(s *simEvent, n int) bool {
 	return !makes || s.out.Op.Info().Effect == format.EffectOpen && !m.creates(s.e, s.at[n], s.out.OpenFlags())
 }
 
-// makeThere adds calls to the trace that make a file at an entry, and the
-// directories above it that are missing, before the event.
+// makeThere adds calls to the trace that create a file at an entry, and its missing
+// parent directories, before the event.
 func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.File) error {
 	if above := at.dir.at; above.dir != nil && above.state == absent {
 		if m.names.isNowhere(at.dir) || above.node != at.dir {
@@ -143,8 +143,8 @@ func (m *model) makeThere(t *thread, e *format.Event, at *entry, what *format.Fi
 	return nil
 }
 
-// emitMade appends an event that the trace has and the recording has not. Recording it
-// cost the application nothing.
+// emitMade appends an event to the trace that is not in the recording. Its recording
+// cost is 0.
 func (m *model) emitMade(t *thread, e, out *format.Event) error {
 	t.seen, t.owed = m.order.seen, t.owed[:0]
 	err := m.emit(t, e, out)
@@ -152,7 +152,7 @@ func (m *model) emitMade(t *thread, e, out *format.Event) error {
 	return err
 }
 
-// applyMade simulates such an event, and writes it to the trace.
+// applyMade simulates such an added event, and writes it to the trace.
 func (m *model) applyMade(t *thread, e *format.Event) error {
 	err := m.apply(e)
 	t.cost -= m.cost.Around(e.Op)

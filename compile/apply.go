@@ -6,8 +6,8 @@ import (
 	"pianola/format"
 )
 
-// The errors from which the simulation learns what exists, and why a replay could have
-// another result.
+// The errors that tell the simulation what exists, or why a replay could return another
+// result.
 const (
 	eperm        = -1
 	enoent       = -2
@@ -50,11 +50,11 @@ type simEvent struct {
 	e, out  *format.Event
 	t       *thread
 	d       *openFile // of the argument fd, nil for none
-	other   *openFile // of the argument outfd, nil if it is no file
+	other   *openFile // of the argument outfd, nil if it is not a file
 	at      [format.MaxStrings]*entry
 	from    [format.MaxStrings]*entry // the directory where a relative path begins
 	slash   [format.MaxStrings]bool   // the path ends with a slash, so it must lead to a directory
-	through *openFile                 // the path is that of a descriptor of no file
+	through *openFile                 // the path leads to a descriptor that is not a file
 	file    *mapped                   // that the event maps, nil for none
 	deep    bool                      // a path is too long when it starts at the root
 	joined  bool                      // its duration is only the wait for a process that has ended
@@ -232,9 +232,9 @@ func (m *model) simulate(s *simEvent) reason {
 	return why
 }
 
-// shorten takes out of a call the time for which the thread could run and another
-// recorded one had the processor. In a replay the threads compute without a
-// processor, so it comes after the call as compute. It returns how much that is.
+// shorten removes, from the duration of a call, the time in which the thread was ready
+// to run but another recorded thread had the processor. The time follows the call as
+// compute. It returns that time.
 func (m *model) shorten(e *format.Event) int64 {
 	behind := min(e.Behind, e.Dur)
 	if behind <= 0 {
@@ -260,7 +260,7 @@ func unrepeatable(e *format.Event) bool {
 		return true // the error is about the socket, and a replay has no sockets
 	case e.Op == format.OpFileGetattr || e.Op == format.OpFileSetattr:
 		switch e.Ret {
-		case enoent, enotdir, eloop, enametoolong, ebadf: // of the stat in its place, too
+		case enoent, enotdir, eloop, enametoolong, ebadf: // also errors of the stat that replaces it
 		default:
 			return e.Ret < 0
 		}
@@ -268,18 +268,18 @@ func unrepeatable(e *format.Event) bool {
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
-// astray reports whether a call is a seek in a directory that leads where only its file
-// system knows: to its end, to data, or from a place that a listing had reached.
+// astray reports whether a call seeks in a directory to a position that only its file
+// system knows: the end, data, or a position of a listing.
 func astray(s *simEvent) bool {
 	return s.out.Op == format.OpLseek && s.d != nil && s.d.node != nil && s.d.node.typ == format.TypeDir && s.e.Ret != 0 &&
 		(s.e.Ret < 0 || s.out.Word(format.Whence) != format.SeekSet)
 }
 
-// refused reports whether a call failed for a reason that a replay does not have:
-// the user, or the file system. Such a call must not be in the trace if it would
-// change names, contents or attributes, because it would succeed, and what
-// follows would differ. Between two file systems no call would change what the
-// recorded one did not.
+// refused reports whether a call failed for a reason that does not exist in a replay:
+// the user, or the file system. If such a call would change names, contents or
+// attributes, it must not be in the trace: it would succeed in the replay and change
+// later results. Calls between two file systems would change nothing that the recorded
+// one did not.
 func (m *model) refused(s *simEvent) bool {
 	switch s.e.Ret {
 	case exdev:
@@ -308,12 +308,11 @@ func (m *model) refused(s *simEvent) bool {
 	}
 }
 
-// dotted reports whether a call failed for a reason that the mapped path does
-// not keep: the path to make, remove or rename ended in "." or "..", or led to a
-// mount point.
+// dotted reports whether a call failed for a reason that the mapped path does not keep:
+// the path to create, remove or rename ended in "." or "..", or led to a mount point.
 func dotted(s *simEvent, trail []*entry) bool {
 	switch s.out.Op.Info().Effect {
-	case format.EffectOpen: // what is missing is above, and a file could be made of its name
+	case format.EffectOpen: // a parent is missing, and the open could create a file
 		return s.e.Ret == enoent && s.out.Creates(0) && dots(string(s.e.Path(0)))
 	case format.EffectLink: // which is missing, the file's last name or what the path enters and leaves?
 		return s.e.Ret == enoent && s.out.Op == format.OpLinkat && !s.d.node.named() &&
@@ -328,13 +327,12 @@ func dotted(s *simEvent, trail []*entry) bool {
 	return false
 }
 
-// impossible reports whether no file system can behave like that: the call
-// found something in a file that is no directory, changed the root, made a
-// second name for a directory, or put a directory into itself. The simulation
-// would not survive it.
+// impossible reports whether no file system can behave like this: the call found
+// something below a file, changed the root, created a second name for a directory, or
+// moved a directory into itself. The simulation cannot handle such results.
 func impossible(s *simEvent, trail []*entry) bool {
 	if s.e.Ret < 0 || s.at[0] == nil && s.at[1] == nil {
-		return false // it made nothing, or has no path
+		return false // it created nothing, or has no path
 	}
 	for _, way := range [][]*entry{s.from[:], trail} {
 		for _, e := range way {

@@ -2,10 +2,10 @@ package compile
 
 import "pianola/format"
 
-// refusable are the effects of calls that EINVAL refuses only for their arguments, or
-// because the file system has no such call. A trace doesn't hold all arguments, and
-// another file system may have the call. So a replay could succeed, and change what
-// later results depend on.
+// refusable are the effects of calls that can fail with EINVAL only because of their
+// arguments, or because the file system does not support the call. A trace does not
+// hold all arguments, and another file system may support the call. So a replay could
+// succeed, and change later results.
 var refusable = func() (set [format.NumEffects]bool) {
 	for _, e := range []format.Effect{
 		format.EffectNone, format.EffectOpen, format.EffectDup, format.EffectFcntl, format.EffectAllocate, format.EffectAdvise, format.EffectSync,

@@ -44,7 +44,7 @@ func TestRefusedArguments(t *testing.T) {
 	}
 }
 
-// What a replay can have refused for the same reason stays.
+// Calls that a replay refuses for the same reason stay in the trace.
 func TestRefusedAgain(t *testing.T) {
 	s, _ := compiled(t, "# pianola script 1\n"+`10 0.000010000 openat(AT_FDCWD, "/w/f", O_RDWR|O_CREAT, 0600) = 3 <0.000001000> {type=reg mode=0600 size=0 new}
 10 0.000010000 lseek(3, -5, SEEK_SET) = -1 EINVAL (x) <0.000001000>

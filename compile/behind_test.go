@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 )
 
-// What a thread waited for a processor within a call, because another recorded one
-// had it, comes after the call.
+// The time that a thread waited within a call for a processor that another recorded
+// thread had follows the call as compute.
 func TestBehind(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # recorder: ebpf

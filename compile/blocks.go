@@ -7,21 +7,21 @@ import (
 	"pianola/format"
 )
 
-// blocks is how a file is allocated, as the recorder found it a while after the
-// open. What was written meanwhile is not known to have been written before.
+// blocks is the allocation of a file as the recorder found it, some time after the
+// open. Parts that were written in between are in doubt.
 type blocks struct {
 	all    []format.Stretch
 	until  int64   // when the recorder looked, nanoseconds since the start of the recording
-	doubts []doubt // written before that, in the order of the writes
+	doubts []doubt // parts written before that, in the order of the writes
 }
 
 // doubt is a part of a file, in bytes.
 type doubt struct{ from, to int64 }
 
-// maxDoubts bounds the spans of a file. Those after are taken as they were found.
+// maxDoubts bounds the parts in doubt of a file. Later ones count as found.
 const maxDoubts = 1 << 16
 
-// allocated learns how the file was allocated that an event has opened.
+// allocated sets the allocation of a file from the notes of the event that opened it.
 func (nd *node) allocated(n *format.Notes, ended int64) {
 	if nd.created || nd.blocks != nil || nd.changed || nd.typ != format.TypeReg || !n.Known(format.NotedBlocks) {
 		return
@@ -31,16 +31,16 @@ func (nd *node) allocated(n *format.Notes, ended int64) {
 	}
 }
 
-// doubt notes a write that began at some time.
+// doubt records a write that began at a given time.
 func (b *blocks) doubt(at, from, to int64) {
 	if b != nil && at < b.until && len(b.doubts) < maxDoubts {
 		b.doubts = append(b.doubts, doubt{from, to})
 	}
 }
 
-// start returns how the file was allocated at the start, nil if that is not
-// known. What was written before the recorder looked is taken for what is around
-// it: its first half for what comes before, its second for what comes after.
+// start returns the allocation at the start, nil if it is unknown. A part that was
+// written before the recorder looked gets the allocation of its neighbours: the first
+// half that of the part before, the second half that of the part after.
 func (b *blocks) start() []format.Stretch {
 	if b == nil {
 		return nil
@@ -72,13 +72,13 @@ func (b *blocks) start() []format.Stretch {
 	return s.known
 }
 
-// stretches are built from the start of a file on.
+// stretches builds an allocation from the start of a file on.
 type stretches struct {
 	known  []format.Stretch
 	unsure int64 // bytes after those
 }
 
-// add adds a part that is known.
+// add adds a part with a known allocation.
 func (s *stretches) add(a format.Allocation, bytes int64) {
 	if bytes == 0 {
 		return
@@ -87,10 +87,10 @@ func (s *stretches) add(a format.Allocation, bytes int64) {
 	s.known = format.AddStretch(s.known, a, bytes)
 }
 
-// doubt adds a part that is not known.
+// doubt adds a part with an unknown allocation.
 func (s *stretches) doubt(bytes int64) { s.unsure += bytes }
 
-// settle decides on the part that is not known, before one with an allocation.
+// settle decides on the unknown part before a part with an allocation.
 func (s *stretches) settle(next format.Allocation) {
 	half := s.unsure / 2 / blockBytes * blockBytes
 	if n := len(s.known); n > 0 {
@@ -102,13 +102,13 @@ func (s *stretches) settle(next format.Allocation) {
 	s.unsure = 0
 }
 
-// sought is a part of a file of which a seek has shown how it is allocated.
+// sought is a part of a file whose allocation a seek has shown.
 type sought struct {
 	from, to int64
 	as       format.Allocation
 }
 
-// maxSought bounds the parts of a file that seeks show.
+// maxSought bounds the parts of a file whose allocation seeks show.
 const maxSought = format.MaxStretches / 4
 
 // seek learns from a seek for data or for a hole, in a file that the trace has not
@@ -133,9 +133,9 @@ func (m *model) seek(nd *node, s *simEvent) {
 	m.budget.take(forFiles, soughtBytes*(cap(nd.sought)-had))
 }
 
-// layout returns how the file was allocated at the start, nil if it had all its
-// blocks or none, or that is not known. Of a file of which only the number of its
-// blocks is known, the first bytes are allocated, unless seeks show otherwise.
+// layout returns the allocation of a file at the start. It returns nil if all or none
+// of the blocks were allocated, or if that is unknown. If only the number of blocks is
+// known, the first bytes count as allocated, unless seeks show something else.
 func (nd *node) layout() []format.Stretch {
 	switch {
 	case nd.blocks != nil:

@@ -8,7 +8,8 @@ import (
 	"pianola/format"
 )
 
-// What was written before the recorder looked is taken for what is around it.
+// A part that was written before the recorder looked gets the allocation of its
+// neighbours.
 func TestBlocksAtTheStart(t *testing.T) {
 	for _, test := range []struct {
 		name, found string

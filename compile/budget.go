@@ -20,7 +20,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("the recording takes more than %s of memory, most of it for %s", size(e.Limit), e.What)
+	return fmt.Sprintf("the recording needs more than %s of memory, most of it for %s", size(e.Limit), e.What)
 }
 
 // size formats a number of bytes with the largest unit that divides it.
@@ -36,7 +36,7 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d bytes", bytes)
 }
 
-// purpose is what memory is taken for.
+// purpose is a use of memory.
 type purpose uint8
 
 const (
@@ -49,7 +49,7 @@ const (
 	numPurposes
 )
 
-var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "what threads wait for", "buffers"}
+var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors", "waits of threads", "buffers"}
 
 // budget counts the memory that a model takes. It only adds. When the sum
 // exceeds the limit, model.holds counts what the model still uses, so the model
@@ -57,7 +57,7 @@ var purposeNames = [numPurposes]string{"names", "files", "threads", "descriptors
 type budget struct {
 	limit int64
 	total int64 // of taken
-	room  int64 // the total at which to count again
+	room  int64 // the total at which model.holds counts next
 	taken [numPurposes]int64
 }
 
@@ -116,7 +116,7 @@ const (
 	regionBytes       = int(unsafe.Sizeof(region{})) * 2
 )
 
-// holds returns how many bytes the model takes now, by purpose.
+// holds returns the bytes that the model uses now, by purpose.
 func (m *model) holds() (held [numPurposes]int64) {
 	add := func(p purpose, bytes int) { held[p] += int64(bytes) }
 	for _, e := range m.names.entries {
@@ -138,7 +138,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 			nd.hold(add) // renamed over or removed
 		}
 	}
-	add(forNames, m.lore.bytes)
+	add(forNames, m.learned.bytes)
 	add(forNames, m.called.size())
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {
@@ -182,8 +182,8 @@ func (nd *node) hold(add func(purpose, int)) {
 	add(forOrder, placeBytes*(cap(nd.reads)+cap(nd.ends)+cap(nd.changes)+cap(nd.kept)))
 }
 
-// holdThreads adds the bytes of threads and their descriptors. What they share
-// counts once.
+// holdThreads adds the bytes of threads and their descriptors. Shared tables count
+// once.
 func (m *model) holdThreads(add func(purpose, int)) {
 	counted := map[any]bool{}
 	first := func(what any) bool {

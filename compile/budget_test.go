@@ -31,7 +31,7 @@ func spare(t *testing.T) *os.File {
 // each event no less was counted than the model holds.
 func simulated(t *testing.T, text string, o Options) *model {
 	t.Helper()
-	known := &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
+	known := &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
 	m := newModel(o, known, nil, nil)
 	r := script.NewReader(strings.NewReader(text), "test.txt")
 	c := format.NewCausal(r)
@@ -61,7 +61,7 @@ func repeated(n int, line func(i int) string) string {
 	return b.String()
 }
 
-// What small recordings hold grows with their length, however they are made.
+// The memory of a small recording grows with its length, for all kinds of recordings.
 func TestBudgetGrowsWithInput(t *testing.T) {
 	deep := strings.Repeat("/ab", 1300)
 	for _, test := range []struct {
@@ -89,7 +89,7 @@ func TestBudgetGrowsWithInput(t *testing.T) {
 		})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			known := &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
+			known := &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}}
 			m := newModel(Options{}, known, nil, nil)
 			require.NoError(t, m.run(take(script.NewReader(strings.NewReader(test.text), "test.txt"), spare(t))))
 			held := int64(0)
@@ -102,7 +102,7 @@ func TestBudgetGrowsWithInput(t *testing.T) {
 	}
 }
 
-// What is held has been counted, whatever threads, tables and names do.
+// The budget counts all memory that is held, for any threads, tables and names.
 func TestBudgetCountsAllThatIsHeld(t *testing.T) {
 	for _, o := range []Options{{}, {Paths: Flat}, {Key: []byte("0123456789abcdef")}} {
 		simulated(t, `# pianola script 1
@@ -132,7 +132,7 @@ func TestBudgetCountsAllThatIsHeld(t *testing.T) {
 
 // A thread that comes after ever more threads takes bounded memory.
 func TestFollowedIsBounded(t *testing.T) {
-	m := newModel(Options{}, &lore{}, nil, nil)
+	m := newModel(Options{}, &learned{}, nil, nil)
 	m.ties = newTies()
 	one := &thread{num: 1}
 	for other := range int32(10 * maxFollowed) {
@@ -158,7 +158,7 @@ func TestLimit(t *testing.T) {
 		"descriptors": repeated(1000, func(i int) string {
 			return fmt.Sprintf("1 0.1 open(\"f\", O_RDONLY) = %d <0.1>\n", i)
 		}),
-		"what threads wait for": repeated(2000, func(i int) string {
+		"waits of threads": repeated(2000, func(i int) string {
 			if i < 1000 {
 				return fmt.Sprintf("1 0.1 clone(CLONE_FS|CLONE_FILES|CLONE_THREAD) = %d <0.1>\n", i+2)
 			}
@@ -170,7 +170,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			limit := int64(100 << 10)
-			if what == "what threads wait for" {
+			if what == "waits of threads" {
 				limit = 2 << 20
 			}
 			_, err := Compile(script.NewReader(strings.NewReader(text), "test.txt"), spare(t), nothing{}, Options{Memory: limit})
@@ -188,7 +188,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// What is let go does not count for ever.
+// Memory that was released stops counting.
 func TestLimitOfWhatIsHeld(t *testing.T) {
 	text := repeated(10000, func(i int) string {
 		switch i % 4 {

@@ -23,10 +23,9 @@ type region struct {
 	place    int64
 }
 
-// buffers lays out the memory that a process passed to reads and writes, and
-// the memory that recorded memory calls gave it: runs of pages in order of
-// address, without the holes between them. The first page stays unused, so
-// place 0 means "no buffer".
+// buffers is the layout of the memory that a process passed to reads and writes, and
+// that recorded memory calls mapped: runs of pages in order of address, without the
+// holes between them. The first page stays unused, so place 0 means "no buffer".
 type buffers struct {
 	regions []region // sorted, with holes between them
 	size    int64    // of all regions

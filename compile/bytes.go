@@ -9,14 +9,14 @@ import (
 	"pianola/format"
 )
 
-// spansKept is how many spans of a file are kept apart. Older writes are
-// summed up by thread.
+// spansKept is how many spans of a file are kept. Older writes are merged into one span
+// per thread.
 const spansKept = 256
 
-// written is who wrote the bytes of a file.
+// written records which events wrote the bytes of a file.
 type written struct {
 	spans []span // the newest write of each byte, by offset; they don't overlap
-	older []span // writes that were summed up: at most one span for each thread, with its newest
+	older []span // merged writes: at most one span per thread, with its newest write
 }
 
 // span is a write of the bytes from off to end.
@@ -42,7 +42,7 @@ func (o *order) span(off, end int64) span {
 	return span{off, end, o.writes, o.here}
 }
 
-// put notes a write. What it overwrites is forgotten.
+// put records a write. Overwritten spans are dropped.
 func (w *written) put(s span) {
 	w.add(s)
 	if len(w.spans) > spansKept {
@@ -63,7 +63,7 @@ func (w *written) add(s span) {
 	for j < len(w.spans) && w.spans[j].off < s.end {
 		j++
 	}
-	var parts [3]span // what is left of the first one, the new one, what is left of the last one
+	var parts [3]span // the rest of the first one, the new one, the rest of the last one
 	n := 0
 	if i < j && w.spans[i].off < s.off {
 		parts[n] = w.spans[i]
@@ -84,8 +84,8 @@ func (w *written) add(s span) {
 	w.spans = slices.Replace(w.spans, i, j, parts[:n]...)
 }
 
-// thin sums up the older spans, about half of them. Of each thread only the
-// newest of these writes is kept, which comes after the thread's others.
+// thin merges the older half of the spans. For each thread it keeps only the newest
+// write, because it comes after the thread's other writes.
 func (w *written) thin() {
 	first, last := w.spans[0].serial, w.spans[0].serial
 	for i := range w.spans {
@@ -100,7 +100,7 @@ func (w *written) thin() {
 	})
 }
 
-// sum adds a span to a list with at most one for each thread.
+// sum adds a span to a list with at most one span per thread.
 func sum(list []span, s span) []span {
 	for i := range list {
 		if o := &list[i]; o.place.thread == s.place.thread {
@@ -138,7 +138,7 @@ func (o *order) afterWrites(w *written, off, end int64, kind format.EdgeKind) {
 	}
 }
 
-// wrote notes that the event changes the bytes from off to end.
+// wrote records that the event changes the bytes from off to end.
 func (o *order) wrote(nd *node, off, end int64) {
 	if o.idle() || off >= end {
 		return
@@ -153,7 +153,7 @@ func (o *order) wrote(nd *node, off, end int64) {
 	o.budget.take(forOrder, nd.written.bytes()-before)
 }
 
-// growthsKept is how many growths of a file are kept apart.
+// growthsKept is how many growths of a file are kept.
 const growthsKept = 256
 
 // growth is an event that made a file larger than its size before. Each growth
@@ -163,7 +163,7 @@ type growth struct {
 	before int64
 }
 
-// grew notes that the event made a file larger.
+// grew records that the event made a file larger.
 func (o *order) grew(nd *node) {
 	if len(nd.grown) == growthsKept {
 		nd.sumGrowths()
@@ -173,8 +173,8 @@ func (o *order) grew(nd *node) {
 	o.budget.take(forOrder, int(unsafe.Sizeof(growth{}))*(cap(nd.grown)-room))
 }
 
-// sumGrowths lets the newest of several growths stand for them, where they made
-// the file larger by only a small part of its size. The newest quarter stays.
+// sumGrowths merges growths that enlarged the file by only a small part of its size,
+// and keeps the newest of each group. The newest quarter stays unchanged.
 func (nd *node) sumGrowths() {
 	const recent = growthsKept * 3 / 4
 	part := nd.now / (growthsKept / 4)

@@ -103,7 +103,7 @@ func TestGrowths(t *testing.T) {
 		require.GreaterOrEqual(t, waits(end), end-1)
 		require.LessOrEqual(t, waits(end), end+10_000/(growthsKept/4))
 	}
-	// What was cut off grows again.
+	// A truncated part grows again.
 	o.here = place{1, 20_000}
 	o.sized(nd, 50, true)
 	nd.now = 50

@@ -4,8 +4,8 @@ import (
 	"pianola/format"
 )
 
-// called is what the application calls the paths in the trace, where that isn't
-// the path from the root. A nil called has none.
+// called holds the application's names of the paths in the trace, if they differ from
+// the path below the root. A nil called holds none.
 type called struct {
 	byPath map[string]string
 	bytes  int // of both, with what holds them
@@ -14,7 +14,7 @@ type called struct {
 // named reports whether the trace has the application's names.
 func (o *Options) named() bool { return o.Names && o.Key == nil && !o.Bare }
 
-// callAll notes the names of an event's paths.
+// callAll records the application's names of an event's paths.
 func (m *model) callAll(s *simEvent) {
 	if m.called == nil {
 		return
@@ -26,8 +26,8 @@ func (m *model) callAll(s *simEvent) {
 	}
 }
 
-// call notes the name of an entry at its current path, unless that has one: with
-// Flat a path is that of an entry, which other directories can have held before.
+// call records the application's name of an entry at its current path, unless the path
+// already has one. With Flat, several directories can have held the entry.
 func (m *model) call(e *entry) {
 	n, paths := m.names, m.options.Paths
 	if m.called == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
@@ -48,8 +48,7 @@ func (m *model) call(e *entry) {
 	m.budget.take(forNames, bytes)
 }
 
-// replaced reports whether a name on the path of an entry is another one in the
-// trace.
+// replaced reports whether the trace renames a component of the path of an entry.
 func (n *names) replaced(e *entry) bool {
 	for ; e.dir != nil; e = e.dir.at {
 		if e.mapped != e.comp {

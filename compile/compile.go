@@ -85,7 +85,7 @@ func Compile(src format.Reader, tmp spool.File, out Sink, o Options) (*Report, e
 	in := take(format.Submissions(src), tmp)
 	defer in.stop()
 	var (
-		known = &lore{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, fed: map[int64]pipeCall{}}
+		known = &learned{links: map[string]string{}, named: map[string]bool{}, strays: map[stray]bool{}, sent: map[channel]bool{}, woken: map[spot]int64{}, fed: map[int64]pipeCall{}}
 		p     *plan
 	)
 	for pass := 0; p == nil; pass++ {
@@ -159,13 +159,20 @@ func Copy(r format.Reader, out Sink) error {
 // run simulates the whole recording.
 func (m *model) run(in *intake) error {
 	r, batch := in.events.Reader(), make([]format.Event, readBatch)
+	entered := 0
 	for {
 		n, err := r.Read(batch)
+		newcomers := in.newcomers()
 		for i := range batch[:n] {
 			if !m.started {
 				m.start(in, &batch[i])
 			}
 			m.line++
+			for ; entered < len(newcomers) && newcomers[entered].before <= m.line; entered++ {
+				if err := m.enter(newcomers[entered].header, &batch[i]); err != nil {
+					return err
+				}
+			}
 			if err := m.apply(&batch[i]); err != nil {
 				return err
 			}
@@ -177,7 +184,7 @@ func (m *model) run(in *intake) error {
 			return err
 		}
 	}
-	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // what a transform removed may explain them
+	if text, _ := in.last.Value(format.MetaLeftOut); text == "" { // removed events may explain them
 		for _, d := range m.against {
 			m.contradicted(d.text)
 		}
@@ -203,7 +210,7 @@ func (m *model) header(source *format.Header) *format.Header {
 		switch meta.Key {
 		case format.MetaCwd, format.MetaUmask, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths and modes are resolved, the cost is subtracted, the events are counted
 			format.MetaRequests, // which the trace does not hold
-			format.MetaReplay:   // of a log, which the trace is not
+			format.MetaReplay:   // only logs have it
 		default:
 			h.Meta = append(h.Meta, meta)
 		}

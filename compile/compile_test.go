@@ -106,8 +106,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// What a call that has not returned yet wrote at the end of a file was not there
-// at the start.
+// Bytes that a pending call wrote at the end of a file were not there at the start.
 func TestGrowthInFlight(t *testing.T) {
 	s, report := compiled(t, `# pianola script 1
 10 0.000000001 openat(AT_FDCWD, "/w/a", O_RDWR) = 3 <0.000001000> {type=reg size=100}

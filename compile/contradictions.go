@@ -6,23 +6,24 @@ import (
 	"pianola/format"
 )
 
-// What the simulation knows for certain is held against results: the entries of
-// directories that the trace made, and the sizes of files that it made or truncated. A
-// call that had begun before the result can explain it, although it returned later. So a
-// contradiction counts only at the end of the recording.
+// The simulation compares results with facts it is certain of: the entries of
+// directories that the trace created, and the sizes of files that it created or
+// truncated. A call that began before the result and returned later can explain a
+// difference. So a contradiction counts only at the end of the recording.
 
 // contradiction is a result that contradicts the simulation, unless another call explains it.
 type contradiction struct {
-	about any   // a *node whose size it is, or the *entry of a directory
+	about any   // a *node if it is about a size, or the *entry of a directory
 	end   int64 // of the event
 	text  string
 }
 
-// maxContradictions bounds those that are kept. Later ones are counted at once.
+// maxContradictions bounds the pending contradictions. Later ones count at once.
 const maxContradictions = 1000
 
-// contradicts notes a result that is wrong for a file or directory that was last altered at a time. If
-// the event had begun before, it may have seen it as it was before.
+// contradicts records a result that is wrong for a file or directory that was last
+// changed at the given time. If the event began before, it may have seen the older
+// state.
 func (m *model) contradicts(s *simEvent, about any, altered int64, at *entry, what string) {
 	if altered >= s.e.Start {
 		return
@@ -35,8 +36,8 @@ func (m *model) contradicts(s *simEvent, about any, altered int64, at *entry, wh
 	m.against = append(m.against, contradiction{about, s.e.End(), text})
 }
 
-// settle removes the contradictions of a file or directory which the event, that altered it,
-// can explain: it had begun before their ends.
+// settle removes the contradictions about a file or directory that the current event
+// can explain: it changed the file or directory, and began before they ended.
 func (m *model) settle(s *simEvent, about any) {
 	if len(m.against) > 0 {
 		m.against = slices.DeleteFunc(m.against, func(d contradiction) bool { return d.about == about && s.e.Start <= d.end })
@@ -50,7 +51,7 @@ func (m *model) resized(s *simEvent, nd *node, size int64) {
 	m.settle(s, nd)
 }
 
-// entered notes that the event made or removed a name.
+// entered records that the event created or removed a name.
 func (m *model) entered(s *simEvent, at *entry) {
 	if at.dir == nil {
 		return
@@ -59,8 +60,8 @@ func (m *model) entered(s *simEvent, at *entry) {
 	m.settle(s, at.dir.at)
 }
 
-// emptied checks what an event tells of a directory that the trace made: that it has
-// entries, or that it has none.
+// emptied checks whether a directory that the trace created is empty, as an event
+// shows.
 func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 	dir := at.node
 	if dir == nil || !dir.created || dir.typ != format.TypeDir {
@@ -69,24 +70,24 @@ func (m *model) emptied(s *simEvent, at *entry, empty bool) {
 	for _, e := range dir.entries.list {
 		if e.state == present {
 			if empty {
-				m.contradicts(s, at, dir.altered, e, "there when its directory was removed")
+				m.contradicts(s, at, dir.altered, e, "still exists in a directory that was removed")
 			}
 			return
 		}
 	}
 	if !empty {
-		m.contradicts(s, at, dir.altered, at, "not empty although nothing is in it")
+		m.contradicts(s, at, dir.altered, at, "not empty, but the simulation has no entries in it")
 	}
 }
 
-// ends checks what an event tells of the size of a file: it reaches to a place, and no
-// further if last.
+// ends checks a size that an event shows: the file reaches to an offset, and no further
+// if last is set.
 func (m *model) ends(s *simEvent, nd *node, to int64, last bool) {
 	switch {
 	case !nd.exact:
 	case to > nd.now:
-		m.contradicts(s, nd, nd.altered, nd.at, "larger than what was written to it")
+		m.contradicts(s, nd, nd.altered, nd.at, "larger than the data written to it")
 	case last && to < nd.now:
-		m.contradicts(s, nd, nd.altered, nd.at, "smaller than what was written to it")
+		m.contradicts(s, nd, nd.altered, nd.at, "smaller than the data written to it")
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"pianola/compile"
 )
 
-// What the simulation knows of directories and files that the trace made is held against
-// results.
+// Results are compared with the simulated directories and files that the trace created.
 func TestContradictions(t *testing.T) {
 	const head = "# pianola script 1\n"
 	const made = head + `10 0.000010000 mkdir("/w/d", 0700) = 0 <0.000001000>

@@ -8,8 +8,8 @@ import (
 	"pianola/compile"
 )
 
-// What was measured at the end of a recording counts, for calls that are not
-// recorded and for switches as well.
+// The costs measured at the end of a recording count, also for unrecorded calls and for
+// context switches.
 func TestCostAtTheEnd(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # cost: inside=0 outside=100 rich=300 call=50

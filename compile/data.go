@@ -79,7 +79,7 @@ func (m *model) fallocate(s *simEvent) {
 	m.resized(s, nd, max(nd.now, end(off, size)))
 }
 
-// reserves turns an ioctl that is fallocate by another name into that.
+// reserves turns an ioctl that is equivalent to fallocate into fallocate.
 func (m *model) reserves(s *simEvent) {
 	modes := [...]struct{ request, mode int64 }{
 		{format.FsIocResvsp64, format.FallocKeepSize},
@@ -170,8 +170,8 @@ func (m *model) read(s *simEvent) {
 // mostMoved is how much a call reads at most: less than a page below 2 GiB.
 const mostMoved = 0x7ffff000
 
-// fetched notes a read of size bytes, or an error if size is below 0. If short,
-// the read reached the end of the file.
+// fetched handles a read of size bytes, or an error if size is below 0. If short is
+// set, the read reached the end of the file.
 func (m *model) fetched(nd *node, off, size int64, short bool) {
 	// A read that reached the end depends on the call that set the end.
 	m.order.read(nd, off, end(off, max(size, 1)))
@@ -202,7 +202,7 @@ func (m *model) write(s *simEvent) {
 	}
 }
 
-// stored notes a write of size bytes, or an error if size is below 0.
+// stored handles a write of size bytes, or an error if size is below 0.
 func (m *model) stored(s *simEvent, nd *node, off, size int64) {
 	if size <= 0 {
 		return

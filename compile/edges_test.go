@@ -12,7 +12,7 @@ import (
 	"pianola/format"
 )
 
-// The order table of docs/compile.md, row by row. Thread 10 makes thread 11
+// The order table of docs/internals/compile.md, row by row. Thread 10 makes thread 11
 // first; the last call of the case waits for the events that want names, in
 // the form thread:event. An event of thread 11 that is its first waits for the
 // clone, 1:0, too.
@@ -110,8 +110,8 @@ func TestReadAfterManyWrites(t *testing.T) {
 	}
 }
 
-// An event waits for the newest of the events of a thread that it depends on, in whatever
-// order it comes upon them, also with more threads than each keeps count of.
+// An event waits for the newest event of each thread that it depends on, in any order
+// of discovery, and with more threads than order tracks.
 func TestNewestOfManyThreads(t *testing.T) {
 	var calls []string
 	const last = 1100
@@ -125,8 +125,8 @@ func TestNewestOfManyThreads(t *testing.T) {
 	}
 }
 
-// What a close that is late closes is what the number led to before, whatever call
-// gave the number out since.
+// A late close closes the file that the number led to before, even if another call has
+// returned the number since.
 func TestLateCloses(t *testing.T) {
 	for _, again := range [][]string{
 		{`11 open("/w/b", O_RDWR) = 3`}, {`11 dup(4) = 3`}, {`11 fcntl(4, F_DUPFD, 0) = 3`}, {`11 pipe([3, 5]) = 0`},

@@ -47,7 +47,7 @@ func (m *model) effect(s *simEvent, why reason) reason {
 		if !ok {
 			return reasonTable
 		}
-		m.lore.ranges = m.lore.ranges || m.order.planning && (e.Args[0] > firstMoved || e.Args[1] < math.MaxInt32)
+		m.learned.ranges = m.learned.ranges || m.order.planning && (e.Args[0] > firstMoved || e.Args[1] < math.MaxInt32)
 		if !holdsFile(table, uint32(e.Args[0]), uint32(e.Args[1])) {
 			why = reasonNoFile
 		}
@@ -111,9 +111,8 @@ func (m *model) effect(s *simEvent, why reason) reason {
 	return why
 }
 
-// waited orders a wait after the end of the process that it waited for. The
-// rest of the call's duration is no waiting, so it becomes part of the compute
-// that follows.
+// waited orders a wait after the end of the awaited process. The rest of the call's
+// duration becomes part of the compute that follows.
 func (m *model) waited(s *simEvent) {
 	// The arguments and the result name processes by their numbers.
 	number := func(pid int64) int64 {
@@ -154,7 +153,7 @@ func (m *model) waited(s *simEvent) {
 func (m *model) opened(s *simEvent, why reason) reason {
 	e, flags, at := s.e, s.out.OpenFlags(), s.at[0]
 	if at == nil && s.d == nil && why == reasonNone {
-		flags, why = 0, reasonNoFile // memfd_create and the like: what they open has no name
+		flags, why = 0, reasonNoFile // memfd_create and the like open files without names
 	}
 	if e.Ret < 0 {
 		if why == reasonNone && at != nil {
@@ -193,6 +192,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 	case flags&format.TMPFILE != 0:
 		m.order.named(s.at[:1])
 		m.there(e, at)
+		at.node.typ = format.TypeDir // its notes are those of the file
 		f.node = &node{typ: format.TypeReg, created: true, exact: true, cached: -1}
 		// The file has no name. As for a removed file, its entry leads to
 		// nothing.
@@ -275,8 +275,8 @@ func (m *model) dup(s *simEvent, why reason) reason {
 		s.out.Args[s.out.Op.Info().At.NewFD] = v
 	}
 	if why != reasonNone && closes {
-		// The new descriptor replaces a file but is no file itself. In the
-		// trace, the call is a close of that file.
+		// The new descriptor replaces a file but is not a file itself. In the trace,
+		// the call is a close of that file.
 		*s.out = format.Event{Op: format.OpClose, Start: s.e.Start, Dur: s.e.Dur, Args: [format.MaxArgs]int64{v}}
 		return reasonNone
 	}

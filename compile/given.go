@@ -3,7 +3,7 @@ package compile
 import "pianola/format"
 
 // given adds the files and directories that the header of the recording names.
-// A recorder names none; a pattern does, and a user can add some by hand.
+// Recorders write none; patterns do, and users can add them by hand.
 func (m *model) given(files []format.File) {
 	for i := range files {
 		f := &files[i]
@@ -21,8 +21,8 @@ func (m *model) given(files []format.File) {
 	}
 }
 
-// notesOf returns what a recorder would have noted about a file. A size or a
-// number of cached pages below 0 is unknown.
+// notesOf returns the notes that a recorder would write for a file. A size or a number
+// of cached pages below 0 is unknown.
 func notesOf(f *format.File) *format.Notes {
 	n := &format.Notes{Has: format.NotedType | format.NotedMode, Type: f.Type, Mode: f.Mode, Size: f.Size, Cached: f.Cached}
 	if f.Size >= 0 {

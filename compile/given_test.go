@@ -10,8 +10,8 @@ import (
 	"pianola/format"
 )
 
-// What the header names exists before, whether or not a call shows it, and is
-// all that a replay needs to fail as recorded.
+// Files named in the header exist before the first event, whether or not a call shows
+// them. They are all that a replay needs to fail as recorded.
 func TestGiven(t *testing.T) {
 	s, r := compiled(t, `# pianola script 1
 # file: "w/d" dir mode=0700 size=0 cached=-1

@@ -1,15 +1,16 @@
 package compile
 
-// sharing is what a thread has to do with syncs that threads share.
+// sharing is the state of a thread with regard to syncs that threads share (group
+// commit).
 type sharing struct {
 	syncs  int64
-	joined place // the sync of another thread that it waited for, and has not made one since
+	joined place // the sync of another thread that it waited for, unless it has made its own since
 	shares bool
 }
 
-// joins notes that a thread waited for causes. Where that was the sync of another
-// thread, the two share syncs. A thread that makes its own sync next did not join that
-// one, but waited for its turn.
+// joins records that a thread waited for causes. If a cause was the sync of another
+// thread, the two share syncs. If the thread makes its own sync next, it did not join
+// that sync, but waited for its turn.
 func (m *model) joins(t *thread, causes []cause) {
 	for i := range causes {
 		c := &causes[i]
@@ -36,7 +37,7 @@ func (m *model) shares(t *thread) {
 	}
 }
 
-// synced notes that a thread has made a sync.
+// synced records that a thread made a sync.
 func (m *model) synced(t *thread) {
 	t.sharing.syncs++
 	t.sharing.joined = place{}
@@ -46,5 +47,6 @@ func (m *model) synced(t *thread) {
 	m.ties.syncing.set(t.num, t)
 }
 
-// maxSyncing is how many threads that make syncs are known, the youngest.
+// maxSyncing is the maximum number of threads with syncs that are tracked. The youngest
+// are kept.
 const maxSyncing = 1024

@@ -7,10 +7,10 @@ import (
 	"pianola/format"
 )
 
-// there notes that a successful call found something at an entry.
+// there records that a successful call found a file at an entry.
 func (m *model) there(e *format.Event, at *entry) {
 	if !m.names.exists(at) {
-		m.unexplained(e, at, "exists although nothing created it")
+		m.unexplained(e, at, "exists, but the recording did not create it")
 	}
 }
 
@@ -48,7 +48,7 @@ func (m *model) failed(s *simEvent, at *entry) {
 		case at.state == present && at.node.typ == format.TypeLnk && at.node.target == "":
 			// It leads to nothing, which is how the replay's link is made.
 		case at.state == present:
-			m.unexplained(s.e, at, "missing although nothing removed it")
+			m.unexplained(s.e, at, "missing, but the recording did not remove it")
 			m.names.gone(at)
 		case at.state == unknown && s.out.OpenFlags()&format.CREAT == 0:
 			at.state = absent // with O_CREAT, the directory is missing, not the file
@@ -104,7 +104,7 @@ func (m *model) missedOnWay(s *simEvent) bool {
 		}
 		for up := at; up.dir != nil; up = up.dir.at {
 			if up.dir.isLeaf() {
-				at = up.dir.at // the error of what is below a file would be ENOTDIR
+				at = up.dir.at // below a file the error would be ENOTDIR
 			}
 		}
 		for ; at.dir != nil; at = at.dir.at {
@@ -123,8 +123,8 @@ func (m *model) missedOnWay(s *simEvent) bool {
 	return false
 }
 
-// passed learns from a success that the names which paths entered and left by
-// ".." are directories.
+// passed learns from a success that names which paths entered and left by ".." are
+// directories.
 func (m *model) passed(s *simEvent) {
 	for _, e := range m.trail {
 		if e.state == unknown && !within(s.at[0], e.node) && (s.at[1] == nil || !within(s.at[1], e.node)) {
@@ -134,10 +134,9 @@ func (m *model) passed(s *simEvent) {
 	}
 }
 
-// noDirectory learns from ENOTDIR which name on the path is no directory. Where
-// the simulation knows such a name, there is nothing to learn. Otherwise it is
-// the last name that can be one. The last component counts only if the call
-// needs a directory there.
+// noDirectory learns from ENOTDIR which name on the path is not a directory. If the
+// simulation already knows such a name, it learns nothing. Otherwise it takes the last
+// possible name. The last component counts only if the call needs a directory there.
 func (m *model) noDirectory(s *simEvent, at *entry) {
 	on := m.trail
 	if s.from[0] != nil {
@@ -157,7 +156,7 @@ func (m *model) noDirectory(s *simEvent, at *entry) {
 		}
 	}
 	if last == nil {
-		m.unexplained(s.e, at, "not a directory although all on the path are")
+		m.unexplained(s.e, at, "ENOTDIR, but every part of the path is a directory")
 		return
 	}
 	m.names.exists(last)
@@ -179,8 +178,8 @@ func (m *model) stat(s *simEvent) {
 	}
 }
 
-// looked handles calls that read attributes of what a path leads to, or change
-// attributes that the simulation does not follow.
+// looked handles calls that read attributes of a path's target, or change attributes
+// that the simulation does not track.
 func (m *model) looked(s *simEvent) {
 	at := s.at[0]
 	if at == nil {
@@ -198,8 +197,8 @@ func (m *model) looked(s *simEvent) {
 	m.learn(at, noted(s.e))
 }
 
-// readlink learns the target of a link. If the simulation took the name for
-// something else before, the pass is repeated with that target.
+// readlink learns the target of a link. If the simulation took the name for another
+// type before, the pass is repeated with that target.
 func (m *model) readlink(s *simEvent) {
 	at := s.at[0]
 	m.order.named(s.at[:1])
@@ -223,8 +222,8 @@ func (m *model) readlink(s *simEvent) {
 		}
 		return
 	}
-	if known && m.lore.closed {
-		m.unexplained(s.e, at, "a link although it was used as another kind of file")
+	if known && m.learned.closed {
+		m.unexplained(s.e, at, "a symbolic link, but it was used as another type of file")
 		return
 	}
 	if known {
@@ -234,9 +233,9 @@ func (m *model) readlink(s *simEvent) {
 	nd.typ, nd.target = format.TypeLnk, target
 }
 
-// learnLink notes for the next pass that a symbolic link was there at the start.
+// learnLink records, for the next pass, that a symbolic link existed at the start.
 func (m *model) learnLink(name, target string) {
-	l := m.lore
+	l := m.learned
 	if _, known := l.links[name]; !known {
 		bytes := len(name) + len(target) + 2*inMap
 		l.bytes += bytes
@@ -245,8 +244,8 @@ func (m *model) learnLink(name, target string) {
 	l.links[name], l.named[name[strings.LastIndexByte(name, '/')+1:]], l.more = target, true, true
 }
 
-// makes handles a call that makes a file of a type, and returns its node, nil
-// if the call failed.
+// makes handles a call that creates a file of a type. It returns its node, nil if the
+// call failed.
 func (m *model) makes(s *simEvent, typ format.FileType) *node {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:1])
@@ -257,10 +256,10 @@ func (m *model) makes(s *simEvent, typ format.FileType) *node {
 	return m.names.create(s.at[0], typ)
 }
 
-// newAt notes that the event made a name, which must not have existed.
+// newAt records that the event created a name, which must not have existed.
 func (m *model) newAt(s *simEvent, at *entry) {
 	if at.state == present {
-		m.unexplained(s.e, at, "created although it existed")
+		m.unexplained(s.e, at, "created, but it existed")
 	}
 	m.order.renamed(at)
 	m.entered(s, at)
@@ -391,6 +390,11 @@ func (m *model) link(s *simEvent) {
 	if s.e.Ret < 0 {
 		m.order.named(s.at[:])
 		m.failed(s, from)
+		// The kernel looks up both names before it refuses: the first is a directory.
+		if s.e.Ret == eperm && from.state != absent && to.dir != nil && to.dir.at.dir != nil && to.dir.at.state == unknown {
+			m.names.exists(to.dir.at)
+			to.dir.typ = format.TypeDir
+		}
 		return
 	}
 	m.there(s.e, from)

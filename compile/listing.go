@@ -2,23 +2,23 @@ package compile
 
 import "pianola/format"
 
-// list is what is known of the listing of a directory by an open file description.
+// list is the state of a directory listing by an open file description.
 type list struct {
 	begun  bool
-	marked bool  // a replay compares it as a whole
+	marked bool  // the replay compares the listing as a whole
 	astray bool  // not all of its names are counted
 	tid    int32 // of the thread that has it
 	fd     int64
-	there  int64 // names that were there when it began
+	there  int64 // names that existed when it began
 	before int64 // node.removed when it began
 
 	bytes int64 // that its calls returned since it began, or since a seek
-	other int64 // of them, those of names that the trace may have put there, less names that it had removed before
+	other int64 // of them, bytes of names that the trace may have added, less those of names that it had removed
 	put   int64 // node.put when it began
 }
 
-// sizeAtStart returns the least that the listing of a directory would have returned
-// before the trace changed it, when one more call has returned bytes.
+// sizeAtStart returns the minimum size of the listing of a directory before the trace
+// changed it, given the bytes that one more call has returned.
 func (l *list) sizeAtStart(dir *node, bytes int64) int64 {
 	if l.bytes == 0 {
 		l.other, l.put = dir.longer(), dir.put
@@ -27,7 +27,7 @@ func (l *list) sizeAtStart(dir *node, bytes int64) int64 {
 	return l.bytes - l.other - (dir.put - l.put)
 }
 
-// longer returns how much longer the listing of a directory is than it was at the start.
+// longer returns how many bytes longer the listing of a directory is than at the start.
 func (nd *node) longer() (bytes int64) {
 	if !nd.edited {
 		return 0
@@ -43,10 +43,10 @@ func (nd *node) longer() (bytes int64) {
 	return bytes
 }
 
-// listed says how a replay is to compare the listing of a directory in which the trace
-// has made or removed names: their temporary ones have other lengths, and another order
-// in the directory. What must hold is that the listing has all names that were there from
-// its first call to its last.
+// listed decides how a replay compares the listing of a directory in which the trace
+// has created or removed names. Temporary names have other lengths, and another order
+// in the directory. The listing must have all names that existed from its first call to
+// its last.
 func (m *model) listed(s *simEvent) {
 	f, nd := s.d, s.d.node
 	if s.e.Ret < 0 || m.options.Bare {
@@ -59,7 +59,7 @@ func (m *model) listed(s *simEvent) {
 		mark |= format.ListingStart
 	}
 	if l.tid != s.e.TID || l.fd != s.e.FD() || marked != l.marked {
-		l.astray = true // a replay counts the names of a thread and a descriptor
+		l.astray = true // a replay counts names per thread and descriptor
 	}
 	if s.e.Ret == 0 {
 		if !l.astray {
@@ -72,8 +72,8 @@ func (m *model) listed(s *simEvent) {
 	}
 }
 
-// namesIn returns how many names a replay has in a directory at least. With Flat it has
-// none there.
+// namesIn returns the minimum number of names that a replay has in a directory, 0 with
+// Flat.
 func (m *model) namesIn(dir *node) (n int64) {
 	if m.options.Paths == Flat {
 		return 0

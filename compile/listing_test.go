@@ -83,8 +83,9 @@ func (s *text) listings() (lines string) {
 	return lines
 }
 
-// What a directory listed at the start is at least what a listing returned, less what the
-// trace had put there, and with what it had removed: a replay makes empty files for it.
+// The size of a listed directory at the start is at least that of its listing, minus
+// the names that the trace had added, plus those that it had removed. A replay creates
+// empty files for it.
 func TestSizeOfChangedDirectories(t *testing.T) {
 	const open = `10 0.000010000 open("/w", O_RDONLY|O_DIRECTORY) = 3 <0.000001000> {type=dir}
 `

@@ -14,12 +14,11 @@ import (
 // locks are the locks on a file: those of flock, and those on its bytes, which
 // the kernel keeps apart.
 //
-// Calls on conflicting locks follow one another as they were recorded. Rejected:
-// to order them only where the bytes or sizes that they protect demand it. What
-// a lock protects is seen in the calls after it, and in those of other threads
-// that follow from them, so it takes the whole recording to tell. Where nothing
-// demands the order, little speaks against it: one thread at a time has the
-// lock.
+// Calls on conflicting locks keep their recorded order. Rejected: keep the order only
+// if the bytes or sizes that they protect require it. That would need the whole
+// recording, because the protected data show only in later calls of this and other
+// threads. The order costs little if it is not required, because only one thread at a
+// time has the lock.
 type locks struct {
 	serial        int64 // counts locked files
 	whole, ranges lockSet
@@ -42,7 +41,7 @@ type lock struct {
 	owner     any // a *proc, or the *openFile of flock and F_OFD_SETLK
 	off, end  int64
 	exclusive bool
-	late      bool    // the call that gave it up is yet to come, but another owner has the lock by now
+	late      bool    // another owner has the lock, but the call that released it has not returned yet
 	place     place   // the call that took it
 	refusals  []place // calls that failed because of it, the newest of each thread
 }
@@ -122,7 +121,7 @@ func (l *locks) set(c *lockCall) *lockSet {
 	return &l.ranges
 }
 
-// locked handles a call that takes a lock, or gives it up.
+// locked handles a call that takes or releases a lock.
 func (m *model) locked(s *simEvent) {
 	c, ok := lockCallOf(s)
 	all := s.d.node.locks
@@ -139,7 +138,7 @@ func (m *model) locked(s *simEvent) {
 	switch {
 	case refused(s.e.Ret):
 		if c.whole {
-			set.give(&m.order, c.owner, c.off, c.end) // flock(2): it loses the lock that it was to convert
+			set.give(&m.order, c.owner, c.off, c.end) // flock(2): a failed conversion loses the lock
 		}
 		set.refuse(&m.order, &c.lock)
 		m.attempted(s.t, s.e, &c, all, set)
@@ -159,10 +158,9 @@ func (m *model) locked(s *simEvent) {
 	m.budget.take(forOrder, all.bytes()-before)
 }
 
-// unheld reports whether a call was refused a lock that is free: a program
-// that was not recorded had it, or a call that took it, or gave it up, returned
-// on the other side of this one. A replay would get the lock, and others would
-// not.
+// unheld reports whether a call was refused a lock that is free in the simulation: an
+// unrecorded program held it, or a call that took or released it overlaps with this
+// one. A replay would get the lock, and other calls would not.
 func unheld(s *simEvent) bool {
 	c, ok := lockCallOf(s)
 	if !ok || !refused(s.e.Ret) {
@@ -176,7 +174,7 @@ func unheld(s *simEvent) bool {
 	})
 }
 
-// lockedBy notes that a process has locks on a file.
+// lockedBy records that a process has locks on a file.
 func (m *model) lockedBy(p *proc, l *locks) {
 	if p.locked == nil {
 		p.locked = map[*locks]bool{}
@@ -193,12 +191,12 @@ func (l *lock) conflicts(with *lock) bool {
 	return l.owner != with.owner && !with.late && (l.exclusive || with.exclusive) && l.off < with.end && with.off < l.end
 }
 
-// take notes that the event took a lock. It comes after the newest calls on
-// locks that conflict with it.
+// take records that the event took a lock. It comes after the newest calls on
+// conflicting locks.
 //
-// Calls stand in the order in which they returned, so the call that gave up the
-// lock before can still follow. The event can't wait for it, but a replay finds
-// the lock taken until that call.
+// Calls are in the order in which they returned, so the call that released the lock can
+// still follow. The event cannot wait for that call, but a replay waits until it has
+// released the lock.
 func (l *lockSet) take(o *order, k lock) {
 	k.place = o.here
 	l.after(o, k.off, k.end, k.exclusive)
@@ -208,7 +206,7 @@ func (l *lockSet) take(o *order, k lock) {
 		case h.owner != k.owner:
 			h.late = true
 			l.hold(h)
-		case h.exclusive && !k.exclusive: // others could not have it until now
+		case h.exclusive && !k.exclusive: // others could not hold it until now
 			exclusive = true
 			fallthrough
 		case h.late:
@@ -228,9 +226,9 @@ func (l *lockSet) hold(k lock) {
 	l.held = append(l.held, k)
 }
 
-// give notes that the event gave up the locks of an owner in a range. It comes
-// after the calls that took them, and those that failed because of them. It reports
-// whether there were any.
+// give records that the event released the locks of an owner in a range. It comes after
+// the calls that took them, and those that failed because of them. It reports whether
+// there were any.
 func (l *lockSet) give(o *order, owner any, off, end int64) bool {
 	given := l.split(off, end, func(h *lock) bool { return h.owner == owner })
 	for _, h := range given {
@@ -243,8 +241,8 @@ func (l *lockSet) give(o *order, owner any, off, end int64) bool {
 	return len(given) > 0
 }
 
-// refuse notes that the event failed because of locks of others. It comes after
-// the calls that took them, and before those that give them up.
+// refuse records that the event failed because of locks of others. It comes after the
+// calls that took them, and before those that release them.
 func (l *lockSet) refuse(o *order, k *lock) {
 	for i := range l.held {
 		if h := &l.held[i]; k.conflicts(h) {
@@ -265,7 +263,7 @@ func (l *lockSet) after(o *order, off, end int64, exclusive bool) {
 	}
 }
 
-// note notes the event as the newest call on a lock.
+// note records the event as the newest call on a lock.
 func (l *lockSet) note(o *order, off, end int64, exclusive bool) {
 	if o.idle() {
 		return
@@ -321,14 +319,14 @@ func (l *lockSet) split(off, end int64, chosen func(*lock) bool) []lock {
 	return out
 }
 
-// give notes that the event gave up the locks of an owner in a range.
+// give records that the event released the locks of an owner in a range.
 func (m *model) give(l *lockSet, owner any, off, end int64) {
 	if l.give(&m.order, owner, off, end) {
 		m.freed(l, off, end)
 	}
 }
 
-// unlock notes that the event gave up all locks of an owner on a file.
+// unlock records that the event released all locks of an owner on a file.
 func (m *model) unlock(l *locks, owner any) {
 	before := l.bytes()
 	m.give(&l.whole, owner, 0, math.MaxInt64)

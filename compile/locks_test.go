@@ -10,9 +10,9 @@ import (
 	"pianola/compile"
 )
 
-// What the last call waits for. Thread 10 has made thread 11; process 12 is a
-// child of theirs. Each has the file open: 10 and 11 as descriptors 3 and 4, 12
-// as 5.
+// The test lists what the last call waits for. Thread 10 has created thread 11, and
+// process 12 is their child. All have the file open: 10 and 11 as descriptors 3 and 4,
+// 12 as 5.
 func TestLocks(t *testing.T) {
 	const (
 		ex, sh, un, try = "LOCK_EX", "LOCK_SH", "LOCK_UN", "LOCK_EX|LOCK_NB"

@@ -49,7 +49,8 @@ func TestLongNameCut(t *testing.T) {
 	require.Len(t, got.events[0].Str[0], 256)
 }
 
-// What failed before its long name was looked at keeps what led there.
+// If a call failed before the kernel looked at the long name, the path up to that point
+// is kept.
 func TestLongNameNotReached(t *testing.T) {
 	got, r := compiled(t, `# pianola script 1
 1 0.1 stat("/w/f", 0x1) = 0 <0.1> {type=reg size=1}
@@ -88,7 +89,7 @@ func TestLongNameThatSucceeded(t *testing.T) {
 	var b strings.Builder
 	_, err := r.WriteTo(&b)
 	require.NoError(t, err)
-	require.Contains(t, b.String(), "  3: name or path longer than the kernel takes\n")
+	require.Contains(t, b.String(), "  3: name or path longer than the kernel accepts\n")
 }
 
 // Where relative names lead farther than any path does, a replay can't follow,

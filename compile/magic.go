@@ -19,9 +19,9 @@ var shortcuts = map[string]string{
 
 // target is where a magic link leads to.
 type target struct {
-	node *node     // nil for what is no file
+	node *node     // nil if it is not a file
 	of   *openFile // nil for a directory of a process
-	fd   int64     // that the calling process has of it, -1 for none
+	fd   int64     // descriptor of the calling process for it, -1 for none
 }
 
 // isMagic reports whether an entry of /proc has the place of a magic link:
@@ -185,9 +185,8 @@ func (m *model) linked(s *simEvent, fd int64) (why reason) {
 	return why
 }
 
-// through resolves path n of an event, which ends in a magic link. It returns the
-// entry that the call is about, nil for none, and why the event can't be in the
-// trace.
+// through resolves path n of an event, which ends in a magic link. It returns the entry
+// that the call is about, nil for none, and why the event cannot be in the trace.
 func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reason) {
 	nd := to.node
 	switch {
@@ -213,8 +212,8 @@ func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reas
 	return nil, m.byDescriptor(s, to)
 }
 
-// stranger returns the entry of a file that an open reached through a magic link
-// of which only the recorder's note tells what it is, nil if it is no file.
+// stranger returns the entry of a file that an open reached through a magic link which
+// only the recorder's note describes, nil if it is not a file.
 func (m *model) stranger(e *format.Event) *entry {
 	n := noted(e)
 	if n.Type != format.TypeReg && n.Type != format.TypeDir || !n.Known(format.NotedDev|format.NotedIno) ||

@@ -67,8 +67,8 @@ read ( 9 100 ) = 100
 `, got)
 }
 
-// A call by a path in /proc does not need the rights of the descriptor there. Of a file
-// without a name, the replay makes it on another descriptor.
+// A call by a path in /proc does not need the access mode of that descriptor. For a
+// file without a name, the replay uses another descriptor.
 func TestRightsOfDescriptors(t *testing.T) {
 	got, r := linesOf(t, `10 0.000010000 open(".", O_RDWR|O_TMPFILE, 0600) = 5 <0.000001000>
 10 0.000010000 dup(5) = 4 <0.000001000>
@@ -88,7 +88,7 @@ close ( 4 ) = 0
 ftruncate ( 5 10 ) = 0
 close ( 5 ) = 0
 `, got)
-	require.Contains(t, r.Summary(), "1 file without a name, by a path in /proc")
+	require.Contains(t, r.Summary(), "1 unnamed file reached by a path in /proc")
 }
 
 // A file that O_TMPFILE made gets its name by its descriptor.
@@ -110,7 +110,7 @@ unlink ( w/pianola_tmp1 ) = 0
 `, got)
 }
 
-// What is made has the mode that the application's file got.
+// Created files have the mode that the application's files got.
 func TestModes(t *testing.T) {
 	got, _ := linesOf(t, `# umask: 0027
 10 0.000010000 mkdir("a", 0777) = 0 <0.000001000>

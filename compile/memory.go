@@ -63,7 +63,7 @@ func (m *model) unmapped(s *simEvent) {
 	}
 }
 
-// protected handles mprotect, which changes nothing where no file is mapped.
+// protected handles mprotect, which has no effect if no file is mapped.
 func (m *model) protected(s *simEvent) {
 	if m.isMapped(s) {
 		m.onMapped(s)

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	// maxChannels is how many directions of connections are kept, the youngest;
-	// sentKept how many messages of each that were not received yet.
+	// maxChannels is the maximum number of channels that are kept, the youngest;
+	// sentKept is the maximum number of unreceived messages of each.
 	maxChannels = 4096
 	sentKept    = 64
 
-	// maxConnections is how many descriptors of connections to what is not
-	// recorded are kept, the youngest.
+	// maxConnections is the maximum number of descriptors of connections to unrecorded
+	// programs that are kept, the youngest.
 	maxConnections = 4096
 )
 
@@ -34,14 +34,14 @@ type sending struct {
 	pos uint32
 }
 
-// reply is what was sent to a client that is not recorded. Much can pass before the
-// client's next message, so it holds what the sender came after.
+// reply is data sent to an unrecorded client. Much can happen before the client's next
+// message, so it holds the causes that the sender came after.
 type reply struct {
 	at     int64 // on the recording's clock
 	causes []cause
 }
 
-// youngest is a map that keeps as many elements as it has room for: the youngest.
+// youngest is a map of bounded size that keeps its youngest elements.
 type youngest[K comparable, V any] struct {
 	room  int
 	of    map[K]V
@@ -62,15 +62,15 @@ func (y *youngest[K, V]) set(k K, v V) {
 	y.of[k] = v
 }
 
-// messaged follows a message through a socket. The passes before the last learn
-// which channels are sent to by recorded threads: what comes through the others
-// comes from what is not recorded.
+// messaged follows a message through a socket. The passes before the last learn to
+// which channels recorded threads send. Messages on other channels come from unrecorded
+// programs.
 func (m *model) messaged(t *thread, e *format.Event) {
 	c := channel{e.Notes.ChannelKind, e.Notes.Channel}
 	if m.ties == nil {
-		if e.Sends() && !m.lore.sent[c] && len(m.lore.sent) < maxSent {
-			m.lore.sent[c] = true
-			m.lore.bytes += inMap
+		if e.Sends() && !m.learned.sent[c] && len(m.learned.sent) < maxSent {
+			m.learned.sent[c] = true
+			m.learned.bytes += inMap
 		}
 		return
 	}
@@ -98,17 +98,17 @@ func (m *model) messaged(t *thread, e *format.Event) {
 		m.ties.channels.of[c] = list[i:]
 		return
 	}
-	m.ties.arrived = !m.lore.sent[c] && len(m.lore.sent) < maxSent
+	m.ties.arrived = !m.learned.sent[c] && len(m.learned.sent) < maxSent
 }
 
-// maxSent bounds the channels that are known to be sent to. Beyond, nothing counts
-// as coming from what is not recorded.
+// maxSent bounds the channels that recorded threads are known to send to. Beyond the
+// bound, no message counts as coming from an unrecorded program.
 const maxSent = 1 << 16
 
-// arrive ties the wait for a message that came from what is not recorded: to the
-// reply before it on the same connection, for clients in a closed loop, and to the
-// start, for those that keep to their times. It returns for how long the thread
-// waited, in the call or just before it.
+// arrive ties the wait for a message from an unrecorded program: for clients in a
+// closed loop, to the reply before it on the same connection; for clients with their
+// own schedule, to the start. It returns how long the thread waited, in the call or
+// just before it.
 func (m *model) arrive(t *thread, e *format.Event) (nanos int64, ok bool) {
 	at, before := e.Start, int64(0)
 	switch {

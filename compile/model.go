@@ -3,7 +3,6 @@ package compile
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -16,7 +15,7 @@ type model struct {
 	options Options
 	budget  *budget
 	names   *names
-	lore    *lore
+	learned *learned
 	report  Report
 	against []contradiction
 
@@ -35,7 +34,7 @@ type model struct {
 	line        int64  // number of the current event in the order of the simulation
 
 	rings map[ringKey]*ring
-	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by the way
+	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
 
 	pipes     int32         // number of pipes so far
 	pipeNames map[any]*pipe // see namedPipe
@@ -43,6 +42,7 @@ type model struct {
 	pipe      pipeEvents
 
 	descriptors []format.Descriptor
+	entering    bool        // descriptors are those of processes that enter
 	moved       bool        // some descriptor has another number in the trace
 	hides       int64       // numbers from firstHidden on that were used
 	hidden      []int32     // those of them that are free again
@@ -63,15 +63,15 @@ type model struct {
 	written int // batches so far
 }
 
-func newModel(o Options, known *lore, p *plan, out *writer) *model {
+func newModel(o Options, known *learned, p *plan, out *writer) *model {
 	m := &model{
-		options: o, lore: known, out: out, batch: batch{events: newEvents()}, pipeNames: map[any]*pipe{},
+		options: o, learned: known, out: out, batch: batch{events: newEvents()}, pipeNames: map[any]*pipe{},
 		rings: map[ringKey]*ring{}, byPID: map[int32]*proc{}, inodes: map[format.Inode]*node{}, args: argMaps{},
 		budget: &budget{limit: cmp.Or(o.Memory, DefaultMemory)},
 	}
 	m.budget.room = m.budget.limit
 	m.order.budget, m.order.rings = m.budget, map[int32]*ring{}
-	texts := 1 // a path is kept in the trace
+	texts := 1 // the trace keeps one copy of a path
 	if o.Paths == Flat || o.Key != nil {
 		texts += 2 // and twice in a Substitution
 	}
@@ -136,8 +136,12 @@ func (m *model) directory(from *node, path string) *node {
 }
 
 // inherited returns the description of a descriptor that was open at the start,
-// in a process that already ran or in the first process.
+// in a process that already ran or in the first process, or that a process has open which
+// enters. It is nil where that process is not known, and where enter opens the file.
 func (m *model) inherited(d *format.Descriptor) *process.Description {
+	if m.entering && namesFile(d) {
+		return nil
+	}
 	num := int32(1)
 	if p := m.byPID[d.Process]; p != nil {
 		num = p.num
@@ -146,7 +150,7 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	}
 	f := m.newFile(d.Flags)
 	m.inheritPipe(f, d)
-	if !strings.HasPrefix(d.Path, "/") || strings.HasSuffix(d.Path, " (deleted)") {
+	if !namesFile(d) {
 		return f.Description
 	}
 	at, _ := m.names.walk(m.names.root, m.names.root, d.Path, linkTarget, nil)
@@ -166,8 +170,8 @@ func (m *model) inherited(d *format.Descriptor) *process.Description {
 	return f.Description
 }
 
-// leaveOut counts an event that is not in the trace. Its duration becomes
-// compute, except for the time that it waited at a pipe.
+// leaveOut counts an event that is not in the trace. Its duration becomes compute,
+// except for time spent waiting at a pipe.
 func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on *pipePoint) error {
 	m.report.LeftOut[e.Op]++
 	m.report.Reasons[why]++
@@ -178,7 +182,7 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	if m.ties != nil {
 		held, known = m.tied(t, e)
 	} else if e.Op == format.OpWait && e.Notes.Known(format.NotedWaker) && e.Notes.Waker != e.TID {
-		m.lore.woke(spotOf(e), m.line)
+		m.learned.woke(spotOf(e), m.line)
 	}
 	rest := min(e.Dur, e.End()-t.last)
 	switch {
@@ -205,8 +209,8 @@ func (m *model) leaveOut(t *thread, e *format.Event, why reason, w *pipeWait, on
 	return err
 }
 
-// miss adds a call that is left out to what the trace lacks, if it moved bytes of a file
-// or made them durable.
+// miss adds a call that is left out to the missing I/O of the trace, if it moved bytes
+// of a file or made them durable.
 func (m *model) miss(e *format.Event, why reason) {
 	switch class := e.Op.Info().Class; {
 	case !reasonLoses[why] && !(why == reasonPseudo && e.FileType() == format.TypeBlk),
@@ -221,8 +225,8 @@ func (m *model) miss(e *format.Event, why reason) {
 	}
 }
 
-// waits reports whether a call that lasted is known to have waited for another
-// thread, or for what is not recorded.
+// waits reports whether a call is known to have waited for another thread or for an
+// unrecorded program.
 func waits(e *format.Event) bool {
 	switch e.FileType() {
 	case format.TypeFifo, format.TypeSock, format.TypeChr:
@@ -285,8 +289,8 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	return m.put(out, t.num, t.events)
 }
 
-// put puts an event that stands in its place in the batch into the trace, with the
-// edges that were collected. Its thread has so many events with it.
+// put puts a finished event of the batch into the trace, with the collected edges.
+// count is the number of the thread's events including it.
 func (m *model) put(out *format.Event, thread int32, events int64) error {
 	out.TID = thread
 	for len(m.order.count) <= int(thread) {

@@ -24,7 +24,7 @@ type node struct {
 	at      *entry   // the entry that it was last put at; the only one of a directory
 	target  string   // of a symbolic link, "" if unknown
 	pseudo  bool     // in a pseudo file system
-	shown   bool     // in the fileset though pseudo, because a file below it is not
+	shown   bool     // in the fileset although pseudo, because a file below it is not pseudo
 	created bool     // created by the trace
 
 	first *entry // the entry where it was at the start or, if created, was created
@@ -38,19 +38,19 @@ type node struct {
 	share  int64    // bytes of a sparse file that have blocks, 0 if unknown
 	blocks *blocks  // nil if not known
 	dirty  bool     // the trace has written to it, or allocated some of it
-	sought []sought // what seeks for data and holes showed
+	sought []sought // allocation shown by seeks for data and holes
 
 	sized bool             // size was recorded, not inferred
 	link  *node            // the same file, which had another name at the start
 	attrs map[string]int64 // sizes of extended attributes, notRead if the trace changed one first
 
-	now     int64 // current size
+	now     int64 // current size, in bytes
 	changed bool  // the trace has changed the size, so now proves nothing about the size at the start
 	exact   bool  // the trace has made or truncated the file, so now is its size
 	altered int64 // when the trace last changed the size, or the entries of the directory
 	edited  bool  // the trace has made, removed or replaced names in the directory
 	removed int64 // how many times it removed or replaced one
-	put     int64 // bytes of getdents64 that names took which the trace has put there
+	put     int64 // bytes of getdents64 for names that the trace has added
 
 	// For ordering. The lists hold the newest event of each thread.
 	written  *written // nil for nothing
@@ -82,7 +82,7 @@ func (nd *node) isLeaf() bool {
 	return nd.typ != format.TypeUnknown && nd.typ != format.TypeDir && nd.typ != format.TypeLnk
 }
 
-// holds reports whether there ever was something below the node.
+// holds reports whether anything ever existed below the node.
 func (nd *node) holds() bool {
 	for _, e := range nd.entries.list {
 		if e.existed || e.made || e.state == present {
@@ -162,7 +162,7 @@ func (c *children) add(e *entry) {
 type names struct {
 	root    *node
 	entries []*entry
-	lore    *lore
+	learned *learned
 	plan    *plan // nil in all passes but the last
 	texts   int   // how many copies are kept of a path that an event has
 	budget  *budget
@@ -172,8 +172,8 @@ type names struct {
 	scratch []byte   // for building paths, reused
 }
 
-func newNames(known *lore, p *plan, texts int, b *budget) *names {
-	n := &names{lore: known, plan: p, texts: texts, budget: b}
+func newNames(known *learned, p *plan, texts int, b *budget) *names {
+	n := &names{learned: known, plan: p, texts: texts, budget: b}
 	top := &entry{state: present, existed: true}
 	n.root = &node{typ: format.TypeDir, at: top, first: top, cached: -1}
 	top.node = n.root
@@ -209,9 +209,9 @@ func (n *names) lookup(dir *node, comp string) *entry {
 		}
 		return e
 	}
-	if n.lore.named[comp] {
+	if n.learned.named[comp] {
 		n.scratch = n.appendOriginal(n.scratch[:0], e)
-		if target, ok := n.lore.links[string(n.scratch)]; ok {
+		if target, ok := n.learned.links[string(n.scratch)]; ok {
 			n.exists(e)
 			e.node.typ, e.node.target = format.TypeLnk, target
 		}
@@ -252,10 +252,9 @@ func (n *names) pseudo(dir *node, comp string) bool {
 	return dir.pseudo && (comp != "shm" || dir.at.dir != n.root || dir.at.comp != "dev")
 }
 
-// exists notes that something is at e now. It returns false if that contradicts
-// the simulation: then something outside the recording put it there. If the
-// trace has not used the name before, the file is taken to have been there from
-// the start.
+// exists records that a file is at e now. It returns false if that contradicts the
+// simulation: then a program outside the recording created it. If the trace has not
+// used the name before, the file counts as existing from the start.
 func (n *names) exists(e *entry) bool {
 	if e.state == present {
 		return true
@@ -275,7 +274,7 @@ func (n *names) exists(e *entry) bool {
 	return expected
 }
 
-// existed notes that an entry existed at the start.
+// existed records that an entry existed at the start.
 func (n *names) existed(e *entry) {
 	if !e.existed {
 		e.existed = true
@@ -283,7 +282,7 @@ func (n *names) existed(e *entry) {
 	}
 }
 
-// mention notes that a path of an event ended at an entry, not only below it.
+// mention records that a path of an event ended at an entry, not only below it.
 func (n *names) mention(e *entry) {
 	if !e.direct {
 		e.direct = true
@@ -291,8 +290,8 @@ func (n *names) mention(e *entry) {
 	}
 }
 
-// heldBy notes that the directories above e exist. Those that the trace did not
-// make existed at the start.
+// heldBy records that the directories above e exist. Those that the trace did not
+// create existed at the start.
 func (n *names) heldBy(e *entry) {
 	for at := e.dir.at; at.state != present && !at.existed && !at.made; at = at.dir.at {
 		if at.node == nil {
@@ -304,7 +303,7 @@ func (n *names) heldBy(e *entry) {
 	}
 }
 
-// create notes that the trace made a new file or directory at e.
+// create records that the trace created a new file or directory at e.
 func (n *names) create(e *entry, typ format.FileType) *node {
 	nd := &node{typ: typ, first: e, created: true, exact: true, cached: -1}
 	if typ == format.TypeDir && e.node != nil && e.state != present {
@@ -319,7 +318,7 @@ func (n *names) create(e *entry, typ format.FileType) *node {
 	return nd
 }
 
-// clear notes that a directory which the trace made is empty, and so are the
+// clear records that a directory which the trace created is empty, and so are the
 // placeholders below it.
 func (nd *node) clear() {
 	nd.created = true
@@ -330,7 +329,7 @@ func (nd *node) clear() {
 	}
 }
 
-// put notes that the trace put nd at e.
+// put records that the trace put nd at e.
 func (n *names) put(e *entry, nd *node) {
 	n.edited(e)
 	if !e.existed && e.dir != nil {
@@ -345,13 +344,13 @@ func (n *names) put(e *entry, nd *node) {
 	}
 }
 
-// gone notes that e no longer exists.
+// gone records that e no longer exists.
 func (n *names) gone(e *entry) {
 	n.edited(e)
 	e.node, e.state, e.moved = nil, absent, true
 }
 
-// edited notes in the directory of e that the trace is about to change the name.
+// edited records, in the directory of e, that the trace is about to change the name.
 func (n *names) edited(e *entry) {
 	if e.dir == nil {
 		return
@@ -499,7 +498,7 @@ func tooLong(path []byte) int {
 	}
 }
 
-// way is what a path passed through.
+// way is the state of a path walk.
 type way struct {
 	trail []*entry // directories and links
 	slash bool     // the path, or the target of the last link in it, ended with a slash

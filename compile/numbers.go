@@ -5,14 +5,14 @@ import (
 	"pianola/format/process"
 )
 
-// A trace has descriptor numbers of its own, where threads share a table. The kernel
-// gives an open the lowest free number, mostly one that another thread has just closed.
-// That ties the two in the order of the recording by chance only, and a replay that
-// kept it would have them wait for each other. So an open gets the recorded number in
-// the trace only if what closed that before comes before the open anyway.
+// A trace has its own descriptor numbers if threads share a table. The kernel gives an
+// open the lowest free number, which is often one that another thread has just closed.
+// That ties the two threads in the recorded order only by chance, and a replay that
+// kept the number would make them wait for each other. So an open keeps the recorded
+// number only if the close of that number comes before the open anyway.
 
-// numbers is the state of the descriptor numbers of a table. All but closes are by the
-// numbers of the trace.
+// numbers is the state of the descriptor numbers of a table. All fields except closes
+// use the numbers of the trace.
 type numbers struct {
 	freed  map[int32]place    // the newest event that closed each number; an open that returns the number must come after it
 	taken  map[int32]struct{} // numbers of open descriptors that differ from the recorded ones
@@ -57,7 +57,7 @@ func (m *model) ownNumbers(t *process.Table) *numbers {
 	return n
 }
 
-// take notes that a number differs from the recorded one.
+// take records that a number differs from the recorded one.
 func (m *model) take(n *numbers, v int32) {
 	n.taken[v] = struct{}{}
 	m.budget.take(forDescriptors, inMap)
@@ -79,9 +79,8 @@ func numberAt(t *process.Table, fd int64) int64 {
 	return fd
 }
 
-// newNumber returns the number in the trace of a descriptor to which the kernel gave a
-// number, before it is in the table. It orders the current event after what used the
-// number before.
+// newNumber returns the number in the trace of a new descriptor, before it is in the
+// table. It orders the current event after the uses of the number before.
 func (m *model) newNumber(t *process.Table, fd int64) int32 {
 	r, hidden := int32(fd), fd >= firstHidden
 	if m.order.planning || m.order.alone && !m.moved && !hidden {
@@ -91,7 +90,7 @@ func (m *model) newNumber(t *process.Table, fd int64) int32 {
 	if !hidden {
 		n.high = max(n.high, r+1)
 	}
-	if hidden || r >= firstMoved && !m.lore.ranges && !m.isFree(t, n, r) {
+	if hidden || r >= firstMoved && !m.learned.ranges && !m.isFree(t, n, r) {
 		v := m.otherNumber(t, n)
 		n.high = max(n.high, v+1)
 		m.take(n, v)
@@ -105,11 +104,11 @@ func (m *model) newNumber(t *process.Table, fd int64) int32 {
 	return r
 }
 
-// firstMoved is the lowest number that can differ in the trace: those below it, and
-// calls of close_range from there on, mean the same there.
+// firstMoved is the lowest number that can differ in the trace. Lower numbers, and
+// calls of close_range from there on, are the same as in the recording.
 const firstMoved = 3
 
-// otherNumber returns a number that nothing holds the current event for.
+// otherNumber returns a number for which the current event does not have to wait.
 func (m *model) otherNumber(t *process.Table, n *numbers) int32 {
 	own := n.spare[m.order.self]
 	for len(own) > 0 {
@@ -137,7 +136,7 @@ func (m *model) isFree(t *process.Table, n *numbers, v int32) bool {
 	return m.order.follows(n.freed[v])
 }
 
-// free notes that the current event closed a number of the trace.
+// free records that the current event closed a number of the trace.
 func (m *model) free(t *process.Table, v int32) {
 	n := m.ownNumbers(t)
 	if _, before := n.freed[v]; !before {

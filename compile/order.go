@@ -20,11 +20,11 @@ type order struct {
 	here  place
 	self  int32   // the thread that makes or submits the event
 	now   int64   // start of the event, on the recording's clock
-	any   place   // one of several ends of processes that the current event waits for; no thread for none
+	any   place   // one of several process ends that the current event waits for; thread 0 for none
 	alone bool    // there has been only one thread, so no edges are needed
 	count []int64 // events emitted so far, per thread
 	seen  []int64 // of the current thread: per other thread, one more than the index of the newest event that it follows
-	ended []int32 // per thread: how many threads there had been at its end, 0 before it
+	ended []int32 // per thread: how many threads had been created at its end, 0 before it
 
 	places map[int32]int // of edges, by thread, if the current event has many
 	placed int           // edges that are in it
@@ -43,8 +43,8 @@ func (o *order) idle() bool { return o.alone || o.planning }
 // for every other. Edges to threads beyond it can be redundant.
 const maxSeen = 1024
 
-// begin starts the collection for the next event of t. It also depends on what
-// the events left out since the last one depended on.
+// begin starts the collection for the next event of t. The event inherits the
+// dependencies of the events left out since the last one.
 func (o *order) begin(t *thread, alone bool) {
 	o.alone = alone
 	o.forget()
@@ -54,7 +54,7 @@ func (o *order) begin(t *thread, alone bool) {
 }
 
 // submit starts the collection for a request of a ring that t submits. The request
-// comes after all that t came after, and t waits for it before it submits.
+// comes after everything that t came after; t waits for that before it submits.
 func (o *order) submit(t *thread, r *ring) {
 	o.alone = false
 	o.forget()
@@ -78,7 +78,7 @@ func (o *order) after(p place, kind format.EdgeKind) {
 	if p.thread == 0 || p.thread == o.self || o.planning || int(p.thread) >= len(o.count) || p.thread == o.here.thread && o.rings[p.thread] == nil {
 		return
 	}
-	// The place of an event that was left out stands for the one before it.
+	// An event that was left out is replaced by the one before it.
 	if p.event = min(p.event, o.count[p.thread]-1); p.event < 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (o *order) follows(p place) bool {
 	return p.thread == 0 || p.thread == o.self || int(p.thread) < len(o.seen) && o.seen[p.thread] > p.event
 }
 
-// manyEdges is of how many edges the places are in a map.
+// manyEdges is the number of edges from which on their places are in a map.
 const manyEdges = 64
 
 // edgeTo returns the index of the event's edge to a thread, -1 if it has none.
@@ -136,8 +136,8 @@ func (o *order) edgeTo(thread int32) int {
 	return -1
 }
 
-// afterAny makes the event wait for the end of any process, which p was. So what
-// came before p may not have ended when the event begins.
+// afterAny makes the event wait for the end of any process; p was the recorded one. So
+// events before p may not have ended when the event begins.
 func (o *order) afterAny(p place) {
 	if p.thread == 0 || p.thread == o.here.thread || int(p.thread) >= len(o.count) || p.event >= o.count[p.thread] {
 		o.after(p, format.EdgeExit)
@@ -150,7 +150,7 @@ func (o *order) afterAny(p place) {
 	o.edges = append(o.edges, format.Edge{Thread: p.thread, Kind: format.EdgeAny, Event: p.event})
 }
 
-// afterAll makes the event wait for each of them.
+// afterAll makes the event wait for each of the places.
 func (o *order) afterAll(places []place, kind format.EdgeKind) {
 	for _, p := range places {
 		o.after(p, kind)
@@ -171,8 +171,8 @@ func (o *order) use(uses []place) []place {
 
 // newest does the same without counting memory.
 func (o *order) newest(uses []place) []place {
-	// The newest user comes last, because it is mostly the next one, too. One that
-	// ended before this thread began has none of this thread's uses before it.
+	// The newest user comes last, because it is usually the next one, too. A user that
+	// ended before this thread began has no use of this thread before it.
 	for i := len(uses) - 1; i >= 0 && !o.outlived(uses[i].thread); i-- {
 		if uses[i].thread == o.here.thread {
 			copy(uses[i:], uses[i+1:])
@@ -183,7 +183,7 @@ func (o *order) newest(uses []place) []place {
 	return append(uses, o.here)
 }
 
-// end notes the end of a thread, when there have been so many.
+// end records the end of a thread, and how many threads had been created by then.
 func (o *order) end(thread int32, threads int) {
 	for len(o.ended) <= int(thread) {
 		o.ended = append(o.ended, 0)
@@ -196,8 +196,8 @@ func (o *order) outlived(thread int32) bool {
 	return int(thread) < len(o.ended) && o.ended[thread] > 0 && o.here.thread > o.ended[thread]
 }
 
-// named makes the event wait for the changes of the names that it passes
-// through, and notes that it uses them.
+// named makes the event wait for the changes of the names that it passes through, and
+// records that it uses them.
 func (o *order) named(trail []*entry) {
 	for _, e := range trail {
 		o.after(e.changed, format.EdgeName)

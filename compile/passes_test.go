@@ -15,9 +15,8 @@ import (
 	"pianola/internal/testkit"
 )
 
-// Links that come to light one by one, each below the one before, are learned
-// up to a number of passes. What is found out beyond is unexplained, and the
-// passes agree on all names.
+// Symbolic links that are discovered one by one, each below the last, are learned up to
+// a number of passes. Later ones are unexplained, and the passes agree on all names.
 func TestManyLinks(t *testing.T) {
 	links := func(n int) string {
 		input, path := "# pianola script 1\n# cwd: \"/\"\n", ""
@@ -81,7 +80,7 @@ func TestSinkFault(t *testing.T) {
 	}
 }
 
-// What is not accepted is not written.
+// A trace that Accept refuses is not written.
 func TestAccept(t *testing.T) {
 	refused := errors.New("refused")
 	s := &faulty{batches: 1000}

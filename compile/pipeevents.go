@@ -7,7 +7,7 @@ import (
 	"pianola/format"
 )
 
-// pipeEvents gives the last pass what the plan holds for each line.
+// pipeEvents gives the last pass the entries of the plan for each line.
 type pipeEvents struct {
 	plan   *pipePlan // nil in all passes but the last
 	waits  lines[pipeWait]
@@ -17,8 +17,7 @@ type pipeEvents struct {
 // lines is what the plan holds for the remaining lines, in order.
 type lines[T interface{ number() int64 }] []T
 
-// of returns the element for a line, nil for none. Lines must be asked for in
-// order.
+// of returns the element of a line, nil for none. Lines must be queried in order.
 func (l *lines[T]) of(line int64) *T {
 	for len(*l) > 0 && (*l)[0].number() < line {
 		*l = (*l)[1:]
@@ -38,10 +37,9 @@ func (p *pipePlan) find(line int64) *pipePoint {
 	return &p.points[i]
 }
 
-// awaited returns what the current line waits for, nil for nothing, and the
-// point of that. If the line of the awaited write is yet to come, its event is
-// emitted first, at the time when it began: its thread has been in the call
-// since its last line.
+// awaited returns the point that the current line waits for, nil for none. If the line
+// of the awaited write is yet to come, its event is emitted first, at the time when it
+// began: its thread has been in the call since its last line.
 func (m *model) awaited() (*pipeWait, *pipePoint, error) {
 	w := m.pipe.waits.of(m.line)
 	if w == nil {

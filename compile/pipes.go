@@ -35,9 +35,9 @@ type pipe struct {
 	put, got int64    // bytes written and read so far
 	writes   []put    // unread, oldest first
 	ahead    []got    // reads whose writes have not come yet, oldest first
-	late     []got    // reads that ended before the write began whose line came next; the same
+	late     []got    // reads that ended before the write of the next line began; oldest first
 	read     pipeCall // the newest
-	closed   pipeCall // the newest that closed a write end
+	closed   pipeCall // the newest call that closed a write end
 }
 
 // pipeCall is a call on a pipe. Threads count from 1, so the zero call means
@@ -104,7 +104,7 @@ func (m *model) namedPipe(name any) *pipe {
 	return p
 }
 
-// inheritPipe notes which pipe a descriptor that was open at the start leads to.
+// inheritPipe records which pipe a descriptor leads to that was open at the start.
 func (m *model) inheritPipe(f *openFile, d *format.Descriptor) {
 	if strings.HasPrefix(d.Path, "pipe:[") {
 		f.pipe, f.feeds = m.namedPipe(d.Path), d.Flags&format.WRONLY != 0
@@ -146,7 +146,7 @@ func (m *model) pipeCall(s *simEvent) pipeCall {
 	return pipeCall{m.line, s.e.Start, s.e.TID, s.t.num}
 }
 
-// fed notes a write to a pipe.
+// fed records a write to a pipe.
 func (m *model) fed(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret == 0 || s.e.Ret > maxPipeCall {
 		return
@@ -180,8 +180,8 @@ func (m *model) fed(s *simEvent, p *pipe) {
 	}
 }
 
-// fedLate returns how many of n bytes of a write were read by calls that ended after it
-// began and before its line came. They count as put already.
+// fedLate returns how many of n bytes of a write were read by calls that ended after
+// the write began and before its line. They count as already written.
 func (m *model) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
 	for len(p.late) > 0 && bytes < n {
 		r := p.late[0]
@@ -194,20 +194,20 @@ func (m *model) fedLate(p *pipe, c pipeCall, n int64) (bytes int64) {
 	return bytes
 }
 
-// feeds notes that a read received bytes of a write whose line stands behind its own.
-// The last pass must know that at the line of the read.
+// feeds records that a read received bytes of a write whose line comes later. The last
+// pass needs that at the line of the read.
 func (m *model) feeds(p *pipe, r *got, c pipeCall) {
 	if !m.told {
 		m.waits(p, r, c)
 		return
 	}
-	if _, known := m.lore.fed[r.call.line]; !known && m.ties == nil && c.thread != r.call.thread && len(m.lore.fed) < maxPipeWaits {
-		m.lore.fed[r.call.line] = c
-		m.lore.bytes += inMap
+	if _, known := m.learned.fed[r.call.line]; !known && m.ties == nil && c.thread != r.call.thread && len(m.learned.fed) < maxPipeWaits {
+		m.learned.fed[r.call.line] = c
+		m.learned.bytes += inMap
 	}
 }
 
-// keepNewest adds a read, and drops the oldest one where that makes too many.
+// keepNewest adds a read, and drops the oldest one if there are too many.
 func keepNewest(reads []got, r got) []got {
 	if len(reads) == pipeKept {
 		reads = reads[1:]
@@ -215,7 +215,7 @@ func keepNewest(reads []got, r got) []got {
 	return append(reads, r)
 }
 
-// took notes a read of a pipe.
+// took records a read of a pipe.
 func (m *model) took(s *simEvent, p *pipe) {
 	if p == nil || s.e.Ret > maxPipeCall {
 		return
@@ -231,7 +231,7 @@ func (m *model) took(s *simEvent, p *pipe) {
 		return
 	}
 	if r.first >= p.put {
-		if c, ok := m.lore.fed[m.line]; ok {
+		if c, ok := m.learned.fed[m.line]; ok {
 			m.sentBy(c)
 		}
 		if len(p.ahead) == pipeKept {
@@ -253,11 +253,10 @@ func (m *model) took(s *simEvent, p *pipe) {
 	drop(r.last)
 }
 
-// maxPipeCall is more than one call can transfer: MAX_RW_COUNT of Linux is
-// below it.
+// maxPipeCall exceeds the size of any call: MAX_RW_COUNT of Linux is smaller.
 const maxPipeCall = 1 << 31
 
-// sent notes that the current event received what the pipe held up to a place.
+// sent records that the current event received the bytes of a pipe up to a position.
 func (m *model) sent(p *pipe, last int64) {
 	i := slices.IndexFunc(p.writes, func(w put) bool { return w.end >= last })
 	if i < 0 {
@@ -266,7 +265,7 @@ func (m *model) sent(p *pipe, last int64) {
 	m.sentBy(p.writes[i].call)
 }
 
-// sentBy notes that the current event received what a call sent.
+// sentBy records that the current event received the data of a call.
 func (m *model) sentBy(c pipeCall) {
 	if m.ties == nil {
 		return
@@ -276,9 +275,9 @@ func (m *model) sentBy(c pipeCall) {
 	}
 }
 
-// waits notes that r waited for a call of another thread, if it did: the call
-// began during r, or before r while r's thread was off the processor, as if
-// waiting in poll(2) before its read.
+// waits records that r waited for a call of another thread, if it did: the call began
+// during r, or before r while r's thread was off the processor, as in poll(2) before
+// its read.
 func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	switch {
 	case m.told: // by notes
@@ -296,8 +295,8 @@ func (m *model) waits(p *pipe, r *got, on pipeCall) {
 	m.pipeWaits = append(m.pipeWaits, pipeWait{r.call.line, on, p.num})
 }
 
-// unfed notes that the current event closed a descriptor of a write end. A read
-// that reached the end of the pipe waited for the last such close.
+// unfed records that the current event closed a descriptor of a write end. A read at
+// the end of the pipe waited for the last such close.
 func (m *model) unfed(s *simEvent, f *openFile) {
 	if f != nil && f.feeds {
 		f.pipe.closed = m.pipeCall(s)

@@ -11,12 +11,11 @@ import (
 	"pianola/format"
 )
 
-// Each line is a thread, when its call begins and how long it lasts, in
-// microseconds, and the call; lines stand in order of completion. Thread 10 has
-// made the pipe [3, 4], and of itself the processes 11 (thread 2 of the trace)
-// and 12 (thread 3). What is left of the pipe must be, of each event, the
-// thread, the number in it, the operation, the start and the waiting in
-// microseconds, and what it waits for but for its own clone.
+// Each line is a thread, the start of its call and its duration in microseconds, and
+// the call. Lines are in the order of completion. Thread 10 has created the pipe [3, 4]
+// and forked the processes 11 (thread 2 of the trace) and 12 (thread 3). The test lists
+// the pipe events of the trace: thread, number in the thread, operation, start and wait
+// in microseconds, and edges other than to its own clone.
 func TestPipes(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -94,7 +93,7 @@ func TestPipes(t *testing.T) {
 			}
 			require.NoError(t, k.fault)
 
-			// What is left is one trace, in whatever form.
+			// The trace is the same from any form of the recording.
 			again, _ := compiled(t, input, compile.Options{Compensate: true})
 			require.Equal(t, s.events, again.events)
 		})

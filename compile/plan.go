@@ -10,7 +10,7 @@ import (
 	"pianola/format"
 )
 
-// plan is what the last pass needs from the passes before.
+// plan holds the results of earlier passes that the last pass needs.
 type plan struct {
 	mapped        []string // name of each entry: a component, or the whole path with Flat
 	stays         []bool   // result of names.stays for each entry
@@ -103,8 +103,8 @@ func (m *model) settleNames() {
 	}
 }
 
-// standard reports whether an entry is in a standard directory, and was there
-// all the time.
+// standard reports whether an entry is in a standard directory from the start to the
+// end.
 func (m *model) standard(e *entry) bool {
 	for e.dir != m.names.root {
 		if e.dir.at != e.dir.first {
@@ -115,7 +115,7 @@ func (m *model) standard(e *entry) bool {
 	return standard[e.comp]
 }
 
-// addFile adds the file that was at an entry at the start to the fileset.
+// addFile adds the file that an entry had at the start to the fileset.
 func (m *model) addFile(p *plan, e *entry) {
 	if !e.existed || e.first == nil || e.first.pseudo && !e.first.shown {
 		return

@@ -8,8 +8,8 @@ import (
 	"pianola/compile"
 )
 
-// A call that was refused by rights, or by the file system, and would succeed in
-// a replay and change something is not in the trace. What only looks is.
+// A call that was refused by permissions or by the file system is left out if it would
+// succeed in a replay and change something. A call that only reads is kept.
 func TestRefusedCalls(t *testing.T) {
 	s, r := compiled(t, `# pianola script 1
 10 0.000010000 open("/w/read", O_RDONLY) = -1 EACCES (x) <0.000001000>
@@ -37,7 +37,7 @@ func TestRefusedCalls(t *testing.T) {
 10 0.000010000 unlink("/w/kept") = 0 <0.000001000>
 `, compile.Options{})
 	require.Zero(t, r.Unexplained)
-	require.Contains(t, r.Summary(), "left out 15: 2 interrupted or not reproducible, 13 refused by rights or by the file system")
+	require.Contains(t, r.Summary(), "left out 15: 2 interrupted or not reproducible, 13 refused by permissions or by the file system")
 	require.Equal(t, `open ( w/read 1 ) = -1 EACCES (Permission denied)
 chown ( w/kept 0 0 ) = -1 EPERM (Operation not permitted)
 open ( w/kept 1 ) = 3
@@ -74,4 +74,24 @@ func TestWhiteoutOfDirectory(t *testing.T) {
 10 0.000010000 renameat2(AT_FDCWD, "/w/d/", AT_FDCWD, "/w/e", RENAME_WHITEOUT) = 0 <0.000001000>
 `, compile.Options{})
 	require.Contains(t, s.calls(), "renameat2 ( AT_FDCWD w/pianola_tmp1 AT_FDCWD w/e 4 ) = 0")
+}
+
+// A link to a directory is refused after both names were looked up, so the directory of
+// the second one is there.
+func TestLinkRefusedInKnownDirectory(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 link("/", "/elsewhere/link") = -1 EPERM (x) <0.000001000>
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Contains(t, s.String(), `# file: "elsewhere" dir `)
+}
+
+// The notes of an open with O_TMPFILE are those of the file. Its path is a directory.
+func TestTmpfileInDirectory(t *testing.T) {
+	s, r := compiled(t, `# pianola script 1
+10 0.000010000 open("/t", O_RDONLY|O_TMPFILE, 0600) = -1 EINVAL (x) <0.000001000>
+10 0.000010000 open("/t", O_RDWR|O_TMPFILE, 0600) = 3 <0.000001000> {type=reg mode=0600 size=0}
+`, compile.Options{})
+	require.Zero(t, r.Unexplained)
+	require.Contains(t, s.String(), `# file: "t" dir `)
 }

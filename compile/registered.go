@@ -14,10 +14,10 @@ type registered struct {
 	of *openFile
 }
 
-// A ring keeps its registered files open, also those whose descriptor was closed after
-// the registration, and those that a request opened without a descriptor. The trace
-// has descriptors for them. In the tables these have numbers that no recording has,
-// from firstHidden on (the kernel's limit, fs.nr_open, is at most 2^30 - 8).
+// A ring keeps its registered files open, even after their descriptors are closed, and
+// even if a request opened them without a descriptor. The trace has descriptors for
+// them. Their numbers start at firstHidden, above all numbers of recordings (the
+// kernel's limit, fs.nr_open, is at most 2^30 - 8).
 const firstHidden = 1 << 30
 
 // hide returns the number of a descriptor of a table that the recording does not have.
@@ -53,8 +53,8 @@ func (m *model) setFile(t *thread, r *ring, index int, f registered) {
 	r.files = setAt(r.files, index, f)
 }
 
-// keep keeps a file open that a call closes and a ring has registered. It returns
-// false if none has.
+// keep keeps a file open that a call closes but a ring has registered. It returns false
+// if no ring has.
 func (m *model) keep(s *simEvent) bool {
 	t, fd := s.t, int32(s.e.FD())
 	d := t.Table.Closing(int64(fd))
@@ -76,7 +76,7 @@ func (m *model) keep(s *simEvent) bool {
 		}
 	}
 	if hidden < 0 {
-		return false // only a ring of another process has
+		return false // only a ring of another process has it
 	}
 	m.state.Apply(t.Thread, s.e)
 	m.take(m.ownNumbers(t.Table), v)
@@ -127,7 +127,7 @@ func (m *model) slotted(t *thread, r *ring, e *format.Event) bool {
 	return true
 }
 
-// fill notes the registered file that a request has opened or closed.
+// fill records the registered file that a request has opened or closed.
 func (m *model) fill(t *thread, r *ring, e *format.Event) {
 	f := registered{}
 	if d := t.Table.Find(e.Ret); d != nil && e.Op.Info().Effect == format.EffectOpen {
@@ -142,7 +142,7 @@ func (m *model) fill(t *thread, r *ring, e *format.Event) {
 	}
 }
 
-// register notes which files and buffers a call registered.
+// register records which files and buffers a call registered.
 func (m *model) register(s *simEvent, r *ring) reason {
 	e, t := s.e, s.t
 	op := format.OpRingFiles
@@ -178,14 +178,13 @@ func (m *model) register(s *simEvent, r *ring) reason {
 		return reasonTable
 	}
 	if r.num == 0 {
-		return reasonTable // it comes when the ring is made
+		return reasonTable // the event is added when the ring is created
 	}
 	m.prepares(t, r, op, s.out)
 	return reasonNone
 }
 
-// skipped stands in an update for a place that stays as it is
-// (IORING_REGISTER_FILES_SKIP).
+// skipped marks a place in an update that stays unchanged (IORING_REGISTER_FILES_SKIP).
 const skipped = -2
 
 // maxRegistered bounds the files and buffers of a ring (IORING_MAX_FIXED_FILES).
@@ -202,8 +201,8 @@ func setAt[T any](list []T, i int, v T) []T {
 	return list
 }
 
-// cutFirst parses a list of what is registered: "2=8,9" are 8 and 9 from number 2
-// on, "0x7f00+4096" is an address and a size.
+// cutFirst parses a list of registered items: "2=8,9" means 8 and 9 from number 2 on,
+// "0x7f00+4096" is an address and a size.
 func cutFirst(text []byte) (first int, list [][2]int64) {
 	if number, rest, ok := bytes.Cut(text, []byte("=")); ok {
 		n, _ := strconv.Atoi(string(number))

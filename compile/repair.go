@@ -7,31 +7,30 @@ import (
 	"pianola/format/process"
 )
 
-// lore is what one pass learned and the next ones need from their start.
-type lore struct {
-	links  map[string]string  // absolute path → target of links that existed at the start
+// learned is what one pass has learned and the next passes need from their start.
+type learned struct {
+	links  map[string]string  // absolute path → target, of symbolic links that existed at the start
 	strays map[stray]bool     // descriptors of unknown origin that are files
 	more   bool               // this pass learned something
 	ranges bool               // a call closes a range of descriptors that has an end, or begins above firstMoved
 	closed bool               // learn nothing more, so that the last pass meets the same names as the one before
 	named  map[string]bool    // last components of links
 	sent   map[channel]bool   // channels that a recorded thread sent to
-	woken  map[spot]int64     // places where threads wait → line where another one woke it there last
-	fed    map[int64]pipeCall // line of a read of a pipe → the write that it received, whose line stands behind
+	woken  map[spot]int64     // where a thread waited → line at which another thread last woke one there
+	fed    map[int64]pipeCall // line of a pipe read → the received write, which has a later line
 	bytes  int                // size of the above
 }
 
-// stray is a descriptor whose open is not in the recording. It was open before
-// and the source does not say so, or events were lost.
+// stray is a descriptor whose open is not in the recording: it was open before without
+// a note of the recorder, or events were lost.
 type stray struct {
 	process int32
 	fd      int32
 	closes  int // how often the number was closed before
 }
 
-// repair opens a descriptor of unknown origin that is a file, before the event
-// that uses it first, so that a replay does the I/O through it. The file gets a
-// name of its own.
+// repair opens a descriptor of unknown origin that is a file, before the first event
+// that uses it, so that a replay performs its I/O. The file gets a name of its own.
 func (m *model) repair(t *thread, e *format.Event) error {
 	info, fd := e.Op.Info(), int32(e.FD())
 	if info.Class == format.ClassMemory || fd < 0 || t.Table.Find(int64(fd)) != nil {
@@ -45,10 +44,10 @@ func (m *model) repair(t *thread, e *format.Event) error {
 		return nil
 	}
 	s := stray{t.proc.num, fd, numbersOf(t.Table).closes[fd]}
-	if !m.lore.strays[s] {
-		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.lore.closed {
-			m.lore.strays[s], m.lore.more = true, true
-			m.lore.bytes += inMap
+	if !m.learned.strays[s] {
+		if info.Args[info.At.FD].Role == format.RoleFile && e.Ret >= 0 && !m.learned.closed {
+			m.learned.strays[s], m.learned.more = true, true
+			m.learned.bytes += inMap
 			m.budget.take(forNames, inMap)
 		}
 		return nil

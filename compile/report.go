@@ -24,14 +24,14 @@ type Report struct {
 	Examples      []string         // the first unexplained results
 	Repaired      int64            // descriptors of unknown origin that were opened for their use as files
 	Sockets       int64            // sockets that were guessed from names that appeared
-	Programs      int64            // faults of files that no recorded call had mapped
+	Programs      int64            // page faults on files that no recorded call had mapped
 	Unwaited      int64            // waits at pipes that became compute, because there were too many
-	Coverage      coverage.Account // of the trace: requests, which it does not hold, are missing
-	Tied          int64            // nanoseconds of waits between threads, which edges account for
-	Crowded       int64            // nanoseconds that threads could run and others had the processor, which are left out
+	Coverage      coverage.Account // coverage of the trace; requests that it does not hold are missing
+	Tied          int64            // nanoseconds of waits between threads that edges reproduce
+	Crowded       int64            // nanoseconds in which threads were ready but others had the processor, left out
 	Grouping      format.Grouping  // how threads share syncs
-	Floor         format.Floor     // the least time that a replay can take
-	Raised        int64            // files whose size had to be raised for a read that succeeded
+	Floor         format.Floor     // the minimum run time of a replay
+	Raised        int64            // files that were enlarged because a read succeeded
 }
 
 // Substitution is a name that the trace replaces by another.
@@ -40,12 +40,12 @@ type Substitution struct {
 	Mapped   string // below the root
 }
 
-// reason says why an event is not in the trace.
+// reason is why an event is not in the trace.
 type reason uint8
 
 const (
 	reasonNone     reason = iota
-	reasonNoFile          // a descriptor that is no file: a terminal, socket, pipe, …
+	reasonNoFile          // a descriptor that is not a file: a terminal, socket, pipe, …
 	reasonPseudo          // a path in /proc, /sys or /dev
 	reasonUnknown         // a descriptor whose open is not in the recording
 	reasonPath            // a path that could not be read, or leads nowhere
@@ -54,9 +54,9 @@ const (
 	reasonFilter          // a transform removed it
 	reasonLong            // a name longer than the kernel accepts
 	reasonDeep            // a path longer than the kernel accepts from the replay's root
-	reasonMapped          // memory where no file of the trace is mapped
+	reasonMapped          // memory in which no file of the trace is mapped
 	reasonNameless        // a path in /proc to a file without a name, of another process or in a call that takes a name
-	reasonRefused         // an error of the user's rights or of the file system, of a call that would change something
+	reasonRefused         // a call that would change something failed because of permissions or the file system
 	numReasons
 )
 
@@ -64,14 +64,14 @@ var reasonText = [numReasons]string{
 	reasonNoFile:   "not a file (terminal, socket, pipe)",
 	reasonPseudo:   "pseudo file system (/proc, /sys, /dev)",
 	reasonUnknown:  "descriptor of unknown origin",
-	reasonPath:     "path unreadable or a loop of links",
+	reasonPath:     "unreadable path or a loop of symbolic links",
 	reasonTable:    "resolved by compile (chdir, pipe, wait)",
-	reasonFilter:   "by a filter or a transform",
-	reasonLong:     "name or path longer than the kernel takes",
-	reasonDeep:     "path from the root longer than the kernel takes",
-	reasonMapped:   "memory where no file is mapped",
-	reasonNameless: "file without a name, by a path in /proc",
-	reasonRefused:  "refused by rights or by the file system",
+	reasonFilter:   "removed by a filter or a transform",
+	reasonLong:     "name or path longer than the kernel accepts",
+	reasonDeep:     "path below the root longer than the kernel accepts",
+	reasonMapped:   "memory without a mapped file",
+	reasonNameless: "unnamed file reached by a path in /proc",
+	reasonRefused:  "refused by permissions or by the file system",
 	reasonResult:   "interrupted or not reproducible",
 }
 
@@ -92,7 +92,8 @@ func (r *Report) filtered(h *format.Header) {
 // maxExamples is how many examples of unexplained results are kept.
 const maxExamples = 10
 
-// Summary says in a line what was compiled, and what was left out and why.
+// Summary returns one line: the size of the trace, and how many events were left out
+// for which reasons.
 func (r *Report) Summary() string {
 	text := fmt.Sprintf("%s of %s", table.Plural(int(r.Events), "event"), table.Plural(r.Threads, "thread"))
 	sep := fmt.Sprintf("; left out %d: ", r.LeftOut.Total())
@@ -105,7 +106,7 @@ func (r *Report) Summary() string {
 	return text
 }
 
-// WriteTo writes the report as text, one fact a line.
+// WriteTo writes the report as text, one fact per line.
 func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	b := bufio.NewWriter(w)
 	var n int64
@@ -127,16 +128,16 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	add("%v\n", &r.Coverage)
 	add("%s\n", r.Floor.Text())
 	if r.Tied > 0 {
-		add("waits between threads that follow their causes: %.6f s\n", format.Seconds(r.Tied))
+		add("waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
 	}
 	if r.Grouping.Joined > 0 {
 		add("%s\n", r.Grouping.Text())
 	}
 	if r.Crowded > 0 {
-		add("left out, because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
+		add("time left out because other programs had the processor: %.6f s\n", format.Seconds(r.Crowded))
 	}
 	if r.Lost > 0 {
-		add("lost by the recorder: %d\n", r.Lost)
+		add("events lost by the recorder: %d\n", r.Lost)
 	}
 	if r.Endless {
 		add("the recording has no end\n")
@@ -145,19 +146,19 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		add("threads of unknown origin: %d\n", r.Orphans)
 	}
 	if r.Repaired > 0 {
-		add("opened for descriptors of unknown origin: %d\n", r.Repaired)
+		add("descriptors of unknown origin, opened at the start: %d\n", r.Repaired)
 	}
 	if r.Sockets > 0 {
-		add("sockets guessed from names that appeared: %d\n", r.Sockets)
+		add("names without a creating call, taken for sockets: %d\n", r.Sockets)
 	}
 	if r.Programs > 0 {
-		add("mapped for faults of programs: %d\n", r.Programs)
+		add("mappings added for page faults of programs: %d\n", r.Programs)
 	}
 	if r.Unwaited > 0 {
-		add("waits at pipes that became compute: %d\n", r.Unwaited)
+		add("waits at pipes turned into compute: %d\n", r.Unwaited)
 	}
 	if r.Raised > 0 {
-		add("files enlarged to fit their reads: %d\n", r.Raised)
+		add("files enlarged to hold their reads: %d\n", r.Raised)
 	}
 	add("unexplained: %d\n", r.Unexplained)
 	for _, s := range r.Examples {

@@ -67,8 +67,8 @@ func TestCoverageWithoutRequestsInFlight(t *testing.T) {
 	require.Equal(t, coverage.Amount{Bytes: 4096, Nanos: 700_000}, report.Coverage.Recorded)
 }
 
-// What the trace has no place for is missing in its coverage: I/O on a block device, and in
-// memory that no recorded call mapped. A socket is no file.
+// I/O that the trace cannot hold is missing in its coverage: I/O on a block device, and
+// in memory that no recorded call mapped. A socket is not a file.
 func TestCoverageWithoutWhatIsLeftOut(t *testing.T) {
 	const text = `# cwd: "/w"
 10 0.000100000 open("/w/a", O_RDWR) = 3 <0.000010000>

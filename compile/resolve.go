@@ -8,8 +8,8 @@ import (
 	"pianola/format"
 )
 
-// resolve finds what the event's paths and descriptors lead to, and maps the
-// paths. It returns why the event can't be in the trace, reasonNone if it can.
+// resolve finds the targets of the event's paths and descriptors, and maps the paths.
+// It returns why the event cannot be in the trace, reasonNone if it can.
 func (m *model) resolve(s *simEvent) reason {
 	if info := s.out.Op.Info(); info.At.FD >= 0 {
 		why := m.resolveFDs(s)
@@ -125,8 +125,8 @@ func (m *model) resolve(s *simEvent) reason {
 	return reasonNone
 }
 
-// resolveAgain resolves the event's paths again, after the simulation learned
-// from its result that a path leaves by ".." what is no directory.
+// resolveAgain resolves the event's paths again, after the result showed that a path
+// leaves, by "..", a file that is not a directory.
 func (m *model) resolveAgain(s *simEvent) {
 	m.trail = m.trail[:0]
 	m.resolve(s)
@@ -201,8 +201,8 @@ func clones(e *format.Event) bool {
 	return false
 }
 
-// descriptor returns the open file description of a descriptor, or nil and the
-// reason if it is no file of the trace.
+// descriptor returns the open file description of a descriptor, or nil and the reason
+// if it is not a file of the trace.
 func (m *model) descriptor(s *simEvent, fd int64) (*openFile, reason) {
 	table := s.t.Table
 	closes := s.out.Op.Info().Effect == format.EffectClose
@@ -246,7 +246,7 @@ func (m *model) mapStrings(s *simEvent) {
 			s.out.Str[info.At.Text] = m.text(mapped)
 		}
 	}
-	// A replay puts a file in place of a directory that gave way to a whiteout.
+	// A replay puts a file in place of a directory that a whiteout replaced.
 	whiteout := s.e.Ret >= 0 && info.Effect == format.EffectRename && s.out.Word(format.RenameFlags)&format.RenameWhiteout != 0
 	for n, p := range info.At.Paths {
 		if p.Arg >= 0 && s.at[n] != nil && m.out != nil && !s.deep {

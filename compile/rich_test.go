@@ -8,7 +8,7 @@ import (
 	"pianola/compile"
 )
 
-// What recording names and files cost is taken off after those events only.
+// The cost of recording names and files is subtracted only after events that have them.
 func TestRichCost(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 # cost: inside=0 outside=100 rich=300

@@ -17,7 +17,7 @@ type ring struct {
 	num    int32    // of its thread, 0 for none yet
 	events int64    // requests in the trace
 	last   int64    // submission of the newest, on the trace's clock
-	newest []flight // the newest requests, by their numbers modulo flightKept
+	newest []flight // the newest requests, indexed by number modulo flightKept
 
 	files   []registered
 	buffers [][2]int64 // address and size
@@ -26,7 +26,7 @@ type ring struct {
 	done   []completion // those after the first reaped ones
 	reaped int64        // those before
 	owing  int64        // that the application has reaped besides
-	played int64        // of those that are in the trace
+	played int64        // completions of requests in the trace
 	counts reaping
 	begun  int64 // the newest submission, on the recording's clock
 
@@ -41,8 +41,8 @@ type link struct {
 	chain int32
 }
 
-// flightKept is of how many of the newest requests it is known when they ended, and who
-// submitted them. Of earlier ones it is taken that they had ended.
+// flightKept is the number of newest requests whose end and submitter are known.
+// Earlier ones count as ended.
 const flightKept = 4096
 
 // flight is when a request ended, on the recording's clock, and the event that submitted
@@ -55,10 +55,10 @@ type flight struct {
 // completion is one that the application has not reaped.
 type completion struct {
 	end   int64 // on the recording's clock, 0 if it is not known
-	plays int64 // requests in the trace that complete so: a transform can have made several of one
+	plays int64 // requests in the trace with this completion: a transform can make several of one
 }
 
-// reaping is what the recording shows of how far the application has reaped.
+// reaping is how far the application has reaped, as far as the recording shows.
 type reaping struct {
 	known bool
 	whole bool  // since the ring was made
@@ -151,8 +151,8 @@ func (m *model) request(t *thread, e *format.Event) error {
 	return m.afford(e)
 }
 
-// unplayable returns why a request can't be in the trace, as far as that can be told
-// before it is simulated.
+// unplayable returns why a request cannot be in the trace, as far as that is known
+// before the simulation.
 func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 	info := e.Op.Info()
 	switch {
@@ -176,7 +176,7 @@ func (m *model) unplayable(t *thread, e *format.Event, fixed int64) reason {
 	return reasonNone
 }
 
-// release applies to descriptors what a request did that is left out.
+// release applies the effect of a request that is left out to descriptors.
 func (m *model) release(t *thread, e *format.Event, why reason) {
 	if e.Notes.Known(format.NotedSlot) || !e.Op.Info().Effect.ChangesTables() {
 		return
@@ -229,8 +229,8 @@ func (m *model) emitRequest(t *thread, r *ring, e, out *format.Event) error {
 	return m.put(out, r.num, r.events)
 }
 
-// relink takes the link off the newest request of a ring, unless the next one is in
-// its chain: what ended that may have been left out.
+// relink removes the link flag of the newest request of a ring, unless the next one is
+// in its chain: the request that ended the chain may have been left out.
 func (m *model) relink(r *ring, chain int32) {
 	if l := r.link; l.event > 0 && l.batch == m.written && (l.chain != chain || chain == 0) {
 		m.events[l.event-1].How.Flags &^= format.ReqLinks
@@ -249,8 +249,8 @@ func (r *ring) submitter(event int64) place {
 	return r.newest[max(event, r.events-flightKept)%flightKept].call
 }
 
-// openRing gives a ring a thread of the trace, and has the thread that submits its
-// first request make it, with what is registered.
+// openRing makes a ring a thread of the trace. The thread that submits its first
+// request sets it up, with its registered files and buffers.
 func (m *model) openRing(t *thread, r *ring) error {
 	r.num = int32(len(m.table) + 1)
 	r.last = m.clock(t, t.last)
@@ -330,8 +330,8 @@ func usesOf(d *process.Descriptor) *uses {
 	return &uses{}
 }
 
-// queued simulates a call for requests, and turns the event into the one that the
-// trace has for it. It returns why that is left out.
+// queued simulates a call for requests, and turns the event into its form in the trace.
+// It returns why the event is left out.
 func (m *model) queued(s *simEvent) reason {
 	e, t := s.e, s.t
 	if !e.Notes.Known(format.NotedRing) || e.Ret < 0 {
@@ -369,7 +369,7 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	case format.OpIOGetevents, format.OpIOPgetevents:
 		least = min(max(e.Args[1], 0), e.Ret)
 	}
-	if back := s.t.last - e.Start; back > 0 { // it was made for a request that came late
+	if back := s.t.last - e.Start; back > 0 { // the event was made for a late request
 		e.Start, e.Dur = s.t.last, max(e.Dur-back, 0)
 	}
 	m.relink(r, 0)
@@ -400,10 +400,11 @@ func (m *model) submitted(s *simEvent, r *ring) reason {
 	return reasonNone
 }
 
-// awaited returns for how many completions in the trace, besides those that were reaped,
-// a call has waited that was to wait for so many. One that only waits does not show how
-// far the application had reaped: it is taken that it had reaped what there was, for it
-// asks the kernel only then. With a time limit, the call can have waited for fewer.
+// awaited returns how many completions in the trace, beyond those already reaped, a
+// call has waited for. wanted is the number in the call. A call that only waits does
+// not show how far the application had reaped. It counts as having reaped everything,
+// because the application asks the kernel only then. With a time limit, the call may
+// have waited for fewer.
 func (r *ring) awaited(e *format.Event, least int64) (waits int64) {
 	uring := e.Op == format.OpUringEnter
 	alone, limited := uring && e.Ret == 0, uring && e.Args[3]&enterExtArg != 0
@@ -426,12 +427,12 @@ const (
 	enterExtArg    = 8
 )
 
-// complete notes the completion of a request.
+// complete records the completion of a request.
 func (r *ring) complete(m *model, e *format.Event, play bool) {
 	n := e.Notes.Request.Order - r.reaped - 1
 	if e.Notes.Request.Order == 0 || n < 0 || n >= maxUnreaped {
 		if play && n < 0 && e.Notes.Request.Order > 0 {
-			r.played++ // it was reaped before it was known
+			r.played++ // it was reaped before its completion was recorded
 		}
 		return
 	}
@@ -445,18 +446,18 @@ func (r *ring) complete(m *model, e *format.Event, play bool) {
 	}
 }
 
-// maxUnreaped bounds the completions that an application has not reaped.
+// maxUnreaped bounds the unreaped completions.
 const maxUnreaped = 1 << 20
 
-// head notes how far the application had reaped when it submitted a request. Of
-// io_uring it is a counter of 32 bits, of libaio an index into a ring of so many
+// head records how far the application had reaped when it submitted a request. For
+// io_uring it is a counter of 32 bits, for libaio an index into a ring of as many
 // entries as fit into pages (aio_setup_ring).
 func (r *ring) head(head int64, known bool) {
 	if !known {
 		return
 	}
 	c := &r.counts
-	if !c.known { // the ring was there before the recording
+	if !c.known { // the ring existed before the recording
 		c.known, c.head, c.since = true, head, 0
 		return
 	}
@@ -470,21 +471,21 @@ func (r *ring) head(head int64, known bool) {
 	c.high = max(c.high, head)
 	size := r.size()
 	moved := ((head-c.head-c.since)%size + size) % size // besides what calls have returned
-	if moved <= size/2 {                                // else it is an earlier head, of another thread
+	if moved <= size/2 {                                // otherwise it is an earlier head of another thread
 		r.forget(moved)
 		c.head, c.since = head, 0
 	}
 }
 
-// size returns how many entries the ring of a context of libaio has, as far as can
-// be told: it depends on the number of processors.
+// size returns how many entries the ring of a libaio context has, as far as the
+// recording shows: it depends on the number of processors.
 func (r *ring) size() int64 {
 	const page = 128 // entries
 	return (max(r.counts.high, 2*r.setup[0]+2)/page+1)*page - 1
 }
 
-// reap moves the completions that the application had reaped when it made a call out
-// of those that are open, and returns when the newest of them came.
+// reap removes the completions that the application had reaped at a call from the open
+// ones. It returns the time of the newest.
 func (r *ring) reap() (newest int64) {
 	for ; r.owing > 0 && len(r.done) > 0 && (r.counts.whole || r.done[0].end <= r.begun); r.owing-- {
 		if n := r.done[0].plays; n > 0 {
@@ -497,9 +498,9 @@ func (r *ring) reap() (newest int64) {
 	return newest
 }
 
-// polled returns the time from the newest completion that a thread had reaped to the
-// call that follows it, if it came after the thread's last event: the thread looked
-// for completions until then, which is no compute.
+// polled returns the time from the newest reaped completion to the call that follows
+// it, if the completion came after the thread's last event. The thread polled for
+// completions until then, so the time is not compute.
 func (m *model) polled(t *thread, newest, start int64) (since int64) {
 	from := t.notBefore(t.last)
 	if newest <= from || newest > start {
@@ -512,14 +513,13 @@ func (m *model) polled(t *thread, newest, start int64) (since int64) {
 	return start - newest
 }
 
-// collect notes that io_getevents returned so many completions.
+// collect records that io_getevents returned so many completions.
 func (r *ring) collect(n int64) {
 	r.forget(n)
 	r.counts.since += n
 }
 
-// forget notes that the application has reaped so many more completions, or as many
-// as there have been.
+// forget records that the application has reaped so many more completions, at most all.
 func (r *ring) forget(n int64) { r.owing += n }
 
 const (

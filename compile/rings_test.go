@@ -138,7 +138,8 @@ const aioStart = `# cwd: "/w"
 10 0.000100000 io_setup(%d, 0x7f00) = 0 <0.000010000> {ring=1}
 `
 
-// io_getevents counts what was reaped; the head of the ring begins anew at its end.
+// io_getevents counts the reaped completions; the head of the ring wraps around at its
+// end.
 func TestRingOfLibaio(t *testing.T) {
 	var text strings.Builder
 	fmt.Fprintf(&text, aioStart, 4)
@@ -232,8 +233,8 @@ func TestRegisteredFilesWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// What ends a chain of links can be left out, here a request on a socket. Then the chain
-// ends before it.
+// The request that ends a chain of links can be left out, here one on a socket. Then
+// the chain ends before it.
 func TestRingChain(t *testing.T) {
 	got := strings.Join(ringLines(t, ringStart+`10 0.000100000 io_uring_enter(4, 5, 5, IORING_ENTER_GETEVENTS, NULL, 0) = 5 <0.000090000> {ring=1 batch=1}
 10 0.000001000 io_uring:pread64(3, 0x5000, 4096, 0) = 4096 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000001000 flags=link}
@@ -247,8 +248,8 @@ func TestRingChain(t *testing.T) {
 	require.Contains(t, got, "ring_submit ( 2 3 3 0 0 )")
 }
 
-// A transform can make several requests of one, and one of several, and leave some out.
-// What calls wait for are the completions of those that there are.
+// A transform can split, merge and remove requests. Calls wait for the completions of
+// the requests that remain.
 func TestRingTransformed(t *testing.T) {
 	const batches = `10 0.000100000 io_uring_enter(4, 3, 1, IORING_ENTER_GETEVENTS, NULL, 0) = 3 <0.000090000> {ring=1 batch=1}
 10 0.000001000 io_uring:pread64(3, 0x5000, 8192, 0) = 8192 <0.000010000> {ring=1 batch=1 reaped=0 submitted=0.000001000}

@@ -42,7 +42,7 @@ type proc struct {
 	ended    place        // exit of its newest thread
 	endTime  int64        // time of that, on the recording's clock
 	endNow   int64        // the same, on the trace's clock
-	floor    format.Floor // the same, if no call took any time
+	floor    format.Floor // the same with calls of no duration
 
 	maker    *proc // nil if that is not recorded
 	children int   // that it has made and not waited for
@@ -63,7 +63,7 @@ type openFile struct {
 	*process.Description
 	node  *node
 	moved place // the newest event that moved the offset
-	pipe  *pipe // nil if it is no pipe
+	pipe  *pipe // nil if it is not a pipe
 	feeds bool  // it is a write end of the pipe
 	deep  bool  // its path is too long for a replay
 	locks bool  // it has had locks
@@ -247,7 +247,7 @@ func (m *model) fork(s *simEvent) bool {
 	return true
 }
 
-// ended notes the end of a thread.
+// ended records the end of a thread.
 func (m *model) ended(s *simEvent) {
 	t, p := s.t, s.t.proc
 	m.order.end(t.num, len(m.table))

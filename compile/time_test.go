@@ -12,10 +12,9 @@ import (
 	"pianola/format"
 )
 
-// What a thread of the trace computes and what its events take add up to the
-// time that the thread was there, less what the recorder took, whatever was
-// left out of the trace on the way. Who waits for another waits less, or more, by
-// what the recorder took of that one.
+// The compute and the event durations of a thread of the trace add up to the life time
+// of the thread minus the recorder's cost, whatever events were left out. A thread that
+// waits for another waits more or less, by the recorder's cost in that thread.
 func TestTimeAddsUp(t *testing.T) {
 	for seed := range uint64(200) {
 		for _, compensate := range []bool{false, true} {
@@ -98,8 +97,8 @@ func timed(seed uint64) *timedRecording {
 	return r
 }
 
-// What a transform cut off the time before an event is not computed, wherever
-// the event goes; what it could not be cut off there is cut off later.
+// Time that a transform cut before an event is not compute, wherever the event moves.
+// Time that could not be cut there is cut later.
 func TestCut(t *testing.T) {
 	s, _ := compiled(t, `# pianola script 1
 1 0.000001000 stat("/w/a", 0x1) = 0 <0.000001000> {cut=400}

@@ -7,21 +7,21 @@ import (
 )
 
 // A thread that waits for at most some time, and is not woken within it, may wait at
-// the same place again, until another thread wakes it. On faster storage that would
-// have been sooner: what it had waited before is no compute, and no part of the
-// least run time. Where the waking comes before the thread's next event in the trace,
-// the edge for it is enough. Else the events between have what was waited before each
+// the same place again, until another thread wakes it. On faster storage the other
+// thread would have done so sooner. So the expired wait is neither compute nor part of
+// the minimum run time. If the wake-up comes before the thread's next event in the
+// trace, its edge is enough. Otherwise each event in between holds the wait before it
 // (Event.Expired), and the edge (format.EdgeTimed) ends these waits early.
 //
 // Other threads go on without waiting for the time limit. The exception is a thread that
 // was blocked from before the end of such a wait until this thread woke it: it waits for
 // the whole time (format.EdgeTimer).
 //
-// Where the thread is never woken again at the place, the time is that of a timer.
+// If the thread is never woken at the place again, the time counts as a timer.
 
-// The same goes for a thread that is refused a lock, sleeps, and tries again until it
-// gets the lock: it would have got it sooner on faster storage. From the moment at which
-// the lock was given up it sleeps on for as long as it did.
+// The same applies to a thread that is refused a lock, sleeps, and tries again until it
+// gets the lock: on faster storage it would have got it sooner. After the release of
+// the lock it sleeps for as long as recorded.
 
 // spot is a place where a thread waits.
 type spot struct {
@@ -36,8 +36,8 @@ func spotOf(e *format.Event) spot { return spot{e.TID, e.Args[0], e.Args[1]} }
 // maxSpots bounds the places that are known to be woken at.
 const maxSpots = 1 << 16
 
-// woke learns where a thread went on.
-func (l *lore) woke(at spot, line int64) {
+// woke learns at which line a thread was woken.
+func (l *learned) woke(at spot, line int64) {
 	if _, known := l.woken[at]; !known {
 		if len(l.woken) == maxSpots {
 			return
@@ -47,7 +47,7 @@ func (l *lore) woke(at spot, line int64) {
 	l.woken[at] = line
 }
 
-// timeouts is what a thread waited for at a place since it was last woken there.
+// timeouts is what a thread has waited for at a place since it was last woken there.
 type timeouts struct {
 	at    spot
 	open  bool  // there was such a wait
@@ -57,10 +57,10 @@ type timeouts struct {
 	until int64 // when the last one ended, on the recording's clock
 }
 
-// expire notes a wait of so many nanoseconds whose time limit had passed at end.
+// expire records a wait of so many nanoseconds whose time limit passed at end.
 func (m *model) expire(t *thread, at spot, nanos, end int64) {
 	out := &t.timeouts
-	if m.lore.woken[at] <= m.line || out.open && out.at != at {
+	if m.learned.woken[at] <= m.line || out.open && out.at != at {
 		t.untied(format.Off{Timer: nanos})
 		return
 	}
@@ -70,8 +70,8 @@ func (m *model) expire(t *thread, at spot, nanos, end int64) {
 	out.until = end
 }
 
-// woken notes that the thread was woken at a place. It returns the kind of the edge
-// for that, and how much of the gap's time it ends early.
+// woken records that the thread was woken at a place. It returns the kind of its edge,
+// and how much of the gap's time the edge ends early.
 func (out *timeouts) woken(at spot) (kind format.EdgeKind, early int64) {
 	if kind = format.EdgeWake; !out.open || out.at != at {
 		return kind, 0
@@ -91,22 +91,22 @@ func (out *timeouts) take() (nanos int64) {
 	return nanos
 }
 
-// attempt is a lock that a thread was refused, and did not get since.
+// attempt is a lock that a thread was refused and has not got since.
 type attempt struct {
 	lock
 	at spot // no tid for none
 }
 
-// free is a lock that was given up by an event.
+// free is the release of a lock by an event.
 type free struct {
 	off, end int64
 	by       cause
 }
 
-// freesKept is how many locks that were given up are kept of a file.
+// freesKept is how many releases are kept per file.
 const freesKept = 16
 
-// freed notes that the event gave up a lock.
+// freed records that the event released a lock.
 func (m *model) freed(l *lockSet, off, end int64) {
 	if m.ties == nil || m.order.alone {
 		return
@@ -120,7 +120,7 @@ func (m *model) freed(l *lockSet, off, end int64) {
 	}})
 }
 
-// attempted notes that a thread was refused a lock, or got it after that.
+// attempted records that a thread was refused a lock, or got it after that.
 func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, set *lockSet) {
 	last, at := &t.attempt, spot{e.TID, onLock, file.serial}
 	if refused(e.Ret) {
@@ -132,7 +132,7 @@ func (m *model) attempted(t *thread, e *format.Event, c *lockCall, file *locks, 
 	}
 	*last = attempt{}
 	if m.ties == nil {
-		m.lore.woke(at, m.line)
+		m.learned.woke(at, m.line)
 		return
 	}
 	if !t.timeouts.open || t.timeouts.at != at {

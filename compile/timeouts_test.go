@@ -61,9 +61,9 @@ func TestTimeoutsAsRecorded(t *testing.T) {
 	require.Positive(t, early)
 }
 
-// What a thread waits before it is woken is in the events between, in the edge where
-// there are none, and that of a timer where it is not woken again. A thread that was
-// blocked all that time keeps to it.
+// The wait of a thread before it is woken is in the events in between, or in the edge
+// if there are none; if the thread is not woken again, it is the wait of a timer. A
+// thread that was blocked all that time waits as long.
 func TestTimeouts(t *testing.T) {
 	s, report := compiled(t, `# pianola script 1
 # recorder: ebpf

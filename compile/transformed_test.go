@@ -148,9 +148,9 @@ func asText(t *testing.T, trace []byte) *text {
 	return &text{header: opened.Header(), events: events}
 }
 
-// What threads wait for stays right when events are taken out: with calls that take as
-// long as recorded, those that stay begin as they do in the recording. The least time of
-// a replay is that of the recording, transformed and then compiled.
+// Edges stay right when events are removed: with calls that take as long as recorded,
+// the remaining events begin as in the recording. The minimum time of a replay is that
+// of the recording, transformed and then compiled.
 func TestWaitsOfTransformed(t *testing.T) {
 	for seed := range uint64(20) {
 		recording := randomWoken(seed)

@@ -8,32 +8,30 @@ import (
 	"pianola/format"
 )
 
-// A wait between threads is as long as its cause takes. So the time that a thread
-// waited is no compute: the event after the wait has an edge to the last event
-// that the thread which ended the wait had emitted, and the edge has a delay, for
-// what that thread computed from there to the waking and what the woken thread
-// computed after it. An event starts at the latest of
+// A wait between threads takes as long as its cause. So it is not compute. The event
+// after the wait has an edge to the last event of the thread that ended the wait. The
+// delay of the edge is the compute of that thread from this event to the wake-up, plus
+// the compute of the woken thread after it. An event starts at the latest of
 //
 //	the end of the thread's event before, plus its own compute
 //	the end of the event of each edge, plus the delay of the edge
 //
-// A thread that is woken also comes after all that the waking thread came after.
-// So a thread without events of its own passes on what it waited for, with its
-// compute, and stands in no chain.
+// A woken thread also comes after everything that the waking thread came after. So a
+// thread without events of its own passes on its causes and its compute.
 
-// cause is what a thread comes after at a position of its own clock, which counts
-// the thread's compute. Times are in nanoseconds, less the own clock at the cause,
-// so that they hold for any later position with the clock there added.
+// cause is an event that a thread comes after, with its delay relative to the thread's
+// own clock, which counts the thread's compute. Times are in nanoseconds minus the own
+// clock at the cause, so adding the own clock gives the delay at any later position.
 type cause struct {
 	place place           // event 0 of thread 0 is the start of the recording
 	kind  format.EdgeKind // of the edge
 	lag   int64           // from the end of the event at place
 	bound int64           // when the thread could go on, on the recording's clock
 	floor format.Floor
-	early int64 // of lag what ends early if the thread is woken
+	early int64 // the part of lag that ends early if the thread is woken
 	timed int64 // timeouts.until of its thread, at the event
 	syncs bool  // the event at place is a sync
-	since int64 // on the recording's clock, when the thread came to be after it
+	since int64 // on the recording's clock, when the thread got the cause
 }
 
 // gap is the time of a thread from one of its events in the trace to the next.
@@ -52,21 +50,19 @@ type gap struct {
 type mark struct{ at, own, early int64 }
 
 const (
-	// pastKept is how many gaps of a thread are kept to look up what it did when
-	// it woke another one. Among older ones every second is dropped, again and
-	// again: a thread that runs late meets an event that is too early, and a delay
-	// that is longer for it.
+	// pastKept is how many gaps of a thread are kept, to find what it did when it woke
+	// another one. Every second one of the older gaps is dropped repeatedly. A thread
+	// that wakes late then gets an earlier event and a longer delay.
 	pastKept = 128
 
-	// maxCauses bounds what a thread is known to come after. Those that it waited
-	// for last are kept.
+	// maxCauses bounds the causes of a thread. The most recent ones are kept.
 	maxCauses = 8
 
-	// maxFollowed is to how many threads the newest edge is known. One to another
-	// thread can be redundant.
+	// maxFollowed is the number of threads to which the newest edge is known. Further
+	// edges may be redundant.
 	maxFollowed = pastKept
 
-	// maxMarks is how many waits of a gap are kept apart.
+	// maxMarks is how many waits of a gap are kept.
 	maxMarks = 64
 
 	// maxGone is how many threads that have ended can still be found as wakers,
@@ -74,8 +70,8 @@ const (
 	maxGone  = 1024
 	goneKept = 8
 
-	// latency is how long a thread that is woken takes to run on a machine that is
-	// not busy, at most. That time stays; what is beyond, others took.
+	// latency is the maximum time that a woken thread takes to run on an idle machine.
+	// Time beyond it was taken by other programs.
 	latency = 50_000
 )
 
@@ -104,7 +100,7 @@ type ties struct {
 	order []*thread         // the same, the oldest first
 	sent  message           // what the current event received
 
-	// The current event received something from what is not recorded.
+	// The current event received data from an unrecorded program.
 	arrived bool
 
 	channels youngest[channel, []sending] // messages that were not received yet
@@ -149,7 +145,7 @@ func (t *thread) clock(at int64) int64 {
 	return own
 }
 
-// least returns a position of the own clock as a floor counts it: without waits that
+// least returns the own clock at a position as the floor counts it: without waits that
 // can end early.
 func (t *thread) least(own int64) format.Floor {
 	clock := t.own
@@ -192,8 +188,8 @@ func (g *gap) clock(at int64) int64 {
 	return own
 }
 
-// comesAfter appends to dst what a thread came after at a time. The lags are those up
-// to that time.
+// comesAfter appends to dst the causes of a thread at a time. The lags are those up to
+// that time.
 func (t *thread) comesAfter(dst []cause, at int64) []cause {
 	g := t.gapAt(at)
 	own, least := g.clock(at), g.own
@@ -216,8 +212,8 @@ func (t *thread) comesAfter(dst []cause, at int64) []cause {
 	return dst
 }
 
-// follow makes a thread, at a time, come after what comesAfter returned, by so many
-// nanoseconds, and so much time more. It was blocked from a time on.
+// follow makes a thread come after causes that comesAfter returned, with additional
+// delays. The thread was blocked from a given time on.
 func (t *thread) follow(from, now int64, causes []cause, kind format.EdgeKind, more format.Floor) {
 	own := t.clock(now)
 	for _, c := range causes {
@@ -267,9 +263,9 @@ func (t *thread) after(c cause) {
 	t.gap.causes = causes
 }
 
-// covers reports whether a thread that comes after c comes after d. Between two
-// events of a thread the recording decides. A replay can leave out one of the kinds
-// that stand for what is not recorded, so each covers only its own.
+// covers reports whether a thread that comes after c also comes after d. Between two
+// events of one thread the recording decides. A replay can leave out some of the kinds
+// for unrecorded causes, so each of these covers only its own kind.
 func (c *cause) covers(d *cause) bool {
 	if c.place.thread != d.place.thread || c.place.event < d.place.event || c.kind != d.kind && (c.kind.Outside() || d.kind.Outside()) {
 		return false
@@ -280,8 +276,8 @@ func (c *cause) covers(d *cause) bool {
 	return c.bound >= d.bound
 }
 
-// waker returns the thread with an id that woke another one: a living one, or one
-// that has ended not long ago. nil means none.
+// waker returns the thread with an id that woke another one: a living one, or one that
+// ended recently; nil if there is none.
 func (m *model) waker(tid int32) *thread {
 	if t := m.state.Living(tid); t != nil {
 		return t.Data.(*thread)
@@ -327,8 +323,8 @@ func (m *model) wait(t *thread, from, to int64, at spot, on *thread) int64 {
 	return to - from
 }
 
-// resume has a thread that was blocked at a place from one time to another come after
-// causes, and so much time more. That ends waits at the place that had expired.
+// resume makes a thread that was blocked at a place come after causes, with additional
+// delays. It ends the expired waits at the place.
 func (m *model) resume(t *thread, from, to int64, at spot, causes []cause, more format.Floor) {
 	own := t.clock(to)
 	kind, early := t.timeouts.woken(at)
@@ -345,7 +341,7 @@ func (m *model) resume(t *thread, from, to int64, at spot, causes []cause, more 
 	t.follow(from, to, causes, kind, more)
 }
 
-// mark notes that the own clock does not keep up with the recording's up to a time.
+// mark records that the own clock stops until a time on the recording's clock.
 func (t *thread) mark(at mark) {
 	if len(t.gap.marks) == maxMarks {
 		t.gap.marks = slices.Delete(t.gap.marks, 0, maxMarks/2)
@@ -353,9 +349,8 @@ func (t *thread) mark(at mark) {
 	t.gap.marks = append(t.gap.marks, at)
 }
 
-// tied ties the wait within a call that is left out, and what the call received,
-// to the threads that it came from. It returns for how long the thread waited; ok
-// is false if it is not known what for.
+// tied ties the wait within a call that is left out to the threads that ended it. It
+// returns how long the thread waited; ok is false if the cause is unknown.
 func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	if e.Notes.Known(format.NotedWaker) {
 		if on := m.waker(e.Notes.Waker); on != nil && on != t {
@@ -376,7 +371,7 @@ func (m *model) tied(t *thread, e *format.Event) (nanos int64, ok bool) {
 	return nanos, ok
 }
 
-// crowded cuts the time for which a thread could run and what is not recorded had
+// crowded removes the time in which a thread was ready but an unrecorded program had
 // the processor.
 func (m *model) crowded(t *thread, e *format.Event) {
 	if more := e.Off.Ready - latency; more > 0 {
@@ -386,16 +381,16 @@ func (m *model) crowded(t *thread, e *format.Event) {
 	}
 }
 
-// untied counts what a thread spent before an event, or within a call that is left
-// out, without a known cause.
+// untied counts the waits of a thread before an event, or within a call that is left
+// out, that have no known cause.
 func (t *thread) untied(off format.Off) {
 	t.own.Timers += off.Timer
 	t.own.Storage += off.Storage
 	t.own.Waits += off.Wait + off.Other
 }
 
-// tie gives an event its edges to what its thread waited for, and begins the gap
-// after it. The thread's clocks stand at its end.
+// tie gives an event the edges of its thread's waits, and begins the gap after it. The
+// thread's clocks are at the end of the event.
 func (m *model) tie(t *thread, out *format.Event) {
 	out.Held = min(t.held, out.Compute)
 	out.Expired = min(t.timeouts.take(), out.Compute-out.Held)

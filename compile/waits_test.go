@@ -248,7 +248,7 @@ func TestClientsAsRecorded(t *testing.T) {
 	}
 }
 
-// A message is no answer to a reply that was sent after it came.
+// A message is not an answer to a reply that was sent after it arrived.
 func TestClientIsNotAheadOfItsReply(t *testing.T) {
 	_, report := compiled(t, `# pianola script 1
 # recorder: ebpf
@@ -261,7 +261,7 @@ func TestClientIsNotAheadOfItsReply(t *testing.T) {
 	require.GreaterOrEqual(t, report.Floor.Clients, int64(0))
 }
 
-// Times off the processor that can't be are no part of the floor.
+// Impossible times off the processor are not part of the floor.
 func TestFloorOfWrongTimes(t *testing.T) {
 	const line = "101 0.000001000 stat(\"/w/a\", 0x1) = 0 <0.000000500> {timer=2305843009213693951 storage=2305843009213693951 wait=2305843009213693951}\n"
 	_, report := compiled(t, "# pianola script 1\n# recorder: ebpf\n"+strings.Repeat(line, 20), compile.Options{})

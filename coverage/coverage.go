@@ -1,12 +1,11 @@
 // Package coverage says how much of an application's I/O a recording holds.
 //
-// A recording keeps two accounts, side by side: what its events moved and how
-// long they took, and what there was besides, by kind. The recorder writes both
-// into the header of the recording, from where every product of it carries them
-// on: traces, logs, exports.
+// A recording keeps two accounts: the bytes and time of its events, and the bytes and
+// time of I/O that it does not hold, by kind. The recorder writes both into the header
+// of the recording. Traces, logs and exports made from it keep them.
 //
-// The accounts are of I/O on files and block devices. Pipes, sockets, terminals,
-// pseudo file systems and the files of programs and libraries are in neither.
+// The accounts cover I/O on files and block devices. They leave out pipes, sockets,
+// terminals, pseudo file systems and the files of programs and libraries.
 package coverage
 
 import (
@@ -19,16 +18,16 @@ import (
 	"pianola/table"
 )
 
-// Unknown stands for a number of bytes or nanoseconds that is not known.
+// Unknown is an unknown number of bytes or nanoseconds.
 const Unknown = -1
 
-// Account is the coverage of a recording. The zero Account is that of a recording
+// Account is the coverage of a recording. The zero Account belongs to a recording
 // without one: an import, or a recording by an older or killed recorder.
 type Account struct {
 	Known    bool
 	Recorded Amount    // by the events of the recording
-	Requests []Missing // those of Recorded that are requests, by kind as Missing; the time is that of threads which submit or await them
-	Missing  []Missing // what the events do not hold, in the order of the kinds
+	Requests []Missing // the part of Recorded that consists of requests, by kind; the time is that of threads that submit or await them
+	Missing  []Missing // I/O that the events do not hold, in the order of the kinds
 }
 
 // Amount is an amount of I/O.
@@ -47,7 +46,7 @@ type Missing struct {
 	Amount       // Bytes and Nanos can be Unknown
 }
 
-// Kind is a way of I/O that a recording can fail to hold.
+// Kind is a kind of I/O that a recording may not hold.
 type Kind uint8
 
 // The kinds.
@@ -58,15 +57,15 @@ const (
 	Msync                 // msync of such files
 	Compat                // calls through the 32-bit table
 	Lost                  // events that the recorder could not keep
-	Elsewhere             // I/O that the kernel accounts for outside of all of these
+	Elsewhere             // I/O in the kernel's account that belongs to no other kind
 	Mount                 // calls that change what is mounted
 	Pipes                 // tee and vmsplice, in older recordings
 	Memory                // process_vm_readv and process_vm_writev
-	LeftOut               // recorded calls and faults that compile could not take into the trace
+	LeftOut               // recorded calls and faults that compile could not put into the trace
 	NumKinds
 )
 
-// kinds says how the kinds are called. The name is that of scripts and of JSON.
+// kinds has the names of the kinds. name is used in scripts and in JSON.
 var kinds = [NumKinds]struct {
 	name string
 	text string // for people
@@ -100,7 +99,7 @@ func kindOf(name string) (Kind, bool) {
 	return 0, false
 }
 
-// Of returns the account in a header. One that can't be read is unknown.
+// Of returns the account in a header. An account that cannot be read is unknown.
 func Of(h *format.Header) (a Account) {
 	recorded, ok := h.Value(format.MetaCoverage)
 	if !ok || !parse(recorded, &a.Recorded) {
@@ -139,7 +138,53 @@ func (a *Account) Put(h *format.Header) {
 	}
 }
 
-// remarks is a list of an account, and the key that it has in a header.
+// Since returns the account of what came after an earlier account of the same recording.
+// What the earlier one has and this one has not, as where a kind of requests was told from
+// others only later, counts as nothing. Neither account is changed.
+func (a *Account) Since(before *Account) Account {
+	b := Account{Known: a.Known && before.Known, Recorded: Amount{since(a.Recorded.Bytes, before.Recorded.Bytes), since(a.Recorded.Nanos, before.Recorded.Nanos)}}
+	lists, earlier := b.remarks(), before.remarks()
+	for i, now := range a.remarks() {
+		for _, m := range *now.list {
+			if at := slices.IndexFunc(*earlier[i].list, func(e Missing) bool { return e.Kind == m.Kind }); at >= 0 {
+				m.take(&(*earlier[i].list)[at])
+			}
+			add(lists[i].list, m)
+		}
+	}
+	return b
+}
+
+// take takes an earlier account of a kind off. Files that are mapped count in every part in which
+// something is missing.
+func (m *Missing) take(before *Missing) {
+	counts := before.counts()
+	for i, f := range m.counts() {
+		if f.at != &m.Files {
+			*f.at = since(*f.at, *counts[i].at)
+		}
+	}
+	m.Bytes, m.Nanos = since(m.Bytes, before.Bytes), since(m.Nanos, before.Nanos)
+	if m.Files == before.Files && m.Calls == 0 && m.Bytes <= 0 && m.Nanos <= 0 {
+		*m = Missing{Kind: m.Kind}
+	}
+}
+
+// since returns what was added to a number. What is unknown stays so.
+func since(now, before int64) int64 {
+	if now == Unknown {
+		return Unknown
+	}
+	return max(now-max(before, 0), 0)
+}
+
+// CopyTo makes b a copy of the account, in the memory that b has.
+func (a *Account) CopyTo(b *Account) {
+	b.Known, b.Recorded = a.Known, a.Recorded
+	b.Requests, b.Missing = append(b.Requests[:0], a.Requests...), append(b.Missing[:0], a.Missing...)
+}
+
+// remarks is a list of an account with its key in a header.
 type remarks struct {
 	key  string
 	list *[]Missing
@@ -149,8 +194,8 @@ func (a *Account) remarks() [2]remarks {
 	return [2]remarks{{format.MetaRequests, &a.Requests}, {format.MetaUnsupported, &a.Missing}}
 }
 
-// WithoutRequests returns the account of what plays all requests but some of each kind,
-// which are missing with their part of the time.
+// WithoutRequests returns the account of a replay that leaves out some requests of each
+// kind. They are missing, with their share of the time.
 func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
 	b := Account{Known: a.Known, Recorded: a.Recorded, Missing: slices.Clone(a.Missing)}
 	for _, m := range a.Requests {
@@ -173,8 +218,8 @@ func (a *Account) WithoutRequests(left map[Kind]Missing) Account {
 	return b
 }
 
-// Held returns what a recording holds by an event: the bytes that it moved from or to a
-// file, and its time. It is false for what does no I/O on files, as far as the notes tell.
+// Held returns the bytes that an event moved from or to a file, and its time. ok is
+// false for events that are not I/O on files, as far as their notes tell.
 func Held(e *format.Event) (held Amount, ok bool) {
 	info := e.Op.Info()
 	switch info.Effect {
@@ -196,8 +241,8 @@ func Held(e *format.Event) (held Amount, ok bool) {
 	return held, true
 }
 
-// moved returns the bytes that a read or a write moved. A request without a
-// completion counts as whole: it has none because it succeeded, or was not reaped.
+// moved returns the bytes that a read or a write moved. A request without a completion
+// counts in full: it either succeeded without posting a completion, or was not reaped.
 func moved(e *format.Event) int64 {
 	if e.Via != format.ViaCall && e.Ret == format.NoResult {
 		return max(e.Size(), 0)
@@ -205,7 +250,7 @@ func moved(e *format.Event) int64 {
 	return e.Bytes()
 }
 
-// Leave moves I/O from what is held to what is missing, in an account that is known.
+// Leave moves I/O from Recorded to Missing, if the account is known.
 func (a *Account) Leave(m Missing) {
 	if !a.Known {
 		return
@@ -215,10 +260,10 @@ func (a *Account) Leave(m Missing) {
 	a.Add(m)
 }
 
-// AddRequests adds to what is known of the requests. The caller adds to Recorded.
+// AddRequests adds to Requests. The caller adds to Recorded.
 func (a *Account) AddRequests(m Missing) { add(&a.Requests, m) }
 
-// Add adds I/O that the recording does not hold. Nothing is added to nothing.
+// Add adds I/O that the recording does not hold. It does nothing to an unknown account.
 func (a *Account) Add(m Missing) { add(&a.Missing, m) }
 
 func add(list *[]Missing, m Missing) {
@@ -255,16 +300,16 @@ type field struct {
 	at   *int64
 }
 
-// counts returns the counts of a remark, in the order in which it has them.
+// counts returns the counts of a remark, in their order in the text.
 func (m *Missing) counts() []field {
 	return []field{{"calls", &m.Calls}, {"reads", &m.Reads}, {"writes", &m.Writes}, {"files", &m.Files}}
 }
 
-// bytes returns the field of the bytes of a remark.
+// bytes returns the byte count of a remark as a field.
 func (a *Amount) bytes() field { return field{"bytes", &a.Bytes} }
 
-// remark returns the text of a remark. What is unknown, and what is zero and
-// says nothing, is left out.
+// remark returns the text of a remark. It leaves out unknown values and counts that are
+// zero.
 func (m *Missing) remark() string {
 	text := m.Kind.String()
 	for _, f := range m.counts() {
@@ -281,9 +326,9 @@ func (m *Missing) remark() string {
 	return text
 }
 
-// parse reads words of the form name=number into an amount, whose time is
-// seconds=SECONDS, and into counts. It reports false for anything else. Other
-// names are skipped: a later recorder may know more.
+// parse reads words of the form name=number into counts, and seconds=SECONDS into the
+// time of an amount. It returns false for any other form. It skips unknown names, which
+// later recorders may write.
 func parse(text string, a *Amount, counts ...field) bool {
 	fields := append(counts, a.bytes())
 	for word := range strings.FieldsSeq(text) {
@@ -316,8 +361,8 @@ func parse(text string, a *Amount, counts ...field) bool {
 // Share is the share of an amount that a recording holds, from 0 to 1.
 type Share struct{ Bytes, Time float64 }
 
-// Share returns the share that the recording holds of what can be told. An
-// account of nothing has all of it.
+// Share returns the share of the known I/O that the recording holds. It is 1 if there
+// is none.
 func (a *Account) Share() Share {
 	missing := a.missing()
 	return Share{share(a.Recorded.Bytes, missing.Bytes), share(a.Recorded.Nanos, missing.Nanos)}
@@ -330,7 +375,7 @@ func share(held, missing int64) float64 {
 	return float64(held) / (float64(held) + float64(missing))
 }
 
-// missing returns the sum of what is missing on files, as far as it is known.
+// missing returns the sum of missing I/O on files, as far as it is known.
 func (a *Account) missing() (sum Amount) {
 	for i := range a.Missing {
 		if m := &a.Missing[i]; kinds[m.Kind].file {
@@ -341,18 +386,18 @@ func (a *Account) missing() (sum Amount) {
 	return sum
 }
 
-// What a verdict takes.
+// The thresholds of a verdict.
 const (
 	MinShare = 0.95 // of the bytes, and of the time
 
-	// A gap below both of these withholds nothing: programs of a few calls have
-	// large shares of next to nothing.
+	// A gap below both of these allows a verdict: in a program of a few calls, a large
+	// share can be a negligible amount.
 	SmallBytes = 1 << 20
 	SmallNanos = 10e6
 )
 
-// Withheld returns why no verdict can be based on the recording, "" if one can.
-// An account that is not known withholds nothing.
+// Withheld returns the reason why the recording allows no verdict, "" if it allows one.
+// An unknown account always allows one.
 func (a *Account) Withheld() string {
 	if !a.Known {
 		return ""
@@ -373,7 +418,7 @@ func (a *Account) Withheld() string {
 // String returns the account in a line.
 func (a *Account) String() string {
 	if !a.Known {
-		return "coverage: unknown, the recording has no account of it"
+		return "coverage: unknown, because the recording does not state it"
 	}
 	share := a.Share()
 	text := fmt.Sprintf("coverage: %s of the bytes, %s of the I/O time", Percent(share.Bytes), Percent(share.Time))
@@ -387,7 +432,7 @@ func (a *Account) String() string {
 	return text
 }
 
-// text says what is missing: io_uring (2048 writes, 8.39 MB).
+// text describes the missing I/O: io_uring (2048 writes, 8.39 MB).
 func (m *Missing) text() string {
 	k := kinds[m.Kind]
 	if m.Files > 0 {
@@ -425,7 +470,7 @@ func (m *Missing) text() string {
 	return k.text + " (" + strings.Join(parts, ", ") + ")"
 }
 
-// Percent prints a share. What is not whole is never printed as 100 %.
+// Percent prints a share. A share below 1 is never printed as 100 %.
 func Percent(share float64) string {
 	if share < 1 {
 		share = min(share, 0.999)

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 		a    *Account
 		want string
 	}{
-		{&Account{}, "coverage: unknown, the recording has no account of it"},
+		{&Account{}, "coverage: unknown, because the recording does not state it"},
 		{&Account{Known: true}, "coverage: 100 % of the bytes, 100 % of the I/O time"},
 		{server(), "coverage: 90.3 % of the bytes, 96 % of the I/O time; missing: io_uring (2048 writes, 1 other request, 8.39 MB), 3 mapped files (1.50 MB), mount (3 calls)"},
 		{&Account{Known: true, Recorded: Amount{1e9, 1}, Missing: []Missing{{Kind: Mapped, Files: 1, Amount: Amount{Bytes: 1}}}},
@@ -104,8 +104,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// What leaves requests out lacks them with their part of the time, and nothing else
-// changes.
+// WithoutRequests moves the requests that are left out to Missing, with their share of
+// the time, and changes nothing else.
 func TestWithoutRequests(t *testing.T) {
 	requests := Missing{Kind: Uring, Calls: 3, Reads: 1, Writes: 2, Amount: Amount{800, 60}}
 	a := Account{Known: true, Recorded: Amount{1000, 100}, Missing: []Missing{{Kind: Mount, Calls: 1}}}
@@ -129,3 +129,29 @@ func TestWithoutRequests(t *testing.T) {
 	}, b)
 	require.Equal(t, a, read, "the account itself stays")
 }
+
+func TestSince(t *testing.T) {
+	before := server()
+	before.AddRequests(Missing{Kind: AIO, Calls: 2, Reads: 2, Amount: Amount{8192, 100}})
+	now := server()
+	now.AddRequests(Missing{Kind: AIO, Calls: 5, Reads: 4, Amount: Amount{20480, 250}})
+	now.Recorded = Amount{100e6, 99e6}
+	now.Add(Missing{Kind: Uring, Calls: 1, Writes: 1, Amount: Amount{4096, 50}})
+	now.Add(Missing{Kind: Mapped, Amount: Amount{100, 0}})
+	now.Add(Missing{Kind: Lost, Calls: 7, Amount: Amount{Unknown, 0}})
+	require.Equal(t, Account{
+		Known: true, Recorded: Amount{8e6, 2e6},
+		Requests: []Missing{{Kind: AIO, Calls: 3, Reads: 2, Amount: Amount{12288, 150}}},
+		Missing: []Missing{
+			{Kind: Uring, Calls: 1, Writes: 1, Amount: Amount{4096, 50}},
+			{Kind: Mapped, Files: 3, Amount: Amount{100, 0}},
+			{Kind: Lost, Calls: 7, Amount: Amount{Unknown, 0}},
+		},
+	}, now.Since(before))
+	require.Equal(t, Account{Known: true}, now.Since(now), "nothing came, not even of what has an unknown size")
+	require.Equal(t, Account{Known: true}, before.Since(now), "a counter that is behind")
+	require.Equal(t, *now, now.Since(&Account{Known: true}), "from the beginning")
+	require.False(t, ptr(now.Since(&Account{})).Known)
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -2,8 +2,8 @@ package coverage
 
 import "pianola/format"
 
-// Document returns the account, to be written as JSON. Of an account that is not
-// known the shares are null.
+// Document returns the account, to be written as JSON. The shares of an unknown account
+// are null.
 func (a *Account) Document() any {
 	d := &document{Missing: []missingDocument{}}
 	if a.Known {
@@ -26,13 +26,13 @@ func (a *Account) Document() any {
 }
 
 type document struct {
-	Bytes    *float64          `json:"bytes"` // share of the bytes on files that the recording holds
+	Bytes    *float64          `json:"bytes"` // share of the bytes of file I/O that the recording holds
 	Time     *float64          `json:"time"`  // share of the time
 	Missing  []missingDocument `json:"missing"`
-	Withheld string            `json:"withheld,omitempty"` // why no verdict can be based on the recording
+	Withheld string            `json:"withheld,omitempty"` // reason why the recording allows no verdict
 }
 
-// missingDocument leaves out what is zero or not known.
+// missingDocument leaves out values that are zero or unknown.
 type missingDocument struct {
 	Kind    Kind     `json:"kind"`
 	Calls   int64    `json:"calls"`

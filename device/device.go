@@ -13,6 +13,7 @@ type Device struct {
 	model    *Model
 	replaces bool // a distribution takes the place of what a call took
 
+	fitted *fitted // nil where the model is by hand only
 	random rand.PCG
 	slots  []int64 // of the queue: when each is free
 	calls  int64   // when the server of calls is free
@@ -27,6 +28,9 @@ const seed = 24
 func (m *Model) Start(replaces bool) *Device {
 	d := &Device{model: m, replaces: replaces, slots: make([]int64, m.Queue)}
 	d.random.Seed(seed, seed)
+	if m.Fitted != nil {
+		d.fitted = m.Fitted.start()
+	}
 	return d
 }
 
@@ -52,16 +56,28 @@ func reaches(op format.Op, bytes, took int64) bool {
 func Sees(op format.Op) bool { return op.Valid() && onFiles(op) }
 
 // End returns when a call ends that was issued at a time, and took so long
-// without the model. result is what it returned.
-func (d *Device) End(op format.Op, result, issued, took int64) (end int64) {
+// without the model. result is what it returned. A fitted model goes by the demand
+// of the call; without one it is not looked at.
+func (d *Device) End(op format.Op, q Demand, result, issued, took int64) (end int64) {
 	m, moves, serves := d.model, false, false
+	if d.fitted != nil && q.Work != NoWork {
+		if modelled := d.fitted.end(&q, issued) - issued; d.replaces && q.Work != SubmitWork {
+			took = modelled
+		} else {
+			took = max(took, modelled)
+		}
+	}
 	switch op.Info().Class {
 	case format.ClassRead, format.ClassWrite:
 		moves, serves = true, true
 	case format.ClassSync:
 		serves = true
 	}
-	if !reaches(op, result, took) {
+	if d.fitted != nil {
+		if (moves || serves) && q.Work == NoWork {
+			return issued + took
+		}
+	} else if !reaches(op, result, took) {
 		return issued + took
 	}
 	begin, slot := issued, -1
@@ -104,18 +120,21 @@ func (d *Device) latency(l *latency, took int64) int64 {
 	return max(took, drawn)
 }
 
-// at returns a percentile: between two that are given, times grow by the same
+// at returns a percentile.
+func (l *latency) at(part float64) int64 { return int64(between(l.points, part)) }
+
+// between returns a percentile: between two that are given, values grow by the same
 // factor for the same part, and beyond them they don't change.
-func (l *latency) at(part float64) int64 {
-	before := l.points[0]
-	for _, p := range l.points {
+func between(points []point, part float64) float64 {
+	before := points[0]
+	for _, p := range points {
 		if part <= p.part {
 			if p.part == before.part {
-				return int64(p.nanos)
+				return p.value
 			}
-			return int64(before.nanos * math.Pow(p.nanos/before.nanos, (part-before.part)/(p.part-before.part)))
+			return before.value * math.Pow(p.value/before.value, (part-before.part)/(p.part-before.part))
 		}
 		before = p
 	}
-	return int64(before.nanos)
+	return before.value
 }

@@ -45,7 +45,7 @@ func TestLatency(t *testing.T) {
 		{format.OpMmap, 0, us, us},                          // not on files
 		{format.OpClone, 0, us, us},
 	} {
-		require.Equal(t, 7*ms+test.want, d.End(test.op, test.result, 7*ms, test.took), "%s of %d", test.op.Info().Name, test.took)
+		require.Equal(t, 7*ms+test.want, d.End(test.op, Demand{}, test.result, 7*ms, test.took), "%s of %d", test.op.Info().Name, test.took)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestDistribution(t *testing.T) {
 		d := model(t, "sync:p10:100us,p50:200us,p99:2ms").Start(replaces)
 		var took []int64
 		for range 10_000 {
-			took = append(took, d.End(format.OpFsync, 0, 0, 150*us))
+			took = append(took, d.End(format.OpFsync, Demand{}, 0, 0, 150*us))
 		}
 		slices.Sort(took)
 		require.InEpsilon(t, 200*us, took[5000], 0.05)
@@ -71,7 +71,7 @@ func TestDistribution(t *testing.T) {
 	m := model(t, "sync:p1:1us,p99:1s")
 	a, b := m.Start(true), m.Start(true)
 	for range 100 {
-		require.Equal(t, a.End(format.OpFsync, 0, 0, 0), b.End(format.OpFsync, 0, 0, 0))
+		require.Equal(t, a.End(format.OpFsync, Demand{}, 0, 0, 0), b.End(format.OpFsync, Demand{}, 0, 0, 0))
 	}
 }
 
@@ -81,29 +81,29 @@ func TestServers(t *testing.T) {
 	m := &Model{}
 	require.NoError(t, m.SetBandwidth("1MB/s")) // 1 µs a byte
 	d := m.Start(false)
-	require.EqualValues(t, 1000*us, d.End(format.OpPread64, 1000, 0, 10*us))
-	require.EqualValues(t, 3000*us, d.End(format.OpPwrite64, 2000, 500*us, 10*us))
-	require.EqualValues(t, 10_010*us, d.End(format.OpFsync, 0, 10_000*us, 10*us), "a sync moves nothing")
-	require.EqualValues(t, 21_000*us, d.End(format.OpPread64, 1000, 20_000*us, 10*us))
+	require.EqualValues(t, 1000*us, d.End(format.OpPread64, Demand{}, 1000, 0, 10*us))
+	require.EqualValues(t, 3000*us, d.End(format.OpPwrite64, Demand{}, 2000, 500*us, 10*us))
+	require.EqualValues(t, 10_010*us, d.End(format.OpFsync, Demand{}, 0, 10_000*us, 10*us), "a sync moves nothing")
+	require.EqualValues(t, 21_000*us, d.End(format.OpPread64, Demand{}, 1000, 20_000*us, 10*us))
 
 	m = &Model{}
 	require.NoError(t, m.SetIOPS("1000"))
 	d = m.Start(false)
 	for i := range int64(3) {
-		require.Equal(t, (i+1)*ms, d.End(format.OpPread64, 10, 0, 20*us))
+		require.Equal(t, (i+1)*ms, d.End(format.OpPread64, Demand{}, 10, 0, 20*us))
 	}
-	require.EqualValues(t, 4*ms, d.End(format.OpFsync, 0, 0, 20*us))
-	require.EqualValues(t, 20*us, d.End(format.OpUnlink, 0, 0, 20*us), "names are no requests")
-	require.EqualValues(t, 5*us, d.End(format.OpPread64, 10, 0, 5*us), "the page cache's")
+	require.EqualValues(t, 4*ms, d.End(format.OpFsync, Demand{}, 0, 0, 20*us))
+	require.EqualValues(t, 20*us, d.End(format.OpUnlink, Demand{}, 0, 0, 20*us), "names are no requests")
+	require.EqualValues(t, 5*us, d.End(format.OpPread64, Demand{}, 10, 0, 5*us), "the page cache's")
 
 	m = model(t, "read:x2")
 	require.NoError(t, m.SetQueue("2"))
 	d = m.Start(false)
-	require.EqualValues(t, 200*us, d.End(format.OpPread64, 10, 0, 100*us))
-	require.EqualValues(t, 220*us, d.End(format.OpPread64, 10, 20*us, 100*us))
-	require.EqualValues(t, 400*us, d.End(format.OpPread64, 10, 30*us, 100*us), "waits for the first")
-	require.EqualValues(t, 420*us, d.End(format.OpPread64, 10, 210*us, 100*us))
-	require.EqualValues(t, 1200*us, d.End(format.OpPread64, 10, 1000*us, 100*us))
+	require.EqualValues(t, 200*us, d.End(format.OpPread64, Demand{}, 10, 0, 100*us))
+	require.EqualValues(t, 220*us, d.End(format.OpPread64, Demand{}, 10, 20*us, 100*us))
+	require.EqualValues(t, 400*us, d.End(format.OpPread64, Demand{}, 10, 30*us, 100*us), "waits for the first")
+	require.EqualValues(t, 420*us, d.End(format.OpPread64, Demand{}, 10, 210*us, 100*us))
+	require.EqualValues(t, 1200*us, d.End(format.OpPread64, Demand{}, 10, 1000*us, 100*us))
 }
 
 func TestErrors(t *testing.T) {
@@ -143,6 +143,6 @@ func BenchmarkEnd(b *testing.B) {
 	d := m.Start(true)
 	b.ReportAllocs()
 	for i := range b.N {
-		d.End(format.OpPread64, 4096, int64(i)*1000, 100*us)
+		d.End(format.OpPread64, Demand{}, 4096, int64(i)*1000, 100*us)
 	}
 }

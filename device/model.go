@@ -27,6 +27,8 @@ type Model struct {
 	Bandwidth int64   // bytes per second that reads and writes move together; 0 for any number
 	IOPS      float64 // reads, writes and syncs per second, together; 0 for any number
 	Queue     int     // reads, writes and syncs that are in service at a time; 0 for any number
+
+	Fitted *Fitted // what calls take before the rules above change that; nil to take what they took
 }
 
 // MaxQueue is the longest queue.
@@ -43,7 +45,7 @@ type latency struct {
 // point is a percentile of a distribution.
 type point struct {
 	part  float64 // 0 to 1
-	nanos float64
+	value float64 // above 0: nanoseconds, or a factor
 }
 
 // classes are those that a rule can name, as a profile does.
@@ -128,7 +130,7 @@ func (l *latency) parsePoints(spec string) error {
 			return err
 		}
 		p := point{percent / 100, max(float64(d), 1)}
-		if n := len(l.points); n > 0 && (p.part <= l.points[n-1].part || p.nanos < l.points[n-1].nanos) {
+		if n := len(l.points); n > 0 && (p.part <= l.points[n-1].part || p.value < l.points[n-1].value) {
 			return fmt.Errorf("%q: percentiles and their times rise", spec)
 		}
 		l.points = append(l.points, p)

@@ -2,25 +2,25 @@ package diagnosis
 
 import "strings"
 
-// Change is what a candidate of the laboratory changes besides time.
+// Change describes the effects of a candidate other than time.
 type Change struct {
-	// Risk is what the program or its data may lose by it, empty for nothing.
+	// Risk says what the program or its data may lose, "" for nothing.
 	Risk string
 
-	// Bound says that it is no change that a program can make, but the most that one could
-	// gain.
+	// Bound marks a candidate that shows the upper limit of a gain. A program cannot
+	// make this change itself.
 	Bound bool
 
-	// Slower says that it shows a loss: what a run takes under worse conditions.
+	// Slower marks a candidate that shows a loss: the run time under worse conditions.
 	Slower bool
 }
 
-// changes has the first steps of the candidates of rules, as NAME, or as NAME=ARG where
-// that matters.
+// changes are keyed by the first step of a candidate: NAME, or NAME=ARG if the argument
+// matters.
 var changes = map[string]Change{
-	"sync=none":      {Risk: "durability: a crash of the machine loses what was not synced"},
-	"buffered":       {Risk: "durability: data wait in the page cache"},
-	"coalesce":       {Risk: "durability: data wait in a buffer of the program"},
+	"sync=none":      {Risk: "durability: a crash of the machine loses data that were not synced"},
+	"buffered":       {Risk: "durability: data stay in the page cache before they are written"},
+	"coalesce":       {Risk: "durability: data stay in a buffer of the program before they are written"},
 	"prefetch":       {},
 	"readahead":      {},
 	"uring-batch":    {},
@@ -29,7 +29,7 @@ var changes = map[string]Change{
 	"backend=memory": {Bound: true},
 }
 
-// ChangeOf returns what a candidate of a rule changes.
+// ChangeOf returns the effects of a candidate.
 func ChangeOf(candidate string) Change {
 	if c, ok := changes[candidate]; ok {
 		return c

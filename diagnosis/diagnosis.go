@@ -1,17 +1,17 @@
-// Package diagnosis says what to look at first in a profile: what takes the time,
-// by how much, and a command to try.
+// Package diagnosis finds the causes that take the most time in a profile. Each finding
+// has its share of the time and a command that tries a remedy.
 //
 //	profile.Profile → scene → rules, in order → findings, the longest first
 //
-// A rule is a row of a table: a name, a condition with the time that it is about, a
-// sentence, and candidates for the laboratory. The time is that on the critical path,
-// since nothing else makes the run shorter; where the path is not known, or idle, it is that of
-// all threads, of the time that they did not wait. What one rule has found, those behind it do not count again, so that all
-// findings together are at most the run time.
+// A rule is a row of a table: a name, a condition that returns the time it applies to,
+// a sentence, and candidates for the lab. The time is counted on the critical path,
+// because only that makes the run shorter. If the path is unknown or idle, the time of
+// all threads is counted, without their waits. A later rule does not count time that an
+// earlier one has claimed, so all findings together are at most the run time.
 //
-// Nothing is said of what is not certain: every condition has a threshold, with its
-// reason, and a recording that holds too little of the I/O for a verdict has one
-// finding, which says what is missing.
+// A finding must be certain: every condition has a threshold, with its reason. A
+// recording that holds too little of the I/O for a verdict has one finding, which says
+// what is missing.
 package diagnosis
 
 import (
@@ -23,13 +23,13 @@ import (
 	"pianola/profile"
 )
 
-// Subject is what a profile is of, as a command takes it.
+// Subject is the file that a profile was made from, as commands accept it.
 type Subject struct {
 	Name string // of the file
 	Kind Kind
 }
 
-// Kind says what the laboratory can do with a file.
+// Kind says what the lab can do with a file.
 type Kind uint8
 
 // The kinds.
@@ -39,11 +39,11 @@ const (
 )
 
 const (
-	// maxFindings is how many there are at most: more is a table, and those follow.
+	// maxFindings is the maximum number of findings. Findings are listed by their time.
 	maxFindings = 5
 
-	// minShare is the part of the run time below which a finding is not worth a line:
-	// the laboratory's six runs seldom tell a smaller gain from noise.
+	// minShare is the fraction of the run time below which a finding is dropped: six
+	// runs of the lab seldom distinguish a smaller gain from noise.
 	minShare = 0.05
 
 	// minRun is the shortest run, in nanoseconds, that has a diagnosis. Below it the
@@ -51,9 +51,8 @@ const (
 	minRun = 10_000_000
 )
 
-// Of returns the findings of a profile, at most five, those with the most time first,
-// but for one that says how to read the others.
-// It only reads the profile.
+// Of returns at most five findings of a profile, sorted by time. A finding about how to
+// read the others is first. Of only reads the profile.
 func Of(p *profile.Profile, of Subject) []profile.Finding {
 	if why := p.Coverage.Withheld(); why != "" {
 		return []profile.Finding{{Rule: "coverage", Text: "The recording does not hold enough of the I/O for a diagnosis: " + why + "."}}
@@ -66,7 +65,7 @@ func Of(p *profile.Profile, of Subject) []profile.Finding {
 	for i := range rules {
 		r := &rules[i]
 		e := r.find(s)
-		// What all threads did can be most of the work and yet little of the run.
+		// Work of all threads can be most of the work and still little of the run.
 		if s.share(&e) < cmp.Or(r.least, minShare) || float64(e.nanos) < minShare*float64(p.RunTime) {
 			continue
 		}
@@ -90,7 +89,7 @@ func Of(p *profile.Profile, of Subject) []profile.Finding {
 	return list[:min(len(list), maxFindings)]
 }
 
-// lab returns the command that tries candidates, "" for none that it could.
+// lab returns the command that tries candidates, "" if the lab cannot try any.
 func (of Subject) lab(candidates []string) string {
 	if of.Kind == Log || of.Name == "" {
 		return ""
@@ -101,7 +100,7 @@ func (of Subject) lab(candidates []string) string {
 	return "pianola lab " + quoted(of.Name) + " --try " + strings.Join(candidates, " --try ")
 }
 
-// quoted returns a word as a shell takes it.
+// quoted returns a word quoted for a shell.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)

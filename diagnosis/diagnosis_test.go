@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 			rule: "rollback-journal",
 			fires: append([]act{file, opens(4, "/f-journal", "O_RDWR|O_CREAT"), opens(5, "/", "O_RDONLY|O_DIRECTORY")}, times(40, small.with("4"), sync.with("4"), sync.with("5"), small.once(), sync.once(),
 				act{n: 1, call: always(`unlink("/f-journal") = 0`), micros: 200})...),
-			text: "The rollback journal of /f took 99.5 % of the run time (44.015 ms): 120 syncs, and", share: 0.99, try: "sync=none",
+			text: "The rollback journal of /f took 99.5 % of the run time (44.015 ms): 120 syncs.", share: 0.99, try: "sync=none",
 			not: map[string][]act{
 				"no file without -journal":  append([]act{opens(4, "/f-journal", "O_RDWR|O_CREAT")}, times(40, small.with("4"), sync.with("4"))...),
 				"the journal is not synced": append([]act{file, opens(4, "/f-journal", "O_RDWR|O_CREAT")}, times(40, small.with("4"), small.once(), sync.once())...),
@@ -144,7 +144,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "sync", fires: append([]act{file}, times(100, small.once(), sync.once())...),
-			text:  "Syncs of /f took 99.0 % of the run time (30.000 ms): 100 calls of fdatasync, p50 300.0 µs, p99 300.0 µs; one comes after 1.0 writes of 212 B on average.",
+			text:  "Syncs of /f took 99.0 % of the run time (30.000 ms): 100 calls of fdatasync, p50 300.0 µs, p99 300.0 µs; on average one follows 1.0 writes of 212 B.",
 			share: 0.99, try: "sync=none",
 			not: map[string][]act{"less than a twentieth": append([]act{file}, append(times(100, small.once(), sync.once()), pause(900_000))...)},
 		},
@@ -167,7 +167,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "small-writes", fires: []act{file, small.times(9000)},
-			text: "Small writes of /f took 100.0 % of the run time (27.000 ms): in sequence, 9000 calls of 212 B on average.", share: 1, try: "coalesce=64KiB",
+			text: "Small writes of /f took 100.0 % of the run time (27.000 ms): sequential, 9000 calls of 212 B on average.", share: 1, try: "coalesce=64KiB",
 			not: map[string][]act{
 				"of a page":             {file, act{call: always("write(3, 0x1000, 4096) = 4096"), micros: 3}.times(9000)},
 				"at random":             {file, act{call: scattered("pwrite64(3, 0x1000, 8, %d) = 8"), micros: 3}.times(9000)},
@@ -183,7 +183,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "read-again", fires: append([]act{file}, times(8, reading.times(1000))...),
-			text: "/f was read 8.0 times over, 32.8 MB from a range of 4.10 MB.", share: 1,
+			text: "/f was read 8.0 times, 32.8 MB in total from a range of 4.10 MB.", share: 1,
 			not: map[string][]act{
 				"three times": append([]act{file}, times(3, reading.times(2000))...),
 				"once":        {file, reading.times(8000)},
@@ -191,7 +191,7 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "random-reads", fires: []act{file, jumping.times(1000)},
-			text: "at random, from storage, one at a time in each thread, 1000 calls of 4.10 kB on average, 80.0 µs each.", share: 1,
+			text: "random, from storage, one at a time per thread, 1000 calls of 4.10 kB on average, 80.0 µs each.", share: 1,
 			try: "prefetch=8 --try uring-batch=32 --try cache=warm",
 			not: map[string][]act{
 				"from the page cache":   {file, jumping.taking(4).times(9000)},
@@ -217,12 +217,12 @@ func TestRules(t *testing.T) {
 			rule: "failing-names", fires: []act{act{call: func(i int) string {
 				return fmt.Sprintf(`openat(AT_FDCWD, "/lib/a/%d", O_RDONLY) = -1 ENOENT (No such file or directory)`, i)
 			}, micros: 20}.times(1000)},
-			text: "1000 calls on 1000 names, most of them in /lib/a.", share: 1,
+			text: "1000 calls on 1000 names, mostly in /lib/a.", share: 1,
 			not: map[string][]act{"names that are there": {act{call: func(i int) string { return fmt.Sprintf(`stat("/lib/a/%d", 0x1000) = 0`, i) }, micros: 20}.times(1000)}},
 		},
 		{
 			rule: "metadata", fires: []act{act{call: func(i int) string { return fmt.Sprintf(`stat("/lib/a/%d", 0x1000) = 0`, i) }, micros: 20}.times(1000)},
-			text: "Metadata calls of 1000 files took 100.0 % of the run time (20.000 ms): 1000 calls; most of the time is stat (100.0 %).", share: 1, try: "backend=memory",
+			text: "Metadata calls of 1000 files took 100.0 % of the run time (20.000 ms): 1000 calls, mostly stat (100.0 %).", share: 1, try: "backend=memory",
 			not: map[string][]act{"a fifteenth": {act{call: always(`stat("/a", 0x1000) = 0`), micros: 20}.times(1000), pause(280_000)}},
 		},
 		{
@@ -232,17 +232,17 @@ func TestRules(t *testing.T) {
 		},
 		{
 			rule: "tail", fires: []act{file, act{call: at("pwrite64(3, 0x1000, 4096, %d) = 4096", 8192), micros: 3}.times(4000), act{call: at("pwrite64(3, 0x1000, 4096, %d) = 4096", 4096), micros: 20_000}.times(5)},
-			text: "The slowest hundredth of the writes took about 88.9 % of the run time (99.615 ms): p50 3.0 µs, p99 3.0 µs, at most 20000.0 µs.", share: 0.89,
+			text: "The slowest 1 % of write calls took about 88.9 % of the run time (99.615 ms): p50 3.0 µs, p99 3.0 µs, max 20000.0 µs.", share: 0.89,
 			not: map[string][]act{"all are alike": {file, act{call: at("pwrite64(3, 0x1000, 4096, %d) = 4096", 8192), micros: 30}.times(4000)}},
 		},
 		{
 			rule: "idle", fires: []act{file, {call: always("fsync(3) = 0"), micros: 60_000, gap: 40_000, notes: "timer=30000000", n: 1}},
-			text: "The critical path is idle for 30.0 % of the run time: asleep until a time had come for 30.000 ms. All threads together were in I/O for 60.005 ms.", share: 0.3,
+			text: "The critical path is idle for 30.0 % of the run time: sleeping on timers for 30.000 ms. All threads together spent 60.005 ms in I/O.", share: 0.3,
 			not: map[string][]act{"a tenth": {file, {call: always("fsync(3) = 0"), micros: 60_000, gap: 40_000, notes: "timer=10000000", n: 1}}},
 		},
 		{
 			rule: "no-processor", fires: []act{file, {call: always("fsync(3) = 0"), micros: 60_000, gap: 40_000, notes: "ready=30000000", n: 1}},
-			text: "Waiting for a processor took 30.0 % of the run time (30.000 ms): most of the time other programs had it.", share: 0.3,
+			text: "Waiting for a processor took 30.0 % of the run time (30.000 ms), mostly because other programs used it.", share: 0.3,
 			not: map[string][]act{
 				"a tenth":                               {file, {call: always("fsync(3) = 0"), micros: 60_000, gap: 40_000, notes: "ready=10000000", n: 1}},
 				"all but sleep, and that is nearly all": {file, {call: always("fsync(3) = 0"), micros: 10, gap: 999_990, notes: "timer=996000000 ready=3000000", n: 1}},
@@ -310,7 +310,7 @@ func TestWithoutAPath(t *testing.T) {
 	require.Empty(t, p.Critical)
 	list := Of(p, Subject{})
 	require.Len(t, list, 1)
-	require.Contains(t, list[0].Text, "Syncs of /f took 100.0 % of the time that threads did not wait (90.000 ms)")
+	require.Contains(t, list[0].Text, "Syncs of /f took 100.0 % of the time in which threads did not wait (90.000 ms)")
 	require.Empty(t, list[0].Try, "a profile without a file")
 
 	p.Critical = []profile.Step{{Name: "fsync", Op: format.OpFsync, Category: profile.Syncs, Nanos: 50_000_000}, {Name: "compute", Category: profile.NumCategories, Nanos: 10_030_000}}
@@ -338,7 +338,7 @@ func TestSilence(t *testing.T) {
 	require.Empty(t, Of(new(profile.Profile), Subject{Name: "trace.txt"}))
 }
 
-// A command is one that the laboratory takes.
+// The command of a finding is one that the lab accepts.
 func TestLab(t *testing.T) {
 	for _, test := range []struct {
 		of   Subject
@@ -355,7 +355,7 @@ func TestLab(t *testing.T) {
 	require.Empty(t, Subject{Name: "trace.txt"}.lab(nil))
 }
 
-// Of the findings of a run those with the most time are kept, in their order.
+// The findings with the most time are kept, in their order.
 func TestMostFindings(t *testing.T) {
 	var acts []act
 	for i := range 7 {
@@ -376,8 +376,8 @@ func TestMostFindings(t *testing.T) {
 	require.Equal(t, []string{"small-writes", "small-reads", "random-reads", "sync", "reads-from-storage"}, names)
 }
 
-// Each candidate is one that the laboratory knows, also of a compiled trace, and it is known
-// what it changes.
+// The lab knows each candidate, also for a compiled trace, and changes has an entry for
+// it.
 func TestCandidates(t *testing.T) {
 	var all []string
 	for _, r := range rules {

@@ -10,8 +10,8 @@ import (
 	"pianola/profile"
 )
 
-// Whatever a recording holds, findings have words, a share from the least to the
-// whole, and stand in order.
+// Findings of any recording have words and a share from the minimum to 1, and are
+// sorted.
 func FuzzOf(f *testing.F) {
 	file := opens(3, "/f", "O_RDWR|O_DSYNC")
 	f.Add(recording("", file, act{call: always("write(3, 0x1000, 212) = 212"), micros: 90}.times(200), pause(90_000)))

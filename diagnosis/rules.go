@@ -15,12 +15,12 @@ import (
 // rule is one thing that can be found.
 type rule struct {
 	name   string
-	least  float64                            // the share below which it has found nothing, 0 for minShare
-	leads  bool                               // it says how to read the others, and comes before them
-	find   func(s *scene) evidence            // with no time where the condition is not met
+	least  float64                            // the minimum share of a finding, 0 for minShare
+	leads  bool                               // it says how to read the other findings, and is listed first
+	find   func(s *scene) evidence            // without time if the condition is not met
 	text   func(s *scene, e *evidence) string // what takes the time
 	advice string                             // what to do about it, empty for nothing
-	try    []string                           // candidates of the laboratory that show what that is worth
+	try    []string                           // candidates that the lab can try
 }
 
 const (
@@ -31,43 +31,44 @@ const (
 )
 
 const (
-	// many is the number of calls from which on a pattern is one.
+	// many is the minimum number of calls of a pattern.
 	many = 100
 
-	// page is the size of a page, below which several calls of a sequence touch the
-	// same one.
+	// page is the size of a page, in bytes. Several smaller calls in sequence touch the
+	// same page.
 	page = 4096
 
-	// fromStorage is how long a read takes, in nanoseconds, that waits for storage. A
-	// read from the page cache takes 1 to 5 µs and, by what it copies, about a
-	// nanosecond for 2 bytes; the fastest flash takes 10 µs and more, most of it 50 to
-	// 100 (docs/diagnosis.md).
+	// fromStorage is the minimum duration of a read that waits for storage, in
+	// nanoseconds. A read from the page cache takes 1 to 5 µs, plus about a nanosecond
+	// per 2 bytes copied. The fastest flash takes at least 10 µs, most flash 50 to 100
+	// µs (docs/internals/diagnosis.md).
 	fromStorage = 20_000
 
-	// inSequence is the share of sequential calls from which on a file is read or written in
-	// sequence; below atRandom it is not.
+	// A file is read or written in sequence if its share of sequential calls is at
+	// least inSequence, and at random if it is below atRandom.
 	inSequence, atRandom = 0.9, 0.5
 )
 
-// rules are in the order in which they take their time: the one that explains more
-// before the one that explains less.
+// rules are in the order in which they claim time: specific rules before general ones.
 var rules = []rule{
 	{
-		// A transaction of SQLite in the mode DELETE syncs the journal and the database,
-		// and makes and deletes the journal: https://www.sqlite.org/atomiccommit.html;
-		// with a log it syncs that at most: https://www.sqlite.org/wal.html
+		// A transaction of SQLite in the mode DELETE syncs the journal and the
+		// database, and creates and deletes the journal:
+		// https://www.sqlite.org/atomiccommit.html. With a write-ahead log it syncs at
+		// most that log: https://www.sqlite.org/wal.html
 		name: "rollback-journal",
 		find: rollbackJournal,
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("The rollback journal of %s %s: %s, and the journal is made and deleted again for transactions.",
+			return fmt.Sprintf("The rollback journal of %s %s: %s. Transactions create and delete the journal.",
 				named(database(e)), s.took(e), table.Plural(int(syncsOf(e)), "sync"))
 		},
-		advice: "In SQLite PRAGMA journal_mode=WAL keeps a log instead, which is synced once for a transaction and not deleted.",
+		advice: "SQLite's PRAGMA journal_mode=WAL writes a log instead. It is synced once per transaction and is not deleted.",
 		try:    []string{"sync=none"},
 	},
 	{
-		// Nothing is durable before the device has said so; what helps is to ask less often
-		// (group commit: DeWitt and others, Implementation Techniques for Main Memory Database Systems, 1984).
+		// A sync has to wait for the device, so only fewer syncs help (group commit:
+		// DeWitt and others, Implementation Techniques for Main Memory Database
+		// Systems, 1984).
 		name: "sync",
 		find: func(s *scene) evidence { return s.in(syncs) },
 		text: func(s *scene, e *evidence) string {
@@ -78,11 +79,11 @@ var rules = []rule{
 			}
 			if f := first(e); f != nil && f.Categories[writes].Calls > 0 && f.Categories[syncs].Calls > 0 {
 				w := f.Categories[writes]
-				text += fmt.Sprintf("; one comes after %s writes of %s on average", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
+				text += fmt.Sprintf("; on average one follows %s writes of %s", number(float64(w.Calls)/float64(f.Categories[syncs].Calls)), table.Bytes(float64(w.Bytes)/float64(w.Calls)))
 			}
 			return text + "."
 		},
-		advice: "Fewer syncs, with more work before each, take less time; without any, a crash of the machine loses data.",
+		advice: "Group more work before each sync. Without syncs, a crash of the machine loses data.",
 		try:    []string{"sync=none"},
 	},
 	{
@@ -102,11 +103,12 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Writes%s %s: each waits until it is durable (O_SYNC or O_DSYNC), %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "One sync after several of them waits less often.",
+		advice: "Write without O_SYNC, and sync once after several writes.",
 		try:    []string{"sync=none"},
 	},
 	{
-		// Without the page cache nothing is read ahead or written behind.
+		// Direct I/O bypasses the page cache, so there is no read-ahead and no
+		// write-back.
 		name: "direct-in-sequence",
 		find: func(s *scene) evidence {
 			return s.on(s.where(func(f *profile.File) bool {
@@ -114,24 +116,25 @@ var rules = []rule{
 			}), reads, writes)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Direct I/O%s %s: one after the other in sequence, %s, and each waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Direct I/O%s %s: sequential, one call at a time, %s. Each call waits for the storage.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "Larger calls, or the page cache, which reads ahead and writes behind, wait less often.",
+		advice: "Make larger calls, or use the page cache, which reads ahead and writes back later.",
 		try:    []string{"buffered", "coalesce=1MiB"},
 	},
 	{
 		name: "small-writes",
 		find: func(s *scene) evidence {
 			return s.on(s.where(func(f *profile.File) bool {
-				// A buffer is written out at each sync, so that a few writes before each gain little.
+				// A buffer must be written at each sync, so it gains little if there
+				// are only a few writes per sync.
 				return f.Flags&(format.SYNC|format.DSYNC|format.DIRECT) == 0 && sequence(f, writes, inSequence, 1) && mean(f, writes) < page &&
 					f.Categories[writes].Calls >= 8*f.Categories[syncs].Calls
 			}), writes)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small writes%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Small writes%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "A buffer in the program makes fewer calls of them.",
+		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
 	{
@@ -142,9 +145,9 @@ var rules = []rule{
 			}), reads)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Small reads%s %s: in sequence, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
+			return fmt.Sprintf("Small reads%s %s: sequential, %s.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "A buffer in the program makes fewer calls of them.",
+		advice: "A buffer in the program turns many calls into a few larger ones.",
 		try:    []string{"coalesce=64KiB"},
 	},
 	{
@@ -154,10 +157,10 @@ var rules = []rule{
 		},
 		text: func(s *scene, e *evidence) string {
 			f := first(e)
-			return fmt.Sprintf("Reads%s %s: %s was read %s times over, %s from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
+			return fmt.Sprintf("Reads%s %s: %s was read %s times, %s in total from a range of %s.", e.mostly(), s.took(e), named(f.Name), number(timesOver(f)),
 				table.Bytes(float64(f.Categories[reads].Bytes)), table.Bytes(float64(f.Access[reads].To-f.Access[reads].From)))
 		},
-		advice: "With a larger cache the program reads most of it once.",
+		advice: "With a larger cache, the program reads most of the data only once.",
 	},
 	{
 		name: "random-reads",
@@ -165,10 +168,10 @@ var rules = []rule{
 			return s.on(s.where(func(f *profile.File) bool { return sequence(f, reads, 0, atRandom) && waits(f, reads) }), reads)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Reads%s %s: at random, from storage, one at a time in each thread, %s, %s each.", e.mostly(), s.took(e),
+			return fmt.Sprintf("Reads%s %s: random, from storage, one at a time per thread, %s, %s each.", e.mostly(), s.took(e),
 				each(profile.Total{Calls: e.calls, Bytes: e.bytes}), micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
 		},
-		advice: "A program that knows several offsets ahead can announce them or have several requests in flight.",
+		advice: "If the program knows several offsets in advance, it can prefetch them or keep several requests in flight.",
 		try:    []string{"prefetch=8", "uring-batch=32", "cache=warm"},
 	},
 	{
@@ -180,13 +183,13 @@ var rules = []rule{
 			return fmt.Sprintf("Reads%s %s: from storage, %s, %s each.", e.mostly(), s.took(e), each(profile.Total{Calls: e.calls, Bytes: e.bytes}),
 				micros(first(e).Categories[reads].Nanos/max(first(e).Categories[reads].Calls, 1)))
 		},
-		advice: "From the page cache they take a fraction of that.",
+		advice: "From the page cache, the reads take a fraction of this time.",
 		try:    []string{"cache=warm", "readahead=1MiB"},
 	},
 	{
 		name: "mapped-faults",
 		find: func(s *scene) evidence {
-			// A few faults are those of a program that starts.
+			// The start of a program causes a few faults.
 			return s.on(s.where(func(f *profile.File) bool {
 				return f.Categories[profile.MappedReads].Calls+f.Categories[profile.MappedWrites].Calls >= many
 			}), profile.MappedReads, profile.MappedWrites)
@@ -194,7 +197,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Page faults of mapped files%s %s: %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "fault"))
 		},
-		advice: "Pages that are read ahead, as after madvise(MADV_WILLNEED), cost no wait.",
+		advice: "Pages that were read ahead, for example with madvise(MADV_WILLNEED), do not make threads wait.",
 		try:    []string{"cache=warm"},
 	},
 	{
@@ -207,18 +210,18 @@ var rules = []rule{
 			return e
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls on names that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
+			return fmt.Sprintf("Calls that always fail %s: %s on %s%s.", s.took(e), table.Plural(int(e.calls), "call"), table.Plural(len(e.parts), "name"), below(e.parts))
 		},
-		advice: "Most such names are looked for along a search path and are not there: a shorter path, or the right place first, saves the calls.",
+		advice: "Most of these calls try the directories of a search path. Shorten the search path, or put the right directory first.",
 	},
 	{
 		name:  "metadata",
-		least: 0.1, // most of it is the kernel's own work, of which storage saves little
+		least: 0.1, // most of the time is the kernel's own work, which storage hardly affects
 		find:  func(s *scene) evidence { return s.in(metadata) },
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Metadata calls%s %s: %s; most of the time is %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
+			return fmt.Sprintf("Metadata calls%s %s: %s, mostly %s.", e.mostly(), s.took(e), table.Plural(int(e.calls), "call"), three(s, metadata))
 		},
-		advice: "A replay in memory shows the most that another file system could save.",
+		advice: "A replay in memory shows the upper limit of what another file system can save.",
 		try:    []string{"backend=memory"},
 	},
 	{
@@ -232,7 +235,7 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			return fmt.Sprintf("Reads%s %s: from the page cache (p99 %s), %s.", e.mostly(), s.took(e), micros(s.Latency[reads].P99), each(profile.Total{Calls: e.calls, Bytes: e.bytes}))
 		},
-		advice: "The recording says nothing about the storage's reads; from a cold cache they reach it.",
+		advice: "The recording does not show how fast the storage reads. Replay it with a cold cache to measure that.",
 		try:    []string{"cache=cold"},
 	},
 	{
@@ -241,9 +244,9 @@ var rules = []rule{
 		find: slowest,
 		text: func(s *scene, e *evidence) string {
 			l := s.Latency[e.all[0]]
-			return fmt.Sprintf("The slowest hundredth of the %ss %s: p50 %s, p99 %s, at most %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
+			return fmt.Sprintf("The slowest 1 %% of %s calls %s: p50 %s, p99 %s, max %s.", e.all[0], s.took(e), micros(l.P50), micros(l.P99), micros(l.Max))
 		},
-		advice: "Such calls wait for something else: write-back, a journal, a lock, another program.",
+		advice: "Such calls usually wait for write-back, a journal, a lock or another program.",
 	},
 	{
 		name: "requests-one-at-a-time",
@@ -254,9 +257,9 @@ var rules = []rule{
 			return s.in(profile.Submitting)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Calls that submit requests and wait for them %s: %.2f requests are in flight on average while there are any.", s.took(e), depth(s.Depth))
+			return fmt.Sprintf("Calls that submit requests and wait for them %s: on average %.2f requests are in flight while any is.", s.took(e), depth(s.Depth))
 		},
-		advice: "Requests are worth their calls where several are in flight.",
+		advice: "Asynchronous I/O pays off only with several requests in flight.",
 	},
 	{
 		name:  "idle",
@@ -266,28 +269,28 @@ var rules = []rule{
 		text: func(s *scene, e *evidence) string {
 			var ways []string
 			if s.asleep > 0 {
-				ways = append(ways, "asleep until a time had come for "+duration(s.asleep))
+				ways = append(ways, "sleeping on timers for "+duration(s.asleep))
 			}
 			if s.alone > 0 {
-				ways = append(ways, "waiting for what was not recorded for "+duration(s.alone))
+				ways = append(ways, "waiting for events outside the recording for "+duration(s.alone))
 			}
-			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together were in I/O for %s.",
+			return fmt.Sprintf("The critical path is idle for %s of the run time: %s. All threads together spent %s in I/O.",
 				table.Share(e.nanos, s.RunTime), strings.Join(ways, ", "), duration(s.Times.IO+s.Times.Submit))
 		},
-		advice: "A program that looks at intervals whether something is done waits for that without being woken, and the path does not show it.",
+		advice: "The program may poll at intervals. It then waits without a wake-up, and the critical path does not show for what.",
 	},
 	{
 		name:  "no-processor",
-		least: 0.15, // what a machine does besides takes some of it anyway
+		least: 0.15, // other work on the machine always takes some of it
 		find:  func(s *scene) evidence { return s.time(profile.StepReady) },
 		text: func(s *scene, e *evidence) string {
 			who := "other programs"
 			if s.Times.Own*2 > s.Times.Ready {
 				who = "other threads of the program"
 			}
-			return fmt.Sprintf("Waiting for a processor %s: most of the time %s had it.", s.took(e), who)
+			return fmt.Sprintf("Waiting for a processor %s, mostly because %s used it.", s.took(e), who)
 		},
-		advice: "With more processors, or less else to do, the run is shorter, and other parts weigh more.",
+		advice: "More processors or fewer other programs make the run shorter.",
 	},
 	{
 		name:  "compute",
@@ -299,13 +302,13 @@ var rules = []rule{
 			return s.time(profile.StepCompute)
 		},
 		text: func(s *scene, e *evidence) string {
-			return fmt.Sprintf("Compute %s. I/O takes %s: no storage saves more of this run than that.", s.took(e), s.part(s.io))
+			return fmt.Sprintf("Compute %s. I/O takes %s: faster storage cannot save more than that.", s.took(e), s.part(s.io))
 		},
 		try: []string{"backend=memory"},
 	},
 }
 
-// first returns the file that most of the evidence is on, nil for none.
+// first returns the file with most of the evidence, nil if there is none.
 func first(e *evidence) *profile.File {
 	if len(e.parts) == 0 {
 		return nil
@@ -313,12 +316,12 @@ func first(e *evidence) *profile.File {
 	return e.parts[0].File
 }
 
-// mean returns how many bytes a call moves on average.
+// mean returns the average number of bytes per call.
 func mean(f *profile.File, k profile.Category) int64 {
 	return f.Categories[k].Bytes / max(f.Categories[k].Calls, 1)
 }
 
-// both returns which of reads and writes there are more of.
+// both returns the category, of reads and writes, with more calls.
 func both(f *profile.File) profile.Category {
 	if f.Access[writes].Moves > f.Access[reads].Moves {
 		return writes
@@ -326,20 +329,21 @@ func both(f *profile.File) profile.Category {
 	return reads
 }
 
-// sequence reports whether there are many calls, and the share of sequential ones is
-// from low to high.
+// sequence reports whether there are many calls, with a share of sequential calls from
+// low to high.
 func sequence(f *profile.File, k profile.Category, low, high float64) bool {
 	share, ok := f.Access[k].SequentialShare()
 	return ok && f.Access[k].Moves >= many && share >= low && share <= high
 }
 
-// waits reports whether calls take so long, on average, that they wait for storage.
+// waits reports whether calls take so long on average that they wait for storage.
 func waits(f *profile.File, k profile.Category) bool {
 	t := &f.Categories[k]
 	return t.Calls > 0 && t.Nanos/t.Calls >= fromStorage+mean(f, k)/2
 }
 
-// timesOver returns how many times the range of a file that was read was read.
+// timesOver returns the number of bytes read divided by the size of the range that was
+// read.
 func timesOver(f *profile.File) float64 {
 	a := &f.Access[reads]
 	if a.To-a.From < page {
@@ -348,7 +352,7 @@ func timesOver(f *profile.File) float64 {
 	return float64(f.Categories[reads].Bytes) / float64(a.To-a.From)
 }
 
-// journal is what SQLite appends to the name of a database.
+// journal is the suffix of SQLite's rollback journal.
 const journal = "-journal"
 
 // rollbackJournal finds what keeping a rollback journal costs.
@@ -361,7 +365,7 @@ func rollbackJournal(s *scene) evidence {
 			continue
 		}
 		files = append(files, f, db)
-		// The directory is synced where the journal is made and where it is deleted.
+		// The directory is synced when the journal is created and when it is deleted.
 		if dir := s.files[path.Dir(f.Name)]; dir != nil && !slices.Contains(files, dir) {
 			files = append(files, dir)
 		}
@@ -369,7 +373,7 @@ func rollbackJournal(s *scene) evidence {
 	return s.on(files, syncs, metadata)
 }
 
-// database names that of the journal that the most time is of.
+// database returns the name of the database of the journal with the most time.
 func database(e *evidence) string {
 	for _, p := range e.parts {
 		if db, ok := strings.CutSuffix(p.Name, journal); ok {
@@ -386,13 +390,13 @@ func syncsOf(e *evidence) (n int64) {
 	return n
 }
 
-// inVain reports whether all that was done to a name were calls that fail.
+// inVain reports whether all calls on a name failed.
 func inVain(f *profile.File) bool {
 	all := f.All()
 	return all.Calls > 0 && all.Calls == all.Errors && all.Calls == f.Categories[metadata].Calls
 }
 
-// below names the directory that most of the names are in, where that is at least half.
+// below names the directory of most of the calls, if it has at least half of them.
 func below(parts []part) string {
 	counts := map[string]int64{}
 	var most string
@@ -409,10 +413,10 @@ func below(parts []part) string {
 	if counts[most]*2 < all || most == "" {
 		return ""
 	}
-	return ", most of them in " + named(most)
+	return ", mostly in " + named(most)
 }
 
-// longest returns the operations of a category that took time, the longest first.
+// longest returns the operations of a category that took time, longest first.
 func longest(s *scene, k profile.Category) (ops []format.Op) {
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		if profile.CategoryOf(op) == k && s.inOp(op) > 0 {
@@ -423,10 +427,11 @@ func longest(s *scene, k profile.Category) (ops []format.Op) {
 	return ops
 }
 
-// inOp returns the time in an operation on files.
+// inOp returns the time of an operation on files.
 func (s *scene) inOp(op format.Op) int64 { return s.Ops[op].Nanos - s.OpComm[op].Nanos }
 
-// three names the operations of a category that took the most time, with their shares.
+// three returns the names of the three operations of a category with the most time,
+// with their shares.
 func three(s *scene, k profile.Category) string {
 	var words []string
 	ops := longest(s, k)
@@ -436,8 +441,7 @@ func three(s *scene, k profile.Category) string {
 	return strings.Join(words, ", ")
 }
 
-// slowest finds a category of which the slowest hundredth of the calls took most of
-// the time.
+// slowest finds the operation whose slowest 1 % of calls took most of its time.
 func slowest(s *scene) (most evidence) {
 	for _, k := range []profile.Category{reads, writes, metadata} {
 		l := s.Latency[k]
@@ -463,7 +467,8 @@ func slowest(s *scene) (most evidence) {
 	return most
 }
 
-// depth returns how many requests were in flight on average while there were any.
+// depth returns the average number of requests in flight, over the time in which there
+// were any.
 func depth(levels []int64) float64 {
 	var sum, nanos float64
 	for n, v := range levels {

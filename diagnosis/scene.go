@@ -10,19 +10,19 @@ import (
 	"pianola/profile"
 )
 
-// scene is a profile as rules see it: the time of each step that no rule has
-// claimed yet, in nanoseconds.
+// scene is the state of a diagnosis: the time of each step that no rule has claimed
+// yet, in nanoseconds.
 type scene struct {
 	*profile.Profile
-	onPath bool  // steps are those of the critical path, else what all threads did
+	onPath bool  // steps are those of the critical path; if false, those of all threads
 	asleep int64 // on the critical path, whatever the steps are
 	alone  int64 // the same, waiting for what is not recorded
-	whole  int64 // the run time, or the time that all threads did not wait
+	whole  int64 // the run time, or the time in which threads did not wait
 	io     int64 // in I/O, whatever is claimed
 
 	named map[key]int64                    // in calls of a category on a file
-	rest  [profile.NumCategories + 1]int64 // in calls of a category on files that the steps do not name
-	spent map[string]int64                 // in what is no call, by the name of the step
+	rest  [profile.NumCategories + 1]int64 // in calls of a category on files that the steps do not distinguish
+	spent map[string]int64                 // in steps that are not calls, by name
 	files map[string]*profile.File
 }
 
@@ -76,8 +76,8 @@ func (s *scene) fromPath() {
 	}
 }
 
-// fromThreads takes the time that all threads spent. Most of the time of many threads is
-// waiting for work, which would make every share small.
+// fromThreads uses the time of all threads, without their waits. Many threads mostly
+// wait for work, which would make every share small.
 func (s *scene) fromThreads() {
 	t := &s.Times
 	s.whole = t.Sum() - t.Waiting() - t.Timer - t.Communication
@@ -96,10 +96,10 @@ func (s *scene) fromThreads() {
 	}
 }
 
-// idleShare is the part of the run time from which on a critical path that is idle, asleep
-// or waiting for what is not recorded, does not say what the run hung on. A program that looks at
-// intervals whether its threads are done, as fio does and SQLite at a lock, sleeps
-// while it waits for their I/O, and nobody wakes it.
+// idleShare is the fraction of the run time above which a critical path counts as idle:
+// asleep, or waiting for events outside the recording. An idle path does not show what
+// limits the run. A program that polls whether its threads are done, as fio does, and
+// SQLite at a lock, sleeps while it waits for their I/O, and no thread wakes it.
 const idleShare = 0.2
 
 // share returns the part of the whole.
@@ -110,33 +110,33 @@ func (s *scene) share(e *evidence) float64 {
 // evidence is what a rule is about.
 type evidence struct {
 	nanos  int64
-	whole  int64  // of which that is a part, 0 for that of the scene
+	whole  int64  // nanos is a part of it; 0 means the scene's whole
 	parts  []part // by file, the longest first
 	unsure int64  // the part of nanos that is an upper bound
-	about  bool   // nanos are from the bars of a distribution, which are a tenth wide
+	about  bool   // nanos come from the buckets of a histogram, which are up to 10 % wide
 	calls  int64  // of all threads
 	bytes  int64  // that these moved
 
-	spent string // what is claimed that is no call
+	spent string // the name of a claimed step that is not a call
 	all   []profile.Category
 }
 
-// part is what of it is on one file.
+// part is the evidence on one file.
 type part struct {
 	*profile.File
 	nanos int64
 	taken []taken
 }
 
-// taken is what is claimed of a scene: all that is named, and so much of the rest.
+// taken is the time that a rule claims from a scene: named steps, and a part of rest.
 type taken struct {
 	at   key
 	rest int64
 }
 
-// on returns the evidence of calls of some categories on some files. Calls on the
-// critical path that the profile does not tell apart by file count as those of the
-// files, up to the time that all threads spent with them.
+// on returns the evidence of calls of some categories on some files. If the profile
+// does not distinguish calls on the critical path by file, they count for these files,
+// up to the time that all threads spent in them.
 func (s *scene) on(files []*profile.File, categories ...profile.Category) (e evidence) {
 	rest := s.rest
 	for _, f := range files {
@@ -184,12 +184,12 @@ func (s *scene) in(categories ...profile.Category) evidence {
 	return e
 }
 
-// time returns the evidence of what is no call.
+// time returns the evidence of a step that is not a call.
 func (s *scene) time(name string) evidence {
 	return evidence{nanos: s.spent[name], spent: name}
 }
 
-// claim takes what a rule has found out of the scene.
+// claim removes the evidence of a rule from the scene.
 func (s *scene) claim(e *evidence) {
 	delete(s.spent, e.spent)
 	for _, k := range e.all {

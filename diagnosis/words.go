@@ -9,7 +9,8 @@ import (
 	"pianola/table"
 )
 
-// took says which part of the time the evidence is: "took 58.7 % of the run time (44.335 ms)".
+// took says which share of the time the evidence has: "took 58.7 % of the run time
+// (44.335 ms)".
 func (s *scene) took(e *evidence) string {
 	bound := ""
 	switch {
@@ -21,17 +22,17 @@ func (s *scene) took(e *evidence) string {
 	return "took " + bound + s.part(e.nanos)
 }
 
-// part says which part of the whole a time is.
+// part returns a time as a share of the whole.
 func (s *scene) part(nanos int64) string {
 	of := "the run time"
 	if !s.onPath {
-		of = "the time that threads did not wait"
+		of = "the time in which threads did not wait"
 	}
 	return fmt.Sprintf("%s of %s (%s)", table.Share(nanos, s.whole), of, duration(nanos))
 }
 
-// mostly names the file that most of the evidence is on: " of wal", or " of 12 files,
-// most of all wal".
+// mostly names the file with most of the evidence: " of wal", or " of 12 files, mostly
+// wal,".
 func (e *evidence) mostly() string {
 	switch n := len(e.parts); {
 	case n == 0:
@@ -39,7 +40,7 @@ func (e *evidence) mostly() string {
 	case e.parts[0].nanos*100 >= e.nanos*95:
 		return " of " + named(e.parts[0].Name)
 	case e.parts[0].nanos*100 >= e.nanos*20:
-		return fmt.Sprintf(" of %s, most of all %s,", table.Plural(n, "file"), named(e.parts[0].Name))
+		return fmt.Sprintf(" of %s, mostly %s,", table.Plural(n, "file"), named(e.parts[0].Name))
 	default:
 		return fmt.Sprintf(" of %s", table.Plural(n, "file"))
 	}
@@ -47,12 +48,12 @@ func (e *evidence) mostly() string {
 
 func named(file string) string { return table.ShortName(file) }
 
-// each says how long a call is, and how many bytes it moves, on average.
+// each returns the number of calls and their average size in bytes.
 func each(t profile.Total) string {
 	return fmt.Sprintf("%s of %s on average", table.Plural(int(t.Calls), "call"), table.Bytes(float64(t.Bytes)/float64(max(t.Calls, 1))))
 }
 
-// number prints a ratio with one decimal, or none where it is large.
+// number prints a ratio with one decimal, or without decimals if it is large.
 func number(v float64) string {
 	if v < 10 {
 		return table.Fixed(v, 1)

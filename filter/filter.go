@@ -1,5 +1,5 @@
-// Package filter is the language that selects events, for compile and for the
-// transforms that keep or drop some.
+// Package filter implements the expressions that select events, for compile and for
+// transforms.
 package filter
 
 import (
@@ -21,15 +21,15 @@ type Subject struct {
 	Process  int32  // process id in the recording
 	Command  string // base name of the program that the process runs
 	Op       format.Op
-	Path     string // absolute, as the application named it; "" where there is none
+	Path     string // absolute, as the application named it; "" if there is none
 	Size     int64  // requested bytes, -1 for operations without a size
 	Result   int64  // as Event.Ret
 	Duration int64  // nanoseconds, or format.Unknown
 	Time     int64  // nanoseconds from the start of the recording
 }
 
-// NewSubject returns the fields of an event of a process. The command and the name of the file are as a
-// process.Follower has them.
+// NewSubject returns the fields of an event of a process. command and name are those
+// that a process.Follower returns.
 func NewSubject(e *format.Event, process int32, command, name string) Subject {
 	s := Subject{Thread: e.TID, Process: process, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
 	if command, _, _ = strings.Cut(command, " "); command != "" {
@@ -86,7 +86,7 @@ type parser struct {
 	end    int // end of the current token
 	token  string
 	quoted bool
-	wrong  string // why there is no token at this place
+	wrong  string // error text if there is no valid token here
 	depth  int
 }
 
@@ -137,7 +137,7 @@ func (p *parser) next() {
 		n = 1
 	default:
 		r, _ := utf8.DecodeRuneInString(rest)
-		p.wrong = fmt.Sprintf("%q stands in double quotes only", r)
+		p.wrong = fmt.Sprintf("put %q into double quotes", r)
 		return
 	}
 	p.token, p.end = rest[:n], p.at+n
@@ -198,7 +198,7 @@ func (p *parser) not() (Filter, error) {
 	return p.comparison()
 }
 
-// field is a field that a filter compares: a number or a text.
+// field is a field of a comparison: a number or a text.
 type field struct {
 	number func(*Subject) (int64, bool)
 	text   func(*Subject) string
@@ -237,21 +237,21 @@ func (p *parser) comparison() (Filter, error) {
 	f, ok := fields[name]
 	if !ok || p.quoted {
 		if name == "" {
-			return nil, p.fail("want a comparison here")
+			return nil, p.fail("expected a comparison")
 		}
 		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, command, op, class, path, size, result, duration and time")
 	}
 	p.next()
 	op := p.token
 	if p.quoted || !strings.Contains(" == != < <= > >= ~ !~ ", " "+op+" ") || op == "" {
-		return nil, p.fail("want == != < <= > >= ~ or !~ here")
+		return nil, p.fail("expected == != < <= > >= ~ or !~")
 	}
 	if pattern := strings.HasSuffix(op, "~"); pattern && f.text == nil || !pattern && f.text != nil && op != "==" && op != "!=" {
-		return nil, p.fail(op + " does not go with " + name)
+		return nil, p.fail("operator " + op + " does not apply to " + name)
 	}
 	p.next()
 	if p.token == "" && !p.quoted {
-		return nil, p.fail("want a value here")
+		return nil, p.fail("expected a value")
 	}
 	var cmp Filter
 	var err error
@@ -303,7 +303,7 @@ func (f field) compareNumber(op, value string) (Filter, error) {
 func parseInt(s string) (int64, error) {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number", s)
+		return 0, fmt.Errorf("%q is not a number", s)
 	}
 	return v, nil
 }
@@ -318,7 +318,7 @@ func parseResult(s string) (int64, error) {
 func parseDuration(s string) (int64, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time such as 10s, 2.5ms or 300us", s)
+		return 0, fmt.Errorf("%q is not a duration such as 10s, 2.5ms or 300us", s)
 	}
 	return int64(d), nil
 }

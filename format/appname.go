@@ -41,7 +41,7 @@ func (h *Header) parseName(value []byte) error {
 func (n *AppName) Wrong() string {
 	switch {
 	case n.Path == "" || n.Path[0] == '/':
-		return "the path does not lie below the root"
+		return "the path is not below the root"
 	case n.Name == "" || n.Name[0] != '/':
 		return "the application's name is not absolute"
 	case strings.IndexByte(n.Path, 0) >= 0 || strings.IndexByte(n.Name, 0) >= 0:
@@ -103,8 +103,8 @@ func (a *AppNames) Append(dst, path []byte) []byte {
 	return append(append(append(dst, strings.TrimSuffix(root, "/")...), '/'), path...)
 }
 
-// Of is Append for strings, which can have the "//" that marks where a path began in
-// the application (docs/compile.md).
+// Of is Append for strings. They can contain "//", which marks where the application's
+// path began (docs/reference/compile.md).
 func (a *AppNames) Of(path string) string {
 	if a == nil {
 		return path

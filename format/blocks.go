@@ -11,7 +11,7 @@ type Allocation uint8
 // The allocations.
 const (
 	Data     Allocation = iota // written blocks
-	Reserved                   // blocks that were set aside and not written yet, as fallocate does
+	Reserved                   // blocks that were reserved and not written yet, as by fallocate
 	Hole                       // no blocks
 	numAllocations
 )
@@ -20,14 +20,14 @@ var allocations = [numAllocations]string{"data", "reserved", "hole"}
 
 func (a Allocation) String() string { return allocations[a] }
 
-// Stretch is a part of a file, from the end of the one before it on.
+// Stretch is a part of a file that begins at the end of the previous one.
 type Stretch struct {
 	Allocation Allocation
 	Bytes      int64 // at least 1
 }
 
-// AddStretch adds a stretch at the end, which it joins with the last one if both
-// are allocated in one way. Of no bytes it adds nothing.
+// AddStretch appends a stretch. It merges it with the last one if both have the same
+// allocation, and ignores a stretch of 0 bytes.
 func AddStretch(blocks []Stretch, a Allocation, bytes int64) []Stretch {
 	if n := len(blocks); n > 0 && blocks[n-1].Allocation == a {
 		blocks[n-1].Bytes += bytes

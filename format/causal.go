@@ -174,8 +174,8 @@ func (c *Causal) begin() {
 	}
 }
 
-// admitRunning admits the threads that the header newly tells of: those that ran when
-// the recording began, and of processes that entered it since.
+// admitRunning admits the threads that the header newly names: those that ran when the
+// recording began, and those of processes that entered it since.
 func (c *Causal) admitRunning() {
 	h := c.r.Header()
 	if len(h.Meta) == c.remarks {
@@ -239,9 +239,9 @@ func (c *Causal) begins(tid int32) bool {
 	return true
 }
 
-// holdAgain holds events of a thread back that were held before: those after its end,
-// of another thread with its id. It copies none, because that can be as often as there
-// are events.
+// holdAgain holds back events that were held before: those after the end of a thread,
+// which belong to another thread with its id. It copies none, because this can happen
+// as often as there are events.
 func (c *Causal) holdAgain(queue []Event) {
 	tid := queue[0].TID
 	if before := c.held[tid]; before != nil {
@@ -276,8 +276,8 @@ type CausalReader struct {
 }
 
 // NewCausalReader returns a CausalReader of r. It reads the first event, so that the
-// header is complete but for what comes at the end of a recording. An error of that
-// is returned by Read.
+// header is complete except for lines at the end of a recording. Read returns an error
+// of that.
 func NewCausalReader(r Reader) *CausalReader {
 	c := &CausalReader{r: r, next: NewCausal(r)}
 	c.first, c.err = c.next.Next()

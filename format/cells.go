@@ -2,23 +2,23 @@ package format
 
 import "io"
 
-// CellWriter makes CSV safe for spreadsheets: it puts a ' before a cell that they
-// would take for a formula, since a name of unknown origin can begin like one.
-// These are cells that begin with = + - @, a tab or a carriage return and are no
-// numbers. A cell may be split over several writes; the last line needs its end.
+// CellWriter makes CSV safe for spreadsheets: it puts a ' before a cell that they would
+// take for a formula, because a name of unknown origin can look like one. These are
+// cells that begin with = + - @, a tab or a carriage return and are not numbers. A cell
+// may be split over several writes; the last line needs its line end.
 type CellWriter struct {
 	w       io.Writer
 	within  bool   // not at the beginning of a cell
 	quoted  bool   // inside quotes
-	pending []byte // a sign and digits, which can be those of a number
+	pending []byte // a sign and digits, which may be a number
 	out     []byte // reused
 }
 
 // NewCellWriter returns a writer to w.
 func NewCellWriter(w io.Writer) *CellWriter { return &CellWriter{w: w} }
 
-// Write implements io.Writer. After an error of the writer below n is 0, even
-// if that has written a part.
+// Write implements io.Writer. After an error of the underlying writer n is 0, even if
+// it has written a part.
 func (c *CellWriter) Write(p []byte) (n int, err error) {
 	c.out = c.out[:0]
 	for _, b := range p {
@@ -53,7 +53,7 @@ func (c *CellWriter) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// release writes what was pending, as a formula or as it is.
+// release writes the pending bytes, as a formula or unchanged.
 func (c *CellWriter) release(formula bool) {
 	if formula {
 		c.out = append(c.out, '\'')

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Cost is the time that recording costs the application, in nanoseconds. A
-// recording says it twice: at its start as a loop of calls was measured, and at
-// its end as the recorder has measured it while the application ran.
+// Cost is the time that recording costs the application, in nanoseconds. A recording
+// states it twice: at its start as measured with a loop of calls, and at its end as
+// measured while the application ran.
 type Cost struct {
 	// Inside is how much longer the recorded duration of an event is than the
 	// call takes without a recorder. It can be negative, because the recorded
@@ -21,11 +21,11 @@ type Cost struct {
 	// Rich is added to Outside if more than registers is recorded (Op.Rich).
 	Rich int64
 
-	// Call is the time that a call adds that is not recorded.
+	// Call is the time that an unrecorded call adds.
 	Call int64
 
-	// Switch is the time that it adds to let a thread leave the processor, wake
-	// it and let it come back.
+	// Switch is the time added when a thread leaves the processor, is woken and comes
+	// back.
 	Switch int64
 }
 
@@ -37,9 +37,9 @@ func (c Cost) Around(op Op) int64 {
 	return c.Outside
 }
 
-// Before returns the cost of what the thread did between its previous event and
-// e that is no event: of calls that are not recorded and, where it was off the
-// processor, of one switch. What belongs to the previous event is Around.
+// Before returns the cost of recording between the thread's previous event and e: of
+// calls that are not recorded and, if the thread was off the processor, of one switch.
+// Around has the cost that belongs to the previous event.
 func (c Cost) Before(e *Event) int64 {
 	cost := min(e.Calls, MaxNote/max(c.Call, 1)) * c.Call
 	if !e.Off.IsZero() {
@@ -48,7 +48,7 @@ func (c Cost) Before(e *Event) int64 {
 	return cost
 }
 
-// fields returns the words of MetaCost and where their values stand.
+// fields returns the words of MetaCost with pointers to their values.
 func (c *Cost) fields() [5]struct {
 	key   string
 	value *int64
@@ -74,8 +74,9 @@ func (c Cost) String() string {
 	return string(b)
 }
 
-// Cost returns the recorder's cost, 0 if unknown. Of two it is the last, so that
-// the header must be complete for what was measured while the application ran.
+// Cost returns the recorder's cost, 0 if unknown. If the header states two, it returns
+// the last one, which was measured while the application ran; the header must be
+// complete for that.
 func (h *Header) Cost() (c Cost) {
 	text, _ := h.Value(MetaCost)
 	for word := range strings.FieldsSeq(text) {

@@ -9,7 +9,7 @@ import (
 // Counts counts events by operation.
 type Counts [NumOps]int64
 
-// ParseCounts reads what String returns. It passes over what it does not know.
+// ParseCounts reads the output of String. It skips unknown operations.
 func ParseCounts(text string) (c Counts) {
 	for word := range strings.FieldsSeq(text) {
 		name, number, _ := strings.Cut(word, "=")

@@ -19,24 +19,24 @@ type Edge struct {
 // EdgeKind is why an event comes after another one.
 type EdgeKind uint8
 
-// The kinds. Up to EdgeExit they keep results as recorded; the others keep
-// the time right that threads wait for one another.
+// The kinds. Edges up to EdgeExit keep results as recorded. The others reproduce the
+// times that threads wait for one another.
 const (
-	EdgeOrder      EdgeKind = iota // not told: an edge of an older trace, or one that a program made
+	EdgeOrder      EdgeKind = iota // unspecified: an edge of an older trace, or one that a program added
 	EdgeDescriptor                 // it uses, opens or closes a descriptor that the other one opened, used or closed
 	EdgeName                       // one of them changes a name that the other one uses
 	EdgeBytes                      // one of them changes bytes or the size of a file that the other one reads or changes
 	EdgeOffset                     // both move the same offset
-	EdgeLock                       // one of them takes a lock on a file that the other one gives up
+	EdgeLock                       // one of them takes a lock on a file that the other one releases
 	EdgeBirth                      // the other one creates its thread
 	EdgeExit                       // it waits for the end of the process that the other one ends
 	EdgeWake                       // the thread was blocked, and the other thread woke it
 	EdgeMessage                    // the thread received what the other thread sent
-	EdgeReply                      // what is not recorded answered a message of the other one: with clients in a closed loop
-	EdgeArrival                    // a message of what is not recorded arrived: with clients that keep to their times
-	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends those at the same place that were timed out before (Event.Expired)
-	EdgeTimer                      // as EdgeWake, and while the thread was blocked, the other one waited for a time: what that one waits is not ended early for this
-	EdgeAny                        // it waits for the end of any process, and the other one ended: in a replay it can be another process
+	EdgeReply                      // an unrecorded client answered a message of the other one: for clients in a closed loop
+	EdgeArrival                    // a message of an unrecorded client arrived: for clients with their own schedule
+	EdgeTimed                      // as EdgeWake, from a wait with a time limit: it also ends earlier waits at the same place that timed out (Event.Expired)
+	EdgeTimer                      // as EdgeWake, but while the thread was blocked, the other one waited for a time limit: that wait is not ended early
+	EdgeAny                        // it waits for the end of any process; in a replay another process may end
 	NumEdgeKinds
 )
 
@@ -59,7 +59,7 @@ func ParseEdgeKind(name string) (EdgeKind, bool) {
 	return EdgeKind(max(k, 0)), k >= 0
 }
 
-// Outside reports whether an edge stands for what is not recorded.
+// Outside reports whether an edge represents an unrecorded client.
 func (k EdgeKind) Outside() bool { return k == EdgeReply || k == EdgeArrival }
 
 // Append appends the edge as scripts and exports have it: 2:17+0.000001200:wake
@@ -77,8 +77,8 @@ func (e *Edge) Append(dst []byte) []byte {
 	return dst
 }
 
-// Valid reports whether an edge is one that event number event of a thread can
-// have, as far as that can be told without the other thread.
+// Valid reports whether an edge is possible for event number event of a thread, as far
+// as that can be checked without the other thread.
 func (e *Edge) Valid(thread int32, event int64) bool {
 	switch {
 	case e.Thread < 0 || e.Event < 0 || e.Delay < 0 || e.Kind >= NumEdgeKinds:

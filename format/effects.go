@@ -21,7 +21,7 @@ const (
 	EffectChdir             // sets the working directory
 	EffectWait              // a process has ended (Event.Child)
 	EffectChroot            // sets the root directory
-	EffectUmask             // sets the permissions that what is made does not get
+	EffectUmask             // sets the permissions that new files do not get
 	EffectUnshare           // copies what the thread shares, by the flags
 	EffectBlock             // the thread was blocked
 	EffectPipeline          // made by compile: the thread waits for another at a pipe, or another one waits for it
@@ -36,7 +36,7 @@ const (
 	EffectTruncate // sets the length to the size
 	EffectAllocate // allocates blocks, by the flags beyond the length
 	EffectAdvise   // changes what is cached
-	EffectLock     // takes a lock of a file, or gives it up
+	EffectLock     // takes or releases a lock of a file
 	EffectSync     // makes a file durable
 	EffectSyncAll  // makes a file system durable
 
@@ -77,14 +77,15 @@ func (e Effect) IsMade() bool { return e == EffectPipeline || e == EffectQueue }
 // descriptors or working directories.
 func (e Effect) ChangesTables() bool { return e >= EffectOpen && e <= EffectPipeline }
 
-// ChangesNames reports whether calls of the effect make, remove or move names.
-// It is false for an open, which can make one (Event.Creates).
+// ChangesNames reports whether calls of the effect create, remove or move names. It is
+// false for an open, which can create one (Event.Creates).
 func (e Effect) ChangesNames() bool { return e >= EffectMkdir && e <= EffectRmdir }
 
-// Reads is what a recorder reads of a call besides registers and strings.
+// Reads is the data of a call that a recorder reads in addition to registers and
+// strings.
 type Reads uint8
 
-// What recorders read.
+// The data that recorders read.
 const (
 	ReadNothing    Reads = iota
 	ReadOpened           // what the resulting descriptor leads to, and whether the call made it
@@ -104,7 +105,7 @@ const (
 	ReadAddress          // the path of a socket's address; other addresses are not recorded
 	ReadExec             // the name of the program, which replaces the registers
 	ReadRing             // struct io_uring_params, and the number of the ring
-	ReadRegistered       // the number of the ring, and a list of what is registered
+	ReadRegistered       // the number of the ring, and a list of registered files or buffers
 	ReadContext          // the context of libaio that the kernel returned, and its number
 	ReadBatch            // the numbers of the ring or context, and of the batch
 	ReadAttrArgs         // struct xattr_args

@@ -10,22 +10,22 @@ const NoResult = math.MinInt64
 // Unknown is the Dur of an event whose source has no duration.
 const Unknown = -1
 
-// Waited is the shortest duration of a call left out of a trace that counts as
-// waiting and not as computing, in nanoseconds: a pipe or socket that is ready is
-// faster. A replay can't sleep for less anyway.
+// Waited is the minimum duration, in nanoseconds, of a call left out of a trace that
+// counts as waiting and not as computing: a pipe or socket that is ready is faster. A
+// replay cannot sleep for less anyway.
 const Waited = 20_000
 
-// MaxStrings is the most string arguments an operation can have (rename).
+// MaxStrings is the maximum number of string arguments of an operation (rename).
 const MaxStrings = 2
 
-// MaxArgs is the most arguments an operation can have, as in the system call
+// MaxArgs is the maximum number of arguments of an operation, as in the system call
 // convention of Linux.
 const MaxArgs = 6
 
-// Event is one I/O system call of one thread, or one request for the same
-// operation. A request is of the thread that submitted it, or made the ring if
-// a thread of the kernel polls that. Start is its submission, Dur the time until its
-// completion; the thread does other things meanwhile.
+// Event is one I/O system call of one thread, or one asynchronous request for the same
+// operation. A request belongs to the thread that submitted it, or to the thread that
+// created the ring if a thread of the kernel polls it. Start is the submission of a
+// request, and Dur the time until its completion; the thread continues in the meantime.
 //
 // Args are in the order of the operation's row, with flags in canonical form.
 // String arguments (paths and texts) are in Str, in the order of the row; their
@@ -35,7 +35,7 @@ const MaxArgs = 6
 // of Read. Clone makes a copy that can be kept.
 type Event struct {
 	Op  Op
-	Via Via   // how the thread asked for it; in a trace, Thread.Ring of its thread
+	Via Via   // interface of the call or request; in a trace, Thread.Ring of its thread
 	TID int32 // script: the kernel's thread id; trace: the thread's number, from 1
 
 	// Line is the line of the event in its source, from 1, for messages; 0 if
@@ -45,13 +45,13 @@ type Event struct {
 	Start   int64 // nanoseconds since the start of the recording
 	Dur     int64 // nanoseconds in the call, or Unknown
 	Compute int64 // trace: nanoseconds from the end of the thread's previous event, 0 in a script
-	Held    int64 // trace: of Compute what Edges account for; the thread waited that long
-	Expired int64 // trace: of Compute waits whose time limit expired; the thread's next EdgeTimed ends them early
+	Held    int64 // trace: part of Compute that Edges cover, because the thread waited
+	Expired int64 // trace: part of Compute spent in waits whose time limit expired; the thread's next EdgeTimed ends them early
 	Off     Off   // of the time since the end of the thread's previous event
-	Cut     int64 // script: nanoseconds to subtract from the time before the event: a transform cut them, or the recorder took them; below 0, to add
-	Calls   int64 // script: system calls that are not recorded, since the thread's previous event
+	Cut     int64 // script: nanoseconds to subtract from the time before the event, because a transform cut them or the recorder took them; negative to add
+	Calls   int64 // script: unrecorded system calls since the thread's previous event
 	Faults  int64 // script: page faults taken inside the call
-	Behind  int64 // script: nanoseconds inside the call for which the thread could run, but another recorded one had the processor
+	Behind  int64 // script: nanoseconds inside the call in which the thread was ready, but another recorded thread had the processor
 
 	Ret  int64 // result, a negative errno, or NoResult
 	Args [MaxArgs]int64

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// Floor is the least time that a replay of a trace can take: that of the longest
-// chain of compute and waits, if no call took any time. In nanoseconds.
+// Floor is the minimum time of a replay of a trace, in nanoseconds: the longest chain
+// of compute and waits if calls took no time.
 type Floor struct {
 	Total int64
 
-	// Of Total. The rest is compute, and what threads waited for a processor
-	// that another recorded thread had.
+	// Parts of Total. The rest is compute, and time in which threads waited for a
+	// processor that another recorded thread had.
 	Timers  int64 // until a time had come
 	Storage int64 // I/O that the recording does not hold
-	Clients int64 // what clients that were not recorded took from a reply to their next message
-	Waits   int64 // waits that are tied to no event
+	Clients int64 // time of unrecorded clients from a reply to their next message
+	Waits   int64 // waits without a known cause
 }
 
 // floorNames are the names of the fields in a header, in their order.
@@ -37,7 +37,7 @@ func (f Floor) Minus(g Floor) Floor {
 	return Floor{f.Total - g.Total, f.Timers - g.Timers, f.Storage - g.Storage, f.Clients - g.Clients, f.Waits - g.Waits}
 }
 
-// At returns the floor at a speed: it holds no call, so all of it is divided.
+// At returns the floor at a speed. It contains no calls, so all of it is divided.
 func (f Floor) At(speed float64) Floor {
 	p := Pace{Speed: speed}
 	if p.Recorded() {
@@ -71,15 +71,15 @@ func (h *Header) Floor() (f Floor, ok bool) {
 	return f, ok
 }
 
-// Text says what the floor is made of, in a sentence without a full stop.
+// Text describes the floor and its parts, in a sentence without a full stop.
 func (f Floor) Text() string {
 	seconds := func(nanos int64) string { return fmt.Sprintf("%.3f s", Seconds(nanos)) }
-	text := "the run time can't fall below " + seconds(f.Total)
-	sep := ": of it "
+	text := "the replay cannot be shorter than " + seconds(f.Total)
+	sep := ", of which "
 	for _, part := range []struct {
 		nanos int64
 		what  string
-	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits that are tied to no event"}} {
+	}{{f.Timers, "timers"}, {f.Storage, "I/O that was not recorded"}, {f.Clients, "clients that were not recorded"}, {f.Waits, "waits without a known cause"}} {
 		if part.nanos*1000 >= f.Total && part.nanos > 0 {
 			text += sep + seconds(part.nanos) + " " + part.what
 			sep = ", "

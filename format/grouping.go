@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// Grouping is how threads of a recording shared syncs: what one thread synced, others
-// waited for, and did not sync themselves (group commit). How many share one depends
-// on how long it takes, so on other storage the program syncs more or less often than
-// a replay, which keeps to the recording.
+// Grouping is how threads of a recording shared syncs: other threads waited for the
+// sync of one thread instead of making their own (group commit). How many share one
+// depends on how long it takes. So on other storage the program syncs more or less
+// often than a replay, which repeats the recorded syncs.
 type Grouping struct {
 	Threads int64 // that shared syncs
 	Syncs   int64 // by these threads
-	Joined  int64 // waits for the sync of another one, with none of their own after it
+	Joined  int64 // waits for another thread's sync that no own sync followed
 }
 
-// Least returns how many syncs would do if each served all threads: on storage that
-// is slow enough the program makes no more.
+// Least returns the number of syncs if each served all threads. On slow enough storage
+// the program needs no more.
 func (g Grouping) Least() int64 {
 	if g.Threads == 0 {
 		return 0
@@ -37,10 +37,10 @@ func (h *Header) Grouping() (g Grouping, ok bool) {
 	return g, ok
 }
 
-// Text says it in a sentence without a full stop.
+// Text returns a sentence without a full stop.
 func (g Grouping) Text() string {
 	b := strings.Builder{}
-	fmt.Fprintf(&b, "group commit: %d threads shared %d syncs, which %d waits of others joined; ", g.Threads, g.Syncs, g.Joined)
-	fmt.Fprintf(&b, "on slower storage the application may do with fewer, down to %d, on faster storage it may need more", g.Least())
+	fmt.Fprintf(&b, "group commit: %d threads shared %d syncs, and other threads waited for them %d times; ", g.Threads, g.Syncs, g.Joined)
+	fmt.Fprintf(&b, "the application may need only %d on slower storage, and more on faster storage", g.Least())
 	return b.String()
 }

@@ -16,7 +16,7 @@ func TestGrouping(t *testing.T) {
 	got, ok := h.Grouping()
 	require.True(t, ok)
 	require.Equal(t, g, got)
-	require.Contains(t, g.Text(), "down to 313")
+	require.Contains(t, g.Text(), "only 313")
 	require.EqualValues(t, 2, Grouping{Threads: 3, Syncs: 2, Joined: 100}.Least())
 	for _, wrong := range []string{"312", "threads=0 syncs=1 joined=1", "threads=-1 syncs=1 joined=1", "threads=9223372036854775807 syncs=1 joined=1"} {
 		h.Set(MetaGrouped, wrong)

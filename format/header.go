@@ -18,14 +18,14 @@ type Header struct {
 	// script has none.
 	Threads []Thread
 
-	// Descriptors are those that are open before the first event, by process.
+	// Descriptors are the descriptors open before the first event, by process.
 	Descriptors []Descriptor
 
 	// Files is the fileset of a trace, directories before their contents.
 	Files []File
 
-	// Names are what the application calls the paths of a trace, or of a replay's log.
-	// Without them a trace tells the paths below the root only.
+	// Names are the application's names of the paths of a trace, or of a replay's log.
+	// Without them a trace has only the paths below the root.
 	Names []AppName
 }
 
@@ -48,7 +48,7 @@ const (
 	MetaCgroup      = "cgroup"       // the cgroup that is recorded, quoted
 	MetaFileSystems = "file systems" // "MOUNT"=TYPE …: those of the files that were opened
 	MetaCoverage    = "coverage"     // what the events moved on files: package coverage
-	MetaRequests    = "requests"     // what of that was moved by requests of io_uring and libaio
+	MetaRequests    = "requests"     // the part of it that requests of io_uring and libaio moved
 	MetaUnsupported = "unsupported"  // I/O that the recording does not hold, by kind: package coverage
 	MetaExit        = "exit"         // exit status of the command
 	MetaElapsed     = "elapsed"      // its run time, seconds
@@ -57,10 +57,10 @@ const (
 	MetaReplay      = "replay"       // options of the replay; marks a script as a replay's log
 	MetaTool        = "recorder"     // which recorder made the script
 	MetaUnexplained = "unexplained"  // number of recorded results that contradict the simulation of compile
-	MetaFloor       = "floor"        // of a trace: the least time that a replay can take (Floor)
+	MetaFloor       = "floor"        // of a trace: the minimum time of a replay (Floor)
 	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
-	MetaMapped      = "mapped"       // of a trace: bytes that its mapped files take in the address space of a process, at most
+	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
 	// Where a recording or a replay ran: package provenance.
 	MetaOptions  = "options"  // of the command that made the script
@@ -85,15 +85,16 @@ type Thread struct {
 	Parent  int32 // number of the thread that created it, 0 for none
 	Start   int64 // nanoseconds from the start of the recording to its creation
 
-	// Ring says that this is no thread of the program but a ring of io_uring or a
-	// context of libaio: its events are requests, in the order of submission, and
-	// the Compute of one is the time since the submission of the one before. What
-	// comes after a request comes after all requests of the ring up to that one.
+	// Ring says that this is not a thread of the program but a ring of io_uring or a
+	// context of libaio. Its events are requests, in the order of submission, and the
+	// Compute of a request is the time since the submission of the previous one. An
+	// event that comes after a request comes after all requests of the ring up to that
+	// one.
 	Ring Via
 }
 
-// TellsWakers reports whether a recording has notes of who woke whom, where it has
-// several threads: those by eBPF do, as they were recorded.
+// TellsWakers reports whether a recording of several threads notes which thread woke
+// which. Recordings by eBPF do.
 func (h *Header) TellsWakers() bool {
 	tool, _ := h.Value(MetaTool)
 	_, replayed := h.Value(MetaReplay)
@@ -112,9 +113,9 @@ type Descriptor struct {
 // FileType is the type of a file.
 type FileType uint8
 
-// The file types, by the names of DESIGN: reg, dir, lnk, fifo, sock, chr, blk.
-// TypePseudo is any file of a pseudo file system, such as /proc, and eventfd and
-// its like: the kernel makes up what it holds.
+// The file types: reg, dir, lnk, fifo, sock, chr, blk. TypePseudo is any file whose
+// contents the kernel generates: a file of a pseudo file system such as /proc, or an
+// eventfd.
 const (
 	TypeUnknown FileType = iota
 	TypeReg
@@ -149,7 +150,7 @@ type File struct {
 	Size   int64     // bytes; of a directory the bytes that getdents64 returned
 	Cached int64     // pages in the page cache before the start, -1 if unknown
 	Sparse bool      // no blocks
-	Blocks []Stretch // of a regular file, where its blocks are not known to be written up to the size; what follows is a hole
+	Blocks []Stretch // of a regular file, if its blocks are not known to be written up to the size; the rest is a hole
 	Target string    // of a symbolic link
 	Link   string    // hard link to this path of the fileset, if not empty
 	Attrs  []Attr    // extended attributes that the trace reads
@@ -191,8 +192,8 @@ func (h *Header) Set(key, value string) {
 	h.Meta = append(h.Meta, Meta{key, value})
 }
 
-// impliesThreads reports whether the header needs no thread table: without one,
-// a trace has one thread of one process, from the start.
+// impliesThreads reports whether the header needs no thread table: without one, a trace
+// has one thread of one process, from the start.
 func (h *Header) impliesThreads() bool {
 	return len(h.Threads) == 0 || len(h.Threads) == 1 && h.Threads[0] == Thread{Process: 1}
 }
@@ -304,7 +305,7 @@ func (h *Header) parseThread(value []byte) error {
 		return err
 	}
 	if n != int64(len(h.Threads)+1) {
-		return fmt.Errorf("%w: thread %d where thread %d is due", errHeader, n, len(h.Threads)+1)
+		return fmt.Errorf("%w: thread %d instead of thread %d", errHeader, n, len(h.Threads)+1)
 	}
 	h.Threads = append(h.Threads, t)
 	return nil

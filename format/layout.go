@@ -1,6 +1,6 @@
 package format
 
-// Role is what a call does with an argument that is a path or a descriptor.
+// Role is the use of an argument that is a path or a descriptor.
 type Role uint8
 
 // The roles.
@@ -30,7 +30,7 @@ type Layout struct {
 	AtFlags   int8 // of AtFlags or AccessAtFlags
 	Mode      int8 // permissions
 	PID       int8 // process that is waited for
-	Child     int8 // process that was found, if it is not the result
+	Child     int8 // process that the call found, if it is not the result
 	Text      int8 // place in Event.Str of the first text
 
 	Paths   [MaxStrings]PathPlace // in their order; Arg is -1 for none
@@ -102,7 +102,7 @@ func layoutOf(args []Arg) Layout {
 	return at
 }
 
-// FlagsOf returns the flag set of argument k of the event, nil if it is no flag
+// FlagsOf returns the flag set of argument k of the event, nil if it is not a flag
 // word.
 func (i *Info) FlagsOf(e *Event, k int) *FlagSet {
 	a := &i.Args[k]

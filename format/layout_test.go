@@ -102,7 +102,7 @@ func TestRowsAgree(t *testing.T) {
 	}
 }
 
-// Places of arguments that no row says are none, also of what is no operation.
+// Arguments that no row has are absent, also for an invalid operation.
 func TestLayout(t *testing.T) {
 	require.Equal(t, layoutOf(nil), OpNone.Info().At)
 	require.Equal(t, Layout{

@@ -85,7 +85,7 @@ const (
 	NotedCow    // the process got a page of its own
 )
 
-// Device is the device that a file lies on.
+// Device is the device of a file.
 type Device struct {
 	Major, Minor uint32
 	Copy         int32 // counts copies of the application that a transform made, each with files of its own
@@ -161,7 +161,8 @@ func (e *Event) FileType() FileType {
 	return TypeUnknown
 }
 
-// The errors of a call on a number that is no descriptor, or not of a socket.
+// The errors of a call on a number that is not a descriptor, or not a descriptor of a
+// socket.
 const (
 	ebadf    = 9
 	enotsock = 88

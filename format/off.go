@@ -1,6 +1,6 @@
 package format
 
-// What a thread is blocked in: the first argument of OpWait, by WaitKinds.
+// The reasons why a thread is blocked: the first argument of OpWait, by WaitKinds.
 const (
 	WaitOther = iota
 	WaitFutex
@@ -11,7 +11,7 @@ const (
 
 // Off is what a thread spent its time off the processor with, in nanoseconds.
 type Off struct {
-	Ready   int64 // it could run, but what is not followed had the processor
+	Ready   int64 // the thread was ready, but an unrecorded program had the processor
 	Own     int64 // it could run, but other recorded threads had the processor
 	Wait    int64 // for another thread, or for what is not recorded
 	Timer   int64 // until a time had come

@@ -274,9 +274,9 @@ type Info struct {
 	// position. The recorder reads them from memory.
 	Synthetic uint8
 
-	// Strace is how strace prints an operation that is no system call of its
-	// own, or has its arguments in a struct, with %0 for the first argument; ""
-	// if it follows from the row.
+	// Strace is strace's form of an operation that is not a system call of its own, or
+	// has its arguments in a struct, with %0 for the first argument; "" if it follows
+	// from the row.
 	Strace string
 
 	// At holds the positions of arguments by purpose. It follows from Args.
@@ -507,8 +507,8 @@ var table = laidOut([numOps]Info{
 	// thread woke it.
 	OpWait: {Name: "wait", Class: ClassProcess, Args: []Arg{{Name: "kind", Kind: Flags, Flags: WaitKinds}, {Name: "object", Kind: Addr}}, Effect: EffectBlock, Dropped: true, Strace: "wait(%0, %1)", Sys: [numArch]int{none, none}},
 
-	// What sockets do besides read and write. The results of the last two count
-	// messages, not bytes.
+	// Operations on sockets other than read and write. The results of the last two
+	// count messages, not bytes.
 	OpSendto:   {Name: "sendto", Class: ClassWrite, Args: []Arg{argFD, argBuf, argSize, argMsgF, {Name: "addr", Kind: Addr}, {Name: "length", Kind: Count}}, Result: ResultBytes, Effect: EffectSend, Dropped: true, Sys: [numArch]int{44, 206}},
 	OpRecvfrom: {Name: "recvfrom", Class: ClassRead, Args: []Arg{argFD, argBuf, argSize, argMsgF, {Name: "addr", Kind: Addr}, {Name: "length", Kind: Addr}}, Result: ResultBytes, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{45, 207}},
 	OpSendmsg:  {Name: "sendmsg", Class: ClassWrite, Args: []Arg{argFD, argMsg, argMsgF}, Result: ResultBytes, Effect: EffectSend, Dropped: true, Sys: [numArch]int{46, 211}},
@@ -517,10 +517,10 @@ var table = laidOut([numOps]Info{
 	OpRecvmmsg: {Name: "recvmmsg", Class: ClassRead, Args: []Arg{argFD, argMsg, argMsgs, argMsgF, {Name: "timeout", Kind: Addr}}, Result: ResultSome, Effect: EffectReceive, Dropped: true, Sys: [numArch]int{299, 243}},
 
 	OpEventfd: {Name: "eventfd", Class: ClassMetadata, Args: []Arg{{Name: "value", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Sys: [numArch]int{284, none}},
-	// The calls for requests. The kernel fills in the number of entries for
-	// completions and reads the rest of struct io_uring_params. What is registered is a
-	// list: descriptors, or addresses and sizes of buffers, after "N=" if it replaces
-	// those from the N-th on.
+	// The calls for requests. The kernel fills in the number of entries for completions
+	// and reads the rest of struct io_uring_params. Registered items are a list:
+	// descriptors, or addresses and sizes of buffers, after "N=" if it replaces those
+	// from number N on.
 	OpUringSetup: {Name: "io_uring_setup", Class: ClassSubmit, Args: []Arg{{Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count},
 		{Name: "idle", Kind: Count}}, Result: ResultFD, Effect: EffectEventfd, Dropped: true, Reads: ReadRing, Sys: [numArch]int{425, 425}, Synthetic: 1<<1 | 1<<2 | 1<<3},
 	OpUringEnter: {Name: "io_uring_enter", Class: ClassSubmit, Args: []Arg{argRing, {Name: "submit", Kind: Count}, argLeast, {Name: "flags", Kind: Flags, Flags: UringEnterFlags},
@@ -534,11 +534,11 @@ var table = laidOut([numOps]Info{
 	OpIOCancel:     {Name: "io_cancel", Class: ClassSubmit, Args: []Arg{argCtx, {Name: "request", Kind: Addr}, {Name: "event", Kind: Addr}}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{210, 3}},
 	OpIODestroy:    {Name: "io_destroy", Class: ClassSubmit, Args: []Arg{argCtx}, Effect: EffectSubmit, Dropped: true, Reads: ReadBatch, Sys: [numArch]int{207, 1}},
 
-	// What a trace has in place of these calls. The queue is a ring of the thread table.
-	// Registered are lists as above, of the trace's descriptors and buffers. A thread
-	// submits the next so many requests of the queue after as many completions as were
-	// reaped, and after the compute since the last of them; then it waits until there are
-	// so many more.
+	// The operations that replace these calls in a trace. The queue is a ring of the
+	// thread table. Registered items are lists as above, of the trace's descriptors and
+	// buffers. A thread submits a number of requests of the queue after a number of
+	// completions were reaped, and after the compute since the last of them. Then it
+	// waits for further completions.
 	OpRingOpen:    {Name: "ring_open", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "entries", Kind: Count}, {Name: "flags", Kind: Flags, Flags: UringSetupFlags}, {Name: "completions", Kind: Count}, {Name: "idle", Kind: Count}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 	OpRingFiles:   {Name: "ring_files", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
 	OpRingBuffers: {Name: "ring_buffers", Class: ClassSubmit, Args: []Arg{argQueue, {Name: "list", Kind: Text}}, Effect: EffectQueue, Sys: [numArch]int{none, none}},
@@ -554,7 +554,7 @@ var table = laidOut([numOps]Info{
 	OpReopen:  {Name: "reopen", Class: ClassOpen, Args: []Arg{argFile, argOpen}, Result: ResultFD, Effect: EffectOpen, Strace: `open("/proc/self/fd/%0", %1)`, Sys: [numArch]int{none, none}},
 	OpFaccess: {Name: "faccess", Class: ClassMetadata, Args: []Arg{argFD, argAcc}, Strace: `faccessat2(%0, "", %1, AT_EMPTY_PATH)`, Sys: [numArch]int{none, none}},
 
-	// What moves between pipes, and between a pipe and memory.
+	// Operations that move bytes between pipes, and between a pipe and memory.
 	OpTee:      {Name: "tee", Class: ClassWrite, Args: []Arg{argFD, argOutFD, argSize, {Name: "flags", Kind: Flags, Flags: SpliceFlags}}, Result: ResultBytes, Effect: EffectCopy, Dropped: true, Sys: [numArch]int{276, 77}},
 	OpVmsplice: {Name: "vmsplice", Class: ClassWrite, Args: []Arg{argFD, argIov, argCount, {Name: "flags", Kind: Flags, Flags: SpliceFlags}, argSize}, Result: ResultBytes, Effect: EffectWrite, Dropped: true, Reads: ReadIovec, Sys: [numArch]int{278, 75}, Synthetic: 1 << 4},
 
@@ -571,11 +571,11 @@ var table = laidOut([numOps]Info{
 
 	OpMprotect: {Name: "mprotect", Class: ClassMemory, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, {Name: "prot", Kind: Flags, Flags: MmapProt}}, Effect: EffectProtect, Sys: [numArch]int{10, 226}},
 
-	// Page faults of a mapping of a file. The address is that of the page, the
+	// Page faults of a mapping of a file. The address is that of the page, and the
 	// offset its place in the file. The duration is the time for which the thread
-	// waited for storage, the result the bytes that the fault mapped, or EFAULT
-	// where the page lies beyond the end of the file (SIGBUS). A write is the
-	// first one to a page since it was clean.
+	// waited for storage. The result is the number of bytes that the fault mapped, or
+	// EFAULT if the page is beyond the end of the file (SIGBUS). A write fault is the
+	// first write to a page since it was clean.
 	OpMapRead:  {Name: "map_read", Class: ClassRead, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_read(%0, %1, %2)", Sys: [numArch]int{none, none}},
 	OpMapWrite: {Name: "map_write", Class: ClassWrite, Args: []Arg{{Name: "addr", Kind: Addr}, argSize, argOff}, Result: ResultBytes, Effect: EffectFault, Strace: "map_write(%0, %1, %2)", Sys: [numArch]int{none, none}},
 })

@@ -15,9 +15,9 @@ type Pace struct {
 	Timed     bool    // messages of what is not recorded come at their times, not after replies
 }
 
-// PaceOf returns the pace of the replay whose log has a header. It is the zero value where
-// the header is no log's, where the speed is 1, and for a replay as fast as possible, which
-// leaves compute out.
+// PaceOf returns the pace of the replay whose log has a header. It is the zero value if
+// the header is not that of a log, if the speed is 1, and for a replay as fast as
+// possible, which leaves compute out.
 func PaceOf(h *Header) Pace {
 	text, _ := h.Value(MetaReplay)
 	words := map[string]string{}

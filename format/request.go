@@ -15,8 +15,7 @@ const (
 
 var viaNames = [NumVias]string{ViaUring: "io_uring", ViaAIO: "aio"}
 
-// String returns the word that stands before the operation in a script, "" for a
-// call.
+// String returns the word before the operation in a script, "" for a call.
 func (v Via) String() string {
 	if v >= NumVias {
 		return "?"
@@ -75,7 +74,7 @@ const (
 	ReqLink     = 4  // the next request begins after it
 	ReqHardLink = 8  // also if it fails
 	ReqSelect   = 32 // the kernel selects the buffer
-	ReqSkip     = 64 // there is no completion if it succeeds
+	ReqSkip     = 64 // a success posts no completion
 
 	ReqLinks = ReqLink | ReqHardLink
 )
@@ -154,8 +153,8 @@ type Asked struct {
 type Opcode struct {
 	Asked
 
-	// Here stands in its place if the offset is that of the descriptor, Data if the
-	// request syncs only data. Their Op is OpNone for most.
+	// Here replaces the operation if the offset is that of the descriptor, Data if the
+	// request syncs only data. Their Op is OpNone for most operations.
 	Here, Data Asked
 }
 

@@ -27,7 +27,7 @@ func ParseSize(s string) (int64, error) {
 		}
 		return int64(v * u.bytes), nil
 	}
-	return 0, fmt.Errorf("%q is no size such as 4096, 64KiB or 1.5M", s)
+	return 0, fmt.Errorf("%q is not a size such as 4096, 64KiB or 1.5M", s)
 }
 
 // DirentSize returns how many bytes getdents64 returns for a name.

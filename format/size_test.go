@@ -14,6 +14,6 @@ func TestParseSize(t *testing.T) {
 	}
 	for _, s := range []string{"", "KiB", "1 KiB", "1kb", "NaN", "Inf", "9999999TiB", "x"} {
 		_, err := ParseSize(s)
-		require.ErrorContains(t, err, "is no size", s)
+		require.ErrorContains(t, err, "is not a size", s)
 	}
 }

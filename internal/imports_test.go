@@ -19,15 +19,16 @@ var allowed = map[string][]string{
 	"pianola/format/script":              {"pianola/format", "pianola/internal/futex"},
 	"pianola/format/importer":            {"pianola/format", "pianola/format/script"},
 	"pianola/format/bin":                 {"pianola/format", "github.com/klauspost/compress/"},
-	"pianola/format/export":              {"pianola/format", "pianola/format/process", "pianola/format/script", "github.com/parquet-go/parquet-go"},
+	"pianola/format/export":              {"pianola/format", "pianola/format/parquet", "pianola/format/process", "pianola/format/script"},
 	"pianola/format/spool":               {"pianola/format"},
 	"pianola/format/compressed":          {"github.com/klauspost/compress/"},
 	"pianola/record/ebpf":                {"pianola/coverage", "pianola/format", "pianola/internal/mounts", "pianola/record", "pianola/stats", "github.com/cilium/ebpf", "golang.org/x/sys/"},
 	"pianola/record":                     {"pianola/coverage", "pianola/format", "pianola/internal/fiemap", "pianola/internal/mounts", "pianola/provenance", "golang.org/x/sys/"},
-	"pianola/record/parts":               {"pianola/filter", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/record"},
+	"pianola/record/parts":               {"pianola/coverage", "pianola/filter", "pianola/format", "pianola/format/process", "pianola/format/spool", "pianola/record", "golang.org/x/sys/"},
 	"pianola/record/ptrace":              {"pianola/coverage", "pianola/format", "pianola/internal/futex", "pianola/record", "pianola/stats", "golang.org/x/sys/"},
+	"pianola/format/parquet":             {"github.com/klauspost/compress/"},
 	"pianola/format/process":             {"pianola/format"},
-	"pianola/device":                     {"pianola/format"},
+	"pianola/device":                     {"pianola/format", "pianola/format/process"},
 	"pianola/filter":                     {"pianola/format", "pianola/internal/glob"},
 	"pianola/transform":                  {"pianola/format", "pianola/format/process", "pianola/filter"},
 	"pianola/coverage":                   {"pianola/format", "pianola/table"},
@@ -37,11 +38,13 @@ var allowed = map[string][]string{
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"golang.org/x/sys/"},
+	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/pattern":                    {"pianola/format", "go.yaml.in/yaml/v3"},
 	"pianola/stats":                      {"github.com/HdrHistogram/hdrhistogram-go"},
 	"pianola/table":                      {"pianola/format"},
-	"pianola/profile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/stats", "pianola/table", "gonum.org/v1/plot"},
+	"pianola/profile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/stats", "pianola/picture", "pianola/table"},
+	"pianola/picture":                    {"golang.org/x/image/"},
 	"pianola/provenance":                 {"pianola/format", "pianola/internal/mounts", "golang.org/x/sys/"},
 	"pianola/compare":                    {"pianola/check", "pianola/coverage", "pianola/format", "pianola/profile", "pianola/provenance", "pianola/stats", "pianola/table"},
 	"pianola/check":                      {"pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
@@ -50,10 +53,11 @@ var allowed = map[string][]string{
 	"pianola/diagnosis":                  {"pianola/format", "pianola/profile", "pianola/table"},
 	"pianola/page":                       {"pianola/coverage", "pianola/compare", "pianola/format", "pianola/profile", "pianola/provenance"},
 	"pianola/lab":                        {"pianola/coverage", "pianola/compare", "pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
-	"pianola/cli":                        {"pianola/", "github.com/urfave/cli/v2", "github.com/xrash/smetrics", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/sys/"},
+	"pianola/cli":                        {"pianola/", "github.com/urfave/cli/v2", "github.com/xrash/smetrics", "golang.org/x/term", "golang.org/x/sys/"},
 	"pianola/cmd/pianola":                {"pianola/cli"},
 	"pianola/docs/plugins/go":            {"pianola/cli", "pianola/format", "pianola/format/importer", "pianola/replay", "pianola/transform"},
 	"pianola/docs/plugins/log":           {},
+	"pianola/scripts/prose":              {},
 	"pianola/scripts":                    {},
 	"pianola/scripts/load":               {},
 	"pianola/scripts/load/pool":          {},
@@ -89,6 +93,20 @@ func TestImports(t *testing.T) {
 			}
 			require.True(t, permits(rules, imported), "%s must not import %s", words[0], imported)
 		}
+	}
+}
+
+// TestLean holds that the program does not grow by libraries that a command line
+// never needs. Each of these adds more than a megabyte.
+func TestLean(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "./cmd/pianola")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	linked := strings.Fields(string(out))
+	require.Contains(t, linked, "pianola/format")
+	for _, heavy := range []string{"net/http", "crypto/tls", "encoding/gob", "google.golang.org/protobuf/proto"} {
+		require.NotContains(t, linked, heavy)
 	}
 }
 

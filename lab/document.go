@@ -6,7 +6,7 @@ import (
 	"pianola/profile"
 )
 
-// Document returns the report, to be written as JSON; docs/laboratory.md
+// Document returns the report, to be written as JSON; docs/reference/lab.md
 // describes its fields. Unknown values are left out.
 func (r *Report) Document() any {
 	d := document{

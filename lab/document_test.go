@@ -29,7 +29,7 @@ func namesOf(t reflect.Type, names map[string]bool) {
 // Each field of the document stands in its description, and each that stands
 // there is in the document.
 func TestDocumentIsDescribed(t *testing.T) {
-	page, err := os.ReadFile("../docs/laboratory.md")
+	page, err := os.ReadFile("../docs/reference/lab.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## The document\n")
 	require.True(t, found)

@@ -158,7 +158,7 @@ func TestRootsOfAnExperiment(t *testing.T) {
 	}
 }
 
-// What replays leave in other directories than the root is removed as well.
+// Files of replays outside the root are removed as well.
 func TestBesideTheRoot(t *testing.T) {
 	dir := t.TempDir()
 	made, full := filepath.Join(dir, "made"), filepath.Join(dir, "full")

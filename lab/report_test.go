@@ -86,7 +86,7 @@ backend=memory         –         –      –               –
 
 drop=write: breaks results: 2 × write: recorded 10, got EBADF
 backend=memory: given up: limit exceeded
-coverage: unknown, the recording has no account of it
+coverage: unknown, because the recording does not state it
 most gained: prefetch=4+cache=cold took 49.9 % less time than the baseline, 49.6 % to 50.1 % less with 95 % confidence
 `, text(t, report()))
 }
@@ -116,7 +116,7 @@ func TestConclusion(t *testing.T) {
 	}
 }
 
-// What differs in the baseline, too, breaks nothing.
+// A difference that the baseline has too breaks nothing.
 func TestBreaks(t *testing.T) {
 	base, same, more := &Trial{}, &Trial{Candidate: Candidate{"a"}}, &Trial{Candidate: Candidate{"b"}}
 	base.Add(Run{Profile: run(10, 1, 1), Failed: 1, Differed: 3, Example: "3 × read"})
@@ -144,7 +144,7 @@ func TestBrokenRoot(t *testing.T) {
 	require.Contains(t, out, "most gained: a on /a took 9.9")
 }
 
-// What a candidate did not change is said, and no name breaks the table.
+// The report says that a candidate changed nothing, and no name breaks the table.
 func TestUnchanged(t *testing.T) {
 	same := trial("", 6, 1000, 500, 20, "exec:sed -e '\n\ts/a/b/'")
 	same.Unchanged = true
@@ -163,8 +163,8 @@ func TestWithoutApplication(t *testing.T) {
 	require.NotRegexp(t, `(?m)^application +–`, text(t, r))
 }
 
-// Of several roots each trial is set against the first baseline, and against
-// the one of its own root.
+// With several roots, each trial is compared with the first baseline, and with the one
+// of its own root.
 func TestRoots(t *testing.T) {
 	r := &Report{Trials: []*Trial{
 		trial("/fast", 6, 1000, 500, 20), trial("/fast", 6, 500, 50, 20, "a"),
@@ -251,7 +251,7 @@ func TestComparedOnce(t *testing.T) {
 	require.Same(t, one, r.rows()[1].against)
 }
 
-// What a trial keeps of a run doesn't grow with the run.
+// The memory that a trial keeps of a run does not grow with the run.
 func TestKept(t *testing.T) {
 	trial := &Trial{}
 	p := run(1, 1, 1)

@@ -9,7 +9,7 @@ import (
 // attribute is an extended attribute. Only those of users exist.
 type attribute struct{ name, value []byte }
 
-// cost is what it is charged for, in bytes.
+// cost returns the number of bytes charged for the attribute.
 func (a *attribute) cost() int64 { return int64(64 + len(a.name) + len(a.value)) }
 
 // maxXattr is the most bytes of a value, or of a list of names.
@@ -17,7 +17,7 @@ const maxXattr = 64 << 10
 
 var userSpace = []byte("user.")
 
-// attributeName returns the name of an attribute that lies at an address.
+// attributeName returns the name of an attribute at an address in memory.
 func attributeName(address uintptr) ([]byte, unix.Errno) {
 	name, err := text(address, maxName+1)
 	if err == unix.ENAMETOOLONG || err == 0 && len(name) == 0 {

@@ -49,8 +49,8 @@ func (fs *FS) writeAt(n *inode, from uintptr, size, to int64) (done int64) {
 	return done
 }
 
-// pageToWrite returns a page of a file, made if it isn't there, and with zeroes
-// if they matter; hole if there is no memory.
+// pageToWrite returns a page of a file. It allocates a missing page, cleared if zero is
+// set. It returns hole if memory is full.
 func (fs *FS) pageToWrite(n *inode, page int64, zero bool) uint32 {
 	e := fs.slot(&n.tree, page)
 	switch {

@@ -5,12 +5,11 @@
 //	Call(number, arguments) ──► walk ──► inode ──► tree ──► pages
 //	                    └──► descriptor ──►┘
 //
-// Data lie in pages of one mapping outside of Go's heap, with a radix tree of
-// them for each file (tree.go); what is not written takes no page. Names lie in
-// one table by directory and name (names.go). Freed pages, inodes, entries and
-// open files are reused, so that a file system does not grow by what it no
-// longer holds. One limit in bytes bounds all of it; beyond, calls fail with
-// ENOSPC.
+// Data are in pages of one mapping outside of Go's heap, with a radix tree for each
+// file (tree.go). Unwritten parts of a file take no page. Names are in one table by
+// directory and name (names.go). Freed pages, inodes, entries and open files are
+// reused, so that a file system does not grow by what it no longer holds. One limit in
+// bytes bounds all of it; beyond, calls fail with ENOSPC.
 //
 // Any number of threads may call at the same time. They never wait in Go: locks
 // are futexes (lock.go), a thread that holds one is pinned to its processor
@@ -18,10 +17,10 @@
 // that of an open file's offset, that of names, those of inodes, by address.
 // While another lock is held, none is taken.
 //
-// What differs from Linux: nothing is denied, as if all callers were the superuser;
-// files are regular ones, directories and symbolic links; reads and writes
-// leave times as they are; a lock that another holds is EAGAIN even for a
-// call that would wait for it; advice, synchronization and O_DIRECT mean nothing.
+// Differences from Linux: all callers have the rights of the superuser. Files are
+// regular files, directories and symbolic links. Reads and writes do not change times.
+// A call for a lock that is taken returns EAGAIN and never waits. Advice, syncs and
+// O_DIRECT have no effect.
 //
 // Addresses in arguments, and lengths at them, are not checked: a caller must
 // not pass untrusted ones. They must not be in a goroutine's stack, which

@@ -42,7 +42,7 @@ func New(limit int64) (*FS, error) {
 	}
 	root := fs.newInode(unix.S_IFDIR | 0o700)
 	if root == nil {
-		return nil, fmt.Errorf("memfs: %d bytes are too few", limit)
+		return nil, fmt.Errorf("memfs: %d bytes are not enough", limit)
 	}
 	root.parent = root
 	root.links.Store(2)
@@ -182,9 +182,8 @@ func pointer[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)
 // memoryAt returns the memory at an address.
 func memoryAt(address uintptr, n int64) []byte { return unsafe.Slice(pointer[byte](address), n) }
 
-// move copies bytes, of which the ranges may overlap. What a caller reads into,
-// or writes from, two of its threads may use at a time; that is for the caller
-// to keep in order.
+// move copies bytes between ranges that may overlap. Two threads of the caller may use
+// its buffers at the same time; the caller must synchronize them if it matters.
 //
 //go:norace
 func move(to, from uintptr, n int64) { copy(memoryAt(to, n), memoryAt(from, n)) }

@@ -45,7 +45,7 @@ func TestUnknownCalls(t *testing.T) {
 	}
 }
 
-// What is beyond the limit fails, and what was taken can be used again.
+// Calls beyond the limit fail, and freed memory can be used again.
 func TestFull(t *testing.T) {
 	fs, m := newFS(t, 64<<10)
 	fd := m.create(t, "f", 4096)

@@ -175,7 +175,7 @@ func (fs *FS) insert(n *inode, from, size int64) unix.Errno {
 	case from >= old:
 		return unix.EINVAL
 	}
-	// What was set aside beyond the end would not fit any more.
+	// The memory set aside beyond the end would not fit any more.
 	fs.cut(&n.tree, maxPages-size/pageSize, maxPages)
 	if !fs.shift(&n.tree, from/pageSize, size/pageSize) {
 		return unix.ENOSPC

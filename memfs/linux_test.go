@@ -100,8 +100,8 @@ func (c *chance) flags(from ...uintptr) (f uintptr) {
 	return f
 }
 
-// operation draws the arguments of a call. What it returns makes the call, and
-// returns its result and what else it told.
+// operation draws the arguments of a call. It returns a function that makes the call,
+// and returns its result and outputs.
 type operation struct {
 	name string
 	draw func(*chance) func(*machine) (int64, string)

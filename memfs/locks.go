@@ -77,7 +77,7 @@ func (fs *FS) lockRange(f *file, cmd int, l *unix.Flock_t) int64 {
 	case other != nil:
 		return no(unix.EAGAIN)
 	}
-	// What is in the middle of a lock makes three of it.
+	// Releasing the middle of a lock splits it.
 	if !fs.pay(2 * rangeCost) {
 		return no(unix.ENOLCK)
 	}

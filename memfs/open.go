@@ -75,8 +75,8 @@ func (fs *FS) opened(n *inode, flags uint32) int64 {
 	return fs.newFile(n, flags)
 }
 
-// reopen opens the file of a descriptor once more. Linux does so by a path in
-// /proc, for which a NULL path stands here.
+// reopen opens the file of a descriptor once more. Linux does so by a path in /proc;
+// here the path is NULL.
 func (fs *FS) reopen(fd uintptr, flags uint32) int64 {
 	f := fs.any(fd)
 	if f == nil {

@@ -81,8 +81,8 @@ func (fs *FS) statx(a args) int64 {
 
 func (fs *FS) faccessat(a args) int64 { return fs.faccessat2(args{a[0], a[1], a[2]}) }
 
-// faccessat2 denies only the execution of what is no directory and has no execute
-// permission.
+// faccessat2 denies only execution, of files that are not directories and have no
+// execute permission.
 func (fs *FS) faccessat2(a args) int64 {
 	const known = unix.AT_EACCESS | unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH
 	const execute = 1

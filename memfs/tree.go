@@ -31,8 +31,8 @@ func (m *memory) find(t *tree, page int64) uint32 {
 	return at
 }
 
-// slot returns the slot of a page, and makes the nodes on the way there. It
-// returns nil if there is no memory for them.
+// slot returns the slot of a page, and creates the nodes on the way. It returns nil if
+// memory is full.
 func (m *memory) slot(t *tree, page int64) *uint32 {
 	for page >= span(t.height) {
 		if t.root != hole {

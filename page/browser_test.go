@@ -51,7 +51,7 @@ type tab struct {
 	context.Context
 	mu       sync.Mutex
 	faults   []string // errors of the console, exceptions, breaches of the policy
-	requests []string // but for the page itself
+	requests []string // except the page itself
 }
 
 // open opens a page from disk and waits until it is built.
@@ -226,17 +226,16 @@ func (p *tab) sum(t *testing.T) string {
 	return value[string](t, p, `document.querySelector('#selection .sum').textContent`)
 }
 
-// What is selected in one place is followed by all others, stands in the URL, and
-// is taken back by its chip, by Escape and by the browser's Back.
-// What the runs do not tell is neither good nor bad, and a page of two systems says
-// their names.
+// A selection in one place applies to all others and to the URL. Its chip, Escape and
+// the browser's Back remove it. Unknown values are neither good nor bad, and a page of
+// two systems has their names.
 func TestBrowserInconclusive(t *testing.T) {
 	runs := []Run{made(t, "nvme", 1), made(t, "sata", 1.15)}
 	c := compare.Profiles([]*profile.Profile{runs[0].Profile}, []*profile.Profile{runs[1].Profile})
 	c.Names = [2]string{"nvme", "sata"}
 	p := open(t, write(t, runs, &Comparison{Comparison: c, Tolerance: 0.1}), 1280, 900)
 	require.Equal(t, "? sata takes 11.5 % longer than nvme, one run of each", value[string](t, p, `document.querySelector('.verdict.inconclusive strong').textContent`))
-	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "6 runs of each would tell")
+	require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "make 6 runs of each")
 	require.Equal(t, ", undecided", value[string](t, p, `document.querySelector('#compared td .inconclusive .hidden').textContent`))
 	require.Equal(t, []string{"", "nvme", "sata", "ratio"}, value[[]string](t, p, `[...document.querySelectorAll('#compared th')].slice(0, 4).map(h => h.textContent)`))
 	require.NotContains(t, value[string](t, p, `document.querySelector('main').textContent`), "replay")
@@ -381,7 +380,7 @@ func TestBrowserSave(t *testing.T) {
 	r.file(1, "=cmd()", 3, 5)
 	r.file(1, `/a,"b"`, 4, 50)
 	p := open(t, write(t, []Run{{Name: "a", Profile: r.Profile()}}, nil), 1280, 900)
-	// What is downloaded and copied is caught instead.
+	// Downloads and copies are intercepted.
 	value[bool](t, p, `(() => {
 		window.saved = [];
 		HTMLAnchorElement.prototype.click = function () { saved.push(fetchBlob(this.href, this.download)); };

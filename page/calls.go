@@ -101,8 +101,8 @@ func placeOf[T comparable](places map[T]int64, list *[]T, v T) int64 {
 	return places[v]
 }
 
-// maxCallNames bounds the names of files of calls, in bytes. What comes after is
-// among the others.
+// maxCallNames bounds the names of files of calls, in bytes. Later names are among the
+// others.
 const maxCallNames = 1 << 18
 
 func (c *callWriter) file(place int) int64 {

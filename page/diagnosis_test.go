@@ -25,7 +25,7 @@ func TestDiagnosis(t *testing.T) {
 	require.Equal(t, findings()[0], parse(t, html).Runs[0].Diagnosis[0])
 }
 
-// What to look at stands in the page as text, in its order.
+// The page has the findings as text, in their order.
 func TestBrowserDiagnosis(t *testing.T) {
 	run := made(t, "application", 1)
 	run.Profile.Diagnosis = findings()

@@ -77,7 +77,7 @@ type latency struct {
 }
 
 // tail is the distribution of the durations of a category's calls: for each of
-// TailParts the duration that all but that part of them do not exceed.
+// TailParts, the duration that only that part of them exceeds.
 type tail struct {
 	Category  string   `json:"category"`
 	Calls     int64    `json:"calls"`

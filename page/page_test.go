@@ -84,7 +84,7 @@ func TestComparedData(t *testing.T) {
 	require.NotEmpty(t, d.Rates.Runs[1].Read)
 }
 
-// What strangers wrote stands in the page as text only.
+// Text from untrusted recordings is in the page as text only.
 func TestHostileNames(t *testing.T) {
 	page := string(write(t, []Run{made(t, evil, 1)}, nil))
 	require.True(t, utf8.ValidString(page))

@@ -24,8 +24,8 @@ type parts struct {
 	Records    string   `json:"records"`
 }
 
-// maxPartNames bounds the names of files in parts, in bytes. What comes after is
-// among the others.
+// maxPartNames bounds the names of files in parts, in bytes. Later names are among the
+// others.
 const maxPartNames = 1 << 17
 
 func newParts(p *profile.Profile) parts {

@@ -33,7 +33,7 @@ func TestPartRecords(t *testing.T) {
 	require.Equal(t, "-.0.1.2.0.1.0.14.2s.2,0.1.2.0.0.1.0.14.2s.0.0,1...0.0.3.0.14.2s.2,...0.11.3.0.14.2s.2.1.2,.2..0.11.3.0.14.2s.2.2", got.Records)
 }
 
-// The names of files in parts are bounded. What comes after is among the others.
+// The names of files in parts are bounded. Later names are among the others.
 func TestPartNames(t *testing.T) {
 	p := &profile.Profile{}
 	for i := range 1000 {

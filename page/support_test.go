@@ -19,8 +19,8 @@ import (
 // begin another.
 const evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\xff\u202e"
 
-// recording collects the events of a made-up program, of two threads that are
-// in I/O at once now and then, and wait at a pipe. Times are scaled by slow.
+// recording collects the events of a synthetic program, of two threads that are
+// sometimes in I/O at the same time, and wait at a pipe. Times are scaled by slow.
 type recording struct {
 	*profile.Collector
 	t    testing.TB

@@ -44,8 +44,8 @@ type names struct {
 	bytes  int
 }
 
-// maxNames bounds the names of calls with their files, in bytes. What comes after
-// has no file.
+// maxNames bounds the names of calls with their files, in bytes. Later calls have no
+// file.
 const maxNames = 1 << 18
 
 // place returns the place of a call from 1, 0 for none.

@@ -37,7 +37,7 @@ func TestTimeline(t *testing.T) {
 	require.Len(t, got.Activities, int(profile.NumActivities))
 }
 
-// The names of files are bounded. What comes after is known by its operation.
+// The names of files are bounded. Later calls have the name of their operation.
 func TestTimelineNames(t *testing.T) {
 	calls := names{places: make(map[[2]string]int)}
 	for i := range 1000 {

@@ -61,7 +61,7 @@ func (a *barrier) run(t *thread, line int) error {
 		return nil
 	}
 	if t.reader.waits += 2 * int64(d.size); t.reader.waits > maxWaits {
-		return fault(line, "threads wait at barriers more than %d times, as a barrier of n threads makes them do 2n times", maxWaits)
+		return fault(line, "threads wait at barriers more than %d times; a barrier of n threads counts as 2n waits", maxWaits)
 	}
 	d.release()
 	return nil

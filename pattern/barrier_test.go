@@ -70,8 +70,8 @@ func (f *follower) Write(events []format.Event) error {
 // Close implements compile.Sink.
 func (f *follower) Close(*format.Header) error { return nil }
 
-// What a thread does after a barrier follows all that any thread of it did
-// before, whoever comes last, and a barrier makes nobody compute.
+// The events after a barrier depend on all events before it of all its threads,
+// whichever thread comes last, and a barrier adds no compute.
 func TestBarriers(t *testing.T) {
 	const threads, phases = 12, 6
 	for seed := range 20 {

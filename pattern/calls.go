@@ -25,7 +25,7 @@ func (a *open) run(t *thread, line int) error {
 		return err
 	}
 	if t.handles[a.As] != nil {
-		return fault(line, "%q is open", a.As)
+		return fault(line, "%q is already open", a.As)
 	}
 	tree := t.reader.tree
 	dir, base, n, err := tree.find(path)
@@ -45,14 +45,14 @@ func (a *open) run(t *thread, line int) error {
 	case n.dir:
 		return fault(line, "open %q: %v", path, errDir)
 	case flags&format.EXCL != 0:
-		return fault(line, "open %q: it is there already, against the flag exclusive", path)
+		return fault(line, "open %q: the file exists, but the flag exclusive requires a new one", path)
 	}
 	if flags&format.TRUNC != 0 {
 		n.size = 0
 	}
 	d := &descriptor{fd: t.process.take(), node: n, append: flags&format.APPEND != 0, direct: flags&format.DIRECT != 0}
 	if d.fd >= maxFDs {
-		return fault(line, "a process has more than %d files open", maxFDs)
+		return fault(line, "a process opens more than %d files at a time", maxFDs)
 	}
 	if t.reader.open > maxOpen {
 		return fault(line, "%v", errOpen)
@@ -112,7 +112,7 @@ func (a *seek) run(t *thread, line int) error {
 		pos, whence = d.node.size+to, format.SeekEnd
 	}
 	if pos < 0 || pos > maxOffset {
-		return fault(line, "%q is at %d, before the beginning or too far", a.File, pos)
+		return fault(line, "offset %[2]d of %[1]q is negative or too large", a.File, pos)
 	}
 	d.pos = pos
 	t.call(format.OpLseek, pos, d.fd, to, whence)

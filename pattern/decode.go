@@ -31,7 +31,7 @@ func decode(n *yaml.Node, v any) error {
 // the position of a value.
 func plain(n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
-		return fault(n.Line, "anchors and aliases are not taken")
+		return fault(n.Line, "anchors and aliases are not supported")
 	}
 	return nil
 }
@@ -143,12 +143,12 @@ func set(n *yaml.Node, v reflect.Value, f reflect.StructField, nesting int) erro
 		return list(n, v, key, func(n *yaml.Node, v reflect.Value) error { return fill(n, v, nesting+1) })
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		return fault(n.Line, "%q takes one value", key)
+		return fault(n.Line, "%q needs a single value", key)
 	}
 	switch p := v.Addr().Interface().(type) {
 	case *text:
 		if strings.ContainsAny(n.Value, "\x00\r\n") {
-			return fault(n.Line, "%q takes one line", key)
+			return fault(n.Line, "%q must be a single line", key)
 		}
 		*p = text(n.Value)
 	case *number:
@@ -163,7 +163,7 @@ func set(n *yaml.Node, v reflect.Value, f reflect.StructField, nesting int) erro
 	switch v.Interface().(type) {
 	case handle, variable:
 		if !isName(n.Value) {
-			return fault(n.Line, "%.100q: a name has letters, digits and underscores, and begins with a letter", n.Value)
+			return fault(n.Line, "%.100q: a name consists of letters, digits and underscores, and begins with a letter", n.Value)
 		}
 	}
 	return nil
@@ -176,7 +176,7 @@ func setWord(n *yaml.Node, p *word, f reflect.StructField) error {
 		return err
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(all, n.Value) {
-		return fault(n.Line, "%q is one of %s, not %.100q", f.Tag.Get("key"), strings.Join(all, ", "), n.Value)
+		return fault(n.Line, "%q must be one of %s, not %.100q", f.Tag.Get("key"), strings.Join(all, ", "), n.Value)
 	}
 	*p = word(n.Value)
 	return nil
@@ -185,7 +185,7 @@ func setWord(n *yaml.Node, p *word, f reflect.StructField) error {
 // list fills a slice with what a sequence holds, which must be something.
 func list(n *yaml.Node, v reflect.Value, key string, one func(*yaml.Node, reflect.Value) error) error {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		return fault(n.Line, "%q takes a list", key)
+		return fault(n.Line, "%q needs a list", key)
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, item := range n.Content {
@@ -202,14 +202,14 @@ func fillStep(n *yaml.Node, s *step, nesting int) error {
 		return err
 	}
 	if nesting > maxNesting {
-		return fault(n.Line, "more than %d steps within one another", maxNesting)
+		return fault(n.Line, "steps are nested more than %d deep", maxNesting)
 	}
 	name, value := n, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 2:
 		name, value = n.Content[0], n.Content[1]
 	case n.Kind == yaml.MappingNode:
-		return fault(n.Line, "a step has one key, its kind, not %d; begin each with a dash", len(n.Content)/2)
+		return fault(n.Line, "a step has one key, not %d; begin each step with a dash", len(n.Content)/2)
 	case n.Kind != yaml.ScalarNode:
 		return fault(n.Line, "expected a step")
 	}

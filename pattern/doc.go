@@ -20,7 +20,7 @@
 //	of       the words that it takes
 //	default  what stands for it where it is missing; a key without one and
 //	         without "optional" is needed
-//	doc      what docs/patterns/README.md says of it
+//	doc      what docs/reference/patterns.md says of it
 //
 // Errors have the type *Error, with file and line. Memory is bounded by the
 // text, the threads and the files, not by the number of operations.

@@ -54,7 +54,7 @@ func (n *number) compile(s *scope) error {
 	p := parser{rest: n.text, unit: n.unit, scope: s}
 	var err error
 	if n.eval, err = p.parse(); err == nil && n.unit == "time" && !p.united && strings.TrimSpace(n.text) != "0" {
-		err = errors.New("a time has a unit: ns, us, ms, s, m, h")
+		err = errors.New("a time needs a unit: ns, us, ms, s, m or h")
 	}
 	if err != nil {
 		return fault(n.line, "%.100q: %v", n.text, err)
@@ -80,7 +80,7 @@ func (n *number) within(v *env, low, high int64) (int64, error) {
 		return 0, err
 	}
 	if value < low || value > high {
-		return 0, fault(n.line, "%q is %d, not from %d to %d", n.text, value, low, high)
+		return 0, fault(n.line, "%q is %d: expected a value from %d to %d", n.text, value, low, high)
 	}
 	return value, nil
 }
@@ -91,8 +91,8 @@ type operator struct {
 	apply func(v *env, a, b int64) int64
 }
 
-// The operators, by how tightly they bind: a range least. A sign that begins
-// with another stands before it.
+// The operators, in rising order of precedence: a range binds least. If one operator is
+// a prefix of another, the longer one comes first.
 var operators = [][]operator{
 	{{"..", uniform}},
 	{{"||", func(_ *env, a, b int64) int64 { return truth(a != 0 || b != 0) }}},
@@ -266,7 +266,7 @@ func (p *parser) operator(level int) func(*env, int64, int64) int64 {
 	return nil
 }
 
-// operand reads what stands between operators.
+// operand reads an operand.
 func (p *parser) operand() (expr, error) {
 	if p.nesting++; p.nesting > 100 {
 		return nil, errors.New("too deep")
@@ -276,7 +276,7 @@ func (p *parser) operand() (expr, error) {
 	case p.take("("):
 		e, err := p.binary(0)
 		if err == nil && !p.take(")") {
-			err = errors.New("a parenthesis is not closed")
+			err = errors.New("missing closing parenthesis")
 		}
 		return e, err
 	case p.take("-"):
@@ -284,7 +284,7 @@ func (p *parser) operand() (expr, error) {
 		return func(v *env) int64 { return negated(v, e(v)) }, err
 	}
 	if p.rest == "" {
-		return nil, errors.New("it ends where a number is expected")
+		return nil, errors.New("expected a number at the end")
 	}
 	if isDigit(p.rest[0]) {
 		return p.literal()
@@ -299,7 +299,7 @@ func (p *parser) operand() (expr, error) {
 	}
 	slot := p.scope.find(name)
 	if slot < 0 {
-		return nil, fmt.Errorf("%q is no variable here", name)
+		return nil, fmt.Errorf("variable %q is not defined here", name)
 	}
 	return func(v *env) int64 { return v.vars[slot] }, nil
 }
@@ -320,12 +320,12 @@ func (p *parser) literal() (expr, error) {
 	case p.unit == "time":
 		var d time.Duration
 		if d, err = time.ParseDuration(word); err != nil {
-			return nil, fmt.Errorf("%q is no time such as 10ms or 1.5s", word)
+			return nil, fmt.Errorf("%q is not a time such as 10ms or 1.5s", word)
 		}
 		value = int64(d)
 	default:
 		if value, err = format.ParseSize(word); err != nil || isDigit(word[n-1]) {
-			return nil, fmt.Errorf("%q is no number such as 4096, 64KiB or 1.5M", word)
+			return nil, fmt.Errorf("%q is not a number such as 4096, 64KiB or 1.5M", word)
 		}
 	}
 	return func(*env) int64 { return value }, nil
@@ -338,7 +338,7 @@ func (p *parser) call(name string) (expr, error) {
 	}
 	f, ok := functions[name]
 	if !ok {
-		return nil, fmt.Errorf("%q is no function", name)
+		return nil, fmt.Errorf("unknown function %q", name)
 	}
 	args := [2]expr{1: func(*env) int64 { return 0 }}
 	for i := range f.args {

@@ -14,7 +14,7 @@ import (
 
 // The tables of the documentation are those of the structs.
 func TestKeys(t *testing.T) {
-	const name, mark = "../docs/patterns/README.md", "-update. -->\n"
+	const name, mark = "../docs/reference/patterns.md", "-update. -->\n"
 	page, err := os.ReadFile(name)
 	require.NoError(t, err)
 	text, _, found := strings.Cut(string(page), mark)
@@ -26,8 +26,16 @@ func TestKeys(t *testing.T) {
 	}{{"The pattern", document{}}, {"`directories` and `files`", entry{}}, {"`groups`", group{}}} {
 		table(t, &b, s.title, "", reflect.TypeOf(s.of))
 	}
-	for _, k := range kinds {
-		table(t, &b, "`"+k.name+"`", k.doc, reflect.TypeOf(k.make()).Elem())
+	for i := 0; i < len(kinds); i++ {
+		k := kinds[i]
+		title, doc, typ := "`"+k.name+"`", k.doc, reflect.TypeOf(k.make()).Elem()
+		// Steps of one type have one table.
+		for i+1 < len(kinds) && reflect.TypeOf(kinds[i+1].make()).Elem() == typ {
+			i++
+			title += ", `" + kinds[i].name + "`"
+			doc += "; " + kinds[i].doc
+		}
+		table(t, &b, title, doc, typ)
 		if k.name == "mix" {
 			table(t, &b, "`of` of a mix", "", reflect.TypeFor[alternative]())
 		}

@@ -53,8 +53,8 @@ type Pattern struct {
 	some []bool // by group: there is a barrier of its threads
 }
 
-// Is reports whether a text that begins like this is a pattern: its first line
-// that is no comment begins with "pattern:".
+// Is reports whether a text with this beginning is a pattern: its first line other than
+// comments begins with "pattern:".
 func Is(head []byte) bool {
 	head = bytes.TrimPrefix(head, []byte("\ufeff")) // the mark of some editors
 	for line := range bytes.Lines(head) {
@@ -72,7 +72,7 @@ func Parse(r io.Reader, name string) (*Pattern, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(text) > maxText {
-		return nil, fmt.Errorf("%s: a pattern has at most %d bytes", name, maxText)
+		return nil, fmt.Errorf("%s: the pattern is longer than %d bytes", name, maxText)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var root, more yaml.Node
@@ -82,7 +82,7 @@ func Parse(r io.Reader, name string) (*Pattern, error) {
 		return nil, located(err, name)
 	}
 	if err := d.Decode(&more); err == nil {
-		return nil, &Error{File: name, Line: more.Line, Msg: "a second document"}
+		return nil, &Error{File: name, Line: more.Line, Msg: "unexpected second document"}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, located(err, name)
 	}

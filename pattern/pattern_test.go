@@ -232,90 +232,90 @@ func TestDraws(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      `1: an empty pattern`,
-		"pattern: 2\ngroups:\n": `2: "groups" takes a list`,
-		"pattern: 2\ngroups: [{steps: [close]}]\n": `1: "2" is 2, not from 1 to 1`,
+		"pattern: 2\ngroups:\n": `2: "groups" needs a list`,
+		"pattern: 2\ngroups: [{steps: [close]}]\n": `1: "2" is 2: expected a value from 1 to 1`,
 		"pattern: 1\n":                   `1: "groups" is missing`,
 		"- 1\n":                          `1: expected keys: pattern, name, seed, directories, files, groups`,
 		"pattern: 1\nfoo: 1\n":           `2: unknown key "foo", expected one of pattern, name, seed, directories, files, groups`,
 		"pattern: 1\nseed: 1\nseed: 2\n": `3: duplicate key "seed"`,
 		"pattern: [1\n":                  `1: did not find expected ',' or ']'`,
-		"pattern: 1\ngroups: &a []\n":    `2: anchors and aliases are not taken`,
-		"pattern: 1\nname: \"a\\nb\"\n":  `2: "name" takes one line`,
-		"pattern: 1\nname: {a: b}\n":     `2: "name" takes one value`,
-		"pattern: 1\ngroups: [{steps: [close]}]\n---\na: 1\n":                                              `3: a second document`,
-		"pattern: 1\ngroups: [{processes: 5000, steps: [close]}]\n":                                        `2: "5000" is 5000, not from 1 to 4096`,
+		"pattern: 1\ngroups: &a []\n":    `2: anchors and aliases are not supported`,
+		"pattern: 1\nname: \"a\\nb\"\n":  `2: "name" must be a single line`,
+		"pattern: 1\nname: {a: b}\n":     `2: "name" needs a single value`,
+		"pattern: 1\ngroups: [{steps: [close]}]\n---\na: 1\n":                                              `3: unexpected second document`,
+		"pattern: 1\ngroups: [{processes: 5000, steps: [close]}]\n":                                        `2: "5000" is 5000: expected a value from 1 to 4096`,
 		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [sync]}]":                                `2: unknown step "sync"`,
-		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [close]}]":                               `2: more than 4096 threads in all`,
-		"pattern: 1\nfiles:\n- {path: a}\n- {path: \"{0 * i}\", count: 2}\ngroups: [{steps: [stat: a]}]\n": `4: "0": it exists twice`,
+		"pattern: 1\ngroups: [{processes: 64, threads: 65, steps: [close]}]":                               `2: more than 4096 threads in total`,
+		"pattern: 1\nfiles:\n- {path: a}\n- {path: \"{0 * i}\", count: 2}\ngroups: [{steps: [stat: a]}]\n": `4: "0": it is listed twice`,
 		"pattern: 1\ndirectories: [{path: a, size: 1}]\ngroups: [{steps: [stat: a]}]\n":                    `2: a directory has no size`,
-		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a file where a directory is meant`,
-		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name is relative to where a replay works`,
-		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is no number such as 4096, 64KiB or 1.5M`,
+		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a part of the path is not a directory`,
+		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name must be relative to the root of the replay`,
+		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is not a number such as 4096, 64KiB or 1.5M`,
 	} {
 		_, _, err := play(text, 10)
 		require.EqualError(t, err, "w.yaml:"+want, text)
 	}
 	for steps, want := range map[string]string{
-		"- {open: f, close: f}":             `a step has one key, its kind, not 2; begin each with a dash`,
+		"- {open: f, close: f}":             `a step has one key, not 2; begin each step with a dash`,
 		"- [open]":                          `expected a step`,
 		"- open":                            `"path" is missing`,
-		"- open: {path: f, flags: [creat]}": `"flags" is one of append, create, direct, dsync, exclusive, noatime, sync, truncate, not "creat"`,
-		"- open: {path: f, access: read, flags: truncate}":            `a file that is opened for reading is neither appended to nor truncated`,
-		"- open: {path: f, as: 1f}":                                   `"1f": a name has letters, digits and underscores, and begins with a letter`,
+		"- open: {path: f, flags: [creat]}": `"flags" must be one of append, create, direct, dsync, exclusive, noatime, sync, truncate, not "creat"`,
+		"- open: {path: f, access: read, flags: truncate}":            `append and truncate need a file opened for writing`,
+		"- open: {path: f, as: 1f}":                                   `"1f": a name consists of letters, digits and underscores, and begins with a letter`,
 		"- open: f":                                                   `open "f": no such file; list it in files, or create it`,
 		"- open: {path: d/f, flags: create}":                          `open "d/f": no such directory; make it with mkdir, or list it in directories`,
-		"- open: g\n- open: g":                                        `"f" is open`,
-		"- open: {path: g, flags: exclusive}":                         `open "g": it is there already, against the flag exclusive`,
+		"- open: g\n- open: g":                                        `"f" is already open`,
+		"- open: {path: g, flags: exclusive}":                         `open "g": the file exists, but the flag exclusive requires a new one`,
 		"- close: g":                                                  `no step of the group opens a file as "g"`,
 		"- if: {condition: 0, steps: [open: g]}\n- close":             `"f" is not open`,
-		"- stat: ../a":                                                `"../a": no part of a name is empty, "." or ".."`,
-		"- stat: \"a{b\"":                                             `"a{b": a brace is not closed`,
-		"- stat: \"a}b\"":                                             `"a}b": a brace that nothing opens`,
-		"- stat: \"{b}\"":                                             `"b": "b" is no variable here`,
-		"- stat: \"{0-1}\"":                                           `"0-1" is -1, not from 0 to 1125899906842624`,
+		"- stat: ../a":                                                `"../a": a part of a name cannot be empty, "." or ".."`,
+		"- stat: \"a{b\"":                                             `"a{b": missing closing brace`,
+		"- stat: \"a}b\"":                                             `"a}b": unmatched closing brace`,
+		"- stat: \"{b}\"":                                             `"b": variable "b" is not defined here`,
+		"- stat: \"{0-1}\"":                                           `"0-1" is -1: expected a value from 0 to 1125899906842624`,
 		"- stat: \"{1/0}\"":                                           `"1/0": division by zero`,
 		"- stat: \"{9223372036854775807+1}\"":                         `"9223372036854775807+1": out of range`,
 		"- stat: \"{4611686018427387904*2}\"":                         `"4611686018427387904*2": out of range`,
 		"- stat: \"{2..1}\"":                                          `"2..1": nothing from 2 to 1`,
 		"- stat: \"{1 2}\"":                                           `"1 2": unexpected "2"`,
-		"- stat: \"{(1}\"":                                            `"(1": a parenthesis is not closed`,
-		"- stat: \"{1+}\"":                                            `"1+": it ends where a number is expected`,
+		"- stat: \"{(1}\"":                                            `"(1": missing closing parenthesis`,
+		"- stat: \"{1+}\"":                                            `"1+": expected a number at the end`,
 		"- stat: \"{min(1)}\"":                                        `"min(1)": min takes 2 values`,
-		"- stat: \"{f(1)}\"":                                          `"f(1)": "f" is no function`,
+		"- stat: \"{f(1)}\"":                                          `"f(1)": unknown function "f"`,
 		"- stat: \"{choose(0: 1)}\"":                                  `"choose(0: 1)": choose takes WEIGHT: VALUE, …`,
-		"- compute: 10":                                               `"10": a time has a unit: ns, us, ms, s, m, h`,
-		"- compute: 0\n- compute: 5 + 1..9":                           `"5 + 1..9": a time has a unit: ns, us, ms, s, m, h`,
-		"- compute: 10KiB":                                            `"10KiB": "10KiB" is no time such as 10ms or 1.5s`,
+		"- compute: 10":                                               `"10": a time needs a unit: ns, us, ms, s, m or h`,
+		"- compute: 0\n- compute: 5 + 1..9":                           `"5 + 1..9": a time needs a unit: ns, us, ms, s, m or h`,
+		"- compute: 10KiB":                                            `"10KiB": "10KiB" is not a time such as 10ms or 1.5s`,
 		"- sleep: 20000h * 10000":                                     `"20000h * 10000": out of range`,
 		"- open: g\n- read: {size: 4, ofset: 1}":                      `unknown key "ofset", expected one of file, size, count, total, order, start, range, stride, align, vector, compute`,
 		"- open: g\n- read":                                           `"size" is missing`,
-		"- open: g\n- read: {size: 2GiB}":                             `"2GiB" is 2147483648, not from 1 to 1073741824`,
-		"- open: g\n- read: {size: 1, count: 1, total: 1}":            `count and total exclude each other`,
-		"- open: g\n- read: {size: 1, order: strided}":                `a stride belongs to the order strided, and is needed for that`,
-		"- open: g\n- read: {size: 1, align: 1}":                      `align belongs to the order random`,
-		"- open: g\n- read: {size: 1, range: 1}":                      `a range belongs to the orders random, shuffled and reverse`,
-		"- open: g\n- write: {size: 8, order: shuffled}":              `a range of 4 bytes holds none of 8`,
-		"- open: g\n- write: {size: 8, order: random}":                `a range of 4 bytes holds none of 8`,
-		"- open: {path: g, flags: direct}\n- write: {size: 8}":        `direct I/O is of multiples of 512 bytes, not 8 at 0`,
-		"- open: g\n- write: {size: 8, start: 1024TiB}":               `a file has at most 1125899906842624 bytes`,
-		"- open: g\n- seek: {to: -1}":                                 `"f" is at -1, before the beginning or too far`,
-		"- repeat: {times: 1000000000000, steps: [compute: 1ns]}":     `a million steps in turn without a call`,
-		"- repeat: {times: 1000000000001, steps: [close]}\n- open: g": `"1000000000001" is 1000000000001, not from 0 to 1000000000000`,
-		"- repeat: {times: 2, as: i, steps: [{let: {value: 1, as: b}}]}\n- stat: \"{b}\"": `"b": "b" is no variable here`,
-		"- open: g/x":                              `open "g/x": a file where a directory is meant`,
-		"- stat: g/x":                              `"g/x": a file where a directory is meant`,
-		"- mkdir: g/x":                             `mkdir "g/x": a file where a directory is meant`,
-		"- rmdir: g":                               `rmdir "g": a file where a directory is meant`,
-		"- mkdir: d\n- unlink: d":                  `unlink "d": a directory`,
-		"- mkdir: d\n- truncate: {path: d}":        `truncate "d": a directory`,
-		"- mkdir: d\n- open: d":                    `open "d": a directory`,
-		"- mkdir: d\n- rename: {from: d, to: d/e}": `rename "d" to "d/e": a directory can't get into itself`,
-		"- mkdir: d\n- rename: {from: d, to: g}":   `rename "d" to "g": a file where a directory is meant`,
-		"- mkdir: d\n- rename: {from: g, to: d}":   `rename "g" to "d": a directory`,
-		"- if: {condition: 1, steps: [mkdir: d, rename: {from: g, to: d/g}, rmdir: d]}":                           `rmdir "d": a directory that is not empty`,
-		"- if: {condition: 1, steps: [mkdir: d, mkdir: e, rename: {from: g, to: d/g}, rename: {from: e, to: d}]}": `rename "e" to "d": a directory that is not empty`,
+		"- open: g\n- read: {size: 2GiB}":                             `"2GiB" is 2147483648: expected a value from 1 to 1073741824`,
+		"- open: g\n- read: {size: 1, count: 1, total: 1}":            `use either count or total, not both`,
+		"- open: g\n- read: {size: 1, order: strided}":                `the order strided needs a stride, and other orders do not take one`,
+		"- open: g\n- read: {size: 1, align: 1}":                      `align applies only to the order random`,
+		"- open: g\n- read: {size: 1, range: 1}":                      `range applies only to the orders random, shuffled and reverse`,
+		"- open: g\n- write: {size: 8, order: shuffled}":              `a block of 8 bytes does not fit into the range of 4`,
+		"- open: g\n- write: {size: 8, order: random}":                `a block of 8 bytes does not fit into the range of 4`,
+		"- open: {path: g, flags: direct}\n- write: {size: 8}":        `direct I/O needs sizes and offsets that are multiples of 512 bytes, not 8 bytes at offset 0`,
+		"- open: g\n- write: {size: 8, start: 1024TiB}":               `a file is larger than 1125899906842624 bytes`,
+		"- open: g\n- seek: {to: -1}":                                 `offset -1 of "f" is negative or too large`,
+		"- repeat: {times: 1000000000000, steps: [compute: 1ns]}":     `a thread runs a million steps without a call`,
+		"- repeat: {times: 1000000000001, steps: [close]}\n- open: g": `"1000000000001" is 1000000000001: expected a value from 0 to 1000000000000`,
+		"- repeat: {times: 2, as: i, steps: [{let: {value: 1, as: b}}]}\n- stat: \"{b}\"": `"b": variable "b" is not defined here`,
+		"- open: g/x":                              `open "g/x": a part of the path is not a directory`,
+		"- stat: g/x":                              `"g/x": a part of the path is not a directory`,
+		"- mkdir: g/x":                             `mkdir "g/x": a part of the path is not a directory`,
+		"- rmdir: g":                               `rmdir "g": a part of the path is not a directory`,
+		"- mkdir: d\n- unlink: d":                  `unlink "d": is a directory`,
+		"- mkdir: d\n- truncate: {path: d}":        `truncate "d": is a directory`,
+		"- mkdir: d\n- open: d":                    `open "d": is a directory`,
+		"- mkdir: d\n- rename: {from: d, to: d/e}": `rename "d" to "d/e": a directory cannot be moved into itself`,
+		"- mkdir: d\n- rename: {from: d, to: g}":   `rename "d" to "g": a part of the path is not a directory`,
+		"- mkdir: d\n- rename: {from: g, to: d}":   `rename "g" to "d": is a directory`,
+		"- if: {condition: 1, steps: [mkdir: d, rename: {from: g, to: d/g}, rmdir: d]}":                           `rmdir "d": the directory is not empty`,
+		"- if: {condition: 1, steps: [mkdir: d, mkdir: e, rename: {from: g, to: d/g}, rename: {from: e, to: d}]}": `rename "e" to "d": the directory is not empty`,
 		"- readdir: g": `readdir "g": no such directory`,
-		"- " + strings.Repeat("repeat: {times: 1, steps: [", 40) + "close" + strings.Repeat("]}", 40): `more than 32 steps within one another`,
+		"- " + strings.Repeat("repeat: {times: 1, steps: [", 40) + "close" + strings.Repeat("]}", 40): `steps are nested more than 32 deep`,
 	} {
 		_, _, err := play(grouped("files: [{path: g, size: 4}]\n", steps), 10)
 		require.ErrorAs(t, err, new(*Error), steps)
@@ -326,12 +326,12 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What a short text asks for is bounded before it takes memory, and what is
-// said of a long one is short.
+// Excessive requests of a short text fail before they take memory, and errors about a
+// long text are short.
 func TestBounds(t *testing.T) {
 	for text, want := range map[string]string{
-		"pattern: 1\ndirectories:\n- {path: d, count: 1048576}\n- d\ngroups: [{steps: [stat: a]}]\n": "4: more than a million files and directories at one time",
-		"pattern: 1\ngroups:\n" + strings.Repeat("- {processes: 2, steps: [barrier: group]}\n", 400): "330: more than a million descriptors at one time, with those that processes have from the first",
+		"pattern: 1\ndirectories:\n- {path: d, count: 1048576}\n- d\ngroups: [{steps: [stat: a]}]\n": "4: more than a million files and directories at a time",
+		"pattern: 1\ngroups:\n" + strings.Repeat("- {processes: 2, steps: [barrier: group]}\n", 400): "330: more than a million open descriptors at a time, including those that processes start with",
 	} {
 		_, _, err := play(text, 1<<20)
 		require.EqualError(t, err, "w.yaml:"+want)
@@ -360,9 +360,9 @@ func TestDescriptorsOfTheEnded(t *testing.T) {
 // A barrier that not all come to is an error, and so are too many.
 func TestBarrierErrors(t *testing.T) {
 	_, _, err := play("pattern: 1\ngroups:\n- threads: 4\n  steps:\n  - if: {condition: rank > 0, steps: [barrier]}\n", 100)
-	require.EqualError(t, err, "w.yaml:5: a barrier of 4 threads that only 3 come to")
+	require.EqualError(t, err, "w.yaml:5: a barrier of 4 threads is reached by only 3")
 	_, events, err := play("pattern: 1\ngroups:\n- threads: 1024\n  steps:\n  - repeat: {times: 1000, steps: [barrier: group]}\n", 1<<20)
-	require.EqualError(t, err, "w.yaml:5: threads wait at barriers more than 262144 times, as a barrier of n threads makes them do 2n times")
+	require.EqualError(t, err, "w.yaml:5: threads wait at barriers more than 262144 times; a barrier of n threads counts as 2n waits")
 	require.Less(t, len(events), 1<<20)
 }
 
@@ -424,7 +424,7 @@ func TestExamples(t *testing.T) {
 
 // The examples of the documentation are some, and do what it says.
 func TestReadme(t *testing.T) {
-	page, err := os.ReadFile("../docs/patterns/README.md")
+	page, err := os.ReadFile("../docs/reference/patterns.md")
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	text, rest, found := strings.Cut(rest, "```")

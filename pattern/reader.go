@@ -266,7 +266,7 @@ func (r *Reader) next() error {
 	}
 	for _, d := range r.domains {
 		if d != nil && len(d.arrived) > 0 {
-			return fault(d.line, "a barrier of %d threads that only %d come to", d.size, len(d.arrived))
+			return fault(d.line, "a barrier of %d threads is reached by only %d", d.size, len(d.arrived))
 		}
 	}
 	if r.main.state != ended {

@@ -52,7 +52,7 @@ func (p *Pattern) resolve() error {
 			return err
 		}
 		if threads += processes * each; threads > maxThreads {
-			return fault(g.Line, "more than %d threads in all", maxThreads)
+			return fault(g.Line, "more than %d threads in total", maxThreads)
 		}
 		slots := len(builtin)
 		s := &scope{next: &slots}
@@ -162,18 +162,18 @@ func (r *resolver) check(s *step) error {
 	switch a := s.action.(type) {
 	case *open:
 		if a.Access == "read" && slices.ContainsFunc(a.Flags, func(f string) bool { return f == "append" || f == "truncate" }) {
-			return fault(s.line, "a file that is opened for reading is neither appended to nor truncated")
+			return fault(s.line, "append and truncate need a file opened for writing")
 		}
 	case *transfer:
 		switch {
 		case a.Count.eval != nil && a.Total.eval != nil:
-			return fault(s.line, "count and total exclude each other")
+			return fault(s.line, "use either count or total, not both")
 		case (a.Stride.eval != nil) != (a.Order == "strided"):
-			return fault(s.line, "a stride belongs to the order strided, and is needed for that")
+			return fault(s.line, "the order strided needs a stride, and other orders do not take one")
 		case a.Align.eval != nil && a.Order != "random":
-			return fault(s.line, "align belongs to the order random")
+			return fault(s.line, "align applies only to the order random")
 		case a.Range.eval != nil && (a.Order == "sequential" || a.Order == "strided"):
-			return fault(s.line, "a range belongs to the orders random, shuffled and reverse")
+			return fault(s.line, "range applies only to the orders random, shuffled and reverse")
 		}
 	case *barrier:
 		if a.group = r.group; a.Of == "all" {

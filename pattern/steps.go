@@ -17,7 +17,7 @@ type closing struct {
 type transfer struct {
 	write   bool
 	File    handle `key:"file" default:"f" doc:"descriptor"`
-	Size    number `key:"size" unit:"bytes" doc:"of each call; drawn anew for each, but once for shuffled and reverse"`
+	Size    number `key:"size" unit:"bytes" doc:"of each call; drawn for each one, but once for shuffled and reverse"`
 	Count   number `key:"count" optional:"" doc:"number of calls; by default 1, for shuffled and reverse as many as the range holds"`
 	Total   number `key:"total" unit:"bytes" optional:"" doc:"bytes of all calls, instead of count; the last is cut"`
 	Order   word   `key:"order" of:"sequential strided random shuffled reverse" default:"sequential" doc:"of offsets, see below"`

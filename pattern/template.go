@@ -21,12 +21,12 @@ type part struct {
 func (t *template) compile(s *scope) error {
 	t.parts = nil
 	if strings.IndexByte(t.text, 0) >= 0 {
-		return fault(t.line, "a name has no zero byte")
+		return fault(t.line, "a name cannot contain a NUL byte")
 	}
 	for rest := t.text; rest != ""; {
 		text, after, open := strings.Cut(rest, "{")
 		if strings.Contains(text, "}") {
-			return fault(t.line, "%.100q: a brace that nothing opens", t.text)
+			return fault(t.line, "%.100q: unmatched closing brace", t.text)
 		}
 		if text != "" {
 			t.parts = append(t.parts, part{text: text})
@@ -36,7 +36,7 @@ func (t *template) compile(s *scope) error {
 		}
 		inner, after, closed := strings.Cut(after, "}")
 		if !closed {
-			return fault(t.line, "%.100q: a brace is not closed", t.text)
+			return fault(t.line, "%.100q: missing closing brace", t.text)
 		}
 		n := &number{text: inner, line: t.line}
 		if err := n.compile(s); err != nil {

@@ -54,8 +54,8 @@ type descriptor struct {
 }
 
 var (
-	errIdle = errors.New("a million steps in turn without a call")
-	errOpen = errors.New("more than a million descriptors at one time, with those that processes have from the first")
+	errIdle = errors.New("a thread runs a million steps without a call")
+	errOpen = errors.New("more than a million open descriptors at a time, including those that processes start with")
 )
 
 // play goes on until an event was made, or the thread waits or has ended.
@@ -125,8 +125,7 @@ func (t *thread) event(e format.Event) {
 	t.reader.queue = append(t.reader.queue, e)
 }
 
-// call puts a call on a file into the queue, of which nobody knows how long it
-// takes.
+// call puts a call on a file into the queue. Its duration is unknown.
 func (t *thread) call(op format.Op, ret int64, args ...int64) *format.Event {
 	e := format.Event{Op: op, Ret: ret, Dur: format.Unknown}
 	copy(e.Args[:], args)
@@ -137,7 +136,7 @@ func (t *thread) call(op format.Op, ret int64, args ...int64) *format.Event {
 // pass lets time pass.
 func (t *thread) pass(line int, nanos int64) error {
 	if t.clock += nanos; t.clock > maxNanos {
-		return fault(line, "a thread takes more than 30 years")
+		return fault(line, "a thread runs longer than 30 years")
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (a *transfer) run(t *thread, line int) (err error) {
 			return err
 		}
 		if m.left = m.span / m.block; m.left == 0 {
-			return fault(line, "a range of %d bytes holds none of %d", m.span, m.block)
+			return fault(line, "a block of %[2]d bytes does not fit into the range of %[1]d", m.span, m.block)
 		}
 		m.key = t.rng.Uint64()
 	}
@@ -127,7 +127,7 @@ func (m *moving) offset(t *thread, size int64) (off int64, err error) {
 			}
 		}
 		if size > m.span {
-			return 0, fault(m.line, "a range of %d bytes holds none of %d", m.span, size)
+			return 0, fault(m.line, "a block of %[2]d bytes does not fit into the range of %[1]d", m.span, size)
 		}
 		off = m.start + t.rng.Int64N((m.span-size)/align+1)*align
 	default:
@@ -150,9 +150,9 @@ func (m *moving) call(t *thread, size, off, segments int64) error {
 	}
 	switch {
 	case max(off, at) > maxOffset-size:
-		return fault(m.line, "a file has at most %d bytes", int64(maxOffset))
+		return fault(m.line, "a file is larger than %d bytes", int64(maxOffset))
 	case d.direct && (off%directAlign != 0 || size%directAlign != 0):
-		return fault(m.line, "direct I/O is of multiples of %d bytes, not %d at %d", directAlign, size, off)
+		return fault(m.line, "direct I/O needs sizes and offsets that are multiples of %d bytes, not %d bytes at offset %d", directAlign, size, off)
 	case segments > size:
 		segments = size
 	}

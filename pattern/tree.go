@@ -29,11 +29,11 @@ type tree struct {
 }
 
 var (
-	errFiles   = errors.New("more than a million files and directories at one time")
-	errThrough = errors.New("a file where a directory is meant")
-	errDir     = errors.New("a directory")
-	errFull    = errors.New("a directory that is not empty")
-	errWithin  = errors.New("a directory can't get into itself")
+	errFiles   = errors.New("more than a million files and directories at a time")
+	errThrough = errors.New("a part of the path is not a directory")
+	errDir     = errors.New("is a directory")
+	errFull    = errors.New("the directory is not empty")
+	errWithin  = errors.New("a directory cannot be moved into itself")
 )
 
 func newTree() *tree { return &tree{root: &node{dir: true, children: map[string]*node{}}} }
@@ -44,16 +44,16 @@ func errPath(path []byte) error {
 	case len(path) == 0:
 		return errors.New("an empty name")
 	case path[0] == '/':
-		return errors.New("a name is relative to where a replay works")
+		return errors.New("a name must be relative to the root of the replay")
 	case len(path) > 4095:
-		return errors.New("a name has at most 4095 bytes")
+		return errors.New("a name is longer than 4095 bytes")
 	}
 	for part := range bytes.SplitSeq(path, []byte("/")) {
 		if len(part) == 0 || string(part) == "." || string(part) == ".." {
-			return errors.New(`no part of a name is empty, "." or ".."`)
+			return errors.New(`a part of a name cannot be empty, "." or ".."`)
 		}
 		if len(part) > 255 {
-			return errors.New("a part of a name has at most 255 bytes")
+			return errors.New("a part of a name is longer than 255 bytes")
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (t *tree) ready(path []byte, n *node) error {
 	case err != nil:
 		return err
 	case found != nil && (!found.dir || !n.dir):
-		return errors.New("it exists twice")
+		return errors.New("it is listed twice")
 	case found != nil:
 		return nil
 	}
@@ -136,8 +136,8 @@ func below(n, dir *node) bool {
 	return false
 }
 
-// rename moves a node and returns the result of the call. What was there by
-// the new name is gone.
+// rename moves a node and returns the result of the call. It removes a node that had
+// the new name.
 func (t *tree) rename(from, to []byte) (ret int64, err error) {
 	oldDir, oldBase, old, err := t.find(from)
 	if err != nil || old == nil {

@@ -17,11 +17,11 @@ import (
 	"pianola/format/script"
 )
 
-// Backend is a program that executes events. It reads a line of an intermediate
-// script for each, without compute and edges, with the recorded result, and
+// Backend is a program that executes events. For each event it reads a line of an
+// intermediate script, with the recorded result and without compute and edges, and
 // answers with a line that holds the result. In a trace of several threads, the
-// thread's number is at the start of each line and each answer. Answers of
-// different threads may come in any order.
+// thread's number is at the start of each line and each answer. Answers of different
+// threads may come in any order.
 //
 // All threads share one program, because they share files, descriptors and
 // offsets.
@@ -40,7 +40,7 @@ type Backend struct {
 	err        error // why there are no more answers
 }
 
-// asker is the state of a thread. Its memory is allocated before the first
+// asker is the state of a replayed thread. Its memory is allocated before the first
 // event.
 type asker struct {
 	line   []byte
@@ -52,7 +52,7 @@ type asker struct {
 
 const (
 	maxAnswer = 4 << 10 // bytes
-	lineSize  = 1 << 10 // bytes of a line and of a string that take no memory anew
+	lineSize  = 1 << 10 // bytes of a line and of a string that need no new allocation
 )
 
 // Backend runs the program for a trace. It must be closed.
@@ -79,7 +79,7 @@ func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error)
 	if len(h.Append(nil)) == 0 {
 		_, err = io.WriteString(o, script.IntermediateLine)
 	}
-	// Play finds out why a program reads no more.
+	// Play reports why the program stopped reading.
 	if err = cmp.Or(err, w.Flush()); err != nil && !errors.Is(err, unix.EPIPE) {
 		r.closeInput()
 		return nil, r.end(p.named(err))
@@ -91,9 +91,9 @@ func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error)
 // Write gives the program text.
 func (o *Backend) Write(b []byte) (int, error) { return len(b), o.run.write(b, o.run.Timeout) }
 
-// Play makes the program execute an event of a thread and returns its result or
-// -errno. Each thread may call it, one call at a time. After an error the backend
-// can't be used any more.
+// Play makes the program execute an event of a thread and returns its result or -errno.
+// Threads may call it concurrently, each one call at a time. After an error the backend
+// cannot be used.
 func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 	a := &o.threads[thread-1]
 	a.fill(thread, r, o.strings, o.several)
@@ -106,7 +106,7 @@ func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 		o.fail(err)
 		o.turn <- struct{}{}
 	}
-	// If the program has ended, its output has a better reason than the error.
+	// If the program has ended, its output explains more than the error.
 	select {
 	case got := <-a.answer:
 		return got, nil
@@ -140,7 +140,7 @@ func (a *asker) fill(thread int32, r *format.Record, strings []string, several b
 	a.line = script.AppendOperation(a.line, e)
 }
 
-// read reads answers until that of a thread is there. The caller has the token.
+// read reads answers until there is one for the thread. The caller holds the token.
 func (o *Backend) read(a *asker) (int64, error) {
 	for {
 		select {
@@ -170,7 +170,7 @@ func (o *Backend) next() error {
 			o.start = 0
 		}
 		if o.end == len(o.buf) {
-			return fmt.Errorf("an answer of more than %d bytes", maxAnswer)
+			return fmt.Errorf("an answer is longer than %d bytes", maxAnswer)
 		}
 		n, err := o.run.Read(o.buf[o.end:])
 		o.end += n
@@ -180,9 +180,9 @@ func (o *Backend) next() error {
 	}
 }
 
-var errAnswer = errors.New("want a number, -1 and the name of an error, or ?")
+var errAnswer = errors.New("expected a number, -1 and an error name, or ?")
 
-// take takes an answer, without its newline, to its thread.
+// take passes an answer, without its newline, to its thread.
 func (o *Backend) take(line []byte) error {
 	thread := int64(1)
 	rest := bytes.TrimSpace(line)
@@ -191,7 +191,7 @@ func (o *Backend) take(line []byte) error {
 		thread, rest = number(first), bytes.TrimSpace(after)
 	}
 	if thread < 1 || thread > int64(len(o.threads)) {
-		return fmt.Errorf("answer %.100q: want the number of a thread before the result", line)
+		return fmt.Errorf("answer %.100q: expected a thread number before the result", line)
 	}
 	got, ok := result(rest)
 	if !ok {
@@ -199,14 +199,14 @@ func (o *Backend) take(line []byte) error {
 	}
 	a := &o.threads[thread-1]
 	if !a.asked.CompareAndSwap(true, false) {
-		return fmt.Errorf("answer %.100q to no event", line)
+		return fmt.Errorf("answer %.100q matches no pending event", line)
 	}
 	a.answer <- got
 	return nil
 }
 
-// result parses a result as scripts have it: 17, ?, -1 ENOENT, with or without
-// a text in parentheses.
+// result parses a result in the form of scripts: 17, ?, -1 ENOENT, with or without a
+// text in parentheses.
 func result(b []byte) (int64, bool) {
 	if len(b) == 1 && b[0] == '?' {
 		return format.NoResult, true
@@ -225,7 +225,7 @@ func result(b []byte) (int64, bool) {
 	return v, v >= 0
 }
 
-// fail ends the program because of an error. The caller has the token.
+// fail ends the program because of an error. The caller holds the token.
 func (o *Backend) fail(fault error) {
 	if o.err != nil {
 		return
@@ -251,8 +251,8 @@ func (o *Backend) stop(fault error) error {
 
 var errClosed = errors.New("the backend is closed")
 
-// Close lets the program read the end of its input and waits until it has ended,
-// which it must have without a failure. No call of Play may be under way.
+// Close closes the program's input and waits for its end. A failure of the program is
+// an error. No call of Play may be running.
 func (o *Backend) Close() error {
 	<-o.turn
 	defer func() { o.turn <- struct{}{} }()

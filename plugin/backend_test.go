@@ -115,8 +115,8 @@ func TestOutputErrors(t *testing.T) {
 		{"hangs", "read header; read x; echo busy >&2; sleep 1000", "exec:test: after 0 lines: no progress for 2s; its last line on stderr: busy"},
 		{"reads nothing", "sleep 1000", "exec:test: after 0 lines: no progress for 2s"},
 		{"closes its output", "read header; read x; exec >&-; sleep 1000", "exec:test: closed its output before the replay had ended"},
-		{"has no end of an answer", "read header; read x; seq -s- 1 4000; cat", "exec:test: an answer of more than 4096 bytes"},
-		{"answers another thread", "read header; read x; echo 2 1; cat", `exec:test: answer "2 1": want the number of a thread before the result`},
+		{"has no end of an answer", "read header; read x; seq -s- 1 4000; cat", "exec:test: an answer is longer than 4096 bytes"},
+		{"answers another thread", "read header; read x; echo 2 1; cat", `exec:test: answer "2 1": expected a thread number before the result`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +134,7 @@ func TestOutputIsClosed(t *testing.T) {
 	for _, test := range []struct{ name, command, want string }{
 		{"well", echo, ""},
 		{"with a failure", echo + "; echo why >&2; exit 3", "exec:test: after 1 lines: exit status 3; its last line on stderr: why"},
-		{"with an answer too many", echo + "; echo 7", `exec:test: answer "7" to no event`},
+		{"with an answer too many", echo + "; echo 7", `exec:test: answer "7" matches no pending event`},
 		{"not at all", echo + "; sleep 1000", "exec:test: after 1 lines: no progress for 2s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestPlayAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// What a program dies of is said even if it has read nothing.
+// The error names the cause of a program's end even if the program read nothing.
 func TestOutputThatReadsNothing(t *testing.T) {
 	p, err := Parse("exec:sh -c 'echo why >&2; exit 3'")
 	require.NoError(t, err)

@@ -14,17 +14,17 @@ import (
 
 const batchSize = 512
 
-// atNote is the key of a note that says which event of the trace a line is:
-// THREAD:EVENT, as edges name it.
+// atNote is the key of the note that says which event of the trace a line is:
+// THREAD:EVENT, as in edges.
 const atNote = "at"
 
-// feed gives a trace to a program. The events of a trace that can have edges get
-// notes by which they are known again. They are counted, and what they wait for
-// is kept, which may be read once the feed has ended.
+// feed writes a trace to a program. In a trace that can have edges, it adds notes that
+// identify the events. It also counts the events and keeps the edges, which may be read
+// after the feed has ended.
 type feed struct {
 	in     format.Reader
 	to     *process
-	marked bool // events can have edges: there are several threads, or clients
+	marked bool // events can have edges, because there are several threads or clients
 	fed    []atomic.Int64
 	waits  [][]format.Wait
 	whole  bool  // the program was given all
@@ -43,7 +43,7 @@ func newFeed(in format.Reader, to *process) *feed {
 	return f
 }
 
-// run is the life of a goroutine. It ends when the program reads no more.
+// run is the body of a goroutine. It ends when the program stops reading.
 func (f *feed) run() {
 	defer close(f.done)
 	defer f.to.closeInput()
@@ -55,8 +55,8 @@ func (f *feed) run() {
 	}
 }
 
-// Write implements io.Writer. A program may let wait as long as it writes
-// itself, which is for its reader to see.
+// Write implements io.Writer. A program may block the feed while it writes itself; its
+// reader checks for progress.
 func (f *feed) Write(b []byte) (int, error) { return len(b), f.to.write(b, 0) }
 
 func (f *feed) all() error {
@@ -84,7 +84,7 @@ func (f *feed) all() error {
 	}
 }
 
-// mark notes in an event which one it is, in memory that it uses again.
+// mark adds the note that identifies an event. It reuses the memory of the note.
 func (f *feed) mark(e *format.Event, notes *format.Notes) {
 	thread := e.TID - 1
 	event := f.fed[thread].Add(1) - 1

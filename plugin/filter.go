@@ -17,28 +17,27 @@ type Sink interface {
 	Close(h *format.Header) error
 }
 
-// Filter puts a trace through the program: what in reads, with its header and
-// the numbers of its threads, is given to it, and what it writes goes to out.
-// Both directions go on at a time. Spool must be empty; it takes what the program
-// writes.
+// Filter passes a trace through the program. It writes the events of in to the program,
+// with the header and the thread numbers, and the program's output to out. Both
+// directions run at the same time. Spool must be empty; it holds the program's output.
 //
-// In a trace of several threads, and in one that was recorded by eBPF, each line has
-// a note at=THREAD:EVENT. Edges of what comes back name events by these numbers,
-// whatever was put in or taken out before them. No other note is known, and none of
-// an event that isn't there.
+// In a trace of several threads, and in one that was recorded by eBPF, each line has a
+// note at=THREAD:EVENT. Edges in the program's output name events by these numbers,
+// whatever events were added or removed before them. Other notes, and notes of events
+// that do not exist, are errors.
 //
-//   - Of a line that is there several times the last is waited for.
+//   - An edge to a repeated line waits for the last one.
 //
-//   - For what was taken out the line before it is waited for, of its thread.
+//   - An edge to a removed event waits for the line before it in its thread.
 //
-//   - What was taken out hands what it waited for to its thread's next line.
+//   - The next line of the thread inherits the edges of a removed event.
 //
 //   - An edge to a line of the same thread that does not come before is dropped.
 //
-// Delays stay as they are. What was taken out and had waited has left its compute to
-// the next line, with the wait in it: that line begins no earlier than recorded.
+// Delays stay unchanged. The compute before a removed event, including its wait, is
+// added to the next line, so that line does not begin earlier than recorded.
 //
-// Such a trace takes 4 bytes of memory an event, and 40 an edge.
+// Memory: 4 bytes per event and 40 per edge.
 func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWriteSeeker, out Sink) error {
 	r, err := p.start(ctx, true)
 	if err != nil {
@@ -77,11 +76,11 @@ func (p *Program) Filter(ctx context.Context, in format.Reader, spool io.ReadWri
 	return err
 }
 
-// read reads an intermediate script to its end, unless ctx is done before, and
-// returns its header.
+// read reads an intermediate script to its end, unless ctx is done first, and returns
+// its header.
 func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.Event) error) (*format.Header, error) {
 	r := script.NewReader(from, p.text)
-	r.Partial = true // it can have left out all events of a path
+	r.Partial = true // the program may have removed all events of a path
 	batch := make([]format.Event, batchSize)
 	some := false
 	for {
@@ -107,7 +106,7 @@ func (p *Program) read(ctx context.Context, from io.Reader, each func([]format.E
 	}
 }
 
-// times is what the least run time of a trace depends on.
+// times are the totals on which the minimum run time of a trace depends.
 type times struct{ events, compute, held, expired int64 }
 
 func (t *times) add(events []format.Event) {
@@ -119,14 +118,14 @@ func (t *times) add(events []format.Event) {
 	}
 }
 
-// withoutFloor returns a header that does not tell the least run time.
+// withoutFloor returns a header without the minimum run time.
 func withoutFloor(h *format.Header) *format.Header {
 	other := *h
 	other.Meta = slices.DeleteFunc(slices.Clone(h.Meta), func(m format.Meta) bool { return m.Key == format.MetaFloor })
 	return &other
 }
 
-// named puts the program's name before an error, if there is one.
+// named adds the program's name to an error. It returns nil for nil.
 func (p *Program) named(err error) error {
 	if err == nil {
 		return nil

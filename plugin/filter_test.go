@@ -292,7 +292,8 @@ func TestFilterIsStopped(t *testing.T) {
 	require.Len(t, out.events, batchSize)
 }
 
-// What a program leaves behind is killed, if it ends and if it is told to.
+// Children that a program leaves behind are killed, both if it ends and if it is
+// stopped.
 func TestChildrenAreKilled(t *testing.T) {
 	for _, test := range []struct {
 		name, command string
@@ -330,8 +331,7 @@ func TestChildrenAreKilled(t *testing.T) {
 	}
 }
 
-// gone reports whether a process has ended, whether or not somebody has reaped
-// it.
+// gone reports whether a process has ended, reaped or not.
 func gone(pid int) bool {
 	if unix.Kill(pid, 0) != nil {
 		return true

@@ -8,18 +8,18 @@ import (
 	"pianola/format"
 )
 
-// places says where the events of a trace are among the lines that a program
-// made of it. survey takes all lines, then settle, then mend takes them again.
+// places maps the events of a trace to the lines of a program's output. survey reads
+// all lines, then settle runs, then mend reads them again.
 type places struct {
 	feed *feed
 
-	// By thread and event of the trace: one more than the position of the last
-	// line that is that event, 0 where there is none. After settle the event
-	// before stands for one that is gone, with the mark standIn.
+	// By thread and event of the trace: one plus the position of the last line that is
+	// this event, 0 if there is none. After settle, a removed event refers to the event
+	// before it, with the mark standIn.
 	last [][]uint32
 
-	lines []int64       // by thread: those so far, of the survey or of mend
-	next  []int         // by thread: what of feed.waits has been looked at
+	lines []int64       // by thread: lines read so far by survey or mend
+	next  []int         // by thread: position in feed.waits
 	edges []format.Edge // memory of the edges of a batch
 }
 
@@ -33,8 +33,8 @@ func newPlaces(f *feed) *places {
 	return &places{feed: f, last: make([][]uint32, n), lines: make([]int64, n), next: make([]int, n)}
 }
 
-// at returns which event of its thread a line is, -1 if it is none. No other
-// note is known, for a trace would lose it.
+// at returns which event of its thread a line is, -1 if it is none. Other notes are
+// errors, because the trace would lose them.
 func (p *places) at(e *format.Event) (int64, error) {
 	if e.Notes == nil {
 		return -1, nil
@@ -55,7 +55,7 @@ func (p *places) at(e *format.Event) (int64, error) {
 	}
 }
 
-// number returns the value of decimal digits, -1 if they are none.
+// number returns the value of decimal digits, -1 for other text.
 func number(digits []byte) (v int64) {
 	if len(digits) == 0 || len(digits) > 18 {
 		return -1
@@ -109,8 +109,8 @@ func (p *places) settle() {
 	}
 }
 
-// mend gives events the edges that they have among the lines. Their memory is
-// valid until the next call.
+// mend sets the edges of events by line numbers. Their memory is valid until the next
+// call.
 func (p *places) mend(events []format.Event) error {
 	p.edges = p.edges[:0]
 	for i := range events {
@@ -144,15 +144,14 @@ func (p *places) mend(events []format.Event) error {
 	return nil
 }
 
-// known reports whether an edge names an event of the trace, as far as the
-// program was given it, or of a thread of the program's own.
+// known reports whether an edge names an event of the trace that the program was given,
+// or of a thread that the program added.
 func (p *places) known(e format.Edge) bool {
 	k := int(e.Thread) - 1
 	return k < 0 || k >= len(p.last) || !p.feed.whole || e.Event < p.feed.fed[k].Load()
 }
 
-// of returns what an edge of the trace has become, false if nothing is left
-// that could be waited for.
+// of returns an edge of the trace in line numbers. ok is false if its target is gone.
 func (p *places) of(e format.Edge) (format.Edge, bool) {
 	k := int(e.Thread) - 1
 	if k < 0 || k >= len(p.last) {
@@ -167,8 +166,8 @@ func (p *places) of(e format.Edge) (format.Edge, bool) {
 	return e, line > 0
 }
 
-// inherit adds to the edges from a position on what the events before one waited
-// for that are gone.
+// inherit appends, to the edges starting at from, those of the removed events before an
+// event.
 func (p *places) inherit(thread int32, at int64, from int) {
 	k := thread - 1
 	waits := p.feed.waits[k]
@@ -182,7 +181,7 @@ func (p *places) inherit(thread int32, at int64, from int) {
 	}
 }
 
-// wait adds an edge to those from a position on, unless one says as much.
+// wait appends an edge to those starting at from, unless one of them implies it.
 func (p *places) wait(edge format.Edge, from int) {
 	for i := from; i < len(p.edges); i++ {
 		if e := &p.edges[i]; e.Thread == edge.Thread && e.Kind == edge.Kind && e.Delay == edge.Delay {

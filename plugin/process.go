@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a program that runs. One goroutine at a time reads what it writes,
-// another one can write what it reads. Both wait in the kernel, not in Go's
-// poller, for that would wake them by way of another thread.
+// process is a running program. One goroutine at a time reads its output, and another
+// can write its input. Both wait in the kernel and not in Go's poller, which would wake
+// them through another thread.
 type process struct {
 	*Program
 	ctx   context.Context
 	cmd   *exec.Cmd
 	in    int          // what the program reads, -1 for nothing
 	out   int          // what it writes
-	taken atomic.Int64 // bytes that it has read, or the pipe has taken
+	taken atomic.Int64 // bytes that it has read or that are in the pipe
 	lines int64        // that it wrote
 	eof   bool         // it has closed its output
 	said  *tail
@@ -33,7 +33,7 @@ type process struct {
 
 	closing atomic.Bool // no writer waits for it any more
 
-	shot bool // it was killed for a fault before end is called
+	shot bool // it was killed because of a fault before end was called
 
 	mu     sync.Mutex
 	reaped bool          // its number may be another's
@@ -41,12 +41,12 @@ type process struct {
 	status error
 }
 
-// errHangs is the error of reading and writing if the program made no progress
-// for its timeout.
+// errHangs is the error of reading and writing if the program makes no progress within
+// its timeout.
 var errHangs = errors.New("no progress")
 
-// start runs the program until it ends or ctx is done. end is to be called in
-// any case, after closeInput.
+// start runs the program until it ends or ctx is done. The caller must call end, after
+// closeInput.
 func (p *Program) start(ctx context.Context, fed bool) (*process, error) {
 	r := &process{Program: p, ctx: ctx, in: -1, out: -1, ended: make(chan struct{})}
 	r.cmd = exec.Command(p.args[0], p.args[1:]...)
@@ -69,7 +69,7 @@ func (p *Program) start(ctx context.Context, fed bool) (*process, error) {
 	return r, nil
 }
 
-// connect makes the pipes, and returns those ends that are the program's.
+// connect creates the pipes, and returns the program's ends.
 func (r *process) connect(fed bool) (theirs []*os.File, err error) {
 	from, to, err := os.Pipe()
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *process) connect(fed bool) (theirs []*os.File, err error) {
 	return theirs, unix.SetNonblock(r.in, true)
 }
 
-// closeInput ends the input of the program. The writer calls it.
+// closeInput closes the input of the program. The writer calls it.
 func (r *process) closeInput() {
 	if r.in >= 0 {
 		_ = unix.Close(r.in)
@@ -110,8 +110,8 @@ func (r *process) close() {
 	}
 }
 
-// reap waits for the program's end and kills what it leaves behind. Until it is
-// reaped no other group can have its number.
+// reap waits for the program's end and kills the rest of its process group. No other
+// group can have its number until it is reaped.
 func (r *process) reap() {
 	for unix.Waitid(unix.P_PID, r.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
@@ -133,12 +133,12 @@ func (r *process) kill() {
 	}
 }
 
-// look is how often a wait looks for what a pipe doesn't tell: that a child which
-// left the group keeps it open.
+// look is the interval at which a wait checks for a child that left the group and keeps
+// the pipe open. The pipe does not show that.
 const look = time.Second
 
-// ready waits until a pipe is ready, and fails with errHangs after so long in
-// which the program has read nothing; 0 is for ever.
+// ready waits until a pipe is ready. It fails with errHangs if the program reads
+// nothing within the timeout; 0 means no timeout.
 func (r *process) ready(fd int, events int16, timeout time.Duration) error {
 	pipe := []unix.PollFd{{Fd: int32(fd), Events: events}}
 	slice := look
@@ -197,8 +197,8 @@ func (r *process) Read(b []byte) (int, error) {
 	}
 }
 
-// write gives all of b to the program, which may let so much time pass between
-// two readings.
+// write writes all of b to the program. timeout is the longest time between two reads
+// of the program.
 func (r *process) write(b []byte, timeout time.Duration) error {
 	for len(b) > 0 {
 		switch n, err := unix.Write(r.in, b); err {
@@ -217,8 +217,8 @@ func (r *process) write(b []byte, timeout time.Duration) error {
 	return nil
 }
 
-// awaitRead waits until the program has read what it was given, as one does that
-// has started, but no longer than it may make no progress.
+// awaitRead waits until the program has read its input, at most as long as it may make
+// no progress.
 func (r *process) awaitRead() {
 	for begin := time.Now(); (r.Timeout == 0 || time.Since(begin) < r.Timeout) && r.ctx.Err() == nil && !r.hasEnded(); {
 		if left, err := unix.IoctlGetInt(r.in, unix.TIOCINQ); err != nil || left == 0 {
@@ -228,8 +228,8 @@ func (r *process) awaitRead() {
 	}
 }
 
-// end waits for the program's end and returns why it is of no use: ctx is done,
-// it has failed, or there is a fault in what it wrote.
+// end waits for the program's end. It returns an error if ctx is done, the program
+// failed, or its output has a fault.
 func (r *process) end(fault error) error {
 	defer r.close()
 	hangs, alone := errors.Is(fault, errHangs), r.hasEnded() && !r.shot
@@ -257,7 +257,7 @@ func (r *process) end(fault error) error {
 	case r.ctx.Err() != nil:
 		return context.Cause(r.ctx)
 	case r.status != nil && (fault == nil || r.eof || hangs && alone):
-		// An incomplete line is only a consequence of the program's death.
+		// An incomplete line is only a consequence of the program's end.
 		fault = fmt.Errorf("%s: after %d lines: %w", r, r.lines, r.status)
 	case hangs && alone:
 		fault = fmt.Errorf("%s: after %d lines: it has ended, but a child that left its process group keeps its output open", r, r.lines)

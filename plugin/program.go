@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Prefix is what stands before the command line of a program where a
-// transform, a recording or a backend can stand too.
+// Prefix marks the command line of a program in place of a transform, a recording or a
+// backend.
 const Prefix = "exec:"
 
 // DefaultTimeout is the default of Program.Timeout.
 const DefaultTimeout = 10 * time.Second
 
-// Program is a program that can be run as a plug-in, each time anew. Its methods
-// may be called concurrently.
+// Program is a program that can be run as a plug-in. Each call starts a new process.
+// Its methods may be called concurrently.
 type Program struct {
-	Timeout time.Duration // how long it may make no progress while Pianola waits for it; 0 means for ever
+	Timeout time.Duration // how long it may make no progress while Pianola waits for it; 0 means no limit
 	Stderr  io.Writer     // gets its stderr; nil to discard it
 
 	text string   // as on the command line
@@ -29,8 +29,8 @@ type Program struct {
 // Is reports whether a text names a program.
 func Is(text string) bool { return strings.HasPrefix(text, Prefix) }
 
-// Parse returns the program of a text "exec:PROGRAM [ARG…]". The command line is
-// split as a shell does it, but nothing is expanded and no shell runs.
+// Parse returns the program of a text "exec:PROGRAM [ARG…]". The command line is split
+// as a shell does, but without expansions and without a shell.
 func Parse(text string) (*Program, error) {
 	line, ok := strings.CutPrefix(text, Prefix)
 	if !ok {
@@ -38,7 +38,7 @@ func Parse(text string) (*Program, error) {
 	}
 	args, err := words(line)
 	if err == nil && (len(args) == 0 || args[0] == "") {
-		err = errors.New("no program is named")
+		err = errors.New("the name of a program is missing")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", text, err)
@@ -52,7 +52,7 @@ func (p *Program) String() string { return p.text }
 // Args returns the program and its arguments. They must not be changed.
 func (p *Program) Args() []string { return p.args }
 
-// Generate runs the program without an input and copies what it writes to w.
+// Generate runs the program without input and copies its output to w.
 func (p *Program) Generate(ctx context.Context, w io.Writer) error {
 	r, err := p.start(ctx, false)
 	if err != nil {

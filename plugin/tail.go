@@ -12,10 +12,10 @@ import (
 
 const (
 	maxLast = 512                    // bytes of a line that are kept
-	grace   = 500 * time.Millisecond // for what a child that left the group may still say
+	grace   = 500 * time.Millisecond // time for output of a child that left the group
 )
 
-// tail passes on what a program says and keeps the last line of it.
+// tail passes on the stderr of a program and keeps its last line.
 type tail struct {
 	from *os.File
 	line []byte
@@ -44,7 +44,8 @@ func (t *tail) read(to io.Writer) {
 	}
 }
 
-// last returns the last line that is not empty, printable, once all is read.
+// last returns the last line that is not empty, made printable. It is complete once all
+// output is read.
 func (t *tail) last() string {
 	_ = t.from.SetReadDeadline(time.Now().Add(grace))
 	<-t.done

@@ -6,9 +6,9 @@ import (
 )
 
 // words splits a command line like a shell, without expansion of variables and
-// patterns. Spaces separate words. A backslash and quotes remove the meaning of
-// the characters after or between them. Within double quotes, a backslash does
-// so only before a double quote or a backslash.
+// patterns. Spaces separate words. A backslash and quotes remove the meaning of the
+// characters after or between them. Within double quotes, a backslash is special only
+// before a double quote or a backslash.
 func words(line string) (list []string, err error) {
 	var word strings.Builder
 	begun, quote := false, byte(0)

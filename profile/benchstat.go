@@ -9,10 +9,10 @@ import (
 // benchmarkNames are the names of the categories, and of the run, as benchmarks.
 var benchmarkNames = [NumCategories + 1]string{"Read", "Write", "Sync", "Metadata", "MappedRead", "MappedWrite", "Communication", "Submit", "Elapsed"}
 
-// WriteBenchstat writes the time, calls and bytes of each category and of the run
-// as a result of a Go benchmark (https://go.dev/design/14313-benchmark-format).
-// suffix, such as "/side=replay", ends the names. What took no time is left out,
-// for benchstat gives 0 ns a unit of its own.
+// WriteBenchstat writes the time, calls and bytes of each category and of the run as a
+// result of a Go benchmark (https://go.dev/design/14313-benchmark-format). suffix, such
+// as "/side=replay", ends the names. Categories without time are left out, because
+// benchstat gives 0 ns its own unit.
 func (p *Profile) WriteBenchstat(w io.Writer, suffix string) error {
 	b := bufio.NewWriter(w)
 	for k, name := range benchmarkNames {

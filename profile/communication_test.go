@@ -88,7 +88,7 @@ func TestWhatIsCommunication(t *testing.T) {
 	}
 }
 
-// What sendmmsg and recvmmsg return are no bytes.
+// The results of sendmmsg and recvmmsg are not bytes.
 func TestMessagesAreNoBytes(t *testing.T) {
 	p := readWith(t, format.Header{}, on(format.OpSendmmsg, 1, 0, 1, 2, "", 3), on(format.OpRecvmmsg, 1, 2, 1, 3, "", 4), on(format.OpRecvfrom, 1, 4, 1, 40, "", 4))
 	require.EqualValues(t, 40, p.Categories[Communication].Bytes)

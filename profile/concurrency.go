@@ -9,8 +9,8 @@ import (
 // told apart.
 const maxAtOnce = 64
 
-// levels holds, for each number of threads up to maxAtOnce, the nanoseconds in
-// which so many were in I/O at once. What is beyond counts as maxAtOnce.
+// levels holds, for each number of threads up to maxAtOnce, the nanoseconds in which so
+// many were in I/O at once. Larger numbers count as maxAtOnce.
 type levels [maxAtOnce + 1]int64
 
 // concurrency finds how many calls were under way at once, for how long. Calls

@@ -15,7 +15,7 @@ type Step struct {
 	File  string // of a call on a file; empty for others, and for those beyond maxPathSteps
 	Nanos int64
 
-	// Of a step of the critical path.
+	// For a step of the critical path.
 	Op       format.Op // OpNone for what is no call
 	Category Category  // of a call that has one, else NumCategories
 }
@@ -30,16 +30,16 @@ const (
 )
 
 // critical finds the critical path: the chain of calls, compute and waits that
-// the end of the run hung on. It goes back from the end of the thread that ends
-// last. Where that thread waited until another one woke it, it goes on in that
-// other one, from the moment of the waking.
+// determines the end of the run. The path goes back from the end of the thread that
+// ends last. If that thread waited until another one woke it, the path continues in the
+// waker, from the wake-up.
 //
-// It is found forwards. Each thread has the sums of the path that leads to where
-// the thread is; one that is woken takes over those of its waker, and one that is
-// made those of its maker. What the waker did in its gap between two calls is not
-// known before the second: until then the woken one is in debt to it.
+// It is computed forwards. Each thread has the sums of the path up to its current
+// point; a woken thread takes over those of its waker, and a new thread those of its
+// creator. The waker's work in its gap between two calls is unknown until the second
+// call: until then the woken thread has a debt to it.
 //
-// Memory is bounded by the number of living threads, and see maxLegs.
+// Memory is bounded by the number of living threads; see also maxLegs.
 type critical struct {
 	steps  []Step                                   // what the sums are of
 	noFile [NumCategories + 1][format.NumOps]uint16 // of calls that are about no file, in steps; 0 for none yet
@@ -173,8 +173,8 @@ func (c *critical) add(e *format.Event, t *thread, f *file, k Category, created 
 	if !e.Notes.Known(format.NotedWaker) {
 		c.push(m)
 	} else {
-		// The path begins anew when the thread is woken; what is left of the call
-		// comes after that.
+		// The path restarts when the thread is woken; the rest of the call comes after
+		// that.
 		c.woken = true
 		rest := m
 		m.end = max(m.end-e.Notes.Woken, m.start)
@@ -284,8 +284,8 @@ func (p *path) idle() (nanos int64) {
 	return nanos
 }
 
-// leastIdle is by how much, in nanoseconds, one of two paths must be the less idle.
-// What is taken in proportion is not exact.
+// leastIdle is the minimum difference, in nanoseconds, by which one of two paths is
+// less idle. Proportional shares are not exact.
 const leastIdle = 1000
 
 // idledLonger reports whether this path, of the thread that ended a wait, has idled
@@ -390,7 +390,7 @@ func (p *path) begin(base *path, at int64) {
 // that of the path.
 func (p *path) exiting(d *path) { d.sum(stepCompute, d.at-p.until, &d.leg.prior) }
 
-// owe notes a debt. Those of paths that have begun anew are forgotten.
+// owe records a debt. Debts of paths that have restarted are forgotten.
 func (p *path) owe(d *debt) {
 	if len(p.debts) == cap(p.debts) {
 		p.debts = slices.DeleteFunc(p.debts, func(d *debt) bool { return d.of.born != d.born })
@@ -434,8 +434,7 @@ func (c *critical) path() ([]Step, []walk) {
 			last = p
 		}
 	}
-	// What the threads did that are owed something, and that the recording does
-	// not tell, was compute.
+	// The unrecorded work of threads to which debts are left was compute.
 	for base := last.base; base != nil; base = base.base {
 		base.settle(base.exiting)
 	}

@@ -44,8 +44,8 @@ func TestCriticalPath(t *testing.T) {
 1 0.000100 exit_group(0) = ?
 `, []told{{"compute", "", 90_000}, {"timer", "", 60_000}, {"fsync", "f", 50_000}, {"storage", "", 8000}, {"open", "f", 2000}}},
 
-		// Thread 1 waits for thread 2, which syncs. What thread 1 did before does
-		// not count, but for what made thread 2.
+		// Thread 1 waits for thread 2, which syncs. The earlier work of thread 1 does
+		// not count, except the creation of thread 2.
 		{"a wait for a thread", `
 1 0.000000 open("f", O_RDWR) = 3 <0.000010>
 1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000005>
@@ -88,8 +88,8 @@ func TestCriticalPath(t *testing.T) {
 2 0.000090 exit_group(0) = ?
 `, []told{{"timer", "", 500_000}, {"fdatasync", "f", 80_000}, {"fsync", "f", 30_000}, {"compute", "", 20_000}, {"open", "f", 10_000}}},
 
-		// Thread 3 does no I/O: it waits for 2, and 1 waits for it. What it does
-		// between is known only when it ends, long after.
+		// Thread 3 does no I/O: it waits for 2, and 1 waits for it. Its time in between
+		// is known only when it ends, much later.
 		{"a chain", `
 1 0.000010 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 2 <0.000001>
 1 0.000001 clone(CLONE_VM|CLONE_FILES|CLONE_THREAD) = 3 <0.000001>

@@ -15,7 +15,7 @@ type Finding struct {
 	Share   float64 `json:"share"`         // of the run time or, as the text says, of the time that threads did not wait
 	Try     string  `json:"try,omitempty"` // a command, for a shell
 
-	Candidates []string `json:"-"` // of the laboratory, which the command tries
+	Candidates []string `json:"-"` // candidates of the lab that the command tries
 }
 
 // findingWidth is how many characters a line of a finding has, where words allow.

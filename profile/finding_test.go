@@ -12,7 +12,7 @@ import (
 	scripts "pianola/format/script"
 )
 
-// What to look at stands below the first lines, numbered, in lines that a terminal holds.
+// The findings are numbered, below the first lines, in lines that fit a terminal.
 func TestFindings(t *testing.T) {
 	p := read(t, on(format.OpSync, 1, 0, 10, 0, ""))
 	var without, with bytes.Buffer

@@ -50,8 +50,8 @@ type Directory struct {
 	Access [2]Access // without sizes and strides
 }
 
-// Directories returns the directories of all files, the one that took the
-// longest first. What is no file stands in the directory "".
+// Directories returns the directories of all files, the one with the most time first.
+// I/O on other descriptors is in the directory "".
 func (p *Profile) Directories() []Directory {
 	var rows []Directory
 	place := make(map[string]int)

@@ -154,8 +154,8 @@ func (ls *lanes) put(n *lane, what Activity, nanos, from, to int64) {
 	}
 }
 
-// cell returns the cell of a thread in a column. What was before its creation
-// counts as its first.
+// cell returns the cell of a thread in a column. A column before its creation counts as
+// its first.
 func (ls *lanes) cell(n *lane, column int64) *cell {
 	at := max(column-n.first, 0)
 	for int64(len(n.cells)) <= at {

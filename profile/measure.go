@@ -17,8 +17,8 @@ type Measure struct {
 	*Tails           // nil where no call has a duration, and for files and whole runs
 }
 
-// Tails are stats.Quantiles in seconds. Of a category that requests belong to, they
-// are of the time in flight, too.
+// Tails are stats.Quantiles in seconds. For a category with requests, they include the
+// time in flight.
 type Tails struct {
 	P50  float64 `json:"p50_seconds"`
 	P90  float64 `json:"p90_seconds"`

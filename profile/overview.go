@@ -135,8 +135,8 @@ type part struct {
 	parts []part // what it consists of
 }
 
-// parts are those of a thread's time. What did not occur is left out of the
-// overview, but for the first two.
+// parts are the parts of a thread's time. The overview leaves out those that did not
+// occur, except for the first two.
 var parts = []part{
 	{name: "I/O", nanos: func(t *Times) int64 { return t.IO }},
 	{name: "compute", nanos: func(t *Times) int64 { return t.Compute }},

@@ -32,7 +32,7 @@ type Part struct {
 	First     int
 }
 
-// What stands for a file in a Part.
+// The values that replace a file in a Part.
 const (
 	PartOthers = -1 // files that are not told apart
 	PartNone   = -2 // no file

@@ -1,23 +1,12 @@
 package profile
 
 import (
-	"bytes"
 	"fmt"
-	"image/color"
 	"io"
-	"strconv"
 	"time"
-	"unicode"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"pianola/format"
+	"pianola/picture"
 	"pianola/table"
 )
 
@@ -28,77 +17,39 @@ type Series struct {
 	Start   time.Time // when the recording began, zero where it does not say
 }
 
-// The size of the part of a picture that holds the axes, and the resolution of
-// a picture that is made of pixels. The legend stands beside it.
-const (
-	axesWidth    = 14 * vg.Centimeter
-	axesHeight   = 10 * vg.Centimeter
-	margin       = 3 * vg.Millimeter
-	dotsPerInch  = 192
-	plotPoints   = 1000 // at most, per curve: about one per dot of the width
-	plotFontSize = 9
-	maxName      = 40 // characters of a series' name
-)
+// plotPoints bounds the points of a curve: about two for each pixel of the width.
+const plotPoints = 1000
 
-// categoryColors are those of Okabe and Ito, which most colour-blind readers
-// can tell apart.
-var categoryColors = [NumIO]color.Color{
-	Reads:    color.NRGBA{0x00, 0x72, 0xb2, 0xff}, // blue
-	Writes:   color.NRGBA{0xd5, 0x5e, 0x00, 0xff}, // vermilion
-	Syncs:    color.NRGBA{0x00, 0x9e, 0x73, 0xff}, // bluish green
-	Metadata: color.NRGBA{0xcc, 0x79, 0xa7, 0xff}, // reddish purple
-
-	MappedReads:  color.NRGBA{0x56, 0xb4, 0xe9, 0xff}, // sky blue
-	MappedWrites: color.NRGBA{0xe6, 0x9f, 0x00, 0xff}, // orange
+// categoryColors are those of the HTML page, except that mapped reads and writes
+// are lighter, because here their lines look like those of reads and writes.
+var categoryColors = [NumIO]picture.Color{
+	Reads:        {Light: picture.RGB(0x0072b2), Dark: picture.RGB(0x56b4e9)},
+	Writes:       {Light: picture.RGB(0xd55e00), Dark: picture.RGB(0xf0883e)},
+	Syncs:        {Light: picture.RGB(0x009e73), Dark: picture.RGB(0x2fc99a)},
+	Metadata:     {Light: picture.RGB(0xb0568f), Dark: picture.RGB(0xdf95c1)},
+	MappedReads:  {Light: picture.RGB(0x56b4e9), Dark: picture.RGB(0xb9dcff)},
+	MappedWrites: {Light: picture.RGB(0xe69f00), Dark: picture.RGB(0xffd27a)},
 }
 
 // seriesDashes are the lines of the first series, the second and so on; from
 // the last on they are all the same.
-var seriesDashes = [][]vg.Length{nil, {4, 2}, {1, 2}, {6, 2, 1, 2}}
+var seriesDashes = [][]float64{nil, {5, 3}, {1.75, 3}, {7, 3, 1.75, 3}}
 
 // Plot draws the cumulative time in each category of I/O against the elapsed time, as
-// ext says: "svg", or "png". The first series, the application, is drawn in
+// kind says: "svg", or "png". The first series, the application, is drawn in
 // solid lines, those after it in broken ones of the same colours. Categories
 // without time are left out. The same series give the same bytes.
-func Plot(w io.Writer, ext string, series ...Series) error {
-	axes, legend, err := build(series)
-	if err != nil {
-		return fmt.Errorf("plot: %w", err)
-	}
-	size := legend.Rectangle(draw.Canvas{}).Size()
-	// A viewer without the font takes another, which can be wider.
-	width, height := axesWidth+1.2*size.X+2*margin, max(axesHeight, size.Y+3*margin)
-
-	var c vg.CanvasWriterTo
-	switch ext {
-	case "svg":
-		c = vgsvg.New(width, height)
-	case "png":
-		c = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))}
-	default:
-		return fmt.Errorf("plot: unknown kind of picture %q, want svg or png", ext)
-	}
-	page := draw.New(c)
-	page.SetColor(color.White)
-	page.Fill(page.Path())
-	axes.Draw(draw.Crop(page, margin, axesWidth-width, height-axesHeight+margin, -margin))
-	legend.Draw(draw.Crop(page, axesWidth+margin, 0, 0, -margin))
-
-	var b bytes.Buffer
-	if _, err := c.WriteTo(&b); err != nil {
-		return fmt.Errorf("plot: %w", err)
-	}
-	// Where the font is missing, one of the same widths must take its place.
-	picture := bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
-	if _, err := w.Write(picture); err != nil {
+func Plot(w io.Writer, kind string, series ...Series) error {
+	chart := newChart(series)
+	if err := chart.Write(w, kind); err != nil {
 		return fmt.Errorf("plot: %w", err)
 	}
 	return nil
 }
 
-// build returns the axes with all curves, and their legend, which is drawn on
-// its own: nobody knows which corner of the axes the curves leave free.
-func build(series []Series) (*plot.Plot, *plot.Legend, error) {
+// newChart returns the chart of the series. Its description tells the run time of
+// each, and its time in each category.
+func newChart(series []Series) *picture.Chart {
 	var elapsed, spent int64
 	for _, s := range series {
 		elapsed = max(elapsed, s.Profile.RunTime)
@@ -106,90 +57,38 @@ func build(series []Series) (*plot.Plot, *plot.Legend, error) {
 			spent = max(spent, s.Profile.Categories[k].Nanos)
 		}
 	}
+	const beyond = 1.02 // lets the ends of the curves be seen
 	xUnit, yUnit := table.UnitOf(format.Seconds(elapsed)), table.UnitOf(format.Seconds(spent))
-
-	p := plot.New()
-	style(&p.X, "elapsed time ("+xUnit.Name+")", format.Seconds(elapsed)/xUnit.Seconds)
-	style(&p.Y, "cumulative time in calls ("+yUnit.Name+")", format.Seconds(spent)/yUnit.Seconds)
-	grid := plotter.NewGrid()
-	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xdd}, color.Gray{0xdd}
-	p.Add(grid)
-
-	legend := plot.NewLegend()
-	legend.Top, legend.Left = true, true
-	legend.TextStyle.Font = plotFont()
-	legend.Padding = 3
+	chart := &picture.Chart{
+		Title: "Cumulative time in calls against elapsed time",
+		X:     picture.Axis{Title: "elapsed time (" + xUnit.Name + ")", Max: beyond * format.Seconds(elapsed) / xUnit.Seconds},
+		Y:     picture.Axis{Title: "cumulative time in calls (" + yUnit.Name + ")", Max: beyond * format.Seconds(spent) / yUnit.Seconds},
+	}
 	for i, s := range series {
-		if i > 0 {
-			legend.Add("") // a gap
-		}
+		g := picture.Group{Name: s.Name}
+		chart.Description += fmt.Sprintf("%s: run time %s", s.Name, short(s.Profile.RunTime))
 		for k, curve := range s.Profile.Curves[:NumIO] {
 			if len(curve) == 0 {
 				continue
 			}
-			line, err := plotter.NewLine(points(thin(curve, plotPoints), xUnit, yUnit))
-			if err != nil {
-				return nil, nil, err
+			line := picture.Line{
+				Name: Category(k).String(), Value: short(s.Profile.Categories[k].Nanos),
+				Color: categoryColors[k], Dash: seriesDashes[min(i, len(seriesDashes)-1)],
+				Points: points(thin(curve, plotPoints), xUnit, yUnit),
 			}
-			line.Color, line.Width = categoryColors[k], 1
-			line.Dashes = seriesDashes[min(i, len(seriesDashes)-1)]
-			p.Add(line)
-			legend.Add(legible(s.Name)+" "+Category(k).String(), line)
+			chart.Description += ", " + line.Name + " " + line.Value
+			g.Lines = append(g.Lines, line)
 		}
+		chart.Description += ".\n"
+		chart.Groups = append(chart.Groups, g)
 	}
-	return p, &legend, nil
+	return chart
 }
 
-// legible shortens a name and replaces what can't be printed, and couldn't
-// stand in XML.
-func legible(name string) string {
-	runes := []rune(name)
-	if len(runes) > maxName {
-		runes = append(runes[:maxName-1], '…')
-	}
-	for i, r := range runes {
-		if !unicode.IsPrint(r) {
-			runes[i] = '?'
-		}
-	}
-	return string(runes)
-}
-
-func plotFont() font.Font {
-	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, plotFontSize)
-}
-
-// style lets an axis run from 0 to just beyond top, in the unit that its title
-// names.
-func style(a *plot.Axis, title string, top float64) {
-	a.Min, a.Max = 0, 1.02*top
-	if top == 0 {
-		a.Max = 1
-	}
-	a.Padding = 0
-	a.Label.Text = title
-	a.Label.Padding = 4
-	a.Label.TextStyle.Font = plotFont()
-	a.Tick.Label.Font = plotFont()
-	a.Tick.Length = 4
-	a.Tick.Marker = plot.TickerFunc(ticks)
-}
-
-// ticks are those of the library, with no more decimals than they need.
-func ticks(low, high float64) []plot.Tick {
-	marks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range marks {
-		if !marks[i].IsMinor() {
-			marks[i].Label = strconv.FormatFloat(marks[i].Value, 'g', 6, 64)
-		}
-	}
-	return marks
-}
-
-func points(c Curve, x, y table.Unit) plotter.XYs {
-	xys := make(plotter.XYs, len(c))
+func points(c Curve, x, y table.Unit) []picture.Point {
+	out := make([]picture.Point, len(c))
 	for i, p := range c {
-		xys[i] = plotter.XY{X: format.Seconds(p.Elapsed) / x.Seconds, Y: format.Seconds(p.Spent) / y.Seconds}
+		out[i] = picture.Point{X: format.Seconds(p.Elapsed) / x.Seconds, Y: format.Seconds(p.Spent) / y.Seconds}
 	}
-	return xys
+	return out
 }

@@ -63,8 +63,8 @@ func TestReadOfNothing(t *testing.T) {
 	require.Equal(t, &Profile{}, p)
 }
 
-// What is followed through descriptors and threads has an order, and the
-// rest has none.
+// Calls followed through descriptors and threads have an order, and the others have
+// none.
 func TestOrderDoesNotMatter(t *testing.T) {
 	events := testkit.Application(1, 1)
 	unordered := func(p *Profile) *Profile {

@@ -83,7 +83,7 @@ func TestConcurrencyOfACallThatEndsLast(t *testing.T) {
 	require.LessOrEqual(t, cap(c.steps), maxSteps+2)
 }
 
-// One that begins amid what is forgotten is exact but for a stretch.
+// A thread that begins within a forgotten stretch is exact except for that stretch.
 func TestConcurrencyIsNearlyExact(t *testing.T) {
 	var c concurrency
 	const calls = 100_000

@@ -5,10 +5,9 @@ import (
 	"pianola/format/process"
 )
 
-// Times cut the time of a thread, from its creation to the end of its last
-// call, into what it was spent with, in nanoseconds. Of several threads they
-// are added up. Where calls of one thread overlap, as in some imports, each
-// counts whole.
+// Times cut the time of a thread, from its creation to the end of its last call, into
+// what it was spent with, in nanoseconds. Those of several threads are added up. If
+// calls of one thread overlap, as in some imports, each counts in full.
 type Times struct {
 	IO            int64 // in calls on files
 	Communication int64 // in calls on pipes, sockets and their like
@@ -89,8 +88,8 @@ func (t *Times) add(o *Times) {
 	t.Other += o.Other
 }
 
-// between adds the time between two calls. What was off the processor is at
-// most all of it.
+// between adds the time between two calls. The time off the processor is at most all of
+// it.
 func (t *Times) between(gap int64, off format.Off) {
 	o := off.Within(gap)
 	t.Ready += o.Ready + o.Own

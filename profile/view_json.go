@@ -8,8 +8,8 @@ import (
 	"pianola/format"
 )
 
-// MarshalJSON writes an array with an object for each row. What is not known is
-// left out. Names are those of format.AppendName.
+// MarshalJSON writes an array with an object for each row. Unknown values are left out.
+// Names are those of format.AppendName.
 func (t *Table) MarshalJSON() ([]byte, error) {
 	b := []byte{'['}
 	for i, row := range t.rows {

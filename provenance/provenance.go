@@ -3,8 +3,8 @@
 //
 //	Process, Dir → []format.Meta → header of a script → Differences, page, Remarks
 //
-// What the system does not tell is left out, as in a container without /sys. All
-// functions read files and may be called concurrently.
+// Facts that the system does not provide are left out, as in a container without /sys.
+// All functions read files and may be called concurrently.
 package provenance
 
 import (

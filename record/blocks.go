@@ -11,12 +11,12 @@ import (
 	"pianola/internal/fiemap"
 )
 
-// blocks finds out how files are allocated that were there before. What a write
-// has to do depends on that: one to a hole or to reserved blocks changes what the
-// file system knows of the file, and a synchronous one waits for its journal.
+// blocks finds the allocation of files that existed before. The cost of a write depends
+// on it: a write to a hole or to reserved blocks changes the file system's metadata of
+// the file, and a synchronous one waits for its journal.
 //
-// The recorder comes by later than the open. The note says by how much, so that
-// what was written meanwhile can be told from what had been written before.
+// The recorder looks later than the open. The note has the delay, so that writes in
+// between can be distinguished from earlier ones.
 type blocks struct {
 	seen map[format.Inode]struct{} // that were asked about
 	text []byte                    // of the notes since reset

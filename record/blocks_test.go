@@ -98,7 +98,7 @@ func TestBlocksAreNotedLate(t *testing.T) {
 	require.GreaterOrEqual(t, n.Late, int64(time.Hour-1000))
 }
 
-// What an application has appended since its open was not there before.
+// Data appended since the open do not count as existing before.
 func TestBlocksAreThoseOfTheOpen(t *testing.T) {
 	for _, test := range []struct {
 		size        int64
@@ -122,7 +122,7 @@ func TestBlocksAreThoseOfTheOpen(t *testing.T) {
 	}
 }
 
-// Of a file in very many pieces the rest counts as written.
+// In a file of very many extents, the rest counts as written.
 func TestBlocksAreBounded(t *testing.T) {
 	const size = format.MaxStretches * 8192
 	c, f := opened(t, filepath.Join(t.TempDir(), "f"))

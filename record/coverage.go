@@ -19,10 +19,10 @@ var Unrecorded = map[int]coverage.Kind{
 	unix.SYS_PROCESS_VM_WRITEV: coverage.Memory,
 }
 
-// account adds an event to what the recording holds, and of requests to what it
-// holds by them. What a thread spent with requests is not in their events, nor is all
-// of the calls that await them a wait for files: a recorder adds it. Of msync, whose file no
-// event tells, to what it does not.
+// account adds an event to the account of the recording, and a request to the account
+// of requests. The time that threads spend with requests is not in the requests'
+// events, and calls that await them do not only wait for files: a recorder adds that
+// time. An msync counts as missing, because no event has its file.
 func account(a *coverage.Account, e *format.Event) {
 	held, ok := coverage.Held(e)
 	switch info := e.Op.Info(); {

@@ -9,8 +9,8 @@ import (
 	"pianola/format"
 )
 
-// decoder turns calls into events. What it knows of operations it takes from
-// their rows in the table.
+// decoder turns calls into events. Its knowledge of operations comes from their rows in
+// the table.
 type decoder struct {
 	arch  format.Arch
 	start int64          // of the clock of the calls, at the event time 0, nanoseconds

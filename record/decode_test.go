@@ -100,7 +100,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// What passes through sockets, pipes and eventfds is no part of the account.
+// Bytes through sockets, pipes and eventfds are not part of the account.
 func TestAccountIsOfFiles(t *testing.T) {
 	w := NewWriter(discard{}, 0)
 	for _, c := range []Call{

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pianola/format"
 	"pianola/provenance"
 )
@@ -106,12 +108,22 @@ func Descriptors(pid int) []format.Descriptor {
 		if err != nil {
 			continue
 		}
+		if ino, ok := namedPipe(dir + "fd/" + entry.Name()); ok && path[0] == '/' {
+			path = fmt.Sprintf("pipe:[%d]", ino) // by its name it could be taken for a file
+		}
 		d := format.Descriptor{Process: int32(pid), FD: int32(fd), Path: path}
 		d.Offset, d.Flags = parseFdinfo(string(info))
 		all = append(all, d)
 	}
 	slices.SortFunc(all, func(a, b format.Descriptor) int { return int(a.FD - b.FD) })
 	return all
+}
+
+// namedPipe reports whether a file is a pipe, and returns its inode. It waits for no network.
+func namedPipe(name string) (ino uint64, ok bool) {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, name, unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &st)
+	return st.Ino, err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
 }
 
 // parseFdinfo returns the offset and the canonical flags in the text of a file

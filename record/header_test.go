@@ -2,9 +2,11 @@ package record
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 )
@@ -56,4 +58,22 @@ odd line
 		d.add(i)
 	}
 	require.Len(t, d.all, maxDevices, "memory is bounded")
+}
+
+// A named pipe that is open is a pipe, and not a file with a name.
+func TestDescriptorsOfPipes(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	pipe, err := os.OpenFile(filepath.Join(dir, "fifo"), os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer pipe.Close()
+	file, err := os.Create(filepath.Join(dir, "file"))
+	require.NoError(t, err)
+	defer file.Close()
+	paths := map[int32]string{}
+	for _, d := range Descriptors(os.Getpid()) {
+		paths[d.FD] = d.Path
+	}
+	require.Regexp(t, `^pipe:\[[0-9]+\]$`, paths[int32(pipe.Fd())])
+	require.Equal(t, file.Name(), paths[int32(file.Fd())])
 }

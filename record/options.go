@@ -54,8 +54,8 @@ type Options struct {
 	Duration time.Duration // the recording ends then; 0: with the process
 }
 
-// Complete checks the options for a command and fills in what has a default,
-// but for the buffer's size.
+// Complete checks the options for a command and fills in defaults, except for the
+// buffer's size.
 func (o *Options) Complete() error {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return errors.New("no command to record")

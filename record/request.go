@@ -92,8 +92,8 @@ type Completion struct {
 	Details *Details // of the file that it opened, nil for none
 }
 
-// maxInFlight bounds the requests in flight that a Writer keeps. What it can't keep
-// counts as missing.
+// maxInFlight bounds the requests in flight that a Writer keeps. Further requests count
+// as missing.
 const maxInFlight = 1 << 16
 
 // inFlight are the requests that have no completion yet.

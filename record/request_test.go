@@ -22,7 +22,7 @@ func (k *kept) Write(events []format.Event) error {
 
 func (k *kept) WriteHeader(*format.Header) error { return nil }
 
-// Of opcodes of io_uring (io_uring.h).
+// The opcodes of io_uring (io_uring.h).
 const (
 	opReadv, opFsync, opOpenat, opClose, opRead, opWrite, opMultishot = 1, 3, 18, 19, 22, 23, 49
 )

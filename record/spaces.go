@@ -10,12 +10,12 @@ import (
 	"pianola/format"
 )
 
-// spaces knows what the address spaces of the recorded processes show of files. The
-// kernel tells of a fault which page of which file it was; spaces finds the address.
+// spaces tracks the files in the address spaces of the recorded processes. For a fault,
+// the kernel reports the file and the page; spaces finds the address.
 //
-// Address spaces are known by numbers of the recorder. What calls did that are in no
-// recording, those of exec and those before the recorder came, is read from /proc when
-// a fault needs it.
+// Address spaces have numbers given by the recorder. Changes by unrecorded calls, those
+// of exec and those from before the recorder started, are read from /proc when a fault
+// needs them.
 type spaces struct {
 	all   map[uint64]*space
 	paths map[format.Inode]string // of files that were opened, or that /proc told of
@@ -89,7 +89,7 @@ func (m *spaces) call(id uint64, e *format.Event) bool {
 	case format.EffectRemap:
 		s.move(start, wholePages(e.Args[1]), uint64(e.Ret), wholePages(e.Args[2]), e.Args[3]&format.MremapDontunmap != 0)
 	case format.EffectProtect:
-		// Of a mapping that can be written in part all counts as writable.
+		// A mapping of which a part can be written counts as writable as a whole.
 		for i := s.after(start); i < len(s.mappings) && s.mappings[i].start < start+wholePages(e.Size()); i++ {
 			s.mappings[i].writable = s.mappings[i].writable || e.Args[2]&format.ProtWrite != 0
 		}

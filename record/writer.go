@@ -21,8 +21,9 @@ type Sink interface {
 }
 
 // Parted is a Sink that makes several scripts of a recording. Before the first event a
-// recorder that can lose events calls Ends with a function that returns what the last header
-// would say at the moment. It may be called by the methods of the Sink.
+// recorder calls Ends with a function that returns what the last header would say if the
+// recording ended before the events that the Sink was given last. It may be called by the
+// methods of the Sink.
 type Parted interface {
 	Sink
 	Ends(func() (*format.Header, error))
@@ -49,6 +50,8 @@ type Writer struct {
 	blocks   blocks
 	batch    [batchEvents]format.Event
 	account  coverage.Account // of what the events hold
+	handed   coverage.Account // of those before the batch that the sink is given; for a Parted sink
+	parted   bool             // the sink is
 	n        int              // events in the batch
 	events   int64            // handed to the sink
 	began    time.Time        // the time 0 of the events
@@ -60,7 +63,8 @@ type Writer struct {
 // nanoseconds of the clock of the calls, which is now.
 func NewWriter(s Sink, start int64) *Writer {
 	now := time.Now()
-	return &Writer{sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now}
+	_, parted := s.(Parted)
+	return &Writer{parted: parted, sink: s, decoder: decoder{arch: format.HostArch, start: start}, began: now, flushed: now}
 }
 
 // Add decodes a call into the batch and reports whether the batch is full; Write
@@ -107,6 +111,9 @@ func (w *Writer) Write() error {
 	}
 	w.events += int64(w.n)
 	w.n, w.dirty = 0, true
+	if w.parted {
+		w.account.CopyTo(&w.handed)
+	}
 	w.decoder.reset()
 	w.blocks.reset()
 	return nil
@@ -129,6 +136,13 @@ func (w *Writer) Flush() error {
 
 // Events returns how many events the sink has taken.
 func (w *Writer) Events() int64 { return w.events }
+
+// Handed sets a to the coverage of the events that were handed to a Parted sink before those
+// that it is given.
+func (w *Writer) Handed(a *coverage.Account) {
+	w.handed.CopyTo(a)
+	a.Known = true
+}
 
 // Account returns the coverage of the events so far, as far as they tell it. A
 // recorder adds what it has counted besides.

@@ -6,17 +6,17 @@ import (
 	"pianola/format"
 )
 
-// anyOf is the ends of the processes that a thread waits for without saying which one
-// (wait4 of -1): make starts the next compiler when any of four has ended. In a replay
-// on other storage that need not be the one of the recording, so the thread's n-th such
-// wait is for as many ends as the recording's had seen then, of whichever processes.
-// What else the following events depend on they have edges of their own for.
+// anyOf holds the ends of the processes that a thread waits for without naming one
+// (wait4 of -1): make, for example, starts the next compiler when any of four has
+// ended. On other storage another process may end first. So the thread's n-th such wait
+// is for as many ends as had been reaped at that point of the recording, of any
+// processes. Other dependencies of the following events have their own edges.
 type anyOf struct {
 	by      *worker // that waits
 	targets []anyTarget
 	lock    spinLock       // for count
 	ended   atomic.Int64   // how many of targets
-	ends    []atomic.Int64 // when, in the order of ending; those below ended are valid
+	ends    []atomic.Int64 // times in the order of ending; those below ended are valid
 }
 
 // anyTarget is the end of a process, in the order of the recording's waits.
@@ -25,8 +25,8 @@ type anyTarget struct {
 	event  int64
 }
 
-// makeAny finds the threads that wait for any of several processes. The place of such
-// a wait becomes how many must have ended.
+// makeAny finds the threads that wait for any of several processes, and replaces the
+// target of such a wait by the number of processes that must have ended.
 func (e *engine) makeAny() {
 	for _, w := range e.workers {
 		for i := range w.waits {
@@ -58,7 +58,7 @@ func (e *engine) makeAny() {
 	}
 }
 
-// count notes that one of the processes has ended.
+// count records that one of the processes has ended.
 func (a *anyOf) count(end int64) {
 	a.lock.take()
 	n := a.ended.Load()

@@ -44,7 +44,7 @@ type Player interface {
 // can't hold the name.
 func NewBackend(name string, open func(context.Context, format.Trace) (Player, error)) Backend {
 	if name == "" || open == nil || strings.ContainsAny(name, "=:+, ") {
-		panic(fmt.Sprintf("replay: backend %q can't be opened, or asked for", name))
+		panic(fmt.Sprintf("replay: backend %q needs a valid name and an open function", name))
 	}
 	return Backend{&backend{name, open}}
 }

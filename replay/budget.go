@@ -46,9 +46,9 @@ func (w *worker) spendAt(n int64) bool {
 // can then take a block of its own.
 func (w *worker) spendMove() bool { return w.spend(block) }
 
-// reserve takes bytes for a call that may write up to n, and mostly writes
-// fewer, because it asks for the rest of a file. It returns how many the call
-// may write. settle gives back the rest.
+// reserve takes bytes for a call that may write up to n but usually writes fewer,
+// because it asks for the rest of a file. It returns how many bytes the call may write.
+// settle gives back the rest.
 func (w *worker) reserve(n int64) int64 {
 	n = min(max(n, 0), maxTransfer)
 	if n > w.allowance && w.e.take(n-w.allowance) {
@@ -80,14 +80,14 @@ func (w *worker) settle(wanted, reserved, got int64) int64 {
 
 func (w *worker) exceeded() {
 	if share := w.e.space.share; share > 0 {
-		w.failf("event %d of thread %d makes files take more than %d bytes, the share of what is free below %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
+		w.failf("event %d of thread %d makes the files larger than %d bytes, the limit for the free space at %s: %w", w.event, w.number, share, w.e.Root, limitOf("bytes"))
 		return
 	}
 	w.failf("event %d of thread %d writes more than %d bytes in all: %w", w.event, w.number, w.e.Limits.Bytes, limitOf("bytes"))
 }
 
-// take takes bytes from the budget that all workers share, if there are enough, or
-// can be.
+// take takes bytes from the budget that all workers share. It reports whether there
+// were enough, after renewing the budget if that is possible.
 func (e *engine) take(n int64) bool { return e.have(n) || e.space.renew(e, n) }
 
 // lease returns how many bytes a worker takes at once.
@@ -108,6 +108,6 @@ func (w *worker) allowLength(n int64) bool {
 	if n <= w.e.Limits.Bytes {
 		return true
 	}
-	w.failf("event %d of thread %d makes a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
+	w.failf("event %d of thread %d creates a file of %d bytes: %w", w.event, w.number, n, limitOf("bytes"))
 	return false
 }

@@ -9,13 +9,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// call executes one record and returns its result: that of the system call, or
-// -errno. The arguments stand in the order of the operation's row in package
-// format; nothing in them is trusted.
+// call executes one record and returns its result: that of the system call, or -errno.
+// The arguments are in the order of the operation's row in package format. They are not
+// trusted.
 type call func(*worker, *format.Record) int64
 
-// calls is the table of all that a replay can do. Only these calls ever run.
-// Compile resolves the missing operations, or turns them into others.
+// calls is the table of all calls that a replay can make. Compile resolves the
+// operations that are missing here, or turns them into others.
 var calls = [format.NumOps]call{
 	format.OpOpen:       callOpen,
 	format.OpOpenm:      callOpen,
@@ -130,9 +130,9 @@ var calls = [format.NumOps]call{
 	format.OpMapWrite: callFault,
 }
 
-// bookkeeping is the set of operations for which a replay makes no call. Their
-// time is taken from the next compute, where the trace has the time of the
-// application's calls.
+// bookkeeping is the set of operations for which a replay makes no call. Their time is
+// subtracted from the next compute if the trace has the durations of the application's
+// calls.
 var bookkeeping = func() (b [format.NumOps]bool) {
 	for op := range b {
 		b[op] = format.Op(op).Info().Class == format.ClassProcess
@@ -177,7 +177,7 @@ func (w *worker) lookup(fd int64) slot {
 	return 0
 }
 
-// onDescriptor returns a call on what the first argument stands for.
+// onDescriptor returns a call on the descriptor that the first argument refers to.
 func onDescriptor(play func(*worker, slot, *format.Record) int64) call {
 	return func(w *worker, r *format.Record) int64 {
 		s := w.lookup(r.Args[0])
@@ -188,8 +188,8 @@ func onDescriptor(play func(*worker, slot, *format.Record) int64) call {
 	}
 }
 
-// direct makes a call of a descriptor and numbers, which mean the same in a
-// record. Those that the call doesn't have are not looked at.
+// direct makes a call of a descriptor and numbers that are the same in a record. The
+// call ignores numbers that it does not have.
 func direct(nr uintptr) call {
 	return onDescriptor(func(w *worker, s slot, r *format.Record) int64 {
 		return w.sys(nr, s.real(), uintptr(r.Args[1]), uintptr(r.Args[2]), uintptr(r.Args[3]), 0, 0)
@@ -299,9 +299,9 @@ func callPwritev2(w *worker, r *format.Record) int64 {
 	return w.vector(unix.SYS_PWRITEV2, w.e.pool, r, r.Args[4], uintptr(r.Args[3]), uintptr(r.Args[5]))
 }
 
-// callLseek moves an offset. Where data and holes are depends on the file system. So a
-// seek for them may lead elsewhere, and then the offset goes where the recorded one led:
-// what follows reads and writes there.
+// callLseek moves an offset. The positions of data and holes depend on the file system.
+// So a seek for them may lead to another offset. In that case the offset is set to the
+// recorded one, because the following calls read and write there.
 func callLseek(w *worker, s slot, r *format.Record) int64 {
 	if s.marks()&slotWrite != 0 && (r.Args[1] != 0 || r.Args[2] != unix.SEEK_CUR) && !w.spendMove() {
 		return errNoSpace
@@ -351,8 +351,8 @@ func callGetdents64(w *worker, s slot, r *format.Record) int64 {
 	return w.sys.Call(unix.SYS_GETDENTS64, s.real(), w.process.arena.at(uint64(r.Args[1]), size), uintptr(size))
 }
 
-// callSync syncs only the file systems of the root and of maps. A sync of the
-// others would wait for data that is not the replay's.
+// callSync syncs only the file systems of the root and of maps. A sync of all file
+// systems would also wait for data that do not belong to the replay.
 func callSync(w *worker, _ *format.Record) int64 {
 	got := w.sys.Call(unix.SYS_SYNCFS, w.guard.Root, 0, 0)
 	for _, b := range w.guard.Branches {

@@ -12,7 +12,7 @@ import (
 	"pianola/internal/roottest"
 )
 
-// Every operation that can stand in a compiled trace has a call, and no other.
+// Exactly the operations that a compiled trace can contain have a call.
 func TestCallsFollowTheTable(t *testing.T) {
 	for op := format.OpNone + 1; int(op) < format.NumOps; op++ {
 		info := op.Info()
@@ -208,7 +208,8 @@ func TestForeignArguments(t *testing.T) {
 	})
 }
 
-// Nor with descriptors that are its own: it runs to its end or meets a limit.
+// Numbers of the replay's own descriptors do no harm either: the replay runs to its end
+// or meets a limit.
 func TestForeignArgumentsOfFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")

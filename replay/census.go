@@ -16,9 +16,9 @@ import (
 // another name, so the count is an upper bound. When it reaches the limit, the
 // existing names are counted.
 
-// made counts a name that a call made or may have made, and returns the call's
-// result. The run ends if there are too many.
-// The name takes some space of its directory.
+// made counts a name that a call created or may have created, and returns the call's
+// result. The run ends if there are too many. The name takes some space of its
+// directory.
 func (w *worker) made(got, space int64) int64 {
 	if got < 0 {
 		return got
@@ -33,7 +33,7 @@ func (w *worker) made(got, space int64) int64 {
 	return got
 }
 
-// moved is made for a call that moved a name.
+// moved accounts for a call that moved a name.
 func (w *worker) moved(got int64) int64 {
 	if got >= 0 {
 		w.spend(spaceName)
@@ -41,7 +41,7 @@ func (w *worker) moved(got int64) int64 {
 	return got
 }
 
-// gone is made for a call that removed a name.
+// gone accounts for a call that removed a name.
 func (w *worker) gone(got int64) int64 {
 	if got >= 0 {
 		w.e.unmade.Add(1)
@@ -49,8 +49,7 @@ func (w *worker) gone(got int64) int64 {
 	return got
 }
 
-// recount counts the existing names. Names that are made meanwhile may count
-// twice.
+// recount counts the existing names. Names created in the meantime may count twice.
 func (w *worker) recount() {
 	e := w.e
 	unpin()
@@ -59,7 +58,7 @@ func (w *worker) recount() {
 	}
 	pin()
 	if e.unmade.Load() < 0 && !e.stopped.Load() {
-		w.failf("event %d of thread %d makes one of more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
+		w.failf("event %d of thread %d creates more than %d files: %w", w.event, w.number, e.Limits.Files, limitOf("files"))
 	}
 }
 

@@ -53,8 +53,8 @@ func TestFilesLimit(t *testing.T) {
 	}
 }
 
-// What goes makes room, and so does what the count can't know to have gone, or
-// not to have been made.
+// Removing names makes room again, and so do names whose removal or absence the count
+// cannot see.
 func TestFilesComeAndGo(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
@@ -77,7 +77,7 @@ func TestFilesComeAndGo(t *testing.T) {
 	})
 }
 
-// What lies too deep to be counted, or may not be read, is too much.
+// Names that are too deep to be counted, or that cannot be read, exceed the limit.
 func TestCensusEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "root")
 	r, err := sandbox.OpenRoot(path, nil)

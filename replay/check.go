@@ -17,7 +17,14 @@ func (e *engine) plan() (err error) {
 		if err := checkDurations(e.trace); err != nil {
 			return err
 		}
-		e.noteOnce("each call takes its recorded duration, changed as the model says: the time of the memory is part of it")
+		e.noteOnce("each call takes the duration that the model derives from the recorded one, and this includes the memory backend's own time")
+	}
+	if e.Device != nil && e.Device.Fitted != nil {
+		if e.Backend == Memory {
+			e.noteOnce("reads that miss the page cache, and syncs, take what the fitted model says")
+		} else {
+			e.noteOnce("reads that miss the page cache, and syncs, take no less than the fitted model says")
+		}
 	}
 	places := 1
 	if len(e.Maps) > 0 {
@@ -43,21 +50,21 @@ func (e *engine) plan() (err error) {
 // check verifies the threads and the size of a trace.
 func check(t format.Trace, l *Limits) error {
 	h := t.Header()
-	first := 0 // threads that are there from the start, and rings
+	first := 0 // threads that exist from the start, and rings
 	for _, th := range h.Threads {
 		if th.Parent == 0 || th.Ring != format.ViaCall {
 			first++
 		}
 	}
 	if first > l.Threads {
-		return fmt.Errorf("%d threads are more than %d: %w", first, l.Threads, limitOf("threads"))
+		return fmt.Errorf("%d threads exceed the limit of %d: %w", first, l.Threads, limitOf("threads"))
 	}
 	for i, th := range h.Threads {
 		if th.Parent < 0 || int(th.Parent) > len(h.Threads) || int(th.Parent) == i+1 {
-			return fmt.Errorf("thread %d: there is no thread %d to create it", i+1, th.Parent)
+			return fmt.Errorf("thread %d: its parent, thread %d, does not exist", i+1, th.Parent)
 		}
 		if h.Ring(th.Parent) != format.ViaCall {
-			return fmt.Errorf("thread %d: thread %d is a ring, which creates none", i+1, th.Parent)
+			return fmt.Errorf("thread %d: its parent, thread %d, is a ring, and rings create no threads", i+1, th.Parent)
 		}
 	}
 	if err := checkTexts(t, l); err != nil {
@@ -69,8 +76,8 @@ func check(t format.Trace, l *Limits) error {
 	return nil
 }
 
-// nameBytes is the memory of a string of a trace as a sandbox.Name, besides
-// three times its length.
+// nameBytes is the memory of a string of a trace as a sandbox.Name, without three times
+// its length.
 const nameBytes = 128
 
 // checkTexts bounds the memory of the strings of a trace. They may take up to
@@ -85,7 +92,7 @@ func checkTexts(t format.Trace, l *Limits) error {
 		add(d.Path)
 	}
 	if size > l.Memory/2 {
-		return fmt.Errorf("the trace's %d bytes of names are more than half of %d: %w", size, l.Memory, limitOf("memory"))
+		return fmt.Errorf("the names in the trace take %d bytes, more than half of %d: %w", size, l.Memory, limitOf("memory"))
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ import (
 
 // clock measures nanoseconds since its base, at the rate of CLOCK_MONOTONIC.
 //
-// If the kernel keeps time by the processor's counter, the clock reads that
-// counter: it takes 10 ns instead of 25 for time.Since, and reading the clock
-// is most of an event's cost beside its call. The counter's rate is measured
-// against CLOCK_MONOTONIC at the start, to about a millionth.
+// If the kernel keeps time by the processor's counter, the clock reads that counter.
+// That takes 10 ns instead of 25 for time.Since, and reading the clock is most of the
+// engine's own cost of an event. The counter's rate is measured against CLOCK_MONOTONIC
+// at the start, to about a millionth.
 type clock struct {
 	base time.Time
 	mono int64 // CLOCK_MONOTONIC at base

@@ -6,11 +6,11 @@ import (
 	"pianola/format"
 )
 
-// The calls that change what descriptors stand for.
+// The calls that change which files descriptors refer to.
 
-// opened adds a new descriptor to the table, with the recorded number, and
-// returns that number. If the recorded call failed, there is no number, so it
-// closes the descriptor.
+// opened adds a new descriptor to the table, with the recorded number, and returns that
+// number. If the recorded call failed, there is no number, and opened closes the
+// descriptor.
 func (w *worker) opened(r *format.Record, fd int64, name int32, marks slot) int64 {
 	if fd < 0 {
 		return fd
@@ -109,9 +109,9 @@ func callDup3(w *worker, r *format.Record) int64 {
 	return w.dup(r, r.Args[2]&format.CLOEXEC != 0)
 }
 
-// callFcntl plays the commands that concern files. The rest (owners, signals,
-// leases, pipes, seals, hints) has the recorded result: it would have an
-// effect on Pianola, or none.
+// callFcntl executes the commands that concern files. Other commands (owners, signals,
+// leases, pipes, seals, hints) return the recorded result: they would affect Pianola
+// itself, or have no effect.
 func callFcntl(w *worker, s slot, r *format.Record) int64 {
 	switch cmd := r.Args[1]; cmd {
 	case format.FDupfd, format.FDupfdCloexec:

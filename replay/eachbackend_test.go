@@ -30,8 +30,7 @@ func eachBackend(t *testing.T, test func(t *testing.T, p player)) {
 	t.Run("memory", func(t *testing.T) { test(t, player{Memory, (*sandbox.Guard).Probe}) })
 }
 
-// run is run, after which what is kept lies in the root even if it was in
-// memory.
+// run calls Run, and leaves the kept files in the root even if they were in memory.
 func (p player) run(ctx context.Context, t *testing.T, r format.Trace, o Options) (*Result, error) {
 	if o.Backend = p.backend; o.Backend == Memory && o.Keep {
 		o.Keep = false
@@ -49,7 +48,7 @@ func (p player) play(t *testing.T, r *roll) (string, *Result) {
 	return dir, res
 }
 
-// exporter copies what lies in memory to a directory.
+// exporter copies the files in memory to a directory.
 type exporter struct {
 	*testing.T
 	sys    sandbox.Kernel
@@ -151,10 +150,10 @@ func (x *exporter) copy(path, to string, size int64) {
 	require.Zero(x, x.sys.Call(unix.SYS_CLOSE, fd, 0, 0))
 }
 
-// Whatever a trace does, in memory it has the results that it has on disk, event
-// by event. What file systems differ in is left out: requests, what is set
-// aside, the alignment of direct I/O, offsets in directories, long
-// attributes, and writes that must not wait.
+// For any trace, the results in memory equal those on disk, event by event. The test
+// leaves out differences between file systems: requests, reserved blocks, the alignment
+// of direct I/O, offsets in directories, long attributes, and writes that must not
+// wait.
 func TestSameInMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pianola/device"
 	"pianola/format"
 	"pianola/memfs"
 	"pianola/replay/fileset"
@@ -22,17 +23,18 @@ import (
 type engine struct {
 	*stage
 	Options
-	name   string // of the trace, if there are several
-	trace  format.Trace
-	calls  *[format.NumOps]call
-	places *places         // nil without maps
-	plans  []*fileset.Plan // of each place
-	roots  []*sandbox.Root // the same; none if the backend needs none
-	lacks  []bool          // of each text: it is a directory with names in another root
-	files  *memfs.FS       // of Memory
-	ahead  int64           // bytes of it that are populated before the start
-	player Player          // of a backend that NewBackend made
-	guard  sandbox.Guard   // for each thread to copy and enter
+	name    string // of the trace, if there are several
+	trace   format.Trace
+	calls   *[format.NumOps]call
+	places  *places         // nil without maps
+	plans   []*fileset.Plan // of each place
+	roots   []*sandbox.Root // the same; none if the backend needs none
+	demands *device.Demands // of the trace on a fitted model; nil without one
+	lacks   []bool          // of each text: it is a directory with names in another root
+	files   *memfs.FS       // of Memory
+	ahead   int64           // bytes of it that are populated before the start
+	player  Player          // of a backend that NewBackend made
+	guard   sandbox.Guard   // for each thread to copy and enter
 
 	workers   []*worker
 	processes map[int32]*process
@@ -40,7 +42,7 @@ type engine struct {
 	names     []sandbox.Name     // the same for the kernel
 	startDirs map[startDir]int64 // descriptors of directories that paths start in
 	pool      region             // what writes come from
-	sink      int                // descriptor of /dev/null, where bytes go that leave the trace's files; -1: there is none
+	sink      int                // descriptor of /dev/null, the target of bytes that leave the trace's files; -1 if there is none
 	regions   []region           // tables and memory of processes
 	seats     seating
 	queues    []*queue
@@ -70,7 +72,7 @@ type engine struct {
 	mapped   atomic.Int64 // bytes of address space that windows take
 	copied   atomic.Int64 // bytes of private mappings that were written
 	mappings atomic.Int64 // in windows, and parts of them
-	held     atomic.Int64 // pages of all processes that are touched, if memory is played
+	held     atomic.Int64 // touched pages of all processes, if memory calls are replayed
 }
 
 func newEngine(s *stage, p Part, o Options) *engine {
@@ -183,13 +185,13 @@ func (e *engine) makeProcesses(threads []format.Thread) error {
 func (e *engine) newWorker(number int32, p *process) *worker {
 	w := &worker{
 		e: e, number: number, process: p, length: e.trace.Len(number), log: &e.logs[number-1],
-		touchNanos: firstTouch,
+		touchNanos: firstTouch, asked: e.demands.Thread(number),
 	}
 	w.awaited.Store(unawaited)
 	return w
 }
 
-// makeWaits finds what events wait for, and marks the events waited for.
+// makeWaits finds the waits of events, and marks the events waited for.
 func (e *engine) makeWaits() error {
 	for _, w := range e.workers {
 		waits, err := e.trace.Waits(w.number)
@@ -200,7 +202,7 @@ func (e *engine) makeWaits() error {
 		for _, v := range waits {
 			k := v.For.Thread
 			if v.Event < before || v.Held < 0 || v.Expired < 0 || v.For != (format.Edge{}) && !v.For.Valid(w.number, v.Event) || int(k) > len(e.workers) || k > 0 && v.For.Event >= e.workers[k-1].length {
-				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d, which makes no sense", v.Event, w.number, v.For.Event, k)
+				return fmt.Errorf("event %d of thread %d waits for event %d of thread %d: this edge is invalid", v.Event, w.number, v.For.Event, k)
 			}
 			before = v.Event
 			w.hasEarly = w.hasEarly || v.Expired > 0
@@ -284,8 +286,8 @@ func (e *engine) free() (err error) {
 	return nil
 }
 
-// noteQueue notes how a queue differs from the recorded one. Workers are not pinned
-// when they call it, or noteOnce.
+// noteQueue records how a queue differs from the recorded one. Workers must not be
+// pinned when they call it or noteOnce.
 func (e *engine) noteQueue(q *queue) {
 	for _, note := range q.under.Notes() {
 		e.noteOnce(note)
@@ -326,16 +328,17 @@ func (e *engine) closeAll() {
 	}
 }
 
-// openDescriptors opens what recorded processes had open at the start: those of
-// only, on whose thread it runs, or, if only is nil, those of all processes
-// without a kernel table of their own. The guard binds the calling thread.
+// openDescriptors opens the descriptors that recorded processes had at the start. If
+// only is not nil, it opens those of that process, on whose thread it runs. If only is
+// nil, it opens those of all processes without their own kernel table. The guard binds
+// the calling thread.
 func (e *engine) openDescriptors(g *sandbox.Guard, only *process) error {
 	first := len(e.trace.Strings())
 	opened := make(map[format.Descriptor]slot) // by all fields but the number
 	for i, d := range e.trace.Header().Descriptors {
 		p := e.processes[d.Process]
 		if p == nil || p.files.Load() == nil {
-			return fmt.Errorf("descriptor %d is of process %d, which is not there at the start", d.FD, d.Process)
+			return fmt.Errorf("descriptor %d belongs to process %d, which does not exist at the start", d.FD, d.Process)
 		}
 		if p != only && (only != nil || p.private) {
 			continue

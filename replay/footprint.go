@@ -15,8 +15,8 @@ import (
 // "May: Pianola". How much of it the application touched, and in which order,
 // is not recorded.
 //
-// Touching is a guess, but the state of a read's buffer is recorded: a read
-// into fresh pages makes them fresh again (readyPages), and pages that a read
+// Which pages to touch is a guess, but the state of a read's buffer is recorded. Before
+// a read into fresh pages these become fresh again (readyPages), and pages that a read
 // touched are not touched again.
 
 // footprint is the mappings of a process in its space. Its threads use it
@@ -25,7 +25,7 @@ import (
 type footprint struct {
 	mapped  pageSet
 	changes atomic.Int64 // how often pages were mapped
-	done    atomic.Int64 // changes when no page was left to be touched
+	done    atomic.Int64 // value of changes when no page was left to touch
 
 	next int // in words of mapped, where to look for one; of the worker that holds engine.touching
 }
@@ -35,7 +35,7 @@ type memory struct {
 	arena     region     // for its reads
 	space     region     // the arena, followed by room for mappings
 	touched   pageSet    // pages of the space
-	footprint *footprint // nil where memory calls are played as recorded
+	footprint *footprint // nil if memory calls return the recorded results
 }
 
 // newMemory makes the memory of a process, with an arena of a given size. Each
@@ -71,7 +71,7 @@ func (e *engine) mayHold(pages uint64) bool {
 	return e.held.Load()+int64(pages) <= e.Limits.Memory/2/pageSize
 }
 
-// stride is how far apart the bytes are that are touched, as in "May: Pianola".
+// stride is the distance between touched bytes, as in "May: Pianola".
 const stride = 1024
 
 // firstTouch is the first estimate of the time to touch a page, in nanoseconds.

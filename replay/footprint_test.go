@@ -16,8 +16,8 @@ import (
 
 const own = 3 // PROT_READ|PROT_WRITE
 
-// newMapper returns a worker of a process whose memory is played, in a space
-// that lies in the middle of a region, and that region.
+// newMapper returns a worker of a process with replayed memory, in a space in the
+// middle of a region, and that region.
 func newMapper(t *testing.T) (*worker, region) {
 	t.Helper()
 	e := &engine{stage: &stage{clock: newClock()}, Options: Options{Memory: true, Limits: Limits{Memory: 8 << 20}}, sink: -1}
@@ -42,7 +42,7 @@ func (w *worker) do(op format.Op, ret int64, args ...int64) int64 {
 	return calls[op](w, r)
 }
 
-// touchAll touches as if there were no end of time.
+// touchAll touches pages without a time limit.
 func (w *worker) touchAll() { w.touch(w.e.now(), math.MaxInt64) }
 
 // has wants memory in these pages of the space and in no others: from the first
@@ -136,7 +136,7 @@ func TestMadvise(t *testing.T) {
 	require.Equal(t, int64(-22), w.do(format.OpMadvise, -22, a, pageSize, format.MadvDontneed))
 }
 
-// What a read found of its pages wins over what was touched by guess.
+// The state that a read recorded overrides pages touched by guess.
 func TestReadsAndTouches(t *testing.T) {
 	w, _ := newMapper(t)
 	a := int64(2 * pageSize)
@@ -189,7 +189,7 @@ func TestForgedMemory(t *testing.T) {
 	require.Equal(t, same, []byte(whole[:1<<20]))
 	require.Equal(t, same, []byte(whole[2<<20:3<<20]))
 	for i := range w.process.space {
-		w.process.space[i]++ // faults where it is no memory
+		w.process.space[i]++ // faults if it is not memory
 	}
 }
 
@@ -220,8 +220,8 @@ func TestMemoryOfProcesses(t *testing.T) {
 	require.Equal(t, int64(1<<20+1<<19), playMemory(t, r, Options{Timing: AFAP}).MemoryBytes)
 }
 
-// What a trace maps is bounded by the memory that a replay may use, for all
-// processes together.
+// The memory that a trace maps, in all processes together, is bounded by the memory
+// that a replay may use.
 func TestMemoryBounded(t *testing.T) {
 	const populate = 0x22 | format.MapPopulate
 	r := newRoll(1)

@@ -103,7 +103,7 @@ func FuzzRun(f *testing.F) {
 		if err == nil {
 			require.False(t, res.Interrupted)
 		} else if !errors.Is(err, ErrLimit) {
-			require.Regexp(t, "can't be replayed|makes a process that shares descriptors|wait for each other", err.Error())
+			require.Regexp(t, "can't be replayed|creates a process that shares descriptors|wait for each other", err.Error())
 		}
 		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		got, err := os.ReadFile(secret)

@@ -63,7 +63,7 @@ func TestGuard(t *testing.T) {
 			r.add(1, format.OpLink, enoent, p, "in/taken")
 			r.add(1, format.OpRenameat2, enoent, format.AtFDCWD, "in/up", format.AtFDCWD, p, format.RenameExchange)
 		}
-		// What makes something makes it inside, or nowhere.
+		// Calls that create a file create it inside the root, or fail.
 		for i, p := range []string{"../new", "in/../../new", "/new", "..", "."} {
 			ret := -int64(unix.EEXIST)
 			if i == 0 {

@@ -9,8 +9,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// openMemory makes a file system in memory the kernel of the replay. It leaves
-// a quarter of the available memory free; the traces of a run share the rest.
+// openMemory makes a file system in memory the kernel of the replay. It leaves a
+// quarter of the available memory free and divides the rest among the traces of a run.
 func (e *engine) openMemory() error {
 	free, err := available.Memory()
 	if err != nil {
@@ -29,6 +29,6 @@ func (e *engine) openMemory() error {
 	return sandbox.Error(fd)
 }
 
-// ahead is how much memory is populated at most before the start, for the writes
-// of a trace.
+// ahead is the maximum memory, in bytes, that is populated before the start for the
+// writes of a trace.
 const ahead = 64 << 20

@@ -29,8 +29,8 @@ const (
 	fsIocSetversion = 0x40087602
 )
 
-// callIoctl plays the requests that concern files. Any other has the recorded
-// result.
+// callIoctl executes the requests that concern files. Other requests return the
+// recorded result.
 func callIoctl(w *worker, s slot, r *format.Record) int64 {
 	switch request := r.Args[1]; request {
 	case unix.FICLONE, unix.FICLONERANGE, unix.FIDEDUPERANGE:

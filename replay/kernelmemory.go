@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a trace makes the kernel hold counts against Limits.Kernel: what no need of
-// memory takes back before the trace gives it up. So the cached names and files
-// that no descriptor keeps don't count, nor does page cache.
+// Kernel memory that a trace causes counts against Limits.Kernel if the kernel cannot
+// reclaim it before the trace releases it. So cached names and files without a
+// descriptor do not count, and neither does page cache.
 //
-// The count is an upper bound, because it is cheap: each call adds what it may make the
-// kernel hold, and nothing is taken off. When the count is the limit, what is held by
-// then is counted anew (recountKernel).
+// The count is an upper bound, because that is cheap: each call adds the memory that it
+// may cause, and nothing is subtracted. When the count reaches the limit, recountKernel
+// counts the memory that is held at that time.
 
 // The sizes of the kernel's objects, in bytes, on a 64-bit machine. A test compares
 // them with the objects of /proc/slabinfo.
@@ -37,22 +37,23 @@ const (
 	heldRing      = 8192 // io_ring_ctx, and tables
 )
 
-// What calls may make the kernel hold.
+// The memory that calls may cause.
 const (
-	holdDescriptor = heldFile + heldDentry + heldInode // a duplicate, too: it can be what is left
+	holdDescriptor = heldFile + heldDentry + heldInode // also for a duplicate, which can outlive the original
 	holdExtent     = heldMapping + heldNode + heldFile
 	holdLocks      = 2 * heldLock // a call on a range can make three locks of one
 	holdName       = heldDentry + heldInode
 )
 
-// kernelBudget is what the kernel may still come to hold. All workers use it.
+// kernelBudget is the memory that the kernel may still use for the trace. All workers
+// share it.
 type kernelBudget struct {
 	_      [64]byte
 	left   atomic.Int64
 	_      [64]byte
 	locks  atomic.Bool  // record locks were made
 	tables atomic.Int64 // bytes of page tables of mapped files
-	rings  atomic.Int64 // bytes of rings and what is registered with them
+	rings  atomic.Int64 // bytes of rings and of their registered files and buffers
 	memory bool         // files exist in memory only, so names count
 
 	recount sync.Mutex
@@ -73,9 +74,9 @@ func inMemory(fd uintptr) bool {
 	return unix.Fstatfs(int(fd), &s) == nil && (s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC)
 }
 
-// holdKernel counts bytes that a call makes the kernel hold, and reports whether it may.
-// If not, the run ends. The worker holds no lock. It takes a little more than it needs at
-// once, so that most calls cost no atomic operation.
+// holdKernel adds the kernel memory of a call, in bytes, and reports whether the limit
+// allows it. If not, the run ends. The worker must hold no lock. It takes a little more
+// than it needs at once, so that most calls cost no atomic operation.
 func (w *worker) holdKernel(n int64) bool {
 	if n > 0 && n <= w.ahead {
 		w.ahead -= n
@@ -85,13 +86,14 @@ func (w *worker) holdKernel(n int64) bool {
 	return w.e.kernel.left.Add(-n-w.ahead) >= 0 || w.recountKernel()
 }
 
-// kernelLeases is which part of the limit a worker takes at once: 16 KiB of a gibibyte. A
-// thousand threads together have a sixty-fourth that a recount does not know of.
+// kernelLeases is the fraction of the limit that a worker takes at once: 16 KiB of a
+// gibibyte. A thousand threads together have a sixty-fourth of the limit that a recount
+// does not see.
 const kernelLeases = 1 << 16
 
-// recountKernel counts what the kernel holds. What other workers add meanwhile may
-// count twice. A sixteenth of the limit has to be left, so that calls which keep
-// the kernel near the limit don't count all the time.
+// recountKernel counts the memory that the kernel holds. Memory that other workers add
+// in the meantime may count twice. A sixteenth of the limit must be left, so that calls
+// which keep the kernel near the limit do not recount all the time.
 func (w *worker) recountKernel() bool {
 	e, k := w.e, &w.e.kernel
 	unpin()
@@ -129,13 +131,14 @@ func (w *worker) inKernel() int64 {
 	return held
 }
 
-// holdCopies counts copies of the descriptors of a table, for a call that may make
-// them.
+// holdCopies adds the memory of copies of the descriptors of a table, for a call that
+// may copy them.
 func (w *worker) holdCopies(files *table) bool {
 	return files == nil || w.holdKernel(files.open()*holdDescriptor)
 }
 
-// open returns how many descriptors a table has, with those that locks take.
+// open returns the number of open descriptors of a table, including those that locks
+// take.
 func (t *table) open() (n int64) {
 	for fd := range min(t.high.Load(), int64(len(t.slots))) {
 		if t.slots[fd].Load() != 0 {
@@ -145,10 +148,11 @@ func (t *table) open() (n int64) {
 	return n + int64(t.late.n.Load()) + int64(t.locks.n.Load())
 }
 
-// allLocks returns how many locks on files there are, those of other programs too:
-// /proc/locks doesn't tell whose a lock of an open file is, and no descriptor leads to
-// one whose file is only mapped. It reads that on another thread, since the worker's
-// sees the root only. Without /proc there are as many as were ever made.
+// allLocks returns the number of file locks on the machine, including those of other
+// programs: /proc/locks does not tell which open file has a lock, and a file that is
+// only mapped has no descriptor. It reads the file on another thread, because the
+// worker's thread sees only the root. Without /proc it returns the number of locks ever
+// made.
 func allLocks(stopped *atomic.Bool) int64 {
 	got := make(chan int64)
 	go func() { got <- countLocks("/proc/locks", stopped) }()
@@ -184,8 +188,8 @@ func pageTables(from, to int64) int64 {
 	return ((to-1)/covers - from/covers + 1) * heldPageTable
 }
 
-// tabled counts the page tables of faults in a range of mappings, and reports
-// whether the kernel may hold them. If not, the run ends.
+// tabled adds the page tables of faults in a range of mappings, and reports whether the
+// limit allows them. If not, the run ends.
 func (w *worker) tabled(x *fileSpace, from, to int64) bool {
 	var added int64
 	x.lock.take()
@@ -204,24 +208,25 @@ func (w *worker) tabled(x *fileSpace, from, to int64) bool {
 	return w.holdKernel(added)
 }
 
-// exchange counts bytes that the kernel holds for a ring, in the place of those
-// before. The next call that makes it hold anything finds out if that is too much.
+// exchange replaces the kernel memory of a ring, in bytes, by a new value. The next
+// call that adds kernel memory checks the limit.
 func (k *kernelBudget) exchange(before *int64, now int64) {
 	k.rings.Add(now - *before)
 	k.left.Add(-max(now-*before, 0))
 	*before = now
 }
 
-// holdRing is exchange for a worker that holds no lock: it reports whether the
-// kernel may hold that. If not, the run ends.
+// holdRing is exchange for a worker that holds no lock. It reports whether the limit
+// allows the memory. If not, the run ends.
 func (w *worker) holdRing(before *int64, now int64) bool {
 	w.e.kernel.exchange(before, now)
 	return w.holdKernel(0)
 }
 
-// The space that calls take of directories and inodes, in bytes of Limits.Bytes.
-// A directory of ext4 keeps its blocks when its names go, and a block that is full
-// is divided into two halves, so a name takes up to twice its length of 264 bytes.
+// The space that calls take in directories and inodes, in bytes of Limits.Bytes. A
+// directory of ext4 keeps its blocks when its names are removed, and a full block is
+// split into two halves. So a name of the maximum length, 264 bytes, takes up to twice
+// that.
 const (
 	spaceName      = 512
 	spaceDirectory = block

@@ -187,7 +187,7 @@ var greedyForKernel = map[string]struct{ takes, gives func(r *roll) }{
 	}, nil},
 }
 
-// What a trace makes the kernel hold is bounded; what it gives up does not count.
+// The kernel memory of a trace is bounded. Released memory does not count.
 func TestKernelMemory(t *testing.T) {
 	for name, test := range greedyForKernel {
 		play := func(events func(r *roll)) error {
@@ -308,5 +308,5 @@ func TestShareOfFreeSpace(t *testing.T) {
 	require.NoError(t, play(0))
 	err := play(1 << 16)
 	require.ErrorIs(t, err, ErrLimit)
-	require.ErrorContains(t, err, "the share of what is free")
+	require.ErrorContains(t, err, "the limit for the free space")
 }

@@ -25,8 +25,8 @@ func TestLandlockInReplay(t *testing.T) {
 	faultless(t, r, res)
 }
 
-// What a replay takes of the process it gives back: rules, and the memory that
-// is set aside for the application's.
+// A replay releases what it takes of the process: Landlock rules, and memory reserved
+// for the application's memory.
 func TestRunGivesBack(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		const memory = 8 << 30

@@ -11,7 +11,7 @@ import (
 	"pianola/format"
 )
 
-// The listing of a directory in which the trace has made or removed names is
+// The listing of a directory in which the trace has created or removed names is
 // compared as a whole (format.Listing).
 
 // listing counts the names that a directory's descriptor has returned.
@@ -52,8 +52,8 @@ func (w *worker) list(s slot, r *format.Record) int64 {
 	}
 }
 
-// listingOf returns the listing of a descriptor, which may begin anew. The next call
-// makes it invalid.
+// listingOf returns the listing of a descriptor, and restarts it if the second argument
+// is true. The next call makes it invalid.
 func (w *worker) listingOf(fd uintptr, anew bool) *listing {
 	i := slices.IndexFunc(w.listings, func(l listing) bool { return l.fd == fd })
 	if i < 0 {

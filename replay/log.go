@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// entry is what the log holds of an event; the rest is in the trace.
+// entry is the part of a log event that is not in the trace.
 type entry struct {
 	start int64 // nanoseconds since the start of the replay
 	dur   int64 // nanoseconds
@@ -44,10 +44,10 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 	if total > room {
 		f, err := os.CreateTemp("", "pianola-log-")
 		if err != nil {
-			return nil, fmt.Errorf("make the log's file: %w", err)
+			return nil, fmt.Errorf("create the log file: %w", err)
 		}
 		if err := os.Remove(f.Name()); err != nil {
-			return nil, fmt.Errorf("unlink the log's file: %w", err)
+			return nil, fmt.Errorf("unlink the log file: %w", err)
 		}
 		file = f
 	}
@@ -72,7 +72,7 @@ func newLogs(lengths []int64, memory int64) ([]log, error) {
 
 func (l *log) len() int64 { return l.spilled + int64(len(l.entries)) }
 
-// crowded reports whether the next gap should be used to write entries out.
+// crowded reports whether the next gap should be used to write out entries.
 func (l *log) crowded() bool { return l.file != nil && len(l.entries) > cap(l.entries)/2 }
 
 // full reports whether entries must be written out before the next is added.
@@ -80,7 +80,7 @@ func (l *log) full() bool { return len(l.entries) == cap(l.entries) }
 
 func (l *log) spill() error {
 	if l.file == nil {
-		return fmt.Errorf("write the log: more events than the trace's %d", cap(l.entries))
+		return fmt.Errorf("write the log: more events than the %d of the trace", cap(l.entries))
 	}
 	if _, err := l.file.WriteAt(bytesOf(l.entries), l.offset+l.spilled*entrySize); err != nil {
 		return fmt.Errorf("write the log: %w", err)

@@ -73,7 +73,7 @@ func TestLogEntries(t *testing.T) {
 	}
 }
 
-// What a log says of events beside their times.
+// The fields of log events other than their times.
 func TestEvents(t *testing.T) {
 	r := newRoll(1)
 	r.header.Set(format.MetaCommand, "app")
@@ -128,8 +128,8 @@ func TestRegion(t *testing.T) {
 	require.True(t, m.segments(&iov, 0, 0, 0))
 }
 
-// An event lasts from its system call to the end of that. What the engine does
-// before and after is no part of it, even where the event before has just ended.
+// The duration of an event is that of its system call. The engine's time before and
+// after is not part of it, even if the previous event has just ended.
 func TestEngineIsNoPartOfEvents(t *testing.T) {
 	r := newRoll(1)
 	const events = 100

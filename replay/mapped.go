@@ -10,13 +10,11 @@ import (
 	"pianola/format"
 )
 
-// The calls on mapped files, and their page faults. A file is mapped in the
-// window of its process, never executable. A fault is made by madvise, which
-// takes the same way through the kernel, but returns an error where the
-// application would have got a signal.
+// The calls on mapped files, and their page faults. A file is mapped in the window of
+// its process, never executable. A fault is made by madvise, which takes the same path
+// in the kernel but returns an error instead of a signal.
 
-// onFile reports whether a place is among the mapped files. The memory calls are
-// about other memory if it is not.
+// onFile reports whether a place is among the mapped files and not in other memory.
 func onFile(place int64) bool { return place > 0 && place&format.MappedFile != 0 }
 
 // mapFile executes an mmap of a file.
@@ -53,7 +51,7 @@ func (w *worker) mapFile(r *format.Record) int64 {
 // mapExtent maps a file at an extent.
 func (w *worker) mapExtent(x *fileSpace, n extent, fd, prot, flags uintptr) int64 {
 	if !w.e.mayMap() {
-		w.failf("event %d of thread %d makes one of more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
+		w.failf("event %d of thread %d creates more than %d mappings: %w", w.event, w.number, w.e.mostMappings, ErrLimit)
 		return errNoMemory
 	}
 	if !w.holdKernel(2 * holdExtent) { // it can make three of one
@@ -95,8 +93,8 @@ func (w *worker) unmapFile(r *format.Record) int64 {
 	return min(got, 0)
 }
 
-// remapFile executes mremap. Instead of moving pages, which would leave a hole in
-// the window, it maps them anew. What the process has from its parent stays.
+// remapFile executes mremap. Moving pages would leave a hole in the window, so it maps
+// them again. Mappings inherited from the parent stay.
 func (w *worker) remapFile(r *format.Record) int64 {
 	x := w.process.window.Load()
 	if r.Ret < 0 || x == nil {
@@ -130,8 +128,8 @@ func (w *worker) remapFile(r *format.Record) int64 {
 	return r.Ret
 }
 
-// at returns the address of pages that the process has mapped at a marked place,
-// false if its window doesn't have all of them.
+// mappedAt returns the address of pages that the process has mapped at a marked place,
+// false if its window does not have all of them.
 func (w *worker) mappedAt(place, size int64) (x *fileSpace, from, to int64, ok bool) {
 	if x = w.process.sees(); x == nil {
 		return nil, 0, 0, false
@@ -145,14 +143,14 @@ func (w *worker) advised(nr uintptr, x *fileSpace, from, to int64, value uintptr
 	return w.sys(nr, x.addr+uintptr(from), uintptr(to-from), value, 0, 0, 0)
 }
 
-// longestFault is how long a fault takes at most, in nanoseconds, if it does not
-// wait for storage. The recorded duration of such a fault is 0, and its time is in the
-// compute after it, so the same holds for the replay's (worker.ran). That of a longer
-// one is the time until the page is there.
+// longestFault is the maximum duration of a fault that does not wait for storage, in
+// nanoseconds. The recorded duration of such a fault is 0, and its time is part of the
+// compute after it, so the replay treats it the same way (worker.ran). The duration of
+// a longer fault ends when the page is in memory.
 const longestFault = 8000
 
-// callFault executes a page fault. Its result is the recorded one if the page is
-// there.
+// callFault executes a page fault. It returns the recorded result if the page is in
+// memory.
 func callFault(w *worker, r *format.Record) int64 {
 	if !onFile(r.Args[0]) {
 		return r.Ret
@@ -207,9 +205,9 @@ var canPopulate = sync.OnceValue(func() bool {
 	return unix.Madvise(m, unix.MADV_POPULATE_READ) == nil
 })
 
-// touchPages touches pages for a kernel that can't populate memory: it has the
-// kernel read a byte of each, and write the byte back. A page beyond the end of
-// the file is an error, as with madvise.
+// touchPages touches pages on a kernel that cannot populate memory: the kernel reads a
+// byte of each page and writes it back. A page beyond the end of the file is an error,
+// as with madvise.
 func (w *worker) touchPages(x *fileSpace, from, to int64, writes bool) int64 {
 	local, remote := &w.iov[0], &w.iov[1]
 	setIovec(local, w.scratchPointer(), 1)
@@ -268,8 +266,8 @@ func callMsync(w *worker, r *format.Record) int64 {
 	return w.advised(unix.SYS_MSYNC, x, from, to, uintptr(r.Args[2]))
 }
 
-// callMprotect executes mprotect of mapped files. What the process has from its
-// parent keeps the parent's protection.
+// callMprotect executes mprotect of mapped files. Mappings inherited from the parent
+// keep the parent's protection.
 func callMprotect(w *worker, r *format.Record) int64 {
 	x := w.process.window.Load()
 	if !onFile(r.Args[0]) || x == nil || !w.e.mayMap() {
@@ -286,16 +284,15 @@ func callMprotect(w *worker, r *format.Record) int64 {
 	return w.advised(unix.SYS_MPROTECT, x, from, to, uintptr(r.Args[2])&(unix.PROT_READ|unix.PROT_WRITE))
 }
 
-// fileAdvice is what a value of madvise means for mapped files.
+// fileAdvice is the effect of a value of madvise on mapped files.
 type fileAdvice struct {
 	told   bool // pass it to the kernel
-	splits bool // it changes a mapping, and so can make three of one
+	splits bool // it changes a part of a mapping, which can split it in three
 	writes bool // it can take blocks or memory
 }
 
-// fileAdvices holds the values of madvise that are executed for mapped files. The
-// others are about forks, dumps or memory that is no file's; they have the
-// recorded result.
+// fileAdvices holds the values of madvise that are executed for mapped files. Other
+// values are about forks, dumps or anonymous memory, and return the recorded result.
 var fileAdvices = map[int64]fileAdvice{
 	unix.MADV_NORMAL: {told: true, splits: true}, unix.MADV_RANDOM: {told: true, splits: true}, unix.MADV_SEQUENTIAL: {told: true, splits: true},
 	unix.MADV_HUGEPAGE: {told: true, splits: true}, unix.MADV_NOHUGEPAGE: {told: true, splits: true},

@@ -72,8 +72,7 @@ func TestMappedFiles(t *testing.T) {
 	})
 }
 
-// What is not there, or not allowed, is an error of the kernel's, and hostile
-// numbers are no more.
+// Missing or forbidden mappings return the kernel's errors, and so do hostile numbers.
 func TestMappedFilesThatAreNot(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644, Size: 5000, Cached: -1})

@@ -2,11 +2,10 @@ package replay
 
 import "pianola/format"
 
-// The calls that change a process's memory. With Options.Memory they run in its
-// space, else they have the recorded result. Their addresses are places, 0 if
-// compile laid out none. Only private memory is ever mapped, and only in the
-// space; what is beyond its end is left out. Calls on mapped files are apart
-// (mapFile).
+// The calls that change a process's memory. With Options.Memory they run in its space,
+// otherwise they return the recorded result. Their addresses are places, 0 if compile
+// laid out none. Only private memory is ever mapped, and only in the space; parts
+// beyond its end are left out. Calls on mapped files are separate (mapFile).
 
 func callMmap(w *worker, r *format.Record) int64 {
 	if onFile(r.Ret) {
@@ -91,9 +90,8 @@ type advice struct {
 	populates bool // the pages are populated at once
 }
 
-// adviceTable holds the values of madvise that are executed. The others would
-// change the space's mapping or write to the machine's swap; they have the
-// recorded result.
+// adviceTable holds the values of madvise that are executed. Other values would change
+// the space's mapping or write to the machine's swap, and return the recorded result.
 var adviceTable = [...]advice{
 	format.MadvDontneed:      {told: true, unmaps: true, drops: true},
 	format.MadvFree:          {told: true, unmaps: true},

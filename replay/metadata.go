@@ -12,7 +12,7 @@ import (
 // The calls that change the metadata of an inode, and those that query its file
 // system.
 
-// how is the way in which a call names its file.
+// how says how a call names its file.
 type how uint8
 
 const (
@@ -48,7 +48,7 @@ func (w *worker) file(arg int64, h how) file {
 		f.how = follow
 	}
 	if !sandbox.Lost(f.opened) && w.guard.LacksProc() {
-		w.failf("event %d of thread %d names a file in a way that takes /proc where a thread has no root directory of its own: mount it, or replay as root", w.event, w.number)
+		w.failf("event %d of thread %d names a file in a way that needs /proc, because threads cannot have their own root directory: mount /proc, or replay as root", w.event, w.number)
 	}
 	return f
 }
@@ -72,7 +72,7 @@ func callChmod(w *worker, r *format.Record) int64 {
 	return got
 }
 
-// callFchmodat2 changes the mode of what a path leads to, unless that is a link.
+// callFchmodat2 changes the mode of a path's target, unless that is a link.
 func callFchmodat2(w *worker, r *format.Record) int64 {
 	dir, last := w.parentOf(r.Args[1])
 	if sandbox.Lost(dir) {
@@ -142,9 +142,9 @@ func callFutimens(w *worker, s slot, r *format.Record) int64 {
 	return w.sys(unix.SYS_UTIMENSAT, s.real(), 0, 0, 0, 0, 0)
 }
 
-// callMknod makes an empty regular file instead of a device or a pipe: a device
-// reaches beyond the root, and opening a pipe can block for ever. If the application was not allowed to make a device, the result is the
-// recorded EPERM.
+// callMknod creates an empty regular file instead of a device or a pipe: a device
+// reaches beyond the root, and opening a pipe can block forever. If the application was
+// not allowed to create a device, the result is the recorded EPERM.
 func callMknod(w *worker, r *format.Record) int64 {
 	kind := r.Args[1] & unix.S_IFMT
 	switch kind {
@@ -159,7 +159,7 @@ func callMknod(w *worker, r *format.Record) int64 {
 	return w.made(w.byEntry(unix.SYS_MKNODAT, r.Args[0], uintptr(kind|r.Args[1]&sandbox.ModeMask), 0, 0), 0)
 }
 
-// callBind makes the name that a socket was bound to, by mknod. No process can
+// callBind creates the name that a socket was bound to, by mknod. No process can
 // connect to it, and the length limit of socket paths does not apply. If the name
 // exists, the result is EADDRINUSE.
 func callBind(w *worker, r *format.Record) int64 {

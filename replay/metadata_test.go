@@ -65,8 +65,8 @@ func TestInodes(t *testing.T) {
 	})
 }
 
-// What a trace can't do to inodes: lend an owner's rights, give files away,
-// make what isn't a file, and let others into the root.
+// A trace cannot do this to inodes: use an owner's rights, give files away, create
+// files other than regular ones, or give others access to the root.
 func TestInodesStayHarmless(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
@@ -197,8 +197,8 @@ func TestLocksOfProcesses(t *testing.T) {
 	}
 }
 
-// What is open for writing is no directory, and so not the root: no call has
-// to find out. That holds for copies of the descriptor, too.
+// A file open for writing is not a directory, and so not the root: no call has to
+// check. That also holds for copies of the descriptor.
 func TestFchmodAsksOfWhatCanBeTheRoot(t *testing.T) {
 	m, err := newRegion(pageSize)
 	require.NoError(t, err)

@@ -34,29 +34,28 @@ const (
 	Sleep             // sleep, even if it wakes up late
 )
 
-// Order is which events of other threads an event waits for, besides the one
-// that creates its thread. The names are those of ROOT (Weiss et al., "ROOT:
-// Replaying Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
+// Order says for which events of other threads an event waits, in addition to the one
+// that creates its thread. The names are those of ROOT (Weiss et al., "ROOT: Replaying
+// Multithreaded Traces with Resource-Oriented Ordering", SOSP 2013).
 type Order uint8
 
 // The orders.
 const (
-	Resource Order = iota // those that made or last used its resources, as found by compile
+	Resource Order = iota // events that created or last used its resources, as found by compile
 	Thread                // none: only the order within each thread
-	Total                 // all that had ended in the recording before it began
+	Total                 // all events that had ended in the recording before it began
 )
 
-// Outside is when messages arrive from what is not recorded: clients that have no
-// part in the recording.
+// Outside says when messages of clients that are not part of the recording arrive.
 type Outside uint8
 
 // The ways of clients.
 const (
-	Closed Outside = iota // a client waits for the reply before its next message: as long after the reply as recorded
+	Closed Outside = iota // a client sends its next message as long after the reply as recorded
 	Timed                 // at their recorded times
 )
 
-// leavesOut reports whether edges of a kind are not waited for.
+// leavesOut reports whether the replay ignores edges of a kind.
 func (o Outside) leavesOut(k format.EdgeKind) bool {
 	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
 }
@@ -74,9 +73,9 @@ func (o Order) String() string  { return orderNames[o] }
 
 func (o Outside) String() string { return outsideNames[o] }
 
-// ParseOutside returns the way of clients of that name.
+// ParseOutside returns the client mode of that name.
 func ParseOutside(name string) (Outside, error) {
-	return option.Parse[Outside]("way of clients", outsideNames, name)
+	return option.Parse[Outside]("client mode", outsideNames, name)
 }
 
 // ParseTiming returns the timing of that name.
@@ -84,8 +83,8 @@ func ParseTiming(name string) (Timing, error) {
 	return option.Parse[Timing]("timing", timingNames, name)
 }
 
-// ParseWait returns the way to wait of that name.
-func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("way to wait", waitNames, name) }
+// ParseWait returns the wait method of that name.
+func ParseWait(name string) (Wait, error) { return option.Parse[Wait]("wait method", waitNames, name) }
 
 // ParseOrder returns the order of that name.
 func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order", orderNames, name) }
@@ -94,68 +93,68 @@ func ParseOrder(name string) (Order, error) { return option.Parse[Order]("order"
 // Posix.
 type Options struct {
 	Root    string          // directory to work in; created if missing
-	Maps    []Map           // what lies in other directories; none but for Posix
+	Maps    []Map           // names placed in other directories; only for Posix
 	Backend Backend         // executes the events
 	Prepare fileset.Prepare // how the fileset is prepared
 	Cache   fileset.Cache   // how much of it is in the page cache at the start
 	Timing  Timing          // when events are due
 	Wait    Wait            // how a worker waits until then
 	Order   Order           // which events of other threads an event waits for
-	Outside Outside         // when messages arrive from what is not recorded
+	Outside Outside         // when messages of unrecorded clients arrive
 	Speed   float64         // scales compute: 2 is twice as fast; 0 stands for 1
 	Strict  bool            // end at the first result that differs
 	Keep    bool            // keep the files below the root; implied if the root was not empty
-	Device  *device.Model   // by which calls take longer, or over Memory as long as recorded and the model says; nil for none
-	Memory  bool            // execute memory calls too, and touch what they map in compute, up to half of Limits.Memory
+	Device  *device.Model   // model that makes calls take longer; over Memory, calls take the recorded duration as changed by the model; nil for none
+	Memory  bool            // execute memory calls too, and touch the mapped pages during compute, up to half of Limits.Memory
 	Copies  int             // how often RunAll plays each trace, side by side; 0 stands for 1
-	Limits  Limits          // what all traces and copies together may use
+	Limits  Limits          // resources that all traces and copies together may use
 
-	// Landlock also confines the replaying threads by Landlock. If they can't
-	// have the root as their root directory, they are always confined by it, if
-	// the kernel has it.
+	// Landlock also confines the replaying threads with Landlock. Threads that cannot
+	// use the root as their root directory are always confined with Landlock if the
+	// kernel has it.
 	Landlock bool
 
-	// Compressibility is by how much written data, and the fileset, can be
-	// compressed, in per cent.
+	// Compressibility is the percentage by which written data and the fileset can be
+	// compressed.
 	Compressibility int
 
 	// Progress, if not nil, is called with the progress of the preparation,
 	// often, and by one goroutine at a time.
 	Progress func(fileset.Progress)
 
-	// Playing, if not nil, is called about five times a second while events are
-	// replayed, by one goroutine, with how many of all events have been. That
-	// counts a thread's events when it pauses, reads more of the trace or ends,
-	// and costs the workers nothing.
+	// Playing, if not nil, is called about five times a second during the replay, by
+	// one goroutine, with the number of executed events and of all events. A thread's
+	// events count when it pauses, reads more of the trace or ends. It costs the
+	// workers nothing.
 	Playing func(events, all int64)
 
 	ofFree bool                 // Limits.Bytes is not given: see freeSpace
 	left   func(sandbox.Kernel) // for tests: called with the memory file system before it is closed
 }
 
-// Limits bound what a run may use, because a trace can be untrusted. They are
-// checked as far as possible before anything is written, and again during the
-// replay. They hold for all traces of the run together, of which each has an equal
-// share, but for Descriptors, which hold for each process. A field that is 0 means its
-// default, which is less where the machine, or the control group of a container, has
+// Limits bound the resources of a run, because a trace can be untrusted. They are
+// checked as far as possible before anything is written, and again during the replay.
+// They hold for all traces of the run together, and each trace has an equal share,
+// except for Descriptors, which holds for each process. A field that is 0 means its
+// default, which is lower if the machine, or the control group of a container, has
 // less: see Limits.Complete.
 type Limits struct {
 	Files       int64 // files and directories of the fileset: 1 Mi
-	Bytes       int64 // of the fileset and written by events, together; also the length of any file: 1 TiB, and for events nine tenths of what is free
+	Bytes       int64 // bytes of the fileset plus those written by events; also the length of any file: 1 TiB, and for events nine tenths of the free space
 	Descriptors int64 // of a process, as the recording numbers them: 64 Ki
-	Threads     int   // that live at a time: 1024; a ring counts as one all the time
-	Kernel      int64 // bytes that events make the kernel hold, of all processes together: 1 GiB
+	Threads     int   // threads alive at a time: 1024; a ring always counts as one
+	Kernel      int64 // bytes of kernel memory caused by events, of all processes together: 1 GiB
 	Mapped      int64 // bytes of address space for mapped files, of all processes together: 64 TiB
 	Memory      int64 // bytes of buffers, descriptor tables and the log, not of Options.Memory: 1 GiB
 }
 
 var defaults = Limits{Files: 1 << 20, Bytes: 1 << 40, Descriptors: 1 << 16, Threads: 1024, Mapped: 64 << 40, Memory: 1 << 30, Kernel: 1 << 30}
 
-// Complete returns l with its defaults filled in, for so many traces that are
-// replayed at a time, copies included: the defaults of one trace for each, as far as
-// the machine has that much. An eighth of the available memory each is for Memory,
-// for Kernel, and for Threads, since names and the trace itself take as much again as
-// Memory and a half, and the program and page cache the rest.
+// Complete returns l with defaults filled in for traces that are replayed at the same
+// time, copies included. Each trace has its own defaults, as far as the machine has the
+// resources. Memory, Kernel and Threads each get an eighth of the available memory,
+// because names and the trace itself take one and a half times Memory in addition, and
+// the program and the page cache need the rest.
 func (l Limits) Complete(traces int) Limits {
 	free, err := available.Memory()
 	if err != nil {
@@ -173,7 +172,7 @@ func (l Limits) Complete(traces int) Limits {
 	return l
 }
 
-// share returns the part of complete limits that each of so many traces has.
+// share returns the limits of one of several traces, given complete limits.
 func (l Limits) share(traces int) Limits {
 	n := int64(traces)
 	for _, v := range []*int64{&l.Files, &l.Bytes, &l.Mapped, &l.Memory, &l.Kernel} {
@@ -183,7 +182,8 @@ func (l Limits) share(traces int) Limits {
 	return l
 }
 
-// Pace returns the pace of a replay with such options, as format.PaceOf does for its log.
+// Pace returns the pace of a replay with these options, as format.PaceOf does for its
+// log.
 func (o *Options) Pace() format.Pace {
 	if o.Speed == 0 || o.Speed == 1 || o.Timing == AFAP {
 		return format.Pace{}
@@ -191,8 +191,8 @@ func (o *Options) Pace() format.Pace {
 	return format.Pace{Speed: o.Speed, Schedule: o.Timing == Schedule, Unordered: o.Order == Thread, Timed: o.Outside == Timed}
 }
 
-// threadMemory is what a thread takes, in bytes: its seat, its stacks in the kernel
-// and in the program.
+// threadMemory is the memory of a thread, in bytes: its seat, and its stacks in the
+// kernel and in the program.
 const threadMemory = 256 << 10
 
 // ErrLimit is wrapped by the error of a replay that asks for more than Limits
@@ -212,8 +212,8 @@ var ErrDiffers = errors.New("result differs")
 // of buffers for a process.
 const minMemory = 1 << 20
 
-// complete returns the options of each of so many traces, copies included, with
-// their defaults filled in.
+// complete returns the options of each of several traces, copies included, with
+// defaults filled in.
 func (o Options) complete(traces int) (Options, error) {
 	o.ofFree = o.Limits.Bytes == 0
 	o.Limits = o.Limits.Complete(traces).share(traces)
@@ -223,19 +223,19 @@ func (o Options) complete(traces int) (Options, error) {
 	case o.Root == "" && o.Backend == Posix:
 		return o, errors.New("no root given")
 	case o.Backend == Memory && (o.Keep || o.Prepare == fileset.PrepareOnly || o.Prepare == fileset.PrepareNever):
-		return o, errors.New("files in memory are made for each replay, and can't be kept")
+		return o, errors.New("the memory backend cannot keep files after the replay")
 	case len(o.Maps) > 0 && o.Backend != Posix:
-		return o, fmt.Errorf("the backend %s has no directories to map to", o.Backend)
+		return o, fmt.Errorf("the backend %s has no directories, so paths cannot be mapped", o.Backend)
 	case o.Device != nil && o.Backend != Posix && o.Backend != Memory:
 		return o, fmt.Errorf("the backend %s has no device to model", o.Backend)
 	case o.Device != nil && o.Backend == Posix && o.Device.SlowerOnly() != nil:
 		return o, o.Device.SlowerOnly()
 	case len(o.branchRoots()) > maxPlaces:
-		return o, fmt.Errorf("maps to more than %d directories", maxPlaces)
+		return o, fmt.Errorf("paths are mapped to more than %d directories", maxPlaces)
 	case o.Compressibility < 0 || o.Compressibility > 100:
 		return o, fmt.Errorf("compressibility %d is not from 0 to 100", o.Compressibility)
 	case o.Prepare > fileset.PrepareOnly || o.Cache > fileset.CacheAsIs || int(o.Timing) >= len(timingNames) || int(o.Wait) >= len(waitNames) || int(o.Order) >= len(orderNames) || int(o.Outside) >= len(outsideNames):
-		return o, errors.New("an option has a value that is not one of its names")
+		return o, errors.New("an option has an unknown value")
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 1):
 		return o, fmt.Errorf("speed %v is not above 0", o.Speed)
 	case l.Files < 0 || l.Bytes < 0 || l.Descriptors < 0 || l.Threads < 0 || l.Mapped < 0 || l.Kernel < 0:

@@ -11,24 +11,24 @@ import (
 // own, so that publishing does not disturb workers that read their own.
 type progress struct {
 	_       [64]byte
-	done    atomic.Int64 // events that have ended; ended once the thread has
+	done    atomic.Int64 // number of events that have ended; the constant ended when the thread has ended
 	awaited atomic.Int64 // the earliest event that a worker sleeps for, or unawaited
 	wakeUp  futexEvent   // woken when done has passed awaited, and by a stop
 
-	// Waits that can end early end once others need what comes after them.
+	// Waits that can end early do so when other workers need a later event of this one.
 	needed atomic.Int64               // one more than the latest event that others have waited for, if hasEarly
-	naps   atomic.Pointer[futexEvent] // what the worker sleeps for in such a wait
+	naps   atomic.Pointer[futexEvent] // the futex of such a wait
 
-	// What the worker sleeps for; read by workers that look for a deadlock. The
-	// thread is 0 while it doesn't sleep. Before its creation a thread
+	// The event that the worker sleeps for, read by workers that look for a deadlock.
+	// The thread is 0 while the worker does not sleep. Before its creation a thread
 	// sleeps for its parent.
 	forThread atomic.Int32
 	forEvent  atomic.Int64
 
 	started   atomic.Bool // its creating event has been executed
-	inherited atomic.Bool // it has the descriptors that its process has at its start
+	inherited atomic.Bool // it has the descriptors of its process's start
 	locking   atomic.Bool // it waits for a record lock
-	submits   atomic.Bool // it has a queue's lock, and may wait for others meanwhile
+	submits   atomic.Bool // it has a queue's lock, and may wait for others while it holds it
 	_         [64]byte
 }
 
@@ -43,8 +43,8 @@ const (
 // nanoseconds: about the cost of going to sleep and waking up.
 const edgeSpin = 20_000
 
-// publish announces that the worker's events before w.event have ended, the last of
-// which is waited for.
+// publish announces that the events before w.event have ended. Other workers wait for
+// the last of them.
 func (w *worker) publish() {
 	w.ends[w.target].Store(w.due)
 	w.target++
@@ -55,7 +55,7 @@ func (w *worker) publish() {
 	}
 }
 
-// tell tells a worker that waits for any of several events that a target has ended.
+// tell notifies a worker that waits for any of several events of the end of a target.
 func (w *worker) tell(target int) {
 	if w.tells != nil && w.tells[target] != nil {
 		w.tells[target].count(w.due)
@@ -70,8 +70,8 @@ func (w *worker) awake() {
 	w.wakeUp.wake()
 }
 
-// finish announces that the worker will execute no further event. It starts the
-// threads that an event of it should have created.
+// finish announces that the worker will execute no more events. It starts the threads
+// that its remaining events should have created.
 func (w *worker) finish() {
 	w.done.Store(ended)
 	for ; w.target < len(w.targets)-1; w.target++ {
@@ -100,7 +100,7 @@ func (w *worker) awaitStart() bool {
 	return !w.e.stopped.Load()
 }
 
-// bornOf has the worker wait for another one that creates its thread.
+// bornOf makes the worker wait for the worker that creates its thread.
 func (w *worker) bornOf(parent *worker) {
 	w.parent = parent
 	parent.children = append(parent.children, w)
@@ -115,8 +115,8 @@ func (w *worker) start() {
 	w.wakeUp.wake()
 }
 
-// awaitEdges waits for all that the worker's next event depends on, and
-// reports false if the run stopped first.
+// awaitEdges waits for all dependencies of the worker's next event, and returns false
+// if the run stopped first.
 func (w *worker) awaitEdges() bool {
 	for ; w.event == w.waits[w.wait].Event; w.wait++ {
 		v := &w.waits[w.wait]
@@ -173,8 +173,8 @@ func (w *worker) await(k *worker, event int64) bool {
 	return true
 }
 
-// need has the worker not wait for a time limit before an event that another one
-// waits for. The recording's thread would not have been in its way then.
+// need makes the worker skip the wait for a time limit before an event that another
+// worker waits for. In the recording, the thread would not have blocked the other one.
 func (p *progress) need(event int64) {
 	for n := p.needed.Load(); n <= event && !p.needed.CompareAndSwap(n, event+1); n = p.needed.Load() {
 	}
@@ -183,10 +183,10 @@ func (p *progress) need(event int64) {
 	}
 }
 
-// awaitWaker waits where the thread waited until a time limit expired: until due or
-// until the thread has been woken, or the current event is needed, if that comes
-// first. What woke the thread next is the next event with an edge of EdgeTimed. It
-// returns when the current event is due, a little before that if that is later.
+// awaitWaker repeats a wait that ended by a time limit. It waits until the event is
+// due, the thread has been woken, or the event is needed, whichever comes first. The
+// thread's waker is its next event with an edge of EdgeTimed. awaitWaker returns when
+// the current event is due, or slightly earlier.
 func (w *worker) awaitWaker(due int64) int64 {
 	i := w.wait
 	for w.waits[i].Event < math.MaxInt64 && w.waits[i].For.Kind != format.EdgeTimed {
@@ -219,8 +219,8 @@ func (w *worker) awaitWaker(due int64) int64 {
 	return min(due, least)
 }
 
-// awaitUntil waits for the end of an event of k, to a deadline at most, and reports
-// whether it has come. It returns early if the worker's current event is needed.
+// awaitUntil waits for the end of an event of k, at most to a deadline, and reports
+// whether it has come. It returns early if another worker needs the current event.
 func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 	defer w.naps.Store(nil)
 	for !w.satisfied(k, event) {
@@ -242,13 +242,13 @@ func (w *worker) awaitUntil(k *worker, event, deadline int64) bool {
 	return true
 }
 
-// expectedBy has the worker wake those that sleep for it after an event.
+// expectedBy makes the worker wake its sleepers after an event.
 func (p *progress) expectedBy(event int64) {
 	for a := p.awaited.Load(); a > event && !p.awaited.CompareAndSwap(a, event); a = p.awaited.Load() {
 	}
 }
 
-// waitedFrom notes that the worker has waited for others, from begin until now.
+// waitedFrom records that the worker has waited for others, from begin until now.
 func (w *worker) waitedFrom(begin int64) {
 	w.end = w.e.now()
 	w.edgeAt = w.end
@@ -261,7 +261,7 @@ func (w *worker) sleepFor(k *worker, event int64, f *futexEvent, seq uint32) boo
 	return w.napFor(k, event, f, seq, 0)
 }
 
-// napFor does the same, until CLOCK_MONOTONIC reaches a time; 0 means for ever.
+// napFor does the same, at most until CLOCK_MONOTONIC reaches a time; 0 means no limit.
 func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until int64) bool {
 	w.forEvent.Store(event)
 	w.forThread.Store(k.number)
@@ -280,7 +280,7 @@ func (w *worker) napFor(k *worker, event int64, f *futexEvent, seq uint32, until
 	return !w.e.stopped.Load()
 }
 
-// satisfied reports whether the worker need not wait for an event of k any more.
+// satisfied reports whether the worker no longer needs to wait for an event of k.
 func (w *worker) satisfied(k *worker, event int64) bool {
 	done := k.done.Load()
 	switch event {
@@ -308,8 +308,8 @@ func (w *worker) deadlocked() bool {
 	return closed2 && length == length2 && events == events2
 }
 
-// chain follows from w which worker sleeps for which. It returns how many there
-// are, the sum of their ended events, and whether the chain leads back to w.
+// chain follows, from w, which worker sleeps for which. It returns their number, the
+// sum of their ended events, and whether the chain leads back to w.
 func (w *worker) chain() (length int, events int64, closed bool) {
 	for k := w; length <= len(w.e.workers); length++ {
 		n := k.forThread.Load()

@@ -147,13 +147,13 @@ func TestWaitsThatMakeNoSense(t *testing.T) {
 		r.add(2, format.OpRmdir, 0, "b")
 		r.threads[0].waits = []format.Wait{w}
 		_, err := Run(context.Background(), r, Options{Root: t.TempDir()})
-		require.ErrorContains(t, err, "makes no sense")
+		require.ErrorContains(t, err, "this edge is invalid")
 	}
 }
 
-// An event begins no earlier than the delay of each of its edges says, after
-// the event that the edge leads to: of another thread, of its own, or the start.
-// What the edges account for is no compute.
+// An event begins no earlier than each of its edges allows, with its delay after the
+// target of the edge: an event of another thread, of its own thread, or the start. The
+// time covered by edges is not compute.
 func TestDelays(t *testing.T) {
 	const long = int64(time.Hour)
 	ms := int64(time.Millisecond)

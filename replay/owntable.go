@@ -85,9 +85,9 @@ func (e *engine) leaveTable() error {
 	return nil
 }
 
-// keepDescriptors notes the descriptors that are no process's, before the start. It
-// is not needed if no other descriptors are open when seats get tables of their own:
-// those of processes without one, or of files that they open later.
+// keepDescriptors records the descriptors that belong to no replayed process, before
+// the start. It is not needed if there are no other descriptors when seats get their
+// own tables: those of processes without one, or of files that they open later.
 func (s *seating) keepDescriptors(e *engine, late bool) {
 	private, shared := false, make(map[uintptr]bool)
 	for _, p := range e.processes {
@@ -120,7 +120,7 @@ func (s *seating) keepDescriptors(e *engine, late bool) {
 // descriptors of the worker's process.
 func (w *worker) handOver(child *worker, share bool) {
 	if share {
-		w.failf("event %d of thread %d makes a process that shares descriptors, which the trace's header doesn't say", w.event, w.number)
+		w.failf("event %d of thread %d creates a process that shares descriptors, but the trace header does not say so", w.event, w.number)
 		return
 	}
 	if w.process.files.Load() == nil || child.process.files.Load() != nil {

@@ -63,7 +63,7 @@ func TestUnannouncedSharing(t *testing.T) {
 	r.add(1, format.OpClone, int64(child), format.CloneFiles)
 	r.add(child, format.OpExit, format.NoResult, 0)
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Timing: AFAP})
-	require.ErrorContains(t, err, "makes a process that shares descriptors")
+	require.ErrorContains(t, err, "creates a process that shares descriptors")
 }
 
 // Where a filter forbids what a table of one's own takes, processes share one.

@@ -7,8 +7,8 @@ const (
 	// going to sleep would take longer.
 	shortSpin = 5_000
 
-	// warmUp is how long a worker spins at most, of the time that the
-	// application computed before a call.
+	// warmUp is the maximum time, in nanoseconds, that a worker spins for the compute
+	// before a call.
 	warmUp = 1_000_000
 
 	// refillGap is the shortest gap in which records are read ahead. Reading
@@ -31,8 +31,9 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 		due = max(w.e.start+w.e.scale(w.recorded), w.edgeAt)
 		w.recorded += max(w.nanos[w.at], 0)
 	default:
-		// An event that others have to let begin is due when they were to let it,
-		// not when they did: what they were late for is theirs to catch up with.
+		// An event that other threads have to release is due when they should have
+		// released it, not when they did: they have to catch up with their own
+		// lateness.
 		due = max(w.due+w.e.scale(max(r.Compute-w.held, 0)), w.after)
 		if w.early > 0 {
 			due = w.awaitWaker(due)
@@ -43,9 +44,8 @@ func (w *worker) pace(r *format.Record) (due, now int64) {
 	if now = w.end; now >= due {
 		return due, now
 	}
-	// The application computed for some of the time. A processor that sleeps
-	// all of it is slower at the call: its caches are cold and it has to wake
-	// up.
+	// The application computed during part of this time. A processor that sleeps all
+	// the time is slower at the call: its caches are cold and it has to wake up.
 	awake := min(w.e.scale(computed), warmUp)
 	near := max(awake, w.e.margin)
 	if w.e.Wait == Sleep {
@@ -87,8 +87,8 @@ func (w *worker) waitUntil(due, near int64) int64 {
 	return now
 }
 
-// useGap notes how far the worker is and reads ahead, if there is time for that
-// before due, and returns the time then.
+// useGap publishes the worker's progress and reads ahead, if there is time for that
+// before due, and returns the time afterwards.
 func (w *worker) useGap(now, due int64) int64 {
 	if due-now <= refillGap {
 		return now
@@ -101,8 +101,9 @@ func (w *worker) useGap(now, due int64) int64 {
 	return now
 }
 
-// sleepUntil sleeps until a time or a stop, and returns the time then. While requests
-// are in flight, it takes their completions as they come, so that these have their time.
+// sleepUntil sleeps until a time or a stop, and returns the time afterwards. While
+// requests are in flight, it reaps their completions as they arrive, so that their
+// times are right.
 func (w *worker) sleepUntil(t int64) int64 {
 	e := w.e
 	now := e.now()

@@ -68,8 +68,8 @@ func callReopen(w *worker, s slot, r *format.Record) int64 {
 	return w.opened(r, fd, s.name(), openMarks(r.Args[1]))
 }
 
-// targetOf is Guard.Target of the name that an argument stands for, parentOf
-// Guard.Parent, entryOf Guard.Entry.
+// targetOf is Guard.Target of the name of an argument, parentOf Guard.Parent, entryOf
+// Guard.Entry.
 func (w *worker) targetOf(arg int64) (fd int64, last, flags uintptr) {
 	n := w.path(arg)
 	if n == nil {
@@ -94,7 +94,7 @@ func (w *worker) parentOf(arg int64) (dir int64, last uintptr) {
 	return w.guard.Parent(n)
 }
 
-// leave gives back what Guard opened for a call, and returns the call's result.
+// leave releases what Guard opened for a call, and returns the call's result.
 func (w *worker) leave(opened, got int64) int64 {
 	w.guard.Leave(opened)
 	return got
@@ -232,8 +232,9 @@ func callRename(w *worker, r *format.Record) int64 {
 func callRenameat2(w *worker, r *format.Record) int64 {
 	const allowed = unix.RENAME_NOREPLACE | unix.RENAME_EXCHANGE
 	flags := r.Args[4]
-	// A whiteout is a device node, which no other operation makes. An empty file
-	// takes its place, which its owner may read as root may read the node.
+	// A whiteout is a device node, which no other operation creates. An empty file
+	// replaces it, with the permissions under which its owner may read it as root may
+	// read the node.
 	whiteout := flags&(unix.RENAME_WHITEOUT|unix.RENAME_EXCHANGE) == unix.RENAME_WHITEOUT
 	if whiteout {
 		flags &^= unix.RENAME_WHITEOUT
@@ -283,10 +284,10 @@ func callLinkat(w *worker, r *format.Record) int64 {
 	return w.made(w.leave(dir, w.guard.Link(s.real(), dir, last)), 0)
 }
 
-// needFiles ends the run if the thread can't name its own descriptors.
+// needFiles ends the run if the thread cannot name its own descriptors.
 func (w *worker) needFiles() {
 	if w.guard.LacksFiles() {
-		w.failf("event %d of thread %d opens or names the file of a descriptor, which takes /proc: mount it", w.event, w.number)
+		w.failf("event %d of thread %d opens or names the file of a descriptor, which needs /proc: mount /proc", w.event, w.number)
 	}
 }
 

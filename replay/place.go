@@ -15,11 +15,10 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Map places names in a root of its own: those whose application's path, or that
-// of a directory above it, matches Glob, in which * stands for anything. Of
-// several maps the one that matches the longest path counts, then the first.
-// Names keep their paths: below its root stands what stood below the root of the
-// replay.
+// Map places names in another root: names whose application's path, or that of a parent
+// directory, matches Glob. In Glob, * matches anything. If several maps match, the one
+// that matches the longest path applies, then the first. Names keep their paths
+// relative to the root.
 type Map struct {
 	Glob string
 	Root string // a directory as Options.Root
@@ -27,7 +26,7 @@ type Map struct {
 
 func (m Map) String() string { return m.Glob + "=" + m.Root }
 
-// ParseMap parses GLOB=DIR. The last = parts them.
+// ParseMap parses GLOB=DIR, split at the last =.
 func ParseMap(text string) (Map, error) {
 	i := strings.LastIndexByte(text, '=')
 	if i <= 0 || i == len(text)-1 {
@@ -54,9 +53,9 @@ func (o *Options) branchRoots() (dirs []string) {
 	return dirs
 }
 
-// places says in which root each name of a trace lies. It decides by the names
-// alone, before the start, so what would depend on the way to a file is refused:
-// a rename, a link or a symbolic link that leads from one root to another.
+// places says in which root each name of a trace is. It decides by the names alone,
+// before the start. So it refuses events that would depend on the way to a file: a
+// rename, a link or a symbolic link that leads from one root to another.
 type places struct {
 	trace   format.Trace
 	maps    []Map
@@ -65,11 +64,11 @@ type places struct {
 
 	most    int // names that known may hold
 	app     *format.AppNames
-	known   map[string]place // by clean path; of all names that were asked for
-	there   map[string]bool  // directories, and what may be one, that exist or are made
+	known   map[string]place // by clean path; all names looked up so far
+	there   map[string]bool  // paths that exist or are created and are, or may be, directories
 	files   map[string]bool  // names of the fileset
 	emptied map[string]bool  // directories that are removed
-	strays  []string         // names that lie elsewhere than their directory, in order
+	strays  []string         // names in another root than their directory, in order
 }
 
 // cleanPath returns a path of a trace without ".", ".." and empty components, "."
@@ -81,8 +80,8 @@ func cleanPath(p string) string {
 	return p
 }
 
-// newPlaces finds the places of all names. It reads the events twice: what moves
-// a name is checked when all names are known.
+// newPlaces finds the places of all names. It reads the events twice: it checks events
+// that move a name when all names are known.
 func newPlaces(t format.Trace, o *Options) (*places, error) {
 	p := &places{
 		trace: t, maps: o.Maps, most: int(min(4*o.Limits.Files, math.MaxInt32)), matched: make([]bool, len(o.Maps)), app: t.Header().AppNames(), known: map[string]place{".": 0},
@@ -110,7 +109,7 @@ func newPlaces(t format.Trace, o *Options) (*places, error) {
 		return nil, err
 	}
 	if len(p.known) > p.most {
-		return nil, fmt.Errorf("the names of the trace, and directories above them, are more than %d: %w", p.most, limitOf("files"))
+		return nil, fmt.Errorf("the trace has more than %d names and parent directories: %w", p.most, limitOf("files"))
 	}
 	for name, at := range p.known {
 		if name != "." && at != p.known[path.Dir(name)] {
@@ -135,7 +134,7 @@ func (p *places) at(name string) place {
 	}
 	above := path.Dir(name)
 	at := p.at(above)
-	// A directory above it in the application need not be one below the root
+	// A parent directory of the application's path may not exist below the root
 	// (--paths flat).
 	for app, end := p.appName(name), p.appName(above); len(app) > 1 && app != end; app = path.Dir(app) {
 		if own, ok := p.match(app); ok {
@@ -206,8 +205,8 @@ func (p *places) pathArgs(r *format.Record) (names [2]string) {
 	return names
 }
 
-// note finds the places of the paths of a record, and notes which directories it
-// makes and removes.
+// note finds the places of the paths of a record, and records which directories it
+// creates and removes.
 func (p *places) note(r *format.Record, named []bool) {
 	if !r.Op.Valid() {
 		return
@@ -233,12 +232,11 @@ func (p *places) note(r *format.Record, named []bool) {
 
 // The errors of maps.
 var (
-	// ErrAcross is wrapped by the error of a trace with files that a map parts
-	// and that must lie in one root.
-	ErrAcross = errors.New("a map parts them")
+	// ErrAcross is wrapped by the error for a trace whose files a map separates
+	// although they must be in one root.
+	ErrAcross = errors.New("a map separates them")
 
-	// ErrUnmatched is wrapped by the error of a map for which no trace has a
-	// name.
+	// ErrUnmatched is wrapped by the error for a map that matches no name of any trace.
 	ErrUnmatched = errors.New("no name of the trace matches")
 )
 
@@ -273,8 +271,8 @@ func (p *places) checkFileset() error {
 	return nil
 }
 
-// checkLink refuses a symbolic link by which a path can lead into another place
-// than its text does.
+// checkLink refuses a symbolic link by which a path can lead into another place than
+// its text suggests.
 func (p *places) checkLink(name, target string) error {
 	to := target
 	if !strings.HasPrefix(target, "/") {
@@ -292,8 +290,8 @@ func (p *places) checkLink(name, target string) error {
 	return nil
 }
 
-// below returns a name below a directory that lies elsewhere than the directory
-// above it, "" if there is none.
+// below returns a name below a directory that is in another root than its parent
+// directory, "" if there is none.
 func (p *places) below(dir string) string {
 	if dir == "." {
 		if len(p.strays) > 0 {
@@ -338,10 +336,10 @@ func (p *places) checkEvent(thread int32, event int64, r *format.Record) (err er
 	return err
 }
 
-// filesets returns the fileset of each place. A name that lies elsewhere than its
-// directory has an empty file, or directory, in that as well, so that a listing
-// has its name, unless the trace removes the directory. A place has the
-// directories above its names, too.
+// filesets returns the fileset of each place. A name in another root than its directory
+// also has an empty file or directory in the directory's root, so that a listing has
+// its name, unless the trace removes the directory. A place also has the parent
+// directories of its names.
 func (p *places) filesets(all []format.File, places int) [][]format.File {
 	if p == nil {
 		return [][]format.File{all}
@@ -403,7 +401,7 @@ func (p *places) filesets(all []format.File, places int) [][]format.File {
 	return sets
 }
 
-// lies places the names of the engine in their roots. The guard has been bound.
+// lies places the names of the engine in their roots. The guard must be bound.
 func (p *places) lies(e *engine) {
 	for i, text := range e.texts {
 		at, known := p.known[cleanPath(text)]
@@ -411,7 +409,7 @@ func (p *places) lies(e *engine) {
 			continue // no path
 		}
 		if strings.Contains(text, "..") && (at != 0 || p.passes(text)) {
-			// In another root there is no way through its directories.
+			// In another root, a path cannot lead through directories of the root.
 			clean := cleanPath(text)
 			if strings.HasSuffix(text, "/") {
 				clean += "/"

@@ -26,7 +26,8 @@ func TestParseMap(t *testing.T) {
 	}
 }
 
-// mappedRoll plays calls of all kinds on names of which some lie elsewhere.
+// mappedRoll makes calls of all kinds on names, some of which are in another root than
+// their directory.
 func mappedRoll() *roll {
 	r := newRoll(1)
 	for _, f := range []format.File{
@@ -79,7 +80,7 @@ func mappedRoll() *roll {
 	r.add(1, format.OpStat, 0, "db/wal/made/link", 0)
 	r.add(1, format.OpRmdir, -int64(unix.ENOTEMPTY), "db/wal/made")
 	r.add(1, format.OpOpen, -int64(unix.ENOENT), "nosuch/x.log", format.RDWR|format.CREAT)
-	// A listing has the names that lie elsewhere: 5 of db, as before.
+	// A listing has the names in other roots: 5 of db, as before.
 	r.add(1, format.OpOpen, 6, "db", format.RDONLY|format.DIRECTORY)
 	r.add(1, format.OpGetdents64, 24, 6, format.Listing|format.ListingStart, 1000)
 	r.add(1, format.OpGetdents64, 0, 6, format.Listing|9, 1000)
@@ -139,7 +140,8 @@ func TestMapNested(t *testing.T) {
 	}
 }
 
-// What a map can't part is refused with the names, before anything is made.
+// A trace that a map cannot separate is refused with the names, before anything is
+// created.
 func TestMapAcross(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -179,7 +181,7 @@ func TestMapAcross(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
-	// What failed moved nothing.
+	// The failed call moved nothing.
 	r := newRoll(1)
 	r.add(1, format.OpRename, -int64(unix.ENOENT), "a", "a.log")
 	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Maps: []Map{{"*.log", t.TempDir()}}})
@@ -194,9 +196,9 @@ func TestMapErrors(t *testing.T) {
 		want    string
 	}{
 		{[]Map{{"*.nosuch", base + "/x"}}, Posix, "*.nosuch=" + base + "/x: no name of the trace matches"},
-		{[]Map{{"*.log", base + "/root"}}, Posix, "replays share no directory"},
-		{[]Map{{"*.log", base + "/root/in"}}, Posix, "replays share no directory"},
-		{[]Map{{"*.log", base}}, Posix, "replays share no directory"},
+		{[]Map{{"*.log", base + "/root"}}, Posix, "another replay uses this directory"},
+		{[]Map{{"*.log", base + "/root/in"}}, Posix, "another replay uses this directory"},
+		{[]Map{{"*.log", base}}, Posix, "another replay uses this directory"},
 		{[]Map{{"*.log", base + "/x"}}, Memory, "the backend memory has no directories"},
 	} {
 		_, err := Run(t.Context(), mappedRoll(), Options{Root: base + "/root", Backend: test.backend, Maps: test.maps})

@@ -67,8 +67,8 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// What was prepared is kept, and played in; without it nothing of the fileset is
-// there.
+// A prepared root is kept and used by the replay; without it there are no files of the
+// fileset.
 func TestPrepareOnly(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "d", Type: format.TypeDir, Mode: 0o755})
@@ -136,8 +136,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What a trace names takes memory, and what it plays takes room for the log,
-// before anything is played.
+// The names of a trace take memory, and its events take space for the log. Both are
+// checked before the replay.
 func TestCheckMemory(t *testing.T) {
 	for name, fill := range map[string]func(*roll){
 		"long names":  func(r *roll) { r.str(strings.Repeat("x", minMemory/6)) },
@@ -168,7 +168,7 @@ func TestUnknownParent(t *testing.T) {
 		r := newRoll(1)
 		r.header.Threads[0].Parent = parent
 		_, err := Run(t.Context(), r, Options{Root: t.TempDir()})
-		require.ErrorContains(t, err, "there is no thread")
+		require.ErrorContains(t, err, "does not exist")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestRoot(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	// What is kept is there, and stays for any number of replays.
+	// Kept files exist, and stay for any number of replays.
 	t.Cleanup(func() {
 		_ = os.Chmod(dir+"/closed", 0o700)
 		_ = os.Chmod(dir+"/closed/in", 0o700)
@@ -214,7 +214,7 @@ func TestRoot(t *testing.T) {
 		require.FileExists(t, filepath.Join(dir, "d/f"))
 	}
 
-	// A directory of somebody else's is left alone.
+	// A directory that Pianola did not create is left unchanged.
 	foreign := filepath.Join(base, "foreign")
 	require.NoError(t, os.Mkdir(foreign, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, "precious"), nil, 0o644))

@@ -9,15 +9,15 @@ import (
 // process is a recorded process, which its threads share.
 type process struct {
 	number  int32
-	own     atomic.Pointer[table] // its own, in use unless it shares another's
-	files   atomic.Pointer[table] // the one in use; nil before the start of the process and after its end
+	own     atomic.Pointer[table] // its own table, in use unless it shares another's
+	files   atomic.Pointer[table] // the table in use; nil before the start of the process and after its end
 	threads atomic.Int32          // that have not ended
 	private bool                  // its only thread has a kernel table of its own
 	alone   bool                  // no other process uses the kernel table that it uses, so locks can be its own
 	left    *table                // of another process, which this one was the last to use, at its end
 	memory
 
-	// What it has mapped. Only one thread changes the windows at a time.
+	// The files that it has mapped. Only one thread changes the windows at a time.
 	mapping   spinLock
 	window    atomic.Pointer[fileSpace] // nil before its first mapping
 	inherited atomic.Pointer[fileSpace] // of the process that forked it
@@ -78,10 +78,10 @@ func (e *engine) unshare(p *process) *table {
 	return own
 }
 
-// leave notes the end of a thread, and reports whether it was the last one of
-// its process. The descriptors are closed with the last thread, not with an
-// exit_group before: in the replay, other threads may still have events that
-// had ended before it in the recording.
+// leave records the end of a thread, and reports whether it was the last one of its
+// process. The descriptors are closed with the last thread, not with an earlier
+// exit_group: in the replay, other threads may still have events that ended before it
+// in the recording.
 func (p *process) leave() (last bool) {
 	last = p.threads.Add(-1) == 0
 	if last {
@@ -162,7 +162,7 @@ func (w *worker) closeQueues() {
 	}
 }
 
-// exit notes the end of the thread, once. The last one of its process empties the
+// exit records the end of the thread, once. The last thread of a process empties the
 // process's table and memory.
 func (w *worker) exit() {
 	if !w.exited {

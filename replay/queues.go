@@ -16,7 +16,7 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// queue plays a ring of the thread table: the requests of a ring of io_uring or of a
+// queue replays a ring of the thread table: the requests of a ring of io_uring or of a
 // context of libaio. The worker of the ring has no goroutine. It has the records, the
 // edges and the log of the requests, which workers of threads submit and reap.
 //
@@ -30,10 +30,10 @@ type queue struct {
 	via   format.Via
 	owner atomic.Pointer[process] // that opened it
 	pool  bool                    // under waits in Go
-	under rings.Queue             // nil where requests are executed as calls, one after the other
+	under rings.Queue             // nil if requests are executed as calls, one after the other
 
 	lock  spinLock     // of those who submit, see claim
-	taker atomic.Int32 // the number of the worker that has it
+	taker atomic.Int32 // the number of the worker that holds lock
 	ways  format.WayReader
 	way   [1]format.Way // the next one, if some is left
 	some  bool
@@ -41,7 +41,7 @@ type queue struct {
 	fixed int     // registered buffers; writes use one more
 
 	pinned int64                                // bytes of them
-	holds  struct{ ring, files, buffers int64 } // bytes that the kernel holds for the ring and what is registered
+	holds  struct{ ring, files, buffers int64 } // bytes of kernel memory for the ring and its registered files and buffers
 
 	request rings.Request
 	iov     [maxSegments]unix.Iovec
@@ -63,7 +63,7 @@ type queue struct {
 	completed [64]rings.Completion // of the driver
 }
 
-// keptTimes is of how many completions it is known when they came.
+// keptTimes is the number of completions whose times are kept.
 const keptTimes = 4096
 
 // flight is a request that was submitted and has not completed.
@@ -72,7 +72,7 @@ type flight struct {
 	event  int64
 	begin  int64 // by the clock
 
-	recorded int64 // nanoseconds that it took, if calls take their recorded durations
+	recorded int64 // recorded duration in nanoseconds, if calls take their recorded durations
 }
 
 // inFlight is entry.dur of a request that has not completed.
@@ -91,7 +91,8 @@ func (w *worker) queueOf(r *format.Record) *queue {
 	return nil
 }
 
-// callRingOpen sets up the ring. What the kernel refuses, it plays in another way.
+// callRingOpen sets up the ring. If the kernel refuses a feature, the queue uses
+// another way.
 func callRingOpen(w *worker, r *format.Record) int64 {
 	q := w.queueOf(r)
 	if q == nil || q.owner.Load() != nil {
@@ -107,11 +108,11 @@ func callRingOpen(w *worker, r *format.Record) int64 {
 
 // open opens the queue in the kernel, as far as that is possible.
 func (q *queue) open(w *worker, r *format.Record) {
-	// Which processor the kernel's thread had is not recorded.
+	// The recording does not show on which processor the kernel's thread ran.
 	flags := rings.SetupFlags(r.Args[2]) &^ (rings.TaskrunFlag | rings.SQAff)
 	if left := flags & (rings.SingleIssuer | rings.DeferTaskrun); left != 0 && q.via == format.ViaUring {
 		flags &^= left
-		w.e.noteOnce(fmt.Sprintf("io_uring: set up without %v, since each thread of a replay may reap", left))
+		w.e.noteOnce(fmt.Sprintf("io_uring: set up without %v, because any thread of a replay can reap completions", left))
 	}
 	if flags&rings.CoopTaskrun != 0 {
 		flags |= rings.TaskrunFlag // so that look sees what the kernel holds back
@@ -145,13 +146,13 @@ func (q *queue) open(w *worker, r *format.Record) {
 		// The threads of the pool don't have the descriptors of this process.
 		_ = q.under.Close()
 		q.under, q.pool = nil, false
-		w.e.noteOnce("requests are executed one after the other: the kernel refuses them, and the process has a table of descriptors of its own")
+		w.e.noteOnce("requests are executed one after the other: the kernel refuses asynchronous I/O, and the process has its own descriptor table")
 		return
 	}
 	w.e.noteQueue(q)
 }
 
-// poolThreads is how many requests are in flight at most where threads play them.
+// poolThreads is the maximum number of requests in flight if threads execute them.
 const poolThreads = 64
 
 // refusedQueues returns how many queues of the trace the kernel refuses, so that threads
@@ -182,7 +183,7 @@ func refused(via format.Via, k sandbox.Kernel) bool {
 	return q.Close() == nil && threads > 0
 }
 
-// enter and leave stand around calls of methods that wait in Go.
+// enter and leave enclose calls of methods that wait in Go.
 func (q *queue) enter() {
 	if q.pool {
 		unpin()
@@ -295,12 +296,13 @@ func (q *queue) holdBuffers(list []unix.Iovec) {
 	q.g.e.kernel.exchange(&q.holds.buffers, n)
 }
 
-// mayRegister counts bytes that a queue registers, if all queues together then have no more than
-// Limits.Memory. What is not registered is played without.
+// mayRegister adds the size of a buffer that a queue registers, in bytes, if all queues
+// together then have no more than Limits.Memory. Other buffers are used without
+// registration.
 func (e *engine) mayRegister(by *int64, size int64) bool {
 	if e.pinned.Add(size) > e.Limits.Memory {
 		e.pinned.Add(-size)
-		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are played as others", e.Limits.Memory))
+		e.noteOnce(fmt.Sprintf("registered buffers beyond %d bytes are replayed as normal buffers", e.Limits.Memory))
 		return false
 	}
 	*by += size
@@ -315,9 +317,9 @@ func (w *worker) text(id int64) string {
 	return w.e.texts[id]
 }
 
-// callRingSubmit submits the next requests of the queue, and waits for completions. What
-// the worker does before it calls the kernel and after that comes out of the following
-// compute, as with other events.
+// callRingSubmit submits the next requests of the queue, and waits for completions. The
+// worker's time before and after the call of the kernel is subtracted from the
+// following compute, as for other events.
 func callRingSubmit(w *worker, r *format.Record) int64 {
 	q := w.queueOf(r)
 	if q == nil {
@@ -333,8 +335,8 @@ func callRingSubmit(w *worker, r *format.Record) int64 {
 	return r.Ret
 }
 
-// waitsInside reports whether what an event waits for belongs to its duration: a call
-// that submits nothing waits for requests that others submit meanwhile.
+// waitsInside reports whether the waits of an event belong to its duration: a call that
+// submits nothing waits for requests that others submit in the meantime.
 func (w *worker) waitsInside(r *format.Record) bool {
 	if r.Args[1] > 0 || w.queueOf(r) == nil {
 		return false
@@ -350,8 +352,8 @@ func (w *worker) waitsInside(r *format.Record) bool {
 	return true
 }
 
-// reapUntil takes completions of requests in flight, as they come, while what the
-// worker's event waits for has not come.
+// reapUntil reaps completions as they arrive, until the worker's event no longer has to
+// wait.
 func (q *queue) reapUntil(w *worker) {
 	for i := w.wait; w.waits[i].Event == w.event; i++ {
 		edge := &w.waits[i].For
@@ -362,7 +364,8 @@ func (q *queue) reapUntil(w *worker) {
 }
 
 // awaitReaped waits, before an event that submits requests, for as many completions as
-// the application had reaped. The event is due so long after the last of them.
+// the application had reaped. The event is due after its compute, counted from the last
+// of them.
 func (w *worker) awaitReaped(r *format.Record) {
 	q, n := w.queueOf(r), r.Args[3]
 	if q == nil || n <= 0 || r.Args[1] <= 0 {
@@ -379,16 +382,17 @@ func (w *worker) awaitReaped(r *format.Record) {
 	}
 }
 
-// watch takes completions as they come, for a short while, until there have been n. The
-// application has reaped these without a call: it may have spun as well.
+// watch reaps completions as they arrive, for a short time, until there have been n.
+// The application has reaped these without a call, so it may have spun as well.
 func (q *queue) watch(w *worker, n int64) {
 	for until := w.e.now() + watchTime; q.came.Load() < n && q.isBusy(w) && !w.e.stopped.Load() && w.e.now() < until; {
 		q.look(w)
 	}
 }
 
-// watchTime is in nanoseconds: less than a fast device takes for a request would be in
-// vain, and more than going to sleep costs would keep the processor from other workers.
+// watchTime is in nanoseconds. It is longer than a request of a fast device takes, and
+// no longer than going to sleep costs, because spinning keeps the processor from other
+// workers.
 const watchTime = 50_000
 
 // claim takes the lock. A worker that has the lock may wait for other events, so claim
@@ -419,7 +423,7 @@ func (q *queue) give(w *worker) {
 	q.lock.give()
 }
 
-// submit submits the next n requests, after all that they depend on.
+// submit submits the next n requests, after all their dependencies.
 func (q *queue) submit(w *worker, n int64) {
 	g := q.g
 	if q.owner.Load() == nil {
@@ -473,7 +477,8 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	if q.isOpen(w) && q.prepare(w, r, how, event, at) {
 		return
 	}
-	// It is not for a queue. What was prepared before may use the same descriptors.
+	// The queue does not execute this operation. Prepared requests may use the same
+	// descriptors.
 	q.flush(w, event)
 	if q.isOpen(w) && how.Flags != 0 {
 		q.drain(w)
@@ -490,7 +495,7 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	q.rouse()
 }
 
-// fly notes a request as in flight, and returns its place.
+// fly records a request as in flight, and returns its place.
 func (q *queue) fly(w *worker, r *format.Record, event, at int64) int32 {
 	q.state.take()
 	defer q.state.give()
@@ -523,14 +528,14 @@ func (q *queue) endDrive() {
 	q.rouse()
 }
 
-// rouse wakes the workers that wait while another one drives.
+// rouse wakes the workers that wait while another one drives the queue.
 func (q *queue) rouse() {
 	if q.sleepers.Load() > 0 {
 		q.g.wakeUp.wake()
 	}
 }
 
-// how returns how the request is made that is an event.
+// how returns how the request of an event is made.
 func (q *queue) how(event int64) (how format.How) {
 	if event == 0 {
 		q.nextWay()
@@ -578,7 +583,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 			errno = errnoOf(err)
 		}
 		if errno == unix.EFAULT && (q.request.Op == rings.OpReadFixed || q.request.Op == rings.OpWriteFixed) {
-			q.request.Op, errno = q.request.Op+rings.OpRead-rings.OpReadFixed, 0 // the buffer is not where it was registered
+			q.request.Op, errno = q.request.Op+rings.OpRead-rings.OpReadFixed, 0 // the buffer is not at its registered place
 		}
 	}
 	if errno == unix.EINVAL { // the queue doesn't have the operation
@@ -597,7 +602,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	return true
 }
 
-// errnoOf returns the errno of an error, EIO where it has none.
+// errnoOf returns the errno of an error, EIO if it has none.
 func errnoOf(err error) (errno unix.Errno) {
 	if !errors.As(err, &errno) || errno == 0 {
 		return unix.EIO
@@ -648,8 +653,8 @@ func (q *queue) translate(w *worker, r *format.Record, how format.How) (bool, un
 	return true, 0
 }
 
-// ringOps are the operations that a queue plays. The others, OpNop here, are executed as
-// calls when they are submitted: they change names and tables, which the guard looks after.
+// ringOps are the operations that a queue executes. Others, OpNop here, are executed as
+// calls when they are submitted: they change names and tables, and so need the guard.
 var ringOps = [...]rings.Op{
 	format.OpRead: rings.OpRead, format.OpPread64: rings.OpRead, format.OpWrite: rings.OpWrite, format.OpPwrite64: rings.OpWrite,
 	format.OpReadv: rings.OpReadv, format.OpPreadv: rings.OpReadv, format.OpWritev: rings.OpWritev, format.OpPwritev: rings.OpWritev,
@@ -725,8 +730,8 @@ func (q *queue) mayWrite(w *worker, r *format.Record, size int64) bool {
 	return w.spendAt(size)
 }
 
-// flush submits what was prepared: the requests before an event. One that is being
-// begun is not among them, or a wait for all of them would not end.
+// flush submits the prepared requests before an event. It does not wait for a request
+// that has only begun, because that wait would not end.
 func (q *queue) flush(w *worker, event int64) {
 	q.submitted.Store(event)
 	for q.isOpen(w) && !w.e.stopped.Load() {
@@ -789,7 +794,7 @@ func (q *queue) wait(w *worker) {
 		q.awaitLate(w)
 		return
 	}
-	if !q.isOpen(w) { // it is not in the table of this thread, but its memory is
+	if !q.isOpen(w) { // its descriptor is not in the table of this thread, but its memory is mapped
 		unpin()
 		q.g.wakeUp.wait(q.g.wakeUp.count.Load(), w.e.deadline(w.e.now()+100_000))
 		pin()
@@ -857,8 +862,8 @@ func (q *queue) reap(w *worker) bool {
 	return came
 }
 
-// finish notes the completion of a request in flight. The state is locked, as for the
-// methods below.
+// finish records the completion of a request in flight. The caller holds the lock of
+// the state, as for the methods below.
 func (q *queue) finish(c rings.Completion, now int64) {
 	if c.User >= uint64(len(q.flights)) {
 		return

@@ -203,7 +203,7 @@ func TestRingBuffersLimit(t *testing.T) {
 	res, err := run(t.Context(), r, o, byOpenat2)
 	require.NoError(t, err)
 	faultless(t, r, res)
-	require.Equal(t, []string{"registered buffers beyond 1048576 bytes are played as others"}, res.Notes)
+	require.Equal(t, []string{"registered buffers beyond 1048576 bytes are replayed as normal buffers"}, res.Notes)
 }
 
 // A request with flags that is executed as a call waits for those before it, not for
@@ -234,6 +234,6 @@ func TestRingsCreateNoThreads(t *testing.T) {
 		r.add(1, format.OpMkdir, 0, "a", 0o700)
 		r.add(r.child(1, int32(ring)), format.OpRmdir, 0, "a")
 		_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Backend: by})
-		require.EqualError(t, err, "thread 3: thread 2 is a ring, which creates none")
+		require.EqualError(t, err, "thread 3: its parent, thread 2, is a ring, and rings create no threads")
 	}
 }

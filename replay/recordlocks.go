@@ -11,14 +11,14 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Compile orders calls on conflicting locks as they were recorded, so a lock is
-// mostly free when its turn comes. The exception is a call whose predecessor
-// gave the lock up before, but returned after it: no edge says so. It waits for
+// Compile orders calls on conflicting locks as they were recorded, so a lock is usually
+// free when a call requests it. The exception is a call whose predecessor released the
+// lock before, but returned after it: there is no edge for that. Such a call waits for
 // the lock itself, and so does every call in a replay without these edges.
 
-// recordLock makes a call on a record lock. Locks of a process belong to the
-// kernel's table of descriptors, so they are made as recorded where a process has
-// such a table for itself. Else see lockFile.
+// recordLock makes a call on a record lock. Locks of a process belong to the kernel's
+// table of descriptors. So they are made as recorded if the process has its own kernel
+// table. If not, see lockFile.
 func (w *worker) recordLock(s slot, r *format.Record) int64 {
 	if r.Args[3] < 0 || r.Args[3] > unix.F_UNLCK {
 		return errInvalid
@@ -62,8 +62,8 @@ func (w *worker) holdLock(n int64) bool {
 	return w.holdKernel(n)
 }
 
-// mayLock reports whether a descriptor is open for what a lock of a type protects, or
-// to ask for locks.
+// mayLock reports whether a descriptor is open in a mode that permits a lock of a type,
+// or a query of locks.
 func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
 	flags := w.e.guard.Kernel.Call(unix.SYS_FCNTL, s.real(), unix.F_GETFL, 0)
 	if flags < 0 || flags&unix.O_PATH != 0 {
@@ -73,11 +73,11 @@ func (w *worker) mayLock(s slot, kind int64, asks bool) bool {
 	return asks || kind == unix.F_UNLCK || mode == unix.O_RDWR || (kind == unix.F_WRLCK) == (mode == unix.O_WRONLY)
 }
 
-// lockFiles are the files on which a table of descriptors has record locks, where
-// several recorded processes share one of the kernel's tables. Locks of open file
-// descriptions stand in for the locks of the process. Each table has one description
-// of its own for each file, so that all descriptors of a process have the same locks,
-// and two processes never do, even by a descriptor that one has inherited.
+// lockFiles are the files on which a table of descriptors has record locks, if several
+// recorded processes share one of the kernel's tables. Locks of open file descriptions
+// replace the locks of the process. Each table has its own description for each file.
+// So all descriptors of a process have the same locks, and two processes never do, even
+// through an inherited descriptor.
 type lockFiles struct {
 	spinLock
 	n     atomic.Int32
@@ -91,8 +91,8 @@ type lockFile struct {
 	fd       uintptr
 }
 
-// look returns what file a descriptor is of, and the index of the file, -1 if it is
-// not among them.
+// look identifies the file of a descriptor. It returns its index in the list, -1 if it
+// is not in it.
 func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int, got int64) {
 	if got = sys.Call(unix.SYS_FSTAT, fd, uintptr(unsafe.Pointer(&l.stat)), 0); got < 0 {
 		return f, -1, got
@@ -102,8 +102,9 @@ func (l *lockFiles) look(sys sandbox.Kernel, fd uintptr) (f lockFile, index int,
 }
 
 // lockFile returns the descriptor for locks of the worker's process on the file of
-// another descriptor, or -errno. Without /proc, a file that its name no longer leads to
-// gets a duplicate, which shares its locks with those who share the descriptor.
+// another descriptor, or -errno. Without /proc, a file that is no longer reachable by
+// its name gets a duplicate, which shares its locks with all processes that share the
+// descriptor.
 func (w *worker) lockFile(s slot) int64 {
 	files := w.process.files.Load()
 	if files == nil {
@@ -162,7 +163,7 @@ func (t *table) shut(sys sandbox.Kernel, s slot) int64 {
 	return s.close(sys)
 }
 
-// unlock gives up the locks on the file of a slot.
+// unlock releases the locks on the file of a slot.
 func (t *table) unlock(sys sandbox.Kernel, s slot) {
 	l := &t.locks
 	l.take()
@@ -176,7 +177,7 @@ func (t *table) unlock(sys sandbox.Kernel, s slot) {
 	}
 }
 
-// ownLocks decides which processes have locks of their own.
+// ownLocks decides which processes have their own locks.
 func (e *engine) ownLocks() {
 	sharing := 0
 	for _, p := range e.processes {
@@ -189,8 +190,7 @@ func (e *engine) ownLocks() {
 	}
 }
 
-// callFlock plays flock, whose locks are those of open file descriptions by
-// themselves.
+// callFlock executes flock, whose locks belong to open file descriptions anyway.
 func callFlock(w *worker, s slot, r *format.Record) int64 {
 	if r.Args[1]&format.FlockMandatory != 0 {
 		return r.Ret
@@ -202,7 +202,7 @@ func callFlock(w *worker, s slot, r *format.Record) int64 {
 	return errInvalid
 }
 
-// lock makes a call that takes a lock or gives it up. If it got the lock in the
+// lock makes a call that takes or releases a lock. If the call got the lock in the
 // recording, it waits until it gets it.
 func (w *worker) lock(s slot, r *format.Record) int64 {
 	got := w.tryLock(s, r)
@@ -212,7 +212,7 @@ func (w *worker) lock(s slot, r *format.Record) int64 {
 	case r.Ret == 0:
 		return w.lockWait(s, r)
 	case r.Ret == -int64(unix.EDEADLK):
-		return r.Ret // it would have waited, for one that waits for it
+		return r.Ret // it would have waited, for a worker that waits for it
 	}
 	return got
 }
@@ -236,8 +236,8 @@ const (
 	lastTry    = 100_000_000
 )
 
-// lockWait waits for a lock by trying, so that a stop ends the wait. If no
-// worker is left that could give the lock up, the result is EDEADLK.
+// lockWait waits for a lock by polling, so that a stop ends the wait. If no worker is
+// left that could release the lock, the result is EDEADLK.
 func (w *worker) lockWait(s slot, r *format.Record) int64 {
 	defer w.locking.Store(false)
 	var stuckSince int64

@@ -17,7 +17,7 @@ import (
 // takes no memory until it is touched.
 type region []byte
 
-const pageSize = 4096 // what buffers keep their alignment to; no page is smaller
+const pageSize = 4096 // the alignment that buffers keep; no machine has smaller pages
 
 // newRegion maps the largest region of at most n bytes.
 func newRegion(size int64) (region, error) {
@@ -49,7 +49,7 @@ func (m region) at(place, size uint64) uintptr {
 	return uintptr(unsafe.Pointer(&m[0])) + uintptr(place)
 }
 
-// poolSize is that of the pool which writes come from.
+// poolSize is the size of the pool of data for writes.
 const poolSize = 4 << 20
 
 // newPool makes the memory that writes take their data from. It is filled, so
@@ -97,8 +97,8 @@ func setIovec(v *unix.Iovec, at uintptr, length uint64) {
 	v.Len = length
 }
 
-// span returns the pages [from, to) of size bytes at a place, as far as they
-// are in the region. Unlike at, it folds nothing back.
+// span returns the pages [from, to) of size bytes at a place, clipped to the region.
+// Unlike at, it does not fold the place.
 func (m region) span(place, size int64) (from, to uint64) {
 	last := int64(len(m))
 	if place <= 0 || place >= last || size <= 0 {

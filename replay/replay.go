@@ -23,10 +23,10 @@ var running sync.Mutex
 // trace must stay open as long as the Result's Events are read. Its readers
 // must not open files by path, because threads that use them see only the root.
 //
-// A run that ends early, because ctx is done, a result differs in a strict
-// replay, a limit is met or the trace is damaged, returns an error and the
-// Result of what was executed. The Result is nil if nothing was begun. With
-// fileset.PrepareOnly it has what was prepared.
+// A run ends early if ctx is done, a result differs in a strict replay, a limit is met
+// or the trace is damaged. It then returns an error and the Result of the executed
+// events. The Result is nil if nothing was begun. With fileset.PrepareOnly it describes
+// the preparation.
 func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 	return run(ctx, t, o, (*sandbox.Guard).Probe)
 }
@@ -34,7 +34,7 @@ func Run(ctx context.Context, t format.Trace, o Options) (*Result, error) {
 // run binds the guards of its threads as bind does.
 func run(ctx context.Context, t format.Trace, o Options, bind func(*sandbox.Guard) error) (*Result, error) {
 	if o.Copies > 1 {
-		return nil, errors.New("copies have a Result each: RunAll returns them")
+		return nil, errors.New("several copies have several Results: use RunAll")
 	}
 	results, err := runAll(ctx, []Part{{Trace: t}}, o, bind)
 	if results == nil {
@@ -45,27 +45,26 @@ func run(ctx context.Context, t format.Trace, o Options, bind func(*sandbox.Guar
 
 // Part is one of several traces that are replayed at a time.
 type Part struct {
-	Name  string // of its directory below the root, of which it is the root
+	Name  string // name of its directory below the root, which is its own root
 	Trace format.Trace
 }
 
-// RunAll replays several traces at the same time, each in a directory of its
-// own and with a Result of its own. Each is played Options.Copies times; the
-// copies of a trace follow one another in the results, and the name of a copy ends in
-// a hyphen and its number, from 1. The first trace that fails stops the others.
-// Otherwise it is like Run.
+// RunAll replays several traces at the same time, each with its own directory and
+// Result. Each is replayed Options.Copies times. The copies of a trace are consecutive
+// in the results, and the name of a copy ends in a hyphen and its number, from 1. The
+// first trace that fails stops the others. In all other respects it is like Run.
 func RunAll(ctx context.Context, parts []Part, o Options) ([]*Result, error) {
 	parts = copies(parts, o.Copies)
 	names := make(map[string]bool)
 	for _, p := range parts {
 		if names[p.Name] || !filepath.IsLocal(p.Name) || filepath.Base(p.Name) != p.Name || p.Name == "." || p.Name == sandbox.Marker {
-			return nil, fmt.Errorf("%q is not a name for a directory, or repeated", p.Name)
+			return nil, fmt.Errorf("%q is not a directory name, or is repeated", p.Name)
 		}
 		names[p.Name] = true
 	}
 	results, err := runAll(ctx, parts, o, (*sandbox.Guard).Probe)
 	if len(parts) > 1 && errors.Is(err, ErrLimit) {
-		err = fmt.Errorf("%w, of which each of %d has an equal share", err, len(parts))
+		err = fmt.Errorf("%w, divided equally among %d copies", err, len(parts))
 	}
 	return results, err
 }
@@ -122,6 +121,9 @@ func runAll(ctx context.Context, parts []Part, o Options, bind func(*sandbox.Gua
 		}
 	}
 	if err := s.unmatched(); err != nil {
+		return nil, err
+	}
+	if err := s.ask(); err != nil {
 		return nil, err
 	}
 	for _, e := range s.engines {
@@ -200,7 +202,7 @@ func (s *stage) closeParents() (err error) {
 	return err
 }
 
-// openRoots opens the root, and those of maps, and makes them ready for the
+// openRoots opens the root and the roots of maps, and makes them ready for the
 // preparation.
 func (e *engine) openRoots() error {
 	dirs := []string{e.Root}
@@ -232,12 +234,10 @@ func (e *engine) openRoots() error {
 	return nil
 }
 
-// prepare makes what must exist before the first event, and opens the
-// descriptors that are open then.
+// prepare creates the fileset, and opens the descriptors that are open at the start.
 func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	begin := time.Now()
-	// All guards are copies of one that is bound, so that its rules are made
-	// only once.
+	// All guards are copies of a bound one, so that its rules are made only once.
 	if err := sandbox.OnThread(func() error { return bind(&e.guard) }); err != nil {
 		return done, err
 	}
@@ -265,8 +265,8 @@ func (e *engine) prepare(ctx context.Context, bind func(*sandbox.Guard) error) (
 	return done, err
 }
 
-// prepareRoot makes the fileset of a place. That of a map is prepared as if it
-// were the root.
+// prepareRoot creates the fileset of a place. The root of a map is prepared like the
+// root.
 func (e *engine) prepareRoot(ctx context.Context, i int, plan *fileset.Plan, bind func(*sandbox.Guard) error) (done fileset.Prepared, err error) {
 	o := fileset.Options{
 		Prepare: e.Prepare, Cache: e.Cache, Compressibility: e.Compressibility, Data: e.pool,
@@ -288,12 +288,12 @@ func (e *engine) prepareRoot(ctx context.Context, i int, plan *fileset.Plan, bin
 	return done, err
 }
 
-// ownDescriptors is how many descriptors a replay has for itself at most, besides
-// those of rings: mostly those of directories that paths start in.
+// ownDescriptors is the maximum number of the replay's own descriptors, without those
+// of rings: mostly directories in which paths start.
 const ownDescriptors = maxStartDirs + 1024
 
-// raiseDescriptors raises the process's limit of descriptors to n and those for
-// itself, as far as it is allowed to.
+// raiseDescriptors raises the process's limit of descriptors to n plus its own, as far
+// as it is allowed to.
 func raiseDescriptors(n int64) {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -24,8 +24,8 @@ func TestOptions(t *testing.T) {
 	}{
 		{"no root", Options{}},
 		{"speed -1", Options{Root: "x", Speed: -1}},
-		{"not one of its names", Options{Root: "x", Timing: 9}},
-		{"not one of its names", Options{Root: "x", Prepare: 9}},
+		{"an option has an unknown value", Options{Root: "x", Timing: 9}},
+		{"an option has an unknown value", Options{Root: "x", Prepare: 9}},
 		{"compressibility 101", Options{Root: "x", Compressibility: 101}},
 		{"below 0", Options{Root: "x", Limits: Limits{Files: -1}}},
 		{"memory", Options{Root: "x", Limits: Limits{Memory: 4096}}},
@@ -74,8 +74,8 @@ func TestDifferences(t *testing.T) {
 	require.EqualValues(t, 1, res.Executed)
 }
 
-// A seek for data or a hole that leads elsewhere is one difference: what follows reads
-// where the recorded one did.
+// A seek for data or a hole that leads to another offset is one difference: the
+// following calls read at the recorded offset.
 func TestSeeksLeadElsewhere(t *testing.T) {
 	eachBackend(t, func(t *testing.T, p player) {
 		r := newRoll(1)
@@ -108,7 +108,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	require.Len(t, res.Differences, maxDifferences)
 }
 
-// What events write is bounded too, in whatever way they ask for it.
+// The bytes that events write are bounded for every kind of call.
 func TestBytesLimit(t *testing.T) {
 	const bytes = 1 << 20
 	for _, test := range []struct {

@@ -9,18 +9,18 @@ import (
 	"pianola/stats"
 )
 
-// Result is the result of a replay. An interrupted run has one too, of the
-// events that it executed.
+// Result is the result of a replay. An interrupted run has one too, for the events that
+// it executed.
 type Result struct {
 	Elapsed     time.Duration // from the start of the replay to the end of its last event
 	Interrupted bool          // some events were not executed
 
 	Executed int64 // events
-	Failed   int64 // that failed where the recorded call succeeded, or the other way round
-	Differed int64 // whose result does not mean the same as the recorded one; includes Failed
+	Failed   int64 // events that failed although the recorded call succeeded, or the reverse
+	Differed int64 // events whose result is not equivalent to the recorded one; includes Failed
 	ByOp     [format.NumOps]OpResult
 
-	Lateness  stats.Quantiles // of how long after their due time events were issued; too high by less than 7 %
+	Lateness  stats.Quantiles // delay between due time and issue of events; too high by less than 7 %
 	OrderWait time.Duration   // sum of the waits of threads for events of others
 
 	// LateReads counts batches of records that could not be read ahead, and so
@@ -33,12 +33,12 @@ type Result struct {
 
 	Prepared fileset.Prepared
 
-	// Notes say in a line each how rings of io_uring or contexts of libaio differed
+	// Notes say, in one line each, how rings of io_uring or contexts of libaio differed
 	// from the recorded ones.
 	Notes []string
 
-	// Differences are the kinds of differing results, the most frequent first,
-	// at most maxDifferences for each thread at a time.
+	// Differences are the kinds of differing results, the most frequent first, at most
+	// maxDifferences per thread.
 	Differences []Difference
 
 	Options Options // as they were used, defaults filled in
@@ -73,7 +73,7 @@ type Difference struct {
 const refusedDirect = "the file system refuses O_DIRECT"
 
 // lacksNames is the reason if a listing is not whole.
-const lacksNames = "so many names are missing from the listing"
+const lacksNames = "number of names missing from the listing"
 
 // reason returns why a result can differ.
 func reason(r *format.Record, got int64) string {
@@ -86,11 +86,11 @@ func reason(r *format.Record, got int64) string {
 	return ""
 }
 
-// maxDifferences bounds the kinds that a seat tells apart. Others are only
-// counted as differing.
+// maxDifferences bounds the kinds that a seat distinguishes. Results of further kinds
+// only count as differing.
 const maxDifferences = 64
 
-// latenessDigits makes a histogram small: each thread that lives has one.
+// latenessDigits makes a histogram small, because each living thread has one.
 const latenessDigits = 1
 
 // collect adds up what the workers counted.
@@ -147,8 +147,8 @@ func (d *Difference) same(op format.Op, recorded, got int64) bool {
 	return d.Op == op && d.Recorded == recorded && d.Got == got
 }
 
-// score compares an event's result with the recorded one if the numbers differ,
-// and notes a difference. It returns false if the run is to end.
+// score compares an event's result with the recorded one if the numbers differ, and
+// records a difference. It returns false if the run must end.
 func (w *worker) score(r *format.Record, event, got int64) bool {
 	if r.Ret == format.NoResult {
 		return true

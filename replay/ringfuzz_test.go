@@ -124,7 +124,7 @@ func FuzzRings(f *testing.F) {
 		_, err := run(ctx, ringFuzz(data[1:]), o, byOpenat2)
 		require.NoError(t, ctx.Err(), "it hangs")
 		if err != nil && !errors.Is(err, ErrLimit) { // a trace need not submit all requests
-			require.Regexp(t, "can't be replayed|can't be a request|makes a process that shares descriptors|wait for each other", err.Error())
+			require.Regexp(t, "can't be replayed|can't be a request|creates a process that shares descriptors|wait for each other", err.Error())
 		}
 		require.LessOrEqual(t, roottest.OpenFiles(t), before)
 		got, err := os.ReadFile(secret)

@@ -30,7 +30,7 @@ type seat struct {
 	next chan *worker // what an idle seat gets
 
 	guard     sandbox.Guard
-	sys       sandbox.Kernel // what the calls are made of: timed
+	sys       sandbox.Kernel // kernel for the calls of events: timed
 	firstCall int64          // when the event made its first system call, 0 for none yet
 	lastCall  int64          // when its last one returned, 0 for none yet
 	ran       int64          // nanoseconds of it that are in the compute before the next event (callFault)
@@ -96,10 +96,10 @@ func (s *seat) rewind(thread int32) {
 	}
 }
 
-// timed makes a system call of an event, and takes the time. What the worker does
-// before the first and after the last one, which is a third of a short call where
-// the processor has just forgotten the code for it, is no part of the event: it
-// comes out of the following compute.
+// timed makes a system call of an event, and measures its time. The worker's own time
+// before the first and after the last call is not part of the event: it is subtracted
+// from the following compute. It is a third of a short call if the code is no longer in
+// the processor's cache.
 func (s *seat) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
 	s.callBegins()
 	if s.e.Backend == Posix {
@@ -111,7 +111,7 @@ func (s *seat) timed(nr, a, b, c, d, e, f uintptr) (got int64) {
 	return got
 }
 
-// callBegins and callEnds stand around each call, or wait, that an event is about.
+// callBegins and callEnds enclose each call or wait of an event.
 func (s *seat) callBegins() {
 	if s.firstCall == 0 {
 		s.firstCall = s.e.now()
@@ -303,7 +303,7 @@ func (w *worker) giveSeat(child *worker) {
 func (w *worker) live() bool {
 	w.e.seats.waiting.Add(-1)
 	if n := int(w.e.seats.alive.Add(1)); n > w.e.Limits.Threads {
-		w.failf("thread %d: %d threads at a time are more than %d: %w", w.number, n, w.e.Limits.Threads, limitOf("threads"))
+		w.failf("thread %d: %d threads at a time exceed the limit of %d: %w", w.number, n, w.e.Limits.Threads, limitOf("threads"))
 	}
 	return !w.e.stopped.Load()
 }

@@ -18,7 +18,7 @@ import (
 // the kernel does for the pipe's buffers. A pipe of the worker's own would have
 // to be drained or filled within the event: 1.8 and 1.2 of those costs.
 
-// noFile is the recorded number of a descriptor that is no file of the trace.
+// noFile is the recorded number of a descriptor that is not a file of the trace.
 const noFile = -1
 
 // place returns the address of an offset that the kernel takes by a pointer.
@@ -131,7 +131,7 @@ func (w *worker) drain(in slot, offset, size, recorded int64) int64 {
 	}
 	size = min(max(size, 0), maxTransfer)
 	if w.e.sink < 0 {
-		w.failf("event %d of thread %d moves bytes out of the trace's files, which takes /dev/null: here it is missing or no such device", w.event, w.number)
+		w.failf("event %d of thread %d copies bytes from the trace's files to another target, which needs /dev/null: it is missing or not the null device", w.event, w.number)
 		return errInvalid
 	}
 	return w.send(uintptr(w.e.sink), in.real(), w.place(0, offset), size)

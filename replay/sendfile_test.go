@@ -105,7 +105,7 @@ func TestBlocksCount(t *testing.T) {
 	}
 }
 
-// What is reserved and not used goes back, to the others too.
+// Reserved bytes that were not used go back to the shared budget.
 func TestReserve(t *testing.T) {
 	e := &engine{stage: &stage{}}
 	a, b := &worker{e: e, seat: &seat{}}, &worker{e: e, seat: &seat{}}

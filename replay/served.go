@@ -8,6 +8,7 @@ import (
 
 	"pianola/device"
 	"pianola/format"
+	"pianola/replay/fileset"
 	"pianola/replay/rings"
 )
 
@@ -34,10 +35,48 @@ var seen = func() (s [format.NumOps]bool) {
 func (o *Options) byDuration() bool { return o.Device != nil && o.Backend == Memory }
 
 // until returns when a call ends by the model that began at a time and took so long.
-func (m *modelled) until(op format.Op, result, begin, took int64) int64 {
+func (m *modelled) until(op format.Op, q device.Demand, result, begin, took int64) int64 {
 	m.lock.take()
 	defer m.lock.give()
-	return m.End(op, result, begin, took)
+	return m.End(op, q, result, begin, took)
+}
+
+// starts are what the model of a page cache begins with, by what a replay does. What the
+// preparation leaves is not known, and taken for what was recorded.
+var starts = [...]device.Start{
+	fileset.CacheRecorded: device.StartRecorded, fileset.CacheWarm: device.StartWarm, fileset.CacheCold: device.StartCold, fileset.CacheAsIs: device.StartRecorded,
+}
+
+// errUnmerged is the error of a fitted model for a trace that is no file.
+var errUnmerged = errors.New("a fitted model takes a compiled trace, whose events can be read in their order")
+
+// ask finds what the events of each engine's trace ask of a fitted model. They take a
+// quarter of its memory at most.
+func (s *stage) ask() error {
+	known := make(map[format.Trace]*device.Demands)
+	for _, e := range s.engines {
+		if e.Device == nil || e.Device.Fitted == nil {
+			continue
+		}
+		if e.demands = known[e.trace]; e.demands != nil {
+			continue
+		}
+		t, ok := e.trace.(interface{ Events() format.Reader })
+		if !ok {
+			return errUnmerged
+		}
+		c := e.Device.Fitted.Cache
+		c.Start = starts[e.Cache]
+		demands, err := device.DemandsOf(t.Events(), c, e.Limits.Memory/4)
+		if errors.Is(err, device.ErrMemory) {
+			return fmt.Errorf("%w: %w", err, limitOf("memory"))
+		}
+		if err != nil {
+			return err
+		}
+		known[e.trace], e.demands = demands, demands
+	}
+	return nil
 }
 
 // served waits until the call of an event ends by the model, and returns the time
@@ -50,7 +89,7 @@ func (w *worker) served(r *format.Record, got, issued, end int64) int64 {
 			return end // not recorded
 		}
 	}
-	until := e.device.until(r.Op, got, issued, took) + e.cost + w.ran
+	until := e.device.until(r.Op, device.At(w.asked, w.event), got, issued, took) + e.cost + w.ran
 	if until <= end {
 		return end
 	}
@@ -62,7 +101,7 @@ func (w *worker) served(r *format.Record, got, issued, end int64) int64 {
 }
 
 // ErrNoDurations is the error of a trace without durations, where calls take them.
-var ErrNoDurations = errors.New("the trace has no durations, which calls take by a model over memory")
+var ErrNoDurations = errors.New("the trace has no durations, and a model over the memory backend needs them")
 
 // checkDurations returns ErrNoDurations, or nil.
 func checkDurations(t format.Trace) error {
@@ -107,7 +146,7 @@ func (q *queue) delay(c rings.Completion, now int64) bool {
 			return false
 		}
 	}
-	at := e.device.until(f.record.Op, c.Result, f.begin, took) + e.cost
+	at := e.device.until(f.record.Op, device.At(q.g.asked, f.event), c.Result, f.begin, took) + e.cost
 	if at <= now {
 		return false
 	}

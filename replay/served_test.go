@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,8 @@ func TestServed(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, all[n+1].Start-all[0].Start, int64(3*n*millisecond))
 			if timing == Compute {
-				// Of the whole run: computes make up for a late first event.
+				// The check is over the whole run, because computes make up for a late
+				// first event.
 				require.GreaterOrEqual(t, all[n+1].Start, int64(n*(3*millisecond+millisecond/2)))
 			}
 			require.Equal(t, p.backend == Memory, len(res.Notes) == 1, res.Notes)
@@ -117,4 +119,67 @@ func TestServedErrors(t *testing.T) {
 	r.took(2, 1000)
 	_, err = Run(t.Context(), r, Options{Backend: Memory, Device: faster})
 	require.NoError(t, err)
+}
+
+// ordered is a roll of one thread whose events can be read in their order.
+type ordered struct{ *roll }
+
+type eventList struct {
+	header *format.Header
+	events []format.Event
+}
+
+func (l *eventList) Header() *format.Header { return l.header }
+func (l *eventList) Read(events []format.Event) (int, error) {
+	n := copy(events, l.events)
+	if l.events = l.events[n:]; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func (t ordered) Events() format.Reader {
+	l := &eventList{header: &t.header}
+	for i, r := range t.threads[0].records {
+		e := format.Event{Op: r.Op, TID: 1, Start: int64(i) * millisecond, Ret: r.Ret, Args: r.Args}
+		if at := r.Op.Info().At.Paths[0]; at.Arg >= 0 {
+			e.Str[0] = []byte(t.strings[r.Args[at.Arg]])
+		}
+		l.events = append(l.events, e)
+	}
+	return l
+}
+
+// With a fitted model calls that reach the device take what it says, whatever was
+// recorded, and others what they took.
+func TestServedFitted(t *testing.T) {
+	r := newRoll(1)
+	r.add(1, format.OpOpenm, 3, "f", format.RDWR|format.CREAT, 0o600)
+	const n, recorded = 5, 30_000 * millisecond
+	for i := range n {
+		r.add(1, format.OpPwrite64, 4096, 3, 0, 4096, i*4096)
+		r.took(1, 10_000)
+		r.add(1, format.OpFsync, 0, 3)
+		r.took(1, recorded)
+	}
+	a := device.Access{IOPS: 1e6}
+	d := device.Direction{Random: a, Sequential: a, Bandwidth: 1e9}
+	m := &device.Model{Fitted: &device.Fitted{Read: d, Write: d, Sync: device.Sync{Flush: 3e-3, Commit: 3e-3}}}
+	for _, backend := range []Backend{Memory, Posix} {
+		res, err := Run(t.Context(), ordered{r}, Options{Root: t.TempDir(), Backend: backend, Device: m})
+		require.NoError(t, err)
+		require.NotEmpty(t, res.Notes)
+		var sum int64
+		for _, e := range readAll(t, res.Events()) {
+			if e.Op == format.OpFsync {
+				require.GreaterOrEqual(t, e.Dur, int64(3*millisecond))
+				sum += e.Dur
+			}
+		}
+		if backend == Memory {
+			require.Less(t, sum, int64(recorded), "not what was recorded")
+		}
+	}
+	_, err := Run(t.Context(), r, Options{Root: t.TempDir(), Device: m})
+	require.ErrorIs(t, err, errUnmerged)
 }

@@ -9,10 +9,10 @@ import (
 	"pianola/internal/available"
 )
 
-// Where no Limits.Bytes is given, events may take a share of the space that is free
-// after the preparation. What they write over, or remove again, takes none: when
-// they have written as much as the share, the file system says how much is taken,
-// and they may write the rest.
+// Without Limits.Bytes, events may use a share of the space that is free after the
+// preparation. Overwritten and removed data take no space. So when events have written
+// as much as the share, the file system is asked how much space is left, and they may
+// write the rest.
 
 // freeSpace is the space of the root's file system that events may take. With
 // maps it is that of the file system with the least free space.

@@ -28,7 +28,7 @@ type stage struct {
 	_        [64]byte
 }
 
-// usualThreads is how many threads a Go program may have, unless it says otherwise.
+// usualThreads is the default maximum number of threads of a Go program.
 const usualThreads = 10_000
 
 // play starts the workers of all engines at the same time, waits until all have

@@ -41,13 +41,13 @@ func TestRunAll(t *testing.T) {
 
 	for _, name := range []string{"../a", "", "a", "x/y", "..", "."} {
 		_, err = RunAll(t.Context(), []Part{{"a", a}, {name, b}}, Options{Root: root + "2"})
-		require.ErrorContains(t, err, "not a name for a directory")
+		require.ErrorContains(t, err, "is not a directory name")
 	}
 	_, err = os.Stat(root + "2")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// A replay does not follow a link that stands in the place of a root.
+// A replay does not follow a link in place of a root.
 func TestRunAllFollowsNoLink(t *testing.T) {
 	base, secret := roottest.Outside(t)
 	info, err := os.Lstat(secret)
@@ -130,7 +130,7 @@ func TestLimitsOfAll(t *testing.T) {
 		require.Error(t, err, test.name)
 		if test.name != "memory" { // refused before anything is read
 			require.ErrorIs(t, err, ErrLimit, test.name)
-			require.ErrorContains(t, err, "limit exceeded, of which each of 4 has an equal share")
+			require.ErrorContains(t, err, "limit exceeded, divided equally among 4 copies")
 		}
 	}
 	one, eight := Limits{}.Complete(1), Limits{}.Complete(8)

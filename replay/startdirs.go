@@ -22,7 +22,7 @@ type startDir struct {
 }
 
 // openStartDirs opens the directories in which the application's relative paths
-// started, marked by // in a path (docs/compile.md). A lookup takes time for
+// started, marked by // in a path (docs/reference/script.md). A lookup takes time for
 // each component, so each path then costs what it cost the application. The
 // guard binds the calling thread. Without a jail all paths start at the root.
 //

@@ -17,7 +17,7 @@ type slot int64
 
 const (
 	slotExec  = 1 << 0 // mark: close-on-exec in the recording; a real descriptor always is
-	slotWrite = 1 << 1 // mark: opened for writing, so that it is no directory
+	slotWrite = 1 << 1 // mark: opened for writing, so it is not a directory
 	slotReal  = 2      // shift
 	slotName  = 32     // shift
 	slotMask  = 1<<30 - 1

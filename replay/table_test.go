@@ -60,7 +60,7 @@ func TestLateCloseRaces(t *testing.T) {
 	}
 }
 
-// What a child's descriptors are, by the way it was made.
+// The descriptors of a child depend on how it was created.
 func TestFork(t *testing.T) {
 	const ebadf = -int64(unix.EBADF)
 	tests := []struct {
@@ -220,8 +220,8 @@ func TestDescriptorsAtTheStart(t *testing.T) {
 	})
 }
 
-// A close that comes after its number was given out anew closes the older
-// descriptor, as it did in the recording.
+// A late close closes the older descriptor of its number, as in the recording, although
+// the number is in use again.
 func TestLateClose(t *testing.T) {
 	m, err := newRegion(4096)
 	require.NoError(t, err)
@@ -283,8 +283,8 @@ func TestLateCloseOfWhatWasReplaced(t *testing.T) {
 	require.EqualValues(t, errBadFD, callClose(w, &format.Record{Op: format.OpClose, Args: [format.MaxArgs]int64{7}}))
 }
 
-// What is closed when a process ends is not in the time of its last call, as it
-// isn't in a recording.
+// Closing descriptors at the end of a process does not count in the time of its last
+// call, as in a recording.
 func TestExitTakesNoTime(t *testing.T) {
 	r := newRoll(1)
 	r.file(format.File{Path: "f", Type: format.TypeReg, Mode: 0o644})

@@ -153,7 +153,7 @@ func (o *ordering) waitsFor(m *moment) (*moment, int64) {
 	for i := m.wait; i < len(m.w.waits) && m.w.waits[i].Event == m.event; i++ {
 		edge := m.w.waits[i].For
 		if edge.Thread < 1 || edge.Thread == m.w.number {
-			continue // nobody's event, or an earlier one of this thread
+			continue // no event, or an earlier one of this thread
 		}
 		on := o.threads[edge.Thread-1]
 		if on.w.queue != nil {
@@ -227,7 +227,7 @@ func (o *ordering) end(m *moment) (bool, error) {
 // advance goes to the thread's next event and reports whether there is one.
 func (m *moment) advance() (bool, error) {
 	if m.event+1 == m.w.length {
-		return false, nil // of a thread without events there is no batch
+		return false, nil // a thread without events has no batch
 	}
 	if m.at == m.n {
 		n, err := m.records.Read(m.batch)

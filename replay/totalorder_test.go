@@ -88,8 +88,8 @@ func TestTotalOfVfork(t *testing.T) {
 	require.Equal(t, []format.Wait{{Event: 1, For: format.Edge{Thread: child, Event: 1}}}, e.workers[0].waits[:1])
 }
 
-// Whatever overlaps, the waits are those of the definition, but for the ones
-// that others imply; and a replay keeps to them.
+// For any overlap, the waits are those of the definition minus those that others imply,
+// and a replay keeps them.
 func TestTotalIsWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: nothing of it is concurrent")
@@ -218,8 +218,8 @@ func TestTotalIsBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Threads that keep only their own order wait for nothing of one another, not
-// even where they would for ever; but they are started first.
+// Threads that keep only their own order never wait for one another, even if the total
+// order would deadlock; but they are created first.
 func TestThreadOrder(t *testing.T) {
 	r := newRoll(1)
 	child := r.child(1, 1)

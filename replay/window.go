@@ -14,19 +14,17 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// fileSpace is the address space that the mapped files of a process lie in, each at
-// its place. What has no file in it stays reserved, so that nothing else of this
-// program gets its addresses, and a call on any place can do no harm. Only the
-// kernel touches the memory, because a Go program dies of a page beyond the end
-// of a file.
+// fileSpace is the address space of the mapped files of a process, each at its place.
+// Parts without a file stay reserved, so that this program uses their addresses for
+// nothing else, and a call on any place is harmless. Only the kernel touches the
+// memory, because a page beyond the end of a file would crash a Go program.
 //
 // A forked process has its parent's window beneath its own: it sees the parent's
-// mappings where it has changed nothing itself. So a fork makes no call.
-// What the parent unmaps after the fork is gone for the child, too.
+// mappings that it has not changed itself. So a fork makes no call. Mappings that the
+// parent removes after the fork are gone for the child, too.
 //
-// A window is given back when its process and all that were forked from it have
-// ended. Until then other threads can be late and still use it, also after an
-// exec.
+// A window is released when its process and all processes forked from it have ended.
+// Until then late threads may still use it, even after an exec.
 type fileSpace struct {
 	e       *engine
 	addr    uintptr
@@ -53,7 +51,7 @@ type extent struct {
 	copied   int64   // bytes of a private mapping that the process may have pages of its own for
 }
 
-// none is no descriptor.
+// none marks the absence of a descriptor.
 const none = ^uintptr(0)
 
 // maxWindow is the address space of a window where the trace does not say how
@@ -91,7 +89,7 @@ func (e *engine) newWindow(beneath, before *fileSpace) (*fileSpace, error) {
 	}
 	x.users.Store(1)
 	if e.files != nil {
-		return x, nil // there is no memory
+		return x, nil // out of memory
 	}
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
 	got := sandbox.Linux(unix.SYS_MMAP, 0, uintptr(x.size), unix.PROT_NONE, flags, none, 0)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"pianola/device"
 	"pianola/format"
 )
 
@@ -41,7 +42,7 @@ type worker struct {
 	hasEarly bool  // some event has that
 	after    int64 // when the waits of the next event let it begin; 0 if it has none
 
-	targets []int64        // events of this thread that others wait for, in order; ends with one that is never reached
+	targets []int64        // events of this thread that others wait for, in order; the last element is never reached
 	ends    []atomic.Int64 // of each target: when it ended if no event had been late; valid once done says so
 	target  int            // the next one
 	tells   []*anyOf       // of each target: what counts it for a thread that waits for any of several; nil if no target is counted
@@ -63,6 +64,7 @@ type worker struct {
 
 	orderWait int64
 	log       *log
+	asked     []device.Asked // what its events ask of a fitted model
 }
 
 // prepare makes the worker ready for its first event, in its seat.
@@ -251,7 +253,7 @@ func readDurations(from format.DurationReader, nanos []int64) error {
 	return nil
 }
 
-// spill writes the log's entries out if there was no gap to do it.
+// spill writes out the log's entries if there was no gap for that.
 func (w *worker) spill() bool {
 	unpin()
 	err := w.log.spill()

@@ -2,7 +2,7 @@
 # alarms.sh DIR [RUNS]: how often does a comparison of equal runs find a difference,
 # and how often does it find one that there is? Records a short program, sqlite3 with
 # some transactions, in DIR, replays it RUNS times, 300 by default, and compares groups
-# of six of these runs with others of them, 200 times. docs/ci.md says how to read the
+# of six of these runs with others of them, 200 times. docs/internals/compare.md says how to read the
 # table. PIANOLA is the program to be tried, bin/pianola by default.
 set -eu
 . "$(dirname "$0")/lib.sh"

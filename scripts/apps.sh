@@ -403,6 +403,20 @@ S
 fresh_sqlite3x3() { mkdir work && cp src.db work/app.db; }
 run_sqlite3x3() { "$@" sh three.sh "$(pragma)"; }
 
+# --- sqlite3wal: transactions of some rows, by a log that is synced at each ---
+seed_sqlite3wal() {
+	awk 'BEGIN {
+		print "pragma journal_mode = wal; pragma synchronous = full; create table t (k integer primary key, v text);"
+		for (i = 0; i < 1200; i++) {
+			print "begin;"
+			for (k = 0; k < 5; k++) printf "insert into t (v) values (printf(\"%%0600d\", %d));\n", i * 5 + k
+			print "commit;"
+		}
+	}' >wal.sql
+}
+fresh_sqlite3wal() { mkdir work && : >work/app.db; }
+run_sqlite3wal() { "$@" sqlite3 work/app.db ".read wal.sql"; }
+
 # --- make4: make -j4, with a sync of each object ---
 seed_make4() {
 	seed_gcc

@@ -4,7 +4,7 @@
 # its coverage, beside what the kernel counted for the processes and what the
 # program is known to move. Where OLD is another pianola, the last column is what
 # that says of the same case. All that it makes stands in DIR/CASE. PIANOLA is the
-# program to be tried, bin/pianola by default. docs/coverage.md says how to read
+# program to be tried, bin/pianola by default. docs/internals/coverage.md says how to read
 # the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"

@@ -4,7 +4,7 @@
 # turn. Prints a row for each: medians of the run times, of how much of the recorded
 # run syncs took in all and on the critical path, and of what is left of it without
 # the latter. All that it makes stands in DIR/CASE. PIANOLA is the
-# program to be tried, bin/pianola by default. docs/profile.md has the figures.
+# program to be tried, bin/pianola by default. docs/internals/profile.md has the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-5} dir=$1

@@ -5,7 +5,7 @@
 # findings, what is left of the recorded run without the time of those that are
 # followed, and the run times as it is and changed, medians. With ADVISE=1 two columns follow: what
 # pianola advise (six runs) found worth doing, with the gain that it predicts, and the gain of the change. All that it makes stands in DIR/CASE. PIANOLA is the
-# program to be tried, bin/pianola by default. docs/diagnosis.md has the figures.
+# program to be tried, bin/pianola by default. docs/internals/diagnosis.md has the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-3} dir=$1

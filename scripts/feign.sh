@@ -13,7 +13,7 @@
 #   generator  two reads that nobody recorded
 #
 # PIANOLA is the program to be tried, bin/pianola by default. Takes cc, python3 (rank)
-# and the rights to record. docs/laboratory.md says how to read the figures.
+# and the rights to record. docs/internals/lab.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-5} reads=${READS-200} times=${TIMES-40}

@@ -11,7 +11,7 @@
 #
 # The table has the medians, and how far the prediction is off. Needs root. device.sh
 # says where the image of the slow device is. PIANOLA is the program to be tried,
-# bin/pianola by default. docs/laboratory.md says how to read the figures.
+# bin/pianola by default. docs/internals/lab.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-6}
@@ -43,19 +43,7 @@ tidy() {
 	IMAGES=${FAST-/dev/shm} take_down fast || :
 }
 
-# --- sqlite3wal: transactions of some rows, by a log that is synced at each ---
-seed_sqlite3wal() {
-	awk 'BEGIN {
-		print "pragma journal_mode = wal; pragma synchronous = full; create table t (k integer primary key, v text);"
-		for (i = 0; i < 1200; i++) {
-			print "begin;"
-			for (k = 0; k < 5; k++) printf "insert into t (v) values (printf(\"%%0600d\", %d));\n", i * 5 + k
-			print "commit;"
-		}
-	}' >wal.sql
-}
-fresh_sqlite3wal() { mkdir work && : >work/app.db; }
-run_sqlite3wal() { "$@" sqlite3 work/app.db ".read wal.sql"; }
+# --- sqlite3wal ---
 glob_sqlite3wal='*-wal'
 apart_sqlite3wal() {
 	rm -rf "$fast/$app"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # messages.sh SCRIPT…: of the receives that the recordings note, how many have a
-# send whose bytes reach as far (docs/recording.md, Messages). A receive can stand
+# send whose bytes reach as far (docs/internals/record.md, Messages). A receive can stand
 # before its send, which had not ended.
 set -eu
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# pictures.sh DEMO DIR: takes pictures of the page about the demo that stands in
-# DEMO, and of one about a compilation. They show the directory of this clone as
+# pictures.sh DEMO DIR: takes the plot and pictures of the page about the demo in
+# DEMO, and of a page about a compilation. They show the directory of this clone as
 # another, and no host.
 set -eu
 . "$(dirname "$0")/lib.sh"
@@ -18,4 +18,6 @@ printf 'all: f1.o f2.o f3.o f4.o f5.o f6.o f7.o f8.o\n%%.o: %%.c\n\tgcc -O2 -c $
 bin/pianola record --no-host -o "$tmp/make.txt" -- make -s -C "$tmp/make" -j4
 bin/pianola profile --html "$tmp/make.html" "$tmp/make.txt" >"$tmp/profile.txt"
 at "pictures"
+cp "$1/profile.svg" "$2/profile.svg"
 go run ./scripts/pictures "$tmp/page.html" "$tmp/make.html" "$2"
+cp "$1/profile.svg" "$2/profile.svg"

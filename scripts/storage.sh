@@ -15,7 +15,7 @@
 # closed loops (apps.sh). The
 # application's run time there is not known to the replay in any way. Needs
 # root. PIANOLA is the program to be tried, bin/pianola by default.
-# docs/fidelity.md says how to read the figures.
+# docs/internals/fidelity.md says how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"
 rounds=${ROUNDS-6}

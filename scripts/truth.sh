@@ -7,7 +7,7 @@
 # The file system that is measured is that of DIR, or where IMAGES is set, which
 # takes root, a new ext4 in an image in the directory IMAGES, in which nothing else
 # happens: then it also shows the bytes that reach its device. PIANOLA is the
-# program to be tried, bin/pianola by default. docs/fidelity.md says how to read
+# program to be tried, bin/pianola by default. docs/internals/fidelity.md says how to read
 # the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"

@@ -3,7 +3,7 @@
 # recording explain? Records each case once, with what it talks to, and prints a row
 # of a table: the share of that time by what ended it, from the JSON of
 # pianola profile. All that it makes stands in DIR/CASE. PIANOLA is the program to
-# be tried, bin/pianola by default. docs/recording.md says how to read the table.
+# be tried, bin/pianola by default. docs/internals/record.md says how to read the table.
 set -eu
 . "$(dirname "$0")/lib.sh"
 dir=$1

@@ -10,7 +10,7 @@
 # The table has the medians, and the gains, the share of the run time that is
 # saved, as they are and as the laboratory tells them. Needs root. device.sh says
 # where the image is.
-# PIANOLA is the program to be tried, bin/pianola by default. docs/fidelity.md says
+# PIANOLA is the program to be tried, bin/pianola by default. docs/internals/fidelity.md says
 # how to read the figures.
 set -eu
 . "$(dirname "$0")/lib.sh"

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// MinRuns is the smallest number of runs of each side for a statement about
-// noise. Intervals of six runs keep an error rate of 1 % for any kind of noise; those
-// of five runs miss in 1.5 % instead, and those of four in 4 % (docs/compare.md).
+// MinRuns is the smallest number of runs per side for a statement about noise.
+// Intervals of six runs keep an error rate of 1 % for any kind of noise. Those of five
+// runs reach 1.5 %, and those of four 4 % (docs/internals/compare.md).
 const MinRuns = 6
 
 // MaxRuns is the largest number of runs of one side. With more, the
@@ -39,12 +39,12 @@ func RatioInterval(app, replay []float64, errorRate float64) Interval {
 // outcome is a value of a random variable, with its probability.
 type outcome struct{ value, probability float64 }
 
-// negligible is the probability below which a median is left out. n runs have
-// at most n(n+1)/2 medians. For MaxRuns, those left out have a probability of
-// less than 5.1e-15 together, which is less than the rounding error of the sum
-// of the others; the bounds of an interval are where the sum passes its error rate,
-// a few thousandths. For an even number of runs, whose medians can be between any two of
-// them, some thousands of half a million medians remain.
+// negligible is the probability below which a median is left out. n runs have at most
+// n(n+1)/2 medians. For MaxRuns, the total probability of those left out is below
+// 5.1e-15, which is less than the rounding error of the sum of the others. The bounds
+// of an interval are where the sum passes its error rate, a few thousandths. For an
+// even number of runs, a median can be between any two values, and some thousands of
+// half a million medians remain.
 const negligible = 1e-20
 
 // resampledMedians returns the possible medians of samples of len(v), drawn
@@ -58,7 +58,8 @@ func resampledMedians(v []float64) (medians []outcome) {
 	power := func(k int) float64 { return math.Pow(float64(k)/float64(n), float64(half)) }
 	below := 0.0 // the probability that it is less than v[i]
 	for i := range n {
-		// The lower of the two middle values, or the middle value, is v[i].
+		// P(median ≤ v[i]): the lower one of the two middle values, or the middle
+		// value, is v[i].
 		upTo := atLeast(n, half, i+1)
 		p := upTo - below
 		below = upTo
@@ -116,9 +117,9 @@ func logFactorial(n int) float64 {
 	return v
 }
 
-// ratioQuantile returns the lowest ratio of an outcome of b to one of a for
-// which the probability of a ratio at or below it is at least p. Values of b
-// are not negative, and those of a are above 0.
+// ratioQuantile returns the lowest ratio of an outcome of b to one of a for which the
+// probability of a ratio at or below it is at least p. Values of b are not negative,
+// and those of a are above 0.
 func ratioQuantile(a, b []outcome, p float64) float64 {
 	// The bits of non-negative floats have the same order as the floats, so a
 	// binary search over bits ends exactly at a ratio.
@@ -137,7 +138,7 @@ func ratioQuantile(a, b []outcome, p float64) float64 {
 
 // ratioAtMost returns the probability of a ratio of at most limit.
 func ratioAtMost(a, b []outcome, limit float64) (p float64) {
-	j, below := 0, 0.0 // the outcomes of b before j, whose ratio is small enough, and their probability
+	j, below := 0, 0.0 // the outcomes of b before j have a small enough ratio; below is their probability
 	for _, x := range a {
 		for ; j < len(b) && b[j].value/x.value <= limit; j++ {
 			below += b[j].probability
@@ -147,14 +148,13 @@ func ratioAtMost(a, b []outcome, limit float64) (p float64) {
 	return p
 }
 
-// MedianInterval returns the interval that order statistics give of the median of
-// what v is drawn from, whatever its distribution. v is sorted and not empty.
+// MedianInterval returns the order-statistics interval of the median of the
+// distribution that v is drawn from, for any distribution. v is sorted and not empty.
 // errorRate is as for RatioInterval, but at least 2/2^n for n values: see MedianRuns.
 func MedianInterval(v []float64, errorRate float64) Interval {
 	n, low, below := len(v), 0, 0.0
 	for i := range (n + 1) / 2 {
-		// The median is below v[i] where i values at most are, of n that are with even
-		// chances.
+		// The median is below v[i] if at most i values are, each with probability 1/2.
 		below += math.Exp(logFactorial(n) - logFactorial(i) - logFactorial(n-i) - float64(n)*math.Ln2)
 		if below > errorRate/2 {
 			break
@@ -164,5 +164,5 @@ func MedianInterval(v []float64, errorRate float64) Interval {
 	return Interval{v[low], v[n-1-low]}
 }
 
-// MedianRuns returns how many values MedianInterval needs for an error rate.
+// MedianRuns returns the number of values that MedianInterval needs for an error rate.
 func MedianRuns(errorRate float64) int { return int(math.Ceil(1 - math.Log2(errorRate))) }

@@ -102,8 +102,8 @@ func allMedians(v []float64) (medians []outcome) {
 	return medians
 }
 
-// What is left out moves no interval, and is nearly all that there is of many
-// runs.
+// The medians that are left out move no interval, and are nearly all of the medians of
+// many runs.
 func TestNegligibleMedians(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(9, 10))
 	sample := func(n int) []float64 {
@@ -124,7 +124,7 @@ func TestNegligibleMedians(t *testing.T) {
 	require.Less(t, len(resampledMedians(sample(MaxRuns))), 20*MaxRuns)
 }
 
-// The interval is what drawing would yield, if it went on for ever.
+// The interval equals that of endless random resampling.
 func TestRatioIntervalIsThatOfDrawing(t *testing.T) {
 	app, replay := []float64{8, 9, 10, 10.5, 11, 14}, []float64{10, 11, 12, 12.5, 13}
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -171,9 +171,8 @@ func TestRatioInterval(t *testing.T) {
 	}
 }
 
-// Of comparisons of a machine with itself, not more than promised find a
-// difference, whatever its noise is like; and an interval of more runs is
-// narrower.
+// Comparisons of a machine with itself find a difference no more often than promised,
+// for any kind of noise, and an interval of more runs is narrower.
 func TestRatioIntervalKeepsItsPromise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: many samples")

@@ -10,8 +10,8 @@ import (
 )
 
 // Histogram counts durations in nanoseconds, in bounded memory: 36 KiB with two
-// significant digits, 5 KiB with one. What is longer than 73 minutes counts as that
-// long. The zero value is ready; it must not be used concurrently.
+// significant digits, 5 KiB with one. Durations above 73 minutes count as 73 minutes.
+// The zero value is ready. A Histogram must not be used concurrently.
 type Histogram struct {
 	Digits int // significant digits of quantiles, 2 for 0
 
@@ -28,7 +28,7 @@ func (h *Histogram) Add(nanos int64) {
 		h.begin(nanos)
 	}
 	h.min, h.max = min(h.min, nanos), max(h.max, nanos)
-	// It fails for what is out of range only.
+	// RecordValue fails only for values out of range.
 	_ = h.hist.RecordValue(min(nanos, maxNanos))
 }
 
@@ -40,7 +40,7 @@ func (h *Histogram) begin(least int64) {
 	h.hist, h.min = hdrhistogram.New(1, maxNanos, digits), least
 }
 
-// Merge adds what another one of as many digits has counted.
+// Merge adds the counts of another histogram with the same number of digits.
 func (h *Histogram) Merge(o *Histogram) {
 	if o.hist == nil {
 		return
@@ -63,7 +63,7 @@ func (h *Histogram) Count() int64 {
 // Min returns the smallest duration, 0 if there are none.
 func (h *Histogram) Min() int64 { return h.min }
 
-// Quantiles are durations that a part of all do not exceed, in nanoseconds.
+// Quantiles are upper limits of fractions of all durations, in nanoseconds.
 type Quantiles struct{ P50, P90, P99, P999, Max int64 }
 
 // QuantileNames are the names of Quantiles, in their order.
@@ -74,15 +74,16 @@ func (q Quantiles) List() [len(QuantileNames)]int64 {
 	return [...]int64{q.P50, q.P90, q.P99, q.P999, q.Max}
 }
 
-// Quantiles returns those of the durations. Max is exact; for the others see Below.
+// Quantiles returns the quantiles of the durations. Max is exact; for the others see
+// Below.
 func (h *Histogram) Quantiles() Quantiles {
 	q := h.Below(50, 90, 99, 99.9)
 	return Quantiles{q[0], q[1], q[2], q[3], h.max}
 }
 
-// Below returns the durations that parts of all, in per cent, do not exceed: too
-// high by less than 1 % with two digits, by less than 7 % with one. They are 0 if
-// there are none.
+// Below returns the durations that the given percentages of all durations do not
+// exceed. They are too high by less than 1 % with two digits, by less than 7 % with
+// one. They are 0 if there are no durations.
 func (h *Histogram) Below(percentiles ...float64) []int64 {
 	if h.hist == nil {
 		return make([]int64, len(percentiles))
@@ -94,8 +95,8 @@ func (h *Histogram) Below(percentiles ...float64) []int64 {
 	return q
 }
 
-// Each calls f with the durations that were counted, of which each stands for the
-// range that the histogram does not tell apart, and their number.
+// Each calls f for each range of durations that the histogram distinguishes, with a
+// representative duration and the count.
 func (h *Histogram) Each(f func(nanos, count int64)) {
 	if h.hist == nil {
 		return
@@ -107,16 +108,16 @@ func (h *Histogram) Each(f func(nanos, count int64)) {
 	}
 }
 
-// Counts is what a histogram of two digits has counted, to be kept or stored: some
-// hundred bytes for most. The zero value is that of nothing.
+// Counts is a histogram of two digits in compact form, usually a few hundred bytes. The
+// zero value has no counts.
 type Counts struct {
 	Min     int64   `json:"min_nanos"`
 	Max     int64   `json:"max_nanos"`
 	Buckets Buckets `json:"buckets"`
 }
 
-// Buckets are those of an HDR histogram from 1 to 2^42 with two significant digits
-// that are not empty, in rising order. Their text is "812:5 1:7 3": five durations in
+// Buckets are the non-empty buckets of an HDR histogram from 1 to 2^42 with two
+// significant digits, in rising order. Their text is "812:5 1:7 3": five durations in
 // bucket 812, seven in the next one, and one in the third after that.
 type Buckets []Bucket
 
@@ -126,14 +127,14 @@ type Bucket struct {
 	Count int64
 }
 
-// maxCount bounds how many durations Counts can hold, and maxBuckets how many are
-// read.
+// maxCount is the maximum number of durations that Counts can hold, and maxBuckets the
+// maximum number of buckets that are read.
 const (
 	maxCount   = 1 << 53
 	maxBuckets = 1 << 13
 )
 
-// Counts returns what the histogram has counted. It must have two digits.
+// Counts returns the counts of the histogram, which must have two digits.
 func (h *Histogram) Counts() (c Counts) {
 	if h.hist == nil {
 		return c
@@ -149,8 +150,8 @@ func (h *Histogram) Counts() (c Counts) {
 	return c
 }
 
-// Histogram returns a histogram that has counted the same. It returns an error for
-// what no histogram can have counted.
+// Histogram returns a histogram with these counts. It returns an error for counts that
+// no histogram can have.
 func (c *Counts) Histogram() (*Histogram, error) {
 	h := &Histogram{min: c.Min, max: c.Max}
 	if len(c.Buckets) == 0 {
@@ -212,7 +213,7 @@ func (b *Buckets) UnmarshalText(text []byte) error {
 			one.Count, err = strconv.ParseInt(count, 10, 64)
 		}
 		if err != nil {
-			return fmt.Errorf("bucket %d: %q is no GAP:COUNT", len(*b), word)
+			return fmt.Errorf("bucket %d: expected GAP:COUNT, not %q", len(*b), word)
 		}
 		*b = append(*b, one)
 	}

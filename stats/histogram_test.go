@@ -89,7 +89,7 @@ func TestCountsThatNothingHas(t *testing.T) {
 		require.EqualError(t, err, test.want, "%q", test.text)
 	}
 	var b Buckets
-	require.EqualError(t, b.UnmarshalText([]byte("1:2 3x")), `bucket 1: "3x" is no GAP:COUNT`)
+	require.EqualError(t, b.UnmarshalText([]byte("1:2 3x")), `bucket 1: expected GAP:COUNT, not "3x"`)
 	require.Error(t, b.UnmarshalText([]byte("1:")))
 	require.EqualError(t, b.UnmarshalText(bytes.Repeat([]byte("1 "), 9000)), "more than 8192 buckets")
 }

@@ -4,8 +4,8 @@ package stats
 
 import "slices"
 
-// Median sorts v and returns its median, 0 if v is empty. For an even number it
-// is the mean of the two in the middle.
+// Median sorts v and returns its median, 0 if v is empty. For an even number of values
+// it is the mean of the two in the middle.
 func Median[T int64 | float64](v []T) T {
 	if len(v) == 0 {
 		return 0

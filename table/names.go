@@ -10,8 +10,8 @@ import (
 // nameWidth is how many characters of a name a cell shows.
 const nameWidth = 44
 
-// Name returns a name as a terminal can show it: quoted as in a script if it
-// has hidden characters.
+// Name returns a name for a terminal: quoted as in a script if it has invisible
+// characters.
 func Name(name string) string {
 	for _, r := range name {
 		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
@@ -21,8 +21,8 @@ func Name(name string) string {
 	return name
 }
 
-// ShortName is Name, but cuts the middle out of a name that is too long for a
-// cell, because the end of a path tells the most.
+// ShortName is Name, but cuts out the middle of a name that is too long for a cell. The
+// end of a path is the most telling part.
 func ShortName(name string) string {
 	name = Name(name)
 	n := utf8.RuneCountInString(name)

@@ -25,8 +25,8 @@ func UnitOf(seconds float64) Unit {
 	return units[len(units)-1]
 }
 
-// Format prints seconds in the unit, without its name. A value that is not 0
-// but would print as 0 is printed as less than the last digit.
+// Format prints seconds in the unit, without its name. A value that rounds to 0 but is
+// not 0 is printed as less than the last digit.
 func (u Unit) Format(seconds float64) string {
 	v := seconds / u.Seconds
 	if v > 0 && v < 0.0005 {
@@ -58,7 +58,8 @@ func Fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', 
 // Count prints a whole number.
 func Count(n int64) string { return strconv.FormatInt(n, 10) }
 
-// Percent prints a fraction as a percentage of three digits, or as a whole one.
+// Percent prints a fraction as a percentage with three digits, or as an integer if it
+// is large.
 func Percent(part float64) string {
 	if part >= 10 {
 		return Fixed(part*100, 0) + " %"
@@ -93,7 +94,8 @@ func ShortDuration(seconds float64) string {
 	return three(seconds/u.Seconds) + " " + u.Name
 }
 
-// three prints a number below 1000 with three digits, of which two at most are decimals.
+// three prints a number below 1000 with three digits, at most two of which are
+// decimals.
 func three(v float64) string {
 	switch {
 	case v < 9.995:

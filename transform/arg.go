@@ -26,7 +26,7 @@ func parseSize(arg string) (int64, error) {
 func parseCount(arg string, limit int) (int, error) {
 	n, err := strconv.Atoi(arg)
 	if err != nil || n < 1 || n > limit {
-		return 0, fmt.Errorf("%q is no number from 1 to %d", arg, limit)
+		return 0, fmt.Errorf("%q is not a number from 1 to %d", arg, limit)
 	}
 	return n, nil
 }

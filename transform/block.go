@@ -12,8 +12,8 @@ import (
 
 var blockTransform = Transform{
 	Name: "block", Arg: Arg{Form: "SIZE[,pad]"},
-	Doc:   "splits reads and writes at multiples of SIZE; with pad each becomes one of whole blocks, as far as the file is long",
-	Keeps: "everything but that a call is one; with pad the sizes of files, neither holes nor contents",
+	Doc:   "splits reads and writes at multiples of SIZE; with pad each part becomes a whole block, up to the end of the file",
+	Keeps: "everything except the number of calls; with pad only the sizes of files",
 	New: func(arg string) (Func, error) {
 		text, how, padded := strings.Cut(arg, ",")
 		size, err := parseSize(text)
@@ -21,7 +21,7 @@ var blockTransform = Transform{
 			return nil, err
 		}
 		if padded && how != "pad" {
-			return nil, fmt.Errorf("want pad after the comma, not %q", how)
+			return nil, fmt.Errorf("expected pad after the comma, not %q", how)
 		}
 		return newStaged(0, func() stage { return &block{size: size, pad: padded} }), nil
 	},

@@ -27,15 +27,15 @@ func (c *carry) begin(h *format.Header) {
 	}
 }
 
-// take notes what an event that is taken out says, and cuts what it took of the
-// recorder's time and, where the verdict is Spare, of the thread's. What is dropped
-// and lasted was off the processor.
+// take records the notes of a removed event, and cuts the recorder's time that it took
+// and, if the verdict is Spare, the thread's time. A dropped event that took time was
+// off the processor.
 //
-// It reports true if the event has become a wait: the one that another thread ended
-// within it, or, where the verdict is Spare, one of no length. That says when the
-// time was cut, for before its next event the thread can wake others.
+// It returns true if the event has become a wait: one that another thread ended within
+// it, or, if the verdict is Spare, an empty one. An empty wait marks when the time was
+// cut, because the thread can wake others before its next event.
 //
-// A request takes no time of its thread.
+// Requests take no time of their thread.
 func (c *carry) take(e *format.Event, v Verdict) bool {
 	c.lines.takes(e, v)
 	if e.Via != format.ViaCall {

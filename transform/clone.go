@@ -9,9 +9,9 @@ import (
 
 var cloneTransform = Transform{
 	Name: "clone", Arg: Arg{Form: "N"},
-	Doc:   "lets N copies of the application run at once, the second and later on files of their own below /copy2, /copy3, …",
+	Doc:   "runs N copies of the application at once; copies 2 to N use their own files below /copy2, /copy3, …",
 	Keeps: "everything, of each copy",
-	Needs: "a compiled trace has no ids and names of its own for copies; replay --copies does without",
+	Needs: "a compiled trace has no thread ids or file names for copies; use replay --copies instead",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxCopies)
 		if err != nil {

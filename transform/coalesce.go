@@ -4,15 +4,15 @@ import "fmt"
 
 var coalesceTransform = Transform{
 	Name: "coalesce", Arg: Arg{Form: "SIZE"},
-	Doc:   "merges adjacent reads, and adjacent writes, through a buffer of that size for each descriptor",
-	Keeps: "everything; data wait in the buffer before they are written",
+	Doc:   "merges adjacent reads, and adjacent writes, through a buffer of SIZE for each descriptor",
+	Keeps: "everything, but data stay in the buffer before they are written",
 	New: func(arg string) (Func, error) {
 		size, err := parseSize(arg)
 		if err != nil {
 			return nil, err
 		}
 		if size > maxTransfer {
-			return nil, fmt.Errorf("%q is more than a call moves", arg)
+			return nil, fmt.Errorf("%q is more than one call can move", arg)
 		}
 		return newMerger(size, 1<<40, false), nil
 	},
@@ -20,8 +20,8 @@ var coalesceTransform = Transform{
 
 var vectoredTransform = Transform{
 	Name: "vectored", Arg: Arg{Form: "N", Optional: true},
-	Doc:   "merges up to N, or 1024, adjacent reads, and writes, into one with a vector of their buffers",
-	Keeps: "everything; data wait before they are written",
+	Doc:   "merges up to N adjacent reads, or writes, into one vectored call (default and maximum 1024)",
+	Keeps: "everything, but data wait before they are written",
 	New: func(arg string) (Func, error) {
 		segments := maxSegments
 		if arg != "" {

@@ -184,7 +184,8 @@ func TestCompiledAsRecorded(t *testing.T) {
 				for k := range was[i] {
 					a, b := &was[i][k], &is[i][k]
 					sum += a.Compute - b.Compute
-					// What a clone took, less than 5 µs, is compute after it in a trace, and scaled.
+					// The duration of a clone, less than 5 µs, becomes compute after it
+					// in a trace, and is scaled.
 					require.InDelta(t, 0, sum, 15_000, "%s: thread %d, event %d: %v", what, i+1, k, a)
 					require.Equal(t, a.Dur, b.Dur, "%s: thread %d, event %d: %v", what, i+1, k, a)
 				}

@@ -73,7 +73,7 @@ func TestSessionsHaveTheResultsOfTheFirst(t *testing.T) {
 	require.Equal(t, []int64{0, end, 2 * end}, begins)
 }
 
-// What a note says of other threads and of connections is of the copy's.
+// Notes about other threads and connections refer to those of the copy.
 func TestNotesOfCopies(t *testing.T) {
 	notes := format.Notes{Has: format.NotedWaker | format.NotedMessage, Waker: 1, Channel: 9, Pos: 7}
 	events := []format.Event{{Op: format.OpRead, TID: 1, Ret: 7, Notes: &notes}}
@@ -107,8 +107,8 @@ func TestRerootMovesFiles(t *testing.T) {
 	}
 }
 
-// What stays of a program that is filtered by its threads has the results that
-// it had, but for what the others would have read and written.
+// The remaining events of a program filtered by threads keep their results, except for
+// the data that removed events would have read and written.
 func TestOnlyKeepsDescriptorsAndNames(t *testing.T) {
 	for _, with := range []string{"only=class == sync", "only=thread == 2", "drop=class == read", "drop=thread != 1", "only=path ~ *a"} {
 		t.Run(with, func(t *testing.T) {
@@ -151,6 +151,6 @@ func TestSessionsNeedABeginning(t *testing.T) {
 func TestIdsThatAreTooLarge(t *testing.T) {
 	for _, with := range []string{"clone=2", "sessions=2"} {
 		_, _, err := tryTransforms(format.Header{}, []format.Event{{Op: format.OpSync, TID: 1<<22 + 1}}, with)
-		require.ErrorContains(t, err, "ids above 4194304 can't be told from those of copies")
+		require.ErrorContains(t, err, "thread ids above 4194304 collide with those of copies")
 	}
 }

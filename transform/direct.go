@@ -7,8 +7,8 @@ import (
 
 var directTransform = Transform{
 	Name:  "direct",
-	Doc:   "opens files with O_DIRECT; for what is not aligned to 4 KiB the descriptor is switched back by fcntl",
-	Keeps: "everything, on file systems that know O_DIRECT",
+	Doc:   "opens files with O_DIRECT; fcntl clears the flag for calls that are not aligned to 4 KiB",
+	Keeps: "everything, on file systems that support O_DIRECT",
 	New: func(string) (Func, error) {
 		return newStaged(lookAhead, func() stage { return &direct{batches: batches{}} }), nil
 	},

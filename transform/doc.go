@@ -4,10 +4,10 @@
 //	recording → transform → … → transform → compile → trace
 //
 // A transform is a function from a format.Reader to a format.Reader. It changes
-// recorded events, so compile finds names, ordering, the fileset and compute as
-// if an application had made these events. Some readers need several passes
-// over a recording: a transform gives the same events each time, and is made
-// anew for each pass.
+// recorded events, so compile finds names, ordering, the fileset and compute as if an
+// application had made these events. Some readers need several passes over a recording:
+// a transform returns the same events each time, and a new reader is created for each
+// pass.
 //
 // Rules for all transforms:
 //
@@ -15,11 +15,10 @@
 //     looks ahead it does so by a bounded number of events.
 //   - An injected event starts between its neighbours and has no known
 //     duration.
-//   - The time of an event that is taken out becomes compute; what the thread
-//     was off the processor before it, and in it if it lasted, is carried over to
-//     its next event.
-//   - Durations of merged events are added up; nobody knows what the merged
-//     call would have taken.
+//   - The time of a removed event becomes compute. The time off the processor
+//     before and within it is carried over to the thread's next event.
+//   - The duration of a merged event is the sum of the durations, because the
+//     real one is unknown.
 //
 // A Set may be used concurrently. A reader belongs to one goroutine.
 package transform

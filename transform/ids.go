@@ -15,7 +15,7 @@ const maxCopies = 256
 // ids gives the threads of a copy of an application ids of their own.
 type ids int32
 
-// of returns the id of the copy's thread. It returns a number that is no id
+// of returns the id of the copy's thread. It returns a number that is not an id
 // unchanged.
 func (k ids) of(id int64) int64 {
 	if id <= 0 {
@@ -27,7 +27,7 @@ func (k ids) of(id int64) int64 {
 // check returns an error for ids that leave no room for copies.
 func (k ids) check(e *format.Event) error {
 	if e.TID > 1<<idBits || e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
-		return fmt.Errorf("thread %d makes thread %d: ids above %d can't be told from those of copies", e.TID, e.Ret, 1<<idBits)
+		return fmt.Errorf("thread %d creates thread %d: thread ids above %d collide with those of copies", e.TID, e.Ret, 1<<idBits)
 	}
 	return nil
 }

@@ -24,10 +24,10 @@ type Trace interface {
 //
 //   - Events are in the order of their ends, but none before one that it has an edge
 //     to. That is the order of a recording.
-//   - What an event waited for becomes calls of its own before it, as in a recording:
-//     OpWait, with the number of the edge and its delay.
-//   - Files that are opened have the notes that their recorder made, as far as the
-//     fileset and the calls before tell.
+//   - The waits of an event become separate calls before it, as in a recording: OpWait,
+//     with the number of the edge and its delay.
+//   - Opened files have the notes of their recorder, as far as the fileset and earlier
+//     calls show them.
 type lifted struct {
 	events format.Reader
 	header format.Header
@@ -98,12 +98,12 @@ func (l *lifted) lineage() *lineage { return l.lines }
 // Header implements format.Reader.
 func (l *lifted) Header() *format.Header { return &l.header }
 
-// ErrRequests is the error of a compiled trace with requests of io_uring or libaio.
-// What the application had reaped when, a trace tells only for the requests that it has.
+// ErrRequests is the error of a compiled trace with requests of io_uring or libaio. A
+// trace does not hold enough about reaped completions to transform them.
 var ErrRequests = errors.New("a compiled trace with requests of io_uring or libaio can't be transformed, only its recording")
 
 // errCircle is the error of a trace that no replay can finish.
-var errCircle = errors.New("the edges of the trace make a circle")
+var errCircle = errors.New("the edges of the trace form a cycle")
 
 // Read implements format.Reader.
 func (l *lifted) Read(events []format.Event) (int, error) {
@@ -179,7 +179,7 @@ func (l *lifted) pass(e format.Event) {
 // keeps results.
 func isWait(k format.EdgeKind) bool { return k >= format.EdgeWake && k != format.EdgeAny }
 
-// What the second argument of a wait is, if not the number of its edge.
+// The kinds of the second argument of a wait other than the number of its edge.
 const (
 	heldWait    = -1 // without an edge
 	expiredWait = -2 // whose time limit expired
@@ -265,7 +265,7 @@ func (l *lifted) measure(e *format.Event, b *bloodline) {
 	}
 }
 
-// byEnd is a heap of events by their ends. Of one thread, the line decides.
+// byEnd is a heap of events by their ends. Events of one thread are ordered by line.
 type byEnd []format.Event
 
 func (h *byEnd) Len() int { return len(*h) }

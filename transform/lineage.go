@@ -28,7 +28,7 @@ type target struct {
 
 	stands bool  // its thread has passed it
 	data   where // what has its effects
-	at     where // what stood last when it ended
+	at     where // the last written event at its end
 	lag    int64 // nanoseconds from there
 	floor  int64
 	more   []format.Edge // what its thread had waited for since then

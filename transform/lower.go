@@ -7,18 +7,19 @@ import (
 	"pianola/format/process"
 )
 
-// lower makes events of a compiled trace of what transforms have made of a lifted one.
+// lower turns the transformed events of a lifted trace into events of a compiled trace.
 // Compute comes from the times, as in compile; edges are those of the trace:
 //
-//   - An edge to an event leads to what has its effects: the last of its parts, or the
-//     call that it was merged into. Of what another thread waited for, the time counts:
-//     the edge leads to what stood last when the event ended, with a longer delay.
-//   - An event that is taken out hands its edges to the next one of its thread.
-//   - What is put in comes after the open of its descriptor, and a close after it.
-//   - What came out later than it was comes before what follows on its file, where that
+//   - An edge to an event leads to the event with its effects: the last of its parts, or
+//     the call that it was merged into. For a wait the time counts: the edge leads to the
+//     last written event at the end of the awaited event, with a longer delay.
+//   - The next event of the thread inherits the edges of a removed event.
+//   - An inserted event comes after the open of its descriptor, and a close comes after
+//     the inserted event.
+//   - An event that was moved back comes before the next events on its file if these
 //     relied on the order of the threads.
 //
-// All edges lead to events that were written before, so they make no circle.
+// All edges lead to events that were written before, so there is no cycle.
 type lower struct {
 	r      format.Reader
 	from   *lifted
@@ -218,14 +219,14 @@ func (w *lower) advance(t *outThread, b *bloodline, thread int32, to int64) {
 	t.line = to
 }
 
-// stand lets what a thread has last written stand for an event that is not.
+// stand replaces an event that is not written by the last written event of a thread.
 func (w *lower) stand(t *outThread, b *bloodline, thread int32, k *target) {
 	k.at, k.lag, k.more = w.before(t, b, thread, k)
 	k.stands = true
 	k.floor = sum(t.floor, k.lag)
 }
 
-// before returns what stood last when an event ended that was taken out.
+// before returns the last written event at the end of a removed event.
 func (w *lower) before(t *outThread, b *bloodline, thread int32, k *target) (at where, lag int64, more []format.Edge) {
 	p, line := &t.pending, k.event+1
 	// From the newest wait before it, or from what stands.
@@ -384,8 +385,8 @@ func (c *collector) waited(line, number int64) {
 	})
 }
 
-// wait adds the edge of a wait, to what stood last when the event ended that it leads
-// to, and what that one's thread had waited for since.
+// wait adds the edge of a wait: to the last written event at the end of the awaited
+// event, and to what that event's thread has waited for since.
 func (c *collector) wait(edge format.Edge, depth int) {
 	if edge.Thread == 0 {
 		c.late(edge, 0, depth)
@@ -416,8 +417,8 @@ func (c *collector) wait(edge format.Edge, depth int) {
 	c.late(edge, floor-lag, depth)
 }
 
-// followed reports whether the event has an edge of a wait to another one already, that
-// is no shorter, and notes it.
+// followed reports whether the event already has a wait edge to another event that is
+// at least as long, and records the edge.
 func (c *collector) followed(edge format.Edge) bool {
 	for i := range c.waits {
 		if k := &c.waits[i]; k.Thread == edge.Thread && k.Event == edge.Event && k.Kind == edge.Kind {
@@ -432,8 +433,8 @@ func (c *collector) followed(edge format.Edge) bool {
 	return false
 }
 
-// late adds an edge of a wait. One that another thread passed on is left out where there
-// is one that is no shorter.
+// late adds an edge of a wait. An edge that another thread passed on is dropped if
+// there is one that is at least as long.
 func (c *collector) late(edge format.Edge, floor int64, depth int) {
 	if depth > 0 {
 		for i := range c.edges {
@@ -451,7 +452,7 @@ func (c *collector) late(edge format.Edge, floor int64, depth int) {
 	c.add(edge, floor)
 }
 
-// to returns what has the effects of an event, or else what stands before it.
+// to returns the event with the effects of an event, or the event before it.
 func (c *collector) to(edge format.Edge) (at where, exact bool, floor int64) {
 	t, b := c.w.threads[edge.Thread-1], &c.w.lines.threads[edge.Thread-1]
 	switch k := b.target(edge.Event); {

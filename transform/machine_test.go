@@ -18,9 +18,9 @@ import (
 	"pianola/memfs"
 )
 
-// machine does what events say, in a file system in memory. Each byte of the
-// application's memory has a label that follows from its address, so that what
-// lies in a file in the end tells which buffer it came from.
+// machine executes events in a file system in memory. Each byte of the application's
+// memory has a label derived from its address, so the final contents of a file show
+// which buffers they came from.
 type machine struct {
 	t      *testing.T
 	fs     *memfs.FS

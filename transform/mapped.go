@@ -9,21 +9,21 @@ import (
 
 var mmapTransform = Transform{
 	Name: "mmap", Arg: Arg{Form: "read"},
-	Doc:   "makes page faults of mapped files reads and writes of the pages",
-	Keeps: "what is read and written, a page at a time",
-	Needs: "the addresses of mapped files in a compiled trace are no memory to read into",
+	Doc:   "turns page faults of mapped files into reads and writes of the pages",
+	Keeps: "the data that are read and written, one page per call",
+	Needs: "a compiled trace has no buffer addresses for the reads and writes",
 	New: func(arg string) (Func, error) {
 		if arg != "read" {
-			return nil, fmt.Errorf("want read, not %q", arg)
+			return nil, fmt.Errorf("expected read, not %q", arg)
 		}
 		return newStaged(0, func() stage { return new(unmapped) }), nil
 	},
 }
 
-// unmapped makes a descriptor of each mapping of a file: mmap duplicates the
-// descriptor that it maps, and the last munmap closes that one. The data of a
-// mapping is the number of its descriptor. What is left mapped until the process
-// ends is left open.
+// unmapped gives each mapping of a file its own descriptor: mmap duplicates the
+// descriptor that it maps, and the last munmap closes the duplicate. The data of a
+// mapping is the number of its descriptor. Descriptors of mappings that exist until the
+// process ends stay open.
 type unmapped struct{ mappings int64 }
 
 // firstCopy is the lowest number of such a descriptor, and copies how many

@@ -9,18 +9,18 @@ import (
 	"pianola/format/process"
 )
 
-const onlyKeeps = "what the events that stay do to names and descriptors; not what the others read and wrote"
+const onlyKeeps = "the effect of the remaining events on names and descriptors, not the I/O of the removed ones"
 
 var onlyTransform = Transform{
 	Name: "only", Arg: Arg{Form: "EXPR"},
-	Doc:   "takes out the events of which the filter (docs/compile.md) is not true, but for what the others need",
+	Doc:   "removes the events that do not match the filter (docs/reference/compile.md), except those that the others need",
 	Keeps: onlyKeeps,
 	New:   Only,
 }
 
 var dropTransform = Transform{
 	Name: "drop", Arg: Arg{Form: "EXPR"},
-	Doc:   "takes out the events of which the filter (docs/compile.md) is true, but for what the others need",
+	Doc:   "removes the events that match the filter (docs/reference/compile.md), except those that the others need",
 	Keeps: onlyKeeps,
 	New:   func(arg string) (Func, error) { return newOnly(arg, false) },
 }
@@ -235,10 +235,10 @@ func (o *only) unused(d *process.Description) {
 	u.held = u.held[:0]
 }
 
-// decide implements holding. What is not known to be of no use stays.
+// decide implements holding. Events that may be needed are kept.
 func (o *only) decide(_ *staged, first *entry) { first.waits.want() }
 
-// end implements ending. What nobody used is of no use.
+// end implements ending. Events that no other event used are removed.
 func (o *only) end(s *staged) {
 	o.ended = true
 	for en := s.first; en != nil; en = en.next {

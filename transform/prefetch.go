@@ -12,7 +12,7 @@ import (
 
 var prefetchTransform = Transform{
 	Name: "prefetch", Arg: Arg{Form: "N|D", Optional: true},
-	Doc:   "announces each read (fadvise or madvise WILLNEED) right after the thread's event that is N (2) before it, or a time D before it",
+	Doc:   "announces each read (fadvise or madvise WILLNEED) N events of the thread before it (default 2), or a time D before it",
 	Keeps: "everything",
 	New:   newPrefetch,
 }
@@ -28,7 +28,7 @@ func newPrefetch(arg string) (Func, error) {
 		case derr == nil && d > 0:
 			p.events, p.time = lookAhead, int64(d)
 		default:
-			return nil, fmt.Errorf("%q is neither a number of events from 1 to %d nor a time such as 20ms", arg, lookAhead)
+			return nil, fmt.Errorf("%q is not a number of events from 1 to %d or a time such as 20ms", arg, lookAhead)
 		}
 	}
 	return newStaged(lookAhead, func() stage { return &prefetch{events: p.events, time: p.time} }), nil

@@ -203,7 +203,7 @@ func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
 	if o.direct {
 		size, off = (size+alignment-1)&^(alignment-1), off&^(alignment-1)
 		if op.Info().At.Vector >= 0 {
-			buf += 40 // a vector lies anywhere
+			buf += 40 // a vector has any address
 		}
 	}
 	switch op {
@@ -235,8 +235,8 @@ func (p *program) transfer(tid int32, op format.Op, fd, size, off int64) int64 {
 	return n
 }
 
-// memoryReader reads events from memory, a few at a time. What it lent is
-// overwritten by the next call.
+// memoryReader reads events from memory, a few at a time. The next call overwrites the
+// events that it returned.
 type memoryReader struct {
 	events []format.Event
 	header format.Header

@@ -7,7 +7,7 @@ import (
 
 var readaheadTransform = Transform{
 	Name: "readahead", Arg: Arg{Form: "SIZE"},
-	Doc:   "asks (readahead) for the next SIZE bytes where a file is read on in sequence and less than half of them is left",
+	Doc:   "calls readahead for the next SIZE bytes of a file that is read in sequence, when less than half of the last SIZE bytes are left",
 	Keeps: "everything",
 	New: func(arg string) (Func, error) {
 		size, err := parseSize(arg)

@@ -11,13 +11,13 @@ import (
 
 var rerootTransform = Transform{
 	Name: "reroot", Arg: Arg{Form: "OLD:NEW"},
-	Doc:   "gives what lies below the directory OLD names below NEW; both are absolute",
-	Keeps: "everything but these names",
-	Needs: "the names of a compiled trace lie below the root already; replay --map does without",
+	Doc:   "renames everything below the directory OLD to names below NEW; both are absolute",
+	Keeps: "everything except these names",
+	Needs: "the names of a compiled trace already lie below the root; use replay --map instead",
 	New: func(arg string) (Func, error) {
 		from, to, ok := strings.Cut(arg, ":/")
 		if to = "/" + to; !ok || !strings.HasPrefix(from, "/") || strings.Contains(arg, "\x00") {
-			return nil, fmt.Errorf("want two absolute paths with a colon between, not %q", arg)
+			return nil, fmt.Errorf("expected two absolute paths separated by a colon, not %q", arg)
 		}
 		m := below(path.Clean(from), path.Clean(to))
 		return newStaged(0, func() stage { return m }), nil

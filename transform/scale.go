@@ -10,8 +10,8 @@ import (
 
 var scaleComputeTransform = Transform{
 	Name: "scale-compute", Arg: Arg{Form: "X"},
-	Doc:   "makes what threads compute between calls X times as long",
-	Keeps: "all but time",
+	Doc:   "multiplies the compute between calls by X",
+	Keeps: "everything except time",
 	New:   newScale,
 }
 
@@ -21,7 +21,7 @@ const maxScale = 1e6
 func newScale(arg string) (Func, error) {
 	x, err := strconv.ParseFloat(arg, 64)
 	if err != nil || !(x >= 0 && x <= maxScale) {
-		return nil, fmt.Errorf("%q is no number from 0 to %d", arg, int(maxScale))
+		return nil, fmt.Errorf("%q is not a number from 0 to %d", arg, int(maxScale))
 	}
 	return newStaged(0, func() stage { return scale(x) }), nil
 }
@@ -37,7 +37,7 @@ type paced struct {
 	debt  int64 // what was taken or cut besides of time that was not there
 }
 
-// event implements stage. What compile takes off besides is left to it.
+// event implements stage. It does not scale the time that compile subtracts anyway.
 func (x scale) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	if e.Via != format.ViaCall { // it takes no time of its thread

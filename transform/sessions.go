@@ -14,9 +14,9 @@ import (
 
 var sessionsTransform = Transform{
 	Name: "sessions", Arg: Arg{Form: "N"},
-	Doc:   "lets the application run N times, one after the other, on the same files; what it made is removed in between",
-	Keeps: "everything of the first run, and of the others where the first one leaves what was there before as it was",
-	Needs: "a compiled trace has no ids and names of its own for runs",
+	Doc:   "runs the application N times in a row on the same files; the files that it created are removed between runs",
+	Keeps: "everything of the first run; everything of the other runs if the first one does not change existing files",
+	Needs: "a compiled trace has no thread ids or file names for further runs",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxCopies)
 		if err != nil {

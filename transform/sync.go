@@ -8,8 +8,8 @@ import (
 
 var syncTransform = Transform{
 	Name: "sync", Arg: Arg{Form: "none|fdatasync|fsync"},
-	Doc:   "takes out what makes data durable, or makes fsync fdatasync, or fdatasync fsync",
-	Keeps: "all but durability",
+	Doc:   "removes all syncs, or turns fsync into fdatasync, or fdatasync into fsync",
+	Keeps: "everything except durability",
 	New:   newSync,
 }
 
@@ -25,7 +25,7 @@ func newSync(arg string) (Func, error) {
 	case "fsync":
 		from, to = to, from
 	default:
-		return nil, fmt.Errorf("want none, fdatasync or fsync, not %q", arg)
+		return nil, fmt.Errorf("expected none, fdatasync or fsync, not %q", arg)
 	}
 	return Each(func(_ *format.Header, e *format.Event) Verdict {
 		if e.Op == from {

@@ -56,8 +56,8 @@ func timesOf(events []format.Event) map[int32]*spent {
 	return all
 }
 
-// What threads compute stays what it was: what the recorder took of their time
-// goes and comes with the calls that are taken out and put in.
+// The compute of threads stays unchanged: the recorder's cost moves with the calls that
+// are removed and inserted.
 func TestComputeIsKept(t *testing.T) {
 	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
 	for _, test := range []struct {
@@ -90,7 +90,7 @@ func TestComputeIsKept(t *testing.T) {
 	}
 }
 
-// The time of what is dropped becomes compute, but for what the recorder took.
+// The time of dropped events becomes compute, except for the recorder's cost.
 func TestTimeIsKept(t *testing.T) {
 	h := format.Header{Meta: []format.Meta{{Key: format.MetaCost, Value: "inside=30 outside=300 rich=200"}}}
 	for _, with := range []string{"drop=class == read", "only=class == write", "drop=op == fsync"} {
@@ -116,9 +116,9 @@ func TestTimeIsKept(t *testing.T) {
 	}
 }
 
-// What shows who waited for whom stays, whatever is taken out: messages, and waits
-// within calls that go. Compile takes what a recorder spends at a wait off a thread's
-// time, so that is given back where there was no such event.
+// Messages, and waits within removed calls, show which thread waited for which, so they
+// are kept. Compile subtracts the recorder's cost of a wait from a thread's time, so
+// the transform adds it back if there was no such event.
 func TestWaitsAreKept(t *testing.T) {
 	const recording = `# pianola script 1
 # recorder: ebpf

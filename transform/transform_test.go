@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		"sync":      "transform sync=none|fdatasync|fsync: the argument is missing",
 		"sync=":     "transform sync=none|fdatasync|fsync: the argument is missing",
 		"sync:none": `no transform "sync:none"`,
-		"sync=all":  `transform sync=all: want none, fdatasync or fsync, not "all"`,
+		"sync=all":  `transform sync=all: expected none, fdatasync or fsync, not "all"`,
 	} {
 		_, err := Builtin().Parse(text)
 		if want == "" {
@@ -59,7 +59,7 @@ func TestWith(t *testing.T) {
 
 // The table of the docs says which transforms take a compiled trace.
 func TestCompiledTable(t *testing.T) {
-	page, err := os.ReadFile("../docs/transforms.md")
+	page, err := os.ReadFile("../docs/internals/transforms.md")
 	require.NoError(t, err)
 	var rows strings.Builder
 	for _, one := range Builtin() {

@@ -10,8 +10,8 @@ import (
 
 var uringBatchTransform = Transform{
 	Name: "uring-batch", Arg: Arg{Form: "N"},
-	Doc:   "submits up to N independent reads, writes and syncs of a thread at once through a ring of io_uring, and waits for all of them",
-	Keeps: "everything, whatever the order in which the requests of a batch are done",
+	Doc:   "submits up to N independent reads, writes and syncs of a thread as one io_uring batch, and waits for all of them",
+	Keeps: "everything except the order of the requests within a batch",
 	New: func(arg string) (Func, error) {
 		n, err := parseCount(arg, maxUring)
 		if err != nil {
@@ -194,7 +194,7 @@ func (u *uringBatch) disturbs(e *format.Event, t *process.Thread, f *process.Fil
 	return false
 }
 
-// seek notes where a descriptor stands after the calls of the run.
+// seek records the offset of a descriptor after the calls of the run.
 func (r *uring) seek(serial, fd, at int64) {
 	for i := range r.seeks {
 		if r.seeks[i].serial == serial {

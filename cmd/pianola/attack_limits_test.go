@@ -30,7 +30,7 @@ var greedy = []greed{
 		for range 10_000 {
 			h.Threads = append(h.Threads, format.Thread{Process: 1})
 		}
-	}, says: "10001 threads are more than 64"},
+	}, says: "10001 threads exceed the limit of 64"},
 	{name: "a file of a pebibyte", make: func(h *hostile) {
 		h.file(format.File{Path: "f", Type: format.TypeReg, Size: 1 << 50})
 	}, says: "the fileset holds more than 16777216 bytes"},
@@ -99,11 +99,11 @@ var greedy = []greed{
 	{name: "a truncate", make: func(h *hostile) {
 		h.create(1, "f", 5)
 		h.add(1, format.OpFtruncate, 0, 5, math.MaxInt64)
-	}, says: "makes a file of 9223372036854775807 bytes"},
+	}, says: "creates a file of 9223372036854775807 bytes"},
 	{name: "a truncate by name", make: func(h *hostile) {
 		h.create(1, "f", 5)
 		h.add(1, format.OpTruncate, 0, "f", 1<<60)
-	}, says: "makes a file of 1152921504606846976 bytes"},
+	}, says: "creates a file of 1152921504606846976 bytes"},
 	{name: "a write far away", make: func(h *hostile) {
 		h.create(1, "f", 5)
 		h.add(1, format.OpPwrite64, 1, 5, 0, 1, 1<<40)
@@ -265,9 +265,9 @@ var greedy = []greed{
 	{name: "a name with a NUL", make: func(h *hostile) { h.add(1, format.OpStat, 0, "a\x00b", 0) }, says: "holds a NUL byte"},
 }
 
-// TestAttackLimits wants too much of everything. No replay takes more than its
-// limits, of disk and memory, and each ends by itself. What one leaves the next
-// begins with.
+// TestAttackLimits wants too much of everything. No replay takes more than its limits,
+// of disk and memory, and each ends by itself. Each begins with the files that the one
+// before has left.
 func TestAttackLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")

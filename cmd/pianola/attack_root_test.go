@@ -122,7 +122,7 @@ func TestAttackNested(t *testing.T) {
 		refused := func(root, trace string) {
 			o := c.replay(t, "--root", root, trace)
 			require.Equal(t, cli.ExitFailure, o.status, o.said)
-			require.Contains(t, o.said, "replays share no directory")
+			require.Contains(t, o.said, "another replay uses this directory")
 			c.unharmed(t)
 		}
 		cmd, said := c.command(t, "--root", c.root, "--keep", "outer.bin")
@@ -232,8 +232,8 @@ func TestAttackFileset(t *testing.T) {
 	})
 }
 
-// TestAttackSeveral gives several traces names that lead elsewhere, and a root
-// in which an earlier trace has left links where theirs are to be.
+// TestAttackSeveral gives several traces names that lead out of their roots, and a root
+// in which an earlier trace has left links in the place of their files.
 func TestAttackSeveral(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")
@@ -262,7 +262,7 @@ func TestAttackSeveral(t *testing.T) {
 		}
 		o := c.replay(t, "--root", c.root, "--keep", "left.bin")
 		require.Zero(t, o.status, o.said)
-		for _, want := range []string{"replays share no directory", "not a directory"} {
+		for _, want := range []string{"another replay uses this directory", "not a directory"} {
 			o = c.replay(t, "--root", c.root, "b.bin", "left.bin")
 			require.Equal(t, cli.ExitFailure, o.status)
 			require.Contains(t, o.said, want)
@@ -289,7 +289,7 @@ func TestAttackWhileItRuns(t *testing.T) {
 
 		o := c.replay(t, "--root", root, "a.bin")
 		require.Equal(t, cli.ExitFailure, o.status)
-		require.Contains(t, o.said, "replays share no directory")
+		require.Contains(t, o.said, "another replay uses this directory")
 
 		require.NoError(t, os.Rename(root, c.root+"/moved"))
 		require.NoError(t, os.Symlink(c.base+"/dir", root))

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A replay needs no more of a machine than a place to write to: no program, no
-// device, no /proc. What takes one of those is named.
+// A replay needs only a directory to write to: no program, no device, no /proc. The
+// test lists the features that need one of those.
 func TestBare(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")

@@ -266,8 +266,8 @@ type outcome struct {
 	executed int64  // events
 }
 
-// What the attacks may use. The memory is that of buffers; the trace itself and
-// the program come on top of it.
+// The limits of the attacks. The memory is that of buffers; the trace itself and the
+// program come on top of it.
 var limits = []string{"--limit", "memory=16MiB", "--limit", "bytes=16MiB", "--limit", "descriptors=1024", "--limit", "files=300", "--limit", "threads=64", "--limit", "kernel=16MiB"}
 
 const mostMemory = 200 << 20

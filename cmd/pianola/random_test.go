@@ -109,7 +109,7 @@ func playRandom(t *testing.T, dir string, mix int, seeds []uint64, listed map[st
 // no directories that are missing, full or within one another.
 const flatLimits = mixNested | mixDirFDs
 
-// expected reports whether a result may differ (docs/conformance.md): root and memory
+// expected reports whether a result may differ (docs/internals/conformance.md): root and memory
 // deny nothing, the modes of directories above are not known, and what SEEK_DATA finds in blocks that are set aside depends on the file
 // system, which memory is not.
 func expected(line, replay string, mix int) bool {

@@ -216,7 +216,7 @@ func path(nr uintptr, dirfd int, name string, args ...uintptr) (int, error) {
 	return int(r), nil
 }
 
-// step makes one call, whose result is nobody's business but the replay's.
+// step makes one call, whose result only matters to the replay.
 func (w *worker) step() {
 	var (
 		r   = w.rng
@@ -344,7 +344,7 @@ func (w *worker) rare() {
 		w.keep(fd, err, flags)
 	case 3:
 		unix.Fstatat(unix.AT_FDCWD, proc, new(unix.Stat_t), 0)
-		// Of a file without a name, a replay can truncate only what it can write to.
+		// A replay can truncate a file without a name only if it can write to it.
 		if flags, err := unix.FcntlInt(uintptr(of), unix.F_GETFL, 0); err != nil || flags&unix.O_ACCMODE != unix.O_RDONLY {
 			syscall.Truncate(proc, int64(r.IntN(3000)))
 		}
@@ -417,7 +417,7 @@ func (w *worker) ownFile() (name string, fd int) {
 	return fmt.Sprintf("/proc/self/fd/%d", fd), fd
 }
 
-// What the program does beyond plain calls of one thread, by bit.
+// Features of the program beyond plain calls of one thread, by bit.
 const (
 	mixDots     = 1 << iota // "..", and "." within a path
 	mixSlashes              // a slash at the end
@@ -427,7 +427,7 @@ const (
 	mixExchange             // RENAME_NOREPLACE and RENAME_EXCHANGE
 	mixRare                 // what rare does
 	mixThreads              // threads and processes
-	mixUser                 // the user nobody, and files and directories without some rights
+	mixUser                 // an unprivileged user, and files and directories without some rights
 )
 
 // randomMix is the variable that says what the program does.

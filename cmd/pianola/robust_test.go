@@ -106,8 +106,8 @@ func (r *recorder) compile(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestInterrupt is Ctrl-C: the terminal sends the signal to recorder and
-// command. What the command makes of it decides.
+// TestInterrupt is Ctrl-C: the terminal sends the signal to recorder and command. The
+// command's reaction decides.
 func TestInterrupt(t *testing.T) {
 	tests := []struct {
 		name, script string

@@ -69,7 +69,7 @@ func TestScripts(t *testing.T) {
 					for _, key := range []string{"GOCACHE", "GOMODCACHE"} {
 						e.Setenv(key, goEnv[key])
 					}
-					e.Setenv("GOFLAGS", "-buildvcs=false") // git refuses a clone of somebody else's
+					e.Setenv("GOFLAGS", "-buildvcs=false") // git refuses a clone of another user
 					return nil
 				},
 				Condition:     condition,
@@ -89,12 +89,16 @@ func goEnv(t *testing.T) (env map[string]string) {
 }
 
 // condition is that a program is there, or, by the name root, who runs the tests,
-// or, by the name fadvise, that files can leave the page cache: those of a tmpfs
+// or, by the name cgroup, that cgroups can be made, or, by the name fadvise, that files can leave the page cache: those of a tmpfs
 // can't.
 func condition(what string) (bool, error) {
 	switch what {
 	case "root":
 		return os.Geteuid() == 0, nil
+	case "cgroup":
+		there, err := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs")
+		_, unified := os.Stat("/sys/fs/cgroup/cgroup.procs")
+		return os.Geteuid() == 0 && (len(there) > 0 || unified == nil), err
 	case "fadvise":
 		var s unix.Statfs_t
 		err := unix.Statfs(os.TempDir(), &s)

@@ -11,10 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every command of docs/transforms.md prints what stands below it there. The
+// Every command of the pages about transforms prints what the page shows below it. The
 // files that it is about are those that the page shows by cat.
 func TestTransformsPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/transforms.md")
+	for _, name := range []string{"reference", "internals"} {
+		t.Run(name, func(t *testing.T) { runShown(t, "../../docs/"+name+"/transforms.md") })
+	}
+}
+
+func runShown(t *testing.T, name string) {
+	page, err := os.ReadFile(name)
 	require.NoError(t, err)
 	commands, files := "", ""
 	for i, block := range strings.Split(string(page), "```console\n$ ")[1:] {
@@ -29,7 +35,7 @@ func TestTransformsPage(t *testing.T) {
 		files += fmt.Sprintf("-- want%d --\n%s", i, output)
 	}
 	require.NotEmpty(t, commands)
-	name := filepath.Join(t.TempDir(), "transforms.txtar")
-	require.NoError(t, os.WriteFile(name, []byte(commands+files), 0o644))
-	testscript.Run(t, testscript.Params{Files: []string{name}, Condition: condition})
+	script := filepath.Join(t.TempDir(), "transforms.txtar")
+	require.NoError(t, os.WriteFile(script, []byte(commands+files), 0o644))
+	testscript.Run(t, testscript.Params{Files: []string{script}, Condition: condition})
 }

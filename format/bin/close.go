@@ -58,7 +58,7 @@ func check(threads []*thread, h *format.Header) error {
 	}
 	for _, t := range threads {
 		if t.awaited >= t.events {
-			return fmt.Errorf("an event waits for event %d of thread %d, which has %d", t.awaited, t.number, t.events)
+			return fmt.Errorf("an event waits for event %d of thread %d, whose length is %d", t.awaited, t.number, t.events)
 		}
 		if int(t.number) > max(len(h.Threads), 1) {
 			return fmt.Errorf("thread %d has events but no row in the thread table", t.number)
@@ -67,9 +67,8 @@ func check(threads []*thread, h *format.Header) error {
 	return nil
 }
 
-// settle finishes the last parts. It numbers strings by their first use, thread
-// after thread, instead of by their arrival. It drops rows that hold only
-// defaults.
+// settle finishes the last parts. It numbers strings by their first use, thread after
+// thread, instead of by their arrival. It drops rows that hold only defaults.
 func (w *Writer) settle(threads []*thread) error {
 	if len(threads) > 1 { // a single thread has that order already
 		w.order = newOrder(w.strings)
@@ -174,7 +173,7 @@ func (w *Writer) assemble(parts []part) error {
 	return nil
 }
 
-// order numbers strings by the order in which they are asked for.
+// order numbers strings by the order of queries.
 type order struct {
 	old     []string
 	numbers []int64 // new number by old, -1 for none yet

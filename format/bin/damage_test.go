@@ -296,8 +296,8 @@ func TestHostile(t *testing.T) {
 		{"long header", []piece{text(kindHeader, string(bytes.Repeat([]byte("# a: b\n"), 1<<17))), lengths, contents}, ErrLimit, "limit of"},
 		{"bomb", []piece{head, lengths, counted(bomb, 4)}, ErrMalformed, "decompressed size"},
 		{"bomb of its size", []piece{head, lengths, bomb}, ErrMalformed, "belong to no string"},
-		{"text shorter than said", []piece{head, lengths, counted(contents, 5)}, ErrMalformed, "4 bytes where 5 are due"},
-		{"planes shorter than said", []piece{head, counted(table(kindLengths, 0, 1, 3, 0), 4), contents}, ErrMalformed, "3 bytes where 4 are due"},
+		{"text shorter than said", []piece{head, lengths, counted(contents, 5)}, ErrMalformed, "4 bytes instead of 5"},
+		{"planes shorter than said", []piece{head, counted(table(kindLengths, 0, 1, 3, 0), 4), contents}, ErrMalformed, "3 bytes instead of 4"},
 		{"string too long", []piece{head, table(kindLengths, 0, 5), contents}, ErrMalformed, "string 0 ends after"},
 		{"strings too short", []piece{head, table(kindLengths, 0, 3), contents}, ErrMalformed, "1 bytes belong to no string"},
 		{"lengths that wrap", []piece{head, table(kindLengths, 0, 1<<63, 1<<63, 4), contents}, ErrMalformed, "string 0 ends after"},
@@ -319,8 +319,8 @@ func TestHostile(t *testing.T) {
 		{"edge with a negative delay", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindEdges, 1, 0, 2, 0, 0, big+1)}, second), ErrMalformed, "waits for event 0 of thread 2"},
 		{"edge to itself", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindEdges, 1, 0, 1, 0, 0, 0)}, second), ErrMalformed, "waits for event 0 of thread 1"},
 		{"edge to the start that is none", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindEdges, 1, 0, 0, 0, 0, 0)}, second), ErrMalformed, "waits for event 0 of thread 0"},
-		{"negative held", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindHeld, 1, 0, big+1, 0)}, second), ErrMalformed, "negative time"},
-		{"negative expired", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindHeld, 1, 0, 1, big+1)}, second), ErrMalformed, "negative time"},
+		{"negative held", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindHeld, 1, 0, big+1, 0)}, second), ErrMalformed, "negative wait"},
+		{"negative expired", slices.Concat([]piece{two, lengths, contents, fsync, duration, table(kindHeld, 1, 0, 1, big+1)}, second), ErrMalformed, "negative wait"},
 		{"wait after the last event", waiting(1, 2, 0), ErrMalformed, "row 0: event 1 after event 0 of 1"},
 		{"wait of a negative event", waiting(1<<63, 2, 0), ErrMalformed, "after event 0 of 1"},
 		{"wait for an event after the last", waiting(0, 2, 1), ErrMalformed, "waits for event 1 of thread 2"},
@@ -332,10 +332,10 @@ func TestHostile(t *testing.T) {
 		{"name without an end", []piece{head, lengths, contents, text(kindNames, "a\x00/b"), fsync, duration}, ErrMalformed, "the last name does not end"},
 		{"path without a name", []piece{head, lengths, contents, text(kindNames, "a"), fsync, duration}, ErrMalformed, "the last name does not end"},
 		{"no name", []piece{head, lengths, contents, text(kindNames, "a\x00\x00"), fsync, duration}, ErrMalformed, "name 0: the application's name is not absolute"},
-		{"no path", []piece{head, lengths, contents, text(kindNames, "\x00/a\x00"), fsync, duration}, ErrMalformed, "name 0: the path does not lie below the root"},
+		{"no path", []piece{head, lengths, contents, text(kindNames, "\x00/a\x00"), fsync, duration}, ErrMalformed, "name 0: the path is not below the root"},
 		{"two names", []piece{head, lengths, contents, text(kindNames, "a\x00/b\x00a\x00/c\x00"), fsync, duration}, ErrMalformed, `name 1: "a" after "a"`},
 		{"names out of order", []piece{head, lengths, contents, text(kindNames, "b\x00/b\x00a\x00/c\x00"), fsync, duration}, ErrMalformed, `name 1: "a" after "b"`},
-		{"names in the header too", []piece{text(kindHeader, "# name: \"a\" \"/b\"\n"), lengths, contents, text(kindNames, "a\x00/b\x00"), fsync, duration}, ErrMalformed, "the header has names, too"},
+		{"names in the header too", []piece{text(kindHeader, "# name: \"a\" \"/b\"\n"), lengths, contents, text(kindNames, "a\x00/b\x00"), fsync, duration}, ErrMalformed, "the header has names as well"},
 		{"many names", []piece{head, lengths, contents, text(kindNames, strings.Repeat("\x00", 1<<21)), fsync, duration}, ErrLimit, "limit of"},
 		{"2^63-1 bytes of names", []piece{head, lengths, contents, counted(text(kindNames, "a\x00/b\x00"), big), fsync, duration}, ErrLimit, "limit of"},
 		{"names that grow", []piece{head, lengths, contents, text(kindNames, grown), fsync, duration}, ErrLimit, "limit of"},
@@ -395,7 +395,7 @@ func TestHostileHeader(t *testing.T) {
 	}
 }
 
-// What is sound before a fault is returned first, and the fault stays.
+// Valid data before a fault are returned first, and the fault is permanent.
 func TestFaultComesAfterWhatIsSound(t *testing.T) {
 	rows := make([]uint64, 0, 300*maxWidth)
 	for i := range 300 {

@@ -100,7 +100,7 @@ func (l *loader) decompress(dst, src []byte) error {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if len(out) != len(dst) {
-		return fmt.Errorf("%w: %d bytes where %d are due", ErrMalformed, len(out), len(dst))
+		return fmt.Errorf("%w: %d bytes instead of %d", ErrMalformed, len(out), len(dst))
 	}
 	return nil
 }

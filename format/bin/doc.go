@@ -2,8 +2,8 @@
 // replay reads. [Writer] makes one, [Open] verifies one and gives it back as a
 // [format.Trace].
 //
-// A file is a fixed header, then parts, then the index. Nothing lies between
-// them or after them. Numbers are little-endian.
+// A file is a fixed header, then parts, then the index. There are no gaps, and nothing
+// follows the index. Numbers are little-endian.
 //
 //	byte  bytes
 //	   0      8  magic "\x89PIANOLA"
@@ -27,9 +27,8 @@
 //	                     that varies, that byte of all rows
 //
 // A varint is that of encoding/binary, signed. A word in delta mode holds the
-// difference to the row before, in zigzag form. The number of rows, or bytes of
-// a text, stands in the index, so the length of the planes is known before
-// they are decompressed.
+// difference to the row before, in zigzag form. The index has the number of rows, or
+// bytes of a text, so the length of the planes is known before they are decompressed.
 //
 // The index is a table too, without a part of its own. The parts follow one
 // another, so their lengths give their places. A row of the index is
@@ -55,18 +54,17 @@
 //	edge  rows 5   some events   event, and its edges: thread, kind, event, delay
 //	held  rows 2   some events   event, and how much of its compute the edges account for
 //
-// Known parts stand in this order, those of the trace first, which stand once
-// each, then thread by thread. Those of a thread take as many parts as they
-// need, of 1 to 65536 rows each (this writer ends one at 8192). Rows of each
-// event run parallel to the records. Rows of some events begin with the event,
-// counted from 0 in its thread. Strings are numbered by first use, thread after
-// thread, so the file does not depend on how the events of the threads were
-// interleaved when they were written.
+// Known parts are in this order: first the parts of the trace, each once, then the
+// parts of each thread. Rows of a thread are split into parts of 1 to 65536 rows (this
+// writer uses 8192). Rows of each event correspond to the records. Rows of some events
+// begin with the event, counted from 0 in its thread. Strings are numbered by first
+// use, thread after thread, so the file does not depend on how the events of the
+// threads were interleaved when they were written.
 //
 // To add a part is to append a row to the table in parts.go.
 //
-// Version 1, which is read only, has these six parts. Its index has the number
-// of the kind, from 0, in place of tag and flags.
+// Version 1, which can only be read, has the first six parts. Its index has the number
+// of the kind, from 0, instead of tag and flags.
 //
 // A Writer and the readers of a Trace belong to one goroutine each; the
 // methods of a Trace may be called concurrently.

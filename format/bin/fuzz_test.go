@@ -37,9 +37,8 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzParts makes a file whose checksums are right of any bytes: the input is
-// cut into parts by the lengths that stand in front of them. It does so in both
-// versions.
+// FuzzParts makes a file with valid checksums from any bytes. It splits the input into
+// parts by the lengths in front of them. It does so in both versions.
 func FuzzParts(f *testing.F) {
 	seed := func(pieces ...piece) {
 		var b []byte

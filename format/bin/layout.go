@@ -15,7 +15,7 @@ const (
 	headerSize = 44
 
 	// rowsPerPart is how many rows a Writer puts into a part of a thread.
-	// Larger parts save little (docs/format.md) and make a reader pause longer.
+	// Larger parts save little (docs/internals/trace.md) and make a reader pause longer.
 	rowsPerPart = 8192
 
 	// maxRows is the most rows that a reader accepts in a part of a thread. It

@@ -187,7 +187,7 @@ func (m *merged) event(e *format.Event, t *turn) error {
 	return nil
 }
 
-// attach adds to e, the next event, what other parts hold for it.
+// attach adds the contents of other parts to e, the next event.
 func (l *line) attach(m *merged, e *format.Event) error {
 	for i := range l.attached {
 		if err := l.attached[i].attach(m, e, l.event); err != nil {

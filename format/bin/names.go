@@ -9,10 +9,10 @@ import (
 	"pianola/format"
 )
 
-// The application's names are a text: of each, in the order of the paths, the path
-// below the root and the name, each with a zero byte after it. A name in the
-// directory that the path suggests ("w/db" for "w/pianola_tmp1", not for
-// "pianola_tmp1") is only its last component, which tells it from an absolute one.
+// The application's names are a text. In the order of the paths, it holds each path
+// below the root and its name, each with a zero byte after it. A name in the directory
+// that the path suggests ("w/db" for "w/pianola_tmp1", not for "pianola_tmp1") is
+// stored as its last component, which distinguishes it from an absolute one.
 
 func writeNames(_ *Writer, h *format.Header) content {
 	var text []byte
@@ -34,11 +34,11 @@ func cutBase(path string) (dir, base string) {
 	return path[:i], path[i:]
 }
 
-// mapBytes is the memory of a name in the map of whoever shows it (format.AppNames).
+// mapBytes is the memory of a name in the map of its user (format.AppNames).
 const mapBytes = 80
 
-// joinedBytes is the memory of a name that is put together, besides its text: what the
-// allocator rounds it up by.
+// joinedBytes is the memory of a joined name, besides its text: the rounding of the
+// allocator.
 const joinedBytes = 16
 
 func readNames(t *Trace, p *part) error {
@@ -56,7 +56,7 @@ func readNames(t *Trace, p *part) error {
 		return err
 	}
 	if len(t.header.Names) > 0 {
-		return fmt.Errorf("%w: the header has names, too", ErrMalformed)
+		return fmt.Errorf("%w: the header has names as well", ErrMalformed)
 	}
 	t.header.Names = make([]format.AppName, 0, names)
 	last := ""

@@ -10,16 +10,16 @@ import (
 	"pianola/format"
 )
 
-// EventsAt returns a reader of the events of all threads as they would be at a pace: the
-// recording that a replay at that pace is judged against. Calls and requests take as long
-// as recorded; compute, and the delays of edges, are divided by the speed. An event
-// begins as in a replay that is never late: after the thread's event before and its own
-// compute, and after the events that its edges lead to. Operations for which a replay makes
-// no call, such as the wait for a process, take no time, and what they waited for is an
-// edge.
+// EventsAt returns a reader of the events of all threads as they would be at a pace. A
+// replay at that pace is compared with them. Calls and requests take as long as
+// recorded; compute and the delays of edges are divided by the speed. An event begins
+// as in a replay that is never late: after the thread's previous event and its own
+// compute, and after the targets of its edges. Operations for which a replay makes no
+// call, such as the wait for a process, take no time, and their waits are edges.
 //
-// The reader is like that of Events, whose order is by the start at that pace. It keeps
-// what events wait for in memory. At the pace of the recording it is that of Events.
+// The reader is like that of Events, and its order is by the start at that pace. It
+// keeps the edges of all events in memory. At the pace of the recording it is that of
+// Events.
 func (t *Trace) EventsAt(p format.Pace) (format.Reader, error) {
 	if p.Recorded() {
 		return t.Events(), nil
@@ -50,13 +50,13 @@ type paced struct {
 	starts  strands  // those whose next event has a start
 	ready   []*strand
 	now     int64 // start of the last event
-	looked  int   // where the search for strands that sleep for ever goes on
+	looked  int   // position of the search for strands that will never wake
 }
 
-// strand is a thread, or a ring, at a pace. Times are in nanoseconds.
+// strand is a thread or a ring at a pace. Times are in nanoseconds.
 type strand struct {
-	turn             // its start is that of the next event, at the pace; the thread is 0 if it has no events
-	parent   int32   // that creates it; 0: it is there from the start
+	turn             // the start is that of the next event, at the pace; the thread is 0 if it has no events
+	parent   int32   // number of the thread that creates it, 0 if it exists from the start
 	born     bool    // that has come
 	over     bool    // no events are left
 	recorded int64   // start of the next event in the recording
@@ -76,12 +76,12 @@ type strand struct {
 	soonest  int64     // the least done that one of them waits for
 	until    int64     // the done of another strand that this one waits for, or unsubmitted
 
-	// Of a ring.
+	// For a ring.
 	submitted   int64  // requests
 	submit      moment // begin of the call that submitted the last ones
 	completions completions
 
-	// Of a thread: the completions that its last event waited for.
+	// For a thread: the completions that its last event waited for.
 	pending pending
 }
 
@@ -150,9 +150,9 @@ func (r *paced) Read(events []format.Event) (n int, err error) {
 	return n, nil
 }
 
-// settle gives starts to the next events of all strands that can have one. If all that
-// have events left sleep, because a trace is wrong or leaves out what they wait for, one
-// goes on. The error at the end is io.EOF.
+// settle gives starts to the next events of all strands that can have one. If all
+// strands with events left sleep, because a trace is wrong or leaves out awaited
+// events, one of them continues. The error at the end is io.EOF.
 func (r *paced) settle() error {
 	for {
 		for len(r.ready) > 0 {
@@ -186,7 +186,7 @@ func (r *paced) stuck() *strand {
 	return nil
 }
 
-// schedule finds the start of a strand's next event, or has the strand sleep.
+// schedule finds the start of a strand's next event, or makes the strand sleep.
 func (r *paced) schedule(s *strand) error {
 	if s.over || !s.born || s.due {
 		return nil
@@ -242,8 +242,8 @@ func (r *paced) schedule(s *strand) error {
 	return nil
 }
 
-// startOf returns when the next event of a strand begins, which its edges let begin after a
-// time. They account for so much of its compute.
+// startOf returns the start of a strand's next event. Its edges release it at a given
+// time and cover a part of its compute.
 func (r *paced) startOf(s *strand, rec *format.Record, after, held int64) int64 {
 	switch {
 	case s.line.via != format.ViaCall: // as long after the call that submits it as recorded
@@ -266,8 +266,8 @@ func later(t, nanos int64) int64 {
 	return min(t, most) + min(max(nanos, 0), most)
 }
 
-// await reports whether so many events of another strand have begun, or never will. If
-// not, the strand sleeps until then.
+// await reports whether an event of another strand has begun, or never will. If not,
+// the strand sleeps until then.
 func (r *paced) await(s, on *strand, n int64) bool {
 	if on.done >= n || on.over || on == s || s.forced {
 		return true
@@ -280,7 +280,7 @@ func (r *paced) await(s, on *strand, n int64) bool {
 	return false
 }
 
-// wake has the strands go on that wait for what has come of another one.
+// wake continues the strands that wait for the progress of another one.
 func (r *paced) wake(s *strand) {
 	if len(s.sleepers) == 0 || s.soonest > s.done && !s.over {
 		return
@@ -298,8 +298,8 @@ func (r *paced) wake(s *strand) {
 	}
 }
 
-// release returns when the edges of a strand's next event let it begin, and what of its
-// compute they account for. ok is false if the strand sleeps for one of them.
+// release returns when the edges release a strand's next event, and how much of its
+// compute they cover. ok is false if the strand sleeps for an edge.
 func (r *paced) release(s *strand) (after, held int64, ok bool) {
 	next := s.wait
 	for ; next < len(s.waits) && s.waits[next].Event <= s.line.event; next++ {
@@ -345,7 +345,7 @@ func (r *paced) ringOf(rec *format.Record) *strand {
 	return nil
 }
 
-// play fills e with the first event of all that have a start.
+// play fills e with the earliest event that has a start.
 func (r *paced) play(e *format.Event) error {
 	s := heap.Pop(&r.starts).(*strand)
 	r.now = s.start
@@ -392,7 +392,7 @@ func (r *paced) play(e *format.Event) error {
 	return nil
 }
 
-// wakeUp finds out when the strand's last event ended, if that waited for completions: as
+// wakeUp computes when the strand's last event ended if it waited for completions: as
 // long after the last of them as recorded.
 func (s *strand) wakeUp() {
 	p := s.pending
@@ -410,7 +410,7 @@ func (s *strand) wakeUp() {
 	}
 }
 
-// completions are those of a ring, as far as they are kept.
+// completions are the recent completions of a ring.
 type completions struct {
 	gone            int64 // that are not kept any more
 	recorded, paced []int64

@@ -163,7 +163,7 @@ func TestEventsAtAll(t *testing.T) {
 	}
 }
 
-// What a replay's log tells of its pace.
+// PaceOf reads the pace of a replay from its log.
 func TestPaceOf(t *testing.T) {
 	log := func(value string) *format.Header {
 		h := &format.Header{}

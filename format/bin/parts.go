@@ -21,10 +21,10 @@ type layout struct {
 	// the file, and so are required rows of each event.
 	required bool
 
-	// For a part of the whole trace. write returns the contents of the part. It
-	// is called after all events. If it returns nothing and the kind is not
-	// required, there is no part. read reads the contents, and claims the
-	// memory that it keeps from the budget. It is called in the order of kinds.
+	// For a part of the whole trace. write returns the contents of the part. It is
+	// called after all events. If it returns nothing and the kind is not required, the
+	// part is left out. read reads the contents, and claims the memory that it keeps
+	// from the budget. It is called in the order of kinds.
 	write func(w *Writer, h *format.Header) content
 	read  func(t *Trace, p *part) error
 
@@ -77,7 +77,7 @@ const (
 	kindNames
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
-	kindIndex   kind = 0xff // the index is no part of itself
+	kindIndex   kind = 0xff // the index has no row for itself
 )
 
 // kinds is the table of parts. A file has them in this order: those of the
@@ -92,13 +92,13 @@ var kinds = []layout{
 		encode: encodeDuration},
 	kindWaits: {tag: "wait", name: "waits", required: true, scope: someEvents, width: 3,
 		encode: encodeNothing, decode: decodeWait, check: checkWait}, // of older traces
-	kindOff: {tag: "offs", name: "parts of the time off the processor", scope: someEvents, width: 6,
+	kindOff: {tag: "offs", name: "off-processor times", scope: someEvents, width: 6,
 		encode: encodeOff, decode: decodeOff},
 	kindEdges: {tag: "edge", name: "edges", required: true, scope: someEvents, width: 5,
 		encode: encodeEdges, decode: decodeWait, check: checkWait},
-	kindHeld: {tag: "held", name: "compute that edges account for", required: true, scope: someEvents, width: 3,
+	kindHeld: {tag: "held", name: "compute covered by edges", required: true, scope: someEvents, width: 3,
 		encode: encodeHeld, decode: decodeHeld, check: checkHeld},
-	kindRequests: {tag: "reqs", name: "ways of requests", required: true, scope: someEvents, width: 5,
+	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
 		encode: encodeHow, decode: decodeHow, check: checkHow},
 	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
 }
@@ -214,7 +214,7 @@ func decodeHeld(_ *merged, e *format.Event, row []uint64) {
 
 func checkHeld(_ *Trace, _ int32, row []uint64) string {
 	if int64(row[1]) < 0 || int64(row[2]) < 0 {
-		return fmt.Sprintf("event %d waited for a negative time", row[0])
+		return fmt.Sprintf("event %d has a negative wait", row[0])
 	}
 	return ""
 }
@@ -234,7 +234,7 @@ func decodeHow(_ *merged, e *format.Event, row []uint64) { e.How = howOf(row) }
 
 func checkHow(_ *Trace, _ int32, row []uint64) string {
 	if row[3] > math.MaxUint32 || row[4] > math.MaxUint32 {
-		return fmt.Sprintf("event %d has no such file or buffer", row[0])
+		return fmt.Sprintf("event %d refers to a file or buffer that does not exist", row[0])
 	}
 	return ""
 }
@@ -247,7 +247,8 @@ func encodeOff(_ *Writer, e *format.Event, n int64, dst []uint64) []uint64 {
 	return append(dst, uint64(n), uint64(o.Ready), uint64(o.Own), uint64(o.Wait), uint64(o.Timer), uint64(o.Storage))
 }
 
-// decodeOff tells the time apart that the record has as a whole, and no more.
+// decodeOff splits the record's time off the processor into its parts, at most as far
+// as it goes.
 func decodeOff(_ *merged, e *format.Event, row []uint64) {
 	all := e.Off.Total()
 	e.Off = format.Off{Ready: int64(row[1]), Own: int64(row[2]), Wait: int64(row[3]), Timer: int64(row[4]), Storage: int64(row[5]), Other: all}.Within(all)

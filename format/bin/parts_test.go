@@ -55,7 +55,7 @@ var sizes = layout{tag: "size", name: "sizes", scope: eachEvent, width: 1,
 	},
 }
 
-// remark is a part of the whole trace. It stands in got once it is read.
+// remark is a part of the whole trace. read stores its text in got.
 func remark(text string, got *string) layout {
 	return layout{tag: "memo", name: "remark",
 		write: func(*Writer, *format.Header) content { return content{text: []byte(text)} },
@@ -80,7 +80,8 @@ func notes(t *testing.T, tr *Trace) (all []string) {
 	return all
 }
 
-// annotated returns events of three threads. Of the second some have notes.
+// annotated returns events of three threads. Some events of the second thread have
+// notes.
 func annotated(n int) (*format.Header, [][]format.Event) {
 	h, threads := orchestra(n)
 	h.Threads, threads = h.Threads[:3], threads[:3]
@@ -132,7 +133,7 @@ func TestOptionalPartsAreSkipped(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, got2)
 
-	// Of the old file the new reader has nothing.
+	// The new reader finds none of the new parts in the old file.
 	extended(func() {
 		got = ""
 		require.Equal(t, len(want), countOf(notes(t, opened(t, plain)), ""))

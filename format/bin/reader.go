@@ -374,8 +374,8 @@ func (a *attachment) attach(m *merged, e *format.Event, event int64) error {
 	return nil
 }
 
-// Waits returns what a thread's events come after, in the order of events. The
-// caller owns the slice. Open has counted its memory against the limit once.
+// Waits returns the edges of a thread's events, in the order of events. The caller owns
+// the slice. Open has counted its memory against the limit once.
 func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 	n := t.thread(thread).waits()
 	if n == 0 {
@@ -383,7 +383,7 @@ func (t *Trace) Waits(thread int32) ([]format.Wait, error) {
 	}
 	all, held := make([]format.Wait, 0, n), attachment{}
 	held.open(t, thread, kindHeld)
-	// Before the edges of an event comes what they account for.
+	// The compute covered by edges comes before the edges of an event.
 	add := func(before int64) error {
 		for {
 			event, err := held.peek()

@@ -280,8 +280,8 @@ func TestReadersAllocateNothingPerRecord(t *testing.T) {
 		_, err = events.Read(ev)
 		require.NoError(t, err)
 	}
-	// Of 768 things a run reads none may allocate; the pools of the
-	// decompressor can miss now and then.
+	// None of the 768 reads of a run may allocate. The pools of the decompressor can
+	// miss sometimes.
 	require.Less(t, testing.AllocsPerRun(100, func() {
 		records.Read(rec)
 		durations.Read(dur)

@@ -104,7 +104,7 @@ func (w *Writer) Write(events []format.Event) error {
 
 func (w *Writer) event(e *format.Event) error {
 	if e.TID < 1 {
-		return fmt.Errorf("%d is no thread number", e.TID)
+		return fmt.Errorf("%d is not a thread number", e.TID)
 	}
 	t := w.thread(e.TID)
 	switch {
@@ -142,7 +142,7 @@ func (w *Writer) event(e *format.Event) error {
 		}
 	}
 	if w.Limit > 0 && w.text > w.Limit {
-		return fmt.Errorf("thread %d, event %d: the table of strings %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
+		return fmt.Errorf("thread %d, event %d: the string table %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
 	}
 	t.events++
 	return nil

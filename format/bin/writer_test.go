@@ -21,14 +21,14 @@ func TestWriterRefuses(t *testing.T) {
 		threads []format.Thread
 		says    string
 	}{
-		{"thread 0", []format.Event{{Op: format.OpFsync}}, nil, "0 is no thread number"},
+		{"thread 0", []format.Event{{Op: format.OpFsync}}, nil, "0 is not a thread number"},
 		{"no operation", []format.Event{{TID: 1}}, nil, "thread 1, event 0: unknown operation 0"},
 		{"unknown operation", []format.Event{{TID: 1, Op: format.OpFsync}, {TID: 1, Op: 9999}}, nil, "thread 1, event 1: unknown operation 9999"},
 		{"duration", []format.Event{{TID: 1, Op: format.OpFsync, Dur: -2}}, nil, "thread 1, event 0: duration -2 ns"},
 		{"wait for itself", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 1}}}}, nil, "waits for event 0 of thread 1"},
 		{"wait for no thread", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 0}}}}, nil, "waits for event 0 of thread 0"},
 		{"wait for no event", []format.Event{{TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 2, Event: -1}}}}, two, "waits for event -1 of thread 2"},
-		{"wait for an event after the last", []format.Event{{TID: 2, Op: format.OpFsync}, {TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 2, Event: 1}}}}, two, "waits for event 1 of thread 2, which has 1"},
+		{"wait for an event after the last", []format.Event{{TID: 2, Op: format.OpFsync}, {TID: 1, Op: format.OpFsync, Edges: []format.Edge{{Thread: 2, Event: 1}}}}, two, "waits for event 1 of thread 2, whose length is 1"},
 		{"thread without a row", []format.Event{{TID: 2, Op: format.OpFsync}}, nil, "thread 2 has events but no row"},
 		{"parent", nil, []format.Thread{{Process: 1, Parent: 3}}, "created by thread 3"},
 	} {
@@ -117,7 +117,7 @@ func TestWriterLimit(t *testing.T) {
 		e := format.Event{Op: format.OpStat, TID: 1, Str: [format.MaxStrings][]byte{name}}
 		if err := w.Write([]format.Event{e, e}); err != nil {
 			require.ErrorIs(t, err, ErrLimit)
-			require.EqualError(t, err, "thread 1, event 20: the table of strings needs more memory than the limit of 1000 bytes")
+			require.EqualError(t, err, "thread 1, event 20: the string table needs more memory than the limit of 1000 bytes")
 			break
 		}
 	}

@@ -134,7 +134,7 @@ func TestLimit(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrLimit)
-		require.EqualError(t, err, "compressed data turns into more than allowed: 1 MiB")
+		require.EqualError(t, err, "decompressed data exceed the limit: 1 MiB")
 		require.Less(t, n, int64(len(long)))
 	}
 }
@@ -153,11 +153,11 @@ func TestDamaged(t *testing.T) {
 		name, message string
 		data          []byte
 	}{
-		{"checksum", "compressed data is damaged: ", sum},
-		{"after the end", "compressed data is damaged: ", append(pack(t, "a\n"), "garbage"...)},
-		{"window", "compressed with a window of 64 MiB, larger than 8 MiB: zstd -d --long=31 decompresses it", wide.Bytes()},
-		{"window of a later frame", "compressed data takes more than 8 MiB of memory", append(pack(t, text), wide.Bytes()...)},
-		{"gzip", "compressed data is damaged: ", append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, bytes.Repeat([]byte{0xff}, 40)...)},
+		{"checksum", "compressed data are damaged: ", sum},
+		{"after the end", "compressed data are damaged: ", append(pack(t, "a\n"), "garbage"...)},
+		{"window", "the compression window is 64 MiB, the limit is 8 MiB: decompress the file with zstd -d --long=31 first", wide.Bytes()},
+		{"window of a later frame", "decompression needs more than 8 MiB of memory", append(pack(t, text), wide.Bytes()...)},
+		{"gzip", "compressed data are damaged: ", append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3}, bytes.Repeat([]byte{0xff}, 40)...)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // ErrTruncated means that the source ends too early and everything before has
 // been read. It wraps io.ErrUnexpectedEOF.
-var ErrTruncated = fmt.Errorf("compressed data without an end: %w", io.ErrUnexpectedEOF)
+var ErrTruncated = fmt.Errorf("compressed data are truncated: %w", io.ErrUnexpectedEOF)
 
 // maxWindow bounds the memory of a Reader for any source, in bytes. zstd needs
 // no more without --ultra or --long.
@@ -31,7 +31,7 @@ func Is(prefix []byte) bool {
 }
 
 // ErrLimit means that a source decompresses to more than Reader.Limit.
-var ErrLimit = errors.New("compressed data turns into more than allowed")
+var ErrLimit = errors.New("decompressed data exceed the limit")
 
 // Reader decompresses its source, or passes an uncompressed one through.
 type Reader struct {
@@ -113,15 +113,15 @@ func (r *Reader) open() (io.Reader, error) {
 	return r.src, nil
 }
 
-// checkWindow returns an error with a way out if the first frame of a source takes
-// too large a window. The decoder refuses that of a later one.
+// checkWindow returns an error with a workaround if the first frame of a source needs
+// too large a window. The decoder refuses later ones itself.
 func checkWindow(src *bufio.Reader) error {
 	head, _ := src.Peek(zstd.HeaderMaxSize) // short sources can be whole
 	var h zstd.Header
 	if h.Decode(head) != nil || h.WindowSize <= maxWindow {
 		return nil
 	}
-	return fmt.Errorf("compressed with a window of %d MiB, larger than %d MiB: zstd -d --long=31 decompresses it", h.WindowSize>>20, maxWindow>>20)
+	return fmt.Errorf("the compression window is %d MiB, the limit is %d MiB: decompress the file with zstd -d --long=31 first", h.WindowSize>>20, maxWindow>>20)
 }
 
 // clear translates an error of a decompressor.
@@ -132,7 +132,7 @@ func clear(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return ErrTruncated
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return fmt.Errorf("compressed data takes more than %d MiB of memory", maxWindow>>20)
+		return fmt.Errorf("decompression needs more than %d MiB of memory", maxWindow>>20)
 	}
-	return fmt.Errorf("compressed data is damaged: %w", err)
+	return fmt.Errorf("compressed data are damaged: %w", err)
 }

@@ -67,9 +67,6 @@ func (c *counter) Write(b []byte) (int, error) {
 func TestFewAllocations(t *testing.T) {
 	h, events := application(11_000)
 	for _, kind := range Kinds() {
-		if kind == "parquet" {
-			continue // its library allocates pages
-		}
 		w, err := New(kind, io.Discard, h)
 		require.NoError(t, err)
 		require.NoError(t, w.Write(events))

@@ -139,7 +139,7 @@ func (f *files) dropped(d *process.Description) {
 func isOpen(flags int64) bool { return flags&format.PATH == 0 }
 
 // unmarked returns a path of a compiled trace without the "//" that marks the
-// directory where it began in the application (docs/compile.md).
+// directory where it began in the application (docs/reference/script.md).
 func unmarked(path []byte) []byte {
 	i := bytes.Index(path, []byte("//"))
 	if i < 0 {

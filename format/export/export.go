@@ -57,15 +57,15 @@ func TakesRecordings(kind string) bool {
 	return false
 }
 
-// New returns a Writer to w in the format named kind, for the trace or the
-// recording with header h. What it uses of the header must not change before Close.
+// New returns a Writer to w in the format named kind, for the trace or the recording
+// with header h. The header must not change before Close.
 func New(kind string, w io.Writer, h *format.Header) (Writer, error) {
 	for i := range kinds {
 		if kinds[i].name == kind {
 			return kinds[i].open(w, h)
 		}
 	}
-	return nil, fmt.Errorf("no format %q: want one of %s", kind, strings.Join(Kinds(), ", "))
+	return nil, fmt.Errorf("unknown format %q: expected one of %s", kind, strings.Join(Kinds(), ", "))
 }
 
 // scriptWriter adds Close to the writer of intermediate scripts.

@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 
 func TestUnknownKind(t *testing.T) {
 	_, err := New("xml", io.Discard, &format.Header{})
-	require.EqualError(t, err, `no format "xml": want one of script, fio, fio2, fiofiles, strace, json, csv, parquet, perfetto`)
+	require.EqualError(t, err, `unknown format "xml": expected one of script, fio, fio2, fiofiles, strace, json, csv, parquet, perfetto`)
 }
 
 func TestUnknownOperation(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // file is a file of the trace. Its name is its latest one.
 type file struct {
 	process.File
-	called string // the application's name, where a directory above was renamed; else that of Name
+	called string // the application's name if a parent directory was renamed; otherwise that of Name
 	dir    bool
 	links  int     // names that lead to it
 	opens  int     // descriptions that lead to it, except those of O_PATH
@@ -26,10 +26,10 @@ func newFile(path string) *file {
 	return f
 }
 
-// files follows what the descriptors and names of a trace lead to. It does not
-// use the names of process.Follower, which identifies a file by its name and
-// forgets names beyond its bounds. In an iolog, a file must stay the same when
-// it is renamed or linked, and all files must be listed.
+// files tracks which files the descriptors and names of a trace lead to. It does not
+// use the names of process.Follower, which identifies a file by its name and forgets
+// names beyond its bounds. In an iolog, a file must stay the same when it is renamed or
+// linked, and all files must be listed.
 type files struct {
 	*process.State
 	calls *format.AppNames

@@ -160,7 +160,7 @@ func TestFioStaysInside(t *testing.T) {
 			w, err := New(kind, &strings.Builder{}, &format.Header{})
 			require.NoError(t, err)
 			err = w.Write(e)
-			require.ErrorContains(t, err, "leads out of the root", "%s %q", kind, path)
+			require.ErrorContains(t, err, "leaves the root", "%s %q", kind, path)
 			require.Error(t, w.Close())
 		}
 	}

@@ -2,9 +2,9 @@ package export
 
 import "pianola/format"
 
-// flows finds where the arrows of a timeline begin and end: within the two
-// events. An arrow from an event that has not come waits for it. Memory is
-// bounded, so an event before the last ones of its thread has no arrow.
+// flows finds the ends of the arrows of a timeline, within the two events. An arrow
+// from an event that has not come yet waits for it. Memory is bounded, so older events
+// of a thread have no arrows.
 type flows struct {
 	draw    func(*flow)
 	keep    int64 // events of each thread
@@ -14,8 +14,8 @@ type flows struct {
 }
 
 const (
-	// keptEvents is how many events can be the beginnings of arrows, and
-	// leastKept how many of one thread at least.
+	// keptEvents is the maximum number of events that can start arrows, and leastKept
+	// the minimum per thread.
 	keptEvents = 1 << 20
 	leastKept  = 1 << 8
 
@@ -49,8 +49,8 @@ func newFlows(threads int, draw func(*flow)) flows {
 	return flows{draw: draw, keep: max(keptEvents/int64(max(threads, 1)), leastKept), threads: make(map[int32]*times), waiting: make(map[place][]flow)}
 }
 
-// add adds the next event of a thread. It draws the arrows to it, and those from
-// it that have waited.
+// add adds the next event of a thread. It draws the arrows to it, and the waiting ones
+// from it.
 func (f *flows) add(thread int32, s span, edges []format.Edge) {
 	t := f.threads[thread]
 	if t == nil {

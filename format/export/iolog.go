@@ -107,7 +107,7 @@ func (l *iolog) logged(f *file) *logged {
 		return f.log
 	}
 	if !filepath.IsLocal(f.Name) && l.err == nil {
-		l.err = fmt.Errorf("path %q leads out of the root", f.Name)
+		l.err = fmt.Errorf("path %q leaves the root", f.Name)
 	}
 	name := l.free(string(appendLogName(nil, f.Name)))
 	to := l.names[name]
@@ -142,8 +142,8 @@ func (l *iolog) free(want string) string {
 	}
 }
 
-// odd reports whether a name can't be a file's: it is too long, or a directory
-// elsewhere in the log.
+// odd reports whether a name cannot be a file's: it is too long, or a directory in
+// another place of the log.
 func (l *iolog) odd(name string) bool {
 	if len(name) > maxLogName || l.dirs[name] {
 		return true
@@ -158,10 +158,9 @@ func (l *iolog) odd(name string) bool {
 
 func parent(name string) string { return name[:max(strings.LastIndexByte(name, '/'), 0)] }
 
-// appendLogName appends a name for an iolog, in which white space ends a name
-// and there are no escapes. White space and the percent sign become %NN, so
-// different names stay different. The name "-" is escaped too, because fio
-// reads it as standard input.
+// appendLogName appends a name for an iolog, in which white space ends a name and there
+// are no escapes. White space and the percent sign become %NN, so different names stay
+// different. The name "-" is escaped too, because fio reads it as standard input.
 func appendLogName(dst []byte, path string) []byte {
 	const hex = "0123456789ABCDEF"
 	for i := range len(path) {

@@ -93,7 +93,7 @@ func TestApplicationNamesAreBounded(t *testing.T) {
 	f.apply(event(format.OpRename, "a", "b"))
 	require.Error(t, f.full(event(format.OpRename, "a", "b")))
 
-	// What is renamed there and back, or removed, gives its memory back.
+	// Names that are renamed back and forth, or removed, release their memory.
 	f = newFiles(&format.Header{Names: []format.AppName{{Path: ".", Name: "/"}, {Path: "b", Name: "/longer/name"}}})
 	f.start()
 	f.apply(event(format.OpMkdir, "a"))

@@ -4,85 +4,55 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-
 	"pianola/format"
+	"pianola/format/parquet"
 )
-
-// rowsPerGroup is the size of a row group, which is held in memory until it is
-// full. With names of 60 bytes it takes about 20 MiB.
-const rowsPerGroup = 1 << 17
-
-// rowsPerWrite is how many rows one write passes to the library.
-const rowsPerWrite = 256
-
-// schema is the columns of a table, in order. Times are integers of
-// nanoseconds, because a float64 of seconds is less precise. Text is in
-// dictionaries; increasing columns are stored as differences.
-type schema struct {
-	Thread    int32  `parquet:"thread,dict,zstd"`
-	Process   int32  `parquet:"process,dict,zstd"`
-	Index     int64  `parquet:"index,delta,zstd"`
-	Op        string `parquet:"op,dict,zstd"`
-	Class     string `parquet:"class,dict,zstd"`
-	Start     int64  `parquet:"start_nanos,delta,zstd"`
-	Duration  int64  `parquet:"duration_nanos,optional,delta,zstd"`
-	Compute   int64  `parquet:"compute_nanos,delta,zstd"`
-	OffCPU    int64  `parquet:"off_cpu_nanos,delta,zstd"`
-	Ready     int64  `parquet:"ready_nanos,optional,zstd"`
-	Own       int64  `parquet:"own_nanos,optional,zstd"`
-	Wait      int64  `parquet:"wait_nanos,optional,zstd"`
-	Timer     int64  `parquet:"timer_nanos,optional,zstd"`
-	Storage   int64  `parquet:"storage_nanos,optional,zstd"`
-	Held      int64  `parquet:"held_nanos,optional,zstd"`
-	Result    int64  `parquet:"result,optional,zstd"`
-	Error     string `parquet:"error,optional,dict,zstd"`
-	FD        int64  `parquet:"fd,optional,zstd"`
-	Path      string `parquet:"path,optional,dict,zstd"`
-	Path2     string `parquet:"path2,optional,dict,zstd"`
-	Offset    int64  `parquet:"offset,optional,zstd"`
-	Size      int64  `parquet:"size,optional,zstd"`
-	Flags     string `parquet:"flags,optional,dict,zstd"`
-	Mode      int64  `parquet:"mode,optional,zstd"`
-	After     string `parquet:"after,optional,zstd"`
-	Waker     int64  `parquet:"waker,optional,zstd"`
-	Woken     int64  `parquet:"woken_nanos,optional,zstd"`
-	Ring      int64  `parquet:"ring,optional,zstd"`
-	Batch     int64  `parquet:"batch,optional,zstd"`
-	Reaped    int64  `parquet:"reaped,optional,zstd"`
-	How       string `parquet:"how,optional,dict,zstd"`
-	RootPath  string `parquet:"root_path,optional,dict,zstd"`
-	RootPath2 string `parquet:"root_path2,optional,dict,zstd"`
-}
 
 // needed are the columns that are never null.
 const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colClass | 1<<colStart | 1<<colCompute | 1<<colOffCPU
 
-// narrow are the columns of 32 bits.
-const narrow = 1<<colThread | 1<<colProcess
+// increasing are columns that are stored as differences.
+const increasing = 1<<colIndex | 1<<colStart | 1<<colDuration | 1<<colCompute | 1<<colOffCPU
 
-// parquetWriter writes a Parquet file. The remarks of the header are its
+// parquetWriter writes a Parquet file. Times are integers of nanoseconds, because a
+// float64 of seconds is less precise. The remarks of the header are the file's
 // metadata, under keys that begin with "pianola.".
 type parquetWriter struct {
-	out    *parquet.GenericWriter[any]
-	sink   *sticky
-	row    *row
-	rows   []parquet.Row
-	filled int
-	text   []byte // of the names in rows
+	out  *parquet.Writer
+	row  *row
+	text []byte // memory of a name
+}
+
+// parquetColumns returns the columns of a table, in order.
+func parquetColumns() []parquet.Column {
+	columns := make([]parquet.Column, numColumns)
+	for k := range columns {
+		c := &columns[k]
+		c.Name, c.Kind, c.Optional = columnNames[k], parquet.Int64, needed>>k&1 == 0
+		switch columnKinds[k] {
+		case seconds:
+			c.Name += "_nanos"
+		case word, name:
+			c.Kind, c.Encoding = parquet.Text, parquet.Dictionary
+		}
+		switch {
+		case k == colThread || k == colProcess:
+			c.Kind = parquet.Int32
+		case k == colAfter: // nearly every one is another
+			c.Encoding = parquet.Plain
+		case increasing>>k&1 != 0:
+			c.Encoding = parquet.Delta
+		}
+	}
+	return columns
 }
 
 func newParquet(w io.Writer, h *format.Header) (Writer, error) {
-	sink := &sticky{w: w}
-	p := &parquetWriter{sink: sink, row: newRow(h), rows: make([]parquet.Row, rowsPerWrite)}
-	for i := range p.rows {
-		p.rows[i] = make(parquet.Row, numColumns)
-	}
-	p.out = parquet.NewGenericWriter[any](sink, parquet.SchemaOf(schema{}), parquet.MaxRowsPerRowGroup(rowsPerGroup), parquet.CreatedBy("pianola", "1", ""))
+	p := &parquetWriter{out: parquet.NewWriter(w, parquetColumns()), row: newRow(h)}
 	for _, m := range h.Meta {
-		p.out.SetKeyValueMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
+		p.out.SetMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
 	}
-	p.out.SetKeyValueMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
+	p.out.SetMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
 	return p, nil
 }
 
@@ -91,77 +61,22 @@ func (p *parquetWriter) Write(events []format.Event) error {
 		if err := p.row.set(&events[i]); err != nil {
 			return err
 		}
-		p.add()
-		if p.filled == len(p.rows) {
-			if err := p.flush(); err != nil {
-				return err
+		for k := range p.row.columns {
+			switch v := &p.row.columns[k]; v.kind {
+			case null:
+				p.out.Null(k)
+			case number, seconds:
+				p.out.Int(k, v.n)
+			default:
+				p.text = format.AppendName(p.text[:0], v.text)
+				p.out.Text(k, p.text)
 			}
 		}
-	}
-	return p.sink.err
-}
-
-// add copies the row, because the next one overwrites its text.
-func (p *parquetWriter) add() {
-	to := p.rows[p.filled]
-	p.filled++
-	for k := range p.row.columns {
-		v, level := &p.row.columns[k], 1
-		if needed>>k&1 != 0 {
-			level = 0
+		if err := p.out.EndRow(); err != nil {
+			return err
 		}
-		var value parquet.Value
-		switch v.kind {
-		case null:
-			to[k] = parquet.NullValue().Level(0, 0, k)
-			continue
-		case number, seconds:
-			value = parquet.Int64Value(v.n)
-			if narrow>>k&1 != 0 {
-				value = parquet.Int32Value(int32(v.n))
-			}
-		default:
-			from := len(p.text)
-			p.text = format.AppendName(p.text, v.text)
-			value = parquet.ByteArrayValue(p.text[from:len(p.text):len(p.text)])
-		}
-		to[k] = value.Level(0, level, k)
 	}
+	return nil
 }
 
-func (p *parquetWriter) flush() error {
-	if p.sink.err != nil {
-		return p.sink.err
-	}
-	_, err := p.out.WriteRows(p.rows[:p.filled])
-	p.filled, p.text = 0, p.text[:0]
-	return p.sink.first(err)
-}
-
-func (p *parquetWriter) Close() error {
-	if err := p.flush(); err != nil {
-		return err
-	}
-	return p.sink.first(p.out.Close())
-}
-
-// sticky keeps the first error of a writer, and writes nothing after it.
-type sticky struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sticky) Write(b []byte) (n int, err error) {
-	if s.err == nil {
-		n, s.err = s.w.Write(b)
-	}
-	return n, s.err
-}
-
-// first returns the first error: that of the writer below, or err.
-func (s *sticky) first(err error) error {
-	if s.err == nil {
-		s.err = err
-	}
-	return s.err
-}
+func (p *parquetWriter) Close() error { return p.out.Close() }

@@ -8,11 +8,11 @@ import (
 )
 
 // perfetto writes the JSON of the Trace Event Format, which Perfetto and
-// chrome://tracing open: each thread is a track, each event a slice on it, and
-// the bytes read and written per second are counters of a process of their own.
-// An event without a duration is an instant. Flows are arrows: along the edges of
-// a trace, and from who woke a thread to the slice "woken" in the call that was
-// blocked. Times are microseconds with three decimals.
+// chrome://tracing open: each thread is a track, each event a slice on it, and the
+// bytes read and written per second are counters of a process of their own. An event
+// without a duration is an instant. Flows are arrows: along the edges of a trace, and
+// from the waker of a thread to the slice "woken" in the blocked call. Times are
+// microseconds with three decimals.
 type perfetto struct {
 	jsonWriter
 	flows    flows
@@ -184,7 +184,7 @@ func (p *perfetto) request(e *format.Event, start int64) {
 	}
 }
 
-// flow writes an arrow between two slices that stand there.
+// flow writes an arrow between two existing slices.
 func (p *perfetto) flow(one *flow) {
 	p.arrows++
 	name := one.kind.String()
@@ -202,9 +202,10 @@ func (p *perfetto) arrow(name, phase string, process, thread int32, at int64) {
 	p.out.b = append(p.out.b, '}')
 }
 
-// wake shows that a thread was woken within a call: a slice "woken" up to the end
-// of the call, and an arrow to it from an empty slice of the waker. What the waker
-// did then need not be recorded, and an arrow begins in a slice only.
+// wake shows that a thread was woken within a call: a slice "woken" up to the end of
+// the call, and an arrow to it from an empty slice of the waker. The empty slice is
+// needed because the waker may not have been in a recorded call, and an arrow can only
+// begin in a slice.
 func (p *perfetto) wake(e *format.Event, start int64) {
 	waker := e.Notes.Waker
 	var process int32
@@ -225,7 +226,7 @@ func (p *perfetto) wake(e *format.Event, start int64) {
 	p.arrow("wake", "f", p.row.process, e.TID, at)
 }
 
-// mark writes a slice that is no call.
+// mark writes a slice that is not a call.
 func (p *perfetto) mark(name string, process, thread int32, start, end int64, key string, other int32) {
 	p.begin(name, "X", int64(process), int64(thread))
 	p.key("cat")

@@ -83,8 +83,8 @@ func TestPerfettoCounters(t *testing.T) {
 	}, got)
 }
 
-// arrowsOf returns the arrows of a timeline, as text. Both ends stand after the
-// slice that they belong to, which begins no later and has not ended.
+// arrowsOf returns the arrows of a timeline, as text. Both ends follow the slice that
+// they belong to, which begins no later and has not ended.
 func arrowsOf(t *testing.T, text []byte) (all []string) {
 	t.Helper()
 	open := make(map[int64]traceEvent)
@@ -146,7 +146,7 @@ func TestPerfettoEdges(t *testing.T) {
 	require.Contains(t, string(text), `"args":{"after":"2:0+0.000003000:wake"`)
 }
 
-// What a thread did before its last events has no arrow, so memory is bounded.
+// Old events of a thread have no arrow, so memory is bounded.
 func TestPerfettoForgetsEvents(t *testing.T) {
 	var drawn []int64
 	f := newFlows(keptEvents, func(one *flow) { drawn = append(drawn, one.begins) })

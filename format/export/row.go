@@ -7,7 +7,7 @@ import (
 // The columns of a table. A column that does not apply to an event is null.
 const (
 	colThread   = iota
-	colProcess  // 0 if the trace does not have it
+	colProcess  // 0 if the trace does not have the process
 	colIndex    // position of the event in its thread, from 0
 	colOp       // name of the operation
 	colClass    // open, close, read, write, sync, metadata, memory, process
@@ -20,7 +20,7 @@ const (
 	colWait
 	colTimer
 	colStorage
-	colHeld   // part of compute that edges account for, unit as start; null for none
+	colHeld   // part of compute covered by edges, unit as start; null for none
 	colResult // of a call that succeeded
 	colError  // name of the errno of a call that failed
 	colFD     // descriptor
@@ -38,8 +38,8 @@ const (
 	colReaped // completions of the ring that the application had reaped
 	colHow    // names of format.RequestFlags joined by |
 
-	// Where colPath and colPath2 are the application's names, the paths below the
-	// replay's root; else null.
+	// If colPath and colPath2 are the application's names, the paths below the replay's
+	// root; otherwise null.
 	colRootPath
 	colRootPath2
 	numColumns
@@ -81,7 +81,7 @@ type row struct {
 	script  bool   // its events are those of a recording, not of a trace
 	process int32  // of the event
 	index   int64  // of the event
-	known   []line // what threads of a trace did so far, by number
+	known   []line // state of the threads of a trace, by number
 	others  map[int32]*line
 	op      [format.NumVias][format.NumOps][]byte
 	class   [format.NumClasses][]byte
@@ -229,7 +229,7 @@ func (r *row) path(n int, path []byte) {
 	r.text(rootColumns[n], path)
 }
 
-// request fills in what the event is as a request, or a call for requests.
+// request fills in the columns of a request, or of a call for requests.
 func (r *row) request(e *format.Event) {
 	flags := e.How.Flags
 	switch {
@@ -258,9 +258,8 @@ func (r *row) request(e *format.Event) {
 	}
 }
 
-// follow notes the event in the line of its thread, and returns its compute. A
-// recording has none: there it is the time since the thread's last event, or
-// since its creation.
+// follow records the event in the line of its thread, and returns its compute. In a
+// recording, that is the time since the thread's last event, or since its creation.
 func (r *row) follow(e *format.Event) (compute int64) {
 	t := r.files.Thread(e)
 	l := r.line(e.TID)

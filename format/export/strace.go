@@ -12,11 +12,10 @@ import (
 // Small numbers would look like relative times.
 const unknownStart = 946684800e9
 
-// straceWriter writes what strace -f -ttt -T would have printed, with times in
-// nanoseconds as by --absolute-timestamps=precision:ns and
-// --syscall-times=ns. Process ids are numbers of threads, buffers are
-// addresses, and calls stand whole in the order of their starts, also where
-// strace would have cut them in two.
+// straceWriter writes the output that strace -f -ttt -T would have printed, with times
+// in nanoseconds as by --absolute-timestamps=precision:ns and --syscall-times=ns.
+// Process ids are numbers of threads, and buffers are addresses. Each call is on one
+// line, in the order of the starts, even if strace would have split it.
 type straceWriter struct {
 	out   text
 	start int64 // of the recording, ns since 1970
@@ -91,8 +90,8 @@ func appendStraceResult(dst []byte, e *format.Event) []byte {
 	return append(append(append(dst, " ("...), format.ErrnoText(int(-e.Ret))...), ')')
 }
 
-// fcntlForms and ioctlForms are how strace prints calls, by command, which is
-// the second argument. %0 stands for the first argument.
+// fcntlForms and ioctlForms are strace's forms of calls, by command, which is the
+// second argument. %0 is the first argument.
 var (
 	fcntlForms = map[int64]string{
 		1: "fcntl(%0, %1)", 3: "fcntl(%0, %1)",

@@ -11,8 +11,8 @@ import (
 	"pianola/format"
 )
 
-// What is written can be read again: operation, arguments, strings, times and
-// results, of every operation.
+// The output can be read again: operation, arguments, strings, times and results, of
+// every operation.
 func TestStraceIsRead(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	h := &format.Header{Meta: []format.Meta{{Key: format.MetaStart, Value: "2024-05-06T07:08:09Z"}}}

@@ -163,23 +163,3 @@ func TestParquet(t *testing.T) {
 		}
 	}
 }
-
-// Row groups are bounded, whatever is written at once.
-func TestParquetRowGroups(t *testing.T) {
-	h, events := sample(t)
-	var out bytes.Buffer
-	w, err := New("parquet", &out, h)
-	require.NoError(t, err)
-	n := 0
-	for ; n < 2*rowsPerGroup; n += 5 {
-		require.NoError(t, w.Write(events[1:6]))
-	}
-	require.NoError(t, w.Close())
-	file, err := parquet.OpenFile(bytes.NewReader(out.Bytes()), int64(out.Len()))
-	require.NoError(t, err)
-	require.EqualValues(t, n, file.NumRows())
-	require.Len(t, file.RowGroups(), 3)
-	for _, g := range file.RowGroups() {
-		require.LessOrEqual(t, g.NumRows(), int64(rowsPerGroup))
-	}
-}

@@ -9,9 +9,9 @@
 //
 //	files ──Inspect──> Recording ──Open──> Reader, once for each pass
 //
-// A Reader makes nothing up. What a format lacks, such as durations, is
-// format.Unknown in events, or 0 where a number is needed, and the remark
-// "unknown" in the header names it. The remark "source" names the format.
+// A Reader invents no data. Values that a format lacks, such as durations, are
+// format.Unknown in events, or 0 if a number is needed, and the remark "unknown" in the
+// header lists them. The remark "source" names the format.
 //
 // Options can add formats, which are tried first.
 //

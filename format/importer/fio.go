@@ -53,7 +53,7 @@ func (p *fio) parse(queue []format.Event, line []byte) ([]format.Event, error) {
 	if !p.begun {
 		p.begun = true
 		if line = bytes.TrimRight(line, " \t"); !bytes.Equal(line, fioV2Line) && !bytes.Equal(line, fioV3Line) {
-			return queue, fmt.Errorf("%q: only versions 2 and 3 of fio's iolog are known", line)
+			return queue, fmt.Errorf("%q: only versions 2 and 3 of fio's iolog are supported", line)
 		}
 		return queue, nil
 	}
@@ -98,7 +98,7 @@ func (p *fio) parse(queue []format.Event, line []byte) ([]format.Event, error) {
 		return append(queue, e), nil
 	case "wait":
 		if p.version == FioV3 {
-			return queue, errors.New("wait is not an action of version 3")
+			return queue, errors.New("version 3 has no action wait")
 		}
 		micros, _, err := offsetLength(rest)
 		if err != nil {

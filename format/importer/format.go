@@ -21,6 +21,19 @@ type Format struct {
 	Open func(r io.Reader, name string) (format.Reader, error)
 }
 
+// builtin returns the formats of this package that are told by the beginning of a file.
+func builtin(o Options) []Format {
+	with := func(open func(io.Reader, string, Options) (format.Reader, error)) func(io.Reader, string) (format.Reader, error) {
+		return func(r io.Reader, name string) (format.Reader, error) { return open(r, name, o) }
+	}
+	return []Format{
+		{"Darshan DXT", isDarshan, with(openDarshan)},
+		{"DFTracer", isDFTracer, with(openDFTracer)},
+		{"blkparse", isBlkparse, with(openBlkparse)},
+		{"block trace", isBlockTrace, with(openBlockTrace)},
+	}
+}
+
 // headSize is how much of a file is read to recognise it, in bytes.
 const headSize = 64 << 10
 

@@ -65,6 +65,8 @@ func TestGolden(t *testing.T) {
 	for name, kind := range map[string]Kind{
 		"fio2.log": FioV2, "fio3.log": FioV3, "iozone.txt": Iozone, "ioprof.log": IOProf,
 		"strace_y.txt": Strace, "strace_plain.txt": Strace,
+		"dxt.txt": Other, "dftracer.pfw": Other, "blkparse.txt": Other,
+		"msr.csv": Other, "alibaba.csv": Other, "tencent.csv": Other, "spc.csv": Other, "fiu.txt": Other,
 	} {
 		t.Run(name, func(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -117,7 +119,7 @@ func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine+1)
 	for _, tt := range []struct{ content, want string }{
 		{"Dear Sir,\n", "f:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
-		{"fio version 1 iolog\n", `f:1: "fio version 1 iolog": only versions 2 and 3 of fio's iolog are known`},
+		{"fio version 1 iolog\n", `f:1: "fio version 1 iolog": only versions 2 and 3 of fio's iolog are supported`},
 		{"fio version 2 iolog\n\na fly\n", `f:3: unknown action "fly"`},
 		{"fio version 2 iolog\na\n", "f:2: expected a file and an action"},
 		{"fio version 2 iolog\na add 5\n", "f:2: unexpected text after add"},
@@ -127,9 +129,9 @@ func TestErrors(t *testing.T) {
 		{"fio version 2 iolog\na wait 9223372036854775807 0\n", "f:2: time out of range"},
 		{"fio version 3 iolog\nx a add\n", "f:2: malformed time, expected microseconds"},
 		{"fio version 3 iolog\n9223372036854775807 a add\n", "f:2: malformed time, expected microseconds"},
-		{"fio version 3 iolog\n1 a wait 5 0\n", "f:2: wait is not an action of version 3"},
+		{"fio version 3 iolog\n1 a wait 5 0\n", "f:2: version 3 has no action wait"},
 		{"fio version 2 iolog\n" + long + "\n", "f:2: line longer than 64 KiB"},
-		{"fio version 2 iolog\na open\na read 0 4", "f:3: cut off in mid-line: no newline after the last line, whose number may go on"},
+		{"fio version 2 iolog\na open\na read 0 4", "f:3: cut off in mid-line: no newline after the last line, so its number may be truncated"},
 		{"fio version 2 iolog\na open\na rea", `f:3: cut off in mid-line: unknown action "rea"`},
 		{"1 2 3\n1 2\n", "f:2: expected offset, length and delay in milliseconds"},
 		{"1 2 -3\n", "f:1: expected a call"},
@@ -217,7 +219,10 @@ func TestAllocations(t *testing.T) {
 // FuzzRead demands that nothing panics, and that what is read can be printed
 // and read again as a script.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"fio2.log", "fio3.log", "iozone.txt", "ioprof.log", "strace_y.txt"} {
+	for _, name := range []string{
+		"fio2.log", "fio3.log", "iozone.txt", "ioprof.log", "strace_y.txt",
+		"dxt.txt", "dftracer.pfw", "blkparse.txt", "msr.csv", "alibaba.csv", "tencent.csv", "spc.csv", "fiu.txt",
+	} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(f, err)
 		f.Add(content)

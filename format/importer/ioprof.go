@@ -155,8 +155,8 @@ func (p *ioprof) parse(queue []format.Event, line []byte) ([]format.Event, error
 	return append(queue, e), nil
 }
 
-// call parses "START:END:RESULT:…:FD[:PATH]". It returns false, and counts the
-// line, if it is no event.
+// call parses "START:END:RESULT:…:FD[:PATH]". It returns false, and counts the line, if
+// it is not an event.
 func (p *ioprof) call(e *format.Event, name, rest []byte) (taken bool, err error) {
 	var words [5][]byte
 	for i := range words {

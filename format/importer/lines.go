@@ -43,7 +43,7 @@ func (l *lines) nextLine() ([]byte, error) {
 	return nil, io.EOF
 }
 
-var errNoNewline = errors.New("no newline after the last line, whose number may go on")
+var errNoNewline = errors.New("no newline after the last line, so its number may be truncated")
 
 func (l *lines) fill() {
 	for range 100 {
@@ -115,8 +115,8 @@ type names struct {
 	bytes int
 }
 
-// maxNames bounds the text of all names, in bytes. Each takes some 100 bytes
-// more.
+// maxNames bounds the text of all names, in bytes. Each name takes some 100 bytes in
+// addition.
 const maxNames = 256 << 20
 
 var errNames = fmt.Errorf("names of files take more than %d MiB", maxNames>>20)

@@ -26,7 +26,7 @@ type part struct {
 // empty files, which strace leaves for threads that it could not follow.
 func (r *Recording) align() (File, error) {
 	if r.Kind != Strace && r.Kind != IOProf {
-		return File{}, fmt.Errorf("%s: several files of the kind %q can't be merged, only those of strace -ff or IOProf", r.files[0].Name, r.Kind)
+		return File{}, fmt.Errorf("%s: files of format %q cannot be merged, only those of strace -ff or IOProf", r.files[0].Name, r.Kind)
 	}
 	for _, f := range r.files {
 		p := part{file: f}
@@ -63,7 +63,7 @@ const day = 24 * 3600 * 1e9 // nanoseconds
 // inspect sets begin to an absolute time. It reports false for a file without
 // events.
 func (p *part) inspect(r *Recording) (ok bool, err error) {
-	kind, _, err := recognise(p.file, r.options.Formats)
+	kind, _, err := recognise(p.file, r.options)
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +83,7 @@ func (p *part) inspect(r *Recording) (ok bool, err error) {
 	switch events := rd.events.(type) {
 	case *script.Reader:
 		if events.Dialect() != script.Recorded || events.Own() {
-			return false, fmt.Errorf("%s: a script, which can't be merged with what strace -ff wrote", p.file.Name)
+			return false, fmt.Errorf("%s: a script cannot be merged with files of strace -ff", p.file.Name)
 		}
 		return true, p.inspectStrace(events)
 	case *lines:
@@ -101,21 +101,21 @@ func (p *part) inspectStrace(s *script.Reader) error {
 	}
 	tid, err := strconv.ParseInt(strings.TrimPrefix(suffix, "."), 10, 32)
 	if err != nil || tid <= 0 {
-		return fmt.Errorf("%s: the name does not end with the id of the process, as strace -ff writes it", p.file.Name)
+		return fmt.Errorf("%s: the name does not end with a process id as files of strace -ff do", p.file.Name)
 	}
 	p.tid = int32(tid)
 	var ok bool
 	if p.begin, ok = s.Origin(); !ok || s.Stamp() == script.Clock {
-		return fmt.Errorf("%s: %s, so the files can't be merged; let strace write them with -ttt", p.file.Name, whyApart[s.Stamp()])
+		return fmt.Errorf("%s: %s, so the files cannot be merged; run strace with -ttt", p.file.Name, whyApart[s.Stamp()])
 	}
 	return nil
 }
 
 // whyApart says why files with such times can't be merged.
 var whyApart = map[script.Stamp]string{
-	script.Relative: "times are relative to the line before, in the same file",
+	script.Relative: "times are relative to the line before in the same file",
 	script.Untimed:  "no times",
-	script.Clock:    "times of whole seconds",
+	script.Clock:    "times are whole seconds",
 }
 
 // openMerged opens all files.

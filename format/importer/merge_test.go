@@ -11,8 +11,8 @@ import (
 	"pianola/format"
 )
 
-// What strace -ff wrote of three processes becomes one recording, in the order
-// in which the calls ended, whatever the order of the files.
+// The files that strace -ff wrote for three processes become one recording, in the
+// order in which the calls ended, for any order of the files.
 func TestMerge(t *testing.T) {
 	parent := text("out.7", "100000000.000000 execve(\"/bin/sh\", [\"sh\"], 0x1) = 0 <0.001>\n"+
 		"100000000.002000 getcwd(\"/home/u\", 100) = 8 <0.000001>\n"+
@@ -94,12 +94,12 @@ func TestMergeErrors(t *testing.T) {
 		second File
 		want   string
 	}{
-		{text("o.2", "0.000000 "+call), "o.2: times are relative to the line before, in the same file, so the files can't be merged; let strace write them with -ttt"},
-		{text("o.2", call), "o.2: no times, so the files can't be merged; let strace write them with -ttt"},
-		{text("o.2", "10:00:00 "+call), "o.2: times of whole seconds, so the files can't be merged; let strace write them with -ttt"},
-		{text("o.x", "10:00:00.0 "+call), "o.x: the name does not end with the id of the process, as strace -ff writes it"},
+		{text("o.2", "0.000000 "+call), "o.2: times are relative to the line before in the same file, so the files cannot be merged; run strace with -ttt"},
+		{text("o.2", call), "o.2: no times, so the files cannot be merged; run strace with -ttt"},
+		{text("o.2", "10:00:00 "+call), "o.2: times are whole seconds, so the files cannot be merged; run strace with -ttt"},
+		{text("o.x", "10:00:00.0 "+call), "o.x: the name does not end with a process id as files of strace -ff do"},
 		{text("o.2", "1 2 3\n"), "o.2: iozone telemetry, while o.1 is strace"},
-		{text("o.2", "# pianola script 1\n1 0.1 "+call), "o.2: a script, which can't be merged with what strace -ff wrote"},
+		{text("o.2", "# pianola script 1\n1 0.1 "+call), "o.2: a script cannot be merged with files of strace -ff"},
 		{text("o.2", "10:00:00.0 close(x) = 0\n"), "o.2:1: close: fd: malformed number"},
 		{text("o.2", "10:00:00.0 "+strings.Repeat(call+"10:00:00.0 ", 100)+"close(x) = 0\n"), "o.2:101: close: fd: malformed number"},
 	} {
@@ -107,7 +107,7 @@ func TestMergeErrors(t *testing.T) {
 		require.EqualError(t, err, tt.want)
 	}
 	_, _, _, err := read(Options{}, text("f", "fio version 2 iolog\n"), fine)
-	require.EqualError(t, err, `f: several files of the kind "fio iolog v2" can't be merged, only those of strace -ff or IOProf`)
+	require.EqualError(t, err, `f: files of format "fio iolog v2" cannot be merged, only those of strace -ff or IOProf`)
 }
 
 // All files are closed, even where one can't be opened.

@@ -84,7 +84,7 @@ func (r *Reader) Header() *format.Header {
 	if r.strace == nil {
 		return h
 	}
-	// Made anew, because reading adds remarks.
+	// The header is created for each reader, because reading adds remarks.
 	r.header = format.Header{Meta: slices.Clone(h.Meta), Descriptors: append(slices.Clone(h.Descriptors), r.strace.descriptors...)}
 	r.header.Set(MetaSource, Strace.String())
 	var unknown []string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"pianola/format"
 	"pianola/format/script"
@@ -22,7 +23,7 @@ const (
 	FioV3
 	Iozone
 	IOProf
-	Other // of Options.Formats
+	Other // of a Format
 )
 
 var kindNames = [...]string{"script", "strace", "fio iolog v2", "fio iolog v3", "iozone telemetry", "IOProf log", "format of an importer"}
@@ -47,6 +48,10 @@ type Options struct {
 	// Write reads iozone telemetry as writes. The file itself does not say.
 	Write bool
 
+	// Fold is the size of the volumes that block traces are folded into, in bytes; 0
+	// for as large as they are. An offset beyond goes on from the volume's beginning.
+	Fold int64
+
 	// Formats are tried in order, before those of this package.
 	Formats []Format
 }
@@ -54,7 +59,7 @@ type Options struct {
 // Recording is a recording whose kind is known.
 type Recording struct {
 	Kind    Kind
-	Dialect script.Dialect // of scripts; Unrecognised if there is no event
+	Dialect script.Dialect // of scripts; Unrecognised without events
 	Log     bool           // it is the log of a replay
 	Format  *Format        // for the kind Other, else nil
 
@@ -78,7 +83,7 @@ func Inspect(files []File, o Options) (*Recording, error) {
 	}
 	r := &Recording{files: files, options: o}
 	var err error
-	if r.Kind, r.Format, err = recognise(files[0], o.Formats); err != nil {
+	if r.Kind, r.Format, err = recognise(files[0], o); err != nil {
 		return nil, err
 	}
 	if r.Kind == Script {
@@ -102,7 +107,7 @@ func Inspect(files []File, o Options) (*Recording, error) {
 
 // recognise returns the kind of a file, Script if it is of no other kind, and
 // the format if the kind is Other.
-func recognise(f File, formats []Format) (Kind, *Format, error) {
+func recognise(f File, o Options) (Kind, *Format, error) {
 	src, err := f.Open()
 	if err != nil {
 		return 0, nil, err
@@ -111,7 +116,7 @@ func recognise(f File, formats []Format) (Kind, *Format, error) {
 	b := bufio.NewReaderSize(src, headSize)
 	// If the file can't be read, the code below returns the error.
 	head, _ := b.Peek(headSize)
-	if known := formatOf(formats, head); known != nil {
+	if known := formatOf(append(slices.Clip(o.Formats), builtin(o)...), head); known != nil {
 		return Other, known, nil
 	}
 	for n := 1; ; n++ {

@@ -68,9 +68,10 @@ var (
 	chdir  = []byte("chdir(") // fchdir, too
 )
 
-// directory finds the working directory at the start: what -y shows for the
-// first AT_FDCWD, or what the first getcwd returned, of a thread that has not left it
-// by a chdir. A thread that appears after some chdir may have begun elsewhere.
+// directory finds the working directory at the start: the path that -y shows for the
+// first AT_FDCWD, or the result of the first getcwd, of a thread that has not left it
+// by a chdir. A thread that appears after some chdir may have begun in another
+// directory.
 func (s *surveyor) directory(line []byte) {
 	id := threadOf(line)
 	moved, known := s.moved[id]
@@ -153,7 +154,7 @@ func (s *surveyor) descriptorsOf(line []byte) {
 	}
 }
 
-// open notes a descriptor that was open at the start.
+// open records a descriptor that was open at the start.
 func (s *surveyor) open(fd int, path []byte) {
 	if n := bytes.IndexByte(path, '<'); n >= 0 { // /dev/null<char 1:3>
 		path = path[:n]

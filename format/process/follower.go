@@ -125,9 +125,9 @@ func (fl *Follower) About(t *Thread, e *format.Event) (*File, *Description) {
 	return at.File, at.Description
 }
 
-// Descriptor returns the descriptor that an event is about, -1 for none. Of a request
-// on a registered file it is the one by which the file was registered, while that is
-// open.
+// Descriptor returns the descriptor that an event is about, -1 for none. For a request
+// on a registered file, it is the descriptor by which the file was registered, while
+// that is open.
 func (fl *Follower) Descriptor(t *Thread, e *format.Event) int64 {
 	fd, _ := subject(e)
 	if !e.OnRegistered() {
@@ -155,9 +155,9 @@ func (fl *Follower) mapped(t *Thread, e *format.Event) *File {
 	return fl.of([]byte("mapped file"))
 }
 
-// subject returns the descriptor that an event is about, and the offset in its
-// file. Of two descriptors it is the one that the event's class reads from or
-// writes to.
+// subject returns the descriptor that an event is about, and the offset in its file. If
+// there are two descriptors, it is the one that the event's class reads from or writes
+// to.
 func subject(e *format.Event) (fd, offset int64) {
 	if info := e.Op.Info(); info.At.OutFD >= 0 && info.Class == format.ClassWrite {
 		return e.OutFD(), e.OutOffset()

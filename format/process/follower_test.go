@@ -192,8 +192,7 @@ func TestFull(t *testing.T) {
 	require.True(t, fl.Full())
 }
 
-// What a write adds, fallocate makes room for and truncation leaves is the length
-// of a file, whatever the offset is.
+// Writes, fallocate and truncation set the length of a file, whatever the offset is.
 func TestLengths(t *testing.T) {
 	open := format.Event{Op: format.OpOpenat, TID: 1, Args: args(format.AtFDCWD, 0, format.RDWR), Str: name("a"), Ret: 3}
 	write := format.Event{Op: format.OpPwrite64, TID: 1, Args: args(3, 0, 50, 100), Ret: 50}

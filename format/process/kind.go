@@ -57,9 +57,8 @@ func kindOf(f *File, typ format.FileType) Kind {
 	}
 }
 
-// Kind returns what is behind the file of an event. f and d are the results of
-// About. A name by itself is that of a file, whatever stands there, unless the
-// call opens it.
+// Kind returns the kind of the file of an event. f and d are the results of About. A
+// name by itself counts as that of a file, unless the call opens it.
 func (fl *Follower) Kind(e *format.Event, f *File, d *Description) Kind {
 	if d != nil {
 		if typ := e.FileType(); typ != format.TypeUnknown {

@@ -11,12 +11,13 @@ import (
 	"pianola/format"
 )
 
-// Standing tells at any event of a recording how its processes stand: their threads,
-// directories and descriptors, with the names that the files have by then. What a header
-// says of that is enough to begin a script there. Events are taken in the order of
-// completion. It belongs to one goroutine.
+// Standing tracks the state of the processes of a recording after each event: their
+// threads, directories and descriptors, with the current names of their files. Written
+// as a header, the state is enough to begin a script at that event. Events must come in
+// the order of completion. A Standing belongs to one goroutine.
 //
-// Its memory is bounded as that of a Follower; names that nothing leads to are forgotten.
+// Its memory is bounded as that of a Follower. Names that nothing refers to are
+// forgotten.
 type Standing struct {
 	follower *Follower
 	epoch    *epoch
@@ -46,7 +47,7 @@ func NewStanding(h *format.Header) *Standing {
 }
 
 // Enter takes the header of processes that enter the recording.
-func (s *Standing) Enter(h *format.Header) { s.follower.addRunning(h) }
+func (s *Standing) Enter(h *format.Header) { s.follower.Enter(h, 0) }
 
 // Settled reports whether the creation of all threads has come that have events. A script that
 // begins where it has not shows what the thread did before only in part.
@@ -317,7 +318,7 @@ func (s *Standing) Header(h *format.Header) {
 	}
 }
 
-// standing describes a descriptor, and reports whether it is known what it leads to.
+// standing describes a descriptor, and reports whether its file is known.
 func standing(d *Descriptor) (out format.Descriptor, ok bool) {
 	name := []byte(d.File.Name)
 	switch {

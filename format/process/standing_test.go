@@ -10,7 +10,8 @@ import (
 	"pianola/format"
 )
 
-// stood returns the lines of a Standing after events, which are lines as simulated takes them.
+// stood returns the lines of a Standing after events. The events are lines in the form
+// of simulated.
 func stood(t *testing.T, s *Standing, lines string) string {
 	t.Helper()
 	for line := range strings.SplitSeq(lines, "; ") {
@@ -84,7 +85,7 @@ func TestStandingVfork(t *testing.T) {
 	require.NotContains(t, got, "# fd: 2 3")
 }
 
-// What a Standing is given anew stands as it stood.
+// A Standing that reads its own output has the same state.
 func TestStandingAgain(t *testing.T) {
 	first := stood(t, NewStanding(&format.Header{}), "1 open /f 4 = 3; 1 write 3 0 10 = 10; 1 fork = 2; 2 open /g 8196 = 4; 1 chdir /d = 0; 2 umask 7 = 18")
 	var h format.Header

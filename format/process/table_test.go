@@ -39,7 +39,7 @@ func simulated(t *testing.T, lines string) (happened, left string) {
 	return strings.Join(log, ", "), strings.TrimPrefix(left, "; ")
 }
 
-// parsed makes an event of "TID call args = result": an argument that is no number
+// parsed makes an event of "TID call args = result": an argument that is not a number
 // is a path.
 func parsed(t *testing.T, line string) format.Event {
 	call, result, _ := strings.Cut(line, " = ")
@@ -100,7 +100,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// What finds no room in a table leads nowhere, and never to what it was.
+// A descriptor for which a table has no room leads nowhere, and never to its former
+// file.
 func TestNoRoom(t *testing.T) {
 	s := NewState(&format.Header{})
 	s.Start(nil)

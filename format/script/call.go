@@ -234,7 +234,7 @@ func (r *Reader) parseString() []byte {
 	case b == '"':
 		s := c.quoted(&r.arena)
 		if c.take("...") {
-			c.fail("string cut short, strace needs a larger -s")
+			c.fail("truncated string: run strace with a larger -s")
 		}
 		return s
 	case r.dialect == Intermediate:
@@ -312,9 +312,8 @@ func (r *Reader) arch() format.Arch {
 	return format.ParseArch(name)
 }
 
-// parseOldLseek parses what the older Pianola says: the resulting offset before
-// the whence, and a result of 0. What has been read as the
-// whence is that offset.
+// parseOldLseek parses the form of the older Pianola: the resulting offset before the
+// whence, and a result of 0. The number parsed as the whence is that offset.
 func (r *Reader) parseOldLseek(e *format.Event, k int) {
 	c := &r.cursor
 	if c.peek() != ',' || r.dialect == Intermediate {

@@ -11,9 +11,8 @@ import (
 // about 73 years.
 const maxNanos = 1 << 61
 
-// cursor takes a line apart from the left. After the first fault, which it
-// keeps, it stands at the end of the line, so that its user can go on and ask
-// once in the end.
+// cursor parses a line from the left. It keeps the first fault, and then is at the end
+// of the line, so that its user can continue and check once at the end.
 type cursor struct {
 	b   []byte
 	i   int
@@ -215,7 +214,7 @@ func (c *cursor) value() []byte {
 			c.skipQuoted()
 			continue
 		case '<':
-			// What a descriptor stands for (strace -y) can hold anything.
+			// The text for a descriptor (strace -y) can contain any character.
 			c.annotation()
 			continue
 		case '/':
@@ -270,7 +269,7 @@ func (c *cursor) commentEnd() {
 	c.i += n + 2
 }
 
-// braces reads what stands between braces, in which quotes hide a closing one.
+// braces reads the text between braces. Quotes hide a closing brace.
 func (c *cursor) braces() []byte {
 	c.expect('{')
 	start := c.i

@@ -9,8 +9,8 @@ import (
 // Dialect is a way to write events as text.
 type Dialect uint8
 
-// The dialects. A Reader says Unrecognised until its first Read has returned,
-// and for ever of a source without events.
+// The dialects. A Reader returns Unrecognised until its first Read has returned, and
+// always for a source without events.
 const (
 	Unrecognised Dialect = iota
 	Recorded             // what record writes, and strace -f -r -T
@@ -49,7 +49,7 @@ func versionLine(line []byte) (Dialect, error) {
 	case err != nil || v < 1:
 		return Unrecognised, fmt.Errorf("malformed version %q", number)
 	case v > version:
-		return Unrecognised, fmt.Errorf("version %d is newer than this program knows (%d)", v, version)
+		return Unrecognised, fmt.Errorf("version %d is newer than the version that this program reads (%d)", v, version)
 	}
 	return d, nil
 }

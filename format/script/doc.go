@@ -14,17 +14,16 @@
 //
 //	TID DELTA call(arguments) = result <duration> {notes}
 //
-// with times in seconds. DELTA is what passed since the start of the event on
-// the preceding line, of the first since the start of the recording; it can be
-// negative, for lines stand in order of completion. What strace -f -r -T
-// writes is this dialect too: structs and strings where Pianola has addresses,
-// calls that are finished on a later line, and the ends of processes. So is what
-// strace writes without these options, and with -t, -tt, -ttt, -n, -y and -yy
-// (see Stamp).
+// with times in seconds. DELTA is the time since the start of the event on the
+// preceding line; for the first event, since the start of the recording. It can be
+// negative, because lines are in order of completion. The output of strace -f -r -T is
+// this dialect too: it has structs and strings instead of addresses, calls that are
+// finished on a later line, and the ends of processes. The output of strace without
+// these options, and with -t, -tt, -ttt, -n, -y and -yy, can also be read (see Stamp).
 //
-// A line that begins with "#" says something about the whole recording (see
-// format.Header.ParseLine). Arguments, their kinds and their order come from
-// the table of operations in package format.
+// A line that begins with "#" describes the whole recording (see
+// format.Header.ParseLine). Arguments, their kinds and their order come from the table
+// of operations in package format.
 //
 // A Reader or a writer belongs to one goroutine at a time.
 package script

@@ -2,7 +2,7 @@ package script
 
 import "bytes"
 
-// What strace writes besides calls and their times where options ask for it.
+// Output of strace besides calls and their times, which some options add.
 
 // bare returns a line of strace without that, nil for a line that holds nothing else:
 // stacks (-k), dumps (-e read=all), the table of -C, names of commands (-Y), and comments
@@ -40,7 +40,7 @@ func withoutCommand(line []byte) []byte {
 	if i == first || i == len(line) || line[i] != '<' {
 		return line
 	}
-	// A name can hold ">". What follows it is a space or the bracket.
+	// A name can contain ">". A space or the bracket follows the end of the name.
 	for end := i + 1; end < len(line)-1; end++ {
 		if line[end] == '>' && (line[end+1] == ' ' || line[end+1] == ']') {
 			return append(line[:i], line[end+1:]...)
@@ -49,8 +49,8 @@ func withoutCommand(line []byte) []byte {
 	return line
 }
 
-// withoutComments removes what stands between "/*" and "*/", outside of strings, and the
-// space before it.
+// withoutComments removes text between "/*" and "*/", outside of strings, and the space
+// before it.
 func withoutComments(line []byte) []byte {
 	to, quoted := line[:0], false
 	for i := 0; i < len(line); i++ {

@@ -37,8 +37,7 @@ func parseOne(t testing.TB, line string) format.Event {
 	return events[0]
 }
 
-// setNotes gives an event the notes of a text, as it stands between the braces of a
-// script.
+// setNotes gives an event the notes of a text, as between the braces of a script.
 func setNotes(e *format.Event, text string) { new(Reader).parseNotes(e, []byte(text)) }
 
 func printRecorded(t testing.TB, h *format.Header, events []format.Event) string {
@@ -77,7 +76,7 @@ func randomEvent(rnd *rand.Rand, op format.Op) format.Event {
 			e.Str[str] = randomString(rnd)
 			str++
 		case format.Flags:
-			// Of some kind of word, and of any bits.
+			// A flag word of a random kind, with random bits.
 			e.Args[k] = a.Flags.FromNative(format.AMD64, uint64(rnd.Uint32()&rnd.Uint32()&rnd.Uint32()))
 			if rnd.IntN(4) == 0 {
 				e.Args[k] = int64(rnd.Uint64())

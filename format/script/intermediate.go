@@ -85,7 +85,7 @@ func (c *cursor) offProcessor() format.Off {
 		c.expect('=')
 		nanos := c.seconds()
 		if nanos < 0 || nanos > off.Other || *fields[part] != 0 {
-			c.fail("parts that are not those of the time off the processor")
+			c.fail("the parts do not add up to the time off the processor")
 			break
 		}
 		*fields[part] = nanos
@@ -128,7 +128,7 @@ func (r *Reader) parseCompute(t *threadClock) {
 	case nanos < 0 || off.Total() < 0:
 		c.fail("negative compute")
 	case off.Total() > nanos:
-		c.fail("more time off the processor than compute")
+		c.fail("the time off the processor is longer than the compute")
 	}
 	t.off = t.off.Plus(off)
 	if t.compute += nanos; t.now+t.compute > maxNanos {

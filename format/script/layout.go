@@ -6,7 +6,7 @@ import (
 	"pianola/format"
 )
 
-// Stamp is the kind of time that stands before a call.
+// Stamp is the kind of time before a call.
 type Stamp uint8
 
 // The stamps. Relative is the one of record, too.
@@ -18,7 +18,7 @@ const (
 	Epoch                  // strace -ttt: 1712345678.123456
 )
 
-// layout says what stands before a call. The zero layout is that of record.
+// layout describes the columns before a call. The zero layout is that of record.
 type layout struct {
 	bare  bool // no column of thread ids, at most "[pid 4711]" where strace writes to a terminal
 	stamp Stamp
@@ -142,7 +142,7 @@ func (c *cursor) timeOfDay() int64 {
 	return v * 1e9
 }
 
-// parseColumns parses what stands before a call, and sets the clock.
+// parseColumns parses the columns before a call, and sets the clock.
 func (r *Reader) parseColumns(e *format.Event) {
 	c := &r.cursor
 	c.spaces()

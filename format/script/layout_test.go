@@ -95,7 +95,7 @@ read(0,  <detached ...>
 	require.Equal(t, map[string]int64{"remark": 2, "read": 1}, r.Skipped)
 }
 
-// What strace shows of the memory that a call filled is what notes say.
+// Contents of memory that strace shows become notes.
 func TestShown(t *testing.T) {
 	for _, tt := range []struct{ line, notes string }{
 		{`stat("/x", {st_mode=S_IFREG|S_ISUID|0755, st_size=123, ...}) = 0`, "type=reg mode=04755 size=123"},

@@ -14,8 +14,8 @@ type names struct {
 	unused int            // those that are positive
 }
 
-// nameBytes is the memory of a name besides its line: here, and in the map of
-// whoever shows it (format.AppNames).
+// nameBytes is the memory of a name besides its line: here, and in the map of its user
+// (format.AppNames).
 const nameBytes = 200
 
 // add checks the name that a line has added to the header, if it has, and returns how
@@ -26,7 +26,7 @@ func (ns *names) add(h *format.Header, line int) (bytes int, err error) {
 	}
 	path := h.Names[len(h.Names)-1].Path
 	if before, twice := ns.lines[path]; twice {
-		return 0, fmt.Errorf("the path has a name in line %d", max(before, -before))
+		return 0, fmt.Errorf("line %d already names this path", max(before, -before))
 	}
 	if ns.lines == nil {
 		ns.lines = make(map[string]int)
@@ -76,5 +76,5 @@ func (ns *names) settle(h *format.Header, remove bool) (line int, err error) {
 		return 0, nil
 	}
 	path := h.Names[slices.IndexFunc(h.Names, unused)].Path
-	return ns.lines[path], fmt.Errorf("name of %s, which is no path of the script", format.AppendQuoted(nil, []byte(path)))
+	return ns.lines[path], fmt.Errorf("name for %s, which is not a path of the script", format.AppendQuoted(nil, []byte(path)))
 }

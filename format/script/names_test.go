@@ -37,13 +37,13 @@ func TestNames(t *testing.T) {
 // A name that fits no path is an error at its line, and so is a second one.
 func TestWrongNames(t *testing.T) {
 	for line, want := range map[string]string{
-		`# name: "w/pianola_tmp" "/x"`:    `t:8: name of "w/pianola_tmp", which is no path of the script`,
-		`# name: "w/pianola_tmp1/x" "/x"`: `t:8: name of "w/pianola_tmp1/x", which is no path of the script`,
-		`# name: "target" "/x"`:           `t:8: name of "target", which is no path of the script`, // a text
-		`# name: "" "/x"`:                 `t:8: malformed header line: name: the path does not lie below the root`,
+		`# name: "w/pianola_tmp" "/x"`:    `t:8: name for "w/pianola_tmp", which is not a path of the script`,
+		`# name: "w/pianola_tmp1/x" "/x"`: `t:8: name for "w/pianola_tmp1/x", which is not a path of the script`,
+		`# name: "target" "/x"`:           `t:8: name for "target", which is not a path of the script`, // a text
+		`# name: "" "/x"`:                 `t:8: malformed header line: name: the path is not below the root`,
 		`# name: "a"`:                     `t:8: malformed header line: name`,
-		`# name: "log" "/x"`:              `t:8: the path has a name in line 6`,
-		`# name: "." "/x"`:                `t:8: the path has a name in line 4`,
+		`# name: "log" "/x"`:              `t:8: line 6 already names this path`,
+		`# name: "." "/x"`:                `t:8: line 4 already names this path`,
 	} {
 		text := strings.Replace(namedScript, "# name: \"b/c\"", line+"\n# name: \"b/c\"", 1)
 		_, err := readAll(NewReader(strings.NewReader(text), "t"), 7)
@@ -51,7 +51,7 @@ func TestWrongNames(t *testing.T) {
 	}
 	text := strings.Replace(namedScript, "# name: \"b/c\"", "# name: \"one\" \"/1\"\n# name: \"two\" \"/2\"\n# name: \"b/c\"", 1)
 	_, err := readAll(NewReader(strings.NewReader(text), "t"), 7)
-	require.EqualError(t, err, `t:8: name of "one", which is no path of the script`, "the first")
+	require.EqualError(t, err, `t:8: name for "one", which is not a path of the script`, "the first")
 
 	r := NewReader(strings.NewReader(text), "t")
 	r.Partial = true
@@ -68,5 +68,5 @@ func TestNamesOfALog(t *testing.T) {
 	_, r := parse(t, "# pianola script 1\n# replay: x\n# name: \".\" \"/\"\n# name: \"a\" \"/b\"\n1 0.1 close(3) = 0\n")
 	require.Len(t, r.Header().Names, 2)
 	_, err := readAll(NewReader(strings.NewReader("# pianola script 1\n# name: \"a\" \"/b\"\n# name: \"a\" \"/c\"\n"), "t"), 1)
-	require.EqualError(t, err, "t:3: the path has a name in line 2")
+	require.EqualError(t, err, "t:3: line 2 already names this path")
 }

@@ -128,8 +128,8 @@ func word(key string, noted format.Noted, set *format.FlagSet, field func(*forma
 	}
 }
 
-// known reports whether an event has the note. Has says which notes it has that
-// are no fields of its own.
+// known reports whether an event has the note. has says which notes it has that are not
+// fields of its own.
 func (n *note) known(e *format.Event, has format.Noted) bool {
 	if n.field != nil {
 		return *n.field(e) != 0

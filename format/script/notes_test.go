@@ -44,7 +44,7 @@ func TestNotesOfMessages(t *testing.T) {
 	require.Equal(t, &format.Notes{Has: format.NotedMessage, ChannelKind: format.ChannelUNIX, Channel: 2, Pos: 7}, e.Notes)
 }
 
-// Faults have notes of their own. Of other calls these stay text.
+// Faults have notes of their own. For other calls these stay text.
 func TestNotesOfFaults(t *testing.T) {
 	e := format.Event{Op: format.OpMapWrite}
 	setNotes(&e, `cow filled path="/bin/a\"b"`)
@@ -64,7 +64,7 @@ func TestNotesOfNew(t *testing.T) {
 	require.True(t, e.Notes.Known(format.NotedNew))
 }
 
-// What is no note, or no value of it, stays text.
+// An unknown note, or a note with an invalid value, stays text.
 func TestTextNotes(t *testing.T) {
 	for _, text := range []string{
 		"size=x", "size=", "size", "size=-1", "size=2305843009213693953", "type=", "type=unknown", "type=file", "mode=0999", "mode=010000", "dev=1", "dev=1:2:0", "dev=1:2:3:4",

@@ -47,7 +47,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// What is parsed at a glance means the same as in full.
+// The fast parser returns the same events as the full one.
 func FuzzPlain(f *testing.F) {
 	f.Add("1000 0.000021000 pread64(3, 0x7f0000001000, 4096, 8192) = 4096 <0.000001000>")
 	f.Add("1 0.5 read(3, 0x0, 0) = 0 <0.123456> {faults=1 x}")

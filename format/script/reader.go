@@ -27,6 +27,9 @@ const (
 	maxNames = 4096
 )
 
+// processLine begins the line of a process.
+const processLine = "# " + format.MetaProcess + ":"
+
 // SyntaxError is an error in the text of a script. Lines count from 1.
 type SyntaxError struct {
 	File string
@@ -70,7 +73,7 @@ type Reader struct {
 	edges  []format.Edge // of the events of one Read
 	notes  []format.Notes
 
-	layout    layout        // Recorded: what stands before a call
+	layout    layout        // Recorded: the columns before a call
 	recent    [16]format.Op // that operation has returned
 	clock     int64         // Recorded, Older: start of the event on the preceding line
 	origin    int64         // strace -t: the first time of day or of the epoch, nanoseconds
@@ -99,7 +102,8 @@ func (r *Reader) Header() *format.Header { return &r.header }
 
 // Read implements format.Reader. Syntax errors are of type *SyntaxError. It
 // returns fewer events than it could at the end of what is buffered, because
-// strings without escapes are parts of the buffer.
+// strings without escapes are parts of the buffer, and before a process that enters: the
+// header has that with the events that follow.
 func (r *Reader) Read(events []format.Event) (int, error) {
 	if len(events) == 0 || r.err != nil {
 		return 0, r.err
@@ -107,8 +111,13 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
 	n := 0
 	for n < len(events) {
+		at := r.start
 		line, ok := r.nextLine(n == 0)
 		if !ok {
+			break
+		}
+		if n > 0 && bytes.HasPrefix(line, []byte(processLine)) {
+			r.start = at
 			break
 		}
 		r.line++
@@ -196,7 +205,7 @@ func (r *Reader) fill() {
 	r.readErr = io.ErrNoProgress
 }
 
-var errNoNewline = errors.New("no newline after the last line, whose result may go on")
+var errNoNewline = errors.New("no newline after the last line, so its result may be truncated")
 
 // complete reports whether a line without a newline is whole: it ends with a
 // duration, notes or the text of an error, and not with a number.
@@ -281,7 +290,7 @@ func (r *Reader) parseHeader(line []byte) error {
 		return err
 	}
 	if r.dialect != Unrecognised && (r.dialect != d || !r.announced) {
-		return fmt.Errorf("script turns from %s to %s", r.dialect, d)
+		return fmt.Errorf("the script changes from %s to %s", r.dialect, d)
 	}
 	r.dialect, r.announced = d, true
 	return nil

@@ -129,10 +129,10 @@ func TestTimes(t *testing.T) {
 func TestErrors(t *testing.T) {
 	long := strings.Repeat("x", maxLine)
 	tests := []struct{ text, want string }{
-		{"# pianola script 2\n", "trace.txt:1: version 2 is newer than this program knows (1)"},
+		{"# pianola script 2\n", "trace.txt:1: version 2 is newer than the version that this program reads (1)"},
 		{"# pianola intermediate x\n", `trace.txt:1: malformed version "x"`},
-		{"# pianola script 1\n# pianola intermediate 1\n", "trace.txt:2: script turns from recorded to intermediate"},
-		{"0.1 close(3) = 0\n# pianola script 1\n", "trace.txt:2: script turns from older to recorded"},
+		{"# pianola script 1\n# pianola intermediate 1\n", "trace.txt:2: the script changes from recorded to intermediate"},
+		{"0.1 close(3) = 0\n# pianola script 1\n", "trace.txt:2: the script changes from older to recorded"},
 		{"# thread: x\n", "trace.txt:1: malformed header line: thread"},
 		{"hello\n", "trace.txt:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
 		{"close(3)\n", "trace.txt:1: not an event: expected a call and its result, as strace -f -r -T prints it"},
@@ -166,7 +166,7 @@ func TestErrors(t *testing.T) {
 		{"1 0.1 close(3) = 0\n4294967296 0.1 close(3) = 0\n", "trace.txt:2: thread id out of range"},
 		{"1 0.1 ???\n", "trace.txt:1: expected a call"},
 		{"1 0.1 rmdir(\"a) = 0\n", "trace.txt:1: rmdir: path: string without an end"},
-		{"1 0.1 rmdir(\"a\"...) = 0\n", "trace.txt:1: rmdir: path: string cut short, strace needs a larger -s"},
+		{"1 0.1 rmdir(\"a\"...) = 0\n", "trace.txt:1: rmdir: path: truncated string: run strace with a larger -s"},
 		{"1 0.1 rmdir(a) = 0\n", "trace.txt:1: rmdir: path: malformed string"},
 		{"1 0.1 open(\"a\", O_SOMETHING) = 0\n", "trace.txt:1: open: flags: unknown flag in O_SOMETHING"},
 		{"1 0.1 open(\"a\", ) = 0\n", "trace.txt:1: open: flags: expected flags"},
@@ -197,11 +197,11 @@ func TestErrors(t *testing.T) {
 		{"open ( a O_RDWR ) = 0\nopen ( a O_X ) = 0\n", "trace.txt:2: open: flags: unknown flag in O_X"},
 		{"compute ( -1.0 )\n", "trace.txt:1: negative compute"},
 		{"compute ( 1.0 -1.0 )\n", "trace.txt:1: negative compute"},
-		{"compute ( 1.0 2.0 )\n", "trace.txt:1: more time off the processor than compute"},
+		{"compute ( 1.0 2.0 )\n", "trace.txt:1: the time off the processor is longer than the compute"},
 		{"compute ( 1.0 0.5 nap=0.1 )\n", "trace.txt:1: unknown part of the time off the processor"},
 		{"compute ( 1.0 0.5 off=0.1 )\n", "trace.txt:1: unknown part of the time off the processor"},
-		{"compute ( 1.0 0.5 wait=0.4 timer=0.2 )\n", "trace.txt:1: parts that are not those of the time off the processor"},
-		{"compute ( 1.0 0.5 wait=0.1 wait=0.1 )\n", "trace.txt:1: parts that are not those of the time off the processor"},
+		{"compute ( 1.0 0.5 wait=0.4 timer=0.2 )\n", "trace.txt:1: the parts do not add up to the time off the processor"},
+		{"compute ( 1.0 0.5 wait=0.1 wait=0.1 )\n", "trace.txt:1: the parts do not add up to the time off the processor"},
 		{"compute ( 1.0 ) x\n", "trace.txt:1: unexpected text after compute"},
 		{"compute ( 2000000000.0 )\ncompute ( 2000000000.0 )\n", "trace.txt:2: time out of range"},
 		{"close ( 3 ) = 0 {after=1}\n", "trace.txt:1: malformed note after=1"},
@@ -209,7 +209,7 @@ func TestErrors(t *testing.T) {
 		{"compute ( 2000000000.0 )\nclose ( 3 ) = 0 <2000000000.0>\n", "trace.txt:2: time out of range"},
 		{"read ( 3 4 ) = 0 {buf=y}\n", "trace.txt:1: malformed note buf=y"},
 		{"1 0.1 close(3) = 0\n1 0.1 close(3) ", "trace.txt:2: cut off in mid-line: expected '='"},
-		{"1 0.1 close(3) = 0\n1 0.1 read(3, NULL, 10) = 1", "trace.txt:2: cut off in mid-line: no newline after the last line, whose result may go on"},
+		{"1 0.1 close(3) = 0\n1 0.1 read(3, NULL, 10) = 1", "trace.txt:2: cut off in mid-line: no newline after the last line, so its result may be truncated"},
 		{"1 0.1 close(3) = 0\n1 0.", "trace.txt:2: cut off in mid-line: malformed time"},
 		{"close ( 3 ) = 0\nopenm ( a 54", "trace.txt:2: cut off in mid-line: openm: mode: malformed number"},
 	}
@@ -310,7 +310,7 @@ func TestFlagsOfFcntl(t *testing.T) {
 	}
 }
 
-// Of binds only those to a path are events.
+// A bind is an event only if it binds to a path.
 func TestBind(t *testing.T) {
 	events, r := parse(t, `1 0.1 bind(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110) = 0
 1 0.1 bind(3</tmp/y>, {sa_family=AF_LOCAL, sun_path="x"}, 110) = -1 EADDRINUSE (Address already in use)

@@ -57,7 +57,7 @@ func TestRequestsAreRead(t *testing.T) {
 	var events []format.Event
 	for op := format.OpNone + 1; op.Valid(); op++ {
 		if op.Info().Result == format.ResultNone || op.Info().Effect == format.EffectFork {
-			continue // of those that are no requests, a line means more than its event
+			continue // a line of another operation means more than its event
 		}
 		for via := format.ViaCall; via <= format.ViaAIO; via++ {
 			e := randomEvent(rnd, op)

@@ -7,8 +7,8 @@ import (
 	"pianola/format"
 )
 
-// What strace shows of the memory that a call has filled says what Pianola's
-// recorder puts into notes.
+// The contents of memory filled by a call, which strace shows, are the same facts that
+// Pianola's recorder puts into notes.
 var fileTypes = map[string]format.FileType{
 	"S_IFREG": format.TypeReg, "S_IFDIR": format.TypeDir, "S_IFLNK": format.TypeLnk, "S_IFIFO": format.TypeFifo,
 	"S_IFSOCK": format.TypeSock, "S_IFCHR": format.TypeChr, "S_IFBLK": format.TypeBlk,

@@ -139,8 +139,8 @@ func sumLengths(text []byte) (sum int64) {
 	return sum
 }
 
-// parseSymbol parses what strace shows for the last argument of fcntl or ioctl
-// where it is no number. What has no meaning for a replay counts as 0.
+// parseSymbol parses strace's text for the last argument of fcntl or ioctl if it is not
+// a number. Text without meaning for a replay counts as 0.
 func (r *Reader) parseSymbol(e *format.Event, info *format.Info, k int) fields {
 	c := &r.cursor
 	if info.Reads != format.ReadLock && info.Reads != format.ReadRange {
@@ -165,9 +165,9 @@ var signals = [...]string{1: "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP",
 	"SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN",
 	"SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS"}
 
-// parseEnd parses "+++ exited with 0 +++" or "+++ killed by SIGKILL +++", the
-// end of a thread. It is an event if no call of exit stood before; the status
-// of a killed thread is the one that a shell shows.
+// parseEnd parses "+++ exited with 0 +++" or "+++ killed by SIGKILL +++", the end of a
+// thread. It is an event if there was no call of exit before. The status of a killed
+// thread is the one that a shell shows.
 func (r *Reader) parseEnd(e *format.Event) bool {
 	c := &r.cursor
 	e.Op, e.Ret = format.OpExit, format.NoResult

@@ -7,7 +7,7 @@ import (
 	"pianola/format"
 )
 
-// orWord stands between the names that strace knows for one request of ioctl.
+// orWord separates the names that strace knows for one request of ioctl.
 var orWord = []byte(" or ")
 
 // foreignAddress reports whether the bind whose arguments come next is not one to

@@ -5,10 +5,10 @@ import (
 	"pianola/internal/futex"
 )
 
-// Strace shows calls in which threads wait, and that are no operations of the
-// table. With durations (-T) they become what a recorder says of them: time off the
-// processor before the thread's next event for a sleep, else an event of
-// format.OpWait. Which thread woke another one shows for futexes only.
+// Strace shows calls in which threads wait and that are not in the table of operations.
+// With durations (-T) they are converted to the recorder's form: a sleep becomes time
+// off the processor before the thread's next event, other waits become an event of
+// format.OpWait. The waking thread is known only for futexes.
 //
 //	1 0.000010 futex(0x7f00, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>
 //	2 0.000020 futex(0x7f00, FUTEX_WAKE_PRIVATE, 1) = 1 <0.000005>
@@ -75,8 +75,8 @@ func (w *waits) abandon(tid int32, text []byte) {
 	}
 }
 
-// parseWait parses a call that is no operation. It reports whether that is an
-// event: a wait of which the duration is known.
+// parseWait parses a call that is not an operation. It returns true if the call is an
+// event: a wait with a known duration.
 func (r *Reader) parseWait(e *format.Event, name []byte) bool {
 	c := r.cursor
 	text := c.b[c.i-len(name):]

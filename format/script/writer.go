@@ -37,7 +37,7 @@ func (b *buffer) flush() error {
 	return b.err
 }
 
-// header writes the lines of h past the buffer, which thus keeps its size.
+// header writes the lines of h without the buffer, so the buffer keeps its size.
 func (b *buffer) header(h *format.Header) error {
 	if err := b.flush(); err != nil {
 		return err

@@ -25,14 +25,17 @@ func (b *Buffer) Append(e *format.Event) error {
 // Len returns how many bytes the events take.
 func (b *Buffer) Len() int { return len(b.data) }
 
-// Take returns the events, for Each, in memory of just their size, and empties the Buffer.
-func (b *Buffer) Take() []byte {
-	taken := append(make([]byte, 0, len(b.data)+slack), b.data...)[:len(b.data)+slack]
+// Size returns how many bytes of memory Take needs.
+func (b *Buffer) Size() int { return len(b.data) + slack }
+
+// Take moves the events to memory of Size bytes, for Each, and empties the Buffer. Without memory
+// they are dropped.
+func (b *Buffer) Take(memory []byte) {
+	copy(memory, b.data)
 	b.data, b.codec = b.data[:0], codec{}
-	return taken
 }
 
-// Each yields the events that Take returned, until f returns an error. An event is borrowed
+// Each yields the events that Take moved, until f returns an error. An event is borrowed
 // for the call.
 func Each(taken []byte, f func(*format.Event) error) error {
 	var d decoder

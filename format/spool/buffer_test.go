@@ -20,16 +20,22 @@ func TestBuffer(t *testing.T) {
 			require.NoError(t, b.Append(&events[i]))
 		}
 		require.Positive(t, b.Len())
-		taken := b.Take()
+		taken := make([]byte, b.Size())
+		b.Take(taken)
 		require.Zero(t, b.Len(), round)
 		var got []format.Event
 		require.NoError(t, Each(taken, func(e *format.Event) error { got = append(got, e.Clone()); return nil }))
 		require.Equal(t, events, got)
 	}
-	require.NoError(t, Each(b.Take(), func(*format.Event) error { panic("there is none") }))
+	require.NoError(t, Each(make([]byte, b.Size()), func(*format.Event) error { panic("there is none") }))
 	require.Error(t, b.Append(&format.Event{Op: format.Op(format.NumOps)}))
 	stop := errors.New("stop")
 	require.NoError(t, b.Append(&events[1]))
-	require.ErrorIs(t, Each(b.Take(), func(*format.Event) error { return stop }), stop)
+	taken := make([]byte, b.Size())
+	b.Take(taken)
+	require.ErrorIs(t, Each(taken, func(*format.Event) error { return stop }), stop)
+	require.NoError(t, b.Append(&events[1]))
+	b.Take(nil)
+	require.Zero(t, b.Len())
 	require.ErrorIs(t, Each(append(make([]byte, 20), 0xff, 0xff, 0xff), func(*format.Event) error { return nil }), errDamaged)
 }

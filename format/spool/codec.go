@@ -9,7 +9,7 @@ import (
 	"pianola/format"
 )
 
-// What an event has besides numbers.
+// Flags for the fields of an event other than numbers.
 const (
 	hasStr = 1 << (16 + iota)
 	hasTimes
@@ -163,7 +163,7 @@ func appendBytes(dst, b []byte) []byte {
 }
 
 // errDamaged means that a file did not keep what was written to it.
-var errDamaged = errors.New("events that were kept in a temporary file are damaged")
+var errDamaged = errors.New("the temporary file of events is damaged")
 
 // decoder decodes the events of a chunk.
 type decoder struct {

@@ -85,7 +85,7 @@ func (s *Spool) flush() error {
 }
 
 // End ends the Spool. After the last event Readers return err, io.EOF if it is
-// nil. What the goroutine did before End happens before a Reader returns that
+// nil. The goroutine's work before End happens before a Reader returns that
 // error.
 func (s *Spool) End(err error) {
 	if len(s.buf) > 0 {

@@ -91,7 +91,7 @@ func made(data []byte) (events []format.Event) {
 	return events
 }
 
-// What is read is what was appended, in memory and from the file.
+// Readers return the appended events, in memory and from the file.
 func FuzzSpool(f *testing.F) {
 	f.Add([]byte("\x0c\x0a 12345678\x05/a/b\x00"))
 	f.Add(bytes.Repeat([]byte{0x7f, 9, 33, 34, 200, 1, 2, 3}, 40))
@@ -116,7 +116,7 @@ func FuzzSpool(f *testing.F) {
 		}
 		require.False(t, d.more())
 
-		// Nor does what is damaged harm.
+		// Damaged data do no harm.
 		d.begin(append(bytes.Clone(data), make([]byte, slack)...))
 		for d.more() {
 			d.next(new(format.Event))

@@ -1,11 +1,10 @@
-// Package available tells how much memory and how many threads this process may
-// still take: what the machine has, or less where a control group bounds it, as in
-// a container.
+// Package available returns how much memory and how many threads this process can still
+// use: what the machine has, or less if a control group limits it, as in a container.
 //
-// A control group is bound by its own limit and by those of all groups above it.
-// Version 1 and version 2 of control groups are read, and both at once, since a
-// machine can have both. What can't be read bounds nothing. All functions read
-// files and may be called concurrently.
+// The limits of a control group and of all its ancestors apply. The package reads
+// version 1 and version 2 of control groups, because a machine can use both. A limit
+// that cannot be read is ignored. All functions read files and may be called
+// concurrently.
 package available
 
 import (
@@ -23,8 +22,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Memory returns how many bytes can be used without swapping and without being
-// killed for it. Page cache counts as free.
+// Memory returns the bytes that the process can use without swapping and without being
+// killed. Page cache counts as free.
 func Memory() (int64, error) {
 	free, err := ofMachine()
 	if err != nil {
@@ -33,23 +32,27 @@ func Memory() (int64, error) {
 	return min(free, groups{"/"}.least(memory)), nil
 }
 
-// Threads returns how many threads the control groups of the process allow
-// besides those that there are, math.MaxInt64 where they don't bound them.
+// Threads returns how many more threads the control groups of the process allow,
+// math.MaxInt64 without a limit.
 func Threads() int64 { return groups{"/"}.least(threads) }
 
-// ofMachine returns what the kernel takes for available. Without /proc, it is the
-// memory that is free even of page cache.
+// Controls returns the version of the control groups that limit a resource of this
+// process, such as memory, or could: 0 if there are none, or they can't be seen.
+func Controls(controller string) int { return groups{"/"}.controls(controller) }
+
+// ofMachine returns the kernel's MemAvailable. Without /proc, it returns free memory,
+// which excludes the page cache.
 func ofMachine() (int64, error) {
 	b, err := os.ReadFile("/proc/meminfo")
 	if errors.Is(err, fs.ErrNotExist) {
 		return ofSysinfo()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+		return 0, fmt.Errorf("read the free memory: %w", err)
 	}
 	kib, ok := field(b, "MemAvailable:")
 	if !ok {
-		return 0, errors.New("find out how much memory is free: no MemAvailable in /proc/meminfo")
+		return 0, errors.New("read the free memory: no MemAvailable in /proc/meminfo")
 	}
 	return kib << 10, nil
 }
@@ -57,18 +60,18 @@ func ofMachine() (int64, error) {
 func ofSysinfo() (int64, error) {
 	var s unix.Sysinfo_t
 	if err := unix.Sysinfo(&s); err != nil {
-		return 0, fmt.Errorf("find out how much memory is free: %w", err)
+		return 0, fmt.Errorf("read the free memory: %w", err)
 	}
 	return int64(uint64(s.Freeram) * uint64(s.Unit)), nil
 }
 
-// resource is something that control groups bound, by the files of a version. The
-// hierarchy of version 2 has no controller in its mount.
+// resource is a resource that control groups limit, with the files of both versions.
+// Version 2 has a single hierarchy without controllers in its mount.
 type resource struct {
 	controller string
 	limits     [3][]string // by version
 	used       [3]string
-	stat       [3]string   // file with what of it the kernel takes back at need
+	stat       [3]string   // file with the part that the kernel can reclaim
 	free       [3][]string // fields of stat
 }
 
@@ -90,10 +93,10 @@ var (
 	}
 )
 
-// groups are the control groups of this process, in a file system at a root.
+// groups are the control groups of this process, in the file system below root.
 type groups struct{ root string }
 
-// least returns how much the groups leave of a resource.
+// least returns how much of a resource the groups leave.
 func (g groups) least(r resource) int64 {
 	left := int64(math.MaxInt64)
 	for version := 1; version <= 2; version++ {
@@ -108,7 +111,7 @@ func (g groups) least(r resource) int64 {
 	return left
 }
 
-// left returns how much a group leaves of the resource.
+// left returns how much of the resource a group leaves.
 func (r *resource) left(dir string, version int) int64 {
 	limit := int64(math.MaxInt64)
 	for _, name := range r.limits[version] {
@@ -130,8 +133,8 @@ func (r *resource) left(dir string, version int) int64 {
 	return max(limit-max(used, 0), 0)
 }
 
-// find returns the directory of the process's group and that of the highest group
-// that can be seen.
+// find returns the directory of the process's group, and that of the highest visible
+// group.
 func (g groups) find(controller string, version int) (top, dir string, ok bool) {
 	path, ok := g.path(controller, version)
 	if !ok {
@@ -147,7 +150,7 @@ func (g groups) find(controller string, version int) (top, dir string, ok bool) 
 		if version == 1 && !has(kind[2], controller) {
 			continue
 		}
-		// Only the part of the hierarchy below the mount's root can be seen.
+		// Only the part of the hierarchy below the mount's root is visible.
 		below, err := filepath.Rel(place[3], path)
 		if err != nil || !filepath.IsLocal(below) {
 			below = "."
@@ -156,6 +159,19 @@ func (g groups) find(controller string, version int) (top, dir string, ok bool) 
 		return top, filepath.Join(top, below), true
 	}
 	return "", "", false
+}
+
+// controls is Controls.
+func (g groups) controls(controller string) int {
+	if _, _, ok := g.find(controller, 1); ok {
+		return 1
+	}
+	_, dir, ok := g.find(controller, 2)
+	there, _ := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if ok && slices.Contains(strings.Fields(string(there)), controller) {
+		return 2
+	}
+	return 0
 }
 
 // path returns the group of the process in a hierarchy.
@@ -170,10 +186,10 @@ func (g groups) path(controller string, version int) (string, bool) {
 	return "", false
 }
 
-// has reports whether a list with commas has a word.
+// has reports whether a comma-separated list contains a word.
 func has(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-// number reads a file with a number, and reports whether it has one: "max" is none.
+// number reads a file that holds a number. ok is false for "max".
 func number(name string) (int64, bool) {
 	text, err := os.ReadFile(name)
 	if err != nil {

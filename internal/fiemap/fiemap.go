@@ -12,7 +12,7 @@ const (
 	Header  = 32         // bytes of struct fiemap
 	Extent  = 56         // and of a struct fiemap_extent after it
 
-	Sync = 0x1 // a flag of the request: write the file out first
+	Sync = 0x1 // request flag: flush the file first
 
 	// Flags of an extent.
 	Unwritten = 0x800
@@ -21,10 +21,10 @@ const (
 	last = 0x1
 )
 
-// Each calls each with the start, the length, both in bytes, and the flags of the
-// extents of a file in their order, until it returns false. b has room for the
-// request and at least one extent; ioctl makes a request of the file with it, and
-// reports success. Each reports whether all requests succeeded.
+// Each calls each with the start and the length in bytes, and the flags of every extent
+// of a file in order, until it returns false. b is a buffer for the request and at
+// least one extent. ioctl performs a request with it and reports success. Each reports
+// whether all requests succeeded.
 func Each(b []byte, flags uint32, ioctl func(b []byte) bool, each func(start, length int64, flags uint32) bool) bool {
 	most := uint32((len(b) - Header) / Extent)
 	for from, more := int64(0), true; more; {

@@ -1,6 +1,6 @@
-// Package futex finds out which thread woke which, from calls of futex alone: where
-// one thread waited at an address and one call woke as many as wait there, that is
-// certain. What is uncertain is left open. Nothing here may be called concurrently.
+// Package futex finds which thread woke which from futex calls alone. The answer is
+// certain if a single thread waits at an address, or if one call wakes all threads that
+// wait there. Uncertain pairs are left out. Nothing here may be called concurrently.
 package futex
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Place is where threads wait: an address of a process, or of all processes whose
-// addresses count as the same.
+// Place is the address at which threads wait: of a process, or of all processes that
+// share the address.
 type Place struct {
 	Process int32
 	Address int64
@@ -23,10 +23,10 @@ const (
 	Other Kind = iota
 	Waits
 	Wakes
-	Moves // wakes, and lets others wait elsewhere
+	Moves // wakes, and moves other waiters to another address
 )
 
-// kinds are by the number of the operation, linux/futex.h.
+// kinds are indexed by the operation number in linux/futex.h.
 var kinds = [...]struct {
 	name string
 	kind Kind
@@ -36,7 +36,7 @@ var kinds = [...]struct {
 	11: {"FUTEX_WAIT_REQUEUE_PI", Waits}, 12: {"FUTEX_CMP_REQUEUE_PI", Moves}, 13: {"FUTEX_LOCK_PI2", Waits},
 }
 
-// KindOf returns the kind of an operation, with flags or not.
+// KindOf returns the kind of an operation, with or without flags.
 func KindOf(op uint32) Kind {
 	if op &= 0x7f; op < uint32(len(kinds)) {
 		return kinds[op].kind
@@ -44,7 +44,8 @@ func KindOf(op uint32) Kind {
 	return Other
 }
 
-// KindOfName is the same for a name, with _PRIVATE at its end or not.
+// KindOfName returns the kind of a named operation, with or without the suffix
+// _PRIVATE.
 func KindOfName(op string) Kind {
 	op = strings.TrimSuffix(op, "_PRIVATE")
 	for i := range kinds {
@@ -55,8 +56,8 @@ func KindOfName(op string) Kind {
 	return Other
 }
 
-// Pairs keeps track of calls that have begun and not ended. Memory is bounded by
-// their number. The zero value is ready.
+// Pairs tracks calls that have begun and not ended. Its memory is bounded by their
+// number. The zero value is ready.
 type Pairs struct {
 	sleepers map[Place][]sleeper
 	empty    [][]sleeper    // lists that are used again
@@ -65,7 +66,7 @@ type Pairs struct {
 
 // sleeper is a thread that waits.
 type sleeper struct {
-	tid, waker int32 // waker is 0 for none yet, several for more than one
+	tid, waker int32 // waker is 0 if there is none yet, several if there is more than one
 }
 
 const several = -1
@@ -73,11 +74,11 @@ const several = -1
 // wake is a call that wakes others.
 type wake struct {
 	at    Place
-	woken int64 // threads that have been said to be woken by it
+	woken int64 // threads already reported as woken by it
 	moves bool
 }
 
-// maxSleepers is of how many threads at one place Pairs keeps track.
+// maxSleepers is the maximum number of waiters at one place that Pairs tracks.
 const maxSleepers = 1 << 10
 
 // Begin notes that a thread begins a call.
@@ -102,8 +103,8 @@ func (p *Pairs) Begin(tid int32, at Place, kind Kind) {
 	}
 }
 
-// Woke notes that the call of a thread that wakes others has ended, and has woken
-// so many. That it began need not have been noted, if no other call was since.
+// Woke records the end of a call that woke woken threads. Its begin need not have been
+// recorded if no other call happened since.
 func (p *Pairs) Woke(tid int32, at Place, kind Kind, n int64) {
 	call := wake{at: at, moves: kind == Moves}
 	if begun, ok := p.wakes[tid]; ok && begun.at == at {
@@ -127,8 +128,8 @@ func (p *Pairs) Woke(tid int32, at Place, kind Kind, n int64) {
 	}
 }
 
-// leave removes a thread from those that wait, and returns what was known of it and
-// how many are left.
+// leave removes a waiting thread. It returns the thread's state and the number of
+// remaining waiters.
 func (p *Pairs) leave(tid int32, at Place) (s sleeper, left int) {
 	list := p.sleepers[at]
 	i := slices.IndexFunc(list, func(s sleeper) bool { return s.tid == tid })
@@ -145,17 +146,17 @@ func (p *Pairs) leave(tid int32, at Place) (s sleeper, left int) {
 	return s, len(list)
 }
 
-// Abandon forgets the call of a thread, which never ends.
+// Abandon forgets the call of a thread that will never end.
 func (p *Pairs) Abandon(tid int32, at Place) {
 	p.leave(tid, at)
 	delete(p.wakes, tid)
 }
 
-// Woken notes that a thread has been woken, and returns by which one, 0 where that
+// Woken records that a thread was woken. It returns the thread that woke it, 0 if that
 // is not certain.
 func (p *Pairs) Woken(tid int32, at Place) int32 {
 	s, left := p.leave(tid, at)
-	if s.waker == 0 { // by a call of which the end has not been noted
+	if s.waker == 0 { // by a call whose end has not been recorded
 		for by, call := range p.wakes {
 			if call.at != at {
 				continue

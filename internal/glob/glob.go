@@ -3,9 +3,9 @@ package glob
 
 import "strings"
 
-// Match reports whether a pattern, in which * stands for anything, slashes too,
-// and ? for one byte, matches a text. It backtracks only to the last star, so its
-// time is at most the product of the lengths.
+// Match reports whether a text matches a pattern: * matches any bytes including
+// slashes, and ? matches one byte. It backtracks only to the last star, so its time is
+// at most the product of the lengths.
 func Match(pattern, text string) bool {
 	p, t := 0, 0
 	star, mark := -1, 0

@@ -10,7 +10,7 @@ import (
 
 // Mount is a line of a mountinfo file.
 type Mount struct {
-	Major, Minor uint32   // of the device; 0 and any number if the file system has none of its own
+	Major, Minor uint32   // of the device; Major is 0 if the file system has no device
 	Point        string   // absolute
 	Type         string   // ext4
 	Source       string   // "/dev/sda1", or any text
@@ -58,11 +58,11 @@ func parse(line string) (m Mount, ok bool) {
 	return m, true
 }
 
-// unescape undoes how the kernel writes spaces and the like: \040.
+// unescape decodes the octal escapes of mountinfo, such as \040 for a space.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace
 
-// Over returns the mount that an absolute path without symbolic links is on: the
-// last one of those with the longest path, because it covers the others.
+// Over returns the mount that holds an absolute path without symbolic links: the last
+// one with the longest matching path, because it covers the others.
 func Over(all []Mount, path string) (found Mount, ok bool) {
 	for _, m := range all {
 		if len(m.Point) >= len(found.Point) && within(path, m.Point) {

@@ -1,4 +1,4 @@
-// Package option reads options of which each value has a name.
+// Package option parses options with named values.
 package option
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Parse returns the value of that name: its position in names. The error lists
-// the names there are of what.
+// Parse returns the position of name in names. The error says what kind of option it is
+// and lists the names.
 func Parse[T ~uint8](what string, names []string, name string) (T, error) {
 	i := slices.Index(names, name)
 	if i < 0 {

@@ -1,4 +1,4 @@
-// Package roottest helps tests of what keeps a replay in its root.
+// Package roottest helps to test that a replay stays in its root.
 package roottest
 
 import (
@@ -24,7 +24,7 @@ func Outside(t *testing.T) (base, secret string) {
 	return base, secret
 }
 
-// Unharmed wants the file of Outside to be as it was.
+// Unharmed requires that the file of Outside is unchanged.
 func Unharmed(t *testing.T, base string, before os.FileInfo) {
 	t.Helper()
 	secret := filepath.Join(base, "secret")
@@ -38,8 +38,8 @@ func Unharmed(t *testing.T, base string, before os.FileInfo) {
 	require.Equal(t, was.Nlink, is.Nlink)
 }
 
-// EachBinding runs a test in both ways to keep a thread in its root, as far as
-// the rights reach: in a jail, and by openat2.
+// EachBinding runs a test with both mechanisms that keep a thread in its root, as far
+// as permissions allow: a root directory of the thread, and openat2.
 func EachBinding(t *testing.T, test func(t *testing.T, jail bool)) {
 	t.Run("jail", func(t *testing.T) {
 		if os.Geteuid() != 0 {
@@ -57,7 +57,7 @@ func OpenFiles(t *testing.T) int {
 	require.NoError(t, err)
 	n := 0
 	for _, e := range entries {
-		// The Go runtime makes epoll and pid descriptors when it likes.
+		// The Go runtime opens epoll and pid descriptors at any time.
 		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && !strings.HasPrefix(to, "anon_inode:") {
 			n++
 		}
@@ -65,8 +65,8 @@ func OpenFiles(t *testing.T) int {
 	return n
 }
 
-// Bury makes directories within one another, without names for all of the way,
-// each with a file.
+// Bury creates nested directories, each with a file. Their full path is longer than the
+// kernel accepts.
 func Bury(t *testing.T, dir string, depth int) {
 	t.Helper()
 	for i := range depth {
@@ -80,7 +80,7 @@ func Bury(t *testing.T, dir string, depth int) {
 	}
 }
 
-// Deny lets a filter answer system calls of the calling thread with an error.
+// Deny makes system calls of the calling thread fail, with a seccomp filter.
 func Deny(answer unix.Errno, numbers []uint32) error {
 	const returns, equals = unix.BPF_RET | unix.BPF_K, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 	program := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call

@@ -8,7 +8,7 @@ import (
 	"pianola/format"
 )
 
-// Reader gives events in batches of at most Batch, and then Err. Its header is Head.
+// Reader returns events in batches of at most Batch, and then Err. Its header is Head.
 type Reader struct {
 	Events []format.Event
 	Batch  int
@@ -28,7 +28,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 func (r *Reader) Header() *format.Header { return &r.Head }
 
 // ReadAll returns copies of all events, read in batches of size, and the error that
-// ended them where that is not io.EOF.
+// ended them unless it is io.EOF.
 func ReadAll(r interface {
 	Read([]format.Event) (int, error)
 }, size int) (events []format.Event, err error) {
@@ -52,9 +52,9 @@ func Event(op format.Op, start, dur, ret int64) format.Event {
 	return format.Event{Op: op, TID: 1, Start: start * 1000, Dur: dur * 1000, Ret: ret}
 }
 
-// Application returns the events of a made-up program that reads its input,
-// computes, and writes and syncs a checkpoint every fifth second. slow scales
-// the times of calls, and with them the run.
+// Application returns the events of a synthetic program that reads its input, computes,
+// and writes and syncs a checkpoint every five seconds. slow scales the durations of
+// calls, and so the run time.
 func Application(seed uint64, slow float64) (events []format.Event) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var now int64
@@ -81,7 +81,7 @@ func Application(seed uint64, slow float64) (events []format.Event) {
 	return events
 }
 
-// EventSeeds are inputs of Events for fuzz tests to start from.
+// EventSeeds are seed inputs for fuzz tests that use Events.
 var EventSeeds = []string{
 	"",
 	"\x08\x00\x00\x00\x00\x10\x00\x00\x00\x10\x00\x00\x00",
@@ -89,8 +89,8 @@ var EventSeeds = []string{
 	"\x13\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x08\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00",
 }
 
-// Events returns the events that bytes of a fuzz test stand for, 13 each:
-// operation, start, duration and result. Half of the starts are shifted far out.
+// Events decodes the bytes of a fuzz test into events, 13 bytes each: operation, start,
+// duration and result. Half of the starts are shifted by a large amount.
 func Events(data []byte) (events []format.Event) {
 	for ; len(data) >= 13; data = data[13:] {
 		e := format.Event{

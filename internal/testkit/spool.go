@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Spool is a file in memory that is appended to, for packages that take a
-// spool.File. Several goroutines may use it.
+// Spool is an append-only file in memory, for packages that take a spool.File. Several
+// goroutines may use it.
 type Spool struct {
 	mu   sync.Mutex
 	data []byte

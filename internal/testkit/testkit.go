@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// Golden requires that got is what stands in the file of that name in testdata;
-// with -update it writes it there.
+// Golden requires that got equals the file of that name in testdata. With -update it
+// writes the file.
 func Golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -29,8 +29,8 @@ func Golden(t *testing.T, name string, got []byte) {
 	require.Equal(t, string(want), string(got), "go test -update writes %s", path)
 }
 
-// Goldens requires of each .txt file in testdata that make turns its text into
-// what stands in the .golden file of the same name, as Golden has it.
+// Goldens requires that make turns each .txt file in testdata into the .golden file of
+// the same name, as Golden does.
 func Goldens(t *testing.T, make func(t *testing.T, input []byte) []byte) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -51,7 +51,7 @@ type Broken struct{}
 
 func (Broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
 
-// JSON returns a document as the commands print it.
+// JSON returns a document in the form that the commands print.
 func JSON(t *testing.T, document any) []byte {
 	t.Helper()
 	text, err := json.MarshalIndent(document, "", "  ")

@@ -141,6 +141,10 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 	if err != nil {
 		return nil, err
 	}
+	listed, err := monotonic()
+	if err != nil {
+		return nil, err
+	}
 	if err := r.program.noteMapped(); err != nil {
 		return nil, err
 	}
@@ -151,7 +155,7 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 		return nil, err
 	}
 	if o.Cgroup != "" {
-		r.drain.joined = newcomers(o, all, r.drain.writer)
+		r.drain.joined = newcomers(o, all, listed, r.drain.writer)
 	}
 	if err := s.WriteHeader(h); err != nil {
 		return nil, err
@@ -160,17 +164,16 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 }
 
 // newcomers returns what the drain does with a process that enters the cgroup: the
-// recording says how it stood, before its first event. Those that the recording's head
-// tells of are told of once.
-func newcomers(o *record.Options, known []process, w *record.Writer) func(recorderJoined) error {
+// recording says how it stood, before its first event. Of those that were listed at a time,
+// in nanoseconds, the recording's head tells how they stood; they can leave and enter again.
+func newcomers(o *record.Options, known []process, listed int64, w *record.Writer) func(recorderJoined) error {
 	told := make(map[int32]bool)
 	for _, p := range known {
 		told[p.pid] = true
 	}
 	return func(j recorderJoined) error {
 		pid := int32(j.Tid)
-		if told[pid] {
-			delete(told, pid)
+		if told[pid] && int64(j.Start) < listed {
 			return nil
 		}
 		p := process{pid: pid, parent: int32(j.Parent), threads: threadsOf(pid)}

@@ -134,7 +134,7 @@ func TestAttach(t *testing.T) {
 	require.Equal(t, "recorded\nunharmed\n", string(rest))
 	require.NoError(t, cmd.Wait())
 
-	// What was there.
+	// The state at the start.
 	h := s.Headers[0]
 	var processes []string
 	for _, m := range h.Meta {
@@ -160,7 +160,7 @@ func TestAttach(t *testing.T) {
 	require.Equal(t, filepath.Join(cmd.Dir, "gone (deleted)"), d.Path)
 	require.NotZero(t, d.Flags&format.CLOEXEC)
 
-	// What was done.
+	// The calls after the start.
 	require.NotEmpty(t, c32(s, format.OpPread64, int32(thread)))
 	require.Len(t, s.Of(format.OpMkdir), 1)
 	forks := append(append(s.Of(format.OpClone), s.Of(format.OpClone3)...), append(s.Of(format.OpFork), s.Of(format.OpVfork)...)...)

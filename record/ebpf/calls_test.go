@@ -250,7 +250,7 @@ func TestInputOutputNotes(t *testing.T) {
 	require.True(t, read && wrote)
 }
 
-// What a read or a write noted is by what its descriptor leads to.
+// The type noted for a read or a write is that of its descriptor.
 func TestTypesOfDescriptors(t *testing.T) {
 	var c recordkit.Collect
 	o := recordkit.Python(t, "import os, socket",

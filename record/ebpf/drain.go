@@ -52,9 +52,6 @@ func (d *drain) run(stop <-chan struct{}) error {
 		if err := d.all(); err != nil {
 			return err
 		}
-		if err := errors.Join(d.writer.Flush(), d.look()); err != nil {
-			return err
-		}
 		now := time.Now()
 		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
 		last = now
@@ -82,11 +79,15 @@ func longestPause(bytes int) time.Duration {
 	return min(max(time.Duration(bytes/plainBytes)*burstGap, minPause), maxPause)
 }
 
-// all drains until the ring is empty.
+// all drains until the ring is empty. Under a flood that may be never, so what is to be done
+// now and then is done after each batch.
 func (d *drain) all() error {
 	for full := true; full; {
 		var err error
-		if full, err = d.once(); err != nil {
+		if full, err = d.once(); err == nil {
+			err = errors.Join(d.writer.Flush(), d.look())
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/format"
 	"pianola/internal/testkit/recordkit"
 	"pianola/record"
 )
@@ -36,4 +37,33 @@ func TestDrainOfGarbage(t *testing.T) {
 			require.ErrorContains(t, d.all(), "read what the kernel recorded: ")
 		})
 	}
+}
+
+// looked is a Sink that counts how often it is looked after, and has more events come each time.
+type looked struct {
+	recordkit.Discard
+	times int
+	come  func()
+}
+
+func (l *looked) Look() error { l.times++; l.come(); return nil }
+
+// Under a flood, in which the ring is never empty, sinks are looked after all the same.
+func TestDrainUnderFlood(t *testing.T) {
+	const rounds, batch = 10, 1024
+	f := newFakeRing(1 << 18)
+	call := string(recordOf(record.Call{Nr: uint32(format.OpRead.Info().Sys[format.HostArch])}))
+	var s looked
+	s.come = func() {
+		for n := 0; n < batch && s.times <= rounds; n++ {
+			f.put(uint32(len(call)), call)
+		}
+	}
+	looks := 0
+	d := drain{ring: f.ring, writer: record.NewWriter(&s, 0), look: func() error { looks++; return nil }}
+	s.come()
+	require.NoError(t, d.all())
+	require.Greater(t, s.times, rounds)
+	require.Equal(t, s.times, looks)
+	require.Equal(t, int64((rounds+1)*batch), d.writer.Events())
 }

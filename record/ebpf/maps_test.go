@@ -145,8 +145,9 @@ func evict(t *testing.T, path string) {
 	require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED))
 }
 
-// Of a program only faults are recorded that waited. Its name is noted, for no recorded call
-// has mapped it, or its inode where it had ended before the recorder could ask.
+// Only faults that waited are recorded for a program. Its name is noted, because no
+// recorded call has mapped it, or its inode if it had ended before the recorder could
+// ask.
 func TestProgramFaults(t *testing.T) {
 	dir := storage(t)
 	program := filepath.Join(dir, "program")
@@ -174,7 +175,7 @@ func TestProgramFaults(t *testing.T) {
 	require.Empty(t, recorded(), "it is in the page cache")
 }
 
-// What was mapped before the recorder came is found, and its file is named.
+// Mappings from before the recorder started are found, with the names of their files.
 func TestFaultsAfterAttach(t *testing.T) {
 	const size = 1 << 20
 	o := doing(t, fmt.Sprintf("fill(%d); m = mmap.mmap(f, %[1]d, prot=mmap.PROT_READ)", size), "print(flush=True); os.read(0, 1)",

@@ -22,8 +22,8 @@ type channel struct {
 // behind returns by how much a position lies behind another one. They wrap.
 func behind(a, b uint32) int32 { return int32(a - b) }
 
-// Of a program that is one thread, each receive gets what the newest sends of its
-// channel have sent, however the bytes went in and out.
+// In a program with one thread, each receive gets the bytes of the newest sends of its
+// channel, whichever calls sent and received them.
 func TestMessages(t *testing.T) {
 	var c recordkit.Collect
 	o := recordkit.Python(t, "import os, socket",

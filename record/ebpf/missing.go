@@ -75,9 +75,8 @@ func hasTracepoint(kernel *btf.Spec, name string, arguments int) bool {
 	return ok && len(f.Params) > arguments // the first belongs to the tracepoint itself
 }
 
-// attachAdditional lets the kernel run the additional programs. What calls on
-// files cost does not depend on them, so that they need not be there while it is
-// measured.
+// attachAdditional makes the kernel run the additional programs. They do not affect the
+// cost of calls on files, so they need not be attached while that is measured.
 func (p *program) attachAdditional() error { return p.linkAdditional(false) }
 
 // attachHuge lets the kernel run those of huge pages from when a file is mapped that can
@@ -97,7 +96,7 @@ func (p *program) attachHuge() error {
 	return p.linkAdditional(true)
 }
 
-// look does what is to be done now and then.
+// look does the periodic work.
 func (p *program) look() error { return errors.Join(p.attachHuge(), p.followMoved()) }
 
 func (p *program) linkAdditional(huge bool) error {
@@ -110,8 +109,8 @@ func (p *program) linkAdditional(huge bool) error {
 	return p.link(names)
 }
 
-// settle puts the bytes of threads that have not ended into the account. It must
-// come before detach.
+// settle puts the bytes into the account that threads have moved so far and that have not
+// ended. It must come before detach.
 func (p *program) settle() error { return p.visit(recorderProgSettleLiving, "count bytes of threads") }
 
 // missing adds to an account what the program has counted.

@@ -102,7 +102,7 @@ func doing(t *testing.T, lines ...string) record.Options {
 	return o
 }
 
-// What the recording does not hold is counted, and nothing else is.
+// Exactly the I/O that the recording does not hold is counted as missing.
 func TestMissing(t *testing.T) {
 	bytes := func(kind coverage.Kind, calls, reads, writes, n int64) coverage.Missing {
 		return coverage.Missing{Kind: kind, Calls: calls, Reads: reads, Writes: writes, Amount: coverage.Amount{Bytes: n}}
@@ -158,7 +158,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// What faults bring in and write is recorded, or counted as missing.
+// Bytes that faults read and write are recorded, or counted as missing.
 func TestMappedBytes(t *testing.T) {
 	const size = 1 << 20
 	for _, test := range []struct {
@@ -197,8 +197,8 @@ func TestMappedBytes(t *testing.T) {
 	}
 }
 
-// One call can write pages that the kernel then maps by one entry of its table. What tells of that
-// is attached when there is a mapping that has room for them.
+// One call can write pages that the kernel then maps with one entry of its table. The
+// program that detects that is attached when a mapping is large enough for them.
 func TestHugePages(t *testing.T) {
 	const size = 16 << 20
 	for _, maps := range []bool{false, true} {
@@ -232,7 +232,7 @@ func TestHugePages(t *testing.T) {
 			require.NoError(t, cmd.Wait())
 
 			var c recordkit.Collect
-			d := drain{ring: ring, writer: record.NewWriter(&c, 0)}
+			d := drain{ring: ring, writer: record.NewWriter(&c, 0), look: p.look}
 			require.NoError(t, d.all())
 			r := record.Result{Coverage: d.writer.Account()}
 			require.NoError(t, p.missing(&r.Coverage))
@@ -276,8 +276,8 @@ func TestRecordedBytes(t *testing.T) {
 	require.Equal(t, map[string]bool{"pseudo": true, "fifo": true}, others)
 }
 
-// What was mapped, and set up, before the recorder came is known to it, and what
-// was under way is not missing.
+// The recorder knows mappings and rings from before its start, and calls in progress
+// are not missing.
 func TestMissingAfterAttach(t *testing.T) {
 	const size = 1 << 20
 	for _, test := range []struct {
@@ -312,4 +312,47 @@ func TestMissingAfterAttach(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
+}
+
+// accounts is a sink that asks for the account at each batch.
+type accounts struct {
+	t     *testing.T
+	soFar func() (*format.Header, error)
+	bytes int64 // of the events so far
+	asked int
+}
+
+func (a *accounts) Ends(soFar func() (*format.Header, error)) { a.soFar = soFar }
+func (a *accounts) WriteHeader(*format.Header) error          { return nil }
+func (a *accounts) Write(events []format.Event) error {
+	h, err := a.soFar()
+	require.NoError(a.t, err)
+	account := coverage.Of(h)
+	require.True(a.t, account.Known)
+	require.Equal(a.t, a.bytes, account.Recorded.Bytes, "of the events before")
+	require.Zero(a.t, missing(&record.Result{Coverage: account}, coverage.Elsewhere))
+	a.asked++
+	for i := range events {
+		held, _ := coverage.Held(&events[i])
+		a.bytes += held.Bytes
+	}
+	return nil
+}
+
+// The account is right at any time, while threads read and write.
+func TestAccountInMidRun(t *testing.T) {
+	recordkit.RequireEBPF(t, MeasureCost)
+	o := doing(t, "os.write(f, b'x' * 4096)", "def work():",
+		"  for i in range(20000): os.pread(f, 100, 0)",
+		"threads = [threading.Thread(target=work) for i in range(3)]",
+		"for thread in threads: thread.start()",
+		"for thread in threads: thread.join()")
+	o.NoFaults = true // those on programs are in no account
+	a := &accounts{t: t}
+	r, err := Run(context.Background(), o, a)
+	require.NoError(t, err)
+	require.Zero(t, r.Lost)
+	require.Greater(t, a.asked, 20)
+	require.Equal(t, a.bytes, r.Coverage.Recorded.Bytes)
+	require.Zero(t, missing(&r, coverage.Elsewhere))
 }

@@ -13,11 +13,11 @@ import (
 	"pianola/stats"
 )
 
-// BenchmarkNotes measures what each note of the program adds to a cached pread
-// of 4 KiB, and to a switch between two threads, followed and not. The rounds
-// of the variants take turns. Of reads the fastest round counts, for what
-// disturbs the machine only ever adds; of switches the median, for a round
-// without switches would be the fastest.
+// BenchmarkNotes measures what each note of the program adds to a cached pread of 4
+// KiB, and to a switch between two threads, followed and not. The rounds of the
+// variants take turns. For reads the fastest round counts, because disturbances only
+// add time; for switches the median counts, because a round without switches would be
+// the fastest.
 //
 //	go test ./record/ebpf -run '^$' -bench Notes -benchtime 15x
 func BenchmarkNotes(b *testing.B) {

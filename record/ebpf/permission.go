@@ -3,7 +3,9 @@ package ebpf
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +24,9 @@ func permission(err error) error {
 	if missing := missingCapabilities(); missing != "" {
 		return fmt.Errorf("%w: needs root or %s", record.ErrPermission, missing)
 	}
+	if InUserNamespace() {
+		return fmt.Errorf("%w: %w", record.ErrPermission, errNamespace)
+	}
 	if refused(err) {
 		return fmt.Errorf("the verifier of this kernel refuses the eBPF program, whatever the privileges: %w", err)
 	}
@@ -29,6 +34,20 @@ func permission(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: the kernel refuses eBPF programs, as in a container or under lockdown: %w", record.ErrPermission, err)
+}
+
+var errNamespace = errors.New("the kernel refuses eBPF programs in every user namespace but the first")
+
+// InUserNamespace reports whether the process is in another user namespace than the first,
+// as in a rootless container. Its capabilities count for nothing outside of that.
+func InUserNamespace() bool {
+	ids, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && !isIdentity(string(ids))
+}
+
+// isIdentity reports whether a map of user ids is that of the first user namespace.
+func isIdentity(ids string) bool {
+	return slices.Equal(strings.Fields(ids), []string{"0", "0", strconv.FormatUint(math.MaxUint32, 10)})
 }
 
 // missingCapabilities names those that recording takes and the process lacks.

@@ -28,6 +28,13 @@ func TestMissingCapabilities(t *testing.T) {
 	}
 }
 
+func TestUserNamespace(t *testing.T) {
+	require.True(t, isIdentity("         0          0 4294967295\n"))
+	require.False(t, isIdentity("         0       1000          1\n"))
+	require.False(t, isIdentity("         0       1000          1\n         1     100000      65536\n"))
+	require.False(t, isIdentity("")) // nobody has set it yet
+}
+
 func TestPermission(t *testing.T) {
 	err := permission(fmt.Errorf("load: %w", os.ErrPermission))
 	require.ErrorIs(t, err, record.ErrPermission)
@@ -35,6 +42,10 @@ func TestPermission(t *testing.T) {
 		require.ErrorContains(t, err, missing)
 		err = permission(errors.New("a library's"))
 		require.ErrorIs(t, err, record.ErrPermission)
+		return
+	}
+	if InUserNamespace() {
+		require.ErrorIs(t, err, errNamespace)
 		return
 	}
 	require.ErrorIs(t, err, os.ErrPermission)

@@ -46,8 +46,11 @@ func Probe() (Support, error) {
 	}
 	s.Kernel = unix.ByteSliceToString(uts.Release[:])
 
-	missing := missingCapabilities()
-	if missing != "" {
+	missing, namespace := missingCapabilities(), InUserNamespace()
+	switch {
+	case namespace:
+		s.problem("permission", errNamespace, "record outside of the container")
+	case missing != "":
 		s.problem("permission", record.ErrPermission, "run as root or with "+missing)
 	}
 	for _, p := range []struct {
@@ -66,7 +69,7 @@ func Probe() (Support, error) {
 		err := p.try()
 		*p.ok = err == nil
 		switch {
-		case err == nil, missing != "": // one hint for one cause
+		case err == nil, missing != "", namespace, p.ok == &s.Programs && len(s.Problems) > 0: // one hint for one cause
 		case denied(err):
 			s.problem(p.what, permission(err), "run outside of the container, or give it CAP_BPF and CAP_PERFMON")
 		default:

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -44,7 +45,7 @@ type config struct {
 	Cgroup bool // what is in a cgroup, not processes and their descendants
 	Maps   bool // faults on mapped files, and the operations that concern such mappings
 
-	// What is noted. Each costs a little; see docs/recording.md.
+	// The optional notes. Each costs a little; see docs/internals/record.md.
 	Type   bool // the type of the descriptor at reads and writes; Linux 6.2
 	Faults bool // page faults taken in reads and writes
 	Off    bool // time off the processor between events
@@ -81,6 +82,10 @@ func load(c config) (*program, error) {
 		return nil, err
 	}
 	if p.coll, err = ebpf.NewCollection(spec); err != nil {
+		// Such a kernel refuses maps before that, as if a privilege were missing.
+		if old := features.HaveMapType(ebpf.TaskStorage); errors.Is(old, ebpf.ErrNotSupported) {
+			return nil, fmt.Errorf("the kernel is too old to record with eBPF, which takes Linux 5.17: %w", old)
+		}
 		return nil, fmt.Errorf("load the eBPF program: %w", err)
 	}
 	return p, nil

@@ -424,7 +424,7 @@ INLINE int leave(struct pt_regs *regs, s64 ret)
 	if (!start)
 		return 0;
 	if (moves(plan.kind))
-		t->held += chars_of(task) - t->chars;
+		hold(t, task);
 	t->start = 0;
 	if (unlikely(ret == -EAGAIN && plan.kind == KIND_WIDE && plan.reg)) {
 		t->calls++;
@@ -461,12 +461,11 @@ int process_exec(u64 *ctx)
 	if (!t)
 		return 0;
 	start = t->start;
-	t->start = 0;
+	if (start)
+		hold(t, task);
 	if (t->fault.flags)
 		send_fault(t, task);
 	bpf_map_delete_elem(&spaces, &space); /* of a process that is gone */
-	if (start)
-		t->held += chars_of(task) - t->chars;
 
 	/* A thread that is not its process's first takes over the id of that. */
 	before = t->tid;
@@ -849,7 +848,7 @@ int map_existing(u64 *ctx)
 	return 0;
 }
 
-/* Settles the accounts of threads that have not ended. */
+/* Settles the accounts of threads that have not ended. The recording goes on. */
 SEC("iter/task")
 int settle_living(u64 *ctx)
 {
@@ -867,6 +866,7 @@ int settle_living(u64 *ctx)
 /* Lets a thread go that has left the cgroup. */
 INLINE void unfollow(struct task_struct *task, struct thread *t)
 {
+	settle(t, task);
 	count_dead(t);
 	bpf_task_storage_delete(&threads, task);
 }

@@ -429,12 +429,11 @@ type recorderThread struct {
 	Ringed      uint64
 	Flying      uint64
 	Base        uint64
+	Settled     uint64
 	Page        uint64
 	Address     uint64
 	InData      uint32
 	Waits       uint32
-	Settled     uint32
-	_           [4]byte
 	Fault       recorderFault
 	FaultCount  uint64
 	Majors      uint64

@@ -50,8 +50,8 @@ func BenchmarkRequests(b *testing.B) {
 	}
 }
 
-// nanosOf runs a program of testdata and returns what it says that something took, in
-// nanoseconds. What is recorded as c says, if that is not nil, is read meanwhile and dropped.
+// nanosOf runs a program of testdata and returns the nanoseconds that it prints. If c
+// is not nil, it records as c says, and reads and drops the events in the meantime.
 func nanosOf(b *testing.B, c *config, program string, args ...string) float64 {
 	b.Helper()
 	cmd := exec.Command(program, args...)

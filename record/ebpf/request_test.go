@@ -190,8 +190,8 @@ func printed(events []format.Event, page string) (lines []string) {
 	return lines
 }
 
-// What requests ask for, with their flags, names and batches, and what is set up for
-// them.
+// The arguments of requests, with their flags, names and batches, and the calls that
+// set up rings for them.
 func TestRequests(t *testing.T) {
 	for _, test := range []struct {
 		name  string

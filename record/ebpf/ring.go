@@ -58,7 +58,7 @@ func openRing(m *ebpf.Map) (*ring, error) {
 	return r, nil
 }
 
-// newRing makes a ring of positions and data mapped elsewhere.
+// newRing makes a ring of positions and data that the caller has mapped.
 func newRing(consumer, producer *atomic.Uint64, data []byte) *ring {
 	return &ring{consumer: consumer, producer: producer, data: data, mask: uint64(len(data)/2 - 1), next: consumer.Load()}
 }

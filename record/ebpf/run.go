@@ -131,22 +131,32 @@ func (r *recording) load(o *record.Options) (err error) {
 // begin makes this moment the time 0 of the recording.
 func (r *recording) begin() error {
 	r.began = time.Now()
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		return fmt.Errorf("read the clock: %w", err)
+	now, err := monotonic()
+	if err != nil {
+		return err
 	}
-	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now.Nano()), look: r.program.look}
+	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now), look: r.program.look}
 	if parted, ok := r.sink.(record.Parted); ok {
 		parted.Ends(r.soFar)
 	}
 	return nil
 }
 
-// soFar returns what the last header would say now.
+// monotonic returns the time of the clock of the events, in nanoseconds.
+func monotonic() (int64, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return 0, fmt.Errorf("read the clock: %w", err)
+	}
+	return now.Nano(), nil
+}
+
+// soFar is what a record.Parted sink is given.
 func (r *recording) soFar() (*format.Header, error) {
 	result := record.Result{Cost: r.result.Cost, Elapsed: time.Since(r.began)}
+	r.drain.writer.Handed(&result.Coverage)
 	lost, err := r.program.lost()
-	if err != nil {
+	if err = errors.Join(err, r.program.settle(), r.program.missing(&result.Coverage)); err != nil {
 		return nil, err
 	}
 	lost.addTo(&result)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"pianola/coverage"
 	"pianola/format"
 	"pianola/format/process"
 	"pianola/record"
@@ -70,19 +71,26 @@ func (s *source) stands() *format.Header {
 	return h
 }
 
-// lost returns how many events were lost so far.
-func (s *source) lost() (int64, error) {
-	switch {
-	case s.tail != nil:
-		return lostIn(s.tail), nil
-	case s.ends == nil:
-		return 0, nil
+// mark is a moment of a recording.
+type mark struct {
+	at      int64            // nanoseconds since its start
+	lost    int64            // events until then
+	account coverage.Account // of what came until then; not known where the recorder has none in mid-run
+}
+
+// mark returns the moment after the events that were handed over before these.
+func (s *source) mark() (m mark, err error) {
+	h := s.tail
+	if h == nil && s.ends != nil {
+		if h, err = s.ends(); err != nil {
+			return m, err
+		}
 	}
-	h, err := s.ends()
-	if err != nil {
-		return 0, err
+	m.at = s.now
+	if h != nil {
+		m.lost, m.account = lostIn(h), coverage.Of(h)
 	}
-	return lostIn(h), nil
+	return m, nil
 }
 
 func lostIn(h *format.Header) int64 {
@@ -95,14 +103,13 @@ func lostIn(h *format.Header) int64 {
 // part is a script of events from a time on.
 type part struct {
 	Script
-	from   int64 // nanoseconds since the start of the recording, which is its time 0
-	before int64 // events that were lost until then
+	from   mark // which is its time 0
 	events int64
 	one    [1]format.Event
 }
 
-// open begins a script with how the processes stood at a time.
-func (s *source) open(open Open, from, lost int64, stood *format.Header) (*part, error) {
+// begins begins a script with how the processes stood at a moment.
+func (s *source) begins(open Open, from mark, stood *format.Header) (*part, error) {
 	script, err := open()
 	if err != nil {
 		return nil, err
@@ -114,24 +121,24 @@ func (s *source) open(open Open, from, lost int64, stood *format.Header) (*part,
 			continue
 		case format.MetaStart:
 			if !s.began.IsZero() {
-				m.Value = s.began.Add(time.Duration(from)).Format(time.RFC3339Nano)
+				m.Value = s.began.Add(time.Duration(from.at)).Format(time.RFC3339Nano)
 			}
 		}
 		h.Meta = append(h.Meta, m)
 	}
-	h.Set(format.MetaPart, string(format.AppendSeconds(nil, from)))
+	h.Set(format.MetaPart, string(format.AppendSeconds(nil, from.at)))
 	h.Meta = append(h.Meta, stood.Meta...)
 	if err := script.WriteHeader(h); err != nil {
 		return nil, err
 	}
-	return &part{Script: script, from: from, before: lost}, nil
+	return &part{Script: script, from: from}, nil
 }
 
 // write writes an event. Of a call that began before, the part has the rest.
 func (p *part) write(e *format.Event) error {
 	one := &p.one[0]
 	*one = *e
-	if one.Start -= p.from; one.Start < 0 {
+	if one.Start -= p.from.at; one.Start < 0 {
 		if one.Dur != format.Unknown {
 			one.Dur = max(one.Dur+one.Start, 0)
 		}
@@ -143,7 +150,7 @@ func (p *part) write(e *format.Event) error {
 
 // end writes what is known at the end of a part. Of h, which can be nil, it takes what a
 // recording's last header says and a part can say, too.
-func (p *part) end(h *format.Header, to, lost int64) error {
+func (p *part) end(h *format.Header, to mark) error {
 	out := &format.Header{}
 	if h != nil {
 		for _, m := range h.Meta {
@@ -154,7 +161,10 @@ func (p *part) end(h *format.Header, to, lost int64) error {
 			}
 		}
 	}
-	out.Set(format.MetaLost, strconv.FormatInt(lost-p.before, 10))
-	out.Set(format.MetaElapsed, string(format.AppendSeconds(nil, max(to-p.from, 0))))
+	out.Set(format.MetaLost, strconv.FormatInt(to.lost-p.from.lost, 10))
+	out.Set(format.MetaElapsed, string(format.AppendSeconds(nil, max(to.at-p.from.at, 0))))
+	if account := to.account.Since(&p.from.account); account.Known {
+		account.Put(out)
+	}
 	return p.Script.WriteHeader(out)
 }

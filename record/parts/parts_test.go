@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"pianola/coverage"
 	"pianola/filter"
 	"pianola/format"
 	"pianola/format/script"
@@ -64,9 +65,21 @@ func begin() *format.Header {
 	}
 }
 
+// end is the last header of a recording, or what it would be: the more events were lost, the
+// later it is.
 func end(lost int64) *format.Header {
 	return &format.Header{Meta: []format.Meta{{Key: format.MetaLost, Value: fmt.Sprint(lost)}, {Key: format.MetaElapsed, Value: "99.0"}, {Key: format.MetaExit, Value: "3"},
-		{Key: format.MetaCoverage, Value: "bytes=1 seconds=1"}}}
+		{Key: format.MetaCoverage, Value: fmt.Sprintf("bytes=%d seconds=1", 100*lost)}, {Key: format.MetaUnsupported, Value: fmt.Sprintf("lost calls=%d bytes=%d", lost, 10*lost)}}}
+}
+
+// lostBytes returns the bytes of events that an account has as lost.
+func lostBytes(a *coverage.Account) (n int64) {
+	for _, m := range a.Missing {
+		if m.Kind == coverage.Lost {
+			n += m.Bytes
+		}
+	}
+	return n
 }
 
 func opened(at int64) format.Event {
@@ -103,7 +116,7 @@ func TestRotate(t *testing.T) {
 			require.NoError(t, r.Close())
 
 			require.Greater(t, len(s.pages), 3)
-			var events, start, all int64
+			var events, start, all, covered, missing int64
 			for i, p := range s.pages {
 				h, found := p.read(t)
 				if i > 0 {
@@ -127,13 +140,17 @@ func TestRotate(t *testing.T) {
 				start = began + lasted
 				at, _ := h.Value(format.MetaStart)
 				require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, int(began), time.UTC).Format(time.RFC3339Nano), at)
-				_, covered := h.Value(format.MetaCoverage)
-				require.False(t, covered, "it is of the whole recording")
+				account := coverage.Of(h)
+				require.True(t, account.Known)
+				covered += account.Recorded.Bytes
+				missing += lostBytes(&account)
 				_, ended := h.Value(format.MetaExit)
 				require.Equal(t, i == len(s.pages)-1, ended)
 			}
 			require.Equal(t, int64(n+1), events)
-			require.Equal(t, total-2, all, "but for what was lost before the first event")
+			require.Equal(t, total, all)
+			require.Equal(t, 100*total, covered)
+			require.Equal(t, 10*total, missing)
 		})
 	}
 }
@@ -147,7 +164,9 @@ func TestRotateWaits(t *testing.T) {
 	child.TID = 2
 	fork := format.Event{Op: format.OpVfork, TID: 1, Start: 50, Dur: 1300, Ret: 2}
 	late := wrote(1500)
-	require.NoError(t, r.Write([]format.Event{opened(0), child, child, fork, late}))
+	for _, e := range []format.Event{opened(0), child, child, fork, late} {
+		require.NoError(t, r.Write([]format.Event{e}))
+	}
 	require.NoError(t, r.WriteHeader(end(0)))
 	require.NoError(t, r.Close())
 	require.Len(t, s.pages, 2)
@@ -282,24 +301,125 @@ func TestFlightUntil(t *testing.T) {
 	require.Len(t, s.pages, 2, "no event was selected since")
 }
 
-// What is kept takes no more than it may, whatever comes.
+// The kept segments stay within their memory limit for any input.
 func TestFlightMemory(t *testing.T) {
 	var s shelf
-	f := flight(t, &s, FlightOptions{Memory: 64 << 10})
+	f := flight(t, &s, FlightOptions{Memory: 256 << 10})
 	f.o.Last = time.Hour
-	for i := range int64(50000) {
+	const n = 50000
+	for i := range int64(n) {
 		require.NoError(t, f.Write([]format.Event{wrote(100 * (i + 1))}))
-		bytes := int64(f.buffer.Len())
-		for _, s := range f.segments {
-			bytes += s.bytes()
-		}
-		require.LessOrEqual(t, bytes, int64(65<<10))
+		require.LessOrEqual(t, f.memory.room()+int64(len(f.open.pieces)), f.memory.size())
+		require.LessOrEqual(t, f.buffer.Len(), 2*f.piece())
 	}
 	require.NoError(t, f.WriteHeader(end(0)))
 	require.NoError(t, f.Close())
 	h, events := s.pages[0].read(t)
-	require.Greater(t, len(events), 1000)
-	require.Equal(t, int64(100*(50000-len(events))), offset(t, h))
+	require.Greater(t, len(events), 4000)
+	require.Equal(t, int64(100*(n-len(events))), offset(t, h))
+}
+
+// While a script is written that takes all of the memory, what comes has the memory of what is
+// already written. What finds none is missing as a whole: the next script begins after it.
+func TestFlightFlood(t *testing.T) {
+	var s shelf
+	var told []Window
+	opens, goOn := make(chan struct{}, 4), make(chan struct{}, 4)
+	f := NewFlight(FlightOptions{Last: time.Hour, Memory: 256 << 10, Wrote: func(w Window) { told = append(told, w) }}, func() (Script, error) {
+		opens <- struct{}{}
+		<-goOn
+		return s.open()
+	})
+	require.NoError(t, f.WriteHeader(begin()))
+	require.NoError(t, f.Write([]format.Event{opened(0)}))
+	n := int64(0)
+	flood := func(events int) {
+		for range events {
+			n++
+			require.NoError(t, f.Write([]format.Event{wrote(100 * n)}))
+			require.NoError(t, f.Look())
+		}
+	}
+	flood(50000)
+	f.Ask()
+	require.NoError(t, f.Look())
+	<-opens
+	f.Ask() // while the first is being written
+	first := n
+	flood(50000)
+	require.Nil(t, f.open, "no memory")
+	goOn <- struct{}{}
+	f.wait()
+	goOn <- struct{}{}
+	flood(2000)
+	f.wait()
+	flood(1)
+	goOn <- struct{}{}
+	require.NoError(t, f.WriteHeader(end(0)))
+	require.NoError(t, f.Close())
+	require.Len(t, s.pages, 3)
+	require.Len(t, told, 3)
+	last := int64(0)
+	for i, p := range s.pages {
+		require.NoError(t, told[i].Err)
+		require.True(t, told[i].Short)
+		h, events := p.read(t)
+		require.Equal(t, mustSeconds(t, h, format.MetaPart)-10, offset(t, h), "as it stood")
+		require.Equal(t, mustSeconds(t, h, format.MetaPart)+events[0].Start, offset(t, h)+100)
+		for k := 1; k < len(events); k++ {
+			require.Equal(t, events[k-1].Start+100, events[k].Start, "none is missing")
+		}
+		last = mustSeconds(t, h, format.MetaPart) + events[len(events)-1].Start
+		if i == 0 {
+			require.Equal(t, 100*first, last)
+		}
+	}
+	require.Equal(t, 100*n, last)
+}
+
+// Processes of which more is known than the memory takes leave no room for events.
+func TestFlightTooSmall(t *testing.T) {
+	var s shelf
+	var told []Window
+	f := NewFlight(FlightOptions{Last: time.Hour, Memory: 4096, Wrote: func(w Window) { told = append(told, w) }}, s.open)
+	h := begin()
+	for fd := range int32(1000) {
+		h.Descriptors = append(h.Descriptors, format.Descriptor{Process: 1, FD: fd, Path: "/a/file"})
+	}
+	require.NoError(t, f.WriteHeader(h))
+	require.NoError(t, f.Write([]format.Event{wrote(100)}))
+	f.Ask()
+	require.NoError(t, f.Look())
+	f.wait()
+	require.Equal(t, []Window{{Err: ErrMemory}}, told)
+	for fd := range int64(1000) {
+		require.NoError(t, f.Write([]format.Event{{Op: format.OpClose, TID: 1, Start: 200 + fd, Dur: 1, Args: [format.MaxArgs]int64{fd}}}))
+	}
+	require.NoError(t, f.Write([]format.Event{wrote(int64(time.Hour))}))
+	require.NoError(t, f.Write([]format.Event{wrote(int64(time.Hour) + 100)}))
+	require.NoError(t, f.WriteHeader(end(0)))
+	require.NoError(t, f.Close())
+	require.Len(t, s.pages, 1, "there was room later")
+	_, events := s.pages[0].read(t)
+	require.Len(t, events, 1)
+}
+
+// A script has the account of what came in its time.
+func TestFlightCoverage(t *testing.T) {
+	var s shelf
+	f := flight(t, &s, FlightOptions{})
+	n := int64(0)
+	f.Ends(func() (*format.Header, error) { return end(n), nil })
+	for n = range int64(1000) {
+		require.NoError(t, f.Write([]format.Event{wrote(100 * (n + 1))}))
+	}
+	require.NoError(t, f.WriteHeader(end(1000)))
+	require.NoError(t, f.Close())
+	h, events := s.pages[0].read(t)
+	account := coverage.Of(h)
+	require.Equal(t, int64(100*len(events)), account.Recorded.Bytes)
+	require.Equal(t, int64(10*len(events)), lostBytes(&account))
+	require.Equal(t, int64(len(events)), lostIn(h))
 }
 
 // A process that enters stands in the script before its first event, or in its head.
@@ -346,7 +466,7 @@ func TestFlightGoesOn(t *testing.T) {
 func TestFlightAllocations(t *testing.T) {
 	until, err := filter.Parse("op == fsync && path ~ *.db")
 	require.NoError(t, err)
-	f := NewFlight(FlightOptions{Last: time.Hour, Memory: 1 << 40, Until: until}, nil)
+	f := NewFlight(FlightOptions{Last: time.Hour, Memory: 1 << 30, Until: until}, nil)
 	require.NoError(t, f.WriteHeader(begin()))
 	require.NoError(t, f.Write([]format.Event{opened(0)}))
 	batch := make([]format.Event, 1024)

@@ -3,6 +3,7 @@ package parts
 import (
 	"time"
 
+	"pianola/coverage"
 	"pianola/format"
 )
 
@@ -24,10 +25,11 @@ type Rotate struct {
 func NewRotate(r Rotation, next Open) *Rotate { return &Rotate{rotation: r, next: next} }
 
 // WriteHeader implements record.Sink.
-func (r *Rotate) WriteHeader(h *format.Header) error {
+func (r *Rotate) WriteHeader(h *format.Header) (err error) {
 	if r.head == nil {
 		r.begin(h)
-		return r.turn()
+		r.part, err = r.begins(r.next, mark{account: coverage.Account{Known: true}}, first(h))
+		return err
 	}
 	if r.enter(h) {
 		return r.part.Script.WriteHeader(h)
@@ -38,12 +40,12 @@ func (r *Rotate) WriteHeader(h *format.Header) error {
 
 // Write implements format.Writer.
 func (r *Rotate) Write(events []format.Event) error {
-	for i := range events {
-		if r.due() {
-			if err := r.turn(); err != nil {
-				return err
-			}
+	if r.due() {
+		if err := r.turn(); err != nil {
+			return err
 		}
+	}
+	for i := range events {
 		r.event = events[i]
 		e := &r.event
 		r.standing.Place(e, &r.notes)
@@ -60,7 +62,7 @@ func (r *Rotate) Write(events []format.Event) error {
 // events and its creation has not come.
 func (r *Rotate) due() bool {
 	bytes, every := r.rotation.Bytes, int64(r.rotation.Every)
-	written, age := r.part.Written(), r.now-r.part.from
+	written, age := r.part.Written(), r.now-r.part.from.at
 	if bytes > 0 && written >= 2*bytes || every > 0 && age >= 2*every {
 		return true
 	}
@@ -69,24 +71,24 @@ func (r *Rotate) due() bool {
 
 // turn ends a script and begins the next one.
 func (r *Rotate) turn() error {
-	lost, err := r.lost()
+	m, err := r.finish(nil)
 	if err != nil {
 		return err
 	}
-	if r.part != nil {
-		if err := r.part.end(nil, r.now, lost); err != nil {
-			return err
-		}
-		if err := r.part.Close(); err != nil {
-			return err
-		}
-	}
-	stood := first(r.head)
-	if r.part != nil {
-		stood = r.stands()
-	}
-	r.part, err = r.open(r.next, r.now, lost, stood)
+	r.part, err = r.begins(r.next, m, r.stands())
 	return err
+}
+
+// finish completes a script, with what the recording's last header says.
+func (r *Rotate) finish(tail *format.Header) (mark, error) {
+	m, err := r.mark()
+	if err != nil {
+		return m, err
+	}
+	if err := r.part.end(tail, m); err != nil {
+		return m, err
+	}
+	return m, r.part.Close()
 }
 
 // first returns how the processes stand in the header of a recording.
@@ -114,12 +116,6 @@ func (r *Rotate) Close() error {
 	if r.part == nil {
 		return nil
 	}
-	lost, err := r.lost()
-	if err != nil {
-		return err
-	}
-	if err := r.part.end(r.tail, r.now, lost); err != nil {
-		return err
-	}
-	return r.part.Close()
+	_, err := r.finish(r.tail)
+	return err
 }

@@ -29,8 +29,8 @@ type plan struct {
 // reads reports whether more is read of a call than registers and strings.
 func (p *plan) reads() bool { return p.atEntry != nil || p.atExit != nil }
 
-// readers say what is read of a call besides registers and strings, by the
-// column of the table. What is missing takes no more than those.
+// readers return the data of a call besides registers and strings, by the column of the
+// table. Other operations need nothing else.
 var readers = [format.NumReads]func(*plan, *format.Layout){
 	format.ReadOpened:     func(p *plan, at *format.Layout) { p.atEntry, p.atExit = lookFor(at), readOpened },
 	format.ReadOpenHow:    func(p *plan, _ *format.Layout) { p.atEntry, p.atExit = readOpenHow, readOpened },

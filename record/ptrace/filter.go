@@ -18,13 +18,13 @@ const (
 	dataArgument = 16 // the first; 8 bytes each
 )
 
-// What a stop of the filter says.
+// The reasons of a stop by the filter.
 const (
 	stopCall   = 1
 	stopCompat = 2 // a call through the table of another architecture
 )
 
-// Of futex (futex(2)).
+// The operations of futex (futex(2)).
 const (
 	futexTimeout    = 3    // the argument
 	futexCommand    = 0x7f // the operation without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME

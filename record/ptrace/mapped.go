@@ -14,8 +14,8 @@ import (
 	"pianola/coverage"
 )
 
-// largeUnmapped is the length from which on munmap is stopped at, to see what
-// was in memory. Of shorter mappings all counts.
+// largeUnmapped is the minimum length of an munmap at which the tracer stops, to see
+// which pages were in memory. Shorter mappings count in full.
 const largeUnmapped = 1 << 20
 
 // The arguments of mmap; the size is that of munmap, too.
@@ -93,8 +93,8 @@ func placeMapped(_ *tracer, t *thread) {
 	t.process.place(mapping{start, start + (t.Args[mmapSize]+pageBytes-1)/pageBytes*pageBytes, t.file})
 }
 
-// place adds a mapping, whose file can be nil, over what was there: nobody can
-// tell how much of that was in memory, and so all counts.
+// place adds a mapping, whose file can be nil, over earlier ones. It is unknown how
+// much of those was in memory, so they count in full.
 func (p *process) place(m mapping) {
 	for _, o := range p.cut(m.start, m.end) {
 		o.file.in += o.len()

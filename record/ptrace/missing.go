@@ -104,8 +104,8 @@ func (tr *tracer) settleBytes(t *thread) {
 	}
 }
 
-// onNoFile reports whether the call of a thread reads or writes what is no file.
-// Where the thread is killed within it nobody hears how much it has moved.
+// onNoFile reports whether the call of a thread reads or writes something other than a
+// file. If the thread is killed within the call, the number of bytes is unknown.
 func (t *thread) onNoFile() bool {
 	switch t.Type {
 	case 0, unix.S_IFREG >> 12, unix.S_IFBLK >> 12:

@@ -266,8 +266,8 @@ func TestTypesBegin(t *testing.T) {
 	require.Equal(t, opened, pseudo)
 }
 
-// TestKilledInAWrite kills a process that fills a pipe: how much of that call it
-// has written nobody hears, and it is no file.
+// TestKilledInAWrite kills a process that fills a pipe. The number of bytes of that
+// call is unknown, and it is not a file.
 func TestKilledInAWrite(t *testing.T) {
 	a := account(t, recordkit.Python(t, "import fcntl, os, signal, struct",
 		"r, w = os.pipe(); room = fcntl.fcntl(w, fcntl.F_GETPIPE_SZ); p = os.fork()",

@@ -47,7 +47,7 @@ func readParams(tr *tracer, t *thread) {
 	t.Args[1], t.Args[2], t.Args[3] = uint64(params.flags), uint64(params.completions), uint64(params.idle)
 }
 
-// madeRing gives a ring a number. What its requests move is unknown from here on.
+// madeRing gives a ring a number. The bytes of its requests are unknown from here on.
 func madeRing(tr *tracer, t *thread) {
 	tr.lose(coverage.Uring)
 	tr.lastRing++

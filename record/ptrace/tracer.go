@@ -27,7 +27,7 @@ type thread struct {
 
 	child int32 // the thread that the call made, 0 for none
 
-	// Of the last call in which it waited.
+	// The last call in which it waited.
 	wait   wait
 	futex  futex.Kind
 	object uint64 // the first argument

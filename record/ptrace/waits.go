@@ -8,9 +8,10 @@ import (
 	"pianola/record"
 )
 
-// Calls in which threads wait for others are no operations. What their ends tell
-// is recorded: a sleep as part of the time before the thread's next event, all else
-// as an event of format.OpWait, with the thread that woke it where that is certain. In a futex it is if both were seen.
+// Calls in which threads wait for others are not operations. Their ends are recorded: a
+// sleep as part of the time before the thread's next event, all others as an event of
+// format.OpWait, with the waker if it is certain. For a futex it is certain if both
+// calls were seen.
 
 // wait says how a thread waits in a call.
 type wait struct {

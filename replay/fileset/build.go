@@ -17,16 +17,16 @@ import (
 // chunk is how much of a file is read at once.
 const chunk = 1 << 20
 
-// piece is how much of a file one call writes. The data of one call can become
-// one folio of the page cache, which is written back as a whole: from folios of
-// 1 MiB, the first sync_file_range of 8 KiB also wrote what those after it were
-// to write, and each write of 8 KiB took twice as long. Programs that copy
-// files write as much at once; those that generate files write less.
+// piece is how much of a file one call writes. The kernel can put the data of one call
+// into one folio of the page cache, and writes a folio back as a whole. With folios of
+// 1 MiB, the first sync_file_range of 8 KiB also wrote the data of later ones, and each
+// write of 8 KiB took twice as long. Programs that copy files write as much per call;
+// programs that generate files write less.
 const piece = 64 << 10
 
-// build makes what is missing: directories before their contents, hard links
-// after their files, and permissions of directories last, because they may
-// forbid to add files.
+// build creates missing files: directories before their contents, hard links after
+// their files. It sets the permissions of directories last, because they may forbid
+// adding files.
 func (p *preparation) build(ctx context.Context) error {
 	for _, level := range p.set.dirs {
 		if err := p.workers.each(ctx, level, p.makeDir); err != nil {
@@ -115,8 +115,8 @@ func (p *preparation) makeLink(w *worker, it *item) error {
 	return nil
 }
 
-// write makes a regular file with blocks of random bytes, or without blocks, or
-// as it was allocated, or completes one.
+// write creates a regular file, with blocks of random bytes, without blocks, or with
+// its recorded allocation. It also completes an existing file.
 func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	flags := uintptr(unix.O_WRONLY)
 	if !it.there {
@@ -148,8 +148,8 @@ func (p *preparation) write(ctx context.Context, w *worker, it *item) error {
 	return p.fill(ctx, w, fd, from, size)
 }
 
-// allocate sets aside the blocks of a new or empty file, and writes those that
-// were written. A file system that can't set blocks aside leaves holes.
+// allocate reserves the blocks of a new or empty file, and writes those that had been
+// written. On a file system that cannot reserve blocks, holes remain.
 func (p *preparation) allocate(ctx context.Context, w *worker, fd int64, it *item) error {
 	size := it.length()
 	if !w.truncate(fd, size) {
@@ -185,7 +185,7 @@ func (p *preparation) allocate(ctx context.Context, w *worker, fd int64, it *ite
 	return nil
 }
 
-// reserve sets blocks aside. Its only errors are that there is no room.
+// reserve reserves blocks. It returns an error only if there is no space.
 func (w *worker) reserve(fd, from, to int64) error {
 	err := sandbox.Error(w.guard.Kernel(unix.SYS_FALLOCATE, uintptr(fd), unix.FALLOC_FL_KEEP_SIZE, uintptr(from), uintptr(to-from), 0, 0))
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG) {
@@ -215,8 +215,8 @@ func (p *preparation) fill(ctx context.Context, w *worker, fd, from, to int64) e
 	return nil
 }
 
-// vary fills memory with unique blocks, so that storage can't deduplicate them:
-// blocks of the pool, changed by random values. Generating all of it randomly
+// vary makes the blocks in memory unique, so that storage cannot deduplicate them: it
+// changes blocks of the pool by random values. Generating all of the data randomly
 // would take longer than some disks take to write it.
 func (p *preparation) vary(w *worker, b []byte) {
 	var key [grain]byte
@@ -227,9 +227,9 @@ func (p *preparation) vary(w *worker, b []byte) {
 	}
 }
 
-// setAttributes gives a file the missing extended attributes that the trace
-// reads, with random values of their sizes. Like the calls of a trace, it only
-// sets those of users. If that fails, the reads will differ, and be counted.
+// setAttributes gives a file the missing extended attributes that the trace reads, with
+// random values of their sizes. Like the calls of a trace, it only sets attributes in
+// the namespace of users. If that fails, the reads will differ and be counted.
 func (w *worker) setAttributes(fd int64, it *item) {
 	for _, a := range it.Attrs {
 		if !settable(&a) {

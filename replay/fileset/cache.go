@@ -47,11 +47,10 @@ func (c Cache) pages(f *format.File) (int64, bool) {
 	return 0, false
 }
 
-// setCache brings the first pages of a file into the page cache, and drops the
-// others. The recording has only their number. The file must be synced, because
-// the kernel drops only clean pages. The kernel treats all this as advice, and
-// a file that its owner may not read stays as it is, so the only error is that
-// of ctx.
+// setCache brings the first pages of a file into the page cache, and drops the others.
+// The recording has only their number. The file must be synced, because the kernel
+// drops only clean pages. The kernel treats all this as advice, and a file that its
+// owner may not read is left unchanged, so the only error is that of ctx.
 func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 	pages, known := p.Cache.pages(it.File)
 	if !known || !it.there || it.length() == 0 {
@@ -66,7 +65,7 @@ func (p *preparation) setCache(ctx context.Context, w *worker, it *item) error {
 	want := pages * pageSize
 	if want < it.Size {
 		advise(unix.FADV_DONTNEED)
-		advise(unix.FADV_RANDOM) // no page more is read than asked for
+		advise(unix.FADV_RANDOM) // read no more pages than requested
 	}
 	for from := int64(0); from < want; {
 		if err := ctx.Err(); err != nil {

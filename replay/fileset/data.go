@@ -2,8 +2,8 @@ package fileset
 
 import "math/rand/v2"
 
-// grain is what Fill works by: small enough that each block of a file system
-// is as compressible as the whole.
+// grain is the unit of Fill, in bytes: small enough that each block of a file system is
+// as compressible as the whole.
 const grain = 1024
 
 // Fill fills memory with random bytes, and with zeroes by the percentage of

@@ -46,9 +46,9 @@ func (w *worker) blocks(fd int64, st *unix.Statx_t) (whole, end int64) {
 	return min(whole, int64(st.Size)), end
 }
 
-// stretches returns how a file is allocated, without a hole at its end. Blocks
-// that it shares with another file count as reserved: a write can't have them. It
-// reports false if the file system does not report extents.
+// stretches returns the allocation of a file, without a hole at its end. Blocks shared
+// with another file count as reserved, because a write must copy them. It returns false
+// if the file system does not report extents.
 func (w *worker) stretches(fd int64) (all []format.Stretch, ok bool) {
 	end := int64(0)
 	ok = w.extents(fd, func(start, length int64, flags uint32) bool {
@@ -64,8 +64,8 @@ func (w *worker) stretches(fd int64) (all []format.Stretch, ok bool) {
 	return all, ok
 }
 
-// laid reports whether a file is allocated as the fileset says. If the file
-// system does not report extents, the number of blocks decides.
+// laid reports whether the allocation of a file matches the fileset. If the file system
+// does not report extents, it compares the number of blocks.
 func (w *worker) laid(fd int64, st *unix.Statx_t, it *item) bool {
 	if int64(st.Size) != it.length() {
 		return false

@@ -18,11 +18,11 @@ type item struct {
 	*format.File        // type, size and so on; all fillers share one
 	path         string // clean
 	parent       *item  // its directory; nil for the root
-	target       *item  // of a hard link: the file that it is another name of
+	target       *item  // of a hard link: the file that it links to
 
 	there bool  // exists, with the right type, mode and attributes
 	have  int64 // bytes at the start of the existing file that are kept
-	anew  bool  // the existing file, which is empty, must be allocated anew
+	anew  bool  // the existing empty file must be allocated again
 }
 
 // length returns the size of a file. A file that replaces a pipe, a socket or a
@@ -34,7 +34,7 @@ func (it *item) length() int64 {
 	return 0
 }
 
-// data returns how many bytes are written into a file that is made anew.
+// data returns how many bytes are written into a file that is created again.
 func (it *item) data() (bytes int64) {
 	if len(it.Blocks) == 0 {
 		return allocated(it.File)
@@ -89,7 +89,7 @@ func newSet(files []format.File, fillers map[string]int64) (*set, error) {
 		switch {
 		case f.Link != "":
 			if it.target = s.names[filepath.Clean(f.Link)]; it.target == nil || it.target.Type == format.TypeDir {
-				return nil, fmt.Errorf("make %s %q: no file %q to link to: %w", f.Type, f.Path, f.Link, unix.ENOENT)
+				return nil, fmt.Errorf("create %s %q: its target %q does not exist: %w", f.Type, f.Path, f.Link, unix.ENOENT)
 			}
 			if it.target.target != nil {
 				it.target = it.target.target

@@ -22,7 +22,7 @@ type Prepare uint8
 // The ways to prepare.
 const (
 	PrepareAuto   Prepare = iota // keep files that fit, build or remove the others
-	PrepareAlways                // build everything anew
+	PrepareAlways                // build everything again
 	PrepareNever                 // take the files as they are
 	PrepareOnly                  // like PrepareAuto, but replay nothing, and keep the root
 )
@@ -31,15 +31,15 @@ var prepareNames = []string{PrepareAuto: "auto", PrepareAlways: "always", Prepar
 
 func (p Prepare) String() string { return prepareNames[p] }
 
-// ParsePrepare returns the way to prepare of that name.
+// ParsePrepare returns the preparation of that name.
 func ParsePrepare(name string) (Prepare, error) {
-	return option.Parse[Prepare]("way to prepare", prepareNames, name)
+	return option.Parse[Prepare]("preparation", prepareNames, name)
 }
 
 // Prepared is the result of a preparation.
 type Prepared struct {
 	Files       int64  // of the fileset, of any type
-	Kept        int64  // of these, and of fillers, that were there before, if only to be cut or completed
+	Kept        int64  // of these, and of fillers, files that existed before, including those that were cut or completed
 	Removed     int64  // names that were removed, with all below them
 	Missing     int64  // files and fillers that are missing: PrepareNever
 	Example     string // one of them
@@ -49,7 +49,7 @@ type Prepared struct {
 	Elapsed     time.Duration
 }
 
-// Add adds the result of another root's preparation, but for Elapsed.
+// Add adds the result of the preparation of another root, except Elapsed.
 func (p *Prepared) Add(o *Prepared) {
 	p.Files += o.Files
 	p.Kept += o.Kept
@@ -74,7 +74,7 @@ type Options struct {
 	Compressibility int    // of the data of files, in per cent
 	Data            []byte // data to write, filled by Fill: a multiple of 64 KiB
 
-	Root  *sandbox.Root              // claimed; nil where Guard's kernel holds nothing yet
+	Root  *sandbox.Root              // claimed; nil if Guard's kernel has no files yet
 	Guard sandbox.Guard              // bound once, so that its copies share what binding makes
 	Bind  func(*sandbox.Guard) error // binds the calling thread to a copy
 
@@ -88,15 +88,15 @@ type preparation struct {
 	*Options
 	set     *set
 	workers *workerPool
-	claimed sync.Map // inodes of more than one name that are a file of the fileset
+	claimed sync.Map // inodes with several names that belong to a file of the fileset
 
 	mu    sync.Mutex // of what follows
 	done  Prepared
 	state Progress
 }
 
-// Claim marks a root and makes it ready for a fileset. It removes what an
-// earlier replay left, unless some of it can be used.
+// Claim marks a root and makes it ready for a fileset. It removes the files of an
+// earlier replay, unless some of them can be used.
 func Claim(r *sandbox.Root, how Prepare, compressibility int) error {
 	// Files can be used if they are as compressible as those that would be
 	// written. The marker says how compressible they are.
@@ -186,10 +186,11 @@ func syncAll(w *worker, _ *item) error {
 // fits compares what is to be built with the free space, before anything is
 // written.
 func (p *preparation) fits(w *worker, _ *item) error {
-	// In the buffer, because a backend within Go can't write to this stack.
+	// The struct is in the buffer, because a backend within Go cannot write to this
+	// stack.
 	s := (*unix.Statfs_t)(unsafe.Pointer(&w.buffer[0]))
 	if err := sandbox.Error(w.guard.Kernel.Call(unix.SYS_FSTATFS, w.guard.Root, uintptr(unsafe.Pointer(s)), 0)); err != nil {
-		return fmt.Errorf("find out how much space is free: %w", err)
+		return fmt.Errorf("read the free space: %w", err)
 	}
 	block := max(s.Frsize, 1)
 	var files, blocks int64
@@ -214,13 +215,13 @@ func (p *preparation) fits(w *worker, _ *item) error {
 	p.state.AllFiles = int64(len(p.set.names)) - 1
 	// A file system that creates inodes on demand counts none.
 	if uint64(blocks) > s.Bavail || s.Files > 0 && uint64(files) > s.Ffree {
-		return fmt.Errorf("the fileset needs %d bytes and %d files more, %d bytes and %d files are free: %w",
+		return fmt.Errorf("the fileset needs %d more bytes and %d more files, but only %d bytes and %d files are free: %w",
 			blocks*block, files, s.Bavail*uint64(block), s.Ffree, unix.ENOSPC)
 	}
 	return nil
 }
 
-// look finds out what exists, and changes nothing.
+// look finds out which files exist. It changes nothing.
 func (p *preparation) look(ctx context.Context) error {
 	look := func(w *worker, it *item) error {
 		_, err := w.stat(it.path)

@@ -90,11 +90,11 @@ func TestPrepareModes(t *testing.T) {
 		require.NoError(t, err)
 		return info.Sys().(*syscall.Stat_t).Ino
 	}
-	// What is not made is missing (37 are fillers).
+	// Files that were not prepared are missing (37 are fillers).
 	done := run(PrepareNever)
 	require.Equal(t, Prepared{Missing: 10 + 37, Example: "d", Elapsed: done.Elapsed}, done)
 
-	// What is there is taken as it is.
+	// Existing files are used unchanged.
 	require.EqualValues(t, 10, run(PrepareAuto).Files)
 	before, first := states(t, dir), inode()
 	require.NoError(t, os.Remove(dir+"/d/b"))
@@ -115,7 +115,7 @@ func TestPrepareModes(t *testing.T) {
 	require.Zero(t, run(PrepareAlways).Kept)
 	require.NotEqual(t, first, inode())
 
-	// What is written into files that are not built leaves them mixed.
+	// Data written into files that were not built leave a mix of compressibilities.
 	_, err = prepare(t.Context(), dir, kept(), Options{Prepare: PrepareNever, Compressibility: 50})
 	require.NoError(t, err)
 	require.Zero(t, run(PrepareAuto).Kept)
@@ -128,7 +128,7 @@ func TestFullDisk(t *testing.T) {
 		file       format.File
 		want       string
 	}{
-		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 bytes and 1 files"},
+		{"bytes", "size=1m", format.File{Path: "f", Type: format.TypeReg, Size: 2 << 20}, "2097152 more bytes and 1 more files"},
 		{"inodes", "nr_inodes=20", format.File{Path: "d", Type: format.TypeDir, Size: 1000}, "files are free"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -149,8 +149,8 @@ func (w *worker) pointsTo(it *item) bool {
 	return err == nil && string(target[:n]) == it.Target
 }
 
-// restoreRegular restores a regular file. It reports false if the file must be
-// made anew.
+// restoreRegular restores a regular file. It returns false if the file must be created
+// again.
 func (w *worker) restoreRegular(it *item, st *unix.Statx_t) bool {
 	if mode := it.Mode & sandbox.ModeMask; uint32(st.Mode)&^unix.S_IFMT != mode && w.chmod(it.path, mode) != nil {
 		return false
@@ -193,7 +193,8 @@ func (w *worker) truncate(fd, size int64) bool {
 	return w.guard.Kernel.Call(unix.SYS_FTRUNCATE, uintptr(fd), uintptr(size), 0) == 0
 }
 
-// removeAttributes removes the attributes of users that are not in the fileset.
+// removeAttributes removes attributes in the namespace of users that are not in the
+// fileset.
 func (w *worker) removeAttributes(fd int64, it *item) {
 	list := w.buffer[:sandbox.MaxAttribute]
 	n := w.guard.Kernel.Call(unix.SYS_FLISTXATTR, uintptr(fd), uintptr(unsafe.Pointer(&list[0])), uintptr(len(list)))

@@ -18,8 +18,8 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// states returns what can be told apart of all that lies in a directory, but
-// for the marker: a line for each name.
+// states returns a line with the visible state of each name in a directory, except the
+// marker.
 func states(t *testing.T, dir string) []string {
 	t.Helper()
 	var lines []string
@@ -256,7 +256,7 @@ func TestRestoreStaysInside(t *testing.T) {
 	})
 }
 
-// What was stopped in the middle is completed by the next.
+// The next preparation completes an interrupted one.
 func TestInterruptedPreparation(t *testing.T) {
 	eachBinding(t, func(t *testing.T, bind func(*sandbox.Guard) error) {
 		files := []format.File{{Path: "d", Type: format.TypeDir, Mode: 0o555}}

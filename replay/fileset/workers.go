@@ -129,7 +129,7 @@ func (w *worker) stat(path string) (*unix.Statx_t, error) {
 	})
 }
 
-// chmod changes the permissions of a file that is no symbolic link.
+// chmod changes the permissions of a file that is not a symbolic link.
 func (w *worker) chmod(path string, mode uint32) error {
 	err := w.at(path, func(dir int64, last uintptr) int64 {
 		return w.guard.Kernel.Call(unix.SYS_FCHMODAT, uintptr(dir), last, uintptr(mode))

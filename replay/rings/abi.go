@@ -66,7 +66,7 @@ type syncCancel struct {
 	_     uint64 // address
 	fd    int32
 	flags uint32
-	_     [2]int64 // how long to wait for it: not at all
+	_     [2]int64 // time limit of the wait: 0
 	_     [4]uint64
 }
 

@@ -20,7 +20,7 @@ type aio struct {
 	iocbs   []iocb
 	slots   []slot
 	list    []uint64     // addresses of the iocbs
-	entry   sqe          // what a request would be in a ring
+	entry   sqe          // the equivalent entry of a ring
 	begin   int          // of the batch, in iocbs
 	end     int          // of the batch
 	out     atomic.Int32 // in flight
@@ -54,9 +54,9 @@ func (f *refusals) take(done []Completion) (n int) {
 	return n
 }
 
-// OpenAIO makes a context of libaio for Config.Entries requests in flight. Flags
-// of requests are refused, as are operations that libaio doesn't have. If the
-// kernel refuses contexts, the queue is a pool of threads (OpenPool).
+// OpenAIO creates a context of libaio for Config.Entries requests in flight. It refuses
+// flags of requests, and operations that libaio does not have. If the kernel refuses
+// contexts, the queue is a pool of threads (OpenPool).
 func OpenAIO(c Config) (Queue, error) {
 	c = c.clamped()
 	c.CQEntries = c.Entries
@@ -142,8 +142,8 @@ func (q *aio) Prepare(r *Request) error {
 	return nil
 }
 
-// Submit implements Queue. A request that io_submit refuses is complete with
-// that errno, as it would be in a ring.
+// Submit implements Queue. A request that io_submit refuses completes with that errno,
+// as in a ring.
 func (q *aio) Submit(n int) (int, error) {
 	batch := q.end - q.begin
 	for q.begin < q.end {
@@ -202,8 +202,8 @@ func (q *aio) Ready() bool {
 	return ring != nil && atomic.LoadUint32(&ring.head) != atomic.LoadUint32(&ring.tail)
 }
 
-// shared returns what the kernel shares of the context, nil if it has another layout
-// than is known: the number of the context is its address.
+// shared returns the memory of the context that the kernel shares, nil if its layout is
+// unknown: the number of the context is its address.
 func (q *aio) shared() *aioRing {
 	ring := *(**aioRing)(unsafe.Pointer(&q.id))
 	if ring.magic != aioRingMagic || ring.incompatible != 0 {

@@ -59,7 +59,7 @@ func TestRefusedByContext(t *testing.T) {
 	require.Equal(t, map[uint64]int64{1: 10, 2: -int64(unix.EBADF), 3: 20, 4: 0}, results)
 }
 
-// What libaio has of a sync is a command, not a flag.
+// In libaio, a data sync is a command, not a flag.
 func TestSyncOfData(t *testing.T) {
 	q := opened(t, ofAIO, Config{Entries: 4}).(*aio)
 	fd := file(t, 1)
@@ -99,7 +99,7 @@ func TestRefusedContext(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOSYS, unix.EAGAIN} {
 		q, err := OpenAIO(Config{Kernel: refuse(unix.SYS_IO_SETUP, errno), Entries: 2})
 		require.NoError(t, err)
-		require.Equal(t, []string{"libaio: the kernel refuses it (" + errno.Error() + "): 2 threads make the calls"}, q.Notes())
+		require.Equal(t, []string{"libaio: the kernel refuses it (" + errno.Error() + "), so 2 threads make the calls"}, q.Notes())
 		fd, mem := file(t, 4096), mapping(t, 4096)
 		require.EqualValues(t, 10, one(t, q, Request{Op: OpRead, FD: fd, Addr: addr(mem), Length: 10}))
 		require.NoError(t, q.Close())

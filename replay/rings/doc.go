@@ -1,6 +1,6 @@
-// Package rings plays asynchronous requests: those of io_uring on a real ring,
-// those of libaio in a real context, and either on a pool of threads where the
-// kernel refuses them. All three are a Queue.
+// Package rings executes asynchronous requests: those of io_uring on a real ring, those
+// of libaio in a real context, and both on a pool of threads if the kernel refuses
+// them. All three are a Queue.
 //
 //	Prepare ──► batch ──Submit──► kernel or threads ──► completions ──► Reap
 //	                                                        ▲ Wait
@@ -53,24 +53,22 @@
 //
 // # Safety
 //
-// Requests may come from a stranger's trace. Only operations of one table are
-// executed (operations.go), with the flags that it lists. Descriptors are those
-// that the caller gives. Without a jail, a path is a single name in such a
-// descriptor, which is not followed if it is a link; or it is resolved below it
-// by openat2. What does not fit is refused by Prepare and never reaches the
-// kernel.
+// Requests may come from a stranger's trace. Only operations of one table are executed
+// (operations.go), with the flags that it lists. Descriptors come from the caller.
+// Without a jail, a path is a single name in such a descriptor, which is not followed
+// if it is a link; or openat2 resolves it below the descriptor. Prepare refuses other
+// requests, so they never reach the kernel.
 //
 // # Why not a library
 //
-// No Go library for io_uring was found fit to be depended on for years (looked
-// for in November 2026, in stored copies of their pages). giouring is the most
-// complete: liburing in plain Go, without allocation. Nothing newer than 2023 was
-// found of it, it calls its own test coverage low, and its waits with a time
-// limit give the kernel addresses on a goroutine's stack, which can move.
-// iouring-go (2023) sends each result by a channel, gouring is of 2022, and
-// hodgesds/iouring-go and dshulyak/uring are proofs of a concept by their own
-// words. code.hybscloud.com/uring is being developed, but is a beta that needs
-// Linux 6.18. None has libaio, a way without io_uring, or a table of what may be
-// executed. The interface of the kernel is three system calls and a page of
-// structs, and keeps compatible.
+// No Go library for io_uring was found fit to be depended on for years (looked for in
+// November 2026, in stored copies of their pages). giouring is the most complete:
+// liburing in plain Go, without allocation. Nothing newer than 2023 was found of it, it
+// calls its own test coverage low, and its waits with a time limit give the kernel
+// addresses on a goroutine's stack, which can move. iouring-go (2023) sends each result
+// by a channel, gouring is of 2022, and hodgesds/iouring-go and dshulyak/uring are
+// proofs of a concept by their own words. code.hybscloud.com/uring is being developed,
+// but is a beta that needs Linux 6.18. None has libaio, a fallback without io_uring, or
+// a table of permitted operations. The interface of the kernel is three system calls
+// and a page of structs, and keeps compatible.
 package rings

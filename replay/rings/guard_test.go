@@ -81,7 +81,7 @@ var ways = []struct {
 	{"threads", 0, kinds[5]},
 }
 
-// A queue stays in the root that its thread is bound to, whoever executes a
+// A queue stays in the root that its thread is bound to, whichever thread executes a
 // request.
 func TestStaysInRoot(t *testing.T) {
 	for _, way := range ways {

@@ -40,7 +40,7 @@ const kernelOpenat2 = 28 // how Openat is played without a jail
 // operation is a row of the table of what a queue executes.
 type operation struct {
 	name    string
-	opFlags uint32 // those of its own that it may have
+	opFlags uint32 // the permitted flags of the operation
 	fixed   bool   // can be on a registered file
 	moves   bool   // moves bytes: fewer than asked for break a link
 
@@ -57,7 +57,7 @@ type pathRule uint8
 
 const (
 	noPath   pathRule = iota
-	text              // is no path: the target of a link
+	text              // not a path: the target of a link
 	single            // one name, not followed
 	resolved          // by openat2
 )
@@ -67,7 +67,8 @@ const (
 	statxFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_EMPTY_PATH | unix.AT_NO_AUTOMOUNT | unix.AT_STATX_FORCE_SYNC | unix.AT_STATX_DONT_SYNC
 )
 
-// operations is the table. What has no name in it is refused.
+// operations is the table of permitted operations. An operation without a name is
+// refused.
 var operations = [...]operation{
 	OpNop: {name: "nop", fill: fillNothing, call: func(*pool, *sqe, *slot) int64 { return 0 }},
 
@@ -117,9 +118,9 @@ func (op Op) info() *operation {
 	return nil
 }
 
-// encode makes an entry of a request, or tells why the request is refused. What
-// the entry points to goes to the slot. It is the guard of all queues: each
-// field of an entry is 0 or set here.
+// encode turns a request into an entry, or returns why the request is refused. Memory
+// that the entry points to is in the slot. It guards all queues: each field of an entry
+// is 0 or set here.
 func (t *tables) encode(e *sqe, s *slot, r *Request) unix.Errno {
 	o := r.Op.info()
 	if o == nil || r.Flags&^allFlags != 0 || r.OpFlags&^o.opFlags != 0 {

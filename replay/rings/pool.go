@@ -30,12 +30,12 @@ type pool struct {
 	lock sync.Mutex // over what follows
 	free []uint32   // places
 	todo fifo       // places that were submitted and not taken
-	done fifo       // places that have ended and were not reaped
+	done fifo       // places that have ended but are not reaped
 
 	running  int  // chains that are being executed
 	draining bool // one of them is drained
 	closing  bool
-	awaited  int // completions that the submitter sleeps for; 0: it doesn't
+	awaited  int // completions that the submitter sleeps for; 0 if it does not
 	sleeping int // threads that sleep
 	alive    int // threads
 
@@ -193,8 +193,8 @@ func (t *thread) take() bool {
 	}
 }
 
-// next returns the length of the next chain, and whether it may be taken. If so
-// and it is drained, all others wait for it from then on.
+// next returns the length of the next chain, and whether it may be taken. If the chain
+// may be taken and is drained, all others wait for it from then on.
 func (p *pool) next() (n int, ok bool) {
 	if p.todo.len() == 0 || p.draining {
 		return 0, false
@@ -212,7 +212,7 @@ func (p *pool) next() (n int, ok bool) {
 	return n, true
 }
 
-// execute plays a chain. Completions are there one by one.
+// execute executes a chain. Its completions become available one by one.
 func (t *thread) execute() {
 	p, cut := t.p, false
 	for _, i := range t.chain {
@@ -234,8 +234,7 @@ func (t *thread) execute() {
 	}
 }
 
-// play executes a request, and tells whether it has moved fewer bytes than asked
-// for.
+// play executes a request, and reports whether it moved fewer bytes than requested.
 func (p *pool) play(at *place) (result int64, short bool) {
 	e, op := &at.sqe, Op(at.sqe.opcode)
 	if op == kernelOpenat2 {
@@ -295,7 +294,7 @@ func (p *pool) Submit(n int) (int, error) {
 		for _, i := range p.batch {
 			p.todo.push(i)
 		}
-		p.rouse(1) // who takes a chain wakes the next one
+		p.rouse(1) // a thread that takes a chain wakes the next one
 		p.out.Add(int32(batch))
 		p.lock.Unlock()
 		p.batch = p.batch[:0]

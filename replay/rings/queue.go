@@ -9,13 +9,13 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// Queue takes requests and gives back their completions, one for each. Prepare and
-// Submit(0) may be called while another thread is in Wait, WaitFor or Reap; other
-// calls may not overlap. Waiting means waiting in the kernel.
+// Queue takes requests and returns their completions, one for each. Prepare and
+// Submit(0) may be called while another thread is in Wait, WaitFor or Reap; other calls
+// may not overlap. Waiting means waiting in the kernel.
 type Queue interface {
-	// Prepare adds a request to the batch, and copies all of it but the buffers.
-	// It returns ErrFull, or a unix.Errno for a request that may not or can't be
-	// executed, which is then not in the batch: that errno is its result.
+	// Prepare adds a request to the batch, and copies all of it but the buffers. It
+	// returns ErrFull, or a unix.Errno for a request that is forbidden or impossible.
+	// Such a request is not in the batch, and the errno is its result.
 	Prepare(*Request) error
 
 	// Submit submits the batch, and waits until n completions can be reaped, or
@@ -33,38 +33,37 @@ type Queue interface {
 	WaitFor(nanos int64) bool
 
 	// Ready reports without a call whether a completion can be reaped. It can miss
-	// one that the kernel holds back, and misses all of a pool.
+	// completions that the kernel holds back, and always misses those of a pool.
 	Ready() bool
 
-	// Reap fills done with completions, in the order of completion, and returns
-	// how many it has found; 0 if there are none. It does not wait, and makes no
-	// call for more where it finds some.
+	// Reap fills done with completions, in the order of completion, and returns how
+	// many there were. It does not wait, and makes a call only if it finds none.
 	Reap(done []Completion) int
 
 	// InFlight returns how many requests were submitted and not reaped.
 	InFlight() int
 
-	// RegisterFiles sets the table that FixedFile refers to, in place of an
-	// earlier one; -1 stands for an empty place, and no descriptors at all for no
-	// table. The table keeps files open that are closed otherwise. Where the
-	// kernel refuses to hold it, the queue does so itself, and notes it.
+	// RegisterFiles sets the table that FixedFile refers to, and replaces an earlier
+	// one. -1 is an empty place; no descriptors at all removes the table. The table
+	// keeps its files open. If the kernel refuses to hold the table, the queue holds it
+	// itself, and notes that.
 	RegisterFiles(fds []int32) error
 
 	// UpdateFiles replaces entries of that table, from a place on.
 	UpdateFiles(at int, fds []int32) error
 
-	// RegisterBuffers sets the table of ReadFixed and WriteFixed, in place of an
-	// earlier one; none at all ends it. Where the kernel refuses, most often
-	// because of RLIMIT_MEMLOCK, these requests are played as Read and Write,
-	// which is noted.
+	// RegisterBuffers sets the table of ReadFixed and WriteFixed, and replaces an
+	// earlier one; no buffers remove the table. If the kernel refuses, most often
+	// because of RLIMIT_MEMLOCK, these requests are executed as Read and Write, which
+	// is noted.
 	RegisterBuffers(buffers []unix.Iovec) error
 
-	// Notes returns in one line each how the queue differs from what was asked
-	// for, without a newline.
+	// Notes returns, in one line each without a newline, how the queue differs from the
+	// requested one.
 	Notes() []string
 
-	// Threads returns how many threads of Pianola execute the requests: 0 where
-	// the kernel does.
+	// Threads returns how many threads of Pianola execute the requests, 0 if the kernel
+	// does.
 	Threads() int
 
 	// Close drops the batch, cancels what can be cancelled, waits for the rest,
@@ -92,8 +91,9 @@ var (
 
 // Config describes a queue. The zero value of a field means the default.
 type Config struct {
-	// Kernel executes the system calls; nil is that of the machine: sandbox.Linux,
-	// which the Go scheduler does not see, and for a pool one that it sees.
+	// Kernel executes the system calls. nil means the machine's kernel: sandbox.Linux,
+	// whose calls the Go scheduler does not see, and for a pool one whose calls it
+	// sees.
 	Kernel sandbox.Kernel
 
 	// Entries is how many requests a batch can have. A ring has a power of two,
@@ -106,12 +106,12 @@ type Config struct {
 	// Flags are those of the set-up of a ring.
 	Flags SetupFlags
 
-	// ThreadIdle is after how many milliseconds the thread of SQPoll sleeps, and
-	// ThreadCPU where it runs with SQAff.
+	// ThreadIdle is the time after which the thread of SQPoll sleeps, in milliseconds,
+	// and ThreadCPU the processor where it runs with SQAff.
 	ThreadIdle, ThreadCPU uint32
 
-	// Depth is how many requests are in flight at most, for a pool: it has as
-	// many threads. 0 stands for Entries.
+	// Depth is the maximum number of requests in flight of a pool, which has as many
+	// threads. 0 means Entries.
 	Depth int
 
 	// Jailed says that the thread, and after Enter those of a pool, have a root
@@ -145,9 +145,8 @@ func (c Config) clamped() Config {
 // Flags are those of a request; the numbers are the kernel's (IOSQE_*).
 type Flags uint8
 
-// The flags of requests. Those that the kernel has besides are played in another
-// way: with SelectBuffer the caller gives a buffer, and every request has a
-// completion.
+// The flags of requests. The queue replaces the kernel's other flags: instead of
+// SelectBuffer the caller gives a buffer, and every request has a completion.
 const (
 	FixedFile Flags = 1 << 0 // FD is a place in the registered files
 	Drain     Flags = 1 << 1 // begins when all earlier ones have ended; later ones wait for it
@@ -159,8 +158,8 @@ const (
 	links    = Link | HardLink
 )
 
-// Request is a request. What its fields mean depends on Op; those that an
-// operation does not have are ignored.
+// Request is a request. The meaning of its fields depends on Op; an operation ignores
+// fields that it does not have.
 type Request struct {
 	Op    Op
 	Flags Flags
@@ -175,8 +174,8 @@ type Request struct {
 	// in a jail only.
 	FD, NewFD int32
 
-	// Offset in the file; -1 is the file's position. Length is in bytes. Mode is
-	// of what is made; Statx has its mask there.
+	// Offset is in the file; -1 is the file's position. Length is in bytes. Mode is the
+	// mode of a created file; for Statx it is the mask.
 	Offset int64
 	Length uint64
 	Mode   uint32
@@ -196,8 +195,8 @@ type Request struct {
 	User uint64
 }
 
-// Completion is the end of a request. Result is that of the system call of the
-// same name, or -errno; -ECANCELED for what was linked to a request that failed.
+// Completion is the end of a request. Result is that of the system call of the same
+// name, or -errno; -ECANCELED for a request linked to one that failed.
 type Completion struct {
 	User   uint64
 	Result int64

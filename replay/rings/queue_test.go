@@ -491,7 +491,7 @@ func TestRegisteredFiles(t *testing.T) {
 		})
 		q := opened(t, ofRings[0], Config{Kernel: k, Entries: 4})
 		run(t, q)
-		require.Contains(t, q.Notes(), "io_uring: the kernel refuses 3 registered files (too many open files): requests name their descriptors")
+		require.Contains(t, q.Notes(), "io_uring: the kernel refuses 3 registered files (too many open files), so requests name their descriptors")
 	})
 }
 
@@ -580,7 +580,7 @@ func TestRegisteredBuffers(t *testing.T) {
 		})
 		q := opened(t, ofRings[0], Config{Kernel: k, Entries: 4})
 		run(t, q)
-		require.Contains(t, q.Notes(), "io_uring: the kernel refuses 2 registered buffers (cannot allocate memory): requests name their addresses")
+		require.Contains(t, q.Notes(), "io_uring: the kernel refuses 2 registered buffers (cannot allocate memory), so requests name their addresses")
 	})
 }
 

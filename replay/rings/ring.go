@@ -14,13 +14,13 @@ import (
 
 // ring is an instance of io_uring.
 //
-// The kernel and the thread share four counters that only grow, modulo 2³². Who
-// produces entries stores its tail after it has written them, who consumes them
-// its head after it has read them; the other side loads these. Package atomic
+// The kernel and the thread share four counters that only grow, modulo 2³². The
+// producer of entries stores its tail after it has written them, and the consumer
+// stores its head after it has read them; the other side loads these. Package atomic
 // orders the accesses as the kernel's protocol demands (io_uring(7)): its loads
-// acquire, its stores release, and a store is not reordered with a later load,
-// which sqNeedWakeup depends on. What only this thread changes it keeps in
-// variables of its own.
+// acquire, its stores release, and a store is not reordered with a later load, which
+// sqNeedWakeup depends on. Values that only this thread changes are in ordinary
+// variables.
 type ring struct {
 	tables
 	fd    uintptr
@@ -46,9 +46,9 @@ type ring struct {
 
 const resultAt = 2048 // in control
 
-// OpenRing sets up a ring of io_uring for the calling thread. What the kernel
-// refuses is dropped and noted; if it refuses io_uring itself, the queue is a
-// pool of threads (OpenPool).
+// OpenRing sets up a ring of io_uring for the calling thread. Features that the kernel
+// refuses are dropped and noted. If it refuses io_uring itself, the queue is a pool of
+// threads (OpenPool).
 func OpenRing(c Config) (Queue, error) {
 	c = c.clamped()
 	q, err := openRing(c)
@@ -61,8 +61,8 @@ func OpenRing(c Config) (Queue, error) {
 	return nil, fmt.Errorf("set up io_uring: %w", err)
 }
 
-// RingRefused returns why OpenRing would open a pool, or nil: a replay that gives
-// threads tables of descriptors of their own, or counts its threads, asks before.
+// RingRefused returns why OpenRing would open a pool, or nil. A replay asks before it
+// gives threads their own descriptor tables, or counts its threads.
 func RingRefused(k sandbox.Kernel) error {
 	q, err := openRing(Config{Kernel: k}.clamped())
 	switch {
@@ -84,7 +84,7 @@ func (c Config) instead(of string, err error) (Queue, error) {
 	if errno := unix.Errno(0); errors.As(err, &errno) {
 		reason = errno
 	}
-	q.notes = slices.Insert(q.notes, 0, fmt.Sprintf("%s: the kernel refuses it (%v): %d threads make the calls", of, reason, len(q.threads)))
+	q.notes = slices.Insert(q.notes, 0, fmt.Sprintf("%s: the kernel refuses it (%v), so %d threads make the calls", of, reason, len(q.threads)))
 	return q, nil
 }
 
@@ -202,7 +202,7 @@ func (q *ring) Submit(n int) (int, error) {
 		}
 		got := q.enter(left, complete, flags)
 		switch {
-		case got > 0: // fewer if one of them could not even be begun: it is complete
+		case got > 0: // fewer if one of them could not begin, which completes it
 			q.taken.Add(uint32(got))
 		case got == -int64(unix.EINTR):
 		case got == 0 || busy(got):
@@ -219,8 +219,8 @@ func (q *ring) Submit(n int) (int, error) {
 // its completion.
 func busy(got int64) bool { return got == -int64(unix.EBUSY) || got == -int64(unix.EAGAIN) }
 
-// reachable returns as many of n completions as there can be, more being about
-// to be submitted.
+// reachable returns n, or the number of completions that are possible if that is
+// smaller; more requests are about to be submitted.
 func (q *ring) reachable(n, more int) uint32 {
 	return uint32(max(0, min(n, q.InFlight()+more, len(q.cqes))))
 }
@@ -228,8 +228,8 @@ func (q *ring) reachable(n, more int) uint32 {
 // ready returns how many completions can be reaped without a call.
 func (q *ring) ready() uint32 { return atomic.LoadUint32(q.cqTail) - q.reaped.Load() }
 
-// InFlight implements Queue. Completions for which the kernel had no memory are
-// lost, and not awaited.
+// InFlight implements Queue. It leaves out completions that the kernel dropped for lack
+// of memory.
 func (q *ring) InFlight() int {
 	return int(int32(q.taken.Load() - q.reaped.Load() - atomic.LoadUint32(q.cqOverflow)))
 }
@@ -268,16 +268,15 @@ func (q *ring) WaitFor(nanos int64) bool {
 // Ready implements Queue.
 func (q *ring) Ready() bool { return q.ready() > 0 || q.holdsBack() }
 
-// holdsBack reports whether the kernel says that it has completions which it posts in
-// the next call.
+// holdsBack reports whether the kernel has completions that it posts in the next call.
 func (q *ring) holdsBack() bool { return atomic.LoadUint32(q.sqFlags)&(sqOverflow|sqTaskrun) != 0 }
 
-// flush has the kernel post completions that it holds back: those that found no
-// room, and those that it posts only in a call of this thread.
+// flush makes the kernel post completions that it holds back: those that found no room,
+// and those that it posts only in a call of this thread.
 func (q *ring) flush() { q.enter(0, 0, enterGetEvents) }
 
-// Reap implements Queue. It makes a call only if there is nothing at hand and
-// the kernel holds completions back.
+// Reap implements Queue. It makes a call only if no completion is available and the
+// kernel holds some back.
 func (q *ring) Reap(done []Completion) int {
 	n := q.reap(done)
 	if n == 0 && q.InFlight() > 0 && (q.flags&(IOPoll|DeferTaskrun) != 0 || q.holdsBack()) {
@@ -325,7 +324,7 @@ func (q *ring) RegisterFiles(fds []int32) error {
 	if errors.Is(err, unix.EBADF) { // not the kernel's limits, but a file
 		return fmt.Errorf("register %d files: %w", len(fds), err)
 	}
-	q.notef("io_uring: the kernel refuses %d registered files (%v): requests name their descriptors", len(fds), err)
+	q.notef("io_uring: the kernel refuses %d registered files (%v), so requests name their descriptors", len(fds), err)
 	return q.tables.RegisterFiles(fds)
 }
 
@@ -373,7 +372,7 @@ func (q *ring) RegisterBuffers(buffers []unix.Iovec) error {
 		q.buffers = nil
 		return fmt.Errorf("register %d buffers: %w", len(buffers), err)
 	default:
-		q.notef("io_uring: the kernel refuses %d registered buffers (%v): requests name their addresses", len(buffers), err)
+		q.notef("io_uring: the kernel refuses %d registered buffers (%v), so requests name their addresses", len(buffers), err)
 	}
 	return nil
 }
@@ -418,5 +417,5 @@ func (q *ring) cancel() int64 {
 	return min(got, 0)
 }
 
-// cancelAgain is after how many nanoseconds Close looks for more to cancel.
+// cancelAgain is the time after which Close cancels again, in nanoseconds.
 const cancelAgain = 10_000_000

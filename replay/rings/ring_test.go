@@ -101,7 +101,7 @@ func TestRefusedRing(t *testing.T) {
 		require.NoError(t, err)
 		defer func() { require.NoError(t, q.Close()) }()
 		require.Equal(t, 3, q.Threads())
-		require.Equal(t, []string{"io_uring: the kernel refuses it (" + why + "): 3 threads make the calls"}, q.Notes())
+		require.Equal(t, []string{"io_uring: the kernel refuses it (" + why + "), so 3 threads make the calls"}, q.Notes())
 		fd, mem := file(t, 100), mapping(t, 4096)
 		require.Equal(t, map[uint64]int64{1: 100, 2: -int64(unix.ECANCELED)}, play(t, q,
 			Request{Op: OpRead, Flags: Link, FD: fd, Addr: addr(mem), Length: 4096, User: 1}, Request{Op: OpNop, User: 2}))
@@ -157,8 +157,8 @@ func TestRefusedFlags(t *testing.T) {
 			require.Equal(t, before+1, descriptors(t))
 			require.Equal(t, all&^refused, q.(*ring).flags)
 			require.Equal(t, []string{
-				"io_uring: set up without ATTACH_WQ|SQE128, which a replay doesn't need",
-				"io_uring: the kernel refuses " + refused.String() + " (invalid argument): set up without",
+				"io_uring: set up without ATTACH_WQ|SQE128, which a replay does not need",
+				"io_uring: the kernel refuses " + refused.String() + " (invalid argument), so the ring is set up without it",
 			}, q.Notes())
 			require.Zero(t, one(t, q, Request{Op: OpNop}))
 			require.NoError(t, q.Close())
@@ -166,7 +166,7 @@ func TestRefusedFlags(t *testing.T) {
 	}
 }
 
-// Entries for which there is no memory are dropped.
+// Entries for which there is not enough memory are dropped.
 func TestRefusedEntries(t *testing.T) {
 	runtime.LockOSThread()
 	k := intercept(func(nr uintptr, args [4]uintptr) (int64, bool) {
@@ -175,7 +175,7 @@ func TestRefusedEntries(t *testing.T) {
 	q, err := OpenRing(Config{Kernel: k, Entries: 100, Flags: SubmitAll})
 	require.NoError(t, err)
 	require.Equal(t, SubmitAll, q.(*ring).flags)
-	require.Equal(t, []string{"io_uring: the kernel refuses 100 entries (cannot allocate memory): set up with 16"}, q.Notes())
+	require.Equal(t, []string{"io_uring: the kernel refuses 100 entries (cannot allocate memory), so the ring is set up with 16"}, q.Notes())
 	require.NoError(t, q.Close())
 }
 
@@ -222,7 +222,7 @@ func TestInterrupted(t *testing.T) {
 	answers = []unix.Errno{unix.EBADF}
 	_, err := q.Submit(1)
 	require.Equal(t, unix.EBADF, err)
-	// What was not submitted is dropped by Close.
+	// Close drops requests that were not submitted.
 	require.Zero(t, q.InFlight())
 }
 
@@ -292,7 +292,7 @@ func TestMemlock(t *testing.T) {
 	}
 	fd, mem := file(t, 4096), mapping(t, 1<<20)
 	require.NoError(t, q.RegisterBuffers([]unix.Iovec{iov(mem)}))
-	require.Equal(t, []string{"io_uring: the kernel refuses 1 registered buffers (cannot allocate memory): requests name their addresses"}, q.Notes())
+	require.Equal(t, []string{"io_uring: the kernel refuses 1 registered buffers (cannot allocate memory), so requests name their addresses"}, q.Notes())
 	require.EqualValues(t, 4096, one(t, q, Request{Op: OpReadFixed, FD: fd, Addr: addr(mem) + 8192, Length: 4096}))
 	require.Equal(t, byte(1), mem[8192])
 }

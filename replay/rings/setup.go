@@ -29,12 +29,12 @@ const (
 	HybridIOPoll SetupFlags = 1 << 17
 )
 
-// setupFlags has a row for each flag that the kernel has. Those that need others
-// come after them.
+// setupFlags has a row for each flag of the kernel. A flag that needs others comes
+// after them.
 var setupFlags = []struct {
 	flag  SetupFlags
 	name  string
-	plays bool // if not, it is about how the application shared or laid out the ring
+	plays bool // if not, the flag is about how the application shared or laid out the ring
 }{
 	{SQPoll, "SQPOLL", true},
 	{SQAff, "SQ_AFF", true},
@@ -71,7 +71,7 @@ func (f SetupFlags) String() string {
 	return strings.Join(names, "|")
 }
 
-// playable returns those of the flags that can be played.
+// playable returns the flags that a replay can use.
 func (f SetupFlags) playable() (plays SetupFlags) {
 	for _, row := range setupFlags {
 		if row.plays {
@@ -105,19 +105,19 @@ func (c *Config) setup(p *ringParams, flags SetupFlags, entries int) int64 {
 	return fd
 }
 
-// establish sets up the ring that comes nearest to the configuration, and
-// returns its descriptor, or -errno if there is none at all. What the kernel
-// refuses is noted: flags, where they are the reason, else entries.
+// establish sets up a ring as close to the configuration as possible, and returns its
+// descriptor, or -errno if no ring is possible. It notes what the kernel refuses: flags
+// if they are the reason, otherwise entries.
 func (c *Config) establish(p *ringParams, t *tables) int64 {
 	flags := c.Flags.playable()
 	if left := c.Flags &^ flags; left != 0 {
-		t.notef("io_uring: set up without %v, which a replay doesn't need", left)
+		t.notef("io_uring: set up without %v, which a replay does not need", left)
 	}
 	fd := c.setup(p, flags, c.Entries)
 	if fd >= 0 {
 		return fd
 	}
-	// A flag is kept if the kernel takes it together with those kept before.
+	// A flag is kept if the kernel accepts it together with those kept before.
 	reason, entries, kept := unix.Errno(-fd), c.Entries, SetupFlags(0)
 	for fd = c.setup(p, 0, entries); fd == -int64(unix.ENOMEM) && entries > 1; fd = c.setup(p, 0, entries) {
 		entries = 1 << (bits.Len(uint(entries-1)) - 1) // RLIMIT_MEMLOCK, before Linux 5.12
@@ -137,10 +137,10 @@ func (c *Config) establish(p *ringParams, t *tables) int64 {
 	}
 	*p = answer
 	if lost := flags &^ kept; lost != 0 {
-		t.notef("io_uring: the kernel refuses %v (%v): set up without", lost, reason)
+		t.notef("io_uring: the kernel refuses %v (%v), so the ring is set up without it", lost, reason)
 	}
 	if entries < c.Entries {
-		t.notef("io_uring: the kernel refuses %d entries (%v): set up with %d", c.Entries, reason, p.sqEntries)
+		t.notef("io_uring: the kernel refuses %d entries (%v), so the ring is set up with %d", c.Entries, reason, p.sqEntries)
 	}
 	return fd
 }

@@ -9,17 +9,16 @@ import (
 	"pianola/replay/sandbox"
 )
 
-// tables is what requests refer to besides descriptors and addresses: the
-// registered files and buffers, held by the kernel or, if it has refused them, by
-// the queue.
+// tables holds what requests refer to besides descriptors and addresses: the registered
+// files and buffers, held by the kernel or, if it refuses, by the queue.
 type tables struct {
 	kernel sandbox.Kernel
 	jailed bool
-	result uintptr // where statx writes; nobody reads it
+	result uintptr // buffer of statx, which is never read
 
 	fds     []int32 // by place: -1 for an empty one; descriptors of the queue's own if it holds them
 	holds   bool    // the queue holds the files
-	stale   []int32 // of those, what was replaced while requests could still use it
+	stale   []int32 // replaced descriptors that requests may still use
 	idle    func() bool
 	buffers []unix.Iovec
 	pinned  bool // the kernel holds the buffers
@@ -66,9 +65,8 @@ func (t *tables) buffer(e *sqe) unix.Errno {
 	return 0
 }
 
-// hold takes descriptors of the queue's own for files that the kernel doesn't
-// hold. So a number whose file the application has closed never leads to
-// another file.
+// hold takes descriptors of the queue's own for files that the kernel does not hold. So
+// a number whose file the application has closed never leads to another file.
 func (t *tables) hold(fds []int32) ([]int32, error) {
 	own := slices.Clone(fds)
 	for i, fd := range fds {

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Branch is a further root of a replay, in which some of the trace's names lie
-// (Name.LieIn). A path in it is resolved by the kernel below it: in a jail from
-// a mount of it that only the replay sees, where ".." ends as in the root;
-// without a jail by openat2. Only an absolute symbolic link differs: it leads to
-// the root in a jail, and to the branch without.
+// Branch is an additional root of a replay, for some of the trace's names (Name.LieIn).
+// A path in it is resolved by the kernel below it: in a jail from a mount of it that
+// only the replay sees, where ".." ends as in the root; without a jail by openat2. Only
+// an absolute symbolic link differs: it leads to the root in a jail, and to the branch
+// without.
 type Branch struct {
 	Root uintptr // descriptor of the directory; the caller's
 
@@ -36,8 +36,8 @@ func (g *Guard) Roots() []uintptr {
 	return all
 }
 
-// LieIn makes a name lie in a branch, and its path one below it. A guard with
-// the branch has been bound. All guards that use the name are copies of it.
+// LieIn puts a name into a branch; its path is then one below the branch. A guard with
+// the branch must be bound. All guards that use the name are copies of it.
 func (n *Name) LieIn(b *Branch) {
 	n.branch = b
 	if b.mount == 0 {

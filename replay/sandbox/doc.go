@@ -5,9 +5,9 @@
 //	         jail or openat2, and Landlock
 //	Root: the directory, locked and marked, and removal below it
 //
-// A Guard binds a thread to the root and turns each Name into what a system call
-// takes. A Root is the directory itself: it is locked against other replays,
-// marked as Pianola's, and only what lies in a marked directory is ever removed.
+// A Guard binds a thread to the root and turns each Name into what a system call takes.
+// A Root is the directory itself: it is locked against other replays and marked as
+// Pianola's. Only files in a marked directory are ever removed.
 //
 // Calls return results as the kernel gives them: a number, or -errno.
 package sandbox

@@ -14,17 +14,16 @@ import (
 // root: not by "..", an absolute path, a symbolic link, or one of the kernel's
 // magic links.
 //
-// If the thread is allowed to, it makes the root its own root directory (a
-// jail), so that a call costs what it cost the application. That root directory
-// is a mount of its own (a detached clone, open_tree(2)). Otherwise a directory
-// that another process moves out of the root would lead up to the whole file
-// system, because ".." stops at the root directory only from below it. Outside
-// of a mount, the kernel resolves no ".." at all (path_connected in
-// fs/namei.c). Without a jail, openat2 resolves every path as if the root were
-// the root directory: first it opens the directory of the path, or the file if
-// the call follows links. Then the call is made relative to that descriptor,
-// with a last component without a slash. Both treat "..", a leading slash and
-// an absolute link alike, so a trace has the same results in both.
+// If the thread is allowed to, it makes the root its own root directory (a jail), so
+// that a call costs as much as in the application. That root directory is a mount of
+// its own (a detached clone, open_tree(2)). Otherwise a directory that another process
+// moves out of the root would lead up to the whole file system, because ".." stops at
+// the root directory only from below it. Outside of a mount, the kernel resolves no
+// ".." at all (path_connected in fs/namei.c). Without a jail, openat2 resolves every
+// path as if the root were the root directory: first it opens the directory of the
+// path, or the file if the call follows links. Then the call is made relative to that
+// descriptor, with a last component without a slash. Both treat "..", a leading slash
+// and an absolute link alike, so a trace has the same results in both.
 //
 // A Guard is used by one thread. The guards of several threads are copies of
 // one that was bound (Probe, Enter); each copy then binds its own thread. Close
@@ -98,7 +97,7 @@ func (g *Guard) Enter(jail bool) error {
 			return fmt.Errorf("change to the root: %w", err)
 		}
 		if err := unix.Chroot("."); err != nil {
-			return fmt.Errorf("make the root a thread's root directory: %w", err)
+			return fmt.Errorf("change the root directory of a thread: %w", err)
 		}
 	}
 	return g.confine()
@@ -127,7 +126,7 @@ func (g *Guard) detach() (err error) {
 func detached(root uintptr) (int, error) {
 	fd, err := unix.OpenTree(int(root), "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {
-		return 0, fmt.Errorf("mount the root for the replay alone: %w", err)
+		return 0, fmt.Errorf("mount the root in a private namespace: %w", err)
 	}
 	return fd, nil
 }
@@ -198,7 +197,7 @@ func (g *Guard) Probe() error {
 	n := NewName(".")
 	fd := g.Open(&n, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if fd < 0 {
-		return fmt.Errorf("a thread can have no root directory of its own (%w), and openat2 (Linux 5.6), which keeps a replay in its root without, fails: %w", err, syscall.Errno(-fd))
+		return fmt.Errorf("a thread cannot have its own root directory (%w), and its replacement openat2 (Linux 5.6) fails: %w", err, syscall.Errno(-fd))
 	}
 	g.Shut(fd)
 	return g.Enter(false)

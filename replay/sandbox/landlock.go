@@ -30,6 +30,14 @@ const (
 	landlockScope = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 )
 
+// LeastLandlock is the first version of Landlock with which a replay can be confined.
+const LeastLandlock = 2
+
+// LandlockVersion returns the version of Landlock that the kernel has, at most 0 if none.
+func LandlockVersion() int {
+	return int(Linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0))
+}
+
 // newRules returns a descriptor of rules that allow to open, make, rename and
 // remove only files below the roots, by any path. The error is ErrUnsupported if
 // the kernel has no Landlock.
@@ -38,22 +46,22 @@ const (
 // all threads of a process for good, but the threads that write the log or
 // remove the root afterwards must stay free.
 func newRules(roots []uintptr) (int, error) {
-	version := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION, 0, 0, 0)
-	if version < 2 {
+	version := LandlockVersion()
+	if version < LeastLandlock {
 		return 0, fmt.Errorf("this kernel has no Landlock (Linux 5.19): %w", errors.ErrUnsupported)
 	}
-	handled := landlockAccess[min(version, int64(len(landlockAccess)-1))]
+	handled := landlockAccess[min(version, len(landlockAccess)-1)]
 	// The fields up to Scoped; an older kernel wants the rest to be 0.
 	size := unsafe.Offsetof(handled.Scoped) + unsafe.Sizeof(handled.Scoped)
 	rules := Linux(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&handled)), size, 0, 0, 0, 0)
 	if rules < 0 {
-		return 0, fmt.Errorf("make rules for Landlock: %w", unix.Errno(-rules))
+		return 0, fmt.Errorf("create a Landlock ruleset: %w", unix.Errno(-rules))
 	}
 	for _, root := range roots {
 		beneath := unix.LandlockPathBeneathAttr{Allowed_access: allowedAccess & handled.Handled_access_fs, Parent_fd: int32(root)}
 		if got := Linux(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&beneath)), 0, 0, 0); got < 0 {
 			_ = unix.Close(int(rules))
-			return 0, fmt.Errorf("add the root to the rules for Landlock: %w", unix.Errno(-got))
+			return 0, fmt.Errorf("add the root to the Landlock ruleset: %w", unix.Errno(-got))
 		}
 	}
 	return int(rules), nil
@@ -62,10 +70,10 @@ func newRules(roots []uintptr) (int, error) {
 // obey confines the calling thread to the rules for good.
 func obey(rules int) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("renounce privileges for Landlock: %w", err)
+		return fmt.Errorf("set no_new_privs for Landlock: %w", err)
 	}
 	if got := Linux(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0, 0, 0, 0); got < 0 {
-		return fmt.Errorf("confine a thread by Landlock: %w", unix.Errno(-got))
+		return fmt.Errorf("confine a thread with Landlock: %w", unix.Errno(-got))
 	}
 	return nil
 }

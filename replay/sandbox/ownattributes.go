@@ -19,7 +19,7 @@ import (
 type ownAttributes struct {
 	times [2]unix.Timespec // of the last access and change
 	mode  uint32
-	user  map[string][]byte // nil where there are no extended attributes
+	user  map[string][]byte // nil without extended attributes
 }
 
 // readAttributes reads the attributes of a directory.
@@ -63,8 +63,9 @@ func attributeNames(fd int) (names []string, err error) {
 	return names, nil
 }
 
-// restore gives a directory the attributes. Its times stay where it is not this
-// user's: then anybody who may write to it changes them.
+// restore gives a directory the attributes. It leaves the times unchanged if the
+// directory belongs to another user; then any user with write permission changes them
+// anyway.
 func (a *ownAttributes) restore(dir *os.File) error {
 	fd := int(dir.Fd())
 	names, err := attributeNames(fd)

@@ -28,7 +28,7 @@ var (
 
 	// ErrShared is wrapped if another replay uses the directory, because a
 	// trace that moves directories must not affect another trace's files.
-	ErrShared = errors.New("replays share no directory")
+	ErrShared = errors.New("another replay uses this directory")
 )
 
 // Root is the directory of a replay. It is used by one goroutine at a time, but
@@ -36,7 +36,7 @@ var (
 type Root struct {
 	path    string
 	dir     *os.File   // locked, so that no other replay uses it
-	above   []*os.File // the directories that it lies in, locked against use as a root
+	above   []*os.File // its parent directories, locked against use as a root
 	inside  *os.Root   // the same as dir, for operations that don't leave it
 	created bool       // by this run
 	fresh   bool       // there is nothing in it but the marker
@@ -58,7 +58,7 @@ func OpenRoot(path string, parent *Root) (*Root, error) {
 		return nil, err
 	}
 	if err = r.look(); err == nil && !r.fresh && r.Marked(several) {
-		err = fmt.Errorf("root %s holds what several traces left: %w", r.path, ErrShared)
+		err = fmt.Errorf("root %s holds the files of several traces: %w", r.path, ErrShared)
 	}
 	if err != nil {
 		r.release()
@@ -79,7 +79,7 @@ func OpenParent(path string) (*Root, error) {
 	case r.fresh:
 		err = r.Mark(several)
 	case !r.Marked(several):
-		err = fmt.Errorf("root %s holds what a single trace left: %w", r.path, ErrShared)
+		err = fmt.Errorf("root %s holds the files of a single trace: %w", r.path, ErrShared)
 	}
 	if err != nil {
 		r.release()
@@ -103,7 +103,7 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 	}
 	r.created = err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("make the root: %w", err)
+		return nil, fmt.Errorf("create the root: %w", err)
 	}
 	flags := os.O_RDONLY | unix.O_DIRECTORY
 	if parent != nil {
@@ -138,7 +138,7 @@ func lockRoot(path string, parent *Root) (*Root, error) {
 func (r *Root) lock(parent *Root) error {
 	if err := unix.Flock(int(r.dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("root %s is in use by another replay, or holds a root that is: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s, or a root below it, is in use by another replay: %w", r.path, ErrShared)
 		}
 		return fmt.Errorf("lock the root %s: %w", r.path, err)
 	}
@@ -146,7 +146,7 @@ func (r *Root) lock(parent *Root) error {
 	for {
 		up, err := openAbove(here)
 		if errors.Is(err, unix.EACCES) {
-			return nil // a directory that this user can't pass is no root of this user
+			return nil // this user cannot have a root below a directory that it cannot pass
 		}
 		if err != nil {
 			return fmt.Errorf("open a directory above the root: %w", err)
@@ -161,25 +161,25 @@ func (r *Root) lock(parent *Root) error {
 		r.above = append(r.above, up)
 		if parent != nil {
 			if same, err := sameFile(up, parent.dir); err != nil || !same {
-				return fmt.Errorf("open the root: %s is another directory by now", r.path)
+				return fmt.Errorf("open the root: %s was replaced by another directory", r.path)
 			}
 			return nil
 		}
 		// If flock fails for another reason, no replay could lock its root
 		// there either.
 		if err := unix.Flock(int(up.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-			return fmt.Errorf("root %s lies in the root of a running replay, or in a directory that another program has locked: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s is inside the root of a running replay, or inside a directory that another program has locked: %w", r.path, ErrShared)
 		}
 		var st unix.Stat_t
 		if err := unix.Fstatat(int(up.Fd()), Marker, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
-			return fmt.Errorf("root %s lies in the root of another replay: %w", r.path, ErrShared)
+			return fmt.Errorf("root %s is inside the root of another replay: %w", r.path, ErrShared)
 		}
 		here = up
 	}
 }
 
-// openAbove opens the parent of a directory. A parent that may be passed but
-// not read can't be locked; it is no root of this user.
+// openAbove opens the parent of a directory. A parent that can be passed but not read
+// cannot be locked; it is not a root of this user.
 func openAbove(dir *os.File) (*os.File, error) {
 	fd, err := unix.Openat(int(dir.Fd()), "..", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.EACCES) {
@@ -221,7 +221,7 @@ func (r *Root) same() error {
 	}
 	defer inside.Close()
 	if same, err := sameFile(r.dir, inside); err != nil || !same {
-		return fmt.Errorf("open the root: %s is another directory by now", r.path)
+		return fmt.Errorf("open the root: %s was replaced by another directory", r.path)
 	}
 	return nil
 }
@@ -357,7 +357,7 @@ func (r *Root) rmdir() error {
 		return err
 	}
 	if own, err := r.dir.Stat(); err != nil || !os.SameFile(here, own) {
-		return fmt.Errorf("%s is another file by now", r.path)
+		return fmt.Errorf("%s was replaced by another file", r.path)
 	}
 	return unix.Rmdir(r.path)
 }

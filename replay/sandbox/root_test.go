@@ -28,8 +28,8 @@ func TestClear(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(dir, "none"))
 }
 
-// A root lies in no other replay's, and holds none: neither while both play, nor
-// in what one has left.
+// A root cannot be inside another replay's root or contain one, neither while both run
+// nor in the files that a replay has left.
 func TestNestedRoots(t *testing.T) {
 	take := func(path string) (*Root, error) {
 		r, err := OpenRoot(path, nil)

@@ -2,7 +2,7 @@
 
 // checkpoint writes files as an HDF5 program writes checkpoints, with 782 writes
 // each: after each of 128 arrays come 5 attributes of 4 or 8 bytes, and after
-// some of them the header at the start is written anew. It seeks where the
+// some of them the header at the start is written again. It seeks where the
 // position is not that of the write, as HDF5 did before it had pwrite.
 //
 //	checkpoint FILE BUFFER TIMES

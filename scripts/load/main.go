@@ -57,7 +57,7 @@ func run(args []string) error {
 			runtime.LockOSThread()
 			buf := make([]byte, 4096)
 			for i := range calls {
-				// Now and then is enough: the thread catches up.
+				// Every 16th call is enough: the thread catches up.
 				if gap > 0 && i%16 == 0 {
 					for time.Since(start) < gap*time.Duration(i) {
 					}

@@ -35,7 +35,7 @@ static void input(const char *file)
 	close(fd);
 }
 
-// stopped reports whether somebody asked for the end.
+// stopped reports whether the end was requested.
 static int stopped(const char *file)
 {
 	char name[4096];

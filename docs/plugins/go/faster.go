@@ -7,7 +7,7 @@ import (
 
 // faster halves all times.
 var faster = transform.Transform{
-	Name: "faster", Doc: "halves the time from call to call", Keeps: "all but time",
+	Name: "faster", Doc: "halves the time from call to call", Keeps: "everything except time",
 	New: func(string) (transform.Func, error) {
 		return func(r format.Reader) (format.Reader, error) { return halved{r}, nil }, nil
 	},

@@ -87,7 +87,7 @@ func parseRequest(line []byte) (q request, err error) {
 			continue
 		}
 		if *n, err = strconv.ParseInt(f[i], 10, 64); err != nil || *n < 0 {
-			return q, fmt.Errorf("%q is no number", f[i])
+			return q, fmt.Errorf("%q is not a number", f[i])
 		}
 	}
 	q.op = directions[f[3]]

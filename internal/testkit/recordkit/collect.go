@@ -1,7 +1,7 @@
-// Package recordkit holds what the tests of all recorders share: sinks, commands
-// to record, the gate of tests that need eBPF, notes as text, and the comparison
-// of a recording with that of strace. It is apart from package testkit, which the
-// tests of package script import: recordkit imports script.
+// Package recordkit holds what the tests of all recorders share: sinks, commands to
+// record, the gate for tests that need eBPF, notes as text, and the comparison of a
+// recording with strace's. It is not part of package testkit because it imports package
+// script, whose tests import testkit.
 package recordkit
 
 import (
@@ -20,7 +20,7 @@ type Discard struct{}
 func (Discard) Write([]format.Event) error       { return nil }
 func (Discard) WriteHeader(*format.Header) error { return nil }
 
-// SinkFunc is a sink of a function that takes the events.
+// SinkFunc adapts a function that takes the events to a sink.
 type SinkFunc func([]format.Event) error
 
 func (f SinkFunc) Write(events []format.Event) error { return f(events) }
@@ -55,17 +55,17 @@ func (c *Collect) all(keep func(*format.Event) bool) (events []format.Event) {
 	return events
 }
 
-// Of returns the events of an operation, in order.
+// Of returns the events with an operation, in order.
 func (c *Collect) Of(op format.Op) []format.Event {
 	return c.all(func(e *format.Event) bool { return e.Op == op })
 }
 
-// Named returns the events with that first string, in order.
+// Named returns the events with this first string, in order.
 func (c *Collect) Named(name string) []format.Event {
 	return c.all(func(e *format.Event) bool { return e.Str[0] != nil && string(e.Str[0]) == name })
 }
 
-// One returns the only event of an operation with that first string.
+// One returns the only event with this operation and first string.
 func (c *Collect) One(t *testing.T, op format.Op, name string) format.Event {
 	t.Helper()
 	events := c.all(func(e *format.Event) bool { return e.Op == op && e.Str[0] != nil && string(e.Str[0]) == name })
@@ -73,8 +73,8 @@ func (c *Collect) One(t *testing.T, op format.Op, name string) format.Event {
 	return events[0]
 }
 
-// Lines returns the calls of an operation as a script has them, from the
-// operation to the result.
+// Lines returns the calls of an operation as in a script, from the operation to the
+// result.
 func (c *Collect) Lines(op format.Op) (lines []string) {
 	for _, e := range c.Of(op) {
 		_, line, _ := strings.Cut(string(script.AppendEvent(nil, &e, e.Start)), " ")

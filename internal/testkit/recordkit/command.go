@@ -16,16 +16,16 @@ import (
 	"pianola/record"
 )
 
-// python is the interpreter itself: a wrapper of the name would do I/O of its
-// own.
+// python is the path of the interpreter, because a wrapper script would do its own I/O.
 const python = "/usr/bin/python3"
 
-// Shell returns options for a script of a shell.
+// Shell returns options that record a shell script.
 func Shell(script string) record.Options {
 	return record.Options{Command: []string{"/bin/sh", "-c", script}}
 }
 
-// Python returns options for a python3 program, and skips where there is none.
+// Python returns options that record a python3 program. It skips the test if there is
+// no python3.
 func Python(t *testing.T, lines ...string) record.Options {
 	t.Helper()
 	if _, err := os.Stat(python); err != nil {
@@ -37,9 +37,9 @@ func Python(t *testing.T, lines ...string) record.Options {
 // readsVariable makes a test binary read; see ReadMain.
 const readsVariable = "PIANOLA_TEST_READS"
 
-// ReadMain makes a test binary that ReadCommand starts read 4 KiB from the page
-// cache as often as asked, print the nanoseconds that a read took, and exit.
-// TestMain must call it.
+// ReadMain handles a test binary that ReadCommand starts: it reads 4 KiB from the page
+// cache as often as asked, prints the nanoseconds per read, and exits. TestMain must
+// call it.
 func ReadMain() {
 	reads, ok := os.LookupEnv(readsVariable)
 	if !ok {
@@ -76,7 +76,7 @@ func read(reads string) error {
 	return nil
 }
 
-// ReadCommand returns options for this test binary, as ReadMain has it.
+// ReadCommand returns options that record this test binary, which runs ReadMain.
 func ReadCommand(tb testing.TB, reads int) record.Options {
 	tb.Helper()
 	exe, err := os.Executable()
@@ -84,8 +84,8 @@ func ReadCommand(tb testing.TB, reads int) record.Options {
 	return record.Options{Command: []string{exe}, Env: append(os.Environ(), readsVariable+"="+strconv.Itoa(reads))}
 }
 
-// ReadNanos returns what a read takes that is not recorded, in nanoseconds. The
-// command runs as the last arguments of another, if one is given.
+// ReadNanos returns the duration of an unrecorded read, in nanoseconds. If a wrapper
+// command is given, it runs the command as its last arguments.
 func ReadNanos(tb testing.TB, reads int, under ...string) float64 {
 	tb.Helper()
 	o := ReadCommand(tb, reads)
@@ -97,7 +97,7 @@ func ReadNanos(tb testing.TB, reads int, under ...string) float64 {
 	return nanos(tb, output)
 }
 
-// ReadNanosRecorded returns what a read takes that is recorded to s, in
+// ReadNanosRecorded returns the duration of a read that is recorded to s, in
 // nanoseconds.
 func ReadNanosRecorded(tb testing.TB, reads int, run record.Recorder, s record.Sink) (float64, record.Result) {
 	tb.Helper()

@@ -8,8 +8,8 @@ import (
 	"pianola/format"
 )
 
-// Variable in the environment makes tests that cannot record fail, where
-// otherwise they are skipped: for machines that ought to be able to.
+// Variable is an environment variable. It makes tests that cannot record fail instead
+// of skip, on machines that should be able to record.
 const Variable = "PIANOLA_REQUIRE_BPF"
 
 var (
@@ -17,10 +17,10 @@ var (
 	unusable error
 )
 
-// RequireEBPF skips the test where the kernel cannot record with eBPF or the
-// caller may not. With PIANOLA_REQUIRE_BPF=1 it fails instead. measure is
-// ebpf.MeasureCost, which is tried once; this package can't import it, because
-// the tests of package ebpf import this one.
+// RequireEBPF skips the test if the kernel or the caller's privileges do not allow
+// recording with eBPF. With PIANOLA_REQUIRE_BPF=1 it fails instead. measure is
+// ebpf.MeasureCost, which it calls once; this package cannot import ebpf, whose tests
+// import it.
 func RequireEBPF(tb testing.TB, measure func() (format.Cost, error)) {
 	tb.Helper()
 	tried.Do(func() { _, unusable = measure() })

@@ -7,8 +7,8 @@ import (
 	"pianola/format/script"
 )
 
-// Notes returns the notes of an event as a script has them, but for the time off
-// the processor and the calls that are not recorded, which no test can know.
+// Notes returns the notes of an event as in a script, without the time off the
+// processor and the unrecorded calls, which no test can predict.
 func Notes(e format.Event) string {
 	e.Off, e.Cut, e.Calls = format.Off{}, 0, 0
 	return notes(&e)
@@ -19,7 +19,7 @@ func notes(e *format.Event) string {
 	return strings.TrimSuffix(text, "}\n")
 }
 
-// Note returns the value of a note, "-" where there is none.
+// Note returns the value of a note, "-" if there is none.
 func Note(e format.Event, key string) string {
 	v, ok := format.Note([]byte(notes(&e)), key)
 	if !ok {

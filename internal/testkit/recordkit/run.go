@@ -11,11 +11,11 @@ import (
 	"pianola/record"
 )
 
-// Recorded records a command in a new directory, unless it has one.
+// Recorded records a command, in a new directory unless the options name one.
 type Recorded func(t *testing.T, o record.Options, s record.Sink) record.Result
 
-// ExitStatus requires that a recording ends with the status of its command, and
-// with an event that says how that ended.
+// ExitStatus requires that a recording ends with the exit status of its command, and
+// with an event that holds it.
 func ExitStatus(t *testing.T, run Recorded) {
 	for _, test := range []struct {
 		name, script string
@@ -46,8 +46,8 @@ func ExitStatus(t *testing.T, run Recorded) {
 	}
 }
 
-// StartError requires that a command that can't be started is an error which says
-// why, with the status of a shell.
+// StartError requires a descriptive error with the status of a shell if a command
+// cannot be started.
 func StartError(t *testing.T, run record.Recorder) {
 	dir := t.TempDir()
 	plain, garbage, lost := filepath.Join(dir, "plain"), filepath.Join(dir, "garbage"), filepath.Join(dir, "lost")
@@ -77,7 +77,7 @@ func StartError(t *testing.T, run record.Recorder) {
 	}
 }
 
-// KilledThread requires that a thread which its process takes along has an end, too.
+// KilledThread requires that a thread which ends with its process has an exit event.
 func KilledThread(t *testing.T, run Recorded) {
 	var c Collect
 	run(t, Python(t, "import os, threading",
@@ -90,8 +90,7 @@ func KilledThread(t *testing.T, run Recorded) {
 	require.Equal(t, int64(5), exits[0].Args[0])
 }
 
-// ThreadExecs requires that a thread which makes an execve takes over the id of its
-// process.
+// ThreadExecs requires that a thread that calls execve gets the id of its process.
 func ThreadExecs(t *testing.T, run Recorded) {
 	var c Collect
 	run(t, Python(t, "import os, threading",

@@ -16,9 +16,9 @@ import (
 	"pianola/record"
 )
 
-// Programs are commands of a shell that are good to compare, by name: what
-// they do does not hang on the moment, so that git has no file as young as its
-// index, into which it looks again. They run in an empty directory.
+// Programs are shell commands for the comparison, by name. Their calls do not depend on
+// timing: for example, git has no file as new as its index, which it would read again.
+// They run in an empty directory.
 var Programs = []struct{ Name, Script string }{
 	{"pipeline", "ls / | wc -l"},
 	{"names", "mkdir d; echo text > d/f; mv d/f d/g; ln -s g d/h; cat d/h nosuch; rm -r d"},
@@ -71,15 +71,15 @@ except OSError: pass
 "`},
 }
 
-// byNature reports whether two runs need not have an operation alike: its result
-// is a process id, and a signal can interrupt its wait.
+// byNature reports whether the results of an operation may differ between two runs: a
+// process id, or a wait that a signal can interrupt.
 func byNature(info *format.Info) bool { return info.Result == format.ResultThread }
 
-// random is what programs choose anew each time: names of temporary files.
+// random matches parts of file names that programs choose at random.
 var random = regexp.MustCompile(`(tmp_obj_|\.git/t|etilqs_)[A-Za-z0-9]+`)
 
-// Threads returns what each thread did, "operation strings = result", threads
-// in the order in which they were made.
+// Threads returns the calls of each thread as "operation strings = result". Threads are
+// in the order of their creation.
 func Threads(events []format.Event) [][]string {
 	calls := map[int32][]string{}
 	order := []int32{events[0].TID}
@@ -121,8 +121,7 @@ func ReadScript(tb testing.TB, path string) (events []format.Event) {
 }
 
 // SameAsStrace runs all Programs under a recorder and under strace, in the same
-// directory, and requires of both the same events of each thread, in number,
-// order and result.
+// directory. It requires the same events of each thread in number, order and result.
 func SameAsStrace(t *testing.T, run record.Recorder) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
@@ -144,7 +143,7 @@ func SameAsStrace(t *testing.T, run record.Recorder) {
 			o.Stderr, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 			require.NoError(t, err)
 			defer o.Stderr.Close()
-			// The same kind of output, for programs look at what they write to.
+			// Programs check the type of their output, so both runs write to a file.
 			o.Stdout, err = os.Create(filepath.Join(base, "stdout"))
 			require.NoError(t, err)
 			defer o.Stdout.Close()

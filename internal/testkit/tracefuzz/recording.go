@@ -30,14 +30,14 @@ func Recordings(tb testing.TB, root string) (recordings []*Trace) {
 	return recordings
 }
 
-// MutatedRecording returns the recording that bytes stand for, as Mutated does of
-// compiled traces. Its Script is what a recorder could have written.
+// MutatedRecording returns the recording that the bytes select, as Mutated does for
+// compiled traces. Its Script is one that a recorder could have written.
 func MutatedRecording(bases []*Trace, data []byte) *Trace {
 	return mutated(bases, data, recordingSteps, metaSteps)
 }
 
-// recordingSteps are the ways in which the events of a recording are changed: those of a
-// trace, and notes and threads.
+// recordingSteps change the events of a recording: the steps of a trace, plus changes
+// of notes and threads.
 var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
 	func(t *Trace, s step) { // a number that the recorder noted
 		n := t.notes(s.event(t))
@@ -58,7 +58,7 @@ var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
 		n.Type = format.FileType(s[4] % 9)
 		n.Ino, n.Dev.Minor = uint64(s[5]), uint32(s[6])
 	},
-	func(t *Trace, s step) { // what a link holds, where a file has blocks
+	func(t *Trace, s step) { // the target of a link, the blocks of a file
 		n := t.notes(s.event(t))
 		if s[3]&1 == 0 {
 			n.Has |= format.NotedTarget
@@ -96,7 +96,7 @@ var recordingSteps = append(slices.Clip(eventSteps), []func(t *Trace, s step){
 	},
 }...)
 
-// metaSteps change what a recorder says of the whole recording.
+// metaSteps change the header of a recording.
 var metaSteps = []func(t *Trace, s step){
 	func(t *Trace, s step) {
 		keys := []string{
@@ -122,7 +122,7 @@ func (t *Trace) notes(i int) *format.Notes {
 	return n
 }
 
-// Script returns the events as a recorder writes them.
+// Script returns the events in the form of a recorder's script.
 func (t *Trace) Script() ([]byte, error) {
 	var text bytes.Buffer
 	w := script.NewWriter(&text)

@@ -9,20 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tallyDir names the directory in which fuzz targets count their inputs. A fuzzer does
-// not show the output of its processes.
+// tallyDir names the environment variable for the directory in which fuzz targets count
+// their inputs. A fuzzer does not show the output of its processes.
 const tallyDir = "PIANOLA_FUZZ_TALLY"
 
-// Tally counts the inputs of a fuzz target, and those that got past all checks and were
-// played or read to their end. Most is the most bytes of memory that one took, where the
-// target sets it. The count of each process is a line in a file of
-// $PIANOLA_FUZZ_TALLY, which make fuzz sums up.
+// Tally counts the inputs of a fuzz target, and those that passed all checks and were
+// replayed or read to their end. Most is the largest number of bytes of memory that one
+// took, if the target sets it. Each process writes its counts as a line to a file in
+// $PIANOLA_FUZZ_TALLY, which make fuzz adds up.
 type Tally struct {
 	Inputs, Passed, Most int64
 	file                 *os.File
 }
 
-// Count counts an input of the target that runs.
+// Count counts one input of the running target.
 func (c *Tally) Count(t *testing.T, passed bool) {
 	t.Helper()
 	c.Inputs++

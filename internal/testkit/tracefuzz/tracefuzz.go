@@ -1,7 +1,6 @@
-// Package tracefuzz makes compiled traces of the bytes of a fuzzer: traces of the
-// repository's recordings, changed step by step. Checksums, the lengths of parts and the
-// numbers of strings are right in all of them, so that what reads a trace gets past these
-// and has to do with the events.
+// Package tracefuzz turns the bytes of a fuzzer into compiled traces: traces of the
+// repository's recordings, changed step by step. Their checksums, part lengths and
+// string numbers are valid, so readers accept them and have to handle the events.
 package tracefuzz
 
 import (
@@ -24,14 +23,14 @@ import (
 	"pianola/internal/testkit"
 )
 
-// Trace is a compiled trace that can be changed.
+// Trace is a compiled trace in a form that can be changed.
 type Trace struct {
 	Header format.Header
 	Events []format.Event
 }
 
-// Bases compiles the recordings of the repository, whose root is a path from the
-// directory of the test.
+// Bases compiles the recordings of the repository. root is the path from the test's
+// directory to the repository.
 func Bases(tb testing.TB, root string) (bases []*Trace) {
 	tb.Helper()
 	for _, name := range inputs(tb, root) {
@@ -69,8 +68,8 @@ func compiled(tb testing.TB, text []byte) *Trace {
 	return &Trace{Header: *t.Header(), Events: events}
 }
 
-// Bounds of what steps add: far above what a fault takes to show, and little enough for
-// hundreds of traces in a second.
+// The bounds of what steps add: large enough to show a fault, and small enough for
+// hundreds of traces per second.
 const (
 	maxEvents  = 3000
 	maxThreads = 400
@@ -80,8 +79,8 @@ const (
 // stepBytes is how long a step is.
 const stepBytes = 8
 
-// Mutated returns the trace that bytes stand for: the first one chooses a base, and each
-// eight after it are a step. The bases stay as they are.
+// Mutated returns the trace that the bytes describe: the first byte chooses a base, and
+// each following eight bytes are a step. The bases stay unchanged.
 func Mutated(bases []*Trace, data []byte) *Trace {
 	return mutated(bases, data, eventSteps, headerSteps)
 }
@@ -103,7 +102,7 @@ func mutated(bases []*Trace, data []byte, ofEvents, ofHeader []func(t *Trace, s 
 	for ; len(data) >= stepBytes; data = data[stepBytes:] {
 		s := step(data[:stepBytes])
 		kind := ofEvents
-		if s[0] >= 224 { // a fault in the header hides those in the events
+		if s[0] >= 224 { // a fault in the header hides faults in the events
 			kind = ofHeader
 		}
 		pick(kind, s[0])(t, s)
@@ -111,8 +110,7 @@ func mutated(bases []*Trace, data []byte, ofEvents, ofHeader []func(t *Trace, s 
 	return t
 }
 
-// step is the bytes of a step: which one, the place, as many numbers as it
-// likes.
+// step is the bytes of one change: its kind, its place, and its numbers.
 type step []byte
 
 // event returns the place of an event.
@@ -121,16 +119,16 @@ func (s step) event(t *Trace) int { return int(binary.LittleEndian.Uint16(s[1:])
 // other returns the place of another event.
 func (s step) other(t *Trace) int { return int(binary.LittleEndian.Uint16(s[5:])) % len(t.Events) }
 
-// pick returns one of a list by a byte.
+// pick returns the element of a list that a byte selects.
 func pick[T any](list []T, b byte) T { return list[int(b)%len(list)] }
 
-// numbers are those at which something begins or ends.
+// numbers are boundary values.
 var numbers = []int64{
 	0, 1, 2, 3, 4, 5, 7, -1, -2, -100, 63, 64, 511, 512, 1000, 4095, 4096, 65536, 1 << 20, 1<<31 - 1, 1 << 31, -1 << 31, 1<<32 - 1, 1 << 32, 1 << 40,
 	1 << 62, format.FreshBuffer | 4096, format.MappedFile | 4096, math.MaxInt64, math.MinInt64, format.AtFDCWD, format.NoResult,
 }
 
-// number returns one that stands anywhere, or one that bytes spell.
+// number returns a boundary value, or one that the bytes spell.
 func number(kind, low, high byte) int64 {
 	if kind&3 != 0 {
 		return pick(numbers, low)
@@ -138,7 +136,7 @@ func number(kind, low, high byte) int64 {
 	return int64(int16(uint16(low) | uint16(high)<<8))
 }
 
-// names lead out of a root, are long, or are none.
+// names are file names that leave a root, are too long, or are invalid.
 var names = []string{
 	"a", "w/a", "w", "..", "../secret", "w/../../secret", "/", "/etc/passwd", "", ".", "/proc/self/fd/0", "/proc/self/root/etc", "/dev/zero", strings.Repeat("../", 60),
 	strings.Repeat("x", 255), strings.Repeat("x", 256), strings.Repeat("x/", 2000), strings.Repeat("y", 4096), "a\nb", "\xff\xfe\x00", "user.a", "security.capability", "w//pianola_tmp1",
@@ -147,7 +145,7 @@ var names = []string{
 // durations are times, in nanoseconds.
 var durations = []int64{0, 1, 1000, 50_000, 1_000_000, 3_600_000_000_000, 1 << 62, math.MaxInt64}
 
-// name returns a name of the list, or one of an event of the trace.
+// name returns a name of the list, or one from an event of the trace.
 func (t *Trace) name(b byte) []byte {
 	if b&1 == 0 {
 		return []byte(pick(names, b>>1))
@@ -168,7 +166,7 @@ func (t *Trace) process(b byte) int32 {
 	return t.Header.Threads[int(b)%len(t.Header.Threads)].Process
 }
 
-// complete gives the event the strings that its operation has.
+// complete gives the event the strings that its operation needs.
 func (t *Trace) complete(e *format.Event, b byte) {
 	n := 0
 	for _, a := range e.Op.Info().Args {
@@ -185,7 +183,7 @@ func (t *Trace) complete(e *format.Event, b byte) {
 	}
 }
 
-// eventSteps are the ways in which events are changed.
+// eventSteps change events.
 var eventSteps = []func(t *Trace, s step){
 	func(t *Trace, s step) { // an argument
 		t.Events[s.event(t)].Args[int(s[3])%format.MaxArgs] = number(s[4], s[5], s[6])
@@ -248,7 +246,7 @@ var eventSteps = []func(t *Trace, s step){
 			return
 		}
 		edge := format.Edge{Thread: other.TID, Kind: format.EdgeKind(s[3]>>1) % format.NumEdgeKinds, Delay: pick(durations, s[3])}
-		if s[4]&8 != 0 { // to any of its events: else threads that wait for each other would be most
+		if s[4]&8 != 0 { // to any of its events: otherwise most traces would deadlock
 			edge.Event = int64(s[4] >> 4)
 		}
 		if s[4]&7 == 7 {
@@ -278,7 +276,7 @@ var eventSteps = []func(t *Trace, s step){
 	},
 }
 
-// headerSteps are the ways in which what is there before the first event is changed.
+// headerSteps change the state before the first event.
 var headerSteps = []func(t *Trace, s step){
 	func(t *Trace, s step) { // a thread
 		th := &t.Header.Threads[int(s[1])%len(t.Header.Threads)]
@@ -293,7 +291,7 @@ var headerSteps = []func(t *Trace, s step){
 			th.Ring = format.Via(s[4] % 3)
 		}
 	},
-	func(t *Trace, s step) { // threads that another makes, or that are there from the start
+	func(t *Trace, s step) { // threads that another one creates, or that exist at the start
 		n := min(1<<(s[3]%9), maxThreads-len(t.Header.Threads), maxEvents-len(t.Events))
 		for range n {
 			th := format.Thread{Process: t.process(s[4]), Parent: int32(int(s[5]) % (len(t.Header.Threads) + 1)), Ring: format.Via(s[6] % 5 / 3)}
@@ -354,7 +352,8 @@ var headerSteps = []func(t *Trace, s step){
 	},
 }
 
-// Bytes returns the file. An error says that no writer makes such a trace.
+// Bytes returns the trace as a file. It returns an error if no writer produces such a
+// trace.
 func (t *Trace) Bytes() ([]byte, error) {
 	var file bytes.Buffer
 	w := bin.NewWriter(&file, new(testkit.Spool))
@@ -385,7 +384,7 @@ func (t *Trace) Bytes() ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// Random returns bytes for Mutated, of one to eight steps.
+// Random returns random bytes for Mutated, of one to eight steps.
 func Random(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 21))
 	data := make([]byte, 1+stepBytes*(1+rng.IntN(8)))

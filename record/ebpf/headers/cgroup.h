@@ -20,7 +20,7 @@ u64 moved; /* processes with several threads that have entered or left */
 
 /* A process enters the cgroup. The first 32 bytes are where struct event has its own. */
 struct joined {
-	u64 start;  /* 0 */
+	u64 start;  /* when, nanoseconds */
 	u64 space;  /* address space */
 	u32 parent; /* process */
 	u32 pad;
@@ -102,6 +102,7 @@ INLINE void tell_joined(struct task_struct *task)
 	if (!j)
 		return;
 	__builtin_memset(j, 0, sizeof(*j));
+	j->start = bpf_ktime_get_ns();
 	j->space = with_maps ? (u64)task->mm : 0;
 	j->parent = name_of(task->real_parent->group_leader).tid;
 	j->tid = name_of(task).tid;

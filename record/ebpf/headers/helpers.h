@@ -23,6 +23,11 @@ typedef long long s64;
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/* Makes n, a u64, at most max. If the compiler keeps n in memory, it can compare one copy
+ * and use another one, and the verifier of Linux 6.1 then knows no bound of that: here both
+ * are one register. */
+#define BOUND(n, max) asm volatile("if %0 <= %1 goto +1\n\t%0 = %1" : "+r"(n) : "i"(max))
+
 /* Reads a field of a kernel structure through a pointer the verifier does not
  * trust; zero where that fails. The offset is relocated at load. */
 #define FIELD(ptr, field)                                                                                              \

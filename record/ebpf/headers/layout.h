@@ -199,11 +199,11 @@ struct thread {
 	u64 ringed;  /* requests of rings on files that had completed when a call of KIND_MISSING began */
 	u64 flying;  /* requests that were under way then */
 	u64 base;    /* bytes of task->ioac when its first call began */
+	u64 settled; /* bytes of it that are in the account */
 	u64 page;    /* of the last fault on a mapped file, from 1 */
 	u64 address; /* of the last fault, where a huge page can be mapped */
 	u32 in_data; /* that fault was on a file that is no program */
 	u32 waits;   /* it left the processor to wait for storage: the enum missing_kind that counts it, from 1 */
-	u32 settled; /* its bytes are in the account */
 
 	/* The fault that has not been sent: faults.h. */
 	struct fault fault;

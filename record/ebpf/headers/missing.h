@@ -92,16 +92,31 @@ INLINE void meet(struct thread *t, struct task_struct *task)
 	t->base = chars_of(task);
 }
 
+/* What another processor reads meanwhile, or writes: in the order of the program. */
+#define ONCE(x) (*(volatile typeof(x) *)&(x))
+
+/* A recorded call that moves bytes is over. Others may settle the thread meanwhile: while it
+ * has a start they take the bytes from before the call. */
+INLINE void hold(struct thread *t, struct task_struct *task)
+{
+	ONCE(t->held) += chars_of(task) - t->chars;
+	ONCE(t->start) = 0;
+}
+
 /* Puts the bytes of a thread into the account that its recorded calls have not
- * moved; once. */
+ * moved, and that are not there yet. A thread that begins or ends a call just then waits for
+ * the next time. */
 INLINE void settle(struct thread *t, struct task_struct *task)
 {
+	u64 start = ONCE(t->start), held = ONCE(t->held), settled = ONCE(t->settled);
 	/* A call that is under way is none that ends in the recording. */
-	u64 chars = t->start && moves(plans[t->nr % MAX_SYS].kind) ? t->chars : chars_of(task);
-	s64 rest = chars - t->base - t->held;
+	u64 chars = start && moves(plans[t->nr % MAX_SYS].kind) ? t->chars : ONCE(task->ioac.rchar) + ONCE(task->ioac.wchar);
+	s64 rest = chars - t->base - held;
 
-	if (t->flags & THREAD_MET && rest > 0 && __sync_val_compare_and_swap(&t->settled, 0, 1) == 0)
-		add(&missing[t->flags & THREAD_COMPAT ? MISSING_COMPAT : MISSING_ELSEWHERE].bytes, rest);
+	if (ONCE(t->start) != start || ONCE(t->held) != held)
+		return;
+	if (t->flags & THREAD_MET && rest > (s64)settled && __sync_val_compare_and_swap(&t->settled, settled, rest) == settled)
+		add(&missing[t->flags & THREAD_COMPAT ? MISSING_COMPAT : MISSING_ELSEWHERE].bytes, rest - settled);
 }
 
 /* Counts a recorded call that found no room in the ring. */

@@ -66,8 +66,7 @@ INLINE int read_name(struct scratch *s, u64 ptr)
 /* Reads the n bytes that readlink gave. */
 INLINE u32 read_target(struct scratch *s, u32 at, u64 n, u64 ptr)
 {
-	if (n > PATH_MAX)
-		n = PATH_MAX;
+	BOUND(n, PATH_MAX);
 	if (bpf_probe_read_user(s->data + at, n, (void *)ptr))
 		return at;
 	s->details.len[1] = n;
@@ -194,6 +193,7 @@ INLINE u64 sum_iovec(struct scratch *s, u64 ptr, u64 n)
 
 	if (n > UIO_MAXIOV)
 		return 0;
+	BOUND(n, UIO_MAXIOV);
 	if (bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
 		s->event.flags |= FLAG_UNREADABLE;
 		return 0;

@@ -98,7 +98,12 @@ INLINE void sum_vector(struct submission_scratch *p, u64 ptr, u64 n)
 	struct iovec *v = (struct iovec *)p->data;
 	u64 sum = 0;
 
-	if (n > UIO_MAXIOV || bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
+	if (n > UIO_MAXIOV) {
+		p->s.flags |= FLAG_UNREADABLE;
+		return;
+	}
+	BOUND(n, UIO_MAXIOV);
+	if (bpf_probe_read_user(v, n * sizeof(*v), (void *)ptr)) {
 		p->s.flags |= FLAG_UNREADABLE;
 		return;
 	}
@@ -351,6 +356,11 @@ __attribute__((noinline)) int send_event(u64 address, u32 process, u64 end)
 	return 0;
 }
 
+/* Returns the index after one, in a ring. The verifier of Linux 6.1 follows every value
+ * that an index could have through a loop; it takes nothing for known of what a global
+ * function returns. */
+__attribute__((noinline)) u32 next_index(u32 at, u32 size) { return at + 1 < size ? at + 1 : 0; }
+
 /* Sends the completions that the application has taken from the ring in its memory,
  * without a call. When they came the kernel does not show: at the latest when its
  * thread was woken, if it slept since the last call, else at some time since that. The
@@ -364,7 +374,7 @@ INLINE void send_reaped(struct ring_info *info, const struct aio_ring *head, u64
 		return;
 	for (u32 i = 0; i < MAX_REQUESTS && at != head->head; i++) {
 		send_event(context + sizeof(*head) + at * sizeof(struct io_event), process, end);
-		at = at + 1 < head->nr ? at + 1 : 0;
+		at = next_index(at, head->nr);
 	}
 	info->head = at;
 }

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/layer"
+	"pianola/table"
+)
+
+func layerCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:  "layer",
+		Usage: "show layers: libraries above the system calls, such as HDF5",
+		UsageText: "pianola layer list [--json]\n" +
+			"pianola layer check [--json] NAME [LIBRARY]",
+		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +
+			"paths, handles and numbers of bytes. list shows the layers that ship. check compares one with a\n" +
+			"library, or with a statically linked program: which functions it has, and the instruction that each\n" +
+			"begins with, on which the cost of a probe depends.\n" +
+			"\n" +
+			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md). LIBRARY\n" +
+			"is by default each one that the dynamic linker would find.\n" +
+			"\n" +
+			"Example: pianola layer list\n" +
+			"Example: pianola layer check hdf5",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+		Action: func(c *cli.Context) error {
+			switch operands := c.Args().Slice(); {
+			case len(operands) == 1 && operands[0] == "list":
+				return listLayers(c)
+			case (len(operands) == 2 || len(operands) == 3) && operands[0] == "check":
+				return checkLayer(c, operands[1], operands[2:])
+			}
+			return usage(c, "want list, or check and a layer")
+		},
+	})
+}
+
+// layerRow is a layer in the output of list.
+type layerRow struct {
+	Name      string   `json:"layer"`
+	Functions int      `json:"functions"`
+	Libraries []string `json:"libraries"` // patterns
+	Installed []string `json:"installed"` // files
+}
+
+func listLayers(c *cli.Context) error {
+	rows := []layerRow{}
+	for _, name := range layer.Names() {
+		l, err := layer.Load(name)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, layerRow{name, len(l.Functions), l.Libraries, append([]string{}, l.Installed()...)})
+	}
+	if c.Bool("json") {
+		return printJSON(rows)
+	}
+	cells := [][]string{{"layer", "functions", "libraries", "installed"}}
+	for _, r := range rows {
+		installed := strings.Join(r.Installed, " ")
+		if installed == "" {
+			installed = "–"
+		}
+		cells = append(cells, []string{r.Name, strconv.Itoa(r.Functions), strings.Join(r.Libraries, " "), installed})
+	}
+	_, err := io.WriteString(stdout("text"), table.Format(cells, table.AllLeft))
+	return err
+}
+
+// layerFunction is a function of a layer in the output of check.
+type layerFunction struct {
+	Name   string      `json:"function"`
+	Span   layer.Span  `json:"span"`
+	State  string      `json:"state"` // found, missing, or late: chosen only when the library is loaded
+	Entry  layer.Entry `json:"entry,omitempty"`
+	Unread []string    `json:"unread,omitempty"`
+}
+
+// layerLibrary is a library in the output of check.
+type layerLibrary struct {
+	Library   string          `json:"library"`
+	Functions []layerFunction `json:"functions"`
+}
+
+// checkLayer compares a layer with files, or else with those that are installed.
+func checkLayer(c *cli.Context, name string, files []string) error {
+	l, err := layer.Load(name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s: no such file", name)
+		}
+		return err
+	}
+	if len(files) == 0 {
+		if files = l.Installed(); len(files) == 0 {
+			return &hint{fmt.Errorf("layer %s: no %s is installed", l.Name, strings.Join(l.Libraries, " nor ")), "name the library, or a program that is linked statically"}
+		}
+	}
+	var libs []layerLibrary
+	for _, file := range files {
+		lib, err := l.Open(file)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = fmt.Errorf("%s: no such file", file)
+			}
+			return err
+		}
+		libs = append(libs, libraryRow(l, lib))
+	}
+	if c.Bool("json") {
+		return printJSON(struct {
+			Layer     string         `json:"layer"`
+			Libraries []layerLibrary `json:"libraries"`
+		}{l.Name, libs})
+	}
+	for i, lib := range libs {
+		if err := printLibrary(stdout("text"), lib, i > 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func libraryRow(l *layer.Layer, lib *layer.Library) layerLibrary {
+	r := layerLibrary{Library: lib.Name}
+	if real, err := filepath.Abs(lib.Name); err == nil {
+		r.Library = real
+	}
+	state := map[*layer.Function]layerFunction{}
+	for _, p := range lib.Places {
+		state[p.Function] = layerFunction{State: "found", Entry: p.Entry}
+	}
+	for _, f := range lib.Missing {
+		state[f] = layerFunction{State: "missing"}
+	}
+	for _, f := range lib.Late {
+		state[f] = layerFunction{State: "late"}
+	}
+	for _, f := range l.Functions {
+		row := state[f]
+		row.Name, row.Span, row.Unread = f.Name, f.Span, f.Unread()
+		r.Functions = append(r.Functions, row)
+	}
+	return r
+}
+
+func printLibrary(w io.Writer, lib layerLibrary, apart bool) error {
+	found, stepped := 0, 0
+	cells := [][]string{{"function", "span", "first instruction", "can't be read"}}
+	for _, f := range lib.Functions {
+		entry := string(f.Entry)
+		switch f.State {
+		case "found":
+			found++
+			if f.Entry == layer.Stepped {
+				stepped++
+			}
+		case "late":
+			entry = "chosen when it is loaded"
+		default:
+			entry = "missing"
+		}
+		unread := strings.Join(f.Unread, " ")
+		if unread == "" {
+			unread = "–"
+		}
+		cells = append(cells, []string{f.Name, string(f.Span), entry, unread})
+	}
+	blank := ""
+	if apart {
+		blank = "\n"
+	}
+	_, err := fmt.Fprintf(w, "%s%s: %d of %d functions, %d of them single-stepped\n%s", blank, lib.Library, found, len(lib.Functions), stepped, table.Format(cells, table.AllLeft))
+	return err
+}

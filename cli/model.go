@@ -1,0 +1,335 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/compile"
+	"pianola/device"
+	"pianola/format"
+	"pianola/format/importer"
+	"pianola/provenance"
+	"pianola/table"
+)
+
+func modelCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:  "model",
+		Usage: "fit a model of a storage device, for replay --model",
+		UsageText: "pianola model [OPTION]… -o FILE [--fio JSON]… [TRACE…]\n" +
+			"pianola model [OPTION]… --check FILE TRACE…",
+		Description: "Fits a model to what was measured on a device: recordings, compiled traces and logs of replays made\n" +
+			"there, and results of fio. Prints the error of the model on data that it was not fitted to: each of\n" +
+			"several recordings or jobs is held out in turn; of one recording, each half.\n" +
+			"\n" +
+			"--check compares a model with recordings that were made on the device. docs/devices.md has\n" +
+			"the fio jobs that a model needs, and says what a model holds.\n" +
+			"\n" +
+			"Example: pianola model -o disk.json --fio fio.json\n" +
+			"Example: pianola model -o disk.json monday.txt tuesday.txt\n" +
+			"Example: pianola model --check disk.json wednesday.txt",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Usage: "write the model to `FILE`"},
+			&cli.StringSliceFlag{Name: "fio", Usage: "fit to what fio --output-format=json printed into `FILE`; repeatable"},
+			&cli.StringFlag{Name: "check", Usage: "compare the model in `FILE` with recordings, and fit nothing"},
+			&cli.StringFlag{Name: "capacity", Usage: "the page cache of the model holds `SIZE`, such as 8GiB; by default everything"},
+			&cli.StringFlag{Name: "dirty", Usage: "writes wait for the device where more than `SIZE` is dirty; by default they never do"},
+			&cli.StringFlag{Name: "readahead", Value: "128KiB", Usage: "sequential reads that miss the page cache read `SIZE` at a time"},
+			noHost(),
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+		},
+		Action: runModel,
+	})
+}
+
+func runModel(c *cli.Context) error {
+	name, check := c.String("o"), c.String("check")
+	switch {
+	case check != "" && (name != "" || len(c.StringSlice("fio")) > 0):
+		return usage(c, "--check fits nothing, and excludes -o and --fio")
+	case check == "" && name == "":
+		return usage(c, "want -o FILE for the model, or --check FILE")
+	case c.NArg() == 0 && (check != "" || len(c.StringSlice("fio")) == 0):
+		return usage(c, "want a recording made on the device")
+	}
+	cache, err := cacheOf(c)
+	if err != nil {
+		return err
+	}
+	if check != "" {
+		return checkModel(c, check)
+	}
+	samples, used, err := samplesOf(c, cache)
+	if err != nil {
+		return err
+	}
+	out, err := createOutput(name, public)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	if one, ok := samples[0].(*device.Recording); ok && len(samples) == 1 {
+		first, second := one.Halves()
+		samples = []device.Sample{first, second}
+	}
+	shown := newProgress("fitting", -1)
+	f := &device.File{Meta: aboutModel(c, used)}
+	fitted, err := device.Fit(c.Context, samples, cache)
+	if err == nil {
+		f.Model = *fitted
+		f.HeldOut, err = device.HoldOut(c.Context, samples, cache)
+	}
+	shown.finish()
+	if err != nil {
+		return interrupted(err)
+	}
+	if err := f.Write(out); err != nil {
+		return err
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(f)
+	}
+	w := stdout("text")
+	if _, err := io.WriteString(w, describeModel(&f.Model)); err != nil {
+		return err
+	}
+	return printHeldOut(w, "held out", f.HeldOut)
+}
+
+// cacheOf parses the options of the page cache.
+func cacheOf(c *cli.Context) (cache device.Cache, err error) {
+	for _, o := range []struct {
+		name string
+		to   *int64
+	}{{"capacity", &cache.Capacity}, {"dirty", &cache.Dirty}, {"readahead", &cache.Readahead}} {
+		text := c.String(o.name)
+		if text == "" {
+			continue
+		}
+		if *o.to, err = format.ParseSize(text); err != nil || *o.to <= 0 {
+			return cache, usage(c, "--%s: %q is no size such as 8GiB", o.name, text)
+		}
+	}
+	if cache.Readahead > 1<<30 {
+		return cache, usage(c, "--readahead: more than 1 GiB")
+	}
+	return cache, nil
+}
+
+// samplesOf reads the operands and the results of fio, and returns what was used of them.
+func samplesOf(c *cli.Context, cache device.Cache) (samples []device.Sample, used []format.Meta, err error) {
+	names := map[string]bool{}
+	for _, name := range c.Args().Slice() {
+		s, meta, err := recordingOn(name, cache)
+		if err != nil {
+			return nil, nil, err
+		}
+		if names[name] {
+			return nil, nil, usage(c, "%s: given twice", name)
+		}
+		names[name] = true
+		samples, used = append(samples, s), append(used, meta...)
+	}
+	for _, name := range c.StringSlice("fio") {
+		jobs, skipped, err := readFio(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, why := range skipped {
+			warn("%s: left out: %s", name, why)
+		}
+		if len(jobs) == 0 {
+			return nil, nil, &hint{fmt.Errorf("%s: no job tells anything of a device", name), "docs/devices/device.fio has those that do"}
+		}
+		for _, j := range jobs {
+			samples = append(samples, j)
+		}
+		used = append(used, format.Meta{Key: "from fio", Value: fmt.Sprintf("%s: %d jobs", name, len(jobs))})
+	}
+	return samples, used, nil
+}
+
+// fileError is the error of a file that a model is in or is made of, and no wrong usage.
+type fileError struct{ error }
+
+func (e *fileError) Unwrap() error { return e.error }
+
+// readModel reads a fitted model.
+func readModel(name string) (*device.File, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, &fileError{err}
+	}
+	defer f.Close()
+	m, err := device.ReadFile(f)
+	if err != nil {
+		return nil, &fileError{placed(name, err)}
+	}
+	return m, nil
+}
+
+// placed returns an error with the file and, where it has one, the line.
+func placed(name string, err error) error {
+	if e, ok := errors.AsType[*device.FileError](err); ok && e.Line > 0 {
+		return fmt.Errorf("%s:%d: %w", name, e.Line, e.Err)
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func readFio(name string) ([]*device.Job, []string, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	jobs, skipped, err := device.ReadFio(f)
+	if err != nil {
+		return nil, nil, placed(name, err)
+	}
+	return jobs, skipped, nil
+}
+
+// recordingOn reads a recording, a compiled trace or the log of a replay.
+func recordingOn(name string, cache device.Cache) (*device.Recording, []format.Meta, error) {
+	s, h, err := readRecordingOn(name, cache)
+	if err != nil {
+		return nil, nil, named(name, err)
+	}
+	if s.Len() == 0 {
+		return nil, nil, fmt.Errorf("%s: no call of it reaches a device: no sync, no direct access, no read that misses the page cache", name)
+	}
+	meta := []format.Meta{{Key: "from recording", Value: fmt.Sprintf("%s: %d calls that reach the device", name, s.Len())}}
+	for _, key := range []string{format.MetaMount, format.MetaDevice, format.MetaCPU, format.MetaKernel} {
+		if v, ok := h.Value(key); ok {
+			meta = append(meta, format.Meta{Key: "recording's " + key, Value: v})
+		}
+	}
+	return s, meta, nil
+}
+
+func readRecordingOn(name string, cache device.Cache) (*device.Recording, *format.Header, error) {
+	f, err := openInput(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !isTrace(f) {
+		f.Close()
+		src, err := inspect(importer.Options{}, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer src.Close()
+		if src.Log {
+			events, err := src.open()
+			if err != nil {
+				return nil, nil, err
+			}
+			events = format.NewCausalReader(events)
+			s, err := device.NewRecording(name, events, cache)
+			return s, events.Header(), err
+		}
+		if f, err = src.compiled(name, compile.Options{Compensate: true}); err != nil {
+			return nil, nil, err
+		}
+	}
+	defer f.Close()
+	t, err := traceOf(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := device.NewRecording(name, t.Events(), cache)
+	return s, t.Header(), err
+}
+
+// aboutModel returns how and where a model is fitted, and from what.
+func aboutModel(c *cli.Context, used []format.Meta) (list []device.Remark) {
+	here, err := os.Getwd()
+	if err != nil {
+		here = "."
+	}
+	for _, m := range slices.Concat(optionsOf(c, c.Args().Slice()...), used, provenance.Dir(here, c.Bool("no-host"))) {
+		list = append(list, device.Remark{Key: m.Key, Value: m.Value})
+	}
+	return list
+}
+
+// checkModel compares a model with recordings.
+func checkModel(c *cli.Context, name string) error {
+	m, err := readModel(name)
+	if err != nil {
+		return err
+	}
+	list := []device.HeldOut{}
+	for _, name := range c.Args().Slice() {
+		s, _, err := recordingOn(name, m.Model.Cache)
+		if err != nil {
+			return err
+		}
+		list = append(list, device.Compare(s, &m.Model)...)
+	}
+	if c.Bool("json") {
+		return printJSON(struct {
+			Model    string           `json:"model"`
+			Compared []device.HeldOut `json:"compared"`
+		}{name, list})
+	}
+	return printHeldOut(stdout("text"), "recording", list)
+}
+
+// printHeldOut prints what a model says beside what was measured.
+func printHeldOut(w io.Writer, what string, list []device.HeldOut) error {
+	rows := [][]string{{what, "class", "calls", "measured s", "model s", "off"}}
+	var sum, off float64
+	var each []float64
+	for _, h := range list {
+		rows = append(rows, []string{format.Visible(h.Name), h.Class, fmt.Sprint(h.Calls), table.Fixed(h.Measured, 3), table.Fixed(h.Predicted, 3), percentOff(h.Error())})
+		sum += h.Measured
+		off += math.Abs(h.Predicted - h.Measured)
+		each = append(each, math.Abs(h.Error()))
+	}
+	if _, err := io.WriteString(w, table.Format(rows, table.FirstLeft)); err != nil {
+		return err
+	}
+	if sum == 0 {
+		return nil
+	}
+	slices.Sort(each)
+	_, err := fmt.Fprintf(w, "off by %s %% in the median, %s %% of the measured time\n", table.Fixed(100*each[len(each)/2], 1), table.Fixed(100*off/sum, 1))
+	return err
+}
+
+func percentOff(part float64) string { return fmt.Sprintf("%+.1f%%", 100*part) }
+
+// describeModel returns the parameters of a model as a table.
+func describeModel(f *device.Fitted) string {
+	rows := [][]string{{"", "latency", "requests/s", "bandwidth MB/s"}}
+	for _, d := range []struct {
+		name string
+		of   *device.Direction
+	}{{"read", &f.Read}, {"write", &f.Write}} {
+		rows = append(rows,
+			[]string{d.name + ", random", microseconds(d.of.Random.Latency), table.Fixed(d.of.Random.IOPS, 0), table.Fixed(d.of.Bandwidth/1e6, 1)},
+			[]string{d.name + ", sequential", microseconds(d.of.Sequential.Latency), table.Fixed(d.of.Sequential.IOPS, 0), table.Fixed(d.of.Bandwidth/1e6, 1)})
+	}
+	text := table.Format(rows, table.FirstLeft)
+	text += fmt.Sprintf("flush: %s and %.2f requests; commit: %s, %.2f requests and %.2f for each block of metadata\n",
+		microseconds(f.Sync.Flush), f.Sync.FlushRequests, microseconds(f.Sync.Commit), f.Sync.CommitFixed, f.Sync.CommitBlock)
+	if f.Shared {
+		text += "reads and writes share the requests and the bandwidth\n"
+	}
+	if f.Burst > 0 {
+		text += fmt.Sprintf("an idle device saves up %s\n", microseconds(f.Burst))
+	}
+	return text
+}
+
+func microseconds(seconds float64) string { return table.Fixed(seconds*1e6, 1) + " µs" }

@@ -1,0 +1,305 @@
+package layer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Layer is a library. It must not be changed.
+type Layer struct {
+	Name      string      `json:"layer"`
+	Libraries []string    `json:"libraries"` // patterns of the file names of the library
+	Includes  []string    `json:"includes"`  // headers that declare the functions
+	Functions []*Function `json:"functions"` // in the order of the annotated header
+}
+
+// Function is a function of a library.
+type Function struct {
+	Name     string `json:"name"`
+	Result   Value  `json:"result"`
+	Args     []Arg  `json:"args"`
+	Variadic bool   `json:"variadic,omitempty"` // more arguments may follow, which are not read
+
+	Span     Span     `json:"span"`
+	Path     string   `json:"path,omitempty"`     // the argument that is the name of a file
+	Names    []string `json:"names,omitempty"`    // arguments that name something within a file
+	Text     string   `json:"text,omitempty"`     // the argument that is text, such as SQL; text is data
+	Define   []Handle `json:"define,omitempty"`   // handles that the call makes
+	Map      []Handle `json:"map,omitempty"`      // handles that the call takes
+	Undefine []Handle `json:"undefine,omitempty"` // handles that the call ends
+	Arrays   []Array  `json:"arrays,omitempty"`   // arguments that point to numbers
+	Bytes    string   `json:"bytes,omitempty"`    // expression of how many bytes the call moves
+	Error    string   `json:"error,omitempty"`    // expression that is true where the call failed
+
+	bytes, failed expr
+}
+
+// Value is a value of C, as the generic probe can read it.
+type Value struct {
+	C    string `json:"c"`              // its type, as in the header
+	Kind Kind   `json:"kind"`           // what it is
+	Size int    `json:"size,omitempty"` // bytes
+}
+
+// Arg is an argument.
+type Arg struct {
+	Name string `json:"name"`
+	Value
+}
+
+// Handle is a value that stands for something that the library made. Its type is of
+// the layer's own, such as file or dset.
+type Handle struct {
+	Type  string `json:"type"`
+	Value string `json:"value"` // an argument, *argument for what it points to, or result
+}
+
+// Array is numbers in memory, Count of them.
+type Array struct {
+	Arg   string `json:"arg"`
+	Count string `json:"count"` // an expression
+
+	count expr
+}
+
+// Kind is what a value is.
+type Kind string
+
+// The kinds of values. Those of kind Float and Struct can't be read: they are not in
+// the registers of integers.
+const (
+	Void    Kind = "void"
+	Int     Kind = "int"
+	Uint    Kind = "uint"
+	Pointer Kind = "pointer"
+	String  Kind = "string" // a pointer to const char
+	Float   Kind = "float"
+	Struct  Kind = "struct"
+)
+
+var kinds = []Kind{Void, Int, Uint, Pointer, String, Float, Struct}
+
+// Span is what a call is for.
+type Span string
+
+// Spans are all of them, in the order of a profile.
+var Spans = []Span{
+	"open", "close", "read", "write", "sync", "metadata", // of files, and of what is in them
+	"query",                                 // of a database
+	"send", "receive", "collective", "wait", // between processes
+	"setup", // of the library itself
+}
+
+// Result is the name that expressions and handles have for what a call returned.
+const Result = "result"
+
+const (
+	// maxFunctions bounds a layer, as maxArgs does a function. The largest header that
+	// was seen, MPI's, has 2000 functions; none of them has more than 14 arguments.
+	maxFunctions = 10_000
+	maxArgs      = 64
+
+	// maxText bounds a name or an expression, in bytes.
+	maxText = 1000
+
+	// MaxSize bounds a description, in bytes.
+	MaxSize = 16 << 20
+)
+
+// Parse reads the description of a layer.
+func Parse(r io.Reader) (*Layer, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("longer than %d bytes", MaxSize)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	l := &Layer{}
+	if err := d.Decode(l); err != nil {
+		line := 1 + bytes.Count(text[:min(d.InputOffset(), int64(len(text)))], []byte("\n"))
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			line = 1 + bytes.Count(text[:min(syntax.Offset, int64(len(text)))], []byte("\n"))
+		}
+		return nil, fmt.Errorf("line %d: %w", line, err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("more than one description")
+	}
+	return l, l.check()
+}
+
+// check completes a layer, or says what is wrong with it.
+func (l *Layer) check() error {
+	switch {
+	case !isName(l.Name):
+		return fmt.Errorf("%.*q is no name of a layer", maxText, l.Name)
+	case len(l.Libraries) == 0:
+		return fmt.Errorf("layer %s names no library", l.Name)
+	case len(l.Functions) == 0:
+		return fmt.Errorf("layer %s has no function with a span", l.Name)
+	case len(l.Functions) > maxFunctions:
+		return fmt.Errorf("layer %s has %d functions, more than %d", l.Name, len(l.Functions), maxFunctions)
+	}
+	for _, glob := range l.Libraries {
+		if _, err := path.Match(glob, ""); err != nil || strings.Contains(glob, "/") || len(glob) > maxText {
+			return fmt.Errorf("%.*q is no pattern of a library's file name", maxText, glob)
+		}
+	}
+	seen := map[string]bool{}
+	for _, f := range l.Functions {
+		if f == nil {
+			return fmt.Errorf("layer %s has a function that is null", l.Name)
+		}
+		if err := f.check(); err != nil {
+			return fmt.Errorf("%.*s: %w", maxText, f.Name, err)
+		}
+		if seen[f.Name] {
+			return fmt.Errorf("%s stands there twice", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+func (f *Function) check() error {
+	if !isName(f.Name) {
+		return errors.New("not the name of a function")
+	}
+	if !slices.Contains(Spans, f.Span) {
+		return fmt.Errorf("%.*q is no span: %s", maxText, f.Span, joined(Spans))
+	}
+	if len(f.Args) > maxArgs {
+		return fmt.Errorf("%d arguments, more than %d", len(f.Args), maxArgs)
+	}
+	names := []string{}
+	for _, a := range f.Args {
+		if !isName(a.Name) || a.Name == Result || slices.Contains(names, a.Name) {
+			return fmt.Errorf("%.*q is no name of an argument", maxText, a.Name)
+		}
+		if err := a.check(); err != nil {
+			return fmt.Errorf("%s: %w", a.Name, err)
+		}
+		names = append(names, a.Name)
+	}
+	if err := f.Result.check(); err != nil {
+		return fmt.Errorf("%s: %w", Result, err)
+	}
+	for _, name := range append([]string{f.Path, f.Text}, f.Names...) {
+		if a := f.arg(name); name != "" && (a == nil || a.Kind != String && a.Kind != Pointer) {
+			return fmt.Errorf("%.*q is no argument that points to text", maxText, name)
+		}
+	}
+	for _, list := range [][]Handle{f.Define, f.Map, f.Undefine} {
+		for _, h := range list {
+			if err := f.checkHandle(h); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range f.Arrays {
+		a := &f.Arrays[i]
+		if arg := f.arg(a.Arg); arg == nil || arg.Kind != Pointer {
+			return fmt.Errorf("%.*q is no argument that points to an array", maxText, a.Arg)
+		}
+		if err := f.parse(&a.count, a.Count); err != nil {
+			return err
+		}
+	}
+	if err := f.parse(&f.bytes, f.Bytes); err != nil {
+		return err
+	}
+	return f.parse(&f.failed, f.Error)
+}
+
+func (v *Value) check() error {
+	switch {
+	case !slices.Contains(kinds, v.Kind):
+		return fmt.Errorf("%.*q is no kind of value: %s", maxText, v.Kind, joined(kinds))
+	case len(v.C) > maxText:
+		return fmt.Errorf("a type of %d characters", len(v.C))
+	case (v.Kind == Int || v.Kind == Uint) && !slices.Contains([]int{1, 2, 4, 8}, v.Size):
+		return fmt.Errorf("an integer of %d bytes", v.Size)
+	}
+	return nil
+}
+
+func (f *Function) checkHandle(h Handle) error {
+	if !isName(h.Type) {
+		return fmt.Errorf("%.*q is no type of a handle", maxText, h.Type)
+	}
+	if h.Value == Result {
+		return nil
+	}
+	name, pointed := strings.CutPrefix(h.Value, "*")
+	if a := f.arg(name); a == nil || pointed && a.Kind != Pointer {
+		return fmt.Errorf("%.*q is neither an argument nor %s", maxText, h.Value, Result)
+	}
+	return nil
+}
+
+// parse compiles an expression over the arguments, if there is one.
+func (f *Function) parse(e *expr, text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if len(text) > maxText {
+		return fmt.Errorf("an expression of %d characters", len(text))
+	}
+	*e, err = parse(text, f)
+	return err
+}
+
+// arg returns the argument of a name, or nil.
+func (f *Function) arg(name string) *Arg {
+	for i := range f.Args {
+		if f.Args[i].Name == name {
+			return &f.Args[i]
+		}
+	}
+	return nil
+}
+
+// Unread returns the arguments that a probe can't read, by name, and Result if it is
+// that.
+func (f *Function) Unread() (names []string) {
+	for _, a := range f.Args {
+		if a.Kind == Float || a.Kind == Struct {
+			names = append(names, a.Name)
+		}
+	}
+	if f.Result.Kind == Float || f.Result.Kind == Struct {
+		names = append(names, Result)
+	}
+	return names
+}
+
+func joined[T ~string](list []T) string {
+	var b strings.Builder
+	for i, s := range list {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
+}
+
+// isName reports whether text is an identifier of C, of at most 255 bytes.
+func isName(text string) bool {
+	for i, c := range []byte(text) {
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || i > 0 && c >= '0' && c <= '9' {
+			continue
+		}
+		return false
+	}
+	return text != "" && len(text) <= 255
+}

@@ -1,0 +1,213 @@
+package layer
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Place is where a function of a layer lies in a file.
+type Place struct {
+	Function *Function
+	Symbol   string // its name there
+	Offset   uint64 // in the file, bytes: where a probe goes
+	Entry    Entry  // the instruction there
+}
+
+// Library is what a layer finds in a library, or in a program that is linked
+// statically.
+type Library struct {
+	Name    string
+	Places  []Place     // in the order of the layer's functions
+	Missing []*Function // those that it does not have
+	Late    []*Function // those that it chooses only when it is loaded (STT_GNU_IFUNC), so that no probe finds them
+}
+
+// ErrMachine is the error of a library for another kind of processor.
+var ErrMachine = errors.New("made for another kind of processor")
+
+// Open reads the symbols of a library.
+func (l *Layer) Open(name string) (*Library, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lib, err := l.find(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	lib.Name = name
+	return lib, nil
+}
+
+func (l *Layer) find(r io.ReaderAt) (*Library, error) {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, fmt.Errorf("not a library or program: %w", err)
+	}
+	if f.Machine != machine || f.Class != elf.ELFCLASS64 {
+		return nil, fmt.Errorf("%w: %s", ErrMachine, f.Machine)
+	}
+	symbols, err := symbolsOf(f)
+	if err != nil {
+		return nil, err
+	}
+	lib := &Library{}
+	for _, fn := range l.Functions {
+		s, ok := symbols[fn.Name]
+		switch {
+		case !ok:
+			lib.Missing = append(lib.Missing, fn)
+			continue
+		case elf.ST_TYPE(s.Info) == elf.STT_GNU_IFUNC:
+			lib.Late = append(lib.Late, fn)
+			continue
+		}
+		p := Place{Function: fn, Symbol: s.Name}
+		if p.Offset, err = offsetOf(f, s.Value); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		var code [longest]byte
+		n, err := r.ReadAt(code[:], int64(p.Offset))
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("%s: %w", s.Name, err)
+		}
+		skip := uint64(0)
+		p.Entry, skip = entryOf(code[:n], runtime.GOARCH)
+		p.Offset += skip
+		lib.Places = append(lib.Places, p)
+	}
+	return lib, nil
+}
+
+// machine is the kind of processor that this program is made for.
+var machine = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+
+// symbolsOf returns the functions of a file by name: those that others can call, or
+// of a program that is linked statically all. Of several versions of a function it
+// has the one that programs are linked with today.
+func symbolsOf(f *elf.File) (map[string]elf.Symbol, error) {
+	list, err := f.DynamicSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return nil, err
+	}
+	all := map[string]elf.Symbol{}
+	add := func(list []elf.Symbol) {
+		for _, s := range list {
+			t := elf.ST_TYPE(s.Info)
+			if s.Section == elf.SHN_UNDEF || s.Value == 0 || t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC {
+				continue
+			}
+			if _, ok := all[s.Name]; !ok || !s.VersionIndex.IsHidden() {
+				all[s.Name] = s
+			}
+		}
+	}
+	add(list)
+	if f.Type == elf.ET_EXEC || !hasInterpreter(f) && len(all) == 0 {
+		if list, err = f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return nil, err
+		}
+		add(list)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("has no symbols of functions")
+	}
+	return all, nil
+}
+
+func hasInterpreter(f *elf.File) bool {
+	return slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
+}
+
+// offsetOf returns where in the file an address lies.
+func offsetOf(f *elf.File, address uint64) (uint64, error) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && address >= p.Vaddr && address-p.Vaddr < p.Filesz {
+			return address - p.Vaddr + p.Off, nil
+		}
+	}
+	return 0, fmt.Errorf("address %#x lies in no part of the file", address)
+}
+
+// Has reports whether a file of this name is one of the layer's libraries.
+func (l *Layer) Has(name string) bool {
+	base := path.Base(name)
+	return slices.ContainsFunc(l.Libraries, func(glob string) bool { ok, _ := path.Match(glob, base); return ok })
+}
+
+// Installed returns the files of the layer's libraries that the dynamic linker
+// would find, each once, in the order of its directories.
+func (l *Layer) Installed() (files []string) {
+	for _, dir := range libraryDirs() {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if !l.Has(e.Name()) {
+				continue
+			}
+			real, err := filepath.EvalSymlinks(filepath.Join(dir, e.Name()))
+			if err == nil && !slices.Contains(files, real) && isELF(real) {
+				files = append(files, real)
+			}
+		}
+	}
+	return files
+}
+
+// isELF tells libraries from the scripts of the linker that have their names.
+func isELF(name string) bool {
+	f, err := elf.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Machine == machine
+}
+
+// libraryDirs returns the directories of ld.so(8): LD_LIBRARY_PATH, /etc/ld.so.conf and
+// the defaults.
+func libraryDirs() []string {
+	dirs := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
+	dirs = append(dirs, confDirs("/etc/ld.so.conf", 0)...)
+	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
+	return append(dirs, "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+}
+
+// maxIncludes is how deep files of ld.so.conf include others.
+const maxIncludes = 5
+
+func confDirs(name string, depth int) (dirs []string) {
+	text, err := os.ReadFile(name)
+	if err != nil || depth > maxIncludes {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		line, _, _ = strings.Cut(line, "#")
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 2 && fields[0] == "include":
+			glob := fields[1]
+			if !filepath.IsAbs(glob) {
+				glob = filepath.Join(filepath.Dir(name), glob)
+			}
+			files, _ := filepath.Glob(glob)
+			for _, f := range files {
+				dirs = append(dirs, confDirs(f, depth+1)...)
+			}
+		case len(fields) == 1:
+			dirs = append(dirs, fields[0])
+		}
+	}
+	return dirs
+}

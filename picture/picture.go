@@ -1,0 +1,227 @@
+// Package picture draws a line chart as SVG or PNG.
+//
+// Both kinds come from one layout, in pixels of a screen at its usual size:
+//
+//	 title of the y axis
+//	┌───────────────────┬──────────────────┐
+//	│ labels and lines  │ legend: a group, │
+//	│                   │ its lines, their │
+//	│                   │ values           │
+//	└───────────────────┴──────────────────┘
+//	      title of the x axis
+//
+// An SVG is text that a screen reader can read, follows the reader's choice of
+// light or dark colours, and runs no script. A PNG is light, at twice the size.
+// The same chart gives the same bytes.
+package picture
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"unicode"
+
+	"golang.org/x/image/font"
+)
+
+// Chart is a line chart whose axes begin at 0.
+type Chart struct {
+	Title       string // for readers that can't see the chart
+	Description string // what the chart says, for them
+	X, Y        Axis
+	Groups      []Group // the parts of the legend; the lines of the last are drawn on top
+}
+
+// Axis is an axis from 0 to Max, which is 1 unless it is positive.
+type Axis struct {
+	Title string
+	Max   float64
+}
+
+// Group is a part of the legend.
+type Group struct {
+	Name  string
+	Lines []Line
+}
+
+// Line is a line of the chart.
+type Line struct {
+	Name   string
+	Value  string // the legend shows it beside the name
+	Color  Color
+	Dash   []float64 // lengths of strokes and gaps in pixels, nil for a solid line
+	Points []Point   // in the units of the axes
+}
+
+// Color is a colour on a light and on a dark background.
+type Color struct{ Light, Dark color.RGBA }
+
+// Point is a point in the units of the axes, or in pixels from the upper left corner.
+type Point struct{ X, Y float64 }
+
+// RGB returns an opaque colour, 0xrrggbb.
+func RGB(rgb uint32) color.RGBA {
+	return color.RGBA{uint8(rgb >> 16), uint8(rgb >> 8), uint8(rgb), 0xff}
+}
+
+// The colours of everything but the lines are those of the HTML page.
+var (
+	paper = Color{RGB(0xffffff), RGB(0x181c22)}
+	ink   = Color{RGB(0x1b1f24), RGB(0xe6e9ed)}
+	muted = Color{RGB(0x57606a), RGB(0xa0a9b4)}
+	grid  = Color{RGB(0xe8ebef), RGB(0x272d35)}
+)
+
+// The sizes of the layout, in pixels.
+const (
+	axesWidth  = 560
+	axesHeight = 330
+	margin     = 16
+	fontSize   = 13
+	lineHeight = 20
+	ascent     = 4.5 // from the middle of a line of text down to its baseline
+	lineWidth  = 1.75
+	sample     = 26 // length of a line in the legend
+	gap        = 8
+	xGap, yGap = 60, 45 // between labels of an axis, at least
+)
+
+// maxName is the number of characters of a name that are shown.
+const maxName = 40
+
+// stroke is how a line is drawn.
+type stroke struct {
+	color Color
+	width float64
+	dash  []float64
+}
+
+// anchor is the part of a text that is at its point.
+type anchor int
+
+const (
+	start anchor = iota
+	middle
+	end
+)
+
+// canvas is what a chart is drawn on. Positions are in pixels; that of a text is
+// on its baseline.
+type canvas interface {
+	fill(width, height float64, c Color)
+	line(points []Point, s stroke)
+	text(at Point, a anchor, text string, c Color)
+	writeTo(w io.Writer) error
+}
+
+// Write draws the chart as kind says: "svg", or "png".
+func (c *Chart) Write(w io.Writer, kind string) error {
+	face := newFace()
+	l := c.layout(face)
+	var to canvas
+	switch kind {
+	case "svg":
+		to = newSVG(l.width, l.height, c.Title, c.Description)
+	case "png":
+		to = newPixels(l.width, l.height, face)
+	default:
+		return fmt.Errorf("unknown kind of picture %q, want svg or png", kind)
+	}
+	c.draw(to, l)
+	return to.writeTo(w)
+}
+
+// layout is where the parts of a chart are.
+type layout struct {
+	x, y          axis
+	left, bottom  float64 // where the axes meet
+	legend        float64 // left edge
+	width, height float64
+}
+
+// layout gives the legend as much room as its widest line needs in fonts that
+// are wider than the one that is measured: a reader of an SVG uses his own.
+func (c *Chart) layout(face font.Face) layout {
+	const wider = 1.1
+	l := layout{x: newAxis(c.X.Max, axesWidth, xGap), y: newAxis(c.Y.Max, axesHeight, yGap)}
+	labels := 0.0
+	for _, t := range l.y.ticks {
+		labels = max(labels, textWidth(face, t.label))
+	}
+	l.left = math.Ceil(margin + wider*labels + gap)
+	l.bottom = margin + lineHeight + gap + axesHeight
+	l.legend = l.left + axesWidth + 2*margin
+	legend, lines := 0.0, 0
+	for _, g := range c.Groups {
+		legend = max(legend, textWidth(face, legible(g.Name)))
+		lines += 2 + len(g.Lines)
+		for i := range g.Lines {
+			legend = max(legend, sample+3*gap+textWidth(face, legible(g.Lines[i].Name)+g.Lines[i].Value))
+		}
+	}
+	l.width = math.Ceil(l.legend + wider*legend + margin)
+	l.height = max(l.bottom+2*lineHeight+margin, 2*margin+float64(lines*lineHeight))
+	return l
+}
+
+func (c *Chart) draw(to canvas, l layout) {
+	to.fill(l.width, l.height, paper)
+	thin := stroke{color: grid, width: 1}
+	for _, t := range l.y.ticks {
+		y := l.bottom - t.at
+		to.line([]Point{{l.left, y}, {l.left + axesWidth, y}}, thin)
+		to.text(Point{l.left - gap, y + ascent}, end, t.label, muted)
+	}
+	for _, t := range l.x.ticks {
+		x := l.left + t.at
+		to.line([]Point{{x, l.bottom}, {x, l.bottom - axesHeight}}, thin)
+		to.text(Point{x, l.bottom + lineHeight}, middle, t.label, muted)
+	}
+	to.line([]Point{{l.left, l.bottom - axesHeight}, {l.left, l.bottom}, {l.left + axesWidth, l.bottom}}, stroke{color: muted, width: 1})
+	to.text(Point{margin, margin + lineHeight/2 + ascent}, start, c.Y.Title, ink)
+	to.text(Point{l.left + axesWidth/2, l.bottom + 2*lineHeight + ascent}, middle, c.X.Title, ink)
+
+	for _, g := range c.Groups {
+		for i := range g.Lines {
+			line := &g.Lines[i]
+			points := make([]Point, len(line.Points))
+			for k, p := range line.Points {
+				points[k] = Point{l.left + p.X*l.x.scale, l.bottom - p.Y*l.y.scale}
+			}
+			to.line(points, line.stroke())
+		}
+	}
+	at := Point{l.legend, margin + lineHeight/2 + ascent}
+	right := l.width - margin
+	for _, g := range c.Groups {
+		to.text(at, start, legible(g.Name), ink)
+		at.Y += lineHeight
+		for i := range g.Lines {
+			line := &g.Lines[i]
+			y := at.Y - ascent
+			to.line([]Point{{at.X, y}, {at.X + sample, y}}, line.stroke())
+			to.text(Point{at.X + sample + gap, at.Y}, start, legible(line.Name), ink)
+			to.text(Point{right, at.Y}, end, line.Value, muted)
+			at.Y += lineHeight
+		}
+		at.Y += lineHeight
+	}
+}
+
+func (l *Line) stroke() stroke { return stroke{l.Color, lineWidth, l.Dash} }
+
+// legible shortens a name and replaces characters that can't be printed, some of
+// which XML doesn't allow.
+func legible(name string) string {
+	runes := []rune(name)
+	if len(runes) > maxName {
+		runes = append(runes[:maxName-1], '…')
+	}
+	for i, r := range runes {
+		if !unicode.IsPrint(r) {
+			runes[i] = '?'
+		}
+	}
+	return string(runes)
+}
