@@ -51,7 +51,7 @@ package: ## deb, rpm and tar.gz for amd64 and arm64 in bin/packages
 package-check: ## builds the packages twice, from two directories, and compares the bytes
 	VERSION='$(VERSION)' COMMIT='$(COMMIT)' sh scripts/package-check.sh
 
-clean-install: package ## installs the deb in a new Debian, and runs what pages show there; root only; PAGES="tutorial.md README.md"
+clean-install: package ## installs the deb in a new Debian, and runs the tutorial and the README there; root only; PAGES=where-time-goes.md for others
 	sh scripts/clean-install.sh bin/packages $(PAGES)
 
 workflows: ## checks .github/workflows with actionlint

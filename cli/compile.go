@@ -60,7 +60,7 @@ func compileCommand() *cli.Command {
 
 func runCompile(c *cli.Context) error {
 	if c.Bool("list") {
-		return listTransforms(stdout("text"))
+		return listTransforms(visibly(os.Stdout))
 	}
 	name := c.Args().First()
 	o := compile.Options{Compensate: !c.Bool("no-compensate"), Names: !c.Bool("no-names")}

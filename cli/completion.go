@@ -171,6 +171,7 @@ var operandFiles = map[string]string{
 	"compile": "files .txt .zst .strace .iolog .yaml .bin",
 	"lab":     "files .txt .zst .bin",
 	"advise":  "files .txt .zst .bin",
+	"model":   "files .txt .zst .bin",
 	"print":   "files .bin .txt .zst .log",
 }
 
@@ -190,6 +191,7 @@ var valueFiles = map[string]string{
 	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "print o": "files", "script": "files .txt", "report": "files .txt",
 	"anonymize": "files", "root": "dirs", "map": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
 	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
+	"model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
 }
 
 // valueWords are the values of options that are one of several words, by name of the

@@ -8,7 +8,7 @@ set -eu
 . "$(dirname "$0")/lib.sh"
 packages=$1
 shift
-[ $# -gt 0 ] || set -- where-time-goes.md
+[ $# -gt 0 ] || set -- tutorial.md README.md
 suite=${SUITE-bookworm} mirror=${MIRROR-http://deb.debian.org/debian}
 [ "$(id -u)" = 0 ] || fail 1 "only root can make a system"
 sh scripts/need.sh debootstrap=debootstrap

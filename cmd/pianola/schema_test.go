@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 )
@@ -65,7 +66,7 @@ func closeObjects(t *testing.T, schema any, properties map[string]bool) {
 }
 
 // seldom are properties that the outputs below do not have: those of faults on mapped
-// files, rings, failures and other machines.
+// files, rings, failures, large samples and other machines.
 var seldom = strings.Fields(`
 	optional hint withheld missing kind application_at speed recorded_seconds error
 	notes example reason runs_needed not_excluded root_name calls_without_duration communication
@@ -73,7 +74,7 @@ var seldom = strings.Fields(`
 	blocked explained_seconds unexplained_seconds woken_in ready own storage timer file
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
-	read_strides path2 root_path2 descriptors sparse blocks target link attrs
+	without percentile factor read_strides path2 root_path2 descriptors sparse blocks target link attrs
 `)
 
 // All JSON that the command prints is as docs/schema says, which says nothing else.
@@ -88,6 +89,11 @@ func TestSchemas(t *testing.T) {
 	}
 	write("app.txt", schemaRecording(1))
 	write("app2.txt", schemaRecording(2))
+	model, err := txtar.ParseFile("testdata/script/model.txtar")
+	require.NoError(t, err)
+	for _, f := range model.Files {
+		write("model-"+f.Name, string(f.Data))
+	}
 	run := func(line string) []byte {
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
 		c.Dir = dir
@@ -136,6 +142,8 @@ func TestSchemas(t *testing.T) {
 		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
 		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
 		{"advise", `pianola advise --json --backend memory app.txt`},
+		{"model", `pianola model -o disk.json --json --fio model-device.json`},
+		{"model", `pianola model --json --check disk.json app.txt`},
 		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
 		check(test.schema, test.line, run(test.line))
