@@ -87,7 +87,11 @@ typedef struct values {
 
 bool values_init(values *v, store *s, hid_t type, hid_t space, hid_t dcpl);
 void values_free(values *v);
-bool values_allocate(values *v); /* gives all elements the fill value */
+bool values_allocate(values *v, bool overwritten);
+bool values_fill(values *v, char *to, size_t n); /* gives n stored elements the fill value */
+size_t values_count(const values *v);
+void blobs_of(values *v); /* owns the blobs of the next conversions */
+void blobs_free(values *v);
 bool values_write(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
 bool values_read(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 bool values_resize(values *v, const hsize_t *dims);
@@ -95,7 +99,6 @@ bool values_copy(values *to, values *from);
 bool values_held(const values *v); /* whether elements hold blobs */
 void values_commit(values *v, hid_t type);
 hid_t values_type(values *v, struct handle *h);
-extern const H5VL_blob_class_t blob_class;
 
 
 typedef struct node {
@@ -223,6 +226,7 @@ extern const H5VL_group_class_t group_class;
 extern const H5VL_link_class_t link_class;
 extern const H5VL_object_class_t object_class;
 extern const H5VL_token_class_t token_class;
+extern const H5VL_blob_class_t blob_class;
 
 herr_t no_optional(void *obj, H5VL_optional_args_t *args, hid_t dxpl, void **req);
 
