@@ -88,13 +88,13 @@ into compile.log compile "$source/testdata/hdf5/datasets.c" bin/datasets
 # The linker keeps its search path until the end.
 echo 'leak:ld-linux' >leaks
 # native COMMAND… and memory SETTINGS COMMAND… run programs of the tree, or linked with it.
-native() { env -u HDF5_VOL_CONNECTOR "$linker" --library-path "$paths" "$@"; }
+native() { env -u HDF5_VOL_CONNECTOR timeout 300 "$linker" --library-path "$paths" "$@"; }
 memory() {
 	settings=$1
 	shift
 	ASAN_OPTIONS=detect_leaks=${LEAKS-1}:exitcode=99 LSAN_OPTIONS=suppressions="$dir/leaks":print_suppressions=0 \
 		HDF5_PLUGIN_PATH="$dir/asan" HDF5_VOL_CONNECTOR="memvol $settings" \
-		"$linker" --library-path "$paths" --preload "$lib/libasan.so.8:$lib/libubsan.so.1" "$@"
+		timeout 300 "$linker" --library-path "$paths" --preload "$lib/libasan.so.8:$lib/libubsan.so.1" "$@"
 }
 
 passed=0 failed=0
@@ -267,7 +267,8 @@ example_tests() {
 			case $file in *.gz) gzip -dc "$file" >"native/$name" ;; *) cp "$file" "native/$name" ;; esac
 			cp "native/$name" memory/
 		done
-		sources=$(ls "$examples/$folder"/*.c "$examples/$folder"/*.c.gz 2>/dev/null)
+		# The files of h5_shared_mesg have too many elements for h5dump.
+		sources=$(ls "$examples/$folder"/*.c "$examples/$folder"/*.c.gz 2>/dev/null | grep -v /h5_shared_mesg)
 		# These make files that others read.
 		first=$(for name in h5_write h5_crtdat h5_rdwt h5_crtatt h5_crtgrp h5_crtgrpar h5_crtgrpd; do echo "$sources" | grep "/$name.c" || true; done)
 		for file in $first $(echo "$sources" | grep -v -F "${first:-none}"); do
