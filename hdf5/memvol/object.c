@@ -27,7 +27,7 @@ handle *object_new(handle *h, const H5VL_loc_params_t *where, const char *name, 
 		H5D_alloc_time_t when = H5D_ALLOC_TIME_LATE;
 		if (plist != H5P_DEFAULT)
 			H5Pget_alloc_time(plist, &when);
-		if (when == H5D_ALLOC_TIME_EARLY && !values_allocate(&n->values))
+		if (when == H5D_ALLOC_TIME_EARLY && !values_allocate(&n->values, false))
 			goto failed;
 	} else if (type == H5I_DATATYPE && (n->values.stored = n->values.type = H5Tcopy(datatype)) < 0) {
 		goto failed;

@@ -93,6 +93,15 @@ int main(int argc, char **argv)
 	ssize_t length = H5VLget_connector_name(second, text, sizeof text);
 	IS(6, length);
 	OK(H5Dclose(OK(H5Dcreate2(second, "x", H5T_NATIVE_CHAR, huge, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)))); /* takes no memory yet */
+	/* Old references, in a type that nests them. */
+	hid_t old = OK(H5Tcreate(H5T_COMPOUND, 16)), some = OK(H5Tvlen_create(H5T_STD_REF_OBJ));
+	OK(H5Tinsert(old, "references", 0, some));
+	IS(-1, H5Dcreate2(file, "old", old, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+	SAID("references of HDF5 1.10 and older");
+	IS(-1, H5Acreate2(file, "old", some, scalar, H5P_DEFAULT, H5P_DEFAULT));
+	SAID("references of HDF5 1.10 and older");
+	OK(H5Tclose(old));
+	OK(H5Tclose(some));
 	/* A file that can't be written stays open, and its close can be tried again. */
 	hid_t lost = OK(H5Fcreate("missing/lost.h5", H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
 	IS(-1, H5Fclose(lost));
