@@ -157,7 +157,9 @@ func (s *series) destination(sink record.Sink, finish func(ok bool) error) desti
 // SIGUSR1.
 func (k *keeping) flightRecorder(s *series) destination {
 	o := k.flight
-	o.Began = func() { warn("record: the last %g s are kept; kill -USR1 %d writes them", o.Last.Seconds(), os.Getpid()) }
+	o.Began = func() {
+		warn("record: the last %g s are kept; kill -USR1 %d writes them", o.Last.Seconds(), os.Getpid())
+	}
 	o.Wrote = func(w parts.Window) {
 		switch {
 		case errors.Is(w.Err, parts.ErrMemory):
