@@ -157,11 +157,14 @@ func (s *series) destination(sink record.Sink, finish func(ok bool) error) desti
 // SIGUSR1.
 func (k *keeping) flightRecorder(s *series) destination {
 	o := k.flight
-	o.Began = func() { say("record: the last %v are kept; kill -USR1 %d writes them", o.Last, os.Getpid()) }
+	o.Began = func() {
+		say("record: the last %g s are kept; kill -USR1 %d writes them", o.Last.Seconds(), os.Getpid())
+	}
 	o.Wrote = func(w parts.Window) {
 		switch {
 		case errors.Is(w.Err, parts.ErrMemory):
-			warn("record: the last events: %v\nhint: give more --last-memory than %s", w.Err, table.Bytes(float64(o.Memory)))
+			warn("record: the last events: %v", w.Err)
+			suggest(fmt.Sprintf("give more than --last-memory %s", table.Bytes(float64(o.Memory))))
 		case w.Err != nil:
 			warn("record: the last events: %v", w.Err)
 		default:

@@ -21,9 +21,9 @@ type Sink interface {
 }
 
 // Parted is a Sink that makes several scripts of a recording. Before the first event a
-// recorder calls Ends with a function that returns what the last header would say if the
-// recording ended before the events that the Sink was given last. It may be called by the
-// methods of the Sink.
+// recorder that knows in mid-run calls Ends with a function that returns what the last header
+// would say if the recording ended before the events that the Sink was given last. It may be
+// called by the methods of the Sink.
 type Parted interface {
 	Sink
 	Ends(func() (*format.Header, error))

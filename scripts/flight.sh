@@ -2,7 +2,7 @@
 # flight.sh DIR: a flight recorder on a server for a long time. PostgreSQL answers pgbench -C, a new
 # connection and thus a fork for each transaction.
 #
-# First its cost: transactions a second in PAIRS pairs (default 5) of SECONDS (8) without and with
+# First its cost: transactions a second in PAIRS pairs (default 5) of SECONDS_EACH (8) without and with
 # `record --last`, whose order alternates. Then the recorder runs for FLIGHT (5m) with the window LAST (20s)
 # in MEMORY (64MiB). At the end, while pgbench still runs, SIGUSR1 has it write the window, which is
 # compiled, and replayed as fast as possible. It prints the recorder's memory, what the window holds and how

@@ -29,3 +29,16 @@ func TestNewcomer(t *testing.T) {
 	require.Equal(t, [2]int64{5, 7}, [2]int64{from, to})
 	require.Same(t, thread.Process, f.Thread(&format.Event{Op: format.OpRead, TID: 7}).Process)
 }
+
+// A process that enters again begins anew, with all its threads.
+func TestNewcomerAgain(t *testing.T) {
+	s := NewStanding(&format.Header{Meta: []format.Meta{{Key: format.MetaProcess, Value: `7 threads=7,8 cwd="/srv"`}},
+		Descriptors: []format.Descriptor{{Process: 7, FD: 3, Path: "/srv/file"}, {Process: 7, FD: 4, Path: "/srv/closed"}}})
+	again := &format.Header{Meta: []format.Meta{{Key: format.MetaProcess, Value: `7 threads=7,9 cwd="/"`}},
+		Descriptors: []format.Descriptor{{Process: 7, FD: 3, Offset: 5, Path: "/srv/file"}}}
+	s.Enter(again)
+	var h format.Header
+	s.Header(&h)
+	require.Equal(t, []format.Running{{Process: 7, Threads: []int32{7, 9}, Cwd: "/", Umask: -1}}, h.Running())
+	require.Equal(t, again.Descriptors, h.Descriptors)
+}

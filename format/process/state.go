@@ -78,19 +78,28 @@ func (s *State) Start(describe func(d *format.Descriptor) *Description) {
 func (s *State) grow() {
 	h := &format.Header{Meta: s.header.Meta[s.remarks:], Descriptors: s.header.Descriptors[s.described:]}
 	s.remarks, s.described = len(s.header.Meta), len(s.header.Descriptors)
-	s.Enter(h, 0)
+	s.addRunning(h, 0)
 }
 
 // Enter adds the processes that a header tells of, at a time. A known process either left the
 // recording meanwhile, or its number belongs to another process now: its state begins again.
 func (s *State) Enter(h *format.Header, at int64) {
 	for _, r := range h.Running() {
+		for _, tid := range r.Threads {
+			for t := s.alive[tid]; t != nil && t.Process.Alive() > 0; {
+				s.end(t.Process.threads[0])
+			}
+		}
+	}
+	s.addRunning(h, at)
+}
+
+// addRunning adds the processes that a header tells of, but for threads that are known.
+func (s *State) addRunning(h *format.Header, at int64) {
+	for _, r := range h.Running() {
 		p, tab, dir := s.newProcess(r.Process, r.Command), s.newTable(0), &Dir{Path: r.Cwd, Root: r.Root, Mask: r.Umask}
 		for _, tid := range r.Threads {
-			if t := s.alive[tid]; t != nil {
-				s.end(t)
-			}
-			if s.add(&Thread{TID: tid, Process: p, Created: at, Table: tab, Dir: dir}, nil) != s.stray {
+			if s.alive[tid] == nil && s.add(&Thread{TID: tid, Process: p, Created: at, Table: tab, Dir: dir}, nil) != s.stray {
 				tab.users++
 			}
 		}

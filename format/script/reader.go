@@ -116,7 +116,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		if !ok {
 			break
 		}
-		if n > 0 && bytes.HasPrefix(line, []byte(processLine)) {
+		if n > 0 && len(line) > 0 && line[0] == '#' && bytes.HasPrefix(line, []byte(processLine)) {
 			r.start = at
 			break
 		}
