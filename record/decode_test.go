@@ -103,6 +103,7 @@ func TestDecode(t *testing.T) {
 // Bytes through sockets, pipes and eventfds are not part of the account.
 func TestAccountIsOfFiles(t *testing.T) {
 	w := NewWriter(discard{}, 0)
+	w.decoder.arch = decoderForTests().arch
 	for _, c := range []Call{
 		{Nr: number(format.OpSendto), Ret: 5, Dur: 10}, {Nr: number(format.OpRecvmmsg), Ret: 5, Dur: 10}, {Nr: number(format.OpRead), Ret: 5, Dur: 10, Type: unix.S_IFSOCK >> 12},
 		{Nr: number(format.OpEventfd2), Ret: 5, Dur: 10}, {Nr: number(format.OpPipe2), Dur: 10}, {Nr: number(format.OpRead), Ret: 7, Dur: 1},

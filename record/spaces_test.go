@@ -107,7 +107,7 @@ func TestFaultEvents(t *testing.T) {
 		Fault{Start: 1700, Space: space, Ino: file, Dev: dev, First: 8, Pages: 4, TID: tid, Flags: FaultPage | FaultWrite},
 		Fault{Start: 1800, Space: space, Ino: file, Dev: dev, First: 9, Pages: 1, TID: tid, Flags: FaultPage},
 		Fault{Start: 1900, Space: space, First: uint64(103*page + 8), TID: tid, Flags: FaultFailed},
-		Fault{Start: 2000, Space: space, First: uint64(900 * page), TID: tid, Flags: FaultFailed}, // of no file
+		Fault{Start: 2000, Space: space, First: uint64(8 * page), TID: tid, Flags: FaultFailed}, // below vm.mmap_min_addr: of no file
 		Fault{Start: 2100, Took: 5, Space: space, Ino: 8, Dev: dev, First: 1, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram},
 	)
 	filled, cow := &format.Notes{Has: format.NotedFilled}, &format.Notes{Has: format.NotedCow}

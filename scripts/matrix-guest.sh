@@ -130,7 +130,7 @@ wanted=$(sed -n 's/.*checks=\([^ ]*\).*/\1/p' /proc/cmdline | tr , ' ')
 check() {
 	name=$1 seconds=$2
 	shift 2
-	case " ${wanted:-$name} doctor " in *" ${name%%:*} "* | *" $name "*) ;; *) return ;; esac
+	case "$name ${wanted:-$name} " in "doctor "* | *" ${name%%:*} "* | *" $name "*) ;; *) return ;; esac
 	case $name in
 	*ebpf)
 		if ! grep -A 1 '"recording with eBPF"' $out/doctor.out | grep -q '"ok"'; then

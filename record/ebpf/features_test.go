@@ -28,7 +28,7 @@ func TestFeatures(t *testing.T) {
 }
 
 // TestVerifiedInstructions bounds what the verifier reads. It gives up at a million
-// instructions, and that of Linux 6.1 has read seven times as much of a loop as newer ones.
+// instructions: that of Linux 6.1 did so with a program of which 6.18 read 142,202.
 func TestVerifiedInstructions(t *testing.T) {
 	recordkit.RequireEBPF(t, MeasureCost)
 	program, err := load(configOf(&record.Options{RingBytes: 1 << 20}))
