@@ -145,7 +145,7 @@ func TestLimits(t *testing.T) {
 		`1 0.001 pread64(3, 0x1, 8192, 40960) = 8192 <0.000001>`))
 }
 
-// What a trace touches is bounded, and what it asks for, too.
+// The pages that a trace touches are bounded, and so are the sizes that it asks for.
 func TestWalkMemory(t *testing.T) {
 	var lines []string
 	lines = append(lines, openF)

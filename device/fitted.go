@@ -374,8 +374,8 @@ func (d *fitted) end(q *Demand, issued int64) int64 {
 // there are, so that the mean of few draws is near that of the distribution.
 const golden = 0.6180339887498949
 
-// vary draws by which factor the work of a call differs. What the server did not
-// have to do for one call, the next one need not wait for.
+// vary draws by which factor the work of a call differs. Less work for one call also
+// shortens the wait of the next one.
 func (d *fitted) vary(class int) float64 {
 	if len(d.spreads[class]) == 0 {
 		return 1

@@ -158,7 +158,7 @@ func FuzzReadFile(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is read can be used, and written and read again.
+		// A model that was read can be used, and be written and read again.
 		d := m.Model.start()
 		for _, w := range []Work{ReadWork, WriteWork, SubmitWork, SyncWork} {
 			q := Demand{Work: w, Requests: math.MaxInt32, Bytes: math.MaxInt64, Commit: true, Blocks: math.MaxInt32}

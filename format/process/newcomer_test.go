@@ -30,7 +30,7 @@ func TestNewcomer(t *testing.T) {
 	require.Same(t, thread.Process, f.Thread(&format.Event{Op: format.OpRead, TID: 7}).Process)
 }
 
-// A process that enters again begins anew, with all its threads.
+// A process that enters again begins again, with all its threads.
 func TestNewcomerAgain(t *testing.T) {
 	s := NewStanding(&format.Header{Meta: []format.Meta{{Key: format.MetaProcess, Value: `7 threads=7,8 cwd="/srv"`}},
 		Descriptors: []format.Descriptor{{Process: 7, FD: 3, Path: "/srv/file"}, {Process: 7, FD: 4, Path: "/srv/closed"}}})

@@ -32,7 +32,7 @@ func TestUserNamespace(t *testing.T) {
 	require.True(t, isIdentity("         0          0 4294967295\n"))
 	require.False(t, isIdentity("         0       1000          1\n"))
 	require.False(t, isIdentity("         0       1000          1\n         1     100000      65536\n"))
-	require.False(t, isIdentity("")) // nobody has set it yet
+	require.False(t, isIdentity("")) // it is not set yet
 }
 
 func TestPermission(t *testing.T) {

@@ -17,8 +17,9 @@ import (
 //
 //	TIMESTAMP,HOST,DISK,Read|Write,OFFSET,SIZE,RESPONSETIME
 //
-// with times in units of 100 ns, and bytes. Each disk is a file. Response times
-// are left out, for requests overlap and there is one thread here.
+// with times in units of 100 ns, and bytes. Each disk is a file. Pianola reads these traces
+// itself, with their response times. A format that a program adds is tried first, so that
+// this example leaves the response times out and plays all requests by one thread.
 var msr = importer.Format{
 	Name: "MSR Cambridge",
 	Is: func(head []byte) bool {
