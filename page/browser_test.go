@@ -346,6 +346,7 @@ func TestBrowserZoom(t *testing.T) {
 	require.NotEqual(t, first, output())
 	require.Regexp(t, `^thread \d, `, output())
 	p.click(t, `#timeline summary`)
+	p.do(t, chromedp.WaitReady(`#timeline details table`)) // it is filled after the event of the click
 	require.Contains(t, value[string](t, p, `document.querySelector('#timeline details table').textContent`), "offset")
 	p.do(t, chromedp.Focus(chromedp.CSS(`#timeline .chart`)), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.Enter))
 	require.Regexp(t, `^#thread=\d&file=/data/.*&operation=\w+&time=`, value[string](t, p, `location.hash`))

@@ -32,7 +32,7 @@ func TestBare(t *testing.T) {
 		{"files", plainCalls, "root", 0, false, ""},
 		{"files", plainCalls, "nobody", nobody, false, ""},
 		{"a mode", modeCall, "root", 0, false, ""},
-		{"a mode", modeCall, "nobody", nobody, false, "takes /proc where a thread has no root directory of its own: mount it, or replay as root"},
+		{"a mode", modeCall, "nobody", nobody, false, "needs /proc, because threads cannot have their own root directory: mount /proc, or replay as root"},
 		{"a pipe", pipeCall, "root", 0, false, noNull},
 		{"a pipe and a file", pipeCall, "root", 0, true, noNull},
 	} {
@@ -98,7 +98,7 @@ func dynamic(t *testing.T, name string) bool {
 	return false
 }
 
-const noNull = "takes /dev/null: here it is missing or no such device"
+const noNull = "needs /dev/null: it is missing or not the null device"
 
 const (
 	plainCalls = `# pianola script 1
