@@ -191,7 +191,9 @@ func TestFaultsAfterAttach(t *testing.T) {
 	require.NoError(t, err)
 	var bytes int64
 	for _, e := range s.Of(format.OpMapRead) {
-		require.Equal(t, filepath.Join(o.Dir, "data"), string(e.Notes.Path))
+		if string(e.Notes.Path) != filepath.Join(o.Dir, "data") {
+			continue // a library that was not in the page cache
+		}
 		require.NotZero(t, e.Args[0])
 		bytes += e.Ret
 	}
