@@ -84,15 +84,8 @@ echo '| case | plain, s | recorded, s | in syncs, s | of them on the path, s | w
 echo '| --- | --- | --- | --- | --- | --- | --- |'
 for case in "$@"; do
 	describe "$case"
-	for program in $programs; do
-		has "$program" || { echo "$case: left out, $program is not here" >&2; continue 2; }
-	done
-	rm -rf "${dir:?}/$case"
-	mkdir -p "$dir/$case/seed"
-	cd "$dir/$case/seed"
-	at "$case: what it starts from"
-	into ../seed.out eval "$seed"
-	cd ..
+	lacks "$case" && continue
+	seeded "$case"
 	for _ in $(seq "$rounds"); do
 		run plain env
 		run recorded "$pianola" record -o ../trace.txt --

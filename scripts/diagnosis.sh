@@ -155,15 +155,8 @@ echo "$head"
 echo "$rule"
 for case in "$@"; do
 	describe "$case"
-	for program in $programs; do
-		has "$program" || { echo "$case: left out, $program is not here" >&2; continue 2; }
-	done
-	rm -rf "${dir:?}/$case"
-	mkdir -p "$dir/$case/seed"
-	cd "$dir/$case/seed"
-	at "$case: what it starts from"
-	into ../seed.out eval "$seed"
-	cd ..
+	lacks "$case" && continue
+	seeded "$case"
 	run recorded "$pianola" record -o ../trace.txt -- sh -c "$command"
 	"$pianola" profile trace.txt >profile.txt
 	"$pianola" profile --json trace.txt >profile.json

@@ -15,6 +15,25 @@ into() {
 	("$@") >"$log" 2>&1
 }
 
+# lacks CASE: whether one of $programs, which the case needs, is not here. It says so.
+lacks() {
+	for program in $programs; do
+		has "$program" || { echo "$1: left out, $program is not here" >&2; return 0; }
+	done
+	return 1
+}
+
+# seeded CASE: makes what the case starts from, by the commands $seed, in $dir/CASE/seed,
+# and goes to $dir/CASE.
+seeded() {
+	rm -rf "${dir:?}/$1"
+	mkdir -p "$dir/$1/seed"
+	cd "$dir/$1/seed"
+	at "$1: what it starts from"
+	into ../seed.out eval "$seed"
+	cd ..
+}
+
 # judged COMMAND…: runs pianola, and lets it end with 1, where results or run
 # times differ, or 3, where the recording or the runs tell too little for a verdict.
 judged() {

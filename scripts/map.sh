@@ -31,8 +31,6 @@ dir=$(pwd)
 slow=$dir/slow fast=$dir/fast
 export LC_ALL=C HOME="$dir" # a directory without settings
 settle() { sync; }
-recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
-note() { echo "$app $*" >>"$dir/figures"; }
 tidy() {
 	cd "$dir"
 	[ -z "${fast_device-}" ] || device=$fast_device release || :

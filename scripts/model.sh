@@ -37,8 +37,6 @@ settle() {
 	sync -f .
 	find . -type f -exec dd if={} iflag=nocache count=0 status=none \;
 }
-recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
-note() { echo "$app $*" >>"$dir/figures"; }
 tidy() {
 	cd "$dir"
 	leave

@@ -36,8 +36,6 @@ cd "$dir"
 dir=$(pwd)
 export LC_ALL=C HOME="$dir" # a directory without settings
 settle() { sync; }
-recorded() { "$pianola" record ${user:+--user "$user"} -o "$dir/$app/trace.txt" -- "$@"; }
-note() { echo "$app $*" >>"$dir/figures"; }
 tidy() {
 	cd "$dir"
 	leave
