@@ -111,7 +111,7 @@ func (p *darshan) parse(queue []format.Event, line []byte) ([]format.Event, erro
 	for i := range words {
 		words[i], rest = field(rest, ' ')
 	}
-	s := segment{file: int32(p.file), line: int32(min(p.lines.line, 1<<31-1)), write: string(words[1]) == "write"}
+	s := segment{file: int32(p.file), line: int32(min(p.lines.line, 1<<31-1))}
 	rank, ok1 := number(words[0])
 	_, ok2 := number(words[2])
 	var ok3, ok4 bool
