@@ -166,7 +166,7 @@ func peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// A small trace can have more files and threads than are told apart.
+// The tables stay within the memory if a small trace has more files and threads than a profile lists.
 func TestManyRowsTakeLittleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes seconds")

@@ -42,7 +42,7 @@ const (
 
 	dirtyExpire    = 30_000_000_000 // nanoseconds after which dirty pages are written (vm.dirty_expire_centisecs)
 	commitInterval = 5_000_000_000  // nanoseconds after which ext4 commits its journal by itself (ext4(5), commit=)
-	tick           = 4_000_000      // nanoseconds by which the time of a change is told apart (CONFIG_HZ=250)
+	tick           = 4_000_000      // nanoseconds, the resolution of the time of a change (CONFIG_HZ=250)
 	inodesPerBlock = 16             // ext4 has inodes of 256 bytes in blocks of 4 KiB
 
 	// linuxReadahead is the usual read_ahead_kb of a block device.
@@ -408,7 +408,7 @@ func (w *walk) read(s *cachedFile, from, to, ahead int64) (d Demand, err error) 
 // write marks pages as dirty. It has a demand where too many are.
 func (w *walk) write(s *cachedFile, now, from, to int64) (d Demand, err error) {
 	if len(s.dirty) > 0 && now-s.dirtied > dirtyExpire {
-		w.clean(s, &Demand{}) // the kernel has written them by itself
+		w.clean(s, &Demand{}) // the kernel has written them back
 	}
 	if t := now/tick + 1; t != s.changed {
 		s.changed = t

@@ -205,7 +205,7 @@ func jobOf(of *fioJob, option func(string) (string, bool)) (*Job, error) {
 	case j.readShare > 0 && !j.direct && j.readShare < 1:
 		return nil, errors.New("buffered reads beside writes are not modelled")
 	case fsync > 0 && overwrite:
-		return nil, errors.New("whether an fsync of what is written in place commits hangs on the clock: use fdatasync")
+		return nil, errors.New("an fsync after writes in place commits or not, depending on the clock: use fdatasync")
 	case j.think > 0 && depth > 1:
 		return nil, errors.New("thinktime with an iodepth above 1 is not modelled")
 	}

@@ -68,7 +68,7 @@ func TestFioSkips(t *testing.T) {
 		`"rw": "trim"`:                                            "j: rw=trim is not modelled",
 		`"rw": "write", "direct": "0"`:                            "j: its writes are the page cache's: neither direct nor synced",
 		`"rw": "randread", "direct": "0"`:                         "j: its reads are in the page cache in part: direct=1 reads the device",
-		`"rw": "randwrite", "fsync": "1", "overwrite": "1"`:       "j: whether an fsync of what is written in place commits hangs on the clock: use fdatasync",
+		`"rw": "randwrite", "fsync": "1", "overwrite": "1"`:       "j: an fsync after writes in place commits or not, depending on the clock: use fdatasync",
 		`"rw": "write", "fsync": "1"`:                             "j: it has no times of its syncs",
 		`"bssplit": "4k/50"`:                                      "j: bssplit is not modelled",
 		`"bs": "4q"`:                                              "j: bs=4q: not a number that is known here",

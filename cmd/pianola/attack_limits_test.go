@@ -266,8 +266,8 @@ var greedy = []greed{
 }
 
 // TestAttackLimits wants too much of everything. No replay takes more than its limits,
-// of disk and memory, and each ends by itself. Each begins with the files that the one
-// before has left.
+// of disk and memory, and every replay ends without help. Each one finds the files that
+// the previous one left.
 func TestAttackLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: one thread at a time")

@@ -64,8 +64,8 @@ type worker struct {
 	text []*byte // that the current call has
 }
 
-// turn is a pipe that holds one byte. Who has it may make a call, so that no
-// two calls overlap, in whatever process, and each result follows from the
+// turn is a pipe that holds one byte. The thread that has read the byte may make a call, so
+// that calls never overlap, also across processes, and each result follows from the
 // calls before. The recording shows nothing of it, for a pipe is no file.
 var turn [2]int
 
@@ -445,8 +445,8 @@ func mixOf(seed uint64) int {
 	return mixes[seed%uint64(len(mixes))]
 }
 
-// mixes are threads alone, all but threads, which a seed brings about again, threads
-// that do rare things, all, and all as a user who is denied things.
+// mixes are: threads alone; everything but threads, which a seed repeats exactly; threads
+// that do rare things; everything; and everything as a user without rights.
 var mixes = [...]int{
 	mixThreads,
 	mixDots | mixSlashes | mixNested | mixSymlinks | mixDirFDs | mixExchange | mixRare,

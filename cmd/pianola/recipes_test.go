@@ -146,8 +146,8 @@ func shortened(output, shown string) string {
 	return strings.Join(lines[:first], "") + "…\n" + strings.Join(lines[len(lines)-last:], "")
 }
 
-// runnable reports whether a command of a page is to be run. The targets of make run this
-// test, or take minutes.
+// runnable reports whether the test runs a command of a page. Targets of make run this
+// test themselves, or take minutes.
 func runnable(line string) bool { return !strings.HasPrefix(line, "make ") }
 
 // run runs all commands in one shell and one directory, in a private mount namespace, and
