@@ -51,6 +51,7 @@ type Value struct {
 type Arg struct {
 	Name string `json:"name"`
 	Value
+	To *Value `json:"to,omitempty"` // the number that it points to, where the layer reads that
 }
 
 // Handle is a value that stands for something that the library made. Its type is of
@@ -188,6 +189,11 @@ func (f *Function) check() error {
 		if err := a.check(); err != nil {
 			return fmt.Errorf("%s: %w", a.Name, err)
 		}
+		if a.To != nil {
+			if err := a.To.check(); err != nil {
+				return fmt.Errorf("*%s: %w", a.Name, err)
+			}
+		}
 		names = append(names, a.Name)
 	}
 	if err := f.Result.check(); err != nil {
@@ -207,7 +213,7 @@ func (f *Function) check() error {
 	}
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
-		if arg := f.arg(a.Arg); arg == nil || arg.Kind != Pointer {
+		if arg := f.arg(a.Arg); arg == nil || !arg.pointsToNumber() {
 			return fmt.Errorf("%.*q is no argument that points to an array", maxText, a.Arg)
 		}
 		if err := f.parse(&a.count, a.Count); err != nil {
@@ -240,10 +246,16 @@ func (f *Function) checkHandle(h Handle) error {
 		return nil
 	}
 	name, pointed := strings.CutPrefix(h.Value, "*")
-	if a := f.arg(name); a == nil || pointed && a.Kind != Pointer {
+	if a := f.arg(name); a == nil || pointed && !a.pointsToNumber() {
 		return fmt.Errorf("%.*q is neither an argument nor %s", maxText, h.Value, Result)
 	}
 	return nil
+}
+
+// pointsToNumber reports whether the argument is the address of a number, or of an
+// address.
+func (a *Arg) pointsToNumber() bool {
+	return a.Kind == Pointer && a.To != nil && slices.Contains([]Kind{Int, Uint, Pointer, String}, a.To.Kind)
 }
 
 // parse compiles an expression over the arguments, if there is one.

@@ -178,10 +178,13 @@ func isELF(name string) bool {
 // libraryDirs returns the directories of ld.so(8): LD_LIBRARY_PATH, /etc/ld.so.conf and
 // the defaults.
 func libraryDirs() []string {
-	dirs := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
-	dirs = append(dirs, confDirs("/etc/ld.so.conf", 0)...)
+	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), defaultDirs()...)
+}
+
+// defaultDirs returns those of all programs.
+func defaultDirs() []string {
 	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-	return append(dirs, "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+	return append(confDirs("/etc/ld.so.conf", 0), "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
 // maxIncludes is how deep files of ld.so.conf include others.
