@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -101,10 +102,10 @@ var Spans = []Span{
 const Result = "result"
 
 const (
-	// maxFunctions bounds a layer, as maxArgs does a function. The largest header that
+	// maxFunctions bounds a layer, as MaxArgs does a function. The largest header that
 	// was seen, MPI's, has 2000 functions; none of them has more than 14 arguments.
 	maxFunctions = 10_000
-	maxArgs      = 64
+	MaxArgs      = 64
 
 	// maxText bounds a name or an expression, in bytes.
 	maxText = 1000
@@ -178,8 +179,8 @@ func (f *Function) check() error {
 	if !slices.Contains(Spans, f.Span) {
 		return fmt.Errorf("%.*q is no span: %s", maxText, f.Span, joined(Spans))
 	}
-	if len(f.Args) > maxArgs {
-		return fmt.Errorf("%d arguments, more than %d", len(f.Args), maxArgs)
+	if len(f.Args) > MaxArgs {
+		return fmt.Errorf("%d arguments, more than %d", len(f.Args), MaxArgs)
 	}
 	names := []string{}
 	for _, a := range f.Args {
@@ -272,12 +273,29 @@ func (f *Function) parse(e *expr, text string) (err error) {
 
 // arg returns the argument of a name, or nil.
 func (f *Function) arg(name string) *Arg {
-	for i := range f.Args {
-		if f.Args[i].Name == name {
-			return &f.Args[i]
-		}
+	if i := f.Index(name); i >= 0 {
+		return &f.Args[i]
 	}
 	return nil
+}
+
+// Index returns the place of an argument, -1 if there is none of the name.
+func (f *Function) Index(name string) int {
+	return slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
+}
+
+// Counted returns which argument is the number of elements of an array. Where arg is
+// below 0 their number is n, or the result of the call if that is below 0, too. ok is
+// false for any other expression.
+func (f *Function) Counted(a Array) (arg int, n int64, ok bool) {
+	if a.Count == Result {
+		return -1, -1, true
+	}
+	if arg = f.Index(a.Count); arg >= 0 {
+		return arg, 0, true
+	}
+	n, err := strconv.ParseInt(a.Count, 0, 32)
+	return -1, n, err == nil && n >= 0
 }
 
 // Unread returns the arguments that a probe can't read, by name, and Result if it is

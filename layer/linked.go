@@ -5,7 +5,6 @@ import (
 	"debug/buildinfo"
 	"debug/elf"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,13 +116,12 @@ func CheckGo(name string) error {
 	return nil
 }
 
-// HasAny reports whether a program that is linked statically has functions of the layer.
-func (l *Layer) HasAny(name string) bool {
-	f, err := os.Open(name)
-	if err != nil {
+// Within reports whether a program has functions of the layer in itself: the library is
+// linked into it. A program that needs the library has none.
+func (l *Layer) Within(program string) bool {
+	if needed, _ := needs(program); slices.ContainsFunc(needed, l.Has) {
 		return false
 	}
-	defer f.Close()
-	lib, err := l.find(f)
+	lib, err := l.Open(program)
 	return err == nil && len(lib.Places) > 0
 }
