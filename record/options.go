@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"pianola/coverage"
 	"pianola/format"
@@ -140,7 +141,13 @@ type Probed struct {
 
 // String returns the value of format.MetaLayer.
 func (p *Probed) String() string {
-	b := fmt.Appendf(nil, "%s %s functions=%d missing=%d", p.Layer, format.AppendQuoted(nil, []byte(filepath.Base(p.File))), p.Functions, p.Missing)
+	b := fmt.Appendf(nil, "%s ", p.Layer)
+	if name := filepath.Base(p.File); strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= unicode.MaxASCII || r == '"' }) {
+		b = format.AppendQuoted(b, []byte(name))
+	} else {
+		b = append(b, name...)
+	}
+	b = fmt.Appendf(b, " functions=%d missing=%d", p.Functions, p.Missing)
 	if p.Stepped > 0 {
 		b = fmt.Appendf(b, " stepped=%d", p.Stepped)
 	}

@@ -168,7 +168,7 @@ func (w *Writer) Span(s *Span) (full bool) {
 // span fills e. It reads no further than the data goes.
 func (d *decoder) span(s *Span, e *format.Event) {
 	f := s.Probe.Function
-	*e = format.Event{Op: format.OpSpan, TID: s.TID, Start: s.Start - d.start, Dur: s.Dur, Ret: number(f.Result, uint64(s.Ret))}
+	*e = format.Event{Op: format.OpSpan, TID: s.TID, Start: s.Start - d.start, Dur: s.Dur, Ret: valueOf(f.Result, uint64(s.Ret))}
 	if f.Result.Kind == layer.Void || f.Result.Kind == layer.Float || f.Result.Kind == layer.Struct {
 		e.Ret = format.NoResult
 	}
@@ -182,7 +182,7 @@ func (d *decoder) span(s *Span, e *format.Event) {
 		v := format.Value{}
 		if a.Slot >= 0 {
 			kind := f.Args[i].Kind
-			v.Kind, v.Int = format.ValueInt, number(f.Args[i].Value, s.Slots[a.Slot])
+			v.Kind, v.Int = format.ValueInt, valueOf(f.Args[i].Value, s.Slots[a.Slot])
 			if plain[i] = v.Int; kind == layer.Pointer || kind == layer.String {
 				v.Kind = format.ValueAddr
 			}
@@ -222,11 +222,11 @@ func (d *decoder) piece(v *format.Value, p *SpanPiece, state StringState, data [
 	case SpanArray:
 		from := len(d.numbers)
 		for size := p.Number.Size; len(data) >= size; data = data[size:] {
-			d.numbers = append(d.numbers, number(p.Number, unsigned(data[:size])))
+			d.numbers = append(d.numbers, valueOf(p.Number, unsigned(data[:size])))
 		}
 		*v = format.Value{Kind: format.ValueNumbers, Numbers: d.numbers[from:len(d.numbers):len(d.numbers)]}
 	default:
-		*v = format.Value{Kind: format.ValuePointed, Int: number(p.Number, unsigned(data))}
+		*v = format.Value{Kind: format.ValuePointed, Int: valueOf(p.Number, unsigned(data))}
 	}
 }
 
@@ -243,9 +243,9 @@ func unsigned(data []byte) uint64 {
 	return binary.NativeEndian.Uint64(data)
 }
 
-// number returns what a register holds of a value. The rest of the register says
+// valueOf returns what a register holds of a value. The rest of the register says
 // nothing.
-func number(v layer.Value, raw uint64) int64 {
+func valueOf(v layer.Value, raw uint64) int64 {
 	unused := 64 - 8*max(v.Size, 1)
 	if v.Kind != layer.Int && v.Kind != layer.Uint || unused <= 0 {
 		return max(int64(raw), math.MinInt64+1) // not format.NoResult

@@ -145,25 +145,20 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
-		name := strings.Clone(path)
-		for _, file := range []string{within(c.TID, "root", name), within(c.TID, "cwd", name), fmt.Sprintf("/proc/%d/fd/%d", c.TID, c.Ret)} {
-			if st, err := os.Stat(file); err == nil && inode(st).ino == c.Details.Ino {
-				return p.attachLate(i, file, c.Start+c.Dur)
-			}
+		if err := p.attachLate(i, seenBy(c.TID, strings.Clone(path)), c.Start+c.Dur); err != nil {
+			return err
 		}
-		p.files = append(p.files, record.Probed{Layer: l.Name, File: name, Missing: len(l.Functions), Err: errGone})
 	}
 	return nil
 }
 
-var errGone = errors.New("the file was gone before it was probed")
-
-// within returns a path as the thread sees it.
-func within(tid int32, dir, path string) string {
-	if dir == "cwd" && filepath.IsAbs(path) {
-		return path
+// seenBy returns a path that leads to where it leads the thread.
+func seenBy(tid int32, path string) string {
+	from := "cwd"
+	if filepath.IsAbs(path) {
+		from = "root"
 	}
-	return fmt.Sprintf("/proc/%d/%s/%s", tid, dir, path)
+	return fmt.Sprintf("/proc/%d/%s/%s", tid, from, path)
 }
 
 // executed attaches to a program that a thread executed: to what is linked into it, and
@@ -207,7 +202,7 @@ func (p *probes) mapped(all []process) error {
 			last = path
 			for i, l := range p.options.Layers {
 				if l.Has(path) {
-					if err := p.attach(i, within(process.pid, "root", path), 0); err != nil {
+					if err := p.attach(i, seenBy(process.pid, path), 0); err != nil {
 						return err
 					}
 				}
