@@ -47,6 +47,9 @@ type aheadBatch struct {
 // NewAhead returns an AheadReader of r. The caller closes it.
 func NewAhead(r Reader) *AheadReader { return &AheadReader{r: r} }
 
+// WantSpans implements SpanReader.
+func (a *AheadReader) WantSpans() bool { return WantSpans(a.r) }
+
 // Read implements Reader.
 func (a *AheadReader) Read(events []Event) (int, error) {
 	if a.full == nil {
@@ -151,6 +154,7 @@ func (b *aheadBatch) keep() {
 			b.edges = append(b.edges, e.Edges...)
 			e.Edges = b.edges[from:len(b.edges):len(b.edges)]
 		}
+		e.Span = e.Span.clone()
 	}
 }
 
