@@ -199,3 +199,8 @@ deps-conformance:
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium
+	@sh scripts/duckdb.sh demo/duckdb
+
+deps-sql:
+	@sh scripts/need.sh npm=npm
+	@sh scripts/duckdb.sh demo/duckdb
