@@ -1,9 +1,11 @@
 package ebpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,8 +37,11 @@ type probes struct {
 	options *record.Options
 	all     []*record.SpanProbe // by the cookie of the probe
 	first   []int               // of each layer, in all
+	entries []layer.Entry       // of each, in the file that was attached last
 	seen    map[probedFile]bool
-	files   []record.Probed // that are attached, or were refused
+	files   []record.Probed       // that are attached, or were refused
+	costs   map[layer.Entry]int64 // measured, nanoseconds a span
+	calls   []int64               // of each, that were recorded
 }
 
 // probedFile is a file, for a layer.
@@ -50,13 +55,14 @@ func planSpans(o *record.Options) *probes {
 	if len(o.Layers) == 0 {
 		return nil
 	}
-	p := &probes{options: o, seen: map[probedFile]bool{}}
+	p := &probes{options: o, seen: map[probedFile]bool{}, costs: map[layer.Entry]int64{}}
 	for _, l := range o.Layers {
 		p.first = append(p.first, len(p.all))
 		for _, f := range l.Functions {
 			p.all = append(p.all, record.NewSpanProbe(l.Name, f, spanLimits, o.LayerText))
 		}
 	}
+	p.entries, p.calls = make([]layer.Entry, len(p.all)), make([]int64, len(p.all))
 	return p
 }
 
@@ -106,25 +112,45 @@ func configureSpans(spec *ebpf.CollectionSpec, p []*record.SpanProbe) (multi boo
 	return multi
 }
 
-// installed attaches to the libraries that a program started by the options finds, and
-// to the program of the command.
+// installed attaches to the libraries where the dynamic linker looks for them, and to
+// those of the programs that the command line names: mpiexec and sh run others.
 func (p *probes) installed() error {
-	program := ""
-	if len(p.options.Command) > 0 {
-		program, _ = p.options.Program() // that there is none, the start says
-	}
+	programs := p.named()
 	for i, l := range p.options.Layers {
-		files := append(l.Linked(program, p.options.Env), l.Installed()...)
-		if program != "" && l.Within(program) {
-			files = append(files, program)
+		files := l.Installed()
+		for _, program := range programs {
+			files = append(files, l.Linked(program, p.options.Env)...)
+			if l.Within(program) {
+				files = append(files, program)
+			}
 		}
 		for _, file := range files {
-			if err := p.attach(i, file, 0); err != nil {
+			if err := p.attach(i, file, file, 0); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// maxNamed bounds the programs that are looked for in a command line.
+const maxNamed = 100
+
+// named returns the programs that the command line names, as far as its words tell.
+func (p *probes) named() (programs []string) {
+	words := strings.Fields(strings.Join(p.options.Command, " "))
+	for _, word := range words[:min(len(words), maxNamed)] {
+		if !filepath.IsAbs(word) && strings.Contains(word, "/") {
+			word = filepath.Join(p.options.Dir, word)
+			if !strings.Contains(word, "/") {
+				word = "./" + word
+			}
+		}
+		if path, err := exec.LookPath(word); err == nil && !slices.Contains(programs, path) {
+			programs = append(programs, path)
+		}
+	}
+	return programs
 }
 
 // opened attaches to a file that a thread opened or executed at a time of the clock of
@@ -145,7 +171,8 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
-		if err := p.attachLate(i, seenBy(c.TID, strings.Clone(path)), c.Start+c.Dur); err != nil {
+		name := strings.Clone(path)
+		if err := p.attachLate(i, seenBy(c.TID, name), name, c.Start+c.Dur); err != nil {
 			return err
 		}
 	}
@@ -172,12 +199,12 @@ func (p *probes) executed(c *record.Call) error {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.TID))
 	for i, l := range p.options.Layers {
 		if l.Within(program) {
-			if err := p.attachLate(i, program, c.Start+c.Dur); err != nil {
+			if err := p.attachLate(i, program, real, c.Start+c.Dur); err != nil {
 				return err
 			}
 		}
 		for _, file := range l.Linked(real, strings.Split(string(env), "\x00")) {
-			if err := p.attachLate(i, file, c.Start+c.Dur); err != nil {
+			if err := p.attachLate(i, seenBy(c.TID, file), file, c.Start+c.Dur); err != nil {
 				return err
 			}
 		}
@@ -202,16 +229,17 @@ func (p *probes) mapped(all []process) error {
 			last = path
 			for i, l := range p.options.Layers {
 				if l.Has(path) {
-					if err := p.attach(i, seenBy(process.pid, path), 0); err != nil {
+					if err := p.attach(i, seenBy(process.pid, path), path, 0); err != nil {
 						return err
 					}
 				}
 			}
 		}
 		program := fmt.Sprintf("/proc/%d/exe", process.pid)
+		real, _ := os.Readlink(program)
 		for i, l := range p.options.Layers {
 			if l.Within(program) {
-				if err := p.attach(i, program, 0); err != nil {
+				if err := p.attach(i, program, real, 0); err != nil {
 					return err
 				}
 			}
@@ -220,12 +248,12 @@ func (p *probes) mapped(all []process) error {
 	return nil
 }
 
-func (p *probes) attachLate(i int, file string, since int64) error {
+func (p *probes) attachLate(i int, file, name string, since int64) error {
 	now, err := monotonic()
 	if err != nil {
 		return err
 	}
-	return p.attach(i, file, time.Duration(max(now-since, 1)))
+	return p.attach(i, file, name, time.Duration(max(now-since, 1)))
 }
 
 func inode(st os.FileInfo) probedFile {
@@ -235,9 +263,9 @@ func inode(st os.FileInfo) probedFile {
 	return probedFile{}
 }
 
-// attach attaches to the functions of layer i in a file, once. A file that has none of
-// them, or that can't be read, is left out.
-func (p *probes) attach(i int, file string, late time.Duration) error {
+// attach attaches to the functions of layer i in a file, once, which the application
+// knows by name. One that can't be read is left out.
+func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	st, err := os.Stat(file)
 	if err != nil {
 		return nil
@@ -249,10 +277,6 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 	}
 	p.seen[key] = true
 	l := p.options.Layers[i]
-	name := file
-	if real, err := os.Readlink(file); err == nil && strings.HasPrefix(file, "/proc/") {
-		name = real
-	}
 	probed := record.Probed{Layer: l.Name, File: name, Late: late}
 	began := time.Now()
 	lib, err := l.Open(file)
@@ -271,7 +295,9 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 			probed.Stepped++
 		case slices.Contains(offsets, place.Offset): // another name of the same function
 		default:
-			cookies = append(cookies, uint64(p.first[i]+slices.Index(l.Functions, place.Function)))
+			number := p.first[i] + slices.Index(l.Functions, place.Function)
+			p.entries[number] = place.Entry
+			cookies = append(cookies, uint64(number))
 			offsets = append(offsets, place.Offset)
 		}
 	}
@@ -286,6 +312,40 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 	}
 	p.files = append(p.files, probed)
 	return nil
+}
+
+// calibrate measures what a span costs of the functions that are probed, by their first
+// instruction.
+func (p *probes) calibrate(ring *ring) error {
+	for entry := range spanFunctions[format.HostArch] {
+		if entry != usualEntry && !slices.Contains(p.entries, entry) {
+			continue
+		}
+		var err error
+		if p.costs[entry], err = calibrateSpan(p.program, ring, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usualEntry is how the functions of most libraries begin.
+var usualEntry = map[format.Arch]layer.Entry{format.AMD64: layer.Push, format.ARM64: layer.Stepped}[format.HostArch]
+
+// cost returns what the spans so far cost, nanoseconds each.
+func (p *probes) cost() int64 {
+	if p == nil {
+		return 0
+	}
+	var calls, nanos int64
+	for i, n := range p.calls {
+		calls += n
+		nanos += n * cmp.Or(p.costs[p.entries[i]], p.costs[usualEntry])
+	}
+	if calls == 0 {
+		return p.costs[usualEntry]
+	}
+	return nanos / calls
 }
 
 // header returns what the header says of the files from the n-th on.
@@ -354,6 +414,7 @@ func (p *probes) viewSpan(b []byte, s *record.Span) bool {
 	if uint64(raw.Function) >= uint64(len(p.all)) {
 		return false
 	}
+	p.calls[raw.Function]++
 	*s = record.Span{Start: int64(raw.Start), Dur: int64(raw.Took), Ret: raw.Ret, TID: int32(raw.Tid), Probe: p.all[raw.Function],
 		Slots: raw.Slots[:], Len: raw.Len[:], State: unsafe.Slice((*record.StringState)(&raw.State[0]), len(raw.State)), Data: b[spanSize:]}
 	return true
