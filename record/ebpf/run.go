@@ -108,6 +108,7 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 	if err = r.begin(); err != nil {
 		return nil, err
 	}
+	r.drain.writer.Name(int32(r.child.pid)) // it may end before its first fault is read
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
 		return nil, err
 	}
