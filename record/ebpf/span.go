@@ -76,8 +76,8 @@ var pieceKinds = map[record.SpanPieceKind]recorderPieceKind{
 
 // configureSpans prepares the program for the probes, or without layers takes out what
 // serves them. It reports whether one link serves many probes, since Linux 6.6.
-func configureSpans(spec *ebpf.CollectionSpec, p []*record.SpanProbe) (multi bool) {
-	if len(p) == 0 {
+func configureSpans(spec *ebpf.CollectionSpec, c *config) (multi bool) {
+	if len(c.Spans) == 0 {
 		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
 			delete(spec.Programs, name)
 		}
@@ -86,14 +86,14 @@ func configureSpans(spec *ebpf.CollectionSpec, p []*record.SpanProbe) (multi boo
 		}
 		return false
 	}
-	if multi = features.HaveBPFLinkUprobeMulti() == nil; !multi {
+	if multi = !c.Singly && features.HaveBPFLinkUprobeMulti() == nil; !multi {
 		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
 			spec.Programs[name].AttachType = ebpf.AttachNone
 		}
 	}
 	plans := spec.Maps[recorderMapSpanPlans]
-	plans.MaxEntries = uint32(len(p))
-	for i, probe := range p {
+	plans.MaxEntries = uint32(len(c.Spans))
+	for i, probe := range c.Spans {
 		plan := recorderSpanPlan{Pieces: uint8(len(probe.Pieces)), Stack: uint8(probe.Stack)}
 		for j, piece := range probe.Pieces {
 			to := &plan.Piece[j]
