@@ -15,8 +15,10 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/layer"
@@ -74,22 +76,51 @@ var pieceKinds = map[record.SpanPieceKind]recorderPieceKind{
 	record.SpanArray:  recorderPieceKindPIECE_ARRAY,
 }
 
+// probing is how the kernel lets a program run at functions.
+type probing int
+
+const (
+	probingBest    probing = iota // of a config: what the kernel has
+	probingEach                   // with a link for each end of each function
+	probingMulti                  // since Linux 6.6, with one for each end of many functions
+	probingSession                // since Linux 6.13, with one for both: the return costs only those who are followed
+)
+
+// spanPrograms are the programs of each.
+var spanPrograms = map[probing][]string{
+	probingEach:    {recorderProgSpanBegins, recorderProgSpanEnds},
+	probingMulti:   {recorderProgSpanBegins, recorderProgSpanEnds},
+	probingSession: {recorderProgSpanBoth},
+}
+
 // configureSpans prepares the program for the probes, or without layers takes out what
-// serves them. It reports whether one link serves many probes, since Linux 6.6.
-func configureSpans(spec *ebpf.CollectionSpec, c *config) (multi bool) {
-	if len(c.Spans) == 0 {
-		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
-			delete(spec.Programs, name)
+// serves them. It returns how it is to be attached.
+func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) probing {
+	how := c.Probing
+	if how == probingBest {
+		switch {
+		case len(c.Spans) == 0:
+		case hasSessions(kernel):
+			how = probingSession
+		case features.HaveBPFLinkUprobeMulti() == nil:
+			how = probingMulti
+		default:
+			how = probingEach
 		}
+	}
+	for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds, recorderProgSpanBoth} {
+		switch {
+		case len(c.Spans) == 0 || !slices.Contains(spanPrograms[how], name):
+			delete(spec.Programs, name)
+		case how == probingEach:
+			spec.Programs[name].AttachType = ebpf.AttachNone
+		}
+	}
+	if len(c.Spans) == 0 {
 		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches} {
 			delete(spec.Maps, name)
 		}
-		return false
-	}
-	if multi = !c.Singly && features.HaveBPFLinkUprobeMulti() == nil; !multi {
-		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
-			spec.Programs[name].AttachType = ebpf.AttachNone
-		}
+		return how
 	}
 	plans := spec.Maps[recorderMapSpanPlans]
 	plans.MaxEntries = uint32(len(c.Spans))
@@ -109,7 +140,18 @@ func configureSpans(spec *ebpf.CollectionSpec, c *config) (multi bool) {
 		}
 		plans.Contents = append(plans.Contents, ebpf.MapKV{Key: uint32(i), Value: plan})
 	}
-	return multi
+	return how
+}
+
+// hasSessions reports whether one program can be at both ends of a function, as the
+// program asks for that: later kernels can have another function for it.
+func hasSessions(kernel *btf.Spec) bool {
+	var f *btf.Func
+	if kernel.TypeByName("bpf_session_is_return", &f) != nil {
+		return false
+	}
+	proto, ok := f.Type.(*btf.FuncProto)
+	return ok && len(proto.Params) == 0
 }
 
 // installed attaches to the libraries where the dynamic linker looks for them, and to
@@ -366,41 +408,68 @@ func (p *program) probe(file string, offsets, cookies []uint64) error {
 	if p.ended {
 		return nil
 	}
+	keep := func(l link.Link, err error) error {
+		if err == nil {
+			p.links = append(p.links, l)
+		}
+		return err
+	}
+	if p.probing == probingSession {
+		return keep(linkSession(p.coll.Programs[recorderProgSpanBoth], file, offsets, cookies))
+	}
 	x, err := link.OpenExecutable(file)
 	if err != nil {
 		return err
 	}
+	// The return first: one without a beginning is left out, the other way round a frame
+	// stays.
 	begins, ends := p.coll.Programs[recorderProgSpanBegins], p.coll.Programs[recorderProgSpanEnds]
-	if p.multi {
-		// A return without a beginning is left out, the other way round a frame stays.
+	if p.probing == probingMulti {
 		at := &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies}
-		l, err := x.UretprobeMulti(nil, ends, at)
-		if err != nil {
+		if err := keep(x.UretprobeMulti(nil, ends, at)); err != nil {
 			return err
 		}
-		p.links = append(p.links, l)
-		if l, err = x.UprobeMulti(nil, begins, at); err == nil {
-			p.links = append(p.links, l)
-		}
-		return err
+		return keep(x.UprobeMulti(nil, begins, at))
 	}
 	for i, offset := range offsets {
 		at := &link.UprobeOptions{Address: offset, Cookie: cookies[i]}
-		l, err := x.Uretprobe("f"+strconv.Itoa(i), ends, at)
-		if err == nil {
-			p.links = append(p.links, l)
-			if l, err = x.Uprobe("f"+strconv.Itoa(i), begins, at); err == nil {
-				p.links = append(p.links, l)
+		name := "f" + strconv.Itoa(i)
+		if err := keep(x.Uretprobe(name, ends, at)); err != nil {
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {
+				return fmt.Errorf("the kernel has no probes of functions (CONFIG_UPROBE_EVENTS): %w", err)
 			}
+			return err
 		}
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {
-			return fmt.Errorf("the kernel has no probes of functions (CONFIG_UPROBE_EVENTS): %w", err)
-		}
-		if err != nil {
+		if err := keep(x.Uprobe(name, begins, at)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// linkSession attaches a program to both ends of functions. Package link can't.
+func linkSession(prog *ebpf.Program, file string, offsets, cookies []uint64) (link.Link, error) {
+	const linkCreate, uprobeSession = 28, 57 // BPF_LINK_CREATE, BPF_TRACE_UPROBE_SESSION
+	path, err := unix.BytePtrFromString(file)
+	if err != nil {
+		return nil, err
+	}
+	// union bpf_attr, whose pointers have 64 bits on all architectures
+	attr := struct {
+		program, target, attachType, flags uint32
+		path                               unsafe.Pointer
+		offsets, counters, cookies         unsafe.Pointer
+		count, probeFlags, pid             uint32
+		_                                  uint32
+	}{
+		program: uint32(prog.FD()), attachType: uprobeSession, path: unsafe.Pointer(path),
+		offsets: unsafe.Pointer(unsafe.SliceData(offsets)), cookies: unsafe.Pointer(unsafe.SliceData(cookies)), count: uint32(len(offsets)),
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, linkCreate, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		return nil, os.NewSyscallError("bpf", errno)
+	}
+	return link.NewFromFD(int(fd))
 }
 
 const spanSize = int(unsafe.Sizeof(recorderSpan{}))

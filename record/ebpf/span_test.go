@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cilium/ebpf/features"
 	"github.com/stretchr/testify/require"
 
 	"pianola/format"
@@ -247,27 +248,31 @@ func (b *begins) WriteHeader(h *format.Header) error {
 	return b.Collect.WriteHeader(h)
 }
 
-// Without links for many probes at once, each has its own.
-func TestSpansSingly(t *testing.T) {
+// Older kernels attach in other ways.
+func TestProbing(t *testing.T) {
 	recordkit.RequireEBPF(t, MeasureCost)
 	_, l := queue(t, false)
 	o := record.Options{RingBytes: 1 << 20, Layers: []*layer.Layer{l}}
-	plan := planSpans(&o)
-	c := configOf(&o)
-	c.Spans, c.Singly = plan.all, true
-	p, err := load(c)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, p.close()) }()
-	require.False(t, p.multi)
-	ring, err := openRing(p.ring())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ring.close()) }()
-	require.NoError(t, p.attach())
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	cost, err := calibrateSpan(p, ring, usualEntry)
-	require.NoError(t, err)
-	require.Positive(t, cost)
+	for _, how := range []probing{probingBest, probingEach, probingMulti} {
+		c := configOf(&o)
+		c.Spans, c.Probing = planSpans(&o).all, how
+		p, err := load(c)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, p.close()) }()
+		if how == probingMulti && features.HaveBPFLinkUprobeMulti() != nil {
+			continue
+		}
+		ring, err := openRing(p.ring())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, ring.close()) }()
+		require.NoError(t, p.attach())
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cost, err := calibrateSpan(p, ring, usualEntry)
+		require.NoError(t, err)
+		require.Positive(t, cost)
+		t.Log(how, cost)
+	}
 }
 
 // A program in Go is not probed: it would crash.
