@@ -269,7 +269,7 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
 	}
 	if r.Orphans > 0 {
-		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
+		faults = append(faults, fmt.Sprintf("%d threads have no call that created them, as in most imports: they start on their own", r.Orphans))
 	}
 	if why := r.Coverage.Withheld(); why != "" {
 		faults = append(faults, why)
