@@ -362,9 +362,7 @@ func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 		}
 	}
 	number := func(value string) string {
-		name := strings.TrimPrefix(value, "*")
-		i := slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
-		return fmt.Sprintf("number(call_, %d)", i)
+		return fmt.Sprintf("number(call_, %d)", f.Position(value))
 	}
 	for _, h := range f.Undefine {
 		fmt.Fprintf(b, "\tundefine(%d, %s);\n", slices.Index(types, h.Type), number(h.Value))
@@ -379,4 +377,15 @@ func (f *Function) writeCall(b *strings.Builder, types []string, call string) {
 			fmt.Fprintf(b, "\tdefine(%d, %s, (long long)%s_.value);\n", place, number(h.Value), name)
 		}
 	}
+}
+
+// Position returns the place of an argument, by the value of a handle, or -1.
+func (f *Function) Position(value string) int {
+	name := strings.TrimPrefix(value, "*")
+	return slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
+}
+
+// Defines reports whether the result of a function is a handle that it makes.
+func (f *Function) Defines() bool {
+	return slices.ContainsFunc(f.Define, func(h Handle) bool { return h.Value == Result })
 }
