@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -69,17 +70,70 @@ func replayLayer(c *cli.Context) error {
 		return withHint(err)
 	}
 	defer f.Close()
-	if err := prepareLayer(c, t, &o); err != nil {
+	calls, err := spans.New(t, l, o.Limits.Complete(1).Memory)
+	if err != nil {
+		return fmt.Errorf("%s: layer %s: %w", c.Args().First(), l.Name, err)
+	}
+	if err := prepareLayer(c, t, calls.Paths(), &o); err != nil {
 		return err
 	}
 	if c.String("root") == "" && !o.Keep {
 		defer os.RemoveAll(o.Root)
 	}
-	return playLayer(c, t, l, program, o)
+	return playLayer(c, t, l, calls, program, o)
 }
 
-// prepareLayer makes the files that the trace finds, in a new directory without --root.
-func prepareLayer(c *cli.Context, t *bin.Trace, o *replay.Options) (err error) {
+// fewerFiles is a trace of which only some files are prepared.
+type fewerFiles struct {
+	format.Trace
+	header format.Header
+}
+
+func (n *fewerFiles) Header() *format.Header { return &n.header }
+
+// withFiles keeps the files that the trace finds of those with the application's names.
+func withFiles(t format.Trace, names []string) *fewerFiles {
+	n := &fewerFiles{t, *t.Header()}
+	files, apps := map[string]*format.File{}, n.header.AppNames()
+	byName := map[string]string{}
+	for i := range n.header.Files {
+		f := &n.header.Files[i]
+		files[path.Clean(f.Path)] = f
+		byName[path.Join("/", apps.Of(f.Path))] = path.Clean(f.Path)
+	}
+	keep := map[string]bool{}
+	var add func(at string)
+	add = func(at string) {
+		f := files[at]
+		if f == nil || keep[at] {
+			return
+		}
+		keep[at] = true
+		add(path.Dir(at))
+		switch {
+		case f.Link != "":
+			add(path.Clean(f.Link))
+		case f.Type == format.TypeLnk && !path.IsAbs(f.Target):
+			add(path.Join(path.Dir(at), f.Target))
+		}
+	}
+	for _, name := range names {
+		for at := path.Join("/", name); at != "/"; at = path.Dir(at) {
+			add(byName[at])
+		}
+	}
+	n.header.Files, n.header.Descriptors = nil, nil
+	for _, f := range t.Header().Files {
+		if keep[path.Clean(f.Path)] {
+			n.header.Files = append(n.header.Files, f)
+		}
+	}
+	return n
+}
+
+// prepareLayer makes the files of these names that the trace finds, in a new directory
+// without --root.
+func prepareLayer(c *cli.Context, t *bin.Trace, names []string, o *replay.Options) (err error) {
 	if o.Root == "" {
 		if o.Root, err = os.MkdirTemp(".", "pianola-root-"); err != nil {
 			return err
@@ -94,7 +148,7 @@ func prepareLayer(c *cli.Context, t *bin.Trace, o *replay.Options) (err error) {
 	prepared := newProgress("preparing files", -1)
 	with := *o
 	with.Prepare, with.Progress = fileset.PrepareOnly, showPreparation(prepared)
-	_, err = replay.Run(c.Context, t, with)
+	_, err = replay.Run(c.Context, withFiles(t, names), with)
 	prepared.finish()
 	if err != nil && c.String("root") == "" {
 		os.RemoveAll(o.Root)
@@ -150,7 +204,7 @@ func (m *layerFiles) place(name string) (string, bool) {
 }
 
 // playLayer replays the spans with prepared files, and prints what became of them.
-func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, program *plugin.Program, o replay.Options) (err error) {
+func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay, program *plugin.Program, o replay.Options) (err error) {
 	files, err := newLayerFiles(t, o.Root)
 	if err != nil {
 		return err
@@ -160,11 +214,8 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, program *plugin.Pro
 		return err
 	}
 	with := spans.Options{
-		Layer: l, Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Memory: o.Limits.Complete(1).Memory, Place: files.place,
+		Timing: o.Timing, Wait: o.Wait, Speed: o.Speed, Strict: c.Bool("strict"), Place: files.place,
 		Open: func(ctx context.Context, _ int32) (spans.Player, error) { return program.Spans(ctx, t.Header()) },
-	}
-	if with.Speed == 0 {
-		with.Speed = 1
 	}
 	about := slices.Concat(optionsOf(c, c.Args().Slice()...), provenance.Dir(o.Root, c.Bool("no-host")))
 	var log *output
@@ -180,7 +231,7 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, program *plugin.Pro
 				h.Meta = append(h.Meta, m)
 			}
 		}
-		h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s layer=%s backend=program", o.Timing, with.Speed, o.Wait, l.Name))
+		h.Set(format.MetaReplay, fmt.Sprintf("timing=%s speed=%g wait=%s layer=%s backend=program", o.Timing, cmp.Or(o.Speed, 1), o.Wait, l.Name))
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
@@ -196,11 +247,8 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, program *plugin.Pro
 		}()
 	}
 	running.RLock()
-	r, err := spans.Run(c.Context, t, with)
+	r, err := calls.Run(c.Context, with)
 	running.RUnlock()
-	if r == nil {
-		return withHint(err)
-	}
 	if c.Bool("json") {
 		if perr := printJSON(layerDocumentOf(l, r)); perr != nil {
 			return perr

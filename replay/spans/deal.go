@@ -48,7 +48,7 @@ const maxThings = 1 << 20
 
 // deal gives each thread its spans. A queue that is full keeps it waiting; a span waits
 // only for spans that were dealt before, so the queue empties.
-func (r *runner) deal(ctx context.Context) error {
+func (r *Replay) deal(ctx context.Context) error {
 	last := map[thing]ref{}
 	several := 0
 	for _, t := range r.threads {
@@ -67,7 +67,7 @@ func (r *runner) deal(ctx context.Context) error {
 			}
 			return nil
 		}
-		if e.Span.Layer != r.Layer.Name {
+		if e.Span.Layer != r.layer.Name {
 			return nil
 		}
 		index := t.spans
@@ -96,7 +96,7 @@ func (r *runner) deal(ctx context.Context) error {
 
 // order finds what a span waits for: the last span of another thread that used one of
 // its handles or files and had ended.
-func (r *runner) order(it *item, t *thread, last map[thing]ref) {
+func (r *Replay) order(it *item, t *thread, last map[thing]ref) {
 	use := func(k thing) {
 		if before, ok := last[k]; ok && before.thread != t && before.end <= it.event.Start {
 			it.after = append(it.after, before)
@@ -115,7 +115,7 @@ func (r *runner) order(it *item, t *thread, last map[thing]ref) {
 	if it.place < 0 {
 		return
 	}
-	f := r.Layer.Functions[it.place]
+	f := r.layer.Functions[it.place]
 	for _, list := range [][]layer.Handle{f.Map, f.Undefine, f.Define} {
 		for _, h := range list {
 			if n, ok := valueOf(f, h, &it.event); ok {

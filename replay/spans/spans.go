@@ -11,11 +11,14 @@
 package spans
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,21 +35,19 @@ type Player interface {
 	Close() error
 }
 
-// Options are the choices of a replay of spans. Layer, Open and Place are required.
+// Options are the choices of a replay of spans. Open and Place are required.
 type Options struct {
-	Layer  *layer.Layer
 	Timing replay.Timing
 	Wait   replay.Wait
-	Speed  float64 // scales the time between spans
+	Speed  float64 // scales the time between spans; 0 stands for 1
 	Strict bool    // end at the first result that differs
-	Memory int64   // bytes that the survey may take
 
 	// Open starts a player for a process of the recording. It gets a context that is done
 	// when the replay ends early.
 	Open func(ctx context.Context, process int32) (Player, error)
 
 	// Place returns the name for the player of a file of the application, or false if the
-	// file has none. It is called for each path before the first span is played.
+	// file has none. It is called once for each of Paths.
 	Place func(path string) (name string, ok bool)
 
 	// Log, if not nil, gets each span that was played, in order of completion, by one
@@ -103,13 +104,14 @@ type Source interface {
 	Events() format.Reader
 }
 
-// runner is the state of a replay.
-type runner struct {
+// Replay is a replay of the spans of a layer.
+type Replay struct {
 	Options
+	layer   *layer.Layer
 	header  *format.Header
 	source  Source
-	byName  map[string]int // of the layer's functions
-	places  map[string]string
+	byName  map[string]int    // of the layer's functions
+	places  map[string]string // of files, by the application's names; "" for one that has none
 	threads []*thread
 	players map[int32]Player
 	base    time.Time // the start of the replay
@@ -123,20 +125,32 @@ type runner struct {
 	args    []int64 // of the span that is accounted for
 }
 
-// Run replays the spans of the layer. It returns a Result with an error if some were
-// replayed.
-func Run(ctx context.Context, s Source, o Options) (*Result, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	r := &runner{
-		Options: o, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
-		stop: stop, calls: make([]Function, len(o.Layer.Functions)), reasons: map[string]int64{}, late: stats.Histogram{Digits: 2},
+// New prepares a replay of the spans that a trace has of a layer. memory is how many
+// bytes it may take for what it remembers of them.
+func New(s Source, l *layer.Layer, memory int64) (*Replay, error) {
+	r := &Replay{
+		layer: l, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
+		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{}, late: stats.Histogram{Digits: 2},
 	}
-	for i, f := range o.Layer.Functions {
+	for i, f := range l.Functions {
 		r.byName[f.Name] = i
 	}
-	if err := r.survey(); err != nil {
-		return nil, err
+	return r, r.survey(memory)
+}
+
+// Paths returns the files that the spans name, as the application does, in no order.
+func (r *Replay) Paths() []string { return slices.Collect(maps.Keys(r.places)) }
+
+// Run replays the spans, once. After an error the Result is that of the spans until then.
+func (r *Replay) Run(ctx context.Context, o Options) (*Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.Options, r.stop = o, stop
+	r.Speed = cmp.Or(r.Speed, 1)
+	for app := range r.places {
+		if name, ok := r.Place(app); ok {
+			r.places[app] = name
+		}
 	}
 	err := r.open(ctx)
 	if err == nil {
@@ -151,7 +165,7 @@ func Run(ctx context.Context, s Source, o Options) (*Result, error) {
 }
 
 // open starts the players of the processes that have spans.
-func (r *runner) open(ctx context.Context) error {
+func (r *Replay) open(ctx context.Context) error {
 	for _, t := range r.threads {
 		if len(t.outer) == 0 || r.players[t.process] != nil {
 			continue
@@ -166,7 +180,7 @@ func (r *runner) open(ctx context.Context) error {
 }
 
 // play runs a worker for each thread with spans, and deals the spans out.
-func (r *runner) play(ctx context.Context) error {
+func (r *Replay) play(ctx context.Context) error {
 	var running sync.WaitGroup
 	r.base = time.Now()
 	for _, t := range r.threads {
@@ -186,7 +200,7 @@ func (r *runner) play(ctx context.Context) error {
 }
 
 // each reads the events and spans of the trace.
-func (r *runner) each(take func(e *format.Event) error) error {
+func (r *Replay) each(take func(e *format.Event) error) error {
 	events := r.source.Events()
 	if !format.WantSpans(events) {
 		return errors.New("the trace holds no spans")
@@ -212,8 +226,8 @@ func (r *runner) each(take func(e *format.Event) error) error {
 var ErrNoSpans = errors.New("no calls of the layer were recorded")
 
 // survey finds the spans of each thread that no other span of the layer encloses, and
-// the places of files.
-func (r *runner) survey() error {
+// the files that they name.
+func (r *Replay) survey(memory int64) error {
 	for i := range max(len(r.header.Threads), 1) {
 		t := &thread{r: r, number: int32(i + 1), process: 1, queue: make(chan *item, queued)}
 		if len(r.header.Threads) > 0 {
@@ -224,7 +238,7 @@ func (r *runner) survey() error {
 	}
 	total := 0
 	err := r.each(func(e *format.Event) error {
-		if e.Op != format.OpSpan || e.Span.Layer != r.Layer.Name {
+		if e.Op != format.OpSpan || e.Span.Layer != r.layer.Name {
 			return nil
 		}
 		t := r.threads[e.TID-1]
@@ -236,10 +250,10 @@ func (r *runner) survey() error {
 		total += 1 + n - len(t.outer)
 		t.outer = append(t.outer[:n], outer{t.spans, e.Start})
 		t.spans++
-		if int64(total)*outerBytes > r.Memory {
-			return fmt.Errorf("the spans take more than %d bytes: %w", r.Memory, replay.ErrLimit)
+		if int64(total)*outerBytes > memory {
+			return fmt.Errorf("the spans take more than %d bytes: %w", memory, replay.ErrLimit)
 		}
-		return r.place(e.Span)
+		return r.name(e.Span)
 	})
 	if err == nil && total == 0 {
 		err = ErrNoSpans
@@ -250,8 +264,8 @@ func (r *runner) survey() error {
 	return err
 }
 
-// place finds the places of the files that a span names.
-func (r *runner) place(s *format.Span) error {
+// name remembers the files that a span names.
+func (r *Replay) name(s *format.Span) error {
 	for _, v := range s.Args {
 		if v.Kind != format.ValuePath || v.Text == nil {
 			continue
@@ -259,11 +273,10 @@ func (r *runner) place(s *format.Span) error {
 		if _, ok := r.places[string(v.Text)]; ok {
 			continue
 		}
-		name, _ := r.Place(string(v.Text))
-		if len(r.places) > maxPaths {
+		if len(r.places) == maxPaths {
 			return fmt.Errorf("the spans name more than %d files: %w", maxPaths, replay.ErrLimit)
 		}
-		r.places[string(v.Text)] = name
+		r.places[string(v.Text)] = ""
 	}
 	return nil
 }
@@ -272,10 +285,10 @@ func (r *runner) place(s *format.Span) error {
 const maxPaths = 1 << 20
 
 // collect completes the result.
-func (r *runner) collect() *Result {
+func (r *Replay) collect() *Result {
 	for i, f := range r.calls {
 		if f.Calls+f.Refused > 0 {
-			f.Name, f.Kind = r.Layer.Functions[i].Name, string(r.Layer.Functions[i].Span)
+			f.Name, f.Kind = r.layer.Functions[i].Name, string(r.layer.Functions[i].Span)
 			r.result.Functions = append(r.result.Functions, f)
 		}
 	}
@@ -283,10 +296,7 @@ func (r *runner) collect() *Result {
 		r.result.Reasons = append(r.result.Reasons, Reason{text, n})
 	}
 	slices.SortFunc(r.result.Reasons, func(a, b Reason) int {
-		if a.Count != b.Count {
-			return int(b.Count - a.Count)
-		}
-		return slices.Compare([]byte(a.Text), []byte(b.Text))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
 	})
 	r.result.Lateness = r.late.Quantiles()
 	return &r.result

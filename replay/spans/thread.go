@@ -17,7 +17,7 @@ import (
 
 // thread is a recorded thread.
 type thread struct {
-	r       *runner
+	r       *Replay
 	number  int32
 	process int32
 	player  Player
@@ -38,9 +38,9 @@ type thread struct {
 
 func duration(nanos int64) time.Duration { return time.Duration(nanos) }
 
-func (r *runner) now() int64 { return int64(time.Since(r.base)) }
+func (r *Replay) now() int64 { return int64(time.Since(r.base)) }
 
-func (r *runner) scale(nanos int64) int64 { return int64(float64(nanos) / r.Speed) }
+func (r *Replay) scale(nanos int64) int64 { return int64(float64(nanos) / r.Speed) }
 
 // run is the body of the goroutine of a thread.
 func (t *thread) run(ctx context.Context) {
@@ -129,7 +129,7 @@ func (t *thread) ask(e *format.Event) (plugin.Answer, error) {
 }
 
 // refused counts a span that was not played.
-func (r *runner) refused(it *item, why string) error {
+func (r *Replay) refused(it *item, why string) error {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if it.place >= 0 {
@@ -146,7 +146,7 @@ func (r *runner) refused(it *item, why string) error {
 const maxReasons = 100
 
 // account counts a span that was played.
-func (r *runner) account(it *item, got plugin.Answer, begin, late, recorded int64) error {
+func (r *Replay) account(it *item, got plugin.Answer, begin, late, recorded int64) error {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	e := &it.event
@@ -157,7 +157,7 @@ func (r *runner) account(it *item, got plugin.Answer, begin, late, recorded int6
 	if it.place < 0 {
 		return nil
 	}
-	c, f := &r.calls[it.place], r.Layer.Functions[it.place]
+	c, f := &r.calls[it.place], r.layer.Functions[it.place]
 	c.Calls++
 	c.Nanos += got.Dur
 	c.Recorded += recorded
@@ -194,7 +194,7 @@ func (r *runner) account(it *item, got plugin.Answer, begin, late, recorded int6
 
 // numbers returns the arguments of a span as numbers, for expressions of the layer. It is
 // valid until the next call.
-func (r *runner) numbers(f *layer.Function, args []format.Value) []int64 {
+func (r *Replay) numbers(f *layer.Function, args []format.Value) []int64 {
 	r.args = r.args[:0]
 	for i := range f.Args {
 		n := int64(0)
@@ -212,7 +212,7 @@ const (
 )
 
 // waitUntil waits for a time, or for the end, and returns the time then.
-func (r *runner) waitUntil(ctx context.Context, due int64) int64 {
+func (r *Replay) waitUntil(ctx context.Context, due int64) int64 {
 	now := r.now()
 	if r.Wait != replay.Spin {
 		if left := due - now - coarse; left > 0 {
