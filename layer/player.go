@@ -389,3 +389,12 @@ func (f *Function) Position(value string) int {
 func (f *Function) Defines() bool {
 	return slices.ContainsFunc(f.Define, func(h Handle) bool { return h.Value == Result })
 }
+
+// CallsBack reports whether a function calls one of the program, in whose place a player
+// passes its own.
+func (f *Function) CallsBack() bool {
+	return slices.ContainsFunc(f.Pass, func(p Pass) bool {
+		a := f.arg(p.Arg)
+		return a != nil && a.Kind == Pointer && !strings.HasSuffix(a.C, "*")
+	})
+}

@@ -10,8 +10,8 @@ import (
 
 // outer is a span of a thread that no other encloses.
 type outer struct {
-	index int64 // among the spans of the thread and layer
-	start int64
+	index      int64 // among the spans of the thread and layer
+	start, end int64
 }
 
 const outerBytes = int64(unsafe.Sizeof(outer{}))
@@ -59,7 +59,7 @@ func (r *Replay) deal(ctx context.Context) error {
 	return r.each(func(e *format.Event) error {
 		t := r.threads[e.TID-1]
 		if e.Op != format.OpSpan {
-			if len(t.outer) > 0 && t.outer[0].start <= e.Start {
+			if len(t.outer) > 0 && t.outer[0].start <= e.Start && e.End() <= t.outer[0].end {
 				r.result.Inside++
 			} else {
 				r.result.Outside++

@@ -6,7 +6,8 @@
 //	trace ──deal────► a queue for each thread ──► worker ──► player
 //
 // Spans that others of their layer enclose are not replayed: the outer call makes them
-// again. System calls are not replayed either. The time of those between spans is part of
+// again. Those within a call with a callback of the program are the program's, and are
+// replayed before it. System calls are not replayed either. The time of those between spans is part of
 // the compute.
 package spans
 
@@ -243,12 +244,14 @@ func (r *Replay) survey(memory int64) error {
 		}
 		t := r.threads[e.TID-1]
 		n := len(t.outer)
-		for n > 0 && t.outer[n-1].start >= e.Start {
-			n--
+		if i, ok := r.byName[e.Span.Function]; !ok || !r.layer.Functions[i].CallsBack() {
+			for n > 0 && t.outer[n-1].start >= e.Start && t.outer[n-1].end <= e.End() {
+				n--
+			}
 		}
 		r.result.Nested += int64(len(t.outer) - n)
 		total += 1 + n - len(t.outer)
-		t.outer = append(t.outer[:n], outer{t.spans, e.Start})
+		t.outer = append(t.outer[:n], outer{t.spans, e.Start, e.End()})
 		t.spans++
 		if int64(total)*outerBytes > memory {
 			return fmt.Errorf("the spans take more than %d bytes: %w", memory, replay.ErrLimit)
