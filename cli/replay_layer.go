@@ -249,6 +249,9 @@ func playLayer(c *cli.Context, t *bin.Trace, l *layer.Layer, calls *spans.Replay
 	running.RLock()
 	r, err := calls.Run(c.Context, with)
 	running.RUnlock()
+	if err != nil && len(r.Functions) == 0 {
+		return interrupted(err)
+	}
 	if c.Bool("json") {
 		if perr := printJSON(layerDocumentOf(l, r)); perr != nil {
 			return perr

@@ -1,8 +1,10 @@
 /* The part that all players have in common. A player reads a header and spans from its
    standard input, calls the library, and answers each span with the result and the
    time that the call took (docs/reference/plugins.md). */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -184,7 +186,7 @@ __attribute__((unused)) static long long handle(struct call *c, int i, int type,
 		actual = h->actual;
 	pthread_mutex_unlock(&handling);
 	if (!h && (pointer || recorded > 0))
-		refuse("a handle comes from a call that is not played");
+		refuse("a handle comes from a call that was not recorded or not played");
 	return actual;
 }
 
@@ -212,9 +214,28 @@ static long long global_value(const struct global *g)
 	return n;
 }
 
-/* Without the recorded values, those of this library are taken for them. */
+/* The file of the library that was recorded, and of that which is called. */
+static char recorded_library[256];
+
+static const char *own_library(void)
+{
+	static char path[PATH_MAX];
+	Dl_info info;
+	void *at = dlsym(RTLD_DEFAULT, functions[0].name);
+	if (!at || !dladdr(at, &info) || !info.dli_fname || !realpath(info.dli_fname, path))
+		return NULL;
+	char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+/* Without the recorded values, those of this library are taken for them, if it is the
+   recorded one. */
 static void define_globals(void)
 {
+	const char *own = !knows_globals && globals[0].name && recorded_library[0] ? own_library() : NULL;
+	if (own && strcmp(own, recorded_library) != 0)
+		fail("%s was recorded, and this player calls %s, whose ids differ: the recording lacks the header lines that a player "
+			"with the first library prints with --globals", recorded_library, own);
 	if (!knows_globals)
 		for (const struct global *g = globals; g->name; g++)
 			if (g->variable)
@@ -448,12 +469,14 @@ static void pass_on(char *line, char *rest, unsigned long thread)
 static void header(char *line)
 {
 	static int threads;
-	char name[200], layer[200];
+	char name[200], layer[200], recorded[sizeof recorded_library];
 	long long n;
 	if (strncmp(line, "# thread: ", 10) == 0)
 		in_threads = ++threads > 1;
 	if (sscanf(line, "# spans: %lld", &n) == 1 && n != 1)
 		fail("it knows version 1 of the protocol, not %lld", n);
+	if (sscanf(line, "# layer: %199s %255s", layer, recorded) == 2 && strcmp(layer, LAYER) == 0)
+		strcpy(recorded_library, recorded);
 	if (sscanf(line, "# global: %199s %199s %lld", layer, name, &n) != 3 || strcmp(layer, LAYER) != 0)
 		return;
 	knows_globals = 1;

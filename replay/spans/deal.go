@@ -14,6 +14,12 @@ type outer struct {
 	start, end int64
 }
 
+// within reports whether a later span of the thread encloses o. A short call has no
+// duration once its cost is subtracted, and can lie where the next one begins.
+func (o *outer) within(e *format.Event) bool {
+	return o.start >= e.Start && o.end <= e.End() && o.end > e.Start
+}
+
 const outerBytes = int64(unsafe.Sizeof(outer{}))
 
 // item is a span that a worker plays.

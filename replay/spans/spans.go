@@ -245,7 +245,7 @@ func (r *Replay) survey(memory int64) error {
 		t := r.threads[e.TID-1]
 		n := len(t.outer)
 		if i, ok := r.byName[e.Span.Function]; !ok || !r.layer.Functions[i].CallsBack() {
-			for n > 0 && t.outer[n-1].start >= e.Start && t.outer[n-1].end <= e.End() {
+			for n > 0 && t.outer[n-1].within(e) {
 				n--
 			}
 		}
