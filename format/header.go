@@ -65,6 +65,9 @@ const (
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
 	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
+	MetaRanks       = "ranks"        // of a recording of a node: "N run=ID machine=ID" (Program)
+	MetaClock       = "clock"        // of the same: a Clock
+
 	// Where a recording or a replay ran: package provenance.
 	MetaOptions  = "options"  // of the command that made the script
 	MetaVersion  = "version"  // of Pianola

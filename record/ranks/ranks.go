@@ -21,6 +21,7 @@ type Node struct {
 	Warn func(error) // is told what goes wrong without ending the recording
 
 	dir    string
+	name   string // of the node, in the recording
 	host   *host
 	pid    int // of the command
 	server *server
@@ -31,8 +32,8 @@ type Node struct {
 var _ record.Ranks = (*Node)(nil)
 
 // NewNode begins the recorder of the node of the place, whose own rank becomes the command.
-// The recordings are in dir, which it makes. The caller closes it.
-func NewNode(dir string, p launcher.Place, warn func(error)) (*Node, error) {
+// The recordings, in which the node has a name, are in dir, which it makes. The caller closes it.
+func NewNode(dir, name string, p launcher.Place, warn func(error)) (*Node, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func NewNode(dir string, p launcher.Place, warn func(error)) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Node{Warn: warn, dir: dir, host: h}, nil
+	return &Node{Warn: warn, dir: dir, name: name, host: h}, nil
 }
 
 // Name returns the name of the node's recording in a directory.
@@ -72,7 +73,7 @@ func (n *Node) Meet(ctx context.Context, clock func() int64) (*format.Header, er
 	all := []member{{rank: p.Rank, pid: n.pid}}
 	all = append(all, n.host.members...)
 	slices.SortFunc(all, func(a, b member) int { return a.rank - b.rank })
-	g := greeting{Node: p.Node, Size: p.Size}
+	g := greeting{Node: n.name, Size: p.Size}
 	for _, m := range all {
 		g.Ranks = append(g.Ranks, m.rank)
 	}
@@ -102,9 +103,10 @@ func (n *Node) Meet(ctx context.Context, clock func() int64) (*format.Header, er
 		}
 		at = &o
 	}
-	h.Set(format.MetaRanks, fmt.Sprintf("%d run=%s machine=%s", p.Size, n.run, machine()))
+	program := format.Program{Ranks: int32(p.Size), Run: n.run, Machine: machine()}
+	h.Set(format.MetaRanks, program.String())
 	for _, m := range all {
-		h.Ranks = append(h.Ranks, format.Rank{Rank: int32(m.rank), Node: p.Node, Process: int32(m.pid)})
+		h.Ranks = append(h.Ranks, format.Rank{Rank: int32(m.rank), Node: n.name, Process: int32(m.pid)})
 	}
 	at.put(h)
 	return h, nil
