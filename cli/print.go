@@ -97,7 +97,7 @@ func openEvents(name, kind string) (*events, error) {
 		return nil, err
 	}
 	if isTrace(f) {
-		return traceEvents(f, name)
+		return traceEvents(f, name, kind)
 	}
 	f.Close()
 	src, err := inspect(importer.Options{}, name)
@@ -113,21 +113,27 @@ func openEvents(name, kind string) (*events, error) {
 		if src.Dialect != script.Intermediate {
 			say("print: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
-		return traceEvents(f, name)
+		return traceEvents(f, name, kind)
 	}
 	r, err := src.open()
 	if err != nil {
 		src.Close()
 		return nil, err
 	}
+	if export.TakesSpans(kind) {
+		format.WantSpans(r)
+	}
 	return &events{format.NewCausalReader(r), src, func(err error) error { return named(name, err) }}, nil
 }
 
-// traceEvents returns the events of a compiled trace. On an error it closes the trace.
-func traceEvents(f *os.File, name string) (*events, error) {
+// traceEvents returns the events of a compiled trace, for a format. On an error it closes the trace.
+func traceEvents(f *os.File, name, kind string) (*events, error) {
 	r, close, err := eventsOf(f, name)
 	if err != nil {
 		return nil, err
+	}
+	if export.TakesSpans(kind) {
+		format.WantSpans(r)
 	}
 	return &events{r, closer(close), func(err error) error { return named(name, err) }}, nil
 }
