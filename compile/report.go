@@ -12,9 +12,10 @@ import (
 
 // Report says what a compilation changed.
 type Report struct {
-	Events        int64 // events in the trace
-	Threads       int   // threads in the trace
-	Spans         int64 // calls of libraries in the trace
+	Events        int64     // events in the trace
+	Threads       int       // threads in the trace
+	Spans         int64     // calls of libraries in the trace
+	FailedRanks   []RankEnd // in the order of their ends
 	LeftOut       format.Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution

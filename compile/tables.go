@@ -46,7 +46,10 @@ type proc struct {
 	floor    format.Floor // the same with calls of no duration
 
 	maker    *proc // nil if that is not recorded
+	rank     int32 // -1 for none
 	children int   // that it has made and not waited for
+
+	rankEnded bool // its failure is reported
 
 	locked map[*locks]bool // where it has locks of fcntl; nil for nowhere
 }
@@ -168,6 +171,7 @@ func (m *model) added(at, parent *process.Thread) {
 	var known bool
 	if t.proc, known = at.Process.Data.(*proc); !known {
 		t.proc = m.newProcess(at.Process)
+		t.proc.rank = m.rankOf(at.Process.ID, maker)
 		if maker != nil {
 			t.proc.brk, t.proc.program, t.proc.maker = maker.proc.brk, maker.proc.program, maker.proc
 			maker.proc.children++
@@ -198,7 +202,7 @@ func (m *model) added(at, parent *process.Thread) {
 	if m.ties != nil {
 		t.begin(maker)
 	}
-	m.table = append(m.table, row)
+	m.table = append(m.table, row.OfRank(t.proc.rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
 
@@ -258,6 +262,7 @@ func (m *model) ended(s *simEvent) {
 			m.unfed(s, fileOf(d))
 		}
 	}
+	m.rankEnded(p, s.e)
 	if m.ties != nil {
 		if f := t.floor(t.clock(s.e.Start)); f.Total > p.floor.Total {
 			p.floor = f
