@@ -69,6 +69,8 @@ type recording struct {
 	sink    record.Sink
 	ranks   record.Ranks // nil for none
 	result  record.Result
+	probes  *probes // nil without layers
+	shown   int     // of the files that are probed, those in the header
 	began   time.Time
 	zero    int64 // the same, as monotonic returns it
 
@@ -114,7 +116,9 @@ func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording,
 // follow follows the command, and the ranks if there are some, and writes the header.
 func (r *recording) follow(ctx context.Context, o *record.Options) error {
 	if r.ranks == nil {
-		if err := r.sink.WriteHeader(record.StartHeader(o, r.child.pid, tool, r.result.Cost)); err != nil {
+		h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
+		h.Meta = append(h.Meta, r.probed()...)
+		if err := r.sink.WriteHeader(h); err != nil {
 			return err
 		}
 		return errors.Join(r.program.follow(r.child.pidfd), r.begin())
@@ -126,13 +130,18 @@ func (r *recording) follow(ctx context.Context, o *record.Options) error {
 	if err != nil {
 		return err
 	}
+	h.Meta = append(h.Meta, r.probed()...)
 	return r.sink.WriteHeader(h)
 }
 
 // load loads the program, lets it run and measures what it costs. The calling
 // goroutine must be locked to its thread.
 func (r *recording) load(o *record.Options) (err error) {
-	if r.program, err = load(configOf(o)); err != nil {
+	c := configOf(o)
+	if r.probes = planSpans(o); r.probes != nil {
+		c.Spans = r.probes.all
+	}
+	if r.program, err = load(c); err != nil {
 		return permission(err)
 	}
 	if r.ring, err = openRing(r.program.ring()); err != nil {
@@ -144,7 +153,25 @@ func (r *recording) load(o *record.Options) (err error) {
 	if r.measured, err = r.program.measured(); err != nil {
 		return err
 	}
-	return permission(r.program.attachAdditional())
+	if err = r.program.attachAdditional(); err != nil || r.probes == nil {
+		return permission(err)
+	}
+	r.probes.program = r.program
+	if r.result.Cost.Span, err = calibrateSpans(r.program, r.ring); err != nil {
+		return err
+	}
+	return r.probes.installed()
+}
+
+// probed returns the lines of the header for the files that were probed since the last
+// ones.
+func (r *recording) probed() []format.Meta {
+	if r.probes == nil {
+		return nil
+	}
+	all := r.probes.header(r.shown)
+	r.shown = len(r.probes.files)
+	return all
 }
 
 // begin makes this moment the time 0 of the recording.
@@ -154,7 +181,7 @@ func (r *recording) begin() error {
 	if r.zero, err = monotonic(); err != nil {
 		return err
 	}
-	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, r.zero), look: r.program.look}
+	r.drain = &drain{ring: r.ring, probes: r.probes, writer: record.NewWriter(r.sink, r.zero), look: r.program.look}
 	if parted, ok := r.sink.(record.Parted); ok {
 		parted.Ends(r.soFar)
 	}
@@ -247,6 +274,10 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	h := r.drain.writer.EndHeader(&r.result, r.child != nil)
 	if last != nil {
 		h.Meta = append(last.Meta, h.Meta...)
+	}
+	h.Meta = append(h.Meta, r.probed()...)
+	if r.probes != nil {
+		r.result.Probed = r.probes.files
 	}
 	return r.result, r.sink.WriteHeader(h)
 }
