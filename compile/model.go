@@ -34,7 +34,6 @@ type model struct {
 	line        int64  // number of the current event in the order of the simulation
 
 	mpis  *mpiState       // nil without calls of MPI by ranks
-	ranks map[int32]int32 // by process id, of those that are ranks
 	rings map[ringKey]*ring
 	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
 
@@ -112,7 +111,6 @@ func (m *model) start(in *intake, first *format.Event) {
 		m.spanned = in.spanned
 		m.ties = newTies()
 	}
-	m.learnRanks(h)
 	recording := *h
 	recording.Threads = nil // its threads have the kernel's ids
 	m.state = process.NewState(&recording)

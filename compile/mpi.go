@@ -200,7 +200,7 @@ func newMPI() *mpiState {
 
 // mpi follows a call of MPI by a rank.
 func (m *model) mpi(t *thread, e *format.Event) {
-	if t.proc.rank < 0 || e.Span.Failed {
+	if t.proc.Rank < 0 || e.Span.Failed {
 		return
 	}
 	if m.mpis == nil {
@@ -329,7 +329,7 @@ func (m *model) mpiMake(t *thread, p *mpiProcess, e *format.Event, made, color, 
 	p.comms[id] = n
 	if color >= 0 && m.ties == nil && !m.learned.closed {
 		k, _ := mpiInt(e.Span, int8(key))
-		m.learned.join(n, mpiMember{int32(k), t.proc.rank})
+		m.learned.join(n, mpiMember{int32(k), t.proc.Rank})
 		m.learned.more = m.learned.more || s.groups[n] == nil
 	}
 }
@@ -410,7 +410,7 @@ func (m *model) mpiEnter(t *thread, p *mpiProcess, e *format.Event, op mpiOp) mp
 	p.collectives[op.comm]++
 	if k := &m.learned.mpi; m.ties == nil && k.count < maxOperations {
 		at := mpiEntry{op.comm, op.index}
-		k.entries[at] = append(k.entries[at], mpiPair{t.num, t.proc.rank, e.Start})
+		k.entries[at] = append(k.entries[at], mpiPair{t.num, t.proc.Rank, e.Start})
 		m.learned.counted()
 	}
 	return op
@@ -461,16 +461,16 @@ func (m *model) mpiMessage(t *thread, e *format.Event, kind mpiKind, comm int, h
 	if m.ties != nil {
 		return op
 	}
-	way := mpiWay{comm, t.proc.rank, rank}
+	way := mpiWay{comm, t.proc.Rank, rank}
 	if kind == mpiReceive {
-		way.from, way.to = rank, t.proc.rank
+		way.from, way.to = rank, t.proc.Rank
 	}
 	q := s.waiting[way]
 	if q == nil {
 		q = &mpiQueue{}
 		s.waiting[way] = q
 	}
-	w := mpiWaiting{mark, op.index, mpiPair{t.num, t.proc.rank, e.Start}}
+	w := mpiWaiting{mark, op.index, mpiPair{t.num, t.proc.Rank, e.Start}}
 	mine, theirs := &q.sent, &q.received
 	if kind == mpiReceive {
 		mine, theirs = theirs, mine
@@ -556,7 +556,7 @@ func (m *model) mpiEnd(t *thread, e *format.Event, op mpiOp) {
 		return
 	}
 	stats.Collectives++
-	if isRoot := op.root == t.proc.rank; op.kind == mpiOfRoot && isRoot || op.kind == mpiToRoot && !isRoot {
+	if isRoot := op.root == t.proc.Rank; op.kind == mpiOfRoot && isRoot || op.kind == mpiToRoot && !isRoot {
 		return
 	}
 	if op.kind == mpiOfRoot {

@@ -22,29 +22,6 @@ func (r RankEnd) String() string {
 	return fmt.Sprintf("rank %d ended with status %d", r.Rank, r.Status)
 }
 
-// learnRanks takes the ranks of the recording's header.
-func (m *model) learnRanks(h *format.Header) {
-	if len(h.Ranks) == 0 {
-		return
-	}
-	m.ranks = make(map[int32]int32, len(h.Ranks))
-	for _, r := range h.Ranks {
-		m.ranks[r.Process] = r.Rank
-	}
-}
-
-// rankOf returns the rank of a new process, -1 for none: its maker's, or the one that the header
-// states.
-func (m *model) rankOf(pid int32, maker *thread) int32 {
-	if maker != nil {
-		return maker.proc.rank
-	}
-	if rank, ok := m.ranks[pid]; ok {
-		return rank
-	}
-	return -1
-}
-
 // ranksOf returns the ranks of the trace, given those of the recording. Names of nodes become
 // numbers if hidden is true.
 func ranksOf(of []format.Rank, hidden bool) []format.Rank {
@@ -64,19 +41,19 @@ func ranksOf(of []format.Rank, hidden bool) []format.Rank {
 	return all
 }
 
-// rankEnded notes the end of a rank if it failed.
+// rankEnded notes the end of the process of a rank if it failed. A process that the rank made is
+// none.
 func (m *model) rankEnded(p *proc, e *format.Event) {
-	rank, ok := m.ranks[p.ID]
-	if !ok || p.maker != nil || p.rankEnded {
+	if p.Rank < 0 || p.maker != nil || p.rankEnded {
 		return
 	}
-	end := RankEnd{Rank: rank}
+	end := RankEnd{Rank: p.Rank}
 	if e.Notes.Known(format.NotedSignal) {
 		end.Signal = e.Notes.Signal
 	} else if !e.Notes.Known(format.NotedKilled) {
 		end.Status = e.Args[0] & 0xff
 	}
-	if end != (RankEnd{Rank: rank}) {
+	if end != (RankEnd{Rank: p.Rank}) {
 		p.rankEnded = true
 		m.report.FailedRanks = append(m.report.FailedRanks, end)
 	}

@@ -46,7 +46,6 @@ type proc struct {
 	floor    format.Floor // the same with calls of no duration
 
 	maker    *proc // nil if that is not recorded
-	rank     int32 // -1 for none
 	children int   // that it has made and not waited for
 
 	rankEnded bool // its failure is reported
@@ -171,7 +170,6 @@ func (m *model) added(at, parent *process.Thread) {
 	var known bool
 	if t.proc, known = at.Process.Data.(*proc); !known {
 		t.proc = m.newProcess(at.Process)
-		t.proc.rank = m.rankOf(at.Process.ID, maker)
 		if maker != nil {
 			t.proc.brk, t.proc.program, t.proc.maker = maker.proc.brk, maker.proc.program, maker.proc
 			maker.proc.children++
@@ -202,7 +200,7 @@ func (m *model) added(at, parent *process.Thread) {
 	if m.ties != nil {
 		t.begin(maker)
 	}
-	m.table = append(m.table, row.OfRank(t.proc.rank))
+	m.table = append(m.table, row.OfRank(at.Process.Rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
 
