@@ -34,8 +34,8 @@ var kinds = []struct {
 	{"strace", newStrace, true, false},
 	{"json", newJSON, true, false},
 	{"csv", newCSV, true, false},
-	{"parquet", newParquet, true, false},
-	{"perfetto", newPerfetto, true, false},
+	{"parquet", newParquet, true, true},
+	{"perfetto", newPerfetto, true, true},
 }
 
 // Kinds returns the names of the formats, the default first.

@@ -104,6 +104,7 @@ func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording,
 	if err = r.follow(ctx, o); err != nil {
 		return nil, err
 	}
+	r.drain.writer.Name(int32(r.child.pid)) // it may end before its first fault is read
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
 		return nil, err
 	}
