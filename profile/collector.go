@@ -80,6 +80,7 @@ type call struct {
 
 // Read adds all events of r.
 func (c *Collector) Read(r format.Reader) error {
+	format.WantSpans(r)
 	ordered := format.NewCausal(r)
 	for {
 		e, err := ordered.Next()
@@ -113,6 +114,9 @@ func (c *Collector) Write(events []format.Event) error {
 func (c *Collector) fault(err error) error { return fmt.Errorf("event %d: %w", c.all.Calls+1, err) }
 
 func (c *Collector) add(e *format.Event) error {
+	if e.Op == format.OpSpan {
+		return c.span(e)
+	}
 	if !e.Op.Valid() {
 		return errOp
 	}
@@ -160,6 +164,17 @@ func (c *Collector) add(e *format.Event) error {
 	return nil
 }
 
+// span counts a call of a library.
+func (c *Collector) span(e *format.Event) error {
+	if e.Start > maxTime || e.Dur > maxTime {
+		return errRange
+	}
+	if c.tracker != nil {
+		c.tracker.ranks.span(e, c.tracker.Thread(e).Process.Rank)
+	}
+	return nil
+}
+
 // follow counts a call for its category, its file and its thread.
 func (c *Collector) follow(one *call, e *format.Event) {
 	tr := c.tracker
@@ -172,6 +187,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	}
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
+	tr.ranks.count(one, by.Process.Rank, f)
 	if tr.blocked != nil {
 		tr.blocked.count(one, e)
 	}
@@ -274,6 +290,8 @@ func (c *Collector) Profile() *Profile {
 	var place []int
 	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
 	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
+	p.Ranks, p.Shared = c.tracker.ranks.snapshot(p.Processes), c.tracker.files.shared()
+	p.RankMap = c.tracker.ranks.heat(p.Ranks)
 	p.Parts = c.parts.snapshot(place)
 	if c.To > 0 {
 		p.Calls = c.singles.snapshot(place)

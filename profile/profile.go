@@ -156,6 +156,11 @@ type Profile struct {
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
 
+	// What the ranks of a parallel program did; empty for other programs.
+	Ranks   []Rank   // in order
+	Shared  []Shared // files that several ranks used: the written ones first, then by overlap
+	RankMap *RankMap
+
 	// Blocked is nil for recordings that do not tell who woke whom.
 	Blocked *Blocked
 

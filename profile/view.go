@@ -85,6 +85,9 @@ var views = []struct {
 	{"thread", func(p *Profile) *Table { return tableOf(p.threads(), threadColumns) }},
 	{"directory", func(p *Profile) *Table { return tableOf(p.Directories(), directoryColumns) }},
 	{"size", func(p *Profile) *Table { return tableOf(p.sizeRows(), sizeColumns) }},
+	{"rank", (*Profile).rankTable},
+	{"node", (*Profile).nodeTable},
+	{"shared", (*Profile).sharedTable},
 	{"interval", func(p *Profile) *Table { return p.intervalTable() }},
 }
 
