@@ -19,11 +19,19 @@ type clock struct {
 // parts in a million; more says that a measurement is wrong.
 const maxDrift = 1e-3
 
+// maxOffset bounds the numbers of a measurement, in nanoseconds (18 years).
+const maxOffset = 1 << 59
+
 // newClock returns the clock of measurements at the begin and at the end. Without the one at the
 // end, there is no drift.
 func newClock(all []format.Clock) (c clock, err error) {
 	if len(all) == 0 {
 		return c, nil
+	}
+	for _, m := range all {
+		if m.At < 0 || m.At > maxOffset || m.Offset < -maxOffset || m.Offset > maxOffset || m.Round < 0 || m.Round > maxOffset {
+			return c, fmt.Errorf("a measurement of the clock is out of range: %v", &m)
+		}
 	}
 	first, last := all[0], all[len(all)-1]
 	c = clock{from: first.At, offset: first.Offset}
