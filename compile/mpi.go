@@ -544,8 +544,8 @@ func (m *model) mpiEnd(t *thread, e *format.Event, op mpiOp) {
 		with := k.pairs[op.index]
 		if op.kind == mpiReceive {
 			stats.Messages++
-		} else if with.at <= e.Start {
-			return // the receiver was there before, so the send did not wait
+		} else if with.at <= e.Start || with.at > e.End() {
+			return // the receiver was there before, or the message was kept for it: the send did not wait
 		}
 		m.mpiAfter(t, e, []mpiPair{with})
 		return
