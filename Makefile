@@ -140,6 +140,9 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
+scale: deps-scale build ## what a recording of EVENTS=100000000 costs to profile, compile and print as a dataset, with one processor and two; questions in DuckDB
+	sh scripts/scale.sh demo/scale $(EVENTS)
+
 # An input that is new is not made shorter for long: most take a while to play.
 fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
 	@set -e; tally=$$(mktemp -d); trap 'rm -rf "$$tally"' EXIT; export PIANOLA_FUZZ_TALLY="$$tally"; \
@@ -205,3 +208,11 @@ deps-conformance:
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium
+	@sh scripts/duckdb.sh demo/duckdb
+
+deps-scale: deps-sql
+	@sh scripts/need.sh python3=python3
+
+deps-sql:
+	@sh scripts/need.sh npm=npm
+	@sh scripts/duckdb.sh demo/duckdb

@@ -269,7 +269,7 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
 	}
 	if r.Orphans > 0 {
-		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
+		faults = append(faults, fmt.Sprintf("%d threads have no call that created them, as in most imports: they start on their own", r.Orphans))
 	}
 	if why := r.Coverage.Withheld(); why != "" {
 		faults = append(faults, why)
@@ -288,8 +288,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 
 // printTrace prints a compiled trace as an intermediate script.
 func printTrace(w io.Writer, t *bin.Trace) error {
-	p := script.NewIntermediateWriter(w, t.Header())
-	if err := pump(t.Events(), p); err != nil {
+	p, events := script.NewIntermediateWriter(w, t.Header()), t.Events()
+	format.WantSpans(events)
+	if err := pump(events, p); err != nil {
 		return err
 	}
 	return p.Flush()

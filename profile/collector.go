@@ -78,20 +78,22 @@ type call struct {
 	start, end int64
 }
 
-// Read adds all events of r.
+// Read adds all events of r, which another goroutine reads meanwhile.
 func (c *Collector) Read(r format.Reader) error {
-	ordered := format.NewCausal(r)
+	ahead := format.NewAhead(r)
+	defer ahead.Close()
+	ordered := format.NewCausal(ahead)
 	for {
 		e, err := ordered.Next()
 		if err == io.EOF {
-			c.coverage = coverage.Of(r.Header())
+			c.coverage = coverage.Of(ahead.Header())
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if c.tracker == nil {
-			c.tracker = newTracker(r.Header(), c.Rows)
+			c.tracker = newTracker(ahead.Header(), c.Rows)
 		}
 		if err := c.add(e); err != nil {
 			return c.fault(err)
