@@ -37,24 +37,35 @@ function put(row, name, ratio) {
 }
 
 function rowsOf(d, key) {
-  const row = (name, sides) => {
-    const out = {name, remark: sides.filter(s => s.refused || s.differed).map(s => s.name + ': ' + (s.refused ? 'left out: ' + s.refused : s.differed + ' events differed: ' + s.example)).join('; ') || undefined};
-    sides.forEach((s, i) => {
-      out['seconds' + i] = s.seconds && s.seconds[key];
-      put(out, 'recorded' + i, s.to_recorded[key]);
-      put(out, 'first' + i, (s.to_first || {})[key]);
+  return d.workloads.map(w => {
+    const row = {name: w.name, recorded: w.recorded_seconds[key]};
+    row.remark = w.sides.filter(s => s.refused || s.differed).map(s => `${s.name}: ${s.refused ? 'left out: ' + s.refused : count(s.differed) + ' events differed: ' + s.example}`).join('; ') || undefined;
+    w.sides.forEach((s, i) => {
+      row['seconds' + i] = s.seconds[key];
+      put(row, 'recorded' + i, s.to_recorded[key]);
+      put(row, 'first' + i, (s.to_first || {})[key]);
     });
-    return out;
-  };
-  return [...(d.workloads.length > 1 ? [row('geometric mean', d.sides)] : []), ...d.workloads.map(w => ({...row(w.name, w.sides), recorded: w.recorded_seconds[key]}))];
+    return row;
+  });
+}
+
+// meanOf says the geometric means of a measure, '' for none.
+function meanOf(d, key) {
+  const text = (r, of) => `${digits(r.ratio, 3)} of ${of}` + (r.low === undefined ? '' : ` (${digits(r.low, 3)} to ${digits(r.high, 3)})`);
+  const first = d.sides[0].name;
+  const said = d.sides.flatMap((s, i) => {
+    const [recorded, against] = [s.to_recorded[key], (s.to_first || {})[key]];
+    return recorded && recorded.workloads > 1 ? [s.name + ' ' + [text(recorded, 'the recording'), ...(against ? [text(against, first)] : [])].join(', ')] : [];
+  });
+  return said.length === 0 ? '' : `Geometric mean of ${count(d.sides[0].to_recorded[key].workloads)} workloads: ${said.join('; ')}.`;
 }
 
 function tableOf(d, [key, label]) {
-  const rows = rowsOf(d, key).filter(r => r.remark || d.sides.some((_, i) => r['recorded' + i] !== undefined || r['seconds' + i] !== undefined));
+  const rows = rowsOf(d, key).filter(r => key === 'run_time' && r.remark || d.sides.some((_, i) => r['seconds' + i] !== undefined));
   if (rows.length === 0) return '';
   const first = d.sides[0].name;
   const bounds = (name, extra) => [{key: name + 'Low', label: `at least (${percent(d.confidence)})`, kind: 'ratio', extra}, {key: name + 'High', label: 'at most', kind: 'ratio', extra}];
-  return newTable({id: key, title: capitalized(label), all: rows.length}, [
+  return newTable({id: key, title: capitalized(label), note: meanOf(d, key), all: rows.length, by: d.sides.length > 1 ? 'first1' : 'recorded0'}, [
     {key: 'name', label: 'workload', kind: 'words'},
     {key: 'recorded', label: 'recorded', kind: 'seconds'},
     ...d.sides.map((s, i) => ({key: 'seconds' + i, label: s.name, kind: 'seconds'})),
