@@ -45,7 +45,7 @@ func TestSuite(t *testing.T) {
 func TestBrowserSuite(t *testing.T) {
 	for _, width := range []int64{1280, 320} {
 		p := open(t, suitePage(t), width, 900)
-		require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "Flash is 1.43 times as fast as disk")
+		require.Contains(t, value[string](t, p, `document.querySelector('.verdict').textContent`), "flash is 1.43 times as fast as disk")
 		require.Contains(t, value[string](t, p, `document.querySelector('header').textContent`), "disk: ext4 rw")
 		require.Equal(t, []string{"base", "compile"}, column(t, p, "run_time", 0))
 		require.Equal(t, []string{"base"}, column(t, p, "sync_p99", 0))

@@ -10,8 +10,10 @@
 #
 # and then calls record. It needs root, for eBPF. PLACE is the directory for the work,
 # whose name is in the trace; nothing else of the machine's names is. PIANOLA is the
-# program that records, bin/pianola by default.
+# program that records, bin/pianola by default. With the argument plain the workload runs
+# without being recorded, and all that is printed is its run time in seconds.
 set -eu
+way=${1-recorded}
 here=$(cd "$(dirname "$0")" && pwd)
 name=${here##*/}
 cd "$here/../.."
@@ -69,6 +71,13 @@ record() {
 	unset XDG_CACHE_HOME XDG_CONFIG_HOME
 	into "$out/seed.out" seed
 	cold . $inputs
+	if [ $way = plain ]; then
+		at "$name: the program"
+		begin=$(date +%s.%N)
+		into "$place/run.out" run plain
+		date +%s.%N | awk -v begin="$begin" '{ printf "%.3f\n", $1 - begin }'
+		return
+	fi
 	at "$name: recording"
 	into "$place/run.out" run recorded
 	at "$name: compiling"

@@ -28,9 +28,10 @@ type Card struct {
 	Dir       string   `yaml:"-" json:"directory"`
 	Program   string   `yaml:"program" json:"program"`
 	Version   string   `yaml:"version" json:"version"`
-	Does      string   `yaml:"does" json:"does"`           // in a sentence
-	Sensitive []string `yaml:"sensitive" json:"sensitive"` // the properties of storage that decide its run time
-	Licence   string   `yaml:"licence" json:"licence"`     // of the trace, by its SPDX identifier
+	Does      string   `yaml:"does" json:"does"`             // in a sentence
+	Sensitive []string `yaml:"sensitive" json:"sensitive"`   // the properties of storage that decide its run time
+	Quick     bool     `yaml:"quick,omitempty" json:"quick"` // one of the few that tell the most in a minute
+	Licence   string   `yaml:"licence" json:"licence"`       // of the trace, by its SPDX identifier
 	Figures   Figures  `yaml:"figures" json:"figures"`
 }
 

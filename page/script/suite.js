@@ -1,6 +1,6 @@
 // The page of a suite, from its data.
 
-const measures = [['run_time', 'run time'], ['io', 'I/O time'], ['read_p99', 'p99 of reads'], ['sync_p99', 'p99 of syncs']];
+const measures = [['run_time', 'Run time'], ['io', 'I/O time'], ['read_p99', '99th percentile of reads'], ['sync_p99', '99th percentile of syncs']];
 
 // barsOf draws a measure of all workloads, for each a bar of the recording and one of each
 // side. A bar's length is its share of the workload's longest.
@@ -60,12 +60,12 @@ function meanOf(d, key) {
   return said.length === 0 ? '' : `Geometric mean of ${count(d.sides[0].to_recorded[key].workloads)} workloads: ${said.join('; ')}.`;
 }
 
-function tableOf(d, [key, label]) {
+function tableOf(d, [key, title]) {
   const rows = rowsOf(d, key).filter(r => key === 'run_time' && r.remark || d.sides.some((_, i) => r['seconds' + i] !== undefined));
   if (rows.length === 0) return '';
   const first = d.sides[0].name;
   const bounds = (name, extra) => [{key: name + 'Low', label: `at least (${percent(d.confidence)})`, kind: 'ratio', extra}, {key: name + 'High', label: 'at most', kind: 'ratio', extra}];
-  return newTable({id: key, title: capitalized(label), note: meanOf(d, key), all: rows.length, by: d.sides.length > 1 ? 'first1' : 'recorded0'}, [
+  return newTable({id: key, title, note: meanOf(d, key), all: rows.length, by: d.sides.length > 1 ? 'first1' : 'recorded0'}, [
     {key: 'name', label: 'workload', kind: 'words'},
     {key: 'recorded', label: 'recorded', kind: 'seconds'},
     ...d.sides.map((s, i) => ({key: 'seconds' + i, label: s.name, kind: 'seconds'})),
@@ -81,7 +81,7 @@ function build() {
   const main = document.getElementById('main');
   initTheme();
   for (const fact of data.facts) document.querySelector('header').append(element('p', {class: 'note'}, fact));
-  main.append(element('p', {class: 'verdict inconclusive'}, ...data.conclusion.split('\n').map(line => element('strong', {}, capitalized(line))), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
+  main.append(element('p', {class: 'verdict inconclusive'}, ...data.conclusion.split('\n').map(line => element('strong', {}, line)), d.interrupted ? element('span', {}, 'Interrupted: not all was replayed.') : null));
   main.append(barSection(d));
   for (const measure of measures) main.append(tableOf(d, measure));
   main.dataset.ready = 'true';
