@@ -251,7 +251,7 @@ func (s *suiteRun) replay() error {
 		all += card.Figures.RunSeconds
 	}
 	all *= float64(s.runs * len(s.roots))
-	s.shown = newLine("suite", int64(all*1e3), func(ms int64) string { return table.ShortDuration(float64(ms) / 1e3) })
+	s.shown = newLine("suite", int64(all*1e3), func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
 	defer s.shown.finish()
 	for i, card := range s.cards {
 		if err := s.workload(card, fmt.Sprintf("%d of %d", i+1, len(s.cards)), all); err != nil {

@@ -41,7 +41,7 @@ def programs(name, times):
             continue
         program = {s: statistics.median(v) for s, v in took[w["name"]].items()}
         replay = {s["name"]: s["seconds"]["run_time"] for s in w["sides"] if "run_time" in s["seconds"]}
-        names = [s for s in program if s in replay]
+        names = [s for s in replay if s in program]
         print(f"{w['name']:12}" + "".join(f"{s:>8} {program[s]:7.3f} {replay[s]:7.3f}" for s in names))
         same = pairs = 0
         for i, a in enumerate(names):

@@ -177,7 +177,7 @@ func (m *measure) occurs(w *Workload) bool {
 
 // Conclusion says, in a line for each side but the first, how many times as fast it is by
 // the geometric mean, and what that hides: the workloads with the lowest and the highest
-// ratio. Of a single side it says how it stands to the recorded machine.
+// ratio. For a single side it says how that stands to the recorded machine.
 func (r *Report) Conclusion() string {
 	var b strings.Builder
 	m := &measures[0]
