@@ -267,7 +267,7 @@ func (s *suiteRun) replay() error {
 func (s *suiteRun) workload(card *workloads.Card, number string, all float64) error {
 	w := &suite.Workload{Name: card.Name, Sides: make([]suite.Runs, len(s.report.Sides))}
 	begun := s.spent
-	l := &laboratory{Context: s.Context, options: s.options, traces: &labTraces{ctx: s.Context.Context, name: card.Trace()}}
+	l := &labRunner{Context: s.Context, options: s.options, traces: &labTraces{ctx: s.Context.Context, name: card.Trace()}}
 	var systems []*suiteSystem
 	e := &lab.Experiment{
 		Runs: s.runs, Candidates: []lab.Candidate{nil}, Equals: true, Clear: sandbox.Clear,
