@@ -42,7 +42,7 @@ man: ## bin/man, the manual pages
 	GOARCH= $(GO) run ./internal/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
 
 # Root often has no Go: make build man, then sudo make install.
-install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions and docs below PREFIX=/usr/local and DESTDIR
+install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions, workloads and docs below PREFIX=/usr/local and DESTDIR
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ZSHDIR=$(ZSHDIR) sh scripts/install.sh $(BIN)
 
 package: ## deb, rpm and tar.gz for amd64 and arm64 in bin/packages
@@ -104,6 +104,12 @@ map: deps-storage deps-closed build ## what the laboratory tells of a database's
 
 model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
 	sh scripts/model.sh demo/model $(APPS)
+
+workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
+	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
+
+suite: deps-storage deps-closed build ## the workloads on file systems and a slow device beside the programs, and how much the suite varies; root only; PARTS="systems spread programs" for some
+	PARTS="$(PARTS)" sh scripts/suite.sh demo/suite
 
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)

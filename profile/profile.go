@@ -183,3 +183,9 @@ type Profile struct {
 	// a replay's log is its recording's.
 	Coverage coverage.Account
 }
+
+// Totals returns the totals and durations of a profile, by category and by operation,
+// which take some kilobytes for any recording.
+func (p *Profile) Totals() *Profile {
+	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
+}
