@@ -1,7 +1,6 @@
 package export
 
 import (
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -27,14 +26,12 @@ type Dataset struct {
 	pass, passes int
 	events       *parquetWriter // of all ranks; it has no table
 	ranks        map[int32]*rankTables
-	named        map[int32]int32 // ranks of the processes of a recording
-	told         int             // ranks of the header that are in named
-	fileOf       map[string]int  // numbers in the fileset, by the application's names
-	touched      []bool          // files of the fileset
-	files        int             // rows of files of all ranks
-	most         int             // the same, at most
-	bytes        int             // of their names
-	args         []byte          // memory
+	fileOf       map[string]int // numbers in the fileset, by the application's names
+	touched      []bool         // files of the fileset
+	files        int            // rows of files of all ranks
+	most         int            // the same, at most
+	bytes        int            // of their names
+	args         []byte         // memory
 }
 
 // rankTables are the tables of a rank.
@@ -48,12 +45,8 @@ type rankTables struct {
 // NoRank stands for the processes without a rank.
 const NoRank = -1
 
-// The bounds of the ranks that are written at a time. There can be more than in a pass if
-// a recording tells of them late.
-const (
-	passRanks = 32
-	mostRanks = 256
-)
+// passRanks is how many ranks are written in a pass.
+const passRanks = 32
 
 // Passes returns how many passes a trace or a recording needs, 1 at least.
 func Passes(h *format.Header) int { return max((len(ranksOf(h))+passRanks-1)/passRanks, 1) }
@@ -202,7 +195,7 @@ const (
 // closes after the Dataset. The header must not change before Close.
 func NewDataset(h *format.Header, pass int, open func(table string, rank int32) (io.Writer, error)) (*Dataset, error) {
 	d := &Dataset{
-		header: h, open: open, pass: pass, passes: Passes(h), events: newEvents(h), ranks: make(map[int32]*rankTables), named: make(map[int32]int32),
+		header: h, open: open, pass: pass, passes: Passes(h), events: newEvents(h), ranks: make(map[int32]*rankTables),
 		fileOf: make(map[string]int), touched: make([]bool, len(h.Files)), most: maxFileRows,
 	}
 	for i := range h.Files {
@@ -215,23 +208,6 @@ func NewDataset(h *format.Header, pass int, open func(table string, rank int32) 
 	return d, nil
 }
 
-// rank returns the rank of a thread of a process.
-func (d *Dataset) rank(thread, process int32) int32 {
-	if len(d.header.Threads) > 0 {
-		return d.header.Rank(thread)
-	}
-	if d.told < len(d.header.Ranks) {
-		for _, r := range d.header.Ranks[d.told:] {
-			d.named[r.Process] = r.Rank
-		}
-		d.told = len(d.header.Ranks)
-	}
-	if rank, known := d.named[process]; known {
-		return rank
-	}
-	return NoRank
-}
-
 // of returns the tables of a rank, nil if they are of another pass.
 func (d *Dataset) of(rank int32) (*rankTables, error) {
 	t := d.ranks[rank]
@@ -240,9 +216,6 @@ func (d *Dataset) of(rank int32) (*rankTables, error) {
 	}
 	if max(int(rank), 0)%d.passes != d.pass {
 		return nil, nil
-	}
-	if len(d.ranks) > mostRanks {
-		return nil, fmt.Errorf("more than %d ranks after the first event", mostRanks)
 	}
 	t = &rankTables{known: make(map[string]*fileRow), others: *newFileRow()}
 	rows := groupRows / min(max(len(d.header.Ranks)/d.passes, 1), passRanks)
@@ -278,10 +251,10 @@ func (d *Dataset) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.Op == format.OpSpan {
-			process, index := row.standing(e.TID)
-			t, err := d.of(d.rank(e.TID, process))
+			l := row.standing(e.TID)
+			t, err := d.of(l.rank)
 			if err == nil && t != nil {
-				err = d.span(t, e, process, index)
+				err = d.span(t, e, &l)
 			}
 			if err != nil {
 				return err
@@ -292,7 +265,7 @@ func (d *Dataset) Write(events []format.Event) error {
 			return err
 		}
 		row.line(e.TID).totals.add(e)
-		t, err := d.of(d.rank(e.TID, row.process))
+		t, err := d.of(row.rank)
 		if err != nil {
 			return err
 		}
@@ -432,14 +405,14 @@ func (d *Dataset) waiting(t *rankTables, e *format.Event, kind string) *sheet {
 }
 
 // span writes a span. Its index is the number of events of the thread before its end.
-func (d *Dataset) span(t *rankTables, e *format.Event, process int32, index int64) error {
+func (d *Dataset) span(t *rankTables, e *format.Event, l *line) error {
 	s, span := &t.spans, e.Span
 	s.int(e.Start)
 	s.maybe(d.events.clock.at(e.Start), d.events.clock.known)
 	s.maybe(e.Dur, e.Dur >= 0)
 	s.int(int64(e.TID))
-	s.int(int64(process))
-	s.int(index)
+	s.int(int64(l.process))
+	s.int(l.events)
 	s.word(span.Layer)
 	s.word(span.Function)
 	s.word(span.Kind)
@@ -553,7 +526,7 @@ func (d *Dataset) closeThreads() error {
 
 // threadRow writes a thread. Its row in the header is nil in a recording.
 func (d *Dataset) threadRow(tid int32, l *line, start int64, in *format.Thread) error {
-	t, err := d.of(d.rank(tid, l.process))
+	t, err := d.of(l.rank)
 	if err != nil || t == nil {
 		return err
 	}
