@@ -147,8 +147,7 @@ func TestSpansOfThreads(t *testing.T) {
 	require.Len(t, outer, 4)
 }
 
-// A library that the dynamic linker finds where nobody looked before is probed when it is
-// opened, and the recording says how late that was.
+// A library in a place that the recorder can't know before is probed when it is opened, and the recording says how late that was.
 func TestSpansLate(t *testing.T) {
 	program, l := queue(t, false)
 	var c recordkit.Collect
@@ -199,7 +198,7 @@ func layerLine(t *testing.T, h *format.Header) string {
 	return line
 }
 
-// What a process has mapped already is probed when the recorder attaches.
+// A library that a process has mapped already is probed when the recorder attaches.
 func TestSpansAttached(t *testing.T) {
 	recordkit.RequireEBPF(t, MeasureCost)
 	program, l := queue(t, false)
