@@ -56,6 +56,7 @@ type Collector struct {
 	noFile    Usage
 	parts     partition
 	singles   singles
+	spans     spans
 	tracker   *tracker // nil before the first event
 	coverage  coverage.Account
 }
@@ -78,8 +79,10 @@ type call struct {
 	start, end int64
 }
 
-// Read adds all events of r, which another goroutine reads meanwhile.
+// Read adds all events of r, and its spans, which it asks for. Another goroutine reads them
+// meanwhile.
 func (c *Collector) Read(r format.Reader) error {
+	format.WantSpans(r)
 	ahead := format.NewAhead(r)
 	defer ahead.Close()
 	ordered := format.NewCausal(ahead)
@@ -95,6 +98,7 @@ func (c *Collector) Read(r format.Reader) error {
 		if c.tracker == nil {
 			c.tracker = newTracker(ahead.Header(), c.Rows)
 		}
+		c.spans.name(ahead.Header())
 		if err := c.add(e); err != nil {
 			return c.fault(err)
 		}
@@ -115,12 +119,22 @@ func (c *Collector) Write(events []format.Event) error {
 func (c *Collector) fault(err error) error { return fmt.Errorf("event %d: %w", c.all.Calls+1, err) }
 
 func (c *Collector) add(e *format.Event) error {
-	if !e.Op.Valid() {
+	isSpan := e.Op == format.OpSpan && e.Span != nil
+	if !e.Op.Valid() && !isSpan {
 		return errOp
 	}
 	start, dur := max(e.Start, 0), max(e.Dur, 0)
 	if start > maxTime || dur > maxTime {
 		return errRange
+	}
+	if c.tracker == nil {
+		c.tracker = newTracker(&format.Header{}, c.Rows)
+	}
+	if isSpan {
+		by := c.tracker.Thread(e)
+		c.spans.span(c.tracker.threads.of(by), e)
+		c.tracker.ranks.span(e, by.Process.Rank)
+		return nil
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
 	if e.Via != format.ViaCall {
@@ -135,9 +149,6 @@ func (c *Collector) add(e *format.Event) error {
 	// The sum over all events overflows before any part of it does.
 	if c.all.Nanos+dur < 0 || c.all.Flight+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {
 		return errRange
-	}
-	if c.tracker == nil {
-		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
 	c.all.Calls++
 	c.all.Nanos += one.total.Nanos
@@ -172,8 +183,10 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	if one.start < c.To && one.start >= c.From {
 		c.singles.add(t, one, e, f, &moves)
 	}
+	c.spans.call(t, one, e)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
+	tr.ranks.count(one, by.Process.Rank, f)
 	if tr.blocked != nil {
 		tr.blocked.count(one, e)
 	}
@@ -276,6 +289,8 @@ func (c *Collector) Profile() *Profile {
 	var place []int
 	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
 	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
+	p.Ranks, p.Shared = c.tracker.ranks.snapshot(p.Processes), c.tracker.files.shared()
+	p.RankMap = c.tracker.ranks.heat(p.Ranks)
 	p.Parts = c.parts.snapshot(place)
 	if c.To > 0 {
 		p.Calls = c.singles.snapshot(place)
@@ -286,6 +301,7 @@ func (c *Collector) Profile() *Profile {
 		p.Times.add(&p.Threads[i].Times)
 	}
 	p.Times.add(&p.OtherThreads.Times)
+	p.Layers = c.spans.snapshot()
 	var path []walk
 	p.Critical, path = c.tracker.path.path()
 	p.Timeline = c.tracker.threads.timeline(path, c.tracker.path.steps, c.runTime)
