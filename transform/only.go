@@ -37,13 +37,40 @@ func newOnly(text string, want bool) (Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStaged(longAhead, func() stage { return &only{meant: meant, want: want} }), nil
+	make := newStaged(longAhead, func() stage { return &only{meant: meant, want: want} })
+	if !filter.UsesSpan(text) {
+		return make, nil
+	}
+	return func(r format.Reader) (format.Reader, error) {
+		spans, err := newAround(r)
+		if err != nil {
+			return nil, err
+		}
+		out, err := make(spans)
+		if err != nil {
+			return nil, err
+		}
+		s := out.(*staged)
+		s.stage.(*only).spans = spans
+		return onlySpans{s}, nil
+	}, nil
+}
+
+// onlySpans is the reader of a filter that uses spans: it can return those that the filter
+// selects.
+type onlySpans struct{ *staged }
+
+// WantSpans implements format.SpanReader.
+func (s onlySpans) WantSpans() bool {
+	s.spans = true
+	return true
 }
 
 // only takes events out.
 type only struct {
 	meant filter.Filter
 	want  bool
+	spans *around // nil where the filter does not use spans
 	ready bool
 	out   format.Counts // taken out
 	ended bool
@@ -88,6 +115,16 @@ func (o *only) event(s *staged, e *format.Event) error {
 		}
 	}
 	return nil
+}
+
+// span implements spanned.
+func (o *only) span(s *staged, e *format.Event) {
+	t := s.Thread(e)
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, "")
+	subject.Spans = o.spans.of(e)
+	if o.meant(&subject) == o.want {
+		s.push(e)
+	}
 }
 
 // useAll notes that an event stays and uses its descriptors.
@@ -149,6 +186,9 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 		name = f.Name
 	}
 	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, name)
+	if o.spans != nil {
+		subject.Spans = o.spans.of(e)
+	}
 	return o.meant(&subject) == o.want
 }
 

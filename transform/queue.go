@@ -95,6 +95,7 @@ func (en *entry) keep() {
 		}
 	}
 	en.Edges = nil // a recording has none
+	en.Span = en.Span.Clone()
 }
 
 func (en *entry) copied(text []byte) []byte {

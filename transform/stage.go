@@ -36,6 +36,11 @@ type continued interface {
 	more(s *staged) bool
 }
 
+// spanned is a stage that takes spans. Others do not see any.
+type spanned interface {
+	span(s *staged, e *format.Event)
+}
+
 // headed is a stage that changes the header.
 type headed interface {
 	// header returns the header that replaces h. It does not change h.
@@ -52,6 +57,7 @@ type staged struct {
 	stage   stage
 	limit   int // how long the queue may become
 	carried carry
+	spans   bool     // the next reader wants spans
 	given   []*entry // entries whose memory the events of the last Read use
 	err     error    // once there are no more events
 }
@@ -80,7 +86,9 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	for n < len(events) {
 		if en := s.next(); en != nil {
 			keep := en.verdict == Keep
-			if keep {
+			if en.Op == format.OpSpan {
+				keep = s.spans
+			} else if keep {
 				s.carried.give(&en.Event)
 			} else {
 				keep = s.carried.take(&en.Event, en.verdict)
@@ -129,7 +137,9 @@ func (s *staged) advance() {
 			s.Follower = process.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
-		if e.Op.Valid() {
+		if of, ok := s.stage.(spanned); ok && e.Op == format.OpSpan {
+			of.span(s, e)
+		} else if e.Op.Valid() {
 			if err = s.stage.event(s, e); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
