@@ -71,6 +71,9 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
 
+layers: deps-layers build ## what record --layer costs a call, beside ltrace, and the calls of libraries in recordings of programs
+	sh scripts/layers.sh demo/layers
+
 hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
 	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
@@ -181,6 +184,9 @@ deps-demo:
 
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
+
+deps-layers:
+	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich sqlite3=sqlite3 ltrace=ltrace
 
 deps-hdf5-vol:
 	@sh scripts/need.sh gcc=gcc
