@@ -84,7 +84,7 @@ func TestErrors(t *testing.T) {
 		"size":                     `filter "size": at byte 4: expected == != < <= > >= ~ or !~`,
 		"size >":                   `filter "size >": at byte 6: expected a value`,
 		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5MB`,
-		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, command, op, class, path, size, result, duration and time`,
+		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, command, op, class, path, span, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
 		"path < x":                 `filter "path < x": at byte 5: operator < does not apply to path`,

@@ -57,10 +57,10 @@ func TestRecipes(t *testing.T) {
 }
 
 // recipes is how many pages docs/recipes has.
-const recipes = 5
+const recipes = 6
 
 // needs matches programs that a page uses and a machine may lack.
-var needs = regexp.MustCompile(`\b(sqlite3|python3|mkfs\.xfs|mkfs\.ext4)\b`)
+var needs = regexp.MustCompile(`\b(sqlite3|h5cc|h5repack|column|python3|mkfs\.xfs|mkfs\.ext4)\b`)
 
 // recipe is a page: its text up to each command's output, and the rest.
 type recipe struct {
