@@ -20,6 +20,7 @@ import (
 type Subject struct {
 	Thread   int32  // kernel thread id in the recording
 	Process  int32  // process id in the recording
+	Rank     int32  // of the process in a parallel program, -1 for none
 	Command  string // base name of the program that the process runs
 	Op       format.Op
 	Path     string   // absolute, as the application named it; "" if there is none
@@ -31,10 +32,10 @@ type Subject struct {
 	Spans    []string // those of the spans around the event
 }
 
-// NewSubject returns the fields of an event of a process. command and name are those
+// NewSubject returns the fields of an event of a process. rank, command and name are those
 // that a process.Follower returns.
-func NewSubject(e *format.Event, process int32, command, name string) Subject {
-	s := Subject{Thread: e.TID, Process: process, Op: e.Op, Result: e.Ret, Duration: e.Dur, Time: e.Start}
+func NewSubject(e *format.Event, process, rank int32, command, name string) Subject {
+	s := Subject{Thread: e.TID, Process: process, Rank: rank, Op: e.Op, Result: e.Ret, Duration: e.Dur, Time: e.Start}
 	if e.Op == format.OpSpan {
 		s.Span, s.Size = e.Span.Name(), e.Span.Bytes
 	} else {
@@ -76,7 +77,7 @@ func (e *Error) Error() string {
 //
 //	class == read && size >= 64KiB && path ~ "*.db"
 //
-// to a filter. The fields are thread, process, command, op, class, path, span, size,
+// to a filter. The fields are thread, process, rank, command, op, class, path, span, size,
 // result, duration and time; result can be compared with an errno such as
 // ENOENT. The field span is the function of a library, such as H5Dwrite or hdf5:H5Dwrite:
 // it compares with all calls of libraries around the event, and is equal if one of them
@@ -230,6 +231,7 @@ type field struct {
 var fields = map[string]field{
 	"thread":  {number: func(s *Subject) (int64, bool) { return int64(s.Thread), true }, value: parseInt},
 	"process": {number: func(s *Subject) (int64, bool) { return int64(s.Process), true }, value: parseInt},
+	"rank":    {number: func(s *Subject) (int64, bool) { return int64(s.Rank), s.Rank >= 0 }, value: parseInt},
 	"size":    {number: func(s *Subject) (int64, bool) { return s.Size, s.Size >= 0 }, value: format.ParseSize},
 	"result":  {number: func(s *Subject) (int64, bool) { return s.Result, s.Result != format.NoResult }, value: parseResult},
 	"duration": {number: func(s *Subject) (int64, bool) { return s.Duration, s.Duration != format.Unknown },
@@ -275,7 +277,7 @@ func (p *parser) comparison() (Filter, error) {
 		if name == "" {
 			return nil, p.fail("expected a comparison")
 		}
-		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, command, op, class, path, span, size, result, duration and time")
+		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, rank, command, op, class, path, span, size, result, duration and time")
 	}
 	p.next()
 	op := p.token

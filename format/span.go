@@ -77,7 +77,7 @@ func IsWord(s string) bool {
 	return s != ""
 }
 
-// Clone returns a copy that shares no memory with s, nil for nil.
+// Clone returns a copy that shares no memory with s, which can be nil.
 func (s *Span) Clone() *Span {
 	if s == nil {
 		return nil

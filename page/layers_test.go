@@ -25,7 +25,7 @@ func TestBrowserLayers(t *testing.T) {
 	text := value[string](t, p, `document.getElementById('layers').textContent`)
 	require.Contains(t, text, "hdf5: ")
 	require.Contains(t, text, "in 2 calls, which caused 603 system calls")
-	require.Contains(t, text, "300 pread64, 300 pwrite64, 3 more")
+	require.Contains(t, text, "300 pread64, 300 pwrite64, 1 openat, 2 more")
 	require.Equal(t, []string{"hdf5:H5Dclose", "hdf5:H5Dwrite"}, value[[]string](t, p, `[...document.querySelectorAll('#span tbody th')].map(c => c.textContent)`))
 	// The selection of a file has no part of these.
 	require.Contains(t, value[string](t, p, `selection.change({file: '/data/out.h5'}), document.getElementById('span').textContent`), "for the whole run only")

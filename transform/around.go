@@ -15,12 +15,12 @@ import (
 // Others are around none.
 type around struct {
 	format.Reader // the recording, from its beginning, with spans
-	threads       map[int32]*spanning
+	threads       map[int32]*covered
 	names         []string // memory of of
 }
 
-// spanning is the spans of a thread that hold events, by their start, outer ones first.
-type spanning struct {
+// covered is the spans of a thread that hold events, by their start, outer ones first.
+type covered struct {
 	all  []held
 	next int    // the first of all that no event has reached
 	open []held // those that an event has reached, and that have not ended
@@ -43,7 +43,7 @@ func newAround(r format.Reader) (*around, error) {
 	if !ok || !format.WantSpans(r) {
 		return nil, errNoSpans
 	}
-	a := &around{threads: map[int32]*spanning{}}
+	a := &around{threads: map[int32]*covered{}}
 	if err := a.look(r); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (a *around) look(r format.Reader) error {
 			e := &batch[i]
 			t := a.threads[e.TID]
 			if t == nil {
-				t = &spanning{last: -1}
+				t = &covered{last: -1}
 				a.threads[e.TID] = t
 			}
 			switch {

@@ -50,30 +50,34 @@ func newOnly(text string, want bool) (Func, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := out.(*staged)
-		s.stage.(*only).spans = spans
-		return onlySpans{s}, nil
+		o := out.(*staged).stage.(*only)
+		o.spans = spans
+		return onlySpans{out, o}, nil
 	}, nil
 }
 
 // onlySpans is the reader of a filter that uses spans: it can return those that the filter
 // selects.
-type onlySpans struct{ *staged }
+type onlySpans struct {
+	format.Reader
+	only *only
+}
 
 // WantSpans implements format.SpanReader.
 func (s onlySpans) WantSpans() bool {
-	s.spans = true
+	s.only.returns = true
 	return true
 }
 
 // only takes events out.
 type only struct {
-	meant filter.Filter
-	want  bool
-	spans *around // nil where the filter does not use spans
-	ready bool
-	out   format.Counts // taken out
-	ended bool
+	meant   filter.Filter
+	want    bool
+	spans   *around // nil where the filter does not use spans
+	returns bool    // the spans that the filter selects
+	ready   bool
+	out     format.Counts // taken out
+	ended   bool
 }
 
 // use is what is known about an open file description.
@@ -117,10 +121,13 @@ func (o *only) event(s *staged, e *format.Event) error {
 	return nil
 }
 
-// span implements spanned.
+// span implements spanning.
 func (o *only) span(s *staged, e *format.Event) {
+	if !o.returns {
+		return
+	}
 	t := s.Thread(e)
-	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, "")
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, "")
 	subject.Spans = o.spans.of(e)
 	if o.meant(&subject) == o.want {
 		s.push(e)
@@ -185,7 +192,7 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	if f != nil {
 		name = f.Name
 	}
-	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, name)
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, name)
 	if o.spans != nil {
 		subject.Spans = o.spans.of(e)
 	}

@@ -94,8 +94,10 @@ func (en *entry) keep() {
 			*text = en.copied(*text)
 		}
 	}
+	if en.Span != nil {
+		en.Span = en.Span.Clone()
+	}
 	en.Edges = nil // a recording has none
-	en.Span = en.Span.Clone()
 }
 
 func (en *entry) copied(text []byte) []byte {

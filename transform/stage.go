@@ -28,17 +28,18 @@ type holding interface {
 // events lets them go.
 type ending interface{ end(s *staged) }
 
+// spanning is a stage that takes spans. The others leave them as they are.
+type spanning interface {
+	// span gets the next span, and puts it into the queue if it stays.
+	span(s *staged, e *format.Event)
+}
+
 // continued is a stage that puts what it makes of one event into the queue a few
 // at a time.
 type continued interface {
 	// more continues with the newest event, and reports whether there was
 	// anything left to do.
 	more(s *staged) bool
-}
-
-// spanned is a stage that takes spans. Others do not see any.
-type spanned interface {
-	span(s *staged, e *format.Event)
 }
 
 // headed is a stage that changes the header.
@@ -57,7 +58,6 @@ type staged struct {
 	stage   stage
 	limit   int // how long the queue may become
 	carried carry
-	spans   bool     // the next reader wants spans
 	given   []*entry // entries whose memory the events of the last Read use
 	err     error    // once there are no more events
 }
@@ -86,11 +86,11 @@ func (s *staged) Read(events []format.Event) (int, error) {
 	for n < len(events) {
 		if en := s.next(); en != nil {
 			keep := en.verdict == Keep
-			if en.Op == format.OpSpan {
-				keep = s.spans
-			} else if keep {
+			switch {
+			case en.Op == format.OpSpan:
+			case keep:
 				s.carried.give(&en.Event)
-			} else {
+			default:
 				keep = s.carried.take(&en.Event, en.verdict)
 			}
 			if keep {
@@ -137,14 +137,14 @@ func (s *staged) advance() {
 			s.Follower = process.New(begun(s.source.Header()), maxFiles)
 			s.carried.begin(s.source.Header())
 		}
-		if of, ok := s.stage.(spanned); ok && e.Op == format.OpSpan {
-			of.span(s, e)
+		if k, ok := s.stage.(spanning); ok && e.Op == format.OpSpan {
+			k.span(s, e)
 		} else if e.Op.Valid() {
 			if err = s.stage.event(s, e); err == nil && s.Full() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		} else {
-			s.push(e) // compile reports what is wrong with it
+			s.push(e) // a span, or compile reports what is wrong with it
 		}
 	}
 	if err != nil {
