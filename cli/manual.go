@@ -55,6 +55,7 @@ var optionGroups = []struct {
 	{"The command", []string{"user"}},
 	{"Long recordings", []string{"max-size", "rotate", "last", "last-memory", "until", "after", "keep-files"}},
 	{"Contents of the recording", []string{"no-faults", "no-command", "no-host"}},
+	{"Layers", []string{"layer-text", "force"}},
 	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
 	{"Names", []string{"anonymize", "no-names"}},
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},

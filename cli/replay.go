@@ -318,7 +318,7 @@ func writeLog(w io.Writer, r *replay.Result, about []format.Meta) error {
 
 // logHeader returns the header of a log, from that of the replayed events.
 func logHeader(events *format.Header, about []format.Meta) *format.Header {
-	h := &format.Header{Descriptors: events.Descriptors, Names: events.Names}
+	h := &format.Header{Ranks: events.Ranks, Descriptors: events.Descriptors, Names: events.Names}
 	for _, key := range []string{format.MetaCommand, format.MetaPaths, format.MetaCoverage, format.MetaUnsupported, format.MetaReplay} {
 		if v, ok := events.Value(key); ok {
 			h.Set(key, v)

@@ -236,6 +236,7 @@ func (m *model) workingDir(d *process.Dir) *workingDir {
 // fork adds the thread that a successful clone created. It returns false if
 // there is none to add.
 func (m *model) fork(s *simEvent) bool {
+	table := s.t.Table
 	m.state.Apply(s.t.Thread, s.e)
 	child := (*process.Thread)(nil)
 	if s.e.Ret == int64(int32(s.e.Ret)) {
@@ -243,6 +244,9 @@ func (m *model) fork(s *simEvent) bool {
 	}
 	if child == nil || child == s.t.Thread {
 		return false
+	}
+	if child.Table != table {
+		m.copies(table)
 	}
 	s.out.Ret = int64(child.Data.(*thread).num)
 	return true

@@ -18,6 +18,9 @@ type Header struct {
 	// script has none.
 	Threads []Thread
 
+	// Ranks are the processes of a parallel program that the recording or trace holds.
+	Ranks []Rank
+
 	// Descriptors are the descriptors open before the first event, by process.
 	Descriptors []Descriptor
 
@@ -92,6 +95,8 @@ type Thread struct {
 	// event that comes after a request comes after all requests of the ring up to that
 	// one.
 	Ring Via
+
+	rankPlus1 int32 // so that the zero Thread has no rank
 }
 
 // TellsWakers reports whether a recording of several threads notes which thread woke
@@ -207,11 +212,17 @@ func (h *Header) Append(dst []byte) []byte {
 	if !h.impliesThreads() {
 		for i, t := range h.Threads {
 			dst = fmt.Appendf(dst, "# thread: %d process=%d parent=%d ", i+1, t.Process, t.Parent)
+			if t.Rank() >= 0 {
+				dst = fmt.Appendf(dst, "rank=%d ", t.Rank())
+			}
 			if t.Ring != ViaCall {
 				dst = fmt.Appendf(dst, "ring=%v ", t.Ring)
 			}
 			dst = append(AppendSeconds(append(dst, "start="...), t.Start), '\n')
 		}
+	}
+	for i := range h.Ranks {
+		dst = h.Ranks[i].append(dst)
 	}
 	for _, d := range h.Descriptors {
 		dst = fmt.Appendf(dst, "# fd: %d %d ", d.Process, d.FD)
@@ -275,6 +286,8 @@ func (h *Header) ParseLine(line []byte) error {
 	switch string(key) {
 	case "thread":
 		return h.parseThread(value)
+	case "rank":
+		return h.parseRank(value)
 	case "fd":
 		return h.parseDescriptor(value)
 	case "file":
@@ -295,6 +308,11 @@ func (h *Header) parseThread(value []byte) error {
 	s := scanner{rest: value}
 	n := s.int(31)
 	t := Thread{Process: int32(s.field("process", 31)), Parent: int32(s.field("parent", 31))}
+	if bytes.HasPrefix(s.rest, []byte("rank=")) {
+		rank := s.field("rank", 31)
+		s.failed = s.failed || rank < 0 || rank > MaxRank
+		t = t.OfRank(int32(rank))
+	}
 	if word, ring := bytes.CutPrefix(s.rest, []byte("ring=")); ring {
 		s.rest = word
 		via, ok := ParseVia(s.word())

@@ -20,7 +20,8 @@ func parseHeader(text []byte) (*Header, error) {
 func TestHeaderRoundTrip(t *testing.T) {
 	h := &Header{
 		Meta:    []Meta{{MetaCommand, "./app --n 10"}, {MetaCwd, `"/home/a b"`}, {"a key: of some", "value: too"}, {"empty", ""}, {MetaLost, "0"}},
-		Threads: []Thread{{Process: 1}, {Process: 2, Parent: 1, Start: 1_500_000_001}, {Process: 2, Parent: 2, Ring: ViaAIO}},
+		Threads: []Thread{{Process: 1}, {Process: 2, Parent: 1, Start: 1_500_000_001}, {Process: 2, Parent: 2, Ring: ViaAIO}, Thread{Process: 4, Ring: ViaUring}.OfRank(0)},
+		Ranks:   []Rank{{Rank: 0, Process: 4711, Node: "n1"}, {Rank: MaxRank, Node: "b.example"}},
 		Descriptors: []Descriptor{
 			{Process: 1, FD: 0, Flags: RDONLY, Path: "pipe:[1]"},
 			{Process: 1, FD: 3, Flags: RDWR | APPEND, Offset: 1 << 40, Path: "a \"b\"\n"},
@@ -43,6 +44,9 @@ func TestHeaderRoundTrip(t *testing.T) {
 # thread: 1 process=1 parent=0 start=0.000000000
 # thread: 2 process=2 parent=1 start=1.500000001
 # thread: 3 process=2 parent=2 ring=aio start=0.000000000
+# thread: 4 process=4 parent=0 rank=0 ring=io_uring start=0.000000000
+# rank: 0 process=4711 node=n1
+# rank: 2147483646 node=b.example
 # fd: 1 0 O_RDONLY 0 "pipe:[1]"
 # fd: 1 3 O_RDWR|O_APPEND 1099511627776 "a \"b\"\n"
 # file: "d" dir mode=0755 size=64 cached=-1
@@ -103,7 +107,8 @@ func TestManyThreads(t *testing.T) {
 func TestHeaderErrors(t *testing.T) {
 	for _, line := range []string{
 		"", "x", "# thread: ", "# thread: 2 process=1 parent=0 start=0.0", "# thread: 1 process=1 parent=0", "# thread: 1 process=x parent=0 start=0.0",
-		"# thread: 1 process=1 parent=0 start=0.0 x", "# thread: 1 process=4294967296 parent=0 start=0.0",
+		"# thread: 1 process=1 parent=0 start=0.0 x", "# thread: 1 process=1 parent=0 rank=-1 start=0.0", "# thread: 1 process=1 parent=0 rank=2147483647 start=0.0", "# thread: 1 process=4294967296 parent=0 start=0.0",
+		"# rank: ", "# rank: 0", "# rank: -1 node=n1", "# rank: 0 node=", "# rank: 0 node=n1 x", "# rank: 0 process=0 node=n1", "# rank: 0 process=x node=n1", "# rank: 0 node=n\x1b1",
 		"# fd: 1 2", `# fd: 1 x O_RDONLY 0 "a"`, `# fd: 1 2 O_NOSUCH 0 "a"`, "# fd: 1 2 O_RDONLY 0 a", `# fd: 1 2 O_RDONLY 0 "a" b`,
 		"# file: ", `# file: "a"`, `# file: "a" door mode=0 size=0 cached=0`, `# file: "a" reg mode=0 size=x cached=0`,
 		`# file: "a" reg mode=-1 size=0 cached=0`, `# file: "a" reg mode=0 size=-1 cached=0`,
@@ -124,6 +129,7 @@ func TestHeaderErrors(t *testing.T) {
 // after printing and parsing it again.
 func FuzzHeader(f *testing.F) {
 	f.Add([]byte("# command: ./app\n#a: b\n# thread: 1 process=1 parent=0 start=0.5\n"))
+	f.Add([]byte("# thread: 1 process=1 parent=0 rank=3 start=0.5\n# rank: 3 process=7 node=n1\n# rank: 4 node=n2\n"))
 	f.Add([]byte("# fd: 1 3 O_RDWR|O_APPEND 12 \"a \\\"b\\n\"\n"))
 	f.Add([]byte("# file: \"a\" reg mode=0644 size=1 cached=-1 sparse target=\"x\" link=\"y\"\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

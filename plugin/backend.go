@@ -29,7 +29,7 @@ type Backend struct {
 	run     *process
 	strings []string
 	several bool
-	threads []asker
+	threads []threadState
 
 	writing sync.Mutex
 	turn    chan struct{} // holds a token: its owner reads for all
@@ -40,9 +40,9 @@ type Backend struct {
 	err        error // why there are no more answers
 }
 
-// asker is the state of a replayed thread. Its memory is allocated before the first
+// threadState is the state of a replayed thread. Its memory is allocated before the first
 // event.
-type asker struct {
+type threadState struct {
 	line   []byte
 	text   [format.MaxStrings][]byte
 	event  format.Event
@@ -75,7 +75,7 @@ func (p *Program) backend(ctx context.Context, h *format.Header, strings []strin
 	}
 	n := max(1, len(h.Threads))
 	o := &Backend{
-		run: r, strings: strings, several: n > 1, threads: make([]asker, n),
+		run: r, strings: strings, several: n > 1, threads: make([]threadState, n),
 		turn: make(chan struct{}, 1), buf: make([]byte, maxAnswer),
 	}
 	o.turn <- struct{}{}
@@ -113,7 +113,7 @@ func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 }
 
 // ask gives the program the line of a thread, and waits for the answer.
-func (o *Backend) ask(a *asker) (Answer, error) {
+func (o *Backend) ask(a *threadState) (Answer, error) {
 	a.asked.Store(true)
 	o.writing.Lock()
 	_, err := o.Write(a.line)
@@ -134,7 +134,7 @@ func (o *Backend) ask(a *asker) (Answer, error) {
 }
 
 // fill makes the line of an event.
-func (a *asker) fill(thread int32, r *format.Record, strings []string, several bool) {
+func (a *threadState) fill(thread int32, r *format.Record, strings []string, several bool) {
 	e := &a.event
 	*e = format.Event{Op: r.Op, TID: thread, Dur: format.Unknown, Ret: r.Ret, Args: r.Args}
 	text := 0
@@ -158,7 +158,7 @@ func (a *asker) fill(thread int32, r *format.Record, strings []string, several b
 }
 
 // read reads answers until there is one for the thread. The caller holds the token.
-func (o *Backend) read(a *asker) (Answer, error) {
+func (o *Backend) read(a *threadState) (Answer, error) {
 	for {
 		select {
 		case got := <-a.answer:
@@ -223,7 +223,7 @@ func (o *Backend) take(line []byte) error {
 }
 
 // parse parses an answer after the number of its thread.
-func (a *asker) parse(b []byte) (Answer, error) {
+func (a *threadState) parse(b []byte) (Answer, error) {
 	if a.span {
 		return spanAnswer(b)
 	}

@@ -33,6 +33,14 @@ func (r *Result) logHeader() *format.Header {
 			leader[t.Process] = int32(i + 1)
 		}
 	}
+	for _, r := range from.Ranks {
+		for i := range from.Threads {
+			if t := &from.Threads[i]; t.Rank() == r.Rank && leader[t.Process] == int32(i+1) {
+				r.Process = int32(i + 1)
+				h.Ranks = append(h.Ranks, r)
+			}
+		}
+	}
 	for _, d := range from.Descriptors {
 		if n, ok := leader[d.Process]; ok {
 			d.Process = n

@@ -306,6 +306,7 @@ func TestHostile(t *testing.T) {
 		{"header line", []piece{text(kindHeader, "# a: b\n# thread: x\n"), lengths, contents}, ErrMalformed, "line 2"},
 		{"parent", []piece{text(kindHeader, "# thread: 1 process=1 parent=7 start=0.0\n"), lengths, contents}, ErrMalformed, "created by thread 7"},
 		{"own parent", []piece{text(kindHeader, "# thread: 1 process=1 parent=1 start=0.0\n"), lengths, contents}, ErrMalformed, "created by thread 1"},
+		{"ranks of a process", []piece{text(kindHeader, "# thread: 1 process=1 parent=0 rank=1 start=0.0\n# thread: 2 process=1 parent=1 start=0.0\n"), lengths, contents}, ErrMalformed, "threads of process 1 are of the ranks 1 and -1"},
 		{"process", []piece{text(kindHeader, "# thread: 1 process=0 parent=0 start=0.0\n"), lengths, contents}, ErrMalformed, "process 0"},
 		{"descriptor", []piece{text(kindHeader, "# fd: 9 3 O_RDWR 0 \"x\"\n"), lengths, contents}, ErrMalformed, "process 9"},
 

@@ -48,9 +48,11 @@ func readHeader(t *Trace, p *part) error {
 	return checkThreads(h)
 }
 
-// checkThreads returns an error for processes and parents that do not exist.
+// checkThreads returns an error for processes and parents that do not exist, and for a
+// process with several ranks.
 func checkThreads(h *format.Header) error {
 	threads := int32(max(len(h.Threads), 1))
+	ranks := make(map[int32]int32) // of each process of a parallel program
 	for i, t := range h.Threads {
 		number := int32(i + 1)
 		if t.Process < 1 || t.Process > threads {
@@ -59,6 +61,10 @@ func checkThreads(h *format.Header) error {
 		if t.Parent < 0 || t.Parent >= number { // threads are numbered as they are created, so there are no cycles
 			return fmt.Errorf("%w: thread %d was created by thread %d", ErrMalformed, number, t.Parent)
 		}
+		if rank, seen := ranks[t.Process]; seen && rank != t.Rank() {
+			return fmt.Errorf("%w: threads of process %d are of the ranks %d and %d", ErrMalformed, t.Process, rank, t.Rank())
+		}
+		ranks[t.Process] = t.Rank()
 	}
 	for _, d := range h.Descriptors {
 		if d.Process < 1 || d.Process > threads {

@@ -32,10 +32,10 @@ var kinds = []struct {
 	{"fio2", newFio2, false, false},
 	{"fiofiles", newLayout, false, false},
 	{"strace", newStrace, true, false},
-	{"json", newJSON, true, false},
-	{"csv", newCSV, true, false},
-	{"parquet", newParquet, true, false},
-	{"perfetto", newPerfetto, true, false},
+	{"json", newJSON, true, true},
+	{"csv", newCSV, true, true},
+	{"parquet", newParquet, true, true},
+	{"perfetto", newPerfetto, true, true},
 }
 
 // Kinds returns the names of the formats, the default first.

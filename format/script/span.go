@@ -237,13 +237,7 @@ func appendSpan(dst []byte, e *format.Event, end *int64) []byte {
 	s := e.Span
 	dst = append(append(dst, s.Layer...), ':')
 	dst = append(append(dst, s.Function...), '(')
-	for i := range s.Args {
-		if i > 0 {
-			dst = append(dst, ", "...)
-		}
-		dst = appendValue(dst, &s.Args[i])
-	}
-	dst = append(dst, ") = "...)
+	dst = append(AppendArgs(dst, s.Args), ") = "...)
 	if e.Ret == format.NoResult {
 		dst = append(dst, '?')
 	} else {
@@ -267,6 +261,17 @@ func appendSpan(dst []byte, e *format.Event, end *int64) []byte {
 		dst = format.AppendSeconds(append(dst, " "+noteEnd+"="...), *end)
 	}
 	return append(inBraces(dst, start), '\n')
+}
+
+// AppendArgs appends the arguments of a span, as a script has them between brackets.
+func AppendArgs(dst []byte, args []format.Value) []byte {
+	for i := range args {
+		if i > 0 {
+			dst = append(dst, ", "...)
+		}
+		dst = appendValue(dst, &args[i])
+	}
+	return dst
 }
 
 func appendValue(dst []byte, v *format.Value) []byte {

@@ -15,6 +15,9 @@ const (
 	minPause = time.Millisecond
 	maxPause = 50 * time.Millisecond
 
+	// A library that the application opens is to be probed before its first call.
+	probePause = 2 * time.Millisecond
+
 	// While events come as they did, the drain lets the ring fill up to this part
 	// between two looks.
 	fill = 1.0 / 8
@@ -33,6 +36,7 @@ type drain struct {
 	writer *record.Writer
 	look   func() error               // at each look at the ring
 	joined func(recorderJoined) error // of a process that enters the cgroup
+	probes *probes                    // nil without layers
 
 	// The last of each.
 	call       record.Call
@@ -40,6 +44,7 @@ type drain struct {
 	completion record.Completion
 	fault      record.Fault
 	space      recorderSpace
+	span       record.Span
 }
 
 // run drains until stop is closed and then what is left.
@@ -54,6 +59,9 @@ func (d *drain) run(stop <-chan struct{}) error {
 		}
 		now := time.Now()
 		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
+		if d.probes != nil {
+			pause = min(pause, probePause)
+		}
 		last = now
 		timer.Reset(pause)
 		select {
@@ -136,6 +144,11 @@ func (d *drain) add(b []byte) (full bool, err error) {
 			return false, errRecord
 		}
 		return false, d.joined(j)
+	case spanned:
+		if !d.probes.viewSpan(b, &d.span) {
+			return false, errRecord
+		}
+		return d.writer.Span(&d.span), nil
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {
 			return false, errRecord
@@ -149,6 +162,9 @@ func (d *drain) add(b []byte) (full bool, err error) {
 	}
 	if !view(b, &d.call) {
 		return false, errRecord
+	}
+	if err := d.probes.opened(&d.call); err != nil {
+		return false, err
 	}
 	return d.writer.Add(&d.call)
 }

@@ -13,6 +13,7 @@
 #include "headers/faults.h"
 #include "headers/request.h"
 #include "headers/cgroup.h"
+#include "headers/span.h"
 
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
@@ -36,6 +37,10 @@ const struct submission *unused_submission __attribute__((unused));
 const struct opened *unused_opened __attribute__((unused));
 const struct joined *unused_joined __attribute__((unused));
 const struct cgroup_path *unused_cgroup_path __attribute__((unused));
+const struct span *unused_span __attribute__((unused));
+const struct span_plan *unused_span_plan __attribute__((unused));
+const enum piece_kind *unused_piece_kind __attribute__((unused));
+const enum piece_count *unused_piece_count __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -894,6 +899,31 @@ int cgroup_attach(u64 *ctx)
 		if (task == task->group_leader)
 			tell_joined(task);
 	}
+	return 0;
+}
+
+/* A function of a library is called, and returns. Where the kernel can, one program is at
+ * both ends, and the return of calls that are not recorded costs nothing: */
+SEC("uprobe.session")
+int span_both(struct pt_regs *regs)
+{
+	if (!bpf_session_is_return())
+		return !begin_span(regs);
+	end_span(regs);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int span_begins(struct pt_regs *regs)
+{
+	begin_span(regs);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int span_ends(struct pt_regs *regs)
+{
+	end_span(regs);
 	return 0;
 }
 
