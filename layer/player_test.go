@@ -158,7 +158,7 @@ hdf5:H5Fclose(101) = 0 {span=close}
 	require.Regexp(t, `(?m)^# global: hdf5 H5T_NATIVE_INT_g [0-9]+$`, string(globals))
 }
 
-// What a description gives to the C compiler is names, numbers and calls.
+// A description gives the C compiler names, numbers and calls, and nothing else.
 func TestPlayerChecks(t *testing.T) {
 	const whole = `{"layer":"own","libraries":["libown.so"],"includes":["own.h"],"globals":[{"type":"t","c":"int","name":"g"}],"functions":[
 		{"name":"f","result":{"c":"int","kind":"int","size":4},"args":[{"name":"p","c":"void *","kind":"pointer","size":8}],"span":"read","pass":[{"arg":"p","expr":"room(4)"}]}]}`

@@ -510,7 +510,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s <spans, or %s --globals\n", argv[0], argv[0]);
 		return 2;
 	}
-	/* What the library writes to the standard streams is no answer. */
+	/* The library may write to the standard streams: that is no answer. */
 	int in = fcntl(0, F_DUPFD_CLOEXEC, 3), null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	answers = fcntl(1, F_DUPFD_CLOEXEC, 3);
 	if (in < 0 || null < 0 || answers < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)

@@ -23,7 +23,7 @@ type thread struct {
 	player  Player
 	queue   chan *item
 
-	// Of survey and deal.
+	// For survey and deal.
 	outer []outer // that are left
 	spans int64   // of the layer that were read
 	dealt int64
