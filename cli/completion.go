@@ -189,8 +189,8 @@ func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) 
 	case "layer":
 		switch {
 		case len(before) == 0:
-			return oneOf(begin, "", "list", "check")
-		case before[0] == "check" && len(before) == 1:
+			return oneOf(begin, "", "list", "check", "player")
+		case before[0] != "list" && len(before) == 1:
 			return oneOf(begin, "", layer.Names()...)
 		case before[0] == "check" && len(before) == 2:
 			return completion{kind: "files"}
@@ -205,7 +205,7 @@ var valueFiles = map[string]string{
 	"record o": "files .txt .zst", "compile o": "files .bin", "bench o": "dirs", "print o": "files", "script": "files .txt", "report": "files .txt",
 	"anonymize": "files", "root": "dirs", "map": "dirs", "log": "files .log .txt", "plot": "files .svg .png", "html": "files .html",
 	"application": "files .txt .zst .bin", "baseline": "files .json", "save": "files .json", "user": "users", "setup": "command 0",
-	"model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
+	"layer o": "files .c", "model o": "files .json", "model": "files .json", "fio": "files .json", "check": "files .json",
 }
 
 // valueWords are the values of options that are one of several words, by name of the
