@@ -80,6 +80,9 @@ hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
+ranks: deps-ranks build ## parallel programs of MPI, recorded on two nodes, merged and replayed with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
+	sh scripts/ranks.sh demo/ranks $(KINDS)
+
 truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
 	sh scripts/truth.sh demo/truth $(APPS)
 
@@ -200,6 +203,9 @@ deps-hdf5-vol:
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
 
+deps-ranks:
+	@sh scripts/need.sh mpicc=libmpich-dev mpiexec=mpich
+
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
@@ -213,7 +219,7 @@ deps-conformance:
 	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev mpicc=libmpich-dev mpiexec=mpich chromium=chromium
 	@sh scripts/duckdb.sh demo/duckdb
 
 deps-scale: deps-sql

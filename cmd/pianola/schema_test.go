@@ -95,6 +95,14 @@ func TestSchemas(t *testing.T) {
 	for _, f := range model.Files {
 		write("model-"+f.Name, string(f.Data))
 	}
+	ranks, err := txtar.ParseFile("testdata/script/ranks.txtar")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
+	for _, f := range ranks.Files {
+		if strings.HasPrefix(f.Name, "run/") {
+			write(f.Name, string(f.Data))
+		}
+	}
 	run := func(line string) []byte {
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
 		c.Dir = dir
@@ -135,6 +143,10 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by layer app.txt`},
 		{"profile", `pianola profile --json --by span app.bin`},
 		{"profile", `pianola profile --json --by interval app.txt app.bin`},
+		{"profile", `pianola profile --json run`},
+		{"profile", `pianola profile --json --by rank run`},
+		{"profile", `pianola profile --json --by node run`},
+		{"profile", `pianola profile --json --by shared run`},
 		{"compare", `pianola compare --json app.txt p1.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s'`},
