@@ -166,7 +166,7 @@ func TestSchemas(t *testing.T) {
 		{"model", `pianola model --json --check disk.json app.txt`},
 		{"workloads", `pianola workloads list --json --workloads ` + library},
 		{"workloads", `pianola workloads show --json --workloads ` + library + ` sqlite3`},
-		{"suite", `pianola suite --json --only one,two --workloads lib --runs 2 --root a=first --root b=second`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 3 --root a=first --root b=second`},
 		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
 		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
 		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
