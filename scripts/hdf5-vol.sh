@@ -405,10 +405,9 @@ calls() {
 			done
 		done
 		for name in H5Dwrite:us H5Dread:us all:ms; do
-			grep "^${name%:*} " calls | awk "$medians"'
-				{ all[$1, $2] = all[$1, $2] " " $3 }
-				END { printf "%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n", n, label, sorted(name, "recorded"), sorted(name, "native"), sorted(name, "core"), sorted(name, "connector") }
-			' n="${n}x$n" name="${name%:*}" label="${name%:*}, ${name#*:}" -
+			printf '%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n' "${n}x$n" "${name%:*}, ${name#*:}" $(for kind in recorded native core connector; do
+				grep "^${name%:*} $kind " calls | sort -g -k 3 | awk '{ v[NR] = $3 } END { print v[int((NR + 1) / 2)] }'
+			done)
 		done
 	done
 }
