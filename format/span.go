@@ -4,7 +4,7 @@ import "strings"
 
 // OpSpan marks an event that is no operation of the table but a call of a function of
 // a library above the system calls: its Span says which. A reader returns such events
-// only where it was asked for them (WantSpans), so that whoever doesn't ask can rely on
+// only where it was asked for them (WantSpans), so that code that doesn't ask can rely on
 // the table. It has no row: Valid is false, and Info must not be called.
 const OpSpan Op = 1<<16 - 1
 
