@@ -99,6 +99,10 @@ func (m *model) apply(e *format.Event) error {
 			return err
 		}
 	}
+	seemed := int64(0)
+	if len(t.gapSpans.all) > 0 {
+		seemed = m.clock(t, e.Start)
+	}
 	before, cut := t.cost, min(max(e.Cut, -maxCut), maxCut)
 	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
@@ -106,6 +110,11 @@ func (m *model) apply(e *format.Event) error {
 		behind = m.subtractReady(e)
 		e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
 		m.crowded(t, e)
+	}
+	if len(t.gapSpans.all) > 0 {
+		if err := m.placeSpans(t, seemed, m.clock(t, e.Start)); err != nil {
+			return err
+		}
 	}
 	if m.ties != nil {
 		if t.cost != before {

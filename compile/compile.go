@@ -191,6 +191,14 @@ func (m *model) run(in *intake) error {
 			m.contradicted(d.text)
 		}
 	}
+	for _, t := range m.spanning {
+		if n := len(t.gapSpans.all); n > 0 {
+			last := t.gapSpans.all[n-1].end
+			if err := m.placeSpans(t, last, last); err != nil {
+				return err
+			}
+		}
+	}
 	m.report.Orphans = in.orphans
 	if len(m.table) == 0 {
 		return errors.New("no events in the recording")

@@ -33,7 +33,7 @@ type model struct {
 	binds       bool   // the recording has bind calls, so appear does not guess sockets
 	line        int64  // number of the current event in the order of the simulation
 
-	mpis  *mpiState       // nil without calls of MPI by ranks
+	mpis  *mpiState // nil without calls of MPI by ranks
 	rings map[ringKey]*ring
 	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
 
@@ -57,6 +57,7 @@ type model struct {
 	appNames *appNames    //  nil in all passes but the last, and where none are kept
 	told     bool         // the recording tells who woke whom
 	spanned  bool         // the recording has spans; known in the last pass
+	spanning []*thread    // that have spans; in the last pass
 	ties     *ties        // nil in all passes but the last
 	event    simEvent     // the event being simulated
 	caller   *thread      // its thread

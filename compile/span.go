@@ -47,8 +47,63 @@ func (m *model) span(e *format.Event) error {
 	if m.out == nil || m.options.Bare {
 		return nil
 	}
-	end := max(m.clock(t, e.End()), t.now)
-	start, first := end-max(e.Dur, 0), sort.Search(len(t.moments.all), func(i int) bool { return t.moments.all[i].recorded >= e.Start })
+	g := &t.gapSpans
+	if !g.listed {
+		g.listed = true
+		m.spanning = append(m.spanning, t)
+	}
+	g.all = append(g.all, gapSpan{e.Clone(), m.clock(t, e.End())})
+	if last := g.all[len(g.all)-1].end; len(g.all) == maxGapSpans {
+		return m.placeSpans(t, last, last)
+	}
+	return nil
+}
+
+// gapSpans are the spans of a thread since its last event. They wait for the next event,
+// which says for how much of the time in between others had the processor.
+type gapSpans struct {
+	all    []gapSpan
+	from   int64 // on the trace's clock: what is before is settled
+	listed bool  // in model.spanning
+}
+
+// gapSpan is a span, and its end on the trace's clock as far as that is known.
+type gapSpan struct {
+	event format.Event
+	end   int64
+}
+
+// maxGapSpans bounds them. Those before are put where they seem to be.
+const maxGapSpans = 1024
+
+// placeSpans puts the spans of a thread's gap into the trace. What seemed to last until
+// one time of the trace's clock did last until the other one.
+func (m *model) placeSpans(t *thread, seemed, did int64) error {
+	g := &t.gapSpans
+	from, scale := max(g.from, t.now), 1.0
+	if seemed > from {
+		scale = float64(max(did, from)-from) / float64(seemed-from)
+	}
+	settled := func(at int64) int64 {
+		if at <= from {
+			return at
+		}
+		return from + int64(float64(at-from)*scale)
+	}
+	for i := range g.all {
+		s := &g.all[i]
+		end := max(s.end, t.now)
+		if err := m.placeSpan(t, &s.event, settled(end-max(s.event.Dur, 0)), settled(end)); err != nil {
+			return err
+		}
+	}
+	g.all, g.from = g.all[:0], max(did, from)
+	return nil
+}
+
+// placeSpan puts a span into the trace. It starts at start, if nothing is within it.
+func (m *model) placeSpan(t *thread, e *format.Event, start, end int64) error {
+	first := sort.Search(len(t.moments.all), func(i int) bool { return t.moments.all[i].recorded >= e.Start })
 	if first < len(t.moments.all) && (first > 0 || !t.moments.early) {
 		within := &t.moments.all[first]
 		start = within.start - (within.recorded - e.Start)

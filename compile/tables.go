@@ -19,8 +19,9 @@ type thread struct {
 	off  format.Off // since last
 	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
-	waiting         // in the last pass
-	moments moments // in the last pass, of a recording with spans
+	waiting           // in the last pass
+	gapSpans gapSpans // the same
+	moments  moments  // in the last pass, of a recording with spans
 
 	seen     []int64        // see order.seen
 	requests []format.Event // that its next call submits
