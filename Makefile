@@ -42,7 +42,7 @@ man: ## bin/man, the manual pages
 	GOARCH= $(GO) run ./internal/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
 
 # Root often has no Go: make build man, then sudo make install.
-install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions and docs below PREFIX=/usr/local and DESTDIR
+install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions, workloads and docs below PREFIX=/usr/local and DESTDIR
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ZSHDIR=$(ZSHDIR) sh scripts/install.sh $(BIN)
 
 package: ## deb, rpm and tar.gz for amd64 and arm64 in bin/packages
@@ -70,6 +70,9 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
+
+layers: deps-layers build ## what record --layer costs a call, beside ltrace, and the calls of libraries in recordings of programs
+	sh scripts/layers.sh demo/layers
 
 hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
 	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
@@ -101,6 +104,12 @@ map: deps-storage deps-closed build ## what the laboratory tells of a database's
 
 model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
 	sh scripts/model.sh demo/model $(APPS)
+
+workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
+	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
+
+suite: deps-storage deps-closed build ## the workloads on file systems and a slow device beside the programs, and how much the suite varies; root only; PARTS="systems spread programs" for some
+	PARTS="$(PARTS)" sh scripts/suite.sh demo/suite
 
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
@@ -136,6 +145,9 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-cache.sh demo/cache
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
+
+scale: deps-scale build ## what a recording of EVENTS=100000000 costs to profile, compile and print as a dataset, with one processor and two; questions in DuckDB
+	sh scripts/scale.sh demo/scale $(EVENTS)
 
 # An input that is new is not made shorter for long: most take a while to play.
 fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
@@ -182,6 +194,9 @@ deps-demo:
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
 
+deps-layers:
+	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich sqlite3=sqlite3 ltrace=ltrace
+
 deps-hdf5-vol:
 	@sh scripts/need.sh gcc=gcc
 
@@ -205,3 +220,11 @@ deps-conformance:
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev mpicc=libmpich-dev mpiexec=mpich chromium=chromium
+	@sh scripts/duckdb.sh demo/duckdb
+
+deps-scale: deps-sql
+	@sh scripts/need.sh python3=python3
+
+deps-sql:
+	@sh scripts/need.sh npm=npm
+	@sh scripts/duckdb.sh demo/duckdb

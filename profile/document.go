@@ -27,6 +27,8 @@ type document struct {
 	Shared      *Table            `json:"shared,omitempty"`
 	Sizes       *Table            `json:"sizes"`
 	Intervals   *Table            `json:"intervals"`
+	Layers      *Table            `json:"layers"`
+	Spans       *Table            `json:"spans"`
 }
 
 type timesDocument struct {
@@ -194,6 +196,7 @@ func (p *Profile) FullDocument() any {
 		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
+		Layers: table("layer"), Spans: table("span"),
 	}
 	if len(p.Ranks) > 0 {
 		d.Ranks, d.Nodes, d.Shared = table("rank"), table("node"), table("shared")

@@ -155,6 +155,7 @@ type Profile struct {
 	Threads      []Thread
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
+	Layers       []Layer // whose calls are in the recording, the one with the most time first
 
 	// What the ranks of a parallel program did; empty for other programs.
 	Ranks   []Rank   // in order
@@ -181,4 +182,10 @@ type Profile struct {
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account
+}
+
+// Totals returns the totals and durations of a profile, by category and by operation,
+// which take some kilobytes for any recording.
+func (p *Profile) Totals() *Profile {
+	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
 }

@@ -125,7 +125,7 @@ func (e *engine) build() error {
 			continue
 		}
 		if th.Parent != 0 {
-			w.bornOf(e.workers[th.Parent-1])
+			w.setParent(e.workers[th.Parent-1])
 		}
 	}
 	for _, th := range threads {

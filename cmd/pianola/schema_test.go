@@ -74,6 +74,7 @@ var seldom = strings.Fields(`
 	blocked explained_seconds unexplained_seconds woken_in ready own storage timer file
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
+	read_p99 sync_p99 refused
 	without percentile factor read_strides path2 root_path2 descriptors sparse blocks target link attrs
 `)
 
@@ -124,6 +125,9 @@ func TestSchemas(t *testing.T) {
 		used[name] = true
 	}
 	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && echo ok`)
+	library, err := filepath.Abs("../../workloads")
+	require.NoError(t, err)
+	run(`for i in one two; do mkdir -p lib/$i && cp app.bin lib/$i/trace.bin && echo 'program: test' >lib/$i/workload.yaml; done; echo ok`)
 	run(`for i in 1 2 3 4 5 6; do pianola replay -q --backend memory --log m$i.log app.bin; pianola replay -q --root root --log p$i.log app.bin; done; echo ok`)
 	for _, test := range []struct{ schema, line string }{
 		{"version", `pianola version --json`},
@@ -136,6 +140,8 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by thread app.bin`},
 		{"profile", `pianola profile --json --by directory app.txt`},
 		{"profile", `pianola profile --json --by size app.txt`},
+		{"profile", `pianola profile --json --by layer app.txt`},
+		{"profile", `pianola profile --json --by span app.bin`},
 		{"profile", `pianola profile --json --by interval app.txt app.bin`},
 		{"profile", `pianola profile --json run`},
 		{"profile", `pianola profile --json --by rank run`},
@@ -156,6 +162,11 @@ func TestSchemas(t *testing.T) {
 		{"advise", `pianola advise --json --backend memory app.txt`},
 		{"model", `pianola model -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model --json --check disk.json app.txt`},
+		{"workloads", `pianola workloads list --json --workloads ` + library},
+		{"workloads", `pianola workloads show --json --workloads ` + library + ` sqlite3`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 2 --root a=first --root b=second`},
+		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
 		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
 		check(test.schema, test.line, run(test.line))
@@ -199,7 +210,7 @@ func keysOf(doc any, keys map[string]bool) {
 // fail, in files of their own.
 func schemaRecording(n int) string {
 	var b strings.Builder
-	b.WriteString("# pianola script 1\n# command: ./app\n# kernel: 6.1.0\n")
+	b.WriteString("# pianola script 1\n# command: ./app\n# kernel: 6.1.0\n# layer: hdf5 libhdf5.so\n")
 	line := func(tid int, form string, args ...any) {
 		fmt.Fprintf(&b, "%d 0.000100000 %s\n", tid, fmt.Sprintf(form, args...))
 	}
@@ -216,6 +227,8 @@ func schemaRecording(n int) string {
 	line(11, `pipe2([4, 5], 0) = 0 <0.000010000>`)
 	line(11, `write(5, 0x1000, 10) = 10 <0.000010000>`)
 	line(10, `close(3) = 0 <0.000010000>`)
+	line(10, `hdf5:H5Dwrite(1, path="x") = 0 <0.000010000> {span=write bytes=100}`)
+	b.WriteString("10 -0.000150000 hdf5:H5Dclose(1) = -1 <0.000200000> {span=close failed}\n")
 	b.WriteString("# lost: 0\n")
 	return b.String()
 }
