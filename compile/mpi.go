@@ -24,7 +24,7 @@ import (
 // mpiOp is a message or a collective under way, or what it is paired with.
 type mpiOp struct {
 	kind  mpiKind
-	index int // of a message: its number. Of a collective: its number in the communicator
+	index int // the number of a message, or that of a collective in its communicator
 	comm  int // of a collective
 	root  int32
 }

@@ -44,7 +44,7 @@ func mpiScript(ranks int, lines []mpiLine) string {
 	return b.String()
 }
 
-// What the spans of MPI say is paired, and how long which rank has waited for it.
+// The spans of MPI are paired, and the report says how long which rank has waited.
 func TestMPI(t *testing.T) {
 	for name, c := range map[string]struct {
 		ranks int
