@@ -175,12 +175,12 @@ func (h *Header) follow(other *Header, ended bool) {
 	if ended {
 		*h = Header{
 			Meta: slices.Clone(other.Meta), Threads: slices.Clone(other.Threads), Descriptors: slices.Clone(other.Descriptors),
-			Files: slices.Clone(other.Files), Names: slices.Clone(other.Names),
+			Files: slices.Clone(other.Files), Names: slices.Clone(other.Names), Ranks: slices.Clone(other.Ranks),
 		}
 		return
 	}
 	h.Meta, h.Threads, h.Descriptors = grown(h.Meta, other.Meta), grown(h.Threads, other.Threads), grown(h.Descriptors, other.Descriptors)
-	h.Files, h.Names = other.Files, grown(h.Names, other.Names)
+	h.Files, h.Names, h.Ranks = other.Files, grown(h.Names, other.Names), grown(h.Ranks, other.Ranks)
 }
 
 // grown returns a copy of now, of which was is a copy from before. It copies only what is
