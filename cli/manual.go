@@ -59,7 +59,7 @@ var optionGroups = []struct {
 	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
 	{"Names", []string{"anonymize", "no-names"}},
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
-	{"Backend", []string{"backend", "layer", "plugin-timeout"}},
+	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
 	{"Modelled device", []string{"model", "latency", "bandwidth", "iops", "queue"}},
 	{"Saved runs", []string{"baseline", "save"}},
