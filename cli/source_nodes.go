@@ -17,7 +17,7 @@ import (
 // written, and whether the name is that of a directory.
 func recordingsIn(name string) (all []string, ok bool, err error) {
 	if !isDir(name) {
-		return nil, false, nil // whoever opens it reports what is wrong
+		return nil, false, nil // the open of the file reports what is wrong
 	}
 	entries, err := os.ReadDir(name)
 	if err != nil {

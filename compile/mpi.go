@@ -1,14 +1,10 @@
 package compile
 
 import (
-	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"unsafe"
 
 	"pianola/format"
-	"pianola/table"
 )
 
 // Messages and collectives of MPI are found in the spans of the layer mpi. Ranks on one machine
@@ -28,7 +24,7 @@ import (
 // mpiOp is a message or a collective under way, or what it is paired with.
 type mpiOp struct {
 	kind  mpiKind
-	index int // of a message: its number. Of a collective: its number in the communicator
+	index int // the number of a message, or that of a collective in its communicator
 	comm  int // of a collective
 	root  int32
 }
@@ -91,20 +87,6 @@ var mpiCalls = func() map[string]mpiCall {
 // capital returns a name with a capital letter: MPI_Send, but MPI_Isend.
 func capital(name string) string { return string(name[0]-'a'+'A') + name[1:] }
 
-// mpiMakers are the functions that make a communicator of another one, which all of its ranks
-// call, with the place of the new one. Those with a color split it.
-var mpiMakers = map[string]struct{ made, color, key int }{
-	"MPI_Comm_dup": {1, -1, -1}, "MPI_Comm_split": {3, 1, 2}, "MPI_Comm_split_type": {4, -2, -1}, "MPI_Comm_create": {2, -2, -1},
-}
-
-// Handles of MPICH and of what is made from it are numbers that are the same in all ranks. Those
-// of Open MPI are addresses.
-const (
-	mpichWorld   = 0x44000000
-	mpichSelf    = 0x44000001
-	mpichHandles = math.MaxUint32
-)
-
 const (
 	// maxOperations bounds the messages and the entries of collectives that are paired.
 	maxOperations = 1 << 22
@@ -126,14 +108,6 @@ type mpiPair struct {
 
 const mpiPairBytes = int(unsafe.Sizeof(mpiPair{}))
 
-// mpiLearned is what the passes before the last have found out.
-type mpiLearned struct {
-	groups  map[int]mpiGroup // of communicators that were made by a split
-	pairs   []mpiPair        // of messages, by their number
-	entries map[mpiEntry][]mpiPair
-	count   int // of pairs and entries
-}
-
 // mpiEntry is a collective: its number in its communicator.
 type mpiEntry struct{ comm, number int }
 
@@ -153,12 +127,6 @@ type mpiState struct {
 	waiting   map[mpiWay]*mpiQueue
 	threads   map[int32]*thread // in the last pass: those that sent or received
 	messages  int
-}
-
-// mpiOrigin is how a communicator came to be, which is the same in all of its ranks.
-type mpiOrigin struct {
-	parent, number int
-	color          int64
 }
 
 // mpiProcess is a rank.
@@ -266,94 +234,6 @@ func mpiHandle(s *format.Span, place int8) (int64, bool) {
 	return 0, false
 }
 
-// comm returns the number of a communicator; ok is false for one that is not known or has one
-// rank only.
-func (s *mpiState) comm(p *mpiProcess, handle int64) (n int, ok bool) {
-	if n, ok = p.comms[handle]; ok {
-		return n, true
-	}
-	switch {
-	case handle == mpichWorld:
-		return mpiWorld, true
-	case handle > mpichHandles && len(p.comms) == 0: // a program uses that of all ranks first
-		p.comms[handle] = mpiWorld
-		return mpiWorld, true
-	}
-	return 0, false
-}
-
-// rank returns the program's number of a rank of a communicator, -1 if it is not known.
-func (s *mpiState) rank(comm int, rank int64) int32 {
-	g := s.groups[comm]
-	switch {
-	case rank < 0 || rank > format.MaxRank || s.unclear[comm]:
-		return -1
-	case g == nil:
-		return int32(rank)
-	case rank >= int64(len(g)):
-		return -1
-	}
-	return g[rank].rank
-}
-
-// mpiMake notes a new communicator.
-func (m *model) mpiMake(t *thread, p *mpiProcess, e *format.Event, made, color, key int) {
-	s := m.mpis
-	handle, _ := mpiHandle(e.Span, 0)
-	parent, ok := s.comm(p, handle)
-	if !ok {
-		return
-	}
-	m.mpiCollective(t, p, e, mpiOp{kind: mpiAll, comm: parent})
-	origin := mpiOrigin{parent: parent, number: p.made[parent]}
-	p.made[parent]++
-	if color >= 0 {
-		if origin.color, ok = mpiInt(e.Span, int8(color)); !ok {
-			return
-		}
-	}
-	id, ok := mpiHandle(e.Span, int8(made))
-	if !ok || len(s.comms) == maxComms {
-		return
-	}
-	n, known := s.comms[origin]
-	if !known {
-		n = len(s.parents)
-		s.comms[origin] = n
-		s.parents, s.split, s.unclear = append(s.parents, parent), append(s.split, color >= 0), append(s.unclear, color == -2 || s.unclear[parent])
-		s.groups[n] = s.groups[parent]
-		if color >= 0 {
-			s.groups[n] = m.learned.mpi.groups[n]
-		}
-	}
-	p.comms[id] = n
-	if color >= 0 && m.ties == nil && !m.learned.closed {
-		k, _ := mpiInt(e.Span, int8(key))
-		m.learned.join(n, mpiMember{int32(k), t.proc.Rank})
-		m.learned.more = m.learned.more || s.groups[n] == nil
-	}
-}
-
-// join adds a rank to the group of a communicator.
-func (k *learned) join(comm int, member mpiMember) {
-	if k.mpi.groups == nil {
-		k.mpi.groups = map[int]mpiGroup{}
-	}
-	g := k.mpi.groups[comm]
-	if !slices.ContainsFunc(g, func(other mpiMember) bool { return other.rank == member.rank }) {
-		g = append(slices.Clone(g), member) // the pass uses the one before
-		slices.SortFunc(g, func(a, b mpiMember) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank)) })
-		k.mpi.groups[comm] = g
-		k.bytes += inMap
-	}
-}
-
-// forgetMessages forgets the pairs of an earlier pass.
-func (k *learned) forgetMessages() {
-	k.bytes -= k.mpi.count * mpiPairBytes
-	k.mpi.pairs, k.mpi.entries, k.mpi.count = nil, map[mpiEntry][]mpiPair{}, 0
-}
-
 // mpiOperation follows a message or a collective.
 func (m *model) mpiOperation(t *thread, p *mpiProcess, e *format.Event, call *mpiCall) {
 	s, span := m.mpis, e.Span
@@ -416,12 +296,6 @@ func (m *model) mpiEnter(t *thread, p *mpiProcess, e *format.Event, op mpiOp) mp
 	return op
 }
 
-// counted counts an operation.
-func (k *learned) counted() {
-	k.mpi.count++
-	k.bytes += mpiPairBytes
-}
-
 // ask notes the request of an operation.
 func (p *mpiProcess) ask(id int64, op mpiOp) {
 	p.requests = slices.DeleteFunc(p.requests, func(r mpiRequest) bool { return r.id == id })
@@ -429,199 +303,4 @@ func (p *mpiProcess) ask(id int64, op mpiOp) {
 		p.requests = append(p.requests[:0], p.requests[1:]...)
 	}
 	p.requests = append(p.requests, mpiRequest{id, op})
-}
-
-// mpiMessage follows a send or a receive. In the passes before the last it pairs the two.
-func (m *model) mpiMessage(t *thread, e *format.Event, kind mpiKind, comm int, handle int64, peer, tag int8) (op mpiOp) {
-	s := m.mpis
-	other, ok := mpiInt(e.Span, peer)
-	mark, tagged := mpiInt(e.Span, tag)
-	anySource, nobody := int64(-2), int64(-1)
-	if handle > mpichHandles {
-		anySource, nobody = -1, -2
-	}
-	if !ok || !tagged || other == nobody {
-		return op
-	}
-	op = mpiOp{kind: kind, index: s.messages}
-	s.messages++
-	if kind == mpiReceive && other == anySource {
-		if m.ties != nil {
-			m.report.MPI.AnySource++
-		}
-		return mpiOp{}
-	}
-	rank := s.rank(comm, other)
-	if rank < 0 {
-		if m.ties != nil {
-			m.report.MPI.Unknown++
-		}
-		return mpiOp{}
-	}
-	if m.ties != nil {
-		return op
-	}
-	way := mpiWay{comm, t.proc.Rank, rank}
-	if kind == mpiReceive {
-		way.from, way.to = rank, t.proc.Rank
-	}
-	q := s.waiting[way]
-	if q == nil {
-		q = &mpiQueue{}
-		s.waiting[way] = q
-	}
-	w := mpiWaiting{mark, op.index, mpiPair{t.num, t.proc.Rank, e.Start}}
-	mine, theirs := &q.sent, &q.received
-	if kind == mpiReceive {
-		mine, theirs = theirs, mine
-	}
-	// Messages with one tag do not pass one another. A negative tag takes any.
-	i := slices.IndexFunc(*theirs, func(o mpiWaiting) bool { return o.tag == w.tag || o.tag < 0 || w.tag < 0 })
-	if i < 0 {
-		if len(*mine) == maxUnmatched {
-			*mine = append((*mine)[:0], (*mine)[1:]...)
-		}
-		*mine = append(*mine, w)
-		return op
-	}
-	m.learned.pair((*theirs)[i].index, w.pair)
-	m.learned.pair(op.index, (*theirs)[i].pair)
-	*theirs = slices.Delete(*theirs, i, i+1)
-	return op
-}
-
-// pair notes the partner of a message.
-func (k *learned) pair(index int, with mpiPair) {
-	if index >= maxOperations || k.mpi.count >= maxOperations {
-		return
-	}
-	for len(k.mpi.pairs) <= index {
-		k.mpi.pairs = append(k.mpi.pairs, mpiPair{})
-		k.counted()
-	}
-	k.mpi.pairs[index] = with
-}
-
-// mpiWait ends the operations of requests that a call has waited for.
-func (m *model) mpiWait(t *thread, p *mpiProcess, e *format.Event, which func(*mpiRequest) bool) {
-	for i := range p.requests {
-		if r := &p.requests[i]; which(r) {
-			m.mpiEnd(t, e, r.op)
-			r.op.kind, r.id = mpiNone, 0
-		}
-	}
-	p.requests = slices.DeleteFunc(p.requests, func(r mpiRequest) bool { return r.op.kind == mpiNone })
-}
-
-// mpiWaitAll ends the operations of an array of requests. If the array was not read, these are
-// the newest ones.
-func (m *model) mpiWaitAll(t *thread, p *mpiProcess, e *format.Event) {
-	if len(e.Span.Args) < 2 {
-		return
-	}
-	if v := &e.Span.Args[1]; v.Kind == format.ValueNumbers {
-		m.mpiWait(t, p, e, func(r *mpiRequest) bool { return slices.Contains(v.Numbers, r.id) })
-		return
-	}
-	count, _ := mpiInt(e.Span, 0)
-	left := len(p.requests) - int(min(max(count, 0), maxUnmatched))
-	i := 0
-	m.mpiWait(t, p, e, func(*mpiRequest) bool { i++; return i > left })
-}
-
-// mpiEnd makes a thread come after what an operation waited for, which a call has completed. Time
-// in that call before the last of this began is no compute.
-func (m *model) mpiEnd(t *thread, e *format.Event, op mpiOp) {
-	if m.ties == nil || op.kind == mpiNone {
-		return
-	}
-	k, stats := &m.learned.mpi, &m.report.MPI
-	if op.kind <= mpiReceive {
-		if op.index >= len(k.pairs) || k.pairs[op.index].thread == 0 {
-			stats.Unpaired++
-			return
-		}
-		with := k.pairs[op.index]
-		if op.kind == mpiReceive {
-			stats.Messages++
-		} else if with.at <= e.Start || with.at > e.End() {
-			return // the receiver was there before, or the message was kept for it: the send did not wait
-		}
-		m.mpiAfter(t, e, []mpiPair{with})
-		return
-	}
-	entries := k.entries[mpiEntry{op.comm, op.index}]
-	if len(entries) == 0 || op.kind != mpiAll && op.root < 0 {
-		stats.Unpaired++
-		return
-	}
-	stats.Collectives++
-	if isRoot := op.root == t.proc.Rank; op.kind == mpiOfRoot && isRoot || op.kind == mpiToRoot && !isRoot {
-		return
-	}
-	if op.kind == mpiOfRoot {
-		entries = slices.DeleteFunc(slices.Clone(entries), func(p mpiPair) bool { return p.rank != op.root })
-	}
-	m.mpiAfter(t, e, entries)
-}
-
-// mpiAfter makes a thread come after the begins of operations of other threads, within a call.
-// One that began after the call ended was not waited for.
-func (m *model) mpiAfter(t *thread, e *format.Event, others []mpiPair) {
-	last := int64(math.MinInt64)
-	for _, o := range others {
-		if o.thread != t.num && o.at <= e.End() {
-			last = max(last, o.at)
-		} else if o.thread != t.num {
-			m.report.MPI.Backwards++
-		}
-	}
-	if last == math.MinInt64 {
-		return
-	}
-	from := t.notBefore(e.Start)
-	if last > from {
-		t.held += last - from
-		m.report.Tied += last - from
-		m.report.MPI.Waited += last - from
-		t.mark(mark{at: last, own: t.clock(last)})
-	}
-	now := max(last, from)
-	for _, o := range others {
-		on := m.mpis.threads[o.thread]
-		if o.thread == t.num || o.at > e.End() || on == nil {
-			continue
-		}
-		m.ties.causes = on.comesAfter(m.ties.causes[:0], o.at)
-		t.follow(e.Start, now, m.ties.causes, format.EdgeMessage, format.Floor{})
-	}
-}
-
-// MPI says what was found out of the messages of a parallel program.
-type MPI struct {
-	Messages    int64 // receives that are paired with their sends
-	Collectives int64 // calls that are paired
-	Waited      int64 // nanoseconds in calls before what they waited for began
-	AnySource   int64 // receives from any rank, which are not paired
-	Unpaired    int64 // messages and collectives without a partner in the recording
-	Unknown     int64 // calls on unknown communicators, or that complete unknown requests
-	Backwards   int64 // partners that began after the call ended, so the clocks are wrong, or the pairing
-}
-
-// Text returns what was found out as text.
-func (s *MPI) Text() string {
-	text := fmt.Sprintf("%s and %s follow other ranks, after %.6f s of waiting",
-		table.Plural(int(s.Messages), "message"), table.Plural(int(s.Collectives), "collective call"), format.Seconds(s.Waited))
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{
-		{s.AnySource, "received from MPI_ANY_SOURCE"}, {s.Unpaired, "without a partner"}, {s.Unknown, "with an unknown communicator or request"},
-		{s.Backwards, "whose partner began later"},
-	} {
-		if part.n > 0 {
-			text += fmt.Sprintf("; not paired: %d %s", part.n, part.what)
-		}
-	}
-	return text
 }

@@ -24,7 +24,7 @@ type mpiLine struct {
 func mpiScript(ranks int, lines []mpiLine) string {
 	b := strings.Builder{}
 	b.WriteString("# pianola script 1\n# recorder: ebpf\n# layer: mpi libmpi.so functions=78 missing=0 stepped=0\n")
-	fmt.Fprintf(&b, "# ranks: %d run=r machine=m\n", ranks)
+	fmt.Fprintf(&b, "# ranks: %d run=r machine=m begun=0.0\n", ranks)
 	for r := range ranks {
 		fmt.Fprintf(&b, "# process: %d threads=%d cwd=\"/\" umask=022\n# rank: %d process=%d node=n\n", 101+r, 101+r, r, 101+r)
 		lines = append(lines, mpiLine{r, 1, 1, fmt.Sprintf(`openat(AT_FDCWD, "f%d", O_RDWR) = 3`, r)}, mpiLine{r, 1000, 1, "pwrite64(3, 0x1000, 1, 0) = 1"})
@@ -44,7 +44,7 @@ func mpiScript(ranks int, lines []mpiLine) string {
 	return b.String()
 }
 
-// What the spans of MPI say is paired, and how long which rank has waited for it.
+// The spans of MPI are paired, and the report says how long which rank has waited.
 func TestMPI(t *testing.T) {
 	for name, c := range map[string]struct {
 		ranks int
@@ -166,7 +166,7 @@ func TestMPI(t *testing.T) {
 			want:  compile.MPI{Unpaired: 1},
 		},
 		"a partner that began too late": {
-			lines: []mpiLine{{1, 100, 10, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {0, 200, 10, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}},
+			lines: []mpiLine{{1, 100, 10, "MPI_Recv(0x1, 1, 1, 0, 7, WORLD, 0x1)"}, {0, 300, 10, "MPI_Send(0x1, 1, 1, 1, 7, WORLD)"}},
 			want:  compile.MPI{Messages: 1, Backwards: 1},
 		},
 	} {

@@ -48,6 +48,7 @@ type Program struct {
 	Ranks   int32  // how many it has
 	Run     string // identifies the run
 	Machine string // identifies the machine until it is started again; nodes can share one
+	Begun   int64  // the time 0 of the recording on the clock of the machine, nanoseconds
 }
 
 // Program returns what the remark MetaRanks says, and false without one.
@@ -62,12 +63,15 @@ func (h *Header) Program() (p Program, ok bool) {
 	run, _ := Note([]byte(notes), "run")
 	machine, _ := Note([]byte(notes), "machine")
 	p.Run, p.Machine = string(bytes.Clone(run)), string(bytes.Clone(machine))
-	return p, !s.failed && p.Ranks > 0
+	begun, _ := Note([]byte(notes), "begun")
+	at, err := ParseSeconds(begun)
+	p.Begun = at
+	return p, !s.failed && p.Ranks > 0 && err == nil
 }
 
 // String returns the value of the remark.
 func (p *Program) String() string {
-	return fmt.Sprintf("%d run=%s machine=%s", p.Ranks, p.Run, p.Machine)
+	return fmt.Sprintf("%d run=%s machine=%s begun=%s", p.Ranks, p.Run, p.Machine, AppendSeconds(nil, p.Begun))
 }
 
 // NodeName returns a name as Rank.Node has it: bytes other than printable ASCII become _.

@@ -7,8 +7,9 @@
 // Inspect reads all recordings once or twice, Open once more. Both hold a bounded number of events
 // of each recording in memory.
 //
-// The clocks of the recordings differ. Each recording but that of rank 0 says by how much it
-// differed at the begin and at the end; between the two measurements the difference changes
+// The clocks of the recordings differ. Nodes that share a machine share its clock, and their
+// recordings say when they began on it. Each other recording, except that of rank 0, says by how much its
+// clock differed at the begin and at the end; between the two measurements the difference changes
 // evenly. Then clocks are moved so far that every message is received after its sender began to
 // send it.
 //

@@ -38,14 +38,14 @@ func recording(rank int, machine string, ahead int64, lines string) string {
 	return fmt.Sprintf(`# pianola script 1
 # recorder: ebpf
 # process: 10 threads=10 cwd="/home" umask=022
-# ranks: 2 run=r machine=%s
+# ranks: 2 run=r machine=%s begun=%s
 # rank: %d process=10 node=node%d
 %s%s# lost: 0
 # exit: %d
 # elapsed: 0.001000000
 # file systems: "/"=ext4 "/nfs"=nfs4
 # coverage: bytes=100 seconds=0.001000000
-`, machine, rank, rank, clock, lines, rank)
+`, machine, format.AppendSeconds(nil, 1e9-ahead), rank, rank, clock, lines, rank)
 }
 
 func readAll(t *testing.T, r *Run) (events []format.Event) {
@@ -72,7 +72,13 @@ func TestMerge(t *testing.T) {
 		second.WriteString("10 0.000010000 pwrite64(4, 0x1000, 1, 0) = 1 <0.000001000>\n")
 	}
 	// Given in the wrong order; the clock of rank 1 is 5 µs ahead.
-	r, err := Inspect(of(recording(1, "m", 5000, second.String()), recording(0, "m", 0, first.String())))
+	for _, machine := range []string{"m", "other"} {
+		testMerge(t, recording(1, machine, 5000, second.String()), recording(0, "m", 0, first.String()))
+	}
+}
+
+func testMerge(t *testing.T, second, first string) {
+	r, err := Inspect(of(second, first))
 	require.NoError(t, err)
 	require.Empty(t, r.Missing)
 	require.Empty(t, r.Moved)

@@ -79,8 +79,13 @@ func Inspect(sources []Source) (*Run, error) {
 	}
 	for i, n := range r.nodes {
 		n.number = i
-		if n.program.Machine != r.nodes[0].program.Machine {
+		first := r.nodes[0]
+		if n.program.Machine != first.program.Machine {
 			n.rename = ownFiles(n.name, n.head.Value)
+		} else if i > 0 { // nodes that share a machine share its clock
+			n.clock = first.clock
+			n.clock.from -= n.program.Begun - first.program.Begun
+			n.clock.offset += n.program.Begun - first.program.Begun
 		}
 	}
 	if err := r.synchronize(); err != nil {
@@ -107,6 +112,9 @@ func (n *node) survey() error {
 	var ok bool
 	if n.program, ok = n.head.Program(); !ok || len(n.head.Ranks) == 0 {
 		return fmt.Errorf("%s: not a recording of ranks, which record --ranks makes", n.Name)
+	}
+	if b := n.program.Begun; b < 0 || b > maxOffset {
+		return fmt.Errorf("%s: the recording began at a time that is out of range", n.Name)
 	}
 	n.name = n.head.Ranks[0].Node
 	n.lowest = slices.MinFunc(n.head.Ranks, func(a, b format.Rank) int { return cmp.Compare(a.Rank, b.Rank) }).Rank

@@ -23,8 +23,8 @@ type passing struct {
 	pos  uint32
 }
 
-// unpaired are the messages of a channel of which only one side was seen. Of each side the newest
-// are kept.
+// unpaired are the messages of a channel of which only one side was seen, the newest of each
+// side.
 type unpaired struct{ sent, received []passing }
 
 const (

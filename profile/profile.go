@@ -157,7 +157,7 @@ type Profile struct {
 	Processes    []Process
 	Layers       []Layer // whose calls are in the recording, the one with the most time first
 
-	// What the ranks of a parallel program did; empty for other programs.
+	// The ranks of a parallel program; empty for other programs.
 	Ranks   []Rank   // in order
 	Shared  []Shared // files that several ranks used: the written ones first, then by overlap
 	RankMap *RankMap

@@ -61,7 +61,7 @@ const (
 	// rankMapColumns is the number of columns of a RankMap; a power of two.
 	rankMapColumns = 128
 
-	// Of each rank, and of each file that ranks use, the newest calls are kept to find those that
+	// The newest calls of each rank, and on each file that ranks use, are kept to find those that
 	// ran at once.
 	recentIO    = 256
 	recentCalls = 8

@@ -79,7 +79,8 @@ type Ranks interface {
 
 	// Meet is called when all are followed. It returns what the header says of them. clock
 	// returns the time on the recording's clock, in nanoseconds, and may be called concurrently.
-	Meet(ctx context.Context, clock func() int64) (*format.Header, error)
+	// The recording's time 0 is begun on the clock of the machine.
+	Meet(ctx context.Context, begun int64, clock func() int64) (*format.Header, error)
 
 	// Release lets the processes go.
 	Release() error

@@ -46,7 +46,7 @@ func (r *recording) followRanks(ctx context.Context, o *record.Options) (*format
 	}
 	// A rank that registered is pianola itself until it executes the command. That closes these.
 	h.Descriptors = slices.DeleteFunc(h.Descriptors, func(d format.Descriptor) bool { return d.Flags&format.CLOEXEC != 0 })
-	more, err := r.ranks.Meet(ctx, r.clock)
+	more, err := r.ranks.Meet(ctx, r.zero, r.clock)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func (n *Node) Gather(ctx context.Context, command int) (pids []int, err error) 
 
 // Meet implements record.Ranks: it meets the recorders of the other nodes and measures how the
 // clocks differ.
-func (n *Node) Meet(ctx context.Context, clock func() int64) (*format.Header, error) {
+func (n *Node) Meet(ctx context.Context, begun int64, clock func() int64) (*format.Header, error) {
 	p := n.host.place
 	all := []member{{rank: p.Rank, pid: n.pid}}
 	all = append(all, n.host.members...)
@@ -103,7 +103,7 @@ func (n *Node) Meet(ctx context.Context, clock func() int64) (*format.Header, er
 		}
 		at = &o
 	}
-	program := format.Program{Ranks: int32(p.Size), Run: n.run, Machine: machine()}
+	program := format.Program{Ranks: int32(p.Size), Run: n.run, Machine: machine(n.name), Begun: begun}
 	h.Set(format.MetaRanks, program.String())
 	for _, m := range all {
 		h.Ranks = append(h.Ranks, format.Rank{Rank: int32(m.rank), Node: n.name, Process: int32(m.pid)})
@@ -121,11 +121,11 @@ func (o *offset) put(h *format.Header) {
 	h.Meta = append(h.Meta, format.Meta{Key: format.MetaClock, Value: c.String()})
 }
 
-// machine returns what tells this machine from others until it is started again.
-func machine() string {
+// machine returns what tells the machine of a node from others until it is started again.
+func machine(node string) string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "unknown"
+		return "of-" + node
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(id))[:16]
 }

@@ -46,7 +46,7 @@ func TestMeeting(t *testing.T) {
 			out <- met{nil, err}
 			return
 		}
-		h, err := n.Meet(t.Context(), clock)
+		h, err := n.Meet(t.Context(), 5, clock)
 		out <- met{h, err}
 	}
 	clock1, clock2 := clockOf(0), clockOf(1000*time.Second)
@@ -62,6 +62,7 @@ func TestMeeting(t *testing.T) {
 	q, _ := b.h.Program()
 	require.Equal(t, p, q)
 	require.Equal(t, int32(2), p.Ranks)
+	require.Equal(t, int64(5), p.Begun)
 	clocks, err := a.h.Clocks()
 	require.NoError(t, err)
 	require.Empty(t, clocks)
@@ -126,7 +127,9 @@ func TestRecorderGone(t *testing.T) {
 // The other ranks of a node register with its recorder, and wait until they may go.
 func TestRegister(t *testing.T) {
 	dir := t.TempDir()
-	place := func(rank int) launcher.Place { return launcher.Place{Rank: rank, Size: 3, Local: rank, LocalSize: 3, Node: "n"} }
+	place := func(rank int) launcher.Place {
+		return launcher.Place{Rank: rank, Size: 3, Local: rank, LocalSize: 3, Node: "n"}
+	}
 	joined := make(chan error, 2)
 	for rank := 1; rank < 3; rank++ {
 		go func() { joined <- Join(dir, place(rank)) }() // before there is a recorder
