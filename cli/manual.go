@@ -57,6 +57,7 @@ var optionGroups = []struct {
 	{"Contents of the recording", []string{"no-faults", "no-command", "no-host"}},
 	{"The recorder", []string{"tracer", "ring", "nice", "cpu"}},
 	{"Names", []string{"anonymize", "no-names"}},
+	{"Ranks", []string{"ranks", "rendezvous"}},
 	{"Pace", []string{"timing", "speed", "wait", "order", "outside"}},
 	{"Backend", []string{"backend", "plugin-timeout"}},
 	{"Files and memory", []string{"prepare", "map", "compressibility", "memory"}},
