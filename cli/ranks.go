@@ -130,7 +130,9 @@ func leave(o *replay.Options, outcome error) error {
 	if s == nil {
 		return outcome
 	}
-	if outcome != nil && !isStatus(outcome) {
+	if e, ok := errors.AsType[*exitError](outcome); ok && e.status == exitInterrupted {
+		s.Abort(errors.New("interrupted"))
+	} else if outcome != nil && !isVerdict(outcome) {
 		s.Abort(outcome)
 	}
 	s.Leave()
@@ -140,10 +142,10 @@ func leave(o *replay.Options, outcome error) error {
 	return outcome
 }
 
-// isStatus reports whether an error is only an exit status.
-func isStatus(err error) bool {
+// isVerdict reports whether an error is only the exit status of a complete replay.
+func isVerdict(err error) bool {
 	e, ok := errors.AsType[*exitError](err)
-	return ok && e.err == nil && e.status != exitInterrupted
+	return ok && e.err == nil
 }
 
 // isRankZero reports whether a replay's output is this process's.

@@ -41,8 +41,8 @@ const (
 
 // The first byte of a FrameFailure to the player.
 const (
-	FromCarrier = iota // of its own carrier
-	FromPeer           // of another player: all have it
+	FromCarrier = iota // rank 0 may not know it
+	FromPeer           // all have it, and rank 0 prints it
 )
 
 // maxFrame bounds the length of a frame.

@@ -65,7 +65,7 @@ func Players(h *format.Header, players int) []int {
 	of := make([]int, max(len(h.Threads), 1))
 	for i := range h.Threads {
 		if place, ranked := slices.BinarySearch(all, h.Threads[i].Rank()); ranked {
-			of[i] = place * players / max(len(all), players)
+			of[i] = place * players / len(all)
 		} else if parent := h.Threads[i].Parent; parent > 0 && int(parent) <= i {
 			of[i] = of[parent-1]
 		}

@@ -92,6 +92,9 @@ func (w *worker) prepare() error {
 func (w *worker) play() {
 	e := w.e
 	w.end, w.due = e.start, e.start+e.scale(w.recorded)
+	if e.Session != nil { // the start is further away
+		w.end = w.waitUntil(e.start, e.margin)
+	}
 	if w.parent != nil {
 		if !w.awaitStart() || !w.live() {
 			return

@@ -273,7 +273,7 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 			}
 		}
 		err := fmt.Errorf("after %v these ranks have not joined: %s", time.Duration(c.join.Wait), strings.Join(who, ", "))
-		c.publishFailure(err.Error())
+		c.publishFailure(ranks.FromPeer, err.Error())
 		return err
 	}
 	text, err := json.Marshal(c.nodes)
@@ -327,7 +327,7 @@ func (c *carrier) serve() (left bool) {
 		case ranks.FrameEnd:
 			err = c.end()
 		case ranks.FrameFailure:
-			c.publishFailure(fmt.Sprintf("%s: %s", c.name(), b))
+			c.publishFailure(ranks.FromPeer, fmt.Sprintf("%s: %s", c.name(), b))
 			c.mu.Lock()
 			c.failed = true
 			c.mu.Unlock()
@@ -343,16 +343,17 @@ func (c *carrier) name() string { return fmt.Sprintf("rank %d on %s", c.join.Ran
 
 // fail ends the replay of all players.
 func (c *carrier) fail(err error) {
-	c.publishFailure(fmt.Sprintf("%s: %v", c.name(), err))
+	c.publishFailure(ranks.FromPeer, fmt.Sprintf("%s: %v", c.name(), err))
 	c.tellFailure(ranks.FromCarrier, err.Error())
 }
 
-func (c *carrier) publishFailure(text string) {
+// publishFailure tells the others why the replay fails. from is what their players get.
+func (c *carrier) publishFailure(from byte, text string) {
 	c.mu.Lock()
 	over := c.failed || c.leaving
 	c.mu.Unlock()
 	if conn := c.conn.Load(); conn != nil && !over {
-		_ = conn.Publish("pianola."+c.at.Run+".failure", []byte(text))
+		_ = conn.Publish("pianola."+c.at.Run+".failure", append([]byte{from}, text...))
 		_ = conn.FlushTimeout(time.Second)
 	}
 }
@@ -369,7 +370,9 @@ func (c *carrier) tellFailure(from byte, text string) {
 }
 
 func (c *carrier) takeFailure(m *nats.Msg) {
-	c.tellFailure(ranks.FromPeer, string(m.Data))
+	if len(m.Data) > 0 {
+		c.tellFailure(m.Data[0], string(m.Data[1:]))
+	}
 }
 
 // disconnected is called when the connection has ended. Rank 0 has its server with it.
@@ -419,7 +422,7 @@ func (c *carrier) watch() {
 // lose ends the replay because of another rank.
 func (c *carrier) lose(rank int, why string) {
 	text := fmt.Sprintf("rank %d on %s %s", rank, c.nodes[rank], why)
-	c.publishFailure(text)
+	c.publishFailure(ranks.FromPeer, text)
 	c.tellFailure(ranks.FromPeer, text)
 }
 
@@ -478,7 +481,11 @@ func (c *carrier) takeLeft(m *nats.Msg) {
 // waits for the others, because their messages end with its server.
 func (c *carrier) leave(left bool) {
 	if !left {
-		c.publishFailure(c.name() + " has died")
+		from := byte(ranks.FromPeer)
+		if c.join.Rank == 0 { // which prints nothing any more
+			from = ranks.FromCarrier
+		}
+		c.publishFailure(from, c.name()+" has died")
 	}
 	c.mu.Lock()
 	c.leaving = true

@@ -58,7 +58,7 @@ func (m *meeting) find() (place, error) {
 	case os.Getenv("MASTER_ADDR") != "" && os.Getenv("MASTER_PORT") != "":
 		return m.atMaster()
 	}
-	return place{}, errors.New("the launcher offers no PMI-1, and neither --rendezvous nor MASTER_ADDR says where to meet")
+	return place{}, errors.New("the launcher offers no PMI-1 (srun does with --mpi=pmi2), and neither --rendezvous nor MASTER_ADDR says where to meet")
 }
 
 func (m *meeting) atServer(url string) (place, error) {
