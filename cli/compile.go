@@ -288,8 +288,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 
 // printTrace prints a compiled trace as an intermediate script.
 func printTrace(w io.Writer, t *bin.Trace) error {
-	p := script.NewIntermediateWriter(w, t.Header())
-	if err := pump(t.Events(), p); err != nil {
+	p, events := script.NewIntermediateWriter(w, t.Header()), t.Events()
+	format.WantSpans(events)
+	if err := pump(events, p); err != nil {
 		return err
 	}
 	return p.Flush()

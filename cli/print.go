@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"pianola/compile"
 	"pianola/format"
+	"pianola/format/compressed"
 	"pianola/format/export"
 	"pianola/format/importer"
 	"pianola/format/script"
@@ -20,16 +22,21 @@ func printCommand() *cli.Command {
 	return command(&cli.Command{
 		Name:      "print",
 		Usage:     "convert a trace, a recording or a log to text or other formats",
-		UsageText: "pianola print [OPTION]… TRACE",
+		UsageText: "pianola print [OPTION]… TRACE\n" +
+			"pianola print --format parquet -o DIR [OPTION]… TRACE…",
 		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +
 			"other formats are for fio, for tools that read strace output, and for analysis; see docs/reference/exports.md.\n" +
 			"\n" +
 			"TRACE is a compiled trace, a recording or a log. Recordings and logs are printed as they are; for\n" +
 			"script and the formats of fio they are compiled first.\n" +
 			"\n" +
+			"With --format parquet, -o names one file (NAME.parquet), or a directory: a dataset of several tables,\n" +
+			"to which each TRACE is added. A name that ends in .gz is compressed.\n" +
+			"\n" +
 			"Example: pianola print trace.bin | head\n" +
 			"Example: pianola print --format fio -o trace.iolog trace.bin\n" +
-			"Example: pianola print --format strace replay.log",
+			"Example: pianola print --format strace replay.log\n" +
+			"Example: pianola print --format parquet -o dataset trace.txt replay.log",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: kinds[0], Usage: "print as `FORMAT`: " + strings.Join(kinds, ", ")},
 			rawCSV(),
@@ -42,10 +49,6 @@ func printCommand() *cli.Command {
 
 func runPrint(c *cli.Context) error {
 	defer endOn(c.Context)()
-	name, err := operand(c, "compiled trace, recording or log")
-	if err != nil {
-		return err
-	}
 	kind, out := c.String("format"), c.String("o")
 	if !slices.Contains(export.Kinds(), kind) {
 		return usage(c, "--format is one of %s, not %q", strings.Join(export.Kinds(), ", "), kind)
@@ -54,6 +57,17 @@ func runPrint(c *cli.Context) error {
 		return usage(c, "a Parquet file is not for a terminal: name one with -o")
 	}
 	if err := parseLimits(c); err != nil {
+		return err
+	}
+	const what = "compiled trace, recording or log"
+	if kind == "parquet" && isDataset(out) {
+		if c.NArg() == 0 {
+			return usage(c, "want a %s, got no operand", what)
+		}
+		return printDataset(c, out)
+	}
+	name, err := operand(c, what)
+	if err != nil {
 		return err
 	}
 	src, err := openEvents(name, kind)
@@ -70,15 +84,27 @@ func runPrint(c *cli.Context) error {
 		dst.holdsCSV()
 	}
 	return dst.put(func(to io.Writer) error {
-		w, err := export.New(kind, cells(c, kind, to), src.Header())
-		if err != nil {
+		if kind == "parquet" || !strings.HasSuffix(out, ".gz") {
+			return printEvents(c, kind, to, src)
+		}
+		z := compressed.NewGzip(to)
+		if err := printEvents(c, kind, z, src); err != nil {
 			return err
 		}
-		if err := pump(src, w); err != nil {
-			return src.named(err)
-		}
-		return w.Close()
+		return z.Close()
 	})
+}
+
+// printEvents prints events in a format.
+func printEvents(c *cli.Context, kind string, to io.Writer, src *events) error {
+	w, err := export.New(kind, cells(c, kind, to), src.Header())
+	if err != nil {
+		return err
+	}
+	if err := pump(src, w); err != nil {
+		return src.named(err)
+	}
+	return w.Close()
 }
 
 // events are those that a format is made of.
@@ -97,7 +123,7 @@ func openEvents(name, kind string) (*events, error) {
 		return nil, err
 	}
 	if isTrace(f) {
-		return traceEvents(f, name)
+		return traceEvents(f, name, kind)
 	}
 	f.Close()
 	src, err := inspect(importer.Options{}, name)
@@ -113,23 +139,31 @@ func openEvents(name, kind string) (*events, error) {
 		if src.Dialect != script.Intermediate {
 			say("print: %s: compiled in passing, because %s is made of a trace", name, kind)
 		}
-		return traceEvents(f, name)
+		return traceEvents(f, name, kind)
 	}
 	r, err := src.open()
 	if err != nil {
 		src.Close()
 		return nil, err
 	}
-	return &events{format.NewCausalReader(r), src, func(err error) error { return named(name, err) }}, nil
+	if export.TakesSpans(kind) {
+		format.WantSpans(r)
+	}
+	ahead := format.NewAhead(r)
+	return &events{format.NewCausalReader(ahead), closer(func() error { return errors.Join(ahead.Close(), src.Close()) }), func(err error) error { return named(name, err) }}, nil
 }
 
-// traceEvents returns the events of a compiled trace. On an error it closes the trace.
-func traceEvents(f *os.File, name string) (*events, error) {
+// traceEvents returns the events of a compiled trace, for a format. On an error it closes the trace.
+func traceEvents(f *os.File, name, kind string) (*events, error) {
 	r, close, err := eventsOf(f, name)
 	if err != nil {
 		return nil, err
 	}
-	return &events{r, closer(close), func(err error) error { return named(name, err) }}, nil
+	if export.TakesSpans(kind) {
+		format.WantSpans(r)
+	}
+	ahead := format.NewAhead(r)
+	return &events{ahead, closer(func() error { return errors.Join(ahead.Close(), close()) }), func(err error) error { return named(name, err) }}, nil
 }
 
 // closer is a function that closes.

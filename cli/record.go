@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"pianola/compare"
+	"pianola/layer"
 	"pianola/record"
 	"pianola/record/ebpf"
 	"pianola/record/ptrace"
@@ -58,6 +60,9 @@ func recordCommand() *cli.Command {
 			&cli.DurationFlag{Name: "duration", Usage: "with --pid or --cgroup: stop after `D`, such as 90s"},
 			&cli.BoolFlag{Name: "memory", Usage: "also record memory calls: brk, mmap, munmap, mremap, madvise, mprotect"},
 			&cli.BoolFlag{Name: "no-faults", Usage: "leave out page faults on mapped files, and the calls that map them"},
+			&cli.StringFlag{Name: "layer", Usage: "also record the calls of libraries: `NAME`[,NAME…] of 'pianola layer list', or NAME.json"},
+			&cli.BoolFlag{Name: "layer-text", Usage: "with --layer: also record text that is data, such as SQL"},
+			&cli.BoolFlag{Name: "force", Usage: "with --layer: also probe functions that cost several microseconds a call"},
 			&cli.BoolFlag{Name: "no-command", Usage: "leave out command lines, because arguments can hold passwords"},
 			noHost(),
 			&cli.IntFlag{Name: "nice", Usage: "run the recorder, not the command, with the nice value `N`, from -20 to 19"},
@@ -159,6 +164,10 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	case c.Int("nice") < -20 || c.Int("nice") > 19:
 		return nil, usage(c, "--nice: %d is not from -20 to 19", c.Int("nice"))
 	}
+	layers, err := findLayers(c)
+	if err != nil {
+		return nil, err
+	}
 	kept, err := findKept(c)
 	if err != nil {
 		return nil, usage(c, "%v", err)
@@ -171,6 +180,9 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		RingBytes:  c.Int("ring") << 20,
 		Memory:     c.Bool("memory"),
 		NoFaults:   c.Bool("no-faults"),
+		Layers:     layers,
+		LayerText:  c.Bool("layer-text"),
+		LayerForce: c.Bool("force"),
 		NoCommand:  c.Bool("no-command"),
 		NoHost:     c.Bool("no-host"),
 		Remarks:    optionsOf(c),
@@ -180,6 +192,9 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		Processors: processors,
 		Duration:   c.Duration("duration"),
 	}
+	if len(layers) > 0 && run == nil {
+		run = ebpf.Run
+	}
 	if attach {
 		run = ebpf.Attach
 	}
@@ -187,6 +202,56 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 		o.Credential, o.Env = &who.credential, who.environment()
 	}
 	return &recorder{Context: c, run: run, options: o, kept: kept, who: who, setup: c.String("setup")}, nil
+}
+
+// findLayers returns the layers of --layer.
+func findLayers(c *cli.Context) (layers []*layer.Layer, err error) {
+	switch {
+	case !c.IsSet("layer") && (c.IsSet("layer-text") || c.IsSet("force")):
+		return nil, usage(c, "--layer-text and --force need --layer")
+	case !c.IsSet("layer"):
+		return nil, nil
+	case c.String("tracer") == "ptrace":
+		return nil, usage(c, "--layer needs eBPF: --tracer ptrace sees system calls only")
+	}
+	for _, name := range strings.Split(c.String("layer"), ",") {
+		l, err := layer.Load(name)
+		if err != nil {
+			return nil, usage(c, "--layer: %v", err)
+		}
+		if slices.ContainsFunc(layers, func(other *layer.Layer) bool { return other.Name == l.Name }) {
+			return nil, usage(c, "--layer: %s stands there twice", l.Name)
+		}
+		layers = append(layers, l)
+	}
+	return layers, nil
+}
+
+// printProbed says what was found of the layers.
+func (s *recorder) printProbed(probed []record.Probed) {
+	for _, l := range s.options.Layers {
+		functions, stepped := 0, 0
+		for _, p := range probed {
+			if p.Layer != l.Name {
+				continue
+			}
+			functions += p.Functions
+			stepped += p.Stepped
+			if p.Err != nil {
+				warn("%s: layer %s: %s: %v", s.Command.Name, l.Name, p.File, p.Err)
+			}
+			if p.Late > 0 {
+				warn("%s: layer %s: %s was probed %v after it was opened; calls before that are not recorded", s.Command.Name, l.Name, p.File, p.Late.Round(time.Microsecond))
+			}
+		}
+		switch {
+		case functions+stepped == 0:
+			warn("%s: layer %s: no library was found: %s", s.Command.Name, l.Name, strings.Join(l.Libraries, " "))
+		case stepped > 0:
+			warn("%s: layer %s: %s not probed, because each call would cost several microseconds", s.Command.Name, l.Name, table.Plural(stepped, "function"))
+			fmt.Fprintf(os.Stderr, "hint: pianola layer check %s lists them; --force probes them, too\n", l.Name)
+		}
+	}
 }
 
 // take records once, and says how that went. The error is one of the recorder, not the
@@ -202,6 +267,9 @@ func (s *recorder) take(out destination) (record.Result, error) {
 		err = ferr
 	}
 	s.printLost(os.Stderr, &r)
+	if err == nil {
+		s.printProbed(r.Probed)
+	}
 	if r.Coverage.Known {
 		file := ""
 		if !s.temporary {

@@ -83,6 +83,9 @@ func init() {
 
 // apply simulates one event and, in the last pass, writes it to the trace.
 func (m *model) apply(e *format.Event) error {
+	if e.Op == format.OpSpan {
+		return m.span(e)
+	}
 	t := m.thread(e)
 	if e.Via != format.ViaCall { // the call that submits it comes next
 		t.requests = append(t.requests, e.Clone())

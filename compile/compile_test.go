@@ -120,3 +120,21 @@ func TestGrowthInFlight(t *testing.T) {
 	require.Len(t, s.header.Files, 2, "with its directory")
 	require.EqualValues(t, 100, s.header.Files[1].Size)
 }
+
+// A fork copies the descriptors: it waits for what other threads have opened and closed,
+// and a later close waits for it.
+func TestForkAmongThreads(t *testing.T) {
+	s, _ := compiled(t, `# pianola script 1
+10 0.000000000 openat(AT_FDCWD, "/d/a", O_RDWR) = 3 <0.000010000>
+10 0.000020000 clone(CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD) = 11 <0.000010000>
+11 0.000020000 openat(AT_FDCWD, "/d/b", O_RDWR) = 4 <0.000010000>
+11 0.000020000 close(3) = 0 <0.000010000>
+10 0.000020000 clone(0) = 12 <0.000010000>
+12 0.000020000 read(4, 0x1000, 10) = 10 <0.000010000>
+11 0.000020000 close(4) = 0 <0.000010000>
+12 0.000020000 pread64(4, 0x1000, 10, 0) = 10 <0.000010000>
+`, compile.Options{})
+	text := s.String()
+	require.Regexp(t, `1 clone \( 0 \) = 3 .*after=2:1:descriptor`, text)
+	require.Regexp(t, `2 close \( 4 \) = 0 .*after=1:2:descriptor`, text)
+}

@@ -184,6 +184,7 @@ func (m *model) opened(s *simEvent, why reason) reason {
 		return reasonNoFile
 	}
 	f.uses.opened, f.uses.number = m.order.here, m.newNumber(s.t.Table, e.Ret)
+	m.changes(s.t.Table)
 	s.out.Ret = int64(f.uses.number)
 	nd := (*node)(nil)
 	switch {

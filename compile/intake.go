@@ -20,6 +20,7 @@ type intake struct {
 	first   *format.Header // valid after the first event
 	last    *format.Header // valid after the last event
 	orphans int            // valid after the last event
+	spanned bool           // there are spans; valid after the last event
 
 	mu      sync.Mutex
 	entered []newcomers // in the order of the events; under mu
@@ -69,6 +70,7 @@ func (in *intake) read(src format.Reader) error {
 			remarks, described = len(h.Meta), len(h.Descriptors)
 		}
 		n++
+		in.spanned = in.spanned || e.Op == format.OpSpan
 		if len(h.Meta) > remarks || len(h.Descriptors) > described {
 			in.enter(n, &format.Header{Meta: slices.Clone(h.Meta[remarks:]), Descriptors: slices.Clone(h.Descriptors[described:])})
 			remarks, described = len(h.Meta), len(h.Descriptors)

@@ -176,8 +176,15 @@ func (m *model) fault(s *simEvent) {
 // mapProgram maps the file of a fault that no recorded call mapped: a program,
 // or its interpreter. Such a fault is in a recording only if it waited for
 // storage, so the calls that the trace has in addition take no time beside it.
+// A fault without an address gets one here: the process had ended before the
+// recorder could read its mappings.
 func (m *model) mapProgram(t *thread, e *format.Event) error {
-	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || t.Process.Space.At(e.Args[0]) != nil || e.Args[0] <= 0 || e.Size() <= 0 || e.Offset() < 0 {
+	if !e.Notes.Known(format.NotedPath) || e.Op.Info().Effect != format.EffectFault || e.Args[0] < 0 || e.Size() <= 0 || e.Offset() < 0 {
+		return nil
+	}
+	if e.Args[0] == 0 {
+		e.Args[0] = unknownAddress
+	} else if t.Process.Space.At(e.Args[0]) != nil {
 		return nil
 	}
 	fd := int64(0)
@@ -198,6 +205,10 @@ func (m *model) mapProgram(t *thread, e *format.Event) error {
 	}
 	return nil
 }
+
+// unknownAddress is where faults without an address are mapped, one after the other. It
+// is above user space.
+const unknownAddress = maxAddr - pageSize
 
 // maxProgramFD is the highest descriptor by which a program is opened.
 const maxProgramFD = 1 << 16

@@ -85,6 +85,20 @@ func TestFaultsOfPrograms(t *testing.T) {
 	require.EqualValues(t, 2, report.Programs)
 }
 
+// Faults without an address, of processes that ended early, are each mapped.
+func TestFaultsOfEndedPrograms(t *testing.T) {
+	got, report := compiled(t, `# pianola script 1
+1 0.000010000 map_read(NULL, 4096, 8192) = 4096 <0.000100000> {path="/usr/bin/a" filled}
+1 0.000010000 map_read(NULL, 4096, 8192) = 4096 <0.000200000> {path="/lib/b" filled}
+1 0.000010000 map_read(NULL, 4096, 8192) = 4096 <0.000100000> {dev=254:0 ino=7 filled}
+`, compile.Options{})
+	require.Equal(t, []string{"open", "mmap", "close", "map_read", "open", "mmap", "close", "map_read"}, ops(got.events, 1))
+	require.EqualValues(t, 2, report.Programs)
+	require.EqualValues(t, 1, report.LeftOut.Total())
+	require.Positive(t, got.events[3].Args[0])
+	require.EqualValues(t, 200_000, got.events[7].Dur)
+}
+
 // edgesOf returns what an event comes after.
 func edgesOf(e *format.Event) (list []string) {
 	for i := range e.Edges {

@@ -52,13 +52,14 @@ type model struct {
 	order order
 	trail []*entry
 
-	out    *writer      // nil in all passes but the last
-	called *called      // nil in all passes but the last, and where none are kept
-	told   bool         // the recording tells who woke whom
-	ties   *ties        // nil in all passes but the last
-	event  simEvent     // the event being simulated
-	caller *thread      // its thread
-	notes  format.Notes // its notes, where they were changed
+	out     *writer      // nil in all passes but the last
+	called  *called      // nil in all passes but the last, and where none are kept
+	told    bool         // the recording tells who woke whom
+	spanned bool         // the recording has spans; known in the last pass
+	ties    *ties        // nil in all passes but the last
+	event   simEvent     // the event being simulated
+	caller  *thread      // its thread
+	notes   format.Notes // its notes, where they were changed
 	batch
 	written int // batches so far
 }
@@ -106,6 +107,7 @@ func (m *model) start(in *intake, first *format.Event) {
 		m.cost = h.Cost()
 	}
 	if m.told = h.TellsWakers(); m.out != nil {
+		m.spanned = in.spanned
 		m.ties = newTies()
 	}
 	recording := *h
@@ -281,6 +283,10 @@ func (m *model) emit(t *thread, e, out *format.Event) error {
 	if m.ties != nil {
 		m.tie(t, out)
 	}
+	if m.spanned {
+		at := t.now + out.Compute
+		t.moments.add(moment{e.Start, at, at + max(out.Dur, 0)}, m.budget)
+	}
 	t.now += out.Compute + max(out.Dur, 0)
 	if t.events++; !m.order.alone && t.gaps < pastKept {
 		t.gaps++
@@ -308,17 +314,24 @@ func (m *model) put(out *format.Event, thread int32, events int64) error {
 	m.edges = append(m.edges, m.order.edges...)
 	out.Edges = m.edges[n:len(m.edges):len(m.edges)]
 	m.events = m.events[:len(m.events)+1] // out is already in its place
-	full := len(m.events) >= batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena
-	if full && (out.How.Flags&format.ReqLinks == 0 || len(m.events) >= batchSize+maxChain) { // see relink
+	if m.isFull(out) {
 		return m.flush()
 	}
 	return nil
+}
+
+// isFull reports whether the batch ends after its newest event.
+func (m *model) isFull(out *format.Event) bool {
+	full := len(m.events) >= batchSize || len(m.edges) >= maxEdges || len(m.arena) >= maxArena || len(m.numbers) >= maxNumbers
+	return full && (out.How.Flags&format.ReqLinks == 0 || len(m.events) >= batchSize+maxChain) // see relink
 }
 
 // A batch is written early once it holds more than these bounds.
 const (
 	maxEdges = 1 << 16
 	maxArena = 1 << 20 // bytes
+
+	maxNumbers = 1 << 16 // of spans
 )
 
 // maxChain is how many linked requests a batch may have beyond its size.

@@ -19,6 +19,9 @@ type numbers struct {
 	spare  map[int32][]int32  // numbers that each thread has closed of late
 	high   int32              // above all numbers that were used
 	closes map[int32]int      // how often each recorded number was closed
+
+	changed []place // the newest event of each thread that added or removed a descriptor
+	copied  []place // the newest fork of each thread, which copied the table
 }
 
 // maxSpare bounds the numbers that a thread keeps for its next opens.
@@ -136,9 +139,29 @@ func (m *model) isFree(t *process.Table, n *numbers, v int32) bool {
 	return m.order.follows(n.freed[v])
 }
 
+// changes records that the current event adds or removes a descriptor.
+func (m *model) changes(t *process.Table) {
+	if !m.order.idle() {
+		n := m.ownNumbers(t)
+		n.changed = m.order.use(n.changed)
+	}
+}
+
+// copies orders a fork, which copies the table, after what other threads have put into it
+// and taken out of it.
+func (m *model) copies(t *process.Table) {
+	if !m.order.idle() {
+		n := m.ownNumbers(t)
+		m.order.afterAll(n.changed, format.EdgeDescriptor)
+		n.copied = m.order.use(n.copied)
+	}
+}
+
 // free records that the current event closed a number of the trace.
 func (m *model) free(t *process.Table, v int32) {
 	n := m.ownNumbers(t)
+	m.order.afterAll(n.copied, format.EdgeDescriptor)
+	m.changes(t)
 	if _, before := n.freed[v]; !before {
 		m.budget.take(forDescriptors, inMap)
 	}

@@ -14,6 +14,7 @@ import (
 type Report struct {
 	Events        int64 // events in the trace
 	Threads       int   // threads in the trace
+	Spans         int64 // calls of libraries in the trace
 	LeftOut       format.Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
@@ -115,6 +116,9 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		n += int64(k)
 	}
 	add("events: %d\nthreads: %d\n", r.Events, r.Threads)
+	if r.Spans > 0 {
+		add("spans: %d\n", r.Spans)
+	}
 	add("left out: %d", r.LeftOut.Total())
 	if s := r.LeftOut.String(); s != "" {
 		add(" (%s)", s)

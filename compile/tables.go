@@ -19,7 +19,8 @@ type thread struct {
 	off  format.Off // since last
 	idle int64      // end of the newest event, in the trace or left out, on the recording's clock
 
-	waiting // in the last pass
+	waiting         // in the last pass
+	moments moments // in the last pass, of a recording with spans
 
 	seen     []int64        // see order.seen
 	requests []format.Event // that its next call submits
@@ -235,6 +236,7 @@ func (m *model) workingDir(d *process.Dir) *workingDir {
 // fork adds the thread that a successful clone created. It returns false if
 // there is none to add.
 func (m *model) fork(s *simEvent) bool {
+	table := s.t.Table
 	m.state.Apply(s.t.Thread, s.e)
 	child := (*process.Thread)(nil)
 	if s.e.Ret == int64(int32(s.e.Ret)) {
@@ -242,6 +244,9 @@ func (m *model) fork(s *simEvent) bool {
 	}
 	if child == nil || child == s.t.Thread {
 		return false
+	}
+	if child.Table != table {
+		m.copies(table)
 	}
 	s.out.Ret = int64(child.Data.(*thread).num)
 	return true

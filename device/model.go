@@ -150,9 +150,6 @@ func parseTime(text string) (nanos int64, err error) {
 // SetBandwidth parses a number of bytes per second: 200MB/s, 1GiB/s.
 func (m *Model) SetBandwidth(text string) error {
 	size, ok := strings.CutSuffix(text, "/s")
-	if !strings.HasSuffix(size, "iB") {
-		size = strings.TrimSuffix(size, "B")
-	}
 	v, err := format.ParseSize(size)
 	if err != nil || v <= 0 || !ok {
 		return fmt.Errorf("%q is no bandwidth such as 200MB/s", text)

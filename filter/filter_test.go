@@ -52,7 +52,7 @@ func TestErrors(t *testing.T) {
 		"":                         `filter "": at byte 0: expected a comparison`,
 		"size":                     `filter "size": at byte 4: expected == != < <= > >= ~ or !~`,
 		"size >":                   `filter "size >": at byte 6: expected a value`,
-		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5M`,
+		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5MB`,
 		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, command, op, class, path, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
@@ -70,7 +70,7 @@ func TestErrors(t *testing.T) {
 		`path ~ '*.db'`:            `filter "path ~ '*.db'": at byte 7: put '\'' into double quotes`,
 		"path == é":                `filter "path == é": at byte 8: put 'é' into double quotes`,
 		"size = 1":                 `filter "size = 1": at byte 5: expected == != < <= > >= ~ or !~`,
-		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is not a size such as 4096, 64KiB or 1.5M`,
+		"size > 9999999999999999G": `filter "size > 9999999999999999G": at byte 7: "9999999999999999G" is not a size such as 4096, 64KiB or 1.5MB`,
 	} {
 		_, err := Parse(text)
 		require.EqualError(t, err, want)

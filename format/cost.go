@@ -24,6 +24,9 @@ type Cost struct {
 	// Call is the time that an unrecorded call adds.
 	Call int64
 
+	// Span is the time that a recorded call of a library adds.
+	Span int64
+
 	// Switch is the time added when a thread leaves the processor, is woken and comes
 	// back.
 	Switch int64
@@ -49,14 +52,14 @@ func (c Cost) Before(e *Event) int64 {
 }
 
 // fields returns the words of MetaCost with pointers to their values.
-func (c *Cost) fields() [5]struct {
+func (c *Cost) fields() [6]struct {
 	key   string
 	value *int64
 } {
 	return [...]struct {
 		key   string
 		value *int64
-	}{{"inside", &c.Inside}, {"outside", &c.Outside}, {"rich", &c.Rich}, {"call", &c.Call}, {"switch", &c.Switch}}
+	}{{"inside", &c.Inside}, {"outside", &c.Outside}, {"rich", &c.Rich}, {"call", &c.Call}, {"switch", &c.Switch}, {"span", &c.Span}}
 }
 
 // String returns the value of MetaCost.

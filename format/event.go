@@ -31,7 +31,7 @@ const MaxArgs = 6
 // String arguments (paths and texts) are in Str, in the order of the row; their
 // places in Args are unused. A nil string is a NULL pointer.
 //
-// Str, Notes and Edges are borrowed: a Reader overwrites them by its next call
+// Str, Notes, Span and Edges are borrowed: a Reader overwrites them by its next call
 // of Read. Clone makes a copy that can be kept.
 type Event struct {
 	Op  Op
@@ -58,6 +58,7 @@ type Event struct {
 	Str  [MaxStrings][]byte
 
 	Notes *Notes // what a recorder noted about the event, nil for nothing
+	Span  *Span  // of OpSpan, else nil
 	Edges []Edge // trace: what the event comes after
 	How   How    // trace: how a request is made
 }
@@ -90,7 +91,7 @@ func (e *Event) Clone() Event {
 			c.Str[i] = append([]byte{}, s...)
 		}
 	}
-	c.Notes = e.Notes.clone()
+	c.Notes, c.Span = e.Notes.clone(), e.Span.clone()
 	c.Edges = append([]Edge(nil), e.Edges...)
 	return c
 }

@@ -63,6 +63,7 @@ const (
 	MetaFloor       = "floor"        // of a trace: the minimum time of a replay (Floor)
 	MetaGrouped     = "grouped"      // of a trace: how threads share syncs (Grouping)
 	MetaSharing     = "sharing"      // of a trace: number of processes that share a table of descriptors (CLONE_FILES)
+	MetaLayer       = "layer"        // "NAME LIBRARY …": a library whose calls were recorded as spans
 	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
 	// Where a recording or a replay ran: package provenance.

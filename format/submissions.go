@@ -22,6 +22,9 @@ func Submissions(r Reader) Reader {
 	}
 }
 
+// WantSpans implements SpanReader.
+func (s *submissions) WantSpans() bool { return WantSpans(s.Reader) }
+
 // maxWindow is how many events are kept back at most for a call whose requests are
 // in flight.
 const maxWindow = 1 << 16
@@ -171,7 +174,7 @@ func (s *submissions) copy(e *Event) *pending {
 			p.event.Str[i] = append([]byte{}, str...)
 		}
 	}
-	p.event.Edges = slices.Clone(e.Edges)
+	p.event.Edges, p.event.Span = slices.Clone(e.Edges), e.Span.clone()
 	if e.Notes != nil {
 		p.notes = *e.Notes
 		for _, text := range p.notes.Texts() {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -51,6 +52,7 @@ type Value struct {
 type Arg struct {
 	Name string `json:"name"`
 	Value
+	To *Value `json:"to,omitempty"` // the number that it points to, where the layer reads that
 }
 
 // Handle is a value that stands for something that the library made. Its type is of
@@ -100,10 +102,10 @@ var Spans = []Span{
 const Result = "result"
 
 const (
-	// maxFunctions bounds a layer, as maxArgs does a function. The largest header that
+	// maxFunctions bounds a layer, as MaxArgs does a function. The largest header that
 	// was seen, MPI's, has 2000 functions; none of them has more than 14 arguments.
 	maxFunctions = 10_000
-	maxArgs      = 64
+	MaxArgs      = 64
 
 	// maxText bounds a name or an expression, in bytes.
 	maxText = 1000
@@ -177,8 +179,8 @@ func (f *Function) check() error {
 	if !slices.Contains(Spans, f.Span) {
 		return fmt.Errorf("%.*q is no span: %s", maxText, f.Span, joined(Spans))
 	}
-	if len(f.Args) > maxArgs {
-		return fmt.Errorf("%d arguments, more than %d", len(f.Args), maxArgs)
+	if len(f.Args) > MaxArgs {
+		return fmt.Errorf("%d arguments, more than %d", len(f.Args), MaxArgs)
 	}
 	names := []string{}
 	for _, a := range f.Args {
@@ -187,6 +189,11 @@ func (f *Function) check() error {
 		}
 		if err := a.check(); err != nil {
 			return fmt.Errorf("%s: %w", a.Name, err)
+		}
+		if a.To != nil {
+			if err := a.To.check(); err != nil {
+				return fmt.Errorf("*%s: %w", a.Name, err)
+			}
 		}
 		names = append(names, a.Name)
 	}
@@ -207,7 +214,7 @@ func (f *Function) check() error {
 	}
 	for i := range f.Arrays {
 		a := &f.Arrays[i]
-		if arg := f.arg(a.Arg); arg == nil || arg.Kind != Pointer {
+		if arg := f.arg(a.Arg); arg == nil || !arg.pointsToNumber() {
 			return fmt.Errorf("%.*q is no argument that points to an array", maxText, a.Arg)
 		}
 		if err := f.parse(&a.count, a.Count); err != nil {
@@ -240,10 +247,16 @@ func (f *Function) checkHandle(h Handle) error {
 		return nil
 	}
 	name, pointed := strings.CutPrefix(h.Value, "*")
-	if a := f.arg(name); a == nil || pointed && a.Kind != Pointer {
+	if a := f.arg(name); a == nil || pointed && !a.pointsToNumber() {
 		return fmt.Errorf("%.*q is neither an argument nor %s", maxText, h.Value, Result)
 	}
 	return nil
+}
+
+// pointsToNumber reports whether the argument is the address of a number, or of an
+// address.
+func (a *Arg) pointsToNumber() bool {
+	return a.Kind == Pointer && a.To != nil && slices.Contains([]Kind{Int, Uint, Pointer, String}, a.To.Kind)
 }
 
 // parse compiles an expression over the arguments, if there is one.
@@ -260,12 +273,29 @@ func (f *Function) parse(e *expr, text string) (err error) {
 
 // arg returns the argument of a name, or nil.
 func (f *Function) arg(name string) *Arg {
-	for i := range f.Args {
-		if f.Args[i].Name == name {
-			return &f.Args[i]
-		}
+	if i := f.Index(name); i >= 0 {
+		return &f.Args[i]
 	}
 	return nil
+}
+
+// Index returns the place of an argument, -1 if there is none of the name.
+func (f *Function) Index(name string) int {
+	return slices.IndexFunc(f.Args, func(a Arg) bool { return a.Name == name })
+}
+
+// Counted returns which argument is the number of elements of an array. Where arg is
+// below 0 their number is n, or the result of the call if that is below 0, too. ok is
+// false for any other expression.
+func (f *Function) Counted(a Array) (arg int, n int64, ok bool) {
+	if a.Count == Result {
+		return -1, -1, true
+	}
+	if arg = f.Index(a.Count); arg >= 0 {
+		return arg, 0, true
+	}
+	n, err := strconv.ParseInt(a.Count, 0, 32)
+	return -1, n, err == nil && n >= 0
 }
 
 // Unread returns the arguments that a probe can't read, by name, and Result if it is

@@ -10,7 +10,7 @@ import (
 // function returns a description of one function with members in JSON.
 func function(members string) string {
 	return `{"layer":"l","libraries":["libl.so"],"includes":[],"functions":[
-{"name":"f","result":{"c":"int","kind":"int","size":4},"args":[{"name":"a","c":"int","kind":"int","size":4},{"name":"p","c":"void *","kind":"pointer","size":8},{"name":"x","c":"double","kind":"float","size":8}]` + members + `}
+{"name":"f","result":{"c":"int","kind":"int","size":4},"args":[{"name":"a","c":"int","kind":"int","size":4},{"name":"p","c":"int *","kind":"pointer","size":8,"to":{"c":"int","kind":"int","size":4}},{"name":"x","c":"double","kind":"float","size":8}]` + members + `}
 ]}`
 }
 

@@ -91,32 +91,33 @@ func (l *Layer) find(r io.ReaderAt) (*Library, error) {
 // machine is the kind of processor that this program is made for.
 var machine = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
 
-// symbolsOf returns the functions of a file by name: those that it exports, or all
-// functions of a statically linked program. If a function has several versions, it
-// returns the default one, which new programs link with.
+// symbolsOf returns the functions of a file by name: those that it exports, and all
+// functions of a program that still has its symbols, because a library can be linked
+// into it. If a function has several versions, it returns the default one, which new
+// programs link with.
 func symbolsOf(f *elf.File) (map[string]elf.Symbol, error) {
 	list, err := f.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 		return nil, err
 	}
 	all := map[string]elf.Symbol{}
-	add := func(list []elf.Symbol) {
+	add := func(list []elf.Symbol, exported bool) {
 		for _, s := range list {
 			t := elf.ST_TYPE(s.Info)
 			if s.Section == elf.SHN_UNDEF || s.Value == 0 || t != elf.STT_FUNC && t != elf.STT_GNU_IFUNC {
 				continue
 			}
-			if _, ok := all[s.Name]; !ok || !s.VersionIndex.IsHidden() {
+			if _, ok := all[s.Name]; !ok || exported && !s.VersionIndex.IsHidden() {
 				all[s.Name] = s
 			}
 		}
 	}
-	add(list)
-	if f.Type == elf.ET_EXEC || !hasInterpreter(f) && len(all) == 0 {
+	add(list, true)
+	if f.Type == elf.ET_EXEC || hasInterpreter(f) || len(all) == 0 {
 		if list, err = f.Symbols(); err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 			return nil, err
 		}
-		add(list)
+		add(list, false)
 	}
 	if len(all) == 0 {
 		return nil, errors.New("has no symbols of functions")
@@ -178,10 +179,13 @@ func isELF(name string) bool {
 // libraryDirs returns the directories of ld.so(8): LD_LIBRARY_PATH, /etc/ld.so.conf and
 // the defaults.
 func libraryDirs() []string {
-	dirs := filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))
-	dirs = append(dirs, confDirs("/etc/ld.so.conf", 0)...)
+	return append(filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")), defaultDirs()...)
+}
+
+// defaultDirs returns those of all programs.
+func defaultDirs() []string {
 	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
-	return append(dirs, "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+	return append(confDirs("/etc/ld.so.conf", 0), "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
 // maxIncludes is how deep files of ld.so.conf include others.

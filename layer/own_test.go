@@ -40,7 +40,7 @@ func TestOwn(t *testing.T) {
 	require.Len(t, l.Functions, 5)
 	push := l.Functions[1]
 	require.Equal(t, []Handle{{"queue", "q"}}, push.Map)
-	require.Equal(t, Arg{"size", Value{C: "size_t", Kind: Uint, Size: 8}}, push.Args[2])
+	require.Equal(t, Arg{Name: "size", Value: Value{C: "size_t", Kind: Uint, Size: 8}}, push.Args[2])
 	n, ok := push.Moved([]int64{0, 0, 12}, 0)
 	require.True(t, ok)
 	require.EqualValues(t, 12, n)

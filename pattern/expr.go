@@ -325,7 +325,7 @@ func (p *parser) literal() (expr, error) {
 		value = int64(d)
 	default:
 		if value, err = format.ParseSize(word); err != nil || isDigit(word[n-1]) {
-			return nil, fmt.Errorf("%q is not a number such as 4096, 64KiB or 1.5M", word)
+			return nil, fmt.Errorf("%q is not a number such as 4096, 64KiB or 1.5MB", word)
 		}
 	}
 	return func(*env) int64 { return value }, nil

@@ -250,7 +250,7 @@ func TestErrors(t *testing.T) {
 		"pattern: 1\ndirectories: [{path: a, size: 1}]\ngroups: [{steps: [stat: a]}]\n":                    `2: a directory has no size`,
 		"pattern: 1\nfiles: [a, a/b]\ngroups: [{steps: [stat: a]}]\n":                                      `2: "a/b": a part of the path is not a directory`,
 		"pattern: 1\nfiles: [/a]\ngroups: [{steps: [stat: a]}]\n":                                          `2: "/a": a name must be relative to the root of the replay`,
-		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is not a number such as 4096, 64KiB or 1.5M`,
+		"pattern: 1\nfiles: [{path: \"{i}\", count: 1.5}]\ngroups: [{steps: [stat: a]}]\n":                 `2: "1.5": "1.5" is not a number such as 4096, 64KiB or 1.5MB`,
 	} {
 		_, _, err := play(text, 10)
 		require.EqualError(t, err, "w.yaml:"+want, text)

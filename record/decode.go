@@ -17,13 +17,20 @@ type decoder struct {
 	notes []format.Notes // of the events since reset
 	text  []byte         // the same
 
+	spans   []format.Span // the same, and what they consist of
+	values  []format.Value
+	numbers []int64
+
 	devices devices
 }
 
 var errCall = errors.New("a system call that is not recorded")
 
 // reset takes back the memory of the notes and texts of all events decoded before.
-func (d *decoder) reset() { d.notes, d.text = d.notes[:0], d.text[:0] }
+func (d *decoder) reset() {
+	d.notes, d.text = d.notes[:0], d.text[:0]
+	d.spans, d.values, d.numbers = d.spans[:0], d.values[:0], d.numbers[:0]
+}
 
 // decode fills e from a call. Strings of e borrow from the call, notes from the
 // decoder.

@@ -46,6 +46,9 @@ func inodeOf(dev uint32, ino uint64) format.Inode {
 // Learn notes what is mapped in the address space of a thread already.
 func (w *Writer) Learn(space uint64, tid int32) { w.spaces.learn(w.spaces.of(space), tid) }
 
+// Name notes the names of the files that a thread's process has mapped.
+func (w *Writer) Name(tid int32) { w.spaces.learn(&space{}, tid) }
+
 // Fork notes that an address space begins as a copy of another one.
 func (w *Writer) Fork(space, parent uint64) { w.spaces.begin(space, parent) }
 

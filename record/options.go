@@ -2,15 +2,19 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"pianola/coverage"
 	"pianola/format"
+	"pianola/layer"
 )
 
 // DefaultRingBytes is the size of the ring buffer where Options say none: 700
@@ -36,6 +40,13 @@ type Options struct {
 
 	Memory   bool // also brk, mmap, munmap, mremap, madvise and mprotect, all of them
 	NoFaults bool // no faults on mapped files, and no calls on such mappings; a recorder that can't see faults ignores it
+
+	// Layers are libraries above the system calls, whose calls are recorded as spans.
+	// Only a recorder with probes can. Text of calls other than names is left out
+	// without LayerText, and functions whose probes are slow without LayerForce.
+	Layers     []*layer.Layer
+	LayerText  bool
+	LayerForce bool
 
 	// NoCommand leaves command lines out of the recording: arguments can hold
 	// passwords. The paths of programs that are executed stay.
@@ -106,11 +117,47 @@ type Result struct {
 	// full; nil where none did.
 	LostByCPU []int64
 
+	// Probed are the files whose functions were probed for Options.Layers.
+	Probed []Probed
+
 	// Coverage is how much of the command's I/O the events hold.
 	Coverage coverage.Account
 
 	Cost    format.Cost // as a loop of calls was measured before
 	InPlace format.Cost // as it was measured while the command ran, 0 if it was not
+}
+
+// Probed is what a recorder found of a layer in a file: a library, or a program that has
+// the library in itself.
+type Probed struct {
+	Layer     string
+	File      string
+	Functions int           // probed
+	Missing   int           // that the file doesn't have
+	Stepped   int           // that were left out because their probes are slow (Options.LayerForce)
+	Late      time.Duration // for which the file was open before it was probed: calls in that time are not recorded
+	Err       error         // why nothing was probed
+}
+
+// String returns the value of format.MetaLayer.
+func (p *Probed) String() string {
+	b := fmt.Appendf(nil, "%s ", p.Layer)
+	if name := filepath.Base(p.File); strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= unicode.MaxASCII || r == '"' }) {
+		b = format.AppendQuoted(b, []byte(name))
+	} else {
+		b = append(b, name...)
+	}
+	b = fmt.Appendf(b, " functions=%d missing=%d", p.Functions, p.Missing)
+	if p.Stepped > 0 {
+		b = fmt.Appendf(b, " stepped=%d", p.Stepped)
+	}
+	if p.Late > 0 {
+		b = format.AppendSeconds(append(b, " late="...), p.Late.Nanoseconds())
+	}
+	if p.Err != nil {
+		b = format.AppendQuoted(append(b, " refused="...), []byte(p.Err.Error()))
+	}
+	return string(b)
 }
 
 // AddLost counts n events of an operation as lost.

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 )
@@ -23,6 +26,7 @@ type spaces struct {
 
 // space is an address space.
 type space struct {
+	program  string                    // the path of the last exec, empty if that is not known
 	mappings []mapping                 // in the order of the addresses
 	last     int                       // the one that was found last
 	asked    map[format.Inode]struct{} // files of which /proc knew nothing
@@ -60,7 +64,8 @@ func (m *spaces) of(id uint64) *space {
 func (m *spaces) begin(id, parent uint64) {
 	delete(m.all, id) // of a process that is gone
 	if p := m.all[parent]; p != nil {
-		m.of(id).mappings = slices.Clone(p.mappings)
+		s := m.of(id)
+		s.program, s.mappings = p.program, slices.Clone(p.mappings)
 	}
 }
 
@@ -74,6 +79,7 @@ func (m *spaces) call(id uint64, e *format.Event) bool {
 	switch e.Op.Info().Effect {
 	case format.EffectExec:
 		m.begin(id, 0)
+		m.of(id).program = string(e.Path(0))
 	case format.EffectMap:
 		start = uint64(e.Ret)
 		n := mapping{start: start, end: start + wholePages(e.Size()), offset: uint64(e.Offset()), file: e.Notes.Inode(),
@@ -219,7 +225,8 @@ func (s *space) find(file format.Inode, offset uint64) *mapping {
 }
 
 // known returns the mapping of a fault that find finds in its address space, nil for
-// none. It reads /proc once for each file where there is none.
+// none. Where there is none, it reads /proc, and the program of the last exec, once for
+// each file.
 func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) *mapping {
 	s := m.of(f.Space)
 	if found := find(s); found != nil && (!found.unrecorded || m.paths[found.file] != "") {
@@ -231,6 +238,7 @@ func (m *spaces) known(f *Fault, find func(*space) *mapping, file format.Inode) 
 	m.learn(s, f.TID)
 	found := find(s)
 	if found == nil || m.paths[found.file] == "" {
+		m.nameProgram(s.program)
 		if s.asked == nil {
 			s.asked = make(map[format.Inode]struct{})
 		}
@@ -255,6 +263,21 @@ func (m *spaces) learn(s *space, tid int32) {
 			s.add(n)
 		}
 	}
+}
+
+// nameProgram names a program's file by the path of its exec, because a process that has
+// ended is no longer in /proc. A relative path counts from the recorder's own working
+// directory. A path that leads to another file by now names that one.
+func (m *spaces) nameProgram(path string) {
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	var st unix.Stat_t
+	if err != nil || unix.Lstat(path, &st) != nil {
+		return
+	}
+	m.name(format.Inode{Dev: format.Device{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}, Ino: st.Ino}, []byte(path))
 }
 
 // deleted stands behind the path of a file that has none any more.

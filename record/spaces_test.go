@@ -2,9 +2,11 @@ package record
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 )
@@ -132,4 +134,33 @@ func TestFaultEvents(t *testing.T) {
 	got = faultEvents(w, Fault{Took: 5, Space: space, Ino: 8, Dev: dev, First: 0, Pages: 1, TID: 1 << 30, Flags: FaultPage | FaultProgram})
 	require.Equal(t, "/bin/x", string(got[0].Notes.Path))
 	require.Equal(t, 200*page, got[0].Args[0])
+}
+
+// The files of a process that has ended are named by what it executed.
+func TestFaultsOfEndedProcess(t *testing.T) {
+	const space, ended = 1, 1 << 30
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, nil, 0o700))
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(program, link))
+	var st unix.Stat_t
+	require.NoError(t, unix.Stat(program, &st))
+	w := NewWriter(discard{}, 0)
+	fault := func(space, ino uint64) string {
+		f := Fault{Took: 5, Space: space, Ino: ino, Dev: unix.Major(st.Dev)<<20 | unix.Minor(st.Dev), Pages: 1, TID: ended, Flags: FaultPage | FaultProgram}
+		return string(faultEvents(w, f)[0].Notes.Path)
+	}
+	require.Empty(t, fault(space, st.Ino), "nothing is known of the process")
+
+	exec := &format.Event{Op: format.OpExecve, Str: [format.MaxStrings][]byte{[]byte(link)}}
+	w.spaces.call(space, exec)
+	w.Fork(2, space)
+	require.Empty(t, fault(2, st.Ino+1), "another file")
+	require.Equal(t, program, fault(2, st.Ino))
+
+	w.spaces.paths = nil
+	t.Chdir(filepath.Dir(program))
+	exec.Str[0] = []byte("./program")
+	w.spaces.call(space, exec)
+	require.Equal(t, program, fault(space, st.Ino))
 }

@@ -18,7 +18,7 @@ import (
 func (t *Trace) Events() format.Reader {
 	m := &merged{trace: t, text: make([]byte, 0, 1<<10)}
 	for i := range t.threads {
-		if t.threads[i].events > 0 {
+		if t.threads[i].events > 0 || len(t.threads[i].of(kindSpans)) > 0 {
 			// A thread is opened, and its first event gets a start, at its
 			// first turn.
 			m.heap = append(m.heap, turn{start: t.header.Threads[i].Start, thread: int32(i + 1)})
@@ -34,6 +34,7 @@ type merged struct {
 	heap  turns
 	text  []byte        // memory of the strings of a batch
 	edges []format.Edge // memory of the edges of a batch
+	spans *spans        // nil if they are not wanted
 	err   error         // sticky
 }
 
@@ -56,6 +57,8 @@ type line struct {
 	event     int64        // position of the next
 	attached  []attachment // parts of other kinds
 	bytes     int64        // taken from the budget
+	ended     bool         // there are no more records
+	spans     *spanLine    // nil if there are none, or they are not wanted
 }
 
 func (m *merged) Header() *format.Header { return m.trace.header }
@@ -64,6 +67,9 @@ func (m *merged) Header() *format.Header { return m.trace.header }
 // until the next call.
 func (m *merged) Read(events []format.Event) (n int, err error) {
 	m.text, m.edges = m.text[:0], m.edges[:0]
+	if m.spans != nil {
+		m.spans.begin()
+	}
 	for n < len(events) && m.err == nil {
 		var some bool
 		if some, m.err = m.next(&events[n]); some {
@@ -84,7 +90,17 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 	top := &m.heap[0]
 	if top.line == nil {
 		top.line, err = m.trace.line(top.thread)
+		if err == nil && m.spans != nil {
+			err = top.line.openSpans(m.trace, top.thread)
+		}
 	} else {
+		if spanned, err := m.span(e, top); spanned || err != nil {
+			return spanned, err
+		}
+		if top.line.ended {
+			m.close(top)
+			return false, nil
+		}
 		filled = true
 		if err = m.event(e, top); err != nil {
 			return false, err
@@ -101,11 +117,17 @@ func (m *merged) next(e *format.Event) (filled bool, err error) {
 		top.start += top.line.recs[top.line.rec].Compute
 		heap.Fix(&m.heap, 0)
 	case io.EOF:
-		top.line.close(m.trace)
-		heap.Pop(&m.heap)
-		err = nil
+		if top.line.ended, err = true, nil; top.line.spans == nil {
+			m.close(top)
+		}
 	}
 	return filled, err
+}
+
+// close ends the first thread, which has no more events.
+func (m *merged) close(top *turn) {
+	top.line.close(m.trace)
+	heap.Pop(&m.heap)
 }
 
 func (t *Trace) line(thread int32) (*line, error) {
@@ -138,6 +160,10 @@ const (
 // close gives the memory back after the last record.
 func (l *line) close(t *Trace) {
 	l.durations.fail(io.EOF)
+	if l.spans != nil {
+		l.spans.rows.fail(io.EOF)
+		l.spans.values.fail(io.EOF)
+	}
 	for i := range l.attached {
 		l.attached[i].fail(io.EOF)
 	}

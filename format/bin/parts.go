@@ -39,6 +39,9 @@ type layout struct {
 	check   func(t *Trace, thread int32, row []uint64) string
 	strings func(row []uint64) uint16
 
+	// after says that rows may also belong to the end of the thread, after its last event.
+	after bool
+
 	// absent is the default of all words, for kinds that are eachEvent and not
 	// required. If all rows of a thread hold it, they are not written, and
 	// decode is not called for them.
@@ -75,6 +78,8 @@ const (
 	kindHeld
 	kindRequests
 	kindNames
+	kindSpans
+	kindValues
 
 	kindUnknown kind = 0xfe // a tag that is not in kinds
 	kindIndex   kind = 0xff // the index has no row for itself
@@ -101,6 +106,10 @@ var kinds = []layout{
 	kindRequests: {tag: "reqs", name: "request details", required: true, scope: someEvents, width: 5,
 		encode: encodeHow, decode: decodeHow, check: checkHow},
 	kindNames: {tag: "apps", name: "application's names", write: writeNames, read: readNames},
+	kindSpans: {tag: "span", name: "spans", scope: someEvents, width: 8, after: true,
+		check: checkSpan, strings: func([]uint64) uint16 { return 1<<spanName | 1<<spanKind }},
+	kindValues: {tag: "args", name: "arguments of spans", scope: someEvents, width: 6, after: true,
+		check: checkValue, strings: stringsOfValue},
 }
 
 func kindOf(tag string) kind {

@@ -266,7 +266,7 @@ func TestTable(t *testing.T) {
 		require.Len(t, l.tag, 4)
 		require.Equal(t, kind(i), kindOf(l.tag), "a tag is unique")
 		require.Equal(t, l.scope == whole, l.write != nil && l.read != nil, l.tag)
-		require.Equal(t, l.scope != whole, l.encode != nil, l.tag)
+		require.Equal(t, l.scope != whole && !l.after, l.encode != nil, l.tag) // Writer.span has those of spans
 		require.LessOrEqual(t, l.width, maxWidth)
 	}
 	for i, tag := range tags1 {

@@ -309,7 +309,7 @@ func (a *attachment) peek() (event int64, err error) {
 		return a.row, nil
 	}
 	event = int64(a.rows[0])
-	if n := a.trace.Len(a.thread); event < a.event || event >= n {
+	if n := a.trace.Len(a.thread); event < a.event || event >= n && !(a.layout.after && event == n) {
 		return 0, a.malformed(a.row, fmt.Sprintf("event %d after event %d of %d", event, a.event, n))
 	}
 	return event, nil

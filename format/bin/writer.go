@@ -23,7 +23,8 @@ const heldWords = 8 << 20
 
 // Writer writes a compiled trace. It implements format.Writer.
 //
-// Events have their thread's number in TID, canonical operations, Compute and
+// Events have their thread's number in TID; those of spans have in Compute the time from
+// the end of the thread's previous event to the end of the span. Others have canonical operations, Compute and
 // Off; Start and Notes are not kept. Events of one thread come in order. Any
 // interleaving of threads gives the same output. Parts are compressed as they
 // fill and go to the spool; Close puts them in order. A Writer holds the
@@ -62,6 +63,7 @@ type thread struct {
 	number  int32
 	streams []stream // of the kinds from kindRecords
 	events  int64
+	spans   int64
 	awaited int64 // last event that another thread waits for, -1 for none
 }
 
@@ -107,6 +109,9 @@ func (w *Writer) event(e *format.Event) error {
 		return fmt.Errorf("%d is not a thread number", e.TID)
 	}
 	t := w.thread(e.TID)
+	if e.Op == format.OpSpan {
+		return w.span(t, e)
+	}
 	switch {
 	case !e.Op.Valid():
 		return fmt.Errorf("thread %d, event %d: unknown operation %d", e.TID, t.events, e.Op)
@@ -124,27 +129,38 @@ func (w *Writer) event(e *format.Event) error {
 		other.awaited = max(other.awaited, edge.Event)
 	}
 	for i := range t.streams {
-		s, l := &t.streams[i], &kinds[int(kindRecords)+i]
+		l := &kinds[int(kindRecords)+i]
 		if l.encode == nil {
-			continue // of the whole trace
+			continue // of the whole trace, or of spans
 		}
-		n, room := len(s.rows), cap(s.rows)
-		s.rows = l.encode(w, e, t.events, s.rows)
-		if len(s.rows) == n {
-			continue
+		if err := w.add(t, kindRecords+kind(i), l.encode(w, e, t.events, t.streams[i].rows)); err != nil {
+			return err
 		}
-		w.held += cap(s.rows) - room
-		s.used = s.used || l.tells(s.rows[n:])
-		if len(s.rows) >= s.room(l) || w.held > w.maxHeld {
-			if err := w.relieve(t, kindRecords+kind(i)); err != nil {
-				return err
-			}
-		}
-	}
-	if w.Limit > 0 && w.text > w.Limit {
-		return fmt.Errorf("thread %d, event %d: the string table %w of %d bytes", e.TID, t.events, ErrLimit, w.Limit)
 	}
 	t.events++
+	return w.checkText(t)
+}
+
+// add replaces the rows of a stream by rows, which begin with them.
+func (w *Writer) add(t *thread, k kind, rows []uint64) error {
+	s, l := t.stream(k), &kinds[k]
+	n, room := len(s.rows), cap(s.rows)
+	if s.rows = rows; len(rows) == n {
+		return nil
+	}
+	w.held += cap(s.rows) - room
+	s.used = s.used || l.tells(s.rows[n:])
+	if len(s.rows) >= s.room(l) || w.held > w.maxHeld {
+		return w.relieve(t, k)
+	}
+	return nil
+}
+
+// checkText holds the string table to the limit.
+func (w *Writer) checkText(t *thread) error {
+	if w.Limit > 0 && w.text > w.Limit {
+		return fmt.Errorf("thread %d, event %d: the string table %w of %d bytes", t.number, t.events-1, ErrLimit, w.Limit)
+	}
 	return nil
 }
 

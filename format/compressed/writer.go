@@ -1,6 +1,7 @@
 package compressed
 
 import (
+	"compress/gzip"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,3 +38,14 @@ func (w *Writer) Flush() error { return w.z.Flush() }
 
 // Close ends the frame.
 func (w *Writer) Close() error { return w.z.Close() }
+
+// NewGzip returns a writer to w, which it doesn't close, that compresses with gzip for
+// programs that don't read zstd. It keeps no time, so that the same text gives the same
+// bytes.
+func NewGzip(w io.Writer) io.WriteCloser {
+	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	if err != nil {
+		panic("internal error: " + err.Error()) // the level is constant
+	}
+	return z
+}

@@ -25,16 +25,17 @@ var kinds = []struct {
 	name      string
 	open      func(io.Writer, *format.Header) (Writer, error)
 	recording bool // takes recordings and logs of replays, too
+	spans     bool // takes spans
 }{
-	{"script", newScript, false},
-	{"fio", newFio, false},
-	{"fio2", newFio2, false},
-	{"fiofiles", newLayout, false},
-	{"strace", newStrace, true},
-	{"json", newJSON, true},
-	{"csv", newCSV, true},
-	{"parquet", newParquet, true},
-	{"perfetto", newPerfetto, true},
+	{"script", newScript, false, true},
+	{"fio", newFio, false, false},
+	{"fio2", newFio2, false, false},
+	{"fiofiles", newLayout, false, false},
+	{"strace", newStrace, true, false},
+	{"json", newJSON, true, false},
+	{"csv", newCSV, true, false},
+	{"parquet", newParquet, true, true},
+	{"perfetto", newPerfetto, true, true},
 }
 
 // Kinds returns the names of the formats, the default first.
@@ -52,6 +53,16 @@ func TakesRecordings(kind string) bool {
 	for i := range kinds {
 		if kinds[i].name == kind {
 			return kinds[i].recording
+		}
+	}
+	return false
+}
+
+// TakesSpans reports whether the Writer of the format named kind can be given spans.
+func TakesSpans(kind string) bool {
+	for i := range kinds {
+		if kinds[i].name == kind {
+			return kinds[i].spans
 		}
 	}
 	return false

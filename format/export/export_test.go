@@ -113,7 +113,7 @@ func TestErrorStays(t *testing.T) {
 		w, err := New(kind, &full{1000}, h)
 		require.NoError(t, err)
 		var failed error
-		for i := 0; i < 40_000 && failed == nil; i++ {
+		for i := 0; i < 80_000 && failed == nil; i++ {
 			failed = w.Write(events[1:6])
 		}
 		require.ErrorIs(t, failed, errFull, kind)

@@ -2,7 +2,9 @@ package export
 
 import (
 	"io"
+	"math"
 	"strconv"
+	"time"
 
 	"pianola/format"
 	"pianola/format/parquet"
@@ -14,18 +16,28 @@ const needed = 1<<colThread | 1<<colProcess | 1<<colIndex | 1<<colOp | 1<<colCla
 // increasing are columns that are stored as differences.
 const increasing = 1<<colIndex | 1<<colStart | 1<<colDuration | 1<<colCompute | 1<<colOffCPU
 
+// The columns of Parquet files after those of all tables.
+const (
+	colTime  = numColumns + iota // start as a time of day; null if the start of the recording is unknown
+	colBytes                     // that a read or a write moved, null for other events
+	colHost                      // on which the recording was made
+	numParquetColumns
+)
+
 // parquetWriter writes a Parquet file. Times are integers of nanoseconds, because a
 // float64 of seconds is less precise. The remarks of the header are the file's
 // metadata, under keys that begin with "pianola.".
 type parquetWriter struct {
-	out  *parquet.Writer
-	row  *row
-	text []byte // memory of a name
+	out   *parquet.Writer
+	row   *row
+	clock clock
+	host  []byte // nil if unknown
+	text  []byte // memory of a name
 }
 
 // parquetColumns returns the columns of a table, in order.
 func parquetColumns() []parquet.Column {
-	columns := make([]parquet.Column, numColumns)
+	columns := make([]parquet.Column, numColumns, numParquetColumns)
 	for k := range columns {
 		c := &columns[k]
 		c.Name, c.Kind, c.Optional = columnNames[k], parquet.Int64, needed>>k&1 == 0
@@ -42,41 +54,124 @@ func parquetColumns() []parquet.Column {
 			c.Encoding = parquet.Plain
 		case increasing>>k&1 != 0:
 			c.Encoding = parquet.Delta
+		case k == colPath || k == colRootPath:
+			c.Bloom = true
 		}
 	}
-	return columns
+	return append(columns, timeColumn, optional("bytes"), label("host"))
 }
 
-func newParquet(w io.Writer, h *format.Header) (Writer, error) {
-	p := &parquetWriter{out: parquet.NewWriter(w, parquetColumns()), row: newRow(h)}
-	for _, m := range h.Meta {
-		p.out.SetMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
+func newParquet(w io.Writer, h *format.Header) (Writer, error) { return newEvents(w, h), nil }
+
+func newEvents(w io.Writer, h *format.Header) *parquetWriter {
+	p := &parquetWriter{out: newTable(w, h, parquetColumns()), row: newRow(h), clock: newClock(h)}
+	if host, ok := h.Value(format.MetaHost); ok {
+		p.host = format.AppendName(nil, []byte(host))
 	}
-	p.out.SetMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
-	return p, nil
+	p.out.SortBy(colStart)
+	return p
+}
+
+// newTable begins a Parquet file with the remarks of a header.
+func newTable(w io.Writer, h *format.Header, columns []parquet.Column) *parquet.Writer {
+	out := parquet.NewWriter(w, columns)
+	for _, m := range h.Meta {
+		out.SetMetadata("pianola."+snake(m.Key), string(format.AppendName(nil, []byte(m.Value))))
+	}
+	out.SetMetadata("pianola.threads", strconv.Itoa(len(h.Threads)))
+	return out
 }
 
 func (p *parquetWriter) Write(events []format.Event) error {
 	for i := range events {
-		if err := p.row.set(&events[i]); err != nil {
-			return err
+		if events[i].Op == format.OpSpan {
+			continue // only a Dataset has a table of spans
 		}
-		for k := range p.row.columns {
-			switch v := &p.row.columns[k]; v.kind {
-			case null:
-				p.out.Null(k)
-			case number, seconds:
-				p.out.Int(k, v.n)
-			default:
-				p.text = format.AppendName(p.text[:0], v.text)
-				p.out.Text(k, p.text)
-			}
-		}
-		if err := p.out.EndRow(); err != nil {
+		if err := p.event(&events[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (p *parquetWriter) event(e *format.Event) error {
+	if err := p.row.set(e); err != nil {
+		return err
+	}
+	for k := range p.row.columns {
+		switch v := &p.row.columns[k]; v.kind {
+		case null:
+			p.out.Null(k)
+		case number, seconds:
+			p.out.Int(k, v.n)
+		case word:
+			p.out.Text(k, v.text)
+		default:
+			p.text = format.AppendName(p.text[:0], v.text)
+			p.out.Text(k, p.text)
+		}
+	}
+	if p.clock.known {
+		p.out.Int(colTime, p.clock.at(e.Start))
+	} else {
+		p.out.Null(colTime)
+	}
+	if class := e.Op.Info().Class; class == format.ClassRead || class == format.ClassWrite {
+		p.out.Int(colBytes, e.Bytes())
+	} else {
+		p.out.Null(colBytes)
+	}
+	if p.host != nil {
+		p.out.Text(colHost, p.host)
+	} else {
+		p.out.Null(colHost)
+	}
+	return p.out.EndRow()
+}
+
 func (p *parquetWriter) Close() error { return p.out.Close() }
+
+// clock turns times since the start of a recording into times of day.
+type clock struct {
+	start int64 // of the recording, nanoseconds since 1970
+	known bool
+}
+
+// newClock returns the clock of a recording. Parquet has years 1677 to 2262.
+func newClock(h *format.Header) clock {
+	text, _ := h.Value(format.MetaStart)
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || at.Year() < 1678 || at.Year() > 2261 {
+		return clock{}
+	}
+	return clock{at.UnixNano(), true}
+}
+
+// at returns a time of day. One that is too late for Parquet becomes the latest.
+func (c clock) at(nanos int64) int64 {
+	if c.start > 0 && nanos > math.MaxInt64-c.start {
+		return math.MaxInt64
+	}
+	return c.start + nanos
+}
+
+// Columns of several tables.
+var timeColumn = parquet.Column{Name: "time", Kind: parquet.Time, Encoding: parquet.Delta, Optional: true}
+
+func optional(name string) parquet.Column {
+	return parquet.Column{Name: name, Kind: parquet.Int64, Optional: true}
+}
+
+func number32(name string) parquet.Column { return parquet.Column{Name: name, Kind: parquet.Int32} }
+
+func number64(name string) parquet.Column { return parquet.Column{Name: name, Kind: parquet.Int64} }
+
+// nanos is a column of times since the start of the recording, or of durations.
+func nanos(name string) parquet.Column {
+	return parquet.Column{Name: name + "_nanos", Kind: parquet.Int64, Encoding: parquet.Delta}
+}
+
+// label is a column of text.
+func label(name string) parquet.Column {
+	return parquet.Column{Name: name, Kind: parquet.Text, Encoding: parquet.Dictionary, Optional: true}
+}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"pianola/format"
+	"pianola/format/script"
 )
 
 // perfetto writes the JSON of the Trace Event Format, which Perfetto and
@@ -36,7 +37,7 @@ func newPerfetto(w io.Writer, h *format.Header) (Writer, error) {
 	p := &perfetto{jsonWriter: jsonWriter{out: newText(w), row: newRow(h)}, labelled: make(map[[2]int32]bool), counters: scriptCounters}
 	p.flows = newFlows(len(h.Threads), p.flow)
 	p.command, _ = h.Value(format.MetaCommand)
-	p.out.b = append(p.out.b, `{"displayTimeUnit":"ns","traceEvents":[`...)
+	p.out.b = append(p.out.b, `{"traceEvents":[`...)
 	for i, t := range h.Threads {
 		if t.Ring != format.ViaCall {
 			p.labelled[[2]int32{t.Process, int32(i + 1)}] = true
@@ -108,12 +109,16 @@ func (p *perfetto) micros(key string, nanos int64) {
 func (p *perfetto) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
-		if err := p.row.set(e); err != nil {
-			return err
-		}
 		start := max(e.Start, 0)
-		p.count(e, start)
-		p.slice(e, start)
+		if e.Op == format.OpSpan {
+			p.span(e, start)
+		} else {
+			if err := p.row.set(e); err != nil {
+				return err
+			}
+			p.count(e, start)
+			p.slice(e, start)
+		}
 		if err := p.out.flushFull(); err != nil {
 			return err
 		}
@@ -156,6 +161,40 @@ func (p *perfetto) slice(e *format.Event, start int64) {
 	if e.Notes.Known(format.NotedWaker) {
 		p.wake(e, start)
 	}
+}
+
+// span writes a call of a library, a slice around the slices of the calls that it made.
+func (p *perfetto) span(e *format.Event, start int64) {
+	process, _ := p.row.standing(e.TID)
+	p.introduce(process, e.TID)
+	phase := "X"
+	if e.Dur < 0 {
+		phase = "i"
+	}
+	p.begin(e.Span.Function, phase, int64(process), int64(e.TID))
+	p.text("cat", e.Span.Layer)
+	p.micros("ts", start)
+	if e.Dur >= 0 {
+		p.micros("dur", e.Dur)
+	} else {
+		p.text("s", "t")
+	}
+	p.key("args")
+	p.open('{')
+	p.text("args", string(script.AppendArgs(nil, e.Span.Args)))
+	if e.Ret != format.NoResult {
+		p.int("result", e.Ret)
+	}
+	if e.Span.Kind != "" {
+		p.text("kind", e.Span.Kind)
+	}
+	if e.Span.Bytes >= 0 {
+		p.int("bytes", e.Span.Bytes)
+	}
+	if e.Span.Failed {
+		p.int("failed", 1)
+	}
+	p.out.b = append(p.out.b, '}', '}')
 }
 
 // request writes a request in flight as an asynchronous slice, for it overlaps with

@@ -96,8 +96,11 @@ type row struct {
 // line is what a thread did so far.
 type line struct {
 	events  int64
-	end     int64 // of its last event
+	end     int64 // of its last call
+	created int64 // of a thread of a recording
+	last    int64 // end of its last event
 	process int32
+	totals  totals // of a Dataset
 }
 
 func newRow(h *format.Header) *row {
@@ -264,7 +267,7 @@ func (r *row) follow(e *format.Event) (compute int64) {
 	t := r.files.Thread(e)
 	l := r.line(e.TID)
 	if l == nil {
-		l = &line{end: t.Created}
+		l = &line{end: t.Created, created: t.Created}
 		r.others[e.TID] = l
 	}
 	compute = e.Compute
@@ -274,6 +277,7 @@ func (r *row) follow(e *format.Event) (compute int64) {
 	r.process, r.index = t.Process.ID, l.events
 	l.process = r.process
 	l.events++
+	l.last = max(l.last, e.End())
 	if e.Via != format.ViaCall { // the thread does other things meanwhile
 		return 0
 	}
@@ -288,6 +292,17 @@ func (r *row) line(thread int32) *line {
 		return &r.known[i]
 	}
 	return r.others[thread]
+}
+
+// standing returns the process of a thread, and how many events it had so far.
+func (r *row) standing(thread int32) (process int32, events int64) {
+	if l := r.line(thread); l != nil {
+		return l.process, l.events
+	}
+	if t := r.files.Living(thread); t != nil {
+		return t.Process.ID, 0
+	}
+	return 0, 0
 }
 
 func (r *row) errno(n int64) []byte {

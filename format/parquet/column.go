@@ -17,6 +17,7 @@ const (
 	Int32 Kind = iota
 	Int64
 	Text // UTF-8
+	Time // nanoseconds since 1970, UTC
 )
 
 // Encoding is how values are written.
@@ -34,6 +35,7 @@ type Column struct {
 	Kind     Kind
 	Encoding Encoding
 	Optional bool // it can hold nulls
+	Bloom    bool // with Dictionary: row groups have a Bloom filter of its values
 }
 
 // The numbers of the specification.
@@ -47,7 +49,9 @@ const (
 	codecZstd = 6
 )
 
-func (c *Column) physical() int { return [...]int{typeOfInt32, typeOfInt64, typeOfText}[c.Kind] }
+func (c *Column) physical() int {
+	return [...]int{typeOfInt32, typeOfInt64, typeOfText, typeOfInt64}[c.Kind]
+}
 
 func (c *Column) encoding() int { return [...]int{plain, rleDictionary, delta}[c.Encoding] }
 
@@ -59,117 +63,172 @@ const (
 	maxBound = 128
 )
 
-// column holds what is not written yet of a column.
+// cells are the values of a column in the rows of a row group.
+type cells struct {
+	levels []uint8 // of each row: 0 for null, 1 for a value
+	ints   []int64
+	texts  []byte
+	ends   []int // of each text
+}
+
+func (c *cells) reset() {
+	c.levels, c.ints, c.texts, c.ends = c.levels[:0], c.ints[:0], c.texts[:0], c.ends[:0]
+}
+
+// text returns a text.
+func (c *cells) text(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = c.ends[i-1]
+	}
+	return c.texts[from:c.ends[i]]
+}
+
+// reorder sets c to the rows of other in an order. places is memory.
+func (c *cells) reorder(other *cells, order, places []int32) {
+	c.reset()
+	var n int32
+	for row, level := range other.levels {
+		places[row] = n
+		n += int32(level)
+	}
+	for _, row := range order {
+		c.levels = append(c.levels, other.levels[row])
+		switch place := places[row]; {
+		case other.levels[row] == 0:
+		case len(other.ints) > 0:
+			c.ints = append(c.ints, other.ints[place])
+		default:
+			c.texts = append(c.texts, other.text(int(place))...)
+			c.ends = append(c.ends, len(c.texts))
+		}
+	}
+}
+
+// column encodes the chunks of a column, one for each row group.
 type column struct {
 	Column
 	zstd *zstd.Encoder
 
-	// The page that is being filled.
-	levels  []uint8 // of its rows: 0 for null, 1 for a value
-	ints    []int64
-	indexes []uint32 // in the dictionary
-	plain   []byte   // texts with their lengths
-
-	// Memory for finishing a page.
-	page   []byte
-	packed []byte // the page, compressed
-	header thrift
-
-	// The chunk: what the row group has of the column.
-	pages       []byte // complete, with headers
-	bare        int64  // bytes of those before compression
+	// The chunk.
+	first       []byte // the dictionary page
+	pages       []byte // the data pages with their headers
+	bare        int64  // bytes of both before compression
 	rows, nulls int64
 	least, most int64 // of integers
 	known       map[string]uint32
 	dictionary  []byte // texts with their lengths
+	filter      bloom
+
+	// Memory for a page.
+	indexes []uint32 // in the dictionary
+	page    []byte
+	packed  []byte // the page, compressed
+	header  thrift
 }
 
 func newColumn(c Column, z *zstd.Encoder) *column {
-	n := &column{Column: c, zstd: z, known: make(map[string]uint32)}
-	n.reset()
-	return n
-}
-
-// reset empties the chunk and keeps its memory.
-func (c *column) reset() {
-	c.pages, c.bare, c.rows, c.nulls = c.pages[:0], 0, 0, 0
-	c.least, c.most = math.MaxInt64, math.MinInt64
-	c.dictionary = c.dictionary[:0]
-	clear(c.known)
-}
-
-// held returns how many bytes of memory the chunk takes, without the page.
-func (c *column) held() int { return len(c.pages) + len(c.dictionary) }
-
-func (c *column) null() {
-	c.nulls++
-	c.row(0)
-}
-
-func (c *column) int(v int64) {
-	c.ints = append(c.ints, v)
-	c.least, c.most = min(c.least, v), max(c.most, v)
-	c.row(1)
-}
-
-func (c *column) string(v []byte) {
-	if c.Encoding != Dictionary {
-		c.plain = appendText(c.plain, v)
-		c.row(1)
-		return
-	}
-	index, ok := c.known[string(v)]
-	if !ok {
-		index = uint32(len(c.known))
-		c.known[string(v)] = index
-		c.dictionary = appendText(c.dictionary, v)
-	}
-	c.indexes = append(c.indexes, index)
-	c.row(1)
-}
-
-func (c *column) row(level uint8) {
-	c.rows++
-	c.levels = append(c.levels, level)
-	if len(c.levels) == pageRows || len(c.plain) >= pageBytes {
-		c.finishPage()
-	}
+	return &column{Column: c, zstd: z, known: make(map[string]uint32)}
 }
 
 func appendText(dst, text []byte) []byte {
 	return append(binary.LittleEndian.AppendUint32(dst, uint32(len(text))), text...)
 }
 
-// finishPage moves the page into the chunk.
-func (c *column) finishPage() {
-	if len(c.levels) == 0 {
-		return
+// encode makes the chunk of cells.
+func (c *column) encode(in *cells) {
+	c.pages, c.first, c.bare, c.rows, c.nulls = c.pages[:0], c.first[:0], 0, int64(len(in.levels)), 0
+	c.least, c.most = math.MaxInt64, math.MinInt64
+	c.dictionary = c.dictionary[:0]
+	clear(c.known)
+	for row, value := 0, 0; row < len(in.levels); {
+		rows, values := c.pageOf(in, row, value)
+		c.encodePage(in, in.levels[row:row+rows], value, values)
+		row, value = row+rows, value+values
 	}
+	if c.Encoding == Dictionary {
+		c.first = c.appendPage(c.first, c.dictionary, dictionaryPage, len(c.known))
+	}
+	if c.Bloom {
+		c.filter.fill(c.dictionary, len(c.known))
+	}
+}
+
+// pageOf returns how many rows and values the page has that begins with a row and a
+// value.
+func (c *column) pageOf(in *cells, row, value int) (rows, values int) {
+	bounded := c.Kind == Text && c.Encoding == Plain
+	for bytes := 0; row+rows < len(in.levels) && rows < pageRows && bytes < pageBytes; rows++ {
+		if in.levels[row+rows] == 0 {
+			continue
+		}
+		if bounded {
+			bytes += len(in.text(value + values))
+		}
+		values++
+	}
+	return rows, values
+}
+
+// encodePage appends a page of rows, whose values begin with number value.
+func (c *column) encodePage(in *cells, levels []uint8, value, values int) {
+	c.nulls += int64(len(levels) - values)
 	b := c.page[:0]
 	if c.Optional {
-		b = appendHybrid(append(b, 0, 0, 0, 0), c.levels, 1)
+		b = appendHybrid(append(b, 0, 0, 0, 0), levels, 1)
 		binary.LittleEndian.PutUint32(b, uint32(len(b)-4))
 	}
-	switch {
-	case c.Encoding == Dictionary:
-		width := max(1, bits.Len(uint(max(len(c.known), 1)-1)))
-		b = appendHybrid(append(b, byte(width)), c.indexes, width)
-	case c.Encoding == Delta:
-		b = appendDelta(b, c.ints)
-	case c.Kind == Int32:
-		for _, v := range c.ints {
-			b = binary.LittleEndian.AppendUint32(b, uint32(v))
+	if c.Kind == Text {
+		if c.Encoding == Dictionary {
+			c.look(in, value, values)
+			width := max(1, bits.Len(uint(max(len(c.known), 1)-1)))
+			b = appendHybrid(append(b, byte(width)), c.indexes, width)
+		} else {
+			for i := range values {
+				b = appendText(b, in.text(value+i))
+			}
 		}
-	case c.Kind == Int64:
-		for _, v := range c.ints {
-			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+	} else {
+		ints := in.ints[value:][:values]
+		for _, v := range ints {
+			c.least, c.most = min(c.least, v), max(c.most, v)
 		}
-	default:
-		b = append(b, c.plain...)
+		switch {
+		case c.Encoding == Delta:
+			b = appendDelta(b, ints)
+		case c.Kind == Int32:
+			for _, v := range ints {
+				b = binary.LittleEndian.AppendUint32(b, uint32(v))
+			}
+		default:
+			for _, v := range ints {
+				b = binary.LittleEndian.AppendUint64(b, uint64(v))
+			}
+		}
 	}
 	c.page = b
-	c.pages = c.appendPage(c.pages, b, dataPage, len(c.levels))
-	c.levels, c.ints, c.indexes, c.plain = c.levels[:0], c.ints[:0], c.indexes[:0], c.plain[:0]
+	c.pages = c.appendPage(c.pages, b, dataPage, len(levels))
+}
+
+// look finds the indexes of texts in the dictionary, and adds new ones.
+func (c *column) look(in *cells, value, values int) {
+	c.indexes = c.indexes[:0]
+	var last []byte
+	for i := range values {
+		v := in.text(value + i)
+		if i > 0 && bytes.Equal(v, last) {
+			c.indexes = append(c.indexes, c.indexes[i-1])
+			continue
+		}
+		last = v
+		index, ok := c.known[string(v)]
+		if !ok {
+			index = uint32(len(c.known))
+			c.known[string(v)] = index
+			c.dictionary = appendText(c.dictionary, v)
+		}
+		c.indexes = append(c.indexes, index)
+	}
 }
 
 // appendPage appends a page with its header.
@@ -206,7 +265,7 @@ func (c *column) bounds() (least, most []byte) {
 	case c.rows == c.nulls:
 	case c.Kind == Int32:
 		least, most = binary.LittleEndian.AppendUint32(nil, uint32(c.least)), binary.LittleEndian.AppendUint32(nil, uint32(c.most))
-	case c.Kind == Int64:
+	case c.Kind != Text:
 		least, most = binary.LittleEndian.AppendUint64(nil, uint64(c.least)), binary.LittleEndian.AppendUint64(nil, uint64(c.most))
 	case c.Encoding == Dictionary:
 		for rest := c.dictionary; len(rest) > 0; {
@@ -227,18 +286,12 @@ func (c *column) bounds() (least, most []byte) {
 	return least, most
 }
 
-// write writes the chunk, and its description into the list of row groups, and
-// empties it. It returns its bytes before compression.
-func (c *column) write(p *Writer) (bare int64) {
-	c.finishPage()
-	var first []byte
-	if c.Encoding == Dictionary {
-		first = c.appendPage(nil, c.dictionary, dictionaryPage, len(c.known))
-	}
+// write writes the chunk, and its description into the list of row groups. The Bloom
+// filter is at an offset.
+func (c *column) write(p *Writer, filter int64) {
 	offset, f := p.offset, &p.list
-	p.write(first)
+	p.write(c.first)
 	p.write(c.pages)
-	bare = c.bare
 
 	f.begin() // ColumnChunk
 	f.i64(2, 0)
@@ -256,10 +309,10 @@ func (c *column) write(p *Writer) (bare int64) {
 	f.element(c.Name)
 	f.i32(4, codecZstd)
 	f.i64(5, c.rows)
-	f.i64(6, bare)
-	f.i64(7, int64(len(first)+len(c.pages)))
-	f.i64(9, offset+int64(len(first)))
-	if first != nil {
+	f.i64(6, c.bare)
+	f.i64(7, int64(len(c.first)+len(c.pages)))
+	f.i64(9, offset+int64(len(c.first)))
+	if len(c.first) > 0 {
 		f.i64(11, offset)
 	}
 	f.inside(12) // Statistics
@@ -269,8 +322,10 @@ func (c *column) write(p *Writer) (bare int64) {
 		f.text(6, string(least))
 	}
 	f.end()
+	if c.Bloom {
+		f.i64(14, filter)
+		f.i32(15, len(c.filter.bytes))
+	}
 	f.end()
 	f.end()
-	c.reset()
-	return bare
 }

@@ -2,12 +2,15 @@ package parquet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,17 +25,18 @@ import (
 
 // every has a column of each kind and encoding.
 var every = []Column{
-	{"narrow", Int32, Plain, false},
-	{"narrow or null", Int32, Plain, true},
-	{"number", Int64, Plain, false},
-	{"number or null", Int64, Plain, true},
-	{"growing", Int64, Delta, false},
-	{"growing or null", Int64, Delta, true},
-	{"text", Text, Plain, false},
-	{"text or null", Text, Plain, true},
-	{"word", Text, Dictionary, false},
-	{"word or null", Text, Dictionary, true},
-	{"null", Text, Dictionary, true},
+	{Name: "narrow", Kind: Int32, Encoding: Plain, Optional: false},
+	{Name: "narrow or null", Kind: Int32, Encoding: Plain, Optional: true},
+	{Name: "number", Kind: Int64, Encoding: Plain, Optional: false},
+	{Name: "number or null", Kind: Int64, Encoding: Plain, Optional: true},
+	{Name: "growing", Kind: Int64, Encoding: Delta, Optional: false},
+	{Name: "growing or null", Kind: Int64, Encoding: Delta, Optional: true},
+	{Name: "text", Kind: Text, Encoding: Plain, Optional: false},
+	{Name: "text or null", Kind: Text, Encoding: Plain, Optional: true},
+	{Name: "word", Kind: Text, Encoding: Dictionary, Optional: false},
+	{Name: "word or null", Kind: Text, Encoding: Dictionary, Optional: true},
+	{Name: "null", Kind: Text, Encoding: Dictionary, Optional: true},
+	{Name: "time", Kind: Time, Encoding: Delta, Optional: true},
 }
 
 // cell is a value: nil, an int64 or a string.
@@ -84,7 +88,7 @@ func requireRows(t testing.TB, f *others.File, columns []Column, rows [][]cell) 
 			case v.IsNull():
 			case columns[k].Kind == Int32:
 				got = int64(v.Int32())
-			case columns[k].Kind == Int64:
+			case columns[k].Kind != Text:
 				got = v.Int64()
 			default:
 				got = string(v.ByteArray())
@@ -117,7 +121,7 @@ func random(n int) (rows [][]cell) {
 	}
 	for i := range n {
 		rows = append(rows, []cell{narrow(), orNull(narrow(), i), ints(), orNull(ints(), i), ints(), orNull(ints(), i),
-			texts(), orNull(texts(), i), words(), orNull(words(), i), nil})
+			texts(), orNull(texts(), i), words(), orNull(words(), i), nil, orNull(ints(), i)})
 	}
 	return rows
 }
@@ -137,7 +141,7 @@ func TestRoundTrip(t *testing.T) {
 
 // A row group is bounded in rows.
 func TestRowGroups(t *testing.T) {
-	columns := []Column{{"n", Int64, Delta, false}}
+	columns := []Column{{Name: "n", Kind: Int64, Encoding: Delta, Optional: false}}
 	rows := make([][]cell, 2*groupRows+5)
 	for i := range rows {
 		rows[i] = []cell{int64(i * i)}
@@ -155,7 +159,7 @@ func TestRowGroups(t *testing.T) {
 
 // A row group is bounded in bytes, too, and so are pages of plain text.
 func TestLongTexts(t *testing.T) {
-	columns := []Column{{"name", Text, Dictionary, true}, {"text", Text, Plain, true}}
+	columns := []Column{{Name: "name", Kind: Text, Encoding: Dictionary, Optional: true}, {Name: "text", Kind: Text, Encoding: Plain, Optional: true}}
 	rnd := rand.NewChaCha8([32]byte{})
 	var rows [][]cell
 	noise := make([]byte, 1<<20)
@@ -178,7 +182,7 @@ func TestLongTexts(t *testing.T) {
 
 func TestStatistics(t *testing.T) {
 	rows := [][]cell{{int64(-5), "pear", nil}, {int64(7), "apple", nil}, {nil, "zebra", nil}, {nil, nil, nil}}
-	columns := []Column{{"n", Int64, Plain, true}, {"word", Text, Dictionary, true}, {"null", Int32, Plain, true}}
+	columns := []Column{{Name: "n", Kind: Int64, Encoding: Plain, Optional: true}, {Name: "word", Kind: Text, Encoding: Dictionary, Optional: true}, {Name: "null", Kind: Int32, Encoding: Plain, Optional: true}}
 	f := open(t, write(t, columns, rows))
 	var got []string
 	for _, c := range f.Metadata().RowGroups[0].Columns {
@@ -190,6 +194,80 @@ func TestStatistics(t *testing.T) {
 		`1 "apple" "zebra"`,
 		`4 "" ""`,
 	}, got)
+}
+
+// Rows are sorted in row groups, and those of the same key keep their order.
+func TestSorted(t *testing.T) {
+	columns := []Column{{Name: "n", Kind: Int64, Optional: true}, {Name: "key", Kind: Time, Encoding: Delta}, {Name: "text", Kind: Text, Optional: true}}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	var b bytes.Buffer
+	w := NewWriter(&b, columns)
+	w.SortBy(1)
+	rows := make([][]cell, groupRows+1000)
+	for i := range rows {
+		rows[i] = []cell{nil, rnd.Int64N(5000) - 2500, nil}
+		if i%3 != 0 {
+			rows[i][0] = int64(i)
+		}
+		if i%5 != 0 {
+			rows[i][2] = strconv.Itoa(i)
+		}
+		require.NoError(t, put(w, rows[i]))
+	}
+	require.NoError(t, w.Close())
+	for _, group := range [][][]cell{rows[:groupRows], rows[groupRows:]} {
+		slices.SortStableFunc(group, func(a, b []cell) int { return cmp.Compare(a[1].(int64), b[1].(int64)) })
+	}
+	f := open(t, b.Bytes())
+	requireRows(t, f, columns, rows)
+	require.Len(t, f.RowGroups(), 2)
+	for _, g := range f.Metadata().RowGroups {
+		require.Len(t, g.SortingColumns, 1)
+		require.EqualValues(t, 1, g.SortingColumns[0].ColumnIdx)
+		require.False(t, g.SortingColumns[0].Descending)
+	}
+	require.Equal(t, "TIMESTAMP(isAdjustedToUTC=true,unit=NANOS)", f.Schema().Fields()[1].Type().LogicalType().String())
+}
+
+// Bloom filters of others find what is there, and hardly anything else.
+func TestBloom(t *testing.T) {
+	for _, n := range []int{1, 5, 3000, 200_000} {
+		columns := []Column{{Name: "n", Kind: Int64}, {Name: "text", Kind: Text, Encoding: Dictionary, Bloom: true}}
+		text := func(i int) string { return strings.Repeat("x", i%70) + strconv.Itoa(i) }
+		rows := make([][]cell, n)
+		for i := range rows {
+			rows[i] = []cell{int64(i), text(i)}
+		}
+		f := open(t, write(t, columns, rows))
+		for k, g := range f.RowGroups() {
+			require.Nil(t, g.ColumnChunks()[0].BloomFilter())
+			filter := g.ColumnChunks()[1].BloomFilter()
+			from, to := k*groupRows, min((k+1)*groupRows, n)
+			var wrong int
+			for i := from; i < to+20_000; i++ {
+				found, err := filter.Check(others.ValueOf(text(i)))
+				require.NoError(t, err)
+				switch {
+				case i < to:
+					require.True(t, found, text(i))
+				case found:
+					wrong++
+				}
+			}
+			require.Less(t, wrong, 200)
+		}
+	}
+}
+
+// The file is the same however many processors there are.
+func TestProcessors(t *testing.T) {
+	rows := random(3*pageRows + 5)
+	want := write(t, every, rows)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, n := range []int{1, 3, 20} {
+		runtime.GOMAXPROCS(n)
+		require.True(t, bytes.Equal(want, write(t, every, rows)), n)
+	}
 }
 
 func TestErrors(t *testing.T) {

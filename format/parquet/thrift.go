@@ -4,6 +4,8 @@ import "encoding/binary"
 
 // The types of fields and elements in Thrift's compact protocol.
 const (
+	typeTrue   = 1
+	typeFalse  = 2
 	typeI32    = 5
 	typeI64    = 6
 	typeBinary = 8
@@ -38,6 +40,14 @@ func (t *thrift) int(number int, kind byte, v int64) {
 }
 
 func (t *thrift) i32(number int, v int) { t.int(number, typeI32, int64(v)) }
+
+func (t *thrift) bool(number int, v bool) {
+	if v {
+		t.field(number, typeTrue)
+	} else {
+		t.field(number, typeFalse)
+	}
+}
 
 func (t *thrift) i64(number int, v int64) { t.int(number, typeI64, v) }
 

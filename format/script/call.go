@@ -49,6 +49,9 @@ func (r *Reader) parseCall(e *format.Event) bool {
 	if c.peek() == ':' && r.dialect == Recorded {
 		name = r.parseVia(e, name)
 	}
+	if c.peek() == ':' && r.Own() {
+		return r.parseSpan(e, name)
+	}
 	op, known := format.Lookup(name)
 	if c.peek() != '(' || len(name) == 0 || len(name) > 64 {
 		c.fail("expected a call")

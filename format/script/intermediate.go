@@ -35,6 +35,9 @@ func (r *Reader) parseIntermediate(e *format.Event) bool {
 		return false
 	}
 	name := c.name()
+	if c.peek() == ':' {
+		return r.parseSpan(e, name)
+	}
 	c.spaces()
 	if len(name) == 0 || c.peek() != '(' {
 		c.fail("expected an operation and its arguments in parentheses")

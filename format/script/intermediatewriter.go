@@ -33,6 +33,14 @@ func (w *IntermediateWriter) Write(events []format.Event) error {
 		if err := checkOp(e); err != nil {
 			return err
 		}
+		if e.Op == format.OpSpan {
+			w.begin(e)
+			w.out.text = appendSpan(w.out.text, e, &e.Compute)
+			if err := w.out.flushFull(); err != nil {
+				return err
+			}
+			continue
+		}
 		if e.Compute != 0 {
 			w.begin(e)
 			w.out.text = append(w.out.text, "compute ( "...)

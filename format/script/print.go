@@ -18,12 +18,15 @@ var failures = func() (t [1024]string) {
 
 // AppendEvent appends the line of an event in the Recorded dialect, with its
 // newline. Delta is in nanoseconds, from the start of the event on the
-// preceding line. The event's operation must be valid; addresses are printed
+// preceding line. The event is a span or its operation is valid; addresses are printed
 // as arguments, Compute and Edges are not printed.
 func AppendEvent(dst []byte, e *format.Event, delta int64) []byte {
-	info := e.Op.Info()
 	dst = append(format.AppendInt(dst, int64(e.TID)), ' ')
 	dst = append(format.AppendSeconds(dst, delta), ' ')
+	if e.Op == format.OpSpan {
+		return appendSpan(dst, e, nil)
+	}
+	info := e.Op.Info()
 	if e.Via != format.ViaCall {
 		dst = append(append(dst, e.Via.String()...), ':')
 	}

@@ -54,6 +54,10 @@ type Reader struct {
 	// that is an error.
 	Partial bool
 
+	// Spans says that Read returns the calls of libraries (format.OpSpan), too. It is set
+	// before the first Read. Without it their lines are passed over.
+	Spans bool
+
 	r      io.Reader
 	name   string
 	header format.Header
@@ -72,6 +76,7 @@ type Reader struct {
 	arena  []byte        // strings with escapes, and other text that is not in buf
 	edges  []format.Edge // of the events of one Read
 	notes  []format.Notes
+	spans  spans
 
 	layout    layout        // Recorded: the columns before a call
 	recent    [16]format.Op // that operation has returned
@@ -96,6 +101,12 @@ func NewReader(r io.Reader, name string) *Reader {
 // Dialect returns the dialect of the source, once the first Read has returned.
 func (r *Reader) Dialect() Dialect { return r.dialect }
 
+// WantSpans implements format.SpanReader.
+func (r *Reader) WantSpans() bool {
+	r.Spans = true
+	return true
+}
+
 // Header implements format.Reader. An intermediate script that ends with
 // compute keeps it as remarks "trailing compute: THREAD SECONDS".
 func (r *Reader) Header() *format.Header { return &r.header }
@@ -109,6 +120,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		return 0, r.err
 	}
 	r.arena, r.edges, r.notes = r.arena[:0], r.edges[:0], r.notes[:0]
+	r.spans.begin()
 	n := 0
 	for n < len(events) {
 		at := r.start
@@ -131,7 +143,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 		}
 		if filled {
 			events[n].Line = int64(r.line)
-			if r.names.unused > 0 && r.dialect == Intermediate {
+			if r.names.unused > 0 && r.dialect == Intermediate && events[n].Op != format.OpSpan {
 				r.names.use(&events[n])
 			}
 			if len(r.waits.timers) > 0 {

@@ -49,6 +49,9 @@ func (b *buffer) header(h *format.Header) error {
 }
 
 func checkOp(e *format.Event) error {
+	if e.Op == format.OpSpan && e.Span != nil {
+		return nil
+	}
 	if !e.Op.Valid() {
 		return fmt.Errorf("write script: operation %d is not in the table", e.Op)
 	}

@@ -1,10 +1,6 @@
 package spool
 
-import (
-	"fmt"
-
-	"pianola/format"
-)
+import "pianola/format"
 
 // Buffer holds events in memory, compactly. The zero Buffer is empty. It belongs to one
 // goroutine.
@@ -15,8 +11,8 @@ type Buffer struct {
 
 // Append adds a copy of e.
 func (b *Buffer) Append(e *format.Event) error {
-	if int(e.Op) >= format.NumOps {
-		return fmt.Errorf("unknown operation %d", e.Op)
+	if err := checkOp(e); err != nil {
+		return err
 	}
 	b.data = b.codec.append(b.data, e)
 	return nil
@@ -41,7 +37,7 @@ func Each(taken []byte, f func(*format.Event) error) error {
 	var d decoder
 	var e format.Event
 	for d.begin(taken); d.more(); {
-		d.notes, d.edges = d.notes[:0], d.edges[:0]
+		d.reuse()
 		if d.next(&e); d.bad {
 			return errDamaged
 		}

@@ -3,6 +3,7 @@ package spool
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 
@@ -18,6 +19,7 @@ const (
 	hasLine
 	isRequest
 	hasHow
+	hasSpan
 )
 
 // The numbers of an event.
@@ -45,17 +47,34 @@ var masks = [16]uint64{0, 1<<8 - 1, 1<<16 - 1, 1<<24 - 1, 1<<32 - 1, 1<<40 - 1, 
 type codec struct {
 	thread, start int64
 	line          int64
-	last          [format.NumOps][numbers - firstOfOp]int64 // of the newest event of each operation
+	last          [format.NumOps + 1][numbers - firstOfOp]int64 // of the newest event of each operation, and of spans
 }
 
-// append appends an event, whose operation must be less than format.NumOps. It
+// row returns the place of an operation in codec.last, and false if it has none.
+func row(op format.Op) (int, bool) {
+	if op == format.OpSpan {
+		return format.NumOps, true
+	}
+	return int(op), int(op) < format.NumOps
+}
+
+// checkOp returns an error for an event that can't be kept.
+func checkOp(e *format.Event) error {
+	if _, ok := row(e.Op); !ok || e.Op == format.OpSpan && e.Span == nil {
+		return fmt.Errorf("unknown operation %d", e.Op)
+	}
+	return nil
+}
+
+// append appends an event, which must have passed checkOp. It
 // overwrites up to slack bytes after it.
 func (c *codec) append(dst []byte, e *format.Event) []byte {
 	const most = 8 + numbers*8 + slack
 	if cap(dst)-len(dst) < most {
 		dst = slices.Grow(dst, most)
 	}
-	start, last := len(dst), &c.last[e.Op]
+	place, _ := row(e.Op)
+	start, last := len(dst), &c.last[place]
 	v := [numbers]int64{int64(e.TID) - c.thread, e.Start - c.start, e.Dur - last[0], e.Ret - last[1]}
 	c.thread, c.start, last[0], last[1] = int64(e.TID), e.Start, e.Dur, e.Ret
 	for k, a := range e.Args {
@@ -111,6 +130,10 @@ func (c *codec) append(dst []byte, e *format.Event) []byte {
 		for _, v := range [...]int64{e.How.Flags, e.How.RW, int64(e.How.Slot), int64(e.How.Buf)} {
 			dst = binary.AppendVarint(dst, v)
 		}
+	}
+	if e.Span != nil {
+		head |= hasSpan
+		dst = appendSpan(dst, e.Span)
 	}
 	if e.Line != c.line+1 {
 		head |= hasLine
@@ -173,6 +196,7 @@ type decoder struct {
 	bad   bool   // the chunk is damaged
 	notes []format.Notes
 	edges []format.Edge
+	spans spans
 }
 
 // begin begins a chunk, which has slack bytes after its end.
@@ -186,12 +210,13 @@ func (d *decoder) more() bool { return d.at < len(d.src)-slack }
 func (d *decoder) next(e *format.Event) {
 	at := d.at + 8
 	head := binary.LittleEndian.Uint64(d.src[d.at:])
-	op := int(uint16(head))
-	if op >= format.NumOps {
+	op := format.Op(head)
+	place, ok := row(op)
+	if !ok {
 		d.fail()
 		return
 	}
-	last := &d.last[op]
+	last := &d.last[place]
 	for lengths := head >> firstLength; lengths != 0; {
 		k := bits.TrailingZeros64(lengths) / 4
 		n := lengths >> (4 * k) & 15
@@ -215,12 +240,12 @@ func (d *decoder) next(e *format.Event) {
 		d.fail()
 		return
 	}
-	e.Op, e.TID, e.Start, e.Dur, e.Ret = format.Op(op), int32(d.thread), d.start, last[0], last[1]
+	e.Op, e.TID, e.Start, e.Dur, e.Ret = op, int32(d.thread), d.start, last[0], last[1]
 	e.Args = [format.MaxArgs]int64(last[2:])
 	e.Compute, e.Held, e.Expired, e.Off, e.Cut, e.Calls, e.Faults, e.Behind, e.Via = 0, 0, 0, format.Off{}, 0, 0, 0, 0, format.ViaCall
-	e.Str, e.Notes, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, format.How{}
+	e.Str, e.Notes, e.Span, e.Edges, e.How = [format.MaxStrings][]byte{}, nil, nil, nil, format.How{}
 	d.line++
-	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow) != 0 {
+	if d.at = at; head&(hasStr|hasTimes|hasNotes|hasEdges|hasLine|isRequest|hasHow|hasSpan) != 0 {
 		d.rest(e, head)
 	}
 	e.Line = d.line
@@ -257,6 +282,9 @@ func (d *decoder) rest(e *format.Event, head uint64) {
 	}
 	if head&hasHow != 0 {
 		e.How = format.How{Flags: d.varint(), RW: d.varint(), Slot: uint32(d.varint()), Buf: uint32(d.varint())}
+	}
+	if head&hasSpan != 0 {
+		e.Span = d.span()
 	}
 	if head&hasLine != 0 {
 		d.line = d.varint()

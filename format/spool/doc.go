@@ -15,5 +15,6 @@
 //	times    compute, held, cut, faults and off: varints; with hasTimes
 //	notes    the fields: varints; target and text: as strings; with hasNotes
 //	edges    uvarint, their number, then the fields of each: varints; with hasEdges
+//	span     its names, its arguments and the rest: varints, and strings; with hasSpan
 //	line     varint; with hasLine, else one more than that of the event before
 package spool

@@ -55,8 +55,8 @@ func New(f File) *Spool {
 
 // Append adds a copy of e. The error is that of the file, and final.
 func (s *Spool) Append(e *format.Event) error {
-	if int(e.Op) >= format.NumOps {
-		return fmt.Errorf("unknown operation %d", e.Op)
+	if err := checkOp(e); err != nil {
+		return err
 	}
 	if s.buf = s.codec.append(s.buf, e); len(s.buf) < chunkSize {
 		return nil
@@ -137,7 +137,7 @@ func (r *Reader) Read(events []format.Event) (int, error) {
 			return 0, err
 		}
 	}
-	d.notes, d.edges = d.notes[:0], d.edges[:0]
+	d.reuse()
 	n := 0
 	for n < len(events) && d.more() {
 		if d.next(&events[n]); d.bad {

@@ -145,6 +145,11 @@ func (d *description) add(notes []annotation, protos []prototype) error {
 		if f.Span == "" {
 			return fmt.Errorf("line %d: %s has no //span", p.line, p.name)
 		}
+		for i := range f.Args {
+			if !readsBehind(f, f.Args[i].Name) {
+				f.Args[i].To = nil
+			}
+		}
 		d.Functions = append(d.Functions, f)
 	}
 	for ; next < len(notes); next++ {
@@ -331,10 +336,28 @@ func prototypes(name string, includes []string) (list []prototype, err error) {
 }
 
 func argument(p *cc.ParameterDeclaration, i int) layer.Arg {
-	if p.Declarator == nil {
-		return layer.Arg{Name: fmt.Sprintf("arg%d", i), Value: value(p.Type())}
+	name, t := fmt.Sprintf("arg%d", i), p.Type()
+	if p.Declarator != nil {
+		name, t = p.Declarator.Name(), p.Declarator.Type()
 	}
-	return layer.Arg{Name: p.Declarator.Name(), Value: value(p.Declarator.Type())}
+	a := layer.Arg{Name: name, Value: value(t)}
+	if a.Kind == layer.Pointer {
+		if to, ok := t.Decay().(*cc.PointerType); ok {
+			v := value(to.Elem())
+			a.To = &v
+		}
+	}
+	return a
+}
+
+// readsBehind reports whether the layer reads what an argument points to.
+func readsBehind(f *layer.Function, name string) bool {
+	for _, list := range [][]layer.Handle{f.Define, f.Map, f.Undefine} {
+		if slices.ContainsFunc(list, func(h layer.Handle) bool { return h.Value == "*"+name }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(f.Arrays, func(a layer.Array) bool { return a.Arg == name })
 }
 
 // value says how a type can be read.

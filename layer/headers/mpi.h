@@ -116,4 +116,4 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm); //span setup //map comm comm
 int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm); //span setup //map comm comm //define comm *newcomm //error result != 0
 int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm); //span setup //map comm comm //define comm *newcomm //error result != 0
 int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm); //span setup //map comm comm //define comm *newcomm //error result != 0
-int MPI_Comm_free(MPI_Comm *comm); //span setup //define comm *comm //error result != 0
+int MPI_Comm_free(MPI_Comm *comm); //span setup //undefine comm *comm //error result != 0

@@ -150,10 +150,16 @@ func attach(o *record.Options, what target, s record.Sink) (_ *recording, err er
 	}
 	r.learnMapped(members)
 	all := processes(members)
+	if r.probes != nil {
+		if err := r.probes.mapped(all); err != nil {
+			return nil, err
+		}
+	}
 	h, err := attachHeader(o, all, r.result.Cost)
 	if err != nil {
 		return nil, err
 	}
+	h.Meta = append(h.Meta, r.probed()...)
 	if o.Cgroup != "" {
 		r.drain.joined = newcomers(o, all, listed, r.drain.writer)
 	}

@@ -33,6 +33,7 @@ type drain struct {
 	writer *record.Writer
 	look   func() error               // at each look at the ring
 	joined func(recorderJoined) error // of a process that enters the cgroup
+	probes *probes                    // nil without layers
 
 	// The last of each.
 	call       record.Call
@@ -40,6 +41,7 @@ type drain struct {
 	completion record.Completion
 	fault      record.Fault
 	space      recorderSpace
+	span       record.Span
 }
 
 // run drains until stop is closed and then what is left.
@@ -136,6 +138,11 @@ func (d *drain) add(b []byte) (full bool, err error) {
 			return false, errRecord
 		}
 		return false, d.joined(j)
+	case spanned:
+		if !d.probes.viewSpan(b, &d.span) {
+			return false, errRecord
+		}
+		return d.writer.Span(&d.span), nil
 	case begun, mapped:
 		if !viewSpace(b, &d.space) {
 			return false, errRecord
@@ -149,6 +156,9 @@ func (d *drain) add(b []byte) (full bool, err error) {
 	}
 	if !view(b, &d.call) {
 		return false, errRecord
+	}
+	if err := d.probes.opened(&d.call); err != nil {
+		return false, err
 	}
 	return d.writer.Add(&d.call)
 }

@@ -60,6 +60,7 @@ func inPlace(cost format.Cost, in loop, before, after measured) format.Cost {
 		Outside: times(cost.Outside, plain),
 		Rich:    times(added+cost.Rich, rich) - times(added, plain),
 		Call:    times(cost.Call, plain),
+		Span:    times(cost.Span, plain),
 		Switch:  int64(after.mean(before, recorderSampleKindSAMPLE_SWITCH, 0)),
 	}
 }

@@ -39,6 +39,7 @@ const (
 	begun     requestKind = format.MaxSys - 5
 	mapped    requestKind = format.MaxSys - 6
 	joined    requestKind = format.MaxSys - 7
+	spanned   requestKind = record.NrSpan
 )
 
 const (
@@ -57,7 +58,7 @@ func requestIn(b []byte) requestKind {
 		return noRequest
 	}
 	nr := requestKind(binary.NativeEndian.Uint16(b[unsafe.Offsetof(recorderEvent{}.Nr):]))
-	if nr >= joined && nr <= submitted {
+	if nr >= spanned && nr <= submitted {
 		return nr
 	}
 	return noRequest

@@ -11,6 +11,7 @@ import (
 type lost struct {
 	bySyscall  map[int]uint64 // events that found the ring full, by system call
 	byCPU      []uint64       // the same by processor
+	untracked  uint64         // calls of libraries that could not be followed: too deep within others, or for want of memory
 	unfollowed uint64         // threads that could not be followed, for want of memory
 	recursed   uint64         // runs that the kernel left out, within another run on the same processor
 }
@@ -33,8 +34,10 @@ func (p *program) lost() (lost, error) {
 			}
 		}
 	}
-	if err := p.coll.Variables[recorderVarUnfollowed].Get(&l.unfollowed); err != nil {
-		return l, fmt.Errorf("read the count of lost events: %w", err)
+	for name, n := range map[string]*uint64{recorderVarUnfollowed: &l.unfollowed, recorderVarSpansUntracked: &l.untracked} {
+		if err := p.coll.Variables[name].Get(n); err != nil {
+			return l, fmt.Errorf("read the count of lost events: %w", err)
+		}
 	}
 	for _, prog := range p.programs(attached) {
 		s, err := prog.Stats()
@@ -57,6 +60,7 @@ func (l *lost) addTo(r *record.Result) {
 			r.LostByCPU[cpu] = int64(n)
 		}
 	}
+	r.AddLost(format.OpSpan.String(), l.untracked)
 	r.AddLost("threads", l.unfollowed)
 	r.AddLost("recursion", l.recursed)
 }

@@ -13,6 +13,7 @@
 #include "headers/faults.h"
 #include "headers/request.h"
 #include "headers/cgroup.h"
+#include "headers/span.h"
 
 /* "GPL" opens the helpers that read memory. */
 char LICENSE[] SEC("license") = "GPL";
@@ -36,6 +37,10 @@ const struct submission *unused_submission __attribute__((unused));
 const struct opened *unused_opened __attribute__((unused));
 const struct joined *unused_joined __attribute__((unused));
 const struct cgroup_path *unused_cgroup_path __attribute__((unused));
+const struct span *unused_span __attribute__((unused));
+const struct span_plan *unused_span_plan __attribute__((unused));
+const enum piece_kind *unused_piece_kind __attribute__((unused));
+const enum piece_count *unused_piece_count __attribute__((unused));
 
 INLINE int is_lock(u32 cmd)
 {
@@ -896,6 +901,13 @@ int cgroup_attach(u64 *ctx)
 	}
 	return 0;
 }
+
+/* A function of a library is called, and returns. */
+SEC("uprobe.multi")
+int span_begins(struct pt_regs *regs) { return begin_span(regs); }
+
+SEC("uprobe.multi")
+int span_ends(struct pt_regs *regs) { return end_span(regs); }
 
 /* Finds the cgroup of a directory. */
 SEC("syscall")

@@ -126,6 +126,22 @@ type recorderFlight struct {
 	Since    uint64
 }
 
+type recorderFrames struct {
+	_     structs.HostLayout
+	Space uint64
+	Depth uint32
+	Pad   uint32
+	Frame [24]struct {
+		_        structs.HostLayout
+		Sp       uint64
+		Start    uint64
+		Function uint32
+		Read     uint32
+		Slots    [16]uint64
+		Before   [4]uint64
+	}
+}
+
 type recorderInbox struct {
 	_        structs.HostLayout
 	Channel  uint64
@@ -251,6 +267,22 @@ type recorderOpened struct {
 	Details recorderDetails
 }
 
+type recorderPieceCount uint32
+
+const (
+	recorderPieceCountCOUNT_RESULT recorderPieceCount = 254
+	recorderPieceCountCOUNT_FIXED  recorderPieceCount = 255
+)
+
+type recorderPieceKind uint32
+
+const (
+	recorderPieceKindPIECE_STRING recorderPieceKind = 1
+	recorderPieceKindPIECE_BEFORE recorderPieceKind = 2
+	recorderPieceKindPIECE_AFTER  recorderPieceKind = 3
+	recorderPieceKindPIECE_ARRAY  recorderPieceKind = 4
+)
+
 type recorderPlan struct {
 	_      structs.HostLayout
 	Kind   uint8
@@ -327,6 +359,43 @@ type recorderSpace struct {
 	Ino     uint64
 	Dev     uint32
 	Pad     uint32
+}
+
+type recorderSpan struct {
+	_        structs.HostLayout
+	Start    uint64
+	Took     uint64
+	Ret      int64
+	Tid      uint32
+	Nr       uint16
+	Flags    uint16
+	Function uint32
+	Pad      uint32
+	Len      [4]uint16
+	State    [4]uint8
+	Pad2     [4]uint8
+	Slots    [16]uint64
+}
+
+type recorderSpanPlan struct {
+	_     structs.HostLayout
+	Piece [4]struct {
+		_     structs.HostLayout
+		Kind  uint8
+		Slot  uint8
+		Size  uint8
+		Count uint8
+		Fixed uint32
+	}
+	Pieces uint8
+	Stack  uint8
+	Pad    [6]uint8
+}
+
+type recorderSpanScratch struct {
+	_    structs.HostLayout
+	Span recorderSpan
+	Data [8200]uint8
 }
 
 type recorderStringState uint32
@@ -475,6 +544,7 @@ const (
 const (
 	recorderMapFilepages         = "filepages"
 	recorderMapFiles             = "files"
+	recorderMapFrames            = "frames"
 	recorderMapInboxes           = "inboxes"
 	recorderMapInners            = "inners"
 	recorderMapLost              = "lost"
@@ -482,6 +552,8 @@ const (
 	recorderMapRings             = "rings"
 	recorderMapScratches         = "scratches"
 	recorderMapSpaces            = "spaces"
+	recorderMapSpanPlans         = "span_plans"
+	recorderMapSpanScratches     = "span_scratches"
 	recorderMapSubmissions       = "submissions"
 	recorderMapThreads           = "threads"
 	recorderProgCgroupAttach     = "cgroup_attach"
@@ -504,6 +576,8 @@ const (
 	recorderProgSettleLiving     = "settle_living"
 	recorderProgSockReceive      = "sock_receive"
 	recorderProgSockSend         = "sock_send"
+	recorderProgSpanBegins       = "span_begins"
+	recorderProgSpanEnds         = "span_ends"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
 	recorderProgUnfollowSelf     = "unfollow_self"
@@ -535,6 +609,7 @@ const (
 	recorderVarRecorder          = "recorder"
 	recorderVarRequests          = "requests"
 	recorderVarSamples           = "samples"
+	recorderVarSpansUntracked    = "spans_untracked"
 	recorderVarTimed             = "timed"
 	recorderVarUnfollowed        = "unfollowed"
 	recorderVarUnmapped          = "unmapped"
@@ -549,8 +624,12 @@ const (
 	recorderVarUnusedMissing     = "unused_missing"
 	recorderVarUnusedOff         = "unused_off"
 	recorderVarUnusedOpened      = "unused_opened"
+	recorderVarUnusedPieceCount  = "unused_piece_count"
+	recorderVarUnusedPieceKind   = "unused_piece_kind"
 	recorderVarUnusedSampleKind  = "unused_sample_kind"
 	recorderVarUnusedSpace       = "unused_space"
+	recorderVarUnusedSpan        = "unused_span"
+	recorderVarUnusedSpanPlan    = "unused_span_plan"
 	recorderVarUnusedStringState = "unused_string_state"
 	recorderVarUnusedSubmission  = "unused_submission"
 	recorderVarUnusedThreadFlag  = "unused_thread_flag"
@@ -631,6 +710,8 @@ type recorderProgramSpecs struct {
 	SettleLiving  *ebpf.ProgramSpec `ebpf:"settle_living"`
 	SockReceive   *ebpf.ProgramSpec `ebpf:"sock_receive"`
 	SockSend      *ebpf.ProgramSpec `ebpf:"sock_send"`
+	SpanBegins    *ebpf.ProgramSpec `ebpf:"span_begins"`
+	SpanEnds      *ebpf.ProgramSpec `ebpf:"span_ends"`
 	SysEnter      *ebpf.ProgramSpec `ebpf:"sys_enter"`
 	SysExit       *ebpf.ProgramSpec `ebpf:"sys_exit"`
 	UnfollowSelf  *ebpf.ProgramSpec `ebpf:"unfollow_self"`
@@ -643,17 +724,20 @@ type recorderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type recorderMapSpecs struct {
-	Filepages   *ebpf.MapSpec `ebpf:"filepages"`
-	Files       *ebpf.MapSpec `ebpf:"files"`
-	Inboxes     *ebpf.MapSpec `ebpf:"inboxes"`
-	Inners      *ebpf.MapSpec `ebpf:"inners"`
-	Lost        *ebpf.MapSpec `ebpf:"lost"`
-	Ring        *ebpf.MapSpec `ebpf:"ring"`
-	Rings       *ebpf.MapSpec `ebpf:"rings"`
-	Scratches   *ebpf.MapSpec `ebpf:"scratches"`
-	Spaces      *ebpf.MapSpec `ebpf:"spaces"`
-	Submissions *ebpf.MapSpec `ebpf:"submissions"`
-	Threads     *ebpf.MapSpec `ebpf:"threads"`
+	Filepages     *ebpf.MapSpec `ebpf:"filepages"`
+	Files         *ebpf.MapSpec `ebpf:"files"`
+	Frames        *ebpf.MapSpec `ebpf:"frames"`
+	Inboxes       *ebpf.MapSpec `ebpf:"inboxes"`
+	Inners        *ebpf.MapSpec `ebpf:"inners"`
+	Lost          *ebpf.MapSpec `ebpf:"lost"`
+	Ring          *ebpf.MapSpec `ebpf:"ring"`
+	Rings         *ebpf.MapSpec `ebpf:"rings"`
+	Scratches     *ebpf.MapSpec `ebpf:"scratches"`
+	Spaces        *ebpf.MapSpec `ebpf:"spaces"`
+	SpanPlans     *ebpf.MapSpec `ebpf:"span_plans"`
+	SpanScratches *ebpf.MapSpec `ebpf:"span_scratches"`
+	Submissions   *ebpf.MapSpec `ebpf:"submissions"`
+	Threads       *ebpf.MapSpec `ebpf:"threads"`
 }
 
 // recorderVariableSpecs contains global variables before they are loaded into the kernel.
@@ -685,6 +769,7 @@ type recorderVariableSpecs struct {
 	Recorder          *ebpf.VariableSpec `ebpf:"recorder"`
 	Requests          *ebpf.VariableSpec `ebpf:"requests"`
 	Samples           *ebpf.VariableSpec `ebpf:"samples"`
+	SpansUntracked    *ebpf.VariableSpec `ebpf:"spans_untracked"`
 	Timed             *ebpf.VariableSpec `ebpf:"timed"`
 	Unfollowed        *ebpf.VariableSpec `ebpf:"unfollowed"`
 	Unmapped          *ebpf.VariableSpec `ebpf:"unmapped"`
@@ -699,8 +784,12 @@ type recorderVariableSpecs struct {
 	UnusedMissing     *ebpf.VariableSpec `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.VariableSpec `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.VariableSpec `ebpf:"unused_opened"`
+	UnusedPieceCount  *ebpf.VariableSpec `ebpf:"unused_piece_count"`
+	UnusedPieceKind   *ebpf.VariableSpec `ebpf:"unused_piece_kind"`
 	UnusedSampleKind  *ebpf.VariableSpec `ebpf:"unused_sample_kind"`
 	UnusedSpace       *ebpf.VariableSpec `ebpf:"unused_space"`
+	UnusedSpan        *ebpf.VariableSpec `ebpf:"unused_span"`
+	UnusedSpanPlan    *ebpf.VariableSpec `ebpf:"unused_span_plan"`
 	UnusedStringState *ebpf.VariableSpec `ebpf:"unused_string_state"`
 	UnusedSubmission  *ebpf.VariableSpec `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.VariableSpec `ebpf:"unused_thread_flag"`
@@ -739,23 +828,27 @@ func (o *recorderObjects) Close() error {
 //
 // It can be passed to loadRecorderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type recorderMaps struct {
-	Filepages   *ebpf.Map `ebpf:"filepages"`
-	Files       *ebpf.Map `ebpf:"files"`
-	Inboxes     *ebpf.Map `ebpf:"inboxes"`
-	Inners      *ebpf.Map `ebpf:"inners"`
-	Lost        *ebpf.Map `ebpf:"lost"`
-	Ring        *ebpf.Map `ebpf:"ring"`
-	Rings       *ebpf.Map `ebpf:"rings"`
-	Scratches   *ebpf.Map `ebpf:"scratches"`
-	Spaces      *ebpf.Map `ebpf:"spaces"`
-	Submissions *ebpf.Map `ebpf:"submissions"`
-	Threads     *ebpf.Map `ebpf:"threads"`
+	Filepages     *ebpf.Map `ebpf:"filepages"`
+	Files         *ebpf.Map `ebpf:"files"`
+	Frames        *ebpf.Map `ebpf:"frames"`
+	Inboxes       *ebpf.Map `ebpf:"inboxes"`
+	Inners        *ebpf.Map `ebpf:"inners"`
+	Lost          *ebpf.Map `ebpf:"lost"`
+	Ring          *ebpf.Map `ebpf:"ring"`
+	Rings         *ebpf.Map `ebpf:"rings"`
+	Scratches     *ebpf.Map `ebpf:"scratches"`
+	Spaces        *ebpf.Map `ebpf:"spaces"`
+	SpanPlans     *ebpf.Map `ebpf:"span_plans"`
+	SpanScratches *ebpf.Map `ebpf:"span_scratches"`
+	Submissions   *ebpf.Map `ebpf:"submissions"`
+	Threads       *ebpf.Map `ebpf:"threads"`
 }
 
 func (m *recorderMaps) Close() error {
 	return _RecorderClose(
 		m.Filepages,
 		m.Files,
+		m.Frames,
 		m.Inboxes,
 		m.Inners,
 		m.Lost,
@@ -763,6 +856,8 @@ func (m *recorderMaps) Close() error {
 		m.Rings,
 		m.Scratches,
 		m.Spaces,
+		m.SpanPlans,
+		m.SpanScratches,
 		m.Submissions,
 		m.Threads,
 	)
@@ -797,6 +892,7 @@ type recorderVariables struct {
 	Recorder          *ebpf.Variable `ebpf:"recorder"`
 	Requests          *ebpf.Variable `ebpf:"requests"`
 	Samples           *ebpf.Variable `ebpf:"samples"`
+	SpansUntracked    *ebpf.Variable `ebpf:"spans_untracked"`
 	Timed             *ebpf.Variable `ebpf:"timed"`
 	Unfollowed        *ebpf.Variable `ebpf:"unfollowed"`
 	Unmapped          *ebpf.Variable `ebpf:"unmapped"`
@@ -811,8 +907,12 @@ type recorderVariables struct {
 	UnusedMissing     *ebpf.Variable `ebpf:"unused_missing"`
 	UnusedOff         *ebpf.Variable `ebpf:"unused_off"`
 	UnusedOpened      *ebpf.Variable `ebpf:"unused_opened"`
+	UnusedPieceCount  *ebpf.Variable `ebpf:"unused_piece_count"`
+	UnusedPieceKind   *ebpf.Variable `ebpf:"unused_piece_kind"`
 	UnusedSampleKind  *ebpf.Variable `ebpf:"unused_sample_kind"`
 	UnusedSpace       *ebpf.Variable `ebpf:"unused_space"`
+	UnusedSpan        *ebpf.Variable `ebpf:"unused_span"`
+	UnusedSpanPlan    *ebpf.Variable `ebpf:"unused_span_plan"`
 	UnusedStringState *ebpf.Variable `ebpf:"unused_string_state"`
 	UnusedSubmission  *ebpf.Variable `ebpf:"unused_submission"`
 	UnusedThreadFlag  *ebpf.Variable `ebpf:"unused_thread_flag"`
@@ -855,6 +955,8 @@ type recorderPrograms struct {
 	SettleLiving  *ebpf.Program `ebpf:"settle_living"`
 	SockReceive   *ebpf.Program `ebpf:"sock_receive"`
 	SockSend      *ebpf.Program `ebpf:"sock_send"`
+	SpanBegins    *ebpf.Program `ebpf:"span_begins"`
+	SpanEnds      *ebpf.Program `ebpf:"span_ends"`
 	SysEnter      *ebpf.Program `ebpf:"sys_enter"`
 	SysExit       *ebpf.Program `ebpf:"sys_exit"`
 	UnfollowSelf  *ebpf.Program `ebpf:"unfollow_self"`
@@ -885,6 +987,8 @@ func (p *recorderPrograms) Close() error {
 		p.SettleLiving,
 		p.SockReceive,
 		p.SockSend,
+		p.SpanBegins,
+		p.SpanEnds,
 		p.SysEnter,
 		p.SysExit,
 		p.UnfollowSelf,

@@ -66,6 +66,8 @@ type recording struct {
 	signals *record.Signals
 	sink    record.Sink
 	result  record.Result
+	probes  *probes // nil without layers
+	shown   int     // of the files that are probed, those in the header
 	began   time.Time
 
 	loop     loop     // of the calibration
@@ -94,7 +96,9 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 	if r.child, err = startChild(o); err != nil {
 		return nil, err
 	}
-	if err = s.WriteHeader(record.StartHeader(o, r.child.pid, tool, r.result.Cost)); err != nil {
+	h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
+	h.Meta = append(h.Meta, r.probed()...)
+	if err = s.WriteHeader(h); err != nil {
 		return nil, err
 	}
 	if err = r.program.follow(r.child.pidfd); err != nil {
@@ -104,6 +108,7 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 	if err = r.begin(); err != nil {
 		return nil, err
 	}
+	r.drain.writer.Name(int32(r.child.pid)) // it may end before its first fault is read
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
 		return nil, err
 	}
@@ -113,7 +118,11 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 // load loads the program, lets it run and measures what it costs. The calling
 // goroutine must be locked to its thread.
 func (r *recording) load(o *record.Options) (err error) {
-	if r.program, err = load(configOf(o)); err != nil {
+	c := configOf(o)
+	if r.probes = planSpans(o); r.probes != nil {
+		c.Spans = r.probes.all
+	}
+	if r.program, err = load(c); err != nil {
 		return permission(err)
 	}
 	if r.ring, err = openRing(r.program.ring()); err != nil {
@@ -125,7 +134,25 @@ func (r *recording) load(o *record.Options) (err error) {
 	if r.measured, err = r.program.measured(); err != nil {
 		return err
 	}
-	return permission(r.program.attachAdditional())
+	if err = r.program.attachAdditional(); err != nil || r.probes == nil {
+		return permission(err)
+	}
+	r.probes.program = r.program
+	if r.result.Cost.Span, err = calibrateSpans(r.program, r.ring); err != nil {
+		return err
+	}
+	return r.probes.installed()
+}
+
+// probed returns the lines of the header for the files that were probed since the last
+// ones.
+func (r *recording) probed() []format.Meta {
+	if r.probes == nil {
+		return nil
+	}
+	all := r.probes.header(r.shown)
+	r.shown = len(r.probes.files)
+	return all
 }
 
 // begin makes this moment the time 0 of the recording.
@@ -135,7 +162,7 @@ func (r *recording) begin() error {
 	if err != nil {
 		return err
 	}
-	r.drain = &drain{ring: r.ring, writer: record.NewWriter(r.sink, now), look: r.program.look}
+	r.drain = &drain{ring: r.ring, probes: r.probes, writer: record.NewWriter(r.sink, now), look: r.program.look}
 	if parted, ok := r.sink.(record.Parted); ok {
 		parted.Ends(r.soFar)
 	}
@@ -201,7 +228,12 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 		return r.result, err
 	}
 	r.result.InPlace = inPlace(r.result.Cost, r.loop, r.measured, all)
-	return r.result, r.sink.WriteHeader(r.drain.writer.EndHeader(&r.result, r.child != nil))
+	h := r.drain.writer.EndHeader(&r.result, r.child != nil)
+	h.Meta = append(h.Meta, r.probed()...)
+	if r.probes != nil {
+		r.result.Probed = r.probes.files
+	}
+	return r.result, r.sink.WriteHeader(h)
 }
 
 // livePause is how often descendants that outlive the command are looked for.

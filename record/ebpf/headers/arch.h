@@ -29,6 +29,36 @@ INLINE void read_more(u64 args[2], const struct pt_regs *regs)
 	args[1] = regs->r9;
 }
 
+#define NUM_PARAMETERS 6
+
+/* Reads the registers of a function's arguments, at its first instruction. */
+INLINE void read_parameters(u64 args[NUM_PARAMETERS], const struct pt_regs *regs)
+{
+	args[0] = regs->di;
+	args[1] = regs->si;
+	args[2] = regs->dx;
+	args[3] = regs->cx;
+	args[4] = regs->r8;
+	args[5] = regs->r9;
+}
+
+/* Where its further arguments are, behind the address that it returns to. */
+INLINE u64 stack_parameters(const struct pt_regs *regs) { return regs->sp + sizeof(u64); }
+
+INLINE u64 return_address(const struct pt_regs *regs)
+{
+	u64 address = 0;
+
+	bpf_probe_read_user(&address, sizeof(address), (void *)regs->sp);
+	return address;
+}
+
+/* What tells a call from others: the stack pointer at its first instruction, and the
+ * same when it has returned. */
+INLINE u64 entry_sp(const struct pt_regs *regs) { return regs->sp; }
+INLINE u64 return_sp(const struct pt_regs *regs) { return regs->sp - sizeof(u64); }
+INLINE s64 result_of(const struct pt_regs *regs) { return regs->ax; }
+
 /* Reports a call through the 32-bit table, whose numbers mean other calls:
  * TS_COMPAT of arch/x86/include/asm/thread_info.h. */
 INLINE int is_compat(const struct task_struct *task)
@@ -63,6 +93,20 @@ INLINE void read_more(u64 args[2], const struct pt_regs *regs)
 	args[0] = regs->regs[4];
 	args[1] = regs->regs[5];
 }
+
+#define NUM_PARAMETERS 8
+
+INLINE void read_parameters(u64 args[NUM_PARAMETERS], const struct pt_regs *regs)
+{
+	for (int i = 0; i < NUM_PARAMETERS; i++)
+		args[i] = regs->regs[i];
+}
+
+INLINE u64 stack_parameters(const struct pt_regs *regs) { return regs->sp; }
+INLINE u64 return_address(const struct pt_regs *regs) { return regs->regs[30]; }
+INLINE u64 entry_sp(const struct pt_regs *regs) { return regs->sp; }
+INLINE u64 return_sp(const struct pt_regs *regs) { return regs->sp; }
+INLINE s64 result_of(const struct pt_regs *regs) { return regs->regs[0]; }
 
 /* TIF_32BIT of arch/arm64/include/asm/thread_info.h. */
 INLINE int is_compat(const struct task_struct *task)

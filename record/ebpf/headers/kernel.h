@@ -223,8 +223,17 @@ struct percpu_counter {
 	s64 count;
 };
 
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
 	struct percpu_counter rss_stat[4]; /* Linux 6.2 */
+	struct uprobes_state uprobes_state;
 };
 
 struct in6_addr {
@@ -329,11 +338,12 @@ struct task_struct {
 
 #ifdef __TARGET_ARCH_x86
 struct pt_regs {
-	unsigned long orig_ax, di, si, dx, r10, r8, r9;
+	unsigned long orig_ax, di, si, dx, r10, r8, r9, cx, ax, sp;
 };
 #else
 struct pt_regs {
 	u64 regs[31];
+	u64 sp;
 	u64 orig_x0;
 	s32 syscallno;
 };

@@ -237,6 +237,7 @@ enum wait_kind {
 #define NR_SPACE (MAX_SYS - 5)
 #define NR_PROGRAM (MAX_SYS - 6)
 #define NR_JOINED (MAX_SYS - 7) /* and of processes that enter the cgroup */
+#define NR_SPAN (MAX_SYS - 8)   /* and of calls of libraries */
 
 /* The states of thread.counted, which only ever grows. */
 enum counted {
@@ -432,3 +433,53 @@ struct completion {
 };
 
 enum { FLAG_AIO = 2048, OPCODE_BITS = 6 };
+
+/* What is read in memory for a span: what an argument points to. */
+enum piece_kind {
+	PIECE_STRING = 1, /* text with a zero at its end */
+	PIECE_BEFORE,     /* a number, before the call */
+	PIECE_AFTER,      /* the same after it */
+	PIECE_ARRAY,      /* numbers, after it */
+};
+
+#define MAX_PIECES 4
+#define MAX_SLOTS 16     /* registers of arguments, and words on the stack behind them */
+#define MAX_FRAMES 24    /* calls of a thread within one another */
+#define MAX_NUMBERS 64   /* of an array */
+#define SPAN_ROOM 4096   /* bytes of a string, and of all pieces but the last; a power of two */
+
+/* How many numbers an array has: what is in a slot, or one of these. */
+enum piece_count { COUNT_RESULT = 254, COUNT_FIXED };
+
+struct piece {
+	u8 kind;  /* enum piece_kind */
+	u8 slot;  /* of the address */
+	u8 size;  /* of a number: 1, 2, 4 or 8 bytes; of PIECE_BEFORE 4 or 8 */
+	u8 count; /* slot, or enum piece_count */
+	u32 fixed;
+};
+
+/* What is read of calls of a function. */
+struct span_plan {
+	struct piece piece[MAX_PIECES];
+	u8 pieces;
+	u8 stack; /* words of arguments on the stack */
+	u8 pad[6];
+};
+
+/* A call of a library. The pieces follow, each padded to 8 bytes. The first 32 bytes are
+ * where struct event has its own. */
+struct span {
+	u64 start; /* nanoseconds, CLOCK_MONOTONIC */
+	u64 took;
+	s64 ret;
+	u32 tid;
+	u16 nr;    /* NR_SPAN */
+	u16 flags; /* 0 */
+	u32 function;
+	u32 pad;
+	u16 len[MAX_PIECES];
+	u8 state[MAX_PIECES]; /* enum string_state */
+	u8 pad2[4];
+	u64 slots[MAX_SLOTS];
+};

@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format/export"
+)
+
+// isDataset reports whether the output of print --format parquet is a dataset: a
+// directory, and not one file.
+func isDataset(out string) bool {
+	if out == "-" || strings.HasSuffix(out, ".parquet") {
+		return false
+	}
+	info, err := os.Stat(out)
+	return err != nil || info.IsDir() || info.Mode().IsRegular()
+}
+
+// printDataset adds operands to the dataset in a directory, each as a trace that replaces
+// what the dataset has of that name:
+//
+//	DIR/TABLE/trace=NAME/rank=0/part-0.parquet
+//
+// A trace is written into a temporary directory in DIR, and moved once it is complete.
+func printDataset(c *cli.Context, dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return &hint{fmt.Errorf("%s: not a directory, as a dataset is", dir), "one file of all events has a name that ends in .parquet"}
+	}
+	names, err := traceNames(c.Args().Slice())
+	if err != nil {
+		return usage(c, "%w", err)
+	}
+	for i, operand := range c.Args().Slice() {
+		if err := addTrace(dir, names[i], operand); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// traceNames returns the name of each operand in a dataset: its last component, or all
+// of it where that would be the name of two.
+func traceNames(operands []string) ([]string, error) {
+	times := make(map[string]int)
+	for _, name := range operands {
+		times[filepath.Base(name)]++
+	}
+	names, seen := make([]string, len(operands)), make(map[string]bool)
+	for i, name := range operands {
+		if names[i] = filepath.Base(name); times[names[i]] > 1 {
+			names[i] = filepath.Clean(name)
+		}
+		if seen[names[i]] {
+			return nil, fmt.Errorf("%s is given twice", name)
+		}
+		seen[names[i]] = true
+	}
+	return names, nil
+}
+
+// partition returns "trace=NAME" with the escapes that Hive uses in names of directories.
+func partition(name string) string {
+	b := []byte("trace=")
+	for _, c := range []byte(name) {
+		if c > ' ' && c < 0x7f && strings.IndexByte("\"#%'*/:=?\\{}[]^", c) < 0 {
+			b = append(b, c)
+		} else {
+			b = fmt.Appendf(b, "%%%02X", c)
+		}
+	}
+	return string(b)
+}
+
+// Below the directory of a trace in a table.
+const (
+	rankDir  = "rank=0" // a recording of one node has no ranks
+	partFile = "part-0.parquet"
+)
+
+// addTrace adds an operand to a dataset.
+func addTrace(dir, name, operand string) (err error) {
+	src, err := openEvents(operand, "parquet")
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	made := partition(name)
+	tmp := filepath.Join(dir, "."+made+"."+rand.Text()[:10])
+	unfinished.Store(tmp, true)
+	defer func() {
+		err = errors.Join(err, os.RemoveAll(tmp))
+		unfinished.Delete(tmp)
+	}()
+	if err := writeTables(tmp, src); err != nil {
+		return err
+	}
+	for _, table := range export.Tables {
+		to := filepath.Join(dir, table, made)
+		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		if err := removeTrace(to); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(tmp, table), to); err != nil {
+			return fmt.Errorf("rename to %s: %w", to, cause(err))
+		}
+	}
+	return nil
+}
+
+// writeTables writes all tables of one trace below a directory.
+func writeTables(dir string, src *events) error {
+	var outputs []*output
+	defer func() {
+		for _, o := range outputs {
+			o.abort()
+		}
+	}()
+	tables, err := export.NewDataset(src.Header(), func(table string) (io.Writer, error) {
+		at := filepath.Join(dir, table, rankDir)
+		if err := os.MkdirAll(at, 0o777); err != nil {
+			return nil, err
+		}
+		o, err := createOutput(filepath.Join(at, partFile), public)
+		if err != nil {
+			return nil, err
+		}
+		outputs = append(outputs, o)
+		return o, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := pump(src, tables); err != nil {
+		return src.named(err)
+	}
+	if err := tables.Close(); err != nil {
+		return err
+	}
+	for _, o := range outputs {
+		if err := o.commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTrace removes what a dataset has of a trace in a table. It removes nothing else.
+func removeTrace(dir string) error {
+	parts, err := filepath.Glob(filepath.Join(globEscape(dir), "rank=*", "part-*.parquet"))
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := os.Remove(part); err != nil {
+			return err
+		}
+		_ = os.Remove(filepath.Dir(part)) // fails until it is empty
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace %s: %w", dir, cause(err))
+	}
+	return nil
+}
+
+// globEscape returns a pattern that matches only a name.
+func globEscape(name string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+}

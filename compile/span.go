@@ -1,0 +1,99 @@
+package compile
+
+import (
+	"sort"
+	"unsafe"
+
+	"pianola/format"
+)
+
+// Spans, the calls of libraries, are not simulated. The trace keeps them beside the
+// events, on its own clock.
+
+// moment is the start of an event or span on both clocks, and its end on the trace's.
+type moment struct{ recorded, start, end int64 }
+
+// moments are those of a thread's newest events and spans, in the order of their start.
+// A span takes the place of those within it: spans nest, so what ends later begins before
+// the span or after it.
+type moments struct {
+	all   []moment
+	early bool // older ones were dropped
+}
+
+const (
+	maxMoments  = 1 << 16
+	momentBytes = int(unsafe.Sizeof(moment{}))
+)
+
+// add adds the newest event or span.
+func (p *moments) add(n moment, b *budget) {
+	if len(p.all) == maxMoments {
+		p.all, p.early = p.all[:copy(p.all, p.all[maxMoments/2:])], true
+	}
+	room := cap(p.all)
+	p.all = append(p.all, n)
+	b.take(forOrder, momentBytes*(cap(p.all)-room))
+}
+
+// span puts a span into the trace. Its cost is that of the thread's next compute.
+func (m *model) span(e *format.Event) error {
+	t := m.thread(e)
+	t.cost = min(t.cost+m.cost.Span, maxCut)
+	if m.out == nil || m.options.Bare {
+		return nil
+	}
+	end := max(m.clock(t, e.End()), t.now)
+	start, first := end-max(e.Dur, 0), sort.Search(len(t.moments.all), func(i int) bool { return t.moments.all[i].recorded >= e.Start })
+	if first < len(t.moments.all) && (first > 0 || !t.moments.early) {
+		within := &t.moments.all[first]
+		start = within.start - (within.recorded - e.Start)
+	}
+	if first > 0 {
+		start = max(start, t.moments.all[first-1].end)
+	}
+	start = min(start, end)
+	t.moments.all = t.moments.all[:first]
+	t.moments.add(moment{e.Start, start, end}, m.budget)
+
+	out := &m.events[:len(m.events)+1][len(m.events)]
+	*out = format.Event{Op: format.OpSpan, TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(e.Span)}
+	if e.Dur < 0 {
+		out.Start, out.Dur = end, format.Unknown
+	}
+	m.report.Spans++
+	m.events = m.events[:len(m.events)+1]
+	if n := len(m.events); n > 1 {
+		out.How.Flags = m.events[n-2].How.Flags & format.ReqLinks // a batch ends at no link
+	}
+	full := m.isFull(out)
+	out.How = format.How{}
+	if full {
+		return m.flush()
+	}
+	return nil
+}
+
+// keepSpan copies a span into the memory of the batch, as far as the options allow.
+func (m *model) keepSpan(s *format.Span) *format.Span {
+	from := len(m.values)
+	for _, v := range s.Args {
+		switch v.Kind {
+		case format.ValuePath, format.ValueText:
+			if m.options.Key != nil || v.Kind == format.ValuePath && !m.options.Names {
+				v = format.Value{}
+				break
+			}
+			v.Text = m.text(string(v.Text))
+		case format.ValueNumbers:
+			n := len(m.numbers)
+			m.numbers = append(m.numbers, v.Numbers...)
+			v.Numbers = m.numbers[n:len(m.numbers):len(m.numbers)]
+		}
+		m.values = append(m.values, v)
+	}
+	m.spans = append(m.spans, *s)
+	kept := &m.spans[len(m.spans)-1]
+	kept.Args = m.values[from:len(m.values):len(m.values)]
+	return kept
+}

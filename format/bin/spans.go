@@ -1,0 +1,253 @@
+package bin
+
+import (
+	"fmt"
+	"io"
+
+	"pianola/format"
+)
+
+// A span is a row of kindSpans: event, the number of the thread's events that precede the
+// end of the span; the time from the end of the last of them to the end of the span; the
+// duration, -1 for unknown; the name LAYER:FUNCTION; the kind; the result; the bytes, -1
+// for unknown; 1 if it failed. The strings are numbers of the table.
+//
+// Its arguments are rows of kindValues: event; the number of the span in its thread, from
+// 0; the position of the argument; its kind, with flags; the value, which is a number, or
+// that of a string; the length of an array. Each number of an array has a row.
+const (
+	spanEvent = iota
+	spanTail
+	spanDur
+	spanName
+	spanKind
+	spanRet
+	spanBytes
+	spanFailed
+)
+
+const (
+	valueEvent = iota
+	valueSpan
+	valueArg
+	valueOf
+	valueIs
+	valueLen
+)
+
+// Flags of valueOf.
+const (
+	valueCut  = 1 << 8
+	valueNull = 1 << 9 // a text that is not there
+)
+
+// span appends the rows of a span.
+func (w *Writer) span(t *thread, e *format.Event) error {
+	s := e.Span
+	if s == nil {
+		return fmt.Errorf("thread %d, event %d: no span", t.number, t.events)
+	}
+	name := s.Name()
+	if _, _, ok := format.CutSpanName(name); !ok || s.Kind != "" && !format.IsWord(s.Kind) || len(s.Kind) > format.MaxSpanName {
+		return fmt.Errorf("thread %d, event %d: %.100q of kind %.100q is no span", t.number, t.events, name, s.Kind)
+	}
+	if e.Compute < 0 || e.Dur < format.Unknown || len(s.Args) > format.MaxSpanArgs {
+		return fmt.Errorf("thread %d, event %d: malformed span %s", t.number, t.events, name)
+	}
+	failed := uint64(0)
+	if s.Failed {
+		failed = 1
+	}
+	rows := append(t.stream(kindSpans).rows, uint64(t.events), uint64(e.Compute), uint64(e.Dur), uint64(w.id([]byte(name))), uint64(w.id([]byte(s.Kind))),
+		uint64(e.Ret), uint64(max(s.Bytes, format.Unknown)), failed)
+	if err := w.add(t, kindSpans, rows); err != nil {
+		return err
+	}
+	rows = t.stream(kindValues).rows
+	for i := range s.Args {
+		rows = w.value(rows, [...]uint64{uint64(t.events), uint64(t.spans), uint64(i)}, &s.Args[i])
+	}
+	t.spans++
+	if err := w.add(t, kindValues, rows); err != nil {
+		return err
+	}
+	return w.checkText(t)
+}
+
+// value appends the rows of an argument.
+func (w *Writer) value(rows []uint64, at [3]uint64, v *format.Value) []uint64 {
+	of, is := uint64(v.Kind), uint64(0)
+	switch v.Kind {
+	case format.ValueInt, format.ValueAddr, format.ValuePointed:
+		is = uint64(v.Int)
+	case format.ValuePath, format.ValueText:
+		if v.Cut {
+			of |= valueCut
+		}
+		if v.Text == nil {
+			of |= valueNull
+		} else {
+			is = uint64(w.id(v.Text))
+		}
+	case format.ValueNumbers:
+		for _, n := range v.Numbers[:min(len(v.Numbers), format.MaxSpanNumbers)] {
+			rows = append(rows, at[0], at[1], at[2], of, uint64(n), uint64(len(v.Numbers)))
+		}
+		if len(v.Numbers) > 0 {
+			return rows
+		}
+	}
+	return append(rows, at[0], at[1], at[2], of, is, 0)
+}
+
+func stringsOfValue(row []uint64) uint16 {
+	switch k := format.ValueKind(row[valueOf]); {
+	case k != format.ValuePath && k != format.ValueText, row[valueOf]&valueNull != 0:
+		return 0
+	}
+	return 1 << valueIs
+}
+
+func checkSpan(t *Trace, _ int32, row []uint64) string {
+	for _, w := range [...]int{spanName, spanKind} {
+		if row[w] >= uint64(len(t.strings)) {
+			return fmt.Sprintf("string %d of %d", int64(row[w]), len(t.strings))
+		}
+	}
+	name, kind := t.strings[row[spanName]], t.strings[row[spanKind]]
+	if _, _, ok := format.CutSpanName(name); !ok || kind != "" && !format.IsWord(kind) {
+		return fmt.Sprintf("%.100q of kind %.100q is no span", name, kind)
+	}
+	if int64(row[spanTail]) < 0 || int64(row[spanDur]) < format.Unknown || int64(row[spanBytes]) < format.Unknown || row[spanFailed] > 1 {
+		return "malformed span"
+	}
+	return ""
+}
+
+func checkValue(t *Trace, _ int32, row []uint64) string {
+	if row[valueOf]&^(valueCut|valueNull) >= uint64(format.NumValueKinds) || row[valueArg] >= format.MaxSpanArgs || row[valueLen] > format.MaxSpanNumbers {
+		return "malformed argument of a span"
+	}
+	if stringsOfValue(row) != 0 && row[valueIs] >= uint64(len(t.strings)) {
+		return fmt.Sprintf("string %d of %d", int64(row[valueIs]), len(t.strings))
+	}
+	return ""
+}
+
+// spans is the memory of the spans of one Read.
+type spans struct {
+	all     []format.Span
+	values  []format.Value
+	numbers []int64
+}
+
+func (s *spans) begin() { s.all, s.values, s.numbers = s.all[:0], s.values[:0], s.numbers[:0] }
+
+// spanLine reads the spans of a thread.
+type spanLine struct {
+	rows, values attachment
+	read         int64 // spans that have been returned
+}
+
+// WantSpans implements format.SpanReader.
+func (m *merged) WantSpans() bool {
+	if m.spans == nil {
+		m.spans = &spans{}
+	}
+	return true
+}
+
+// openSpans makes the spans of a thread ready, if it has any.
+func (l *line) openSpans(t *Trace, thread int32) error {
+	if len(t.thread(thread).of(kindSpans)) == 0 {
+		return nil
+	}
+	more := 2*attachmentBytes + 8*attachedRows*int64(kinds[kindSpans].width+kinds[kindValues].width)
+	if err := t.loader.budget.take(more, 1); err != nil {
+		return err
+	}
+	l.bytes += more
+	l.spans = &spanLine{}
+	l.spans.rows.open(t, thread, kindSpans)
+	l.spans.values.open(t, thread, kindValues)
+	return nil
+}
+
+// span fills e with the next span of a thread, if it ends before the thread's next event.
+func (m *merged) span(e *format.Event, t *turn) (filled bool, err error) {
+	l := t.line
+	if l.spans == nil {
+		return false, nil
+	}
+	switch event, err := l.spans.rows.peek(); {
+	case err == io.EOF || err == nil && event > l.event:
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	row, err := l.spans.rows.next()
+	if err != nil {
+		return false, err
+	}
+	before := t.start // end of the event before
+	if !l.ended {
+		before -= l.recs[l.rec].Compute
+	}
+	m.spans.all = append(m.spans.all, format.Span{Kind: m.trace.strings[row[spanKind]], Bytes: int64(row[spanBytes]), Failed: row[spanFailed] == 1})
+	s := &m.spans.all[len(m.spans.all)-1]
+	s.Layer, s.Function, _ = format.CutSpanName(m.trace.strings[row[spanName]])
+	*e = format.Event{Op: format.OpSpan, TID: t.thread, Compute: int64(row[spanTail]), Dur: int64(row[spanDur]), Ret: int64(row[spanRet]), Span: s}
+	e.Start = before + e.Compute - max(e.Dur, 0)
+	s.Args, err = m.arguments(l.spans)
+	l.spans.read++
+	return err == nil, err
+}
+
+// arguments reads the arguments of the next span.
+func (m *merged) arguments(l *spanLine) ([]format.Value, error) {
+	from, arg := len(m.spans.values), -1
+	for {
+		if _, err := l.values.peek(); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if l.values.rows[valueSpan] != uint64(l.read) {
+			break
+		}
+		row, err := l.values.next()
+		if err != nil {
+			return nil, err
+		}
+		next, n := int(row[valueArg]), len(m.spans.values)
+		v := format.Value{Kind: format.ValueKind(row[valueOf]), Cut: row[valueOf]&valueCut != 0}
+		switch {
+		case next == arg && v.Kind == format.ValueNumbers && m.spans.values[n-1].Kind == v.Kind && len(m.spans.values[n-1].Numbers) < format.MaxSpanNumbers:
+			m.spans.numbers = append(m.spans.numbers, int64(row[valueIs]))
+			last := &m.spans.values[n-1]
+			k := len(m.spans.numbers)
+			last.Numbers = m.spans.numbers[k-len(last.Numbers)-1 : k : k]
+			continue
+		case next != arg+1:
+			return nil, l.values.malformed(l.values.row-1, fmt.Sprintf("argument %d after %d", next, arg))
+		}
+		switch arg = next; v.Kind {
+		case format.ValueInt, format.ValueAddr, format.ValuePointed:
+			v.Int = int64(row[valueIs])
+		case format.ValuePath, format.ValueText:
+			if stringsOfValue(row) != 0 {
+				v.Text = m.string(int64(row[valueIs]))
+			}
+		case format.ValueNumbers:
+			if k := len(m.spans.numbers); row[valueLen] > 0 {
+				m.spans.numbers = append(m.spans.numbers, int64(row[valueIs]))
+				v.Numbers = m.spans.numbers[k : k+1 : k+1]
+			}
+		}
+		m.spans.values = append(m.spans.values, v)
+	}
+	if n := len(m.spans.values); n > from {
+		return m.spans.values[from:n:n], nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,110 @@
+package format
+
+import "strings"
+
+// OpSpan marks an event that is no operation of the table but a call of a function of
+// a library above the system calls: its Span says which. A reader returns such events
+// only where it was asked for them (WantSpans), so that whoever doesn't ask can rely on
+// the table. It has no row: Valid is false, and Info must not be called.
+const OpSpan Op = 1<<16 - 1
+
+// Span is a call of a function of a library, such as H5Dwrite of HDF5. The event has its
+// thread, its start and duration, and in Ret what the function returned. Spans of a
+// thread nest. A span stands after the events that it caused, because events are in the
+// order of completion.
+//
+// Args and their contents are borrowed as the strings of an event are.
+type Span struct {
+	Layer    string // name of the layer, such as "hdf5"
+	Function string // such as "H5Dwrite"
+	Kind     string // what the call is for, such as "write": layer.Span
+	Args     []Value
+	Bytes    int64 // that the call was asked to move, or Unknown
+	Failed   bool  // the function reported an error
+}
+
+// Value is an argument of a library call, as far as a recorder could read it.
+type Value struct {
+	Kind    ValueKind
+	Int     int64   // of ValueInt, ValueAddr and ValuePointed
+	Text    []byte  // of ValuePath and ValueText
+	Cut     bool    // Text is only the beginning
+	Numbers []int64 // of ValueNumbers
+}
+
+// ValueKind is what a Value is. The comment says how a script prints it.
+type ValueKind uint8
+
+// The kinds of values. The numbers are part of the compiled trace.
+const (
+	ValueUnread  ValueKind = iota // it was not read: ?
+	ValueInt                      // a number: -5
+	ValueAddr                     // an address: 0x7f00, NULL
+	ValuePath                     // the name of a file: path="out.h5"
+	ValueText                     // other text: "SELECT 1"
+	ValueNumbers                  // an array: [10, 10]
+	ValuePointed                  // the number behind an address, at the return of the call: &7
+	NumValueKinds
+)
+
+// Limits of a span, which readers enforce.
+const (
+	MaxSpanArgs    = 64
+	MaxSpanNumbers = 1 << 10 // of one argument
+	MaxSpanName    = 200     // bytes of the names of a layer and a function together
+)
+
+// Name returns "LAYER:FUNCTION", as a script has it.
+func (s *Span) Name() string { return s.Layer + ":" + s.Function }
+
+// CutSpanName returns the layer and the function of a name. ok is false if it is not
+// the name of a span: each is letters, digits and underscores and no layer is a Via.
+func CutSpanName(name string) (layer, function string, ok bool) {
+	layer, function, ok = strings.Cut(name, ":")
+	if _, via := ParseVia([]byte(layer)); via || len(name) > MaxSpanName {
+		return "", "", false
+	}
+	return layer, function, ok && IsWord(layer) && IsWord(function)
+}
+
+// IsWord reports whether s is letters of ASCII, digits and underscores, at least one.
+func IsWord(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; !(b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (s *Span) clone() *Span {
+	if s == nil {
+		return nil
+	}
+	c := *s
+	c.Args = append([]Value(nil), s.Args...)
+	for i := range c.Args {
+		v := &c.Args[i]
+		if v.Text != nil {
+			v.Text = append([]byte{}, v.Text...)
+		}
+		v.Numbers = append([]int64(nil), v.Numbers...)
+	}
+	return &c
+}
+
+// SpanReader is a Reader of a source that can hold spans. It leaves them out unless it
+// is asked for them before the first Read.
+type SpanReader interface {
+	Reader
+
+	// WantSpans asks for the spans, and reports whether the source can hold any.
+	WantSpans() bool
+}
+
+// WantSpans asks a reader for the spans of its source, before the first Read. It reports
+// whether the source can hold any.
+func WantSpans(r Reader) bool {
+	s, ok := r.(SpanReader)
+	return ok && s.WantSpans()
+}

@@ -1,0 +1,107 @@
+package spool
+
+import (
+	"encoding/binary"
+
+	"pianola/format"
+)
+
+// appendSpan appends all of a span.
+func appendSpan(dst []byte, s *format.Span) []byte {
+	for _, name := range [...]string{s.Layer, s.Function, s.Kind} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
+	}
+	failed := int64(0)
+	if s.Failed {
+		failed = 1
+	}
+	dst = binary.AppendVarint(binary.AppendVarint(dst, s.Bytes), failed)
+	dst = binary.AppendUvarint(dst, uint64(len(s.Args)))
+	for i := range s.Args {
+		v := &s.Args[i]
+		dst = append(dst, byte(v.Kind))
+		switch v.Kind {
+		case format.ValueInt, format.ValueAddr, format.ValuePointed:
+			dst = binary.AppendVarint(dst, v.Int)
+		case format.ValuePath, format.ValueText:
+			cut := byte(0)
+			if v.Cut {
+				cut = 1
+			}
+			dst = appendBytes(append(dst, cut), v.Text)
+		case format.ValueNumbers:
+			dst = binary.AppendUvarint(dst, uint64(len(v.Numbers)))
+			for _, n := range v.Numbers {
+				dst = binary.AppendVarint(dst, n)
+			}
+		}
+	}
+	return dst
+}
+
+// spans is the memory of the spans of one Read, and of their names, of which a
+// recording has few.
+type spans struct {
+	all     []format.Span
+	values  []format.Value
+	numbers []int64
+	names   map[string]string
+}
+
+// reuse makes the memory of notes, edges and spans free.
+func (d *decoder) reuse() {
+	d.notes, d.edges = d.notes[:0], d.edges[:0]
+	d.spans.all, d.spans.values, d.spans.numbers = d.spans.all[:0], d.spans.values[:0], d.spans.numbers[:0]
+}
+
+// maxNames bounds the names that are kept.
+const maxNames = 1 << 14
+
+// name decodes a name.
+func (d *decoder) name() string {
+	n := d.uvarint()
+	if n > uint64(len(d.src)-d.at) {
+		d.fail()
+		return ""
+	}
+	b := d.src[d.at : d.at+int(n)]
+	d.at += int(n)
+	s, ok := d.spans.names[string(b)]
+	if !ok {
+		if s = string(b); d.spans.names == nil {
+			d.spans.names = map[string]string{}
+		}
+		if len(d.spans.names) < maxNames {
+			d.spans.names[s] = s
+		}
+	}
+	return s
+}
+
+// span decodes what appendSpan appended.
+func (d *decoder) span() *format.Span {
+	d.spans.all = append(d.spans.all, format.Span{Layer: d.name(), Function: d.name(), Kind: d.name(), Bytes: d.varint(), Failed: d.varint() != 0})
+	s := &d.spans.all[len(d.spans.all)-1]
+	from := len(d.spans.values)
+	for n := d.uvarint(); n > 0 && !d.bad; n-- {
+		v := format.Value{Kind: format.ValueKind(d.uvarint())}
+		switch v.Kind {
+		case format.ValueInt, format.ValueAddr, format.ValuePointed:
+			v.Int = d.varint()
+		case format.ValuePath, format.ValueText:
+			v.Cut = d.uvarint() != 0
+			v.Text = d.bytes()
+		case format.ValueNumbers:
+			first := len(d.spans.numbers)
+			for k := d.uvarint(); k > 0 && !d.bad; k-- {
+				d.spans.numbers = append(d.spans.numbers, d.varint())
+			}
+			v.Numbers = d.spans.numbers[first:len(d.spans.numbers):len(d.spans.numbers)]
+		}
+		d.spans.values = append(d.spans.values, v)
+	}
+	if n := len(d.spans.values); n > from {
+		s.Args = d.spans.values[from:n:n]
+	}
+	return s
+}

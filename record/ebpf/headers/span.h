@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Calls of libraries: spans. One pair of programs serves the functions of all layers;
+ * the cookie of a probe is the number of its function.
+ *
+ *   entry ──frame──→ the thread's stack of frames ──→ return: one record
+ *
+ * A frame belongs to the call whose stack pointer it has. Calls that never return,
+ * because longjmp or an exception has left them, lie deeper than the next one that
+ * begins or returns, and are dropped then.
+ *
+ * These programs can be preempted, so what they work with belongs to the thread.
+ */
+#pragma once
+
+#include "send.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* functions; set at load */
+	__type(key, u32);
+	__type(value, struct span_plan);
+} span_plans SEC(".maps");
+
+/* A call under way. */
+struct frame {
+	u64 sp;      /* stack pointer at its first instruction */
+	u64 start;   /* nanoseconds */
+	u32 function;
+	u32 read;    /* bits of the pieces that before holds */
+	u64 slots[MAX_SLOTS];
+	u64 before[MAX_PIECES]; /* what was read at the beginning */
+};
+
+struct frames {
+	u64 space; /* address space that they are in: a program that exec begins has none of them */
+	u32 depth;
+	u32 pad;
+	struct frame frame[MAX_FRAMES];
+};
+
+/* A record of a span while it is put together. */
+struct span_scratch {
+	struct span span;
+	u8 data[2 * SPAN_ROOM + 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct frames);
+} frames SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct span_scratch);
+} span_scratches SEC(".maps");
+
+u64 spans_untracked; /* calls that could not be followed: too deep, or no memory */
+
+INLINE void read_slots(struct frame *f, const struct pt_regs *regs, const struct span_plan *plan)
+{
+	u64 bytes = (u64)plan->stack * sizeof(u64);
+
+	read_parameters(f->slots, regs);
+	BOUND(bytes, (MAX_SLOTS - NUM_PARAMETERS) * sizeof(u64));
+	if (bytes && bpf_probe_read_user(f->slots + NUM_PARAMETERS, bytes, (void *)stack_parameters(regs)))
+		__builtin_memset(f->slots + NUM_PARAMETERS, 0, (MAX_SLOTS - NUM_PARAMETERS) * sizeof(u64));
+}
+
+/* Reports whether a function has been entered by a jump from the one that the frame, of
+ * the same stack pointer, belongs to: then it returns to where the kernel intercepts
+ * the return of that one. */
+INLINE int is_tail(struct task_struct *task, const struct pt_regs *regs)
+{
+	struct xol_area *area = FIELD(task->mm, uprobes_state.xol_area);
+	u64 back = return_address(regs);
+
+	return area && back >= FIELD(area, vaddr) && back - FIELD(area, vaddr) < page_bytes;
+}
+
+INLINE int begin_span(struct pt_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const struct span_plan *plan;
+	struct frames *all;
+	struct thread *t;
+	struct frame *f;
+	u32 function, depth;
+	u64 sp;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (!t)
+		return 0;
+	function = bpf_get_attach_cookie(regs);
+	plan = bpf_map_lookup_elem(&span_plans, &function);
+	if (!plan)
+		return 0;
+	all = bpf_task_storage_get(&frames, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!all) {
+		__sync_fetch_and_add(&spans_untracked, 1);
+		return 0;
+	}
+	sp = entry_sp(regs);
+	if (all->space != space_of(task)) {
+		all->space = space_of(task);
+		all->depth = 0;
+	}
+	depth = all->depth;
+	/* Frames that the stack has left. */
+	for (u32 i = 0; i < MAX_FRAMES; i++) {
+		if (!depth || depth > MAX_FRAMES)
+			break;
+		f = &all->frame[depth - 1];
+		if (f->sp > sp || (f->sp == sp && is_tail(task, regs)))
+			break;
+		depth--;
+	}
+	if (depth >= MAX_FRAMES) {
+		all->depth = MAX_FRAMES;
+		__sync_fetch_and_add(&spans_untracked, 1);
+		return 0;
+	}
+	f = &all->frame[depth];
+	all->depth = depth + 1;
+	f->sp = sp;
+	f->function = function;
+	f->read = 0;
+	read_slots(f, regs, plan);
+	for (u32 i = 0; i < MAX_PIECES; i++) {
+		const struct piece *p = &plan->piece[i];
+
+		if (p->kind != PIECE_BEFORE)
+			continue;
+		f->before[i] = 0;
+		if (p->size == 4 ? !bpf_probe_read_user(&f->before[i], 4, (void *)f->slots[p->slot % MAX_SLOTS])
+				 : !bpf_probe_read_user(&f->before[i], 8, (void *)f->slots[p->slot % MAX_SLOTS]))
+			f->read |= 1 << i;
+	}
+	f->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Reads what a piece says to data[at] and returns where it ends. */
+INLINE u32 read_piece(struct span_scratch *s, u32 at, u32 i, const struct piece *p, const struct frame *f, s64 ret)
+{
+	u64 ptr = f->slots[p->slot % MAX_SLOTS], count = 1, bytes;
+	long n;
+
+	s->span.state[i] = STRING_UNREADABLE;
+	s->span.len[i] = 0;
+	if (at > SPAN_ROOM)
+		return at;
+	if (p->kind == PIECE_BEFORE) {
+		if (f->read & 1 << i) {
+			__builtin_memcpy(s->data + at, &f->before[i % MAX_PIECES], sizeof(u64));
+			s->span.state[i] = STRING_WHOLE;
+			s->span.len[i] = p->size;
+			at += 8;
+		}
+		return at;
+	}
+	if (!ptr) {
+		s->span.state[i] = STRING_NULL;
+		return at;
+	}
+	if (p->kind == PIECE_STRING) {
+		n = bpf_probe_read_user_str(s->data + at, SPAN_ROOM, (void *)ptr);
+		if (n <= 0)
+			return at;
+		s->span.state[i] = n == SPAN_ROOM ? STRING_CUT : STRING_WHOLE;
+		n = (n - 1) & (SPAN_ROOM - 1);
+		s->span.len[i] = n;
+		return at + ((n + 7) & ~7);
+	}
+	if (p->kind == PIECE_ARRAY)
+		count = p->count == COUNT_RESULT ? ret : p->count == COUNT_FIXED ? p->fixed : f->slots[p->count % MAX_SLOTS];
+	if (p->kind == PIECE_ARRAY && p->count < MAX_SLOTS)
+		count = (s64)(s32)count; /* an int; no array has more numbers */
+	if ((s64)count < 0)
+		count = 0;
+	s->span.state[i] = STRING_WHOLE;
+	if (count > MAX_NUMBERS) {
+		count = MAX_NUMBERS;
+		s->span.state[i] = STRING_CUT;
+	}
+	bytes = count * p->size;
+	BOUND(bytes, MAX_NUMBERS * 8);
+	if (bytes && bpf_probe_read_user(s->data + at, bytes, (void *)ptr)) {
+		s->span.state[i] = STRING_UNREADABLE;
+		return at;
+	}
+	s->span.len[i] = bytes;
+	return at + ((bytes + 7) & ~7);
+}
+
+INLINE void fill_span(struct span *e, const struct frame *f, const struct thread *t, u64 end, s64 ret)
+{
+	e->start = f->start;
+	e->took = end - f->start;
+	e->ret = ret;
+	e->tid = t->tid;
+	e->nr = NR_SPAN;
+	e->flags = 0;
+	e->function = f->function;
+	e->pad = 0;
+	__builtin_memset(e->len, 0, sizeof(e->len) + sizeof(e->state));
+	__builtin_memcpy(e->slots, f->slots, sizeof(e->slots));
+}
+
+INLINE void lose_span(void)
+{
+	u32 nr = NR_SPAN;
+	u64 *n = bpf_map_lookup_elem(&lost, &nr);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+INLINE int end_span(struct pt_regs *regs)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 end = bpf_ktime_get_ns(), sp;
+	const struct span_plan *plan;
+	struct frame *f = NULL;
+	struct span_scratch *s;
+	struct frames *all;
+	struct thread *t;
+	struct span *e;
+	u32 function, depth, at = 0;
+	s64 ret;
+
+	if (!task->bpf_storage)
+		return 0;
+	t = followed(task);
+	if (!t)
+		return 0;
+	all = bpf_task_storage_get(&frames, task, NULL, 0);
+	if (!all)
+		return 0;
+	function = bpf_get_attach_cookie(regs);
+	sp = return_sp(regs);
+	depth = all->depth;
+	for (u32 i = 0; i < MAX_FRAMES; i++) {
+		if (!depth || depth > MAX_FRAMES)
+			return 0;
+		f = &all->frame[depth - 1];
+		if (f->sp > sp)
+			return 0; /* its beginning was not seen */
+		depth--;
+		if (f->sp == sp && f->function == function)
+			break;
+		f = NULL; /* it was left without a return */
+	}
+	all->depth = depth;
+	if (!f)
+		return 0;
+	plan = bpf_map_lookup_elem(&span_plans, &function);
+	if (!plan)
+		return 0;
+	identify(t, task);
+	ret = result_of(regs);
+	if (!plan->pieces) {
+		e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
+		if (!e) {
+			lose_span();
+			return 0;
+		}
+		fill_span(e, f, t, end, ret);
+		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+		return 0;
+	}
+	s = bpf_task_storage_get(&span_scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s) {
+		__sync_fetch_and_add(&spans_untracked, 1);
+		return 0;
+	}
+	fill_span(&s->span, f, t, end, ret);
+	for (u32 i = 0; i < MAX_PIECES; i++)
+		if (i < plan->pieces)
+			at = read_piece(s, at, i, &plan->piece[i], f, ret);
+	if (at > sizeof(s->data))
+		return 0; /* never, but the verifier cannot know */
+	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, BPF_RB_NO_WAKEUP))
+		lose_span();
+	return 0;
+}
