@@ -32,9 +32,9 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 # Without the tag the command would hold a writer of Markdown that it has no use for.
-build: ## bin/pianola, a static binary
-	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/pianola \
-	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola
+build: ## bin/pianola, a static binary, and bin/pianola-ranks, which carries messages between ranks
+	$(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -o $(BIN)/ \
+	  -ldflags '-s -w -X pianola/provenance.built=$(VERSION) -X pianola/provenance.commit=$(COMMIT) -X pianola/provenance.date=$(DATE)' ./cmd/pianola ./cmd/pianola-ranks
 
 # What GOARCH says is not for a program that runs here.
 man: ## bin/man, the manual pages

@@ -2,16 +2,6 @@
 // --ranks". Each of them starts one. All it does is in package hub.
 package main
 
-import (
-	"fmt"
-	"os"
+import "pianola/ranks/hub"
 
-	"pianola/ranks/hub"
-)
-
-func main() {
-	if err := hub.Main(); err != nil {
-		fmt.Fprintln(os.Stderr, "pianola-ranks:", err)
-		os.Exit(1)
-	}
-}
+func main() { hub.Main() }

@@ -514,8 +514,9 @@ func peakMemory() int64 {
 	return u.Maxrss << 10
 }
 
-// Main is the program: its descriptors are those that a Session gives it.
-func Main() error {
+// Main is the program: its descriptors are those that a Session gives it. It ends the
+// process.
+func Main() {
 	runtime.GOMAXPROCS(max(2, min(runtime.NumCPU(), 4))) // it mostly waits
 	unix.CloseOnExec(3)
 	link := ranks.NewLink(os.NewFile(3, "link"))
@@ -523,5 +524,9 @@ func Main() error {
 	if os.Getenv("PMI_FD") != "" {
 		manager = os.NewFile(5, "PMI_FD")
 	}
-	return Run(link, 4, manager)
+	if err := Run(link, 4, manager); err != nil {
+		fmt.Fprintln(os.Stderr, "pianola-ranks:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
