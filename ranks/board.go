@@ -42,7 +42,7 @@ type Post struct {
 
 // Source is the progress of a thread that another player plays.
 type Source struct {
-	Done    atomic.Int64 // number of events that have ended, as far as somebody waits for them
+	Done    atomic.Int64 // number of events that have ended, as far as threads here wait for them
 	Awaited atomic.Int64 // the earliest event that a thread sleeps for, or Unawaited
 	Bell    bell.Bell    // rung when Done has passed Awaited
 	_       [64 - 20]byte

@@ -42,7 +42,7 @@ type Result struct {
 	// maxDifferences per thread.
 	Differences []Difference
 
-	// Of several processes, at rank 0: what each replayed, and the edges between them.
+	// What each of several processes replayed, and the edges between them, at rank 0.
 	Ranks []RankResult
 	Edges Edges
 

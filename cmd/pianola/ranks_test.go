@@ -320,7 +320,7 @@ func TestRanksAreCounted(t *testing.T) {
 	require.Contains(t, all[1].said.String(), "rank 0 expects ranks of 3, not rank 1 of 4")
 }
 
-// A server of others carries the messages. Without its token nobody joins.
+// A server of others carries the messages. Without its token no rank joins.
 func TestRanksOnServer(t *testing.T) {
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, Authorization: "secret", NoSigs: true, NoLog: true})
 	require.NoError(t, err)

@@ -89,6 +89,7 @@ func TestSchemas(t *testing.T) {
 	}
 	write("app.txt", schemaRecording(1))
 	write("app2.txt", schemaRecording(2))
+	write("ranks.txt", ringScript(2, 2, ringGap))
 	model, err := txtar.ParseFile("testdata/script/model.txtar")
 	require.NoError(t, err)
 	for _, f := range model.Files {
@@ -115,7 +116,7 @@ func TestSchemas(t *testing.T) {
 		keysOf(doc, seen)
 		used[name] = true
 	}
-	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && echo ok`)
+	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && pianola compile -q -o ranks.bin ranks.txt && echo ok`)
 	run(`for i in 1 2 3 4 5 6; do pianola replay -q --backend memory --log m$i.log app.bin; pianola replay -q --root root --log p$i.log app.bin; done; echo ok`)
 	for _, test := range []struct{ schema, line string }{
 		{"version", `pianola version --json`},
@@ -139,6 +140,7 @@ func TestSchemas(t *testing.T) {
 		{"replay", `pianola replay --json --copies 2 --repeat 2 app.bin app2.bin`},
 		{"replay", `pianola replay --json --root prepared --prepare only app.bin`},
 		{"replay", `pianola replay --json --root prepared2 --prepare only --copies 2 app.bin app2.bin`},
+		{"replay", `for i in 1 0; do PIANOLA_RANK=$i PIANOLA_SIZE=2 pianola replay --ranks --rendezvous . --json ranks.bin & done; wait`},
 		{"lab", `pianola lab --json --backend memory --try sync=none --try timing=afap app.txt`},
 		{"lab", `pianola lab --json --runs 2 --root a=one --root b=two --try sync=none app.txt`},
 		{"advise", `pianola advise --json --backend memory app.txt`},

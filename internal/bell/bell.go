@@ -25,7 +25,7 @@ const (
 func (b *Bell) Rings() uint32 { return b.count.Load() }
 
 // Wait sleeps until the bell is rung, unless it was since Rings returned seq, or until
-// CLOCK_MONOTONIC reaches until, in nanoseconds; 0 means for ever. It can return early. The
+// CLOCK_MONOTONIC reaches until, in nanoseconds; 0 means no limit. It can return early. The
 // caller must not be pinned: the call goes through the scheduler, so that a long sleep does
 // not delay a stop of all goroutines.
 func (b *Bell) Wait(seq uint32, until int64) {

@@ -4,7 +4,7 @@
 //
 // The carriers meet through PMI-1, whose descriptor the launcher gives each process, at the
 // address in MASTER_ADDR, through a file in a directory that all see, or at a given NATS
-// server. What rank 0 publishes there is the address of its server and a random token.
+// server. Rank 0 publishes the address of its server and a random token there.
 // Without the token no connection is accepted.
 //
 // Subjects begin with "pianola.RUN.", where RUN is the name of the run:

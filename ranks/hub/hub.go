@@ -144,7 +144,9 @@ func (c *carrier) connect(deadline time.Time) (err error) {
 			if err = c.dial(); err == nil {
 				return nil
 			}
-		} else if c.met.file == "" {
+		}
+		// The file of an earlier run can lead to the server of another one.
+		if c.met.file == "" && (len(c.at.URLs) == 0 || errors.Is(err, nats.ErrAuthorization)) {
 			return err
 		}
 		if time.Now().After(deadline) {

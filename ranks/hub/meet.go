@@ -40,7 +40,7 @@ const maxPayload = 1 << 20
 type meeting struct {
 	join   *ranks.Join
 	pmi    *pmi           // nil without
-	server *server.Server // of rank 0; nil elsewhere, and with one of others
+	server *server.Server // of rank 0; nil for other ranks, and with a server of others
 	file   string         // with the address; empty without
 }
 
