@@ -205,7 +205,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	err = text.put(func(w io.Writer) error {
-		t, err := traceWithin(trace, o.Memory)
+		t, err := traceWithin(trace, o.Memory, nil)
 		if err != nil {
 			return err
 		}

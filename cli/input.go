@@ -13,19 +13,15 @@ import (
 	"pianola/format/bin"
 )
 
-// openTrace opens and verifies a compiled trace, which may take at most memory
-// bytes. The caller closes the file after the last use of the trace.
-func openTrace(name string, limit int64) (*bin.Trace, *os.File, error) {
-	return openPart(name, limit, nil)
-}
-
-// openPart is openTrace for one who reads some threads only (bin.OpenPart).
-func openPart(name string, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, *os.File, error) {
+// openTrace opens and verifies a compiled trace, which may take at most limit bytes. If
+// choose is not nil, it tells which threads are read (bin.OpenPart). The caller closes the
+// file after the last use of the trace.
+func openTrace(name string, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, *os.File, error) {
 	f, err := openInput(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := partWithin(f, limit, choose)
+	t, err := traceWithin(f, limit, choose)
 	if err != nil {
 		f.Close()
 		err = fmt.Errorf("%s: %w", name, err)
@@ -37,11 +33,9 @@ func openPart(name string, limit int64, choose func(*format.Header) func(thread 
 	return t, f, nil
 }
 
-func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory()) }
+func traceOf(f *os.File) (*bin.Trace, error) { return traceWithin(f, readingMemory(), nil) }
 
-func traceWithin(f *os.File, limit int64) (*bin.Trace, error) { return partWithin(f, limit, nil) }
-
-func partWithin(f *os.File, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, error) {
+func traceWithin(f *os.File, limit int64, choose func(*format.Header) func(thread int32) bool) (*bin.Trace, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

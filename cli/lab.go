@@ -282,7 +282,7 @@ func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 		return nil, err
 	}
 	memory := memoryOf(&l.options)
-	t, err := traceWithin(f, memory)
+	t, err := traceWithin(f, memory, nil)
 	if err != nil {
 		return nil, withHint(named(l.traces.name, err))
 	}
@@ -343,7 +343,7 @@ func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (lab.Run
 // replay is Replay, with the result of each copy.
 func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab.Run, results []*replay.Result, err error) {
 	o := s.options
-	trace, err := traceWithin(f, memoryOf(&o))
+	trace, err := traceWithin(f, memoryOf(&o), nil)
 	if err != nil {
 		return run, nil, err
 	}

@@ -205,7 +205,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openPart(file, memory, chooseThreads(place))
+		t, f, err := openTrace(file, memory, chooseThreads(place))
 		if err != nil {
 			return set, withHint(err)
 		}

@@ -42,7 +42,7 @@ type Result struct {
 	// maxDifferences per thread.
 	Differences []Difference
 
-	// What each of several processes replayed, and the edges between them, at rank 0.
+	// Rank 0 of several processes has what each replayed, and the edges between them.
 	Ranks []RankResult
 	Edges Edges
 
