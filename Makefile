@@ -71,6 +71,9 @@ pages: ## the outputs in README, tutorial and recipes, from new runs; best on a 
 hdf5: deps-hdf5 build ## what an HDF5 program would gain if its files lived in memory
 	sh scripts/hdf5.sh demo/hdf5
 
+layers: deps-layers build ## what record --layer costs a call, beside ltrace, and the calls of libraries in recordings of programs
+	sh scripts/layers.sh demo/layers
+
 hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: fetches HDF5 1.14, builds, tests and measures it; ONLY=tests or ONLY=bench for one
 	sh scripts/hdf5-vol.sh demo/hdf5-vol $(or $(RUNS),500)
 
@@ -134,6 +137,9 @@ bench: deps-test build ## benchmarks for benchstat; then the cost of recording, 
 	sh scripts/bench-prepare.sh demo/prepare
 	sh scripts/bench-uring.sh demo/uring
 
+scale: deps-scale build ## what a recording of EVENTS=100000000 costs to profile, compile and print as a dataset, with one processor and two; questions in DuckDB
+	sh scripts/scale.sh demo/scale $(EVENTS)
+
 # An input that is new is not made shorter for long: most take a while to play.
 fuzz: ## every fuzz target for FUZZTIME; FUZZ=Traces for those with that in their names
 	@set -e; tally=$$(mktemp -d); trap 'rm -rf "$$tally"' EXIT; export PIANOLA_FUZZ_TALLY="$$tally"; \
@@ -179,6 +185,9 @@ deps-demo:
 deps-hdf5:
 	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev
 
+deps-layers:
+	@sh scripts/need.sh gcc=gcc h5cc=libhdf5-dev h5repack=hdf5-tools mpicc.mpich=libmpich-dev mpiexec.mpich=mpich sqlite3=sqlite3 ltrace=ltrace
+
 deps-hdf5-vol:
 	@sh scripts/need.sh gcc=gcc
 
@@ -199,3 +208,11 @@ deps-conformance:
 
 deps-test:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium mpiexec=mpich srun=slurm-wlm munged=munge
+	@sh scripts/duckdb.sh demo/duckdb
+
+deps-scale: deps-sql
+	@sh scripts/need.sh python3=python3
+
+deps-sql:
+	@sh scripts/need.sh npm=npm
+	@sh scripts/duckdb.sh demo/duckdb

@@ -18,9 +18,9 @@ import (
 // slowdowns are by which part the times of one group are longer.
 var slowdowns = []float64{0, 0.05, 0.1, 0.2}
 
-// studied are the checks of the study. Each is evaluated alone, except for the last
+// studyChecks are the checks of the study. Each is evaluated alone, except for the last
 // two.
-var studied = []struct {
+var studyChecks = []struct {
 	name  string
 	texts []string
 }{
@@ -49,7 +49,7 @@ func (n tally) compared(t *testing.T, a, b []*profile.Profile) {
 		n["any row differs"]++
 	}
 	n["verdict of 10 %: "+string(c.Judge(0.1).State)]++
-	for _, s := range studied {
+	for _, s := range studyChecks {
 		var checks []*check.Check
 		for _, text := range s.texts {
 			one, err := check.Parse(text)
@@ -108,7 +108,7 @@ func printed(title string, comparisons int, result map[float64]tally) string {
 	}
 	rows[0][1] = "none slower"
 	names := []string{"run time differs", "any row differs", "verdict of 10 %: outside", "verdict of 10 %: inconclusive"}
-	for _, s := range studied {
+	for _, s := range studyChecks {
 		names = append(names, s.name+": failed", s.name+": inconclusive")
 	}
 	for _, name := range names {

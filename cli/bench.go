@@ -62,7 +62,7 @@ const benchPage = "bench.html"
 
 // bench records a command, replays it and compares.
 type bench struct {
-	*laboratory
+	*labRunner
 	judging  *judging
 	recorder *recorder
 	roots    []lab.Root
@@ -138,7 +138,7 @@ func runBench(c *cli.Context) error {
 
 // benchOf parses the command line.
 func benchOf(c *cli.Context) (b *bench, err error) {
-	b = &bench{laboratory: &laboratory{Context: c}, page: c.String("html")}
+	b = &bench{labRunner: &labRunner{Context: c}, page: c.String("html")}
 	for _, name := range []string{"runs", "record-runs"} {
 		if n := c.Int(name); n < 1 || n > compare.MaxRuns {
 			return nil, usage(c, "--%s: %d is not from 1 to %d", name, n, compare.MaxRuns)
@@ -347,7 +347,7 @@ func (b *bench) leave(name string, write func(io.Writer) error) error {
 
 // compile compiles the recordings, and returns the runs of the command.
 func (b *bench) compile(e *lab.Experiment) ([]page.Run, error) {
-	meta, err := b.laboratory.compile(e)
+	meta, err := b.labRunner.compile(e)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"pianola/format/bin"
 	"pianola/format/script"
 	"pianola/pattern"
+	"pianola/table"
 	"pianola/transform"
 )
 
@@ -205,7 +206,7 @@ func runCompile(c *cli.Context) error {
 		return err
 	}
 	err = text.put(func(w io.Writer) error {
-		t, err := traceWithin(trace, o.Memory, nil)
+		t, err := traceWithin(trace, o.Memory)
 		if err != nil {
 			return err
 		}
@@ -269,7 +270,7 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 		faults = append(faults, fmt.Sprintf("%d reads went beyond the recorded size of their file, which is made larger", r.Raised))
 	}
 	if r.Orphans > 0 {
-		faults = append(faults, fmt.Sprintf("%d threads are of unknown origin", r.Orphans))
+		faults = append(faults, fmt.Sprintf("no recorded call created %s; most imported formats have no such calls", table.Plural(r.Orphans, "thread")))
 	}
 	if why := r.Coverage.Withheld(); why != "" {
 		faults = append(faults, why)

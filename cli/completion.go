@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"pianola/format/export"
+	"pianola/layer"
 	"pianola/plugin"
 	"pianola/profile"
 )
@@ -111,6 +112,7 @@ func complete(a *cli.App, words []string) completion {
 		return completion{kind: "words"}
 	}
 	flag, ended := "", false // the option whose value comes next; only operands follow
+	var operands []string
 	for i, word := range words[1 : len(words)-1] {
 		switch {
 		case flag != "":
@@ -123,6 +125,8 @@ func complete(a *cli.App, words []string) completion {
 			}
 		case takesCommand(c):
 			return completion{kind: fmt.Sprint("command ", i+2)}
+		default:
+			operands = append(operands, word)
 		}
 	}
 	name, value, assigned := strings.Cut(last, "=")
@@ -136,7 +140,7 @@ func complete(a *cli.App, words []string) completion {
 	case takesCommand(c):
 		return completion{kind: fmt.Sprint("command ", len(words))}
 	}
-	return completeOperand(a, c, last)
+	return completeOperand(a, c, operands, last)
 }
 
 func completeCommands(a *cli.App, begin string) completion {
@@ -175,12 +179,22 @@ var operandFiles = map[string]string{
 	"print":   "files .bin .txt .zst .log",
 }
 
-func completeOperand(a *cli.App, c *cli.Command, begin string) completion {
+// completeOperand completes the operand after those before it.
+func completeOperand(a *cli.App, c *cli.Command, before []string, begin string) completion {
 	switch c.Name {
 	case "help":
 		return completeCommands(a, begin)
 	case "completion":
 		return oneOf(begin, "", slices.Sorted(maps.Keys(completionScripts))...)
+	case "layer":
+		switch {
+		case len(before) == 0:
+			return oneOf(begin, "", "list", "check")
+		case before[0] == "check" && len(before) == 1:
+			return oneOf(begin, "", layer.Names()...)
+		case before[0] == "check" && len(before) == 2:
+			return completion{kind: "files"}
+		}
 	}
 	return completion{kind: cmp.Or(operandFiles[c.Name], "words")}
 }

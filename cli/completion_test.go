@@ -62,6 +62,11 @@ func TestComplete(t *testing.T) {
 		{"lab --try frob=", "words", nil},
 		{"help comp", "words", []string{"compile", "compare", "completion"}},
 		{"completion z", "words", []string{"zsh"}},
+		{"layer ", "words", []string{"list", "check"}},
+		{"layer check ", "words", []string{"hdf5", "sqlite3"}},
+		{"layer --json check sq", "words", []string{"sqlite3"}},
+		{"layer check hdf5 ", "files", nil},
+		{"layer list ", "words", nil},
 	} {
 		got := complete(a, strings.Split(test.line, " "))
 		require.Equal(t, test.kind, got.kind, test.line)

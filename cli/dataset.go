@@ -95,20 +95,31 @@ func addTrace(dir, name, operand string) (err error) {
 	defer src.Close()
 	made := partition(name)
 	tmp := filepath.Join(dir, "."+made+"."+rand.Text()[:10])
+	_, missing := os.Stat(dir)
 	unfinished.Store(tmp, true)
 	defer func() {
-		err = errors.Join(err, os.RemoveAll(tmp))
+		if gone := os.RemoveAll(tmp); err == nil {
+			err = gone
+		}
 		unfinished.Delete(tmp)
+		if err != nil && missing != nil {
+			_ = os.Remove(dir) // fails if there is something in it
+		}
 	}()
 	if err := writeTables(tmp, src); err != nil {
 		return err
+	}
+	for _, table := range export.Tables {
+		if err := checkTrace(filepath.Join(dir, table, made)); err != nil {
+			return err
+		}
 	}
 	for _, table := range export.Tables {
 		to := filepath.Join(dir, table, made)
 		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := removeTrace(to); err != nil {
+		if err := os.RemoveAll(to); err != nil {
 			return err
 		}
 		if err := os.Rename(filepath.Join(tmp, table), to); err != nil {
@@ -155,25 +166,23 @@ func writeTables(dir string, src *events) error {
 	return nil
 }
 
-// removeTrace removes what a dataset has of a trace in a table. It removes nothing else.
-func removeTrace(dir string) error {
-	parts, err := filepath.Glob(filepath.Join(globEscape(dir), "rank=*", "part-*.parquet"))
-	if err != nil {
-		return err
-	}
-	for _, part := range parts {
-		if err := os.Remove(part); err != nil {
+// checkTrace returns an error if the directory of a trace in a table holds anything else
+// than a dataset has there, because it is about to be replaced.
+func checkTrace(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || d.IsDir():
 			return err
 		}
-		_ = os.Remove(filepath.Dir(part)) // fails until it is empty
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace %s: %w", dir, cause(err))
-	}
-	return nil
-}
-
-// globEscape returns a pattern that matches only a name.
-func globEscape(name string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if known, _ := filepath.Match("rank=*/part-*.parquet", name); !known {
+			return fmt.Errorf("%s: not of a dataset, so %s is not replaced", path, dir)
+		}
+		return nil
+	})
 }

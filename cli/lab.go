@@ -134,7 +134,7 @@ func replayOptionsOf(c *cli.Context) (all []lab.Option) {
 }
 
 // newExperiment plans the experiment of a command that has the options of lab.
-func newExperiment(c *cli.Context, name string, candidates []lab.Candidate) (*laboratory, *lab.Experiment, error) {
+func newExperiment(c *cli.Context, name string, candidates []lab.Candidate) (*labRunner, *lab.Experiment, error) {
 	options, err := commonOptions(c)
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +143,7 @@ func newExperiment(c *cli.Context, name string, candidates []lab.Candidate) (*la
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &laboratory{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: name}}
+	l := &labRunner{Context: c, options: options, traces: &labTraces{ctx: c.Context, name: name}}
 	e := &lab.Experiment{
 		Runs: c.Int("runs"), Candidates: append([]lab.Candidate{nil}, candidates...), Roots: roots, Keep: c.Bool("keep"),
 		Setup: func(candidate lab.Candidate) (lab.Setup, error) { return l.setup(candidate) }, NewRoot: l.newRoot, Clear: sandbox.Clear,
@@ -161,8 +161,8 @@ func isStep(name string) bool {
 	return settingOf(name) != nil || plugin.Is(name+":") || extensions.transforms.Has(name)
 }
 
-// laboratory compiles and replays for an experiment.
-type laboratory struct {
+// labRunner compiles and replays for an experiment.
+type labRunner struct {
 	*cli.Context
 	options replay.Options // of the baseline
 	copied  bool           // some candidate has copies, so that roots have a directory for each
@@ -171,15 +171,15 @@ type laboratory struct {
 
 // labSetup is the setup of one candidate: its transforms, programs and options.
 type labSetup struct {
-	*laboratory
+	*labRunner
 	options    replay.Options
 	transforms []string
 	programs   []*plugin.Program
 }
 
 // setup parses the steps of a candidate.
-func (l *laboratory) setup(candidate lab.Candidate) (*labSetup, error) {
-	s := &labSetup{laboratory: l, options: l.options}
+func (l *labRunner) setup(candidate lab.Candidate) (*labSetup, error) {
+	s := &labSetup{labRunner: l, options: l.options}
 	if err := s.add("with", l.StringSlice("with")); err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func checkTransform(c *cli.Context, flag, step string) error {
 
 // measure compiles and replays an experiment. It returns the remarks of its recording,
 // and why it ended early; err if nothing was measured.
-func (l *laboratory) measure(e *lab.Experiment) (meta []format.Meta, early, err error) {
+func (l *labRunner) measure(e *lab.Experiment) (meta []format.Meta, early, err error) {
 	if meta, err = l.compile(e); err != nil {
 		return nil, nil, compileHint(err)
 	}
@@ -273,7 +273,7 @@ func (l *laboratory) measure(e *lab.Experiment) (meta []format.Meta, early, err 
 
 // compile makes the traces, reads the application's profile from the baseline's
 // trace, and returns the remarks of its recording.
-func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
+func (l *labRunner) compile(e *lab.Experiment) ([]format.Meta, error) {
 	if err := l.traces.open(l.Context); err != nil {
 		return nil, err
 	}
@@ -282,7 +282,7 @@ func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 		return nil, err
 	}
 	memory := memoryOf(&l.options)
-	t, err := traceWithin(f, memory, nil)
+	t, err := traceWithin(f, memory)
 	if err != nil {
 		return nil, withHint(named(l.traces.name, err))
 	}
@@ -296,7 +296,7 @@ func (l *laboratory) compile(e *lab.Experiment) ([]format.Meta, error) {
 func memoryOf(o *replay.Options) int64 { return o.Limits.Complete(o.Copies).Memory }
 
 // newRoot makes a root for candidates if the command line names none.
-func (l *laboratory) newRoot() (string, error) {
+func (l *labRunner) newRoot() (string, error) {
 	dir, err := l.makeRoot()
 	if err == nil && l.Bool("keep") {
 		say("%s: keeping %s", l.Command.Name, dir)
@@ -304,7 +304,7 @@ func (l *laboratory) newRoot() (string, error) {
 	return dir, err
 }
 
-func (l *laboratory) makeRoot() (string, error) {
+func (l *labRunner) makeRoot() (string, error) {
 	dir, err := os.MkdirTemp(".", "pianola-root-")
 	if err != nil {
 		return "", &hint{err, "--root chooses another directory"}
@@ -343,7 +343,7 @@ func (s *labSetup) Replay(ctx context.Context, f *os.File, root string) (lab.Run
 // replay is Replay, with the result of each copy.
 func (s *labSetup) replay(ctx context.Context, f *os.File, root string) (run lab.Run, results []*replay.Result, err error) {
 	o := s.options
-	trace, err := traceWithin(f, memoryOf(&o), nil)
+	trace, err := traceWithin(f, memoryOf(&o))
 	if err != nil {
 		return run, nil, err
 	}

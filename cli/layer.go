@@ -20,26 +20,34 @@ func layerCommand() *cli.Command {
 		Name:  "layer",
 		Usage: "show layers: libraries above the system calls, such as HDF5",
 		UsageText: "pianola layer list [--json]\n" +
-			"pianola layer check [--json] NAME [LIBRARY]",
+			"pianola layer check [--json] NAME [LIBRARY]\n" +
+			"pianola layer player [-o FILE.c] NAME",
 		Description: "A layer describes a library above the system calls: its functions, and which of their arguments are\n" +
 			"paths, handles and numbers of bytes. list shows the layers that ship. check compares one with a\n" +
 			"library, or with a statically linked program: which functions it has, and the instruction that each\n" +
-			"begins with, on which the cost of a probe depends.\n" +
+			"begins with, on which the cost of a probe depends. player writes the C source of a program that\n" +
+			"replays recorded calls (replay --layer).\n" +
 			"\n" +
 			"NAME is a layer that ships, or NAME.json, a description of your own (docs/internals/layers.md). LIBRARY\n" +
 			"is by default each one that the dynamic linker would find.\n" +
 			"\n" +
 			"Example: pianola layer list\n" +
-			"Example: pianola layer check hdf5",
-		Flags: []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print one JSON document"}},
+			"Example: pianola layer check hdf5\n" +
+			"Example: pianola layer player -o player.c hdf5",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document"},
+			&cli.StringFlag{Name: "o", Value: "-", Usage: "player: write `FILE`; - is stdout"},
+		},
 		Action: func(c *cli.Context) error {
 			switch operands := c.Args().Slice(); {
 			case len(operands) == 1 && operands[0] == "list":
 				return listLayers(c)
 			case (len(operands) == 2 || len(operands) == 3) && operands[0] == "check":
 				return checkLayer(c, operands[1], operands[2:])
+			case len(operands) == 2 && operands[0] == "player":
+				return writePlayer(c, operands[1])
 			}
-			return usage(c, "want list, or check and a layer")
+			return usage(c, "want list, or check or player and a layer")
 		},
 	})
 }
@@ -91,13 +99,41 @@ type layerLibrary struct {
 	Functions []layerFunction `json:"functions"`
 }
 
+// writePlayer writes the source of a layer's player, and says which functions it leaves
+// out.
+func writePlayer(c *cli.Context, name string) error {
+	l, err := loadLayer(name)
+	if err != nil {
+		return err
+	}
+	w, err := createOutput(c.String("o"), public)
+	if err != nil {
+		return err
+	}
+	defer w.abort()
+	if err := l.Player(w); err != nil {
+		return err
+	}
+	for _, f := range l.Functions {
+		if why := f.Unplayed(); why != "" {
+			say("layer: %s is not played: %s", f.Name, why)
+		}
+	}
+	return w.commit()
+}
+
+func loadLayer(name string) (*layer.Layer, error) {
+	l, err := layer.Load(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: no such file", name)
+	}
+	return l, err
+}
+
 // checkLayer compares a layer with files, or else with those that are installed.
 func checkLayer(c *cli.Context, name string, files []string) error {
-	l, err := layer.Load(name)
+	l, err := loadLayer(name)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%s: no such file", name)
-		}
 		return err
 	}
 	if len(files) == 0 {

@@ -20,8 +20,8 @@ import (
 func printCommand() *cli.Command {
 	kinds := export.Kinds()
 	return command(&cli.Command{
-		Name:      "print",
-		Usage:     "convert a trace, a recording or a log to text or other formats",
+		Name:  "print",
+		Usage: "convert a trace, a recording or a log to text or other formats",
 		UsageText: "pianola print [OPTION]… TRACE\n" +
 			"pianola print --format parquet -o DIR [OPTION]… TRACE…",
 		Description: "The default format, the intermediate script, can be edited and compiles to the same trace again. The\n" +

@@ -59,6 +59,7 @@ func replayCommand() *cli.Command {
 			&cli.StringFlag{Name: "outside", Value: "closed", Usage: "deliver messages of unrecorded clients `WHEN`: closed (as long after the previous reply as recorded), timed (at their recorded times)"},
 			&cli.StringFlag{Name: "backend", Value: "posix", Usage: "execute the events by `BACKEND`: posix (the kernel), memory (a file system in this process's memory), null (nothing, to measure the engine), exec:PROGRAM (a plug-in; see docs/reference/plugins.md)"},
 			pluginTimeout(),
+			&cli.StringFlag{Name: "layer", Usage: "replay the recorded calls of the library `NAME` instead of system calls, by a player (pianola layer player): --backend exec:PLAYER"},
 			&cli.StringFlag{Name: "model", Usage: "let calls take as long as on the device of `FILE`, a model that pianola model fitted"},
 			&cli.StringSliceFlag{Name: "latency", Usage: "set how long calls take: `WHAT:TIME`. WHAT is read, write, sync, metadata or an operation; TIME is x2 (twice as long), +200us or p50:100us,p99:2ms; repeatable"},
 			&cli.StringFlag{Name: "bandwidth", Usage: "reads and writes move at most `BYTES` a second, such as 200MB/s"},
@@ -85,6 +86,9 @@ func replayCommand() *cli.Command {
 func runReplay(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return usage(c, "want a compiled trace")
+	}
+	if c.IsSet("layer") {
+		return replayLayer(c)
 	}
 	o, err := replayOptions(c)
 	if err != nil {
@@ -205,7 +209,7 @@ func openPlayed(c *cli.Context, o replay.Options, place *launcher.Place) (set *p
 	memory := o.Limits.Complete(c.NArg()*o.Copies).Memory / int64(c.NArg()) // of each trace
 	names := map[string]int{}
 	for _, file := range c.Args().Slice() {
-		t, f, err := openTrace(file, memory, chooseThreads(place))
+		t, f, err := openPart(file, memory, chooseThreads(place))
 		if err != nil {
 			return set, withHint(err)
 		}

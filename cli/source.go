@@ -136,7 +136,7 @@ func (s *sources) transformed(with []transform.Func, memory int64) (r format.Rea
 			return nil, nil, err
 		}
 	}
-	t, err := traceWithin(s.trace, memory, nil)
+	t, err := traceWithin(s.trace, memory)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -354,6 +354,8 @@ func TestJudge(t *testing.T) {
 		{"faster is as bad as slower", app, []int64{500, 200, 0, 5, 799}, false, []string{"elapsed"}, []string{"metadata"}, nil},
 		{"below the floor nothing counts", app, []int64{500, 200, 9, 1, 1000}, true, nil, []string{"sync", "metadata"}, nil},
 		{"above the floor it does", app, []int64{500, 200, 10, 20, 1000}, false, []string{"sync", "metadata"}, nil, nil},
+		{"a difference below the floor does not", app, []int64{500, 200, 0, 14, 1000}, true, nil, []string{"metadata"}, nil},
+		{"a difference from below the floor that is above it does", app, []int64{500, 200, 0, 16, 1000}, false, []string{"metadata"}, nil, nil},
 		{"vanished", app, []int64{500, 0, 0, 5, 1000}, false, []string{"write"}, []string{"metadata"}, nil},
 		{"times unknown", app, []int64{-1, 200, 0, 5, 1000}, true, nil, []string{"metadata"}, []string{"read"}},
 		{"run time unknown", app, []int64{-1, -1, 0, -1, 0}, false, nil, nil, []string{"read", "write", "metadata", "elapsed"}},

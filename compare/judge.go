@@ -61,11 +61,11 @@ var standingNames = [numStandings]string{
 //
 // A category without calls on both sides is ignored, and so is communication,
 // which no replay has. Two kinds of rows do not
-// count. The first is a category whose time is below the noise floor on both
-// sides, 1 % of the application's run time: a few calls that find a cache in
-// another state can double it, and the run hardly differs. The second is a row
-// whose time is unknown. The run time always counts; if it is unknown, nothing
-// is within any tolerance.
+// count. The first is a category whose time is below the noise floor, 1 % of the
+// application's run time, on one side, and differs by less than that from the other
+// side's: a few calls that find a cache in another state can double it, and the run hardly
+// differs. The second is a row whose time is unknown. The run time always counts; if it
+// is unknown, nothing is within any tolerance.
 //
 // If the recording does not hold nearly all of the application's I/O, the verdict is
 // withheld, however close the times are.
@@ -114,7 +114,7 @@ func (c *Comparison) standing(i int, tolerance float64) standing {
 		return unknown
 	case r.Name != ElapsedRow && !r.occurs():
 		return ignored
-	case r.Name != ElapsedRow && max(*a, *b) < c.NoiseFloor:
+	case r.Name != ElapsedRow && min(*a, *b) < c.NoiseFloor && math.Abs(*b-*a) < c.NoiseFloor:
 		return short
 	}
 	// 1.1 counts as within 10 % of 1, although the difference of the floats is larger.

@@ -34,7 +34,7 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	s := simEvent{e: e, out: out, t: t}
 	m.order.begin(t, len(m.table) == 1)
 	m.trail = m.trail[:0]
-	if m.foresee(&s) != reasonNone || s.deep || m.refused(&s) {
+	if m.resolveAhead(&s) != reasonNone || s.deep || m.refused(&s) {
 		return nil
 	}
 	for n, at := range s.at {
@@ -64,9 +64,9 @@ func (m *model) appear(t *thread, e *format.Event) error {
 	return nil
 }
 
-// foresee resolves an event that is simulated later. It resets the edges collected for
+// resolveAhead resolves an event that is simulated later. It resets the edges collected for
 // it, because the event does not wait for anything yet.
-func (m *model) foresee(s *simEvent) reason {
+func (m *model) resolveAhead(s *simEvent) reason {
 	planning := m.order.planning
 	m.order.planning = true
 	defer func() { m.order.planning = planning }()

@@ -103,7 +103,7 @@ func (m *model) apply(e *format.Event) error {
 	t.cost = min(max(t.cost+m.cost.Before(e)+cut, -maxCut), maxCut)
 	behind := int64(0)
 	if m.told {
-		behind = m.shorten(e)
+		behind = m.subtractReady(e)
 		e.Off = e.Off.Within(max(e.Start-t.idle-cut, 0)) // a recording can be wrong
 		m.crowded(t, e)
 	}
@@ -205,7 +205,7 @@ func (m *model) simulate(s *simEvent) reason {
 			why = reasonMapped
 		}
 	}
-	if why == reasonNone && (unrepeatable(e) || dotted(s, m.trail) || astray(s) || unheld(s) || refusedCall(s)) {
+	if why == reasonNone && (unrepeatable(e) || dotted(s, m.trail) || opaqueSeek(s) || refusedFreeLock(s) || refusedCall(s)) {
 		why = reasonResult
 	}
 	if why == reasonNone && m.refused(s) {
@@ -235,10 +235,10 @@ func (m *model) simulate(s *simEvent) reason {
 	return why
 }
 
-// shorten removes, from the duration of a call, the time in which the thread was ready
+// subtractReady removes, from the duration of a call, the time in which the thread was ready
 // to run but another recorded thread had the processor. The time follows the call as
 // compute. It returns that time.
-func (m *model) shorten(e *format.Event) int64 {
+func (m *model) subtractReady(e *format.Event) int64 {
 	behind := min(e.Behind, e.Dur)
 	if behind <= 0 {
 		return 0
@@ -271,9 +271,9 @@ func unrepeatable(e *format.Event) bool {
 	return e.Ret == format.NoResult || e.Ret == eintr || e.Ret == efault || e.Ret == enosys || e.Ret <= restarted && e.Ret >= -format.MaxErrno
 }
 
-// astray reports whether a call seeks in a directory to a position that only its file
+// opaqueSeek reports whether a call seeks in a directory to a position that only its file
 // system knows: the end, data, or a position of a listing.
-func astray(s *simEvent) bool {
+func opaqueSeek(s *simEvent) bool {
 	return s.out.Op == format.OpLseek && s.d != nil && s.d.node != nil && s.d.node.typ == format.TypeDir && s.e.Ret != 0 &&
 		(s.e.Ret < 0 || s.out.Word(format.Whence) != format.SeekSet)
 }

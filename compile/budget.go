@@ -139,7 +139,7 @@ func (m *model) holds() (held [numPurposes]int64) {
 		}
 	}
 	add(forNames, m.learned.bytes)
-	add(forNames, m.called.size())
+	add(forNames, m.appNames.size())
 	add(forThreads, len(m.table)*threadRowBytes+len(m.processes)*processBytes)
 	for _, p := range m.processes {
 		add(forBuffers, len(p.buffers.regions)*regionBytes)

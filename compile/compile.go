@@ -204,7 +204,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.called.list(m.names.plan)}
+	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && !keeps(meta) {
 			continue

@@ -127,7 +127,7 @@ func (m *model) lseek(s *simEvent) {
 		return
 	}
 	f.Offset = s.e.Ret
-	f.list = list{astray: s.e.Ret != 0}
+	f.list = list{partial: s.e.Ret != 0}
 	if s.out.Word(format.Whence) != format.SeekEnd {
 		return
 	}

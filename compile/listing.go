@@ -4,13 +4,13 @@ import "pianola/format"
 
 // list is the state of a directory listing by an open file description.
 type list struct {
-	begun  bool
-	marked bool  // the replay compares the listing as a whole
-	astray bool  // not all of its names are counted
-	tid    int32 // of the thread that has it
-	fd     int64
-	there  int64 // names that existed when it began
-	before int64 // node.removed when it began
+	begun   bool
+	marked  bool  // the replay compares the listing as a whole
+	partial bool  // not all of its names are counted
+	tid     int32 // of the thread that has it
+	fd      int64
+	there   int64 // names that existed when it began
+	before  int64 // node.removed when it began
 
 	bytes int64 // that its calls returned since it began, or since a seek
 	other int64 // of them, bytes of names that the trace may have added, less those of names that it had removed
@@ -54,18 +54,18 @@ func (m *model) listed(s *simEvent) {
 	}
 	l, mark := &f.list, int64(format.Listing)
 	marked := nd.created || nd.edited
-	if !l.begun && !l.astray {
+	if !l.begun && !l.partial {
 		*l = list{begun: true, marked: marked, tid: s.e.TID, fd: s.e.FD(), there: m.namesIn(nd), before: nd.removed}
 		mark |= format.ListingStart
 	}
 	if l.tid != s.e.TID || l.fd != s.e.FD() || marked != l.marked {
-		l.astray = true // a replay counts names per thread and descriptor
+		l.partial = true // a replay counts names per thread and descriptor
 	}
 	if s.e.Ret == 0 {
-		if !l.astray {
+		if !l.partial {
 			mark |= min(max(l.there-(nd.removed-l.before), 0), format.ListingLeast)
 		}
-		l.astray = true
+		l.partial = true
 	}
 	if marked {
 		s.out.Args[s.out.Op.Info().At.Buf] = mark

@@ -158,10 +158,10 @@ func (m *model) locked(s *simEvent) {
 	m.budget.take(forOrder, all.bytes()-before)
 }
 
-// unheld reports whether a call was refused a lock that is free in the simulation: an
+// refusedFreeLock reports whether a call was refused a lock that is free in the simulation: an
 // unrecorded program held it, or a call that took or released it overlaps with this
 // one. A replay would get the lock, and other calls would not.
-func unheld(s *simEvent) bool {
+func refusedFreeLock(s *simEvent) bool {
 	c, ok := lockCallOf(s)
 	if !ok || !refused(s.e.Ret) {
 		return false

@@ -212,9 +212,9 @@ func (m *model) through(s *simEvent, n int, at *entry, to *target) (*entry, reas
 	return nil, m.byDescriptor(s, to)
 }
 
-// stranger returns the entry of a file that an open reached through a magic link which
+// entryByInode returns the entry of a file that an open reached through a magic link which
 // only the recorder's note describes, nil if it is not a file.
-func (m *model) stranger(e *format.Event) *entry {
+func (m *model) entryByInode(e *format.Event) *entry {
 	n := noted(e)
 	if n.Type != format.TypeReg && n.Type != format.TypeDir || !n.Known(format.NotedDev|format.NotedIno) ||
 		e.Ret < 0 || e.Op.Info().Effect != format.EffectOpen || n.Dev.Major == 0 && n.Size == 0 {

@@ -41,25 +41,25 @@ type reply struct {
 	causes []cause
 }
 
-// youngest is a map of bounded size that keeps its youngest elements.
-type youngest[K comparable, V any] struct {
+// boundedMap is a map of bounded size that keeps its youngest elements.
+type boundedMap[K comparable, V any] struct {
 	room  int
 	of    map[K]V
 	order []K
 }
 
-func newYoungest[K comparable, V any](room int) youngest[K, V] {
-	return youngest[K, V]{room: room, of: map[K]V{}}
+func newBoundedMap[K comparable, V any](room int) boundedMap[K, V] {
+	return boundedMap[K, V]{room: room, of: map[K]V{}}
 }
 
-func (y *youngest[K, V]) set(k K, v V) {
-	if _, there := y.of[k]; !there {
-		if y.order = append(y.order, k); len(y.order) > y.room {
-			delete(y.of, y.order[0])
-			y.order = y.order[1:]
+func (m *boundedMap[K, V]) set(k K, v V) {
+	if _, there := m.of[k]; !there {
+		if m.order = append(m.order, k); len(m.order) > m.room {
+			delete(m.of, m.order[0])
+			m.order = m.order[1:]
 		}
 	}
-	y.of[k] = v
+	m.of[k] = v
 }
 
 // messaged follows a message through a socket. The passes before the last learn to

@@ -52,14 +52,14 @@ type model struct {
 	order order
 	trail []*entry
 
-	out     *writer      // nil in all passes but the last
-	called  *called      // nil in all passes but the last, and where none are kept
-	told    bool         // the recording tells who woke whom
-	spanned bool         // the recording has spans; known in the last pass
-	ties    *ties        // nil in all passes but the last
-	event   simEvent     // the event being simulated
-	caller  *thread      // its thread
-	notes   format.Notes // its notes, where they were changed
+	out      *writer      // nil in all passes but the last
+	appNames *appNames    //  nil in all passes but the last, and where none are kept
+	told     bool         // the recording tells who woke whom
+	spanned  bool         // the recording has spans; known in the last pass
+	ties     *ties        // nil in all passes but the last
+	event    simEvent     // the event being simulated
+	caller   *thread      // its thread
+	notes    format.Notes // its notes, where they were changed
 	batch
 	written int // batches so far
 }
@@ -79,7 +79,7 @@ func newModel(o Options, known *learned, p *plan, out *writer) *model {
 	m.names = newNames(known, p, texts, m.budget)
 	m.names.follow = m.follow
 	if p != nil && o.named() {
-		m.called = &called{byPath: make(map[string]string)}
+		m.appNames = &appNames{byPath: make(map[string]string)}
 	}
 	if p != nil {
 		m.pipe, m.report.Unwaited = pipeEvents{p.pipes, p.pipes.waits, p.pipes.points}, p.pipes.unwaited
@@ -98,7 +98,7 @@ func (m *model) start(in *intake, first *format.Event) {
 			m.home = m.directory(m.names.root, m.cwd)
 		}
 	}
-	m.given(h.Files)
+	m.addHeaderFiles(h.Files)
 	switch {
 	case !m.options.Compensate:
 	case m.out != nil:

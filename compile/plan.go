@@ -17,7 +17,7 @@ type plan struct {
 	buffers       []*buffers
 	layouts       []*buffers // of mapped files
 	files         []format.File
-	called        []format.AppName // with Flat, of files
+	appNames      []format.AppName // with Flat, of files
 	substitutions []Substitution
 	pipes         *pipePlan
 }
@@ -156,7 +156,7 @@ func (m *model) addFile(p *plan, e *entry) {
 	p.files = append(p.files, f)
 	if m.options.named() && m.options.Paths == Flat {
 		if called := m.names.original(e); called[1:] != name {
-			p.called = append(p.called, format.AppName{Path: name, Name: called})
+			p.appNames = append(p.appNames, format.AppName{Path: name, Name: called})
 		}
 	}
 }

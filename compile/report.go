@@ -147,7 +147,7 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 		add("the recording has no end\n")
 	}
 	if r.Orphans > 0 {
-		add("threads of unknown origin: %d\n", r.Orphans)
+		add("threads without a creating call: %d\n", r.Orphans)
 	}
 	if r.Repaired > 0 {
 		add("descriptors of unknown origin, opened at the start: %d\n", r.Repaired)

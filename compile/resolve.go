@@ -106,7 +106,7 @@ func (m *model) resolve(s *simEvent) reason {
 				continue // linkat
 			}
 		} else if isMagic(at) && link != linkItself {
-			if own := m.stranger(s.e); own != nil {
+			if own := m.entryByInode(s.e); own != nil {
 				at = own
 			}
 		}

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"sort"
+	"strings"
 	"unsafe"
 
 	"pianola/format"
@@ -57,7 +58,7 @@ func (m *model) span(e *format.Event) error {
 	t.moments.add(moment{e.Start, start, end}, m.budget)
 
 	out := &m.events[:len(m.events)+1][len(m.events)]
-	*out = format.Event{Op: format.OpSpan, TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(e.Span)}
+	*out = format.Event{Op: format.OpSpan, TID: t.num, Start: start, Dur: end - start, Compute: end - t.now, Ret: e.Ret, Span: m.keepSpan(t, e.Span)}
 	if e.Dur < 0 {
 		out.Start, out.Dur = end, format.Unknown
 	}
@@ -74,8 +75,9 @@ func (m *model) span(e *format.Event) error {
 	return nil
 }
 
-// keepSpan copies a span into the memory of the batch, as far as the options allow.
-func (m *model) keepSpan(s *format.Span) *format.Span {
+// keepSpan copies a span of a thread into the memory of the batch, as far as the options
+// allow. Names of files become absolute.
+func (m *model) keepSpan(t *thread, s *format.Span) *format.Span {
 	from := len(m.values)
 	for _, v := range s.Args {
 		switch v.Kind {
@@ -84,7 +86,11 @@ func (m *model) keepSpan(s *format.Span) *format.Span {
 				v = format.Value{}
 				break
 			}
-			v.Text = m.text(string(v.Text))
+			path := string(v.Text)
+			if v.Kind == format.ValuePath && path != "" && path[0] != '/' {
+				path = m.absolute(t, path)
+			}
+			v.Text = m.text(path)
 		case format.ValueNumbers:
 			n := len(m.numbers)
 			m.numbers = append(m.numbers, v.Numbers...)
@@ -96,4 +102,14 @@ func (m *model) keepSpan(s *format.Span) *format.Span {
 	kept := &m.spans[len(m.spans)-1]
 	kept.Args = m.values[from:len(m.values):len(m.values)]
 	return kept
+}
+
+// absolute returns the absolute form of a relative path of the application, as far as the
+// working directory is known.
+func (m *model) absolute(t *thread, path string) string {
+	dir := t.dir().node
+	if dir == m.names.root && m.cwd == "" {
+		return path
+	}
+	return strings.TrimSuffix(m.names.original(dir.at), "/") + "/" + path
 }

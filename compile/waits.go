@@ -91,7 +91,7 @@ type waiting struct {
 	attempt attempt
 	sharing sharing
 
-	followed youngest[int32, cause] // the newest edge to each thread that an event of this one has
+	followed boundedMap[int32, cause] // the newest edge to each thread that an event of this one has
 }
 
 // ties ties the waits of threads to their causes, in the last pass.
@@ -103,18 +103,18 @@ type ties struct {
 	// The current event received data from an unrecorded program.
 	arrived bool
 
-	channels youngest[channel, []sending] // messages that were not received yet
-	replies  youngest[connection, reply]  // the newest that was sent on each
-	syncing  youngest[int32, *thread]     // those that make syncs, by number
-	join     format.Floor                 // of the process whose end the current event waited for
-	causes   []cause                      // memory of follow
+	channels boundedMap[channel, []sending] // messages that were not received yet
+	replies  boundedMap[connection, reply]  // the newest that was sent on each
+	syncing  boundedMap[int32, *thread]     // those that make syncs, by number
+	join     format.Floor                   // of the process whose end the current event waited for
+	causes   []cause                        // memory of follow
 }
 
 func newTies() *ties {
 	return &ties{
 		gone:     map[int32]*thread{},
-		syncing:  newYoungest[int32, *thread](maxSyncing),
-		channels: newYoungest[channel, []sending](maxChannels), replies: newYoungest[connection, reply](maxConnections),
+		syncing:  newBoundedMap[int32, *thread](maxSyncing),
+		channels: newBoundedMap[channel, []sending](maxChannels), replies: newBoundedMap[connection, reply](maxConnections),
 	}
 }
 
@@ -287,7 +287,7 @@ func (m *model) waker(tid int32) *thread {
 
 // ended keeps a thread for those that it wakes on its way out.
 func (w *ties) ended(t *thread, tid int32) {
-	t.gone, t.followed = tid, youngest[int32, cause]{}
+	t.gone, t.followed = tid, boundedMap[int32, cause]{}
 	t.past = slices.Clone(t.past[max(len(t.past)-goneKept, 0):])
 	w.gone[tid] = t
 	if w.order = append(w.order, t); len(w.order) > maxGone {
@@ -406,7 +406,7 @@ func (m *model) tie(t *thread, out *format.Event) {
 		c := &t.gap.causes[i]
 		m.order.edge(format.Edge{Thread: c.place.thread, Kind: c.kind, Event: c.place.event, Delay: max(c.lag+own, 0)})
 		if t.followed.of == nil {
-			t.followed = newYoungest[int32, cause](maxFollowed)
+			t.followed = newBoundedMap[int32, cause](maxFollowed)
 		}
 		t.followed.set(c.place.thread, *c)
 	}

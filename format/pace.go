@@ -35,8 +35,8 @@ func PaceOf(h *Header) Pace {
 // Recorded reports whether the pace is that of the recording.
 func (p *Pace) Recorded() bool { return p.Speed == 0 || p.Speed == 1 }
 
-// LeavesOut reports whether edges of a kind are not waited for.
-func (p *Pace) LeavesOut(k EdgeKind) bool {
+// Ignores reports whether edges of a kind are not waited for.
+func (p *Pace) Ignores(k EdgeKind) bool {
 	return k == EdgeReply && p.Timed || k == EdgeArrival && !p.Timed
 }
 

@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"pianola/replay/fileset":             {"pianola/format", "pianola/internal/fiemap", "pianola/internal/option", "pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/rings":               {"pianola/replay/sandbox", "golang.org/x/sys/"},
 	"pianola/replay/sandbox":             {"golang.org/x/sys/"},
+	"pianola/replay/spans":               {"pianola/format", "pianola/layer", "pianola/plugin", "pianola/replay", "pianola/stats", "golang.org/x/sys/"},
 	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/pattern":                    {"pianola/format", "go.yaml.in/yaml/v3"},

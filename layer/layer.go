@@ -17,7 +17,9 @@ type Layer struct {
 	Name      string      `json:"layer"`
 	Libraries []string    `json:"libraries"` // patterns of the file names of the library
 	Includes  []string    `json:"includes"`  // headers that declare the functions
-	Functions []*Function `json:"functions"` // in the order of the annotated header
+	Globals   []Global    `json:"globals,omitempty"`
+	Support   string      `json:"support,omitempty"` // C that a player of the layer needs (Player)
+	Functions []*Function `json:"functions"`         // in the order of the annotated header
 }
 
 // Function is a function of a library.
@@ -38,8 +40,29 @@ type Function struct {
 	Bytes    string   `json:"bytes,omitempty"`    // expression of how many bytes the call moves
 	Error    string   `json:"error,omitempty"`    // expression that is true where the call failed
 
+	Pass []Pass `json:"pass,omitempty"` // what a player passes where it can't pass what was recorded
+	Play string `json:"play,omitempty"` // what a player calls instead, or NoPlay
+
 	bytes, failed expr
 }
+
+// Global is a variable of the library that has a handle, such as that of a type that the
+// library itself makes. Its value depends on the library.
+type Global struct {
+	Type string `json:"type"` // of the handle
+	C    string `json:"c"`    // its type, as in C
+	Name string `json:"name"`
+}
+
+// Pass is what a player passes for an argument: an expression of C over the arguments
+// before it, functions of the player and of Support.
+type Pass struct {
+	Arg  string `json:"arg"`
+	Expr string `json:"expr"`
+}
+
+// NoPlay is the Play of a function that a player never calls.
+const NoPlay = "no"
 
 // Value is a value of C, as the generic probe can read it.
 type Value struct {
@@ -156,6 +179,9 @@ func (l *Layer) check() error {
 			return fmt.Errorf("%.*q is no pattern of a library's file name", maxText, glob)
 		}
 	}
+	if err := l.checkPlayer(); err != nil {
+		return err
+	}
 	seen := map[string]bool{}
 	for _, f := range l.Functions {
 		if f == nil {
@@ -220,6 +246,9 @@ func (f *Function) check() error {
 		if err := f.parse(&a.count, a.Count); err != nil {
 			return err
 		}
+	}
+	if err := f.checkPlay(); err != nil {
+		return err
 	}
 	if err := f.parse(&f.bytes, f.Bytes); err != nil {
 		return err

@@ -29,7 +29,7 @@ type Backend struct {
 	run     *process
 	strings []string
 	several bool
-	threads []asker
+	threads []threadState
 
 	writing sync.Mutex
 	turn    chan struct{} // holds a token: its owner reads for all
@@ -40,14 +40,22 @@ type Backend struct {
 	err        error // why there are no more answers
 }
 
-// asker is the state of a replayed thread. Its memory is allocated before the first
+// threadState is the state of a replayed thread. Its memory is allocated before the first
 // event.
-type asker struct {
+type threadState struct {
 	line   []byte
 	text   [format.MaxStrings][]byte
 	event  format.Event
+	span   bool // the question is a span
 	asked  atomic.Bool
-	answer chan int64
+	answer chan Answer
+}
+
+// Answer is the answer of a program.
+type Answer struct {
+	Result  int64  // or -errno; of a span what the function returned
+	Dur     int64  // nanoseconds that the call took, by the program's account; format.Unknown where it gave none
+	Refused string // why the program did not play the span, or ""
 }
 
 const (
@@ -57,20 +65,23 @@ const (
 
 // Backend runs the program for a trace. It must be closed.
 func (p *Program) Backend(ctx context.Context, t format.Trace) (*Backend, error) {
+	return p.backend(ctx, t.Header(), t.Strings())
+}
+
+func (p *Program) backend(ctx context.Context, h *format.Header, strings []string) (*Backend, error) {
 	r, err := p.start(ctx, true)
 	if err != nil {
 		return nil, err
 	}
-	h := t.Header()
 	n := max(1, len(h.Threads))
 	o := &Backend{
-		run: r, strings: t.Strings(), several: n > 1, threads: make([]asker, n),
+		run: r, strings: strings, several: n > 1, threads: make([]threadState, n),
 		turn: make(chan struct{}, 1), buf: make([]byte, maxAnswer),
 	}
 	o.turn <- struct{}{}
 	for i := range o.threads {
 		a := &o.threads[i]
-		a.answer, a.line = make(chan int64, 1), make([]byte, 0, lineSize)
+		a.answer, a.line = make(chan Answer, 1), make([]byte, 0, lineSize)
 		for k := range a.text {
 			a.text[k] = make([]byte, 0, lineSize)
 		}
@@ -97,6 +108,12 @@ func (o *Backend) Write(b []byte) (int, error) { return len(b), o.run.write(b, o
 func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 	a := &o.threads[thread-1]
 	a.fill(thread, r, o.strings, o.several)
+	got, err := o.ask(a)
+	return got.Result, err
+}
+
+// ask gives the program the line of a thread, and waits for the answer.
+func (o *Backend) ask(a *threadState) (Answer, error) {
 	a.asked.Store(true)
 	o.writing.Lock()
 	_, err := o.Write(a.line)
@@ -117,7 +134,7 @@ func (o *Backend) Play(thread int32, r *format.Record) (int64, error) {
 }
 
 // fill makes the line of an event.
-func (a *asker) fill(thread int32, r *format.Record, strings []string, several bool) {
+func (a *threadState) fill(thread int32, r *format.Record, strings []string, several bool) {
 	e := &a.event
 	*e = format.Event{Op: r.Op, TID: thread, Dur: format.Unknown, Ret: r.Ret, Args: r.Args}
 	text := 0
@@ -141,7 +158,7 @@ func (a *asker) fill(thread int32, r *format.Record, strings []string, several b
 }
 
 // read reads answers until there is one for the thread. The caller holds the token.
-func (o *Backend) read(a *asker) (int64, error) {
+func (o *Backend) read(a *threadState) (Answer, error) {
 	for {
 		select {
 		case got := <-a.answer:
@@ -149,7 +166,7 @@ func (o *Backend) read(a *asker) (int64, error) {
 		default:
 		}
 		if o.err != nil {
-			return 0, o.err
+			return Answer{}, o.err
 		}
 		if err := o.next(); err != nil {
 			o.fail(err)
@@ -193,16 +210,28 @@ func (o *Backend) take(line []byte) error {
 	if thread < 1 || thread > int64(len(o.threads)) {
 		return fmt.Errorf("answer %.100q: expected a thread number before the result", line)
 	}
-	got, ok := result(rest)
-	if !ok {
-		return fmt.Errorf("answer %.100q: %w", line, errAnswer)
-	}
 	a := &o.threads[thread-1]
+	got, err := a.parse(rest)
+	if err != nil {
+		return fmt.Errorf("answer %.100q: %w", line, err)
+	}
 	if !a.asked.CompareAndSwap(true, false) {
 		return fmt.Errorf("answer %.100q matches no pending event", line)
 	}
 	a.answer <- got
 	return nil
+}
+
+// parse parses an answer after the number of its thread.
+func (a *threadState) parse(b []byte) (Answer, error) {
+	if a.span {
+		return spanAnswer(b)
+	}
+	got, ok := result(b)
+	if !ok {
+		return Answer{}, errAnswer
+	}
+	return Answer{Result: got, Dur: format.Unknown}, nil
 }
 
 // result parses a result in the form of scripts: 17, ?, -1 ENOENT, with or without a

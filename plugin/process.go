@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -51,6 +53,11 @@ func (p *Program) start(ctx context.Context, fed bool) (*process, error) {
 	r := &process{Program: p, ctx: ctx, in: -1, out: -1, ended: make(chan struct{})}
 	r.cmd = exec.Command(p.args[0], p.args[1:]...)
 	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if r.cmd.Dir = p.Dir; p.Dir != "" && strings.Contains(p.args[0], "/") {
+		if r.cmd.Path, r.cmd.Err = filepath.Abs(p.args[0]); r.cmd.Err != nil {
+			return nil, fmt.Errorf("%s: %w", p, r.cmd.Err)
+		}
+	}
 	theirs, err := r.connect(fed)
 	if err == nil {
 		err = r.cmd.Start()

@@ -21,6 +21,7 @@ const DefaultTimeout = 10 * time.Second
 type Program struct {
 	Timeout time.Duration // how long it may make no progress while Pianola waits for it; 0 means no limit
 	Stderr  io.Writer     // gets its stderr; nil to discard it
+	Dir     string        // that it works in; "" for the working directory
 
 	text string   // as on the command line
 	args []string // the program and its arguments

@@ -56,6 +56,7 @@ type Collector struct {
 	noFile    Usage
 	parts     partition
 	singles   singles
+	spans     spans
 	tracker   *tracker // nil before the first event
 	coverage  coverage.Account
 }
@@ -78,21 +79,26 @@ type call struct {
 	start, end int64
 }
 
-// Read adds all events of r.
+// Read adds all events of r, and its spans, which it asks for. Another goroutine reads them
+// meanwhile.
 func (c *Collector) Read(r format.Reader) error {
-	ordered := format.NewCausal(r)
+	format.WantSpans(r)
+	ahead := format.NewAhead(r)
+	defer ahead.Close()
+	ordered := format.NewCausal(ahead)
 	for {
 		e, err := ordered.Next()
 		if err == io.EOF {
-			c.coverage = coverage.Of(r.Header())
+			c.coverage = coverage.Of(ahead.Header())
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 		if c.tracker == nil {
-			c.tracker = newTracker(r.Header(), c.Rows)
+			c.tracker = newTracker(ahead.Header(), c.Rows)
 		}
+		c.spans.name(ahead.Header())
 		if err := c.add(e); err != nil {
 			return c.fault(err)
 		}
@@ -113,12 +119,20 @@ func (c *Collector) Write(events []format.Event) error {
 func (c *Collector) fault(err error) error { return fmt.Errorf("event %d: %w", c.all.Calls+1, err) }
 
 func (c *Collector) add(e *format.Event) error {
-	if !e.Op.Valid() {
+	isSpan := e.Op == format.OpSpan && e.Span != nil
+	if !e.Op.Valid() && !isSpan {
 		return errOp
 	}
 	start, dur := max(e.Start, 0), max(e.Dur, 0)
 	if start > maxTime || dur > maxTime {
 		return errRange
+	}
+	if c.tracker == nil {
+		c.tracker = newTracker(&format.Header{}, c.Rows)
+	}
+	if isSpan {
+		c.spans.span(c.tracker.threads.of(c.tracker.Thread(e)), e)
+		return nil
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
 	if e.Via != format.ViaCall {
@@ -133,9 +147,6 @@ func (c *Collector) add(e *format.Event) error {
 	// The sum over all events overflows before any part of it does.
 	if c.all.Nanos+dur < 0 || c.all.Flight+dur < 0 || c.all.Bytes+one.total.Bytes < 0 {
 		return errRange
-	}
-	if c.tracker == nil {
-		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
 	c.all.Calls++
 	c.all.Nanos += one.total.Nanos
@@ -170,6 +181,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	if one.start < c.To && one.start >= c.From {
 		c.singles.add(t, one, e, f, &moves)
 	}
+	c.spans.call(t, one, e)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
 	if tr.blocked != nil {
@@ -284,6 +296,7 @@ func (c *Collector) Profile() *Profile {
 		p.Times.add(&p.Threads[i].Times)
 	}
 	p.Times.add(&p.OtherThreads.Times)
+	p.Layers = c.spans.snapshot()
 	var path []walk
 	p.Critical, path = c.tracker.path.path()
 	p.Timeline = c.tracker.threads.timeline(path, c.tracker.path.steps, c.runTime)

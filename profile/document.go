@@ -24,6 +24,8 @@ type document struct {
 	Threads     *Table            `json:"threads"`
 	Sizes       *Table            `json:"sizes"`
 	Intervals   *Table            `json:"intervals"`
+	Layers      *Table            `json:"layers"`
+	Spans       *Table            `json:"spans"`
 }
 
 type timesDocument struct {
@@ -191,6 +193,7 @@ func (p *Profile) FullDocument() any {
 		Interval:    format.Seconds(p.Intervals.Nanos),
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
+		Layers: table("layer"), Spans: table("span"),
 	}
 	for _, nanos := range p.Concurrency {
 		d.Concurrency = append(d.Concurrency, format.Seconds(nanos))

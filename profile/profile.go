@@ -155,6 +155,7 @@ type Profile struct {
 	Threads      []Thread
 	OtherThreads Thread // those beyond the ones that are told apart, together; its TID is -1
 	Processes    []Process
+	Layers       []Layer // whose calls are in the recording, the one with the most time first
 
 	// Blocked is nil for recordings that do not tell who woke whom.
 	Blocked *Blocked

@@ -133,6 +133,7 @@ type thread struct {
 	path   *path   // see critical
 	lane   *lane
 	weight int64 // time in its calls, nanoseconds, and their number: see partition
+	spans  *threadSpans
 }
 
 // threads counts threads and processes.

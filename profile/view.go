@@ -32,6 +32,7 @@ const (
 	share                 // f of 1
 	frequents             // list
 	nameList              // names; text and CSV have their number
+	causes                // caused
 )
 
 // value is what stands in a cell.
@@ -42,6 +43,7 @@ type value struct {
 	s     string
 	list  []Frequent
 	names []string
+	calls []Caused
 }
 
 func (t *Total) seconds() value {
@@ -86,6 +88,8 @@ var views = []struct {
 	{"directory", func(p *Profile) *Table { return tableOf(p.Directories(), directoryColumns) }},
 	{"size", func(p *Profile) *Table { return tableOf(p.sizeRows(), sizeColumns) }},
 	{"interval", func(p *Profile) *Table { return p.intervalTable() }},
+	{"layer", func(p *Profile) *Table { return spentTable(p.Layers, layerColumns) }},
+	{"span", func(p *Profile) *Table { return spentTable(p.functions(), functionColumns) }},
 }
 
 // Views returns the names of the tables that a profile has, the default first.
@@ -136,6 +140,9 @@ func compareValues(a, b *value) int {
 	first := func(v *value) int64 {
 		if len(v.list) > 0 {
 			return v.list[0].Value
+		}
+		if len(v.calls) > 0 {
+			return v.calls[0].Calls
 		}
 		return v.n + int64(len(v.names))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // WriteCSV writes the table for programs: seconds with nine decimals, shares as
-// parts of 1, frequent numbers as "4096:17 512:3", names as "a|b". Cells of what
+// parts of 1, frequent numbers as "4096:17 512:3", names as "a|b", caused calls as "pwrite64:300 fsync:1". Cells of what
 // is not known are empty.
 func (t *Table) WriteCSV(w io.Writer) error {
 	cw := csv.NewWriter(w)
@@ -53,6 +53,12 @@ func (k kind) csv(v *value) string {
 			all = append(all, format.Name(name))
 		}
 		return strings.Join(all, "|")
+	case causes:
+		var all []string
+		for i := range v.calls {
+			all = append(all, v.calls[i].Op.String()+":"+table.Count(v.calls[i].Calls))
+		}
+		return strings.Join(all, " ")
 	}
 	return format.Name(v.s)
 }

@@ -59,6 +59,20 @@ func (k kind) appendJSON(b []byte, v *value) []byte {
 			b = appendString(b, name)
 		}
 		return append(b, ']')
+	case causes:
+		b = append(b, '[')
+		for i := range v.calls {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			c := &v.calls[i]
+			b = appendString(append(b, `{"name":`...), c.Op.String())
+			b = strconv.AppendInt(append(b, `,"calls":`...), c.Calls, 10)
+			b = strconv.AppendInt(append(b, `,"errors":`...), c.Errors, 10)
+			b = strconv.AppendInt(append(b, `,"bytes":`...), c.Bytes, 10)
+			b = append(format.AppendSeconds(append(b, `,"seconds":`...), c.Nanos), '}')
+		}
+		return append(b, ']')
 	}
 	return appendString(b, v.s)
 }

@@ -18,7 +18,7 @@ func (t *Table) WriteText(w io.Writer) error {
 	shown := t.shown()
 	_, err := io.WriteString(w, table.Format(t.cells(shown), func(column int) bool {
 		k := t.columns[shown[column]].kind
-		return column == 0 || k == words || k == nameList
+		return column == 0 || k == words || k == nameList || k == causes
 	}))
 	return err
 }
@@ -27,7 +27,7 @@ func (t *Table) WriteText(w io.Writer) error {
 var rare = map[string]bool{
 	"communication_calls": true, "communication_bytes": true, "communication_seconds": true,
 	"mapped_reads": true, "mapped_writes": true, "bytes_mapped_read": true, "bytes_mapped_written": true, "mapped_read_seconds": true, "mapped_write_seconds": true,
-	"ready_seconds": true, "own_seconds": true, "timer_seconds": true, "storage_seconds": true,
+	"ready_seconds": true, "own_seconds": true, "timer_seconds": true, "storage_seconds": true, "failed": true,
 }
 
 // shown returns the places of the columns that the text has.
@@ -94,6 +94,8 @@ func (k kind) show(v *value, u table.Unit) string {
 		return mostFrequent(v.list)
 	case nameList:
 		return someNames(v.names)
+	case causes:
+		return someCalls(v.calls)
 	}
 	return table.Name(v.s)
 }
@@ -113,6 +115,23 @@ func mostFrequent(list []Frequent) string {
 		return first
 	}
 	return fmt.Sprintf("%s (%s)", first, table.Percent(float64(list[0].Calls)/float64(all)))
+}
+
+// someCalls returns the operations of which there are the most calls, and the number of the others.
+func someCalls(list []Caused) string {
+	if len(list) == 0 {
+		return table.Missing
+	}
+	const some = 3
+	var words []string
+	for i := range list[:min(len(list), some)] {
+		words = append(words, table.Count(list[i].Calls)+" "+list[i].Op.String())
+	}
+	text := strings.Join(words, ", ")
+	if len(list) > some {
+		text += fmt.Sprintf(" and %d more", len(list)-some)
+	}
+	return text
 }
 
 // someNames returns the first names and the number of the others.

@@ -48,11 +48,8 @@ const NrWait = format.MaxSys - 1
 // OpOf returns the operation of a Call.Nr, OpNone for a system call that is not
 // recorded.
 func OpOf(a format.Arch, nr int) format.Op {
-	switch nr {
-	case NrWait:
+	if nr == NrWait {
 		return format.OpWait
-	case NrSpan:
-		return format.OpSpan
 	}
 	return format.BySyscall(a, nr)
 }

@@ -9,7 +9,7 @@ import (
 	"pianola/layer"
 )
 
-// NrSpan stands in counts of lost records for format.OpSpan, which is no system call.
+// NrSpan stands in records and counts where a system call has its number.
 const NrSpan = format.MaxSys - 8
 
 // Span is a call of a function of a library, as a recorder saw it. Args are the integer

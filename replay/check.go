@@ -13,7 +13,7 @@ func (e *engine) plan() (err error) {
 	if err := check(e.trace, &e.Limits, e.isForeign); err != nil {
 		return err
 	}
-	if e.byDuration() {
+	if e.usesRecordedDurations() {
 		if err := checkDurations(e.trace); err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func (e *engine) build(ctx context.Context) error {
 			continue
 		}
 		if th.Parent != 0 {
-			w.bornOf(e.workers[th.Parent-1])
+			w.setParent(e.workers[th.Parent-1])
 		}
 	}
 	for _, th := range threads {

@@ -56,8 +56,8 @@ const (
 	Timed                 // at their recorded times
 )
 
-// leavesOut reports whether the replay ignores edges of a kind.
-func (o Outside) leavesOut(k format.EdgeKind) bool {
+// ignores reports whether the replay ignores edges of a kind.
+func (o Outside) ignores(k format.EdgeKind) bool {
 	return k == format.EdgeReply && o == Timed || k == format.EdgeArrival && o == Closed
 }
 

@@ -103,8 +103,8 @@ func (w *worker) awaitStart() bool {
 	return !w.e.stopped.Load()
 }
 
-// bornOf makes the worker wait for the worker that creates its thread.
-func (w *worker) bornOf(parent *worker) {
+// setParent makes the worker wait for the worker that creates its thread.
+func (w *worker) setParent(parent *worker) {
 	w.parent = parent
 	parent.children = append(parent.children, w)
 	w.forEvent.Store(creation)
@@ -125,7 +125,7 @@ func (w *worker) awaitEdges() bool {
 		v := &w.waits[w.wait]
 		w.held += v.Held
 		w.early += v.Expired
-		if w.e.Outside.leavesOut(v.For.Kind) {
+		if w.e.Outside.ignores(v.For.Kind) {
 			continue
 		}
 		from := w.e.start

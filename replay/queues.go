@@ -485,18 +485,18 @@ func (q *queue) begin(w *worker, r *format.Record) {
 	}
 	q.submitted.Store(g.event)
 	got := e.calls[r.Op](w, r)
-	place := q.fly(w, r, event, at)
+	place := q.addInFlight(w, r, event, at)
 	q.state.take()
 	if c, now := (rings.Completion{User: uint64(place), Result: got}), e.now(); !q.delay(c, now) {
 		q.finish(c, now)
 	}
 	q.publish()
 	q.state.give()
-	q.rouse()
+	q.wakeWaiters()
 }
 
-// fly records a request as in flight, and returns its place.
-func (q *queue) fly(w *worker, r *format.Record, event, at int64) int32 {
+// addInFlight records a request as in flight, and returns its place.
+func (q *queue) addInFlight(w *worker, r *format.Record, event, at int64) int32 {
 	q.state.take()
 	defer q.state.give()
 	if len(q.free) == 0 {
@@ -525,11 +525,11 @@ func (q *queue) isOpen(w *worker) bool {
 // endDrive lets another worker drive.
 func (q *queue) endDrive() {
 	q.driving.Store(false)
-	q.rouse()
+	q.wakeWaiters()
 }
 
-// rouse wakes the workers that wait while another one drives the queue.
-func (q *queue) rouse() {
+// wakeWaiters wakes the workers that wait while another one drives the queue.
+func (q *queue) wakeWaiters() {
 	if q.sleepers.Load() > 0 {
 		q.g.wakeUp.Ring()
 	}
@@ -565,7 +565,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	if !ok {
 		return false
 	}
-	place := q.fly(w, r, event, at)
+	place := q.addInFlight(w, r, event, at)
 	q.request.User = uint64(place)
 	for errno == 0 {
 		q.enter()
@@ -598,7 +598,7 @@ func (q *queue) prepare(w *worker, r *format.Record, how format.How, event, at i
 	q.finish(rings.Completion{User: uint64(place), Result: -int64(errno)}, w.e.now())
 	q.publish()
 	q.state.give()
-	q.rouse()
+	q.wakeWaiters()
 	return true
 }
 

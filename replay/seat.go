@@ -66,7 +66,7 @@ func (s *seat) scratchPointer() uintptr { return uintptr(unsafe.Pointer(&s.scrat
 // newSeat makes a seat without a thread.
 func (e *engine) newSeat() *seat {
 	s := &seat{e: e, guard: e.guard, batch: make([]format.Record, batchRecords), differences: make([]Difference, 0, maxDifferences), late: stats.Histogram{Digits: latenessDigits}}
-	if e.Timing == Schedule || e.byDuration() {
+	if e.Timing == Schedule || e.usesRecordedDurations() {
 		s.nanos = make([]int64, batchRecords)
 	}
 	s.sys = s.timed

@@ -84,6 +84,14 @@ for program in everything calls limits random bench; do
 	into compile.log compile "$source/hdf5/memvol/tests/$program.c" bin/$program
 done
 into compile.log compile "$source/testdata/hdf5/datasets.c" bin/datasets
+into compile.log compile "$source/testdata/hdf5/checkpoint.c" bin/checkpoint
+# The player, which replays recorded calls on this HDF5.
+player=
+if [ -x "$pianola" ]; then
+	into player.log "$pianola" layer player -o player.c hdf5
+	into compile.log compile player.c bin/player
+	player=$dir/bin/player
+fi
 
 # The linker keeps its search path until the end.
 echo 'leak:ld-linux' >leaks
@@ -120,6 +128,7 @@ tests() {
 	cd tests
 	log=$dir/tests/log
 	everything_tests
+	replay_tests
 	tool_tests
 	example_tests
 	cd "$dir"
@@ -158,6 +167,37 @@ everything_tests() {
 		LEAKS=0 memory write=native "$python" "$source/hdf5/memvol/tests/with_h5py.py" memory_py.h5 && equal native_py.h5 memory_py.h5; } >log 2>&1 || status=1
 	unset PYTHONHOME
 	verdict h5py $status 'datasets, selections, attributes, links, copies'
+}
+
+# way NAME COMMAND…: a command whose HDF5 is native, the core driver, or the connector,
+# which writes its files.
+way() {
+	kind=$1
+	shift
+	case $kind in
+	native) "$@" ;;
+	core) env HDF5_DRIVER=core "$@" ;;
+	connector) env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR="memvol ${written-write=native}" "$@" ;;
+	esac
+}
+
+# A checkpoint, recorded natively, whose calls of HDF5 are replayed in three ways.
+replay_tests() {
+	at 'replaying recorded calls'
+	if [ -z "$player" ] || ! "$pianola" record --layer hdf5 -o checkpoint.txt -- "$dir/bin/checkpoint" checkpoint.h5 >log 2>&1; then
+		echo 'replay of calls: left out, nothing records calls of libraries here' >&2
+		return
+	fi
+	"$pianola" compile -o checkpoint.bin checkpoint.txt >log 2>&1
+	native "$tree/usr/bin/h5dump" -H checkpoint.h5 | sed 1d >checkpoint.dump
+	for kind in native core connector; do
+		rm -rf replayed
+		status=0
+		way $kind "$pianola" replay --layer hdf5 --strict --timing afap --backend "exec:$player" --root replayed checkpoint.bin >replay.out 2>log || status=1
+		native "$tree/usr/bin/h5dump" -H "$(find replayed -name checkpoint.h5)" 2>>log | sed 1d >replayed.dump
+		cmp -s checkpoint.dump replayed.dump || status=1
+		verdict "replay, $kind" $status "$(awk '$1 == "all" { print $2 }' replay.out) recorded calls, a file of the same structure"
+	done
 }
 
 # tool NAME COMMAND…: a tool's output, natively and in memory.
@@ -286,6 +326,7 @@ bench() {
 	echo
 	env HDF5_PLUGIN_PATH="$dir/plain" HDF5_VOL_CONNECTOR=memvol "$dir/bin/bench" . "$runs" "$large"
 	programs
+	calls
 	cd "$dir"
 }
 
@@ -328,6 +369,39 @@ programs() {
 				$1 ~ /"elapsed_seconds"/ { s[who] = $2 }
 				END { printf "%-10s %-28s %10.2f %10s %10s %10.2f\n", n, "laboratory, backend=memory", s["memory"] * 1e3, "", "", s["memory"] / s["replay"] }' "$n.json"
 		fi
+	done
+}
+
+# What H5Dwrite and H5Dread of that program take when its recorded calls are replayed, on
+# each way: the median of 9 replays of 300 calls, and of the time in all its calls.
+calls() {
+	[ -n "$player" ] || return 0
+	at 'replaying the calls of a program'
+	echo
+	printf '%-10s %-20s %10s %10s %12s %10s\n' datasets 'replay of calls' recorded native 'core driver' connector
+	for n in 10 50 100; do
+		rm -f app.h5
+		"$pianola" record --layer hdf5 -o $n.calls.txt -- "$dir/bin/datasets" app.h5 $n 300 >record.log 2>&1 || return 0
+		into compile.log "$pianola" compile -o $n.calls.bin $n.calls.txt
+		for turn in $(seq 9); do
+			for kind in native core connector; do
+				written='' way $kind "$pianola" replay --json --layer hdf5 --timing afap --backend "exec:$player" $n.calls.bin 2>replay.log | awk -F'[:, ]+' -v kind=$kind '
+					$2 == "\"function\"" { name = $3; gsub("\"", "", name) }
+					$2 == "\"played\"" { played = $3 }
+					$2 == "\"recorded_seconds\"" { recorded = $3 }
+					$2 == "\"seconds\"" && name ~ /^(H5Dwrite|H5Dread|all)$/ {
+						unit = name == "all" ? 1e3 : 1e6 / played
+						print name, "recorded", recorded * unit
+						print name, kind, $3 * unit
+					}'
+			done
+		done >calls
+		for name in H5Dwrite:us H5Dread:us all:ms; do
+			awk "$medians"'
+				{ all[$1, $2] = all[$1, $2] " " $3 }
+				END { printf "%-10s %-20s %10.2f %10.2f %12.2f %10.2f\n", n, label, sorted(name, "recorded"), sorted(name, "native"), sorted(name, "core"), sorted(name, "connector") }
+			' n="${n}x$n" name="${name%:*}" label="${name%:*}, ${name#*:}" calls
+		done
 	done
 }
 

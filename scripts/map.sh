@@ -105,12 +105,7 @@ for app; do
 	at "$app: its files"
 	seed_$app
 	throttle "$limits"
-	at "$app: the run that warms up"
-	fresh $app
-	timed $app
-	at "$app: recording"
-	fresh $app
-	into run.out run_$app recorded
+	record_warm
 	eval glob='$glob_'$app
 	for i in $(seq "$rounds"); do
 		run together

@@ -78,12 +78,7 @@ for app; do
 	at "$app: its files"
 	seed_$app
 	cp -a "$dir/fast/$app" "$dir/slow/$app"
-	at "$app: the run that warms up"
-	fresh $app
-	timed $app
-	at "$app: recording"
-	fresh $app
-	into run.out run_$app recorded
+	record_warm
 	note recorded "$(awk '/^# elapsed:/ { print $3 }' "$dir/$app/trace.txt")"
 	cd "$dir/$app"
 	into compile.out "$pianola" compile -o trace.bin trace.txt

@@ -71,12 +71,7 @@ for app in $apps; do
 	seed_$app
 	cp -a "$dir/disk/$app" "$dir/memory/$app"
 	throttle "$limits"
-	at "$app: the run that warms up"
-	fresh $app
-	timed $app
-	at "$app: recording"
-	fresh $app
-	into run.out run_$app recorded
+	record_warm
 	for i in $(seq "$rounds"); do
 		run synced
 		synced=no

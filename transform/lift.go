@@ -61,7 +61,7 @@ func newLifted(t Trace) (*lifted, error) {
 	}
 	threads := len(h.Threads)
 	l := &lifted{
-		events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]bloodline, threads)}, batch: make([]format.Event, 256),
+		events: t.Events(), header: h, files: newNoter(&h), lines: &lineage{threads: make([]threadLineage, threads)}, batch: make([]format.Event, 256),
 		stopped: make([][]format.Event, threads), count: make([]int64, threads), given: make([]int64, threads), floors: make([]int64, threads),
 	}
 	events := make([][]int64, threads)
@@ -242,7 +242,7 @@ func transfers(e *format.Event) bool {
 
 // measure notes when an event ended that edges lead to, and the least time that a
 // replay takes until then.
-func (l *lifted) measure(e *format.Event, b *bloodline) {
+func (l *lifted) measure(e *format.Event, b *threadLineage) {
 	at := l.floors[e.TID-1] + max(e.Compute-e.Held-e.Expired, 0)
 	for i := range e.Edges {
 		if edge := &e.Edges[i]; edge.Kind != format.EdgeArrival {

@@ -11,10 +11,10 @@ import (
 // transforms: the line of an event is one more than its number in its thread. Stages
 // tell it of events that are taken out and merged. A nil lineage, that of a recording,
 // takes no notice: compile finds all edges of a recording in what comes out.
-type lineage struct{ threads []bloodline }
+type lineage struct{ threads []threadLineage }
 
-// bloodline is the lineage of a thread, as far as what comes out needs it.
-type bloodline struct {
+// threadLineage is the lineage of a thread, as far as what comes out needs it.
+type threadLineage struct {
 	targets []target // events that edges lead to, in order
 	origins []origin // in order of their lines, pruned as events come out
 	spared  []spared // times that went with events, pruned likewise
@@ -94,7 +94,7 @@ func (l *lineage) joins(thread int32, line, into int64, late bool) {
 }
 
 // find returns the origin of a line, nil for none.
-func (b *bloodline) find(line int64) *origin {
+func (b *threadLineage) find(line int64) *origin {
 	if i, ok := b.search(line); ok {
 		return &b.origins[i]
 	}
@@ -102,7 +102,7 @@ func (b *bloodline) find(line int64) *origin {
 }
 
 // origin returns the origin of a line, and makes it if there is none.
-func (b *bloodline) origin(line int64) *origin {
+func (b *threadLineage) origin(line int64) *origin {
 	i, ok := b.search(line)
 	if !ok {
 		b.origins = slices.Insert(b.origins, i, origin{line: line})
@@ -110,12 +110,12 @@ func (b *bloodline) origin(line int64) *origin {
 	return &b.origins[i]
 }
 
-func (b *bloodline) search(line int64) (int, bool) {
+func (b *threadLineage) search(line int64) (int, bool) {
 	return slices.BinarySearchFunc(b.origins, line, func(o origin, line int64) int { return cmp.Compare(o.line, line) })
 }
 
 // target returns what is known of an event that edges lead to, nil for another one.
-func (b *bloodline) target(event int64) *target {
+func (b *threadLineage) target(event int64) *target {
 	i, ok := slices.BinarySearchFunc(b.targets, event, func(t target, event int64) int { return cmp.Compare(t.event, event) })
 	if !ok {
 		return nil
@@ -124,7 +124,7 @@ func (b *bloodline) target(event int64) *target {
 }
 
 // without returns how much time went with the events of some lines.
-func (b *bloodline) without(from, to int64) (nanos int64) {
+func (b *threadLineage) without(from, to int64) (nanos int64) {
 	for _, s := range b.spared {
 		if from < s.line && s.line <= to {
 			nanos += s.nanos
@@ -134,7 +134,7 @@ func (b *bloodline) without(from, to int64) (nanos int64) {
 }
 
 // pass forgets what nothing needs any more once a thread has passed a line.
-func (b *bloodline) pass(line int64) {
+func (b *threadLineage) pass(line int64) {
 	if len(b.spared) > 0 {
 		b.spared = slices.DeleteFunc(b.spared, func(s spared) bool { return s.line <= line })
 	}

@@ -195,7 +195,7 @@ func (p *pending) wait(e *format.Event, o *origin) {
 
 // advance lets a thread pass the events up to a line, which were taken out or come out
 // late.
-func (w *lower) advance(t *outThread, b *bloodline, thread int32, to int64) {
+func (w *lower) advance(t *outThread, b *threadLineage, thread int32, to int64) {
 	if to <= t.line {
 		return
 	}
@@ -220,14 +220,14 @@ func (w *lower) advance(t *outThread, b *bloodline, thread int32, to int64) {
 }
 
 // stand replaces an event that is not written by the last written event of a thread.
-func (w *lower) stand(t *outThread, b *bloodline, thread int32, k *target) {
+func (w *lower) stand(t *outThread, b *threadLineage, thread int32, k *target) {
 	k.at, k.lag, k.more = w.before(t, b, thread, k)
 	k.stands = true
 	k.floor = sum(t.floor, k.lag)
 }
 
 // before returns the last written event at the end of a removed event.
-func (w *lower) before(t *outThread, b *bloodline, thread int32, k *target) (at where, lag int64, more []format.Edge) {
+func (w *lower) before(t *outThread, b *threadLineage, thread int32, k *target) (at where, lag int64, more []format.Edge) {
 	p, line := &t.pending, k.event+1
 	// From the newest wait before it, or from what stands.
 	from := waitEnd{t.line + 1, t.stood, 0}
@@ -261,7 +261,7 @@ func (w *lower) learn(thread int32, edge format.Edge) {
 }
 
 // write puts an event into the trace.
-func (w *lower) write(e *format.Event, t *outThread, b *bloodline, o *origin) {
+func (w *lower) write(e *format.Event, t *outThread, b *threadLineage, o *origin) {
 	c := collector{w: w, self: e.TID, t: t}
 	late := o != nil && o.through > 0 || e.Line > 0 && e.Line < t.line
 	own := o != nil && !o.handed && !late
@@ -342,7 +342,7 @@ func (w *lower) write(e *format.Event, t *outThread, b *bloodline, o *origin) {
 }
 
 // image notes what stands for the events that an event was.
-func (w *lower) image(e *format.Event, b *bloodline, o *origin, here where, floor int64, late bool) {
+func (w *lower) image(e *format.Event, b *threadLineage, o *origin, here where, floor int64, late bool) {
 	if e.Line <= 0 {
 		return
 	}

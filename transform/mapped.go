@@ -16,15 +16,15 @@ var mmapTransform = Transform{
 		if arg != "read" {
 			return nil, fmt.Errorf("expected read, not %q", arg)
 		}
-		return newStaged(0, func() stage { return new(unmapped) }), nil
+		return newStaged(0, func() stage { return new(mappedReads) }), nil
 	},
 }
 
-// unmapped gives each mapping of a file its own descriptor: mmap duplicates the
+// mappedReads gives each mapping of a file its own descriptor: mmap duplicates the
 // descriptor that it maps, and the last munmap closes the duplicate. The data of a
 // mapping is the number of its descriptor. Descriptors of mappings that exist until the
 // process ends stay open.
-type unmapped struct{ mappings int64 }
+type mappedReads struct{ mappings int64 }
 
 // firstCopy is the lowest number of such a descriptor, and copies how many
 // different ones there are. An application with so many descriptors of its own is
@@ -35,7 +35,7 @@ const (
 )
 
 // event implements stage.
-func (u *unmapped) event(s *staged, e *format.Event) error {
+func (u *mappedReads) event(s *staged, e *format.Event) error {
 	t := s.Thread(e)
 	f, d := s.About(t, e)
 	en := s.push(e)
@@ -108,7 +108,7 @@ func (en *entry) become(op format.Op, ret int64, args ...int64) {
 
 // transfer makes a fault a read or a write. A write to a private mapping reads the
 // page, which the process then has for itself.
-func (u *unmapped) transfer(en *entry, e *format.Event, f *process.File, fd int64) {
+func (u *mappedReads) transfer(en *entry, e *format.Event, f *process.File, fd int64) {
 	op, moved := format.OpPread64, e.Size()
 	if e.Op == format.OpMapWrite && !e.Notes.Known(format.NotedCow) {
 		op = format.OpPwrite64

@@ -129,6 +129,8 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by thread app.bin`},
 		{"profile", `pianola profile --json --by directory app.txt`},
 		{"profile", `pianola profile --json --by size app.txt`},
+		{"profile", `pianola profile --json --by layer app.txt`},
+		{"profile", `pianola profile --json --by span app.bin`},
 		{"profile", `pianola profile --json --by interval app.txt app.bin`},
 		{"compare", `pianola compare --json app.txt p1.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
@@ -189,7 +191,7 @@ func keysOf(doc any, keys map[string]bool) {
 // fail, in files of their own.
 func schemaRecording(n int) string {
 	var b strings.Builder
-	b.WriteString("# pianola script 1\n# command: ./app\n# kernel: 6.1.0\n")
+	b.WriteString("# pianola script 1\n# command: ./app\n# kernel: 6.1.0\n# layer: hdf5 libhdf5.so\n")
 	line := func(tid int, form string, args ...any) {
 		fmt.Fprintf(&b, "%d 0.000100000 %s\n", tid, fmt.Sprintf(form, args...))
 	}
@@ -206,6 +208,8 @@ func schemaRecording(n int) string {
 	line(11, `pipe2([4, 5], 0) = 0 <0.000010000>`)
 	line(11, `write(5, 0x1000, 10) = 10 <0.000010000>`)
 	line(10, `close(3) = 0 <0.000010000>`)
+	line(10, `hdf5:H5Dwrite(1, path="x") = 0 <0.000010000> {span=write bytes=100}`)
+	b.WriteString("10 -0.000150000 hdf5:H5Dclose(1) = -1 <0.000200000> {span=close failed}\n")
 	b.WriteString("# lost: 0\n")
 	return b.String()
 }

@@ -305,7 +305,7 @@ func (r *paced) release(s *strand) (after, held int64, ok bool) {
 	for ; next < len(s.waits) && s.waits[next].Event <= s.line.event; next++ {
 		v := &s.waits[next]
 		held += v.Held
-		if r.pace.LeavesOut(v.For.Kind) {
+		if r.pace.Ignores(v.For.Kind) {
 			continue
 		}
 		from := int64(0)

@@ -23,7 +23,9 @@ func newCSV(w io.Writer, h *format.Header) (Writer, error) {
 
 func (c *csvWriter) Write(events []format.Event) error {
 	for i := range events {
-		if err := c.row.set(&events[i]); err != nil {
+		if e := &events[i]; e.Op == format.OpSpan {
+			c.row.setSpan(e)
+		} else if err := c.row.set(e); err != nil {
 			return err
 		}
 		for k := range c.row.columns {

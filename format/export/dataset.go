@@ -28,6 +28,7 @@ type Dataset struct {
 
 	header *format.Header
 	known  map[string]*fileRow
+	most   int // rows in known
 	bytes  int // of the keys of known
 	others fileRow
 	args   []byte // memory
@@ -112,7 +113,7 @@ func (s *sheet) endRow() error {
 // totals are what was done to a file, or by a thread.
 type totals struct {
 	calls, errors, reads, writes, bytesRead, bytesWritten int64
-	nanos                                                 int64 // in calls
+	nanos                                                 int64 // in calls, except those of ClassProcess, which wait for other threads
 	flight                                                int64 // of asynchronous requests, nanoseconds
 }
 
@@ -129,10 +130,11 @@ func (t *totals) add(e *format.Event) {
 		t.writes++
 		t.bytesWritten += e.Bytes()
 	}
-	if dur := max(e.Dur, 0); e.Via == format.ViaCall {
-		t.nanos += dur
-	} else {
+	switch dur := max(e.Dur, 0); {
+	case e.Via != format.ViaCall:
 		t.flight += dur
+	case e.Op.Info().Class != format.ClassProcess:
+		t.nanos += dur
 	}
 }
 
@@ -166,7 +168,7 @@ const (
 // open for a writer of each table, which the caller closes after the Dataset. The header
 // must not change before Close.
 func NewDataset(h *format.Header, open func(table string) (io.Writer, error)) (*Dataset, error) {
-	d := &Dataset{header: h, known: make(map[string]*fileRow), others: *newFileRow()}
+	d := &Dataset{header: h, known: make(map[string]*fileRow), most: maxFileRows, others: *newFileRow()}
 	for i, table := range []struct {
 		to      *sheet
 		columns []parquet.Column
@@ -208,7 +210,7 @@ func (d *Dataset) fileset(f *format.File) {
 func (d *Dataset) file(path []byte) *fileRow {
 	row := d.known[string(path)]
 	if row == nil {
-		if len(d.known) >= maxFileRows || d.bytes+len(path) > maxFileBytes {
+		if len(d.known) >= d.most || d.bytes+len(path) > maxFileBytes {
 			return &d.others
 		}
 		row = newFileRow()
@@ -249,14 +251,14 @@ func (d *Dataset) count(e *format.Event) {
 	}
 	f := d.file(path.text)
 	f.totals.add(e)
+	if e.Op.Info().Effect == format.EffectOpen && !e.Failed() && e.Ret != format.NoResult {
+		f.opens++
+	}
 	if f == &d.others {
 		return
 	}
 	if root := &row.columns[colRootPath]; f.root == "" && root.kind != null {
 		f.root = string(root.text)
-	}
-	if e.Op.Info().Effect == format.EffectOpen && !e.Failed() && e.Ret != format.NoResult {
-		f.opens++
 	}
 	if n := e.Notes; n != nil && e.Path(0) != nil {
 		d.noted(f, n)

@@ -32,8 +32,8 @@ var kinds = []struct {
 	{"fio2", newFio2, false, false},
 	{"fiofiles", newLayout, false, false},
 	{"strace", newStrace, true, false},
-	{"json", newJSON, true, false},
-	{"csv", newCSV, true, false},
+	{"json", newJSON, true, true},
+	{"csv", newCSV, true, true},
 	{"parquet", newParquet, true, true},
 	{"perfetto", newPerfetto, true, true},
 }

@@ -6,12 +6,13 @@ import (
 	"unicode/utf8"
 
 	"pianola/format"
+	"pianola/format/script"
 )
 
 // jsonWriter writes JSON Lines (ndjson): an object with the header, then an
 // object for each event. The latter has the columns that are not null, "args"
 // with the arguments that have no column, and "after" with the events that the
-// event comes after, as objects.
+// event comes after, as objects. A span has its arguments as the text of a script.
 type jsonWriter struct {
 	out  text
 	row  *row
@@ -28,7 +29,9 @@ func newJSON(w io.Writer, h *format.Header) (Writer, error) {
 func (j *jsonWriter) Write(events []format.Event) error {
 	for i := range events {
 		e := &events[i]
-		if err := j.row.set(e); err != nil {
+		if e.Op == format.OpSpan {
+			j.row.setSpan(e)
+		} else if err := j.row.set(e); err != nil {
 			return err
 		}
 		j.open('{')
@@ -37,7 +40,11 @@ func (j *jsonWriter) Write(events []format.Event) error {
 				j.column(k, v)
 			}
 		}
-		j.args(e)
+		if e.Op == format.OpSpan {
+			j.span(e.Span)
+		} else {
+			j.args(e)
+		}
 		j.list("after", len(e.Edges), func(i int) {
 			edge := &e.Edges[i]
 			j.int("thread", int64(edge.Thread))
@@ -70,6 +77,20 @@ func (j *jsonWriter) column(k int, v *value) {
 		j.out.b = append(append(append(j.out.b, '"'), v.text...), '"')
 	default:
 		j.out.b = v.appendUnquoted(j.out.b)
+	}
+}
+
+// span writes what a span has and no column.
+func (j *jsonWriter) span(s *format.Span) {
+	if s.Kind != "" {
+		j.text("kind", s.Kind)
+	}
+	if len(s.Args) > 0 {
+		j.text("arguments", string(script.AppendArgs(nil, s.Args)))
+	}
+	if s.Failed {
+		j.key("failed")
+		j.out.b = append(j.out.b, "true"...)
 	}
 }
 

@@ -9,8 +9,8 @@ const (
 	colThread   = iota
 	colProcess  // 0 if the trace does not have the process
 	colIndex    // position of the event in its thread, from 0
-	colOp       // name of the operation
-	colClass    // open, close, read, write, sync, metadata, memory, process
+	colOp       // name of the operation, or of a library's function
+	colClass    // open, close, read, write, sync, metadata, memory, process; span
 	colStart    // seconds, or nanoseconds in Parquet, since the start of the recording
 	colDuration // in the call, unit as start; null if unknown
 	colCompute  // since the end of the thread's previous event, unit as start
@@ -86,7 +86,7 @@ type row struct {
 	op      [format.NumVias][format.NumOps][]byte
 	class   [format.NumClasses][]byte
 	errors  map[int64][]byte
-	flags   []byte    // memory of colFlags
+	flags   []byte    // memory of colFlags, or of colOp of a span
 	how     []byte    // memory of colHow
 	after   []byte    // memory of colAfter
 	paths   [2][]byte // memory of colRootPath and colRootPath2, or of colPath and colPath2
@@ -220,6 +220,32 @@ func (r *row) set(e *format.Event) error {
 
 // The columns of the paths of an event.
 var pathColumns, rootColumns = [...]int{colPath, colPath2}, [...]int{colRootPath, colRootPath2}
+
+// setSpan fills the row with a span, whose class is "span".
+func (r *row) setSpan(e *format.Event) {
+	r.columns, r.shown = [numColumns]value{}, 0
+	process, index := r.standing(e.TID)
+	r.number(colThread, int64(e.TID))
+	r.number(colProcess, int64(process))
+	r.number(colIndex, index)
+	r.text(colOp, append(append(append(r.flags[:0], e.Span.Layer...), ':'), e.Span.Function...))
+	r.text(colClass, classSpan)
+	r.number(colStart, e.Start)
+	if e.Dur >= 0 {
+		r.number(colDuration, e.Dur)
+	}
+	if e.Ret != format.NoResult {
+		r.number(colResult, e.Ret)
+	}
+	if path := pathOf(e.Span); path != nil {
+		r.text(colPath, path)
+	}
+	if e.Span.Bytes >= 0 {
+		r.number(colSize, e.Span.Bytes)
+	}
+}
+
+var classSpan = []byte("span")
 
 // path sets the columns of the n-th path.
 func (r *row) path(n int, path []byte) {

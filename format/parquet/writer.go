@@ -56,16 +56,20 @@ type sorter struct {
 
 const magic = "PAR1"
 
-// NewWriter returns a Writer to w. Texts that it is given must be UTF-8.
-func NewWriter(w io.Writer, columns []Column) *Writer {
-	workers := runtime.GOMAXPROCS(0)
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(workers), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20))
+// encoder returns the encoder of all Writers, which may be used concurrently.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithWindowSize(1<<20))
 	if err != nil {
 		panic("internal error: " + err.Error()) // options are constant
 	}
-	p := &Writer{w: w, key: -1, sorters: make([]sorter, min(workers, len(columns)))}
+	return z
+})
+
+// NewWriter returns a Writer to w. Texts that it is given must be UTF-8.
+func NewWriter(w io.Writer, columns []Column) *Writer {
+	p := &Writer{w: w, key: -1, sorters: make([]sorter, min(runtime.GOMAXPROCS(0), len(columns)))}
 	for _, c := range columns {
-		p.columns = append(p.columns, newColumn(c, z))
+		p.columns = append(p.columns, newColumn(c, encoder()))
 	}
 	p.filling.cells, p.behind.cells = make([]cells, len(columns)), make([]cells, len(columns))
 	p.write([]byte(magic))

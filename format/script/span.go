@@ -228,6 +228,9 @@ func (r *Reader) placeSpan(e *format.Event) {
 	e.Start = t.now + e.Compute - max(e.Dur, 0)
 }
 
+// AppendSpan appends the line of a span without its thread and its time, with a newline.
+func AppendSpan(dst []byte, e *format.Event) []byte { return appendSpan(dst, e, nil) }
+
 // appendSpan appends a span after the columns of its line, with a newline. end is nil
 // in the Recorded dialect.
 func appendSpan(dst []byte, e *format.Event, end *int64) []byte {

@@ -188,7 +188,7 @@ static session *session_new(store *s, const char *name, unsigned flags, hid_t fa
 	return f;
 }
 
-/* What is left of a file after its last close. */
+/* Frees the store of a file at its last close, unless it has changed and is kept. */
 static void store_close(store *s)
 {
 	if (!ending && (!s->changed || s->settings.drop)) /* else stores_free frees it */

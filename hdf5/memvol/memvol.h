@@ -3,8 +3,8 @@
    A store is the content of one file: nodes (groups, datasets, committed
    datatypes) that directories of links hold together. H5Fcreate and H5Fopen
    return a session, which is a file handle on a store; opening an object returns
-   a handle on its node. What the library knows as an object is always a pointer
-   to a handle, and a session begins with one.
+   a handle on its node. The library's objects are pointers
+   to handles, and a session begins with one.
 
    HDF5 calls a connector with its global lock held, so nothing here locks. A
    callback that fails has pushed its reason onto HDF5's error stack. */
@@ -61,7 +61,7 @@ typedef struct entry {
 
 typedef struct directory {
 	entry **entries; /* by order of creation */
-	entry **sorted;  /* by name; NULL until somebody asks */
+	entry **sorted;  /* by name; NULL until a caller asks */
 	entry **slots;   /* hash table, from a few entries on */
 	size_t count, capacity, slot_count;
 	int64_t next_order;

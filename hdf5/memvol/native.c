@@ -33,7 +33,7 @@ static size_t elements(hid_t space)
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* What is written: native ids of objects with several links, and of datatypes,
+/* The state of a save: native ids of objects with several links, and of datatypes,
    stay open until all is done. */
 typedef struct saving {
 	store *store;
@@ -224,7 +224,7 @@ bool native_save(store *s)
 	return ok;
 }
 
-/* What is read: objects that several links lead to, and datatypes, by token. */
+/* The state of a load: objects that several links lead to, and datatypes, by token. */
 typedef struct loading {
 	store *store;
 	directory seen;
@@ -379,7 +379,7 @@ static bool load_dataset(loading *l, node *n, hid_t id)
 		FAIL(DATASET, UNSUPPORTED, "external storage is not supported");
 		return false;
 	}
-	/* What a virtual dataset shows is read, and is the dataset's own from then on. */
+	/* The elements that a virtual dataset shows are read, and are the dataset's own from then on. */
 	bool virtual = H5Pget_layout(n->plist) == H5D_VIRTUAL;
 	if (virtual)
 		H5Pset_layout(n->plist, H5D_CONTIGUOUS);

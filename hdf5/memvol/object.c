@@ -156,7 +156,7 @@ static herr_t object_get(void *obj, const H5VL_loc_params_t *where, H5VL_object_
 }
 
 /* Visits what hangs below a group, each object once. The program's function may
-   change the file, so everything is looked up anew at each step, and the group is
+   change the file, so everything is looked up again at each step, and the group is
    held open. */
 typedef struct visit {
 	const H5VL_object_visit_args_t *args;

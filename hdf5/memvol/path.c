@@ -231,7 +231,7 @@ void unlink_entry(node *group, mlink *l)
 	}
 }
 
-/* The whole length is told elsewhere, so a name that is cut is noticed. */
+/* Copies a name, which is cut to size. Its whole length is returned by other means, so a program notices. */
 void copy_name(const char *from, char *to, size_t size)
 {
 	if (!to || size == 0)

@@ -171,7 +171,7 @@ static bool prepare(transfer *t, values *v, hid_t mem_type, hid_t mem, hid_t fil
 	return true;
 }
 
-/* What converts blocks of elements, with the memory that it takes. */
+/* Converts blocks of elements, in memory of its own. */
 typedef struct converter {
 	hid_t from, to, dxpl;
 	size_t block; /* elements */

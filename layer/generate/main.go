@@ -176,6 +176,20 @@ func (d *description) general(a annotation) error {
 		if !slices.Contains(d.Includes, a.rest) {
 			d.Includes = append(d.Includes, a.rest)
 		}
+	case "global":
+		fields := strings.Fields(a.rest)
+		if len(fields) < 3 {
+			return fmt.Errorf("line %d: want //global HANDLE TYPE NAME…", a.line)
+		}
+		for _, name := range fields[2:] {
+			d.Globals = append(d.Globals, layer.Global{Type: fields[0], C: fields[1], Name: name})
+		}
+	case "support":
+		text, err := os.ReadFile(filepath.Join(d.dir, strings.Trim(a.rest, `"`)))
+		if err != nil {
+			return fmt.Errorf("line %d: %w", a.line, err)
+		}
+		d.Support += string(text)
 	case "import":
 		if d.depth == maxImports {
 			return fmt.Errorf("line %d: imports are more than %d deep", a.line, maxImports)
@@ -239,6 +253,13 @@ func specific(f *layer.Function, a annotation) error {
 		return handle(&f.Map)
 	case "undefine":
 		return handle(&f.Undefine)
+	case "play":
+		return once(&f.Play)
+	case "pass":
+		if len(fields) < 2 {
+			return want(2)
+		}
+		f.Pass = append(f.Pass, layer.Pass{Arg: fields[0], Expr: strings.Join(fields[1:], " ")})
 	case "array":
 		if len(fields) < 2 {
 			return want(2)

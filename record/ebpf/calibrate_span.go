@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pianola/format"
+	"pianola/layer"
 	"pianola/record"
 )
 
@@ -22,14 +23,15 @@ import (
 // That program can't be the recorder itself: a return probe takes the place of an
 // address on the stack, where the runtime of Go would meet it.
 
-// spanLoops are the instructions of the program by architecture. The number of calls is
-// in the four bytes at calls, of amd64, or in bits 5 to 20 of that, of arm64. The function is at function.
+// spanLoop is the program by architecture: instructions that call what stands behind
+// them, calls times, and end the process. The number of calls is to be put in at the
+// bit, counted in those of little endian.
 var spanLoops = map[format.Arch]struct {
-	machine         uint16
-	code            []byte
-	calls, function int
+	machine uint16
+	bit     int
+	code    []byte
 }{
-	format.AMD64: {62, []byte{
+	format.AMD64: {62, 8, []byte{
 		0xbb, 0, 0, 0, 0, //           mov   $CALLS, %ebx
 		0xe8, 0x0d, 0, 0, 0, //    1:  call  function
 		0xff, 0xcb, //                 dec   %ebx
@@ -37,11 +39,8 @@ var spanLoops = map[format.Arch]struct {
 		0xb8, 60, 0, 0, 0, //          mov   $60, %eax   exit
 		0x31, 0xff, //                 xor   %edi, %edi
 		0x0f, 0x05, //                 syscall
-		0x55, //                   function:  push %rbp
-		0x5d, //                       pop   %rbp
-		0xc3, //                       ret
-	}, 1, 23},
-	format.ARM64: {183, []byte{
+	}},
+	format.ARM64: {183, 5, []byte{
 		0x13, 0x00, 0x80, 0x52, //     mov   w19, #CALLS
 		0x06, 0x00, 0x00, 0x94, // 1:  bl    function
 		0x73, 0x06, 0x00, 0x71, //     subs  w19, w19, #1
@@ -49,9 +48,21 @@ var spanLoops = map[format.Arch]struct {
 		0xa8, 0x0b, 0x80, 0xd2, //     mov   x8, #93    exit
 		0x00, 0x00, 0x80, 0xd2, //     mov   x0, #0
 		0x01, 0x00, 0x00, 0xd4, //     svc   #0
-		0x1f, 0x20, 0x03, 0xd5, // function:  nop
-		0xc0, 0x03, 0x5f, 0xd6, //     ret
-	}, 0, 28},
+	}},
+}
+
+// spanFunctions are functions that do nothing, by their first instruction.
+var spanFunctions = map[format.Arch]map[layer.Entry][]byte{
+	format.AMD64: {
+		layer.Nop:     {0x0f, 0x1f, 0x44, 0x00, 0x00, 0xc3},                   // nop of five bytes; ret
+		layer.Push:    {0x55, 0x5d, 0xc3},                                     // push %rbp; pop %rbp; ret
+		layer.Carried: {0xeb, 0x00, 0xc3},                                     // jmp to the next; ret
+		layer.Stepped: {0x48, 0x83, 0xec, 0x08, 0x48, 0x83, 0xc4, 0x08, 0xc3}, //       sub $8, %rsp; add $8, %rsp; ret
+	},
+	format.ARM64: {
+		layer.Carried: {0x01, 0x00, 0x00, 0x14, 0xc0, 0x03, 0x5f, 0xd6},                         // b to the next; ret
+		layer.Stepped: {0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6}, // stp x29, x30, [sp, -16]!; ldp x29, x30, [sp], 16; ret
+	},
 }
 
 const (
@@ -61,32 +72,32 @@ const (
 	headersBytes = 64 + 56
 )
 
-// spanLoop returns the program, an ELF file, and where its function is in that.
-func spanLoop(calls int) (text []byte, function uint64) {
+// spanLoop returns the program, an ELF file, and where the function is in that.
+func spanLoop(calls int, function []byte) (text []byte, at uint64) {
 	loop := spanLoops[format.HostArch]
 	code := slices.Clone(loop.code)
 	order := binary.LittleEndian
-	if format.HostArch == format.AMD64 {
-		order.PutUint32(code[loop.calls:], uint32(calls))
-	} else {
-		order.PutUint32(code[loop.calls:], order.Uint32(code[loop.calls:])|uint32(calls)<<5)
-	}
+	from := code[loop.bit/8:]
+	order.PutUint32(from, order.Uint32(from)|uint32(calls)<<(loop.bit%8))
 	const base = 0x400000
-	size := uint64(headersBytes + len(code))
+	size := uint64(headersBytes + len(code) + len(function))
 	text = append(text, "\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	for _, v := range []any{uint16(2), loop.machine, uint32(1), uint64(base + headersBytes), uint64(64), uint64(0), uint32(0), uint16(64), uint16(56), uint16(1), uint16(0), uint16(0), uint16(0),
-		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(0x10000)} { // one part, which is read and executed
+	for _, v := range []any{
+		uint16(2), loop.machine, uint32(1), uint64(base + headersBytes), uint64(64), uint64(0), uint32(0), uint16(64), uint16(56), uint16(1), uint16(0), uint16(0), uint16(0),
+		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(0x10000), // one part, which is read and executed
+	} {
 		text, _ = binary.Append(text, order, v)
 	}
-	return append(text, code...), headersBytes + uint64(loop.function)
+	text = append(text, code...)
+	return append(text, function...), uint64(len(text))
 }
 
-// calibrateSpans measures what a span adds to the time of a thread, in nanoseconds. The
-// program must be attached, and the calling goroutine locked to its thread. It leaves
-// the ring empty.
-func calibrateSpans(p *program, ring *ring) (cost int64, err error) {
+// calibrateSpan measures what a span of a function with such a first instruction adds to
+// the time of a thread, in nanoseconds. The program must be attached, and the calling
+// goroutine locked to its thread. It leaves the ring empty.
+func calibrateSpan(p *program, ring *ring, entry layer.Entry) (cost int64, err error) {
 	calls := min(spanCalls, ring.size()/(ringHeader+spanSize)/2)
-	text, function := spanLoop(calls)
+	text, function := spanLoop(calls, spanFunctions[format.HostArch][entry])
 	fd, err := unix.MemfdCreate("calibration", 0)
 	if err != nil {
 		return 0, fmt.Errorf("calibrate: %w", err)

@@ -15,6 +15,9 @@ const (
 	minPause = time.Millisecond
 	maxPause = 50 * time.Millisecond
 
+	// A library that the application opens is to be probed before its first call.
+	probePause = 2 * time.Millisecond
+
 	// While events come as they did, the drain lets the ring fill up to this part
 	// between two looks.
 	fill = 1.0 / 8
@@ -56,6 +59,9 @@ func (d *drain) run(stop <-chan struct{}) error {
 		}
 		now := time.Now()
 		pause = nextPause(pause, now.Sub(last), int(d.ring.next-before), d.ring.size())
+		if d.probes != nil {
+			pause = min(pause, probePause)
+		}
 		last = now
 		timer.Reset(pause)
 		select {

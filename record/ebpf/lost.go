@@ -49,10 +49,17 @@ func (p *program) lost() (lost, error) {
 	return l, nil
 }
 
+// spans is what a result calls lost calls of libraries.
+const spans = "spans"
+
 // addTo counts in a result what has been lost.
 func (l *lost) addTo(r *record.Result) {
 	for nr, n := range l.bySyscall {
-		r.AddLost(record.OpOf(format.HostArch, nr).String(), n)
+		name := spans
+		if nr != record.NrSpan {
+			name = record.OpOf(format.HostArch, nr).String()
+		}
+		r.AddLost(name, n)
 	}
 	if r.Lost > 0 {
 		r.LostByCPU = make([]int64, len(l.byCPU))
@@ -60,7 +67,7 @@ func (l *lost) addTo(r *record.Result) {
 			r.LostByCPU[cpu] = int64(n)
 		}
 	}
-	r.AddLost(format.OpSpan.String(), l.untracked)
+	r.AddLost(spans, l.untracked)
 	r.AddLost("threads", l.unfollowed)
 	r.AddLost("recursion", l.recursed)
 }

@@ -30,7 +30,7 @@ type program struct {
 	links    []link.Link
 	ended    bool         // nothing is linked any more; under mu
 	huge     bool         // attachHuge has attached
-	multi    bool         // one link serves many probes
+	probing  probing      // of functions of libraries
 	moved    uint64       // of followMoved
 	followed atomic.Int64 // by follow; the program itself counts the threads that start and end
 
@@ -52,7 +52,8 @@ type config struct {
 	Faults bool // page faults taken in reads and writes
 	Off    bool // time off the processor between events
 
-	Spans []*record.SpanProbe // functions of libraries, by number
+	Spans   []*record.SpanProbe // functions of libraries, by number
+	Probing probing
 
 	// Messages notes what calls on sockets moved, with Off; Linux 6.3.
 	Messages bool
@@ -85,7 +86,7 @@ func load(c config) (*program, error) {
 	if err := configure(spec, &c, kernel, p.uncounted); err != nil {
 		return nil, err
 	}
-	p.multi = configureSpans(spec, c.Spans)
+	p.probing = configureSpans(spec, &c, kernel)
 	if p.coll, err = ebpf.NewCollection(spec); err != nil {
 		// Such a kernel refuses maps before that, as if a privilege were missing.
 		if old := features.HaveMapType(ebpf.TaskStorage); errors.Is(old, ebpf.ErrNotSupported) {

@@ -577,6 +577,7 @@ const (
 	recorderProgSockReceive      = "sock_receive"
 	recorderProgSockSend         = "sock_send"
 	recorderProgSpanBegins       = "span_begins"
+	recorderProgSpanBoth         = "span_both"
 	recorderProgSpanEnds         = "span_ends"
 	recorderProgSysEnter         = "sys_enter"
 	recorderProgSysExit          = "sys_exit"
@@ -711,6 +712,7 @@ type recorderProgramSpecs struct {
 	SockReceive   *ebpf.ProgramSpec `ebpf:"sock_receive"`
 	SockSend      *ebpf.ProgramSpec `ebpf:"sock_send"`
 	SpanBegins    *ebpf.ProgramSpec `ebpf:"span_begins"`
+	SpanBoth      *ebpf.ProgramSpec `ebpf:"span_both"`
 	SpanEnds      *ebpf.ProgramSpec `ebpf:"span_ends"`
 	SysEnter      *ebpf.ProgramSpec `ebpf:"sys_enter"`
 	SysExit       *ebpf.ProgramSpec `ebpf:"sys_exit"`
@@ -956,6 +958,7 @@ type recorderPrograms struct {
 	SockReceive   *ebpf.Program `ebpf:"sock_receive"`
 	SockSend      *ebpf.Program `ebpf:"sock_send"`
 	SpanBegins    *ebpf.Program `ebpf:"span_begins"`
+	SpanBoth      *ebpf.Program `ebpf:"span_both"`
 	SpanEnds      *ebpf.Program `ebpf:"span_ends"`
 	SysEnter      *ebpf.Program `ebpf:"sys_enter"`
 	SysExit       *ebpf.Program `ebpf:"sys_exit"`
@@ -988,6 +991,7 @@ func (p *recorderPrograms) Close() error {
 		p.SockReceive,
 		p.SockSend,
 		p.SpanBegins,
+		p.SpanBoth,
 		p.SpanEnds,
 		p.SysEnter,
 		p.SysExit,

@@ -138,10 +138,14 @@ func (r *recording) load(o *record.Options) (err error) {
 		return permission(err)
 	}
 	r.probes.program = r.program
-	if r.result.Cost.Span, err = calibrateSpans(r.program, r.ring); err != nil {
+	if err = r.probes.installed(); err != nil {
 		return err
 	}
-	return r.probes.installed()
+	if err = r.probes.calibrate(r.ring); err != nil {
+		return permission(err)
+	}
+	r.result.Cost.Span = r.probes.cost()
+	return nil
 }
 
 // probed returns the lines of the header for the files that were probed since the last
@@ -227,6 +231,7 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	if err != nil {
 		return r.result, err
 	}
+	r.result.Cost.Span = r.probes.cost()
 	r.result.InPlace = inPlace(r.result.Cost, r.loop, r.measured, all)
 	h := r.drain.writer.EndHeader(&r.result, r.child != nil)
 	h.Meta = append(h.Meta, r.probed()...)

@@ -1,9 +1,11 @@
 package ebpf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,8 +15,10 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/features"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"pianola/format"
 	"pianola/layer"
@@ -35,8 +39,11 @@ type probes struct {
 	options *record.Options
 	all     []*record.SpanProbe // by the cookie of the probe
 	first   []int               // of each layer, in all
+	entries []layer.Entry       // of each, in the file that was attached last
 	seen    map[probedFile]bool
-	files   []record.Probed // that are attached, or were refused
+	files   []record.Probed       // that are attached, or were refused
+	costs   map[layer.Entry]int64 // measured, nanoseconds a span
+	calls   []int64               // of each, that were recorded
 }
 
 // probedFile is a file, for a layer.
@@ -50,13 +57,14 @@ func planSpans(o *record.Options) *probes {
 	if len(o.Layers) == 0 {
 		return nil
 	}
-	p := &probes{options: o, seen: map[probedFile]bool{}}
+	p := &probes{options: o, seen: map[probedFile]bool{}, costs: map[layer.Entry]int64{}}
 	for _, l := range o.Layers {
 		p.first = append(p.first, len(p.all))
 		for _, f := range l.Functions {
 			p.all = append(p.all, record.NewSpanProbe(l.Name, f, spanLimits, o.LayerText))
 		}
 	}
+	p.entries, p.calls = make([]layer.Entry, len(p.all)), make([]int64, len(p.all))
 	return p
 }
 
@@ -68,26 +76,55 @@ var pieceKinds = map[record.SpanPieceKind]recorderPieceKind{
 	record.SpanArray:  recorderPieceKindPIECE_ARRAY,
 }
 
+// probing is how the kernel lets a program run at functions.
+type probing int
+
+const (
+	probingBest    probing = iota // of a config: what the kernel has
+	probingEach                   // with a link for each end of each function
+	probingMulti                  // since Linux 6.6, with one for each end of many functions
+	probingSession                // since Linux 6.13, with one for both: the return costs only those who are followed
+)
+
+// spanPrograms are the programs of each.
+var spanPrograms = map[probing][]string{
+	probingEach:    {recorderProgSpanBegins, recorderProgSpanEnds},
+	probingMulti:   {recorderProgSpanBegins, recorderProgSpanEnds},
+	probingSession: {recorderProgSpanBoth},
+}
+
 // configureSpans prepares the program for the probes, or without layers takes out what
-// serves them. It reports whether one link serves many probes, since Linux 6.6.
-func configureSpans(spec *ebpf.CollectionSpec, p []*record.SpanProbe) (multi bool) {
-	if len(p) == 0 {
-		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
-			delete(spec.Programs, name)
+// serves them. It returns how it is to be attached.
+func configureSpans(spec *ebpf.CollectionSpec, c *config, kernel *btf.Spec) probing {
+	how := c.Probing
+	if how == probingBest {
+		switch {
+		case len(c.Spans) == 0:
+		case hasSessions(kernel):
+			how = probingSession
+		case features.HaveBPFLinkUprobeMulti() == nil:
+			how = probingMulti
+		default:
+			how = probingEach
 		}
-		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches} {
-			delete(spec.Maps, name)
-		}
-		return false
 	}
-	if multi = features.HaveBPFLinkUprobeMulti() == nil; !multi {
-		for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds} {
+	for _, name := range []string{recorderProgSpanBegins, recorderProgSpanEnds, recorderProgSpanBoth} {
+		switch {
+		case len(c.Spans) == 0 || !slices.Contains(spanPrograms[how], name):
+			delete(spec.Programs, name)
+		case how == probingEach:
 			spec.Programs[name].AttachType = ebpf.AttachNone
 		}
 	}
+	if len(c.Spans) == 0 {
+		for _, name := range []string{recorderMapSpanPlans, recorderMapFrames, recorderMapSpanScratches} {
+			delete(spec.Maps, name)
+		}
+		return how
+	}
 	plans := spec.Maps[recorderMapSpanPlans]
-	plans.MaxEntries = uint32(len(p))
-	for i, probe := range p {
+	plans.MaxEntries = uint32(len(c.Spans))
+	for i, probe := range c.Spans {
 		plan := recorderSpanPlan{Pieces: uint8(len(probe.Pieces)), Stack: uint8(probe.Stack)}
 		for j, piece := range probe.Pieces {
 			to := &plan.Piece[j]
@@ -103,28 +140,59 @@ func configureSpans(spec *ebpf.CollectionSpec, p []*record.SpanProbe) (multi boo
 		}
 		plans.Contents = append(plans.Contents, ebpf.MapKV{Key: uint32(i), Value: plan})
 	}
-	return multi
+	return how
 }
 
-// installed attaches to the libraries that a program started by the options finds, and
-// to the program of the command.
-func (p *probes) installed() error {
-	program := ""
-	if len(p.options.Command) > 0 {
-		program, _ = p.options.Program() // that there is none, the start says
+// hasSessions reports whether one program can be at both ends of a function, as the
+// program asks for that: later kernels can have another function for it.
+func hasSessions(kernel *btf.Spec) bool {
+	var f *btf.Func
+	if kernel.TypeByName("bpf_session_is_return", &f) != nil {
+		return false
 	}
+	proto, ok := f.Type.(*btf.FuncProto)
+	return ok && len(proto.Params) == 0
+}
+
+// installed attaches to the libraries where the dynamic linker looks for them, and to
+// those of the programs that the command line names: mpiexec and sh run others.
+func (p *probes) installed() error {
+	programs := p.named()
 	for i, l := range p.options.Layers {
-		files := append(l.Linked(program, p.options.Env), l.Installed()...)
-		if program != "" && l.Within(program) {
-			files = append(files, program)
+		files := l.Installed()
+		for _, program := range programs {
+			files = append(files, l.Linked(program, p.options.Env)...)
+			if l.Within(program) {
+				files = append(files, program)
+			}
 		}
 		for _, file := range files {
-			if err := p.attach(i, file, 0); err != nil {
+			if err := p.attach(i, file, file, 0); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// maxNamed bounds the programs that are looked for in a command line.
+const maxNamed = 100
+
+// named returns the programs that the command line names, as far as its words tell.
+func (p *probes) named() (programs []string) {
+	words := strings.Fields(strings.Join(p.options.Command, " "))
+	for _, word := range words[:min(len(words), maxNamed)] {
+		if !filepath.IsAbs(word) && strings.Contains(word, "/") {
+			word = filepath.Join(p.options.Dir, word)
+			if !strings.Contains(word, "/") {
+				word = "./" + word
+			}
+		}
+		if path, err := exec.LookPath(word); err == nil && !slices.Contains(programs, path) {
+			programs = append(programs, path)
+		}
+	}
+	return programs
 }
 
 // opened attaches to a file that a thread opened or executed at a time of the clock of
@@ -145,7 +213,8 @@ func (p *probes) opened(c *record.Call) error {
 		if !l.Has(path) {
 			continue
 		}
-		if err := p.attachLate(i, seenBy(c.TID, strings.Clone(path)), c.Start+c.Dur); err != nil {
+		name := strings.Clone(path)
+		if err := p.attachLate(i, seenBy(c.TID, name), name, c.Start+c.Dur); err != nil {
 			return err
 		}
 	}
@@ -172,12 +241,12 @@ func (p *probes) executed(c *record.Call) error {
 	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.TID))
 	for i, l := range p.options.Layers {
 		if l.Within(program) {
-			if err := p.attachLate(i, program, c.Start+c.Dur); err != nil {
+			if err := p.attachLate(i, program, real, c.Start+c.Dur); err != nil {
 				return err
 			}
 		}
 		for _, file := range l.Linked(real, strings.Split(string(env), "\x00")) {
-			if err := p.attachLate(i, file, c.Start+c.Dur); err != nil {
+			if err := p.attachLate(i, seenBy(c.TID, file), file, c.Start+c.Dur); err != nil {
 				return err
 			}
 		}
@@ -202,16 +271,17 @@ func (p *probes) mapped(all []process) error {
 			last = path
 			for i, l := range p.options.Layers {
 				if l.Has(path) {
-					if err := p.attach(i, seenBy(process.pid, path), 0); err != nil {
+					if err := p.attach(i, seenBy(process.pid, path), path, 0); err != nil {
 						return err
 					}
 				}
 			}
 		}
 		program := fmt.Sprintf("/proc/%d/exe", process.pid)
+		real, _ := os.Readlink(program)
 		for i, l := range p.options.Layers {
 			if l.Within(program) {
-				if err := p.attach(i, program, 0); err != nil {
+				if err := p.attach(i, program, real, 0); err != nil {
 					return err
 				}
 			}
@@ -220,12 +290,12 @@ func (p *probes) mapped(all []process) error {
 	return nil
 }
 
-func (p *probes) attachLate(i int, file string, since int64) error {
+func (p *probes) attachLate(i int, file, name string, since int64) error {
 	now, err := monotonic()
 	if err != nil {
 		return err
 	}
-	return p.attach(i, file, time.Duration(max(now-since, 1)))
+	return p.attach(i, file, name, time.Duration(max(now-since, 1)))
 }
 
 func inode(st os.FileInfo) probedFile {
@@ -235,9 +305,9 @@ func inode(st os.FileInfo) probedFile {
 	return probedFile{}
 }
 
-// attach attaches to the functions of layer i in a file, once. A file that has none of
-// them, or that can't be read, is left out.
-func (p *probes) attach(i int, file string, late time.Duration) error {
+// attach attaches to the functions of layer i in a file, once, which the application
+// knows by name. One that can't be read is left out.
+func (p *probes) attach(i int, file, name string, late time.Duration) error {
 	st, err := os.Stat(file)
 	if err != nil {
 		return nil
@@ -249,10 +319,6 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 	}
 	p.seen[key] = true
 	l := p.options.Layers[i]
-	name := file
-	if real, err := os.Readlink(file); err == nil && strings.HasPrefix(file, "/proc/") {
-		name = real
-	}
 	probed := record.Probed{Layer: l.Name, File: name, Late: late}
 	began := time.Now()
 	lib, err := l.Open(file)
@@ -271,7 +337,9 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 			probed.Stepped++
 		case slices.Contains(offsets, place.Offset): // another name of the same function
 		default:
-			cookies = append(cookies, uint64(p.first[i]+slices.Index(l.Functions, place.Function)))
+			number := p.first[i] + slices.Index(l.Functions, place.Function)
+			p.entries[number] = place.Entry
+			cookies = append(cookies, uint64(number))
 			offsets = append(offsets, place.Offset)
 		}
 	}
@@ -286,6 +354,40 @@ func (p *probes) attach(i int, file string, late time.Duration) error {
 	}
 	p.files = append(p.files, probed)
 	return nil
+}
+
+// calibrate measures what a span costs of the functions that are probed, by their first
+// instruction.
+func (p *probes) calibrate(ring *ring) error {
+	for entry := range spanFunctions[format.HostArch] {
+		if entry != usualEntry && !slices.Contains(p.entries, entry) {
+			continue
+		}
+		var err error
+		if p.costs[entry], err = calibrateSpan(p.program, ring, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usualEntry is how the functions of most libraries begin.
+var usualEntry = map[format.Arch]layer.Entry{format.AMD64: layer.Push, format.ARM64: layer.Stepped}[format.HostArch]
+
+// cost returns what the spans so far cost, nanoseconds each.
+func (p *probes) cost() int64 {
+	if p == nil {
+		return 0
+	}
+	var calls, nanos int64
+	for i, n := range p.calls {
+		calls += n
+		nanos += n * cmp.Or(p.costs[p.entries[i]], p.costs[usualEntry])
+	}
+	if calls == 0 {
+		return p.costs[usualEntry]
+	}
+	return nanos / calls
 }
 
 // header returns what the header says of the files from the n-th on.
@@ -306,41 +408,68 @@ func (p *program) probe(file string, offsets, cookies []uint64) error {
 	if p.ended {
 		return nil
 	}
+	keep := func(l link.Link, err error) error {
+		if err == nil {
+			p.links = append(p.links, l)
+		}
+		return err
+	}
+	if p.probing == probingSession {
+		return keep(linkSession(p.coll.Programs[recorderProgSpanBoth], file, offsets, cookies))
+	}
 	x, err := link.OpenExecutable(file)
 	if err != nil {
 		return err
 	}
+	// The return first: one without a beginning is left out, the other way round a frame
+	// stays.
 	begins, ends := p.coll.Programs[recorderProgSpanBegins], p.coll.Programs[recorderProgSpanEnds]
-	if p.multi {
-		// A return without a beginning is left out, the other way round a frame stays.
+	if p.probing == probingMulti {
 		at := &link.UprobeMultiOptions{Addresses: offsets, Cookies: cookies}
-		l, err := x.UretprobeMulti(nil, ends, at)
-		if err != nil {
+		if err := keep(x.UretprobeMulti(nil, ends, at)); err != nil {
 			return err
 		}
-		p.links = append(p.links, l)
-		if l, err = x.UprobeMulti(nil, begins, at); err == nil {
-			p.links = append(p.links, l)
-		}
-		return err
+		return keep(x.UprobeMulti(nil, begins, at))
 	}
 	for i, offset := range offsets {
 		at := &link.UprobeOptions{Address: offset, Cookie: cookies[i]}
-		l, err := x.Uretprobe("f"+strconv.Itoa(i), ends, at)
-		if err == nil {
-			p.links = append(p.links, l)
-			if l, err = x.Uprobe("f"+strconv.Itoa(i), begins, at); err == nil {
-				p.links = append(p.links, l)
+		name := "f" + strconv.Itoa(i)
+		if err := keep(x.Uretprobe(name, ends, at)); err != nil {
+			if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {
+				return fmt.Errorf("the kernel has no probes of functions (CONFIG_UPROBE_EVENTS): %w", err)
 			}
+			return err
 		}
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, ebpf.ErrNotSupported) {
-			return fmt.Errorf("the kernel has no probes of functions (CONFIG_UPROBE_EVENTS): %w", err)
-		}
-		if err != nil {
+		if err := keep(x.Uprobe(name, begins, at)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// linkSession attaches a program to both ends of functions. Package link can't.
+func linkSession(prog *ebpf.Program, file string, offsets, cookies []uint64) (link.Link, error) {
+	const linkCreate, uprobeSession = 28, 57 // BPF_LINK_CREATE, BPF_TRACE_UPROBE_SESSION
+	path, err := unix.BytePtrFromString(file)
+	if err != nil {
+		return nil, err
+	}
+	// union bpf_attr, whose pointers have 64 bits on all architectures
+	attr := struct {
+		program, target, attachType, flags uint32
+		path                               unsafe.Pointer
+		offsets, counters, cookies         unsafe.Pointer
+		count, probeFlags, pid             uint32
+		_                                  uint32
+	}{
+		program: uint32(prog.FD()), attachType: uprobeSession, path: unsafe.Pointer(path),
+		offsets: unsafe.Pointer(unsafe.SliceData(offsets)), cookies: unsafe.Pointer(unsafe.SliceData(cookies)), count: uint32(len(offsets)),
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_BPF, linkCreate, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 {
+		return nil, os.NewSyscallError("bpf", errno)
+	}
+	return link.NewFromFD(int(fd))
 }
 
 const spanSize = int(unsafe.Sizeof(recorderSpan{}))
@@ -354,6 +483,7 @@ func (p *probes) viewSpan(b []byte, s *record.Span) bool {
 	if uint64(raw.Function) >= uint64(len(p.all)) {
 		return false
 	}
+	p.calls[raw.Function]++
 	*s = record.Span{Start: int64(raw.Start), Dur: int64(raw.Took), Ret: raw.Ret, TID: int32(raw.Tid), Probe: p.all[raw.Function],
 		Slots: raw.Slots[:], Len: raw.Len[:], State: unsafe.Slice((*record.StringState)(&raw.State[0]), len(raw.State)), Data: b[spanSize:]}
 	return true

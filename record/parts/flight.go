@@ -170,7 +170,7 @@ func (f *Flight) over() bool {
 
 // look selects an event.
 func (f *Flight) look(e *format.Event) {
-	if f.o.Until == nil || f.due != 0 || e.End() < f.quiet {
+	if f.o.Until == nil || f.due != 0 || e.End() < f.quiet || e.Op == format.OpSpan {
 		return
 	}
 	process, command, name := e.TID, "", ""

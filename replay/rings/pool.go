@@ -152,7 +152,7 @@ func (t *thread) run(enter func() error, bound chan<- error) {
 		p.running--
 		p.draining = false // if it was, then by this one
 		if p.todo.len() > 0 {
-			p.rouse(1)
+			p.wake(1)
 		}
 	}
 	if p.alive--; p.alive == 0 {
@@ -161,8 +161,8 @@ func (t *thread) run(enter func() error, bound chan<- error) {
 	p.lock.Unlock()
 }
 
-// rouse wakes up to n threads. The lock is held.
-func (p *pool) rouse(n int) {
+// wake wakes up to n threads. The lock is held.
+func (p *pool) wake(n int) {
 	for range min(n, p.sleeping) {
 		p.work.Signal()
 	}
@@ -180,7 +180,7 @@ func (t *thread) take() bool {
 			}
 			p.running++
 			if p.todo.len() > 0 {
-				p.rouse(1)
+				p.wake(1)
 			}
 			return true
 		}
@@ -294,7 +294,7 @@ func (p *pool) Submit(n int) (int, error) {
 		for _, i := range p.batch {
 			p.todo.push(i)
 		}
-		p.rouse(1) // a thread that takes a chain wakes the next one
+		p.wake(1) // a thread that takes a chain wakes the next one
 		p.out.Add(int32(batch))
 		p.lock.Unlock()
 		p.batch = p.batch[:0]
@@ -346,7 +346,7 @@ func (p *pool) Close() error {
 	p.lock.Lock()
 	p.todo.head = p.todo.tail // what has not begun is cancelled
 	p.closing = true
-	p.rouse(len(p.threads))
+	p.wake(len(p.threads))
 	for p.alive > 0 {
 		p.ended.Wait()
 	}

@@ -177,7 +177,7 @@ static void records(hid_t file)
 	for (int i = 0; i < 6; i++)
 		deeps[i] = (deep){i, i & 1 ? "odd" : "even", {(size_t)i, numbers}};
 	put(group, "deep", holder, space, H5P_DEFAULT, holder, deeps);
-	/* Only the ids are written anew: names and values stay. */
+	/* Only the ids are written again: names and values stay. */
 	hid_t ids = OK(H5Tcreate(H5T_COMPOUND, sizeof(int)));
 	OK(H5Tinsert(ids, "id", 0, H5T_NATIVE_INT));
 	set = OK(H5Dopen2(group, "deep", H5P_DEFAULT));

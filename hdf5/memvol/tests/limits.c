@@ -10,7 +10,7 @@ static herr_t keep_text(unsigned n, const H5E_error2_t *e, void *data)
 	return 0;
 }
 
-/* What the connector says of the last failure. */
+/* Checks that the connector's message about the last failure has a part. */
 static void said(const char *part, int line)
 {
 	char text[4000] = "";

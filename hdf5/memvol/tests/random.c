@@ -487,7 +487,7 @@ int main(int argc, char **argv)
 		}
 	unsigned steps = (unsigned)atoi(argv[3]);
 	for (unsigned i = 0; i < steps; i++) {
-		/* Now and then a file is closed and opened, which reads the native form where one is written. */
+		/* Sometimes a file is closed and opened, which reads the native form where one is written. */
 		if (below(200) == 0)
 			for (int j = 0; j < 2; j++) {
 				OK(H5Fclose(file[j]));

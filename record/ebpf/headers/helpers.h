@@ -80,6 +80,10 @@ struct unix_sock;
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __attribute__((section(".ksyms"), weak));
 #define CAST(ptr, type) ((type *)bpf_rdonly_cast((ptr), __builtin_btf_type_id(*(type *)0, 1)))
 
+/* Reports whether a program at both ends of a function runs at its return. Linux 6.13,
+ * so it may only stand in a program that is loaded where the kernel has it. */
+extern u8 bpf_session_is_return(void) __attribute__((section(".ksyms"), weak));
+
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*const bpf_get_smp_processor_id)(void) = (void *)8;

@@ -82,6 +82,7 @@ INLINE int is_tail(struct task_struct *task, const struct pt_regs *regs)
 	return area && back >= FIELD(area, vaddr) && back - FIELD(area, vaddr) < page_bytes;
 }
 
+/* Reports whether the call is recorded. */
 INLINE int begin_span(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -143,7 +144,7 @@ INLINE int begin_span(struct pt_regs *regs)
 			f->read |= 1 << i;
 	}
 	f->start = bpf_ktime_get_ns();
-	return 0;
+	return 1;
 }
 
 /* Reads what a piece says to data[at] and returns where it ends. */
@@ -222,7 +223,7 @@ INLINE void lose_span(void)
 		__sync_fetch_and_add(n, 1);
 }
 
-INLINE int end_span(struct pt_regs *regs)
+INLINE void end_span(struct pt_regs *regs)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 end = bpf_ktime_get_ns(), sp;
@@ -236,22 +237,22 @@ INLINE int end_span(struct pt_regs *regs)
 	s64 ret;
 
 	if (!task->bpf_storage)
-		return 0;
+		return;
 	t = followed(task);
 	if (!t)
-		return 0;
+		return;
 	all = bpf_task_storage_get(&frames, task, NULL, 0);
 	if (!all)
-		return 0;
+		return;
 	function = bpf_get_attach_cookie(regs);
 	sp = return_sp(regs);
 	depth = all->depth;
 	for (u32 i = 0; i < MAX_FRAMES; i++) {
 		if (!depth || depth > MAX_FRAMES)
-			return 0;
+			return;
 		f = &all->frame[depth - 1];
 		if (f->sp > sp)
-			return 0; /* its beginning was not seen */
+			return; /* its beginning was not seen */
 		depth--;
 		if (f->sp == sp && f->function == function)
 			break;
@@ -259,34 +260,34 @@ INLINE int end_span(struct pt_regs *regs)
 	}
 	all->depth = depth;
 	if (!f)
-		return 0;
+		return;
 	plan = bpf_map_lookup_elem(&span_plans, &function);
 	if (!plan)
-		return 0;
+		return;
 	identify(t, task);
 	ret = result_of(regs);
 	if (!plan->pieces) {
 		e = bpf_ringbuf_reserve(&ring, sizeof(*e), 0);
 		if (!e) {
 			lose_span();
-			return 0;
+			return;
 		}
 		fill_span(e, f, t, end, ret);
 		bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
-		return 0;
+		return;
 	}
 	s = bpf_task_storage_get(&span_scratches, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s) {
 		__sync_fetch_and_add(&spans_untracked, 1);
-		return 0;
+		return;
 	}
 	fill_span(&s->span, f, t, end, ret);
 	for (u32 i = 0; i < MAX_PIECES; i++)
 		if (i < plan->pieces)
 			at = read_piece(s, at, i, &plan->piece[i], f, ret);
 	if (at > sizeof(s->data))
-		return 0; /* never, but the verifier cannot know */
+		return; /* never, but the verifier cannot know */
 	if (bpf_ringbuf_output(&ring, s, sizeof(s->span) + at, BPF_RB_NO_WAKEUP))
 		lose_span();
-	return 0;
+	return;
 }

@@ -4,9 +4,9 @@ import (
 	"pianola/format"
 )
 
-// called holds the application's names of the paths in the trace, if they differ from
-// the path below the root. A nil called holds none.
-type called struct {
+// appNames holds the application's names of the paths in the trace, if they differ from
+// the path below the root. A nil appNames holds none.
+type appNames struct {
 	byPath map[string]string
 	bytes  int // of both, with what holds them
 }
@@ -16,7 +16,7 @@ func (o *Options) named() bool { return o.Names && o.Key == nil && !o.Bare }
 
 // callAll records the application's names of an event's paths.
 func (m *model) callAll(s *simEvent) {
-	if m.called == nil {
+	if m.appNames == nil {
 		return
 	}
 	for n, p := range s.out.Op.Info().At.Paths {
@@ -30,11 +30,11 @@ func (m *model) callAll(s *simEvent) {
 // already has one. With Flat, several directories can have held the entry.
 func (m *model) call(e *entry) {
 	n, paths := m.names, m.options.Paths
-	if m.called == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
+	if m.appNames == nil || e.dir == nil || paths == Tree && !n.replaced(e) {
 		return
 	}
 	n.scratch = n.appendMapped(n.scratch[:0], e, paths)
-	if _, known := m.called.byPath[string(n.scratch)]; known {
+	if _, known := m.appNames.byPath[string(n.scratch)]; known {
 		return
 	}
 	path := string(n.scratch)
@@ -42,9 +42,9 @@ func (m *model) call(e *entry) {
 	if name[1:] == path {
 		return
 	}
-	m.called.byPath[path] = name
+	m.appNames.byPath[path] = name
 	bytes := calledBytes + len(path) + len(name)
-	m.called.bytes += bytes
+	m.appNames.bytes += bytes
 	m.budget.take(forNames, bytes)
 }
 
@@ -58,7 +58,7 @@ func (n *names) replaced(e *entry) bool {
 	return false
 }
 
-func (c *called) size() int {
+func (c *appNames) size() int {
 	if c == nil {
 		return 0
 	}
@@ -66,14 +66,14 @@ func (c *called) size() int {
 }
 
 // list returns the names in order, with those of files that no event names.
-func (c *called) list(p *plan) []format.AppName {
+func (c *appNames) list(p *plan) []format.AppName {
 	if c == nil {
 		return nil
 	}
-	all := make([]format.AppName, 0, len(c.byPath)+len(p.called)+1)
+	all := make([]format.AppName, 0, len(c.byPath)+len(p.appNames)+1)
 	all = append(all, format.AppName{Path: ".", Name: "/"})
 	for path, name := range c.byPath {
 		all = append(all, format.AppName{Path: path, Name: name})
 	}
-	return format.SortNames(append(all, p.called...))
+	return format.SortNames(append(all, p.appNames...))
 }

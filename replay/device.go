@@ -31,8 +31,8 @@ var seen = func() (s [format.NumOps]bool) {
 	return s
 }()
 
-// byDuration reports whether calls take their recorded durations.
-func (o *Options) byDuration() bool { return o.Device != nil && o.Backend == Memory }
+// usesRecordedDurations reports whether calls take their recorded durations.
+func (o *Options) usesRecordedDurations() bool { return o.Device != nil && o.Backend == Memory }
 
 // until returns when a call ends by the model that began at a time and took so long.
 func (m *modelled) until(op format.Op, q device.Demand, result, begin, took int64) int64 {
@@ -84,7 +84,7 @@ func (s *stage) ask() error {
 func (w *worker) served(r *format.Record, got, issued, end int64) int64 {
 	e := w.e
 	took := max(end-issued-e.cost-w.ran, 0)
-	if e.byDuration() {
+	if e.usesRecordedDurations() {
 		if took = w.nanos[w.at]; took < 0 {
 			return end // not recorded
 		}
@@ -141,7 +141,7 @@ func (q *queue) delay(c rings.Completion, now int64) bool {
 	}
 	f := &q.flights[c.User]
 	took := max(now-f.begin-e.cost, 0)
-	if e.byDuration() {
+	if e.usesRecordedDurations() {
 		if took = f.recorded; took < 0 {
 			return false
 		}

@@ -2,9 +2,9 @@ package compile
 
 import "pianola/format"
 
-// given adds the files and directories that the header of the recording names.
+// addHeaderFiles adds the files and directories that the header of the recording names.
 // Recorders write none; patterns do, and users can add them by hand.
-func (m *model) given(files []format.File) {
+func (m *model) addHeaderFiles(files []format.File) {
 	for i := range files {
 		f := &files[i]
 		if f.Type != format.TypeReg && f.Type != format.TypeDir {

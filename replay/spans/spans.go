@@ -1,0 +1,306 @@
+// Package spans replays the calls of a library that a trace holds, its spans, in place of
+// its system calls. A program that calls the library itself, a player, executes them: one
+// for each process of the recording, since handles belong to a process.
+//
+//	trace ──survey──► outermost spans of each thread
+//	trace ──deal────► a queue for each thread ──► worker ──► player
+//
+// Spans that others of their layer enclose are not replayed: the outer call makes them
+// again. Those within a call with a callback of the program are the program's, and are
+// replayed before it. System calls are not replayed either. The time of those between spans is part of
+// the compute.
+package spans
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pianola/format"
+	"pianola/layer"
+	"pianola/plugin"
+	"pianola/replay"
+	"pianola/stats"
+)
+
+// Player executes spans. Threads may call PlaySpan concurrently, each one call at a time.
+type Player interface {
+	PlaySpan(thread int32, e *format.Event) (plugin.Answer, error)
+	Close() error
+}
+
+// Options are the choices of a replay of spans. Open and Place are required.
+type Options struct {
+	Timing replay.Timing
+	Wait   replay.Wait
+	Speed  float64 // scales the time between spans; 0 stands for 1
+	Strict bool    // end at the first result that differs
+
+	// Open starts a player for a process of the recording. It gets a context that is done
+	// when the replay ends early.
+	Open func(ctx context.Context, process int32) (Player, error)
+
+	// Place returns the name for the player of a file of the application, or false if the
+	// file has none. It is called once for each of Paths.
+	Place func(path string) (name string, ok bool)
+
+	// Log, if not nil, gets each span that was played, in order of completion, by one
+	// goroutine at a time. The event is overwritten by the next call.
+	Log func(*format.Event) error
+}
+
+// Result is what became of the spans.
+type Result struct {
+	Functions []Function      // those that were called, in the order of the layer
+	Reasons   []Reason        // why spans were not played, the most frequent first
+	Lateness  stats.Quantiles // nanoseconds
+	Elapsed   time.Duration   // from the start to the end of the last span
+	Recorded  time.Duration   // the same in the recording, from the start of the trace
+	Nested    int64           // spans of the layer within others
+	Inside    int64           // system calls within spans of the layer
+	Outside   int64           // system calls that are not
+	OutNanos  int64           // their recorded time
+	First     *Difference     // nil if there is none
+}
+
+// Function is what became of the calls of a function.
+type Function struct {
+	Name     string
+	Kind     string // layer.Span
+	Calls    int64  // that were played
+	Refused  int64  // that were not
+	Failed   int64  // of those played
+	Differed int64  // of those played: success or bytes are not as recorded
+	Nanos    int64  // that calls took
+	Recorded int64  // nanoseconds that these calls took in the recording
+}
+
+// Reason says why spans were not played.
+type Reason struct {
+	Text  string
+	Count int64
+}
+
+// Difference is the first span whose result differs.
+type Difference struct {
+	Thread        int32
+	Function      string
+	Recorded, Got int64
+	Failed        bool // the call failed in the recording
+}
+
+// ErrDiffers is wrapped by the error of a strict replay.
+var ErrDiffers = errors.New("result differs")
+
+// Source is a trace: what it says of itself, and its events, more than once.
+type Source interface {
+	Header() *format.Header
+	Events() format.Reader
+}
+
+// Replay is a replay of the spans of a layer.
+type Replay struct {
+	Options
+	layer   *layer.Layer
+	header  *format.Header
+	source  Source
+	byName  map[string]int    // of the layer's functions
+	places  map[string]string // of files, by the application's names; "" for one that has none
+	threads []*thread
+	players map[int32]Player
+	base    time.Time // the start of the replay
+	stop    context.CancelCauseFunc
+
+	lock    sync.Mutex
+	result  Result
+	calls   []Function // by the place of the function in the layer
+	reasons map[string]int64
+	late    stats.Histogram
+	args    []int64 // of the span that is accounted for
+}
+
+// New prepares a replay of the spans that a trace has of a layer. memory is how many
+// bytes it may take for what it remembers of them.
+func New(s Source, l *layer.Layer, memory int64) (*Replay, error) {
+	r := &Replay{
+		layer: l, header: s.Header(), source: s, byName: map[string]int{}, places: map[string]string{}, players: map[int32]Player{},
+		calls: make([]Function, len(l.Functions)), reasons: map[string]int64{}, late: stats.Histogram{Digits: 2},
+	}
+	for i, f := range l.Functions {
+		r.byName[f.Name] = i
+	}
+	return r, r.survey(memory)
+}
+
+// Paths returns the files that the spans name, as the application does, in no order.
+func (r *Replay) Paths() []string { return slices.Collect(maps.Keys(r.places)) }
+
+// Run replays the spans, once. After an error the Result is that of the spans until then.
+func (r *Replay) Run(ctx context.Context, o Options) (*Result, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.Options, r.stop = o, stop
+	r.Speed = cmp.Or(r.Speed, 1)
+	for app := range r.places {
+		if name, ok := r.Place(app); ok {
+			r.places[app] = name
+		}
+	}
+	err := r.open(ctx)
+	if err == nil {
+		err = r.play(ctx)
+	}
+	for _, p := range r.players {
+		if cerr := p.Close(); err == nil {
+			err = cerr
+		}
+	}
+	return r.collect(), err
+}
+
+// open starts the players of the processes that have spans.
+func (r *Replay) open(ctx context.Context) error {
+	for _, t := range r.threads {
+		if len(t.outer) == 0 || r.players[t.process] != nil {
+			continue
+		}
+		p, err := r.Open(ctx, t.process)
+		if err != nil {
+			return err
+		}
+		r.players[t.process] = p
+	}
+	return nil
+}
+
+// play runs a worker for each thread with spans, and deals the spans out.
+func (r *Replay) play(ctx context.Context) error {
+	var running sync.WaitGroup
+	r.base = time.Now()
+	for _, t := range r.threads {
+		if len(t.outer) > 0 {
+			t.player = r.players[t.process]
+			running.Go(func() { t.run(ctx) })
+		}
+	}
+	if err := r.deal(ctx); err != nil {
+		r.stop(err)
+	}
+	for _, t := range r.threads {
+		close(t.queue)
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// each reads the events and spans of the trace.
+func (r *Replay) each(take func(e *format.Event) error) error {
+	events := r.source.Events()
+	if !format.WantSpans(events) {
+		return errors.New("the trace holds no spans")
+	}
+	batch := make([]format.Event, 512)
+	for {
+		n, err := events.Read(batch)
+		for i := range batch[:n] {
+			if err := take(&batch[i]); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ErrNoSpans is the error of a trace without spans of the layer.
+var ErrNoSpans = errors.New("no calls of the layer were recorded")
+
+// survey finds the spans of each thread that no other span of the layer encloses, and
+// the files that they name.
+func (r *Replay) survey(memory int64) error {
+	for i := range max(len(r.header.Threads), 1) {
+		t := &thread{r: r, number: int32(i + 1), process: 1, queue: make(chan *item, queued)}
+		if len(r.header.Threads) > 0 {
+			t.process = r.header.Threads[i].Process
+		}
+		t.moved = sync.NewCond(&t.lock)
+		r.threads = append(r.threads, t)
+	}
+	total := 0
+	err := r.each(func(e *format.Event) error {
+		if e.Op != format.OpSpan || e.Span.Layer != r.layer.Name {
+			return nil
+		}
+		t := r.threads[e.TID-1]
+		n := len(t.outer)
+		if i, ok := r.byName[e.Span.Function]; !ok || !r.layer.Functions[i].CallsBack() {
+			for n > 0 && t.outer[n-1].within(e) {
+				n--
+			}
+		}
+		r.result.Nested += int64(len(t.outer) - n)
+		total += 1 + n - len(t.outer)
+		t.outer = append(t.outer[:n], outer{t.spans, e.Start, e.End()})
+		t.spans++
+		if int64(total)*outerBytes > memory {
+			return fmt.Errorf("the spans take more than %d bytes: %w", memory, replay.ErrLimit)
+		}
+		return r.name(e.Span)
+	})
+	if err == nil && total == 0 {
+		err = ErrNoSpans
+	}
+	for _, t := range r.threads {
+		t.spans = 0
+	}
+	return err
+}
+
+// name remembers the files that a span names.
+func (r *Replay) name(s *format.Span) error {
+	for _, v := range s.Args {
+		if v.Kind != format.ValuePath || v.Text == nil {
+			continue
+		}
+		if _, ok := r.places[string(v.Text)]; ok {
+			continue
+		}
+		if len(r.places) == maxPaths {
+			return fmt.Errorf("the spans name more than %d files: %w", maxPaths, replay.ErrLimit)
+		}
+		r.places[string(v.Text)] = ""
+	}
+	return nil
+}
+
+// maxPaths bounds the files that spans name.
+const maxPaths = 1 << 20
+
+// collect completes the result.
+func (r *Replay) collect() *Result {
+	for i, f := range r.calls {
+		if f.Calls+f.Refused > 0 {
+			f.Name, f.Kind = r.layer.Functions[i].Name, string(r.layer.Functions[i].Span)
+			r.result.Functions = append(r.result.Functions, f)
+		}
+	}
+	for text, n := range r.reasons {
+		r.result.Reasons = append(r.result.Reasons, Reason{text, n})
+	}
+	slices.SortFunc(r.result.Reasons, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Text, b.Text))
+	})
+	r.result.Lateness = r.late.Quantiles()
+	return &r.result
+}
