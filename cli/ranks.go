@@ -175,6 +175,7 @@ type rankDocument struct {
 	Events         int64   `json:"events"`
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	LateSeconds    float64 `json:"late_seconds"`
+	OffsetSeconds  float64 `json:"clock_offset_seconds"`
 	ClockSeconds   float64 `json:"clock_error_seconds"`
 	MemoryBytes    int64   `json:"memory_bytes"`
 	CarrierBytes   int64   `json:"carrier_bytes"`
@@ -190,7 +191,7 @@ func documentRanks(r *replay.Result) (list []rankDocument, edges *edgesDocument)
 		one := &r.Ranks[i]
 		list = append(list, rankDocument{
 			Rank: one.Rank, Node: one.Node, Recorded: append([]int32{}, one.Recorded...), Events: one.Events, ElapsedSeconds: one.Elapsed.Seconds(),
-			LateSeconds: one.Late.Seconds(), ClockSeconds: one.Clock.Seconds(), MemoryBytes: one.Memory, CarrierBytes: one.Carrier,
+			LateSeconds: one.Late.Seconds(), OffsetSeconds: one.Offset.Seconds(), ClockSeconds: one.Clock.Seconds(), MemoryBytes: one.Memory, CarrierBytes: one.Carrier,
 		})
 	}
 	if len(r.Ranks) > 1 {

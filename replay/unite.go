@@ -24,7 +24,8 @@ type RankResult struct {
 	Events   int64
 	Elapsed  time.Duration // from the common start to its last event
 	Late     time.Duration // how long after the common start its threads started; 0 if they were ready
-	Clock    time.Duration // error of the offset between its clock and that of rank 0, at most
+	Offset   time.Duration // of the clock of rank 0 to its own
+	Clock    time.Duration // error of Offset, at most
 	Memory   int64         // bytes that its process had in memory at most
 	Carrier  int64         // the same of the process that carries its messages
 }
@@ -45,7 +46,7 @@ func (r *Result) collectRank(ctx context.Context, e *engine) error {
 	var u unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
 	own := RankResult{
-		Rank: s.Rank, Node: s.Nodes[s.Rank], Events: r.Executed, Elapsed: r.Elapsed, Late: time.Duration(e.lateStart), Clock: time.Duration(s.Error),
+		Rank: s.Rank, Node: s.Nodes[s.Rank], Events: r.Executed, Elapsed: r.Elapsed, Late: time.Duration(e.lateStart), Offset: time.Duration(s.Offset), Clock: time.Duration(s.Error),
 		Memory: u.Maxrss << 10, Carrier: carried.Memory,
 	}
 	for i, player := range Players(e.whole.Header(), s.Size) {

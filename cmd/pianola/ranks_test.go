@@ -90,6 +90,7 @@ type ranksResult struct {
 		Recorded []int32
 		Events   int64
 		Elapsed  float64 `json:"elapsed_seconds"`
+		Offset   float64 `json:"clock_offset_seconds"`
 	}
 	Between struct {
 		Edges   int64
@@ -237,8 +238,9 @@ func TestRanksWithOtherClocks(t *testing.T) {
 	}, "--rendezvous", t.TempDir(), "--log", "log", "--json", ranksTrace(t, ringScript(ranks, rounds, ringGap)))
 	r := requirePlayed(t, all)
 	require.Zero(t, r.Events.Differed)
-	for _, one := range r.Ranks {
+	for rank, one := range r.Ranks {
 		require.Less(t, one.Elapsed, 900.0)
+		require.InDelta(t, -1000*rank, one.Offset, 1)
 	}
 	requireRing(t, filepath.Join(all[0].Dir, "log"), ranks, rounds)
 }
