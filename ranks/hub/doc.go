@@ -11,6 +11,7 @@
 //
 //	join           hello of a rank: answered once by rank 0
 //	all            from rank 0: who has joined
+//	measure.RANK   from rank 0: a rank measures its clock, and answers
 //	clock          answered by rank 0 with its time
 //	message.RANK   a message to a rank
 //	edge.RANK      ends of events that a rank waits for

@@ -45,6 +45,8 @@ type carrier struct {
 	conn   atomic.Pointer[nats.Conn] // nil before there is a connection
 	nodes  []string
 
+	measured chan measured // the offset of the clock
+
 	wired atomic.Pointer[wired] // nil before the player has wired its board
 	start atomic.Int64          // CLOCK_MONOTONIC of the replay's start; 0 before
 
@@ -60,7 +62,7 @@ type carrier struct {
 // Run is the life of a carrier: link leads to its player, and memory is the file of the
 // board. It returns when the player has left or died.
 func Run(link *ranks.Link, memory int, pmiConn io.ReadWriter) error {
-	c := &carrier{link: link, memory: memory}
+	c := &carrier{link: link, memory: memory, measured: make(chan measured, 1)}
 	kind, b, err := link.Receive()
 	if err != nil || kind != ranks.FrameJoin || json.Unmarshal(b, &c.join) != nil {
 		return errors.New("pianola starts this program; it has no use without it")
@@ -101,6 +103,7 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 	for subject, take := range map[string]nats.MsgHandler{
 		c.subject("message", c.join.Rank):  c.takeMessage,
 		c.subject("edge", c.join.Rank):     c.takeEdges,
+		c.subject("measure", c.join.Rank):  c.takeMeasure,
 		"pianola." + c.at.Run + ".failure": c.takeFailure,
 		"pianola." + c.at.Run + ".alive.*": c.takeAlive,
 		"pianola." + c.at.Run + ".left.*":  c.takeLeft,
@@ -113,10 +116,14 @@ func (c *carrier) begin(pmiConn io.ReadWriter) (err error) {
 		return err
 	}
 	joined := ranks.Joined{Run: c.at.Run, Nodes: c.nodes}
-	if c.join.Rank != 0 {
-		if joined.Offset, joined.Error, err = c.measureClock(); err != nil {
-			return err
-		}
+	if c.join.Rank == 0 {
+		err = c.measureAll()
+	} else {
+		m := <-c.measured
+		joined.Offset, joined.Error, err = m.offset, m.off, m.err
+	}
+	if err != nil {
+		return err
 	}
 	go c.watch()
 	return c.link.SendJSON(ranks.FrameJoined, &joined)
@@ -285,22 +292,44 @@ func (c *carrier) welcome(subject string, deadline time.Time) error {
 	return c.conn.Load().Publish(subject+"all", text)
 }
 
-// measureClock returns what the clock of rank 0 is ahead of this one's, and how far off
-// that can be. The round trip that took least tells both.
-func (c *carrier) measureClock() (offset, off int64, err error) {
-	best := int64(1 << 62)
+// measured is what the clock of rank 0 is ahead of this one's, and how far off that can be,
+// in nanoseconds.
+type measured struct {
+	offset, off int64
+	err         error
+}
+
+// measureAll has the other ranks measure their clocks, one after the other, so that they
+// don't delay the messages of each other.
+func (c *carrier) measureAll() error {
+	for rank := 1; rank < c.join.Size; rank++ {
+		if _, err := c.conn.Load().Request(c.subject("measure", rank), nil, silence); err != nil {
+			return fmt.Errorf("measure the clock of rank %d on %s: %w", rank, c.nodes[rank], err)
+		}
+	}
+	return nil
+}
+
+// takeMeasure measures the clock. The round trip that takes least tells most.
+func (c *carrier) takeMeasure(m *nats.Msg) {
+	best := measured{off: 1 << 62}
 	for range roundTrips {
 		before := ranks.Monotonic()
 		answer, err := c.conn.Load().Request("pianola."+c.at.Run+".clock", nil, silence)
 		if err != nil || len(answer.Data) != 8 {
-			return 0, 0, fmt.Errorf("read the clock of rank 0: %w", err)
+			best.err = fmt.Errorf("read the clock of rank 0: %w", err)
+			break
 		}
 		took := ranks.Monotonic() - before
-		if took < best {
-			best, offset = took, int64(binary.LittleEndian.Uint64(answer.Data))-before-took/2
+		if took/2 < best.off {
+			best.off, best.offset = took/2, int64(binary.LittleEndian.Uint64(answer.Data))-before-took/2
 		}
 	}
-	return offset, best / 2, nil
+	_ = m.Respond(nil)
+	select {
+	case c.measured <- best:
+	default: // asked twice
+	}
 }
 
 // serve does what the player says until it leaves, and reports whether it did: otherwise it
