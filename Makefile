@@ -42,7 +42,7 @@ man: ## bin/man, the manual pages
 	GOARCH= $(GO) run ./internal/manpages -version '$(VERSION)' -date $(SOURCE_DATE_EPOCH) $(BIN)/man
 
 # Root often has no Go: make build man, then sudo make install.
-install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions and docs below PREFIX=/usr/local and DESTDIR
+install: $(if $(shell command -v $(GO)),build man) ## the command, manual pages, completions, workloads and docs below PREFIX=/usr/local and DESTDIR
 	PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) ZSHDIR=$(ZSHDIR) sh scripts/install.sh $(BIN)
 
 package: ## deb, rpm and tar.gz for amd64 and arm64 in bin/packages
@@ -80,6 +80,9 @@ hdf5-vol: deps-hdf5-vol build ## the HDF5 connector that keeps files in memory: 
 feign: deps-feign build ## predictions of the laboratory, compared with changed programs; EXPERIMENTS="prefetch rank" for some
 	sh scripts/feign.sh demo/feign $(EXPERIMENTS)
 
+ranks: deps-ranks build ## parallel programs of MPI, recorded on two nodes, merged and replayed with and without the edges of MPI; KINDS="pipeline each" for some, ROUNDS=2
+	sh scripts/ranks.sh demo/ranks $(KINDS)
+
 truth: deps-truth $(closed) build ## applications five times, plain, recorded and replayed in turn: medians; APPS="git tar" for some, APPS=closed for those with closed loops
 	sh scripts/truth.sh demo/truth $(APPS)
 
@@ -101,6 +104,12 @@ map: deps-storage deps-closed build ## what the laboratory tells of a database's
 
 model: deps-storage deps-closed build ## a model of a slow device, fitted to what fio measures there: its predictions for programs, beside their replays and the programs there; root only; APPS="redis postgres1" for some
 	sh scripts/model.sh demo/model $(APPS)
+
+workloads: build ## records the workloads that ship once more, best on a quiet machine; root only; ONLY=git for one
+	for name in $(or $(ONLY),$(notdir $(patsubst %/record.sh,%,$(wildcard workloads/*/record.sh)))); do sh workloads/$$name/record.sh || exit; done
+
+suite: deps-storage deps-closed build ## the workloads on file systems and a slow device beside the programs, and how much the suite varies; root only; PARTS="systems spread programs" for some
+	PARTS="$(PARTS)" sh scripts/suite.sh demo/suite
 
 diagnosis: deps-truth deps-closed build ## what the diagnosis says of programs, and what following it saves; root only; CASES="redis lmdb" for some
 	sh scripts/diagnosis.sh demo/diagnosis $(CASES)
@@ -194,6 +203,9 @@ deps-hdf5-vol:
 deps-feign:
 	@sh scripts/need.sh gcc=gcc python3=python3 mkfs.ext4=e2fsprogs losetup=mount
 
+deps-ranks:
+	@sh scripts/need.sh mpicc=libmpich-dev mpiexec=mpich
+
 deps-truth:
 	@sh scripts/need.sh sqlite3=sqlite3 git=git tar=tar gcc=gcc make=make python3=python3 fio=fio pg_createcluster=postgresql
 
@@ -207,7 +219,7 @@ deps-conformance:
 	@sh scripts/need.sh stress-ng=stress-ng dbench=dbench bonnie++=bonnie++ xfs_io=xfsprogs fio=fio python3=python3
 
 deps-test:
-	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev chromium=chromium mpiexec=mpich srun=slurm-wlm munged=munge
+	@sh scripts/need.sh sqlite3=sqlite3 git=git gcc=gcc python3=python3 tar=tar strace=strace fio=fio h5cc=libhdf5-dev mpicc=libmpich-dev mpiexec=mpich srun=slurm-wlm munged=munge chromium=chromium
 	@sh scripts/duckdb.sh demo/duckdb
 
 deps-scale: deps-sql

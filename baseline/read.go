@@ -32,20 +32,37 @@ func (e *Error) Unwrap() error { return e.Err }
 var ErrFormat = errors.New("not a baseline written by pianola compare --save")
 
 // Read reads a file, at most 64 MiB. Errors of the file are an *Error.
-func Read(r io.Reader) (*Baseline, error) {
+func Read(r io.Reader) (b *Baseline, err error) {
+	err = readWhole(r, func(d *decoder) error {
+		b, err = d.baseline()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// readWhole reads a file by a function, after which nothing may follow.
+func readWhole(r io.Reader, read func(*decoder) error) error {
 	limited := &io.LimitedReader{R: r, N: maxSize + 1}
 	d := &decoder{Decoder: json.NewDecoder(limited)}
-	b, err := d.baseline()
+	err := read(d)
 	if err == nil {
-		return b, nil
+		if _, end := d.Token(); end != io.EOF {
+			err = errors.New("unexpected data after the end of the baseline")
+		}
+	}
+	if err == nil {
+		return nil
 	}
 	if limited.N == 0 {
-		return nil, &Error{maxSize, fmt.Errorf("the file is larger than %d MiB", maxSize>>20)}
+		return &Error{maxSize, fmt.Errorf("the file is larger than %d MiB", maxSize>>20)}
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
-		return nil, e
+		return e
 	}
-	return nil, d.fault(d.InputOffset(), err)
+	return d.fault(d.InputOffset(), err)
 }
 
 type decoder struct{ *json.Decoder }
@@ -146,9 +163,6 @@ func (d *decoder) baseline() (*Baseline, error) {
 	}
 	if len(b.Runs) == 0 {
 		return nil, errors.New("the baseline has no runs")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, errors.New("unexpected data after the end of the baseline")
 	}
 	for i := range b.Runs {
 		for _, key := range keys() {

@@ -275,6 +275,9 @@ func judge(c *cli.Context, name string, r *compile.Report) error {
 	if why := r.Coverage.Withheld(); why != "" {
 		faults = append(faults, why)
 	}
+	for _, end := range r.FailedRanks {
+		faults = append(faults, end.String())
+	}
 	for _, s := range faults {
 		if c.Bool("strict") {
 			return fmt.Errorf("%s: %s", name, s)

@@ -121,9 +121,9 @@ func newApp() *cli.App {
 		// A filter can hold commas.
 		DisableSliceFlagSeparator: true,
 		Commands: slices.Concat(
-			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand()),
+			under(measuring, recordCommand(), compileCommand(), replayCommand(), profileCommand(), compareCommand(), benchCommand(), suiteCommand()),
 			under(trying, labCommand(), adviseCommand(), modelCommand()),
-			under(aboutPianola, printCommand(), layerCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
+			under(aboutPianola, printCommand(), layerCommand(), workloadsCommand(), doctorCommand(), completionCommand(), helpCommand(), versionCommand()),
 			[]*cli.Command{completeCommand()},
 		),
 		Flags:          append(helpFlags(), &cli.BoolFlag{Name: "version", Usage: "print the version, as pianola version does"}),

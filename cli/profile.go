@@ -191,6 +191,9 @@ func parsePart(text string) (from, to int64, err error) {
 // out nothing. It returns the recording's remarks, and what it is for a diagnosis.
 func collect(c *profile.Collector, name string) (_ []format.Meta, what diagnosis.Subject, _ error) {
 	what.Name = name
+	if isDir(name) {
+		return collectRecording(c, name, what)
+	}
 	f, err := openInput(name)
 	if err != nil {
 		return nil, what, err
@@ -208,6 +211,11 @@ func collect(c *profile.Collector, name string) (_ []format.Meta, what diagnosis
 		return r.Header().Meta, what, nil
 	}
 	f.Close()
+	return collectRecording(c, name, what)
+}
+
+// collectRecording is collect for what is not compiled.
+func collectRecording(c *profile.Collector, name string, what diagnosis.Subject) (_ []format.Meta, _ diagnosis.Subject, _ error) {
 	src, err := inspect(importer.Options{}, name)
 	if err != nil {
 		return nil, what, err

@@ -27,7 +27,8 @@ func recordCommand() *cli.Command {
 		Name:  "record",
 		Usage: "record the I/O of a command, a running process or a cgroup",
 		UsageText: "pianola record [OPTION]… -- COMMAND [ARG…]\n" +
-			"pianola record [OPTION]… --pid PID | --cgroup PATH",
+			"pianola record [OPTION]… --pid PID | --cgroup PATH\n" +
+			"LAUNCHER… pianola record --ranks -o DIR [OPTION]… -- COMMAND [ARG…]",
 		Description: "Writes the I/O system calls of the command, its threads and its children to a text file: times,\n" +
 			"sizes and paths, but no contents. The command keeps its own standard input, output and error.\n" +
 			"\n" +
@@ -42,7 +43,8 @@ func recordCommand() *cli.Command {
 			"\n" +
 			"Example: pianola record -o sqlite.txt -- sqlite3 app.db '.read load.sql'\n" +
 			"Example: pianola record --runs 6 --setup 'rm -f app.db' -- ./load.sh\n" +
-			"Example: sudo pianola record --pid 4711 --duration 60s",
+			"Example: sudo pianola record --pid 4711 --duration 60s\n" +
+			"Example: mpiexec -n 4 pianola record --ranks -o ranks -- ./solver",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "o", Aliases: []string{"output"}, Value: "trace.txt", Usage: "write the recording to `FILE`; a name that ends in .zst compresses it"},
 			&cli.StringFlag{Name: "max-size", Usage: "stop recording when the file reaches `SIZE`, such as 10GiB; the command goes on"},
@@ -55,6 +57,7 @@ func recordCommand() *cli.Command {
 			&cli.StringFlag{Name: "user", Usage: "run the command as the user `NAME`; under sudo, --user root keeps it root"},
 			&cli.IntFlag{Name: "runs", Value: 1, Usage: "record the command `N` times, each into a numbered file"},
 			setupFlag(),
+			&cli.BoolFlag{Name: "ranks", Usage: "record the ranks of a parallel program, under its launcher; -o names a directory with a recording for each node"},
 			&cli.IntFlag{Name: "pid", Usage: "record the running process `PID` and its children, until it ends or until Ctrl-C"},
 			&cli.StringFlag{Name: "cgroup", Usage: "record all processes in the cgroup `PATH`, until it is removed or until Ctrl-C"},
 			&cli.DurationFlag{Name: "duration", Usage: "with --pid or --cgroup: stop after `D`, such as 90s"},
@@ -104,6 +107,9 @@ func runRecord(c *cli.Context) error {
 	r, err := recorderOf(c)
 	if err != nil {
 		return err
+	}
+	if c.Bool("ranks") {
+		return r.takeRanks(c.String("o"))
 	}
 	results, err := r.takeAll(numbered(c.String("o"), c.Int("runs")))
 	if err != nil {
@@ -197,6 +203,12 @@ func recorderOf(c *cli.Context) (*recorder, error) {
 	}
 	if attach {
 		run = ebpf.Attach
+	}
+	if c.Bool("ranks") {
+		if err := checkRanks(c, who); err != nil {
+			return nil, err
+		}
+		run = ebpf.Run
 	}
 	if who != nil {
 		o.Credential, o.Env = &who.credential, who.environment()

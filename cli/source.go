@@ -14,6 +14,7 @@ import (
 	"pianola/format/compressed"
 	"pianola/format/importer"
 	"pianola/format/script"
+	"pianola/nodes"
 	"pianola/pattern"
 	"pianola/plugin"
 	"pianola/transform"
@@ -33,9 +34,10 @@ func openPattern(r io.Reader, name string) (format.Reader, error) {
 // of package importer.
 type sources struct {
 	*importer.Recording
-	last *importer.Reader
+	last io.Closer // the reader that was opened last
 
-	trace *os.File // a compiled trace instead
+	nodes *nodes.Run // of recordings of several nodes; nil for one recording
+	trace *os.File   // a compiled trace instead
 
 	shown *progress // of the reader that was opened last
 	done  int64     // bytes that it has read
@@ -53,15 +55,29 @@ func lowered(trace *os.File) *sources {
 
 // inspect detects the format of files. The caller closes the sources.
 func inspect(o importer.Options, names ...string) (*sources, error) {
+	if len(names) == 1 {
+		recordings, isDir, err := recordingsIn(names[0])
+		switch {
+		case err != nil:
+			return nil, err
+		case isDir:
+			return inspectNodes(o, names[0], recordings)
+		}
+	}
 	s := newSources()
 	var files []importer.File
 	for _, name := range names {
 		if info, err := os.Stat(name); err == nil {
 			s.total += info.Size()
 		}
-		files = append(files, importer.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }})
+		files = append(files, s.file(name))
 	}
 	return s.look(o, files)
+}
+
+// file returns a file whose reading is counted.
+func (s *sources) file(name string) importer.File {
+	return importer.File{Name: name, Open: func() (io.ReadCloser, error) { return openPacked(name, s.count) }}
 }
 
 // look detects the format of the files.
@@ -83,11 +99,20 @@ func (s *sources) count(n int) {
 func (s *sources) open() (format.Reader, error) {
 	s.endRead()
 	s.done, s.shown = 0, newProgress("reading", -1)
-	var err error
-	if s.last, err = s.Recording.Open(); err != nil {
+	if s.nodes != nil {
+		r, err := s.nodes.Open()
+		if err != nil {
+			return nil, err
+		}
+		s.last = r
+		return r, nil
+	}
+	r, err := s.Recording.Open()
+	if err != nil {
 		return nil, err
 	}
-	return tolerant{s.last}, nil
+	s.last = r
+	return tolerant{r}, nil
 }
 
 // compiled compiles the recording, or writes an intermediate script, which is a trace as
@@ -265,6 +290,9 @@ func openOperands(c *cli.Context) (*sources, error) {
 		return generate(c, name, o)
 	}
 	for _, name := range c.Args().Slice() {
+		if isDir(name) {
+			continue // of recordings
+		}
 		f, err := openInput(name)
 		if err != nil {
 			return nil, err

@@ -204,7 +204,7 @@ const readBatch = 64
 
 // header returns the header of the trace, given that of the recording.
 func (m *model) header(source *format.Header) *format.Header {
-	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan)}
+	h := &format.Header{Threads: m.table, Descriptors: m.descriptors, Files: m.names.plan.files, Names: m.appNames.list(m.names.plan), Ranks: ranksOf(source.Ranks, m.options.Key != nil)}
 	for _, meta := range source.Meta {
 		if m.options.Key != nil && !keeps(meta) {
 			continue
@@ -212,6 +212,7 @@ func (m *model) header(source *format.Header) *format.Header {
 		switch meta.Key {
 		case format.MetaCwd, format.MetaUmask, format.MetaProcess, format.MetaCost, format.MetaLeftOut, // obsolete: paths and modes are resolved, the cost is subtracted, the events are counted
 			format.MetaRequests, // which the trace does not hold
+			format.MetaClock,    // the merge has used it
 			format.MetaReplay:   // only logs have it
 		default:
 			h.Meta = append(h.Meta, meta)

@@ -102,6 +102,6 @@ func (in *intake) newcomers() []newcomers {
 // snapshot returns a copy of h, which the Reader does not change.
 func snapshot(h *format.Header) *format.Header {
 	return &format.Header{
-		Meta: slices.Clone(h.Meta), Threads: slices.Clone(h.Threads), Descriptors: slices.Clone(h.Descriptors), Files: slices.Clone(h.Files),
+		Meta: slices.Clone(h.Meta), Threads: slices.Clone(h.Threads), Descriptors: slices.Clone(h.Descriptors), Files: slices.Clone(h.Files), Ranks: slices.Clone(h.Ranks),
 	}
 }

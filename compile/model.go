@@ -33,6 +33,7 @@ type model struct {
 	binds       bool   // the recording has bind calls, so appear does not guess sockets
 	line        int64  // number of the current event in the order of the simulation
 
+	mpis  *mpiState       // nil without calls of MPI by ranks
 	rings map[ringKey]*ring
 	left  [format.NumVias]coverage.Missing // I/O on files that is left out, by interface
 

@@ -18,7 +18,8 @@ type learned struct {
 	sent   map[channel]bool   // channels that a recorded thread sent to
 	woken  map[spot]int64     // where a thread waited → line at which another thread last woke one there
 	fed    map[int64]pipeCall // line of a pipe read → the received write, which has a later line
-	bytes  int                // size of the above
+	mpi    mpiLearned
+	bytes  int // size of the above
 }
 
 // stray is a descriptor whose open is not in the recording: it was open before without

@@ -15,6 +15,8 @@ type Report struct {
 	Events        int64 // events in the trace
 	Threads       int   // threads in the trace
 	Spans         int64 // calls of libraries in the trace
+	MPI           MPI
+	FailedRanks   []RankEnd // in the order of their ends
 	LeftOut       format.Counts
 	Reasons       [numReasons]int64 // why events were left out
 	Substitutions []Substitution
@@ -133,6 +135,12 @@ func (r *Report) WriteTo(w io.Writer) (int64, error) {
 	add("%s\n", r.Floor.Text())
 	if r.Tied > 0 {
 		add("waits that follow events of other threads: %.6f s\n", format.Seconds(r.Tied))
+	}
+	if r.MPI != (MPI{}) {
+		add("MPI: %s\n", r.MPI.Text())
+	}
+	for _, end := range r.FailedRanks {
+		add("%v\n", end)
 	}
 	if r.Grouping.Joined > 0 {
 		add("%s\n", r.Grouping.Text())

@@ -41,6 +41,9 @@ func (p *moments) add(n moment, b *budget) {
 func (m *model) span(e *format.Event) error {
 	t := m.thread(e)
 	t.cost = min(t.cost+m.cost.Span, maxCut)
+	if e.Span.Layer == "mpi" {
+		m.mpi(t, e)
+	}
 	if m.out == nil || m.options.Bare {
 		return nil
 	}

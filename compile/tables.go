@@ -48,6 +48,8 @@ type proc struct {
 	maker    *proc // nil if that is not recorded
 	children int   // that it has made and not waited for
 
+	rankEnded bool // its failure is reported
+
 	locked map[*locks]bool // where it has locks of fcntl; nil for nowhere
 }
 
@@ -198,7 +200,7 @@ func (m *model) added(at, parent *process.Thread) {
 	if m.ties != nil {
 		t.begin(maker)
 	}
-	m.table = append(m.table, row)
+	m.table = append(m.table, row.OfRank(at.Process.Rank))
 	m.budget.take(forThreads, threadRowBytes+threadBytes)
 }
 
@@ -262,6 +264,7 @@ func (m *model) ended(s *simEvent) {
 			m.unfed(s, fileOf(d))
 		}
 	}
+	m.rankEnded(p, s.e)
 	if m.ties != nil {
 		if f := t.floor(t.clock(s.e.Start)); f.Total > p.floor.Total {
 			p.floor = f

@@ -19,6 +19,7 @@ import (
 type Subject struct {
 	Thread   int32  // kernel thread id in the recording
 	Process  int32  // process id in the recording
+	Rank     int32  // of the process in a parallel program, -1 for none
 	Command  string // base name of the program that the process runs
 	Op       format.Op
 	Path     string // absolute, as the application named it; "" if there is none
@@ -28,10 +29,10 @@ type Subject struct {
 	Time     int64  // nanoseconds from the start of the recording
 }
 
-// NewSubject returns the fields of an event of a process. command and name are those
+// NewSubject returns the fields of an event of a process. rank, command and name are those
 // that a process.Follower returns.
-func NewSubject(e *format.Event, process int32, command, name string) Subject {
-	s := Subject{Thread: e.TID, Process: process, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
+func NewSubject(e *format.Event, process, rank int32, command, name string) Subject {
+	s := Subject{Thread: e.TID, Process: process, Rank: rank, Op: e.Op, Size: e.Size(), Result: e.Ret, Duration: e.Dur, Time: e.Start}
 	if command, _, _ = strings.Cut(command, " "); command != "" {
 		s.Command = path.Base(command)
 	}
@@ -59,7 +60,7 @@ func (e *Error) Error() string {
 //
 //	class == read && size >= 64KiB && path ~ "*.db"
 //
-// to a filter. The fields are thread, process, command, op, class, path, size,
+// to a filter. The fields are thread, process, rank, command, op, class, path, size,
 // result, duration and time; result can be compared with an errno such as
 // ENOENT. Operators are == != < <= > >= and, for patterns of command and path,
 // ~ and !~, where * stands for anything and ? for one character; && || ! and
@@ -209,6 +210,7 @@ type field struct {
 var fields = map[string]field{
 	"thread":  {number: func(s *Subject) (int64, bool) { return int64(s.Thread), true }, value: parseInt},
 	"process": {number: func(s *Subject) (int64, bool) { return int64(s.Process), true }, value: parseInt},
+	"rank":    {number: func(s *Subject) (int64, bool) { return int64(s.Rank), s.Rank >= 0 }, value: parseInt},
 	"size":    {number: func(s *Subject) (int64, bool) { return s.Size, s.Size >= 0 }, value: format.ParseSize},
 	"result":  {number: func(s *Subject) (int64, bool) { return s.Result, s.Result != format.NoResult }, value: parseResult},
 	"duration": {number: func(s *Subject) (int64, bool) { return s.Duration, s.Duration != format.Unknown },
@@ -239,7 +241,7 @@ func (p *parser) comparison() (Filter, error) {
 		if name == "" {
 			return nil, p.fail("expected a comparison")
 		}
-		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, command, op, class, path, size, result, duration and time")
+		return nil, p.fail("unknown field " + strconv.Quote(name) + "; the fields are thread, process, rank, command, op, class, path, size, result, duration and time")
 	}
 	p.next()
 	op := p.token

@@ -9,8 +9,8 @@ import (
 )
 
 func TestFilter(t *testing.T) {
-	read := &Subject{Thread: 11, Process: 10, Command: "sqlite3", Op: format.OpPread64, Path: "/srv/data/app.db", Size: 65536, Result: 65536, Duration: 2_500_000, Time: 3e9}
-	stat := &Subject{Thread: 10, Process: 10, Op: format.OpStat, Path: "/etc/nosuch", Size: -1, Result: -2, Duration: format.Unknown}
+	read := &Subject{Thread: 11, Process: 10, Rank: 3, Command: "sqlite3", Op: format.OpPread64, Path: "/srv/data/app.db", Size: 65536, Result: 65536, Duration: 2_500_000, Time: 3e9}
+	stat := &Subject{Thread: 10, Process: 10, Rank: -1, Op: format.OpStat, Path: "/etc/nosuch", Size: -1, Result: -2, Duration: format.Unknown}
 	for _, c := range []struct {
 		text       string
 		read, stat bool
@@ -22,6 +22,8 @@ func TestFilter(t *testing.T) {
 		{"op ~ p*", true, false},
 		{"thread == 11", true, false},
 		{"process == 10 && thread != 11", false, true},
+		{"rank == 3", true, false},
+		{"rank != 3", false, false},
 		{"command == sqlite3", true, false},
 		{"command != sqlite3", false, false},
 		{"! command == sqlite3", false, true},
@@ -53,7 +55,7 @@ func TestErrors(t *testing.T) {
 		"size":                     `filter "size": at byte 4: expected == != < <= > >= ~ or !~`,
 		"size >":                   `filter "size >": at byte 6: expected a value`,
 		"size > many":              `filter "size > many": at byte 7: "many" is not a size such as 4096, 64KiB or 1.5MB`,
-		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, command, op, class, path, size, result, duration and time`,
+		"colour == red":            `filter "colour == red": at byte 0: unknown field "colour"; the fields are thread, process, rank, command, op, class, path, size, result, duration and time`,
 		"op == frob":               `filter "op == frob": at byte 6: no operation "frob"`,
 		"class == io":              `filter "class == io": at byte 9: no class "io"`,
 		"path < x":                 `filter "path < x": at byte 5: operator < does not apply to path`,

@@ -154,7 +154,7 @@ func (b *aheadBatch) keep() {
 			b.edges = append(b.edges, e.Edges...)
 			e.Edges = b.edges[from:len(b.edges):len(b.edges)]
 		}
-		e.Span = e.Span.clone()
+		e.Span = e.Span.Clone()
 	}
 }
 

@@ -91,7 +91,7 @@ func (e *Event) Clone() Event {
 			c.Str[i] = append([]byte{}, s...)
 		}
 	}
-	c.Notes, c.Span = e.Notes.clone(), e.Span.clone()
+	c.Notes, c.Span = e.Notes.clone(), e.Span.Clone()
 	c.Edges = append([]Edge(nil), e.Edges...)
 	return c
 }

@@ -66,6 +66,9 @@ const (
 	MetaLayer       = "layer"        // "NAME LIBRARY …": a library whose calls were recorded as spans
 	MetaMapped      = "mapped"       // of a trace: maximum size of the mapped files in the address space of a process, in bytes
 
+	MetaRanks = "ranks" // of a recording of a node: "N run=ID machine=ID" (Program)
+	MetaClock = "clock" // of the same: a Clock
+
 	// Where a recording or a replay ran: package provenance.
 	MetaOptions  = "options"  // of the command that made the script
 	MetaVersion  = "version"  // of Pianola

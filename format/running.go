@@ -69,3 +69,26 @@ func quotedNote(notes []byte, key string) string {
 	}
 	return string(s)
 }
+
+// Remark returns the value of the remark MetaProcess for the process.
+func (p *Running) Remark() string {
+	text := strconv.AppendInt(nil, int64(p.Process), 10)
+	for i, tid := range p.Threads {
+		if i == 0 {
+			text = append(text, " threads="...)
+		} else {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, int64(tid), 10)
+	}
+	for _, one := range []struct{ key, value string }{{"cwd", p.Cwd}, {"root", p.Root}, {"command", p.Command}} {
+		if one.value != "" {
+			text = append(append(append(text, ' '), one.key...), '=')
+			text = AppendQuoted(text, []byte(one.value))
+		}
+	}
+	if p.Umask >= 0 {
+		text = strconv.AppendInt(append(append(text, ' '), MetaUmask+"=0"...), p.Umask, 8)
+	}
+	return string(text)
+}

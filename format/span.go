@@ -77,7 +77,8 @@ func IsWord(s string) bool {
 	return s != ""
 }
 
-func (s *Span) clone() *Span {
+// Clone returns a copy that shares no memory with s, which can be nil.
+func (s *Span) Clone() *Span {
 	if s == nil {
 		return nil
 	}

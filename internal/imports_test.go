@@ -46,6 +46,8 @@ var allowed = map[string][]string{
 	"pianola/layer":                      {},
 	"pianola/memfs":                      {"golang.org/x/sys/"},
 	"pianola/pattern":                    {"pianola/format", "go.yaml.in/yaml/v3"},
+	"pianola/suite":                      {"pianola/format", "pianola/profile", "pianola/stats", "pianola/table"},
+	"pianola/workloads":                  {"pianola/coverage", "pianola/format", "pianola/format/bin", "pianola/format/process", "pianola/profile", "go.yaml.in/yaml/v3"},
 	"pianola/stats":                      {"github.com/HdrHistogram/hdrhistogram-go"},
 	"pianola/table":                      {"pianola/format"},
 	"pianola/profile":                    {"pianola/coverage", "pianola/format", "pianola/format/process", "pianola/stats", "pianola/picture", "pianola/table"},

@@ -31,6 +31,7 @@ type Experiment struct {
 	Roots      []Root      // each candidate is replayed in each; if empty, NewRoot makes one
 	Keep       bool        // leave the files in the roots
 	GiveUp     bool        // go on without a candidate whose trace can't be made
+	Equals     bool        // no trial is the baseline: Run goes on without any that can't be replayed
 
 	Setup   func(Candidate) (Setup, error)
 	NewRoot func() (string, error)   // makes a directory
@@ -101,7 +102,7 @@ func (e *Experiment) Compile() (baseline *os.File, err error) {
 }
 
 // Run replays all trials in rounds. It ends early if ctx is done or the
-// baseline can't be replayed; the runs so far remain in the report. A trial
+// baseline can't be replayed, unless Equals; the runs so far remain in the report. A trial
 // that can't be replayed is given up.
 func (e *Experiment) Run(ctx context.Context) error {
 	for round := range e.Runs {
@@ -112,7 +113,7 @@ func (e *Experiment) Run(ctx context.Context) error {
 				continue
 			}
 			r, err := e.setups[i].Replay(ctx, e.traces[i], e.roots[i])
-			if ctx.Err() != nil || err != nil && i == 0 {
+			if ctx.Err() != nil || err != nil && i == 0 && !e.Equals {
 				e.Report.Interrupted = true
 				return cmp.Or(ctx.Err(), err)
 			}

@@ -30,18 +30,12 @@ type Run struct {
 
 // Add adds a run. It keeps only the totals of its profile.
 func (t *Trial) Add(r Run) {
-	t.profiles = append(t.profiles, times(r.Profile))
+	t.profiles = append(t.profiles, r.Profile.Totals())
 	t.failed, t.differed = append(t.failed, r.Failed), append(t.differed, r.Differed)
 	t.floor = r.Floor
 	if t.example == "" {
 		t.example = r.Example
 	}
-}
-
-// times returns the totals of a profile, which take some kilobytes for any
-// recording.
-func times(p *profile.Profile) *profile.Profile {
-	return &profile.Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
 }
 
 // Runs returns how many were added.

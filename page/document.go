@@ -38,6 +38,7 @@ type run struct {
 	Sizes       [2][]size        `json:"sizes"` // of reads and writes
 	Concurrency []int64          `json:"concurrency"`
 	Heat        []heat           `json:"heat"`
+	Ranks       *rankMap         `json:"rank_map,omitempty"`
 	Parts       parts            `json:"parts"`
 	Calls       *calls           `json:"calls,omitempty"`
 	Tails       []tail           `json:"tails"`
@@ -157,7 +158,7 @@ func newRun(r *Run) (run, error) {
 	out := run{
 		Name: plain(r.Name), Coverage: p.Coverage.String(), Withheld: p.Coverage.Withheld() != "", Diagnosis: append([]finding{}, p.Diagnosis...), Facts: []fact{}, RunTime: p.RunTime, All: newTotal(&p.All), Times: p.Times,
 		Threads: len(p.Threads), Processes: len(p.Processes), Files: len(p.Files),
-		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p), Parts: newParts(p),
+		Critical: []step{}, Timeline: newTimeline(p), Latency: []latency{}, Concurrency: p.Concurrency, Heat: newHeats(p), Ranks: newRankMap(p), Parts: newParts(p),
 		Calls: newCalls(p), Tails: []tail{}, Maps: []latencyMap{},
 	}
 	for _, f := range provenance.Remarks {

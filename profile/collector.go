@@ -131,7 +131,9 @@ func (c *Collector) add(e *format.Event) error {
 		c.tracker = newTracker(&format.Header{}, c.Rows)
 	}
 	if isSpan {
-		c.spans.span(c.tracker.threads.of(c.tracker.Thread(e)), e)
+		by := c.tracker.Thread(e)
+		c.spans.span(c.tracker.threads.of(by), e)
+		c.tracker.ranks.span(e, by.Process.Rank)
 		return nil
 	}
 	one := call{total: Total{Calls: 1, Nanos: dur, Bytes: e.Bytes()}, start: start, end: start + dur}
@@ -184,6 +186,7 @@ func (c *Collector) follow(one *call, e *format.Event) {
 	c.spans.call(t, one, e)
 	tr.threads.count(t, one, e, f)
 	tr.path.add(e, t, f, one.category, by.Created)
+	tr.ranks.count(one, by.Process.Rank, f)
 	if tr.blocked != nil {
 		tr.blocked.count(one, e)
 	}
@@ -286,6 +289,8 @@ func (c *Collector) Profile() *Profile {
 	var place []int
 	p.Files, p.OtherFiles, place = c.tracker.files.snapshot()
 	p.Threads, p.OtherThreads, p.Processes = c.tracker.threads.snapshot()
+	p.Ranks, p.Shared = c.tracker.ranks.snapshot(p.Processes), c.tracker.files.shared()
+	p.RankMap = c.tracker.ranks.heat(p.Ranks)
 	p.Parts = c.parts.snapshot(place)
 	if c.To > 0 {
 		p.Calls = c.singles.snapshot(place)

@@ -22,6 +22,9 @@ type document struct {
 	Directories *Table            `json:"directories"`
 	Processes   *Table            `json:"processes"`
 	Threads     *Table            `json:"threads"`
+	Ranks       *Table            `json:"ranks,omitempty"`
+	Nodes       *Table            `json:"nodes,omitempty"`
+	Shared      *Table            `json:"shared,omitempty"`
 	Sizes       *Table            `json:"sizes"`
 	Intervals   *Table            `json:"intervals"`
 	Layers      *Table            `json:"layers"`
@@ -194,6 +197,9 @@ func (p *Profile) FullDocument() any {
 		Files:       table("file"), Directories: table("directory"), Processes: table("process"),
 		Threads: table("thread"), Sizes: table("size"), Intervals: table("interval"),
 		Layers: table("layer"), Spans: table("span"),
+	}
+	if len(p.Ranks) > 0 {
+		d.Ranks, d.Nodes, d.Shared = table("rank"), table("node"), table("shared")
 	}
 	for _, nanos := range p.Concurrency {
 		d.Concurrency = append(d.Concurrency, format.Seconds(nanos))

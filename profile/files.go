@@ -35,6 +35,7 @@ type file struct {
 	weight   int64 // time in calls that moved bytes, nanoseconds, and the number of calls
 	all      int64 // the same of all calls: see partition
 	heat     *heat
+	sharing  *sharing               // nil unless ranks moved bytes of it
 	steps    *[format.NumOps]uint16 // of its calls: see critical
 }
 

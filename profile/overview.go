@@ -28,7 +28,7 @@ const (
 func (p *Profile) WriteText(w io.Writer, all bool) error {
 	var b bytes.Buffer
 	o := overview{Profile: p, b: &b, all: all}
-	for _, part := range []func(){o.head, o.diagnosis, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.layers, o.files, o.owners} {
+	for _, part := range []func(){o.head, o.diagnosis, o.categories, o.time, o.critical, o.course, o.access, o.operations, o.layers, o.files, o.owners, o.ranks} {
 		part()
 	}
 	_, err := w.Write(b.Bytes())

@@ -157,6 +157,11 @@ type Profile struct {
 	Processes    []Process
 	Layers       []Layer // whose calls are in the recording, the one with the most time first
 
+	// What the ranks of a parallel program did; empty for other programs.
+	Ranks   []Rank   // in order
+	Shared  []Shared // files that several ranks used: the written ones first, then by overlap
+	RankMap *RankMap
+
 	// Blocked is nil for recordings that do not tell who woke whom.
 	Blocked *Blocked
 
@@ -177,4 +182,10 @@ type Profile struct {
 	// Coverage is how much of the application's I/O the recording holds. That of
 	// a replay's log is its recording's.
 	Coverage coverage.Account
+}
+
+// Totals returns the totals and durations of a profile, by category and by operation,
+// which take some kilobytes for any recording.
+func (p *Profile) Totals() *Profile {
+	return &Profile{RunTime: p.RunTime, All: p.All, Categories: p.Categories, Ops: p.Ops, Latency: p.Latency, OpLatency: p.OpLatency}
 }

@@ -111,6 +111,7 @@ type Thread struct {
 // Process is what the threads of one process did.
 type Process struct {
 	ID      int32
+	Rank    int32  // in a parallel program, -1 for none
 	Command string // the program that it ran last, empty where the recording doesn't say
 	Threads int
 	Usage
@@ -160,7 +161,7 @@ func (ts *threads) added(t, _ *process.Thread) {
 	}
 	owner, ok := t.Process.Data.(*Process)
 	if !ok {
-		owner = &Process{ID: t.Process.ID}
+		owner = &Process{ID: t.Process.ID, Rank: t.Process.Rank}
 		t.Process.Data = owner
 	}
 	owner.Threads++

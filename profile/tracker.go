@@ -15,13 +15,14 @@ type tracker struct {
 	files   files
 	heats   heats
 	path    critical
+	ranks   ranks
 	blocked *Blocked // nil where the recording does not tell
 }
 
 // newTracker makes a tracker of so many files and threads at most, 0 for the usual bounds.
 func newTracker(h *format.Header, rows int) *tracker {
 	rows = cmp.Or(rows, math.MaxInt)
-	tr := &tracker{Follower: process.New(h, min(rows, maxFiles)), threads: newThreads(min(rows, maxThreads)), files: newFiles(), path: newCritical(h)}
+	tr := &tracker{Follower: process.New(h, min(rows, maxFiles)), threads: newThreads(min(rows, maxThreads)), files: newFiles(), path: newCritical(h), ranks: newRanks(h)}
 	tr.Added = tr.threads.added
 	if h.TellsWakers() {
 		tr.blocked = new(Blocked)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -59,10 +60,32 @@ type Options struct {
 	NoHost  bool          // the name of the machine stays out of the recording
 	Remarks []format.Meta // what else its header says of how it was made
 
+	// Ranks are the processes of a parallel program to record besides the command; nil for
+	// none.
+	Ranks Ranks
+
 	// For recordings of a process that runs already, which take no command.
 	PID      int           // the process
 	Cgroup   string        // or the cgroup: its directory, or its path in a hierarchy that is mounted
 	Duration time.Duration // the recording ends then; 0: with the process
+}
+
+// Ranks are the processes of a parallel program on this machine besides the command, which is
+// one of them. A recorder calls the methods in this order, each once.
+type Ranks interface {
+	// Gather waits for the processes and returns their ids. Each stands still, and runs one
+	// thread only, until Release. command is the process of the command.
+	Gather(ctx context.Context, command int) (pids []int, err error)
+
+	// Meet is called when all are followed. It returns what the header says of them. clock
+	// returns the time on the recording's clock, in nanoseconds, and may be called concurrently.
+	Meet(ctx context.Context, clock func() int64) (*format.Header, error)
+
+	// Release lets the processes go.
+	Release() error
+
+	// Part is called when all have ended. It returns what the header says at the end.
+	Part(ctx context.Context, clock func() int64) *format.Header
 }
 
 // Complete checks the options for a command and fills in defaults, except for the

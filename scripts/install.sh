@@ -1,6 +1,6 @@
 #!/bin/sh
 # install.sh BIN: copies what make build and make man left in BIN to PREFIX, below
-# DESTDIR: the commands, the manual pages, completions, docs and licences. ZSHDIR is the
+# DESTDIR: the commands, the manual pages, completions, workloads, docs and licences. ZSHDIR is the
 # directory of functions of zsh.
 set -eu
 bin=$1 to=${DESTDIR-}$PREFIX
@@ -20,3 +20,7 @@ put 644 -T cli/completion/pianola.zsh "${DESTDIR-}$ZSHDIR/_pianola"
 doc=$to/share/doc/pianola
 put 644 -t "$doc" README.md CHANGELOG.md LICENSE
 find docs -type f | while read -r file; do put 644 -T "$file" "$doc/$file"; done
+find workloads -name trace.bin | while read -r trace; do
+	name=${trace%/trace.bin}
+	put 644 -t "$to/share/pianola/$name" "$name/trace.bin" "$name/workload.yaml" "$name/profile.svg"
+done

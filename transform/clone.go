@@ -92,17 +92,14 @@ func (c *clone) header(h *format.Header) *format.Header {
 			for i, tid := range p.Threads {
 				p.Threads[i] = int32(ids(k).of(int64(tid)))
 			}
-			out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: running(p)})
+			out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: p.Remark()})
 		}
 		out.Files = append(out.Files, m.files(h.Files)...)
 		for _, d := range h.Descriptors {
 			if alone {
 				d.Process = c.first
 			}
-			d.Process, d.Path = int32(ids(k).of(int64(d.Process))), m.absolute(d.Path)
-			if rest, ok := strings.CutPrefix(d.Path, "pipe:["); ok && k > 0 {
-				d.Path = fmt.Sprintf("pipe:[%d:%s", k+1, rest)
-			}
+			d.Process, d.Path = int32(ids(k).of(int64(d.Process))), ids(k).pipe(m.absolute(d.Path))
 			out.Descriptors = append(out.Descriptors, d)
 		}
 	}

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"strings"
 
 	"pianola/format"
 )
@@ -26,7 +27,7 @@ func (k ids) of(id int64) int64 {
 
 // check returns an error for ids that leave no room for copies.
 func (k ids) check(e *format.Event) error {
-	if e.TID > 1<<idBits || e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
+	if e.TID > 1<<idBits || e.Op.Valid() && e.Op.Info().Effect == format.EffectFork && e.Ret > 1<<idBits {
 		return fmt.Errorf("thread %d creates thread %d: thread ids above %d collide with those of copies", e.TID, e.Ret, 1<<idBits)
 	}
 	return nil
@@ -35,8 +36,24 @@ func (k ids) check(e *format.Event) error {
 // rename replaces the ids in an event, of threads and channels, by those of the
 // copy.
 func (k ids) rename(e *format.Event) {
-	if k == 0 || !e.Op.Valid() {
+	if k == 0 || !k.renameCall(e) || e.Notes == nil {
 		return
+	}
+	n := *e.Notes
+	if k.renameNotes(&n) {
+		n.Channel += uint64(k) * channelStep
+		e.Notes = &n
+	}
+}
+
+// renameCall replaces the ids in the call of an event, and reports whether it has
+// some.
+func (k ids) renameCall(e *format.Event) bool {
+	if e.Op == format.OpSpan {
+		e.TID = int32(k.of(int64(e.TID)))
+	}
+	if !e.Op.Valid() {
+		return false
 	}
 	e.TID = int32(k.of(int64(e.TID)))
 	switch info := e.Op.Info(); info.Effect {
@@ -50,12 +67,25 @@ func (k ids) rename(e *format.Event) {
 		pid := &e.Args[info.At.PID]
 		*pid, *child = k.of(*pid), k.of(*child)
 	}
-	if e.Notes.Known(format.NotedWas) || e.Notes.Known(format.NotedWaker) || e.Notes.Known(format.NotedMessage) {
-		n := *e.Notes
-		n.Was, n.Waker = int32(k.of(int64(n.Was))), int32(k.of(int64(n.Waker)))
-		n.Channel += uint64(k) * channelStep
-		e.Notes = &n
+	return true
+}
+
+// renameNotes replaces the ids of threads in notes, and reports whether the notes have ids, of
+// threads or channels.
+func (k ids) renameNotes(n *format.Notes) bool {
+	if n.Has&(format.NotedWas|format.NotedWaker|format.NotedMessage) == 0 {
+		return false
 	}
+	n.Was, n.Waker = int32(k.of(int64(n.Was))), int32(k.of(int64(n.Waker)))
+	return true
+}
+
+// pipe returns the name of a pipe of the copy. It returns other paths unchanged.
+func (k ids) pipe(path string) string {
+	if rest, ok := strings.CutPrefix(path, "pipe:["); ok && k > 0 {
+		return fmt.Sprintf("pipe:[%d:%s", k+1, rest)
+	}
+	return path
 }
 
 // channelStep is between the channels of copies. Channels of the application are

@@ -148,7 +148,7 @@ func (o *only) wants(t *process.Thread, e *format.Event, f *process.File) bool {
 	if f != nil {
 		name = f.Name
 	}
-	subject := filter.NewSubject(e, t.Process.ID, t.Process.Command, name)
+	subject := filter.NewSubject(e, t.Process.ID, t.Process.Rank, t.Process.Command, name)
 	return o.meant(&subject) == o.want
 }
 

@@ -94,6 +94,9 @@ func (en *entry) keep() {
 			*text = en.copied(*text)
 		}
 	}
+	if en.Span != nil {
+		en.Span = en.Span.Clone()
+	}
 	en.Edges = nil // a recording has none
 }
 

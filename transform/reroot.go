@@ -3,7 +3,6 @@ package transform
 import (
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 
 	"pianola/format"
@@ -50,7 +49,7 @@ func (m move) header(h *format.Header) *format.Header {
 	}
 	for _, p := range h.Running() {
 		p.Cwd = m.absolute(p.Cwd)
-		out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: running(p)})
+		out.Meta = append(out.Meta, format.Meta{Key: format.MetaProcess, Value: p.Remark()})
 	}
 	for _, d := range h.Descriptors {
 		d.Path = m.absolute(d.Path)
@@ -66,27 +65,4 @@ func (m move) quoted(text string) string {
 		return text
 	}
 	return string(format.AppendQuoted(nil, []byte(m.absolute(string(p)))))
-}
-
-// running returns the remark that says what format.Header.Running returns.
-func running(p format.Running) string {
-	text := strconv.AppendInt(nil, int64(p.Process), 10)
-	for i, tid := range p.Threads {
-		if i == 0 {
-			text = append(text, " threads="...)
-		} else {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, int64(tid), 10)
-	}
-	for _, one := range []struct{ key, value string }{{"cwd", p.Cwd}, {"root", p.Root}, {"command", p.Command}} {
-		if one.value != "" {
-			text = append(append(append(text, ' '), one.key...), '=')
-			text = format.AppendQuoted(text, []byte(one.value))
-		}
-	}
-	if p.Umask >= 0 {
-		text = strconv.AppendInt(append(append(text, ' '), format.MetaUmask+"=0"...), p.Umask, 8)
-	}
-	return string(text)
 }

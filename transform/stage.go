@@ -28,6 +28,9 @@ type holding interface {
 // events lets them go.
 type ending interface{ end(s *staged) }
 
+// spanning is a stage that changes spans.
+type spanning interface{ span(e *format.Event) }
+
 // continued is a stage that puts what it makes of one event into the queue a few
 // at a time.
 type continued interface {
@@ -134,7 +137,10 @@ func (s *staged) advance() {
 				err = fmt.Errorf("more than %d names of files, or %d MiB of names", maxFiles, maxFiles*process.NameBytes>>20)
 			}
 		} else {
-			s.push(e) // compile reports what is wrong with it
+			en := s.push(e) // a span, or compile reports what is wrong with it
+			if k, ok := s.stage.(spanning); ok {
+				k.span(&en.Event)
+			}
 		}
 	}
 	if err != nil {

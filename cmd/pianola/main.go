@@ -3,6 +3,20 @@
 // does is in package cli.
 package main
 
-import "pianola/cli"
+import (
+	"os"
+	"runtime"
+	"slices"
+
+	"pianola/cli"
+)
+
+// A rank is executed by the first thread of its process, the only one that the recorder
+// follows. Only an init function can keep that thread for main.
+func init() {
+	if slices.Contains(os.Args, "--ranks") {
+		runtime.LockOSThread()
+	}
+}
 
 func main() { cli.Main() }

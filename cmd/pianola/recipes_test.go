@@ -30,6 +30,7 @@ func TestRecipes(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/recipes/*.md")
 	require.NoError(t, err)
 	require.Len(t, pages, recipes)
+	linkWorkloads(t)
 	for _, page := range append(pages, "../../docs/tutorial.md", "../../README.md") {
 		t.Run(filepath.Base(page), func(t *testing.T) {
 			recordkit.RequireEBPF(t, ebpf.MeasureCost)
@@ -57,7 +58,22 @@ func TestRecipes(t *testing.T) {
 }
 
 // recipes is how many pages docs/recipes has.
-const recipes = 5
+const recipes = 6
+
+// linkWorkloads lets the command find the workloads of the repository. One that is
+// installed has its own.
+func linkWorkloads(t *testing.T) {
+	if os.Getenv("PIANOLA_INSTALLED") != "" {
+		return
+	}
+	program, err := exec.LookPath("pianola")
+	require.NoError(t, err)
+	library, err := filepath.Abs("../../workloads")
+	require.NoError(t, err)
+	link := filepath.Join(filepath.Dir(filepath.Dir(program)), "workloads")
+	require.NoError(t, os.Symlink(library, link))
+	t.Cleanup(func() { require.NoError(t, os.Remove(link)) })
+}
 
 // needs matches programs that a page uses and a machine may lack.
 var needs = regexp.MustCompile(`\b(sqlite3|python3|mkfs\.xfs|mkfs\.ext4)\b`)

@@ -74,6 +74,7 @@ var seldom = strings.Fields(`
 	blocked explained_seconds unexplained_seconds woken_in ready own storage timer file
 	mapped_read mapped_read_p50_seconds mapped_read_p90_seconds mapped_read_p99_seconds mapped_read_p999_seconds mapped_read_max_seconds
 	mapped_write mapped_write_p50_seconds mapped_write_p90_seconds mapped_write_p99_seconds mapped_write_p999_seconds mapped_write_max_seconds
+	read_p99 sync_p99 refused
 	without percentile factor read_strides path2 root_path2 descriptors sparse blocks target link attrs
 `)
 
@@ -94,6 +95,14 @@ func TestSchemas(t *testing.T) {
 	require.NoError(t, err)
 	for _, f := range model.Files {
 		write("model-"+f.Name, string(f.Data))
+	}
+	ranks, err := txtar.ParseFile("testdata/script/ranks.txtar")
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "run"), 0o755))
+	for _, f := range ranks.Files {
+		if strings.HasPrefix(f.Name, "run/") {
+			write(f.Name, string(f.Data))
+		}
 	}
 	run := func(line string) []byte {
 		c := exec.CommandContext(t.Context(), "sh", "-c", line)
@@ -117,6 +126,9 @@ func TestSchemas(t *testing.T) {
 		used[name] = true
 	}
 	run(`pianola compile -q -o app.bin app.txt && pianola compile -q -o app2.bin app2.txt && pianola compile -q -o ranks.bin ranks.txt && echo ok`)
+	library, err := filepath.Abs("../../workloads")
+	require.NoError(t, err)
+	run(`for i in one two; do mkdir -p lib/$i && cp app.bin lib/$i/trace.bin && echo 'program: test' >lib/$i/workload.yaml; done; echo ok`)
 	run(`for i in 1 2 3 4 5 6; do pianola replay -q --backend memory --log m$i.log app.bin; pianola replay -q --root root --log p$i.log app.bin; done; echo ok`)
 	for _, test := range []struct{ schema, line string }{
 		{"version", `pianola version --json`},
@@ -132,6 +144,10 @@ func TestSchemas(t *testing.T) {
 		{"profile", `pianola profile --json --by layer app.txt`},
 		{"profile", `pianola profile --json --by span app.bin`},
 		{"profile", `pianola profile --json --by interval app.txt app.bin`},
+		{"profile", `pianola profile --json run`},
+		{"profile", `pianola profile --json --by rank run`},
+		{"profile", `pianola profile --json --by node run`},
+		{"profile", `pianola profile --json --by shared run`},
 		{"compare", `pianola compare --json app.txt p1.log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log`},
 		{"compare", `pianola compare --json p[1-6].log -- m[1-6].log --fail-if 'sync.p99 > +10%' --fail-if 'run_time > 90s' --fail-if 'rename.p50 > 1s'`},
@@ -148,6 +164,11 @@ func TestSchemas(t *testing.T) {
 		{"advise", `pianola advise --json --backend memory app.txt`},
 		{"model", `pianola model -o disk.json --json --fio model-device.json`},
 		{"model", `pianola model --json --check disk.json app.txt`},
+		{"workloads", `pianola workloads list --json --workloads ` + library},
+		{"workloads", `pianola workloads show --json --workloads ` + library + ` sqlite3`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 2 --root a=first --root b=second`},
+		{"suite-baseline", `pianola suite -q --only one --workloads lib --runs 1 --save suite.base >/dev/null && cat suite.base`},
+		{"suite", `pianola suite --json --only one,two --workloads lib --runs 1 --baseline suite.base`},
 		{"bench", `pianola bench --json --html '' --runs 2 -- sh -c 'echo x >y; cat y'`},
 	} {
 		check(test.schema, test.line, run(test.line))

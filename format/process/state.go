@@ -52,7 +52,7 @@ type State struct {
 
 // NewState returns the State of the recording with header h. Call Start next.
 func NewState(h *format.Header) *State {
-	s := &State{threads: newThreads(h.Threads), header: h, initial: make(map[int32]*Table)}
+	s := &State{threads: newThreads(h), header: h, initial: make(map[int32]*Table)}
 	s.tables.most = math.MaxInt
 	s.command, _ = h.Value(format.MetaCommand)
 	s.mask = h.Umask()
@@ -261,6 +261,7 @@ func (s *State) started(t *Thread, e *format.Event) {
 	}
 	if flags&format.CloneThread == 0 {
 		n.Process = s.newProcess(child, t.Process.Command)
+		n.Process.Rank = t.Process.Rank
 		n.Process.Space = s.forkSpace(t.Process.Space, flags)
 	}
 	if flags&format.CloneFiles == 0 {

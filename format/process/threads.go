@@ -22,6 +22,7 @@ type Thread struct {
 type Process struct {
 	ID      int32  // in a trace the number of the process
 	Command string // the program that it runs, empty if unknown
+	Rank    int32  // in the parallel program that it belongs to, -1 for none
 	Space   *Space // what it has mapped
 	Data    any    // belongs to who follows
 
@@ -59,6 +60,7 @@ type threads struct {
 	Added func(t, parent *Thread)
 
 	known    []format.Thread // the thread table of a trace
+	ranks    map[int32]int32 // of processes of a recording, by their ids
 	alive    map[int32]*Thread
 	numbered map[int32]*Process // of a trace
 	current  *Thread            // thread of the last event, if it is alive
@@ -67,9 +69,13 @@ type threads struct {
 	met      bool // there was an event
 }
 
-func newThreads(known []format.Thread) threads {
-	stray := &Thread{Process: &Process{Space: &Space{}}, Table: &Table{}, Dir: &Dir{Mask: UnknownMask}}
-	return threads{known: known, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
+func newThreads(h *format.Header) threads {
+	stray := &Thread{Process: &Process{Space: &Space{}, Rank: -1}, Table: &Table{}, Dir: &Dir{Mask: UnknownMask}}
+	ranks := make(map[int32]int32)
+	for _, r := range h.Ranks {
+		ranks[r.Process] = r.Rank
+	}
+	return threads{known: h.Threads, ranks: ranks, alive: make(map[int32]*Thread), numbered: make(map[int32]*Process), stray: stray, most: math.MaxInt}
 }
 
 // Living returns the living thread with an id, nil for none.
@@ -141,12 +147,16 @@ func (s *State) end(t *Thread) {
 func (ts *threads) newProcess(tid int32, command string) *Process {
 	i := int(tid) - 1
 	if i < 0 || i >= len(ts.known) {
-		return &Process{ID: tid, Command: cutCommand(command), Space: &Space{}}
+		p := &Process{ID: tid, Command: cutCommand(command), Space: &Space{}, Rank: -1}
+		if rank, ok := ts.ranks[tid]; ok && tid > 0 {
+			p.Rank = rank
+		}
+		return p
 	}
 	id := ts.known[i].Process
 	p := ts.numbered[id]
 	if p == nil {
-		p = &Process{ID: id, Command: cutCommand(command), Space: &Space{}}
+		p = &Process{ID: id, Command: cutCommand(command), Space: &Space{}, Rank: ts.known[i].Rank()}
 		ts.numbered[id] = p
 	}
 	return p

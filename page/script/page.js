@@ -398,6 +398,7 @@ function detailsOf(run, withConcurrency) {
   const box = element('div', {});
   const all = ['thread', 'file', 'operation', 'from', 'to'];
   if (run.timeline.lanes.length > 0) box.append(card('timeline', timelineFigure(run)));
+  if (run.rank_map) box.append(card('ranks', rankFigure(run)));
   if (run.critical.length > 0) box.append(criticalSection(run));
   if (withConcurrency && levelsOf([run]) > 1) box.append(card('concurrency', wholeRun('I/O concurrency', () => concurrencyFigure([run]))));
   if (run.heat.length > 0) box.append(card('heat', heatFigure(run)));

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +30,7 @@ func Run(ctx context.Context, o record.Options, s record.Sink) (record.Result, e
 	if err := completeRing(&o); err != nil {
 		return record.Result{}, err
 	}
-	r, err := start(&o, s)
+	r, err := start(ctx, &o, s)
 	if err != nil {
 		return record.Result{}, err
 	}
@@ -65,18 +67,20 @@ type recording struct {
 	drain   *drain
 	signals *record.Signals
 	sink    record.Sink
+	ranks   record.Ranks // nil for none
 	result  record.Result
 	probes  *probes // nil without layers
 	shown   int     // of the files that are probed, those in the header
 	began   time.Time
+	zero    int64 // the same, as monotonic returns it
 
 	loop     loop     // of the calibration
 	measured measured // by the end of the calibration
 }
 
 // start sets everything up and lets the command go.
-func start(o *record.Options, s record.Sink) (_ *recording, err error) {
-	r := &recording{sink: s}
+func start(ctx context.Context, o *record.Options, s record.Sink) (_ *recording, err error) {
+	r := &recording{sink: s, ranks: o.Ranks}
 	defer func() {
 		if err != nil {
 			if r.child != nil {
@@ -96,23 +100,39 @@ func start(o *record.Options, s record.Sink) (_ *recording, err error) {
 	if r.child, err = startChild(o); err != nil {
 		return nil, err
 	}
-	h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
-	h.Meta = append(h.Meta, r.probed()...)
-	if err = s.WriteHeader(h); err != nil {
-		return nil, err
-	}
-	if err = r.program.follow(r.child.pidfd); err != nil {
-		return nil, err
-	}
 	r.signals = record.CatchSignals()
-	if err = r.begin(); err != nil {
+	if err = r.follow(ctx, o); err != nil {
 		return nil, err
 	}
 	r.drain.writer.Name(int32(r.child.pid)) // it may end before its first fault is read
 	if err = record.Yield(o.Nice, o.Processors); err != nil {
 		return nil, err
 	}
-	return r, r.child.release()
+	if err = r.child.release(); err == nil && r.ranks != nil {
+		err = r.ranks.Release()
+	}
+	return r, err
+}
+
+// follow follows the command, and the ranks if there are some, and writes the header.
+func (r *recording) follow(ctx context.Context, o *record.Options) error {
+	if r.ranks == nil {
+		h := record.StartHeader(o, r.child.pid, tool, r.result.Cost)
+		h.Meta = append(h.Meta, r.probed()...)
+		if err := r.sink.WriteHeader(h); err != nil {
+			return err
+		}
+		return errors.Join(r.program.follow(r.child.pidfd), r.begin())
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	h, err := r.followRanks(ctx, o)
+	if err != nil {
+		return err
+	}
+	h.Meta = append(h.Meta, r.probed()...)
+	return r.sink.WriteHeader(h)
 }
 
 // load loads the program, lets it run and measures what it costs. The calling
@@ -162,24 +182,43 @@ func (r *recording) probed() []format.Meta {
 // begin makes this moment the time 0 of the recording.
 func (r *recording) begin() error {
 	r.began = time.Now()
-	now, err := monotonic()
-	if err != nil {
+	var err error
+	if r.zero, err = monotonic(); err != nil {
 		return err
 	}
-	r.drain = &drain{ring: r.ring, probes: r.probes, writer: record.NewWriter(r.sink, now), look: r.program.look}
+	r.drain = &drain{ring: r.ring, probes: r.probes, writer: record.NewWriter(r.sink, r.zero), look: r.program.look}
 	if parted, ok := r.sink.(record.Parted); ok {
 		parted.Ends(r.soFar)
 	}
 	return nil
 }
 
-// monotonic returns the time of the clock of the events, in nanoseconds.
+// monotonic returns the time of the clock of the events, in nanoseconds. A time namespace does
+// not change that clock.
 func monotonic() (int64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		return 0, fmt.Errorf("read the clock: %w", err)
 	}
-	return now.Nano(), nil
+	return now.Nano() - namespaceOffset(), nil
+}
+
+// namespaceOffset returns how far the clock of the time namespace is ahead, in nanoseconds.
+var namespaceOffset = sync.OnceValue(func() int64 {
+	text, _ := os.ReadFile("/proc/self/timens_offsets") // missing where there are no such namespaces
+	for line := range strings.Lines(string(text)) {
+		var seconds, nanos int64
+		if n, _ := fmt.Sscanf(line, "monotonic %d %d", &seconds, &nanos); n == 2 {
+			return seconds*1e9 + nanos
+		}
+	}
+	return 0
+})
+
+// clock returns the time of the recording, in nanoseconds.
+func (r *recording) clock() int64 {
+	now, _ := monotonic() // begin has read the clock before
+	return now - r.zero
 }
 
 // soFar is what a record.Parted sink is given.
@@ -220,6 +259,11 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 		r.result.Ended, r.result.Elapsed = enough.Why, ended
 	}
 
+	var last *format.Header
+	if r.ranks != nil {
+		r.result.Elapsed = time.Since(r.began)
+		last = r.ranks.Part(ctx, r.clock)
+	}
 	r.result.Events = r.drain.writer.Events()
 	lost, lerr := r.program.lost()
 	r.result.Coverage = r.drain.writer.Account()
@@ -234,6 +278,9 @@ func (r *recording) run(ctx context.Context, await func(_ context.Context, faile
 	r.result.Cost.Span = r.probes.cost()
 	r.result.InPlace = inPlace(r.result.Cost, r.loop, r.measured, all)
 	h := r.drain.writer.EndHeader(&r.result, r.child != nil)
+	if last != nil {
+		h.Meta = append(last.Meta, h.Meta...)
+	}
 	h.Meta = append(h.Meta, r.probed()...)
 	if r.probes != nil {
 		r.result.Probed = r.probes.files

@@ -173,14 +173,14 @@ func (f *Flight) look(e *format.Event) {
 	if f.o.Until == nil || f.due != 0 || e.End() < f.quiet || e.Op == format.OpSpan {
 		return
 	}
-	process, command, name := e.TID, "", ""
+	process, rank, command, name := e.TID, int32(-1), "", ""
 	if t, file := f.standing.About(e); t != nil {
-		process, command = t.Process.ID, t.Process.Command
+		process, rank, command = t.Process.ID, t.Process.Rank, t.Process.Command
 		if file != nil {
 			name = file.Name
 		}
 	}
-	f.subject = filter.NewSubject(e, process, command, name)
+	f.subject = filter.NewSubject(e, process, rank, command, name)
 	if f.o.Until(&f.subject) {
 		f.due = max(e.End()+int64(f.o.After), 1)
 		f.quiet = f.due + int64(f.o.Last)

@@ -1,0 +1,409 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"pianola/baseline"
+	"pianola/compare"
+	"pianola/format"
+	"pianola/lab"
+	"pianola/page"
+	"pianola/provenance"
+	"pianola/replay"
+	"pianola/replay/sandbox"
+	"pianola/suite"
+	"pianola/table"
+	"pianola/workloads"
+)
+
+func suiteCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:      "suite",
+		Usage:     "replay the workloads that ship, to judge or compare storage",
+		UsageText: "pianola suite [OPTION]… [--root [NAME=]DIR]…",
+		Description: "Replays workloads, recordings of databases and other programs, on a storage system or on several in\n" +
+			"turn. For each workload it prints the run time, the time in I/O and the 99th percentiles of reads and\n" +
+			"syncs, compared with the machine of the recording and with the first root, and geometric means.\n" +
+			"\n" +
+			"A root is any directory of a storage system, the working directory by default. The suite works in a\n" +
+			"new directory there, which it removes at the end. pianola workloads shows the workloads.\n" +
+			"\n" +
+			"Example: pianola suite\n" +
+			"Example: pianola suite --quick --only postgresql,sqlite3 --root /mnt/volume\n" +
+			"Example: pianola suite --root nvme=/mnt/nvme --root hdd=/mnt/hdd --html suite.html",
+		Flags: slices.Concat([]cli.Flag{
+			&cli.StringSliceFlag{Name: "root", Usage: "replay on the storage system of the directory `[NAME=]DIR`, which is created if missing; several are compared"},
+			&cli.IntFlag{Name: "runs", Value: defaultSuiteRuns, Usage: "replay each workload `N` times on each root"},
+			&cli.StringFlag{Name: "only", Usage: "replay only the workloads `NAME,…`"},
+			&cli.BoolFlag{Name: "quick", Usage: "replay once, and without --only just a few workloads of different kinds"},
+			workloadsFlag(),
+			&cli.StringFlag{Name: "baseline", Usage: "compare with the runs in `FILE`, which --save wrote"},
+			&cli.StringFlag{Name: "save", Usage: "save the figures of all runs on one root to `FILE`"},
+		}, flagsOf(replayCommand(), "cache", "limit"), []cli.Flag{
+			noHost(),
+			&cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"},
+			&cli.StringFlag{Name: "html", Usage: "write a page with charts and tables to `FILE`"},
+		}),
+		Action: runSuite,
+	})
+}
+
+const defaultSuiteRuns = 3
+
+// suiteRun replays workloads on roots.
+type suiteRun struct {
+	*cli.Context
+	options replay.Options
+	cards   []*workloads.Card
+	runs    int
+	roots   []lab.Root
+	places  []string          // for the files of each root: a new directory in it
+	made    []string          // directories that were made, to be removed
+	saved   *baseline.Library // the first side; nil for none
+	first   int               // side of the first root
+	report  suite.Report
+	kept    map[string][]baseline.Run // of the first root, by workload
+
+	shown *progress
+	spent float64 // recorded seconds of the runs that are done
+}
+
+func runSuite(c *cli.Context) (err error) {
+	s, err := suiteOf(c)
+	if err != nil {
+		return err
+	}
+	html, err := createIf(c.String("html"), public)
+	if err != nil {
+		return err
+	}
+	defer html.abort()
+	save, err := createIf(c.String("save"), private)
+	if err != nil {
+		return err
+	}
+	defer save.abort()
+	defer s.close()
+	if err := s.open(); err != nil {
+		return err
+	}
+	runErr := s.replay()
+	if c.Context.Err() != nil {
+		signal.Reset(os.Interrupt) // removing files can take long: a second interrupt ends it
+	}
+	s.close()
+	if len(s.kept) == 0 {
+		if runErr != nil {
+			return interrupted(runErr)
+		}
+		return errors.Join(s.refusals()...)
+	}
+	if runErr == nil { // else the runs are not those that were asked for
+		err = save.put(func(w io.Writer) error {
+			return baseline.WriteLibrary(w, &baseline.Library{Name: s.report.Sides[s.first], Workloads: s.kept})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if err := s.print(html); err != nil {
+		return err
+	}
+	if runErr != nil {
+		return interrupted(runErr)
+	}
+	return nil
+}
+
+// suiteOf parses the command line.
+func suiteOf(c *cli.Context) (s *suiteRun, err error) {
+	s = &suiteRun{Context: c, runs: c.Int("runs"), kept: map[string][]baseline.Run{}}
+	if c.NArg() > 0 {
+		return nil, usage(c, "want no operands, got %q; --only names workloads, --root a directory", c.Args().First())
+	}
+	if s.runs < 1 || s.runs > compare.MaxRuns {
+		return nil, usage(c, "--runs: %d is not from 1 to %d", s.runs, compare.MaxRuns)
+	}
+	if s.options, err = commonOptions(c); err != nil {
+		return nil, err
+	}
+	s.options.Backend = replay.Posix
+	if s.roots, err = rootsOf(c); err != nil {
+		return nil, err
+	}
+	if len(s.roots) == 0 {
+		s.roots = []lab.Root{{Name: "here", Dir: "."}}
+	}
+	nameRoots(s.roots)
+	switch {
+	case len(s.roots) > 1 && c.IsSet("save"):
+		return nil, usage(c, "--save is for one root")
+	case c.Bool("quick") && c.IsSet("runs"):
+		return nil, usage(c, "--quick and --runs exclude each other")
+	}
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	if name := c.String("baseline"); name != "" {
+		if err := s.openBaseline(name); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range s.roots {
+		s.report.Sides = append(s.report.Sides, r.Name)
+	}
+	return s, nil
+}
+
+// choose chooses the workloads.
+func (s *suiteRun) choose() error {
+	all, err := cardsOf(s.Context)
+	if err != nil {
+		return err
+	}
+	s.cards = all
+	if text := s.String("only"); text != "" {
+		s.cards = nil
+		for name := range strings.SplitSeq(text, ",") {
+			i := slices.IndexFunc(all, func(one *workloads.Card) bool { return one.Name == name })
+			if i < 0 {
+				return usage(s.Context, "--only: no workload %q; pianola workloads list shows them", name)
+			}
+			if !slices.Contains(s.cards, all[i]) {
+				s.cards = append(s.cards, all[i])
+			}
+		}
+	}
+	if s.Bool("quick") {
+		s.runs = 1
+		if s.String("only") == "" {
+			s.cards = slices.DeleteFunc(s.cards, func(one *workloads.Card) bool { return !one.Quick })
+		}
+	}
+	if len(s.cards) == 0 {
+		return usage(s.Context, "--quick: none of the workloads is quick; --only names some")
+	}
+	return nil
+}
+
+// openBaseline makes the runs of a file the first side.
+func (s *suiteRun) openBaseline(name string) error {
+	f, err := openInput(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if s.saved, err = baseline.ReadLibrary(f); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	side := s.saved.Name
+	if !isSideName(side) || slices.ContainsFunc(s.roots, func(r lab.Root) bool { return r.Name == side }) {
+		side = "baseline"
+	}
+	s.report.Sides, s.report.Saved, s.first = []string{side}, true, 1
+	return nil
+}
+
+// open makes a directory on each root.
+func (s *suiteRun) open() error {
+	for _, r := range s.roots {
+		if _, err := os.Stat(r.Dir); errors.Is(err, os.ErrNotExist) {
+			if err := os.Mkdir(r.Dir, 0o777); err != nil {
+				return fmt.Errorf("--root: %w", err)
+			}
+			s.made = append(s.made, r.Dir)
+		}
+		dir, err := os.MkdirTemp(r.Dir, "pianola-suite-")
+		if err != nil {
+			return &hint{err, "--root chooses another directory"}
+		}
+		s.made = append(s.made, dir)
+		s.places = append(s.places, dir)
+	}
+	return nil
+}
+
+// close removes what was made. Each experiment has removed its files.
+func (s *suiteRun) close() {
+	for _, dir := range slices.Backward(s.made) {
+		if err := os.Remove(dir); err != nil {
+			warn("suite: %v", err)
+		}
+	}
+	s.made = nil
+}
+
+// replay replays all workloads, and returns why that ended early.
+func (s *suiteRun) replay() error {
+	all := 0.0
+	for _, card := range s.cards {
+		all += card.Figures.RunSeconds
+	}
+	all *= float64(s.runs * len(s.roots))
+	s.shown = newLine("suite", int64(all*1e3), func(ms int64) string { return table.Fixed(float64(ms)/1e3, 0) + " s" })
+	defer s.shown.finish()
+	for i, card := range s.cards {
+		if err := s.workload(card, fmt.Sprintf("%d of %d", i+1, len(s.cards)), all); err != nil {
+			s.report.Interrupted = true
+			return err
+		}
+	}
+	return nil
+}
+
+// workload replays one, in shuffled turns on all roots. It returns an error only for
+// what ends the suite.
+func (s *suiteRun) workload(card *workloads.Card, number string, all float64) error {
+	w := &suite.Workload{Name: card.Name, Sides: make([]suite.Runs, len(s.report.Sides))}
+	begun := s.spent
+	l := &labRunner{Context: s.Context, options: s.options, traces: &labTraces{ctx: s.Context.Context, name: card.Trace()}}
+	var systems []*suiteSystem
+	e := &lab.Experiment{
+		Runs: s.runs, Candidates: []lab.Candidate{nil}, Equals: true, Clear: sandbox.Clear,
+		Setup: func(candidate lab.Candidate) (lab.Setup, error) {
+			setup, err := l.setup(candidate)
+			side := s.first + len(systems)
+			systems = append(systems, &suiteSystem{labSetup: setup, suite: s, side: side, runs: &w.Sides[side], name: card.Name})
+			return systems[len(systems)-1], err
+		},
+		Warn: func(err error) { warn("suite: %v", err) },
+	}
+	for i, r := range s.roots {
+		e.Roots = append(e.Roots, lab.Root{Name: r.Name, Dir: filepath.Join(s.places[i], card.Name)})
+	}
+	e.Show = func(done int, t *lab.Trial) {
+		s.shown.describe("%s (%s) on %s, run %d of %d", card.Name, number, t.Root, done/len(s.roots)+1, s.runs)
+		s.shown.set(int64((begun+float64(done)*card.Figures.RunSeconds)*1e3), int64(all*1e3))
+	}
+	s.spent += float64(s.runs*len(s.roots)) * card.Figures.RunSeconds
+	defer e.Close()
+	if err := e.Plan(); err != nil {
+		return err
+	}
+	if _, err := l.compile(e); err != nil {
+		return err
+	}
+	w.Recorded = e.Report.Application.Totals()
+	for i, t := range e.Report.Trials {
+		t.Err = s.room(systems[i].labSetup, s.places[i], e.Report.Application.Stored())
+	}
+	if err := e.OpenRoots(); err != nil {
+		return err
+	}
+	err := e.Run(s.Context.Context)
+	for i, t := range e.Report.Trials {
+		runs := &w.Sides[s.first+i]
+		runs.Failed, runs.Differed, runs.Example = t.Failed(), t.Differed(), t.Example()
+		if t.Err != nil {
+			runs.Refused = t.Err.Error()
+		}
+	}
+	if s.saved != nil {
+		for _, run := range s.saved.Workloads[card.Name] {
+			w.Sides[0].Profiles = append(w.Sides[0].Profiles, run.Profile)
+		}
+		if w.Sides[0].Profiles == nil {
+			w.Sides[0].Refused = "not in the baseline"
+		}
+	}
+	s.report.Workloads = append(s.report.Workloads, w)
+	return err
+}
+
+// suiteSystem is a root on which a workload is replayed.
+type suiteSystem struct {
+	*labSetup
+	suite *suiteRun
+	side  int
+	runs  *suite.Runs
+	name  string // of the workload
+}
+
+// Replay implements lab.Setup. It keeps the totals of each run.
+func (s *suiteSystem) Replay(ctx context.Context, f *os.File, root string) (lab.Run, error) {
+	about := slices.Concat(optionsOf(s.Context), provenance.Dir(root, s.Bool("no-host")))
+	run, results, err := s.replay(ctx, f, root)
+	if err != nil {
+		return run, err
+	}
+	run.Profile = run.Profile.Totals()
+	s.runs.Profiles = append(s.runs.Profiles, run.Profile)
+	if s.side == s.suite.first {
+		about = append(about, provenance.End()...)
+		s.suite.kept[s.name] = append(s.suite.kept[s.name], baseline.Run{Meta: logHeader(results[0].Events().Header(), about).Meta, Profile: run.Profile})
+	}
+	return run, nil
+}
+
+// room returns an error if a file system has less space than a workload may take: that of
+// its files, and of all that it writes.
+func (s *suiteRun) room(setup *labSetup, dir string, written int64) error {
+	f, err := openInput(setup.traces.name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	trace, err := traceWithin(f, memoryOf(&s.options))
+	if err != nil {
+		return err
+	}
+	var system unix.Statfs_t
+	if err := unix.Statfs(dir, &system); err != nil {
+		return err
+	}
+	free, needed := int64(system.Bavail)*system.Bsize, workloads.Blocks(trace.Header())+written
+	if needed > free {
+		return fmt.Errorf("it may take %s, and %s are free", table.Bytes(float64(needed)), table.Bytes(float64(free)))
+	}
+	return nil
+}
+
+// refusals returns why no workload was replayed.
+func (s *suiteRun) refusals() (list []error) {
+	for _, w := range s.report.Workloads {
+		for i := s.first; i < len(w.Sides); i++ {
+			if why := w.Sides[i].Refused; why != "" {
+				list = append(list, fmt.Errorf("%s on %s: %s", w.Name, s.report.Sides[i], why))
+			}
+		}
+	}
+	return list
+}
+
+// print prints the report, and writes the page.
+func (s *suiteRun) print(html *output) error {
+	var err error
+	if s.Bool("json") {
+		err = printJSON(s.report.Document())
+	} else {
+		err = s.report.WriteText(stdout("text"))
+	}
+	if err != nil {
+		return err
+	}
+	return html.put(func(w io.Writer) error {
+		return page.WriteSuite(w, &page.Suite{Facts: s.facts(), Conclusion: s.report.Conclusion(), Figures: s.report.Document()})
+	})
+}
+
+// facts returns, for each root, its file system and device.
+func (s *suiteRun) facts() (lines []string) {
+	for i, r := range s.roots {
+		h := format.Header{Meta: provenance.Dir(r.Dir, true)}
+		mount, _ := h.Value(format.MetaMount)
+		device, _ := h.Value(format.MetaDevice)
+		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s: %s %s", s.report.Sides[s.first+i], mount, device), " :"))
+	}
+	return lines
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"pianola/format"
+	"pianola/table"
+	"pianola/workloads"
+)
+
+func workloadsCommand() *cli.Command {
+	return command(&cli.Command{
+		Name:  "workloads",
+		Usage: "show the recordings that ship with Pianola",
+		UsageText: "pianola workloads list [--json]\n" +
+			"pianola workloads show [--json] NAME",
+		Description: "Workloads are compiled traces of real programs: databases, compilers, archivers and others. Each has a\n" +
+			"card that says what it is and what it is sensitive to. list shows all of them, and show prints one\n" +
+			"card. pianola suite replays them. Other commands take the name of a workload's trace, which show\n" +
+			"prints, as that of any trace.\n" +
+			"\n" +
+			"Example: pianola workloads list\n" +
+			"Example: pianola workloads show postgresql",
+		Flags: []cli.Flag{workloadsFlag(), &cli.BoolFlag{Name: "json", Usage: "print one JSON document (docs/schema)"}},
+		Action: func(c *cli.Context) error {
+			switch operands := c.Args().Slice(); {
+			case len(operands) == 0, len(operands) == 1 && operands[0] == "list":
+				return listWorkloads(c)
+			case len(operands) == 2 && operands[0] == "show":
+				return showWorkload(c, operands[1])
+			}
+			return usage(c, "want list, or show and a workload")
+		},
+	})
+}
+
+// workloadsFlag is the flag of commands that use workloads.
+func workloadsFlag() cli.Flag {
+	return &cli.StringFlag{Name: "workloads", Usage: "take the workloads in `DIR` instead of those that ship"}
+}
+
+// libraryOf returns the directory of the workloads that a command line selects.
+func libraryOf(c *cli.Context) (dir string, err error) {
+	if dir = c.String("workloads"); dir != "" {
+		return dir, nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return "", err
+	}
+	dir, ok := workloads.Find(program)
+	if !ok {
+		return "", &hint{errors.New("no workloads beside the program"), "--workloads DIR names the directory; it is workloads in the repository, and share/pianola/workloads of an installation"}
+	}
+	return dir, nil
+}
+
+// cardsOf returns the cards of the selected workloads, at least one.
+func cardsOf(c *cli.Context) ([]*workloads.Card, error) {
+	dir, err := libraryOf(c)
+	if err != nil {
+		return nil, err
+	}
+	cards, err := workloads.List(dir)
+	if err == nil && len(cards) == 0 {
+		err = fmt.Errorf("%s: no workloads", dir)
+	}
+	return cards, err
+}
+
+func listWorkloads(c *cli.Context) error {
+	cards, err := cardsOf(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(map[string]any{"workloads": cards})
+	}
+	rows := [][]string{{"workload", "program", "run time s", "events", "threads", "read", "written", "syncs", "files", "before"}}
+	for _, one := range cards {
+		f := &one.Figures
+		rows = append(rows, []string{
+			one.Name, format.Visible(one.Program + " " + one.Version), table.Fixed(f.RunSeconds, 1), table.Count(f.Events), table.Count(int64(f.Threads)),
+			table.Bytes(float64(f.Reads.Bytes + f.MappedReads.Bytes)), table.Bytes(float64(f.Writes.Bytes + f.MappedWrites.Bytes)),
+			table.Count(f.Syncs), table.Count(f.Files), table.Bytes(float64(f.FileBytes)),
+		})
+	}
+	_, err = io.WriteString(stdout("text"), table.Format(rows, func(column int) bool { return column < 2 }))
+	return err
+}
+
+func showWorkload(c *cli.Context, name string) error {
+	dir, err := libraryOf(c)
+	if err != nil {
+		return err
+	}
+	card, err := workloads.Load(dir, name)
+	if errors.Is(err, workloads.ErrUnknown) {
+		return &hint{err, "pianola workloads list shows them"}
+	} else if err != nil {
+		return err
+	}
+	if c.Bool("json") {
+		return printJSON(card)
+	}
+	f := &card.Figures
+	moved := func(m workloads.Movement) string {
+		return fmt.Sprintf("%s, %s", table.Plural(int(m.Calls), "call"), table.Bytes(float64(m.Bytes)))
+	}
+	lines := [][2]string{
+		{"workload", card.Name},
+		{"program", card.Program + " " + card.Version},
+		{"what it does", card.Does},
+		{"sensitive to", strings.Join(card.Sensitive, ", ")},
+		{"recorded", fmt.Sprintf("%s, %s of I/O in all threads", table.Duration(f.RunSeconds), table.Duration(f.IOSeconds))},
+		{"events", fmt.Sprintf("%d of %s in %s", f.Events, table.Plural(f.Threads, "thread"), table.Plural(f.Processes, "process"))},
+		{"files before", fmt.Sprintf("%d, %s", f.Files, table.Bytes(float64(f.FileBytes)))},
+		{"working set", table.Bytes(float64(f.WorkingSet))},
+		{"reads", moved(f.Reads)},
+		{"writes", moved(f.Writes)},
+		{"syncs", table.Plural(int(f.Syncs), "call")},
+		{"metadata", table.Plural(int(f.Metadata), "call")},
+		{"mapped reads", moved(f.MappedReads)},
+		{"mapped writes", moved(f.MappedWrites)},
+		{"asynchronous", fmt.Sprintf("%d of these are requests of io_uring or libaio", f.Requests)},
+		{"coverage", fmt.Sprintf("%s of the bytes, %s of the I/O time", table.Percent(f.Coverage.Bytes), table.Percent(f.Coverage.Time))},
+		{"licence", card.Licence},
+		{"trace", card.Trace()},
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		if strings.HasPrefix(line[1], "0 ") {
+			continue // it does none
+		}
+		fmt.Fprintf(&b, "%-15s%s\n", line[0]+":", format.Visible(line[1]))
+	}
+	_, err = io.WriteString(stdout("text"), b.String())
+	return err
+}

@@ -1,0 +1,182 @@
+package nodes
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"pianola/format"
+	"pianola/format/script"
+)
+
+// closed is a reader without a file.
+type closed struct{ *script.Reader }
+
+func (closed) Close() error { return nil }
+
+// of returns recordings, by their names.
+func of(texts ...string) (sources []Source) {
+	for i, text := range texts {
+		name := fmt.Sprintf("n%d.txt", i)
+		sources = append(sources, Source{Name: name, Open: func() (ReadCloser, error) {
+			return closed{script.NewReader(strings.NewReader(text), name)}, nil
+		}})
+	}
+	return sources
+}
+
+// recording returns the recording of a node with a rank. Its clock is ahead of that of rank 0.
+func recording(rank int, machine string, ahead int64, lines string) string {
+	clock := ""
+	if rank > 0 {
+		c := format.Clock{Offset: -ahead, Round: 1000}
+		clock = "# clock: " + c.String() + "\n"
+	}
+	return fmt.Sprintf(`# pianola script 1
+# recorder: ebpf
+# process: 10 threads=10 cwd="/home" umask=022
+# ranks: 2 run=r machine=%s
+# rank: %d process=10 node=node%d
+%s%s# lost: 0
+# exit: %d
+# elapsed: 0.001000000
+# file systems: "/"=ext4 "/nfs"=nfs4
+# coverage: bytes=100 seconds=0.001000000
+`, machine, rank, rank, clock, lines, rank)
+}
+
+func readAll(t *testing.T, r *Run) (events []format.Event) {
+	m, err := r.Open()
+	require.NoError(t, err)
+	defer m.Close()
+	batch := make([]format.Event, 7)
+	for {
+		n, err := m.Read(batch)
+		for i := range batch[:n] {
+			events = append(events, batch[i].Clone())
+		}
+		if err == io.EOF {
+			return events
+		}
+		require.NoError(t, err)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	var first, second strings.Builder
+	for range 200 { // more than a batch
+		first.WriteString("10 0.000010000 pwrite64(3, 0x1000, 1, 0) = 1 <0.000001000>\n")
+		second.WriteString("10 0.000010000 pwrite64(4, 0x1000, 1, 0) = 1 <0.000001000>\n")
+	}
+	// Given in the wrong order; the clock of rank 1 is 5 µs ahead.
+	r, err := Inspect(of(recording(1, "m", 5000, second.String()), recording(0, "m", 0, first.String())))
+	require.NoError(t, err)
+	require.Empty(t, r.Missing)
+	require.Empty(t, r.Moved)
+	events := readAll(t, r)
+	require.Len(t, events, 400)
+	for i, e := range events {
+		require.Equal(t, int64(i/2+1)*10000-int64((i+1)%2)*5000, e.Start, "event %d", i)
+		node := (i + 1) % 2
+		require.Equal(t, int32(10+node<<22), e.TID)
+		require.Equal(t, int64(3+node), e.FD())
+	}
+	h := &r.header
+	require.Equal(t, []format.Rank{{Rank: 0, Process: 10, Node: "node0"}, {Rank: 1, Process: 10 + 1<<22, Node: "node1"}}, h.Ranks)
+	require.Len(t, h.Running(), 2)
+	for key, want := range map[string]string{
+		format.MetaLost: "0", format.MetaExit: "1", format.MetaElapsed: "0.001000000", format.MetaCoverage: "bytes=200 seconds=0.002000000",
+	} {
+		got, _ := h.Value(key)
+		require.Equal(t, want, got, key)
+	}
+}
+
+// Each machine has its own files, except those that are shared or installed.
+func TestOwnFiles(t *testing.T) {
+	const open = `10 0.000010000 openat(AT_FDCWD, "/nfs/data", O_RDONLY) = 3 <0.000001000> {type=reg size=1}
+10 0.000010000 openat(AT_FDCWD, "/tmp/x", O_RDONLY) = 4 <0.000001000> {type=reg size=1}
+10 0.000010000 openat(AT_FDCWD, "/usr/lib/libc.so", O_RDONLY) = 5 <0.000001000> {type=reg size=1}
+10 0.000010000 openat(AT_FDCWD, "y", O_RDONLY) = 6 <0.000001000> {type=reg size=1}
+`
+	r, err := Inspect(of(recording(0, "m0", 0, open), recording(1, "m1", 0, open)))
+	require.NoError(t, err)
+	names := map[int32][]string{}
+	for _, e := range readAll(t, r) {
+		names[e.TID] = append(names[e.TID], string(e.Str[0]))
+	}
+	require.Equal(t, map[int32][]string{
+		10:         {"/nfs/data", "/tmp/x", "/usr/lib/libc.so", "y"},
+		10 + 1<<22: {"/nfs/data", "/node1/tmp/x", "/usr/lib/libc.so", "y"}, // in the working directory, which is moved
+	}, names)
+	running := r.header.Running()
+	require.Equal(t, []string{"/home", "/node1/home"}, []string{running[0].Cwd, running[1].Cwd})
+}
+
+// A message is received after it was sent: the clock that says otherwise is moved.
+func TestMessagesMoveClocks(t *testing.T) {
+	send := `10 0.000100000 sendto(3, 0x1000, 4, 0, NULL, 0) = 4 <0.000001000> {type=sock sent=tcp:7+4}
+`
+	receive := `10 0.000050000 recvfrom(3, 0x1000, 4, 0, NULL, NULL) = 4 <0.000010000> {type=sock got=tcp:7+4}
+`
+	r, err := Inspect(of(recording(0, "m0", 0, send), recording(1, "m1", 0, receive)))
+	require.NoError(t, err)
+	require.Equal(t, []Moved{{"node1", 40_000}}, r.Moved)
+	events := readAll(t, r)
+	require.Equal(t, events[1].Start, events[0].End(), "the end of the receive is the begin of the send")
+
+	// Both ways at once is not possible.
+	back := `10 0.000200000 sendto(3, 0x1000, 4, 0, NULL, 0) = 4 <0.000001000> {type=sock sent=tcp:8+4}
+`
+	got := `10 -0.000080000 recvfrom(3, 0x1000, 4, 0, NULL, NULL) = 4 <0.000010000> {type=sock got=tcp:8+4}
+`
+	r, err = Inspect(of(recording(0, "m0", 0, send+got), recording(1, "m1", 0, receive+back)))
+	require.NoError(t, err)
+	require.NotEmpty(t, r.Unclear)
+}
+
+func TestClock(t *testing.T) {
+	c, err := newClock([]format.Clock{{At: 0, Offset: 1000}, {At: 1e9, Offset: 2000}})
+	require.NoError(t, err)
+	require.Equal(t, int64(1000), c.at(0))
+	require.Equal(t, int64(1e9+2000), c.at(1e9))
+	require.Equal(t, int64(5e8+1500), c.at(5e8))
+
+	_, err = newClock([]format.Clock{{Offset: 1 << 62}})
+	require.ErrorContains(t, err, "out of range")
+	_, err = newClock([]format.Clock{{At: 0, Offset: 0, Round: 10}, {At: 1e6, Offset: 1e6, Round: 10}})
+	require.ErrorContains(t, err, "times as fast")
+	c, err = newClock([]format.Clock{{At: 0, Offset: 0, Round: 40e3}, {At: 1e6, Offset: 30e3, Round: 40e3}})
+	require.NoError(t, err, "measurements of a short run that are wrong by less than half their round trips")
+	require.Equal(t, int64(1e6), c.at(1e6))
+}
+
+func TestErrors(t *testing.T) {
+	const line = "10 0.000010000 pwrite64(3, 0x1000, 1, 0) = 1 <0.000001000>\n"
+	one := recording(0, "m", 0, line)
+	for name, c := range map[string]struct {
+		texts []string
+		err   string
+	}{
+		"none":        {nil, "no recordings"},
+		"not a rank":  {[]string{"# pianola script 1\n" + line}, "n0.txt: not a recording of ranks, which record --ranks makes"},
+		"one twice":   {[]string{one, one}, "rank 0, which is in n"},
+		"another run": {[]string{one, strings.Replace(recording(1, "m", 0, line), "run=r", "run=q", 1)}, "n1.txt: of another run than n0.txt"},
+		"too many":    {[]string{strings.Replace(one, "# rank: 0", "# rank: 2", 1)}, "n0.txt: no line with a measurement of the clock"},
+		"beyond":      {[]string{strings.Replace(recording(1, "m", 0, line), "# rank: 1", "# rank: 2", 1)}, "n0.txt: rank 2, of 2"},
+		"malformed":   {[]string{one + "10 oops\n"}, "n0.txt:"},
+		"no count":    {[]string{strings.Replace(one, "lost: 0", "lost: many", 1)}, "n0.txt: lost:"},
+		"no seconds":  {[]string{strings.Replace(one, "elapsed: 0", "elapsed: x", 1)}, "n0.txt: elapsed:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Inspect(of(c.texts...))
+			require.ErrorContains(t, err, c.err)
+		})
+	}
+	r, err := Inspect(of(recording(1, "m", 0, line)))
+	require.NoError(t, err)
+	require.Equal(t, []int32{0}, r.Missing)
+}

@@ -1,0 +1,180 @@
+package workloads
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"math"
+	"slices"
+
+	"pianola/coverage"
+	"pianola/format"
+	"pianola/format/bin"
+	"pianola/format/process"
+	"pianola/profile"
+)
+
+// Figures are computed from a trace.
+type Figures struct {
+	Events       int64    `yaml:"events" json:"events"`
+	Threads      int      `yaml:"threads" json:"threads"`
+	Processes    int      `yaml:"processes" json:"processes"`
+	RunSeconds   float64  `yaml:"run_seconds" json:"run_seconds"` // as recorded
+	IOSeconds    float64  `yaml:"io_seconds" json:"io_seconds"`   // of all threads together
+	Files        int64    `yaml:"files" json:"files"`             // regular files that exist before
+	FileBytes    int64    `yaml:"file_bytes" json:"file_bytes"`   // their blocks
+	WorkingSet   int64    `yaml:"working_set_bytes" json:"working_set_bytes"`
+	Reads        Movement `yaml:"reads" json:"reads"`
+	Writes       Movement `yaml:"writes" json:"writes"`
+	Syncs        int64    `yaml:"syncs" json:"syncs"`
+	Metadata     int64    `yaml:"metadata" json:"metadata"`
+	MappedReads  Movement `yaml:"mapped_reads" json:"mapped_reads"` // page faults of mapped files
+	MappedWrites Movement `yaml:"mapped_writes" json:"mapped_writes"`
+	Requests     int64    `yaml:"requests" json:"requests"` // of io_uring and libaio; they are in reads, writes and syncs
+	Coverage     Coverage `yaml:"coverage" json:"coverage"`
+}
+
+// Movement is calls that move bytes.
+type Movement struct {
+	Calls int64 `yaml:"calls" json:"calls"`
+	Bytes int64 `yaml:"bytes" json:"bytes"`
+}
+
+// Coverage is the share of the application's I/O that the trace holds.
+type Coverage struct {
+	Bytes float64 `yaml:"bytes" json:"bytes"`
+	Time  float64 `yaml:"time" json:"time"`
+}
+
+// pageSize is the unit of the working set, in bytes.
+const pageSize = 4096
+
+// FiguresOf computes the figures of a trace.
+func FiguresOf(t *bin.Trace) (*Figures, error) {
+	p, err := profile.Read(t.Events())
+	if err != nil {
+		return nil, err
+	}
+	h := t.Header()
+	f := &Figures{
+		Events: p.All.Calls, RunSeconds: rounded(format.Seconds(p.RunTime)), IOSeconds: rounded(format.Seconds(p.IO().Nanos)),
+		Reads: movement(p, profile.Reads), Writes: movement(p, profile.Writes),
+		MappedReads: movement(p, profile.MappedReads), MappedWrites: movement(p, profile.MappedWrites),
+		Syncs: p.Categories[profile.Syncs].Calls, Metadata: p.Categories[profile.Metadata].Calls,
+	}
+	processes := map[int32]bool{}
+	for _, one := range h.Threads {
+		if one.Ring == format.ViaCall {
+			f.Threads++
+			processes[one.Process] = true
+		}
+	}
+	f.Processes = len(processes)
+	for i := range h.Files {
+		if h.Files[i].Type == format.TypeReg && h.Files[i].Link == "" {
+			f.Files++
+		}
+	}
+	f.FileBytes = Blocks(h)
+	account := coverage.Of(h)
+	share := account.Share()
+	f.Coverage = Coverage{rounded(share.Bytes), rounded(share.Time)}
+	if !account.Known {
+		f.Coverage = Coverage{}
+	}
+	return f, f.follow(t)
+}
+
+func movement(p *profile.Profile, k profile.Category) Movement {
+	return Movement{p.Categories[k].Calls, p.Categories[k].Bytes}
+}
+
+// rounded rounds to thousandths.
+func rounded(v float64) float64 { return math.Round(v*1e3) / 1e3 }
+
+// Blocks returns how many bytes the files of a fileset take.
+func Blocks(h *format.Header) (bytes int64) {
+	for i := range h.Files {
+		switch file := &h.Files[i]; {
+		case file.Type != format.TypeReg || file.Link != "" || file.Sparse:
+		case len(file.Blocks) == 0:
+			bytes += file.Size
+		default:
+			for _, s := range file.Blocks {
+				if s.Allocation != format.Hole {
+					bytes += s.Bytes
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+// extent is a stretch of a file, in pages.
+type extent struct{ from, to int64 }
+
+// follow computes the working set, the pages of files that are read or written, each
+// counted once, and counts the requests.
+func (f *Figures) follow(t *bin.Trace) error {
+	follower := process.New(t.Header(), 1<<16)
+	touched := map[int32][]extent{}
+	batch, events := make([]format.Event, 256), t.Events()
+	for {
+		n, err := events.Read(batch)
+		for i := range batch[:n] {
+			e := &batch[i]
+			by := follower.Thread(e)
+			about, d := follower.About(by, e)
+			if e.Via != format.ViaCall {
+				f.Requests++
+			}
+			if file, from, to := moved(follower, e, about, d); file != nil {
+				touched[file.ID] = append(touched[file.ID], extent{from / pageSize, (to + pageSize - 1) / pageSize})
+			}
+			follower.Apply(by, e, about, d)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, list := range touched {
+		f.WorkingSet += pages(list) * pageSize
+	}
+	return nil
+}
+
+// moved returns the bytes of a file that an event read or wrote, and a nil file for none.
+// about and d are the results of About.
+func moved(follower *process.Follower, e *format.Event, about *process.File, d *process.Description) (file *process.File, from, to int64) {
+	if e.Ret <= 0 || follower.Kind(e, about, d) != process.KindFile {
+		return nil, 0, 0
+	}
+	switch profile.CategoryOf(e.Op) {
+	case profile.MappedReads, profile.MappedWrites:
+		return about, e.Offset(), e.Offset() + e.Ret
+	case profile.Reads, profile.Writes:
+		if d == nil {
+			return nil, 0, 0
+		}
+		if from, to, ok := follower.Move(e, d); ok {
+			return d.File, from, to
+		}
+	}
+	return nil, 0, 0
+}
+
+// pages returns how many pages are in at least one of the extents, which it sorts.
+func pages(list []extent) (n int64) {
+	slices.SortFunc(list, func(a, b extent) int { return cmp.Compare(a.from, b.from) })
+	end := int64(0)
+	for _, x := range list {
+		if x.to > end {
+			n += x.to - max(x.from, end)
+			end = x.to
+		}
+	}
+	return n
+}
